@@ -1,0 +1,275 @@
+# abdada: build, test, measure. `make help` lists the targets.
+#   MODE=release (default) | dev (ASan, UBSan, -Werror) | tsan      ARCH=native | x86-64-v3 | ...
+#   O=build/$(MODE): where objects go      JOBS=processors of this machine
+MODE   ?= release
+ARCH   ?= native
+PREFIX ?= /usr/local
+PYTHON ?= /usr/bin/python3
+JOBS   ?= $(shell nproc)
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+
+O := build/$(MODE)
+
+# What has to be there, as PACKAGE=PROBE; PACKAGE|PACKAGE: names differ between releases.
+DEPS_COMPILE := gcc=gcc libc6-dev=stdio.h libzmq3-dev=zmq.h "libmsgpack-c-dev|libmsgpack-dev=msgpack.h" \
+                libuv1-dev=uv.h
+DEPS_BUILD   := $(DEPS_COMPILE) make=make pkg-config=pkg-config libcmocka-dev=cmocka.h python3=$(PYTHON) \
+                python3-zmq=py:zmq python3-msgpack=py:msgpack
+DEPS_TEST    := "clang-format-14|clang-format=clang-format-14" cppcheck=cppcheck valgrind=valgrind
+DEPS_BENCH   := stockfish=stockfish
+DEPS         := CC=$(CC) PYTHON=$(PYTHON) deploy/deps.sh
+
+# One line instead of a compiler's page when a library is missing. Looked for once, then noted.
+SELF_SUFFICIENT := help clean deps deps-test deps-bench demo test test-long check bench strict lint
+ifneq ($(filter-out $(SELF_SUFFICIENT),$(or $(MAKECMDGOALS),all)),)
+ifeq ($(wildcard build/headers),)
+MISSING := $(shell $(DEPS) --missing $(DEPS_COMPILE))
+ifneq ($(MISSING),)
+$(error missing here: $(MISSING) -- run `make deps`)
+endif
+$(shell mkdir -p build && touch build/headers)
+endif
+endif
+
+WARN   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla \
+          -Wno-missing-field-initializers
+COMMON := -std=c11 -D_GNU_SOURCE -I. -I$(O) -g -pthread $(WARN) -MMD -MP
+ifeq ($(MODE),release)
+CFLAGS_MODE := -O3 -march=$(ARCH) -flto=auto -fno-plt
+LDFLAGS_MODE := -O3 -march=$(ARCH) -flto=auto
+else ifeq ($(MODE),dev)
+CFLAGS_MODE := -O1 -march=$(ARCH) -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer -Werror
+LDFLAGS_MODE := -fsanitize=address,undefined
+else ifeq ($(MODE),tsan)
+CFLAGS_MODE := -O1 -march=$(ARCH) -fsanitize=thread -fno-omit-frame-pointer -Werror
+LDFLAGS_MODE := -fsanitize=thread
+else
+$(error MODE is release, dev or tsan, not '$(MODE)')
+endif
+CFLAGS_ALL := $(COMMON) $(CFLAGS_MODE) $(CFLAGS)
+
+# msgpack-c changed its library's name between releases; pkg-config knows which is here.
+LIBS_NET = -lzmq -luv $(shell pkg-config --libs msgpack-c 2>/dev/null || pkg-config --libs msgpack 2>/dev/null || echo -lmsgpackc)
+LIBS     = $(LIBS_NET) -lm -pthread
+
+SRC := $(wildcard common/*.c common/*/*.c proto/*.c ttserver/*/*.c worker/search/*.c worker/table/*.c \
+         worker/games/*.c worker/games/*/*.c worker/engine/*.c worker/cli/*.c worker/lab/*.c)
+OBJ := $(SRC:%.c=$(O)/%.o)
+PROGRAMS := ttserver ttworker abdada
+MAIN_ttserver := ttserver/main.c
+MAIN_ttworker := worker/ttworker.c
+MAIN_abdada   := worker/abdada.c
+UNIT := $(wildcard tests/unit/test_*.c)
+UNIT_BIN := $(UNIT:tests/unit/%.c=$(O)/tests/%)
+FUZZ := $(wildcard tests/fuzz/fuzz_*.c)
+FUZZ_BIN := $(FUZZ:tests/fuzz/%.c=$(O)/fuzz/%)
+SYSTEM := $(wildcard tests/system/test_*.py)
+SIM := $(wildcard tests/sim/test_*.py)
+
+all: $(if $(filter release,$(MODE)),$(PROGRAMS:%=bin/%),$(PROGRAMS:%=$(O)/bin/%))
+
+$(O)/libabdada.a: $(OBJ)
+	@rm -f $@
+	@gcc-ar rcs $@ $(OBJ)
+
+define PROGRAM
+$(O)/bin/$(1): $(MAIN_$(1):%.c=$(O)/%.o) $(O)/libabdada.a $(O)/flags
+	@mkdir -p $$(@D)
+	@echo "  LINK  $$@"
+	@$$(CC) $$(LDFLAGS_MODE) $$(LDFLAGS) -o $$@ $$(MAIN_$(1):%.c=$(O)/%.o) $(O)/libabdada.a $$(LIBS)
+endef
+$(foreach p,$(PROGRAMS),$(eval $(call PROGRAM,$(p))))
+
+bin/%: $(O)/bin/%
+	@mkdir -p bin
+	@cp $< $@
+
+$(O)/tests/%: $(O)/tests/unit/%.o $(O)/libabdada.a
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	@$(CC) $(LDFLAGS_MODE) $(LDFLAGS) -o $@ $< $(O)/libabdada.a $(LIBS) -lcmocka
+
+# Objects depend on the flags they were built with: the file changes only when they do.
+$(O)/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(CC) $(CFLAGS_ALL) $(LDFLAGS_MODE)' | cmp -s - $@ || echo '$(CC) $(CFLAGS_ALL) $(LDFLAGS_MODE)' > $@
+
+$(O)/%.o: %.c $(O)/flags
+	@mkdir -p $(@D)
+	@echo "  CC    $@"
+	@$(CC) $(CFLAGS_ALL) -c -o $@ $<
+
+unit: $(UNIT_BIN)
+
+$(O)/tests/fuzz/%.o: private CFLAGS_ALL += -DFUZZ_MAIN
+$(O)/fuzz/%: $(O)/tests/fuzz/%.o $(O)/libabdada.a
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	@$(CC) $(LDFLAGS_MODE) $(LDFLAGS) -o $@ $< $(O)/libabdada.a $(LIBS)
+
+fuzz: $(FUZZ_BIN)
+
+# ---- what the machine needs ----
+
+deps:
+	@$(DEPS) $(DEPS_BUILD)
+
+deps-test: deps
+	@$(DEPS) --optional $(DEPS_TEST)
+
+deps-bench: deps
+	@$(DEPS) --optional $(DEPS_BENCH)
+
+# ---- tests: every group adds its counts to TOTALS, the last line sums them up ----
+
+TOTALS := build/totals
+RUN     = $(PYTHON) tests/run.py --totals $(TOTALS)
+SUM     = $(PYTHON) tests/run.py --sum $(TOTALS)
+AGAIN   = $(MAKE) --no-print-directory
+# $(call build,MODE,TARGETS): what does not compile is one failure, the rest is tested all the same.
+build   = @$(AGAIN) -k -j$(JOBS) MODE=$(1) $(2) || \
+            $(RUN) --group "build" --step "build of MODE=$(1)" -- sh -c 'echo "see above"; exit 1' || true
+
+UNIT_TIMEOUT   := 300
+SYSTEM_TIMEOUT := 300
+PERFT_MAX_LEAVES ?= 200000
+FUZZ_RUNS        ?= 5000000
+FUZZ_ARGS_fuzz_ttcore = 1 $(shell expr $(FUZZ_RUNS) / 1000)
+export PERFT_MAX_LEAVES
+
+# Old thread sanitizers lose their way when addresses are much randomised; libzmq is not built for
+# them. A container may forbid the one, then it is tried without.
+SANITIZED := TSAN_OPTIONS="suppressions=$(CURDIR)/tests/tsan.supp" \
+             $(if $(filter tsan,$(MODE)),$(shell setarch $(shell uname -m) -R true 2>/dev/null && \
+               echo setarch $(shell uname -m) -R))
+VALGRIND_O    := build/valgrind
+VALGRIND_ARCH := $(if $(filter x86_64,$(shell uname -m)),x86-64-v2,native)
+
+run-unit:
+	@$(SANITIZED) $(RUN) -j$(JOBS) --timeout $(UNIT_TIMEOUT) --group "unit, $(MODE)" $(UNIT_BIN) || true
+
+run-system:
+	@BIN=$(O)/bin $(SANITIZED) $(RUN) --timeout $(SYSTEM_TIMEOUT) --group "system, $(MODE)" $(SYSTEM) || true
+
+# The virtual cluster: RUNS random runs, and the same traces from OTHER_BINS.
+run-sim:
+	@BIN=$(O)/bin OTHER_BINS=$(OTHER_BINS) RUNS=$(RUNS) JOBS=$(JOBS) \
+	  TSAN_OPTIONS="suppressions=$(CURDIR)/tests/tsan.supp" $(UNRANDOM) \
+	  $(RUN) --timeout $(SYSTEM_TIMEOUT) --group "sim, $(MODE)" $(SIM) || true
+RUNS := 300
+UNRANDOM = $(shell setarch $(shell uname -m) -R true 2>/dev/null && echo setarch $(shell uname -m) -R)
+
+run-fuzz: $(FUZZ_BIN:%=run-%)
+
+run-$(O)/fuzz/%:
+	@$(RUN) --timeout 900 --group "fuzz, $(MODE)" --step "$*" -- \
+	  $(O)/fuzz/$* $(or $(FUZZ_ARGS_$*),$(FUZZ_RUNS) 1) || true
+
+run-lint:
+	@$(RUN) --group lint --step "clang-format" -- tests/lint/format.sh || true
+	@$(RUN) --group lint --step "layers, contracts, sizes" -- $(PYTHON) tests/lint/layers.py || true
+	@$(RUN) --group lint --step "cppcheck" -- tests/lint/cppcheck.sh $(JOBS) || true
+	@$(RUN) --group lint tests/lint/test_layers.py tests/lint/test_run.py || true
+
+forget-totals:
+	@rm -f $(TOTALS)
+
+lint: deps-test forget-totals
+	@$(AGAIN) run-lint
+	@$(SUM)
+
+check: deps-test forget-totals
+	$(call build,dev,all unit)
+	@$(AGAIN) run-lint
+	@$(AGAIN) MODE=dev run-unit
+	@QUICK=1 $(AGAIN) MODE=dev run-system
+	@$(AGAIN) MODE=dev run-sim RUNS=30
+	@$(SUM)
+
+test: deps-test forget-totals
+	$(call build,release,all build/release/tests/test_chess_perft)
+	$(call build,dev,all unit fuzz)
+	$(call build,tsan,all unit)
+	$(call build,release,O=$(VALGRIND_O) ARCH=$(VALGRIND_ARCH) $(VALGRIND_O)/bin/ttserver)
+	@$(AGAIN) run-lint
+	@$(AGAIN) MODE=dev run-unit
+	@$(AGAIN) MODE=tsan run-unit
+	@$(AGAIN) MODE=release run-unit UNIT=tests/unit/test_chess_perft.c PERFT_MAX_LEAVES=$(RELEASE_LEAVES)
+	@VALGRIND=1 VALGRIND_BIN=$(VALGRIND_O)/bin $(AGAIN) MODE=release run-system
+	@$(AGAIN) MODE=dev run-system
+	@QUICK=1 $(AGAIN) MODE=tsan run-system
+	@$(AGAIN) MODE=release run-sim OTHER_BINS=build/dev/bin:build/tsan/bin
+	@$(AGAIN) MODE=dev run-fuzz
+	@$(SUM)
+RELEASE_LEAVES := 5000000
+
+# The same, deeper: every published perft count, long random runs. An hour or more.
+test-long:
+	@$(AGAIN) test RELEASE_LEAVES=0 FUZZ_RUNS=100000000 UNIT_TIMEOUT=14400 LONG=1
+
+# Ten thousand searches with faults on the virtual cluster; another ten with SEEDS=10001..20000.
+SEEDS ?= 1..10000
+chaos:
+	@$(AGAIN) -j$(JOBS) MODE=release all
+	@bin/abdada sim --faults random --seeds $(SEEDS) --jobs $(JOBS)
+
+# ---- use ----
+
+demo: deps
+	@$(AGAIN) -j$(JOBS) MODE=release all
+	@$(PYTHON) deploy/demo.py
+
+bench: deps-bench
+	@$(AGAIN) -j$(JOBS) MODE=release all
+	@bin/abdada bench
+	@for b in $(wildcard tests/bench/bench_*.py); do $(PYTHON) $$b || exit 1; done
+
+# One strict score per position, whoever searches it.
+strict: deps
+	@$(AGAIN) -j$(JOBS) MODE=release all
+	@$(PYTHON) tests/bench/strict.py
+
+# The published tables beside the virtual cluster's; CSV and SVG in build/lab.
+lab lab-quick lab-calibrate: all
+lab:
+	@BIN=$(O)/bin $(PYTHON) tests/lab/lab.py $(LAB)
+
+lab-quick:
+	@BIN=$(O)/bin $(PYTHON) tests/lab/lab.py --quick $(LAB)
+
+lab-calibrate:
+	@BIN=$(O)/bin $(PYTHON) tests/lab/calibrate.py $(LAB)
+
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/doc/abdada
+	install -m 755 $(PROGRAMS:%=bin/%) $(DESTDIR)$(PREFIX)/bin
+	install -m 644 README.md proto/PROTOCOL.md $(DESTDIR)$(PREFIX)/share/doc/abdada
+
+clean:
+	rm -rf build bin
+
+help:
+	@echo 'make                build bin/ttserver bin/ttworker bin/abdada (MODE=release)'
+	@echo 'make deps           install what building and testing need (apt-get; nothing if all is here)'
+	@echo 'make demo           a cluster on this machine, searching, with parts of it killed'
+	@echo 'make check          quick tests and lint, under 2 minutes'
+	@echo 'make test           all tests;  make test-long: for an hour or more'
+	@echo 'make chaos          10,000 searches on the virtual cluster with random faults (SEEDS=A..B)'
+	@echo 'make lint           format, layers, sizes, static analysis'
+	@echo 'make bench          node signature and measurements'
+	@echo 'make strict         one strict score per position, by every way to search'
+	@echo 'make install        PREFIX=/usr/local DESTDIR='
+	@echo 'make unit|fuzz      build tests only: MODE=dev|tsan|release, programs in build/MODE/tests, /fuzz'
+	@echo 'make lab            published tables beside the virtual cluster, an hour; lab-quick: 5 minutes'
+	@echo '                    LAB="weill ura" chooses; lab-calibrate: real runs against virtual ones'
+	@echo 'make clean'
+
+-include $(OBJ:.o=.d) $(UNIT:%.c=$(O)/%.d) $(FUZZ:%.c=$(O)/%.d) \
+         $(foreach p,$(PROGRAMS),$(MAIN_$(p):%.c=$(O)/%.d))
+
+.PHONY: all unit fuzz deps deps-test deps-bench forget-totals lint check test test-long demo bench strict \
+        lab lab-quick lab-calibrate chaos install clean help run-unit run-system run-sim run-fuzz \
+        run-lint FORCE
+.SECONDARY:

@@ -1,0 +1,41 @@
+/* err: the one list of things that can go wrong, and CHECK for things that cannot.
+ *
+ * Zero is success; on failure every output is untouched. A bug is a CHECK (kept in release builds),
+ * a bad peer or bad input is an error code, no memory at start is ERR_NOMEM said once and exit 1.
+ * Threads: any. Memory: none. */
+#ifndef COMMON_ERR_H
+#define COMMON_ERR_H
+
+#define ERR_MAP(X)                                   \
+    X(NOMEM, "out of memory")                        \
+    X(RANGE, "value out of range")                   \
+    X(SYNTAX, "text not understood")                 \
+    X(ILLEGAL, "position or move against the rules") \
+    X(FULL, "no room left")                          \
+    X(SMALL, "buffer too small")                     \
+    X(PROTO, "malformed message")                    \
+    X(VERSION, "unknown protocol version")           \
+    X(TYPE, "unknown message type")                  \
+    X(SESSION, "no session: say HELLO first")        \
+    X(IO, "input or output failed")                  \
+    X(DOWN, "no shard is up")                        \
+    X(EXIST, "already there")                        \
+    X(ABSENT, "not there")
+
+enum err {
+    ERR_OK = 0,
+#define ERR_ID(name, text) ERR_##name,
+    ERR_MAP(ERR_ID)
+#undef ERR_ID
+        ERR_COUNT
+};
+
+/* The text of an error, for people. Never NULL; "unknown error" for a number not in the list. */
+const char *err_text(enum err code);
+
+/* Ends the process with the place and the condition: the program is wrong, not its input. */
+_Noreturn void err_bug(const char *file, int line, const char *condition);
+
+#define CHECK(condition) ((condition) ? (void)0 : err_bug(__FILE__, __LINE__, #condition))
+
+#endif

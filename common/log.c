@@ -1,0 +1,50 @@
+#include "common/log.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static void write_line(const char *stamp, const char *program, const char *format, va_list list)
+{
+    char line[LOG_LINE_MAX];
+    int used = snprintf(line, sizeof line, "%s%s%s: ", stamp, *stamp ? " " : "", program);
+    if (used < 0 || used >= LOG_LINE_MAX - 1) {
+        return;
+    }
+    vsnprintf(line + used, sizeof line - (size_t)used - 1, format, list);
+    size_t length = strlen(line);
+    line[length++] = '\n';
+    for (size_t done = 0; done < length;) {
+        ssize_t n = write(STDERR_FILENO, line + done, length - done);
+        if (n < 0 && errno != EINTR) {
+            return;
+        }
+        done += n > 0 ? (size_t)n : 0;
+    }
+}
+
+void log_line(const char *program, const char *format, ...)
+{
+    char stamp[64];
+    struct timespec now;
+    struct tm utc;
+    va_list list;
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &utc);
+    size_t used = strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%S", &utc);
+    snprintf(stamp + used, sizeof stamp - used, ".%03dZ", (int)(now.tv_nsec / 1000000));
+    va_start(list, format);
+    write_line(stamp, program, format, list);
+    va_end(list);
+}
+
+void log_fail(const char *program, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    write_line("", program, format, list);
+    va_end(list);
+}

@@ -1,0 +1,16 @@
+/* log: lines for people on stderr. "2026-01-31T12:00:00.123Z ttserver: text".
+ *
+ * One write(2) per line, so lines of several threads never mix; a line is cut at LOG_LINE_MAX
+ * bytes. Nothing on a hot path logs. Threads: any. Memory: never allocates. May block on stderr. */
+#ifndef COMMON_LOG_H
+#define COMMON_LOG_H
+
+enum { LOG_LINE_MAX = 1024 };
+
+/* A line with the time of day, for what happens while a program runs. */
+void log_line(const char *program, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* "PROGRAM: text" without the time: why a program ends. */
+void log_fail(const char *program, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,410 @@
+#include "common/options.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- values ---- */
+
+/* Decimal digits only: strtoull alone would take "-1" and " 7". */
+static enum err read_digits(const char *text, const char **end, uint64_t *out)
+{
+    char *stop;
+    if (!isdigit((unsigned char)*text)) {
+        return ERR_SYNTAX;
+    }
+    errno = 0;
+    unsigned long long value = strtoull(text, &stop, 10);
+    if (errno == ERANGE) {
+        return ERR_RANGE;
+    }
+    *end = stop;
+    *out = value;
+    return ERR_OK;
+}
+
+enum err options_unsigned(const char *text, uint64_t min, uint64_t max, uint64_t *out)
+{
+    const char *end = text;
+    uint64_t value = 0;
+    enum err err = read_digits(text, &end, &value);
+    if (err != ERR_OK) {
+        return err;
+    }
+    if (*end != '\0') {
+        return ERR_SYNTAX;
+    }
+    if (value < min || (max != 0 && value > max)) {
+        return ERR_RANGE;
+    }
+    *out = value;
+    return ERR_OK;
+}
+
+enum err options_size(const char *text, uint64_t *bytes)
+{
+    static const char suffix[] = "KMGT";
+    const char *end = text;
+    uint64_t value = 0;
+    unsigned shift = 0;
+    enum err err = read_digits(text, &end, &value);
+    if (err != ERR_OK) {
+        return err;
+    }
+    if (*end != '\0') {
+        const char *at = strchr(suffix, toupper((unsigned char)*end));
+        if (at == NULL) {
+            return ERR_SYNTAX;
+        }
+        shift = 10u * (unsigned)(at - suffix + 1);
+        end++;
+        if (*end != '\0' && strcmp(end, "B") != 0 && strcmp(end, "iB") != 0) {
+            return ERR_SYNTAX;
+        }
+    }
+    if (value > UINT64_MAX >> shift) {
+        return ERR_RANGE;
+    }
+    *bytes = value << shift;
+    return ERR_OK;
+}
+
+static enum err read_host_port(const char *text, size_t length, struct options_host_port *out)
+{
+    struct options_host_port read = {.port = 0};
+    char digits[6];
+    uint64_t port = 0;
+    const char *colon = memrchr(text, ':', length);
+    if (colon == NULL) {
+        return ERR_SYNTAX;
+    }
+    const char *host = text;
+    size_t host_length = (size_t)(colon - text);
+    size_t port_length = length - host_length - 1;
+    if (host_length >= 2 && host[0] == '[' && host[host_length - 1] == ']') {
+        host++;
+        host_length -= 2;
+    } else if (memchr(host, ':', host_length) != NULL) {
+        return ERR_SYNTAX; /* an IPv6 address without brackets: which colon is the port's? */
+    }
+    if (host_length == 0 || host_length >= sizeof read.host || port_length == 0 ||
+        port_length >= sizeof digits) {
+        return ERR_SYNTAX;
+    }
+    memcpy(digits, colon + 1, port_length);
+    digits[port_length] = '\0';
+    enum err err = options_unsigned(digits, 0, UINT16_MAX, &port);
+    if (err != ERR_OK) {
+        return err;
+    }
+    memcpy(read.host, host, host_length);
+    read.port = (uint16_t)port;
+    *out = read;
+    return ERR_OK;
+}
+
+enum err options_host_port(const char *text, struct options_host_port *out)
+{
+    return read_host_port(text, strlen(text), out);
+}
+
+enum err options_host_ports(const char *text, struct options_host_port *out, unsigned room,
+                            unsigned *count)
+{
+    unsigned n = 0;
+    for (;;) {
+        size_t length = strcspn(text, ",");
+        if (n >= room) {
+            return ERR_FULL;
+        }
+        enum err err = read_host_port(text, length, &out[n]);
+        if (err != ERR_OK) {
+            return err;
+        }
+        n++;
+        if (text[length] == '\0') {
+            break;
+        }
+        text += length + 1;
+    }
+    *count = n;
+    return ERR_OK;
+}
+
+static enum err read_i32(const struct options_row *option, const char *text)
+{
+    int64_t min = (int64_t)option->min, max = (int64_t)option->max;
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (*end != '\0' || end == text || isspace((unsigned char)*text)) {
+        return ERR_SYNTAX;
+    }
+    if (errno == ERANGE || value < INT32_MIN || value > INT32_MAX ||
+        (min < max && (value < min || value > max))) {
+        return ERR_RANGE;
+    }
+    *(int32_t *)option->value = (int32_t)value;
+    return ERR_OK;
+}
+
+static enum err read_real(const char *text, double *out)
+{
+    char *end;
+    double value = strtod(text, &end);
+    if (*end != '\0' || end == text || isspace((unsigned char)*text)) {
+        return ERR_SYNTAX;
+    }
+    if (!isfinite(value) || value < 0) {
+        return ERR_RANGE;
+    }
+    *out = value;
+    return ERR_OK;
+}
+
+static enum err read_value(const struct options_row *option, const char *text)
+{
+    uint64_t value = 0;
+    uint64_t max = option->max;
+    enum err err = ERR_OK;
+    switch (option->kind) {
+    case OPTION_U32:
+        err =
+            options_unsigned(text, option->min, max && max < UINT32_MAX ? max : UINT32_MAX, &value);
+        if (err == ERR_OK) {
+            *(uint32_t *)option->value = (uint32_t)value;
+        }
+        return err;
+    case OPTION_U64:
+        return options_unsigned(text, option->min, max, option->value);
+    case OPTION_I32:
+        return read_i32(option, text);
+    case OPTION_SIZE:
+        err = options_size(text, &value);
+        if (err == ERR_OK && (value < option->min || (max != 0 && value > max))) {
+            err = ERR_RANGE;
+        }
+        if (err == ERR_OK) {
+            *(uint64_t *)option->value = value;
+        }
+        return err;
+    case OPTION_REAL:
+        return read_real(text, option->value);
+    case OPTION_TEXT:
+        *(const char **)option->value = text;
+        return ERR_OK;
+    case OPTION_HOST_PORT:
+        return options_host_port(text, option->value);
+    case OPTION_CUSTOM:
+        return option->parse(text, option->value);
+    case OPTION_HEADING:
+    case OPTION_FLAG:
+    case OPTION_UNSUPPORTED:
+        break;
+    }
+    return ERR_SYNTAX;
+}
+
+/* ---- help ---- */
+
+static bool is_last(const struct options_row *option)
+{
+    return option->name == NULL && option->help == NULL;
+}
+
+static void print_row(char letter, const char *name, const char *argument, const char *help)
+{
+    enum { COLUMN = 26 };
+    char left[80];
+    int width =
+        snprintf(left, sizeof left, "  %c%c%c --%s%s%s", letter ? '-' : ' ', letter ? letter : ' ',
+                 letter ? ',' : ' ', name, argument ? " " : "", argument ? argument : "");
+    if (width < COLUMN) {
+        printf("%-*s%s\n", COLUMN, left, help);
+    } else {
+        printf("%s\n%*s%s\n", left, COLUMN, "", help);
+    }
+}
+
+static void print_help(const struct options *options)
+{
+    printf("Usage: %s %s\n%s\n\n", options->program, options->usage, options->summary);
+    for (const struct options_row *o = options->table; !is_last(o); o++) {
+        if (o->kind == OPTION_HEADING) {
+            printf("%s\n", o->help);
+        } else if (o->help != NULL && o->kind != OPTION_UNSUPPORTED) {
+            print_row(o->letter, o->name, o->argument, o->help);
+        }
+    }
+    print_row('h', "help", NULL, "print this and exit");
+    print_row(0, "version", NULL, "print the version and exit");
+}
+
+/* ---- words ---- */
+
+int options_wrong(const char *program, const char *format, ...)
+{
+    char line[1024];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(line, sizeof line, format, list);
+    va_end(list);
+    fprintf(stderr, "%s: %s\n", program, line);
+    return OPTIONS_EXIT_WRONG;
+}
+
+static enum options_outcome refuse(const struct options *options, const char *what,
+                                   const char *word)
+{
+    options_wrong(options->program, "%s '%s' (see --help)", what, word);
+    return OPTIONS_WRONG;
+}
+
+struct words {
+    const struct options *options;
+    int argc, at;
+    char *const *argv;
+};
+
+/* `name` has `length` bytes. NULL when no row fits or several do. */
+static const struct options_row *find_long(const struct options_row *table, const char *name,
+                                           size_t length, bool *is_ambiguous)
+{
+    const struct options_row *found = NULL;
+    *is_ambiguous = false;
+    for (const struct options_row *o = table; !is_last(o); o++) {
+        if (o->name == NULL || strncmp(o->name, name, length) != 0) {
+            continue;
+        }
+        if (o->name[length] == '\0') {
+            *is_ambiguous = false;
+            return o;
+        }
+        *is_ambiguous = found != NULL;
+        found = found != NULL ? found : o;
+    }
+    return *is_ambiguous ? NULL : found;
+}
+
+static const struct options_row *find_letter(const struct options_row *table, char letter)
+{
+    for (const struct options_row *o = table; !is_last(o); o++) {
+        if (o->letter == letter && letter != 0) {
+            return o;
+        }
+    }
+    return NULL;
+}
+
+/* `inline_value` is what stood in the same word, or NULL. */
+static enum options_outcome apply(struct words *words, const struct options_row *option,
+                                  const char *inline_value)
+{
+    const char *program = words->options->program;
+    if (option->kind == OPTION_UNSUPPORTED) {
+        options_wrong(program, "--%s is not supported: %s", option->name, option->help);
+        return OPTIONS_WRONG;
+    }
+    if (option->seen != NULL) {
+        *option->seen = true;
+    }
+    if (option->kind == OPTION_FLAG) {
+        if (inline_value != NULL) {
+            options_wrong(program, "--%s takes no value (see --help)", option->name);
+            return OPTIONS_WRONG;
+        }
+        *(bool *)option->value = true;
+        return OPTIONS_RUN;
+    }
+    if (inline_value == NULL && words->at < words->argc) {
+        inline_value = words->argv[words->at++];
+    }
+    if (inline_value == NULL) {
+        options_wrong(program, "--%s needs a value: %s (see --help)", option->name,
+                      option->argument ? option->argument : "VALUE");
+        return OPTIONS_WRONG;
+    }
+    enum err err = read_value(option, inline_value);
+    if (err == ERR_RANGE && option->max != 0 && option->kind != OPTION_I32) {
+        options_wrong(program, "--%s '%s': not in %" PRIu64 " to %" PRIu64, option->name,
+                      inline_value, option->min, option->max);
+        return OPTIONS_WRONG;
+    }
+    if (err != ERR_OK) {
+        options_wrong(program, "--%s '%s': %s (see --help)", option->name, inline_value,
+                      err_text(err));
+        return OPTIONS_WRONG;
+    }
+    return OPTIONS_RUN;
+}
+
+static enum options_outcome take_long(struct words *words, const char *word)
+{
+    const struct options *options = words->options;
+    const char *name = word + 2;
+    const char *equals = strchr(name, '=');
+    size_t length = equals != NULL ? (size_t)(equals - name) : strlen(name);
+    bool is_ambiguous;
+    if (strcmp(name, "help") == 0) {
+        print_help(options);
+        return OPTIONS_DONE;
+    }
+    if (strcmp(name, "version") == 0) {
+        printf("%s %s\n", options->program, options->version);
+        return OPTIONS_DONE;
+    }
+    const struct options_row *option = find_long(options->table, name, length, &is_ambiguous);
+    if (option == NULL) {
+        return refuse(options, is_ambiguous ? "ambiguous option" : "unknown option", word);
+    }
+    return apply(words, option, equals != NULL ? equals + 1 : NULL);
+}
+
+static enum options_outcome take_short(struct words *words, const char *word)
+{
+    const struct options_row *option = find_letter(words->options->table, word[1]);
+    if (option != NULL) {
+        return apply(words, option, word[2] != '\0' ? word + 2 : NULL);
+    }
+    if (strcmp(word, "-h") == 0) {
+        print_help(words->options);
+        return OPTIONS_DONE;
+    }
+    return refuse(words->options, "unknown option", word);
+}
+
+enum options_outcome options_parse(const struct options *options, int argc, char *const argv[],
+                                   const char **operand, unsigned *operands)
+{
+    struct words words = {options, argc, 1, argv};
+    unsigned count = 0;
+    bool ended = false;
+    while (words.at < argc) {
+        const char *word = argv[words.at++];
+        bool is_operand = ended || word[0] != '-' || word[1] == '\0' ||
+                          (options->is_operand != NULL && options->is_operand(word));
+        enum options_outcome outcome = OPTIONS_RUN;
+        if (is_operand) {
+            if (count >= options->operands_max) {
+                return refuse(options, "unexpected argument", word);
+            }
+            operand[count++] = word;
+        } else if (strcmp(word, "--") == 0) {
+            ended = true;
+        } else {
+            outcome = word[1] == '-' ? take_long(&words, word) : take_short(&words, word);
+        }
+        if (outcome != OPTIONS_RUN) {
+            return outcome;
+        }
+    }
+    if (operands != NULL) {
+        *operands = count;
+    }
+    return OPTIONS_RUN;
+}

@@ -1,0 +1,98 @@
+/* options: GNU-style command lines read into variables from one table, which also prints --help.
+ *
+ * `--name value`, `--name=value`, unique prefixes of a name, `-l value` and `-lvalue` for an option
+ * with a letter, `--` ends the options; operands may stand between options. --help (-h) and
+ * --version are always there. A wrong use is said in one line on stderr; the caller then exits with
+ * OPTIONS_EXIT_WRONG. Own reader instead of getopt_long, which keeps its place in globals and takes
+ * every word that begins with '-' (an Othello board may) for options. Threads: any, keeps no state.
+ * Memory: never allocates; texts are borrowed from argv. */
+#ifndef COMMON_OPTIONS_H
+#define COMMON_OPTIONS_H
+
+#include "common/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { OPTIONS_EXIT_WRONG = 2, OPTIONS_HOST_MAX = 256 };
+
+enum option_kind {
+    OPTION_HEADING, /* no option: `help` is a line above the options that follow */
+    OPTION_FLAG, /* bool: takes no value */
+    OPTION_U32, /* uint32_t in min..max */
+    OPTION_U64, /* uint64_t in min..max */
+    OPTION_I32, /* int32_t; min and max are read as int64_t */
+    OPTION_SIZE, /* uint64_t bytes in min..max; suffixes K M G T (1024), also KiB or KB */
+    OPTION_REAL, /* double, finite, not negative */
+    OPTION_TEXT, /* const char * */
+    OPTION_HOST_PORT, /* struct options_host_port */
+    OPTION_CUSTOM, /* `parse` writes `value` */
+    OPTION_UNSUPPORTED, /* known, takes a value, always refused with `help` as the reason */
+};
+
+struct options_host_port {
+    char host[OPTIONS_HOST_MAX]; /* without the brackets of an IPv6 address */
+    uint16_t port;
+};
+
+/* One row; the table ends with a row whose `name` and `help` are NULL. max == 0: no upper limit. */
+struct options_row {
+    const char *name; /* without the dashes */
+    const char *argument; /* the word --help shows for the value; NULL for a flag */
+    const char *help; /* one line; NULL hides the option */
+    void *value;
+    enum option_kind kind;
+    char letter; /* 0: none */
+    uint64_t min, max;
+    enum err (*parse)(const char *text, void *value); /* OPTION_CUSTOM */
+    bool *seen; /* set true when the option was given; may be NULL */
+};
+
+/* The usual row: OPTIONS_ROW(U32, "shards", "N", &shards, 1, 256, "shards (1)"). */
+#define OPTIONS_ROW(type, option_name, word, variable, low, high, text)         \
+    {                                                                           \
+        .name = option_name, .argument = word, .help = text, .value = variable, \
+        .kind = OPTION_##type, .min = low, .max = high                          \
+    }
+#define OPTIONS_END  \
+    {                \
+        .name = NULL \
+    }
+
+struct options {
+    const char *program; /* begins every message: "ttserver", "abdada solve" */
+    const char *usage; /* after the program's name: "[OPTION]... [POSITION]" */
+    const char *summary; /* what it does, for --help */
+    const char *version;
+    const struct options_row *table;
+    unsigned operands_max; /* more is wrong use */
+    bool (*is_operand)(const char *word); /* a word that begins with '-' and is none; may be NULL */
+};
+
+enum options_outcome {
+    OPTIONS_RUN, /* go on */
+    OPTIONS_DONE, /* help or version was printed: exit 0 */
+    OPTIONS_WRONG, /* one line was printed on stderr: exit 2 */
+};
+
+/* Reads argv[1..argc-1]. Variables keep their values where an option is absent. `operand` receives
+ * up to operands_max words (may be NULL when that is 0), `operands` their number (may be NULL). On
+ * OPTIONS_WRONG some variables may have been written. */
+enum options_outcome options_parse(const struct options *options, int argc, char *const argv[],
+                                   const char **operand, unsigned *operands);
+
+/* Says "PROGRAM: TEXT" in one line on stderr and returns OPTIONS_EXIT_WRONG. */
+int options_wrong(const char *program, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The parts, for values inside other texts. ERR_SYNTAX, ERR_RANGE; outputs untouched on failure. */
+enum err options_unsigned(const char *text, uint64_t min, uint64_t max, uint64_t *out);
+enum err options_size(const char *text, uint64_t *bytes);
+/* "HOST:PORT" or "[V6]:PORT"; port 0 is allowed. */
+enum err options_host_port(const char *text, struct options_host_port *out);
+/* "HOST:PORT,HOST:PORT,..."; ERR_FULL beyond `room`; `out` may be written on failure. */
+enum err options_host_ports(const char *text, struct options_host_port *out, unsigned room,
+                            unsigned *count);
+
+#endif

@@ -1,0 +1,59 @@
+/* inflight: who is inside which (key, depth) now. nproc is the size of that set, and exact.
+ *
+ * A table of holds {key, depth, session, slot}, findable by node, by session and by age. It is
+ * never evicted by results; when it is full a join is refused and counted, and nothing else
+ * happens. Joining twice and leaving what one is not in change nothing (design section 2). Threads:
+ * one at a time (a shard's owner, or under a stripe's lock). Memory: allocates in open only. Every
+ * operation is O(1) but drop_session and expire, which are O(holds dropped). */
+#ifndef COMMON_TT_INFLIGHT_H
+#define COMMON_TT_INFLIGHT_H
+
+#include "common/err.h"
+#include "common/tt/tt.h"
+
+struct tt_inflight {
+    struct tt_hold *hold; /* pool; index 0 is "none" */
+    struct tt_node *node; /* pool; index 0 is "none" */
+    uint32_t *hold_bucket, *node_bucket, *session_first;
+    uint32_t mask; /* of the bucket arrays */
+    uint32_t capacity; /* holds */
+    /* state */
+    uint32_t free_hold, free_node;
+    uint32_t oldest, newest; /* by join time */
+    uint32_t holds, nodes;
+    /* statistics */
+    uint64_t refused; /* joins that found the table full */
+};
+
+/* Room for `capacity` holds, 1 to 2^24. ERR_NOMEM, ERR_RANGE. */
+enum err tt_inflight_open(struct tt_inflight *inflight, uint32_t capacity);
+/* Accepts a zeroed struct, and twice. */
+void tt_inflight_close(struct tt_inflight *inflight);
+
+/* Holders inside (key, depth), and whether `holder` is one of them. */
+unsigned tt_inflight_count(const struct tt_inflight *inflight, uint64_t key, uint8_t depth,
+                           struct tt_holder holder, bool *is_inside);
+
+/* Adds `holder`; a repeated join renews its age. Returns the count after it, or 0 when the table is
+ * full. */
+unsigned tt_inflight_join(struct tt_inflight *inflight, uint64_t key, uint8_t depth,
+                          struct tt_holder holder, uint64_t now_us);
+
+/* Removes `holder`; returns how many are left, and whether it was inside. */
+unsigned tt_inflight_leave(struct tt_inflight *inflight, uint64_t key, uint8_t depth,
+                           struct tt_holder holder, bool *was_inside);
+
+/* Copies up to `room` holders of the node; returns how many it copied. O(copied). */
+unsigned tt_inflight_holders(const struct tt_inflight *inflight, uint64_t key, uint8_t depth,
+                             struct tt_holder *out, unsigned room);
+
+/* How many holds a session has. O(its holds). */
+unsigned tt_inflight_of_session(const struct tt_inflight *inflight, uint32_t session);
+
+/* Removes every hold of a session; returns how many. */
+unsigned tt_inflight_drop_session(struct tt_inflight *inflight, uint32_t session);
+
+/* Removes holds joined or renewed at or before `before_us`; returns how many. */
+unsigned tt_inflight_expire(struct tt_inflight *inflight, uint64_t before_us);
+
+#endif

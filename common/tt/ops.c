@@ -1,0 +1,97 @@
+#include "common/tt/ops.h"
+
+enum tt_verdict tt_ops_judge(const struct tt_found *found, const struct tt_ask *ask,
+                             struct tt_answer *answer)
+{
+    bool counts = ask->flags & TT_STRICT ? found->depth == ask->depth : found->depth >= ask->depth;
+    if (!counts) {
+        return TT_OPEN;
+    }
+    if (found->lower >= ask->beta || found->lower == found->upper) {
+        answer->score = found->lower;
+        return TT_CUT;
+    }
+    if (found->upper <= ask->alpha) {
+        answer->score = found->upper;
+        return TT_CUT;
+    }
+    if (found->lower > answer->alpha) {
+        answer->alpha = found->lower;
+    }
+    if (found->upper < answer->beta) {
+        answer->beta = found->upper;
+    }
+    return TT_OPEN;
+}
+
+void tt_ops_ask(const struct tt_results *results, struct tt_inflight *inflight,
+                const struct tt_ask *ask, uint32_t session, uint64_t now_us,
+                struct tt_answer *answer)
+{
+    struct tt_holder self = {session, ask->slot};
+    struct tt_found found;
+    bool inside = false;
+
+    CHECK(ask->alpha < ask->beta && ask->depth <= TT_DEPTH_MAX);
+    *answer = (struct tt_answer){.verdict = TT_OPEN, .alpha = ask->alpha, .beta = ask->beta};
+    if (tt_results_find(results, ask->key, &found)) {
+        answer->move = found.move;
+        answer->verdict = tt_ops_judge(&found, ask, answer);
+    }
+    if (inflight == NULL) {
+        return;
+    }
+    unsigned count = tt_inflight_count(inflight, ask->key, ask->depth, self, &inside);
+    if (answer->verdict == TT_OPEN) {
+        if (ask->flags & TT_EXCLUSIVE && count > inside) {
+            answer->verdict = TT_BUSY;
+        } else {
+            unsigned joined = tt_inflight_join(inflight, ask->key, ask->depth, self, now_us);
+            count = joined != 0 ? joined : count;
+        }
+    }
+    answer->nproc = (uint16_t)(count < UINT16_MAX ? count : UINT16_MAX);
+}
+
+unsigned tt_ops_store(struct tt_results *results, struct tt_inflight *inflight,
+                      const struct tt_store *store, uint32_t session, uint8_t generation)
+{
+    struct tt_holder self = {session, store->slot};
+    bool was_inside;
+
+    tt_results_store(results, store, generation);
+    return inflight == NULL
+               ? 0
+               : tt_inflight_leave(inflight, store->key, store->depth, self, &was_inside);
+}
+
+void tt_ops_release(struct tt_inflight *inflight, const struct tt_release *release,
+                    uint32_t session)
+{
+    struct tt_holder self = {session, release->slot};
+    bool was_inside;
+
+    if (inflight != NULL) {
+        tt_inflight_leave(inflight, release->key, release->depth, self, &was_inside);
+    }
+}
+
+void tt_ops_peek(const struct tt_results *results, const struct tt_inflight *inflight,
+                 const struct tt_peek *peek, struct tt_peeked *out)
+{
+    struct tt_found found;
+    struct tt_holder nobody = {0, 0};
+    bool inside;
+
+    *out = (struct tt_peeked){.lower = TT_SCORE_MIN, .upper = TT_SCORE_MAX};
+    if (tt_results_find(results, peek->key, &found)) {
+        out->lower = found.lower;
+        out->upper = found.upper;
+        out->depth = found.depth;
+        out->move = found.move;
+    }
+    if (inflight != NULL) {
+        unsigned count = tt_inflight_count(inflight, peek->key, peek->depth, nobody, &inside);
+        out->nproc = (uint16_t)(count < UINT16_MAX ? count : UINT16_MAX);
+    }
+}

@@ -1,0 +1,179 @@
+#include "common/tt/results.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { HUGE_PAGE = 2 << 20, POPULATE_FROM = 8 << 20 };
+
+enum err tt_results_open(struct tt_results *results, size_t bytes)
+{
+    size_t size = bytes < sizeof(struct tt_bucket) ? sizeof(struct tt_bucket) : bytes;
+    if (size > HUGE_PAGE) {
+        size -= size % HUGE_PAGE;
+    }
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        return ERR_NOMEM;
+    }
+    (void)madvise(memory, size, MADV_HUGEPAGE); /* a wish: fewer TLB misses where granted */
+#ifdef MADV_POPULATE_WRITE
+    if (size >=
+        POPULATE_FROM) { /* now, not in the first searches: zeroing a huge page takes a while */
+        if (madvise(memory, size, MADV_POPULATE_WRITE) != 0 && errno == ENOMEM) {
+            munmap(memory, size);
+            return ERR_NOMEM;
+        }
+    }
+#endif
+    results->bucket = memory;
+    results->buckets = size / sizeof(struct tt_bucket);
+    results->mapped = size;
+    return ERR_OK;
+}
+
+void tt_results_close(struct tt_results *results)
+{
+    if (results->bucket != NULL) {
+        munmap(results->bucket, results->mapped);
+    }
+    memset(results, 0, sizeof *results);
+}
+
+void tt_results_clear(struct tt_results *results)
+{
+    memset(results->bucket, 0, results->mapped);
+}
+
+static uint64_t pack(const struct tt_found *found)
+{
+    return (uint64_t)found->move | (uint64_t)(uint16_t)found->lower << 16 |
+           (uint64_t)(uint16_t)found->upper << 32 | (uint64_t)found->depth << 48 |
+           (uint64_t)found->generation << 56;
+}
+
+static struct tt_found unpack(uint64_t body)
+{
+    return (struct tt_found){
+        .move = (uint16_t)body,
+        .lower = (int16_t)(body >> 16),
+        .upper = (int16_t)(body >> 32),
+        .depth = (uint8_t)(body >> 48),
+        .generation = (uint8_t)(body >> 56),
+    };
+}
+
+/* A body is never 0 in use: no entry has lower == upper == 0 with depth, move and generation 0,
+ * because generations in use start at 1. */
+static uint64_t load(const struct tt_entry *entry, uint64_t key)
+{
+    uint64_t check = atomic_load_explicit(&entry->check, memory_order_relaxed);
+    uint64_t body = atomic_load_explicit(&entry->body, memory_order_relaxed);
+    return (check ^ body) == key ? body : 0;
+}
+
+bool tt_results_find(const struct tt_results *results, uint64_t key, struct tt_found *out)
+{
+    const struct tt_bucket *bucket = tt_results_bucket(results, key);
+    for (unsigned i = 0; i < TT_BUCKET_ENTRIES; i++) {
+        uint64_t body = load(&bucket->slot[i], key);
+        if (body != 0) {
+            *out = unpack(body);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Lower is given up first: an entry of an old search before a fresh one, then the shallower. */
+static unsigned worth(uint64_t body, uint8_t generation)
+{
+    if (body == 0) {
+        return 0;
+    }
+    struct tt_found found = unpack(body);
+    uint8_t age = (uint8_t)(generation - found.generation);
+    return 1u + found.depth + (255u - age) * 256u;
+}
+
+static struct tt_entry *victim(struct tt_bucket *bucket, uint8_t generation)
+{
+    struct tt_entry *least = &bucket->slot[0];
+    unsigned least_worth = UINT32_MAX;
+    for (unsigned i = 0; i < TT_BUCKET_ENTRIES; i++) {
+        uint64_t body = atomic_load_explicit(&bucket->slot[i].body, memory_order_relaxed);
+        unsigned w = worth(body, generation);
+        if (w < least_worth) {
+            least_worth = w;
+            least = &bucket->slot[i];
+        }
+    }
+    return least;
+}
+
+/* What the entry of the same key becomes; false: it stays as it is. */
+static bool merge(struct tt_found *fresh, const struct tt_found *old)
+{
+    if (old->depth > fresh->depth && old->generation == fresh->generation) {
+        return false;
+    }
+    if (fresh->move == 0) {
+        fresh->move = old->move; /* a fail-low result knows no move; the old one still orders */
+    }
+    if (old->depth == fresh->depth) {
+        int16_t lower = old->lower > fresh->lower ? old->lower : fresh->lower;
+        int16_t upper = old->upper < fresh->upper ? old->upper : fresh->upper;
+        if (lower <= upper) { /* outside strict mode two searches may disagree: believe the newer */
+            if (old->lower > fresh->lower && old->move != 0) {
+                fresh->move = old->move; /* the move goes with the bound it proved */
+            }
+            fresh->lower = lower;
+            fresh->upper = upper;
+        }
+    }
+    return true;
+}
+
+void tt_results_store(struct tt_results *results, const struct tt_store *store, uint8_t generation)
+{
+    struct tt_bucket *bucket = tt_results_bucket(results, store->key);
+    struct tt_found fresh = {
+        .lower = store->bound & TT_LOWER ? store->score : TT_SCORE_MIN,
+        .upper = store->bound & TT_UPPER ? store->score : TT_SCORE_MAX,
+        .move = store->move,
+        .depth = store->depth,
+        .generation = generation == 0 ? 1 : generation,
+    };
+    struct tt_entry *entry = NULL;
+    for (unsigned i = 0; i < TT_BUCKET_ENTRIES && entry == NULL; i++) {
+        uint64_t body = load(&bucket->slot[i], store->key);
+        if (body != 0) {
+            struct tt_found old = unpack(body);
+            if (!merge(&fresh, &old)) {
+                return;
+            }
+            entry = &bucket->slot[i];
+        }
+    }
+    if (entry == NULL) {
+        entry = victim(bucket, fresh.generation);
+    }
+    uint64_t body = pack(&fresh);
+    atomic_store_explicit(&entry->check, store->key ^ body, memory_order_relaxed);
+    atomic_store_explicit(&entry->body, body, memory_order_relaxed);
+}
+
+unsigned tt_results_permille(const struct tt_results *results, uint8_t generation)
+{
+    enum { SAMPLE = 1000 };
+    uint64_t buckets = results->buckets < SAMPLE ? results->buckets : SAMPLE;
+    unsigned used = 0;
+    for (uint64_t b = 0; b < buckets; b++) {
+        for (unsigned i = 0; i < TT_BUCKET_ENTRIES; i++) {
+            uint64_t body =
+                atomic_load_explicit(&results->bucket[b].slot[i].body, memory_order_relaxed);
+            used += body != 0 && unpack(body).generation == (generation == 0 ? 1 : generation);
+        }
+    }
+    return buckets == 0 ? 0 : (unsigned)(used * 1000 / (buckets * TT_BUCKET_ENTRIES));
+}

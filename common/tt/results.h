@@ -1,0 +1,69 @@
+/* results: 16-byte entries, four to a cache line, in one array sized at start.
+ *
+ * Replacement (design section 2): the same key first, then the oldest generation, then the
+ * shallowest; never a chain. A match compares all 64 bits of the key. Threads: any number. An entry
+ * is two relaxed 64-bit atomics, the first being key XOR second (Hyatt and Mann 2002), so a torn
+ * entry is a miss, never a wrong answer. Memory: allocates in open only. */
+#ifndef COMMON_TT_RESULTS_H
+#define COMMON_TT_RESULTS_H
+
+#include "common/err.h"
+#include "common/tt/tt.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+struct tt_entry {
+    _Atomic uint64_t check; /* key XOR body */
+    _Atomic uint64_t body; /* move 16, lower 16, upper 16, depth 8, generation 8; 0: empty */
+};
+
+enum { TT_BUCKET_ENTRIES = 4 };
+
+struct tt_bucket {
+    struct tt_entry slot[TT_BUCKET_ENTRIES];
+};
+_Static_assert(sizeof(struct tt_bucket) == 64, "one cache line");
+
+struct tt_results {
+    struct tt_bucket *bucket;
+    uint64_t buckets; /* a power of two or not: the bucket is chosen by multiply-shift */
+    size_t mapped; /* bytes, for close */
+};
+
+struct tt_found {
+    int16_t lower, upper;
+    uint16_t move;
+    uint8_t depth;
+    uint8_t generation;
+};
+
+/* Reserves at most `bytes` (at least one bucket). ERR_NOMEM. */
+enum err tt_results_open(struct tt_results *results, size_t bytes);
+/* Accepts a zeroed struct, and twice. */
+void tt_results_close(struct tt_results *results);
+/* Forgets everything. Not beside other calls. */
+void tt_results_clear(struct tt_results *results);
+
+static inline struct tt_bucket *tt_results_bucket(const struct tt_results *results, uint64_t key)
+{
+    return &results->bucket[(uint64_t)(((__uint128_t)key * results->buckets) >> 64)];
+}
+
+static inline void tt_results_prefetch(const struct tt_results *results, uint64_t key)
+{
+    __builtin_prefetch(tt_results_bucket(results, key));
+}
+
+/* False: nothing is known of `key`. */
+bool tt_results_find(const struct tt_results *results, uint64_t key, struct tt_found *out);
+
+/* Writes a result by the replacement rule. Bounds of an entry of the same key and depth are
+ * merged unless they contradict, and the move is that of the best lower bound; an entry of the
+ * same key and a deeper search in the same generation stays. */
+void tt_results_store(struct tt_results *results, const struct tt_store *store, uint8_t generation);
+
+/* Share of a sample of entries written in `generation`, in permille. */
+unsigned tt_results_permille(const struct tt_results *results, uint8_t generation);
+
+#endif

@@ -1,0 +1,87 @@
+/* tt: the words spoken with a transposition table that knows who is inside each position.
+ *
+ * The four operations (RetrieveAsk, StoreHash, Release, Peek) have the same meaning on every
+ * table: embedded, sharded, simulated. Source: Weill 1996, figures 1 and 2, with three differences
+ * (see proto/PROTOCOL.md): CUT is tried before BUSY, a deeper ask does not wipe a shallower result,
+ * and nproc lives beside the entries. Pure types; no I/O, no clock. */
+#ifndef COMMON_TT_TT_H
+#define COMMON_TT_TT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+    TT_SCORE_MAX = 32767, /* an upper bound that says nothing */
+    TT_SCORE_MIN = -32767, /* a lower bound that says nothing */
+    TT_DEPTH_MAX = 250,
+};
+
+/* A verdict is never a score: it travels beside it. */
+enum tt_verdict {
+    TT_OPEN = 0, /* search it, in the window that came back; you are counted inside */
+    TT_CUT = 1, /* the score closes the window; you are not inside */
+    TT_BUSY = 2, /* somebody else is inside and you asked to be alone; you are not inside */
+};
+
+/* Bits, so that an exact score is both. */
+enum tt_bound {
+    TT_LOWER = 1,
+    TT_UPPER = 2,
+    TT_EXACT = 3,
+};
+
+enum tt_ask_flag {
+    TT_EXCLUSIVE = 1, /* BUSY if somebody else is inside (key, depth) */
+    TT_STRICT = 2, /* only an entry of the very depth asked may answer */
+};
+
+/* Who holds a place inside a node: a session and one of its slots (one per fiber or thread). */
+struct tt_holder {
+    uint32_t session;
+    uint16_t slot;
+};
+
+struct tt_ask {
+    uint64_t key;
+    int16_t alpha, beta; /* alpha < beta */
+    uint8_t depth;
+    uint8_t flags; /* enum tt_ask_flag */
+    uint16_t slot;
+};
+
+struct tt_answer {
+    enum tt_verdict verdict;
+    int16_t score; /* CUT only */
+    int16_t alpha, beta; /* OPEN: the window narrowed by what is known; alpha < beta */
+    uint16_t move; /* best move known, 0 none */
+    uint16_t nproc; /* holders inside (key, depth): with the asker when OPEN registered it */
+};
+
+struct tt_store {
+    uint64_t key;
+    int16_t score;
+    uint8_t depth;
+    uint8_t bound; /* enum tt_bound */
+    uint16_t move;
+    uint16_t slot;
+};
+
+struct tt_release {
+    uint64_t key;
+    uint8_t depth;
+    uint16_t slot;
+};
+
+struct tt_peek {
+    uint64_t key;
+    uint8_t depth;
+};
+
+struct tt_peeked {
+    int16_t lower, upper; /* TT_SCORE_MIN, TT_SCORE_MAX: unknown */
+    uint8_t depth; /* of the entry; 0 with unknown bounds when there is none */
+    uint16_t move;
+    uint16_t nproc; /* holders inside (key, asked depth) */
+};
+
+#endif

@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# deps.sh: installs what is missing, and only that, with apt-get.
+#
+#   deps.sh [--optional | --missing] PACKAGE[|PACKAGE]=PROBE...
+#
+# PROBE tells whether it is here, however it came: `name.h` a header the compiler finds, `py:name` a
+# module of $PYTHON, else a command. Of PACKAGE|PACKAGE the first that the distribution has is taken
+# (names differ between releases). --missing installs nothing and prints what is not here. With
+# --optional a failed installation is no failure: the tests that need the tool are skipped.
+set -u
+export DEBIAN_FRONTEND=noninteractive
+CC=${CC:-gcc}
+PYTHON=${PYTHON:-/usr/bin/python3}
+PATH=$PATH:/usr/games # where Debian puts engines
+
+is_here()
+{
+    case $1 in
+    *.h) command -v "$CC" >/dev/null && echo "#include <$1>" | "$CC" -E -x c - >/dev/null 2>&1 ;;
+    py:*) "$PYTHON" -c "import ${1#py:}" >/dev/null 2>&1 ;;
+    *) command -v "$1" >/dev/null 2>&1 ;;
+    esac
+}
+
+# The first of a|b|c that apt knows.
+choose()
+{
+    local name
+    for name in ${1//|/ }; do
+        if [ -n "$(apt-cache madison "$name" 2>/dev/null)" ]; then
+            echo "$name"
+            return
+        fi
+    done
+    echo "${1%%|*}"
+}
+
+run_as_root()
+{
+    if [ "$(id -u)" -eq 0 ]; then
+        "$@"
+    elif command -v sudo >/dev/null; then
+        sudo --non-interactive --preserve-env=DEBIAN_FRONTEND "$@"
+    else
+        echo "deps: not root, and there is no sudo" >&2
+        return 1
+    fi
+}
+
+apt()
+{
+    run_as_root apt-get -q -y -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3 \
+        -o Dpkg::Use-Pty=0 "$@" </dev/null
+}
+
+mode=install
+case ${1:-} in
+--optional | --missing)
+    mode=${1#--}
+    shift
+    ;;
+esac
+
+wanted=() probes=()
+for row in "$@"; do
+    if ! is_here "${row#*=}"; then
+        wanted+=("${row%%=*}")
+        probes+=("${row#*=}")
+    fi
+done
+if [ ${#wanted[@]} -eq 0 ]; then
+    exit 0
+fi
+if [ $mode = missing ]; then
+    echo "${probes[*]}"
+    exit 0
+fi
+if ! command -v apt-get >/dev/null; then
+    echo "deps: missing: ${wanted[*]}; there is no apt-get here, please install them yourself" >&2
+    [ $mode = optional ]
+    exit
+fi
+echo "deps: missing, installing: ${wanted[*]}"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+apt update >"$log" 2>&1 || echo "deps: apt-get update failed, going on with what is known" >&2
+names=()
+for name in "${wanted[@]}"; do
+    names+=("$(choose "$name")")
+done
+if ! apt install --no-install-recommends "${names[@]}" >>"$log" 2>&1; then
+    for name in "${names[@]}"; do # one that cannot be had need not keep the others away
+        apt install --no-install-recommends "$name" >>"$log" 2>&1
+    done
+fi
+absent=()
+for i in "${!probes[@]}"; do
+    is_here "${probes[$i]}" || absent+=("${wanted[$i]}")
+done
+if [ ${#absent[@]} -eq 0 ]; then
+    exit 0
+fi
+if [ $mode = optional ]; then
+    echo "deps: could not install ${absent[*]}: the tests that need them are skipped" >&2
+    exit 0
+fi
+tail -n 15 "$log" >&2
+echo "deps: could not install: ${absent[*]}" >&2
+exit 1

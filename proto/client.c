@@ -1,0 +1,338 @@
+#include "proto/client_core.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- opening ---- */
+
+static unsigned or_default(unsigned value, unsigned fallback)
+{
+    return value != 0 ? value : fallback;
+}
+
+static unsigned power_of_two(unsigned at_least)
+{
+    unsigned n = 1;
+    while (n < at_least) {
+        n *= 2;
+    }
+    return n;
+}
+
+static enum err complete(struct client_options *o)
+{
+    o->rto_min_us = or_default(o->rto_min_us, 2000);
+    o->rto_max_us = or_default(o->rto_max_us, 250000);
+    o->strikes = or_default(o->strikes, 3);
+    o->probe_us = or_default(o->probe_us, 100000);
+    o->linger_us = or_default(o->linger_us, 1000);
+    o->tickets = or_default(o->tickets, 64);
+    o->peek_max = or_default(o->peek_max, 256);
+    o->queue = or_default(o->queue, 64);
+    o->jobs = or_default(o->jobs, 2);
+    bool ok = o->shards >= 1 && o->shards <= CLIENT_SHARDS_MAX && o->rto_min_us <= o->rto_max_us &&
+              o->rto_max_us <= 60000000 && o->tickets <= 1024 && o->peek_max <= PROTO_BATCH_MAX &&
+              o->queue <= PROTO_BATCH_MAX && o->jobs <= 64;
+    return ok ? ERR_OK : ERR_RANGE;
+}
+
+/* The longest message we can be made to write. */
+static size_t scratch_size(const struct client_options *o)
+{
+    size_t store = 24, peek = 12, head = 64;
+    size_t job = (size_t)JOB_TEXTS * (PROTO_TEXT_MAX + 3) + 64;
+    size_t size = o->queue * store > o->peek_max * peek ? o->queue * store : o->peek_max * peek;
+    return head + (size > job ? size : job);
+}
+
+static bool allocate(struct client *c)
+{
+    const struct client_options *o = &c->options;
+    unsigned spread = o->shards < 8 ? o->shards : 8;
+    unsigned tickets = power_of_two(o->tickets);
+    c->part_limit = o->tickets * spread + o->shards * (HELLOS_MAX + 2);
+    unsigned parts = power_of_two(2 * c->part_limit);
+    CHECK(parts < PART_NONE);
+
+    c->ticket_mask = tickets - 1;
+    c->part_mask = parts - 1;
+    c->scratch_size = scratch_size(o);
+    c->shards = calloc(o->shards, sizeof *c->shards);
+    c->parts = calloc(parts, sizeof *c->parts);
+    c->tickets = calloc(tickets, sizeof *c->tickets);
+    c->peeked = calloc((size_t)tickets * o->peek_max, sizeof *c->peeked);
+    c->peek_owner = calloc((size_t)tickets * o->peek_max, 1);
+    c->gathered = calloc(o->peek_max, sizeof *c->gathered);
+    c->jobs = calloc(o->jobs, sizeof *c->jobs);
+    c->scratch = malloc(c->scratch_size);
+    c->decoder = o->decoder ? o->decoder : malloc(sizeof *c->decoder);
+    bool ok = c->shards && c->parts && c->tickets && c->peeked && c->peek_owner && c->gathered &&
+              c->jobs && c->scratch && c->decoder;
+    for (unsigned s = 0; ok && s < o->shards; s++) {
+        struct queue *q = &c->shards[s].queue;
+        q->stores = calloc(o->queue, sizeof *q->stores);
+        q->releases = calloc(o->queue, sizeof *q->releases);
+        ok = q->stores && q->releases;
+        rtt_reset(&c->shards[s].rtt, o->rto_min_us, o->rto_max_us);
+    }
+    return ok;
+}
+
+enum err client_open(const struct client_options *options, const struct client_port *port,
+                     const struct client_sink *sink, struct client **out)
+{
+    struct client_options completed = *options;
+    enum err error = complete(&completed);
+    if (error) {
+        return error;
+    }
+    struct client *c = calloc(1, sizeof *c);
+    if (!c) {
+        return ERR_NOMEM;
+    }
+    c->options = completed;
+    c->port = *port;
+    if (sink) {
+        c->sink = *sink;
+    }
+    if (options->name) {
+        (void)proto_text_copy(proto_text_of(options->name), c->name, sizeof c->name);
+    }
+    c->options.name = c->name;
+    c->oldest = c->newest = PART_NONE;
+    c->next_expiry_us = UINT64_MAX;
+    c->next_request = c->next_ticket = 1;
+    if (!allocate(c)) {
+        client_free(&c);
+        return ERR_NOMEM;
+    }
+    *out = c;
+    return ERR_OK;
+}
+
+void client_free(struct client **client)
+{
+    struct client *c = *client;
+    if (!c) {
+        return;
+    }
+    for (unsigned s = 0; c->shards && s < c->options.shards; s++) {
+        free(c->shards[s].queue.stores);
+        free(c->shards[s].queue.releases);
+    }
+    if (!c->options.decoder) {
+        free(c->decoder);
+    }
+    free(c->shards);
+    free(c->parts);
+    free(c->tickets);
+    free(c->peeked);
+    free(c->peek_owner);
+    free(c->gathered);
+    free(c->jobs);
+    free(c->scratch);
+    free(c);
+    *client = NULL;
+}
+
+/* ---- out ---- */
+
+bool client_send(struct client *c, unsigned shard, const struct proto_message *message)
+{
+    size_t length = proto_encode(message, c->scratch, c->scratch_size);
+    CHECK(length > 0);
+    if (!c->port.send(c->port.self, shard, c->scratch, length)) {
+        c->counters.send_failed++;
+        return false;
+    }
+    c->counters.messages_out++;
+    c->counters.bytes_out += length;
+    return true;
+}
+
+/* ---- in ---- */
+
+static void on_echo(struct client *c, unsigned shard, uint32_t request)
+{
+    struct part *part = part_find(c, request, shard);
+    if (!part || part->kind != PART_HEARTBEAT) {
+        shard_late(c, shard);
+        return;
+    }
+    if (shard_answered(c, part)) {
+        part_close(c, part);
+    }
+}
+
+static void on_stats(struct client *c, unsigned shard, const struct proto_stats_answer *m)
+{
+    struct part *part = part_find(c, m->request, shard);
+    if (!part || part->kind != PART_STATS) {
+        shard_late(c, shard);
+        return;
+    }
+    if (!shard_answered(c, part)) {
+        return;
+    }
+    part_close(c, part);
+    if (c->sink.stats) {
+        c->sink.stats(c->sink.self, shard, m);
+    }
+}
+
+/* A result outside its range must not reach the search, nor one of the namespace we are leaving. */
+static void on_node_done(struct client *c, unsigned shard, const struct proto_node_done *m)
+{
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < m->list.count; i++) {
+        const struct tt_store *r = &m->list.at[i];
+        ok = r->depth <= TT_DEPTH_MAX && r->score >= TT_SCORE_MIN && r->bound >= TT_LOWER &&
+             r->bound <= TT_EXACT;
+    }
+    c->counters.malformed += !ok;
+    bool wanted = ok && c->sink.node_done && c->shards[shard].fence == 0;
+    for (uint32_t i = 0; wanted && i < m->list.count; i++) {
+        c->sink.node_done(c->sink.node_self, &m->list.at[i]);
+    }
+}
+
+/* What a shard pushes means something only where we have, or had, a session. */
+static bool on_push(struct client *c, unsigned shard, const struct proto_message *m)
+{
+    const struct client_sink *sink = &c->sink;
+    if (!c->shards[shard].known) {
+        return false;
+    }
+    switch (m->type) {
+    case PROTO_JOB:
+        if (sink->job) {
+            sink->job(sink->self, &m->job, shard);
+        }
+        return true;
+    case PROTO_JOB_STOP:
+        if (sink->job_stop) {
+            sink->job_stop(sink->self, m->job_stop.job, m->job_stop.reason, shard);
+        }
+        return true;
+    case PROTO_JOB_REPORT:
+        if (sink->job_report) {
+            sink->job_report(sink->self, &m->job_report, shard);
+        }
+        return true;
+    case PROTO_NODE_DONE:
+        on_node_done(c, shard, &m->node_done);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void on_bye(struct client *c, unsigned shard)
+{
+    struct shard *s = &c->shards[shard];
+    shard_fall(c, shard, CLIENT_DOWN);
+    queue_drop_releases(c, shard);
+    s->hello_due_us = c->now_us + c->options.probe_us;
+}
+
+void client_receive(struct client *c, unsigned shard, const uint8_t *bytes, size_t length,
+                    uint64_t now_us)
+{
+    struct proto_message m;
+    CHECK(shard < c->options.shards);
+    client_advance(c, now_us);
+    c->counters.messages_in++;
+    c->counters.bytes_in += length;
+    if (proto_decode(c->decoder, bytes, length, &m) != ERR_OK) {
+        c->counters.malformed++;
+        return;
+    }
+    if (c->shards[shard].state == CLIENT_ABSENT || c->shards[shard].state == CLIENT_LEFT) {
+        c->counters.unexpected++;
+        return;
+    }
+    switch (m.type) {
+    case PROTO_WELCOME:
+        shard_on_welcome(c, shard, &m.welcome);
+        break;
+    case PROTO_RETRIEVE_ANSWER:
+        table_on_answer(c, shard, &m.retrieve_answer);
+        break;
+    case PROTO_PEEK_ANSWER:
+        table_on_peek_answer(c, shard, &m.peek_answer);
+        break;
+    case PROTO_HEARTBEAT:
+        on_echo(c, shard, m.heartbeat.request);
+        break;
+    case PROTO_STATS_ANSWER:
+        on_stats(c, shard, &m.stats_answer);
+        break;
+    case PROTO_ERROR:
+        shard_on_error(c, shard, &m.error);
+        break;
+    case PROTO_BYE:
+        on_bye(c, shard);
+        break;
+    default:
+        c->counters.unexpected += !on_push(c, shard, &m);
+        break;
+    }
+}
+
+/* ---- time ---- */
+
+uint64_t client_tick(struct client *c, uint64_t now_us)
+{
+    uint64_t next = UINT64_MAX;
+    client_advance(c, now_us);
+    part_expire(c);
+    for (unsigned s = 0; s < c->options.shards; s++) {
+        uint64_t due = shard_tick(c, s);
+        next = due < next ? due : next;
+    }
+    return next < c->next_expiry_us ? next : c->next_expiry_us;
+}
+
+/* ---- reading ---- */
+
+unsigned client_shards_up(const struct client *c)
+{
+    return c->owner_count;
+}
+
+enum client_state client_shard_state(const struct client *c, unsigned shard)
+{
+    CHECK(shard < c->options.shards);
+    return c->shards[shard].state;
+}
+
+uint32_t client_rtt_us(const struct client *c, unsigned shard)
+{
+    CHECK(shard < c->options.shards);
+    return rtt_smoothed_us(&c->shards[shard].rtt);
+}
+
+uint32_t client_rto_us(const struct client *c, unsigned shard)
+{
+    CHECK(shard < c->options.shards);
+    return c->shards[shard].rtt.timeout_us;
+}
+
+unsigned client_outstanding(const struct client *c)
+{
+    return c->part_count;
+}
+
+unsigned client_overdue(const struct client *c, uint64_t now_us)
+{
+    unsigned n = 0;
+    for (uint16_t i = c->oldest; i != PART_NONE; i = c->parts[i].next) {
+        n += c->parts[i].deadline_us + c->options.rto_max_us < now_us;
+    }
+    return n;
+}
+
+const struct client_counters *client_counters(const struct client *c)
+{
+    return &c->counters;
+}

@@ -1,0 +1,176 @@
+/* client: one searcher's side of the protocol: which shard owns a key, what is outstanding, who is
+ * alive. A pure state machine: time comes with every call, bytes leave through a port.
+ *
+ * Threads: one client per thread, no locks. Memory: all of it in client_open, none later. Never
+ * blocks: an answer is polled for with its ticket, and every ticket ends by itself, READY or LOST,
+ * at client_deadline() at the latest. Deterministic given the calls and their times.
+ *
+ * The shell around it, whenever it wakes: give everything the sockets hold to client_receive FIRST
+ * (a time-out counts against a shard only if its answer was not lying there unread), then poll
+ * tickets, then client_tick. It must not call the client from inside the port or the sink.
+ *
+ * A key belongs to the shard that is up and weighs most (rendezvous hashing, PROTOCOL.md section
+ * 5). A shard that stays silent loses its keys to the others until it answers a HELLO again. */
+#ifndef PROTO_CLIENT_H
+#define PROTO_CLIENT_H
+
+#include "proto/codec.h"
+
+enum {
+    CLIENT_SHARDS_MAX = 64,
+    CLIENT_NAME_MAX = 63,
+    CLIENT_NOWHERE = 255, /* in place of a shard: registered nowhere */
+};
+
+struct client;
+
+/* send: hands one message to the transport, never waits. False: it could not be taken now (no
+ * connection, high-water mark); what it carried counts as lost at once. Per shard the transport
+ * keeps the order; it may lose, and loses all or nothing of a message. */
+struct client_port {
+    void *self;
+    bool (*send)(void *self, unsigned shard, const uint8_t *bytes, size_t length);
+};
+
+/* What shards say unasked. Any may be NULL. Messages are borrowed until the callback returns.
+ * Every shard tells of a job: the receiver drops repeats by job id. A shard that does not know a
+ * job we report on says job_stop with PROTO_STOP_LAPSED, once per report.
+ * node_done has a `self` of its own, because results go to whoever searches, the rest to whoever
+ * minds the jobs: once per node somebody else finished while we were inside, with the result he
+ * stored (slot 0), in its range. A hint: it may be missing, late, or not close our window; our hold
+ * stays. */
+struct client_sink {
+    void *self;
+    void (*job)(void *self, const struct proto_job *job, unsigned shard);
+    void (*job_stop)(void *self, uint64_t job, uint8_t reason, unsigned shard);
+    void (*job_report)(void *self, const struct proto_job_report *report, unsigned shard);
+    void (*stats)(void *self, unsigned shard, const struct proto_stats_answer *answer);
+    void (*error)(void *self, unsigned shard, unsigned code, struct proto_text text);
+    void (*shard_up)(void *self, unsigned shard);
+    void (*shard_down)(void *self, unsigned shard);
+    void *node_self;
+    void (*node_done)(void *node_self, const struct tt_store *result);
+};
+
+/* Zero means the default in brackets. */
+struct client_options {
+    unsigned shards; /* 1..CLIENT_SHARDS_MAX, no default */
+    enum proto_role role;
+    uint8_t hello_flags; /* enum proto_hello_flag */
+    uint64_t space; /* namespace: mixed into every key by the shard, not here */
+    uint64_t instance; /* random, one per client */
+    const char *name; /* for people; copied, cut to CLIENT_NAME_MAX */
+    uint32_t rto_min_us, rto_max_us; /* bounds of the wait for an answer [2,000, 250,000] */
+    unsigned strikes; /* time-outs in a row that take a shard out [3] */
+    uint32_t probe_us; /* between HELLOs to a shard that is not up [100,000] */
+    uint32_t linger_us; /* the longest a store waits in the queue, given ticks [1,000] */
+    unsigned tickets; /* outstanding asks and peeks, up to 1,024 [64] */
+    unsigned peek_max; /* positions in one peek, up to PROTO_BATCH_MAX [256] */
+    unsigned queue; /* stores, and as many releases, queued per shard [64] */
+    unsigned jobs; /* jobs posted and not stopped [2] */
+    struct proto_decoder *decoder; /* borrowed; clients of one thread may share it [its own] */
+};
+
+enum client_state {
+    CLIENT_ABSENT, /* nothing sent yet */
+    CLIENT_GREETING, /* HELLO sent, no session */
+    CLIENT_UP, /* in the map */
+    CLIENT_DOWN, /* was up; fell silent or said BYE; probed */
+    CLIENT_LEFT, /* we said BYE */
+};
+
+enum client_result { CLIENT_WAITING, CLIENT_READY, CLIENT_LOST };
+
+struct client_counters {
+    uint64_t asks, peeks, stores, releases; /* operations sent */
+    uint64_t messages_out, bytes_out, messages_in, bytes_in;
+    uint64_t answered, lost; /* tickets ended; cancelled ones are in neither */
+    uint64_t timeouts; /* requests without an answer in time */
+    uint64_t late; /* answers to requests no longer known */
+    uint64_t ups, downs;
+    uint64_t refused; /* ERROR messages */
+    uint64_t malformed, unexpected; /* dropped messages */
+    uint64_t send_failed; /* messages the port did not take */
+    uint64_t dropped; /* stores and releases that had no shard or no room */
+    uint64_t exhausted; /* asks and peeks refused for want of a ticket */
+    uint64_t renames_unconfirmed; /* answers that outran the WELCOME of a new namespace */
+};
+
+/* ERR_RANGE for options outside their ranges, ERR_NOMEM. Sends nothing: the first tick does. */
+enum err client_open(const struct client_options *options, const struct client_port *port,
+                     const struct client_sink *sink, struct client **out);
+void client_free(struct client **client);
+
+/* One message from a shard. Anything malformed or out of place is counted and dropped. */
+void client_receive(struct client *client, unsigned shard, const uint8_t *bytes, size_t length,
+                    uint64_t now_us);
+
+/* Time-outs, HELLOs, heartbeats, lingering stores. Returns when it wants to be called again at the
+ * latest; UINT64_MAX: never, unless something else is called. Calling earlier is harmless. */
+uint64_t client_tick(struct client *client, uint64_t now_us);
+
+/* Changes role and namespace without waiting: later asks are ordered after it. What is queued goes
+ * first, in the old namespace. Stores wait until the shard has confirmed the new one, so that a
+ * lost HELLO cannot put a result into the wrong namespace. Sessions and holds stay. */
+void client_hello(struct client *client, enum proto_role role, uint64_t space, uint64_t now_us);
+
+/* Sends what is queued, BYE, and forgets all that is outstanding. Only client_hello revives. */
+void client_bye(struct client *client, uint64_t now_us);
+
+/* RetrieveAsk to the key's owner, after what is queued for it. Returns a ticket; 0 when no shard is
+ * up, the port took nothing or no ticket is free: then *where is CLIENT_NOWHERE. Requires alpha <
+ * beta, depth <= TT_DEPTH_MAX. */
+uint32_t client_ask(struct client *client, const struct tt_ask *ask, uint64_t now_us,
+                    uint8_t *where);
+
+/* Peeks at 1..peek_max positions, one message to each owner. 0 as for client_ask. */
+uint32_t client_peek(struct client *client, const struct tt_peek *peeks, unsigned count,
+                     uint64_t now_us);
+
+/* READY and LOST end the ticket; *out is written on READY alone. After LOST the shard may have
+ * counted us all the same: leave the node as if it had (store or release, with the same `where`).
+ */
+enum client_result client_answer(struct client *client, uint32_t ticket, uint64_t now_us,
+                                 struct tt_answer *out);
+
+/* `out` has room for as many as were peeked at, in their order. READY if any part was answered:
+ * the rest is unknown (unknown bounds, nproc 0). */
+enum client_result client_peeked(struct client *client, uint32_t ticket, uint64_t now_us,
+                                 struct tt_peeked *out);
+
+/* Ends a ticket nobody will await; an ask's place is released. */
+void client_cancel(struct client *client, uint32_t ticket);
+
+/* When the ticket ends at the latest. */
+uint64_t client_deadline(const struct client *client, uint32_t ticket);
+
+/* Queued, never wait. `where` is what client_ask wrote: if another shard owns the key by now, that
+ * one gets the result and `where` is told to let us go. Flushed before a later ask or peek to the
+ * same shard, when the queue is full, by client_flush, or after linger_us by a tick. */
+void client_store(struct client *client, unsigned where, const struct tt_store *store);
+void client_release(struct client *client, unsigned where, const struct tt_release *release);
+void client_flush(struct client *client, uint64_t now_us);
+
+/* Posts to every shard that is up, and to every one that comes up until client_job_stop. Copies.
+ * ERR_EXIST: posted already; ERR_FULL: options.jobs are open; ERR_RANGE: a text is too long. */
+enum err client_job_post(struct client *client, const struct proto_job_post *job, uint64_t now_us);
+void client_job_stop(struct client *client, uint64_t job, uint64_t now_us);
+void client_job_report(struct client *client, const struct proto_job_report *report,
+                       uint64_t now_us);
+
+/* Asks one shard for its figures: sink->stats, or nothing. False: not up, or not sent. */
+bool client_stats(struct client *client, unsigned shard, uint64_t now_us);
+
+unsigned client_shards_up(const struct client *client);
+enum client_state client_shard_state(const struct client *client, unsigned shard);
+/* The shard that owns the key now, or CLIENT_NOWHERE. */
+unsigned client_owner(const struct client *client, uint64_t key);
+uint32_t client_rtt_us(const struct client *client, unsigned shard); /* smoothed; 0: none yet */
+uint32_t client_rto_us(const struct client *client, unsigned shard);
+/* Outstanding requests of every kind, and those among them past their time-out by rto_max: 0 while
+ * ticks come. */
+unsigned client_outstanding(const struct client *client);
+unsigned client_overdue(const struct client *client, uint64_t now_us);
+const struct client_counters *client_counters(const struct client *client);
+
+#endif

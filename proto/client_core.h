@@ -1,0 +1,169 @@
+/* client_core: what the files of the client share (proto/client_*.c); nobody else includes it.
+ * Threads: the client's own. */
+#ifndef PROTO_CLIENT_CORE_H
+#define PROTO_CLIENT_CORE_H
+
+#include "proto/client.h"
+#include "proto/rtt.h"
+
+enum {
+    PART_NONE = 0xffff, /* in place of an index */
+    HELLOS_MAX = 4, /* HELLOs outstanding at one shard */
+    STOPPED_MAX = 8, /* stopped jobs of which shards are told again */
+    JOB_TEXTS = 3, /* game, position, algorithm */
+};
+
+/* One request outstanding at one shard. Its index is the low bits of its request id. */
+enum part_kind { PART_FREE, PART_HELLO, PART_HEARTBEAT, PART_STATS, PART_ASK, PART_PEEK };
+
+struct part {
+    uint64_t sent_us, deadline_us;
+    uint32_t request, ticket;
+    uint16_t first, count; /* peek: the caller's first position, how many */
+    uint16_t previous, next; /* all outstanding parts, oldest first */
+    uint8_t kind, shard;
+};
+
+/* Its index is the low bits of its id. */
+struct ticket {
+    uint64_t deadline_us;
+    uint32_t id; /* 0: free */
+    uint16_t count; /* peek: positions */
+    uint16_t waiting, answered; /* parts */
+    uint8_t kind, shard;
+    struct tt_ask ask;
+    struct tt_answer answer;
+};
+
+struct queue {
+    struct tt_store *stores;
+    struct tt_release *releases;
+    unsigned store_count, release_count;
+    uint64_t since_us; /* of the oldest entry */
+};
+
+struct shard {
+    enum client_state state;
+    bool known; /* has welcomed us once */
+    uint32_t session, batch_max, heartbeat_ms;
+    uint64_t boot;
+    struct rtt rtt;
+    unsigned strikes;
+    uint64_t struck_us; /* when the last strike was counted */
+    uint32_t fence; /* first HELLO sent while up and not confirmed yet; 0: none */
+    unsigned outstanding, hellos; /* parts; those that are HELLOs */
+    uint64_t hello_due_us; /* when not up */
+    uint64_t request_us; /* when the last request was sent, or tried */
+    uint64_t job_due_us; /* when the jobs are told again */
+    struct queue queue;
+};
+
+struct owner {
+    uint64_t salt; /* rng_mix(boot) */
+    uint8_t shard;
+};
+
+struct stopped_job {
+    uint64_t job, at_us;
+    bool used;
+};
+
+struct stored_job {
+    bool used;
+    struct proto_job_post post;
+    char texts[JOB_TEXTS][PROTO_TEXT_MAX];
+};
+
+struct client {
+    /* fixed after open */
+    struct client_port port;
+    struct client_sink sink;
+    struct client_options options;
+    char name[CLIENT_NAME_MAX + 1];
+    unsigned part_mask, part_limit, ticket_mask;
+    size_t scratch_size;
+    /* state */
+    uint64_t now_us; /* the latest time seen */
+    struct shard *shards;
+    struct owner owners[CLIENT_SHARDS_MAX]; /* the shards that are up */
+    unsigned owner_count;
+    struct part *parts;
+    uint16_t oldest, newest;
+    unsigned part_count, ticket_count;
+    uint32_t next_request, next_ticket;
+    uint64_t next_expiry_us; /* no part ends earlier */
+    struct ticket *tickets;
+    struct tt_peeked *peeked; /* [ticket][peek_max] */
+    uint8_t *peek_owner; /* [ticket][peek_max] */
+    struct tt_peek *gathered; /* [peek_max] */
+    struct stored_job *jobs;
+    struct stopped_job stopped[STOPPED_MAX]; /* a ring */
+    unsigned next_stopped;
+    uint8_t *scratch;
+    struct proto_decoder *decoder;
+    struct client_counters counters;
+};
+
+/* ---- client.c ---- */
+
+/* Time never goes back. */
+static inline uint64_t client_advance(struct client *c, uint64_t now_us)
+{
+    c->now_us = now_us > c->now_us ? now_us : c->now_us;
+    return c->now_us;
+}
+
+/* Encodes and sends; counts. A message that does not encode is a bug. */
+bool client_send(struct client *c, unsigned shard, const struct proto_message *message);
+
+/* ---- client_part.c: outstanding requests ---- */
+
+/* NULL when too many are outstanding. Its deadline is the shard's time-out from now. */
+struct part *part_open(struct client *c, enum part_kind kind, unsigned shard);
+void part_close(struct client *c, struct part *part);
+/* The outstanding part of that id at that shard, or NULL. */
+struct part *part_find(struct client *c, uint32_t request, unsigned shard);
+/* Closes a part that will not be answered and tells its ticket. */
+void part_lose(struct client *c, struct part *part);
+void part_lose_all_of(struct client *c, unsigned shard);
+/* Ends what is overdue now. */
+void part_expire(struct client *c);
+
+/* ---- client_shard.c: sessions, strikes, the map ---- */
+
+void shard_greet(struct client *c, unsigned shard);
+/* A request begun at `began_us` was not answered. True: that took the shard out. */
+bool shard_strike(struct client *c, unsigned shard, uint64_t began_us);
+/* The part was answered in time: a sample, and the strikes are over. False: the answer came before
+ * the confirmation of a new namespace, so it may be from the old one; the shard fell. */
+bool shard_answered(struct client *c, struct part *part);
+/* Out of the map into `state`; everything outstanding there is lost. */
+void shard_fall(struct client *c, unsigned shard, enum client_state state);
+/* An answer to a request no longer known. */
+void shard_late(struct client *c, unsigned shard);
+void shard_on_welcome(struct client *c, unsigned shard, const struct proto_welcome *m);
+void shard_on_error(struct client *c, unsigned shard, const struct proto_error *m);
+/* HELLO, heartbeat, lingering stores when due; returns when the next is. */
+uint64_t shard_tick(struct client *c, unsigned shard);
+
+/* ---- client_table.c: asks, peeks, stores ---- */
+
+void ticket_part_lost(struct client *c, const struct part *part);
+void table_on_answer(struct client *c, unsigned shard, const struct proto_retrieve_answer *m);
+void table_on_peek_answer(struct client *c, unsigned shard, const struct proto_peek_answer *m);
+/* False: something is still queued. */
+bool queue_flush(struct client *c, unsigned shard);
+/* Forgets what is queued; counts it. */
+void queue_drop_stores(struct client *c, unsigned shard);
+/* Queued stores become releases. */
+void queue_abandon_stores(struct client *c, unsigned shard);
+void queue_drop_releases(struct client *c, unsigned shard);
+
+/* ---- client_job.c ---- */
+
+/* Tells a shard of the open jobs and of those stopped lately; it ignores what it knows. */
+void job_tell(struct client *c, unsigned shard);
+/* Repeats that at every heartbeat interval, as a message may be lost; returns when next. */
+uint64_t job_tick(struct client *c, unsigned shard);
+
+#endif

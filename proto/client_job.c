@@ -1,0 +1,157 @@
+#include "proto/client_core.h"
+
+#include <string.h>
+
+static struct stored_job *find(struct client *c, uint64_t job)
+{
+    for (unsigned i = 0; i < c->options.jobs; i++) {
+        if (c->jobs[i].used && c->jobs[i].post.job == job) {
+            return &c->jobs[i];
+        }
+    }
+    return NULL;
+}
+
+static void send_post(struct client *c, unsigned shard, const struct proto_job_post *post)
+{
+    struct proto_message m = {.type = PROTO_JOB_POST, .job_post = *post};
+    (void)client_send(c, shard, &m);
+}
+
+static void send_stop(struct client *c, unsigned shard, uint64_t job)
+{
+    struct proto_message m = {.type = PROTO_JOB_STOP};
+    m.job_stop.job = job;
+    m.job_stop.reason = PROTO_STOP_OWNER;
+    (void)client_send(c, shard, &m);
+}
+
+/* Long enough for a shard that was out for a few heartbeats; later its own lapse ends the job. */
+static bool stop_is_fresh(const struct client *c, unsigned shard, const struct stopped_job *stopped)
+{
+    uint64_t age_us = c->now_us - stopped->at_us;
+    return stopped->used && age_us < (uint64_t)c->shards[shard].heartbeat_ms * 10000;
+}
+
+void job_tell(struct client *c, unsigned shard)
+{
+    struct shard *s = &c->shards[shard];
+    for (unsigned i = 0; i < c->options.jobs; i++) {
+        if (c->jobs[i].used) {
+            send_post(c, shard, &c->jobs[i].post);
+        }
+    }
+    for (unsigned i = 0; i < STOPPED_MAX; i++) {
+        if (stop_is_fresh(c, shard, &c->stopped[i])) {
+            send_stop(c, shard, c->stopped[i].job);
+        }
+    }
+    s->job_due_us = c->now_us + (uint64_t)s->heartbeat_ms * 1000;
+}
+
+static bool anything_to_tell(const struct client *c, unsigned shard)
+{
+    bool any = false;
+    for (unsigned i = 0; !any && i < c->options.jobs; i++) {
+        any = c->jobs[i].used;
+    }
+    for (unsigned i = 0; !any && i < STOPPED_MAX; i++) {
+        any = stop_is_fresh(c, shard, &c->stopped[i]);
+    }
+    return any;
+}
+
+uint64_t job_tick(struct client *c, unsigned shard)
+{
+    struct shard *s = &c->shards[shard];
+    if (!anything_to_tell(c, shard)) {
+        return UINT64_MAX;
+    }
+    if (c->now_us >= s->job_due_us) {
+        job_tell(c, shard);
+    }
+    return s->job_due_us;
+}
+
+/* Moves a borrowed text into room of our own. */
+static void keep(struct proto_text *text, char *room)
+{
+    if (text->length > 0) {
+        memcpy(room, text->at, text->length);
+    }
+    text->at = room;
+}
+
+enum err client_job_post(struct client *c, const struct proto_job_post *job, uint64_t now_us)
+{
+    struct stored_job *room = NULL;
+    client_advance(c, now_us);
+    if (job->game.length > PROTO_TEXT_MAX || job->position.length > PROTO_TEXT_MAX ||
+        job->algorithm.length > PROTO_TEXT_MAX) {
+        return ERR_RANGE;
+    }
+    if (find(c, job->job)) {
+        return ERR_EXIST;
+    }
+    for (unsigned i = 0; i < c->options.jobs && !room; i++) {
+        room = c->jobs[i].used ? NULL : &c->jobs[i];
+    }
+    if (!room) {
+        return ERR_FULL;
+    }
+    for (unsigned i = 0; i < STOPPED_MAX; i++) {
+        c->stopped[i].used = c->stopped[i].used && c->stopped[i].job != job->job;
+    }
+    room->used = true;
+    room->post = *job;
+    keep(&room->post.game, room->texts[0]);
+    keep(&room->post.position, room->texts[1]);
+    keep(&room->post.algorithm, room->texts[2]);
+    for (unsigned i = 0; i < c->owner_count; i++) {
+        unsigned shard = c->owners[i].shard;
+        send_post(c, shard, &room->post);
+        c->shards[shard].job_due_us = c->now_us + (uint64_t)c->shards[shard].heartbeat_ms * 1000;
+    }
+    return ERR_OK;
+}
+
+void client_job_stop(struct client *c, uint64_t job, uint64_t now_us)
+{
+    struct stored_job *stored = find(c, job);
+    client_advance(c, now_us);
+    if (stored) {
+        stored->used = false;
+        c->stopped[c->next_stopped++ % STOPPED_MAX] =
+            (struct stopped_job){.job = job, .at_us = c->now_us, .used = true};
+    }
+    for (unsigned i = 0; i < c->owner_count; i++) {
+        send_stop(c, c->owners[i].shard, job);
+    }
+}
+
+void client_job_report(struct client *c, const struct proto_job_report *report, uint64_t now_us)
+{
+    struct proto_message m = {.type = PROTO_JOB_REPORT, .job_report = *report};
+    client_advance(c, now_us);
+    for (unsigned i = 0; i < c->owner_count; i++) {
+        (void)client_send(c, c->owners[i].shard, &m);
+    }
+}
+
+bool client_stats(struct client *c, unsigned shard, uint64_t now_us)
+{
+    CHECK(shard < c->options.shards);
+    client_advance(c, now_us);
+    struct part *part =
+        c->shards[shard].state == CLIENT_UP ? part_open(c, PART_STATS, shard) : NULL;
+    if (!part) {
+        return false;
+    }
+    struct proto_message m = {.type = PROTO_STATS};
+    m.stats.request = part->request;
+    if (!client_send(c, shard, &m)) {
+        part_close(c, part);
+        return false;
+    }
+    return true;
+}

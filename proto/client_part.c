@@ -1,0 +1,123 @@
+#include "proto/client_core.h"
+
+struct part *part_open(struct client *c, enum part_kind kind, unsigned shard)
+{
+    struct shard *s = &c->shards[shard];
+    if (c->part_count >= c->part_limit) {
+        return NULL;
+    }
+    /* The table is at least half empty: a few ids are skipped at most. */
+    while (c->next_request == 0 || c->parts[c->next_request & c->part_mask].kind != PART_FREE) {
+        c->next_request++;
+    }
+    uint32_t request = c->next_request++;
+    uint16_t index = (uint16_t)(request & c->part_mask);
+    struct part *part = &c->parts[index];
+    *part = (struct part){
+        .kind = (uint8_t)kind,
+        .request = request,
+        .shard = (uint8_t)shard,
+        .sent_us = c->now_us,
+        .deadline_us = c->now_us + s->rtt.timeout_us,
+        .previous = c->newest,
+        .next = PART_NONE,
+    };
+    if (c->newest != PART_NONE) {
+        c->parts[c->newest].next = index;
+    } else {
+        c->oldest = index;
+    }
+    c->newest = index;
+    c->part_count++;
+    s->outstanding++;
+    s->hellos += kind == PART_HELLO;
+    s->request_us = c->now_us;
+    if (part->deadline_us < c->next_expiry_us) {
+        c->next_expiry_us = part->deadline_us;
+    }
+    return part;
+}
+
+void part_close(struct client *c, struct part *part)
+{
+    struct shard *s = &c->shards[part->shard];
+    if (part->previous != PART_NONE) {
+        c->parts[part->previous].next = part->next;
+    } else {
+        c->oldest = part->next;
+    }
+    if (part->next != PART_NONE) {
+        c->parts[part->next].previous = part->previous;
+    } else {
+        c->newest = part->previous;
+    }
+    c->next_expiry_us = --c->part_count > 0 ? c->next_expiry_us : UINT64_MAX;
+    s->outstanding--;
+    s->hellos -= part->kind == PART_HELLO;
+    part->kind = PART_FREE;
+}
+
+struct part *part_find(struct client *c, uint32_t request, unsigned shard)
+{
+    struct part *part = &c->parts[request & c->part_mask];
+    bool found = part->kind != PART_FREE && part->request == request && part->shard == shard;
+    return found ? part : NULL;
+}
+
+void part_lose(struct client *c, struct part *part)
+{
+    struct part lost = *part;
+    part_close(c, part);
+    ticket_part_lost(c, &lost);
+}
+
+void part_lose_all_of(struct client *c, unsigned shard)
+{
+    for (uint16_t i = c->oldest, next; i != PART_NONE; i = next) {
+        next = c->parts[i].next;
+        if (c->parts[i].shard == shard) {
+            part_lose(c, &c->parts[i]);
+        }
+    }
+}
+
+/* A HELLO counts against a shard only while it is up and its confirmation is awaited. */
+static bool part_strikes(const struct client *c, const struct part *part)
+{
+    const struct shard *s = &c->shards[part->shard];
+    return s->state == CLIENT_UP && (part->kind != PART_HELLO || s->fence != 0);
+}
+
+static bool part_time_out(struct client *c, struct part *part)
+{
+    struct part late = *part;
+    bool strikes = part_strikes(c, part);
+    c->counters.timeouts++;
+    part_lose(c, part);
+    if (strikes && shard_strike(c, late.shard, late.sent_us)) {
+        return true;
+    }
+    if (strikes && late.kind == PART_HELLO && c->shards[late.shard].hellos == 0) {
+        shard_greet(c, late.shard);
+    }
+    return false;
+}
+
+void part_expire(struct client *c)
+{
+    if (c->now_us < c->next_expiry_us) {
+        return;
+    }
+    for (uint16_t i = c->oldest, next; i != PART_NONE; i = next) {
+        next = c->parts[i].next;
+        if (c->parts[i].deadline_us <= c->now_us && part_time_out(c, &c->parts[i])) {
+            next = c->oldest; /* the shard fell and took others with it */
+        }
+    }
+    c->next_expiry_us = UINT64_MAX;
+    for (uint16_t i = c->oldest; i != PART_NONE; i = c->parts[i].next) {
+        if (c->parts[i].deadline_us < c->next_expiry_us) {
+            c->next_expiry_us = c->parts[i].deadline_us;
+        }
+    }
+}

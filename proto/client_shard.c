@@ -1,0 +1,390 @@
+#include "proto/client_core.h"
+
+#include "common/rng.h"
+
+/* ---- states ----
+ *
+ *          tick, hello              WELCOME              strikes, BYE
+ *   ABSENT ------------> GREETING ------------>     UP ----------------> DOWN
+ *                        ^ |      <------------     ^                     |
+ *                        | |      session lost,     |       WELCOME       |
+ *                  hello | |      other boot id     `---------------------'
+ *                        | |
+ *                       LEFT <-- bye, from everywhere     (GREETING -> DOWN: BYE)
+ */
+#define BIT(state) (1u << CLIENT_##state)
+static const unsigned next_ok[] = {
+    [CLIENT_ABSENT] = BIT(GREETING) | BIT(LEFT),
+    [CLIENT_GREETING] = BIT(UP) | BIT(DOWN) | BIT(LEFT),
+    [CLIENT_UP] = BIT(GREETING) | BIT(DOWN) | BIT(LEFT),
+    [CLIENT_DOWN] = BIT(UP) | BIT(LEFT),
+    [CLIENT_LEFT] = BIT(GREETING),
+};
+
+/* Rendezvous hashing wants no more than the list of those that are up. */
+static void map_rebuild(struct client *c)
+{
+    c->owner_count = 0;
+    for (unsigned s = 0; s < c->options.shards; s++) {
+        if (c->shards[s].state == CLIENT_UP) {
+            c->owners[c->owner_count++] =
+                (struct owner){.salt = rng_mix(c->shards[s].boot), .shard = (uint8_t)s};
+        }
+    }
+}
+
+static void shard_move(struct client *c, unsigned shard, enum client_state state)
+{
+    struct shard *s = &c->shards[shard];
+    CHECK(next_ok[s->state] & 1u << state);
+    s->state = state;
+    map_rebuild(c);
+}
+
+unsigned client_owner(const struct client *c, uint64_t key)
+{
+    unsigned best = CLIENT_NOWHERE;
+    uint64_t best_weight = 0;
+    for (unsigned i = 0; i < c->owner_count; i++) {
+        uint64_t weight = rng_mix(key ^ c->owners[i].salt);
+        /* Equal weights mean equal boot ids: one shard under two names; the first stands. */
+        if (best == CLIENT_NOWHERE || weight > best_weight) {
+            best = c->owners[i].shard;
+            best_weight = weight;
+        }
+    }
+    return best;
+}
+
+/* ---- falling ---- */
+
+void shard_fall(struct client *c, unsigned shard, enum client_state state)
+{
+    struct shard *s = &c->shards[shard];
+    bool was_up = s->state == CLIENT_UP;
+    if (s->state != state) {
+        shard_move(c, shard, state);
+    }
+    s->fence = 0;
+    s->strikes = 0;
+    part_lose_all_of(c, shard);
+    queue_abandon_stores(c, shard);
+    if (was_up) {
+        c->counters.downs++;
+        if (c->sink.shard_down) {
+            c->sink.shard_down(c->sink.self, shard);
+        }
+    }
+}
+
+static void shard_fall_and_greet(struct client *c, unsigned shard, enum client_state state)
+{
+    shard_fall(c, shard, state);
+    shard_greet(c, shard);
+}
+
+/* Requests in flight together when one of them is struck prove one silence, not several: only what
+ * began after the last strike makes the next. So `strikes` spans 1 + 2 + 4 ... time-outs, and a
+ * single hiccup under a full window takes nobody out. A shard that fell is greeted at once: one
+ * that is merely slower than before comes back with its first WELCOME, which is also its first
+ * sample. */
+bool shard_strike(struct client *c, unsigned shard, uint64_t began_us)
+{
+    struct shard *s = &c->shards[shard];
+    if (s->state != CLIENT_UP || (s->strikes > 0 && began_us < s->struck_us)) {
+        return false;
+    }
+    s->strikes++;
+    s->struck_us = c->now_us;
+    rtt_back_off(&s->rtt);
+    if (s->strikes < c->options.strikes) {
+        return false;
+    }
+    shard_fall_and_greet(c, shard, CLIENT_DOWN);
+    return true;
+}
+
+/* ---- being answered ---- */
+
+bool shard_answered(struct client *c, struct part *part)
+{
+    struct shard *s = &c->shards[part->shard];
+    if (s->fence != 0 && (int32_t)(part->request - s->fence) > 0) {
+        c->counters.renames_unconfirmed++;
+        shard_fall_and_greet(c, part->shard, CLIENT_GREETING);
+        return false;
+    }
+    s->strikes = 0;
+    rtt_sample(&s->rtt, c->now_us - part->sent_us);
+    return true;
+}
+
+/* It lives, so the strikes are over: it wants a longer wait, which backing off provides. But not
+ * when we already wait the longest we may: then late is as good as never, and a shard that stays
+ * in the map by its late answers would cost rto_max for every ask. Out of the map, only a WELCOME
+ * in time counts, for the same reason. */
+void shard_late(struct client *c, unsigned shard)
+{
+    struct shard *s = &c->shards[shard];
+    c->counters.late++;
+    if (s->state == CLIENT_UP && s->rtt.timeout_us < c->options.rto_max_us) {
+        s->strikes = 0;
+    }
+}
+
+/* ---- greeting ---- */
+
+void shard_greet(struct client *c, unsigned shard)
+{
+    struct shard *s = &c->shards[shard];
+    struct part *part = NULL;
+    if (s->state == CLIENT_ABSENT || s->state == CLIENT_LEFT) {
+        shard_move(c, shard, CLIENT_GREETING);
+    }
+    s->hello_due_us = c->now_us + c->options.probe_us;
+    if (s->hellos < HELLOS_MAX) {
+        part = part_open(c, PART_HELLO, shard);
+    }
+    if (!part) {
+        return;
+    }
+    if (s->state != CLIENT_UP) {
+        part->deadline_us = c->now_us + c->options.rto_max_us;
+    }
+    struct proto_message m = {.type = PROTO_HELLO};
+    m.hello.request = part->request;
+    m.hello.role = (uint8_t)c->options.role;
+    m.hello.flags = c->options.hello_flags;
+    m.hello.space = c->options.space;
+    m.hello.instance = c->options.instance;
+    m.hello.name = proto_text_of(c->name);
+    if (!client_send(c, shard, &m)) {
+        part_close(c, part);
+    }
+}
+
+static void shard_rename(struct client *c, unsigned shard)
+{
+    struct shard *s = &c->shards[shard];
+    bool up = s->state == CLIENT_UP;
+    uint32_t first = c->next_request;
+    if (!queue_flush(c, shard)) {
+        queue_drop_stores(c, shard);
+        queue_drop_releases(c, shard);
+    }
+    /* A WELCOME for the old namespace must not be taken for one for the new. */
+    for (uint16_t i = c->oldest, next; i != PART_NONE; i = next) {
+        next = c->parts[i].next;
+        if (c->parts[i].shard == shard && c->parts[i].kind == PART_HELLO) {
+            part_close(c, &c->parts[i]);
+        }
+    }
+    shard_greet(c, shard);
+    if (up && s->hellos == 0) {
+        shard_fall(c, shard, CLIENT_GREETING); /* not sent: asks would go to the old namespace */
+    } else if (up && s->fence == 0) {
+        s->fence = first == 0 ? 1 : first;
+    }
+}
+
+void client_hello(struct client *c, enum proto_role role, uint64_t space, uint64_t now_us)
+{
+    client_advance(c, now_us);
+    c->options.role = role;
+    c->options.space = space;
+    for (unsigned s = 0; s < c->options.shards; s++) {
+        shard_rename(c, s);
+    }
+}
+
+void client_bye(struct client *c, uint64_t now_us)
+{
+    client_advance(c, now_us);
+    for (unsigned s = 0; s < c->options.shards; s++) {
+        struct shard *shard = &c->shards[s];
+        if (shard->known && shard->state != CLIENT_LEFT) {
+            struct proto_message m = {.type = PROTO_BYE};
+            if (shard->state == CLIENT_UP) {
+                (void)queue_flush(c, s);
+            }
+            (void)client_send(c, s, &m);
+        }
+        shard_fall(c, s, CLIENT_LEFT);
+        queue_drop_releases(c, s);
+    }
+}
+
+/* ---- a WELCOME ---- */
+
+/* Queued releases stay even when the session is new to us: with several HELLOs under way it may be
+ * the one that took our last asks. Letting go of what one does not hold is no error. */
+static void shard_learn(struct client *c, unsigned shard, const struct proto_welcome *m)
+{
+    struct shard *s = &c->shards[shard];
+    s->known = true;
+    s->boot = m->boot;
+    s->session = m->session;
+    s->heartbeat_ms = m->heartbeat_ms;
+    s->batch_max = m->batch_max;
+    s->fence = 0;
+    s->strikes = 0;
+}
+
+/* Asked after the first HELLO of a new namespace and before the one now confirmed: if the first was
+ * lost, these were asked in the old namespace. */
+static void lose_between(struct client *c, unsigned shard, uint32_t first, uint32_t confirmed)
+{
+    for (uint16_t i = c->oldest, next; i != PART_NONE; i = next) {
+        struct part *part = &c->parts[i];
+        next = part->next;
+        if (part->shard == shard && (int32_t)(part->request - first) > 0 &&
+            (int32_t)(confirmed - part->request) > 0) {
+            part_lose(c, part);
+        }
+    }
+}
+
+static void shard_rise(struct client *c, unsigned shard, const struct proto_welcome *m)
+{
+    struct shard *s = &c->shards[shard];
+    shard_learn(c, shard, m);
+    rtt_reset(&s->rtt, c->options.rto_min_us, c->options.rto_max_us);
+    shard_move(c, shard, CLIENT_UP);
+    c->counters.ups++;
+    job_tell(c, shard);
+    (void)queue_flush(c, shard);
+    if (c->sink.shard_up) {
+        c->sink.shard_up(c->sink.self, shard);
+    }
+}
+
+void shard_on_welcome(struct client *c, unsigned shard, const struct proto_welcome *m)
+{
+    struct shard *s = &c->shards[shard];
+    struct part *part = part_find(c, m->request, shard);
+    if (!part || part->kind != PART_HELLO) {
+        shard_late(c, shard);
+        return;
+    }
+    uint64_t sent_us = part->sent_us;
+    part_close(c, part);
+    if (m->heartbeat_ms == 0 || m->batch_max == 0) {
+        c->counters.malformed++;
+        return;
+    }
+    if (s->state == CLIENT_UP && s->boot != m->boot) {
+        shard_fall(c, shard, CLIENT_GREETING); /* it restarted unseen */
+    }
+    if (s->state != CLIENT_UP) {
+        shard_rise(c, shard, m);
+    } else {
+        bool other = s->session != m->session;
+        if (s->fence != 0) {
+            lose_between(c, shard, s->fence, m->request);
+        }
+        shard_learn(c, shard, m);
+        if (other) {
+            job_tell(c, shard);
+        }
+    }
+    rtt_sample(&s->rtt, c->now_us - sent_us);
+}
+
+/* ---- an ERROR ---- */
+
+void shard_on_error(struct client *c, unsigned shard, const struct proto_error *m)
+{
+    struct shard *s = &c->shards[shard];
+    c->counters.refused++;
+    if (c->sink.error) {
+        c->sink.error(c->sink.self, shard, m->code, m->text);
+    }
+    if (m->code == PROTO_ERR_SESSION) {
+        /* Several requests may be refused before the HELLO arrives: only the first acts. */
+        if (s->state == CLIENT_UP) {
+            shard_fall_and_greet(c, shard, CLIENT_GREETING);
+        }
+        return;
+    }
+    struct part *part = part_find(c, m->request, shard);
+    if (!part) {
+        return; /* about a message without a request, or too late to matter */
+    }
+    s->strikes = 0;
+    if (part->kind == PART_HELLO && s->fence != 0) {
+        shard_fall(c, shard, CLIENT_GREETING); /* the new namespace is refused: greet it later */
+    } else {
+        part_lose(c, part);
+    }
+}
+
+/* ---- time ---- */
+
+static uint64_t heartbeat_due(const struct shard *s)
+{
+    uint64_t due = s->request_us + (uint64_t)s->heartbeat_ms * 1000 / 3;
+    /* Under suspicion and nothing asked: find out soon rather than at the next ask. */
+    uint64_t soon = s->request_us + s->rtt.timeout_us;
+    return s->strikes > 0 && s->outstanding == 0 && soon < due ? soon : due;
+}
+
+static void heartbeat(struct client *c, unsigned shard)
+{
+    struct shard *s = &c->shards[shard];
+    struct part *part = part_open(c, PART_HEARTBEAT, shard);
+    s->request_us = c->now_us;
+    if (!part) {
+        return;
+    }
+    struct proto_message m = {.type = PROTO_HEARTBEAT};
+    m.heartbeat.request = part->request;
+    if (!client_send(c, shard, &m)) {
+        part_close(c, part);
+        (void)shard_strike(c, shard, c->now_us - s->rtt.timeout_us);
+    }
+}
+
+static uint64_t queue_due(const struct client *c, const struct shard *s)
+{
+    bool waiting = s->fence == 0 && s->queue.store_count + s->queue.release_count > 0;
+    return waiting ? s->queue.since_us + c->options.linger_us : UINT64_MAX;
+}
+
+static uint64_t up_tick(struct client *c, unsigned shard)
+{
+    struct shard *s = &c->shards[shard];
+    if (c->now_us >= queue_due(c, s) && !queue_flush(c, shard)) {
+        s->queue.since_us = c->now_us; /* not taken: try again after as long */
+    }
+    uint64_t due = job_tick(c, shard);
+    if (c->now_us >= heartbeat_due(s)) {
+        heartbeat(c, shard);
+    }
+    if (s->state != CLIENT_UP) {
+        return s->hello_due_us;
+    }
+    uint64_t beat = heartbeat_due(s), stores = queue_due(c, s);
+    due = beat < due ? beat : due;
+    return stores < due ? stores : due;
+}
+
+uint64_t shard_tick(struct client *c, unsigned shard)
+{
+    struct shard *s = &c->shards[shard];
+    switch (s->state) {
+    case CLIENT_LEFT:
+        return UINT64_MAX;
+    case CLIENT_UP:
+        return up_tick(c, shard);
+    case CLIENT_ABSENT:
+        shard_greet(c, shard);
+        return s->hello_due_us;
+    case CLIENT_GREETING:
+    case CLIENT_DOWN:
+        break;
+    }
+    if (c->now_us >= s->hello_due_us) {
+        shard_greet(c, shard);
+    }
+    return s->hello_due_us;
+}

@@ -1,0 +1,368 @@
+#include "proto/codec.h"
+
+#include <msgpack.h>
+#include <string.h>
+
+/* ---- reading ---- */
+
+struct reader {
+    const uint8_t *at, *end;
+};
+
+static bool read_byte(struct reader *r, uint8_t *out)
+{
+    if (r->at >= r->end) {
+        return false;
+    }
+    *out = *r->at++;
+    return true;
+}
+
+static bool read_big_endian(struct reader *r, unsigned bytes, uint64_t *out)
+{
+    if ((size_t)(r->end - r->at) < bytes) {
+        return false;
+    }
+    uint64_t value = 0;
+    for (unsigned i = 0; i < bytes; i++) {
+        value = value << 8 | r->at[i];
+    }
+    r->at += bytes;
+    *out = value;
+    return true;
+}
+
+static bool read_unsigned(struct reader *r, uint64_t max, uint64_t *out)
+{
+    uint8_t tag;
+    if (!read_byte(r, &tag)) {
+        return false;
+    }
+    if (tag <= 0x7f) {
+        *out = tag;
+    } else if (tag < 0xcc || tag > 0xcf || !read_big_endian(r, 1u << (tag - 0xcc), out)) {
+        return false;
+    }
+    return *out <= max;
+}
+
+static bool read_i16(struct reader *r, int16_t *out)
+{
+    uint64_t raw;
+    if (r->at >= r->end) {
+        return false;
+    }
+    uint8_t tag = *r->at;
+    if (tag <= 0x7f || (tag >= 0xcc && tag <= 0xcf)) {
+        if (!read_unsigned(r, INT16_MAX, &raw)) {
+            return false;
+        }
+        *out = (int16_t)raw;
+        return true;
+    }
+    r->at++;
+    if (tag >= 0xe0) {
+        *out = (int8_t)tag;
+        return true;
+    }
+    if (tag < 0xd0 || tag > 0xd3 || !read_big_endian(r, 1u << (tag - 0xd0), &raw)) {
+        return false;
+    }
+    unsigned shift = 64 - (8u << (tag - 0xd0));
+    int64_t value = (int64_t)(raw << shift) >> shift;
+    if (value < INT16_MIN || value > INT16_MAX) {
+        return false;
+    }
+    *out = (int16_t)value;
+    return true;
+}
+
+#define READ_UNSIGNED(type, ctype, max)                   \
+    static bool read_##type(struct reader *r, ctype *out) \
+    {                                                     \
+        uint64_t value = 0;                               \
+        if (!read_unsigned(r, max, &value)) {             \
+            return false;                                 \
+        }                                                 \
+        *out = (ctype)value;                              \
+        return true;                                      \
+    }
+READ_UNSIGNED(u8, uint8_t, UINT8_MAX)
+READ_UNSIGNED(u16, uint16_t, UINT16_MAX)
+READ_UNSIGNED(u32, uint32_t, UINT32_MAX)
+READ_UNSIGNED(u64, uint64_t, UINT64_MAX)
+
+static bool read_text(struct reader *r, struct proto_text *out)
+{
+    uint8_t tag;
+    uint64_t length;
+    if (!read_byte(r, &tag)) {
+        return false;
+    }
+    if ((tag & 0xe0) == 0xa0) {
+        length = tag & 0x1f;
+    } else if (tag < 0xd9 || tag > 0xdb || !read_big_endian(r, 1u << (tag - 0xd9), &length)) {
+        return false;
+    }
+    if (length > PROTO_TEXT_MAX || length > (size_t)(r->end - r->at)) {
+        return false;
+    }
+    out->at = (const char *)r->at;
+    out->length = (uint32_t)length;
+    r->at += length;
+    return true;
+}
+
+static bool read_array(struct reader *r, uint64_t max, uint64_t *count)
+{
+    uint8_t tag;
+    if (!read_byte(r, &tag)) {
+        return false;
+    }
+    if ((tag & 0xf0) == 0x90) {
+        *count = tag & 0x0f;
+    } else if (tag < 0xdc || tag > 0xdd || !read_big_endian(r, 2u << (tag - 0xdc), count)) {
+        return false;
+    }
+    /* Every element takes a byte at least: a count beyond the bytes left is a lie. */
+    return *count <= max && *count <= (uint64_t)(r->end - r->at);
+}
+
+static bool read_array_of(struct reader *r, unsigned expected)
+{
+    uint64_t count = 0;
+    return read_array(r, expected, &count) && count == expected;
+}
+
+#define F(type, name) +1
+#define OP(list, element, fields) enum { FIELDS_OF_##list = 0 fields };
+PROTO_OPS(OP)
+#undef OP
+#undef F
+
+/* The verdict is an enum in memory and a small number on the wire. */
+#define F(type, name)                  \
+    {                                  \
+        PROTO_C_##type value;          \
+        if (!read_##type(r, &value)) { \
+            return false;              \
+        }                              \
+        out->name = value;             \
+    }
+#define OP(list, element, fields)                                       \
+    static bool read_one_of_##list(struct reader *r, element *out)      \
+    {                                                                   \
+        if (!read_array_of(r, FIELDS_OF_##list)) {                      \
+            return false;                                               \
+        }                                                               \
+        fields return true;                                             \
+    }                                                                   \
+    static bool read_##list(struct reader *r, struct proto_##list *out, \
+                            struct proto_decoder *decoder)              \
+    {                                                                   \
+        uint64_t count = 0;                                             \
+        if (!read_array(r, PROTO_BATCH_MAX, &count)) {                  \
+            return false;                                               \
+        }                                                               \
+        out->count = (uint32_t)count;                                   \
+        out->at = decoder->list;                                        \
+        for (uint64_t i = 0; i < count; i++) {                          \
+            if (!read_one_of_##list(r, &decoder->list[i])) {            \
+                return false;                                           \
+            }                                                           \
+        }                                                               \
+        return true;                                                    \
+    }
+PROTO_OPS(OP)
+#undef OP
+#undef F
+
+/* Lists need the decoder's room, plain fields do not: one name for both. */
+#define READ_u8(r, out, d) read_u8(r, out)
+#define READ_u16(r, out, d) read_u16(r, out)
+#define READ_u32(r, out, d) read_u32(r, out)
+#define READ_u64(r, out, d) read_u64(r, out)
+#define READ_text(r, out, d) read_text(r, out)
+#define READ_asks(r, out, d) read_asks(r, out, d)
+#define READ_answers(r, out, d) read_answers(r, out, d)
+#define READ_stores(r, out, d) read_stores(r, out, d)
+#define READ_releases(r, out, d) read_releases(r, out, d)
+#define READ_peeks(r, out, d) read_peeks(r, out, d)
+#define READ_peekeds(r, out, d) read_peekeds(r, out, d)
+#define READ_figures(r, out, d) read_figures(r, out, d)
+
+#define F(type, name) +1
+#define MSG(NAME, name, id, fields) enum { FIELDS_OF_##NAME = 0 fields };
+PROTO_MESSAGES(MSG)
+#undef MSG
+#undef F
+
+#define F(type, name) &&READ_##type(r, &out->name, decoder)
+#define MSG(NAME, name, id, fields)                                             \
+    static bool read_message_##name(struct reader *r, struct proto_##name *out, \
+                                    struct proto_decoder *decoder)              \
+    {                                                                           \
+        (void)decoder;                                                          \
+        return true fields;                                                     \
+    }
+PROTO_MESSAGES(MSG)
+#undef MSG
+#undef F
+
+enum err proto_decode(struct proto_decoder *decoder, const uint8_t *bytes, size_t length,
+                      struct proto_message *out)
+{
+    struct reader r = {bytes, bytes + length};
+    struct proto_message message;
+    uint64_t count = 0, version = 0, type = 0;
+    bool ok = false;
+
+    if (length > PROTO_MESSAGE_MAX || !read_array(&r, 64, &count) || count < 2 ||
+        !read_unsigned(&r, UINT32_MAX, &version)) {
+        return ERR_PROTO;
+    }
+    if (version != PROTO_VERSION) {
+        return ERR_VERSION;
+    }
+    if (!read_unsigned(&r, UINT32_MAX, &type)) {
+        return ERR_PROTO;
+    }
+    switch (type) {
+#define MSG(NAME, name, id, fields)                                                            \
+    case id:                                                                                   \
+        ok = count == 2 + FIELDS_OF_##NAME && read_message_##name(&r, &message.name, decoder); \
+        break;
+        PROTO_MESSAGES(MSG)
+#undef MSG
+    default:
+        return ERR_TYPE;
+    }
+    if (!ok || r.at != r.end) {
+        return ERR_PROTO;
+    }
+    message.type = (enum proto_type)type;
+    *out = message;
+    return ERR_OK;
+}
+
+/* ---- writing ---- */
+
+struct writer {
+    uint8_t *at, *end;
+};
+
+static int writer_append(void *context, const char *bytes, size_t length)
+{
+    struct writer *w = context;
+    if ((size_t)(w->end - w->at) < length) {
+        w->end = w->at; /* nothing shorter may slip in after a piece was left out */
+        return -1;
+    }
+    memcpy(w->at, bytes, length);
+    w->at += length;
+    return 0;
+}
+
+static bool write_u8(msgpack_packer *p, uint8_t value)
+{
+    return msgpack_pack_uint8(p, value) == 0;
+}
+
+static bool write_u16(msgpack_packer *p, uint16_t value)
+{
+    return msgpack_pack_uint16(p, value) == 0;
+}
+
+static bool write_u32(msgpack_packer *p, uint32_t value)
+{
+    return msgpack_pack_uint32(p, value) == 0;
+}
+
+static bool write_u64(msgpack_packer *p, uint64_t value)
+{
+    return msgpack_pack_uint64(p, value) == 0;
+}
+
+static bool write_i16(msgpack_packer *p, int16_t value)
+{
+    return msgpack_pack_int16(p, value) == 0;
+}
+
+static bool write_text(msgpack_packer *p, struct proto_text value)
+{
+    return value.length <= PROTO_TEXT_MAX && msgpack_pack_str(p, value.length) == 0 &&
+           (value.length == 0 || msgpack_pack_str_body(p, value.at, value.length) == 0);
+}
+
+#define F(type, name) &&WRITE_OP_##type(p, list.at[i].name)
+#define WRITE_OP_u8(p, value) write_u8(p, (uint8_t)(value))
+#define WRITE_OP_u16(p, value) write_u16(p, value)
+#define WRITE_OP_u64(p, value) write_u64(p, value)
+#define WRITE_OP_i16(p, value) write_i16(p, value)
+#define WRITE_OP_text(p, value) write_text(p, value)
+#define OP(name, element, fields)                                                          \
+    static bool write_##name(msgpack_packer *p, struct proto_##name list)                  \
+    {                                                                                      \
+        bool ok = list.count <= PROTO_BATCH_MAX && msgpack_pack_array(p, list.count) == 0; \
+        for (uint32_t i = 0; ok && i < list.count; i++) {                                  \
+            ok = msgpack_pack_array(p, FIELDS_OF_##name) == 0 fields;                      \
+        }                                                                                  \
+        return ok;                                                                         \
+    }
+PROTO_OPS(OP)
+#undef OP
+#undef F
+
+size_t proto_encode(const struct proto_message *message, uint8_t *bytes, size_t capacity)
+{
+    struct writer w = {bytes,
+                       bytes + (capacity < PROTO_MESSAGE_MAX ? capacity : PROTO_MESSAGE_MAX)};
+    msgpack_packer packer, *p = &packer;
+    bool ok = false;
+
+    msgpack_packer_init(p, &w, writer_append);
+    switch (message->type) {
+#define F(type, field) &&write_##type(p, m->field)
+#define MSG(NAME, name, id, fields)                                                            \
+    case id: {                                                                                 \
+        const struct proto_##name *m = &message->name;                                         \
+        ok = msgpack_pack_array(p, 2 + FIELDS_OF_##NAME) == 0 && write_u8(p, PROTO_VERSION) && \
+             write_u8(p, id) fields;                                                           \
+        break;                                                                                 \
+    }
+        PROTO_MESSAGES(MSG)
+#undef MSG
+#undef F
+    }
+    return ok ? (size_t)(w.at - bytes) : 0;
+}
+
+/* ---- names and texts ---- */
+
+const char *proto_type_name(unsigned type)
+{
+    switch (type) {
+#define MSG(NAME, name, id, fields) \
+    case id:                        \
+        return #NAME;
+        PROTO_MESSAGES(MSG)
+#undef MSG
+    default:
+        return "?";
+    }
+}
+
+struct proto_text proto_text_of(const char *string)
+{
+    return (struct proto_text){string, (uint32_t)strlen(string)};
+}
+
+bool proto_text_copy(struct proto_text text, char *out, size_t size)
+{
+    size_t n = text.length < size ? text.length : size - 1;
+    if (n > 0) {
+        memcpy(out, text.at, n);
+    }
+    out[n] = '\0';
+    return n == text.length;
+}

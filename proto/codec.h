@@ -1,0 +1,147 @@
+/* codec: messages to bytes and back, generated from proto/messages.h.
+ *
+ * Threads: any, one decoder per thread. Memory: never allocates; a decoded message borrows its
+ * texts from the bytes it was decoded from and its lists from the decoder: both must outlive it.
+ * Errors: a malformed message is ERR_PROTO, ERR_VERSION or ERR_TYPE and says nothing more.
+ * Encoding goes through msgpack-c. Decoding is our own bounded reader: every count is checked
+ * against the bytes that are left and the list's limit before anything is touched, where
+ * msgpack_unpack() would reserve whatever a hostile header claims. */
+#ifndef PROTO_CODEC_H
+#define PROTO_CODEC_H
+
+#include "common/err.h"
+#include "common/tt/tt.h"
+#include "proto/messages.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    PROTO_BATCH_MAX = 1024, /* operations in one message */
+    PROTO_TEXT_MAX = 1024, /* bytes in one text */
+    PROTO_MESSAGE_MAX = 65536, /* bytes in one message; larger ones are refused unread */
+};
+
+enum proto_role {
+    PROTO_WORKER = 0, /* is told of jobs */
+    PROTO_FRONT = 1, /* posts jobs; they live as long as its session */
+    PROTO_CLIENT = 2, /* the table alone */
+};
+
+enum proto_hello_flag {
+    PROTO_WANTS_NODE_DONE = 1,
+};
+
+enum proto_job_flag {
+    PROTO_JOB_STRICT = 1, /* a value depends on position and depth alone */
+    PROTO_JOB_FULL = 2, /* forward pruning allowed (selection "full") */
+    PROTO_JOB_WAITS = 4, /* wait for each answer instead of searching on meanwhile */
+};
+
+enum proto_job_state { PROTO_JOB_SEARCHING = 0, PROTO_JOB_ENDED = 1 };
+
+enum proto_stop_reason {
+    PROTO_STOP_OWNER = 0, /* its front-end said so */
+    PROTO_STOP_LAPSED = 1, /* its front-end's session on this shard is gone, or was never there */
+};
+
+/* Codes of ERROR: numbers of the wire, independent of enum err. */
+enum proto_error_code {
+    PROTO_ERR_MALFORMED = 1, /* not a message: truncated, oversized, wrong types or counts */
+    PROTO_ERR_VERSION = 2, /* version not spoken here */
+    PROTO_ERR_TYPE = 3, /* unknown type, or one that only shards send */
+    PROTO_ERR_SESSION = 4, /* no session: say HELLO first */
+    PROTO_ERR_RANGE = 5, /* well formed, but a value is outside its range */
+    PROTO_ERR_LIMIT = 6, /* too many: sessions, jobs, operations in a batch */
+    PROTO_ERR_ROLE = 7, /* not for this role */
+};
+
+enum { PROTO_HORIZON_AUTO = 255, PROTO_NO_LIMIT = 0 };
+
+/* Not terminated by a zero byte. */
+struct proto_text {
+    const char *at;
+    uint32_t length;
+};
+
+struct proto_figure {
+    struct proto_text name;
+    uint64_t value;
+};
+
+#define F(type, name)
+#define OP(list, element, fields) \
+    struct proto_##list {         \
+        uint32_t count;           \
+        element *at;              \
+    };
+PROTO_OPS(OP)
+#undef OP
+#undef F
+
+#define PROTO_C_u8 uint8_t
+#define PROTO_C_u16 uint16_t
+#define PROTO_C_u32 uint32_t
+#define PROTO_C_u64 uint64_t
+#define PROTO_C_i16 int16_t
+#define PROTO_C_text struct proto_text
+#define PROTO_C_asks struct proto_asks
+#define PROTO_C_answers struct proto_answers
+#define PROTO_C_stores struct proto_stores
+#define PROTO_C_releases struct proto_releases
+#define PROTO_C_peeks struct proto_peeks
+#define PROTO_C_peekeds struct proto_peekeds
+#define PROTO_C_figures struct proto_figures
+
+#define F(type, name) PROTO_C_##type name;
+#define MSG(NAME, name, id, fields) \
+    struct proto_##name {           \
+        fields                      \
+    };
+PROTO_MESSAGES(MSG)
+#undef MSG
+
+enum proto_type {
+#define MSG(NAME, name, id, fields) PROTO_##NAME = id,
+    PROTO_MESSAGES(MSG)
+#undef MSG
+};
+
+struct proto_message {
+    enum proto_type type;
+    union {
+#define MSG(NAME, name, id, fields) struct proto_##name name;
+        PROTO_MESSAGES(MSG)
+#undef MSG
+    };
+};
+#undef F
+
+/* Room for the one list a message may carry. */
+struct proto_decoder {
+    union {
+#define F(type, name)
+#define OP(list, element, fields) element list[PROTO_BATCH_MAX];
+        PROTO_OPS(OP)
+#undef OP
+#undef F
+    };
+};
+
+/* Reads exactly one message from `length` bytes. */
+enum err proto_decode(struct proto_decoder *decoder, const uint8_t *bytes, size_t length,
+                      struct proto_message *out);
+
+/* Writes a message; returns its length, or 0 when it does not fit into `capacity`. */
+size_t proto_encode(const struct proto_message *message, uint8_t *bytes, size_t capacity);
+
+/* "RETRIEVE_ASK", or "?" for a number that is not a type. */
+const char *proto_type_name(unsigned type);
+
+/* Borrows a terminated string. */
+struct proto_text proto_text_of(const char *string);
+
+/* Copies into `out` (with a zero byte), cut to `size`; returns false when it was cut. */
+bool proto_text_copy(struct proto_text text, char *out, size_t size);
+
+#endif

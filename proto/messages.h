@@ -1,0 +1,62 @@
+/* messages: the one list of everything that travels between a client and a shard.
+ *
+ * The list generates ids, structs, encoder, decoder, golden bytes and fuzz seeds (proto/codec.h). A
+ * message is one msgpack array [version, type, field, field, ...]; an operation inside a list field
+ * is an array of its own fields. proto/PROTOCOL.md says in words what each one means.
+ *
+ * F(type, name): u8 u16 u32 u64 i16 are integers checked for range; text is a msgpack string;
+ * the others are lists of the operations below. Pure. */
+#ifndef PROTO_MESSAGES_H
+#define PROTO_MESSAGES_H
+
+#define PROTO_VERSION 1
+
+/* OP(list name, C struct of one element, fields) */
+#define PROTO_OPS(OP)                                                                      \
+    OP(asks, struct tt_ask,                                                                \
+       F(u64, key) F(u8, depth) F(i16, alpha) F(i16, beta) F(u8, flags) F(u16, slot))      \
+    OP(answers, struct tt_answer,                                                          \
+       F(u8, verdict) F(i16, score) F(i16, alpha) F(i16, beta) F(u16, move) F(u16, nproc)) \
+    OP(stores, struct tt_store,                                                            \
+       F(u64, key) F(u8, depth) F(i16, score) F(u8, bound) F(u16, move) F(u16, slot))      \
+    OP(releases, struct tt_release, F(u64, key) F(u8, depth) F(u16, slot))                 \
+    OP(peeks, struct tt_peek, F(u64, key) F(u8, depth))                                    \
+    OP(peekeds, struct tt_peeked,                                                          \
+       F(i16, lower) F(i16, upper) F(u8, depth) F(u16, move) F(u16, nproc))                \
+    OP(figures, struct proto_figure, F(text, name) F(u64, value))
+
+#define PROTO_JOB_FIELDS \
+    F(u64, job)          \
+    F(text, game)        \
+    F(text, position)    \
+    F(u64, evaluation)   \
+    F(u64, space)        \
+    F(text, algorithm) F(u8, flags) F(u8, depth) F(u8, horizon) F(u32, time_ms) F(u64, nodes)
+
+/* MSG(NAME, name, id, fields) */
+#define PROTO_MESSAGES(MSG)                                                                    \
+    MSG(HELLO, hello, 1,                                                                       \
+        F(u32, request) F(u8, role) F(u8, flags) F(u64, space) F(u64, instance) F(text, name)) \
+    MSG(WELCOME, welcome, 2,                                                                   \
+        F(u32, request) F(u32, session) F(u64, boot) F(u32, heartbeat_ms) F(u32, batch_max)    \
+            F(u32, jobs))                                                                      \
+    MSG(RETRIEVE_ASK, retrieve_ask, 3, F(u32, request) F(asks, list))                          \
+    MSG(RETRIEVE_ANSWER, retrieve_answer, 4, F(u32, request) F(answers, list))                 \
+    MSG(STORE_HASH, store_hash, 5, F(stores, list))                                            \
+    MSG(RELEASE, release, 6, F(releases, list))                                                \
+    MSG(PEEK, peek, 7, F(u32, request) F(peeks, list))                                         \
+    MSG(PEEK_ANSWER, peek_answer, 8, F(u32, request) F(peekeds, list))                         \
+    MSG(HEARTBEAT, heartbeat, 9, F(u32, request))                                              \
+    MSG(JOB_POST, job_post, 10, PROTO_JOB_FIELDS)                                              \
+    MSG(JOB, job, 11, PROTO_JOB_FIELDS)                                                        \
+    MSG(JOB_STOP, job_stop, 12, F(u64, job) F(u8, reason))                                     \
+    MSG(JOB_REPORT, job_report, 13,                                                            \
+        F(u64, job) F(u64, instance) F(u8, state) F(u8, depth) F(u64, nodes) F(u64, asks)      \
+            F(u64, busy) F(u64, deferred) F(u64, duplicated))                                  \
+    MSG(NODE_DONE, node_done, 14, F(stores, list))                                             \
+    MSG(STATS, stats, 15, F(u32, request))                                                     \
+    MSG(STATS_ANSWER, stats_answer, 16, F(u32, request) F(figures, list))                      \
+    MSG(ERROR, error, 17, F(u16, code) F(u32, request) F(text, text))                          \
+    MSG(BYE, bye, 18, F(u8, reason))
+
+#endif

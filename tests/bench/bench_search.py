@@ -1,0 +1,168 @@
+#!/usr/bin/python3
+"""bench: what the project claims, measured in one run, peers beside it where Debian has them.
+
+Every comparison alternates its sides (A B A B ...) and gives medians and the ratio pair by pair, because
+shared machines drift. Prints one table; --json writes the rows as JSON lines for machines.
+
+  tests/bench/bench_search.py [--bin DIR] [--runs N] [--depth N] [--epd FILE] [--only NAME,...] [--json FILE]
+"""
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests", "system"))
+import cluster  # noqa: E402  (starts and stops real processes)
+
+
+def median(values):
+    return statistics.median(values)
+
+
+class Bench:
+    def __init__(self, options):
+        self.options = options
+        self.rows = []
+
+    def program(self, name):
+        return os.path.join(self.options.bin, name)
+
+    def analyse(self, *more):
+        """One pass over the positions; sums of what abdada says of itself."""
+        command = [self.program("abdada"), "analyse", "--json", "--fresh", "--strict", "--epd", self.options.epd,
+                   "--depth", str(self.options.depth), *more]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True,
+                              stdin=subprocess.DEVNULL)
+        lines = [json.loads(line) for line in done.stdout.decode().splitlines()]
+        total = {key: sum(line[key] for line in lines)
+                 for key in ("time_ms", "nodes", "own_nodes", "busy", "deferred", "asks", "duplicated_nodes")}
+        total["seconds"] = total["time_ms"] / 1000
+        total["scores"] = [line["score"] for line in lines]
+        total["waited"] = sum(line["waited"] * line["time_ms"] for line in lines) / total["time_ms"]
+        return total
+
+    def alternate(self, a, b, value):
+        """Runs a and b in turn; medians of each and of the pairwise ratio value(a)/value(b)."""
+        first, second = [], []
+        for _ in range(self.options.runs):
+            first.append(a())
+            second.append(b())
+        ratio = [value(x) / value(y) for x, y in zip(first, second)]
+        return (median([value(x) for x in first]), median([value(y) for y in second]),
+                median(ratio), min(ratio), max(ratio), first, second)
+
+    def row(self, what, a, b, ratio, aim, note=""):
+        self.rows.append({"what": what, "a": a, "b": b, "ratio": ratio, "aim": aim, "note": note})
+        print(f"{what:<58} {a:>12} {b:>12} {ratio:>22}  {aim:<14} {note}", flush=True)
+
+    # ---- the measurements ----
+
+    def perft(self):
+        def ours():
+            done = subprocess.run([self.program("abdada"), "perft", "--depth", "6", "--json"],
+                                  stdout=subprocess.PIPE, check=True)
+            line = json.loads(done.stdout)
+            assert line["nodes"] == 119060324, line
+            return line["time_ms"] / 1000
+
+        stockfish = shutil.which("stockfish") or "/usr/games/stockfish"
+        if not os.path.exists(stockfish):
+            self.row("perft 6, s: ours", f"{median([ours() for _ in range(self.options.runs)]):.3f}",
+                     "-", "-", "<= stockfish", "stockfish not installed: make deps-bench")
+            return
+
+        def theirs():
+            """Time from the command to its answer, the engine being up."""
+            with subprocess.Popen([stockfish], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as p:
+                p.stdin.write("isready\n")
+                p.stdin.flush()
+                while p.stdout.readline().strip() != "readyok":
+                    pass
+                begin = time.monotonic()
+                p.stdin.write("position startpos\ngo perft 6\n")
+                p.stdin.flush()
+                for line in p.stdout:
+                    if line.startswith("Nodes searched"):
+                        assert line.split()[-1] == "119060324", line
+                        break
+                seconds = time.monotonic() - begin
+                p.stdin.write("quit\n")
+                p.stdin.flush()
+                return seconds
+
+        a, b, r, low, high, _, _ = self.alternate(theirs, ours, lambda x: x)
+        self.row("perft 6, s: stockfish | ours | how much faster", f"{a:.3f}", f"{b:.3f}",
+                 f"{r:.2f} ({low:.2f}-{high:.2f})", ">= 1")
+
+    def speed(self):
+        runs = [self.analyse("--threads", "1") for _ in range(self.options.runs)]
+        nps = [run["nodes"] / run["seconds"] for run in runs]
+        self.row("one thread, plain: Mnodes/s, seconds", f"{median(nps) / 1e6:.2f}",
+                 f"{median([run['seconds'] for run in runs]):.2f}", "-", "-")
+
+    def threads(self):
+        for name in ("abdada", "abdada-paper", "shared-table"):
+            a, b, r, low, high, one, two = self.alternate(
+                lambda: self.analyse("--threads", "1", "--algorithm", name),
+                lambda: self.analyse("--threads", "2", "--algorithm", name), lambda x: x["seconds"])
+            extra = median([y["nodes"] / x["nodes"] for x, y in zip(one, two)]) - 1
+            self.row(f"time to depth, s: 1 | 2 threads, {name}", f"{a:.2f}", f"{b:.2f}",
+                     f"{r:.2f} ({low:.2f}-{high:.2f})", ">= 1.85" if name == "abdada" else "-",
+                     f"nodes +{100 * extra:.1f}%, busy {median([y['busy'] for y in two]):.0f}")
+
+    def shard(self):
+        with cluster.Cluster(shards=1, workers=0) as c:
+            servers = ("--servers", c.servers)
+            a, b, r, low, high, _, over = self.alternate(
+                lambda: self.analyse(), lambda: self.analyse(*servers), lambda x: x["seconds"])
+            self.row("time to depth, s: embedded | alone over 1 shard (b/a)", f"{a:.2f}", f"{b:.2f}",
+                     f"{1 / r:.2f} ({1 / high:.2f}-{1 / low:.2f})", "<= 1.15", self.net(over))
+
+    def worker(self):
+        with cluster.Cluster(shards=1, workers=0) as alone, \
+                cluster.Cluster(shards=1, workers=1) as helped:
+            a, b, r, low, high, one, two = self.alternate(
+                lambda: self.analyse("--servers", alone.servers),
+                lambda: self.analyse("--servers", helped.servers), lambda x: x["seconds"])
+            extra = median([y["nodes"] / x["nodes"] for x, y in zip(one, two)]) - 1
+            self.row("time to depth, s: alone | + 1 worker, over 1 shard", f"{a:.2f}", f"{b:.2f}",
+                     f"{r:.2f} ({low:.2f}-{high:.2f})", "-",
+                     f"nodes +{100 * extra:.1f}%, {self.net(two)}")
+            if any(x["scores"] != one[0]["scores"] for x in one + two):
+                sys.exit("bench: strict scores differ")
+
+    @staticmethod
+    def net(runs):
+        run = runs[-1]
+        return (f"asks/s {run['asks'] / run['seconds']:.0f}, busy {run['busy']}, "
+                f"deferred {run['deferred']}, waited {100 * run['waited']:.1f}%")
+
+
+def main():
+    parser = argparse.ArgumentParser(description="measures what the README claims")
+    parser.add_argument("--bin", default=os.path.join(ROOT, "bin"))
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--depth", type=int, default=8)
+    parser.add_argument("--epd", default=os.path.join(ROOT, "tests/data/chess/bratko-kopec.epd"))
+    parser.add_argument("--only", default="perft,speed,threads,shard,worker")
+    parser.add_argument("--json")
+    options = parser.parse_args()
+    cluster.BIN = options.bin
+    bench = Bench(options)
+    print(f"{options.runs} alternating runs, depth {options.depth}, {os.path.basename(options.epd)}, "
+          f"{os.cpu_count()} processors; medians, ratios pair by pair (lowest-highest)")
+    for name in options.only.split(","):
+        getattr(bench, name)()
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as out:
+            for row in bench.rows:
+                out.write(json.dumps(row) + "\n")
+
+
+if __name__ == "__main__":
+    main()

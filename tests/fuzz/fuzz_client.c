@@ -1,0 +1,105 @@
+/* Whatever a shard says, the client survives, ends its tickets and sends what decodes. */
+#include "common/rng.h"
+#include "fuzz_driver.h"
+#include "proto/client.h"
+
+#include <string.h>
+
+enum { SHARDS = 3, TICKETS = 8 };
+
+static struct proto_decoder decoder;
+static uint32_t last_request[SHARDS]; /* that something may be answered */
+static enum proto_type last_type[SHARDS];
+
+static bool take(void *self, unsigned shard, const uint8_t *bytes, size_t length)
+{
+    struct proto_message m;
+    (void)self;
+    CHECK(proto_decode(&decoder, bytes, length, &m) == ERR_OK);
+    last_type[shard] = m.type;
+    last_request[shard] = m.type == PROTO_HELLO          ? m.hello.request
+                          : m.type == PROTO_RETRIEVE_ASK ? m.retrieve_ask.request
+                          : m.type == PROTO_PEEK         ? m.peek.request
+                                                         : last_request[shard];
+    return true;
+}
+
+static void take_done(void *node_self, const struct tt_store *result)
+{
+    (void)node_self;
+    CHECK(result->depth <= TT_DEPTH_MAX && result->score >= TT_SCORE_MIN);
+    CHECK(result->bound >= TT_LOWER && result->bound <= TT_EXACT);
+}
+
+/* Puts the request the client awaits into the input, so that it is looked at. */
+static void aim(struct client *c, unsigned shard, const uint8_t *bytes, size_t length, uint64_t now)
+{
+    static struct proto_decoder room;
+    static uint8_t aimed[PROTO_MESSAGE_MAX];
+    struct proto_message m;
+    client_receive(c, shard, bytes, length, now);
+    if (proto_decode(&room, bytes, length, &m) != ERR_OK) {
+        return;
+    }
+    switch (m.type) {
+    case PROTO_WELCOME:
+        m.welcome.request = last_request[shard];
+        break;
+    case PROTO_RETRIEVE_ANSWER:
+        m.retrieve_answer.request = last_request[shard];
+        break;
+    case PROTO_PEEK_ANSWER:
+        m.peek_answer.request = last_request[shard];
+        break;
+    case PROTO_ERROR:
+        m.error.request = last_request[shard];
+        break;
+    default:
+        return;
+    }
+    size_t n = proto_encode(&m, aimed, sizeof aimed);
+    client_receive(c, shard, aimed, n, now);
+}
+
+static void search(struct client *c, uint32_t *tickets, bool *peeks, uint64_t *rng, uint64_t now)
+{
+    unsigned t = rng_below(rng, TICKETS);
+    struct tt_answer answer;
+    struct tt_peeked peeked[2];
+    uint8_t where;
+    if (tickets[t] != 0) {
+        enum client_result r = peeks[t] ? client_peeked(c, tickets[t], now, peeked)
+                                        : client_answer(c, tickets[t], now, &answer);
+        CHECK(r != CLIENT_WAITING || now < client_deadline(c, tickets[t]));
+        tickets[t] = r == CLIENT_WAITING ? tickets[t] : 0;
+        return;
+    }
+    peeks[t] = rng_below(rng, 2);
+    if (peeks[t]) {
+        struct tt_peek peek[2] = {{rng_next(rng), 3}, {rng_next(rng), 4}};
+        tickets[t] = client_peek(c, peek, 2, now);
+    } else {
+        struct tt_ask ask = {.key = rng_next(rng), .alpha = -50, .beta = 50, .depth = 9};
+        tickets[t] = client_ask(c, &ask, now, &where);
+        client_store(c, where, &(struct tt_store){.key = ask.key});
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
+{
+    static struct client *c;
+    static uint64_t now = 1, rng = 1;
+    static uint32_t tickets[TICKETS];
+    static bool peeks[TICKETS];
+    if (!c) {
+        struct client_options options = {.shards = SHARDS, .tickets = TICKETS, .peek_max = 2};
+        struct client_port port = {NULL, take};
+        struct client_sink sink = {.node_done = take_done};
+        CHECK(client_open(&options, &port, &sink, &c) == ERR_OK);
+    }
+    now += rng_below(&rng, 2000);
+    CHECK(client_tick(c, now) > now);
+    search(c, tickets, peeks, &rng, now);
+    aim(c, rng_below(&rng, SHARDS), bytes, length, now);
+    return 0;
+}

@@ -1,0 +1,173 @@
+/* Feeds a stream of messages, good and bad, to the shard's core.
+ *
+ * Input: records of [who and time: 1 byte][length: 2 bytes, big-endian][bytes]. libFuzzer:
+ *   clang -fsanitize=fuzzer,address,undefined -I. -D_GNU_SOURCE tests/fuzz/fuzz_ttcore.c \
+ *     common/err.c common/tt/?*.c proto/codec.c ttserver/core/?*.c -lmsgpackc
+ * With any other compiler add -DFUZZ_MAIN: a program that makes its own records from a seed,
+ * `fuzz_ttcore [SEED [RUNS]]`, valid messages with some of their bytes changed. */
+#include "common/rng.h"
+#include "proto/codec.h"
+#include "ttserver/core/core.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PEERS = 8, TICK_US = 250 * 1000 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
+
+static struct ttcore *open_core(struct ttcore_actions *actions)
+{
+    struct ttcore_options options = ttcore_defaults();
+    struct ttcore *core = NULL;
+    options.results_bytes = 4096;
+    options.inflight_max = 64;
+    options.sessions_max = PEERS - 1;
+    options.jobs_max = 2;
+    CHECK(ttcore_open(&core, &options) == ERR_OK);
+    CHECK(ttcore_actions_open(actions, options.sessions_max, options.jobs_max) == ERR_OK);
+    return core;
+}
+
+/* Whatever came in, what goes out is well formed and within bounds. */
+static void check_actions(const struct ttcore_actions *actions)
+{
+    static struct proto_decoder decoder;
+    struct proto_message message;
+    CHECK(actions->dropped == 0);
+    for (uint32_t i = 0; i < actions->messages; i++) {
+        const struct ttcore_message *m = &actions->message[i];
+        CHECK(m->targets > 0 && m->first + m->targets <= actions->targets);
+        CHECK(proto_decode(&decoder, m->bytes, m->length, &message) == ERR_OK);
+    }
+}
+
+static void let_all_lapse(struct ttcore *core, struct ttcore_actions *actions, uint64_t now_us)
+{
+    struct ttcore_figures figures;
+    for (unsigned i = 0; i < 24; i++) {
+        struct ttcore_event tick = {.kind = TTCORE_TICK, .now_us = now_us += TICK_US};
+        ttcore_step(core, &tick, actions);
+        check_actions(actions);
+    }
+    ttcore_figures(core, &figures);
+    CHECK(figures.sessions == 0 && figures.jobs == 0 && figures.inflight_holds == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
+{
+    struct ttcore_actions actions;
+    struct ttcore *core = open_core(&actions);
+    uint64_t now_us = 0;
+    while (length >= 3) {
+        uint8_t head = bytes[0], route[2] = {0, head % PEERS};
+        size_t size = (size_t)bytes[1] << 8 | bytes[2];
+        bytes += 3;
+        length -= 3;
+        size = size < length ? size : length;
+        struct ttcore_event event = {TTCORE_MESSAGE, now_us, route, sizeof route, bytes, size};
+        ttcore_step(core, &event, &actions);
+        check_actions(&actions);
+        bytes += size;
+        length -= size;
+        if (head & 0x80) {
+            struct ttcore_event tick = {.kind = TTCORE_TICK, .now_us = now_us += TICK_US};
+            ttcore_step(core, &tick, &actions);
+            check_actions(&actions);
+        }
+    }
+    let_all_lapse(core, &actions, now_us);
+    ttcore_close(&core);
+    ttcore_actions_close(&actions);
+    return 0;
+}
+
+#ifdef FUZZ_MAIN
+
+/* A valid message of a random type. */
+static size_t make_message(uint64_t *rng, uint8_t *out, size_t room)
+{
+    static const uint8_t types[] = {1, 1, 3, 3, 3, 5, 5, 6, 7, 9, 10, 12, 13, 15, 17, 18};
+    static union {
+        struct tt_ask ask[8];
+        struct tt_store store[8];
+        struct tt_release release[8];
+        struct tt_peek peek[8];
+    } op;
+    struct proto_message m;
+    uint32_t count = rng_below(rng, 9);
+    memset(&m, 0, sizeof m);
+    m.type = (enum proto_type)types[rng_below(rng, sizeof types)];
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t key = rng_below(rng, 20);
+        uint8_t depth = (uint8_t)rng_below(rng, 3);
+        uint16_t slot = (uint16_t)rng_below(rng, 3);
+        if (m.type == PROTO_RETRIEVE_ASK) {
+            op.ask[i] = (struct tt_ask){key, -5, 5, depth, (uint8_t)rng_below(rng, 4), slot};
+            m.retrieve_ask.list = (struct proto_asks){count, op.ask};
+        } else if (m.type == PROTO_STORE_HASH) {
+            op.store[i] =
+                (struct tt_store){key, 3, depth, (uint8_t)(1 + rng_below(rng, 3)), 7, slot};
+            m.store_hash.list = (struct proto_stores){count, op.store};
+        } else if (m.type == PROTO_RELEASE) {
+            op.release[i] = (struct tt_release){key, depth, slot};
+            m.release.list = (struct proto_releases){count, op.release};
+        } else if (m.type == PROTO_PEEK) {
+            op.peek[i] = (struct tt_peek){key, depth};
+            m.peek.list = (struct proto_peeks){count, op.peek};
+        }
+    }
+    if (m.type == PROTO_HELLO) {
+        m.hello.role = (uint8_t)rng_below(rng, 3);
+        m.hello.flags = (uint8_t)rng_below(rng, 2);
+        m.hello.instance = rng_below(rng, 2);
+    } else if (m.type == PROTO_JOB_POST || m.type == PROTO_JOB_STOP || m.type == PROTO_JOB_REPORT) {
+        m.job_post.job = rng_below(rng, 4); /* the first field of all three */
+    }
+    return proto_encode(&m, out, room);
+}
+
+static size_t make_input(uint64_t *rng, uint8_t *out, size_t room)
+{
+    size_t used = 0;
+    for (unsigned i = rng_below(rng, 200); i > 0 && room - used > 4096; i--) {
+        uint8_t *record = out + used;
+        size_t size = make_message(rng, record + 3, 4096 - 3);
+        if (rng_below(rng, 4) == 0 && size > 0) {
+            for (unsigned k = 1 + rng_below(rng, 3); k > 0; k--) {
+                record[3 + rng_below(rng, (uint32_t)size)] = (uint8_t)rng_next(rng);
+            }
+            size -= rng_below(rng, 3) == 0 ? rng_below(rng, (uint32_t)size) : 0;
+        }
+        record[0] = (uint8_t)(rng_below(rng, PEERS) | (rng_below(rng, 8) == 0 ? 0x80 : 0));
+        record[1] = (uint8_t)(size >> 8);
+        record[2] = (uint8_t)size;
+        used += 3 + size;
+    }
+    return used;
+}
+
+int main(int argc, char **argv)
+{
+    enum { ROOM = 1 << 18 };
+    uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
+    unsigned long runs = argc > 2 ? strtoul(argv[2], NULL, 10) : 2000;
+    for (unsigned long i = 0; i < runs; i++, seed++) {
+        uint64_t rng = seed;
+        /* Exactly as long as the input, so that a sanitizer sees every step beyond it. */
+        uint8_t *room = malloc(ROOM);
+        CHECK(room != NULL);
+        size_t length = make_input(&rng, room, ROOM);
+        uint8_t *input = malloc(length + 1);
+        CHECK(input != NULL);
+        memcpy(input, room, length);
+        free(room);
+        LLVMFuzzerTestOneInput(input, length);
+        free(input);
+    }
+    printf("fuzz_ttcore: %lu runs up to seed %llu\n", runs, (unsigned long long)seed - 1);
+    return 0;
+}
+
+#endif

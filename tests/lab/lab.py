@@ -1,0 +1,337 @@
+#!/usr/bin/python3
+"""The published tables beside what the virtual cluster measures: `lab.py [--quick] [TABLE]...`
+
+Prints every table, writes CSV and SVG to build/lab. Virtual time: the result does not depend on
+this machine or its load. Speedups over several positions are ratios of summed times (the long
+searches weigh most) and, beside it, means of the ratios. BIN=folder chooses the program.
+"""
+import argparse
+import os
+import time
+
+from report import Report, published
+from simulate import ROOT, Simulator, bratko_kopec
+
+# Weill's T3D: 7,000-9,000 positions a second a processor is 125 us a node; a remote read of the
+# T3D takes microseconds: 10 us there and back, 2 us of work to send, 1 us to serve. Every node is
+# shared. The paper gives the node time only.
+T3D = {"node-us": 125, "rtt-us": 10, "message-us": 2, "service-us": 1, "horizon": 1}
+# Hyatt's Sequent: one memory, so a table access costs nothing beside a node.
+SEQUENT = {"node-us": 1, "rtt-us": 0, "message-us": 0, "service-us": 0, "horizon": 1}
+# Ura's cluster: the time of a leaf is published; the network is ours: 20 us, 1 us, 0.5 us.
+CLUSTER = {"rtt-us": 20, "message-us": 1, "service-us": 0.5}
+PERFECT = {"node-us": 1, "rtt-us": 0, "message-us": 0, "service-us": 0}
+
+
+class Lab:
+    def __init__(self, quick, jobs, folder, thin):
+        self.quick = quick
+        self.thin = thin
+        self.sim = Simulator(jobs)
+        self.report = Report(folder)
+
+    def pick(self, full, quick):
+        return quick if self.quick else full
+
+    def thinned(self, positions):
+        return positions[::self.thin]
+
+
+def counts(*numbers):
+    return ",".join(str(n) for n in numbers)
+
+
+# ---- Weill 1996 ----
+
+WEILL_COUNTS = (1, 8, 16, 24, 32, 128)
+
+
+def weill_positions(lab, depth):
+    """The deepest only for every third position, so that a full run ends."""
+    positions = lab.pick(bratko_kopec(), bratko_kopec()[4:24:4])
+    return lab.thinned(positions[1::3] if depth == 8 else positions)
+
+
+def weill_runs(lab, depth):
+    options = dict(T3D, depth=depth, workers=counts(*WEILL_COUNTS), hash=128, constant=True)
+    return lab.sim.sums(weill_positions(lab, depth), options)
+
+
+def weill_small_table(lab, depth):
+    options = dict(T3D, depth=depth, workers=1, hash=1, constant=True)
+    return lab.sim.sums(weill_positions(lab, depth), options)
+
+
+def weill(lab):
+    depths = lab.pick(range(3, 9), range(3, 6))
+    table1 = {int(r["depth"]): float(r["speedup_128pe_vs_1pe"]) for r in published("abdada-table1")}
+    table2 = {int(r["depth"]): float(r["relative_speedup_128pe_vs_32pe"])
+              for r in published("abdada-table2")}
+    rows1, rows2, rows3, points = [], [], [], []
+    for depth in depths:
+        own, small = weill_runs(lab, depth), weill_small_table(lab, depth)
+        number = len(weill_positions(lab, depth))
+        rows1.append([depth, number, table1[depth], own.ratio(1, 128, small), own.mean(1, 128, small),
+                      100 * own.overheads(128)[0]])
+        rows2.append([depth, table2[depth], own.ratio(32, 128), own.mean(32, 128)])
+        speedups = [own.ratio(1, n) for n in WEILL_COUNTS[1:-1]]
+        rows3.append([depth] + speedups + [own.mean(1, 32), own.ratio(1, 128)])
+        for n in WEILL_COUNTS:
+            more = (own.overheads(n),) if depth == max(depths) else ()
+            points.append((f"depth {depth}", False, n, own.ratio(1, n)) + more)
+    points += [("depth 9", True, 128, table1[9]), ("depth 9", True, 32, 28)]
+    points += [(f"depth {depth}", True, 128, table1[depth]) for depth in depths]
+
+    notes = [f"depths {min(depths)} to {max(depths)} of 3 to 9 or 10 (deeper ones take hours), on so "
+             "many of the 24 Bratko-Kopec positions as the table says",
+             "ours: plain selection, chess; 125 us a node, round trip 10 us, message 2 us, service "
+             "1 us, horizon 1",
+             "tables: 1 MiB (64 Ki entries) a processor; the paper's 1 Mi entries serve a hundred "
+             "times more nodes"]
+    lab.report.table("weill-1", "Weill 1996, table 1: speedup of 128 processors over 1 with a table "
+                     "128 times smaller", notes,
+                     ["depth", "positions", "published", "ours", "ours, mean of ratios",
+                      "search overhead %"], rows1)
+    lab.report.table("weill-2", "Weill 1996, table 2: 128 processors over 32, constant table",
+                     [notes[0]], ["depth", "published", "ours", "ours, mean of ratios"], rows2)
+    lab.report.table("weill-cm5", "Weill 1996, figure 3: 8 to 32 processors over 1, constant table",
+                     ["published are curves, not digitised; from the text: about 28 at 32 processors "
+                      "and depth 9 (T3D),",
+                      "YBWC 14.3 (NegaScout) and 18.4 (alpha-beta) at 32 processors and depth 8"],
+                     ["depth", "8", "16", "24", "32", "32, mean of ratios", "128"], rows3)
+    lab.report.picture("weill", "Weill 1996: Bratko-Kopec positions",
+                       "125 us a node, 10 us a round trip; published: T3D", points)
+
+
+def reads_per_write(lab):
+    """The paper's 1.7 for ABDADA on chess; ours counts asks of shards, and peeks beside them."""
+    own = weill_runs(lab, lab.pick(6, 5))
+    rows = []
+    for n in (1, 32, 128):
+        total = {f: sum(r[n][f] for r in own.each) for f in ("asks", "peeks", "stores")}
+        rows.append([n, 1.7 if n == 32 else None, total["asks"] / total["stores"],
+                     (total["asks"] + total["peeks"]) / total["stores"]])
+    lab.report.table("weill-reads", "Weill 1996, section 3.3: reads per write, chess", [
+        "a batch of peeks is one message; each child in it counts here"],
+        ["workers", "published", "asks / stores", "asks and peeks / stores"], rows)
+
+
+# ---- Hyatt 1988 ----
+
+def hyatt_alphabeta(lab):
+    positions = lab.thinned(lab.pick(bratko_kopec(2), bratko_kopec(2)[::3]))
+    depth = 5
+    options = dict(SEQUENT, depth=depth, workers=counts(1, 2, 4, 8, 16))
+    own = lab.sim.sums(positions, options)
+    paper = [options | {"algorithm": name} for name in ("abdada-paper", "shared-table")]
+    others = [lab.sim.sums(positions, o) for o in paper]
+    rows, points = [], []
+    printed = {}
+    for name, file in (("PVS", "5.4-pvs"), ("EPVS", "6.4-epvs"), ("DTS", "7.4-dts")):
+        total = next(r for r in published(f"hyatt-table-{file}-time") if r["position"] == "total")
+        printed[name] = {n: float(total[f"speedup_{n}cpu"]) for n in (2, 4, 8, 16)}
+    for n in (2, 4, 8, 16):
+        rows.append([n] + [printed[name][n] for name in printed] +
+                    [own.ratio(1, n), own.mean(1, n), 100 * own.overheads(n)[0]] +
+                    [other.ratio(1, n) for other in others])
+        points += [(name, True, n, printed[name][n]) for name in printed]
+    points += [("abdada", False, n, own.ratio(1, n), own.overheads(n)) for n in (1, 2, 4, 8, 16)]
+    lab.report.table("hyatt", f"Hyatt 1988, tables 5.4, 6.4, 7.4: alpha-beta, chess, {depth} plies",
+                     [f"{len(positions)} of the 23 Bratko-Kopec positions 2 to 24; one memory: no "
+                      "latency, horizon 1"],
+                     ["workers", "PVS", "EPVS", "DTS", "ours", "mean of ratios",
+                      "search overhead %", "abdada-paper", "shared-table"], rows)
+    lab.report.picture("hyatt", "Hyatt 1988: Bratko-Kopec 2 to 24, 5 plies",
+                       "no latency; published: Sequent Balance 21000", points)
+
+
+HYATT_TREES = ((2, 16), (4, 9), (8, 6), (16, 5), (32, 4), (64, 3))
+
+
+def hyatt_minimax(lab):
+    trees = HYATT_TREES
+    rows = []
+    for shape, files in (("uniform", ("5.1-pvs", "7.1-dts")),
+                         ("ranked", ("5.2-pvs-non", "7.2-dts-non"))):
+        printed = [{int(r["branching_w"]): float(r["speedup_16cpu"])
+                    for r in published(f"hyatt-table-{file}-uniform")
+                    if r["branching_w"].isdigit()} for file in files]
+        for w, d in trees:
+            less = 3 if lab.quick and w == 2 else 1 if lab.quick else 0
+            tree = f"tree:b={w},replies=1,d={2 * (d - less)},shape={shape}"
+            own = lab.sim.rows(tree, dict(SEQUENT, depth=2 * (d - less), workers=counts(1, 16)))
+            rows.append([shape, w, d, d - less] + [p.get(w) for p in printed] +
+                        [own[16]["speedup"], 100 * own[16]["search_overhead"]])
+    for shape in ("uniform", "ranked"):
+        part = [r for r in rows if r[0] == shape]
+        mean = [sum(r[i] for r in part) / len(part) for i in (4, 5, 6, 7)]
+        rows.append([shape, "mean", "", ""] + mean)
+    lab.report.table("hyatt-minimax", "Hyatt 1988, chapters 5 and 7: minimax without cuts, 16 "
+                     "processors", ["trees of b=w, one reply to each move, 2d plies: nothing can be "
+                                    "cut; one memory: no latency, horizon 1",
+                                    "our d is less where --quick wants it so"],
+                     ["shape", "w", "d", "our d", "PVS", "DTS", "ours", "search overhead %"], rows)
+
+
+# ---- Ura 2014 ----
+
+def ura(lab):
+    """Table 1 (synthetic) and the row of 64 to 1,536 processes (published for shogi only)."""
+    workers = lab.pick((1, 64, 128, 256, 512, 1024, 1536), (1, 64, 256))
+    for b, depth, leaf_us, horizon, file in ((20, lab.pick(10, 8), 49.1, 1, "ura-table3-shogi-b20"),
+                                             (5, lab.pick(18, 13), 24.6, 1, "ura-table2-shogi-b5")):
+        d = 12 if b == 20 else 24
+        best = {20: "6", 5: "12"}[b]
+        shogi = {int(r["processes"]): float(r["speedup"]) for r in published(file)
+                 if r["method"] == "w/ updates" and r["d"] == str(d) and r["d_prime"] == best}
+        synthetic = {int(r["processes"]): float(r["speedup"])
+                     for r in published("ura-table1-synthetic")
+                     if r["method"] == "w/ updates" and r["b"] == str(b)}
+        trees = [f"tree:b={b},d={depth},seed=1"]
+        own = lab.sim.sums(trees, dict(CLUSTER, depth=depth, workers=counts(*workers),
+                                       horizon=horizon, **{"node-us": leaf_us}))
+        rows, points = [], []
+        for n in workers:
+            overheads = own.overheads(n)
+            rows.append([n, synthetic.get(n), shogi.get(n), own.ratio(1, n)] +
+                        [100 * x for x in overheads])
+            points.append((f"b={b} d={depth}", False, n, own.ratio(1, n), overheads))
+        points += [("synthetic", True, n, s) for n, s in synthetic.items() if n > 1]
+        points += [("shogi", True, n, s) for n, s in shogi.items() if n > 1]
+        lab.report.table(f"ura-b{b}", f"Ura 2014, tables 1 to 3: b={b}", [
+            f"ours: {len(trees)} tree(s), depth {depth} instead of {d} (a depth more takes hours; "
+            "smaller trees speed up less)",
+            f"{leaf_us} us a node, round trip 20 us, message 1 us, service 0.5 us, horizon "
+            f"{horizon}; {own.nodes(1) / len(trees) / 1e6:.1f} million nodes on one processor"],
+            ["workers", "synthetic", "shogi", "ours", "search %", "communication %",
+             "synchronisation %"], rows)
+        lab.report.picture(f"ura-b{b}", f"Ura 2014: b={b}",
+                           f"ours: depth {depth}; published: depth {d}", points)
+
+
+# ---- StarTech, Kuszmaul 1995 ----
+
+def least_squares(rows):
+    """a, b that bring a x + b y nearest to z, relative to z, over rows (x, y, z)."""
+    rows = [(x / z, y / z) for x, y, z in rows]
+    xx, xy, yy = (sum(r[i] * r[j] for r in rows) for i, j in ((0, 0), (0, 1), (1, 1)))
+    x, y = (sum(r[i] for r in rows) for i in (0, 1))
+    det = xx * yy - xy * xy
+    return (x * yy - y * xy) / det, (y * xx - x * xy) / det
+
+
+def startech(lab):
+    """T = a W/P + b C. W: nodes of the P processors, as the paper has it, and, beside it, of one.
+    C: critical path of one processor's walk by time-stamping (search.h, `critical`)."""
+    workers = lab.pick((1, 2, 4, 8, 16, 32, 64, 128, 256, 512), (1, 4, 16, 64, 256))
+    trees = lab.pick(("tree:b=20,d=6", "tree:b=20,d=7", "tree:b=20,d=8", "tree:b=5,d=12",
+                      "tree:b=5,d=14", "tree:b=20,d=7,order=70", "tree:b=5,d=12,order=70"),
+                     ("tree:b=20,d=6", "tree:b=20,d=7", "tree:b=5,d=12", "tree:b=20,d=6,order=70"))
+    positions = [(tree, int(tree.split("d=")[1].split(",")[0])) for tree in trees]
+    positions += [(fen, lab.pick(6, 5)) for fen in bratko_kopec()[4:24:lab.pick(4, 8)]]
+    options = dict(PERFECT, workers=counts(*workers), horizon=1)
+    for position, depth in positions:
+        lab.sim.ask(position, options | {"depth": depth})
+    measured, alone, rows = [], [], []
+    for position, depth in positions:
+        own = lab.sim.rows(position, options | {"depth": depth})
+        node_s = PERFECT["node-us"] / 1e6
+        work, path = own[1]["nodes"] * node_s, own[1]["critical"] * node_s
+        for n in workers:
+            measured.append((own[n]["nodes"] * node_s / n, path, own[n]["seconds"]))
+            alone.append((work / n, path, own[n]["seconds"]))
+        most = max(workers)
+        rows.append([position[:34], depth, own[1]["nodes"], own[1]["critical"], work / path,
+                     own[most]["speedup"], own[most]["seconds"] / path])
+    lab.report.table("startech-paths", "StarTech, section 3: work and critical path",
+                     ["C by time-stamping one processor's walk: eldest, then the longest scout, then "
+                      "searches again", f"no latency, horizon 1, {max(workers)} workers at most"],
+                     ["position", "depth", "W", "C", "W/C", f"speedup {max(workers)}",
+                      f"T({max(workers)})/C"], rows)
+    model = {r["name"]: float(r["value"]) for r in published("startech-model")}
+    fits = [("published: W of the run", model["model_work_coefficient"],
+             model["model_critical_path_coefficient"], None)]
+    for name, samples in (("ours: W of the run", measured), ("ours: W of one processor", alone)):
+        a, b = least_squares(samples)
+        errors = sorted(abs(a * x + b * y - z) / z for x, y, z in samples)
+        fits.append((name, a, b, 100 * errors[len(errors) // 2]))
+    lab.report.table("startech-fit", "StarTech, equation 2: T = a W/P + b C",
+                     ["least squares of relative errors over all positions and processors; the "
+                      "published constant of 4.3 s has no like here"],
+                     ["", "a", "b", "median error %"], fits)
+    points = [("StarTech, Kaufman", True, int(r["processors"]), float(r["derived_speedup_all25"]))
+              for r in published("startech-figure5-processors")]
+    chess = [p for p in positions if not p[0].startswith("tree:")]
+    own = lab.sim.sums([p for p, _ in chess], options | {"depth": chess[0][1]})
+    points += [("Bratko-Kopec", False, n, own.ratio(1, n), own.overheads(n)) for n in workers]
+    printed = {p[2]: p[3] for p in points if p[1]}
+    lab.report.table("startech", "StarTech, figure 5: speedup by processors (all 25 positions)",
+                     [f"ours: {len(chess)} Bratko-Kopec positions to depth {chess[0][1]}"],
+                     ["workers", "published", "ours", "mean of ratios"],
+                     [[n, printed[n], own.ratio(1, n), own.mean(1, n)] for n in workers])
+    lab.report.picture("startech", "StarTech 1995, figure 5", "no latency; published: CM-5", points)
+
+
+# ---- what each option does ----
+
+def knobs(lab):
+    """One option changed at a time, where a network costs something."""
+    depth = lab.pick(8, 7)
+    tree, workers = f"tree:b=20,d={depth}", lab.pick((1, 32, 128, 256, 1024), (1, 32, 128))
+    base = {"node-us": 1, "rtt-us": 100, "message-us": 1, "service-us": 0.2,
+            "depth": depth, "workers": counts(*workers), "horizon": 4}
+    variants = [("horizon 4 (base)", {}), ("horizon 3", {"horizon": 3}),
+                ("horizon 5", {"horizon": 5}), ("horizon auto", {"horizon": "auto"}),
+                ("--wait", {"wait": True}), ("--wait, horizon 3", {"wait": True, "horizon": 3}),
+                ("abdada-paper", {"algorithm": "abdada-paper"}),
+                ("shared-table", {"algorithm": "shared-table"}),
+                ("--wait, abdada-paper", {"wait": True, "algorithm": "abdada-paper"}),
+                ("no latency, horizon 2", PERFECT | {"horizon": 2}),
+                ("no latency, abdada-paper", PERFECT | {"horizon": 2, "algorithm": "abdada-paper"})]
+    alone = base | {"algorithm": "sequential", "workers": 1}
+    for _, change in variants:
+        lab.sim.ask(tree, base | change)
+    sequential = lab.sim.rows(tree, alone)[1]["seconds"]
+    rows = []
+    for name, change in variants:
+        own = lab.sim.rows(tree, base | change)
+        most = own[max(workers)]
+        rows.append([name] + [sequential / own[n]["seconds"] for n in workers[1:]] +
+                    [100 * most["search_overhead"], 100 * most["communication_overhead"]])
+    lab.report.table("knobs", f"What each option does: {tree}, 1 us a node, round trip 100 us",
+                     ["absolute speedup, against the sequential search: one's own T(1) is slower "
+                      "where it waits", f"overheads of {max(workers)} workers"],
+                     ["", *(str(n) for n in workers[1:]), "search %", "communication %"], rows)
+
+
+TABLES = {"weill": weill, "reads": reads_per_write, "hyatt": hyatt_alphabeta,
+          "minimax": hyatt_minimax, "ura": ura, "startech": startech, "knobs": knobs}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="smaller depths, fewer positions")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs side by side")
+    parser.add_argument("--thin", type=int, default=1, help="every Nth chess position only")
+    parser.add_argument("--out", default=os.path.join(ROOT, "build/lab"))
+    parser.add_argument("table", nargs="*", help=f"of {', '.join(TABLES)} (default: all)")
+    args = parser.parse_args()
+    unknown = set(args.table) - set(TABLES)
+    if unknown:
+        parser.error(f"no such table: {', '.join(sorted(unknown))}")
+    lab = Lab(args.quick, args.jobs, args.out, args.thin)
+    begin = time.monotonic()
+    if args.quick:
+        print("QUICK: smaller depths and fewer positions than `make lab`; each table says which")
+    try:
+        for name in args.table or TABLES:
+            since = time.monotonic()
+            TABLES[name](lab)
+            print(f"   ({name}: {time.monotonic() - since:.0f} s)", flush=True)
+    finally:
+        lab.sim.close()
+    print(f"\n{time.monotonic() - begin:.0f} s; CSV and SVG in {os.path.relpath(args.out)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,188 @@
+#!/usr/bin/python3
+"""Layers, header contracts and sizes of the C sources: `layers.py [ROOT]` (default: this tree).
+
+Prints `FILE:LINE: what is wrong`, one a line; exit status 1 when there is any. Warnings (a file or
+a function that grows towards its limit) are printed and fail nothing.
+"""
+import os
+import re
+import sys
+
+# Who may include whom, by folder; the longest matching prefix decides. A folder always sees itself.
+LAYERS = {
+    "common": [],
+    "common/tt": ["common"],
+    "proto": ["common"],
+    "ttserver": ["common", "proto"],
+    "ttserver/core": ["common", "proto"],
+    "ttserver/io": ["common", "proto", "ttserver/core"],
+    "worker/games": ["common"],
+    "worker/search": ["common", "worker/games"],
+    "worker/table": ["common", "proto", "worker/search/ports.h"],
+    "worker/engine": ["common", "proto", "worker/table", "worker/search", "worker/games"],
+    # The virtual cluster runs the same client and the same shard.
+    "worker/lab": ["common", "proto", "ttserver/core", "worker/engine", "worker/table",
+                   "worker/search", "worker/games"],
+    "worker/cli": ["common", "proto", "worker"],
+    "worker": ["common", "proto"],  # the programs' main files
+}
+TOP = ("common", "proto", "ttserver", "worker")
+
+# Pure folders see no socket, no loop, no thread and no clock, not even through another header.
+PURE = ("common/tt", "proto", "ttserver/core", "worker/search", "worker/games")
+IMPURE_SYSTEM = re.compile(r"(zmq|uv|pthread|threads|time|sys/time|poll)\.h|hiredis(/.*)?\.h|"
+                           r"sys/socket\.h")
+IMPURE_OWN = {"common/clock.h"}
+
+FUNCTION_MAX, FUNCTION_WARN = 80, 60
+FILE_MAX, FILE_WARN = 600, 500
+
+INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
+CONTRACT = re.compile(r"\b(threads?|pure)\b", re.IGNORECASE)
+
+
+class Source:
+    def __init__(self, root, path):
+        with open(os.path.join(root, path), encoding="utf-8") as file:
+            self.lines = file.read().splitlines()
+        self.path = path
+        self.own, self.system = [], []  # (line number, name)
+        for number, line in enumerate(self.lines, 1):
+            found = INCLUDE.match(line)
+            if found:
+                (self.own if found[1] == '"' else self.system).append((number, found[2]))
+
+
+class Lint:
+    def __init__(self, root):
+        self.root, self.faults, self.warnings = root, 0, 0
+        self.sources = {}
+        for top in TOP + ("tests",):
+            for folder, _, names in os.walk(os.path.join(root, top)):
+                for name in sorted(names):
+                    if name.endswith((".c", ".h")):
+                        path = os.path.relpath(os.path.join(folder, name), root)
+                        self.sources[path] = Source(root, path)
+
+    def fault(self, path, line, text):
+        self.faults += 1
+        print(f"{path}:{line}: {text}")
+
+    def warn(self, path, line, text):
+        self.warnings += 1
+        print(f"{path}:{line}: warning: {text}")
+
+    # ---- layers ----
+
+    def layer(self, path):
+        folder = os.path.dirname(path)
+        while folder and folder not in LAYERS:
+            folder = os.path.dirname(folder)
+        return folder
+
+    def may_include(self, path, name):
+        layer = self.layer(path)
+        if layer == "worker":  # main files, on top of all
+            return name.startswith(("common/", "proto/", "worker/"))
+        if layer == "ttserver":
+            return name.startswith(("common/", "proto/", "ttserver/"))
+        allowed = LAYERS[layer] + [layer]
+        if layer == "common":  # common/tt is above the rest of common
+            return name.startswith("common/") and not name.startswith("common/tt/")
+        return any(name == a or name.startswith(a + "/") for a in allowed)
+
+    def check_includes(self, source):
+        for line, name in source.own:
+            if name not in self.sources:
+                self.fault(source.path, line,
+                           f'"{name}" is no file of this tree (paths begin at its top)')
+            elif not self.may_include(source.path, name):
+                self.fault(source.path, line,
+                           f"{self.layer(source.path)} may not include {name}: layers point down")
+
+    def impurity(self, path, seen):
+        """(line, chain) of the first way from `path` to a socket, a thread or a clock, or None."""
+        seen.add(path)
+        source = self.sources[path]
+        for line, name in source.system:
+            if IMPURE_SYSTEM.fullmatch(name):
+                return line, f"<{name}>"
+        for line, name in source.own:
+            if name in IMPURE_OWN:
+                return line, name
+            if name in self.sources and name not in seen:
+                found = self.impurity(name, seen)
+                if found:
+                    return line, f"{name} -> {found[1]}"
+        return None
+
+    def check_purity(self, source):
+        if source.path.startswith(tuple(p + "/" for p in PURE)):
+            found = self.impurity(source.path, set())
+            if found:
+                self.fault(source.path, found[0], f"a pure folder may not see {found[1]}")
+
+    def check_cycles(self):
+        state = {}  # path: "open" while on the way down, then "done"
+
+        def visit(path, trail):
+            state[path] = "open"
+            for line, name in self.sources[path].own:
+                if state.get(name) == "open":
+                    circle = trail[trail.index(name):] + [name]
+                    self.fault(path, line, "headers include each other: " + " -> ".join(circle))
+                elif name in self.sources and name not in state:
+                    visit(name, trail + [name])
+            state[path] = "done"
+
+        for path in self.sources:
+            if path not in state:
+                visit(path, [path])
+
+    # ---- contracts and sizes ----
+
+    def check_contract(self, source):
+        text = "\n".join(source.lines)
+        comment = re.match(r"/\*.*?\*/", text, re.DOTALL)
+        if not comment:
+            self.fault(source.path, 1, "a header begins with its contract in a comment")
+        elif not CONTRACT.search(comment[0]):
+            self.fault(source.path, 1, 'the contract says which threads may call it ("Threads: ..." '
+                                       'or "Pure")')
+
+    def check_sizes(self, source):
+        n = len(source.lines)
+        if n > FILE_MAX:
+            self.fault(source.path, n, f"{n} lines, more than {FILE_MAX}")
+        elif n > FILE_WARN:
+            self.warn(source.path, n, f"{n} lines, more than {FILE_WARN}")
+        begin = None
+        for number, line in enumerate(source.lines, 1):
+            if line == "{":  # the format check puts a function's braces here and nobody else's
+                begin = number
+            elif line == "}" and begin is not None:
+                length = number - begin + 1
+                if length > FUNCTION_MAX:
+                    self.fault(source.path, begin,
+                               f"a function of {length} lines, more than {FUNCTION_MAX}")
+                elif length > FUNCTION_WARN:
+                    self.warn(source.path, begin,
+                              f"a function of {length} lines, more than {FUNCTION_WARN}")
+                begin = None
+
+    def run(self):
+        for path, source in self.sources.items():
+            self.check_sizes(source)
+            if not path.startswith("tests/"):
+                self.check_includes(source)
+                self.check_purity(source)
+                if path.endswith(".h"):
+                    self.check_contract(source)
+        self.check_cycles()
+        print(f"layers: {len(self.sources)} files, {self.faults} faults, {self.warnings} warnings")
+        return 1 if self.faults or not self.sources else 0
+
+
+if __name__ == "__main__":
+    here = os.path.dirname(os.path.abspath(__file__))
+    sys.exit(Lint(sys.argv[1] if len(sys.argv) > 1 else os.path.join(here, "..", "..")).run())

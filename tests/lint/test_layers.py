@@ -1,0 +1,102 @@
+#!/usr/bin/python3
+"""The layer check finds what it is for: each fault is planted in a tree of its own. TAP."""
+import contextlib
+import io
+import os
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import layers  # noqa: E402
+
+HEADER = "/* x: a part. Threads: any. */\n"
+BODY = "void f(void)\n{\n%s}\n"
+
+# name: (files, what the report says; None: nothing)
+CASES = {
+    "a sound tree passes": (
+        {"common/a.h": HEADER, "common/tt/t.c": '#include "common/a.h"\n',
+         "proto/p.h": HEADER + '#include "common/a.h"\n',
+         "ttserver/io/s.c": '#include <zmq.h>\n#include "proto/p.h"\n',
+         "worker/search/ports.h": HEADER, "worker/games/g.h": HEADER,
+         "worker/search/s.c": '#include "worker/games/g.h"\n#include "worker/search/ports.h"\n',
+         "worker/table/t.c": '#include "worker/search/ports.h"\n#include "proto/p.h"\n',
+         "worker/main.c": '#include "worker/games/g.h"\n'}, None),
+    "common sees nothing above": (
+        {"common/a.c": '#include "proto/p.h"\n', "proto/p.h": HEADER}, "common may not include"),
+    "common does not see tt": (
+        {"common/a.c": '#include "common/tt/t.h"\n', "common/tt/t.h": HEADER}, "may not include"),
+    "proto does not see the worker": (
+        {"proto/a.c": '#include "worker/search/ports.h"\n', "worker/search/ports.h": HEADER},
+        "proto may not include"),
+    "the server does not see the worker": (
+        {"ttserver/main.c": '#include "worker/games/g.h"\n', "worker/games/g.h": HEADER},
+        "ttserver may not include"),
+    "the core does not see its shell": (
+        {"ttserver/core/a.c": '#include "ttserver/io/s.h"\n', "ttserver/io/s.h": HEADER},
+        "ttserver/core may not include"),
+    "games know nothing of search": (
+        {"worker/games/chess/a.c": '#include "worker/search/s.h"\n', "worker/search/s.h": HEADER},
+        "worker/games may not include"),
+    "search does not see the wire": (
+        {"worker/search/a.c": '#include "proto/p.h"\n', "proto/p.h": HEADER},
+        "worker/search may not include"),
+    "tables see ports alone of search": (
+        {"worker/table/a.c": '#include "worker/search/node.h"\n', "worker/search/node.h": HEADER},
+        "worker/table may not include"),
+    "engine does not see the command line": (
+        {"worker/engine/a.c": '#include "worker/cli/c.h"\n', "worker/cli/c.h": HEADER},
+        "worker/engine may not include"),
+    "a path that is none": ({"common/a.c": '#include "b.h"\n', "common/b.h": HEADER}, "no file of"),
+    "a core with a socket": ({"ttserver/core/a.c": "#include <zmq.h>\n"}, "<zmq.h>"),
+    "a core with a loop": ({"ttserver/core/a.h": HEADER + "#include <uv.h>\n"}, "<uv.h>"),
+    "a search with threads": ({"worker/search/a.c": "#include <pthread.h>\n"}, "<pthread.h>"),
+    "a game with a clock": ({"worker/games/a.c": "#include <sys/time.h>\n"}, "<sys/time.h>"),
+    "a table with redis": ({"common/tt/a.c": "#include <hiredis/hiredis.h>\n"}, "hiredis"),
+    "a protocol with our clock": (
+        {"proto/a.c": '#include "common/clock.h"\n', "common/clock.h": HEADER}, "common/clock.h"),
+    "a clock behind a header": (
+        {"worker/search/a.c": '#include "common/b.h"\n',
+         "common/b.h": HEADER + '#include "common/c.h"\n',
+         "common/c.h": HEADER + "#include <time.h>\n"}, "common/b.h -> common/c.h -> <time.h>"),
+    "headers in a circle": (
+        {"common/a.h": HEADER + '#include "common/b.h"\n',
+         "common/b.h": HEADER + '#include "common/a.h"\n'}, "include each other"),
+    "a header without a contract": ({"common/a.h": "#define A\n"}, "begins with its contract"),
+    "a contract without threads": ({"common/a.h": "/* a: nice. */\n"}, "which threads"),
+    "a pure contract": ({"common/a.h": "/* a: nice. Pure. */\n"}, None),
+    "a long function": ({"common/a.c": BODY % ("    g();\n" * 79)}, "a function of 81 lines"),
+    "a function just short enough": ({"common/a.c": BODY % ("    g();\n" * 78)}, None),
+    "a long file": ({"tests/unit/a.c": "int a;\n" * 601}, "601 lines"),
+}
+
+
+def check(files, expected):
+    with tempfile.TemporaryDirectory() as root:
+        for path, text in files.items():
+            os.makedirs(os.path.join(root, os.path.dirname(path)), exist_ok=True)
+            with open(os.path.join(root, path), "w") as file:
+                file.write(text)
+        report = io.StringIO()
+        with contextlib.redirect_stdout(report):
+            status = layers.Lint(root).run()
+    if expected is None:
+        return status == 0, report.getvalue()
+    lines = [line for line in report.getvalue().splitlines() if expected in line]
+    return status == 1 and len(lines) == 1 and ", 1 faults" in report.getvalue(), report.getvalue()
+
+
+def main():
+    failed = 0
+    print(f"1..{len(CASES)}")
+    for number, (name, (files, expected)) in enumerate(CASES.items(), 1):
+        good, report = check(files, expected)
+        failed += not good
+        print(f"{'ok' if good else 'not ok'} {number} - {name}")
+        if not good:
+            print("# " + report.replace("\n", "\n# "))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

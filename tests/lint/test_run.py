@@ -1,0 +1,80 @@
+#!/usr/bin/python3
+"""The test runner counts what it is told and takes silence for failure. TAP."""
+import os
+import subprocess
+import sys
+import tempfile
+
+RUN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "run.py")
+
+# name: (script, total line, exit status)
+CASES = {
+    "results are counted": ("echo 1..2; echo ok 1 - a; echo ok 2 - b", "2 passed, 0 failed", 0),
+    "a failure is one": ("echo 1..2; echo ok 1; echo not ok 2 - b; exit 1",
+                         "1 passed, 1 failed", 1),
+    "a skip is no failure": ("echo 1..2; echo ok 1; echo 'ok 2 - b # SKIP no b'",
+                             "1 passed, 0 failed, 1 skipped", 0),
+    "a skipped program": ("echo '1..0 # SKIP no tool'", "0 passed, 0 failed, 1 skipped", 0),
+    "several groups": ("echo 1..1; echo ok 1 - a; echo 1..1; echo ok 1 - b",
+                       "2 passed, 0 failed", 0),
+    "noise is no result": ("echo okay; echo 1..1; echo '# ok 1'; echo '  ok 2'; echo ok 1",
+                           "1 passed, 0 failed", 0),
+    "no plan": ("echo ok 1", "1 passed, 1 failed", 1),
+    "silence": ("true", "0 passed, 1 failed", 1),
+    "too few results": ("echo 1..3; echo ok 1", "1 passed, 1 failed", 1),
+    "an exit status nobody explained": ("echo 1..1; echo ok 1; exit 3", "1 passed, 1 failed", 1),
+    "a crash": ("echo 1..2; echo ok 1; kill -SEGV $$", "1 passed, 2 failed", 1),
+    "bail out": ("echo 'Bail out! no server'; exit 1", "0 passed, 2 failed", 1),
+    "a time-out": ("echo 1..2; echo ok 1; sleep 60", "1 passed, 1 failed", 1),
+    "nothing that outlives it": ("sleep 60 & echo 1..1; echo ok 1", "1 passed, 0 failed", 0),
+    "standard input is empty": ("read x || echo 1..1; echo ok 1", "1 passed, 0 failed", 0),
+}
+
+
+def run(*words):
+    done = subprocess.run([sys.executable, RUN, *words], stdout=subprocess.PIPE, timeout=30,
+                          universal_newlines=True)
+    return done.returncode, done.stdout.splitlines()[-1]
+
+
+def check_script(folder, script):
+    path = os.path.join(folder, "program")
+    with open(path, "w") as file:
+        file.write("#!/bin/sh\n" + script + "\n")
+    os.chmod(path, 0o755)
+    return run("--timeout", "2", path)
+
+
+def check_totals(folder):
+    totals = os.path.join(folder, "totals")
+    got = [run("--sum", totals),
+           run("--totals", totals, "--step", "true", "--", "true"), run("--sum", totals),
+           run("--totals", totals, "--step", "skip", "--", "sh", "-c", "echo none; exit 77"),
+           run("--totals", totals, "--step", "false", "--", "false"), run("--sum", totals),
+           run("--totals", totals)]
+    return got == [(1, "0 passed, 1 failed"),
+                   (0, "1 passed, 0 failed"), (0, "1 passed, 0 failed"),
+                   (0, "0 passed, 0 failed, 1 skipped"),
+                   (1, "0 passed, 1 failed"), (1, "1 passed, 1 failed, 1 skipped"),
+                   (1, "0 passed, 1 failed")], got
+
+
+def main():
+    failed = 0
+    print(f"1..{len(CASES) + 1}")
+    with tempfile.TemporaryDirectory() as folder:
+        for number, (name, (script, total, status)) in enumerate(CASES.items(), 1):
+            got = check_script(folder, script)
+            good = got == (status, total)
+            failed += not good
+            print(f"{'ok' if good else 'not ok'} {number} - {name}" +
+                  ("" if good else f"\n# {got}"), flush=True)
+        good, got = check_totals(folder)
+        failed += not good
+        print(f"{'ok' if good else 'not ok'} {len(CASES) + 1} - totals add up" +
+              ("" if good else f"\n# {got}"))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

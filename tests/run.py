@@ -1,0 +1,224 @@
+#!/usr/bin/python3
+"""Runs test programs that print TAP, each in its own process, and counts what they say.
+
+    tests/run.py [-j N] [--timeout S] [--group NAME] [--totals FILE] PROGRAM...
+    tests/run.py [...] --step NAME -- COMMAND...   one command as one test: exit 0 passes, 77 skips
+    tests/run.py --sum FILE                        one line a group and the total over all of them
+
+A crash, a time-out, a missing or a broken plan is a failure of its own. The last line is always
+`N passed, N failed` with `, N skipped` where any were; the exit status is 1 when anything failed.
+"""
+import argparse
+import concurrent.futures
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+OUTPUT_MAX = 20000  # characters shown of a failing program
+SKIP = 77
+RESULT = re.compile(r"(not )?ok\b\s*(\d+)?\s*-?\s*(.*)")
+PLAN = re.compile(r"1\.\.(\d+)(\s*#\s*skip\b.*)?", re.IGNORECASE)
+SKIPPED = re.compile(r"#\s*skip\b", re.IGNORECASE)
+
+
+class Outcome:
+    def __init__(self, name):
+        self.name, self.passed, self.failed, self.skipped = name, 0, 0, 0
+        self.seconds, self.output, self.remarks = 0.0, "", []
+
+    def fail(self, remark):
+        self.failed += 1
+        self.remarks.append(remark)
+
+
+def read_tap(text, outcome):
+    """Counts results; programs with several groups have several plans."""
+    planned, seen, plans = 0, 0, 0
+    for line in text.splitlines():
+        plan, result = PLAN.fullmatch(line.strip()), RESULT.match(line)
+        if plan:
+            plans += 1
+            planned += int(plan[1])
+            outcome.skipped += bool(plan[2])
+        elif result:
+            seen += 1
+            if SKIPPED.search(result[3]):
+                outcome.skipped += 1
+            elif result[1]:
+                outcome.failed += 1
+            else:
+                outcome.passed += 1
+        elif line.startswith("Bail out!"):
+            outcome.fail(line)
+    if plans == 0:
+        outcome.fail("no plan: the program did not get as far as 1..N")
+    elif seen != planned:
+        outcome.fail(f"{planned} tests planned, {seen} reported")
+
+
+def run_process(command, timeout):
+    """(exit status, output, seconds, whether time ran out). Leaves no process of its group."""
+    environment = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="TAP", PYTHONUNBUFFERED="1")
+    begin, late = time.monotonic(), threading.Event()
+    with tempfile.TemporaryFile() as out:
+        try:
+            process = subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL,
+                                       stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
+        except OSError as error:
+            return 127, str(error), 0.0, False
+
+        def expire():
+            late.set()
+            os.killpg(process.pid, signal.SIGKILL)
+
+        watchdog = threading.Timer(timeout, expire)
+        watchdog.start()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # its number stays ours meanwhile
+        watchdog.cancel()
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        status = process.wait()
+        out.seek(0)
+        return (status, out.read().decode("utf-8", "replace"), time.monotonic() - begin,
+                late.is_set())
+
+
+def describe(status):
+    if status < 0:
+        try:
+            return f"killed by {signal.Signals(-status).name}"
+        except ValueError:
+            return f"killed by signal {-status}"
+    return f"exit status {status}"
+
+
+def run_tap(program, timeout):
+    outcome = Outcome(program)
+    path = program if os.path.isabs(program) else os.path.join(ROOT, program)
+    command = [sys.executable, path] if program.endswith(".py") else [path]
+    status, outcome.output, outcome.seconds, late = run_process(command, timeout)
+    if late:
+        outcome.fail(f"time-out after {timeout:g} s")
+        timed = Outcome(program)
+        read_tap(outcome.output, timed)  # what it reported before counts, its broken plan does not
+        outcome.passed, outcome.skipped = timed.passed, timed.skipped
+        outcome.failed += timed.failed - len(timed.remarks)
+        return outcome
+    read_tap(outcome.output, outcome)
+    if status < 0 or (status != 0 and outcome.failed == 0):
+        outcome.fail(describe(status))
+    return outcome
+
+
+def run_step(name, command, timeout):
+    outcome = Outcome(name)
+    status, outcome.output, outcome.seconds, late = run_process(command, timeout)
+    if late:
+        outcome.fail(f"time-out after {timeout:g} s")
+    elif status == 0:
+        outcome.passed = 1
+    elif status == SKIP:
+        outcome.skipped = 1
+        outcome.remarks.append(outcome.output.strip().splitlines()[-1] if outcome.output else "")
+    else:
+        outcome.fail(describe(status))
+    return outcome
+
+
+def show(outcome):
+    print(f"{outcome.name:<48} {outcome.passed:5} passed {outcome.failed:3} failed "
+          f"{outcome.skipped:3} skipped {outcome.seconds:7.1f} s")
+    if outcome.failed:
+        text = outcome.output
+        if len(text) > OUTPUT_MAX:
+            half = OUTPUT_MAX // 2
+            text = text[:half] + "\n[...]\n" + text[-half:]
+        for line in text.splitlines():
+            print("    | " + line)
+    for remark in outcome.remarks:
+        print("    " + remark)
+    sys.stdout.flush()
+
+
+def total_line(counts):
+    passed, failed, skipped = counts
+    return f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else "")
+
+
+def sum_up(path):
+    groups = {}
+    try:
+        with open(path) as file:
+            for line in file:
+                entry = json.loads(line)
+                group = groups.setdefault(entry["group"], [0, 0, 0, 0.0])
+                for i, key in enumerate(("passed", "failed", "skipped", "seconds")):
+                    group[i] += entry[key]
+    except FileNotFoundError:
+        pass
+    if not groups:  # nothing ran: that is no success
+        groups["nothing ran"] = [0, 1, 0, 0.0]
+    print("\nTotals")
+    for name, (passed, failed, skipped, seconds) in groups.items():
+        print(f"  {name:<32} {passed:6} passed {failed:4} failed {skipped:4} skipped "
+              f"{seconds:8.1f} s{'   <-- FAILED' if failed else ''}")
+    counts = [sum(group[i] for group in groups.values()) for i in range(3)]
+    print(total_line(counts))
+    return 1 if counts[1] else 0
+
+
+def read_arguments(words):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("-j", "--jobs", type=int, default=1, metavar="N")
+    parser.add_argument("--timeout", type=float, default=120, metavar="S", help="each program's")
+    parser.add_argument("--group", default="tests", metavar="NAME", help="what totals call this")
+    parser.add_argument("--totals", metavar="FILE", help="append the counts to this file")
+    parser.add_argument("--sum", metavar="FILE", help="print the totals of such a file")
+    parser.add_argument("--step", metavar="NAME", help="run one command as one test")
+    parser.add_argument("program", nargs="*")
+    return parser.parse_args(words)
+
+
+def main():
+    words, command = sys.argv[1:], []
+    if "--step" in words and "--" in words:
+        cut = words.index("--")
+        words, command = words[:cut], words[cut + 1:]
+    a = read_arguments(words)
+    if a.sum:
+        return sum_up(a.sum)
+    begin, counts = time.monotonic(), [0, 0, 0]
+    with concurrent.futures.ThreadPoolExecutor(max(1, a.jobs)) as pool:
+        if a.step:
+            runs = [pool.submit(run_step, a.step, command, a.timeout)]
+        else:
+            runs = [pool.submit(run_tap, program, a.timeout) for program in a.program]
+        for run in runs:  # in the order given, whatever ended first
+            outcome = run.result()
+            show(outcome)
+            for i, n in enumerate((outcome.passed, outcome.failed, outcome.skipped)):
+                counts[i] += n
+    if not runs:
+        counts[1] += 1
+        print("no test programs given")
+    if a.totals:
+        os.makedirs(os.path.dirname(a.totals) or ".", exist_ok=True)
+        with open(a.totals, "a") as file:
+            entry = dict(group=a.group, passed=counts[0], failed=counts[1], skipped=counts[2],
+                         seconds=time.monotonic() - begin)
+            file.write(json.dumps(entry) + "\n")
+    print(total_line(counts), flush=True)
+    return 1 if counts[1] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

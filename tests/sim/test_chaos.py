@@ -1,0 +1,114 @@
+#!/usr/bin/python3
+"""The virtual cluster under random faults: invariants hold, faults bite, planted faults are caught,
+and every build makes the same runs.
+
+RUNS: how many random runs (300). BIN: the binaries. OTHER_BINS: further builds, separated by
+colons, that must give the same traces; those that are not there are left out.
+"""
+import json
+import os
+import re
+import shlex
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests", "system"))
+import cluster  # noqa: E402
+from cluster import check, equal  # noqa: E402
+
+RUNS = int(os.environ.get("RUNS", "300"))
+JOBS = os.environ.get("JOBS", "2")
+OTHERS = [path for path in os.environ.get("OTHER_BINS", "").split(":")
+          if path and os.access(os.path.join(path, "abdada"), os.X_OK)]
+PATIENCE = 240
+
+
+def sim(*arguments, binaries=cluster.BIN):
+    """(exit status, the JSON objects printed)"""
+    program = os.path.join(os.path.abspath(binaries), "abdada")
+    process = cluster.run(program, "sim", "--json", *arguments, timeout=PATIENCE)
+    lines = [json.loads(line) for line in process.lines["out"]]
+    check(process.status in (0, 1), "exit status", process.status, process.err())
+    return process.status, lines
+
+
+def chaos(seeds, *arguments, **named):
+    """(exit status, failures, summary)"""
+    status, lines = sim("--faults", "random", "--seeds", seeds, "--jobs", JOBS, *arguments, **named)
+    check(lines and "runs" in lines[-1], "no summary:", lines)
+    return status, lines[:-1], lines[-1]
+
+
+def invariants_hold_under_random_faults():
+    status, failures, summary = chaos(f"1..{RUNS}")
+    print("#", json.dumps(summary))
+    check(not failures and status == 0, *[f"{f['command']}  # {f['broken']}\n" for f in failures])
+    equal(summary["runs"], RUNS)
+    equal(summary["failures"], 0)
+    for what in ("kills", "restarts", "stalls", "cuts", "delays", "lossy_links", "messages_lost",
+                 "sessions_lapsed", "shards_down", "timeouts", "prolonged"):
+        check(summary[what] >= RUNS / 10, what, "only", summary[what], "times: faults do not bite")
+    for what in ("all_shards_dead", "all_workers_dead"):
+        check(summary[what] >= RUNS / 20, what, "only", summary[what], "times")
+
+
+def planted_faults_are_caught():
+    for plant, broken in (("skip-release:1000", "sessions in good order"),
+                          ("never-lapse", "sessions of the dead"),
+                          ("never-expire", "past their age limit")):
+        status, failures, _ = chaos("1..60", "--plant", plant)
+        caught = [f for f in failures if broken in f["broken"]]
+        print(f"# {plant}: {len(caught)} of 60 runs break by '{broken}'")
+        check(status == 1 and caught, plant, "is not caught")
+
+
+def a_failure_is_repeated_by_its_command():
+    _, failures, _ = chaos("1..60", "--plant", "skip-release:5000", "--workers", "3", "--shards", 1)
+    check(failures, "nothing failed")
+    words = shlex.split(failures[0]["command"])
+    equal(words[:2], ["abdada", "sim"])
+    status, lines = sim(*words[2:])
+    equal(status, 1)
+    equal(lines[0], failures[0])
+
+
+def the_same_seeds_make_the_same_runs():
+    count = min(RUNS, 60)
+    traces = [chaos(f"1001..{1000 + count}", binaries=path)[2]["trace"]
+              for path in [cluster.BIN, cluster.BIN, *OTHERS]]
+    check(len(set(traces)) == 1, traces)
+    _, failures, other = chaos(f"2001..{2000 + count}")
+    check(other["trace"] != traces[0] and not failures, other)
+
+
+def every_build_gives_the_same_trace():
+    if not OTHERS:
+        return "no other build here"
+    for arguments in (("--game", "tree:b=12,d=6,seed=2", "--depth", 6, "--workers", "1,3,16"),
+                      ("--depth", 4, "--workers", "2,9", "--jitter-us", 40, "--loss", 1, "--seed", 5),
+                      ("--depth", 4, "--workers", "5", "--loose", "--wait", "--horizon", 2)):
+        seen = [[row["trace"] for row in sim(*arguments, binaries=path)[1]]
+                for path in [cluster.BIN, *OTHERS]]
+        check(all(traces == seen[0] for traces in seen), arguments, seen)
+    return None
+
+
+def wrong_use_is_told():
+    for arguments, word in ((("--faults", "sometimes"), "random"),
+                            (("--faults", "random:0"), "random"),
+                            (("--faults", "random", "--seeds", "9..3"), "A..B"),
+                            (("--faults", "random", "--seeds", "x"), "A..B"),
+                            (("--faults", "random", "--plant", "tree"), "skip-release"),
+                            (("--faults", "random", "--algorithm", "best"), "abdada-paper"),
+                            (("--seeds", "1..2"), "--faults")):
+        process = cluster.run("abdada", "sim", *arguments)
+        equal(process.status, 2, arguments)
+        check(re.search(re.escape(word), process.err()), arguments, process.err())
+
+
+TESTS = [invariants_hold_under_random_faults, planted_faults_are_caught,
+         a_failure_is_repeated_by_its_command, the_same_seeds_make_the_same_runs,
+         every_build_gives_the_same_trace, wrong_use_is_told]
+
+if __name__ == "__main__":
+    sys.exit(cluster.main(TESTS))

@@ -1,0 +1,130 @@
+"""A client of one abdada shard, written from proto/PROTOCOL.md alone (not from the C sources)."""
+
+import itertools
+import random
+import time
+
+import msgpack
+import zmq
+
+VERSION = 1
+(HELLO, WELCOME, RETRIEVE_ASK, RETRIEVE_ANSWER, STORE_HASH, RELEASE, PEEK, PEEK_ANSWER, HEARTBEAT,
+ JOB_POST, JOB, JOB_STOP, JOB_REPORT, NODE_DONE, STATS, STATS_ANSWER, ERROR, BYE) = range(1, 19)
+OPEN, CUT, BUSY = 0, 1, 2
+LOWER, UPPER, EXACT = 1, 2, 3
+EXCLUSIVE, STRICT = 1, 2
+WORKER, FRONT, CLIENT = 0, 1, 2
+UNKNOWN_LOW, UNKNOWN_HIGH = -32767, 32767
+MASK = (1 << 64) - 1
+
+
+def mix(x):
+    """Section 5."""
+    x = ((x ^ (x >> 30)) * 0xbf58476d1ce4e5b9) & MASK
+    x = ((x ^ (x >> 27)) * 0x94d049bb133111eb) & MASK
+    return x ^ (x >> 31)
+
+
+def owner(key, boots):
+    """Index of the shard that owns the key."""
+    return max(range(len(boots)), key=lambda i: mix(key ^ mix(boots[i])))
+
+
+class Lost(Exception):
+    """No answer in time."""
+
+
+class Refused(Exception):
+    """An ERROR instead of an answer."""
+
+    def __init__(self, code, text):
+        super().__init__("%d %s" % (code, text))
+        self.code = code
+
+
+class Client:
+    """One session at one shard. Everything pushed or unexpected is kept in `pushed`."""
+
+    def __init__(self, address, timeout=2.0):
+        self.socket = zmq.Context.instance().socket(zmq.DEALER)
+        self.socket.setsockopt(zmq.LINGER, 0)
+        self.socket.connect("tcp://" + address)
+        self.timeout = timeout
+        self.requests = itertools.count(1)
+        self.pushed = []
+
+    def close(self):
+        self.socket.close()
+
+    def send_bytes(self, *frames):
+        self.socket.send_multipart(frames)
+
+    def send(self, kind, *fields):
+        self.send_bytes(msgpack.packb([VERSION, kind] + list(fields)))
+
+    def receive(self, timeout=None):
+        """The next message as a list [type, field...]; None when there is none in time."""
+        if not self.socket.poll(1000 * (self.timeout if timeout is None else timeout)):
+            return None
+        message = msgpack.unpackb(self.socket.recv(), raw=False)
+        assert message[0] == VERSION, message
+        return message[1:]
+
+    def wait(self, kind, request=None):
+        """The next message of this type (and request); what comes before it goes to `pushed`."""
+        end = time.monotonic() + self.timeout
+        while time.monotonic() < end:
+            message = self.receive(max(0.0, end - time.monotonic()))
+            if message is None:
+                break
+            if message[0] == kind and request in (None, message[1]):
+                return message
+            if message[0] == ERROR and request is not None and message[2] in (0, request):
+                raise Refused(message[1], message[3])
+            self.pushed.append(message)
+        raise Lost(kind)
+
+    def wait_pushed(self, kind):
+        """The oldest pushed message of this type, waiting for one if need be."""
+        for message in self.pushed:
+            if message[0] == kind:
+                self.pushed.remove(message)
+                return message
+        return self.wait(kind)
+
+    def call(self, kind, answer, *fields):
+        request = next(self.requests)
+        self.send(kind, request, *fields)
+        return self.wait(answer, request)
+
+    def hello(self, role=CLIENT, flags=0, space=0, instance=None, name="python"):
+        instance = random.getrandbits(64) if instance is None else instance
+        message = self.call(HELLO, WELCOME, role, flags, space, instance, name)
+        self.session, self.boot, self.heartbeat_ms, self.batch_max, self.jobs = message[2:]
+        return self
+
+    def ask(self, key, depth, alpha=-100, beta=100, flags=0, slot=0):
+        """(verdict, score, alpha, beta, move, nproc)"""
+        return self.ask_all([[key, depth, alpha, beta, flags, slot]])[0]
+
+    def ask_all(self, asks):
+        return [tuple(a) for a in self.call(RETRIEVE_ASK, RETRIEVE_ANSWER, asks)[2]]
+
+    def store(self, key, depth, score, bound, move=0, slot=0):
+        self.send(STORE_HASH, [[key, depth, score, bound, move, slot]])
+
+    def release(self, key, depth, slot=0):
+        self.send(RELEASE, [[key, depth, slot]])
+
+    def peek(self, key, depth):
+        """(lower, upper, depth, move, nproc)"""
+        return tuple(self.call(PEEK, PEEK_ANSWER, [[key, depth]])[2][0])
+
+    def heartbeat(self):
+        self.call(HEARTBEAT, HEARTBEAT)
+
+    def stats(self):
+        return dict(map(tuple, self.call(STATS, STATS_ANSWER)[2]))
+
+    def bye(self):
+        self.send(BYE, 0)

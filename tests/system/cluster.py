@@ -1,0 +1,292 @@
+"""Clusters of processes for tests: start, wait for a condition, kill, and leave nothing behind.
+
+BIN: folder of the binaries (default ./bin). QUICK=1: the short version of the tests.
+Nothing here sleeps in the hope that something has happened by then: wait_line and wait_until wait
+for what is said or counted, and fail when it does not come in time.
+"""
+import atexit
+import ctypes
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import traceback
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import client  # noqa: E402
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BIN = os.environ.get("BIN", os.path.join(ROOT, "bin"))
+QUICK = os.environ.get("QUICK") == "1"
+HEARTBEAT_MS = 300
+PATIENCE = 30.0  # seconds that anything may take; conditions come much earlier
+LIBC = ctypes.CDLL(None)
+PR_SET_PDEATHSIG = 1
+live = set()  # processes to be ended whatever happens
+
+
+class Failure(Exception):
+    """What was expected did not happen."""
+
+
+def check(condition, *what):
+    if not condition:
+        raise Failure(" ".join(map(str, what)) or "condition does not hold")
+
+
+def equal(got, expected, *what):
+    check(got == expected, "got", repr(got), "expected", repr(expected), *what)
+
+
+def wait_until(condition, what, timeout=PATIENCE):
+    """Polls a condition that no event announces."""
+    end = time.monotonic() + timeout
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise Failure(f"not within {timeout:g} s: {what}")
+        time.sleep(0.005)
+
+
+def kill_all():
+    for process in list(live):
+        process.kill()
+
+
+def on_signal(number, _frame):
+    for process in list(live):  # no more than that: the program may be in the middle of anything
+        if process.running():
+            os.killpg(process.popen.pid, signal.SIGKILL)
+    os._exit(128 + number)
+
+
+atexit.register(kill_all)
+for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    signal.signal(number, on_signal)
+
+
+def path_of(program):
+    return os.path.join(BIN, program)
+
+
+class Process:
+    """A program with its output as it comes. In a group of its own; it dies when this one does."""
+
+    def __init__(self, program, *arguments):
+        self.name = program
+        self.lines = {"out": [], "err": []}
+        self.changed = threading.Condition()
+        self.begin, self.end_time = time.monotonic(), None
+        self.popen = subprocess.Popen(
+            [path_of(program), *map(str, arguments)], cwd=ROOT, start_new_session=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            preexec_fn=lambda: LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL))
+        live.add(self)
+        self.readers = [threading.Thread(target=self.read, args=(name, pipe), daemon=True)
+                        for name, pipe in (("out", self.popen.stdout), ("err", self.popen.stderr))]
+        for reader in self.readers:
+            reader.start()
+
+    def read(self, name, pipe):
+        for line in pipe:
+            with self.changed:
+                self.lines[name].append(line.decode("utf-8", "replace").rstrip("\r\n"))
+                self.changed.notify_all()
+        pipe.close()
+        with self.changed:
+            self.end_time = time.monotonic()
+            self.changed.notify_all()
+
+    def running(self):
+        return self.popen.poll() is None
+
+    def wait_line(self, pattern, stream="out", begin=0, timeout=PATIENCE):
+        """(match, index after it) of the first line from `begin` on that has the pattern."""
+        wanted, end, at = re.compile(pattern), time.monotonic() + timeout, begin
+        reader = self.readers[0 if stream == "out" else 1]
+        with self.changed:
+            while True:
+                ended = not reader.is_alive()
+                lines = self.lines[stream]
+                while at < len(lines):
+                    found = wanted.search(lines[at])
+                    at += 1
+                    if found:
+                        return found, at
+                left = end - time.monotonic()
+                if ended or left <= 0:
+                    raise Failure(f"{self.name} {'ended' if ended else 'runs'} without "
+                                  f"/{pattern}/: {self.tail()}")
+                self.changed.wait(min(left, 0.1))
+
+    def send(self, text):
+        watchdog = threading.Timer(PATIENCE, self.popen.kill)  # if it does not read any more
+        watchdog.start()
+        try:
+            self.popen.stdin.write(text if isinstance(text, bytes) else (text + "\n").encode())
+            self.popen.stdin.flush()
+        except BrokenPipeError:
+            raise Failure(f"{self.name} is gone: {self.tail()}") from None
+        finally:
+            watchdog.cancel()
+
+    def close_input(self):
+        try:
+            self.popen.stdin.close()
+        except BrokenPipeError:
+            pass
+
+    def tell(self, number):
+        if self.running():
+            self.popen.send_signal(number)
+
+    def wait(self, timeout=PATIENCE):
+        """Exit status, with all output read."""
+        try:
+            status = self.popen.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise Failure(f"{self.name} does not end: {self.tail()}") from None
+        for reader in self.readers:
+            reader.join(5)
+        self.close_input()
+        live.discard(self)
+        return status
+
+    def end(self, number=signal.SIGTERM, timeout=PATIENCE):
+        self.tell(number)
+        return self.wait(timeout)
+
+    def kill(self):
+        if self.running():  # not yet reaped: its number is still its own
+            os.killpg(self.popen.pid, signal.SIGKILL)
+        self.wait()
+
+    def tail(self):
+        """The last lines of its output, for a failure's message."""
+        return {name: [line[:200] for line in lines[-20:]] for name, lines in self.lines.items()}
+
+    def seconds(self):
+        return self.end_time - self.begin
+
+    def out(self):
+        return "\n".join(self.lines["out"])
+
+    def err(self):
+        return "\n".join(self.lines["err"])
+
+
+def run(program, *arguments, timeout=PATIENCE):
+    """A process that has ended: .status, .out(), .err(), .seconds()"""
+    process = Process(program, *arguments)
+    process.close_input()
+    process.status = process.wait(timeout)
+    return process
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Shard(Process):
+    def __init__(self, port=0):
+        super().__init__("ttserver", "--listen", f"127.0.0.1:{port}", "--memory", "32M",
+                         "--heartbeat", HEARTBEAT_MS)
+        self.address = self.wait_line(r"^ready (\S+)$")[0][1]
+
+    def stats(self):
+        watch = client.Client(self.address)
+        try:
+            return watch.hello(name="test").stats()
+        finally:
+            watch.close()
+
+
+class Worker(Process):
+    def __init__(self, servers, threads=1):
+        super().__init__("ttworker", "--servers", servers, "--threads", threads, "--hash", 16)
+        self.wait_line("^ready$")
+
+
+class Cluster:
+    """Shards, each a process of its own, and workers. `with Cluster() as c: c.ask(...)`"""
+
+    def __init__(self, shards=2, workers=2):
+        self.shards = [Shard() for _ in range(shards)]
+        self.servers = ",".join(s.address for s in self.shards)
+        self.workers = [Worker(self.servers) for _ in range(workers)]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process in self.workers + self.shards:
+            process.kill()
+
+    def start(self, *arguments):
+        return start("--servers", self.servers, "--fresh", *arguments)
+
+    def ask(self, *arguments):
+        return answers(self.start(*arguments))
+
+    def wait_searching(self, front, asks=20):
+        """Until shards have been asked by a search that goes on and both sides know of it."""
+        def searching():
+            check(front.running(), "the search ended before it was seen:", front.err())
+            figures = [s.stats() for s in self.shards if s.running()]
+            return (all(f["jobs"] >= 1 for f in figures) and
+                    sum(f["asks"] for f in figures) >= asks)
+        before = sum(s.stats()["asks"] for s in self.shards if s.running())
+        asks += before
+        wait_until(searching, "shards that are asked")
+
+
+def start(*arguments):
+    process = Process("abdada", "analyse", "--json", *arguments)
+    process.close_input()
+    return process
+
+
+def answers(process):
+    """The JSON objects of an analysis that must succeed and print nothing else."""
+    status = process.wait()
+    check(status == 0, "exit status", status, process.tail())
+    return [json.loads(line) for line in process.lines["out"]]
+
+
+def ask(*arguments):
+    return answers(start(*arguments))
+
+
+def main(tests):
+    """Runs the tests in order, TAP on stdout. A test returns a text to be skipped."""
+    failed = 0
+    if not os.access(path_of("ttserver"), os.X_OK):
+        print(f"Bail out! no programs in {BIN}: set BIN")
+        return 1
+    print(f"1..{len(tests)}")
+    for number, test in enumerate(tests, 1):
+        name, begin, note = test.__name__.replace("_", " "), time.monotonic(), ""
+        try:
+            skipped = test()
+            if skipped:
+                note = f" # SKIP {skipped}"
+            word = "ok"
+        except Exception as error:  # the others go on
+            failed += 1
+            word = "not ok"
+            trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+            print("# " + trace.strip().replace("\n", "\n# "))
+        finally:
+            kill_all()
+        print(f"{word} {number} - {name}{note}\n# {time.monotonic() - begin:.1f} s", flush=True)
+    return 1 if failed else 0

@@ -1,0 +1,630 @@
+#!/usr/bin/python3
+"""The programs together: the same score whatever is started and whatever is killed. TAP.
+
+    BIN=build/dev/bin QUICK=1 tests/system/test_cluster.py
+"""
+import itertools
+import json
+import os
+import re
+import signal
+import socket
+import sys
+import tempfile
+import time
+
+from cluster import (QUICK, ROOT, Cluster, Process, Shard, Worker, answers, ask, check, equal,
+                     free_port, main, run, start, wait_until)
+
+BRATKO_KOPEC = os.path.join(ROOT, "tests/data/chess/bratko-kopec.epd")
+START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
+FIELDS = """id position depth score score_kind bestmove pv nodes own_nodes time_ms nps workers
+    shards_up shards""".split()  # promised by the command-line contract
+DEPTH = 5 if QUICK else 6
+LONG, SHORT = 0.7, 0.2  # seconds alone: for a kill to fall into; for helpers to come
+STRICT = ["--strict", "--select", "plain"]
+
+
+def bratko_kopec():
+    with open(BRATKO_KOPEC) as file:
+        return [line.strip() for line in file]
+
+
+def suite(lines):
+    file = tempfile.NamedTemporaryFile("w", suffix=".epd")
+    file.write("\n".join(lines) + "\n")
+    file.flush()
+    return file
+
+
+CHOSEN = bratko_kopec()[:12:4] if QUICK else bratko_kopec()[::4]
+CHOSEN_FILE = suite(CHOSEN)
+
+
+def outcome(objects):
+    return [(o["id"], o["depth"], o["score_kind"], o["score"]) for o in objects]
+
+
+def remembered(function):
+    memory = {}
+
+    def call(*arguments):
+        if arguments not in memory:
+            memory[arguments] = function(*arguments)
+        return memory[arguments]
+    return call
+
+
+@remembered
+def expected_scores():
+    return outcome(ask("--epd", CHOSEN_FILE.name, "--depth", DEPTH, "--algorithm", "sequential",
+                       *STRICT))
+
+
+@remembered
+def sequential(position, depth):
+    return ask(position, "--depth", depth, "--algorithm", "sequential", *STRICT)[0]
+
+
+@remembered
+def long_search(seconds):
+    """(position, depth, score) of a sequential search that takes at least so long here."""
+    lines = bratko_kopec()
+    for depth in itertools.count(6):
+        for line in (lines[1], lines[15], lines[10], lines[4]):  # each about twice the one before
+            position = " ".join(line.split()[:4])
+            found = sequential(position, depth)
+            if found["time_ms"] >= 1000 * seconds:
+                return position, depth, found["score"]
+
+
+def check_long(front, seconds):
+    position, depth, score = long_search(seconds)
+    found, = answers(front)
+    equal((found["depth"], found["score"], found["stopped"]), (depth, score, False), position)
+    return found
+
+
+def start_long(cluster, seconds, *options):
+    position, depth, _ = long_search(seconds)
+    front = cluster.start(position, "--depth", depth, *STRICT, *options)
+    cluster.wait_searching(front)
+    return front
+
+
+# ---- one score ----
+
+def threads_do_not_move_the_strict_score():
+    for threads, algorithm in ((1, "abdada"), (2, "abdada"), (4, "abdada"), (2, "abdada-paper"),
+                               (2, "shared-table")):
+        found = ask("--epd", CHOSEN_FILE.name, "--depth", DEPTH, "--threads", threads,
+                    "--algorithm", algorithm, *STRICT)
+        equal(outcome(found), expected_scores(), algorithm, threads, "threads")
+
+
+def a_cluster_does_not_move_the_strict_score():
+    with Cluster() as cluster:
+        for algorithm, horizon in (("abdada", "auto"), ("abdada", DEPTH - 2),
+                                   ("abdada-paper", DEPTH - 2), ("shared-table", DEPTH - 2))[:3 if QUICK else 4]:
+            found = cluster.ask("--epd", CHOSEN_FILE.name, "--depth", DEPTH, "--threads", 2,
+                                "--algorithm", algorithm, "--horizon", horizon, *STRICT)
+            equal(outcome(found), expected_scores(), algorithm, "horizon", horizon)
+            equal({o["shards"] for o in found}, {2})
+            # On a busy machine a shard may be taken for dead for a round trip: not all the time.
+            check(any(o["shards_up"] == 2 for o in found), "both shards are used", found)
+        again = answers(start("--servers", cluster.servers, "--epd", CHOSEN_FILE.name, "--depth",
+                              DEPTH, *STRICT))
+        equal(outcome(again), expected_scores(), "tables that hold results")
+
+
+def a_full_table_does_not_move_the_strict_score():
+    found = ask("--epd", CHOSEN_FILE.name, "--depth", DEPTH, "--threads", 2, "--hash", 1, *STRICT)
+    equal(outcome(found), expected_scores())
+
+
+def two_front_ends_get_their_own_answers():
+    first, second = CHOSEN[:len(CHOSEN) // 2], CHOSEN[len(CHOSEN) // 2:]
+    with Cluster() as cluster, suite(first) as one, suite(second) as two:
+        fronts = [cluster.start("--epd", file.name, "--depth", DEPTH, *STRICT)
+                  for file in (one, two)]
+        found = sum((outcome(answers(front)) for front in fronts), [])
+        equal(found, expected_scores())
+
+
+# ---- they really work together ----
+
+def workers_meet_and_defer():
+    depth = long_search(SHORT)[1]
+    rounds = 5  # whether they meet in a short search is up to the scheduler; in five it is not
+    with Cluster(shards=2, workers=2) as cluster, suite(bratko_kopec()[10:18:5]) as file:
+        for algorithm in ("abdada", "abdada-paper"):
+            busy, deferred, duplicated = 0, 0, []
+            for _ in range(rounds):
+                found = cluster.ask("--epd", file.name, "--depth", depth, "--horizon", 3,
+                                    "--algorithm", algorithm, *STRICT)
+                for o in found:
+                    equal(o["workers"], 2, o["id"])
+                    check(o["nodes"] > o["own_nodes"] > 0, "nodes of the workers count", o)
+                    check(o["asks"] > 0 and 0 <= o["duplicated"] < 0.5, o)
+                    duplicated.append(o["duplicated"])
+                busy += sum(o["busy"] for o in found)
+                deferred += sum(o["deferred"] for o in found)
+                if busy > 0 and deferred > 0:
+                    break
+            print(f"# {algorithm}: busy {busy}, deferred {deferred}, duplicated "
+                  f"{max(duplicated):.2f} at most")
+            check(busy + deferred > 0, algorithm, "nobody met anybody")
+            check(busy > 0 or algorithm != "abdada-paper", "nobody was told of another")
+
+
+def a_finished_search_leaves_nothing_at_the_shards():
+    with Cluster() as cluster:
+        cluster.ask("--epd", CHOSEN_FILE.name, "--depth", DEPTH, "--horizon", 3, *STRICT)
+        for shard in cluster.shards:
+            wait_until(lambda: shard.stats()["jobs"] == 0, "the job to be withdrawn")
+            wait_until(lambda: shard.stats()["inflight_holds"] == 0, "holds to end")
+
+
+def a_worker_waits_for_its_first_shard():
+    port = free_port()
+    worker = Worker(f"127.0.0.1:{port}")
+    shard = Shard(port)
+    wait_until(lambda: shard.stats()["workers"] == 1, "the worker to come")
+    position, depth, score = long_search(SHORT)
+    found, = ask(position, "--depth", depth, "--servers", shard.address, *STRICT)
+    equal((found["workers"], found["score"]), (1, score))
+    check(worker.running())
+
+
+def a_shard_that_returns_is_used_again():
+    with Cluster(shards=1, workers=1) as cluster:
+        port = int(cluster.shards[0].address.rsplit(":", 1)[1])
+        cluster.shards[0].kill()
+        cluster.shards[0] = Shard(port)
+        wait_until(lambda: cluster.shards[0].stats()["workers"] == 1, "the worker to return")
+        position, depth, score = long_search(SHORT)
+        found, = cluster.ask(position, "--depth", depth, *STRICT)
+        equal((found["workers"], found["shards_up"], found["score"]), (1, 1, score))
+
+
+# ---- failures ----
+
+def no_shard_at_all_costs_less_than_a_second():
+    arguments = ["--epd", CHOSEN_FILE.name, "--depth", 4, *STRICT]
+    with socket.socket() as deaf:  # takes connections and never says a word
+        deaf.bind(("127.0.0.1", 0))
+        deaf.listen()
+        dead = f"127.0.0.1:{free_port()},127.0.0.1:{deaf.getsockname()[1]}"
+        alone = start(*arguments)
+        expected = outcome(answers(alone))
+        lost = start("--servers", dead, *arguments)
+        found = answers(lost)
+        many = start("--servers", dead, "--threads", 16, *arguments)
+        equal(outcome(answers(many)), expected)
+        check(many.seconds() - alone.seconds() < 1, "16 threads:", many.seconds(), alone.seconds())
+    equal(outcome(found), expected)
+    equal({(o["shards_up"], o["shards"], o["workers"]) for o in found}, {(0, 2, 0)})
+    check("no shard is up" in lost.err(), lost.err())
+    print(f"# {alone.seconds():.2f} s alone, {lost.seconds():.2f} s with two dead servers")
+    check(lost.seconds() - alone.seconds() < 1, lost.seconds(), alone.seconds())
+
+
+def a_worker_is_killed():
+    with Cluster() as cluster:
+        front = start_long(cluster, LONG)
+        cluster.workers[0].kill()
+        check(front.running())
+        check_long(front, LONG)
+        for shard in cluster.shards:
+            wait_until(lambda: shard.stats()["workers"] == 1, "the session to lapse")
+            wait_until(lambda: shard.stats()["inflight_holds"] == 0, "its holds to end")
+
+
+def a_shard_is_killed():
+    with Cluster() as cluster:
+        front = start_long(cluster, LONG)
+        cluster.shards[1].kill()
+        check(front.running())
+        equal(check_long(front, LONG)["shards_up"], 1)
+        check(all(worker.running() for worker in cluster.workers))
+
+
+def all_shards_are_killed():
+    with Cluster() as cluster:
+        front = start_long(cluster, LONG)
+        for shard in cluster.shards:
+            shard.kill()
+        check(front.running())
+        equal(check_long(front, LONG)["shards_up"], 0)
+        check(all(worker.running() for worker in cluster.workers))
+
+
+def all_workers_are_killed():
+    with Cluster() as cluster:
+        front = start_long(cluster, LONG)
+        for worker in cluster.workers:
+            worker.kill()
+        check(front.running())
+        check_long(front, LONG)
+
+
+def everything_else_is_killed():
+    with Cluster() as cluster:
+        front = start_long(cluster, LONG, "--threads", 2)
+        for process in cluster.workers + cluster.shards:
+            process.kill()
+        check(front.running())
+        check_long(front, LONG)
+
+
+def a_shard_stalls_and_returns():
+    with Cluster() as cluster:
+        front = start_long(cluster, LONG)
+        cluster.shards[0].tell(signal.SIGSTOP)
+        found = check_long(front, LONG)
+        check(found["waited"] < 0.5, "waiting for the stalled shard took", found["waited"])
+        cluster.shards[0].tell(signal.SIGCONT)
+        wait_until(lambda: cluster.shards[0].stats()["workers"] == 2, "the workers to return")
+
+
+def a_worker_stalls_and_returns():
+    with Cluster() as cluster:
+        front = start_long(cluster, LONG)
+        cluster.workers[0].tell(signal.SIGSTOP)
+        check_long(front, LONG)
+        cluster.workers[0].tell(signal.SIGCONT)
+        wait_until(lambda: cluster.shards[0].stats()["workers"] == 2, "the worker to return")
+        position, depth, score = long_search(SHORT)
+
+        def both_help():
+            found, = cluster.ask(position, "--depth", depth, *STRICT)
+            equal(found["score"], score)
+            return found["workers"] == 2
+        # It goes on with the job it knew until it is sure that no shard vouches for that any more.
+        wait_until(both_help, "help of the worker that stalled")
+
+
+def a_front_end_is_killed_and_its_job_ends():
+    with Cluster() as cluster:
+        front = start_long(cluster, LONG)
+        front.kill()
+        for shard in cluster.shards:
+            wait_until(lambda: shard.stats()["jobs"] == 0, "the job to end")
+        position, depth, score = long_search(SHORT)
+        found, = cluster.ask(position, "--depth", depth, *STRICT)
+        equal((found["workers"], found["score"]), (2, score))
+
+
+def sigterm_ends_a_worker_at_once():
+    with Cluster() as cluster:
+        front = start_long(cluster, LONG)
+        for worker in cluster.workers:  # while it searches
+            begin = time.monotonic()
+            equal(worker.end(signal.SIGTERM), 0)
+            check(time.monotonic() - begin < 2, "took", time.monotonic() - begin)
+        check_long(front, LONG)
+        idle = Worker(cluster.servers, threads=2)
+        begin = time.monotonic()
+        equal(idle.end(signal.SIGINT), 0)
+        check(time.monotonic() - begin < 2, "took", time.monotonic() - begin)
+
+
+def an_interrupt_gives_the_best_so_far():
+    with Cluster() as cluster:
+        front = cluster.start(START, "--depth", 30)
+        cluster.wait_searching(front)
+        begin = time.monotonic()
+        front.tell(signal.SIGINT)
+        found, = answers(front)
+        check(time.monotonic() - begin < 2, "took", time.monotonic() - begin)
+        check(found["stopped"] and found["depth"] >= 1 and found["bestmove"] != "none", found)
+
+
+def limits_are_kept():
+    found, = ask(START, "--time", 300)
+    check(250 <= found["time_ms"] < 1300, found)
+    found, = ask(START, "--nodes", 50000)
+    check(found["nodes"] < 500000, found)
+
+
+# ---- UCI ----
+
+class Uci(Process):
+    def __init__(self, *arguments):
+        super().__init__("abdada", "uci", *arguments)
+        self.at = 0
+
+    def say(self, *lines):
+        for line in lines:
+            self.send(line)
+
+    def hear(self, pattern, timeout=10):
+        found, self.at = self.wait_line(pattern, begin=self.at, timeout=timeout)
+        return found
+
+    def ready(self):
+        self.say("isready")
+        self.hear("^readyok$")
+
+    def quit(self):
+        self.say("quit")
+        begin = time.monotonic()
+        equal(self.wait(), 0)
+        check(time.monotonic() - begin < 3, "quit took", time.monotonic() - begin)
+
+
+def legal_moves(fen):
+    done = run("abdada", "perft", fen, "--depth", 1, "--divide")
+    return {line.split(":")[0] for line in done.lines["out"] if ":" in line}
+
+
+def uci_plays_legal_moves():
+    uci = Uci()
+    uci.say("uci")
+    uci.hear("^id name ")
+    for option in ("Hash", "Threads", "Servers"):
+        uci.hear(f"^option name {option} ")
+    uci.hear("^uciok$")
+    uci.ready()
+    uci.say("ucinewgame", "position startpos moves e2e4", "go depth 5")
+    uci.hear("^info depth 5 score (cp|mate) -?[0-9]+ nodes [0-9]+ .* pv ")
+    move = uci.hear(r"^bestmove (\S+)")[1]
+    after = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1"
+    check(move in legal_moves(after), move)
+    fen = " ".join(CHOSEN[1].split()[:4]) + " 0 1"
+    uci.say(f"position fen {fen}", "go movetime 200")
+    begin = time.monotonic()
+    check(uci.hear(r"^bestmove (\S+)")[1] in legal_moves(fen))
+    check(time.monotonic() - begin < 1.5, "movetime 200 took", time.monotonic() - begin)
+    uci.say("go wtime 1000 btime 1000 winc 10 binc 10")
+    uci.hear(r"^bestmove \S+")
+    uci.say("position fen 7k/5Q2/6K1/8/8/8/8/8 b - - 0 1", "go depth 3")  # stalemate
+    uci.hear(r"^bestmove \(none\)")
+    uci.quit()
+
+
+def uci_stops_when_told():
+    uci = Uci("--threads", 2)
+    uci.say("position startpos", "go infinite")
+    uci.hear("^info depth 3 ")
+    uci.ready()  # answered while it searches
+    begin = time.monotonic()
+    uci.say("stop")
+    uci.hear(r"^bestmove \S+")
+    check(time.monotonic() - begin < 1, "stop took", time.monotonic() - begin)
+    uci.say("go infinite")
+    uci.hear("^info depth 3 ")
+    uci.quit()
+
+
+def a_uci_stop_right_after_go_is_obeyed():
+    uci = Uci()
+    uci.say("position startpos")
+    for _ in range(20):
+        uci.send("go infinite\nstop")  # in one piece: the search has hardly begun
+        uci.hear(r"^bestmove \S+", timeout=5)
+    uci.quit()
+
+
+def uci_quits_out_of_a_bounded_search():
+    for limit in ("depth 60", "movetime 600000", "nodes 999999999999"):
+        uci = Uci("--threads", 2)
+        uci.say("position startpos", f"go {limit}")
+        uci.hear("^info depth 3 ")
+        begin = time.monotonic()
+        uci.quit()
+        check(time.monotonic() - begin < 3, "quit out of", limit, "took", time.monotonic() - begin)
+
+
+def uci_minds_its_clock_after_ponderhit():
+    uci = Uci()
+    uci.say("position startpos", "go ponder wtime 3000 btime 3000")
+    uci.hear("^info depth 3 ")
+    uci.say("ponderhit")
+    uci.hear(r"^bestmove \S+", timeout=3)
+    uci.quit()
+
+
+def uci_counts_the_nodes_of_one_search():
+    uci = Uci("--threads", 2)
+    uci.say("position startpos", "go depth 7")
+    uci.hear(r"^bestmove \S+")
+    uci.say("position startpos moves e2e4", "go nodes 20000")  # not those of the search before
+    check(int(uci.hear(r"^info depth \d+ .* nodes (\d+)")[1]) < 20000, uci.lines["out"][-3:])
+    uci.hear(r"^bestmove \S+")
+    uci.quit()
+
+
+def uci_speaks_whole_lines_over_a_cluster():
+    with Cluster(shards=2, workers=1) as cluster:
+        uci = Uci("--threads", 2, "--servers", cluster.servers)
+        uci.say("position startpos", "go movetime 1500")
+        while not any(line.startswith("bestmove") for line in uci.lines["out"]):
+            uci.ready()
+        whole = re.compile(r"^(readyok|bestmove \S+( ponder \S+)?|info (depth|string) .*|id .*|option .*|uciok)$")
+        for line in uci.lines["out"]:
+            check(whole.match(line) and "readyok" not in line[1:], "not a whole line:", line)
+        uci.quit()
+
+
+def uci_answers_before_its_input_ends():
+    uci = Uci()
+    uci.say("position startpos", "go depth 4")
+    uci.close_input()
+    equal(uci.wait(), 0)
+    equal(sum(line.startswith("bestmove ") for line in uci.lines["out"]), 1)
+
+
+def uci_joins_and_leaves_a_cluster():
+    with Cluster(shards=2, workers=1) as cluster:
+        uci = Uci()
+        uci.say(f"setoption name Servers value {cluster.servers}", "setoption name Hash value 16")
+        uci.ready()
+        before = sum(s.stats()["asks"] for s in cluster.shards)
+        uci.say("position startpos", f"go depth {long_search(SHORT)[1]}")
+        check(uci.hear(r"^bestmove (\S+)")[1] in legal_moves(START))
+        check(sum(s.stats()["asks"] for s in cluster.shards) > before, "no shard was asked")
+        for shard in cluster.shards:
+            shard.kill()
+        uci.say("ucinewgame", "go depth 5")
+        check(uci.hear(r"^bestmove (\S+)")[1] in legal_moves(START))
+        uci.say("setoption name Servers value <empty>")
+        uci.ready()
+        uci.quit()
+
+
+def uci_survives_malformed_commands():
+    uci = Uci()
+    for line in ("", "   ", "\t", "xyzzy", "go depth", "go depth x", "go depth -3", "go movetime",
+                 "go wtime -5 btime x", "position", "position fen", "position fen 8/8/8 w - - 0 1",
+                 "position startpos moves e2e5", "position startpos moves", "position moves e2e4",
+                 "setoption", "setoption name", "setoption name Nonsense value 3",
+                 "setoption name Hash value -4", "setoption name Hash value 99999999999999999999",
+                 "setoption name Threads value 0", "setoption name Servers value nonsense",
+                 "setoption value 3", "stop", "ponderhit", "uci uci", "x" * 200000,
+                 b"\xff\xfe go\n", "position startpos moves " + "g1f3 g8f6 f3g1 f6g8 " * 400):
+        uci.say(line)
+        uci.say("stop")
+    uci.ready()
+    uci.send(b"\x00 nothing \x00\nisready\n")  # a zero byte loses no other command
+    uci.hear("^readyok$")
+    uci.at = len(uci.lines["out"])
+    uci.say("position startpos", "go depth 3")
+    check(uci.hear(r"^bestmove (\S+)")[1] in legal_moves(START))
+    uci.quit()
+
+
+# ---- command lines ----
+
+def wrong_use_exits_2_with_one_line():
+    with suite([CHOSEN[0], "what/is/this w - - id \"x\";"]) as bad, suite([""]) as empty:
+        wrong = {
+            "abdada": [["nonsense"], ["--nonsense"]],
+            "abdada analyse": [
+                ["--nonsense"], ["--depth", "0"], ["--depth", "x"], ["--depth", "-1"], ["--depth"],
+                ["--depth", "99999"], ["--depth", "5x"], ["--time", "0"], ["--nodes", "-1"],
+                ["--threads", "0"], ["--threads", "100000"], ["--hash", "0"], ["--json=yes"],
+                ["--json", "not a position"], ["not a position"], ["8/8/8/8/8/8/8/8 w - - 0 1"], [START.replace("w", "x")],
+                [START, START], [START, "--epd", bad.name], ["--epd", empty.name],
+                ["--depth", "1", "--epd", bad.name], ["--algorithm", "nope"], ["--game", "go"],
+                ["--select", "some"], ["--horizon", "far"], ["--horizon", "0"],
+                ["--servers", "nonsense"], ["--servers", "127.0.0.1:0"], ["--servers", ""],
+                ["--servers", "127.0.0.1:7400,"], ["x" * 5000]],
+            "abdada perft": [[], ["--depth", "0"], ["--depth", "21"], ["--depth", "2", "nonsense"],
+                             ["--depth", "2", "--game", "go"], ["--depth", "1", "--threads", "0"]],
+            "abdada sim": [[], ["--depth", "0"], ["--depth", "3", "--workers", "none"],
+                           ["--depth", "3", "--game", "go"], ["--depth", "3", "--rtt-us", "-1"]],
+            "abdada bench": [["operand"], ["--nonsense"]],
+            "abdada uci": [["operand"], ["--servers", "nonsense"], ["--threads", "0"]],
+            "ttworker": [[], ["--servers"], ["--servers", "x"], ["--nonsense"], ["operand"],
+                         ["--servers", "127.0.0.1:1", "--threads", "0"],
+                         ["--servers", "127.0.0.1:1", "--hash", "none"]],
+        }
+        for program, lines in wrong.items():
+            for line in lines[:3] if QUICK else lines:
+                done = run(*program.split(), *line)
+                said = done.lines["err"]
+                equal((done.status, len(said)), (2, 1), program, line, said)
+                if line[-1:] == [bad.name] and START not in line:  # the good position before it is answered
+                    check(f"{bad.name}:2: " in said[0], said)
+                elif "--json" in line or program != "abdada analyse":
+                    equal(done.out(), "", program, line)
+
+
+def failures_exit_1_with_one_line():
+    done = run("abdada", "analyse", "--epd", "/no/such/file.epd")
+    equal((done.status, done.out(), len(done.lines["err"])), (1, "", 1), done.err())
+    check("/no/such/file.epd" in done.err(), done.err())
+    done = run("abdada", "analyse", "--epd", "/")
+    equal((done.status, done.out(), len(done.lines["err"])), (1, "", 1), done.err())
+
+
+def help_and_version_are_on_stdout():
+    for program in ("abdada", "abdada analyse", "abdada perft", "abdada uci", "abdada bench",
+                    "abdada sim", "ttworker", "ttserver"):
+        for option in ("--help", "--version"):
+            done = run(*program.split(), option)
+            equal((done.status, done.err()), (0, ""), program, option)
+            check(done.out(), program, option)
+
+
+# ---- output for machines ----
+
+def json_has_the_promised_fields():
+    found = ask("--epd", CHOSEN_FILE.name, "--depth", 4)
+    equal([o["id"] for o in found], [line.split('"')[1] for line in CHOSEN])
+    for o in found:
+        equal([field for field in FIELDS if field not in o], [], "missing")
+        equal(o["depth"], 4 if o["score_kind"] == "cp" else o["depth"])
+        check(o["score_kind"] in ("cp", "mate"), o)
+        check(o["pv"][0] == o["bestmove"] and o["bestmove"] in legal_moves(o["position"]), o)
+        check(o["nodes"] == o["own_nodes"] > 0 and o["workers"] == o["shards"] == 0, o)
+    mate, = ask("6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1", "--depth", 3)
+    equal((mate["score_kind"], mate["score"], mate["bestmove"]), ("mate", 1, "a1a8"))
+
+
+def perft_counts():
+    done = run("abdada", "perft", "--depth", 4, "--json", "--threads", 2)
+    equal((done.status, done.err(), len(done.lines["out"])), (0, "", 1))
+    figures = json.loads(done.out())
+    equal(figures["nodes"], 197281)
+    check(figures["time_ms"] >= 0)
+    kiwipete = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq -"
+    equal(json.loads(run("abdada", "perft", kiwipete, "--depth", 3, "--json").out())["nodes"],
+          97862)
+
+
+def a_virtual_cluster_is_repeatable():
+    runs = []
+    for _ in range(2):
+        done = run("abdada", "sim", "--depth", 5, "--workers", "1,4", "--seed", 3, "--json")
+        equal(done.status, 0, done.err())
+        rows = [json.loads(line) for line in done.lines["out"]]
+        runs.append([{k: v for k, v in row.items() if k != "wall_seconds"} for row in rows])
+    equal(runs[0], runs[1])
+    equal([row["workers"] for row in rows], [1, 4])
+    fields = """workers speedup efficiency nodes search_overhead communication_overhead
+        synchronization_overhead score""".split()
+    equal([field for field in fields if field not in rows[0]], [], "missing")
+    equal(len({row["score"] for row in rows}), 1)
+
+
+def the_bench_signature_is_stable():
+    if QUICK:
+        return "takes long"
+    runs = [run("abdada", "bench", "--json") for _ in range(2)]
+    signatures = []
+    for done in runs:
+        equal((done.status, done.err(), len(done.lines["out"])), (0, "", 1))
+        signatures.append(json.loads(done.out())["chess"])
+    equal(signatures[0], signatures[1])
+    print(f"# {signatures[0]} nodes")
+
+
+QUICK_TESTS = [
+    threads_do_not_move_the_strict_score, a_cluster_does_not_move_the_strict_score,
+    workers_meet_and_defer, no_shard_at_all_costs_less_than_a_second, a_worker_is_killed,
+    all_shards_are_killed, a_worker_waits_for_its_first_shard, uci_plays_legal_moves,
+    uci_stops_when_told, a_uci_stop_right_after_go_is_obeyed, uci_survives_malformed_commands, wrong_use_exits_2_with_one_line,
+    failures_exit_1_with_one_line, json_has_the_promised_fields, perft_counts,
+]
+TESTS = [
+    threads_do_not_move_the_strict_score, a_cluster_does_not_move_the_strict_score,
+    a_full_table_does_not_move_the_strict_score, two_front_ends_get_their_own_answers,
+    workers_meet_and_defer, a_finished_search_leaves_nothing_at_the_shards,
+    a_worker_waits_for_its_first_shard, a_shard_that_returns_is_used_again,
+    no_shard_at_all_costs_less_than_a_second, a_worker_is_killed, a_shard_is_killed,
+    all_shards_are_killed, all_workers_are_killed, everything_else_is_killed,
+    a_shard_stalls_and_returns, a_worker_stalls_and_returns,
+    a_front_end_is_killed_and_its_job_ends, sigterm_ends_a_worker_at_once,
+    an_interrupt_gives_the_best_so_far, limits_are_kept, uci_plays_legal_moves,
+    uci_stops_when_told, a_uci_stop_right_after_go_is_obeyed, uci_quits_out_of_a_bounded_search,
+    uci_minds_its_clock_after_ponderhit, uci_counts_the_nodes_of_one_search,
+    uci_speaks_whole_lines_over_a_cluster, uci_answers_before_its_input_ends, uci_joins_and_leaves_a_cluster,
+    uci_survives_malformed_commands, wrong_use_exits_2_with_one_line,
+    failures_exit_1_with_one_line, help_and_version_are_on_stdout, json_has_the_promised_fields,
+    perft_counts, a_virtual_cluster_is_repeatable, the_bench_signature_is_stable,
+]
+
+if __name__ == "__main__":
+    sys.exit(main(QUICK_TESTS if QUICK else TESTS))

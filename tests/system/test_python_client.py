@@ -1,0 +1,443 @@
+#!/usr/bin/python3
+"""A stranger's client against a real shard: BIN=build/dev/bin tests/system/test_python_client.py
+
+Prints TAP; exits nonzero when anything fails. client.py is written from proto/PROTOCOL.md alone.
+TEST_SEED repeats the random bytes."""
+
+import os
+import random
+import socket
+import subprocess
+import sys
+import threading
+import time
+import traceback
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import client as ab  # noqa: E402
+from client import Client, Lost, Refused  # noqa: E402
+
+BIN = os.environ.get("BIN", "./bin")
+SEED = int(os.environ.get("TEST_SEED", "1"), 0)
+HEARTBEAT_MS = 200
+TESTS = []
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+class Server:
+    def __init__(self, shards=1):
+        for _ in range(20):
+            if self.start(shards):
+                return
+        raise RuntimeError("ttserver did not start")
+
+    def start(self, shards):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        if port + shards > 65535:
+            return False
+        self.process = subprocess.Popen(
+            [os.path.join(BIN, "ttserver"), "--listen", "127.0.0.1:%d" % port,
+             "--shards", str(shards), "--memory", "16M", "--heartbeat", str(HEARTBEAT_MS)],
+            stdout=subprocess.PIPE, universal_newlines=True)
+        watchdog = threading.Timer(20, self.process.kill)
+        watchdog.start()
+        self.addresses = []
+        for line in self.process.stdout:
+            words = line.split()
+            if words[:1] == ["ready"]:
+                self.addresses.append(words[1])
+            if len(self.addresses) == shards:
+                break
+        watchdog.cancel()
+        return len(self.addresses) == shards
+
+    def stop(self):
+        self.process.terminate()
+        try:
+            return self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.wait()
+
+    def alive(self):
+        return self.process.poll() is None
+
+
+def fresh_key():
+    fresh_key.last += 1
+    return ab.mix(fresh_key.last)
+
+
+fresh_key.last = 1000
+
+
+def sessions(server, count, **hello):
+    return [Client(server.addresses[0]).hello(**hello) for _ in range(count)]
+
+
+def equal(got, expected):
+    assert got == expected, "got %r, expected %r" % (got, expected)
+
+
+@test
+def welcome_tells_the_session(server):
+    a, b = sessions(server, 2)
+    equal(a.heartbeat_ms, HEARTBEAT_MS)
+    assert a.batch_max >= 1 and a.session != b.session
+    equal(a.boot, b.boot)
+    before = a.session
+    a.hello(instance=7)
+    equal(a.session, before)
+
+
+@test
+def first_ask_is_open_and_registered(server):
+    a, = sessions(server, 1)
+    key = fresh_key()
+    verdict, _, alpha, beta, move, nproc = a.ask(key, 5, -20, 30)
+    equal((verdict, alpha, beta, move, nproc), (ab.OPEN, -20, 30, 0, 1))
+    equal(a.ask(key, 5, -20, 30)[5], 1)  # the same slot again counts once
+    equal(a.ask(key, 5, -20, 30, slot=1)[5], 2)
+    equal(a.peek(key, 5), (ab.UNKNOWN_LOW, ab.UNKNOWN_HIGH, 0, 0, 2))
+    equal(a.peek(key, 6)[4], 0)
+
+
+@test
+def stored_result_cuts(server):
+    a, b = sessions(server, 2)
+    key = fresh_key()
+    a.ask(key, 5)
+    a.store(key, 5, 150, ab.LOWER, move=1804)
+    equal(a.peek(key, 5), (150, ab.UNKNOWN_HIGH, 5, 1804, 0))
+    equal(b.ask(key, 5)[:2], (ab.CUT, 150))
+    equal(b.ask(key, 4)[:2], (ab.CUT, 150))
+    equal(b.ask(key, 4, flags=ab.STRICT)[0], ab.OPEN)
+    verdict, _, alpha, beta, move, _ = b.ask(key, 5, 100, 200)
+    equal((verdict, alpha, beta, move), (ab.OPEN, 150, 200, 1804))
+    verdict, _, alpha, beta, move, _ = b.ask(key, 6)
+    equal((verdict, alpha, beta, move), (ab.OPEN, -100, 100, 1804))
+    a.store(key, 5, 160, ab.EXACT, move=1804)
+    a.heartbeat()
+    equal(b.ask(key, 5, -300, 300)[:2], (ab.CUT, 160))
+
+
+@test
+def upper_bound_cuts_below_alpha(server):
+    a, = sessions(server, 1)
+    key = fresh_key()
+    a.store(key, 3, -200, ab.UPPER)
+    equal(a.ask(key, 3)[:2], (ab.CUT, -200))
+    verdict, _, alpha, beta, _, _ = a.ask(key, 3, -300, 100)
+    equal((verdict, alpha, beta), (ab.OPEN, -300, -200))
+
+
+@test
+def exclusive_ask_is_busy_while_another_is_inside(server):
+    a, b = sessions(server, 2)
+    key = fresh_key()
+    equal(a.ask(key, 5, flags=ab.EXCLUSIVE)[0], ab.OPEN)
+    equal(a.ask(key, 5, flags=ab.EXCLUSIVE)[0], ab.OPEN)
+    equal(a.ask(key, 5, flags=ab.EXCLUSIVE, slot=1)[0], ab.BUSY)
+    equal(b.ask(key, 5, flags=ab.EXCLUSIVE)[0], ab.BUSY)
+    equal(b.ask(key, 4, flags=ab.EXCLUSIVE)[0], ab.OPEN)
+    a.release(key, 5)
+    a.release(key, 5)  # leaving twice is no error
+    a.heartbeat()
+    equal(b.ask(key, 5, flags=ab.EXCLUSIVE)[0], ab.OPEN)
+    a.store(key, 5, 300, ab.LOWER)
+    a.heartbeat()
+    equal(b.ask(key, 5, flags=ab.EXCLUSIVE)[:2], (ab.CUT, 300))  # CUT before BUSY
+
+
+@test
+def batches_are_answered_in_order(server):
+    a, = sessions(server, 1)
+    keys = [fresh_key() for _ in range(100)]
+    for i, key in enumerate(keys):
+        a.store(key, 5, 100 + i, ab.LOWER)
+    equal([x[1] for x in a.ask_all([[k, 5, -50, 50, 0, 0] for k in keys])],
+          [100 + i for i in range(100)])
+    equal(a.ask_all([]), [])
+
+
+@test
+def spaces_never_mix(server):
+    a, = sessions(server, 1, space=1)
+    b, = sessions(server, 1, space=2)
+    key = fresh_key()
+    a.store(key, 5, 150, ab.LOWER)
+    a.ask(key, 6)
+    a.heartbeat()
+    equal(b.ask(key, 5, flags=ab.EXCLUSIVE)[0], ab.OPEN)
+    equal(b.ask(key, 6, flags=ab.EXCLUSIVE)[0], ab.OPEN)
+    b.hello(space=1)
+    equal(b.ask(key, 5)[:2], (ab.CUT, 150))
+
+
+@test
+def bye_leaves_every_node(server):
+    a, b = sessions(server, 2)
+    key = fresh_key()
+    a.ask(key, 5)
+    equal(b.peek(key, 5)[4], 1)
+    a.bye()
+    time.sleep(0.05)
+    equal(b.peek(key, 5)[4], 0)
+    try:
+        a.peek(key, 5)
+        raise AssertionError("served without a session")
+    except Refused as refused:
+        equal(refused.code, 4)
+
+
+@test
+def silence_ends_a_session_and_its_holds(server):
+    a, b = sessions(server, 2)
+    key = fresh_key()
+    a.ask(key, 5)
+    end = time.monotonic() + 0.002 * HEARTBEAT_MS
+    while time.monotonic() < end:
+        b.heartbeat()
+        time.sleep(0.03)
+    equal(b.peek(key, 5)[4], 1)
+    end = time.monotonic() + 0.004 * HEARTBEAT_MS
+    while time.monotonic() < end:
+        b.heartbeat()
+        time.sleep(0.03)
+    equal(b.peek(key, 5)[4], 0)
+    try:
+        a.ask(key, 5)
+        raise AssertionError("served without a session")
+    except Refused as refused:
+        equal(refused.code, 4)
+    a.hello()
+    equal(a.ask(key, 5)[5], 1)
+
+
+@test
+def another_instance_drops_the_holds(server):
+    a, b = sessions(server, 2)
+    key = fresh_key()
+    a.hello(instance=5)
+    a.ask(key, 5)
+    a.hello(instance=5)
+    equal(b.peek(key, 5)[4], 1)
+    a.hello(instance=6)
+    equal(b.peek(key, 5)[4], 0)
+
+
+@test
+def node_done_tells_those_inside(server):
+    a, = sessions(server, 1)
+    b, = sessions(server, 1, flags=1)
+    key = fresh_key()
+    a.ask(key, 5, slot=2)
+    b.ask(key, 5)
+    a.store(key, 5, -3, ab.UPPER, move=17, slot=2)
+    equal(b.wait_pushed(ab.NODE_DONE), [ab.NODE_DONE, [[key, 5, -3, ab.UPPER, 17, 0]]])
+    a.send(ab.STORE_HASH, [[key, 5, 1, ab.LOWER, 0, 0], [key, 5, 4, ab.EXACT, 9, 0]])
+    equal(b.wait_pushed(ab.NODE_DONE), [ab.NODE_DONE, [[key, 5, 4, ab.EXACT, 9, 0]]])
+
+
+def job(number):
+    return [number, "chess", "startpos", 0xe7a1, 77, "abdada", 1, 8, 255, 1000, 0]
+
+
+@test
+def jobs_are_pushed_and_stopped(server):
+    front, = sessions(server, 1, role=ab.FRONT)
+    early, = sessions(server, 1, role=ab.WORKER)
+    number = random.getrandbits(64)
+    front.send(ab.JOB_POST, *job(number))
+    front.send(ab.JOB_POST, *job(number))  # repeated: ignored
+    equal(early.wait_pushed(ab.JOB), [ab.JOB] + job(number))
+    late, = sessions(server, 1, role=ab.WORKER)
+    equal(late.jobs, 1)
+    equal(late.wait_pushed(ab.JOB), [ab.JOB] + job(number))
+    report = [number, 99, 0, 3, 10, 20, 30, 40, 50]
+    late.send(ab.JOB_REPORT, *report)
+    equal(front.wait_pushed(ab.JOB_REPORT), [ab.JOB_REPORT] + report)
+    front.send(ab.JOB_STOP, number, 0)
+    for worker in (early, late):
+        equal(worker.wait_pushed(ab.JOB_STOP), [ab.JOB_STOP, number, 0])
+        worker.heartbeat()
+        equal(worker.pushed, [])
+    late.send(ab.JOB_REPORT, *report)  # it missed the stop, as it were
+    equal(late.wait_pushed(ab.JOB_STOP), [ab.JOB_STOP, number, 1])
+    front.send(ab.JOB_STOP, 12345, 0)  # unknown: ignored
+    front.heartbeat()
+    equal(sessions(server, 1, role=ab.WORKER)[0].jobs, 0)
+
+
+@test
+def jobs_end_with_their_front(server):
+    worker, = sessions(server, 1, role=ab.WORKER)
+    for how in ("bye", "silence"):
+        front, = sessions(server, 1, role=ab.FRONT)
+        number = random.getrandbits(64)
+        front.send(ab.JOB_POST, *job(number))
+        equal(worker.wait_pushed(ab.JOB)[1], number)
+        if how == "bye":
+            front.bye()
+        for _ in range(8):
+            worker.heartbeat()
+            time.sleep(0.0007 * HEARTBEAT_MS)
+        equal(worker.wait_pushed(ab.JOB_STOP), [ab.JOB_STOP, number, 1])
+
+
+@test
+def workers_may_not_post(server):
+    worker, = sessions(server, 1, role=ab.WORKER)
+    worker.send(ab.JOB_POST, *job(1))
+    equal(worker.wait(ab.ERROR)[1], 7)
+
+
+@test
+def figures_have_their_names(server):
+    a, = sessions(server, 1)
+    wanted = """sessions workers fronts jobs asks cuts busy opens stores releases peeks inflight_nodes
+        inflight_holds inflight_refused holds_lapsed sessions_lapsed malformed no_session refused
+        results_permille batches uptime_ms memory_bytes""".split()
+    figures = a.stats()
+    equal([name for name in wanted if name not in figures], [])
+    asks = figures["asks"]
+    a.ask(fresh_key(), 1)
+    equal(a.stats()["asks"], asks + 1)
+
+
+def refused_with(a, kind, fields, code):
+    a.send(kind, *fields)
+    message = a.wait(ab.ERROR)
+    equal(message[1], code)
+    return message
+
+
+@test
+def values_out_of_range_are_refused_whole(server):
+    a, = sessions(server, 1)
+    key = fresh_key()
+    good = [key, 5, -1, 1, 0, 0]
+    for bad in ([key, 251, -1, 1, 0, 0], [key, 5, 1, 1, 0, 0], [key, 5, -32768, 1, 0, 0],
+                [key, 5, -1, 1, 128, 0]):
+        equal(refused_with(a, ab.RETRIEVE_ASK, [9, [good, bad]], 5)[2], 9)
+    for bad in ([key, 251, 0, 1, 0, 0], [key, 5, 0, 0, 0, 0], [key, 5, 0, 4, 0, 0],
+                [key, 5, -32768, 1, 0, 0]):
+        refused_with(a, ab.STORE_HASH, [[[key, 5, 9, 1, 0, 0], bad]], 5)
+    equal(a.peek(key, 5), (ab.UNKNOWN_LOW, ab.UNKNOWN_HIGH, 0, 0, 0))
+
+
+@test
+def malformed_messages_get_an_error(server):
+    a, = sessions(server, 1)
+    whole = ab.msgpack.packb([1, ab.RETRIEVE_ASK, 5, [[1, 2, -1, 1, 0, 0]]])
+    for cut in range(1, len(whole)):
+        a.send_bytes(whole[:cut])
+        equal(a.wait(ab.ERROR)[1], 1)
+    a.send_bytes(whole + b"\0")
+    equal(a.wait(ab.ERROR)[1], 1)
+    a.send_bytes(ab.msgpack.packb([2, ab.HEARTBEAT, 1]))
+    equal(a.wait(ab.ERROR)[1], 2)
+    a.send_bytes(ab.msgpack.packb([1, 99, 1]))
+    equal(a.wait(ab.ERROR)[1], 3)
+    a.send_bytes(ab.msgpack.packb([1, ab.WELCOME, 1, 1, 1, 1, 1, 1]))
+    equal(a.wait(ab.ERROR)[1], 3)
+    a.send_bytes(ab.msgpack.packb([1, ab.PEEK, 1]))
+    equal(a.wait(ab.ERROR)[1], 1)
+    a.send_bytes(ab.msgpack.packb([1, ab.PEEK, 1, [[1, 1]] * (a.batch_max + 1)]))
+    assert a.wait(ab.ERROR)[1] in (1, 6)
+    a.heartbeat()
+
+
+@test
+def noise_never_stops_the_service(server):
+    rng = random.Random(SEED)
+    print("# TEST_SEED=%d" % SEED)
+    a, noisy = sessions(server, 2)
+    stranger = Client(server.addresses[0])
+    whole = ab.msgpack.packb([1, ab.STORE_HASH, [[1, 2, 3, 1, 0, 0]] * 20])
+    for round_number in range(2000):
+        if round_number % 2:
+            noise = bytes(rng.getrandbits(8) for _ in range(rng.randrange(1, 80)))
+        else:
+            noise = bytearray(whole)
+            noise[rng.randrange(len(noise))] ^= 1 << rng.randrange(8)
+        rng.choice((noisy, stranger)).send_bytes(bytes(noise))
+        if round_number % 200 == 0:
+            a.heartbeat()
+    for frames in ([b""], [b"", b"x"], [b"\x93\x01\x09", b"\x01"], [b"\x90" * 70000],
+                   [b"\xdd\xff\xff\xff\xff"]):
+        noisy.send_bytes(*frames)
+        stranger.send_bytes(*frames)
+    key = fresh_key()
+    equal(a.ask(key, 5)[0], ab.OPEN)
+    assert server.alive()
+    assert a.stats()["malformed"] > 0
+
+
+@test
+def a_raw_connection_does_no_harm(server):
+    host, port = server.addresses[0].rsplit(":", 1)
+    for noise in (b"GET / HTTP/1.0\r\n\r\n", b"\xff" * 100, b""):
+        with socket.create_connection((host, int(port))) as raw:
+            raw.sendall(noise)
+    a, = sessions(server, 1)
+    a.heartbeat()
+
+
+@test
+def shards_of_one_server_are_apart(server):
+    two = Server(shards=2)
+    try:
+        a, b = (Client(address).hello() for address in two.addresses)
+        assert a.boot != b.boot
+        key = fresh_key()
+        a.store(key, 5, 9, ab.EXACT)
+        a.heartbeat()
+        equal(b.ask(key, 5)[0], ab.OPEN)
+        assert {ab.owner(fresh_key(), [a.boot, b.boot]) for _ in range(50)} == {0, 1}
+    finally:
+        code = two.stop()
+    equal(a.wait_pushed(ab.BYE)[0], ab.BYE)
+    equal(code, 0)
+
+
+@test
+def the_map_has_the_vectors_of_the_specification(_server):
+    equal(ab.mix(1), 0x5692161d100b05e5)
+    boots = [1, 2, 0xb007000000000001, 0]
+    vectors = {0: 0, 1: 0, 2: 1, 3: 0, 0x0123456789abcdef: 2, ab.MASK: 0, 1 << 63: 2, 42: 0}
+    equal({key: ab.owner(key, boots) for key in vectors}, vectors)
+
+
+def main():
+    if not os.access(os.path.join(BIN, "ttserver"), os.X_OK):
+        print("Bail out! no %s/ttserver: set BIN" % BIN)
+        return 1
+    failed = 0
+    print("1..%d" % (len(TESTS) + 1))
+    server = Server()
+    for number, function in enumerate(TESTS, 1):
+        try:
+            function(server)
+            outcome = "ok"
+        except (AssertionError, Lost, Refused, OSError, ValueError, RuntimeError):
+            outcome = "not ok"
+            failed += 1
+            print("# " + traceback.format_exc().replace("\n", "\n# "))
+        print("%s %d - %s" % (outcome, number, function.__name__), flush=True)
+        if not server.alive():
+            server = Server()
+    code = server.stop()
+    failed += code != 0
+    print("%s %d - server_ends_cleanly" % ("ok" if code == 0 else "not ok", len(TESTS) + 1))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,252 @@
+#include "tests/unit/test_tt.h"
+
+#include "worker/cli/suite.h"
+#include "worker/games/games.h"
+
+#include <unistd.h>
+
+/* A file that holds `text`; the caller unlinks it. */
+static void write_file(char *path, const char *text)
+{
+    strcpy(path, "/tmp/abdada-suite-XXXXXX");
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+}
+
+static enum err read_text(struct suite *suite, const char *text, char *why, size_t why_size)
+{
+    char path[64];
+    write_file(path, text);
+    enum err err = suite_read_epd(suite, path, why, why_size);
+    unlink(path);
+    return err;
+}
+
+static struct suite read_good(const char *text)
+{
+    struct suite suite = {0};
+    char why[256] = "";
+    assert_int_equal(read_text(&suite, text, why, sizeof why), ERR_OK);
+    assert_string_equal(why, "");
+    return suite;
+}
+
+#define KING "8/8/8/4k3/8/4K3/4P3/8 w - -"
+
+static void four_fields_are_a_position(void **state)
+{
+    (void)state;
+    struct suite suite = read_good(KING " bm Kd3; id \"one\";\n");
+    assert_int_equal(suite.count, 1);
+    assert_string_equal(suite.at[0].position, KING);
+    assert_string_equal(suite.at[0].best, "Kd3");
+    assert_string_equal(suite.at[0].avoid, "");
+    assert_string_equal(suite.at[0].id, "one");
+    assert_int_equal(suite.at[0].line, 1);
+    suite_close(&suite);
+}
+
+static void six_fields_are_a_position_too(void **state)
+{
+    (void)state;
+    struct suite suite = read_good(KING " 12 34 am e4; id \"two\";\n" KING " 0 1\n" KING "\n");
+    assert_int_equal(suite.count, 3);
+    assert_string_equal(suite.at[0].position, KING " 12 34");
+    assert_string_equal(suite.at[0].avoid, "e4");
+    assert_string_equal(suite.at[0].best, "");
+    assert_string_equal(suite.at[1].position, KING " 0 1");
+    assert_string_equal(suite.at[2].position, KING);
+    suite_close(&suite);
+}
+
+static void operations_come_in_any_order_and_number(void **state)
+{
+    (void)state;
+    struct suite suite =
+        read_good(KING " c0 \"bm is not this\"; acd 9; id \"BK.05 a\" ; bm Nd5 a4 ;am Kf3 Kf4+;\n");
+    assert_string_equal(suite.at[0].id, "BK.05 a");
+    assert_string_equal(suite.at[0].best, "Nd5 a4");
+    assert_string_equal(suite.at[0].avoid, "Kf3 Kf4+");
+    suite_close(&suite);
+}
+
+static void a_name_that_only_begins_alike_is_another(void **state)
+{
+    (void)state;
+    struct suite suite = read_good(KING " bmx Kd3; idea \"no\"; id;\n");
+    assert_string_equal(suite.at[0].best, "");
+    assert_string_equal(suite.at[0].id, "1");
+    suite_close(&suite);
+}
+
+static void what_has_no_id_is_numbered(void **state)
+{
+    (void)state;
+    struct suite suite = read_good(KING "\n\n" KING " id \"x\";\n" KING " bm Kd3;\n");
+    assert_string_equal(suite.at[0].id, "1");
+    assert_string_equal(suite.at[1].id, "x");
+    assert_string_equal(suite.at[2].id, "3");
+    assert_int_equal(suite.at[2].line, 4);
+    suite_close(&suite);
+}
+
+static void comments_blank_lines_and_line_ends_are_passed_over(void **state)
+{
+    (void)state;
+    struct suite suite =
+        read_good("# a comment\n% another\n\n   \t\r\n  # indented\n  " KING " bm Kd3;\r\n" KING);
+    assert_int_equal(suite.count, 2);
+    assert_string_equal(suite.at[0].position, KING);
+    assert_string_equal(suite.at[0].best, "Kd3");
+    assert_int_equal(suite.at[0].line, 6);
+    assert_int_equal(suite.at[1].line, 7);
+    suite_close(&suite);
+}
+
+static void spaces_after_a_position_do_not_harm_it(void **state)
+{
+    (void)state;
+    const struct game *chess = games_by_name("chess");
+    struct suite suite = read_good(KING "   \n" KING "  ;\n" KING " 0 1  bm Kd3 ;\n");
+    void *position = malloc(chess->position_size);
+    for (unsigned i = 0; i < suite.count; i++) {
+        char why[128];
+        assert_int_equal(chess->parse(position, suite.at[i].position, why, sizeof why), ERR_OK);
+    }
+    free(position);
+    suite_close(&suite);
+}
+
+static void a_line_too_long_for_a_position_is_named(void **state)
+{
+    (void)state;
+    char text[600] = KING "\n# fine\n", why[256] = "";
+    struct suite suite = {0};
+    size_t n = strlen(text);
+    memset(text + n, '8', 300);
+    text[n + 300] = '\0';
+    assert_int_equal(read_text(&suite, text, why, sizeof why), ERR_SYNTAX);
+    assert_non_null(strstr(why, ":3: "));
+    assert_null(strchr(why, '\n'));
+    suite_close(&suite);
+}
+
+static void a_line_that_begins_with_an_operation_end_is_named(void **state)
+{
+    (void)state;
+    struct suite suite = {0};
+    char why[256] = "";
+    assert_int_equal(read_text(&suite, KING "\n; bm Kd3;\n", why, sizeof why), ERR_SYNTAX);
+    assert_non_null(strstr(why, ":2: "));
+    suite_close(&suite);
+}
+
+static void a_file_that_is_not_there_is_named(void **state)
+{
+    (void)state;
+    struct suite suite = {0};
+    char why[256] = "";
+    assert_int_equal(suite_read_epd(&suite, "/no/such/file.epd", why, sizeof why), ERR_IO);
+    assert_non_null(strstr(why, "/no/such/file.epd"));
+    assert_int_equal(suite.count, 0);
+    suite_close(&suite);
+}
+
+static void a_directory_is_no_suite(void **state)
+{
+    (void)state;
+    struct suite suite = {0};
+    char why[256] = "";
+    assert_int_equal(suite_read_epd(&suite, "/tmp", why, sizeof why), ERR_IO);
+    assert_true(why[0] != '\0');
+    suite_close(&suite);
+}
+
+static void texts_longer_than_their_fields_are_cut(void **state)
+{
+    (void)state;
+    char text[700], name[201];
+    memset(name, 'n', 200);
+    name[200] = '\0';
+    snprintf(text, sizeof text, KING " bm %s; id \"%s\";\n", name, name);
+    struct suite suite = read_good(text);
+    assert_int_equal(strlen(suite.at[0].id), SUITE_ID_MAX - 1);
+    assert_int_equal(strlen(suite.at[0].best), SUITE_MOVES_MAX - 1);
+    suite_close(&suite);
+}
+
+static void positions_are_added_by_hand(void **state)
+{
+    (void)state;
+    struct suite suite = {0};
+    char long_text[SUITE_POSITION_MAX + 1];
+    memset(long_text, 'x', sizeof long_text - 1);
+    long_text[sizeof long_text - 1] = '\0';
+    for (unsigned i = 0; i < 100; i++) {
+        assert_int_equal(suite_add(&suite, "here", KING), ERR_OK);
+    }
+    assert_int_equal(suite_add(&suite, "long", long_text), ERR_SYNTAX);
+    assert_int_equal(suite.count, 100);
+    assert_string_equal(suite.at[99].position, KING);
+    assert_int_equal(suite.at[99].line, 0);
+    suite_close(&suite);
+    suite_close(&suite);
+}
+
+static void suites_of_several_files_are_one(void **state)
+{
+    (void)state;
+    struct suite suite = read_good(KING "\n");
+    char why[256];
+    assert_int_equal(read_text(&suite, KING "\n" KING " id \"z\";\n", why, sizeof why), ERR_OK);
+    assert_int_equal(suite.count, 3);
+    assert_string_equal(suite.at[1].id, "2");
+    assert_string_equal(suite.at[2].id, "z");
+    suite_close(&suite);
+}
+
+static void the_positions_of_bratko_and_kopec_are_read(void **state)
+{
+    (void)state;
+    const struct game *chess = games_by_name("chess");
+    struct suite suite = {0};
+    char why[256] = "";
+    void *position = malloc(chess->position_size);
+    assert_int_equal(suite_read_epd(&suite, "tests/data/chess/bratko-kopec.epd", why, sizeof why),
+                     ERR_OK);
+    assert_int_equal(suite.count, 24);
+    for (unsigned i = 0; i < suite.count; i++) {
+        char id[8];
+        snprintf(id, sizeof id, "BK.%02u", (i + 1) % 100);
+        assert_string_equal(suite.at[i].id, id);
+        assert_true(suite.at[i].best[0] != '\0');
+        assert_int_equal(chess->parse(position, suite.at[i].position, why, sizeof why), ERR_OK);
+    }
+    assert_string_equal(suite.at[4].best, "Nd5 a4");
+    free(position);
+    suite_close(&suite);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(four_fields_are_a_position),
+        cmocka_unit_test(six_fields_are_a_position_too),
+        cmocka_unit_test(operations_come_in_any_order_and_number),
+        cmocka_unit_test(a_name_that_only_begins_alike_is_another),
+        cmocka_unit_test(what_has_no_id_is_numbered),
+        cmocka_unit_test(comments_blank_lines_and_line_ends_are_passed_over),
+        cmocka_unit_test(spaces_after_a_position_do_not_harm_it),
+        cmocka_unit_test(a_line_too_long_for_a_position_is_named),
+        cmocka_unit_test(a_line_that_begins_with_an_operation_end_is_named),
+        cmocka_unit_test(a_file_that_is_not_there_is_named),
+        cmocka_unit_test(a_directory_is_no_suite),
+        cmocka_unit_test(texts_longer_than_their_fields_are_cut),
+        cmocka_unit_test(positions_are_added_by_hand),
+        cmocka_unit_test(suites_of_several_files_are_one),
+        cmocka_unit_test(the_positions_of_bratko_and_kopec_are_read),
+    };
+    return cmocka_run_group_tests_name("cli_suite", tests, NULL, NULL);
+}

@@ -1,0 +1,369 @@
+/* The embedded table under several threads. Assertions are made by the test's own thread. */
+#include "tests/unit/test_tt.h"
+
+#include "worker/table/embedded.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+enum { THREADS = 4, KEYS = 6, DEPTHS = 3, STEPS = 20000, COUNTED = 2 };
+
+static struct embedded *open_table(size_t bytes, unsigned slots)
+{
+    struct embedded *table = NULL;
+    assert_int_equal(embedded_open(&table, bytes, slots), ERR_OK);
+    return table;
+}
+
+static enum tt_verdict pose(struct table_port *port, const struct tt_ask *ask,
+                            struct tt_answer *answer)
+{
+    struct table_ticket ticket = {0};
+    port->ask(port->self, ask, &ticket);
+    port->await(port->self, ask, &ticket, answer);
+    return answer->verdict;
+}
+
+static enum tt_verdict enter(struct table_port *port, uint16_t slot, uint64_t key, uint8_t depth,
+                             uint8_t flags, struct tt_answer *answer)
+{
+    struct tt_ask ask = {
+        .key = key, .depth = depth, .alpha = -50, .beta = 50, .flags = flags, .slot = slot};
+    return pose(port, &ask, answer);
+}
+
+static void finish(struct table_port *port, uint16_t slot, struct tt_store store)
+{
+    struct table_ticket ticket = {0};
+    store.slot = slot;
+    port->store(port->self, &ticket, &store);
+}
+
+static void let_go(struct table_port *port, uint16_t slot, uint64_t key, uint8_t depth)
+{
+    struct table_ticket ticket = {0};
+    struct tt_release release = {key, depth, slot};
+    port->release(port->self, &ticket, &release);
+}
+
+static unsigned nproc(struct table_port *port, uint64_t key, uint8_t depth)
+{
+    struct tt_peek peek = {key, depth};
+    struct tt_peeked seen;
+    port->peek(port->self, &peek, 1, &seen);
+    return seen.nproc;
+}
+
+/* ---- random operations ---- */
+
+struct actor {
+    pthread_barrier_t *begin;
+    struct embedded_port seat;
+    struct table_port port;
+    uint64_t random;
+    bool inside[KEYS][DEPTHS];
+    unsigned heard; /* NODE_DONE */
+    const char *broken;
+};
+
+/* One value per key, and only bounds of it: a table that mixes entries up would show it. */
+static int truth(unsigned k)
+{
+    return (int)k * 7 - 20;
+}
+
+static void expect(struct actor *a, bool holds, const char *rule)
+{
+    if (!holds && a->broken == NULL) {
+        a->broken = rule;
+    }
+}
+
+static void act_ask(struct actor *a, unsigned k, uint8_t depth)
+{
+    bool counted = depth >= COUNTED, wide = tt_chance(&a->random, 70);
+    int16_t alpha = (int16_t)(wide ? -50 : (int)rng_below(&a->random, 60) - 30);
+    struct tt_answer answer;
+    struct tt_ask ask = {
+        .key = k,
+        .depth = depth,
+        .alpha = alpha,
+        .beta = (int16_t)(wide ? 50 : alpha + 1),
+        .flags = (uint8_t)rng_below(&a->random, 4),
+        .slot = a->seat.slot,
+    };
+    switch (pose(&a->port, &ask, &answer)) {
+    case TT_OPEN:
+        a->inside[k][depth - 1] = counted;
+        expect(a, answer.alpha < answer.beta, "an open window");
+        expect(a, answer.alpha <= truth(k) || answer.alpha == alpha, "a true alpha");
+        expect(a, answer.beta >= truth(k) || answer.beta == ask.beta, "a true beta");
+        expect(a, counted ? answer.nproc >= 1 && answer.nproc <= THREADS : answer.nproc == 0,
+               "nproc counts the asker and at most all");
+        break;
+    case TT_BUSY:
+        expect(a, counted && ask.flags & TT_EXCLUSIVE, "busy only when asked to be alone");
+        expect(a, answer.nproc >= 1u + a->inside[k][depth - 1], "somebody else is inside");
+        break;
+    case TT_CUT:
+        expect(a, answer.score >= ask.beta ? answer.score <= truth(k) : answer.score >= truth(k),
+               "a true score");
+        break;
+    }
+}
+
+static void act_hear(struct actor *a)
+{
+    struct tt_store news[8];
+    unsigned n = embedded_node_done(&a->seat, news, 8);
+    expect(a, n <= 8, "no more news than room");
+    for (unsigned i = 0; i < n; i++) {
+        expect(a, news[i].key < KEYS && news[i].slot != a->seat.slot, "news come from others");
+        int value = truth((unsigned)news[i].key);
+        expect(a, news[i].bound == TT_LOWER ? news[i].score < value : news[i].score > value,
+               "news are true");
+    }
+    a->heard += n;
+}
+
+static void act(struct actor *a)
+{
+    unsigned k = rng_below(&a->random, KEYS), dice = rng_below(&a->random, 100);
+    uint8_t depth = (uint8_t)(1 + rng_below(&a->random, DEPTHS));
+    if (dice < 45) {
+        act_ask(a, k, depth);
+    } else if (dice < 60) {
+        enum tt_bound bound = (enum tt_bound)(1 + rng_below(&a->random, 2));
+        int off = 1 + (int)rng_below(&a->random, 9); /* never exact: the nodes stay open */
+        int score = truth(k) + (bound == TT_LOWER ? -off : off);
+        finish(&a->port, a->seat.slot, tt_result(k, depth, bound, score, 1));
+        a->inside[k][depth - 1] = false;
+    } else if (dice < 80) {
+        let_go(&a->port, a->seat.slot, k, depth);
+        a->inside[k][depth - 1] = false;
+    } else if (dice < 95) {
+        unsigned n = nproc(&a->port, k, depth);
+        expect(a, n >= a->inside[k][depth - 1] && n <= THREADS, "nproc is in range");
+    } else {
+        act_hear(a);
+    }
+}
+
+static void *play(void *context)
+{
+    struct actor *a = context;
+    pthread_barrier_wait(a->begin);
+    for (unsigned i = 0; i < STEPS; i++) {
+        act(a);
+        if (tt_chance(&a->random, 2)) {
+            sched_yield(); /* also on few processors the threads meet */
+        }
+    }
+    for (unsigned i = 0; i < KEYS * DEPTHS; i++) {
+        let_go(&a->port, a->seat.slot, i / DEPTHS, (uint8_t)(1 + i % DEPTHS));
+    }
+    return NULL;
+}
+
+static void play_together(size_t bytes)
+{
+    uint64_t seed = tt_seed();
+    struct embedded *table = open_table(bytes, THREADS);
+    struct actor *actor = calloc(THREADS, sizeof *actor);
+    pthread_t thread[THREADS];
+    pthread_barrier_t begin;
+    unsigned heard = 0;
+    assert_non_null(actor);
+    pthread_barrier_init(&begin, NULL, THREADS);
+    for (unsigned i = 0; i < THREADS; i++) {
+        actor[i].seat = (struct embedded_port){table, (uint16_t)i, COUNTED};
+        actor[i].port = embedded_table_port(&actor[i].seat);
+        actor[i].random = rng_next(&seed);
+        actor[i].begin = &begin;
+        assert_int_equal(pthread_create(&thread[i], NULL, play, &actor[i]), 0);
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        pthread_join(thread[i], NULL);
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        if (actor[i].broken != NULL) {
+            fail_msg("broken: %s", actor[i].broken);
+        }
+        heard += actor[i].heard;
+    }
+    assert_true(heard > 0);
+    for (unsigned i = 0; i < KEYS * DEPTHS; i++) {
+        assert_int_equal(nproc(&actor[0].port, i / DEPTHS, (uint8_t)(1 + i % DEPTHS)), 0);
+    }
+    assert_int_equal(embedded_holds(table), 0);
+    pthread_barrier_destroy(&begin);
+    free(actor);
+    embedded_close(&table);
+}
+
+static void nobody_is_left_inside_when_all_have_gone(void **state)
+{
+    (void)state;
+    play_together(1 << 20);
+}
+
+static void nor_when_all_results_share_one_bucket(void **state)
+{
+    (void)state;
+    play_together(64);
+}
+
+/* ---- NODE_DONE ---- */
+
+static void news_go_to_those_inside_and_to_nobody_else(void **state)
+{
+    (void)state;
+    struct embedded *table = open_table(1 << 20, THREADS);
+    struct embedded_port seat[THREADS];
+    struct table_port port[THREADS];
+    struct tt_store news[4];
+    struct tt_answer answer;
+    for (uint16_t i = 0; i < THREADS; i++) {
+        seat[i] = (struct embedded_port){table, i, COUNTED};
+        port[i] = embedded_table_port(&seat[i]);
+    }
+    enter(&port[0], 0, 5, 7, 0, &answer);
+    enter(&port[1], 1, 5, 7, 0, &answer);
+    enter(&port[2], 2, 5, 6, 0, &answer); /* another depth */
+    enter(&port[3], 3, 5, 7, 0, &answer);
+    finish(&port[0], 0, tt_result(5, 7, TT_LOWER, 33, 9));
+    for (unsigned i = 0; i < THREADS; i++) {
+        bool told = i == 1 || i == 3;
+        assert_int_equal(embedded_node_done(&seat[i], news, 4), told);
+        if (told) {
+            assert_true(news[0].key == 5 && news[0].depth == 7 && news[0].score == 33);
+            assert_true(news[0].bound == TT_LOWER && news[0].move == 9);
+        }
+        assert_int_equal(embedded_node_done(&seat[i], news, 4), 0); /* once */
+    }
+    finish(&port[1], 1, tt_result(5, 7, TT_UPPER, 33, 0));
+    assert_int_equal(embedded_node_done(&seat[0], news, 4), 0);
+    assert_int_equal(embedded_node_done(&seat[1], news, 4), 0);
+    assert_int_equal(embedded_node_done(&seat[3], news, 4), 1);
+    let_go(&port[2], 2, 5, 6);
+    let_go(&port[3], 3, 5, 7);
+    assert_int_equal(embedded_holds(table), 0);
+    embedded_close(&table);
+}
+
+static void a_full_mailbox_drops_and_a_new_search_empties_it(void **state)
+{
+    (void)state;
+    struct embedded *table = open_table(1 << 20, 2);
+    struct embedded_port seat[2] = {{table, 0, COUNTED}, {table, 1, COUNTED}};
+    struct table_port port[2] = {embedded_table_port(&seat[0]), embedded_table_port(&seat[1])};
+    struct tt_store news[200];
+    struct tt_answer answer;
+    for (unsigned round = 0; round < 3; round++) {
+        enter(&port[0], 0, 5, 7, 0, &answer);
+        for (unsigned i = 0; i < 100; i++) {
+            finish(&port[1], 1, tt_result(5, 7, TT_LOWER, -50, 1));
+        }
+        if (round == 0) {
+            assert_in_range(embedded_node_done(&seat[0], news, 200), 1, 99);
+        } else if (round == 1) {
+            assert_int_equal(embedded_node_done(&seat[0], news, 3), 3);
+            assert_int_equal(embedded_node_done(&seat[0], news, 200), 0); /* the rest is gone */
+        } else {
+            embedded_begin(table);
+            assert_int_equal(embedded_node_done(&seat[0], news, 200), 0);
+        }
+    }
+    let_go(&port[0], 0, 5, 7);
+    embedded_close(&table);
+}
+
+/* ---- the rest of its contract ---- */
+
+static void below_the_counted_depth_nobody_is_counted(void **state)
+{
+    (void)state;
+    struct embedded *table = open_table(1 << 20, 2);
+    struct embedded_port seat[2] = {{table, 0, 4}, {table, 1, 4}};
+    struct table_port port[2] = {embedded_table_port(&seat[0]), embedded_table_port(&seat[1])};
+    struct tt_answer answer;
+    assert_int_equal(port[0].horizon(port[0].self), 4);
+    assert_int_equal(enter(&port[0], 0, 5, 3, TT_EXCLUSIVE, &answer), TT_OPEN);
+    assert_int_equal(enter(&port[1], 1, 5, 3, TT_EXCLUSIVE, &answer), TT_OPEN);
+    assert_int_equal(answer.nproc, 0);
+    assert_int_equal(embedded_holds(table), 0);
+    finish(&port[0], 0, tt_result(5, 3, TT_EXACT, 8, 1));
+    assert_int_equal(enter(&port[1], 1, 5, 3, 0, &answer), TT_CUT); /* results are shared */
+    assert_int_equal(enter(&port[0], 0, 5, 4, TT_EXCLUSIVE, &answer), TT_OPEN);
+    assert_int_equal(enter(&port[1], 1, 5, 4, TT_EXCLUSIVE, &answer), TT_BUSY);
+    let_go(&port[0], 0, 5, 4);
+    embedded_close(&table);
+}
+
+static void find_and_put_count_nobody(void **state)
+{
+    (void)state;
+    struct embedded *table = open_table(1 << 20, 1);
+    struct tt_ask ask = {.key = 5, .depth = 7, .alpha = -50, .beta = 50, .flags = TT_STRICT};
+    struct tt_answer answer;
+    struct tt_store store = tt_result(5, 7, TT_LOWER, 10, 3);
+    assert_false(embedded_find(table, &ask, &answer));
+    embedded_put(table, &store);
+    assert_false(embedded_find(table, &ask, &answer));
+    assert_int_equal(answer.alpha, 10);
+    assert_int_equal(answer.move, 3);
+    store = tt_result(5, 7, TT_UPPER, 10, 0);
+    embedded_put(table, &store);
+    assert_true(embedded_find(table, &ask, &answer));
+    assert_int_equal(answer.score, 10);
+    assert_int_equal(embedded_holds(table), 0);
+    assert_true(embedded_permille(table) <= 1);
+    embedded_clear(table);
+    assert_false(embedded_find(table, &ask, &answer));
+    embedded_close(&table);
+}
+
+static void generations_go_round_without_a_zero(void **state)
+{
+    (void)state;
+    struct embedded *table = open_table(64, 1);
+    struct tt_ask ask = {.key = 5, .depth = 0, .alpha = -50, .beta = 50};
+    struct tt_answer answer;
+    struct tt_store store = tt_result(5, 0, TT_EXACT, 0, 0);
+    for (unsigned i = 0; i < 600; i++) {
+        embedded_begin(table);
+        embedded_put(table, &store);
+        assert_true(embedded_find(table, &ask, &answer)); /* an all-zero result is one too */
+        assert_int_equal(embedded_permille(table), 250);
+    }
+    embedded_close(&table);
+}
+
+static void slots_have_limits_and_close_may_come_twice(void **state)
+{
+    (void)state;
+    struct embedded *table = NULL;
+    assert_int_equal(embedded_open(&table, 64, 0), ERR_RANGE);
+    assert_int_equal(embedded_open(&table, 64, EMBEDDED_SLOTS_MAX + 1), ERR_RANGE);
+    assert_null(table);
+    table = open_table(0, EMBEDDED_SLOTS_MAX);
+    embedded_close(&table);
+    assert_null(table);
+    embedded_close(&table);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nobody_is_left_inside_when_all_have_gone),
+        cmocka_unit_test(nor_when_all_results_share_one_bucket),
+        cmocka_unit_test(news_go_to_those_inside_and_to_nobody_else),
+        cmocka_unit_test(a_full_mailbox_drops_and_a_new_search_empties_it),
+        cmocka_unit_test(below_the_counted_depth_nobody_is_counted),
+        cmocka_unit_test(find_and_put_count_nobody),
+        cmocka_unit_test(generations_go_round_without_a_zero),
+        cmocka_unit_test(slots_have_limits_and_close_may_come_twice),
+    };
+    return cmocka_run_group_tests_name("embedded_threads", tests, NULL, NULL);
+}

@@ -1,0 +1,292 @@
+/* The engine with no servers: threads, limits, stop; and jobs to the wire and back. */
+#include "tests/unit/test_search.h"
+
+#include "worker/engine/engine.h"
+
+static const char *const position = "3r1k2/4npp1/1ppr3p/p6P/P2PPPP1/1NR5/5K2/2R5 w - - 0 1";
+
+static struct engine *open_engine(unsigned threads)
+{
+    struct engine_options options = {.threads = threads, .hash_bytes = 4 << 20};
+    struct engine *engine = NULL;
+    assert_int_equal(engine_open(&engine, &options), ERR_OK);
+    return engine;
+}
+
+static struct job make_job(const char *text, const char *algorithm, unsigned depth)
+{
+    char why[128] = "";
+    struct job job = {
+        .algorithm = algorithm_by_name(algorithm),
+        .strict = true,
+        .depth = (uint8_t)depth,
+        .horizon = PROTO_HORIZON_AUTO,
+    };
+    if (job_set_position(&job, test_game(), text, why, sizeof why) != ERR_OK) {
+        fail_msg("%s: %s", text, why);
+    }
+    job_set_space(&job, 0);
+    return job;
+}
+
+static struct engine_result run(struct engine *engine, struct job *job,
+                                const struct engine_observer *observer)
+{
+    struct engine_result result;
+    engine_arm(engine);
+    assert_int_equal(engine_run(engine, job, observer, &result), ERR_OK);
+    assert_int_equal(engine_holds(engine), 0);
+    return result;
+}
+
+static void threads_agree_on_a_strict_score(void **state)
+{
+    (void)state;
+    static const char *const algorithms[] = {"sequential", "abdada", "abdada-paper",
+                                             "shared-table"};
+    int score = 0;
+    for (unsigned a = 0; a < 4; a++) {
+        struct engine *engine = open_engine(4);
+        struct job job = make_job(position, algorithms[a], 6);
+        struct engine_result result = run(engine, &job, NULL);
+        score = a == 0 ? result.search.score : score;
+        assert_int_equal(result.search.score, score);
+        assert_int_equal(result.search.depth, 6);
+        assert_true(result.search.pv.move[0] == result.search.move && result.search.move != 0);
+        assert_false(result.stopped);
+        assert_true(result.status.own_nodes > 0);
+        job_free(&job);
+        engine_close(&engine);
+    }
+}
+
+static void a_second_run_over_the_same_table_agrees(void **state)
+{
+    (void)state;
+    struct engine *engine = open_engine(2);
+    struct job job = make_job(position, "abdada", 5);
+    struct engine_result first = run(engine, &job, NULL);
+    struct engine_result again = run(engine, &job, NULL);
+    assert_int_equal(first.search.score, again.search.score);
+    assert_true(again.status.own_nodes < first.status.own_nodes);
+    engine_clear(engine);
+    struct engine_result fresh = run(engine, &job, NULL);
+    assert_int_equal(first.search.score, fresh.search.score);
+    job_free(&job);
+    engine_close(&engine);
+}
+
+static void the_node_limit_is_kept_to_a_poll_per_thread(void **state)
+{
+    (void)state;
+    for (unsigned threads = 1; threads <= 4; threads *= 2) {
+        struct engine *engine = open_engine(threads);
+        struct job job = make_job(position, "abdada", SEARCH_DEPTH_MAX);
+        job.nodes = 20000;
+        struct engine_result result = run(engine, &job, NULL);
+        assert_in_range(result.search.depth, 1, SEARCH_DEPTH_MAX - 1);
+        assert_in_range(result.status.own_nodes, job.nodes,
+                        job.nodes + (threads + 1) * SEARCH_POLL_NODES * 2);
+        job_free(&job);
+        engine_close(&engine);
+    }
+}
+
+static void the_time_limit_ends_a_search(void **state)
+{
+    (void)state;
+    struct engine *engine = open_engine(2);
+    struct job job = make_job(position, "abdada", SEARCH_DEPTH_MAX);
+    job.time_ms = 100;
+    struct engine_result result = run(engine, &job, NULL);
+    assert_in_range(result.search.depth, 1, SEARCH_DEPTH_MAX - 1);
+    assert_true(result.status.time_us >= 100 * 1000);
+    assert_false(result.stopped);
+    job_free(&job);
+    engine_close(&engine);
+}
+
+/* ---- the observer ---- */
+
+struct witness {
+    struct engine *engine;
+    unsigned last_depth, stop_at, calls;
+    bool ordered;
+};
+
+static void see_iteration(void *self, const struct search_result *result,
+                          const struct engine_status *status)
+{
+    struct witness *w = self;
+    (void)status;
+    w->ordered = w->ordered && result->depth > w->last_depth;
+    w->last_depth = result->depth;
+    w->calls++;
+    if (result->depth == w->stop_at) {
+        engine_stop(w->engine);
+    }
+}
+
+static void iterations_are_reported_once_and_in_order(void **state)
+{
+    (void)state;
+    struct engine *engine = open_engine(4);
+    struct job job = make_job(position, "abdada", 5);
+    struct witness w = {.engine = engine, .ordered = true};
+    struct engine_observer observer = {.self = &w, .iteration = see_iteration};
+    run(engine, &job, &observer);
+    assert_true(w.ordered);
+    assert_int_equal(w.last_depth, 5);
+    assert_in_range(w.calls, 1, 5);
+    job_free(&job);
+    engine_close(&engine);
+}
+
+static void stop_ends_all_threads_and_leaves_nothing_behind(void **state)
+{
+    (void)state;
+    struct engine *engine = open_engine(4);
+    struct job job = make_job(position, "abdada", SEARCH_DEPTH_MAX);
+    for (unsigned depth = 1; depth <= 4; depth++) {
+        struct witness w = {.engine = engine, .stop_at = depth, .ordered = true};
+        struct engine_observer observer = {.self = &w, .iteration = see_iteration};
+        struct engine_result result = run(engine, &job, &observer);
+        assert_true(result.stopped);
+        assert_true(result.search.depth >= depth);
+    }
+    job.depth = 5;
+    struct engine_result after = run(engine, &job, NULL);
+    engine_clear(engine);
+    struct engine_result fresh = run(engine, &job, NULL);
+    assert_int_equal(after.search.score, fresh.search.score);
+    job_free(&job);
+    engine_close(&engine);
+}
+
+static void a_stop_that_comes_before_the_run_is_not_lost(void **state)
+{
+    (void)state;
+    struct engine *engine = open_engine(2);
+    struct job job = make_job(position, "abdada", SEARCH_DEPTH_MAX);
+    struct engine_result result;
+    engine_arm(engine);
+    engine_stop(engine);
+    assert_int_equal(engine_run(engine, &job, NULL, &result), ERR_OK);
+    assert_true(result.stopped);
+    assert_true(result.search.move != 0);
+    job_free(&job);
+    engine_close(&engine);
+}
+
+static void a_finished_game_is_answered_at_once(void **state)
+{
+    (void)state;
+    struct engine *engine = open_engine(3);
+    struct job job = make_job("7k/5Q2/6K1/8/8/8/8/8 b - - 0 1", "abdada", 9);
+    struct engine_result result = run(engine, &job, NULL);
+    assert_int_equal(result.search.move, 0);
+    assert_int_equal(result.search.score, 0);
+    assert_int_equal(result.search.depth, 9);
+    job_free(&job);
+    engine_close(&engine);
+}
+
+/* ---- jobs ---- */
+
+static void unlike_searches_have_unlike_spaces(void **state)
+{
+    (void)state;
+    uint64_t space[5];
+    struct job job = make_job(position, "abdada", 5);
+    for (unsigned i = 0; i < 5; i++) {
+        job.strict = i & 1;
+        job.full = i & 2;
+        job_set_space(&job, i == 4 ? 77 : 0);
+        space[i] = job.space;
+        for (unsigned k = 0; k < i; k++) {
+            assert_true(space[k] != space[i]);
+        }
+    }
+    job_free(&job);
+}
+
+/* JOB repeats JOB_POST field by field. */
+static struct proto_job on_the_wire(const struct job *job)
+{
+    struct proto_job_post post = job_to_wire(job);
+    struct proto_job out;
+    _Static_assert(sizeof out == sizeof post, "made of one list of fields");
+    memcpy(&out, &post, sizeof out);
+    return out;
+}
+
+static void a_job_survives_the_wire(void **state)
+{
+    (void)state;
+    char why[128];
+    struct job job = make_job(position, "abdada-paper", 17), back = {0};
+    job.id = 99;
+    job.full = true;
+    job.strict = true; /* the two exclude each other */
+    struct proto_job both = on_the_wire(&job);
+    assert_int_equal(job_from_wire(&both, &back, why, sizeof why), ERR_RANGE);
+    job.strict = false;
+    job.horizon = 6;
+    job.time_ms = 5000;
+    job.nodes = UINT64_MAX;
+    struct proto_job wire = on_the_wire(&job);
+    assert_int_equal(job_from_wire(&wire, &back, why, sizeof why), ERR_OK);
+    assert_true(back.id == job.id && back.game == job.game && back.algorithm == job.algorithm);
+    assert_true(back.strict == job.strict && back.full == job.full && back.depth == job.depth);
+    assert_true(back.horizon == job.horizon && back.time_ms == job.time_ms);
+    assert_true(back.nodes == job.nodes && back.space == job.space);
+    assert_string_equal(back.text, job.text);
+    assert_true(test_game()->key(back.position) == test_game()->key(job.position));
+    job_free(&job);
+    job_free(&back);
+    job_free(&back);
+}
+
+static void a_job_that_makes_no_sense_is_refused(void **state)
+{
+    (void)state;
+    struct job job = make_job(position, "abdada", 5);
+    for (unsigned i = 0; i < 7; i++) {
+        static const enum err errors[] = {ERR_ABSENT, ERR_ABSENT, ERR_RANGE,  ERR_RANGE,
+                                          ERR_SYNTAX, ERR_RANGE,  ERR_ILLEGAL};
+        char why[128] = "", long_text[GAME_TEXT_MAX + 1];
+        struct job back = {.depth = 123};
+        struct proto_job wire = on_the_wire(&job);
+        memset(long_text, 'x', sizeof long_text - 1);
+        long_text[sizeof long_text - 1] = '\0';
+        wire.game = i == 0 ? proto_text_of("checkers") : wire.game;
+        wire.algorithm = i == 1 ? proto_text_of("abdad") : wire.algorithm;
+        wire.evaluation ^= i == 6;
+        wire.depth = i == 2 ? 0 : i == 3 ? SEARCH_DEPTH_MAX + 1 : wire.depth;
+        wire.position = i == 4   ? proto_text_of("not a position")
+                        : i == 5 ? proto_text_of(long_text)
+                                 : wire.position;
+        assert_int_equal(job_from_wire(&wire, &back, why, sizeof why), errors[i]);
+        assert_true(why[0] != '\0' && strchr(why, '\n') == NULL);
+        assert_int_equal(back.depth, 123); /* untouched */
+    }
+    job_free(&job);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(threads_agree_on_a_strict_score),
+        cmocka_unit_test(a_second_run_over_the_same_table_agrees),
+        cmocka_unit_test(the_node_limit_is_kept_to_a_poll_per_thread),
+        cmocka_unit_test(the_time_limit_ends_a_search),
+        cmocka_unit_test(iterations_are_reported_once_and_in_order),
+        cmocka_unit_test(stop_ends_all_threads_and_leaves_nothing_behind),
+        cmocka_unit_test(a_stop_that_comes_before_the_run_is_not_lost),
+        cmocka_unit_test(a_finished_game_is_answered_at_once),
+        cmocka_unit_test(unlike_searches_have_unlike_spaces),
+        cmocka_unit_test(a_job_survives_the_wire),
+        cmocka_unit_test(a_job_that_makes_no_sense_is_refused),
+    };
+    return cmocka_run_group_tests_name("engine", tests, NULL, NULL);
+}

@@ -1,0 +1,175 @@
+/* Chaos: what is drawn, that it bites, and that planted faults are caught. */
+#include "tests/unit/test_lab.h"
+
+#include <string.h>
+
+static struct chaos_outcome run_seed(uint64_t seed, const struct chaos_wish *wish)
+{
+    struct chaos_plan plan;
+    struct chaos_outcome outcome;
+    assert_int_equal(chaos_draw(seed, wish, &plan), ERR_OK);
+    assert_int_equal(chaos_run(&plan, &outcome), ERR_OK);
+    chaos_free(&plan);
+    return outcome;
+}
+
+/* How many of the seeds break an invariant, and in `word`'s way. */
+static unsigned count_broken(const struct chaos_wish *wish, unsigned seeds, const char *word)
+{
+    unsigned broken = 0;
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
+        struct chaos_outcome o = run_seed(seed, wish);
+        broken += strstr(o.broken, word) != NULL && o.broken[0] != '\0';
+        if (word[0] == '\0' && o.broken[0] != '\0') {
+            print_message("seed %u: %s\n", (unsigned)seed, o.broken);
+        }
+    }
+    return broken;
+}
+
+static void invariants_hold_when_nothing_is_planted(void **state)
+{
+    (void)state;
+    assert_int_equal(count_broken(&(struct chaos_wish){0}, 25, ""), 0);
+}
+
+static void a_leave_skipped_once_in_a_thousand_is_caught(void **state)
+{
+    struct job job = lab_job("tree", "tree:b=12,d=6,seed=3,order=60", "abdada", 6);
+    struct lab_options options = lab_cluster(&job, 4, 2);
+    (void)state;
+    job.horizon = 1;
+    struct lab_result sound = lab_do(&options);
+    assert_nothing_left(&sound);
+    options.skip_release_ppm = 1000;
+    options.hold_max_ms = 2000; /* older than any hold here gets before it is looked for */
+    struct lab_result r = lab_do(&options);
+    assert_true(r.holds_kept > 0);
+    assert_true(r.holds_stale > 0);
+    assert_int_equal(r.holds_left, 0); /* the age limit hides it in the end */
+    job_free(&job);
+    assert_true(count_broken(&(struct chaos_wish){.skip_release_ppm = 1000}, 40, "good order") > 0);
+}
+
+/* Three workers are killed amid the search; their sessions stay. */
+static void sessions_that_never_lapse_are_caught(void **state)
+{
+    struct job job = lab_job("tree", "tree:b=12,d=6,seed=3,order=60", "abdada", 6);
+    struct lab_options options = lab_cluster(&job, 4, 2);
+    struct lab_fault fault = {
+        .kind = LAB_KILL, .processor = 1, .processors = 3, .lasts_ns = LAB_FOR_EVER};
+    (void)state;
+    fault.at_ns = lab_do(&options).end_ns / 2;
+    options.hold_max_ms = 2000;
+    struct lab_result sound = lab_faulted(options, fault);
+    assert_nothing_left(&sound);
+    options.never_lapse = true;
+    struct lab_result r = lab_faulted(options, fault);
+    assert_true(r.holds_stale > 0);
+    assert_int_equal(r.sessions_stale, 3 * 2);
+    job_free(&job);
+    assert_true(count_broken(&(struct chaos_wish){.never_lapse = true}, 40, "of the dead") > 0);
+}
+
+/* What lost messages leave behind, only age ends. */
+static void holds_that_never_expire_are_caught(void **state)
+{
+    struct job job = lab_job("tree", "tree:b=12,d=6,seed=3,order=60", "abdada", 6);
+    struct lab_options options = lab_cluster(&job, 4, 2);
+    (void)state;
+    options.loss_ppm = 20000;
+    struct lab_result sound = lab_do(&options);
+    assert_nothing_left(&sound);
+    options.never_expire = true;
+    struct lab_result r = lab_do(&options);
+    assert_int_equal(r.holds_kept, 0);
+    assert_true(r.holds_left > 0);
+    job_free(&job);
+    assert_true(count_broken(&(struct chaos_wish){.never_expire = true}, 40, "age limit") > 0);
+}
+
+static void the_same_seed_draws_the_same_run(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 5; seed++) {
+        struct chaos_outcome one = run_seed(seed, &(struct chaos_wish){0});
+        struct chaos_outcome two = run_seed(seed, &(struct chaos_wish){0});
+        assert_int_equal(one.faulty.trace, two.faulty.trace);
+        assert_int_equal(one.calm.trace, two.calm.trace);
+        assert_int_equal(one.faults, two.faults);
+        assert_memory_equal(one.fault, two.fault, one.faults * sizeof one.fault[0]);
+    }
+}
+
+static void wishes_are_granted(void **state)
+{
+    struct job job = lab_job("tree", "tree:b=5,d=5,seed=3", "abdada", 4);
+    struct chaos_wish wish = {
+        .job = &job,
+        .algorithm = algorithm_by_name("shared-table"),
+        .workers = 3,
+        .shards = 2,
+        .faults = 20,
+    };
+    struct chaos_plan plan;
+    struct lab_fault fault[LAB_FAULTS_MAX];
+    (void)state;
+    assert_int_equal(chaos_draw(1, &wish, &plan), ERR_OK);
+    assert_string_equal(plan.job.text, job.text);
+    assert_int_equal(plan.job.depth, 4);
+    assert_ptr_equal(plan.job.algorithm, wish.algorithm);
+    assert_int_equal(plan.lab.workers, 3);
+    assert_int_equal(plan.lab.shards, 2);
+    assert_int_equal(chaos_draw_faults(&plan, 1000, fault), 20);
+    chaos_free(&plan);
+    job_free(&job);
+}
+
+/* Inside what there is, within the search or before there are sessions, no kill of the front-end.
+ */
+static void faults_strike_within_the_search(void **state)
+{
+    struct lab_fault fault[LAB_FAULTS_MAX];
+    unsigned kinds[LAB_FAULT_KINDS] = {0}, for_ever = 0, long_ones = 0;
+    uint64_t within = 50 * TEST_MS;
+    (void)state;
+    for (uint64_t seed = 1; seed <= 500; seed++) {
+        struct chaos_plan plan;
+        assert_int_equal(chaos_draw(seed, &(struct chaos_wish){0}, &plan), ERR_OK);
+        unsigned n = chaos_draw_faults(&plan, within, fault);
+        assert_in_range(n, 1, LAB_FAULTS_MAX);
+        for (unsigned i = 0; i < n; i++) {
+            const struct lab_fault *f = &fault[i];
+            bool of_links = f->kind == LAB_CUT || f->kind == LAB_DELAY || f->kind == LAB_LOSS;
+            kinds[f->kind]++;
+            for_ever += f->lasts_ns == LAB_FOR_EVER;
+            long_ones += f->lasts_ns > plan.lab.heartbeat_ms * UINT64_C(3500000);
+            assert_true(f->at_ns <= within);
+            assert_true(f->lasts_ns >= TEST_MS / 10);
+            assert_true(f->processor + f->processors <= plan.lab.workers);
+            assert_true(f->shard + f->shards <= plan.lab.shards);
+            assert_true(of_links ? f->processors > 0 && f->shards > 0
+                                 : f->processors > 0 || f->shards > 0);
+            assert_false(f->kind == LAB_KILL && f->processors > 0 && f->processor == 0);
+        }
+        chaos_free(&plan);
+    }
+    for (unsigned k = 0; k < LAB_FAULT_KINDS; k++) {
+        assert_true(kinds[k] > 100);
+    }
+    assert_true(for_ever > 100 && long_ones > 100);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(invariants_hold_when_nothing_is_planted),
+        cmocka_unit_test(a_leave_skipped_once_in_a_thousand_is_caught),
+        cmocka_unit_test(sessions_that_never_lapse_are_caught),
+        cmocka_unit_test(holds_that_never_expire_are_caught),
+        cmocka_unit_test(the_same_seed_draws_the_same_run),
+        cmocka_unit_test(wishes_are_granted),
+        cmocka_unit_test(faults_strike_within_the_search),
+    };
+    return cmocka_run_group_tests_name("lab chaos", tests, NULL, NULL);
+}

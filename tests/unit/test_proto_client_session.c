@@ -1,0 +1,263 @@
+/* How sessions end, change their namespace and are kept alive. */
+#include "test_proto_fake.h"
+
+/* ---- sessions end ---- */
+
+static void lost_session_is_greeted_at_once(void **state)
+{
+    struct fake *f = fake_open(1);
+    struct tt_answer answer;
+    uint32_t ticket;
+    (void)state;
+    uint32_t request = fake_ask(f, 1, &ticket);
+    fake_error_of(f, 0, PROTO_ERR_SESSION, request);
+    assert_int_equal(client_shard_state(f->client, 0), CLIENT_GREETING);
+    assert_int_equal(client_answer(f->client, ticket, f->now, &answer), CLIENT_LOST);
+    fake_expect(f, PROTO_HELLO);
+    fake_error_of(f, 0, PROTO_ERR_SESSION, request + 1); /* of another message in flight */
+    assert_null(fake_next(f));
+    fake_welcome_as(f, 0, fake_boot(0), 8);
+    assert_int_equal(client_shards_up(f->client), 1);
+    assert_int_equal(f->errors, 2);
+    assert_int_equal(f->last_error, PROTO_ERR_SESSION);
+    fake_close(f);
+}
+
+static void refused_request_loses_its_ticket_alone(void **state)
+{
+    struct fake *f = fake_open(1);
+    struct tt_answer answer;
+    uint32_t one, two;
+    (void)state;
+    uint32_t request = fake_ask(f, 1, &one);
+    fake_ask(f, 2, &two);
+    fake_error_of(f, 0, PROTO_ERR_RANGE, request);
+    fake_error_of(f, 0, PROTO_ERR_MALFORMED, 0);
+    assert_int_equal(client_answer(f->client, one, f->now, &answer), CLIENT_LOST);
+    assert_int_equal(client_answer(f->client, two, f->now, &answer), CLIENT_WAITING);
+    assert_int_equal(client_shards_up(f->client), 1);
+    assert_int_equal(client_counters(f->client)->refused, 2);
+    fake_close(f);
+}
+
+static void bye_takes_a_shard_out_until_it_answers_a_probe(void **state)
+{
+    struct fake *f = fake_open(1);
+    struct proto_message bye = {.type = PROTO_BYE};
+    (void)state;
+    fake_say(f, 0, &bye);
+    assert_int_equal(client_shard_state(f->client, 0), CLIENT_DOWN);
+    fake_wait(f, 99999);
+    assert_null(fake_next(f)); /* it is going: no hurry */
+    fake_wait(f, 1);
+    fake_expect(f, PROTO_HELLO);
+    fake_welcome_as(f, 0, 99, 1);
+    assert_int_equal(client_shards_up(f->client), 1);
+    assert_int_equal(client_counters(f->client)->downs, 1);
+    assert_int_equal(client_counters(f->client)->ups, 2);
+    fake_close(f);
+}
+
+static void another_boot_id_is_another_shard(void **state)
+{
+    struct fake *f = fake_open(1);
+    struct tt_answer answer;
+    uint32_t ticket;
+    (void)state;
+    fake_ask(f, 1, &ticket);
+    client_hello(f->client, PROTO_WORKER, 5, f->now);
+    fake_welcome_as(f, 0, 12345, 1);
+    assert_int_equal(client_answer(f->client, ticket, f->now, &answer), CLIENT_LOST);
+    assert_int_equal(client_shards_up(f->client), 1);
+    assert_int_equal(f->downs, 1);
+    assert_int_equal(f->ups, 2);
+    fake_close(f);
+}
+
+static void leaving_says_bye_and_forgets(void **state)
+{
+    struct fake *f = fake_open(2);
+    struct tt_answer answer;
+    uint32_t ticket;
+    (void)state;
+    fake_ask(f, 1, &ticket);
+    client_bye(f->client, f->now);
+    fake_expect(f, PROTO_BYE);
+    fake_expect(f, PROTO_BYE);
+    assert_int_equal(client_answer(f->client, ticket, f->now, &answer), CLIENT_LOST);
+    assert_true(fake_wait(f, 10000000) == UINT64_MAX);
+    assert_null(fake_next(f));
+    fake_welcome(f, 0);
+    assert_int_equal(client_shards_up(f->client), 0);
+    client_hello(f->client, PROTO_WORKER, 1, f->now);
+    fake_welcome(f, 0);
+    assert_int_equal(client_shards_up(f->client), 1);
+    fake_close(f);
+}
+
+/* ---- another namespace ---- */
+
+static void new_namespace_keeps_the_shard_up(void **state)
+{
+    struct fake *f = fake_open(1);
+    struct tt_answer answer;
+    uint32_t ticket;
+    (void)state;
+    client_hello(f->client, PROTO_WORKER, 77, f->now);
+    assert_true(fake_expect(f, PROTO_HELLO)->hello.space == 77);
+    uint32_t request = fake_ask(f, 1, &ticket);
+    struct tt_store store = {.key = 1};
+    client_store(f->client, 0, &store);
+    client_flush(f->client, f->now);
+    assert_null(fake_next(f)); /* not before the namespace is confirmed */
+    fake_welcome(f, 0);
+    fake_answer(f, 0, request, (struct tt_answer){.verdict = TT_BUSY});
+    assert_int_equal(client_answer(f->client, ticket, f->now, &answer), CLIENT_READY);
+    client_flush(f->client, f->now);
+    fake_expect(f, PROTO_STORE_HASH);
+    assert_int_equal(f->ups, 1);
+    assert_int_equal(f->downs, 0);
+    fake_close(f);
+}
+
+static void answer_from_the_old_namespace_is_not_believed(void **state)
+{
+    struct fake *f = fake_open(1);
+    struct tt_answer answer;
+    uint32_t ticket;
+    (void)state;
+    client_hello(f->client, PROTO_WORKER, 77, f->now); /* lost on its way */
+    fake_expect(f, PROTO_HELLO);
+    uint32_t request = fake_ask(f, 1, &ticket);
+    fake_answer(f, 0, request, (struct tt_answer){.verdict = TT_CUT, .score = 3});
+    assert_int_equal(client_answer(f->client, ticket, f->now, &answer), CLIENT_LOST);
+    assert_true(fake_expect(f, PROTO_HELLO)->hello.space == 77);
+    assert_int_equal(client_shards_up(f->client), 0);
+    assert_int_equal(client_counters(f->client)->renames_unconfirmed, 1);
+    fake_welcome(f, 0);
+    assert_int_equal(client_shards_up(f->client), 1);
+    fake_close(f);
+}
+
+static void lost_hello_is_repeated_while_up(void **state)
+{
+    struct fake *f = fake_open(1);
+    (void)state;
+    client_hello(f->client, PROTO_WORKER, 77, f->now);
+    uint32_t first = fake_expect(f, PROTO_HELLO)->hello.request;
+    fake_wait(f, 2000);
+    assert_true(fake_expect(f, PROTO_HELLO)->hello.request != first);
+    assert_int_equal(client_shards_up(f->client), 1);
+    fake_wait(f, 4000);
+    fake_wait(f, 8000);
+    assert_int_equal(client_shard_state(f->client, 0), CLIENT_DOWN);
+    fake_close(f);
+}
+
+static void welcome_to_an_older_hello_confirms_nothing(void **state)
+{
+    struct fake *f = fake_open_with((struct client_options){.shards = 1, .space = 1});
+    (void)state;
+    client_tick(f->client, f->now);
+    uint32_t old = f->hello[0];
+    client_hello(f->client, PROTO_WORKER, 2, f->now);
+    uint32_t new = f->hello[0];
+    f->hello[0] = old;
+    fake_welcome(f, 0);
+    assert_int_equal(client_shards_up(f->client), 0);
+    f->hello[0] = new;
+    fake_welcome(f, 0);
+    assert_int_equal(client_shards_up(f->client), 1);
+    fake_close(f);
+}
+
+static void hello_that_cannot_be_sent_takes_the_shard_out(void **state)
+{
+    struct fake *f = fake_open(1);
+    (void)state;
+    f->refusing[0] = true;
+    client_hello(f->client, PROTO_WORKER, 2, f->now);
+    assert_int_equal(client_shards_up(f->client), 0);
+    f->refusing[0] = false;
+    fake_wait(f, 100000);
+    assert_true(fake_expect(f, PROTO_HELLO)->hello.space == 2);
+    fake_close(f);
+}
+
+/* ---- heartbeats ---- */
+
+static void heartbeat_when_nothing_else_was_asked(void **state)
+{
+    struct fake *f = fake_open(1);
+    uint32_t ticket;
+    struct tt_answer answer;
+    (void)state;
+    uint64_t due = client_tick(f->client, f->now);
+    assert_int_equal(due, 1000000 + 333333);
+    f->now = due - 1000;
+    fake_answer(f, 0, fake_ask(f, 1, &ticket), (struct tt_answer){.verdict = TT_BUSY});
+    assert_int_equal(client_answer(f->client, ticket, f->now, &answer), CLIENT_READY);
+    due = client_tick(f->client, f->now);
+    assert_int_equal(due, f->now + 333333);
+    assert_null(fake_next(f));
+    f->now = due;
+    client_tick(f->client, f->now);
+    struct proto_message echo = *fake_expect(f, PROTO_HEARTBEAT);
+    f->now += 500;
+    uint32_t before = client_rtt_us(f->client, 0);
+    fake_say(f, 0, &echo);
+    assert_int_not_equal(client_rtt_us(f->client, 0), before);
+    assert_int_equal(client_outstanding(f->client), 0);
+    fake_close(f);
+}
+
+static void idle_client_notices_a_dead_shard_by_itself(void **state)
+{
+    struct fake *f = fake_open(1);
+    uint64_t began = f->now;
+    (void)state;
+    for (uint64_t next = began; client_shards_up(f->client) > 0;) {
+        f->now = next;
+        next = client_tick(f->client, f->now);
+        assert_true(next > f->now);
+    }
+    assert_in_range(f->now - began, 333333, 333333 + 30000);
+    fake_close(f);
+}
+
+static void figures_are_passed_on(void **state)
+{
+    struct fake *f = fake_open(1);
+    struct proto_figure figures[2] = {{proto_text_of("a"), 1}, {proto_text_of("b"), 2}};
+    (void)state;
+    assert_true(client_stats(f->client, 0, f->now));
+    struct proto_message m = {.type = PROTO_STATS_ANSWER};
+    m.stats_answer.request = fake_expect(f, PROTO_STATS)->stats.request;
+    m.stats_answer.list = (struct proto_figures){2, figures};
+    fake_say(f, 0, &m);
+    assert_int_equal(f->stats, 2);
+    fake_say(f, 0, &m);
+    assert_int_equal(f->stats, 2);
+    fake_close(f);
+}
+
+#define T(name) cmocka_unit_test(name)
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(lost_session_is_greeted_at_once),
+        T(refused_request_loses_its_ticket_alone),
+        T(bye_takes_a_shard_out_until_it_answers_a_probe),
+        T(another_boot_id_is_another_shard),
+        T(leaving_says_bye_and_forgets),
+        T(new_namespace_keeps_the_shard_up),
+        T(answer_from_the_old_namespace_is_not_believed),
+        T(lost_hello_is_repeated_while_up),
+        T(welcome_to_an_older_hello_confirms_nothing),
+        T(hello_that_cannot_be_sent_takes_the_shard_out),
+        T(heartbeat_when_nothing_else_was_asked),
+        T(idle_client_notices_a_dead_shard_by_itself),
+        T(figures_are_passed_on),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,341 @@
+/* The client and its shards: greeting, time-outs, strikes, the map. */
+#include "test_proto_fake.h"
+
+/* ---- greeting ---- */
+
+static void first_tick_greets_every_shard(void **state)
+{
+    struct fake *f = fake_open_with((struct client_options){
+        .shards = 2, .role = PROTO_FRONT, .space = 9, .hello_flags = PROTO_WANTS_NODE_DONE});
+    (void)state;
+    assert_null(fake_next(f));
+    assert_int_equal(client_shard_state(f->client, 0), CLIENT_ABSENT);
+    assert_int_equal(client_tick(f->client, f->now), f->now + 100000);
+    const struct proto_hello *hello = &fake_expect(f, PROTO_HELLO)->hello;
+    assert_int_equal(hello->role, PROTO_FRONT);
+    assert_int_equal(hello->flags, PROTO_WANTS_NODE_DONE);
+    assert_true(hello->space == 9 && hello->instance == 42);
+    assert_memory_equal(hello->name.at, "test", 4);
+    assert_int_equal(fake_expect(f, PROTO_HELLO)->hello.role, PROTO_FRONT);
+    assert_int_equal(f->message_shard, 1);
+    assert_int_equal(client_shard_state(f->client, 0), CLIENT_GREETING);
+    fake_welcome(f, 0);
+    assert_int_equal(client_shard_state(f->client, 0), CLIENT_UP);
+    assert_int_equal(client_shards_up(f->client), 1);
+    assert_int_equal(f->ups, 1);
+    fake_close(f);
+}
+
+static void hello_is_repeated_until_welcomed(void **state)
+{
+    struct fake *f = fake_open_with((struct client_options){.shards = 1});
+    (void)state;
+    client_tick(f->client, f->now);
+    for (unsigned i = 0; i < 20; i++) {
+        fake_expect(f, PROTO_HELLO);
+        assert_null(fake_next(f));
+        fake_wait(f, 100000);
+    }
+    assert_int_equal(f->downs, 0);
+    fake_welcome(f, 0);
+    assert_int_equal(client_shards_up(f->client), 1);
+    fake_close(f);
+}
+
+static void welcome_that_comes_too_late_does_not_count(void **state)
+{
+    struct fake *f = fake_open_with((struct client_options){.shards = 1, .probe_us = 10000000});
+    (void)state;
+    client_tick(f->client, f->now);
+    fake_wait(f, 250000);
+    fake_welcome(f, 0);
+    assert_int_equal(client_shards_up(f->client), 0);
+    assert_int_equal(client_counters(f->client)->late, 1);
+    fake_close(f);
+}
+
+static void absurd_welcome_is_dropped(void **state)
+{
+    struct fake *f = fake_open_with((struct client_options){.shards = 1});
+    (void)state;
+    client_tick(f->client, f->now);
+    struct proto_message m = {.type = PROTO_WELCOME};
+    m.welcome = (struct proto_welcome){.request = f->hello[0], .heartbeat_ms = 1000};
+    fake_say(f, 0, &m);
+    assert_int_equal(client_shards_up(f->client), 0);
+    assert_int_equal(client_counters(f->client)->malformed, 1);
+    fake_close(f);
+}
+
+static void welcome_gives_the_first_sample(void **state)
+{
+    struct fake *f = fake_open(1);
+    (void)state;
+    assert_int_equal(client_rtt_us(f->client, 0), 100);
+    assert_int_equal(client_rto_us(f->client, 0), 2000);
+    fake_close(f);
+}
+
+/* ---- time-outs and strikes ---- */
+
+static void silence_takes_a_shard_out_after_three_strikes(void **state)
+{
+    struct fake *f = fake_open(2);
+    struct tt_answer answer;
+    uint64_t key = fake_key_of(f, 1), began = f->now;
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        uint32_t ticket;
+        assert_int_equal(client_shard_state(f->client, 1), CLIENT_UP);
+        fake_ask(f, key, &ticket);
+        assert_int_equal(client_deadline(f->client, ticket), f->now + (2000u << i));
+        f->now = client_deadline(f->client, ticket) - 1;
+        assert_int_equal(client_answer(f->client, ticket, f->now, &answer), CLIENT_WAITING);
+        f->now++;
+        assert_int_equal(client_answer(f->client, ticket, f->now, &answer), CLIENT_LOST);
+    }
+    assert_int_equal(f->now - began, 14000);
+    assert_int_equal(client_shard_state(f->client, 1), CLIENT_DOWN);
+    assert_int_equal(f->downs, 1);
+    assert_int_equal(client_counters(f->client)->timeouts, 3);
+    assert_int_equal(client_owner(f->client, key), 0);
+    fake_expect(f, PROTO_HELLO); /* greeted at once */
+    fake_close(f);
+}
+
+static void one_hiccup_is_one_strike_however_many_wait(void **state)
+{
+    struct fake *f = fake_open(1);
+    uint32_t tickets[10];
+    struct tt_answer answer;
+    (void)state;
+    for (unsigned i = 0; i < 10; i++) {
+        fake_ask(f, i, &tickets[i]);
+        f->now += 10;
+    }
+    fake_wait(f, 5000);
+    for (unsigned i = 0; i < 10; i++) {
+        assert_int_equal(client_answer(f->client, tickets[i], f->now, &answer), CLIENT_LOST);
+    }
+    assert_int_equal(client_shard_state(f->client, 0), CLIENT_UP);
+    assert_int_equal(client_counters(f->client)->timeouts, 10);
+    assert_int_equal(client_rto_us(f->client, 0), 4000);
+    fake_close(f);
+}
+
+static void an_answer_in_time_ends_the_strikes(void **state)
+{
+    struct fake *f = fake_open(1);
+    struct tt_answer answer;
+    uint32_t ticket;
+    (void)state;
+    for (unsigned i = 0; i < 10; i++) {
+        fake_ask(f, 5, &ticket);
+        f->now = client_deadline(f->client, ticket);
+        assert_int_equal(client_answer(f->client, ticket, f->now, &answer), CLIENT_LOST);
+        uint32_t request = fake_ask(f, 5, &ticket);
+        f->now += 100;
+        fake_answer(f, 0, request, (struct tt_answer){.verdict = TT_BUSY});
+        assert_int_equal(client_answer(f->client, ticket, f->now, &answer), CLIENT_READY);
+    }
+    assert_int_equal(client_shard_state(f->client, 0), CLIENT_UP);
+    assert_int_equal(client_rto_us(f->client, 0), 2000);
+    fake_close(f);
+}
+
+/* While the wait can still grow, a late answer saves the shard; at the longest wait it does not. */
+static void late_answers_save_a_shard_only_while_the_wait_can_grow(void **state)
+{
+    struct fake *f = fake_open(1);
+    struct tt_answer answer;
+    uint32_t ticket;
+    unsigned asks = 0;
+    (void)state;
+    while (client_shard_state(f->client, 0) == CLIENT_UP) {
+        uint32_t request = fake_ask(f, 5, &ticket);
+        f->now = client_deadline(f->client, ticket);
+        assert_int_equal(client_answer(f->client, ticket, f->now, &answer), CLIENT_LOST);
+        fake_answer(f, 0, request, (struct tt_answer){.verdict = TT_BUSY});
+        assert_true(++asks < 20);
+    }
+    /* 2, 4, 8 ... 128 ms, then three at 250 ms less the one that got there. */
+    assert_int_equal(asks, 7 + 2);
+    assert_true(client_counters(f->client)->late >= asks - 1);
+    fake_close(f);
+}
+
+static void a_slower_shard_comes_back_at_its_own_pace(void **state)
+{
+    struct fake *f = fake_open(1);
+    (void)state;
+    fake_silence(f, 0);
+    f->now += 30000;
+    fake_welcome(f, 0);
+    assert_int_equal(client_shard_state(f->client, 0), CLIENT_UP);
+    assert_int_equal(client_rtt_us(f->client, 0), 30000);
+    fake_close(f);
+}
+
+static void a_port_that_takes_nothing_counts_as_silence(void **state)
+{
+    struct fake *f = fake_open(1);
+    struct tt_ask ask = fake_ask_of(1);
+    uint8_t where;
+    (void)state;
+    f->refusing[0] = true;
+    for (unsigned i = 0; i < 100 && client_shards_up(f->client) > 0; i++, f->now += 1000) {
+        assert_int_equal(client_ask(f->client, &ask, f->now, &where), 0);
+        assert_int_equal(where, CLIENT_NOWHERE);
+    }
+    assert_int_equal(client_shard_state(f->client, 0), CLIENT_DOWN);
+    assert_in_range(f->now, 1000000 + 6000, 1000000 + 14000);
+    assert_int_equal(client_outstanding(f->client), 0);
+    fake_close(f);
+}
+
+static void what_is_outstanding_is_lost_when_the_shard_falls(void **state)
+{
+    struct fake *f = fake_open(2);
+    struct tt_answer answer;
+    uint32_t waiting, other;
+    (void)state;
+    uint64_t key = fake_key_of(f, 1);
+    fake_ask(f, fake_key_of(f, 0), &other);
+    fake_ask(f, key, &waiting);
+    struct proto_message bye = {.type = PROTO_BYE};
+    fake_say(f, 1, &bye);
+    assert_int_equal(client_answer(f->client, waiting, f->now, &answer), CLIENT_LOST);
+    assert_int_equal(client_answer(f->client, other, f->now, &answer), CLIENT_WAITING);
+    fake_close(f);
+}
+
+/* ---- the map ---- */
+
+static void few_keys_move_when_a_shard_dies_and_return_with_it(void **state)
+{
+    enum { N = 5, KEYS = 5000 };
+    static unsigned before[KEYS], during[KEYS];
+    unsigned owned[N] = {0}, moved = 0;
+    struct fake *f = fake_open(N);
+    (void)state;
+    for (unsigned k = 0; k < KEYS; k++) {
+        before[k] = client_owner(f->client, rng_mix(k));
+        owned[before[k]]++;
+    }
+    for (unsigned s = 0; s < N; s++) {
+        assert_in_range(owned[s], KEYS / N - 150, KEYS / N + 150);
+    }
+    fake_silence(f, 3);
+    for (unsigned k = 0; k < KEYS; k++) {
+        during[k] = client_owner(f->client, rng_mix(k));
+        assert_int_not_equal(during[k], 3);
+        assert_true(before[k] == 3 || before[k] == during[k]);
+        moved += before[k] != during[k];
+    }
+    assert_int_equal(moved, owned[3]);
+    fake_welcome(f, 3);
+    for (unsigned k = 0; k < KEYS; k++) {
+        assert_int_equal(client_owner(f->client, rng_mix(k)), before[k]);
+    }
+    fake_close(f);
+}
+
+/* Two clients that list the shards in another order agree. */
+static void the_map_depends_on_boot_ids_alone(void **state)
+{
+    struct fake *f = fake_open(4), *g = fake_open_with((struct client_options){.shards = 4});
+    (void)state;
+    client_tick(g->client, g->now);
+    for (unsigned s = 0; s < 4; s++) {
+        fake_welcome_as(g, s, fake_boot(3 - s), 1);
+    }
+    for (unsigned k = 0; k < 1000; k++) {
+        assert_int_equal(client_owner(f->client, rng_mix(k)),
+                         3 - client_owner(g->client, rng_mix(k)));
+    }
+    fake_close(f);
+    fake_close(g);
+}
+
+/* PROTOCOL.md section 5 prints these. */
+static void the_map_agrees_with_the_specification(void **state)
+{
+    static const uint64_t boots[] = {1, 2, UINT64_C(0xb007000000000001), 0};
+    static const struct {
+        uint64_t key;
+        unsigned shard;
+    } vectors[] = {{UINT64_C(0x0), 0},
+                   {UINT64_C(0x1), 0},
+                   {UINT64_C(0x2), 1},
+                   {UINT64_C(0x3), 0},
+                   {UINT64_C(0x123456789abcdef), 2},
+                   {UINT64_C(0xffffffffffffffff), 0},
+                   {UINT64_C(0x8000000000000000), 2},
+                   {UINT64_C(0x2a), 0}};
+    struct fake *f = fake_open_with((struct client_options){.shards = 4});
+    (void)state;
+    client_tick(f->client, f->now);
+    for (unsigned s = 0; s < 4; s++) {
+        fake_welcome_as(f, s, boots[s], 1);
+    }
+    assert_true(rng_mix(1) == UINT64_C(0x5692161d100b05e5));
+    for (unsigned i = 0; i < sizeof vectors / sizeof *vectors; i++) {
+        assert_int_equal(client_owner(f->client, vectors[i].key), vectors[i].shard);
+    }
+    fake_close(f);
+}
+
+static void one_shard_under_two_names_owns_through_the_first(void **state)
+{
+    struct fake *f = fake_open_with((struct client_options){.shards = 2});
+    (void)state;
+    client_tick(f->client, f->now);
+    fake_welcome_as(f, 1, 5, 1);
+    fake_welcome_as(f, 0, 5, 2);
+    for (unsigned k = 0; k < 100; k++) {
+        assert_int_equal(client_owner(f->client, k), 0);
+    }
+    fake_close(f);
+}
+
+static void no_shard_owns_nothing(void **state)
+{
+    struct fake *f = fake_open_with((struct client_options){.shards = 1});
+    struct tt_ask ask = fake_ask_of(1);
+    struct tt_peek peek = {1, 2};
+    struct tt_store store = {.key = 1};
+    uint8_t where = 0;
+    (void)state;
+    assert_int_equal(client_owner(f->client, 1), CLIENT_NOWHERE);
+    assert_int_equal(client_ask(f->client, &ask, f->now, &where), 0);
+    assert_int_equal(where, CLIENT_NOWHERE);
+    assert_int_equal(client_peek(f->client, &peek, 1, f->now), 0);
+    client_store(f->client, CLIENT_NOWHERE, &store);
+    assert_int_equal(client_counters(f->client)->dropped, 1);
+    fake_close(f);
+}
+
+#define T(name) cmocka_unit_test(name)
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(first_tick_greets_every_shard),
+        T(hello_is_repeated_until_welcomed),
+        T(welcome_that_comes_too_late_does_not_count),
+        T(absurd_welcome_is_dropped),
+        T(welcome_gives_the_first_sample),
+        T(silence_takes_a_shard_out_after_three_strikes),
+        T(one_hiccup_is_one_strike_however_many_wait),
+        T(an_answer_in_time_ends_the_strikes),
+        T(late_answers_save_a_shard_only_while_the_wait_can_grow),
+        T(a_slower_shard_comes_back_at_its_own_pace),
+        T(a_port_that_takes_nothing_counts_as_silence),
+        T(what_is_outstanding_is_lost_when_the_shard_falls),
+        T(few_keys_move_when_a_shard_dies_and_return_with_it),
+        T(the_map_depends_on_boot_ids_alone),
+        T(the_map_agrees_with_the_specification),
+        T(one_shard_under_two_names_owns_through_the_first),
+        T(no_shard_owns_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

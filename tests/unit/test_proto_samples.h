@@ -1,0 +1,91 @@
+/* One meaningful sample of every message: golden bytes, PROTOCOL.md's examples and fuzz seeds. */
+#ifndef TESTS_UNIT_TEST_PROTO_SAMPLES_H
+#define TESTS_UNIT_TEST_PROTO_SAMPLES_H
+
+#include "proto/codec.h"
+
+#define SAMPLE_KEY UINT64_C(0x0123456789abcdef)
+#define TEXT(string)              \
+    {                             \
+        string, sizeof string - 1 \
+    }
+#define SAMPLE_JOB                                                                                \
+    {                                                                                             \
+        .job = UINT64_C(0x1122334455667788), .game = TEXT("chess"), .position = TEXT("startpos"), \
+        .evaluation = 0xe7a1, .space = 0xc0ffee, .algorithm = TEXT("abdada"),                     \
+        .flags = PROTO_JOB_STRICT, .depth = 12, .horizon = PROTO_HORIZON_AUTO, .time_ms = 60000,  \
+        .nodes = PROTO_NO_LIMIT                                                                   \
+    }
+
+static struct tt_ask sample_asks[] = {
+    {.key = SAMPLE_KEY, .depth = 9, .alpha = -50, .beta = 50, .flags = TT_EXCLUSIVE, .slot = 1},
+    {.key = 1, .depth = 3, .alpha = -32767, .beta = 32767, .flags = 0, .slot = 2},
+};
+static struct tt_answer sample_answers[] = {
+    {.verdict = TT_OPEN, .score = 0, .alpha = -50, .beta = 25, .move = 1804, .nproc = 2},
+    {.verdict = TT_CUT, .score = -300, .alpha = 0, .beta = 0, .move = 7, .nproc = 0},
+};
+static struct tt_store sample_stores[] = {
+    {.key = SAMPLE_KEY, .depth = 9, .score = 31, .bound = TT_LOWER, .move = 1804, .slot = 1},
+};
+static struct tt_store sample_results[] = {
+    {.key = SAMPLE_KEY, .depth = 9, .score = 31, .bound = TT_LOWER, .move = 1804, .slot = 0},
+};
+static struct tt_release sample_releases[] = {
+    {.key = SAMPLE_KEY, .depth = 9, .slot = 1},
+};
+static struct tt_peek sample_peeks[] = {
+    {.key = SAMPLE_KEY, .depth = 9},
+    {.key = 200, .depth = 8},
+};
+static struct tt_peeked sample_peekeds[] = {
+    {.lower = 31, .upper = 32767, .depth = 9, .move = 1804, .nproc = 0},
+    {.lower = -32767, .upper = 32767, .depth = 0, .move = 0, .nproc = 1},
+};
+static struct proto_figure sample_figures[] = {
+    {.name = TEXT("sessions"), .value = 3},
+    {.name = TEXT("asks"), .value = 1000000},
+};
+
+static const struct proto_message samples[] = {
+    {PROTO_HELLO, .hello = {.request = 1,
+                            .role = PROTO_WORKER,
+                            .flags = 0,
+                            .space = 0xc0ffee,
+                            .instance = 0xfeed,
+                            .name = TEXT("worker-1")}},
+    {PROTO_WELCOME, .welcome = {.request = 1,
+                                .session = 65537,
+                                .boot = UINT64_C(0xb007000000000001),
+                                .heartbeat_ms = 1000,
+                                .batch_max = 1024,
+                                .jobs = 1}},
+    {PROTO_RETRIEVE_ASK, .retrieve_ask = {.request = 2, .list = {2, sample_asks}}},
+    {PROTO_RETRIEVE_ANSWER, .retrieve_answer = {.request = 2, .list = {2, sample_answers}}},
+    {PROTO_STORE_HASH, .store_hash = {.list = {1, sample_stores}}},
+    {PROTO_RELEASE, .release = {.list = {1, sample_releases}}},
+    {PROTO_PEEK, .peek = {.request = 3, .list = {2, sample_peeks}}},
+    {PROTO_PEEK_ANSWER, .peek_answer = {.request = 3, .list = {2, sample_peekeds}}},
+    {PROTO_HEARTBEAT, .heartbeat = {.request = 4}},
+    {PROTO_JOB_POST, .job_post = SAMPLE_JOB},
+    {PROTO_JOB, .job = SAMPLE_JOB},
+    {PROTO_JOB_STOP, .job_stop = {UINT64_C(0x1122334455667788), PROTO_STOP_OWNER}},
+    {PROTO_JOB_REPORT, .job_report = {.job = UINT64_C(0x1122334455667788),
+                                      .instance = 0xfeed,
+                                      .state = PROTO_JOB_SEARCHING,
+                                      .depth = 11,
+                                      .nodes = 5000000,
+                                      .asks = 4000,
+                                      .busy = 120,
+                                      .deferred = 90,
+                                      .duplicated = 300}},
+    {PROTO_NODE_DONE, .node_done = {.list = {1, sample_results}}},
+    {PROTO_STATS, .stats = {.request = 5}},
+    {PROTO_STATS_ANSWER, .stats_answer = {.request = 5, .list = {2, sample_figures}}},
+    {PROTO_ERROR,
+     .error = {.code = PROTO_ERR_SESSION, .request = 0, .text = TEXT("say HELLO first")}},
+    {PROTO_BYE, .bye = {.reason = 0}},
+};
+enum { SAMPLES = sizeof samples / sizeof *samples };
+
+#endif

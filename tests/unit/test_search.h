@@ -1,0 +1,231 @@
+/* test_search: a rig of processors (threads) over one embedded table, each watched, and an oracle
+ * that searches alone. Chess is the game. Run from the root of the repository. */
+#ifndef TESTS_UNIT_TEST_SEARCH_H
+#define TESTS_UNIT_TEST_SEARCH_H
+
+#include "tests/unit/test_search_watch.h"
+#include "tests/unit/test_tt.h"
+#include "worker/cli/suite.h"
+#include "worker/games/games.h"
+#include "worker/table/embedded.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define TEST_BRATKO_KOPEC "tests/data/chess/bratko-kopec.epd"
+
+enum { RIG_MAX = 4, RIG_BYTES = 8 << 20, RIG_NEVER = 1 << 30 };
+
+struct rig;
+
+struct desk {
+    struct rig *rig;
+    struct embedded_port seat;
+    struct watch watch;
+    struct search *search;
+    struct search_options options;
+    struct env_port env;
+    unsigned polls, stop_after; /* this processor's own stop */
+    /* May be NULL; called at every poll while the search goes on. */
+    void (*meddle)(struct desk *desk);
+    void *context;
+    struct search_result result;
+    struct search_counters counters;
+};
+
+struct rig {
+    struct embedded *table;
+    void *position;
+    unsigned desks;
+    struct desk desk[RIG_MAX];
+    atomic_bool stop; /* everybody's */
+};
+
+static inline const struct game *test_game(void)
+{
+    return games_by_name("chess");
+}
+
+static inline void test_parse(void *position, const char *text)
+{
+    char why[128] = "";
+    if (test_game()->parse(position, text, why, sizeof why) != ERR_OK) {
+        fail_msg("%s: %s", text, why);
+    }
+}
+
+static inline bool rig_poll(void *self, struct search *search)
+{
+    struct desk *d = self;
+    (void)search;
+    d->polls++;
+    if (d->polls > d->stop_after) {
+        atomic_store(&d->rig->stop, true);
+    }
+    if (atomic_load(&d->rig->stop)) {
+        watch_stopped(&d->watch);
+        return true;
+    }
+    watch_deliver(&d->watch);
+    if (d->meddle != NULL) {
+        d->meddle(d);
+    }
+    return false;
+}
+
+/* `counted`: least depth whose nodes are counted. Processor 0 has the plain order. */
+static inline struct rig *rig_open(const char *algorithm, unsigned desks, unsigned counted,
+                                   size_t bytes)
+{
+    struct rig *rig = calloc(1, sizeof *rig);
+    assert_true(rig != NULL && desks >= 1 && desks <= RIG_MAX);
+    rig->desks = desks;
+    rig->position = calloc(1, test_game()->position_size);
+    assert_non_null(rig->position);
+    assert_int_equal(embedded_open(&rig->table, bytes, desks + 1), ERR_OK);
+    for (unsigned i = 0; i < desks; i++) {
+        struct desk *d = &rig->desk[i];
+        d->rig = rig;
+        d->stop_after = RIG_NEVER;
+        d->seat = (struct embedded_port){rig->table, (uint16_t)i, (uint8_t)counted};
+        d->watch.inner = embedded_table_port(&d->seat);
+        d->watch.game = test_game();
+        d->watch.random = rng_mix(i + 1);
+        d->env = (struct env_port){d, rig_poll};
+        d->options = (struct search_options){
+            .game = test_game(),
+            .algorithm = algorithm_by_name(algorithm),
+            .strict = true,
+            .slot = (uint16_t)i,
+            .seed = i == 0 ? 0 : rng_mix(i),
+            .depth_limit = 1,
+        };
+        assert_non_null(d->options.algorithm);
+        struct table_port port = watch_port(&d->watch);
+        assert_int_equal(search_open(&d->search, &d->options, &port, &d->env), ERR_OK);
+    }
+    return rig;
+}
+
+static inline void rig_close(struct rig *rig)
+{
+    for (unsigned i = 0; i < rig->desks; i++) {
+        search_free(&rig->desk[i].search);
+        watch_forget_samples(&rig->desk[i].watch);
+    }
+    embedded_close(&rig->table);
+    free(rig->position);
+    free(rig);
+}
+
+static inline void *rig_seat(void *context)
+{
+    struct desk *d = context;
+    search_run(d->search, NULL, NULL, &d->result);
+    d->counters = *search_counters(d->search);
+    return NULL;
+}
+
+/* Searches rig->position; afterwards every watch is content and nobody is inside anything. */
+static inline void rig_run(struct rig *rig, unsigned depth)
+{
+    pthread_t thread[RIG_MAX];
+    atomic_store(&rig->stop, false);
+    embedded_begin(rig->table);
+    for (unsigned i = 0; i < rig->desks; i++) {
+        struct desk *d = &rig->desk[i];
+        d->options.depth_limit = depth;
+        d->polls = 0;
+        search_set_limits(d->search, &d->options, &d->env);
+        search_set_position(d->search, rig->position);
+        watch_begin(&d->watch, d->search);
+    }
+    for (unsigned i = 1; i < rig->desks; i++) {
+        assert_int_equal(pthread_create(&thread[i], NULL, rig_seat, &rig->desk[i]), 0);
+    }
+    rig_seat(&rig->desk[0]);
+    for (unsigned i = 1; i < rig->desks; i++) {
+        pthread_join(thread[i], NULL);
+    }
+    for (unsigned i = 0; i < rig->desks; i++) {
+        watch_end(&rig->desk[i].watch);
+    }
+    assert_int_equal(embedded_holds(rig->table), 0);
+}
+
+static inline void rig_run_text(struct rig *rig, const char *text, unsigned depth)
+{
+    test_parse(rig->position, text);
+    rig_run(rig, depth);
+}
+
+/* All processors finished, and agree. */
+static inline void rig_expect_score(const struct rig *rig, unsigned depth, int score)
+{
+    for (unsigned i = 0; i < rig->desks; i++) {
+        assert_int_equal(rig->desk[i].result.depth, depth);
+        assert_int_equal(rig->desk[i].result.score, score);
+    }
+}
+
+/* ---- the oracle: the value of a position at a depth, by a sequential search of its own ---- */
+
+static inline int oracle_value(struct rig *oracle, const void *position, unsigned depth)
+{
+    memcpy(oracle->position, position, test_game()->position_size);
+    rig_run(oracle, depth);
+    assert_int_equal(oracle->desk[0].result.depth, depth);
+    return oracle->desk[0].result.score;
+}
+
+static inline struct rig *oracle_open(void)
+{
+    return rig_open("sequential", 1, EMBEDDED_NEVER, RIG_BYTES);
+}
+
+/* The best moves of all processors do lead to the score, one ply less deep. */
+static inline void rig_expect_best_moves(struct rig *rig, struct rig *oracle)
+{
+    const struct game *game = test_game();
+    for (unsigned i = 0; i < rig->desks; i++) {
+        const struct search_result *r = &rig->desk[i].result;
+        assert_int_equal(r->pv.move[0], r->move);
+        game->make(rig->position, r->move);
+        unsigned below = r->depth - 1 + game->check(rig->position);
+        int value = below == 0 ? -r->score : oracle_value(oracle, rig->position, below);
+        game->unmake(rig->position, r->move);
+        value = value < -GAME_MATE_MIN ? value + 1 : value > GAME_MATE_MIN ? value - 1 : value;
+        assert_int_equal(-value, r->score);
+    }
+}
+
+/* What the watches sampled of the stores is true. */
+static inline unsigned rig_expect_true_samples(struct rig *rig, struct rig *oracle)
+{
+    unsigned seen = 0;
+    for (unsigned i = 0; i < rig->desks; i++) {
+        struct watch *w = &rig->desk[i].watch;
+        for (unsigned k = 0; k < w->samples; k++, seen++) {
+            const struct tt_store *s = &w->sample[k].store;
+            int value = oracle_value(oracle, w->sample[k].position, s->depth);
+            assert_true(!(s->bound & TT_LOWER) || value >= s->score);
+            assert_true(!(s->bound & TT_UPPER) || value <= s->score);
+        }
+        watch_forget_samples(w);
+    }
+    return seen;
+}
+
+/* The 24 positions of Bratko and Kopec; close with suite_close. */
+static inline struct suite test_positions(void)
+{
+    struct suite suite = {0};
+    char why[256] = "";
+    if (suite_read_epd(&suite, TEST_BRATKO_KOPEC, why, sizeof why) != ERR_OK) {
+        fail_msg("%s (run from the root of the repository)", why);
+    }
+    assert_int_equal(suite.count, 24);
+    return suite;
+}
+
+#endif

@@ -1,0 +1,302 @@
+/* One score whatever the algorithm and the number of processors; and that they do keep apart. */
+#include "tests/unit/test_search.h"
+
+static const char *const algorithms[] = {"sequential", "abdada", "abdada-paper", "shared-table"};
+
+static uint64_t refused_or_deferred(const struct rig *rig)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < rig->desks; i++) {
+        sum += rig->desk[i].counters.busy + rig->desk[i].counters.deferred;
+    }
+    return sum;
+}
+
+#ifdef __SANITIZE_THREAD__
+enum { DEEPER = 0 }; /* some ten times slower */
+#else
+enum { DEEPER = 1 };
+#endif
+
+/* Positions of Bratko and Kopec with small trees. */
+static const struct {
+    unsigned at, depth;
+} chosen[] = {{0, 4 + DEEPER}, {1, 5 + DEEPER}, {6, 4 + DEEPER}};
+
+static void one_score_whatever_the_algorithm_and_the_processors(void **state)
+{
+    (void)state;
+    static const unsigned processors[] = {1, 2, 4};
+    struct suite suite = test_positions();
+    struct rig *oracle = oracle_open();
+    for (unsigned p = 0; p < sizeof chosen / sizeof chosen[0]; p++) {
+        const char *text = suite.at[chosen[p].at].position;
+        unsigned depth = chosen[p].depth;
+        rig_run_text(oracle, text, depth);
+        int score = oracle->desk[0].result.score;
+        for (unsigned a = 0; a < 4; a++) {
+            for (unsigned n = 0; n < 3; n++) {
+                struct rig *rig = rig_open(algorithms[a], processors[n], 2, RIG_BYTES);
+                rig_run_text(rig, text, depth);
+                rig_expect_score(rig, depth, score);
+                rig_expect_best_moves(rig, oracle);
+                rig_close(rig);
+            }
+        }
+    }
+    rig_close(oracle);
+    suite_close(&suite);
+}
+
+static void a_table_that_forgets_changes_no_score(void **state)
+{
+    (void)state;
+    struct suite suite = test_positions();
+    struct rig *oracle = oracle_open();
+    rig_run_text(oracle, suite.at[1].position, 4);
+    for (unsigned a = 0; a < 4; a++) {
+        struct rig *rig = rig_open(algorithms[a], 3, 1, 1 << 12);
+        rig_run_text(rig, suite.at[1].position, 4);
+        rig_expect_score(rig, 4, oracle->desk[0].result.score);
+        rig_close(rig);
+    }
+    rig_close(oracle);
+    suite_close(&suite);
+}
+
+static void two_processors_do_meet(void **state)
+{
+    (void)state;
+    struct suite suite = test_positions();
+    for (unsigned a = 1; a < 3; a++) {
+        uint64_t met = 0;
+        struct rig *rig = rig_open(algorithms[a], 2, 2, RIG_BYTES);
+        for (unsigned i = 0; i < suite.count && met == 0; i++) {
+            rig_run_text(rig, suite.at[i].position, 4);
+            met += refused_or_deferred(rig);
+        }
+        assert_true(met > 0);
+        rig_close(rig);
+    }
+    suite_close(&suite);
+}
+
+static void a_shared_table_alone_refuses_nobody(void **state)
+{
+    (void)state;
+    struct suite suite = test_positions();
+    struct rig *rig = rig_open("shared-table", 4, 2, RIG_BYTES);
+    for (unsigned i = 0; i < 3; i++) {
+        rig_run_text(rig, suite.at[i].position, 4);
+        assert_int_equal(refused_or_deferred(rig), 0);
+        for (unsigned d = 0; d < rig->desks; d++) {
+            assert_int_equal(rig->desk[d].watch.busy, 0);
+            assert_int_equal(rig->desk[d].counters.peeks, 0);
+        }
+    }
+    rig_close(rig);
+    suite_close(&suite);
+}
+
+static void a_sequential_search_counts_nobody(void **state)
+{
+    (void)state;
+    struct suite suite = test_positions();
+    struct rig *rig = rig_open("sequential", 1, 1, RIG_BYTES);
+    rig_run_text(rig, suite.at[0].position, 4);
+    assert_int_equal(rig->desk[0].counters.busy + rig->desk[0].counters.asks, 0);
+    assert_int_equal(rig->desk[0].counters.peeks, 0);
+    rig_close(rig);
+    suite_close(&suite);
+}
+
+static void one_processor_repeats_itself_to_the_node(void **state)
+{
+    (void)state;
+    struct suite suite = test_positions();
+    uint64_t nodes[4];
+    for (unsigned run = 0; run < 2; run++) {
+        for (unsigned a = 0; a < 4; a++) {
+            struct rig *rig = rig_open(algorithms[a], 1, 2, RIG_BYTES);
+            rig_run_text(rig, suite.at[1].position, 4);
+            assert_true(run == 0 || nodes[a] == rig->desk[0].counters.nodes);
+            nodes[a] = rig->desk[0].counters.nodes;
+            rig_close(rig);
+        }
+    }
+    suite_close(&suite);
+}
+
+/* ---- others who are not real ---- */
+
+/* Slot `desks` of the rig is nobody's: it sits where the test puts it. */
+static void sit(struct rig *rig, uint64_t key, unsigned depth, bool inside)
+{
+    struct embedded_port seat = {rig->table, (uint16_t)rig->desks, 0};
+    struct table_port port = embedded_table_port(&seat);
+    struct table_ticket ticket = {0};
+    struct tt_answer answer;
+    struct tt_ask ask = {.key = key,
+                         .alpha = -GAME_INFINITE,
+                         .beta = GAME_INFINITE,
+                         .depth = (uint8_t)depth,
+                         .flags = TT_STRICT,
+                         .slot = seat.slot};
+    if (inside) {
+        port.ask(port.self, &ask, &ticket);
+        port.await(port.self, &ask, &ticket, &answer);
+        assert_int_equal(answer.verdict, TT_OPEN);
+    } else {
+        struct tt_release release = {key, (uint8_t)depth, seat.slot};
+        port.release(port.self, &ticket, &release);
+    }
+}
+
+/* As rig_run for one processor, while somebody sits in a node. */
+static void run_beside(struct rig *rig, unsigned depth, uint64_t key, unsigned at_depth)
+{
+    struct desk *d = &rig->desk[0];
+    embedded_begin(rig->table);
+    sit(rig, key, at_depth, true);
+    d->options.depth_limit = depth;
+    d->watch.first_depth = depth;
+    search_set_limits(d->search, &d->options, &d->env);
+    search_set_position(d->search, rig->position);
+    watch_begin(&d->watch, d->search);
+    rig_seat(d);
+    watch_end(&d->watch);
+    assert_int_equal(embedded_holds(rig->table), 1);
+    sit(rig, key, at_depth, false);
+    assert_int_equal(embedded_holds(rig->table), 0);
+}
+
+static uint64_t last_open_at_ply_one(const struct watch *w)
+{
+    uint64_t last = 0;
+    for (unsigned i = 0; i < w->first; i++) {
+        if (w->first_answer[i].verdict == TT_OPEN) {
+            last = w->first_key[i];
+        }
+    }
+    return last;
+}
+
+/* Of a calm position: every child has a new key, no checks, nobody cuts at the root. */
+static void a_brother_others_are_in_comes_last(void **state)
+{
+    (void)state;
+    const struct game *game = test_game();
+    static const char *const text = "4k3/p6p/8/8/8/8/P6P/4K3 w - - 0 1";
+    enum { DEPTH = 3 };
+    for (unsigned a = 1; a < 3; a++) {
+        struct game_move list[GAME_MOVES_MAX];
+        struct rig *rig = rig_open(algorithms[a], 1, 1, RIG_BYTES);
+        test_parse(rig->position, text);
+        unsigned moves = game->generate(rig->position, list);
+        rig_run(rig, DEPTH);
+        uint16_t best = rig->desk[0].result.move;
+        int score = rig->desk[0].result.score;
+        for (unsigned i = 0; i < moves; i++) {
+            if (list[i].move == best) {
+                continue;
+            }
+            game->make(rig->position, list[i].move);
+            uint64_t key = game->key(rig->position);
+            game->unmake(rig->position, list[i].move);
+            embedded_clear(rig->table);
+            run_beside(rig, DEPTH, key, DEPTH - 1);
+            struct desk *d = &rig->desk[0];
+            assert_int_equal(d->result.score, score);
+            assert_true(d->counters.deferred >= 1);
+            assert_true(d->counters.helped >= 1 || d->counters.cuts > 0);
+            assert_true(last_open_at_ply_one(&d->watch) == key);
+        }
+        rig_close(rig);
+    }
+}
+
+static void lies_of_the_table_change_no_score_and_end(void **state)
+{
+    (void)state;
+    static const unsigned percents[] = {10, 50, 90, 100};
+    uint64_t seed = tt_seed();
+    struct suite suite = test_positions();
+    struct rig *oracle = oracle_open();
+    rig_run_text(oracle, suite.at[1].position, 4);
+    for (unsigned a = 1; a < 3; a++) {
+        for (unsigned b = 0; b < 4; b++) {
+            for (unsigned c = 0; c < 4; c += 3) {
+                struct rig *rig = rig_open(algorithms[a], 1 + b % 2, 1, RIG_BYTES);
+                for (unsigned d = 0; d < rig->desks; d++) {
+                    rig->desk[d].watch.random = rng_next(&seed);
+                    rig->desk[d].watch.busy_percent = percents[b];
+                    rig->desk[d].watch.crowd_percent = percents[c] % 100;
+                }
+                rig_run_text(rig, suite.at[1].position, 4);
+                rig_expect_score(rig, 4, oracle->desk[0].result.score);
+                assert_true(rig->desk[0].counters.busy > 0);
+                rig_close(rig);
+            }
+        }
+    }
+    rig_close(oracle);
+    suite_close(&suite);
+}
+
+/* A crowd reported everywhere that never refuses: all are deferred, all are helped in the end. */
+static void a_crowd_everywhere_defers_but_never_spins(void **state)
+{
+    (void)state;
+    struct suite suite = test_positions();
+    struct rig *oracle = oracle_open(), *rig = rig_open("abdada", 1, 1, RIG_BYTES);
+    struct watch *w = &rig->desk[0].watch;
+    w->crowd_percent = 100;
+    w->busy_percent = 100;
+    rig_run_text(oracle, suite.at[1].position, 4);
+    rig_run_text(rig, suite.at[1].position, 4);
+    rig_expect_score(rig, 4, oracle->desk[0].result.score);
+    rig_close(oracle);
+    rig_close(rig);
+    suite_close(&suite);
+}
+
+static void what_processors_store_is_true(void **state)
+{
+    (void)state;
+    uint64_t seed = tt_seed();
+    struct suite suite = test_positions();
+    struct rig *oracle = oracle_open();
+    unsigned seen = 0;
+    for (unsigned a = 1; a < 4; a++) {
+        struct rig *rig = rig_open(algorithms[a], 3, 1, RIG_BYTES);
+        for (unsigned d = 0; d < rig->desks; d++) {
+            rig->desk[d].watch.random = rng_next(&seed);
+            rig->desk[d].watch.busy_percent = a < 3 ? 20 : 0;
+            rig->desk[d].watch.sample_every = 40;
+            rig->desk[d].watch.sample_depth_max = 3;
+        }
+        rig_run_text(rig, suite.at[a].position, 4);
+        seen += rig_expect_true_samples(rig, oracle);
+        rig_close(rig);
+    }
+    assert_true(seen > 50);
+    rig_close(oracle);
+    suite_close(&suite);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_score_whatever_the_algorithm_and_the_processors),
+        cmocka_unit_test(a_table_that_forgets_changes_no_score),
+        cmocka_unit_test(two_processors_do_meet),
+        cmocka_unit_test(a_shared_table_alone_refuses_nobody),
+        cmocka_unit_test(a_sequential_search_counts_nobody),
+        cmocka_unit_test(one_processor_repeats_itself_to_the_node),
+        cmocka_unit_test(a_brother_others_are_in_comes_last),
+        cmocka_unit_test(lies_of_the_table_change_no_score_and_end),
+        cmocka_unit_test(a_crowd_everywhere_defers_but_never_spins),
+        cmocka_unit_test(what_processors_store_is_true),
+    };
+    return cmocka_run_group_tests_name("search_parallel", tests, NULL, NULL);
+}

@@ -1,0 +1,371 @@
+/* Searches that are stopped, or told that others have finished: nothing wrong is left behind. */
+#include "tests/unit/test_search.h"
+
+#include "worker/search/node.h"
+
+/* ---- stop ---- */
+
+static void stops_leave_no_holds_and_nothing_wrong(void **state)
+{
+    (void)state;
+    static const char *const algorithms[] = {"abdada", "abdada-paper", "shared-table",
+                                             "sequential"};
+    uint64_t random = tt_seed();
+    struct suite suite = test_positions();
+    struct rig *oracle = oracle_open();
+    rig_run_text(oracle, suite.at[1].position, 5);
+    int score = oracle->desk[0].result.score;
+    unsigned polls = oracle->desk[0].polls;
+    for (unsigned a = 0; a < 4; a++) {
+        struct rig *rig = rig_open(algorithms[a], a == 3 ? 1 : 3, 1, RIG_BYTES);
+        for (unsigned round = 0; round < 10; round++) {
+            struct desk *d = &rig->desk[rng_below(&random, rig->desks)];
+            d->stop_after = rng_below(&random, polls);
+            rig_run_text(rig, suite.at[1].position, 5);
+            d->stop_after = RIG_NEVER;
+        }
+        for (unsigned d = 0; d < rig->desks; d++) {
+            rig->desk[d].watch.sample_every = 300;
+            rig->desk[d].watch.sample_depth_max = 3;
+        }
+        rig_run_text(rig, suite.at[1].position, 5);
+        rig_expect_score(rig, 5, score);
+        rig_expect_true_samples(rig, oracle);
+        rig_expect_best_moves(rig, oracle);
+        rig_close(rig);
+    }
+    rig_close(oracle);
+    suite_close(&suite);
+}
+
+static void a_search_stopped_at_once_still_names_a_legal_move(void **state)
+{
+    (void)state;
+    struct game_move list[GAME_MOVES_MAX];
+    struct suite suite = test_positions();
+    struct rig *rig = rig_open("abdada", 1, 1, RIG_BYTES);
+    rig->desk[0].stop_after = 0;
+    rig_run_text(rig, suite.at[0].position, 5);
+    const struct search_result *r = &rig->desk[0].result;
+    unsigned n = test_game()->generate(rig->position, list), at = 0;
+    while (at < n && list[at].move != r->move) {
+        at++;
+    }
+    assert_true(at < n);
+    assert_int_equal(r->depth, 0);
+    assert_in_range(rig->desk[0].counters.nodes, 1, 2);
+    rig_close(rig);
+    suite_close(&suite);
+}
+
+static void a_stopped_search_keeps_the_last_finished_iteration(void **state)
+{
+    (void)state;
+    struct suite suite = test_positions();
+    struct rig *oracle = oracle_open(), *rig = rig_open("abdada", 1, 1, RIG_BYTES);
+    rig->desk[0].stop_after = 12;
+    rig_run_text(rig, suite.at[0].position, SEARCH_DEPTH_MAX);
+    struct search_result r = rig->desk[0].result;
+    assert_in_range(r.depth, 1, SEARCH_DEPTH_MAX - 1);
+    rig_run_text(oracle, suite.at[0].position, r.depth);
+    assert_int_equal(oracle->desk[0].result.score, r.score);
+    rig_expect_best_moves(rig, oracle);
+    rig_close(oracle);
+    rig_close(rig);
+    suite_close(&suite);
+}
+
+static void it_asks_the_environment_often_enough(void **state)
+{
+    (void)state;
+    struct suite suite = test_positions();
+    struct rig *rig = rig_open("abdada", 1, 1, RIG_BYTES);
+    for (unsigned stop_after = 1; stop_after < 40; stop_after += 3) {
+        rig->desk[0].stop_after = stop_after;
+        embedded_clear(rig->table);
+        rig_run_text(rig, suite.at[2].position, SEARCH_DEPTH_MAX);
+        assert_int_equal(rig->desk[0].polls, stop_after + 1);
+        assert_in_range(rig->desk[0].counters.nodes, stop_after * SEARCH_POLL_NODES,
+                        (stop_after + 1) * SEARCH_POLL_NODES);
+    }
+    rig_close(rig);
+    suite_close(&suite);
+}
+
+/* ---- NODE_DONE ---- */
+
+/* Copies of the positions of open nodes are made from the root by asking which child it is. */
+struct news {
+    struct rig *oracle;
+    void *position;
+    uint64_t random;
+    unsigned told;
+};
+
+static bool step_to(void *position, uint64_t key)
+{
+    const struct game *game = test_game();
+    struct game_move list[GAME_MOVES_MAX];
+    unsigned n = game->generate(position, list);
+    for (unsigned i = 0; i < n; i++) {
+        game->make(position, list[i].move);
+        if (game->key(position) == key) {
+            return true;
+        }
+        game->unmake(position, list[i].move);
+    }
+    return false;
+}
+
+/* Another processor (the spare slot) stores the true value of a node this one is inside. */
+static void finish_for(struct desk *d)
+{
+    struct news *news = d->context;
+    struct rig *rig = d->rig;
+    const struct watch *w = &d->watch;
+    if (w->open < 2 || !tt_chance(&news->random, 40)) {
+        return;
+    }
+    unsigned at = rng_below(&news->random, w->open - 1); /* the last is not yet searched */
+    const struct tt_ask *ask = &w->node[at].ask;
+    if (ask->depth > 4) {
+        return;
+    }
+    memcpy(news->position, rig->position, test_game()->position_size);
+    for (unsigned k = 1; k <= at; k++) {
+        assert_true(step_to(news->position, w->node[k].ask.key));
+    }
+    int value = oracle_value(news->oracle, news->position, ask->depth);
+    struct tt_store store =
+        tt_result(ask->key, ask->depth, TT_EXACT, value, news->oracle->desk[0].result.move);
+    struct embedded_port seat = {rig->table, (uint16_t)rig->desks, 1};
+    struct table_port port = embedded_table_port(&seat);
+    struct table_ticket ticket = {0};
+    store.slot = seat.slot;
+    port.store(port.self, &ticket, &store);
+    struct tt_store heard[4];
+    assert_int_equal(embedded_node_done(&d->seat, heard, 4), 1);
+    assert_int_equal(heard[0].score, value);
+    search_node_done(d->search, &heard[0]);
+    assert_int_equal(d->search->unwind, at);
+    news->told++;
+}
+
+static void a_node_others_finished_is_unwound_to_and_taken(void **state)
+{
+    (void)state;
+    static const char *const algorithms[] = {"abdada", "abdada-paper"};
+    struct suite suite = test_positions();
+    struct news news = {.oracle = oracle_open(), .random = tt_seed()};
+    news.position = malloc(test_game()->position_size);
+    for (unsigned a = 0; a < 2; a++) {
+        for (unsigned i = 0; i < 3; i++) {
+            struct rig *rig = rig_open(algorithms[a], 1, 1, RIG_BYTES);
+            struct desk *d = &rig->desk[0];
+            rig_run_text(rig, suite.at[i].position, 4);
+            int score = d->result.score;
+            embedded_clear(rig->table);
+            d->meddle = finish_for;
+            d->context = &news;
+            d->watch.may_unwind = true;
+            news.told = 0;
+            rig_run_text(rig, suite.at[i].position, 4);
+            rig_expect_score(rig, 4, score);
+            assert_true(news.told > 0);
+            assert_in_range(d->counters.unwound, 1, news.told);
+            rig_expect_best_moves(rig, news.oracle);
+            rig_close(rig);
+        }
+    }
+    free(news.position);
+    rig_close(news.oracle);
+    suite_close(&suite);
+}
+
+/* At a node where the side to move is mated: its parent is worth a mate in one, and somebody says
+ * so now. The parent may well find that out by itself before it could unwind. */
+static void finish_parent_of_mate(struct watch *w, void *context)
+{
+    struct news *news = context;
+    if (w->open < 2 || watch_top(w)->moves > 0 || !test_game()->check(search_position(w->search))) {
+        return;
+    }
+    const struct tt_ask *parent = &w->node[w->open - 2].ask;
+    struct tt_store done = tt_result(parent->key, parent->depth, TT_EXACT, GAME_MATE - 1, 0);
+    search_node_done(w->search, &done);
+    news->told++;
+}
+
+static void news_of_a_node_that_finished_by_itself_is_forgotten(void **state)
+{
+    (void)state;
+    static const char *const text[] = {
+        "6k1/5ppp/8/8/8/8/5PPP/R5K1 w - - 0 1",
+        "7k/8/5K2/6Q1/8/8/8/8 w - - 0 1",
+        "8/8/8/6k1/8/8/R7/1R5K w - - 0 1",
+    };
+    struct rig *oracle = oracle_open();
+    for (unsigned i = 0; i < 3; i++) {
+        struct news news = {0};
+        struct rig *rig = rig_open("abdada", 1, 1, RIG_BYTES);
+        struct watch *w = &rig->desk[0].watch;
+        w->on_open = finish_parent_of_mate;
+        w->context = &news;
+        w->may_unwind = true;
+        rig_run_text(oracle, text[i], 5);
+        rig_run_text(rig, text[i], 5);
+        assert_true(news.told > 0);
+        rig_expect_score(rig, 5, oracle->desk[0].result.score);
+        rig_close(rig);
+    }
+    rig_close(oracle);
+}
+
+/* News of nodes one is not in, or of results that do not close the window, change nothing. */
+static void tell_idle_news(struct desk *d)
+{
+    const struct watch *w = &d->watch;
+    if (w->open < 2) {
+        return;
+    }
+    const struct watched_node *n = &w->node[0];
+    struct tt_store elsewhere = tt_result(n->ask.key ^ 1, n->ask.depth, TT_EXACT, 0, 1);
+    struct tt_store shallow = tt_result(n->ask.key, (uint8_t)(n->ask.depth - 1), TT_EXACT, 0, 1);
+    struct tt_store low = tt_result(n->ask.key, n->ask.depth, TT_LOWER, n->answer.beta - 1, 1);
+    struct tt_store high = tt_result(n->ask.key, n->ask.depth, TT_UPPER, n->answer.alpha + 1, 0);
+    search_node_done(d->search, &elsewhere);
+    search_node_done(d->search, &shallow);
+    search_node_done(d->search, &low);
+    search_node_done(d->search, &high);
+    assert_false(search_halted(d->search));
+}
+
+static void idle_news_changes_nothing(void **state)
+{
+    (void)state;
+    struct suite suite = test_positions();
+    struct rig *rig = rig_open("abdada", 1, 1, RIG_BYTES);
+    rig_run_text(rig, suite.at[1].position, 4);
+    struct search_result quiet = rig->desk[0].result;
+    uint64_t nodes = rig->desk[0].counters.nodes;
+    rig_close(rig);
+    rig = rig_open("abdada", 1, 1, RIG_BYTES);
+    rig->desk[0].meddle = tell_idle_news;
+    rig_run_text(rig, suite.at[1].position, 4);
+    assert_int_equal(rig->desk[0].counters.unwound, 0);
+    assert_int_equal(rig->desk[0].counters.nodes, nodes);
+    assert_int_equal(rig->desk[0].result.score, quiet.score);
+    assert_int_equal(rig->desk[0].result.move, quiet.move);
+    rig_close(rig);
+    suite_close(&suite);
+}
+
+/* What the threads of an engine do: take the mailbox at every poll. */
+static void listen_to_others(struct desk *d)
+{
+    struct tt_store news[8];
+    unsigned n = embedded_node_done(&d->seat, news, 8);
+    for (unsigned i = 0; i < n; i++) {
+        search_node_done(d->search, &news[i]);
+    }
+}
+
+static void processors_that_listen_agree_too(void **state)
+{
+    (void)state;
+    struct suite suite = test_positions();
+    struct rig *oracle = oracle_open(), *rig = rig_open("abdada", 4, 1, RIG_BYTES);
+    for (unsigned i = 0; i < rig->desks; i++) {
+        rig->desk[i].meddle = listen_to_others;
+        rig->desk[i].watch.may_unwind = true;
+    }
+    for (unsigned i = 0; i < 4; i++) {
+        rig_run_text(oracle, suite.at[i].position, 4);
+        int score = oracle->desk[0].result.score;
+        rig_run_text(rig, suite.at[i].position, 4);
+        rig_expect_score(rig, 4, score);
+        rig_expect_best_moves(rig, oracle);
+    }
+    rig_close(oracle);
+    rig_close(rig);
+    suite_close(&suite);
+}
+
+/* ---- answers that come late ---- */
+
+/* The search goes in without waiting and is told afterwards: OPEN, CUT or BUSY. */
+static void late_answers_change_no_score(void **state)
+{
+    (void)state;
+    static const unsigned percents[] = {20, 100};
+    uint64_t seed = tt_seed(), late = 0, unwound = 0;
+    struct suite suite = test_positions();
+    struct rig *oracle = oracle_open();
+    for (unsigned i = 0; i < 8; i++) {
+        struct rig *rig = rig_open(i & 1 ? "abdada" : "abdada-paper", 3, 1, RIG_BYTES);
+        for (unsigned d = 0; d < rig->desks; d++) {
+            rig->desk[d].meddle = listen_to_others;
+            rig->desk[d].watch.random = rng_next(&seed);
+            rig->desk[d].watch.later_percent = percents[i / 2 % 2];
+            rig->desk[d].watch.may_unwind = true;
+        }
+        rig_run_text(oracle, suite.at[i / 4].position, 4);
+        int score = oracle->desk[0].result.score;
+        rig_run_text(rig, suite.at[i / 4].position, 4);
+        rig_expect_score(rig, 4, score);
+        rig_expect_best_moves(rig, oracle);
+        for (unsigned d = 0; d < rig->desks; d++) {
+            late += rig->desk[d].watch.late;
+            unwound += rig->desk[d].watch.late_refused;
+        }
+        rig_close(rig);
+    }
+    assert_true(late > 0 && unwound > 0);
+    rig_close(oracle);
+    suite_close(&suite);
+}
+
+/* ---- selection full ---- */
+
+/* No oracle for its score; but it must keep the rules of the table, and see short mates. */
+static void full_selection_keeps_the_rules_of_the_table(void **state)
+{
+    (void)state;
+    struct suite suite = test_positions();
+    struct rig *rig = rig_open("abdada", 3, 2, RIG_BYTES);
+    uint64_t random = tt_seed();
+    for (unsigned i = 0; i < rig->desks; i++) {
+        rig->desk[i].options.strict = false;
+        rig->desk[i].options.full = true;
+        rig->desk[i].meddle = listen_to_others;
+        rig->desk[i].watch.may_unwind = true;
+        rig->desk[i].watch.busy_percent = 10;
+        rig->desk[i].watch.prunes = true;
+    }
+    for (unsigned i = 0; i < 8; i++) {
+        rig->desk[0].stop_after = i % 2 ? rng_below(&random, 200) : RIG_NEVER;
+        rig_run_text(rig, suite.at[i].position, 6);
+    }
+    rig->desk[0].stop_after = RIG_NEVER;
+    rig_run_text(rig, "7k/8/8/8/8/8/R7/1R5K w - - 0 1", 6);
+    assert_true(rig->desk[0].result.score > GAME_MATE_MIN);
+    rig_close(rig);
+    suite_close(&suite);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(stops_leave_no_holds_and_nothing_wrong),
+        cmocka_unit_test(a_search_stopped_at_once_still_names_a_legal_move),
+        cmocka_unit_test(a_stopped_search_keeps_the_last_finished_iteration),
+        cmocka_unit_test(it_asks_the_environment_often_enough),
+        cmocka_unit_test(a_node_others_finished_is_unwound_to_and_taken),
+        cmocka_unit_test(news_of_a_node_that_finished_by_itself_is_forgotten),
+        cmocka_unit_test(idle_news_changes_nothing),
+        cmocka_unit_test(processors_that_listen_agree_too),
+        cmocka_unit_test(late_answers_change_no_score),
+        cmocka_unit_test(full_selection_keeps_the_rules_of_the_table),
+    };
+    return cmocka_run_group_tests_name("search_stop", tests, NULL, NULL);
+}

@@ -1,0 +1,375 @@
+#include "tests/unit/test_tt.h"
+
+#include "common/tt/inflight.h"
+
+static const struct tt_holder ann = {1, 0}, ann_too = {1, 1}, bob = {2, 0}, nobody = {99, 9};
+
+static struct tt_inflight open_inflight(uint32_t capacity)
+{
+    struct tt_inflight t = {0};
+    assert_int_equal(tt_inflight_open(&t, capacity), ERR_OK);
+    return t;
+}
+
+static unsigned count(const struct tt_inflight *t, uint64_t key, uint8_t depth)
+{
+    bool inside = true;
+    unsigned n = tt_inflight_count(t, key, depth, nobody, &inside);
+    assert_false(inside);
+    return n;
+}
+
+static bool is_inside(const struct tt_inflight *t, uint64_t key, uint8_t depth,
+                      struct tt_holder who)
+{
+    bool inside = false;
+    tt_inflight_count(t, key, depth, who, &inside);
+    return inside;
+}
+
+static unsigned leave(struct tt_inflight *t, uint64_t key, uint8_t depth, struct tt_holder who,
+                      bool expected)
+{
+    bool was_inside = !expected;
+    unsigned left = tt_inflight_leave(t, key, depth, who, &was_inside);
+    assert_int_equal(was_inside, expected);
+    return left;
+}
+
+static void joining_twice_counts_once(void **state)
+{
+    (void)state;
+    struct tt_inflight t = open_inflight(8);
+    assert_int_equal(tt_inflight_join(&t, 5, 3, ann, 0), 1);
+    assert_int_equal(tt_inflight_join(&t, 5, 3, ann, 1), 1);
+    assert_int_equal(tt_inflight_join(&t, 5, 3, ann_too, 1), 2);
+    assert_int_equal(tt_inflight_join(&t, 5, 3, bob, 1), 3);
+    assert_int_equal(count(&t, 5, 3), 3);
+    assert_int_equal(t.holds, 3);
+    assert_int_equal(t.nodes, 1);
+    tt_inflight_close(&t);
+}
+
+static void leaving_what_one_is_not_in_changes_nothing(void **state)
+{
+    (void)state;
+    struct tt_inflight t = open_inflight(8);
+    assert_int_equal(leave(&t, 5, 3, ann, false), 0);
+    tt_inflight_join(&t, 5, 3, ann, 0);
+    assert_int_equal(leave(&t, 5, 3, bob, false), 1);
+    assert_int_equal(leave(&t, 5, 4, ann, false), 0);
+    assert_int_equal(leave(&t, 6, 3, ann, false), 0);
+    assert_int_equal(count(&t, 5, 3), 1);
+    assert_int_equal(leave(&t, 5, 3, ann, true), 0);
+    assert_int_equal(leave(&t, 5, 3, ann, false), 0);
+    assert_int_equal(t.holds, 0);
+    assert_int_equal(t.nodes, 0);
+    tt_inflight_close(&t);
+}
+
+static void another_depth_is_another_node(void **state)
+{
+    (void)state;
+    struct tt_inflight t = open_inflight(8);
+    tt_inflight_join(&t, 5, 3, ann, 0);
+    tt_inflight_join(&t, 5, 4, bob, 0);
+    assert_int_equal(count(&t, 5, 3), 1);
+    assert_int_equal(count(&t, 5, 4), 1);
+    assert_true(is_inside(&t, 5, 3, ann) && !is_inside(&t, 5, 4, ann));
+    assert_int_equal(t.nodes, 2);
+    tt_inflight_close(&t);
+}
+
+static void a_full_table_refuses_counts_and_recovers(void **state)
+{
+    (void)state;
+    struct tt_inflight t = open_inflight(3);
+    tt_inflight_join(&t, 1, 1, ann, 0);
+    tt_inflight_join(&t, 2, 1, ann, 0);
+    tt_inflight_join(&t, 1, 1, bob, 0);
+    assert_int_equal(tt_inflight_join(&t, 3, 1, ann, 0), 0);
+    assert_int_equal(tt_inflight_join(&t, 1, 1, ann_too, 0), 0);
+    assert_int_equal(t.refused, 2);
+    assert_int_equal(t.holds, 3);
+    assert_int_equal(count(&t, 1, 1), 2);
+    assert_int_equal(tt_inflight_join(&t, 1, 1, bob, 5), 2); /* who is inside may repeat it */
+    assert_int_equal(t.refused, 2);
+    leave(&t, 2, 1, ann, true);
+    assert_int_equal(tt_inflight_join(&t, 3, 1, ann, 0), 1);
+    assert_int_equal(tt_inflight_join(&t, 4, 1, ann, 0), 0);
+    tt_inflight_close(&t);
+}
+
+static void drop_session_takes_only_that_sessions_holds(void **state)
+{
+    (void)state;
+    struct tt_inflight t = open_inflight(64);
+    for (uint64_t key = 0; key < 10; key++) {
+        tt_inflight_join(&t, key, 1, ann, 0);
+        tt_inflight_join(&t, key, 1, ann_too, 0);
+        tt_inflight_join(&t, key, 1, bob, 0);
+    }
+    assert_int_equal(tt_inflight_drop_session(&t, 77), 0);
+    assert_int_equal(tt_inflight_drop_session(&t, 1), 20);
+    assert_int_equal(tt_inflight_drop_session(&t, 1), 0);
+    assert_int_equal(t.holds, 10);
+    assert_int_equal(t.nodes, 10);
+    for (uint64_t key = 0; key < 10; key++) {
+        assert_int_equal(count(&t, key, 1), 1);
+        assert_true(is_inside(&t, key, 1, bob));
+    }
+    assert_int_equal(tt_inflight_drop_session(&t, 2), 10);
+    assert_int_equal(t.nodes, 0);
+    tt_inflight_close(&t);
+}
+
+static void holds_expire_by_age_and_a_repeated_join_renews(void **state)
+{
+    (void)state;
+    struct tt_inflight t = open_inflight(8);
+    tt_inflight_join(&t, 1, 1, ann, 10);
+    tt_inflight_join(&t, 1, 1, bob, 20);
+    tt_inflight_join(&t, 2, 1, ann, 30);
+    assert_int_equal(tt_inflight_expire(&t, 9), 0);
+    tt_inflight_join(&t, 1, 1, ann, 40);
+    assert_int_equal(tt_inflight_expire(&t, 30), 2);
+    assert_true(is_inside(&t, 1, 1, ann));
+    assert_false(is_inside(&t, 1, 1, bob));
+    assert_int_equal(t.nodes, 1);
+    assert_int_equal(tt_inflight_expire(&t, 39), 0);
+    assert_int_equal(tt_inflight_expire(&t, UINT64_MAX), 1);
+    assert_int_equal(t.holds, 0);
+    tt_inflight_close(&t);
+}
+
+static void holders_lists_as_many_as_there_is_room_for(void **state)
+{
+    (void)state;
+    struct tt_inflight t = open_inflight(300);
+    struct tt_holder out[300];
+    bool seen[200] = {false};
+    assert_int_equal(tt_inflight_holders(&t, 1, 1, out, 300), 0);
+    for (uint16_t slot = 0; slot < 200; slot++) {
+        tt_inflight_join(&t, 1, 1, (struct tt_holder){7, slot}, 0);
+    }
+    assert_int_equal(tt_inflight_holders(&t, 1, 1, out, 0), 0);
+    assert_int_equal(tt_inflight_holders(&t, 1, 1, out, 64), 64);
+    assert_int_equal(tt_inflight_holders(&t, 1, 1, out, 300), 200);
+    for (unsigned i = 0; i < 200; i++) {
+        assert_int_equal(out[i].session, 7);
+        assert_in_range(out[i].slot, 0, 199);
+        assert_false(seen[out[i].slot]);
+        seen[out[i].slot] = true;
+    }
+    tt_inflight_close(&t);
+}
+
+static void one_hold_is_a_table_too(void **state)
+{
+    (void)state;
+    struct tt_inflight t = open_inflight(1);
+    for (uint64_t key = 0; key < 50; key++) {
+        assert_int_equal(tt_inflight_join(&t, key, 1, ann, key), 1);
+        assert_int_equal(tt_inflight_join(&t, key, 1, bob, key), 0);
+        assert_int_equal(key % 2 ? tt_inflight_drop_session(&t, 1) : tt_inflight_expire(&t, key),
+                         1);
+    }
+    assert_int_equal(t.refused, 50);
+    tt_inflight_close(&t);
+}
+
+static void capacity_has_limits_and_close_may_come_twice(void **state)
+{
+    (void)state;
+    struct tt_inflight t = {0};
+    assert_int_equal(tt_inflight_open(&t, 0), ERR_RANGE);
+    assert_int_equal(tt_inflight_open(&t, (1u << 24) + 1), ERR_RANGE);
+    assert_null(t.hold);
+    tt_inflight_close(&t);
+    t = open_inflight(5);
+    tt_inflight_close(&t);
+    tt_inflight_close(&t);
+}
+
+/* ---- against a model that is a plain array ---- */
+
+enum { KEYS = 12, DEPTHS = 3, SESSIONS = 5, SLOTS = 3, MODEL_MAX = 200 };
+
+struct model_hold {
+    uint64_t key;
+    uint8_t depth;
+    struct tt_holder who;
+    uint64_t since;
+};
+
+struct model {
+    struct model_hold hold[MODEL_MAX];
+    unsigned holds, capacity;
+    uint64_t refused;
+};
+
+static bool same_node(const struct model_hold *a, const struct model_hold *b)
+{
+    return a->key == b->key && a->depth == b->depth;
+}
+
+static bool same_hold(const struct model_hold *a, const struct model_hold *b)
+{
+    return same_node(a, b) && a->who.session == b->who.session && a->who.slot == b->who.slot;
+}
+
+static unsigned model_count(const struct model *m, const struct model_hold *at)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < m->holds; i++) {
+        n += same_node(&m->hold[i], at);
+    }
+    return n;
+}
+
+static struct model_hold *model_find(struct model *m, const struct model_hold *at)
+{
+    for (unsigned i = 0; i < m->holds; i++) {
+        if (same_hold(&m->hold[i], at)) {
+            return &m->hold[i];
+        }
+    }
+    return NULL;
+}
+
+static unsigned model_nodes(const struct model *m)
+{
+    unsigned nodes = 0;
+    for (unsigned i = 0; i < m->holds; i++) {
+        bool first = true;
+        for (unsigned j = 0; j < i; j++) {
+            first = first && !same_node(&m->hold[i], &m->hold[j]);
+        }
+        nodes += first;
+    }
+    return nodes;
+}
+
+static unsigned model_join(struct model *m, const struct model_hold *at)
+{
+    struct model_hold *old = model_find(m, at);
+    if (old != NULL) {
+        old->since = at->since;
+    } else if (m->holds == m->capacity) {
+        m->refused++;
+        return 0;
+    } else {
+        m->hold[m->holds++] = *at;
+    }
+    return model_count(m, at);
+}
+
+static void model_remove(struct model *m, unsigned i)
+{
+    m->hold[i] = m->hold[--m->holds];
+}
+
+static unsigned model_drop(struct model *m, uint32_t session, uint64_t before, bool by_age)
+{
+    unsigned dropped = 0;
+    for (unsigned i = 0; i < m->holds;) {
+        if (by_age ? m->hold[i].since <= before : m->hold[i].who.session == session) {
+            model_remove(m, i);
+            dropped++;
+        } else {
+            i++;
+        }
+    }
+    return dropped;
+}
+
+static void step(struct tt_inflight *t, struct model *m, uint64_t *random, uint64_t now)
+{
+    struct model_hold at = {
+        .key = rng_below(random, KEYS),
+        .depth = (uint8_t)rng_below(random, DEPTHS),
+        .who = {rng_below(random, SESSIONS) * 1000, (uint16_t)rng_below(random, SLOTS)},
+        .since = now,
+    };
+    unsigned dice = rng_below(random, 1000);
+    if (dice < 560) {
+        assert_int_equal(tt_inflight_join(t, at.key, at.depth, at.who, now), model_join(m, &at));
+    } else if (dice < 970) {
+        struct model_hold *old = model_find(m, &at);
+        bool was_inside;
+        unsigned left = tt_inflight_leave(t, at.key, at.depth, at.who, &was_inside);
+        assert_int_equal(was_inside, old != NULL);
+        if (old != NULL) {
+            model_remove(m, (unsigned)(old - m->hold));
+        }
+        assert_int_equal(left, model_count(m, &at));
+    } else if (dice < 985) {
+        assert_int_equal(tt_inflight_drop_session(t, at.who.session),
+                         model_drop(m, at.who.session, 0, false));
+    } else {
+        uint64_t age = rng_below(random, 400), before = now > age ? now - age : 0;
+        assert_int_equal(tt_inflight_expire(t, before), model_drop(m, 0, before, true));
+    }
+}
+
+static void compare_node(const struct tt_inflight *t, struct model *m, uint64_t *random)
+{
+    struct tt_holder out[MODEL_MAX];
+    struct model_hold at = {
+        .key = rng_below(random, KEYS),
+        .depth = (uint8_t)rng_below(random, DEPTHS),
+        .who = {rng_below(random, SESSIONS) * 1000, (uint16_t)rng_below(random, SLOTS)},
+    };
+    bool inside;
+    unsigned n = tt_inflight_count(t, at.key, at.depth, at.who, &inside);
+    assert_int_equal(n, model_count(m, &at));
+    assert_int_equal(inside, model_find(m, &at) != NULL);
+    assert_int_equal(tt_inflight_holders(t, at.key, at.depth, out, MODEL_MAX), n);
+    for (unsigned i = 0; i < n; i++) {
+        at.who = out[i];
+        assert_non_null(model_find(m, &at));
+        for (unsigned j = 0; j < i; j++) {
+            assert_true(out[i].session != out[j].session || out[i].slot != out[j].slot);
+        }
+    }
+}
+
+static void it_behaves_as_its_model(void **state)
+{
+    (void)state;
+    static const unsigned capacities[] = {1, 2, 3, 7, 40, MODEL_MAX};
+    uint64_t random = tt_seed();
+    for (unsigned c = 0; c < sizeof capacities / sizeof capacities[0]; c++) {
+        struct tt_inflight t = open_inflight(capacities[c]);
+        struct model m = {.capacity = capacities[c]};
+        uint64_t now = 0;
+        for (unsigned i = 0; i < 20000; i++) {
+            now += rng_below(&random, 4);
+            step(&t, &m, &random, now);
+            assert_int_equal(t.holds, m.holds);
+            assert_int_equal(t.nodes, model_nodes(&m));
+            assert_int_equal(t.refused, m.refused);
+            compare_node(&t, &m, &random);
+        }
+        tt_inflight_expire(&t, UINT64_MAX);
+        assert_int_equal(t.holds + t.nodes, 0);
+        tt_inflight_close(&t);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(joining_twice_counts_once),
+        cmocka_unit_test(leaving_what_one_is_not_in_changes_nothing),
+        cmocka_unit_test(another_depth_is_another_node),
+        cmocka_unit_test(a_full_table_refuses_counts_and_recovers),
+        cmocka_unit_test(drop_session_takes_only_that_sessions_holds),
+        cmocka_unit_test(holds_expire_by_age_and_a_repeated_join_renews),
+        cmocka_unit_test(holders_lists_as_many_as_there_is_room_for),
+        cmocka_unit_test(one_hold_is_a_table_too),
+        cmocka_unit_test(capacity_has_limits_and_close_may_come_twice),
+        cmocka_unit_test(it_behaves_as_its_model),
+    };
+    return cmocka_run_group_tests_name("tt_inflight", tests, NULL, NULL);
+}

@@ -1,0 +1,246 @@
+/* The life of a job in the shard's core. */
+#include "tests/unit/test_ttcore.h"
+
+static int setup(void **state)
+{
+    struct ttcore_options options = bed_options();
+    struct bed *bed = bed_open(&options);
+    bed_hello(bed, "front", PROTO_FRONT);
+    bed_hello(bed, "w1", PROTO_WORKER);
+    bed_hello(bed, "w2", PROTO_WORKER);
+    *state = bed;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    bed_close(*state);
+    return 0;
+}
+
+static void job_is_pushed_to_every_worker(void **state)
+{
+    struct bed *bed = *state;
+    bed_hello(bed, "client", PROTO_CLIENT);
+    uint64_t generation = bed_figures(bed).generation;
+    bed_post(bed, "front", 5);
+    assert_int_equal(bed->actions.messages, 1);
+    bed_seen(bed, "w1", PROTO_JOB);
+    const struct proto_job job = bed_seen(bed, "w2", PROTO_JOB)->job;
+    assert_null(bed_nth(bed, "client", 0));
+    assert_null(bed_nth(bed, "front", 0));
+    assert_int_equal(job.job, 5);
+    assert_int_equal(job.evaluation, 0xe7a1);
+    assert_int_equal(job.depth, 12);
+    assert_int_equal(job.nodes, UINT64_MAX);
+    assert_int_equal(job.position.length, 8);
+    assert_memory_equal(job.position.at, "startpos", 8);
+    assert_int_equal(bed_figures(bed).jobs, 1);
+    assert_int_equal(bed_figures(bed).generation, generation + 1);
+}
+
+static void late_worker_is_told_of_open_jobs(void **state)
+{
+    struct bed *bed = *state;
+    bed_post(bed, "front", 5);
+    bed_post(bed, "front", 6);
+    bed_stop_job(bed, "front", 5);
+    bed_post(bed, "front", 7);
+    bed_hello(bed, "late", PROTO_WORKER);
+    assert_int_equal(bed_nth(bed, "late", 0)->welcome.jobs, 2);
+    uint64_t first = bed_nth(bed, "late", 1)->job.job, second = bed_nth(bed, "late", 2)->job.job;
+    assert_int_equal(bed->seen.type, PROTO_JOB);
+    assert_int_equal(first + second, 13);
+    assert_null(bed_nth(bed, "late", 3));
+    bed_hello(bed, "client", PROTO_CLIENT);
+    assert_null(bed_nth(bed, "client", 1));
+}
+
+static void repeated_post_is_ignored(void **state)
+{
+    struct bed *bed = *state;
+    bed_post(bed, "front", 5);
+    uint64_t generation = bed_figures(bed).generation;
+    bed_post(bed, "front", 5);
+    assert_int_equal(bed->actions.messages, 0);
+    assert_int_equal(bed_figures(bed).jobs, 1);
+    assert_int_equal(bed_figures(bed).generation, generation);
+}
+
+static void owner_stops_its_job(void **state)
+{
+    struct bed *bed = *state;
+    bed_post(bed, "front", 5);
+    bed_stop_job(bed, "front", 5);
+    const struct proto_job_stop stop = bed_seen(bed, "w1", PROTO_JOB_STOP)->job_stop;
+    assert_int_equal(stop.job, 5);
+    assert_int_equal(stop.reason, PROTO_STOP_OWNER);
+    assert_int_equal(bed_figures(bed).jobs, 0);
+    bed_stop_job(bed, "front", 5);
+    assert_int_equal(bed->actions.messages, 0);
+}
+
+static void strangers_may_not_post_or_stop(void **state)
+{
+    struct bed *bed = *state;
+    bed_hello(bed, "other", PROTO_FRONT);
+    bed_post(bed, "front", 5);
+    bed_stop_job(bed, "other", 5);
+    bed_expect_error(bed, "other", PROTO_ERR_ROLE);
+    bed_stop_job(bed, "w1", 5);
+    bed_expect_error(bed, "w1", PROTO_ERR_ROLE);
+    bed_post(bed, "w1", 6);
+    bed_expect_error(bed, "w1", PROTO_ERR_ROLE);
+    bed_post(bed, "other", 5);
+    assert_int_equal(bed->actions.messages, 0);
+    bed_bye(bed, "other");
+    assert_int_equal(bed_figures(bed).jobs, 1);
+}
+
+static void job_lapses_with_its_front_end(void **state)
+{
+    struct bed *bed = *state;
+    bed_post(bed, "front", 5);
+    bed_post(bed, "front", 6);
+    bed_wait(bed, LAPSE_US - 100000);
+    bed_heartbeat(bed, "w1");
+    bed_wait(bed, 100000);
+    assert_int_equal(bed_figures(bed).jobs, 0);
+    assert_int_equal(bed_figures(bed).sessions, 1);
+    assert_int_equal(bed_nth(bed, "w1", 0)->job_stop.job, 5);
+    assert_int_equal(bed_nth(bed, "w1", 1)->job_stop.job, 6);
+    assert_int_equal(bed->seen.job_stop.reason, PROTO_STOP_LAPSED);
+    assert_null(bed_nth(bed, "w2", 0)); /* lapsed in the same step */
+}
+
+static void job_ends_with_its_front_ends_bye(void **state)
+{
+    struct bed *bed = *state;
+    bed_post(bed, "front", 5);
+    bed_bye(bed, "front");
+    assert_int_equal(bed_seen(bed, "w2", PROTO_JOB_STOP)->job_stop.reason, PROTO_STOP_LAPSED);
+    assert_int_equal(bed_figures(bed).jobs, 0);
+}
+
+static void job_ends_when_its_front_end_is_reborn(void **state)
+{
+    struct bed *bed = *state;
+    bed_post(bed, "front", 5);
+    bed_hello_as(bed, "front", (struct proto_hello){.role = PROTO_FRONT, .instance = 12345});
+    assert_int_equal(bed_seen(bed, "w1", PROTO_JOB_STOP)->job_stop.job, 5);
+    assert_int_equal(bed_seen(bed, "front", PROTO_WELCOME)->welcome.jobs, 0);
+    bed_post(bed, "front", 6);
+    bed_hello_as(bed, "front", (struct proto_hello){.role = PROTO_WORKER, .instance = 12345});
+    assert_int_equal(bed_seen(bed, "w1", PROTO_JOB_STOP)->job_stop.job, 6);
+    assert_null(bed_nth(bed, "front", 1));
+}
+
+static void job_survives_the_reconnection_of_its_front_end(void **state)
+{
+    struct bed *bed = *state;
+    bed_post(bed, "front", 5);
+    bed_wait(bed, 2 * HEARTBEAT_US);
+    bed_hello(bed, "front2", PROTO_FRONT); /* the same instance on a new connection */
+    bed_post(bed, "front2", 5);
+    bed_wait(bed, 2 * HEARTBEAT_US);
+    assert_int_equal(bed_figures(bed).sessions, 1);
+    assert_int_equal(bed_figures(bed).jobs, 1);
+    bed_hello(bed, "w1", PROTO_WORKER);
+    bed_stop_job(bed, "front2", 5);
+    bed_seen(bed, "w1", PROTO_JOB_STOP);
+}
+
+static void report_is_forwarded_to_the_owner(void **state)
+{
+    struct bed *bed = *state;
+    struct proto_message m = {.type = PROTO_JOB_REPORT};
+    m.job_report = (struct proto_job_report){5, 9, PROTO_JOB_SEARCHING, 7, 1000, 10, 2, 3, 4};
+    bed_post(bed, "front", 5);
+    bed_say(bed, "w1", m);
+    const struct proto_job_report report = bed_seen(bed, "front", PROTO_JOB_REPORT)->job_report;
+    assert_int_equal(bed->actions.messages, 1);
+    assert_int_equal(report.nodes, 1000);
+    assert_int_equal(report.duplicated, 4);
+    bed_say(bed, "front", m);
+    assert_int_equal(bed->actions.messages, 0);
+    bed_hello(bed, "client", PROTO_CLIENT);
+    bed_say(bed, "client", m);
+    bed_expect_error(bed, "client", PROTO_ERR_ROLE);
+}
+
+static void report_on_an_unknown_job_is_answered_by_a_stop(void **state)
+{
+    struct bed *bed = *state;
+    struct proto_message m = {.type = PROTO_JOB_REPORT, .job_report = {.job = 5, .instance = 9}};
+    bed_post(bed, "front", 5);
+    bed_post(bed, "front", 6);
+    bed_stop_job(bed, "front", 5);
+    for (unsigned i = 1; i <= 2; i++) { /* every time: the answer may be lost */
+        bed_say(bed, "w1", m);
+        const struct proto_job_stop stop = bed_seen(bed, "w1", PROTO_JOB_STOP)->job_stop;
+        assert_int_equal(stop.job, 5);
+        assert_int_equal(stop.reason, PROTO_STOP_LAPSED);
+        assert_int_equal(bed->actions.messages, 1); /* nobody else is concerned */
+        assert_int_equal(bed->actions.message[0].targets, 1);
+        assert_int_equal(bed_figures(bed).reports_astray, i);
+    }
+    bed_bye(bed, "front");
+    m.job_report.job = 6;
+    bed_say(bed, "w2", m);
+    assert_int_equal(bed_seen(bed, "w2", PROTO_JOB_STOP)->job_stop.job, 6);
+    bed_hello(bed, "client", PROTO_CLIENT);
+    bed_say(bed, "client", m);
+    bed_expect_error(bed, "client", PROTO_ERR_ROLE);
+    assert_int_equal(bed_figures(bed).job_reports, 0);
+    assert_int_equal(bed_figures(bed).reports_astray, 3);
+}
+
+static void jobs_are_bounded(void **state)
+{
+    struct bed *bed = *state;
+    for (uint64_t job = 1; job <= 4; job++) {
+        bed_post(bed, "front", job);
+        bed_seen(bed, "w1", PROTO_JOB);
+    }
+    bed_post(bed, "front", 5);
+    bed_expect_error(bed, "front", PROTO_ERR_LIMIT);
+    bed_stop_job(bed, "front", 2);
+    bed_post(bed, "front", 5);
+    bed_seen(bed, "w1", PROTO_JOB);
+}
+
+static void longest_texts_fit(void **state)
+{
+    struct bed *bed = *state;
+    static char text[PROTO_TEXT_MAX];
+    struct proto_text longest = {text, sizeof text};
+    memset(text, 'x', sizeof text);
+    struct proto_message m = {.type = PROTO_JOB_POST};
+    m.job_post = (struct proto_job_post){
+        UINT64_MAX, longest,   longest,   UINT64_MAX, UINT64_MAX, longest,
+        UINT8_MAX,  UINT8_MAX, UINT8_MAX, UINT32_MAX, UINT64_MAX,
+    };
+    bed_say(bed, "front", m);
+    assert_int_equal(bed_seen(bed, "w1", PROTO_JOB)->job.algorithm.length, PROTO_TEXT_MAX);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(job_is_pushed_to_every_worker),
+        T(late_worker_is_told_of_open_jobs),
+        T(repeated_post_is_ignored),
+        T(owner_stops_its_job),
+        T(strangers_may_not_post_or_stop),
+        T(job_lapses_with_its_front_end),
+        T(job_ends_with_its_front_ends_bye),
+        T(job_ends_when_its_front_end_is_reborn),
+        T(job_survives_the_reconnection_of_its_front_end),
+        T(report_is_forwarded_to_the_owner),
+        T(report_on_an_unknown_job_is_answered_by_a_stop),
+        T(jobs_are_bounded),
+        T(longest_texts_fit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,181 @@
+/* Command lines (common/options), as ttserver and the other programs read them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/options.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct values {
+    bool json, given;
+    uint32_t shards;
+    uint64_t memory, nodes;
+    int32_t shift;
+    double rtt;
+    const char *name;
+    struct options_host_port listen;
+};
+
+static bool is_board(const char *word)
+{
+    return strspn(word, "-XO") == 8;
+}
+
+/* `line` is cut at spaces; what is printed goes nowhere. */
+static enum options_outcome parse(struct values *v, const char *line, const char **operand,
+                                  unsigned *operands)
+{
+    const struct options_row table[] = {
+        {.kind = OPTION_HEADING, .help = "Things:"},
+        OPTIONS_ROW(FLAG, "json", NULL, &v->json, 0, 0, "say it to machines"),
+        OPTIONS_ROW(U32, "shards", "N", &v->shards, 1, 8, "shards"),
+        OPTIONS_ROW(SIZE, "memory", "SIZE", &v->memory, 1024, 0, "memory"),
+        OPTIONS_ROW(U64, "nodes", "N", &v->nodes, 0, 0, "nodes"),
+        OPTIONS_ROW(I32, "shift", "N", &v->shift, 0, 0, "shift"),
+        OPTIONS_ROW(REAL, "rtt-us", "X", &v->rtt, 0, 0, "round trip"),
+        {.name = "name",
+         .argument = "TEXT",
+         .help = "name",
+         .kind = OPTION_TEXT,
+         .letter = 'n',
+         .value = &v->name,
+         .seen = &v->given},
+        OPTIONS_ROW(HOST_PORT, "listen", "HOST:PORT", &v->listen, 0, 0, "where"),
+        OPTIONS_ROW(UNSUPPORTED, "keys", "DIR", NULL, 0, 0, "not yet"),
+        OPTIONS_END,
+    };
+    const struct options options = {"test", "[WORD]...", "Tests.", "1", table, 3, is_board};
+    static char text[512];
+    char *argv[32] = {"test"};
+    int argc = 1;
+    snprintf(text, sizeof text, "%s", line);
+    for (char *at = strtok(text, " "); at != NULL; at = strtok(NULL, " ")) {
+        argv[argc++] = at;
+    }
+    fflush(NULL);
+    int out = dup(1), err = dup(2), null = open("/dev/null", O_WRONLY);
+    dup2(null, 1);
+    dup2(null, 2);
+    enum options_outcome outcome = options_parse(&options, argc, argv, operand, operands);
+    fflush(NULL);
+    dup2(out, 1);
+    dup2(err, 2);
+    close(out);
+    close(err);
+    close(null);
+    return outcome;
+}
+
+static void values_are_read_in_every_form(void **state)
+{
+    struct values v = {.rtt = 7};
+    const char *operand[3];
+    unsigned operands;
+    (void)state;
+    assert_int_equal(parse(&v,
+                           "--json --shards 3 one --memory=64M --nodes 18446744073709551615 -nx "
+                           "--shift -5 --rtt-us 2.5 --lis [::1]:7400 - ",
+                           operand, &operands),
+                     OPTIONS_RUN);
+    assert_true(v.json && v.given && v.shards == 3 && v.memory == 64u << 20);
+    assert_true(v.nodes == UINT64_MAX && v.shift == -5 && v.rtt == 2.5);
+    assert_string_equal(v.name, "x");
+    assert_string_equal(v.listen.host, "::1");
+    assert_int_equal(v.listen.port, 7400);
+    assert_int_equal(operands, 2);
+    assert_string_equal(operand[0], "one");
+    assert_string_equal(operand[1], "-");
+}
+
+static void dashes_may_begin_an_operand(void **state)
+{
+    struct values v = {.shards = 2};
+    const char *operand[3];
+    unsigned operands;
+    (void)state;
+    assert_int_equal(parse(&v, "--XO--XO -n y -- --shards", operand, &operands), OPTIONS_RUN);
+    assert_int_equal(operands, 2);
+    assert_string_equal(operand[0], "--XO--XO");
+    assert_string_equal(operand[1], "--shards");
+    assert_int_equal(v.shards, 2);
+}
+
+static void wrong_use_is_wrong(void **state)
+{
+    static const char *const lines[] = {
+        "--shards 0",
+        "--shards 9",
+        "--shards 1x",
+        "--shards",
+        "--shards=-1",
+        "--memory 1",
+        "--memory 1Q",
+        "--memory 99999999999G",
+        "--nosuch",
+        "-q",
+        "--json=1",
+        "--keys x",
+        "--rtt-us -1",
+        "--rtt-us nan",
+        "--listen 7400",
+        "--listen ::1:7400",
+        "--listen a:b",
+        "--listen a:65536",
+        "--nodes 99999999999999999999",
+        "--shift 9999999999",
+        "--s 1",
+        "1 2 3 4",
+    };
+    const char *operand[3];
+    (void)state;
+    for (unsigned i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        struct values v = {.shards = 2};
+        if (parse(&v, lines[i], operand, NULL) != OPTIONS_WRONG) {
+            fail_msg("taken: %s", lines[i]);
+        }
+    }
+}
+
+static void help_and_version_end_it(void **state)
+{
+    struct values v = {.shards = 2};
+    (void)state;
+    assert_int_equal(parse(&v, "--help", NULL, NULL), OPTIONS_DONE);
+    assert_int_equal(parse(&v, "-h", NULL, NULL), OPTIONS_DONE);
+    assert_int_equal(parse(&v, "--json --version --nosuch", NULL, NULL), OPTIONS_DONE);
+}
+
+static void lists_of_addresses_are_read(void **state)
+{
+    struct options_host_port at[3];
+    unsigned count = 0;
+    (void)state;
+    assert_int_equal(options_host_ports("a:1,[::2]:2,c.d:3", at, 3, &count), ERR_OK);
+    assert_int_equal(count, 3);
+    assert_string_equal(at[1].host, "::2");
+    assert_string_equal(at[2].host, "c.d");
+    assert_int_equal(at[2].port, 3);
+    assert_int_equal(options_host_ports("a:1,b:2,c:3,d:4", at, 3, &count), ERR_FULL);
+    assert_int_equal(options_host_ports("a:1,", at, 3, &count), ERR_SYNTAX);
+    assert_int_equal(options_host_ports("", at, 3, &count), ERR_SYNTAX);
+    assert_int_equal(options_host_ports("a,b:1", at, 3, &count), ERR_SYNTAX);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_are_read_in_every_form),
+        cmocka_unit_test(dashes_may_begin_an_operand),
+        cmocka_unit_test(wrong_use_is_wrong),
+        cmocka_unit_test(help_and_version_end_it),
+        cmocka_unit_test(lists_of_addresses_are_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,102 @@
+#include "ttserver/core/actions.h"
+
+#include "ttserver/core/scratch.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The longest operations on the wire: an answer is a one-byte array head and 1 + 5 x 3 bytes, a
+ * result 1 + 9 + 2 + 3 + 1 + 3 + 1, a message's head below 32. */
+enum {
+    HEAD_BYTES = 32,
+    ANSWERS_BYTES = HEAD_BYTES + 17 * PROTO_BATCH_MAX,
+    DONES_BYTES = TTCORE_TOLD_MAX * HEAD_BYTES + 20 * TTCORE_DONE_MAX,
+    FIXED_BYTES = ANSWERS_BYTES + DONES_BYTES + 4096, /* welcome, error, figures */
+    FIXED_MESSAGES = TTCORE_TOLD_MAX + 8,
+};
+_Static_assert((int)ANSWERS_BYTES <= (int)PROTO_MESSAGE_MAX,
+               "the answer to a full batch is one message");
+
+enum err ttcore_actions_open(struct ttcore_actions *actions, uint32_t sessions_max,
+                             uint32_t jobs_max)
+{
+    struct ttcore_actions fresh = {
+        .messages_max = jobs_max + FIXED_MESSAGES,
+        .targets_max = sessions_max + FIXED_MESSAGES,
+        .bytes_max = FIXED_BYTES + jobs_max * HEAD_BYTES,
+    };
+    fresh.bytes = calloc(fresh.bytes_max, 1);
+    fresh.message = calloc(fresh.messages_max, sizeof *fresh.message);
+    fresh.target = calloc(fresh.targets_max, sizeof *fresh.target);
+    fresh.scratch = calloc(1, sizeof *fresh.scratch);
+    if (fresh.bytes == NULL || fresh.message == NULL || fresh.target == NULL ||
+        fresh.scratch == NULL) {
+        ttcore_actions_close(&fresh);
+        return ERR_NOMEM;
+    }
+    *actions = fresh;
+    return ERR_OK;
+}
+
+void ttcore_actions_close(struct ttcore_actions *actions)
+{
+    free(actions->bytes);
+    free(actions->message);
+    free(actions->target);
+    free(actions->scratch);
+    memset(actions, 0, sizeof *actions);
+}
+
+void ttcore_actions_reset(struct ttcore_actions *actions)
+{
+    actions->messages = 0;
+    actions->targets = 0;
+    actions->bytes_used = 0;
+}
+
+uint32_t ttcore_actions_target(struct ttcore_actions *actions, const uint8_t *route,
+                               uint32_t length)
+{
+    uint32_t index = actions->targets;
+    if (index == actions->targets_max) {
+        actions->dropped++;
+        return index;
+    }
+    actions->target[actions->targets++] = (struct ttcore_target){route, length};
+    return index;
+}
+
+void ttcore_actions_send_bytes(struct ttcore_actions *actions, const uint8_t *bytes,
+                               uint32_t length, uint32_t first, uint32_t targets)
+{
+    if (first >= actions->targets) {
+        return; /* no target, or one that was dropped and counted */
+    }
+    if (targets > actions->targets - first) {
+        targets = actions->targets - first;
+    }
+    if (targets == 0) {
+        return;
+    }
+    if (actions->messages == actions->messages_max) {
+        actions->dropped += targets;
+        return;
+    }
+    actions->message[actions->messages++] = (struct ttcore_message){bytes, length, first, targets};
+}
+
+void ttcore_actions_send(struct ttcore_actions *actions, const struct proto_message *message,
+                         uint32_t first, uint32_t targets)
+{
+    uint8_t *at = actions->bytes + actions->bytes_used;
+    if (targets == 0) {
+        return;
+    }
+    size_t length = proto_encode(message, at, actions->bytes_max - actions->bytes_used);
+    if (length == 0) {
+        actions->dropped += targets;
+        return;
+    }
+    actions->bytes_used += (uint32_t)length;
+    ttcore_actions_send_bytes(actions, at, (uint32_t)length, first, targets);
+}

@@ -1,0 +1,242 @@
+/* The four operations, a batch at a time: check all, fetch all buckets, then do all. A batch with
+ * one bad operation is refused whole, before anything is touched. */
+#include "common/rng.h"
+#include "ttserver/core/state.h"
+
+#include <string.h>
+
+static bool depth_is_valid(uint8_t depth)
+{
+    return depth <= TT_DEPTH_MAX;
+}
+
+static bool ask_is_valid(const struct tt_ask *ask)
+{
+    return depth_is_valid(ask->depth) && ask->alpha >= TT_SCORE_MIN && ask->alpha < ask->beta &&
+           (ask->flags & ~(TT_EXCLUSIVE | TT_STRICT)) == 0;
+}
+
+static bool store_is_valid(const struct tt_store *store)
+{
+    return depth_is_valid(store->depth) && store->score >= TT_SCORE_MIN &&
+           store->bound >= TT_LOWER && store->bound <= TT_EXACT;
+}
+
+static bool release_is_valid(const struct tt_release *release)
+{
+    return depth_is_valid(release->depth);
+}
+
+static bool peek_is_valid(const struct tt_peek *peek)
+{
+    return depth_is_valid(peek->depth);
+}
+
+/* Defines LIST_are_ready(): false, and an ERROR sent, unless every operation may be done; then the
+ * keys are the table's own (mixed with the session's space) and their buckets are on the way. */
+#define READY(list, element, check, needs_results)                                        \
+    static bool list##_are_ready(struct ttcore_call *call, uint32_t request,              \
+                                 const struct proto_##list *batch)                        \
+    {                                                                                     \
+        struct ttcore *core = call->core;                                                 \
+        if (batch->count > core->options.batch_max) {                                     \
+            ttcore_refuse(call, PROTO_ERR_LIMIT, request, "batch longer than batch_max"); \
+            return false;                                                                 \
+        }                                                                                 \
+        for (uint32_t i = 0; i < batch->count; i++) {                                     \
+            if (!check(&batch->at[i])) {                                                  \
+                ttcore_refuse(call, PROTO_ERR_RANGE, request,                             \
+                              "operation with a value out of range");                     \
+                return false;                                                             \
+            }                                                                             \
+        }                                                                                 \
+        for (uint32_t i = 0; i < batch->count; i++) {                                     \
+            element *op = &batch->at[i];                                                  \
+            op->key ^= call->session->space_mask;                                         \
+            if (needs_results) {                                                          \
+                tt_results_prefetch(&core->results, op->key);                             \
+            }                                                                             \
+        }                                                                                 \
+        core->count.batches++;                                                            \
+        core->count.list += batch->count;                                                 \
+        return true;                                                                      \
+    }
+READY(asks, struct tt_ask, ask_is_valid, true)
+READY(stores, struct tt_store, store_is_valid, true)
+READY(releases, struct tt_release, release_is_valid, false)
+READY(peeks, struct tt_peek, peek_is_valid, true)
+
+void ttcore_on_ask(struct ttcore_call *call)
+{
+    struct ttcore *core = call->core;
+    const struct proto_retrieve_ask *ask = &call->message->retrieve_ask;
+    struct tt_answer *answer = call->actions->scratch->answer;
+    uint64_t verdicts[3] = {0};
+    if (!asks_are_ready(call, ask->request, &ask->list)) {
+        return;
+    }
+    for (uint32_t i = 0; i < ask->list.count; i++) {
+        tt_ops_ask(&core->results, &core->inflight, &ask->list.at[i], call->session->id,
+                   core->now_us, &answer[i]);
+        verdicts[answer[i].verdict]++;
+    }
+    core->count.opens += verdicts[TT_OPEN];
+    core->count.cuts += verdicts[TT_CUT];
+    core->count.busy += verdicts[TT_BUSY];
+    struct proto_message out = {.type = PROTO_RETRIEVE_ANSWER};
+    out.retrieve_answer.request = ask->request;
+    out.retrieve_answer.list = (struct proto_answers){ask->list.count, answer};
+    ttcore_reply(call, &out);
+}
+
+void ttcore_on_peek(struct ttcore_call *call)
+{
+    struct ttcore *core = call->core;
+    const struct proto_peek *peek = &call->message->peek;
+    struct tt_peeked *peeked = call->actions->scratch->peeked;
+    if (!peeks_are_ready(call, peek->request, &peek->list)) {
+        return;
+    }
+    for (uint32_t i = 0; i < peek->list.count; i++) {
+        tt_ops_peek(&core->results, &core->inflight, &peek->list.at[i], &peeked[i]);
+    }
+    struct proto_message out = {.type = PROTO_PEEK_ANSWER};
+    out.peek_answer.request = peek->request;
+    out.peek_answer.list = (struct proto_peekeds){peek->list.count, peeked};
+    ttcore_reply(call, &out);
+}
+
+void ttcore_on_release(struct ttcore_call *call)
+{
+    const struct proto_release *release = &call->message->release;
+    if (!releases_are_ready(call, 0, &release->list)) {
+        return;
+    }
+    for (uint32_t i = 0; i < release->list.count; i++) {
+        tt_ops_release(&call->core->inflight, &release->list.at[i], call->session->id);
+    }
+}
+
+/* ---- store, and who is told of it ---- */
+
+static struct ttcore_told *told_of(struct ttcore_scratch *scratch, uint32_t slot)
+{
+    for (uint32_t i = 0; i < scratch->told_count; i++) {
+        if (scratch->told[i].session == slot) {
+            return &scratch->told[i];
+        }
+    }
+    if (scratch->told_count == TTCORE_TOLD_MAX) {
+        return NULL;
+    }
+    scratch->told[scratch->told_count] = (struct ttcore_told){.session = slot};
+    return &scratch->told[scratch->told_count++];
+}
+
+static uint32_t *bucket_of(struct ttcore_scratch *scratch, uint32_t slot,
+                           const struct tt_store *result)
+{
+    uint64_t hash = rng_mix(result->key + ((uint64_t)slot << 8 | result->depth));
+    return &scratch->done_bucket[hash & (TTCORE_DONE_BUCKETS - 1)];
+}
+
+static struct ttcore_done *find_done(struct ttcore_scratch *scratch, uint32_t slot,
+                                     const struct tt_store *result)
+{
+    uint32_t at = scratch->done_count > 0 ? *bucket_of(scratch, slot, result) : 0;
+    for (; at != 0; at = scratch->done[at - 1].chain) {
+        struct ttcore_done *done = &scratch->done[at - 1];
+        if (done->session == slot && done->result.key == result->key &&
+            done->result.depth == result->depth) {
+            return done;
+        }
+    }
+    return NULL;
+}
+
+/* Once per session and node, however many of its slots are inside and however often the batch
+ * stores it: the last result stands. */
+static void note_done(struct ttcore_scratch *scratch, uint32_t slot, const struct tt_store *result)
+{
+    struct ttcore_done *known = find_done(scratch, slot, result);
+    if (known != NULL) {
+        known->result = *result;
+        return;
+    }
+    struct ttcore_told *told = told_of(scratch, slot);
+    if (told == NULL || scratch->done_count == TTCORE_DONE_MAX) {
+        return; /* NODE_DONE is a hint: the node is found finished at the next ask anyway */
+    }
+    if (scratch->done_count == 0) {
+        memset(scratch->done_bucket, 0, sizeof scratch->done_bucket);
+    }
+    uint32_t *bucket = bucket_of(scratch, slot, result);
+    scratch->done[scratch->done_count] =
+        (struct ttcore_done){.result = *result, .session = slot, .chain = *bucket};
+    uint32_t self = ++scratch->done_count;
+    *bucket = self;
+    *(told->last != 0 ? &scratch->done[told->last - 1].next : &told->first) = self;
+    told->last = self;
+    told->count++;
+}
+
+static void note_holders(struct ttcore_call *call, const struct tt_store *store)
+{
+    struct ttcore *core = call->core;
+    struct ttcore_scratch *scratch = call->actions->scratch;
+    unsigned holders = tt_inflight_holders(&core->inflight, store->key, store->depth,
+                                           scratch->holder, TTCORE_HOLDERS_MAX);
+    for (unsigned i = 0; i < holders; i++) {
+        const struct ttcore_session *session =
+            ttcore_sessions_by_id(&core->sessions, scratch->holder[i].session);
+        CHECK(session != NULL);
+        if (session->flags & PROTO_WANTS_NODE_DONE) {
+            struct tt_store result = *store;
+            result.key ^= session->space_mask;
+            result.slot = 0;
+            note_done(scratch, ttcore_sessions_slot(&core->sessions, session), &result);
+        }
+    }
+}
+
+static void tell_done(struct ttcore_call *call)
+{
+    struct ttcore *core = call->core;
+    struct ttcore_scratch *scratch = call->actions->scratch;
+    for (uint32_t t = 0; t < scratch->told_count; t++) {
+        const struct ttcore_told *told = &scratch->told[t];
+        const struct ttcore_session *session = &core->sessions.slot[told->session];
+        struct proto_message out = {.type = PROTO_NODE_DONE};
+        uint32_t count = 0;
+        for (uint32_t d = told->first; d != 0; d = scratch->done[d - 1].next) {
+            scratch->list[count++] = scratch->done[d - 1].result;
+        }
+        if (count == 0) {
+            continue;
+        }
+        core->count.node_dones += count;
+        out.node_done.list = (struct proto_stores){count, scratch->list};
+        uint32_t first =
+            ttcore_actions_target(call->actions, session->route, session->route_length);
+        ttcore_actions_send(call->actions, &out, first, 1);
+    }
+}
+
+void ttcore_on_store(struct ttcore_call *call)
+{
+    struct ttcore *core = call->core;
+    struct ttcore_scratch *scratch = call->actions->scratch;
+    const struct proto_stores *batch = &call->message->store_hash.list;
+    if (!stores_are_ready(call, 0, batch)) {
+        return;
+    }
+    scratch->told_count = scratch->done_count = 0;
+    for (uint32_t i = 0; i < batch->count; i++) {
+        unsigned inside = tt_ops_store(&core->results, &core->inflight, &batch->at[i],
+                                       call->session->id, core->generation);
+        if (inside > 0) {
+            note_holders(call, &batch->at[i]);
+        }
+    }
+    tell_done(call);
+}

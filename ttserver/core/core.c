@@ -1,0 +1,245 @@
+#include "ttserver/core/core.h"
+
+#include "ttserver/core/state.h"
+
+#include <stdlib.h>
+
+enum { US_PER_MS = 1000 };
+
+struct ttcore_options ttcore_defaults(void)
+{
+    return (struct ttcore_options){
+        .sessions_max = 4096,
+        .jobs_max = 64,
+        .batch_max = PROTO_BATCH_MAX,
+        .heartbeat_ms = 1000,
+        .hold_max_ms = 60000,
+    };
+}
+
+static bool options_are_valid(const struct ttcore_options *o)
+{
+    return o->sessions_max >= 1 && o->sessions_max <= TTCORE_SESSIONS_MAX && o->jobs_max >= 1 &&
+           o->jobs_max <= TTCORE_JOBS_MAX && o->batch_max >= 1 && o->batch_max <= PROTO_BATCH_MAX &&
+           o->heartbeat_ms >= 1 && o->hold_max_ms >= 1;
+}
+
+enum err ttcore_open(struct ttcore **out, const struct ttcore_options *options)
+{
+    enum err err = options_are_valid(options) ? ERR_OK : ERR_RANGE;
+    struct ttcore *core = err == ERR_OK ? calloc(1, sizeof *core) : NULL;
+    if (core == NULL) {
+        return err != ERR_OK ? err : ERR_NOMEM;
+    }
+    core->options = *options;
+    core->now_us = core->last_tick_us = options->start_us;
+    core->lapse_us = (uint64_t)options->heartbeat_ms * US_PER_MS * 7 / 2;
+    err = tt_inflight_open(&core->inflight, options->inflight_max);
+    if (err == ERR_OK) {
+        err = ttcore_sessions_open(&core->sessions, options->sessions_max, options->boot);
+    }
+    if (err == ERR_OK) {
+        err = ttcore_jobs_open(&core->jobs, options->jobs_max);
+    }
+    if (err == ERR_OK) {
+        err = tt_results_open(&core->results, options->results_bytes);
+    }
+    if (err != ERR_OK) {
+        ttcore_close(&core);
+        return err;
+    }
+    *out = core;
+    return ERR_OK;
+}
+
+void ttcore_close(struct ttcore **core)
+{
+    struct ttcore *c = *core;
+    if (c != NULL) {
+        tt_results_close(&c->results);
+        tt_inflight_close(&c->inflight);
+        ttcore_sessions_close(&c->sessions);
+        ttcore_jobs_close(&c->jobs);
+        free(c);
+        *core = NULL;
+    }
+}
+
+void ttcore_figures(const struct ttcore *core, struct ttcore_figures *out)
+{
+    const struct ttcore_options *o = &core->options;
+    *out = core->count;
+    out->sessions = core->sessions.live;
+    out->workers = core->sessions.of_role[PROTO_WORKER];
+    out->fronts = core->sessions.of_role[PROTO_FRONT];
+    out->jobs = core->jobs.open;
+    out->inflight_nodes = core->inflight.nodes;
+    out->inflight_holds = core->inflight.holds;
+    out->inflight_refused = core->inflight.refused;
+    out->results_permille = tt_results_permille(&core->results, core->generation);
+    out->generation = core->generation;
+    out->uptime_ms = (core->now_us - o->start_us) / US_PER_MS;
+    out->memory_bytes = core->results.mapped + (uint64_t)o->inflight_max * TTCORE_HOLD_BYTES +
+                        (uint64_t)o->sessions_max * sizeof(struct ttcore_session) +
+                        (uint64_t)o->jobs_max * TTCORE_JOB_BYTES;
+}
+
+unsigned ttcore_holds_of(const struct ttcore *core, const uint8_t *route, size_t length)
+{
+    const struct ttcore_session *session = ttcore_sessions_find(&core->sessions, route, length);
+    return session != NULL ? tt_inflight_of_session(&core->inflight, session->id) : 0;
+}
+
+void ttcore_reply(struct ttcore_call *call, const struct proto_message *message)
+{
+    ttcore_actions_send(call->actions, message, 0, 1);
+}
+
+static void send_error(struct ttcore_call *call, enum proto_error_code code, uint32_t request,
+                       const char *text)
+{
+    struct proto_message answer = {.type = PROTO_ERROR};
+    answer.error = (struct proto_error){(uint16_t)code, request, proto_text_of(text)};
+    ttcore_reply(call, &answer);
+}
+
+void ttcore_refuse(struct ttcore_call *call, enum proto_error_code code, uint32_t request,
+                   const char *text)
+{
+    call->core->count.refused++;
+    send_error(call, code, request, text);
+}
+
+typedef void handler_fn(struct ttcore_call *call);
+
+/* What a shard understands; the rest of proto/messages.h goes the other way. */
+static handler_fn *const handler[] = {
+    [PROTO_HELLO] = ttcore_on_hello,
+    [PROTO_RETRIEVE_ASK] = ttcore_on_ask,
+    [PROTO_STORE_HASH] = ttcore_on_store,
+    [PROTO_RELEASE] = ttcore_on_release,
+    [PROTO_PEEK] = ttcore_on_peek,
+    [PROTO_HEARTBEAT] = ttcore_on_heartbeat,
+    [PROTO_JOB_POST] = ttcore_on_job_post,
+    [PROTO_JOB_STOP] = ttcore_on_job_stop,
+    [PROTO_JOB_REPORT] = ttcore_on_job_report,
+    [PROTO_STATS] = ttcore_on_stats,
+    [PROTO_BYE] = ttcore_on_bye,
+};
+
+static void answer_undecodable(struct ttcore_call *call, enum err err)
+{
+    call->core->count.malformed++;
+    if (err == ERR_VERSION) {
+        send_error(call, PROTO_ERR_VERSION, 0, "this shard speaks protocol version 1");
+    } else if (call->session == NULL) {
+        return; /* noise: whoever speaks no HELLO gets no answer */
+    } else if (err == ERR_TYPE) {
+        send_error(call, PROTO_ERR_TYPE, 0, "unknown message type");
+    } else {
+        send_error(call, PROTO_ERR_MALFORMED, 0, "malformed message");
+    }
+}
+
+/* 0 for messages that have none. */
+static uint32_t request_of(const struct proto_message *message)
+{
+    switch (message->type) {
+    case PROTO_HELLO:
+        return message->hello.request;
+    case PROTO_RETRIEVE_ASK:
+        return message->retrieve_ask.request;
+    case PROTO_PEEK:
+        return message->peek.request;
+    case PROTO_HEARTBEAT:
+        return message->heartbeat.request;
+    case PROTO_STATS:
+        return message->stats.request;
+    default:
+        return 0;
+    }
+}
+
+static void answer_message(struct ttcore_call *call, enum proto_type type)
+{
+    struct ttcore_figures *count = &call->core->count;
+    handler_fn *handle = (size_t)type < sizeof handler / sizeof handler[0] ? handler[type] : NULL;
+    if (type == PROTO_ERROR) {
+        count->malformed++; /* never answer an error by an error: two peers would do so for ever */
+    } else if (call->session == NULL && type != PROTO_HELLO) {
+        count->no_session++;
+        send_error(call, PROTO_ERR_SESSION, request_of(call->message),
+                   "no session: say HELLO first");
+    } else if (handle == NULL) {
+        count->malformed++;
+        send_error(call, PROTO_ERR_TYPE, 0, "a shard does not take this type of message");
+    } else {
+        handle(call);
+    }
+}
+
+static void take_message(struct ttcore *core, const struct ttcore_event *event,
+                         struct ttcore_actions *actions)
+{
+    static const uint8_t nothing[1];
+    struct proto_message message = {.type = PROTO_ERROR};
+    struct ttcore_call call = {core, NULL, &message, event, actions};
+
+    core->count.messages++;
+    if (event->route_length < 1 || event->route_length > TTCORE_ROUTE_MAX) {
+        core->count.malformed++;
+        return;
+    }
+    ttcore_actions_target(actions, event->route, (uint32_t)event->route_length);
+    call.session = ttcore_sessions_find(&core->sessions, event->route, event->route_length);
+    if (call.session != NULL) {
+        ttcore_sessions_touch(&core->sessions, call.session, core->now_us);
+    }
+    enum err err =
+        proto_decode(&actions->scratch->decoder, event->length > 0 ? event->bytes : nothing,
+                     event->length, &message);
+    if (err != ERR_OK) {
+        answer_undecodable(&call, err);
+    } else {
+        answer_message(&call, message.type);
+    }
+}
+
+static void take_tick(struct ttcore *core, struct ttcore_actions *actions)
+{
+    uint64_t heartbeat_us = (uint64_t)core->options.heartbeat_ms * US_PER_MS;
+    uint64_t hold_max_us = (uint64_t)core->options.hold_max_ms * US_PER_MS;
+    if (core->now_us - core->last_tick_us > heartbeat_us) {
+        core->no_lapse_before_us = core->now_us + heartbeat_us;
+    }
+    core->last_tick_us = core->now_us;
+    if (core->now_us < core->no_lapse_before_us) {
+        return;
+    }
+    ttcore_lapse_members(core, actions);
+    if (core->now_us >= hold_max_us) {
+        core->count.holds_lapsed += tt_inflight_expire(&core->inflight, core->now_us - hold_max_us);
+    }
+}
+
+void ttcore_step(struct ttcore *core, const struct ttcore_event *event,
+                 struct ttcore_actions *actions)
+{
+    uint64_t dropped = actions->dropped;
+    ttcore_actions_reset(actions);
+    if (event->now_us > core->now_us) {
+        core->now_us = event->now_us;
+    }
+    switch (event->kind) {
+    case TTCORE_MESSAGE:
+        take_message(core, event, actions);
+        break;
+    case TTCORE_TICK:
+        take_tick(core, actions);
+        break;
+    case TTCORE_STOP:
+        ttcore_dismiss_members(core, actions);
+        break;
+    }
+    core->count.dropped += actions->dropped - dropped;
+}

@@ -1,0 +1,46 @@
+/* ttcore_jobs: the open jobs of a shard, each kept as the JOB message its workers get.
+ *
+ * A slot is free, owned (by a live session) or orphaned (its owner ended in this step; the step
+ * drops it before it returns). Threads: the core's owner. Memory: allocates in open only. */
+#ifndef TTSERVER_CORE_JOB_H
+#define TTSERVER_CORE_JOB_H
+
+#include "common/err.h"
+#include "proto/codec.h"
+
+#include <stdint.h>
+
+/* Three texts with their heads, and ten integers of at most nine bytes. */
+enum { TTCORE_JOB_BYTES = 3 * (3 + PROTO_TEXT_MAX) + 10 * 9 + 8 };
+
+struct ttcore_job {
+    uint64_t id;
+    uint32_t owner; /* session id; 0 with length > 0: orphaned */
+    uint32_t length; /* of its message; 0: the slot is free */
+};
+
+struct ttcore_jobs {
+    struct ttcore_job *slot;
+    uint8_t (*bytes)[TTCORE_JOB_BYTES];
+    uint32_t max, open, orphans;
+};
+
+/* ERR_NOMEM. */
+enum err ttcore_jobs_open(struct ttcore_jobs *jobs, uint32_t max);
+/* Accepts a zeroed struct, and twice. */
+void ttcore_jobs_close(struct ttcore_jobs *jobs);
+
+/* NULL when there is no such job. */
+struct ttcore_job *ttcore_jobs_find(const struct ttcore_jobs *jobs, uint64_t id);
+/* `post` is a JOB_POST of an id that is not there. NULL when all slots are taken. */
+struct ttcore_job *ttcore_jobs_add(struct ttcore_jobs *jobs, const struct proto_message *post,
+                                   uint32_t owner);
+void ttcore_jobs_remove(struct ttcore_jobs *jobs, struct ttcore_job *job);
+
+static inline const uint8_t *ttcore_jobs_bytes(const struct ttcore_jobs *jobs,
+                                               const struct ttcore_job *job)
+{
+    return jobs->bytes[job - jobs->slot];
+}
+
+#endif

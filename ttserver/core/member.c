@@ -1,0 +1,131 @@
+/* Sessions come, stay and end: HELLO, HEARTBEAT, STATS, BYE, silence. */
+#include "common/rng.h"
+#include "ttserver/core/state.h"
+
+static void drop_holds(struct ttcore *core, const struct ttcore_session *session)
+{
+    tt_inflight_drop_session(&core->inflight, session->id);
+}
+
+/* The caller drops the orphans when all sessions that end in this step have ended. */
+static void end_member(struct ttcore *core, struct ttcore_session *session)
+{
+    drop_holds(core, session);
+    ttcore_orphan_jobs(core, session);
+    ttcore_sessions_remove(&core->sessions, session);
+}
+
+static void welcome(struct ttcore_call *call)
+{
+    const struct ttcore *core = call->core;
+    struct proto_message answer = {.type = PROTO_WELCOME};
+    answer.welcome = (struct proto_welcome){
+        .request = call->message->hello.request,
+        .session = call->session->id,
+        .boot = core->options.boot,
+        .heartbeat_ms = core->options.heartbeat_ms,
+        .batch_max = core->options.batch_max,
+        .jobs = core->jobs.open,
+    };
+    ttcore_reply(call, &answer);
+    if (call->session->role == PROTO_WORKER) {
+        ttcore_push_jobs(call);
+    }
+}
+
+/* A HELLO on a live session may be a new life of its peer (another instance), or another search of
+ * the same one (another space): what it held cannot be given back by its old name. */
+static void renew_member(struct ttcore_call *call, const struct proto_hello *hello)
+{
+    struct ttcore_session *session = call->session;
+    bool is_reborn = session->instance != hello->instance;
+    if (is_reborn || session->space != hello->space) {
+        drop_holds(call->core, session);
+    }
+    if (is_reborn || hello->role != PROTO_FRONT) {
+        ttcore_orphan_jobs(call->core, session);
+        ttcore_drop_orphans(call->core, call->actions);
+    }
+}
+
+void ttcore_on_hello(struct ttcore_call *call)
+{
+    struct ttcore *core = call->core;
+    const struct proto_hello *hello = &call->message->hello;
+    if (hello->role > PROTO_CLIENT || (hello->flags & ~PROTO_WANTS_NODE_DONE) != 0) {
+        ttcore_refuse(call, PROTO_ERR_RANGE, hello->request, "HELLO: unknown role or flag");
+        return;
+    }
+    if (call->session != NULL) {
+        renew_member(call, hello);
+    } else {
+        call->session = ttcore_sessions_add(&core->sessions, call->event->route,
+                                            call->event->route_length, core->now_us);
+        if (call->session == NULL) {
+            ttcore_refuse(call, PROTO_ERR_LIMIT, hello->request, "too many sessions on this shard");
+            return;
+        }
+        core->count.sessions_opened++;
+    }
+    struct ttcore_session *session = call->session;
+    ttcore_sessions_set_role(&core->sessions, session, hello->role);
+    session->flags = hello->flags;
+    session->space = hello->space;
+    session->space_mask = rng_mix(hello->space);
+    session->instance = hello->instance;
+    proto_text_copy(hello->name, session->name, sizeof session->name);
+    welcome(call);
+}
+
+void ttcore_on_bye(struct ttcore_call *call)
+{
+    end_member(call->core, call->session);
+    ttcore_drop_orphans(call->core, call->actions);
+}
+
+void ttcore_on_heartbeat(struct ttcore_call *call)
+{
+    ttcore_reply(call, call->message);
+}
+
+void ttcore_on_stats(struct ttcore_call *call)
+{
+    struct proto_figure *figure = call->actions->scratch->decoder.figures;
+    struct ttcore_figures now;
+    uint32_t count = 0;
+    ttcore_figures(call->core, &now);
+#define X(name) figure[count++] = (struct proto_figure){proto_text_of(#name), now.name};
+    TTCORE_COUNTERS(X)
+    TTCORE_GAUGES(X)
+#undef X
+    struct proto_message answer = {.type = PROTO_STATS_ANSWER};
+    answer.stats_answer.request = call->message->stats.request;
+    answer.stats_answer.list = (struct proto_figures){count, figure};
+    ttcore_reply(call, &answer);
+}
+
+void ttcore_lapse_members(struct ttcore *core, struct ttcore_actions *actions)
+{
+    struct ttcore_session *oldest;
+    while ((oldest = ttcore_sessions_oldest(&core->sessions)) != NULL &&
+           core->now_us - oldest->last_seen_us >= core->lapse_us) {
+        uint32_t before = core->inflight.holds;
+        end_member(core, oldest);
+        core->count.holds_lapsed += before - core->inflight.holds;
+        core->count.sessions_lapsed++;
+    }
+    ttcore_drop_orphans(core, actions);
+}
+
+void ttcore_dismiss_members(struct ttcore *core, struct ttcore_actions *actions)
+{
+    struct proto_message bye = {.type = PROTO_BYE};
+    uint32_t first = actions->targets;
+    struct ttcore_session *session;
+    while ((session = ttcore_sessions_oldest(&core->sessions)) != NULL) {
+        ttcore_actions_target(actions, session->route, session->route_length);
+        end_member(core, session);
+    }
+    ttcore_actions_send(actions, &bye, first, actions->targets - first);
+    ttcore_drop_orphans(core, actions);
+}

@@ -1,0 +1,172 @@
+#include "ttserver/core/session.h"
+
+#include "common/rng.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static uint32_t home_of(const struct ttcore_sessions *s, const uint8_t *route, size_t length)
+{
+    uint64_t hash = s->seed ^ length;
+    for (size_t i = 0; i < length; i += 8) {
+        uint64_t word = 0;
+        memcpy(&word, route + i, length - i < 8 ? length - i : 8);
+        hash = rng_mix((hash ^ word) + UINT64_C(0x9e3779b97f4a7c15));
+    }
+    return (uint32_t)hash & s->mask;
+}
+
+enum err ttcore_sessions_open(struct ttcore_sessions *sessions, uint32_t max, uint64_t seed)
+{
+    struct ttcore_sessions fresh = {.max = max, .seed = rng_mix(seed)};
+    uint32_t buckets = 4;
+    while (buckets < 2 * max) {
+        buckets *= 2;
+    }
+    while (UINT32_C(1) << fresh.slot_bits < max) {
+        fresh.slot_bits++;
+    }
+    fresh.mask = buckets - 1;
+    fresh.slot = calloc(max, sizeof *fresh.slot);
+    fresh.bucket = calloc(buckets, sizeof *fresh.bucket);
+    if (fresh.slot == NULL || fresh.bucket == NULL) {
+        ttcore_sessions_close(&fresh);
+        return ERR_NOMEM;
+    }
+    for (uint32_t i = max; i >= 1; i--) {
+        fresh.slot[i - 1].newer = fresh.first_free;
+        fresh.first_free = i;
+    }
+    *sessions = fresh;
+    return ERR_OK;
+}
+
+void ttcore_sessions_close(struct ttcore_sessions *sessions)
+{
+    free(sessions->slot);
+    free(sessions->bucket);
+    memset(sessions, 0, sizeof *sessions);
+}
+
+struct ttcore_session *ttcore_sessions_find(const struct ttcore_sessions *s, const uint8_t *route,
+                                            size_t length)
+{
+    for (uint32_t b = home_of(s, route, length); s->bucket[b] != 0; b = (b + 1) & s->mask) {
+        struct ttcore_session *session = &s->slot[s->bucket[b] - 1];
+        if (session->route_length == length && memcmp(session->route, route, length) == 0) {
+            return session;
+        }
+    }
+    return NULL;
+}
+
+struct ttcore_session *ttcore_sessions_by_id(const struct ttcore_sessions *s, uint32_t id)
+{
+    uint32_t slot = id & ((UINT32_C(1) << s->slot_bits) - 1);
+    return id != 0 && slot < s->max && s->slot[slot].id == id ? &s->slot[slot] : NULL;
+}
+
+static void age_append(struct ttcore_sessions *s, struct ttcore_session *session, uint64_t now_us)
+{
+    uint32_t self = ttcore_sessions_slot(s, session) + 1;
+    session->last_seen_us = now_us;
+    session->newer = 0;
+    session->older = s->newest;
+    *(s->newest ? &s->slot[s->newest - 1].newer : &s->oldest) = self;
+    s->newest = self;
+}
+
+static void age_unlink(struct ttcore_sessions *s, const struct ttcore_session *session)
+{
+    *(session->older ? &s->slot[session->older - 1].newer : &s->oldest) = session->newer;
+    *(session->newer ? &s->slot[session->newer - 1].older : &s->newest) = session->older;
+}
+
+struct ttcore_session *ttcore_sessions_add(struct ttcore_sessions *s, const uint8_t *route,
+                                           size_t length, uint64_t now_us)
+{
+    uint32_t self = s->first_free;
+    CHECK(length >= 1 && length <= TTCORE_ROUTE_MAX);
+    if (self == 0) {
+        return NULL;
+    }
+    struct ttcore_session *session = &s->slot[self - 1];
+    uint32_t serial = (session->serial + 1) & (UINT32_MAX >> s->slot_bits);
+    serial = serial != 0 ? serial : 1;
+    s->first_free = session->newer;
+    *session = (struct ttcore_session){
+        .id = serial << s->slot_bits | (self - 1),
+        .serial = serial,
+        .role = PROTO_CLIENT,
+        .route_length = (uint8_t)length,
+    };
+    memcpy(session->route, route, length);
+    uint32_t b = home_of(s, route, length);
+    while (s->bucket[b] != 0) {
+        b = (b + 1) & s->mask;
+    }
+    s->bucket[b] = self;
+    age_append(s, session, now_us);
+    s->of_role[PROTO_CLIENT]++;
+    s->live++;
+    return session;
+}
+
+/* Backward shift: every entry after the hole that may not stand before it stays. */
+static void empty_bucket(struct ttcore_sessions *s, uint32_t hole)
+{
+    for (uint32_t b = (hole + 1) & s->mask; s->bucket[b] != 0; b = (b + 1) & s->mask) {
+        const struct ttcore_session *moved = &s->slot[s->bucket[b] - 1];
+        uint32_t home = home_of(s, moved->route, moved->route_length);
+        if (((b - home) & s->mask) >= ((b - hole) & s->mask)) {
+            s->bucket[hole] = s->bucket[b];
+            hole = b;
+        }
+    }
+    s->bucket[hole] = 0;
+}
+
+void ttcore_sessions_remove(struct ttcore_sessions *s, struct ttcore_session *session)
+{
+    uint32_t self = ttcore_sessions_slot(s, session) + 1;
+    uint32_t b = home_of(s, session->route, session->route_length);
+    CHECK(session->id != 0);
+    while (s->bucket[b] != self) {
+        CHECK(s->bucket[b] != 0);
+        b = (b + 1) & s->mask;
+    }
+    empty_bucket(s, b);
+    age_unlink(s, session);
+    s->of_role[session->role]--;
+    s->live--;
+    session->id = 0;
+    session->newer = s->first_free;
+    s->first_free = self;
+}
+
+void ttcore_sessions_set_role(struct ttcore_sessions *s, struct ttcore_session *session,
+                              uint8_t role)
+{
+    CHECK(role <= PROTO_CLIENT);
+    s->of_role[session->role]--;
+    s->of_role[role]++;
+    session->role = role;
+}
+
+void ttcore_sessions_touch(struct ttcore_sessions *s, struct ttcore_session *session,
+                           uint64_t now_us)
+{
+    age_unlink(s, session);
+    age_append(s, session, now_us);
+}
+
+struct ttcore_session *ttcore_sessions_oldest(const struct ttcore_sessions *s)
+{
+    return s->oldest != 0 ? &s->slot[s->oldest - 1] : NULL;
+}
+
+struct ttcore_session *ttcore_sessions_next(const struct ttcore_sessions *s,
+                                            const struct ttcore_session *session)
+{
+    return session->newer != 0 ? &s->slot[session->newer - 1] : NULL;
+}

@@ -1,0 +1,77 @@
+/* ttcore_sessions: who speaks to this shard, found by ROUTER id, by session id and by silence.
+ *
+ * A slot is free or live. Open-addressing hash by route, slots in a list by last word. A session id
+ * is a serial of its slot above the slot's number: never 0, and not seen again for long. Threads:
+ * the core's owner. Memory: allocates in open only; pointers stay good until the slot is reused. */
+#ifndef TTSERVER_CORE_SESSION_H
+#define TTSERVER_CORE_SESSION_H
+
+#include "common/err.h"
+#include "ttserver/core/actions.h"
+
+#include <stdint.h>
+
+enum { TTCORE_NAME_MAX = 32 };
+
+struct ttcore_session {
+    uint32_t id; /* 0: the slot is free */
+    uint32_t older, newer; /* slot + 1; a free slot uses `newer` for the free list */
+    uint32_t serial;
+    uint64_t last_seen_us;
+    uint64_t space_mask; /* a key XOR this is the table's key: spaces never mix */
+    uint64_t space, instance;
+    uint32_t jobs; /* it owns */
+    uint8_t role; /* enum proto_role */
+    uint8_t flags; /* enum proto_hello_flag */
+    uint8_t route_length;
+    uint8_t route[TTCORE_ROUTE_MAX];
+    char name[TTCORE_NAME_MAX];
+};
+
+struct ttcore_sessions {
+    /* fixed after open */
+    struct ttcore_session *slot;
+    uint32_t *bucket; /* slot + 1, 0 empty */
+    uint32_t mask, max, slot_bits;
+    uint64_t seed;
+    /* state */
+    uint32_t first_free; /* slot + 1 */
+    uint32_t oldest, newest; /* slot + 1 */
+    uint32_t live;
+    uint32_t of_role[PROTO_CLIENT + 1];
+};
+
+/* ERR_NOMEM. */
+enum err ttcore_sessions_open(struct ttcore_sessions *sessions, uint32_t max, uint64_t seed);
+/* Accepts a zeroed struct, and twice. */
+void ttcore_sessions_close(struct ttcore_sessions *sessions);
+
+/* NULL when nobody is there. */
+struct ttcore_session *ttcore_sessions_find(const struct ttcore_sessions *sessions,
+                                            const uint8_t *route, size_t length);
+struct ttcore_session *ttcore_sessions_by_id(const struct ttcore_sessions *sessions, uint32_t id);
+
+/* A live session of role PROTO_CLIENT for a route that has none; NULL when all slots are taken. */
+struct ttcore_session *ttcore_sessions_add(struct ttcore_sessions *sessions, const uint8_t *route,
+                                           size_t length, uint64_t now_us);
+/* Its fields stay readable until the slot is reused by add. */
+void ttcore_sessions_remove(struct ttcore_sessions *sessions, struct ttcore_session *session);
+
+void ttcore_sessions_set_role(struct ttcore_sessions *sessions, struct ttcore_session *session,
+                              uint8_t role);
+/* It spoke now. */
+void ttcore_sessions_touch(struct ttcore_sessions *sessions, struct ttcore_session *session,
+                           uint64_t now_us);
+
+/* From the one silent longest to the one that spoke last; NULL at the end. */
+struct ttcore_session *ttcore_sessions_oldest(const struct ttcore_sessions *sessions);
+struct ttcore_session *ttcore_sessions_next(const struct ttcore_sessions *sessions,
+                                            const struct ttcore_session *session);
+
+static inline uint32_t ttcore_sessions_slot(const struct ttcore_sessions *sessions,
+                                            const struct ttcore_session *session)
+{
+    return (uint32_t)(session - sessions->slot);
+}
+
+#endif

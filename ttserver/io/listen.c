@@ -1,0 +1,69 @@
+#include "ttserver/io/listen.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <string.h>
+
+static void describe(const struct sockaddr *address, struct listen_address *out)
+{
+    memset(out, 0, sizeof *out);
+    if (address->sa_family == AF_INET6) {
+        const struct in6_addr *v6 =
+            &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
+        out->is_v6 = true;
+        out->is_loopback = IN6_IS_ADDR_LOOPBACK(v6);
+        inet_ntop(AF_INET6, v6, out->numeric, sizeof out->numeric);
+    } else {
+        const struct in_addr *v4 = &((const struct sockaddr_in *)(const void *)address)->sin_addr;
+        out->is_loopback = ntohl(v4->s_addr) >> 24 == 127;
+        inet_ntop(AF_INET, v4, out->numeric, sizeof out->numeric);
+    }
+}
+
+enum err listen_resolve(const struct options_host_port *at, struct listen_address *out)
+{
+    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+    struct addrinfo *list = NULL;
+    if (strcmp(at->host, "*") == 0) {
+        *out = (struct listen_address){.numeric = "0.0.0.0"};
+        return ERR_OK;
+    }
+    /* "localhost" is ::1 on some machines first; clients of a default server say 127.0.0.1. */
+    if (strcmp(at->host, "localhost") == 0) {
+        hints.ai_family = AF_INET;
+    }
+    if (getaddrinfo(at->host, NULL, &hints, &list) != 0 || list == NULL) {
+        return ERR_ABSENT;
+    }
+    bool is_known = list->ai_family == AF_INET || list->ai_family == AF_INET6;
+    if (is_known) {
+        describe(list->ai_addr, out);
+    }
+    freeaddrinfo(list);
+    return is_known ? ERR_OK : ERR_ABSENT;
+}
+
+void listen_endpoint(const struct listen_address *address, uint16_t port, char *out, size_t size)
+{
+    char digits[8] = "*";
+    if (port != 0) {
+        snprintf(digits, sizeof digits, "%u", port);
+    }
+    snprintf(out, size, address->is_v6 ? "tcp://[%s]:%s" : "tcp://%s:%s", address->numeric, digits);
+}
+
+void listen_name(const char *host, uint16_t port, char *out, size_t size)
+{
+    snprintf(out, size, strchr(host, ':') != NULL ? "[%s]:%u" : "%s:%u", host, port);
+}
+
+uint16_t listen_port_of(const char *endpoint)
+{
+    uint64_t port = 0;
+    const char *colon = strrchr(endpoint, ':');
+    if (colon == NULL || options_unsigned(colon + 1, 1, UINT16_MAX, &port) != ERR_OK) {
+        return 0;
+    }
+    return (uint16_t)port;
+}

@@ -1,0 +1,269 @@
+#include "ttserver/io/server.h"
+
+#include "common/log.h"
+#include "ttserver/io/shard.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <zmq.h>
+
+enum { IO_THREADS_MAX = 8, DESCRIPTORS_SPARE = 64 };
+
+struct server {
+    /* fixed after start */
+    const struct server_options *options;
+    void *context;
+    unsigned io_threads;
+    struct shard *shard;
+    pthread_t *thread;
+    /* the main thread's */
+    uv_loop_t loop;
+    uv_signal_t interrupt, terminate;
+    uv_async_t ended;
+    unsigned opened, running;
+    bool is_stopping;
+};
+
+/* ---- the main thread's loop ---- */
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    struct server *server = handle->data;
+    if (server->is_stopping) {
+        _exit(128 + number);
+    }
+    server->is_stopping = true;
+    for (unsigned i = 0; i < server->running; i++) {
+        shard_stop(&server->shard[i]);
+    }
+}
+
+/* A shard ended: asked to, or because its socket failed; then the others end too. Several sends may
+ * wake this once, so it only starts the joining: join waits for each thread in turn. */
+static void on_ended(uv_async_t *handle)
+{
+    struct server *server = handle->data;
+    for (unsigned i = 0; i < server->running; i++) {
+        shard_stop(&server->shard[i]);
+    }
+    uv_stop(&server->loop);
+}
+
+static bool open_main_loop(struct server *server)
+{
+    uv_loop_t *loop = &server->loop;
+    if (uv_loop_init(loop) != 0 || uv_signal_init(loop, &server->interrupt) != 0 ||
+        uv_signal_init(loop, &server->terminate) != 0 ||
+        uv_async_init(loop, &server->ended, on_ended) != 0) {
+        return false;
+    }
+    server->interrupt.data = server->terminate.data = server->ended.data = server;
+    return uv_signal_start(&server->interrupt, on_signal, SIGINT) == 0 &&
+           uv_signal_start(&server->terminate, on_signal, SIGTERM) == 0;
+}
+
+static void close_handle(uv_handle_t *handle, void *unused)
+{
+    (void)unused;
+    uv_close(handle, NULL);
+}
+
+static void close_main_loop(struct server *server)
+{
+    uv_walk(&server->loop, close_handle, NULL);
+    uv_run(&server->loop, UV_RUN_DEFAULT);
+    uv_loop_close(&server->loop);
+}
+
+/* ---- start ---- */
+
+/* A connection is a descriptor; the usual soft limit of 1,024 is less than a cluster. */
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+static void *run_shard(void *shard)
+{
+    shard_run(shard);
+    return NULL;
+}
+
+static bool open_shard(struct server *server, unsigned index)
+{
+    const struct server_options *o = server->options;
+    uint16_t port = (uint16_t)(o->listen.port == 0 ? 0 : o->listen.port + index);
+    char endpoint[128], name[320];
+    struct shard_options shard = {
+        .core = o->core,
+        .endpoint = endpoint,
+        .is_v6 = o->address.is_v6,
+        .io_thread = index % server->io_threads,
+        .ended = &server->ended,
+    };
+    listen_endpoint(&o->address, port, endpoint, sizeof endpoint);
+    listen_name(o->listen.host, port, name, sizeof name);
+    shard.core.start_us = uv_hrtime() / 1000;
+    if (getrandom(&shard.core.boot, sizeof shard.core.boot, 0) != sizeof shard.core.boot) {
+        log_fail(o->program, "no random numbers from the system");
+        return false;
+    }
+    enum err err = shard_open(&server->shard[index], server->context, &shard);
+    if (err == ERR_EXIST) {
+        log_fail(o->program, "%s: address already in use", name);
+    } else if (err == ERR_IO) {
+        log_fail(o->program, "%s: cannot listen: %s", name, zmq_strerror(errno));
+    } else if (err != ERR_OK) {
+        log_fail(o->program, "shard %u: %s (--memory, --sessions)", index + 1, err_text(err));
+    }
+    return err == ERR_OK;
+}
+
+static bool open_shards(struct server *server)
+{
+    const struct server_options *o = server->options;
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    unsigned threads = o->shards < IO_THREADS_MAX ? o->shards : IO_THREADS_MAX;
+    server->io_threads = processors > 0 && threads > processors ? (unsigned)processors : threads;
+    server->context = zmq_ctx_new();
+    server->shard = calloc(o->shards, sizeof *server->shard);
+    server->thread = calloc(o->shards, sizeof *server->thread);
+    if (server->context == NULL || server->shard == NULL || server->thread == NULL) {
+        log_fail(o->program, "%s", err_text(ERR_NOMEM));
+        return false;
+    }
+    zmq_ctx_set(server->context, ZMQ_IO_THREADS, (int)server->io_threads);
+    for (; server->opened < o->shards; server->opened++) {
+        if (!open_shard(server, server->opened)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The shards' threads take no signals: the main loop does. */
+static bool start_shards(struct server *server)
+{
+    sigset_t all, before;
+    bool ok = true;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    while (ok && server->running < server->opened) {
+        struct shard *shard = &server->shard[server->running];
+        ok = pthread_create(&server->thread[server->running], NULL, run_shard, shard) == 0;
+        server->running += ok;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!ok) {
+        log_fail(server->options->program, "cannot start a thread");
+    }
+    return ok;
+}
+
+/* Before the threads run: the figures are theirs from then on. */
+static void log_start(const struct server *server)
+{
+    const struct server_options *o = server->options;
+    struct ttcore_figures first;
+    char name[320];
+    ttcore_figures(server->shard[0].core, &first);
+    listen_name(o->listen.host, server->shard[0].port, name, sizeof name);
+    log_line(o->program, "%u shard%s from %s, %" PRIu64 " MiB and %u holds each", o->shards,
+             o->shards == 1 ? "" : "s", name, first.memory_bytes >> 20, o->core.inflight_max);
+}
+
+static void announce(const struct server *server)
+{
+    char name[320];
+    for (unsigned i = 0; i < server->opened; i++) {
+        listen_name(server->options->listen.host, server->shard[i].port, name, sizeof name);
+        printf("ready %s\n", name);
+    }
+    fflush(stdout);
+}
+
+/* ---- end ---- */
+
+static bool report(const struct server *server, unsigned index)
+{
+    const struct shard *shard = &server->shard[index];
+    struct ttcore_figures f;
+    ttcore_figures(shard->core, &f);
+    log_line(server->options->program,
+             "port %u: %" PRIu64 " messages in, %" PRIu64 " out; %" PRIu64 " asks (%" PRIu64
+             " cut, %" PRIu64 " busy), %" PRIu64 " stores, %" PRIu64 " peeks; %" PRIu64
+             " sessions lapsed, %" PRIu64 " malformed, %" PRIu64 " refused, %" PRIu64
+             " unreachable, %" PRIu64 " full; up %" PRIu64 ".%03u s",
+             shard->port, shard->received, shard->sent, f.asks, f.cuts, f.busy, f.stores, f.peeks,
+             f.sessions_lapsed, f.malformed, f.refused, shard->unreachable, shard->full + f.dropped,
+             f.uptime_ms / 1000, (unsigned)(f.uptime_ms % 1000));
+    if (shard->outcome != ERR_OK) {
+        log_fail(server->options->program, "port %u: %s", shard->port, err_text(shard->outcome));
+    }
+    return shard->outcome == ERR_OK;
+}
+
+static bool join_shards(struct server *server)
+{
+    bool ok = true;
+    for (unsigned i = 0; i < server->running; i++) {
+        pthread_join(server->thread[i], NULL);
+        ok = report(server, i) && ok;
+    }
+    return ok;
+}
+
+static void free_server(struct server *server)
+{
+    for (unsigned i = 0; i < server->opened; i++) {
+        shard_close(&server->shard[i]);
+    }
+    if (server->context != NULL) {
+        zmq_ctx_term(server->context);
+    }
+    free(server->shard);
+    free(server->thread);
+}
+
+int server_run(const struct server_options *options)
+{
+    struct server server = {.options = options};
+    bool ok = true;
+    raise_descriptor_limit();
+    if (!open_main_loop(&server)) {
+        log_fail(options->program, "cannot start an event loop");
+        return 1;
+    }
+    ok = open_shards(&server);
+    if (ok) {
+        log_start(&server);
+        ok = start_shards(&server);
+    }
+    if (ok) {
+        announce(&server);
+        uv_run(&server.loop, UV_RUN_DEFAULT);
+    } else {
+        for (unsigned i = 0; i < server.running; i++) {
+            shard_stop(&server.shard[i]);
+        }
+    }
+    /* While threads are joined a signal ends the process: it has its default effect again. The
+     * loop itself stays until then, because the shards tell its `ended`. */
+    uv_signal_stop(&server.interrupt);
+    uv_signal_stop(&server.terminate);
+    ok = join_shards(&server) && ok;
+    free_server(&server);
+    close_main_loop(&server);
+    return ok ? 0 : 1;
+}

@@ -1,0 +1,24 @@
+/* server: all shards of one process, their threads, and the signals that end them.
+ *
+ * Threads: the main one. May block; returns when the server has ended. */
+#ifndef TTSERVER_IO_SERVER_H
+#define TTSERVER_IO_SERVER_H
+
+#include "ttserver/core/core.h"
+#include "ttserver/io/listen.h"
+
+enum { SERVER_SHARDS_MAX = 256 };
+
+struct server_options {
+    const char *program; /* in messages */
+    struct options_host_port listen; /* shard i takes port + i; port 0: each one any free port */
+    struct listen_address address; /* of listen.host */
+    unsigned shards; /* 1..SERVER_SHARDS_MAX */
+    struct ttcore_options core; /* of each shard; boot and start_us are set here */
+};
+
+/* Prints "ready HOST:PORT" per shard on stdout once all serve; runs until SIGINT or SIGTERM (a
+ * second one ends the process at once). Returns the exit code; a failure was said in one line. */
+int server_run(const struct server_options *options);
+
+#endif

@@ -1,0 +1,264 @@
+#include "ttserver/io/shard.h"
+
+#include "ttserver/io/listen.h"
+
+#include <errno.h>
+#include <string.h>
+#include <zmq.h>
+
+enum {
+    TURN_MESSAGES = 256, /* in one turn of the loop, so that timers get theirs */
+    LINGER_MS = 200, /* for BYE */
+    BACKLOG = 1024, /* a cluster starts at once */
+    /* Marks are per peer. A client has a bounded number of requests out; what waits here beyond it
+     * is pushed jobs and NODE_DONE. Beyond the receiving mark TCP holds the sender back. */
+    SEND_MARK = 1024,
+    RECEIVE_MARK = 256,
+    HANDSHAKE_MS = 5000, /* a peer that does not even speak ZMTP holds a descriptor so long */
+};
+
+/* ---- socket ---- */
+
+static bool set_int(void *socket, int option, int value)
+{
+    return zmq_setsockopt(socket, option, &value, sizeof value) == 0;
+}
+
+static bool configure(void *socket, const struct shard_options *options)
+{
+    uint64_t affinity = UINT64_C(1) << options->io_thread;
+    int64_t message_max = PROTO_MESSAGE_MAX;
+    /* Silent connections are closed by ZMTP pings, so that half-open ones cannot pile up. */
+    int alive_ms = (int)(options->core.heartbeat_ms < 100000 ? options->core.heartbeat_ms : 100000);
+    return zmq_setsockopt(socket, ZMQ_AFFINITY, &affinity, sizeof affinity) == 0 &&
+           zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &message_max, sizeof message_max) == 0 &&
+           set_int(socket, ZMQ_ROUTER_MANDATORY, 1) && set_int(socket, ZMQ_LINGER, LINGER_MS) &&
+           set_int(socket, ZMQ_SNDHWM, SEND_MARK) && set_int(socket, ZMQ_RCVHWM, RECEIVE_MARK) &&
+           set_int(socket, ZMQ_BACKLOG, BACKLOG) &&
+           set_int(socket, ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS) &&
+           set_int(socket, ZMQ_HEARTBEAT_IVL, 3 * alive_ms) &&
+           set_int(socket, ZMQ_HEARTBEAT_TIMEOUT, 6 * alive_ms) &&
+           set_int(socket, ZMQ_IPV6, options->is_v6);
+}
+
+static enum err bind_socket(struct shard *shard, void *context, const struct shard_options *options)
+{
+    char bound[256];
+    size_t size = sizeof bound;
+    shard->socket = zmq_socket(context, ZMQ_ROUTER);
+    if (shard->socket == NULL || !configure(shard->socket, options)) {
+        return ERR_IO;
+    }
+    if (zmq_bind(shard->socket, options->endpoint) != 0) {
+        return errno == EADDRINUSE ? ERR_EXIST : ERR_IO;
+    }
+    if (zmq_getsockopt(shard->socket, ZMQ_LAST_ENDPOINT, bound, &size) != 0) {
+        return ERR_IO;
+    }
+    shard->port = listen_port_of(bound);
+    return ERR_OK;
+}
+
+/* ---- messages ---- */
+
+static void send_one(struct shard *shard, const struct ttcore_target *target,
+                     const struct ttcore_message *message)
+{
+    if (zmq_send(shard->socket, target->route, target->length, ZMQ_DONTWAIT | ZMQ_SNDMORE) >= 0 &&
+        zmq_send(shard->socket, message->bytes, message->length, ZMQ_DONTWAIT) >= 0) {
+        shard->sent++;
+    } else if (errno == EHOSTUNREACH) {
+        shard->unreachable++;
+    } else if (errno == EAGAIN) {
+        shard->full++;
+    } else {
+        shard->outcome = ERR_IO;
+    }
+}
+
+static void step(struct shard *shard, struct ttcore_event *event)
+{
+    const struct ttcore_actions *actions = &shard->actions;
+    event->now_us = uv_hrtime() / 1000;
+    ttcore_step(shard->core, event, &shard->actions);
+    for (uint32_t m = 0; m < actions->messages; m++) {
+        const struct ttcore_message *message = &actions->message[m];
+        for (uint32_t t = 0; t < message->targets; t++) {
+            send_one(shard, &actions->target[message->first + t], message);
+        }
+    }
+}
+
+/* Reads on to the end of a message of too many frames. */
+static void skip_frames(struct shard *shard, zmq_msg_t *frame)
+{
+    shard->multipart++;
+    while (zmq_msg_more(frame) && zmq_msg_recv(frame, shard->socket, ZMQ_DONTWAIT) >= 0) {
+    }
+}
+
+/* False when nothing waits. */
+static bool serve_one(struct shard *shard, zmq_msg_t *route, zmq_msg_t *body)
+{
+    struct ttcore_event event = {.kind = TTCORE_MESSAGE};
+    if (zmq_msg_recv(route, shard->socket, ZMQ_DONTWAIT) < 0) {
+        if (errno != EAGAIN && errno != EINTR) {
+            shard->outcome = ERR_IO;
+        }
+        return false;
+    }
+    shard->received++;
+    event.route = zmq_msg_data(route);
+    event.route_length = zmq_msg_size(route);
+    if (zmq_msg_more(route) && zmq_msg_recv(body, shard->socket, ZMQ_DONTWAIT) >= 0) {
+        if (zmq_msg_more(body)) {
+            skip_frames(shard, body); /* the core sees an empty message: malformed */
+        } else {
+            event.bytes = zmq_msg_data(body);
+            event.length = zmq_msg_size(body);
+        }
+    }
+    step(shard, &event);
+    return true;
+}
+
+static void on_more(uv_idle_t *idle);
+
+/* ZMQ_FD tells of a change once: a turn must end with nothing waiting or with `more` active. Sends
+ * eat such a change too, so the last call on the socket is always a receive that found nothing. */
+static void drain(struct shard *shard)
+{
+    zmq_msg_t route, body;
+    unsigned served = 0;
+    zmq_msg_init(&route);
+    zmq_msg_init(&body);
+    while (served < TURN_MESSAGES && serve_one(shard, &route, &body)) {
+        served++;
+    }
+    zmq_msg_close(&route);
+    zmq_msg_close(&body);
+    if (shard->outcome != ERR_OK) {
+        uv_stop(&shard->loop);
+    } else if (served == TURN_MESSAGES) {
+        uv_idle_start(&shard->more, on_more);
+    } else {
+        uv_idle_stop(&shard->more);
+    }
+}
+
+/* ---- callbacks ---- */
+
+static void on_more(uv_idle_t *idle)
+{
+    drain(idle->data);
+}
+
+static void on_readable(uv_poll_t *poll, int status, int events)
+{
+    (void)status;
+    (void)events;
+    drain(poll->data);
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct shard *shard = timer->data;
+    struct ttcore_event event = {.kind = TTCORE_TICK};
+    step(shard, &event);
+    drain(shard);
+}
+
+static void on_stop(uv_async_t *async)
+{
+    struct shard *shard = async->data;
+    struct ttcore_event event = {.kind = TTCORE_STOP};
+    step(shard, &event);
+    uv_stop(&shard->loop);
+}
+
+/* ---- life ---- */
+
+static enum err open_loop(struct shard *shard)
+{
+    int fd;
+    size_t size = sizeof fd;
+    if (zmq_getsockopt(shard->socket, ZMQ_FD, &fd, &size) != 0) {
+        return ERR_IO;
+    }
+    if (uv_loop_init(&shard->loop) != 0) {
+        return ERR_NOMEM;
+    }
+    shard->loop.data = shard; /* says that the loop is there to be closed */
+    if (uv_idle_init(&shard->loop, &shard->more) != 0 ||
+        uv_timer_init(&shard->loop, &shard->tick) != 0 ||
+        uv_async_init(&shard->loop, &shard->stop, on_stop) != 0 ||
+        uv_poll_init(&shard->loop, &shard->poll, fd) != 0) {
+        return ERR_IO;
+    }
+    shard->more.data = shard->tick.data = shard->stop.data = shard->poll.data = shard;
+    return ERR_OK;
+}
+
+enum err shard_open(struct shard *shard, void *context, const struct shard_options *options)
+{
+    const struct ttcore_options *core = &options->core;
+    memset(shard, 0, sizeof *shard);
+    shard->ended = options->ended;
+    shard->tick_ms = core->heartbeat_ms >= 4 ? core->heartbeat_ms / 4 : 1;
+    enum err err = ttcore_open(&shard->core, core);
+    if (err == ERR_OK) {
+        err = ttcore_actions_open(&shard->actions, core->sessions_max, core->jobs_max);
+    }
+    if (err == ERR_OK) {
+        err = bind_socket(shard, context, options);
+    }
+    if (err == ERR_OK) {
+        err = open_loop(shard);
+    }
+    if (err != ERR_OK) {
+        int saved = errno;
+        shard_close(shard);
+        errno = saved;
+    }
+    return err;
+}
+
+void shard_run(struct shard *shard)
+{
+    uv_timer_start(&shard->tick, on_tick, shard->tick_ms, shard->tick_ms);
+    uv_poll_start(&shard->poll, UV_READABLE, on_readable);
+    drain(shard);
+    if (shard->outcome == ERR_OK) {
+        uv_run(&shard->loop, UV_RUN_DEFAULT);
+    }
+    uv_async_send(shard->ended);
+}
+
+void shard_stop(struct shard *shard)
+{
+    uv_async_send(&shard->stop);
+}
+
+static void close_handle(uv_handle_t *handle, void *unused)
+{
+    (void)unused;
+    if (!uv_is_closing(handle)) {
+        uv_close(handle, NULL);
+    }
+}
+
+void shard_close(struct shard *shard)
+{
+    if (shard->loop.data != NULL) {
+        uv_walk(&shard->loop, close_handle, NULL);
+        uv_run(&shard->loop, UV_RUN_DEFAULT);
+        uv_loop_close(&shard->loop);
+        shard->loop.data = NULL;
+    }
+    if (shard->socket != NULL) {
+        zmq_close(shard->socket);
+        shard->socket = NULL;
+    }
+    ttcore_actions_close(&shard->actions);
+    ttcore_close(&shard->core);
+}

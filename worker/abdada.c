@@ -1,0 +1,63 @@
+/* abdada: the user's tool. `abdada COMMAND --help` tells more. */
+#include "worker/cli/cli.h"
+
+#include "common/log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    int (*run)(int argc, char *argv[]);
+    const char *help;
+} commands[] = {
+    {"analyse", cli_analyse, "search positions, alone or over a cluster"},
+    {"uci", cli_uci, "chess engine for UCI programs"},
+    {"perft", cli_perft, "count legal move sequences"},
+    {"bench", cli_bench, "fixed searches: node signature and speed"},
+    {"sim", cli_sim, "search on a virtual cluster: speedups of up to 4,096 workers"},
+    {"plot", cli_plot, "speedups from CSV as a picture"},
+};
+
+static void print_help(FILE *out)
+{
+    fprintf(out, "Usage: abdada COMMAND [OPTION]...\n"
+                 "Distributed game-tree search: ABDADA over a table served by ttserver.\n\n");
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].help);
+    }
+    fprintf(out, "\n`abdada COMMAND --help` lists a command's options.\n");
+}
+
+/* Results that could not be written are no success. */
+static int finish(int status)
+{
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "abdada: standard output: %s\n", strerror(errno));
+        return status == 0 ? 1 : status;
+    }
+    return status;
+}
+
+int main(int argc, char *argv[])
+{
+    if (argc < 2) {
+        print_help(stderr);
+        return OPTIONS_EXIT_WRONG;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        print_help(stdout);
+        return 0;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("abdada %s\n", CLI_VERSION);
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        if (strcmp(argv[1], commands[i].name) == 0) {
+            return finish(commands[i].run(argc - 1, argv + 1));
+        }
+    }
+    return options_wrong("abdada", "unknown command '%s'; `abdada --help` lists them", argv[1]);
+}

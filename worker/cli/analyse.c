@@ -1,0 +1,403 @@
+#include "worker/cli/cli.h"
+#include "worker/cli/json.h"
+#include "worker/cli/score.h"
+#include "worker/cli/suite.h"
+#include "worker/engine/engine.h"
+#include "worker/games/games.h"
+
+#include "common/clock.h"
+#include "common/log.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char program[] = "abdada analyse";
+
+enum { DEFAULT_TIME_MS = 5000, DEFAULT_HASH = 64 << 20 };
+
+struct analyse {
+    /* command line */
+    const char *epd, *game_name, *algorithm_name, *select, *horizon_text;
+    uint32_t depth, time_ms, threads;
+    uint64_t nodes, hash_mib;
+    struct cli_servers servers;
+    bool strict, json, fresh, waits;
+    /* made of it */
+    const struct game *game;
+    const struct algorithm *algorithm;
+    uint8_t horizon;
+    bool full;
+    struct suite suite;
+    struct engine *engine;
+    /* sums */
+    uint64_t total_nodes, total_us;
+    unsigned solved, asked;
+    bool alone; /* no shard was up at the end of the last position */
+};
+
+static struct engine *_Atomic running; /* what a signal stops */
+static atomic_bool interrupted;
+
+static void on_signal(int number)
+{
+    struct engine *e = atomic_load(&running);
+    (void)number;
+    if (atomic_exchange(&interrupted, true)) {
+        _exit(130);
+    }
+    if (e != NULL) {
+        engine_stop(e);
+    }
+}
+
+/* ---- the command line ---- */
+
+static int read_options(struct analyse *a, int argc, char *argv[])
+{
+    const char *position = NULL;
+    unsigned operands = 0;
+    const struct options_row table[] = {
+        {.kind = OPTION_HEADING, .help = "What to analyse:"},
+        {"epd", "FILE", "positions from a file, one EPD a line", &a->epd, OPTION_TEXT},
+        {"game", "NAME", "chess (default), or a synthetic tree: tree:b=20,d=8,seed=1",
+         &a->game_name, OPTION_TEXT},
+        {.kind = OPTION_HEADING, .help = "How far (default: 5 seconds a position):"},
+        {"depth", "N", "finish iteration N", &a->depth, OPTION_U32, 'd', 1, SEARCH_DEPTH_MAX},
+        {"time", "MS", "stop after this long", &a->time_ms, OPTION_U32, 't', 1, UINT32_MAX},
+        {"nodes", "N", "stop after so many nodes of this process", &a->nodes, OPTION_U64, 'n', 1},
+        {.kind = OPTION_HEADING, .help = "With what:"},
+        {"threads", "N", "searching threads here (default 1)", &a->threads, OPTION_U32, 'j', 1,
+         EMBEDDED_SLOTS_MAX},
+        {"hash", "MIB", "table of this process (default 64)", &a->hash_mib, OPTION_U64, 0, 1,
+         1 << 20},
+        {"servers", "HOST:PORT,...", "shards of a cluster; its workers help", &a->servers,
+         OPTION_CUSTOM, 's', .parse = cli_parse_servers},
+        {"horizon", "auto|N", "ask the shards from this remaining depth up", &a->horizon_text,
+         OPTION_TEXT},
+        {.kind = OPTION_HEADING, .help = "How:"},
+        {"algorithm", "NAME", "abdada, abdada-paper, shared-table or sequential",
+         &a->algorithm_name, OPTION_TEXT, 'a'},
+        {"select", "plain|full", "plain: fixed depth, check extension only (default)", &a->select,
+         OPTION_TEXT},
+        {"strict", NULL, "a value depends on position and depth alone: one score for all",
+         &a->strict, OPTION_FLAG},
+        {"fresh", NULL, "use nothing that earlier searches left in the tables", &a->fresh,
+         OPTION_FLAG},
+        {"wait", NULL, "wait for each answer of a shard instead of searching on meanwhile",
+         &a->waits, OPTION_FLAG},
+        {"json", NULL, "one JSON object a position on stdout", &a->json, OPTION_FLAG},
+        {"table", "URL", "another table service is not built yet", NULL, OPTION_UNSUPPORTED},
+        {"obf", "FILE", "Othello is not built yet", NULL, OPTION_UNSUPPORTED},
+        {"fibers", "N", "fibers are not built yet", NULL, OPTION_UNSUPPORTED},
+        {0},
+    };
+    const struct options options = {
+        .program = program,
+        .usage = "[OPTION]... [POSITION | --epd FILE]",
+        .summary = "Searches chess positions: a FEN in quotes, or startpos (default).",
+        .version = CLI_VERSION,
+        .table = table,
+        .operands_max = 1,
+    };
+    switch (options_parse(&options, argc, argv, &position, &operands)) {
+    case OPTIONS_DONE:
+        return 0;
+    case OPTIONS_WRONG:
+        return OPTIONS_EXIT_WRONG;
+    case OPTIONS_RUN:
+        break;
+    }
+    if (operands > 0 && a->epd != NULL) {
+        return options_wrong(program, "a position and --epd exclude each other");
+    }
+    if (operands == 0) { /* a tree's name is its position */
+        position = strncmp(a->game_name, "tree:", 5) == 0 ? a->game_name : "startpos";
+    }
+    if (a->epd == NULL && suite_add(&a->suite, "1", position) != ERR_OK) {
+        return options_wrong(program, "the position is too long to be one");
+    }
+    return -1;
+}
+
+/* A bad position is said before anything is searched. */
+static int check_positions(struct analyse *a)
+{
+    char why[256];
+    struct job job = {0};
+    int status = -1;
+    for (unsigned i = 0; i < a->suite.count && status < 0; i++) {
+        const struct suite_case *c = &a->suite.at[i];
+        if (job_set_position(&job, a->game, c->position, why, sizeof why) != ERR_OK) {
+            status = c->line > 0 ? options_wrong(program, "%s:%u: %s", a->epd, c->line, why)
+                                 : options_wrong(program, "%s", why);
+        }
+    }
+    job_free(&job);
+    return status;
+}
+
+/* Names to things. Returns -1 to go on, or the exit status. */
+static int resolve(struct analyse *a)
+{
+    char why[256];
+    uint64_t horizon = PROTO_HORIZON_AUTO;
+    a->game = games_by_name(strncmp(a->game_name, "tree:", 5) == 0 ? "tree" : a->game_name);
+    if (a->game == NULL) {
+        return options_wrong(program, "unknown game '%s' (there is: %s)", a->game_name,
+                             games_names());
+    }
+    a->algorithm = algorithm_by_name(a->algorithm_name);
+    if (a->algorithm == NULL) {
+        return options_wrong(program, "unknown algorithm '%s' (there are: %s)", a->algorithm_name,
+                             algorithm_names());
+    }
+    a->full = strcmp(a->select, "full") == 0;
+    if (!a->full && strcmp(a->select, "plain") != 0) {
+        return options_wrong(program, "--select is plain or full, not '%s'", a->select);
+    }
+    if (a->full && a->strict) {
+        return options_wrong(program, "--strict goes with --select plain: pruning looks at alpha");
+    }
+    if (strcmp(a->horizon_text, "auto") != 0 &&
+        options_unsigned(a->horizon_text, 1, SEARCH_DEPTH_MAX, &horizon) != ERR_OK) {
+        return options_wrong(program, "--horizon is auto or 1..%d, not '%s'", SEARCH_DEPTH_MAX,
+                             a->horizon_text);
+    }
+    a->horizon = (uint8_t)horizon;
+    if (a->epd != NULL && suite_read_epd(&a->suite, a->epd, why, sizeof why) != ERR_OK) {
+        log_fail(program, "%s", why);
+        return 1;
+    }
+    if (a->suite.count == 0) {
+        return options_wrong(program, "%s holds no position", a->epd);
+    }
+    if (a->depth == 0 && a->time_ms == 0 && a->nodes == 0) {
+        a->time_ms = DEFAULT_TIME_MS;
+    }
+    return check_positions(a);
+}
+
+/* ---- what is printed ---- */
+
+static void show_progress(void *self, const struct engine_status *s)
+{
+    (void)self;
+    double seconds = (double)s->time_us / 1e6;
+    fprintf(stderr, "  depth %u  %.1f s  %.2f Mnodes  %.2f Mnodes/s", s->depth, seconds,
+            (double)s->nodes / 1e6, (double)s->nodes / 1e6 / (seconds > 0 ? seconds : 1));
+    if (s->shards > 0) {
+        fprintf(stderr, "  workers %u  shards %u/%u", s->workers, s->shards_up, s->shards);
+    }
+    fprintf(stderr, "\n");
+}
+
+static double share(uint64_t part, uint64_t whole)
+{
+    return whole == 0 ? 0 : (double)part / (double)whole;
+}
+
+static void add_word(void *json, const char *move)
+{
+    json_element(json, move);
+}
+
+static void print_json(const struct analyse *a, const struct suite_case *c, const struct job *job,
+                       const struct engine_result *r)
+{
+    const struct engine_status *s = &r->status;
+    struct json j;
+    char text[GAME_MOVE_TEXT_MAX];
+    int64_t value;
+    const char *kind = score_kind(job->game, r->search.score, &value);
+
+    json_begin(&j, stdout);
+    json_text(&j, "id", c->id);
+    json_text(&j, "position", job->text);
+    json_number(&j, "depth", r->search.depth);
+    json_number(&j, "score", value);
+    json_text(&j, "score_kind", kind);
+    json_text(&j, "bestmove", score_move(job, r->search.move, text));
+    json_array_begin(&j, "pv");
+    score_line(job, &r->search.pv, add_word, &j);
+    json_array_end(&j);
+    json_number(&j, "nodes", (int64_t)s->nodes);
+    json_number(&j, "own_nodes", (int64_t)s->own_nodes);
+    json_real(&j, "time_ms", (double)s->time_us / 1e3);
+    json_number(&j, "nps", s->time_us ? (int64_t)((double)s->nodes * 1e6 / (double)s->time_us) : 0);
+    json_number(&j, "workers", s->workers);
+    json_number(&j, "shards_up", s->shards_up);
+    json_number(&j, "shards", s->shards);
+    json_number(&j, "threads", a->threads);
+    json_text(&j, "algorithm", a->algorithm->name);
+    json_flag(&j, "strict", a->strict);
+    json_number(&j, "asks", (int64_t)s->asks);
+    json_number(&j, "cuts", (int64_t)s->cuts);
+    json_number(&j, "busy", (int64_t)s->busy);
+    json_number(&j, "deferred", (int64_t)s->deferred);
+    json_number(&j, "duplicated_nodes", (int64_t)s->duplicated);
+    json_real(&j, "duplicated", share(s->duplicated, s->nodes));
+    json_number(&j, "horizon", s->horizon);
+    json_real(&j, "waited", share(s->waited_us, s->time_us * a->threads));
+    json_flag(&j, "stopped", r->stopped);
+    if (c->best[0] != '\0' || c->avoid[0] != '\0') {
+        json_flag(&j, "solved", score_solved(c, job, r->search.move));
+    }
+    json_end(&j);
+}
+
+static void print_head(const struct analyse *a)
+{
+    printf("%-12s %5s %9s %-8s %-12s %12s %8s %8s", "id", "depth", "score", "move", "expected",
+           "nodes", "s", "Mn/s");
+    printf(a->servers.count > 0 ? " %7s %6s %7s\n" : "\n", "workers", "shards", "busy");
+}
+
+static void print_row(const struct analyse *a, const struct suite_case *c, const struct job *job,
+                      const struct engine_result *r)
+{
+    const struct engine_status *s = &r->status;
+    char move[GAME_MOVE_TEXT_MAX], score[16], expected[SUITE_MOVES_MAX + 8] = "";
+    double seconds = (double)s->time_us / 1e6;
+    score_text(job->game, r->search.score, score, sizeof score);
+    if (c->best[0] != '\0' || c->avoid[0] != '\0') {
+        snprintf(expected, sizeof expected, "%s%s %s", c->best[0] ? "" : "not ",
+                 c->best[0] ? c->best : c->avoid,
+                 score_solved(c, job, r->search.move) ? "ok" : "-");
+    }
+    printf("%-12s %5u %9s %-8s %-12s %12" PRIu64 " %8.3f %8.2f", c->id, r->search.depth, score,
+           score_move(job, r->search.move, move), expected, s->nodes, seconds,
+           share(s->nodes, s->time_us));
+    if (a->servers.count > 0) {
+        printf(" %7u %3u/%-2u %7" PRIu64, s->workers, s->shards_up, s->shards, s->busy);
+    }
+    printf("\n");
+    if (a->suite.count == 1) {
+        printf("pv");
+        score_line(job, &r->search.pv, score_print_word, NULL);
+        printf("\n");
+    }
+    fflush(stdout);
+}
+
+static void print_total(const struct analyse *a)
+{
+    if (a->json || a->suite.count < 2) {
+        return;
+    }
+    printf("%u positions, %" PRIu64 " nodes, %.3f s, %.2f Mnodes/s", a->suite.count, a->total_nodes,
+           (double)a->total_us / 1e6, share(a->total_nodes, a->total_us));
+    if (a->asked > 0) {
+        printf(", %u of %u expected moves found", a->solved, a->asked);
+    }
+    printf("\n");
+}
+
+/* ---- the work ---- */
+
+static int analyse_case(struct analyse *a, const struct suite_case *c)
+{
+    char why[256];
+    struct engine_result result;
+    struct engine_observer observer = {.progress = show_progress};
+    struct job job = {
+        .algorithm = a->algorithm,
+        .strict = a->strict,
+        .full = a->full,
+        .waits = a->waits,
+        .depth = (uint8_t)(a->depth != 0 ? a->depth : SEARCH_DEPTH_MAX),
+        .horizon = a->horizon,
+        .time_ms = a->time_ms,
+        .nodes = a->nodes,
+    };
+    if (job_set_position(&job, a->game, c->position, why, sizeof why) != ERR_OK) {
+        log_fail(program, "%s", why);
+        return 1;
+    }
+    job_set_space(&job, a->fresh ? clock_unique() : 0);
+    enum err err = engine_run(a->engine, &job, &observer, &result);
+    if (err != ERR_OK) {
+        log_fail(program, "%s", err_text(err));
+        job_free(&job);
+        return 1;
+    }
+    bool alone = a->servers.count > 0 && result.status.shards_up == 0;
+    if (alone && !a->alone) {
+        log_fail(program,
+                 result.status.workers > 0 ? "%s: no shard is up any more"
+                                           : "%s: no shard is up: searched alone",
+                 c->id);
+    }
+    a->alone = alone;
+    if (a->json) {
+        print_json(a, c, &job, &result);
+    } else {
+        print_row(a, c, &job, &result);
+    }
+    a->total_nodes += result.status.nodes;
+    a->total_us += result.status.time_us;
+    a->asked += c->best[0] != '\0' || c->avoid[0] != '\0';
+    a->solved +=
+        (c->best[0] != '\0' || c->avoid[0] != '\0') && score_solved(c, &job, result.search.move);
+    job_free(&job);
+    return 0;
+}
+
+static int analyse_all(struct analyse *a)
+{
+    struct engine_options options = {
+        .threads = a->threads,
+        .hash_bytes = a->hash_mib << 20,
+        .server = a->servers.server,
+        .servers = a->servers.count,
+    };
+    struct sigaction action = {.sa_handler = on_signal};
+    enum err err = engine_open(&a->engine, &options);
+    if (err != ERR_OK) {
+        log_fail(program, "%s", err_text(err));
+        return 1;
+    }
+    atomic_store(&running, a->engine);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    if (!a->json) {
+        print_head(a);
+    }
+    int status = 0;
+    unsigned done = 0;
+    for (; done < a->suite.count && status == 0 && !atomic_load(&interrupted); done++) {
+        status = analyse_case(a, &a->suite.at[done]);
+    }
+    if (status == 0 && done < a->suite.count) {
+        log_fail(program, "interrupted after %u of %u positions", done, a->suite.count);
+        status = 1;
+    }
+    if (status == 0) {
+        print_total(a);
+    }
+    atomic_store(&running, NULL);
+    engine_close(&a->engine);
+    return status;
+}
+
+int cli_analyse(int argc, char *argv[])
+{
+    struct analyse a = {
+        .game_name = "chess",
+        .algorithm_name = "abdada",
+        .select = "plain",
+        .horizon_text = "auto",
+        .threads = 1,
+        .hash_mib = DEFAULT_HASH >> 20,
+    };
+    int status = read_options(&a, argc, argv);
+    if (status < 0) {
+        status = resolve(&a);
+    }
+    if (status < 0) {
+        status = analyse_all(&a);
+    }
+    suite_close(&a.suite);
+    return status;
+}

@@ -1,0 +1,124 @@
+#include "worker/cli/cli.h"
+#include "worker/cli/json.h"
+#include "worker/games/chess/chess.h"
+#include "worker/games/chess/movegen.h"
+
+#include "common/clock.h"
+#include "common/log.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+static const char program[] = "abdada perft";
+
+enum { PERFT_DEPTH_MAX = 20, THREADS_MAX = 256 };
+
+struct perft {
+    struct chess_position position;
+    unsigned depth;
+    unsigned count;
+    struct game_move move[GAME_MOVES_MAX];
+    uint64_t leaves[GAME_MOVES_MAX]; /* each written by the thread that took its index */
+    atomic_uint next;
+};
+
+static void *count_moves(void *context)
+{
+    struct perft *p = context;
+    struct chess_position position = p->position;
+    for (unsigned i; (i = atomic_fetch_add(&p->next, 1)) < p->count;) {
+        game_chess.make(&position, p->move[i].move);
+        p->leaves[i] = chess_perft(&position, p->depth - 1);
+        game_chess.unmake(&position, p->move[i].move);
+    }
+    return NULL;
+}
+
+static uint64_t count_all(struct perft *p, unsigned threads)
+{
+    pthread_t thread[THREADS_MAX];
+    unsigned started = 1;
+    uint64_t sum = 0;
+    p->count = game_chess.generate(&p->position, p->move);
+    while (started < threads && pthread_create(&thread[started], NULL, count_moves, p) == 0) {
+        started++;
+    }
+    count_moves(p);
+    for (unsigned i = 1; i < started; i++) {
+        pthread_join(thread[i], NULL);
+    }
+    for (unsigned i = 0; i < p->count; i++) {
+        sum += p->leaves[i];
+    }
+    return sum;
+}
+
+static void print(const struct perft *p, uint64_t leaves, uint64_t time_us, bool divide, bool json)
+{
+    char text[GAME_MOVE_TEXT_MAX];
+    struct json j;
+    for (unsigned i = 0; i < p->count && divide && !json; i++) {
+        game_chess.format_move(&p->position, p->move[i].move, text);
+        printf("%s: %" PRIu64 "\n", text, p->leaves[i]);
+    }
+    if (!json) {
+        printf("depth %u: %" PRIu64 " nodes, %.3f s, %.1f Mnodes/s\n", p->depth, leaves,
+               (double)time_us / 1e6, time_us ? (double)leaves / (double)time_us : 0);
+        return;
+    }
+    json_begin(&j, stdout);
+    json_number(&j, "depth", p->depth);
+    json_number(&j, "nodes", (int64_t)leaves);
+    json_real(&j, "time_ms", (double)time_us / 1e3);
+    json_number(&j, "nps", time_us ? (int64_t)((double)leaves * 1e6 / (double)time_us) : 0);
+    for (unsigned i = 0; i < p->count && divide; i++) {
+        game_chess.format_move(&p->position, p->move[i].move, text);
+        json_number(&j, text, (int64_t)p->leaves[i]);
+    }
+    json_end(&j);
+}
+
+int cli_perft(int argc, char *argv[])
+{
+    const char *fen = "startpos", *game = "chess";
+    uint32_t depth = 0, threads = 1;
+    bool divide = false, json = false;
+    char why[256];
+    const struct options_row table[] = {
+        {"depth", "N", "count the leaves N plies deep (required)", &depth, OPTION_U32, 'd', 1,
+         PERFT_DEPTH_MAX},
+        {"game", "NAME", "chess (default)", &game, OPTION_TEXT},
+        {"divide", NULL, "one line for each first move", &divide, OPTION_FLAG},
+        {"threads", "N", "counting threads (default 1)", &threads, OPTION_U32, 'j', 1, THREADS_MAX},
+        {"json", NULL, "one JSON object on stdout", &json, OPTION_FLAG},
+        {0},
+    };
+    const struct options options = {
+        .program = program,
+        .usage = "[OPTION]... [FEN] --depth N",
+        .summary = "Counts the legal move sequences of a position (default: startpos).",
+        .version = CLI_VERSION,
+        .table = table,
+        .operands_max = 1,
+    };
+    enum options_outcome outcome = options_parse(&options, argc, argv, &fen, NULL);
+    if (outcome != OPTIONS_RUN) {
+        return outcome == OPTIONS_DONE ? 0 : OPTIONS_EXIT_WRONG;
+    }
+    if (depth == 0) {
+        return options_wrong(program, "--depth N is required");
+    }
+    if (strcmp(game, "chess") != 0) {
+        return options_wrong(program, "unknown game '%s' (there is: chess)", game);
+    }
+    struct perft perft = {.depth = depth};
+    if (game_chess.parse(&perft.position, fen, why, sizeof why) != ERR_OK) {
+        return options_wrong(program, "%s", why);
+    }
+    uint64_t begin = clock_us();
+    uint64_t leaves = count_all(&perft, threads);
+    print(&perft, leaves, clock_us() - begin, divide, json);
+    return 0;
+}

@@ -1,0 +1,28 @@
+/* score: what a search found, in words: scores, moves, lines, and whether a test's move was found.
+ * Threads: any. Memory: none. */
+#ifndef WORKER_CLI_SCORE_H
+#define WORKER_CLI_SCORE_H
+
+#include "worker/cli/suite.h"
+#include "worker/engine/job.h"
+#include "worker/search/search.h"
+
+/* "cp", "mate" or "discs"; a mate is counted in moves of the mating side, negative when mated. */
+const char *score_kind(const struct game *game, int score, int64_t *value);
+/* "+0.25", "#3", "#-2" */
+void score_text(const struct game *game, int score, char *text, size_t size);
+
+/* The move's text, or "none". `text` has GAME_MOVE_TEXT_MAX bytes. */
+const char *score_move(const struct job *job, uint16_t move, char *text);
+
+typedef void score_line_word(void *context, const char *move);
+/* Calls `word` for each move of the line. */
+void score_line(const struct job *job, const struct search_line *line, score_line_word *word,
+                void *context);
+/* Prints " MOVE" on stdout. */
+void score_print_word(void *context, const char *move);
+
+/* Whether `move` is among the case's best moves, or not among those to avoid. Chess only. */
+bool score_solved(const struct suite_case *c, const struct job *job, uint16_t move);
+
+#endif

@@ -1,0 +1,462 @@
+/* The UCI protocol: commands on stdin, answers on stdout. One thread reads, one searches. */
+#include "worker/cli/uci.h"
+#include "worker/cli/cli.h"
+#include "worker/cli/score.h"
+#include "worker/engine/engine.h"
+#include "worker/games/games.h"
+
+#include "common/clock.h"
+#include "common/log.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char program[] = "abdada uci";
+
+enum { IDLE_MS = 100, LINE_ROOM = 65536, HISTORY_MAX = 600 };
+
+struct uci {
+    /* options, changed only while nothing is searched */
+    uint32_t threads;
+    uint64_t hash_mib;
+    struct cli_servers servers;
+    char servers_text[1024];
+    const struct algorithm *algorithm;
+    bool strict, full;
+    /* state */
+    struct engine *engine; /* NULL: to be opened with the options of now */
+    struct job job;
+    bool searching, infinite;
+    uint32_t ponder_ms; /* what the clock allows once the guess has come true */
+    uint64_t ponder_until_us; /* 0: not that far */
+    pthread_t searcher;
+    atomic_bool done; /* the searcher has its result */
+    struct engine_result result;
+};
+
+/* ---- answers ---- */
+
+static void say_score(const struct game *game, int score)
+{
+    int64_t value;
+    const char *kind = score_kind(game, score, &value);
+    printf(" score %s %" PRId64, strcmp(kind, "mate") == 0 ? "mate" : "cp", value);
+}
+
+static void say_iteration(void *self, const struct search_result *r, const struct engine_status *s)
+{
+    struct uci *u = self;
+    flockfile(stdout); /* the reader's answers do not fall into the middle of this line */
+    printf("info depth %u", r->depth);
+    say_score(u->job.game, r->score);
+    printf(" nodes %" PRIu64 " nps %" PRIu64 " time %" PRIu64 " hashfull %u pv", s->nodes,
+           s->time_us ? s->nodes * 1000000 / s->time_us : 0, s->time_us / 1000, s->hash_permille);
+    score_line(&u->job, &r->pv, score_print_word, NULL);
+    printf("\n");
+    fflush(stdout);
+    funlockfile(stdout);
+}
+
+static void say_best(struct uci *u)
+{
+    char text[GAME_MOVE_TEXT_MAX], reply[GAME_MOVE_TEXT_MAX];
+    const struct search_result *r = &u->result.search;
+    if (r->move == 0) {
+        printf("bestmove (none)\n"); /* the game is over here */
+    } else {
+        printf("bestmove %s", score_move(&u->job, r->move, text));
+        if (r->pv.length > 1 && r->pv.move[0] == r->move) {
+            u->job.game->make(u->job.position, r->move);
+            u->job.game->format_move(u->job.position, r->pv.move[1], reply);
+            u->job.game->unmake(u->job.position, r->move);
+            printf(" ponder %s", reply);
+        }
+        printf("\n");
+    }
+    fflush(stdout);
+}
+
+/* ---- searching ---- */
+
+static void *search(void *context)
+{
+    struct uci *u = context;
+    const struct engine_observer observer = {.self = u, .iteration = say_iteration};
+    if (engine_run(u->engine, &u->job, &observer, &u->result) != ERR_OK) {
+        u->result = (struct engine_result){0};
+    }
+    atomic_store(&u->done, true);
+    return NULL;
+}
+
+/* Ends a search: its best move is said once, after "stop" or by itself. */
+static void finish(struct uci *u, bool say)
+{
+    if (u->searching) {
+        pthread_join(u->searcher, NULL);
+        u->searching = false;
+        if (say) {
+            say_best(u);
+        }
+    }
+}
+
+static void stop(struct uci *u, bool say)
+{
+    if (u->searching) {
+        engine_stop(u->engine);
+        finish(u, say);
+    }
+}
+
+static bool ensure_engine(struct uci *u)
+{
+    struct engine_options options = {
+        .threads = u->threads,
+        .hash_bytes = u->hash_mib << 20,
+        .server = u->servers.server,
+        .servers = u->servers.count,
+    };
+    if (u->engine != NULL) {
+        return true;
+    }
+    enum err err = engine_open(&u->engine, &options);
+    if (err != ERR_OK) {
+        printf("info string error: no search with these options: %s\n", err_text(err));
+        fflush(stdout);
+        return false;
+    }
+    if (u->servers.count > 0 && engine_shards_up(u->engine) == 0) {
+        printf("info string no shard is up: searching alone\n");
+        fflush(stdout);
+    }
+    return true;
+}
+
+static void go(struct uci *u, char *words)
+{
+    struct uci_limits limits;
+    stop(u, true);
+    if (!ensure_engine(u)) {
+        printf("bestmove (none)\n");
+        fflush(stdout);
+        return;
+    }
+    uci_read_limits(words, uci_black_to_move(u->job.text), &limits);
+    u->infinite = limits.infinite || limits.ponder;
+    u->ponder_ms = limits.ponder ? limits.time_ms : 0;
+    u->ponder_until_us = 0;
+    u->job.depth = (uint8_t)limits.depth;
+    u->job.time_ms = limits.ponder ? 0 : limits.time_ms;
+    u->job.nodes = limits.nodes;
+    u->job.algorithm = u->algorithm;
+    u->job.strict = u->strict;
+    u->job.full = u->full && !u->strict; /* pruning looks at alpha: strict is plain */
+    u->job.horizon = PROTO_HORIZON_AUTO;
+    job_set_space(&u->job, 0);
+    atomic_store(&u->done, false);
+    engine_arm(u->engine);
+    u->searching = pthread_create(&u->searcher, NULL, search, u) == 0;
+    if (!u->searching) {
+        search(u); /* no thread to be had: answer all the same */
+        say_best(u);
+    }
+}
+
+/* ---- positions and options ---- */
+
+/* Makes the moves; a long game is begun anew from where it stands, to keep the undo stack short. */
+static bool make_moves(struct job *job, char *moves, char *why, size_t size)
+{
+    unsigned made = 0;
+    for (char *word; (word = strtok_r(moves, " \t", &moves)) != NULL;) {
+        uint16_t move;
+        if (job->game->parse_move(job->position, word, &move) != ERR_OK) {
+            snprintf(why, size, "'%s' is not a legal move here", word);
+            return false;
+        }
+        job->game->make(job->position, move);
+        job->game->format(job->position, job->text);
+        if (++made % HISTORY_MAX == 0 &&
+            job_set_position(job, job->game, job->text, why, size) != ERR_OK) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void set_position(struct uci *u, char *words)
+{
+    char why[256] = "position startpos|fen ... [moves ...]";
+    char fen[SUITE_POSITION_MAX];
+    struct job fresh = {0};
+    bool ok = false;
+    stop(u, true);
+    char *moves = strstr(words, "moves");
+    if (moves != NULL) {
+        *moves = '\0';
+        moves += strlen("moves");
+    }
+    words += strspn(words, " \t");
+    if (strncmp(words, "fen", 3) == 0) {
+        snprintf(fen, sizeof fen, "%s", words + 3 + strspn(words + 3, " \t"));
+        ok = true;
+    } else if (strncmp(words, "startpos", 8) == 0) {
+        snprintf(fen, sizeof fen, "startpos");
+        ok = true;
+    }
+    fen[ok ? strcspn(fen, "\r\n") : 0] = '\0';
+    ok = ok && job_set_position(&fresh, games_by_name("chess"), fen, why, sizeof why) == ERR_OK &&
+         (moves == NULL || make_moves(&fresh, moves, why, sizeof why));
+    if (!ok) { /* the old position stays */
+        printf("info string error: %s; the position before stays\n", why);
+        job_free(&fresh);
+    } else {
+        job_free(&u->job);
+        u->job = fresh;
+    }
+    fflush(stdout);
+}
+
+static enum err apply_option(struct uci *u, const char *name, const char *value)
+{
+    uint64_t number;
+    if (strcasecmp(name, "Hash") == 0) {
+        return options_unsigned(value, 1, 1 << 20, &u->hash_mib);
+    }
+    if (strcasecmp(name, "Threads") == 0) {
+        enum err err = options_unsigned(value, 1, EMBEDDED_SLOTS_MAX, &number);
+        u->threads = err == ERR_OK ? (uint32_t)number : u->threads;
+        return err;
+    }
+    if (strcasecmp(name, "Servers") == 0) {
+        struct cli_servers servers = {.count = 0};
+        bool none = value[0] == '\0' || strcmp(value, "<empty>") == 0;
+        enum err err = none ? ERR_OK : cli_parse_servers(value, &servers);
+        u->servers = err == ERR_OK ? servers : u->servers;
+        return err;
+    }
+    if (strcasecmp(name, "Algorithm") == 0) {
+        const struct algorithm *algorithm = algorithm_by_name(value);
+        u->algorithm = algorithm != NULL ? algorithm : u->algorithm;
+        return algorithm != NULL ? ERR_OK : ERR_ABSENT;
+    }
+    if (strcasecmp(name, "Ponder") == 0) {
+        return ERR_OK; /* pondering needs no preparation */
+    }
+    if (strcasecmp(name, "Strict") != 0 && strcasecmp(name, "Selection") != 0) {
+        return ERR_ABSENT;
+    }
+    bool yes = strcmp(value, "true") == 0 || strcmp(value, "full") == 0;
+    if (!yes && strcmp(value, "false") != 0 && strcmp(value, "plain") != 0) {
+        return ERR_SYNTAX;
+    }
+    if (strcasecmp(name, "Strict") == 0) {
+        u->strict = yes;
+    } else {
+        u->full = yes;
+    }
+    return ERR_OK;
+}
+
+static void set_option(struct uci *u, char *words)
+{
+    char *name = strstr(words, "name ");
+    char *value = strstr(words, " value");
+    stop(u, true);
+    if (name == NULL) {
+        printf("info string error: setoption name NAME value VALUE\n");
+        fflush(stdout);
+        return;
+    }
+    name += strlen("name ");
+    if (value != NULL) {
+        *value = '\0';
+        value += strlen(" value");
+        value += strspn(value, " ");
+    }
+    enum err err = apply_option(u, name, value == NULL ? "" : value);
+    if (err != ERR_OK) {
+        printf("info string error: option '%s' value '%s': %s\n", name, value ? value : "",
+               err_text(err));
+        fflush(stdout);
+        return;
+    }
+    if (strcasecmp(name, "Hash") == 0 || strcasecmp(name, "Threads") == 0 ||
+        strcasecmp(name, "Servers") == 0) {
+        engine_close(&u->engine);
+    }
+}
+
+static void say_identity(const struct uci *u)
+{
+    printf("id name abdada %s\nid author the abdada authors\n", CLI_VERSION);
+    printf("option name Hash type spin default %" PRIu64 " min 1 max 1048576\n", u->hash_mib);
+    printf("option name Threads type spin default %u min 1 max %d\n", u->threads,
+           EMBEDDED_SLOTS_MAX);
+    printf("option name Servers type string default %s\n",
+           u->servers_text[0] ? u->servers_text : "<empty>");
+    printf("option name Selection type combo default %s var plain var full\n",
+           u->full ? "full" : "plain");
+    printf("option name Ponder type check default false\n");
+    printf("option name Strict type check default %s\n", u->strict ? "true" : "false");
+    printf("option name Algorithm type combo default %s", u->algorithm->name);
+    printf(" var abdada var abdada-paper var shared-table var sequential\nuciok\n");
+    fflush(stdout);
+}
+
+/* ---- the loop ---- */
+
+/* False: quit. */
+static bool obey(struct uci *u, char *line)
+{
+    char *rest = line;
+    char *word = strtok_r(line, " \t\r\n", &rest);
+    if (word == NULL) {
+        return true;
+    }
+    rest[strcspn(rest, "\r\n")] = '\0';
+    if (strcmp(word, "quit") == 0) {
+        stop(u, true);
+        return false;
+    }
+    if (strcmp(word, "uci") == 0) {
+        say_identity(u);
+    } else if (strcmp(word, "isready") == 0) {
+        if (!u->searching) {
+            ensure_engine(u); /* what takes long is done now */
+        }
+        printf("readyok\n");
+        fflush(stdout);
+    } else if (strcmp(word, "ucinewgame") == 0) {
+        stop(u, true);
+        if (u->engine != NULL) {
+            engine_clear(u->engine);
+        }
+    } else if (strcmp(word, "position") == 0) {
+        set_position(u, rest);
+    } else if (strcmp(word, "go") == 0) {
+        go(u, rest);
+    } else if (strcmp(word, "stop") == 0) {
+        stop(u, true);
+    } else if (strcmp(word, "ponderhit") == 0) {
+        u->infinite = false;
+        u->ponder_until_us = u->ponder_ms ? clock_us() + u->ponder_ms * UINT64_C(1000) : 0;
+    } else if (strcmp(word, "setoption") == 0) {
+        set_option(u, rest);
+    } else if (strcmp(word, "debug") != 0 && strcmp(word, "register") != 0) {
+        printf("info string unknown command '%.80s'\n", word);
+        fflush(stdout);
+    }
+    return true;
+}
+
+/* Waits for input, for the search's end, and keeps the shards' sessions alive meanwhile. */
+static bool input_is_there(struct uci *u)
+{
+    struct pollfd fd = {.fd = STDIN_FILENO, .events = POLLIN};
+    int n = poll(&fd, 1, u->searching ? 5 : IDLE_MS);
+    if (u->searching && u->ponder_until_us != 0 && clock_us() >= u->ponder_until_us) {
+        u->ponder_until_us = 0;
+        engine_stop(u->engine);
+    }
+    if (u->searching && atomic_load(&u->done) && !u->infinite) {
+        finish(u, true);
+    }
+    if (n == 0 && !u->searching && u->engine != NULL) {
+        engine_idle(u->engine, 0);
+    }
+    return n > 0 || (n < 0 && errno != EINTR);
+}
+
+static void loop(struct uci *u)
+{
+    char *line = malloc(LINE_ROOM);
+    size_t used = 0;
+    bool going = line != NULL;
+    while (going) {
+        if (!input_is_there(u)) {
+            continue;
+        }
+        ssize_t n = read(STDIN_FILENO, line + used, LINE_ROOM - 1 - used);
+        if (n <= 0) {
+            break; /* the GUI is gone */
+        }
+        for (char *zero; (zero = memchr(line + used, '\0', (size_t)n)) != NULL;) {
+            *zero = ' '; /* it would hide what follows */
+        }
+        used += (size_t)n;
+        line[used] = '\0';
+        char *begin = line;
+        for (char *end; going && (end = strchr(begin, '\n')) != NULL; begin = end + 1) {
+            *end = '\0';
+            going = obey(u, begin);
+        }
+        used = strlen(begin);
+        memmove(line, begin, used + 1);
+        if (used == LINE_ROOM - 1) {
+            used = 0; /* no command is that long */
+        }
+    }
+    free(line);
+}
+
+/* Input that ends without "quit" lets a bounded search answer first, so that a script can pipe
+ * commands in. */
+static void drain_search(struct uci *u)
+{
+    if (u->searching && (u->infinite || u->ponder_until_us != 0)) {
+        stop(u, true);
+    }
+    finish(u, true);
+}
+
+int cli_uci(int argc, char *argv[])
+{
+    struct uci u = {
+        .threads = 1,
+        .hash_mib = 64,
+        .algorithm = algorithm_by_name("abdada"),
+        .full = true,
+    };
+    const char *servers = NULL;
+    char why[256];
+    const struct options_row table[] = {
+        {"servers", "HOST:PORT,...", "shards of a cluster; its workers help", &servers, OPTION_TEXT,
+         's'},
+        {"threads", "N", "searching threads here (default 1)", &u.threads, OPTION_U32, 'j', 1,
+         EMBEDDED_SLOTS_MAX},
+        {"hash", "MIB", "table of this process (default 64)", &u.hash_mib, OPTION_U64, 0, 1,
+         1 << 20},
+        {0},
+    };
+    const struct options options = {
+        .program = program,
+        .usage = "[OPTION]...",
+        .summary = "Chess engine that speaks UCI on stdin and stdout.",
+        .version = CLI_VERSION,
+        .table = table,
+    };
+    enum options_outcome outcome = options_parse(&options, argc, argv, NULL, NULL);
+    if (outcome != OPTIONS_RUN) {
+        return outcome == OPTIONS_DONE ? 0 : OPTIONS_EXIT_WRONG;
+    }
+    if (servers != NULL) {
+        if (cli_parse_servers(servers, &u.servers) != ERR_OK) {
+            return options_wrong(program, "--servers: '%s' is not HOST:PORT,...", servers);
+        }
+        snprintf(u.servers_text, sizeof u.servers_text, "%s", servers);
+    }
+    CHECK(job_set_position(&u.job, games_by_name("chess"), "startpos", why, sizeof why) == ERR_OK);
+    loop(&u);
+    drain_search(&u);
+    engine_close(&u.engine);
+    job_free(&u.job);
+    return 0;
+}

@@ -1,0 +1,77 @@
+#include "worker/cli/uci.h"
+
+#include "worker/search/search.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOVES_LEFT = 28, LAG_MS = 30 };
+
+#define NOT_SAID INT64_MIN
+#define NUMBER_MAX (INT64_MAX / 8) /* room to reckon in */
+
+static bool take(const char *word, const char *name, char **rest, int64_t *value)
+{
+    if (strcmp(word, name) != 0) {
+        return false;
+    }
+    const char *text = strtok_r(NULL, " \t", rest);
+    int64_t number = text == NULL ? 0 : strtoll(text, NULL, 10);
+    *value = number > NUMBER_MAX ? NUMBER_MAX : number < -NUMBER_MAX ? -NUMBER_MAX : number;
+    return true;
+}
+
+/* A share of the clock and most of the increment, never the last of it. */
+static uint32_t share_of_clock(int64_t clock, int64_t increment, int64_t moves)
+{
+    int64_t left = clock - LAG_MS;
+    int64_t share = left / (moves > 0 ? moves + 1 : MOVES_LEFT) + increment * 3 / 4;
+    int64_t most = left * 3 / 5;
+    share = share < most ? share : most;
+    return (uint32_t)(share < 1 ? 1 : share > UINT32_MAX ? UINT32_MAX : share);
+}
+
+void uci_read_limits(char *words, bool black, struct uci_limits *out)
+{
+    int64_t clock[2] = {NOT_SAID, NOT_SAID}, increment[2] = {0, 0};
+    int64_t moves = 0, depth = NOT_SAID, nodes = 0, movetime = NOT_SAID, mate = 0;
+    struct uci_limits limits = {.depth = SEARCH_DEPTH_MAX};
+    char *rest = words;
+
+    for (char *word = strtok_r(words, " \t", &rest); word != NULL;
+         word = strtok_r(NULL, " \t", &rest)) {
+        if (strcmp(word, "infinite") == 0) {
+            limits.infinite = true;
+        } else if (strcmp(word, "ponder") == 0) {
+            limits.ponder = true;
+        } else if (!take(word, "wtime", &rest, &clock[0]) &&
+                   !take(word, "btime", &rest, &clock[1]) &&
+                   !take(word, "winc", &rest, &increment[0]) &&
+                   !take(word, "binc", &rest, &increment[1]) &&
+                   !take(word, "movestogo", &rest, &moves) && !take(word, "depth", &rest, &depth) &&
+                   !take(word, "nodes", &rest, &nodes) && !take(word, "mate", &rest, &mate)) {
+            take(word, "movetime", &rest, &movetime);
+        }
+    }
+    if (mate > 0 && mate < SEARCH_DEPTH_MAX / 2) {
+        limits.depth =
+            2 * (unsigned)mate; /* a mate in so many moves is found by then, or not at all */
+    }
+    if (depth != NOT_SAID && depth < SEARCH_DEPTH_MAX) {
+        limits.depth = depth < 1 ? 1 : (unsigned)depth; /* a bound not understood is the smallest */
+    }
+    limits.nodes = nodes > 0 ? (uint64_t)nodes : 0;
+    if (movetime != NOT_SAID) {
+        movetime = movetime < 1 ? 1 : movetime < UINT32_MAX ? movetime : UINT32_MAX;
+        limits.time_ms = (uint32_t)(movetime > LAG_MS ? movetime - LAG_MS / 3 : movetime);
+    } else if (clock[black] != NOT_SAID && !limits.infinite) { /* it may be negative */
+        limits.time_ms = share_of_clock(clock[black], increment[black], moves);
+    }
+    *out = limits;
+}
+
+bool uci_black_to_move(const char *fen)
+{
+    const char *space = strchr(fen, ' ');
+    return space != NULL && space[1] == 'b';
+}

@@ -1,0 +1,411 @@
+#include "worker/engine/engine.h"
+
+#include "common/clock.h"
+#include "common/rng.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zmq.h>
+
+enum { PROGRESS_EVERY_US = 1000000 };
+
+struct report {
+    uint64_t instance;
+    struct proto_job_report last;
+};
+
+struct engine {
+    /* fixed after open */
+    struct engine_options options;
+    struct embedded *table;
+    void *context;
+    struct processor *processor;
+    struct report *report;
+    /* state of a run; the observer's turn belongs to who holds `lock` */
+    atomic_bool stop, ended;
+    const struct job *job;
+    const struct engine_observer *observer;
+    uint64_t begin_us, deadline_us;
+    uint64_t next_progress_us; /* processor 0 */
+    pthread_mutex_t lock;
+    unsigned reports; /* with report[] and best: who holds the lock */
+    struct search_result best;
+};
+
+struct seat {
+    struct engine *engine;
+    struct processor *processor;
+    struct env_port env;
+};
+
+/* ---- reports of workers: processor 0 only ---- */
+
+static void take_report(void *self, const struct proto_job_report *report, unsigned shard)
+{
+    struct engine *e = self;
+    (void)shard;
+    if (e->job == NULL || report->job != e->job->id) {
+        return;
+    }
+    pthread_mutex_lock(&e->lock); /* any thread may be summing up */
+    unsigned i = 0;
+    while (i < e->reports && e->report[i].instance != report->instance) {
+        i++;
+    }
+    bool known = i < e->reports;
+    if (i < ENGINE_WORKERS_MAX) {
+        e->reports += !known;
+        e->report[i].instance = report->instance;
+        /* Every shard forwards it, and paths differ in length: counters only grow. */
+        if (!known || report->nodes >= e->report[i].last.nodes) {
+            e->report[i].last = *report;
+        }
+    }
+    pthread_mutex_unlock(&e->lock);
+}
+
+/* The caller holds the lock. */
+static void fill_status(struct engine *e, struct engine_status *out)
+{
+    struct engine_status s = {
+        .time_us = clock_us() - e->begin_us,
+        .workers = e->reports,
+        .shards = e->options.servers,
+        .shards_up = atomic_load(&e->processor[0].shards_up),
+        .hash_permille = embedded_permille(e->table),
+    };
+    for (unsigned i = 0; i < e->options.threads; i++) {
+        struct processor_figures f = processor_figures(&e->processor[i]);
+        s.own_nodes += f.nodes;
+        s.asks += f.asks;
+        s.cuts += f.cuts;
+        s.busy += f.busy;
+        s.deferred += f.deferred;
+        s.duplicated += f.duplicated;
+        s.waited_us += f.waited_us;
+        s.horizon = f.horizon;
+        s.depth = f.depth > s.depth ? f.depth : s.depth;
+    }
+    s.nodes = s.own_nodes;
+    for (unsigned i = 0; i < e->reports; i++) {
+        const struct proto_job_report *r = &e->report[i].last;
+        s.nodes += r->nodes;
+        s.asks += r->asks;
+        s.busy += r->busy;
+        s.deferred += r->deferred;
+        s.duplicated += r->duplicated;
+    }
+    *out = s;
+}
+
+/* ---- what a searching thread sees ---- */
+
+static void watch_progress(struct engine *e, uint64_t now)
+{
+    struct engine_status status;
+    if (e->observer == NULL || e->observer->progress == NULL || now < e->next_progress_us) {
+        return;
+    }
+    e->next_progress_us = now + PROGRESS_EVERY_US;
+    pthread_mutex_lock(&e->lock);
+    fill_status(e, &status);
+    e->observer->progress(e->observer->self, &status);
+    pthread_mutex_unlock(&e->lock);
+}
+
+static bool over_limits(struct engine *e, uint64_t now)
+{
+    if (e->deadline_us != 0 && now >= e->deadline_us) {
+        return true;
+    }
+    if (e->job->nodes == 0) {
+        return false;
+    }
+    uint64_t nodes = 0;
+    for (unsigned i = 0; i < e->options.threads; i++) {
+        nodes += atomic_load_explicit(&e->processor[i].nodes, memory_order_relaxed);
+    }
+    return nodes >= e->job->nodes;
+}
+
+static bool poll_engine(void *self, struct search *search)
+{
+    struct seat *seat = self;
+    struct engine *e = seat->engine;
+    uint64_t now = clock_us();
+    processor_serve(seat->processor, search);
+    if (seat->processor->index == 0) {
+        watch_progress(e, now);
+    }
+    return atomic_load_explicit(&e->stop, memory_order_relaxed) ||
+           atomic_load_explicit(&e->ended, memory_order_relaxed) || over_limits(e, now);
+}
+
+/* The first processor to finish an iteration speaks for all. */
+static void take_iteration(void *context, const struct search_result *result,
+                           const struct search_counters *counters)
+{
+    struct seat *seat = context;
+    struct engine *e = seat->engine;
+    struct engine_status status;
+    (void)counters;
+    processor_publish(seat->processor);
+    pthread_mutex_lock(&e->lock);
+    if (result->depth > e->best.depth) {
+        e->best = *result;
+        if (e->observer != NULL && e->observer->iteration != NULL) {
+            fill_status(e, &status);
+            e->observer->iteration(e->observer->self, result, &status);
+        }
+    }
+    pthread_mutex_unlock(&e->lock);
+}
+
+static void *search_seat(void *context)
+{
+    struct seat *seat = context;
+    struct engine *e = seat->engine;
+    struct search_result result;
+    search_run(seat->processor->search, take_iteration, seat, &result);
+    processor_publish(seat->processor);
+    if (seat->processor->remote != NULL) { /* the last results are for others too */
+        client_flush(remote_client(seat->processor->remote), clock_us());
+    }
+    if (result.depth >= e->job->depth) {
+        atomic_store(&e->ended, true);
+    }
+    pthread_mutex_lock(&e->lock);
+    if (e->best.depth == 0 && (result.depth > 0 || e->best.move == 0)) {
+        e->best = result;
+    }
+    pthread_mutex_unlock(&e->lock);
+    return NULL;
+}
+
+/* ---- open and close ---- */
+
+static enum err open_processors(struct engine *e)
+{
+    enum err err = ERR_OK;
+    uint64_t deadline = clock_us() + ENGINE_CONNECT_MS * UINT64_C(1000);
+    for (unsigned i = 0; i < e->options.threads && err == ERR_OK; i++) {
+        struct processor_options options = {
+            .table = e->table,
+            .index = i,
+            .neighbours = e->options.threads,
+            .context = e->context,
+            .server = e->options.server,
+            .servers = e->options.servers,
+            .role = i == 0 ? PROTO_FRONT : PROTO_CLIENT,
+            .instance = clock_unique(),
+            .name = "abdada",
+            .sink = {.self = e, .job_report = i == 0 ? take_report : NULL},
+            .jobs = 2,
+        };
+        err = processor_open(&e->processor[i], &options);
+    }
+    for (unsigned i = 0; i < e->options.threads && err == ERR_OK && e->options.servers > 0; i++) {
+        /* They connect at the same time: only the first waits for shards that are not there. */
+        uint64_t now = clock_us();
+        remote_connect(e->processor[i].remote,
+                       now < deadline ? (unsigned)((deadline - now) / 1000) : 0);
+    }
+    return err;
+}
+
+enum err engine_open(struct engine **out, const struct engine_options *options)
+{
+    struct engine *e = calloc(1, sizeof *e);
+    if (e == NULL) {
+        return ERR_NOMEM;
+    }
+    e->options = *options;
+    pthread_mutex_init(&e->lock, NULL);
+    e->processor = calloc(options->threads, sizeof *e->processor);
+    e->report = calloc(ENGINE_WORKERS_MAX + 1, sizeof *e->report);
+    enum err err = e->processor == NULL || e->report == NULL ? ERR_NOMEM : ERR_OK;
+    if (err == ERR_OK) {
+        err = embedded_open(&e->table, options->hash_bytes, options->threads);
+    }
+    if (err == ERR_OK && options->servers > 0) {
+        e->context = zmq_ctx_new();
+        err = e->context == NULL ? ERR_NOMEM : ERR_OK;
+    }
+    if (err == ERR_OK) {
+        err = open_processors(e);
+    }
+    if (err != ERR_OK) {
+        engine_close(&e);
+        return err;
+    }
+    *out = e;
+    return ERR_OK;
+}
+
+void engine_close(struct engine **engine)
+{
+    struct engine *e = *engine;
+    if (e == NULL) {
+        return;
+    }
+    for (unsigned i = 0; i < e->options.threads && e->processor != NULL; i++) {
+        processor_close(&e->processor[i]);
+    }
+    if (e->context != NULL) {
+        zmq_ctx_term(e->context);
+    }
+    embedded_close(&e->table);
+    pthread_mutex_destroy(&e->lock);
+    free(e->processor);
+    free(e->report);
+    free(e);
+    *engine = NULL;
+}
+
+unsigned engine_shards_up(const struct engine *e)
+{
+    return e->options.servers == 0 ? 0 : client_shards_up(remote_client(e->processor[0].remote));
+}
+
+void engine_stop(struct engine *e)
+{
+    atomic_store(&e->stop, true);
+}
+
+void engine_arm(struct engine *e)
+{
+    atomic_store(&e->stop, false);
+}
+
+void engine_idle(struct engine *e, unsigned wait_ms)
+{
+    for (unsigned i = 0; i < e->options.threads && e->options.servers > 0; i++) {
+        if (i == 0) {
+            remote_wait(e->processor[i].remote, wait_ms);
+        } else {
+            remote_poll(e->processor[i].remote);
+        }
+    }
+}
+
+void engine_clear(struct engine *e)
+{
+    embedded_clear(e->table);
+}
+
+unsigned engine_holds(struct engine *e)
+{
+    return embedded_holds(e->table);
+}
+
+/* ---- a run ---- */
+
+static bool is_shared(const struct engine *e)
+{
+    return e->options.servers > 0 && e->job->algorithm->counted;
+}
+
+static void post(struct engine *e)
+{
+    struct proto_job_post wire = job_to_wire(e->job);
+    uint64_t now = clock_us();
+    for (unsigned i = 0; i < e->options.threads; i++) {
+        struct client *client = remote_client(e->processor[i].remote);
+        remote_poll(e->processor[i].remote);
+        client_hello(client, i == 0 ? PROTO_FRONT : PROTO_CLIENT, e->job->space, now);
+    }
+    client_job_post(remote_client(e->processor[0].remote), &wire, now);
+}
+
+static bool all_said_farewell(const struct engine *e)
+{
+    for (unsigned i = 0; i < e->reports; i++) {
+        if (e->report[i].last.state != PROTO_JOB_ENDED) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The workers' last figures, if they come soon: the answer does not wait for the dead. */
+static void withdraw(struct engine *e)
+{
+    struct remote *remote = e->processor[0].remote;
+    /* A clock is running: who has not said farewell at once is not waited for. */
+    unsigned wait_ms = e->job->time_ms != 0 ? ENGINE_FAREWELL_TIMED_MS : ENGINE_FAREWELL_MS;
+    uint64_t until = clock_us() + wait_ms * UINT64_C(1000);
+    client_job_stop(remote_client(remote), e->job->id, clock_us());
+    while (!all_said_farewell(e) && client_shards_up(remote_client(remote)) > 0 &&
+           clock_us() < until) {
+        remote_wait(remote, 5);
+    }
+}
+
+static enum err seat_all(struct engine *e, struct seat *seat)
+{
+    enum err err = ERR_OK;
+    for (unsigned i = 0; i < e->options.threads && err == ERR_OK; i++) {
+        seat[i] = (struct seat){.engine = e, .processor = &e->processor[i]};
+        seat[i].env = (struct env_port){&seat[i], poll_engine};
+        e->processor[i].local.counted_depth = e->job->algorithm->counted && e->options.threads > 1
+                                                  ? EMBEDDED_COUNTED_DEPTH
+                                                  : EMBEDDED_NEVER;
+        /* The first keeps the plain order; the others break ties each in its own way. */
+        uint64_t seed = i == 0 ? 0 : rng_mix(i);
+        err = processor_begin(&e->processor[i], e->job, &seat[i].env, seed);
+    }
+    return err;
+}
+
+static void search_all(struct engine *e, struct seat *seat)
+{
+    pthread_t thread[EMBEDDED_SLOTS_MAX];
+    unsigned started = 1;
+    unsigned want = e->job->algorithm->counted ? e->options.threads : 1;
+    while (started < want &&
+           pthread_create(&thread[started], NULL, search_seat, &seat[started]) == 0) {
+        started++;
+    }
+    search_seat(&seat[0]);
+    atomic_store(&e->ended, true); /* limits met by one are met by all */
+    for (unsigned i = 1; i < started; i++) {
+        pthread_join(thread[i], NULL);
+    }
+}
+
+enum err engine_run(struct engine *e, struct job *job, const struct engine_observer *observer,
+                    struct engine_result *out)
+{
+    struct seat *seat = calloc(e->options.threads, sizeof *seat);
+    if (seat == NULL) {
+        return ERR_NOMEM;
+    }
+    e->job = job;
+    e->observer = observer;
+    e->reports = 0;
+    e->best = (struct search_result){0};
+    e->begin_us = clock_us();
+    e->next_progress_us = e->begin_us + PROGRESS_EVERY_US;
+    e->deadline_us = job->time_ms == 0 ? 0 : e->begin_us + job->time_ms * UINT64_C(1000);
+    atomic_store(&e->ended, false);
+    job->id = clock_unique();
+    embedded_begin(e->table);
+    enum err err = seat_all(e, seat);
+    if (err == ERR_OK) {
+        if (is_shared(e)) {
+            post(e);
+        }
+        search_all(e, seat);
+        uint64_t time_us = clock_us() - e->begin_us;
+        if (is_shared(e)) {
+            withdraw(e);
+        }
+        *out = (struct engine_result){.search = e->best, .stopped = atomic_load(&e->stop)};
+        fill_status(e, &out->status);
+        out->status.time_us = time_us;
+    }
+    e->job = NULL;
+    free(seat);
+    return err;
+}

@@ -1,0 +1,71 @@
+/* engine: what a front-end searches with: threads over one embedded table, and the cluster behind
+ * it.
+ *
+ * Threads: engine_run blocks its caller, which searches as processor 0; engine_stop may be called
+ * by any thread and from a signal handler; the rest by the owner while nothing runs. Memory: all
+ * tables in open. */
+#ifndef WORKER_ENGINE_ENGINE_H
+#define WORKER_ENGINE_ENGINE_H
+
+#include "worker/engine/processor.h"
+
+enum {
+    ENGINE_CONNECT_MS = 500, /* at start, for shards that do not answer */
+    ENGINE_FAREWELL_MS = 200, /* at the end, for the workers' last reports */
+    ENGINE_FAREWELL_TIMED_MS = 10, /* the same for a job with a time limit */
+    ENGINE_WORKERS_MAX = 4096, /* workers whose reports are kept apart */
+};
+
+struct engine_options {
+    unsigned threads; /* 1..EMBEDDED_SLOTS_MAX */
+    uint64_t hash_bytes;
+    const struct options_host_port *server; /* borrowed until close */
+    unsigned servers;
+};
+
+/* Sums over this process and, where workers reported, over all. */
+struct engine_status {
+    uint64_t time_us;
+    uint64_t own_nodes, nodes, asks, cuts, busy, deferred, duplicated;
+    uint64_t waited_us; /* for shards, of this process's threads */
+    unsigned workers; /* ttworker threads that reported */
+    unsigned shards, shards_up, horizon;
+    unsigned depth; /* iteration under way */
+    unsigned hash_permille;
+};
+
+struct engine_result {
+    struct search_result search;
+    struct engine_status status;
+    bool stopped; /* by engine_stop, not by the job's limits */
+};
+
+/* Called from searching threads, one at a time. */
+struct engine_observer {
+    void *self;
+    void (*iteration)(void *self, const struct search_result *result,
+                      const struct engine_status *status);
+    void (*progress)(void *self, const struct engine_status *status); /* about once a second */
+};
+
+struct engine;
+
+/* Connects to the servers for up to ENGINE_CONNECT_MS. No shard being up is no error. */
+enum err engine_open(struct engine **out, const struct engine_options *options);
+void engine_close(struct engine **engine);
+unsigned engine_shards_up(const struct engine *engine);
+
+/* Answers the job. `observer` may be NULL. ERR_NOMEM. */
+enum err engine_run(struct engine *engine, struct job *job, const struct engine_observer *observer,
+                    struct engine_result *out);
+/* Ends a run, or the next one at once: a stop is never lost. engine_arm takes it back. */
+void engine_stop(struct engine *engine);
+void engine_arm(struct engine *engine);
+/* Serves the shards between searches, for about `wait_ms`: keeps sessions alive. */
+void engine_idle(struct engine *engine, unsigned wait_ms);
+/* Forgets the embedded table's results. */
+void engine_clear(struct engine *engine);
+/* Holds left in the embedded table: 0 between searches, or something leaked. */
+unsigned engine_holds(struct engine *engine);
+
+#endif

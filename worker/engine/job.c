@@ -1,0 +1,105 @@
+#include "worker/engine/job.h"
+
+#include "common/rng.h"
+#include "worker/games/games.h"
+#include "worker/search/search.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void job_set_space(struct job *job, uint64_t fresh)
+{
+    uint64_t kind = (job->strict ? 1u : 0u) | (job->full ? 2u : 0u);
+    job->space = rng_mix(rng_mix(job->game->space + kind) ^ fresh);
+}
+
+enum err job_set_position(struct job *job, const struct game *game, const char *text, char *why,
+                          size_t why_size)
+{
+    void *position = calloc(1, game->position_size);
+    if (position == NULL) {
+        snprintf(why, why_size, "%s", err_text(ERR_NOMEM));
+        return ERR_NOMEM;
+    }
+    enum err err = game->parse(position, text, why, why_size);
+    if (err != ERR_OK) {
+        free(position);
+        return err;
+    }
+    free(job->position);
+    job->game = game;
+    job->position = position;
+    game->format(position, job->text);
+    return ERR_OK;
+}
+
+void job_free(struct job *job)
+{
+    free(job->position);
+    job->position = NULL;
+}
+
+struct proto_job_post job_to_wire(const struct job *job)
+{
+    return (struct proto_job_post){
+        .job = job->id,
+        .game = proto_text_of(job->game->name),
+        .position = proto_text_of(job->text),
+        .evaluation = job->game->space,
+        .space = job->space,
+        .algorithm = proto_text_of(job->algorithm->name),
+        .flags = (job->strict ? PROTO_JOB_STRICT : 0) | (job->full ? PROTO_JOB_FULL : 0) |
+                 (job->waits ? PROTO_JOB_WAITS : 0),
+        .depth = job->depth,
+        .horizon = job->horizon,
+        .time_ms = job->time_ms,
+        .nodes = job->nodes,
+    };
+}
+
+enum err job_from_wire(const struct proto_job *message, struct job *out, char *why, size_t why_size)
+{
+    char name[JOB_GAME_MAX], algorithm[JOB_ALGORITHM_MAX], text[GAME_TEXT_MAX];
+    struct job job = {.id = message->job};
+    const struct game *game = NULL;
+
+    if (proto_text_copy(message->game, name, sizeof name)) {
+        game = games_by_name(name);
+    }
+    if (proto_text_copy(message->algorithm, algorithm, sizeof algorithm)) {
+        job.algorithm = algorithm_by_name(algorithm);
+    }
+    if (game == NULL || job.algorithm == NULL) {
+        snprintf(why, why_size, "unknown %s", game == NULL ? "game" : "algorithm");
+        return ERR_ABSENT;
+    }
+    if (message->evaluation != game->space) {
+        snprintf(why, why_size, "the front-end plays another version of this game");
+        return ERR_ILLEGAL;
+    }
+    if (!proto_text_copy(message->position, text, sizeof text) || message->depth < 1 ||
+        message->depth > SEARCH_DEPTH_MAX) {
+        snprintf(why, why_size, "%s", err_text(ERR_RANGE));
+        return ERR_RANGE;
+    }
+    enum err err = job_set_position(&job, game, text, why, why_size);
+    if (err != ERR_OK) {
+        return err;
+    }
+    if ((message->flags & PROTO_JOB_STRICT) && (message->flags & PROTO_JOB_FULL)) {
+        job_free(&job);
+        snprintf(why, why_size, "strict and full exclude each other");
+        return ERR_RANGE;
+    }
+    job.strict = message->flags & PROTO_JOB_STRICT;
+    job.full = message->flags & PROTO_JOB_FULL;
+    job.waits = message->flags & PROTO_JOB_WAITS;
+    job.depth = message->depth;
+    job.horizon = message->horizon;
+    job.time_ms = message->time_ms;
+    job.nodes = message->nodes;
+    job.space = message->space;
+    *out = job;
+    return ERR_OK;
+}

@@ -1,0 +1,46 @@
+/* job: one question to a search: position, limits, options; and its form on the wire.
+ *
+ * Threads: a job is written by one and then read by all. Memory: the position block belongs to the
+ * job. */
+#ifndef WORKER_ENGINE_JOB_H
+#define WORKER_ENGINE_JOB_H
+
+#include "proto/codec.h"
+#include "worker/games/game.h"
+#include "worker/search/algorithm.h"
+
+enum { JOB_ALGORITHM_MAX = 32, JOB_GAME_MAX = 64 };
+
+struct job {
+    uint64_t id; /* 0: not posted to anybody */
+    const struct game *game;
+    void *position; /* game->position_size bytes; may carry its history */
+    char text[GAME_TEXT_MAX]; /* the position for the wire, without history */
+    const struct algorithm *algorithm;
+    bool strict, full;
+    bool waits; /* for every answer of a shard, instead of searching on meanwhile */
+    uint8_t depth; /* 1..SEARCH_DEPTH_MAX */
+    uint8_t horizon; /* PROTO_HORIZON_AUTO or a depth */
+    uint32_t time_ms; /* 0: no limit */
+    uint64_t nodes; /* of all processors of this process together; 0: no limit */
+    uint64_t space; /* what keeps unlike searches apart in a table they share: job_set_space */
+};
+
+/* From game, evaluation, selection and strictness; `fresh` other than 0 gives the job a table of
+ * its own. */
+void job_set_space(struct job *job, uint64_t fresh);
+
+/* Sets game and position from text; the rest is left. ERR_NOMEM; the game's errors with `why`. */
+enum err job_set_position(struct job *job, const struct game *game, const char *text, char *why,
+                          size_t why_size);
+void job_free(struct job *job);
+
+/* The texts borrow from the job. */
+struct proto_job_post job_to_wire(const struct job *job);
+/* Makes a job of a message: names checked, position parsed. ERR_ABSENT for an unknown game or
+ * algorithm; ERR_ILLEGAL when the poster's rules, keys or evaluation are not ours: our results
+ * would be wrong for the others. */
+enum err job_from_wire(const struct proto_job *message, struct job *out, char *why,
+                       size_t why_size);
+
+#endif

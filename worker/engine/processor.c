@@ -1,0 +1,135 @@
+#include "worker/engine/processor.h"
+
+#include <string.h>
+
+enum {
+    NEWS = 32,
+    RTO_MIN_US = 5000, /* a busy machine may keep a shard off its processors that long; asks need
+                          not wait for it */
+};
+
+enum err processor_open(struct processor *p, const struct processor_options *options)
+{
+    bool alone = options->servers > 0 && options->neighbours == 1;
+    memset(p, 0, sizeof *p);
+    p->index = options->index;
+    p->local = (struct embedded_port){
+        .table = options->table,
+        .slot = (uint16_t)options->index,
+        .counted_depth = alone ? EMBEDDED_NEVER : EMBEDDED_COUNTED_DEPTH,
+    };
+    if (options->servers == 0) {
+        return ERR_OK;
+    }
+    enum err err = wire_open(&p->wire, options->context, options->server, options->servers);
+    if (err != ERR_OK) {
+        return err;
+    }
+    struct remote_options remote = {
+        .shell = wire_shell(p->wire),
+        .client = {.shards = options->servers,
+                   .role = options->role,
+                   .instance = options->instance,
+                   .name = options->name,
+                   .rto_min_us = RTO_MIN_US,
+                   .jobs = options->jobs},
+        .sink = options->sink,
+        .local = &p->local,
+    };
+    return remote_open(&p->remote, &remote);
+}
+
+void processor_close(struct processor *p)
+{
+    remote_close(&p->remote);
+    wire_close(&p->wire);
+    search_free(&p->search);
+}
+
+enum err processor_begin(struct processor *p, const struct job *job, const struct env_port *env,
+                         uint64_t seed)
+{
+    struct search_options options = {
+        .game = job->game,
+        .algorithm = job->algorithm,
+        .strict = job->strict,
+        .full = job->full,
+        .seed = seed,
+        .salt = job->space,
+        .slot = (uint16_t)p->index,
+        .depth_limit = job->depth,
+    };
+    struct table_port table =
+        p->remote != NULL ? remote_table_port(p->remote) : embedded_table_port(&p->local);
+
+    if (p->search != NULL && p->game != job->game) {
+        search_free(&p->search);
+    }
+    if (p->search == NULL) {
+        enum err err = search_open(&p->search, &options, &table, env);
+        if (err != ERR_OK) {
+            return err;
+        }
+        p->game = job->game;
+    }
+    search_set_limits(p->search, &options, env);
+    search_set_position(p->search, job->position);
+    if (p->remote != NULL) {
+        remote_begin(p->remote, job->horizon, job->algorithm->counted, job->waits);
+    }
+    processor_publish(p);
+    return ERR_OK;
+}
+
+void processor_publish(struct processor *p)
+{
+    const struct search_counters *c = search_counters(p->search);
+    atomic_store_explicit(&p->nodes, c->nodes, memory_order_relaxed);
+    atomic_store_explicit(&p->asks, c->asks, memory_order_relaxed);
+    atomic_store_explicit(&p->cuts, c->cuts, memory_order_relaxed);
+    atomic_store_explicit(&p->busy, c->busy, memory_order_relaxed);
+    atomic_store_explicit(&p->deferred, c->deferred, memory_order_relaxed);
+    atomic_store_explicit(&p->duplicated, c->duplicated, memory_order_relaxed);
+    atomic_store_explicit(&p->depth, search_iteration(p->search), memory_order_relaxed);
+    if (p->remote != NULL) {
+        atomic_store_explicit(&p->waited_us, remote_times(p->remote).waited_us,
+                              memory_order_relaxed);
+        atomic_store_explicit(&p->horizon, remote_horizon(p->remote), memory_order_relaxed);
+        atomic_store_explicit(&p->shards_up, client_shards_up(remote_client(p->remote)),
+                              memory_order_relaxed);
+    }
+}
+
+void processor_serve(struct processor *p, struct search *search)
+{
+    struct tt_store news[NEWS];
+    if (p->remote != NULL) {
+        remote_poll(p->remote);
+        remote_settle(p->remote, search);
+        unsigned n = remote_news(p->remote, news, NEWS);
+        for (unsigned i = 0; i < n; i++) {
+            search_node_done(search, &news[i]);
+        }
+    }
+    unsigned n = embedded_node_done(&p->local, news, NEWS);
+    for (unsigned i = 0; i < n; i++) {
+        search_node_done(search, &news[i]);
+    }
+    processor_publish(p);
+}
+
+struct processor_figures processor_figures(const struct processor *p)
+{
+    return (struct processor_figures){
+        .nodes = atomic_load_explicit(&p->nodes, memory_order_relaxed),
+        .asks = atomic_load_explicit(&p->asks, memory_order_relaxed),
+        .cuts = atomic_load_explicit(&p->cuts, memory_order_relaxed),
+        .busy = atomic_load_explicit(&p->busy, memory_order_relaxed),
+        .deferred = atomic_load_explicit(&p->deferred, memory_order_relaxed),
+        .duplicated = atomic_load_explicit(&p->duplicated, memory_order_relaxed),
+        .waited_us = atomic_load_explicit(&p->waited_us, memory_order_relaxed),
+        .depth = atomic_load_explicit(&p->depth, memory_order_relaxed),
+        .horizon = atomic_load_explicit(&p->horizon, memory_order_relaxed),
+        .shards_up = atomic_load_explicit(&p->shards_up, memory_order_relaxed),
+    };
+}

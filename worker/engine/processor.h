@@ -1,0 +1,66 @@
+/* processor: one searching thread: its search, its place in the process's table, its line to the
+ * shards.
+ *
+ * Threads: open and close by the process; the rest by the thread that searches, except the
+ * published figures, which anybody may read. Memory: a search (some 400 KiB) when the first job of
+ * a game begins, none later. */
+#ifndef WORKER_ENGINE_PROCESSOR_H
+#define WORKER_ENGINE_PROCESSOR_H
+
+#include "worker/engine/job.h"
+#include "worker/search/search.h"
+#include "worker/table/wire.h"
+
+#include <stdatomic.h>
+
+struct processor {
+    /* fixed after open */
+    unsigned index;
+    struct wire *wire; /* NULL: no servers */
+    struct remote *remote;
+    struct embedded_port local;
+    /* state */
+    struct search *search;
+    const struct game *game;
+    /* published: written by the searching thread, read by any */
+    _Atomic uint64_t nodes, asks, cuts, busy, deferred, duplicated, waited_us;
+    atomic_uint depth, horizon, shards_up;
+};
+
+struct processor_figures {
+    uint64_t nodes, asks, cuts, busy, deferred, duplicated, waited_us;
+    unsigned depth, horizon, shards_up;
+};
+
+struct processor_options {
+    struct embedded *table;
+    unsigned index;
+    unsigned
+        neighbours; /* threads of this process: alone, one need not be counted below the horizon */
+    void *context; /* ZeroMQ; unused without servers */
+    const struct options_host_port *server;
+    unsigned servers; /* 0: the embedded table alone */
+    enum proto_role role;
+    uint64_t instance; /* random, one per processor */
+    const char *name;
+    struct client_sink sink;
+    unsigned jobs;
+};
+
+enum err processor_open(struct processor *p, const struct processor_options *options);
+/* Accepts a zeroed struct, and twice. */
+void processor_close(struct processor *p);
+
+/* Makes ready to search `job`; then search_run(p->search, ...). `seed` breaks ties; 0 breaks none.
+ */
+enum err processor_begin(struct processor *p, const struct job *job, const struct env_port *env,
+                         uint64_t seed);
+
+/* From env.poll: serves the sockets, hands on what others finished, publishes figures. */
+void processor_serve(struct processor *p, struct search *search);
+/* Publishes what the ended search counted. */
+void processor_publish(struct processor *p);
+
+struct processor_figures processor_figures(const struct processor *p);
+
+#endif

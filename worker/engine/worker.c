@@ -1,0 +1,286 @@
+#include "worker/engine/worker.h"
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/rng.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { IDLE_WAIT_MS = 50, WHY_MAX = 128 };
+
+static const char program[] = "ttworker";
+
+/* A job some shard told of. The message's texts point into `text`. */
+struct open_job {
+    struct proto_job wire;
+    char game[JOB_GAME_MAX], algorithm[JOB_ALGORITHM_MAX], position[GAME_TEXT_MAX];
+    uint64_t shards; /* bit i: shard i vouches for it */
+    uint64_t orphan_until_us; /* nobody does: when it is dropped; 0: somebody does */
+    bool finished; /* searched to its end by this worker, or not understood */
+    struct proto_job_report
+        last; /* repeated while finished: a shard that knows the job no more says so */
+};
+
+struct worker {
+    /* fixed after open */
+    struct processor processor;
+    uint64_t instance, seed;
+    const atomic_bool *stop;
+    /* state */
+    struct open_job job[WORKER_JOBS_MAX];
+    unsigned jobs;
+    uint64_t running; /* id of the job being searched; 0: none */
+    uint64_t deadline_us, next_report_us;
+};
+
+/* ---- jobs: what the shards say ---- */
+
+static struct open_job *find_job(struct worker *w, uint64_t id)
+{
+    for (unsigned i = 0; i < w->jobs; i++) {
+        if (w->job[i].wire.job == id) {
+            return &w->job[i];
+        }
+    }
+    return NULL;
+}
+
+static void forget_job(struct worker *w, struct open_job *job)
+{
+    w->jobs--;
+    if (job != &w->job[w->jobs]) {
+        *job = w->job[w->jobs];
+        job->wire.game.at = job->game;
+        job->wire.algorithm.at = job->algorithm;
+        job->wire.position.at = job->position;
+    }
+}
+
+static void take_job(void *self, const struct proto_job *message, unsigned shard)
+{
+    struct worker *w = self;
+    struct open_job *job = find_job(w, message->job);
+    if (job == NULL) {
+        if (w->jobs == WORKER_JOBS_MAX) {
+            return;
+        }
+        job = &w->job[w->jobs];
+        *job = (struct open_job){.wire = *message};
+        if (!proto_text_copy(message->game, job->game, sizeof job->game) ||
+            !proto_text_copy(message->algorithm, job->algorithm, sizeof job->algorithm) ||
+            !proto_text_copy(message->position, job->position, sizeof job->position)) {
+            return; /* longer than any name or position we know */
+        }
+        w->jobs++;
+        job->wire.game = proto_text_of(job->game);
+        job->wire.algorithm = proto_text_of(job->algorithm);
+        job->wire.position = proto_text_of(job->position);
+    }
+    job->shards |= UINT64_C(1) << shard;
+    job->orphan_until_us = 0;
+}
+
+/* A shard no longer vouches for a job: another may, for a while nobody need. The shortest patience
+ * stands, however often a shard repeats itself. */
+static void unvouch(struct open_job *job, unsigned shard, unsigned patience_ms)
+{
+    uint64_t until_us = clock_us() + patience_ms * UINT64_C(1000);
+    job->shards &= ~(UINT64_C(1) << shard);
+    if (job->shards == 0 && (job->orphan_until_us == 0 || until_us < job->orphan_until_us)) {
+        job->orphan_until_us = until_us;
+    }
+}
+
+static void take_stop(void *self, uint64_t id, uint8_t reason, unsigned shard)
+{
+    struct worker *w = self;
+    struct open_job *job = find_job(w, id);
+    if (job == NULL) {
+        return;
+    }
+    bool vouched = job->shards >> shard & 1;
+    unvouch(job, shard, WORKER_LAPSED_MS);
+    /* The last shard that vouched saw the front-end go: others wait for us. A shard that never did
+     * may have restarted, and the job may be posted to it again in a moment. */
+    if (reason == PROTO_STOP_OWNER || (vouched && job->shards == 0)) {
+        forget_job(w, job);
+    }
+}
+
+static void take_shard_down(void *self, unsigned shard)
+{
+    struct worker *w = self;
+    for (unsigned i = 0; i < w->jobs; i++) {
+        unvouch(&w->job[i], shard, WORKER_ORPHAN_MS);
+    }
+}
+
+static void drop_orphans(struct worker *w, uint64_t now)
+{
+    for (unsigned i = w->jobs; i > 0; i--) {
+        struct open_job *job = &w->job[i - 1];
+        if (job->orphan_until_us != 0 && now >= job->orphan_until_us) {
+            forget_job(w, job);
+        }
+    }
+}
+
+/* Every worker weighs the open jobs in its own way, so that several jobs share the workers. One
+ * that nobody vouches for is not begun. */
+static struct open_job *choose_job(struct worker *w)
+{
+    struct open_job *best = NULL;
+    uint64_t most = 0;
+    for (unsigned i = 0; i < w->jobs; i++) {
+        struct open_job *job = &w->job[i];
+        bool ready = !job->finished && job->orphan_until_us == 0;
+        uint64_t weight = rng_mix(job->wire.job ^ w->instance);
+        if (ready && (best == NULL || weight > most)) {
+            best = job;
+            most = weight;
+        }
+    }
+    return best;
+}
+
+/* ---- searching ---- */
+
+static void report(struct worker *w, uint64_t id, enum proto_job_state state)
+{
+    struct processor_figures f = processor_figures(&w->processor);
+    struct proto_job_report message = {
+        .job = id,
+        .instance = w->instance,
+        .state = (uint8_t)state,
+        .depth = (uint8_t)f.depth,
+        .nodes = f.nodes,
+        .asks = f.asks,
+        .busy = f.busy,
+        .deferred = f.deferred,
+        .duplicated = f.duplicated,
+    };
+    struct open_job *job = find_job(w, id);
+    if (job != NULL) {
+        job->last = message;
+    }
+    client_job_report(remote_client(w->processor.remote), &message, clock_us());
+}
+
+/* A stop that got lost is found out: the shard answers a report on a job it does not know. */
+static void repeat_reports(struct worker *w, uint64_t now)
+{
+    if (now < w->next_report_us) {
+        return;
+    }
+    w->next_report_us = now + WORKER_REPEAT_MS * UINT64_C(1000);
+    for (unsigned i = 0; i < w->jobs; i++) {
+        if (w->job[i].last.job != 0) {
+            client_job_report(remote_client(w->processor.remote), &w->job[i].last, now);
+        }
+    }
+}
+
+static bool poll_worker(void *self, struct search *search)
+{
+    struct worker *w = self;
+    processor_serve(&w->processor, search);
+    uint64_t now = clock_us();
+    drop_orphans(w, now);
+    if (now >= w->next_report_us) {
+        w->next_report_us = now + WORKER_REPORT_MS * UINT64_C(1000);
+        report(w, w->running, PROTO_JOB_SEARCHING);
+    }
+    return atomic_load_explicit(w->stop, memory_order_relaxed) || find_job(w, w->running) == NULL ||
+           (w->deadline_us != 0 && now >= w->deadline_us);
+}
+
+static void search_job(struct worker *w, struct open_job *open)
+{
+    struct job job;
+    struct search_result result;
+    struct env_port env = {w, poll_worker};
+    char why[WHY_MAX];
+    uint64_t id = open->wire.job;
+
+    open->finished = true; /* whatever happens, it is not begun twice */
+    enum err err = job_from_wire(&open->wire, &job, why, sizeof why);
+    if (err != ERR_OK) {
+        log_line(program, "job refused: %s", why);
+        open->last =
+            (struct proto_job_report){.job = id, .instance = w->instance, .state = PROTO_JOB_ENDED};
+        return;
+    }
+    w->running = id;
+    w->next_report_us = clock_us(); /* at once: the front-end counts its helpers */
+    w->deadline_us = job.time_ms == 0 ? 0 : clock_us() + job.time_ms * UINT64_C(1000);
+    client_hello(remote_client(w->processor.remote), PROTO_WORKER, job.space, clock_us());
+    embedded_advance(w->processor.local.table);
+    err = processor_begin(&w->processor, &job, &env, w->seed);
+    if (err == ERR_OK) {
+        search_run(w->processor.search, NULL, NULL, &result);
+        processor_publish(&w->processor);
+        client_flush(remote_client(w->processor.remote), clock_us());
+        report(w, id, PROTO_JOB_ENDED);
+    } else {
+        log_line(program, "job refused: %s", err_text(err));
+    }
+    w->running = 0;
+    job_free(&job);
+}
+
+/* ---- life ---- */
+
+enum err worker_open(struct worker **out, const struct worker_options *options)
+{
+    struct worker *w = calloc(1, sizeof *w);
+    if (w == NULL) {
+        return ERR_NOMEM;
+    }
+    struct processor_options processor = options->processor;
+    processor.role = PROTO_WORKER;
+    processor.instance = w->instance = clock_unique();
+    processor.sink = (struct client_sink){
+        .self = w,
+        .job = take_job,
+        .job_stop = take_stop,
+        .shard_down = take_shard_down,
+    };
+    w->stop = options->stop;
+    w->seed = rng_mix(options->instance_seed ^ w->instance) | 1;
+    enum err err = processor_open(&w->processor, &processor);
+    if (err != ERR_OK) {
+        worker_close(&w);
+        return err;
+    }
+    *out = w;
+    return ERR_OK;
+}
+
+void worker_close(struct worker **worker)
+{
+    if (*worker != NULL) {
+        processor_close(&(*worker)->processor);
+        free(*worker);
+        *worker = NULL;
+    }
+}
+
+unsigned worker_connect(struct worker *w)
+{
+    return remote_connect(w->processor.remote, WORKER_CONNECT_MS);
+}
+
+void worker_run(struct worker *w)
+{
+    while (!atomic_load(w->stop)) {
+        drop_orphans(w, clock_us());
+        struct open_job *job = choose_job(w);
+        if (job != NULL) {
+            search_job(w, job);
+        } else {
+            repeat_reports(w, clock_us());
+            remote_wait(w->processor.remote, IDLE_WAIT_MS);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+#include "worker/games/chess/chess.h"
+
+#include "worker/games/chess/draw.h"
+#include "worker/games/chess/eval.h"
+#include "worker/games/chess/fen.h"
+#include "worker/games/chess/movegen.h"
+#include "worker/games/chess/position.h"
+#include "worker/games/chess/see.h"
+
+#include <string.h>
+
+static enum err parse(void *position, const char *text, char *why, size_t why_size)
+{
+    return chess_position_parse(position, text, why, why_size);
+}
+
+static void format(const void *position, char *text)
+{
+    chess_position_format(position, text);
+}
+
+static unsigned generate(const void *position, struct game_move *list)
+{
+    return chess_movegen_all(position, list);
+}
+
+static unsigned generate_noisy(const void *position, struct game_move *list)
+{
+    return chess_movegen_noisy(position, list);
+}
+
+static void make(void *position, uint16_t move)
+{
+    chess_position_make(position, move);
+}
+
+static void unmake(void *position, uint16_t move)
+{
+    chess_position_unmake(position, move);
+}
+
+static void make_null(void *position)
+{
+    chess_position_make_null(position);
+}
+
+static void unmake_null(void *position)
+{
+    chess_position_unmake_null(position);
+}
+
+static uint64_t key(const void *position)
+{
+    return ((const struct chess_position *)position)->key;
+}
+
+static int evaluate(const void *position)
+{
+    return chess_eval(position);
+}
+
+static bool check(const void *position)
+{
+    return chess_position_check(position);
+}
+
+static int finished(const void *position)
+{
+    return check(position) ? -GAME_MATE : 0;
+}
+
+static bool drawn(const void *position)
+{
+    return chess_drawn(position);
+}
+
+static bool losing(const void *position, uint16_t move)
+{
+    return !chess_see_at_least(position, move, 0);
+}
+
+/* With pawns alone, having to move is often the only problem. */
+static bool zugzwang(const void *position)
+{
+    const struct chess_position *chess = position;
+    return (chess_set(chess, chess->side, CHESS_PAWN) |
+            chess_set(chess, chess->side, CHESS_KING)) == chess_set(chess, chess->side, CHESS_ALL);
+}
+
+static void format_move(const void *position, uint16_t move, char *text)
+{
+    (void)position;
+    unsigned squares[2] = {chess_move_from(move), chess_move_to(move)};
+    for (unsigned i = 0; i < 2; i++) {
+        *text++ = (char)('a' + (squares[i] & 7));
+        *text++ = (char)('1' + (squares[i] >> 3));
+    }
+    if (chess_move_kind(move) & CHESS_PROMOTION) {
+        *text++ = "pnbrqk"[chess_move_promoted(move)];
+    }
+    *text = '\0';
+}
+
+static bool is_square(const char *text)
+{
+    return text[0] >= 'a' && text[0] <= 'h' && text[1] >= '1' && text[1] <= '8';
+}
+
+static enum err parse_move(const void *position, const char *text, uint16_t *move)
+{
+    size_t size = strlen(text);
+    if (size < 4 || size > 5 || !is_square(text) || !is_square(text + 2) ||
+        (size == 5 && !strchr("nbrq", text[4]))) {
+        return ERR_SYNTAX;
+    }
+    struct game_move list[GAME_MOVES_MAX];
+    unsigned count = chess_movegen_all(position, list);
+    for (unsigned i = 0; i < count; i++) {
+        char legal[GAME_MOVE_TEXT_MAX];
+        format_move(position, list[i].move, legal);
+        if (strcmp(legal, text) == 0) {
+            *move = list[i].move;
+            return ERR_OK;
+        }
+    }
+    return ERR_ILLEGAL;
+}
+
+const struct game game_chess = {
+    .name = "chess",
+    .space = UINT64_C(0xc1f138b097577abf), /* rng_hash_text(CHESS_VERSION) */
+    .position_size = sizeof(struct chess_position),
+    .score_kind = GAME_CENTIPAWNS,
+    .parse = parse,
+    .format = format,
+    .generate = generate,
+    .generate_noisy = generate_noisy,
+    .make = make,
+    .unmake = unmake,
+    .make_null = make_null,
+    .unmake_null = unmake_null,
+    .key = key,
+    .evaluate = evaluate,
+    .finished = finished,
+    .check = check,
+    .drawn = drawn,
+    .losing = losing,
+    .zugzwang = zugzwang,
+    .format_move = format_move,
+    .parse_move = parse_move,
+};

@@ -1,0 +1,297 @@
+#include "worker/games/chess/eval.h"
+
+#include "worker/games/chess/tables.h"
+
+#define S CHESS_SCORE
+
+/* By squares attacked that neither own pawns or king hold nor enemy pawns guard. About zero for
+ * an average piece, so that material keeps its meaning. */
+static const int32_t knight_mobility[9] = {S(-30, -38), S(-16, -20), S(-7, -9), S(-1, -1), S(5, 4),
+                                           S(9, 9),     S(12, 13),   S(15, 15), S(17, 16)};
+static const int32_t bishop_mobility[14] = {
+    S(-24, -32), S(-13, -20), S(-4, -10), S(2, -3),  S(7, 3),   S(11, 8),  S(14, 12),
+    S(16, 15),   S(18, 17),   S(20, 19),  S(21, 20), S(22, 21), S(23, 22), S(24, 22)};
+static const int32_t rook_mobility[15] = {
+    S(-20, -36), S(-13, -22), S(-8, -12), S(-5, -4), S(-2, 2),  S(0, 7),   S(2, 12), S(5, 16),
+    S(7, 20),    S(9, 23),    S(11, 26),  S(13, 28), S(14, 30), S(15, 31), S(16, 32)};
+static const int32_t queen_mobility[28] = {
+    S(-12, -30), S(-9, -22), S(-6, -16), S(-4, -11), S(-3, -7), S(-2, -4), S(-1, -1),
+    S(0, 1),     S(1, 4),    S(2, 6),    S(3, 8),    S(4, 10),  S(5, 12),  S(5, 13),
+    S(6, 14),    S(6, 15),   S(7, 16),   S(7, 17),   S(8, 18),  S(8, 19),  S(8, 19),
+    S(9, 20),    S(9, 20),   S(9, 21),   S(10, 21),  S(10, 22), S(10, 22), S(10, 22)};
+
+static const int32_t passed_pawn[8] = {0,         S(2, 8),   S(4, 12),   S(8, 26),
+                                       S(24, 50), S(50, 92), S(85, 140), 0};
+static const int32_t doubled_pawn = S(-7, -14);
+static const int32_t isolated_pawn = S(-10, -10);
+static const int32_t backward_pawn = S(-8, -7);
+static const int32_t guarded_pawn = S(7, 4);
+static const int32_t bishop_pair = S(26, 46);
+static const int32_t rook_open_file = S(28, 8);
+static const int32_t rook_half_open_file = S(12, 6);
+static const int32_t knight_outpost = S(18, 10);
+static const int32_t tempo = S(14, 8);
+
+/* King safety, middlegame only. Attacks on the king's surroundings count by the attacker's kind,
+ * and weigh the more the more pieces take part: one alone is no attack. */
+static const int zone_attack[6] = {0, 18, 18, 28, 42, 0};
+static const int attackers_weight_128[8] = {0, 16, 64, 96, 112, 120, 124, 128};
+static const int shield_near = 12, shield_far = 6, open_file_near_king = -16;
+
+struct side {
+    uint64_t pawn_attacks;
+    uint64_t behind; /* own pawns and all squares behind them */
+    uint64_t king_zone;
+};
+
+BITBOARD_INLINE uint64_t fill_forward(uint64_t set, const unsigned colour)
+{
+    if (colour == CHESS_WHITE) {
+        set |= set << 8;
+        set |= set << 16;
+        return set | set << 32;
+    }
+    set |= set >> 8;
+    set |= set >> 16;
+    return set | set >> 32;
+}
+
+BITBOARD_INLINE uint64_t sideways(uint64_t set)
+{
+    return (set & ~BITBOARD_FILE_A) >> 1 | (set & ~BITBOARD_FILE_H) << 1;
+}
+
+BITBOARD_INLINE struct side side_of(const struct chess_position *position, const unsigned us)
+{
+    uint64_t pawns = chess_set(position, us, CHESS_PAWN);
+    uint64_t zone = bitboard_tables.king[chess_king(position, us)];
+    return (struct side){
+        .pawn_attacks = bitboard_forward_west(pawns, us) | bitboard_forward_east(pawns, us),
+        .behind = fill_forward(pawns, us ^ 1),
+        .king_zone = zone | bitboard_forward(zone, us),
+    };
+}
+
+static int distance(unsigned a, unsigned b)
+{
+    int files = (int)(a & 7) - (int)(b & 7), ranks = (int)(a >> 3) - (int)(b >> 3);
+    files = files < 0 ? -files : files;
+    ranks = ranks < 0 ? -ranks : ranks;
+    return files > ranks ? files : ranks;
+}
+
+/* Further than its rank, a passed pawn is worth what the kings' ways to its path make of it. */
+BITBOARD_INLINE int32_t passed_pawns(const struct chess_position *position, uint64_t passed,
+                                     const unsigned us)
+{
+    int32_t score = 0;
+    while (passed) {
+        unsigned square = bitboard_pop(&passed);
+        unsigned rank = us == CHESS_WHITE ? square >> 3 : 7 - (square >> 3);
+        unsigned stop = us == CHESS_WHITE ? square + 8 : square - 8;
+        score += passed_pawn[rank];
+        if (rank >= 3) {
+            int far = (int)rank - 2;
+            int theirs = distance(chess_king(position, us ^ 1), stop);
+            int ours = distance(chess_king(position, us), stop);
+            score += S(0, far * (4 * theirs - 2 * ours));
+            if (position->board[stop] != CHESS_EMPTY) {
+                score -= S(4 * far, 9 * far);
+            }
+        }
+    }
+    return score;
+}
+
+BITBOARD_INLINE int32_t pawn_structure(const struct chess_position *position,
+                                       const struct side *ours, const struct side *theirs,
+                                       const unsigned us)
+{
+    uint64_t pawns = chess_set(position, us, CHESS_PAWN);
+    uint64_t files = fill_forward(ours->behind, us);
+    uint64_t rear = pawns & bitboard_forward(ours->behind, us ^ 1);
+    uint64_t isolated = pawns & ~sideways(files);
+    /* Its next square is the enemy's, and no neighbour can come to its help. */
+    uint64_t lost =
+        bitboard_forward(pawns, us) & theirs->pawn_attacks & ~fill_forward(ours->pawn_attacks, us);
+    uint64_t backward = bitboard_forward(lost, us ^ 1) & ~isolated;
+    uint64_t stopped =
+        bitboard_forward(fill_forward(chess_set(position, us ^ 1, CHESS_PAWN), us ^ 1), us ^ 1);
+    uint64_t passed = pawns & ~rear & ~(stopped | sideways(stopped));
+    return doubled_pawn * (int)bitboard_count(rear) +
+           isolated_pawn * (int)bitboard_count(isolated) +
+           backward_pawn * (int)bitboard_count(backward) +
+           guarded_pawn * (int)bitboard_count(pawns & ours->pawn_attacks) +
+           passed_pawns(position, passed, us);
+}
+
+struct assault {
+    uint64_t zone;
+    int force;
+    unsigned attackers;
+};
+
+BITBOARD_INLINE void join(struct assault *assault, unsigned kind, uint64_t attacks)
+{
+    uint64_t hits = attacks & assault->zone;
+    assault->force += zone_attack[kind] * (int)bitboard_count(hits);
+    assault->attackers += hits != 0;
+}
+
+BITBOARD_INLINE int32_t minor_pieces(const struct chess_position *position, const struct side *ours,
+                                     const struct side *theirs, uint64_t area,
+                                     struct assault *assault, const unsigned us)
+{
+    int32_t score = 0;
+    uint64_t occupied = chess_occupied(position);
+    uint64_t knights = chess_set(position, us, CHESS_KNIGHT);
+    uint64_t camp = us == CHESS_WHITE ? UINT64_C(0x0000ffffff000000) : UINT64_C(0x000000ffffff0000);
+    /* Held by a pawn, and no enemy pawn can ever drive it away. */
+    uint64_t outposts = camp & ours->pawn_attacks & ~fill_forward(theirs->pawn_attacks, us ^ 1);
+    score += knight_outpost * (int)bitboard_count(knights & outposts);
+    while (knights) {
+        uint64_t attacks = bitboard_tables.knight[bitboard_pop(&knights)];
+        score += knight_mobility[bitboard_count(attacks & area)];
+        join(assault, CHESS_KNIGHT, attacks);
+    }
+    uint64_t bishops = chess_set(position, us, CHESS_BISHOP);
+    score += bishops & (bishops - 1) ? bishop_pair : 0;
+    while (bishops) {
+        uint64_t attacks = bitboard_bishop(bitboard_pop(&bishops), occupied);
+        score += bishop_mobility[bitboard_count(attacks & area)];
+        join(assault, CHESS_BISHOP, attacks);
+    }
+    return score;
+}
+
+BITBOARD_INLINE int32_t major_pieces(const struct chess_position *position, uint64_t area,
+                                     struct assault *assault, const unsigned us)
+{
+    int32_t score = 0;
+    uint64_t occupied = chess_occupied(position);
+    uint64_t rooks = chess_set(position, us, CHESS_ROOK);
+    uint64_t own_pawns = chess_set(position, us, CHESS_PAWN);
+    uint64_t enemy_pawns = chess_set(position, us ^ 1, CHESS_PAWN);
+    while (rooks) {
+        unsigned square = bitboard_pop(&rooks);
+        uint64_t attacks = bitboard_rook(square, occupied);
+        uint64_t file = BITBOARD_FILE_A << (square & 7);
+        score += rook_mobility[bitboard_count(attacks & area)];
+        if (!(file & own_pawns)) {
+            score += file & enemy_pawns ? rook_half_open_file : rook_open_file;
+        }
+        join(assault, CHESS_ROOK, attacks);
+    }
+    uint64_t queens = chess_set(position, us, CHESS_QUEEN);
+    while (queens) {
+        unsigned square = bitboard_pop(&queens);
+        uint64_t attacks = bitboard_rook(square, occupied) | bitboard_bishop(square, occupied);
+        score += queen_mobility[bitboard_count(attacks & area)];
+        join(assault, CHESS_QUEEN, attacks);
+    }
+    return score;
+}
+
+/* Pawns one or two steps before the king, and files there without any: middlegame only. */
+BITBOARD_INLINE int32_t shelter(const struct chess_position *position, const struct side *ours,
+                                const unsigned us)
+{
+    uint64_t pawns = chess_set(position, us, CHESS_PAWN);
+    uint64_t king = chess_set(position, us, CHESS_KING);
+    uint64_t near = bitboard_forward(king | sideways(king), us);
+    uint64_t far = bitboard_forward(near, us);
+    uint64_t open = (king | sideways(king)) & ~fill_forward(ours->behind, us);
+    return S(shield_near * (int)bitboard_count(pawns & near) +
+                 shield_far * (int)bitboard_count(pawns & far) +
+                 open_file_near_king * (int)bitboard_count(open),
+             0);
+}
+
+BITBOARD_INLINE int32_t side_score(const struct chess_position *position, const struct side *ours,
+                                   const struct side *theirs, const unsigned us)
+{
+    uint64_t own_fixed = chess_set(position, us, CHESS_PAWN) | chess_set(position, us, CHESS_KING);
+    uint64_t area = ~(own_fixed | theirs->pawn_attacks);
+    struct assault assault = {theirs->king_zone, 0, 0};
+    int32_t score = pawn_structure(position, ours, theirs, us) + shelter(position, ours, us);
+    score += minor_pieces(position, ours, theirs, area, &assault, us);
+    score += major_pieces(position, area, &assault, us);
+    unsigned attackers = assault.attackers < 7 ? assault.attackers : 7;
+    int danger = assault.force * attackers_weight_128[attackers] / 128;
+    if (!chess_set(position, us, CHESS_QUEEN)) {
+        danger /= 3;
+    }
+    return score + S(danger, 0);
+}
+
+BITBOARD_INLINE unsigned count_of(const struct chess_position *position, unsigned kind)
+{
+    return bitboard_count(position->set[kind] | position->set[8 | kind]);
+}
+
+/* In 1/16: how much of an endgame advantage counts. `strong` has the advantage. */
+static int scale_16(const struct chess_position *position, unsigned strong)
+{
+    const uint64_t *set = &position->set[strong << 3];
+    if (!set[CHESS_PAWN] && !set[CHESS_ROOK] && !set[CHESS_QUEEN]) {
+        unsigned minors = bitboard_count(set[CHESS_KNIGHT] | set[CHESS_BISHOP]);
+        if (minors <= 1 || (minors == 2 && !set[CHESS_BISHOP])) {
+            return 0; /* cannot force mate */
+        }
+    }
+    if (!set[CHESS_PAWN]) {
+        const uint64_t *weak = &position->set[(strong ^ 1) << 3];
+        unsigned ours = 3 * bitboard_count(set[CHESS_KNIGHT] | set[CHESS_BISHOP]) +
+                        5 * bitboard_count(set[CHESS_ROOK]) + 9 * bitboard_count(set[CHESS_QUEEN]);
+        unsigned theirs = 3 * bitboard_count(weak[CHESS_KNIGHT] | weak[CHESS_BISHOP]) +
+                          5 * bitboard_count(weak[CHESS_ROOK]) +
+                          9 * bitboard_count(weak[CHESS_QUEEN]);
+        return ours <= theirs + 3 ? 3 : 16; /* a minor piece more rarely wins without pawns */
+    }
+    const uint64_t light = UINT64_C(0x55aa55aa55aa55aa);
+    uint64_t white = position->set[CHESS_BISHOP], black = position->set[8 | CHESS_BISHOP];
+    if (bitboard_count(white) == 1 && bitboard_count(black) == 1 &&
+        !(white & light) != !(black & light)) {
+        unsigned others = count_of(position, CHESS_KNIGHT) + count_of(position, CHESS_ROOK) +
+                          count_of(position, CHESS_QUEEN);
+        return others == 0 ? 8 : 13;
+    }
+    return 16;
+}
+
+/* Against a bare king, mate needs the own king near. */
+static int chase(const struct chess_position *position, unsigned strong)
+{
+    if (bitboard_count(chess_set(position, strong ^ 1, CHESS_ALL)) > 1) {
+        return 0;
+    }
+    int apart = distance(chess_king(position, CHESS_WHITE), chess_king(position, CHESS_BLACK));
+    return 12 * (7 - apart);
+}
+
+/* 24 with all pieces on the board, 0 with none. */
+static int phase_of(const struct chess_position *position)
+{
+    unsigned phase = count_of(position, CHESS_KNIGHT) + count_of(position, CHESS_BISHOP) +
+                     2 * count_of(position, CHESS_ROOK) + 4 * count_of(position, CHESS_QUEEN);
+    return phase < 24 ? (int)phase : 24;
+}
+
+int chess_eval(const struct chess_position *position)
+{
+    struct side white = side_of(position, CHESS_WHITE), black = side_of(position, CHESS_BLACK);
+    int32_t score = position->score + (position->side == CHESS_WHITE ? tempo : -tempo);
+    score += side_score(position, &white, &black, CHESS_WHITE);
+    score -= side_score(position, &black, &white, CHESS_BLACK);
+    int mg = CHESS_MG(score), eg = CHESS_EG(score), phase = phase_of(position);
+    if (eg != 0) { /* with no advantage there is no strong side: the colours must stay alike */
+        unsigned strong = eg > 0 ? CHESS_WHITE : CHESS_BLACK;
+        int near = chase(position, strong), scale = scale_16(position, strong);
+        eg = (eg > 0 ? eg + near : eg - near) * scale / 16;
+        mg = scale < 8 ? mg * scale / 16 : mg; /* nearly drawn whatever the middlegame says */
+    }
+    int blend = (mg * phase + eg * (24 - phase)) / 24;
+    blend = blend > CHESS_EVAL_MAX - 1 ? CHESS_EVAL_MAX - 1 : blend;
+    blend = blend < 1 - CHESS_EVAL_MAX ? 1 - CHESS_EVAL_MAX : blend;
+    return position->side == CHESS_WHITE ? blend : -blend;
+}

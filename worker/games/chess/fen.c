@@ -1,0 +1,331 @@
+#include "worker/games/chess/fen.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char letters[] = "PNBRQK..pnbrqk";
+static const char right_letters[] = "KQkq"; /* in the order of the bits */
+
+struct reader {
+    struct chess_position *position;
+    char *why;
+    size_t why_size;
+};
+
+__attribute__((format(printf, 3, 4))) static enum err fail(struct reader *reader, enum err code,
+                                                           const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    if (reader->why_size > 0) {
+        vsnprintf(reader->why, reader->why_size, format, arguments);
+    }
+    va_end(arguments);
+    return code;
+}
+
+/* For messages: a byte that is safe to print. */
+static char printable(char c)
+{
+    return c >= ' ' && c <= '~' ? c : '?';
+}
+
+struct field {
+    const char *text;
+    size_t size;
+};
+
+enum { FIELDS_MIN = 4, FIELDS_MAX = 6 };
+
+/* Cuts at spaces; returns the number of fields, FIELDS_MAX + 1 for too many. */
+static unsigned split(const char *text, struct field *fields)
+{
+    unsigned count = 0;
+    for (;;) {
+        text += strspn(text, " \t\r\n");
+        if (!*text) {
+            return count;
+        }
+        if (count == FIELDS_MAX) {
+            return FIELDS_MAX + 1;
+        }
+        size_t size = strcspn(text, " \t\r\n");
+        fields[count++] = (struct field){text, size};
+        text += size;
+    }
+}
+
+static enum err read_board(struct reader *reader, const struct field *field)
+{
+    unsigned rank = 7, file = 0;
+    for (size_t i = 0; i < field->size; i++) {
+        char c = field->text[i];
+        const char *letter = c == '.' ? NULL : strchr(letters, c);
+        if (c == '/') {
+            if (file != 8) {
+                return fail(reader, ERR_SYNTAX, "rank %u has %u squares, not 8", rank + 1, file);
+            }
+            if (rank == 0) {
+                return fail(reader, ERR_SYNTAX, "more than 8 ranks");
+            }
+            rank--;
+            file = 0;
+        } else if (c >= '1' && c <= '8') {
+            file += (unsigned)(c - '0');
+        } else if (letter) {
+            if (file < 8) {
+                chess_position_put(reader->position, (unsigned)(letter - letters), rank * 8 + file);
+            }
+            file++;
+        } else {
+            return fail(reader, ERR_SYNTAX, "'%c' is not a piece", printable(c));
+        }
+        if (file > 8) {
+            return fail(reader, ERR_SYNTAX, "rank %u has more than 8 squares", rank + 1);
+        }
+    }
+    if (file != 8) {
+        return fail(reader, ERR_SYNTAX, "rank %u has %u squares, not 8", rank + 1, file);
+    }
+    if (rank != 0) {
+        return fail(reader, ERR_SYNTAX, "%u ranks, not 8", 8 - rank);
+    }
+    return ERR_OK;
+}
+
+static enum err read_side(struct reader *reader, const struct field *field)
+{
+    if (field->size != 1 || (field->text[0] != 'w' && field->text[0] != 'b')) {
+        return fail(reader, ERR_SYNTAX, "side to move is not w or b");
+    }
+    reader->position->side = field->text[0] == 'w' ? CHESS_WHITE : CHESS_BLACK;
+    return ERR_OK;
+}
+
+static enum err read_castling(struct reader *reader, const struct field *field)
+{
+    if (field->size == 1 && field->text[0] == '-') {
+        return ERR_OK;
+    }
+    for (size_t i = 0; i < field->size; i++) {
+        char c = field->text[i];
+        const char *letter = strchr(right_letters, c);
+        if (!letter) {
+            return fail(reader, ERR_SYNTAX, "'%c' is not a castling right", printable(c));
+        }
+        unsigned right = 1u << (letter - right_letters);
+        if (reader->position->castling & right) {
+            return fail(reader, ERR_SYNTAX, "castling right '%c' twice", c);
+        }
+        reader->position->castling |= (uint8_t)right;
+    }
+    return ERR_OK;
+}
+
+static enum err read_ep(struct reader *reader, const struct field *field)
+{
+    if (field->size == 1 && field->text[0] == '-') {
+        return ERR_OK;
+    }
+    if (field->size != 2 || field->text[0] < 'a' || field->text[0] > 'h' || field->text[1] < '1' ||
+        field->text[1] > '8') {
+        return fail(reader, ERR_SYNTAX, "en-passant square is not a square or -");
+    }
+    char rank = reader->position->side == CHESS_WHITE ? '6' : '3';
+    if (field->text[1] != rank) {
+        return fail(reader, ERR_ILLEGAL, "en-passant square not on rank %c", rank);
+    }
+    reader->position->ep = (uint8_t)((field->text[1] - '1') * 8 + (field->text[0] - 'a'));
+    return ERR_OK;
+}
+
+static enum err read_counter(struct reader *reader, const struct field *field, const char *name,
+                             uint16_t *out)
+{
+    enum { COUNTER_MAX = 9999 };
+    unsigned value = 0;
+    for (size_t i = 0; i < field->size; i++) {
+        char c = field->text[i];
+        if (c < '0' || c > '9') {
+            return fail(reader, ERR_SYNTAX, "%s is not a number", name);
+        }
+        value = value * 10 + (unsigned)(c - '0');
+        if (value > COUNTER_MAX) {
+            return fail(reader, ERR_SYNTAX, "%s above %d", name, COUNTER_MAX);
+        }
+    }
+    *out = (uint16_t)value;
+    return ERR_OK;
+}
+
+static enum err check_pieces(struct reader *reader, unsigned colour)
+{
+    const uint64_t *set = &reader->position->set[colour << 3];
+    const char *name = colour == CHESS_WHITE ? "white" : "black";
+    unsigned kings = bitboard_count(set[CHESS_KING]), pawns = bitboard_count(set[CHESS_PAWN]);
+    if (kings != 1) {
+        return fail(reader, ERR_ILLEGAL, "%s has %u kings, not 1", name, kings);
+    }
+    if (set[CHESS_PAWN] & (BITBOARD_RANK_1 | BITBOARD_RANK_8)) {
+        return fail(reader, ERR_ILLEGAL, "%s pawn on the first or last rank", name);
+    }
+    if (bitboard_count(set[CHESS_ALL]) > 16) {
+        return fail(reader, ERR_ILLEGAL, "%s has more than 16 pieces", name);
+    }
+    if (pawns > 8) {
+        return fail(reader, ERR_ILLEGAL, "%s has more than 8 pawns", name);
+    }
+    static const unsigned at_first[CHESS_KING] = {8, 2, 2, 2, 1};
+    unsigned promoted = 0;
+    for (unsigned kind = CHESS_KNIGHT; kind < CHESS_KING; kind++) {
+        unsigned count = bitboard_count(set[kind]);
+        promoted += count > at_first[kind] ? count - at_first[kind] : 0;
+    }
+    if (promoted > 8 - pawns) {
+        return fail(reader, ERR_ILLEGAL, "%s has %u promoted pieces with %u pawns left", name,
+                    promoted, pawns);
+    }
+    return ERR_OK;
+}
+
+static enum err check_castling(struct reader *reader)
+{
+    static const uint8_t kings[4] = {4, 4, 60, 60}, rooks[4] = {7, 0, 63, 56};
+    for (unsigned i = 0; i < 4; i++) {
+        unsigned colour = i / 2;
+        if ((reader->position->castling & 1u << i) &&
+            (reader->position->board[kings[i]] != (colour << 3 | CHESS_KING) ||
+             reader->position->board[rooks[i]] != (colour << 3 | CHESS_ROOK))) {
+            return fail(reader, ERR_ILLEGAL, "castling right '%c' without king and rook at home",
+                        right_letters[i]);
+        }
+    }
+    return ERR_OK;
+}
+
+/* Keeps the square only if a pawn has just stepped over it and may legally be captured. */
+static void settle_ep(struct chess_position *position)
+{
+    unsigned ep = position->ep, us = position->side;
+    if (ep == CHESS_NO_SQUARE) {
+        return;
+    }
+    unsigned home = us == CHESS_WHITE ? ep + 8 : ep - 8;
+    if (position->board[ep] != CHESS_EMPTY || position->board[home] != CHESS_EMPTY ||
+        position->board[ep ^ 8] != ((us ^ 1) << 3 | CHESS_PAWN) ||
+        !chess_position_ep_pawns(position, us, ep)) {
+        position->ep = CHESS_NO_SQUARE;
+    }
+}
+
+static enum err check_position(struct reader *reader)
+{
+    struct chess_position *position = reader->position;
+    for (unsigned colour = 0; colour < 2; colour++) {
+        enum err err = check_pieces(reader, colour);
+        if (err) {
+            return err;
+        }
+    }
+    enum err err = check_castling(reader);
+    if (err) {
+        return err;
+    }
+    unsigned us = position->side;
+    if (chess_attackers(position, chess_king(position, us ^ 1), us, chess_occupied(position))) {
+        return fail(reader, ERR_ILLEGAL, "the side not to move is in check");
+    }
+    return ERR_OK;
+}
+
+static enum err read_fields(struct reader *reader, const struct field *fields, unsigned count)
+{
+    static enum err (*const readers[FIELDS_MIN])(struct reader *, const struct field *) = {
+        read_board, read_side, read_castling, read_ep};
+    enum err err = ERR_OK;
+    for (unsigned i = 0; i < FIELDS_MIN && !err; i++) {
+        err = readers[i](reader, &fields[i]);
+    }
+    if (!err && count > 4) {
+        err = read_counter(reader, &fields[4], "halfmove clock", &reader->position->halfmoves);
+    }
+    if (!err && count > 5) {
+        err = read_counter(reader, &fields[5], "move number", &reader->position->fullmove);
+    }
+    return err ? err : check_position(reader);
+}
+
+enum err chess_position_parse(struct chess_position *position, const char *text, char *why,
+                              size_t why_size)
+{
+    struct chess_position scratch; /* so that a failure leaves `position` alone */
+    struct reader reader = {&scratch, why, why_size};
+    struct field fields[FIELDS_MAX];
+    unsigned count = split(text, fields);
+    if (count == 1 && fields[0].size == 8 && memcmp(fields[0].text, "startpos", 8) == 0) {
+        count = split(CHESS_START, fields);
+    }
+    if (count < FIELDS_MIN || count > FIELDS_MAX) {
+        return fail(&reader, ERR_SYNTAX, "a position has 4 to 6 fields, not %s%u",
+                    count > FIELDS_MAX ? "more than " : "",
+                    count > FIELDS_MAX ? FIELDS_MAX : count);
+    }
+    chess_position_clear(&scratch);
+    enum err err = read_fields(&reader, fields, count);
+    if (err) {
+        return err;
+    }
+    settle_ep(&scratch);
+    chess_position_refresh(&scratch);
+    chess_position_fork(position, &scratch);
+    return ERR_OK;
+}
+
+static char *format_board(const struct chess_position *position, char *out)
+{
+    for (unsigned rank = 8; rank-- > 0;) {
+        unsigned empty = 0;
+        for (unsigned file = 0; file < 8; file++) {
+            unsigned piece = position->board[rank * 8 + file];
+            if (piece == CHESS_EMPTY) {
+                empty++;
+                continue;
+            }
+            if (empty) {
+                *out++ = (char)('0' + empty);
+            }
+            empty = 0;
+            *out++ = letters[piece];
+        }
+        if (empty) {
+            *out++ = (char)('0' + empty);
+        }
+        *out++ = rank ? '/' : ' ';
+    }
+    return out;
+}
+
+void chess_position_format(const struct chess_position *position, char *text)
+{
+    char *out = format_board(position, text);
+    *out++ = position->side == CHESS_WHITE ? 'w' : 'b';
+    *out++ = ' ';
+    for (unsigned i = 0; i < 4; i++) {
+        if (position->castling & 1u << i) {
+            *out++ = right_letters[i];
+        }
+    }
+    if (!position->castling) {
+        *out++ = '-';
+    }
+    *out++ = ' ';
+    if (position->ep != CHESS_NO_SQUARE) {
+        *out++ = (char)('a' + (position->ep & 7));
+        *out++ = (char)('1' + (position->ep >> 3));
+    } else {
+        *out++ = '-';
+    }
+    snprintf(out, GAME_TEXT_MAX - (size_t)(out - text), " %u %u", position->halfmoves,
+             position->fullmove);
+}

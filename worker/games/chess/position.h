@@ -1,0 +1,137 @@
+/* position: a chess position, its keys, and moves made and taken back on it.
+ *
+ * Moves are 16 bits: from | to << 6 | kind << 12, squares a1 = 0 ... h8 = 63; castling is the
+ * king's move. The en-passant square is kept, and enters the key, only while some en-passant
+ * capture is legal, so positions with the same moves have the same key (FIDE Laws, 9.2.3).
+ * Threads: two threads may use two positions. Memory: never allocates; copying the bytes copies
+ * the position with its history. Nothing blocks. */
+#ifndef WORKER_GAMES_CHESS_POSITION_H
+#define WORKER_GAMES_CHESS_POSITION_H
+
+#include "worker/games/chess/bitboard.h"
+#include "worker/games/game.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A set's index is colour << 3 | kind; on the board the same number names the piece. */
+enum chess_kind {
+    CHESS_PAWN,
+    CHESS_KNIGHT,
+    CHESS_BISHOP,
+    CHESS_ROOK,
+    CHESS_QUEEN,
+    CHESS_KING,
+    CHESS_ALL, /* the set of all pieces of a colour */
+    CHESS_EMPTY, /* on the board only */
+};
+
+enum chess_move_kind {
+    CHESS_QUIET,
+    CHESS_DOUBLE,
+    CHESS_SHORT,
+    CHESS_LONG,
+    CHESS_CAPTURE, /* this bit: something is captured */
+    CHESS_EN_PASSANT,
+    CHESS_PROMOTION = 8, /* this bit: a promotion; the low two bits: knight, bishop, rook, queen */
+    CHESS_TO_QUEEN = 11,
+};
+
+enum { CHESS_WHITE_SHORT = 1, CHESS_WHITE_LONG = 2, CHESS_BLACK_SHORT = 4, CHESS_BLACK_LONG = 8 };
+enum { CHESS_NO_SQUARE = 64 };
+
+struct chess_undo {
+    uint64_t key; /* of the position the move was made in */
+    int32_t score;
+    uint16_t halfmoves, reversible;
+    uint8_t castling, ep, captured;
+};
+
+struct chess_position {
+    uint64_t set[16];
+    uint8_t board[64];
+    uint64_t key;
+    int32_t score; /* piece-square sum, white minus black: packed as tables.h says */
+    uint16_t halfmoves; /* since the last capture or pawn move */
+    uint16_t reversible; /* made here, and since the last capture, pawn move or null move */
+    uint16_t fullmove;
+    uint16_t ply; /* entries of `undo` in use */
+    uint8_t side, castling, ep;
+    struct chess_undo undo[GAME_UNDO_MAX];
+};
+
+BITBOARD_INLINE unsigned chess_move_from(unsigned move)
+{
+    return move & 63;
+}
+
+BITBOARD_INLINE unsigned chess_move_to(unsigned move)
+{
+    return move >> 6 & 63;
+}
+
+BITBOARD_INLINE unsigned chess_move_kind(unsigned move)
+{
+    return move >> 12;
+}
+
+BITBOARD_INLINE uint16_t chess_move_pack(unsigned from, unsigned to, unsigned kind)
+{
+    return (uint16_t)(from | to << 6 | kind << 12);
+}
+
+BITBOARD_INLINE unsigned chess_move_promoted(unsigned move)
+{
+    return CHESS_KNIGHT + (move >> 12 & 3);
+}
+
+BITBOARD_INLINE uint64_t chess_set(const struct chess_position *position, unsigned colour,
+                                   unsigned kind)
+{
+    return position->set[colour << 3 | kind];
+}
+
+BITBOARD_INLINE uint64_t chess_occupied(const struct chess_position *position)
+{
+    return position->set[CHESS_ALL] | position->set[8 | CHESS_ALL];
+}
+
+BITBOARD_INLINE unsigned chess_king(const struct chess_position *position, unsigned colour)
+{
+    return bitboard_first(chess_set(position, colour, CHESS_KING));
+}
+
+/* Pieces of `by` that attack the square when `occupied` squares stop sliders. */
+BITBOARD_INLINE uint64_t chess_attackers(const struct chess_position *position, unsigned square,
+                                         unsigned by, uint64_t occupied)
+{
+    const uint64_t *set = &position->set[by << 3];
+    return (bitboard_tables.pawn[by ^ 1][square] & set[CHESS_PAWN]) |
+           (bitboard_tables.knight[square] & set[CHESS_KNIGHT]) |
+           (bitboard_tables.king[square] & set[CHESS_KING]) |
+           (bitboard_rook(square, occupied) & (set[CHESS_ROOK] | set[CHESS_QUEEN])) |
+           (bitboard_bishop(square, occupied) & (set[CHESS_BISHOP] | set[CHESS_QUEEN]));
+}
+
+/* Pawns of `colour` that may legally capture en passant on `ep`. */
+uint64_t chess_position_ep_pawns(const struct chess_position *position, unsigned colour,
+                                 unsigned ep);
+
+/* `move` is legal here, and fewer than GAME_UNDO_MAX moves have been made. */
+void chess_position_make(struct chess_position *position, uint16_t move);
+void chess_position_unmake(struct chess_position *position, uint16_t move);
+/* Gives the turn away: never when in check. Ends the repetition window. */
+void chess_position_make_null(struct chess_position *position);
+void chess_position_unmake_null(struct chess_position *position);
+
+bool chess_position_check(const struct chess_position *position);
+
+/* The same position with an empty history: cheap, for looking ahead from a const position. */
+void chess_position_fork(struct chess_position *to, const struct chess_position *from);
+/* Empty board, white to move, nothing made. */
+void chess_position_clear(struct chess_position *position);
+void chess_position_put(struct chess_position *position, unsigned piece, unsigned square);
+/* Sets key and score from the rest. */
+void chess_position_refresh(struct chess_position *position);
+
+#endif

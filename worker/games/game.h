@@ -1,0 +1,73 @@
+/* game: the port through which a search plays a game. One constant table of functions per game.
+ *
+ * A position is a block of `position_size` bytes owned by the caller, with its own undo stack
+ * inside; copying the bytes copies the position. Nothing here allocates, reads a clock or knows of
+ * threads: two threads may use two positions freely. All functions are deterministic. */
+#ifndef WORKER_GAMES_GAME_H
+#define WORKER_GAMES_GAME_H
+
+#include "common/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    GAME_INFINITE = 32000, /* wider than every score */
+    GAME_MATE = 31000, /* -GAME_MATE: the side to move has lost here and now */
+    GAME_MATE_MIN = 30000, /* |score| above: a forced mate; evaluations stay strictly inside */
+    GAME_MOVES_MAX = 256,
+    GAME_UNDO_MAX = 1024, /* moves that may be made on one position, game history included */
+    GAME_TEXT_MAX = 128, /* a position's text */
+    GAME_MOVE_TEXT_MAX = 8,
+};
+
+enum game_move_flag {
+    GAME_NOISY = 1, /* capture or promotion: searched in quiescence */
+};
+
+struct game_move {
+    uint16_t move; /* never 0; the low 12 bits index the search's history tables */
+    uint16_t flags;
+    int32_t order; /* noisy moves: higher first among themselves, in 1..1000; quiet moves: 0 */
+};
+
+enum game_score_kind { GAME_CENTIPAWNS, GAME_DISCS };
+
+struct game {
+    const char *name;
+    uint64_t
+        space; /* names rules, keys and evaluation: searches that differ must not share entries */
+    size_t position_size;
+    enum game_score_kind score_kind;
+
+    /* Reads a position. On failure ERR_SYNTAX or ERR_ILLEGAL, one line (no newline) in `why`. */
+    enum err (*parse)(void *position, const char *text, char *why, size_t why_size);
+    /* Writes the text that parse reads, GAME_TEXT_MAX bytes at most with the end. */
+    void (*format)(const void *position, char *text);
+
+    /* All legal moves; 0 when the game is over here. `list` has room for GAME_MOVES_MAX. */
+    unsigned (*generate)(const void *position, struct game_move *list);
+    /* The legal noisy moves; when in check, all evasions. NULL: the game has no quiescence. */
+    unsigned (*generate_noisy)(const void *position, struct game_move *list);
+    /* `move` is legal here. The two nest like brackets. */
+    void (*make)(void *position, uint16_t move);
+    void (*unmake)(void *position, uint16_t move);
+    /* Gives the turn away; never when in check. NULL: the game has no null move. */
+    void (*make_null)(void *position);
+    void (*unmake_null)(void *position);
+
+    uint64_t (*key)(const void *position);
+    int (*evaluate)(const void *position); /* from the side to move, |score| < GAME_MATE_MIN */
+    int (*finished)(const void *position); /* score where generate gave no move */
+    bool (*check)(const void *position); /* extends the search by a ply; false in most games */
+    bool (*drawn)(const void *position); /* by repetition or counting rules: depends on the path */
+    bool (*losing)(const void *position, uint16_t move); /* static exchange < 0, noisy moves only */
+    bool (*zugzwang)(const void *position); /* null move unsound here */
+
+    /* Moves as text (UCI form in chess). parse_move: ERR_SYNTAX, or ERR_ILLEGAL here. */
+    void (*format_move)(const void *position, uint16_t move, char *text);
+    enum err (*parse_move)(const void *position, const char *text, uint16_t *move);
+};
+
+#endif

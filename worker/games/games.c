@@ -1,0 +1,24 @@
+#include "worker/games/games.h"
+
+#include "worker/games/chess/chess.h"
+#include "worker/games/tree/tree.h"
+
+#include <string.h>
+
+static const struct game *const games[] = {&game_chess, &game_tree};
+enum { GAMES = sizeof games / sizeof games[0] };
+
+const struct game *games_by_name(const char *name)
+{
+    for (unsigned i = 0; i < GAMES; i++) {
+        if (strcmp(name, games[i]->name) == 0) {
+            return games[i];
+        }
+    }
+    return NULL;
+}
+
+const char *games_names(void)
+{
+    return "chess, tree";
+}

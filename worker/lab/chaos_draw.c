@@ -1,0 +1,270 @@
+#include "common/rng.h"
+#include "worker/games/games.h"
+#include "worker/lab/chaos.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    TREE_LEAVES_MAX = 2500, /* b to the power of half the depth: nodes of a perfect search */
+    FAULTS_DRAWN_MAX = 12,
+    US = 1000,
+    MS = 1000000,
+};
+
+static uint64_t between(uint64_t *state, uint64_t least, uint64_t most)
+{
+    return least + rng_next(state) % (most - least + 1);
+}
+
+static bool percent(uint64_t *state, unsigned chance)
+{
+    return rng_below(state, 100) < chance;
+}
+
+/* Each power of two as likely. */
+static uint64_t log_between(uint64_t *state, uint64_t least, uint64_t most)
+{
+    unsigned doublings = 0;
+    while (doublings < 63 && least << doublings < most) {
+        doublings++;
+    }
+    uint64_t low = least << rng_below(state, doublings + 1);
+    return between(state, low < most ? low : most, 2 * low < most ? 2 * low : most);
+}
+
+/* ---- the question ---- */
+
+static const struct {
+    const char *fen;
+    unsigned depth;
+} chess[] = {
+    {"8/8/8/8/8/3k4/3p4/3K4 w - - 0 1", 6},
+    {"8/8/1p6/pP6/P7/8/1k4K1/8 w - - 0 1", 6},
+    {"8/k7/3p4/p2P1p2/P2P1P2/8/8/K7 w - - 0 1", 6},
+    {"4k3/8/8/8/8/8/4P3/4K3 w - - 0 1", 5},
+    {"6k1/5ppp/8/8/8/8/5PPP/3R2K1 w - - 0 1", 4},
+    {"8/2p5/3p4/KP5r/1R3p1k/8/4P1P1/8 w - - 0 1", 4},
+    {"1k1r4/pp1b1R2/3q2pp/4p3/2B5/4Q3/PPP2B2/2K5 b - -", 3},
+    {"3r1k2/4npp1/1ppr3p/p6P/P2PPPP1/1NR5/5K2/2R5 w - -", 3},
+    {"startpos", 3},
+};
+
+static const char *const shapes[] = {"uniform", "ranked", "varied"};
+static const char *const edges[] = {"uniform", "bell", "tailed", "losses", "sharp"};
+
+static unsigned draw_tree(uint64_t *state, char *text, size_t size)
+{
+    unsigned d = (unsigned)between(state, 4, 8), b = (unsigned)between(state, 3, 12), leaves = b;
+    for (unsigned i = 2; i <= (d + 1) / 2; i++) {
+        leaves *= b;
+    }
+    for (; leaves > TREE_LEAVES_MAX; leaves /= b) {
+        d -= 2;
+    }
+    unsigned shape = percent(state, 60) ? 0 : rng_below(state, 3);
+    unsigned edge = rng_below(state, 5);
+    bool transposes = shape == 0 && edge < 4 && percent(state, 50);
+    bool extends = percent(state, 20);
+    snprintf(text, size,
+             "tree:b=%u,d=%u,seed=%" PRIu32 ",shape=%s,edges=%s,range=%u,order=%u,t=%u,ends=%u,"
+             "checks=%u",
+             b, d, rng_below(state, UINT32_MAX), shapes[shape], edges[edge],
+             percent(state, 50) ? 100 : 3, percent(state, 50) ? 100 : rng_below(state, 101),
+             transposes ? 2 + rng_below(state, 3) : 1, percent(state, 25) ? 10 : 0,
+             extends ? 20 : 0);
+    return extends ? d - 1 : d;
+}
+
+static enum err draw_question(uint64_t *state, struct job *job)
+{
+    char text[GAME_TEXT_MAX], why[128];
+    if (percent(state, 70)) {
+        job->depth = (uint8_t)draw_tree(state, text, sizeof text);
+        return job_set_position(job, games_by_name("tree"), text, why, sizeof why);
+    }
+    unsigned i = rng_below(state, sizeof chess / sizeof chess[0]);
+    job->depth = (uint8_t)between(state, 3, chess[i].depth);
+    return job_set_position(job, games_by_name("chess"), chess[i].fen, why, sizeof why);
+}
+
+static enum err draw_job(uint64_t *state, const struct chaos_wish *wish, struct job *job)
+{
+    static const char *const algorithms[] = {"abdada", "abdada", "abdada-paper", "shared-table"};
+    char why[128];
+    enum err err;
+
+    if (wish->job != NULL) {
+        job->depth = wish->job->depth;
+        err = job_set_position(job, wish->job->game, wish->job->text, why, sizeof why);
+    } else {
+        err = draw_question(state, job);
+    }
+    job->algorithm = algorithm_by_name(algorithms[rng_below(state, 4)]);
+    if (wish->algorithm != NULL) {
+        job->algorithm = wish->algorithm;
+    }
+    job->strict = !percent(state, 10);
+    job->full = !job->strict && percent(state, 50);
+    job->waits = percent(state, 50);
+    job->horizon = percent(state, 20) ? PROTO_HORIZON_AUTO : (uint8_t)between(state, 1, 4);
+    if (err == ERR_OK) {
+        job_set_space(job, 0);
+    }
+    return err;
+}
+
+/* ---- the cluster ---- */
+
+enum err chaos_draw(uint64_t seed, const struct chaos_wish *wish, struct chaos_plan *out)
+{
+    static const unsigned node_us[] = {1, 1, 5, 20, 50};
+    uint64_t state = rng_mix(seed ^ UINT64_C(0xc4a05));
+    struct chaos_plan plan = {.seed = seed, .faults = wish->faults};
+    enum err err = draw_job(&state, wish, &plan.job);
+    if (err != ERR_OK) {
+        return err;
+    }
+    struct lab_options *o = &plan.lab;
+    o->workers = (unsigned)between(&state, 2, 8);
+    o->shards = (unsigned)between(&state, 1, 4);
+    o->workers = wish->workers != 0 ? wish->workers : o->workers;
+    o->shards = wish->shards != 0 ? wish->shards : o->shards;
+    o->seed = seed;
+    o->node_ns = node_us[rng_below(&state, 5)] * UINT64_C(1000);
+    o->rtt_ns = percent(&state, 10) ? 0 : log_between(&state, 10 * US, 2 * MS);
+    o->jitter_ns = percent(&state, 50) ? 0 : rng_next(&state) % (o->rtt_ns + 1);
+    o->service_ns = percent(&state, 50) ? 200 : 0;
+    o->message_ns = percent(&state, 50) ? 1000 : 0;
+    o->loss_ppm = percent(&state, 60) ? 0 : (uint32_t)log_between(&state, 100, 20000);
+    o->results_bytes = percent(&state, 20) ? 4096 : 1 << 20;
+    o->inflight_max = percent(&state, 10) ? (uint32_t)between(&state, 1, 16) : 0;
+    o->local_bytes = percent(&state, 20) ? 1024 : 64 << 10;
+    /* Searches are short here: mostly patience is, too, so that sessions lapse meanwhile. */
+    if (percent(&state, 85)) {
+        o->heartbeat_ms = (uint32_t)log_between(&state, 4, 40);
+        o->hold_max_ms = (uint32_t)log_between(&state, 20, 640);
+        o->connect_ms = (uint32_t)between(&state, 1, 20);
+        o->rto_min_us = (uint32_t)log_between(&state, 500, 4000);
+        o->rto_max_us = (uint32_t)log_between(&state, 8000, 64000);
+        o->probe_us = (uint32_t)log_between(&state, 2000, 32000);
+    }
+    o->skip_release_ppm = wish->skip_release_ppm;
+    o->never_lapse = wish->never_lapse;
+    o->never_expire = wish->never_expire;
+    *out = plan;
+    return ERR_OK;
+}
+
+/* ---- the faults ---- */
+
+/* One, some, or all of `count`; never none. */
+static void draw_set(uint64_t *state, unsigned count, unsigned *first, unsigned *many)
+{
+    unsigned kind = rng_below(state, 10);
+    *first = kind < 3 ? 0 : rng_below(state, count);
+    *many = kind < 3 ? count : kind < 8 ? 1 : 1 + rng_below(state, count - *first);
+}
+
+static uint64_t draw_length(uint64_t *state, const struct chaos_plan *plan, uint64_t within_ns)
+{
+    uint64_t heartbeat = plan->lab.heartbeat_ms != 0 ? plan->lab.heartbeat_ms : 1000;
+    uint64_t lapse_ns = heartbeat * 5 * MS;
+    switch (rng_below(state, 4)) {
+    case 0: /* long enough to be forgotten */
+        return between(state, lapse_ns / 2, lapse_ns * 2);
+    case 1:
+        return between(state, MS / 10, 2 * MS);
+    default:
+        return log_between(state, MS, within_ns > 2 * MS ? within_ns : 2 * MS);
+    }
+}
+
+static void draw_links(uint64_t *state, const struct chaos_plan *plan, struct lab_fault *f)
+{
+    draw_set(state, plan->lab.workers, &f->processor, &f->processors);
+    draw_set(state, plan->lab.shards, &f->shard, &f->shards);
+    if (percent(state, 20)) { /* the front-end from everybody */
+        f->processor = 0;
+        f->processors = 1;
+        f->shard = 0;
+        f->shards = plan->lab.shards;
+    }
+    f->ways = percent(state, 60)   ? LAB_BOTH_WAYS
+              : percent(state, 50) ? LAB_TO_SHARDS
+                                   : LAB_TO_PROCESSORS;
+    f->amount =
+        f->kind == LAB_DELAY ? log_between(state, MS / 10, 20 * MS) : between(state, 10000, 500000);
+}
+
+static void draw_victims(uint64_t *state, const struct chaos_plan *plan, struct lab_fault *f)
+{
+    if (percent(state, 50)) {
+        draw_set(state, plan->lab.shards, &f->shard, &f->shards);
+    } else if (f->kind == LAB_STALL && percent(state, 30)) {
+        f->processors = 1; /* the front-end */
+    } else if (plan->lab.workers > 1) {
+        draw_set(state, plan->lab.workers - 1, &f->processor, &f->processors);
+        f->processor++;
+    }
+}
+
+unsigned chaos_draw_faults(const struct chaos_plan *plan, uint64_t within_ns,
+                           struct lab_fault fault[LAB_FAULTS_MAX])
+{
+    static const enum lab_fault_kind kinds[] = {LAB_KILL, LAB_KILL, LAB_KILL, LAB_STALL, LAB_STALL,
+                                                LAB_CUT,  LAB_CUT,  LAB_CUT,  LAB_DELAY, LAB_LOSS};
+    uint64_t state = rng_mix(plan->seed ^ UINT64_C(0xfa17));
+    unsigned drawn = 1 + rng_below(&state, FAULTS_DRAWN_MAX);
+    unsigned count = plan->faults != 0 ? plan->faults : drawn;
+    for (unsigned i = 0; i < count; i++) {
+        struct lab_fault *f = &fault[i];
+        *f = (struct lab_fault){.kind = kinds[rng_below(&state, 10)]};
+        if (f->kind == LAB_KILL || f->kind == LAB_STALL) {
+            draw_victims(&state, plan, f);
+        } else {
+            draw_links(&state, plan, f);
+        }
+        /* Some strike before there is a session. */
+        bool early = percent(&state, 10);
+        f->at_ns = rng_next(&state) % ((early ? 2 * plan->lab.rtt_ns : within_ns) + 1);
+        f->lasts_ns = draw_length(&state, plan, within_ns);
+        if (percent(&state, 15) && (f->kind == LAB_KILL || f->kind == LAB_CUT)) {
+            f->lasts_ns = LAB_FOR_EVER;
+        }
+    }
+    return count;
+}
+
+/* ---- for people ---- */
+
+void chaos_describe(const struct chaos_plan *plan, char *text, size_t size)
+{
+    const struct lab_options *o = &plan->lab;
+    const struct job *j = &plan->job;
+    snprintf(text, size,
+             "%s %s depth %u, %s, %s, %s, horizon %u; %u workers, %u shards, node %" PRIu64
+             " us, rtt %" PRIu64 " us, jitter %" PRIu64 " us, loss %" PRIu32
+             " ppm; heartbeat %" PRIu32 " ms, holds %" PRIu32 " ms, rto %" PRIu32 "-%" PRIu32
+             " us, probe %" PRIu32 " us",
+             j->game->name, j->text, j->depth, j->algorithm->name,
+             j->strict ? "strict"
+             : j->full ? "full"
+                       : "loose",
+             j->waits ? "waits" : "searches on", j->horizon, o->workers, o->shards,
+             o->node_ns / 1000, o->rtt_ns / 1000, o->jitter_ns / 1000, o->loss_ppm, o->heartbeat_ms,
+             o->hold_max_ms, o->rto_min_us, o->rto_max_us, o->probe_us);
+}
+
+void chaos_describe_fault(const struct lab_fault *f, char *text, size_t size)
+{
+    static const char *const kinds[LAB_FAULT_KINDS] = {"kill", "stall", "cut", "delay", "loss"};
+    char lasts[32] = "for ever";
+    if (f->lasts_ns < LAB_FOR_EVER) {
+        snprintf(lasts, sizeof lasts, "for %.3f ms", (double)f->lasts_ns / MS);
+    }
+    snprintf(text, size, "%.3f ms: %s %s, processors %u+%u, shards %u+%u, ways %d, amount %" PRIu64,
+             (double)f->at_ns / MS, kinds[f->kind], lasts, f->processor, f->processors, f->shard,
+             f->shards, (int)f->ways, f->amount);
+}

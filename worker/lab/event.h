@@ -1,0 +1,53 @@
+/* event: what will happen in the virtual cluster, in order of virtual time; ties in order of
+ * coming.
+ *
+ * A binary heap. Pure. Threads: one. Memory: grows by doubling; a packet belongs to its event, then
+ * to who takes the event. */
+#ifndef WORKER_LAB_EVENT_H
+#define WORKER_LAB_EVENT_H
+
+#include "common/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum lab_event_kind {
+    LAB_WAKE, /* processor `who` goes on, unless `epoch` is no longer its */
+    LAB_TO_SHARD, /* a packet reaches shard `who` */
+    LAB_TO_PROCESSOR, /* a packet reaches processor `who` */
+    LAB_TICK, /* shard `who` is told the time */
+    LAB_FAULT, /* fault number `who` begins */
+    LAB_REPAIR, /* ... and ends */
+};
+
+struct lab_packet {
+    struct lab_packet *next;
+    uint32_t from;
+    uint32_t epoch; /* incarnation of sender or receiver: packets of the dead are dropped */
+    uint32_t length;
+    uint64_t number; /* of all packets, in order of sending */
+    uint8_t bytes[];
+};
+
+struct lab_event {
+    uint64_t time_ns;
+    uint64_t serial;
+    enum lab_event_kind kind;
+    uint32_t who;
+    uint32_t epoch;
+    struct lab_packet *packet;
+};
+
+struct lab_heap {
+    struct lab_event *at;
+    size_t count, room;
+    uint64_t serial;
+};
+
+/* No memory is a CHECK: a simulation cannot go on with an event missing. */
+void lab_heap_push(struct lab_heap *heap, struct lab_event event);
+bool lab_heap_pop(struct lab_heap *heap, struct lab_event *out);
+void lab_heap_close(struct lab_heap *heap);
+
+#endif

@@ -1,0 +1,109 @@
+/* lab: the virtual cluster. The search, the client and the shard's core that run for real, under a
+ * virtual clock: a processor is a fiber, the network a model, a node costs a fixed time (design
+ * section 6).
+ *
+ * Discrete events in order of virtual time. A fiber computes ahead of the clock up to its next look
+ * at the network, and waits there until everything earlier has happened: causality is exact to the
+ * poll. Everything is drawn from one seed: the same options give the same trace, event for event,
+ * on any build. Threads: one at a time. Memory: some 0.5 MiB a processor plus its table.
+ *
+ * Measures (Weill 1996, section 3.1), T(1), nodes(1) from the run with one processor:
+ *   speedup S = T(1) / T(N); efficiency = S / N;
+ *   search overhead = nodes(N) / nodes(1) - 1;
+ *   communication overhead = (time N processors waited for shards - time one waited) / T(1);
+ *   synchronization overhead = time overhead N T(N)/T(1) - 1 less the two others. */
+#ifndef WORKER_LAB_LAB_H
+#define WORKER_LAB_LAB_H
+
+#include "worker/engine/job.h"
+#include "worker/search/search.h"
+
+enum { LAB_WORKERS_MAX = 4096, LAB_SHARDS_MAX = 64, LAB_FAULTS_MAX = 256 };
+
+#define LAB_FOR_EVER UINT64_MAX
+
+enum lab_fault_kind {
+    LAB_KILL, /* as kill -9; at the end started anew, with nothing. Never the front-end. */
+    LAB_STALL, /* stands still, as after SIGSTOP; at the end goes on where it was */
+    LAB_CUT, /* what passes between these processors and these shards is lost, one way or both */
+    LAB_DELAY, /* ... comes `amount` nanoseconds later */
+    LAB_LOSS, /* ... is lost `amount` times in a million */
+    LAB_FAULT_KINDS,
+};
+
+enum lab_way { LAB_TO_SHARDS = 1, LAB_TO_PROCESSORS = 2, LAB_BOTH_WAYS = 3 };
+
+/* Kill and stall hit these processors and these shards; the others every pair of the two. Processor
+ * 0 is the front-end. */
+struct lab_fault {
+    enum lab_fault_kind kind;
+    unsigned processor, processors; /* the first, how many */
+    unsigned shard, shards;
+    enum lab_way ways;
+    uint64_t at_ns; /* of virtual time, which begins at 0 with HELLOs */
+    uint64_t lasts_ns; /* LAB_FOR_EVER: to the answer, with which all faults end but such kills */
+    uint64_t amount;
+};
+
+struct lab_options {
+    const struct job *job; /* game, position, algorithm, strict, depth, horizon, waits */
+    unsigned workers; /* 1..LAB_WORKERS_MAX */
+    unsigned shards; /* 1..LAB_SHARDS_MAX */
+    uint64_t seed;
+    uint64_t node_ns; /* of search per node, at least 1 */
+    uint64_t rtt_ns; /* of the network, there and back */
+    uint64_t jitter_ns; /* added to each way, uniform in 0..jitter */
+    uint64_t service_ns; /* of a shard per message, and again per operation in it */
+    uint64_t message_ns; /* of a processor per message it sends */
+    uint32_t loss_ppm; /* messages lost in a million */
+    uint64_t results_bytes; /* of all shards together */
+    uint64_t local_bytes; /* of each processor */
+    uint64_t limit_ns; /* virtual time after which no answer counts as none */
+    /* Faults, borrowed; at most LAB_FAULTS_MAX. None begins after the answer. */
+    const struct lab_fault *fault;
+    unsigned faults;
+    bool drain; /* after the answer, look what is left behind: the second half of the result */
+    /* Patience. Zero means the default in brackets. */
+    uint32_t inflight_max; /* holds of a shard [64 a worker and 256] */
+    uint32_t heartbeat_ms; /* of shards [1,000]; they tick four times as often */
+    uint32_t hold_max_ms; /* age limit of holds [10,000] */
+    uint32_t connect_ms; /* processors wait for shards before they search [50] */
+    uint32_t rto_min_us, rto_max_us, probe_us; /* of clients [theirs: proto/client.h] */
+    /* Planted faults, to test the tests. */
+    uint32_t skip_release_ppm; /* messages of leaves (stores, releases) forgotten, in a million */
+    bool never_lapse; /* silent sessions stay */
+    bool never_expire; /* holds have no age limit */
+};
+
+struct lab_result {
+    struct search_result search; /* of processor 0, the front-end */
+    bool answered;
+    uint64_t time_ns; /* from the start of the search to processor 0's answer */
+    uint64_t end_ns; /* when that was */
+    struct search_counters sum; /* over processors, restarted ones included */
+    uint64_t waited_ns; /* summed over processors */
+    uint64_t messages, bytes;
+    uint64_t asks, peeks, stores; /* operations sent to shards */
+    uint64_t trace; /* hash of every event */
+    uint64_t events;
+    /* What faults did. */
+    unsigned faults[LAB_FAULT_KINDS]; /* victims, or pairs for cut, delay and loss */
+    unsigned restarts;
+    uint64_t lost; /* messages */
+    uint64_t downs, timeouts, lapses; /* of shards in clients' eyes, of requests, of sessions */
+    unsigned all_shards_dead, all_workers_dead; /* how often */
+    /* With drain; all of it should be 0. In order of time: when the network is quiet again, holds
+     * of live sessions whose messages all arrived; when dead sessions have lapsed, other holds than
+     * those of live sessions that lost messages; when every hold has reached its age, any. */
+    unsigned holds_kept, holds_stale, holds_left;
+    unsigned sessions_stale; /* of the dead, when they should have lapsed */
+    unsigned unconnected; /* pairs of live processor and live shard without a session by then */
+    unsigned still_searching; /* processors that did not stop */
+    unsigned requests_left; /* overdue in clients, at the end */
+    unsigned grown; /* shards whose memory or sets grew beyond what they were given */
+};
+
+/* ERR_NOMEM, ERR_RANGE. */
+enum err lab_run(const struct lab_options *options, struct lab_result *out);
+
+#endif

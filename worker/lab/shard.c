@@ -1,0 +1,212 @@
+#include "common/rng.h"
+#include "worker/lab/world.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TICKS_PER_HEARTBEAT = 4, FOR_EVER_MS = UINT32_MAX / 8 };
+
+static void schedule_tick(struct lab *lab, unsigned index)
+{
+    uint64_t tick_ns = (uint64_t)lab->options.heartbeat_ms * 1000000 / TICKS_PER_HEARTBEAT;
+    lab_heap_push(&lab->heap, (struct lab_event){.time_ns = lab->now_ns + tick_ns,
+                                                 .kind = LAB_TICK,
+                                                 .who = index,
+                                                 .epoch = lab->shard[index].incarnation});
+}
+
+static uint64_t memory_of(const struct lab_shard *s)
+{
+    struct ttcore_figures figures;
+    ttcore_figures(s->core, &figures);
+    return figures.memory_bytes;
+}
+
+enum err lab_shard_start(struct lab *lab, unsigned index)
+{
+    struct lab_shard *s = &lab->shard[index];
+    struct ttcore_options options = ttcore_defaults();
+    options.boot = rng_mix(lab->options.seed * 64 + index + ((uint64_t)++s->incarnation << 40)) | 1;
+    options.start_us = lab->now_ns / 1000;
+    options.results_bytes = lab->options.results_bytes / lab->options.shards;
+    options.inflight_max = lab->options.inflight_max != 0 ? lab->options.inflight_max
+                                                          : 64 * lab->options.workers + 256;
+    options.sessions_max = 2 * lab->options.workers + 16;
+    options.jobs_max = 4;
+    options.heartbeat_ms = lab->options.never_lapse ? FOR_EVER_MS : lab->options.heartbeat_ms;
+    options.hold_max_ms = lab->options.never_expire ? FOR_EVER_MS : lab->options.hold_max_ms;
+    enum err err = ttcore_open(&s->core, &options);
+    s->alive = err == ERR_OK;
+    s->free_ns = lab->now_ns;
+    s->backlog_end = &s->backlog;
+    if (err == ERR_OK) {
+        s->memory_bytes = memory_of(s);
+        schedule_tick(lab, index);
+    }
+    for (unsigned i = 0; i < lab->options.workers; i++) { /* it never knew them */
+        lab->processor[i].lossy &= ~(UINT64_C(1) << index);
+    }
+    return err;
+}
+
+void lab_shard_kill(struct lab *lab, unsigned index)
+{
+    struct lab_shard *s = &lab->shard[index];
+    if (s->alive) {
+        struct ttcore_figures f;
+        ttcore_figures(s->core, &f);
+        lab->result.lapses += f.sessions_lapsed;
+        lab->result.grown += f.memory_bytes != s->memory_bytes || f.dropped > 0;
+    }
+    ttcore_close(&s->core);
+    s->alive = false;
+    while (s->backlog != NULL) {
+        struct lab_packet *next = s->backlog->next;
+        free(s->backlog);
+        s->backlog = next;
+    }
+}
+
+void lab_route(uint32_t who, uint32_t incarnation, uint8_t route[LAB_ROUTE_BYTES])
+{
+    memcpy(route, &who, sizeof who);
+    memcpy(route + sizeof who, &incarnation, sizeof incarnation);
+}
+
+static void deliver(struct lab *lab, unsigned shard, const struct ttcore_target *target,
+                    const struct ttcore_message *message, uint64_t at_ns)
+{
+    uint32_t who, incarnation;
+    memcpy(&who, target->route, sizeof who);
+    memcpy(&incarnation, target->route + sizeof who, sizeof incarnation);
+    struct lab_processor *p = &lab->processor[who];
+
+    lab->result.messages++;
+    lab->result.bytes += message->length;
+    struct lab_passage way = lab_pass(lab, who, shard, LAB_TO_PROCESSORS);
+    if (way.lost) {
+        return;
+    }
+    uint64_t arrival = at_ns + way.delay_ns;
+    arrival = arrival > p->last_in_ns[shard] ? arrival : p->last_in_ns[shard];
+    p->last_in_ns[shard] = arrival;
+    struct lab_packet *packet = malloc(sizeof *packet + message->length);
+    CHECK(packet != NULL);
+    packet->from = shard;
+    packet->epoch = incarnation;
+    packet->length = message->length;
+    packet->number = ++lab->packets;
+    memcpy(packet->bytes, message->bytes, message->length);
+    lab_heap_push(&lab->heap, (struct lab_event){.time_ns = arrival,
+                                                 .kind = LAB_TO_PROCESSOR,
+                                                 .who = who,
+                                                 .epoch = shard,
+                                                 .packet = packet});
+}
+
+static void step(struct lab *lab, unsigned index, const struct ttcore_event *event, uint64_t at_ns)
+{
+    struct ttcore_actions *actions = &lab->actions;
+    ttcore_step(lab->shard[index].core, event, actions);
+    for (uint32_t m = 0; m < actions->messages; m++) {
+        const struct ttcore_message *message = &actions->message[m];
+        for (uint32_t t = 0; t < message->targets; t++) {
+            deliver(lab, index, &actions->target[message->first + t], message, at_ns);
+        }
+    }
+}
+
+/* How many operations a message carries, for the service time. `forgotten`: it tells of leaves, and
+ * the planted fault strikes. */
+static uint64_t operations(struct lab *lab, const struct lab_packet *packet, bool *forgotten)
+{
+    const struct lab_options *o = &lab->options;
+    struct proto_message m;
+    if ((o->service_ns == 0 && o->skip_release_ppm == 0) ||
+        proto_decode(lab->decoder, packet->bytes, packet->length, &m) != ERR_OK) {
+        return 0;
+    }
+    bool leaves = m.type == PROTO_STORE_HASH || m.type == PROTO_RELEASE;
+    *forgotten = leaves && o->skip_release_ppm > 0 &&
+                 rng_below(&lab->planted, 1000000) < o->skip_release_ppm;
+    switch (m.type) {
+    case PROTO_RETRIEVE_ASK:
+        return m.retrieve_ask.list.count;
+    case PROTO_PEEK:
+        return m.peek.list.count;
+    case PROTO_STORE_HASH:
+        return m.store_hash.list.count;
+    case PROTO_RELEASE:
+        return m.release.list.count;
+    default:
+        return 0;
+    }
+}
+
+static void serve(struct lab *lab, unsigned index, struct lab_packet *packet)
+{
+    struct lab_shard *s = &lab->shard[index];
+    uint8_t route[LAB_ROUTE_BYTES];
+    uint64_t begin = s->free_ns > lab->now_ns ? s->free_ns : lab->now_ns;
+    bool forgotten = false;
+    s->free_ns = begin + lab->options.service_ns * (1 + operations(lab, packet, &forgotten));
+    lab_route(packet->from, packet->epoch, route);
+    struct ttcore_event event = {
+        .kind = TTCORE_MESSAGE,
+        .now_us = begin / 1000,
+        .route = route,
+        .route_length = sizeof route,
+        .bytes = packet->bytes,
+        .length = packet->length,
+    };
+    if (!forgotten) {
+        step(lab, index, &event, s->free_ns);
+    }
+    free(packet);
+}
+
+void lab_shard_take(struct lab *lab, unsigned index, struct lab_packet *packet)
+{
+    struct lab_shard *s = &lab->shard[index];
+    struct lab_processor *p = &lab->processor[packet->from];
+    bool lost = lab_is_cut(lab, packet->from, index, LAB_TO_SHARDS);
+    if (p->incarnation == packet->epoch) {
+        CHECK(packet->number > p->last_out[index]);
+        p->last_out[index] = packet->number;
+        p->lossy |= (uint64_t)lost << index;
+    }
+    lab->result.lost += lost;
+    if (!s->alive || lost) {
+        free(packet);
+    } else if (s->stalls > 0) {
+        packet->next = NULL;
+        *s->backlog_end = packet;
+        s->backlog_end = &packet->next;
+    } else {
+        serve(lab, index, packet);
+    }
+}
+
+void lab_shard_unstall(struct lab *lab, unsigned index)
+{
+    struct lab_shard *s = &lab->shard[index];
+    while (s->backlog != NULL) {
+        struct lab_packet *packet = s->backlog;
+        s->backlog = packet->next;
+        serve(lab, index, packet);
+    }
+    s->backlog_end = &s->backlog;
+}
+
+void lab_shard_tick(struct lab *lab, unsigned index, uint32_t incarnation)
+{
+    struct lab_shard *s = &lab->shard[index];
+    if (!s->alive || s->incarnation != incarnation) {
+        return;
+    }
+    struct ttcore_event event = {.kind = TTCORE_TICK, .now_us = lab->now_ns / 1000};
+    if (s->stalls == 0) { /* who stands still does not see the time go by */
+        step(lab, index, &event, lab->now_ns);
+    }
+    schedule_tick(lab, index);
+}

@@ -1,0 +1,111 @@
+#include "common/rng.h"
+#include "worker/search/node.h"
+
+#include <string.h>
+
+enum {
+    CLASS_TABLE = 1 << 28,
+    CLASS_NOISY = 1 << 26,
+    CLASS_KILLER = 1 << 25,
+    CLASS_LOSING = -(1 << 26),
+    HISTORY_LIMIT = 1 << 19,
+    NOISE_BITS = 4,
+};
+
+static int32_t *history_of(struct search *s, unsigned ply, uint16_t move)
+{
+    return &s->history[ply & 1][move & (SEARCH_HISTORY - 1)];
+}
+
+void order_moves(struct search *s, unsigned ply, uint16_t table_move)
+{
+    struct frame *f = &s->frame[ply];
+    for (unsigned i = 0; i < f->count; i++) {
+        struct game_move *m = &f->moves[i];
+        if (m->move == table_move) {
+            m->order = CLASS_TABLE;
+        } else if (m->flags & GAME_NOISY) {
+            m->order += CLASS_NOISY;
+        } else if (m->move == f->killer[0] || m->move == f->killer[1]) {
+            m->order = CLASS_KILLER + (m->move == f->killer[0]);
+        } else {
+            m->order = *history_of(s, ply, m->move) * (1 << NOISE_BITS) +
+                       s->noise[m->move & (SEARCH_HISTORY - 1)];
+        }
+    }
+}
+
+/* Captures are weighed by static exchange when their turn comes: most nodes end before. */
+static bool demote_losing(struct search *s, struct game_move *m)
+{
+    if (!(m->flags & GAME_NOISY) || m->order < CLASS_NOISY || m->order >= CLASS_TABLE ||
+        !s->options.game->losing(s->position, m->move)) {
+        return false;
+    }
+    m->order += CLASS_LOSING - CLASS_NOISY;
+    return true;
+}
+
+void order_pick(struct search *s, unsigned ply, unsigned at)
+{
+    struct frame *f = &s->frame[ply];
+    for (;;) {
+        unsigned best = at;
+        for (unsigned i = at + 1; i < f->count; i++) {
+            if (f->moves[i].order > f->moves[best].order) {
+                best = i;
+            }
+        }
+        struct game_move m = f->moves[best];
+        f->moves[best] = f->moves[at];
+        f->moves[at] = m;
+        if (!demote_losing(s, &f->moves[at])) {
+            return;
+        }
+    }
+}
+
+void order_sort(struct search *s, unsigned ply)
+{
+    for (unsigned i = 0; i < s->frame[ply].count; i++) {
+        order_pick(s, ply, i);
+    }
+}
+
+void order_reward(struct search *s, unsigned ply, uint16_t move, int depth)
+{
+    struct frame *f = &s->frame[ply];
+    int32_t *h = history_of(s, ply, move);
+
+    if (f->killer[0] != move) {
+        f->killer[1] = f->killer[0];
+        f->killer[0] = move;
+    }
+    *h += depth * depth;
+    if (*h >= HISTORY_LIMIT) {
+        for (unsigned i = 0; i < SEARCH_HISTORY; i++) {
+            s->history[ply & 1][i] /= 2;
+        }
+    }
+}
+
+void order_seed(struct search *s)
+{
+    uint64_t state = s->options.seed;
+    s->random = s->options.seed;
+    for (unsigned i = 0; i < SEARCH_HISTORY; i++) {
+        s->noise[i] = state == 0 ? 0 : (uint8_t)(rng_mix(state + i) & ((1 << NOISE_BITS) - 1));
+    }
+}
+
+void order_age(struct search *s)
+{
+    for (unsigned side = 0; side < 2; side++) {
+        for (unsigned i = 0; i < SEARCH_HISTORY; i++) {
+            s->history[side][i] /= 8;
+        }
+    }
+    for (unsigned ply = 0; ply < SEARCH_PLY_MAX + 2; ply++) {
+        memset(s->frame[ply].killer, 0, sizeof s->frame[ply].killer);
+    }
+}

@@ -1,0 +1,75 @@
+/* ports: all that a search sees of the world beside its game: a table and an environment.
+ *
+ * The same search runs over the embedded table, over shards and in the virtual cluster, because it
+ * knows these functions only; it never reads a clock (design section 4). One port belongs to one
+ * search: its functions are called by that search's thread (or fiber) alone. */
+#ifndef WORKER_SEARCH_PORTS_H
+#define WORKER_SEARCH_PORTS_H
+
+#include "common/tt/tt.h"
+
+struct search;
+
+/* What a table wants back with the store or release that ends an OPEN visit. Opaque to the search.
+ */
+struct table_ticket {
+    uint32_t request;
+    uint8_t where;
+    uint8_t state;
+    bool later; /* await answered from what is known here; the table's own answer comes by
+                   search_answered() */
+};
+
+/* A peek sent ahead of its need. Opaque to the search. */
+struct table_sight {
+    uint64_t sent_us;
+    uint32_t request;
+    uint32_t count;
+};
+
+struct table_port {
+    void *self;
+    /* Sends an ask. True: the answer travels, there is time to generate moves; false: await is
+     * instant. */
+    bool (*ask)(void *self, const struct tt_ask *ask, struct table_ticket *ticket);
+    /* Waits for the answer of that ask, or sets ticket->later and does not wait; always gives one
+     * (after a time-out: OPEN, unregistered). */
+    void (*await)(void *self, const struct tt_ask *ask, struct table_ticket *ticket,
+                  struct tt_answer *answer);
+    /* Each OPEN answer is ended by exactly one of these two. Neither waits. */
+    void (*store)(void *self, const struct table_ticket *ticket, const struct tt_store *store);
+    void (*release)(void *self, const struct table_ticket *ticket,
+                    const struct tt_release *release);
+    /* What is known of `count` nodes and who is inside; may wait. */
+    void (*peek)(void *self, const struct tt_peek *peek, unsigned count, struct tt_peeked *out);
+    /* All three or none (NULL: a peek costs nothing here). Sends a peek whose answer is wanted
+     * later; false: not worth it here. Each true is ended by one of the next two: take waits for
+     * the answer if it must, and is false when it is lost or too old to go by. */
+    bool (*peek_ahead)(void *self, const struct tt_peek *peek, unsigned count,
+                       struct table_sight *sight);
+    bool (*peek_take)(void *self, struct table_sight *sight, struct tt_peeked *out);
+    void (*peek_drop)(void *self, struct table_sight *sight);
+    /* Nodes of at least this remaining depth are counted by nproc; below, only results are shared.
+     */
+    unsigned (*horizon)(void *self);
+};
+
+struct env_port {
+    void *self;
+    /* Called about every SEARCH_POLL_NODES nodes. True: stop. May call search_node_done() and
+     * search_answered(). */
+    bool (*poll)(void *self, struct search *search);
+};
+
+/* ---- what an environment may say to its search, from poll only (search.h) ---- */
+
+/* From env.poll: another processor finished this node. If this one is inside it and the result
+ * closes its window, it unwinds to the node and takes it (Weill 1996, footnote 12, first way). */
+void search_node_done(struct search *search, const struct tt_store *result);
+
+/* From env.poll: the answer to an ask whose ticket said `later` (deferred reads: Kuszmaul 1995,
+ * section 4). The node was begun meanwhile as if OPEN; CUT and BUSY unwind to it. */
+void search_answered(struct search *search, const struct tt_ask *ask,
+                     const struct tt_answer *answer);
+
+#endif

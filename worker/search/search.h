@@ -1,0 +1,105 @@
+/* search: one recursive NegaScout that is sequential or ABDADA by its table and its algorithm.
+ *
+ * A `struct search` is one processor of the papers: one thread or fiber calls into it. It owns its
+ * position, frames and ordering tables, allocated once in search_open; nothing is allocated after
+ * that. Scores are relative to the node they belong to: a mate found n plies below is GAME_MATE -
+ * n, and loses one per ply on its way up, so that a stored value does not depend on the path
+ * (strict mode). Sources: Weill 1996 (ABDADA), Reinefeld 1983 (NegaScout), Marsland 1986
+ * (ordering). */
+#ifndef WORKER_SEARCH_SEARCH_H
+#define WORKER_SEARCH_SEARCH_H
+
+#include "worker/games/game.h"
+#include "worker/search/algorithm.h"
+#include "worker/search/ports.h"
+
+enum {
+    SEARCH_DEPTH_MAX = 100, /* iterations */
+    SEARCH_PLY_MAX = 246, /* extensions and quiescence included */
+    SEARCH_PV_MAX = 64,
+    SEARCH_POLL_NODES = 256,
+    SEARCH_HISTORY = 4096,
+};
+
+enum search_visit {
+    VISIT_VALUE, /* *score is the node's value or a bound outside the window */
+    VISIT_BUSY, /* somebody else is inside; come back later */
+    VISIT_STOP, /* no value: the search is being stopped or unwound */
+};
+
+struct search_options {
+    const struct game *game;
+    const struct algorithm *algorithm;
+    bool strict; /* value = f(position, depth): see design section 4 */
+    bool full; /* forward pruning and reductions */
+    uint16_t slot; /* names this processor within its session */
+    uint64_t seed; /* of tie-breaking; 0: none, the plain order */
+    uint64_t salt; /* mixed into every key: unlike searches never meet in a table they share */
+    unsigned depth_limit; /* 1..SEARCH_DEPTH_MAX */
+    unsigned poll_nodes; /* between two env.poll; 0: SEARCH_POLL_NODES */
+};
+
+struct search_line {
+    uint16_t length;
+    uint16_t move[SEARCH_PV_MAX];
+};
+
+struct search_result {
+    unsigned depth; /* of the last finished iteration; 0: none */
+    int score;
+    uint16_t move; /* 0 only when the game is over at the root */
+    struct search_line pv;
+};
+
+/* Summed over processors by the reader when they have ended. */
+struct search_counters {
+    uint64_t nodes; /* visits that were not BUSY, quiescence included (Weill, footnote 4) */
+    uint64_t asks; /* of nodes at or above the horizon */
+    uint64_t cuts; /* of these, answered CUT */
+    uint64_t busy; /* of these, answered BUSY */
+    uint64_t deferred; /* young brothers passed over because others were inside */
+    uint64_t helped; /* visits of a node in which others were */
+    uint64_t peeks;
+    uint64_t unwound; /* NODE_DONE taken */
+    /* Nodes below visits at the lowest counted depth that began with others inside: no deeper split
+     * could keep the two apart, so what was searched there was searched twice, unless a shared
+     * result cut it short. */
+    uint64_t duplicated;
+    /* Nodes on the critical path (Kuszmaul 1995, section 3, by time-stamping): eldest, then the
+     * longest of the scouts side by side, then the searches again one by one; what a table answers
+     * costs nothing. Of the tree that this processor walked, so it says how parallel the search is
+     * only where one walked it alone. */
+    uint64_t critical;
+};
+
+struct search;
+
+/* Copies all it is given. ERR_NOMEM. */
+enum err search_open(struct search **out, const struct search_options *options,
+                     const struct table_port *table, const struct env_port *env);
+/* Accepts NULL; nulls. */
+void search_free(struct search **search);
+
+/* Sets the root: copies `position` (game->position_size bytes). Forgets killers, ages history. */
+void search_set_position(struct search *search, const void *position);
+/* For a job of the same game: options and environment anew. */
+void search_set_limits(struct search *search, const struct search_options *options,
+                       const struct env_port *env);
+
+/* Called after each finished iteration, from search_run. */
+typedef void search_report(void *context, const struct search_result *result,
+                           const struct search_counters *counters);
+
+/* Iterative deepening from depth 1 to depth_limit or until env says stop. Returns the last finished
+ * iteration; when not even depth 1 was finished, depth 0 and some legal move. Blocks. */
+void search_run(struct search *search, search_report *report, void *context,
+                struct search_result *result);
+
+/* Counters so far and the iteration under way: for the search's own thread. */
+const struct search_counters *search_counters(const struct search *search);
+unsigned search_iteration(const struct search *search);
+
+/* The root, but from env.poll: where the search stands. */
+const void *search_position(const struct search *search);
+
+#endif

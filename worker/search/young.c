@@ -1,0 +1,191 @@
+#include "worker/search/young.h"
+
+#include "common/rng.h"
+#include "worker/search/brothers.h"
+#include "worker/search/move.h"
+
+#include <string.h>
+
+/* A batch of brothers looked at together. */
+struct look {
+    struct tt_peek peek[GAME_MOVES_MAX];
+    uint16_t index[GAME_MOVES_MAX];
+    unsigned count;
+};
+
+struct young {
+    struct child *child; /* beside moves[] */
+    unsigned count, left;
+    unsigned refusals; /* BUSY answers since the last value */
+    bool ahead; /* `look` was sent before the last visit: `sight` is its ticket */
+    struct table_sight sight;
+    struct look look;
+};
+
+static void learn(struct search *s, unsigned ply, int depth, const struct outcome *o, unsigned at,
+                  struct child *child)
+{
+    int reduced;
+    const struct game *game = s->options.game;
+    uint16_t move = s->frame[ply].moves[at].move;
+    game->make(s->position, move);
+    child->key = node_key(s);
+    child->full = (uint8_t)move_depth(s, ply, depth, o, at, &reduced);
+    child->depth = (uint8_t)reduced;
+    child->known = true;
+    game->unmake(s->position, move);
+}
+
+/* What is left to do, without `except`. */
+static void gather(struct search *s, unsigned ply, int depth, const struct outcome *o,
+                   struct young *y, unsigned except)
+{
+    struct look *look = &y->look;
+    look->count = 0;
+    for (unsigned i = 1; i < y->count; i++) {
+        struct child *child = &y->child[i];
+        if (child->done || i == except) {
+            continue;
+        }
+        if (!child->known) {
+            learn(s, ply, depth, o, i, child);
+        }
+        look->peek[look->count] = (struct tt_peek){child->key, child->depth};
+        look->index[look->count++] = (uint16_t)i;
+    }
+}
+
+/* What a peeked child settles without a visit. `o` may be cut off after it. */
+static void take_peeked(struct search *s, unsigned ply, struct outcome *o, struct young *y,
+                        unsigned at, const struct tt_peeked *seen)
+{
+    struct child *child = &y->child[at];
+    bool counts = s->options.strict ? seen->depth == child->depth : seen->depth >= child->depth;
+    bool proves = s->options.strict ? seen->depth == child->full : seen->depth >= child->full;
+    bool has_lower = seen->lower >= -GAME_INFINITE, has_upper = seen->upper <= GAME_INFINITE;
+    int most = has_lower ? score_up(seen->lower) : GAME_INFINITE;
+    int least = has_upper ? score_up(seen->upper) : -GAME_INFINITE;
+    if ((counts && most <= o->raised) || (proves && (least >= o->beta || least == most))) {
+        s->frame[ply + 1].pv.length = 0;
+        move_take_value(s, ply, o, s->frame[ply].moves[at].move, least >= o->beta ? least : most);
+        child->done = true;
+        y->left--;
+    }
+}
+
+/* The least helped of those looked at, ties at random; count when none of them is left. */
+static unsigned weigh(struct search *s, unsigned ply, struct outcome *o, struct young *y,
+                      const struct tt_peeked *seen, bool *alone)
+{
+    unsigned chosen = y->count, fewest = UINT32_MAX, ties = 0;
+    for (unsigned k = 0; k < y->look.count && !move_cut_off(o); k++) {
+        unsigned i = y->look.index[k];
+        struct child *child = &y->child[i];
+        take_peeked(s, ply, o, y, i, &seen[k]);
+        if (child->done) {
+            continue;
+        }
+        if (seen[k].nproc > 0 && !child->passed_over) {
+            child->passed_over = true;
+            s->counters.deferred++;
+        }
+        if (seen[k].nproc < fewest) {
+            fewest = seen[k].nproc;
+            chosen = i;
+            ties = 1;
+        } else if (seen[k].nproc == fewest && rng_below(&s->random, ++ties) == 0) {
+            chosen = i;
+        }
+    }
+    *alone = fewest == 0;
+    return chosen;
+}
+
+/* By the look sent ahead if it is young enough, else by a fresh one, which waits a round trip. */
+static unsigned choose_by_look(struct search *s, unsigned ply, int depth, struct outcome *o,
+                               struct young *y, bool *alone)
+{
+    struct tt_peeked seen[GAME_MOVES_MAX];
+    struct table_port *table = &s->table;
+    bool seen_ahead = y->ahead && table->peek_take(table->self, &y->sight, seen);
+    y->ahead = false;
+    if (!seen_ahead) {
+        gather(s, ply, depth, o, y, 0);
+        CHECK(y->look.count == y->left && y->left > 0);
+        table->peek(table->self, y->look.peek, y->look.count, seen);
+    }
+    s->counters.peeks += y->look.count;
+    unsigned chosen = weigh(s, ply, o, y, seen, alone);
+    if (table->peek_ahead != NULL && chosen < y->count && !move_cut_off(o)) {
+        gather(s, ply, depth, o, y, chosen);
+        y->ahead = y->look.count > 0 &&
+                   table->peek_ahead(table->self, y->look.peek, y->look.count, &y->sight);
+    }
+    return chosen;
+}
+
+static unsigned choose_in_order(const struct young *y)
+{
+    unsigned i = 1;
+    while (i < y->count && y->child[i].done) {
+        i++;
+    }
+    return i;
+}
+
+static enum search_visit search_young(struct search *s, unsigned ply, int depth, struct outcome *o,
+                                      struct young *y)
+{
+    struct frame *f = &s->frame[ply];
+    while (y->left > 0 && !move_cut_off(o)) {
+        bool alone = true;
+        unsigned i = f->crowded ? choose_by_look(s, ply, depth, o, y, &alone) : choose_in_order(y);
+        if (i >= y->count || move_cut_off(o)) {
+            continue; /* all that was looked at is finished; perhaps all there is */
+        }
+        /* A look can be out of date when the visit comes: after as many refusals as brothers, help.
+         */
+        bool exclusive = alone && y->refusals <= y->left;
+        enum search_visit visit = move_search(s, ply, depth, o, i, exclusive);
+        if (visit == VISIT_STOP) {
+            return VISIT_STOP;
+        }
+        if (visit == VISIT_BUSY) {
+            f->crowded = true;
+            y->refusals++;
+            s->counters.deferred += !y->child[i].passed_over;
+            y->child[i].passed_over = true;
+        } else {
+            y->child[i].done = true;
+            y->left--;
+            y->refusals = 0;
+        }
+    }
+    return VISIT_VALUE;
+}
+
+enum search_visit young_brothers(struct search *s, unsigned ply, int depth, struct outcome *o)
+{
+    struct frame *f = &s->frame[ply];
+    struct young y;
+    if (s->children_used + f->count > CHILD_STACK) {
+        return brothers_in_order(s, ply, depth, o);
+    }
+    order_sort(s, ply);
+    if (move_search(s, ply, depth, o, 0, false) == VISIT_STOP) {
+        return VISIT_STOP;
+    }
+    y.child = &s->child_stack[s->children_used];
+    y.count = f->count;
+    y.left = f->count - 1;
+    y.refusals = 0;
+    y.ahead = false;
+    memset(y.child, 0, f->count * sizeof *y.child);
+    s->children_used += f->count;
+    enum search_visit visit = search_young(s, ply, depth, o, &y);
+    s->children_used -= f->count;
+    if (y.ahead) {
+        s->table.peek_drop(s->table.self, &y.sight);
+    }
+    return visit;
+}

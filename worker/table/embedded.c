@@ -1,0 +1,264 @@
+#include "worker/table/embedded.h"
+
+#include "common/tt/ops.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+enum {
+    STRIPES = 64, /* at most; one thread alone needs no more than one */
+    STRIPE_HOLDS = 2048,
+    ALONE_HOLDS = 256, /* a thread is inside a node a ply */
+    MAILBOX = 32,
+    SESSION = 1, /* one process is one session; its threads are slots */
+    TOLD_MAX = 64,
+};
+
+struct stripe {
+    _Alignas(64) pthread_mutex_t lock;
+    struct tt_inflight inflight;
+};
+
+/* Nodes finished by others while this slot was inside them. A full box drops: the news only saves
+ * work. */
+struct mailbox {
+    _Alignas(64) atomic_uint waiting;
+    pthread_mutex_t lock;
+    struct tt_store result[MAILBOX];
+};
+
+struct embedded {
+    /* fixed after open */
+    struct tt_results results;
+    unsigned slots, stripes;
+    /* state: a stripe belongs to who holds its lock, a mailbox likewise */
+    struct stripe stripe[STRIPES];
+    struct mailbox *mailbox;
+    _Atomic uint8_t generation;
+};
+
+static struct stripe *stripe_of(struct embedded *t, uint64_t key)
+{
+    return &t->stripe[key % t->stripes]; /* the bucket is chosen by the high bits */
+}
+
+enum err embedded_open(struct embedded **out, size_t bytes, unsigned slots)
+{
+    if (slots < 1 || slots > EMBEDDED_SLOTS_MAX) {
+        return ERR_RANGE;
+    }
+    struct embedded *t = aligned_alloc(64, sizeof *t);
+    if (t == NULL) {
+        return ERR_NOMEM;
+    }
+    *t = (struct embedded){.slots = slots, .stripes = slots == 1 ? 1 : STRIPES, .generation = 1};
+    for (unsigned i = 0; i < t->stripes; i++) {
+        pthread_mutex_init(&t->stripe[i].lock, NULL);
+    }
+    t->mailbox = aligned_alloc(64, slots * sizeof *t->mailbox);
+    enum err err = t->mailbox == NULL ? ERR_NOMEM : tt_results_open(&t->results, bytes);
+    for (unsigned i = 0; i < slots && t->mailbox != NULL; i++) {
+        atomic_init(&t->mailbox[i].waiting, 0);
+        pthread_mutex_init(&t->mailbox[i].lock, NULL);
+    }
+    for (unsigned i = 0; i < t->stripes && err == ERR_OK; i++) {
+        err = tt_inflight_open(&t->stripe[i].inflight, slots == 1 ? ALONE_HOLDS : STRIPE_HOLDS);
+    }
+    if (err != ERR_OK) {
+        embedded_close(&t);
+        return err;
+    }
+    *out = t;
+    return ERR_OK;
+}
+
+void embedded_close(struct embedded **table)
+{
+    struct embedded *t = *table;
+    if (t == NULL) {
+        return;
+    }
+    for (unsigned i = 0; i < t->stripes; i++) {
+        tt_inflight_close(&t->stripe[i].inflight);
+        pthread_mutex_destroy(&t->stripe[i].lock);
+    }
+    for (unsigned i = 0; i < t->slots && t->mailbox != NULL; i++) {
+        pthread_mutex_destroy(&t->mailbox[i].lock);
+    }
+    free(t->mailbox);
+    tt_results_close(&t->results);
+    free(t);
+    *table = NULL;
+}
+
+void embedded_clear(struct embedded *t)
+{
+    tt_results_clear(&t->results);
+}
+
+void embedded_advance(struct embedded *t)
+{
+    uint8_t now = atomic_load(&t->generation), next;
+    do {
+        next = (uint8_t)(now == UINT8_MAX ? 1 : now + 1);
+    } while (!atomic_compare_exchange_weak(&t->generation, &now, next));
+}
+
+void embedded_begin(struct embedded *t)
+{
+    embedded_advance(t);
+    for (unsigned i = 0; i < t->slots; i++) {
+        atomic_store(&t->mailbox[i].waiting, 0);
+    }
+}
+
+unsigned embedded_holds(struct embedded *t)
+{
+    unsigned holds = 0;
+    for (unsigned i = 0; i < t->stripes; i++) {
+        pthread_mutex_lock(&t->stripe[i].lock);
+        holds += t->stripe[i].inflight.holds;
+        pthread_mutex_unlock(&t->stripe[i].lock);
+    }
+    return holds;
+}
+
+unsigned embedded_permille(struct embedded *t)
+{
+    return tt_results_permille(&t->results, t->generation);
+}
+
+bool embedded_find(struct embedded *t, const struct tt_ask *ask, struct tt_answer *answer)
+{
+    tt_ops_ask(&t->results, NULL, ask, SESSION, 0, answer);
+    return answer->verdict == TT_CUT;
+}
+
+void embedded_put(struct embedded *t, const struct tt_store *store)
+{
+    tt_results_store(&t->results, store, t->generation);
+}
+
+/* ---- the port ---- */
+
+static bool ask(void *self, const struct tt_ask *op, struct table_ticket *ticket)
+{
+    const struct embedded_port *port = self;
+    (void)ticket;
+    tt_results_prefetch(&port->table->results, op->key);
+    return false;
+}
+
+static void await(void *self, const struct tt_ask *op, struct table_ticket *ticket,
+                  struct tt_answer *answer)
+{
+    const struct embedded_port *port = self;
+    struct embedded *t = port->table;
+    (void)ticket;
+    if (op->depth < port->counted_depth) {
+        tt_ops_ask(&t->results, NULL, op, SESSION, 0, answer);
+        return;
+    }
+    struct stripe *stripe = stripe_of(t, op->key);
+    pthread_mutex_lock(&stripe->lock);
+    tt_ops_ask(&t->results, &stripe->inflight, op, SESSION, 0, answer);
+    pthread_mutex_unlock(&stripe->lock);
+}
+
+static void tell(struct embedded *t, unsigned slot, const struct tt_store *result)
+{
+    struct mailbox *box = &t->mailbox[slot];
+    pthread_mutex_lock(&box->lock);
+    unsigned n = atomic_load_explicit(&box->waiting, memory_order_relaxed);
+    if (n < MAILBOX) {
+        box->result[n] = *result;
+        atomic_store_explicit(&box->waiting, n + 1, memory_order_relaxed);
+    }
+    pthread_mutex_unlock(&box->lock);
+}
+
+static void store(void *self, const struct table_ticket *ticket, const struct tt_store *op)
+{
+    const struct embedded_port *port = self;
+    struct embedded *t = port->table;
+    struct tt_holder holder[TOLD_MAX];
+    (void)ticket;
+    if (op->depth < port->counted_depth) {
+        tt_results_store(&t->results, op, t->generation);
+        return;
+    }
+    struct stripe *stripe = stripe_of(t, op->key);
+    unsigned told = 0;
+    pthread_mutex_lock(&stripe->lock);
+    if (tt_ops_store(&t->results, &stripe->inflight, op, SESSION, t->generation) > 0) {
+        told = tt_inflight_holders(&stripe->inflight, op->key, op->depth, holder, TOLD_MAX);
+    }
+    pthread_mutex_unlock(&stripe->lock);
+    for (unsigned i = 0; i < told; i++) {
+        tell(t, holder[i].slot, op);
+    }
+}
+
+static void release(void *self, const struct table_ticket *ticket, const struct tt_release *op)
+{
+    const struct embedded_port *port = self;
+    (void)ticket;
+    if (op->depth >= port->counted_depth) {
+        struct stripe *stripe = stripe_of(port->table, op->key);
+        pthread_mutex_lock(&stripe->lock);
+        tt_ops_release(&stripe->inflight, op, SESSION);
+        pthread_mutex_unlock(&stripe->lock);
+    }
+}
+
+static void peek(void *self, const struct tt_peek *op, unsigned count, struct tt_peeked *out)
+{
+    const struct embedded_port *port = self;
+    struct embedded *t = port->table;
+    for (unsigned i = 0; i < count; i++) {
+        tt_results_prefetch(&t->results, op[i].key);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        struct stripe *stripe = stripe_of(t, op[i].key);
+        pthread_mutex_lock(&stripe->lock);
+        tt_ops_peek(&t->results, &stripe->inflight, &op[i], &out[i]);
+        pthread_mutex_unlock(&stripe->lock);
+    }
+}
+
+static unsigned horizon(void *self)
+{
+    const struct embedded_port *port = self;
+    return port->counted_depth;
+}
+
+unsigned embedded_node_done(struct embedded_port *port, struct tt_store *out, unsigned room)
+{
+    struct mailbox *box = &port->table->mailbox[port->slot];
+    if (atomic_load_explicit(&box->waiting, memory_order_relaxed) == 0) {
+        return 0;
+    }
+    pthread_mutex_lock(&box->lock);
+    unsigned n = atomic_load_explicit(&box->waiting, memory_order_relaxed);
+    n = n < room ? n : room;
+    for (unsigned i = 0; i < n; i++) {
+        out[i] = box->result[i];
+    }
+    atomic_store_explicit(&box->waiting, 0, memory_order_relaxed);
+    pthread_mutex_unlock(&box->lock);
+    return n;
+}
+
+struct table_port embedded_table_port(struct embedded_port *port)
+{
+    return (struct table_port){
+        .self = port,
+        .ask = ask,
+        .await = await,
+        .store = store,
+        .release = release,
+        .peek = peek,
+        .horizon = horizon,
+    };
+}

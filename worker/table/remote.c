@@ -1,0 +1,440 @@
+#include "worker/table/remote.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    ADAPT_EVERY_US = 10000,
+    SIGHTS_MAX = 12,
+    SIGHT_ROUND_TRIPS = 6, /* a look older than this is not gone by */
+    PENDING_MAX = 32, /* asks answered later; beyond, an ask is waited for */
+};
+
+enum ticket_state { TICKET_LOCAL, TICKET_CACHED, TICKET_REMOTE, TICKET_LOST };
+
+/* An ask whose answer the search does not wait for. */
+struct pending {
+    struct tt_ask ask;
+    uint32_t request;
+};
+
+struct remote {
+    /* fixed after open */
+    struct client *client;
+    struct remote_shell shell;
+    unsigned servers;
+    struct embedded_port *local;
+    struct table_port local_port;
+    /* state */
+    uint8_t horizon;
+    bool adaptive, counted, waits;
+    uint64_t adapt_from_us, adapt_spent_us;
+    struct pending pending[PENDING_MAX];
+    unsigned pending_count;
+    unsigned sights; /* peeks sent ahead and not ended */
+    struct tt_store news[REMOTE_NEWS_MAX];
+    unsigned news_count;
+    /* statistics */
+    struct remote_times times;
+};
+
+/* ---- the shell around the client ---- */
+
+static void take_news(void *self, const struct tt_store *result)
+{
+    struct remote *r = self;
+    if (r->news_count < REMOTE_NEWS_MAX) {
+        r->news[r->news_count++] = *result;
+    }
+}
+
+static bool drain_all(struct remote *r)
+{
+    return r->shell.drain(r->shell.self, r->client);
+}
+
+static uint64_t now_us(const struct remote *r)
+{
+    return r->shell.now(r->shell.self);
+}
+
+enum err remote_open(struct remote **out, const struct remote_options *options)
+{
+    struct remote *r = calloc(1, sizeof *r);
+    if (r == NULL) {
+        return ERR_NOMEM;
+    }
+    r->local = options->local;
+    r->local_port = embedded_table_port(r->local);
+    r->shell = options->shell;
+    r->servers = options->client.shards;
+    r->horizon = REMOTE_HORIZON_FIRST;
+    struct client_options client = options->client;
+    client.hello_flags = PROTO_WANTS_NODE_DONE;
+    struct client_port port = {r->shell.self, r->shell.send};
+    struct client_sink sink = options->sink;
+    sink.node_self = r;
+    sink.node_done = take_news;
+    enum err err = client_open(&client, &port, &sink, &r->client);
+    if (err != ERR_OK) {
+        remote_close(&r);
+        return err;
+    }
+    *out = r;
+    return ERR_OK;
+}
+
+void remote_close(struct remote **remote)
+{
+    struct remote *r = *remote;
+    if (r == NULL) {
+        return;
+    }
+    if (r->client != NULL) {
+        client_bye(r->client, now_us(r));
+        client_free(&r->client);
+    }
+    free(r);
+    *remote = NULL;
+}
+
+void remote_poll(struct remote *r)
+{
+    drain_all(r);
+    client_tick(r->client, now_us(r));
+}
+
+void remote_wait(struct remote *r, unsigned wait_ms)
+{
+    uint64_t until = now_us(r) + wait_ms * UINT64_C(1000);
+    drain_all(r);
+    uint64_t tick = client_tick(r->client, now_us(r));
+    r->shell.sleep(r->shell.self, tick < until ? tick : until);
+    remote_poll(r);
+}
+
+unsigned remote_connect(struct remote *r, unsigned wait_ms)
+{
+    uint64_t until = now_us(r) + wait_ms * UINT64_C(1000);
+    do {
+        remote_wait(r, 10);
+    } while (client_shards_up(r->client) < r->servers && now_us(r) < until);
+    return client_shards_up(r->client);
+}
+
+/* ---- the table port ---- */
+
+static bool is_remote(const struct remote *r, unsigned depth)
+{
+    return depth >= r->horizon && r->counted && client_shards_up(r->client) > 0;
+}
+
+/* Keeps what a shard told, so that the next visit needs no round trip. */
+static void remember(struct remote *r, const struct tt_ask *ask, const struct tt_answer *answer)
+{
+    enum tt_bound bound = answer->score >= ask->beta    ? TT_LOWER
+                          : answer->score <= ask->alpha ? TT_UPPER
+                                                        : TT_EXACT;
+    struct tt_store store = {
+        .key = ask->key,
+        .depth = ask->depth,
+        .score = answer->score,
+        .bound = (uint8_t)bound,
+        .move = answer->move,
+    };
+    embedded_put(r->local->table, &store);
+}
+
+static bool port_ask(void *self, const struct tt_ask *ask, struct table_ticket *ticket)
+{
+    struct remote *r = self;
+    struct tt_answer known;
+    ticket->state = TICKET_LOCAL;
+    ticket->where = CLIENT_NOWHERE;
+    if (!is_remote(r, ask->depth)) {
+        return r->local_port.ask(r->local_port.self, ask, ticket);
+    }
+    if (embedded_find(r->local->table, ask, &known)) {
+        ticket->state = TICKET_CACHED;
+        return false;
+    }
+    ticket->request = client_ask(r->client, ask, now_us(r), &ticket->where);
+    ticket->state = ticket->request != 0 ? TICKET_REMOTE : TICKET_LOCAL;
+    if (ticket->request == 0) {
+        return r->local_port.ask(r->local_port.self, ask, ticket);
+    }
+    if (!r->waits && r->pending_count < PENDING_MAX) {
+        ticket->later = true;
+        r->pending[r->pending_count++] = (struct pending){*ask, ticket->request};
+    }
+    return !ticket->later;
+}
+
+/* A node is left before its answer came: nobody awaits it any more. */
+static void forget_pending(struct remote *r, const struct table_ticket *ticket)
+{
+    for (unsigned i = r->pending_count; i > 0 && ticket->later; i--) {
+        if (r->pending[i - 1].request == ticket->request) {
+            client_cancel(r->client, ticket->request);
+            r->pending[i - 1] = r->pending[--r->pending_count];
+            return;
+        }
+    }
+}
+
+void remote_settle(struct remote *r, struct search *search)
+{
+    for (unsigned i = r->pending_count; i > 0; i--) {
+        struct pending p = r->pending[i - 1];
+        struct tt_answer answer;
+        enum client_result result = client_answer(r->client, p.request, now_us(r), &answer);
+        if (result == CLIENT_WAITING) {
+            continue;
+        }
+        r->pending[i - 1] = r->pending[--r->pending_count];
+        if (result == CLIENT_READY) {
+            if (answer.verdict == TT_CUT) {
+                remember(r, &p.ask, &answer);
+            }
+            search_answered(search, &p.ask, &answer);
+        }
+    }
+}
+
+/* Serves the sockets until `done` says so. Adds the time to what was waited. */
+static void serve_until(struct remote *r, bool (*done)(struct remote *, void *), void *context,
+                        uint32_t ticket)
+{
+    uint64_t begin = now_us(r);
+    drain_all(r);
+    while (!done(r, context)) {
+        r->shell.sleep(r->shell.self, client_deadline(r->client, ticket));
+        drain_all(r);
+    }
+    r->times.waited_us += now_us(r) - begin;
+}
+
+struct awaited {
+    uint32_t ticket;
+    enum client_result result;
+    void *out;
+};
+
+static bool answered(struct remote *r, void *context)
+{
+    struct awaited *w = context;
+    w->result = client_answer(r->client, w->ticket, now_us(r), w->out);
+    return w->result != CLIENT_WAITING;
+}
+
+static bool peeked(struct remote *r, void *context)
+{
+    struct awaited *w = context;
+    w->result = client_peeked(r->client, w->ticket, now_us(r), w->out);
+    return w->result != CLIENT_WAITING;
+}
+
+static void port_await(void *self, const struct tt_ask *ask, struct table_ticket *ticket,
+                       struct tt_answer *answer)
+{
+    struct remote *r = self;
+    if (ticket->state == TICKET_LOCAL) {
+        r->local_port.await(r->local_port.self, ask, ticket, answer);
+        return;
+    }
+    embedded_find(r->local->table, ask, answer);
+    if (ticket->later || (ticket->state == TICKET_CACHED && answer->verdict == TT_CUT)) {
+        return;
+    }
+    if (ticket->state == TICKET_REMOTE) {
+        struct tt_answer told;
+        struct awaited w = {.ticket = ticket->request, .out = &told};
+        serve_until(r, answered, &w, ticket->request);
+        if (w.result == CLIENT_READY) {
+            if (told.verdict == TT_CUT) {
+                remember(r, ask, &told);
+            }
+            *answer = told;
+            return;
+        }
+    }
+    ticket->state = TICKET_LOST;
+}
+
+static void port_store(void *self, const struct table_ticket *ticket, const struct tt_store *store)
+{
+    struct remote *r = self;
+    if (ticket->state == TICKET_LOCAL) {
+        r->local_port.store(r->local_port.self, ticket, store);
+        return;
+    }
+    forget_pending(r, ticket);
+    embedded_put(r->local->table, store);
+    client_store(r->client, ticket->where, store);
+}
+
+static void port_release(void *self, const struct table_ticket *ticket,
+                         const struct tt_release *release)
+{
+    struct remote *r = self;
+    if (ticket->state == TICKET_LOCAL) {
+        r->local_port.release(r->local_port.self, ticket, release);
+        return;
+    }
+    forget_pending(r, ticket);
+    client_release(r->client, ticket->where, release);
+}
+
+static void port_peek(void *self, const struct tt_peek *peek, unsigned count, struct tt_peeked *out)
+{
+    struct remote *r = self;
+    if (is_remote(r, peek[0].depth)) {
+        uint32_t ticket = client_peek(r->client, peek, count, now_us(r));
+        struct awaited w = {.ticket = ticket, .result = CLIENT_LOST, .out = out};
+        if (ticket != 0) {
+            serve_until(r, peeked, &w, ticket);
+        }
+        if (w.result == CLIENT_READY) {
+            return;
+        }
+    }
+    r->local_port.peek(r->local_port.self, peek, count, out);
+}
+
+static bool port_peek_ahead(void *self, const struct tt_peek *peek, unsigned count,
+                            struct table_sight *sight)
+{
+    struct remote *r = self;
+    if (!is_remote(r, peek[0].depth) || r->sights == SIGHTS_MAX) {
+        return false;
+    }
+    sight->sent_us = now_us(r);
+    sight->count = count;
+    sight->request = client_peek(r->client, peek, count, sight->sent_us);
+    r->sights += sight->request != 0;
+    return sight->request != 0;
+}
+
+static uint64_t longest_rtt_us(const struct remote *r)
+{
+    uint32_t longest = 1;
+    for (unsigned i = 0; i < r->servers; i++) {
+        uint32_t rtt = client_rtt_us(r->client, i);
+        if (client_shard_state(r->client, i) == CLIENT_UP && rtt > longest) {
+            longest = rtt;
+        }
+    }
+    return longest;
+}
+
+static bool port_peek_take(void *self, struct table_sight *sight, struct tt_peeked *out)
+{
+    struct remote *r = self;
+    struct awaited w = {.ticket = sight->request, .out = out};
+    drain_all(r);
+    uint64_t age = now_us(r) - sight->sent_us;
+    if (age > SIGHT_ROUND_TRIPS * longest_rtt_us(r)) {
+        client_cancel(r->client, sight->request);
+        r->sights--;
+        return false;
+    }
+    serve_until(r, peeked, &w, sight->request);
+    r->sights--;
+    return w.result == CLIENT_READY;
+}
+
+static void port_peek_drop(void *self, struct table_sight *sight)
+{
+    struct remote *r = self;
+    client_cancel(r->client, sight->request);
+    r->sights--;
+}
+
+/* What the shards have cost this processor so far: waiting, and the work of asking. */
+static uint64_t spent_us(const struct remote *r)
+{
+    return r->times.waited_us + client_counters(r->client)->asks * r->shell.ask_cost_us;
+}
+
+/* Above the share: ask for less. A ply more costs about the effective branching factor. */
+static void adapt(struct remote *r)
+{
+    uint64_t now = now_us(r);
+    uint64_t elapsed = now - r->adapt_from_us;
+    if (!r->adaptive || elapsed < ADAPT_EVERY_US) {
+        return;
+    }
+    uint64_t permille = (spent_us(r) - r->adapt_spent_us) * 1000 / elapsed;
+    if (permille > REMOTE_COST_PERMILLE && r->horizon < REMOTE_HORIZON_MAX) {
+        r->horizon++;
+    } else if (permille * 6 < REMOTE_COST_PERMILLE && r->horizon > REMOTE_HORIZON_MIN) {
+        r->horizon--;
+    }
+    r->adapt_from_us = now;
+    r->adapt_spent_us = spent_us(r);
+}
+
+static unsigned port_horizon(void *self)
+{
+    struct remote *r = self;
+    adapt(r);
+    if (client_shards_up(r->client) == 0 || r->local->counted_depth < r->horizon) {
+        return r->local->counted_depth;
+    }
+    return r->horizon;
+}
+
+void remote_begin(struct remote *r, uint8_t horizon, bool counted, bool waits)
+{
+    r->adaptive = horizon == PROTO_HORIZON_AUTO;
+    r->horizon = r->adaptive ? REMOTE_HORIZON_FIRST : horizon;
+    r->counted = counted;
+    r->waits = waits;
+    r->news_count = 0;
+    r->times = (struct remote_times){.since_us = now_us(r)};
+    r->adapt_from_us = r->times.since_us;
+    r->adapt_spent_us = spent_us(r);
+    for (unsigned i = 0; i < r->pending_count; i++) {
+        client_cancel(r->client, r->pending[i].request);
+    }
+    r->pending_count = 0;
+}
+
+unsigned remote_news(struct remote *r, struct tt_store *out, unsigned room)
+{
+    unsigned n = r->news_count < room ? r->news_count : room;
+    memcpy(out, r->news, n * sizeof *out);
+    r->news_count = 0;
+    return n;
+}
+
+struct client *remote_client(struct remote *r)
+{
+    return r->client;
+}
+
+unsigned remote_horizon(const struct remote *r)
+{
+    return r->horizon;
+}
+
+struct remote_times remote_times(const struct remote *r)
+{
+    return r->times;
+}
+
+struct table_port remote_table_port(struct remote *r)
+{
+    return (struct table_port){
+        .self = r,
+        .ask = port_ask,
+        .await = port_await,
+        .store = port_store,
+        .release = port_release,
+        .peek = port_peek,
+        .peek_ahead = port_peek_ahead,
+        .peek_take = port_peek_take,
+        .peek_drop = port_peek_drop,
+        .horizon = port_horizon,
+    };
+}

@@ -1,0 +1,141 @@
+#include "worker/table/wire.h"
+
+#include "common/clock.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zmq.h>
+
+enum {
+    OUT_HIGH_WATER = 4096,
+    RECONNECT_MS = 50,
+    RECONNECT_MAX_MS = 400,
+    LINGER_MS = 200, /* for BYE to leave */
+    ASK_COST_US = 12, /* an ask and its store through both ends' sockets, on a 2-core machine */
+    DRAIN_MAX = 256, /* messages per wake and shard: the search goes on in between */
+};
+
+struct wire {
+    void *socket[CLIENT_SHARDS_MAX];
+    unsigned servers;
+};
+
+static enum err open_socket(struct wire *w, void *context, const struct options_host_port *server)
+{
+    char endpoint[OPTIONS_HOST_MAX + 32];
+    bool v6 = strchr(server->host, ':') != NULL;
+    int linger = LINGER_MS, mark = OUT_HIGH_WATER, one = 1;
+    int first = RECONNECT_MS, max = RECONNECT_MAX_MS;
+    int64_t largest = PROTO_MESSAGE_MAX;
+    void *socket = zmq_socket(context, ZMQ_DEALER);
+    if (socket == NULL) {
+        return errno == ENOMEM ? ERR_NOMEM : ERR_IO;
+    }
+    w->socket[w->servers++] = socket;
+    zmq_setsockopt(socket, ZMQ_LINGER, &linger, sizeof linger);
+    zmq_setsockopt(socket, ZMQ_SNDHWM, &mark, sizeof mark);
+    zmq_setsockopt(socket, ZMQ_RCVHWM, &mark, sizeof mark);
+    /* Nothing is queued for a shard that is not there: it would arrive long after it was lost. */
+    zmq_setsockopt(socket, ZMQ_IMMEDIATE, &one, sizeof one);
+    zmq_setsockopt(socket, ZMQ_RECONNECT_IVL, &first, sizeof first);
+    zmq_setsockopt(socket, ZMQ_RECONNECT_IVL_MAX, &max, sizeof max);
+    zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &largest, sizeof largest);
+    zmq_setsockopt(socket, ZMQ_IPV6, &one, sizeof one);
+    snprintf(endpoint, sizeof endpoint, v6 ? "tcp://[%s]:%u" : "tcp://%s:%u", server->host,
+             (unsigned)server->port);
+    return zmq_connect(socket, endpoint) == 0 ? ERR_OK : ERR_IO;
+}
+
+enum err wire_open(struct wire **out, void *context, const struct options_host_port *server,
+                   unsigned servers)
+{
+    if (servers > CLIENT_SHARDS_MAX) {
+        return ERR_RANGE;
+    }
+    struct wire *w = calloc(1, sizeof *w);
+    enum err err = w == NULL ? ERR_NOMEM : ERR_OK;
+    for (unsigned i = 0; i < servers && err == ERR_OK; i++) {
+        err = open_socket(w, context, &server[i]);
+    }
+    if (err != ERR_OK) {
+        wire_close(&w);
+        return err;
+    }
+    *out = w;
+    return ERR_OK;
+}
+
+void wire_close(struct wire **wire)
+{
+    for (unsigned i = 0; *wire != NULL && i < (*wire)->servers; i++) {
+        zmq_close((*wire)->socket[i]);
+    }
+    free(*wire);
+    *wire = NULL;
+}
+
+static uint64_t now(void *self)
+{
+    (void)self;
+    return clock_us();
+}
+
+static bool send_bytes(void *self, unsigned shard, const uint8_t *bytes, size_t length)
+{
+    const struct wire *w = self;
+    return zmq_send(w->socket[shard], bytes, length, ZMQ_DONTWAIT) >= 0;
+}
+
+static bool drain_shard(struct wire *w, struct client *client, unsigned shard, uint64_t now_us)
+{
+    bool any = false;
+    for (unsigned n = 0; n < DRAIN_MAX; n++) {
+        zmq_msg_t message;
+        zmq_msg_init(&message);
+        if (zmq_msg_recv(&message, w->socket[shard], ZMQ_DONTWAIT) < 0) {
+            zmq_msg_close(&message);
+            break;
+        }
+        any = true;
+        client_receive(client, shard, zmq_msg_data(&message), zmq_msg_size(&message), now_us);
+        zmq_msg_close(&message);
+    }
+    return any;
+}
+
+static bool drain(void *self, struct client *client)
+{
+    struct wire *w = self;
+    uint64_t now_us = clock_us();
+    bool any = false;
+    for (unsigned i = 0; i < w->servers; i++) {
+        any = drain_shard(w, client, i, now_us) || any;
+    }
+    return any;
+}
+
+static void sleep_until(void *self, uint64_t until_us)
+{
+    struct wire *w = self;
+    zmq_pollitem_t item[CLIENT_SHARDS_MAX];
+    uint64_t now_us = clock_us();
+    long ms = until_us <= now_us ? 0 : (long)((until_us - now_us + 999) / 1000);
+    for (unsigned i = 0; i < w->servers; i++) {
+        item[i] = (zmq_pollitem_t){.socket = w->socket[i], .events = ZMQ_POLLIN};
+    }
+    zmq_poll(item, (int)w->servers, ms);
+}
+
+struct remote_shell wire_shell(struct wire *wire)
+{
+    return (struct remote_shell){
+        .self = wire,
+        .now = now,
+        .send = send_bytes,
+        .drain = drain,
+        .sleep = sleep_until,
+        .ask_cost_us = ASK_COST_US,
+    };
+}

@@ -1,0 +1,23 @@
+/* wire: the shell of a remote table on real sockets and the real clock: one ZeroMQ DEALER per
+ * shard.
+ *
+ * Threads: the one that owns the remote. Memory: allocates in open; ZeroMQ keeps its own. Sending
+ * never blocks. */
+#ifndef WORKER_TABLE_WIRE_H
+#define WORKER_TABLE_WIRE_H
+
+#include "common/options.h"
+#include "worker/table/remote.h"
+
+struct wire;
+
+/* Begins to connect; nobody need be there. `context` is ZeroMQ's, borrowed until close. ERR_NOMEM,
+ * ERR_IO, ERR_RANGE. */
+enum err wire_open(struct wire **out, void *context, const struct options_host_port *server,
+                   unsigned servers);
+/* After the remote on it is closed. Accepts NULL; nulls. */
+void wire_close(struct wire **wire);
+
+struct remote_shell wire_shell(struct wire *wire);
+
+#endif

@@ -1,0 +1,165 @@
+/* ttworker: stateless helpers of a cluster. */
+#include "common/clock.h"
+#include "common/log.h"
+#include "worker/cli/cli.h"
+#include "worker/engine/worker.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include <zmq.h>
+
+static const char program[] = "ttworker";
+
+static atomic_bool stopping;
+
+struct crew {
+    uint32_t threads;
+    uint64_t hash_mib;
+    const char *name;
+    struct cli_servers servers;
+    struct embedded *table;
+    void *context;
+    struct worker *worker[EMBEDDED_SLOTS_MAX];
+    pthread_t thread[EMBEDDED_SLOTS_MAX];
+    unsigned started;
+    sem_t tried; /* posted by each thread once it has tried every shard */
+    atomic_uint up; /* shards the luckiest thread reached */
+};
+
+struct member {
+    struct crew *crew;
+    unsigned index;
+};
+
+static void on_signal(int number)
+{
+    (void)number;
+    if (atomic_exchange(&stopping, true)) {
+        _exit(130);
+    }
+}
+
+static void *run_member(void *context)
+{
+    struct member *m = context;
+    struct crew *c = m->crew;
+    unsigned up = worker_connect(c->worker[m->index]);
+    unsigned seen = atomic_load(&c->up);
+    while (up > seen && !atomic_compare_exchange_weak(&c->up, &seen, up)) {
+    }
+    sem_post(&c->tried);
+    worker_run(c->worker[m->index]);
+    return NULL;
+}
+
+static enum err open_crew(struct crew *c)
+{
+    enum err err = embedded_open(&c->table, c->hash_mib << 20, c->threads);
+    c->context = zmq_ctx_new();
+    if (c->context == NULL) {
+        return ERR_NOMEM;
+    }
+    for (unsigned i = 0; i < c->threads && err == ERR_OK; i++) {
+        struct worker_options options = {
+            .processor = {.table = c->table,
+                          .index = i,
+                          .neighbours = c->threads,
+                          .context = c->context,
+                          .server = c->servers.server,
+                          .servers = c->servers.count,
+                          .name = c->name},
+            .instance_seed = (uint64_t)getpid() << 16 | i,
+            .stop = &stopping,
+        };
+        err = worker_open(&c->worker[i], &options);
+    }
+    return err;
+}
+
+static void close_crew(struct crew *c)
+{
+    for (unsigned i = 0; i < c->started; i++) {
+        pthread_join(c->thread[i], NULL);
+    }
+    for (unsigned i = 0; i < c->threads; i++) {
+        worker_close(&c->worker[i]);
+    }
+    if (c->context != NULL) {
+        zmq_ctx_term(c->context);
+    }
+    embedded_close(&c->table);
+}
+
+static int serve(struct crew *c)
+{
+    static struct member member[EMBEDDED_SLOTS_MAX];
+    struct sigaction action = {.sa_handler = on_signal};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sem_init(&c->tried, 0, 0);
+    enum err err = open_crew(c);
+    for (unsigned i = 0; i < c->threads && err == ERR_OK; i++) {
+        member[i] = (struct member){c, i};
+        if (pthread_create(&c->thread[i], NULL, run_member, &member[i]) != 0) {
+            err = ERR_NOMEM;
+            atomic_store(&stopping, true);
+        } else {
+            c->started++;
+        }
+    }
+    for (unsigned i = 0; i < c->started && err == ERR_OK; i++) {
+        while (sem_wait(&c->tried) != 0 && errno == EINTR) {
+        }
+    }
+    if (err == ERR_OK) {
+        printf("ready\n");
+        fflush(stdout);
+        log_line(program, "%u threads, %u of %u shards up", c->threads, atomic_load(&c->up),
+                 c->servers.count);
+    } else {
+        log_fail(program, "%s", err_text(err));
+    }
+    close_crew(c);
+    sem_destroy(&c->tried);
+    return err == ERR_OK ? 0 : 1;
+}
+
+int main(int argc, char *argv[])
+{
+    static struct crew crew = {.threads = 1, .hash_mib = 64, .name = "ttworker"};
+    const struct options_row table[] = {
+        {"servers", "HOST:PORT,...", "the shards (required)", &crew.servers, OPTION_CUSTOM, 's',
+         .parse = cli_parse_servers},
+        {"threads", "N", "searching threads (default 1)", &crew.threads, OPTION_U32, 'j', 1,
+         EMBEDDED_SLOTS_MAX},
+        {"hash", "MIB", "table of this process (default 64)", &crew.hash_mib, OPTION_U64, 0, 1,
+         1 << 20},
+        {"name", "NAME", "what shards call it", &crew.name, OPTION_TEXT},
+        {"keys", "DIR", "CURVE keys are not built yet", NULL, OPTION_UNSUPPORTED},
+        {0},
+    };
+    const struct options options = {
+        .program = program,
+        .usage = "--servers HOST:PORT,... [OPTION]...",
+        .summary = "Helps every search that the shards tell of. Stateless: kill it at will.",
+        .version = CLI_VERSION,
+        .table = table,
+    };
+    switch (options_parse(&options, argc, argv, NULL, NULL)) {
+    case OPTIONS_DONE:
+        return 0;
+    case OPTIONS_WRONG:
+        return OPTIONS_EXIT_WRONG;
+    case OPTIONS_RUN:
+        break;
+    }
+    if (crew.servers.count == 0) {
+        return options_wrong(program, "--servers HOST:PORT,... is required");
+    }
+    return serve(&crew);
+}
