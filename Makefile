@@ -17,12 +17,14 @@ DEPS_COMPILE := gcc=gcc libc6-dev=stdio.h libzmq3-dev=zmq.h "libmsgpack-c-dev|li
                 libuv1-dev=uv.h
 DEPS_BUILD   := $(DEPS_COMPILE) make=make pkg-config=pkg-config libcmocka-dev=cmocka.h python3=$(PYTHON) \
                 python3-zmq=py:zmq python3-msgpack=py:msgpack
-DEPS_TEST    := "clang-format-14|clang-format=clang-format-14" cppcheck=cppcheck valgrind=valgrind
-DEPS_BENCH   := stockfish=stockfish
+DEPS_TEST    := "clang-format-14|clang-format=clang-format-14" cppcheck=cppcheck valgrind=valgrind iproute2=ip
+DEPS_FUZZ    := clang=clang "libclang-rt-14-dev|libclang-rt-dev=libfuzzer"
+DEPS_BENCH   := stockfish=stockfish redis-server=redis-server memcached=memcached
 DEPS         := CC=$(CC) PYTHON=$(PYTHON) deploy/deps.sh
 
 # One line instead of a compiler's page when a library is missing. Looked for once, then noted.
-SELF_SUFFICIENT := help clean deps deps-test deps-bench demo test test-long check bench strict lint
+SELF_SUFFICIENT := help clean deps deps-test deps-bench demo test test-long test-deploy check bench strict \
+                   lint fuzz-long soak bad-peers bench-badpeers bench-failure bench-distance peers-die bench-service
 ifneq ($(filter-out $(SELF_SUFFICIENT),$(or $(MAKECMDGOALS),all)),)
 ifeq ($(wildcard build/headers),)
 MISSING := $(shell $(DEPS) --missing $(DEPS_COMPILE))
@@ -65,6 +67,10 @@ UNIT := $(wildcard tests/unit/test_*.c)
 UNIT_BIN := $(UNIT:tests/unit/%.c=$(O)/tests/%)
 FUZZ := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_BIN := $(FUZZ:tests/fuzz/%.c=$(O)/fuzz/%)
+TOOLS := $(wildcard tests/system/*.c)
+TOOL_BIN := $(TOOLS:tests/system/%.c=$(O)/tools/%)
+BENCHES := $(wildcard tests/bench/*.c)
+BENCH_BIN := $(BENCHES:tests/bench/%.c=$(O)/bench/%)
 SYSTEM := $(wildcard tests/system/test_*.py)
 SIM := $(wildcard tests/sim/test_*.py)
 
@@ -90,6 +96,20 @@ $(O)/tests/%: $(O)/tests/unit/%.o $(O)/libabdada.a
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
 	@$(CC) $(LDFLAGS_MODE) $(LDFLAGS) -o $@ $< $(O)/libabdada.a $(LIBS) -lcmocka
+
+$(O)/tools/%: $(O)/tests/system/%.o $(O)/libabdada.a
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	@$(CC) $(LDFLAGS_MODE) $(LDFLAGS) -o $@ $< $(O)/libabdada.a $(LIBS)
+
+$(O)/bench/%: $(O)/tests/bench/%.o $(O)/libabdada.a
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	@$(CC) $(LDFLAGS_MODE) $(LDFLAGS) -o $@ $< $(O)/libabdada.a $(LIBS)
+
+tools: $(TOOL_BIN)
+
+benches: $(BENCH_BIN)
 
 # Objects depend on the flags they were built with: the file changes only when they do.
 $(O)/flags: FORCE
@@ -161,7 +181,18 @@ run-sim:
 RUNS := 300
 UNRANDOM = $(shell setarch $(shell uname -m) -R true 2>/dev/null && echo setarch $(shell uname -m) -R)
 
+# The program ends itself, and takes its containers down, well before the runner would kill it.
+DEPLOY_TIMEOUT := 1700
+run-deploy:
+	@$(RUN) --verbose --timeout $(DEPLOY_TIMEOUT) --group deploy deploy/compose-test || true
+
 run-fuzz: $(FUZZ_BIN:%=run-%)
+
+# Coverage-guided, with clang: FUZZ_MINUTES of processor time for each of the drivers.
+FUZZ_MINUTES ?= 10
+fuzz-long: deps
+	@$(DEPS) --optional $(DEPS_FUZZ)
+	@$(PYTHON) tests/fuzz/long.py --minutes $(FUZZ_MINUTES)
 
 run-$(O)/fuzz/%:
 	@$(RUN) --timeout 900 --group "fuzz, $(MODE)" --step "$*" -- \
@@ -173,6 +204,12 @@ run-lint:
 	@$(RUN) --group lint --step "cppcheck" -- tests/lint/cppcheck.sh $(JOBS) || true
 	@$(RUN) --group lint tests/lint/test_layers.py tests/lint/test_run.py || true
 
+# Real processes and cables at random faults; what a user runs is tests/system/soak itself.
+SOAK ?= --minutes 30
+run-soak:
+	@BIN=$(O)/bin $(RUN) --timeout 1200 --group "soak, $(MODE)" --step "soak $(SOAK)" -- \
+	  $(PYTHON) tests/system/soak $(SOAK) || true
+
 forget-totals:
 	@rm -f $(TOTALS)
 
@@ -181,7 +218,7 @@ lint: deps-test forget-totals
 	@$(SUM)
 
 check: deps-test forget-totals
-	$(call build,dev,all unit)
+	$(call build,dev,all unit tools)
 	@$(AGAIN) run-lint
 	@$(AGAIN) MODE=dev run-unit
 	@QUICK=1 $(AGAIN) MODE=dev run-system
@@ -189,9 +226,9 @@ check: deps-test forget-totals
 	@$(SUM)
 
 test: deps-test forget-totals
-	$(call build,release,all build/release/tests/test_chess_perft)
-	$(call build,dev,all unit fuzz)
-	$(call build,tsan,all unit)
+	$(call build,release,all tools build/release/tests/test_chess_perft)
+	$(call build,dev,all unit fuzz tools)
+	$(call build,tsan,all unit tools)
 	$(call build,release,O=$(VALGRIND_O) ARCH=$(VALGRIND_ARCH) $(VALGRIND_O)/bin/ttserver)
 	@$(AGAIN) run-lint
 	@$(AGAIN) MODE=dev run-unit
@@ -202,8 +239,15 @@ test: deps-test forget-totals
 	@QUICK=1 $(AGAIN) MODE=tsan run-system
 	@$(AGAIN) MODE=release run-sim OTHER_BINS=build/dev/bin:build/tsan/bin
 	@$(AGAIN) MODE=dev run-fuzz
+	@$(AGAIN) MODE=release run-soak SOAK="--seconds 60"
+	@$(AGAIN) run-deploy
 	@$(SUM)
 RELEASE_LEAVES := 5000000
+
+# A cluster of containers, where there is an engine; else it is skipped with the reason.
+test-deploy: deps forget-totals
+	@$(AGAIN) run-deploy
+	@$(SUM)
 
 # The same, deeper: every published perft count, long random runs. An hour or more.
 test-long:
@@ -215,6 +259,17 @@ chaos:
 	@$(AGAIN) -j$(JOBS) MODE=release all
 	@bin/abdada sim --faults random --seeds $(SEEDS) --jobs $(JOBS)
 
+# Half an hour of faults, or what SOAK says: SOAK="--minutes 30 --seed 7".
+soak: deps-test
+	@$(AGAIN) -j$(JOBS) MODE=$(MODE) all tools
+	@BIN=$(O)/bin $(PYTHON) tests/system/soak $(SOAK)
+
+# A million bad messages, with sanitizers.
+BAD_MESSAGES ?= 1000000
+bad-peers: deps
+	@$(AGAIN) -j$(JOBS) MODE=dev all tools
+	@BIN=build/dev/bin MESSAGES=$(BAD_MESSAGES) $(PYTHON) tests/system/test_bad_peers.py
+
 # ---- use ----
 
 demo: deps
@@ -225,6 +280,28 @@ bench: deps-bench
 	@$(AGAIN) -j$(JOBS) MODE=release all
 	@bin/abdada bench
 	@for b in $(wildcard tests/bench/bench_*.py); do $(PYTHON) $$b || exit 1; done
+
+# What bad peers cost a good one; what a dead or a slow shard costs a search; what a death costs us.
+release-tools: deps-test
+	@$(AGAIN) -j$(JOBS) MODE=release all tools
+
+bench-badpeers: release-tools
+	@$(PYTHON) tests/bench/bad_peers.py $(BENCH)
+
+bench-failure: release-tools
+	@BIN=build/release/bin $(PYTHON) tests/bench/failure_cost.py $(BENCH)
+
+# What the way to the shards costs a search; BENCH="--every 3 --distances 0,200".
+bench-distance: release-tools
+	@BIN=build/release/bin $(PYTHON) tests/bench/distance.py $(BENCH)
+
+peers-die: release-tools
+	@BIN=build/release/bin $(PYTHON) tests/bench/peers_die.py $(BENCH)
+
+# A shard beside other stores and bare sockets; BENCH="--repeats 9 --batch 64".
+bench-service: deps-bench
+	@$(AGAIN) -j$(JOBS) MODE=release all benches
+	@BIN=build/release $(PYTHON) tests/bench/service.py $(BENCH)
 
 # One strict score per position, whoever searches it.
 strict: deps
@@ -256,6 +333,7 @@ help:
 	@echo 'make demo           a cluster on this machine, searching, with parts of it killed'
 	@echo 'make check          quick tests and lint, under 2 minutes'
 	@echo 'make test           all tests;  make test-long: for an hour or more'
+	@echo 'make test-deploy   a cluster of containers, killed and cut; skipped where there is no engine'
 	@echo 'make chaos          10,000 searches on the virtual cluster with random faults (SEEDS=A..B)'
 	@echo 'make lint           format, layers, sizes, static analysis'
 	@echo 'make bench          node signature and measurements'
@@ -264,12 +342,19 @@ help:
 	@echo 'make unit|fuzz      build tests only: MODE=dev|tsan|release, programs in build/MODE/tests, /fuzz'
 	@echo 'make lab            published tables beside the virtual cluster, an hour; lab-quick: 5 minutes'
 	@echo '                    LAB="weill ura" chooses; lab-calibrate: real runs against virtual ones'
+	@echo 'make soak           a cluster under faults for 30 minutes (SOAK="--minutes 5 --seed 7")'
+	@echo 'make bad-peers      a million bad messages to a shard;  bench-badpeers: what they cost a good client'
+	@echo 'make bench-failure  what a dead or a slow shard costs;  peers-die: a search that parts of it die in'
+	@echo 'make bench-distance time to depth with the shards 0 to 1,000 us away (BENCH="--every 3")'
+	@echo 'make bench-service  a shard beside Redis, memcached and bare sockets (BENCH="--repeats 9")'
+	@echo 'make fuzz-long      coverage-guided, FUZZ_MINUTES=10 of processor time each'
 	@echo 'make clean'
 
--include $(OBJ:.o=.d) $(UNIT:%.c=$(O)/%.d) $(FUZZ:%.c=$(O)/%.d) \
+-include $(OBJ:.o=.d) $(UNIT:%.c=$(O)/%.d) $(FUZZ:%.c=$(O)/%.d) $(TOOLS:%.c=$(O)/%.d) $(BENCHES:%.c=$(O)/%.d) \
          $(foreach p,$(PROGRAMS),$(MAIN_$(p):%.c=$(O)/%.d))
 
-.PHONY: all unit fuzz deps deps-test deps-bench forget-totals lint check test test-long demo bench strict \
-        lab lab-quick lab-calibrate chaos install clean help run-unit run-system run-sim run-fuzz \
-        run-lint FORCE
+.PHONY: all unit fuzz deps deps-test deps-bench forget-totals lint check test test-long test-deploy demo bench \
+        strict lab lab-quick lab-calibrate chaos soak run-soak tools fuzz-long bad-peers bench-badpeers \
+        bench-failure bench-distance bench-service benches peers-die release-tools install clean help run-unit run-system run-sim run-fuzz \
+        run-lint run-deploy FORCE
 .SECONDARY:

@@ -301,6 +301,47 @@ static const struct options_row *find_letter(const struct options_row *table, ch
     return NULL;
 }
 
+void options_host_port_text(const char *host, uint16_t port, char *out, size_t size)
+{
+    snprintf(out, size, strchr(host, ':') != NULL ? "[%s]:%u" : "%s:%u", host, (unsigned)port);
+}
+
+int options_status(enum options_outcome outcome)
+{
+    return outcome == OPTIONS_RUN ? -1 : outcome == OPTIONS_DONE ? 0 : OPTIONS_EXIT_WRONG;
+}
+
+/* What the value should have been. */
+static const char *wanted(const struct options_row *option)
+{
+    switch (option->kind) {
+    case OPTION_U32:
+    case OPTION_U64:
+    case OPTION_I32:
+        return "a whole number";
+    case OPTION_REAL:
+        return "a number";
+    case OPTION_SIZE:
+        return "a size such as 64M";
+    default:
+        return option->argument != NULL ? option->argument : "a value it takes";
+    }
+}
+
+static void say_bad_value(const char *program, const struct options_row *option, const char *text,
+                          enum err err)
+{
+    if (err == ERR_SYNTAX) {
+        options_wrong(program, "--%s '%.200s': not %s (see --help)", option->name, text,
+                      wanted(option));
+    } else if (err == ERR_RANGE && option->max != 0 && option->kind != OPTION_I32) {
+        options_wrong(program, "--%s '%.200s': not in %" PRIu64 " to %" PRIu64, option->name, text,
+                      option->min, option->max);
+    } else {
+        options_wrong(program, "--%s '%.200s': %s (see --help)", option->name, text, err_text(err));
+    }
+}
+
 /* `inline_value` is what stood in the same word, or NULL. */
 static enum options_outcome apply(struct words *words, const struct options_row *option,
                                   const char *inline_value)
@@ -330,14 +371,8 @@ static enum options_outcome apply(struct words *words, const struct options_row 
         return OPTIONS_WRONG;
     }
     enum err err = read_value(option, inline_value);
-    if (err == ERR_RANGE && option->max != 0 && option->kind != OPTION_I32) {
-        options_wrong(program, "--%s '%s': not in %" PRIu64 " to %" PRIu64, option->name,
-                      inline_value, option->min, option->max);
-        return OPTIONS_WRONG;
-    }
     if (err != ERR_OK) {
-        options_wrong(program, "--%s '%s': %s (see --help)", option->name, inline_value,
-                      err_text(err));
+        say_bad_value(program, option, inline_value, err);
         return OPTIONS_WRONG;
     }
     return OPTIONS_RUN;

@@ -82,6 +82,9 @@ enum options_outcome {
 enum options_outcome options_parse(const struct options *options, int argc, char *const argv[],
                                    const char **operand, unsigned *operands);
 
+/* The exit status of a program that does not go on; -1: it does. */
+int options_status(enum options_outcome outcome);
+
 /* Says "PROGRAM: TEXT" in one line on stderr and returns OPTIONS_EXIT_WRONG. */
 int options_wrong(const char *program, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -91,6 +94,8 @@ enum err options_unsigned(const char *text, uint64_t min, uint64_t max, uint64_t
 enum err options_size(const char *text, uint64_t *bytes);
 /* "HOST:PORT" or "[V6]:PORT"; port 0 is allowed. */
 enum err options_host_port(const char *text, struct options_host_port *out);
+/* The other way: "HOST:PORT", or "[HOST]:PORT" when the host has a colon. */
+void options_host_port_text(const char *host, uint16_t port, char *out, size_t size);
 /* "HOST:PORT,HOST:PORT,..."; ERR_FULL beyond `room`; `out` may be written on failure. */
 enum err options_host_ports(const char *text, struct options_host_port *out, unsigned room,
                             unsigned *count);

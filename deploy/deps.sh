@@ -4,19 +4,20 @@
 #   deps.sh [--optional | --missing] PACKAGE[|PACKAGE]=PROBE...
 #
 # PROBE tells whether it is here, however it came: `name.h` a header the compiler finds, `py:name` a
-# module of $PYTHON, else a command. Of PACKAGE|PACKAGE the first that the distribution has is taken
+# module of $PYTHON, `libfuzzer` clang's runtime for it, else a command. Of PACKAGE|PACKAGE the first that the distribution has is taken
 # (names differ between releases). --missing installs nothing and prints what is not here. With
 # --optional a failed installation is no failure: the tests that need the tool are skipped.
 set -u
 export DEBIAN_FRONTEND=noninteractive
 CC=${CC:-gcc}
 PYTHON=${PYTHON:-/usr/bin/python3}
-PATH=$PATH:/usr/games # where Debian puts engines
+PATH=$PATH:/usr/games:/usr/sbin:/sbin # where Debian puts engines and `ip`
 
 is_here()
 {
     case $1 in
     *.h) command -v "$CC" >/dev/null && echo "#include <$1>" | "$CC" -E -x c - >/dev/null 2>&1 ;;
+    libfuzzer) ls /usr/lib/llvm*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a >/dev/null 2>&1 ;;
     py:*) "$PYTHON" -c "import ${1#py:}" >/dev/null 2>&1 ;;
     *) command -v "$1" >/dev/null 2>&1 ;;
     esac

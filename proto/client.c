@@ -40,8 +40,11 @@ static enum err complete(struct client_options *o)
 static size_t scratch_size(const struct client_options *o)
 {
     size_t store = 24, peek = 12, head = 64;
+    size_t weights = (size_t)CLIENT_WEIGHTS_MAX * 9;
     size_t job = (size_t)JOB_TEXTS * (PROTO_TEXT_MAX + 3) + 64;
     size_t size = o->queue * store > o->peek_max * peek ? o->queue * store : o->peek_max * peek;
+    size = size > weights ? size : weights;
+    size = size > CLIENT_SHARE_MAX * store ? size : CLIENT_SHARE_MAX * store;
     return head + (size > job ? size : job);
 }
 
@@ -50,7 +53,7 @@ static bool allocate(struct client *c)
     const struct client_options *o = &c->options;
     unsigned spread = o->shards < 8 ? o->shards : 8;
     unsigned tickets = power_of_two(o->tickets);
-    c->part_limit = o->tickets * spread + o->shards * (HELLOS_MAX + 2);
+    c->part_limit = o->tickets * spread + o->shards * (HELLOS_MAX + 4);
     unsigned parts = power_of_two(2 * c->part_limit);
     CHECK(parts < PART_NONE);
 
@@ -152,43 +155,10 @@ bool client_send(struct client *c, unsigned shard, const struct proto_message *m
 
 /* ---- in ---- */
 
-static void on_echo(struct client *c, unsigned shard, uint32_t request)
-{
-    struct part *part = part_find(c, request, shard);
-    if (!part || part->kind != PART_HEARTBEAT) {
-        shard_late(c, shard);
-        return;
-    }
-    if (shard_answered(c, part)) {
-        part_close(c, part);
-    }
-}
-
-static void on_stats(struct client *c, unsigned shard, const struct proto_stats_answer *m)
-{
-    struct part *part = part_find(c, m->request, shard);
-    if (!part || part->kind != PART_STATS) {
-        shard_late(c, shard);
-        return;
-    }
-    if (!shard_answered(c, part)) {
-        return;
-    }
-    part_close(c, part);
-    if (c->sink.stats) {
-        c->sink.stats(c->sink.self, shard, m);
-    }
-}
-
 /* A result outside its range must not reach the search, nor one of the namespace we are leaving. */
 static void on_node_done(struct client *c, unsigned shard, const struct proto_node_done *m)
 {
-    bool ok = true;
-    for (uint32_t i = 0; ok && i < m->list.count; i++) {
-        const struct tt_store *r = &m->list.at[i];
-        ok = r->depth <= TT_DEPTH_MAX && r->score >= TT_SCORE_MIN && r->bound >= TT_LOWER &&
-             r->bound <= TT_EXACT;
-    }
+    bool ok = proto_results_in_range(&m->list);
     c->counters.malformed += !ok;
     bool wanted = ok && c->sink.node_done && c->shards[shard].fence == 0;
     for (uint32_t i = 0; wanted && i < m->list.count; i++) {
@@ -221,6 +191,14 @@ static bool on_push(struct client *c, unsigned shard, const struct proto_message
         return true;
     case PROTO_NODE_DONE:
         on_node_done(c, shard, &m->node_done);
+        return true;
+    case PROTO_SHARE:
+        share_on_push(c, shard, &m->share);
+        return true;
+    case PROTO_SEAT:
+        if (sink->seat) {
+            sink->seat(sink->self, shard, m->seat.seat, m->seat.workers);
+        }
         return true;
     default:
         return false;
@@ -262,10 +240,19 @@ void client_receive(struct client *c, unsigned shard, const uint8_t *bytes, size
         table_on_peek_answer(c, shard, &m.peek_answer);
         break;
     case PROTO_HEARTBEAT:
-        on_echo(c, shard, m.heartbeat.request);
+        (void)shard_ends(c, shard, PART_HEARTBEAT, m.heartbeat.request);
         break;
     case PROTO_STATS_ANSWER:
-        on_stats(c, shard, &m.stats_answer);
+        watch_on_stats(c, shard, &m.stats_answer);
+        break;
+    case PROTO_MEMBERS_ANSWER:
+        watch_on_members(c, shard, &m.members_answer);
+        break;
+    case PROTO_JOBS_ANSWER:
+        watch_on_jobs(c, shard, &m.jobs_answer);
+        break;
+    case PROTO_HISTORY_ANSWER:
+        history_on_answer(c, shard, &m.history_answer);
         break;
     case PROTO_ERROR:
         shard_on_error(c, shard, &m.error);
@@ -297,13 +284,19 @@ uint64_t client_tick(struct client *c, uint64_t now_us)
 
 unsigned client_shards_up(const struct client *c)
 {
-    return c->owner_count;
+    return c->up_count;
 }
 
 enum client_state client_shard_state(const struct client *c, unsigned shard)
 {
     CHECK(shard < c->options.shards);
     return c->shards[shard].state;
+}
+
+uint64_t client_shard_boot(const struct client *c, unsigned shard)
+{
+    CHECK(shard < c->options.shards);
+    return c->shards[shard].boot;
 }
 
 uint32_t client_rtt_us(const struct client *c, unsigned shard)

@@ -10,7 +10,8 @@
  * tickets, then client_tick. It must not call the client from inside the port or the sink.
  *
  * A key belongs to the shard that is up and weighs most (rendezvous hashing, PROTOCOL.md section
- * 5). A shard that stays silent loses its keys to the others until it answers a HELLO again. */
+ * 5). A shard that stays silent loses its keys to the others until it answers a HELLO again; one
+ * that is far slower than the nearest, until it no longer is. */
 #ifndef PROTO_CLIENT_H
 #define PROTO_CLIENT_H
 
@@ -20,6 +21,8 @@ enum {
     CLIENT_SHARDS_MAX = 64,
     CLIENT_NAME_MAX = 63,
     CLIENT_NOWHERE = 255, /* in place of a shard: registered nowhere */
+    CLIENT_WEIGHTS_MAX = 512, /* in one HISTORY */
+    CLIENT_SHARE_MAX = 256, /* results in one SHARE */
 };
 
 struct client;
@@ -34,22 +37,29 @@ struct client_port {
 
 /* What shards say unasked. Any may be NULL. Messages are borrowed until the callback returns.
  * Every shard tells of a job: the receiver drops repeats by job id. A shard that does not know a
- * job we report on says job_stop with PROTO_STOP_LAPSED, once per report.
+ * job we report on says job_stop with PROTO_STOP_LAPSED, once per report. seat: a worker's place
+ * among the workers of that shard, told again now and then.
  * node_done has a `self` of its own, because results go to whoever searches, the rest to whoever
- * minds the jobs: once per node somebody else finished while we were inside, with the result he
- * stored (slot 0), in its range. A hint: it may be missing, late, or not close our window; our hold
- * stays. */
+ * minds the jobs. node_done: once per node somebody else finished while we were inside, with the
+ * result he stored (slot 0), in its range. A hint: it may be missing, late, or not close our
+ * window; our hold stays. shared: results of others that PROTO_WANTS_RESULTS asked for, in their
+ * range; slots say nothing. */
 struct client_sink {
     void *self;
     void (*job)(void *self, const struct proto_job *job, unsigned shard);
     void (*job_stop)(void *self, uint64_t job, uint8_t reason, unsigned shard);
     void (*job_report)(void *self, const struct proto_job_report *report, unsigned shard);
     void (*stats)(void *self, unsigned shard, const struct proto_stats_answer *answer);
+    void (*members)(void *self, unsigned shard, const struct proto_members_answer *answer);
+    void (*jobs)(void *self, unsigned shard, const struct proto_jobs_answer *answer);
+    void (*seat)(void *self, unsigned shard, uint32_t seat, uint32_t workers);
     void (*error)(void *self, unsigned shard, unsigned code, struct proto_text text);
     void (*shard_up)(void *self, unsigned shard);
     void (*shard_down)(void *self, unsigned shard);
     void *node_self;
     void (*node_done)(void *node_self, const struct tt_store *result);
+    void (*history)(void *node_self, unsigned shard, const struct proto_history_answer *answer);
+    void (*shared)(void *node_self, const struct tt_store *results, uint32_t count);
 };
 
 /* Zero means the default in brackets. */
@@ -92,6 +102,7 @@ struct client_counters {
     uint64_t malformed, unexpected; /* dropped messages */
     uint64_t send_failed; /* messages the port did not take */
     uint64_t dropped; /* stores and releases that had no shard or no room */
+    uint64_t leaks; /* of these, leaves: the shard is told to let go of all at the next HELLO */
     uint64_t exhausted; /* asks and peeks refused for want of a ticket */
     uint64_t renames_unconfirmed; /* answers that outran the WELCOME of a new namespace */
 };
@@ -140,6 +151,8 @@ enum client_result client_peeked(struct client *client, uint32_t ticket, uint64_
 
 /* Ends a ticket nobody will await; an ask's place is released. */
 void client_cancel(struct client *client, uint32_t ticket);
+/* The same for an ask whose place the caller leaves himself, by client_store or client_release. */
+void client_forget(struct client *client, uint32_t ticket);
 
 /* When the ticket ends at the latest. */
 uint64_t client_deadline(const struct client *client, uint32_t ticket);
@@ -158,11 +171,29 @@ void client_job_stop(struct client *client, uint64_t job, uint64_t now_us);
 void client_job_report(struct client *client, const struct proto_job_report *report,
                        uint64_t now_us);
 
+/* Gives up to CLIENT_WEIGHTS_MAX weights to the topic's owner and asks for what all searchers gave:
+ * sink->history, or nothing. `birth`, `since`: birth and `now` of that shard's last answer on the
+ * topic, or 0; the answer repeats the `since` it goes by. Returns the shard, or CLIENT_NOWHERE:
+ * nothing was sent. A shard whose batch_max is smaller gets as many weights as it takes. */
+unsigned client_history(struct client *client, uint64_t topic, uint32_t birth, uint32_t since,
+                        const struct tt_weight *weights, unsigned count, uint64_t now_us);
+
+/* Tells up to CLIENT_SHARE_MAX results to others, through the topic's owner: sink->shared there.
+ * Nothing is kept or confirmed. False: nothing was sent. */
+bool client_share(struct client *client, uint64_t topic, const struct tt_store *results,
+                  unsigned count, uint64_t now_us);
+
 /* Asks one shard for its figures: sink->stats, or nothing. False: not up, or not sent. */
 bool client_stats(struct client *client, unsigned shard, uint64_t now_us);
+/* The same for its sessions and its open jobs, a page at a time: `from` 0, then the answer's `next`
+ * until that is 0. */
+bool client_members(struct client *client, unsigned shard, uint32_t from, uint64_t now_us);
+bool client_jobs(struct client *client, unsigned shard, uint32_t from, uint64_t now_us);
 
 unsigned client_shards_up(const struct client *client);
 enum client_state client_shard_state(const struct client *client, unsigned shard);
+/* As its last WELCOME said; 0 before the first. */
+uint64_t client_shard_boot(const struct client *client, unsigned shard);
 /* The shard that owns the key now, or CLIENT_NOWHERE. */
 unsigned client_owner(const struct client *client, uint64_t key);
 uint32_t client_rtt_us(const struct client *client, unsigned shard); /* smoothed; 0: none yet */

@@ -14,7 +14,17 @@ enum {
 };
 
 /* One request outstanding at one shard. Its index is the low bits of its request id. */
-enum part_kind { PART_FREE, PART_HELLO, PART_HEARTBEAT, PART_STATS, PART_ASK, PART_PEEK };
+enum part_kind {
+    PART_FREE,
+    PART_HELLO,
+    PART_HEARTBEAT,
+    PART_STATS,
+    PART_MEMBERS,
+    PART_JOBS,
+    PART_HISTORY,
+    PART_ASK,
+    PART_PEEK,
+};
 
 struct part {
     uint64_t sent_us, deadline_us;
@@ -50,9 +60,14 @@ struct shard {
     struct rtt rtt;
     unsigned strikes;
     uint64_t struck_us; /* when the last strike was counted */
+    bool is_far; /* up, but owns no keys: see shard_judge */
+    unsigned verdicts; /* round trips in a row that speak for the other opinion of it */
+    uint64_t judged_us; /* when the last of them was counted */
     uint32_t fence; /* first HELLO sent while up and not confirmed yet; 0: none */
     unsigned outstanding, hellos; /* parts; those that are HELLOs */
-    uint64_t hello_due_us; /* when not up */
+    uint64_t hello_due_us; /* when not up, or leaked */
+    bool leaked; /* leaves were dropped: it must be told to let go of all */
+    uint32_t letting_go; /* the HELLO that says so, sent after the last leak; 0: none */
     uint64_t request_us; /* when the last request was sent, or tried */
     uint64_t job_due_us; /* when the jobs are told again */
     struct queue queue;
@@ -85,8 +100,8 @@ struct client {
     /* state */
     uint64_t now_us; /* the latest time seen */
     struct shard *shards;
-    struct owner owners[CLIENT_SHARDS_MAX]; /* the shards that are up */
-    unsigned owner_count;
+    struct owner owners[CLIENT_SHARDS_MAX]; /* the shards that are up, those that own keys first */
+    unsigned owner_count, up_count;
     struct part *parts;
     uint16_t oldest, newest;
     unsigned part_count, ticket_count;
@@ -134,9 +149,15 @@ void part_expire(struct client *c);
 void shard_greet(struct client *c, unsigned shard);
 /* A request begun at `began_us` was not answered. True: that took the shard out. */
 bool shard_strike(struct client *c, unsigned shard, uint64_t began_us);
+/* Sends the request of a part. False: it could not be; the part is closed, and that is a strike, as
+ * the request stood in place of a heartbeat. */
+bool shard_request(struct client *c, struct part *part, const struct proto_message *message);
 /* The part was answered in time: a sample, and the strikes are over. False: the answer came before
  * the confirmation of a new namespace, so it may be from the old one; the shard fell. */
 bool shard_answered(struct client *c, struct part *part);
+/* The same, for a request of this kind that has one part and no ticket: true, and it is closed,
+ * when it stood and the answer is to be believed. */
+bool shard_ends(struct client *c, unsigned shard, enum part_kind kind, uint32_t request);
 /* Out of the map into `state`; everything outstanding there is lost. */
 void shard_fall(struct client *c, unsigned shard, enum client_state state);
 /* An answer to a request no longer known. */
@@ -153,11 +174,27 @@ void table_on_answer(struct client *c, unsigned shard, const struct proto_retrie
 void table_on_peek_answer(struct client *c, unsigned shard, const struct proto_peek_answer *m);
 /* False: something is still queued. */
 bool queue_flush(struct client *c, unsigned shard);
+/* The shard will not hear of a leave. */
+void queue_leak(struct client *c, unsigned shard);
 /* Forgets what is queued; counts it. */
 void queue_drop_stores(struct client *c, unsigned shard);
 /* Queued stores become releases. */
 void queue_abandon_stores(struct client *c, unsigned shard);
 void queue_drop_releases(struct client *c, unsigned shard);
+
+/* ---- client_watch.c ---- */
+
+void watch_on_stats(struct client *c, unsigned shard, const struct proto_stats_answer *m);
+void watch_on_members(struct client *c, unsigned shard, const struct proto_members_answer *m);
+void watch_on_jobs(struct client *c, unsigned shard, const struct proto_jobs_answer *m);
+
+/* ---- client_history.c ---- */
+
+void history_on_answer(struct client *c, unsigned shard, const struct proto_history_answer *m);
+
+/* ---- client_share.c ---- */
+
+void share_on_push(struct client *c, unsigned shard, const struct proto_share *m);
 
 /* ---- client_job.c ---- */
 

@@ -107,7 +107,7 @@ enum err client_job_post(struct client *c, const struct proto_job_post *job, uin
     keep(&room->post.game, room->texts[0]);
     keep(&room->post.position, room->texts[1]);
     keep(&room->post.algorithm, room->texts[2]);
-    for (unsigned i = 0; i < c->owner_count; i++) {
+    for (unsigned i = 0; i < c->up_count; i++) {
         unsigned shard = c->owners[i].shard;
         send_post(c, shard, &room->post);
         c->shards[shard].job_due_us = c->now_us + (uint64_t)c->shards[shard].heartbeat_ms * 1000;
@@ -124,7 +124,7 @@ void client_job_stop(struct client *c, uint64_t job, uint64_t now_us)
         c->stopped[c->next_stopped++ % STOPPED_MAX] =
             (struct stopped_job){.job = job, .at_us = c->now_us, .used = true};
     }
-    for (unsigned i = 0; i < c->owner_count; i++) {
+    for (unsigned i = 0; i < c->up_count; i++) {
         send_stop(c, c->owners[i].shard, job);
     }
 }
@@ -133,25 +133,7 @@ void client_job_report(struct client *c, const struct proto_job_report *report, 
 {
     struct proto_message m = {.type = PROTO_JOB_REPORT, .job_report = *report};
     client_advance(c, now_us);
-    for (unsigned i = 0; i < c->owner_count; i++) {
+    for (unsigned i = 0; i < c->up_count; i++) {
         (void)client_send(c, c->owners[i].shard, &m);
     }
-}
-
-bool client_stats(struct client *c, unsigned shard, uint64_t now_us)
-{
-    CHECK(shard < c->options.shards);
-    client_advance(c, now_us);
-    struct part *part =
-        c->shards[shard].state == CLIENT_UP ? part_open(c, PART_STATS, shard) : NULL;
-    if (!part) {
-        return false;
-    }
-    struct proto_message m = {.type = PROTO_STATS};
-    m.stats.request = part->request;
-    if (!client_send(c, shard, &m)) {
-        part_close(c, part);
-        return false;
-    }
-    return true;
 }

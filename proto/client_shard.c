@@ -2,6 +2,11 @@
 
 #include "common/rng.h"
 
+enum {
+    FAR_MIN_US = 10000, /* a busy machine may keep a near shard off its processors that long */
+    FAR_TIMES = 8, /* as long as the nearest shard takes */
+};
+
 /* ---- states ----
  *
  *          tick, hello              WELCOME              strikes, BYE
@@ -21,16 +26,25 @@ static const unsigned next_ok[] = {
     [CLIENT_LEFT] = BIT(GREETING),
 };
 
-/* Rendezvous hashing wants no more than the list of those that are up. */
-static void map_rebuild(struct client *c)
+static void map_add(struct client *c, bool is_far)
 {
-    c->owner_count = 0;
     for (unsigned s = 0; s < c->options.shards; s++) {
-        if (c->shards[s].state == CLIENT_UP) {
-            c->owners[c->owner_count++] =
+        if (c->shards[s].state == CLIENT_UP && c->shards[s].is_far == is_far) {
+            c->owners[c->up_count++] =
                 (struct owner){.salt = rng_mix(c->shards[s].boot), .shard = (uint8_t)s};
         }
     }
+}
+
+/* Rendezvous hashing wants no more than the list of those that are up. When all are far, all own.
+ */
+static void map_rebuild(struct client *c)
+{
+    c->up_count = 0;
+    map_add(c, false);
+    c->owner_count = c->up_count;
+    map_add(c, true);
+    c->owner_count = c->owner_count > 0 ? c->owner_count : c->up_count;
 }
 
 static void shard_move(struct client *c, unsigned shard, enum client_state state)
@@ -104,6 +118,65 @@ bool shard_strike(struct client *c, unsigned shard, uint64_t began_us)
     return true;
 }
 
+bool shard_request(struct client *c, struct part *part, const struct proto_message *message)
+{
+    unsigned shard = part->shard;
+    if (client_send(c, shard, message)) {
+        return true;
+    }
+    part_close(c, part);
+    (void)shard_strike(c, shard, c->now_us - c->shards[shard].rtt.timeout_us);
+    return false;
+}
+
+/* ---- far shards ----
+ *
+ * Whoever waits for a look at all children of a node waits for the slowest of their shards: one
+ * that is far away costs its round trip every time and saves less. While nearer shards are up it
+ * owns no keys, as if it were down; jobs and heartbeats go on, and the heartbeats tell when it is
+ * near again. Each opinion takes `strikes` round trips in a row, one begun after the other. */
+static uint32_t nearest_other_us(const struct client *c, unsigned shard)
+{
+    uint32_t nearest = UINT32_MAX;
+    for (unsigned s = 0; s < c->options.shards; s++) {
+        const struct shard *other = &c->shards[s];
+        if (s != shard && other->state == CLIENT_UP && other->rtt.sampled) {
+            uint32_t us = rtt_smoothed_us(&other->rtt);
+            nearest = us < nearest ? us : nearest;
+        }
+    }
+    return nearest;
+}
+
+static bool speaks_against(const struct client *c, unsigned shard, uint64_t round_trip_us)
+{
+    uint32_t nearest = nearest_other_us(c, shard);
+    if (nearest == UINT32_MAX) {
+        return c->shards[shard].is_far;
+    }
+    uint64_t line = (uint64_t)FAR_TIMES * nearest;
+    line = line > FAR_MIN_US ? line : FAR_MIN_US;
+    return c->shards[shard].is_far ? round_trip_us <= line / 2 : round_trip_us > line;
+}
+
+static void shard_judge(struct client *c, unsigned shard, uint64_t began_us, unsigned wanted)
+{
+    struct shard *s = &c->shards[shard];
+    if (!speaks_against(c, shard, c->now_us - began_us)) {
+        s->verdicts = 0;
+        return;
+    }
+    if (s->verdicts > 0 && began_us < s->judged_us) {
+        return;
+    }
+    s->judged_us = c->now_us;
+    if (++s->verdicts >= wanted) {
+        s->is_far = !s->is_far;
+        s->verdicts = 0;
+        map_rebuild(c);
+    }
+}
+
 /* ---- being answered ---- */
 
 bool shard_answered(struct client *c, struct part *part)
@@ -116,6 +189,21 @@ bool shard_answered(struct client *c, struct part *part)
     }
     s->strikes = 0;
     rtt_sample(&s->rtt, c->now_us - part->sent_us);
+    shard_judge(c, part->shard, part->sent_us, c->options.strikes);
+    return true;
+}
+
+bool shard_ends(struct client *c, unsigned shard, enum part_kind kind, uint32_t request)
+{
+    struct part *part = part_find(c, request, shard);
+    if (!part || part->kind != kind) {
+        shard_late(c, shard);
+        return false;
+    }
+    if (!shard_answered(c, part)) {
+        return false;
+    }
+    part_close(c, part);
     return true;
 }
 
@@ -154,7 +242,8 @@ void shard_greet(struct client *c, unsigned shard)
     struct proto_message m = {.type = PROTO_HELLO};
     m.hello.request = part->request;
     m.hello.role = (uint8_t)c->options.role;
-    m.hello.flags = c->options.hello_flags;
+    m.hello.flags = (uint8_t)(c->options.hello_flags | (s->leaked ? PROTO_LETS_GO : 0));
+    s->letting_go = s->leaked ? part->request : 0;
     m.hello.space = c->options.space;
     m.hello.instance = c->options.instance;
     m.hello.name = proto_text_of(c->name);
@@ -163,14 +252,16 @@ void shard_greet(struct client *c, unsigned shard)
     }
 }
 
-static void shard_rename(struct client *c, unsigned shard)
+/* In another namespace our old holds are void by the HELLO itself; in the same they stay. */
+static void shard_rename(struct client *c, unsigned shard, bool is_other)
 {
     struct shard *s = &c->shards[shard];
     bool up = s->state == CLIENT_UP;
     uint32_t first = c->next_request;
-    if (!queue_flush(c, shard)) {
+    if (!queue_flush(c, shard) && is_other) {
         queue_drop_stores(c, shard);
         queue_drop_releases(c, shard);
+        queue_leak(c, shard);
     }
     /* A WELCOME for the old namespace must not be taken for one for the new. */
     for (uint16_t i = c->oldest, next; i != PART_NONE; i = next) {
@@ -189,11 +280,12 @@ static void shard_rename(struct client *c, unsigned shard)
 
 void client_hello(struct client *c, enum proto_role role, uint64_t space, uint64_t now_us)
 {
+    bool is_other = c->options.space != space;
     client_advance(c, now_us);
     c->options.role = role;
     c->options.space = space;
     for (unsigned s = 0; s < c->options.shards; s++) {
-        shard_rename(c, s);
+        shard_rename(c, s, is_other);
     }
 }
 
@@ -202,15 +294,19 @@ void client_bye(struct client *c, uint64_t now_us)
     client_advance(c, now_us);
     for (unsigned s = 0; s < c->options.shards; s++) {
         struct shard *shard = &c->shards[s];
+        bool said = false;
         if (shard->known && shard->state != CLIENT_LEFT) {
             struct proto_message m = {.type = PROTO_BYE};
             if (shard->state == CLIENT_UP) {
                 (void)queue_flush(c, s);
             }
-            (void)client_send(c, s, &m);
+            said = client_send(c, s, &m);
         }
         shard_fall(c, s, CLIENT_LEFT);
         queue_drop_releases(c, s);
+        if (shard->known && !said) {
+            queue_leak(c, s); /* should we revive */
+        }
     }
 }
 
@@ -249,6 +345,8 @@ static void shard_rise(struct client *c, unsigned shard, const struct proto_welc
     struct shard *s = &c->shards[shard];
     shard_learn(c, shard, m);
     rtt_reset(&s->rtt, c->options.rto_min_us, c->options.rto_max_us);
+    s->is_far = false;
+    s->verdicts = 0;
     shard_move(c, shard, CLIENT_UP);
     c->counters.ups++;
     job_tell(c, shard);
@@ -268,6 +366,7 @@ void shard_on_welcome(struct client *c, unsigned shard, const struct proto_welco
     }
     uint64_t sent_us = part->sent_us;
     part_close(c, part);
+    s->leaked = s->leaked && (s->letting_go == 0 || m->request != s->letting_go);
     if (m->heartbeat_ms == 0 || m->batch_max == 0) {
         c->counters.malformed++;
         return;
@@ -275,6 +374,7 @@ void shard_on_welcome(struct client *c, unsigned shard, const struct proto_welco
     if (s->state == CLIENT_UP && s->boot != m->boot) {
         shard_fall(c, shard, CLIENT_GREETING); /* it restarted unseen */
     }
+    bool was_far = s->is_far;
     if (s->state != CLIENT_UP) {
         shard_rise(c, shard, m);
     } else {
@@ -288,6 +388,7 @@ void shard_on_welcome(struct client *c, unsigned shard, const struct proto_welco
         }
     }
     rtt_sample(&s->rtt, c->now_us - sent_us);
+    shard_judge(c, shard, sent_us, was_far && !s->is_far ? 1 : c->options.strikes);
 }
 
 /* ---- an ERROR ---- */
@@ -320,11 +421,14 @@ void shard_on_error(struct client *c, unsigned shard, const struct proto_error *
 
 /* ---- time ---- */
 
-static uint64_t heartbeat_due(const struct shard *s)
+static uint64_t heartbeat_due(const struct client *c, const struct shard *s)
 {
     uint64_t due = s->request_us + (uint64_t)s->heartbeat_ms * 1000 / 3;
     /* Under suspicion and nothing asked: find out soon rather than at the next ask. */
     uint64_t soon = s->request_us + s->rtt.timeout_us;
+    if (s->is_far && s->outstanding == 0 && s->request_us + c->options.probe_us < due) {
+        due = s->request_us + c->options.probe_us;
+    }
     return s->strikes > 0 && s->outstanding == 0 && soon < due ? soon : due;
 }
 
@@ -338,10 +442,7 @@ static void heartbeat(struct client *c, unsigned shard)
     }
     struct proto_message m = {.type = PROTO_HEARTBEAT};
     m.heartbeat.request = part->request;
-    if (!client_send(c, shard, &m)) {
-        part_close(c, part);
-        (void)shard_strike(c, shard, c->now_us - s->rtt.timeout_us);
-    }
+    (void)shard_request(c, part, &m);
 }
 
 static uint64_t queue_due(const struct client *c, const struct shard *s)
@@ -357,13 +458,17 @@ static uint64_t up_tick(struct client *c, unsigned shard)
         s->queue.since_us = c->now_us; /* not taken: try again after as long */
     }
     uint64_t due = job_tick(c, shard);
-    if (c->now_us >= heartbeat_due(s)) {
+    if (c->now_us >= heartbeat_due(c, s)) {
         heartbeat(c, shard);
+    }
+    if (s->leaked && s->state == CLIENT_UP && c->now_us >= s->hello_due_us) {
+        shard_greet(c, shard); /* that it let go of what it was not told */
     }
     if (s->state != CLIENT_UP) {
         return s->hello_due_us;
     }
-    uint64_t beat = heartbeat_due(s), stores = queue_due(c, s);
+    due = s->leaked && s->hello_due_us < due ? s->hello_due_us : due;
+    uint64_t beat = heartbeat_due(c, s), stores = queue_due(c, s);
     due = beat < due ? beat : due;
     return stores < due ? stores : due;
 }

@@ -4,6 +4,13 @@
 
 /* ---- queues of stores and releases ---- */
 
+void queue_leak(struct client *c, unsigned shard)
+{
+    c->counters.leaks++;
+    c->shards[shard].leaked = true;
+    c->shards[shard].letting_go = 0;
+}
+
 void queue_drop_stores(struct client *c, unsigned shard)
 {
     c->counters.dropped += c->shards[shard].queue.store_count;
@@ -14,8 +21,12 @@ void queue_drop_stores(struct client *c, unsigned shard)
 void queue_abandon_stores(struct client *c, unsigned shard)
 {
     struct queue *q = &c->shards[shard].queue;
-    for (unsigned i = 0; i < q->store_count && q->release_count < c->options.queue; i++) {
+    for (unsigned i = 0; i < q->store_count; i++) {
         const struct tt_store *store = &q->stores[i];
+        if (q->release_count == c->options.queue) {
+            queue_leak(c, shard);
+            break;
+        }
         q->releases[q->release_count++] =
             (struct tt_release){store->key, store->depth, store->slot};
     }
@@ -102,7 +113,11 @@ void client_release(struct client *c, unsigned where, const struct tt_release *r
     CHECK(where < c->options.shards);
     struct shard *s = &c->shards[where];
     struct queue *q = &s->queue;
-    if (!s->known || s->state == CLIENT_LEFT || !queue_room(c, where, &q->release_count)) {
+    if (!s->known || s->state == CLIENT_LEFT) {
+        return;
+    }
+    if (!queue_room(c, where, &q->release_count)) {
+        queue_leak(c, where);
         return;
     }
     q->releases[q->release_count++] = *release;
@@ -124,6 +139,9 @@ void client_store(struct client *c, unsigned where, const struct tt_store *store
     }
     struct queue *q = &c->shards[owner].queue;
     if (!queue_room(c, owner, &q->store_count)) {
+        if (where == owner) {
+            queue_leak(c, owner);
+        }
         return;
     }
     q->stores[q->store_count++] = *store;
@@ -135,7 +153,7 @@ void client_store(struct client *c, unsigned where, const struct tt_store *store
 void client_flush(struct client *c, uint64_t now_us)
 {
     client_advance(c, now_us);
-    for (unsigned i = 0; i < c->owner_count; i++) {
+    for (unsigned i = 0; i < c->up_count; i++) {
         (void)queue_flush(c, c->owners[i].shard);
     }
 }
@@ -200,10 +218,7 @@ static struct part *request_open(struct client *c, struct ticket *t, unsigned sh
 static bool request_send(struct client *c, struct ticket *t, struct part *part,
                          const struct proto_message *m)
 {
-    unsigned shard = part->shard;
-    if (!client_send(c, shard, m)) {
-        part_close(c, part);
-        (void)shard_strike(c, shard, c->now_us - c->shards[shard].rtt.timeout_us);
+    if (!shard_request(c, part, m)) {
         return false;
     }
     t->waiting++;
@@ -228,21 +243,26 @@ static enum client_result ticket_end(struct client *c, struct ticket *t)
     return result;
 }
 
-void client_cancel(struct client *c, uint32_t ticket)
+void client_forget(struct client *c, uint32_t ticket)
 {
     struct ticket *t = ticket_of(c, ticket);
-    bool inside = t->kind == PART_ASK && (t->answered == 0 || t->answer.verdict == TT_OPEN);
     for (uint16_t i = c->oldest, next; i != PART_NONE; i = next) {
         next = c->parts[i].next;
         if (c->parts[i].ticket == ticket) {
             part_close(c, &c->parts[i]);
         }
     }
-    if (inside) {
+    ticket_close(c, t);
+}
+
+void client_cancel(struct client *c, uint32_t ticket)
+{
+    const struct ticket *t = ticket_of(c, ticket);
+    if (t->kind == PART_ASK && (t->answered == 0 || t->answer.verdict == TT_OPEN)) {
         struct tt_release release = {t->ask.key, t->ask.depth, t->ask.slot};
         client_release(c, t->shard, &release);
     }
-    ticket_close(c, t);
+    client_forget(c, ticket);
 }
 
 /* ---- RetrieveAsk ---- */

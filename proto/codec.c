@@ -1,5 +1,6 @@
 #include "proto/codec.h"
 
+#include <endian.h>
 #include <msgpack.h>
 #include <string.h>
 
@@ -140,6 +141,80 @@ PROTO_OPS(OP)
 #undef OP
 #undef F
 
+/* ---- reading, the usual case ----
+ *
+ * Lists are long, and their numbers of every width: the widths are told apart without branches,
+ * which would be guessed wrong at every second field. Each reads at most IN_BYTES, or says `bad`:
+ * then the operation is read again, slowly, and that decides. */
+enum { IN_BYTES = 9 };
+
+static inline const uint8_t *quick_short(const uint8_t *at, int32_t *out, unsigned *bad)
+{
+    unsigned tag = at[0], width = tag - 0xcc; /* cc, cd: 8, 16 bits; d0, d1: the same, signed */
+    uint32_t is_wide = (width & ~5u) == 0, is_fixed = (int8_t)tag >= -32;
+    int32_t raw = at[1] << 8 | at[2], all = -(int32_t)is_wide;
+    raw -= (raw & 0x8000 & -(int32_t)(width >> 2 & 1)) * 2;
+    raw >>= 8 & ((int32_t)(tag & 1) - 1);
+    *bad |= !(is_wide | is_fixed);
+    *out = (raw & all) | ((int8_t)tag & ~all);
+    return at + 1 + ((unsigned)all & (1 + (tag & 1)));
+}
+
+/* `likely` small: most are, so that what follows need not wait for this one's width. */
+#define QUICK_SHORT(type, ctype, min, max, likely)                                          \
+    static inline const uint8_t *quick_##type(const uint8_t *at, ctype *out, unsigned *bad) \
+    {                                                                                       \
+        int32_t value;                                                                      \
+        unsigned tag = *at;                                                                 \
+        if (likely && tag <= 0x7f) {                                                        \
+            *out = (ctype)*at;                                                              \
+            return at + 1;                                                                  \
+        }                                                                                   \
+        at = quick_short(at, &value, bad);                                                  \
+        *bad |= (value < (min)) | (value > (max)) | ((min) == 0 && (tag & 0xf0) == 0xd0);   \
+        *out = (ctype)value;                                                                \
+        return at;                                                                          \
+    }
+QUICK_SHORT(u8, uint8_t, 0, UINT8_MAX, true)
+QUICK_SHORT(u16, uint16_t, 0, UINT16_MAX, true)
+QUICK_SHORT(i16, int16_t, INT16_MIN, INT16_MAX, false)
+
+static inline const uint8_t *quick_u64(const uint8_t *at, uint64_t *out, unsigned *bad)
+{
+    uint64_t raw;
+    memcpy(&raw, at + 1, sizeof raw);
+    *bad |= *at != 0xcf;
+    *out = be64toh(raw);
+    return at + IN_BYTES;
+}
+
+/* Only in lists that are rare: they are read slowly. */
+#define quick_u32(at, out, bad) (*(out) = 0, *(bad) = 1, (at))
+#define quick_text(at, out, bad) (*(out) = (struct proto_text){0}, *(bad) = 1, (at))
+
+#define F(type, name)                        \
+    {                                        \
+        PROTO_C_##type value;                \
+        at = quick_##type(at, &value, &bad); \
+        out->name = value;                   \
+    }
+#define OP(list, element, fields)                                                                  \
+    static inline bool read_quickly_##list(struct reader *r, element *out)                         \
+    {                                                                                              \
+        _Static_assert(FIELDS_OF_##list < 16, "the head of an operation is one byte");             \
+        const uint8_t *at = r->at;                                                                 \
+        unsigned bad = 0;                                                                          \
+        if (r->end - at < 1 + IN_BYTES * FIELDS_OF_##list || *at++ != (0x90 | FIELDS_OF_##list)) { \
+            return false;                                                                          \
+        }                                                                                          \
+        fields;                                                                                    \
+        r->at = bad ? r->at : at;                                                                  \
+        return !bad;                                                                               \
+    }
+PROTO_OPS(OP)
+#undef OP
+#undef F
+
 /* The verdict is an enum in memory and a small number on the wire. */
 #define F(type, name)                  \
     {                                  \
@@ -167,7 +242,8 @@ PROTO_OPS(OP)
         out->count = (uint32_t)count;                                   \
         out->at = decoder->list;                                        \
         for (uint64_t i = 0; i < count; i++) {                          \
-            if (!read_one_of_##list(r, &decoder->list[i])) {            \
+            if (!read_quickly_##list(r, &decoder->list[i]) &&           \
+                !read_one_of_##list(r, &decoder->list[i])) {            \
                 return false;                                           \
             }                                                           \
         }                                                               \
@@ -189,7 +265,10 @@ PROTO_OPS(OP)
 #define READ_releases(r, out, d) read_releases(r, out, d)
 #define READ_peeks(r, out, d) read_peeks(r, out, d)
 #define READ_peekeds(r, out, d) read_peekeds(r, out, d)
+#define READ_weights(r, out, d) read_weights(r, out, d)
 #define READ_figures(r, out, d) read_figures(r, out, d)
+#define READ_member_rows(r, out, d) read_member_rows(r, out, d)
+#define READ_job_rows(r, out, d) read_job_rows(r, out, d)
 
 #define F(type, name) +1
 #define MSG(NAME, name, id, fields) enum { FIELDS_OF_##NAME = 0 fields };
@@ -294,9 +373,61 @@ static bool write_text(msgpack_packer *p, struct proto_text value)
            (value.length == 0 || msgpack_pack_str_body(p, value.at, value.length) == 0);
 }
 
+/* ---- writing, the usual case: as reading, where there is room for the longest ---- */
+
+/* The shortest form of -32,768 to 65,535: tag, then up to two bytes. */
+static inline uint8_t *put_short(uint8_t *at, int32_t value)
+{
+    uint32_t low = (uint32_t)value & 0xff, high = (uint32_t)value >> 8 & 0xff;
+    uint32_t is_signed = (uint32_t)value >> 31;
+    uint32_t is_two = (value > 0x7f) | (value < -32), is_three = (value > 0xff) | (value < -128);
+    uint32_t two = (0xcc + 4 * is_signed) | low << 8;
+    uint32_t three = (0xcd + 4 * is_signed) | high << 8 | low << 16;
+    uint32_t form = low ^ ((low ^ two) & -is_two);
+    form = htole32(form ^ ((form ^ three) & -is_three));
+    memcpy(at, &form, sizeof form);
+    return at + 1 + is_two + is_three;
+}
+
+/* NULL: not this way. */
+static inline uint8_t *put_u64(uint8_t *at, uint64_t value)
+{
+    uint64_t raw = htobe64(value);
+    if (value <= UINT32_MAX) {
+        return NULL;
+    }
+    *at = 0xcf;
+    memcpy(at + 1, &raw, sizeof raw);
+    return at + IN_BYTES;
+}
+
+#define put_u8(at, value) put_short(at, (uint8_t)(value))
+#define put_u16(at, value) put_short(at, value)
+#define put_i16(at, value) put_short(at, value)
+#define put_u32(at, value) ((void)(value), NULL)
+#define put_text(at, value) ((void)(value), NULL)
+
+#define F(type, name) at = at == NULL ? NULL : put_##type(at, op->name);
+#define OP(list, element, fields)                                                \
+    static inline bool write_quickly_##list(struct writer *w, const element *op) \
+    {                                                                            \
+        uint8_t *at = w->at;                                                     \
+        if (w->end - at < 1 + IN_BYTES * FIELDS_OF_##list) {                     \
+            return false;                                                        \
+        }                                                                        \
+        *at++ = 0x90 | FIELDS_OF_##list;                                         \
+        fields;                                                                  \
+        w->at = at == NULL ? w->at : at;                                         \
+        return at != NULL;                                                       \
+    }
+PROTO_OPS(OP)
+#undef OP
+#undef F
+
 #define F(type, name) &&WRITE_OP_##type(p, list.at[i].name)
 #define WRITE_OP_u8(p, value) write_u8(p, (uint8_t)(value))
 #define WRITE_OP_u16(p, value) write_u16(p, value)
+#define WRITE_OP_u32(p, value) write_u32(p, value)
 #define WRITE_OP_u64(p, value) write_u64(p, value)
 #define WRITE_OP_i16(p, value) write_i16(p, value)
 #define WRITE_OP_text(p, value) write_text(p, value)
@@ -305,7 +436,8 @@ static bool write_text(msgpack_packer *p, struct proto_text value)
     {                                                                                      \
         bool ok = list.count <= PROTO_BATCH_MAX && msgpack_pack_array(p, list.count) == 0; \
         for (uint32_t i = 0; ok && i < list.count; i++) {                                  \
-            ok = msgpack_pack_array(p, FIELDS_OF_##name) == 0 fields;                      \
+            ok = write_quickly_##name(p->data, &list.at[i]) ||                             \
+                 (msgpack_pack_array(p, FIELDS_OF_##name) == 0 fields);                    \
         }                                                                                  \
         return ok;                                                                         \
     }
@@ -365,4 +497,25 @@ bool proto_text_copy(struct proto_text text, char *out, size_t size)
     }
     out[n] = '\0';
     return n == text.length;
+}
+
+bool proto_results_in_range(const struct proto_stores *list)
+{
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < list->count; i++) {
+        const struct tt_store *r = &list->at[i];
+        ok = r->depth <= TT_DEPTH_MAX && r->score >= TT_SCORE_MIN && r->bound >= TT_LOWER &&
+             r->bound <= TT_EXACT;
+    }
+    return ok;
+}
+
+bool proto_weights_in_range(const struct proto_weights *list)
+{
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (list->at[i].index >= TT_WEIGHTS) {
+            return false;
+        }
+    }
+    return true;
 }

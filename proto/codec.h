@@ -3,7 +3,8 @@
  * Threads: any, one decoder per thread. Memory: never allocates; a decoded message borrows its
  * texts from the bytes it was decoded from and its lists from the decoder: both must outlive it.
  * Errors: a malformed message is ERR_PROTO, ERR_VERSION or ERR_TYPE and says nothing more.
- * Encoding goes through msgpack-c. Decoding is our own bounded reader: every count is checked
+ * Encoding goes through msgpack-c but for small numbers and keys, which lists are full of and which
+ * it would append one call each. Decoding is our own bounded reader: every count is checked
  * against the bytes that are left and the list's limit before anything is touched, where
  * msgpack_unpack() would reserve whatever a hostile header claims. */
 #ifndef PROTO_CODEC_H
@@ -30,6 +31,8 @@ enum proto_role {
 
 enum proto_hello_flag {
     PROTO_WANTS_NODE_DONE = 1,
+    PROTO_LETS_GO = 2, /* of all it holds */
+    PROTO_WANTS_RESULTS = 4, /* SHARE */
 };
 
 enum proto_job_flag {
@@ -69,6 +72,23 @@ struct proto_figure {
     uint64_t value;
 };
 
+/* A session of a shard, for people. */
+struct proto_member_row {
+    uint32_t session, mark;
+    uint64_t job; /* a worker searches it; 0: none */
+    uint32_t silent_ms;
+    uint8_t role;
+    struct proto_text name;
+};
+
+/* An open job of a shard, for people. */
+struct proto_job_row {
+    uint64_t job;
+    uint32_t workers, age_ms;
+    uint8_t depth, reached;
+    struct proto_text owner, game, algorithm, position;
+};
+
 #define F(type, name)
 #define OP(list, element, fields) \
     struct proto_##list {         \
@@ -91,7 +111,10 @@ PROTO_OPS(OP)
 #define PROTO_C_releases struct proto_releases
 #define PROTO_C_peeks struct proto_peeks
 #define PROTO_C_peekeds struct proto_peekeds
+#define PROTO_C_weights struct proto_weights
 #define PROTO_C_figures struct proto_figures
+#define PROTO_C_member_rows struct proto_member_rows
+#define PROTO_C_job_rows struct proto_job_rows
 
 #define F(type, name) PROTO_C_##type name;
 #define MSG(NAME, name, id, fields) \
@@ -140,6 +163,11 @@ const char *proto_type_name(unsigned type);
 
 /* Borrows a terminated string. */
 struct proto_text proto_text_of(const char *string);
+
+/* Results as others may say them: what is outside must not reach a search. */
+bool proto_results_in_range(const struct proto_stores *list);
+/* Whether every index is below TT_WEIGHTS. */
+bool proto_weights_in_range(const struct proto_weights *list);
 
 /* Copies into `out` (with a zero byte), cut to `size`; returns false when it was cut. */
 bool proto_text_copy(struct proto_text text, char *out, size_t size);

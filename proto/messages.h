@@ -12,18 +12,24 @@
 #define PROTO_VERSION 1
 
 /* OP(list name, C struct of one element, fields) */
-#define PROTO_OPS(OP)                                                                      \
-    OP(asks, struct tt_ask,                                                                \
-       F(u64, key) F(u8, depth) F(i16, alpha) F(i16, beta) F(u8, flags) F(u16, slot))      \
-    OP(answers, struct tt_answer,                                                          \
-       F(u8, verdict) F(i16, score) F(i16, alpha) F(i16, beta) F(u16, move) F(u16, nproc)) \
-    OP(stores, struct tt_store,                                                            \
-       F(u64, key) F(u8, depth) F(i16, score) F(u8, bound) F(u16, move) F(u16, slot))      \
-    OP(releases, struct tt_release, F(u64, key) F(u8, depth) F(u16, slot))                 \
-    OP(peeks, struct tt_peek, F(u64, key) F(u8, depth))                                    \
-    OP(peekeds, struct tt_peeked,                                                          \
-       F(i16, lower) F(i16, upper) F(u8, depth) F(u16, move) F(u16, nproc))                \
-    OP(figures, struct proto_figure, F(text, name) F(u64, value))
+#define PROTO_OPS(OP)                                                                        \
+    OP(asks, struct tt_ask,                                                                  \
+       F(u64, key) F(u8, depth) F(i16, alpha) F(i16, beta) F(u8, flags) F(u16, slot))        \
+    OP(answers, struct tt_answer,                                                            \
+       F(u8, verdict) F(i16, score) F(i16, alpha) F(i16, beta) F(u16, move) F(u16, nproc))   \
+    OP(stores, struct tt_store,                                                              \
+       F(u64, key) F(u8, depth) F(i16, score) F(u8, bound) F(u16, move) F(u16, slot))        \
+    OP(releases, struct tt_release, F(u64, key) F(u8, depth) F(u16, slot))                   \
+    OP(peeks, struct tt_peek, F(u64, key) F(u8, depth))                                      \
+    OP(peekeds, struct tt_peeked,                                                            \
+       F(i16, lower) F(i16, upper) F(u8, depth) F(u16, move) F(u16, nproc))                  \
+    OP(weights, struct tt_weight, F(u16, index) F(u32, weight))                              \
+    OP(figures, struct proto_figure, F(text, name) F(u64, value))                            \
+    OP(member_rows, struct proto_member_row,                                                 \
+       F(u32, session) F(u32, mark) F(u8, role) F(u64, job) F(u32, silent_ms) F(text, name)) \
+    OP(job_rows, struct proto_job_row,                                                       \
+       F(u64, job) F(u32, workers) F(u32, age_ms) F(u8, depth) F(u8, reached) F(text, owner) \
+           F(text, game) F(text, algorithm) F(text, position))
 
 #define PROTO_JOB_FIELDS \
     F(u64, job)          \
@@ -57,6 +63,17 @@
     MSG(STATS, stats, 15, F(u32, request))                                                     \
     MSG(STATS_ANSWER, stats_answer, 16, F(u32, request) F(figures, list))                      \
     MSG(ERROR, error, 17, F(u16, code) F(u32, request) F(text, text))                          \
-    MSG(BYE, bye, 18, F(u8, reason))
+    MSG(BYE, bye, 18, F(u8, reason))                                                           \
+    MSG(SEAT, seat, 19, F(u32, seat) F(u32, workers))                                          \
+    MSG(MEMBERS, members, 20, F(u32, request) F(u32, from))                                    \
+    MSG(MEMBERS_ANSWER, members_answer, 21, F(u32, request) F(u32, next) F(member_rows, list)) \
+    MSG(JOBS, jobs, 22, F(u32, request) F(u32, from))                                          \
+    MSG(JOBS_ANSWER, jobs_answer, 23, F(u32, request) F(u32, next) F(job_rows, list))          \
+    MSG(HISTORY, history, 24,                                                                  \
+        F(u32, request) F(u64, topic) F(u32, birth) F(u32, since) F(weights, list))            \
+    MSG(HISTORY_ANSWER, history_answer, 25,                                                    \
+        F(u32, request) F(u64, topic) F(u32, birth) F(u32, since) F(u32, now) F(u32, halvings) \
+            F(u32, wait_ms) F(weights, list))                                                  \
+    MSG(SHARE, share, 26, F(stores, list))
 
 #endif

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Runs test programs that print TAP, each in its own process, and counts what they say.
 
-    tests/run.py [-j N] [--timeout S] [--group NAME] [--totals FILE] PROGRAM...
+    tests/run.py [-j N] [--timeout S] [--verbose] [--group NAME] [--totals FILE] PROGRAM...
     tests/run.py [...] --step NAME -- COMMAND...   one command as one test: exit 0 passes, 77 skips
     tests/run.py --sum FILE                        one line a group and the total over all of them
 
@@ -134,10 +134,10 @@ def run_step(name, command, timeout):
     return outcome
 
 
-def show(outcome):
+def show(outcome, verbose=False):
     print(f"{outcome.name:<48} {outcome.passed:5} passed {outcome.failed:3} failed "
           f"{outcome.skipped:3} skipped {outcome.seconds:7.1f} s")
-    if outcome.failed:
+    if outcome.failed or verbose:
         text = outcome.output
         if len(text) > OUTPUT_MAX:
             half = OUTPUT_MAX // 2
@@ -180,6 +180,7 @@ def read_arguments(words):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("-j", "--jobs", type=int, default=1, metavar="N")
     parser.add_argument("--timeout", type=float, default=120, metavar="S", help="each program's")
+    parser.add_argument("--verbose", action="store_true", help="show what passing programs print")
     parser.add_argument("--group", default="tests", metavar="NAME", help="what totals call this")
     parser.add_argument("--totals", metavar="FILE", help="append the counts to this file")
     parser.add_argument("--sum", metavar="FILE", help="print the totals of such a file")
@@ -204,7 +205,7 @@ def main():
             runs = [pool.submit(run_tap, program, a.timeout) for program in a.program]
         for run in runs:  # in the order given, whatever ended first
             outcome = run.result()
-            show(outcome)
+            show(outcome, a.verbose)
             for i, n in enumerate((outcome.passed, outcome.failed, outcome.skipped)):
                 counts[i] += n
     if not runs:

@@ -1,5 +1,6 @@
 /* ttserver: shards of the transposition table, served over ZeroMQ. */
 #include "common/log.h"
+#include "ttserver/io/check.h"
 #include "ttserver/io/server.h"
 
 #include <unistd.h>
@@ -10,13 +11,17 @@ enum {
     INFLIGHT_SHARE = 16, /* one sixteenth of a shard's memory holds who is inside */
     INFLIGHT_MIN = 4096,
     INFLIGHT_MAX = 1 << 22,
+    /* One client may have an eighth of it. A processor is inside a node a ply, some dozens; a
+     * worker has some dozens of processors. */
+    SESSION_SHARE = 8,
+    SESSION_MIN = 2048,
     LONGEST_MS = 24 * 3600 * 1000,
 };
 
 static const char program[] = "ttserver";
 
 struct arguments {
-    struct options_host_port listen;
+    struct options_host_port listen, check;
     uint32_t shards;
     uint64_t memory;
     uint32_t heartbeat_ms, hold_max_ms, sessions, jobs;
@@ -27,7 +32,7 @@ static enum options_outcome read_arguments(int argc, char **argv, struct argumen
 {
     const struct options_row table[] = {
         OPTIONS_ROW(HOST_PORT, "listen", "HOST:PORT", &a->listen, 0, 0,
-                    "address of the first shard (127.0.0.1:7400); port 0: any free one"),
+                    "address of the first shard (127.0.0.1:7400); port 0: any free"),
         OPTIONS_ROW(U32, "shards", "N", &a->shards, 1, SERVER_SHARDS_MAX,
                     "shards, on consecutive ports, a thread each (1)"),
         OPTIONS_ROW(SIZE, "memory", "SIZE", &a->memory, SHARD_MEMORY_MIN, 0,
@@ -41,6 +46,8 @@ static enum options_outcome read_arguments(int argc, char **argv, struct argumen
         OPTIONS_ROW(U32, "jobs", "N", &a->jobs, 1, TTCORE_JOBS_MAX, "most jobs open at once (64)"),
         OPTIONS_ROW(FLAG, "insecure", NULL, &a->is_insecure, 0, 0,
                     "serve an address that other machines can reach, without keys"),
+        OPTIONS_ROW(HOST_PORT, "check", "HOST:PORT", &a->check, 0, 0,
+                    "serve nothing; exit status 0 if the shard there serves, else 1"),
         OPTIONS_ROW(UNSUPPORTED, "keys", "DIR", NULL, 0, 0,
                     "this build has no CURVE encryption yet"),
         OPTIONS_ROW(UNSUPPORTED, "metrics", "HOST:PORT", NULL, 0, 0,
@@ -84,6 +91,24 @@ static int check_arguments(const struct arguments *a, struct listen_address *add
     return 0;
 }
 
+/* For health checks: silent when all is well. */
+static int check_other(const struct options_host_port *at)
+{
+    enum err err = check_shard(at);
+    if (err == ERR_OK) {
+        return 0;
+    }
+    log_fail(program, "--check %s:%u: %s", at->host, (unsigned)at->port,
+             err == ERR_ABSENT ? "no shard answers there" : err_text(err));
+    return 1;
+}
+
+static uint32_t session_share(uint32_t holds)
+{
+    uint32_t share = holds / SESSION_SHARE;
+    return share < SESSION_MIN ? SESSION_MIN : share;
+}
+
 int main(int argc, char **argv)
 {
     const struct ttcore_options defaults = ttcore_defaults();
@@ -97,9 +122,12 @@ int main(int argc, char **argv)
         .jobs = defaults.jobs_max,
     };
     struct server_options server = {.program = program, .core = defaults};
-    enum options_outcome outcome = read_arguments(argc, argv, &a);
-    if (outcome != OPTIONS_RUN) {
-        return outcome == OPTIONS_DONE ? 0 : OPTIONS_EXIT_WRONG;
+    int status = options_status(read_arguments(argc, argv, &a));
+    if (status >= 0) {
+        return status;
+    }
+    if (a.check.host[0] != '\0') {
+        return check_other(&a.check);
     }
     int code = check_arguments(&a, &server.address);
     if (code != 0) {
@@ -112,6 +140,7 @@ int main(int argc, char **argv)
     server.shards = a.shards;
     server.core.results_bytes = share - holds * TTCORE_HOLD_BYTES;
     server.core.inflight_max = (uint32_t)holds;
+    server.core.session_holds_max = session_share((uint32_t)holds);
     server.core.heartbeat_ms = a.heartbeat_ms;
     server.core.hold_max_ms = a.hold_max_ms;
     server.core.sessions_max = a.sessions;

@@ -14,8 +14,10 @@ static const struct {
 } commands[] = {
     {"analyse", cli_analyse, "search positions, alone or over a cluster"},
     {"uci", cli_uci, "chess engine for UCI programs"},
+    {"top", cli_top, "what goes on in a cluster: shards, jobs, workers"},
     {"perft", cli_perft, "count legal move sequences"},
     {"bench", cli_bench, "fixed searches: node signature and speed"},
+    {"ttbench", cli_ttbench, "load on shards: operations a second, round trips"},
     {"sim", cli_sim, "search on a virtual cluster: speedups of up to 4,096 workers"},
     {"plot", cli_plot, "speedups from CSV as a picture"},
 };

@@ -38,9 +38,8 @@ struct member {
 
 static void on_signal(int number)
 {
-    (void)number;
     if (atomic_exchange(&stopping, true)) {
-        _exit(130);
+        _exit(128 + number);
     }
 }
 
@@ -57,6 +56,22 @@ static void *run_member(void *context)
     return NULL;
 }
 
+/* NAME, or HOST:PID; several threads are told apart. */
+static void name_member(const struct crew *c, unsigned index, char *out, size_t size)
+{
+    char host[64] = "";
+    int used;
+    gethostname(host, sizeof host - 1);
+    if (c->name != NULL) {
+        used = snprintf(out, size, "%s", c->name);
+    } else {
+        used = snprintf(out, size, "%.20s:%d", host, (int)getpid());
+    }
+    if (c->threads > 1 && used > 0 && (size_t)used < size) {
+        snprintf(out + used, size - (size_t)used, ".%u", index);
+    }
+}
+
 static enum err open_crew(struct crew *c)
 {
     enum err err = embedded_open(&c->table, c->hash_mib << 20, c->threads);
@@ -65,6 +80,8 @@ static enum err open_crew(struct crew *c)
         return ERR_NOMEM;
     }
     for (unsigned i = 0; i < c->threads && err == ERR_OK; i++) {
+        char name[CLIENT_NAME_MAX + 1];
+        name_member(c, i, name, sizeof name);
         struct worker_options options = {
             .processor = {.table = c->table,
                           .index = i,
@@ -72,7 +89,7 @@ static enum err open_crew(struct crew *c)
                           .context = c->context,
                           .server = c->servers.server,
                           .servers = c->servers.count,
-                          .name = c->name},
+                          .name = name}, /* copied */
             .instance_seed = (uint64_t)getpid() << 16 | i,
             .stop = &stopping,
         };
@@ -95,10 +112,24 @@ static void close_crew(struct crew *c)
     embedded_close(&c->table);
 }
 
+/* Who waits for the line must not wait in vain. */
+static bool announce(const struct crew *c)
+{
+    printf("ready\n");
+    if (fflush(stdout) != 0) {
+        log_fail(program, "standard output: %s", strerror(errno));
+        return false;
+    }
+    log_line(program, "%u threads, %u of %u shards up", c->threads, atomic_load(&c->up),
+             c->servers.count);
+    return true;
+}
+
 static int serve(struct crew *c)
 {
     static struct member member[EMBEDDED_SLOTS_MAX];
     struct sigaction action = {.sa_handler = on_signal};
+    bool ok = false;
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     sem_init(&c->tried, 0, 0);
@@ -107,7 +138,6 @@ static int serve(struct crew *c)
         member[i] = (struct member){c, i};
         if (pthread_create(&c->thread[i], NULL, run_member, &member[i]) != 0) {
             err = ERR_NOMEM;
-            atomic_store(&stopping, true);
         } else {
             c->started++;
         }
@@ -116,22 +146,22 @@ static int serve(struct crew *c)
         while (sem_wait(&c->tried) != 0 && errno == EINTR) {
         }
     }
-    if (err == ERR_OK) {
-        printf("ready\n");
-        fflush(stdout);
-        log_line(program, "%u threads, %u of %u shards up", c->threads, atomic_load(&c->up),
-                 c->servers.count);
-    } else {
+    if (err != ERR_OK) {
         log_fail(program, "%s", err_text(err));
+    } else {
+        ok = announce(c);
+    }
+    if (!ok) {
+        atomic_store(&stopping, true);
     }
     close_crew(c);
     sem_destroy(&c->tried);
-    return err == ERR_OK ? 0 : 1;
+    return ok ? 0 : 1;
 }
 
 int main(int argc, char *argv[])
 {
-    static struct crew crew = {.threads = 1, .hash_mib = 64, .name = "ttworker"};
+    static struct crew crew = {.threads = 1, .hash_mib = 64};
     const struct options_row table[] = {
         {"servers", "HOST:PORT,...", "the shards (required)", &crew.servers, OPTION_CUSTOM, 's',
          .parse = cli_parse_servers},
@@ -139,7 +169,7 @@ int main(int argc, char *argv[])
          EMBEDDED_SLOTS_MAX},
         {"hash", "MIB", "table of this process (default 64)", &crew.hash_mib, OPTION_U64, 0, 1,
          1 << 20},
-        {"name", "NAME", "what shards call it", &crew.name, OPTION_TEXT},
+        {"name", "NAME", "what shards call it (default HOST:PID)", &crew.name, OPTION_TEXT},
         {"keys", "DIR", "CURVE keys are not built yet", NULL, OPTION_UNSUPPORTED},
         {0},
     };
@@ -150,13 +180,9 @@ int main(int argc, char *argv[])
         .version = CLI_VERSION,
         .table = table,
     };
-    switch (options_parse(&options, argc, argv, NULL, NULL)) {
-    case OPTIONS_DONE:
-        return 0;
-    case OPTIONS_WRONG:
-        return OPTIONS_EXIT_WRONG;
-    case OPTIONS_RUN:
-        break;
+    int status = options_status(options_parse(&options, argc, argv, NULL, NULL));
+    if (status >= 0) {
+        return status;
     }
     if (crew.servers.count == 0) {
         return options_wrong(program, "--servers HOST:PORT,... is required");

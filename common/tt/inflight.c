@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Links are indices into the pools; 0 is the end of a list. */
+/* Links are indices into the pools; 0 is the end of a list. Most nodes have one holder, who is
+ * found through the node; where a second has come, all are found by hash. */
 struct tt_hold {
-    uint64_t key;
     uint64_t since_us;
     uint32_t session;
     uint32_t node;
@@ -16,7 +16,7 @@ struct tt_hold {
     uint32_t next_session, prev_session;
     uint32_t next_age, prev_age;
     uint16_t slot;
-    uint8_t depth;
+    bool is_hashed;
 };
 
 struct tt_node {
@@ -27,9 +27,10 @@ struct tt_node {
     uint8_t depth;
 };
 
+/* Keys are well mixed by those who send them; one multiplication spreads those that are not. */
 static uint64_t node_hash(uint64_t key, uint8_t depth)
 {
-    return rng_mix(key + depth * UINT64_C(0x9e3779b97f4a7c15));
+    return (key + depth * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xbf58476d1ce4e5b9) >> 32;
 }
 
 static uint32_t *node_head(const struct tt_inflight *t, uint64_t key, uint8_t depth)
@@ -37,17 +38,21 @@ static uint32_t *node_head(const struct tt_inflight *t, uint64_t key, uint8_t de
     return &t->node_bucket[node_hash(key, depth) & t->mask];
 }
 
-static uint32_t *hold_head(const struct tt_inflight *t, uint64_t key, uint8_t depth,
-                           struct tt_holder who)
+void tt_inflight_prefetch(const struct tt_inflight *t, uint64_t key, uint8_t depth)
 {
-    uint64_t h = node_hash(key, depth) ^ ((uint64_t)who.session << 16 | who.slot);
+    __builtin_prefetch(node_head(t, key, depth));
+}
+
+static uint32_t *hold_head(const struct tt_inflight *t, uint32_t node, struct tt_holder who)
+{
+    uint64_t h = (uint64_t)node << 48 ^ (uint64_t)who.session << 16 ^ who.slot ^ node >> 16;
     return &t->hold_bucket[rng_mix(h) & t->mask];
 }
 
 /* Sessions share chains by hash; a chain is filtered by the session's own number. */
 static uint32_t *session_head(const struct tt_inflight *t, uint32_t session)
 {
-    return &t->session_first[rng_mix(session) & t->mask];
+    return &t->session_first[session * UINT64_C(0xbf58476d1ce4e5b9) >> 32 & t->mask];
 }
 
 enum err tt_inflight_open(struct tt_inflight *t, uint32_t capacity)
@@ -80,8 +85,21 @@ enum err tt_inflight_open(struct tt_inflight *t, uint32_t capacity)
     return ERR_OK;
 }
 
+enum err tt_inflight_limit(struct tt_inflight *t, uint32_t quota, unsigned bits)
+{
+    CHECK(t->holds == 0 && t->session_holds == NULL && bits < 32);
+    t->session_holds = calloc((size_t)1 << bits, sizeof *t->session_holds);
+    if (t->session_holds == NULL) {
+        return ERR_NOMEM;
+    }
+    t->session_mask = (UINT32_C(1) << bits) - 1;
+    t->quota = quota;
+    return ERR_OK;
+}
+
 void tt_inflight_close(struct tt_inflight *t)
 {
+    free(t->session_holds);
     free(t->hold);
     free(t->node);
     free(t->hold_bucket);
@@ -90,37 +108,63 @@ void tt_inflight_close(struct tt_inflight *t)
     memset(t, 0, sizeof *t);
 }
 
-static uint32_t find_node(const struct tt_inflight *t, uint64_t key, uint8_t depth)
+/* The link to the node of (key, depth), or to where it would be: that one is 0. */
+static uint32_t *find_link(const struct tt_inflight *t, uint64_t key, uint8_t depth)
 {
-    uint32_t n = *node_head(t, key, depth);
-    while (n != 0 && (t->node[n].key != key || t->node[n].depth != depth)) {
-        n = t->node[n].next_hash;
+    uint32_t *link = node_head(t, key, depth);
+    while (*link != 0 && (t->node[*link].key != key || t->node[*link].depth != depth)) {
+        link = &t->node[*link].next_hash;
     }
-    return n;
+    return link;
 }
 
-static uint32_t find_hold(const struct tt_inflight *t, uint64_t key, uint8_t depth,
-                          struct tt_holder who)
+static uint32_t find_node(const struct tt_inflight *t, uint64_t key, uint8_t depth)
 {
-    uint32_t h = *hold_head(t, key, depth, who);
-    while (h != 0) {
-        const struct tt_hold *hold = &t->hold[h];
-        if (hold->key == key && hold->depth == depth && hold->session == who.session &&
-            hold->slot == who.slot) {
-            break;
-        }
-        h = hold->next_hash;
+    return *find_link(t, key, depth);
+}
+
+static bool is_held_by(const struct tt_hold *hold, uint32_t node, struct tt_holder who)
+{
+    return hold->node == node && hold->session == who.session && hold->slot == who.slot;
+}
+
+/* In a node that has holders. */
+static uint32_t find_hold(const struct tt_inflight *t, uint32_t n, struct tt_holder who)
+{
+    uint32_t h = t->node[n].first;
+    if (t->node[n].count == 1) {
+        return is_held_by(&t->hold[h], n, who) ? h : 0;
+    }
+    h = *hold_head(t, n, who);
+    while (h != 0 && !is_held_by(&t->hold[h], n, who)) {
+        h = t->hold[h].next_hash;
     }
     return h;
 }
 
-static void unchain_hold(struct tt_inflight *t, uint32_t *head, uint32_t h)
+static void hash_hold(struct tt_inflight *t, uint32_t h)
 {
+    struct tt_hold *hold = &t->hold[h];
+    if (!hold->is_hashed) {
+        struct tt_holder who = {hold->session, hold->slot};
+        uint32_t *head = hold_head(t, hold->node, who);
+        hold->next_hash = *head;
+        hold->is_hashed = true;
+        *head = h;
+    }
+}
+
+static void unhash_hold(struct tt_inflight *t, uint32_t h)
+{
+    struct tt_hold *hold = &t->hold[h];
+    struct tt_holder who = {hold->session, hold->slot};
+    uint32_t *head = hold_head(t, hold->node, who);
     while (*head != h) {
         CHECK(*head != 0);
         head = &t->hold[*head].next_hash;
     }
-    *head = t->hold[h].next_hash;
+    *head = hold->next_hash;
+    hold->is_hashed = false;
 }
 
 static void age_unlink(struct tt_inflight *t, uint32_t h)
@@ -140,27 +184,24 @@ static void age_append(struct tt_inflight *t, uint32_t h, uint64_t now_us)
     t->newest = h;
 }
 
-static void free_node(struct tt_inflight *t, uint32_t n)
+static void free_node(struct tt_inflight *t, uint32_t *link)
 {
-    uint32_t *link = node_head(t, t->node[n].key, t->node[n].depth);
-    while (*link != n) {
-        CHECK(*link != 0);
-        link = &t->node[*link].next_hash;
-    }
+    uint32_t n = *link;
     *link = t->node[n].next_hash;
     t->node[n].next_hash = t->free_node;
     t->free_node = n;
     t->nodes--;
 }
 
-/* Returns how many holders its node has left. */
-static unsigned remove_hold(struct tt_inflight *t, uint32_t h)
+/* `link` is that to its node; NULL: to be found. Returns how many holders the node has left. */
+static unsigned remove_hold(struct tt_inflight *t, uint32_t h, uint32_t *link)
 {
     struct tt_hold *hold = &t->hold[h];
     struct tt_node *node = &t->node[hold->node];
-    struct tt_holder who = {hold->session, hold->slot};
 
-    unchain_hold(t, hold_head(t, hold->key, hold->depth, who), h);
+    if (hold->is_hashed) {
+        unhash_hold(t, h);
+    }
     *(hold->prev_node ? &t->hold[hold->prev_node].next_node : &node->first) = hold->next_node;
     if (hold->next_node) {
         t->hold[hold->next_node].prev_node = hold->prev_node;
@@ -171,10 +212,13 @@ static unsigned remove_hold(struct tt_inflight *t, uint32_t h)
         t->hold[hold->next_session].prev_session = hold->prev_session;
     }
     age_unlink(t, h);
+    if (t->quota > 0) {
+        t->session_holds[hold->session & t->session_mask]--;
+    }
     CHECK(node->count > 0);
     unsigned left = --node->count;
     if (left == 0) {
-        free_node(t, hold->node);
+        free_node(t, link != NULL ? link : find_link(t, node->key, node->depth));
     }
     hold->next_hash = t->free_hold;
     t->free_hold = h;
@@ -186,12 +230,8 @@ unsigned tt_inflight_count(const struct tt_inflight *t, uint64_t key, uint8_t de
                            struct tt_holder holder, bool *is_inside)
 {
     uint32_t n = find_node(t, key, depth);
-    if (n == 0) {
-        *is_inside = false;
-        return 0;
-    }
-    *is_inside = find_hold(t, key, depth, holder) != 0;
-    return t->node[n].count;
+    *is_inside = n != 0 && find_hold(t, n, holder) != 0;
+    return n == 0 ? 0 : t->node[n].count;
 }
 
 static uint32_t make_node(struct tt_inflight *t, uint64_t key, uint8_t depth)
@@ -199,67 +239,101 @@ static uint32_t make_node(struct tt_inflight *t, uint64_t key, uint8_t depth)
     uint32_t n = t->free_node;
     CHECK(n != 0); /* a node has a hold at least, and there is one record for every hold */
     t->free_node = t->node[n].next_hash;
-    uint32_t *head = node_head(t, key, depth);
-    t->node[n] = (struct tt_node){.key = key, .depth = depth, .next_hash = *head};
-    *head = n;
+    t->node[n] = (struct tt_node){.key = key, .depth = depth};
     t->nodes++;
     return n;
 }
 
-unsigned tt_inflight_join(struct tt_inflight *t, uint64_t key, uint8_t depth,
-                          struct tt_holder holder, uint64_t now_us)
+static void renew(struct tt_inflight *t, uint32_t h, uint64_t now_us)
 {
-    uint32_t h = find_hold(t, key, depth, holder);
-    if (h != 0) {
-        age_unlink(t, h);
-        age_append(t, h, now_us);
-        return t->node[t->hold[h].node].count;
-    }
-    h = t->free_hold;
+    age_unlink(t, h);
+    age_append(t, h, now_us);
+}
+
+/* `link` is that to the node, or 0 and to be set. */
+static unsigned add_hold(struct tt_inflight *t, uint32_t *link, uint64_t key, uint8_t depth,
+                         struct tt_holder holder, uint64_t now_us)
+{
+    uint32_t h = t->free_hold;
     if (h == 0) {
         t->refused++;
         return 0;
     }
-    t->free_hold = t->hold[h].next_hash;
-    uint32_t n = find_node(t, key, depth);
-    if (n == 0) {
-        n = make_node(t, key, depth);
+    if (t->quota > 0) {
+        uint32_t *holds = &t->session_holds[holder.session & t->session_mask];
+        if (*holds >= t->quota) {
+            t->over_quota++;
+            return 0;
+        }
+        ++*holds;
     }
+    t->free_hold = t->hold[h].next_hash;
+    if (*link == 0) {
+        *link = make_node(t, key, depth);
+    }
+    uint32_t n = *link;
     struct tt_node *node = &t->node[n];
-    uint32_t *hash = hold_head(t, key, depth, holder);
     uint32_t *session = session_head(t, holder.session);
     t->hold[h] = (struct tt_hold){
-        .key = key,
-        .depth = depth,
         .session = holder.session,
         .slot = holder.slot,
         .node = n,
-        .next_hash = *hash,
         .next_node = node->first,
         .next_session = *session,
     };
     if (node->first) {
         t->hold[node->first].prev_node = h;
+        hash_hold(t, node->first); /* when it was alone until now */
+        hash_hold(t, h);
     }
     if (*session) {
         t->hold[*session].prev_session = h;
     }
-    *hash = node->first = *session = h;
+    node->first = *session = h;
     age_append(t, h, now_us);
     t->holds++;
     return ++node->count;
 }
 
+unsigned tt_inflight_join(struct tt_inflight *t, uint64_t key, uint8_t depth,
+                          struct tt_holder holder, uint64_t now_us)
+{
+    uint32_t *link = find_link(t, key, depth), n = *link;
+    uint32_t h = n != 0 ? find_hold(t, n, holder) : 0;
+    if (h != 0) {
+        renew(t, h, now_us);
+        return t->node[n].count;
+    }
+    return add_hold(t, link, key, depth, holder, now_us);
+}
+
+unsigned tt_inflight_visit(struct tt_inflight *t, uint64_t key, uint8_t depth,
+                           struct tt_holder holder, bool exclusive, uint64_t now_us, bool *is_busy)
+{
+    uint32_t *link = find_link(t, key, depth), n = *link;
+    uint32_t h = n != 0 ? find_hold(t, n, holder) : 0;
+    unsigned count = n != 0 ? t->node[n].count : 0;
+    *is_busy = exclusive && count > (h != 0);
+    if (*is_busy) {
+        return count;
+    }
+    if (h != 0) {
+        renew(t, h, now_us);
+        return count;
+    }
+    unsigned joined = add_hold(t, link, key, depth, holder, now_us);
+    return joined != 0 ? joined : count;
+}
+
 unsigned tt_inflight_leave(struct tt_inflight *t, uint64_t key, uint8_t depth,
                            struct tt_holder holder, bool *was_inside)
 {
-    uint32_t h = find_hold(t, key, depth, holder);
+    uint32_t *link = find_link(t, key, depth), n = *link;
+    uint32_t h = n != 0 ? find_hold(t, n, holder) : 0;
+    *was_inside = h != 0;
     if (h != 0) {
-        *was_inside = true;
-        return remove_hold(t, h);
+        return remove_hold(t, h, link);
     }
-    uint32_t n = find_node(t, key, depth);
-    *was_inside = false;
     return n == 0 ? 0 : t->node[n].count;
 }
 
@@ -289,7 +363,7 @@ unsigned tt_inflight_drop_session(struct tt_inflight *t, uint32_t session)
     for (uint32_t h = *session_head(t, session); h != 0;) {
         uint32_t next = t->hold[h].next_session;
         if (t->hold[h].session == session) {
-            remove_hold(t, h);
+            remove_hold(t, h, NULL);
             dropped++;
         }
         h = next;
@@ -301,7 +375,7 @@ unsigned tt_inflight_expire(struct tt_inflight *t, uint64_t before_us)
 {
     unsigned dropped = 0;
     while (t->oldest != 0 && t->hold[t->oldest].since_us <= before_us) {
-        remove_hold(t, t->oldest);
+        remove_hold(t, t->oldest, NULL);
         dropped++;
     }
     return dropped;

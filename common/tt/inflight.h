@@ -17,16 +17,23 @@ struct tt_inflight {
     uint32_t *hold_bucket, *node_bucket, *session_first;
     uint32_t mask; /* of the bucket arrays */
     uint32_t capacity; /* holds */
+    uint32_t quota; /* of a session; 0: none */
+    uint32_t session_mask;
     /* state */
+    uint32_t *session_holds; /* with a quota, by session & session_mask */
     uint32_t free_hold, free_node;
     uint32_t oldest, newest; /* by join time */
     uint32_t holds, nodes;
     /* statistics */
     uint64_t refused; /* joins that found the table full */
+    uint64_t over_quota; /* joins of a session that had its quota */
 };
 
 /* Room for `capacity` holds, 1 to 2^24. ERR_NOMEM, ERR_RANGE. */
 enum err tt_inflight_open(struct tt_inflight *inflight, uint32_t capacity);
+/* At most `quota` holds for each session from now on; for an empty table, once. No two sessions
+ * that hold anything at a time may agree in the low `bits` of their numbers. ERR_NOMEM. */
+enum err tt_inflight_limit(struct tt_inflight *inflight, uint32_t quota, unsigned bits);
 /* Accepts a zeroed struct, and twice. */
 void tt_inflight_close(struct tt_inflight *inflight);
 
@@ -35,9 +42,17 @@ unsigned tt_inflight_count(const struct tt_inflight *inflight, uint64_t key, uin
                            struct tt_holder holder, bool *is_inside);
 
 /* Adds `holder`; a repeated join renews its age. Returns the count after it, or 0 when the table is
- * full. */
+ * full or the session has its quota. */
 unsigned tt_inflight_join(struct tt_inflight *inflight, uint64_t key, uint8_t depth,
                           struct tt_holder holder, uint64_t now_us);
+
+/* The two in one: unless `exclusive` and somebody else is inside (then *is_busy), adds `holder`.
+ * Returns the count after it; of the others alone when the table is full. */
+unsigned tt_inflight_visit(struct tt_inflight *inflight, uint64_t key, uint8_t depth,
+                           struct tt_holder holder, bool exclusive, uint64_t now_us, bool *is_busy);
+
+/* Fetches what the calls above and below look at first. */
+void tt_inflight_prefetch(const struct tt_inflight *inflight, uint64_t key, uint8_t depth);
 
 /* Removes `holder`; returns how many are left, and whether it was inside. */
 unsigned tt_inflight_leave(struct tt_inflight *inflight, uint64_t key, uint8_t depth,

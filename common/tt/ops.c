@@ -30,7 +30,7 @@ void tt_ops_ask(const struct tt_results *results, struct tt_inflight *inflight,
 {
     struct tt_holder self = {session, ask->slot};
     struct tt_found found;
-    bool inside = false;
+    bool is_busy = false, is_inside;
 
     CHECK(ask->alpha < ask->beta && ask->depth <= TT_DEPTH_MAX);
     *answer = (struct tt_answer){.verdict = TT_OPEN, .alpha = ask->alpha, .beta = ask->beta};
@@ -41,14 +41,13 @@ void tt_ops_ask(const struct tt_results *results, struct tt_inflight *inflight,
     if (inflight == NULL) {
         return;
     }
-    unsigned count = tt_inflight_count(inflight, ask->key, ask->depth, self, &inside);
+    unsigned count;
     if (answer->verdict == TT_OPEN) {
-        if (ask->flags & TT_EXCLUSIVE && count > inside) {
-            answer->verdict = TT_BUSY;
-        } else {
-            unsigned joined = tt_inflight_join(inflight, ask->key, ask->depth, self, now_us);
-            count = joined != 0 ? joined : count;
-        }
+        count = tt_inflight_visit(inflight, ask->key, ask->depth, self, ask->flags & TT_EXCLUSIVE,
+                                  now_us, &is_busy);
+        answer->verdict = is_busy ? TT_BUSY : TT_OPEN;
+    } else {
+        count = tt_inflight_count(inflight, ask->key, ask->depth, self, &is_inside);
     }
     answer->nproc = (uint16_t)(count < UINT16_MAX ? count : UINT16_MAX);
 }

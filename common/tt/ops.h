@@ -12,8 +12,8 @@
 #include "common/tt/inflight.h"
 #include "common/tt/results.h"
 
-/* Requires alpha < beta and depth <= TT_DEPTH_MAX. When the in-flight table is full the answer is
- * OPEN and unregistered (nproc counts the others only). */
+/* Requires alpha < beta and depth <= TT_DEPTH_MAX. When the in-flight table is full, or the
+ * session has its quota, the answer is OPEN and unregistered (nproc counts the others only). */
 void tt_ops_ask(const struct tt_results *results, struct tt_inflight *inflight,
                 const struct tt_ask *ask, uint32_t session, uint64_t now_us,
                 struct tt_answer *answer);

@@ -72,43 +72,43 @@ static uint64_t load(const struct tt_entry *entry, uint64_t key)
     return (check ^ body) == key ? body : 0;
 }
 
+/* Where in the bucket a key is, and where in four a bucket has room, nobody can guess: no branches
+ * on either. The body of the entry of this key, the first if writers raced; 0: none. */
+static uint64_t look_up(const struct tt_bucket *bucket, uint64_t key, unsigned *slot)
+{
+    uint64_t found = 0;
+    for (unsigned i = TT_BUCKET_ENTRIES; i-- > 0;) {
+        uint64_t body = load(&bucket->slot[i], key);
+        *slot = body != 0 ? i : *slot;
+        found = body != 0 ? body : found;
+    }
+    return found;
+}
+
 bool tt_results_find(const struct tt_results *results, uint64_t key, struct tt_found *out)
 {
-    const struct tt_bucket *bucket = tt_results_bucket(results, key);
-    for (unsigned i = 0; i < TT_BUCKET_ENTRIES; i++) {
-        uint64_t body = load(&bucket->slot[i], key);
-        if (body != 0) {
-            *out = unpack(body);
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Lower is given up first: an entry of an old search before a fresh one, then the shallower. */
-static unsigned worth(uint64_t body, uint8_t generation)
-{
+    unsigned slot = 0;
+    uint64_t body = look_up(tt_results_bucket(results, key), key, &slot);
     if (body == 0) {
-        return 0;
+        return false;
     }
-    struct tt_found found = unpack(body);
-    uint8_t age = (uint8_t)(generation - found.generation);
-    return 1u + found.depth + (255u - age) * 256u;
+    *out = unpack(body);
+    return true;
 }
 
-static struct tt_entry *victim(struct tt_bucket *bucket, uint8_t generation)
+/* The slot to give up: an empty one, an entry of an old search before a fresh one, then the
+ * shallower, then the first. */
+static unsigned victim(const struct tt_bucket *bucket, uint8_t generation)
 {
-    struct tt_entry *least = &bucket->slot[0];
-    unsigned least_worth = UINT32_MAX;
+    uint32_t least = UINT32_MAX, oldest = (uint32_t)(uint8_t)(generation + 1) << 8;
     for (unsigned i = 0; i < TT_BUCKET_ENTRIES; i++) {
         uint64_t body = atomic_load_explicit(&bucket->slot[i].body, memory_order_relaxed);
-        unsigned w = worth(body, generation);
-        if (w < least_worth) {
-            least_worth = w;
-            least = &bucket->slot[i];
-        }
+        /* Generation above depth; the one after the present is the oldest there can be. */
+        uint32_t worth = 1 + (uint16_t)((uint32_t)(body >> 48) - oldest);
+        worth = (worth & -(uint32_t)(body != 0)) * TT_BUCKET_ENTRIES + i;
+        least = worth < least ? worth : least;
     }
-    return least;
+    return least % TT_BUCKET_ENTRIES;
 }
 
 /* What the entry of the same key becomes; false: it stays as it is. */
@@ -144,20 +144,15 @@ void tt_results_store(struct tt_results *results, const struct tt_store *store, 
         .depth = store->depth,
         .generation = generation == 0 ? 1 : generation,
     };
-    struct tt_entry *entry = NULL;
-    for (unsigned i = 0; i < TT_BUCKET_ENTRIES && entry == NULL; i++) {
-        uint64_t body = load(&bucket->slot[i], store->key);
-        if (body != 0) {
-            struct tt_found old = unpack(body);
-            if (!merge(&fresh, &old)) {
-                return;
-            }
-            entry = &bucket->slot[i];
+    unsigned slot = victim(bucket, fresh.generation);
+    uint64_t known = look_up(bucket, store->key, &slot);
+    if (known != 0) {
+        struct tt_found old = unpack(known);
+        if (!merge(&fresh, &old)) {
+            return;
         }
     }
-    if (entry == NULL) {
-        entry = victim(bucket, fresh.generation);
-    }
+    struct tt_entry *entry = &bucket->slot[slot];
     uint64_t body = pack(&fresh);
     atomic_store_explicit(&entry->check, store->key ^ body, memory_order_relaxed);
     atomic_store_explicit(&entry->body, body, memory_order_relaxed);

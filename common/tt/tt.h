@@ -14,6 +14,7 @@ enum {
     TT_SCORE_MAX = 32767, /* an upper bound that says nothing */
     TT_SCORE_MIN = -32767, /* a lower bound that says nothing */
     TT_DEPTH_MAX = 250,
+    TT_WEIGHTS = 8192, /* entries of a history table */
 };
 
 /* A verdict is never a score: it travels beside it. */
@@ -82,6 +83,13 @@ struct tt_peeked {
     uint8_t depth; /* of the entry; 0 with unknown bounds when there is none */
     uint16_t move;
     uint16_t nproc; /* holders inside (key, asked depth) */
+};
+
+/* One entry of a history table: how much a move refuted, summed over nodes and searchers
+ * (Schaeffer 1983). What `index` means is the searchers' affair. */
+struct tt_weight {
+    uint16_t index; /* below TT_WEIGHTS */
+    uint32_t weight;
 };
 
 #endif

@@ -20,6 +20,9 @@ static bool take(void *self, unsigned shard, const uint8_t *bytes, size_t length
     last_request[shard] = m.type == PROTO_HELLO          ? m.hello.request
                           : m.type == PROTO_RETRIEVE_ASK ? m.retrieve_ask.request
                           : m.type == PROTO_PEEK         ? m.peek.request
+                          : m.type == PROTO_STATS        ? m.stats.request
+                          : m.type == PROTO_MEMBERS      ? m.members.request
+                          : m.type == PROTO_JOBS         ? m.jobs.request
                                                          : last_request[shard];
     return true;
 }
@@ -50,6 +53,18 @@ static void aim(struct client *c, unsigned shard, const uint8_t *bytes, size_t l
         break;
     case PROTO_PEEK_ANSWER:
         m.peek_answer.request = last_request[shard];
+        break;
+    case PROTO_STATS_ANSWER:
+        m.stats_answer.request = last_request[shard];
+        break;
+    case PROTO_MEMBERS_ANSWER:
+        m.members_answer.request = last_request[shard];
+        break;
+    case PROTO_JOBS_ANSWER:
+        m.jobs_answer.request = last_request[shard];
+        break;
+    case PROTO_HISTORY_ANSWER:
+        m.history_answer.request = last_request[shard];
         break;
     case PROTO_ERROR:
         m.error.request = last_request[shard];
@@ -85,6 +100,24 @@ static void search(struct client *c, uint32_t *tickets, bool *peeks, uint64_t *r
     }
 }
 
+static void watch(struct client *c, uint64_t *rng, uint64_t now)
+{
+    unsigned shard = rng_below(rng, SHARDS);
+    switch (rng_below(rng, 16)) {
+    case 0:
+        client_stats(c, shard, now);
+        break;
+    case 1:
+        client_members(c, shard, 0, now);
+        break;
+    case 2:
+        client_jobs(c, shard, 0, now);
+        break;
+    default:
+        break;
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {
     static struct client *c;
@@ -100,6 +133,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
     now += rng_below(&rng, 2000);
     CHECK(client_tick(c, now) > now);
     search(c, tickets, peeks, &rng, now);
+    watch(c, &rng, now);
     aim(c, rng_below(&rng, SHARDS), bytes, length, now);
     return 0;
 }

@@ -9,7 +9,8 @@ import zmq
 
 VERSION = 1
 (HELLO, WELCOME, RETRIEVE_ASK, RETRIEVE_ANSWER, STORE_HASH, RELEASE, PEEK, PEEK_ANSWER, HEARTBEAT,
- JOB_POST, JOB, JOB_STOP, JOB_REPORT, NODE_DONE, STATS, STATS_ANSWER, ERROR, BYE) = range(1, 19)
+ JOB_POST, JOB, JOB_STOP, JOB_REPORT, NODE_DONE, STATS, STATS_ANSWER, ERROR, BYE, SEAT, MEMBERS,
+ MEMBERS_ANSWER, JOBS, JOBS_ANSWER, HISTORY, HISTORY_ANSWER, SHARE) = range(1, 27)
 OPEN, CUT, BUSY = 0, 1, 2
 LOWER, UPPER, EXACT = 1, 2, 3
 EXCLUSIVE, STRICT = 1, 2
@@ -47,11 +48,12 @@ class Client:
 
     def __init__(self, address, timeout=2.0):
         self.socket = zmq.Context.instance().socket(zmq.DEALER)
-        self.socket.setsockopt(zmq.LINGER, 0)
+        self.socket.setsockopt(zmq.LINGER, 200)  # for a BYE
         self.socket.connect("tcp://" + address)
         self.timeout = timeout
         self.requests = itertools.count(1)
         self.pushed = []
+        self.seat = None  # (seat, workers) as last told
 
     def close(self):
         self.socket.close()
@@ -77,6 +79,10 @@ class Client:
             message = self.receive(max(0.0, end - time.monotonic()))
             if message is None:
                 break
+            if message[0] == SEAT:
+                self.seat = tuple(message[1:])
+                if kind != SEAT:
+                    continue
             if message[0] == kind and request in (None, message[1]):
                 return message
             if message[0] == ERROR and request is not None and message[2] in (0, request):
@@ -125,6 +131,30 @@ class Client:
 
     def stats(self):
         return dict(map(tuple, self.call(STATS, STATS_ANSWER)[2]))
+
+    def pages(self, kind, answer):
+        rows, start = [], 0
+        while True:
+            _, _, start, page = self.call(kind, answer, start)
+            rows += page
+            if start == 0:
+                return rows
+
+    def members(self):
+        names = "session mark role job silent_ms name".split()
+        return [dict(zip(names, row)) for row in self.pages(MEMBERS, MEMBERS_ANSWER)]
+
+    def jobs_open(self):
+        names = "job workers age_ms depth reached owner game algorithm position".split()
+        return [dict(zip(names, row)) for row in self.pages(JOBS, JOBS_ANSWER)]
+
+    def history(self, topic, birth=0, since=0, weights=()):
+        """(birth, now, halvings, {index: sum}); waits as long as it is told to"""
+        told = self.call(HISTORY, HISTORY_ANSWER, topic, birth, since, [list(w) for w in weights])
+        _, _, told_topic, told_birth, _, now, halvings, wait_ms, sums = told
+        assert told_topic == topic
+        time.sleep(wait_ms / 1000)
+        return told_birth, now, halvings, {index: weight for index, weight in sums}
 
     def bye(self):
         self.send(BYE, 0)

@@ -24,6 +24,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BIN = os.environ.get("BIN", os.path.join(ROOT, "bin"))
 QUICK = os.environ.get("QUICK") == "1"
 HEARTBEAT_MS = 300
+SLACK = float(os.environ.get("SLACK", "5"))  # for promised times, on a machine with other things to do
+SANITIZED = any(part in ("dev", "tsan") for part in os.path.normpath(BIN).split(os.sep))
 PATIENCE = 30.0  # seconds that anything may take; conditions come much earlier
 LIBC = ctypes.CDLL(None)
 PR_SET_PDEATHSIG = 1
@@ -77,22 +79,33 @@ def path_of(program):
 
 
 class Process:
-    """A program with its output as it comes. In a group of its own; it dies when this one does."""
+    """A program with its output as it comes. In a group of its own; it dies when this one does. On a network.Host
+    if one is given."""
 
-    def __init__(self, program, *arguments):
-        self.name = program
+    def __init__(self, program, *arguments, host=None, nice=0):
+        self.name, self.host, self.nice = program, host, nice
         self.lines = {"out": [], "err": []}
         self.changed = threading.Condition()
         self.begin, self.end_time = time.monotonic(), None
         self.popen = subprocess.Popen(
             [path_of(program), *map(str, arguments)], cwd=ROOT, start_new_session=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            preexec_fn=lambda: LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL))
+            preexec_fn=self.settle)
         live.add(self)
         self.readers = [threading.Thread(target=self.read, args=(name, pipe), daemon=True)
                         for name, pipe in (("out", self.popen.stdout), ("err", self.popen.stderr))]
         for reader in self.readers:
             reader.start()
+
+    def settle(self):
+        LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if self.host:
+            self.host.join()
+        if self.nice:
+            os.nice(self.nice)
+            if os.access("/proc/self/autogroup", os.W_OK):  # else it counts inside its own session only
+                with open("/proc/self/autogroup", "w") as file:
+                    file.write(str(self.nice))
 
     def read(self, name, pipe):
         for line in pipe:
@@ -198,32 +211,49 @@ def free_port():
 
 
 class Shard(Process):
-    def __init__(self, port=0):
-        super().__init__("ttserver", "--listen", f"127.0.0.1:{port}", "--memory", "32M",
-                         "--heartbeat", HEARTBEAT_MS)
+    def __init__(self, port=0, *options, host=None, memory="32M", heartbeat_ms=HEARTBEAT_MS):
+        at = [f"{host.address}:{port}", "--insecure"] if host else [f"127.0.0.1:{port}"]
+        super().__init__("ttserver", "--listen", *at, "--memory", memory,
+                         "--heartbeat", heartbeat_ms, *options, host=host)
         self.address = self.wait_line(r"^ready (\S+)$")[0][1]
+        self.port = int(self.address.rsplit(":", 1)[1])
 
-    def stats(self):
+    def look(self, how):
         watch = client.Client(self.address)
         try:
-            return watch.hello(name="test").stats()
+            return how(watch.hello(name="test"))
         finally:
+            watch.bye()
             watch.close()
+
+    def stats(self):
+        return self.look(client.Client.stats)
+
+    def working(self):
+        """{worker's name: job} of the workers that say they search one."""
+        return {m["name"]: m["job"] for m in self.look(client.Client.members) if m["job"]}
 
 
 class Worker(Process):
-    def __init__(self, servers, threads=1):
-        super().__init__("ttworker", "--servers", servers, "--threads", threads, "--hash", 16)
+    def __init__(self, servers, threads=1, name=None, host=None, hash_mib=16):
+        named = ["--name", name] if name else []
+        super().__init__("ttworker", "--servers", servers, "--threads", threads, "--hash", hash_mib,
+                         *named, host=host)
         self.wait_line("^ready$")
 
 
 class Cluster:
-    """Shards, each a process of its own, and workers. `with Cluster() as c: c.ask(...)`"""
+    """Shards, each a process of its own, and workers. `with Cluster() as c: c.ask(...)`
+    new_host=network.Host: each on a host of its own, and who asks as well."""
 
-    def __init__(self, shards=2, workers=2):
-        self.shards = [Shard() for _ in range(shards)]
+    def __init__(self, shards=2, workers=2, options=(), new_host=lambda: None,
+                 heartbeat_ms=HEARTBEAT_MS):
+        self.front_host = new_host()
+        self.shards = [Shard(0, *options, host=new_host(), heartbeat_ms=heartbeat_ms)
+                       for _ in range(shards)]
         self.servers = ",".join(s.address for s in self.shards)
-        self.workers = [Worker(self.servers) for _ in range(workers)]
+        self.workers = [Worker(self.servers, name=f"w{i}", host=new_host())
+                        for i in range(workers)]
 
     def __enter__(self):
         return self
@@ -231,9 +261,12 @@ class Cluster:
     def __exit__(self, *_):
         for process in self.workers + self.shards:
             process.kill()
+        for host in {p.host for p in self.workers + self.shards} | {self.front_host}:
+            if host:
+                host.close()
 
     def start(self, *arguments):
-        return start("--servers", self.servers, "--fresh", *arguments)
+        return start("--servers", self.servers, "--fresh", *arguments, host=self.front_host)
 
     def ask(self, *arguments):
         return answers(self.start(*arguments))
@@ -250,8 +283,18 @@ class Cluster:
         wait_until(searching, "shards that are asked")
 
 
-def start(*arguments):
-    process = Process("abdada", "analyse", "--json", *arguments)
+def top(servers):
+    """(exit status, {kind: [objects]}) of what `abdada top` says once."""
+    done = run("abdada", "top", "--once", "--json", "--servers", servers)
+    found = {"shard": [], "job": [], "worker": [], "front": [], "client": [], "total": []}
+    for line in done.lines["out"]:
+        row = json.loads(line)
+        found[row["kind"]].append(row)
+    return done.status, found
+
+
+def start(*arguments, host=None):
+    process = Process("abdada", "analyse", "--json", *arguments, host=host)
     process.close_input()
     return process
 

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 
-from cluster import (QUICK, ROOT, Cluster, Process, Shard, Worker, answers, ask, check, equal,
+from cluster import (QUICK, ROOT, SLACK, Cluster, Failure, Process, Shard, Worker, answers, ask, check, equal,
                      free_port, main, run, start, wait_until)
 
 BRATKO_KOPEC = os.path.join(ROOT, "tests/data/chess/bratko-kopec.epd")
@@ -86,9 +86,16 @@ def check_long(front, seconds):
 
 
 def start_long(cluster, seconds, *options):
+    """A search that shards are asked by now. On a busy machine one may end before it is seen."""
     position, depth, _ = long_search(seconds)
-    front = cluster.start(position, "--depth", depth, *STRICT, *options)
-    cluster.wait_searching(front)
+    for attempt in range(3):
+        front = cluster.start(position, "--depth", depth, *STRICT, *options)
+        try:
+            cluster.wait_searching(front)
+            break
+        except Failure:
+            if front.running() or attempt == 2:
+                raise
     return front
 
 
@@ -138,19 +145,21 @@ def workers_meet_and_defer():
     rounds = 5  # whether they meet in a short search is up to the scheduler; in five it is not
     with Cluster(shards=2, workers=2) as cluster, suite(bratko_kopec()[10:18:5]) as file:
         for algorithm in ("abdada", "abdada-paper"):
-            busy, deferred, duplicated = 0, 0, []
+            busy, deferred, most, duplicated = 0, 0, 0, []
             for _ in range(rounds):
                 found = cluster.ask("--epd", file.name, "--depth", depth, "--horizon", 3,
                                     "--algorithm", algorithm, *STRICT)
                 for o in found:
-                    equal(o["workers"], 2, o["id"])
-                    check(o["nodes"] > o["own_nodes"] > 0, "nodes of the workers count", o)
+                    most = max(most, o["workers"])
+                    check(o["workers"] <= 2 and o["nodes"] >= o["own_nodes"] > 0, o)
+                    check(o["workers"] == 0 or o["nodes"] > o["own_nodes"], "workers count", o)
                     check(o["asks"] > 0 and 0 <= o["duplicated"] < 0.5, o)
                     duplicated.append(o["duplicated"])
                 busy += sum(o["busy"] for o in found)
                 deferred += sum(o["deferred"] for o in found)
-                if busy > 0 and deferred > 0:
+                if busy > 0 and deferred > 0 and most == 2:
                     break
+            equal(most, 2, "workers took part")
             print(f"# {algorithm}: busy {busy}, deferred {deferred}, duplicated "
                   f"{max(duplicated):.2f} at most")
             check(busy + deferred > 0, algorithm, "nobody met anybody")
@@ -199,14 +208,17 @@ def no_shard_at_all_costs_less_than_a_second():
         expected = outcome(answers(alone))
         lost = start("--servers", dead, *arguments)
         found = answers(lost)
+        crowd = start("--threads", 16, *arguments)
+        equal(outcome(answers(crowd)), expected)
         many = start("--servers", dead, "--threads", 16, *arguments)
         equal(outcome(answers(many)), expected)
-        check(many.seconds() - alone.seconds() < 1, "16 threads:", many.seconds(), alone.seconds())
+        check(many.seconds() - crowd.seconds() < SLACK, "16 threads:", many.seconds(),
+              crowd.seconds())
     equal(outcome(found), expected)
     equal({(o["shards_up"], o["shards"], o["workers"]) for o in found}, {(0, 2, 0)})
     check("no shard is up" in lost.err(), lost.err())
     print(f"# {alone.seconds():.2f} s alone, {lost.seconds():.2f} s with two dead servers")
-    check(lost.seconds() - alone.seconds() < 1, lost.seconds(), alone.seconds())
+    check(lost.seconds() - alone.seconds() < SLACK, lost.seconds(), alone.seconds())
 
 
 def a_worker_is_killed():
@@ -220,22 +232,29 @@ def a_worker_is_killed():
             wait_until(lambda: shard.stats()["inflight_holds"] == 0, "its holds to end")
 
 
+def check_shards_up(front, seconds, expected):
+    """The answer, and who is left; a search that ends right after a kill has not noticed it."""
+    begin = time.monotonic()
+    check(front.running())
+    found = check_long(front, seconds)
+    if front.end_time - begin > 1:
+        equal(found["shards_up"], expected)
+
+
 def a_shard_is_killed():
     with Cluster() as cluster:
         front = start_long(cluster, LONG)
         cluster.shards[1].kill()
-        check(front.running())
-        equal(check_long(front, LONG)["shards_up"], 1)
+        check_shards_up(front, LONG, 1)
         check(all(worker.running() for worker in cluster.workers))
 
 
 def all_shards_are_killed():
     with Cluster() as cluster:
-        front = start_long(cluster, LONG)
+        front = start_long(cluster, 2 * LONG)
         for shard in cluster.shards:
             shard.kill()
-        check(front.running())
-        equal(check_long(front, LONG)["shards_up"], 0)
+        check_shards_up(front, 2 * LONG, 0)
         check(all(worker.running() for worker in cluster.workers))
 
 
@@ -541,7 +560,7 @@ def failures_exit_1_with_one_line():
 
 def help_and_version_are_on_stdout():
     for program in ("abdada", "abdada analyse", "abdada perft", "abdada uci", "abdada bench",
-                    "abdada sim", "ttworker", "ttserver"):
+                    "abdada sim", "abdada top", "ttworker", "ttserver"):
         for option in ("--help", "--version"):
             done = run(*program.split(), option)
             equal((done.status, done.err()), (0, ""), program, option)

@@ -276,6 +276,56 @@ def jobs_are_pushed_and_stopped(server):
 
 
 @test
+def workers_have_seats_without_gaps(server):
+    def settle(workers):  # those of other tests lapse; seats are told again within a heartbeat
+        end = time.monotonic() + 20
+        while sorted(w.seat or () for w in workers) != [(i, len(workers)) for i in range(len(workers))]:
+            assert time.monotonic() < end, [w.seat for w in workers]
+            for worker in workers:
+                worker.heartbeat()
+    workers = sessions(server, 3, role=ab.WORKER)
+    for worker in workers:
+        assert worker.wait(ab.SEAT)[1] < worker.seat[1]
+    settle(workers)
+    workers[0].bye()
+    workers[0].close()
+    settle(workers[1:])
+
+
+@test
+def members_and_jobs_are_listed(server):
+    front, watch = sessions(server, 1, role=ab.FRONT)[0], sessions(server, 1)[0]
+    worker, = sessions(server, 1, role=ab.WORKER)
+    number = random.getrandbits(64)
+    front.send(ab.JOB_POST, *job(number))
+    front.heartbeat()
+    worker.send(ab.JOB_REPORT, number, 99, 0, 3, 10, 20, 30, 40, 50)
+    worker.heartbeat()
+    mine, = [row for row in watch.members() if row["session"] == worker.session]
+    equal((mine["role"], mine["job"], mine["name"]), (ab.WORKER, number, "python"))
+    mine, = [row for row in watch.jobs_open() if row["job"] == number]
+    equal([mine[name] for name in "workers reached owner game position".split()],
+          [1, 3, "python"] + [job(number)[i] for i in (1, 2)])
+    front.bye()
+
+
+@test
+def a_history_is_filled_together(server):
+    a, b = sessions(server, 2)
+    root = fresh_key()
+    birth, now, halvings, sums = a.history(root, 0, 0, [(5, 9), (8191, 4)])
+    equal((sums, halvings), ({5: 9, 8191: 4}, 0))
+    equal(b.history(root, 0, 0, [(5, 1)])[3], {5: 10, 8191: 4})
+    again, later, _, sums = a.history(root, birth, now)
+    equal((again, sums), (birth, {5: 10}))
+    equal(a.history(root, birth, later)[3], {})
+    equal(a.history(root, birth + 1, later)[3], {5: 10, 8191: 4})  # what was known is of another
+    equal(a.history(fresh_key())[3], {})
+    refused_with(a, ab.HISTORY, [9, root, 0, 0, [[8192, 1]]], 5)
+    equal(a.stats()["history_gifts"] >= 3, True)
+
+
+@test
 def jobs_end_with_their_front(server):
     worker, = sessions(server, 1, role=ab.WORKER)
     for how in ("bye", "silence"):

@@ -218,7 +218,15 @@ def test_a_thousand_connections_and_random_bytes_do_no_harm():
     assert figures["malformed"] >= 200 and figures["sessions_opened"] == 101, figures
     too_large = Client(port)
     too_large.socket.send(b"\x00" * 65537)
-    assert too_large.hear(timeout=0.3) is None
+    assert too_large.hear()[:3] == [1, ERROR, 1]
+    assert watch.figures()["oversized"] == 1
+    too_large.socket.send(b"\x00" * 131073)  # the connection ends, and comes back as another
+    while True:
+        too_large.say(HEARTBEAT, 5)
+        answer = too_large.hear(timeout=0.1)
+        if answer and answer[1] == ERROR:
+            assert answer[2] == 4, answer
+            break
     watch.say(HEARTBEAT, 3)
     assert watch.hear() == [1, HEARTBEAT, 3]
     assert server.end() == 0, server.log
@@ -239,6 +247,27 @@ def test_a_peer_that_does_not_read_is_dropped_from_not_waited_for():
         time.sleep(0.1)
     assert server.end() == 0
     assert int(re.search(r"(\d+) full", server.log)[1]) > 0, server.log
+
+
+def test_check_tells_whether_a_shard_serves():
+    server = Server("--listen", "127.0.0.1:0")
+    address = f"127.0.0.1:{server.ports[0]}"
+
+    def check():
+        return subprocess.run([os.path.join(BIN, "ttserver"), "--check", address], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30)
+
+    assert (check().returncode, check().stdout) == (0, "")
+    server.process.send_signal(signal.SIGSTOP)
+    assert check().returncode == 1, "a stalled shard still has an open port"
+    server.process.send_signal(signal.SIGCONT)
+    watch = Client(server.ports[0])
+    end = time.time() + 10
+    while watch.figures()["sessions"] > 1:
+        assert time.time() < end, "checks leave no session"
+    assert server.end() == 0
+    done = check()
+    assert done.returncode == 1 and done.stdout.count("\n") == 1, done
 
 
 def test_valgrind_finds_nothing():

@@ -177,7 +177,8 @@ static void play_together(size_t bytes)
     assert_non_null(actor);
     pthread_barrier_init(&begin, NULL, THREADS);
     for (unsigned i = 0; i < THREADS; i++) {
-        actor[i].seat = (struct embedded_port){table, (uint16_t)i, COUNTED};
+        actor[i].seat =
+            (struct embedded_port){.table = table, .slot = (uint16_t)i, .counted_depth = COUNTED};
         actor[i].port = embedded_table_port(&actor[i].seat);
         actor[i].random = rng_next(&seed);
         actor[i].begin = &begin;
@@ -225,7 +226,7 @@ static void news_go_to_those_inside_and_to_nobody_else(void **state)
     struct tt_store news[4];
     struct tt_answer answer;
     for (uint16_t i = 0; i < THREADS; i++) {
-        seat[i] = (struct embedded_port){table, i, COUNTED};
+        seat[i] = (struct embedded_port){.table = table, .slot = i, .counted_depth = COUNTED};
         port[i] = embedded_table_port(&seat[i]);
     }
     enter(&port[0], 0, 5, 7, 0, &answer);
@@ -256,7 +257,8 @@ static void a_full_mailbox_drops_and_a_new_search_empties_it(void **state)
 {
     (void)state;
     struct embedded *table = open_table(1 << 20, 2);
-    struct embedded_port seat[2] = {{table, 0, COUNTED}, {table, 1, COUNTED}};
+    struct embedded_port seat[2] = {{.table = table, .slot = 0, .counted_depth = COUNTED},
+                                    {.table = table, .slot = 1, .counted_depth = COUNTED}};
     struct table_port port[2] = {embedded_table_port(&seat[0]), embedded_table_port(&seat[1])};
     struct tt_store news[200];
     struct tt_answer answer;
@@ -285,7 +287,8 @@ static void below_the_counted_depth_nobody_is_counted(void **state)
 {
     (void)state;
     struct embedded *table = open_table(1 << 20, 2);
-    struct embedded_port seat[2] = {{table, 0, 4}, {table, 1, 4}};
+    struct embedded_port seat[2] = {{.table = table, .slot = 0, .counted_depth = 4},
+                                    {.table = table, .slot = 1, .counted_depth = 4}};
     struct table_port port[2] = {embedded_table_port(&seat[0]), embedded_table_port(&seat[1])};
     struct tt_answer answer;
     assert_int_equal(port[0].horizon(port[0].self), 4);
@@ -321,6 +324,40 @@ static void find_and_put_count_nobody(void **state)
     assert_true(embedded_permille(table) <= 1);
     embedded_clear(table);
     assert_false(embedded_find(table, &ask, &answer));
+    embedded_close(&table);
+}
+
+static void threads_share_a_history(void **state)
+{
+    (void)state;
+    struct embedded *table = open_table(64, 2);
+    struct embedded_port seat[2] = {{.table = table, .slot = 0}, {.table = table, .slot = 1}};
+    struct tt_weight a[] = {{3, 4}, {9, 1}}, b[] = {{9, 2}}, huge[] = {{3, UINT32_MAX}}, out[8];
+    unsigned halvings;
+    assert_int_equal(embedded_history(&seat[0], 5, a, 2, out, 8, &halvings), 2);
+    assert_int_equal(embedded_history(&seat[0], 5, NULL, 0, out, 8, &halvings), 0);
+    assert_int_equal(embedded_history(&seat[1], 5, b, 1, out, 8, &halvings), 2);
+    assert_int_equal(out[1].index, 9);
+    assert_int_equal(out[1].weight, 3);
+    assert_int_equal(embedded_history(&seat[0], 5, NULL, 0, out, 8, &halvings), 1);
+    assert_int_equal(halvings, 0);
+    embedded_history(&seat[0], 5, huge, 1, out, 8, &halvings);
+    assert_int_equal(halvings, 1);
+    assert_int_equal(embedded_history(&seat[1], 5, NULL, 0, out, 8, &halvings), 1);
+    assert_int_equal(halvings, 1);
+    assert_int_equal(embedded_history(&seat[1], 6, NULL, 0, out, 8, &halvings), 0); /* a new root */
+    assert_int_equal(halvings, 0);
+    assert_int_equal(embedded_history(&seat[0], 6, b, 1, out, 8, &halvings), 1);
+    assert_int_equal(embedded_history(&seat[1], 5, NULL, 0, out, 8, &halvings), 0); /* anew */
+    assert_int_equal(halvings, 0);
+    assert_int_equal(embedded_history(&seat[0], 5, b, 1, out, 8, &halvings), 1);
+    seat[0].birth = 0; /* a new search of the same root: all is told again */
+    assert_int_equal(embedded_history(&seat[0], 5, NULL, 0, out, 8, &halvings), 1);
+    assert_int_equal(halvings, 0);
+    embedded_close(&table);
+    table = open_table(64, 1); /* nobody to learn from */
+    seat[0] = (struct embedded_port){.table = table};
+    assert_int_equal(embedded_history(&seat[0], 5, a, 2, out, 8, &halvings), 0);
     embedded_close(&table);
 }
 
@@ -362,6 +399,7 @@ int main(void)
         cmocka_unit_test(a_full_mailbox_drops_and_a_new_search_empties_it),
         cmocka_unit_test(below_the_counted_depth_nobody_is_counted),
         cmocka_unit_test(find_and_put_count_nobody),
+        cmocka_unit_test(threads_share_a_history),
         cmocka_unit_test(generations_go_round_without_a_zero),
         cmocka_unit_test(slots_have_limits_and_close_may_come_twice),
     };

@@ -184,6 +184,31 @@ static void hello_that_cannot_be_sent_takes_the_shard_out(void **state)
     fake_close(f);
 }
 
+/* ---- what we are inside when a shard falls silent ---- */
+
+/* A shard falls; then so many of its nodes are left. */
+static void leave_in_silence(struct fake *f, unsigned nodes)
+{
+    fake_silence(f, 0);
+    for (unsigned i = 0; i < nodes; i++) {
+        struct tt_release release = {.key = i, .depth = 5, .slot = 3};
+        client_release(f->client, 0, &release);
+    }
+    assert_null(fake_next(f));
+}
+
+static void releases_outlive_a_hello_in_the_same_namespace(void **state)
+{
+    struct fake *f = fake_open(1);
+    (void)state;
+    leave_in_silence(f, 5);
+    client_hello(f->client, PROTO_WORKER, 0, f->now); /* the next job of the same game */
+    fake_expect(f, PROTO_HELLO);
+    fake_welcome(f, 0);
+    assert_int_equal(fake_expect(f, PROTO_RELEASE)->release.list.count, 5);
+    fake_close(f);
+}
+
 /* ---- heartbeats ---- */
 
 static void heartbeat_when_nothing_else_was_asked(void **state)
@@ -225,6 +250,30 @@ static void idle_client_notices_a_dead_shard_by_itself(void **state)
     fake_close(f);
 }
 
+/* What is tried in vain more often than heartbeats are due must not keep them from being missed. */
+static void requests_that_cannot_be_sent_take_a_shard_out(void **state)
+{
+    (void)state;
+    for (unsigned kind = 0; kind < 3; kind++) {
+        struct fake *f = fake_open(1);
+        uint64_t began = f->now;
+        f->refusing[0] = true;
+        while (client_shards_up(f->client) > 0) {
+            f->now += 50000;
+            client_tick(f->client, f->now);
+            if (kind == 0) {
+                (void)client_history(f->client, 1, 0, 0, NULL, 0, f->now);
+            } else if (kind == 1) {
+                client_stats(f->client, 0, f->now);
+            } else {
+                client_members(f->client, 0, 0, f->now);
+            }
+            assert_true(f->now - began < 1000000);
+        }
+        fake_close(f);
+    }
+}
+
 static void figures_are_passed_on(void **state)
 {
     struct fake *f = fake_open(1);
@@ -238,6 +287,111 @@ static void figures_are_passed_on(void **state)
     assert_int_equal(f->stats, 2);
     fake_say(f, 0, &m);
     assert_int_equal(f->stats, 2);
+    fake_close(f);
+}
+
+static void members_and_jobs_are_passed_on_a_page_at_a_time(void **state)
+{
+    struct fake *f = fake_open(1);
+    struct proto_member_row rows[3] = {{.session = 1}, {.session = 2}, {.session = 3}};
+    struct proto_job_row jobs[2] = {{.job = 1}, {.job = 2}};
+    struct proto_message m = {.type = PROTO_MEMBERS_ANSWER};
+    (void)state;
+    assert_true(client_members(f->client, 0, 17, f->now));
+    m.members_answer.request = fake_expect(f, PROTO_MEMBERS)->members.request;
+    assert_int_equal(f->message.members.from, 17);
+    m.members_answer.list = (struct proto_member_rows){3, rows};
+    fake_say(f, 0, &m);
+    fake_say(f, 0, &m); /* late, or twice */
+    assert_int_equal(f->members, 3);
+    assert_true(client_jobs(f->client, 0, 8, f->now));
+    uint32_t request = fake_expect(f, PROTO_JOBS)->jobs.request;
+    assert_int_equal(f->message.jobs.from, 8);
+    m.members_answer.request = request; /* an answer of another kind ends nothing */
+    fake_say(f, 0, &m);
+    assert_int_equal(f->members, 3);
+    m = (struct proto_message){.type = PROTO_JOBS_ANSWER};
+    m.jobs_answer.request = request;
+    m.jobs_answer.list = (struct proto_job_rows){2, jobs};
+    fake_say(f, 0, &m);
+    assert_int_equal(f->open_jobs, 2);
+    assert_int_equal(client_outstanding(f->client), 0);
+    f->refusing[0] = true;
+    assert_false(client_members(f->client, 0, 0, f->now));
+    assert_false(client_jobs(f->client, 0, 0, f->now));
+    assert_int_equal(client_outstanding(f->client), 0);
+    fake_close(f);
+}
+
+static void a_seat_is_passed_on(void **state)
+{
+    struct fake *f = fake_open(1);
+    struct proto_message m = {.type = PROTO_SEAT, .seat = {3, 8}};
+    (void)state;
+    fake_say(f, 0, &m);
+    assert_int_equal(f->seat, 3);
+    assert_int_equal(f->workers, 8);
+    assert_int_equal(client_shard_boot(f->client, 0), fake_boot(0));
+    fake_close(f);
+}
+
+static void results_are_shared_through_the_owner(void **state)
+{
+    struct fake *f = fake_open(3);
+    struct tt_store given[2] = {{5, 30, 1, TT_LOWER, 9, 0}, {6, -7, 2, TT_EXACT, 8, 0}};
+    uint64_t topic = 0x70b1c;
+    (void)state;
+    unsigned shard = client_owner(f->client, topic);
+    assert_true(client_share(f->client, topic, given, 2, f->now));
+    assert_int_equal(fake_expect(f, PROTO_SHARE)->share.list.count, 2);
+    assert_int_equal(f->message_shard, shard);
+    struct proto_message m = {.type = PROTO_SHARE};
+    m.share.list = (struct proto_stores){2, given};
+    fake_say(f, shard, &m);
+    assert_int_equal(f->shared, 2);
+    assert_int_equal(f->last_done.score, -7);
+    given[0].bound = TT_EXACT + 1; /* none of them is believed */
+    fake_say(f, shard, &m);
+    assert_int_equal(f->shared, 2);
+    assert_int_equal(client_counters(f->client)->malformed, 1);
+    f->refusing[shard] = true;
+    assert_false(client_share(f->client, topic, given, 2, f->now));
+    assert_int_equal(client_outstanding(f->client), 0);
+    fake_close(f);
+}
+
+static void a_history_goes_to_the_owner_and_comes_back_once(void **state)
+{
+    struct fake *f = fake_open(3);
+    struct tt_weight given[2] = {{7, 4}, {8, 9}}, sums[3] = {{7, 5}, {8, 18}, {8191, 1}};
+    uint64_t topic = 0x70b1c;
+    (void)state;
+    unsigned shard = client_history(f->client, topic, 3, 12, given, 2, f->now);
+    assert_int_equal(shard, client_owner(f->client, topic));
+    const struct proto_history sent = fake_expect(f, PROTO_HISTORY)->history;
+    assert_int_equal(f->message_shard, shard);
+    assert_int_equal(sent.topic, topic);
+    assert_int_equal(sent.birth, 3);
+    assert_int_equal(sent.since, 12);
+    assert_int_equal(sent.list.count, 2);
+    assert_int_equal(sent.list.at[1].index, given[1].index);
+    assert_int_equal(sent.list.at[1].weight, given[1].weight);
+    struct proto_message m = {.type = PROTO_HISTORY_ANSWER};
+    m.history_answer.request = sent.request;
+    m.history_answer.list = (struct proto_weights){3, sums};
+    fake_say(f, shard, &m);
+    fake_say(f, shard, &m); /* late, or twice */
+    assert_int_equal(f->weights, 3);
+    assert_int_equal(f->last_weight, 1);
+    assert_int_equal(client_outstanding(f->client), 0);
+    sums[0].index = TT_WEIGHTS; /* out of range: none of them is believed */
+    assert_int_equal(client_history(f->client, topic, 0, 0, NULL, 0, f->now), shard);
+    m.history_answer.request = fake_expect(f, PROTO_HISTORY)->history.request;
+    fake_say(f, shard, &m);
+    assert_int_equal(f->weights, 3);
+    f->refusing[shard] = true;
+    assert_int_equal(client_history(f->client, topic, 0, 0, given, 2, f->now), CLIENT_NOWHERE);
+    assert_int_equal(client_outstanding(f->client), 0);
     fake_close(f);
 }
 
@@ -255,9 +409,15 @@ int main(void)
         T(lost_hello_is_repeated_while_up),
         T(welcome_to_an_older_hello_confirms_nothing),
         T(hello_that_cannot_be_sent_takes_the_shard_out),
+        T(releases_outlive_a_hello_in_the_same_namespace),
         T(heartbeat_when_nothing_else_was_asked),
         T(idle_client_notices_a_dead_shard_by_itself),
+        T(requests_that_cannot_be_sent_take_a_shard_out),
         T(figures_are_passed_on),
+        T(members_and_jobs_are_passed_on_a_page_at_a_time),
+        T(a_seat_is_passed_on),
+        T(results_are_shared_through_the_owner),
+        T(a_history_goes_to_the_owner_and_comes_back_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -315,6 +315,197 @@ static void no_shard_owns_nothing(void **state)
     fake_close(f);
 }
 
+/* ---- leaves that found no room ---- */
+
+static uint8_t flags_of_next_hello(struct fake *f)
+{
+    const struct proto_message *m;
+    while ((m = fake_next(f)) && m->type != PROTO_HELLO) {
+    }
+    assert_non_null(m);
+    return m->hello.flags;
+}
+
+static void overflow_leaves(struct fake *f, unsigned shard)
+{
+    for (unsigned i = 0; i < 65; i++) { /* the queue has room for 64 */
+        client_release(f->client, shard, &(struct tt_release){.key = i});
+    }
+}
+
+static void lost_leaves_make_the_shard_let_go_of_all(void **state)
+{
+    struct fake *f = fake_open(1);
+    (void)state;
+    f->refusing[0] = true;
+    overflow_leaves(f, 0);
+    assert_int_equal(client_counters(f->client)->leaks, 1);
+    f->refusing[0] = false;
+    fake_forget(f);
+    fake_wait(f, 150000);
+    assert_int_equal(flags_of_next_hello(f), PROTO_LETS_GO);
+    assert_int_equal(client_shard_state(f->client, 0), CLIENT_UP);
+    fake_welcome(f, 0);
+    fake_forget(f);
+    fake_wait(f, 150000);
+    for (const struct proto_message *m; (m = fake_next(f));) {
+        assert_int_not_equal(m->type, PROTO_HELLO); /* it knows */
+    }
+    fake_close(f);
+}
+
+static void a_leak_after_the_hello_needs_another(void **state)
+{
+    struct fake *f = fake_open(1);
+    (void)state;
+    f->refusing[0] = true;
+    overflow_leaves(f, 0);
+    f->refusing[0] = false;
+    fake_forget(f);
+    fake_wait(f, 150000);
+    assert_int_equal(flags_of_next_hello(f), PROTO_LETS_GO);
+    f->refusing[0] = true;
+    overflow_leaves(f, 0);
+    f->refusing[0] = false;
+    fake_welcome(f, 0); /* says nothing about what was lost since */
+    fake_forget(f);
+    fake_wait(f, 150000);
+    assert_int_equal(flags_of_next_hello(f), PROTO_LETS_GO);
+    fake_close(f);
+}
+
+static void a_shard_that_returns_is_told_to_let_go(void **state)
+{
+    struct fake *f = fake_open(2);
+    (void)state;
+    fake_silence(f, 1);
+    overflow_leaves(f, 1);
+    fake_forget(f);
+    fake_wait(f, 150000);
+    assert_int_equal(flags_of_next_hello(f), PROTO_LETS_GO);
+    fake_welcome(f, 1);
+    fake_forget(f);
+    client_hello(f->client, PROTO_CLIENT, 5, f->now);
+    assert_int_equal(flags_of_next_hello(f), 0);
+    fake_close(f);
+}
+
+/* ---- far shards ---- */
+
+/* Echoes a heartbeat of this shard so late. */
+static void beat(struct fake *f, unsigned shard, uint64_t round_trip_us)
+{
+    const struct proto_message *m;
+    uint64_t due = client_tick(f->client, f->now);
+    for (;;) {
+        while ((m = fake_next(f)) != NULL &&
+               (m->type != PROTO_HEARTBEAT || f->message_shard != shard)) {
+            if (m->type == PROTO_HEARTBEAT) { /* the other is near */
+                struct proto_message echo = *m;
+                unsigned from = f->message_shard;
+                f->now += 100;
+                fake_say(f, from, &echo);
+            }
+        }
+        if (m != NULL) {
+            break;
+        }
+        f->now = due;
+        due = client_tick(f->client, f->now);
+    }
+    struct proto_message echo = *m;
+    f->now += round_trip_us;
+    fake_say(f, shard, &echo);
+}
+
+static unsigned owned_of_100(struct fake *f, unsigned shard)
+{
+    unsigned n = 0;
+    for (uint64_t key = 1; key <= 100; key++) {
+        n += client_owner(f->client, rng_mix(key)) == shard;
+    }
+    return n;
+}
+
+static void far_shard_owns_nothing_until_it_is_near(void **state)
+{
+    struct fake *f = fake_open(2);
+    (void)state;
+    assert_true(owned_of_100(f, 1) > 0);
+    beat(f, 1, 100000);
+    beat(f, 1, 100000);
+    assert_true(owned_of_100(f, 1) > 0);
+    beat(f, 1, 100000);
+    assert_int_equal(owned_of_100(f, 1), 0);
+    assert_int_equal(client_shards_up(f->client), 2); /* it is told of jobs as before */
+    uint64_t began = f->now;
+    beat(f, 1, 1000);
+    beat(f, 1, 100000); /* not three in a row */
+    beat(f, 1, 1000);
+    beat(f, 1, 1000);
+    assert_int_equal(owned_of_100(f, 1), 0);
+    beat(f, 1, 1000);
+    assert_true(owned_of_100(f, 1) > 0);
+    assert_true(f->now - began < 1000000);
+    assert_int_equal(f->downs, 0);
+    fake_close(f);
+}
+
+static void one_late_answer_makes_no_far_shard(void **state)
+{
+    struct fake *f = fake_open(2);
+    uint32_t ticket, request[8];
+    (void)state;
+    for (unsigned i = 0; i < 8; i++) { /* all begun before the first answer: one round trip */
+        uint8_t where;
+        struct tt_ask ask = fake_ask_of(fake_key_of(f, 1));
+        ticket = client_ask(f->client, &ask, f->now, &where);
+        assert_int_not_equal(ticket, 0);
+        request[i] = fake_expect(f, PROTO_RETRIEVE_ASK)->retrieve_ask.request;
+    }
+    f->now += 100000;
+    for (unsigned i = 0; i < 8; i++) {
+        fake_answer(f, 1, request[i], (struct tt_answer){.verdict = TT_BUSY});
+    }
+    assert_true(owned_of_100(f, 1) > 0);
+    fake_close(f);
+}
+
+static void far_shard_owns_all_when_the_near_one_falls(void **state)
+{
+    struct fake *f = fake_open(2);
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        beat(f, 1, 100000);
+    }
+    assert_int_equal(owned_of_100(f, 1), 0);
+    fake_forget(f);
+    fake_silence(f, 0);
+    assert_int_equal(owned_of_100(f, 1), 100);
+    fake_welcome(f, 0);
+    assert_int_equal(owned_of_100(f, 1), 0);
+    fake_close(f);
+}
+
+static void all_shards_may_be_far(void **state)
+{
+    struct fake *f = fake_open(2);
+    (void)state;
+    for (unsigned i = 0; i < 6; i++) {
+        struct proto_message m[2];
+        while (client_outstanding(f->client) < 2) {
+            fake_wait(f, 50000);
+        }
+        m[0] = *fake_expect(f, PROTO_HEARTBEAT);
+        m[1] = *fake_expect(f, PROTO_HEARTBEAT);
+        f->now += 100000;
+        fake_say(f, 0, &m[0]);
+        fake_say(f, 1, &m[1]);
+    }
+    assert_true(owned_of_100(f, 0) > 0 && owned_of_100(f, 1) > 0);
+    fake_close(f);
+}
+
 #define T(name) cmocka_unit_test(name)
 int main(void)
 {
@@ -336,6 +527,13 @@ int main(void)
         T(the_map_agrees_with_the_specification),
         T(one_shard_under_two_names_owns_through_the_first),
         T(no_shard_owns_nothing),
+        T(lost_leaves_make_the_shard_let_go_of_all),
+        T(a_leak_after_the_hello_needs_another),
+        T(a_shard_that_returns_is_told_to_let_go),
+        T(far_shard_owns_nothing_until_it_is_near),
+        T(one_late_answer_makes_no_far_shard),
+        T(far_shard_owns_all_when_the_near_one_falls),
+        T(all_shards_may_be_far),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -142,6 +142,23 @@ static void a_cancelled_ask_gives_its_place_back(void **state)
     fake_close(f);
 }
 
+static void a_forgotten_ask_is_left_by_the_caller_alone(void **state)
+{
+    struct fake *f = fake_open(1);
+    uint32_t ticket;
+    (void)state;
+    uint32_t request = fake_ask(f, 5, &ticket);
+    client_forget(f->client, ticket);
+    assert_int_equal(client_outstanding(f->client), 0);
+    client_store(f->client, 0, &(struct tt_store){.key = 5, .depth = 5, .bound = TT_EXACT});
+    client_flush(f->client, f->now);
+    assert_int_equal(fake_expect(f, PROTO_STORE_HASH)->store_hash.list.count, 1);
+    assert_null(fake_next(f)); /* no RELEASE beside it */
+    fake_answer(f, 0, request, (struct tt_answer){.verdict = TT_OPEN, .beta = 1});
+    assert_int_equal(client_counters(f->client)->late, 1);
+    fake_close(f);
+}
+
 /* ---- peeks ---- */
 
 /* Answers the peek just sent: nproc tells the key, so that order can be checked. */
@@ -430,6 +447,7 @@ int main(void)
         T(junk_is_counted_and_dropped),
         T(tickets_are_bounded_and_come_back),
         T(a_cancelled_ask_gives_its_place_back),
+        T(a_forgotten_ask_is_left_by_the_caller_alone),
         T(a_split_peek_comes_back_in_order),
         T(a_lost_part_of_a_peek_is_unknown),
         T(a_peek_lost_everywhere_is_lost),

@@ -29,7 +29,10 @@ struct fake {
     struct sent sent[SENT_MAX];
     unsigned head, tail; /* read, written */
     uint32_t hello[CLIENT_SHARDS_MAX]; /* request of the last HELLO sent */
-    unsigned ups, downs, jobs, stops, reports, dones, errors, stats;
+    unsigned ups, downs, jobs, stops, reports, dones, errors, stats, members, open_jobs, weights,
+        shared;
+    uint32_t last_weight;
+    unsigned seat, workers;
     uint64_t last_job;
     struct tt_store last_done;
     unsigned last_error;
@@ -86,11 +89,48 @@ static void fake_node_done(void *node_self, const struct tt_store *result)
     f->last_done = *result;
 }
 
+static void fake_history(void *node_self, unsigned shard, const struct proto_history_answer *answer)
+{
+    struct fake *f = *(struct fake **)node_self;
+    (void)shard;
+    f->weights += answer->list.count;
+    f->last_weight = answer->list.count > 0 ? answer->list.at[answer->list.count - 1].weight : 0;
+}
+
+static void fake_shared(void *node_self, const struct tt_store *results, uint32_t count)
+{
+    struct fake *f = *(struct fake **)node_self;
+    f->shared += count;
+    f->last_done = results[count - 1];
+}
+
 static void fake_stats(void *self, unsigned shard, const struct proto_stats_answer *answer)
 {
     struct fake *f = self;
     (void)shard;
     f->stats += answer->list.count;
+}
+
+static void fake_members(void *self, unsigned shard, const struct proto_members_answer *answer)
+{
+    struct fake *f = self;
+    (void)shard;
+    f->members += answer->list.count;
+}
+
+static void fake_open_jobs(void *self, unsigned shard, const struct proto_jobs_answer *answer)
+{
+    struct fake *f = self;
+    (void)shard;
+    f->open_jobs += answer->list.count;
+}
+
+static void fake_seat(void *self, unsigned shard, uint32_t seat, uint32_t workers)
+{
+    struct fake *f = self;
+    (void)shard;
+    f->seat = seat;
+    f->workers = workers;
 }
 
 static void fake_error(void *self, unsigned shard, unsigned code, struct proto_text text)
@@ -196,11 +236,16 @@ static struct fake *fake_open_with(struct client_options options)
         .job_stop = fake_job_stop,
         .job_report = fake_job_report,
         .stats = fake_stats,
+        .members = fake_members,
+        .jobs = fake_open_jobs,
+        .seat = fake_seat,
         .error = fake_error,
         .shard_up = fake_up,
         .shard_down = fake_down,
         .node_self = &f->self,
         .node_done = fake_node_done,
+        .history = fake_history,
+        .shared = fake_shared,
     };
     f->self = f;
     options.name = "test";

@@ -42,9 +42,32 @@ static struct tt_peeked sample_peekeds[] = {
     {.lower = 31, .upper = 32767, .depth = 9, .move = 1804, .nproc = 0},
     {.lower = -32767, .upper = 32767, .depth = 0, .move = 0, .nproc = 1},
 };
+static struct tt_weight sample_weights[] = {
+    {.index = 300, .weight = 81},
+    {.index = 8191, .weight = 100000},
+};
 static struct proto_figure sample_figures[] = {
     {.name = TEXT("sessions"), .value = 3},
     {.name = TEXT("asks"), .value = 1000000},
+};
+static struct proto_member_row sample_members[] = {
+    {.session = 65537,
+     .mark = 0xfeed,
+     .role = PROTO_WORKER,
+     .job = UINT64_C(0x1122334455667788),
+     .silent_ms = 40,
+     .name = TEXT("worker-1")},
+};
+static struct proto_job_row sample_jobs[] = {
+    {.job = UINT64_C(0x1122334455667788),
+     .workers = 4,
+     .age_ms = 2500,
+     .depth = 12,
+     .reached = 9,
+     .owner = TEXT("abdada"),
+     .game = TEXT("chess"),
+     .algorithm = TEXT("abdada"),
+     .position = TEXT("startpos")},
 };
 
 static const struct proto_message samples[] = {
@@ -85,6 +108,24 @@ static const struct proto_message samples[] = {
     {PROTO_ERROR,
      .error = {.code = PROTO_ERR_SESSION, .request = 0, .text = TEXT("say HELLO first")}},
     {PROTO_BYE, .bye = {.reason = 0}},
+    {PROTO_SEAT, .seat = {.seat = 2, .workers = 4}},
+    {PROTO_MEMBERS, .members = {.request = 6, .from = 0}},
+    {PROTO_MEMBERS_ANSWER,
+     .members_answer = {.request = 6, .next = 0, .list = {1, sample_members}}},
+    {PROTO_JOBS, .jobs = {.request = 7, .from = 0}},
+    {PROTO_JOBS_ANSWER, .jobs_answer = {.request = 7, .next = 0, .list = {1, sample_jobs}}},
+    {PROTO_HISTORY,
+     .history =
+         {.request = 8, .topic = SAMPLE_KEY, .birth = 2, .since = 12, .list = {2, sample_weights}}},
+    {PROTO_HISTORY_ANSWER, .history_answer = {.request = 8,
+                                              .topic = SAMPLE_KEY,
+                                              .birth = 2,
+                                              .since = 12,
+                                              .now = 13,
+                                              .halvings = 0,
+                                              .wait_ms = 10,
+                                              .list = {2, sample_weights}}},
+    {PROTO_SHARE, .share = {.list = {1, sample_results}}},
 };
 enum { SAMPLES = sizeof samples / sizeof *samples };
 

@@ -87,7 +87,8 @@ static inline struct rig *rig_open(const char *algorithm, unsigned desks, unsign
         struct desk *d = &rig->desk[i];
         d->rig = rig;
         d->stop_after = RIG_NEVER;
-        d->seat = (struct embedded_port){rig->table, (uint16_t)i, (uint8_t)counted};
+        d->seat = (struct embedded_port){
+            .table = rig->table, .slot = (uint16_t)i, .counted_depth = (uint8_t)counted};
         d->watch.inner = embedded_table_port(&d->seat);
         d->watch.game = test_game();
         d->watch.random = rng_mix(i + 1);

@@ -127,12 +127,59 @@ static void one_processor_repeats_itself_to_the_node(void **state)
     suite_close(&suite);
 }
 
+/* ---- what processors learn ---- */
+
+/* What was given away is not given again. */
+static void lessons_are_given_once(void **state)
+{
+    (void)state;
+    struct rig *rig = rig_open("abdada", 1, 2, RIG_BYTES);
+    struct tt_weight all[TT_WEIGHTS], part[7];
+    rig_run_text(rig, "3r1k2/4npp1/1ppr3p/p6P/P2PPPP1/1NR5/5K2/2R5 w - - 0 1", 4);
+    struct search *s = rig->desk[0].search;
+    unsigned n = search_lessons(s, all, TT_WEIGHTS), m = 0;
+    assert_true(n > 0);
+    assert_int_equal(search_lessons(s, part, 7), 0);
+    rig_run_text(rig, "3r1k2/4npp1/1ppr3p/p6P/P2PPPP1/1NR5/5K2/2R5 w - - 0 1", 5);
+    bool seen[TT_WEIGHTS] = {false};
+    for (unsigned k; (k = search_lessons(s, part, 7)) > 0; m += k) {
+        for (unsigned i = 0; i < k; i++) {
+            assert_false(seen[part[i].index]);
+            assert_true(part[i].weight > 0);
+            seen[part[i].index] = true;
+        }
+    }
+    assert_true(m > 7);
+    rig_close(rig);
+}
+
+/* What was learnt elsewhere orders moves, and no value depends on the order. */
+static void a_learnt_history_changes_the_order_alone(void **state)
+{
+    (void)state;
+    static const char *const text = "3r1k2/4npp1/1ppr3p/p6P/P2PPPP1/1NR5/5K2/2R5 w - - 0 1";
+    struct tt_weight all[TT_WEIGHTS];
+    struct rig *rig = rig_open("abdada", 1, 2, RIG_BYTES);
+    rig_run_text(rig, text, 5);
+    int score = rig->desk[0].result.score;
+    uint64_t nodes = rig->desk[0].counters.nodes;
+    unsigned n = search_lessons(rig->desk[0].search, all, TT_WEIGHTS);
+    rig_close(rig);
+    rig = rig_open("abdada", 1, 2, RIG_BYTES);
+    search_learn(rig->desk[0].search, all, n, 0);
+    rig_run_text(rig, text, 5);
+    assert_int_equal(rig->desk[0].result.score, score);
+    assert_true(rig->desk[0].counters.nodes != nodes);
+    rig_close(rig);
+}
+
 /* ---- others who are not real ---- */
 
 /* Slot `desks` of the rig is nobody's: it sits where the test puts it. */
 static void sit(struct rig *rig, uint64_t key, unsigned depth, bool inside)
 {
-    struct embedded_port seat = {rig->table, (uint16_t)rig->desks, 0};
+    struct embedded_port seat = {
+        .table = rig->table, .slot = (uint16_t)rig->desks, .counted_depth = 0};
     struct table_port port = embedded_table_port(&seat);
     struct table_ticket ticket = {0};
     struct tt_answer answer;
@@ -293,6 +340,8 @@ int main(void)
         cmocka_unit_test(a_shared_table_alone_refuses_nobody),
         cmocka_unit_test(a_sequential_search_counts_nobody),
         cmocka_unit_test(one_processor_repeats_itself_to_the_node),
+        cmocka_unit_test(lessons_are_given_once),
+        cmocka_unit_test(a_learnt_history_changes_the_order_alone),
         cmocka_unit_test(a_brother_others_are_in_comes_last),
         cmocka_unit_test(lies_of_the_table_change_no_score_and_end),
         cmocka_unit_test(a_crowd_everywhere_defers_but_never_spins),

@@ -138,7 +138,8 @@ static void finish_for(struct desk *d)
     int value = oracle_value(news->oracle, news->position, ask->depth);
     struct tt_store store =
         tt_result(ask->key, ask->depth, TT_EXACT, value, news->oracle->desk[0].result.move);
-    struct embedded_port seat = {rig->table, (uint16_t)rig->desks, 1};
+    struct embedded_port seat = {
+        .table = rig->table, .slot = (uint16_t)rig->desks, .counted_depth = 1};
     struct table_port port = embedded_table_port(&seat);
     struct table_ticket ticket = {0};
     store.slot = seat.slot;

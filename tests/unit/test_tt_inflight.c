@@ -100,6 +100,32 @@ static void a_full_table_refuses_counts_and_recovers(void **state)
     tt_inflight_close(&t);
 }
 
+static void a_session_has_no_more_holds_than_its_quota(void **state)
+{
+    (void)state;
+    struct tt_inflight t = open_inflight(8);
+    assert_int_equal(tt_inflight_limit(&t, 2, 2), ERR_OK);
+    assert_int_equal(tt_inflight_join(&t, 1, 1, ann, 0), 1);
+    assert_int_equal(tt_inflight_join(&t, 1, 1, ann_too, 0), 2);
+    assert_int_equal(tt_inflight_join(&t, 2, 1, ann, 0), 0);
+    assert_int_equal(tt_inflight_join(&t, 1, 1, ann, 5), 2); /* who is inside may repeat it */
+    assert_int_equal(tt_inflight_join(&t, 1, 1, bob, 5), 3);
+    assert_int_equal(tt_inflight_join(&t, 2, 1, bob, 5), 1);
+    assert_int_equal(t.over_quota, 1);
+    assert_int_equal(t.refused, 0);
+    leave(&t, 1, 1, ann, true);
+    leave(&t, 1, 1, ann, false);
+    assert_int_equal(tt_inflight_join(&t, 2, 1, ann, 6), 2);
+    assert_int_equal(tt_inflight_join(&t, 3, 1, ann, 6), 0);
+    tt_inflight_expire(&t, 0); /* ann_too's */
+    assert_int_equal(tt_inflight_join(&t, 3, 1, ann, 6), 1);
+    tt_inflight_drop_session(&t, ann.session);
+    assert_int_equal(tt_inflight_join(&t, 4, 1, ann, 7), 1);
+    assert_int_equal(tt_inflight_join(&t, 5, 1, ann, 7), 1);
+    assert_int_equal(tt_inflight_join(&t, 6, 1, ann, 7), 0);
+    tt_inflight_close(&t);
+}
+
 static void drop_session_takes_only_that_sessions_holds(void **state)
 {
     (void)state;
@@ -283,6 +309,21 @@ static unsigned model_drop(struct model *m, uint32_t session, uint64_t before, b
     return dropped;
 }
 
+/* An exclusive one joins nobody but itself; a full table tells who is there. */
+static void visit(struct tt_inflight *t, struct model *m, const struct model_hold *at,
+                  bool exclusive)
+{
+    unsigned others = model_count(m, at) - (model_find(m, at) != NULL);
+    bool is_busy, busy_expected = exclusive && others > 0;
+    unsigned count =
+        tt_inflight_visit(t, at->key, at->depth, at->who, exclusive, at->since, &is_busy);
+    assert_int_equal(is_busy, busy_expected);
+    if (!busy_expected) {
+        model_join(m, at);
+    }
+    assert_int_equal(count, model_count(m, at));
+}
+
 static void step(struct tt_inflight *t, struct model *m, uint64_t *random, uint64_t now)
 {
     struct model_hold at = {
@@ -292,7 +333,9 @@ static void step(struct tt_inflight *t, struct model *m, uint64_t *random, uint6
         .since = now,
     };
     unsigned dice = rng_below(random, 1000);
-    if (dice < 560) {
+    if (dice < 280) {
+        visit(t, m, &at, dice < 140);
+    } else if (dice < 560) {
         assert_int_equal(tt_inflight_join(t, at.key, at.depth, at.who, now), model_join(m, &at));
     } else if (dice < 970) {
         struct model_hold *old = model_find(m, &at);
@@ -364,6 +407,7 @@ int main(void)
         cmocka_unit_test(leaving_what_one_is_not_in_changes_nothing),
         cmocka_unit_test(another_depth_is_another_node),
         cmocka_unit_test(a_full_table_refuses_counts_and_recovers),
+        cmocka_unit_test(a_session_has_no_more_holds_than_its_quota),
         cmocka_unit_test(drop_session_takes_only_that_sessions_holds),
         cmocka_unit_test(holds_expire_by_age_and_a_repeated_join_renews),
         cmocka_unit_test(holders_lists_as_many_as_there_is_room_for),

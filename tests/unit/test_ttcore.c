@@ -4,19 +4,6 @@
 
 #include "common/rng.h"
 
-static int setup(void **state)
-{
-    struct ttcore_options options = bed_options();
-    *state = bed_open(&options);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    bed_close(*state);
-    return 0;
-}
-
 /* ---- sessions ---- */
 
 static void hello_is_answered_by_welcome(void **state)
@@ -339,6 +326,36 @@ static void full_inflight_table_still_opens(void **state)
     bed_close(bed);
 }
 
+static void who_has_his_quota_is_served_uncounted(void **state)
+{
+    struct ttcore_options options = bed_options();
+    (void)state;
+    options.session_holds_max = 3;
+    struct bed *bed = bed_open(&options);
+    bed_hello(bed, "greedy", PROTO_CLIENT);
+    bed_hello(bed, "good", PROTO_CLIENT);
+    for (uint64_t key = 0; key < 9; key++) {
+        struct tt_answer answer = bed_ask(bed, "greedy", bed_wide(key, 4, TT_EXCLUSIVE, 0));
+        assert_int_equal(answer.verdict, TT_OPEN);
+        assert_int_equal(answer.nproc, key < 3);
+    }
+    assert_int_equal(bed_figures(bed).holds_refused, 6);
+    assert_int_equal(bed_figures(bed).inflight_refused, 0);
+    assert_int_equal(bed_figures(bed).session_holds_max, 3);
+    assert_int_equal(bed_ask(bed, "good", bed_wide(0, 4, TT_EXCLUSIVE, 0)).verdict, TT_BUSY);
+    assert_int_equal(bed_ask(bed, "good", bed_wide(8, 4, TT_EXCLUSIVE, 0)).nproc, 1);
+    assert_int_equal(bed_ask(bed, "greedy", bed_wide(8, 4, TT_EXCLUSIVE, 0)).verdict, TT_BUSY);
+    bed_store(bed, "greedy",
+              (struct tt_store){7, 5, 4, TT_EXACT, 0, 0}); /* uncounted, not unheard */
+    assert_int_equal(bed_ask(bed, "good", bed_wide(7, 4, 0, 0)).verdict, TT_CUT);
+    bed_release(bed, "greedy", (struct tt_release){1, 4, 0});
+    assert_int_equal(bed_ask(bed, "greedy", bed_wide(6, 4, 0, 0)).nproc, 1);
+    bed_bye(bed, "greedy");
+    bed_hello(bed, "greedy", PROTO_CLIENT);
+    assert_int_equal(bed_ask(bed, "greedy", bed_wide(5, 4, 0, 0)).nproc, 1);
+    bed_close(bed);
+}
+
 /* ---- NODE_DONE ---- */
 
 static void wants_done(struct bed *bed, const char *who, uint64_t space)
@@ -446,7 +463,7 @@ static void repeated_results_of_a_node_are_told_once_the_last(void **state)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, bed_setup, bed_teardown)
     const struct CMUnitTest tests[] = {
         T(hello_is_answered_by_welcome),
         T(hello_again_keeps_the_session),
@@ -470,6 +487,7 @@ int main(void)
         T(empty_batch_is_answered),
         T(old_holds_expire),
         T(full_inflight_table_still_opens),
+        T(who_has_his_quota_is_served_uncounted),
         T(finished_node_is_told_to_those_inside),
         T(other_slots_of_the_storing_session_are_told),
         T(one_message_tells_a_session_of_all_nodes),

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEARTBEAT_US = 1000 * 1000, LAPSE_US = 3500 * 1000 };
+enum { HEARTBEAT_US = 1000 * 1000, LAPSE_US = 3500 * 1000, HISTORIES = 4 };
 
 struct bed {
     struct ttcore *core;
@@ -36,6 +36,7 @@ static inline struct ttcore_options bed_options(void)
     options.inflight_max = 4096;
     options.sessions_max = 64;
     options.jobs_max = 4;
+    options.histories_max = HISTORIES;
     return options;
 }
 
@@ -54,6 +55,20 @@ static inline void bed_close(struct bed *bed)
     ttcore_close(&bed->core);
     ttcore_actions_close(&bed->actions);
     free(bed);
+}
+
+/* A fixture: a bed with the usual options. */
+static inline int bed_setup(void **state)
+{
+    struct ttcore_options options = bed_options();
+    *state = bed_open(&options);
+    return 0;
+}
+
+static inline int bed_teardown(void **state)
+{
+    bed_close(*state);
+    return 0;
 }
 
 static inline void bed_bytes(struct bed *bed, const char *who, const void *bytes, size_t length)
@@ -76,6 +91,21 @@ static inline void bed_event(struct bed *bed, enum ttcore_event_kind kind)
     ttcore_step(bed->core, &event, &bed->actions);
 }
 
+static inline bool bed_is_seat(const struct ttcore_message *m)
+{
+    return m->length > 2 && m->bytes[2] == PROTO_SEAT;
+}
+
+/* Messages of the last step but SEATs, which ticks repeat. */
+static inline unsigned bed_said(const struct bed *bed)
+{
+    unsigned n = 0;
+    for (uint32_t i = 0; i < bed->actions.messages; i++) {
+        n += !bed_is_seat(&bed->actions.message[i]);
+    }
+    return n;
+}
+
 /* Time goes by in ticks of a quarter of a heartbeat; stops after a tick that emitted something. */
 static inline void bed_wait(struct bed *bed, uint64_t us)
 {
@@ -84,7 +114,7 @@ static inline void bed_wait(struct bed *bed, uint64_t us)
         uint64_t left = end_us - bed->now_us;
         bed->now_us += left < HEARTBEAT_US / 4 ? left : HEARTBEAT_US / 4;
         bed_event(bed, TTCORE_TICK);
-    } while (bed->now_us < end_us && bed->actions.messages == 0);
+    } while (bed->now_us < end_us && bed_said(bed) == 0);
 }
 
 static inline bool bed_is_for(const struct bed *bed, const struct ttcore_message *m,
@@ -99,17 +129,31 @@ static inline bool bed_is_for(const struct bed *bed, const struct ttcore_message
     return false;
 }
 
-/* The `nth` message (from 0) that the last step sent to `who`; NULL when there are fewer. */
+/* The `nth` message (from 0) that the last step sent to `who`, SEATs apart; NULL when there are
+ * fewer. */
 static inline const struct proto_message *bed_nth(struct bed *bed, const char *who, unsigned nth)
 {
     for (uint32_t i = 0; i < bed->actions.messages; i++) {
         const struct ttcore_message *m = &bed->actions.message[i];
-        if (bed_is_for(bed, m, who) && nth-- == 0) {
+        if (bed_is_for(bed, m, who) && !bed_is_seat(m) && nth-- == 0) {
             assert_int_equal(proto_decode(&bed->decoder, m->bytes, m->length, &bed->seen), ERR_OK);
             return &bed->seen;
         }
     }
     return NULL;
+}
+
+/* The seat the last step told `who`; -1: none. */
+static inline int bed_seat(struct bed *bed, const char *who)
+{
+    for (uint32_t i = 0; i < bed->actions.messages; i++) {
+        const struct ttcore_message *m = &bed->actions.message[i];
+        if (bed_is_for(bed, m, who) && bed_is_seat(m)) {
+            assert_int_equal(proto_decode(&bed->decoder, m->bytes, m->length, &bed->seen), ERR_OK);
+            return (int)bed->seen.seat.seat;
+        }
+    }
+    return -1;
 }
 
 /* The only message that the last step sent to `who`, of this type. */

@@ -3,22 +3,10 @@
 #include "tests/unit/test_ttcore.h"
 
 #include "common/rng.h"
+#include "ttserver/core/offender.h"
 #include "ttserver/core/session.h"
 
 #include <stdio.h>
-
-static int setup(void **state)
-{
-    struct ttcore_options options = bed_options();
-    *state = bed_open(&options);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    bed_close(*state);
-    return 0;
-}
 
 /* ---- bad input ---- */
 
@@ -158,7 +146,7 @@ static void unknown_roles_and_flags_are_refused(void **state)
     struct bed *bed = *state;
     bed_hello_as(bed, "a", (struct proto_hello){.role = PROTO_CLIENT + 1});
     bed_expect_error(bed, "a", PROTO_ERR_RANGE);
-    bed_hello_as(bed, "a", (struct proto_hello){.flags = 2});
+    bed_hello_as(bed, "a", (struct proto_hello){.flags = 8});
     bed_expect_error(bed, "a", PROTO_ERR_RANGE);
     assert_int_equal(bed_figures(bed).sessions, 0);
 }
@@ -184,6 +172,109 @@ static void stats_are_answered(void **state)
                  (strcmp(name, "memory_bytes") == 0 && value > 65536);
     }
     assert_int_equal(found, 5);
+}
+
+/* ---- peers that are not heard ---- */
+
+static void say_noise(struct bed *bed, const char *who, unsigned times)
+{
+    while (times-- > 0) {
+        bed_bytes(bed, who, "\xc1", 1);
+    }
+}
+
+static bool is_heard(struct bed *bed, const char *who)
+{
+    uint64_t before = bed_figures(bed).ignored;
+    bed_heartbeat(bed, who);
+    bool heard = bed_figures(bed).ignored == before;
+    assert_int_equal(bed->actions.messages, heard);
+    assert_int_equal(bed->actions.ignored > 0, !heard);
+    return heard;
+}
+
+static void who_sends_noise_is_ignored_for_a_second(void **state)
+{
+    struct bed *bed = *state;
+    bed->now_us = 5000000;
+    bed_hello(bed, "bad", PROTO_CLIENT);
+    bed_hello(bed, "ba", PROTO_CLIENT);
+    bed_ask(bed, "bad", bed_wide(1, 4, 0, 0));
+    say_noise(bed, "bad", TTCORE_FAULTS_MAX - 1);
+    assert_true(is_heard(bed, "bad"));
+    say_noise(bed, "bad", 1);
+    bed_expect_error(bed, "bad", PROTO_ERR_MALFORMED);
+    assert_false(is_heard(bed, "bad"));
+    assert_true(is_heard(bed, "ba"));
+    say_noise(bed, "bad", 1000);
+    assert_int_equal(bed_figures(bed).malformed, TTCORE_FAULTS_MAX);
+    assert_int_equal(bed_figures(bed).ignored, 1001);
+    assert_int_equal(bed_figures(bed).inflight_holds, 1);
+    bed->now_us += TTCORE_IGNORE_US - 1;
+    assert_false(is_heard(bed, "bad"));
+    bed->now_us++;
+    assert_true(is_heard(bed, "bad")); /* its session is still there */
+    say_noise(bed, "bad", TTCORE_FAULTS_MAX - 1);
+    assert_true(is_heard(bed, "bad"));
+}
+
+static void noise_now_and_then_is_forgiven(void **state)
+{
+    struct bed *bed = *state;
+    bed_hello(bed, "poor", PROTO_CLIENT);
+    for (unsigned i = 0; i < 10; i++) {
+        say_noise(bed, "poor", TTCORE_FAULTS_MAX - 1);
+        bed->now_us += TTCORE_FAULTS_US;
+        assert_true(is_heard(bed, "poor"));
+    }
+    assert_int_equal(bed_figures(bed).malformed, 10 * (TTCORE_FAULTS_MAX - 1));
+}
+
+static void a_stranger_that_sends_noise_is_ignored_too(void **state)
+{
+    struct bed *bed = *state;
+    say_noise(bed, "x", TTCORE_FAULTS_MAX);
+    bed_hello_as(bed, "x", (struct proto_hello){.role = PROTO_CLIENT});
+    assert_int_equal(bed->actions.messages, 0);
+    bed->now_us += TTCORE_IGNORE_US;
+    bed_hello(bed, "x", PROTO_CLIENT);
+}
+
+/* Refused, or of no session: that is how a good peer learns of a lapse or of a limit. */
+static void only_what_is_no_message_is_held_against_a_peer(void **state)
+{
+    struct bed *bed = *state;
+    for (unsigned i = 0; i < 10 * TTCORE_FAULTS_MAX; i++) {
+        bed_heartbeat(bed, "lapsed");
+        bed_expect_error(bed, "lapsed", PROTO_ERR_SESSION);
+    }
+    bed_hello(bed, "lapsed", PROTO_CLIENT);
+    for (unsigned i = 0; i < 10 * TTCORE_FAULTS_MAX; i++) {
+        bed_release(bed, "lapsed", (struct tt_release){1, 251, 0});
+        bed_expect_error(bed, "lapsed", PROTO_ERR_RANGE);
+    }
+    assert_true(is_heard(bed, "lapsed"));
+}
+
+static void any_number_of_noisy_peers_harms_no_other(void **state)
+{
+    enum { NOISY = 4 * TTCORE_OFFENDER_SETS * TTCORE_OFFENDER_WAYS };
+    struct bed *bed = *state;
+    char name[16];
+    unsigned ignored = 0;
+    bed_hello(bed, "good", PROTO_CLIENT);
+    for (unsigned i = 0; i < NOISY; i++) {
+        snprintf(name, sizeof name, "n%u", i);
+        say_noise(bed, name, 2 * TTCORE_FAULTS_MAX);
+        ignored += bed->actions.ignored > 0;
+        assert_true(is_heard(bed, "good"));
+    }
+    assert_in_range(ignored, NOISY / 8, TTCORE_OFFENDER_SETS * TTCORE_OFFENDER_WAYS);
+    bed->now_us += TTCORE_IGNORE_US;
+    bed_event(bed, TTCORE_TICK);
+    assert_int_equal(bed_figures(bed).sessions, 1);
+    say_noise(bed, name, TTCORE_FAULTS_MAX + 1);
+    assert_int_equal(bed->actions.ignored, 1); /* the others are forgotten */
 }
 
 /* ---- limits ---- */
@@ -425,7 +516,7 @@ static void sessions_are_found_by_route_whatever_was_removed(void **state)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, bed_setup, bed_teardown)
     const struct CMUnitTest tests[] = {
         T(one_bad_ask_refuses_the_batch),
         T(one_bad_store_refuses_the_batch),
@@ -435,6 +526,11 @@ int main(void)
         T(messages_of_a_shard_are_refused),
         T(unknown_roles_and_flags_are_refused),
         T(stats_are_answered),
+        T(who_sends_noise_is_ignored_for_a_second),
+        T(noise_now_and_then_is_forgiven),
+        T(a_stranger_that_sends_noise_is_ignored_too),
+        T(only_what_is_no_message_is_held_against_a_peer),
+        T(any_number_of_noisy_peers_harms_no_other),
         T(options_out_of_range_are_refused),
         T(sessions_are_bounded),
         T(output_never_passes_its_bound),

@@ -12,12 +12,6 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
-    bed_close(*state);
-    return 0;
-}
-
 static void job_is_pushed_to_every_worker(void **state)
 {
     struct bed *bed = *state;
@@ -195,6 +189,21 @@ static void report_on_an_unknown_job_is_answered_by_a_stop(void **state)
     assert_int_equal(bed_figures(bed).reports_astray, 3);
 }
 
+static void a_worker_says_farewell_after_the_stop(void **state)
+{
+    struct bed *bed = *state;
+    struct proto_message m = {
+        .type = PROTO_JOB_REPORT,
+        .job_report = {.job = 5, .instance = 9, .state = PROTO_JOB_ENDED, .nodes = 77}};
+    bed_post(bed, "front", 5);
+    bed_stop_job(bed, "front", 5);
+    bed_say(bed, "w1", m);
+    assert_int_equal(bed_seen(bed, "front", PROTO_JOB_REPORT)->job_report.nodes, 77);
+    bed_bye(bed, "front");
+    bed_say(bed, "w1", m);
+    assert_int_equal(bed->actions.messages, 1); /* nobody there to hear it */
+}
+
 static void jobs_are_bounded(void **state)
 {
     struct bed *bed = *state;
@@ -226,7 +235,7 @@ static void longest_texts_fit(void **state)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, bed_teardown)
     const struct CMUnitTest tests[] = {
         T(job_is_pushed_to_every_worker),
         T(late_worker_is_told_of_open_jobs),
@@ -239,6 +248,7 @@ int main(void)
         T(job_survives_the_reconnection_of_its_front_end),
         T(report_is_forwarded_to_the_owner),
         T(report_on_an_unknown_job_is_answered_by_a_stop),
+        T(a_worker_says_farewell_after_the_stop),
         T(jobs_are_bounded),
         T(longest_texts_fit),
     };

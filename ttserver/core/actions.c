@@ -52,6 +52,7 @@ void ttcore_actions_reset(struct ttcore_actions *actions)
     actions->messages = 0;
     actions->targets = 0;
     actions->bytes_used = 0;
+    actions->ignored = 0;
 }
 
 uint32_t ttcore_actions_target(struct ttcore_actions *actions, const uint8_t *route,

@@ -37,6 +37,7 @@ struct ttcore_actions {
     struct ttcore_message *message;
     struct ttcore_target *target;
     uint32_t messages, targets, bytes_used;
+    uint32_t ignored; /* peers that are, when the message that came is of one of them; else 0 */
     /* statistics */
     uint64_t dropped;
 };

@@ -5,66 +5,77 @@
 
 #include <string.h>
 
-static bool depth_is_valid(uint8_t depth)
+/* Each check says what is wrong with an operation; NULL: nothing. */
+static const char *depth_fault(uint8_t depth)
 {
-    return depth <= TT_DEPTH_MAX;
+    return depth <= TT_DEPTH_MAX ? NULL : "depth above 250";
 }
 
-static bool ask_is_valid(const struct tt_ask *ask)
+static const char *ask_fault(const struct tt_ask *ask)
 {
-    return depth_is_valid(ask->depth) && ask->alpha >= TT_SCORE_MIN && ask->alpha < ask->beta &&
-           (ask->flags & ~(TT_EXCLUSIVE | TT_STRICT)) == 0;
+    if (ask->alpha < TT_SCORE_MIN || ask->alpha >= ask->beta) {
+        return ask->alpha < TT_SCORE_MIN ? "alpha below -32767" : "alpha not below beta";
+    }
+    return (ask->flags & ~(TT_EXCLUSIVE | TT_STRICT)) != 0 ? "unknown flag"
+                                                           : depth_fault(ask->depth);
 }
 
-static bool store_is_valid(const struct tt_store *store)
+static const char *store_fault(const struct tt_store *store)
 {
-    return depth_is_valid(store->depth) && store->score >= TT_SCORE_MIN &&
-           store->bound >= TT_LOWER && store->bound <= TT_EXACT;
+    if (store->score < TT_SCORE_MIN) {
+        return "score below -32767";
+    }
+    return store->bound < TT_LOWER || store->bound > TT_EXACT ? "unknown bound"
+                                                              : depth_fault(store->depth);
 }
 
-static bool release_is_valid(const struct tt_release *release)
+static const char *release_fault(const struct tt_release *release)
 {
-    return depth_is_valid(release->depth);
+    return depth_fault(release->depth);
 }
 
-static bool peek_is_valid(const struct tt_peek *peek)
+static const char *peek_fault(const struct tt_peek *peek)
 {
-    return depth_is_valid(peek->depth);
+    return depth_fault(peek->depth);
 }
 
 /* Defines LIST_are_ready(): false, and an ERROR sent, unless every operation may be done; then the
  * keys are the table's own (mixed with the session's space) and their buckets are on the way. */
-#define READY(list, element, check, needs_results)                                        \
-    static bool list##_are_ready(struct ttcore_call *call, uint32_t request,              \
-                                 const struct proto_##list *batch)                        \
-    {                                                                                     \
-        struct ttcore *core = call->core;                                                 \
-        if (batch->count > core->options.batch_max) {                                     \
-            ttcore_refuse(call, PROTO_ERR_LIMIT, request, "batch longer than batch_max"); \
-            return false;                                                                 \
-        }                                                                                 \
-        for (uint32_t i = 0; i < batch->count; i++) {                                     \
-            if (!check(&batch->at[i])) {                                                  \
-                ttcore_refuse(call, PROTO_ERR_RANGE, request,                             \
-                              "operation with a value out of range");                     \
-                return false;                                                             \
-            }                                                                             \
-        }                                                                                 \
-        for (uint32_t i = 0; i < batch->count; i++) {                                     \
-            element *op = &batch->at[i];                                                  \
-            op->key ^= call->session->space_mask;                                         \
-            if (needs_results) {                                                          \
-                tt_results_prefetch(&core->results, op->key);                             \
-            }                                                                             \
-        }                                                                                 \
-        core->count.batches++;                                                            \
-        core->count.list += batch->count;                                                 \
-        return true;                                                                      \
+#define READY(list, element, fault_of, needs_results)                        \
+    static bool list##_are_ready(struct ttcore_call *call, uint32_t request, \
+                                 const struct proto_##list *batch)           \
+    {                                                                        \
+        struct ttcore *core = call->core;                                    \
+        const char *fault = NULL;                                            \
+        if (batch->count > core->options.batch_max) {                        \
+            core->count.batches_refused++;                                   \
+            ttcore_refuse(call, PROTO_ERR_LIMIT, request,                    \
+                          #list ": more operations than batch_max");         \
+            return false;                                                    \
+        }                                                                    \
+        for (uint32_t i = 0; i < batch->count && fault == NULL; i++) {       \
+            fault = fault_of(&batch->at[i]);                                 \
+        }                                                                    \
+        if (fault != NULL) {                                                 \
+            ttcore_refuse(call, PROTO_ERR_RANGE, request, fault);            \
+            return false;                                                    \
+        }                                                                    \
+        for (uint32_t i = 0; i < batch->count; i++) {                        \
+            element *op = &batch->at[i];                                     \
+            op->key ^= call->session->space_mask;                            \
+            if (needs_results) {                                             \
+                tt_results_prefetch(&core->results, op->key);                \
+            }                                                                \
+            tt_inflight_prefetch(&core->inflight, op->key, op->depth);       \
+        }                                                                    \
+        core->count.batches++;                                               \
+        core->count.list += batch->count;                                    \
+        return true;                                                         \
     }
-READY(asks, struct tt_ask, ask_is_valid, true)
-READY(stores, struct tt_store, store_is_valid, true)
-READY(releases, struct tt_release, release_is_valid, false)
-READY(peeks, struct tt_peek, peek_is_valid, true)
+READY(asks, struct tt_ask, ask_fault, true)
+READY(stores, struct tt_store, store_fault, true)
+READY(releases, struct tt_release, release_fault, false)
+READY(peeks, struct tt_peek, peek_fault, true)
 
 void ttcore_on_ask(struct ttcore_call *call)
 {

@@ -1,5 +1,6 @@
 #include "ttserver/core/core.h"
 
+#include "common/rng.h"
 #include "ttserver/core/state.h"
 
 #include <stdlib.h>
@@ -11,6 +12,7 @@ struct ttcore_options ttcore_defaults(void)
     return (struct ttcore_options){
         .sessions_max = 4096,
         .jobs_max = 64,
+        .histories_max = 64,
         .batch_max = PROTO_BATCH_MAX,
         .heartbeat_ms = 1000,
         .hold_max_ms = 60000,
@@ -20,8 +22,9 @@ struct ttcore_options ttcore_defaults(void)
 static bool options_are_valid(const struct ttcore_options *o)
 {
     return o->sessions_max >= 1 && o->sessions_max <= TTCORE_SESSIONS_MAX && o->jobs_max >= 1 &&
-           o->jobs_max <= TTCORE_JOBS_MAX && o->batch_max >= 1 && o->batch_max <= PROTO_BATCH_MAX &&
-           o->heartbeat_ms >= 1 && o->hold_max_ms >= 1;
+           o->jobs_max <= TTCORE_JOBS_MAX && o->histories_max >= 1 &&
+           o->histories_max <= TTCORE_HISTORIES_MAX && o->batch_max >= 1 &&
+           o->batch_max <= PROTO_BATCH_MAX && o->heartbeat_ms >= 1 && o->hold_max_ms >= 1;
 }
 
 enum err ttcore_open(struct ttcore **out, const struct ttcore_options *options)
@@ -32,14 +35,22 @@ enum err ttcore_open(struct ttcore **out, const struct ttcore_options *options)
         return err != ERR_OK ? err : ERR_NOMEM;
     }
     core->options = *options;
+    core->offenders.seed = rng_mix(~options->secret);
     core->now_us = core->last_tick_us = options->start_us;
     core->lapse_us = (uint64_t)options->heartbeat_ms * US_PER_MS * 7 / 2;
     err = tt_inflight_open(&core->inflight, options->inflight_max);
     if (err == ERR_OK) {
-        err = ttcore_sessions_open(&core->sessions, options->sessions_max, options->boot);
+        err = ttcore_sessions_open(&core->sessions, options->sessions_max, options->secret);
+    }
+    if (err == ERR_OK && options->session_holds_max > 0) {
+        err = tt_inflight_limit(&core->inflight, options->session_holds_max,
+                                core->sessions.slot_bits);
     }
     if (err == ERR_OK) {
         err = ttcore_jobs_open(&core->jobs, options->jobs_max);
+    }
+    if (err == ERR_OK) {
+        err = ttcore_histories_open(&core->histories, options->histories_max);
     }
     if (err == ERR_OK) {
         err = tt_results_open(&core->results, options->results_bytes);
@@ -60,15 +71,26 @@ void ttcore_close(struct ttcore **core)
         tt_inflight_close(&c->inflight);
         ttcore_sessions_close(&c->sessions);
         ttcore_jobs_close(&c->jobs);
+        ttcore_histories_close(&c->histories);
         free(c);
         *core = NULL;
     }
+}
+
+static void add_outside(const struct ttcore_outside *outside, struct ttcore_figures *out)
+{
+#define X(name) out->name = outside->name;
+    TTCORE_OUTSIDE(X)
+#undef X
 }
 
 void ttcore_figures(const struct ttcore *core, struct ttcore_figures *out)
 {
     const struct ttcore_options *o = &core->options;
     *out = core->count;
+    if (o->outside != NULL) {
+        add_outside(o->outside, out);
+    }
     out->sessions = core->sessions.live;
     out->workers = core->sessions.of_role[PROTO_WORKER];
     out->fronts = core->sessions.of_role[PROTO_FRONT];
@@ -81,7 +103,17 @@ void ttcore_figures(const struct ttcore *core, struct ttcore_figures *out)
     out->uptime_ms = (core->now_us - o->start_us) / US_PER_MS;
     out->memory_bytes = core->results.mapped + (uint64_t)o->inflight_max * TTCORE_HOLD_BYTES +
                         (uint64_t)o->sessions_max * sizeof(struct ttcore_session) +
-                        (uint64_t)o->jobs_max * TTCORE_JOB_BYTES;
+                        (uint64_t)o->jobs_max * TTCORE_JOB_BYTES +
+                        (uint64_t)o->histories_max * TTCORE_HISTORY_BYTES;
+    out->sessions_max = o->sessions_max;
+    out->jobs_max = o->jobs_max;
+    out->histories_max = o->histories_max;
+    out->inflight_max = o->inflight_max;
+    out->batch_max = o->batch_max;
+    out->heartbeat_ms = o->heartbeat_ms;
+    out->hold_max_ms = o->hold_max_ms;
+    out->holds_refused = core->inflight.over_quota;
+    out->session_holds_max = o->session_holds_max > 0 ? o->session_holds_max : o->inflight_max;
 }
 
 unsigned ttcore_holds_of(const struct ttcore *core, const uint8_t *route, size_t length)
@@ -124,6 +156,10 @@ static handler_fn *const handler[] = {
     [PROTO_JOB_STOP] = ttcore_on_job_stop,
     [PROTO_JOB_REPORT] = ttcore_on_job_report,
     [PROTO_STATS] = ttcore_on_stats,
+    [PROTO_MEMBERS] = ttcore_on_members,
+    [PROTO_JOBS] = ttcore_on_jobs,
+    [PROTO_HISTORY] = ttcore_on_history,
+    [PROTO_SHARE] = ttcore_on_share,
     [PROTO_BYE] = ttcore_on_bye,
 };
 
@@ -155,6 +191,12 @@ static uint32_t request_of(const struct proto_message *message)
         return message->heartbeat.request;
     case PROTO_STATS:
         return message->stats.request;
+    case PROTO_MEMBERS:
+        return message->members.request;
+    case PROTO_JOBS:
+        return message->jobs.request;
+    case PROTO_HISTORY:
+        return message->history.request;
     default:
         return 0;
     }
@@ -185,9 +227,16 @@ static void take_message(struct ttcore *core, const struct ttcore_event *event,
     struct proto_message message = {.type = PROTO_ERROR};
     struct ttcore_call call = {core, NULL, &message, event, actions};
 
+    uint64_t malformed = core->count.malformed;
     core->count.messages++;
     if (event->route_length < 1 || event->route_length > TTCORE_ROUTE_MAX) {
         core->count.malformed++;
+        return;
+    }
+    if (ttcore_offenders_ignores(&core->offenders, event->route, event->route_length,
+                                 core->now_us)) {
+        core->count.ignored++;
+        actions->ignored = core->offenders.ignored;
         return;
     }
     ttcore_actions_target(actions, event->route, (uint32_t)event->route_length);
@@ -203,6 +252,19 @@ static void take_message(struct ttcore *core, const struct ttcore_event *event,
     } else {
         answer_message(&call, message.type);
     }
+    if (core->count.malformed != malformed) {
+        ttcore_offenders_note(&core->offenders, event->route, event->route_length, core->now_us);
+    }
+}
+
+static void take_loss(struct ttcore *core, const struct ttcore_event *event,
+                      struct ttcore_actions *actions)
+{
+    struct ttcore_session *session =
+        ttcore_sessions_find(&core->sessions, event->route, event->route_length);
+    if (session != NULL) {
+        ttcore_lose_member(core, session, actions);
+    }
 }
 
 static void take_tick(struct ttcore *core, struct ttcore_actions *actions)
@@ -213,13 +275,15 @@ static void take_tick(struct ttcore *core, struct ttcore_actions *actions)
         core->no_lapse_before_us = core->now_us + heartbeat_us;
     }
     core->last_tick_us = core->now_us;
-    if (core->now_us < core->no_lapse_before_us) {
-        return;
+    if (core->now_us >= core->no_lapse_before_us) {
+        ttcore_lapse_members(core, actions);
+        if (core->now_us >= hold_max_us) {
+            core->count.holds_lapsed +=
+                tt_inflight_expire(&core->inflight, core->now_us - hold_max_us);
+        }
     }
-    ttcore_lapse_members(core, actions);
-    if (core->now_us >= hold_max_us) {
-        core->count.holds_lapsed += tt_inflight_expire(&core->inflight, core->now_us - hold_max_us);
-    }
+    ttcore_offenders_expire(&core->offenders, core->now_us);
+    ttcore_tell_seats(core, actions);
 }
 
 void ttcore_step(struct ttcore *core, const struct ttcore_event *event,
@@ -233,6 +297,9 @@ void ttcore_step(struct ttcore *core, const struct ttcore_event *event,
     switch (event->kind) {
     case TTCORE_MESSAGE:
         take_message(core, event, actions);
+        break;
+    case TTCORE_GONE:
+        take_loss(core, event, actions);
         break;
     case TTCORE_TICK:
         take_tick(core, actions);

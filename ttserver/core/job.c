@@ -44,7 +44,7 @@ static struct ttcore_job *find_free(const struct ttcore_jobs *jobs)
 }
 
 struct ttcore_job *ttcore_jobs_add(struct ttcore_jobs *jobs, const struct proto_message *post,
-                                   uint32_t owner)
+                                   uint32_t owner, uint64_t now_us)
 {
     struct ttcore_job *job = find_free(jobs);
     if (job == NULL) {
@@ -55,7 +55,7 @@ struct ttcore_job *ttcore_jobs_add(struct ttcore_jobs *jobs, const struct proto_
     message.type = PROTO_JOB;
     size_t length = proto_encode(&message, jobs->bytes[job - jobs->slot], TTCORE_JOB_BYTES);
     CHECK(length > 0);
-    *job = (struct ttcore_job){post->job_post.job, owner, (uint32_t)length};
+    *job = (struct ttcore_job){post->job_post.job, owner, (uint32_t)length, now_us, 0};
     jobs->open++;
     return job;
 }
@@ -63,6 +63,18 @@ struct ttcore_job *ttcore_jobs_add(struct ttcore_jobs *jobs, const struct proto_
 void ttcore_jobs_remove(struct ttcore_jobs *jobs, struct ttcore_job *job)
 {
     CHECK(job->length != 0);
+    jobs->stopped[jobs->stops++ % TTCORE_STOPPED_MAX] =
+        (struct ttcore_stopped){job->id, job->owner};
     job->length = 0;
     jobs->open--;
+}
+
+uint32_t ttcore_jobs_stopped_owner(const struct ttcore_jobs *jobs, uint64_t id)
+{
+    for (uint32_t i = 0; i < TTCORE_STOPPED_MAX; i++) {
+        if (jobs->stopped[i].owner != 0 && jobs->stopped[i].id == id) {
+            return jobs->stopped[i].owner;
+        }
+    }
+    return 0;
 }

@@ -12,17 +12,27 @@
 
 /* Three texts with their heads, and ten integers of at most nine bytes. */
 enum { TTCORE_JOB_BYTES = 3 * (3 + PROTO_TEXT_MAX) + 10 * 9 + 8 };
+enum { TTCORE_STOPPED_MAX = 16 };
 
 struct ttcore_job {
     uint64_t id;
     uint32_t owner; /* session id; 0 with length > 0: orphaned */
     uint32_t length; /* of its message; 0: the slot is free */
+    uint64_t since_us;
+    uint8_t reached; /* the deepest iteration a worker reported */
+};
+
+struct ttcore_stopped {
+    uint64_t id;
+    uint32_t owner; /* session id; 0: the place is free */
 };
 
 struct ttcore_jobs {
     struct ttcore_job *slot;
     uint8_t (*bytes)[TTCORE_JOB_BYTES];
     uint32_t max, open, orphans;
+    struct ttcore_stopped stopped[TTCORE_STOPPED_MAX]; /* a ring of the last */
+    uint32_t stops;
 };
 
 /* ERR_NOMEM. */
@@ -34,8 +44,10 @@ void ttcore_jobs_close(struct ttcore_jobs *jobs);
 struct ttcore_job *ttcore_jobs_find(const struct ttcore_jobs *jobs, uint64_t id);
 /* `post` is a JOB_POST of an id that is not there. NULL when all slots are taken. */
 struct ttcore_job *ttcore_jobs_add(struct ttcore_jobs *jobs, const struct proto_message *post,
-                                   uint32_t owner);
+                                   uint32_t owner, uint64_t now_us);
 void ttcore_jobs_remove(struct ttcore_jobs *jobs, struct ttcore_job *job);
+/* The session that owned a job removed lately; 0: not known. */
+uint32_t ttcore_jobs_stopped_owner(const struct ttcore_jobs *jobs, uint64_t id);
 
 static inline const uint8_t *ttcore_jobs_bytes(const struct ttcore_jobs *jobs,
                                                const struct ttcore_job *job)

@@ -1,4 +1,4 @@
-/* Sessions come, stay and end: HELLO, HEARTBEAT, STATS, BYE, silence. */
+/* Sessions come, stay and end: HELLO, HEARTBEAT, seats, BYE, silence. */
 #include "common/rng.h"
 #include "ttserver/core/state.h"
 
@@ -13,6 +13,26 @@ static void end_member(struct ttcore *core, struct ttcore_session *session)
     drop_holds(core, session);
     ttcore_orphan_jobs(core, session);
     ttcore_sessions_remove(&core->sessions, session);
+}
+
+static void tell_seat(const struct ttcore *core, const struct ttcore_session *worker,
+                      uint32_t target, struct ttcore_actions *actions)
+{
+    struct proto_message seat = {.type = PROTO_SEAT};
+    seat.seat = (struct proto_seat){worker->seat, core->sessions.of_role[PROTO_WORKER]};
+    ttcore_actions_send(actions, &seat, target, 1);
+}
+
+void ttcore_tell_seats(struct ttcore *core, struct ttcore_actions *actions)
+{
+    uint32_t workers = core->sessions.of_role[PROTO_WORKER];
+    uint32_t turns = workers < TTCORE_SEATS_PER_TICK ? workers : TTCORE_SEATS_PER_TICK;
+    for (uint32_t i = 0; i < turns; i++) {
+        core->next_seat = core->next_seat < workers ? core->next_seat : 0;
+        const struct ttcore_session *s = ttcore_sessions_at_seat(&core->sessions, core->next_seat);
+        tell_seat(core, s, ttcore_actions_target(actions, s->route, s->route_length), actions);
+        core->next_seat++;
+    }
 }
 
 static void welcome(struct ttcore_call *call)
@@ -30,6 +50,7 @@ static void welcome(struct ttcore_call *call)
     ttcore_reply(call, &answer);
     if (call->session->role == PROTO_WORKER) {
         ttcore_push_jobs(call);
+        tell_seat(core, call->session, 0, call->actions);
     }
 }
 
@@ -39,7 +60,7 @@ static void renew_member(struct ttcore_call *call, const struct proto_hello *hel
 {
     struct ttcore_session *session = call->session;
     bool is_reborn = session->instance != hello->instance;
-    if (is_reborn || session->space != hello->space) {
+    if (is_reborn || session->space != hello->space || (hello->flags & PROTO_LETS_GO) != 0) {
         drop_holds(call->core, session);
     }
     if (is_reborn || hello->role != PROTO_FRONT) {
@@ -52,8 +73,10 @@ void ttcore_on_hello(struct ttcore_call *call)
 {
     struct ttcore *core = call->core;
     const struct proto_hello *hello = &call->message->hello;
-    if (hello->role > PROTO_CLIENT || (hello->flags & ~PROTO_WANTS_NODE_DONE) != 0) {
-        ttcore_refuse(call, PROTO_ERR_RANGE, hello->request, "HELLO: unknown role or flag");
+    if (hello->role > PROTO_CLIENT ||
+        (hello->flags & ~(PROTO_WANTS_NODE_DONE | PROTO_LETS_GO | PROTO_WANTS_RESULTS)) != 0) {
+        ttcore_refuse(call, PROTO_ERR_RANGE, hello->request,
+                      hello->role > PROTO_CLIENT ? "HELLO: unknown role" : "HELLO: unknown flag");
         return;
     }
     if (call->session != NULL) {
@@ -62,7 +85,9 @@ void ttcore_on_hello(struct ttcore_call *call)
         call->session = ttcore_sessions_add(&core->sessions, call->event->route,
                                             call->event->route_length, core->now_us);
         if (call->session == NULL) {
-            ttcore_refuse(call, PROTO_ERR_LIMIT, hello->request, "too many sessions on this shard");
+            core->count.sessions_refused++;
+            ttcore_refuse(call, PROTO_ERR_LIMIT, hello->request,
+                          "HELLO: this shard has as many sessions as it may (--sessions)");
             return;
         }
         core->count.sessions_opened++;
@@ -73,6 +98,7 @@ void ttcore_on_hello(struct ttcore_call *call)
     session->space = hello->space;
     session->space_mask = rng_mix(hello->space);
     session->instance = hello->instance;
+    session->searches = 0;
     proto_text_copy(hello->name, session->name, sizeof session->name);
     welcome(call);
 }
@@ -88,20 +114,12 @@ void ttcore_on_heartbeat(struct ttcore_call *call)
     ttcore_reply(call, call->message);
 }
 
-void ttcore_on_stats(struct ttcore_call *call)
+void ttcore_lose_member(struct ttcore *core, struct ttcore_session *session,
+                        struct ttcore_actions *actions)
 {
-    struct proto_figure *figure = call->actions->scratch->decoder.figures;
-    struct ttcore_figures now;
-    uint32_t count = 0;
-    ttcore_figures(call->core, &now);
-#define X(name) figure[count++] = (struct proto_figure){proto_text_of(#name), now.name};
-    TTCORE_COUNTERS(X)
-    TTCORE_GAUGES(X)
-#undef X
-    struct proto_message answer = {.type = PROTO_STATS_ANSWER};
-    answer.stats_answer.request = call->message->stats.request;
-    answer.stats_answer.list = (struct proto_figures){count, figure};
-    ttcore_reply(call, &answer);
+    core->count.sessions_gone++;
+    end_member(core, session);
+    ttcore_drop_orphans(core, actions);
 }
 
 void ttcore_lapse_members(struct ttcore *core, struct ttcore_actions *actions)

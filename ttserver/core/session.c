@@ -29,7 +29,8 @@ enum err ttcore_sessions_open(struct ttcore_sessions *sessions, uint32_t max, ui
     fresh.mask = buckets - 1;
     fresh.slot = calloc(max, sizeof *fresh.slot);
     fresh.bucket = calloc(buckets, sizeof *fresh.bucket);
-    if (fresh.slot == NULL || fresh.bucket == NULL) {
+    fresh.seat = calloc(max, sizeof *fresh.seat);
+    if (fresh.slot == NULL || fresh.bucket == NULL || fresh.seat == NULL) {
         ttcore_sessions_close(&fresh);
         return ERR_NOMEM;
     }
@@ -45,6 +46,7 @@ void ttcore_sessions_close(struct ttcore_sessions *sessions)
 {
     free(sessions->slot);
     free(sessions->bucket);
+    free(sessions->seat);
     memset(sessions, 0, sizeof *sessions);
 }
 
@@ -112,6 +114,27 @@ struct ttcore_session *ttcore_sessions_add(struct ttcore_sessions *s, const uint
     return session;
 }
 
+/* ---- roles and seats ---- */
+
+static void role_take(struct ttcore_sessions *s, struct ttcore_session *session)
+{
+    uint32_t left = --s->of_role[session->role];
+    if (session->role == PROTO_WORKER) {
+        s->seat[session->seat] = s->seat[left];
+        s->slot[s->seat[left]].seat = session->seat;
+    }
+}
+
+static void role_give(struct ttcore_sessions *s, struct ttcore_session *session, uint8_t role)
+{
+    if (role == PROTO_WORKER) {
+        session->seat = s->of_role[PROTO_WORKER];
+        s->seat[session->seat] = ttcore_sessions_slot(s, session);
+    }
+    session->role = role;
+    s->of_role[role]++;
+}
+
 /* Backward shift: every entry after the hole that may not stand before it stays. */
 static void empty_bucket(struct ttcore_sessions *s, uint32_t hole)
 {
@@ -137,7 +160,7 @@ void ttcore_sessions_remove(struct ttcore_sessions *s, struct ttcore_session *se
     }
     empty_bucket(s, b);
     age_unlink(s, session);
-    s->of_role[session->role]--;
+    role_take(s, session);
     s->live--;
     session->id = 0;
     session->newer = s->first_free;
@@ -148,9 +171,10 @@ void ttcore_sessions_set_role(struct ttcore_sessions *s, struct ttcore_session *
                               uint8_t role)
 {
     CHECK(role <= PROTO_CLIENT);
-    s->of_role[session->role]--;
-    s->of_role[role]++;
-    session->role = role;
+    if (session->role != role) {
+        role_take(s, session);
+        role_give(s, session, role);
+    }
 }
 
 void ttcore_sessions_touch(struct ttcore_sessions *s, struct ttcore_session *session,

@@ -1,7 +1,8 @@
 /* ttcore_sessions: who speaks to this shard, found by ROUTER id, by session id and by silence.
  *
  * A slot is free or live. Open-addressing hash by route, slots in a list by last word. A session id
- * is a serial of its slot above the slot's number: never 0, and not seen again for long. Threads:
+ * is a serial of its slot above the slot's number: never 0, and not seen again for long. Workers
+ * sit on seats 0, 1, 2 ... without gaps: when one leaves, the last takes its seat. Threads:
  * the core's owner. Memory: allocates in open only; pointers stay good until the slot is reused. */
 #ifndef TTSERVER_CORE_SESSION_H
 #define TTSERVER_CORE_SESSION_H
@@ -21,6 +22,9 @@ struct ttcore_session {
     uint64_t space_mask; /* a key XOR this is the table's key: spaces never mix */
     uint64_t space, instance;
     uint32_t jobs; /* it owns */
+    uint32_t seat; /* of a worker */
+    uint64_t history_due_us; /* a HISTORY before that is told nothing */
+    uint64_t searches; /* a worker: the job it reported on last; 0: none */
     uint8_t role; /* enum proto_role */
     uint8_t flags; /* enum proto_hello_flag */
     uint8_t route_length;
@@ -32,6 +36,7 @@ struct ttcore_sessions {
     /* fixed after open */
     struct ttcore_session *slot;
     uint32_t *bucket; /* slot + 1, 0 empty */
+    uint32_t *seat; /* [of_role[PROTO_WORKER]] slots */
     uint32_t mask, max, slot_bits;
     uint64_t seed;
     /* state */
@@ -62,6 +67,13 @@ void ttcore_sessions_set_role(struct ttcore_sessions *sessions, struct ttcore_se
 /* It spoke now. */
 void ttcore_sessions_touch(struct ttcore_sessions *sessions, struct ttcore_session *session,
                            uint64_t now_us);
+
+/* The worker on a seat below of_role[PROTO_WORKER]. */
+static inline struct ttcore_session *ttcore_sessions_at_seat(const struct ttcore_sessions *sessions,
+                                                             uint32_t seat)
+{
+    return &sessions->slot[sessions->seat[seat]];
+}
 
 /* From the one silent longest to the one that spoke last; NULL at the end. */
 struct ttcore_session *ttcore_sessions_oldest(const struct ttcore_sessions *sessions);

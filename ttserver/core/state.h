@@ -5,7 +5,9 @@
 
 #include "common/tt/ops.h"
 #include "ttserver/core/core.h"
+#include "ttserver/core/history.h"
 #include "ttserver/core/job.h"
+#include "ttserver/core/offender.h"
 #include "ttserver/core/scratch.h"
 #include "ttserver/core/session.h"
 
@@ -18,10 +20,13 @@ struct ttcore {
     struct tt_inflight inflight;
     struct ttcore_sessions sessions;
     struct ttcore_jobs jobs;
+    struct ttcore_histories histories;
+    struct ttcore_offenders offenders;
     uint64_t now_us;
     uint64_t last_tick_us;
     uint64_t no_lapse_before_us;
     uint8_t generation;
+    uint32_t next_seat; /* to be told again */
     /* statistics: the counters; gauges are filled in on reading */
     struct ttcore_figures count;
 };
@@ -44,7 +49,11 @@ void ttcore_refuse(struct ttcore_call *call, enum proto_error_code code, uint32_
 void ttcore_on_hello(struct ttcore_call *call);
 void ttcore_on_bye(struct ttcore_call *call);
 void ttcore_on_heartbeat(struct ttcore_call *call);
-void ttcore_on_stats(struct ttcore_call *call);
+/* A worker is told its seat: at HELLO, and in turns at every tick, so that a lost one is mended. */
+void ttcore_tell_seats(struct ttcore *core, struct ttcore_actions *actions);
+/* The session's connection is gone. */
+void ttcore_lose_member(struct ttcore *core, struct ttcore_session *session,
+                        struct ttcore_actions *actions);
 void ttcore_lapse_members(struct ttcore *core, struct ttcore_actions *actions);
 void ttcore_dismiss_members(struct ttcore *core, struct ttcore_actions *actions);
 
@@ -58,6 +67,16 @@ void ttcore_push_jobs(struct ttcore_call *call);
 void ttcore_orphan_jobs(struct ttcore *core, struct ttcore_session *session);
 /* ... until this drops them and tells the workers, once for all sessions that ended. */
 void ttcore_drop_orphans(struct ttcore *core, struct ttcore_actions *actions);
+
+/* For people (ttserver/core/watch.c). */
+void ttcore_on_stats(struct ttcore_call *call);
+void ttcore_on_members(struct ttcore_call *call);
+void ttcore_on_jobs(struct ttcore_call *call);
+
+/* What searchers learn together (ttserver/core/history.c). */
+void ttcore_on_history(struct ttcore_call *call);
+/* What they tell each other (ttserver/core/share.c). */
+void ttcore_on_share(struct ttcore_call *call);
 
 /* Operations (ttserver/core/batch.c). */
 void ttcore_on_ask(struct ttcore_call *call);

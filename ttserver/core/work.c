@@ -53,9 +53,11 @@ void ttcore_on_job_post(struct ttcore_call *call)
         }
         return;
     }
-    job = ttcore_jobs_add(&core->jobs, call->message, call->session->id);
+    job = ttcore_jobs_add(&core->jobs, call->message, call->session->id, core->now_us);
     if (job == NULL) {
-        ttcore_refuse(call, PROTO_ERR_LIMIT, 0, "too many jobs on this shard");
+        core->count.jobs_refused++;
+        ttcore_refuse(call, PROTO_ERR_LIMIT, 0,
+                      "JOB_POST: this shard has as many jobs as it may (--jobs)");
         return;
     }
     call->session->jobs++;
@@ -84,6 +86,24 @@ void ttcore_on_job_stop(struct ttcore_call *call)
     send_stop(call->actions, id, PROTO_STOP_OWNER, target_workers(core, call->actions));
 }
 
+static void pass_on(struct ttcore_call *call, const struct ttcore_session *owner)
+{
+    uint32_t first = ttcore_actions_target(call->actions, owner->route, owner->route_length);
+    ttcore_actions_send(call->actions, call->message, first, 1);
+}
+
+/* A worker that heard the stop says what it did in all: its owner waits for that. */
+static void take_farewell(struct ttcore_call *call)
+{
+    uint32_t id = ttcore_jobs_stopped_owner(&call->core->jobs, call->message->job_report.job);
+    const struct ttcore_session *owner =
+        id == 0 ? NULL : ttcore_sessions_by_id(&call->core->sessions, id);
+    if (owner != NULL && owner != call->session &&
+        call->message->job_report.state == PROTO_JOB_ENDED) {
+        pass_on(call, owner);
+    }
+}
+
 void ttcore_on_job_report(struct ttcore_call *call)
 {
     struct ttcore *core = call->core;
@@ -93,9 +113,14 @@ void ttcore_on_job_report(struct ttcore_call *call)
         ttcore_refuse(call, PROTO_ERR_ROLE, 0, "JOB_REPORT: for workers only");
         return;
     }
+    bool searches = call->message->job_report.state == PROTO_JOB_SEARCHING && job != NULL;
+    if (call->session->role == PROTO_WORKER && (searches || call->session->searches == id)) {
+        call->session->searches = searches ? id : 0;
+    }
     if (job == NULL) { /* the reporter missed the stop, or knows the job from other shards */
         core->count.reports_astray++;
         send_stop(call->actions, id, PROTO_STOP_LAPSED, 0);
+        take_farewell(call);
         return;
     }
     if (job->owner == call->session->id) {
@@ -104,8 +129,10 @@ void ttcore_on_job_report(struct ttcore_call *call)
     const struct ttcore_session *owner = ttcore_sessions_by_id(&core->sessions, job->owner);
     CHECK(owner != NULL);
     core->count.job_reports++;
-    uint32_t first = ttcore_actions_target(call->actions, owner->route, owner->route_length);
-    ttcore_actions_send(call->actions, call->message, first, 1);
+    if (call->message->job_report.depth > job->reached) {
+        job->reached = call->message->job_report.depth;
+    }
+    pass_on(call, owner);
 }
 
 void ttcore_push_jobs(struct ttcore_call *call)

@@ -53,11 +53,6 @@ void listen_endpoint(const struct listen_address *address, uint16_t port, char *
     snprintf(out, size, address->is_v6 ? "tcp://[%s]:%s" : "tcp://%s:%s", address->numeric, digits);
 }
 
-void listen_name(const char *host, uint16_t port, char *out, size_t size)
-{
-    snprintf(out, size, strchr(host, ':') != NULL ? "[%s]:%u" : "%s:%u", host, port);
-}
-
 uint16_t listen_port_of(const char *endpoint)
 {
     uint64_t port = 0;

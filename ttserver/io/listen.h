@@ -21,9 +21,6 @@ enum err listen_resolve(const struct options_host_port *at, struct listen_addres
 /* "tcp://1.2.3.4:7400", "tcp://[::1]:*" for port 0. */
 void listen_endpoint(const struct listen_address *address, uint16_t port, char *out, size_t size);
 
-/* "HOST:PORT" as the user would write it, brackets included. */
-void listen_name(const char *host, uint16_t port, char *out, size_t size);
-
 /* The port at the end of an endpoint that ZeroMQ reports; 0 when there is none. */
 uint16_t listen_port_of(const char *endpoint);
 

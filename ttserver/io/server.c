@@ -9,12 +9,17 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #include <zmq.h>
 
-enum { IO_THREADS_MAX = 8, DESCRIPTORS_SPARE = 64 };
+enum {
+    IO_THREADS_MAX = 8,
+    DESCRIPTORS_SPARE = 64,
+    PORT_TRIES = 100, /* for N free ports in a row, when any will do */
+};
 
 struct server {
     /* fixed after start */
@@ -100,10 +105,21 @@ static void *run_shard(void *shard)
     return NULL;
 }
 
-static bool open_shard(struct server *server, unsigned index)
+static void say_why(const struct server_options *o, enum err err, unsigned index, const char *name)
+{
+    if (err == ERR_EXIST) {
+        log_fail(o->program, "%s: address already in use", name);
+    } else if (err == ERR_IO) {
+        log_fail(o->program, "%s: cannot listen: %s", name, zmq_strerror(errno));
+    } else {
+        log_fail(o->program, "shard %u: %s (--memory, --sessions)", index + 1, err_text(err));
+    }
+}
+
+/* Port 0: any free one. ERR_EXIST is left to the caller where `may_exist`; the rest is said. */
+static enum err open_shard(struct server *server, unsigned index, uint16_t port, bool may_exist)
 {
     const struct server_options *o = server->options;
-    uint16_t port = (uint16_t)(o->listen.port == 0 ? 0 : o->listen.port + index);
     char endpoint[128], name[320];
     struct shard_options shard = {
         .core = o->core,
@@ -113,19 +129,59 @@ static bool open_shard(struct server *server, unsigned index)
         .ended = &server->ended,
     };
     listen_endpoint(&o->address, port, endpoint, sizeof endpoint);
-    listen_name(o->listen.host, port, name, sizeof name);
+    options_host_port_text(o->listen.host, port, name, sizeof name);
     shard.core.start_us = uv_hrtime() / 1000;
-    if (getrandom(&shard.core.boot, sizeof shard.core.boot, 0) != sizeof shard.core.boot) {
+    uint64_t drawn[2];
+    if (getrandom(drawn, sizeof drawn, 0) != sizeof drawn) {
         log_fail(o->program, "no random numbers from the system");
-        return false;
+        return ERR_IO;
     }
+    shard.core.boot = drawn[0];
+    shard.core.secret = drawn[1];
     enum err err = shard_open(&server->shard[index], server->context, &shard);
-    if (err == ERR_EXIST) {
-        log_fail(o->program, "%s: address already in use", name);
-    } else if (err == ERR_IO) {
-        log_fail(o->program, "%s: cannot listen: %s", name, zmq_strerror(errno));
-    } else if (err != ERR_OK) {
-        log_fail(o->program, "shard %u: %s (--memory, --sessions)", index + 1, err_text(err));
+    if (err != ERR_OK && !(err == ERR_EXIST && may_exist)) {
+        say_why(o, err, index, name);
+    }
+    return err;
+}
+
+static void close_shards(struct server *server)
+{
+    while (server->opened > 0) {
+        shard_close(&server->shard[--server->opened]);
+    }
+}
+
+/* On consecutive ports from the first's on. */
+static enum err open_row(struct server *server, bool may_exist)
+{
+    unsigned first = server->options->listen.port;
+    enum err err = ERR_OK;
+    for (; server->opened < server->options->shards && err == ERR_OK; server->opened++) {
+        unsigned port = first == 0 ? 0 : first + server->opened;
+        err = port > UINT16_MAX ? ERR_EXIST
+                                : open_shard(server, server->opened, (uint16_t)port, may_exist);
+        if (err != ERR_OK) {
+            return err;
+        }
+        first = first == 0 ? server->shard[0].port : first;
+    }
+    return err;
+}
+
+/* Any port: the system names the first, and its neighbours may be taken. */
+static bool open_all(struct server *server)
+{
+    bool any_port = server->options->listen.port == 0;
+    enum err err = open_row(server, any_port);
+    for (unsigned i = 1; err == ERR_EXIST && any_port && i < PORT_TRIES; i++) {
+        close_shards(server);
+        err = open_row(server, true);
+    }
+    if (err == ERR_EXIST && any_port) {
+        log_fail(server->options->program,
+                 "no %u free ports in a row: name the first with --listen",
+                 server->options->shards);
     }
     return err == ERR_OK;
 }
@@ -144,12 +200,7 @@ static bool open_shards(struct server *server)
         return false;
     }
     zmq_ctx_set(server->context, ZMQ_IO_THREADS, (int)server->io_threads);
-    for (; server->opened < o->shards; server->opened++) {
-        if (!open_shard(server, server->opened)) {
-            return false;
-        }
-    }
-    return true;
+    return open_all(server);
 }
 
 /* The shards' threads take no signals: the main loop does. */
@@ -178,19 +229,25 @@ static void log_start(const struct server *server)
     struct ttcore_figures first;
     char name[320];
     ttcore_figures(server->shard[0].core, &first);
-    listen_name(o->listen.host, server->shard[0].port, name, sizeof name);
+    options_host_port_text(o->listen.host, server->shard[0].port, name, sizeof name);
     log_line(o->program, "%u shard%s from %s, %" PRIu64 " MiB and %u holds each", o->shards,
              o->shards == 1 ? "" : "s", name, first.memory_bytes >> 20, o->core.inflight_max);
 }
 
-static void announce(const struct server *server)
+/* Who waits for these lines must not wait in vain. */
+static bool announce(const struct server *server)
 {
     char name[320];
     for (unsigned i = 0; i < server->opened; i++) {
-        listen_name(server->options->listen.host, server->shard[i].port, name, sizeof name);
+        options_host_port_text(server->options->listen.host, server->shard[i].port, name,
+                               sizeof name);
         printf("ready %s\n", name);
     }
-    fflush(stdout);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        log_fail(server->options->program, "standard output: %s", strerror(errno));
+        return false;
+    }
+    return true;
 }
 
 /* ---- end ---- */
@@ -205,8 +262,8 @@ static bool report(const struct server *server, unsigned index)
              " cut, %" PRIu64 " busy), %" PRIu64 " stores, %" PRIu64 " peeks; %" PRIu64
              " sessions lapsed, %" PRIu64 " malformed, %" PRIu64 " refused, %" PRIu64
              " unreachable, %" PRIu64 " full; up %" PRIu64 ".%03u s",
-             shard->port, shard->received, shard->sent, f.asks, f.cuts, f.busy, f.stores, f.peeks,
-             f.sessions_lapsed, f.malformed, f.refused, shard->unreachable, shard->full + f.dropped,
+             shard->port, shard->received, f.sent, f.asks, f.cuts, f.busy, f.stores, f.peeks,
+             f.sessions_lapsed, f.malformed, f.refused, f.unreachable, f.queue_full + f.dropped,
              f.uptime_ms / 1000, (unsigned)(f.uptime_ms % 1000));
     if (shard->outcome != ERR_OK) {
         log_fail(server->options->program, "port %u: %s", shard->port, err_text(shard->outcome));
@@ -226,9 +283,7 @@ static bool join_shards(struct server *server)
 
 static void free_server(struct server *server)
 {
-    for (unsigned i = 0; i < server->opened; i++) {
-        shard_close(&server->shard[i]);
-    }
+    close_shards(server);
     if (server->context != NULL) {
         zmq_ctx_term(server->context);
     }
@@ -248,10 +303,9 @@ int server_run(const struct server_options *options)
     ok = open_shards(&server);
     if (ok) {
         log_start(&server);
-        ok = start_shards(&server);
+        ok = start_shards(&server) && announce(&server);
     }
     if (ok) {
-        announce(&server);
         uv_run(&server.loop, UV_RUN_DEFAULT);
     } else {
         for (unsigned i = 0; i < server.running; i++) {

@@ -8,12 +8,17 @@
 
 enum {
     TURN_MESSAGES = 256, /* in one turn of the loop, so that timers get theirs */
+    REST_MS = 1, /* then the queues of ignored peers are read on */
     LINGER_MS = 200, /* for BYE */
     BACKLOG = 1024, /* a cluster starts at once */
     /* Marks are per peer. A client has a bounded number of requests out; what waits here beyond it
-     * is pushed jobs and NODE_DONE. Beyond the receiving mark TCP holds the sender back. */
+     * is pushed jobs and NODE_DONE. Beyond the receiving mark TCP holds the sender back. Who reads
+     * nothing answers no ZMTP ping either, once his own queue is full: then the connection ends. */
     SEND_MARK = 1024,
     RECEIVE_MARK = 256,
+    /* A message above PROTO_MESSAGE_MAX is counted and refused; one above this ends the connection
+     * before it is read. */
+    MESSAGE_MAX = 2 * PROTO_MESSAGE_MAX,
     HANDSHAKE_MS = 5000, /* a peer that does not even speak ZMTP holds a descriptor so long */
 };
 
@@ -27,7 +32,7 @@ static bool set_int(void *socket, int option, int value)
 static bool configure(void *socket, const struct shard_options *options)
 {
     uint64_t affinity = UINT64_C(1) << options->io_thread;
-    int64_t message_max = PROTO_MESSAGE_MAX;
+    int64_t message_max = MESSAGE_MAX;
     /* Silent connections are closed by ZMTP pings, so that half-open ones cannot pile up. */
     int alive_ms = (int)(options->core.heartbeat_ms < 100000 ? options->core.heartbeat_ms : 100000);
     return zmq_setsockopt(socket, ZMQ_AFFINITY, &affinity, sizeof affinity) == 0 &&
@@ -61,22 +66,33 @@ static enum err bind_socket(struct shard *shard, void *context, const struct sha
 
 /* ---- messages ---- */
 
+/* Its session ends after this step; a reconnected peer is another route. */
+static void note_gone(struct shard *shard, const struct ttcore_target *target)
+{
+    shard->outside.unreachable++;
+    if (shard->lost < SHARD_GONE_MAX) {
+        struct shard_route *route = &shard->gone[shard->lost++];
+        route->length = (uint8_t)target->length;
+        memcpy(route->bytes, target->route, target->length);
+    }
+}
+
 static void send_one(struct shard *shard, const struct ttcore_target *target,
                      const struct ttcore_message *message)
 {
     if (zmq_send(shard->socket, target->route, target->length, ZMQ_DONTWAIT | ZMQ_SNDMORE) >= 0 &&
         zmq_send(shard->socket, message->bytes, message->length, ZMQ_DONTWAIT) >= 0) {
-        shard->sent++;
+        shard->outside.sent++;
     } else if (errno == EHOSTUNREACH) {
-        shard->unreachable++;
+        note_gone(shard, target);
     } else if (errno == EAGAIN) {
-        shard->full++;
+        shard->outside.queue_full++;
     } else {
         shard->outcome = ERR_IO;
     }
 }
 
-static void step(struct shard *shard, struct ttcore_event *event)
+static void step_once(struct shard *shard, struct ttcore_event *event)
 {
     const struct ttcore_actions *actions = &shard->actions;
     event->now_us = uv_hrtime() / 1000;
@@ -89,10 +105,23 @@ static void step(struct shard *shard, struct ttcore_event *event)
     }
 }
 
+/* What one loss makes the core send may find the next: each ends a session, so this ends. */
+static void step(struct shard *shard, struct ttcore_event *event)
+{
+    shard->lost = 0;
+    step_once(shard, event);
+    while (shard->lost > 0) {
+        const struct shard_route route = shard->gone[--shard->lost];
+        struct ttcore_event loss = {
+            .kind = TTCORE_GONE, .route = route.bytes, .route_length = route.length};
+        step_once(shard, &loss);
+    }
+}
+
 /* Reads on to the end of a message of too many frames. */
 static void skip_frames(struct shard *shard, zmq_msg_t *frame)
 {
-    shard->multipart++;
+    shard->outside.multipart++;
     while (zmq_msg_more(frame) && zmq_msg_recv(frame, shard->socket, ZMQ_DONTWAIT) >= 0) {
     }
 }
@@ -113,6 +142,8 @@ static bool serve_one(struct shard *shard, zmq_msg_t *route, zmq_msg_t *body)
     if (zmq_msg_more(route) && zmq_msg_recv(body, shard->socket, ZMQ_DONTWAIT) >= 0) {
         if (zmq_msg_more(body)) {
             skip_frames(shard, body); /* the core sees an empty message: malformed */
+        } else if (zmq_msg_size(body) > PROTO_MESSAGE_MAX) {
+            shard->outside.oversized++; /* likewise */
         } else {
             event.bytes = zmq_msg_data(body);
             event.length = zmq_msg_size(body);
@@ -123,23 +154,46 @@ static bool serve_one(struct shard *shard, zmq_msg_t *route, zmq_msg_t *body)
 }
 
 static void on_more(uv_idle_t *idle);
+static void on_rest(uv_timer_t *timer);
 
-/* ZMQ_FD tells of a change once: a turn must end with nothing waiting or with `more` active. Sends
- * eat such a change too, so the last call on the socket is always a receive that found nothing. */
+/* The queues of ignored peers are read slowly, so that TCP holds these peers back; ZeroMQ wakes us
+ * for a peer whose queue was empty, but looks for that now and then only while it has messages. */
+static void look_for_others(struct shard *shard)
+{
+    int events;
+    size_t size = sizeof events;
+    if (uv_is_active((uv_handle_t *)&shard->rest)) {
+        zmq_getsockopt(shard->socket, ZMQ_EVENTS, &events, &size);
+    }
+}
+
+/* ZMQ_FD tells of a change once: a turn must end with nothing waiting or with `more` or `rest`
+ * active. Sends eat such a change too, so the last call on the socket is always a receive that
+ * found nothing. Peers are read in turns: when more messages in a row are of ignored peers than
+ * there are such peers, nobody else has any. */
 static void drain(struct shard *shard)
 {
     zmq_msg_t route, body;
-    unsigned served = 0;
+    unsigned served = 0, ignored = 0;
+    bool rests = false;
     zmq_msg_init(&route);
     zmq_msg_init(&body);
-    while (served < TURN_MESSAGES && serve_one(shard, &route, &body)) {
+    look_for_others(shard);
+    while (served < TURN_MESSAGES && !rests && serve_one(shard, &route, &body)) {
         served++;
+        ignored = shard->actions.ignored > 0 ? ignored + 1 : 0;
+        rests = ignored > shard->actions.ignored;
     }
     zmq_msg_close(&route);
     zmq_msg_close(&body);
+    if (rests) {
+        uv_timer_start(&shard->rest, on_rest, REST_MS, 0);
+    } else {
+        uv_timer_stop(&shard->rest);
+    }
     if (shard->outcome != ERR_OK) {
         uv_stop(&shard->loop);
-    } else if (served == TURN_MESSAGES) {
+    } else if (served == TURN_MESSAGES && !rests) {
         uv_idle_start(&shard->more, on_more);
     } else {
         uv_idle_stop(&shard->more);
@@ -151,6 +205,11 @@ static void drain(struct shard *shard)
 static void on_more(uv_idle_t *idle)
 {
     drain(idle->data);
+}
+
+static void on_rest(uv_timer_t *timer)
+{
+    drain(timer->data);
 }
 
 static void on_readable(uv_poll_t *poll, int status, int events)
@@ -191,23 +250,26 @@ static enum err open_loop(struct shard *shard)
     shard->loop.data = shard; /* says that the loop is there to be closed */
     if (uv_idle_init(&shard->loop, &shard->more) != 0 ||
         uv_timer_init(&shard->loop, &shard->tick) != 0 ||
+        uv_timer_init(&shard->loop, &shard->rest) != 0 ||
         uv_async_init(&shard->loop, &shard->stop, on_stop) != 0 ||
         uv_poll_init(&shard->loop, &shard->poll, fd) != 0) {
         return ERR_IO;
     }
-    shard->more.data = shard->tick.data = shard->stop.data = shard->poll.data = shard;
+    shard->more.data = shard->rest.data = shard->tick.data = shard->stop.data = shard->poll.data =
+        shard;
     return ERR_OK;
 }
 
 enum err shard_open(struct shard *shard, void *context, const struct shard_options *options)
 {
-    const struct ttcore_options *core = &options->core;
+    struct ttcore_options core = options->core;
     memset(shard, 0, sizeof *shard);
     shard->ended = options->ended;
-    shard->tick_ms = core->heartbeat_ms >= 4 ? core->heartbeat_ms / 4 : 1;
-    enum err err = ttcore_open(&shard->core, core);
+    shard->tick_ms = core.heartbeat_ms >= 4 ? core.heartbeat_ms / 4 : 1;
+    core.outside = &shard->outside;
+    enum err err = ttcore_open(&shard->core, &core);
     if (err == ERR_OK) {
-        err = ttcore_actions_open(&shard->actions, core->sessions_max, core->jobs_max);
+        err = ttcore_actions_open(&shard->actions, core.sessions_max, core.jobs_max);
     }
     if (err == ERR_OK) {
         err = bind_socket(shard, context, options);

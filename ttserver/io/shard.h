@@ -11,6 +11,13 @@
 #include <stdint.h>
 #include <uv.h>
 
+enum { SHARD_GONE_MAX = 64 };
+
+struct shard_route {
+    uint8_t length;
+    uint8_t bytes[TTCORE_ROUTE_MAX];
+};
+
 struct shard_options {
     struct ttcore_options core;
     const char *endpoint; /* of ZeroMQ; read in open only */
@@ -30,15 +37,17 @@ struct shard {
     uv_loop_t loop;
     uv_poll_t poll;
     uv_idle_t more; /* active while messages wait that a turn had no time for */
+    uv_timer_t rest; /* active while none but messages of ignored peers wait, as far as we know */
     uv_timer_t tick;
     uv_async_t stop;
     struct ttcore_actions actions;
     enum err outcome; /* why run returned */
-    /* statistics */
-    uint64_t received, sent;
-    uint64_t unreachable; /* the peer was gone */
-    uint64_t full; /* the peer does not read: its queue is at the mark */
-    uint64_t multipart; /* messages of more frames than two */
+    unsigned lost; /* routes found gone in this step; the rest are found at their next message */
+    struct shard_route gone[SHARD_GONE_MAX];
+    /* statistics: sent, unreachable (the peer was gone), queue_full (it does not read: its queue is
+     * at the mark), multipart (messages of more frames than two), oversized */
+    uint64_t received;
+    struct ttcore_outside outside;
 };
 
 /* Binds and is ready to run. ERR_NOMEM, ERR_RANGE (core options), ERR_EXIST (address in use),

@@ -43,9 +43,8 @@ static atomic_bool interrupted;
 static void on_signal(int number)
 {
     struct engine *e = atomic_load(&running);
-    (void)number;
     if (atomic_exchange(&interrupted, true)) {
-        _exit(130);
+        _exit(128 + number);
     }
     if (e != NULL) {
         engine_stop(e);
@@ -101,13 +100,9 @@ static int read_options(struct analyse *a, int argc, char *argv[])
         .table = table,
         .operands_max = 1,
     };
-    switch (options_parse(&options, argc, argv, &position, &operands)) {
-    case OPTIONS_DONE:
-        return 0;
-    case OPTIONS_WRONG:
-        return OPTIONS_EXIT_WRONG;
-    case OPTIONS_RUN:
-        break;
+    int status = options_status(options_parse(&options, argc, argv, &position, &operands));
+    if (status >= 0) {
+        return status;
     }
     if (operands > 0 && a->epd != NULL) {
         return options_wrong(program, "a position and --epd exclude each other");

@@ -37,9 +37,9 @@ int cli_bench(int argc, char *argv[])
         .version = CLI_VERSION,
         .table = table,
     };
-    enum options_outcome outcome = options_parse(&options, argc, argv, NULL, NULL);
-    if (outcome != OPTIONS_RUN) {
-        return outcome == OPTIONS_DONE ? 0 : OPTIONS_EXIT_WRONG;
+    int status = options_status(options_parse(&options, argc, argv, NULL, NULL));
+    if (status >= 0) {
+        return status;
     }
     struct engine_options engine_options = {.threads = 1, .hash_bytes = 16 << 20};
     struct engine *engine = NULL;

@@ -16,6 +16,8 @@ int cli_bench(int argc, char *argv[]);
 int cli_uci(int argc, char *argv[]);
 int cli_sim(int argc, char *argv[]);
 int cli_plot(int argc, char *argv[]);
+int cli_top(int argc, char *argv[]);
+int cli_ttbench(int argc, char *argv[]);
 
 /* --servers HOST:PORT,HOST:PORT,... */
 struct cli_servers {

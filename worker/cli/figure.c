@@ -89,9 +89,9 @@ int cli_plot(int argc, char *argv[])
         .version = CLI_VERSION,
         .table = table,
     };
-    enum options_outcome outcome = options_parse(&options, argc, argv, NULL, NULL);
-    if (outcome != OPTIONS_RUN) {
-        return outcome == OPTIONS_DONE ? 0 : OPTIONS_EXIT_WRONG;
+    int status = options_status(options_parse(&options, argc, argv, NULL, NULL));
+    if (status >= 0) {
+        return status;
     }
     unsigned bars = SERIES_MAX;
     if (read_rows(&figure, stdin, &bars) != 0) {

@@ -103,9 +103,9 @@ int cli_perft(int argc, char *argv[])
         .table = table,
         .operands_max = 1,
     };
-    enum options_outcome outcome = options_parse(&options, argc, argv, &fen, NULL);
-    if (outcome != OPTIONS_RUN) {
-        return outcome == OPTIONS_DONE ? 0 : OPTIONS_EXIT_WRONG;
+    int status = options_status(options_parse(&options, argc, argv, &fen, NULL));
+    if (status >= 0) {
+        return status;
     }
     if (depth == 0) {
         return options_wrong(program, "--depth N is required");

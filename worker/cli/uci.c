@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,15 @@ struct uci {
     atomic_bool done; /* the searcher has its result */
     struct engine_result result;
 };
+
+static atomic_bool quitting; /* a signal came */
+
+static void on_signal(int number)
+{
+    if (atomic_exchange(&quitting, true)) {
+        _exit(128 + number);
+    }
+}
 
 /* ---- answers ---- */
 
@@ -380,7 +390,7 @@ static void loop(struct uci *u)
     char *line = malloc(LINE_ROOM);
     size_t used = 0;
     bool going = line != NULL;
-    while (going) {
+    while (going && !atomic_load(&quitting)) {
         if (!input_is_there(u)) {
             continue;
         }
@@ -411,10 +421,11 @@ static void loop(struct uci *u)
  * commands in. */
 static void drain_search(struct uci *u)
 {
-    if (u->searching && (u->infinite || u->ponder_until_us != 0)) {
-        stop(u, true);
+    bool waits = !u->infinite && u->ponder_until_us == 0;
+    while (u->searching && waits && !atomic_load(&u->done) && !atomic_load(&quitting)) {
+        poll(NULL, 0, 5);
     }
-    finish(u, true);
+    stop(u, true);
 }
 
 int cli_uci(int argc, char *argv[])
@@ -427,6 +438,7 @@ int cli_uci(int argc, char *argv[])
     };
     const char *servers = NULL;
     char why[256];
+    struct sigaction action = {.sa_handler = on_signal};
     const struct options_row table[] = {
         {"servers", "HOST:PORT,...", "shards of a cluster; its workers help", &servers, OPTION_TEXT,
          's'},
@@ -443,9 +455,9 @@ int cli_uci(int argc, char *argv[])
         .version = CLI_VERSION,
         .table = table,
     };
-    enum options_outcome outcome = options_parse(&options, argc, argv, NULL, NULL);
-    if (outcome != OPTIONS_RUN) {
-        return outcome == OPTIONS_DONE ? 0 : OPTIONS_EXIT_WRONG;
+    int status = options_status(options_parse(&options, argc, argv, NULL, NULL));
+    if (status >= 0) {
+        return status;
     }
     if (servers != NULL) {
         if (cli_parse_servers(servers, &u.servers) != ERR_OK) {
@@ -453,6 +465,8 @@ int cli_uci(int argc, char *argv[])
         }
         snprintf(u.servers_text, sizeof u.servers_text, "%s", servers);
     }
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
     CHECK(job_set_position(&u.job, games_by_name("chess"), "startpos", why, sizeof why) == ERR_OK);
     loop(&u);
     drain_search(&u);

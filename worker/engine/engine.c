@@ -4,8 +4,10 @@
 #include "common/rng.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <zmq.h>
 
 enum { PROGRESS_EVERY_US = 1000000 };
@@ -189,6 +191,8 @@ static enum err open_processors(struct engine *e)
 {
     enum err err = ERR_OK;
     uint64_t deadline = clock_us() + ENGINE_CONNECT_MS * UINT64_C(1000);
+    char name[CLIENT_NAME_MAX + 1];
+    snprintf(name, sizeof name, "abdada:%d", (int)getpid());
     for (unsigned i = 0; i < e->options.threads && err == ERR_OK; i++) {
         struct processor_options options = {
             .table = e->table,
@@ -199,7 +203,7 @@ static enum err open_processors(struct engine *e)
             .servers = e->options.servers,
             .role = i == 0 ? PROTO_FRONT : PROTO_CLIENT,
             .instance = clock_unique(),
-            .name = "abdada",
+            .name = name, /* copied */
             .sink = {.self = e, .job_report = i == 0 ? take_report : NULL},
             .jobs = 2,
         };

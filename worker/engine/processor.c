@@ -4,6 +4,8 @@
 
 enum {
     NEWS = 32,
+    HISTORY_POLLS = 64, /* every few milliseconds */
+    HISTORY_ROOM = 1024,
     RTO_MIN_US = 5000, /* a busy machine may keep a shard off its processors that long; asks need
                           not wait for it */
 };
@@ -74,6 +76,7 @@ enum err processor_begin(struct processor *p, const struct job *job, const struc
     }
     search_set_limits(p->search, &options, env);
     search_set_position(p->search, job->position);
+    p->local.birth = 0;
     if (p->remote != NULL) {
         remote_begin(p->remote, job->horizon, job->algorithm->counted, job->waits);
     }
@@ -100,6 +103,21 @@ void processor_publish(struct processor *p)
     }
 }
 
+/* Threads without a shard learn from each other through their own table. */
+static void share_history(struct processor *p, struct search *search)
+{
+    struct tt_weight weight[HISTORY_ROOM];
+    unsigned halvings;
+    if (++p->polls % HISTORY_POLLS != 0 ||
+        (p->remote != NULL && client_shards_up(remote_client(p->remote)) > 0)) {
+        return;
+    }
+    unsigned count = search_lessons(search, weight, HISTORY_ROOM);
+    count = embedded_history(&p->local, search_root(search), weight, count, weight, HISTORY_ROOM,
+                             &halvings);
+    search_learn(search, weight, count, halvings);
+}
+
 void processor_serve(struct processor *p, struct search *search)
 {
     struct tt_store news[NEWS];
@@ -115,6 +133,7 @@ void processor_serve(struct processor *p, struct search *search)
     for (unsigned i = 0; i < n; i++) {
         search_node_done(search, &news[i]);
     }
+    share_history(p, search);
     processor_publish(p);
 }
 

@@ -22,6 +22,7 @@ struct processor {
     /* state */
     struct search *search;
     const struct game *game;
+    unsigned polls;
     /* published: written by the searching thread, read by any */
     _Atomic uint64_t nodes, asks, cuts, busy, deferred, duplicated, waited_us;
     atomic_uint depth, horizon, shards_up;

@@ -3,6 +3,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/rng.h"
+#include "worker/engine/share.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,20 +19,35 @@ struct open_job {
     uint64_t shards; /* bit i: shard i vouches for it */
     uint64_t orphan_until_us; /* nobody does: when it is dropped; 0: somebody does */
     bool finished; /* searched to its end by this worker, or not understood */
-    struct proto_job_report
-        last; /* repeated while finished: a shard that knows the job no more says so */
+    uint64_t deadline_us; /* of a job with a time limit, from the first time on; 0: none, or not
+                             begun */
+    /* What this worker did for the job, up to the last report; repeated while it does nothing: a
+     * shard that knows the job no more says so. A worker that returns to a job adds to `before`. */
+    struct proto_job_report last, before;
+};
+
+/* What a shard told of our place among its workers. */
+struct seat {
+    bool known;
+    uint32_t number;
 };
 
 struct worker {
     /* fixed after open */
     struct processor processor;
     uint64_t instance, seed;
+    unsigned servers;
     const atomic_bool *stop;
     /* state */
     struct open_job job[WORKER_JOBS_MAX];
     unsigned jobs;
+    bool missed; /* a job there was no room for */
+    struct seat seat[CLIENT_SHARDS_MAX];
+    uint64_t space; /* of the last HELLO */
     uint64_t running; /* id of the job being searched; 0: none */
     uint64_t deadline_us, next_report_us;
+    uint64_t astray_us; /* since when another job is ours; 0: the running one is */
+    bool moving; /* the search ends for that reason */
 };
 
 /* ---- jobs: what the shards say ---- */
@@ -63,6 +79,7 @@ static void take_job(void *self, const struct proto_job *message, unsigned shard
     struct open_job *job = find_job(w, message->job);
     if (job == NULL) {
         if (w->jobs == WORKER_JOBS_MAX) {
+            w->missed = true;
             return;
         }
         job = &w->job[w->jobs];
@@ -111,9 +128,28 @@ static void take_stop(void *self, uint64_t id, uint8_t reason, unsigned shard)
 static void take_shard_down(void *self, unsigned shard)
 {
     struct worker *w = self;
+    w->seat[shard].known = false;
     for (unsigned i = 0; i < w->jobs; i++) {
         unvouch(&w->job[i], shard, WORKER_ORPHAN_MS);
     }
+}
+
+/* Its open jobs follow; what is not among them and known to nobody else ended unheard. */
+static void take_shard_up(void *self, unsigned shard)
+{
+    struct worker *w = self;
+    for (unsigned i = 0; i < w->jobs; i++) {
+        if (w->job[i].orphan_until_us != 0) {
+            unvouch(&w->job[i], shard, WORKER_LAPSED_MS);
+        }
+    }
+}
+
+static void take_seat(void *self, unsigned shard, uint32_t seat, uint32_t workers)
+{
+    struct worker *w = self;
+    (void)workers;
+    w->seat[shard] = (struct seat){true, seat};
 }
 
 static void drop_orphans(struct worker *w, uint64_t now)
@@ -126,41 +162,69 @@ static void drop_orphans(struct worker *w, uint64_t now)
     }
 }
 
-/* Every worker weighs the open jobs in its own way, so that several jobs share the workers. One
- * that nobody vouches for is not begun. */
-static struct open_job *choose_job(struct worker *w)
+/* All workers go by the seats of the same shard: of those that are up, the one of the smallest boot
+ * id. Before any told a seat, chance decides. */
+static uint32_t seat_of(const struct worker *w)
 {
-    struct open_job *best = NULL;
-    uint64_t most = 0;
-    for (unsigned i = 0; i < w->jobs; i++) {
-        struct open_job *job = &w->job[i];
-        bool ready = !job->finished && job->orphan_until_us == 0;
-        uint64_t weight = rng_mix(job->wire.job ^ w->instance);
-        if (ready && (best == NULL || weight > most)) {
-            best = job;
-            most = weight;
+    const struct client *client = remote_client(w->processor.remote);
+    uint32_t seat = (uint32_t)rng_mix(w->instance);
+    uint64_t smallest = UINT64_MAX;
+    for (unsigned i = 0; i < w->servers; i++) {
+        uint64_t boot = client_shard_boot(client, i);
+        if (w->seat[i].known && boot <= smallest) {
+            smallest = boot;
+            seat = w->seat[i].number;
         }
     }
-    return best;
+    return seat;
+}
+
+/* The job this worker belongs to among those it has not finished. One that nobody vouches for is
+ * not begun. */
+static struct open_job *choose_job(struct worker *w)
+{
+    uint64_t id[WORKER_JOBS_MAX];
+    unsigned ready = 0;
+    for (unsigned i = 0; i < w->jobs; i++) {
+        const struct open_job *job = &w->job[i];
+        if ((!job->finished || job->wire.job == w->running) && job->orphan_until_us == 0) {
+            id[ready++] = job->wire.job;
+        }
+    }
+    return ready == 0 ? NULL : find_job(w, id[share_choose(id, ready, seat_of(w))]);
+}
+
+/* A short job, or a shard that was out of sight for a moment, moves nobody. */
+static bool belongs_elsewhere(struct worker *w, uint64_t now)
+{
+    const struct open_job *job = w->jobs > 1 ? choose_job(w) : NULL;
+    if (job == NULL || job->wire.job == w->running) {
+        w->astray_us = 0;
+        return false;
+    }
+    w->astray_us = w->astray_us != 0 ? w->astray_us : now;
+    return now - w->astray_us >= WORKER_MOVE_MS * UINT64_C(1000);
 }
 
 /* ---- searching ---- */
 
 static void report(struct worker *w, uint64_t id, enum proto_job_state state)
 {
+    static const struct proto_job_report nothing;
     struct processor_figures f = processor_figures(&w->processor);
+    struct open_job *job = find_job(w, id);
+    const struct proto_job_report *before = job != NULL ? &job->before : &nothing;
     struct proto_job_report message = {
         .job = id,
         .instance = w->instance,
         .state = (uint8_t)state,
-        .depth = (uint8_t)f.depth,
-        .nodes = f.nodes,
-        .asks = f.asks,
-        .busy = f.busy,
-        .deferred = f.deferred,
-        .duplicated = f.duplicated,
+        .depth = f.depth > before->depth ? (uint8_t)f.depth : before->depth,
+        .nodes = before->nodes + f.nodes,
+        .asks = before->asks + f.asks,
+        .busy = before->busy + f.busy,
+        .deferred = before->deferred + f.deferred,
+        .duplicated = before->duplicated + f.duplicated,
     };
-    struct open_job *job = find_job(w, id);
     if (job != NULL) {
         job->last = message;
     }
@@ -190,9 +254,26 @@ static bool poll_worker(void *self, struct search *search)
     if (now >= w->next_report_us) {
         w->next_report_us = now + WORKER_REPORT_MS * UINT64_C(1000);
         report(w, w->running, PROTO_JOB_SEARCHING);
+        w->moving = belongs_elsewhere(w, now);
     }
-    return atomic_load_explicit(w->stop, memory_order_relaxed) || find_job(w, w->running) == NULL ||
-           (w->deadline_us != 0 && now >= w->deadline_us);
+    return w->moving || atomic_load_explicit(w->stop, memory_order_relaxed) ||
+           find_job(w, w->running) == NULL || (w->deadline_us != 0 && now >= w->deadline_us);
+}
+
+static void say_hello(struct worker *w, uint64_t space)
+{
+    w->space = space;
+    w->missed = false; /* all open jobs follow the WELCOME */
+    client_hello(remote_client(w->processor.remote), PROTO_WORKER, space, clock_us());
+}
+
+static void leave_job(struct worker *w, uint64_t id, bool done)
+{
+    struct open_job *job = find_job(w, id);
+    if (job != NULL && w->moving && !done) {
+        job->finished = false;
+        job->before = job->last;
+    }
 }
 
 static void search_job(struct worker *w, struct open_job *open)
@@ -203,7 +284,7 @@ static void search_job(struct worker *w, struct open_job *open)
     char why[WHY_MAX];
     uint64_t id = open->wire.job;
 
-    open->finished = true; /* whatever happens, it is not begun twice */
+    open->finished = true; /* whatever happens, it is not begun twice, unless others need us more */
     enum err err = job_from_wire(&open->wire, &job, why, sizeof why);
     if (err != ERR_OK) {
         log_line(program, "job refused: %s", why);
@@ -213,8 +294,13 @@ static void search_job(struct worker *w, struct open_job *open)
     }
     w->running = id;
     w->next_report_us = clock_us(); /* at once: the front-end counts its helpers */
-    w->deadline_us = job.time_ms == 0 ? 0 : clock_us() + job.time_ms * UINT64_C(1000);
-    client_hello(remote_client(w->processor.remote), PROTO_WORKER, job.space, clock_us());
+    if (job.time_ms != 0 && open->deadline_us == 0) {
+        open->deadline_us = clock_us() + job.time_ms * UINT64_C(1000);
+    }
+    w->deadline_us = open->deadline_us;
+    w->astray_us = 0;
+    w->moving = false;
+    say_hello(w, job.space);
     embedded_advance(w->processor.local.table);
     err = processor_begin(&w->processor, &job, &env, w->seed);
     if (err == ERR_OK) {
@@ -222,6 +308,7 @@ static void search_job(struct worker *w, struct open_job *open)
         processor_publish(&w->processor);
         client_flush(remote_client(w->processor.remote), clock_us());
         report(w, id, PROTO_JOB_ENDED);
+        leave_job(w, id, result.depth >= job.depth);
     } else {
         log_line(program, "job refused: %s", err_text(err));
     }
@@ -244,8 +331,11 @@ enum err worker_open(struct worker **out, const struct worker_options *options)
         .self = w,
         .job = take_job,
         .job_stop = take_stop,
+        .seat = take_seat,
+        .shard_up = take_shard_up,
         .shard_down = take_shard_down,
     };
+    w->servers = processor.servers;
     w->stop = options->stop;
     w->seed = rng_mix(options->instance_seed ^ w->instance) | 1;
     enum err err = processor_open(&w->processor, &processor);
@@ -279,6 +369,9 @@ void worker_run(struct worker *w)
         if (job != NULL) {
             search_job(w, job);
         } else {
+            if (w->missed && w->jobs < WORKER_JOBS_MAX) {
+                say_hello(w, w->space);
+            }
             repeat_reports(w, clock_us());
             remote_wait(w->processor.remote, IDLE_WAIT_MS);
         }

@@ -9,9 +9,11 @@
 #include "worker/engine/processor.h"
 
 enum {
-    WORKER_JOBS_MAX = 16, /* open jobs a worker remembers; more are ignored until one ends */
+    WORKER_JOBS_MAX = 64, /* open jobs a worker remembers; it asks for the others when one ends */
     WORKER_CONNECT_MS = 500,
     WORKER_REPORT_MS = 200,
+    WORKER_MOVE_MS =
+        150, /* it belongs to another job at two looks at least so far apart: it goes */
     WORKER_REPEAT_MS = 1000, /* of the last report on a finished job that is still open */
     /* A job no shard vouches for is dropped after this long: when the last one fell silent; when it
      * said that it does not know the job. A shard that has just restarted says that too, and the

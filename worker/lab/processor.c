@@ -111,6 +111,7 @@ static void shell_sleep(void *self, uint64_t until_us)
         return;
     }
     p->sleeping = true;
+    lab_cpu_give(p);
     lab_heap_push(&lab->heap,
                   (struct lab_event){
                       .time_ns = until_ns, .kind = LAB_WAKE, .who = p->index, .epoch = ++p->epoch});
@@ -123,7 +124,7 @@ void lab_processor_wake(struct lab_processor *p)
 {
     if (p->stalls > 0) { /* the machine stands still: later */
         p->postponed = true;
-    } else {
+    } else if (lab_cpu_take(p)) {
         fiber_resume(p->fiber);
     }
 }
@@ -184,7 +185,9 @@ static void collect(struct lab_processor *p)
     for (size_t i = 0; i < sizeof *c / sizeof *from; i++) {
         to[i] += from[i];
     }
-    p->lab->result.waited_ns += remote_times(p->remote).waited_us * 1000;
+    if (p->lab->options.fibers == 1) {
+        p->lab->result.waited_ns += remote_times(p->remote).waited_us * 1000;
+    }
     const struct client_counters *n = client_counters(remote_client(p->remote));
     p->lab->result.asks += n->asks;
     p->lab->result.peeks += n->peeks;
@@ -202,6 +205,7 @@ static void run(void *context)
     remote_connect(p->remote, lab->options.connect_ms);
     if (p->index == 0) {
         lab->begin_ns = local_ns(p);
+        lab_cpus_begin(lab);
     }
     remote_begin(p->remote, lab->options.job->horizon, lab->options.job->algorithm->counted,
                  lab->options.job->waits);
@@ -216,6 +220,7 @@ static void run(void *context)
         lab->result.answered = result.depth >= lab->options.job->depth;
         lab->result.time_ns = lab->now_ns - lab->begin_ns;
         lab->result.end_ns = lab->now_ns;
+        lab->result.waited_ns += lab->options.fibers > 1 ? lab_cpus_idle_ns(lab) : 0;
         lab->ended = true;
     }
     for (;;) { /* idle, as a worker between jobs: its session lives on */
@@ -249,8 +254,9 @@ static enum err open_parts(struct lab_processor *p)
                    .jobs = 1},
         .local = &p->local,
     };
-    enum err err = embedded_open(&p->table, lab->options.local_bytes, 1);
-    p->local = (struct embedded_port){.table = p->table, .counted_depth = EMBEDDED_NEVER};
+    struct lab_processor *owner = p - p->index % lab->options.fibers; /* of the local table */
+    enum err err = owner == p ? embedded_open(&p->table, lab->options.local_bytes, 1) : ERR_OK;
+    p->local = (struct embedded_port){.table = owner->table, .counted_depth = EMBEDDED_NEVER};
     if (err == ERR_OK) {
         err = remote_open(&p->remote, &remote);
     }

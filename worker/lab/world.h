@@ -25,6 +25,8 @@ struct lab_processor {
     /* state */
     bool alive, sleeping, searching;
     bool postponed; /* its wake came while it stood still */
+    bool queued; /* for its worker's processor */
+    struct lab_processor *next_queued;
     unsigned kills, stalls; /* faults upon it now */
     uint32_t epoch; /* of its next wake */
     uint64_t base_ns, base_nodes; /* local time was base_ns when base_nodes were counted */
@@ -32,6 +34,14 @@ struct lab_processor {
     uint64_t last_out_ns[LAB_SHARDS_MAX], last_in_ns[LAB_SHARDS_MAX]; /* FIFO per pair and way */
     uint64_t last_out[LAB_SHARDS_MAX], last_in[LAB_SHARDS_MAX]; /* numbers that arrived: checked */
     uint64_t lossy; /* bit i: something for shard i was lost since both live */
+};
+
+/* What the fibers of one worker share. */
+struct lab_cpu {
+    int64_t holder; /* index of the processor that computes, or -1 */
+    struct lab_processor *queue, *queue_last; /* answered meanwhile */
+    uint64_t free_ns; /* since when nobody computes */
+    uint64_t idle_ns;
 };
 
 struct lab_shard {
@@ -54,6 +64,7 @@ struct lab {
     struct proto_decoder *decoder;
     struct ttcore_actions actions;
     struct lab_processor *processor;
+    struct lab_cpu *cpu; /* one for so many fibers */
     struct lab_shard *shard;
     bool active[LAB_FAULTS_MAX]; /* faults under way */
     unsigned links; /* of them those between pairs */
@@ -81,6 +92,15 @@ void lab_processor_wake(struct lab_processor *p);
 /* It stands still no longer. */
 void lab_processor_unstall(struct lab_processor *p);
 void lab_processor_take(struct lab_processor *p, struct lab_packet *packet, unsigned shard);
+
+/* cpu.c */
+enum err lab_cpus_open(struct lab *lab);
+/* From now on: what was idle before does not count. */
+void lab_cpus_begin(struct lab *lab);
+uint64_t lab_cpus_idle_ns(const struct lab *lab);
+/* False: another fiber of the worker computes; `p` is woken when it is its turn. */
+bool lab_cpu_take(struct lab_processor *p);
+void lab_cpu_give(struct lab_processor *p);
 
 /* shard.c */
 enum err lab_shard_start(struct lab *lab, unsigned index);

@@ -26,7 +26,9 @@ static enum search_visit search_move(struct search *s, unsigned ply, int depth,
     game->make(s->position, move);
     int reduced, below = move_depth(s, ply, depth, o, at, &reduced);
     int scout = at == 0 ? beta : raised + 1;
-    struct frame *f = &s->frame[ply];
+    struct frame *f = &s->frame[ply], *below_it = &s->frame[ply + 1];
+    bool open = beta - o->alpha > 1;
+    below_it->fails_high = open ? at > 0 : !f->fails_high;
     enum search_visit visit =
         node_visit(s, ply + 1, reduced, bound_down(scout), bound_down(raised), exclusive, &score);
     f->path += at == 0 ? s->path : 0;
@@ -37,6 +39,7 @@ static enum search_visit search_move(struct search *s, unsigned ply, int depth,
     }
     if (visit == VISIT_VALUE && scout < beta && score_up(score) > raised &&
         score_up(score) < beta) {
+        below_it->fails_high = false;
         visit = node_visit(s, ply + 1, below, bound_down(beta), bound_down(raised), false, &score);
         f->path += s->path;
     }

@@ -40,6 +40,14 @@ void search_node_done(struct search *s, const struct tt_store *result)
     }
 }
 
+static void learn_refutation(struct search *s, unsigned ply, const struct tt_ask *ask,
+                             const struct tt_answer *answer)
+{
+    if (answer->move != 0 && answer->score >= ask->beta && ask->depth >= s->horizon) {
+        order_learn(s, ply, answer->move, ask->depth);
+    }
+}
+
 void search_answered(struct search *s, const struct tt_ask *ask, const struct tt_answer *answer)
 {
     for (unsigned ply = 0; ply < s->unwind && ply < SEARCH_PLY_MAX; ply++) {
@@ -50,6 +58,7 @@ void search_answered(struct search *s, const struct tt_ask *ask, const struct tt
         f->later = false;
         if (answer->verdict == TT_CUT) {
             s->counters.cuts++;
+            learn_refutation(s, ply, ask, answer);
             settle(s, ply, SETTLED_CUT, answer->score, answer->move);
         } else if (answer->verdict == TT_BUSY) {
             s->counters.busy++;
@@ -194,6 +203,7 @@ static enum search_visit enter(struct search *s, unsigned ply, const struct tt_a
     case TT_CUT:
         s->counters.cuts += counted;
         *score = answer.score;
+        learn_refutation(s, ply, ask, &answer);
         if (answer.move != 0) {
             f->pv = (struct search_line){.length = 1, .move = {answer.move}};
         }

@@ -42,6 +42,7 @@ struct frame {
     bool held;
     bool later; /* the table's answer is on its way */
     bool crowded; /* others were inside when the table answered */
+    bool fails_high; /* expected to: a cut node of the minimal tree (Knuth, Moore 1975) */
     enum settled settled; /* by others, while this processor was below */
     int settled_score;
     uint16_t settled_move;
@@ -72,6 +73,10 @@ struct search {
     struct child child_stack[CHILD_STACK];
     unsigned moves_used, children_used;
     int32_t history[2][SEARCH_HISTORY];
+    uint32_t fresh[2 * SEARCH_HISTORY]; /* learnt here and not given away yet */
+    unsigned halved; /* here, since the last search_learn */
+    unsigned fresh_from; /* where the next gift begins to look */
+    uint64_t root_key;
     uint8_t noise[SEARCH_HISTORY];
     uint64_t random;
     unsigned iteration;
@@ -131,7 +136,10 @@ void order_moves(struct search *s, unsigned ply, uint16_t table_move);
 void order_pick(struct search *s, unsigned ply, unsigned at);
 /* All at once, for nodes whose brothers are chosen by nproc. */
 void order_sort(struct search *s, unsigned ply);
-/* A quiet move refuted the node. */
+/* The move refuted a node of this ply, here or, as an answer tells, at another processor: of many
+ * processors each walks a small part of the tree, and orders its moves by what it has seen. */
+void order_learn(struct search *s, unsigned ply, uint16_t move, int depth);
+/* A quiet move refuted the node here. */
 void order_reward(struct search *s, unsigned ply, uint16_t move, int depth);
 /* The processor's tie-breaking. */
 void order_seed(struct search *s);

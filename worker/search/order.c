@@ -1,4 +1,5 @@
 #include "common/rng.h"
+#include "common/tt/history.h"
 #include "worker/search/node.h"
 
 #include <string.h>
@@ -8,13 +9,18 @@ enum {
     CLASS_NOISY = 1 << 26,
     CLASS_KILLER = 1 << 25,
     CLASS_LOSING = -(1 << 26),
-    HISTORY_LIMIT = 1 << 19,
+    HISTORY_LIMIT = TT_HISTORY_LIMIT, /* one scale for what is learnt here and told by others */
     NOISE_BITS = 4,
 };
 
 static int32_t *history_of(struct search *s, unsigned ply, uint16_t move)
 {
     return &s->history[ply & 1][move & (SEARCH_HISTORY - 1)];
+}
+
+static unsigned fresh_at(unsigned ply, uint16_t move)
+{
+    return (ply & 1) * SEARCH_HISTORY + (move & (SEARCH_HISTORY - 1));
 }
 
 void order_moves(struct search *s, unsigned ply, uint16_t table_move)
@@ -72,20 +78,62 @@ void order_sort(struct search *s, unsigned ply)
     }
 }
 
+static void halve(struct search *s)
+{
+    for (unsigned i = 0; i < SEARCH_HISTORY; i++) {
+        s->history[0][i] /= 2;
+        s->history[1][i] /= 2;
+    }
+    s->halved++;
+}
+
+void order_learn(struct search *s, unsigned ply, uint16_t move, int depth)
+{
+    int32_t *h = history_of(s, ply, move);
+
+    *h += depth * depth;
+    if (*h >= HISTORY_LIMIT) {
+        halve(s);
+    }
+}
+
 void order_reward(struct search *s, unsigned ply, uint16_t move, int depth)
 {
     struct frame *f = &s->frame[ply];
-    int32_t *h = history_of(s, ply, move);
 
     if (f->killer[0] != move) {
         f->killer[1] = f->killer[0];
         f->killer[0] = move;
     }
-    *h += depth * depth;
-    if (*h >= HISTORY_LIMIT) {
-        for (unsigned i = 0; i < SEARCH_HISTORY; i++) {
-            s->history[ply & 1][i] /= 2;
+    order_learn(s, ply, move, depth);
+    s->fresh[fresh_at(ply, move)] += (uint32_t)(depth * depth);
+}
+
+unsigned search_lessons(struct search *s, struct tt_weight *out, unsigned room)
+{
+    unsigned n = 0, at = s->fresh_from;
+    for (unsigned looked = 0; looked < TT_WEIGHTS && n < room;
+         looked++, at = (at + 1) % TT_WEIGHTS) {
+        if (s->fresh[at] != 0) {
+            out[n++] = (struct tt_weight){(uint16_t)at, s->fresh[at]};
+            s->fresh[at] = 0;
         }
+    }
+    s->fresh_from = at;
+    return n;
+}
+
+void search_learn(struct search *s, const struct tt_weight *sum, unsigned count, unsigned halvings)
+{
+    for (unsigned i = s->halved; i < halvings && i < s->halved + 32;
+         i++) { /* some were done here */
+        halve(s);
+    }
+    s->halved = 0;
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t all = (uint64_t)sum[i].weight + s->fresh[sum[i].index];
+        s->history[sum[i].index / SEARCH_HISTORY][sum[i].index % SEARCH_HISTORY] =
+            all < HISTORY_LIMIT ? (int32_t)all : HISTORY_LIMIT - 1;
     }
 }
 
@@ -105,6 +153,8 @@ void order_age(struct search *s)
             s->history[side][i] /= 8;
         }
     }
+    memset(s->fresh, 0, sizeof s->fresh);
+    s->halved = 0;
     for (unsigned ply = 0; ply < SEARCH_PLY_MAX + 2; ply++) {
         memset(s->frame[ply].killer, 0, sizeof s->frame[ply].killer);
     }

@@ -72,4 +72,14 @@ void search_node_done(struct search *search, const struct tt_store *result);
 void search_answered(struct search *search, const struct tt_ask *ask,
                      const struct tt_answer *answer);
 
+/* The history table, shared by those who search the same root (what a move refuted: Schaeffer 1983;
+ * `index` is the side to move from the root and the move). From env.poll: what this processor
+ * learnt and has not told yet, up to `room`; and what all learnt, a sum for each entry, after all
+ * entries were halved so often. */
+unsigned search_lessons(struct search *search, struct tt_weight *out, unsigned room);
+void search_learn(struct search *search, const struct tt_weight *sum, unsigned count,
+                  unsigned halvings);
+/* Of the root set last: what they have in common. */
+uint64_t search_root(const struct search *search);
+
 #endif

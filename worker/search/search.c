@@ -41,7 +41,13 @@ void search_free(struct search **search)
 void search_set_position(struct search *s, const void *position)
 {
     memcpy(s->position, position, s->options.game->position_size);
+    s->root_key = node_key(s);
     order_age(s);
+}
+
+uint64_t search_root(const struct search *s)
+{
+    return s->root_key;
 }
 
 const struct search_counters *search_counters(const struct search *s)

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+enum { FAILURES_BELIEVED = 3 };
+
 /* A batch of brothers looked at together. */
 struct look {
     struct tt_peek peek[GAME_MOVES_MAX];
@@ -70,7 +72,31 @@ static void take_peeked(struct search *s, unsigned ply, struct outcome *o, struc
         move_take_value(s, ply, o, s->frame[ply].moves[at].move, least >= o->beta ? least : most);
         child->done = true;
         y->left--;
+        if (has_lower && seen->move != 0) {
+            order_learn(s, ply + 1, seen->move, child->depth);
+        }
     }
+}
+
+/* How many unfinished brothers are open to choice. Where a node is expected to fail high, an early
+ * brother most likely does it and what others do in later ones is in vain: as many are opened as
+ * those inside can keep busy, and each ply above the horizon employs three times as many. After a
+ * few have failed the node is taken for one that does not. */
+static unsigned open_brothers(const struct search *s, unsigned ply, const struct young *y,
+                              const struct tt_peeked *seen)
+{
+    unsigned inside = 1, employed = 1;
+    if (!s->frame[ply].fails_high || y->count - y->left > FAILURES_BELIEVED) {
+        return y->count;
+    }
+    for (unsigned k = 0; k < y->look.count; k++) {
+        inside += seen[k].nproc;
+    }
+    unsigned depth = y->child[y->look.index[0]].depth;
+    for (unsigned d = s->horizon; d < depth && employed <= inside; d++) {
+        employed *= 3;
+    }
+    return 1 + inside / employed;
 }
 
 /* The least helped of those looked at, ties at random; count when none of them is left. */
@@ -78,13 +104,15 @@ static unsigned weigh(struct search *s, unsigned ply, struct outcome *o, struct 
                       const struct tt_peeked *seen, bool *alone)
 {
     unsigned chosen = y->count, fewest = UINT32_MAX, ties = 0;
+    unsigned open = open_brothers(s, ply, y, seen);
     for (unsigned k = 0; k < y->look.count && !move_cut_off(o); k++) {
         unsigned i = y->look.index[k];
         struct child *child = &y->child[i];
         take_peeked(s, ply, o, y, i, &seen[k]);
-        if (child->done) {
+        if (child->done || open == 0) {
             continue;
         }
+        open--;
         if (seen[k].nproc > 0 && !child->passed_over) {
             child->passed_over = true;
             s->counters.deferred++;

@@ -1,10 +1,12 @@
 #include "worker/table/embedded.h"
 
+#include "common/tt/history.h"
 #include "common/tt/ops.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     STRIPES = 64, /* at most; one thread alone needs no more than one */
@@ -35,6 +37,10 @@ struct embedded {
     /* state: a stripe belongs to who holds its lock, a mailbox likewise */
     struct stripe stripe[STRIPES];
     struct mailbox *mailbox;
+    pthread_mutex_t history_lock;
+    uint64_t topic;
+    uint32_t birth; /* of the topic's history: another with each topic; 0: none yet */
+    struct tt_history history;
     _Atomic uint8_t generation;
 };
 
@@ -56,6 +62,7 @@ enum err embedded_open(struct embedded **out, size_t bytes, unsigned slots)
     for (unsigned i = 0; i < t->stripes; i++) {
         pthread_mutex_init(&t->stripe[i].lock, NULL);
     }
+    pthread_mutex_init(&t->history_lock, NULL);
     t->mailbox = aligned_alloc(64, slots * sizeof *t->mailbox);
     enum err err = t->mailbox == NULL ? ERR_NOMEM : tt_results_open(&t->results, bytes);
     for (unsigned i = 0; i < slots && t->mailbox != NULL; i++) {
@@ -86,6 +93,7 @@ void embedded_close(struct embedded **table)
     for (unsigned i = 0; i < t->slots && t->mailbox != NULL; i++) {
         pthread_mutex_destroy(&t->mailbox[i].lock);
     }
+    pthread_mutex_destroy(&t->history_lock);
     free(t->mailbox);
     tt_results_close(&t->results);
     free(t);
@@ -248,6 +256,34 @@ unsigned embedded_node_done(struct embedded_port *port, struct tt_store *out, un
     atomic_store_explicit(&box->waiting, 0, memory_order_relaxed);
     pthread_mutex_unlock(&box->lock);
     return n;
+}
+
+unsigned embedded_history(struct embedded_port *port, uint64_t topic, const struct tt_weight *given,
+                          unsigned count, struct tt_weight *out, unsigned room, unsigned *halvings)
+{
+    struct embedded *t = port->table;
+    *halvings = 0;
+    if (t->slots == 1) {
+        return 0;
+    }
+    pthread_mutex_lock(&t->history_lock);
+    if (t->topic != topic || t->birth == 0) {
+        memset(&t->history, 0, sizeof t->history);
+        t->topic = topic;
+        t->birth++;
+    }
+    if (port->birth != t->birth) {
+        port->birth = t->birth;
+        port->since = 0;
+        port->halvings = t->history.halvings;
+    }
+    tt_history_give(&t->history, given, count);
+    unsigned told = tt_history_take(&t->history, port->since, out, room);
+    *halvings = t->history.halvings - port->halvings;
+    port->halvings = t->history.halvings;
+    port->since = t->history.now;
+    pthread_mutex_unlock(&t->history_lock);
+    return told;
 }
 
 struct table_port embedded_table_port(struct embedded_port *port)

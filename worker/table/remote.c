@@ -1,5 +1,7 @@
 #include "worker/table/remote.h"
 
+#include "worker/table/history.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +9,10 @@ enum {
     ADAPT_EVERY_US = 10000,
     SIGHTS_MAX = 12,
     SIGHT_ROUND_TRIPS = 6, /* a look older than this is not gone by */
+    CONNECT_REST_US = 100000, /* for the others once one shard is up: they may join later */
+    SHARE_EVERY_US = 1000,
+    COMPANY_FIRST_US = 10000, /* of a search: others may begin it, too */
+    COMPANY_US = 50000, /* how long a sign of others counts */
     PENDING_MAX = 32, /* asks answered later; beyond, an ask is waited for */
 };
 
@@ -16,6 +22,14 @@ enum ticket_state { TICKET_LOCAL, TICKET_CACHED, TICKET_REMOTE, TICKET_LOST };
 struct pending {
     struct tt_ask ask;
     uint32_t request;
+};
+
+/* Results for others. */
+struct gifts {
+    struct tt_store list[CLIENT_SHARE_MAX];
+    unsigned count;
+    uint64_t due_us;
+    bool wanted; /* somebody is there */
 };
 
 struct remote {
@@ -29,11 +43,15 @@ struct remote {
     uint8_t horizon;
     bool adaptive, counted, waits;
     uint64_t adapt_from_us, adapt_spent_us;
+    uint64_t company_until_us;
+    uint64_t rest_until_us; /* nothing is to be read */
     struct pending pending[PENDING_MAX];
     unsigned pending_count;
     unsigned sights; /* peeks sent ahead and not ended */
     struct tt_store news[REMOTE_NEWS_MAX];
     unsigned news_count;
+    struct shared_history history;
+    struct gifts gifts;
     /* statistics */
     struct remote_times times;
 };
@@ -48,14 +66,29 @@ static void take_news(void *self, const struct tt_store *result)
     }
 }
 
-static bool drain_all(struct remote *r)
-{
-    return r->shell.drain(r->shell.self, r->client);
-}
-
 static uint64_t now_us(const struct remote *r)
 {
     return r->shell.now(r->shell.self);
+}
+
+static void take_history(void *self, unsigned shard, const struct proto_history_answer *answer)
+{
+    struct remote *r = self;
+    history_take(&r->history, client_shard_boot(r->client, shard), answer, now_us(r));
+}
+
+static void take_shared(void *self, const struct tt_store *results, uint32_t count)
+{
+    struct remote *r = self;
+    r->company_until_us = r->shell.now(r->shell.self) + COMPANY_US;
+    for (uint32_t i = 0; i < count; i++) {
+        embedded_put(r->local->table, &results[i]);
+    }
+}
+
+static bool drain_all(struct remote *r)
+{
+    return r->shell.drain(r->shell.self, r->client);
 }
 
 enum err remote_open(struct remote **out, const struct remote_options *options)
@@ -71,10 +104,15 @@ enum err remote_open(struct remote **out, const struct remote_options *options)
     r->horizon = REMOTE_HORIZON_FIRST;
     struct client_options client = options->client;
     client.hello_flags = PROTO_WANTS_NODE_DONE;
+    if (r->shell.share_depth > 0 && r->local->slot == 0) { /* one for all who have its table */
+        client.hello_flags |= PROTO_WANTS_RESULTS;
+    }
     struct client_port port = {r->shell.self, r->shell.send};
     struct client_sink sink = options->sink;
     sink.node_self = r;
     sink.node_done = take_news;
+    sink.history = take_history;
+    sink.shared = take_shared;
     enum err err = client_open(&client, &port, &sink, &r->client);
     if (err != ERR_OK) {
         remote_close(&r);
@@ -98,10 +136,51 @@ void remote_close(struct remote **remote)
     *remote = NULL;
 }
 
-void remote_poll(struct remote *r)
+/* What gets lost is lost. */
+static void share(struct remote *r, uint64_t now)
+{
+    struct gifts *g = &r->gifts;
+    if (g->count > 0) {
+        (void)client_share(r->client, r->history.topic, g->list, g->count, now);
+    }
+    g->count = 0;
+    g->due_us = now + SHARE_EVERY_US;
+}
+
+static void give(struct remote *r, const struct tt_store *store)
+{
+    struct gifts *g = &r->gifts;
+    if (!g->wanted || store->depth < r->shell.share_depth) {
+        return;
+    }
+    g->list[g->count++] = *store;
+    if (g->count == CLIENT_SHARE_MAX) {
+        share(r, now_us(r));
+    }
+}
+
+static void share_when_due(struct remote *r, uint64_t now)
+{
+    r->gifts.wanted = r->shell.share_depth > 0 && r->counted && now < r->company_until_us;
+    if (r->gifts.count > 0 && now >= r->gifts.due_us) {
+        share(r, now);
+    }
+}
+
+static void serve(struct remote *r)
 {
     drain_all(r);
     client_tick(r->client, now_us(r));
+}
+
+void remote_poll(struct remote *r)
+{
+    uint64_t now = r->shell.rest_us > 0 ? now_us(r) : 0;
+    share_when_due(r, now);
+    if (r->shell.rest_us == 0 || now >= r->rest_until_us || client_outstanding(r->client) > 0) {
+        r->rest_until_us = now + r->shell.rest_us;
+        serve(r);
+    }
 }
 
 void remote_wait(struct remote *r, unsigned wait_ms)
@@ -110,14 +189,18 @@ void remote_wait(struct remote *r, unsigned wait_ms)
     drain_all(r);
     uint64_t tick = client_tick(r->client, now_us(r));
     r->shell.sleep(r->shell.self, tick < until ? tick : until);
-    remote_poll(r);
+    serve(r);
 }
 
 unsigned remote_connect(struct remote *r, unsigned wait_ms)
 {
     uint64_t until = now_us(r) + wait_ms * UINT64_C(1000);
+    bool any = false;
     do {
         remote_wait(r, 10);
+        uint64_t rest = now_us(r) + CONNECT_REST_US;
+        until = !any && client_shards_up(r->client) > 0 && rest < until ? rest : until;
+        any = client_shards_up(r->client) > 0;
     } while (client_shards_up(r->client) < r->servers && now_us(r) < until);
     return client_shards_up(r->client);
 }
@@ -127,6 +210,14 @@ unsigned remote_connect(struct remote *r, unsigned wait_ms)
 static bool is_remote(const struct remote *r, unsigned depth)
 {
     return depth >= r->horizon && r->counted && client_shards_up(r->client) > 0;
+}
+
+/* What only others can have said or stored: it is worth while to ask. */
+static void take_signs(struct remote *r, const struct tt_answer *answer)
+{
+    if (answer->verdict != TT_OPEN || answer->nproc > 1) {
+        r->company_until_us = now_us(r) + COMPANY_US;
+    }
 }
 
 /* Keeps what a shard told, so that the next visit needs no round trip. */
@@ -170,20 +261,36 @@ static bool port_ask(void *self, const struct tt_ask *ask, struct table_ticket *
     return !ticket->later;
 }
 
-/* A node is left before its answer came: nobody awaits it any more. */
+/* A node is left before its answer came: nobody awaits it any more. The caller leaves the node at
+ * the shard too. */
 static void forget_pending(struct remote *r, const struct table_ticket *ticket)
 {
     for (unsigned i = r->pending_count; i > 0 && ticket->later; i--) {
         if (r->pending[i - 1].request == ticket->request) {
-            client_cancel(r->client, ticket->request);
+            client_forget(r->client, ticket->request);
             r->pending[i - 1] = r->pending[--r->pending_count];
             return;
         }
     }
 }
 
+static uint64_t longest_rtt_us(const struct remote *r)
+{
+    uint32_t longest = 1;
+    for (unsigned i = 0; i < r->servers; i++) {
+        uint32_t rtt = client_rtt_us(r->client, i);
+        if (client_shard_state(r->client, i) == CLIENT_UP && rtt > longest) {
+            longest = rtt;
+        }
+    }
+    return longest;
+}
+
 void remote_settle(struct remote *r, struct search *search)
 {
+    if (r->counted) {
+        history_exchange(&r->history, r->client, search, now_us(r), longest_rtt_us(r));
+    }
     for (unsigned i = r->pending_count; i > 0; i--) {
         struct pending p = r->pending[i - 1];
         struct tt_answer answer;
@@ -193,6 +300,7 @@ void remote_settle(struct remote *r, struct search *search)
         }
         r->pending[i - 1] = r->pending[--r->pending_count];
         if (result == CLIENT_READY) {
+            take_signs(r, &answer);
             if (answer.verdict == TT_CUT) {
                 remember(r, &p.ask, &answer);
             }
@@ -251,6 +359,7 @@ static void port_await(void *self, const struct tt_ask *ask, struct table_ticket
         struct awaited w = {.ticket = ticket->request, .out = &told};
         serve_until(r, answered, &w, ticket->request);
         if (w.result == CLIENT_READY) {
+            take_signs(r, &told);
             if (told.verdict == TT_CUT) {
                 remember(r, ask, &told);
             }
@@ -266,9 +375,11 @@ static void port_store(void *self, const struct table_ticket *ticket, const stru
     struct remote *r = self;
     if (ticket->state == TICKET_LOCAL) {
         r->local_port.store(r->local_port.self, ticket, store);
+        give(r, store);
         return;
     }
     forget_pending(r, ticket);
+    give(r, store);
     embedded_put(r->local->table, store);
     client_store(r->client, ticket->where, store);
 }
@@ -315,18 +426,6 @@ static bool port_peek_ahead(void *self, const struct tt_peek *peek, unsigned cou
     return sight->request != 0;
 }
 
-static uint64_t longest_rtt_us(const struct remote *r)
-{
-    uint32_t longest = 1;
-    for (unsigned i = 0; i < r->servers; i++) {
-        uint32_t rtt = client_rtt_us(r->client, i);
-        if (client_shard_state(r->client, i) == CLIENT_UP && rtt > longest) {
-            longest = rtt;
-        }
-    }
-    return longest;
-}
-
 static bool port_peek_take(void *self, struct table_sight *sight, struct tt_peeked *out)
 {
     struct remote *r = self;
@@ -365,9 +464,10 @@ static void adapt(struct remote *r)
         return;
     }
     uint64_t permille = (spent_us(r) - r->adapt_spent_us) * 1000 / elapsed;
-    if (permille > REMOTE_COST_PERMILLE && r->horizon < REMOTE_HORIZON_MAX) {
+    unsigned most = now < r->company_until_us ? REMOTE_COST_PERMILLE : REMOTE_ALONE_PERMILLE;
+    if (permille > most && r->horizon < REMOTE_HORIZON_MAX) {
         r->horizon++;
-    } else if (permille * 6 < REMOTE_COST_PERMILLE && r->horizon > REMOTE_HORIZON_MIN) {
+    } else if (permille * 6 < most && r->horizon > REMOTE_HORIZON_MIN) {
         r->horizon--;
     }
     r->adapt_from_us = now;
@@ -391,6 +491,10 @@ void remote_begin(struct remote *r, uint8_t horizon, bool counted, bool waits)
     r->counted = counted;
     r->waits = waits;
     r->news_count = 0;
+    r->company_until_us = now_us(r) + COMPANY_FIRST_US;
+    r->gifts.count = 0;
+    r->gifts.wanted = false;
+    history_begin(&r->history, now_us(r));
     r->times = (struct remote_times){.since_us = now_us(r)};
     r->adapt_from_us = r->times.since_us;
     r->adapt_spent_us = spent_us(r);

@@ -3,10 +3,13 @@
  * is up.
  *
  * Horizon (design section 5): nodes of at least that remaining depth ask the shards; it moves so
- * that asking and waiting stay near REMOTE_COST_PERMILLE of the time, unless it was fixed.
+ * that asking and waiting stay near REMOTE_COST_PERMILLE of the time, unless it was fixed; near
+ * REMOTE_ALONE_PERMILLE while no answer tells what only others can have said or stored.
  * Deferred reads (Kuszmaul 1995, section 4): an ask is not waited for unless the job says so; the
  * node is begun with what is known here, and remote_settle hands the answer to the search when it
- * has come. Threads: one remote per searching thread; only that thread calls it. Memory: allocates
+ * has come. Shared results: below the horizon nobody is asked, so that each would search what
+ * another has searched; what is found there is told to others now and then, unasked, while there is
+ * company. Threads: one remote per searching thread; only that thread calls it. Memory: allocates
  * in open. Blocking: await and peek wait for answers, no longer than the client's time-outs; the
  * rest never. */
 #ifndef WORKER_TABLE_REMOTE_H
@@ -20,6 +23,7 @@ enum {
     REMOTE_HORIZON_MIN = 1,
     REMOTE_HORIZON_MAX = 12,
     REMOTE_COST_PERMILLE = 60, /* of the time, for asking and waiting: where the horizon settles */
+    REMOTE_ALONE_PERMILLE = 10,
     REMOTE_NEWS_MAX = 32,
 };
 
@@ -36,6 +40,8 @@ struct remote_shell {
     /* Waits until something arrives or `until_us`. */
     void (*sleep)(void *self, uint64_t until_us);
     uint32_t ask_cost_us; /* work of an ask and its store on this processor, transport included */
+    uint8_t share_depth; /* results of at least this depth are told to others; 0: none */
+    uint32_t rest_us; /* between two polls while no answer is under way; 0: every poll drains */
 };
 
 struct remote_options {
@@ -55,7 +61,8 @@ enum err remote_open(struct remote **out, const struct remote_options *options);
 /* Says BYE where there is a session. Accepts NULL; nulls. */
 void remote_close(struct remote **remote);
 
-/* Serves the sockets until all shards are up or `wait_ms` is over; returns how many are up. */
+/* Serves the sockets until all shards are up, `wait_ms` is over, or 100 ms after the first is up:
+ * one that is dead costs no more. Returns how many are up. */
 unsigned remote_connect(struct remote *remote, unsigned wait_ms);
 /* Serves what is there now. Called by the search's environment, which makes heartbeats flow. */
 void remote_poll(struct remote *remote);

@@ -12,8 +12,15 @@ enum {
     OUT_HIGH_WATER = 4096,
     RECONNECT_MS = 50,
     RECONNECT_MAX_MS = 400,
+    /* TCP waits twice as long after each loss: without these a cable that was out for seconds costs
+     * as many seconds more. A connection whose bytes nobody confirmed is given up and made anew. */
+    UNCONFIRMED_MAX_MS = 1500,
+    CONNECT_MAX_MS = 1000,
     LINGER_MS = 200, /* for BYE to leave */
-    ASK_COST_US = 12, /* an ask and its store through both ends' sockets, on a 2-core machine */
+    ASK_COST_US = 30, /* an ask and its store, threads of this end alone; the shard's work half as
+                         much again */
+    REST_US = 250,
+    SHARE_DEPTH = 2,
     DRAIN_MAX = 256, /* messages per wake and shard: the search goes on in between */
 };
 
@@ -22,17 +29,26 @@ struct wire {
     unsigned servers;
 };
 
+/* ZeroMQ looks names up on the thread that also moves the messages: while it waits for the name of
+ * a shard that is gone, the others' messages need a thread of their own. */
+static void use_own_io_thread(const struct wire *w, void *socket)
+{
+    uint64_t affinity = UINT64_C(1) << w->servers;
+    zmq_setsockopt(socket, ZMQ_AFFINITY, &affinity, sizeof affinity);
+}
+
 static enum err open_socket(struct wire *w, void *context, const struct options_host_port *server)
 {
-    char endpoint[OPTIONS_HOST_MAX + 32];
-    bool v6 = strchr(server->host, ':') != NULL;
+    char at[OPTIONS_HOST_MAX + 16], endpoint[sizeof at + 16];
     int linger = LINGER_MS, mark = OUT_HIGH_WATER, one = 1;
     int first = RECONNECT_MS, max = RECONNECT_MAX_MS;
+    int unconfirmed = UNCONFIRMED_MAX_MS, connect = CONNECT_MAX_MS;
     int64_t largest = PROTO_MESSAGE_MAX;
     void *socket = zmq_socket(context, ZMQ_DEALER);
     if (socket == NULL) {
         return errno == ENOMEM ? ERR_NOMEM : ERR_IO;
     }
+    use_own_io_thread(w, socket);
     w->socket[w->servers++] = socket;
     zmq_setsockopt(socket, ZMQ_LINGER, &linger, sizeof linger);
     zmq_setsockopt(socket, ZMQ_SNDHWM, &mark, sizeof mark);
@@ -41,10 +57,12 @@ static enum err open_socket(struct wire *w, void *context, const struct options_
     zmq_setsockopt(socket, ZMQ_IMMEDIATE, &one, sizeof one);
     zmq_setsockopt(socket, ZMQ_RECONNECT_IVL, &first, sizeof first);
     zmq_setsockopt(socket, ZMQ_RECONNECT_IVL_MAX, &max, sizeof max);
+    zmq_setsockopt(socket, ZMQ_TCP_MAXRT, &unconfirmed, sizeof unconfirmed);
+    zmq_setsockopt(socket, ZMQ_CONNECT_TIMEOUT, &connect, sizeof connect);
     zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &largest, sizeof largest);
     zmq_setsockopt(socket, ZMQ_IPV6, &one, sizeof one);
-    snprintf(endpoint, sizeof endpoint, v6 ? "tcp://[%s]:%u" : "tcp://%s:%u", server->host,
-             (unsigned)server->port);
+    options_host_port_text(server->host, server->port, at, sizeof at);
+    snprintf(endpoint, sizeof endpoint, "tcp://%s", at);
     return zmq_connect(socket, endpoint) == 0 ? ERR_OK : ERR_IO;
 }
 
@@ -56,6 +74,7 @@ enum err wire_open(struct wire **out, void *context, const struct options_host_p
     }
     struct wire *w = calloc(1, sizeof *w);
     enum err err = w == NULL ? ERR_NOMEM : ERR_OK;
+    zmq_ctx_set(context, ZMQ_IO_THREADS, (int)servers);
     for (unsigned i = 0; i < servers && err == ERR_OK; i++) {
         err = open_socket(w, context, &server[i]);
     }
@@ -137,5 +156,7 @@ struct remote_shell wire_shell(struct wire *wire)
         .drain = drain,
         .sleep = sleep_until,
         .ask_cost_us = ASK_COST_US,
+        .share_depth = SHARE_DEPTH,
+        .rest_us = REST_US,
     };
 }

@@ -11,8 +11,8 @@
 
 struct wire;
 
-/* Begins to connect; nobody need be there. `context` is ZeroMQ's, borrowed until close. ERR_NOMEM,
- * ERR_IO, ERR_RANGE. */
+/* Begins to connect; nobody need be there. `context` is ZeroMQ's, fresh or used by wires to as many
+ * servers, borrowed until close: it gets a thread for each server. ERR_NOMEM, ERR_IO, ERR_RANGE. */
 enum err wire_open(struct wire **out, void *context, const struct options_host_port *server,
                    unsigned servers);
 /* After the remote on it is closed. Accepts NULL; nulls. */

@@ -1,0 +1,28 @@
+/* tt_history: a history table that several searchers fill together (Schaeffer 1983).
+ *
+ * Of many processors each walks a small part of the tree and would order its moves by what it has
+ * seen there alone. So each gives what it has added, now and then, and takes what all have. Sums
+ * that grow too large are halved, all of them. A gift that is lost costs some move ordering and
+ * nothing else. Threads: one at a time. Memory: allocates nothing; all zero is empty. */
+#ifndef COMMON_TT_HISTORY_H
+#define COMMON_TT_HISTORY_H
+
+#include "common/tt/tt.h"
+
+enum { TT_HISTORY_LIMIT = 1 << 19 };
+
+struct tt_history {
+    uint32_t now; /* grows with every gift */
+    uint32_t halvings;
+    uint32_t weight[TT_WEIGHTS];
+    uint32_t changed[TT_WEIGHTS]; /* `now` of its last gift; 0: never */
+};
+
+/* Adds; indices below TT_WEIGHTS, repeated or not. Every sum is below TT_HISTORY_LIMIT after it. */
+void tt_history_give(struct tt_history *history, const struct tt_weight *weight, uint32_t count);
+/* What changed after `since` (a later one than now: everything), the heaviest when `room` is too
+ * small: the others are told when they change again. Returns how many. */
+uint32_t tt_history_take(const struct tt_history *history, uint32_t since, struct tt_weight *out,
+                         uint32_t room);
+
+#endif

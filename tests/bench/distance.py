@@ -1,0 +1,193 @@
+#!/usr/bin/python3
+"""distance: what the way to the shards costs a search. `make bench-distance`.
+
+Time to depth (strict, plain) of the Bratko-Kopec positions over the embedded table, then, in turn with it, of clusters
+whose shards are 0, 50, 200 and 1,000 us of added round trip away: a front-end alone, and front-end + worker, over
+1 and 2 shards. Every score must be the embedded table's. Each row prints medians: its time and the ratio to the
+embedded table's of the same round (lowest-highest); of front-end + worker also how many times faster than the front-end alone
+of the round; nodes against the embedded table's; BUSY answers; messages and bytes a second between the shards
+and everybody, TCP's included; the share of its time that the front-end waited for answers.
+
+The hosts are network namespaces; what leaves a shard's host is delayed by `tc netem`, or by tests/system/cable.c where the kernel
+has none. That one is a program on the same processors: what it really adds is measured by lone asks from
+the front-end's host at each distance, and printed. Without namespaces, distance 0 alone is measured, on loopback.
+
+  tests/bench/distance.py [--runs N] [--depth N] [--every N] [--distances US,...] [--shards N,...] [--workers N,...]
+                          [--more OPTIONS] [--json FILE]
+"""
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests", "system"))
+import network  # noqa: E402
+
+REASON = network.why_not()  # before any thread and socket
+import cluster  # noqa: E402
+
+EPD = os.path.join(ROOT, "tests/data/chess/bratko-kopec.epd")
+SUMS = ("time_ms", "nodes", "busy", "asks", "duplicated_nodes")
+PATIENCE = 3600
+
+
+def new_host():
+    return network.Host() if REASON is None else None
+
+
+def analyse(options, epd, *more, host=None):
+    process = cluster.start("--fresh", "--strict", "--select", "plain", "--epd", epd, "--depth", options.depth,
+                            *options.more.split(), *more, host=host)
+    process.wait(PATIENCE)
+    lines = cluster.answers(process)
+    found = {key: sum(line[key] for line in lines) for key in SUMS}
+    found["waited"] = sum(line["waited"] * line["time_ms"] for line in lines) / found["time_ms"]
+    found["scores"] = [(line["id"], line["score"]) for line in lines]
+    return found
+
+
+class Side:
+    """A cluster and who asks it."""
+
+    def __init__(self, options, shards, workers):
+        self.shards_wanted, self.workers_wanted = shards, workers
+        self.cluster = cluster.Cluster(shards, workers, new_host=new_host, heartbeat_ms=1000)
+
+    def name(self):
+        who = {0: "front-end alone", 1: "front-end + worker"}.get(self.workers_wanted,
+                                                                 f"front-end + {self.workers_wanted} workers")
+        return f"{who}, {self.shards_wanted} shard{'s' * (self.shards_wanted > 1)}"
+
+    def shape(self, distance_us):
+        for shard in self.cluster.shards:
+            if distance_us > 0:
+                shard.host.shape(delay_ms=distance_us / 1000)
+            elif shard.host:
+                shard.host.unshape()
+
+    def round_trip_us(self):
+        """Half of all lone asks from the front-end's host, one after the other, take at most this long."""
+        for shard in self.cluster.shards:
+            shard.stats()  # a cable that was just changed carries again
+        load = cluster.Process("abdada", "ttbench", "--servers", self.cluster.shards[0].address, "--clients", 1,
+                               "--batch", 1, "--window", 1, "--keys", "random", "--seconds", 1, "--json",
+                               host=self.cluster.front_host)
+        load.close_input()
+        cluster.equal(load.wait(), 0, load.tail())
+        return json.loads(load.out())["p50_us"]
+
+    def traffic(self):
+        """(messages, bytes) in and out of the shards so far."""
+        figures = [shard.stats() for shard in self.cluster.shards]
+        names = [shard.host.port for shard in self.cluster.shards] if REASON is None else ["lo"]
+        total = 0
+        with open("/proc/thread-self/net/dev") as file:
+            for line in file:
+                name, _, rest = line.partition(":")
+                if name.strip() in names:
+                    counts = rest.split()
+                    total += int(counts[0]) + (int(counts[8]) if REASON is None else 0)
+        return sum(f["messages"] + f["sent"] for f in figures), total
+
+    def run(self, options, epd):
+        before = self.traffic()
+        found = analyse(options, epd, "--servers", self.cluster.servers, host=self.cluster.front_host)
+        after = self.traffic()
+        seconds = found["time_ms"] / 1000
+        found["messages_per_s"] = (after[0] - before[0]) / seconds
+        found["bytes_per_s"] = (after[1] - before[1]) / seconds
+        return found
+
+
+def one_round(options, epd, sides, number):
+    """The embedded table before every side, so that a pair has the same minutes of the machine; the order of sides
+    turns round."""
+    rows = {}
+    for side in sides if number % 2 == 0 else sides[::-1]:
+        base = analyse(options, epd)
+        rows[side] = (side.run(options, epd), base)
+        if rows[side][0]["scores"] != base["scores"]:
+            sys.exit(f"distance: scores differ, {side.name()}: {rows[side][0]['scores']}\n"
+                     f"embedded: {base['scores']}")
+    return rows
+
+
+def spread(values):
+    return f"{statistics.median(values):.2f} ({min(values):.2f}-{max(values):.2f})"
+
+
+def show(side, rounds, distance_us, alone):
+    pairs = [rows[side] for rows in rounds]
+    ratios = [found["time_ms"] / base["time_ms"] for found, base in pairs]
+    row = {key: statistics.median(found[key] for found, _ in pairs)
+           for key in ("busy", "asks", "messages_per_s", "bytes_per_s", "waited", "time_ms")}
+    row["nodes_ratio"] = statistics.median(found["nodes"] / base["nodes"] for found, base in pairs)
+    row["duplicated"] = statistics.median(found["duplicated_nodes"] / found["nodes"] for found, _ in pairs)
+    speedups = [rows[alone][0]["time_ms"] / rows[side][0]["time_ms"] for rows in rounds] if alone else []
+    print(f"{distance_us:>6} {side.name():<29} {row['time_ms'] / 1000:7.2f} s {spread(ratios):>17} "
+          f"{spread(speedups) if alone else '-':>17} {row['nodes_ratio']:6.3f} {row['busy']:7.0f} "
+          f"{row['messages_per_s']:8.0f} {row['bytes_per_s'] / 1000:7.0f} {100 * row['waited']:6.1f}%", flush=True)
+    row.update(distance_us=distance_us, side=side.name(), ratio=statistics.median(ratios), ratios=ratios,
+               speedup=statistics.median(speedups) if alone else None)
+    return row
+
+
+def measure(options, epd, sides, distance_us, near_us):
+    for side in sides:
+        side.shape(distance_us)
+    far_us = sides[0].round_trip_us() if distance_us > 0 else near_us
+    print(f"{distance_us:>6} us to add: a lone ask takes {far_us:.0f} us" +
+          (f", {far_us - near_us:.0f} more than without" if distance_us > 0 else ""), flush=True)
+    rounds = [one_round(options, epd, sides, number) for number in range(options.runs)]
+    rows = []
+    for side in sides:
+        alone = [s for s in sides if s.workers_wanted == 0 and s.shards_wanted == side.shards_wanted]
+        rows.append(show(side, rounds, distance_us, alone[0] if alone and side.workers_wanted > 0 else None))
+        rows[-1]["lone_ask_us"] = far_us
+    return rows
+
+
+def numbers(text):
+    return [int(word) for word in text.split(",")]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--depth", type=int, default=7)
+    parser.add_argument("--every", type=int, default=1, help="every Nth position only")
+    parser.add_argument("--distances", type=numbers, default=[0, 50, 200, 1000], help="added round trips, us")
+    parser.add_argument("--shards", type=numbers, default=[1, 2])
+    parser.add_argument("--workers", type=numbers, default=[0, 1])
+    parser.add_argument("--more", default="", help="more options for abdada analyse, both sides")
+    parser.add_argument("--json", help="the rows to this file, a line each")
+    options = parser.parse_args()
+    with open(EPD) as file:
+        lines = [line for line in file if line.strip()][::options.every]
+    why = network.why_no_delay()
+    print(f"{len(lines)} positions, depth {options.depth}, {options.runs} runs of each in turn, {os.cpu_count()} processors; "
+          f"delay by {network.shaper() if why is None else 'nothing'}")
+    print(f"{'us':>6} {'who':<29} {'time':>9} {'to embedded':>17} {'to one alone':>17} {'nodes':>6} {'BUSY':>7} "
+          f"{'msgs/s':>8} {'kB/s':>7} {'waiting':>7}")
+    sides = [Side(options, shards, workers) for shards in options.shards for workers in options.workers]
+    rows, near_us = [], sides[0].round_trip_us()
+    with tempfile.NamedTemporaryFile("w", suffix=".epd") as epd:
+        epd.writelines(lines)
+        epd.flush()
+        for distance_us in options.distances:
+            if distance_us > 0 and why:
+                print(f"{distance_us:>6} us skipped: {why}")
+            else:
+                rows += measure(options, epd.name, sides, distance_us, near_us)
+    for side in sides:
+        side.cluster.__exit__()
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as out:
+            out.writelines(json.dumps(row) + "\n" for row in rows)
+
+
+if __name__ == "__main__":
+    main()

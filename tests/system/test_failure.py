@@ -1,0 +1,676 @@
+#!/usr/bin/python3
+"""Processes that die, stall, come late and return; graceful ends; bounds; `abdada top`. TAP.
+
+    BIN=build/dev/bin QUICK=1 tests/system/test_failure.py
+
+Times that are promised are printed as measured, and may be exceeded SLACK-fold (cluster.py).
+"""
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+
+import client
+from cluster import (QUICK, SANITIZED, SLACK, Cluster, Failure, Process, Shard, Worker, answers, ask, check, equal,
+                     free_port, main, path_of, run, start, top, wait_until)
+from test_cluster import LONG, STRICT, check_long, long_search, start_long
+
+SHORT = 0.2
+ENDLESS = ["--depth", 60, "--strict"]
+
+
+def promised(what, begin, limit):
+    seconds = time.monotonic() - begin
+    print(f"# {what}: {seconds:.2f} s, promised {limit:g} s")
+    check(seconds < limit * SLACK, what, "took", seconds)
+
+
+def serves_a_search(shard, workers, asks=0):
+    """Whether the shard has been asked by a search and so many workers say they are at it."""
+    def look():
+        figures = shard.stats()
+        return (figures["jobs"] >= 1 and figures["asks"] > asks and
+                len(shard.working()) >= workers)
+    return look
+
+
+def stop_endless(front):
+    front.tell(signal.SIGINT)
+    found, = answers(front)
+    check(found["depth"] >= 1 and found["stopped"], found)
+    return found
+
+
+# ---- of any age ----
+
+def a_worker_older_than_every_shard_takes_part():
+    port = free_port()
+    worker = Worker(f"127.0.0.1:{port}")
+    front = start("--servers", f"127.0.0.1:{port}", *ENDLESS)
+    front.wait_line("depth", "err")  # it searches, alone
+    shard = Shard(port)
+    begin = time.monotonic()
+    wait_until(serves_a_search(shard, 1), "worker and front-end to use the shard")
+    promised("worker and front-end use their first shard", begin, 2)
+    stop_endless(front)
+    check(worker.running())
+
+
+def a_worker_that_joins_takes_part():
+    with Cluster(workers=1) as cluster:
+        front = cluster.start(*ENDLESS)
+        cluster.wait_searching(front)
+        begin = time.monotonic()
+        cluster.workers.append(Worker(cluster.servers, name="late"))
+        wait_until(lambda: "late" in cluster.shards[0].working(), "the worker to search")
+        promised("a new worker searches, from its start", begin, 2)
+        equal(stop_endless(front)["workers"], 2)
+
+
+def a_shard_that_is_added_is_used():
+    port = free_port()
+    shard = Shard()
+    servers = f"{shard.address},127.0.0.1:{port}"
+    Worker(servers)
+    front = start("--servers", servers, *ENDLESS)
+    wait_until(serves_a_search(shard, 1), "the search")
+    added = Shard(port)
+    begin = time.monotonic()
+    wait_until(serves_a_search(added, 1), "the new shard to be used")
+    promised("a shard that is added is used", begin, 2)
+    equal(stop_endless(front)["shards_up"], 2)
+
+
+def a_shard_that_restarts_is_used_again():
+    with Cluster() as cluster:
+        front = cluster.start(*ENDLESS)
+        cluster.wait_searching(front)
+        boot = cluster.shards[0].look(lambda c: c.boot)
+        cluster.shards[0].kill()
+        cluster.shards[0] = Shard(cluster.shards[0].port)
+        begin = time.monotonic()
+        wait_until(serves_a_search(cluster.shards[0], 2), "the shard to be used again")
+        promised("a shard that restarted is used again", begin, 2)
+        check(cluster.shards[0].look(lambda c: c.boot) != boot)
+        stop_endless(front)
+
+
+def restarts_do_not_move_the_strict_score():
+    with Cluster() as cluster:
+        front = start_long(cluster, 3 * LONG)
+        for index in (0, 1, 0):
+            cluster.shards[index].kill()
+            cluster.shards[index] = Shard(cluster.shards[index].port)
+            if front.running():
+                wait_until(lambda: not front.running() or
+                           serves_a_search(cluster.shards[index], 1)(), "the shard to be used")
+        check_long(front, 3 * LONG)
+
+
+# ---- stalls ----
+
+def a_shard_that_stalled_is_used_again():
+    with Cluster() as cluster:
+        front = cluster.start(*ENDLESS)
+        cluster.wait_searching(front)
+        stalled = cluster.shards[0]
+        stalled.tell(signal.SIGSTOP)
+        front.wait_line(r"shards 1/2", "err", begin=len(front.lines["err"]))
+        stalled.tell(signal.SIGCONT)
+        begin = time.monotonic()
+        asks = stalled.stats()["asks"]
+        wait_until(serves_a_search(stalled, 2, asks), "the shard to be used again")
+        promised("a shard that stalled is used again", begin, 2)
+        stop_endless(front)
+
+
+def a_worker_that_stalled_takes_part_again():
+    with Cluster() as cluster:
+        front = cluster.start(*ENDLESS)
+        cluster.wait_searching(front)
+        watch, stalled = cluster.shards[0], cluster.workers[0]
+        wait_until(lambda: len(watch.working()) == 2, "both workers")
+        stalled.tell(signal.SIGSTOP)
+        wait_until(lambda: watch.stats()["workers"] == 1, "its session to end")
+        stalled.tell(signal.SIGCONT)
+        begin = time.monotonic()
+        wait_until(lambda: set(watch.working()) == {"w0", "w1"}, "the worker to search again")
+        promised("a worker that stalled searches again", begin, 2)
+        stop_endless(front)
+
+
+def a_front_end_that_stalled_gets_its_workers_back():
+    with Cluster() as cluster:
+        front = start_long(cluster, LONG)
+        front.tell(signal.SIGSTOP)
+        for shard in cluster.shards:
+            wait_until(lambda: shard.stats()["jobs"] == 0, "the job to lapse")
+        front.tell(signal.SIGCONT)
+        check_long(front, LONG)
+
+
+def late_answers_do_no_harm():
+    """Stalls too short for a session to end: every answer comes, late."""
+    with Cluster() as cluster:
+        front = start_long(cluster, LONG)
+        for turn in range(6):
+            stalled, other = cluster.shards[turn % 2], cluster.shards[1 - turn % 2]
+            stalled.tell(signal.SIGSTOP)
+            asks = other.stats()["asks"]
+            wait_until(lambda: not front.running() or other.stats()["asks"] > asks + 50,
+                       "the other shard to be asked")
+            stalled.tell(signal.SIGCONT)
+        check_long(front, LONG)
+        check(all(worker.running() for worker in cluster.workers))
+
+
+# ---- several front-ends ----
+
+def front_ends_share_the_workers_evenly():
+    position, depth, score = long_search(SHORT)
+    with Cluster(workers=4) as cluster:
+        first = cluster.start(*ENDLESS)
+        wait_until(lambda: len(cluster.shards[0].working()) == 4, "all to search the first job")
+        mine, = set(cluster.shards[0].working().values())
+        begin = time.monotonic()
+        second = cluster.start(position, "--depth", 60, *STRICT)
+
+        def shares():
+            jobs = list(cluster.shards[0].working().values())
+            return sorted(map(jobs.count, set(jobs))) == [2, 2]
+
+        def tells_shares():
+            return [job["workers"] for job in top(cluster.servers)[1]["job"]] == [2, 2]
+        wait_until(shares, "two workers for each of two jobs")
+        promised("two jobs have two workers each", begin, 2)
+        wait_until(tells_shares, "top to tell so")
+        third, = cluster.ask(position, "--depth", depth, *STRICT)  # a short one beside them
+        equal(third["score"], score)
+        wait_until(shares, "two for each again")
+        begin = time.monotonic()
+        second.tell(signal.SIGINT)
+        wait_until(lambda: list(cluster.shards[0].working().values()).count(mine) == 4,
+                   "all to return to the first job")
+        promised("all four return to the job that is left", begin, 2)
+        answers(second)
+        stop_endless(first)
+
+
+def front_ends_that_share_get_their_own_strict_answers():
+    position, depth, score = long_search(LONG)
+    other, other_depth, other_score = long_search(SHORT)
+    with Cluster(workers=3) as cluster:
+        long = cluster.start(position, "--depth", depth, *STRICT)
+        for _ in range(2 if QUICK else 4):
+            found, = cluster.ask(other, "--depth", other_depth, *STRICT)
+            equal((found["depth"], found["score"]), (other_depth, other_score))
+        found, = answers(long)
+        equal((found["depth"], found["score"], found["stopped"]), (depth, score, False))
+        for shard in cluster.shards:
+            wait_until(lambda: shard.stats()["inflight_holds"] == 0, "holds to end")
+
+
+def threads_of_a_worker_are_shared_too():
+    with Cluster(workers=0) as cluster:
+        cluster.workers.append(Worker(cluster.servers, threads=2, name="pair"))
+        fronts = [cluster.start(*ENDLESS) for _ in range(2)]
+        def each_has_one():
+            working = cluster.shards[1].working()
+            return set(working) == {"pair.0", "pair.1"} and len(set(working.values())) == 2
+        wait_until(each_has_one, "a thread for each job")
+        for front in fronts:
+            stop_endless(front)
+
+
+# ---- ends ----
+
+def a_killed_front_end_frees_the_workers():
+    position, depth, score = long_search(SHORT)
+    with Cluster(options=["--heartbeat", 1000]) as cluster:  # the default
+        front = cluster.start(*ENDLESS)
+        cluster.wait_searching(front)
+        wait_until(lambda: len(cluster.shards[0].working()) == 2, "both workers")
+        begin = time.monotonic()
+        front.kill()
+        for shard in cluster.shards:
+            wait_until(lambda: shard.stats()["jobs"] == 0, "the job to end")
+            wait_until(lambda: not shard.working() and shard.stats()["inflight_holds"] == 0,
+                       "the workers to be idle")
+        promised("workers of a killed front-end are idle", begin, 3)
+        found, = cluster.ask(position, "--depth", depth, *STRICT)
+        equal((found["workers"], found["score"]), (2, score))
+
+
+def a_killed_worker_leaves_its_positions_soon():
+    with Cluster(shards=1, workers=1, options=["--heartbeat", 1000]) as cluster:
+        front = cluster.start(*ENDLESS)
+        cluster.wait_searching(front)
+        begin = time.monotonic()
+        cluster.workers[0].kill()
+        wait_until(lambda: cluster.shards[0].stats()["workers"] == 0, "its session to end")
+        promised("the session of a killed worker ends", begin, 3.5)
+        stop_endless(front)
+
+
+# So slow a heartbeat that nothing can lapse while the test looks.
+NEVER = ["--heartbeat", 60000, "--hold-max", 3600000]
+
+
+def nothing_is_left(shard):
+    """Empty sets, and not because anything lapsed."""
+    figures = shard.stats()
+    equal((figures["sessions_lapsed"], figures["holds_lapsed"]), (0, 0))
+    return figures["sessions"] == 1 and figures["inflight_holds"] == figures["jobs"] == 0
+
+
+class PostedByHand:
+    """A job without a front-end that searches: what is in flight is the workers' alone."""
+
+    def __init__(self, cluster):
+        spies = [client.Client(s.address).hello(role=client.WORKER) for s in cluster.shards]
+        front = cluster.start(*ENDLESS)
+        job = spies[0].wait_pushed(client.JOB)
+        equal(answers_after(front, signal.SIGTERM)["stopped"], True)
+        for spy in spies:
+            spy.bye()
+            spy.close()
+        self.fronts = [client.Client(s.address).hello(role=client.FRONT, instance=7)
+                       for s in cluster.shards]
+        job[1] = 77
+        for front in self.fronts:
+            front.send(client.JOB_POST, *job[1:])
+
+    def end(self):
+        for front in self.fronts:
+            front.bye()
+            front.close()
+
+
+def answers_after(front, number):
+    front.tell(number)
+    found, = answers(front)
+    return found
+
+
+def sigterm_to_workers_empties_the_sets_at_once():
+    with Cluster(options=NEVER) as cluster:
+        hand = PostedByHand(cluster)
+        for shard in cluster.shards:
+            wait_until(lambda: shard.stats()["inflight_holds"] > 0, "positions in flight")
+        for worker in cluster.workers:
+            begin = time.monotonic()
+            equal(worker.end(signal.SIGTERM), 0)
+        for shard in cluster.shards:
+            figures = wait_until(lambda: (f := shard.stats())["workers"] == 0 and f, "BYE")
+            equal(figures["inflight_holds"], 0)
+        promised("empty sets after SIGTERM", begin, 1)
+        hand.end()
+        for shard in cluster.shards:
+            wait_until(lambda: nothing_is_left(shard), "nothing")
+
+
+def sigterm_to_a_front_end_leaves_nothing():
+    with Cluster(workers=0, options=NEVER) as cluster:
+        for arguments in (["analyse", "--json", "--threads", 2, *ENDLESS], ["uci", "--threads", 2]):
+            front = Process("abdada", *arguments, "--servers", cluster.servers)
+            if arguments[0] == "uci":
+                front.send("position startpos\ngo infinite")
+            for shard in cluster.shards:
+                wait_until(lambda: shard.stats()["inflight_holds"] > 0, "positions in flight")
+            begin = time.monotonic()
+            equal(front.end(signal.SIGTERM), 0, front.tail())
+            promised(f"SIGTERM ends abdada {arguments[0]}", begin, 1)
+            check('"bestmove"' in front.out() or "bestmove " in front.out(), front.tail())
+            for shard in cluster.shards:
+                wait_until(lambda: nothing_is_left(shard), "nothing")
+
+
+def a_second_sigterm_ends_at_once():
+    with Cluster() as cluster:
+        front = cluster.start(*ENDLESS)
+        cluster.wait_searching(front)
+        uci = Process("abdada", "uci", "--servers", cluster.servers)
+        uci.send("position startpos\ngo infinite")
+        uci.wait_line("^info depth 2 ")
+        for process in (front, uci, cluster.workers[0], cluster.shards[0]):
+            begin = time.monotonic()
+            process.tell(signal.SIGTERM)
+            process.tell(signal.SIGTERM)
+            status = process.wait()
+            # Either may be taken first, or the first end be quicker than the second signal.
+            check(status in (0, 128 + signal.SIGTERM, -signal.SIGTERM), process.name, status)
+            promised(f"two SIGTERMs end {process.name}", begin, 1)
+
+
+# ---- bounds: what happens at each, and where it is counted ----
+
+def bound(shard, name):
+    """The figure, as `abdada top` tells it."""
+    def look():  # on a busy machine the shard may be taken for down
+        figures = top(shard.address)[1]["shard"][0]
+        return name in figures and (figures[name],)
+    return wait_until(look, "figures")[0]
+
+
+def sessions_are_bounded():
+    shard = Shard(0, "--sessions", 3, *NEVER)
+    held = [client.Client(shard.address).hello() for _ in range(2)]
+    last = client.Client(shard.address).hello()
+    refused = client.Client(shard.address)
+    try:
+        refused.hello()
+        raise Failure("a fourth session")
+    except client.Refused as error:
+        equal(error.code, 6)
+    last.bye()
+    wait_until(lambda: held[0].stats()["sessions"] == 2, "room for the one who watches")
+    equal((bound(shard, "sessions_refused"), bound(shard, "sessions_max")), (1, 3))
+    for one in held:
+        one.heartbeat()
+
+
+def jobs_are_bounded():
+    with Cluster(shards=1, workers=1, options=["--jobs", 1]) as cluster:
+        first = cluster.start(*ENDLESS)
+        cluster.wait_searching(first)
+        position, depth, score = long_search(SHORT)
+        found, = cluster.ask(position, "--depth", depth, *STRICT)  # nobody helps, it answers
+        equal((found["score"], found["workers"]), (score, 0))
+        check(bound(cluster.shards[0], "jobs_refused") >= 1)
+        equal(bound(cluster.shards[0], "jobs_max"), 1)
+        equal(stop_endless(first)["workers"], 1)
+
+
+def a_refused_job_is_taken_when_there_is_room():
+    with Cluster(shards=1, workers=1, options=["--jobs", 1]) as cluster:
+        first = cluster.start(*ENDLESS)
+        cluster.wait_searching(first)
+        second = cluster.start(*ENDLESS)
+        wait_until(lambda: bound(cluster.shards[0], "jobs_refused") >= 1, "the refusal")
+        stop_endless(first)
+        wait_until(lambda: len(cluster.shards[0].working()) == 1, "help for the second")
+        equal(stop_endless(second)["workers"], 1)
+
+
+def workers_learn_of_more_jobs_than_they_remember():
+    with Cluster(shards=1, workers=0, options=["--jobs", 200, *NEVER]) as cluster:
+        hand = PostedByHand(cluster)
+        poster, = hand.fronts
+        fields = cluster.shards[0].look(lambda c: c.jobs_open())[0]
+        spy = client.Client(cluster.shards[0].address).hello(role=client.WORKER)
+        job = spy.wait_pushed(client.JOB)
+        spy.bye()
+        job[4] = 1  # another evaluation: refused by every worker, so never begun
+        for number in range(100, 200):
+            job[1] = number
+            poster.send(client.JOB_POST, *job[1:])
+        poster.send(client.JOB_STOP, fields["job"], 0)
+        poster.heartbeat()
+        cluster.workers.append(Worker(cluster.servers, name="w"))
+        cluster.workers[0].wait_line("job refused", "err")
+        job[1], job[4] = 1000, spy_evaluation(cluster)
+        poster.send(client.JOB_POST, *job[1:])
+        for number in range(100, 200):  # room comes as others end
+            poster.send(client.JOB_STOP, number, 0)
+        wait_until(lambda: cluster.shards[0].working() == {"w": 1000}, "the job to be searched")
+        hand.end()
+
+
+def spy_evaluation(cluster):
+    """What this build calls its chess."""
+    spy = client.Client(cluster.shards[0].address).hello(role=client.WORKER)
+    front = cluster.start(*ENDLESS)
+    while True:
+        job = spy.wait_pushed(client.JOB)
+        if job[1] > 1000:
+            break
+    cluster.wait_searching(front, asks=1)
+    stop_endless(front)
+    spy.bye()
+    return job[4]
+
+
+def batches_and_messages_are_bounded():
+    shard = Shard(0, *NEVER)
+    peer = client.Client(shard.address).hello()
+    try:
+        peer.ask_all([[i, 4, -100, 100, 0, 0] for i in range(1025)])
+        raise Failure("1,025 operations")
+    except client.Refused as error:
+        equal(error.code, 1)
+    peer.send_bytes(b"\x93" + bytes(65536))
+    equal(peer.wait(client.ERROR)[1], 1)
+    peer.send_bytes(b"two", b"frames")
+    equal(peer.wait(client.ERROR)[1], 1)
+    figures = top(shard.address)[1]["shard"][0]
+    equal((figures["oversized"], figures["multipart"], figures["malformed"]), (1, 1, 3))
+    peer.heartbeat()
+
+
+def holds_are_bounded():
+    shard = Shard(0, "--memory", "1M", *NEVER)
+    peers = [client.Client(shard.address).hello() for _ in range(3)]
+    figures = peers[0].stats()
+    most, quota = figures["inflight_max"], figures["session_holds_max"]
+    check(quota < most, "one client cannot have all", quota, most)
+
+    def ask_for_too_many(peer):
+        for first in range(0, quota + 1000, 1000):
+            verdicts = peer.ask_all([[key * 7919, 4, -100, 100, 0, 0]
+                                     for key in range(first, first + 1000)])
+            equal({v[0] for v in verdicts}, {client.OPEN})
+        return top(shard.address)[1]["shard"][0]
+    figures = ask_for_too_many(peers[0])
+    equal((figures["inflight_holds"], figures["inflight_refused"]), (quota, 0))
+    check(figures["holds_refused"] > 0 and figures["session_holds_max"] == quota, figures)
+    for peer in peers[1:]:
+        figures = ask_for_too_many(peer)
+    equal(figures["inflight_holds"], most)
+    check(figures["inflight_refused"] > 0 and figures["inflight_max"] == most, figures)
+    for peer in peers:
+        peer.bye()
+    wait_until(lambda: shard.stats()["inflight_holds"] == 0, "empty sets")
+
+
+def resident_bytes(process):
+    with open(f"/proc/{process.popen.pid}/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+
+
+def a_client_that_never_reads_costs_no_more_than_its_queue():
+    shard = Shard(0, *NEVER)
+    deaf, watch = client.Client(shard.address), client.Client(shard.address).hello()
+    deaf.socket.rcvhwm = 1
+    deaf.socket.disconnect("tcp://" + shard.address)
+    deaf.socket.connect("tcp://" + shard.address)
+    deaf.hello()
+    peeks = [[key, 4] for key in range(64)]
+
+    def flood(messages):
+        full = watch.stats()["queue_full"]
+        for request in range(messages):
+            deaf.send(client.PEEK, request, peeks)
+        wait_until(lambda: watch.stats()["queue_full"] >= full + messages - 6000, "the bound")
+    flood(20000)
+    before = resident_bytes(shard)
+    begin = time.monotonic()
+    flood(20000)
+    print(f"# 20,000 messages dropped in {time.monotonic() - begin:.1f} s, grown by "
+          f"{(resident_bytes(shard) - before) >> 10} KiB")
+    if not SANITIZED:  # what was freed stays with the sanitizer for a while
+        check(resident_bytes(shard) - before < 8 << 20, "memory grew")
+    check(bound(shard, "queue_full") > 20000 and bound(shard, "dropped") == 0)
+
+
+# ---- top ----
+
+def top_shows_a_cluster():
+    with Cluster(workers=2) as cluster:
+        front = cluster.start(*ENDLESS)
+        cluster.wait_searching(front)
+        wait_until(lambda: all(len(s.working()) == 2 for s in cluster.shards), "both workers")
+        # On a busy machine a shard may answer too late for one look.
+        found = wait_until(lambda: (lambda status, seen: status == 0 and seen)(*top(cluster.servers)),
+                           "top sees both shards")
+        equal([s["address"] for s in found["shard"]], cluster.servers.split(","))
+        for shard in found["shard"]:
+            equal((shard["state"], shard["workers"], shard["fronts"], shard["jobs"]),
+                  ("up", 2, 1, 1))
+            check(shard["asks"] > 0 and shard["memory_bytes"] >= 32 << 20, shard)
+            for name in """boot rtt_us uptime_ms ops_per_s inflight_holds inflight_max
+                    results_permille sessions_refused jobs_refused batches_refused oversized
+                    inflight_refused queue_full multipart malformed holds_lapsed
+                    session_holds_max holds_refused ignored""".split():
+                check(name in shard, name, "is missing")
+        job, = found["job"]
+        equal([(w["name"], w["job"], w["shards"]) for w in found["worker"]],
+              [("w0", job["job"], 2), ("w1", job["job"], 2)])
+        equal((job["workers"], job["shards"], len(found["front"])), (2, 2, 1))
+        total, = found["total"]
+        equal((total["shards"], total["shards_up"], total["workers"], total["jobs"]), (2, 2, 2, 1))
+        check(any(shard["ops_per_s"] > 0 for shard in found["shard"]), found["shard"])
+        def read():
+            text = run("abdada", "top", "--once", "--servers", cluster.servers)
+            return text.status == 0 and text
+        text = wait_until(read, "top sees both shards")
+        equal(text.err(), "")
+        check("w0" in text.out() and job["job"] in text.out(), text.out())
+        cluster.shards[1].kill()
+        def states():
+            status, found = top(cluster.servers)
+            return status, [s["state"] for s in found["shard"]]
+        wait_until(lambda: states() == (1, ["up", "down"]), "top sees that one is dead")
+        cluster.shards[0].kill()
+        equal(states(), (1, ["down", "down"]))
+        front.kill()
+
+
+def top_shows_nothing_a_stranger_could_play_tricks_with():
+    shard = Shard(0, *NEVER)
+    client.Client(shard.address).hello(role=client.WORKER, name='\x1b[2J"\\\n\u20ac{}')
+    found = top(shard.address)[1]
+    equal([w["name"] for w in found["worker"]], ['?[2J"\\????{}'])
+    text = run("abdada", "top", "--once", "--servers", shard.address).out()
+    check("\x1b" not in text and '?[2J"' in text, text)
+
+
+class Screen:
+    """A live view on a terminal of its own."""
+
+    def __init__(self, *arguments):
+        self.leader, self.terminal = pty.openpty()
+        fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 20, 60, 0, 0))
+        self.before = termios.tcgetattr(self.terminal)
+        self.seen = b""
+        self.popen = subprocess.Popen([path_of("abdada"), "top", *arguments], stdin=self.terminal,
+                                      stdout=self.terminal, stderr=self.terminal)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.popen.kill()
+        self.popen.wait()
+        os.close(self.leader)
+        os.close(self.terminal)
+
+    def read_until(self, condition, what):
+        def look():
+            if select.select([self.leader], [], [], 0.1)[0]:
+                self.seen += os.read(self.leader, 4096)
+            return condition(self.seen)
+        wait_until(look, what)
+
+    def type(self, text):
+        os.write(self.leader, text)
+
+
+def top_ends_with_q_and_gives_the_terminal_back():
+    with Cluster(shards=1, workers=1) as cluster:
+        for how in ("q", "interrupt"):
+            with Screen("--servers", cluster.servers) as screen:
+                screen.read_until(lambda seen: seen.count(b"shards 1/1") == 2, "two views")
+                check(b"\x1b[?1049h" in screen.seen and b"w0" in screen.seen, screen.seen)
+                if how == "q":
+                    screen.type(b"q")
+                else:
+                    screen.popen.send_signal(signal.SIGINT)
+                screen.read_until(lambda seen: b"\x1b[?1049l" in seen, "the terminal back")
+                equal(screen.popen.wait(30), 0)
+                equal(termios.tcgetattr(screen.terminal), screen.before)
+                view = screen.seen.split(b"\x1b[H")[1].split(b"\x1b[J")[0]
+                rows = [row.strip() for row in view.split(b"\x1b[K")]
+                check(len(rows) <= 21 and max(map(len, rows)) <= 60, rows)
+
+
+def top_survives_the_shards():
+    with Cluster(shards=2, workers=0) as cluster:
+        live = Process("abdada", "top", "--servers", cluster.servers, "--interval", 100)
+        at = live.wait_line("shards 2/2")[1]
+        cluster.shards[0].kill()
+        at = live.wait_line("shards 1/2", begin=at)[1]
+        cluster.shards[0] = Shard(cluster.shards[0].port)
+        live.wait_line("shards 2/2", begin=at)
+        equal(live.end(signal.SIGTERM), 0)
+    for line in ([], ["--servers", "x"], ["--nonsense"], ["--servers", "127.0.0.1:1", "operand"],
+                 ["--servers", "127.0.0.1:1", "--interval", "0"]):
+        done = run("abdada", "top", *line)
+        equal((done.status, len(done.lines["err"]), done.out()), (2, 1, ""), line)
+
+
+# ---- odds and ends ----
+
+def shards_on_any_port_are_consecutive():
+    server = Process("ttserver", "--listen", "127.0.0.1:0", "--shards", 4, "--memory", "8M")
+    ports, at = [], 0
+    for _ in range(4):
+        found, at = server.wait_line(r"^ready 127.0.0.1:(\d+)$", begin=at)
+        ports.append(int(found[1]))
+    equal(ports, list(range(ports[0], ports[0] + 4)))
+    equal(server.end(), 0)
+
+
+def a_ready_line_that_cannot_be_written_is_a_failure():
+    for command in (["ttserver", "--listen", "127.0.0.1:0", "--memory", "8M"],
+                    ["ttworker", "--servers", "127.0.0.1:1"]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([path_of(command[0]), *command[1:]], stdout=full,
+                                  stderr=subprocess.PIPE, text=True, timeout=60)
+        check(done.returncode == 1 and "standard output: No space" in done.stderr, command, done)
+
+
+QUICK_TESTS = [
+    a_worker_older_than_every_shard_takes_part, a_shard_that_restarts_is_used_again,
+    a_worker_that_stalled_takes_part_again, late_answers_do_no_harm,
+    front_ends_share_the_workers_evenly, a_killed_front_end_frees_the_workers,
+    sigterm_to_workers_empties_the_sets_at_once, sigterm_to_a_front_end_leaves_nothing,
+    sessions_are_bounded, jobs_are_bounded, batches_and_messages_are_bounded, holds_are_bounded,
+    top_shows_a_cluster, top_ends_with_q_and_gives_the_terminal_back,
+    shards_on_any_port_are_consecutive, a_ready_line_that_cannot_be_written_is_a_failure,
+]
+TESTS = [
+    a_worker_older_than_every_shard_takes_part, a_worker_that_joins_takes_part,
+    a_shard_that_is_added_is_used, a_shard_that_restarts_is_used_again,
+    restarts_do_not_move_the_strict_score, a_shard_that_stalled_is_used_again,
+    a_worker_that_stalled_takes_part_again, a_front_end_that_stalled_gets_its_workers_back,
+    late_answers_do_no_harm, front_ends_share_the_workers_evenly,
+    front_ends_that_share_get_their_own_strict_answers, threads_of_a_worker_are_shared_too,
+    a_killed_front_end_frees_the_workers, a_killed_worker_leaves_its_positions_soon,
+    sigterm_to_workers_empties_the_sets_at_once, sigterm_to_a_front_end_leaves_nothing,
+    a_second_sigterm_ends_at_once, sessions_are_bounded, jobs_are_bounded,
+    a_refused_job_is_taken_when_there_is_room, workers_learn_of_more_jobs_than_they_remember,
+    batches_and_messages_are_bounded, holds_are_bounded,
+    a_client_that_never_reads_costs_no_more_than_its_queue, top_shows_a_cluster,
+    top_shows_nothing_a_stranger_could_play_tricks_with,
+    top_ends_with_q_and_gives_the_terminal_back, top_survives_the_shards,
+    shards_on_any_port_are_consecutive, a_ready_line_that_cannot_be_written_is_a_failure,
+]
+
+if __name__ == "__main__":
+    sys.exit(main(QUICK_TESTS if QUICK else TESTS))

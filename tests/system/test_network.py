@@ -1,0 +1,240 @@
+#!/usr/bin/python3
+"""The programs on hosts of their own, with cables that are cut, slow or lossy. TAP.
+
+    BIN=build/dev/bin QUICK=1 tests/system/test_network.py
+
+Hosts are network namespaces (network.py). Where the machine allows none every test is skipped, with the reason.
+"""
+import functools
+import json
+import os
+import sys
+import time
+
+import network
+from cluster import QUICK, ROOT, Cluster, answers, ask, check, equal, main, wait_until
+
+reason = network.why_not()  # before anything else: it moves this process into a namespace of its own
+STRICT = ["--strict", "--select", "plain"]
+LONG_S, USED_AGAIN_S = 0.7, 2.0
+SANITIZED = "dev" in os.environ.get("BIN", "") or "tsan" in os.environ.get("BIN", "")
+SLACK = 5 if SANITIZED else 1  # how much slower a build with sanitizers may be
+
+
+def needs(why):
+    """The test is skipped where there is a reason why it cannot run."""
+    def decorate(test):
+        @functools.wraps(test)
+        def run():
+            return why() or test()
+        return run
+    return decorate
+
+
+needs_hosts = needs(lambda: reason)
+needs_delay = needs(network.why_no_delay)
+
+
+def positions():
+    with open(os.path.join(ROOT, "tests/data/chess/bratko-kopec.epd")) as file:
+        return [" ".join(line.split()[:4]) for line in file]
+
+
+@functools.lru_cache(None)
+def sequential(position, depth):
+    found, = ask(position, "--depth", depth, "--algorithm", "sequential", *STRICT)
+    return found
+
+
+@functools.lru_cache(None)
+def long_search():
+    """(position, depth, score) of a sequential search that takes LONG_S at least."""
+    for depth in range(6, 20):
+        for position in (positions()[1], positions()[15], positions()[10]):
+            found = sequential(position, depth)
+            if found["time_ms"] >= 1000 * LONG_S:
+                return position, depth, found["score"]
+
+
+def hosts(**sizes):
+    return Cluster(new_host=network.Host, **sizes)
+
+
+def begin_long(cluster):
+    position, depth, _ = long_search()
+    front = cluster.start(position, "--depth", depth, *STRICT)
+    cluster.wait_searching(front)
+    return front
+
+
+def end_long(front):
+    found, = answers(front)
+    equal((found["depth"], found["score"], found["stopped"]), (*long_search()[1:], False))
+    return found
+
+
+def end_long_cut_off(front, shards_up):
+    """The answer of a search that was cut off now, and who is left; one that ends right after has not noticed it."""
+    begin = time.monotonic()
+    check(front.running())
+    found = end_long(front)
+    if front.end_time - begin > 1.5:
+        equal(found["shards_up"], shards_up)
+
+
+def ask_long(cluster):
+    position, depth, _ = long_search()
+    return end_long(cluster.start(position, "--depth", depth, *STRICT))
+
+
+def count_workers(shard, number):
+    wait_until(lambda: shard.stats()["workers"] == number, f"{number} workers at {shard.address}")
+
+
+def count_everywhere(cluster, number):
+    for shard in cluster.shards:
+        count_workers(shard, number)
+
+
+def used_again(shard, what):
+    """Seconds until that shard is asked by a search that is going on."""
+    begin, before = time.monotonic(), None
+    while True:
+        try:
+            asks = shard.stats()["asks"]
+            before = asks if before is None else before
+            if asks > before:
+                return time.monotonic() - begin
+        except Exception:  # it cannot be reached yet
+            pass
+        check(time.monotonic() - begin < 30, what, "is not used again")
+
+
+@needs_hosts
+def hosts_do_not_move_the_strict_score():
+    with hosts() as cluster:
+        found = ask_long(cluster)
+        equal((found["workers"], found["shards_up"]), (2, 2))
+
+
+@needs_hosts
+def a_workers_cable_is_cut():
+    with hosts() as cluster:
+        front = begin_long(cluster)
+        cluster.workers[0].host.cut()
+        check(front.running())
+        end_long(front)
+        for shard in cluster.shards:
+            count_workers(shard, 1)
+            wait_until(lambda: shard.stats()["inflight_holds"] == 0, "its holds to end")
+        check(cluster.workers[0].running())
+        cluster.workers[0].host.mend()
+        begin = time.monotonic()
+        count_everywhere(cluster, 2)
+        took = time.monotonic() - begin
+        print(f"# the worker is back at every shard after {took:.2f} s")
+        check(took < USED_AGAIN_S * SLACK, took)
+        wait_until(lambda: ask_long(cluster)["workers"] == 2, "its help")
+
+
+@needs_hosts
+def a_shards_cable_is_cut_in_mid_search():
+    with hosts() as cluster:
+        front = begin_long(cluster)
+        cluster.shards[1].host.cut()
+        end_long_cut_off(front, 1)
+        cluster.shards[1].host.mend()
+        count_everywhere(cluster, 2)
+        wait_until(lambda: ask_long(cluster)["shards_up"] == 2, "both shards")
+
+
+def cut_and_return(seconds):
+    """A shard is cut off for so long while a search goes on, and used again by that search."""
+    with hosts(heartbeat_ms=1000) as cluster:  # the default
+        front = cluster.start(positions()[1], "--depth", 40, "--horizon", 3, *STRICT)
+        cluster.wait_searching(front)
+        shard = cluster.shards[1]
+        shard.host.cut()
+        begin = time.monotonic()
+        wait_until(lambda: time.monotonic() - begin >= seconds, "time to pass", timeout=seconds + 5)
+        shard.host.mend()
+        took = used_again(shard, f"a shard cut off for {seconds} s")
+        print(f"# cut off for {seconds} s, asked again after {took:.2f} s")
+        check(took < USED_AGAIN_S * SLACK, took)
+        count_workers(shard, 2)
+        print(f"# both workers back there after {time.monotonic() - begin - seconds:.2f} s")
+        check(time.monotonic() - begin - seconds < USED_AGAIN_S * SLACK + 0.5)
+        front.tell(2)
+        check(answers(front)[0]["depth"] >= 1)
+
+
+@needs_hosts
+def a_shard_cut_off_shortly_is_used_again():
+    cut_and_return(1.0)
+
+
+@needs_hosts
+def a_shard_cut_off_for_long_is_used_again():
+    cut_and_return(3.3)  # TCP alone would try again after 6.2 s
+
+
+@needs_hosts
+def the_front_ends_cable_is_cut():
+    with hosts() as cluster:
+        front = begin_long(cluster)
+        cluster.front_host.cut()
+        end_long_cut_off(front, 0)
+        for shard in cluster.shards:
+            wait_until(lambda: shard.stats()["jobs"] == 0, "the job to end")
+        cluster.front_host.mend()
+        wait_until(lambda: ask_long(cluster)["workers"] == 2, "help")
+
+
+@needs_hosts
+def every_cable_is_cut():
+    with hosts() as cluster:
+        front = begin_long(cluster)
+        for process in cluster.shards + cluster.workers:
+            process.host.cut()
+        end_long_cut_off(front, 0)
+        for process in cluster.shards + cluster.workers:
+            process.host.mend()
+        count_everywhere(cluster, 2)
+        wait_until(lambda: ask_long(cluster)["shards_up"] == 2, "both shards")
+
+
+@needs_hosts
+@needs_delay
+def five_percent_of_all_packets_are_lost():
+    with hosts() as cluster:
+        everybody = [p.host for p in cluster.shards + cluster.workers] + [cluster.front_host]
+        for number, host in enumerate(everybody):
+            host.shape(loss_percent=5, seed=number + 1)
+        for _ in range(1 if QUICK else 3):
+            ask_long(cluster)
+        for host in everybody:
+            host.unshape()
+        wait_until(lambda: ask_long(cluster)["shards_up"] == 2, "both shards")
+
+
+@needs_hosts
+@needs_delay
+def a_slow_link_does_not_move_the_strict_score():
+    with hosts() as cluster:
+        for delay_ms, jitter_ms in ((20, 10), (100, 0), (300, 0))[:2 if QUICK else 3]:
+            cluster.shards[1].host.shape(delay_ms=delay_ms, jitter_ms=jitter_ms)
+            found = ask_long(cluster)
+            print(f"# {delay_ms} ms (+{jitter_ms}): {json.dumps({k: found[k] for k in ('time_ms', 'waited', 'shards_up', 'workers')})}")
+        cluster.shards[1].host.unshape()
+        wait_until(lambda: ask_long(cluster)["shards_up"] == 2, "both shards")
+
+
+TESTS = [
+    hosts_do_not_move_the_strict_score, a_workers_cable_is_cut, a_shards_cable_is_cut_in_mid_search,
+    a_shard_cut_off_shortly_is_used_again, a_shard_cut_off_for_long_is_used_again, the_front_ends_cable_is_cut,
+    every_cable_is_cut, five_percent_of_all_packets_are_lost, a_slow_link_does_not_move_the_strict_score,
+]
+QUICK_TESTS = [a_workers_cable_is_cut, a_shards_cable_is_cut_in_mid_search]
+
+if __name__ == "__main__":
+    sys.exit(main(QUICK_TESTS if QUICK else TESTS))

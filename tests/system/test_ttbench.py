@@ -1,0 +1,149 @@
+#!/usr/bin/python3
+"""abdada ttbench against real shards. TAP.
+
+    BIN=build/dev/bin QUICK=1 tests/system/test_ttbench.py
+"""
+import json
+import signal
+import sys
+import time
+
+from cluster import QUICK, Cluster, Process, Shard, check, equal, free_port, main, run, wait_until
+
+PROMISED = ["ops_per_s", "asks_per_s", "p50_us", "p99_us", "errors"]
+MORE = ["p90_us", "max_us", "stores_per_s", "releases_per_s", "messages_per_s", "bytes_per_s", "waiting_percent",
+        "busy", "cuts", "opens", "asks", "stores", "releases", "lost", "refused", "malformed", "unsent"]
+COUNTED = ["asks", "stores", "releases", "busy", "cuts", "opens"]
+
+
+def bench(servers, *options, status=0):
+    done = run("abdada", "ttbench", "--servers", servers, "--json", *options)
+    equal(done.status, status, done.tail())
+    check(len(done.lines["out"]) == 1, "one object, nothing else:", done.out())
+    return json.loads(done.out())
+
+
+def agrees(result, before, after, where=""):
+    """What the client counted is what the shards counted."""
+    for name in COUNTED:
+        counted = sum(a[name] - b[name] for a, b in zip(after, before))
+        equal(counted, result[name], name, where, result)
+    equal(sum(a["inflight_holds"] for a in after), 0, "holds are left behind", where)
+
+
+def wrong_use_is_one_line():
+    here = ["--servers", "127.0.0.1:1"]
+    for options in ([], ["--servers"], ["--servers", "nowhere"], ["--servers", "127.0.0.1:0"],
+                    [*here, "--clients", "0"], [*here, "--clients", "many"], [*here, "--batch", "0"],
+                    [*here, "--batch", "1025"], [*here, "--window", "0"], [*here, "--window", "257"],
+                    [*here, "--seconds", "0"], [*here, "--seconds", "-1"], [*here, "--seconds", "nan"],
+                    [*here, "--seconds", "1e9"], [*here, "--mix", "1"], [*here, "--mix", "0:1"],
+                    [*here, "--mix", "1:x"], [*here, "--mix", "1:2:3"], [*here, "--mix", "1:1001"],
+                    [*here, "--mix", ":1"], [*here, "--keys", "go"], [*here, "--nonsense"], [*here, "operand"]):
+        done = run("abdada", "ttbench", *options)
+        check(done.status == 2 and done.out() == "" and len(done.lines["err"]) == 1, options, done.status, done.tail())
+    done = run("abdada", "ttbench", "--help")
+    check(done.status == 0 and all(f"--{name}" in done.out() for name in
+                                   ("servers", "clients", "batch", "window", "seconds", "mix", "keys", "json")),
+          done.tail())
+
+
+def a_shard_that_is_not_there_is_one_line():
+    port = free_port()
+    done = run("abdada", "ttbench", "--servers", f"127.0.0.1:{port}", "--seconds", "1", "--keys", "random")
+    check(done.status == 1 and done.out() == "" and len(done.lines["err"]) == 1, done.tail())
+    check(f"127.0.0.1:{port}" in done.err() and "no answer" in done.err(), done.err())
+
+
+def json_has_the_promised_fields_and_agrees_with_the_shard():
+    with Cluster(shards=1, workers=0) as c:
+        rows = [["--keys", "random"], ["--keys", "random", "--mix", "3:1"], ["--keys", "chess", "--mix", "2:3"],
+                ["--batch", "1", "--window", "1", "--keys", "random"],
+                ["--keys", "chess"], ["--keys", "random", "--mix", "1:0"],
+                ["--batch", "1024", "--window", "3", "--clients", "3"]]
+        for options in rows[:4] if QUICK else rows:
+            before = [s.stats() for s in c.shards]
+            result = bench(c.servers, "--seconds", "0.3", *options)
+            after = [s.stats() for s in c.shards]
+            for name in PROMISED + MORE:
+                check(name in result, name, result)
+            agrees(result, before, after, options)
+            equal((result["errors"], result["shard_asks"]), (0, result["asks"]), options)
+            check(result["asks"] > 0 and 0 < result["p50_us"] <= result["p90_us"] <= result["p99_us"] <=
+                  result["max_us"], options, result)
+            rate = result["asks"] / result["seconds"]
+            check(abs(result["asks_per_s"] - rate) < 1e-6 * rate + 1, result)
+            if "--mix" in options:
+                asks, stores = map(int, options[-1].split(":"))
+                check(abs(result["asks"] * stores - result["stores"] * asks) <= asks * result["clients"], result)
+
+
+def random_keys_are_new_and_a_search_meets_itself():
+    with Cluster(shards=1, workers=0) as c:
+        alone = bench(c.servers, "--seconds", "0.3", "--keys", "random")
+        equal((alone["opens"], alone["cuts"], alone["busy"]), (alone["asks"], 0, 0))
+        search = bench(c.servers, "--seconds", "0.5", "--keys", "chess", "--clients", "2")
+        check(search["cuts"] > 0 and search["busy"] > 0 and search["opens"] > 0, search)
+
+
+def several_shards_share_the_keys():
+    with Cluster(shards=3, workers=0) as c:
+        before = [s.stats() for s in c.shards]
+        result = bench(c.servers, "--seconds", "0.5", "--keys", "random", "--clients", "2", "--batch", "32")
+        after = [s.stats() for s in c.shards]
+        agrees(result, before, after)
+        share = [(a["asks"] - b["asks"]) / result["asks"] for a, b in zip(after, before)]
+        check(all(0.2 < part < 0.5 for part in share), "a third each:", share)
+
+
+def the_text_tells_the_same():
+    with Cluster(shards=1, workers=0) as c:
+        done = run("abdada", "ttbench", "--servers", c.servers, "--seconds", "0.2", "--keys", "random")
+        equal(done.status, 0, done.tail())
+        for word in ("operations", "RetrieveAsk", "StoreHash", "p50", "p99", "BUSY", "messages/s", "errors",
+                     "the shards"):
+            check(word in done.out(), word, done.out())
+
+
+def a_shard_that_dies_is_counted_as_errors():
+    shard = Shard()
+    process = Process("abdada", "ttbench", "--servers", shard.address, "--json", "--seconds", "4", "--keys", "random")
+    wait_until(lambda: shard.stats()["asks"] > 1000, "load on the shard")
+    shard.kill()
+    equal(process.wait(), 1, process.tail())
+    result = json.loads(process.out())
+    check(result["errors"] > 0 and result["asks"] > 0 and "shard_asks" not in result, result)
+
+
+def a_shard_that_dies_leaves_its_keys_to_the_others():
+    with Cluster(shards=2, workers=0) as c:
+        process = Process("abdada", "ttbench", "--servers", c.servers, "--json", "--seconds", "5", "--keys", "random")
+        wait_until(lambda: c.shards[0].stats()["asks"] > 1000, "load on the shards")
+        c.shards[1].kill()
+        time.sleep(3)  # the silence that ends a wait
+        before = c.shards[0].stats()["asks"]
+        wait_until(lambda: c.shards[0].stats()["asks"] > before + 1000, "load on the one left")
+        equal(process.wait(), 1, process.tail())
+
+
+def sigint_ends_it_early_with_its_figures():
+    with Cluster(shards=1, workers=0) as c:
+        process = Process("abdada", "ttbench", "--servers", c.servers, "--json", "--seconds", "60", "--keys", "random")
+        wait_until(lambda: c.shards[0].stats()["asks"] > 1000, "load on the shard")
+        begin = time.monotonic()
+        equal(process.end(signal.SIGINT), 0, process.tail())
+        check(time.monotonic() - begin < 10, "it took its time")
+        equal(json.loads(process.out())["errors"], 0)
+
+
+QUICK_TESTS = [
+    wrong_use_is_one_line, a_shard_that_is_not_there_is_one_line,
+    json_has_the_promised_fields_and_agrees_with_the_shard, several_shards_share_the_keys, the_text_tells_the_same,
+]
+TESTS = QUICK_TESTS + [
+    random_keys_are_new_and_a_search_meets_itself, a_shard_that_dies_is_counted_as_errors,
+    a_shard_that_dies_leaves_its_keys_to_the_others, sigint_ends_it_early_with_its_figures,
+]
+
+if __name__ == "__main__":
+    sys.exit(main(QUICK_TESTS if QUICK else TESTS))

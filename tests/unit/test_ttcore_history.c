@@ -1,0 +1,257 @@
+/* A history table filled together: sums, what is told of them, halving, and its bounds. */
+#include "tests/unit/test_tt.h"
+#include "tests/unit/test_ttcore.h"
+#include "ttserver/core/history.h"
+
+/* What a searcher knows of a topic, and what it was told last. */
+struct known {
+    uint32_t birth, since;
+};
+
+static const struct proto_history_answer *say(struct bed *bed, const char *who, uint64_t topic,
+                                              struct known known, struct tt_weight *weight,
+                                              uint32_t count)
+{
+    struct proto_message m = {.type = PROTO_HISTORY};
+    m.history = (struct proto_history){.request = 9,
+                                       .topic = topic,
+                                       .birth = known.birth,
+                                       .since = known.since,
+                                       .list = {count, weight}};
+    bed_say(bed, who, m);
+    const struct proto_message *answer = bed_seen(bed, who, PROTO_HISTORY_ANSWER);
+    assert_int_equal(answer->history_answer.request, 9);
+    assert_int_equal(answer->history_answer.topic, topic);
+    return &answer->history_answer;
+}
+
+/* After the pause that every searcher was told. */
+static const struct proto_history_answer *give(struct bed *bed, const char *who, uint64_t topic,
+                                               struct known known, struct tt_weight *weight,
+                                               uint32_t count)
+{
+    bed->now_us += TTCORE_HISTORY_ALONE_MS * 1000;
+    return say(bed, who, topic, known, weight, count);
+}
+
+static struct known after(const struct proto_history_answer *answer)
+{
+    return (struct known){answer->birth, answer->now};
+}
+
+static const struct known nothing;
+
+static uint32_t told(const struct proto_history_answer *answer, uint16_t index)
+{
+    for (uint32_t i = 0; i < answer->list.count; i++) {
+        if (answer->list.at[i].index == index) {
+            return answer->list.at[i].weight;
+        }
+    }
+    return 0;
+}
+
+static void what_searchers_give_is_summed(void **state)
+{
+    struct bed *bed = *state;
+    struct tt_weight a[] = {{1, 10}, {2, 20}}, b[] = {{2, 5}, {TT_WEIGHTS - 1, 7}};
+    bed_hello(bed, "a", PROTO_WORKER);
+    bed_hello(bed, "b", PROTO_CLIENT);
+    const struct proto_history_answer *answer = give(bed, "a", 77, nothing, a, 2);
+    assert_int_equal(answer->list.count, 2);
+    answer = give(bed, "b", 77, nothing, b, 2);
+    assert_int_equal(answer->list.count, 3);
+    assert_int_equal(told(answer, 1), 10);
+    assert_int_equal(told(answer, 2), 25);
+    assert_int_equal(told(answer, TT_WEIGHTS - 1), 7);
+    assert_int_equal(answer->halvings, 0);
+}
+
+static void only_what_changed_is_told_again(void **state)
+{
+    struct bed *bed = *state;
+    struct tt_weight a[] = {{1, 10}, {2, 20}}, b[] = {{2, 5}};
+    bed_hello(bed, "a", PROTO_WORKER);
+    bed_hello(bed, "b", PROTO_WORKER);
+    struct known known = after(give(bed, "a", 77, nothing, a, 2));
+    assert_int_equal(give(bed, "a", 77, known, NULL, 0)->list.count, 0);
+    give(bed, "b", 77, nothing, b, 1);
+    const struct proto_history_answer *answer = give(bed, "a", 77, known, NULL, 0);
+    assert_int_equal(answer->list.count, 1);
+    assert_int_equal(answer->since, known.since);
+    assert_int_equal(told(answer, 2), 25);
+    known = after(answer);
+    known.since += 1000; /* not ours */
+    assert_int_equal(give(bed, "a", 77, known, NULL, 0)->list.count, 2);
+}
+
+/* A topic that made room and came back knows nothing of what was told before. */
+static void a_topic_begun_anew_is_told_whole(void **state)
+{
+    struct bed *bed = *state;
+    struct tt_weight a[] = {{1, 10}, {2, 20}}, b[] = {{3, 5}}, huge[] = {{9, UINT32_MAX}};
+    bed_hello(bed, "a", PROTO_WORKER);
+    give(bed, "a", 77, nothing, huge, 1);
+    struct known known = after(give(bed, "a", 77, nothing, a, 2));
+    for (uint64_t topic = 0; topic < HISTORIES; topic++) {
+        bed->now_us += TTCORE_HISTORY_KEEP_US;
+        bed_say(bed, "a", (struct proto_message){.type = PROTO_HEARTBEAT});
+        give(bed, "a", topic, nothing, a, 1);
+    }
+    bed->now_us += TTCORE_HISTORY_KEEP_US;
+    for (unsigned i = 0; i < 5; i++) {
+        give(bed, "a", 77, known, b, 1); /* its `now` overtakes what was known */
+    }
+    const struct proto_history_answer *answer = give(bed, "a", 77, known, NULL, 0);
+    assert_int_not_equal(answer->birth, known.birth);
+    assert_int_equal(answer->since, 0);
+    assert_int_equal(answer->halvings, 0);
+    assert_int_equal(answer->list.count, 1);
+    assert_int_equal(told(answer, 3), 25);
+}
+
+static void who_asks_too_often_is_told_nothing(void **state)
+{
+    struct bed *bed = *state;
+    struct tt_weight a[] = {{1, 10}};
+    struct ttcore_figures figures;
+    bed_hello(bed, "a", PROTO_WORKER);
+    struct known known = after(give(bed, "a", 77, nothing, a, 1));
+    const struct proto_history_answer *answer = say(bed, "a", 77, nothing, a, 1);
+    assert_int_equal(answer->list.count, 0);
+    assert_int_equal(answer->now, 0);
+    assert_int_equal(answer->wait_ms, TTCORE_HISTORY_ALONE_MS);
+    ttcore_figures(bed->core, &figures);
+    assert_int_equal(figures.history_refused, 1);
+    assert_int_equal(figures.history_gifts, 1);
+    assert_int_equal(give(bed, "a", 77, known, NULL, 0)->list.count, 0);
+}
+
+static void sums_that_grow_too_large_are_halved(void **state)
+{
+    struct bed *bed = *state;
+    struct tt_weight large[] = {{1, UINT32_MAX}, {2, 100}};
+    bed_hello(bed, "a", PROTO_WORKER);
+    const struct proto_history_answer *answer = give(bed, "a", 77, nothing, large, 2);
+    assert_int_equal(answer->halvings, 1);
+    assert_int_equal(told(answer, 1), TT_HISTORY_LIMIT / 2);
+    assert_int_equal(told(answer, 2), 50);
+    struct tt_weight twice[] = {{1, UINT32_MAX}, {1, UINT32_MAX}, {2, 100}};
+    answer = give(bed, "a", 77, nothing, twice, 3);
+    assert_int_equal(answer->halvings, 2);
+    assert_int_equal(told(answer, 1), TT_HISTORY_LIMIT / 2);
+    assert_int_equal(told(answer, 2), 75);
+}
+
+static void topics_and_spaces_are_apart(void **state)
+{
+    struct bed *bed = *state;
+    struct tt_weight a[] = {{1, 10}};
+    struct proto_message other = {.type = PROTO_HELLO};
+    other.hello = (struct proto_hello){.request = 1, .role = PROTO_CLIENT, .space = 4711};
+    bed_hello(bed, "a", PROTO_WORKER);
+    bed_say(bed, "b", other);
+    give(bed, "a", 77, nothing, a, 1);
+    assert_int_equal(give(bed, "a", 78, nothing, NULL, 0)->list.count, 0);
+    assert_int_equal(give(bed, "b", 77, nothing, NULL, 0)->list.count, 0);
+    assert_int_equal(give(bed, "a", 77, nothing, NULL, 0)->list.count, 1);
+}
+
+static void the_topic_unused_for_longest_makes_room(void **state)
+{
+    struct bed *bed = *state;
+    struct tt_weight a[] = {{1, 10}};
+    bed_hello(bed, "a", PROTO_WORKER);
+    for (uint64_t topic = 0; topic < HISTORIES; topic++) {
+        give(bed, "a", topic, nothing, a, 1);
+    }
+    assert_int_equal(give(bed, "a", 1000, nothing, a, 1)->list.count, 0); /* all are in use */
+    bed->now_us += TTCORE_HISTORY_KEEP_US - TTCORE_HISTORY_ALONE_MS * 1000;
+    assert_int_equal(give(bed, "a", 0, nothing, NULL, 0)->list.count, 1);
+    assert_int_equal(give(bed, "a", 1000, nothing, a, 1)->list.count, 1); /* in place of topic 1 */
+    assert_int_equal(give(bed, "a", 0, nothing, NULL, 0)->list.count, 1);
+    assert_int_equal(give(bed, "a", 3, nothing, NULL, 0)->list.count, 1);
+    assert_int_equal(give(bed, "a", 1, nothing, NULL, 0)->list.count, 0);
+}
+
+/* More than fit: as many of the heaviest as do, against a plain sum kept beside. */
+static void the_heaviest_are_told_first(void **state)
+{
+    struct bed *bed = *state;
+    uint64_t rng = tt_seed();
+    uint32_t sum[TT_WEIGHTS] = {0};
+    struct tt_weight gift[512];
+    bed_hello(bed, "a", PROTO_WORKER);
+    for (unsigned round = 0; round < 40; round++) {
+        for (unsigned i = 0; i < 512; i++) {
+            gift[i].index = (uint16_t)rng_below(&rng, TT_WEIGHTS);
+            gift[i].weight = 1 + rng_below(&rng, 1u << rng_below(&rng, 9));
+            sum[gift[i].index] += gift[i].weight;
+        }
+        give(bed, "a", 77, nothing, gift, 512);
+    }
+    const struct proto_history_answer *answer = give(bed, "a", 77, nothing, NULL, 0);
+    uint32_t lightest = UINT32_MAX;
+    bool told_of[TT_WEIGHTS] = {false};
+    assert_int_equal(answer->list.count, TTCORE_HISTORY_TOLD);
+    for (uint32_t i = 0; i < answer->list.count; i++) {
+        struct tt_weight w = answer->list.at[i];
+        assert_int_equal(w.weight, sum[w.index]);
+        assert_false(told_of[w.index]);
+        told_of[w.index] = true;
+        lightest = w.weight < lightest ? w.weight : lightest;
+    }
+    for (uint32_t i = 0; i < TT_WEIGHTS; i++) {
+        assert_true(told_of[i] || sum[i] < 2 * lightest);
+    }
+}
+
+static void bad_gifts_change_nothing(void **state)
+{
+    struct bed *bed = *state;
+    struct tt_weight bad[] = {{1, 10}, {TT_WEIGHTS, 1}};
+    struct proto_message m = {.type = PROTO_HISTORY};
+    m.history = (struct proto_history){.request = 5, .topic = 77, .list = {2, bad}};
+    bed_say(bed, "stranger", m);
+    assert_int_equal(bed_seen(bed, "stranger", PROTO_ERROR)->error.code, PROTO_ERR_SESSION);
+    bed_hello(bed, "a", PROTO_WORKER);
+    bed_say(bed, "a", m);
+    const struct proto_message *answer = bed_seen(bed, "a", PROTO_ERROR);
+    assert_int_equal(answer->error.code, PROTO_ERR_RANGE);
+    assert_int_equal(answer->error.request, 5);
+    assert_int_equal(give(bed, "a", 77, nothing, NULL, 0)->list.count, 0);
+}
+
+static void many_searchers_speak_less_often(void **state)
+{
+    struct bed *bed = *state;
+    char name[] = "a";
+    bed_hello(bed, name, PROTO_WORKER);
+    assert_int_equal(give(bed, "a", 77, nothing, NULL, 0)->wait_ms, TTCORE_HISTORY_ALONE_MS);
+    for (name[0] = 'b'; name[0] <= 'd'; name[0]++) {
+        bed_hello(bed, name, PROTO_WORKER);
+        assert_int_equal(give(bed, "a", 77, nothing, NULL, 0)->wait_ms, TTCORE_HISTORY_WAIT_MS);
+    }
+    for (name[0] = 'A'; name[0] < 'A' + 26; name[0]++) {
+        bed_hello(bed, name, PROTO_WORKER);
+    }
+    assert_int_equal(give(bed, "a", 77, nothing, NULL, 0)->wait_ms, (4 + 26) / 2);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, bed_setup, bed_teardown)
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(what_searchers_give_is_summed),
+        T(only_what_changed_is_told_again),
+        T(a_topic_begun_anew_is_told_whole),
+        T(who_asks_too_often_is_told_nothing),
+        T(sums_that_grow_too_large_are_halved),
+        T(topics_and_spaces_are_apart),
+        T(the_topic_unused_for_longest_makes_room),
+        T(the_heaviest_are_told_first),
+        T(bad_gifts_change_nothing),
+        T(many_searchers_speak_less_often),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,74 @@
+/* Results passed on from one searcher to others of the same space. */
+#include "tests/unit/test_ttcore.h"
+
+static struct tt_store result[2] = {{5, 30, 1, TT_LOWER, 9, 0}, {6, -7, 2, TT_EXACT, 8, 0}};
+
+static void say_share(struct bed *bed, const char *who)
+{
+    struct proto_message m = {.type = PROTO_SHARE};
+    m.share.list = (struct proto_stores){2, result};
+    bed_say(bed, who, m);
+}
+
+static void hello_in(struct bed *bed, const char *who, uint64_t space, uint8_t flags)
+{
+    bed_hello_as(bed, who, (struct proto_hello){.space = space, .flags = flags});
+}
+
+static void those_who_want_results_of_the_space_get_them(void **state)
+{
+    struct bed *bed = *state;
+    hello_in(bed, "a", 1, PROTO_WANTS_RESULTS);
+    hello_in(bed, "b", 1, PROTO_WANTS_RESULTS);
+    hello_in(bed, "c", 1, 0);
+    hello_in(bed, "d", 2, PROTO_WANTS_RESULTS);
+    say_share(bed, "a");
+    assert_int_equal(bed->actions.messages, 1);
+    assert_int_equal(bed->actions.message[0].targets, 1);
+    const struct proto_share *share = &bed_seen(bed, "b", PROTO_SHARE)->share;
+    assert_int_equal(share->list.count, 2);
+    assert_int_equal(share->list.at[1].score, -7);
+    assert_int_equal(bed_figures(bed).shared, 2);
+    say_share(bed, "d"); /* alone there */
+    assert_int_equal(bed->actions.messages, 0);
+    assert_int_equal(bed_figures(bed).shared, 2);
+}
+
+static void at_most_two_get_them_in_turns(void **state)
+{
+    struct bed *bed = *state;
+    static const char *const name[] = {"a", "b", "c", "d"};
+    for (unsigned i = 0; i < 4; i++) {
+        hello_in(bed, name[i], 1, PROTO_WANTS_RESULTS);
+    }
+    say_share(bed, "d");
+    assert_int_equal(bed->actions.message[0].targets, 2);
+    assert_non_null(bed_nth(bed, "a", 0));
+    assert_non_null(bed_nth(bed, "b", 0));
+    say_share(bed, "a");
+    assert_non_null(bed_nth(bed, "b", 0));
+    assert_non_null(bed_nth(bed, "c", 0));
+}
+
+static void bad_results_go_nowhere(void **state)
+{
+    struct bed *bed = *state;
+    hello_in(bed, "a", 1, PROTO_WANTS_RESULTS);
+    hello_in(bed, "b", 1, PROTO_WANTS_RESULTS);
+    result[0].bound = TT_EXACT + 1;
+    say_share(bed, "a");
+    result[0].bound = TT_LOWER;
+    bed_expect_error(bed, "a", PROTO_ERR_RANGE);
+    assert_int_equal(bed_figures(bed).shared, 0);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, bed_setup, bed_teardown)
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(those_who_want_results_of_the_space_get_them),
+        T(at_most_two_get_them_in_turns),
+        T(bad_results_go_nowhere),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,349 @@
+/* What a shard tells of its members and jobs, seats, lost connections, and counters of bounds. */
+#include "tests/unit/test_ttcore.h"
+
+#include <stdio.h>
+
+static void report(struct bed *bed, const char *who, uint64_t job, enum proto_job_state state,
+                   uint8_t depth)
+{
+    struct proto_message m = {.type = PROTO_JOB_REPORT};
+    m.job_report = (struct proto_job_report){.job = job, .state = (uint8_t)state, .depth = depth};
+    bed_say(bed, who, m);
+}
+
+static void lose(struct bed *bed, const char *who)
+{
+    struct ttcore_event event = {.kind = TTCORE_GONE,
+                                 .now_us = bed->now_us,
+                                 .route = (const uint8_t *)who,
+                                 .route_length = strlen(who)};
+    ttcore_step(bed->core, &event, &bed->actions);
+}
+
+static const struct proto_jobs_answer *jobs(struct bed *bed, uint32_t from)
+{
+    struct proto_message m = {.type = PROTO_JOBS, .jobs = {.request = 3, .from = from}};
+    bed_say(bed, "watch", m);
+    const struct proto_message *answer = bed_seen(bed, "watch", PROTO_JOBS_ANSWER);
+    assert_int_equal(answer->jobs_answer.request, 3);
+    return &answer->jobs_answer;
+}
+
+static const struct proto_members_answer *members(struct bed *bed, uint32_t from)
+{
+    struct proto_message m = {.type = PROTO_MEMBERS, .members = {.request = 4, .from = from}};
+    bed_say(bed, "watch", m);
+    const struct proto_message *answer = bed_seen(bed, "watch", PROTO_MEMBERS_ANSWER);
+    assert_int_equal(answer->members_answer.request, 4);
+    return &answer->members_answer;
+}
+
+static bool text_is(struct proto_text text, const char *wanted)
+{
+    return text.length == strlen(wanted) && memcmp(text.at, wanted, text.length) == 0;
+}
+
+/* ---- seats ---- */
+
+/* Every worker's seat as the ticks of one heartbeat tell it; each is told, once at least. */
+static void seats_are(struct bed *bed, const char *const *who, unsigned workers)
+{
+    int seat[8];
+    bool taken[8] = {false};
+    for (unsigned i = 0; i < workers; i++) {
+        seat[i] = -1;
+    }
+    bed->now_us += HEARTBEAT_US / 4;
+    bed_event(bed, TTCORE_TICK);
+    for (unsigned i = 0; i < workers; i++) {
+        seat[i] = bed_seat(bed, who[i]);
+        assert_in_range(seat[i], 0, workers - 1);
+        assert_false(taken[seat[i]]);
+        taken[seat[i]] = true;
+        assert_int_equal(bed->seen.seat.workers, workers);
+    }
+}
+
+static void workers_sit_without_gaps(void **state)
+{
+    struct bed *bed = *state;
+    static const char *const who[] = {"a", "b", "c", "d"};
+    for (unsigned i = 0; i < 4; i++) {
+        bed_hello(bed, who[i], PROTO_WORKER);
+        assert_int_equal(bed_seat(bed, who[i]), i);
+    }
+    bed_hello(bed, "front", PROTO_FRONT);
+    assert_int_equal(bed_seat(bed, "front"), -1);
+    seats_are(bed, who, 4);
+    bed_hello(bed, "b", PROTO_WORKER); /* again: it keeps its seat */
+    assert_int_equal(bed_seat(bed, "b"), 1);
+    bed_bye(bed, "b");
+    static const char *const left[] = {"a", "c", "d"};
+    seats_are(bed, left, 3);
+    bed_hello(bed, "c", PROTO_CLIENT);
+    static const char *const two[] = {"a", "d"};
+    seats_are(bed, two, 2);
+    bed_hello(bed, "c", PROTO_WORKER);
+    seats_are(bed, left, 3);
+    lose(bed, "a");
+    static const char *const last[] = {"d", "c"};
+    seats_are(bed, last, 2);
+}
+
+static void many_seats_are_told_in_turns(void **state)
+{
+    struct ttcore_options options = bed_options();
+    options.sessions_max = 3 * TTCORE_SEATS_PER_TICK;
+    bed_close(*state);
+    struct bed *bed = *state = bed_open(&options);
+    char name[16];
+    unsigned told = 0;
+    for (unsigned i = 0; i < 3 * TTCORE_SEATS_PER_TICK; i++) {
+        snprintf(name, sizeof name, "w%u", i);
+        bed_hello(bed, name, PROTO_WORKER);
+    }
+    for (unsigned tick = 0; tick < 3; tick++) {
+        bed->now_us += HEARTBEAT_US / 4;
+        bed_event(bed, TTCORE_TICK);
+        assert_int_equal(bed->actions.messages, TTCORE_SEATS_PER_TICK);
+        for (unsigned i = 0; i < 3 * TTCORE_SEATS_PER_TICK; i++) {
+            snprintf(name, sizeof name, "w%u", i);
+            told += bed_seat(bed, name) == (int)i;
+        }
+    }
+    assert_int_equal(told, 3 * TTCORE_SEATS_PER_TICK);
+    assert_int_equal(bed_figures(bed).dropped, 0);
+}
+
+/* ---- a lost connection ---- */
+
+static void a_lost_connection_ends_its_session_at_once(void **state)
+{
+    struct bed *bed = *state;
+    bed_hello(bed, "front", PROTO_FRONT);
+    bed_hello(bed, "worker", PROTO_WORKER);
+    bed_post(bed, "front", 5);
+    bed_ask(bed, "worker", bed_wide(1, 4, 0, 0));
+    bed_ask(bed, "front", bed_wide(2, 4, 0, 0));
+    assert_int_equal(bed_figures(bed).inflight_holds, 2);
+    lose(bed, "front");
+    assert_int_equal(bed_seen(bed, "worker", PROTO_JOB_STOP)->job_stop.reason, PROTO_STOP_LAPSED);
+    struct ttcore_figures f = bed_figures(bed);
+    assert_int_equal(f.sessions, 1);
+    assert_int_equal(f.jobs, 0);
+    assert_int_equal(f.inflight_holds, 1);
+    lose(bed, "worker");
+    f = bed_figures(bed);
+    assert_int_equal(f.sessions + f.inflight_holds + f.workers, 0);
+    assert_int_equal(f.sessions_gone, 2);
+    lose(bed, "worker"); /* nobody */
+    lose(bed, "never was here");
+    assert_int_equal(bed_figures(bed).sessions_gone, 2);
+    assert_int_equal(bed->actions.messages, 0);
+}
+
+static void a_hello_may_let_go_of_everything(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t session = bed_hello(bed, "worker", PROTO_WORKER);
+    bed_hello(bed, "other", PROTO_WORKER);
+    bed_ask(bed, "worker", bed_wide(1, 4, 0, 0));
+    bed_ask(bed, "worker", bed_wide(2, 4, 0, 0));
+    bed_ask(bed, "other", bed_wide(2, 4, 0, 0));
+    bed_hello_as(bed, "worker",
+                 (struct proto_hello){.role = PROTO_WORKER,
+                                      .instance = 'w',
+                                      .flags = PROTO_LETS_GO | PROTO_WANTS_NODE_DONE});
+    assert_int_equal(bed_nth(bed, "worker", 0)->welcome.session, session);
+    assert_int_equal(bed_figures(bed).inflight_holds, 1);
+    bed_ask(bed, "worker", bed_wide(1, 4, 0, 0));
+    bed_hello(bed, "worker", PROTO_WORKER); /* the flag was for that once */
+    assert_int_equal(bed_figures(bed).inflight_holds, 2);
+}
+
+/* ---- members and jobs ---- */
+
+static void jobs_tell_how_many_search_them(void **state)
+{
+    struct bed *bed = *state;
+    bed_hello(bed, "watch", PROTO_CLIENT);
+    bed_hello(bed, "front", PROTO_FRONT);
+    bed_hello(bed, "w1", PROTO_WORKER);
+    bed_hello(bed, "w2", PROTO_WORKER);
+    assert_int_equal(jobs(bed, 0)->list.count, 0);
+    bed_post(bed, "front", 5);
+    bed->now_us += 1500 * 1000;
+    report(bed, "w1", 5, PROTO_JOB_SEARCHING, 3);
+    report(bed, "w2", 5, PROTO_JOB_SEARCHING, 2);
+    const struct proto_jobs_answer *answer = jobs(bed, 0);
+    assert_int_equal(answer->list.count, 1);
+    assert_int_equal(answer->next, 0);
+    const struct proto_job_row row = answer->list.at[0];
+    assert_int_equal(row.job, 5);
+    assert_int_equal(row.workers, 2);
+    assert_int_equal(row.age_ms, 1500);
+    assert_int_equal(row.depth, 12);
+    assert_int_equal(row.reached, 3);
+    assert_true(text_is(row.owner, "front") && text_is(row.game, "chess"));
+    assert_true(text_is(row.position, "startpos") && text_is(row.algorithm, "abdada"));
+    report(bed, "w2", 5, PROTO_JOB_ENDED, 2);
+    assert_int_equal(jobs(bed, 0)->list.at[0].workers, 1);
+    report(bed, "w2", 77, PROTO_JOB_SEARCHING, 2); /* no such job here */
+    report(bed, "front", 5, PROTO_JOB_SEARCHING, 2);
+    assert_int_equal(jobs(bed, 0)->list.at[0].workers, 1);
+    bed_hello(bed, "w1", PROTO_WORKER);
+    assert_int_equal(jobs(bed, 0)->list.at[0].workers, 0);
+}
+
+static void members_tell_their_names_and_jobs(void **state)
+{
+    struct bed *bed = *state;
+    uint32_t session = bed_hello(bed, "worker", PROTO_WORKER);
+    bed_hello(bed, "front", PROTO_FRONT);
+    bed_hello(bed, "watch", PROTO_CLIENT);
+    bed_post(bed, "front", 5);
+    report(bed, "worker", 5, PROTO_JOB_SEARCHING, 3);
+    bed->now_us += 70 * 1000;
+    const struct proto_members_answer *answer = members(bed, 0);
+    assert_int_equal(answer->list.count, 3);
+    assert_int_equal(answer->next, 0);
+    const struct proto_member_row row = answer->list.at[0];
+    assert_int_equal(row.session, session);
+    assert_int_equal(row.role, PROTO_WORKER);
+    assert_int_equal(row.job, 5);
+    assert_int_equal(row.silent_ms, 70);
+    assert_true(text_is(row.name, "worker"));
+    uint32_t mark = row.mark;
+    assert_int_not_equal(mark, 'w'); /* its instance stays its own */
+    bed_stop_job(bed, "front", 5);
+    answer = members(bed, 0);
+    assert_int_equal(answer->list.at[0].job, 0);
+    bed_bye(bed, "worker");
+    bed_hello(bed, "we return", PROTO_WORKER);
+    assert_int_equal(members(bed, 0)->list.at[0].mark, mark); /* of the same instance */
+}
+
+static void long_lists_come_in_pages(void **state)
+{
+    enum { SESSIONS = 700, JOBS = 20 };
+    struct ttcore_options options = bed_options();
+    options.sessions_max = 10000;
+    options.jobs_max = 100;
+    bed_close(*state);
+    struct bed *bed = *state = bed_open(&options);
+    char name[40];
+    bed_hello(bed, "watch", PROTO_CLIENT);
+    bed_hello(bed, "front", PROTO_FRONT);
+    for (unsigned i = 2; i < SESSIONS; i++) {
+        snprintf(name, sizeof name, "a name that is as long as may be %u", i);
+        bed_hello(bed, name, PROTO_CLIENT);
+    }
+    unsigned seen = 0, pages = 0;
+    uint32_t from = 0;
+    do {
+        const struct proto_members_answer *answer = members(bed, from);
+        seen += answer->list.count;
+        from = answer->next;
+        pages++;
+    } while (from != 0);
+    assert_int_equal(seen, SESSIONS);
+    assert_in_range(pages, 3, 8);
+    for (unsigned i = 1; i <= JOBS; i++) {
+        bed_post(bed, "front", i);
+    }
+    seen = pages = 0;
+    do {
+        const struct proto_jobs_answer *answer = jobs(bed, from);
+        seen += answer->list.count;
+        from = answer->next;
+        pages++;
+    } while (from != 0);
+    assert_int_equal(seen, JOBS);
+    assert_int_equal(pages, 3);
+    assert_int_equal(members(bed, UINT32_MAX)->list.count, 0);
+    assert_int_equal(jobs(bed, UINT32_MAX)->list.count, 0);
+    assert_int_equal(bed_figures(bed).dropped, 0);
+}
+
+static void the_longest_page_of_jobs_fits(void **state)
+{
+    struct ttcore_options options = bed_options();
+    static char text[PROTO_TEXT_MAX];
+    struct proto_text longest = {text, sizeof text};
+    options.jobs_max = 2 * TTCORE_JOBS_PAGE;
+    bed_close(*state);
+    struct bed *bed = *state = bed_open(&options);
+    memset(text, 'x', sizeof text);
+    bed_hello(bed, "front", PROTO_FRONT);
+    bed_hello(bed, "watch", PROTO_CLIENT);
+    for (unsigned i = 0; i < 2 * TTCORE_JOBS_PAGE; i++) {
+        struct proto_message m = {.type = PROTO_JOB_POST};
+        m.job_post = (struct proto_job_post){
+            UINT64_MAX - i, longest,   longest,   UINT64_MAX, UINT64_MAX, longest,
+            UINT8_MAX,      UINT8_MAX, UINT8_MAX, UINT32_MAX, UINT64_MAX,
+        };
+        bed_say(bed, "front", m);
+    }
+    const struct proto_jobs_answer *answer = jobs(bed, 0);
+    assert_int_equal(answer->list.count, TTCORE_JOBS_PAGE);
+    assert_int_equal(answer->list.at[0].position.length, PROTO_TEXT_MAX);
+    assert_int_equal(bed_figures(bed).dropped, 0);
+}
+
+/* ---- bounds ---- */
+
+static void every_bound_has_its_counter(void **state)
+{
+    struct ttcore_outside outside = {.sent = 7, .queue_full = 3, .oversized = 2};
+    struct ttcore_options options = bed_options();
+    struct tt_ask ask[3] = {bed_wide(1, 4, 0, 0), bed_wide(2, 4, 0, 0), bed_wide(3, 4, 0, 0)};
+    struct proto_message m = {.type = PROTO_RETRIEVE_ASK};
+    options.sessions_max = 2;
+    options.jobs_max = 1;
+    options.batch_max = 2;
+    options.inflight_max = 1;
+    options.outside = &outside;
+    bed_close(*state);
+    struct bed *bed = *state = bed_open(&options);
+    bed_hello(bed, "front", PROTO_FRONT);
+    bed_hello(bed, "second", PROTO_CLIENT);
+    bed_hello_as(bed, "third", (struct proto_hello){.role = PROTO_CLIENT});
+    bed_expect_error(bed, "third", PROTO_ERR_LIMIT);
+    bed_post(bed, "front", 1);
+    bed_post(bed, "front", 2);
+    bed_expect_error(bed, "front", PROTO_ERR_LIMIT);
+    m.retrieve_ask.list = (struct proto_asks){3, ask};
+    bed_say(bed, "second", m);
+    bed_expect_error(bed, "second", PROTO_ERR_LIMIT);
+    m.retrieve_ask.list = (struct proto_asks){2, ask};
+    bed_say(bed, "second", m);
+    bed_seen(bed, "second", PROTO_RETRIEVE_ANSWER);
+    struct ttcore_figures f = bed_figures(bed);
+    assert_int_equal(f.sessions_refused, 1);
+    assert_int_equal(f.jobs_refused, 1);
+    assert_int_equal(f.batches_refused, 1);
+    assert_int_equal(f.inflight_refused, 1);
+    assert_int_equal(f.refused, 3);
+    assert_int_equal(f.sent, 7);
+    assert_int_equal(f.queue_full, 3);
+    assert_int_equal(f.oversized, 2);
+    assert_int_equal(f.sessions_max, 2);
+    assert_int_equal(f.inflight_max, 1);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, bed_setup, bed_teardown)
+    const struct CMUnitTest tests[] = {
+        T(workers_sit_without_gaps),
+        T(many_seats_are_told_in_turns),
+        T(a_lost_connection_ends_its_session_at_once),
+        T(a_hello_may_let_go_of_everything),
+        T(jobs_tell_how_many_search_them),
+        T(members_tell_their_names_and_jobs),
+        T(long_lists_come_in_pages),
+        T(the_longest_page_of_jobs_fits),
+        T(every_bound_has_its_counter),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,32 @@
+/* Results passed on to those who search the same and want them; the shard keeps nothing. */
+#include "ttserver/core/state.h"
+
+enum {
+    SHARE_TO = 2, /* targets of one message: what each receives does not grow with their number */
+    SHARE_LOOKS = 64, /* sessions looked at */
+};
+
+void ttcore_on_share(struct ttcore_call *call)
+{
+    struct ttcore *core = call->core;
+    const struct proto_stores *list = &call->message->share.list;
+    if (!proto_results_in_range(list)) {
+        ttcore_refuse(call, PROTO_ERR_RANGE, 0, "SHARE: a value outside its range");
+        return;
+    }
+    /* Who was silent longest first: sharers take turns. */
+    uint32_t first = call->actions->targets;
+    const struct ttcore_session *s = ttcore_sessions_oldest(&core->sessions);
+    for (unsigned n = 0; s != NULL && n < SHARE_LOOKS; n++) {
+        if (s != call->session && s->space == call->session->space &&
+            (s->flags & PROTO_WANTS_RESULTS) && call->actions->targets - first < SHARE_TO) {
+            ttcore_actions_target(call->actions, s->route, s->route_length);
+        }
+        s = ttcore_sessions_next(&core->sessions, s);
+    }
+    if (call->actions->targets > first) {
+        core->count.shared += list->count;
+        ttcore_actions_send_bytes(call->actions, call->event->bytes, (uint32_t)call->event->length,
+                                  first, call->actions->targets - first);
+    }
+}

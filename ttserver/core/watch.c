@@ -1,0 +1,111 @@
+/* What people watch a shard by: STATS, MEMBERS, JOBS. They change nothing. */
+#include "common/rng.h"
+#include "ttserver/core/state.h"
+
+enum { MEMBERS_LOOK = 4096 }; /* slots looked at for one page: a step stays short */
+
+void ttcore_on_stats(struct ttcore_call *call)
+{
+    struct proto_figure *figure = call->actions->scratch->decoder.figures;
+    struct ttcore_figures now;
+    uint32_t count = 0;
+    ttcore_figures(call->core, &now);
+#define X(name) figure[count++] = (struct proto_figure){proto_text_of(#name), now.name};
+    TTCORE_COUNTERS(X)
+    TTCORE_OUTSIDE(X)
+    TTCORE_GAUGES(X)
+#undef X
+    struct proto_message answer = {.type = PROTO_STATS_ANSWER};
+    answer.stats_answer.request = call->message->stats.request;
+    answer.stats_answer.list = (struct proto_figures){count, figure};
+    ttcore_reply(call, &answer);
+}
+
+static struct proto_member_row member_row(const struct ttcore *core,
+                                          const struct ttcore_session *session)
+{
+    bool is_open = session->searches != 0 && ttcore_jobs_find(&core->jobs, session->searches);
+    uint64_t silent_ms = (core->now_us - session->last_seen_us) / 1000;
+    return (struct proto_member_row){
+        .session = session->id,
+        /* Not the instance itself: who knows that of a front-end could take over its jobs. */
+        .mark = (uint32_t)rng_mix(session->instance),
+        .role = session->role,
+        .job = is_open ? session->searches : 0,
+        .silent_ms = silent_ms < UINT32_MAX ? (uint32_t)silent_ms : UINT32_MAX,
+        .name = proto_text_of(session->name),
+    };
+}
+
+void ttcore_on_members(struct ttcore_call *call)
+{
+    const struct ttcore *core = call->core;
+    struct proto_member_row *row = call->actions->scratch->decoder.member_rows;
+    const struct proto_members asked = call->message->members;
+    uint32_t at = asked.from, count = 0;
+    for (uint32_t looked = 0;
+         at < core->sessions.max && looked < MEMBERS_LOOK && count < TTCORE_MEMBERS_PAGE;
+         at++, looked++) {
+        if (core->sessions.slot[at].id != 0) {
+            row[count++] = member_row(core, &core->sessions.slot[at]);
+        }
+    }
+    struct proto_message answer = {.type = PROTO_MEMBERS_ANSWER};
+    answer.members_answer.request = asked.request;
+    answer.members_answer.next = at < core->sessions.max ? at : 0;
+    answer.members_answer.list = (struct proto_member_rows){count, row};
+    ttcore_reply(call, &answer);
+}
+
+static uint32_t workers_at(const struct ttcore *core, uint64_t job)
+{
+    uint32_t workers = 0;
+    for (uint32_t i = 0; i < core->sessions.of_role[PROTO_WORKER]; i++) {
+        workers += ttcore_sessions_at_seat(&core->sessions, i)->searches == job;
+    }
+    return workers;
+}
+
+/* `text` are the decoded fields of the job's message. */
+static struct proto_job_row job_row(const struct ttcore *core, const struct ttcore_job *job,
+                                    const struct proto_job *text)
+{
+    const struct ttcore_session *owner = ttcore_sessions_by_id(&core->sessions, job->owner);
+    uint64_t age_ms = (core->now_us - job->since_us) / 1000;
+    return (struct proto_job_row){
+        .job = job->id,
+        .workers = workers_at(core, job->id),
+        .age_ms = age_ms < UINT32_MAX ? (uint32_t)age_ms : UINT32_MAX,
+        .depth = text->depth,
+        .reached = job->reached,
+        .owner = proto_text_of(owner != NULL ? owner->name : ""),
+        .game = text->game,
+        .algorithm = text->algorithm,
+        .position = text->position,
+    };
+}
+
+void ttcore_on_jobs(struct ttcore_call *call)
+{
+    const struct ttcore *core = call->core;
+    const struct ttcore_jobs *jobs = &core->jobs;
+    struct proto_decoder *decoder = &call->actions->scratch->decoder;
+    const struct proto_jobs asked = call->message->jobs;
+    struct proto_job_row row[TTCORE_JOBS_PAGE];
+    uint32_t at = asked.from, count = 0;
+    for (; at < jobs->max && count < TTCORE_JOBS_PAGE; at++) {
+        const struct ttcore_job *job = &jobs->slot[at];
+        struct proto_message message;
+        if (job->length != 0) {
+            enum err err =
+                proto_decode(decoder, ttcore_jobs_bytes(jobs, job), job->length, &message);
+            CHECK(err == ERR_OK);
+            row[count++] = job_row(core, job, &message.job);
+        }
+    }
+    struct proto_message answer = {.type = PROTO_JOBS_ANSWER};
+    answer.jobs_answer.request = asked.request;
+    answer.jobs_answer.next = at < jobs->max ? at : 0;
+    answer.jobs_answer.list = (struct proto_job_rows){count, row};
+    ttcore_reply(call, &answer);
+}

@@ -1,0 +1,386 @@
+/* abdada top: what goes on in a cluster, for people and for scripts. */
+#include "worker/cli/cli.h"
+#include "worker/cli/watch.h"
+
+#include "common/log.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char program[] = "abdada top";
+
+enum { ROOM = 1 << 18, RATE_MS = 250, SLICE_MS = 50, LINE_ROOM = 512 };
+
+/* Bounds and faults: shown where one has struck. */
+static const char *const troubles[] = {
+    "sessions_refused", "jobs_refused",  "batches_refused", "inflight_refused", "queue_full",
+    "oversized",        "multipart",     "malformed",       "no_session",       "refused",
+    "dropped",          "holds_lapsed",  "sessions_lapsed", "sessions_gone",    "unreachable",
+    "reports_astray",   "holds_refused", "ignored",
+};
+
+/* A screen: lines cut to its width, as many as it has rows. */
+struct page {
+    char *text;
+    size_t used;
+    unsigned columns, rows, row; /* 0 rows: no limit */
+    bool live;
+};
+
+struct top {
+    /* command line */
+    struct cli_servers servers;
+    uint32_t interval_ms, wait_ms;
+    bool once, json;
+    /* state */
+    struct watch *watch;
+    struct page page;
+};
+
+static atomic_bool stopping;
+static struct termios before;
+static atomic_bool is_raw, is_screen;
+
+/* ---- the terminal ---- */
+
+static void restore_terminal(void)
+{
+    if (atomic_exchange(&is_raw, false)) {
+        tcsetattr(STDIN_FILENO, TCSANOW, &before);
+    }
+    if (atomic_exchange(&is_screen, false)) {
+        static const char leave[] = "\x1b[?25h\x1b[?1049l";
+        ssize_t ignored = write(STDOUT_FILENO, leave, sizeof leave - 1);
+        (void)ignored;
+    }
+}
+
+static void on_signal(int number)
+{
+    if (atomic_exchange(&stopping, true)) {
+        restore_terminal();
+        _exit(128 + number);
+    }
+}
+
+static void prepare_terminal(void)
+{
+    struct termios raw;
+    if (isatty(STDIN_FILENO) && tcgetattr(STDIN_FILENO, &before) == 0) {
+        raw = before;
+        raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+        atomic_store(&is_raw, tcsetattr(STDIN_FILENO, TCSANOW, &raw) == 0);
+    }
+    if (isatty(STDOUT_FILENO)) {
+        atomic_store(&is_screen, true);
+        fputs("\x1b[?1049h\x1b[?25l", stdout);
+    }
+}
+
+/* True when q was typed. */
+static bool is_quit_typed(void)
+{
+    struct pollfd fd = {.fd = STDIN_FILENO, .events = POLLIN};
+    char c;
+    while (atomic_load(&is_raw) && poll(&fd, 1, 0) > 0) {
+        if (read(STDIN_FILENO, &c, 1) != 1) {
+            return false;
+        }
+        if (c == 'q' || c == 'Q' || c == 3 || c == 4) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- lines ---- */
+
+static void page_begin(struct page *p)
+{
+    struct winsize size;
+    p->used = p->row = 0;
+    p->live = atomic_load(&is_screen);
+    p->columns = LINE_ROOM - 1;
+    p->rows = 0;
+    if (p->live && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+        p->columns = size.ws_col < LINE_ROOM ? size.ws_col : LINE_ROOM - 1;
+        p->rows = size.ws_row;
+    }
+}
+
+static void line(struct page *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void line(struct page *p, const char *format, ...)
+{
+    char text[LINE_ROOM];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    if ((p->rows != 0 && p->row >= p->rows) || p->used + LINE_ROOM + 16 > ROOM) {
+        return;
+    }
+    bool last = p->rows != 0 && p->row + 1 == p->rows; /* a newline there would scroll */
+    p->row++;
+    p->used += (size_t)snprintf(p->text + p->used, ROOM - p->used, "%.*s%s%s", (int)p->columns,
+                                text, p->live ? "\x1b[K" : "", last ? "" : "\n");
+}
+
+static void page_end(struct page *p)
+{
+    if (p->live) {
+        fputs("\x1b[H", stdout);
+    }
+    fwrite(p->text, 1, p->used, stdout);
+    if (p->live) {
+        fputs("\x1b[J", stdout);
+    }
+    fflush(stdout);
+}
+
+/* ---- text ---- */
+
+/* 12345678 as 12.3M. */
+static const char *short_number(double value, char text[16])
+{
+    static const char unit[] = " kMGTP";
+    unsigned u = 0;
+    while (value >= 10000 && u + 2 < sizeof unit) {
+        value /= 1000;
+        u++;
+    }
+    if (u == 0) {
+        snprintf(text, 16, "%.0f", value);
+    } else {
+        snprintf(text, 16, value < 100 ? "%.1f%c" : "%.0f%c", value, unit[u]);
+    }
+    return text;
+}
+
+static const char *short_time(uint64_t ms, char text[16])
+{
+    unsigned seconds = (unsigned)(ms / 1000);
+    if (seconds < 60) {
+        snprintf(text, 16, "%u.%us", seconds, (unsigned)(ms % 1000 / 100));
+    } else if (seconds < 3600) {
+        snprintf(text, 16, "%um%02us", seconds / 60, seconds % 60);
+    } else {
+        snprintf(text, 16, "%uh%02um", seconds / 3600, seconds % 3600 / 60);
+    }
+    return text;
+}
+
+static void show_shard(struct page *p, const struct watch_shard *s)
+{
+    char age[16], rate[16], memory[16], holds[16], asks[16];
+    if (!s->up) {
+        line(p, "%-24s down", s->address);
+        return;
+    }
+    uint64_t all = watch_figure(s, "asks");
+    double per_cent = all > 0 ? 100.0 / (double)all : 0;
+    line(p,
+         "%-24s up   %7s %7.1f %4" PRIu64 " %4" PRIu64 " %5" PRIu64 " %4" PRIu64
+         " %8s %5.1f%% %7s %8s %8s %5.1f %5.1f",
+         s->address, short_time(watch_figure(s, "uptime_ms"), age), s->rtt_us / 1e3,
+         watch_figure(s, "workers"), watch_figure(s, "fronts"), watch_figure(s, "sessions"),
+         watch_figure(s, "jobs"), short_number((double)watch_figure(s, "inflight_holds"), holds),
+         (double)watch_figure(s, "results_permille") / 10,
+         short_number((double)watch_figure(s, "memory_bytes"), memory),
+         short_number(s->ops_per_s, rate), short_number(s->asks_per_s, asks),
+         (double)watch_figure(s, "cuts") * per_cent, (double)watch_figure(s, "busy") * per_cent);
+}
+
+static void show_troubles(struct page *p, const struct watch_shard *s)
+{
+    char text[LINE_ROOM] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < sizeof troubles / sizeof troubles[0]; i++) {
+        uint64_t n = s->up ? watch_figure(s, troubles[i]) : 0;
+        if (n > 0 && used < sizeof text - 64) {
+            used +=
+                (size_t)snprintf(text + used, sizeof text - used, "  %s %" PRIu64, troubles[i], n);
+        }
+    }
+    if (used > 0) {
+        line(p, "%-24s%s", s->address, text);
+    }
+}
+
+static void show_jobs(struct top *t)
+{
+    struct page *p = &t->page;
+    char age[16];
+    unsigned count;
+    const struct watch_job *j = watch_jobs(t->watch, &count);
+    if (count > 0) {
+        line(p, "%s", "");
+        line(p, "%-16s %-16s %7s %7s %7s %6s %-12s %s", "JOB", "OWNER", "AGE", "WORKERS", "DEPTH",
+             "SHARDS", "ALGORITHM", "POSITION");
+    }
+    for (unsigned i = 0; i < count; i++, j++) {
+        line(p, "%016" PRIx64 " %-16.16s %7s %7u %3u/%-3u %6u %-12.12s %s %s", j->job, j->owner,
+             short_time(j->age_ms, age), j->workers, j->reached, j->depth, watch_count(j->shards),
+             j->algorithm, j->game, j->position);
+    }
+}
+
+static void show_members(struct top *t)
+{
+    struct page *p = &t->page;
+    char silent[16], job[24];
+    unsigned count;
+    const struct watch_member *m = watch_members(t->watch, &count);
+    if (count > 0) {
+        line(p, "%s", "");
+        line(p, "%-7s %-31s %6s %7s %s", "ROLE", "NAME", "SHARDS", "SILENT", "JOB");
+    }
+    for (unsigned i = 0; i < count; i++, m++) {
+        snprintf(job, sizeof job, m->job != 0 ? "%016" PRIx64 : "-", m->job);
+        line(p, "%-7s %-31s %6u %7s %s", watch_role(m->role), m->name, watch_count(m->shards),
+             short_time(m->silent_ms, silent), job);
+    }
+}
+
+static void show_text(struct top *t)
+{
+    struct page *p = &t->page;
+    struct watch_totals total = watch_sum(t->watch);
+    char rate[16], clock[16];
+    time_t now = time(NULL);
+    struct tm local;
+    strftime(clock, sizeof clock, "%H:%M:%S", localtime_r(&now, &local));
+    page_begin(p);
+    line(p,
+         "abdada top  %s  shards %u/%u  workers %u  front-ends %u  jobs %u  holds %" PRIu64
+         "  %s operations/s%s",
+         clock, total.up, watch_shards(t->watch), total.members[PROTO_WORKER],
+         total.members[PROTO_FRONT], total.jobs, total.holds, short_number(total.ops_per_s, rate),
+         p->live ? "  (q: quit)" : "");
+    line(p, "%s", "");
+    line(p, "%-24s %-4s %7s %7s %4s %4s %5s %4s %8s %6s %7s %8s %8s %5s %5s", "SHARD", "", "AGE",
+         "RTT ms", "WORK", "FRNT", "SESS", "JOBS", "HOLDS", "FILL", "MEMORY", "OPS/s", "ASKS/s",
+         "CUT%", "BUSY%");
+    for (unsigned i = 0; i < watch_shards(t->watch); i++) {
+        show_shard(p, watch_shard(t->watch, i));
+    }
+    for (unsigned i = 0; i < watch_shards(t->watch); i++) {
+        show_troubles(p, watch_shard(t->watch, i));
+    }
+    show_jobs(t);
+    show_members(t);
+    page_end(p);
+}
+
+/* ---- the loop ---- */
+
+static void show(struct top *t)
+{
+    if (t->json) {
+        watch_print_json(t->watch, stdout);
+    } else {
+        show_text(t);
+    }
+}
+
+/* 0 when all shards are up. */
+static int show_once(struct top *t)
+{
+    watch_round(t->watch, t->wait_ms, false, &stopping);
+    if (watch_sum(t->watch).up > 0 &&
+        !atomic_load(&stopping)) { /* rates need two looks; the lists stay */
+        watch_idle(t->watch, RATE_MS);
+        watch_round(t->watch, 0, true, &stopping);
+    }
+    show(t);
+    return watch_sum(t->watch).up == watch_shards(t->watch) ? 0 : 1;
+}
+
+static int show_live(struct top *t)
+{
+    uint32_t wait_ms = t->wait_ms;
+    prepare_terminal();
+    while (!atomic_load(&stopping)) {
+        watch_round(t->watch, wait_ms, false, &stopping);
+        wait_ms = 0; /* who is not there now is looked for meanwhile */
+        if (!atomic_load(&stopping)) {
+            show(t);
+        }
+        if (ferror(stdout)) {
+            break;
+        }
+        for (uint32_t slept = 0; slept < t->interval_ms && !atomic_load(&stopping);
+             slept += SLICE_MS) {
+            watch_idle(t->watch, SLICE_MS);
+            if (is_quit_typed()) {
+                atomic_store(&stopping, true);
+            }
+        }
+    }
+    restore_terminal();
+    return 0;
+}
+
+static int read_options(struct top *t, int argc, char *argv[])
+{
+    const struct options_row table[] = {
+        {"servers", "HOST:PORT,...", "the shards (required)", &t->servers, OPTION_CUSTOM, 's',
+         .parse = cli_parse_servers},
+        {"once", NULL, "print once and exit: 0 when all shards are up, else 1", &t->once,
+         OPTION_FLAG},
+        {"json", NULL, "one JSON object a line for each shard, job, session, and the total",
+         &t->json, OPTION_FLAG},
+        {"interval", "MS", "between two views (default 1000)", &t->interval_ms, OPTION_U32, 0, 100,
+         3600000},
+        {"wait", "MS", "for shards that do not answer (default 1000)", &t->wait_ms, OPTION_U32, 0,
+         1, 60000},
+        {0},
+    };
+    const struct options options = {
+        .program = program,
+        .usage = "--servers HOST:PORT,... [--once] [--json]",
+        .summary =
+            "Shows the shards of a cluster, its jobs, and who searches what. q or Ctrl-C ends.",
+        .version = CLI_VERSION,
+        .table = table,
+    };
+    int status = options_status(options_parse(&options, argc, argv, NULL, NULL));
+    if (status >= 0) {
+        return status;
+    }
+    if (t->servers.count == 0) {
+        return options_wrong(program, "--servers HOST:PORT,... is required");
+    }
+    return -1;
+}
+
+int cli_top(int argc, char *argv[])
+{
+    struct top t = {.interval_ms = 1000, .wait_ms = 1000};
+    struct sigaction action = {.sa_handler = on_signal};
+    int status = read_options(&t, argc, argv);
+    if (status >= 0) {
+        return status;
+    }
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    t.page.text = malloc(ROOM);
+    enum err err = t.page.text == NULL ? ERR_NOMEM : watch_open(&t.watch, &t.servers);
+    if (err != ERR_OK) {
+        log_fail(program, "%s", err_text(err));
+        status = 1;
+    } else {
+        status = t.once ? show_once(&t) : show_live(&t);
+    }
+    watch_close(&t.watch);
+    free(t.page.text);
+    return status;
+}

@@ -1,0 +1,378 @@
+/* abdada ttbench: how much a table service takes, and how long its answers need. */
+#include "worker/cli/ttbench.h"
+#include "worker/cli/cli.h"
+#include "worker/cli/json.h"
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/rng.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zmq.h>
+
+static const char program[] = "abdada ttbench";
+
+enum { CLIENTS_MAX = 256, WAIT_MS = 2000, MIX_MAX = 1000, STOP_SLICE_MS = 20 };
+
+struct bench {
+    /* command line */
+    struct cli_servers servers;
+    uint32_t clients, batch, window;
+    double seconds;
+    struct ttbench_mix mix;
+    const char *keys;
+    uint64_t seed;
+    bool json;
+    /* state */
+    struct ttbench_load load;
+    struct ttbench_shard shard[CLI_SERVERS_MAX];
+    struct ttbench_client *client[CLIENTS_MAX];
+    pthread_t thread[CLIENTS_MAX];
+    /* outcome */
+    double took;
+    struct ttbench_counters sum;
+    struct ttbench_shard shards; /* all together */
+    bool is_checked; /* the shards told their counters */
+    struct histogram latency_ns;
+};
+
+static atomic_bool stopping;
+
+static void on_signal(int number)
+{
+    (void)number;
+    atomic_store(&stopping, true);
+}
+
+static enum err parse_mix(const char *text, void *value)
+{
+    struct ttbench_mix *mix = value;
+    uint64_t asks = 0, stores = 0;
+    char word[16];
+    const char *colon = strchr(text, ':');
+    if (colon == NULL || (size_t)(colon - text) >= sizeof word) {
+        return ERR_SYNTAX;
+    }
+    memcpy(word, text, (size_t)(colon - text));
+    word[colon - text] = '\0';
+    enum err err = options_unsigned(word, 1, MIX_MAX, &asks);
+    if (err == ERR_OK) {
+        err = options_unsigned(colon + 1, 0, MIX_MAX, &stores);
+    }
+    if (err == ERR_OK) {
+        *mix = (struct ttbench_mix){(uint32_t)asks, (uint32_t)stores};
+    }
+    return err;
+}
+
+static uint64_t errors_of(const struct bench *b)
+{
+    return b->sum.lost + b->sum.refused + b->sum.malformed + b->sum.unsent;
+}
+
+/* ---- the run ---- */
+
+static bool open_clients(struct bench *b, const struct ttbench_plan *plan)
+{
+    for (uint32_t i = 0; i < b->clients; i++) {
+        unsigned shard = 0;
+        enum err err = ttbench_client_open(&b->client[i], plan, i, WAIT_MS, &shard);
+        if (err == ERR_DOWN) {
+            log_fail(program, "no answer from %s within %d s: is a ttserver there?",
+                     b->shard[shard].address, WAIT_MS / 1000);
+        } else if (err != ERR_OK) {
+            log_fail(program, "%s: %s", b->shard[shard].address,
+                     err == ERR_IO ? zmq_strerror(errno) : err_text(err));
+        }
+        if (err != ERR_OK) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void wait_for_end(const struct bench *b)
+{
+    uint64_t end_ns = clock_ns() + (uint64_t)(b->seconds * 1e9);
+    while (!atomic_load(&stopping) && clock_ns() < end_ns) {
+        uint64_t left_ns = end_ns - clock_ns();
+        struct timespec slice = {.tv_nsec = STOP_SLICE_MS * 1000000};
+        if (left_ns < (uint64_t)slice.tv_nsec) {
+            slice.tv_nsec = (long)left_ns;
+        }
+        nanosleep(&slice, NULL);
+    }
+    atomic_store(&stopping, true);
+}
+
+static bool run_clients(struct bench *b)
+{
+    uint32_t started = 0;
+    bool is_first = ttbench_client_stats(b->client[0], -1) == ERR_OK;
+    uint64_t begin_ns = clock_ns();
+    while (started < b->clients &&
+           pthread_create(&b->thread[started], NULL, ttbench_client_run, b->client[started]) == 0) {
+        started++;
+    }
+    if (started == b->clients) {
+        wait_for_end(b);
+    }
+    atomic_store(&stopping, true);
+    for (uint32_t i = 0; i < started; i++) {
+        pthread_join(b->thread[i], NULL);
+        ttbench_client_read(b->client[i], &b->sum, &b->latency_ns);
+    }
+    b->took = (double)(clock_ns() - begin_ns) / 1e9;
+    if (started < b->clients) {
+        log_fail(program, "cannot start thread %u of %u: fewer --clients?", started + 1,
+                 b->clients);
+        return false;
+    }
+    /* Of every client, so that its last stores are done: a shard answers each in its order. */
+    for (uint32_t i = 1; i < b->clients; i++) {
+        (void)ttbench_client_stats(b->client[i], 0);
+    }
+    b->is_checked = is_first && ttbench_client_stats(b->client[0], 1) == ERR_OK;
+    for (unsigned i = 0; i < b->servers.count; i++) {
+        const struct ttbench_shard *shard = &b->shard[i];
+        b->shards.asks += shard->asks;
+        b->shards.stores += shard->stores;
+        b->shards.releases += shard->releases;
+        b->shards.cuts += shard->cuts;
+        b->shards.busy += shard->busy;
+        b->shards.opens += shard->opens;
+    }
+    return true;
+}
+
+static bool run(struct bench *b)
+{
+    void *context = zmq_ctx_new();
+    struct ttbench_plan plan = {
+        .load = &b->load,
+        .shard = b->shard,
+        .shards = b->servers.count,
+        .clients = b->clients,
+        .batch = b->batch,
+        .window = b->window,
+        .mix = b->mix,
+        .space = b->seed,
+        .context = context,
+        .stop = &stopping,
+    };
+    if (context == NULL) {
+        log_fail(program, "%s", err_text(ERR_NOMEM));
+        return false;
+    }
+    zmq_ctx_set(context, ZMQ_MAX_SOCKETS, (int)(b->clients * b->servers.count + 8));
+    for (unsigned i = 0; i < b->servers.count; i++) {
+        char at[TTBENCH_ADDRESS];
+        struct ttbench_shard *s = &b->shard[i];
+        options_host_port_text(b->servers.server[i].host, b->servers.server[i].port, at, sizeof at);
+        snprintf(s->address, sizeof s->address, "%s", at);
+        snprintf(s->endpoint, sizeof s->endpoint, "tcp://%s", at);
+    }
+    bool ok = open_clients(b, &plan) && run_clients(b);
+    for (uint32_t i = 0; i < b->clients; i++) {
+        ttbench_client_close(&b->client[i]);
+    }
+    zmq_ctx_term(context);
+    return ok;
+}
+
+/* ---- the report ---- */
+
+static double per_second(const struct bench *b, uint64_t count)
+{
+    return b->took > 0 ? (double)count / b->took : 0;
+}
+
+static double quantile_us(const struct bench *b, double share)
+{
+    return histogram_quantile(&b->latency_ns, share) / 1e3;
+}
+
+/* Of the clients' time, in percent. */
+static double waiting(const struct bench *b)
+{
+    return b->took > 0 ? (double)b->sum.waited_ns / (b->took * 1e7 * b->clients) : 0;
+}
+
+static void print_json(const struct bench *b)
+{
+    const struct ttbench_counters *sum = &b->sum;
+    const struct {
+        const char *name;
+        uint64_t value;
+    } counted[] = {
+        {"asks", sum->asks},     {"cuts", sum->cuts},       {"busy", sum->busy},
+        {"opens", sum->opens},   {"stores", sum->stores},   {"releases", sum->releases},
+        {"lost", sum->lost},     {"refused", sum->refused}, {"malformed", sum->malformed},
+        {"unsent", sum->unsent},
+    };
+    struct json j;
+    json_begin(&j, stdout);
+    json_real(&j, "ops_per_s", per_second(b, sum->asks + sum->stores));
+    json_real(&j, "asks_per_s", per_second(b, sum->asks));
+    json_real(&j, "stores_per_s", per_second(b, sum->stores));
+    json_real(&j, "releases_per_s", per_second(b, sum->releases));
+    json_real(&j, "p50_us", quantile_us(b, 0.5));
+    json_real(&j, "p90_us", quantile_us(b, 0.9));
+    json_real(&j, "p99_us", quantile_us(b, 0.99));
+    json_real(&j, "max_us", (double)b->latency_ns.max / 1e3);
+    json_number(&j, "errors", (int64_t)errors_of(b));
+    json_real(&j, "messages_per_s", per_second(b, sum->messages_out + sum->messages_in));
+    json_real(&j, "bytes_per_s", per_second(b, sum->bytes_out + sum->bytes_in));
+    json_real(&j, "waiting_percent", waiting(b));
+    for (size_t i = 0; i < sizeof counted / sizeof counted[0]; i++) {
+        json_number(&j, counted[i].name, (int64_t)counted[i].value);
+    }
+    if (b->is_checked) {
+        json_number(&j, "shard_asks", (int64_t)b->shards.asks);
+        json_number(&j, "shard_stores", (int64_t)b->shards.stores);
+        json_number(&j, "shard_releases", (int64_t)b->shards.releases);
+        json_number(&j, "shard_busy", (int64_t)b->shards.busy);
+    }
+    json_text(&j, "keys", b->keys);
+    json_number(&j, "servers", b->servers.count);
+    json_number(&j, "clients", b->clients);
+    json_number(&j, "batch", b->batch);
+    json_number(&j, "window", b->window);
+    json_number(&j, "messages_timed", (int64_t)b->latency_ns.count);
+    json_real(&j, "bytes_per_ask_message",
+              sum->ask_messages ? (double)sum->ask_bytes / (double)sum->ask_messages : 0);
+    json_real(&j, "bytes_per_store_message",
+              sum->store_messages ? (double)sum->store_bytes / (double)sum->store_messages : 0);
+    json_real(&j, "bytes_per_message_out",
+              sum->messages_out ? (double)sum->bytes_out / (double)sum->messages_out : 0);
+    json_real(&j, "bytes_per_message_in",
+              sum->messages_in ? (double)sum->bytes_in / (double)sum->messages_in : 0);
+    json_real(&j, "seconds", b->took);
+    json_end(&j);
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+    return whole > 0 ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static void print_text(const struct bench *b)
+{
+    const struct ttbench_counters *sum = &b->sum;
+    printf("%u shard%s, %u client%s, %u asks a message, %u messages on the way, %s keys, %.2f s\n",
+           b->servers.count, b->servers.count == 1 ? "" : "s", b->clients,
+           b->clients == 1 ? "" : "s", b->batch, b->window, b->keys, b->took);
+    printf("operations   %12.0f a second: RetrieveAsk %.0f, StoreHash %.0f (and Release %.0f)\n",
+           per_second(b, sum->asks + sum->stores), per_second(b, sum->asks),
+           per_second(b, sum->stores), per_second(b, sum->releases));
+    printf("answers      %11.1f%% OPEN, %.1f%% CUT, %.1f%% BUSY\n", percent(sum->opens, sum->asks),
+           percent(sum->cuts, sum->asks), percent(sum->busy, sum->asks));
+    printf("traffic      %12.0f messages/s, %.1f MB/s, both ways\n",
+           per_second(b, sum->messages_out + sum->messages_in),
+           per_second(b, sum->bytes_out + sum->bytes_in) / 1e6);
+    printf("round trip   p50 %.1f us, p90 %.1f us, p99 %.1f us, longest %.1f us, of %" PRIu64
+           " ask messages\n",
+           quantile_us(b, 0.5), quantile_us(b, 0.9), quantile_us(b, 0.99),
+           (double)b->latency_ns.max / 1e3, b->latency_ns.count);
+    printf("waiting      %11.1f%% of the clients' time\n", waiting(b));
+    printf("errors       %12" PRIu64 "", errors_of(b));
+    if (errors_of(b) > 0) {
+        printf(": asks without an answer %" PRIu64 ", ERROR messages %" PRIu64
+               ", unreadable %" PRIu64 ", not sent %" PRIu64,
+               sum->lost, sum->refused, sum->malformed, sum->unsent);
+    }
+    if (b->is_checked) {
+        printf("\nthe shards   counted %" PRIu64 " asks, %" PRIu64
+               " stores; sent from here: %" PRIu64 ", %" PRIu64 "\n",
+               b->shards.asks, b->shards.stores, sum->asks, sum->stores);
+    } else {
+        printf("\nthe shards   did not tell their counters\n");
+    }
+}
+
+/* ---- the command ---- */
+
+static int check_options(const struct bench *b)
+{
+    if (b->servers.count == 0) {
+        return options_wrong(program, "say which: --servers HOST:PORT[,HOST:PORT...]");
+    }
+    if (!(b->seconds > 0 && b->seconds <= 86400)) {
+        return options_wrong(program, "--seconds: more than 0, at most 86400");
+    }
+    if (strcmp(b->keys, "chess") != 0 && strcmp(b->keys, "random") != 0) {
+        return options_wrong(program, "--keys '%.50s': chess or random", b->keys);
+    }
+    return 0;
+}
+
+static int run_and_report(struct bench *b)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    enum err err = strcmp(b->keys, "chess") == 0 ? ttbench_record(&b->load)
+                                                 : ttbench_invent(&b->load, b->seed);
+    if (err != ERR_OK) {
+        log_fail(program, "%s", err_text(err));
+        return 1;
+    }
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    bool ok = run(b);
+    ttbench_forget(&b->load);
+    if (ok && b->json) {
+        print_json(b);
+    } else if (ok) {
+        print_text(b);
+    }
+    return ok && errors_of(b) == 0 ? 0 : 1;
+}
+
+int cli_ttbench(int argc, char *argv[])
+{
+    struct bench *b = calloc(1, sizeof *b);
+    if (b == NULL) {
+        log_fail(program, "%s", err_text(ERR_NOMEM));
+        return 1;
+    }
+    *b = (struct bench){.clients = 1, .batch = 256, .window = 16, .seconds = 5, .keys = "chess"};
+    const struct options_row table[] = {
+        {"servers", "HOST:PORT[,HOST:PORT...]", "the shards", &b->servers, OPTION_CUSTOM,
+         .parse = cli_parse_servers},
+        OPTIONS_ROW(U32, "clients", "N", &b->clients, 1, CLIENTS_MAX,
+                    "clients: a thread and a session at each shard (1)"),
+        OPTIONS_ROW(U32, "batch", "N", &b->batch, 1, PROTO_BATCH_MAX, "asks in a message (256)"),
+        OPTIONS_ROW(U32, "window", "N", &b->window, 1, TTBENCH_WINDOW_MAX,
+                    "ask messages a client has on the way to a shard (16)"),
+        {"seconds", "S", "how long (5)", &b->seconds, OPTION_REAL},
+        {"mix", "ASK:STORE", "asks to stores, such as 1:1 (as the search did; random keys: 1:1)",
+         &b->mix, OPTION_CUSTOM, .parse = parse_mix},
+        {"keys", "chess|random",
+         "chess: keys, depths, windows and exclusivity of a search, recorded first (chess)",
+         &b->keys, OPTION_TEXT},
+        OPTIONS_ROW(U64, "seed", "N", &b->seed, 0, 0,
+                    "of random keys, and of the namespace at the shards (new each time)"),
+        {"json", NULL, "one JSON object on stdout", &b->json, OPTION_FLAG},
+        {0},
+    };
+    const struct options options = {
+        .program = program,
+        .usage = "--servers HOST:PORT[,HOST:PORT...] [OPTION]...",
+        .summary = "Loads shards with RetrieveAsk and StoreHash; tells rates, round trips, errors. "
+                   "Exit status\n1 when there were errors.",
+        .version = CLI_VERSION,
+        .table = table,
+    };
+    b->seed = clock_unique();
+    int status = options_status(options_parse(&options, argc, argv, NULL, NULL));
+    if (status < 0) {
+        status = check_options(b);
+        status = status != 0 ? status : run_and_report(b);
+    }
+    free(b);
+    return status;
+}

@@ -1,0 +1,202 @@
+/* Where the load comes from: a chess search, recorded while it runs, or a random number generator.
+ */
+#include "worker/cli/ttbench.h"
+
+#include "common/rng.h"
+#include "worker/games/games.h"
+#include "worker/search/search.h"
+#include "worker/table/embedded.h"
+
+#include <stdlib.h>
+
+enum {
+    RECORD_BYTES = 16 << 20,
+    RECORD_DEPTH = 3, /* remaining; nodes nearer to the leaves do not travel */
+    OPEN_MAX = SEARCH_PLY_MAX + 2,
+    LAST_DEPTH = 40,
+};
+
+/* Middle games of our own choice; as many as fill the record. */
+static const char *const positions[] = {
+    "r1bq1rk1/ppp2ppp/2np1n2/2b1p3/2B1P3/2PP1N2/PP3PPP/RNBQ1RK1 w - - 0 7",
+    "2rq1rk1/pb1nbppp/1p2pn2/2pp4/3P1B2/2PBPN2/PP1N1PPP/R2QR1K1 w - - 2 12",
+    "r1bqkbnr/pppp1ppp/2n5/1B2p3/4P3/5N2/PPPP1PPP/RNBQK2R b KQkq - 3 3",
+    "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
+};
+
+enum { POSITIONS = sizeof positions / sizeof positions[0] };
+
+struct recorder {
+    struct table_port inner;
+    struct ttbench_load *load;
+    unsigned until; /* visits: this position's share ends here */
+    uint32_t open[OPEN_MAX]; /* visits inside each other; one thread's visits nest */
+    unsigned opens;
+};
+
+static bool record_ask(void *self, const struct tt_ask *ask, struct table_ticket *ticket)
+{
+    struct recorder *r = self;
+    return r->inner.ask(r->inner.self, ask, ticket);
+}
+
+static void record_await(void *self, const struct tt_ask *ask, struct table_ticket *ticket,
+                         struct tt_answer *answer)
+{
+    struct recorder *r = self;
+    r->inner.await(r->inner.self, ask, ticket, answer);
+    if (ask->depth < RECORD_DEPTH || r->load->count == r->until) {
+        return;
+    }
+    if (answer->verdict == TT_OPEN && r->opens < OPEN_MAX) {
+        r->open[r->opens++] = r->load->count;
+    }
+    r->load->visit[r->load->count++] = (struct ttbench_visit){
+        .ask = *ask,
+        .score = answer->verdict == TT_CUT ? answer->score : ask->alpha,
+        .move = answer->move,
+        .bound = TT_UPPER,
+    };
+}
+
+/* NULL when it was not recorded. */
+static struct ttbench_visit *leave(struct recorder *r, uint64_t key, uint8_t depth)
+{
+    for (unsigned i = r->opens; i > 0; i--) {
+        struct ttbench_visit *visit = &r->load->visit[r->open[i - 1]];
+        if (visit->ask.key == key && visit->ask.depth == depth) {
+            r->opens = i - 1;
+            return visit;
+        }
+    }
+    return NULL;
+}
+
+static void record_store(void *self, const struct table_ticket *ticket,
+                         const struct tt_store *store)
+{
+    struct recorder *r = self;
+    struct ttbench_visit *visit = leave(r, store->key, store->depth);
+    if (visit != NULL) {
+        visit->score = store->score;
+        visit->move = store->move;
+        visit->bound = store->bound;
+        visit->is_stored = true;
+    }
+    r->inner.store(r->inner.self, ticket, store);
+}
+
+static void record_release(void *self, const struct table_ticket *ticket,
+                           const struct tt_release *release)
+{
+    struct recorder *r = self;
+    leave(r, release->key, release->depth);
+    r->inner.release(r->inner.self, ticket, release);
+}
+
+static void record_peek(void *self, const struct tt_peek *peek, unsigned count,
+                        struct tt_peeked *out)
+{
+    struct recorder *r = self;
+    r->inner.peek(r->inner.self, peek, count, out);
+}
+
+static unsigned record_horizon(void *self)
+{
+    struct recorder *r = self;
+    return r->inner.horizon(r->inner.self);
+}
+
+static bool is_full(void *self, struct search *search)
+{
+    struct recorder *r = self;
+    (void)search;
+    return r->load->count == r->until;
+}
+
+static enum err record_position(struct recorder *r, const char *text)
+{
+    const struct game *chess = games_by_name("chess");
+    const struct table_port table = {
+        .self = r,
+        .ask = record_ask,
+        .await = record_await,
+        .store = record_store,
+        .release = record_release,
+        .peek = record_peek,
+        .horizon = record_horizon,
+    };
+    const struct env_port env = {r, is_full};
+    const struct search_options options = {
+        .game = chess,
+        .algorithm = algorithm_by_name("abdada"),
+        .depth_limit = LAST_DEPTH,
+    };
+    struct search *search = NULL;
+    struct search_result result;
+    char why[128];
+    void *position = calloc(1, chess->position_size);
+    enum err err = position == NULL ? ERR_NOMEM : chess->parse(position, text, why, sizeof why);
+    if (err == ERR_OK) {
+        err = search_open(&search, &options, &table, &env);
+    }
+    if (err == ERR_OK) {
+        r->opens = 0;
+        search_set_position(search, position);
+        search_run(search, NULL, NULL, &result);
+    }
+    search_free(&search);
+    free(position);
+    return err;
+}
+
+enum err ttbench_record(struct ttbench_load *load)
+{
+    struct embedded *table = NULL;
+    struct ttbench_load fresh = {.visit = calloc(TTBENCH_VISITS, sizeof *fresh.visit)};
+    enum err err = fresh.visit == NULL ? ERR_NOMEM : embedded_open(&table, RECORD_BYTES, 1);
+    struct embedded_port port = {.table = table, .counted_depth = RECORD_DEPTH};
+    struct recorder recorder = {.load = &fresh};
+    recorder.inner = embedded_table_port(&port);
+    for (unsigned i = 0; i < POSITIONS && err == ERR_OK; i++) {
+        recorder.until = TTBENCH_VISITS / POSITIONS * (i + 1);
+        err = record_position(&recorder, positions[i]);
+    }
+    embedded_close(&table);
+    if (err != ERR_OK) {
+        ttbench_forget(&fresh);
+        return err;
+    }
+    *load = fresh;
+    return ERR_OK;
+}
+
+enum err ttbench_invent(struct ttbench_load *load, uint64_t seed)
+{
+    struct ttbench_load fresh = {.visit = calloc(TTBENCH_VISITS, sizeof *fresh.visit)};
+    if (fresh.visit == NULL) {
+        return ERR_NOMEM;
+    }
+    while (fresh.count < TTBENCH_VISITS) {
+        int16_t alpha = (int16_t)(rng_below(&seed, 600) - 300u);
+        fresh.visit[fresh.count++] = (struct ttbench_visit){
+            .ask = {.key = rng_next(&seed),
+                    .alpha = alpha,
+                    .beta = (int16_t)(alpha + 1),
+                    .depth = (uint8_t)(4 + rng_below(&seed, 9)),
+                    .flags = (uint8_t)(rng_below(&seed, 4) != 0 ? TT_EXCLUSIVE : 0)},
+            .score = (int16_t)(alpha + (int)rng_below(&seed, 2)),
+            .move = (uint16_t)rng_below(&seed, 1 << 12),
+            .bound = (uint8_t)(TT_LOWER + rng_below(&seed, 2)),
+            .is_stored = true,
+        };
+    }
+    *load = fresh;
+    return ERR_OK;
+}
+
+void ttbench_forget(struct ttbench_load *load)
+{
+    free(load->visit);
+    *load = (struct ttbench_load){0};
+}

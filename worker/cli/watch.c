@@ -1,0 +1,455 @@
+#include "worker/cli/watch.h"
+
+#include "common/clock.h"
+#include "common/rng.h"
+#include "proto/client.h"
+#include "worker/table/wire.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zmq.h>
+
+enum {
+    RTO_MAX_US = 1000000, /* people wait longer than a search */
+    ASK_AGAIN_US = 400000,
+    ANSWER_MS = 2000, /* of a shard that is there */
+};
+
+/* What a shard is asked for next in this round. */
+enum stage { STAGE_STATS, STAGE_MEMBERS, STAGE_JOBS, STAGE_DONE };
+
+struct asked {
+    enum stage stage;
+    uint32_t from; /* page */
+    uint64_t asked_us; /* 0: not yet */
+    uint64_t before_ms, before_boot, before_ops, before_asks, before_messages;
+};
+
+struct watch {
+    /* fixed after open */
+    struct wire *wire;
+    struct remote_shell shell;
+    struct client *client;
+    void *context;
+    uint32_t mark; /* our own */
+    unsigned shards;
+    /* state */
+    struct watch_shard shard[CLI_SERVERS_MAX];
+    struct asked asked[CLI_SERVERS_MAX];
+    struct watch_member *member;
+    struct watch_job *job;
+    unsigned members, members_room, jobs, jobs_room;
+    bool brief;
+};
+
+/* ---- what comes in ---- */
+
+static void keep_text(struct proto_text text, char *out, size_t size)
+{
+    (void)proto_text_copy(text, out, size);
+    for (char *c = out; *c; c++) {
+        *c = *c < 0x20 || *c > 0x7e ? '?' : *c;
+    }
+}
+
+uint64_t watch_figure(const struct watch_shard *shard, const char *name)
+{
+    for (unsigned i = 0; i < shard->figures; i++) {
+        if (strcmp(shard->figure[i].name, name) == 0) {
+            return shard->figure[i].value;
+        }
+    }
+    return 0;
+}
+
+static void keep_rates(struct watch_shard *s, struct asked *a)
+{
+    uint64_t now_ms = watch_figure(s, "uptime_ms"), asks = watch_figure(s, "asks");
+    uint64_t ops =
+        asks + watch_figure(s, "stores") + watch_figure(s, "releases") + watch_figure(s, "peeks");
+    uint64_t messages = watch_figure(s, "messages");
+    bool same = a->before_boot == s->boot && now_ms > a->before_ms;
+    double seconds = same ? (double)(now_ms - a->before_ms) / 1e3 : 1;
+    s->ops_per_s = same ? (double)(ops - a->before_ops) / seconds : 0;
+    s->asks_per_s = same ? (double)(asks - a->before_asks) / seconds : 0;
+    s->messages_per_s = same ? (double)(messages - a->before_messages) / seconds : 0;
+    a->before_boot = s->boot;
+    a->before_ms = now_ms;
+    a->before_ops = ops;
+    a->before_asks = asks;
+    a->before_messages = messages;
+}
+
+static void next_stage(struct asked *a, enum stage stage)
+{
+    a->stage = stage;
+    a->from = 0;
+    a->asked_us = 0;
+}
+
+static void take_stats(void *self, unsigned shard, const struct proto_stats_answer *answer)
+{
+    struct watch *w = self;
+    struct watch_shard *s = &w->shard[shard];
+    if (w->asked[shard].stage != STAGE_STATS) {
+        return;
+    }
+    s->figures = 0;
+    for (uint32_t i = 0; i < answer->list.count && s->figures < WATCH_FIGURES_MAX; i++) {
+        struct watch_figure *figure = &s->figure[s->figures++];
+        keep_text(answer->list.at[i].name, figure->name, sizeof figure->name);
+        figure->value = answer->list.at[i].value;
+    }
+    s->up = true;
+    s->boot = client_shard_boot(w->client, shard);
+    keep_rates(s, &w->asked[shard]);
+    next_stage(&w->asked[shard], w->brief ? STAGE_DONE : STAGE_MEMBERS);
+}
+
+/* Doubles an array when it is full; false: no memory. */
+static bool grow(void **array, unsigned used, unsigned *room, size_t size)
+{
+    if (used < *room) {
+        return true;
+    }
+    unsigned wanted = *room == 0 ? 64 : 2 * *room;
+    void *more = realloc(*array, wanted * size);
+    if (more != NULL) {
+        *array = more;
+        *room = wanted;
+    }
+    return more != NULL;
+}
+
+static struct watch_member *find_member(struct watch *w, const struct proto_member_row *row)
+{
+    for (unsigned i = 0; i < w->members; i++) {
+        if (w->member[i].mark == row->mark && w->member[i].role == row->role) {
+            return &w->member[i];
+        }
+    }
+    if (!grow((void **)&w->member, w->members, &w->members_room, sizeof *w->member)) {
+        return NULL;
+    }
+    struct watch_member *m = &w->member[w->members++];
+    *m = (struct watch_member){.mark = row->mark, .role = row->role, .silent_ms = UINT32_MAX};
+    keep_text(row->name, m->name, sizeof m->name);
+    return m;
+}
+
+/* A page that came twice, because it was asked for twice, is no news. */
+static bool is_page(const struct asked *a, enum stage stage, uint32_t next)
+{
+    return a->stage == stage && (next == 0 || next > a->from);
+}
+
+static void turn_page(struct asked *a, uint32_t next, enum stage then)
+{
+    if (next == 0) {
+        next_stage(a, then);
+    } else {
+        a->from = next;
+        a->asked_us = 0;
+    }
+}
+
+static void take_members(void *self, unsigned shard, const struct proto_members_answer *answer)
+{
+    struct watch *w = self;
+    if (!is_page(&w->asked[shard], STAGE_MEMBERS, answer->next)) {
+        return;
+    }
+    for (uint32_t i = 0; i < answer->list.count; i++) {
+        const struct proto_member_row *row = &answer->list.at[i];
+        struct watch_member *m = row->mark == w->mark ? NULL : find_member(w, row);
+        if (m != NULL) {
+            m->shards |= UINT64_C(1) << shard;
+            m->job = row->silent_ms <= m->silent_ms && row->job != 0 ? row->job : m->job;
+            m->silent_ms = row->silent_ms < m->silent_ms ? row->silent_ms : m->silent_ms;
+        }
+    }
+    turn_page(&w->asked[shard], answer->next, STAGE_JOBS);
+}
+
+static struct watch_job *find_job(struct watch *w, const struct proto_job_row *row)
+{
+    for (unsigned i = 0; i < w->jobs; i++) {
+        if (w->job[i].job == row->job) {
+            return &w->job[i];
+        }
+    }
+    if (!grow((void **)&w->job, w->jobs, &w->jobs_room, sizeof *w->job)) {
+        return NULL;
+    }
+    struct watch_job *j = &w->job[w->jobs++];
+    *j = (struct watch_job){.job = row->job, .depth = row->depth};
+    keep_text(row->owner, j->owner, sizeof j->owner);
+    keep_text(row->game, j->game, sizeof j->game);
+    keep_text(row->algorithm, j->algorithm, sizeof j->algorithm);
+    keep_text(row->position, j->position, sizeof j->position);
+    return j;
+}
+
+static void take_jobs(void *self, unsigned shard, const struct proto_jobs_answer *answer)
+{
+    struct watch *w = self;
+    if (!is_page(&w->asked[shard], STAGE_JOBS, answer->next)) {
+        return;
+    }
+    for (uint32_t i = 0; i < answer->list.count; i++) {
+        const struct proto_job_row *row = &answer->list.at[i];
+        struct watch_job *j = find_job(w, row);
+        if (j != NULL) {
+            j->shards |= UINT64_C(1) << shard;
+            j->age_ms = row->age_ms > j->age_ms ? row->age_ms : j->age_ms;
+            j->reached = row->reached > j->reached ? row->reached : j->reached;
+        }
+    }
+    turn_page(&w->asked[shard], answer->next, STAGE_DONE);
+}
+
+/* ---- a round ---- */
+
+static void ask(struct watch *w, unsigned shard, uint64_t now)
+{
+    struct asked *a = &w->asked[shard];
+    if (a->asked_us != 0 && now - a->asked_us < ASK_AGAIN_US) {
+        return;
+    }
+    switch (a->stage) {
+    case STAGE_STATS:
+        client_stats(w->client, shard, now);
+        break;
+    case STAGE_MEMBERS:
+        client_members(w->client, shard, a->from, now);
+        break;
+    case STAGE_JOBS:
+        client_jobs(w->client, shard, a->from, now);
+        break;
+    case STAGE_DONE:
+        break;
+    }
+    a->asked_us = now;
+}
+
+/* Asks who is up; true when somebody may still answer. */
+static bool ask_all(struct watch *w, bool wait_for_all)
+{
+    bool waiting = false;
+    for (unsigned i = 0; i < w->shards; i++) {
+        bool up = client_shard_state(w->client, i) == CLIENT_UP;
+        bool done = w->asked[i].stage == STAGE_DONE;
+        if (up && !done) {
+            ask(w, i, clock_us());
+        }
+        waiting = waiting || (!done && (up || wait_for_all));
+    }
+    return waiting;
+}
+
+static void serve(struct watch *w, uint64_t until)
+{
+    w->shell.drain(w->shell.self, w->client);
+    uint64_t tick = client_tick(w->client, clock_us());
+    w->shell.sleep(w->shell.self, tick < until ? tick : until);
+    w->shell.drain(w->shell.self, w->client);
+}
+
+static int by_role_and_name(const void *a, const void *b)
+{
+    const struct watch_member *x = a, *y = b;
+    if (x->role != y->role) {
+        return x->role < y->role ? -1 : 1;
+    }
+    int names = strcmp(x->name, y->name);
+    return names != 0 ? names : (x->mark > y->mark) - (x->mark < y->mark);
+}
+
+static int by_age(const void *a, const void *b)
+{
+    const struct watch_job *x = a, *y = b;
+    return (x->age_ms < y->age_ms) - (x->age_ms > y->age_ms);
+}
+
+static void count_workers(struct watch *w)
+{
+    for (unsigned i = 0; i < w->jobs; i++) {
+        w->job[i].workers = 0;
+        for (unsigned k = 0; k < w->members; k++) {
+            const struct watch_member *m = &w->member[k];
+            w->job[i].workers += m->role == PROTO_WORKER && m->job == w->job[i].job;
+        }
+    }
+    if (w->members > 0) {
+        qsort(w->member, w->members, sizeof *w->member, by_role_and_name);
+    }
+    if (w->jobs > 0) {
+        qsort(w->job, w->jobs, sizeof *w->job, by_age);
+    }
+}
+
+void watch_round(struct watch *w, unsigned wait_ms, bool brief, const atomic_bool *stop)
+{
+    uint64_t begin = clock_us(), patience = begin + wait_ms * UINT64_C(1000);
+    uint64_t end = begin + (wait_ms > ANSWER_MS ? wait_ms : ANSWER_MS) * UINT64_C(1000);
+    w->brief = brief;
+    if (!brief) {
+        w->members = w->jobs = 0;
+    }
+    for (unsigned i = 0; i < w->shards; i++) {
+        next_stage(&w->asked[i], STAGE_STATS);
+        w->shard[i].up = false;
+    }
+    while (!atomic_load(stop) && clock_us() < end) {
+        uint64_t now = clock_us();
+        if (!ask_all(w, now < patience)) {
+            break;
+        }
+        serve(w, now + 20000);
+    }
+    for (unsigned i = 0; i < w->shards; i++) {
+        w->shard[i].rtt_us = client_rtt_us(w->client, i);
+    }
+    count_workers(w);
+}
+
+void watch_idle(struct watch *w, unsigned wait_ms)
+{
+    uint64_t until = clock_us() + wait_ms * UINT64_C(1000);
+    do {
+        serve(w, until);
+    } while (clock_us() < until);
+}
+
+/* ---- life ---- */
+
+static void name_shards(struct watch *w, const struct cli_servers *servers)
+{
+    for (unsigned i = 0; i < servers->count; i++) {
+        const struct options_host_port *at = &servers->server[i];
+        options_host_port_text(at->host, at->port, w->shard[i].address, sizeof w->shard[i].address);
+    }
+}
+
+static enum err open_client(struct watch *w)
+{
+    char name[WATCH_NAME_MAX];
+    uint64_t instance = clock_unique();
+    snprintf(name, sizeof name, "top:%d", (int)getpid());
+    w->shell = wire_shell(w->wire);
+    w->mark = (uint32_t)rng_mix(instance);
+    struct client_options options = {
+        .shards = w->shards,
+        .role = PROTO_CLIENT,
+        .instance = instance,
+        .name = name,
+        .rto_max_us = RTO_MAX_US,
+    };
+    struct client_port port = {w->shell.self, w->shell.send};
+    struct client_sink sink = {
+        .self = w,
+        .stats = take_stats,
+        .members = take_members,
+        .jobs = take_jobs,
+    };
+    return client_open(&options, &port, &sink, &w->client);
+}
+
+enum err watch_open(struct watch **out, const struct cli_servers *servers)
+{
+    struct watch *w = calloc(1, sizeof *w);
+    if (w == NULL) {
+        return ERR_NOMEM;
+    }
+    w->shards = servers->count;
+    name_shards(w, servers);
+    w->context = zmq_ctx_new();
+    enum err err = w->context == NULL ? ERR_NOMEM : ERR_OK;
+    if (err == ERR_OK) {
+        err = wire_open(&w->wire, w->context, servers->server, servers->count);
+    }
+    if (err == ERR_OK) {
+        err = open_client(w);
+    }
+    if (err != ERR_OK) {
+        watch_close(&w);
+        return err;
+    }
+    *out = w;
+    return ERR_OK;
+}
+
+void watch_close(struct watch **watch)
+{
+    struct watch *w = *watch;
+    if (w == NULL) {
+        return;
+    }
+    if (w->client != NULL) {
+        client_bye(w->client, clock_us());
+        client_free(&w->client);
+    }
+    wire_close(&w->wire);
+    if (w->context != NULL) {
+        zmq_ctx_term(w->context);
+    }
+    free(w->member);
+    free(w->job);
+    free(w);
+    *watch = NULL;
+}
+
+unsigned watch_shards(const struct watch *w)
+{
+    return w->shards;
+}
+
+const struct watch_shard *watch_shard(const struct watch *w, unsigned index)
+{
+    return &w->shard[index];
+}
+
+const struct watch_member *watch_members(const struct watch *w, unsigned *count)
+{
+    *count = w->members;
+    return w->member;
+}
+
+const struct watch_job *watch_jobs(const struct watch *w, unsigned *count)
+{
+    *count = w->jobs;
+    return w->job;
+}
+
+struct watch_totals watch_sum(const struct watch *w)
+{
+    struct watch_totals total = {.jobs = w->jobs};
+    for (unsigned i = 0; i < w->shards; i++) {
+        const struct watch_shard *s = &w->shard[i];
+        if (s->up) {
+            total.up++;
+            total.holds += watch_figure(s, "inflight_holds");
+            total.nodes += watch_figure(s, "inflight_nodes");
+            total.ops_per_s += s->ops_per_s;
+        }
+    }
+    for (unsigned i = 0; i < w->members; i++) {
+        if (w->member[i].role <= PROTO_CLIENT) {
+            total.members[w->member[i].role]++;
+        }
+    }
+    return total;
+}
+
+const char *watch_role(unsigned role)
+{
+    static const char *const name[] = {"worker", "front", "client"};
+    return role <= PROTO_CLIENT ? name[role] : "?";
+}
+
+unsigned watch_count(uint64_t shards)
+{
+    return (unsigned)__builtin_popcountll(shards);
+}

@@ -1,0 +1,87 @@
+/* watch: what the shards of a cluster tell of themselves: figures, sessions, open jobs.
+ *
+ * Texts come from anybody: they are kept as printable ASCII. Threads: one at a time. Memory: grows
+ * with what the shards tell, kept from round to round. Blocks in watch_round only. */
+#ifndef WORKER_CLI_WATCH_H
+#define WORKER_CLI_WATCH_H
+
+#include "common/err.h"
+#include "proto/codec.h"
+#include "worker/cli/cli.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+
+enum { WATCH_NAME_MAX = 32, WATCH_FIGURES_MAX = 128, WATCH_POSITION_MAX = 128 };
+
+struct watch_figure {
+    char name[WATCH_NAME_MAX];
+    uint64_t value;
+};
+
+struct watch_shard {
+    char address[OPTIONS_HOST_MAX + 16];
+    bool up; /* answered in the last round */
+    uint64_t boot;
+    uint32_t rtt_us;
+    struct watch_figure figure[WATCH_FIGURES_MAX];
+    unsigned figures;
+    double ops_per_s, asks_per_s, messages_per_s; /* between the last two rounds */
+};
+
+/* A searcher, known to one shard or several. */
+struct watch_member {
+    char name[WATCH_NAME_MAX];
+    uint32_t mark;
+    uint8_t role;
+    uint64_t job; /* 0: none */
+    uint32_t silent_ms; /* the least of all shards */
+    uint64_t shards; /* bit i: shard i knows it */
+};
+
+struct watch_job {
+    uint64_t job;
+    char owner[WATCH_NAME_MAX], game[WATCH_NAME_MAX], algorithm[WATCH_NAME_MAX];
+    char position[WATCH_POSITION_MAX]; /* its beginning */
+    unsigned depth, reached;
+    uint32_t age_ms; /* the most of all shards */
+    unsigned workers;
+    uint64_t shards;
+};
+
+struct watch_totals {
+    unsigned up, members[PROTO_CLIENT + 1], jobs;
+    uint64_t holds, nodes;
+    double ops_per_s;
+};
+
+struct watch;
+
+/* Connects; nobody need be there. ERR_NOMEM. */
+enum err watch_open(struct watch **out, const struct cli_servers *servers);
+void watch_close(struct watch **watch);
+
+/* Asks every shard anew, and waits for the answers: up to `wait_ms` for a shard that is not there.
+ * `brief`: figures alone; members and jobs stay as they were. Returns early when *stop. */
+void watch_round(struct watch *watch, unsigned wait_ms, bool brief, const atomic_bool *stop);
+/* Serves the sockets for `wait_ms`, so that sessions live on. */
+void watch_idle(struct watch *watch, unsigned wait_ms);
+
+unsigned watch_shards(const struct watch *watch);
+const struct watch_shard *watch_shard(const struct watch *watch, unsigned index);
+/* 0 for a figure the shard did not tell. */
+uint64_t watch_figure(const struct watch_shard *shard, const char *name);
+/* All but this process's own sessions; workers first, by name. */
+const struct watch_member *watch_members(const struct watch *watch, unsigned *count);
+const struct watch_job *watch_jobs(const struct watch *watch, unsigned *count);
+struct watch_totals watch_sum(const struct watch *watch);
+
+/* "worker", "front", "client"; "?" for another. */
+const char *watch_role(unsigned role);
+/* How many shards are in a set of them. */
+unsigned watch_count(uint64_t shards);
+
+/* One object a line for each shard, job and session, and the total. */
+void watch_print_json(const struct watch *watch, FILE *out);
+
+#endif

@@ -1,0 +1,62 @@
+#include "worker/table/history.h"
+
+#include <string.h>
+
+enum {
+    FIRST_US = 2000, /* after the begin of a search */
+    ROUND_TRIPS = 4, /* at least, between two exchanges */
+    PAUSE_MAX_MS = 10000, /* whatever a shard says */
+};
+
+void history_begin(struct shared_history *h, uint64_t now_us)
+{
+    *h = (struct shared_history){.due_us = now_us + FIRST_US, .pause_us = FIRST_US};
+}
+
+/* What a shard that lost its memory sums up, or another shard, is a new sum. An answer to an
+ * earlier search went by another `since`. */
+void history_take(struct shared_history *h, uint64_t boot,
+                  const struct proto_history_answer *answer, uint64_t now_us)
+{
+    bool goes_on = boot == h->boot && answer->birth == h->birth;
+    if (!h->asked || answer->topic != h->topic || answer->since != (goes_on ? h->since : 0)) {
+        return;
+    }
+    h->asked = false;
+    h->pause_us = answer->wait_ms < PAUSE_MAX_MS ? answer->wait_ms * 1000 : PAUSE_MAX_MS * 1000;
+    h->due_us = now_us + h->pause_us;
+    if (answer->now == answer->since) {
+        return; /* nothing is new, or nothing was told */
+    }
+    h->answered = true;
+    h->halved = goes_on ? answer->halvings - h->halvings : 0;
+    h->count = answer->list.count;
+    memcpy(h->sum, answer->list.at, h->count * sizeof *h->sum);
+    h->boot = boot;
+    h->birth = answer->birth;
+    h->since = answer->now;
+    h->halvings = answer->halvings;
+}
+
+void history_exchange(struct shared_history *h, struct client *client, struct search *search,
+                      uint64_t now_us, uint64_t round_trip_us)
+{
+    struct tt_weight weight[CLIENT_WEIGHTS_MAX];
+    if (h->answered) {
+        search_learn(search, h->sum, h->count, h->halved);
+        h->answered = false;
+    }
+    h->topic = search_root(search);
+    unsigned owner = client_owner(client, h->topic);
+    if (owner == CLIENT_NOWHERE || now_us < h->due_us) {
+        return;
+    }
+    uint64_t pause = ROUND_TRIPS * round_trip_us;
+    h->due_us = now_us + (pause > h->pause_us ? pause : h->pause_us);
+    if (client_shard_boot(client, owner) != h->boot) {
+        h->birth = h->since = 0;
+    }
+    unsigned count = search_lessons(search, weight, CLIENT_WEIGHTS_MAX);
+    h->asked = client_history(client, h->topic, h->birth, h->since, weight, count, now_us) !=
+               CLIENT_NOWHERE;
+}
