@@ -10,6 +10,7 @@ A crash, a time-out, a missing or a broken plan is a failure of its own. The las
 """
 import argparse
 import concurrent.futures
+import itertools
 import json
 import os
 import re
@@ -22,6 +23,7 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OUTPUT_MAX = 20000  # characters shown of a failing program
+REASON_LINES = 4    # of comment repeated in the totals for a failing test
 SKIP = 77
 RESULT = re.compile(r"(not )?ok\b\s*(\d+)?\s*-?\s*(.*)")
 PLAN = re.compile(r"1\.\.(\d+)(\s*#\s*skip\b.*)?", re.IGNORECASE)
@@ -32,16 +34,24 @@ class Outcome:
     def __init__(self, name):
         self.name, self.passed, self.failed, self.skipped = name, 0, 0, 0
         self.seconds, self.output, self.remarks = 0.0, "", []
+        self.failures = []  # for the totals: what failed, with the lines it gave as its reason
 
     def fail(self, remark):
         self.failed += 1
         self.remarks.append(remark)
+        self.failures.append(remark)
+
+
+def reason(lines):
+    """The comments that follow a result."""
+    return list(itertools.takewhile(lambda line: line.startswith("#"), lines))[-REASON_LINES:]
 
 
 def read_tap(text, outcome):
     """Counts results; programs with several groups have several plans."""
     planned, seen, plans = 0, 0, 0
-    for line in text.splitlines():
+    lines = text.splitlines()
+    for number, line in enumerate(lines):
         plan, result = PLAN.fullmatch(line.strip()), RESULT.match(line)
         if plan:
             plans += 1
@@ -53,6 +63,7 @@ def read_tap(text, outcome):
                 outcome.skipped += 1
             elif result[1]:
                 outcome.failed += 1
+                outcome.failures.append(" ".join([line] + reason(lines[number + 1:])))
             else:
                 outcome.passed += 1
         elif line.startswith("Bail out!"):
@@ -112,6 +123,7 @@ def run_tap(program, timeout):
         read_tap(outcome.output, timed)  # what it reported before counts, its broken plan does not
         outcome.passed, outcome.skipped = timed.passed, timed.skipped
         outcome.failed += timed.failed - len(timed.remarks)
+        outcome.failures += [f for f in timed.failures if f not in timed.remarks]
         return outcome
     read_tap(outcome.output, outcome)
     if status < 0 or (status != 0 and outcome.failed == 0):
@@ -155,7 +167,7 @@ def total_line(counts):
 
 
 def sum_up(path):
-    groups = {}
+    groups, failures = {}, []
     try:
         with open(path) as file:
             for line in file:
@@ -163,6 +175,7 @@ def sum_up(path):
                 group = groups.setdefault(entry["group"], [0, 0, 0, 0.0])
                 for i, key in enumerate(("passed", "failed", "skipped", "seconds")):
                     group[i] += entry[key]
+                failures += [f"{entry['group']}: {f}" for f in entry["failures"]]
     except FileNotFoundError:
         pass
     if not groups:  # nothing ran: that is no success
@@ -171,6 +184,8 @@ def sum_up(path):
     for name, (passed, failed, skipped, seconds) in groups.items():
         print(f"  {name:<32} {passed:6} passed {failed:4} failed {skipped:4} skipped "
               f"{seconds:8.1f} s{'   <-- FAILED' if failed else ''}")
+    for failure in failures:  # last: of a long log often only the end is kept
+        print(f"  FAILED {failure}")
     counts = [sum(group[i] for group in groups.values()) for i in range(3)]
     print(total_line(counts))
     return 1 if counts[1] else 0
@@ -197,7 +212,7 @@ def main():
     a = read_arguments(words)
     if a.sum:
         return sum_up(a.sum)
-    begin, counts = time.monotonic(), [0, 0, 0]
+    begin, counts, failures = time.monotonic(), [0, 0, 0], []
     with concurrent.futures.ThreadPoolExecutor(max(1, a.jobs)) as pool:
         if a.step:
             runs = [pool.submit(run_step, a.step, command, a.timeout)]
@@ -206,6 +221,7 @@ def main():
         for run in runs:  # in the order given, whatever ended first
             outcome = run.result()
             show(outcome, a.verbose)
+            failures += [f"{outcome.name}: {failure}" for failure in outcome.failures]
             for i, n in enumerate((outcome.passed, outcome.failed, outcome.skipped)):
                 counts[i] += n
     if not runs:
@@ -215,7 +231,7 @@ def main():
         os.makedirs(os.path.dirname(a.totals) or ".", exist_ok=True)
         with open(a.totals, "a") as file:
             entry = dict(group=a.group, passed=counts[0], failed=counts[1], skipped=counts[2],
-                         seconds=time.monotonic() - begin)
+                         seconds=time.monotonic() - begin, failures=failures)
             file.write(json.dumps(entry) + "\n")
     print(total_line(counts), flush=True)
     return 1 if counts[1] else 0

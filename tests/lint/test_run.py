@@ -59,9 +59,22 @@ def check_totals(folder):
                    (1, "0 passed, 1 failed")], got
 
 
+def check_names(folder):
+    """The totals end with what failed and why: a log's end is often all that is kept of it."""
+    totals, path = os.path.join(folder, "names"), os.path.join(folder, "program")
+    with open(path, "w") as file:
+        file.write("#!/bin/sh\necho 1..3; echo not ok 1 - a; echo '# why'; echo ok 2; echo '# not this'; exit 3\n")
+    os.chmod(path, 0o755)
+    run("--totals", totals, "--group", "g", path)
+    done = subprocess.run([sys.executable, RUN, "--sum", totals], stdout=subprocess.PIPE, universal_newlines=True)
+    got = done.stdout.splitlines()[-3:-1]
+    return got == [f"  FAILED g: {path}: not ok 1 - a # why",
+                   f"  FAILED g: {path}: 3 tests planned, 2 reported"], done.stdout
+
+
 def main():
     failed = 0
-    print(f"1..{len(CASES) + 1}")
+    print(f"1..{len(CASES) + 2}")
     with tempfile.TemporaryDirectory() as folder:
         for number, (name, (script, total, status)) in enumerate(CASES.items(), 1):
             got = check_script(folder, script)
@@ -69,10 +82,11 @@ def main():
             failed += not good
             print(f"{'ok' if good else 'not ok'} {number} - {name}" +
                   ("" if good else f"\n# {got}"), flush=True)
-        good, got = check_totals(folder)
-        failed += not good
-        print(f"{'ok' if good else 'not ok'} {len(CASES) + 1} - totals add up" +
-              ("" if good else f"\n# {got}"))
+        for number, (name, check) in enumerate((("totals add up", check_totals), ("failures are named", check_names)),
+                                               len(CASES) + 1):
+            good, got = check(folder)
+            failed += not good
+            print(f"{'ok' if good else 'not ok'} {number} - {name}" + ("" if good else f"\n# {got}"))
     return 1 if failed else 0
 
 

@@ -318,7 +318,7 @@ def main(tests):
         return 1
     print(f"1..{len(tests)}")
     for number, test in enumerate(tests, 1):
-        name, begin, note = test.__name__.replace("_", " "), time.monotonic(), ""
+        name, begin, note, trace = test.__name__.replace("_", " "), time.monotonic(), "", ""
         try:
             skipped = test()
             if skipped:
@@ -328,8 +328,8 @@ def main(tests):
             failed += 1
             word = "not ok"
             trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-            print("# " + trace.strip().replace("\n", "\n# "))
+            trace = "# " + trace.strip().replace("\n", "\n# ") + "\n"
         finally:
             kill_all()
-        print(f"{word} {number} - {name}{note}\n# {time.monotonic() - begin:.1f} s", flush=True)
+        print(f"{word} {number} - {name}{note}\n# {time.monotonic() - begin:.1f} s\n{trace}", end="", flush=True)
     return 1 if failed else 0

@@ -116,14 +116,17 @@ def a_shard_that_dies_is_counted_as_errors():
 
 
 def a_shard_that_dies_leaves_its_keys_to_the_others():
+    batch, window = 64, 4
     with Cluster(shards=2, workers=0) as c:
-        process = Process("abdada", "ttbench", "--servers", c.servers, "--json", "--seconds", "5", "--keys", "random")
+        process = Process("abdada", "ttbench", "--servers", c.servers, "--json", "--seconds", "100", "--keys", "random",
+                          "--batch", batch, "--window", window)
         wait_until(lambda: c.shards[0].stats()["asks"] > 1000, "load on the shards")
         c.shards[1].kill()
-        time.sleep(3)  # the silence that ends a wait
-        before = c.shards[0].stats()["asks"]
-        wait_until(lambda: c.shards[0].stats()["asks"] > before + 1000, "load on the one left")
-        equal(process.wait(), 1, process.tail())
+        # What may be under way until a dead shard's silence has lasted is a few windows; this is far more.
+        more = c.shards[0].stats()["asks"] + 100 * window * batch
+        wait_until(lambda: c.shards[0].stats()["asks"] > more, "load on the one left")
+        equal(process.end(signal.SIGINT), 1, process.tail())
+        check(json.loads(process.out())["errors"] > 0, process.out())
 
 
 def sigint_ends_it_early_with_its_figures():
