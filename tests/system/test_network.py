@@ -8,6 +8,7 @@ Hosts are network namespaces (network.py). Where the machine allows none every t
 import functools
 import json
 import os
+import signal
 import sys
 import time
 
@@ -73,13 +74,17 @@ def end_long(front):
     return found
 
 
-def end_long_cut_off(front, shards_up):
-    """The answer of a search that was cut off now, and who is left; one that ends right after has not noticed it."""
-    begin = time.monotonic()
+def search_long_cut_off(cluster, cut, shards_up):
+    """The strict answer of a search that is cut off; one beside it, without end, notices."""
+    beside = cluster.start(positions()[1], "--depth", 60, *STRICT)
+    cluster.wait_searching(beside)
+    front, seen = begin_long(cluster), len(beside.lines["err"])
+    cut()
     check(front.running())
-    found = end_long(front)
-    if front.end_time - begin > 1.5:
-        equal(found["shards_up"], shards_up)
+    beside.wait_line(f"shards {shards_up}/2", "err", begin=seen)
+    beside.tell(signal.SIGINT)
+    equal(answers(beside)[0]["shards_up"], shards_up)
+    end_long(front)
 
 
 def ask_long(cluster):
@@ -140,9 +145,7 @@ def a_workers_cable_is_cut():
 @needs_hosts
 def a_shards_cable_is_cut_in_mid_search():
     with hosts() as cluster:
-        front = begin_long(cluster)
-        cluster.shards[1].host.cut()
-        end_long_cut_off(front, 1)
+        search_long_cut_off(cluster, cluster.shards[1].host.cut, 1)
         cluster.shards[1].host.mend()
         count_everywhere(cluster, 2)
         wait_until(lambda: ask_long(cluster)["shards_up"] == 2, "both shards")
@@ -181,9 +184,7 @@ def a_shard_cut_off_for_long_is_used_again():
 @needs_hosts
 def the_front_ends_cable_is_cut():
     with hosts() as cluster:
-        front = begin_long(cluster)
-        cluster.front_host.cut()
-        end_long_cut_off(front, 0)
+        search_long_cut_off(cluster, cluster.front_host.cut, 0)
         for shard in cluster.shards:
             wait_until(lambda: shard.stats()["jobs"] == 0, "the job to end")
         cluster.front_host.mend()
@@ -193,10 +194,10 @@ def the_front_ends_cable_is_cut():
 @needs_hosts
 def every_cable_is_cut():
     with hosts() as cluster:
-        front = begin_long(cluster)
-        for process in cluster.shards + cluster.workers:
-            process.host.cut()
-        end_long_cut_off(front, 0)
+        def cut():
+            for process in cluster.shards + cluster.workers:
+                process.host.cut()
+        search_long_cut_off(cluster, cut, 0)
         for process in cluster.shards + cluster.workers:
             process.host.mend()
         count_everywhere(cluster, 2)
