@@ -326,6 +326,42 @@ static void late_answers_change_no_score(void **state)
     suite_close(&suite);
 }
 
+/* A late answer that says "alone" comes after brothers were found busy and a look was sent ahead:
+ * that look must not be taken for one of now. */
+static void late_answers_between_looks_change_no_score(void **state)
+{
+    (void)state;
+    uint64_t seed = tt_seed(), ahead = 0, late = 0;
+    struct suite suite = test_positions();
+    struct rig *oracle = oracle_open();
+    for (unsigned i = 0; i < 24; i++) {
+        struct rig *rig = rig_open(i & 1 ? "abdada" : "abdada-paper", 2, 1, RIG_BYTES);
+        for (unsigned d = 0; d < rig->desks; d++) {
+            struct watch *w = &rig->desk[d].watch;
+            rig->desk[d].meddle = listen_to_others;
+            w->random = rng_next(&seed);
+            rig->desk[d].options.poll_nodes = 4;
+            w->later_percent = 60;
+            w->busy_percent = 30;
+            w->crowd_percent = 30;
+            w->ahead_percent = 80;
+            w->may_unwind = true;
+        }
+        rig_run_text(oracle, suite.at[i / 8].position, 4);
+        int score = oracle->desk[0].result.score;
+        rig_run_text(rig, suite.at[i / 8].position, 4);
+        rig_expect_score(rig, 4, score);
+        for (unsigned d = 0; d < rig->desks; d++) {
+            ahead += rig->desk[d].watch.ahead;
+            late += rig->desk[d].watch.late;
+        }
+        rig_close(rig);
+    }
+    assert_true(ahead > 0 && late > 0);
+    rig_close(oracle);
+    suite_close(&suite);
+}
+
 /* ---- selection full ---- */
 
 /* No oracle for its score; but it must keep the rules of the table, and see short mates. */
@@ -366,6 +402,7 @@ int main(void)
         cmocka_unit_test(idle_news_changes_nothing),
         cmocka_unit_test(processors_that_listen_agree_too),
         cmocka_unit_test(late_answers_change_no_score),
+        cmocka_unit_test(late_answers_between_looks_change_no_score),
         cmocka_unit_test(full_selection_keeps_the_rules_of_the_table),
     };
     return cmocka_run_group_tests_name("search_stop", tests, NULL, NULL);

@@ -12,7 +12,7 @@
 #include "tests/unit/test_tt.h"
 #include "worker/search/search.h"
 
-enum { WATCH_SAMPLES = 24, WATCH_FIRST_ASKS = 256 };
+enum { WATCH_SAMPLES = 24, WATCH_FIRST_ASKS = 256, WATCH_SIGHTS = 32 };
 
 struct watched_node {
     struct tt_ask ask;
@@ -20,6 +20,12 @@ struct watched_node {
     unsigned moves; /* legal ones */
     bool later; /* not yet asked of the inner table */
     unsigned refusals, all_refusals; /* BUSY for children, since the last value and ever */
+};
+
+/* A look sent ahead: what was true then. */
+struct watch_sight {
+    uint32_t count;
+    struct tt_peeked seen[GAME_MOVES_MAX];
 };
 
 /* A result as stored, with the position it speaks of. */
@@ -33,6 +39,7 @@ struct watch {
     struct table_port inner;
     const struct game *game;
     unsigned busy_percent, crowd_percent, later_percent;
+    unsigned ahead_percent; /* looks sent ahead are accepted; half of them come back */
     bool prunes; /* selection full: a node may be settled without a move */
     unsigned sample_every; /* stores; 0: none */
     uint8_t sample_depth_max;
@@ -45,6 +52,8 @@ struct watch {
     unsigned open;
     bool pending;
     struct tt_ask asked;
+    struct watch_sight sight[WATCH_SIGHTS]; /* nested as the tree is */
+    unsigned sights;
     bool stopped, may_unwind;
     unsigned open_at_stop, settled_after_stop;
     struct watch_sample sample[WATCH_SAMPLES];
@@ -53,6 +62,7 @@ struct watch {
     /* statistics */
     uint64_t opens, stores, releases, busy;
     uint64_t late, late_refused; /* answers given late; of these CUT or BUSY */
+    uint64_t ahead; /* looks sent ahead that were taken */
     struct tt_answer first_answer[WATCH_FIRST_ASKS]; /* at ply 1 of the iteration of that depth */
     uint64_t first_key[WATCH_FIRST_ASKS];
     unsigned first, first_depth;
@@ -253,6 +263,40 @@ static inline void watch_peek(void *self, const struct tt_peek *peek, unsigned c
     }
 }
 
+static inline bool watch_peek_ahead(void *self, const struct tt_peek *peek, unsigned count,
+                                    struct table_sight *sight)
+{
+    struct watch *w = self;
+    if (w->sights == WATCH_SIGHTS || !tt_chance(&w->random, w->ahead_percent)) {
+        return false;
+    }
+    watch_peek(self, peek, count, w->sight[w->sights].seen);
+    w->sight[w->sights].count = count;
+    *sight = (struct table_sight){.request = ++w->sights, .count = count};
+    return true;
+}
+
+static inline void watch_peek_drop(void *self, struct table_sight *sight)
+{
+    struct watch *w = self;
+    WATCH_EXPECT(w, w->sights > 0 && sight->request == w->sights);
+    w->sights--;
+}
+
+static inline bool watch_peek_take(void *self, struct table_sight *sight, struct tt_peeked *out)
+{
+    struct watch *w = self;
+    watch_peek_drop(self, sight);
+    const struct watch_sight *seen = &w->sight[w->sights];
+    WATCH_EXPECT(w, seen->count == sight->count);
+    if (!tt_chance(&w->random, 50)) {
+        return false;
+    }
+    memcpy(out, seen->seen, seen->count * sizeof *out);
+    w->ahead++;
+    return true;
+}
+
 static inline unsigned watch_horizon(void *self)
 {
     struct watch *w = self;
@@ -268,7 +312,8 @@ static inline void watch_begin(struct watch *w, struct search *search)
     w->settled_after_stop = SEARCH_PLY_MAX + 2;
     w->broken = NULL;
     w->opens = w->stores = w->releases = w->busy = 0;
-    w->late = w->late_refused = 0;
+    w->late = w->late_refused = w->ahead = 0;
+    w->sights = 0;
     w->first = 0;
     w->until_sample = w->sample_every;
 }
@@ -286,7 +331,7 @@ static inline void watch_stopped(struct watch *w)
 static inline void watch_end(struct watch *w)
 {
     WATCH_EXPECT(w, !w->pending);
-    WATCH_EXPECT(w, w->open == 0);
+    WATCH_EXPECT(w, w->open == 0 && w->sights == 0);
     WATCH_EXPECT(w, w->opens == w->stores + w->releases);
     if (w->broken != NULL) {
         fail_msg("broken: %s", w->broken);
@@ -309,6 +354,9 @@ static inline struct table_port watch_port(struct watch *w)
         .store = watch_store,
         .release = watch_release,
         .peek = watch_peek,
+        .peek_ahead = watch_peek_ahead,
+        .peek_take = watch_peek_take,
+        .peek_drop = watch_peek_drop,
         .horizon = watch_horizon,
     };
 }

@@ -63,8 +63,10 @@ void search_answered(struct search *s, const struct tt_ask *ask, const struct tt
         } else if (answer->verdict == TT_BUSY) {
             s->counters.busy++;
             settle(s, ply, SETTLED_BUSY, 0, 0);
-        } else {
-            f->crowded = answer->nproc > 1;
+        } else if (answer->nproc > 1) {
+            /* Never the other way: a brother may have been found busy meanwhile, and a look sent
+             * ahead that is not of the brothers left now. */
+            f->crowded = true;
         }
         return;
     }

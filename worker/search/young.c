@@ -108,6 +108,7 @@ static unsigned weigh(struct search *s, unsigned ply, struct outcome *o, struct 
     for (unsigned k = 0; k < y->look.count && !move_cut_off(o); k++) {
         unsigned i = y->look.index[k];
         struct child *child = &y->child[i];
+        CHECK(!child->done); /* it would be counted twice, and another never searched */
         take_peeked(s, ply, o, y, i, &seen[k]);
         if (child->done || open == 0) {
             continue;
