@@ -3,8 +3,10 @@
 #include "common/log.h"
 #include "worker/cli/cli.h"
 #include "worker/engine/worker.h"
+#include "worker/table/host.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -20,6 +22,7 @@ static atomic_bool stopping;
 struct crew {
     uint32_t threads;
     uint64_t hash_mib;
+    bool is_private;
     const char *name;
     struct cli_servers servers;
     struct embedded *table;
@@ -74,7 +77,8 @@ static void name_member(const struct crew *c, unsigned index, char *out, size_t 
 
 static enum err open_crew(struct crew *c)
 {
-    enum err err = embedded_open(&c->table, c->hash_mib << 20, c->threads);
+    uint64_t group = c->is_private ? 0 : host_group(c->servers.server, c->servers.count);
+    enum err err = embedded_open_shared(&c->table, c->hash_mib << 20, c->threads, group);
     c->context = zmq_ctx_new();
     if (c->context == NULL) {
         return ERR_NOMEM;
@@ -120,8 +124,10 @@ static bool announce(const struct crew *c)
         log_fail(program, "standard output: %s", strerror(errno));
         return false;
     }
-    log_line(program, "%u threads, %u of %u shards up", c->threads, atomic_load(&c->up),
-             c->servers.count);
+    log_line(program, "%u threads, %u of %u shards up, %" PRIu64 " MiB of table %s", c->threads,
+             atomic_load(&c->up), c->servers.count, c->hash_mib,
+             embedded_is_shared(c->table) ? "for all of this host that ask for as much"
+                                          : "of its own");
     return true;
 }
 
@@ -167,8 +173,10 @@ int main(int argc, char *argv[])
          .parse = cli_parse_servers},
         {"threads", "N", "searching threads (default 1)", &crew.threads, OPTION_U32, 'j', 1,
          EMBEDDED_SLOTS_MAX},
-        {"hash", "MIB", "table of this process (default 64)", &crew.hash_mib, OPTION_U64, 0, 1,
-         1 << 20},
+        {"hash", "MIB", "table below the shards, one for all of this host (default 64)",
+         &crew.hash_mib, OPTION_U64, 0, 1, 1 << 20},
+        {"private", NULL, "share that table with no other process of this host", &crew.is_private,
+         OPTION_FLAG},
         {"name", "NAME", "what shards call it (default HOST:PID)", &crew.name, OPTION_TEXT},
         {"keys", "DIR", "CURVE keys are not built yet", NULL, OPTION_UNSUPPORTED},
         {0},

@@ -26,23 +26,31 @@ enum err tt_results_open(struct tt_results *results, size_t bytes)
         }
     }
 #endif
-    results->bucket = memory;
-    results->buckets = size / sizeof(struct tt_bucket);
-    results->mapped = size;
+    tt_results_over(results, memory, size);
+    results->is_own = true;
     return ERR_OK;
+}
+
+void tt_results_over(struct tt_results *results, void *memory, size_t bytes)
+{
+    *results = (struct tt_results){
+        .bucket = memory,
+        .buckets = bytes / sizeof(struct tt_bucket),
+        .bytes = bytes,
+    };
 }
 
 void tt_results_close(struct tt_results *results)
 {
-    if (results->bucket != NULL) {
-        munmap(results->bucket, results->mapped);
+    if (results->is_own) {
+        munmap(results->bucket, results->bytes);
     }
     memset(results, 0, sizeof *results);
 }
 
 void tt_results_clear(struct tt_results *results)
 {
-    memset(results->bucket, 0, results->mapped);
+    memset(results->bucket, 0, results->bytes);
 }
 
 static uint64_t pack(const struct tt_found *found)

@@ -28,7 +28,8 @@ _Static_assert(sizeof(struct tt_bucket) == 64, "one cache line");
 struct tt_results {
     struct tt_bucket *bucket;
     uint64_t buckets; /* a power of two or not: the bucket is chosen by multiply-shift */
-    size_t mapped; /* bytes, for close */
+    size_t bytes;
+    bool is_own; /* to be given back by close */
 };
 
 struct tt_found {
@@ -40,6 +41,9 @@ struct tt_found {
 
 /* Reserves at most `bytes` (at least one bucket). ERR_NOMEM. */
 enum err tt_results_open(struct tt_results *results, size_t bytes);
+/* The same over memory of the caller's, which outlives it: `bytes`, one bucket at least, all zero
+ * at first, 64-byte aligned; other processes may use the same in this way. */
+void tt_results_over(struct tt_results *results, void *memory, size_t bytes);
 /* Accepts a zeroed struct, and twice. */
 void tt_results_close(struct tt_results *results);
 /* Forgets everything. Not beside other calls. */

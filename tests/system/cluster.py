@@ -235,8 +235,8 @@ class Shard(Process):
 
 
 class Worker(Process):
-    def __init__(self, servers, threads=1, name=None, host=None, hash_mib=16):
-        named = ["--name", name] if name else []
+    def __init__(self, servers, threads=1, name=None, host=None, hash_mib=64, private=False):
+        named = (["--name", name] if name else []) + (["--private"] if private else [])
         super().__init__("ttworker", "--servers", servers, "--threads", threads, "--hash", hash_mib,
                          *named, host=host)
         self.wait_line("^ready$")

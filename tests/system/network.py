@@ -1,5 +1,5 @@
 """Hosts on one machine: network namespaces, each with a cable to a bridge, so that cables can be cut, delayed and
-made lossy. `why_not()` first: it says why that is not possible here, or moves this process into a namespace of
+made lossy, and with shared memory of its own. `why_not()` first: it says why that is not possible here, or moves this process into a namespace of
 its own (where it sees the hosts) and says nothing.
 
 The namespaces have no names: each lives in a process that dies with this one, and the kernel removes them with all
@@ -15,7 +15,8 @@ import subprocess
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BIN = os.environ.get("BIN", os.path.join(ROOT, "bin"))
 LIBC = ctypes.CDLL(None, use_errno=True)
-CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
+CLONE_NEWUSER, CLONE_NEWNET, CLONE_NEWNS = 0x10000000, 0x40000000, 0x00020000
+MS_REC, MS_PRIVATE = 0x4000, 0x40000
 PR_SET_PDEATHSIG = 1
 SUBNET = "10.213.7"  # in namespaces of our own: it meets no other network
 BRIDGE = "switch"
@@ -43,10 +44,14 @@ def _works(*words):
 
 
 def join(pid):
-    """For a child between fork and exec: into the network namespace of that process."""
-    fd = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY)
-    _system("setns", fd, CLONE_NEWNET)
-    os.close(fd)
+    """For a child between fork and exec: into the namespaces of that process."""
+    folder = os.getcwd()  # it is lost with the old mounts
+    spaces = [(os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY), kind)
+              for name, kind in (("net", CLONE_NEWNET), ("mnt", CLONE_NEWNS))]
+    for fd, kind in spaces:
+        _system("setns", fd, kind)
+        os.close(fd)
+    os.chdir(folder)
 
 
 def _enter():
@@ -126,7 +131,9 @@ class Host:
     def _hold():
         LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        _system("unshare", CLONE_NEWNET)
+        _system("unshare", CLONE_NEWNET | CLONE_NEWNS)
+        _system("mount", b"none", b"/", None, ctypes.c_ulong(MS_REC | MS_PRIVATE), None)
+        _system("mount", b"tmpfs", b"/dev/shm", b"tmpfs", ctypes.c_ulong(0), b"mode=1777")
 
     def run(self, *words):
         _command(*words, inside=self.holder.pid)

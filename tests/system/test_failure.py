@@ -512,6 +512,66 @@ def a_client_that_never_reads_costs_no_more_than_its_queue():
     check(bound(shard, "queue_full") > 20000 and bound(shard, "dropped") == 0)
 
 
+# ---- one table for a host ----
+
+def host_table(process):
+    """The file of the table that it shares with other processes, or None."""
+    with open(f"/proc/{process.popen.pid}/maps") as file:
+        found = {line.split()[5] for line in file if "/dev/shm/abdada-" in line}
+    return found.pop() if found else None
+
+
+def processes_of_a_host_share_a_table():
+    position, depth, score = long_search(SHORT)
+    with Cluster(workers=2) as cluster:
+        path = host_table(cluster.workers[0])
+        if path is None:
+            return "/dev/shm gives no room"
+        equal(host_table(cluster.workers[1]), path)
+        front = cluster.start(*ENDLESS)
+        cluster.wait_searching(front)
+        equal(host_table(front), path)
+        larger = cluster.start("--hash", 65, *ENDLESS)
+        larger.wait_line("depth", "err")
+        check(host_table(larger) not in (None, path), "another size is another table")
+        alone = cluster.start("--private", *ENDLESS)
+        alone.wait_line("depth", "err")
+        equal(host_table(alone), None)
+        for process in (front, larger, alone):
+            stop_endless(process)
+        found, = cluster.ask(position, "--depth", depth, *STRICT)
+        equal((found["score"], found["workers"]), (score, 2))
+        cluster.workers[0].kill()
+        found, = cluster.ask(position, "--depth", depth, *STRICT)
+        equal(found["score"], score)
+        check(os.path.exists(path), "somebody has it")
+        equal(cluster.workers[1].end(), 0)
+        check(not os.path.exists(path), "the last one takes it away")
+
+
+def what_killed_processes_shared_is_swept_away():
+    with Cluster(workers=2) as cluster:
+        path = host_table(cluster.workers[0])
+        if path is None:
+            return "/dev/shm gives no room"
+        for worker in cluster.workers:
+            worker.kill()
+        check(os.path.exists(path), "nobody was there to do it")
+        Worker(f"127.0.0.1:{free_port()}")
+        check(not os.path.exists(path), "the next one does")
+
+
+def private_workers_tell_each_other_what_they_find():
+    """No table between them: what one finds below the horizon the others are told by messages."""
+    position, depth, score = long_search(LONG)
+    with Cluster(shards=1, workers=0) as cluster:
+        cluster.workers = [Worker(cluster.servers, private=True) for _ in range(2)]
+        equal([host_table(worker) for worker in cluster.workers], [None, None])
+        found, = cluster.ask(position, "--depth", depth, "--private", *STRICT)
+        equal((found["score"], found["workers"]), (score, 2))
+        check(cluster.shards[0].stats()["shared"] > 0, "results were told")
+
+
 # ---- top ----
 
 def top_shows_a_cluster():
@@ -655,6 +715,7 @@ QUICK_TESTS = [
     front_ends_share_the_workers_evenly, a_killed_front_end_frees_the_workers,
     sigterm_to_workers_empties_the_sets_at_once, sigterm_to_a_front_end_leaves_nothing,
     sessions_are_bounded, jobs_are_bounded, batches_and_messages_are_bounded, holds_are_bounded,
+    processes_of_a_host_share_a_table, private_workers_tell_each_other_what_they_find,
     top_shows_a_cluster, top_ends_with_q_and_gives_the_terminal_back,
     shards_on_any_port_are_consecutive, a_ready_line_that_cannot_be_written_is_a_failure,
 ]
@@ -670,7 +731,9 @@ TESTS = [
     a_second_sigterm_ends_at_once, sessions_are_bounded, jobs_are_bounded,
     a_refused_job_is_taken_when_there_is_room, workers_learn_of_more_jobs_than_they_remember,
     batches_and_messages_are_bounded, holds_are_bounded,
-    a_client_that_never_reads_costs_no_more_than_its_queue, top_shows_a_cluster,
+    a_client_that_never_reads_costs_no_more_than_its_queue,
+    processes_of_a_host_share_a_table, what_killed_processes_shared_is_swept_away,
+    private_workers_tell_each_other_what_they_find, top_shows_a_cluster,
     top_shows_nothing_a_stranger_could_play_tricks_with,
     top_ends_with_q_and_gives_the_terminal_back, top_survives_the_shards,
     shards_on_any_port_are_consecutive, a_ready_line_that_cannot_be_written_is_a_failure,

@@ -101,7 +101,7 @@ void ttcore_figures(const struct ttcore *core, struct ttcore_figures *out)
     out->results_permille = tt_results_permille(&core->results, core->generation);
     out->generation = core->generation;
     out->uptime_ms = (core->now_us - o->start_us) / US_PER_MS;
-    out->memory_bytes = core->results.mapped + (uint64_t)o->inflight_max * TTCORE_HOLD_BYTES +
+    out->memory_bytes = core->results.bytes + (uint64_t)o->inflight_max * TTCORE_HOLD_BYTES +
                         (uint64_t)o->sessions_max * sizeof(struct ttcore_session) +
                         (uint64_t)o->jobs_max * TTCORE_JOB_BYTES +
                         (uint64_t)o->histories_max * TTCORE_HISTORY_BYTES;

@@ -23,7 +23,7 @@ struct analyse {
     uint32_t depth, time_ms, threads;
     uint64_t nodes, hash_mib;
     struct cli_servers servers;
-    bool strict, json, fresh, waits;
+    bool strict, json, fresh, waits, is_private;
     /* made of it */
     const struct game *game;
     const struct algorithm *algorithm;
@@ -73,6 +73,8 @@ static int read_options(struct analyse *a, int argc, char *argv[])
          1 << 20},
         {"servers", "HOST:PORT,...", "shards of a cluster; its workers help", &a->servers,
          OPTION_CUSTOM, 's', .parse = cli_parse_servers},
+        {"private", NULL, "share that table with no other process of this host", &a->is_private,
+         OPTION_FLAG},
         {"horizon", "auto|N", "ask the shards from this remaining depth up", &a->horizon_text,
          OPTION_TEXT},
         {.kind = OPTION_HEADING, .help = "How:"},
@@ -344,6 +346,7 @@ static int analyse_all(struct analyse *a)
     struct engine_options options = {
         .threads = a->threads,
         .hash_bytes = a->hash_mib << 20,
+        .is_private = a->is_private,
         .server = a->servers.server,
         .servers = a->servers.count,
     };

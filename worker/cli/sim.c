@@ -21,7 +21,7 @@ enum { COUNTS_MAX = 64, DEFAULT_SHARDS_PER = 16 };
 struct sim {
     /* command line */
     const char *game, *algorithm, *horizon, *faults, *csv, *svg, *seeds, *position, *plant;
-    uint32_t depth, shards, jobs, fibers;
+    uint32_t depth, shards, jobs, fibers, share;
     double rtt_us, jitter_us, node_us, service_us, message_us, loss;
     uint64_t seed, hash_mib, local_kib;
     bool json, wait, constant, loose;
@@ -93,6 +93,8 @@ static int read_options(struct sim *s, int argc, char *argv[])
          &s->hash_mib, OPTION_U64, 0, 1, 1 << 16},
         {"constant", NULL, "the shards' memory does not grow with the workers", &s->constant,
          OPTION_FLAG},
+        {"share", "N", "results of this depth and more below the horizon are told to others",
+         &s->share, OPTION_U32, 0, 1, SEARCH_DEPTH_MAX},
         {"local", "KIB", "table of each worker (default 1024)", &s->local_kib, OPTION_U64, 0, 1,
          1 << 22},
         {.kind = OPTION_HEADING, .help = "How it is drawn and told:"},
@@ -197,6 +199,7 @@ static struct lab_options lab_for(const struct sim *s, unsigned workers, unsigne
         .loss_ppm = (uint32_t)(s->loss * 10000 + 0.5),
         .results_bytes = (s->hash_mib << 20) * scale,
         .local_bytes = s->local_kib << 10,
+        .share_depth = (uint8_t)s->share,
         .limit_ns = UINT64_MAX / 4,
     };
 }

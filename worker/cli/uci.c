@@ -26,6 +26,7 @@ struct uci {
     /* options, changed only while nothing is searched */
     uint32_t threads;
     uint64_t hash_mib;
+    bool is_private;
     struct cli_servers servers;
     char servers_text[1024];
     const struct algorithm *algorithm;
@@ -130,6 +131,7 @@ static bool ensure_engine(struct uci *u)
     struct engine_options options = {
         .threads = u->threads,
         .hash_bytes = u->hash_mib << 20,
+        .is_private = u->is_private,
         .server = u->servers.server,
         .servers = u->servers.count,
     };
@@ -446,6 +448,8 @@ int cli_uci(int argc, char *argv[])
          EMBEDDED_SLOTS_MAX},
         {"hash", "MIB", "table of this process (default 64)", &u.hash_mib, OPTION_U64, 0, 1,
          1 << 20},
+        {"private", NULL, "share that table with no other process of this host", &u.is_private,
+         OPTION_FLAG},
         {0},
     };
     const struct options options = {

@@ -2,6 +2,7 @@
 
 #include "common/clock.h"
 #include "common/rng.h"
+#include "worker/table/host.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -230,7 +231,10 @@ enum err engine_open(struct engine **out, const struct engine_options *options)
     e->report = calloc(ENGINE_WORKERS_MAX + 1, sizeof *e->report);
     enum err err = e->processor == NULL || e->report == NULL ? ERR_NOMEM : ERR_OK;
     if (err == ERR_OK) {
-        err = embedded_open(&e->table, options->hash_bytes, options->threads);
+        uint64_t group = options->servers > 0 && !options->is_private
+                             ? host_group(options->server, options->servers)
+                             : 0;
+        err = embedded_open_shared(&e->table, options->hash_bytes, options->threads, group);
     }
     if (err == ERR_OK && options->servers > 0) {
         e->context = zmq_ctx_new();
@@ -394,7 +398,7 @@ enum err engine_run(struct engine *e, struct job *job, const struct engine_obser
     e->deadline_us = job->time_ms == 0 ? 0 : e->begin_us + job->time_ms * UINT64_C(1000);
     atomic_store(&e->ended, false);
     job->id = clock_unique();
-    embedded_begin(e->table);
+    embedded_begin(e->table, job->id);
     enum err err = seat_all(e, seat);
     if (err == ERR_OK) {
         if (is_shared(e)) {

@@ -19,6 +19,7 @@ enum {
 struct engine_options {
     unsigned threads; /* 1..EMBEDDED_SLOTS_MAX */
     uint64_t hash_bytes;
+    bool is_private; /* shares no results with other processes of the host */
     const struct options_host_port *server; /* borrowed until close */
     unsigned servers;
 };

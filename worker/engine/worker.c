@@ -301,7 +301,7 @@ static void search_job(struct worker *w, struct open_job *open)
     w->astray_us = 0;
     w->moving = false;
     say_hello(w, job.space);
-    embedded_advance(w->processor.local.table);
+    embedded_advance(w->processor.local.table, id);
     err = processor_begin(&w->processor, &job, &env, w->seed);
     if (err == ERR_OK) {
         search_run(w->processor.search, NULL, NULL, &result);

@@ -150,6 +150,7 @@ enum err chaos_draw(uint64_t seed, const struct chaos_wish *wish, struct chaos_p
         o->rto_max_us = (uint32_t)log_between(&state, 8000, 64000);
         o->probe_us = (uint32_t)log_between(&state, 2000, 32000);
     }
+    o->share_depth = percent(&state, 50) ? (uint8_t)between(&state, 1, 3) : 0;
     o->skip_release_ppm = wish->skip_release_ppm;
     o->never_lapse = wish->never_lapse;
     o->never_expire = wish->never_expire;
@@ -243,18 +244,18 @@ void chaos_describe(const struct chaos_plan *plan, char *text, size_t size)
 {
     const struct lab_options *o = &plan->lab;
     const struct job *j = &plan->job;
-    snprintf(text, size,
-             "%s %s depth %u, %s, %s, %s, horizon %u; %u workers, %u shards, node %" PRIu64
-             " us, rtt %" PRIu64 " us, jitter %" PRIu64 " us, loss %" PRIu32
-             " ppm; heartbeat %" PRIu32 " ms, holds %" PRIu32 " ms, rto %" PRIu32 "-%" PRIu32
-             " us, probe %" PRIu32 " us",
-             j->game->name, j->text, j->depth, j->algorithm->name,
-             j->strict ? "strict"
-             : j->full ? "full"
-                       : "loose",
-             j->waits ? "waits" : "searches on", j->horizon, o->workers, o->shards,
-             o->node_ns / 1000, o->rtt_ns / 1000, o->jitter_ns / 1000, o->loss_ppm, o->heartbeat_ms,
-             o->hold_max_ms, o->rto_min_us, o->rto_max_us, o->probe_us);
+    snprintf(
+        text, size,
+        "%s %s depth %u, %s, %s, %s, horizon %u, share %u; %u workers, %u shards, node %" PRIu64
+        " us, rtt %" PRIu64 " us, jitter %" PRIu64 " us, loss %" PRIu32 " ppm; heartbeat %" PRIu32
+        " ms, holds %" PRIu32 " ms, rto %" PRIu32 "-%" PRIu32 " us, probe %" PRIu32 " us",
+        j->game->name, j->text, j->depth, j->algorithm->name,
+        j->strict ? "strict"
+        : j->full ? "full"
+                  : "loose",
+        j->waits ? "waits" : "searches on", j->horizon, o->share_depth, o->workers, o->shards,
+        o->node_ns / 1000, o->rtt_ns / 1000, o->jitter_ns / 1000, o->loss_ppm, o->heartbeat_ms,
+        o->hold_max_ms, o->rto_min_us, o->rto_max_us, o->probe_us);
 }
 
 void chaos_describe_fault(const struct lab_fault *f, char *text, size_t size)

@@ -60,6 +60,8 @@ struct lab_options {
     uint32_t loss_ppm; /* messages lost in a million */
     uint64_t results_bytes; /* of all shards together */
     uint64_t local_bytes; /* of each processor */
+    uint8_t share_depth; /* results below the horizon, of at least this depth, are told to others;
+                            0: none */
     uint64_t limit_ns; /* virtual time after which no answer counts as none */
     /* Faults, borrowed; at most LAB_FAULTS_MAX. None begins after the answer. */
     const struct lab_fault *fault;

@@ -240,7 +240,8 @@ static enum err open_parts(struct lab_processor *p)
                   .send = shell_send,
                   .drain = shell_drain,
                   .sleep = shell_sleep,
-                  .ask_cost_us = (uint32_t)(lab->options.message_ns * 2 / 1000)},
+                  .ask_cost_us = (uint32_t)(lab->options.message_ns * 2 / 1000),
+                  .share_depth = lab->options.share_depth},
         .client = {.shards = lab->options.shards,
                    .role = PROTO_CLIENT,
                    .space = job->space,
@@ -258,6 +259,7 @@ static enum err open_parts(struct lab_processor *p)
     enum err err = owner == p ? embedded_open(&p->table, lab->options.local_bytes, 1) : ERR_OK;
     p->local = (struct embedded_port){.table = owner->table, .counted_depth = EMBEDDED_NEVER};
     if (err == ERR_OK) {
+        embedded_set_mark(owner->table, rng_mix(seed)); /* repeatable */
         err = remote_open(&p->remote, &remote);
     }
     if (err != ERR_OK) {

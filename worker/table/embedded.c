@@ -1,7 +1,10 @@
 #include "worker/table/embedded.h"
 
+#include "common/clock.h"
+#include "common/rng.h"
 #include "common/tt/history.h"
 #include "common/tt/ops.h"
+#include "worker/table/host.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -33,6 +36,8 @@ struct mailbox {
 struct embedded {
     /* fixed after open */
     struct tt_results results;
+    struct host *host; /* NULL: the results are this process's */
+    struct host_state *shared; /* the host's, or `own` */
     unsigned slots, stripes;
     /* state: a stripe belongs to who holds its lock, a mailbox likewise */
     struct stripe stripe[STRIPES];
@@ -41,15 +46,35 @@ struct embedded {
     uint64_t topic;
     uint32_t birth; /* of the topic's history: another with each topic; 0: none yet */
     struct tt_history history;
-    _Atomic uint8_t generation;
+    struct host_state own;
 };
+
+static uint8_t generation(const struct embedded *t)
+{
+    return (uint8_t)atomic_load_explicit(&t->shared->generation, memory_order_relaxed);
+}
 
 static struct stripe *stripe_of(struct embedded *t, uint64_t key)
 {
     return &t->stripe[key % t->stripes]; /* the bucket is chosen by the high bits */
 }
 
+static enum err open_results(struct embedded *t, size_t bytes, uint64_t group)
+{
+    if (group != 0 && host_open(&t->host, group, bytes) == ERR_OK) {
+        t->shared = host_state(t->host);
+        tt_results_over(&t->results, host_memory(t->host), bytes);
+        return ERR_OK;
+    }
+    return tt_results_open(&t->results, bytes);
+}
+
 enum err embedded_open(struct embedded **out, size_t bytes, unsigned slots)
+{
+    return embedded_open_shared(out, bytes, slots, 0);
+}
+
+enum err embedded_open_shared(struct embedded **out, size_t bytes, unsigned slots, uint64_t group)
 {
     if (slots < 1 || slots > EMBEDDED_SLOTS_MAX) {
         return ERR_RANGE;
@@ -58,13 +83,16 @@ enum err embedded_open(struct embedded **out, size_t bytes, unsigned slots)
     if (t == NULL) {
         return ERR_NOMEM;
     }
-    *t = (struct embedded){.slots = slots, .stripes = slots == 1 ? 1 : STRIPES, .generation = 1};
+    *t = (struct embedded){.slots = slots,
+                           .stripes = slots == 1 ? 1 : STRIPES,
+                           .own = {.mark = rng_mix(clock_unique()), .generation = 1}};
+    t->shared = &t->own;
     for (unsigned i = 0; i < t->stripes; i++) {
         pthread_mutex_init(&t->stripe[i].lock, NULL);
     }
     pthread_mutex_init(&t->history_lock, NULL);
     t->mailbox = aligned_alloc(64, slots * sizeof *t->mailbox);
-    enum err err = t->mailbox == NULL ? ERR_NOMEM : tt_results_open(&t->results, bytes);
+    enum err err = t->mailbox == NULL ? ERR_NOMEM : open_results(t, bytes, group);
     for (unsigned i = 0; i < slots && t->mailbox != NULL; i++) {
         atomic_init(&t->mailbox[i].waiting, 0);
         pthread_mutex_init(&t->mailbox[i].lock, NULL);
@@ -96,26 +124,37 @@ void embedded_close(struct embedded **table)
     pthread_mutex_destroy(&t->history_lock);
     free(t->mailbox);
     tt_results_close(&t->results);
+    host_close(&t->host);
     free(t);
     *table = NULL;
 }
 
+bool embedded_is_shared(const struct embedded *t)
+{
+    return t->host != NULL;
+}
+
 void embedded_clear(struct embedded *t)
 {
-    tt_results_clear(&t->results);
+    if (t->host == NULL) {
+        tt_results_clear(&t->results);
+    }
 }
 
-void embedded_advance(struct embedded *t)
+void embedded_advance(struct embedded *t, uint64_t job)
 {
-    uint8_t now = atomic_load(&t->generation), next;
+    if (job != 0 && atomic_exchange(&t->shared->job, job) == job) {
+        return; /* another thread or process has begun it */
+    }
+    unsigned now = atomic_load(&t->shared->generation), next;
     do {
-        next = (uint8_t)(now == UINT8_MAX ? 1 : now + 1);
-    } while (!atomic_compare_exchange_weak(&t->generation, &now, next));
+        next = now >= UINT8_MAX ? 1 : now + 1;
+    } while (!atomic_compare_exchange_weak(&t->shared->generation, &now, next));
 }
 
-void embedded_begin(struct embedded *t)
+void embedded_begin(struct embedded *t, uint64_t job)
 {
-    embedded_advance(t);
+    embedded_advance(t, job);
     for (unsigned i = 0; i < t->slots; i++) {
         atomic_store(&t->mailbox[i].waiting, 0);
     }
@@ -134,7 +173,7 @@ unsigned embedded_holds(struct embedded *t)
 
 unsigned embedded_permille(struct embedded *t)
 {
-    return tt_results_permille(&t->results, t->generation);
+    return tt_results_permille(&t->results, generation(t));
 }
 
 bool embedded_find(struct embedded *t, const struct tt_ask *ask, struct tt_answer *answer)
@@ -145,7 +184,27 @@ bool embedded_find(struct embedded *t, const struct tt_ask *ask, struct tt_answe
 
 void embedded_put(struct embedded *t, const struct tt_store *store)
 {
-    tt_results_store(&t->results, store, t->generation);
+    tt_results_store(&t->results, store, generation(t));
+}
+
+uint16_t embedded_mark(const struct embedded *t)
+{
+    return (uint16_t)t->shared->mark;
+}
+
+void embedded_set_mark(struct embedded *t, uint64_t mark)
+{
+    t->own.mark = mark;
+}
+
+void embedded_heard_strangers(struct embedded *t, uint64_t until_us)
+{
+    atomic_store_explicit(&t->shared->strangers_until_us, until_us, memory_order_relaxed);
+}
+
+uint64_t embedded_strangers_until_us(const struct embedded *t)
+{
+    return atomic_load_explicit(&t->shared->strangers_until_us, memory_order_relaxed);
 }
 
 /* ---- the port ---- */
@@ -193,13 +252,13 @@ static void store(void *self, const struct table_ticket *ticket, const struct tt
     struct tt_holder holder[TOLD_MAX];
     (void)ticket;
     if (op->depth < port->counted_depth) {
-        tt_results_store(&t->results, op, t->generation);
+        tt_results_store(&t->results, op, generation(t));
         return;
     }
     struct stripe *stripe = stripe_of(t, op->key);
     unsigned told = 0;
     pthread_mutex_lock(&stripe->lock);
-    if (tt_ops_store(&t->results, &stripe->inflight, op, SESSION, t->generation) > 0) {
+    if (tt_ops_store(&t->results, &stripe->inflight, op, SESSION, generation(t)) > 0) {
         told = tt_inflight_holders(&stripe->inflight, op->key, op->depth, holder, TOLD_MAX);
     }
     pthread_mutex_unlock(&stripe->lock);

@@ -1,6 +1,7 @@
 /* embedded: the table inside one process, shared by its threads: the same results and in-flight
  * code as a shard, behind striped locks. A front-end without servers uses it alone; every process
- * uses it below the horizon and when no shard is up.
+ * uses it below the horizon and when no shard is up. The results, but not who is inside, may be
+ * shared with other processes of the host (host.h).
  *
  * Threads: open, close, clear and begin while nobody searches; the port's functions from the thread
  * that owns the port. Memory: allocates in open. Never blocks but on a stripe's lock (some 100 ns).
@@ -30,13 +31,18 @@ struct embedded_port {
 
 /* `bytes` of results, at least one bucket; room for `slots` threads. ERR_NOMEM, ERR_RANGE. */
 enum err embedded_open(struct embedded **out, size_t bytes, unsigned slots);
+/* The same, with the results of the processes of this host that open the same `group`
+ * (host_group) and size; with results of its own where that cannot be (embedded_is_shared). */
+enum err embedded_open_shared(struct embedded **out, size_t bytes, unsigned slots, uint64_t group);
+bool embedded_is_shared(const struct embedded *table);
 void embedded_close(struct embedded **table);
-/* Forgets all results. */
+/* Forgets all results, unless they are other processes', too. */
 void embedded_clear(struct embedded *table);
-/* A new search: older results are replaced first. */
-void embedded_begin(struct embedded *table);
+/* A new search: older results are replaced first. Once for all who share the table and begin the
+ * same `job`; always for job 0. */
+void embedded_begin(struct embedded *table, uint64_t job);
 /* The same while others may be searching: any thread. */
-void embedded_advance(struct embedded *table);
+void embedded_advance(struct embedded *table, uint64_t job);
 /* Holds at this moment, over all nodes; 0 when nobody searches. */
 unsigned embedded_holds(struct embedded *table);
 /* Share of a sample of the table used by the running search. */
@@ -56,6 +62,16 @@ unsigned embedded_history(struct embedded_port *port, uint64_t topic, const stru
  * cache. */
 bool embedded_find(struct embedded *table, const struct tt_ask *ask, struct tt_answer *answer);
 void embedded_put(struct embedded *table, const struct tt_store *store);
+
+/* A mark that tells this table from those of others, as results carry it that are told to others.
+ */
+uint16_t embedded_mark(const struct embedded *table);
+/* It is random unless set, before anybody uses a table of one's own. */
+void embedded_set_mark(struct embedded *table, uint64_t mark);
+/* Searchers with another table were heard of, which counts until then; and when it does. Any
+ * thread of any process that shares the table. */
+void embedded_heard_strangers(struct embedded *table, uint64_t until_us);
+uint64_t embedded_strangers_until_us(const struct embedded *table);
 
 /* `port` must outlive the table port made of it. */
 struct table_port embedded_table_port(struct embedded_port *port);

@@ -13,6 +13,7 @@ enum {
     SHARE_EVERY_US = 1000,
     COMPANY_FIRST_US = 10000, /* of a search: others may begin it, too */
     COMPANY_US = 50000, /* how long a sign of others counts */
+    PROBE_EVERY_US = 10000, /* results told while others may all be using our table */
     PENDING_MAX = 32, /* asks answered later; beyond, an ask is waited for */
 };
 
@@ -29,7 +30,7 @@ struct gifts {
     struct tt_store list[CLIENT_SHARE_MAX];
     unsigned count;
     uint64_t due_us;
-    bool wanted; /* somebody is there */
+    bool wanted; /* somebody is there, or it is time to find out */
 };
 
 struct remote {
@@ -80,7 +81,11 @@ static void take_history(void *self, unsigned shard, const struct proto_history_
 static void take_shared(void *self, const struct tt_store *results, uint32_t count)
 {
     struct remote *r = self;
-    r->company_until_us = r->shell.now(r->shell.self) + COMPANY_US;
+    if (count == 0 || results[0].slot == embedded_mark(r->local->table)) {
+        return; /* of a process that uses our table: it is there already */
+    }
+    r->company_until_us = now_us(r) + COMPANY_US;
+    embedded_heard_strangers(r->local->table, r->company_until_us);
     for (uint32_t i = 0; i < count; i++) {
         embedded_put(r->local->table, &results[i]);
     }
@@ -136,6 +141,12 @@ void remote_close(struct remote **remote)
     *remote = NULL;
 }
 
+/* Searchers that do not use our table: what they find has to be told, and asked for. */
+static bool hears_strangers(const struct remote *r, uint64_t now)
+{
+    return now < embedded_strangers_until_us(r->local->table);
+}
+
 /* What gets lost is lost. */
 static void share(struct remote *r, uint64_t now)
 {
@@ -144,7 +155,7 @@ static void share(struct remote *r, uint64_t now)
         (void)client_share(r->client, r->history.topic, g->list, g->count, now);
     }
     g->count = 0;
-    g->due_us = now + SHARE_EVERY_US;
+    g->due_us = now + (hears_strangers(r, now) ? SHARE_EVERY_US : PROBE_EVERY_US);
 }
 
 static void give(struct remote *r, const struct tt_store *store)
@@ -153,7 +164,8 @@ static void give(struct remote *r, const struct tt_store *store)
     if (!g->wanted || store->depth < r->shell.share_depth) {
         return;
     }
-    g->list[g->count++] = *store;
+    g->list[g->count] = *store;
+    g->list[g->count++].slot = embedded_mark(r->local->table);
     if (g->count == CLIENT_SHARE_MAX) {
         share(r, now_us(r));
     }
@@ -161,10 +173,15 @@ static void give(struct remote *r, const struct tt_store *store)
 
 static void share_when_due(struct remote *r, uint64_t now)
 {
-    r->gifts.wanted = r->shell.share_depth > 0 && r->counted && now < r->company_until_us;
-    if (r->gifts.count > 0 && now >= r->gifts.due_us) {
+    struct gifts *g = &r->gifts;
+    bool strangers = hears_strangers(r, now);
+    if (g->count > 0 && now >= g->due_us) {
         share(r, now);
     }
+    /* Signs of others may come from those who use our table: then a few results now and then find
+     * out, for who has another table will answer with theirs. */
+    g->wanted = r->shell.share_depth > 0 && r->counted &&
+                (strangers || (now < r->company_until_us && now >= g->due_us));
 }
 
 static void serve(struct remote *r)
@@ -175,7 +192,8 @@ static void serve(struct remote *r)
 
 void remote_poll(struct remote *r)
 {
-    uint64_t now = r->shell.rest_us > 0 ? now_us(r) : 0;
+    bool is_timed = r->shell.rest_us > 0 || r->shell.share_depth > 0;
+    uint64_t now = is_timed ? now_us(r) : 0;
     share_when_due(r, now);
     if (r->shell.rest_us == 0 || now >= r->rest_until_us || client_outstanding(r->client) > 0) {
         r->rest_until_us = now + r->shell.rest_us;
@@ -464,7 +482,8 @@ static void adapt(struct remote *r)
         return;
     }
     uint64_t permille = (spent_us(r) - r->adapt_spent_us) * 1000 / elapsed;
-    unsigned most = now < r->company_until_us ? REMOTE_COST_PERMILLE : REMOTE_ALONE_PERMILLE;
+    bool company = r->shell.share_depth > 0 ? hears_strangers(r, now) : now < r->company_until_us;
+    unsigned most = company ? REMOTE_COST_PERMILLE : REMOTE_ALONE_PERMILLE;
     if (permille > most && r->horizon < REMOTE_HORIZON_MAX) {
         r->horizon++;
     } else if (permille * 6 < most && r->horizon > REMOTE_HORIZON_MIN) {
@@ -493,6 +512,7 @@ void remote_begin(struct remote *r, uint8_t horizon, bool counted, bool waits)
     r->news_count = 0;
     r->company_until_us = now_us(r) + COMPANY_FIRST_US;
     r->gifts.count = 0;
+    r->gifts.due_us = 0;
     r->gifts.wanted = false;
     history_begin(&r->history, now_us(r));
     r->times = (struct remote_times){.since_us = now_us(r)};

@@ -4,14 +4,15 @@
  *
  * Horizon (design section 5): nodes of at least that remaining depth ask the shards; it moves so
  * that asking and waiting stay near REMOTE_COST_PERMILLE of the time, unless it was fixed; near
- * REMOTE_ALONE_PERMILLE while no answer tells what only others can have said or stored.
+ * REMOTE_ALONE_PERMILLE while nobody is heard of who does not use the same table: below the horizon
+ * those who do miss nothing of each other.
  * Deferred reads (Kuszmaul 1995, section 4): an ask is not waited for unless the job says so; the
  * node is begun with what is known here, and remote_settle hands the answer to the search when it
  * has come. Shared results: below the horizon nobody is asked, so that each would search what
  * another has searched; what is found there is told to others now and then, unasked, while there is
- * company. Threads: one remote per searching thread; only that thread calls it. Memory: allocates
- * in open. Blocking: await and peek wait for answers, no longer than the client's time-outs; the
- * rest never. */
+ * company that does not use the same table (embedded_mark). Threads: one remote per searching
+ * thread; only that thread calls it. Memory: allocates in open. Blocking: await and peek wait for
+ * answers, no longer than the client's time-outs; the rest never. */
 #ifndef WORKER_TABLE_REMOTE_H
 #define WORKER_TABLE_REMOTE_H
 

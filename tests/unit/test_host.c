@@ -1,0 +1,349 @@
+/* The table that the processes of a host share: real processes, some of them killed. */
+#include "tests/unit/test_tt.h"
+
+#include "common/clock.h"
+#include "common/rng.h"
+#include "worker/table/embedded.h"
+#include "worker/table/host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { BYTES = 1 << 20, CHILDREN = 6, ROUNDS = 40, PATH_BYTES = 256 };
+
+static uint64_t fresh_group(void)
+{
+    return clock_unique() | 1;
+}
+
+/* Of the table of that group, which nobody has now. */
+static void path_of(uint64_t group, char *out, size_t size)
+{
+    struct host *host = NULL;
+    assert_int_equal(host_open(&host, group, BYTES), ERR_OK);
+    snprintf(out, size, "%s", host_path(host));
+    assert_int_equal(access(out, F_OK), 0);
+    host_close(&host);
+    assert_int_equal(access(out, F_OK), -1);
+}
+
+/* Where /dev/shm has no room (some containers), all of this is not to be had. */
+static bool is_possible(void)
+{
+    struct host *host = NULL;
+    enum err err = host_open(&host, fresh_group(), BYTES);
+    host_close(&host);
+    return err == ERR_OK;
+}
+
+/* ---- who shares ---- */
+
+static void the_same_group_and_size_is_one_table(void **state)
+{
+    (void)state;
+    uint64_t group = fresh_group();
+    struct host *a = NULL, *b = NULL, *larger = NULL, *other = NULL;
+    assert_int_equal(host_open(&a, group, BYTES), ERR_OK);
+    assert_int_equal(host_open(&b, group, BYTES), ERR_OK);
+    assert_int_equal(host_open(&larger, group, 2 * BYTES), ERR_OK);
+    assert_int_equal(host_open(&other, group + 2, BYTES), ERR_OK);
+    memcpy(host_memory(a), "here", 5);
+    assert_string_equal(host_memory(b), "here");
+    assert_string_equal(host_memory(larger), "");
+    assert_string_equal(host_memory(other), "");
+    assert_int_equal(host_state(a)->mark, host_state(b)->mark);
+    assert_true(host_state(a)->mark != host_state(other)->mark);
+    ((char *)host_memory(larger))[2 * BYTES - 1] = 1; /* all of it is there */
+    host_close(&a);
+    assert_string_equal(host_memory(b), "here");
+    host_close(&b);
+    host_close(&larger);
+    host_close(&other);
+    /* The last took it away: who comes now begins anew. */
+    assert_int_equal(host_open(&a, group, BYTES), ERR_OK);
+    assert_string_equal(host_memory(a), "");
+    host_close(&a);
+}
+
+static void the_order_of_servers_says_nothing(void **state)
+{
+    (void)state;
+    struct options_host_port two[2] = {{"left", 1}, {"right", 2}}, turned[2] = {two[1], two[0]};
+    assert_int_equal(host_group(two, 2), host_group(turned, 2));
+    assert_true(host_group(two, 2) != host_group(two, 1));
+    turned[0].port = 3;
+    assert_true(host_group(two, 2) != host_group(turned, 2));
+    assert_true(host_group(two, 0) != 0);
+}
+
+/* ---- processes ---- */
+
+static void wait_for(pid_t child, int expected)
+{
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status), expected);
+}
+
+/* Each stores what the next has to find. */
+static int play(uint64_t group, unsigned number, int from, int to)
+{
+    struct embedded *table = NULL;
+    char byte;
+    if (embedded_open_shared(&table, BYTES, 1, group) != ERR_OK || !embedded_is_shared(table) ||
+        read(from, &byte, 1) != 1) {
+        return 1;
+    }
+    struct tt_ask ask = {.key = rng_mix(number), .alpha = -1, .beta = 1, .depth = 3};
+    struct tt_answer answer;
+    if (!embedded_find(table, &ask, &answer) || answer.score != 7) {
+        return 2;
+    }
+    struct tt_store next = tt_result(rng_mix(number + 1), 3, TT_EXACT, 7, 1);
+    embedded_put(table, &next);
+    if (write(to, "x", 1) != 1 || read(from, &byte, 1) != 0) { /* stays until all have played */
+        return 3;
+    }
+    embedded_close(&table);
+    return 0;
+}
+
+static void processes_find_what_others_stored(void **state)
+{
+    (void)state;
+    uint64_t group = fresh_group();
+    int line[CHILDREN + 1][2];
+    pid_t child[CHILDREN];
+    char byte;
+    for (unsigned i = 0; i <= CHILDREN; i++) {
+        assert_int_equal(pipe(line[i]), 0);
+    }
+    for (unsigned i = 0; i < CHILDREN; i++) {
+        child[i] = fork();
+        if (child[i] == 0) {
+            for (unsigned k = 0; k <= CHILDREN; k++) {
+                if (k != i + 1) {
+                    close(line[k][1]);
+                }
+            }
+            _exit(play(group, i, line[i][0], line[i + 1][1]));
+        }
+    }
+    struct embedded *table = NULL;
+    assert_int_equal(embedded_open_shared(&table, BYTES, 1, group), ERR_OK);
+    struct tt_store first = tt_result(rng_mix(0), 3, TT_EXACT, 7, 1);
+    embedded_put(table, &first);
+    assert_int_equal(write(line[0][1], "x", 1), 1);
+    assert_int_equal(read(line[CHILDREN][0], &byte, 1), 1);
+    for (unsigned i = 0; i <= CHILDREN; i++) {
+        close(line[i][1]);
+    }
+    for (unsigned i = 0; i < CHILDREN; i++) {
+        wait_for(child[i], 0);
+        close(line[i][0]);
+    }
+    close(line[CHILDREN][0]);
+    embedded_close(&table);
+}
+
+static void what_a_killed_one_left_is_swept_away(void **state)
+{
+    (void)state;
+    char path[PATH_BYTES];
+    uint64_t group = fresh_group();
+    int line[2];
+    char byte;
+    path_of(group, path, sizeof path);
+    assert_int_equal(pipe(line), 0);
+    struct host *living = NULL, *next = NULL;
+    assert_int_equal(host_open(&living, fresh_group(), BYTES), ERR_OK);
+    pid_t child = fork();
+    if (child == 0) {
+        struct host *host = NULL;
+        _exit(host_open(&host, group, BYTES) != ERR_OK || write(line[1], "x", 1) != 1 || pause());
+    }
+    assert_int_equal(read(line[0], &byte, 1), 1);
+    assert_int_equal(host_open(&next, fresh_group(), BYTES), ERR_OK);
+    host_close(&next);
+    assert_int_equal(access(path, F_OK), 0); /* somebody has it */
+    kill(child, SIGKILL);
+    wait_for(child, -SIGKILL);
+    assert_int_equal(access(path, F_OK), 0); /* nobody was there to do it */
+    assert_int_equal(host_open(&next, fresh_group(), BYTES), ERR_OK);
+    assert_int_equal(access(path, F_OK), -1);
+    assert_int_equal(access(host_path(living), F_OK), 0);
+    host_close(&next);
+    host_close(&living);
+    close(line[0]);
+    close(line[1]);
+}
+
+static void a_killed_one_leaves_no_results_to_its_successor(void **state)
+{
+    (void)state;
+    uint64_t group = fresh_group();
+    pid_t child = fork();
+    if (child == 0) {
+        struct host *host = NULL;
+        if (host_open(&host, group, BYTES) == ERR_OK) {
+            memcpy(host_memory(host), "old", 4);
+            kill(getpid(), SIGKILL);
+        }
+        _exit(1);
+    }
+    wait_for(child, -SIGKILL);
+    struct host *host = NULL;
+    assert_int_equal(host_open(&host, group, BYTES), ERR_OK);
+    assert_string_equal(host_memory(host), "");
+    host_close(&host);
+}
+
+/* Comes and goes; whoever has the table sees the mark of all who have it at the same time. */
+static int come_and_go(uint64_t group, uint64_t seed)
+{
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        struct host *a = NULL, *b = NULL;
+        if (host_open(&a, group, BYTES) != ERR_OK) {
+            return 1;
+        }
+        volatile char *end = (char *)host_memory(a) + BYTES - 1;
+        *end = (char)i; /* a signal, were the file cut short */
+        if (rng_below(&seed, 8) == 0) {
+            kill(getpid(), SIGKILL);
+        }
+        if (rng_below(&seed, 2) == 0) {
+            if (host_open(&b, group, BYTES) != ERR_OK) {
+                return 2;
+            }
+            if (host_state(a)->mark != host_state(b)->mark) {
+                return 3;
+            }
+        }
+        host_close(&a);
+        host_close(&b);
+    }
+    return 0;
+}
+
+static void any_order_of_coming_going_and_dying_is_right(void **state)
+{
+    (void)state;
+    uint64_t seed = tt_seed(), group = fresh_group();
+    for (unsigned round = 0; round < 10; round++) {
+        pid_t child[CHILDREN];
+        for (unsigned i = 0; i < CHILDREN; i++) {
+            uint64_t own = rng_next(&seed);
+            child[i] = fork();
+            if (child[i] == 0) {
+                _exit(come_and_go(group, own));
+            }
+        }
+        for (unsigned i = 0; i < CHILDREN; i++) {
+            int status;
+            assert_int_equal(waitpid(child[i], &status, 0), child[i]);
+            assert_true(WIFSIGNALED(status) ? WTERMSIG(status) == SIGKILL
+                                            : WEXITSTATUS(status) == 0);
+        }
+    }
+}
+
+/* ---- what cannot be ---- */
+
+static void a_file_that_others_may_open_is_not_used(void **state)
+{
+    (void)state;
+    uint64_t group = fresh_group();
+    struct host *first = NULL, *second = NULL;
+    struct embedded *table = NULL;
+    assert_int_equal(host_open(&first, group, BYTES), ERR_OK);
+    assert_int_equal(chmod(host_path(first), 0644), 0);
+    assert_int_equal(host_open(&second, group, BYTES), ERR_IO);
+    assert_int_equal(embedded_open_shared(&table, BYTES, 1, group), ERR_OK);
+    assert_false(embedded_is_shared(table));
+    embedded_close(&table);
+    assert_int_equal(chmod(host_path(first), 0600), 0);
+    host_close(&first);
+}
+
+static void what_has_no_room_is_refused_and_leaves_nothing(void **state)
+{
+    (void)state;
+    struct host *host = NULL;
+    uint64_t group = fresh_group();
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(host_open(&host, group, (size_t)1 << 50), ERR_IO);
+        assert_true(host == NULL && errno != 0);
+    }
+    assert_int_equal(host_open(&host, group, BYTES), ERR_OK);
+    host_close(&host);
+}
+
+static void a_shared_table_is_not_cleared_and_ages_once_a_job(void **state)
+{
+    (void)state;
+    uint64_t group = fresh_group();
+    struct embedded *a = NULL, *b = NULL, *own = NULL;
+    struct tt_ask ask = {.key = 99, .alpha = -1, .beta = 1, .depth = 3};
+    struct tt_store store = tt_result(99, 3, TT_EXACT, 7, 1);
+    struct tt_answer answer;
+    assert_int_equal(embedded_open_shared(&a, BYTES, 1, group), ERR_OK);
+    assert_int_equal(embedded_open_shared(&b, BYTES, 1, group), ERR_OK);
+    assert_int_equal(embedded_open(&own, BYTES, 1), ERR_OK);
+    assert_true(embedded_is_shared(a) && embedded_is_shared(b) && !embedded_is_shared(own));
+    assert_int_equal(embedded_mark(a), embedded_mark(b));
+    embedded_put(a, &store);
+    embedded_put(own, &store);
+    embedded_clear(a);
+    embedded_clear(own);
+    assert_true(embedded_find(b, &ask, &answer));
+    assert_false(embedded_find(own, &ask, &answer));
+    for (uint64_t key = 0; key < 20000; key++) {
+        struct tt_store more = tt_result(rng_mix(key), 3, TT_EXACT, 7, 1);
+        embedded_put(a, &more);
+    }
+    unsigned used = embedded_permille(b);
+    assert_true(used > 0);
+    embedded_begin(a, 5);
+    assert_int_equal(embedded_permille(b), 0);
+    for (uint64_t key = 0; key < 20000; key++) {
+        struct tt_store more = tt_result(rng_mix(key), 3, TT_EXACT, 7, 1);
+        embedded_put(a, &more);
+    }
+    embedded_begin(b, 5);
+    embedded_advance(b, 5);
+    assert_true(embedded_permille(a) > 0);
+    embedded_begin(b, 0);
+    assert_int_equal(embedded_permille(a), 0);
+    embedded_heard_strangers(a, 1234);
+    assert_int_equal(embedded_strangers_until_us(b), 1234);
+    assert_int_equal(embedded_strangers_until_us(own), 0);
+    embedded_close(&a);
+    embedded_close(&b);
+    embedded_close(&own);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_same_group_and_size_is_one_table),
+        cmocka_unit_test(the_order_of_servers_says_nothing),
+        cmocka_unit_test(processes_find_what_others_stored),
+        cmocka_unit_test(what_a_killed_one_left_is_swept_away),
+        cmocka_unit_test(a_killed_one_leaves_no_results_to_its_successor),
+        cmocka_unit_test(any_order_of_coming_going_and_dying_is_right),
+        cmocka_unit_test(a_file_that_others_may_open_is_not_used),
+        cmocka_unit_test(what_has_no_room_is_refused_and_leaves_nothing),
+        cmocka_unit_test(a_shared_table_is_not_cleared_and_ages_once_a_job),
+    };
+    if (!is_possible()) {
+        printf("1..0 # SKIP /dev/shm gives no room\n");
+        return 0;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

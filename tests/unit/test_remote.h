@@ -1,0 +1,167 @@
+/* test_remote: several remotes before one shard's core, in virtual time, without a network. Their
+ * searches never run: what they learn or find is written by hand. */
+#ifndef TESTS_UNIT_TEST_REMOTE_H
+#define TESTS_UNIT_TEST_REMOTE_H
+
+#include "tests/unit/test_ttcore.h"
+#include "ttserver/core/history.h"
+#include "worker/games/games.h"
+#include "worker/search/node.h"
+#include "worker/table/remote.h"
+
+enum { SEATS = 3, INBOX = 64, LETTER = 16384, TABLE_BYTES = 4096 };
+
+struct letter {
+    size_t length;
+    uint8_t bytes[LETTER];
+};
+
+struct world;
+
+struct seat {
+    struct world *world;
+    char route[2];
+    struct remote *remote;
+    struct embedded *table;
+    struct embedded_port local;
+    struct search *search;
+    struct letter inbox[INBOX];
+    unsigned letters;
+};
+
+struct world {
+    struct bed *bed;
+    struct seat seat[SEATS];
+};
+
+static inline uint64_t shell_now(void *self)
+{
+    return ((struct seat *)self)->world->bed->now_us;
+}
+
+static inline bool shell_send(void *self, unsigned shard, const uint8_t *bytes, size_t length)
+{
+    struct seat *seat = self;
+    struct bed *bed = seat->world->bed;
+    (void)shard;
+    bed_bytes(bed, seat->route, bytes, length);
+    for (uint32_t i = 0; i < bed->actions.messages; i++) {
+        const struct ttcore_message *m = &bed->actions.message[i];
+        for (unsigned s = 0; s < SEATS; s++) {
+            struct seat *to = &seat->world->seat[s];
+            if (to->remote != NULL && bed_is_for(bed, m, to->route)) {
+                assert_true(to->letters < INBOX && m->length <= LETTER);
+                struct letter *letter = &to->inbox[to->letters++];
+                letter->length = m->length;
+                memcpy(letter->bytes, m->bytes, m->length);
+            }
+        }
+    }
+    return true;
+}
+
+static inline bool shell_drain(void *self, struct client *client)
+{
+    struct seat *seat = self;
+    bool any = seat->letters > 0;
+    for (unsigned i = 0; i < seat->letters; i++) {
+        client_receive(client, 0, seat->inbox[i].bytes, seat->inbox[i].length, shell_now(self));
+    }
+    seat->letters = 0;
+    return any;
+}
+
+static inline void shell_sleep(void *self, uint64_t until_us)
+{
+    struct bed *bed = ((struct seat *)self)->world->bed;
+    bed->now_us =
+        until_us > bed->now_us && until_us < bed->now_us + 1000 ? until_us : bed->now_us + 1000;
+}
+
+static inline bool never(void *self, struct search *search)
+{
+    (void)self, (void)search;
+    return false;
+}
+
+static inline void seat_begin(struct seat *seat)
+{
+    const struct game *game = games_by_name("chess");
+    void *position = calloc(1, game->position_size);
+    char why[128];
+    assert_non_null(position);
+    assert_int_equal(game->parse(position, "startpos", why, sizeof why), ERR_OK);
+    search_set_position(seat->search, position);
+    remote_begin(seat->remote, 2, true, false);
+    free(position);
+}
+
+/* `group`: of those whose results it shares; 0: its own. */
+static inline void seat_open(struct world *world, unsigned index, uint8_t share_depth,
+                             uint64_t group)
+{
+    struct seat *seat = &world->seat[index];
+    const struct algorithm *algorithm = algorithm_by_name("abdada");
+    struct env_port env = {seat, never};
+    seat->world = world;
+    seat->route[0] = (char)('a' + index);
+    assert_int_equal(embedded_open_shared(&seat->table, TABLE_BYTES, 1, group), ERR_OK);
+    seat->local = (struct embedded_port){.table = seat->table, .counted_depth = EMBEDDED_NEVER};
+    struct remote_options options = {
+        .shell = {.self = seat,
+                  .now = shell_now,
+                  .send = shell_send,
+                  .drain = shell_drain,
+                  .sleep = shell_sleep,
+                  .share_depth = share_depth},
+        .client = {.shards = 1, .role = PROTO_CLIENT, .instance = index + 1, .name = seat->route},
+        .local = &seat->local,
+    };
+    assert_int_equal(remote_open(&seat->remote, &options), ERR_OK);
+    struct search_options plan = {
+        .game = games_by_name("chess"), .algorithm = algorithm, .strict = true, .depth_limit = 1};
+    struct table_port port = remote_table_port(seat->remote);
+    assert_int_equal(search_open(&seat->search, &plan, &port, &env), ERR_OK);
+    assert_int_equal(remote_connect(seat->remote, 100), 1);
+    seat_begin(seat);
+}
+
+static inline struct world *world_open(void)
+{
+    struct world *world = calloc(1, sizeof *world);
+    struct ttcore_options options = bed_options();
+    assert_non_null(world);
+    world->bed = bed_open(&options);
+    return world;
+}
+
+static inline void world_close(struct world *world)
+{
+    for (unsigned i = 0; i < SEATS; i++) {
+        remote_close(&world->seat[i].remote);
+        search_free(&world->seat[i].search);
+        embedded_close(&world->seat[i].table);
+    }
+    bed_close(world->bed);
+    free(world);
+}
+
+/* As a search polls, for so long. */
+static inline void serve(struct seat *seat, unsigned ms)
+{
+    struct bed *bed = seat->world->bed;
+    for (unsigned i = 0; i < 2 * ms; i++) {
+        bed->now_us += 500;
+        remote_poll(seat->remote);
+        remote_settle(seat->remote, seat->search);
+    }
+}
+
+static inline struct ttcore_figures figures(const struct world *world)
+{
+    struct ttcore_figures f;
+    ttcore_figures(world->bed->core, &f);
+    return f;
+}
+
+#endif

@@ -1,0 +1,176 @@
+/* Results that searchers tell each other: those who use one table need not, others must. */
+#include "tests/unit/test_remote.h"
+#include "tests/unit/test_tt.h"
+
+#include "common/clock.h"
+
+enum { SHARE_DEPTH = 2 };
+
+/* Seats a and b use one table, c has its own; or each its own. False: the host gives no memory. */
+static bool seats(struct world *world, bool one_table)
+{
+    uint64_t group = one_table ? clock_unique() | 1 : 0;
+    for (unsigned i = 0; i < SEATS; i++) {
+        seat_open(world, i, SHARE_DEPTH, i < 2 ? group : 0);
+    }
+    return !one_table || embedded_is_shared(world->seat[0].table);
+}
+
+/* A result of the search that runs there, below its horizon. */
+static void finds(struct seat *seat, uint64_t key, uint8_t depth)
+{
+    struct table_port port = remote_table_port(seat->remote);
+    struct table_ticket ticket = {0};
+    struct tt_store store = tt_result(key, depth, TT_EXACT, 7, 1);
+    port.store(port.self, &ticket, &store);
+}
+
+static bool knows(const struct seat *seat, uint64_t key, uint8_t depth)
+{
+    struct tt_ask ask = {.key = key, .alpha = -1, .beta = 1, .depth = depth};
+    struct tt_answer answer;
+    return embedded_find(seat->table, &ask, &answer) && answer.score == 7;
+}
+
+/* All search for a while, and find something each millisecond: how many of what seat i found seat k
+ * was told of, soon enough. */
+struct exchange {
+    unsigned told[SEATS][SEATS];
+};
+
+enum { TURNS = 40 };
+
+static struct exchange search_all(struct world *world)
+{
+    static uint64_t key = 1;
+    struct exchange exchange = {0};
+    uint64_t found[SEATS];
+    for (unsigned turn = 0; turn < TURNS; turn++) {
+        for (unsigned s = 0; s < SEATS; s++) {
+            found[s] = key += UINT64_C(0x9e3779b97f4a7c15);
+            finds(&world->seat[s], found[s], SHARE_DEPTH);
+        }
+        for (unsigned n = 0; n < 2 * SEATS; n++) {
+            serve(&world->seat[n % SEATS], 1);
+        }
+        for (unsigned s = 0; s < SEATS; s++) {
+            for (unsigned to = 0; to < SEATS; to++) {
+                exchange.told[s][to] += knows(&world->seat[to], found[s], SHARE_DEPTH);
+            }
+        }
+    }
+    return exchange;
+}
+
+/* Others may begin, too, when a search begins: that is company enough to try. */
+static void begin_all(struct world *world)
+{
+    for (unsigned i = 0; i < SEATS; i++) {
+        seat_begin(&world->seat[i]);
+        remote_poll(world->seat[i].remote);
+    }
+}
+
+static void who_has_another_table_is_told(void **state)
+{
+    (void)state;
+    struct world *world = world_open();
+    assert_true(seats(world, false));
+    begin_all(world);
+    search_all(world); /* each hears of the others */
+    struct exchange e = search_all(world);
+    for (unsigned s = 0; s < SEATS; s++) {
+        for (unsigned to = 0; to < SEATS; to++) {
+            assert_in_range(e.told[s][to], TURNS - 5, TURNS);
+        }
+    }
+    world_close(world);
+}
+
+static void nobody_is_told_when_nobody_is_there(void **state)
+{
+    (void)state;
+    struct world *world = world_open();
+    seat_open(world, 0, SHARE_DEPTH, 0);
+    struct seat *a = &world->seat[0];
+    for (unsigned i = 0; i < 100; i++) {
+        finds(a, i, SHARE_DEPTH);
+        serve(a, 1);
+    }
+    assert_int_equal(figures(world).shared, 0);
+    world_close(world);
+}
+
+static void what_is_too_shallow_is_kept(void **state)
+{
+    (void)state;
+    struct world *world = world_open();
+    assert_true(seats(world, false));
+    begin_all(world);
+    finds(&world->seat[0], 99, SHARE_DEPTH - 1);
+    finds(&world->seat[0], 98, SHARE_DEPTH);
+    serve(&world->seat[0], 5);
+    serve(&world->seat[1], 5);
+    assert_true(knows(&world->seat[0], 99, SHARE_DEPTH - 1));
+    assert_false(knows(&world->seat[1], 99, SHARE_DEPTH - 1));
+    assert_true(knows(&world->seat[1], 98, SHARE_DEPTH));
+    world_close(world);
+}
+
+static void who_uses_one_table_tells_next_to_nothing(void **state)
+{
+    (void)state;
+    struct world *world = world_open();
+    if (!seats(world, true)) {
+        world_close(world);
+        skip();
+    }
+    struct seat *a = &world->seat[0], *b = &world->seat[1];
+    remote_close(&world->seat[2].remote); /* the stranger is not there */
+    for (unsigned round = 0; round < 10; round++) {
+        seat_begin(a);
+        seat_begin(b);
+        for (unsigned i = 0; i < 100; i++) { /* 100 ms, company for the first 10 */
+            finds(a, round * 1000 + i, SHARE_DEPTH);
+            assert_true(knows(b, round * 1000 + i, SHARE_DEPTH));
+            serve(a, 1);
+            remote_poll(b->remote);
+        }
+    }
+    assert_in_range(figures(world).shared, 1, 10 * 12);
+    assert_int_equal(embedded_strangers_until_us(a->table), 0);
+    world_close(world);
+}
+
+static void a_stranger_to_a_table_is_told_by_all_who_use_it(void **state)
+{
+    (void)state;
+    struct world *world = world_open();
+    if (!seats(world, true)) {
+        world_close(world);
+        skip();
+    }
+    begin_all(world);
+    search_all(world); /* it is found out, both ways */
+    struct exchange e = search_all(world);
+    assert_int_equal(e.told[0][1], TURNS);
+    assert_int_equal(e.told[1][0], TURNS);
+    for (unsigned s = 0; s < 2; s++) {
+        assert_in_range(e.told[s][2], TURNS - 5, TURNS);
+        assert_in_range(e.told[2][s], TURNS - 5, TURNS);
+    }
+    assert_true(embedded_strangers_until_us(world->seat[1].table) > 0);
+    world_close(world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_has_another_table_is_told),
+        cmocka_unit_test(nobody_is_told_when_nobody_is_there),
+        cmocka_unit_test(what_is_too_shallow_is_kept),
+        cmocka_unit_test(who_uses_one_table_tells_next_to_nothing),
+        cmocka_unit_test(a_stranger_to_a_table_is_told_by_all_who_use_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
