@@ -244,15 +244,16 @@ class Worker(Process):
 
 class Cluster:
     """Shards, each a process of its own, and workers. `with Cluster() as c: c.ask(...)`
-    new_host=network.Host: each on a host of its own, and who asks as well."""
+    new_host=network.Host: each on a host of its own, and who asks as well. private: workers
+    share no table."""
 
     def __init__(self, shards=2, workers=2, options=(), new_host=lambda: None,
-                 heartbeat_ms=HEARTBEAT_MS):
+                 heartbeat_ms=HEARTBEAT_MS, private=False):
         self.front_host = new_host()
         self.shards = [Shard(0, *options, host=new_host(), heartbeat_ms=heartbeat_ms)
                        for _ in range(shards)]
         self.servers = ",".join(s.address for s in self.shards)
-        self.workers = [Worker(self.servers, name=f"w{i}", host=new_host())
+        self.workers = [Worker(self.servers, name=f"w{i}", host=new_host(), private=private)
                         for i in range(workers)]
 
     def __enter__(self):
