@@ -20,7 +20,7 @@ static const char program[] = "ttworker";
 static atomic_bool stopping;
 
 struct crew {
-    uint32_t threads;
+    uint32_t threads, share;
     uint64_t hash_mib;
     bool is_private;
     const char *name;
@@ -93,6 +93,7 @@ static enum err open_crew(struct crew *c)
                           .context = c->context,
                           .server = c->servers.server,
                           .servers = c->servers.count,
+                          .share_depth = (uint8_t)c->share,
                           .name = name}, /* copied */
             .instance_seed = (uint64_t)getpid() << 16 | i,
             .stop = &stopping,
@@ -124,10 +125,12 @@ static bool announce(const struct crew *c)
         log_fail(program, "standard output: %s", strerror(errno));
         return false;
     }
-    log_line(program, "%u threads, %u of %u shards up, %" PRIu64 " MiB of table %s", c->threads,
-             atomic_load(&c->up), c->servers.count, c->hash_mib,
-             embedded_is_shared(c->table) ? "for all of this host that ask for as much"
-                                          : "of its own");
+    bool is_shared = embedded_is_shared(c->table);
+    int reason = embedded_private_reason(c->table);
+    log_line(program, "%u threads, %u of %u shards up, %s of %" PRIu64 " MiB%s%s", c->threads,
+             atomic_load(&c->up), c->servers.count, is_shared ? "the host's table" : "a table",
+             c->hash_mib, reason != 0 ? ", shared with nobody: " : "",
+             reason != 0 ? strerror(reason) : "");
     return true;
 }
 
@@ -167,16 +170,18 @@ static int serve(struct crew *c)
 
 int main(int argc, char *argv[])
 {
-    static struct crew crew = {.threads = 1, .hash_mib = 64};
+    static struct crew crew = {.threads = 1, .hash_mib = 64, .share = REMOTE_SHARE_DEPTH};
     const struct options_row table[] = {
         {"servers", "HOST:PORT,...", "the shards (required)", &crew.servers, OPTION_CUSTOM, 's',
          .parse = cli_parse_servers},
         {"threads", "N", "searching threads (default 1)", &crew.threads, OPTION_U32, 'j', 1,
          EMBEDDED_SLOTS_MAX},
-        {"hash", "MIB", "table below the shards, one for all of this host (default 64)",
-         &crew.hash_mib, OPTION_U64, 0, 1, 1 << 20},
-        {"private", NULL, "share that table with no other process of this host", &crew.is_private,
-         OPTION_FLAG},
+        {"hash", "MIB", "table, of all that share it on this host (default 64)", &crew.hash_mib,
+         OPTION_U64, 0, 1, 1 << 20},
+        {"private", NULL, "have no table in common with other processes of this host",
+         &crew.is_private, OPTION_FLAG},
+        {"share", "N", "tell results of this depth and more to other tables (default 2; 0: none)",
+         &crew.share, OPTION_U32, 0, 0, SEARCH_DEPTH_MAX},
         {"name", "NAME", "what shards call it (default HOST:PID)", &crew.name, OPTION_TEXT},
         {"keys", "DIR", "CURVE keys are not built yet", NULL, OPTION_UNSUPPORTED},
         {0},

@@ -35,7 +35,8 @@ from cluster import Process  # noqa: E402
 
 TREE = ("tree:b=20,d=9,seed=1", 9)
 DEPTHS = range(6, 12)  # of chess: the first that takes long enough
-SHARE_DEPTH = 2  # as worker/table/wire.c
+# Virtual processors have a table each, and what a message of results costs is not in the model.
+APART = ["--private", "--share", "0"]
 TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -56,8 +57,7 @@ class Machine:
     def analyse(self, position, depth, *more):
         """Milliseconds of search, nodes of all, and processor seconds of the front-end."""
         words = [ABDADA, "analyse", "--strict", "--fresh", "--json", "--depth", str(depth), *more]
-        # The virtual processors have a table each: they tell each other what they find.
-        words += ["--servers", self.address, "--horizon", str(self.horizon), "--private"]
+        words += ["--servers", self.address, "--horizon", str(self.horizon), *APART]
         words += (["--game", "tree"] if position.startswith("tree:") else []) + [position]
         before = os.times()
         done = subprocess.run(words, capture_output=True, text=True, check=True)
@@ -69,7 +69,7 @@ class Machine:
                 "score": answer["score"]}
 
     def worker(self):
-        worker = Process("ttworker", "--servers", self.address, "--private")
+        worker = Process("ttworker", "--servers", self.address, *APART)
         worker.wait_line("ready")
         return worker
 
@@ -80,7 +80,7 @@ class Machine:
 def simulate(position, depth, horizon, workers, node_us, message_us, rtt_us, *more):
     words = [ABDADA, "sim", "--json", "--depth", depth, "--workers", workers, "--shards", 1,
              "--node-us", f"{node_us:.4f}", "--message-us", f"{message_us:.3f}", "--rtt-us",
-             f"{rtt_us:.1f}", "--service-us", 0.5, "--horizon", horizon, "--share", SHARE_DEPTH, "--local", 65536, *more]
+             f"{rtt_us:.1f}", "--service-us", 0.5, "--horizon", horizon, "--local", 65536, *more]
     words += ["--game", position] if position.startswith("tree:") else [position]
     done = subprocess.run([str(w) for w in words], capture_output=True, text=True, check=True)
     return [json.loads(line) for line in done.stdout.splitlines()][-1]

@@ -6,6 +6,8 @@ for what is said or counted, and fail when it does not come in time.
 """
 import atexit
 import ctypes
+import fcntl
+import glob
 import json
 import os
 import re
@@ -60,6 +62,19 @@ def wait_until(condition, what, timeout=PATIENCE):
 def kill_all():
     for process in list(live):
         process.kill()
+    sweep_host_tables()
+
+
+def sweep_host_tables():
+    """Tables in shared memory that killed processes left and nobody has: the next to start would do it."""
+    for path in glob.glob(f"/dev/shm/abdada-{os.geteuid()}-*"):
+        try:
+            with open(path, "r+b") as file:
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if os.fstat(file.fileno()).st_size > 0:
+                    os.unlink(path)
+        except OSError:  # somebody has it, or was faster
+            pass
 
 
 def on_signal(number, _frame):

@@ -65,6 +65,10 @@ def _enter():
         for name, text in (("setgroups", "deny"), ("uid_map", f"0 {user} 1"), ("gid_map", f"0 {group} 1")):
             with open(f"/proc/self/{name}", "w") as file:
                 file.write(text)
+    try:  # what a host needs besides
+        subprocess.run(["true"], check=True, preexec_fn=Host._hold)
+    except subprocess.SubprocessError:
+        raise OSError("no mount namespaces, or no /dev/shm") from None
     _command("ip", "link", "set", "lo", "up")
     _command("ip", "link", "add", BRIDGE, "type", "bridge")
     _command("ip", "address", "add", f"{SUBNET}.254/24", "dev", BRIDGE)

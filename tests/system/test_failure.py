@@ -527,6 +527,9 @@ def processes_of_a_host_share_a_table():
         path = host_table(cluster.workers[0])
         if path is None:
             return "/dev/shm gives no room"
+        room = os.statvfs("/dev/shm")
+        if room.f_bavail * room.f_frsize < 80 << 20:
+            return "/dev/shm has no room for two tables"
         equal(host_table(cluster.workers[1]), path)
         front = cluster.start(*ENDLESS)
         cluster.wait_searching(front)
@@ -556,7 +559,6 @@ def what_killed_processes_shared_is_swept_away():
             return "/dev/shm gives no room"
         for worker in cluster.workers:
             worker.kill()
-        check(os.path.exists(path), "nobody was there to do it")
         Worker(f"127.0.0.1:{free_port()}")
         check(not os.path.exists(path), "the next one does")
 
@@ -569,7 +571,8 @@ def private_workers_tell_each_other_what_they_find():
         equal([host_table(worker) for worker in cluster.workers], [None, None])
         found, = cluster.ask(position, "--depth", depth, "--private", *STRICT)
         equal((found["score"], found["workers"]), (score, 2))
-        check(cluster.shards[0].stats()["shared"] > 0, "results were told")
+        told = cluster.shards[0].stats()["shared"]
+        check(told > 2000, "more than what would find out whether anybody is there:", told)
 
 
 # ---- top ----

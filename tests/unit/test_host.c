@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -59,7 +60,7 @@ static void the_same_group_and_size_is_one_table(void **state)
     assert_string_equal(host_memory(other), "");
     assert_int_equal(host_state(a)->mark, host_state(b)->mark);
     assert_true(host_state(a)->mark != host_state(other)->mark);
-    ((char *)host_memory(larger))[2 * BYTES - 1] = 1; /* all of it is there */
+    ((char *)host_memory(larger))[host_memory_bytes(larger) - 1] = 1; /* all of it is there */
     host_close(&a);
     assert_string_equal(host_memory(b), "here");
     host_close(&b);
@@ -135,15 +136,16 @@ static void processes_find_what_others_stored(void **state)
             _exit(play(group, i, line[i][0], line[i + 1][1]));
         }
     }
+    for (unsigned k = 1; k <= CHILDREN; k++) { /* a child that fails is an end of file for all */
+        close(line[k][1]);
+    }
     struct embedded *table = NULL;
     assert_int_equal(embedded_open_shared(&table, BYTES, 1, group), ERR_OK);
     struct tt_store first = tt_result(rng_mix(0), 3, TT_EXACT, 7, 1);
     embedded_put(table, &first);
     assert_int_equal(write(line[0][1], "x", 1), 1);
     assert_int_equal(read(line[CHILDREN][0], &byte, 1), 1);
-    for (unsigned i = 0; i <= CHILDREN; i++) {
-        close(line[i][1]);
-    }
+    close(line[0][1]);
     for (unsigned i = 0; i < CHILDREN; i++) {
         wait_for(child[i], 0);
         close(line[i][0]);
@@ -168,20 +170,19 @@ static void what_a_killed_one_left_is_swept_away(void **state)
         struct host *host = NULL;
         _exit(host_open(&host, group, BYTES) != ERR_OK || write(line[1], "x", 1) != 1 || pause());
     }
+    close(line[1]);
     assert_int_equal(read(line[0], &byte, 1), 1);
     assert_int_equal(host_open(&next, fresh_group(), BYTES), ERR_OK);
     host_close(&next);
     assert_int_equal(access(path, F_OK), 0); /* somebody has it */
     kill(child, SIGKILL);
     wait_for(child, -SIGKILL);
-    assert_int_equal(access(path, F_OK), 0); /* nobody was there to do it */
     assert_int_equal(host_open(&next, fresh_group(), BYTES), ERR_OK);
     assert_int_equal(access(path, F_OK), -1);
     assert_int_equal(access(host_path(living), F_OK), 0);
     host_close(&next);
     host_close(&living);
     close(line[0]);
-    close(line[1]);
 }
 
 static void a_killed_one_leaves_no_results_to_its_successor(void **state)
@@ -204,6 +205,46 @@ static void a_killed_one_leaves_no_results_to_its_successor(void **state)
     host_close(&host);
 }
 
+/* However many end at the same moment, the last takes the file away. */
+static void those_who_end_together_leave_nothing(void **state)
+{
+    (void)state;
+    char path[PATH_BYTES];
+    uint64_t group = fresh_group();
+    path_of(group, path, sizeof path);
+    for (unsigned round = 0; round < 100; round++) {
+        int ready[2], go[2];
+        pid_t child[CHILDREN];
+        unsigned children = 2 + round % (CHILDREN - 1);
+        char bytes[CHILDREN];
+        assert_int_equal(pipe(ready), 0);
+        assert_int_equal(pipe(go), 0);
+        for (unsigned i = 0; i < children; i++) {
+            child[i] = fork();
+            if (child[i] == 0) {
+                struct host *host = NULL;
+                close(go[1]);
+                bool ok = host_open(&host, group, BYTES) == ERR_OK && write(ready[1], "x", 1) == 1;
+                ok = ok && read(go[0], bytes, 1) == 0; /* its end wakes all at once */
+                host_close(&host);
+                _exit(!ok);
+            }
+        }
+        close(ready[1]);
+        for (unsigned i = 0; i < children; i++) {
+            assert_int_equal(read(ready[0], bytes, 1), 1);
+        }
+        assert_int_equal(access(path, F_OK), 0);
+        close(go[1]);
+        for (unsigned i = 0; i < children; i++) {
+            wait_for(child[i], 0);
+        }
+        assert_int_equal(access(path, F_OK), -1);
+        close(ready[0]);
+        close(go[0]);
+    }
+}
+
 /* Comes and goes; whoever has the table sees the mark of all who have it at the same time. */
 static int come_and_go(uint64_t group, uint64_t seed)
 {
@@ -212,7 +253,7 @@ static int come_and_go(uint64_t group, uint64_t seed)
         if (host_open(&a, group, BYTES) != ERR_OK) {
             return 1;
         }
-        volatile char *end = (char *)host_memory(a) + BYTES - 1;
+        volatile char *end = (char *)host_memory(a) + host_memory_bytes(a) - 1;
         *end = (char)i; /* a signal, were the file cut short */
         if (rng_below(&seed, 8) == 0) {
             kill(getpid(), SIGKILL);
@@ -271,6 +312,65 @@ static void a_file_that_others_may_open_is_not_used(void **state)
     host_close(&first);
 }
 
+/* Names like ours: a pipe, a link, a folder, and a file that others may read. */
+static void what_is_not_ours_is_not_touched(void **state)
+{
+    (void)state;
+    enum { NAMES = 4 };
+    char path[NAMES][PATH_BYTES];
+    struct host *host = NULL;
+    for (unsigned i = 0; i < NAMES; i++) {
+        snprintf(path[i], sizeof path[i], "/dev/shm/abdada-%u-test-%" PRIx64, (unsigned)geteuid(),
+                 fresh_group());
+    }
+    assert_int_equal(mkfifo(path[0], 0600), 0);
+    assert_int_equal(symlink("/etc/passwd", path[1]), 0);
+    assert_int_equal(mkdir(path[2], 0700), 0);
+    int file = open(path[3], O_CREAT | O_RDWR | O_EXCL, 0644);
+    assert_true(file >= 0 && write(file, "x", 1) == 1 && fchmod(file, 0644) == 0);
+    close(file);
+    assert_int_equal(host_open(&host, fresh_group(), BYTES), ERR_OK);
+    host_close(&host);
+    for (unsigned i = 0; i < NAMES; i++) {
+        struct stat found;
+        assert_int_equal(lstat(path[i], &found), 0);
+        assert_int_equal(remove(path[i]), 0);
+    }
+}
+
+static void a_link_in_the_place_of_a_table_is_not_followed(void **state)
+{
+    (void)state;
+    char path[PATH_BYTES];
+    uint64_t group = fresh_group();
+    struct host *host = NULL;
+    path_of(group, path, sizeof path);
+    assert_int_equal(symlink("/dev/shm/abdada-elsewhere", path), 0);
+    assert_int_equal(host_open(&host, group, BYTES), ERR_IO);
+    assert_int_equal(errno, ELOOP);
+    assert_int_equal(unlink(path), 0);
+}
+
+/* Stopped in the middle of it: others do not wait for ever. */
+static void who_is_stuck_in_making_a_table_is_not_waited_for(void **state)
+{
+    (void)state;
+    char path[PATH_BYTES];
+    uint64_t group = fresh_group();
+    struct host *host = NULL;
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    path_of(group, path, sizeof path);
+    int file = open(path, O_CREAT | O_RDWR | O_EXCL, 0600);
+    assert_true(file >= 0);
+    assert_int_equal(fcntl(file, F_OFD_SETLK, &whole), 0);
+    assert_int_equal(host_open(&host, group, BYTES), ERR_IO);
+    assert_int_equal(errno, ETIMEDOUT);
+    close(file);
+    assert_int_equal(host_open(&host, group, BYTES), ERR_OK);
+    host_close(&host);
+    assert_int_equal(access(path, F_OK), -1);
+}
+
 static void what_has_no_room_is_refused_and_leaves_nothing(void **state)
 {
     (void)state;
@@ -278,7 +378,8 @@ static void what_has_no_room_is_refused_and_leaves_nothing(void **state)
     uint64_t group = fresh_group();
     for (unsigned i = 0; i < 2; i++) {
         assert_int_equal(host_open(&host, group, (size_t)1 << 50), ERR_IO);
-        assert_true(host == NULL && errno != 0);
+        assert_true(host == NULL && (errno == ENOSPC || errno == EFBIG));
+        errno = 0;
     }
     assert_int_equal(host_open(&host, group, BYTES), ERR_OK);
     host_close(&host);
@@ -320,6 +421,19 @@ static void a_shared_table_is_not_cleared_and_ages_once_a_job(void **state)
     assert_true(embedded_permille(a) > 0);
     embedded_begin(b, 0);
     assert_int_equal(embedded_permille(a), 0);
+    embedded_begin(a, 6); /* two jobs by turns: neither is new any more */
+    embedded_begin(b, 5);
+    unsigned kept = embedded_permille(a);
+    embedded_put(a, &store);
+    embedded_begin(a, 6);
+    embedded_begin(b, 5);
+    assert_true(embedded_permille(a) >= kept);
+    assert_true(embedded_find(a, &ask, &answer));
+    embedded_close(&b); /* alone with it: now it can be cleared */
+    embedded_clear(a);
+    assert_false(embedded_find(a, &ask, &answer));
+    assert_int_equal(embedded_open_shared(&b, BYTES, 1, group), ERR_OK);
+    assert_true(embedded_is_shared(b));
     embedded_heard_strangers(a, 1234);
     assert_int_equal(embedded_strangers_until_us(b), 1234);
     assert_int_equal(embedded_strangers_until_us(own), 0);
@@ -336,8 +450,12 @@ int main(void)
         cmocka_unit_test(processes_find_what_others_stored),
         cmocka_unit_test(what_a_killed_one_left_is_swept_away),
         cmocka_unit_test(a_killed_one_leaves_no_results_to_its_successor),
+        cmocka_unit_test(those_who_end_together_leave_nothing),
         cmocka_unit_test(any_order_of_coming_going_and_dying_is_right),
         cmocka_unit_test(a_file_that_others_may_open_is_not_used),
+        cmocka_unit_test(what_is_not_ours_is_not_touched),
+        cmocka_unit_test(a_link_in_the_place_of_a_table_is_not_followed),
+        cmocka_unit_test(who_is_stuck_in_making_a_table_is_not_waited_for),
         cmocka_unit_test(what_has_no_room_is_refused_and_leaves_nothing),
         cmocka_unit_test(a_shared_table_is_not_cleared_and_ages_once_a_job),
     };

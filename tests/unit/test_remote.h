@@ -9,7 +9,7 @@
 #include "worker/search/node.h"
 #include "worker/table/remote.h"
 
-enum { SEATS = 3, INBOX = 64, LETTER = 16384, TABLE_BYTES = 4096 };
+enum { SEATS = 3, INBOX = 64, LETTER = 16384, TABLE_BYTES = 1 << 20 };
 
 struct letter {
     size_t length;

@@ -50,6 +50,31 @@ static void at_most_two_get_them_in_turns(void **state)
     assert_non_null(bed_nth(bed, "c", 0));
 }
 
+static void who_has_the_same_table_is_passed_over(void **state)
+{
+    struct bed *bed = *state;
+    hello_in(bed, "a", 1, PROTO_WANTS_RESULTS);
+    hello_in(bed, "b", 1, PROTO_WANTS_RESULTS);
+    hello_in(bed, "c", 1, PROTO_WANTS_RESULTS);
+    result[0].slot = 7;
+    say_share(bed, "a");
+    assert_int_equal(bed->actions.message[0].targets, 2); /* nobody has said what is his */
+    say_share(bed, "b");
+    assert_int_equal(bed->actions.message[0].targets, 1);
+    assert_non_null(bed_nth(bed, "c", 0));
+    result[0].slot = 8;
+    say_share(bed, "c");
+    assert_int_equal(bed->actions.message[0].targets, 2);
+    result[0].slot = 7;
+    say_share(bed, "a");
+    assert_int_equal(bed->actions.message[0].targets, 1);
+    assert_non_null(bed_nth(bed, "c", 0));
+    result[0].slot = 0;
+    struct proto_message none = {.type = PROTO_SHARE};
+    bed_say(bed, "a", none);
+    assert_int_equal(bed->actions.messages, 0);
+}
+
 static void bad_results_go_nowhere(void **state)
 {
     struct bed *bed = *state;
@@ -68,6 +93,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(those_who_want_results_of_the_space_get_them),
         T(at_most_two_get_them_in_turns),
+        T(who_has_the_same_table_is_passed_over),
         T(bad_results_go_nowhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -100,6 +100,7 @@ struct ttcore_session *ttcore_sessions_add(struct ttcore_sessions *s, const uint
         .id = serial << s->slot_bits | (self - 1),
         .serial = serial,
         .role = PROTO_CLIENT,
+        .share_mark = -1,
         .route_length = (uint8_t)length,
     };
     memcpy(session->route, route, length);

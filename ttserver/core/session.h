@@ -25,6 +25,7 @@ struct ttcore_session {
     uint32_t seat; /* of a worker */
     uint64_t history_due_us; /* a HISTORY before that is told nothing */
     uint64_t searches; /* a worker: the job it reported on last; 0: none */
+    int32_t share_mark; /* of the table whose results it told of last; -1: none yet */
     uint8_t role; /* enum proto_role */
     uint8_t flags; /* enum proto_hello_flag */
     uint8_t route_length;

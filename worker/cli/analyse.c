@@ -22,6 +22,7 @@ struct analyse {
     const char *epd, *game_name, *algorithm_name, *select, *horizon_text;
     uint32_t depth, time_ms, threads;
     uint64_t nodes, hash_mib;
+    uint32_t share;
     struct cli_servers servers;
     bool strict, json, fresh, waits, is_private;
     /* made of it */
@@ -69,12 +70,14 @@ static int read_options(struct analyse *a, int argc, char *argv[])
         {.kind = OPTION_HEADING, .help = "With what:"},
         {"threads", "N", "searching threads here (default 1)", &a->threads, OPTION_U32, 'j', 1,
          EMBEDDED_SLOTS_MAX},
-        {"hash", "MIB", "table of this process (default 64)", &a->hash_mib, OPTION_U64, 0, 1,
-         1 << 20},
+        {"hash", "MIB", "table, of all that share it on this host (default 64)", &a->hash_mib,
+         OPTION_U64, 0, 1, 1 << 20},
         {"servers", "HOST:PORT,...", "shards of a cluster; its workers help", &a->servers,
          OPTION_CUSTOM, 's', .parse = cli_parse_servers},
-        {"private", NULL, "share that table with no other process of this host", &a->is_private,
-         OPTION_FLAG},
+        {"private", NULL, "have no table in common with other processes of this host",
+         &a->is_private, OPTION_FLAG},
+        {"share", "N", "tell results of this depth and more to other tables (default 2; 0: none)",
+         &a->share, OPTION_U32, 0, 0, SEARCH_DEPTH_MAX},
         {"horizon", "auto|N", "ask the shards from this remaining depth up", &a->horizon_text,
          OPTION_TEXT},
         {.kind = OPTION_HEADING, .help = "How:"},
@@ -347,6 +350,7 @@ static int analyse_all(struct analyse *a)
         .threads = a->threads,
         .hash_bytes = a->hash_mib << 20,
         .is_private = a->is_private,
+        .share_depth = (uint8_t)a->share,
         .server = a->servers.server,
         .servers = a->servers.count,
     };
@@ -388,6 +392,7 @@ int cli_analyse(int argc, char *argv[])
         .horizon_text = "auto",
         .threads = 1,
         .hash_mib = DEFAULT_HASH >> 20,
+        .share = REMOTE_SHARE_DEPTH,
     };
     int status = read_options(&a, argc, argv);
     if (status < 0) {

@@ -132,6 +132,7 @@ static bool ensure_engine(struct uci *u)
         .threads = u->threads,
         .hash_bytes = u->hash_mib << 20,
         .is_private = u->is_private,
+        .share_depth = REMOTE_SHARE_DEPTH,
         .server = u->servers.server,
         .servers = u->servers.count,
     };
@@ -446,10 +447,10 @@ int cli_uci(int argc, char *argv[])
          's'},
         {"threads", "N", "searching threads here (default 1)", &u.threads, OPTION_U32, 'j', 1,
          EMBEDDED_SLOTS_MAX},
-        {"hash", "MIB", "table of this process (default 64)", &u.hash_mib, OPTION_U64, 0, 1,
-         1 << 20},
-        {"private", NULL, "share that table with no other process of this host", &u.is_private,
-         OPTION_FLAG},
+        {"hash", "MIB", "table, of all that share it on this host (default 64)", &u.hash_mib,
+         OPTION_U64, 0, 1, 1 << 20},
+        {"private", NULL, "have no table in common with other processes of this host",
+         &u.is_private, OPTION_FLAG},
         {0},
     };
     const struct options options = {

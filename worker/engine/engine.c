@@ -207,6 +207,7 @@ static enum err open_processors(struct engine *e)
             .name = name, /* copied */
             .sink = {.self = e, .job_report = i == 0 ? take_report : NULL},
             .jobs = 2,
+            .share_depth = e->options.share_depth,
         };
         err = processor_open(&e->processor[i], &options);
     }

@@ -19,7 +19,8 @@ enum {
 struct engine_options {
     unsigned threads; /* 1..EMBEDDED_SLOTS_MAX */
     uint64_t hash_bytes;
-    bool is_private; /* shares no results with other processes of the host */
+    bool is_private; /* has no table in common with other processes of the host */
+    uint8_t share_depth; /* results of at least this depth are told to other tables; 0: none */
     const struct options_host_port *server; /* borrowed until close */
     unsigned servers;
 };

@@ -38,6 +38,7 @@ enum err processor_open(struct processor *p, const struct processor_options *opt
         .sink = options->sink,
         .local = &p->local,
     };
+    remote.shell.share_depth = options->share_depth;
     return remote_open(&p->remote, &remote);
 }
 

@@ -46,6 +46,7 @@ struct processor_options {
     const char *name;
     struct client_sink sink;
     unsigned jobs;
+    uint8_t share_depth; /* results of at least this depth are told to other tables; 0: none */
 };
 
 enum err processor_open(struct processor *p, const struct processor_options *options);

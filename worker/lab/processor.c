@@ -259,7 +259,9 @@ static enum err open_parts(struct lab_processor *p)
     enum err err = owner == p ? embedded_open(&p->table, lab->options.local_bytes, 1) : ERR_OK;
     p->local = (struct embedded_port){.table = owner->table, .counted_depth = EMBEDDED_NEVER};
     if (err == ERR_OK) {
-        embedded_set_mark(owner->table, rng_mix(seed)); /* repeatable */
+        if (owner == p) {
+            embedded_set_mark(p->table, rng_mix(seed)); /* repeatable */
+        }
         err = remote_open(&p->remote, &remote);
     }
     if (err != ERR_OK) {

@@ -1,11 +1,11 @@
 #include "worker/table/embedded.h"
 
 #include "common/clock.h"
-#include "common/rng.h"
 #include "common/tt/history.h"
 #include "common/tt/ops.h"
 #include "worker/table/host.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -38,6 +38,7 @@ struct embedded {
     struct tt_results results;
     struct host *host; /* NULL: the results are this process's */
     struct host_state *shared; /* the host's, or `own` */
+    int private_reason;
     unsigned slots, stripes;
     /* state: a stripe belongs to who holds its lock, a mailbox likewise */
     struct stripe stripe[STRIPES];
@@ -63,9 +64,10 @@ static enum err open_results(struct embedded *t, size_t bytes, uint64_t group)
 {
     if (group != 0 && host_open(&t->host, group, bytes) == ERR_OK) {
         t->shared = host_state(t->host);
-        tt_results_over(&t->results, host_memory(t->host), bytes);
+        tt_results_over(&t->results, host_memory(t->host), host_memory_bytes(t->host));
         return ERR_OK;
     }
+    t->private_reason = group != 0 ? errno : 0;
     return tt_results_open(&t->results, bytes);
 }
 
@@ -85,7 +87,7 @@ enum err embedded_open_shared(struct embedded **out, size_t bytes, unsigned slot
     }
     *t = (struct embedded){.slots = slots,
                            .stripes = slots == 1 ? 1 : STRIPES,
-                           .own = {.mark = rng_mix(clock_unique()), .generation = 1}};
+                           .own = {.mark = clock_unique(), .generation = 1}};
     t->shared = &t->own;
     for (unsigned i = 0; i < t->stripes; i++) {
         pthread_mutex_init(&t->stripe[i].lock, NULL);
@@ -129,6 +131,11 @@ void embedded_close(struct embedded **table)
     *table = NULL;
 }
 
+int embedded_private_reason(const struct embedded *t)
+{
+    return t->private_reason;
+}
+
 bool embedded_is_shared(const struct embedded *t)
 {
     return t->host != NULL;
@@ -138,12 +145,14 @@ void embedded_clear(struct embedded *t)
 {
     if (t->host == NULL) {
         tt_results_clear(&t->results);
+    } else {
+        (void)host_clear(t->host);
     }
 }
 
 void embedded_advance(struct embedded *t, uint64_t job)
 {
-    if (job != 0 && atomic_exchange(&t->shared->job, job) == job) {
+    if (job != 0 && atomic_exchange(&t->shared->job[job % HOST_JOBS], job) == job) {
         return; /* another thread or process has begun it */
     }
     unsigned now = atomic_load(&t->shared->generation), next;
@@ -199,12 +208,12 @@ void embedded_set_mark(struct embedded *t, uint64_t mark)
 
 void embedded_heard_strangers(struct embedded *t, uint64_t until_us)
 {
-    atomic_store_explicit(&t->shared->strangers_until_us, until_us, memory_order_relaxed);
+    atomic_store_explicit(&t->shared->strangers_us, until_us, memory_order_relaxed);
 }
 
 uint64_t embedded_strangers_until_us(const struct embedded *t)
 {
-    return atomic_load_explicit(&t->shared->strangers_until_us, memory_order_relaxed);
+    return atomic_load_explicit(&t->shared->strangers_us, memory_order_relaxed);
 }
 
 /* ---- the port ---- */

@@ -35,11 +35,13 @@ enum err embedded_open(struct embedded **out, size_t bytes, unsigned slots);
  * (host_group) and size; with results of its own where that cannot be (embedded_is_shared). */
 enum err embedded_open_shared(struct embedded **out, size_t bytes, unsigned slots, uint64_t group);
 bool embedded_is_shared(const struct embedded *table);
+/* errno of why it is not, though it was to be; else 0. */
+int embedded_private_reason(const struct embedded *table);
 void embedded_close(struct embedded **table);
-/* Forgets all results, unless they are other processes', too. */
+/* Forgets all results, unless another process has them as well. */
 void embedded_clear(struct embedded *table);
 /* A new search: older results are replaced first. Once for all who share the table and begin the
- * same `job`; always for job 0. */
+ * same `job`, of the last few; always for job 0. */
 void embedded_begin(struct embedded *table, uint64_t job);
 /* The same while others may be searching: any thread. */
 void embedded_advance(struct embedded *table, uint64_t job);

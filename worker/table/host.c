@@ -7,24 +7,31 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char folder[] = "/dev/shm";
 
-enum { NAME_MAX_BYTES = 64, TRIES = 100, STATE_BYTES = 4096 };
-
-/* Another layout gets another name, so that builds that differ in it never meet. */
-enum { LAYOUT = 1 };
+enum {
+    NAME_MAX_BYTES = 64,
+    STATE_BYTES = 4096,
+    LEAST_BYTES = 1 << 20,
+    PATIENCE_MS = 5000, /* for who makes a table */
+    LOOK_EVERY_MS = 5,
+    LAYOUT = 2, /* of the file: another gets another name, so that unlike builds never meet */
+};
 
 struct host {
     int file;
     void *memory;
-    size_t bytes; /* of results; the state comes after them */
+    size_t bytes; /* of the file; its last page is the state */
     char path[NAME_MAX_BYTES];
 };
 
@@ -48,36 +55,34 @@ static void prefix(char *out, size_t size)
     snprintf(out, size, "abdada-%u-", (unsigned)geteuid());
 }
 
-/* A lock of the open file, not of the process: one that closes another descriptor keeps it. */
-static bool lock(int file, short kind, bool waits)
+/* A lock of the open file, not of the process: one that closes another descriptor keeps it. Never
+ * waits. A read lock for a write lock, or the other way, is one step: nobody comes in between. */
+static bool lock(int file, short kind)
 {
     struct flock whole = {.l_type = kind, .l_whence = SEEK_SET};
-    int done;
-    do {
-        done = fcntl(file, waits ? F_OFD_SETLKW : F_OFD_SETLK, &whole);
-    } while (done != 0 && errno == EINTR && waits);
-    return done == 0;
+    return fcntl(file, F_OFD_SETLK, &whole) == 0;
 }
 
 /* Ours, a plain file, and no other user's to read or write. */
-static bool look(int file, struct stat *found)
+static bool is_ours(const struct stat *file)
 {
-    return fstat(file, found) == 0 && S_ISREG(found->st_mode) && found->st_uid == geteuid() &&
-           (found->st_mode & 077) == 0;
+    return S_ISREG(file->st_mode) && file->st_uid == geteuid() && (file->st_mode & 077) == 0;
 }
 
+/* O_NONBLOCK: a lease that another user holds could keep an open waiting. */
 static int open_file(const char *path, int flags)
 {
-    return open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
+    return open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | flags, 0600);
 }
 
-/* Takes away the name of a file that nobody has. */
-static bool remove_if_unused(const char *path, int file)
+/* Takes away the name of a file that nobody else has. Without a name it was somebody else's to
+ * take, and the name may be of another file by now. */
+static void remove_if_unused(const char *path, int file)
 {
     struct stat found;
-    /* Without a name it was somebody else's to remove, and the name may be of another by now. */
-    return look(file, &found) && lock(file, F_WRLCK, false) && fstat(file, &found) == 0 &&
-           found.st_nlink > 0 && unlink(path) == 0;
+    if (lock(file, F_WRLCK) && fstat(file, &found) == 0 && found.st_nlink > 0) {
+        unlink(path);
+    }
 }
 
 /* What processes left that were killed. A new table is locked before it has a size. */
@@ -88,14 +93,16 @@ static void sweep(void)
     prefix(start, sizeof start);
     for (struct dirent *one; all != NULL && (one = readdir(all)) != NULL;) {
         struct stat found;
-        if (strncmp(one->d_name, start, strlen(start)) != 0) {
+        if (strncmp(one->d_name, start, strlen(start)) != 0 ||
+            fstatat(dirfd(all), one->d_name, &found, AT_SYMLINK_NOFOLLOW) != 0 ||
+            !is_ours(&found) || found.st_size == 0) {
             continue;
         }
         snprintf(path, sizeof path, "%s/%s", folder, one->d_name);
         int file = open_file(path, 0);
         if (file >= 0) {
-            if (look(file, &found) && found.st_size > 0) {
-                (void)remove_if_unused(path, file);
+            if (fstat(file, &found) == 0 && is_ours(&found)) {
+                remove_if_unused(path, file);
             }
             close(file);
         }
@@ -105,14 +112,32 @@ static void sweep(void)
     }
 }
 
+/* Memory, and enough of it. */
+static bool has_room(size_t bytes)
+{
+    struct statfs found;
+    if (statfs(folder, &found) != 0) {
+        return false;
+    }
+    if (found.f_type != TMPFS_MAGIC) { /* on a disk it would be written back all the time */
+        errno = ENODEV;
+        return false;
+    }
+    if (bytes > (size_t)INT64_MAX ||
+        (found.f_blocks > 0 && bytes / (size_t)found.f_bsize > found.f_bavail)) {
+        errno = ENOSPC;
+        return false;
+    }
+    return true;
+}
+
 static bool map(struct host *h)
 {
-    void *memory =
-        mmap(NULL, h->bytes + STATE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, h->file, 0);
+    void *memory = mmap(NULL, h->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, h->file, 0);
     if (memory == MAP_FAILED) {
         return false;
     }
-    (void)madvise(memory, h->bytes, MADV_HUGEPAGE); /* a wish */
+    (void)madvise(memory, h->bytes, MADV_HUGEPAGE); /* a wish, before there are pages */
 #ifdef MADV_POPULATE_WRITE
     (void)madvise(memory, h->bytes, MADV_POPULATE_WRITE); /* now, not in the first search */
 #endif
@@ -120,80 +145,130 @@ static bool map(struct host *h)
     return true;
 }
 
+static void unmap(struct host *h)
+{
+    munmap(h->memory, h->bytes);
+    h->memory = NULL;
+}
+
 /* The write lock is held, and the file is empty. */
 static bool make(struct host *h)
 {
-    /* All of it now: a page that cannot be had later would be a signal, not an error. */
-    int error = posix_fallocate(h->file, 0, (off_t)(h->bytes + STATE_BYTES));
-    if (error != 0 || !map(h)) {
-        errno = error != 0 ? error : errno;
+    if (!has_room(h->bytes) || ftruncate(h->file, (off_t)h->bytes) != 0 || !map(h)) {
         return false;
     }
-    struct host_state *state = host_state(h);
-    state->mark = clock_unique();
-    atomic_store(&state->generation, 1);
-    return lock(h->file, F_RDLCK, false); /* in one step: nobody comes in between */
+    /* All of it is there from now on: a page that cannot be had later would be a signal. */
+    int error = posix_fallocate(h->file, 0, (off_t)h->bytes);
+    if (error == 0) {
+        struct host_state *state = host_state(h);
+        state->mark = clock_unique();
+        atomic_store(&state->generation, 1);
+        error = lock(h->file, F_RDLCK) ? 0 : errno;
+    }
+    if (error != 0) {
+        unmap(h);
+        errno = error;
+    }
+    return error == 0;
 }
 
-enum step { JOINED, AGAIN, FAILED };
+enum step { JOINED, AGAIN, BUSY, FAILED };
 
-static enum step join(struct host *h)
+/* Nobody has the file, and the write lock is held. */
+static enum step begin(struct host *h, const struct stat *found)
 {
-    struct stat found;
-    h->file = open_file(h->path, O_CREAT);
-    if (h->file < 0 || !look(h->file, &found)) {
-        errno = h->file < 0 ? errno : EPERM;
-        return FAILED;
-    }
-    if (lock(h->file, F_WRLCK, false)) { /* nobody has it */
-        bool is_named = fstat(h->file, &found) == 0 && found.st_nlink > 0;
-        if (is_named && found.st_size == 0) {
-            if (make(h)) {
-                return JOINED;
-            }
-            int error = errno;
-            unlink(h->path);
-            errno = error;
-            return FAILED;
-        }
-        if (is_named) {
-            unlink(h->path); /* left by one that was killed */
-        }
+    if (found->st_nlink == 0) {
         return AGAIN;
     }
-    /* Waits for who fills it. Too small: that one failed, and has taken the name away. */
-    if (!lock(h->file, F_RDLCK, true) || fstat(h->file, &found) != 0) {
+    if (found->st_size != 0) { /* left by one that was killed */
+        unlink(h->path);
+        return AGAIN;
+    }
+    if (make(h)) {
+        return JOINED;
+    }
+    int error = errno;
+    unlink(h->path);
+    errno = error;
+    return FAILED;
+}
+
+static enum step try_join(struct host *h)
+{
+    struct stat found;
+    if (fstat(h->file, &found) != 0) {
         return FAILED;
     }
-    if (found.st_nlink == 0 || found.st_size != (off_t)(h->bytes + STATE_BYTES)) {
+    if (!is_ours(&found)) {
+        errno = EPERM;
+        return FAILED;
+    }
+    if (lock(h->file, F_WRLCK)) {
+        return fstat(h->file, &found) == 0 ? begin(h, &found) : FAILED;
+    }
+    if (!lock(h->file, F_RDLCK)) { /* somebody makes it */
+        return errno == EAGAIN || errno == EACCES ? BUSY : FAILED;
+    }
+    if (fstat(h->file, &found) != 0) {
+        return FAILED;
+    }
+    if (found.st_nlink == 0 || found.st_size != (off_t)h->bytes) { /* who made it failed or left */
         return AGAIN;
     }
     return map(h) ? JOINED : FAILED;
 }
 
+static enum step join(struct host *h)
+{
+    h->file = open_file(h->path, O_CREAT);
+    if (h->file < 0) {
+        return errno == EAGAIN ? BUSY : FAILED;
+    }
+    enum step step = try_join(h);
+    if (step != JOINED) {
+        int error = errno;
+        close(h->file);
+        errno = error;
+    }
+    return step;
+}
+
+static enum step join_in_time(struct host *h)
+{
+    enum step step = join(h);
+    for (unsigned waited = 0; (step == AGAIN || step == BUSY) && waited < PATIENCE_MS;) {
+        if (step == BUSY) {
+            nanosleep(&(struct timespec){.tv_nsec = LOOK_EVERY_MS * 1000000}, NULL);
+        }
+        waited += step == BUSY ? LOOK_EVERY_MS : 1;
+        step = join(h);
+    }
+    if (step != JOINED && step != FAILED) {
+        errno = ETIMEDOUT;
+    }
+    return step;
+}
+
 enum err host_open(struct host **out, uint64_t group, size_t bytes)
 {
     char start[NAME_MAX_BYTES / 2];
+    if (bytes < LEAST_BYTES) {
+        errno = EINVAL;
+        return ERR_RANGE;
+    }
     struct host *h = calloc(1, sizeof *h);
     if (h == NULL) {
         return ERR_NOMEM;
     }
     prefix(start, sizeof start);
-    h->bytes = (bytes + STATE_BYTES - 1) / STATE_BYTES * STATE_BYTES;
+    h->bytes = bytes - bytes % STATE_BYTES;
     snprintf(h->path, sizeof h->path, "%s/%s%016" PRIx64, folder, start,
              rng_mix(rng_mix(group ^ LAYOUT) ^ h->bytes));
     sweep();
-    enum step step = AGAIN;
-    for (unsigned i = 0; i < TRIES && step == AGAIN; i++) {
-        step = join(h);
-        if (step != JOINED && h->file >= 0) {
-            int error = errno;
-            close(h->file);
-            errno = error;
-        }
-    }
-    if (step != JOINED) {
+    if (join_in_time(h) != JOINED) {
+        int error = errno;
         free(h);
+        errno = error;
         return ERR_IO;
     }
     *out = h;
@@ -206,16 +281,23 @@ void host_close(struct host **host)
     if (h == NULL) {
         return;
     }
-    munmap(h->memory, h->bytes + STATE_BYTES);
-    (void)remove_if_unused(h->path, h->file);
+    unmap(h);
+    /* First its own lock: of two that end together the later finds nobody. */
+    (void)lock(h->file, F_UNLCK);
+    remove_if_unused(h->path, h->file);
     close(h->file);
     free(h);
     *host = NULL;
 }
 
-const char *host_path(const struct host *h)
+bool host_clear(struct host *h)
 {
-    return h->path;
+    if (!lock(h->file, F_WRLCK)) {
+        return false;
+    }
+    memset(h->memory, 0, host_memory_bytes(h));
+    (void)lock(h->file, F_RDLCK);
+    return true;
 }
 
 void *host_memory(const struct host *h)
@@ -223,7 +305,17 @@ void *host_memory(const struct host *h)
     return h->memory;
 }
 
+size_t host_memory_bytes(const struct host *h)
+{
+    return h->bytes - STATE_BYTES;
+}
+
 struct host_state *host_state(const struct host *h)
 {
-    return (struct host_state *)((char *)h->memory + h->bytes);
+    return (struct host_state *)((char *)h->memory + host_memory_bytes(h));
+}
+
+const char *host_path(const struct host *h)
+{
+    return h->path;
 }

@@ -5,10 +5,10 @@
  * trusted to live. It is a file in /dev/shm that only the user may open, and ends with the last
  * process that has it; what a killed one left behind is swept away by the next that comes.
  * Whoever has the file holds a read lock on it, which the system takes back when it dies: a write
- * lock says that nobody has it.
+ * lock says that nobody else has it.
  *
- * Threads: open and close by one; the rest by any. Memory: the file's. Blocks in open for as long
- * as another process fills a new table with pages. */
+ * Threads: open, clear and close by one; the rest by any. Memory: the file's. Open waits while
+ * another process fills a new table with pages, for some seconds at most. */
 #ifndef WORKER_TABLE_HOST_H
 #define WORKER_TABLE_HOST_H
 
@@ -16,15 +16,20 @@
 #include "common/options.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+enum { HOST_JOBS = 8 };
 
 /* What those who use a table together know of each other; also the private table's. */
 struct host_state {
-    _Atomic uint64_t job; /* of the last advance */
-    _Atomic uint64_t
-        strangers_until_us; /* CLOCK_MONOTONIC: searchers with another table are there */
-    uint64_t mark; /* random: tells tables apart */
+    /* Read with every store. */
     atomic_uint generation; /* 1 to 255 */
+    uint64_t mark; /* random: tells tables apart */
+    /* Written now and then. */
+    _Alignas(64) _Atomic uint64_t job[HOST_JOBS]; /* begun before; each has its place */
+    _Atomic uint64_t strangers_us; /* CLOCK_MONOTONIC: till then others with other tables count */
 };
 
 struct host;
@@ -32,14 +37,18 @@ struct host;
 /* What processes have in common that share a table: never 0. The order of servers says nothing. */
 uint64_t host_group(const struct options_host_port *server, unsigned servers);
 
-/* Joins the table of `group` and `bytes`, or makes it. Where there is no room, no /dev/shm, or a
- * file of that name which is not ours, ERR_IO with errno: use a table of your own. ERR_NOMEM. */
+/* Joins the table of `group` and `bytes`, at least 1 MiB, or makes it. Where /dev/shm is no memory
+ * or has no room, where a file of that name is not ours, or another process is stuck in making it,
+ * ERR_IO with errno: use a table of your own. ERR_NOMEM, ERR_RANGE. */
 enum err host_open(struct host **out, uint64_t group, size_t bytes);
 /* Accepts NULL; nulls. */
 void host_close(struct host **host);
 
-/* `bytes` as wanted, 4 KiB aligned, zero at first. */
+/* Page-aligned; zero when made. A page of the bytes wanted is not among it. */
 void *host_memory(const struct host *host);
+size_t host_memory_bytes(const struct host *host);
+/* Makes it all zero if no other process has it; false: one has. */
+bool host_clear(struct host *host);
 struct host_state *host_state(const struct host *host);
 /* Of its file. */
 const char *host_path(const struct host *host);

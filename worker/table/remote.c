@@ -109,7 +109,7 @@ enum err remote_open(struct remote **out, const struct remote_options *options)
     r->horizon = REMOTE_HORIZON_FIRST;
     struct client_options client = options->client;
     client.hello_flags = PROTO_WANTS_NODE_DONE;
-    if (r->shell.share_depth > 0 && r->local->slot == 0) { /* one for all who have its table */
+    if (r->shell.share_depth > 0 && r->local->slot == 0) { /* one for all of the process */
         client.hello_flags |= PROTO_WANTS_RESULTS;
     }
     struct client_port port = {r->shell.self, r->shell.send};
@@ -360,6 +360,17 @@ static bool peeked(struct remote *r, void *context)
     return w->result != CLIENT_WAITING;
 }
 
+/* The ask is under way, or its answer lost: the shard may count us inside a node that we do not
+ * enter, because somebody who uses our table has finished it meanwhile. */
+static void take_back(struct remote *r, const struct tt_ask *ask, struct table_ticket *ticket)
+{
+    struct tt_release release = {.key = ask->key, .depth = ask->depth, .slot = ask->slot};
+    forget_pending(r, ticket);
+    client_release(r->client, ticket->where, &release);
+    ticket->state = TICKET_CACHED;
+    ticket->later = false;
+}
+
 static void port_await(void *self, const struct tt_ask *ask, struct table_ticket *ticket,
                        struct tt_answer *answer)
 {
@@ -368,8 +379,11 @@ static void port_await(void *self, const struct tt_ask *ask, struct table_ticket
         r->local_port.await(r->local_port.self, ask, ticket, answer);
         return;
     }
-    embedded_find(r->local->table, ask, answer);
-    if (ticket->later || (ticket->state == TICKET_CACHED && answer->verdict == TT_CUT)) {
+    bool is_known = embedded_find(r->local->table, ask, answer);
+    if (is_known && ticket->later) {
+        take_back(r, ask, ticket);
+    }
+    if (ticket->later || (is_known && ticket->state == TICKET_CACHED)) {
         return;
     }
     if (ticket->state == TICKET_REMOTE) {
@@ -382,6 +396,10 @@ static void port_await(void *self, const struct tt_ask *ask, struct table_ticket
                 remember(r, ask, &told);
             }
             *answer = told;
+            return;
+        }
+        if (is_known) {
+            take_back(r, ask, ticket);
             return;
         }
     }

@@ -4,8 +4,8 @@
  *
  * Horizon (design section 5): nodes of at least that remaining depth ask the shards; it moves so
  * that asking and waiting stay near REMOTE_COST_PERMILLE of the time, unless it was fixed; near
- * REMOTE_ALONE_PERMILLE while nobody is heard of who does not use the same table: below the horizon
- * those who do miss nothing of each other.
+ * REMOTE_ALONE_PERMILLE while nobody is heard of who does not use the same table: those who do find
+ * each other's results below the horizon without asking.
  * Deferred reads (Kuszmaul 1995, section 4): an ask is not waited for unless the job says so; the
  * node is begun with what is known here, and remote_settle hands the answer to the search when it
  * has come. Shared results: below the horizon nobody is asked, so that each would search what
@@ -26,6 +26,7 @@ enum {
     REMOTE_COST_PERMILLE = 60, /* of the time, for asking and waiting: where the horizon settles */
     REMOTE_ALONE_PERMILLE = 10,
     REMOTE_NEWS_MAX = 32,
+    REMOTE_SHARE_DEPTH = 2, /* where nothing else is wished */
 };
 
 struct remote;

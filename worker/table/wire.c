@@ -20,7 +20,6 @@ enum {
     ASK_COST_US = 30, /* an ask and its store, threads of this end alone; the shard's work half as
                          much again */
     REST_US = 250,
-    SHARE_DEPTH = 2,
     DRAIN_MAX = 256, /* messages per wake and shard: the search goes on in between */
 };
 
@@ -156,7 +155,6 @@ struct remote_shell wire_shell(struct wire *wire)
         .drain = drain,
         .sleep = sleep_until,
         .ask_cost_us = ASK_COST_US,
-        .share_depth = SHARE_DEPTH,
         .rest_us = REST_US,
     };
 }
