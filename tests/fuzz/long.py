@@ -71,7 +71,7 @@ def fuzz(name, program, corpus, out, minutes):
     begin = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
     executed, coverage, used = 0, ("?", "?", "?"), 0.0
     while used < 60 * minutes:
-        command = [program, f"-max_total_time={ROUND_S}", "-print_final_stats=1", "-timeout=10",
+        command = [program, f"-max_total_time={ROUND_S}", "-print_final_stats=1", "-timeout=60",
                    "-rss_limit_mb=2048", f"-max_len={MAX_LENGTH.get(name, 4096)}",
                    f"-artifact_prefix={out}/{name}-", corpus]
         done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
