@@ -34,10 +34,6 @@ SUMS = ("time_ms", "nodes", "busy", "asks", "duplicated_nodes")
 PATIENCE = 3600
 
 
-def new_host():
-    return network.Host() if REASON is None else None
-
-
 def analyse(options, epd, *more, host=None):
     process = cluster.start("--fresh", "--strict", "--select", "plain", "--epd", epd, "--depth", options.depth,
                             *options.more.split(), *more, host=host)
@@ -54,7 +50,7 @@ class Side:
 
     def __init__(self, options, shards, workers):
         self.shards_wanted, self.workers_wanted = shards, workers
-        self.cluster = cluster.Cluster(shards, workers, new_host=new_host, heartbeat_ms=1000)
+        self.cluster = cluster.Cluster(shards, workers, new_host=network.new_host, heartbeat_ms=1000)
 
     def name(self):
         who = {0: "front-end alone", 1: "front-end + worker"}.get(self.workers_wanted,

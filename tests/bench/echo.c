@@ -28,9 +28,43 @@ struct echo {
 
 static uint8_t bytes[BYTES_MAX];
 
-/* ---- ZeroMQ ---- */
+/* ---- the client, whatever carries the bytes ---- */
+
+struct carrier {
+    void *line;
+    void (*put)(void *line, uint32_t length, uint8_t first);
+    bool (*take)(void *line); /* an answer; false: the server is gone */
+};
 
 /* The first byte of an ask is 1. */
+static void run_window(struct echo *e, const struct carrier *c)
+{
+    uint64_t *sent_ns = calloc(e->window, sizeof *sent_ns), out = 0, begin = clock_ns(),
+             now = begin;
+    uint64_t end = begin + (uint64_t)(e->seconds * 1e9);
+    while (now < end || e->rounds < out) {
+        while (now < end && out - e->rounds < e->window) {
+            if (e->store > 0) {
+                c->put(c->line, e->store, 0);
+                e->messages++;
+            }
+            sent_ns[out++ % e->window] = clock_ns();
+            c->put(c->line, e->ask, 1);
+            e->messages++;
+        }
+        if (!c->take(c->line)) {
+            duplex_fail("echo client");
+        }
+        now = clock_ns();
+        histogram_add(&e->latency_ns, now - sent_ns[e->rounds++ % e->window]);
+        e->messages++;
+    }
+    e->took = (double)(now - begin) / 1e9;
+    free(sent_ns);
+}
+
+/* ---- ZeroMQ ---- */
+
 static void serve_zmq(const struct echo *e, int pipe_fd)
 {
     char at[128];
@@ -52,36 +86,29 @@ static void serve_zmq(const struct echo *e, int pipe_fd)
     }
 }
 
+struct zmq_line {
+    void *socket;
+    zmq_msg_t body;
+};
+
+static void zmq_put(void *line, uint32_t length, uint8_t first)
+{
+    bytes[0] = first;
+    zmq_send(((struct zmq_line *)line)->socket, bytes, length, 0);
+}
+
+static bool zmq_take(void *line)
+{
+    struct zmq_line *l = line;
+    return zmq_msg_recv(&l->body, l->socket, 0) >= 0;
+}
+
 static void run_zmq(struct echo *e, const char *endpoint)
 {
-    void *context = zmq_ctx_new(), *socket = zmq_socket(context, ZMQ_DEALER);
-    uint64_t *sent_ns = calloc(e->window, sizeof *sent_ns), out = 0, begin = clock_ns(),
-             now = begin;
-    uint64_t end = begin + (uint64_t)(e->seconds * 1e9);
-    zmq_msg_t body;
-    zmq_msg_init(&body);
-    zmq_connect(socket, endpoint);
-    while (now < end || e->rounds < out) {
-        while (now < end && out - e->rounds < e->window) {
-            if (e->store > 0) {
-                bytes[0] = 0;
-                zmq_send(socket, bytes, e->store, 0);
-                e->messages++;
-            }
-            bytes[0] = 1;
-            sent_ns[out++ % e->window] = clock_ns();
-            zmq_send(socket, bytes, e->ask, 0);
-            e->messages++;
-        }
-        if (zmq_msg_recv(&body, socket, 0) < 0) {
-            duplex_fail("echo client");
-        }
-        now = clock_ns();
-        histogram_add(&e->latency_ns, now - sent_ns[e->rounds++ % e->window]);
-        e->messages++;
-    }
-    e->took = (double)(now - begin) / 1e9;
-    free(sent_ns);
+    struct zmq_line line = {.socket = zmq_socket(zmq_ctx_new(), ZMQ_DEALER)};
+    zmq_msg_init(&line.body);
+    zmq_connect(line.socket, endpoint);
+    run_window(e, &(struct carrier){&line, zmq_put, zmq_take});
 }
 
 /* ---- TCP: a length and that many bytes ---- */
@@ -134,32 +161,21 @@ static void serve_tcp(const struct echo *e, int pipe_fd)
     }
 }
 
+static void tcp_put(void *line, uint32_t length, uint8_t first)
+{
+    put_frame(line, length, first);
+}
+
+static bool tcp_take(void *line)
+{
+    return take_frame(line) >= 0;
+}
+
 static void run_tcp(struct echo *e, const char *port)
 {
-    uint64_t *sent_ns = calloc(e->window, sizeof *sent_ns), out = 0, begin = clock_ns(),
-             now = begin;
-    uint64_t end = begin + (uint64_t)(e->seconds * 1e9);
     struct duplex d;
     duplex_connect(&d, (unsigned)atoi(port));
-    while (now < end || e->rounds < out) {
-        while (now < end && out - e->rounds < e->window) {
-            if (e->store > 0) {
-                put_frame(&d, e->store, 0);
-                e->messages++;
-            }
-            sent_ns[out++ % e->window] = clock_ns();
-            put_frame(&d, e->ask, 1);
-            e->messages++;
-        }
-        if (take_frame(&d) < 0) {
-            duplex_fail("echo client");
-        }
-        now = clock_ns();
-        histogram_add(&e->latency_ns, now - sent_ns[e->rounds++ % e->window]);
-        e->messages++;
-    }
-    e->took = (double)(now - begin) / 1e9;
-    free(sent_ns);
+    run_window(e, &(struct carrier){&d, tcp_put, tcp_take});
 }
 
 /* ---- the command ---- */

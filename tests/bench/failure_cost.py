@@ -49,22 +49,18 @@ def choose(options):
     return chosen
 
 
-def new_host():
-    return network.Host() if REASON is None else None
-
-
 class Side:
     """Shards and a worker; asked as a cluster of its own."""
 
     def __init__(self, options, second):
-        self.front = new_host()
-        self.first = cluster.Shard(host=new_host(), heartbeat_ms=options.heartbeat)
+        self.front = network.new_host()
+        self.first = cluster.Shard(host=network.new_host(), heartbeat_ms=options.heartbeat)
         self.second, servers = None, self.first.address
         if second == "closed":
-            host = new_host()
+            host = network.new_host()
             servers += f",{host.address if host else '127.0.0.1'}:{7499 if host else cluster.free_port()}"
         elif second:
-            self.second = cluster.Shard(host=new_host(), heartbeat_ms=options.heartbeat)
+            self.second = cluster.Shard(host=network.new_host(), heartbeat_ms=options.heartbeat)
             servers += "," + self.second.address
         if second == "stalled":
             self.second.tell(signal.SIGSTOP)
@@ -73,7 +69,7 @@ class Side:
         elif second == "delay":
             self.second.host.shape(delay_ms=options.delay_ms)
         self.servers = servers
-        self.workers = [cluster.Worker(servers, host=new_host()) for _ in range(options.workers)]
+        self.workers = [cluster.Worker(servers, host=network.new_host()) for _ in range(options.workers)]
 
     def ask(self, questions, options):
         """(seconds of search, seconds with start and end, share waited, nodes) over all positions."""

@@ -21,12 +21,12 @@ static int teardown(void **state)
 static void learnt(struct seat *seat, unsigned index, uint32_t weight)
 {
     seat->search->fresh[index] += weight;
-    seat->search->history[index / SEARCH_HISTORY][index % SEARCH_HISTORY] += (int32_t)weight;
+    seat->search->history[index] += (int32_t)weight;
 }
 
 static int32_t knows(const struct seat *seat, unsigned index)
 {
-    return seat->search->history[index / SEARCH_HISTORY][index % SEARCH_HISTORY];
+    return seat->search->history[index];
 }
 
 static void one_learns_from_the_other(void **state)

@@ -72,7 +72,7 @@ struct search {
     struct game_move move_stack[MOVE_STACK];
     struct child child_stack[CHILD_STACK];
     unsigned moves_used, children_used;
-    int32_t history[2][SEARCH_HISTORY];
+    int32_t history[2 * SEARCH_HISTORY]; /* by tt_weight's index: order_at */
     uint32_t fresh[2 * SEARCH_HISTORY]; /* learnt here and not given away yet */
     unsigned halved; /* here, since the last search_learn */
     unsigned fresh_from; /* where the next gift begins to look */

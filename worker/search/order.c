@@ -13,12 +13,8 @@ enum {
     NOISE_BITS = 4,
 };
 
-static int32_t *history_of(struct search *s, unsigned ply, uint16_t move)
-{
-    return &s->history[ply & 1][move & (SEARCH_HISTORY - 1)];
-}
-
-static unsigned fresh_at(unsigned ply, uint16_t move)
+/* The side to move, and the move. */
+static unsigned order_at(unsigned ply, uint16_t move)
 {
     return (ply & 1) * SEARCH_HISTORY + (move & (SEARCH_HISTORY - 1));
 }
@@ -35,7 +31,7 @@ void order_moves(struct search *s, unsigned ply, uint16_t table_move)
         } else if (m->move == f->killer[0] || m->move == f->killer[1]) {
             m->order = CLASS_KILLER + (m->move == f->killer[0]);
         } else {
-            m->order = *history_of(s, ply, m->move) * (1 << NOISE_BITS) +
+            m->order = s->history[order_at(ply, m->move)] * (1 << NOISE_BITS) +
                        s->noise[m->move & (SEARCH_HISTORY - 1)];
         }
     }
@@ -80,16 +76,15 @@ void order_sort(struct search *s, unsigned ply)
 
 static void halve(struct search *s)
 {
-    for (unsigned i = 0; i < SEARCH_HISTORY; i++) {
-        s->history[0][i] /= 2;
-        s->history[1][i] /= 2;
+    for (unsigned i = 0; i < 2 * SEARCH_HISTORY; i++) {
+        s->history[i] /= 2;
     }
     s->halved++;
 }
 
 void order_learn(struct search *s, unsigned ply, uint16_t move, int depth)
 {
-    int32_t *h = history_of(s, ply, move);
+    int32_t *h = &s->history[order_at(ply, move)];
 
     *h += depth * depth;
     if (*h >= HISTORY_LIMIT) {
@@ -106,7 +101,7 @@ void order_reward(struct search *s, unsigned ply, uint16_t move, int depth)
         f->killer[0] = move;
     }
     order_learn(s, ply, move, depth);
-    s->fresh[fresh_at(ply, move)] += (uint32_t)(depth * depth);
+    s->fresh[order_at(ply, move)] += (uint32_t)(depth * depth);
 }
 
 unsigned search_lessons(struct search *s, struct tt_weight *out, unsigned room)
@@ -132,8 +127,7 @@ void search_learn(struct search *s, const struct tt_weight *sum, unsigned count,
     s->halved = 0;
     for (unsigned i = 0; i < count; i++) {
         uint64_t all = (uint64_t)sum[i].weight + s->fresh[sum[i].index];
-        s->history[sum[i].index / SEARCH_HISTORY][sum[i].index % SEARCH_HISTORY] =
-            all < HISTORY_LIMIT ? (int32_t)all : HISTORY_LIMIT - 1;
+        s->history[sum[i].index] = all < HISTORY_LIMIT ? (int32_t)all : HISTORY_LIMIT - 1;
     }
 }
 
@@ -148,10 +142,8 @@ void order_seed(struct search *s)
 
 void order_age(struct search *s)
 {
-    for (unsigned side = 0; side < 2; side++) {
-        for (unsigned i = 0; i < SEARCH_HISTORY; i++) {
-            s->history[side][i] /= 8;
-        }
+    for (unsigned i = 0; i < 2 * SEARCH_HISTORY; i++) {
+        s->history[i] /= 8;
     }
     memset(s->fresh, 0, sizeof s->fresh);
     s->halved = 0;

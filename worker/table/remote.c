@@ -360,13 +360,24 @@ static bool peeked(struct remote *r, void *context)
     return w->result != CLIENT_WAITING;
 }
 
+static void port_release(void *self, const struct table_ticket *ticket,
+                         const struct tt_release *release)
+{
+    struct remote *r = self;
+    if (ticket->state == TICKET_LOCAL) {
+        r->local_port.release(r->local_port.self, ticket, release);
+        return;
+    }
+    forget_pending(r, ticket);
+    client_release(r->client, ticket->where, release);
+}
+
 /* The ask is under way, or its answer lost: the shard may count us inside a node that we do not
  * enter, because somebody who uses our table has finished it meanwhile. */
 static void take_back(struct remote *r, const struct tt_ask *ask, struct table_ticket *ticket)
 {
     struct tt_release release = {.key = ask->key, .depth = ask->depth, .slot = ask->slot};
-    forget_pending(r, ticket);
-    client_release(r->client, ticket->where, &release);
+    port_release(r, ticket, &release);
     ticket->state = TICKET_CACHED;
     ticket->later = false;
 }
@@ -418,18 +429,6 @@ static void port_store(void *self, const struct table_ticket *ticket, const stru
     give(r, store);
     embedded_put(r->local->table, store);
     client_store(r->client, ticket->where, store);
-}
-
-static void port_release(void *self, const struct table_ticket *ticket,
-                         const struct tt_release *release)
-{
-    struct remote *r = self;
-    if (ticket->state == TICKET_LOCAL) {
-        r->local_port.release(r->local_port.self, ticket, release);
-        return;
-    }
-    forget_pending(r, ticket);
-    client_release(r->client, ticket->where, release);
 }
 
 static void port_peek(void *self, const struct tt_peek *peek, unsigned count, struct tt_peeked *out)
