@@ -299,6 +299,12 @@ uint64_t client_shard_boot(const struct client *c, unsigned shard)
     return c->shards[shard].boot;
 }
 
+uint32_t client_hold_max_ms(const struct client *c, unsigned shard)
+{
+    CHECK(shard < c->options.shards);
+    return c->shards[shard].hold_max_ms;
+}
+
 uint32_t client_rtt_us(const struct client *c, unsigned shard)
 {
     CHECK(shard < c->options.shards);

@@ -194,6 +194,8 @@ unsigned client_shards_up(const struct client *client);
 enum client_state client_shard_state(const struct client *client, unsigned shard);
 /* As its last WELCOME said; 0 before the first. */
 uint64_t client_shard_boot(const struct client *client, unsigned shard);
+/* How old a hold may become there before it lapses; 0: it does not. */
+uint32_t client_hold_max_ms(const struct client *client, unsigned shard);
 /* The shard that owns the key now, or CLIENT_NOWHERE. */
 unsigned client_owner(const struct client *client, uint64_t key);
 uint32_t client_rtt_us(const struct client *client, unsigned shard); /* smoothed; 0: none yet */

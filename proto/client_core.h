@@ -55,7 +55,7 @@ struct queue {
 struct shard {
     enum client_state state;
     bool known; /* has welcomed us once */
-    uint32_t session, batch_max, heartbeat_ms;
+    uint32_t session, batch_max, heartbeat_ms, hold_max_ms;
     uint64_t boot;
     struct rtt rtt;
     unsigned strikes;

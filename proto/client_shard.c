@@ -322,6 +322,7 @@ static void shard_learn(struct client *c, unsigned shard, const struct proto_wel
     s->session = m->session;
     s->heartbeat_ms = m->heartbeat_ms;
     s->batch_max = m->batch_max;
+    s->hold_max_ms = m->hold_max_ms;
     s->fence = 0;
     s->strikes = 0;
 }

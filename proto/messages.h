@@ -45,7 +45,7 @@
         F(u32, request) F(u8, role) F(u8, flags) F(u64, space) F(u64, instance) F(text, name)) \
     MSG(WELCOME, welcome, 2,                                                                   \
         F(u32, request) F(u32, session) F(u64, boot) F(u32, heartbeat_ms) F(u32, batch_max)    \
-            F(u32, jobs))                                                                      \
+            F(u32, jobs) F(u32, hold_max_ms))                                                  \
     MSG(RETRIEVE_ASK, retrieve_ask, 3, F(u32, request) F(asks, list))                          \
     MSG(RETRIEVE_ANSWER, retrieve_answer, 4, F(u32, request) F(answers, list))                 \
     MSG(STORE_HASH, store_hash, 5, F(stores, list))                                            \

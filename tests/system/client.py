@@ -106,7 +106,8 @@ class Client:
     def hello(self, role=CLIENT, flags=0, space=0, instance=None, name="python"):
         instance = random.getrandbits(64) if instance is None else instance
         message = self.call(HELLO, WELCOME, role, flags, space, instance, name)
-        self.session, self.boot, self.heartbeat_ms, self.batch_max, self.jobs = message[2:]
+        (self.session, self.boot, self.heartbeat_ms, self.batch_max, self.jobs,
+         self.hold_max_ms) = message[2:]
         return self
 
     def ask(self, key, depth, alpha=-100, beta=100, flags=0, slot=0):

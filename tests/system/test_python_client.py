@@ -89,6 +89,7 @@ def equal(got, expected):
 def welcome_tells_the_session(server):
     a, b = sessions(server, 2)
     equal(a.heartbeat_ms, HEARTBEAT_MS)
+    equal(a.hold_max_ms, 60000)
     assert a.batch_max >= 1 and a.session != b.session
     equal(a.boot, b.boot)
     before = a.session
@@ -395,7 +396,7 @@ def malformed_messages_get_an_error(server):
     equal(a.wait(ab.ERROR)[1], 2)
     a.send_bytes(ab.msgpack.packb([1, 99, 1]))
     equal(a.wait(ab.ERROR)[1], 3)
-    a.send_bytes(ab.msgpack.packb([1, ab.WELCOME, 1, 1, 1, 1, 1, 1]))
+    a.send_bytes(ab.msgpack.packb([1, ab.WELCOME, 1, 1, 1, 1, 1, 1, 1]))
     equal(a.wait(ab.ERROR)[1], 3)
     a.send_bytes(ab.msgpack.packb([1, ab.PEEK, 1]))
     equal(a.wait(ab.ERROR)[1], 1)

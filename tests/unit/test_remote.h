@@ -126,13 +126,18 @@ static inline void seat_open(struct world *world, unsigned index, uint8_t share_
     seat_begin(seat);
 }
 
-static inline struct world *world_open(void)
+static inline struct world *world_open_with(const struct ttcore_options *options)
 {
     struct world *world = calloc(1, sizeof *world);
-    struct ttcore_options options = bed_options();
     assert_non_null(world);
-    world->bed = bed_open(&options);
+    world->bed = bed_open(options);
     return world;
+}
+
+static inline struct world *world_open(void)
+{
+    struct ttcore_options options = bed_options();
+    return world_open_with(&options);
 }
 
 static inline void world_close(struct world *world)

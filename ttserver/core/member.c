@@ -46,6 +46,7 @@ static void welcome(struct ttcore_call *call)
         .heartbeat_ms = core->options.heartbeat_ms,
         .batch_max = core->options.batch_max,
         .jobs = core->jobs.open,
+        .hold_max_ms = core->options.hold_max_ms,
     };
     ttcore_reply(call, &answer);
     if (call->session->role == PROTO_WORKER) {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEARTBEAT_MS = 1000, HOLD_MAX_MS = 10000, CONNECT_MS = 50 };
+enum { HEARTBEAT_MS = 1000, HOLD_MAX_MS = 60000, CONNECT_MS = 50 };
 
 static bool is_valid(const struct lab_fault *f, const struct lab_options *o)
 {

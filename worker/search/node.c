@@ -72,6 +72,19 @@ void search_answered(struct search *s, const struct tt_ask *ask, const struct tt
     }
 }
 
+void search_renew(struct search *s)
+{
+    for (unsigned ply = 0; ply < s->unwind && ply < SEARCH_PLY_MAX; ply++) {
+        struct frame *f = &s->frame[ply];
+        if (f->held && f->aged && s->table.renew != NULL) {
+            struct tt_ask again = *f->ask;
+            again.flags &= (uint8_t)~TT_EXCLUSIVE; /* others may have joined */
+            f->later = s->table.renew(s->table.self, &again, f->ticket) || f->later;
+        }
+        f->aged = true;
+    }
+}
+
 static void generate(struct search *s, unsigned ply)
 {
     struct frame *f = &s->frame[ply];
@@ -141,7 +154,7 @@ static void leave(struct search *s, const struct tt_ask *ask, const struct table
 
 /* An OPEN node, from the answer to the store or release. */
 static enum search_visit inside(struct search *s, unsigned ply, const struct tt_ask *ask,
-                                const struct table_ticket *ticket, const struct tt_answer *answer,
+                                struct table_ticket *ticket, const struct tt_answer *answer,
                                 int *score)
 {
     struct frame *f = &s->frame[ply];
@@ -162,6 +175,9 @@ static enum search_visit inside(struct search *s, unsigned ply, const struct tt_
     f->beta = o.beta;
     f->held = counted;
     f->later = ticket->later;
+    f->aged = false;
+    f->ask = ask;
+    f->ticket = ticket;
     f->crowded = answer->nproc > 1;
     f->settled = SETTLED_NOT;
     f->path = 1;

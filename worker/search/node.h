@@ -41,6 +41,9 @@ struct frame {
     uint8_t depth;
     bool held;
     bool later; /* the table's answer is on its way */
+    bool aged; /* held since before the last search_renew */
+    const struct tt_ask *ask; /* of a node held; with the ticket of its visit */
+    struct table_ticket *ticket;
     bool crowded; /* others were inside when the table answered */
     bool fails_high; /* expected to: a cut node of the minimal tree (Knuth, Moore 1975) */
     enum settled settled; /* by others, while this processor was below */

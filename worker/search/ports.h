@@ -40,6 +40,9 @@ struct table_port {
     void (*store)(void *self, const struct table_ticket *ticket, const struct tt_store *store);
     void (*release)(void *self, const struct table_ticket *ticket,
                     const struct tt_release *release);
+    /* NULL: nobody is forgotten. The node of that ticket has been held for long: asks again, so
+     * that it stays held; true: the answer comes by search_answered(). Never waits. */
+    bool (*renew)(void *self, const struct tt_ask *ask, struct table_ticket *ticket);
     /* What is known of `count` nodes and who is inside; may wait. */
     void (*peek)(void *self, const struct tt_peek *peek, unsigned count, struct tt_peeked *out);
     /* All three or none (NULL: a peek costs nothing here). Sends a peek whose answer is wanted
@@ -71,6 +74,10 @@ void search_node_done(struct search *search, const struct tt_store *result);
  * section 4). The node was begun meanwhile as if OPEN; CUT and BUSY unwind to it. */
 void search_answered(struct search *search, const struct tt_ask *ask,
                      const struct tt_answer *answer);
+
+/* From env.poll, now and then: the nodes that were held at the call before this one and still are
+ * get renewed. So a hold is renewed before it is as old as two pauses between calls. */
+void search_renew(struct search *search);
 
 /* The history table, shared by those who search the same root (what a move refuted: Schaeffer 1983;
  * `index` is the side to move from the root and the move). From env.poll: what this processor

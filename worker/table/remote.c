@@ -1,5 +1,6 @@
 #include "worker/table/remote.h"
 
+#include "worker/table/gifts.h"
 #include "worker/table/history.h"
 
 #include <stdlib.h>
@@ -10,11 +11,11 @@ enum {
     SIGHTS_MAX = 12,
     SIGHT_ROUND_TRIPS = 6, /* a look older than this is not gone by */
     CONNECT_REST_US = 100000, /* for the others once one shard is up: they may join later */
-    SHARE_EVERY_US = 1000,
     COMPANY_FIRST_US = 10000, /* of a search: others may begin it, too */
     COMPANY_US = 50000, /* how long a sign of others counts */
-    PROBE_EVERY_US = 10000, /* results told while others may all be using our table */
     PENDING_MAX = 32, /* asks answered later; beyond, an ask is waited for */
+    RENEWALS = 4, /* in the time a shard lets a hold live */
+    RENEW_EVERY_MS = 15000, /* where no shard says how long that is */
 };
 
 enum ticket_state { TICKET_LOCAL, TICKET_CACHED, TICKET_REMOTE, TICKET_LOST };
@@ -23,14 +24,6 @@ enum ticket_state { TICKET_LOCAL, TICKET_CACHED, TICKET_REMOTE, TICKET_LOST };
 struct pending {
     struct tt_ask ask;
     uint32_t request;
-};
-
-/* Results for others. */
-struct gifts {
-    struct tt_store list[CLIENT_SHARE_MAX];
-    unsigned count;
-    uint64_t due_us;
-    bool wanted; /* somebody is there, or it is time to find out */
 };
 
 struct remote {
@@ -46,6 +39,7 @@ struct remote {
     uint64_t adapt_from_us, adapt_spent_us;
     uint64_t company_until_us;
     uint64_t rest_until_us; /* nothing is to be read */
+    uint64_t renew_due_us;
     struct pending pending[PENDING_MAX];
     unsigned pending_count;
     unsigned sights; /* peeks sent ahead and not ended */
@@ -123,6 +117,7 @@ enum err remote_open(struct remote **out, const struct remote_options *options)
         remote_close(&r);
         return err;
     }
+    gifts_open(&r->gifts, r->client, r->local->table, r->shell.share_depth);
     *out = r;
     return ERR_OK;
 }
@@ -141,47 +136,11 @@ void remote_close(struct remote **remote)
     *remote = NULL;
 }
 
-/* Searchers that do not use our table: what they find has to be told, and asked for. */
-static bool hears_strangers(const struct remote *r, uint64_t now)
-{
-    return now < embedded_strangers_until_us(r->local->table);
-}
-
-/* What gets lost is lost. */
-static void share(struct remote *r, uint64_t now)
-{
-    struct gifts *g = &r->gifts;
-    if (g->count > 0) {
-        (void)client_share(r->client, r->history.topic, g->list, g->count, now);
-    }
-    g->count = 0;
-    g->due_us = now + (hears_strangers(r, now) ? SHARE_EVERY_US : PROBE_EVERY_US);
-}
-
 static void give(struct remote *r, const struct tt_store *store)
 {
-    struct gifts *g = &r->gifts;
-    if (!g->wanted || store->depth < r->shell.share_depth) {
-        return;
+    if (gifts_give(&r->gifts, store)) {
+        gifts_send(&r->gifts, now_us(r));
     }
-    g->list[g->count] = *store;
-    g->list[g->count++].slot = embedded_mark(r->local->table);
-    if (g->count == CLIENT_SHARE_MAX) {
-        share(r, now_us(r));
-    }
-}
-
-static void share_when_due(struct remote *r, uint64_t now)
-{
-    struct gifts *g = &r->gifts;
-    bool strangers = hears_strangers(r, now);
-    if (g->count > 0 && now >= g->due_us) {
-        share(r, now);
-    }
-    /* Signs of others may come from those who use our table: then a few results now and then find
-     * out, for who has another table will answer with theirs. */
-    g->wanted = r->shell.share_depth > 0 && r->counted &&
-                (strangers || (now < r->company_until_us && now >= g->due_us));
 }
 
 static void serve(struct remote *r)
@@ -194,7 +153,9 @@ void remote_poll(struct remote *r)
 {
     bool is_timed = r->shell.rest_us > 0 || r->shell.share_depth > 0;
     uint64_t now = is_timed ? now_us(r) : 0;
-    share_when_due(r, now);
+    if (r->counted) {
+        gifts_poll(&r->gifts, r->history.topic, now < r->company_until_us, now);
+    }
     if (r->shell.rest_us == 0 || now >= r->rest_until_us || client_outstanding(r->client) > 0) {
         r->rest_until_us = now + r->shell.rest_us;
         serve(r);
@@ -279,17 +240,63 @@ static bool port_ask(void *self, const struct tt_ask *ask, struct table_ticket *
     return !ticket->later;
 }
 
+/* Of that ticket; pending_count when there is none. */
+static unsigned find_pending(const struct remote *r, const struct table_ticket *ticket)
+{
+    unsigned i = 0;
+    while (i < r->pending_count && r->pending[i].request != ticket->request) {
+        i++;
+    }
+    return ticket->later ? i : r->pending_count;
+}
+
 /* A node is left before its answer came: nobody awaits it any more. The caller leaves the node at
  * the shard too. */
 static void forget_pending(struct remote *r, const struct table_ticket *ticket)
 {
-    for (unsigned i = r->pending_count; i > 0 && ticket->later; i--) {
-        if (r->pending[i - 1].request == ticket->request) {
-            client_forget(r->client, ticket->request);
-            r->pending[i - 1] = r->pending[--r->pending_count];
-            return;
-        }
+    unsigned i = find_pending(r, ticket);
+    if (i < r->pending_count) {
+        client_forget(r->client, ticket->request);
+        r->pending[i] = r->pending[--r->pending_count];
     }
+}
+
+/* The shard that owns the node may have become another: the first is left. */
+static bool port_renew(void *self, const struct tt_ask *ask, struct table_ticket *ticket)
+{
+    struct remote *r = self;
+    uint8_t where = CLIENT_NOWHERE;
+    if (ticket->state == TICKET_LOCAL || r->pending_count == PENDING_MAX ||
+        find_pending(r, ticket) < r->pending_count) {
+        return false;
+    }
+    uint32_t request = client_ask(r->client, ask, now_us(r), &where);
+    if (request == 0) {
+        return false;
+    }
+    if (where != ticket->where) {
+        struct tt_release release = {.key = ask->key, .depth = ask->depth, .slot = ask->slot};
+        client_release(r->client, ticket->where, &release);
+    }
+    *ticket = (struct table_ticket){request, where, ticket->state, true};
+    r->pending[r->pending_count++] = (struct pending){*ask, request};
+    return true;
+}
+
+/* Shards forget holds of a certain age. */
+static void renew_when_due(struct remote *r, struct search *search)
+{
+    uint64_t now = now_us(r);
+    uint32_t limit_ms = RENEWALS * RENEW_EVERY_MS;
+    if (now < r->renew_due_us) {
+        return;
+    }
+    for (unsigned i = 0; i < r->servers; i++) {
+        uint32_t ms = client_hold_max_ms(r->client, i);
+        limit_ms = ms > 0 && ms < limit_ms ? ms : limit_ms;
+    }
+    r->renew_due_us = now + limit_ms * UINT64_C(1000) / RENEWALS;
+    search_renew(search);
 }
 
 static uint64_t longest_rtt_us(const struct remote *r)
@@ -308,6 +315,7 @@ void remote_settle(struct remote *r, struct search *search)
 {
     if (r->counted) {
         history_exchange(&r->history, r->client, search, now_us(r), longest_rtt_us(r));
+        renew_when_due(r, search);
     }
     for (unsigned i = r->pending_count; i > 0; i--) {
         struct pending p = r->pending[i - 1];
@@ -499,7 +507,8 @@ static void adapt(struct remote *r)
         return;
     }
     uint64_t permille = (spent_us(r) - r->adapt_spent_us) * 1000 / elapsed;
-    bool company = r->shell.share_depth > 0 ? hears_strangers(r, now) : now < r->company_until_us;
+    bool company =
+        r->shell.share_depth > 0 ? gifts_hear_strangers(&r->gifts, now) : now < r->company_until_us;
     unsigned most = company ? REMOTE_COST_PERMILLE : REMOTE_ALONE_PERMILLE;
     if (permille > most && r->horizon < REMOTE_HORIZON_MAX) {
         r->horizon++;
@@ -528,11 +537,10 @@ void remote_begin(struct remote *r, uint8_t horizon, bool counted, bool waits)
     r->waits = waits;
     r->news_count = 0;
     r->company_until_us = now_us(r) + COMPANY_FIRST_US;
-    r->gifts.count = 0;
-    r->gifts.due_us = 0;
-    r->gifts.wanted = false;
+    gifts_begin(&r->gifts);
     history_begin(&r->history, now_us(r));
     r->times = (struct remote_times){.since_us = now_us(r)};
+    r->renew_due_us = 0;
     r->adapt_from_us = r->times.since_us;
     r->adapt_spent_us = spent_us(r);
     for (unsigned i = 0; i < r->pending_count; i++) {
@@ -572,6 +580,7 @@ struct table_port remote_table_port(struct remote *r)
         .await = port_await,
         .store = port_store,
         .release = port_release,
+        .renew = port_renew,
         .peek = port_peek,
         .peek_ahead = port_peek_ahead,
         .peek_take = port_peek_take,

@@ -1,0 +1,166 @@
+/* Nodes held for longer than a shard lets a hold live. */
+#include "tests/unit/test_remote.h"
+#include "tests/unit/test_tt.h"
+
+enum { HOLD_MAX_MS = 1000, WAITS = 2 };
+
+struct node {
+    struct tt_ask ask;
+    struct table_ticket ticket;
+};
+
+static struct world *world_of_short_holds(void)
+{
+    struct ttcore_options options = bed_options();
+    options.hold_max_ms = HOLD_MAX_MS;
+    return world_open_with(&options);
+}
+
+/* As a search is inside it, at ply 0. */
+static void enters(struct seat *seat, struct node *node, uint64_t key, bool waits)
+{
+    struct table_port port = remote_table_port(seat->remote);
+    struct tt_answer answer;
+    node->ask = (struct tt_ask){
+        .key = key, .alpha = -1, .beta = 1, .depth = 5, .flags = TT_STRICT | TT_EXCLUSIVE};
+    node->ticket = (struct table_ticket){0};
+    remote_begin(seat->remote, 2, true, waits);
+    port.ask(port.self, &node->ask, &node->ticket);
+    port.await(port.self, &node->ask, &node->ticket, &answer);
+    assert_int_equal(answer.verdict, TT_OPEN);
+    seat->search->unwind = SEARCH_PLY_MAX;
+    seat->search->frame[0] = (struct frame){.held = true,
+                                            .later = node->ticket.later,
+                                            .key = key,
+                                            .depth = node->ask.depth,
+                                            .alpha = node->ask.alpha,
+                                            .beta = node->ask.beta,
+                                            .ask = &node->ask,
+                                            .ticket = &node->ticket};
+}
+
+/* It searches on below, and the shard looks at its clock. */
+static void goes_on(struct seat *seat, unsigned ms)
+{
+    for (unsigned i = 0; i < ms; i += 50) {
+        serve(seat, 50);
+        bed_event(seat->world->bed, TTCORE_TICK);
+    }
+}
+
+static void leaves(struct seat *seat, const struct node *node)
+{
+    struct table_port port = remote_table_port(seat->remote);
+    struct tt_release release = {.key = node->ask.key, .depth = node->ask.depth};
+    seat->search->frame[0].held = false;
+    port.release(port.self, &node->ticket, &release);
+}
+
+static void what_is_held_stays_held(void **state)
+{
+    (void)state;
+    for (unsigned waits = 0; waits < WAITS; waits++) {
+        struct world *world = world_of_short_holds();
+        struct seat *a = &world->seat[0];
+        struct node node;
+        seat_open(world, 0, 0, 0);
+        enters(a, &node, 1234, waits);
+        for (unsigned i = 0; i < 50; i++) {
+            goes_on(a, HOLD_MAX_MS / 10);
+            assert_int_equal(figures(world).inflight_holds, 1);
+        }
+        leaves(a, &node);
+        goes_on(a, 10);
+        assert_int_equal(figures(world).inflight_holds, 0);
+        assert_int_equal(figures(world).holds_lapsed, 0);
+        world_close(world);
+    }
+}
+
+/* The leave got lost: nobody renews the hold, and it goes. */
+static void what_is_not_held_lapses(void **state)
+{
+    (void)state;
+    struct world *world = world_of_short_holds();
+    struct seat *a = &world->seat[0];
+    struct node node;
+    seat_open(world, 0, 0, 0);
+    enters(a, &node, 1234, true);
+    a->search->frame[0].held = false;
+    goes_on(a, 2 * HOLD_MAX_MS);
+    assert_int_equal(figures(world).inflight_holds, 0);
+    assert_int_equal(figures(world).holds_lapsed, 1);
+    world_close(world);
+}
+
+/* NODE_DONE got lost: the renewal is answered by the result. */
+static void what_was_finished_unheard_is_found_out(void **state)
+{
+    (void)state;
+    for (unsigned waits = 0; waits < WAITS; waits++) {
+        struct world *world = world_of_short_holds();
+        struct seat *a = &world->seat[0], *b = &world->seat[1];
+        struct table_port port;
+        struct node node;
+        struct table_ticket ticket = {0};
+        seat_open(world, 0, 0, 0);
+        seat_open(world, 1, 0, 0);
+        enters(a, &node, 1234, waits);
+        goes_on(a, 10);
+        struct tt_ask ask = node.ask;
+        struct tt_answer answer;
+        ask.flags = TT_STRICT;
+        port = remote_table_port(b->remote);
+        remote_begin(b->remote, 2, true, true);
+        port.ask(port.self, &ask, &ticket);
+        port.await(port.self, &ask, &ticket, &answer);
+        struct tt_store store = tt_result(ask.key, ask.depth, TT_EXACT, 7, 99);
+        port.store(port.self, &ticket, &store);
+        serve(b, 5);
+        a->letters = 0;
+        goes_on(a, 10);
+        assert_int_equal(a->search->unwind, SEARCH_PLY_MAX);
+        goes_on(a, HOLD_MAX_MS);
+        assert_int_equal(a->search->unwind, 0);
+        assert_int_equal(a->search->frame[0].settled, SETTLED_CUT);
+        assert_int_equal(a->search->frame[0].settled_score, 7);
+        leaves(a, &node);
+        goes_on(a, 10);
+        assert_int_equal(figures(world).inflight_holds, 0);
+        world_close(world);
+    }
+}
+
+/* The shard is started anew: it hears again who is inside. */
+static void a_new_shard_learns_who_is_inside(void **state)
+{
+    (void)state;
+    struct ttcore_options options = bed_options();
+    options.hold_max_ms = HOLD_MAX_MS;
+    struct world *world = world_open_with(&options);
+    struct seat *a = &world->seat[0];
+    struct node node;
+    seat_open(world, 0, 0, 0);
+    enters(a, &node, 1234, true);
+    goes_on(a, 100);
+    ttcore_close(&world->bed->core);
+    options.boot++;
+    assert_int_equal(ttcore_open(&world->bed->core, &options), ERR_OK);
+    goes_on(a, 2 * HOLD_MAX_MS);
+    assert_int_equal(figures(world).inflight_holds, 1);
+    leaves(a, &node);
+    goes_on(a, 10);
+    assert_int_equal(figures(world).inflight_holds, 0);
+    world_close(world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_held_stays_held),
+        cmocka_unit_test(what_is_not_held_lapses),
+        cmocka_unit_test(what_was_finished_unheard_is_found_out),
+        cmocka_unit_test(a_new_shard_learns_who_is_inside),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
