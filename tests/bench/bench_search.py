@@ -32,6 +32,14 @@ class Bench:
     def program(self, name):
         return os.path.join(self.options.bin, name)
 
+    def asked(self, clustered, *more):
+        """The same over shards, with what went in and out of them."""
+        before = clustered.traffic()
+        total = self.analyse("--servers", clustered.servers, *more)
+        for name, count, was in zip(("messages", "bytes"), clustered.traffic(), before):
+            total[name] = count - was
+        return total
+
     def analyse(self, *more):
         """One pass over the positions; sums of what abdada says of itself."""
         command = [self.program("abdada"), "analyse", "--json", "--fresh", "--strict", "--epd", self.options.epd,
@@ -113,13 +121,13 @@ class Bench:
             extra = median([y["nodes"] / x["nodes"] for x, y in zip(one, two)]) - 1
             self.row(f"time to depth, s: 1 | 2 threads, {name}", f"{a:.2f}", f"{b:.2f}",
                      f"{r:.2f} ({low:.2f}-{high:.2f})", ">= 1.9" if name == "abdada" else "-",
-                     f"nodes +{100 * extra:.1f}%, busy {median([y['busy'] for y in two]):.0f}")
+                     f"nodes +{100 * extra:.1f}%, busy {median([y['busy'] for y in two]):.0f}, no messages, "
+                     f"waited {100 * median([y['waited'] for y in two]):.1f}%")
 
     def shard(self):
         with cluster.Cluster(shards=1, workers=0) as c:
-            servers = ("--servers", c.servers)
             a, b, r, low, high, _, over = self.alternate(
-                lambda: self.analyse(), lambda: self.analyse(*servers), lambda x: x["seconds"])
+                lambda: self.analyse(), lambda: self.asked(c), lambda x: x["seconds"])
             self.row("time to depth, s: embedded | alone over 1 shard (b/a)", f"{a:.2f}", f"{b:.2f}",
                      f"{1 / r:.2f} ({1 / high:.2f}-{1 / low:.2f})", "<= 1.05", self.net(over))
 
@@ -132,8 +140,8 @@ class Bench:
         with cluster.Cluster(shards=1, workers=0) as alone, \
                 cluster.Cluster(shards=1, workers=1, private=private) as helped:
             a, b, r, low, high, one, two = self.alternate(
-                lambda: self.analyse("--servers", alone.servers, *more),
-                lambda: self.analyse("--servers", helped.servers, *more), lambda x: x["seconds"])
+                lambda: self.asked(alone, *more),
+                lambda: self.asked(helped, *more), lambda x: x["seconds"])
             extra = median([y["nodes"] / x["nodes"] for x, y in zip(one, two)]) - 1
             self.row(f"time to depth, s: {what}", f"{a:.2f}", f"{b:.2f}", f"{r:.2f} ({low:.2f}-{high:.2f})", aim,
                      f"nodes +{100 * extra:.1f}%, {self.net(two)}")
@@ -143,7 +151,8 @@ class Bench:
     @staticmethod
     def net(runs):
         run = runs[-1]
-        return (f"asks/s {run['asks'] / run['seconds']:.0f}, busy {run['busy']}, "
+        return (f"asks/s {run['asks'] / run['seconds']:.0f}, messages/s {run['messages'] / run['seconds']:.0f}, "
+                f"kB/s {run['bytes'] / run['seconds'] / 1000:.0f}, busy {run['busy']}, "
                 f"deferred {run['deferred']}, waited {100 * run['waited']:.1f}%")
 
 

@@ -75,23 +75,10 @@ class Side:
         cluster.equal(load.wait(), 0, load.tail())
         return json.loads(load.out())["p50_us"]
 
-    def traffic(self):
-        """(messages, bytes) in and out of the shards so far."""
-        figures = [shard.stats() for shard in self.cluster.shards]
-        names = [shard.host.port for shard in self.cluster.shards] if REASON is None else ["lo"]
-        total = 0
-        with open("/proc/thread-self/net/dev") as file:
-            for line in file:
-                name, _, rest = line.partition(":")
-                if name.strip() in names:
-                    counts = rest.split()
-                    total += int(counts[0]) + (int(counts[8]) if REASON is None else 0)
-        return sum(f["messages"] + f["sent"] for f in figures), total
-
     def run(self, options, epd):
-        before = self.traffic()
+        before = self.cluster.traffic()
         found = analyse(options, epd, "--servers", self.cluster.servers, host=self.cluster.front_host)
-        after = self.traffic()
+        after = self.cluster.traffic()
         seconds = found["time_ms"] / 1000
         found["messages_per_s"] = (after[0] - before[0]) / seconds
         found["bytes_per_s"] = (after[1] - before[1]) / seconds

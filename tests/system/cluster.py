@@ -287,6 +287,20 @@ class Cluster:
     def ask(self, *arguments):
         return answers(self.start(*arguments))
 
+    def traffic(self):
+        """(messages, bytes) in and out of the shards so far; shards without hosts of their own: all
+        bytes of the loopback."""
+        figures = [shard.stats() for shard in self.shards]
+        ports = {shard.host.port if shard.host else "lo" for shard in self.shards}
+        total = 0
+        with open("/proc/thread-self/net/dev", encoding="utf-8") as file:
+            for line in file:
+                name, _, rest = line.partition(":")
+                if name.strip() in ports:
+                    counts = rest.split()
+                    total += int(counts[0]) + (int(counts[8]) if name.strip() != "lo" else 0)
+        return sum(f["messages"] + f["sent"] for f in figures), total
+
     def wait_searching(self, front, asks=20):
         """Until shards have been asked by a search that goes on and both sides know of it."""
         def searching():
