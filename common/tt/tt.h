@@ -20,7 +20,7 @@ enum {
 /* A verdict is never a score: it travels beside it. */
 enum tt_verdict {
     TT_OPEN = 0, /* search it, in the window that came back; you are counted inside */
-    TT_CUT = 1, /* the score closes the window; you are not inside */
+    TT_CUT = 1, /* the score closes the window; this ask did not put you inside */
     TT_BUSY = 2, /* somebody else is inside and you asked to be alone; you are not inside */
 };
 

@@ -17,12 +17,11 @@ static struct world *world_of_short_holds(void)
 }
 
 /* As a search is inside it, at ply 0. */
-static void enters(struct seat *seat, struct node *node, uint64_t key, bool waits)
+static void enters_as(struct seat *seat, struct node *node, uint64_t key, bool waits, uint8_t flags)
 {
     struct table_port port = remote_table_port(seat->remote);
     struct tt_answer answer;
-    node->ask = (struct tt_ask){
-        .key = key, .alpha = -1, .beta = 1, .depth = 5, .flags = TT_STRICT | TT_EXCLUSIVE};
+    node->ask = (struct tt_ask){.key = key, .alpha = -1, .beta = 1, .depth = 5, .flags = flags};
     node->ticket = (struct table_ticket){0};
     remote_begin(seat->remote, 2, true, waits);
     port.ask(port.self, &node->ask, &node->ticket);
@@ -37,6 +36,11 @@ static void enters(struct seat *seat, struct node *node, uint64_t key, bool wait
                                             .beta = node->ask.beta,
                                             .ask = &node->ask,
                                             .ticket = &node->ticket};
+}
+
+static void enters(struct seat *seat, struct node *node, uint64_t key, bool waits)
+{
+    enters_as(seat, node, key, waits, TT_STRICT | TT_EXCLUSIVE);
 }
 
 /* It searches on below, and the shard looks at its clock. */
@@ -75,6 +79,56 @@ static void what_is_held_stays_held(void **state)
         assert_int_equal(figures(world).holds_lapsed, 0);
         world_close(world);
     }
+}
+
+/* Who asked to be alone is not put out by those who came to help. */
+static void helpers_do_not_end_a_hold(void **state)
+{
+    (void)state;
+    struct world *world = world_of_short_holds();
+    struct seat *a = &world->seat[0], *b = &world->seat[1];
+    struct node node, same;
+    seat_open(world, 0, 0, 0);
+    seat_open(world, 1, 0, 0);
+    enters(a, &node, 1234, true);
+    enters_as(b, &same, 1234, true, TT_STRICT);
+    for (unsigned i = 0; i < 2 * HOLD_MAX_MS; i += 50) {
+        goes_on(a, 50);
+        goes_on(b, 50);
+        assert_int_equal(figures(world).inflight_holds, 2);
+    }
+    assert_int_equal(a->search->unwind, SEARCH_PLY_MAX);
+    assert_true(a->search->frame[0].crowded);
+    leaves(a, &node);
+    leaves(b, &same);
+    goes_on(a, 10);
+    goes_on(b, 10);
+    assert_int_equal(figures(world).inflight_holds, 0);
+    world_close(world);
+}
+
+/* It is left between the renewal and the answer. */
+static void leaving_ends_a_renewal(void **state)
+{
+    (void)state;
+    struct world *world = world_of_short_holds();
+    struct seat *a = &world->seat[0];
+    struct node node;
+    seat_open(world, 0, 0, 0);
+    enters(a, &node, 1234, true);
+    struct client *client = remote_client(a->remote);
+    uint64_t asks = client_counters(client)->asks;
+    for (unsigned i = 0; client_counters(client)->asks == asks; i++) {
+        assert_true(i < HOLD_MAX_MS);
+        serve(a, 1);
+    }
+    leaves(a, &node);
+    goes_on(a, 2 * HOLD_MAX_MS);
+    assert_int_equal(client_counters(client)->asks, asks + 1);
+    assert_int_equal(client_outstanding(client), 0);
+    assert_int_equal(figures(world).inflight_holds, 0);
+    assert_int_equal(figures(world).holds_lapsed, 0);
+    world_close(world);
 }
 
 /* The leave got lost: nobody renews the hold, and it goes. */
@@ -154,13 +208,42 @@ static void a_new_shard_learns_who_is_inside(void **state)
     world_close(world);
 }
 
+/* It was entered while no shard was there: the first that comes learns of it. */
+static void who_entered_without_a_shard_joins_one(void **state)
+{
+    (void)state;
+    struct ttcore_options options = bed_options();
+    options.hold_max_ms = HOLD_MAX_MS;
+    struct world *world = world_open_with(&options);
+    struct seat *a = &world->seat[0];
+    struct node node;
+    seat_open(world, 0, 0, 0);
+    a->is_cut_off = true;
+    while (client_shards_up(remote_client(a->remote)) > 0) {
+        serve(a, 50);
+    }
+    enters(a, &node, 1234, true);
+    a->is_cut_off = false;
+    goes_on(a, 40 * HOLD_MAX_MS);
+    assert_int_equal(client_shards_up(remote_client(a->remote)), 1);
+    assert_int_equal(figures(world).inflight_holds, 1);
+    leaves(a, &node);
+    goes_on(a, 10);
+    assert_int_equal(figures(world).inflight_holds, 0);
+    assert_int_equal(embedded_holds(a->table), 0);
+    world_close(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_held_stays_held),
+        cmocka_unit_test(helpers_do_not_end_a_hold),
+        cmocka_unit_test(leaving_ends_a_renewal),
         cmocka_unit_test(what_is_not_held_lapses),
         cmocka_unit_test(what_was_finished_unheard_is_found_out),
         cmocka_unit_test(a_new_shard_learns_who_is_inside),
+        cmocka_unit_test(who_entered_without_a_shard_joins_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,6 +58,7 @@ enum err processor_begin(struct processor *p, const struct job *job, const struc
         .strict = job->strict,
         .full = job->full,
         .seed = seed,
+        .scatter = p->remote != NULL && !job->waits,
         .salt = job->space,
         .slot = (uint16_t)p->index,
         .depth_limit = job->depth,

@@ -70,7 +70,7 @@ struct lab_options {
     /* Patience. Zero means the default in brackets. */
     uint32_t inflight_max; /* holds of a shard [64 a worker and 256] */
     uint32_t heartbeat_ms; /* of shards [1,000]; they tick four times as often */
-    uint32_t hold_max_ms; /* age limit of holds [10,000] */
+    uint32_t hold_max_ms; /* age limit of holds [60,000] */
     uint32_t connect_ms; /* processors wait for shards before they search [50] */
     uint32_t rto_min_us, rto_max_us, probe_us; /* of clients [theirs: proto/client.h] */
     /* Planted faults, to test the tests. */

@@ -274,6 +274,7 @@ static enum err open_parts(struct lab_processor *p)
         .full = job->full,
         .salt = job->space,
         .seed = p->index == 0 ? 0 : seed | 1,
+        .scatter = !job->waits,
         .depth_limit = job->depth,
         .poll_nodes = poll < 1                   ? 1
                       : poll > SEARCH_POLL_NODES ? SEARCH_POLL_NODES

@@ -44,7 +44,7 @@ struct frame {
     bool aged; /* held since before the last search_renew */
     const struct tt_ask *ask; /* of a node held; with the ticket of its visit */
     struct table_ticket *ticket;
-    bool crowded; /* others were inside when the table answered */
+    bool crowded; /* others were inside when the table answered, at first or to a renewal */
     bool fails_high; /* expected to: a cut node of the minimal tree (Knuth, Moore 1975) */
     enum settled settled; /* by others, while this processor was below */
     int settled_score;

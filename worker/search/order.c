@@ -131,12 +131,12 @@ void search_learn(struct search *s, const struct tt_weight *sum, unsigned count,
     }
 }
 
-/* Searchers that do not know of each other part ways by it. Those that do are sent apart without:
- * to them it is only a worse order. */
+/* Searchers that do not know of each other part ways by it. To those that do it is only a worse
+ * order. */
 void order_seed(struct search *s)
 {
     bool in_order = s->options.algorithm->brothers == BROTHERS_IN_ORDER;
-    uint64_t state = in_order ? s->options.seed : 0;
+    uint64_t state = in_order || s->options.scatter ? s->options.seed : 0;
     s->random = s->options.seed;
     for (unsigned i = 0; i < SEARCH_HISTORY; i++) {
         s->noise[i] = state == 0 ? 0 : (uint8_t)(rng_mix(state + i) & ((1 << NOISE_BITS) - 1));

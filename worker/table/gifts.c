@@ -22,10 +22,10 @@ bool gifts_hear_strangers(const struct gifts *g, uint64_t now_us)
     return now_us < embedded_strangers_until_us(g->table);
 }
 
-void gifts_send(struct gifts *g, uint64_t now_us)
+void gifts_send(struct gifts *g, uint64_t topic, uint64_t now_us)
 {
     if (g->count > 0) {
-        (void)client_share(g->client, g->topic, g->list, g->count, now_us);
+        (void)client_share(g->client, topic, g->list, g->count, now_us);
     }
     g->count = 0;
     g->due_us = now_us + (gifts_hear_strangers(g, now_us) ? SHARE_EVERY_US : PROBE_EVERY_US);
@@ -43,10 +43,9 @@ bool gifts_give(struct gifts *g, const struct tt_store *store)
 
 void gifts_poll(struct gifts *g, uint64_t topic, bool has_company, uint64_t now_us)
 {
-    g->topic = topic;
     bool strangers = gifts_hear_strangers(g, now_us);
     if (g->count > 0 && now_us >= g->due_us) {
-        gifts_send(g, now_us);
+        gifts_send(g, topic, now_us);
     }
     /* Signs of others may come from those who use our table: then a few results now and then find
      * out, for who has another table will answer with theirs. */

@@ -14,7 +14,6 @@ struct gifts {
     struct embedded *table;
     uint8_t depth; /* results of at least this one are told; 0: none */
     /* state */
-    uint64_t topic; /* the root they search who are told */
     struct tt_store list[CLIENT_SHARE_MAX];
     unsigned count;
     uint64_t due_us;
@@ -28,7 +27,8 @@ void gifts_begin(struct gifts *gifts);
 bool gifts_hear_strangers(const struct gifts *gifts, uint64_t now_us);
 /* A result was found here. True: no room for another one before gifts_send. */
 bool gifts_give(struct gifts *gifts, const struct tt_store *store);
-void gifts_send(struct gifts *gifts, uint64_t now_us);
+/* To those who search the root `topic`. */
+void gifts_send(struct gifts *gifts, uint64_t topic, uint64_t now_us);
 /* From env.poll: sends what is due. `has_company`: others were heard of, who may have our table. */
 void gifts_poll(struct gifts *gifts, uint64_t topic, bool has_company, uint64_t now_us);
 

@@ -15,7 +15,8 @@ enum {
     COMPANY_US = 50000, /* how long a sign of others counts */
     PENDING_MAX = 32, /* asks answered later; beyond, an ask is waited for */
     RENEWALS = 4, /* in the time a shard lets a hold live */
-    RENEW_EVERY_MS = 15000, /* where no shard says how long that is */
+    RENEW_EVERY_MS = 15000, /* at most: a NODE_DONE that got lost is found out, too */
+    RENEW_PAUSE_MIN_US = 5000,
 };
 
 enum ticket_state { TICKET_LOCAL, TICKET_CACHED, TICKET_REMOTE, TICKET_LOST };
@@ -139,7 +140,7 @@ void remote_close(struct remote **remote)
 static void give(struct remote *r, const struct tt_store *store)
 {
     if (gifts_give(&r->gifts, store)) {
-        gifts_send(&r->gifts, now_us(r));
+        gifts_send(&r->gifts, r->history.topic, now_us(r));
     }
 }
 
@@ -266,7 +267,7 @@ static bool port_renew(void *self, const struct tt_ask *ask, struct table_ticket
 {
     struct remote *r = self;
     uint8_t where = CLIENT_NOWHERE;
-    if (ticket->state == TICKET_LOCAL || r->pending_count == PENDING_MAX ||
+    if (!is_remote(r, ask->depth) || r->pending_count == PENDING_MAX ||
         find_pending(r, ticket) < r->pending_count) {
         return false;
     }
@@ -274,16 +275,19 @@ static bool port_renew(void *self, const struct tt_ask *ask, struct table_ticket
     if (request == 0) {
         return false;
     }
-    if (where != ticket->where) {
-        struct tt_release release = {.key = ask->key, .depth = ask->depth, .slot = ask->slot};
+    struct tt_release release = {.key = ask->key, .depth = ask->depth, .slot = ask->slot};
+    if (ticket->state == TICKET_LOCAL) { /* no shard was up when it was entered */
+        r->local_port.release(r->local_port.self, ticket, &release);
+    } else if (where != ticket->where) {
         client_release(r->client, ticket->where, &release);
     }
-    *ticket = (struct table_ticket){request, where, ticket->state, true};
+    *ticket = (struct table_ticket){request, where, TICKET_REMOTE, true};
     r->pending[r->pending_count++] = (struct pending){*ask, request};
     return true;
 }
 
-/* Shards forget holds of a certain age. */
+/* Shards forget holds of a certain age. Not so often that it costs anything, whatever a shard says.
+ */
 static void renew_when_due(struct remote *r, struct search *search)
 {
     uint64_t now = now_us(r);
@@ -295,7 +299,8 @@ static void renew_when_due(struct remote *r, struct search *search)
         uint32_t ms = client_hold_max_ms(r->client, i);
         limit_ms = ms > 0 && ms < limit_ms ? ms : limit_ms;
     }
-    r->renew_due_us = now + limit_ms * UINT64_C(1000) / RENEWALS;
+    uint64_t pause = limit_ms * UINT64_C(1000) / RENEWALS;
+    r->renew_due_us = now + (pause > RENEW_PAUSE_MIN_US ? pause : RENEW_PAUSE_MIN_US);
     search_renew(search);
 }
 
