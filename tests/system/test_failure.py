@@ -390,11 +390,14 @@ def jobs_are_bounded():
 def a_refused_job_is_taken_when_there_is_room():
     with Cluster(shards=1, workers=1, options=["--jobs", 1]) as cluster:
         first = cluster.start(*ENDLESS)
-        cluster.wait_searching(first)
+        shard = cluster.shards[0]
+        first_job, = wait_until(shard.working, "help for the first").values()
         second = cluster.start(*ENDLESS)
-        wait_until(lambda: bound(cluster.shards[0], "jobs_refused") >= 1, "the refusal")
+        wait_until(lambda: bound(shard, "jobs_refused") >= 1, "the refusal")
         stop_endless(first)
-        wait_until(lambda: len(cluster.shards[0].working()) == 1, "help for the second")
+        wait_until(lambda: set(shard.working().values()) - {first_job}, "help for the second")
+        told = shard.stats()["job_reports"] + 1  # what was told before the next one has been heard
+        wait_until(lambda: shard.stats()["job_reports"] > told, "reports")
         equal(stop_endless(second)["workers"], 1)
 
 
