@@ -32,14 +32,6 @@ class Bench:
     def program(self, name):
         return os.path.join(self.options.bin, name)
 
-    def asked(self, clustered, *more):
-        """The same over shards, with what went in and out of them."""
-        before = clustered.traffic()
-        total = self.analyse("--servers", clustered.servers, *more)
-        for name, count, was in zip(("messages", "bytes"), clustered.traffic(), before):
-            total[name] = count - was
-        return total
-
     def analyse(self, *more):
         """One pass over the positions; sums of what abdada says of itself."""
         command = [self.program("abdada"), "analyse", "--json", "--fresh", "--strict", "--epd", self.options.epd,
@@ -53,6 +45,11 @@ class Bench:
         total["scores"] = [line["score"] for line in lines]
         total["waited"] = sum(line["waited"] * line["time_ms"] for line in lines) / total["time_ms"]
         return total
+
+    def asked(self, clustered, *more):
+        """The same over shards, with what went in and out of them."""
+        total, messages, octets = clustered.during(lambda: self.analyse("--servers", clustered.servers, *more))
+        return total | {"messages": messages, "bytes": octets}
 
     def alternate(self, a, b, value):
         """Runs a and b in turn; medians of each and of the pairwise ratio value(a)/value(b)."""

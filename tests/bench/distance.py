@@ -76,12 +76,11 @@ class Side:
         return json.loads(load.out())["p50_us"]
 
     def run(self, options, epd):
-        before = self.cluster.traffic()
-        found = analyse(options, epd, "--servers", self.cluster.servers, host=self.cluster.front_host)
-        after = self.cluster.traffic()
+        found, messages, octets = self.cluster.during(lambda: analyse(
+            options, epd, "--servers", self.cluster.servers, host=self.cluster.front_host))
         seconds = found["time_ms"] / 1000
-        found["messages_per_s"] = (after[0] - before[0]) / seconds
-        found["bytes_per_s"] = (after[1] - before[1]) / seconds
+        found["messages_per_s"] = messages / seconds
+        found["bytes_per_s"] = octets / seconds
         return found
 
 

@@ -301,6 +301,13 @@ class Cluster:
                     total += int(counts[0]) + (int(counts[8]) if name.strip() != "lo" else 0)
         return sum(f["messages"] + f["sent"] for f in figures), total
 
+    def during(self, action):
+        """(what the action returns, messages, bytes): in and out of the shards meanwhile."""
+        before = self.traffic()
+        found = action()
+        after = self.traffic()
+        return found, after[0] - before[0], after[1] - before[1]
+
     def wait_searching(self, front, asks=20):
         """Until shards have been asked by a search that goes on and both sides know of it."""
         def searching():

@@ -9,10 +9,16 @@ struct node {
     struct table_ticket ticket;
 };
 
-static struct world *world_of_short_holds(void)
+static struct ttcore_options short_holds(void)
 {
     struct ttcore_options options = bed_options();
     options.hold_max_ms = HOLD_MAX_MS;
+    return options;
+}
+
+static struct world *world_of_short_holds(void)
+{
+    struct ttcore_options options = short_holds();
     return world_open_with(&options);
 }
 
@@ -29,9 +35,6 @@ static void enters_as(struct seat *seat, struct node *node, uint64_t key, bool w
     assert_int_equal(answer.verdict, TT_OPEN);
     seat->search->unwind = SEARCH_PLY_MAX;
     seat->search->frame[0] = (struct frame){.held = true,
-                                            .later = node->ticket.later,
-                                            .key = key,
-                                            .depth = node->ask.depth,
                                             .alpha = node->ask.alpha,
                                             .beta = node->ask.beta,
                                             .ask = &node->ask,
@@ -60,6 +63,14 @@ static void leaves(struct seat *seat, const struct node *node)
     port.release(port.self, &node->ticket, &release);
 }
 
+/* The last who is inside. */
+static void leaves_nothing(struct seat *seat, const struct node *node)
+{
+    leaves(seat, node);
+    goes_on(seat, 10);
+    assert_int_equal(figures(seat->world).inflight_holds, 0);
+}
+
 static void what_is_held_stays_held(void **state)
 {
     (void)state;
@@ -73,9 +84,7 @@ static void what_is_held_stays_held(void **state)
             goes_on(a, HOLD_MAX_MS / 10);
             assert_int_equal(figures(world).inflight_holds, 1);
         }
-        leaves(a, &node);
-        goes_on(a, 10);
-        assert_int_equal(figures(world).inflight_holds, 0);
+        leaves_nothing(a, &node);
         assert_int_equal(figures(world).holds_lapsed, 0);
         world_close(world);
     }
@@ -100,10 +109,8 @@ static void helpers_do_not_end_a_hold(void **state)
     assert_int_equal(a->search->unwind, SEARCH_PLY_MAX);
     assert_true(a->search->frame[0].crowded);
     leaves(a, &node);
-    leaves(b, &same);
     goes_on(a, 10);
-    goes_on(b, 10);
-    assert_int_equal(figures(world).inflight_holds, 0);
+    leaves_nothing(b, &same);
     world_close(world);
 }
 
@@ -178,9 +185,7 @@ static void what_was_finished_unheard_is_found_out(void **state)
         assert_int_equal(a->search->unwind, 0);
         assert_int_equal(a->search->frame[0].settled, SETTLED_CUT);
         assert_int_equal(a->search->frame[0].settled_score, 7);
-        leaves(a, &node);
-        goes_on(a, 10);
-        assert_int_equal(figures(world).inflight_holds, 0);
+        leaves_nothing(a, &node);
         world_close(world);
     }
 }
@@ -189,8 +194,7 @@ static void what_was_finished_unheard_is_found_out(void **state)
 static void a_new_shard_learns_who_is_inside(void **state)
 {
     (void)state;
-    struct ttcore_options options = bed_options();
-    options.hold_max_ms = HOLD_MAX_MS;
+    struct ttcore_options options = short_holds();
     struct world *world = world_open_with(&options);
     struct seat *a = &world->seat[0];
     struct node node;
@@ -202,9 +206,7 @@ static void a_new_shard_learns_who_is_inside(void **state)
     assert_int_equal(ttcore_open(&world->bed->core, &options), ERR_OK);
     goes_on(a, 2 * HOLD_MAX_MS);
     assert_int_equal(figures(world).inflight_holds, 1);
-    leaves(a, &node);
-    goes_on(a, 10);
-    assert_int_equal(figures(world).inflight_holds, 0);
+    leaves_nothing(a, &node);
     world_close(world);
 }
 
@@ -212,9 +214,7 @@ static void a_new_shard_learns_who_is_inside(void **state)
 static void who_entered_without_a_shard_joins_one(void **state)
 {
     (void)state;
-    struct ttcore_options options = bed_options();
-    options.hold_max_ms = HOLD_MAX_MS;
-    struct world *world = world_open_with(&options);
+    struct world *world = world_of_short_holds();
     struct seat *a = &world->seat[0];
     struct node node;
     seat_open(world, 0, 0, 0);
@@ -227,9 +227,7 @@ static void who_entered_without_a_shard_joins_one(void **state)
     goes_on(a, 40 * HOLD_MAX_MS);
     assert_int_equal(client_shards_up(remote_client(a->remote)), 1);
     assert_int_equal(figures(world).inflight_holds, 1);
-    leaves(a, &node);
-    goes_on(a, 10);
-    assert_int_equal(figures(world).inflight_holds, 0);
+    leaves_nothing(a, &node);
     assert_int_equal(embedded_holds(a->table), 0);
     world_close(world);
 }

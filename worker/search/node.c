@@ -32,7 +32,8 @@ void search_node_done(struct search *s, const struct tt_store *result)
 {
     for (unsigned ply = 0; ply < s->unwind && ply < SEARCH_PLY_MAX; ply++) {
         const struct frame *f = &s->frame[ply];
-        if (f->held && f->key == result->key && f->depth == result->depth && closes(result, f)) {
+        if (f->held && f->ask->key == result->key && f->ask->depth == result->depth &&
+            closes(result, f)) {
             settle(s, ply, SETTLED_DONE, result->score, result->move);
             s->counters.unwound++;
             return;
@@ -52,10 +53,11 @@ void search_answered(struct search *s, const struct tt_ask *ask, const struct tt
 {
     for (unsigned ply = 0; ply < s->unwind && ply < SEARCH_PLY_MAX; ply++) {
         struct frame *f = &s->frame[ply];
-        if (!f->held || !f->later || f->key != ask->key || f->depth != ask->depth) {
+        if (!f->held || !f->ticket->later || f->ask->key != ask->key ||
+            f->ask->depth != ask->depth) {
             continue;
         }
-        f->later = false;
+        f->ticket->later = false;
         if (answer->verdict == TT_CUT) {
             s->counters.cuts++;
             learn_refutation(s, ply, ask, answer);
@@ -79,7 +81,7 @@ void search_renew(struct search *s)
         if (f->held && f->aged && s->table.renew != NULL) {
             struct tt_ask again = *f->ask;
             again.flags &= (uint8_t)~TT_EXCLUSIVE; /* others may have joined */
-            f->later = s->table.renew(s->table.self, &again, f->ticket) || f->later;
+            s->table.renew(s->table.self, &again, f->ticket);
         }
         f->aged = true;
     }
@@ -169,12 +171,9 @@ static enum search_visit inside(struct search *s, unsigned ply, const struct tt_
     };
     bool counted = ask->depth >= s->horizon;
 
-    f->key = ask->key;
-    f->depth = ask->depth;
     f->alpha = o.alpha;
     f->beta = o.beta;
     f->held = counted;
-    f->later = ticket->later;
     f->aged = false;
     f->ask = ask;
     f->ticket = ticket;
@@ -184,7 +183,7 @@ static enum search_visit inside(struct search *s, unsigned ply, const struct tt_
     f->scouts = 0;
     node_count(s); /* with the frame in place: the answer may come with this very poll */
     enum search_visit visit = expand(s, ply, ask->depth, answer, &o);
-    f->held = f->later = false;
+    f->held = false;
     if (s->stopped) {
         visit = VISIT_STOP; /* nothing from a stopped search is stored, be it whole */
     }

@@ -36,14 +36,11 @@ struct frame {
     unsigned count;
     uint64_t path, scouts; /* critical path: what goes one by one, and the longest scout */
     bool generated;
-    uint64_t key; /* with alpha, beta, depth: a node held in the table, for search_node_done */
-    int alpha, beta;
-    uint8_t depth;
-    bool held;
-    bool later; /* the table's answer is on its way */
-    bool aged; /* held since before the last search_renew */
-    const struct tt_ask *ask; /* of a node held; with the ticket of its visit */
+    const struct tt_ask *ask; /* of the visit, while held */
     struct table_ticket *ticket;
+    int alpha, beta; /* as the table narrowed them */
+    bool held; /* in the table: search_node_done may be about it */
+    bool aged; /* held since before the last search_renew */
     bool crowded; /* others were inside when the table answered, at first or to a renewal */
     bool fails_high; /* expected to: a cut node of the minimal tree (Knuth, Moore 1975) */
     enum settled settled; /* by others, while this processor was below */

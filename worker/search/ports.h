@@ -16,8 +16,8 @@ struct table_ticket {
     uint32_t request;
     uint8_t where;
     uint8_t state;
-    bool later; /* await answered from what is known here; the table's own answer comes by
-                   search_answered() */
+    bool later; /* the table's own answer comes by search_answered(), which makes it false: await
+                   answered from what is known here, or the node was renewed */
 };
 
 /* A peek sent ahead of its need. Opaque to the search. */
@@ -41,8 +41,8 @@ struct table_port {
     void (*release)(void *self, const struct table_ticket *ticket,
                     const struct tt_release *release);
     /* NULL: nobody is forgotten. The node of that ticket has been held for long: asks again, so
-     * that it stays held; true: the answer comes by search_answered(). Never waits. */
-    bool (*renew)(void *self, const struct tt_ask *ask, struct table_ticket *ticket);
+     * that it stays held, and sets ticket->later, or does nothing. Never waits. */
+    void (*renew)(void *self, const struct tt_ask *ask, struct table_ticket *ticket);
     /* What is known of `count` nodes and who is inside; may wait. */
     void (*peek)(void *self, const struct tt_peek *peek, unsigned count, struct tt_peeked *out);
     /* All three or none (NULL: a peek costs nothing here). Sends a peek whose answer is wanted

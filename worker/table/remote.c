@@ -262,35 +262,10 @@ static void forget_pending(struct remote *r, const struct table_ticket *ticket)
     }
 }
 
-/* The shard that owns the node may have become another: the first is left. */
-static bool port_renew(void *self, const struct tt_ask *ask, struct table_ticket *ticket)
-{
-    struct remote *r = self;
-    uint8_t where = CLIENT_NOWHERE;
-    if (!is_remote(r, ask->depth) || r->pending_count == PENDING_MAX ||
-        find_pending(r, ticket) < r->pending_count) {
-        return false;
-    }
-    uint32_t request = client_ask(r->client, ask, now_us(r), &where);
-    if (request == 0) {
-        return false;
-    }
-    struct tt_release release = {.key = ask->key, .depth = ask->depth, .slot = ask->slot};
-    if (ticket->state == TICKET_LOCAL) { /* no shard was up when it was entered */
-        r->local_port.release(r->local_port.self, ticket, &release);
-    } else if (where != ticket->where) {
-        client_release(r->client, ticket->where, &release);
-    }
-    *ticket = (struct table_ticket){request, where, TICKET_REMOTE, true};
-    r->pending[r->pending_count++] = (struct pending){*ask, request};
-    return true;
-}
-
 /* Shards forget holds of a certain age. Not so often that it costs anything, whatever a shard says.
  */
-static void renew_when_due(struct remote *r, struct search *search)
+static void renew_when_due(struct remote *r, struct search *search, uint64_t now)
 {
-    uint64_t now = now_us(r);
     uint32_t limit_ms = RENEWALS * RENEW_EVERY_MS;
     if (now < r->renew_due_us) {
         return;
@@ -319,8 +294,9 @@ static uint64_t longest_rtt_us(const struct remote *r)
 void remote_settle(struct remote *r, struct search *search)
 {
     if (r->counted) {
-        history_exchange(&r->history, r->client, search, now_us(r), longest_rtt_us(r));
-        renew_when_due(r, search);
+        uint64_t now = now_us(r);
+        history_exchange(&r->history, r->client, search, now, longest_rtt_us(r));
+        renew_when_due(r, search, now);
     }
     for (unsigned i = r->pending_count; i > 0; i--) {
         struct pending p = r->pending[i - 1];
@@ -385,14 +361,39 @@ static void port_release(void *self, const struct table_ticket *ticket,
     client_release(r->client, ticket->where, release);
 }
 
+static void leave(struct remote *r, const struct tt_ask *ask, const struct table_ticket *ticket)
+{
+    struct tt_release release = {.key = ask->key, .depth = ask->depth, .slot = ask->slot};
+    port_release(r, ticket, &release);
+}
+
 /* The ask is under way, or its answer lost: the shard may count us inside a node that we do not
  * enter, because somebody who uses our table has finished it meanwhile. */
 static void take_back(struct remote *r, const struct tt_ask *ask, struct table_ticket *ticket)
 {
-    struct tt_release release = {.key = ask->key, .depth = ask->depth, .slot = ask->slot};
-    port_release(r, ticket, &release);
+    leave(r, ask, ticket);
     ticket->state = TICKET_CACHED;
     ticket->later = false;
+}
+
+/* The shard that owns the node may have become another, or there was none: the former is left. */
+static void port_renew(void *self, const struct tt_ask *ask, struct table_ticket *ticket)
+{
+    struct remote *r = self;
+    uint8_t where = CLIENT_NOWHERE;
+    if (!is_remote(r, ask->depth) || r->pending_count == PENDING_MAX ||
+        find_pending(r, ticket) < r->pending_count) {
+        return;
+    }
+    uint32_t request = client_ask(r->client, ask, now_us(r), &where);
+    if (request == 0) {
+        return;
+    }
+    if (where != ticket->where) {
+        leave(r, ask, ticket);
+    }
+    *ticket = (struct table_ticket){request, where, TICKET_REMOTE, true};
+    r->pending[r->pending_count++] = (struct pending){*ask, request};
 }
 
 static void port_await(void *self, const struct tt_ask *ask, struct table_ticket *ticket,
