@@ -5,37 +5,55 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Links are indices into the pools; 0 is the end of a list. Most nodes have one holder, who is
- * found through the node; where a second has come, all are found by hash. */
+enum { SESSION_BITS = 6 /* of lists, unless told how many sessions there are */ };
+
+/* Who is at which depth, in one comparison: session 32, slot 16, depth 8, hashed 1 of 8. */
+enum { SEAT_HASHED = 1 };
+
+struct link {
+    struct link *newer, *older;
+};
+
+/* One holder in one node: a cache line. Numbered links are indices into the pool; 0 is the end of a
+ * list. Most nodes have one holder, and then its record is the node. With more holders the node is
+ * the first of its list, and each is found by hash. */
 struct tt_hold {
-    uint64_t since_us;
-    uint32_t session;
-    uint32_t node;
-    uint32_t next_hash;
-    uint32_t next_node, prev_node;
-    uint32_t next_session, prev_session;
-    uint32_t next_age, prev_age;
-    uint16_t slot;
-    bool is_hashed;
-};
-
-struct tt_node {
+    _Alignas(
+        64) struct link by_age; /* first, so that it is found through it; ring of the session */
     uint64_t key;
-    uint32_t count;
-    uint32_t first; /* hold */
-    uint32_t next_hash;
-    uint8_t depth;
+    uint64_t seat;
+    uint64_t since_us;
+    uint32_t next_hash; /* the first of a node: the next node's first; free: the next free */
+    uint32_t count; /* the first of a node: of its holders */
+    uint32_t next_node, prev_node; /* unless there is one holder */
+    uint32_t next_who; /* if hashed */
 };
 
-/* Keys are well mixed by those who send them; one multiplication spreads those that are not. */
-static uint64_t node_hash(uint64_t key, uint8_t depth)
+/* Of the sessions whose numbers end alike; by age. */
+struct tt_session_holds {
+    _Alignas(32) struct link ring;
+    uint32_t holds;
+};
+
+static uint64_t seat_of(struct tt_holder who, uint8_t depth)
 {
-    return (key + depth * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xbf58476d1ce4e5b9) >> 32;
+    return (uint64_t)who.session << 32 | (uint64_t)who.slot << 16 | (uint64_t)depth << 8;
 }
 
+static struct tt_holder holder_of(uint64_t seat)
+{
+    return (struct tt_holder){(uint32_t)(seat >> 32), (uint16_t)(seat >> 16)};
+}
+
+static uint8_t depth_of(uint64_t seat)
+{
+    return (uint8_t)(seat >> 8);
+}
+
+/* Keys are well mixed by those who send them; one multiplication spreads those that are not. */
 static uint32_t *node_head(const struct tt_inflight *t, uint64_t key, uint8_t depth)
 {
-    return &t->node_bucket[node_hash(key, depth) & t->mask];
+    return &t->node_bucket[(key + depth) * UINT64_C(0xbf58476d1ce4e5b9) >> t->shift];
 }
 
 void tt_inflight_prefetch(const struct tt_inflight *t, uint64_t key, uint8_t depth)
@@ -43,276 +61,277 @@ void tt_inflight_prefetch(const struct tt_inflight *t, uint64_t key, uint8_t dep
     __builtin_prefetch(node_head(t, key, depth));
 }
 
-static uint32_t *hold_head(const struct tt_inflight *t, uint32_t node, struct tt_holder who)
+static uint32_t *who_head(const struct tt_inflight *t, uint64_t key, uint64_t seat)
 {
-    uint64_t h = (uint64_t)node << 48 ^ (uint64_t)who.session << 16 ^ who.slot ^ node >> 16;
-    return &t->hold_bucket[rng_mix(h) & t->mask];
+    return &t->who_bucket[rng_mix(rng_mix(seat | SEAT_HASHED) + key) >> t->shift];
 }
 
-/* Sessions share chains by hash; a chain is filtered by the session's own number. */
-static uint32_t *session_head(const struct tt_inflight *t, uint32_t session)
+static struct tt_session_holds *session_list(const struct tt_inflight *t, uint64_t seat)
 {
-    return &t->session_first[session * UINT64_C(0xbf58476d1ce4e5b9) >> 32 & t->mask];
+    return &t->session[seat >> 32 & t->session_mask];
 }
 
 enum err tt_inflight_open(struct tt_inflight *t, uint32_t capacity)
 {
-    struct tt_inflight fresh = {.capacity = capacity, .mask = 1};
+    struct tt_inflight fresh = {.capacity = capacity, .shift = 63};
     if (capacity < 1 || capacity > 1u << 24) {
         return ERR_RANGE;
     }
-    while (fresh.mask < capacity) {
-        fresh.mask = fresh.mask * 2;
+    while (UINT64_C(1) << (64 - fresh.shift) < capacity) {
+        fresh.shift--;
     }
-    fresh.hold = calloc((size_t)capacity + 1, sizeof *fresh.hold);
-    fresh.node = calloc((size_t)capacity + 1, sizeof *fresh.node);
-    fresh.hold_bucket = calloc(fresh.mask, sizeof *fresh.hold_bucket);
-    fresh.node_bucket = calloc(fresh.mask, sizeof *fresh.node_bucket);
-    fresh.session_first = calloc(fresh.mask, sizeof *fresh.session_first);
-    if (fresh.hold == NULL || fresh.node == NULL || fresh.hold_bucket == NULL ||
-        fresh.node_bucket == NULL || fresh.session_first == NULL) {
+    size_t holds = (size_t)capacity + 1, buckets = (size_t)1 << (64 - fresh.shift);
+    fresh.hold = aligned_alloc(sizeof *fresh.hold, holds * sizeof *fresh.hold);
+    fresh.node_bucket = calloc(buckets, sizeof *fresh.node_bucket);
+    fresh.who_bucket = calloc(buckets, sizeof *fresh.who_bucket);
+    if (fresh.hold == NULL || fresh.node_bucket == NULL || fresh.who_bucket == NULL ||
+        tt_inflight_limit(&fresh, 0, SESSION_BITS) != ERR_OK) {
         tt_inflight_close(&fresh);
         return ERR_NOMEM;
     }
-    for (uint32_t i = capacity; i >= 1; i--) {
-        fresh.hold[i].next_hash = fresh.free_hold;
-        fresh.free_hold = i;
-        fresh.node[i].next_hash = fresh.free_node;
-        fresh.free_node = i;
-    }
-    fresh.mask--;
     *t = fresh;
     return ERR_OK;
 }
 
 enum err tt_inflight_limit(struct tt_inflight *t, uint32_t quota, unsigned bits)
 {
-    CHECK(t->holds == 0 && t->session_holds == NULL && bits < 32);
-    t->session_holds = calloc((size_t)1 << bits, sizeof *t->session_holds);
-    if (t->session_holds == NULL) {
+    CHECK(t->used == 0 && bits < 32);
+    size_t lists = (size_t)1 << bits;
+    struct tt_session_holds *session = aligned_alloc(sizeof *session, lists * sizeof *session);
+    if (session == NULL) {
         return ERR_NOMEM;
     }
+    for (size_t i = 0; i < lists; i++) {
+        session[i] = (struct tt_session_holds){.ring = {&session[i].ring, &session[i].ring}};
+    }
+    free(t->session);
+    t->session = session;
     t->session_mask = (UINT32_C(1) << bits) - 1;
-    t->quota = quota;
+    t->quota = quota > 0 ? quota : UINT32_MAX;
     return ERR_OK;
 }
 
 void tt_inflight_close(struct tt_inflight *t)
 {
-    free(t->session_holds);
+    free(t->session);
     free(t->hold);
-    free(t->node);
-    free(t->hold_bucket);
     free(t->node_bucket);
-    free(t->session_first);
+    free(t->who_bucket);
     memset(t, 0, sizeof *t);
 }
 
-/* The link to the node of (key, depth), or to where it would be: that one is 0. */
-static uint32_t *find_link(const struct tt_inflight *t, uint64_t key, uint8_t depth)
+/* ---- a session's ring, by age ---- */
+
+static void ring_append(struct link *ring, struct link *link)
 {
-    uint32_t *link = node_head(t, key, depth);
-    while (*link != 0 && (t->node[*link].key != key || t->node[*link].depth != depth)) {
-        link = &t->node[*link].next_hash;
-    }
-    return link;
+    link->newer = ring;
+    link->older = ring->older;
+    ring->older->newer = link;
+    ring->older = link;
 }
 
-static uint32_t find_node(const struct tt_inflight *t, uint64_t key, uint8_t depth)
+static void ring_remove(const struct link *link)
 {
-    return *find_link(t, key, depth);
+    link->older->newer = link->newer;
+    link->newer->older = link->older;
 }
 
-static bool is_held_by(const struct tt_hold *hold, uint32_t node, struct tt_holder who)
+/* `ring` itself: there is none. */
+static struct link *ring_oldest(const struct link *ring)
 {
-    return hold->node == node && hold->session == who.session && hold->slot == who.slot;
+    return ring->newer;
 }
 
-/* In a node that has holders. */
-static uint32_t find_hold(const struct tt_inflight *t, uint32_t n, struct tt_holder who)
+static struct tt_hold *hold_of(struct link *link)
 {
-    uint32_t h = t->node[n].first;
-    if (t->node[n].count == 1) {
-        return is_held_by(&t->hold[h], n, who) ? h : 0;
-    }
-    h = *hold_head(t, n, who);
-    while (h != 0 && !is_held_by(&t->hold[h], n, who)) {
-        h = t->hold[h].next_hash;
+    return (struct tt_hold *)link;
+}
+
+static void renew(struct tt_inflight *t, uint32_t h, uint64_t now_us)
+{
+    struct tt_hold *hold = &t->hold[h];
+    ring_remove(&hold->by_age);
+    ring_append(&session_list(t, hold->seat)->ring, &hold->by_age);
+    hold->since_us = now_us;
+}
+
+/* ---- nodes of one holder: nearly all of them ---- */
+
+/* Not used at the moment; 0: all are in use. */
+static uint32_t take_free(struct tt_inflight *t)
+{
+    uint32_t h = t->first_free;
+    if (h != 0) {
+        t->first_free = t->hold[h].next_hash;
+    } else if (t->used < t->capacity) {
+        h = ++t->used;
     }
     return h;
 }
 
+/* A record of that holder, listed; 0: refused. */
+static uint32_t make_hold(struct tt_inflight *t, uint64_t key, uint64_t seat, uint64_t now_us)
+{
+    struct tt_session_holds *list = session_list(t, seat);
+    if (list->holds >= t->quota) {
+        t->over_quota++;
+        return 0;
+    }
+    uint32_t h = take_free(t);
+    if (h == 0) {
+        t->refused++;
+        return 0;
+    }
+    struct tt_hold *hold = &t->hold[h];
+    hold->key = key;
+    hold->seat = seat;
+    hold->since_us = now_us;
+    hold->next_hash = 0;
+    hold->count = 1;
+    ring_append(&list->ring, &hold->by_age);
+    list->holds++;
+    return h;
+}
+
+static void free_hold(struct tt_inflight *t, uint32_t h)
+{
+    struct tt_hold *hold = &t->hold[h];
+    ring_remove(&hold->by_age);
+    session_list(t, hold->seat)->holds--;
+    hold->next_hash = t->first_free;
+    t->first_free = h;
+}
+
+/* ---- nodes of several holders ---- */
+
 static void hash_hold(struct tt_inflight *t, uint32_t h)
 {
     struct tt_hold *hold = &t->hold[h];
-    if (!hold->is_hashed) {
-        struct tt_holder who = {hold->session, hold->slot};
-        uint32_t *head = hold_head(t, hold->node, who);
-        hold->next_hash = *head;
-        hold->is_hashed = true;
+    if (!(hold->seat & SEAT_HASHED)) {
+        uint32_t *head = who_head(t, hold->key, hold->seat);
+        hold->next_who = *head;
+        hold->seat |= SEAT_HASHED;
         *head = h;
     }
 }
 
 static void unhash_hold(struct tt_inflight *t, uint32_t h)
 {
-    struct tt_hold *hold = &t->hold[h];
-    struct tt_holder who = {hold->session, hold->slot};
-    uint32_t *head = hold_head(t, hold->node, who);
-    while (*head != h) {
-        CHECK(*head != 0);
-        head = &t->hold[*head].next_hash;
+    uint32_t *link = who_head(t, t->hold[h].key, t->hold[h].seat);
+    while (*link != h) {
+        CHECK(*link != 0);
+        link = &t->hold[*link].next_who;
     }
-    *head = hold->next_hash;
-    hold->is_hashed = false;
+    *link = t->hold[h].next_who;
 }
 
-static void age_unlink(struct tt_inflight *t, uint32_t h)
+static uint32_t find_hashed(const struct tt_inflight *t, uint64_t key, uint64_t seat)
 {
-    struct tt_hold *hold = &t->hold[h];
-    *(hold->prev_age ? &t->hold[hold->prev_age].next_age : &t->oldest) = hold->next_age;
-    *(hold->next_age ? &t->hold[hold->next_age].prev_age : &t->newest) = hold->prev_age;
-}
-
-static void age_append(struct tt_inflight *t, uint32_t h, uint64_t now_us)
-{
-    struct tt_hold *hold = &t->hold[h];
-    hold->since_us = now_us;
-    hold->next_age = 0;
-    hold->prev_age = t->newest;
-    *(t->newest ? &t->hold[t->newest].next_age : &t->oldest) = h;
-    t->newest = h;
-}
-
-static void free_node(struct tt_inflight *t, uint32_t *link)
-{
-    uint32_t n = *link;
-    *link = t->node[n].next_hash;
-    t->node[n].next_hash = t->free_node;
-    t->free_node = n;
-    t->nodes--;
-}
-
-/* `link` is that to its node; NULL: to be found. Returns how many holders the node has left. */
-static unsigned remove_hold(struct tt_inflight *t, uint32_t h, uint32_t *link)
-{
-    struct tt_hold *hold = &t->hold[h];
-    struct tt_node *node = &t->node[hold->node];
-
-    if (hold->is_hashed) {
-        unhash_hold(t, h);
+    uint32_t h = *who_head(t, key, seat);
+    seat |= SEAT_HASHED;
+    while (h != 0 && (t->hold[h].key != key || t->hold[h].seat != seat)) {
+        h = t->hold[h].next_who;
     }
-    *(hold->prev_node ? &t->hold[hold->prev_node].next_node : &node->first) = hold->next_node;
-    if (hold->next_node) {
+    return h;
+}
+
+/* Second in the list: the first keeps what it knows of the node. */
+static void insert_holder(struct tt_inflight *t, uint32_t first, uint32_t h)
+{
+    struct tt_hold *node = &t->hold[first], *hold = &t->hold[h];
+    if (node->count == 1) {
+        node->next_node = node->prev_node = 0;
+    }
+    hold->prev_node = first;
+    hold->next_node = node->next_node;
+    if (node->next_node != 0) {
+        t->hold[node->next_node].prev_node = h;
+    }
+    node->next_node = h;
+    node->count++;
+    t->helpers++;
+    hash_hold(t, first); /* when it was alone until now */
+    hash_hold(t, h);
+}
+
+/* `link` is that to the node, of several holders. */
+static unsigned remove_holder(struct tt_inflight *t, uint32_t *link, uint32_t h)
+{
+    struct tt_hold *hold = &t->hold[h];
+    unsigned left = t->hold[*link].count - 1;
+    if (hold->prev_node != 0) {
+        t->hold[hold->prev_node].next_node = hold->next_node;
+    } else {
+        t->hold[hold->next_node].next_hash = hold->next_hash;
+        *link = hold->next_node;
+    }
+    if (hold->next_node != 0) {
         t->hold[hold->next_node].prev_node = hold->prev_node;
     }
-    *(hold->prev_session ? &t->hold[hold->prev_session].next_session
-                         : session_head(t, hold->session)) = hold->next_session;
-    if (hold->next_session) {
-        t->hold[hold->next_session].prev_session = hold->prev_session;
-    }
-    age_unlink(t, h);
-    if (t->quota > 0) {
-        t->session_holds[hold->session & t->session_mask]--;
-    }
-    CHECK(node->count > 0);
-    unsigned left = --node->count;
-    if (left == 0) {
-        free_node(t, link != NULL ? link : find_link(t, node->key, node->depth));
-    }
-    hold->next_hash = t->free_hold;
-    t->free_hold = h;
-    t->holds--;
+    t->hold[*link].count = left;
+    t->helpers--;
     return left;
+}
+
+/* ---- all nodes ---- */
+
+/* The link to the node of (key, depth), or to where it would be: that one is 0. */
+static uint32_t *find_link(const struct tt_inflight *t, uint64_t key, uint8_t depth)
+{
+    uint32_t *link = node_head(t, key, depth);
+    while (*link != 0 && (t->hold[*link].key != key || depth_of(t->hold[*link].seat) != depth)) {
+        link = &t->hold[*link].next_hash;
+    }
+    return link;
+}
+
+/* In a node, whose first holder is `first`; 0: not there. */
+static uint32_t find_hold(const struct tt_inflight *t, uint32_t first, uint64_t key, uint64_t seat)
+{
+    const struct tt_hold *hold = &t->hold[first];
+    if (hold->count == 1) {
+        return (hold->seat | SEAT_HASHED) == (seat | SEAT_HASHED) ? first : 0;
+    }
+    return find_hashed(t, key, seat);
+}
+
+/* `link` is that to its node. Returns how many holders the node has left. */
+static unsigned remove_hold(struct tt_inflight *t, uint32_t *link, uint32_t h)
+{
+    unsigned left = 0;
+    if (t->hold[h].seat & SEAT_HASHED) {
+        unhash_hold(t, h);
+    }
+    if (t->hold[*link].count > 1) {
+        left = remove_holder(t, link, h);
+    } else {
+        *link = t->hold[h].next_hash;
+    }
+    free_hold(t, h);
+    return left;
+}
+
+static void remove_listed(struct tt_inflight *t, const struct tt_hold *hold)
+{
+    remove_hold(t, find_link(t, hold->key, depth_of(hold->seat)), (uint32_t)(hold - t->hold));
 }
 
 unsigned tt_inflight_count(const struct tt_inflight *t, uint64_t key, uint8_t depth,
                            struct tt_holder holder, bool *is_inside)
 {
-    uint32_t n = find_node(t, key, depth);
-    *is_inside = n != 0 && find_hold(t, n, holder) != 0;
-    return n == 0 ? 0 : t->node[n].count;
+    uint32_t n = *find_link(t, key, depth);
+    *is_inside = n != 0 && find_hold(t, n, key, seat_of(holder, depth)) != 0;
+    return n == 0 ? 0 : t->hold[n].count;
 }
 
-static uint32_t make_node(struct tt_inflight *t, uint64_t key, uint8_t depth)
+/* Out of the way of those who find nobody at `*link`, or themselves alone: kept out of line. */
+__attribute__((noinline)) static unsigned visit_any(struct tt_inflight *t, uint64_t key,
+                                                    uint64_t seat, bool exclusive, uint64_t now_us,
+                                                    bool *is_busy)
 {
-    uint32_t n = t->free_node;
-    CHECK(n != 0); /* a node has a hold at least, and there is one record for every hold */
-    t->free_node = t->node[n].next_hash;
-    t->node[n] = (struct tt_node){.key = key, .depth = depth};
-    t->nodes++;
-    return n;
-}
-
-static void renew(struct tt_inflight *t, uint32_t h, uint64_t now_us)
-{
-    age_unlink(t, h);
-    age_append(t, h, now_us);
-}
-
-/* `link` is that to the node, or 0 and to be set. */
-static unsigned add_hold(struct tt_inflight *t, uint32_t *link, uint64_t key, uint8_t depth,
-                         struct tt_holder holder, uint64_t now_us)
-{
-    uint32_t h = t->free_hold;
-    if (h == 0) {
-        t->refused++;
-        return 0;
-    }
-    if (t->quota > 0) {
-        uint32_t *holds = &t->session_holds[holder.session & t->session_mask];
-        if (*holds >= t->quota) {
-            t->over_quota++;
-            return 0;
-        }
-        ++*holds;
-    }
-    t->free_hold = t->hold[h].next_hash;
-    if (*link == 0) {
-        *link = make_node(t, key, depth);
-    }
-    uint32_t n = *link;
-    struct tt_node *node = &t->node[n];
-    uint32_t *session = session_head(t, holder.session);
-    t->hold[h] = (struct tt_hold){
-        .session = holder.session,
-        .slot = holder.slot,
-        .node = n,
-        .next_node = node->first,
-        .next_session = *session,
-    };
-    if (node->first) {
-        t->hold[node->first].prev_node = h;
-        hash_hold(t, node->first); /* when it was alone until now */
-        hash_hold(t, h);
-    }
-    if (*session) {
-        t->hold[*session].prev_session = h;
-    }
-    node->first = *session = h;
-    age_append(t, h, now_us);
-    t->holds++;
-    return ++node->count;
-}
-
-unsigned tt_inflight_join(struct tt_inflight *t, uint64_t key, uint8_t depth,
-                          struct tt_holder holder, uint64_t now_us)
-{
-    uint32_t *link = find_link(t, key, depth), n = *link;
-    uint32_t h = n != 0 ? find_hold(t, n, holder) : 0;
-    if (h != 0) {
-        renew(t, h, now_us);
-        return t->node[n].count;
-    }
-    return add_hold(t, link, key, depth, holder, now_us);
-}
-
-unsigned tt_inflight_visit(struct tt_inflight *t, uint64_t key, uint8_t depth,
-                           struct tt_holder holder, bool exclusive, uint64_t now_us, bool *is_busy)
-{
-    uint32_t *link = find_link(t, key, depth), n = *link;
-    uint32_t h = n != 0 ? find_hold(t, n, holder) : 0;
-    unsigned count = n != 0 ? t->node[n].count : 0;
+    uint32_t *link = find_link(t, key, depth_of(seat)), n = *link;
+    uint32_t h = n != 0 ? find_hold(t, n, key, seat) : 0;
+    unsigned count = n != 0 ? t->hold[n].count : 0;
     *is_busy = exclusive && count > (h != 0);
     if (*is_busy) {
         return count;
@@ -321,52 +340,108 @@ unsigned tt_inflight_visit(struct tt_inflight *t, uint64_t key, uint8_t depth,
         renew(t, h, now_us);
         return count;
     }
-    unsigned joined = add_hold(t, link, key, depth, holder, now_us);
-    return joined != 0 ? joined : count;
+    h = make_hold(t, key, seat, now_us);
+    if (h == 0) {
+        return count;
+    }
+    if (n != 0) {
+        insert_holder(t, n, h);
+    } else {
+        *link = h;
+    }
+    return count + 1;
+}
+
+__attribute__((noinline)) static unsigned leave_any(struct tt_inflight *t, uint64_t key,
+                                                    uint64_t seat, bool *was_inside)
+{
+    uint32_t *link = find_link(t, key, depth_of(seat)), n = *link;
+    uint32_t h = n != 0 ? find_hold(t, n, key, seat) : 0;
+    *was_inside = h != 0;
+    if (h != 0) {
+        return remove_hold(t, link, h);
+    }
+    return n == 0 ? 0 : t->hold[n].count;
+}
+
+unsigned tt_inflight_visit(struct tt_inflight *t, uint64_t key, uint8_t depth,
+                           struct tt_holder holder, bool exclusive, uint64_t now_us, bool *is_busy)
+{
+    uint32_t *head = node_head(t, key, depth);
+    uint64_t seat = seat_of(holder, depth);
+    if (*head != 0) {
+        return visit_any(t, key, seat, exclusive, now_us, is_busy);
+    }
+    *is_busy = false;
+    return (*head = make_hold(t, key, seat, now_us)) != 0;
+}
+
+unsigned tt_inflight_join(struct tt_inflight *t, uint64_t key, uint8_t depth,
+                          struct tt_holder holder, uint64_t now_us)
+{
+    bool is_busy;
+    uint64_t before = t->refused + t->over_quota;
+    unsigned count = tt_inflight_visit(t, key, depth, holder, false, now_us, &is_busy);
+    return t->refused + t->over_quota == before ? count : 0;
 }
 
 unsigned tt_inflight_leave(struct tt_inflight *t, uint64_t key, uint8_t depth,
                            struct tt_holder holder, bool *was_inside)
 {
-    uint32_t *link = find_link(t, key, depth), n = *link;
-    uint32_t h = n != 0 ? find_hold(t, n, holder) : 0;
-    *was_inside = h != 0;
-    if (h != 0) {
-        return remove_hold(t, h, link);
+    uint32_t *head = node_head(t, key, depth), h = *head;
+    uint64_t seat = seat_of(holder, depth);
+    const struct tt_hold *hold = &t->hold[h];
+    if (h == 0 || hold->key != key || hold->seat != seat || hold->count != 1) {
+        return leave_any(t, key, seat, was_inside);
     }
-    return n == 0 ? 0 : t->node[n].count;
+    *was_inside = true;
+    *head = hold->next_hash;
+    free_hold(t, h);
+    return 0;
 }
 
 unsigned tt_inflight_holders(const struct tt_inflight *t, uint64_t key, uint8_t depth,
                              struct tt_holder *out, unsigned room)
 {
-    uint32_t n = find_node(t, key, depth);
-    unsigned copied = 0;
-    for (uint32_t h = n ? t->node[n].first : 0; h != 0 && copied < room; h = t->hold[h].next_node) {
-        out[copied++] = (struct tt_holder){t->hold[h].session, t->hold[h].slot};
+    uint32_t h = *find_link(t, key, depth);
+    unsigned count = h == 0 ? 0 : t->hold[h].count, copied = 0;
+    while (copied < count && copied < room) {
+        out[copied++] = holder_of(t->hold[h].seat);
+        h = t->hold[h].next_node;
     }
     return copied;
 }
 
+uint32_t tt_inflight_holds(const struct tt_inflight *t)
+{
+    uint32_t holds = 0;
+    for (uint32_t i = 0; t->session != NULL && i <= t->session_mask; i++) {
+        holds += t->session[i].holds;
+    }
+    return holds;
+}
+
 unsigned tt_inflight_of_session(const struct tt_inflight *t, uint32_t session)
 {
+    const struct link *ring = &session_list(t, (uint64_t)session << 32)->ring;
     unsigned count = 0;
-    for (uint32_t h = *session_head(t, session); h != 0; h = t->hold[h].next_session) {
-        count += t->hold[h].session == session;
+    for (struct link *at = ring_oldest(ring); at != ring; at = at->newer) {
+        count += holder_of(hold_of(at)->seat).session == session;
     }
     return count;
 }
 
 unsigned tt_inflight_drop_session(struct tt_inflight *t, uint32_t session)
 {
+    const struct link *ring = &session_list(t, (uint64_t)session << 32)->ring;
     unsigned dropped = 0;
-    for (uint32_t h = *session_head(t, session); h != 0;) {
-        uint32_t next = t->hold[h].next_session;
-        if (t->hold[h].session == session) {
-            remove_hold(t, h, NULL);
+    for (struct link *at = ring_oldest(ring); at != ring;) {
+        const struct tt_hold *hold = hold_of(at);
+        at = at->newer;
+        if (holder_of(hold->seat).session == session) {
+            remove_listed(t, hold);
             dropped++;
         }
-        h = next;
     }
     return dropped;
 }
@@ -374,9 +449,12 @@ unsigned tt_inflight_drop_session(struct tt_inflight *t, uint32_t session)
 unsigned tt_inflight_expire(struct tt_inflight *t, uint64_t before_us)
 {
     unsigned dropped = 0;
-    while (t->oldest != 0 && t->hold[t->oldest].since_us <= before_us) {
-        remove_hold(t, t->oldest, NULL);
-        dropped++;
+    for (uint32_t i = 0; i <= t->session_mask; i++) {
+        const struct link *ring = &t->session[i].ring;
+        while (ring_oldest(ring) != ring && hold_of(ring_oldest(ring))->since_us <= before_us) {
+            remove_listed(t, hold_of(ring_oldest(ring)));
+            dropped++;
+        }
     }
     return dropped;
 }

@@ -1,10 +1,12 @@
 /* inflight: who is inside which (key, depth) now. nproc is the size of that set, and exact.
  *
- * A table of holds {key, depth, session, slot}, findable by node, by session and by age. It is
- * never evicted by results; when it is full a join is refused and counted, and nothing else
- * happens. Joining twice and leaving what one is not in change nothing (design section 2). Threads:
- * one at a time (a shard's owner, or under a stripe's lock). Memory: allocates in open only. Every
- * operation is O(1) but drop_session and expire, which are O(holds dropped). */
+ * A table of holds {key, depth, session, slot}, findable by node and by session. It is never
+ * evicted by results; when it is full a join is refused and counted, and nothing else happens.
+ * Joining twice and leaving what one is not in change nothing (design section 2). Threads: one at a
+ * time (a shard's owner, or under a stripe's lock). Memory: allocates in open and limit only; what
+ * was never used at once is never touched. Every operation is O(1) but drop_session and expire:
+ * O(holds dropped + holds of sessions listed with it), O(holds dropped + lists). Time never runs
+ * back. */
 #ifndef COMMON_TT_INFLIGHT_H
 #define COMMON_TT_INFLIGHT_H
 
@@ -12,18 +14,18 @@
 #include "common/tt/tt.h"
 
 struct tt_inflight {
-    struct tt_hold *hold; /* pool; index 0 is "none" */
-    struct tt_node *node; /* pool; index 0 is "none" */
-    uint32_t *hold_bucket, *node_bucket, *session_first;
-    uint32_t mask; /* of the bucket arrays */
+    /* fixed after open and limit */
+    struct tt_hold *hold; /* pool of `capacity`; index 0 is "none" */
+    uint32_t *node_bucket, *who_bucket;
+    unsigned shift; /* a hash >> shift is below the number of buckets */
     uint32_t capacity; /* holds */
-    uint32_t quota; /* of a session; 0: none */
+    struct tt_session_holds *session; /* lists, by session & session_mask */
     uint32_t session_mask;
+    uint32_t quota; /* of a list */
     /* state */
-    uint32_t *session_holds; /* with a quota, by session & session_mask */
-    uint32_t free_hold, free_node;
-    uint32_t oldest, newest; /* by join time */
-    uint32_t holds, nodes;
+    uint32_t first_free; /* of those used before */
+    uint32_t used; /* 1..used were in use at some time */
+    uint32_t helpers; /* holds that are not the first of their node */
     /* statistics */
     uint64_t refused; /* joins that found the table full */
     uint64_t over_quota; /* joins of a session that had its quota */
@@ -31,11 +33,19 @@ struct tt_inflight {
 
 /* Room for `capacity` holds, 1 to 2^24. ERR_NOMEM, ERR_RANGE. */
 enum err tt_inflight_open(struct tt_inflight *inflight, uint32_t capacity);
-/* At most `quota` holds for each session from now on; for an empty table, once. No two sessions
- * that hold anything at a time may agree in the low `bits` of their numbers. ERR_NOMEM. */
+/* At most `quota` holds (0: any number) for each session from now on, and a list for each of
+ * 2^bits; for an empty table. No two sessions that hold anything at a time may agree in the low
+ * `bits` of their numbers if there is a quota. ERR_NOMEM. */
 enum err tt_inflight_limit(struct tt_inflight *inflight, uint32_t quota, unsigned bits);
 /* Accepts a zeroed struct, and twice. */
 void tt_inflight_close(struct tt_inflight *inflight);
+
+/* All holds, and the nodes that somebody is inside. O(lists). */
+uint32_t tt_inflight_holds(const struct tt_inflight *inflight);
+static inline uint32_t tt_inflight_nodes(const struct tt_inflight *inflight)
+{
+    return tt_inflight_holds(inflight) - inflight->helpers;
+}
 
 /* Holders inside (key, depth), and whether `holder` is one of them. */
 unsigned tt_inflight_count(const struct tt_inflight *inflight, uint64_t key, uint8_t depth,

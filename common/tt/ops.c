@@ -28,28 +28,26 @@ void tt_ops_ask(const struct tt_results *results, struct tt_inflight *inflight,
                 const struct tt_ask *ask, uint32_t session, uint64_t now_us,
                 struct tt_answer *answer)
 {
+    struct tt_answer said = {.verdict = TT_OPEN, .alpha = ask->alpha, .beta = ask->beta};
     struct tt_holder self = {session, ask->slot};
     struct tt_found found;
+    unsigned count = 0;
     bool is_busy = false, is_inside;
 
     CHECK(ask->alpha < ask->beta && ask->depth <= TT_DEPTH_MAX);
-    *answer = (struct tt_answer){.verdict = TT_OPEN, .alpha = ask->alpha, .beta = ask->beta};
     if (tt_results_find(results, ask->key, &found)) {
-        answer->move = found.move;
-        answer->verdict = tt_ops_judge(&found, ask, answer);
+        said.move = found.move;
+        said.verdict = tt_ops_judge(&found, ask, &said);
     }
-    if (inflight == NULL) {
-        return;
-    }
-    unsigned count;
-    if (answer->verdict == TT_OPEN) {
+    if (inflight != NULL && said.verdict == TT_OPEN) {
         count = tt_inflight_visit(inflight, ask->key, ask->depth, self, ask->flags & TT_EXCLUSIVE,
                                   now_us, &is_busy);
-        answer->verdict = is_busy ? TT_BUSY : TT_OPEN;
-    } else {
+        said.verdict = is_busy ? TT_BUSY : TT_OPEN;
+    } else if (inflight != NULL) {
         count = tt_inflight_count(inflight, ask->key, ask->depth, self, &is_inside);
     }
-    answer->nproc = (uint16_t)(count < UINT16_MAX ? count : UINT16_MAX);
+    said.nproc = (uint16_t)(count < UINT16_MAX ? count : UINT16_MAX);
+    *answer = said;
 }
 
 unsigned tt_ops_store(struct tt_results *results, struct tt_inflight *inflight,

@@ -71,23 +71,22 @@ static struct tt_found unpack(uint64_t body)
     };
 }
 
-/* A body is never 0 in use: no entry has lower == upper == 0 with depth, move and generation 0,
- * because generations in use start at 1. */
-static uint64_t load(const struct tt_entry *entry, uint64_t key)
+/* The body of the entry if it is of this key; 0: it is not. A body is never 0 in use: no entry has
+ * lower == upper == 0 with depth, move and generation 0, because generations in use start at 1. */
+static uint64_t body_if(const struct tt_entry *entry, uint64_t key)
 {
     uint64_t check = atomic_load_explicit(&entry->check, memory_order_relaxed);
     uint64_t body = atomic_load_explicit(&entry->body, memory_order_relaxed);
     return (check ^ body) == key ? body : 0;
 }
 
-/* Where in the bucket a key is, and where in four a bucket has room, nobody can guess: no branches
- * on either. The body of the entry of this key, the first if writers raced; 0: none. */
-static uint64_t look_up(const struct tt_bucket *bucket, uint64_t key, unsigned *slot)
+/* Where in the bucket a key is nobody can guess: no branches. The first if writers raced. */
+static uint64_t look_up(const struct tt_bucket *bucket, uint64_t key)
 {
     uint64_t found = 0;
+#pragma GCC unroll 4
     for (unsigned i = TT_BUCKET_ENTRIES; i-- > 0;) {
-        uint64_t body = load(&bucket->slot[i], key);
-        *slot = body != 0 ? i : *slot;
+        uint64_t body = body_if(&bucket->slot[i], key);
         found = body != 0 ? body : found;
     }
     return found;
@@ -95,8 +94,7 @@ static uint64_t look_up(const struct tt_bucket *bucket, uint64_t key, unsigned *
 
 bool tt_results_find(const struct tt_results *results, uint64_t key, struct tt_found *out)
 {
-    unsigned slot = 0;
-    uint64_t body = look_up(tt_results_bucket(results, key), key, &slot);
+    uint64_t body = look_up(tt_results_bucket(results, key), key);
     if (body == 0) {
         return false;
     }
@@ -104,20 +102,63 @@ bool tt_results_find(const struct tt_results *results, uint64_t key, struct tt_f
     return true;
 }
 
-/* The slot to give up: an empty one, an entry of an old search before a fresh one, then the
- * shallower, then the first. */
-static unsigned victim(const struct tt_bucket *bucket, uint8_t generation)
+/* Generation above depth, as in a body; the one after the present is the oldest there can be. */
+static uint64_t oldest_of(uint8_t generation)
 {
-    uint32_t least = UINT32_MAX, oldest = (uint32_t)(uint8_t)(generation + 1) << 8;
-    for (unsigned i = 0; i < TT_BUCKET_ENTRIES; i++) {
-        uint64_t body = atomic_load_explicit(&bucket->slot[i].body, memory_order_relaxed);
-        /* Generation above depth; the one after the present is the oldest there can be. */
-        uint32_t worth = 1 + (uint16_t)((uint32_t)(body >> 48) - oldest);
-        worth = (worth & -(uint32_t)(body != 0)) * TT_BUCKET_ENTRIES + i;
-        least = worth < least ? worth : least;
-    }
-    return least % TT_BUCKET_ENTRIES;
+    return (uint64_t)(uint8_t)(generation + 1) << 56;
 }
+
+/* choose_slot: where a result goes: the slot of its key; else one to give up: an empty one, an
+ * entry of an old search before a fresh one, then the shallower, then the first. None of it can be
+ * guessed: no branches. A hint where others write meanwhile: so the first way need not read
+ * atomically, and does not, where nobody watches. */
+#if defined(__AVX2__) && !defined(__SANITIZE_THREAD__)
+
+/* An entry a lane, in the order 0 2 1 3: so they come out of two registers at the least cost. */
+typedef uint64_t lanes __attribute__((vector_size(32)));
+typedef int64_t lanes_signed __attribute__((vector_size(32)));
+typedef uint64_t lanes_in_memory __attribute__((vector_size(32), aligned(32), may_alias));
+
+static lanes lesser(lanes a, lanes b) /* of small numbers */
+{
+    lanes is_a = (lanes)((lanes_signed)a < (lanes_signed)b);
+    return (a & is_a) | (b & ~is_a);
+}
+
+static unsigned choose_slot(const struct tt_bucket *bucket, uint64_t key, uint8_t generation)
+{
+    const lanes number = {0, 2, 1, 3};
+    const lanes_in_memory *half = (const lanes_in_memory *)bucket;
+    lanes first = half[0], second = half[1];
+    lanes check = __builtin_shuffle(first, second, (lanes){0, 4, 2, 6});
+    lanes body = __builtin_shuffle(first, second, (lanes){1, 5, 3, 7});
+    lanes is_used = (lanes)(body != 0), is_other = ~is_used | (lanes)((check ^ body) != key);
+    lanes worth = ((body - oldest_of(generation)) & is_used) >> 48;
+    lanes rank = ((worth + 1) * TT_BUCKET_ENTRIES & is_other) | number;
+    rank = lesser(rank, __builtin_shuffle(rank, (lanes){2, 3, 0, 1}));
+    rank = lesser(rank, __builtin_shuffle(rank, (lanes){1, 0, 3, 2}));
+    return (unsigned)(rank[0] % TT_BUCKET_ENTRIES);
+}
+
+#else
+
+static unsigned choose_slot(const struct tt_bucket *bucket, uint64_t key, uint8_t generation)
+{
+    uint64_t least = UINT64_MAX;
+#pragma GCC unroll 4
+    for (unsigned i = 0; i < TT_BUCKET_ENTRIES; i++) {
+        uint64_t check = atomic_load_explicit(&bucket->slot[i].check, memory_order_relaxed);
+        uint64_t body = atomic_load_explicit(&bucket->slot[i].body, memory_order_relaxed);
+        uint64_t is_used = -(uint64_t)(body != 0);
+        uint64_t is_other = ~is_used | -(uint64_t)((check ^ body) != key);
+        uint64_t worth = ((body - oldest_of(generation)) & is_used) >> 48;
+        uint64_t rank = ((worth + 1) * TT_BUCKET_ENTRIES & is_other) | i;
+        least = rank < least ? rank : least;
+    }
+    return (unsigned)(least % TT_BUCKET_ENTRIES);
+}
+
+#endif
 
 /* What the entry of the same key becomes; false: it stays as it is. */
 static bool merge(struct tt_found *fresh, const struct tt_found *old)
@@ -152,15 +193,14 @@ void tt_results_store(struct tt_results *results, const struct tt_store *store, 
         .depth = store->depth,
         .generation = generation == 0 ? 1 : generation,
     };
-    unsigned slot = victim(bucket, fresh.generation);
-    uint64_t known = look_up(bucket, store->key, &slot);
+    struct tt_entry *entry = &bucket->slot[choose_slot(bucket, store->key, fresh.generation)];
+    uint64_t known = body_if(entry, store->key);
     if (known != 0) {
         struct tt_found old = unpack(known);
         if (!merge(&fresh, &old)) {
             return;
         }
     }
-    struct tt_entry *entry = &bucket->slot[slot];
     uint64_t body = pack(&fresh);
     atomic_store_explicit(&entry->check, store->key ^ body, memory_order_relaxed);
     atomic_store_explicit(&entry->body, body, memory_order_relaxed);

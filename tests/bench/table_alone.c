@@ -12,7 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH_MAX = 1024, HOLDS = 1 << 16, SESSION = 1 };
+enum {
+    BATCH_MAX = 1024,
+    BARE_BATCH = 256, /* of reads: fewer at once are slower, more are not faster */
+    HOLDS = 1 << 16,
+    SESSION = 1,
+};
 
 struct alone {
     uint64_t memory;
@@ -25,33 +30,34 @@ struct alone {
     struct tt_store store[BATCH_MAX];
 };
 
+/* What is the same in every batch. */
+static void prepare(struct alone *a)
+{
+    for (uint32_t i = 0; i < a->batch; i++) {
+        a->ask[i] =
+            (struct tt_ask){.alpha = -1, .beta = 1, .flags = TT_EXCLUSIVE, .slot = (uint16_t)i};
+        a->store[i] = (struct tt_store){.score = 1, .bound = TT_LOWER, .slot = (uint16_t)i};
+    }
+}
+
 static void draw(struct alone *a)
 {
     for (uint32_t i = 0; i < a->batch; i++) {
         uint64_t key = rng_next(&a->seed);
-        a->ask[i] = (struct tt_ask){.key = key,
-                                    .alpha = -1,
-                                    .beta = 1,
-                                    .depth = (uint8_t)(4 + key % 8),
-                                    .flags = TT_EXCLUSIVE,
-                                    .slot = (uint16_t)i};
-        a->store[i] = (struct tt_store){.key = key,
-                                        .score = 1,
-                                        .depth = a->ask[i].depth,
-                                        .bound = TT_LOWER,
-                                        .slot = (uint16_t)i};
+        a->ask[i].key = a->store[i].key = key;
+        a->ask[i].depth = a->store[i].depth = (uint8_t)(4 + key % 8);
     }
 }
 
 /* Reads random lines of the table, all 64 bytes: addresses as the table chooses them. */
 static void bare(struct alone *a)
 {
-    const struct tt_bucket *line[BATCH_MAX];
-    for (uint32_t i = 0; i < a->batch; i++) {
+    const struct tt_bucket *line[BARE_BATCH];
+    for (uint32_t i = 0; i < BARE_BATCH; i++) {
         line[i] = tt_results_bucket(&a->results, rng_next(&a->seed));
         __builtin_prefetch(line[i]);
     }
-    for (uint32_t i = 0; i < a->batch; i++) {
+    for (uint32_t i = 0; i < BARE_BATCH; i++) {
         uint64_t word[sizeof *line[i] / sizeof(uint64_t)];
         memcpy(word, (const void *)line[i], sizeof word);
         for (size_t w = 0; w < sizeof word / sizeof word[0]; w++) {
@@ -98,7 +104,7 @@ static double measure(struct alone *a, enum what what)
     for (uint64_t now_us = 1; done < wanted; now_us++) {
         if (what == BARE) {
             bare(a);
-            done += a->batch;
+            done += BARE_BATCH;
             continue;
         }
         draw(a);
@@ -117,10 +123,10 @@ static double measure(struct alone *a, enum what what)
 int main(int argc, char *argv[])
 {
     static struct alone a = {
-        .memory = 1 << 30, .batch = 256, .repeats = 5, .millions = 20, .seed = 1};
+        .memory = 1 << 30, .batch = 128, .repeats = 5, .millions = 20, .seed = 1};
     const struct options_row table[] = {
         OPTIONS_ROW(SIZE, "memory", "SIZE", &a.memory, 1 << 20, 0, "of the results (1G)"),
-        OPTIONS_ROW(U32, "batch", "N", &a.batch, 1, BATCH_MAX, "operations at a time (256)"),
+        OPTIONS_ROW(U32, "batch", "N", &a.batch, 1, BATCH_MAX, "operations at a time (128)"),
         OPTIONS_ROW(U32, "repeats", "N", &a.repeats, 1, 1000, "rounds (5)"),
         OPTIONS_ROW(U32, "millions", "N", &a.millions, 1, 10000, "operations each (20 million)"),
         {0},
@@ -139,6 +145,7 @@ int main(int argc, char *argv[])
         fprintf(stderr, "table_alone: no memory\n");
         return 1;
     }
+    prepare(&a);
     for (uint32_t r = 0; r < a.repeats; r++) {
         double per_s[WHATS];
         for (enum what what = BARE; what < WHATS; what++) {

@@ -45,8 +45,8 @@ static void joining_twice_counts_once(void **state)
     assert_int_equal(tt_inflight_join(&t, 5, 3, ann_too, 1), 2);
     assert_int_equal(tt_inflight_join(&t, 5, 3, bob, 1), 3);
     assert_int_equal(count(&t, 5, 3), 3);
-    assert_int_equal(t.holds, 3);
-    assert_int_equal(t.nodes, 1);
+    assert_int_equal(tt_inflight_holds(&t), 3);
+    assert_int_equal(tt_inflight_nodes(&t), 1);
     tt_inflight_close(&t);
 }
 
@@ -62,8 +62,8 @@ static void leaving_what_one_is_not_in_changes_nothing(void **state)
     assert_int_equal(count(&t, 5, 3), 1);
     assert_int_equal(leave(&t, 5, 3, ann, true), 0);
     assert_int_equal(leave(&t, 5, 3, ann, false), 0);
-    assert_int_equal(t.holds, 0);
-    assert_int_equal(t.nodes, 0);
+    assert_int_equal(tt_inflight_holds(&t), 0);
+    assert_int_equal(tt_inflight_nodes(&t), 0);
     tt_inflight_close(&t);
 }
 
@@ -76,7 +76,7 @@ static void another_depth_is_another_node(void **state)
     assert_int_equal(count(&t, 5, 3), 1);
     assert_int_equal(count(&t, 5, 4), 1);
     assert_true(is_inside(&t, 5, 3, ann) && !is_inside(&t, 5, 4, ann));
-    assert_int_equal(t.nodes, 2);
+    assert_int_equal(tt_inflight_nodes(&t), 2);
     tt_inflight_close(&t);
 }
 
@@ -90,7 +90,7 @@ static void a_full_table_refuses_counts_and_recovers(void **state)
     assert_int_equal(tt_inflight_join(&t, 3, 1, ann, 0), 0);
     assert_int_equal(tt_inflight_join(&t, 1, 1, ann_too, 0), 0);
     assert_int_equal(t.refused, 2);
-    assert_int_equal(t.holds, 3);
+    assert_int_equal(tt_inflight_holds(&t), 3);
     assert_int_equal(count(&t, 1, 1), 2);
     assert_int_equal(tt_inflight_join(&t, 1, 1, bob, 5), 2); /* who is inside may repeat it */
     assert_int_equal(t.refused, 2);
@@ -138,14 +138,14 @@ static void drop_session_takes_only_that_sessions_holds(void **state)
     assert_int_equal(tt_inflight_drop_session(&t, 77), 0);
     assert_int_equal(tt_inflight_drop_session(&t, 1), 20);
     assert_int_equal(tt_inflight_drop_session(&t, 1), 0);
-    assert_int_equal(t.holds, 10);
-    assert_int_equal(t.nodes, 10);
+    assert_int_equal(tt_inflight_holds(&t), 10);
+    assert_int_equal(tt_inflight_nodes(&t), 10);
     for (uint64_t key = 0; key < 10; key++) {
         assert_int_equal(count(&t, key, 1), 1);
         assert_true(is_inside(&t, key, 1, bob));
     }
     assert_int_equal(tt_inflight_drop_session(&t, 2), 10);
-    assert_int_equal(t.nodes, 0);
+    assert_int_equal(tt_inflight_nodes(&t), 0);
     tt_inflight_close(&t);
 }
 
@@ -161,10 +161,10 @@ static void holds_expire_by_age_and_a_repeated_join_renews(void **state)
     assert_int_equal(tt_inflight_expire(&t, 30), 2);
     assert_true(is_inside(&t, 1, 1, ann));
     assert_false(is_inside(&t, 1, 1, bob));
-    assert_int_equal(t.nodes, 1);
+    assert_int_equal(tt_inflight_nodes(&t), 1);
     assert_int_equal(tt_inflight_expire(&t, 39), 0);
     assert_int_equal(tt_inflight_expire(&t, UINT64_MAX), 1);
-    assert_int_equal(t.holds, 0);
+    assert_int_equal(tt_inflight_holds(&t), 0);
     tt_inflight_close(&t);
 }
 
@@ -389,13 +389,13 @@ static void it_behaves_as_its_model(void **state)
         for (unsigned i = 0; i < 20000; i++) {
             now += rng_below(&random, 4);
             step(&t, &m, &random, now);
-            assert_int_equal(t.holds, m.holds);
-            assert_int_equal(t.nodes, model_nodes(&m));
+            assert_int_equal(tt_inflight_holds(&t), m.holds);
+            assert_int_equal(tt_inflight_nodes(&t), model_nodes(&m));
             assert_int_equal(t.refused, m.refused);
             compare_node(&t, &m, &random);
         }
         tt_inflight_expire(&t, UINT64_MAX);
-        assert_int_equal(t.holds + t.nodes, 0);
+        assert_int_equal(tt_inflight_holds(&t) + tt_inflight_nodes(&t), 0);
         tt_inflight_close(&t);
     }
 }

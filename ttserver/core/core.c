@@ -42,7 +42,7 @@ enum err ttcore_open(struct ttcore **out, const struct ttcore_options *options)
     if (err == ERR_OK) {
         err = ttcore_sessions_open(&core->sessions, options->sessions_max, options->secret);
     }
-    if (err == ERR_OK && options->session_holds_max > 0) {
+    if (err == ERR_OK) {
         err = tt_inflight_limit(&core->inflight, options->session_holds_max,
                                 core->sessions.slot_bits);
     }
@@ -95,8 +95,8 @@ void ttcore_figures(const struct ttcore *core, struct ttcore_figures *out)
     out->workers = core->sessions.of_role[PROTO_WORKER];
     out->fronts = core->sessions.of_role[PROTO_FRONT];
     out->jobs = core->jobs.open;
-    out->inflight_nodes = core->inflight.nodes;
-    out->inflight_holds = core->inflight.holds;
+    out->inflight_nodes = tt_inflight_nodes(&core->inflight);
+    out->inflight_holds = tt_inflight_holds(&core->inflight);
     out->inflight_refused = core->inflight.refused;
     out->results_permille = tt_results_permille(&core->results, core->generation);
     out->generation = core->generation;

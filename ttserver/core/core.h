@@ -22,7 +22,7 @@
 enum {
     TTCORE_SESSIONS_MAX = 1 << 20,
     TTCORE_JOBS_MAX = 1 << 12,
-    TTCORE_HOLD_BYTES = 128, /* memory of one hold in the in-flight table, about */
+    TTCORE_HOLD_BYTES = 80, /* memory of one hold in the in-flight table, about */
     TTCORE_MEMBERS_PAGE = 256, /* sessions in one MEMBERS_ANSWER, at most */
     TTCORE_JOBS_PAGE = 8, /* jobs in one JOBS_ANSWER, at most */
     TTCORE_SEATS_PER_TICK = 64, /* workers told their seat again in one tick */

@@ -2,17 +2,19 @@
 #include "common/rng.h"
 #include "ttserver/core/state.h"
 
-static void drop_holds(struct ttcore *core, const struct ttcore_session *session)
+static unsigned drop_holds(struct ttcore *core, const struct ttcore_session *session)
 {
-    tt_inflight_drop_session(&core->inflight, session->id);
+    return tt_inflight_drop_session(&core->inflight, session->id);
 }
 
-/* The caller drops the orphans when all sessions that end in this step have ended. */
-static void end_member(struct ttcore *core, struct ttcore_session *session)
+/* The caller drops the orphans when all sessions that end in this step have ended. Returns how many
+ * holds it had. */
+static unsigned end_member(struct ttcore *core, struct ttcore_session *session)
 {
-    drop_holds(core, session);
+    unsigned held = drop_holds(core, session);
     ttcore_orphan_jobs(core, session);
     ttcore_sessions_remove(&core->sessions, session);
+    return held;
 }
 
 static void tell_seat(const struct ttcore *core, const struct ttcore_session *worker,
@@ -128,9 +130,7 @@ void ttcore_lapse_members(struct ttcore *core, struct ttcore_actions *actions)
     struct ttcore_session *oldest;
     while ((oldest = ttcore_sessions_oldest(&core->sessions)) != NULL &&
            core->now_us - oldest->last_seen_us >= core->lapse_us) {
-        uint32_t before = core->inflight.holds;
-        end_member(core, oldest);
-        core->count.holds_lapsed += before - core->inflight.holds;
+        core->count.holds_lapsed += end_member(core, oldest);
         core->count.sessions_lapsed++;
     }
     ttcore_drop_orphans(core, actions);
