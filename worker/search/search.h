@@ -34,8 +34,8 @@ struct search_options {
     bool full; /* forward pruning and reductions */
     uint16_t slot; /* names this processor within its session */
     uint64_t seed; /* of tie-breaking; 0: none, the plain order */
-    bool scatter; /* moves of equal worth in an order of this processor's own: for one that goes
-                     into a node before it knows who else is inside */
+    bool scatter; /* for one that goes into a node before it knows who else is inside: moves of
+                     equal worth in an order of its own, and any brother while a look travels */
     uint64_t salt; /* mixed into every key: unlike searches never meet in a table they share */
     unsigned depth_limit; /* 1..SEARCH_DEPTH_MAX */
     unsigned poll_nodes; /* between two env.poll; 0: SEARCH_POLL_NODES */

@@ -130,7 +130,27 @@ static unsigned weigh(struct search *s, unsigned ply, struct outcome *o, struct 
     return chosen;
 }
 
-/* By the look sent ahead if it is young enough, else by a fresh one, which waits a round trip. */
+/* Sends a look at what is left but `except`, to be there when that one is done. */
+static bool look_ahead(struct search *s, unsigned ply, int depth, struct outcome *o,
+                       struct young *y, unsigned except)
+{
+    gather(s, ply, depth, o, y, except);
+    y->ahead = s->table.peek_ahead != NULL && y->look.count > 0 &&
+               s->table.peek_ahead(s->table.self, y->look.peek, y->look.count, &y->sight);
+    return y->ahead;
+}
+
+static unsigned draw_unseen(struct search *s, const struct young *y)
+{
+    unsigned skip = rng_below(&s->random, y->left), i = 1;
+    while (y->child[i].done || skip-- > 0) {
+        i++;
+    }
+    return i;
+}
+
+/* By the look sent ahead if it is young enough, else by a fresh one. That one takes a round trip:
+ * who does not wait for answers goes into any of those left meanwhile. */
 static unsigned choose_by_look(struct search *s, unsigned ply, int depth, struct outcome *o,
                                struct young *y, bool *alone)
 {
@@ -138,6 +158,12 @@ static unsigned choose_by_look(struct search *s, unsigned ply, int depth, struct
     struct table_port *table = &s->table;
     bool seen_ahead = y->ahead && table->peek_take(table->self, &y->sight, seen);
     y->ahead = false;
+    if (!seen_ahead && s->options.scatter) {
+        unsigned any = draw_unseen(s, y);
+        if (look_ahead(s, ply, depth, o, y, any) || y->left == 1) {
+            return any;
+        }
+    }
     if (!seen_ahead) {
         gather(s, ply, depth, o, y, 0);
         CHECK(y->look.count == y->left && y->left > 0);
@@ -145,10 +171,8 @@ static unsigned choose_by_look(struct search *s, unsigned ply, int depth, struct
     }
     s->counters.peeks += y->look.count;
     unsigned chosen = weigh(s, ply, o, y, seen, alone);
-    if (table->peek_ahead != NULL && chosen < y->count && !move_cut_off(o)) {
-        gather(s, ply, depth, o, y, chosen);
-        y->ahead = y->look.count > 0 &&
-                   table->peek_ahead(table->self, y->look.peek, y->look.count, &y->sight);
+    if (chosen < y->count && !move_cut_off(o)) {
+        look_ahead(s, ply, depth, o, y, chosen);
     }
     return chosen;
 }
