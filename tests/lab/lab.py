@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """The published tables beside what the virtual cluster measures: `lab.py [--quick] [TABLE]...`
 
-Prints every table, writes CSV and SVG to build/lab. Virtual time: the result does not depend on
+Prints every table, writes CSV and SVG to build/lab. An interrupted lab goes on where it was (build/lab/runs.jsonl). Virtual time: the result does not depend on
 this machine or its load. Speedups over several positions are ratios of summed times (the long
 searches weigh most) and, beside it, means of the ratios. BIN=folder chooses the program.
 """
@@ -28,8 +28,8 @@ class Lab:
     def __init__(self, quick, jobs, folder, thin):
         self.quick = quick
         self.thin = thin
-        self.sim = Simulator(jobs)
         self.report = Report(folder)
+        self.sim = Simulator(jobs, os.path.join(folder, "runs.jsonl"))
 
     def pick(self, full, quick):
         return quick if self.quick else full
@@ -197,7 +197,7 @@ def ura(lab):
     """Table 1 (synthetic) and the row of 64 to 1,536 processes (published for shogi only)."""
     workers = lab.pick((1, 64, 128, 256, 512, 1024, 1536), (1, 64, 256))
     for b, depth, leaf_us, horizon, file in ((20, lab.pick(10, 8), 49.1, 1, "ura-table3-shogi-b20"),
-                                             (5, lab.pick(18, 13), 24.6, 1, "ura-table2-shogi-b5")):
+                                             (5, lab.pick(16, 13), 24.6, 1, "ura-table2-shogi-b5")):
         d = 12 if b == 20 else 24
         best = {20: "6", 5: "12"}[b]
         shogi = {int(r["processes"]): float(r["speedup"]) for r in published(file)
@@ -241,9 +241,8 @@ def least_squares(rows):
 def startech(lab):
     """T = a W/P + b C. W: nodes of the P processors, as the paper has it, and, beside it, of one.
     C: critical path of one processor's walk by time-stamping (search.h, `critical`)."""
-    workers = lab.pick((1, 2, 4, 8, 16, 32, 64, 128, 256, 512), (1, 4, 16, 64, 256))
-    trees = lab.pick(("tree:b=20,d=6", "tree:b=20,d=7", "tree:b=20,d=8", "tree:b=5,d=12",
-                      "tree:b=5,d=14", "tree:b=20,d=7,order=70", "tree:b=5,d=12,order=70"),
+    workers = lab.pick((1, 2, 4, 8, 16, 32, 64, 128, 256), (1, 4, 16, 64, 256))
+    trees = lab.pick(("tree:b=20,d=6", "tree:b=20,d=7", "tree:b=20,d=8", "tree:b=5,d=12", "tree:b=20,d=7,order=70"),
                      ("tree:b=20,d=6", "tree:b=20,d=7", "tree:b=5,d=12", "tree:b=20,d=6,order=70"))
     positions = [(tree, int(tree.split("d=")[1].split(",")[0])) for tree in trees]
     positions += [(fen, lab.pick(6, 5)) for fen in bratko_kopec()[4:24:lab.pick(4, 8)]]

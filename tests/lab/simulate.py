@@ -1,10 +1,12 @@
 """Runs `abdada sim`, one process a run, a few side by side; each distinct run is made once."""
 import concurrent.futures
+import hashlib
 import json
 import os
 import re
 import subprocess
 import sys
+import threading
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BIN = os.environ.get("BIN", os.path.join(ROOT, "bin"))
@@ -17,11 +19,35 @@ class Simulator:
     position: a FEN or "tree:..."; options: a dict of `abdada sim` options without their dashes, a
     value of True for a flag. All runs of a table are asked for first, then read, so that they can
     go side by side.
+
+    Runs are kept in the file `kept`, a JSON line each, and found there again: a lab that was interrupted goes on. A
+    run is the same if the program is, byte for byte, and its arguments.
     """
 
-    def __init__(self, jobs):
+    def __init__(self, jobs, kept=None):
         self.pool = concurrent.futures.ThreadPoolExecutor(jobs)
-        self.runs = {}
+        self.runs, self.kept, self.old, self.lock = {}, kept, {}, threading.Lock()
+        with open(ABDADA, "rb") as file:
+            self.program = hashlib.sha256(file.read()).hexdigest()
+        if kept and os.path.exists(kept):
+            with open(kept, "r+", encoding="utf-8") as file:
+                text = file.read()
+                for line in text.splitlines():
+                    self._recall(line)
+                if not text.endswith("\n"):
+                    file.write("\n")
+
+    def _recall(self, line):
+        try:
+            run = json.loads(line)
+        except ValueError:
+            return  # the lab was stopped while it wrote
+        if run["program"] == self.program:
+            self.old[tuple(run["arguments"])] = run["rows"]
+
+    def _keep(self, words, rows):
+        with self.lock, open(self.kept, "a", encoding="utf-8") as file:
+            file.write(json.dumps({"program": self.program, "arguments": words[1:], "rows": rows}) + "\n")
 
     @staticmethod
     def command(position, options):
@@ -37,12 +63,15 @@ class Simulator:
             self.runs[key] = self.pool.submit(self._run, words)
         return self.runs[key]
 
-    @staticmethod
-    def _run(words):
-        done = subprocess.run(words, capture_output=True, text=True)
-        if done.returncode != 0:
-            raise RuntimeError(f"{' '.join(words)}: {done.stderr.strip()}")
-        rows = [json.loads(line) for line in done.stdout.splitlines()]
+    def _run(self, words):
+        rows = self.old.get(tuple(words[1:]))
+        if rows is None:
+            done = subprocess.run(words, capture_output=True, text=True)
+            if done.returncode != 0:
+                raise RuntimeError(f"{' '.join(words)}: {done.stderr.strip()}")
+            rows = [json.loads(line) for line in done.stdout.splitlines()]
+            if self.kept:
+                self._keep(words, rows)
         if not all(row["answered"] for row in rows):
             raise RuntimeError(f"{' '.join(words)}: no answer")
         if len({row["score"] for row in rows}) != 1:  # strict: one score whatever the cluster

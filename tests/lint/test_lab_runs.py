@@ -1,0 +1,87 @@
+#!/usr/bin/python3
+"""A lab that was interrupted makes no run twice, and none of another program's is believed. TAP."""
+import json
+import os
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests", "lab"))
+import simulate  # noqa: E402
+
+ROW = json.dumps({"workers": 2, "answered": True, "score": 0, "speedup": 1.5})
+
+
+class Bed:
+    """A folder with a program that tells how often it was run."""
+
+    def __init__(self, folder):
+        self.log, self.kept = os.path.join(folder, "log"), os.path.join(folder, "runs.jsonl")
+        self.program = os.path.join(folder, "abdada")
+        simulate.ABDADA = self.program
+        self.build("first")
+
+    def build(self, name):
+        with open(self.program, "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\n# {name}\necho \"$@\" >> {self.log}\necho '{ROW}'\n")
+        os.chmod(self.program, 0o755)
+
+    def rows(self, kept, depths=(3,)):
+        sim = simulate.Simulator(2, kept)
+        try:
+            for depth in depths:
+                rows = sim.rows("tree:b=2", {"depth": depth})
+                assert rows[2]["speedup"] == 1.5, rows
+        finally:
+            sim.close()
+
+    def made(self):
+        with open(self.log, encoding="utf-8") as file:
+            return len(file.readlines())
+
+
+def a_run_is_made_once(bed):
+    bed.rows(bed.kept, (3, 3, 4))
+    bed.rows(bed.kept, (3, 4))
+    assert bed.made() == 2, bed.made()
+
+
+def another_program_makes_its_own(bed):
+    bed.rows(bed.kept)
+    bed.build("second")
+    bed.rows(bed.kept)
+    assert bed.made() == 2, bed.made()
+
+
+def half_a_line_is_passed_over(bed):
+    bed.rows(bed.kept)
+    with open(bed.kept, "r+", encoding="utf-8") as file:
+        file.truncate(os.path.getsize(bed.kept) - 20)
+    bed.rows(bed.kept)
+    bed.rows(bed.kept)
+    assert bed.made() == 2, bed.made()
+
+
+def nothing_is_kept_unless_asked(bed):
+    bed.rows(None)
+    bed.rows(None)
+    assert bed.made() == 2, bed.made()
+
+
+def main():
+    tests = [a_run_is_made_once, another_program_makes_its_own, half_a_line_is_passed_over, nothing_is_kept_unless_asked]
+    failed = 0
+    print(f"1..{len(tests)}")
+    for number, test in enumerate(tests, 1):
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                test(Bed(folder))
+                print(f"ok {number} - {test.__name__}", flush=True)
+            except AssertionError as error:
+                failed += 1
+                print(f"not ok {number} - {test.__name__}\n# {error}", flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
