@@ -2,6 +2,7 @@
 
 #include "common/rng.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,8 +19,7 @@ struct link {
  * list. Most nodes have one holder, and then its record is the node. With more holders the node is
  * the first of its list, and each is found by hash. */
 struct tt_hold {
-    _Alignas(
-        64) struct link by_age; /* first, so that it is found through it; ring of the session */
+    _Alignas(64) struct link by_age; /* ring of the session; first: hold_of */
     uint64_t key;
     uint64_t seat;
     uint64_t since_us;
@@ -29,11 +29,16 @@ struct tt_hold {
     uint32_t next_who; /* if hashed */
 };
 
+_Static_assert(sizeof(struct tt_hold) == 64 && offsetof(struct tt_hold, by_age) == 0,
+               "a cache line, found through its first member");
+
 /* Of the sessions whose numbers end alike; by age. */
 struct tt_session_holds {
     _Alignas(32) struct link ring;
     uint32_t holds;
 };
+
+_Static_assert(sizeof(struct tt_session_holds) == TT_INFLIGHT_LIST_BYTES, "as the header says");
 
 static uint64_t seat_of(struct tt_holder who, uint8_t depth)
 {
@@ -190,6 +195,7 @@ static uint32_t make_hold(struct tt_inflight *t, uint64_t key, uint64_t seat, ui
     hold->count = 1;
     ring_append(&list->ring, &hold->by_age);
     list->holds++;
+    t->holds++;
     return h;
 }
 
@@ -198,6 +204,7 @@ static void free_hold(struct tt_inflight *t, uint32_t h)
     struct tt_hold *hold = &t->hold[h];
     ring_remove(&hold->by_age);
     session_list(t, hold->seat)->holds--;
+    t->holds--;
     hold->next_hash = t->first_free;
     t->first_free = h;
 }
@@ -407,18 +414,9 @@ unsigned tt_inflight_holders(const struct tt_inflight *t, uint64_t key, uint8_t 
     unsigned count = h == 0 ? 0 : t->hold[h].count, copied = 0;
     while (copied < count && copied < room) {
         out[copied++] = holder_of(t->hold[h].seat);
-        h = t->hold[h].next_node;
+        h = copied < count ? t->hold[h].next_node : 0;
     }
     return copied;
-}
-
-uint32_t tt_inflight_holds(const struct tt_inflight *t)
-{
-    uint32_t holds = 0;
-    for (uint32_t i = 0; t->session != NULL && i <= t->session_mask; i++) {
-        holds += t->session[i].holds;
-    }
-    return holds;
 }
 
 unsigned tt_inflight_of_session(const struct tt_inflight *t, uint32_t session)
@@ -449,7 +447,7 @@ unsigned tt_inflight_drop_session(struct tt_inflight *t, uint32_t session)
 unsigned tt_inflight_expire(struct tt_inflight *t, uint64_t before_us)
 {
     unsigned dropped = 0;
-    for (uint32_t i = 0; i <= t->session_mask; i++) {
+    for (uint32_t i = 0; i <= t->session_mask && t->holds > 0; i++) {
         const struct link *ring = &t->session[i].ring;
         while (ring_oldest(ring) != ring && hold_of(ring_oldest(ring))->since_us <= before_us) {
             remove_listed(t, hold_of(ring_oldest(ring)));

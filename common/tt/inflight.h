@@ -3,15 +3,16 @@
  * A table of holds {key, depth, session, slot}, findable by node and by session. It is never
  * evicted by results; when it is full a join is refused and counted, and nothing else happens.
  * Joining twice and leaving what one is not in change nothing (design section 2). Threads: one at a
- * time (a shard's owner, or under a stripe's lock). Memory: allocates in open and limit only; what
- * was never used at once is never touched. Every operation is O(1) but drop_session and expire:
- * O(holds dropped + holds of sessions listed with it), O(holds dropped + lists). Time never runs
- * back. */
+ * time (a shard's owner, or under a stripe's lock). Memory: allocates in open and limit only; of
+ * the pool nothing is touched before it is needed. Every operation is O(1) but those that say
+ * otherwise. Time never runs back. */
 #ifndef COMMON_TT_INFLIGHT_H
 #define COMMON_TT_INFLIGHT_H
 
 #include "common/err.h"
 #include "common/tt/tt.h"
+
+enum { TT_INFLIGHT_LIST_BYTES = 32 };
 
 struct tt_inflight {
     /* fixed after open and limit */
@@ -25,9 +26,10 @@ struct tt_inflight {
     /* state */
     uint32_t first_free; /* of those used before */
     uint32_t used; /* 1..used were in use at some time */
+    uint32_t holds;
     uint32_t helpers; /* holds that are not the first of their node */
     /* statistics */
-    uint64_t refused; /* joins that found the table full */
+    uint64_t refused; /* joins that found the table full, within their quota */
     uint64_t over_quota; /* joins of a session that had its quota */
 };
 
@@ -40,11 +42,10 @@ enum err tt_inflight_limit(struct tt_inflight *inflight, uint32_t quota, unsigne
 /* Accepts a zeroed struct, and twice. */
 void tt_inflight_close(struct tt_inflight *inflight);
 
-/* All holds, and the nodes that somebody is inside. O(lists). */
-uint32_t tt_inflight_holds(const struct tt_inflight *inflight);
+/* That somebody is inside. */
 static inline uint32_t tt_inflight_nodes(const struct tt_inflight *inflight)
 {
-    return tt_inflight_holds(inflight) - inflight->helpers;
+    return inflight->holds - inflight->helpers;
 }
 
 /* Holders inside (key, depth), and whether `holder` is one of them. */
@@ -57,7 +58,7 @@ unsigned tt_inflight_join(struct tt_inflight *inflight, uint64_t key, uint8_t de
                           struct tt_holder holder, uint64_t now_us);
 
 /* The two in one: unless `exclusive` and somebody else is inside (then *is_busy), adds `holder`.
- * Returns the count after it; of the others alone when the table is full. */
+ * Returns the count after it; of the others alone when it is refused. */
 unsigned tt_inflight_visit(struct tt_inflight *inflight, uint64_t key, uint8_t depth,
                            struct tt_holder holder, bool exclusive, uint64_t now_us, bool *is_busy);
 
@@ -72,13 +73,13 @@ unsigned tt_inflight_leave(struct tt_inflight *inflight, uint64_t key, uint8_t d
 unsigned tt_inflight_holders(const struct tt_inflight *inflight, uint64_t key, uint8_t depth,
                              struct tt_holder *out, unsigned room);
 
-/* How many holds a session has. O(its holds). */
+/* How many holds a session has. O(holds of the sessions listed with it). */
 unsigned tt_inflight_of_session(const struct tt_inflight *inflight, uint32_t session);
 
-/* Removes every hold of a session; returns how many. */
+/* Removes every hold of a session; returns how many. O(holds of the sessions listed with it). */
 unsigned tt_inflight_drop_session(struct tt_inflight *inflight, uint32_t session);
 
-/* Removes holds joined or renewed at or before `before_us`; returns how many. */
+/* Removes holds joined or renewed at or before `before_us`; returns how many. O(lists + those). */
 unsigned tt_inflight_expire(struct tt_inflight *inflight, uint64_t before_us);
 
 #endif

@@ -1,6 +1,7 @@
 #include "common/tt/results.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -112,9 +113,10 @@ static uint64_t oldest_of(uint8_t generation)
  * entry of an old search before a fresh one, then the shallower, then the first. None of it can be
  * guessed: no branches. A hint where others write meanwhile: so the first way need not read
  * atomically, and does not, where nobody watches. */
-#if defined(__AVX2__) && !defined(__SANITIZE_THREAD__)
+#if defined(__AVX2__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__)
 
 /* An entry a lane, in the order 0 2 1 3: so they come out of two registers at the least cost. */
+_Static_assert(TT_BUCKET_ENTRIES == 4 && offsetof(struct tt_entry, body) == 8, "as shuffled below");
 typedef uint64_t lanes __attribute__((vector_size(32)));
 typedef int64_t lanes_signed __attribute__((vector_size(32)));
 typedef uint64_t lanes_in_memory __attribute__((vector_size(32), aligned(32), may_alias));
@@ -134,7 +136,7 @@ static unsigned choose_slot(const struct tt_bucket *bucket, uint64_t key, uint8_
     lanes body = __builtin_shuffle(first, second, (lanes){1, 5, 3, 7});
     lanes is_used = (lanes)(body != 0), is_other = ~is_used | (lanes)((check ^ body) != key);
     lanes worth = ((body - oldest_of(generation)) & is_used) >> 48;
-    lanes rank = ((worth + 1) * TT_BUCKET_ENTRIES & is_other) | number;
+    lanes rank = ((worth + 1 - is_used) * TT_BUCKET_ENTRIES & is_other) | number;
     rank = lesser(rank, __builtin_shuffle(rank, (lanes){2, 3, 0, 1}));
     rank = lesser(rank, __builtin_shuffle(rank, (lanes){1, 0, 3, 2}));
     return (unsigned)(rank[0] % TT_BUCKET_ENTRIES);
@@ -152,7 +154,7 @@ static unsigned choose_slot(const struct tt_bucket *bucket, uint64_t key, uint8_
         uint64_t is_used = -(uint64_t)(body != 0);
         uint64_t is_other = ~is_used | -(uint64_t)((check ^ body) != key);
         uint64_t worth = ((body - oldest_of(generation)) & is_used) >> 48;
-        uint64_t rank = ((worth + 1) * TT_BUCKET_ENTRIES & is_other) | i;
+        uint64_t rank = ((worth + 1 - is_used) * TT_BUCKET_ENTRIES & is_other) | i;
         least = rank < least ? rank : least;
     }
     return (unsigned)(least % TT_BUCKET_ENTRIES);

@@ -27,8 +27,7 @@ class Simulator:
     def __init__(self, jobs, kept=None):
         self.pool = concurrent.futures.ThreadPoolExecutor(jobs)
         self.runs, self.kept, self.old, self.lock = {}, kept, {}, threading.Lock()
-        with open(ABDADA, "rb") as file:
-            self.program = hashlib.sha256(file.read()).hexdigest()
+        self.program = self._program()
         if kept and os.path.exists(kept):
             with open(kept, "r+", encoding="utf-8") as file:
                 text = file.read()
@@ -36,6 +35,11 @@ class Simulator:
                     self._recall(line)
                 if not text.endswith("\n"):
                     file.write("\n")
+
+    @staticmethod
+    def _program():
+        with open(ABDADA, "rb") as file:
+            return hashlib.sha256(file.read()).hexdigest()
 
     def _recall(self, line):
         try:
@@ -65,17 +69,18 @@ class Simulator:
 
     def _run(self, words):
         rows = self.old.get(tuple(words[1:]))
-        if rows is None:
+        is_new = rows is None
+        if is_new:
             done = subprocess.run(words, capture_output=True, text=True)
             if done.returncode != 0:
                 raise RuntimeError(f"{' '.join(words)}: {done.stderr.strip()}")
             rows = [json.loads(line) for line in done.stdout.splitlines()]
-            if self.kept:
-                self._keep(words, rows)
-        if not all(row["answered"] for row in rows):
+        if not rows or not all(row["answered"] for row in rows):
             raise RuntimeError(f"{' '.join(words)}: no answer")
         if len({row["score"] for row in rows}) != 1:  # strict: one score whatever the cluster
             print(f"SCORES DIFFER: {' '.join(words)}", file=sys.stderr)
+        if is_new and self.kept and self._program() == self.program:  # it may have been built again meanwhile
+            self._keep(words, rows)
         return {row["workers"]: row for row in rows}
 
     def rows(self, position, options):

@@ -53,6 +53,16 @@ def another_program_makes_its_own(bed):
     assert bed.made() == 2, bed.made()
 
 
+def a_program_built_meanwhile_is_not_taken_for_the_first(bed):
+    sim = simulate.Simulator(1, bed.kept)
+    bed.build("second")
+    sim.rows("tree:b=2", {"depth": 3})
+    sim.close()
+    bed.build("first")
+    bed.rows(bed.kept)
+    assert bed.made() == 2, bed.made()
+
+
 def half_a_line_is_passed_over(bed):
     bed.rows(bed.kept)
     with open(bed.kept, "r+", encoding="utf-8") as file:
@@ -69,7 +79,8 @@ def nothing_is_kept_unless_asked(bed):
 
 
 def main():
-    tests = [a_run_is_made_once, another_program_makes_its_own, half_a_line_is_passed_over, nothing_is_kept_unless_asked]
+    tests = [a_run_is_made_once, another_program_makes_its_own, a_program_built_meanwhile_is_not_taken_for_the_first,
+             half_a_line_is_passed_over, nothing_is_kept_unless_asked]
     failed = 0
     print(f"1..{len(tests)}")
     for number, test in enumerate(tests, 1):

@@ -290,20 +290,26 @@ static void lies_of_the_table_change_no_score_and_end(void **state)
     suite_close(&suite);
 }
 
-/* A crowd reported everywhere that never refuses: all are deferred, all are helped in the end. */
+/* A crowd reported everywhere that never ends: all are deferred, all are helped in the end, whether
+ * looks are waited for or not, sent ahead or refused. */
 static void a_crowd_everywhere_defers_but_never_spins(void **state)
 {
     (void)state;
     struct suite suite = test_positions();
-    struct rig *oracle = oracle_open(), *rig = rig_open("abdada", 1, 1, RIG_BYTES);
-    struct watch *w = &rig->desk[0].watch;
-    w->crowd_percent = 100;
-    w->busy_percent = 100;
+    struct rig *oracle = oracle_open();
     rig_run_text(oracle, suite.at[1].position, 4);
-    rig_run_text(rig, suite.at[1].position, 4);
-    rig_expect_score(rig, 4, oracle->desk[0].result.score);
+    for (unsigned i = 0; i < 6; i++) {
+        struct rig *rig = rig_open("abdada", 1, 1, RIG_BYTES);
+        struct watch *w = &rig->desk[0].watch;
+        w->crowd_percent = 100;
+        w->busy_percent = 100;
+        w->ahead_percent = i / 2 * 50;
+        rig->desk[0].options.scatter = i % 2 == 1;
+        rig_run_text(rig, suite.at[1].position, 4);
+        rig_expect_score(rig, 4, oracle->desk[0].result.score);
+        rig_close(rig);
+    }
     rig_close(oracle);
-    rig_close(rig);
     suite_close(&suite);
 }
 

@@ -341,6 +341,7 @@ static void late_answers_between_looks_change_no_score(void **state)
             rig->desk[d].meddle = listen_to_others;
             w->random = rng_next(&seed);
             rig->desk[d].options.poll_nodes = 4;
+            rig->desk[d].options.scatter = i & 2;
             w->later_percent = 60;
             w->busy_percent = 30;
             w->crowd_percent = 30;

@@ -78,7 +78,7 @@ static void bare_peek(void *table, unsigned asker, const struct tt_peek *op, str
 
 static unsigned bare_holds(void *table)
 {
-    return tt_inflight_holds(&((struct bare *)table)->inflight);
+    return ((struct bare *)table)->inflight.holds;
 }
 
 static const struct contract_driver bare_driver = {

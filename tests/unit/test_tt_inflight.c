@@ -45,7 +45,7 @@ static void joining_twice_counts_once(void **state)
     assert_int_equal(tt_inflight_join(&t, 5, 3, ann_too, 1), 2);
     assert_int_equal(tt_inflight_join(&t, 5, 3, bob, 1), 3);
     assert_int_equal(count(&t, 5, 3), 3);
-    assert_int_equal(tt_inflight_holds(&t), 3);
+    assert_int_equal(t.holds, 3);
     assert_int_equal(tt_inflight_nodes(&t), 1);
     tt_inflight_close(&t);
 }
@@ -62,7 +62,7 @@ static void leaving_what_one_is_not_in_changes_nothing(void **state)
     assert_int_equal(count(&t, 5, 3), 1);
     assert_int_equal(leave(&t, 5, 3, ann, true), 0);
     assert_int_equal(leave(&t, 5, 3, ann, false), 0);
-    assert_int_equal(tt_inflight_holds(&t), 0);
+    assert_int_equal(t.holds, 0);
     assert_int_equal(tt_inflight_nodes(&t), 0);
     tt_inflight_close(&t);
 }
@@ -90,7 +90,7 @@ static void a_full_table_refuses_counts_and_recovers(void **state)
     assert_int_equal(tt_inflight_join(&t, 3, 1, ann, 0), 0);
     assert_int_equal(tt_inflight_join(&t, 1, 1, ann_too, 0), 0);
     assert_int_equal(t.refused, 2);
-    assert_int_equal(tt_inflight_holds(&t), 3);
+    assert_int_equal(t.holds, 3);
     assert_int_equal(count(&t, 1, 1), 2);
     assert_int_equal(tt_inflight_join(&t, 1, 1, bob, 5), 2); /* who is inside may repeat it */
     assert_int_equal(t.refused, 2);
@@ -138,7 +138,7 @@ static void drop_session_takes_only_that_sessions_holds(void **state)
     assert_int_equal(tt_inflight_drop_session(&t, 77), 0);
     assert_int_equal(tt_inflight_drop_session(&t, 1), 20);
     assert_int_equal(tt_inflight_drop_session(&t, 1), 0);
-    assert_int_equal(tt_inflight_holds(&t), 10);
+    assert_int_equal(t.holds, 10);
     assert_int_equal(tt_inflight_nodes(&t), 10);
     for (uint64_t key = 0; key < 10; key++) {
         assert_int_equal(count(&t, key, 1), 1);
@@ -146,6 +146,30 @@ static void drop_session_takes_only_that_sessions_holds(void **state)
     }
     assert_int_equal(tt_inflight_drop_session(&t, 2), 10);
     assert_int_equal(tt_inflight_nodes(&t), 0);
+    tt_inflight_close(&t);
+}
+
+/* 64 lists, unless told otherwise: 1 and 65 are on one. */
+static void sessions_on_one_list_are_told_apart(void **state)
+{
+    (void)state;
+    static const struct tt_holder far = {65, 0};
+    struct tt_inflight t = open_inflight(64);
+    for (uint64_t key = 0; key < 10; key++) {
+        tt_inflight_join(&t, key, 1, ann, 0);
+        tt_inflight_join(&t, key + 5, 1, far, 0);
+    }
+    assert_int_equal(tt_inflight_of_session(&t, 1), 10);
+    assert_int_equal(tt_inflight_of_session(&t, 65), 10);
+    assert_int_equal(tt_inflight_drop_session(&t, 1), 10);
+    assert_int_equal(tt_inflight_of_session(&t, 1), 0);
+    assert_int_equal(tt_inflight_of_session(&t, 65), 10);
+    for (uint64_t key = 5; key < 15; key++) {
+        assert_int_equal(count(&t, key, 1), 1);
+        assert_true(is_inside(&t, key, 1, far));
+    }
+    assert_int_equal(tt_inflight_drop_session(&t, 65), 10);
+    assert_int_equal(t.holds, 0);
     tt_inflight_close(&t);
 }
 
@@ -164,7 +188,7 @@ static void holds_expire_by_age_and_a_repeated_join_renews(void **state)
     assert_int_equal(tt_inflight_nodes(&t), 1);
     assert_int_equal(tt_inflight_expire(&t, 39), 0);
     assert_int_equal(tt_inflight_expire(&t, UINT64_MAX), 1);
-    assert_int_equal(tt_inflight_holds(&t), 0);
+    assert_int_equal(t.holds, 0);
     tt_inflight_close(&t);
 }
 
@@ -329,7 +353,7 @@ static void step(struct tt_inflight *t, struct model *m, uint64_t *random, uint6
     struct model_hold at = {
         .key = rng_below(random, KEYS),
         .depth = (uint8_t)rng_below(random, DEPTHS),
-        .who = {rng_below(random, SESSIONS) * 1000, (uint16_t)rng_below(random, SLOTS)},
+        .who = {rng_below(random, SESSIONS) * 32, (uint16_t)rng_below(random, SLOTS)},
         .since = now,
     };
     unsigned dice = rng_below(random, 1000);
@@ -355,18 +379,29 @@ static void step(struct tt_inflight *t, struct model *m, uint64_t *random, uint6
     }
 }
 
+static unsigned model_of_session(const struct model *m, uint32_t session)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < m->holds; i++) {
+        n += m->hold[i].who.session == session;
+    }
+    return n;
+}
+
 static void compare_node(const struct tt_inflight *t, struct model *m, uint64_t *random)
 {
     struct tt_holder out[MODEL_MAX];
     struct model_hold at = {
         .key = rng_below(random, KEYS),
         .depth = (uint8_t)rng_below(random, DEPTHS),
-        .who = {rng_below(random, SESSIONS) * 1000, (uint16_t)rng_below(random, SLOTS)},
+        .who = {rng_below(random, SESSIONS) * 32, (uint16_t)rng_below(random, SLOTS)},
     };
     bool inside;
     unsigned n = tt_inflight_count(t, at.key, at.depth, at.who, &inside);
     assert_int_equal(n, model_count(m, &at));
     assert_int_equal(inside, model_find(m, &at) != NULL);
+    assert_int_equal(tt_inflight_of_session(t, at.who.session),
+                     model_of_session(m, at.who.session));
     assert_int_equal(tt_inflight_holders(t, at.key, at.depth, out, MODEL_MAX), n);
     for (unsigned i = 0; i < n; i++) {
         at.who = out[i];
@@ -389,13 +424,13 @@ static void it_behaves_as_its_model(void **state)
         for (unsigned i = 0; i < 20000; i++) {
             now += rng_below(&random, 4);
             step(&t, &m, &random, now);
-            assert_int_equal(tt_inflight_holds(&t), m.holds);
+            assert_int_equal(t.holds, m.holds);
             assert_int_equal(tt_inflight_nodes(&t), model_nodes(&m));
             assert_int_equal(t.refused, m.refused);
             compare_node(&t, &m, &random);
         }
         tt_inflight_expire(&t, UINT64_MAX);
-        assert_int_equal(tt_inflight_holds(&t) + tt_inflight_nodes(&t), 0);
+        assert_int_equal(t.holds + tt_inflight_nodes(&t), 0);
         tt_inflight_close(&t);
     }
 }
@@ -409,6 +444,7 @@ int main(void)
         cmocka_unit_test(a_full_table_refuses_counts_and_recovers),
         cmocka_unit_test(a_session_has_no_more_holds_than_its_quota),
         cmocka_unit_test(drop_session_takes_only_that_sessions_holds),
+        cmocka_unit_test(sessions_on_one_list_are_told_apart),
         cmocka_unit_test(holds_expire_by_age_and_a_repeated_join_renews),
         cmocka_unit_test(holders_lists_as_many_as_there_is_room_for),
         cmocka_unit_test(one_hold_is_a_table_too),

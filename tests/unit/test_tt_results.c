@@ -402,6 +402,20 @@ static void compare(const struct tt_results *table, struct model_entry *model, u
     }
 }
 
+/* Even to the oldest and shallowest there can be. */
+static void an_empty_place_goes_before_any_entry(void **state)
+{
+    (void)state;
+    struct tt_results table = open_table(ONE_BUCKET);
+    struct tt_store old = tt_result(5, 0, TT_EXACT, 1, 0), fresh = tt_result(6, 3, TT_EXACT, 1, 0);
+    struct tt_found found;
+    tt_results_store(&table, &old, 2);
+    tt_results_store(&table, &fresh, 1);
+    assert_true(tt_results_find(&table, 5, &found));
+    assert_true(tt_results_find(&table, 6, &found));
+    tt_results_close(&table);
+}
+
 static void a_bucket_behaves_as_its_model(void **state)
 {
     (void)state;
@@ -448,6 +462,7 @@ int main(void)
         cmocka_unit_test(buckets_are_inside_the_table),
         cmocka_unit_test(clear_forgets_and_close_may_come_twice),
         cmocka_unit_test(permille_counts_one_generation),
+        cmocka_unit_test(an_empty_place_goes_before_any_entry),
         cmocka_unit_test(a_bucket_behaves_as_its_model),
     };
     return cmocka_run_group_tests_name("tt_results", tests, NULL, NULL);

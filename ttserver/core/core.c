@@ -96,13 +96,14 @@ void ttcore_figures(const struct ttcore *core, struct ttcore_figures *out)
     out->fronts = core->sessions.of_role[PROTO_FRONT];
     out->jobs = core->jobs.open;
     out->inflight_nodes = tt_inflight_nodes(&core->inflight);
-    out->inflight_holds = tt_inflight_holds(&core->inflight);
+    out->inflight_holds = core->inflight.holds;
     out->inflight_refused = core->inflight.refused;
     out->results_permille = tt_results_permille(&core->results, core->generation);
     out->generation = core->generation;
     out->uptime_ms = (core->now_us - o->start_us) / US_PER_MS;
     out->memory_bytes = core->results.bytes + (uint64_t)o->inflight_max * TTCORE_HOLD_BYTES +
                         (uint64_t)o->sessions_max * sizeof(struct ttcore_session) +
+                        ((uint64_t)TT_INFLIGHT_LIST_BYTES << core->sessions.slot_bits) +
                         (uint64_t)o->jobs_max * TTCORE_JOB_BYTES +
                         (uint64_t)o->histories_max * TTCORE_HISTORY_BYTES;
     out->sessions_max = o->sessions_max;

@@ -2,16 +2,11 @@
 #include "common/rng.h"
 #include "ttserver/core/state.h"
 
-static unsigned drop_holds(struct ttcore *core, const struct ttcore_session *session)
-{
-    return tt_inflight_drop_session(&core->inflight, session->id);
-}
-
 /* The caller drops the orphans when all sessions that end in this step have ended. Returns how many
  * holds it had. */
 static unsigned end_member(struct ttcore *core, struct ttcore_session *session)
 {
-    unsigned held = drop_holds(core, session);
+    unsigned held = tt_inflight_drop_session(&core->inflight, session->id);
     ttcore_orphan_jobs(core, session);
     ttcore_sessions_remove(&core->sessions, session);
     return held;
@@ -64,7 +59,7 @@ static void renew_member(struct ttcore_call *call, const struct proto_hello *hel
     struct ttcore_session *session = call->session;
     bool is_reborn = session->instance != hello->instance;
     if (is_reborn || session->space != hello->space || (hello->flags & PROTO_LETS_GO) != 0) {
-        drop_holds(call->core, session);
+        tt_inflight_drop_session(&call->core->inflight, session->id);
     }
     if (is_reborn || hello->role != PROTO_FRONT) {
         ttcore_orphan_jobs(call->core, session);

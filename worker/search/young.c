@@ -130,7 +130,8 @@ static unsigned weigh(struct search *s, unsigned ply, struct outcome *o, struct 
     return chosen;
 }
 
-/* Sends a look at what is left but `except`, to be there when that one is done. */
+/* Sends a look at what is left but `except`, to be there when that one is done; false: none goes.
+ */
 static bool look_ahead(struct search *s, unsigned ply, int depth, struct outcome *o,
                        struct young *y, unsigned except)
 {
@@ -140,6 +141,7 @@ static bool look_ahead(struct search *s, unsigned ply, int depth, struct outcome
     return y->ahead;
 }
 
+/* Of all, where few would be open, too: drawn among the first ones more would meet there. */
 static unsigned draw_unseen(struct search *s, const struct young *y)
 {
     unsigned skip = rng_below(&s->random, y->left), i = 1;
@@ -150,7 +152,8 @@ static unsigned draw_unseen(struct search *s, const struct young *y)
 }
 
 /* By the look sent ahead if it is young enough, else by a fresh one. That one takes a round trip:
- * who does not wait for answers goes into any of those left meanwhile. */
+ * who does not wait for answers goes into any of those left meanwhile, alone, unless no more looks
+ * can be under way. */
 static unsigned choose_by_look(struct search *s, unsigned ply, int depth, struct outcome *o,
                                struct young *y, bool *alone)
 {
@@ -161,6 +164,7 @@ static unsigned choose_by_look(struct search *s, unsigned ply, int depth, struct
     if (!seen_ahead && s->options.scatter) {
         unsigned any = draw_unseen(s, y);
         if (look_ahead(s, ply, depth, o, y, any) || y->left == 1) {
+            *alone = true;
             return any;
         }
     }

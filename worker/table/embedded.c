@@ -174,7 +174,7 @@ unsigned embedded_holds(struct embedded *t)
     unsigned holds = 0;
     for (unsigned i = 0; i < t->stripes; i++) {
         pthread_mutex_lock(&t->stripe[i].lock);
-        holds += tt_inflight_holds(&t->stripe[i].inflight);
+        holds += t->stripe[i].inflight.holds;
         pthread_mutex_unlock(&t->stripe[i].lock);
     }
     return holds;
