@@ -195,10 +195,11 @@ def hyatt_minimax(lab):
 
 def ura(lab):
     """Table 1 (synthetic) and the row of 64 to 1,536 processes (published for shogi only)."""
-    workers = lab.pick((1, 64, 128, 256, 512, 1024, 1536), (1, 64, 256))
+    most = {20: 1536, 5: 512}  # more than that only wait for each other where b=5 has to be as small as here
     for b, depth, leaf_us, horizon, file in ((20, lab.pick(10, 8), 49.1, 1, "ura-table3-shogi-b20"),
                                              (5, lab.pick(16, 13), 24.6, 1, "ura-table2-shogi-b5")):
         d = 12 if b == 20 else 24
+        workers = [n for n in lab.pick((1, 64, 128, 256, 512, 1024, 1536), (1, 64, 256)) if n <= most[b]]
         best = {20: "6", 5: "12"}[b]
         shogi = {int(r["processes"]): float(r["speedup"]) for r in published(file)
                  if r["method"] == "w/ updates" and r["d"] == str(d) and r["d_prime"] == best}
@@ -294,7 +295,7 @@ def startech(lab):
 def knobs(lab):
     """One option changed at a time, where a network costs something."""
     depth = lab.pick(8, 7)
-    tree, workers = f"tree:b=20,d={depth}", lab.pick((1, 32, 128, 256, 1024), (1, 32, 128))
+    tree, workers = f"tree:b=20,d={depth}", lab.pick((1, 32, 128, 256), (1, 32, 128))
     base = {"node-us": 1, "rtt-us": 100, "message-us": 1, "service-us": 0.2,
             "depth": depth, "workers": counts(*workers), "horizon": 4}
     variants = [("horizon 4 (base)", {}), ("horizon 3", {"horizon": 3}),
