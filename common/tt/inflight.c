@@ -16,8 +16,8 @@ struct link {
 };
 
 /* One holder in one node: a cache line. Numbered links are indices into the pool; 0 is the end of a
- * list. Most nodes have one holder, and then its record is the node. With more holders the node is
- * the first of its list, and each is found by hash. */
+ * list, a record of no holders. Most nodes have one holder, and then its record is the node. With
+ * more holders the node is the first of its list, and each is found by hash. */
 struct tt_hold {
     _Alignas(64) struct link by_age; /* ring of the session; first: hold_of */
     uint64_t key;
@@ -25,7 +25,7 @@ struct tt_hold {
     uint64_t since_us;
     uint32_t next_hash; /* the first of a node: the next node's first; free: the next free */
     uint32_t count; /* the first of a node: of its holders */
-    uint32_t next_node, prev_node; /* unless there is one holder */
+    uint32_t next_node, prev_node;
     uint32_t next_who; /* if hashed */
 };
 
@@ -94,6 +94,7 @@ enum err tt_inflight_open(struct tt_inflight *t, uint32_t capacity)
         tt_inflight_close(&fresh);
         return ERR_NOMEM;
     }
+    fresh.hold[0] = (struct tt_hold){.count = 0};
     *t = fresh;
     return ERR_OK;
 }
@@ -191,7 +192,7 @@ static uint32_t make_hold(struct tt_inflight *t, uint64_t key, uint64_t seat, ui
     hold->key = key;
     hold->seat = seat;
     hold->since_us = now_us;
-    hold->next_hash = 0;
+    hold->next_hash = hold->next_node = hold->prev_node = 0;
     hold->count = 1;
     ring_append(&list->ring, &hold->by_age);
     list->holds++;
@@ -246,9 +247,6 @@ static uint32_t find_hashed(const struct tt_inflight *t, uint64_t key, uint64_t 
 static void insert_holder(struct tt_inflight *t, uint32_t first, uint32_t h)
 {
     struct tt_hold *node = &t->hold[first], *hold = &t->hold[h];
-    if (node->count == 1) {
-        node->next_node = node->prev_node = 0;
-    }
     hold->prev_node = first;
     hold->next_node = node->next_node;
     if (node->next_node != 0) {
@@ -292,14 +290,14 @@ static uint32_t *find_link(const struct tt_inflight *t, uint64_t key, uint8_t de
     return link;
 }
 
-/* In a node, whose first holder is `first`; 0: not there. */
+/* In the node whose first holder is `first`, 0 for none; 0: not there. */
 static uint32_t find_hold(const struct tt_inflight *t, uint32_t first, uint64_t key, uint64_t seat)
 {
     const struct tt_hold *hold = &t->hold[first];
-    if (hold->count == 1) {
-        return (hold->seat | SEAT_HASHED) == (seat | SEAT_HASHED) ? first : 0;
+    if (hold->count > 1) {
+        return find_hashed(t, key, seat);
     }
-    return find_hashed(t, key, seat);
+    return (hold->seat | SEAT_HASHED) == (seat | SEAT_HASHED) ? first : 0;
 }
 
 /* `link` is that to its node. Returns how many holders the node has left. */
@@ -327,18 +325,18 @@ unsigned tt_inflight_count(const struct tt_inflight *t, uint64_t key, uint8_t de
                            struct tt_holder holder, bool *is_inside)
 {
     uint32_t n = *find_link(t, key, depth);
-    *is_inside = n != 0 && find_hold(t, n, key, seat_of(holder, depth)) != 0;
-    return n == 0 ? 0 : t->hold[n].count;
+    *is_inside = find_hold(t, n, key, seat_of(holder, depth)) != 0;
+    return t->hold[n].count;
 }
 
-/* Out of the way of those who find nobody at `*link`, or themselves alone: kept out of line. */
+/* Visit and leave are for those who find nobody at the node's head, and themselves alone; these two
+ * are for all, and kept out of their way. */
 __attribute__((noinline)) static unsigned visit_any(struct tt_inflight *t, uint64_t key,
                                                     uint64_t seat, bool exclusive, uint64_t now_us,
                                                     bool *is_busy)
 {
     uint32_t *link = find_link(t, key, depth_of(seat)), n = *link;
-    uint32_t h = n != 0 ? find_hold(t, n, key, seat) : 0;
-    unsigned count = n != 0 ? t->hold[n].count : 0;
+    uint32_t h = find_hold(t, n, key, seat), count = t->hold[n].count;
     *is_busy = exclusive && count > (h != 0);
     if (*is_busy) {
         return count;
@@ -363,12 +361,9 @@ __attribute__((noinline)) static unsigned leave_any(struct tt_inflight *t, uint6
                                                     uint64_t seat, bool *was_inside)
 {
     uint32_t *link = find_link(t, key, depth_of(seat)), n = *link;
-    uint32_t h = n != 0 ? find_hold(t, n, key, seat) : 0;
+    uint32_t h = find_hold(t, n, key, seat);
     *was_inside = h != 0;
-    if (h != 0) {
-        return remove_hold(t, link, h);
-    }
-    return n == 0 ? 0 : t->hold[n].count;
+    return h != 0 ? remove_hold(t, link, h) : t->hold[n].count;
 }
 
 unsigned tt_inflight_visit(struct tt_inflight *t, uint64_t key, uint8_t depth,
@@ -386,10 +381,10 @@ unsigned tt_inflight_visit(struct tt_inflight *t, uint64_t key, uint8_t depth,
 unsigned tt_inflight_join(struct tt_inflight *t, uint64_t key, uint8_t depth,
                           struct tt_holder holder, uint64_t now_us)
 {
-    bool is_busy;
-    uint64_t before = t->refused + t->over_quota;
-    unsigned count = tt_inflight_visit(t, key, depth, holder, false, now_us, &is_busy);
-    return t->refused + t->over_quota == before ? count : 0;
+    bool is_busy, is_inside;
+    tt_inflight_visit(t, key, depth, holder, false, now_us, &is_busy);
+    unsigned count = tt_inflight_count(t, key, depth, holder, &is_inside);
+    return is_inside ? count : 0;
 }
 
 unsigned tt_inflight_leave(struct tt_inflight *t, uint64_t key, uint8_t depth,
@@ -398,7 +393,7 @@ unsigned tt_inflight_leave(struct tt_inflight *t, uint64_t key, uint8_t depth,
     uint32_t *head = node_head(t, key, depth), h = *head;
     uint64_t seat = seat_of(holder, depth);
     const struct tt_hold *hold = &t->hold[h];
-    if (h == 0 || hold->key != key || hold->seat != seat || hold->count != 1) {
+    if (hold->key != key || hold->seat != seat || hold->count != 1) {
         return leave_any(t, key, seat, was_inside);
     }
     *was_inside = true;
@@ -410,11 +405,10 @@ unsigned tt_inflight_leave(struct tt_inflight *t, uint64_t key, uint8_t depth,
 unsigned tt_inflight_holders(const struct tt_inflight *t, uint64_t key, uint8_t depth,
                              struct tt_holder *out, unsigned room)
 {
-    uint32_t h = *find_link(t, key, depth);
-    unsigned count = h == 0 ? 0 : t->hold[h].count, copied = 0;
-    while (copied < count && copied < room) {
+    unsigned copied = 0;
+    for (uint32_t h = *find_link(t, key, depth); h != 0 && copied < room;
+         h = t->hold[h].next_node) {
         out[copied++] = holder_of(t->hold[h].seat);
-        h = copied < count ? t->hold[h].next_node : 0;
     }
     return copied;
 }

@@ -121,13 +121,14 @@ def go_to(sides, distance_us, near_us):
     """The shards are that far away; returns what a lone ask takes. A cable takes time of its own, which is part
     of the distance: it delays by so much less."""
     delay_us, far_us = distance_us, near_us
-    for _ in range(4 if distance_us > 0 else 1):
+    for _ in range(4):
         for side in sides:
             side.shape(delay_us)
-        if distance_us > 0:
-            far_us = sides[0].round_trip_us()
+        if distance_us == 0:
+            break
+        far_us = sides[0].round_trip_us()
         off_us = far_us - near_us - distance_us
-        if distance_us == 0 or abs(off_us) <= distance_us / 20 or (delay_us == 1 and off_us > 0):
+        if abs(off_us) <= distance_us / 20 or (delay_us == 1 and off_us > 0):
             break
         delay_us = max(1, round(delay_us - off_us))
     return far_us

@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 """The published tables beside what the virtual cluster measures: `lab.py [--quick] [TABLE]...`
 
-Prints every table, writes CSV and SVG to build/lab. An interrupted lab goes on where it was (build/lab/runs.jsonl). Virtual time: the result does not depend on
-this machine or its load. Speedups over several positions are ratios of summed times (the long
-searches weigh most) and, beside it, means of the ratios. BIN=folder chooses the program.
+Prints every table, writes CSV and SVG to build/lab. An interrupted lab goes on where it was
+(build/lab/runs.jsonl). Virtual time: the result does not depend on this machine or its load.
+Speedups over several positions are ratios of summed times (the long searches weigh most) and,
+beside it, means of the ratios. BIN=folder chooses the program.
 """
 import argparse
 import os

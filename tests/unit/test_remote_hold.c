@@ -46,6 +46,15 @@ static void enters(struct seat *seat, struct node *node, uint64_t key, bool wait
     enters_as(seat, node, key, waits, TT_STRICT | TT_EXCLUSIVE);
 }
 
+/* Seat 0 is inside a node, alone. */
+static struct world *world_with_one_inside(struct node *node, bool waits)
+{
+    struct world *world = world_of_short_holds();
+    seat_open(world, 0, 0, 0);
+    enters(&world->seat[0], node, 1234, waits);
+    return world;
+}
+
 /* It searches on below, and the shard looks at its clock. */
 static void goes_on(struct seat *seat, unsigned ms)
 {
@@ -63,6 +72,14 @@ static void leaves(struct seat *seat, const struct node *node)
     port.release(port.self, &node->ticket, &release);
 }
 
+static void finishes(struct seat *seat, const struct node *node, int score)
+{
+    struct table_port port = remote_table_port(seat->remote);
+    struct tt_store store = tt_result(node->ask.key, node->ask.depth, TT_EXACT, score, 99);
+    seat->search->frame[0].held = false;
+    port.store(port.self, &node->ticket, &store);
+}
+
 /* The last who is inside. */
 static void leaves_nothing(struct seat *seat, const struct node *node)
 {
@@ -75,11 +92,9 @@ static void what_is_held_stays_held(void **state)
 {
     (void)state;
     for (unsigned waits = 0; waits < WAITS; waits++) {
-        struct world *world = world_of_short_holds();
-        struct seat *a = &world->seat[0];
         struct node node;
-        seat_open(world, 0, 0, 0);
-        enters(a, &node, 1234, waits);
+        struct world *world = world_with_one_inside(&node, waits);
+        struct seat *a = &world->seat[0];
         for (unsigned i = 0; i < 50; i++) {
             goes_on(a, HOLD_MAX_MS / 10);
             assert_int_equal(figures(world).inflight_holds, 1);
@@ -94,12 +109,10 @@ static void what_is_held_stays_held(void **state)
 static void helpers_do_not_end_a_hold(void **state)
 {
     (void)state;
-    struct world *world = world_of_short_holds();
-    struct seat *a = &world->seat[0], *b = &world->seat[1];
     struct node node, same;
-    seat_open(world, 0, 0, 0);
+    struct world *world = world_with_one_inside(&node, true);
+    struct seat *a = &world->seat[0], *b = &world->seat[1];
     seat_open(world, 1, 0, 0);
-    enters(a, &node, 1234, true);
     enters_as(b, &same, 1234, true, TT_STRICT);
     for (unsigned i = 0; i < 2 * HOLD_MAX_MS; i += 50) {
         goes_on(a, 50);
@@ -118,11 +131,9 @@ static void helpers_do_not_end_a_hold(void **state)
 static void leaving_ends_a_renewal(void **state)
 {
     (void)state;
-    struct world *world = world_of_short_holds();
-    struct seat *a = &world->seat[0];
     struct node node;
-    seat_open(world, 0, 0, 0);
-    enters(a, &node, 1234, true);
+    struct world *world = world_with_one_inside(&node, true);
+    struct seat *a = &world->seat[0];
     struct client *client = remote_client(a->remote);
     uint64_t asks = client_counters(client)->asks;
     for (unsigned i = 0; client_counters(client)->asks == asks; i++) {
@@ -142,11 +153,9 @@ static void leaving_ends_a_renewal(void **state)
 static void what_is_not_held_lapses(void **state)
 {
     (void)state;
-    struct world *world = world_of_short_holds();
-    struct seat *a = &world->seat[0];
     struct node node;
-    seat_open(world, 0, 0, 0);
-    enters(a, &node, 1234, true);
+    struct world *world = world_with_one_inside(&node, true);
+    struct seat *a = &world->seat[0];
     a->search->frame[0].held = false;
     goes_on(a, 2 * HOLD_MAX_MS);
     assert_int_equal(figures(world).inflight_holds, 0);
@@ -159,24 +168,13 @@ static void what_was_finished_unheard_is_found_out(void **state)
 {
     (void)state;
     for (unsigned waits = 0; waits < WAITS; waits++) {
-        struct world *world = world_of_short_holds();
+        struct node node, same;
+        struct world *world = world_with_one_inside(&node, waits);
         struct seat *a = &world->seat[0], *b = &world->seat[1];
-        struct table_port port;
-        struct node node;
-        struct table_ticket ticket = {0};
-        seat_open(world, 0, 0, 0);
         seat_open(world, 1, 0, 0);
-        enters(a, &node, 1234, waits);
         goes_on(a, 10);
-        struct tt_ask ask = node.ask;
-        struct tt_answer answer;
-        ask.flags = TT_STRICT;
-        port = remote_table_port(b->remote);
-        remote_begin(b->remote, 2, true, true);
-        port.ask(port.self, &ask, &ticket);
-        port.await(port.self, &ask, &ticket, &answer);
-        struct tt_store store = tt_result(ask.key, ask.depth, TT_EXACT, 7, 99);
-        port.store(port.self, &ticket, &store);
+        enters_as(b, &same, 1234, true, TT_STRICT);
+        finishes(b, &same, 7);
         serve(b, 5);
         a->letters = 0;
         goes_on(a, 10);
@@ -195,11 +193,9 @@ static void a_new_shard_learns_who_is_inside(void **state)
 {
     (void)state;
     struct ttcore_options options = short_holds();
-    struct world *world = world_open_with(&options);
-    struct seat *a = &world->seat[0];
     struct node node;
-    seat_open(world, 0, 0, 0);
-    enters(a, &node, 1234, true);
+    struct world *world = world_with_one_inside(&node, true);
+    struct seat *a = &world->seat[0];
     goes_on(a, 100);
     ttcore_close(&world->bed->core);
     options.boot++;
