@@ -88,9 +88,13 @@ class Simulator:
 
     def sums(self, positions, options):
         """The rows of several positions added up, and beside it the list of them."""
-        for position in positions:
+        return self.sums_of([(position, options) for position in positions])
+
+    def sums_of(self, runs):
+        """The same of (position, options), where the positions differ in their options."""
+        for position, options in runs:
             self.ask(position, options)
-        return Sums([self.rows(position, options) for position in positions])
+        return Sums([self.rows(position, options) for position, options in runs])
 
     def close(self):
         self.pool.shutdown(cancel_futures=True)
