@@ -327,37 +327,32 @@ static void find_and_put_count_nobody(void **state)
     embedded_close(&table);
 }
 
-static void threads_share_a_history(void **state)
+static void threads_share_lessons(void **state)
 {
     (void)state;
     struct embedded *table = open_table(64, 2);
     struct embedded_port seat[2] = {{.table = table, .slot = 0}, {.table = table, .slot = 1}};
-    struct tt_weight a[] = {{3, 4}, {9, 1}}, b[] = {{9, 2}}, huge[] = {{3, UINT32_MAX}}, out[8];
-    unsigned halvings;
-    assert_int_equal(embedded_history(&seat[0], 5, a, 2, out, 8, &halvings), 2);
-    assert_int_equal(embedded_history(&seat[0], 5, NULL, 0, out, 8, &halvings), 0);
-    assert_int_equal(embedded_history(&seat[1], 5, b, 1, out, 8, &halvings), 2);
+    const uint64_t root = UINT64_C(5) << 32, other = UINT64_C(6) << 32;
+    struct tt_weight a[] = {{3, 4}, {9, 1}}, out[8];
+    embedded_listen(&seat[0]);
+    embedded_listen(&seat[1]);
+    assert_int_equal(embedded_lessons(&seat[0], root, a, 2, out, 8), 0);
+    assert_int_equal(embedded_lessons(&seat[1], root, NULL, 0, out, 8), 2);
     assert_int_equal(out[1].index, 9);
-    assert_int_equal(out[1].weight, 3);
-    assert_int_equal(embedded_history(&seat[0], 5, NULL, 0, out, 8, &halvings), 1);
-    assert_int_equal(halvings, 0);
-    embedded_history(&seat[0], 5, huge, 1, out, 8, &halvings);
-    assert_int_equal(halvings, 1);
-    assert_int_equal(embedded_history(&seat[1], 5, NULL, 0, out, 8, &halvings), 1);
-    assert_int_equal(halvings, 1);
-    assert_int_equal(embedded_history(&seat[1], 6, NULL, 0, out, 8, &halvings), 0); /* a new root */
-    assert_int_equal(halvings, 0);
-    assert_int_equal(embedded_history(&seat[0], 6, b, 1, out, 8, &halvings), 1);
-    assert_int_equal(embedded_history(&seat[1], 5, NULL, 0, out, 8, &halvings), 0); /* anew */
-    assert_int_equal(halvings, 0);
-    assert_int_equal(embedded_history(&seat[0], 5, b, 1, out, 8, &halvings), 1);
-    seat[0].birth = 0; /* a new search of the same root: all is told again */
-    assert_int_equal(embedded_history(&seat[0], 5, NULL, 0, out, 8, &halvings), 1);
-    assert_int_equal(halvings, 0);
+    assert_int_equal(out[1].weight, 1);
+    assert_int_equal(embedded_lessons(&seat[1], root, NULL, 0, out, 8), 0);
+    assert_int_equal(embedded_lessons(&seat[0], other, a, 1, out, 8), 0);
+    assert_int_equal(embedded_lessons(&seat[1], root, NULL, 0, out, 8), 0); /* of another root */
+    assert_int_equal(embedded_lessons(&seat[0], root, a, 2, out, 8), 0);
+    embedded_listen(&seat[1]); /* a new search: what was told before it is not for it */
+    assert_int_equal(embedded_lessons(&seat[1], root, NULL, 0, out, 8), 0);
     embedded_close(&table);
     table = open_table(64, 1); /* nobody to learn from */
     seat[0] = (struct embedded_port){.table = table};
-    assert_int_equal(embedded_history(&seat[0], 5, a, 2, out, 8, &halvings), 0);
+    embedded_listen(&seat[0]);
+    assert_int_equal(embedded_lessons(&seat[0], root, a, 2, out, 8), 0);
+    seat[0].heard = 0;
+    assert_int_equal(embedded_lessons(&seat[0], root, NULL, 0, out, 8), 0);
     embedded_close(&table);
 }
 
@@ -399,7 +394,7 @@ int main(void)
         cmocka_unit_test(a_full_mailbox_drops_and_a_new_search_empties_it),
         cmocka_unit_test(below_the_counted_depth_nobody_is_counted),
         cmocka_unit_test(find_and_put_count_nobody),
-        cmocka_unit_test(threads_share_a_history),
+        cmocka_unit_test(threads_share_lessons),
         cmocka_unit_test(generations_go_round_without_a_zero),
         cmocka_unit_test(slots_have_limits_and_close_may_come_twice),
     };

@@ -385,6 +385,28 @@ static void what_has_no_room_is_refused_and_leaves_nothing(void **state)
     host_close(&host);
 }
 
+static void those_who_share_a_table_share_lessons(void **state)
+{
+    (void)state;
+    uint64_t group = fresh_group();
+    struct embedded *a = NULL, *b = NULL, *own = NULL;
+    struct tt_weight lesson = {3, 4}, out[4];
+    assert_int_equal(embedded_open_shared(&a, BYTES, 1, group), ERR_OK);
+    assert_int_equal(embedded_open_shared(&b, BYTES, 1, group), ERR_OK);
+    assert_int_equal(embedded_open_shared(&own, BYTES, 1, fresh_group()), ERR_OK);
+    struct embedded_port seat[3] = {{.table = a}, {.table = b}, {.table = own}};
+    for (unsigned i = 0; i < 3; i++) {
+        embedded_listen(&seat[i]);
+    }
+    assert_int_equal(embedded_lessons(&seat[0], 1, &lesson, 1, out, 4), 0);
+    assert_int_equal(embedded_lessons(&seat[1], 1, NULL, 0, out, 4), 1);
+    assert_int_equal(out[0].index, 3);
+    assert_int_equal(embedded_lessons(&seat[2], 1, NULL, 0, out, 4), 0);
+    embedded_close(&a);
+    embedded_close(&b);
+    embedded_close(&own);
+}
+
 static void a_shared_table_is_not_cleared_and_ages_once_a_job(void **state)
 {
     (void)state;
@@ -457,6 +479,7 @@ int main(void)
         cmocka_unit_test(a_link_in_the_place_of_a_table_is_not_followed),
         cmocka_unit_test(who_is_stuck_in_making_a_table_is_not_waited_for),
         cmocka_unit_test(what_has_no_room_is_refused_and_leaves_nothing),
+        cmocka_unit_test(those_who_share_a_table_share_lessons),
         cmocka_unit_test(a_shared_table_is_not_cleared_and_ages_once_a_job),
     };
     if (!is_possible()) {

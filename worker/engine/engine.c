@@ -1,6 +1,7 @@
 #include "worker/engine/engine.h"
 
 #include "common/clock.h"
+#include "common/memory.h"
 #include "common/rng.h"
 #include "worker/table/host.h"
 
@@ -228,7 +229,7 @@ enum err engine_open(struct engine **out, const struct engine_options *options)
     }
     e->options = *options;
     pthread_mutex_init(&e->lock, NULL);
-    e->processor = calloc(options->threads, sizeof *e->processor);
+    e->processor = memory_lines(options->threads * sizeof *e->processor);
     e->report = calloc(ENGINE_WORKERS_MAX + 1, sizeof *e->report);
     enum err err = e->processor == NULL || e->report == NULL ? ERR_NOMEM : ERR_OK;
     if (err == ERR_OK) {

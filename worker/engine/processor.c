@@ -4,8 +4,7 @@
 
 enum {
     NEWS = 32,
-    HISTORY_POLLS = 64, /* every few milliseconds */
-    HISTORY_ROOM = 1024,
+    LESSONS_ROOM = 512,
     RTO_MIN_US = 5000, /* a busy machine may keep a shard off its processors that long; asks need
                           not wait for it */
 };
@@ -78,7 +77,7 @@ enum err processor_begin(struct processor *p, const struct job *job, const struc
     }
     search_set_limits(p->search, &options, env);
     search_set_position(p->search, job->position);
-    p->local.birth = 0;
+    embedded_listen(&p->local);
     if (p->remote != NULL) {
         remote_begin(p->remote, job->horizon, job->algorithm->counted, job->waits);
     }
@@ -105,19 +104,14 @@ void processor_publish(struct processor *p)
     }
 }
 
-/* Threads without a shard learn from each other through their own table. */
-static void share_history(struct processor *p, struct search *search)
+/* With those who share the table, whether or not there are shards: what came by them is a sum of
+ * all and replaces what was heard here. */
+static void share_lessons(struct processor *p, struct search *search)
 {
-    struct tt_weight weight[HISTORY_ROOM];
-    unsigned halvings;
-    if (++p->polls % HISTORY_POLLS != 0 ||
-        (p->remote != NULL && client_shards_up(remote_client(p->remote)) > 0)) {
-        return;
-    }
-    unsigned count = search_lessons(search, weight, HISTORY_ROOM);
-    count = embedded_history(&p->local, search_root(search), weight, count, weight, HISTORY_ROOM,
-                             &halvings);
-    search_learn(search, weight, count, halvings);
+    struct tt_weight lesson[LESSONS_ROOM];
+    unsigned count = search_recent(search, lesson, LESSONS_ROOM);
+    count = embedded_lessons(&p->local, search_root(search), lesson, count, lesson, LESSONS_ROOM);
+    search_hear(search, lesson, count);
 }
 
 void processor_serve(struct processor *p, struct search *search)
@@ -135,7 +129,7 @@ void processor_serve(struct processor *p, struct search *search)
     for (unsigned i = 0; i < n; i++) {
         search_node_done(search, &news[i]);
     }
-    share_history(p, search);
+    share_lessons(p, search);
     processor_publish(p);
 }
 

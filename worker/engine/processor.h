@@ -15,16 +15,15 @@
 
 struct processor {
     /* fixed after open */
-    unsigned index;
+    _Alignas(64) unsigned index;
     struct wire *wire; /* NULL: no servers */
     struct remote *remote;
     struct embedded_port local;
     /* state */
     struct search *search;
     const struct game *game;
-    unsigned polls;
     /* published: written by the searching thread, read by any */
-    _Atomic uint64_t nodes, asks, cuts, busy, deferred, duplicated, waited_us;
+    _Alignas(64) _Atomic uint64_t nodes, asks, cuts, busy, deferred, duplicated, waited_us;
     atomic_uint depth, horizon, shards_up;
 };
 

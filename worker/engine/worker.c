@@ -2,6 +2,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/memory.h"
 #include "common/rng.h"
 #include "worker/engine/share.h"
 
@@ -320,7 +321,7 @@ static void search_job(struct worker *w, struct open_job *open)
 
 enum err worker_open(struct worker **out, const struct worker_options *options)
 {
-    struct worker *w = calloc(1, sizeof *w);
+    struct worker *w = memory_lines(sizeof *w);
     if (w == NULL) {
         return ERR_NOMEM;
     }

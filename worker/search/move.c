@@ -24,6 +24,10 @@ static enum search_visit search_move(struct search *s, unsigned ply, int depth,
     int raised = o->raised, beta = o->beta, score = 0;
 
     game->make(s->position, move);
+    if (depth > 1 &&
+        s->table.prefetch != NULL) { /* memory is slow: there is work to do meanwhile */
+        s->table.prefetch(s->table.self, node_key(s));
+    }
     int reduced, below = move_depth(s, ply, depth, o, at, &reduced);
     int scout = at == 0 ? beta : raised + 1;
     struct frame *f = &s->frame[ply], *below_it = &s->frame[ply + 1];

@@ -13,6 +13,11 @@ enum {
     NOBODY_UNWINDS = SEARCH_PLY_MAX + 1,
 };
 
+enum {
+    RECENT = SEARCH_POLL_NODES, /* a node refutes once */
+    RECENT_DEPTH = 2, /* most lessons are of depth 1 and weigh least */
+};
+
 /* A young brother at a node where processors are kept apart. */
 struct child {
     uint64_t key;
@@ -74,6 +79,8 @@ struct search {
     unsigned moves_used, children_used;
     int32_t history[2 * SEARCH_HISTORY]; /* by tt_weight's index: order_at */
     uint32_t fresh[2 * SEARCH_HISTORY]; /* learnt here and not given away yet */
+    struct tt_weight recent[RECENT]; /* the same, one by one, for search_recent */
+    unsigned recent_count;
     unsigned halved; /* here, since the last search_learn */
     unsigned fresh_from; /* where the next gift begins to look */
     uint64_t root_key;
@@ -134,7 +141,7 @@ static inline int bound_down(int bound)
 void order_moves(struct search *s, unsigned ply, uint16_t table_move);
 /* Brings the best of moves[at..count) to `at`; bad captures are found out only here. */
 void order_pick(struct search *s, unsigned ply, unsigned at);
-/* All at once, for nodes whose brothers are chosen by nproc. */
+/* All at once. */
 void order_sort(struct search *s, unsigned ply);
 /* The move refuted a node of this ply, here or, as an answer tells, at another processor: of many
  * processors each walks a small part of the tree, and orders its moves by what it has seen. */

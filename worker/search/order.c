@@ -82,14 +82,22 @@ static void halve(struct search *s)
     s->halved++;
 }
 
-void order_learn(struct search *s, unsigned ply, uint16_t move, int depth)
+static void add(struct search *s, unsigned at, uint32_t weight)
 {
-    int32_t *h = &s->history[order_at(ply, move)];
-
-    *h += depth * depth;
-    if (*h >= HISTORY_LIMIT) {
+    s->history[at] += (int32_t)weight;
+    if (s->history[at] >= HISTORY_LIMIT) {
         halve(s);
     }
+}
+
+static uint32_t weight_of(int depth)
+{
+    return (uint32_t)(depth * depth);
+}
+
+void order_learn(struct search *s, unsigned ply, uint16_t move, int depth)
+{
+    add(s, order_at(ply, move), weight_of(depth));
 }
 
 void order_reward(struct search *s, unsigned ply, uint16_t move, int depth)
@@ -101,7 +109,26 @@ void order_reward(struct search *s, unsigned ply, uint16_t move, int depth)
         f->killer[0] = move;
     }
     order_learn(s, ply, move, depth);
-    s->fresh[order_at(ply, move)] += (uint32_t)(depth * depth);
+    s->fresh[order_at(ply, move)] += weight_of(depth);
+    if (depth >= RECENT_DEPTH && s->recent_count < RECENT) {
+        s->recent[s->recent_count++] =
+            (struct tt_weight){(uint16_t)order_at(ply, move), weight_of(depth)};
+    }
+}
+
+unsigned search_recent(struct search *s, struct tt_weight *out, unsigned room)
+{
+    unsigned n = s->recent_count < room ? s->recent_count : room;
+    memcpy(out, s->recent, n * sizeof *out);
+    s->recent_count = 0;
+    return n;
+}
+
+void search_hear(struct search *s, const struct tt_weight *lesson, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        add(s, lesson[i].index, lesson[i].weight);
+    }
 }
 
 unsigned search_lessons(struct search *s, struct tt_weight *out, unsigned room)
@@ -149,6 +176,7 @@ void order_age(struct search *s)
         s->history[i] /= 8;
     }
     memset(s->fresh, 0, sizeof s->fresh);
+    s->recent_count = 0;
     s->halved = 0;
     for (unsigned ply = 0; ply < SEARCH_PLY_MAX + 2; ply++) {
         memset(s->frame[ply].killer, 0, sizeof s->frame[ply].killer);

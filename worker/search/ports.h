@@ -29,8 +29,10 @@ struct table_sight {
 
 struct table_port {
     void *self;
-    /* Sends an ask. True: the answer travels, there is time to generate moves; false: await is
-     * instant. */
+    /* NULL: nothing to gain. The node is about to be asked for: brings near what is known of it. */
+    void (*prefetch)(void *self, uint64_t key);
+    /* Sends an ask. True: the answer travels, or what is known is still on its way from memory:
+     * there is time to generate moves; false: await is instant. */
     bool (*ask)(void *self, const struct tt_ask *ask, struct table_ticket *ticket);
     /* Waits for the answer of that ask, or sets ticket->later and does not wait; always gives one
      * (after a time-out: OPEN, unregistered). */
@@ -86,6 +88,10 @@ void search_renew(struct search *search);
 unsigned search_lessons(struct search *search, struct tt_weight *out, unsigned room);
 void search_learn(struct search *search, const struct tt_weight *sum, unsigned count,
                   unsigned halvings);
+/* The same for those who share memory, as often as one likes: what this processor learnt since the
+ * last call, one by one (what does not fit is not told), and what others did. */
+unsigned search_recent(struct search *search, struct tt_weight *out, unsigned room);
+void search_hear(struct search *search, const struct tt_weight *lesson, unsigned count);
 /* Of the root set last: what they have in common. */
 uint64_t search_root(const struct search *search);
 

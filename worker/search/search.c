@@ -1,5 +1,6 @@
 #include "worker/search/search.h"
 
+#include "common/memory.h"
 #include "worker/search/node.h"
 
 #include <stdlib.h>
@@ -14,7 +15,7 @@ enum err search_open(struct search **out, const struct search_options *options,
     if (s == NULL) {
         return ERR_NOMEM;
     }
-    s->position = calloc(1, options->game->position_size);
+    s->position = memory_lines(options->game->position_size);
     if (s->position == NULL) {
         free(s);
         return ERR_NOMEM;

@@ -18,6 +18,7 @@ struct look {
 struct young {
     struct child *child; /* beside moves[] */
     unsigned count, left;
+    unsigned sorted; /* moves[0..sorted) are in their places; all are once the node is crowded */
     unsigned refusals; /* BUSY answers since the last value */
     bool ahead; /* `look` was sent before the last visit: `sight` is its ticket */
     struct table_sight sight;
@@ -181,12 +182,21 @@ static unsigned choose_by_look(struct search *s, unsigned ply, int depth, struct
     return chosen;
 }
 
-static unsigned choose_in_order(const struct young *y)
+static void sort_to(struct search *s, unsigned ply, struct young *y, unsigned end)
+{
+    while (y->sorted < end) {
+        order_pick(s, ply, y->sorted++);
+    }
+}
+
+/* Most nodes are left by a cut: what would come after it need not be sorted. */
+static unsigned choose_in_order(struct search *s, unsigned ply, struct young *y)
 {
     unsigned i = 1;
     while (i < y->count && y->child[i].done) {
         i++;
     }
+    sort_to(s, ply, y, i < y->count ? i + 1 : i);
     return i;
 }
 
@@ -196,7 +206,9 @@ static enum search_visit search_young(struct search *s, unsigned ply, int depth,
     struct frame *f = &s->frame[ply];
     while (y->left > 0 && !move_cut_off(o)) {
         bool alone = true;
-        unsigned i = f->crowded ? choose_by_look(s, ply, depth, o, y, &alone) : choose_in_order(y);
+        sort_to(s, ply, y, f->crowded ? y->count : 0);
+        unsigned i =
+            f->crowded ? choose_by_look(s, ply, depth, o, y, &alone) : choose_in_order(s, ply, y);
         if (i >= y->count || move_cut_off(o)) {
             continue; /* all that was looked at is finished; perhaps all there is */
         }
@@ -228,13 +240,14 @@ enum search_visit young_brothers(struct search *s, unsigned ply, int depth, stru
     if (s->children_used + f->count > CHILD_STACK) {
         return brothers_in_order(s, ply, depth, o);
     }
-    order_sort(s, ply);
+    order_pick(s, ply, 0);
     if (move_search(s, ply, depth, o, 0, false) == VISIT_STOP) {
         return VISIT_STOP;
     }
     y.child = &s->child_stack[s->children_used];
     y.count = f->count;
     y.left = f->count - 1;
+    y.sorted = 1;
     y.refusals = 0;
     y.ahead = false;
     memset(y.child, 0, f->count * sizeof *y.child);

@@ -1,7 +1,7 @@
 #include "worker/table/embedded.h"
 
 #include "common/clock.h"
-#include "common/tt/history.h"
+#include "common/memory.h"
 #include "common/tt/ops.h"
 #include "worker/table/host.h"
 
@@ -38,15 +38,12 @@ struct embedded {
     struct tt_results results;
     struct host *host; /* NULL: the results are this process's */
     struct host_state *shared; /* the host's, or `own` */
+    struct lessons *lessons; /* the host's, or own ones; NULL: nobody else can be here */
     int private_reason;
     unsigned slots, stripes;
     /* state: a stripe belongs to who holds its lock, a mailbox likewise */
     struct stripe stripe[STRIPES];
     struct mailbox *mailbox;
-    pthread_mutex_t history_lock;
-    uint64_t topic;
-    uint32_t birth; /* of the topic's history: another with each topic; 0: none yet */
-    struct tt_history history;
     struct host_state own;
 };
 
@@ -64,10 +61,14 @@ static enum err open_results(struct embedded *t, size_t bytes, uint64_t group)
 {
     if (group != 0 && host_open(&t->host, group, bytes) == ERR_OK) {
         t->shared = host_state(t->host);
+        t->lessons = host_lessons(t->host);
         tt_results_over(&t->results, host_memory(t->host), host_memory_bytes(t->host));
         return ERR_OK;
     }
     t->private_reason = group != 0 ? errno : 0;
+    if (t->slots > 1 && (t->lessons = memory_lines(sizeof *t->lessons)) == NULL) {
+        return ERR_NOMEM;
+    }
     return tt_results_open(&t->results, bytes);
 }
 
@@ -92,8 +93,7 @@ enum err embedded_open_shared(struct embedded **out, size_t bytes, unsigned slot
     for (unsigned i = 0; i < t->stripes; i++) {
         pthread_mutex_init(&t->stripe[i].lock, NULL);
     }
-    pthread_mutex_init(&t->history_lock, NULL);
-    t->mailbox = aligned_alloc(64, slots * sizeof *t->mailbox);
+    t->mailbox = memory_lines(slots * sizeof *t->mailbox);
     enum err err = t->mailbox == NULL ? ERR_NOMEM : open_results(t, bytes, group);
     for (unsigned i = 0; i < slots && t->mailbox != NULL; i++) {
         atomic_init(&t->mailbox[i].waiting, 0);
@@ -123,9 +123,11 @@ void embedded_close(struct embedded **table)
     for (unsigned i = 0; i < t->slots && t->mailbox != NULL; i++) {
         pthread_mutex_destroy(&t->mailbox[i].lock);
     }
-    pthread_mutex_destroy(&t->history_lock);
     free(t->mailbox);
     tt_results_close(&t->results);
+    if (t->host == NULL) {
+        free(t->lessons);
+    }
     host_close(&t->host);
     free(t);
     *table = NULL;
@@ -218,12 +220,16 @@ uint64_t embedded_strangers_until_us(const struct embedded *t)
 
 /* ---- the port ---- */
 
-static bool ask(void *self, const struct tt_ask *op, struct table_ticket *ticket)
+static void prefetch(void *self, uint64_t key)
 {
     const struct embedded_port *port = self;
-    (void)ticket;
-    tt_results_prefetch(&port->table->results, op->key);
-    return false;
+    tt_results_prefetch(&port->table->results, key);
+}
+
+static bool ask(void *self, const struct tt_ask *op, struct table_ticket *ticket)
+{
+    (void)self, (void)op, (void)ticket;
+    return true; /* prefetched: generating moves meanwhile is 3% faster, though a cut needs none */
 }
 
 static void await(void *self, const struct tt_ask *op, struct table_ticket *ticket,
@@ -326,38 +332,26 @@ unsigned embedded_node_done(struct embedded_port *port, struct tt_store *out, un
     return n;
 }
 
-unsigned embedded_history(struct embedded_port *port, uint64_t topic, const struct tt_weight *given,
-                          unsigned count, struct tt_weight *out, unsigned room, unsigned *halvings)
+void embedded_listen(struct embedded_port *port)
 {
-    struct embedded *t = port->table;
-    *halvings = 0;
-    if (t->slots == 1) {
-        return 0;
-    }
-    pthread_mutex_lock(&t->history_lock);
-    if (t->topic != topic || t->birth == 0) {
-        memset(&t->history, 0, sizeof t->history);
-        t->topic = topic;
-        t->birth++;
-    }
-    if (port->birth != t->birth) {
-        port->birth = t->birth;
-        port->since = 0;
-        port->halvings = t->history.halvings;
-    }
-    tt_history_give(&t->history, given, count);
-    unsigned told = tt_history_take(&t->history, port->since, out, room);
-    *halvings = t->history.halvings - port->halvings;
-    port->halvings = t->history.halvings;
-    port->since = t->history.now;
-    pthread_mutex_unlock(&t->history_lock);
-    return told;
+    const struct lessons *lessons = port->table->lessons;
+    port->heard = lessons == NULL ? 0 : lessons_end(lessons);
+}
+
+unsigned embedded_lessons(struct embedded_port *port, uint64_t topic, const struct tt_weight *given,
+                          unsigned count, struct tt_weight *out, unsigned room)
+{
+    struct lessons *lessons = port->table->lessons;
+    return lessons == NULL ? 0
+                           : lessons_exchange(lessons, (uint32_t)(topic >> 32), &port->heard, given,
+                                              count, out, room);
 }
 
 struct table_port embedded_table_port(struct embedded_port *port)
 {
     return (struct table_port){
         .self = port,
+        .prefetch = prefetch,
         .ask = ask,
         .await = await,
         .store = store,

@@ -26,7 +26,7 @@ struct embedded_port {
     struct embedded *table;
     uint16_t slot;
     uint8_t counted_depth; /* nodes of at least this depth are counted by nproc */
-    uint32_t birth, since, halvings; /* of the last embedded_history; 0: tell all again */
+    uint32_t heard; /* of the lessons: so far */
 };
 
 /* `bytes` of results, at least one bucket; room for `slots` threads. ERR_NOMEM, ERR_RANGE. */
@@ -54,11 +54,12 @@ unsigned embedded_permille(struct embedded *table);
  * rest is dropped. */
 unsigned embedded_node_done(struct embedded_port *port, struct tt_store *out, unsigned room);
 
-/* The history table of those who search the root `topic`: gives `count` weights, and is told up to
- * `room` sums that changed since the last call, which may be in the same room; *halvings: of all
- * sums, since then. Nothing is told to one thread alone. */
-unsigned embedded_history(struct embedded_port *port, uint64_t topic, const struct tt_weight *given,
-                          unsigned count, struct tt_weight *out, unsigned room, unsigned *halvings);
+/* Lessons of those who search the root `topic` and share this table (lessons.h): tells `count`, at
+ * most LESSONS_KEPT, and hears up to `room` that others told since the last call, or since
+ * embedded_listen; `out` may be the room of `given`. One who has the table alone hears nothing. */
+void embedded_listen(struct embedded_port *port);
+unsigned embedded_lessons(struct embedded_port *port, uint64_t topic, const struct tt_weight *given,
+                          unsigned count, struct tt_weight *out, unsigned room);
 
 /* Only what is known, without counting: used by the remote table below its horizon and as its
  * cache. */

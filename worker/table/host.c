@@ -19,23 +19,28 @@
 
 static const char folder[] = "/dev/shm";
 
+/* Behind the results. */
+struct shared {
+    struct host_state state;
+    struct lessons lessons;
+};
+
 enum {
     NAME_MAX_BYTES = 64,
-    STATE_BYTES = 4096,
+    PAGE = 4096,
+    STATE_BYTES = (sizeof(struct shared) + PAGE - 1) / PAGE * PAGE,
     LEAST_BYTES = 1 << 20,
     PATIENCE_MS = 5000, /* for who makes a table */
     LOOK_EVERY_MS = 5,
-    LAYOUT = 2, /* of the file: another gets another name, so that unlike builds never meet */
+    LAYOUT = 3, /* of the file: another gets another name, so that unlike builds never meet */
 };
 
 struct host {
     int file;
     void *memory;
-    size_t bytes; /* of the file; its last page is the state */
+    size_t bytes; /* of the file; its last pages are the state */
     char path[NAME_MAX_BYTES];
 };
-
-_Static_assert(sizeof(struct host_state) <= STATE_BYTES, "a page behind the results");
 
 uint64_t host_group(const struct options_host_port *server, unsigned servers)
 {
@@ -261,7 +266,7 @@ enum err host_open(struct host **out, uint64_t group, size_t bytes)
         return ERR_NOMEM;
     }
     prefix(start, sizeof start);
-    h->bytes = bytes - bytes % STATE_BYTES;
+    h->bytes = bytes - bytes % PAGE;
     snprintf(h->path, sizeof h->path, "%s/%s%016" PRIx64, folder, start,
              rng_mix(rng_mix(group ^ LAYOUT) ^ h->bytes));
     sweep();
@@ -310,9 +315,19 @@ size_t host_memory_bytes(const struct host *h)
     return h->bytes - STATE_BYTES;
 }
 
+static struct shared *shared(const struct host *h)
+{
+    return (struct shared *)((char *)h->memory + host_memory_bytes(h));
+}
+
 struct host_state *host_state(const struct host *h)
 {
-    return (struct host_state *)((char *)h->memory + host_memory_bytes(h));
+    return &shared(h)->state;
+}
+
+struct lessons *host_lessons(const struct host *h)
+{
+    return &shared(h)->lessons;
 }
 
 const char *host_path(const struct host *h)

@@ -14,6 +14,7 @@
 
 #include "common/err.h"
 #include "common/options.h"
+#include "worker/table/lessons.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -44,12 +45,13 @@ enum err host_open(struct host **out, uint64_t group, size_t bytes);
 /* Accepts NULL; nulls. */
 void host_close(struct host **host);
 
-/* Page-aligned; zero when made. A page of the bytes wanted is not among it. */
+/* Page-aligned; zero when made. Some pages of the bytes wanted are not among it. */
 void *host_memory(const struct host *host);
 size_t host_memory_bytes(const struct host *host);
 /* Makes it all zero if no other process has it; false: one has. */
 bool host_clear(struct host *host);
 struct host_state *host_state(const struct host *host);
+struct lessons *host_lessons(const struct host *host);
 /* Of its file. */
 const char *host_path(const struct host *host);
 

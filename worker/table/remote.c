@@ -222,18 +222,16 @@ static bool port_ask(void *self, const struct tt_ask *ask, struct table_ticket *
     struct tt_answer known;
     ticket->state = TICKET_LOCAL;
     ticket->where = CLIENT_NOWHERE;
-    if (!is_remote(r, ask->depth)) {
-        return r->local_port.ask(r->local_port.self, ask, ticket);
-    }
-    if (embedded_find(r->local->table, ask, &known)) {
+    bool far = is_remote(r, ask->depth);
+    if (far && embedded_find(r->local->table, ask, &known)) {
         ticket->state = TICKET_CACHED;
         return false;
     }
-    ticket->request = client_ask(r->client, ask, now_us(r), &ticket->where);
-    ticket->state = ticket->request != 0 ? TICKET_REMOTE : TICKET_LOCAL;
+    ticket->request = far ? client_ask(r->client, ask, now_us(r), &ticket->where) : 0;
     if (ticket->request == 0) {
         return r->local_port.ask(r->local_port.self, ask, ticket);
     }
+    ticket->state = TICKET_REMOTE;
     if (!r->waits && r->pending_count < PENDING_MAX) {
         ticket->later = true;
         r->pending[r->pending_count++] = (struct pending){*ask, ticket->request};
@@ -262,8 +260,7 @@ static void forget_pending(struct remote *r, const struct table_ticket *ticket)
     }
 }
 
-/* Shards forget holds of a certain age. Not so often that it costs anything, whatever a shard says.
- */
+/* Shards forget old holds. Renewed so seldom that it costs nothing, whatever a shard says. */
 static void renew_when_due(struct remote *r, struct search *search, uint64_t now)
 {
     uint32_t limit_ms = RENEWALS * RENEW_EVERY_MS;
@@ -578,10 +575,17 @@ struct remote_times remote_times(const struct remote *r)
     return r->times;
 }
 
+static void port_prefetch(void *self, uint64_t key)
+{
+    struct remote *r = self;
+    r->local_port.prefetch(r->local_port.self, key);
+}
+
 struct table_port remote_table_port(struct remote *r)
 {
     return (struct table_port){
         .self = r,
+        .prefetch = port_prefetch,
         .ask = port_ask,
         .await = port_await,
         .store = port_store,
