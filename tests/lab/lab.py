@@ -88,8 +88,8 @@ def weill(lab):
         for n in weill_counts(depth):
             more = (own.overheads(n),) if depth == max(depths) else ()
             points.append((f"depth {depth}", False, n, own.ratio(1, n)) + more)
-    points += [("depth 9", True, 32, 28)]
     points += [(f"depth {depth}", True, 128, table1[depth]) for depth in depths]
+    points += [("depth 9", True, 32, 28)]
 
     notes = [f"depths {min(depths)} to {max(depths)} of 3 to 10 (a deeper one takes hours), on so "
              "many of the 24 Bratko-Kopec positions as the table says",

@@ -2,6 +2,9 @@
 #include "tests/unit/test_search.h"
 
 #include "worker/engine/engine.h"
+#include "worker/engine/processor.h"
+#include "worker/search/node.h"
+#include "worker/table/lessons.h"
 
 static const char *const position = "3r1k2/4npp1/1ppr3p/p6P/P2PPPP1/1NR5/5K2/2R5 w - - 0 1";
 
@@ -58,6 +61,42 @@ static void threads_agree_on_a_strict_score(void **state)
         job_free(&job);
         engine_close(&engine);
     }
+}
+
+static bool serve_one(void *self, struct search *search)
+{
+    processor_serve(self, search);
+    return false;
+}
+
+/* A processor tells those who share its table what it learns, and hears what they do. */
+static void processors_share_lessons(void **state)
+{
+    (void)state;
+    struct embedded *table = NULL;
+    assert_int_equal(embedded_open(&table, 4 << 20, 2), ERR_OK);
+    struct processor *p = memory_lines(sizeof *p);
+    struct processor_options options = {.table = table, .neighbours = 2};
+    struct job job = make_job(position, "abdada", 7);
+    struct env_port env = {p, serve_one};
+    struct embedded_port other = {.table = table, .slot = 1};
+    struct tt_weight out[LESSONS_KEPT], told = {5, 7};
+    struct search_result result;
+    assert_non_null(p);
+    assert_int_equal(processor_open(p, &options), ERR_OK);
+    embedded_listen(&other);
+    assert_int_equal(processor_begin(p, &job, &env, 0), ERR_OK);
+    int32_t before = p->search->history[5];
+    uint64_t root = search_root(p->search);
+    assert_int_equal(embedded_lessons(&other, root, &told, 1, out, LESSONS_KEPT), 0);
+    processor_serve(p, p->search);
+    assert_int_equal(p->search->history[5], before + 7);
+    search_run(p->search, NULL, NULL, &result);
+    assert_true(embedded_lessons(&other, root, NULL, 0, out, LESSONS_KEPT) > 0);
+    job_free(&job);
+    processor_close(p);
+    free(p);
+    embedded_close(&table);
 }
 
 static void a_second_run_over_the_same_table_agrees(void **state)
@@ -277,6 +316,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_agree_on_a_strict_score),
+        cmocka_unit_test(processors_share_lessons),
         cmocka_unit_test(a_second_run_over_the_same_table_agrees),
         cmocka_unit_test(the_node_limit_is_kept_to_a_poll_per_thread),
         cmocka_unit_test(the_time_limit_ends_a_search),

@@ -61,6 +61,22 @@ static void others_hear_it_once_and_oneself_never(void **state)
     free(log);
 }
 
+static void the_count_of_all_may_pass_its_end(void **state)
+{
+    (void)state;
+    struct lessons *log = open_log();
+    struct tt_weight out[LESSONS_KEPT];
+    uint32_t a = UINT32_MAX - 3, b = a;
+    atomic_store(&log->end, a);
+    tell(log, TOPIC, &a, 8, 100);
+    assert_int_equal(a, 4);
+    assert_int_equal(hear(log, &b, out, ROOM), 8);
+    assert_int_equal(out[7].index, 107);
+    tell(log, TOPIC, &a, LESSONS_KEPT, 0); /* all at once */
+    assert_int_equal(hear(log, &b, out, LESSONS_KEPT), LESSONS_KEPT);
+    free(log);
+}
+
 static void what_one_tells_in_the_room_of_the_answer_is_told(void **state)
 {
     (void)state;
@@ -239,6 +255,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(others_hear_it_once_and_oneself_never),
+        cmocka_unit_test(the_count_of_all_may_pass_its_end),
         cmocka_unit_test(what_one_tells_in_the_room_of_the_answer_is_told),
         cmocka_unit_test(another_root_is_nobodys_business),
         cmocka_unit_test(of_more_than_room_the_newest_are_heard),

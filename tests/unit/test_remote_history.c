@@ -119,6 +119,28 @@ static void a_topic_begun_anew_takes_nothing_away(void **state)
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+/* Nobody was there to add to it, and it would outweigh what all others learnt meanwhile. */
+static void what_is_learnt_while_no_shard_is_up_is_not_told_later(void **state)
+{
+    struct world *world = *state;
+    struct seat *a = &world->seat[0], *b = &world->seat[1];
+    learnt(a, 9, 1);
+    serve(a, 20);
+    a->is_cut_off = true;
+    serve(a, 20000);
+    assert_int_equal(client_shards_up(remote_client(a->remote)), 0);
+    learnt(a, 3, TT_HISTORY_LIMIT - 1);
+    serve(a, 20000);
+    a->is_cut_off = false;
+    serve(a, 20000);
+    assert_int_equal(client_shards_up(remote_client(a->remote)), 1);
+    learnt(a, 4, 5);
+    serve(a, 40);
+    serve(b, 40);
+    assert_int_equal(knows(b, 4), 5);
+    assert_int_equal(knows(b, 3), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -127,6 +149,7 @@ int main(void)
         T(halving_reaches_everybody_once),
         T(a_new_search_of_the_root_is_told_all_again),
         T(a_topic_begun_anew_takes_nothing_away),
+        T(what_is_learnt_while_no_shard_is_up_is_not_told_later),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

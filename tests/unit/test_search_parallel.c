@@ -137,12 +137,12 @@ static void lessons_are_given_once(void **state)
     struct tt_weight all[TT_WEIGHTS], part[7];
     rig_run_text(rig, "3r1k2/4npp1/1ppr3p/p6P/P2PPPP1/1NR5/5K2/2R5 w - - 0 1", 4);
     struct search *s = rig->desk[0].search;
-    unsigned n = search_lessons(s, all, TT_WEIGHTS), m = 0;
+    unsigned n = search_gift(s, all, TT_WEIGHTS), m = 0;
     assert_true(n > 0);
-    assert_int_equal(search_lessons(s, part, 7), 0);
+    assert_int_equal(search_gift(s, part, 7), 0);
     rig_run_text(rig, "3r1k2/4npp1/1ppr3p/p6P/P2PPPP1/1NR5/5K2/2R5 w - - 0 1", 5);
     bool seen[TT_WEIGHTS] = {false};
-    for (unsigned k; (k = search_lessons(s, part, 7)) > 0; m += k) {
+    for (unsigned k; (k = search_gift(s, part, 7)) > 0; m += k) {
         for (unsigned i = 0; i < k; i++) {
             assert_false(seen[part[i].index]);
             assert_true(part[i].weight > 0);
@@ -163,7 +163,7 @@ static void a_learnt_history_changes_the_order_alone(void **state)
     rig_run_text(rig, text, 5);
     int score = rig->desk[0].result.score;
     uint64_t nodes = rig->desk[0].counters.nodes;
-    unsigned n = search_lessons(rig->desk[0].search, all, TT_WEIGHTS);
+    unsigned n = search_gift(rig->desk[0].search, all, TT_WEIGHTS);
     rig_close(rig);
     rig = rig_open("abdada", 1, 2, RIG_BYTES);
     search_learn(rig->desk[0].search, all, n, 0);
@@ -185,10 +185,10 @@ static void recent_lessons_are_told_once_and_change_the_order_alone(void **state
     int score = rig->desk[0].result.score;
     uint64_t nodes = rig->desk[0].counters.nodes;
     struct search *s = rig->desk[0].search;
-    unsigned n = search_recent(s, recent, SEARCH_POLL_NODES);
+    unsigned n = search_tell(s, recent, SEARCH_POLL_NODES);
     assert_true(n > 3);
-    assert_int_equal(search_recent(s, recent, SEARCH_POLL_NODES), 0);
-    for (unsigned i = 0, m = search_lessons(s, sums, TT_WEIGHTS); i < m; i++) {
+    assert_int_equal(search_tell(s, recent, SEARCH_POLL_NODES), 0);
+    for (unsigned i = 0, m = search_gift(s, sums, TT_WEIGHTS); i < m; i++) {
         all[sums[i].index] = sums[i].weight;
     }
     for (unsigned i = 0; i < n; i++) {
@@ -201,8 +201,8 @@ static void recent_lessons_are_told_once_and_change_the_order_alone(void **state
     rig_run_text(rig, text, 5);
     assert_int_equal(rig->desk[0].result.score, score);
     assert_true(rig->desk[0].counters.nodes != nodes);
-    assert_int_equal(search_recent(rig->desk[0].search, part, 3), 3);
-    assert_int_equal(search_recent(rig->desk[0].search, part, 3), 0);
+    assert_int_equal(search_tell(rig->desk[0].search, part, 3), 3);
+    assert_int_equal(search_tell(rig->desk[0].search, part, 3), 0);
     rig_close(rig);
 }
 

@@ -104,12 +104,12 @@ void processor_publish(struct processor *p)
     }
 }
 
-/* With those who share the table, whether or not there are shards: what came by them is a sum of
- * all and replaces what was heard here. */
+/* With those who share the table, whether or not there are shards: the sums that a shard tells
+ * replace what was heard here. */
 static void share_lessons(struct processor *p, struct search *search)
 {
     struct tt_weight lesson[LESSONS_ROOM];
-    unsigned count = search_recent(search, lesson, LESSONS_ROOM);
+    unsigned count = search_tell(search, lesson, LESSONS_ROOM);
     count = embedded_lessons(&p->local, search_root(search), lesson, count, lesson, LESSONS_ROOM);
     search_hear(search, lesson, count);
 }

@@ -7,6 +7,7 @@
 #ifndef WORKER_ENGINE_PROCESSOR_H
 #define WORKER_ENGINE_PROCESSOR_H
 
+#include "common/memory.h"
 #include "worker/engine/job.h"
 #include "worker/search/search.h"
 #include "worker/table/wire.h"
@@ -15,7 +16,7 @@
 
 struct processor {
     /* fixed after open */
-    _Alignas(64) unsigned index;
+    _Alignas(MEMORY_LINE) unsigned index; /* processors lie side by side */
     struct wire *wire; /* NULL: no servers */
     struct remote *remote;
     struct embedded_port local;
@@ -23,7 +24,7 @@ struct processor {
     struct search *search;
     const struct game *game;
     /* published: written by the searching thread, read by any */
-    _Alignas(64) _Atomic uint64_t nodes, asks, cuts, busy, deferred, duplicated, waited_us;
+    _Alignas(MEMORY_LINE) _Atomic uint64_t nodes, asks, cuts, busy, deferred, duplicated, waited_us;
     atomic_uint depth, horizon, shards_up;
 };
 

@@ -14,7 +14,7 @@ enum {
 };
 
 enum {
-    RECENT = SEARCH_POLL_NODES, /* a node refutes once */
+    RECENT = SEARCH_POLL_NODES, /* between two polls; one more is not told */
     RECENT_DEPTH = 2, /* most lessons are of depth 1 and weigh least */
 };
 
@@ -79,7 +79,8 @@ struct search {
     unsigned moves_used, children_used;
     int32_t history[2 * SEARCH_HISTORY]; /* by tt_weight's index: order_at */
     uint32_t fresh[2 * SEARCH_HISTORY]; /* learnt here and not given away yet */
-    struct tt_weight recent[RECENT]; /* the same, one by one, for search_recent */
+    struct tt_weight
+        recent[RECENT]; /* those of RECENT_DEPTH and more one by one, for search_tell */
     unsigned recent_count;
     unsigned halved; /* here, since the last search_learn */
     unsigned fresh_from; /* where the next gift begins to look */

@@ -116,7 +116,7 @@ void order_reward(struct search *s, unsigned ply, uint16_t move, int depth)
     }
 }
 
-unsigned search_recent(struct search *s, struct tt_weight *out, unsigned room)
+unsigned search_tell(struct search *s, struct tt_weight *out, unsigned room)
 {
     unsigned n = s->recent_count < room ? s->recent_count : room;
     memcpy(out, s->recent, n * sizeof *out);
@@ -131,7 +131,7 @@ void search_hear(struct search *s, const struct tt_weight *lesson, unsigned coun
     }
 }
 
-unsigned search_lessons(struct search *s, struct tt_weight *out, unsigned room)
+unsigned search_gift(struct search *s, struct tt_weight *out, unsigned room)
 {
     unsigned n = 0, at = s->fresh_from;
     for (unsigned looked = 0; looked < TT_WEIGHTS && n < room;

@@ -85,12 +85,13 @@ void search_renew(struct search *search);
  * `index` is the side to move from the root and the move). From env.poll: what this processor
  * learnt and has not told yet, up to `room`; and what all learnt, a sum for each entry, after all
  * entries were halved so often. */
-unsigned search_lessons(struct search *search, struct tt_weight *out, unsigned room);
+unsigned search_gift(struct search *search, struct tt_weight *out, unsigned room);
 void search_learn(struct search *search, const struct tt_weight *sum, unsigned count,
                   unsigned halvings);
-/* The same for those who share memory, as often as one likes: what this processor learnt since the
- * last call, one by one (what does not fit is not told), and what others did. */
-unsigned search_recent(struct search *search, struct tt_weight *out, unsigned room);
+/* The same for those who share memory, as often as one likes: what refuted a node of depth 2 or
+ * more here since the last call, one by one (what does not fit is not told), and what others tell.
+ */
+unsigned search_tell(struct search *search, struct tt_weight *out, unsigned room);
 void search_hear(struct search *search, const struct tt_weight *lesson, unsigned count);
 /* Of the root set last: what they have in common. */
 uint64_t search_root(const struct search *search);

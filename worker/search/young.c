@@ -152,6 +152,13 @@ static unsigned draw_unseen(struct search *s, const struct young *y)
     return i;
 }
 
+static void sort_to(struct search *s, unsigned ply, struct young *y, unsigned end)
+{
+    while (y->sorted < end) {
+        order_pick(s, ply, y->sorted++);
+    }
+}
+
 /* By the look sent ahead if it is young enough, else by a fresh one. That one takes a round trip:
  * who does not wait for answers goes into any of those left meanwhile, alone, unless no more looks
  * can be under way. */
@@ -160,6 +167,7 @@ static unsigned choose_by_look(struct search *s, unsigned ply, int depth, struct
 {
     struct tt_peeked seen[GAME_MOVES_MAX];
     struct table_port *table = &s->table;
+    sort_to(s, ply, y, y->count);
     bool seen_ahead = y->ahead && table->peek_take(table->self, &y->sight, seen);
     y->ahead = false;
     if (!seen_ahead && s->options.scatter) {
@@ -182,13 +190,6 @@ static unsigned choose_by_look(struct search *s, unsigned ply, int depth, struct
     return chosen;
 }
 
-static void sort_to(struct search *s, unsigned ply, struct young *y, unsigned end)
-{
-    while (y->sorted < end) {
-        order_pick(s, ply, y->sorted++);
-    }
-}
-
 /* Most nodes are left by a cut: what would come after it need not be sorted. */
 static unsigned choose_in_order(struct search *s, unsigned ply, struct young *y)
 {
@@ -206,7 +207,6 @@ static enum search_visit search_young(struct search *s, unsigned ply, int depth,
     struct frame *f = &s->frame[ply];
     while (y->left > 0 && !move_cut_off(o)) {
         bool alone = true;
-        sort_to(s, ply, y, f->crowded ? y->count : 0);
         unsigned i =
             f->crowded ? choose_by_look(s, ply, depth, o, y, &alone) : choose_in_order(s, ply, y);
         if (i >= y->count || move_cut_off(o)) {

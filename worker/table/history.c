@@ -48,15 +48,20 @@ void history_exchange(struct shared_history *h, struct client *client, struct se
     }
     h->topic = search_root(search);
     unsigned owner = client_owner(client, h->topic);
-    if (owner == CLIENT_NOWHERE || now_us < h->due_us) {
+    if (now_us < h->due_us) {
         return;
     }
     uint64_t pause = ROUND_TRIPS * round_trip_us;
     h->due_us = now_us + (pause > h->pause_us ? pause : h->pause_us);
+    if (owner ==
+        CLIENT_NOWHERE) { /* or what piled up would outweigh all others' when one is back */
+        (void)search_gift(search, weight, CLIENT_WEIGHTS_MAX);
+        return;
+    }
     if (client_shard_boot(client, owner) != h->boot) {
         h->birth = h->since = 0;
     }
-    unsigned count = search_lessons(search, weight, CLIENT_WEIGHTS_MAX);
+    unsigned count = search_gift(search, weight, CLIENT_WEIGHTS_MAX);
     h->asked = client_history(client, h->topic, h->birth, h->since, weight, count, now_us) !=
                CLIENT_NOWHERE;
 }

@@ -26,7 +26,7 @@ void history_begin(struct shared_history *history, uint64_t now_us);
 void history_take(struct shared_history *history, uint64_t boot,
                   const struct proto_history_answer *answer, uint64_t now_us);
 /* From env.poll: hands what came to the search; when it is time, gives what the search learnt and
- * asks. `round_trip_us`: of the slowest shard. */
+ * asks, or drops it where no shard is. `round_trip_us`: of the slowest shard. */
 void history_exchange(struct shared_history *history, struct client *client, struct search *search,
                       uint64_t now_us, uint64_t round_trip_us);
 

@@ -1,4 +1,4 @@
-/* host: results in memory that the processes of one user on one host share.
+/* host: results, and lessons, in memory that the processes of one user on one host share.
  *
  * Processes that name the same shards and want a table of the same size use one table between them,
  * as threads of one process do: entries are whole or not there (results.h), so that nobody need be

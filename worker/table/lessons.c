@@ -1,5 +1,7 @@
 #include "worker/table/lessons.h"
 
+#include "common/err.h"
+
 enum { INDEX_BITS = 13, WEIGHT_BITS = 14, LAP_BITS = 5, TOPIC_SHIFT = 32 };
 
 _Static_assert(TT_WEIGHTS == 1 << INDEX_BITS, "an index fits");
@@ -41,6 +43,7 @@ unsigned lessons_exchange(struct lessons *l, uint32_t topic, uint32_t *since,
                           const struct tt_weight *given, unsigned count, struct tt_weight *out,
                           unsigned room)
 {
+    CHECK(count <= LESSONS_KEPT);
     uint32_t end = count == 0 ? lessons_end(l)
                               : atomic_fetch_add_explicit(&l->end, count, memory_order_relaxed);
     for (uint32_t i = 0; i < count; i++) {

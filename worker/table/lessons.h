@@ -1,11 +1,11 @@
 /* lessons: what processors that share memory tell each other of moves, one refutation after
  * another.
  *
- * Each has a history table of its own, so that ordering moves costs no cache line that others
- * write; what one adds to its table it appends, a poll's worth at a time, to a log that all read
- * and add to theirs. So two tables differ by what was learnt since the last poll, some 50 us
- * (Schaeffer 1983; one table in common orders no better: worker/lab/FINDINGS.md). Distant
- * processors exchange sums instead (history.h).
+ * Each has a history table of its own (Schaeffer 1983), so that ordering moves costs no cache line
+ * that others write. What a quiet move refuted at depth 2 and more (those of depth 1 are most and
+ * weigh least) is appended, a poll's worth at a time, to a log that all read and add to theirs. One
+ * array that all write orders no better and costs more (worker/lab/FINDINGS.md). Distant processors
+ * exchange sums instead (history.h).
  *
  * A lesson that is overwritten before it is read, or not yet written when it is, is lost, and one
  * whose teller slept for 32 rounds of the log may be heard late; either costs some ordering. Nobody
@@ -30,9 +30,9 @@ struct lessons {
 
 /* The end of the log: who begins there hears only what is told from now on. */
 uint32_t lessons_end(const struct lessons *lessons);
-/* Appends what one learnt and gives, up to `room`, what others appended since *since that learn of
- * the same topic, the newest if there is more; *since is the end then. `out` may be the room of
- * `given`. */
+/* Appends what one learnt, at most LESSONS_KEPT, and gives what others appended since *since, of
+ * the last `room` places those of the same topic; *since is the end then. `out` may be the room of
+ * `given`. Returns how many. */
 unsigned lessons_exchange(struct lessons *lessons, uint32_t topic, uint32_t *since,
                           const struct tt_weight *given, unsigned count, struct tt_weight *out,
                           unsigned room);
