@@ -64,8 +64,7 @@ def weill_runs(lab, depth):
 
 
 def weill_small_table(lab, depth):
-    options = dict(T3D, depth=depth, workers=1, hash=1, constant=True)
-    return lab.sim.sums(weill_positions(lab, depth), options)
+    return lab.sim.sums(weill_positions(lab, depth), weill_options(depth, (1,)) | {"hash": 1})
 
 
 def weill(lab):

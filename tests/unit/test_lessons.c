@@ -17,11 +17,16 @@ enum {
     ROOM = 512
 };
 
-static struct lessons *open_log(void)
+static int setup(void **state)
 {
-    struct lessons *log = memory_lines(sizeof *log);
-    assert_non_null(log);
-    return log;
+    *state = memory_lines(sizeof(struct lessons));
+    return *state == NULL ? -1 : 0;
+}
+
+static int teardown(void **state)
+{
+    free(*state);
+    return 0;
 }
 
 static void tell(struct lessons *log, uint32_t topic, uint32_t *since, unsigned count,
@@ -41,8 +46,7 @@ static unsigned hear(struct lessons *log, uint32_t *since, struct tt_weight *out
 
 static void others_hear_it_once_and_oneself_never(void **state)
 {
-    (void)state;
-    struct lessons *log = open_log();
+    struct lessons *log = *state;
     struct tt_weight out[ROOM], one = {5, 9};
     uint32_t a = lessons_end(log), b = a;
     tell(log, TOPIC, &a, 3, 100);
@@ -58,13 +62,11 @@ static void others_hear_it_once_and_oneself_never(void **state)
     assert_int_equal(out[0].weight, 9);
     uint32_t late = lessons_end(log);
     assert_int_equal(hear(log, &late, out, ROOM), 0); /* who comes later begins at the end */
-    free(log);
 }
 
 static void the_count_of_all_may_pass_its_end(void **state)
 {
-    (void)state;
-    struct lessons *log = open_log();
+    struct lessons *log = *state;
     struct tt_weight out[LESSONS_KEPT];
     uint32_t a = UINT32_MAX - 3, b = a;
     atomic_store(&log->end, a);
@@ -74,13 +76,11 @@ static void the_count_of_all_may_pass_its_end(void **state)
     assert_int_equal(out[7].index, 107);
     tell(log, TOPIC, &a, LESSONS_KEPT, 0); /* all at once */
     assert_int_equal(hear(log, &b, out, LESSONS_KEPT), LESSONS_KEPT);
-    free(log);
 }
 
 static void what_one_tells_in_the_room_of_the_answer_is_told(void **state)
 {
-    (void)state;
-    struct lessons *log = open_log();
+    struct lessons *log = *state;
     struct tt_weight same[2] = {{1, 2}, {3, 4}}, out[2];
     uint32_t a = 0, b = 0;
     tell(log, TOPIC, &b, 2, 10);
@@ -88,26 +88,22 @@ static void what_one_tells_in_the_room_of_the_answer_is_told(void **state)
     assert_int_equal(same[0].index, 10);
     assert_int_equal(hear(log, &b, out, 2), 2);
     assert_int_equal(out[1].index, 3);
-    free(log);
 }
 
 static void another_root_is_nobodys_business(void **state)
 {
-    (void)state;
-    struct lessons *log = open_log();
+    struct lessons *log = *state;
     struct tt_weight out[ROOM];
     uint32_t a = 0, b = 0;
     tell(log, TOPIC + 1, &a, 4, 0);
     tell(log, TOPIC, &a, 1, 50);
     assert_int_equal(hear(log, &b, out, ROOM), 1);
     assert_int_equal(out[0].index, 50);
-    free(log);
 }
 
 static void of_more_than_room_the_newest_are_heard(void **state)
 {
-    (void)state;
-    struct lessons *log = open_log();
+    struct lessons *log = *state;
     struct tt_weight out[LESSONS_KEPT + 1];
     uint32_t a = 0, b = 0, late = 0;
     tell(log, TOPIC, &a, 9, 0);
@@ -119,14 +115,12 @@ static void of_more_than_room_the_newest_are_heard(void **state)
     }
     assert_int_equal(hear(log, &late, out, LESSONS_KEPT + 1), LESSONS_KEPT);
     assert_int_equal(out[LESSONS_KEPT - 1].index, 390 + LESSONS_KEPT / 8 - 1);
-    free(log);
 }
 
 /* A place that was taken and not written yet holds what was there a lap ago, or nothing. */
 static void what_is_not_written_yet_is_not_heard(void **state)
 {
-    (void)state;
-    struct lessons *log = open_log();
+    struct lessons *log = *state;
     struct tt_weight out[ROOM];
     uint32_t a = 0, b = 0;
     tell(log, 0, &a, 1, 0); /* even of the topic that empty memory names */
@@ -136,13 +130,11 @@ static void what_is_not_written_yet_is_not_heard(void **state)
     b = lessons_end(log);
     atomic_fetch_add(&log->end, 10);
     assert_int_equal(hear(log, &b, out, ROOM), 0);
-    free(log);
 }
 
 static void heavy_lessons_are_made_lighter(void **state)
 {
-    (void)state;
-    struct lessons *log = open_log();
+    struct lessons *log = *state;
     struct tt_weight out[2],
         heavy[2] = {{TT_WEIGHTS - 1, LESSONS_WEIGHT_MAX + 1}, {0, LESSONS_WEIGHT_MAX}};
     uint32_t a = 0, b = 0;
@@ -151,13 +143,11 @@ static void heavy_lessons_are_made_lighter(void **state)
     assert_int_equal(out[0].index, TT_WEIGHTS - 1);
     assert_int_equal(out[0].weight, LESSONS_WEIGHT_MAX);
     assert_int_equal(out[1].weight, LESSONS_WEIGHT_MAX);
-    free(log);
 }
 
 static void whatever_the_memory_holds_an_index_is_in_range(void **state)
 {
-    (void)state;
-    struct lessons *log = open_log();
+    struct lessons *log = *state;
     struct tt_weight out[ROOM];
     uint64_t random = tt_seed();
     uint32_t since = 0;
@@ -175,7 +165,6 @@ static void whatever_the_memory_holds_an_index_is_in_range(void **state)
         heard += n;
     }
     assert_true(heard > 0);
-    free(log);
 }
 
 /* ---- threads: each counts, in indices of its own and weights ---- */
@@ -223,9 +212,8 @@ static void *talk(void *context)
 
 static void threads_hear_each_other(void **state)
 {
-    (void)state;
     uint64_t seed = tt_seed();
-    struct lessons *log = open_log();
+    struct lessons *log = *state;
     struct talker talker[THREADS];
     pthread_t thread[THREADS];
     pthread_barrier_t begin;
@@ -248,21 +236,22 @@ static void threads_hear_each_other(void **state)
     /* Of who sleeps for more laps a lesson may be heard late. */
     assert_true(lessons_end(log) < LAPS * LESSONS_KEPT);
     pthread_barrier_destroy(&begin);
-    free(log);
 }
+
+#define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(others_hear_it_once_and_oneself_never),
-        cmocka_unit_test(the_count_of_all_may_pass_its_end),
-        cmocka_unit_test(what_one_tells_in_the_room_of_the_answer_is_told),
-        cmocka_unit_test(another_root_is_nobodys_business),
-        cmocka_unit_test(of_more_than_room_the_newest_are_heard),
-        cmocka_unit_test(what_is_not_written_yet_is_not_heard),
-        cmocka_unit_test(heavy_lessons_are_made_lighter),
-        cmocka_unit_test(whatever_the_memory_holds_an_index_is_in_range),
-        cmocka_unit_test(threads_hear_each_other),
+        T(others_hear_it_once_and_oneself_never),
+        T(the_count_of_all_may_pass_its_end),
+        T(what_one_tells_in_the_room_of_the_answer_is_told),
+        T(another_root_is_nobodys_business),
+        T(of_more_than_room_the_newest_are_heard),
+        T(what_is_not_written_yet_is_not_heard),
+        T(heavy_lessons_are_made_lighter),
+        T(whatever_the_memory_holds_an_index_is_in_range),
+        T(threads_hear_each_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,8 +24,8 @@ static enum search_visit search_move(struct search *s, unsigned ply, int depth,
     int raised = o->raised, beta = o->beta, score = 0;
 
     game->make(s->position, move);
-    if (depth > 1 &&
-        s->table.prefetch != NULL) { /* memory is slow: there is work to do meanwhile */
+    /* Memory is slow, and there is work to do meanwhile. Most children of depth 1 never ask. */
+    if (depth > 1 && s->table.prefetch != NULL) {
         s->table.prefetch(s->table.self, node_key(s));
     }
     int reduced, below = move_depth(s, ply, depth, o, at, &reduced);

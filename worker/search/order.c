@@ -103,16 +103,16 @@ void order_learn(struct search *s, unsigned ply, uint16_t move, int depth)
 void order_reward(struct search *s, unsigned ply, uint16_t move, int depth)
 {
     struct frame *f = &s->frame[ply];
+    struct tt_weight lesson = {(uint16_t)order_at(ply, move), weight_of(depth)};
 
     if (f->killer[0] != move) {
         f->killer[1] = f->killer[0];
         f->killer[0] = move;
     }
-    order_learn(s, ply, move, depth);
-    s->fresh[order_at(ply, move)] += weight_of(depth);
+    add(s, lesson.index, lesson.weight);
+    s->fresh[lesson.index] += lesson.weight;
     if (depth >= RECENT_DEPTH && s->recent_count < RECENT) {
-        s->recent[s->recent_count++] =
-            (struct tt_weight){(uint16_t)order_at(ply, move), weight_of(depth)};
+        s->recent[s->recent_count++] = lesson;
     }
 }
 

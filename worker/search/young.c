@@ -194,10 +194,10 @@ static unsigned choose_by_look(struct search *s, unsigned ply, int depth, struct
 static unsigned choose_in_order(struct search *s, unsigned ply, struct young *y)
 {
     unsigned i = 1;
-    while (i < y->count && y->child[i].done) {
+    while (y->child[i].done) { /* some are left */
         i++;
     }
-    sort_to(s, ply, y, i < y->count ? i + 1 : i);
+    sort_to(s, ply, y, i + 1);
     return i;
 }
 

@@ -21,14 +21,14 @@ enum {
 };
 
 struct stripe {
-    _Alignas(64) pthread_mutex_t lock;
+    _Alignas(MEMORY_LINE) pthread_mutex_t lock;
     struct tt_inflight inflight;
 };
 
 /* Nodes finished by others while this slot was inside them. A full box drops: the news only saves
  * work. */
 struct mailbox {
-    _Alignas(64) atomic_uint waiting;
+    _Alignas(MEMORY_LINE) atomic_uint waiting;
     pthread_mutex_t lock;
     struct tt_store result[MAILBOX];
 };
@@ -82,7 +82,7 @@ enum err embedded_open_shared(struct embedded **out, size_t bytes, unsigned slot
     if (slots < 1 || slots > EMBEDDED_SLOTS_MAX) {
         return ERR_RANGE;
     }
-    struct embedded *t = aligned_alloc(64, sizeof *t);
+    struct embedded *t = aligned_alloc(MEMORY_LINE, sizeof *t);
     if (t == NULL) {
         return ERR_NOMEM;
     }

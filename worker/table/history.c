@@ -53,8 +53,8 @@ void history_exchange(struct shared_history *h, struct client *client, struct se
     }
     uint64_t pause = ROUND_TRIPS * round_trip_us;
     h->due_us = now_us + (pause > h->pause_us ? pause : h->pause_us);
-    if (owner ==
-        CLIENT_NOWHERE) { /* or what piled up would outweigh all others' when one is back */
+    if (owner == CLIENT_NOWHERE) {
+        /* Dropped, or what piled up would outweigh all others' when a shard is back. */
         (void)search_gift(search, weight, CLIENT_WEIGHTS_MAX);
         return;
     }

@@ -14,6 +14,7 @@
 #ifndef WORKER_TABLE_LESSONS_H
 #define WORKER_TABLE_LESSONS_H
 
+#include "common/memory.h"
 #include "common/tt/tt.h"
 
 #include <stdatomic.h>
@@ -24,8 +25,8 @@ enum {
 };
 
 struct lessons {
-    _Alignas(64) atomic_uint end; /* of the log: counts what was ever appended */
-    _Alignas(64) _Atomic uint64_t at[LESSONS_KEPT];
+    _Alignas(MEMORY_LINE) atomic_uint end; /* of the log: counts what was ever appended */
+    _Alignas(MEMORY_LINE) _Atomic uint64_t at[LESSONS_KEPT];
 };
 
 /* The end of the log: who begins there hears only what is told from now on. */
