@@ -233,9 +233,13 @@ static void news_go_to_those_inside_and_to_nobody_else(void **state)
     enter(&port[1], 1, 5, 7, 0, &answer);
     enter(&port[2], 2, 5, 6, 0, &answer); /* another depth */
     enter(&port[3], 3, 5, 7, 0, &answer);
+    for (unsigned i = 0; i < THREADS; i++) {
+        atomic_store(embedded_until_poll(&seat[i]), 100);
+    }
     finish(&port[0], 0, tt_result(5, 7, TT_LOWER, 33, 9));
     for (unsigned i = 0; i < THREADS; i++) {
         bool told = i == 1 || i == 3;
+        assert_int_equal(atomic_load(embedded_until_poll(&seat[i])), told ? 1 : 100);
         assert_int_equal(embedded_node_done(&seat[i], news, 4), told);
         if (told) {
             assert_true(news[0].key == 5 && news[0].depth == 7 && news[0].score == 33);
@@ -291,7 +295,7 @@ static void below_the_counted_depth_nobody_is_counted(void **state)
                                     {.table = table, .slot = 1, .counted_depth = 4}};
     struct table_port port[2] = {embedded_table_port(&seat[0]), embedded_table_port(&seat[1])};
     struct tt_answer answer;
-    assert_int_equal(port[0].horizon(port[0].self), 4);
+    assert_int_equal(port[0].horizon(port[0].self, 3), 4);
     assert_int_equal(enter(&port[0], 0, 5, 3, TT_EXCLUSIVE, &answer), TT_OPEN);
     assert_int_equal(enter(&port[1], 1, 5, 3, TT_EXCLUSIVE, &answer), TT_OPEN);
     assert_int_equal(answer.nproc, 0);
@@ -301,6 +305,45 @@ static void below_the_counted_depth_nobody_is_counted(void **state)
     assert_int_equal(enter(&port[0], 0, 5, 4, TT_EXCLUSIVE, &answer), TT_OPEN);
     assert_int_equal(enter(&port[1], 1, 5, 4, TT_EXCLUSIVE, &answer), TT_BUSY);
     let_go(&port[0], 0, 5, 4);
+    embedded_close(&table);
+}
+
+/* An iteration so small that the nodes counted in others are few, or none. */
+static void small_iterations_count_smaller_nodes(void **state)
+{
+    (void)state;
+    struct embedded *table = open_table(1 << 20, 2);
+    struct embedded_port seat[2];
+    struct table_port port[2];
+    for (uint16_t i = 0; i < 2; i++) {
+        seat[i] = (struct embedded_port){
+            .table = table, .slot = i, .counted_depth = 4, .counts_by_size = true};
+        port[i] = embedded_table_port(&seat[i]);
+    }
+    struct tt_answer answer;
+    for (unsigned iteration = 1; iteration < 20; iteration++) {
+        unsigned least = iteration < 5 ? 1 : iteration < 8 ? iteration - 4 : 4;
+        for (unsigned i = 0; i < 2; i++) {
+            assert_int_equal(port[i].horizon(port[i].self, iteration), least);
+        }
+        for (uint8_t depth = 1; depth < 6; depth++) {
+            bool counts = depth >= least;
+            assert_int_equal(enter(&port[0], 0, 5, depth, TT_EXCLUSIVE, &answer), TT_OPEN);
+            assert_int_equal(embedded_holds(table), counts);
+            assert_int_equal(enter(&port[1], 1, 5, depth, TT_EXCLUSIVE, &answer),
+                             counts ? TT_BUSY : TT_OPEN);
+            let_go(&port[0], 0, 5, depth);
+            assert_int_equal(embedded_holds(table), 0);
+        }
+    }
+    seat[0].counted_depth = 2; /* never more than in a large one, nor any where none are */
+    assert_int_equal(port[0].horizon(port[0].self, 7), 2);
+    assert_int_equal(port[0].horizon(port[0].self, 4), 1);
+    seat[0].counted_depth = EMBEDDED_NEVER;
+    embedded_begin_counting(&seat[0]);
+    assert_int_equal(enter(&port[0], 0, 6, 9, TT_EXCLUSIVE, &answer), TT_OPEN);
+    assert_int_equal(embedded_holds(table), 0); /* a job that counts nobody, after one that did */
+    assert_int_equal(port[0].horizon(port[0].self, 1), EMBEDDED_NEVER);
     embedded_close(&table);
 }
 
@@ -393,6 +436,7 @@ int main(void)
         cmocka_unit_test(news_go_to_those_inside_and_to_nobody_else),
         cmocka_unit_test(a_full_mailbox_drops_and_a_new_search_empties_it),
         cmocka_unit_test(below_the_counted_depth_nobody_is_counted),
+        cmocka_unit_test(small_iterations_count_smaller_nodes),
         cmocka_unit_test(find_and_put_count_nobody),
         cmocka_unit_test(threads_share_lessons),
         cmocka_unit_test(generations_go_round_without_a_zero),

@@ -78,7 +78,7 @@ static void processors_share_lessons(void **state)
     struct processor *p = memory_lines(sizeof *p);
     struct processor_options options = {.table = table, .neighbours = 2};
     struct job job = make_job(position, "abdada", 7);
-    struct env_port env = {p, serve_one};
+    struct env_port env = {.self = p, .poll = serve_one};
     struct embedded_port other = {.table = table, .slot = 1};
     struct tt_weight out[LESSONS_KEPT], told = {5, 7};
     struct search_result result;

@@ -106,7 +106,7 @@ static inline void seat_open(struct world *world, unsigned index, uint8_t share_
 {
     struct seat *seat = &world->seat[index];
     const struct algorithm *algorithm = algorithm_by_name("abdada");
-    struct env_port env = {seat, never};
+    struct env_port env = {.self = seat, .poll = never};
     seat->world = world;
     seat->route[0] = (char)('a' + index);
     assert_int_equal(embedded_open_shared(&seat->table, TABLE_BYTES, 1, group), ERR_OK);

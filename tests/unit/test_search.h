@@ -7,6 +7,7 @@
 #include "tests/unit/test_tt.h"
 #include "worker/cli/suite.h"
 #include "worker/games/games.h"
+#include "worker/search/node.h"
 #include "worker/table/embedded.h"
 
 #include <pthread.h>
@@ -92,7 +93,7 @@ static inline struct rig *rig_open(const char *algorithm, unsigned desks, unsign
         d->watch.inner = embedded_table_port(&d->seat);
         d->watch.game = test_game();
         d->watch.random = rng_mix(i + 1);
-        d->env = (struct env_port){d, rig_poll};
+        d->env = (struct env_port){.self = d, .poll = rig_poll};
         d->options = (struct search_options){
             .game = test_game(),
             .algorithm = algorithm_by_name(algorithm),
@@ -106,6 +107,17 @@ static inline struct rig *rig_open(const char *algorithm, unsigned desks, unsign
         assert_int_equal(search_open(&d->search, &d->options, &port, &d->env), ERR_OK);
     }
     return rig;
+}
+
+/* From now on looks do not travel, as those of an embedded table do not. */
+static inline void rig_look_at_once(struct rig *rig)
+{
+    for (unsigned i = 0; i < rig->desks; i++) {
+        struct table_port *table = &rig->desk[i].search->table;
+        table->peek_ahead = NULL;
+        table->peek_take = NULL;
+        table->peek_drop = NULL;
+    }
 }
 
 static inline void rig_close(struct rig *rig)

@@ -1,8 +1,6 @@
 /* Searches that are stopped, or told that others have finished: nothing wrong is left behind. */
 #include "tests/unit/test_search.h"
 
-#include "worker/search/node.h"
-
 /* ---- stop ---- */
 
 static void stops_leave_no_holds_and_nothing_wrong(void **state)
@@ -88,6 +86,50 @@ static void it_asks_the_environment_often_enough(void **state)
         assert_in_range(rig->desk[0].counters.nodes, stop_after * SEARCH_POLL_NODES,
                         (stop_after + 1) * SEARCH_POLL_NODES);
     }
+    rig_close(rig);
+    suite_close(&suite);
+}
+
+/* An environment that keeps the count: when it says so the next node polls. */
+struct hurry {
+    atomic_uint until_poll;
+    uint64_t at; /* the node to poll at; 0: in no hurry */
+    unsigned polls;
+};
+
+static void hurry_now_and_then(struct watch *w, void *context)
+{
+    struct hurry *hurry = context;
+    if (search_counters(w->search)->nodes > 0 && hurry->at == 0 && tt_chance(&w->random, 5)) {
+        hurry->at = search_counters(w->search)->nodes + 1;
+        atomic_store(&hurry->until_poll, 1);
+    }
+}
+
+static void expect_hurry(struct desk *d)
+{
+    struct hurry *hurry = d->context;
+    uint64_t nodes = search_counters(d->search)->nodes;
+    assert_true(hurry->at == 0 || hurry->at == nodes);
+    hurry->polls += hurry->at != 0;
+    hurry->at = 0;
+    assert_int_equal(atomic_load(&hurry->until_poll), SEARCH_POLL_NODES);
+}
+
+static void it_polls_at_once_when_told_to(void **state)
+{
+    (void)state;
+    struct suite suite = test_positions();
+    struct rig *rig = rig_open("abdada", 1, 1, RIG_BYTES);
+    struct desk *d = &rig->desk[0];
+    struct hurry hurry = {0};
+    d->env.until_poll = &hurry.until_poll;
+    d->meddle = expect_hurry;
+    d->watch.random = tt_seed();
+    d->watch.on_open = hurry_now_and_then;
+    d->context = d->watch.context = &hurry;
+    rig_run_text(rig, suite.at[1].position, 4);
+    assert_in_range(hurry.polls, 20, d->polls - 1);
     rig_close(rig);
     suite_close(&suite);
 }
@@ -279,6 +321,7 @@ static void processors_that_listen_agree_too(void **state)
     for (unsigned i = 0; i < rig->desks; i++) {
         rig->desk[i].meddle = listen_to_others;
         rig->desk[i].watch.may_unwind = true;
+        rig->desk[i].env.until_poll = embedded_until_poll(&rig->desk[i].seat);
     }
     for (unsigned i = 0; i < 4; i++) {
         rig_run_text(oracle, suite.at[i].position, 4);
@@ -398,6 +441,7 @@ int main(void)
         cmocka_unit_test(a_search_stopped_at_once_still_names_a_legal_move),
         cmocka_unit_test(a_stopped_search_keeps_the_last_finished_iteration),
         cmocka_unit_test(it_asks_the_environment_often_enough),
+        cmocka_unit_test(it_polls_at_once_when_told_to),
         cmocka_unit_test(a_node_others_finished_is_unwound_to_and_taken),
         cmocka_unit_test(news_of_a_node_that_finished_by_itself_is_forgotten),
         cmocka_unit_test(idle_news_changes_nothing),

@@ -297,10 +297,10 @@ static inline bool watch_peek_take(void *self, struct table_sight *sight, struct
     return true;
 }
 
-static inline unsigned watch_horizon(void *self)
+static inline unsigned watch_horizon(void *self, unsigned iteration)
 {
     struct watch *w = self;
-    return w->inner.horizon(w->inner.self);
+    return w->inner.horizon(w->inner.self, iteration);
 }
 
 /* Before a run of `search`. */

@@ -101,10 +101,10 @@ static void record_peek(void *self, const struct tt_peek *peek, unsigned count,
     r->inner.peek(r->inner.self, peek, count, out);
 }
 
-static unsigned record_horizon(void *self)
+static unsigned record_horizon(void *self, unsigned iteration)
 {
     struct recorder *r = self;
-    return r->inner.horizon(r->inner.self);
+    return r->inner.horizon(r->inner.self, iteration);
 }
 
 static bool is_full(void *self, struct search *search)
@@ -126,7 +126,7 @@ static enum err record_position(struct recorder *r, const char *text)
         .peek = record_peek,
         .horizon = record_horizon,
     };
-    const struct env_port env = {r, is_full};
+    const struct env_port env = {.self = r, .poll = is_full};
     const struct search_options options = {
         .game = chess,
         .algorithm = algorithm_by_name("abdada"),

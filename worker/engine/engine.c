@@ -357,7 +357,9 @@ static enum err seat_all(struct engine *e, struct seat *seat)
     enum err err = ERR_OK;
     for (unsigned i = 0; i < e->options.threads && err == ERR_OK; i++) {
         seat[i] = (struct seat){.engine = e, .processor = &e->processor[i]};
-        seat[i].env = (struct env_port){&seat[i], poll_engine};
+        seat[i].env = (struct env_port){.self = &seat[i],
+                                        .poll = poll_engine,
+                                        .until_poll = embedded_until_poll(&e->processor[i].local)};
         e->processor[i].local.counted_depth = e->job->algorithm->counted && e->options.threads > 1
                                                   ? EMBEDDED_COUNTED_DEPTH
                                                   : EMBEDDED_NEVER;

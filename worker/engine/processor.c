@@ -18,6 +18,7 @@ enum err processor_open(struct processor *p, const struct processor_options *opt
         .table = options->table,
         .slot = (uint16_t)options->index,
         .counted_depth = alone ? EMBEDDED_NEVER : EMBEDDED_COUNTED_DEPTH,
+        .counts_by_size = true,
     };
     if (options->servers == 0) {
         return ERR_OK;
@@ -78,6 +79,7 @@ enum err processor_begin(struct processor *p, const struct job *job, const struc
     search_set_limits(p->search, &options, env);
     search_set_position(p->search, job->position);
     embedded_listen(&p->local);
+    embedded_begin_counting(&p->local);
     if (p->remote != NULL) {
         remote_begin(p->remote, job->horizon, job->algorithm->counted, job->waits);
     }

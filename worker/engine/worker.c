@@ -281,7 +281,8 @@ static void search_job(struct worker *w, struct open_job *open)
 {
     struct job job;
     struct search_result result;
-    struct env_port env = {w, poll_worker};
+    struct env_port env = {
+        .self = w, .poll = poll_worker, .until_poll = embedded_until_poll(&w->processor.local)};
     char why[WHY_MAX];
     uint64_t id = open->wire.job;
 

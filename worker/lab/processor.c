@@ -280,7 +280,7 @@ static enum err open_parts(struct lab_processor *p)
                       : poll > SEARCH_POLL_NODES ? SEARCH_POLL_NODES
                                                  : (unsigned)poll,
     };
-    p->env = (struct env_port){p, poll_lab};
+    p->env = (struct env_port){.self = p, .poll = poll_lab};
     struct table_port table = remote_table_port(p->remote);
     err = search_open(&p->search, &options, &table, &p->env);
     if (err == ERR_OK) {

@@ -3,14 +3,24 @@
 #include "worker/search/brothers.h"
 #include "worker/search/select.h"
 
+void node_look_to_horizon(struct search *s)
+{
+    s->horizon =
+        s->options.algorithm->counted ? s->table.horizon(s->table.self, s->iteration) : UINT8_MAX;
+}
+
 void node_count(struct search *s)
 {
+    unsigned until = atomic_load_explicit(s->env.until_poll, memory_order_acquire);
     s->counters.nodes++;
-    if (--s->until_poll == 0) {
-        s->until_poll = s->options.poll_nodes ? s->options.poll_nodes : SEARCH_POLL_NODES;
-        s->stopped = s->env.poll(s->env.self, s) || s->stopped;
-        s->horizon = s->options.algorithm->counted ? s->table.horizon(s->table.self) : UINT8_MAX;
+    if (until > 1) {
+        atomic_store_explicit(s->env.until_poll, until - 1, memory_order_relaxed);
+        return;
     }
+    until = s->options.poll_nodes ? s->options.poll_nodes : SEARCH_POLL_NODES;
+    atomic_store_explicit(s->env.until_poll, until, memory_order_relaxed);
+    s->stopped = s->env.poll(s->env.self, s) || s->stopped;
+    node_look_to_horizon(s);
 }
 
 static bool closes(const struct tt_store *result, const struct frame *f)

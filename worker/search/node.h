@@ -86,7 +86,7 @@ struct search {
     unsigned iteration;
     unsigned horizon;
     unsigned unwind; /* ply to unwind to, or NOBODY_UNWINDS */
-    unsigned until_poll;
+    atomic_uint until_poll; /* unless the environment keeps it */
     uint64_t path; /* critical path of the node visited last */
     bool stopped;
     /* statistics */
@@ -104,6 +104,8 @@ int quiesce(struct search *s, unsigned ply, int alpha, int beta);
 
 /* Counts a node and asks the environment now and then. */
 void node_count(struct search *s);
+/* Sets s->horizon by what the table says now. */
+void node_look_to_horizon(struct search *s);
 
 static inline bool search_halted(const struct search *s)
 {

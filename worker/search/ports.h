@@ -8,6 +8,8 @@
 
 #include "common/tt/tt.h"
 
+#include <stdatomic.h>
+
 struct search;
 
 /* What a table wants back with the store or release that ends an OPEN visit. Opaque to the search.
@@ -55,15 +57,20 @@ struct table_port {
     bool (*peek_take)(void *self, struct table_sight *sight, struct tt_peeked *out);
     void (*peek_drop)(void *self, struct table_sight *sight);
     /* Nodes of at least this remaining depth are counted by nproc; below, only results are shared.
-     */
-    unsigned (*horizon)(void *self);
+     * Called by algorithms that count: when `iteration` begins, which is inside no node, and after
+     * each poll of it. */
+    unsigned (*horizon)(void *self, unsigned iteration);
 };
 
 struct env_port {
     void *self;
-    /* Called about every SEARCH_POLL_NODES nodes. True: stop. May call search_node_done() and
-     * search_answered(). */
+    /* Called about every SEARCH_POLL_NODES nodes, or sooner (until_poll). True: stop. May call
+     * search_node_done() and search_answered(). */
     bool (*poll)(void *self, struct search *search);
+    /* NULL, or what the search counts its nodes down in, from search_run on; it outlives the
+     * search. Who stores 1 (release), in any thread, makes it poll at its next node; where the
+     * search counted a node at that very moment, up to SEARCH_POLL_NODES later. */
+    atomic_uint *until_poll;
 };
 
 /* ---- what an environment may say to its search, from poll only (search.h) ---- */

@@ -8,6 +8,14 @@
 
 enum { ASPIRATION_DEPTH = 4, ASPIRATION_WIDTH = 25 };
 
+static void set_env(struct search *s, const struct env_port *env)
+{
+    s->env = *env;
+    if (s->env.until_poll == NULL) {
+        s->env.until_poll = &s->until_poll;
+    }
+}
+
 enum err search_open(struct search **out, const struct search_options *options,
                      const struct table_port *table, const struct env_port *env)
 {
@@ -21,9 +29,8 @@ enum err search_open(struct search **out, const struct search_options *options,
         return ERR_NOMEM;
     }
     s->table = *table;
-    s->env = *env;
+    set_env(s, env);
     s->options = *options;
-    s->until_poll = 1;
     s->unwind = NOBODY_UNWINDS;
     order_seed(s);
     *out = s;
@@ -154,8 +161,7 @@ void search_run(struct search *s, search_report *report, void *context,
     s->stopped = false;
     s->unwind = NOBODY_UNWINDS;
     s->moves_used = s->children_used = 0;
-    s->until_poll = 1;
-    s->horizon = s->options.algorithm->counted ? s->table.horizon(s->table.self) : UINT8_MAX;
+    atomic_store_explicit(s->env.until_poll, 1, memory_order_relaxed);
     if (game->generate(s->position, list) == 0) {
         result->score = game->finished(s->position);
         result->depth = s->options.depth_limit;
@@ -165,6 +171,7 @@ void search_run(struct search *s, search_report *report, void *context,
     for (unsigned depth = 1; depth <= s->options.depth_limit; depth++) {
         int value = 0;
         s->iteration = depth;
+        node_look_to_horizon(s);
         if (!aspirate(s, depth, result->score, &value)) {
             return;
         }
@@ -180,7 +187,7 @@ void search_set_limits(struct search *s, const struct search_options *options,
                        const struct env_port *env)
 {
     s->options = *options;
-    s->env = *env;
+    set_env(s, env);
     memset(&s->counters, 0, sizeof s->counters); /* nobody is to see those of the last search */
     order_seed(s);
 }

@@ -100,12 +100,16 @@ static unsigned open_brothers(const struct search *s, unsigned ply, const struct
     return 1 + inside / employed;
 }
 
-/* The least helped of those looked at, ties at random; count when none of them is left. */
+/* The least helped of those looked at; count when none of them is left. Of several that nobody is
+ * inside the first, but of a table whose looks travel, which are out of date when they come, one is
+ * drawn: others saw the same first one. So it is among helped ones, whose helpers may come
+ * together. */
 static unsigned weigh(struct search *s, unsigned ply, struct outcome *o, struct young *y,
                       const struct tt_peeked *seen, bool *alone)
 {
     unsigned chosen = y->count, fewest = UINT32_MAX, ties = 0;
     unsigned open = open_brothers(s, ply, y, seen);
+    bool travels = s->table.peek_ahead != NULL;
     for (unsigned k = 0; k < y->look.count && !move_cut_off(o); k++) {
         unsigned i = y->look.index[k];
         struct child *child = &y->child[i];
@@ -123,7 +127,8 @@ static unsigned weigh(struct search *s, unsigned ply, struct outcome *o, struct 
             fewest = seen[k].nproc;
             chosen = i;
             ties = 1;
-        } else if (seen[k].nproc == fewest && rng_below(&s->random, ++ties) == 0) {
+        } else if (seen[k].nproc == fewest && (travels || fewest > 0) &&
+                   rng_below(&s->random, ++ties) == 0) {
             chosen = i;
         }
     }

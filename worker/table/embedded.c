@@ -28,7 +28,9 @@ struct stripe {
 /* Nodes finished by others while this slot was inside them. A full box drops: the news only saves
  * work. */
 struct mailbox {
-    _Alignas(MEMORY_LINE) atomic_uint waiting;
+    /* Counted down by the one whose mailbox it is; 1 when there is news. */
+    _Alignas(MEMORY_LINE) atomic_uint until_poll;
+    atomic_uint waiting;
     pthread_mutex_t lock;
     struct tt_store result[MAILBOX];
 };
@@ -96,6 +98,7 @@ enum err embedded_open_shared(struct embedded **out, size_t bytes, unsigned slot
     t->mailbox = memory_lines(slots * sizeof *t->mailbox);
     enum err err = t->mailbox == NULL ? ERR_NOMEM : open_results(t, bytes, group);
     for (unsigned i = 0; i < slots && t->mailbox != NULL; i++) {
+        atomic_init(&t->mailbox[i].until_poll, 1);
         atomic_init(&t->mailbox[i].waiting, 0);
         pthread_mutex_init(&t->mailbox[i].lock, NULL);
     }
@@ -239,7 +242,7 @@ static void await(void *self, const struct tt_ask *op, struct table_ticket *tick
     const struct embedded_port *port = self;
     struct embedded *t = port->table;
     (void)ticket;
-    if (op->depth < port->counted_depth) {
+    if (op->depth < port->counted_now) {
         tt_ops_ask(&t->results, NULL, op, SESSION, 0, answer);
         return;
     }
@@ -257,6 +260,8 @@ static void tell(struct embedded *t, unsigned slot, const struct tt_store *resul
     if (n < MAILBOX) {
         box->result[n] = *result;
         atomic_store_explicit(&box->waiting, n + 1, memory_order_relaxed);
+        /* Who polls for this sees the result. */
+        atomic_store_explicit(&box->until_poll, 1, memory_order_release);
     }
     pthread_mutex_unlock(&box->lock);
 }
@@ -267,7 +272,7 @@ static void store(void *self, const struct table_ticket *ticket, const struct tt
     struct embedded *t = port->table;
     struct tt_holder holder[TOLD_MAX];
     (void)ticket;
-    if (op->depth < port->counted_depth) {
+    if (op->depth < port->counted_now) {
         tt_results_store(&t->results, op, generation(t));
         return;
     }
@@ -287,7 +292,7 @@ static void release(void *self, const struct table_ticket *ticket, const struct 
 {
     const struct embedded_port *port = self;
     (void)ticket;
-    if (op->depth >= port->counted_depth) {
+    if (op->depth >= port->counted_now) {
         struct stripe *stripe = stripe_of(port->table, op->key);
         pthread_mutex_lock(&stripe->lock);
         tt_ops_release(&stripe->inflight, op, SESSION);
@@ -310,10 +315,21 @@ static void peek(void *self, const struct tt_peek *op, unsigned count, struct tt
     }
 }
 
-static unsigned horizon(void *self)
+/* Changes between iterations only: who is counted inside a node is counted when leaving it. */
+static unsigned horizon(void *self, unsigned iteration)
 {
-    const struct embedded_port *port = self;
-    return port->counted_depth;
+    struct embedded_port *port = self;
+    if (port->counts_by_size && port->counted_depth != EMBEDDED_NEVER) {
+        unsigned least =
+            iteration > EMBEDDED_COUNTED_PLIES ? iteration - EMBEDDED_COUNTED_PLIES : 1;
+        port->counted_now = least < port->counted_depth ? (uint8_t)least : port->counted_depth;
+    }
+    return port->counted_now;
+}
+
+atomic_uint *embedded_until_poll(const struct embedded_port *port)
+{
+    return &port->table->mailbox[port->slot].until_poll;
 }
 
 unsigned embedded_node_done(struct embedded_port *port, struct tt_store *out, unsigned room)
@@ -348,8 +364,14 @@ unsigned embedded_lessons(struct embedded_port *port, uint64_t topic, const stru
                                               count, out, room);
 }
 
+void embedded_begin_counting(struct embedded_port *port)
+{
+    port->counted_now = port->counted_depth;
+}
+
 struct table_port embedded_table_port(struct embedded_port *port)
 {
+    embedded_begin_counting(port);
     return (struct table_port){
         .self = port,
         .prefetch = prefetch,

@@ -16,7 +16,9 @@
 
 enum {
     EMBEDDED_SLOTS_MAX = 256, /* threads */
-    EMBEDDED_COUNTED_DEPTH = 4, /* below, keeping count costs more than it saves */
+    EMBEDDED_COUNTED_DEPTH = 3, /* below, keeping count costs more than it saves */
+    EMBEDDED_COUNTED_PLIES = 4, /* below the root, where iterations count by their size: children
+                                   of the root and three plies more */
     EMBEDDED_NEVER = 255,
 };
 
@@ -25,7 +27,13 @@ struct embedded;
 struct embedded_port {
     struct embedded *table;
     uint16_t slot;
-    uint8_t counted_depth; /* nodes of at least this depth are counted by nproc */
+    /* fixed while a search runs */
+    uint8_t counted_depth; /* nodes of at least this depth are counted by nproc; or NEVER */
+    bool counts_by_size; /* and where an iteration is small, smaller ones (COUNTED_PLIES): threads
+                            in different iterations then differ in what they count, which saves
+                            less and harms nothing */
+    /* state, of embedded.c and embedded_begin_counting */
+    uint8_t counted_now;
     uint32_t heard; /* of the lessons: so far */
 };
 
@@ -54,6 +62,10 @@ unsigned embedded_permille(struct embedded *table);
  * rest is dropped. */
 unsigned embedded_node_done(struct embedded_port *port, struct tt_store *out, unsigned room);
 
+/* For env_port.until_poll of the search that uses this port: becomes 1 when there is such news.
+ * Lives as long as the table. */
+atomic_uint *embedded_until_poll(const struct embedded_port *port);
+
 /* Lessons of those who search the root `topic` and share this table (lessons.h): tells `count`, at
  * most LESSONS_KEPT, and hears up to `room` that others told since the last call, or since
  * embedded_listen; `out` may be the room of `given`. One who has the table alone hears nothing. */
@@ -76,6 +88,8 @@ void embedded_set_mark(struct embedded *table, uint64_t mark);
 void embedded_heard_strangers(struct embedded *table, uint64_t until_us);
 uint64_t embedded_strangers_until_us(const struct embedded *table);
 
+/* After counted_depth was set anew, inside no node; a new table port begins so, too. */
+void embedded_begin_counting(struct embedded_port *port);
 /* `port` must outlive the table port made of it. */
 struct table_port embedded_table_port(struct embedded_port *port);
 

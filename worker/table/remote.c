@@ -522,14 +522,12 @@ static void adapt(struct remote *r)
     r->adapt_spent_us = spent_us(r);
 }
 
-static unsigned port_horizon(void *self)
+static unsigned port_horizon(void *self, unsigned iteration)
 {
     struct remote *r = self;
+    unsigned local = r->local_port.horizon(r->local_port.self, iteration);
     adapt(r);
-    if (client_shards_up(r->client) == 0 || r->local->counted_depth < r->horizon) {
-        return r->local->counted_depth;
-    }
-    return r->horizon;
+    return client_shards_up(r->client) == 0 || local < r->horizon ? local : r->horizon;
 }
 
 void remote_begin(struct remote *r, uint8_t horizon, bool counted, bool waits)
