@@ -249,7 +249,12 @@ static int attack(const struct options *o)
         printf("%s\"%s\":%llu", k > 0 ? "," : "", kinds[k].name, (unsigned long long)a.count[k]);
     }
     puts("}}");
+    /* All of it may still be queued here, where this process' I/O thread had no processor yet. */
+    int linger = SEND_WAIT_MS;
     for (unsigned i = 0; i < PEERS; i++) {
+        if (i > 0) {
+            zmq_setsockopt(a.peer[i], ZMQ_LINGER, &linger, sizeof linger);
+        }
         zmq_close(a.peer[i]);
     }
     zmq_ctx_term(a.context);

@@ -58,8 +58,9 @@ def a_bombarded_shard_serves_its_good_client():
     check(attack["connections"] > 900, "connections were made")
     equal((seen["lost"], seen["wrong"], seen["held"]), (0, 0, 8), "of the good client")
     check(shard.running())
-    # What the bad peers sent may still be on its way when they have ended; what a connection had
-    # not delivered when it was reset never comes, and how much that is depends on the machine.
+    # What the bad peers sent may still be on its way when they have ended; what one that vanished had
+    # not sent, or a connection not delivered when it was reset, never comes, and how much that is
+    # depends on the machine.
     wait_until(lambda: counted(shard) > MESSAGES / 100, "the bad messages to be counted")
     print(f"# counted: {counted(shard)}")
     check(shard.stats()["ignored"] > 0, "who sends so many is not heard")

@@ -10,6 +10,7 @@ import time
 
 from cluster import QUICK, Cluster, Process, Shard, check, equal, free_port, main, run, wait_until
 
+PATIENCE_S = 180  # a search is recorded first: half a minute with tsan on a busy machine
 PROMISED = ["ops_per_s", "asks_per_s", "p50_us", "p99_us", "errors"]
 MORE = ["p90_us", "max_us", "stores_per_s", "releases_per_s", "messages_per_s", "bytes_per_s", "waiting_percent",
         "busy", "cuts", "opens", "asks", "stores", "releases", "lost", "refused", "malformed", "unsent"]
@@ -17,7 +18,7 @@ COUNTED = ["asks", "stores", "releases", "busy", "cuts", "opens"]
 
 
 def bench(servers, *options, status=0):
-    done = run("abdada", "ttbench", "--servers", servers, "--json", *options)
+    done = run("abdada", "ttbench", "--servers", servers, "--json", *options, timeout=PATIENCE_S)
     equal(done.status, status, done.tail())
     check(len(done.lines["out"]) == 1, "one object, nothing else:", done.out())
     return json.loads(done.out())
