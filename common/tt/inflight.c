@@ -1,5 +1,6 @@
 #include "common/tt/inflight.h"
 
+#include "common/memory.h"
 #include "common/rng.h"
 
 #include <stddef.h>
@@ -63,7 +64,7 @@ static uint32_t *node_head(const struct tt_inflight *t, uint64_t key, uint8_t de
 
 void tt_inflight_prefetch(const struct tt_inflight *t, uint64_t key, uint8_t depth)
 {
-    __builtin_prefetch(node_head(t, key, depth));
+    __builtin_prefetch(node_head(t, key, depth), 1);
 }
 
 static uint32_t *who_head(const struct tt_inflight *t, uint64_t key, uint64_t seat)
@@ -103,7 +104,7 @@ enum err tt_inflight_limit(struct tt_inflight *t, uint32_t quota, unsigned bits)
 {
     CHECK(t->used == 0 && bits < 32);
     size_t lists = (size_t)1 << bits;
-    struct tt_session_holds *session = aligned_alloc(sizeof *session, lists * sizeof *session);
+    struct tt_session_holds *session = memory_lines(lists * sizeof *session);
     if (session == NULL) {
         return ERR_NOMEM;
     }

@@ -32,19 +32,33 @@ class Bench:
     def program(self, name):
         return os.path.join(self.options.bin, name)
 
-    def analyse(self, *more):
-        """One pass over the positions; sums of what abdada says of itself."""
+    def start(self, *more):
+        """Begins a pass over the positions."""
         command = [self.program("abdada"), "analyse", "--json", "--fresh", "--strict", "--epd", self.options.epd,
                    "--depth", str(self.options.depth), *more]
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True,
-                              stdin=subprocess.DEVNULL)
-        lines = [json.loads(line) for line in done.stdout.decode().splitlines()]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+
+    @staticmethod
+    def end(process):
+        """Sums of what abdada says of itself."""
+        output, _ = process.communicate()
+        if process.returncode != 0:
+            raise subprocess.CalledProcessError(process.returncode, process.args)
+        lines = [json.loads(line) for line in output.decode().splitlines()]
         total = {key: sum(line[key] for line in lines)
                  for key in ("time_ms", "nodes", "own_nodes", "busy", "deferred", "asks", "duplicated_nodes")}
         total["seconds"] = total["time_ms"] / 1000
         total["scores"] = [line["score"] for line in lines]
         total["waited"] = sum(line["waited"] * line["time_ms"] for line in lines) / total["time_ms"]
         return total
+
+    def analyse(self, *more):
+        return self.end(self.start(*more))
+
+    def unrelated(self):
+        """Seconds of a pass while another runs that shares nothing with it: what the machine allows."""
+        passes = [self.start("--threads", "1") for _ in range(2)]
+        return sum(self.end(one)["seconds"] for one in passes) / len(passes)
 
     def asked(self, clustered, *more):
         """The same over shards, with what went in and out of them."""
@@ -111,15 +125,24 @@ class Bench:
                  f"{median([run['seconds'] for run in runs]):.2f}", "-", "-")
 
     def threads(self):
+        allowed = []
         for name in ("abdada", "abdada-paper", "shared-table"):
+            def two_threads():
+                if name == "abdada":
+                    allowed.append(self.unrelated())
+                return self.analyse("--threads", "2", "--algorithm", name)
             a, b, r, low, high, one, two = self.alternate(
-                lambda: self.analyse("--threads", "1", "--algorithm", name),
-                lambda: self.analyse("--threads", "2", "--algorithm", name), lambda x: x["seconds"])
+                lambda: self.analyse("--threads", "1", "--algorithm", name), two_threads, lambda x: x["seconds"])
             extra = median([y["nodes"] / x["nodes"] for x, y in zip(one, two)]) - 1
             self.row(f"time to depth, s: 1 | 2 threads, {name}", f"{a:.2f}", f"{b:.2f}",
                      f"{r:.2f} ({low:.2f}-{high:.2f})", ">= 1.9" if name == "abdada" else "-",
                      f"nodes +{100 * extra:.1f}%, busy {median([y['busy'] for y in two]):.0f}, no messages, "
                      f"waited {100 * median([y['waited'] for y in two]):.1f}%")
+            if name == "abdada":
+                both = [2 * x["seconds"] / y for x, y in zip(one, allowed)]
+                self.row("the machine, s: alone | two unrelated processes at once", f"{a:.2f}", f"{median(allowed):.2f}",
+                         f"{median(both):.2f} ({min(both):.2f}-{max(both):.2f})", "-",
+                         f"two threads reach {100 * r / median(both):.0f}% of it")
 
     def shard(self):
         with cluster.Cluster(shards=1, workers=0) as c:

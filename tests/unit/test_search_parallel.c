@@ -310,8 +310,9 @@ static unsigned opened_at_ply_one(const struct watch *w, uint64_t *key)
     return n;
 }
 
-/* Where what a look tells is true now the brothers of a busy one come in their order; where it may
- * be out of date they are drawn. Same position, and nobody met before the last iteration. */
+/* Where what a look tells is true now the brothers of a busy one come in their order, and no more
+ * of them than it and the free one are looked at each time; where it may be out of date they are
+ * drawn from all. Same position, and nobody met before the last iteration. */
 static void brothers_of_a_busy_one_keep_their_order_if_looks_are_of_now(void **state)
 {
     (void)state;
@@ -339,6 +340,8 @@ static void brothers_of_a_busy_one_keep_their_order_if_looks_are_of_now(void **s
             assert_int_equal(opened_at_ply_one(&d->watch, beside), count);
             bool same = memcmp(alone, beside, count * sizeof alone[0]) == 0;
             assert_int_equal(same, run == 1);
+            bool few = d->counters.peeks <= 2 * count;
+            assert_int_equal(few, run == 1);
         }
         rig_close(rig);
     }
@@ -361,6 +364,9 @@ static void lies_of_the_table_change_no_score_and_end(void **state)
                     rig->desk[d].watch.busy_percent = percents[b];
                     rig->desk[d].watch.crowd_percent = percents[c] % 100;
                 }
+                if (rng_below(&seed, 2) == 0) {
+                    rig_look_at_once(rig);
+                }
                 rig_run_text(rig, suite.at[1].position, 4);
                 rig_expect_score(rig, 4, oracle->desk[0].result.score);
                 assert_true(rig->desk[0].counters.busy > 0);
@@ -373,20 +379,23 @@ static void lies_of_the_table_change_no_score_and_end(void **state)
 }
 
 /* A crowd reported everywhere that never ends: all are deferred, all are helped in the end, whether
- * looks are waited for or not, sent ahead or refused. */
+ * looks are waited for or not, sent ahead or refused, or of now. */
 static void a_crowd_everywhere_defers_but_never_spins(void **state)
 {
     (void)state;
     struct suite suite = test_positions();
     struct rig *oracle = oracle_open();
     rig_run_text(oracle, suite.at[1].position, 4);
-    for (unsigned i = 0; i < 6; i++) {
+    for (unsigned i = 0; i < 7; i++) {
         struct rig *rig = rig_open("abdada", 1, 1, RIG_BYTES);
         struct watch *w = &rig->desk[0].watch;
         w->crowd_percent = 100;
         w->busy_percent = 100;
         w->ahead_percent = i / 2 * 50;
         rig->desk[0].options.scatter = i % 2 == 1;
+        if (i == 6) {
+            rig_look_at_once(rig);
+        }
         rig_run_text(rig, suite.at[1].position, 4);
         rig_expect_score(rig, 4, oracle->desk[0].result.score);
         rig_close(rig);

@@ -79,37 +79,96 @@ static void take_peeked(struct search *s, unsigned ply, struct outcome *o, struc
     }
 }
 
-/* How many unfinished brothers are open to choice. Where a node is expected to fail high, an early
- * brother most likely does it and what others do in later ones is in vain: as many are opened as
- * those inside can keep busy, and each ply above the horizon employs three times as many. After a
- * few have failed the node is taken for one that does not. */
+/* How many unfinished brothers are open to choice, of `depth`, with `inside` processors in them
+ * and here. Where a node is expected to fail high, an early brother most likely does it and what
+ * others do in later ones is in vain: as many are opened as those inside can keep busy, and each
+ * ply above the horizon employs three times as many. After a few have failed the node is taken for
+ * one that does not. */
 static unsigned open_brothers(const struct search *s, unsigned ply, const struct young *y,
-                              const struct tt_peeked *seen)
+                              unsigned inside, unsigned depth)
 {
-    unsigned inside = 1, employed = 1;
+    unsigned employed = 1;
     if (!s->frame[ply].fails_high || y->count - y->left > FAILURES_BELIEVED) {
         return y->count;
     }
-    for (unsigned k = 0; k < y->look.count; k++) {
-        inside += seen[k].nproc;
-    }
-    unsigned depth = y->child[y->look.index[0]].depth;
     for (unsigned d = s->horizon; d < depth && employed <= inside; d++) {
         employed *= 3;
     }
     return 1 + inside / employed;
 }
 
-/* The least helped of those looked at; count when none of them is left. Of several that nobody is
- * inside the first, but of a table whose looks travel, which are out of date when they come, one is
- * drawn: others saw the same first one. So it is among helped ones, whose helpers may come
- * together. */
+/* A brother not to be gone into before all that are freer. */
+static void pass_over(struct search *s, struct child *child)
+{
+    s->counters.deferred += !child->passed_over;
+    child->passed_over = true;
+}
+
+static void sort_to(struct search *s, unsigned ply, struct young *y, unsigned end)
+{
+    while (y->sorted < end) {
+        order_pick(s, ply, y->sorted++);
+    }
+}
+
+/* ---- tables whose looks are of now ---- */
+
+/* The first that nobody is inside: no other processor sees it so, and the order of moves is worth
+ * more than a drawn one. So they are looked at one by one, and what comes after it need not be
+ * looked at nor sorted. With helpers in all that are open the least helped, ties at random. count
+ * when none is left. */
+static unsigned choose_first_free(struct search *s, unsigned ply, int depth, struct outcome *o,
+                                  struct young *y, bool *alone)
+{
+    unsigned chosen = y->count, fewest = UINT32_MAX, ties = 0, inside = 1, looked = 0;
+    for (unsigned i = 1; i < y->count && fewest > 0 && !move_cut_off(o); i++) {
+        struct child *child = &y->child[i];
+        struct tt_peeked seen;
+        if (child->done) {
+            continue;
+        }
+        sort_to(s, ply, y, i + 1);
+        if (!child->known) {
+            learn(s, ply, depth, o, i, child);
+        }
+        s->table.peek(s->table.self, &(struct tt_peek){child->key, child->depth}, 1, &seen);
+        s->counters.peeks++;
+        take_peeked(s, ply, o, y, i, &seen);
+        if (child->done) {
+            continue;
+        }
+        inside += seen.nproc;
+        if (looked++ >= open_brothers(s, ply, y, inside, child->depth)) {
+            break;
+        }
+        if (seen.nproc > 0) {
+            pass_over(s, child);
+        }
+        if (seen.nproc < fewest) {
+            fewest = seen.nproc;
+            chosen = i;
+            ties = 1;
+        } else if (seen.nproc == fewest && rng_below(&s->random, ++ties) == 0) {
+            chosen = i;
+        }
+    }
+    *alone = fewest == 0;
+    return chosen;
+}
+
+/* ---- tables whose looks travel ---- */
+
+/* The least helped of those looked at, ties at random: the look is out of date when it comes, and
+ * others saw the same. count when none of them is left. */
 static unsigned weigh(struct search *s, unsigned ply, struct outcome *o, struct young *y,
                       const struct tt_peeked *seen, bool *alone)
 {
     unsigned chosen = y->count, fewest = UINT32_MAX, ties = 0;
-    unsigned open = open_brothers(s, ply, y, seen);
-    bool travels = s->table.peek_ahead != NULL;
+    unsigned inside = 1;
+    for (unsigned k = 0; k < y->look.count; k++) {
+        inside += seen[k].nproc;
+    }
+    unsigned open = open_brothers(s, ply, y, inside, y->child[y->look.index[0]].depth);
     for (unsigned k = 0; k < y->look.count && !move_cut_off(o); k++) {
         unsigned i = y->look.index[k];
         struct child *child = &y->child[i];
@@ -119,16 +178,14 @@ static unsigned weigh(struct search *s, unsigned ply, struct outcome *o, struct 
             continue;
         }
         open--;
-        if (seen[k].nproc > 0 && !child->passed_over) {
-            child->passed_over = true;
-            s->counters.deferred++;
+        if (seen[k].nproc > 0) {
+            pass_over(s, child);
         }
         if (seen[k].nproc < fewest) {
             fewest = seen[k].nproc;
             chosen = i;
             ties = 1;
-        } else if (seen[k].nproc == fewest && (travels || fewest > 0) &&
-                   rng_below(&s->random, ++ties) == 0) {
+        } else if (seen[k].nproc == fewest && rng_below(&s->random, ++ties) == 0) {
             chosen = i;
         }
     }
@@ -142,7 +199,7 @@ static bool look_ahead(struct search *s, unsigned ply, int depth, struct outcome
                        struct young *y, unsigned except)
 {
     gather(s, ply, depth, o, y, except);
-    y->ahead = s->table.peek_ahead != NULL && y->look.count > 0 &&
+    y->ahead = y->look.count > 0 &&
                s->table.peek_ahead(s->table.self, y->look.peek, y->look.count, &y->sight);
     return y->ahead;
 }
@@ -155,13 +212,6 @@ static unsigned draw_unseen(struct search *s, const struct young *y)
         i++;
     }
     return i;
-}
-
-static void sort_to(struct search *s, unsigned ply, struct young *y, unsigned end)
-{
-    while (y->sorted < end) {
-        order_pick(s, ply, y->sorted++);
-    }
 }
 
 /* By the look sent ahead if it is young enough, else by a fresh one. That one takes a round trip:
@@ -206,14 +256,23 @@ static unsigned choose_in_order(struct search *s, unsigned ply, struct young *y)
     return i;
 }
 
+static unsigned choose(struct search *s, unsigned ply, int depth, struct outcome *o,
+                       struct young *y, bool *alone)
+{
+    if (!s->frame[ply].crowded) {
+        return choose_in_order(s, ply, y);
+    }
+    return s->table.peek_ahead == NULL ? choose_first_free(s, ply, depth, o, y, alone)
+                                       : choose_by_look(s, ply, depth, o, y, alone);
+}
+
 static enum search_visit search_young(struct search *s, unsigned ply, int depth, struct outcome *o,
                                       struct young *y)
 {
     struct frame *f = &s->frame[ply];
     while (y->left > 0 && !move_cut_off(o)) {
         bool alone = true;
-        unsigned i =
-            f->crowded ? choose_by_look(s, ply, depth, o, y, &alone) : choose_in_order(s, ply, y);
+        unsigned i = choose(s, ply, depth, o, y, &alone);
         if (i >= y->count || move_cut_off(o)) {
             continue; /* all that was looked at is finished; perhaps all there is */
         }
@@ -227,8 +286,7 @@ static enum search_visit search_young(struct search *s, unsigned ply, int depth,
         if (visit == VISIT_BUSY) {
             f->crowded = true;
             y->refusals++;
-            s->counters.deferred += !y->child[i].passed_over;
-            y->child[i].passed_over = true;
+            pass_over(s, &y->child[i]);
         } else {
             y->child[i].done = true;
             y->left--;

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,10 +21,15 @@ enum {
     TOLD_MAX = 64,
 };
 
+/* What never changes in one line, all that does in another: that one travels between the threads.
+ */
 struct stripe {
-    _Alignas(MEMORY_LINE) pthread_mutex_t lock;
+    _Alignas(MEMORY_LINE) char before[MEMORY_LINE - offsetof(struct tt_inflight, first_free)];
     struct tt_inflight inflight;
+    pthread_mutex_t lock;
 };
+
+_Static_assert(offsetof(struct tt_inflight, first_free) < MEMORY_LINE, "fits");
 
 /* Nodes finished by others while this slot was inside them. A full box drops: the news only saves
  * work. */
@@ -103,7 +109,9 @@ enum err embedded_open_shared(struct embedded **out, size_t bytes, unsigned slot
         pthread_mutex_init(&t->mailbox[i].lock, NULL);
     }
     for (unsigned i = 0; i < t->stripes && err == ERR_OK; i++) {
-        err = tt_inflight_open(&t->stripe[i].inflight, slots == 1 ? ALONE_HOLDS : STRIPE_HOLDS);
+        struct tt_inflight *inflight = &t->stripe[i].inflight;
+        err = tt_inflight_open(inflight, slots == 1 ? ALONE_HOLDS : STRIPE_HOLDS);
+        err = err == ERR_OK ? tt_inflight_limit(inflight, 0, 0) : err; /* of one session */
     }
     if (err != ERR_OK) {
         embedded_close(&t);
@@ -229,10 +237,22 @@ static void prefetch(void *self, uint64_t key)
     tt_results_prefetch(&port->table->results, key);
 }
 
+/* What a visit will write: another thread most likely wrote it last. */
+static void fetch_stripe(const struct stripe *stripe, uint64_t key, uint8_t depth)
+{
+    __builtin_prefetch(&stripe->inflight.first_free, 1);
+    __builtin_prefetch(stripe->inflight.session, 1);
+    tt_inflight_prefetch(&stripe->inflight, key, depth);
+}
+
 static bool ask(void *self, const struct tt_ask *op, struct table_ticket *ticket)
 {
+    const struct embedded_port *port = self;
     (void)ticket;
     prefetch(self, op->key); /* again, or of a node that no move was made to */
+    if (op->depth >= port->counted_now) {
+        fetch_stripe(stripe_of(port->table, op->key), op->key, op->depth);
+    }
     return true;
 }
 
