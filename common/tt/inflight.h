@@ -23,14 +23,14 @@ struct tt_inflight {
     struct tt_session_holds *session; /* lists, by session & session_mask */
     uint32_t session_mask;
     uint32_t quota; /* of a list */
-    /* state */
+    /* statistics */
+    uint64_t refused; /* joins that found the table full, within their quota */
+    uint64_t over_quota; /* joins of a session that had its quota */
+    /* state, that visits change: 64 bytes from the beginning on */
     uint32_t first_free; /* of those used before */
     uint32_t used; /* 1..used were in use at some time */
     uint32_t holds;
     uint32_t helpers; /* holds that are not the first of their node */
-    /* statistics */
-    uint64_t refused; /* joins that found the table full, within their quota */
-    uint64_t over_quota; /* joins of a session that had its quota */
 };
 
 /* Room for `capacity` holds, 1 to 2^24. ERR_NOMEM, ERR_RANGE. */

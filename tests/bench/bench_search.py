@@ -56,9 +56,16 @@ class Bench:
         return self.end(self.start(*more))
 
     def unrelated(self):
-        """Seconds of a pass while another runs that shares nothing with it: what the machine allows."""
-        passes = [self.start("--threads", "1") for _ in range(2)]
-        return sum(self.end(one)["seconds"] for one in passes) / len(passes)
+        """Mean seconds of two passes at once that share nothing: what the machine allows."""
+        passes = []
+        try:
+            for _ in range(2):
+                passes.append(self.start("--threads", "1"))
+            return sum(self.end(one)["seconds"] for one in passes) / len(passes)
+        except BaseException:
+            for one in passes:
+                one.kill()
+            raise
 
     def asked(self, clustered, *more):
         """The same over shards, with what went in and out of them."""

@@ -340,8 +340,9 @@ static void brothers_of_a_busy_one_keep_their_order_if_looks_are_of_now(void **s
             assert_int_equal(opened_at_ply_one(&d->watch, beside), count);
             bool same = memcmp(alone, beside, count * sizeof alone[0]) == 0;
             assert_int_equal(same, run == 1);
-            bool few = d->counters.peeks <= 2 * count;
-            assert_int_equal(few, run == 1);
+            if (run == 1) { /* the last look finds the busy one alone; one more in that one */
+                assert_int_equal(d->counters.peeks, 2 * (count - BUSY - 1) + 2);
+            }
         }
         rig_close(rig);
     }

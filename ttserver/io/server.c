@@ -70,15 +70,12 @@ static bool open_main_loop(struct server *server)
         return false;
     }
     server->interrupt.data = server->terminate.data = server->ended.data = server;
-    if (uv_signal_start(&server->interrupt, on_signal, SIGINT) != 0 ||
-        uv_signal_start(&server->terminate, on_signal, SIGTERM) != 0) {
-        return false;
-    }
-    /* One turn before anyone is told that we are ready. Under ThreadSanitizer a signal that comes
-     * while a thread makes its first blocking call is lost (its record of pending signals is
-     * allocated then, and again by the handler): 1 end in 100 that followed "ready" at once. */
-    uv_run(loop, UV_RUN_NOWAIT);
-    return true;
+    /* One turn before there are signals to take. Under ThreadSanitizer a signal that comes while a
+     * thread makes its first blocking call is lost (its record of pending signals is allocated
+     * then, and again by the handler): 1 end in 100 that followed "ready" at once. */
+    (void)uv_run(loop, UV_RUN_NOWAIT);
+    return uv_signal_start(&server->interrupt, on_signal, SIGINT) == 0 &&
+           uv_signal_start(&server->terminate, on_signal, SIGTERM) == 0;
 }
 
 static void close_handle(uv_handle_t *handle, void *unused)

@@ -49,7 +49,8 @@ struct table_port {
     void (*renew)(void *self, const struct tt_ask *ask, struct table_ticket *ticket);
     /* What is known of `count` nodes and who is inside; may wait. */
     void (*peek)(void *self, const struct tt_peek *peek, unsigned count, struct tt_peeked *out);
-    /* All three or none (NULL: a peek costs nothing here). Sends a peek whose answer is wanted
+    /* All three or none (NULL: a peek costs next to nothing and is
+     * true now; nodes are then peeked at one by one). Sends a peek whose answer is wanted
      * later; false: not worth it here. Each true is ended by one of the next two: take waits for
      * the answer if it must, and is false when it is lost or too old to go by. */
     bool (*peek_ahead)(void *self, const struct tt_peek *peek, unsigned count,

@@ -18,7 +18,7 @@ struct look {
 struct young {
     struct child *child; /* beside moves[] */
     unsigned count, left;
-    unsigned sorted; /* moves[0..sorted) are in their places; all are once the node is crowded */
+    unsigned sorted; /* moves[0..sorted) are in their places; all are before a look that travels */
     unsigned refusals; /* BUSY answers since the last value */
     bool ahead; /* `look` was sent before the last visit: `sight` is its ticket */
     struct table_sight sight;
@@ -79,11 +79,11 @@ static void take_peeked(struct search *s, unsigned ply, struct outcome *o, struc
     }
 }
 
-/* How many unfinished brothers are open to choice, of `depth`, with `inside` processors in them
- * and here. Where a node is expected to fail high, an early brother most likely does it and what
- * others do in later ones is in vain: as many are opened as those inside can keep busy, and each
- * ply above the horizon employs three times as many. After a few have failed the node is taken for
- * one that does not. */
+/* How many unfinished brothers are open to choice, the first of them of `depth`, with `inside`
+ * processors in those looked at and here. Where a node is expected to fail high, an early brother
+ * most likely does it and what others do in later ones is in vain: as many are opened as those
+ * inside can keep busy, and each ply above the horizon employs three times as many. After a few
+ * have failed the node is taken for one that does not. */
 static unsigned open_brothers(const struct search *s, unsigned ply, const struct young *y,
                               unsigned inside, unsigned depth)
 {
@@ -115,12 +115,13 @@ static void sort_to(struct search *s, unsigned ply, struct young *y, unsigned en
 
 /* The first that nobody is inside: no other processor sees it so, and the order of moves is worth
  * more than a drawn one. So they are looked at one by one, and what comes after it need not be
- * looked at nor sorted. With helpers in all that are open the least helped, ties at random. count
- * when none is left. */
+ * looked at nor sorted, and who is in there opens none. With helpers in all that are open the least
+ * helped, ties at random. count when none is left. */
 static unsigned choose_first_free(struct search *s, unsigned ply, int depth, struct outcome *o,
                                   struct young *y, bool *alone)
 {
-    unsigned chosen = y->count, fewest = UINT32_MAX, ties = 0, inside = 1, looked = 0;
+    unsigned chosen = y->count, fewest = UINT32_MAX, ties = 0;
+    unsigned inside = 1, looked = 0, first_depth = 0;
     for (unsigned i = 1; i < y->count && fewest > 0 && !move_cut_off(o); i++) {
         struct child *child = &y->child[i];
         struct tt_peeked seen;
@@ -131,16 +132,18 @@ static unsigned choose_first_free(struct search *s, unsigned ply, int depth, str
         if (!child->known) {
             learn(s, ply, depth, o, i, child);
         }
+        first_depth = looked == 0 ? child->depth : first_depth;
+        if (looked > 0 && looked >= open_brothers(s, ply, y, inside, first_depth)) {
+            break;
+        }
         s->table.peek(s->table.self, &(struct tt_peek){child->key, child->depth}, 1, &seen);
         s->counters.peeks++;
         take_peeked(s, ply, o, y, i, &seen);
         if (child->done) {
             continue;
         }
+        looked++;
         inside += seen.nproc;
-        if (looked++ >= open_brothers(s, ply, y, inside, child->depth)) {
-            break;
-        }
         if (seen.nproc > 0) {
             pass_over(s, child);
         }

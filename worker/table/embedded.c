@@ -21,15 +21,18 @@ enum {
     TOLD_MAX = 64,
 };
 
-/* What never changes in one line, all that does in another: that one travels between the threads.
- */
+/* What hardly ever changes in one line, the lock and what a visit changes here in another: that one
+ * travels between the threads. */
 struct stripe {
-    _Alignas(MEMORY_LINE) char before[MEMORY_LINE - offsetof(struct tt_inflight, first_free)];
-    struct tt_inflight inflight;
+    _Alignas(MEMORY_LINE) struct tt_inflight inflight;
     pthread_mutex_t lock;
 };
 
-_Static_assert(offsetof(struct tt_inflight, first_free) < MEMORY_LINE, "fits");
+#ifdef __x86_64__
+_Static_assert(offsetof(struct tt_inflight, first_free) == MEMORY_LINE &&
+                   sizeof(struct stripe) == 2 * MEMORY_LINE,
+               "two lines");
+#endif
 
 /* Nodes finished by others while this slot was inside them. A full box drops: the news only saves
  * work. */
@@ -237,7 +240,7 @@ static void prefetch(void *self, uint64_t key)
     tt_results_prefetch(&port->table->results, key);
 }
 
-/* What a visit will write: another thread most likely wrote it last. */
+/* Most of what a visit will write: another thread may have written it last. */
 static void fetch_stripe(const struct stripe *stripe, uint64_t key, uint8_t depth)
 {
     __builtin_prefetch(&stripe->inflight.first_free, 1);
