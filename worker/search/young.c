@@ -39,6 +39,16 @@ static void learn(struct search *s, unsigned ply, int depth, const struct outcom
     game->unmake(s->position, move);
 }
 
+static struct tt_peek peek_at(struct search *s, unsigned ply, int depth, const struct outcome *o,
+                              const struct young *y, unsigned at)
+{
+    struct child *child = &y->child[at];
+    if (!child->known) {
+        learn(s, ply, depth, o, at, child);
+    }
+    return (struct tt_peek){child->key, child->depth};
+}
+
 /* What is left to do, without `except`. */
 static void gather(struct search *s, unsigned ply, int depth, const struct outcome *o,
                    struct young *y, unsigned except)
@@ -46,14 +56,10 @@ static void gather(struct search *s, unsigned ply, int depth, const struct outco
     struct look *look = &y->look;
     look->count = 0;
     for (unsigned i = 1; i < y->count; i++) {
-        struct child *child = &y->child[i];
-        if (child->done || i == except) {
+        if (y->child[i].done || i == except) {
             continue;
         }
-        if (!child->known) {
-            learn(s, ply, depth, o, i, child);
-        }
-        look->peek[look->count] = (struct tt_peek){child->key, child->depth};
+        look->peek[look->count] = peek_at(s, ply, depth, o, y, i);
         look->index[look->count++] = (uint16_t)i;
     }
 }
@@ -104,6 +110,24 @@ static void pass_over(struct search *s, struct child *child)
     child->passed_over = true;
 }
 
+/* The least helped so far, ties at random. */
+struct choice {
+    unsigned at, fewest, ties;
+};
+
+static void consider(struct search *s, struct young *y, struct choice *c, unsigned at,
+                     unsigned nproc)
+{
+    if (nproc > 0) {
+        pass_over(s, &y->child[at]);
+    }
+    if (nproc < c->fewest) {
+        *c = (struct choice){.at = at, .fewest = nproc, .ties = 1};
+    } else if (nproc == c->fewest && rng_below(&s->random, ++c->ties) == 0) {
+        c->at = at;
+    }
+}
+
 static void sort_to(struct search *s, unsigned ply, struct young *y, unsigned end)
 {
     while (y->sorted < end) {
@@ -120,23 +144,21 @@ static void sort_to(struct search *s, unsigned ply, struct young *y, unsigned en
 static unsigned choose_first_free(struct search *s, unsigned ply, int depth, struct outcome *o,
                                   struct young *y, bool *alone)
 {
-    unsigned chosen = y->count, fewest = UINT32_MAX, ties = 0;
+    struct choice choice = {.at = y->count, .fewest = UINT32_MAX};
     unsigned inside = 1, looked = 0, first_depth = 0;
-    for (unsigned i = 1; i < y->count && fewest > 0 && !move_cut_off(o); i++) {
+    for (unsigned i = 1; i < y->count && choice.fewest > 0 && !move_cut_off(o); i++) {
         struct child *child = &y->child[i];
         struct tt_peeked seen;
         if (child->done) {
             continue;
         }
         sort_to(s, ply, y, i + 1);
-        if (!child->known) {
-            learn(s, ply, depth, o, i, child);
-        }
-        first_depth = looked == 0 ? child->depth : first_depth;
-        if (looked > 0 && looked >= open_brothers(s, ply, y, inside, first_depth)) {
+        struct tt_peek peek = peek_at(s, ply, depth, o, y, i);
+        first_depth = looked == 0 ? peek.depth : first_depth;
+        if (looked >= open_brothers(s, ply, y, inside, first_depth)) {
             break;
         }
-        s->table.peek(s->table.self, &(struct tt_peek){child->key, child->depth}, 1, &seen);
+        s->table.peek(s->table.self, &peek, 1, &seen);
         s->counters.peeks++;
         take_peeked(s, ply, o, y, i, &seen);
         if (child->done) {
@@ -144,19 +166,10 @@ static unsigned choose_first_free(struct search *s, unsigned ply, int depth, str
         }
         looked++;
         inside += seen.nproc;
-        if (seen.nproc > 0) {
-            pass_over(s, child);
-        }
-        if (seen.nproc < fewest) {
-            fewest = seen.nproc;
-            chosen = i;
-            ties = 1;
-        } else if (seen.nproc == fewest && rng_below(&s->random, ++ties) == 0) {
-            chosen = i;
-        }
+        consider(s, y, &choice, i, seen.nproc);
     }
-    *alone = fewest == 0;
-    return chosen;
+    *alone = choice.fewest == 0;
+    return choice.at;
 }
 
 /* ---- tables whose looks travel ---- */
@@ -166,7 +179,7 @@ static unsigned choose_first_free(struct search *s, unsigned ply, int depth, str
 static unsigned weigh(struct search *s, unsigned ply, struct outcome *o, struct young *y,
                       const struct tt_peeked *seen, bool *alone)
 {
-    unsigned chosen = y->count, fewest = UINT32_MAX, ties = 0;
+    struct choice choice = {.at = y->count, .fewest = UINT32_MAX};
     unsigned inside = 1;
     for (unsigned k = 0; k < y->look.count; k++) {
         inside += seen[k].nproc;
@@ -181,19 +194,10 @@ static unsigned weigh(struct search *s, unsigned ply, struct outcome *o, struct 
             continue;
         }
         open--;
-        if (seen[k].nproc > 0) {
-            pass_over(s, child);
-        }
-        if (seen[k].nproc < fewest) {
-            fewest = seen[k].nproc;
-            chosen = i;
-            ties = 1;
-        } else if (seen[k].nproc == fewest && rng_below(&s->random, ++ties) == 0) {
-            chosen = i;
-        }
+        consider(s, y, &choice, i, seen[k].nproc);
     }
-    *alone = fewest == 0;
-    return chosen;
+    *alone = choice.fewest == 0;
+    return choice.at;
 }
 
 /* Sends a look at what is left but `except`, to be there when that one is done; false: none goes.
