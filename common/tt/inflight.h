@@ -3,9 +3,9 @@
  * A table of holds {key, depth, session, slot}, findable by node and by session. It is never
  * evicted by results; when it is full a join is refused and counted, and nothing else happens.
  * Joining twice and leaving what one is not in change nothing (design section 2). Threads: one at a
- * time (a shard's owner, or under a stripe's lock). Memory: allocates in open and limit only; of
- * the pool nothing is touched before it is needed. Every operation is O(1) but those that say
- * otherwise. Time never runs back. */
+ * time (a shard's owner). Memory: allocates in open and limit only; of the pool nothing is touched
+ * before it is needed. Every operation is O(1) but those that say otherwise. Time never runs
+ * back. */
 #ifndef COMMON_TT_INFLIGHT_H
 #define COMMON_TT_INFLIGHT_H
 

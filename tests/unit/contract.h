@@ -13,14 +13,16 @@ enum {
     CONTRACT_ASKERS = 8,
     CONTRACT_BIG = 1 << 20, /* bytes: nothing is ever evicted */
     CONTRACT_TINY = 64, /* one bucket */
-    CONTRACT_HOLDS = 2048, /* what fits in flight, for keys that are multiples of 64 */
+    CONTRACT_ROOM = 64 * CONTRACT_ASKERS, /* visits at a time that every table counts */
+    CONTRACT_HOLDS = 2048, /* that a table counts which is told how many */
+    CONTRACT_TRIED = 8 * CONTRACT_HOLDS, /* that no table does: every part of it is full then */
     CONTRACT_LOW = -1000,
     CONTRACT_HIGH = 1000,
 };
 
 struct contract_driver {
     const char *name;
-    void *(*open)(size_t result_bytes); /* room for CONTRACT_HOLDS */
+    void *(*open)(size_t result_bytes); /* room for CONTRACT_ROOM visits */
     void (*close)(void *table);
     void (*ask)(void *table, unsigned asker, const struct tt_ask *ask, struct tt_answer *answer);
     void (*store)(void *table, unsigned asker, const struct tt_store *store);

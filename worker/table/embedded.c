@@ -4,35 +4,15 @@
 #include "common/memory.h"
 #include "common/tt/ops.h"
 #include "worker/table/host.h"
+#include "worker/table/inside.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    STRIPES = 64, /* at most; one thread alone needs no more than one */
-    STRIPE_HOLDS = 2048,
-    ALONE_HOLDS = 256, /* a thread is inside a node a ply */
-    MAILBOX = 32,
-    SESSION = 1, /* one process is one session; its threads are slots */
-    TOLD_MAX = 64,
-};
-
-/* What hardly ever changes in one line, the lock and what a visit changes here in another: that one
- * travels between the threads. */
-struct stripe {
-    _Alignas(MEMORY_LINE) struct tt_inflight inflight;
-    pthread_mutex_t lock;
-};
-
-#ifdef __x86_64__
-_Static_assert(offsetof(struct tt_inflight, first_free) == MEMORY_LINE &&
-                   sizeof(struct stripe) == 2 * MEMORY_LINE,
-               "two lines");
-#endif
+enum { MAILBOX = 32, TOLD_MAX = 64 };
 
 /* Nodes finished by others while this slot was inside them. A full box drops: the news only saves
  * work. */
@@ -51,9 +31,9 @@ struct embedded {
     struct host_state *shared; /* the host's, or `own` */
     struct lessons *lessons; /* the host's, or own ones; NULL: nobody else can be here */
     int private_reason;
-    unsigned slots, stripes;
-    /* state: a stripe belongs to who holds its lock, a mailbox likewise */
-    struct stripe stripe[STRIPES];
+    unsigned slots;
+    /* state: a mailbox belongs to who holds its lock */
+    struct inside *inside;
     struct mailbox *mailbox;
     struct host_state own;
 };
@@ -61,11 +41,6 @@ struct embedded {
 static uint8_t generation(const struct embedded *t)
 {
     return (uint8_t)atomic_load_explicit(&t->shared->generation, memory_order_relaxed);
-}
-
-static struct stripe *stripe_of(struct embedded *t, uint64_t key)
-{
-    return &t->stripe[key % t->stripes]; /* the bucket is chosen by the high bits */
 }
 
 static enum err open_results(struct embedded *t, size_t bytes, uint64_t group)
@@ -97,13 +72,8 @@ enum err embedded_open_shared(struct embedded **out, size_t bytes, unsigned slot
     if (t == NULL) {
         return ERR_NOMEM;
     }
-    *t = (struct embedded){.slots = slots,
-                           .stripes = slots == 1 ? 1 : STRIPES,
-                           .own = {.mark = clock_unique(), .generation = 1}};
+    *t = (struct embedded){.slots = slots, .own = {.mark = clock_unique(), .generation = 1}};
     t->shared = &t->own;
-    for (unsigned i = 0; i < t->stripes; i++) {
-        pthread_mutex_init(&t->stripe[i].lock, NULL);
-    }
     t->mailbox = memory_lines(slots * sizeof *t->mailbox);
     enum err err = t->mailbox == NULL ? ERR_NOMEM : open_results(t, bytes, group);
     for (unsigned i = 0; i < slots && t->mailbox != NULL; i++) {
@@ -111,11 +81,7 @@ enum err embedded_open_shared(struct embedded **out, size_t bytes, unsigned slot
         atomic_init(&t->mailbox[i].waiting, 0);
         pthread_mutex_init(&t->mailbox[i].lock, NULL);
     }
-    for (unsigned i = 0; i < t->stripes && err == ERR_OK; i++) {
-        struct tt_inflight *inflight = &t->stripe[i].inflight;
-        err = tt_inflight_open(inflight, slots == 1 ? ALONE_HOLDS : STRIPE_HOLDS);
-        err = err == ERR_OK ? tt_inflight_limit(inflight, 0, 0) : err; /* of one session */
-    }
+    err = err == ERR_OK ? inside_open(&t->inside, slots) : err;
     if (err != ERR_OK) {
         embedded_close(&t);
         return err;
@@ -130,10 +96,7 @@ void embedded_close(struct embedded **table)
     if (t == NULL) {
         return;
     }
-    for (unsigned i = 0; i < t->stripes; i++) {
-        tt_inflight_close(&t->stripe[i].inflight);
-        pthread_mutex_destroy(&t->stripe[i].lock);
-    }
+    inside_close(&t->inside);
     for (unsigned i = 0; i < t->slots && t->mailbox != NULL; i++) {
         pthread_mutex_destroy(&t->mailbox[i].lock);
     }
@@ -187,13 +150,7 @@ void embedded_begin(struct embedded *t, uint64_t job)
 
 unsigned embedded_holds(struct embedded *t)
 {
-    unsigned holds = 0;
-    for (unsigned i = 0; i < t->stripes; i++) {
-        pthread_mutex_lock(&t->stripe[i].lock);
-        holds += t->stripe[i].inflight.holds;
-        pthread_mutex_unlock(&t->stripe[i].lock);
-    }
-    return holds;
+    return inside_places(t->inside);
 }
 
 unsigned embedded_permille(struct embedded *t)
@@ -203,7 +160,7 @@ unsigned embedded_permille(struct embedded *t)
 
 bool embedded_find(struct embedded *t, const struct tt_ask *ask, struct tt_answer *answer)
 {
-    tt_ops_ask(&t->results, NULL, ask, SESSION, 0, answer);
+    tt_ops_ask(&t->results, NULL, ask, 0, 0, answer);
     return answer->verdict == TT_CUT;
 }
 
@@ -240,21 +197,13 @@ static void prefetch(void *self, uint64_t key)
     tt_results_prefetch(&port->table->results, key);
 }
 
-/* Most of what a visit will write: another thread may have written it last. */
-static void fetch_stripe(const struct stripe *stripe, uint64_t key, uint8_t depth)
-{
-    __builtin_prefetch(&stripe->inflight.first_free, 1);
-    __builtin_prefetch(stripe->inflight.session, 1);
-    tt_inflight_prefetch(&stripe->inflight, key, depth);
-}
-
 static bool ask(void *self, const struct tt_ask *op, struct table_ticket *ticket)
 {
     const struct embedded_port *port = self;
     (void)ticket;
     prefetch(self, op->key); /* again, or of a node that no move was made to */
     if (op->depth >= port->counted_now) {
-        fetch_stripe(stripe_of(port->table, op->key), op->key, op->depth);
+        inside_prefetch(port->table->inside, (struct inside_node){op->key, op->depth});
     }
     return true;
 }
@@ -264,15 +213,24 @@ static void await(void *self, const struct tt_ask *op, struct table_ticket *tick
 {
     const struct embedded_port *port = self;
     struct embedded *t = port->table;
+    struct inside_node node = {op->key, op->depth};
+    bool is_busy = false;
     (void)ticket;
     if (op->depth < port->counted_now) {
-        tt_ops_ask(&t->results, NULL, op, SESSION, 0, answer);
+        tt_ops_ask(&t->results, NULL, op, 0, 0, answer);
         return;
     }
-    struct stripe *stripe = stripe_of(t, op->key);
-    pthread_mutex_lock(&stripe->lock);
-    tt_ops_ask(&t->results, &stripe->inflight, op, SESSION, 0, answer);
-    pthread_mutex_unlock(&stripe->lock);
+    struct inside_line *line = inside_lock(t->inside, node);
+    tt_ops_ask(&t->results, NULL, op, 0, 0, answer);
+    if (answer->verdict == TT_CUT) {
+        answer->nproc = (uint16_t)inside_count(t->inside, line, node);
+    } else {
+        bool exclusive = op->flags & TT_EXCLUSIVE;
+        answer->nproc =
+            (uint16_t)inside_visit(t->inside, line, node, op->slot, exclusive, &is_busy);
+        answer->verdict = is_busy ? TT_BUSY : TT_OPEN;
+    }
+    inside_unlock(line);
 }
 
 static void tell(struct embedded *t, unsigned slot, const struct tt_store *result)
@@ -293,33 +251,35 @@ static void store(void *self, const struct table_ticket *ticket, const struct tt
 {
     const struct embedded_port *port = self;
     struct embedded *t = port->table;
-    struct tt_holder holder[TOLD_MAX];
+    struct inside_node node = {op->key, op->depth};
+    uint16_t slot[TOLD_MAX];
+    unsigned told = 0;
     (void)ticket;
     if (op->depth < port->counted_now) {
         tt_results_store(&t->results, op, generation(t));
         return;
     }
-    struct stripe *stripe = stripe_of(t, op->key);
-    unsigned told = 0;
-    pthread_mutex_lock(&stripe->lock);
-    if (tt_ops_store(&t->results, &stripe->inflight, op, SESSION, generation(t)) > 0) {
-        told = tt_inflight_holders(&stripe->inflight, op->key, op->depth, holder, TOLD_MAX);
+    struct inside_line *line = inside_lock(t->inside, node);
+    tt_results_store(&t->results, op, generation(t));
+    if (inside_leave(t->inside, line, node, op->slot) > 0) {
+        told = inside_slots(t->inside, line, node, slot, TOLD_MAX);
     }
-    pthread_mutex_unlock(&stripe->lock);
+    inside_unlock(line);
     for (unsigned i = 0; i < told; i++) {
-        tell(t, holder[i].slot, op);
+        tell(t, slot[i], op);
     }
 }
 
 static void release(void *self, const struct table_ticket *ticket, const struct tt_release *op)
 {
     const struct embedded_port *port = self;
+    struct embedded *t = port->table;
+    struct inside_node node = {op->key, op->depth};
     (void)ticket;
     if (op->depth >= port->counted_now) {
-        struct stripe *stripe = stripe_of(port->table, op->key);
-        pthread_mutex_lock(&stripe->lock);
-        tt_ops_release(&stripe->inflight, op, SESSION);
-        pthread_mutex_unlock(&stripe->lock);
+        struct inside_line *line = inside_lock(t->inside, node);
+        inside_leave(t->inside, line, node, op->slot);
+        inside_unlock(line);
     }
 }
 
@@ -331,10 +291,11 @@ static void peek(void *self, const struct tt_peek *op, unsigned count, struct tt
         tt_results_prefetch(&t->results, op[i].key);
     }
     for (unsigned i = 0; i < count; i++) {
-        struct stripe *stripe = stripe_of(t, op[i].key);
-        pthread_mutex_lock(&stripe->lock);
-        tt_ops_peek(&t->results, &stripe->inflight, &op[i], &out[i]);
-        pthread_mutex_unlock(&stripe->lock);
+        struct inside_node node = {op[i].key, op[i].depth};
+        struct inside_line *line = inside_lock(t->inside, node);
+        tt_ops_peek(&t->results, NULL, &op[i], &out[i]);
+        out[i].nproc = (uint16_t)inside_count(t->inside, line, node);
+        inside_unlock(line);
     }
 }
 

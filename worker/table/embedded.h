@@ -1,11 +1,11 @@
-/* embedded: the table inside one process, shared by its threads: the same results and in-flight
- * code as a shard, behind striped locks. A front-end without servers uses it alone; every process
- * uses it below the horizon and when no shard is up. The results, but not who is inside, may be
- * shared with other processes of the host (host.h).
+/* embedded: the table inside one process, shared by its threads: the results of a shard, and who is
+ * inside which node behind a lock for each few of them (inside.h). A front-end without servers uses
+ * it alone; every process uses it below the horizon and when no shard is up. The results, but not
+ * who is inside, may be shared with other processes of the host (host.h).
  *
  * Threads: open, close, clear and begin while nobody searches; the port's functions from the thread
- * that owns the port. Memory: allocates in open. Never blocks but on a stripe's lock (some 100 ns).
- */
+ * that owns the port. Memory: allocates in open. Never blocks but on a node's lock (some 20 ns)
+ * and, in store, that of another thread's mailbox. */
 #ifndef WORKER_TABLE_EMBEDDED_H
 #define WORKER_TABLE_EMBEDDED_H
 
