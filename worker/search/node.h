@@ -140,8 +140,8 @@ static inline int bound_down(int bound)
 void order_moves(struct search *s, unsigned ply, uint16_t table_move);
 /* Brings the best of moves[at..count) to `at`; bad captures are found out only here. */
 void order_pick(struct search *s, unsigned ply, unsigned at);
-/* All at once. */
-void order_sort(struct search *s, unsigned ply);
+/* Those before `end` that are not yet: `sorted` moves are in their places. */
+void order_sort(struct search *s, unsigned ply, unsigned *sorted, unsigned end);
 /* The move refuted a node of this ply, here or, as an answer tells, at another processor: of many
  * processors each walks a small part of the tree, and orders its moves by what it has seen. */
 void order_learn(struct search *s, unsigned ply, uint16_t move, int depth);

@@ -67,10 +67,10 @@ void order_pick(struct search *s, unsigned ply, unsigned at)
     }
 }
 
-void order_sort(struct search *s, unsigned ply)
+void order_sort(struct search *s, unsigned ply, unsigned *sorted, unsigned end)
 {
-    for (unsigned i = 0; i < s->frame[ply].count; i++) {
-        order_pick(s, ply, i);
+    while (*sorted < end) {
+        order_pick(s, ply, (*sorted)++);
     }
 }
 
