@@ -9,6 +9,7 @@
 #include "common/log.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
@@ -20,7 +21,7 @@
 
 static const char program[] = "abdada uci";
 
-enum { IDLE_MS = 100, LINE_ROOM = 65536, HISTORY_MAX = 600 };
+enum { PATIENCE_MS = 100, LINE_ROOM = 65536, HISTORY_MAX = 600 };
 
 struct uci {
     /* options, changed only while nothing is searched */
@@ -38,7 +39,8 @@ struct uci {
     uint32_t ponder_ms; /* what the clock allows once the guess has come true */
     uint64_t ponder_until_us; /* 0: not that far */
     pthread_t searcher;
-    atomic_bool done; /* the searcher has its result */
+    int ended[2]; /* a pipe: the searcher writes a byte into it when it has its result */
+    bool heard; /* that byte was read */
     struct engine_result result;
 };
 
@@ -102,8 +104,17 @@ static void *search(void *context)
     if (engine_run(u->engine, &u->job, &observer, &u->result) != ERR_OK) {
         u->result = (struct engine_result){0};
     }
-    atomic_store(&u->done, true);
+    CHECK(write(u->ended[1], "", 1) == 1); /* it never holds more than this one */
     return NULL;
+}
+
+/* Waits until the searcher has its result. */
+static void hear(struct uci *u)
+{
+    char byte;
+    while (!u->heard) {
+        u->heard = read(u->ended[0], &byte, 1) == 1;
+    }
 }
 
 /* Ends a search: its best move is said once, after "stop" or by itself. */
@@ -111,6 +122,7 @@ static void finish(struct uci *u, bool say)
 {
     if (u->searching) {
         pthread_join(u->searcher, NULL);
+        hear(u);
         u->searching = false;
         if (say) {
             say_best(u);
@@ -173,11 +185,12 @@ static void go(struct uci *u, char *words)
     u->job.full = u->full && !u->strict; /* pruning looks at alpha: strict is plain */
     u->job.horizon = PROTO_HORIZON_AUTO;
     job_set_space(&u->job, 0);
-    atomic_store(&u->done, false);
+    u->heard = false;
     engine_arm(u->engine);
     u->searching = pthread_create(&u->searcher, NULL, search, u) == 0;
     if (!u->searching) {
         search(u); /* no thread to be had: answer all the same */
+        hear(u);
         say_best(u);
     }
 }
@@ -370,22 +383,41 @@ static bool obey(struct uci *u, char *line)
     return true;
 }
 
+/* How long to wait for input and the search's end. Not for ever: a signal may come to another
+ * thread. */
+static int patience_ms(const struct uci *u)
+{
+    if (!u->searching || (u->ponder_until_us == 0 && !u->heard)) {
+        return PATIENCE_MS;
+    }
+    if (u->heard && !u->infinite) {
+        return 0;
+    }
+    uint64_t now = clock_us(), until = u->ponder_until_us;
+    uint64_t left_ms = now < until ? (until - now + 999) / 1000 : 0;
+    return left_ms < PATIENCE_MS ? (int)left_ms : PATIENCE_MS;
+}
+
 /* Waits for input, for the search's end, and keeps the shards' sessions alive meanwhile. */
 static bool input_is_there(struct uci *u)
 {
-    struct pollfd fd = {.fd = STDIN_FILENO, .events = POLLIN};
-    int n = poll(&fd, 1, u->searching ? 5 : IDLE_MS);
+    struct pollfd fd[] = {{.fd = STDIN_FILENO, .events = POLLIN},
+                          {.fd = u->heard ? -1 : u->ended[0], .events = POLLIN}};
+    int n = poll(fd, 2, patience_ms(u));
+    if (n > 0 && fd[1].revents != 0) {
+        hear(u);
+    }
     if (u->searching && u->ponder_until_us != 0 && clock_us() >= u->ponder_until_us) {
         u->ponder_until_us = 0;
         engine_stop(u->engine);
     }
-    if (u->searching && atomic_load(&u->done) && !u->infinite) {
+    if (u->searching && u->heard && !u->infinite) {
         finish(u, true);
     }
     if (n == 0 && !u->searching && u->engine != NULL) {
         engine_idle(u->engine, 0);
     }
-    return n > 0 || (n < 0 && errno != EINTR);
+    return (n > 0 && fd[0].revents != 0) || (n < 0 && errno != EINTR);
 }
 
 static void loop(struct uci *u)
@@ -425,8 +457,11 @@ static void loop(struct uci *u)
 static void drain_search(struct uci *u)
 {
     bool waits = !u->infinite && u->ponder_until_us == 0;
-    while (u->searching && waits && !atomic_load(&u->done) && !atomic_load(&quitting)) {
-        poll(NULL, 0, 5);
+    struct pollfd end = {.fd = u->ended[0], .events = POLLIN};
+    while (u->searching && waits && !u->heard && !atomic_load(&quitting)) {
+        if (poll(&end, 1, PATIENCE_MS) > 0) {
+            hear(u);
+        }
     }
     stop(u, true);
 }
@@ -435,6 +470,7 @@ int cli_uci(int argc, char *argv[])
 {
     struct uci u = {
         .threads = 1,
+        .heard = true,
         .hash_mib = 64,
         .algorithm = algorithm_by_name("abdada"),
         .full = true,
@@ -470,6 +506,10 @@ int cli_uci(int argc, char *argv[])
         }
         snprintf(u.servers_text, sizeof u.servers_text, "%s", servers);
     }
+    if (pipe2(u.ended, O_CLOEXEC) != 0) {
+        fprintf(stderr, "%s: no pipe: %s\n", program, strerror(errno));
+        return 1;
+    }
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     CHECK(job_set_position(&u.job, games_by_name("chess"), "startpos", why, sizeof why) == ERR_OK);
@@ -477,5 +517,7 @@ int cli_uci(int argc, char *argv[])
     drain_search(&u);
     engine_close(&u.engine);
     job_free(&u.job);
+    close(u.ended[0]);
+    close(u.ended[1]);
     return 0;
 }
