@@ -26,7 +26,7 @@ struct tt_inflight {
     /* statistics */
     uint64_t refused; /* joins that found the table full, within their quota */
     uint64_t over_quota; /* joins of a session that had its quota */
-    /* state, that visits change: 64 bytes from the beginning on */
+    /* state, that visits change */
     uint32_t first_free; /* of those used before */
     uint32_t used; /* 1..used were in use at some time */
     uint32_t holds;

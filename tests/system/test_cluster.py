@@ -9,12 +9,13 @@ import os
 import re
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import time
 
 from cluster import (QUICK, ROOT, SLACK, Cluster, Failure, Process, Shard, Worker, answers, ask, check, equal,
-                     free_port, main, run, start, wait_until)
+                     free_port, main, path_of, run, start, wait_until)
 
 BRATKO_KOPEC = os.path.join(ROOT, "tests/data/chess/bratko-kopec.epd")
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
@@ -445,6 +446,30 @@ def uci_minds_its_clock_after_ponderhit():
     uci.quit()
 
 
+def uci_waits_at_ease_when_there_is_nothing_to_search():
+    uci = Uci()
+    tick = os.sysconf("SC_CLK_TCK")
+    used = lambda: sum(map(int, open(f"/proc/{uci.popen.pid}/stat").read().rsplit(")", 1)[1].split()[11:13])) / tick
+    for go, end in (("go infinite", "stop"), ("go ponder wtime 3000 btime 3000", "ponderhit")):
+        uci.say("position fen 7k/5Q2/6K1/8/8/8/8/8 b - - 0 1")  # stalemate
+        uci.ready()
+        uci.say(go)
+        uci.ready()
+        begin = used()
+        time.sleep(0.5)
+        check(used() - begin < 0.25, "seconds of processor time in half a second:", used() - begin)
+        equal([line for line in uci.lines["out"][uci.at:] if line.startswith("bestmove")], [])
+        uci.say(end)
+        uci.hear(r"^bestmove \(none\)", timeout=5)
+    uci.quit()
+
+
+def uci_ends_where_there_is_no_input():
+    for closed in ("<&-", "<&- >&-", "<&- 2>&-"):
+        done = subprocess.run(["sh", "-c", f'exec "$0" uci {closed}', path_of("abdada")], timeout=10)
+        equal(done.returncode, 0)
+
+
 def uci_counts_the_nodes_of_one_search():
     uci = Uci("--threads", 2)
     uci.say("position startpos", "go depth 7")
@@ -639,7 +664,8 @@ TESTS = [
     a_front_end_is_killed_and_its_job_ends, sigterm_ends_a_worker_at_once,
     an_interrupt_gives_the_best_so_far, limits_are_kept, uci_plays_legal_moves,
     uci_stops_when_told, a_uci_stop_right_after_go_is_obeyed, uci_quits_out_of_a_bounded_search,
-    uci_minds_its_clock_after_ponderhit, uci_counts_the_nodes_of_one_search,
+    uci_minds_its_clock_after_ponderhit, uci_waits_at_ease_when_there_is_nothing_to_search,
+    uci_ends_where_there_is_no_input, uci_counts_the_nodes_of_one_search,
     uci_speaks_whole_lines_over_a_cluster, uci_answers_before_its_input_ends, uci_joins_and_leaves_a_cluster,
     uci_survives_malformed_commands, wrong_use_exits_2_with_one_line,
     failures_exit_1_with_one_line, help_and_version_are_on_stdout, json_has_the_promised_fields,

@@ -13,7 +13,7 @@ enum {
     CONTRACT_ASKERS = 8,
     CONTRACT_BIG = 1 << 20, /* bytes: nothing is ever evicted */
     CONTRACT_TINY = 64, /* one bucket */
-    CONTRACT_ROOM = 64 * CONTRACT_ASKERS, /* visits at a time that every table counts */
+    CONTRACT_ROOM = 64 * CONTRACT_ASKERS, /* visits of various nodes that every table counts */
     CONTRACT_HOLDS = 2048, /* that a table counts which is told how many */
     CONTRACT_TRIED = 8 * CONTRACT_HOLDS, /* that no table does: every part of it is full then */
     CONTRACT_LOW = -1000,
@@ -29,6 +29,7 @@ struct contract_driver {
     void (*release)(void *table, unsigned asker, const struct tt_release *release);
     void (*peek)(void *table, unsigned asker, const struct tt_peek *peek, struct tt_peeked *out);
     unsigned (*holds)(void *table);
+    unsigned most; /* visits that it counts, no more and no less; 0: CONTRACT_ROOM at least */
 };
 
 struct contract {

@@ -13,7 +13,9 @@ enum {
     DEPTHS = 2,
     STEPS = 200000,
     PLACES_OF_ONE = 5 + 8 * 5, /* of one node, among one thread's lines */
+    TENS = 24,
     THREADS = 4,
+    CROWD = 12, /* threads in one node: three lines */
     VISITS = 50000,
 };
 
@@ -164,7 +166,7 @@ static void as_many_threads_as_promised(void **state)
     assert_int_equal(inside_open(&t, INSIDE_SLOTS_MAX + 1), ERR_RANGE);
     assert_null(t);
     t = open_inside(INSIDE_SLOTS_MAX);
-    for (uint64_t key = 0; key < 8; key++) { /* all of them in the nodes near the root */
+    for (uint64_t key = 0; key < TENS; key++) { /* all of them in the same nodes */
         for (uint16_t i = 0; i < INSIDE_SLOTS_MAX; i++) {
             assert_int_equal(join(t, (struct inside_node){key, 9}, i), i + 1);
         }
@@ -224,6 +226,43 @@ static void who_asks_to_be_alone_is_alone(void **state)
     inside_close(&t);
 }
 
+static void *crowd_in(void *context)
+{
+    struct visitor *v = context;
+    struct inside_node node = {1, 4};
+    for (unsigned i = 0; i < VISITS / 10; i++) {
+        uint16_t seen[CROWD + 1];
+        join(v->t, node, v->slot);
+        struct inside_line *line = inside_lock(v->t, node);
+        unsigned n = inside_slots(v->t, line, node, seen, CROWD + 1), me = 0;
+        v->broken |= n != inside_count(v->t, line, node) || n > CROWD;
+        inside_unlock(line);
+        for (unsigned k = 0; k < n; k++) {
+            me += seen[k] == v->slot;
+        }
+        v->broken |= me != 1;
+        v->broken |= leave(v->t, node, v->slot) >= CROWD;
+    }
+    return NULL;
+}
+
+static void a_crowd_comes_and_goes(void **state)
+{
+    (void)state;
+    struct visitor v[CROWD];
+    struct inside *t = open_inside(CROWD);
+    for (unsigned i = 0; i < CROWD; i++) {
+        v[i] = (struct visitor){.t = t, .slot = (uint16_t)i};
+        assert_int_equal(pthread_create(&v[i].thread, NULL, crowd_in, &v[i]), 0);
+    }
+    for (unsigned i = 0; i < CROWD; i++) {
+        pthread_join(v[i].thread, NULL);
+        assert_false(v[i].broken);
+    }
+    assert_int_equal(inside_places(t), 0);
+    inside_close(&t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -231,6 +270,7 @@ int main(void)
         cmocka_unit_test(without_spare_lines_a_visit_is_not_counted),
         cmocka_unit_test(as_many_threads_as_promised),
         cmocka_unit_test(who_asks_to_be_alone_is_alone),
+        cmocka_unit_test(a_crowd_comes_and_goes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,8 +82,8 @@ static unsigned bare_holds(void *table)
 }
 
 static const struct contract_driver bare_driver = {
-    "contract: tt_ops", bare_open,    bare_close, bare_ask,
-    bare_store,         bare_release, bare_peek,  bare_holds,
+    "contract: tt_ops", bare_open, bare_close, bare_ask,       bare_store,
+    bare_release,       bare_peek, bare_holds, CONTRACT_HOLDS,
 };
 
 /* ---- the embedded table, where one process is one session ---- */
@@ -154,8 +154,8 @@ static unsigned near_holds(void *table)
 }
 
 static const struct contract_driver near_driver = {
-    "contract: embedded", near_open,    near_close, near_ask,
-    near_store,           near_release, near_peek,  near_holds,
+    "contract: embedded", near_open, near_close, near_ask, near_store,
+    near_release,         near_peek, near_holds, 0,
 };
 
 /* ---- a live core, spoken to in messages ---- */
@@ -221,6 +221,7 @@ static const struct contract_driver far_driver = {
     far_release,
     far_peek,
     far_holds,
+    CONTRACT_HOLDS,
 };
 
 int main(void)

@@ -104,7 +104,8 @@ static void *search(void *context)
     if (engine_run(u->engine, &u->job, &observer, &u->result) != ERR_OK) {
         u->result = (struct engine_result){0};
     }
-    CHECK(write(u->ended[1], "", 1) == 1); /* it never holds more than this one */
+    while (write(u->ended[1], "", 1) < 0 && errno == EINTR) {
+    }
     return NULL;
 }
 
@@ -164,6 +165,18 @@ static bool ensure_engine(struct uci *u)
     return true;
 }
 
+/* Signals are for the reader: they end its wait. */
+static void start(struct uci *u)
+{
+    sigset_t signals, before;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &signals, &before);
+    u->searching = pthread_create(&u->searcher, NULL, search, u) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 static void go(struct uci *u, char *words)
 {
     struct uci_limits limits;
@@ -187,7 +200,7 @@ static void go(struct uci *u, char *words)
     job_set_space(&u->job, 0);
     u->heard = false;
     engine_arm(u->engine);
-    u->searching = pthread_create(&u->searcher, NULL, search, u) == 0;
+    start(u);
     if (!u->searching) {
         search(u); /* no thread to be had: answer all the same */
         hear(u);
@@ -383,15 +396,14 @@ static bool obey(struct uci *u, char *line)
     return true;
 }
 
-/* How long to wait for input and the search's end. Not for ever: a signal may come to another
- * thread. */
+/* How long to wait for input and the search's end. Not for ever: a signal may come right before. */
 static int patience_ms(const struct uci *u)
 {
-    if (!u->searching || (u->ponder_until_us == 0 && !u->heard)) {
-        return PATIENCE_MS;
-    }
-    if (u->heard && !u->infinite) {
+    if (u->searching && u->heard && !u->infinite) {
         return 0;
+    }
+    if (!u->searching || u->ponder_until_us == 0) {
+        return PATIENCE_MS;
     }
     uint64_t now = clock_us(), until = u->ponder_until_us;
     uint64_t left_ms = now < until ? (until - now + 999) / 1000 : 0;
@@ -477,6 +489,7 @@ int cli_uci(int argc, char *argv[])
     };
     const char *servers = NULL;
     char why[256];
+    int fd;
     struct sigaction action = {.sa_handler = on_signal};
     const struct options_row table[] = {
         {"servers", "HOST:PORT,...", "shards of a cluster; its workers help", &servers, OPTION_TEXT,
@@ -506,6 +519,9 @@ int cli_uci(int argc, char *argv[])
         }
         snprintf(u.servers_text, sizeof u.servers_text, "%s", servers);
     }
+    while ((fd = open("/dev/null", O_RDWR | O_CLOEXEC)) >= 0 && fd <= STDERR_FILENO) {
+    } /* closed ones are not to become the pipe */
+    close(fd);
     if (pipe2(u.ended, O_CLOEXEC) != 0) {
         fprintf(stderr, "%s: no pipe: %s\n", program, strerror(errno));
         return 1;

@@ -8,7 +8,7 @@ enum search_visit brothers_in_order(struct search *s, unsigned ply, int depth, s
     unsigned sorted = 0;
     for (unsigned i = 0; i < s->frame[ply].count && !move_cut_off(o); i++) {
         order_sort(s, ply, &sorted, i + 1);
-        move_fetch_next(s, ply, depth, i, &sorted);
+        move_fetch_next(s, ply, depth, o, i, &sorted);
         if (move_search(s, ply, depth, o, i, false) == VISIT_STOP) {
             return VISIT_STOP;
         }
@@ -27,7 +27,7 @@ static enum search_visit two_passes(struct search *s, unsigned ply, int depth, s
         all_done = true;
         for (unsigned i = 0; i < s->frame[ply].count && !move_cut_off(o); i++) {
             bool exclusive = pass == 1 && i > 0;
-            move_fetch_next(s, ply, depth, i, &sorted);
+            move_fetch_next(s, ply, depth, o, i, &sorted);
             enum search_visit visit = move_search(s, ply, depth, o, i, exclusive);
             if (visit == VISIT_STOP) {
                 return VISIT_STOP;

@@ -20,19 +20,28 @@ static bool asks_below(const struct search *s, int depth)
     return depth > 1 && s->table.prefetch != NULL;
 }
 
+static bool knows_below(const struct search *s, int depth)
+{
+    return asks_below(s, depth) && s->options.game->key_after != NULL;
+}
+
 void move_fetch(struct search *s, int depth, uint16_t move)
 {
-    if (asks_below(s, depth) && s->options.game->key_after != NULL) {
+    if (knows_below(s, depth)) {
         uint64_t key = s->options.game->key_after(s->position, move);
         s->table.prefetch(s->table.self, key ^ s->options.salt);
     }
 }
 
-void move_fetch_next(struct search *s, unsigned ply, int depth, unsigned at, unsigned *sorted)
+void move_fetch_next(struct search *s, unsigned ply, int depth, const struct outcome *o,
+                     unsigned at, unsigned *sorted)
 {
     const struct frame *f = &s->frame[ply];
-    if (depth > 1 && at + 1 < f->count && (at > 0 || !f->fails_high)) {
-        order_sort(s, ply, sorted, at + 2);
+    if (!knows_below(s, depth) || at + 1 >= f->count || (at == 0 && f->fails_high)) {
+        return;
+    }
+    order_sort(s, ply, sorted, at + 2);
+    if (!select_skips(s, ply, depth, o, at + 1)) {
         move_fetch(s, depth, f->moves[at + 1].move);
     }
 }

@@ -48,7 +48,8 @@ static bool demote_losing(struct search *s, struct game_move *m)
     return true;
 }
 
-void order_pick(struct search *s, unsigned ply, unsigned at)
+/* Brings the best of moves[at..count) to `at`. */
+static void pick(struct search *s, unsigned ply, unsigned at)
 {
     struct frame *f = &s->frame[ply];
     for (;;) {
@@ -70,7 +71,7 @@ void order_pick(struct search *s, unsigned ply, unsigned at)
 void order_sort(struct search *s, unsigned ply, unsigned *sorted, unsigned end)
 {
     while (*sorted < end) {
-        order_pick(s, ply, (*sorted)++);
+        pick(s, ply, (*sorted)++);
     }
 }
 

@@ -246,14 +246,15 @@ static unsigned choose_by_look(struct search *s, unsigned ply, int depth, struct
 }
 
 /* Most nodes are left by a cut: what would come after it need not be sorted. */
-static unsigned choose_in_order(struct search *s, unsigned ply, int depth, struct young *y)
+static unsigned choose_in_order(struct search *s, unsigned ply, int depth, const struct outcome *o,
+                                struct young *y)
 {
     unsigned i = 1;
     while (y->child[i].done) { /* some are left */
         i++;
     }
     order_sort(s, ply, &y->sorted, i + 1);
-    move_fetch_next(s, ply, depth, i, &y->sorted);
+    move_fetch_next(s, ply, depth, o, i, &y->sorted);
     return i;
 }
 
@@ -261,7 +262,7 @@ static unsigned choose(struct search *s, unsigned ply, int depth, struct outcome
                        struct young *y, bool *alone)
 {
     if (!s->frame[ply].crowded) {
-        return choose_in_order(s, ply, depth, y);
+        return choose_in_order(s, ply, depth, o, y);
     }
     return s->table.peek_ahead == NULL ? choose_first_free(s, ply, depth, o, y, alone)
                                        : choose_by_look(s, ply, depth, o, y, alone);
@@ -306,7 +307,7 @@ enum search_visit young_brothers(struct search *s, unsigned ply, int depth, stru
     }
     y.sorted = 0;
     order_sort(s, ply, &y.sorted, 1);
-    move_fetch_next(s, ply, depth, 0, &y.sorted);
+    move_fetch_next(s, ply, depth, o, 0, &y.sorted);
     if (move_search(s, ply, depth, o, 0, false) == VISIT_STOP) {
         return VISIT_STOP;
     }

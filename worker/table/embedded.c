@@ -289,6 +289,7 @@ static void peek(void *self, const struct tt_peek *op, unsigned count, struct tt
     struct embedded *t = port->table;
     for (unsigned i = 0; i < count; i++) {
         tt_results_prefetch(&t->results, op[i].key);
+        inside_prefetch(t->inside, (struct inside_node){op[i].key, op[i].depth});
     }
     for (unsigned i = 0; i < count; i++) {
         struct inside_node node = {op[i].key, op[i].depth};

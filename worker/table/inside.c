@@ -9,7 +9,7 @@
 
 enum {
     PLACES = 5, /* of a line */
-    LINES = 64, /* a thread: they hardly ever meet in one, and all stay in the nearest cache */
+    LINES = 64, /* a thread: they hardly ever meet in one */
     SPARE_LINES = 8, /* a thread */
 };
 

@@ -3,13 +3,15 @@
  *
  * What common/tt/inflight.h is for the sessions of a shard, without their ages and quotas: a hash
  * table of cache lines, each with its own lock and room for five places, and spare lines for nodes
- * of many. A thread that goes inside or leaves touches that one line, and nothing that threads in
- * other nodes write. When the spare lines are used up a visit is not counted, and nothing else
+ * of many. A thread that goes inside or leaves touches that one line, which it seldom shares with
+ * threads in other nodes. When the spare lines are used up a visit is not counted, and nothing else
  * happens. Visiting twice and leaving what one is not in change nothing (design section 2).
  *
  * Threads: any, between inside_lock and inside_unlock of the node's line; a thread holds one line
- * at a time, for some 20 ns, and never goes anywhere else meanwhile. Memory: allocates in open.
- * Every operation is O(threads in nodes of that line). */
+ * at a time, as long as it takes to look at it and at the results of that node. Who finds it held
+ * yields its processor until it is not: threads are to be of one priority. Memory: allocates in
+ * open. Every operation is O(threads in nodes of that line), and takes a lock common to all where
+ * these outgrow the line or fit in again. */
 #ifndef WORKER_TABLE_INSIDE_H
 #define WORKER_TABLE_INSIDE_H
 
@@ -43,7 +45,7 @@ void inside_unlock(struct inside_line *line);
 unsigned inside_count(const struct inside *inside, const struct inside_line *line,
                       struct inside_node node);
 /* Unless `exclusive` and another is inside (then *is_busy), adds `slot`. Returns the count after
- * it; of the others alone when it is refused or not counted. */
+ * it; without `slot` when it is refused or not counted, and was not inside. */
 unsigned inside_visit(struct inside *inside, struct inside_line *line, struct inside_node node,
                       uint16_t slot, bool exclusive, bool *is_busy);
 /* Removes `slot` if it is inside; returns how many are left. */

@@ -121,7 +121,7 @@ uint64_t chess_position_ep_pawns(const struct chess_position *position, unsigned
 void chess_position_make(struct chess_position *position, uint16_t move);
 void chess_position_unmake(struct chess_position *position, uint16_t move);
 /* The key after a legal move, unless it castles, promotes, or captures or can be captured en
- * passant. */
+ * passant; after what is no legal move any. */
 uint64_t chess_position_key_after(const struct chess_position *position, uint16_t move);
 /* Gives the turn away: never when in check. Ends the repetition window. */
 void chess_position_make_null(struct chess_position *position);
