@@ -40,43 +40,6 @@ static void key_and_score_follow_the_moves(void **state)
     test_random_play(200, check_refreshed);
 }
 
-static void check_keys_after(struct chess_position *position)
-{
-    struct game_move list[GAME_MOVES_MAX];
-    unsigned count = game_chess.generate(position, list);
-    for (unsigned i = 0; i < count; i++) {
-        unsigned kind = chess_move_kind(list[i].move);
-        uint64_t guess = game_chess.key_after(position, list[i].move);
-        chess_position_make(position, list[i].move);
-        if (kind == CHESS_QUIET || kind == CHESS_CAPTURE ||
-            (kind == CHESS_DOUBLE && position->ep == CHESS_NO_SQUARE)) {
-            assert_int_equal(guess, position->key);
-        }
-        chess_position_unmake(position, list[i].move);
-    }
-}
-
-static void keys_are_known_before_the_move(void **state)
-{
-    (void)state;
-    test_random_play(200, check_keys_after);
-}
-
-static void check_keys_after_anything(struct chess_position *position)
-{
-    uint64_t key = position->key, any = 0;
-    for (unsigned move = 0; move <= UINT16_MAX; move++) {
-        any |= game_chess.key_after(position, (uint16_t)move) ^ key;
-    }
-    assert_true(any != 0 && position->key == key);
-}
-
-static void a_move_of_another_position_does_no_harm(void **state)
-{
-    (void)state;
-    test_random_play(1, check_keys_after_anything);
-}
-
 static void check_sets(struct chess_position *position)
 {
     uint64_t all = 0;
@@ -296,8 +259,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(key_and_score_follow_the_moves),
-        cmocka_unit_test(keys_are_known_before_the_move),
-        cmocka_unit_test(a_move_of_another_position_does_no_harm),
         cmocka_unit_test(board_and_sets_agree),
         cmocka_unit_test(taking_a_move_back_restores_every_byte),
         cmocka_unit_test(en_passant_square_is_kept_only_while_capturable),

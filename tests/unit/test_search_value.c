@@ -283,21 +283,6 @@ static void a_window_decides_the_same_on_both_sides_of_a_ply(void **state)
     }
 }
 
-/* Most nodes that are asked for are young brothers at nodes expected to fail low, or table moves:
- * their results were fetched before the move was made, too. */
-static void what_is_asked_for_was_fetched(void **state)
-{
-    (void)state;
-    const char *const name[] = {"sequential", "abdada", "abdada-paper"};
-    for (unsigned i = 0; i < sizeof name / sizeof name[0]; i++) {
-        struct rig *rig = rig_open(name[i], 1, i == 0 ? EMBEDDED_NEVER : 1, RIG_BYTES);
-        const struct watch *w = &rig->desk[0].watch;
-        rig_run_text(rig, "r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq - 2 3", 5);
-        assert_true(w->fetched > w->asks / 4 * 3);
-        rig_close(rig);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -310,7 +295,6 @@ int main(void)
         cmocka_unit_test(the_line_is_legal_and_begins_with_the_move),
         cmocka_unit_test(bounds_and_scores_cross_a_ply_consistently),
         cmocka_unit_test(a_window_decides_the_same_on_both_sides_of_a_ply),
-        cmocka_unit_test(what_is_asked_for_was_fetched),
     };
     return cmocka_run_group_tests_name("search_value", tests, NULL, NULL);
 }

@@ -12,7 +12,7 @@
 #include "tests/unit/test_tt.h"
 #include "worker/search/search.h"
 
-enum { WATCH_SAMPLES = 24, WATCH_FIRST_ASKS = 256, WATCH_SIGHTS = 32, WATCH_FETCHES = 65536 };
+enum { WATCH_SAMPLES = 24, WATCH_FIRST_ASKS = 256, WATCH_SIGHTS = 32 };
 
 struct watched_node {
     struct tt_ask ask;
@@ -63,12 +63,6 @@ struct watch {
     uint64_t opens, stores, releases, busy;
     uint64_t late, late_refused; /* answers given late; of these CUT or BUSY */
     uint64_t ahead; /* looks sent ahead that were taken */
-    uint64_t asks, fetched; /* of asks: fetched twice before: as the next brother, and when the move
-                               was made */
-    struct {
-        uint64_t key;
-        unsigned times; /* since it was asked for */
-    } fetch[WATCH_FETCHES]; /* by key */
     struct tt_answer first_answer[WATCH_FIRST_ASKS]; /* at ply 1 of the iteration of that depth */
     uint64_t first_key[WATCH_FIRST_ASKS];
     unsigned first, first_depth;
@@ -88,15 +82,6 @@ static inline struct watched_node *watch_top(struct watch *w)
     return w->open == 0 ? NULL : &w->node[w->open - 1];
 }
 
-static inline void watch_prefetch(void *self, uint64_t key)
-{
-    struct watch *w = self;
-    unsigned at = key % WATCH_FETCHES;
-    w->fetch[at].times = w->fetch[at].key == key ? w->fetch[at].times + 1 : 1;
-    w->fetch[at].key = key;
-    w->inner.prefetch(w->inner.self, key);
-}
-
 static inline bool watch_send(void *self, const struct tt_ask *ask, struct table_ticket *ticket)
 {
     struct watch *w = self;
@@ -107,10 +92,6 @@ static inline bool watch_send(void *self, const struct tt_ask *ask, struct table
     WATCH_EXPECT(w, ask->depth >= 1);
     w->pending = true;
     w->asked = *ask;
-    w->asks++;
-    w->fetched += w->fetch[ask->key % WATCH_FETCHES].key == ask->key &&
-                  w->fetch[ask->key % WATCH_FETCHES].times >= 2;
-    w->fetch[ask->key % WATCH_FETCHES].times = 0;
     return w->inner.ask(w->inner.self, ask, ticket);
 }
 
@@ -331,7 +312,7 @@ static inline void watch_begin(struct watch *w, struct search *search)
     w->settled_after_stop = SEARCH_PLY_MAX + 2;
     w->broken = NULL;
     w->opens = w->stores = w->releases = w->busy = 0;
-    w->late = w->late_refused = w->ahead = w->asks = w->fetched = 0;
+    w->late = w->late_refused = w->ahead = 0;
     w->sights = 0;
     w->first = 0;
     w->until_sample = w->sample_every;
@@ -368,7 +349,6 @@ static inline struct table_port watch_port(struct watch *w)
 {
     return (struct table_port){
         .self = w,
-        .prefetch = watch_prefetch,
         .ask = watch_send,
         .await = watch_await,
         .store = watch_store,

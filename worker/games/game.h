@@ -58,10 +58,6 @@ struct game {
     void (*unmake_null)(void *position);
 
     uint64_t (*key)(const void *position);
-    /* The key after a legal move, for next to nothing; after rare moves a wrong one: to fetch
-     * memory by. Any 16 bits are allowed: tables may tell moves of other positions. NULL: the game
-     * has no such. */
-    uint64_t (*key_after)(const void *position, uint16_t move);
     int (*evaluate)(const void *position); /* from the side to move, |score| < GAME_MATE_MIN */
     int (*finished)(const void *position); /* score where generate gave no move */
     bool (*check)(const void *position); /* extends the search by a ply; false in most games */

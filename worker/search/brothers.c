@@ -5,10 +5,8 @@
 
 enum search_visit brothers_in_order(struct search *s, unsigned ply, int depth, struct outcome *o)
 {
-    unsigned sorted = 0;
     for (unsigned i = 0; i < s->frame[ply].count && !move_cut_off(o); i++) {
-        order_sort(s, ply, &sorted, i + 1);
-        move_fetch_next(s, ply, depth, o, i, &sorted);
+        order_pick(s, ply, i);
         if (move_search(s, ply, depth, o, i, false) == VISIT_STOP) {
             return VISIT_STOP;
         }
@@ -21,13 +19,11 @@ enum search_visit brothers_in_order(struct search *s, unsigned ply, int depth, s
 static enum search_visit two_passes(struct search *s, unsigned ply, int depth, struct outcome *o)
 {
     bool all_done = false;
-    unsigned sorted = 0;
-    order_sort(s, ply, &sorted, s->frame[ply].count);
+    order_sort(s, ply);
     for (unsigned pass = 1; pass <= 2 && !all_done; pass++) {
         all_done = true;
         for (unsigned i = 0; i < s->frame[ply].count && !move_cut_off(o); i++) {
             bool exclusive = pass == 1 && i > 0;
-            move_fetch_next(s, ply, depth, o, i, &sorted);
             enum search_visit visit = move_search(s, ply, depth, o, i, exclusive);
             if (visit == VISIT_STOP) {
                 return VISIT_STOP;

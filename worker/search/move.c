@@ -14,38 +14,6 @@ int move_depth(struct search *s, unsigned ply, int depth, const struct outcome *
     return full;
 }
 
-/* Memory is slow, and there is work to do meanwhile. Most children of depth 1 never ask. */
-static bool asks_below(const struct search *s, int depth)
-{
-    return depth > 1 && s->table.prefetch != NULL;
-}
-
-static bool knows_below(const struct search *s, int depth)
-{
-    return asks_below(s, depth) && s->options.game->key_after != NULL;
-}
-
-void move_fetch(struct search *s, int depth, uint16_t move)
-{
-    if (knows_below(s, depth)) {
-        uint64_t key = s->options.game->key_after(s->position, move);
-        s->table.prefetch(s->table.self, key ^ s->options.salt);
-    }
-}
-
-void move_fetch_next(struct search *s, unsigned ply, int depth, const struct outcome *o,
-                     unsigned at, unsigned *sorted)
-{
-    const struct frame *f = &s->frame[ply];
-    if (!knows_below(s, depth) || at + 1 >= f->count || (at == 0 && f->fails_high)) {
-        return;
-    }
-    order_sort(s, ply, sorted, at + 2);
-    if (!select_skips(s, ply, depth, o, at + 1)) {
-        move_fetch(s, depth, f->moves[at + 1].move);
-    }
-}
-
 /* One move: the eldest in the open window, the others in a null window first (NegaScout). */
 static enum search_visit search_move(struct search *s, unsigned ply, int depth,
                                      const struct outcome *o, unsigned at, bool exclusive,
@@ -56,7 +24,8 @@ static enum search_visit search_move(struct search *s, unsigned ply, int depth,
     int raised = o->raised, beta = o->beta, score = 0;
 
     game->make(s->position, move);
-    if (asks_below(s, depth)) {
+    /* Memory is slow, and there is work to do meanwhile. Most children of depth 1 never ask. */
+    if (depth > 1 && s->table.prefetch != NULL) {
         s->table.prefetch(s->table.self, node_key(s));
     }
     int reduced, below = move_depth(s, ply, depth, o, at, &reduced);

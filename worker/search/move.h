@@ -10,13 +10,6 @@
 enum search_visit move_search(struct search *s, unsigned ply, int depth, struct outcome *o,
                               unsigned at, bool exclusive);
 
-/* What is known of the node after `move` begins to come from memory, if the game can tell which. */
-void move_fetch(struct search *s, int depth, uint16_t move);
-/* The same of the brother after moves[at], which is to be searched before: sorted first, of which
- * there are `sorted` already. None where `at` is probably the last one searched. */
-void move_fetch_next(struct search *s, unsigned ply, int depth, const struct outcome *o,
-                     unsigned at, unsigned *sorted);
-
 /* Takes the value of a child that was not visited. */
 void move_take_value(struct search *s, unsigned ply, struct outcome *o, uint16_t move, int value);
 

@@ -1,7 +1,6 @@
 #include "worker/search/node.h"
 
 #include "worker/search/brothers.h"
-#include "worker/search/move.h"
 #include "worker/search/select.h"
 
 void node_look_to_horizon(struct search *s)
@@ -124,9 +123,6 @@ static enum search_visit expand(struct search *s, unsigned ply, int depth,
     if (f->count == 0) {
         o->best = o->known_lower = o->known_upper = s->options.game->finished(s->position);
         return VISIT_VALUE;
-    }
-    if (answer->move != 0) {
-        move_fetch(s, depth, answer->move);
     }
     order_moves(s, ply, answer->move);
     bool counted = depth - 1 >= (int)s->horizon;

@@ -138,9 +138,10 @@ static inline int bound_down(int bound)
 
 /* Gives every move its place: table move, good captures, killers, history, bad captures. */
 void order_moves(struct search *s, unsigned ply, uint16_t table_move);
-/* Sorts moves[*sorted..end), and sets *sorted to `end` if it was less: those before it are in their
- * places. Bad captures are found out only here. */
-void order_sort(struct search *s, unsigned ply, unsigned *sorted, unsigned end);
+/* Brings the best of moves[at..count) to `at`; bad captures are found out only here. */
+void order_pick(struct search *s, unsigned ply, unsigned at);
+/* All at once. */
+void order_sort(struct search *s, unsigned ply);
 /* The move refuted a node of this ply, here or, as an answer tells, at another processor: of many
  * processors each walks a small part of the tree, and orders its moves by what it has seen. */
 void order_learn(struct search *s, unsigned ply, uint16_t move, int depth);

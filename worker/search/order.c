@@ -48,8 +48,7 @@ static bool demote_losing(struct search *s, struct game_move *m)
     return true;
 }
 
-/* Brings the best of moves[at..count) to `at`. */
-static void pick(struct search *s, unsigned ply, unsigned at)
+void order_pick(struct search *s, unsigned ply, unsigned at)
 {
     struct frame *f = &s->frame[ply];
     for (;;) {
@@ -68,10 +67,10 @@ static void pick(struct search *s, unsigned ply, unsigned at)
     }
 }
 
-void order_sort(struct search *s, unsigned ply, unsigned *sorted, unsigned end)
+void order_sort(struct search *s, unsigned ply)
 {
-    while (*sorted < end) {
-        pick(s, ply, (*sorted)++);
+    for (unsigned i = 0; i < s->frame[ply].count; i++) {
+        order_pick(s, ply, i);
     }
 }
 

@@ -31,8 +31,7 @@ struct table_sight {
 
 struct table_port {
     void *self;
-    /* NULL: nothing to gain. The node will probably be asked for soon: what is known of it begins
-     * to come near. Any key will do. */
+    /* NULL: nothing to gain. The node is about to be asked for: brings near what is known of it. */
     void (*prefetch)(void *self, uint64_t key);
     /* Sends an ask. True: the answer travels, or what is known is still on its way from memory:
      * there is time to generate moves; false: await is instant. */

@@ -128,6 +128,13 @@ static void consider(struct search *s, struct young *y, struct choice *c, unsign
     }
 }
 
+static void sort_to(struct search *s, unsigned ply, struct young *y, unsigned end)
+{
+    while (y->sorted < end) {
+        order_pick(s, ply, y->sorted++);
+    }
+}
+
 /* ---- tables whose looks are of now ---- */
 
 /* The first that nobody is inside: no other processor sees it so, and the order of moves is worth
@@ -145,7 +152,7 @@ static unsigned choose_first_free(struct search *s, unsigned ply, int depth, str
         if (child->done) {
             continue;
         }
-        order_sort(s, ply, &y->sorted, i + 1);
+        sort_to(s, ply, y, i + 1);
         struct tt_peek peek = peek_at(s, ply, depth, o, y, i);
         first_depth = looked == 0 ? peek.depth : first_depth;
         if (looked >= open_brothers(s, ply, y, inside, first_depth)) {
@@ -222,7 +229,7 @@ static unsigned choose_by_look(struct search *s, unsigned ply, int depth, struct
 {
     struct tt_peeked seen[GAME_MOVES_MAX];
     struct table_port *table = &s->table;
-    order_sort(s, ply, &y->sorted, y->count);
+    sort_to(s, ply, y, y->count);
     bool seen_ahead = y->ahead && table->peek_take(table->self, &y->sight, seen);
     y->ahead = false;
     if (!seen_ahead && s->options.scatter) {
@@ -246,15 +253,13 @@ static unsigned choose_by_look(struct search *s, unsigned ply, int depth, struct
 }
 
 /* Most nodes are left by a cut: what would come after it need not be sorted. */
-static unsigned choose_in_order(struct search *s, unsigned ply, int depth, const struct outcome *o,
-                                struct young *y)
+static unsigned choose_in_order(struct search *s, unsigned ply, struct young *y)
 {
     unsigned i = 1;
     while (y->child[i].done) { /* some are left */
         i++;
     }
-    order_sort(s, ply, &y->sorted, i + 1);
-    move_fetch_next(s, ply, depth, o, i, &y->sorted);
+    sort_to(s, ply, y, i + 1);
     return i;
 }
 
@@ -262,7 +267,7 @@ static unsigned choose(struct search *s, unsigned ply, int depth, struct outcome
                        struct young *y, bool *alone)
 {
     if (!s->frame[ply].crowded) {
-        return choose_in_order(s, ply, depth, o, y);
+        return choose_in_order(s, ply, y);
     }
     return s->table.peek_ahead == NULL ? choose_first_free(s, ply, depth, o, y, alone)
                                        : choose_by_look(s, ply, depth, o, y, alone);
@@ -305,15 +310,14 @@ enum search_visit young_brothers(struct search *s, unsigned ply, int depth, stru
     if (s->children_used + f->count > CHILD_STACK) {
         return brothers_in_order(s, ply, depth, o);
     }
-    y.sorted = 0;
-    order_sort(s, ply, &y.sorted, 1);
-    move_fetch_next(s, ply, depth, o, 0, &y.sorted);
+    order_pick(s, ply, 0);
     if (move_search(s, ply, depth, o, 0, false) == VISIT_STOP) {
         return VISIT_STOP;
     }
     y.child = &s->child_stack[s->children_used];
     y.count = f->count;
     y.left = f->count - 1;
+    y.sorted = 1;
     y.refusals = 0;
     y.ahead = false;
     memset(y.child, 0, f->count * sizeof *y.child);

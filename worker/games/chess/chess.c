@@ -54,11 +54,6 @@ static uint64_t key(const void *position)
     return ((const struct chess_position *)position)->key;
 }
 
-static uint64_t key_after(const void *position, uint16_t move)
-{
-    return chess_position_key_after(position, move);
-}
-
 static int evaluate(const void *position)
 {
     return chess_eval(position);
@@ -145,7 +140,6 @@ const struct game game_chess = {
     .make_null = make_null,
     .unmake_null = unmake_null,
     .key = key,
-    .key_after = key_after,
     .evaluate = evaluate,
     .finished = finished,
     .check = check,

@@ -219,18 +219,6 @@ BITBOARD_INLINE void unmake(struct chess_position *position, uint16_t move, cons
     }
 }
 
-uint64_t chess_position_key_after(const struct chess_position *position, uint16_t move)
-{
-    unsigned from = chess_move_from(move), to = chess_move_to(move);
-    unsigned piece = position->board[from], captured = position->board[to];
-    unsigned lost =
-        position->castling & ~(chess_tables.rights_kept[from] & chess_tables.rights_kept[to]) & 15;
-    uint64_t key = position->key ^ chess_tables.black ^ chess_tables.castling[lost] ^
-                   chess_tables.square[piece][from].key ^ chess_tables.square[piece][to].key ^
-                   chess_tables.square[captured][to].key;
-    return position->ep == CHESS_NO_SQUARE ? key : key ^ chess_tables.ep[position->ep & 7];
-}
-
 void chess_position_make(struct chess_position *position, uint16_t move)
 {
     if (position->side == CHESS_WHITE) {

@@ -120,9 +120,6 @@ uint64_t chess_position_ep_pawns(const struct chess_position *position, unsigned
 /* `move` is legal here, and fewer than GAME_UNDO_MAX moves have been made. */
 void chess_position_make(struct chess_position *position, uint16_t move);
 void chess_position_unmake(struct chess_position *position, uint16_t move);
-/* The key after a legal move, unless it castles, promotes, or captures or can be captured en
- * passant; after what is no legal move any. */
-uint64_t chess_position_key_after(const struct chess_position *position, uint16_t move);
 /* Gives the turn away: never when in check. Ends the repetition window. */
 void chess_position_make_null(struct chess_position *position);
 void chess_position_unmake_null(struct chess_position *position);

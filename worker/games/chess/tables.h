@@ -16,7 +16,7 @@ struct chess_tables {
     struct {
         uint64_t key;
         int32_t score; /* from white's side: black's are negative */
-    } square[16][64]; /* of CHESS_EMPTY all 0 */
+    } square[16][64];
     uint64_t castling[16]; /* linear: castling[a] ^ castling[b] == castling[a ^ b] */
     uint64_t ep[8];
     uint64_t black;
