@@ -185,6 +185,19 @@ struct visitor {
     pthread_t thread;
 };
 
+static void run_visitors(struct visitor *v, unsigned count, void *(*body)(void *))
+{
+    for (unsigned i = 0; i < count; i++) {
+        assert_int_equal(pthread_create(&v[i].thread, NULL, body, &v[i]), 0);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        pthread_join(v[i].thread, NULL);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        assert_false(v[i].broken);
+    }
+}
+
 static void *visit_often(void *context)
 {
     struct visitor *v = context;
@@ -214,14 +227,8 @@ static void who_asks_to_be_alone_is_alone(void **state)
     for (unsigned i = 0; i < THREADS; i++) {
         v[i] = (struct visitor){
             .t = t, .slot = (uint16_t)i, .random = rng_next(&random), .alone = alone};
-        assert_int_equal(pthread_create(&v[i].thread, NULL, visit_often, &v[i]), 0);
     }
-    for (unsigned i = 0; i < THREADS; i++) {
-        pthread_join(v[i].thread, NULL);
-    }
-    for (unsigned i = 0; i < THREADS; i++) {
-        assert_false(v[i].broken);
-    }
+    run_visitors(v, THREADS, visit_often);
     assert_int_equal(inside_places(t), 0);
     inside_close(&t);
 }
@@ -253,12 +260,8 @@ static void a_crowd_comes_and_goes(void **state)
     struct inside *t = open_inside(CROWD);
     for (unsigned i = 0; i < CROWD; i++) {
         v[i] = (struct visitor){.t = t, .slot = (uint16_t)i};
-        assert_int_equal(pthread_create(&v[i].thread, NULL, crowd_in, &v[i]), 0);
     }
-    for (unsigned i = 0; i < CROWD; i++) {
-        pthread_join(v[i].thread, NULL);
-        assert_false(v[i].broken);
-    }
+    run_visitors(v, CROWD, crowd_in);
     assert_int_equal(inside_places(t), 0);
     inside_close(&t);
 }
