@@ -9,6 +9,7 @@ shared machines drift. Prints one table; --json writes the rows as JSON lines fo
 import argparse
 import json
 import os
+import random
 import shutil
 import statistics
 import subprocess
@@ -19,6 +20,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, "tests", "system"))
 import cluster  # noqa: E402  (starts and stops real processes)
 
+SUMMED = ("nodes", "own_nodes", "busy", "deferred", "asks", "duplicated_nodes")
+
 
 def median(values):
     return statistics.median(values)
@@ -28,14 +31,16 @@ class Bench:
     def __init__(self, options):
         self.options = options
         self.rows = []
+        with open(options.epd, encoding="utf-8") as lines:
+            self.positions = [" ".join(line.split()[:4]) for line in lines if line.strip()]
 
     def program(self, name):
         return os.path.join(self.options.bin, name)
 
-    def start(self, *more):
-        """Begins a pass over the positions."""
-        command = [self.program("abdada"), "analyse", "--json", "--fresh", "--strict", "--epd", self.options.epd,
-                   "--depth", str(self.options.depth), *more]
+    def start(self, *what):
+        """Begins a search: of all positions (--epd), or of one."""
+        command = [self.program("abdada"), "analyse", "--json", "--fresh", "--strict",
+                   "--depth", str(self.options.depth), *what]
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
 
     @staticmethod
@@ -45,27 +50,45 @@ class Bench:
         if process.returncode != 0:
             raise subprocess.CalledProcessError(process.returncode, process.args)
         lines = [json.loads(line) for line in output.decode().splitlines()]
-        total = {key: sum(line[key] for line in lines)
-                 for key in ("time_ms", "nodes", "own_nodes", "busy", "deferred", "asks", "duplicated_nodes")}
-        total["seconds"] = total["time_ms"] / 1000
-        total["scores"] = [line["score"] for line in lines]
-        total["waited"] = sum(line["waited"] * line["time_ms"] for line in lines) / total["time_ms"]
-        return total
+        return Bench.total([{key: line[key] for key in SUMMED} |
+                            {"seconds": line["time_ms"] / 1000, "waiting": line["waited"] * line["time_ms"] / 1000,
+                             "scores": [line["score"]]} for line in lines])
+
+    @staticmethod
+    def total(parts):
+        whole = {key: sum(part[key] for part in parts) for key in (*SUMMED, "seconds", "waiting")}
+        whole["scores"] = [score for part in parts for score in part["scores"]]
+        whole["waited"] = whole["waiting"] / whole["seconds"]
+        return whole
 
     def analyse(self, *more):
-        return self.end(self.start(*more))
+        return self.end(self.start("--epd", self.options.epd, *more))
 
-    def unrelated(self):
-        """Mean seconds of two passes at once that share nothing: what the machine allows."""
-        passes = []
+    def unrelated(self, *what):
+        """The same search by two processes at once that share nothing: what the machine allows. Seconds a search."""
+        searches = []
         try:
             for _ in range(2):
-                passes.append(self.start("--threads", "1"))
-            return sum(self.end(one)["seconds"] for one in passes) / len(passes)
+                searches.append(self.start(*what))
+            both = self.total([self.end(one) for one in searches])
+            return both | {"seconds": both["seconds"] / 2 / 2}  # two searches in the mean of their times
         except BaseException:
-            for one in passes:
+            for one in searches:
                 one.kill()
             raise
+
+    def in_turn(self, sides):
+        """Each position by all sides, one after another in a random order, so that a machine's drift over seconds meets all of
+        them alike. {name: [sums over the positions, a run each]}"""
+        runs = {name: [] for name in sides}
+        for _ in range(self.options.runs):
+            found = {name: [] for name in sides}
+            for position in self.positions:
+                for name in random.sample(list(sides), len(sides)):
+                    found[name].append(sides[name](position))
+            for name, parts in found.items():
+                runs[name].append(self.total(parts))
+        return runs
 
     def asked(self, clustered, *more):
         """The same over shards, with what went in and out of them."""
@@ -81,6 +104,12 @@ class Bench:
         ratio = [value(x) / value(y) for x, y in zip(first, second)]
         return (median([value(x) for x in first]), median([value(y) for y in second]),
                 median(ratio), min(ratio), max(ratio), first, second)
+
+    def compare(self, what, a, b, aim, note=""):
+        """A row of medians of seconds and of how much faster b's run is than a's beside it."""
+        ratio = [x["seconds"] / y["seconds"] for x, y in zip(a, b)]
+        self.row(what, f"{median([x['seconds'] for x in a]):.2f}", f"{median([y['seconds'] for y in b]):.2f}",
+                 f"{median(ratio):.2f} ({min(ratio):.2f}-{max(ratio):.2f})", aim, note)
 
     def row(self, what, a, b, ratio, aim, note=""):
         self.rows.append({"what": what, "a": a, "b": b, "ratio": ratio, "aim": aim, "note": note})
@@ -132,24 +161,20 @@ class Bench:
                  f"{median([run['seconds'] for run in runs]):.2f}", "-", "-")
 
     def threads(self):
-        allowed = []
-        for name in ("abdada", "abdada-paper", "shared-table"):
-            def two_threads():
-                if name == "abdada":
-                    allowed.append(self.unrelated())
-                return self.analyse("--threads", "2", "--algorithm", name)
-            a, b, r, low, high, one, two = self.alternate(
-                lambda: self.analyse("--threads", "1", "--algorithm", name), two_threads, lambda x: x["seconds"])
-            extra = median([y["nodes"] / x["nodes"] for x, y in zip(one, two)]) - 1
-            self.row(f"time to depth, s: 1 | 2 threads, {name}", f"{a:.2f}", f"{b:.2f}",
-                     f"{r:.2f} ({low:.2f}-{high:.2f})", ">= 1.9" if name == "abdada" else "-",
-                     f"nodes +{100 * extra:.1f}%, busy {median([y['busy'] for y in two]):.0f}, no messages, "
-                     f"waited {100 * median([y['waited'] for y in two]):.1f}%")
-            if name == "abdada":
-                both = [2 * x["seconds"] / y for x, y in zip(one, allowed)]
-                self.row("the machine, s: alone | two unrelated processes at once", f"{a:.2f}", f"{median(allowed):.2f}",
-                         f"{median(both):.2f} ({min(both):.2f}-{max(both):.2f})", "-",
-                         f"two threads reach {100 * r / median(both):.0f}% of it")
+        def side(name, threads):
+            return lambda position: self.end(self.start("--threads", threads, "--algorithm", name, position))
+
+        names = ("abdada", "abdada-paper", "shared-table")
+        sides = {"alone": side("abdada", "1"), "unrelated": lambda position: self.unrelated("--threads", "1", position)}
+        runs = self.in_turn(sides | {name: side(name, "2") for name in names})
+        alone = runs["alone"]
+        for name in names:
+            two = runs[name]
+            extra = median([y["nodes"] / x["nodes"] for x, y in zip(alone, two)]) - 1
+            self.compare(f"time to depth, s: 1 | 2 threads, {name}", alone, two, ">= 1.9" if name == "abdada" else "-",
+                         f"nodes +{100 * extra:.1f}%, busy {median([y['busy'] for y in two]):.0f}, no messages, "
+                         f"waited {100 * median([y['waited'] for y in two]):.1f}%")
+        self.compare("the machine, s a search: alone | two unrelated at once", alone, runs["unrelated"], "-")
 
     def shard(self):
         with cluster.Cluster(shards=1, workers=0) as c:

@@ -5,6 +5,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/spread.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -22,6 +23,7 @@ struct perft {
     struct game_move move[GAME_MOVES_MAX];
     uint64_t leaves[GAME_MOVES_MAX]; /* each written by the thread that took its index */
     atomic_uint next;
+    struct spread spread; /* of the threads */
 };
 
 static void *count_moves(void *context)
@@ -36,13 +38,21 @@ static void *count_moves(void *context)
     return NULL;
 }
 
+static void *start(void *context)
+{
+    struct perft *p = context;
+    (void)spread_take(&p->spread);
+    return count_moves(p);
+}
+
 static uint64_t count_all(struct perft *p, unsigned threads)
 {
     pthread_t thread[THREADS_MAX];
     unsigned started = 1;
     uint64_t sum = 0;
     p->count = game_chess.generate(&p->position, p->move);
-    while (started < threads && pthread_create(&thread[started], NULL, count_moves, p) == 0) {
+    spread_begin(&p->spread);
+    while (started < threads && pthread_create(&thread[started], NULL, start, p) == 0) {
         started++;
     }
     count_moves(p);

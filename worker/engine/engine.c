@@ -3,6 +3,7 @@
 #include "common/clock.h"
 #include "common/memory.h"
 #include "common/rng.h"
+#include "common/spread.h"
 #include "worker/table/host.h"
 
 #include <pthread.h>
@@ -35,6 +36,7 @@ struct engine {
     pthread_mutex_t lock;
     unsigned reports; /* with report[] and best: who holds the lock */
     struct search_result best;
+    struct spread spread; /* of its threads */
 };
 
 struct seat {
@@ -370,13 +372,21 @@ static enum err seat_all(struct engine *e, struct seat *seat)
     return err;
 }
 
+static void *start_seat(void *context)
+{
+    struct seat *seat = context;
+    (void)spread_take(&seat->engine->spread);
+    return search_seat(seat);
+}
+
 static void search_all(struct engine *e, struct seat *seat)
 {
     pthread_t thread[EMBEDDED_SLOTS_MAX];
     unsigned started = 1;
     unsigned want = e->job->algorithm->counted ? e->options.threads : 1;
+    spread_begin(&e->spread);
     while (started < want &&
-           pthread_create(&thread[started], NULL, search_seat, &seat[started]) == 0) {
+           pthread_create(&thread[started], NULL, start_seat, &seat[started]) == 0) {
         started++;
     }
     search_seat(&seat[0]);
