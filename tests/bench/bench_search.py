@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """bench: what the project claims, measured in one run, peers beside it where Debian has them.
 
-Every comparison alternates its sides (A B A B ...) and gives medians and the ratio pair by pair, because
-shared machines drift. Prints one table; --json writes the rows as JSON lines for machines.
+Every comparison alternates its sides, searches position by position in a random order, and gives medians and
+the ratio run by run, because shared machines drift. Prints one table; --json writes the rows as JSON lines for machines.
 
   tests/bench/bench_search.py [--bin DIR] [--runs N] [--depth N] [--epd FILE] [--only NAME,...] [--json FILE]
 """
@@ -21,6 +21,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "system"))
 import cluster  # noqa: E402  (starts and stops real processes)
 
 SUMMED = ("nodes", "own_nodes", "busy", "deferred", "asks", "duplicated_nodes")
+TRAFFIC = ("messages", "bytes")  # in and out of the shards, of searches that ask them
 
 
 def median(values):
@@ -58,20 +59,21 @@ class Bench:
     def total(parts):
         whole = {key: sum(part[key] for part in parts) for key in (*SUMMED, "seconds", "waiting")}
         whole["scores"] = [score for part in parts for score in part["scores"]]
+        whole |= {key: sum(part.get(key, 0) for part in parts) for key in TRAFFIC}
         whole["waited"] = whole["waiting"] / whole["seconds"]
         return whole
 
     def analyse(self, *more):
         return self.end(self.start("--epd", self.options.epd, *more))
 
-    def unrelated(self, *what):
+    def unrelated(self, position):
         """The same search by two processes at once that share nothing: what the machine allows. Seconds a search."""
         searches = []
         try:
             for _ in range(2):
-                searches.append(self.start(*what))
-            both = self.total([self.end(one) for one in searches])
-            return both | {"seconds": both["seconds"] / 2 / 2}  # two searches in the mean of their times
+                searches.append(self.start(position))
+            parts = [self.end(one) for one in searches]
+            return parts[0] | {"seconds": sum(part["seconds"] for part in parts) / 2 / 2}  # two in the mean of their times
         except BaseException:
             for one in searches:
                 one.kill()
@@ -88,26 +90,34 @@ class Bench:
                     found[name].append(sides[name](position))
             for name, parts in found.items():
                 runs[name].append(self.total(parts))
+        if len({tuple(run["scores"]) for side in runs.values() for run in side}) > 1:
+            sys.exit("bench: strict scores differ")
         return runs
 
-    def asked(self, clustered, *more):
-        """The same over shards, with what went in and out of them."""
-        total, messages, octets = clustered.during(lambda: self.analyse("--servers", clustered.servers, *more))
-        return total | {"messages": messages, "bytes": octets}
+    def searching(self, *more):
+        """A side: searches one position by a program of its own."""
+        return lambda position: self.end(self.start(*more, position))
 
-    def alternate(self, a, b, value):
-        """Runs a and b in turn; medians of each and of the pairwise ratio value(a)/value(b)."""
+    def asking(self, clustered, *more):
+        """The same over shards, with what went in and out of them."""
+        def search(position):
+            total, messages, octets = clustered.during(
+                lambda: self.end(self.start("--servers", clustered.servers, *more, position)))
+            return total | {"messages": messages, "bytes": octets}
+        return search
+
+    def alternate(self, a, b):
+        """Runs a and b in turn: medians of both and of their ratio, pair by pair; its least and greatest."""
         first, second = [], []
         for _ in range(self.options.runs):
             first.append(a())
             second.append(b())
-        ratio = [value(x) / value(y) for x, y in zip(first, second)]
-        return (median([value(x) for x in first]), median([value(y) for y in second]),
-                median(ratio), min(ratio), max(ratio), first, second)
+        ratio = [x / y for x, y in zip(first, second)]
+        return median(first), median(second), median(ratio), min(ratio), max(ratio)
 
-    def compare(self, what, a, b, aim, note=""):
-        """A row of medians of seconds and of how much faster b's run is than a's beside it."""
-        ratio = [x["seconds"] / y["seconds"] for x, y in zip(a, b)]
+    def compare(self, what, a, b, aim, note="", slower=False):
+        """A row of medians of seconds and of how many times faster (slower) b's run is than a's beside it."""
+        ratio = [(y["seconds"] / x["seconds"]) if slower else (x["seconds"] / y["seconds"]) for x, y in zip(a, b)]
         self.row(what, f"{median([x['seconds'] for x in a]):.2f}", f"{median([y['seconds'] for y in b]):.2f}",
                  f"{median(ratio):.2f} ({min(ratio):.2f}-{max(ratio):.2f})", aim, note)
 
@@ -150,7 +160,7 @@ class Bench:
                 p.stdin.flush()
                 return seconds
 
-        a, b, r, low, high, _, _ = self.alternate(theirs, ours, lambda x: x)
+        a, b, r, low, high = self.alternate(theirs, ours)
         self.row("perft 6, s: stockfish | ours | how much faster", f"{a:.3f}", f"{b:.3f}",
                  f"{r:.2f} ({low:.2f}-{high:.2f})", ">= 1")
 
@@ -161,27 +171,22 @@ class Bench:
                  f"{median([run['seconds'] for run in runs]):.2f}", "-", "-")
 
     def threads(self):
-        def side(name, threads):
-            return lambda position: self.end(self.start("--threads", threads, "--algorithm", name, position))
-
         names = ("abdada", "abdada-paper", "shared-table")
-        sides = {"alone": side("abdada", "1"), "unrelated": lambda position: self.unrelated("--threads", "1", position)}
-        runs = self.in_turn(sides | {name: side(name, "2") for name in names})
-        alone = runs["alone"]
+        runs = self.in_turn({"alone": self.searching(),
+                             "unrelated": self.unrelated} |
+                            {name: self.searching("--threads", "2", "--algorithm", name) for name in names})
         for name in names:
             two = runs[name]
-            extra = median([y["nodes"] / x["nodes"] for x, y in zip(alone, two)]) - 1
-            self.compare(f"time to depth, s: 1 | 2 threads, {name}", alone, two, ">= 1.9" if name == "abdada" else "-",
-                         f"nodes +{100 * extra:.1f}%, busy {median([y['busy'] for y in two]):.0f}, no messages, "
+            self.compare(f"time to depth, s: 1 | 2 threads, {name}", runs["alone"], two, ">= 1.9" if name == "abdada" else "-",
+                         f"{self.extra(runs['alone'], two)}, busy {median([y['busy'] for y in two]):.0f}, no messages, "
                          f"waited {100 * median([y['waited'] for y in two]):.1f}%")
-        self.compare("the machine, s a search: alone | two unrelated at once", alone, runs["unrelated"], "-")
+        self.compare("the machine, s a search: alone | two unrelated at once", runs["alone"], runs["unrelated"], "-")
 
     def shard(self):
         with cluster.Cluster(shards=1, workers=0) as c:
-            a, b, r, low, high, _, over = self.alternate(
-                lambda: self.analyse(), lambda: self.asked(c), lambda x: x["seconds"])
-            self.row("time to depth, s: embedded | alone over 1 shard (b/a)", f"{a:.2f}", f"{b:.2f}",
-                     f"{1 / r:.2f} ({1 / high:.2f}-{1 / low:.2f})", "<= 1.05", self.net(over))
+            runs = self.in_turn({"embedded": self.searching(), "over": self.asking(c)})
+        self.compare("time to depth, s: embedded | alone over 1 shard (b/a)", runs["embedded"], runs["over"], "<= 1.05",
+                     f"{self.extra(runs['embedded'], runs['over'])}, {self.net(runs['over'])}", slower=True)
 
     def worker(self):
         self.helped("alone | + 1 worker, over 1 shard", ">= 1.7", False)
@@ -191,21 +196,21 @@ class Bench:
         more = ["--private"] if private else []
         with cluster.Cluster(shards=1, workers=0) as alone, \
                 cluster.Cluster(shards=1, workers=1, private=private) as helped:
-            a, b, r, low, high, one, two = self.alternate(
-                lambda: self.asked(alone, *more),
-                lambda: self.asked(helped, *more), lambda x: x["seconds"])
-            extra = median([y["nodes"] / x["nodes"] for x, y in zip(one, two)]) - 1
-            self.row(f"time to depth, s: {what}", f"{a:.2f}", f"{b:.2f}", f"{r:.2f} ({low:.2f}-{high:.2f})", aim,
-                     f"nodes +{100 * extra:.1f}%, {self.net(two)}")
-            if any(x["scores"] != one[0]["scores"] for x in one + two):
-                sys.exit("bench: strict scores differ")
+            runs = self.in_turn({"alone": self.asking(alone, *more), "helped": self.asking(helped, *more)})
+        self.compare(f"time to depth, s: {what}", runs["alone"], runs["helped"], aim,
+                     f"{self.extra(runs['alone'], runs['helped'])}, {self.net(runs['helped'])}")
+
+    @staticmethod
+    def extra(one, other):
+        return f"nodes {100 * (median([y['nodes'] / x['nodes'] for x, y in zip(one, other)]) - 1):+.1f}%"
 
     @staticmethod
     def net(runs):
-        run = runs[-1]
-        return (f"asks/s {run['asks'] / run['seconds']:.0f}, messages/s {run['messages'] / run['seconds']:.0f}, "
-                f"kB/s {run['bytes'] / run['seconds'] / 1000:.0f}, busy {run['busy']}, "
-                f"deferred {run['deferred']}, waited {100 * run['waited']:.1f}%")
+        def a_second(key):
+            return median([run[key] / run["seconds"] for run in runs])
+        return (f"asks/s {a_second('asks'):.0f}, messages/s {a_second('messages'):.0f}, kB/s {a_second('bytes') / 1000:.0f}, "
+                f"busy {median([run['busy'] for run in runs]):.0f}, deferred {median([run['deferred'] for run in runs]):.0f}, "
+                f"waited {100 * median([run['waited'] for run in runs]):.1f}%")
 
 
 def main():
@@ -220,7 +225,7 @@ def main():
     cluster.BIN = options.bin
     bench = Bench(options)
     print(f"{options.runs} alternating runs, depth {options.depth}, {os.path.basename(options.epd)}, "
-          f"{os.cpu_count()} processors; medians, ratios pair by pair (lowest-highest)")
+          f"{os.cpu_count()} processors; medians, ratios run by run (lowest-highest)")
     for name in options.only.split(","):
         getattr(bench, name)()
     if options.json:
