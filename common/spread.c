@@ -1,6 +1,7 @@
 #include "common/spread.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 static bool take(struct spread *spread, int cpu)
 {
@@ -15,15 +16,20 @@ void spread_begin(struct spread *spread)
     take(spread, sched_getcpu());
 }
 
+/* There, and free to go anywhere after it. What was allowed may have been taken away meanwhile:
+ * then all that is left is. */
 static bool move_to(int cpu, const cpu_set_t *allowed)
 {
-    cpu_set_t only;
-    CPU_ZERO(&only);
-    CPU_SET(cpu, &only);
-    if (sched_setaffinity(0, sizeof only, &only) != 0) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    if (sched_setaffinity(0, sizeof set, &set) != 0) {
         return false;
     }
-    (void)sched_setaffinity(0, sizeof *allowed, allowed);
+    if (sched_setaffinity(0, sizeof *allowed, allowed) != 0) {
+        memset(&set, 0xff, sizeof set);
+        (void)sched_setaffinity(0, sizeof set, &set);
+    }
     return true;
 }
 
@@ -37,11 +43,10 @@ int spread_take(struct spread *spread)
     if (here < 0 || sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
         return -1;
     }
-    /* From here on: neighbours by number are other cores first, where cores run two threads. */
     for (int i = 1; i < CPU_SETSIZE; i++) {
         int cpu = (here + i) % CPU_SETSIZE;
-        if (CPU_ISSET(cpu, &allowed) && take(spread, cpu)) {
-            return move_to(cpu, &allowed) ? cpu : -1;
+        if (CPU_ISSET(cpu, &allowed) && take(spread, cpu) && move_to(cpu, &allowed)) {
+            return cpu;
         }
     }
     return -1;

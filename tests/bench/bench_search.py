@@ -51,6 +51,8 @@ class Bench:
         if process.returncode != 0:
             raise subprocess.CalledProcessError(process.returncode, process.args)
         lines = [json.loads(line) for line in output.decode().splitlines()]
+        if not lines:
+            sys.exit("bench: a search said nothing")
         return Bench.total([{key: line[key] for key in SUMMED} |
                             {"seconds": line["time_ms"] / 1000, "waiting": line["waited"] * line["time_ms"] / 1000,
                              "scores": [line["score"]]} for line in lines])
@@ -67,13 +69,16 @@ class Bench:
         return self.end(self.start("--epd", self.options.epd, *more))
 
     def unrelated(self, position):
-        """The same search by two processes at once that share nothing: what the machine allows. Seconds a search."""
+        """The same search by two processes at once that share nothing: about what the machine allows (their ends do not
+        overlap, which flatters it by a few ms a search). Seconds are half of their mean: two searches were done in it."""
         searches = []
         try:
             for _ in range(2):
                 searches.append(self.start(position))
             parts = [self.end(one) for one in searches]
-            return parts[0] | {"seconds": sum(part["seconds"] for part in parts) / 2 / 2}  # two in the mean of their times
+            if parts[0]["scores"] != parts[1]["scores"]:
+                sys.exit("bench: strict scores differ")
+            return parts[0] | {"seconds": sum(part["seconds"] for part in parts) / 2 / 2}
         except BaseException:
             for one in searches:
                 one.kill()
@@ -99,7 +104,7 @@ class Bench:
         return lambda position: self.end(self.start(*more, position))
 
     def asking(self, clustered, *more):
-        """The same over shards, with what went in and out of them."""
+        """The same over shards, with what went in and out of them, start and end of the program included."""
         def search(position):
             total, messages, octets = clustered.during(
                 lambda: self.end(self.start("--servers", clustered.servers, *more, position)))
@@ -115,9 +120,9 @@ class Bench:
         ratio = [x / y for x, y in zip(first, second)]
         return median(first), median(second), median(ratio), min(ratio), max(ratio)
 
-    def compare(self, what, a, b, aim, note="", slower=False):
-        """A row of medians of seconds and of how many times faster (slower) b's run is than a's beside it."""
-        ratio = [(y["seconds"] / x["seconds"]) if slower else (x["seconds"] / y["seconds"]) for x, y in zip(a, b)]
+    def compare(self, what, a, b, aim, note="", b_over_a=False):
+        """A row of medians of seconds and of the ratio a/b, or b/a, of the runs side by side."""
+        ratio = [(y["seconds"] / x["seconds"]) if b_over_a else (x["seconds"] / y["seconds"]) for x, y in zip(a, b)]
         self.row(what, f"{median([x['seconds'] for x in a]):.2f}", f"{median([y['seconds'] for y in b]):.2f}",
                  f"{median(ratio):.2f} ({min(ratio):.2f}-{max(ratio):.2f})", aim, note)
 
@@ -180,13 +185,13 @@ class Bench:
             self.compare(f"time to depth, s: 1 | 2 threads, {name}", runs["alone"], two, ">= 1.9" if name == "abdada" else "-",
                          f"{self.extra(runs['alone'], two)}, busy {median([y['busy'] for y in two]):.0f}, no messages, "
                          f"waited {100 * median([y['waited'] for y in two]):.1f}%")
-        self.compare("the machine, s a search: alone | two unrelated at once", runs["alone"], runs["unrelated"], "-")
+        self.compare("the machine, s: alone | half of two unrelated at once", runs["alone"], runs["unrelated"], "-")
 
     def shard(self):
         with cluster.Cluster(shards=1, workers=0) as c:
             runs = self.in_turn({"embedded": self.searching(), "over": self.asking(c)})
         self.compare("time to depth, s: embedded | alone over 1 shard (b/a)", runs["embedded"], runs["over"], "<= 1.05",
-                     f"{self.extra(runs['embedded'], runs['over'])}, {self.net(runs['over'])}", slower=True)
+                     f"{self.extra(runs['embedded'], runs['over'])}, {self.net(runs['over'])}", b_over_a=True)
 
     def worker(self):
         self.helped("alone | + 1 worker, over 1 shard", ">= 1.7", False)
@@ -222,8 +227,12 @@ def main():
     parser.add_argument("--only", default="perft,speed,threads,shard,worker")
     parser.add_argument("--json")
     options = parser.parse_args()
+    if options.runs < 1:
+        parser.error("--runs is 1 or more")
     cluster.BIN = options.bin
     bench = Bench(options)
+    if not bench.positions:
+        parser.error(f"{options.epd} holds no position")
     print(f"{options.runs} alternating runs, depth {options.depth}, {os.path.basename(options.epd)}, "
           f"{os.cpu_count()} processors; medians, ratios run by run (lowest-highest)")
     for name in options.only.split(","):

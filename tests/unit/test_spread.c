@@ -11,14 +11,16 @@
 
 #include <cmocka.h>
 
-enum { TRIES = 1000, MORE = 3 };
+enum { TRIES = 100, MORE = 3 };
 
 static struct spread spread;
 
 static cpu_set_t mine(void)
 {
     cpu_set_t set;
-    assert_int_equal(sched_getaffinity(0, sizeof set, &set), 0);
+    if (sched_getaffinity(0, sizeof set, &set) != 0) {
+        skip(); /* a system for more processors than a set has room for: nobody is moved */
+    }
     return set;
 }
 
@@ -57,18 +59,20 @@ static void each_processor_is_given_once(void **state)
     assert_all_once_but_the_first(cpu, count, &allowed);
 }
 
-/* The system may move a thread at any time, but not always away from where it has just gone. */
+/* The system may move a thread at any time, but not most times just then. */
 static void the_thread_goes_there(void **state)
 {
     (void)state;
     cpu_set_t allowed = mine();
-    bool is_there = CPU_COUNT(&allowed) < 2;
-    for (unsigned i = 0; i < TRIES && !is_there; i++) {
+    unsigned there = 0;
+    for (unsigned i = 0; i < TRIES; i++) {
         spread_begin(&spread);
         int before = sched_getcpu(), cpu = spread_take(&spread);
-        is_there = cpu != before && sched_getcpu() == cpu;
+        there += cpu != before && sched_getcpu() == cpu;
     }
-    assert_true(is_there);
+    if (CPU_COUNT(&allowed) > 1) {
+        assert_in_range(there, TRIES / 2, TRIES);
+    }
 }
 
 static void a_process_confined_to_one_stays_there(void **state)
@@ -85,6 +89,30 @@ static void a_process_confined_to_one_stays_there(void **state)
     allow(allowed);
     assert_int_equal(cpu, -1);
     assert_true(CPU_EQUAL(&after, &one));
+}
+
+static void processors_that_are_not_allowed_are_left_alone(void **state)
+{
+    (void)state;
+    cpu_set_t allowed = mine(), fewer, after;
+    int cpu[CPU_SETSIZE], count = CPU_COUNT(&allowed) - 1, forbidden = 0;
+    if (count < 2) {
+        skip();
+    }
+    while (!CPU_ISSET(forbidden, &allowed)) {
+        forbidden++;
+    }
+    fewer = allowed;
+    CPU_CLR(forbidden, &fewer);
+    allow(fewer);
+    spread_begin(&spread);
+    for (int i = 0; i < count; i++) {
+        cpu[i] = spread_take(&spread);
+    }
+    after = mine();
+    allow(allowed);
+    assert_true(CPU_EQUAL(&after, &fewer));
+    assert_all_once_but_the_first(cpu, count, &fewer);
 }
 
 static void *start(void *cpu)
@@ -115,6 +143,7 @@ int main(void)
         cmocka_unit_test(each_processor_is_given_once),
         cmocka_unit_test(the_thread_goes_there),
         cmocka_unit_test(a_process_confined_to_one_stays_there),
+        cmocka_unit_test(processors_that_are_not_allowed_are_left_alone),
         cmocka_unit_test(threads_at_once_get_different_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
