@@ -586,8 +586,9 @@ def top_shows_a_cluster():
         cluster.wait_searching(front)
         wait_until(lambda: all(len(s.working()) == 2 for s in cluster.shards), "both workers")
         # On a busy machine a shard may answer too late for one look.
-        found = wait_until(lambda: (lambda status, seen: status == 0 and seen)(*top(cluster.servers)),
-                           "top sees both shards")
+        # A worker's first report may be on its way still.
+        found = wait_until(lambda: (lambda status, seen: status == 0 and all(w["job"] for w in seen["worker"]) and seen)
+                           (*top(cluster.servers)), "top sees both shards, and what the workers do")
         equal([s["address"] for s in found["shard"]], cluster.servers.split(","))
         for shard in found["shard"]:
             equal((shard["state"], shard["workers"], shard["fronts"], shard["jobs"]),
