@@ -20,7 +20,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, "tests", "system"))
 import cluster  # noqa: E402  (starts and stops real processes)
 
-SUMMED = ("nodes", "own_nodes", "busy", "deferred", "asks", "duplicated_nodes")
+SUMMED = ("nodes", "busy", "deferred", "asks")
 TRAFFIC = ("messages", "bytes")  # in and out of the shards, of searches that ask them
 
 
@@ -32,8 +32,7 @@ class Bench:
     def __init__(self, options):
         self.options = options
         self.rows = []
-        with open(options.epd, encoding="utf-8") as lines:
-            self.positions = [" ".join(line.split()[:4]) for line in lines if line.strip()]
+        self.positions = cluster.positions(options.epd)
 
     def program(self, name):
         return os.path.join(self.options.bin, name)

@@ -32,15 +32,10 @@ STRICT = ["--strict", "--select", "plain"]
 LIMIT = {"closed": 1.25, "stalled": 1.25, "cut": 1.25, "delay": 1.5}
 
 
-def positions():
-    with open(os.path.join(ROOT, "tests/data/chess/bratko-kopec.epd")) as file:
-        return [" ".join(line.split()[:4]) for line in file]
-
-
 def choose(options):
     """(position, depth, score): the first depth that takes one processor `seconds` at least."""
     chosen = []
-    for position in positions()[1::5][:options.positions]:
+    for position in cluster.positions()[1::5][:options.positions]:
         for depth in range(6, 16):
             found, = cluster.ask(position, "--depth", depth, "--algorithm", "sequential", *STRICT)
             if found["time_ms"] >= 1000 * options.seconds:

@@ -93,6 +93,12 @@ def path_of(program):
     return os.path.join(BIN, program)
 
 
+def positions(epd=os.path.join(ROOT, "tests/data/chess/bratko-kopec.epd")):
+    """What the lines of a file say of the board, the side to move, castling and en passant: FENs without counters."""
+    with open(epd, encoding="utf-8") as lines:
+        return [" ".join(line.split()[:4]) for line in lines if line.strip()]
+
+
 class Process:
     """A program with its output as it comes. In a group of its own; it dies when this one does. On a network.Host
     if one is given."""

@@ -13,7 +13,7 @@ import sys
 import time
 
 import network
-from cluster import QUICK, ROOT, Cluster, answers, ask, check, equal, main, wait_until
+from cluster import QUICK, Cluster, answers, ask, check, equal, main, positions, wait_until
 
 reason = network.why_not()  # before anything else: it moves this process into a namespace of its own
 STRICT = ["--strict", "--select", "plain"]
@@ -34,11 +34,6 @@ def needs(why):
 
 needs_hosts = needs(lambda: reason)
 needs_delay = needs(network.why_no_delay)
-
-
-def positions():
-    with open(os.path.join(ROOT, "tests/data/chess/bratko-kopec.epd")) as file:
-        return [" ".join(line.split()[:4]) for line in file]
 
 
 @functools.lru_cache(None)
