@@ -72,7 +72,8 @@ struct client_options {
     const char *name; /* for people; copied, cut to CLIENT_NAME_MAX */
     uint32_t rto_min_us, rto_max_us; /* bounds of the wait for an answer [2,000, 250,000] */
     unsigned strikes; /* time-outs in a row that take a shard out [3] */
-    uint32_t probe_us; /* between HELLOs to a shard that is not up [100,000] */
+    uint32_t probe_us; /* between HELLOs to a shard that is not up [100,000]; the port not taking
+                          one, the next is tried after 1,000, 2,000, ... to that */
     uint32_t linger_us; /* the longest a store waits in the queue, given ticks [1,000] */
     unsigned tickets; /* outstanding asks and peeks, up to 1,024 [64] */
     unsigned peek_max; /* positions in one peek, up to PROTO_BATCH_MAX [256] */

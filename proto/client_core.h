@@ -9,6 +9,7 @@
 enum {
     PART_NONE = 0xffff, /* in place of an index */
     HELLOS_MAX = 4, /* HELLOs outstanding at one shard */
+    UNSENT_PAUSE_MIN_US = 1000, /* before a HELLO that the port did not take is tried again */
     STOPPED_MAX = 8, /* stopped jobs of which shards are told again */
     JOB_TEXTS = 3, /* game, position, algorithm */
 };
@@ -66,6 +67,7 @@ struct shard {
     uint32_t fence; /* first HELLO sent while up and not confirmed yet; 0: none */
     unsigned outstanding, hellos; /* parts; those that are HELLOs */
     uint64_t hello_due_us; /* when not up, or leaked */
+    uint32_t unsent_pause_us; /* after a HELLO that the port did not take; 0: it took the last */
     bool leaked; /* leaves were dropped: it must be told to let go of all */
     uint32_t letting_go; /* the HELLO that says so, sent after the last leak; 0: none */
     uint64_t request_us; /* when the last request was sent, or tried */

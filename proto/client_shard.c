@@ -222,6 +222,14 @@ void shard_late(struct client *c, unsigned shard)
 
 /* ---- greeting ---- */
 
+/* The port took no HELLO: most often a connection that is being made, in a millisecond or less. */
+static uint32_t next_pause(const struct client *c, struct shard *s)
+{
+    uint32_t pause = s->unsent_pause_us > 0 ? 2 * s->unsent_pause_us : UNSENT_PAUSE_MIN_US;
+    s->unsent_pause_us = pause < c->options.probe_us ? pause : c->options.probe_us;
+    return s->unsent_pause_us;
+}
+
 void shard_greet(struct client *c, unsigned shard)
 {
     struct shard *s = &c->shards[shard];
@@ -247,7 +255,10 @@ void shard_greet(struct client *c, unsigned shard)
     m.hello.space = c->options.space;
     m.hello.instance = c->options.instance;
     m.hello.name = proto_text_of(c->name);
-    if (!client_send(c, shard, &m)) {
+    if (client_send(c, shard, &m)) {
+        s->unsent_pause_us = 0;
+    } else {
+        s->hello_due_us = c->now_us + next_pause(c, s);
         part_close(c, part);
     }
 }

@@ -42,6 +42,32 @@ static void hello_is_repeated_until_welcomed(void **state)
     fake_close(f);
 }
 
+/* A connection that is being made takes nothing yet: tried again soon, then less and less often. */
+static void hello_that_is_not_taken_is_tried_again_soon(void **state)
+{
+    struct fake *f = fake_open_with((struct client_options){.shards = 1});
+    (void)state;
+    uint64_t due = 0;
+    f->refusing[0] = true;
+    for (unsigned pause = 1000; pause < 100000; pause *= 2) {
+        due = client_tick(f->client, f->now);
+        assert_int_equal(due, f->now + pause);
+        f->now = due;
+    }
+    for (unsigned i = 0; i < 3; i++) {
+        due = client_tick(f->client, f->now);
+        assert_int_equal(due, f->now + 100000);
+        f->now = due;
+    }
+    f->refusing[0] = false;
+    assert_int_equal(client_tick(f->client, f->now), f->now + 100000);
+    fake_expect(f, PROTO_HELLO);
+    f->refusing[0] = true;
+    f->now += 100000;
+    assert_int_equal(client_tick(f->client, f->now), f->now + 1000); /* it was taken meanwhile */
+    fake_close(f);
+}
+
 static void welcome_that_comes_too_late_does_not_count(void **state)
 {
     struct fake *f = fake_open_with((struct client_options){.shards = 1, .probe_us = 10000000});
@@ -340,9 +366,10 @@ static void lost_leaves_make_the_shard_let_go_of_all(void **state)
     f->refusing[0] = true;
     overflow_leaves(f, 0);
     assert_int_equal(client_counters(f->client)->leaks, 1);
+    fake_wait(f, 150000); /* a HELLO is not taken */
     f->refusing[0] = false;
     fake_forget(f);
-    fake_wait(f, 150000);
+    fake_wait(f, 1000);
     assert_int_equal(flags_of_next_hello(f), PROTO_LETS_GO);
     assert_int_equal(client_shard_state(f->client, 0), CLIENT_UP);
     fake_welcome(f, 0);
@@ -512,6 +539,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(first_tick_greets_every_shard),
         T(hello_is_repeated_until_welcomed),
+        T(hello_that_is_not_taken_is_tried_again_soon),
         T(welcome_that_comes_too_late_does_not_count),
         T(absurd_welcome_is_dropped),
         T(welcome_gives_the_first_sample),
