@@ -298,11 +298,15 @@ def answers_after(front, number):
     return found
 
 
+def holds(cluster):
+    """At all shards: who is alone asks little, often about the root only, which one of them has."""
+    return sum(shard.stats()["inflight_holds"] for shard in cluster.shards)
+
+
 def sigterm_to_workers_empties_the_sets_at_once():
     with Cluster(options=NEVER) as cluster:
         hand = PostedByHand(cluster)
-        for shard in cluster.shards:
-            wait_until(lambda: shard.stats()["inflight_holds"] > 0, "positions in flight")
+        wait_until(lambda: holds(cluster) > 0, "positions in flight")
         for worker in cluster.workers:
             begin = time.monotonic()
             equal(worker.end(signal.SIGTERM), 0)
@@ -321,8 +325,7 @@ def sigterm_to_a_front_end_leaves_nothing():
             front = Process("abdada", *arguments, "--servers", cluster.servers)
             if arguments[0] == "uci":
                 front.send("position startpos\ngo infinite")
-            for shard in cluster.shards:
-                wait_until(lambda: shard.stats()["inflight_holds"] > 0, "positions in flight")
+            wait_until(lambda: holds(cluster) > 0, "positions in flight")
             begin = time.monotonic()
             equal(front.end(signal.SIGTERM), 0, front.tail())
             promised(f"SIGTERM ends abdada {arguments[0]}", begin, 1)

@@ -3,6 +3,7 @@
 #include "tests/unit/test_tt.h"
 
 #include "common/clock.h"
+#include "worker/table/horizon.h"
 
 enum { SHARE_DEPTH = 2 };
 
@@ -196,6 +197,47 @@ static void what_is_finished_while_its_ask_travels_is_let_go(void **state)
     world_close(world);
 }
 
+/* Asks so often, each time about another node, then lets the time of a look go by. */
+static unsigned horizon_after(struct seat *seat, unsigned asks, unsigned iteration)
+{
+    static uint64_t key = 1000;
+    struct table_port port = remote_table_port(seat->remote);
+    for (unsigned i = 0; i < asks; i++) {
+        struct tt_ask ask = {.key = key++, .alpha = -1, .beta = 1, .depth = HORIZON_MAX};
+        struct tt_release release = {.key = ask.key, .depth = ask.depth};
+        struct table_ticket ticket = {0};
+        port.ask(port.self, &ask, &ticket);
+        port.release(port.self, &ticket, &release);
+    }
+    seat->world->bed->now_us += HORIZON_EVERY_US;
+    return port.horizon(port.self, iteration);
+}
+
+/* The same asks are too many for who is alone, and few where others with other tables are. */
+static void the_horizon_follows_what_asks_cost(void **state)
+{
+    (void)state;
+    enum { ROOT = 20, ASKS = HORIZON_ALONE_PERMILLE * HORIZON_EVERY_US / 1000 / ASK_COST_US + 1 };
+    struct world *world = world_open();
+    seat_open(world, 0, SHARE_DEPTH, 0);
+    struct seat *a = &world->seat[0];
+    remote_begin(a->remote, PROTO_HORIZON_AUTO, true, false);
+    assert_int_equal(horizon_after(a, 0, 1), HORIZON_FIRST);
+    assert_int_equal(horizon_after(a, ASKS, HORIZON_FIRST), HORIZON_FIRST);
+    assert_int_equal(horizon_after(a, ASKS, ROOT), HORIZON_FIRST + 1);
+    assert_int_equal(remote_horizon(a->remote), HORIZON_FIRST + 1);
+    embedded_heard_strangers(a->table, UINT64_MAX);
+    assert_int_equal(horizon_after(a, ASKS, ROOT), HORIZON_FIRST);
+    embedded_heard_strangers(a->table, 0);
+    for (unsigned i = 1; i < HORIZON_QUIET_LOOKS; i++) {
+        assert_int_equal(horizon_after(a, 0, ROOT), HORIZON_FIRST);
+    }
+    assert_int_equal(horizon_after(a, 0, ROOT), HORIZON_FIRST - 1);
+    remote_begin(a->remote, 9, true, false);
+    assert_int_equal(horizon_after(a, ASKS, ROOT), 9);
+    world_close(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -204,6 +246,7 @@ int main(void)
         cmocka_unit_test(what_is_too_shallow_is_kept),
         cmocka_unit_test(who_uses_one_table_tells_next_to_nothing),
         cmocka_unit_test(what_is_finished_while_its_ask_travels_is_let_go),
+        cmocka_unit_test(the_horizon_follows_what_asks_cost),
         cmocka_unit_test(a_stranger_to_a_table_is_told_by_all_who_use_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

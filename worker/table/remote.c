@@ -2,12 +2,12 @@
 
 #include "worker/table/gifts.h"
 #include "worker/table/history.h"
+#include "worker/table/horizon.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    ADAPT_EVERY_US = 10000,
     SIGHTS_MAX = 12,
     SIGHT_ROUND_TRIPS = 6, /* a look older than this is not gone by */
     CONNECT_REST_US = 100000, /* for the others once one shard is up: they may join later */
@@ -35,9 +35,8 @@ struct remote {
     struct embedded_port *local;
     struct table_port local_port;
     /* state */
-    uint8_t horizon;
-    bool adaptive, counted, waits;
-    uint64_t adapt_from_us, adapt_spent_us;
+    struct horizon horizon;
+    bool counted, waits;
     uint64_t company_until_us;
     uint64_t rest_until_us; /* nothing is to be read */
     uint64_t renew_due_us;
@@ -101,7 +100,7 @@ enum err remote_open(struct remote **out, const struct remote_options *options)
     r->local_port = embedded_table_port(r->local);
     r->shell = options->shell;
     r->servers = options->client.shards;
-    r->horizon = REMOTE_HORIZON_FIRST;
+    r->horizon.depth = HORIZON_FIRST;
     struct client_options client = options->client;
     client.hello_flags = PROTO_WANTS_NODE_DONE;
     if (r->shell.share_depth > 0 && r->local->slot == 0) { /* one for all of the process */
@@ -189,7 +188,7 @@ unsigned remote_connect(struct remote *r, unsigned wait_ms)
 
 static bool is_remote(const struct remote *r, unsigned depth)
 {
-    return depth >= r->horizon && r->counted && client_shards_up(r->client) > 0;
+    return depth >= r->horizon.depth && r->counted && client_shards_up(r->client) > 0;
 }
 
 /* What only others can have said or stored: it is worth while to ask. */
@@ -501,39 +500,21 @@ static uint64_t spent_us(const struct remote *r)
     return r->times.waited_us + client_counters(r->client)->asks * r->shell.ask_cost_us;
 }
 
-/* Above the share: ask for less. A ply more costs about the effective branching factor. */
-static void adapt(struct remote *r)
-{
-    uint64_t now = now_us(r);
-    uint64_t elapsed = now - r->adapt_from_us;
-    if (!r->adaptive || elapsed < ADAPT_EVERY_US) {
-        return;
-    }
-    uint64_t permille = (spent_us(r) - r->adapt_spent_us) * 1000 / elapsed;
-    bool company =
-        r->shell.share_depth > 0 ? gifts_hear_strangers(&r->gifts, now) : now < r->company_until_us;
-    unsigned most = company ? REMOTE_COST_PERMILLE : REMOTE_ALONE_PERMILLE;
-    if (permille > most && r->horizon < REMOTE_HORIZON_MAX) {
-        r->horizon++;
-    } else if (permille * 6 < most && r->horizon > REMOTE_HORIZON_MIN) {
-        r->horizon--;
-    }
-    r->adapt_from_us = now;
-    r->adapt_spent_us = spent_us(r);
-}
-
 static unsigned port_horizon(void *self, unsigned iteration)
 {
     struct remote *r = self;
     unsigned local = r->local_port.horizon(r->local_port.self, iteration);
-    adapt(r);
-    return client_shards_up(r->client) == 0 || local < r->horizon ? local : r->horizon;
+    if (r->horizon.adaptive) {
+        uint64_t now = now_us(r);
+        bool company = r->shell.share_depth > 0 ? gifts_hear_strangers(&r->gifts, now)
+                                                : now < r->company_until_us;
+        horizon_adapt(&r->horizon, iteration, company, now, spent_us(r));
+    }
+    return client_shards_up(r->client) == 0 || local < r->horizon.depth ? local : r->horizon.depth;
 }
 
 void remote_begin(struct remote *r, uint8_t horizon, bool counted, bool waits)
 {
-    r->adaptive = horizon == PROTO_HORIZON_AUTO;
-    r->horizon = r->adaptive ? REMOTE_HORIZON_FIRST : horizon;
     r->counted = counted;
     r->waits = waits;
     r->news_count = 0;
@@ -542,8 +523,7 @@ void remote_begin(struct remote *r, uint8_t horizon, bool counted, bool waits)
     history_begin(&r->history, now_us(r));
     r->times = (struct remote_times){.since_us = now_us(r)};
     r->renew_due_us = 0;
-    r->adapt_from_us = r->times.since_us;
-    r->adapt_spent_us = spent_us(r);
+    horizon_begin(&r->horizon, horizon, r->times.since_us, spent_us(r));
     for (unsigned i = 0; i < r->pending_count; i++) {
         client_cancel(r->client, r->pending[i].request);
     }
@@ -565,7 +545,7 @@ struct client *remote_client(struct remote *r)
 
 unsigned remote_horizon(const struct remote *r)
 {
-    return r->horizon;
+    return r->horizon.depth;
 }
 
 struct remote_times remote_times(const struct remote *r)

@@ -2,17 +2,14 @@
  * process's embedded table below the horizon, as a cache above it, and in place of it when no shard
  * is up.
  *
- * Horizon (design section 5): nodes of at least that remaining depth ask the shards; it moves so
- * that asking and waiting stay near REMOTE_COST_PERMILLE of the time, unless it was fixed; near
- * REMOTE_ALONE_PERMILLE while nobody is heard of who does not use the same table: those who do find
- * each other's results below the horizon without asking.
- * Deferred reads (Kuszmaul 1995, section 4): an ask is not waited for unless the job says so; the
- * node is begun with what is known here, and remote_settle hands the answer to the search when it
- * has come. Shared results: below the horizon nobody is asked, so that each would search what
- * another has searched; what is found there is told to others now and then, unasked, while there is
- * company that does not use the same table (embedded_mark). Threads: one remote per searching
- * thread; only that thread calls it. Memory: allocates in open. Blocking: await and peek wait for
- * answers, no longer than the client's time-outs; the rest never. */
+ * Horizon (horizon.h): nodes of at least that remaining depth ask the shards, the rest the
+ * process's table. Deferred reads (Kuszmaul 1995, section 4): an ask is not waited for unless the
+ * job says so; the node is begun with what is known here, and remote_settle hands the answer to the
+ * search when it has come. Shared results: below the horizon nobody is asked, so that each would
+ * search what another has searched; what is found there is told to others now and then, unasked,
+ * while there is company that does not use the same table (embedded_mark). Threads: one remote per
+ * searching thread; only that thread calls it. Memory: allocates in open. Blocking: await and peek
+ * wait for answers, no longer than the client's time-outs; the rest never. */
 #ifndef WORKER_TABLE_REMOTE_H
 #define WORKER_TABLE_REMOTE_H
 
@@ -20,11 +17,6 @@
 #include "worker/table/embedded.h"
 
 enum {
-    REMOTE_HORIZON_FIRST = 6,
-    REMOTE_HORIZON_MIN = 1,
-    REMOTE_HORIZON_MAX = 12,
-    REMOTE_COST_PERMILLE = 60, /* of the time, for asking and waiting: where the horizon settles */
-    REMOTE_ALONE_PERMILLE = 10,
     REMOTE_NEWS_MAX = 32,
     REMOTE_SHARE_DEPTH = 2, /* where nothing else is wished */
 };
