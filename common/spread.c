@@ -3,17 +3,44 @@
 #include <stdbool.h>
 #include <string.h>
 
-static bool take(struct spread *spread, int cpu)
+enum { NAME_BITS = 16 };
+
+void spread_end(struct spread *spread, struct spread_place *place)
 {
-    return cpu >= 0 && cpu < CPU_SETSIZE && !atomic_exchange(&spread->taken[cpu], true);
+    if (place->said == 0) {
+        return;
+    }
+    _Atomic uint64_t *last = &spread->last[place->said - 1];
+    uint64_t found = atomic_load_explicit(last, memory_order_relaxed);
+    if ((uint16_t)found == place->name) {
+        (void)atomic_compare_exchange_strong(last, &found, 0);
+    }
+    place->said = 0;
 }
 
-void spread_begin(struct spread *spread)
+/* False: another was there just now. Then nothing changes. */
+static bool take(struct spread *spread, struct spread_place *place, int cpu, uint64_t now_us)
 {
-    for (int i = 0; i < CPU_SETSIZE; i++) {
-        atomic_init(&spread->taken[i], false);
+    uint64_t last = atomic_load_explicit(&spread->last[cpu], memory_order_relaxed);
+    uint64_t when = last >> NAME_BITS, word = now_us << NAME_BITS | place->name;
+    bool is_fresh = when != 0 && when + SPREAD_FRESH_US > now_us && when < now_us + SPREAD_FRESH_US;
+    bool is_mine = place->said == cpu + 1 && (uint16_t)last == place->name;
+    if ((is_fresh && !is_mine) ||
+        !atomic_compare_exchange_strong(&spread->last[cpu], &last, word)) {
+        return false;
     }
-    take(spread, sched_getcpu());
+    if (place->said != cpu + 1) {
+        spread_end(spread, place);
+    }
+    place->said = (uint16_t)(cpu + 1);
+    return true;
+}
+
+/* -1: the system does not say, or has more than are kept here. */
+static int processor(void)
+{
+    int cpu = sched_getcpu();
+    return cpu < CPU_SETSIZE ? cpu : -1;
 }
 
 /* There, and free to go anywhere after it. What was allowed may have been taken away meanwhile:
@@ -33,21 +60,38 @@ static bool move_to(int cpu, const cpu_set_t *allowed)
     return true;
 }
 
-int spread_take(struct spread *spread)
+int spread_begin(struct spread *spread, struct spread_place *place, uint64_t now_us)
 {
     cpu_set_t allowed;
-    int here = sched_getcpu();
-    if (take(spread, here)) {
+    int here = processor();
+    place->due_us = now_us + SPREAD_EVERY_US;
+    if (here >= 0 && take(spread, place, here, now_us)) {
         return here;
     }
     if (here < 0 || sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
-        return -1;
+        CPU_ZERO(&allowed);
     }
     for (int i = 1; i < CPU_SETSIZE; i++) {
         int cpu = (here + i) % CPU_SETSIZE;
-        if (CPU_ISSET(cpu, &allowed) && take(spread, cpu) && move_to(cpu, &allowed)) {
-            return cpu;
+        if (CPU_ISSET(cpu, &allowed) && take(spread, place, cpu, now_us)) {
+            if (move_to(cpu, &allowed)) {
+                return cpu;
+            }
+            break; /* nor to another one, most likely */
         }
     }
+    spread_end(spread, place);
     return -1;
+}
+
+void spread_go_on(struct spread *spread, struct spread_place *place, uint64_t now_us)
+{
+    if (now_us < place->due_us) {
+        return;
+    }
+    int here = processor();
+    place->due_us = now_us + SPREAD_EVERY_US;
+    if (here < 0 || !take(spread, place, here, now_us)) {
+        spread_end(spread, place); /* it is where another is, and no longer where it was */
+    }
 }

@@ -1,32 +1,56 @@
-/* spread: threads that start together, each on a processor of its own.
+/* spread: searching threads begin on processors of their own: those of a process, or of all
+ * processes that have the memory in common.
  *
- * Linux may start a thread on its creator's processor and leave it there while others are idle,
- * until its load is balanced: seen are 4 and 8 ms in which two searching threads took turns on one
- * of two processors (tests/bench/NOTES.md), as long as a small search takes. So a thread that finds
- * itself on a processor that another of them started on moves to one that none did; from then on
- * the system places it as it likes. What other programs do there is not known here: that, too, is
- * for the system to put right. Processors that the process may not use, by taskset or a container,
- * are left alone; where there are more threads than processors, or the system may have more than
- * CPU_SETSIZE, they stay where they are. Threads: spread_begin by one, before the others start;
- * then any number in spread_take. Allocates nothing; a failure is only a thread that is not moved.
- */
+ * Linux may start or wake a thread on the processor of the one that caused it, and leave it there
+ * while others are idle, until its load is balanced: seen are 4 and 8 ms in which two searching
+ * threads took turns on one of two processors (tests/bench/NOTES.md), as long as a small search
+ * takes. So each says now and then where it is; one that begins where another was just now moves to
+ * a processor where none was. From then on the system places it as it likes: what other programs do
+ * is not known here. Processors that the process may not use, by taskset or a container, are left
+ * alone; where there are more threads than processors, or the system may have more than
+ * CPU_SETSIZE, they stay where they are. Which processors are halves of one core is not looked at.
+ *
+ * Threads: any, each with a place of its own. What one that is killed said counts for
+ * SPREAD_FRESH_US. Allocates nothing. A failure is only a thread that is not moved. While a thread
+ * moves it may run nowhere else: it waits for that processor like any other thread that is there.
+ * Then it may run where it might before; processors that the process is given later may not be
+ * among them, for it and the threads that it starts. */
 #ifndef COMMON_SPREAD_H
 #define COMMON_SPREAD_H
 
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdint.h>
 
-struct spread {
-    atomic_bool taken[CPU_SETSIZE]; /* by the processor's number */
+enum {
+    SPREAD_FRESH_US = 20000, /* longer than threads take turns on a processor */
+    SPREAD_EVERY_US = 1000, /* often enough to say where one is */
 };
 
-/* None is taken but the caller's, who is the first of the threads. */
-void spread_begin(struct spread *spread);
+/* All zero: nobody is anywhere. */
+struct spread {
+    /* Of each processor, by its number: when a thread was there, and its name. */
+    _Atomic uint64_t last[CPU_SETSIZE];
+};
 
-/* The calling thread's processor from now on: the one it is on, or, if that is taken, the next one
- * of those it may use that is not, where the thread is when this returns. -1: all are taken, or the
- * system does not say; the thread stays where it is. The processors it may use are those of before;
- * one that is given to the process later, while the thread lives, may not be among them. */
-int spread_take(struct spread *spread);
+/* A thread's. */
+struct spread_place {
+    /* fixed */
+    uint16_t name; /* tells threads apart; of two with one name, what one said may be taken back by
+                      the other */
+    /* state, all zero at first */
+    uint16_t said; /* the processor where it said it was, from 1; 0: nowhere */
+    uint64_t due_us;
+};
+
+/* The calling thread begins to search. If another is where it is, it moves to the next one of the
+ * processors it may use where none is, and is there when this returns. `now_us`: CLOCK_MONOTONIC,
+ * for all who share the memory. Returns the processor that is its own now; -1: all are taken, it
+ * cannot be moved, or the system does not say. */
+int spread_begin(struct spread *spread, struct spread_place *place, uint64_t now_us);
+/* It goes on: says where it is, unless it did so SPREAD_EVERY_US ago or later. Moves nobody. */
+void spread_go_on(struct spread *spread, struct spread_place *place, uint64_t now_us);
+/* It searches no more: what it said is taken back. */
+void spread_end(struct spread *spread, struct spread_place *place);
 
 #endif

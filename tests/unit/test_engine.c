@@ -1,6 +1,7 @@
 /* The engine with no servers: threads, limits, stop; and jobs to the wire and back. */
 #include "tests/unit/test_search.h"
 
+#include "common/clock.h"
 #include "worker/engine/engine.h"
 #include "worker/engine/processor.h"
 #include "worker/search/node.h"
@@ -65,8 +66,24 @@ static void threads_agree_on_a_strict_score(void **state)
 
 static bool serve_one(void *self, struct search *search)
 {
-    processor_serve(self, search);
+    processor_serve(self, search, clock_us());
     return false;
+}
+
+/* One of `neighbours` on that table, which is borrowed. */
+static struct processor *open_processor(struct embedded *table, unsigned neighbours)
+{
+    struct processor *p = memory_lines(sizeof *p);
+    struct processor_options options = {.table = table, .neighbours = neighbours};
+    assert_non_null(p);
+    assert_int_equal(processor_open(p, &options), ERR_OK);
+    return p;
+}
+
+static void close_processor(struct processor *p)
+{
+    processor_close(p);
+    free(p);
 }
 
 /* A processor tells those who share its table what it learns, and hears what they do. */
@@ -75,27 +92,53 @@ static void processors_share_lessons(void **state)
     (void)state;
     struct embedded *table = NULL;
     assert_int_equal(embedded_open(&table, 4 << 20, 2), ERR_OK);
-    struct processor *p = memory_lines(sizeof *p);
-    struct processor_options options = {.table = table, .neighbours = 2};
+    struct processor *p = open_processor(table, 2);
     struct job job = make_job(position, "abdada", 7);
     struct env_port env = {.self = p, .poll = serve_one};
     struct embedded_port other = {.table = table, .slot = 1};
     struct tt_weight out[LESSONS_KEPT], told = {5, 7};
     struct search_result result;
-    assert_non_null(p);
-    assert_int_equal(processor_open(p, &options), ERR_OK);
     embedded_listen(&other);
     assert_int_equal(processor_begin(p, &job, &env, 0), ERR_OK);
     int32_t before = p->search->history[5];
     uint64_t root = search_root(p->search);
     assert_int_equal(embedded_lessons(&other, root, &told, 1, out, LESSONS_KEPT), 0);
-    processor_serve(p, p->search);
+    processor_serve(p, p->search, clock_us());
     assert_int_equal(p->search->history[5], before + 7);
     search_run(p->search, NULL, NULL, &result);
     assert_true(embedded_lessons(&other, root, NULL, 0, out, LESSONS_KEPT) > 0);
     job_free(&job);
-    processor_close(p);
-    free(p);
+    close_processor(p);
+    embedded_close(&table);
+}
+
+/* Each search begins with a look around; polls keep what was said fresh; its end takes it back. */
+static void processors_say_where_they_are(void **state)
+{
+    (void)state;
+    struct embedded *table = NULL;
+    assert_int_equal(embedded_open(&table, 4 << 20, 1), ERR_OK);
+    struct processor *p = open_processor(table, 1);
+    struct job job = make_job(position, "abdada", 1);
+    struct env_port env = {.self = p, .poll = serve_one};
+    int cpu = sched_getcpu();
+    bool is_known = cpu >= 0 && cpu < CPU_SETSIZE;
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(processor_begin(p, &job, &env, 0), ERR_OK);
+        assert_false(p->local.is_placed);
+        uint64_t now = clock_us();
+        processor_serve(p, p->search, now);
+        assert_true(p->local.is_placed);
+        assert_int_equal(p->local.place.said > 0, is_known);
+        assert_true(p->local.place.due_us == now + SPREAD_EVERY_US);
+        processor_serve(p, p->search, now + SPREAD_EVERY_US);
+        assert_true(p->local.place.due_us == now + 2 * SPREAD_EVERY_US);
+        assert_int_equal(p->local.place.said > 0, is_known);
+        processor_end(p);
+        assert_int_equal(p->local.place.said, 0);
+    }
+    job_free(&job);
+    close_processor(p);
     embedded_close(&table);
 }
 
@@ -317,6 +360,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_agree_on_a_strict_score),
         cmocka_unit_test(processors_share_lessons),
+        cmocka_unit_test(processors_say_where_they_are),
         cmocka_unit_test(a_second_run_over_the_same_table_agrees),
         cmocka_unit_test(the_node_limit_is_kept_to_a_poll_per_thread),
         cmocka_unit_test(the_time_limit_ends_a_search),

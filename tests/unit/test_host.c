@@ -12,9 +12,14 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
 
 enum { BYTES = 1 << 20, CHILDREN = 6, ROUNDS = 40, PATH_BYTES = 256 };
 
@@ -81,6 +86,59 @@ static void the_order_of_servers_says_nothing(void **state)
     turned[0].port = 3;
     assert_true(host_group(two, 2) != host_group(turned, 2));
     assert_true(host_group(two, 0) != 0);
+}
+
+/* Bytes of this process's memory there that are in large pages of a shared file. */
+static size_t in_large_pages(const void *at)
+{
+    char line[PATH_BYTES], start[32];
+    unsigned long kib = 0;
+    FILE *maps = fopen("/proc/self/smaps", "r");
+    assert_non_null(maps);
+    snprintf(start, sizeof start, "%" PRIxPTR "-", (uintptr_t)at);
+    bool here = false;
+    while (kib == 0 && fgets(line, sizeof line, maps) != NULL) {
+        here = here || strncmp(line, start, strlen(start)) == 0;
+        if (here && sscanf(line, "ShmemPmdMapped: %lu kB", &kib) == 1) {
+            break;
+        }
+    }
+    fclose(maps);
+    return kib << 10;
+}
+
+/* Of two views of a table; false: the system has no memory for it, or cannot. */
+static bool are_pages_large(void)
+{
+    enum { LARGE = 2 << 20, WANTED = 12 * LARGE };
+    uint64_t group = fresh_group();
+    struct host *a = NULL, *b = NULL;
+    assert_int_equal(host_open(&a, group, WANTED + BYTES), ERR_OK);
+    assert_int_equal(host_open(&b, group, WANTED + BYTES), ERR_OK);
+    size_t first = in_large_pages(host_memory(a)), second = in_large_pages(host_memory(b));
+    bool possible = madvise(host_memory(a), WANTED, MADV_COLLAPSE) == 0;
+    size_t zeros = 0;
+    for (size_t at = 0; at < host_memory_bytes(a); at++) {
+        zeros += ((char *)host_memory(a))[at] == 0;
+    }
+    assert_int_equal(zeros, host_memory_bytes(a));
+    host_close(&a);
+    host_close(&b);
+    if (!possible) {
+        skip();
+    }
+    return first == WANTED && second == WANTED;
+}
+
+/* Memory may be in pieces at one moment and whole at the next. */
+static void pages_are_large_where_the_system_can(void **state)
+{
+    (void)state;
+    bool are_large = false;
+    for (unsigned i = 0; i < 5 && !are_large; i++) {
+        are_large = are_pages_large();
+    }
+    assert_true(are_large);
 }
 
 /* ---- processes ---- */
@@ -407,6 +465,35 @@ static void those_who_share_a_table_share_lessons(void **state)
     embedded_close(&own);
 }
 
+static void those_who_share_a_table_know_where_others_are(void **state)
+{
+    (void)state;
+    uint64_t group = fresh_group();
+    struct embedded *a = NULL, *b = NULL, *own = NULL;
+    cpu_set_t allowed, one;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
+        skip(); /* more processors than a set has room for */
+    }
+    assert_int_equal(embedded_open_shared(&a, BYTES, 1, group), ERR_OK);
+    assert_int_equal(embedded_open_shared(&b, BYTES, 1, group), ERR_OK);
+    assert_int_equal(embedded_open_shared(&own, BYTES, 1, fresh_group()), ERR_OK);
+    struct embedded_port seat[3] = {{.table = a}, {.table = b}, {.table = own}};
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0); /* nowhere else to go */
+    for (unsigned i = 0; i < 3; i++) {
+        seat[i].place.name = (uint16_t)i;
+        embedded_spread(&seat[i], 1000000);
+    }
+    assert_int_equal(sched_setaffinity(0, sizeof allowed, &allowed), 0);
+    assert_true(CPU_ISSET(seat[0].place.said - 1, &one));
+    assert_int_equal(seat[1].place.said, 0);
+    assert_int_equal(seat[2].place.said, seat[0].place.said);
+    embedded_close(&a);
+    embedded_close(&b);
+    embedded_close(&own);
+}
+
 static void a_shared_table_is_not_cleared_and_ages_once_a_job(void **state)
 {
     (void)state;
@@ -469,6 +556,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_group_and_size_is_one_table),
         cmocka_unit_test(the_order_of_servers_says_nothing),
+        cmocka_unit_test(pages_are_large_where_the_system_can),
         cmocka_unit_test(processes_find_what_others_stored),
         cmocka_unit_test(what_a_killed_one_left_is_swept_away),
         cmocka_unit_test(a_killed_one_leaves_no_results_to_its_successor),
@@ -480,6 +568,7 @@ int main(void)
         cmocka_unit_test(who_is_stuck_in_making_a_table_is_not_waited_for),
         cmocka_unit_test(what_has_no_room_is_refused_and_leaves_nothing),
         cmocka_unit_test(those_who_share_a_table_share_lessons),
+        cmocka_unit_test(those_who_share_a_table_know_where_others_are),
         cmocka_unit_test(a_shared_table_is_not_cleared_and_ages_once_a_job),
     };
     if (!is_possible()) {

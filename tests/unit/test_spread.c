@@ -1,4 +1,4 @@
-/* Threads that start together, each on a processor of its own. */
+/* Searching threads, each on a processor of its own. */
 #include "common/spread.h"
 
 #include <pthread.h>
@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-enum { TRIES = 100, MORE = 3 };
+enum { TRIES = 100, MORE = 3, NOW = 1000000000 };
 
 static struct spread spread;
 
@@ -29,20 +29,32 @@ static void allow(cpu_set_t set)
     assert_int_equal(sched_setaffinity(0, sizeof set, &set), 0);
 }
 
-static void assert_all_once_but_the_first(const int *cpu, int count, const cpu_set_t *allowed)
+/* A thread of that name, that begins when the test says. */
+static int begin(uint16_t name, uint64_t now)
+{
+    struct spread_place place = {.name = name};
+    return spread_begin(&spread, &place, now);
+}
+
+static void forget(void)
+{
+    memset(&spread, 0, sizeof spread);
+}
+
+static void assert_all_once(const int *cpu, int count, const cpu_set_t *allowed)
 {
     cpu_set_t seen;
-    int moved = 0;
+    int found = 0;
     CPU_ZERO(&seen);
     for (int i = 0; i < count; i++) {
         if (cpu[i] >= 0) {
             assert_true(CPU_ISSET(cpu[i], allowed));
             assert_false(CPU_ISSET(cpu[i], &seen));
             CPU_SET(cpu[i], &seen);
-            moved++;
+            found++;
         }
     }
-    assert_int_equal(moved, CPU_COUNT(allowed) - 1);
+    assert_int_equal(found, CPU_COUNT(allowed));
 }
 
 static void each_processor_is_given_once(void **state)
@@ -50,13 +62,13 @@ static void each_processor_is_given_once(void **state)
     (void)state;
     cpu_set_t allowed = mine(), after;
     int cpu[CPU_SETSIZE + MORE], count = CPU_COUNT(&allowed) + MORE;
-    spread_begin(&spread);
+    forget();
     for (int i = 0; i < count; i++) {
-        cpu[i] = spread_take(&spread);
+        cpu[i] = begin((uint16_t)(1 + i), NOW + (uint64_t)i);
         after = mine();
         assert_true(CPU_EQUAL(&after, &allowed));
     }
-    assert_all_once_but_the_first(cpu, count, &allowed);
+    assert_all_once(cpu, count, &allowed);
 }
 
 /* The system may move a thread at any time, but not most times just then. */
@@ -66,36 +78,128 @@ static void the_thread_goes_there(void **state)
     cpu_set_t allowed = mine();
     unsigned there = 0;
     for (unsigned i = 0; i < TRIES; i++) {
-        spread_begin(&spread);
-        int before = sched_getcpu(), cpu = spread_take(&spread);
-        there += cpu != before && sched_getcpu() == cpu;
+        forget();
+        int before = begin(1, NOW), cpu = begin(2, NOW);
+        there += cpu >= 0 && cpu != before && sched_getcpu() == cpu;
     }
     if (CPU_COUNT(&allowed) > 1) {
         assert_in_range(there, TRIES / 2, TRIES);
     }
 }
 
-static void a_process_confined_to_one_stays_there(void **state)
+static void go_to(int cpu)
+{
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    allow(one);
+}
+
+/* On one processor, so that the system does not move the test meanwhile. */
+static cpu_set_t confine(void)
+{
+    cpu_set_t allowed = mine();
+    go_to(sched_getcpu());
+    return allowed;
+}
+
+static void what_was_said_is_soon_forgotten(void **state)
 {
     (void)state;
-    cpu_set_t allowed = mine(), one, after;
+    cpu_set_t allowed = confine(), confined = mine(), after;
+    forget();
+    int first = begin(1, NOW), other = begin(2, NOW + SPREAD_FRESH_US - 1);
+    int later = begin(2, NOW + SPREAD_FRESH_US), wrong = begin(3, NOW - 1);
     int here = sched_getcpu();
-    CPU_ZERO(&one);
-    CPU_SET(here, &one);
-    allow(one);
-    spread_begin(&spread);
-    int cpu = spread_take(&spread);
     after = mine();
     allow(allowed);
-    assert_int_equal(cpu, -1);
-    assert_true(CPU_EQUAL(&after, &one));
+    assert_int_equal(first, here);
+    assert_int_equal(other, -1);
+    assert_int_equal(later, here);
+    assert_int_equal(wrong, here); /* what is of the future is not believed for ever */
+    assert_true(CPU_EQUAL(&after, &confined));
+}
+
+static void who_goes_on_is_not_forgotten(void **state)
+{
+    (void)state;
+    struct spread_place place = {.name = 1};
+    cpu_set_t allowed = confine();
+    forget();
+    spread_begin(&spread, &place, NOW);
+    spread_go_on(&spread, &place, NOW + SPREAD_EVERY_US - 1); /* too soon: nothing */
+    int early = begin(2, NOW + SPREAD_FRESH_US);
+    forget();
+    place = (struct spread_place){.name = 1};
+    spread_begin(&spread, &place, NOW);
+    spread_go_on(&spread, &place, NOW + SPREAD_EVERY_US);
+    int late = begin(2, NOW + SPREAD_FRESH_US);
+    spread_end(&spread, &place);
+    int after = begin(2, NOW + SPREAD_FRESH_US);
+    allow(allowed);
+    assert_true(early >= 0);
+    assert_int_equal(late, -1);
+    assert_true(after >= 0);
+}
+
+/* The system moved it: what it said of the processor before is taken back. */
+static void who_is_elsewhere_gives_the_place_up(void **state)
+{
+    (void)state;
+    cpu_set_t allowed = mine();
+    struct spread_place place = {.name = 1};
+    if (CPU_COUNT(&allowed) < 2) {
+        skip();
+    }
+    confine();
+    forget();
+    int before = spread_begin(&spread, &place, NOW), after = 0;
+    while (after == before || !CPU_ISSET(after, &allowed)) {
+        after++;
+    }
+    go_to(after);
+    spread_go_on(&spread, &place, NOW + SPREAD_EVERY_US);
+    int there = begin(2, NOW + SPREAD_EVERY_US);
+    go_to(before);
+    int free = begin(3, NOW + SPREAD_EVERY_US);
+    allow(allowed);
+    assert_int_equal(there, -1);
+    assert_int_equal(free, before);
+}
+
+/* Going on moves nobody, whoever is there, and takes nothing from anybody. */
+static void who_goes_on_stays(void **state)
+{
+    (void)state;
+    cpu_set_t allowed = mine();
+    struct spread_place place = {.name = 2};
+    unsigned stayed = 0;
+    for (unsigned i = 0; i < TRIES; i++) {
+        forget();
+        int before = begin(1, NOW);
+        place.due_us = 0;
+        spread_go_on(&spread, &place, NOW + 1);
+        stayed += sched_getcpu() == before;
+    }
+    cpu_set_t after = mine();
+    assert_true(CPU_EQUAL(&after, &allowed));
+    assert_in_range(stayed, TRIES / 2, TRIES);
+    confine();
+    forget();
+    int here = begin(1, NOW);
+    place.due_us = 0;
+    spread_go_on(&spread, &place, NOW + 1);
+    uint16_t name = (uint16_t)spread.last[here];
+    allow(allowed);
+    assert_int_equal(name, 1);
+    assert_int_equal(place.said, 0);
 }
 
 static void processors_that_are_not_allowed_are_left_alone(void **state)
 {
     (void)state;
     cpu_set_t allowed = mine(), fewer, after;
-    int cpu[CPU_SETSIZE], count = CPU_COUNT(&allowed) - 1, forbidden = 0;
+    int cpu[CPU_SETSIZE], count = CPU_COUNT(&allowed), forbidden = 0;
     if (count < 2) {
         skip();
     }
@@ -105,19 +209,25 @@ static void processors_that_are_not_allowed_are_left_alone(void **state)
     fewer = allowed;
     CPU_CLR(forbidden, &fewer);
     allow(fewer);
-    spread_begin(&spread);
+    forget();
     for (int i = 0; i < count; i++) {
-        cpu[i] = spread_take(&spread);
+        cpu[i] = begin((uint16_t)(1 + i), NOW);
     }
     after = mine();
     allow(allowed);
     assert_true(CPU_EQUAL(&after, &fewer));
-    assert_all_once_but_the_first(cpu, count, &fewer);
+    assert_all_once(cpu, count, &fewer);
 }
 
-static void *start(void *cpu)
+struct starter {
+    uint16_t name;
+    int cpu;
+};
+
+static void *start(void *context)
 {
-    *(int *)cpu = spread_take(&spread);
+    struct starter *s = context;
+    s->cpu = begin(s->name, NOW);
     return NULL;
 }
 
@@ -125,16 +235,19 @@ static void threads_at_once_get_different_ones(void **state)
 {
     (void)state;
     cpu_set_t allowed = mine();
+    struct starter starter[CPU_SETSIZE + MORE];
     int cpu[CPU_SETSIZE + MORE], count = CPU_COUNT(&allowed) + MORE;
     pthread_t thread[CPU_SETSIZE + MORE];
-    spread_begin(&spread);
+    forget();
     for (int i = 0; i < count; i++) {
-        assert_int_equal(pthread_create(&thread[i], NULL, start, &cpu[i]), 0);
+        starter[i].name = (uint16_t)(1 + i);
+        assert_int_equal(pthread_create(&thread[i], NULL, start, &starter[i]), 0);
     }
     for (int i = 0; i < count; i++) {
         pthread_join(thread[i], NULL);
+        cpu[i] = starter[i].cpu;
     }
-    assert_all_once_but_the_first(cpu, count, &allowed);
+    assert_all_once(cpu, count, &allowed);
 }
 
 int main(void)
@@ -142,7 +255,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_processor_is_given_once),
         cmocka_unit_test(the_thread_goes_there),
-        cmocka_unit_test(a_process_confined_to_one_stays_there),
+        cmocka_unit_test(what_was_said_is_soon_forgotten),
+        cmocka_unit_test(who_goes_on_is_not_forgotten),
+        cmocka_unit_test(who_is_elsewhere_gives_the_place_up),
+        cmocka_unit_test(who_goes_on_stays),
         cmocka_unit_test(processors_that_are_not_allowed_are_left_alone),
         cmocka_unit_test(threads_at_once_get_different_ones),
     };

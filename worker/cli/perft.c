@@ -24,6 +24,7 @@ struct perft {
     uint64_t leaves[GAME_MOVES_MAX]; /* each written by the thread that took its index */
     atomic_uint next;
     struct spread spread; /* of the threads */
+    atomic_uint started;
 };
 
 static void *count_moves(void *context)
@@ -41,7 +42,8 @@ static void *count_moves(void *context)
 static void *start(void *context)
 {
     struct perft *p = context;
-    (void)spread_take(&p->spread);
+    struct spread_place place = {.name = (uint16_t)atomic_fetch_add(&p->started, 1)};
+    (void)spread_begin(&p->spread, &place, clock_us());
     return count_moves(p);
 }
 
@@ -51,11 +53,10 @@ static uint64_t count_all(struct perft *p, unsigned threads)
     unsigned started = 1;
     uint64_t sum = 0;
     p->count = game_chess.generate(&p->position, p->move);
-    spread_begin(&p->spread);
     while (started < threads && pthread_create(&thread[started], NULL, start, p) == 0) {
         started++;
     }
-    count_moves(p);
+    start(p);
     for (unsigned i = 1; i < started; i++) {
         pthread_join(thread[i], NULL);
     }

@@ -3,7 +3,6 @@
 #include "common/clock.h"
 #include "common/memory.h"
 #include "common/rng.h"
-#include "common/spread.h"
 #include "worker/table/host.h"
 
 #include <pthread.h>
@@ -36,7 +35,6 @@ struct engine {
     pthread_mutex_t lock;
     unsigned reports; /* with report[] and best: who holds the lock */
     struct search_result best;
-    struct spread spread; /* of its threads */
 };
 
 struct seat {
@@ -140,7 +138,7 @@ static bool poll_engine(void *self, struct search *search)
     struct seat *seat = self;
     struct engine *e = seat->engine;
     uint64_t now = clock_us();
-    processor_serve(seat->processor, search);
+    processor_serve(seat->processor, search, now);
     if (seat->processor->index == 0) {
         watch_progress(e, now);
     }
@@ -174,10 +172,7 @@ static void *search_seat(void *context)
     struct engine *e = seat->engine;
     struct search_result result;
     search_run(seat->processor->search, take_iteration, seat, &result);
-    processor_publish(seat->processor);
-    if (seat->processor->remote != NULL) { /* the last results are for others too */
-        client_flush(remote_client(seat->processor->remote), clock_us());
-    }
+    processor_end(seat->processor);
     if (result.depth >= e->job->depth) {
         atomic_store(&e->ended, true);
     }
@@ -372,21 +367,13 @@ static enum err seat_all(struct engine *e, struct seat *seat)
     return err;
 }
 
-static void *start_seat(void *context)
-{
-    struct seat *seat = context;
-    (void)spread_take(&seat->engine->spread);
-    return search_seat(seat);
-}
-
 static void search_all(struct engine *e, struct seat *seat)
 {
     pthread_t thread[EMBEDDED_SLOTS_MAX];
     unsigned started = 1;
     unsigned want = e->job->algorithm->counted ? e->options.threads : 1;
-    spread_begin(&e->spread);
     while (started < want &&
-           pthread_create(&thread[started], NULL, start_seat, &seat[started]) == 0) {
+           pthread_create(&thread[started], NULL, search_seat, &seat[started]) == 0) {
         started++;
     }
     search_seat(&seat[0]);

@@ -1,5 +1,7 @@
 #include "worker/engine/processor.h"
 
+#include "common/clock.h"
+
 #include <string.h>
 
 enum {
@@ -19,6 +21,7 @@ enum err processor_open(struct processor *p, const struct processor_options *opt
         .slot = (uint16_t)options->index,
         .counted_depth = alone ? EMBEDDED_NEVER : EMBEDDED_COUNTED_DEPTH,
         .counts_by_size = true,
+        .place.name = (uint16_t)options->instance,
     };
     if (options->servers == 0) {
         return ERR_OK;
@@ -106,6 +109,15 @@ void processor_publish(struct processor *p)
     }
 }
 
+void processor_end(struct processor *p)
+{
+    processor_publish(p);
+    embedded_spread_end(&p->local);
+    if (p->remote != NULL) { /* the last results are for others too */
+        client_flush(remote_client(p->remote), clock_us());
+    }
+}
+
 /* With those who share the table, whether or not there are shards: the sums that a shard tells
  * replace what was heard here. */
 static void share_lessons(struct processor *p, struct search *search)
@@ -116,9 +128,10 @@ static void share_lessons(struct processor *p, struct search *search)
     search_hear(search, lesson, count);
 }
 
-void processor_serve(struct processor *p, struct search *search)
+void processor_serve(struct processor *p, struct search *search, uint64_t now_us)
 {
     struct tt_store news[NEWS];
+    embedded_spread(&p->local, now_us);
     if (p->remote != NULL) {
         remote_poll(p->remote);
         remote_settle(p->remote, search);

@@ -58,10 +58,14 @@ void processor_close(struct processor *p);
 enum err processor_begin(struct processor *p, const struct job *job, const struct env_port *env,
                          uint64_t seed);
 
-/* From env.poll: serves the sockets, hands on what others finished, publishes figures. */
-void processor_serve(struct processor *p, struct search *search);
-/* Publishes what the ended search counted. */
+/* From env.poll: serves the sockets, hands on what others finished, publishes figures; the first
+ * time in a search it may move the thread to another processor (spread.h). `now_us`:
+ * CLOCK_MONOTONIC. */
+void processor_serve(struct processor *p, struct search *search, uint64_t now_us);
+/* Publishes what the search has counted. */
 void processor_publish(struct processor *p);
+/* After the search: publishes, sends what waits to be sent. */
+void processor_end(struct processor *p);
 
 struct processor_figures processor_figures(const struct processor *p);
 

@@ -249,8 +249,8 @@ static void repeat_reports(struct worker *w, uint64_t now)
 static bool poll_worker(void *self, struct search *search)
 {
     struct worker *w = self;
-    processor_serve(&w->processor, search);
     uint64_t now = clock_us();
+    processor_serve(&w->processor, search, now);
     drop_orphans(w, now);
     if (now >= w->next_report_us) {
         w->next_report_us = now + WORKER_REPORT_MS * UINT64_C(1000);
@@ -307,8 +307,7 @@ static void search_job(struct worker *w, struct open_job *open)
     err = processor_begin(&w->processor, &job, &env, w->seed);
     if (err == ERR_OK) {
         search_run(w->processor.search, NULL, NULL, &result);
-        processor_publish(&w->processor);
-        client_flush(remote_client(w->processor.remote), clock_us());
+        processor_end(&w->processor);
         report(w, id, PROTO_JOB_ENDED);
         leave_job(w, id, result.depth >= job.depth);
     } else {

@@ -312,6 +312,22 @@ static unsigned horizon(void *self, unsigned iteration)
     return port->counted_now;
 }
 
+void embedded_spread(struct embedded_port *port, uint64_t now_us)
+{
+    struct spread *spread = &port->table->shared->spread;
+    if (port->is_placed) {
+        spread_go_on(spread, &port->place, now_us);
+    } else {
+        (void)spread_begin(spread, &port->place, now_us);
+        port->is_placed = true;
+    }
+}
+
+void embedded_spread_end(struct embedded_port *port)
+{
+    spread_end(&port->table->shared->spread, &port->place);
+}
+
 atomic_uint *embedded_until_poll(const struct embedded_port *port)
 {
     return &port->table->mailbox[port->slot].until_poll;
@@ -338,6 +354,7 @@ void embedded_listen(struct embedded_port *port)
 {
     const struct lessons *lessons = port->table->lessons;
     port->heard = lessons == NULL ? 0 : lessons_end(lessons);
+    port->is_placed = false;
 }
 
 unsigned embedded_lessons(struct embedded_port *port, uint64_t topic, const struct tt_weight *given,

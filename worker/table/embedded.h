@@ -4,13 +4,15 @@
  * who is inside, may be shared with other processes of the host (host.h).
  *
  * Threads: open, close, clear and begin while nobody searches; the port's functions from the thread
- * that owns the port. Memory: allocates in open. Never blocks but on a node's lock
- * (inside.h) and, in store, that of another thread's mailbox; both are held for some 20 to 200 ns.
+ * that owns the port. Memory: allocates in open. Never blocks but on a node's lock (inside.h), in
+ * store on that of another thread's mailbox, both held for some 20 to 200 ns, and in
+ * embedded_spread.
  */
 #ifndef WORKER_TABLE_EMBEDDED_H
 #define WORKER_TABLE_EMBEDDED_H
 
 #include "common/err.h"
+#include "common/spread.h"
 #include "worker/search/ports.h"
 
 #include <stddef.h>
@@ -34,6 +36,8 @@ struct embedded_port {
                             in different iterations then differ in what they count, which saves
                             less and harms nothing */
     /* state, of embedded.c and embedded_begin_counting */
+    struct spread_place place; /* but for its name, which is fixed */
+    bool is_placed; /* in this search */
     uint8_t counted_now;
     uint32_t heard; /* of the lessons: so far */
 };
@@ -62,6 +66,13 @@ unsigned embedded_permille(struct embedded *table);
 /* Takes the NODE_DONE news left for this slot (results of nodes it is inside), up to `room`; the
  * rest is dropped. */
 unsigned embedded_node_done(struct embedded_port *port, struct tt_store *out, unsigned room);
+
+/* The calling thread searches with this port: again and again, so that those who share the table
+ * begin on processors of their own (spread.h). The first call after embedded_listen may move the
+ * thread to another. `now_us`: CLOCK_MONOTONIC. */
+void embedded_spread(struct embedded_port *port, uint64_t now_us);
+/* It searches no more. */
+void embedded_spread_end(struct embedded_port *port);
 
 /* For env_port.until_poll of the search that uses this port: becomes 1 when there is such news.
  * Lives as long as the table. */

@@ -17,6 +17,14 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Of the kernel; newer than some C libraries. */
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+
 static const char folder[] = "/dev/shm";
 
 /* Behind the results. */
@@ -27,12 +35,14 @@ struct shared {
 
 enum {
     NAME_MAX_BYTES = 64,
-    PAGE = 4096,
+    PAGE = 1 << 16, /* or a part of it, on all systems */
+    LARGE_PAGE = 2 << 20,
+    AT_ONCE = 8 << 20, /* by one call, which ends at the first page there is no memory for */
     STATE_BYTES = (sizeof(struct shared) + PAGE - 1) / PAGE * PAGE,
     LEAST_BYTES = 1 << 20,
     PATIENCE_MS = 5000, /* for who makes a table */
     LOOK_EVERY_MS = 5,
-    LAYOUT = 3, /* of the file: another gets another name, so that unlike builds never meet */
+    LAYOUT = 5, /* of the file: another gets another name, so that unlike builds never meet */
 };
 
 struct host {
@@ -136,18 +146,63 @@ static bool has_room(size_t bytes)
     return true;
 }
 
+/* An address of that many bytes at which large pages are possible. */
+static void *reserve(size_t bytes)
+{
+    char *all = mmap(NULL, bytes + LARGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (all == MAP_FAILED) {
+        return MAP_FAILED;
+    }
+    size_t before = -(uintptr_t)all % LARGE_PAGE;
+    if (before > 0) {
+        munmap(all, before);
+    }
+    munmap(all + before + bytes, LARGE_PAGE - before);
+    return all + before;
+}
+
 static bool map(struct host *h)
 {
-    void *memory = mmap(NULL, h->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, h->file, 0);
+    void *memory = reserve(h->bytes);
     if (memory == MAP_FAILED) {
         return false;
     }
+    if (mmap(memory, h->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, h->file, 0) ==
+        MAP_FAILED) {
+        int error = errno;
+        munmap(memory, h->bytes);
+        errno = error;
+        return false;
+    }
     (void)madvise(memory, h->bytes, MADV_HUGEPAGE); /* a wish, before there are pages */
-#ifdef MADV_POPULATE_WRITE
-    (void)madvise(memory, h->bytes, MADV_POPULATE_WRITE); /* now, not in the first search */
-#endif
     h->memory = memory;
     return true;
+}
+
+/* Now, not in the first search. */
+static void fill(struct host *h)
+{
+    (void)madvise(h->memory, h->bytes, MADV_POPULATE_WRITE);
+}
+
+/* The wish is not heard where /dev/shm is mounted as usual (huge=never). Linux 6.1 makes large
+ * pages there all the same for who asks at once, unless the system forbids it (shmem_enabled:
+ * deny), of ranges that have one page at least. Where it fails, pages are as they come. */
+static void enlarge_pages(struct host *h)
+{
+    char *memory = h->memory;
+    size_t whole = h->bytes - h->bytes % LARGE_PAGE;
+    for (size_t from = 0, to; from < whole; from = to) {
+        to = whole - from > AT_ONCE ? from + AT_ONCE : whole;
+        for (size_t at = from; at < to; at += LARGE_PAGE) {
+            if (madvise(memory + at, 1, MADV_POPULATE_WRITE) != 0) {
+                return; /* no memory, or Linux before 5.14 */
+            }
+        }
+        if (madvise(memory + from, to - from, MADV_COLLAPSE) != 0 && from == 0 && errno == EINVAL) {
+            return; /* before 6.1, or forbidden */
+        }
+    }
 }
 
 static void unmap(struct host *h)
@@ -162,6 +217,8 @@ static bool make(struct host *h)
     if (!has_room(h->bytes) || ftruncate(h->file, (off_t)h->bytes) != 0 || !map(h)) {
         return false;
     }
+    enlarge_pages(h);
+    fill(h);
     /* All of it is there from now on: a page that cannot be had later would be a signal. */
     int error = posix_fallocate(h->file, 0, (off_t)h->bytes);
     if (error == 0) {
@@ -220,7 +277,11 @@ static enum step try_join(struct host *h)
     if (found.st_nlink == 0 || found.st_size != (off_t)h->bytes) { /* who made it failed or left */
         return AGAIN;
     }
-    return map(h) ? JOINED : FAILED;
+    if (!map(h)) {
+        return FAILED;
+    }
+    fill(h);
+    return JOINED;
 }
 
 static enum step join(struct host *h)

@@ -14,6 +14,7 @@
 
 #include "common/err.h"
 #include "common/options.h"
+#include "common/spread.h"
 #include "worker/table/lessons.h"
 
 #include <stdatomic.h>
@@ -31,6 +32,8 @@ struct host_state {
     /* Written now and then. */
     _Alignas(64) _Atomic uint64_t job[HOST_JOBS]; /* begun before; each has its place */
     _Atomic uint64_t strangers_us; /* CLOCK_MONOTONIC: till then others with other tables count */
+    /* Written each millisecond. */
+    _Alignas(64) struct spread spread; /* of the threads of all */
 };
 
 struct host;
