@@ -172,7 +172,7 @@ class Bench:
         runs = [self.analyse("--threads", "1") for _ in range(self.options.runs)]
         nps = [run["nodes"] / run["seconds"] for run in runs]
         self.row("one thread, plain: Mnodes/s, seconds", f"{median(nps) / 1e6:.2f}",
-                 f"{median([run['seconds'] for run in runs]):.2f}", "-", "-")
+                 f"{median([run['seconds'] for run in runs]):.2f}", "-", "-", self.embedded(runs))
 
     def threads(self):
         names = ("abdada", "abdada-paper", "shared-table")
@@ -182,9 +182,9 @@ class Bench:
         for name in names:
             two = runs[name]
             self.compare(f"time to depth, s: 1 | 2 threads, {name}", runs["alone"], two, ">= 1.9" if name == "abdada" else "-",
-                         f"{self.extra(runs['alone'], two)}, busy {median([y['busy'] for y in two]):.0f}, no messages, "
-                         f"waited {100 * median([y['waited'] for y in two]):.1f}%")
-        self.compare("the machine, s: alone | half of two unrelated at once", runs["alone"], runs["unrelated"], "-")
+                         f"{self.extra(runs['alone'], two)}, {self.embedded(two)}")
+        self.compare("the machine, s: alone | half of two unrelated at once", runs["alone"], runs["unrelated"], "-",
+                     self.embedded(runs["unrelated"]))
 
     def shard(self):
         with cluster.Cluster(shards=1, workers=0) as c:
@@ -207,6 +207,12 @@ class Bench:
     @staticmethod
     def extra(one, other):
         return f"nodes {100 * (median([y['nodes'] / x['nodes'] for x, y in zip(one, other)]) - 1):+.1f}%"
+
+    @staticmethod
+    def embedded(runs):
+        """What is printed with every row, of searches without shards."""
+        return (f"busy {median([run['busy'] for run in runs]):.0f}, no messages, "
+                f"waited {100 * median([run['waited'] for run in runs]):.1f}%")
 
     @staticmethod
     def net(runs):
