@@ -9,7 +9,8 @@
 #include <zmq.h>
 
 enum {
-    OUT_HIGH_WATER = 4096,
+    OUT_HIGH_WATER = 256, /* messages: a quarter of a second of them where they are many; what waits
+                              longer is of no use, and a store of some KiB */
     RECONNECT_MS = 50,
     RECONNECT_MAX_MS = 400,
     /* TCP waits twice as long after each loss: without these a cable that was out for seconds costs
