@@ -95,3 +95,44 @@ void spread_go_on(struct spread *spread, struct spread_place *place, uint64_t no
         spread_end(spread, place); /* it is where another is, and no longer where it was */
     }
 }
+
+static void *run_thread(void *context)
+{
+    struct spread_thread *t = context;
+    if (t->is_confined) {
+        (void)sched_setaffinity(0, sizeof t->allowed, &t->allowed);
+    }
+    return t->run(t->context);
+}
+
+/* Elsewhere than here. */
+static bool confine(struct spread_thread *t, pthread_attr_t *attributes)
+{
+    cpu_set_t others;
+    int here = processor();
+    if (here < 0 || sched_getaffinity(0, sizeof t->allowed, &t->allowed) != 0) {
+        return false;
+    }
+    others = t->allowed;
+    CPU_CLR(here, &others);
+    return CPU_COUNT(&others) > 0 &&
+           pthread_attr_setaffinity_np(attributes, sizeof others, &others) == 0;
+}
+
+bool spread_create(struct spread_thread *thread, void *(*run)(void *context), void *context)
+{
+    pthread_attr_t attributes;
+    bool is_created = false;
+    *thread = (struct spread_thread){.run = run, .context = context};
+    if (pthread_attr_init(&attributes) == 0) {
+        thread->is_confined = confine(thread, &attributes);
+        is_created = thread->is_confined &&
+                     pthread_create(&thread->thread, &attributes, run_thread, thread) == 0;
+        pthread_attr_destroy(&attributes);
+    }
+    if (!is_created) { /* processors may have been taken away meanwhile */
+        thread->is_confined = false;
+        is_created = pthread_create(&thread->thread, NULL, run_thread, thread) == 0;
+    }
+    return is_created;
+}

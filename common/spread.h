@@ -18,8 +18,10 @@
 #ifndef COMMON_SPREAD_H
 #define COMMON_SPREAD_H
 
+#include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -52,5 +54,20 @@ int spread_begin(struct spread *spread, struct spread_place *place, uint64_t now
 void spread_go_on(struct spread *spread, struct spread_place *place, uint64_t now_us);
 /* It searches no more: what it said is taken back. */
 void spread_end(struct spread *spread, struct spread_place *place);
+
+/* A thread that spread_create made; the caller's until it has joined `thread`. */
+struct spread_thread {
+    pthread_t thread;
+    /* fixed */
+    void *(*run)(void *context);
+    void *context;
+    cpu_set_t allowed; /* the creator's */
+    bool is_confined; /* to those but the creator's processor, until it runs */
+};
+
+/* pthread_create for a creator that goes on with work of its own: the thread begins on another
+ * processor, if the caller may use one. Behind its creator it would wait for the end of the
+ * creator's turn, some ms, before it could say or change where it is. False: there is no thread. */
+bool spread_create(struct spread_thread *thread, void *(*run)(void *context), void *context);
 
 #endif

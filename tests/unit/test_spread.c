@@ -250,6 +250,98 @@ static void threads_at_once_get_different_ones(void **state)
     assert_all_once(cpu, count, &allowed);
 }
 
+struct created {
+    int cpu;
+    cpu_set_t allowed;
+    atomic_bool has_looked;
+};
+
+static void *look(void *context)
+{
+    struct created *c = context;
+    c->cpu = sched_getcpu();
+    c->allowed = mine();
+    atomic_store(&c->has_looked, true);
+    return NULL;
+}
+
+/* By a thread that goes on meanwhile. */
+static struct created create(void)
+{
+    struct created found = {.cpu = -1};
+    struct spread_thread thread;
+    assert_true(spread_create(&thread, look, &found));
+    while (!atomic_load(&found.has_looked)) {
+    }
+    assert_int_equal(pthread_join(thread.thread, NULL), 0);
+    return found;
+}
+
+static void *spin(void *stop)
+{
+    while (!atomic_load((atomic_bool *)stop)) {
+    }
+    return NULL;
+}
+
+/* Here and on one other processor, where a thread spins as long as the creator does here: left
+ * alone, the system would as well have it begin here. False: there is no other. */
+static bool stay_on_two(int here, const cpu_set_t *allowed, atomic_bool *stop, pthread_t *spinner)
+{
+    int other = 0;
+    cpu_set_t two;
+    while (other == here || (other < CPU_SETSIZE && !CPU_ISSET(other, allowed))) {
+        other++;
+    }
+    if (other == CPU_SETSIZE) {
+        return false;
+    }
+    go_to(other);
+    assert_int_equal(pthread_create(spinner, NULL, spin, stop), 0);
+    CPU_ZERO(&two);
+    CPU_SET(here, &two);
+    go_to(here);
+    CPU_SET(other, &two);
+    allow(two);
+    return true;
+}
+
+static void a_thread_is_created_elsewhere(void **state)
+{
+    (void)state;
+    cpu_set_t allowed = mine(), two, after;
+    atomic_bool stop = false;
+    unsigned elsewhere = 0, whole = 0;
+    pthread_t spinner;
+    if (!stay_on_two(sched_getcpu(), &allowed, &stop, &spinner)) {
+        skip();
+    }
+    two = mine();
+    for (unsigned i = 0; i < TRIES; i++) {
+        int here = sched_getcpu();
+        struct created found = create();
+        elsewhere += found.cpu != here;
+        whole += CPU_EQUAL(&found.allowed, &two) != 0;
+    }
+    after = mine();
+    atomic_store(&stop, true);
+    allow(allowed);
+    pthread_join(spinner, NULL);
+    assert_in_range(elsewhere, 9 * TRIES / 10, TRIES);
+    assert_int_equal(whole, TRIES);
+    assert_true(CPU_EQUAL(&after, &two));
+}
+
+static void a_thread_is_created_where_there_is_one_processor(void **state)
+{
+    (void)state;
+    cpu_set_t allowed = confine(), one = mine();
+    struct created found = create();
+    allow(allowed);
+    assert_true(CPU_EQUAL(&found.allowed, &one));
+    assert_true(CPU_ISSET(found.cpu, &one));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -261,6 +353,8 @@ int main(void)
         cmocka_unit_test(who_goes_on_stays),
         cmocka_unit_test(processors_that_are_not_allowed_are_left_alone),
         cmocka_unit_test(threads_at_once_get_different_ones),
+        cmocka_unit_test(a_thread_is_created_elsewhere),
+        cmocka_unit_test(a_thread_is_created_where_there_is_one_processor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

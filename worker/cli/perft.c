@@ -49,16 +49,16 @@ static void *start(void *context)
 
 static uint64_t count_all(struct perft *p, unsigned threads)
 {
-    pthread_t thread[THREADS_MAX];
+    struct spread_thread thread[THREADS_MAX];
     unsigned started = 1;
     uint64_t sum = 0;
     p->count = game_chess.generate(&p->position, p->move);
-    while (started < threads && pthread_create(&thread[started], NULL, start, p) == 0) {
+    while (started < threads && spread_create(&thread[started], start, p)) {
         started++;
     }
     start(p);
     for (unsigned i = 1; i < started; i++) {
-        pthread_join(thread[i], NULL);
+        pthread_join(thread[i].thread, NULL);
     }
     for (unsigned i = 0; i < p->count; i++) {
         sum += p->leaves[i];

@@ -3,6 +3,7 @@
 #include "common/clock.h"
 #include "common/memory.h"
 #include "common/rng.h"
+#include "common/spread.h"
 #include "worker/table/host.h"
 
 #include <pthread.h>
@@ -369,17 +370,16 @@ static enum err seat_all(struct engine *e, struct seat *seat)
 
 static void search_all(struct engine *e, struct seat *seat)
 {
-    pthread_t thread[EMBEDDED_SLOTS_MAX];
+    struct spread_thread thread[EMBEDDED_SLOTS_MAX];
     unsigned started = 1;
     unsigned want = e->job->algorithm->counted ? e->options.threads : 1;
-    while (started < want &&
-           pthread_create(&thread[started], NULL, search_seat, &seat[started]) == 0) {
+    while (started < want && spread_create(&thread[started], search_seat, &seat[started])) {
         started++;
     }
     search_seat(&seat[0]);
     atomic_store(&e->ended, true); /* limits met by one are met by all */
     for (unsigned i = 1; i < started; i++) {
-        pthread_join(thread[i], NULL);
+        pthread_join(thread[i].thread, NULL);
     }
 }
 
