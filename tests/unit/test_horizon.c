@@ -70,7 +70,9 @@ static void alone_less_is_spent(void **state)
     assert_int_equal(h.depth, HORIZON_FIRST);
     look(&h, LONG, ALONE, HORIZON_ALONE_PERMILLE + 1, 1);
     assert_int_equal(h.depth, HORIZON_FIRST + 1);
-    look(&h, LONG, COMPANY, HORIZON_ALONE_PERMILLE + 1, 1); /* somebody has come */
+    look(&h, LONG, COMPANY, HORIZON_ALONE_PERMILLE + 1, LOOKS); /* somebody has come */
+    assert_int_equal(h.depth, HORIZON_FIRST + 1);
+    look(&h, LONG, COMPANY, HORIZON_COST_PERMILLE / 6 - 1, 1);
     assert_int_equal(h.depth, HORIZON_FIRST);
 }
 

@@ -1,7 +1,7 @@
 #include "worker/table/gifts.h"
 
 enum {
-    SHARE_EVERY_US = 1000,
+    SHARE_EVERY_US = 2000, /* a message costs more than its results are worth in a millisecond */
     PROBE_EVERY_US = 10000, /* results told while others may all be using our table */
 };
 

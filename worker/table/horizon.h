@@ -21,7 +21,7 @@ enum {
     HORIZON_MIN = 1,
     HORIZON_MAX = 12,
     HORIZON_COST_PERMILLE = 60, /* of the time */
-    HORIZON_ALONE_PERMILLE = 3,
+    HORIZON_ALONE_PERMILLE = 12,
     HORIZON_EVERY_US = 10000, /* between two looks at what was spent */
     HORIZON_QUIET_LOOKS = 10, /* in a row, until it falls alone */
 };

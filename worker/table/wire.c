@@ -18,8 +18,9 @@ enum {
     UNCONFIRMED_MAX_MS = 1500,
     CONNECT_MAX_MS = 1000,
     LINGER_MS = 200, /* for BYE to leave */
-    ASK_COST_US = 30, /* an ask and its store, threads of this end alone; the shard's work half as
-                         much again */
+    ASK_COST_US = 120, /* an ask and its store: 28 of the sender, and what follows from them; of
+                          processors that all search they take 240 where the shard is one's own
+                          host's (tests/bench/NOTES.md) */
     REST_US = 250,
     DRAIN_MAX = 256, /* messages per wake and shard: the search goes on in between */
 };
