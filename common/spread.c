@@ -106,7 +106,7 @@ static void *run_thread(void *context)
 }
 
 /* Elsewhere than here. */
-static bool confine(struct spread_thread *t, pthread_attr_t *attributes)
+static bool confine(struct spread_thread *t, unsigned nth, pthread_attr_t *attributes)
 {
     cpu_set_t others;
     int here = processor();
@@ -115,17 +115,18 @@ static bool confine(struct spread_thread *t, pthread_attr_t *attributes)
     }
     others = t->allowed;
     CPU_CLR(here, &others);
-    return CPU_COUNT(&others) > 0 &&
+    return nth < (unsigned)CPU_COUNT(&t->allowed) &&
            pthread_attr_setaffinity_np(attributes, sizeof others, &others) == 0;
 }
 
-bool spread_create(struct spread_thread *thread, void *(*run)(void *context), void *context)
+bool spread_create(struct spread_thread *thread, unsigned nth, void *(*run)(void *context),
+                   void *context)
 {
     pthread_attr_t attributes;
     bool is_created = false;
     *thread = (struct spread_thread){.run = run, .context = context};
     if (pthread_attr_init(&attributes) == 0) {
-        thread->is_confined = confine(thread, &attributes);
+        thread->is_confined = confine(thread, nth, &attributes);
         is_created = thread->is_confined &&
                      pthread_create(&thread->thread, &attributes, run_thread, thread) == 0;
         pthread_attr_destroy(&attributes);

@@ -8,13 +8,14 @@
  * a processor where none was. From then on the system places it as it likes: what other programs do
  * is not known here. Processors that the process may not use, by taskset or a container, are left
  * alone; where there are more threads than processors, or the system may have more than
- * CPU_SETSIZE, they stay where they are. Which processors are halves of one core is not looked at.
+ * CPU_SETSIZE, they stay where they are or begin where the system likes. Which processors are
+ * halves of one core is not looked at.
  *
  * Threads: any, each with a place of its own. What one that is killed said counts for
- * SPREAD_FRESH_US. Allocates nothing. A failure is only a thread that is not moved. While a thread
- * moves it may run nowhere else: it waits for that processor like any other thread that is there.
- * Then it may run where it might before; processors that the process is given later may not be
- * among them, for it and the threads that it starts. */
+ * SPREAD_FRESH_US. Allocates nothing but in spread_create. A failure is only a thread that is not
+ * moved. While a thread moves it may run nowhere else: it waits for that processor like any other
+ * thread that is there. Then it may run where it might before; processors that the process is given
+ * later may not be among them, for it and the threads that it starts. */
 #ifndef COMMON_SPREAD_H
 #define COMMON_SPREAD_H
 
@@ -66,8 +67,11 @@ struct spread_thread {
 };
 
 /* pthread_create for a creator that goes on with work of its own: the thread begins on another
- * processor, if the caller may use one. Behind its creator it would wait for the end of the
- * creator's turn, some ms, before it could say or change where it is. False: there is no thread. */
-bool spread_create(struct spread_thread *thread, void *(*run)(void *context), void *context);
+ * processor. Behind its creator it would wait for the end of the creator's turn, some ms, before it
+ * could say or change where it is. `nth`: of the creator's threads, from 1; one for which there is
+ * no further processor that the creator may use begins anywhere. The creator says where it is
+ * (spread_begin) before, so that no thread moves there. False: there is no thread. */
+bool spread_create(struct spread_thread *thread, unsigned nth, void *(*run)(void *context),
+                   void *context);
 
 #endif

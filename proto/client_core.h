@@ -9,7 +9,7 @@
 enum {
     PART_NONE = 0xffff, /* in place of an index */
     HELLOS_MAX = 4, /* HELLOs outstanding at one shard */
-    UNSENT_PAUSE_MIN_US = 1000, /* before a HELLO that the port did not take is tried again */
+    UNSENT_PAUSE_MIN_US = 1000, /* before what the port did not take is tried again: HELLOs, jobs */
     STOPPED_MAX = 8, /* stopped jobs of which shards are told again */
     JOB_TEXTS = 3, /* game, position, algorithm */
 };

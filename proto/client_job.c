@@ -12,18 +12,25 @@ static struct stored_job *find(struct client *c, uint64_t job)
     return NULL;
 }
 
-static void send_post(struct client *c, unsigned shard, const struct proto_job_post *post)
+static bool send_post(struct client *c, unsigned shard, const struct proto_job_post *post)
 {
     struct proto_message m = {.type = PROTO_JOB_POST, .job_post = *post};
-    (void)client_send(c, shard, &m);
+    return client_send(c, shard, &m);
 }
 
-static void send_stop(struct client *c, unsigned shard, uint64_t job)
+static bool send_stop(struct client *c, unsigned shard, uint64_t job)
 {
     struct proto_message m = {.type = PROTO_JOB_STOP};
     m.job_stop.job = job;
     m.job_stop.reason = PROTO_STOP_OWNER;
-    (void)client_send(c, shard, &m);
+    return client_send(c, shard, &m);
+}
+
+/* What the port did not take is not left to the next heartbeat: workers wait for it. */
+static void tell_again(struct client *c, unsigned shard, bool was_sent)
+{
+    struct shard *s = &c->shards[shard];
+    s->job_due_us = c->now_us + (was_sent ? (uint64_t)s->heartbeat_ms * 1000 : UNSENT_PAUSE_MIN_US);
 }
 
 /* Long enough for a shard that was out for a few heartbeats; later its own lapse ends the job. */
@@ -35,18 +42,15 @@ static bool stop_is_fresh(const struct client *c, unsigned shard, const struct s
 
 void job_tell(struct client *c, unsigned shard)
 {
-    struct shard *s = &c->shards[shard];
-    for (unsigned i = 0; i < c->options.jobs; i++) {
-        if (c->jobs[i].used) {
-            send_post(c, shard, &c->jobs[i].post);
-        }
+    bool was_sent = true;
+    for (unsigned i = 0; i < c->options.jobs && was_sent; i++) {
+        was_sent = !c->jobs[i].used || send_post(c, shard, &c->jobs[i].post);
     }
-    for (unsigned i = 0; i < STOPPED_MAX; i++) {
-        if (stop_is_fresh(c, shard, &c->stopped[i])) {
-            send_stop(c, shard, c->stopped[i].job);
-        }
+    for (unsigned i = 0; i < STOPPED_MAX && was_sent; i++) {
+        was_sent =
+            !stop_is_fresh(c, shard, &c->stopped[i]) || send_stop(c, shard, c->stopped[i].job);
     }
-    s->job_due_us = c->now_us + (uint64_t)s->heartbeat_ms * 1000;
+    tell_again(c, shard, was_sent);
 }
 
 static bool anything_to_tell(const struct client *c, unsigned shard)
@@ -109,8 +113,7 @@ enum err client_job_post(struct client *c, const struct proto_job_post *job, uin
     keep(&room->post.algorithm, room->texts[2]);
     for (unsigned i = 0; i < c->up_count; i++) {
         unsigned shard = c->owners[i].shard;
-        send_post(c, shard, &room->post);
-        c->shards[shard].job_due_us = c->now_us + (uint64_t)c->shards[shard].heartbeat_ms * 1000;
+        tell_again(c, shard, send_post(c, shard, &room->post));
     }
     return ERR_OK;
 }
@@ -125,7 +128,10 @@ void client_job_stop(struct client *c, uint64_t job, uint64_t now_us)
             (struct stopped_job){.job = job, .at_us = c->now_us, .used = true};
     }
     for (unsigned i = 0; i < c->up_count; i++) {
-        send_stop(c, c->owners[i].shard, job);
+        unsigned shard = c->owners[i].shard;
+        if (!send_stop(c, shard, job)) {
+            tell_again(c, shard, false);
+        }
     }
 }
 

@@ -34,6 +34,28 @@ static void a_job_is_posted_to_all_and_to_those_that_come_later(void **state)
     fake_close(f);
 }
 
+static void a_job_message_that_the_port_does_not_take_is_repeated_soon(void **state)
+{
+    struct fake *f = fake_open(1);
+    struct proto_job_post post = post_of(9);
+    (void)state;
+    f->refusing[0] = true;
+    client_job_post(f->client, &post, f->now);
+    fake_wait(f, 5000);
+    f->refusing[0] = false;
+    fake_wait(f, 2000);
+    assert_int_equal(fake_expect(f, PROTO_JOB_POST)->job_post.job, 9);
+    f->refusing[0] = true;
+    client_job_stop(f->client, 9, f->now);
+    fake_wait(f, 5000);
+    f->refusing[0] = false;
+    fake_wait(f, 2000);
+    assert_int_equal(fake_expect(f, PROTO_JOB_STOP)->job_stop.job, 9);
+    fake_wait(f, 10000);
+    assert_null(fake_next(f)); /* not time and again */
+    fake_close(f);
+}
+
 static void a_lost_job_message_is_repeated(void **state)
 {
     struct fake *f = fake_open(1);
@@ -216,6 +238,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(a_job_is_posted_to_all_and_to_those_that_come_later),
+        T(a_job_message_that_the_port_does_not_take_is_repeated_soon),
         T(a_lost_job_message_is_repeated),
         T(a_shard_that_was_out_hears_of_the_stop),
         T(jobs_are_bounded),

@@ -7,9 +7,10 @@
 #include "ttserver/core/history.h"
 #include "worker/games/games.h"
 #include "worker/search/node.h"
+#include "worker/table/horizon.h"
 #include "worker/table/remote.h"
 
-enum { SEATS = 3, INBOX = 64, LETTER = 16384, TABLE_BYTES = 1 << 20, ASK_COST_US = 30 };
+enum { SEATS = 3, INBOX = 64, LETTER = 16384, TABLE_BYTES = 1 << 20 };
 
 struct letter {
     size_t length;
@@ -117,7 +118,7 @@ static inline void seat_open(struct world *world, unsigned index, uint8_t share_
                   .send = shell_send,
                   .drain = shell_drain,
                   .sleep = shell_sleep,
-                  .ask_cost_us = ASK_COST_US,
+                  .ask_cost_us = HORIZON_ASK_US,
                   .share_depth = share_depth},
         .client = {.shards = 1, .role = PROTO_CLIENT, .instance = index + 1, .name = seat->route},
         .local = &seat->local,

@@ -253,6 +253,7 @@ static void threads_at_once_get_different_ones(void **state)
 struct created {
     int cpu;
     cpu_set_t allowed;
+    bool is_confined;
     atomic_bool has_looked;
 };
 
@@ -266,11 +267,12 @@ static void *look(void *context)
 }
 
 /* By a thread that goes on meanwhile. */
-static struct created create(void)
+static struct created create(unsigned nth)
 {
     struct created found = {.cpu = -1};
     struct spread_thread thread;
-    assert_true(spread_create(&thread, look, &found));
+    assert_true(spread_create(&thread, nth, look, &found));
+    found.is_confined = thread.is_confined;
     while (!atomic_load(&found.has_looked)) {
     }
     assert_int_equal(pthread_join(thread.thread, NULL), 0);
@@ -310,7 +312,7 @@ static void a_thread_is_created_elsewhere(void **state)
 {
     (void)state;
     cpu_set_t allowed = mine(), two, after;
-    atomic_bool stop = false;
+    static atomic_bool stop; /* a test that fails leaves the thread behind */
     unsigned elsewhere = 0, whole = 0;
     pthread_t spinner;
     if (!stay_on_two(sched_getcpu(), &allowed, &stop, &spinner)) {
@@ -319,7 +321,7 @@ static void a_thread_is_created_elsewhere(void **state)
     two = mine();
     for (unsigned i = 0; i < TRIES; i++) {
         int here = sched_getcpu();
-        struct created found = create();
+        struct created found = create(1);
         elsewhere += found.cpu != here;
         whole += CPU_EQUAL(&found.allowed, &two) != 0;
     }
@@ -332,11 +334,24 @@ static void a_thread_is_created_elsewhere(void **state)
     assert_true(CPU_EQUAL(&after, &two));
 }
 
+static void threads_without_a_processor_left_begin_anywhere(void **state)
+{
+    (void)state;
+    cpu_set_t allowed = mine();
+    unsigned count = (unsigned)CPU_COUNT(&allowed);
+    if (count > 1) {
+        assert_true(create(count - 1).is_confined);
+    }
+    struct created found = create(count);
+    assert_false(found.is_confined);
+    assert_true(CPU_EQUAL(&found.allowed, &allowed));
+}
+
 static void a_thread_is_created_where_there_is_one_processor(void **state)
 {
     (void)state;
     cpu_set_t allowed = confine(), one = mine();
-    struct created found = create();
+    struct created found = create(1);
     allow(allowed);
     assert_true(CPU_EQUAL(&found.allowed, &one));
     assert_true(CPU_ISSET(found.cpu, &one));
@@ -354,6 +369,7 @@ int main(void)
         cmocka_unit_test(processors_that_are_not_allowed_are_left_alone),
         cmocka_unit_test(threads_at_once_get_different_ones),
         cmocka_unit_test(a_thread_is_created_elsewhere),
+        cmocka_unit_test(threads_without_a_processor_left_begin_anywhere),
         cmocka_unit_test(a_thread_is_created_where_there_is_one_processor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,7 +42,7 @@ static void *count_moves(void *context)
 static void *start(void *context)
 {
     struct perft *p = context;
-    struct spread_place place = {.name = (uint16_t)atomic_fetch_add(&p->started, 1)};
+    struct spread_place place = {.name = (uint16_t)(1 + atomic_fetch_add(&p->started, 1))};
     (void)spread_begin(&p->spread, &place, clock_us());
     return count_moves(p);
 }
@@ -52,11 +52,13 @@ static uint64_t count_all(struct perft *p, unsigned threads)
     struct spread_thread thread[THREADS_MAX];
     unsigned started = 1;
     uint64_t sum = 0;
+    struct spread_place place = {.name = 0};
     p->count = game_chess.generate(&p->position, p->move);
-    while (started < threads && spread_create(&thread[started], start, p)) {
+    (void)spread_begin(&p->spread, &place, clock_us());
+    while (started < threads && spread_create(&thread[started], started, start, p)) {
         started++;
     }
-    start(p);
+    count_moves(p);
     for (unsigned i = 1; i < started; i++) {
         pthread_join(thread[i].thread, NULL);
     }

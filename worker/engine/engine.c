@@ -373,7 +373,9 @@ static void search_all(struct engine *e, struct seat *seat)
     struct spread_thread thread[EMBEDDED_SLOTS_MAX];
     unsigned started = 1;
     unsigned want = e->job->algorithm->counted ? e->options.threads : 1;
-    while (started < want && spread_create(&thread[started], search_seat, &seat[started])) {
+    embedded_spread(&seat[0].processor->local, clock_us()); /* before others look for a place */
+    while (started < want &&
+           spread_create(&thread[started], started, search_seat, &seat[started])) {
         started++;
     }
     search_seat(&seat[0]);

@@ -64,7 +64,8 @@ enum err processor_begin(struct processor *p, const struct job *job, const struc
 void processor_serve(struct processor *p, struct search *search, uint64_t now_us);
 /* Publishes what the search has counted. */
 void processor_publish(struct processor *p);
-/* After the search: publishes, sends what waits to be sent. */
+/* After the search, by its thread: publishes, sends what waits to be sent, takes back where it said
+ * it was. */
 void processor_end(struct processor *p);
 
 struct processor_figures processor_figures(const struct processor *p);

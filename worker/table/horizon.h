@@ -20,9 +20,13 @@ enum {
     HORIZON_FIRST = 6,
     HORIZON_MIN = 1,
     HORIZON_MAX = 12,
-    HORIZON_COST_PERMILLE = 60, /* of the time */
-    HORIZON_ALONE_PERMILLE = 12,
+    HORIZON_ASK_US = 120, /* an ask and its store count as: 28 are the sender's; where all
+                             processors of a host search and one is the shard's, 240 are gone in
+                             all. Between the two, by what searches took (tests/bench/NOTES.md) */
     HORIZON_EVERY_US = 10000, /* between two looks at what was spent */
+    HORIZON_COST_PERMILLE = 60, /* of the time */
+    HORIZON_ALONE_PERMILLE = HORIZON_ASK_US * 1000 / HORIZON_EVERY_US, /* an ask a look; so much of
+                                                                          waiting, too */
     HORIZON_QUIET_LOOKS = 10, /* in a row, until it falls alone */
 };
 

@@ -33,7 +33,7 @@ struct remote_shell {
     bool (*drain)(void *self, struct client *client);
     /* Waits until something arrives or `until_us`. */
     void (*sleep)(void *self, uint64_t until_us);
-    uint32_t ask_cost_us; /* work of an ask and its store on this processor, transport included */
+    uint32_t ask_cost_us; /* what an ask and its store count as in what the horizon may spend */
     uint8_t share_depth; /* results of at least this depth are told to others; 0: none */
     uint32_t rest_us; /* between two polls while no answer is under way; 0: every poll drains */
 };

@@ -1,6 +1,7 @@
 #include "worker/table/wire.h"
 
 #include "common/clock.h"
+#include "worker/table/horizon.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,8 +10,10 @@
 #include <zmq.h>
 
 enum {
-    OUT_HIGH_WATER = 256, /* messages: a quarter of a second of them where they are many; what waits
-                              longer is of no use, and a store of some KiB */
+    /* Messages between this thread and ZeroMQ's, each way. More of what comes stays in the
+     * connection and then at the shard; of what goes, it is refused. Either is old by then, and a
+     * SHARE has 8 KiB: with 4,096 a busy host's worker kept megabytes. */
+    HIGH_WATER = 256,
     RECONNECT_MS = 50,
     RECONNECT_MAX_MS = 400,
     /* TCP waits twice as long after each loss: without these a cable that was out for seconds costs
@@ -18,9 +21,6 @@ enum {
     UNCONFIRMED_MAX_MS = 1500,
     CONNECT_MAX_MS = 1000,
     LINGER_MS = 200, /* for BYE to leave */
-    ASK_COST_US = 120, /* an ask and its store: 28 of the sender, and what follows from them; of
-                          processors that all search they take 240 where the shard is one's own
-                          host's (tests/bench/NOTES.md) */
     REST_US = 250,
     DRAIN_MAX = 256, /* messages per wake and shard: the search goes on in between */
 };
@@ -41,7 +41,7 @@ static void use_own_io_thread(const struct wire *w, void *socket)
 static enum err open_socket(struct wire *w, void *context, const struct options_host_port *server)
 {
     char at[OPTIONS_HOST_MAX + 16], endpoint[sizeof at + 16];
-    int linger = LINGER_MS, mark = OUT_HIGH_WATER, one = 1;
+    int linger = LINGER_MS, mark = HIGH_WATER, one = 1;
     int first = RECONNECT_MS, max = RECONNECT_MAX_MS;
     int unconfirmed = UNCONFIRMED_MAX_MS, connect = CONNECT_MAX_MS;
     int64_t largest = PROTO_MESSAGE_MAX;
@@ -156,7 +156,7 @@ struct remote_shell wire_shell(struct wire *wire)
         .send = send_bytes,
         .drain = drain,
         .sleep = sleep_until,
-        .ask_cost_us = ASK_COST_US,
+        .ask_cost_us = HORIZON_ASK_US,
         .rest_us = REST_US,
     };
 }
