@@ -1,24 +1,25 @@
 #include "common/tt/results.h"
 
+#include "common/pages.h"
+
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 
-enum { HUGE_PAGE = 2 << 20, POPULATE_FROM = 8 << 20 };
+enum { POPULATE_FROM = 8 << 20 };
 
 enum err tt_results_open(struct tt_results *results, size_t bytes)
 {
     size_t size = bytes < sizeof(struct tt_bucket) ? sizeof(struct tt_bucket) : bytes;
-    if (size > HUGE_PAGE) {
-        size -= size % HUGE_PAGE;
+    if (size > PAGES_LARGE) {
+        size -= size % PAGES_LARGE;
     }
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
         return ERR_NOMEM;
     }
     (void)madvise(memory, size, MADV_HUGEPAGE); /* a wish: fewer TLB misses where granted */
-#ifdef MADV_POPULATE_WRITE
     if (size >=
         POPULATE_FROM) { /* now, not in the first searches: zeroing a huge page takes a while */
         if (madvise(memory, size, MADV_POPULATE_WRITE) != 0 && errno == ENOMEM) {
@@ -26,7 +27,6 @@ enum err tt_results_open(struct tt_results *results, size_t bytes)
             return ERR_NOMEM;
         }
     }
-#endif
     tt_results_over(results, memory, size);
     results->is_own = true;
     return ERR_OK;

@@ -1,6 +1,7 @@
 #include "worker/table/host.h"
 
 #include "common/clock.h"
+#include "common/pages.h"
 #include "common/rng.h"
 
 #include <dirent.h>
@@ -17,14 +18,6 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Of the kernel; newer than some C libraries. */
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25
-#endif
-
 static const char folder[] = "/dev/shm";
 
 /* Behind the results. */
@@ -36,7 +29,6 @@ struct shared {
 enum {
     NAME_MAX_BYTES = 64,
     PAGE = 1 << 16, /* or a part of it, on all systems */
-    LARGE_PAGE = 2 << 20,
     AT_ONCE = 8 << 20, /* by one call, which ends at the first page there is no memory for */
     STATE_BYTES = (sizeof(struct shared) + PAGE - 1) / PAGE * PAGE,
     LEAST_BYTES = 1 << 20,
@@ -149,15 +141,15 @@ static bool has_room(size_t bytes)
 /* An address of that many bytes at which large pages are possible. */
 static void *reserve(size_t bytes)
 {
-    char *all = mmap(NULL, bytes + LARGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *all = mmap(NULL, bytes + PAGES_LARGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (all == MAP_FAILED) {
         return MAP_FAILED;
     }
-    size_t before = -(uintptr_t)all % LARGE_PAGE;
+    size_t before = -(uintptr_t)all % PAGES_LARGE;
     if (before > 0) {
         munmap(all, before);
     }
-    munmap(all + before + bytes, LARGE_PAGE - before);
+    munmap(all + before + bytes, PAGES_LARGE - before);
     return all + before;
 }
 
@@ -191,10 +183,10 @@ static void fill(struct host *h)
 static void enlarge_pages(struct host *h)
 {
     char *memory = h->memory;
-    size_t whole = h->bytes - h->bytes % LARGE_PAGE;
+    size_t whole = h->bytes - h->bytes % PAGES_LARGE;
     for (size_t from = 0, to; from < whole; from = to) {
         to = whole - from > AT_ONCE ? from + AT_ONCE : whole;
-        for (size_t at = from; at < to; at += LARGE_PAGE) {
+        for (size_t at = from; at < to; at += PAGES_LARGE) {
             if (madvise(memory + at, 1, MADV_POPULATE_WRITE) != 0) {
                 return; /* no memory, or Linux before 5.14 */
             }
