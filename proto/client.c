@@ -23,7 +23,7 @@ static enum err complete(struct client_options *o)
 {
     o->rto_min_us = or_default(o->rto_min_us, 2000);
     o->rto_max_us = or_default(o->rto_max_us, 250000);
-    o->strikes = or_default(o->strikes, 3);
+    o->timeouts_in_row = or_default(o->timeouts_in_row, 3);
     o->probe_us = or_default(o->probe_us, 100000);
     o->linger_us = or_default(o->linger_us, 1000);
     o->tickets = or_default(o->tickets, 64);
@@ -195,9 +195,9 @@ static bool on_push(struct client *c, unsigned shard, const struct proto_message
     case PROTO_SHARE:
         share_on_push(c, shard, &m->share);
         return true;
-    case PROTO_SEAT:
-        if (sink->seat) {
-            sink->seat(sink->self, shard, m->seat.seat, m->seat.workers);
+    case PROTO_WORKER_INDEX:
+        if (sink->worker_index) {
+            sink->worker_index(sink->self, shard, m->worker_index.index, m->worker_index.workers);
         }
         return true;
     default:
@@ -299,10 +299,10 @@ uint64_t client_shard_boot(const struct client *c, unsigned shard)
     return c->shards[shard].boot;
 }
 
-uint32_t client_hold_max_ms(const struct client *c, unsigned shard)
+uint32_t client_inflight_age_max_ms(const struct client *c, unsigned shard)
 {
     CHECK(shard < c->options.shards);
-    return c->shards[shard].hold_max_ms;
+    return c->shards[shard].inflight_age_max_ms;
 }
 
 uint32_t client_rtt_us(const struct client *c, unsigned shard)

@@ -37,13 +37,12 @@ struct client_port {
 
 /* What shards say unasked. Any may be NULL. Messages are borrowed until the callback returns.
  * Every shard tells of a job: the receiver drops repeats by job id. A shard that does not know a
- * job we report on says job_stop with PROTO_STOP_LAPSED, once per report. seat: a worker's place
- * among the workers of that shard, told again now and then.
- * node_done has a `self` of its own, because results go to whoever searches, the rest to whoever
- * minds the jobs. node_done: once per node somebody else finished while we were inside, with the
- * result he stored (slot 0), in its range. A hint: it may be missing, late, or not close our
- * window; our hold stays. shared: results of others that PROTO_WANTS_RESULTS asked for, in their
- * range; slots say nothing. */
+ * job we report on says job_stop with PROTO_STOP_EXPIRED, once per report. worker_index: a worker's
+ * place among the workers of that shard, told again now and then. node_done has a `self` of its
+ * own, because results go to whoever searches, the rest to whoever minds the jobs. node_done: once
+ * per node somebody else finished while we were inside, with the result he stored (slot 0), in its
+ * range. A hint: it may be missing, late, or not close our window; our hold stays. shared: results
+ * of others that PROTO_WANTS_RESULTS asked for, in their range; slots say nothing. */
 struct client_sink {
     void *self;
     void (*job)(void *self, const struct proto_job *job, unsigned shard);
@@ -52,7 +51,7 @@ struct client_sink {
     void (*stats)(void *self, unsigned shard, const struct proto_stats_answer *answer);
     void (*members)(void *self, unsigned shard, const struct proto_members_answer *answer);
     void (*jobs)(void *self, unsigned shard, const struct proto_jobs_answer *answer);
-    void (*seat)(void *self, unsigned shard, uint32_t seat, uint32_t workers);
+    void (*worker_index)(void *self, unsigned shard, uint32_t worker_index, uint32_t workers);
     void (*error)(void *self, unsigned shard, unsigned code, struct proto_text text);
     void (*shard_up)(void *self, unsigned shard);
     void (*shard_down)(void *self, unsigned shard);
@@ -67,11 +66,11 @@ struct client_options {
     unsigned shards; /* 1..CLIENT_SHARDS_MAX, no default */
     enum proto_role role;
     uint8_t hello_flags; /* enum proto_hello_flag */
-    uint64_t space; /* namespace: mixed into every key by the shard, not here */
+    uint64_t namespace_id; /* namespace: mixed into every key by the shard, not here */
     uint64_t instance; /* random, one per client */
     const char *name; /* for people; copied, cut to CLIENT_NAME_MAX */
     uint32_t rto_min_us, rto_max_us; /* bounds of the wait for an answer [2,000, 250,000] */
-    unsigned strikes; /* time-outs in a row that take a shard out [3] */
+    unsigned timeouts_in_row; /* time-outs in a row that take a shard out [3] */
     uint32_t probe_us; /* between HELLOs to a shard that is not up [100,000]; the port not taking
                           one, the next is tried after 1,000, 2,000, ... to that */
     uint32_t linger_us; /* the longest a store waits in the queue, given ticks [1,000] */
@@ -124,7 +123,8 @@ uint64_t client_tick(struct client *client, uint64_t now_us);
 /* Changes role and namespace without waiting: later asks are ordered after it. What is queued goes
  * first, in the old namespace. Stores wait until the shard has confirmed the new one, so that a
  * lost HELLO cannot put a result into the wrong namespace. Sessions and holds stay. */
-void client_hello(struct client *client, enum proto_role role, uint64_t space, uint64_t now_us);
+void client_hello(struct client *client, enum proto_role role, uint64_t namespace_id,
+                  uint64_t now_us);
 
 /* Sends what is queued, BYE, and forgets all that is outstanding. Only client_hello revives. */
 void client_bye(struct client *client, uint64_t now_us);
@@ -172,16 +172,17 @@ void client_job_stop(struct client *client, uint64_t job, uint64_t now_us);
 void client_job_report(struct client *client, const struct proto_job_report *report,
                        uint64_t now_us);
 
-/* Gives up to CLIENT_WEIGHTS_MAX weights to the topic's owner and asks for what all searchers gave:
- * sink->history, or nothing. `birth`, `since`: birth and `now` of that shard's last answer on the
- * topic, or 0; the answer repeats the `since` it goes by. Returns the shard, or CLIENT_NOWHERE:
- * nothing was sent. A shard whose batch_max is smaller gets as many weights as it takes. */
-unsigned client_history(struct client *client, uint64_t topic, uint32_t birth, uint32_t since,
+/* Gives up to CLIENT_WEIGHTS_MAX weights to the root_key's owner and asks for what all searchers
+ * gave: sink->history, or nothing. `epoch`, `since`: epoch and `now` of that shard's last answer on
+ * the root_key, or 0; the answer repeats the `since` it goes by. Returns the shard, or
+ * CLIENT_NOWHERE: nothing was sent. A shard whose batch_max is smaller gets as many weights as it
+ * takes. */
+unsigned client_history(struct client *client, uint64_t root_key, uint32_t epoch, uint32_t cursor,
                         const struct tt_weight *weights, unsigned count, uint64_t now_us);
 
-/* Tells up to CLIENT_SHARE_MAX results to others, through the topic's owner: sink->shared there.
+/* Tells up to CLIENT_SHARE_MAX results to others, through the root_key's owner: sink->shared there.
  * Nothing is kept or confirmed. False: nothing was sent. */
-bool client_share(struct client *client, uint64_t topic, const struct tt_store *results,
+bool client_share(struct client *client, uint64_t root_key, const struct tt_store *results,
                   unsigned count, uint64_t now_us);
 
 /* Asks one shard for its figures: sink->stats, or nothing. False: not up, or not sent. */
@@ -196,7 +197,7 @@ enum client_state client_shard_state(const struct client *client, unsigned shard
 /* As its last WELCOME said; 0 before the first. */
 uint64_t client_shard_boot(const struct client *client, unsigned shard);
 /* How old a hold may become there before it lapses; 0: it does not. */
-uint32_t client_hold_max_ms(const struct client *client, unsigned shard);
+uint32_t client_inflight_age_max_ms(const struct client *client, unsigned shard);
 /* The shard that owns the key now, or CLIENT_NOWHERE. */
 unsigned client_owner(const struct client *client, uint64_t key);
 uint32_t client_rtt_us(const struct client *client, unsigned shard); /* smoothed; 0: none yet */

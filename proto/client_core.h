@@ -56,12 +56,12 @@ struct queue {
 struct shard {
     enum client_state state;
     bool known; /* has welcomed us once */
-    uint32_t session, batch_max, heartbeat_ms, hold_max_ms;
+    uint32_t session, batch_max, heartbeat_ms, inflight_age_max_ms;
     uint64_t boot;
     struct rtt rtt;
-    unsigned strikes;
-    uint64_t struck_us; /* when the last strike was counted */
-    bool is_far; /* up, but owns no keys: see shard_judge */
+    unsigned timeouts_in_row;
+    uint64_t timed_out_us; /* when the last strike was counted */
+    bool is_slow; /* up, but owns no keys: see shard_judge */
     unsigned verdicts; /* round trips in a row that speak for the other opinion of it */
     uint64_t judged_us; /* when the last of them was counted */
     uint32_t fence; /* first HELLO sent while up and not confirmed yet; 0: none */
@@ -69,7 +69,7 @@ struct shard {
     uint64_t hello_due_us; /* when not up, or leaked */
     uint32_t unsent_pause_us; /* after a HELLO that the port did not take; 0: it took the last */
     bool leaked; /* leaves were dropped: it must be told to let go of all */
-    uint32_t letting_go; /* the HELLO that says so, sent after the last leak; 0: none */
+    uint32_t release_all_request; /* the HELLO that says so, sent after the last leak; 0: none */
     uint64_t request_us; /* when the last request was sent, or tried */
     uint64_t job_due_us; /* when the jobs are told again */
     struct queue queue;
@@ -146,16 +146,16 @@ void part_lose_all_of(struct client *c, unsigned shard);
 /* Ends what is overdue now. */
 void part_expire(struct client *c);
 
-/* ---- client_shard.c: sessions, strikes, the map ---- */
+/* ---- client_shard.c: sessions, timeouts_in_row, the map ---- */
 
 void shard_greet(struct client *c, unsigned shard);
 /* A request begun at `began_us` was not answered. True: that took the shard out. */
-bool shard_strike(struct client *c, unsigned shard, uint64_t began_us);
+bool shard_timed_out(struct client *c, unsigned shard, uint64_t began_us);
 /* Sends the request of a part. False: it could not be; the part is closed, and that is a strike, as
  * the request stood in place of a heartbeat. */
 bool shard_request(struct client *c, struct part *part, const struct proto_message *message);
-/* The part was answered in time: a sample, and the strikes are over. False: the answer came before
- * the confirmation of a new namespace, so it may be from the old one; the shard fell. */
+/* The part was answered in time: a sample, and the timeouts_in_row are over. False: the answer came
+ * before the confirmation of a new namespace, so it may be from the old one; the shard fell. */
 bool shard_answered(struct client *c, struct part *part);
 /* The same, for a request of this kind that has one part and no ticket: true, and it is closed,
  * when it stood and the answer is to be believed. */

@@ -3,13 +3,13 @@
 #include "common/rng.h"
 
 enum {
-    FAR_MIN_US = 10000, /* a busy machine may keep a near shard off its processors that long */
-    FAR_TIMES = 8, /* as long as the nearest shard takes */
+    SLOW_MIN_US = 10000, /* a busy machine may keep a near shard off its processors that long */
+    SLOW_TIMES = 8, /* as long as the nearest shard takes */
 };
 
 /* ---- states ----
  *
- *          tick, hello              WELCOME              strikes, BYE
+ *          tick, hello              WELCOME              timeouts_in_row, BYE
  *   ABSENT ------------> GREETING ------------>     UP ----------------> DOWN
  *                        ^ |      <------------     ^                     |
  *                        | |      session lost,     |       WELCOME       |
@@ -26,10 +26,10 @@ static const unsigned next_ok[] = {
     [CLIENT_LEFT] = BIT(GREETING),
 };
 
-static void map_add(struct client *c, bool is_far)
+static void map_add(struct client *c, bool is_slow)
 {
     for (unsigned s = 0; s < c->options.shards; s++) {
-        if (c->shards[s].state == CLIENT_UP && c->shards[s].is_far == is_far) {
+        if (c->shards[s].state == CLIENT_UP && c->shards[s].is_slow == is_slow) {
             c->owners[c->up_count++] =
                 (struct owner){.salt = rng_mix(c->shards[s].boot), .shard = (uint8_t)s};
         }
@@ -80,7 +80,7 @@ void shard_fall(struct client *c, unsigned shard, enum client_state state)
         shard_move(c, shard, state);
     }
     s->fence = 0;
-    s->strikes = 0;
+    s->timeouts_in_row = 0;
     part_lose_all_of(c, shard);
     queue_abandon_stores(c, shard);
     if (was_up) {
@@ -98,20 +98,20 @@ static void shard_fall_and_greet(struct client *c, unsigned shard, enum client_s
 }
 
 /* Requests in flight together when one of them is struck prove one silence, not several: only what
- * began after the last strike makes the next. So `strikes` spans 1 + 2 + 4 ... time-outs, and a
- * single hiccup under a full window takes nobody out. A shard that fell is greeted at once: one
- * that is merely slower than before comes back with its first WELCOME, which is also its first
+ * began after the last strike makes the next. So `timeouts_in_row` spans 1 + 2 + 4 ... time-outs,
+ * and a single hiccup under a full window takes nobody out. A shard that fell is greeted at once:
+ * one that is merely slower than before comes back with its first WELCOME, which is also its first
  * sample. */
-bool shard_strike(struct client *c, unsigned shard, uint64_t began_us)
+bool shard_timed_out(struct client *c, unsigned shard, uint64_t began_us)
 {
     struct shard *s = &c->shards[shard];
-    if (s->state != CLIENT_UP || (s->strikes > 0 && began_us < s->struck_us)) {
+    if (s->state != CLIENT_UP || (s->timeouts_in_row > 0 && began_us < s->timed_out_us)) {
         return false;
     }
-    s->strikes++;
-    s->struck_us = c->now_us;
+    s->timeouts_in_row++;
+    s->timed_out_us = c->now_us;
     rtt_back_off(&s->rtt);
-    if (s->strikes < c->options.strikes) {
+    if (s->timeouts_in_row < c->options.timeouts_in_row) {
         return false;
     }
     shard_fall_and_greet(c, shard, CLIENT_DOWN);
@@ -125,7 +125,7 @@ bool shard_request(struct client *c, struct part *part, const struct proto_messa
         return true;
     }
     part_close(c, part);
-    (void)shard_strike(c, shard, c->now_us - c->shards[shard].rtt.timeout_us);
+    (void)shard_timed_out(c, shard, c->now_us - c->shards[shard].rtt.timeout_us);
     return false;
 }
 
@@ -134,7 +134,8 @@ bool shard_request(struct client *c, struct part *part, const struct proto_messa
  * Whoever waits for a look at all children of a node waits for the slowest of their shards: one
  * that is far away costs its round trip every time and saves less. While nearer shards are up it
  * owns no keys, as if it were down; jobs and heartbeats go on, and the heartbeats tell when it is
- * near again. Each opinion takes `strikes` round trips in a row, one begun after the other. */
+ * near again. Each opinion takes `timeouts_in_row` round trips in a row, one begun after the other.
+ */
 static uint32_t nearest_other_us(const struct client *c, unsigned shard)
 {
     uint32_t nearest = UINT32_MAX;
@@ -152,11 +153,11 @@ static bool speaks_against(const struct client *c, unsigned shard, uint64_t roun
 {
     uint32_t nearest = nearest_other_us(c, shard);
     if (nearest == UINT32_MAX) {
-        return c->shards[shard].is_far;
+        return c->shards[shard].is_slow;
     }
-    uint64_t line = (uint64_t)FAR_TIMES * nearest;
-    line = line > FAR_MIN_US ? line : FAR_MIN_US;
-    return c->shards[shard].is_far ? round_trip_us <= line / 2 : round_trip_us > line;
+    uint64_t line = (uint64_t)SLOW_TIMES * nearest;
+    line = line > SLOW_MIN_US ? line : SLOW_MIN_US;
+    return c->shards[shard].is_slow ? round_trip_us <= line / 2 : round_trip_us > line;
 }
 
 static void shard_judge(struct client *c, unsigned shard, uint64_t began_us, unsigned wanted)
@@ -171,7 +172,7 @@ static void shard_judge(struct client *c, unsigned shard, uint64_t began_us, uns
     }
     s->judged_us = c->now_us;
     if (++s->verdicts >= wanted) {
-        s->is_far = !s->is_far;
+        s->is_slow = !s->is_slow;
         s->verdicts = 0;
         map_rebuild(c);
     }
@@ -187,9 +188,9 @@ bool shard_answered(struct client *c, struct part *part)
         shard_fall_and_greet(c, part->shard, CLIENT_GREETING);
         return false;
     }
-    s->strikes = 0;
+    s->timeouts_in_row = 0;
     rtt_sample(&s->rtt, c->now_us - part->sent_us);
-    shard_judge(c, part->shard, part->sent_us, c->options.strikes);
+    shard_judge(c, part->shard, part->sent_us, c->options.timeouts_in_row);
     return true;
 }
 
@@ -207,16 +208,16 @@ bool shard_ends(struct client *c, unsigned shard, enum part_kind kind, uint32_t 
     return true;
 }
 
-/* It lives, so the strikes are over: it wants a longer wait, which backing off provides. But not
- * when we already wait the longest we may: then late is as good as never, and a shard that stays
- * in the map by its late answers would cost rto_max for every ask. Out of the map, only a WELCOME
- * in time counts, for the same reason. */
+/* It lives, so the timeouts_in_row are over: it wants a longer wait, which backing off provides.
+ * But not when we already wait the longest we may: then late is as good as never, and a shard that
+ * stays in the map by its late answers would cost rto_max for every ask. Out of the map, only a
+ * WELCOME in time counts, for the same reason. */
 void shard_late(struct client *c, unsigned shard)
 {
     struct shard *s = &c->shards[shard];
     c->counters.late++;
     if (s->state == CLIENT_UP && s->rtt.timeout_us < c->options.rto_max_us) {
-        s->strikes = 0;
+        s->timeouts_in_row = 0;
     }
 }
 
@@ -250,9 +251,9 @@ void shard_greet(struct client *c, unsigned shard)
     struct proto_message m = {.type = PROTO_HELLO};
     m.hello.request = part->request;
     m.hello.role = (uint8_t)c->options.role;
-    m.hello.flags = (uint8_t)(c->options.hello_flags | (s->leaked ? PROTO_LETS_GO : 0));
-    s->letting_go = s->leaked ? part->request : 0;
-    m.hello.space = c->options.space;
+    m.hello.flags = (uint8_t)(c->options.hello_flags | (s->leaked ? PROTO_RELEASE_ALL : 0));
+    s->release_all_request = s->leaked ? part->request : 0;
+    m.hello.namespace_id = c->options.namespace_id;
     m.hello.instance = c->options.instance;
     m.hello.name = proto_text_of(c->name);
     if (client_send(c, shard, &m)) {
@@ -289,12 +290,12 @@ static void shard_rename(struct client *c, unsigned shard, bool is_other)
     }
 }
 
-void client_hello(struct client *c, enum proto_role role, uint64_t space, uint64_t now_us)
+void client_hello(struct client *c, enum proto_role role, uint64_t namespace_id, uint64_t now_us)
 {
-    bool is_other = c->options.space != space;
+    bool is_other = c->options.namespace_id != namespace_id;
     client_advance(c, now_us);
     c->options.role = role;
-    c->options.space = space;
+    c->options.namespace_id = namespace_id;
     for (unsigned s = 0; s < c->options.shards; s++) {
         shard_rename(c, s, is_other);
     }
@@ -333,9 +334,9 @@ static void shard_learn(struct client *c, unsigned shard, const struct proto_wel
     s->session = m->session;
     s->heartbeat_ms = m->heartbeat_ms;
     s->batch_max = m->batch_max;
-    s->hold_max_ms = m->hold_max_ms;
+    s->inflight_age_max_ms = m->inflight_age_max_ms;
     s->fence = 0;
-    s->strikes = 0;
+    s->timeouts_in_row = 0;
 }
 
 /* Asked after the first HELLO of a new namespace and before the one now confirmed: if the first was
@@ -357,7 +358,7 @@ static void shard_rise(struct client *c, unsigned shard, const struct proto_welc
     struct shard *s = &c->shards[shard];
     shard_learn(c, shard, m);
     rtt_reset(&s->rtt, c->options.rto_min_us, c->options.rto_max_us);
-    s->is_far = false;
+    s->is_slow = false;
     s->verdicts = 0;
     shard_move(c, shard, CLIENT_UP);
     c->counters.ups++;
@@ -378,7 +379,7 @@ void shard_on_welcome(struct client *c, unsigned shard, const struct proto_welco
     }
     uint64_t sent_us = part->sent_us;
     part_close(c, part);
-    s->leaked = s->leaked && (s->letting_go == 0 || m->request != s->letting_go);
+    s->leaked = s->leaked && (s->release_all_request == 0 || m->request != s->release_all_request);
     if (m->heartbeat_ms == 0 || m->batch_max == 0) {
         c->counters.malformed++;
         return;
@@ -386,7 +387,7 @@ void shard_on_welcome(struct client *c, unsigned shard, const struct proto_welco
     if (s->state == CLIENT_UP && s->boot != m->boot) {
         shard_fall(c, shard, CLIENT_GREETING); /* it restarted unseen */
     }
-    bool was_far = s->is_far;
+    bool was_slow = s->is_slow;
     if (s->state != CLIENT_UP) {
         shard_rise(c, shard, m);
     } else {
@@ -400,7 +401,7 @@ void shard_on_welcome(struct client *c, unsigned shard, const struct proto_welco
         }
     }
     rtt_sample(&s->rtt, c->now_us - sent_us);
-    shard_judge(c, shard, sent_us, was_far && !s->is_far ? 1 : c->options.strikes);
+    shard_judge(c, shard, sent_us, was_slow && !s->is_slow ? 1 : c->options.timeouts_in_row);
 }
 
 /* ---- an ERROR ---- */
@@ -423,7 +424,7 @@ void shard_on_error(struct client *c, unsigned shard, const struct proto_error *
     if (!part) {
         return; /* about a message without a request, or too late to matter */
     }
-    s->strikes = 0;
+    s->timeouts_in_row = 0;
     if (part->kind == PART_HELLO && s->fence != 0) {
         shard_fall(c, shard, CLIENT_GREETING); /* the new namespace is refused: greet it later */
     } else {
@@ -438,10 +439,10 @@ static uint64_t heartbeat_due(const struct client *c, const struct shard *s)
     uint64_t due = s->request_us + (uint64_t)s->heartbeat_ms * 1000 / 3;
     /* Under suspicion and nothing asked: find out soon rather than at the next ask. */
     uint64_t soon = s->request_us + s->rtt.timeout_us;
-    if (s->is_far && s->outstanding == 0 && s->request_us + c->options.probe_us < due) {
+    if (s->is_slow && s->outstanding == 0 && s->request_us + c->options.probe_us < due) {
         due = s->request_us + c->options.probe_us;
     }
-    return s->strikes > 0 && s->outstanding == 0 && soon < due ? soon : due;
+    return s->timeouts_in_row > 0 && s->outstanding == 0 && soon < due ? soon : due;
 }
 
 static void heartbeat(struct client *c, unsigned shard)

@@ -1,12 +1,12 @@
-/* Results that searchers of a topic tell each other without having been asked. */
+/* Results that searchers of a root_key tell each other without having been asked. */
 #include "proto/client_core.h"
 
-bool client_share(struct client *c, uint64_t topic, const struct tt_store *results, unsigned count,
-                  uint64_t now_us)
+bool client_share(struct client *c, uint64_t root_key, const struct tt_store *results,
+                  unsigned count, uint64_t now_us)
 {
     CHECK(count <= CLIENT_SHARE_MAX);
     client_advance(c, now_us);
-    unsigned shard = client_owner(c, topic);
+    unsigned shard = client_owner(c, root_key);
     if (shard == CLIENT_NOWHERE || count > c->shards[shard].batch_max ||
         c->shards[shard].fence != 0) { /* it might go to those of the old namespace */
         return false;

@@ -8,7 +8,7 @@ void queue_leak(struct client *c, unsigned shard)
 {
     c->counters.leaks++;
     c->shards[shard].leaked = true;
-    c->shards[shard].letting_go = 0;
+    c->shards[shard].release_all_request = 0;
 }
 
 void queue_drop_stores(struct client *c, unsigned shard)

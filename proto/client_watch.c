@@ -1,4 +1,5 @@
-/* What people watch a cluster by: a shard's figures, sessions and jobs; and a worker's seat. */
+/* What people watch a cluster by: a shard's figures, sessions and jobs; and a worker's
+ * worker_index. */
 #include "proto/client_core.h"
 
 /* Opens a request of this kind and sends its message, which has the request as first field. */

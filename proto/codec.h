@@ -31,7 +31,7 @@ enum proto_role {
 
 enum proto_hello_flag {
     PROTO_WANTS_NODE_DONE = 1,
-    PROTO_LETS_GO = 2, /* of all it holds */
+    PROTO_RELEASE_ALL = 2, /* of all it holds */
     PROTO_WANTS_RESULTS = 4, /* SHARE */
 };
 
@@ -45,7 +45,7 @@ enum proto_job_state { PROTO_JOB_SEARCHING = 0, PROTO_JOB_ENDED = 1 };
 
 enum proto_stop_reason {
     PROTO_STOP_OWNER = 0, /* its front-end said so */
-    PROTO_STOP_LAPSED = 1, /* its front-end's session on this shard is gone, or was never there */
+    PROTO_STOP_EXPIRED = 1, /* its front-end's session on this shard is gone, or was never there */
 };
 
 /* Codes of ERROR: numbers of the wire, independent of enum err. */
@@ -59,7 +59,7 @@ enum proto_error_code {
     PROTO_ERR_ROLE = 7, /* not for this role */
 };
 
-enum { PROTO_HORIZON_AUTO = 255, PROTO_NO_LIMIT = 0 };
+enum { PROTO_REMOTE_DEPTH_AUTO = 255, PROTO_NO_LIMIT = 0 };
 
 /* Not terminated by a zero byte. */
 struct proto_text {
@@ -74,7 +74,7 @@ struct proto_figure {
 
 /* A session of a shard, for people. */
 struct proto_member_row {
-    uint32_t session, mark;
+    uint32_t session, instance_id;
     uint64_t job; /* a worker searches it; 0: none */
     uint32_t silent_ms;
     uint8_t role;

@@ -26,7 +26,8 @@
     OP(weights, struct tt_weight, F(u16, index) F(u32, weight))                              \
     OP(figures, struct proto_figure, F(text, name) F(u64, value))                            \
     OP(member_rows, struct proto_member_row,                                                 \
-       F(u32, session) F(u32, mark) F(u8, role) F(u64, job) F(u32, silent_ms) F(text, name)) \
+       F(u32, session) F(u32, instance_id) F(u8, role) F(u64, job) F(u32, silent_ms)         \
+           F(text, name))                                                                    \
     OP(job_rows, struct proto_job_row,                                                       \
        F(u64, job) F(u32, workers) F(u32, age_ms) F(u8, depth) F(u8, reached) F(text, owner) \
            F(text, game) F(text, algorithm) F(text, position))
@@ -36,44 +37,45 @@
     F(text, game)        \
     F(text, position)    \
     F(u64, evaluation)   \
-    F(u64, space)        \
-    F(text, algorithm) F(u8, flags) F(u8, depth) F(u8, horizon) F(u32, time_ms) F(u64, nodes)
+    F(u64, namespace_id) \
+    F(text, algorithm) F(u8, flags) F(u8, depth) F(u8, remote_depth) F(u32, time_ms) F(u64, nodes)
 
 /* MSG(NAME, name, id, fields) */
-#define PROTO_MESSAGES(MSG)                                                                    \
-    MSG(HELLO, hello, 1,                                                                       \
-        F(u32, request) F(u8, role) F(u8, flags) F(u64, space) F(u64, instance) F(text, name)) \
-    MSG(WELCOME, welcome, 2,                                                                   \
-        F(u32, request) F(u32, session) F(u64, boot) F(u32, heartbeat_ms) F(u32, batch_max)    \
-            F(u32, jobs) F(u32, hold_max_ms))                                                  \
-    MSG(RETRIEVE_ASK, retrieve_ask, 3, F(u32, request) F(asks, list))                          \
-    MSG(RETRIEVE_ANSWER, retrieve_answer, 4, F(u32, request) F(answers, list))                 \
-    MSG(STORE_HASH, store_hash, 5, F(stores, list))                                            \
-    MSG(RELEASE, release, 6, F(releases, list))                                                \
-    MSG(PEEK, peek, 7, F(u32, request) F(peeks, list))                                         \
-    MSG(PEEK_ANSWER, peek_answer, 8, F(u32, request) F(peekeds, list))                         \
-    MSG(HEARTBEAT, heartbeat, 9, F(u32, request))                                              \
-    MSG(JOB_POST, job_post, 10, PROTO_JOB_FIELDS)                                              \
-    MSG(JOB, job, 11, PROTO_JOB_FIELDS)                                                        \
-    MSG(JOB_STOP, job_stop, 12, F(u64, job) F(u8, reason))                                     \
-    MSG(JOB_REPORT, job_report, 13,                                                            \
-        F(u64, job) F(u64, instance) F(u8, state) F(u8, depth) F(u64, nodes) F(u64, asks)      \
-            F(u64, busy) F(u64, deferred) F(u64, duplicated))                                  \
-    MSG(NODE_DONE, node_done, 14, F(stores, list))                                             \
-    MSG(STATS, stats, 15, F(u32, request))                                                     \
-    MSG(STATS_ANSWER, stats_answer, 16, F(u32, request) F(figures, list))                      \
-    MSG(ERROR, error, 17, F(u16, code) F(u32, request) F(text, text))                          \
-    MSG(BYE, bye, 18, F(u8, reason))                                                           \
-    MSG(SEAT, seat, 19, F(u32, seat) F(u32, workers))                                          \
-    MSG(MEMBERS, members, 20, F(u32, request) F(u32, from))                                    \
-    MSG(MEMBERS_ANSWER, members_answer, 21, F(u32, request) F(u32, next) F(member_rows, list)) \
-    MSG(JOBS, jobs, 22, F(u32, request) F(u32, from))                                          \
-    MSG(JOBS_ANSWER, jobs_answer, 23, F(u32, request) F(u32, next) F(job_rows, list))          \
-    MSG(HISTORY, history, 24,                                                                  \
-        F(u32, request) F(u64, topic) F(u32, birth) F(u32, since) F(weights, list))            \
-    MSG(HISTORY_ANSWER, history_answer, 25,                                                    \
-        F(u32, request) F(u64, topic) F(u32, birth) F(u32, since) F(u32, now) F(u32, halvings) \
-            F(u32, wait_ms) F(weights, list))                                                  \
+#define PROTO_MESSAGES(MSG)                                                                        \
+    MSG(HELLO, hello, 1,                                                                           \
+        F(u32, request) F(u8, role) F(u8, flags) F(u64, namespace_id) F(u64, instance)             \
+            F(text, name))                                                                         \
+    MSG(WELCOME, welcome, 2,                                                                       \
+        F(u32, request) F(u32, session) F(u64, boot) F(u32, heartbeat_ms) F(u32, batch_max)        \
+            F(u32, jobs) F(u32, inflight_age_max_ms))                                              \
+    MSG(RETRIEVE_ASK, retrieve_ask, 3, F(u32, request) F(asks, list))                              \
+    MSG(RETRIEVE_ANSWER, retrieve_answer, 4, F(u32, request) F(answers, list))                     \
+    MSG(STORE_HASH, store_hash, 5, F(stores, list))                                                \
+    MSG(RELEASE, release, 6, F(releases, list))                                                    \
+    MSG(PEEK, peek, 7, F(u32, request) F(peeks, list))                                             \
+    MSG(PEEK_ANSWER, peek_answer, 8, F(u32, request) F(peekeds, list))                             \
+    MSG(HEARTBEAT, heartbeat, 9, F(u32, request))                                                  \
+    MSG(JOB_POST, job_post, 10, PROTO_JOB_FIELDS)                                                  \
+    MSG(JOB, job, 11, PROTO_JOB_FIELDS)                                                            \
+    MSG(JOB_STOP, job_stop, 12, F(u64, job) F(u8, reason))                                         \
+    MSG(JOB_REPORT, job_report, 13,                                                                \
+        F(u64, job) F(u64, instance) F(u8, state) F(u8, depth) F(u64, nodes) F(u64, asks)          \
+            F(u64, busy) F(u64, deferred) F(u64, duplicated))                                      \
+    MSG(NODE_DONE, node_done, 14, F(stores, list))                                                 \
+    MSG(STATS, stats, 15, F(u32, request))                                                         \
+    MSG(STATS_ANSWER, stats_answer, 16, F(u32, request) F(figures, list))                          \
+    MSG(ERROR, error, 17, F(u16, code) F(u32, request) F(text, text))                              \
+    MSG(BYE, bye, 18, F(u8, reason))                                                               \
+    MSG(WORKER_INDEX, worker_index, 19, F(u32, index) F(u32, workers))                             \
+    MSG(MEMBERS, members, 20, F(u32, request) F(u32, from))                                        \
+    MSG(MEMBERS_ANSWER, members_answer, 21, F(u32, request) F(u32, next) F(member_rows, list))     \
+    MSG(JOBS, jobs, 22, F(u32, request) F(u32, from))                                              \
+    MSG(JOBS_ANSWER, jobs_answer, 23, F(u32, request) F(u32, next) F(job_rows, list))              \
+    MSG(HISTORY, history, 24,                                                                      \
+        F(u32, request) F(u64, root_key) F(u32, epoch) F(u32, cursor) F(weights, list))            \
+    MSG(HISTORY_ANSWER, history_answer, 25,                                                        \
+        F(u32, request) F(u64, root_key) F(u32, epoch) F(u32, cursor) F(u32, now) F(u32, halvings) \
+            F(u32, wait_ms) F(weights, list))                                                      \
     MSG(SHARE, share, 26, F(stores, list))
 
 #endif

@@ -24,7 +24,7 @@ struct arguments {
     struct options_host_port listen, check;
     uint32_t shards;
     uint64_t memory;
-    uint32_t heartbeat_ms, hold_max_ms, sessions, jobs;
+    uint32_t heartbeat_ms, inflight_age_max_ms, sessions, jobs;
     bool is_insecure;
 };
 
@@ -39,7 +39,7 @@ static enum options_outcome read_arguments(int argc, char **argv, struct argumen
                     "memory of all shards together (256M)"),
         OPTIONS_ROW(U32, "heartbeat", "MS", &a->heartbeat_ms, 10, LONGEST_MS,
                     "a session ends after 3.5 of these in silence (1000)"),
-        OPTIONS_ROW(U32, "hold-max", "MS", &a->hold_max_ms, 10, LONGEST_MS,
+        OPTIONS_ROW(U32, "hold-max", "MS", &a->inflight_age_max_ms, 10, LONGEST_MS,
                     "longest stay inside a position (60000)"),
         OPTIONS_ROW(U32, "sessions", "N", &a->sessions, 1, TTCORE_SESSIONS_MAX,
                     "most clients of a shard (4096)"),
@@ -117,7 +117,7 @@ int main(int argc, char **argv)
         .shards = 1,
         .memory = UINT64_C(256) << 20,
         .heartbeat_ms = defaults.heartbeat_ms,
-        .hold_max_ms = defaults.hold_max_ms,
+        .inflight_age_max_ms = defaults.inflight_age_max_ms,
         .sessions = defaults.sessions_max,
         .jobs = defaults.jobs_max,
     };
@@ -134,15 +134,15 @@ int main(int argc, char **argv)
         return code;
     }
     uint64_t share = a.memory / a.shards;
-    uint64_t holds = share / INFLIGHT_SHARE / TTCORE_HOLD_BYTES;
+    uint64_t holds = share / INFLIGHT_SHARE / TTCORE_INFLIGHT_ENTRY_BYTES;
     holds = holds < INFLIGHT_MIN ? INFLIGHT_MIN : holds > INFLIGHT_MAX ? INFLIGHT_MAX : holds;
     server.listen = a.listen;
     server.shards = a.shards;
-    server.core.results_bytes = share - holds * TTCORE_HOLD_BYTES;
+    server.core.results_bytes = share - holds * TTCORE_INFLIGHT_ENTRY_BYTES;
     server.core.inflight_max = (uint32_t)holds;
-    server.core.session_holds_max = session_share((uint32_t)holds);
+    server.core.session_inflight_max = session_share((uint32_t)holds);
     server.core.heartbeat_ms = a.heartbeat_ms;
-    server.core.hold_max_ms = a.hold_max_ms;
+    server.core.inflight_age_max_ms = a.inflight_age_max_ms;
     server.core.sessions_max = a.sessions;
     server.core.jobs_max = a.jobs;
     return server_run(&server);

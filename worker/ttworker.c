@@ -87,14 +87,14 @@ static enum err open_crew(struct crew *c)
         char name[CLIENT_NAME_MAX + 1];
         name_member(c, i, name, sizeof name);
         struct worker_options options = {
-            .processor = {.table = c->table,
-                          .index = i,
-                          .neighbours = c->threads,
-                          .context = c->context,
-                          .server = c->servers.server,
-                          .servers = c->servers.count,
-                          .share_depth = (uint8_t)c->share,
-                          .name = name}, /* copied */
+            .searcher = {.table = c->table,
+                         .index = i,
+                         .neighbours = c->threads,
+                         .context = c->context,
+                         .server = c->servers.server,
+                         .servers = c->servers.count,
+                         .share_depth = (uint8_t)c->share,
+                         .name = name}, /* copied */
             .instance_seed = (uint64_t)getpid() << 16 | i,
             .stop = &stopping,
         };

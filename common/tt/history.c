@@ -2,7 +2,7 @@
 
 enum { CLASSES = 33 };
 
-void tt_history_give(struct tt_history *h, const struct tt_weight *weight, uint32_t count)
+void tt_history_add(struct tt_history *h, const struct tt_weight *weight, uint32_t count)
 {
     bool full = false;
     h->now += count > 0;
@@ -25,21 +25,21 @@ static unsigned class_of(uint32_t weight)
     return weight == 0 ? 0 : 32 - (unsigned)__builtin_clz(weight);
 }
 
-uint32_t tt_history_take(const struct tt_history *h, uint32_t since, struct tt_weight *out,
+uint32_t tt_history_read(const struct tt_history *h, uint32_t cursor, struct tt_weight *out,
                          uint32_t room)
 {
     uint32_t of_class[CLASSES] = {0}, sum = 0, n = 0;
     unsigned lowest = CLASSES;
-    since = since > h->now ? 0 : since;
+    cursor = cursor > h->now ? 0 : cursor;
     for (uint32_t i = 0; i < TT_WEIGHTS; i++) {
-        of_class[class_of(h->weight[i])] += h->changed[i] > since;
+        of_class[class_of(h->weight[i])] += h->changed[i] > cursor;
     }
     while (lowest > 0 && sum + of_class[lowest - 1] <= room) {
         sum += of_class[--lowest];
     }
     uint32_t rest = room - sum; /* for a part of the next class */
     for (uint32_t i = 0; i < TT_WEIGHTS && n < room; i++) {
-        unsigned class = h->changed[i] > since ? class_of(h->weight[i]) + 1 : 0;
+        unsigned class = h->changed[i] > cursor ? class_of(h->weight[i]) + 1 : 0;
         bool is_part = class > 0 && class == lowest && rest > 0;
         if (class > lowest || is_part) {
             out[n++] = (struct tt_weight){(uint16_t)i, h->weight[i]};

@@ -19,10 +19,10 @@ struct tt_history {
 };
 
 /* Adds; indices below TT_WEIGHTS, repeated or not. Every sum is below TT_HISTORY_LIMIT after it. */
-void tt_history_give(struct tt_history *history, const struct tt_weight *weight, uint32_t count);
-/* What changed after `since` (a later one than now: everything), the heaviest when `room` is too
+void tt_history_add(struct tt_history *history, const struct tt_weight *weight, uint32_t count);
+/* What changed after `cursor` (a later one than now: everything), the heaviest when `room` is too
  * small: the others are told when they change again. Returns how many. */
-uint32_t tt_history_take(const struct tt_history *history, uint32_t since, struct tt_weight *out,
+uint32_t tt_history_read(const struct tt_history *history, uint32_t cursor, struct tt_weight *out,
                          uint32_t room);
 
 #endif

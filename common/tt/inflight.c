@@ -10,7 +10,7 @@
 enum { SESSION_BITS = 6 /* of lists, unless told how many sessions there are */ };
 
 /* Who is at which depth, in one comparison: session 32, slot 16, depth 8, hashed 1 of 8. */
-enum { SEAT_HASHED = 1 };
+enum { PLACE_HASHED = 1 };
 
 struct link {
     struct link *newer, *older;
@@ -19,10 +19,10 @@ struct link {
 /* One holder in one node: a cache line. Numbered links are indices into the pool; 0 is the end of a
  * list, a record of no holders. Most nodes have one holder, and then its record is the node. With
  * more holders the node is the first of its list, and each is found by hash. */
-struct tt_hold {
+struct tt_inflight_entry {
     _Alignas(64) struct link by_age; /* ring of the session; first: hold_of */
     uint64_t key;
-    uint64_t seat;
+    uint64_t place;
     uint64_t since_us;
     uint32_t next_hash; /* the first of a node: the next node's first; free: the next free */
     uint32_t count; /* the first of a node: of its holders */
@@ -30,30 +30,31 @@ struct tt_hold {
     uint32_t next_who; /* if hashed */
 };
 
-_Static_assert(sizeof(struct tt_hold) == 64 && offsetof(struct tt_hold, by_age) == 0,
+_Static_assert(sizeof(struct tt_inflight_entry) == 64 &&
+                   offsetof(struct tt_inflight_entry, by_age) == 0,
                "a cache line, found through its first member");
 
 /* Of the sessions whose numbers end alike; by age. */
-struct tt_session_holds {
+struct tt_session_entries {
     _Alignas(32) struct link ring;
-    uint32_t holds;
+    uint32_t entries;
 };
 
-_Static_assert(sizeof(struct tt_session_holds) == TT_INFLIGHT_LIST_BYTES, "as the header says");
+_Static_assert(sizeof(struct tt_session_entries) == TT_INFLIGHT_LIST_BYTES, "as the header says");
 
-static uint64_t seat_of(struct tt_holder who, uint8_t depth)
+static uint64_t place_of(struct tt_holder who, uint8_t depth)
 {
     return (uint64_t)who.session << 32 | (uint64_t)who.slot << 16 | (uint64_t)depth << 8;
 }
 
-static struct tt_holder holder_of(uint64_t seat)
+static struct tt_holder holder_of(uint64_t place)
 {
-    return (struct tt_holder){(uint32_t)(seat >> 32), (uint16_t)(seat >> 16)};
+    return (struct tt_holder){(uint32_t)(place >> 32), (uint16_t)(place >> 16)};
 }
 
-static uint8_t depth_of(uint64_t seat)
+static uint8_t depth_of(uint64_t place)
 {
-    return (uint8_t)(seat >> 8);
+    return (uint8_t)(place >> 8);
 }
 
 /* Keys are well mixed by those who send them; one multiplication spreads those that are not. */
@@ -67,14 +68,14 @@ void tt_inflight_prefetch(const struct tt_inflight *t, uint64_t key, uint8_t dep
     __builtin_prefetch(node_head(t, key, depth), 1);
 }
 
-static uint32_t *who_head(const struct tt_inflight *t, uint64_t key, uint64_t seat)
+static uint32_t *who_head(const struct tt_inflight *t, uint64_t key, uint64_t place)
 {
-    return &t->who_bucket[rng_mix(rng_mix(seat | SEAT_HASHED) + key) >> t->shift];
+    return &t->who_bucket[rng_mix(rng_mix(place | PLACE_HASHED) + key) >> t->shift];
 }
 
-static struct tt_session_holds *session_list(const struct tt_inflight *t, uint64_t seat)
+static struct tt_session_entries *session_list(const struct tt_inflight *t, uint64_t place)
 {
-    return &t->session[seat >> 32 & t->session_mask];
+    return &t->session[place >> 32 & t->session_mask];
 }
 
 enum err tt_inflight_open(struct tt_inflight *t, uint32_t capacity)
@@ -95,7 +96,7 @@ enum err tt_inflight_open(struct tt_inflight *t, uint32_t capacity)
         tt_inflight_close(&fresh);
         return ERR_NOMEM;
     }
-    fresh.hold[0] = (struct tt_hold){.count = 0};
+    fresh.hold[0] = (struct tt_inflight_entry){.count = 0};
     *t = fresh;
     return ERR_OK;
 }
@@ -104,12 +105,12 @@ enum err tt_inflight_limit(struct tt_inflight *t, uint32_t quota, unsigned bits)
 {
     CHECK(t->used == 0 && bits < 32);
     size_t lists = (size_t)1 << bits;
-    struct tt_session_holds *session = memory_lines(lists * sizeof *session);
+    struct tt_session_entries *session = memory_lines(lists * sizeof *session);
     if (session == NULL) {
         return ERR_NOMEM;
     }
     for (size_t i = 0; i < lists; i++) {
-        session[i] = (struct tt_session_holds){.ring = {&session[i].ring, &session[i].ring}};
+        session[i] = (struct tt_session_entries){.ring = {&session[i].ring, &session[i].ring}};
     }
     free(t->session);
     t->session = session;
@@ -149,16 +150,16 @@ static struct link *ring_oldest(const struct link *ring)
     return ring->newer;
 }
 
-static struct tt_hold *hold_of(struct link *link)
+static struct tt_inflight_entry *hold_of(struct link *link)
 {
-    return (struct tt_hold *)link;
+    return (struct tt_inflight_entry *)link;
 }
 
 static void renew(struct tt_inflight *t, uint32_t h, uint64_t now_us)
 {
-    struct tt_hold *hold = &t->hold[h];
+    struct tt_inflight_entry *hold = &t->hold[h];
     ring_remove(&hold->by_age);
-    ring_append(&session_list(t, hold->seat)->ring, &hold->by_age);
+    ring_append(&session_list(t, hold->place)->ring, &hold->by_age);
     hold->since_us = now_us;
 }
 
@@ -177,10 +178,10 @@ static uint32_t take_free(struct tt_inflight *t)
 }
 
 /* A record of that holder, listed; 0: refused. */
-static uint32_t make_hold(struct tt_inflight *t, uint64_t key, uint64_t seat, uint64_t now_us)
+static uint32_t make_hold(struct tt_inflight *t, uint64_t key, uint64_t place, uint64_t now_us)
 {
-    struct tt_session_holds *list = session_list(t, seat);
-    if (list->holds >= t->quota) {
+    struct tt_session_entries *list = session_list(t, place);
+    if (list->entries >= t->quota) {
         t->over_quota++;
         return 0;
     }
@@ -189,24 +190,24 @@ static uint32_t make_hold(struct tt_inflight *t, uint64_t key, uint64_t seat, ui
         t->refused++;
         return 0;
     }
-    struct tt_hold *hold = &t->hold[h];
+    struct tt_inflight_entry *hold = &t->hold[h];
     hold->key = key;
-    hold->seat = seat;
+    hold->place = place;
     hold->since_us = now_us;
     hold->next_hash = hold->next_node = hold->prev_node = 0;
     hold->count = 1;
     ring_append(&list->ring, &hold->by_age);
-    list->holds++;
-    t->holds++;
+    list->entries++;
+    t->entries++;
     return h;
 }
 
 static void free_hold(struct tt_inflight *t, uint32_t h)
 {
-    struct tt_hold *hold = &t->hold[h];
+    struct tt_inflight_entry *hold = &t->hold[h];
     ring_remove(&hold->by_age);
-    session_list(t, hold->seat)->holds--;
-    t->holds--;
+    session_list(t, hold->place)->entries--;
+    t->entries--;
     hold->next_hash = t->first_free;
     t->first_free = h;
 }
@@ -215,18 +216,18 @@ static void free_hold(struct tt_inflight *t, uint32_t h)
 
 static void hash_hold(struct tt_inflight *t, uint32_t h)
 {
-    struct tt_hold *hold = &t->hold[h];
-    if (!(hold->seat & SEAT_HASHED)) {
-        uint32_t *head = who_head(t, hold->key, hold->seat);
+    struct tt_inflight_entry *hold = &t->hold[h];
+    if (!(hold->place & PLACE_HASHED)) {
+        uint32_t *head = who_head(t, hold->key, hold->place);
         hold->next_who = *head;
-        hold->seat |= SEAT_HASHED;
+        hold->place |= PLACE_HASHED;
         *head = h;
     }
 }
 
 static void unhash_hold(struct tt_inflight *t, uint32_t h)
 {
-    uint32_t *link = who_head(t, t->hold[h].key, t->hold[h].seat);
+    uint32_t *link = who_head(t, t->hold[h].key, t->hold[h].place);
     while (*link != h) {
         CHECK(*link != 0);
         link = &t->hold[*link].next_who;
@@ -234,11 +235,11 @@ static void unhash_hold(struct tt_inflight *t, uint32_t h)
     *link = t->hold[h].next_who;
 }
 
-static uint32_t find_hashed(const struct tt_inflight *t, uint64_t key, uint64_t seat)
+static uint32_t find_hashed(const struct tt_inflight *t, uint64_t key, uint64_t place)
 {
-    uint32_t h = *who_head(t, key, seat);
-    seat |= SEAT_HASHED;
-    while (h != 0 && (t->hold[h].key != key || t->hold[h].seat != seat)) {
+    uint32_t h = *who_head(t, key, place);
+    place |= PLACE_HASHED;
+    while (h != 0 && (t->hold[h].key != key || t->hold[h].place != place)) {
         h = t->hold[h].next_who;
     }
     return h;
@@ -247,7 +248,7 @@ static uint32_t find_hashed(const struct tt_inflight *t, uint64_t key, uint64_t 
 /* Second in the list: the first keeps what it knows of the node. */
 static void insert_holder(struct tt_inflight *t, uint32_t first, uint32_t h)
 {
-    struct tt_hold *node = &t->hold[first], *hold = &t->hold[h];
+    struct tt_inflight_entry *node = &t->hold[first], *hold = &t->hold[h];
     hold->prev_node = first;
     hold->next_node = node->next_node;
     if (node->next_node != 0) {
@@ -263,7 +264,7 @@ static void insert_holder(struct tt_inflight *t, uint32_t first, uint32_t h)
 /* `link` is that to the node, of several holders. */
 static unsigned remove_holder(struct tt_inflight *t, uint32_t *link, uint32_t h)
 {
-    struct tt_hold *hold = &t->hold[h];
+    struct tt_inflight_entry *hold = &t->hold[h];
     unsigned left = t->hold[*link].count - 1;
     if (hold->prev_node != 0) {
         t->hold[hold->prev_node].next_node = hold->next_node;
@@ -285,27 +286,27 @@ static unsigned remove_holder(struct tt_inflight *t, uint32_t *link, uint32_t h)
 static uint32_t *find_link(const struct tt_inflight *t, uint64_t key, uint8_t depth)
 {
     uint32_t *link = node_head(t, key, depth);
-    while (*link != 0 && (t->hold[*link].key != key || depth_of(t->hold[*link].seat) != depth)) {
+    while (*link != 0 && (t->hold[*link].key != key || depth_of(t->hold[*link].place) != depth)) {
         link = &t->hold[*link].next_hash;
     }
     return link;
 }
 
 /* In the node whose first holder is `first`, 0 for none; 0: not there. */
-static uint32_t find_hold(const struct tt_inflight *t, uint32_t first, uint64_t key, uint64_t seat)
+static uint32_t find_hold(const struct tt_inflight *t, uint32_t first, uint64_t key, uint64_t place)
 {
-    const struct tt_hold *hold = &t->hold[first];
+    const struct tt_inflight_entry *hold = &t->hold[first];
     if (hold->count > 1) {
-        return find_hashed(t, key, seat);
+        return find_hashed(t, key, place);
     }
-    return (hold->seat | SEAT_HASHED) == (seat | SEAT_HASHED) ? first : 0;
+    return (hold->place | PLACE_HASHED) == (place | PLACE_HASHED) ? first : 0;
 }
 
 /* `link` is that to its node. Returns how many holders the node has left. */
 static unsigned remove_hold(struct tt_inflight *t, uint32_t *link, uint32_t h)
 {
     unsigned left = 0;
-    if (t->hold[h].seat & SEAT_HASHED) {
+    if (t->hold[h].place & PLACE_HASHED) {
         unhash_hold(t, h);
     }
     if (t->hold[*link].count > 1) {
@@ -317,27 +318,27 @@ static unsigned remove_hold(struct tt_inflight *t, uint32_t *link, uint32_t h)
     return left;
 }
 
-static void remove_listed(struct tt_inflight *t, const struct tt_hold *hold)
+static void remove_listed(struct tt_inflight *t, const struct tt_inflight_entry *hold)
 {
-    remove_hold(t, find_link(t, hold->key, depth_of(hold->seat)), (uint32_t)(hold - t->hold));
+    remove_hold(t, find_link(t, hold->key, depth_of(hold->place)), (uint32_t)(hold - t->hold));
 }
 
 unsigned tt_inflight_count(const struct tt_inflight *t, uint64_t key, uint8_t depth,
-                           struct tt_holder holder, bool *is_inside)
+                           struct tt_holder holder, bool *is_holder)
 {
     uint32_t n = *find_link(t, key, depth);
-    *is_inside = find_hold(t, n, key, seat_of(holder, depth)) != 0;
+    *is_holder = find_hold(t, n, key, place_of(holder, depth)) != 0;
     return t->hold[n].count;
 }
 
 /* Visit and leave are for those who find nobody at the node's head, and themselves alone; these two
  * are for all, and kept out of their way. */
 __attribute__((noinline)) static unsigned visit_any(struct tt_inflight *t, uint64_t key,
-                                                    uint64_t seat, bool exclusive, uint64_t now_us,
+                                                    uint64_t place, bool exclusive, uint64_t now_us,
                                                     bool *is_busy)
 {
-    uint32_t *link = find_link(t, key, depth_of(seat)), n = *link;
-    uint32_t h = find_hold(t, n, key, seat), count = t->hold[n].count;
+    uint32_t *link = find_link(t, key, depth_of(place)), n = *link;
+    uint32_t h = find_hold(t, n, key, place), count = t->hold[n].count;
     *is_busy = exclusive && count > (h != 0);
     if (*is_busy) {
         return count;
@@ -346,7 +347,7 @@ __attribute__((noinline)) static unsigned visit_any(struct tt_inflight *t, uint6
         renew(t, h, now_us);
         return count;
     }
-    h = make_hold(t, key, seat, now_us);
+    h = make_hold(t, key, place, now_us);
     if (h == 0) {
         return count;
     }
@@ -359,11 +360,11 @@ __attribute__((noinline)) static unsigned visit_any(struct tt_inflight *t, uint6
 }
 
 __attribute__((noinline)) static unsigned leave_any(struct tt_inflight *t, uint64_t key,
-                                                    uint64_t seat, bool *was_inside)
+                                                    uint64_t place, bool *was_holder)
 {
-    uint32_t *link = find_link(t, key, depth_of(seat)), n = *link;
-    uint32_t h = find_hold(t, n, key, seat);
-    *was_inside = h != 0;
+    uint32_t *link = find_link(t, key, depth_of(place)), n = *link;
+    uint32_t h = find_hold(t, n, key, place);
+    *was_holder = h != 0;
     return h != 0 ? remove_hold(t, link, h) : t->hold[n].count;
 }
 
@@ -371,33 +372,33 @@ unsigned tt_inflight_visit(struct tt_inflight *t, uint64_t key, uint8_t depth,
                            struct tt_holder holder, bool exclusive, uint64_t now_us, bool *is_busy)
 {
     uint32_t *head = node_head(t, key, depth);
-    uint64_t seat = seat_of(holder, depth);
+    uint64_t place = place_of(holder, depth);
     if (*head != 0) {
-        return visit_any(t, key, seat, exclusive, now_us, is_busy);
+        return visit_any(t, key, place, exclusive, now_us, is_busy);
     }
     *is_busy = false;
-    return (*head = make_hold(t, key, seat, now_us)) != 0;
+    return (*head = make_hold(t, key, place, now_us)) != 0;
 }
 
 unsigned tt_inflight_join(struct tt_inflight *t, uint64_t key, uint8_t depth,
                           struct tt_holder holder, uint64_t now_us)
 {
-    bool is_busy, is_inside;
+    bool is_busy, is_holder;
     tt_inflight_visit(t, key, depth, holder, false, now_us, &is_busy);
-    unsigned count = tt_inflight_count(t, key, depth, holder, &is_inside);
-    return is_inside ? count : 0;
+    unsigned count = tt_inflight_count(t, key, depth, holder, &is_holder);
+    return is_holder ? count : 0;
 }
 
 unsigned tt_inflight_leave(struct tt_inflight *t, uint64_t key, uint8_t depth,
-                           struct tt_holder holder, bool *was_inside)
+                           struct tt_holder holder, bool *was_holder)
 {
     uint32_t *head = node_head(t, key, depth), h = *head;
-    uint64_t seat = seat_of(holder, depth);
-    const struct tt_hold *hold = &t->hold[h];
-    if (hold->key != key || hold->seat != seat || hold->count != 1) {
-        return leave_any(t, key, seat, was_inside);
+    uint64_t place = place_of(holder, depth);
+    const struct tt_inflight_entry *hold = &t->hold[h];
+    if (hold->key != key || hold->place != place || hold->count != 1) {
+        return leave_any(t, key, place, was_holder);
     }
-    *was_inside = true;
+    *was_holder = true;
     *head = hold->next_hash;
     free_hold(t, h);
     return 0;
@@ -409,7 +410,7 @@ unsigned tt_inflight_holders(const struct tt_inflight *t, uint64_t key, uint8_t 
     unsigned copied = 0;
     for (uint32_t h = *find_link(t, key, depth); h != 0 && copied < room;
          h = t->hold[h].next_node) {
-        out[copied++] = holder_of(t->hold[h].seat);
+        out[copied++] = holder_of(t->hold[h].place);
     }
     return copied;
 }
@@ -419,7 +420,7 @@ unsigned tt_inflight_of_session(const struct tt_inflight *t, uint32_t session)
     const struct link *ring = &session_list(t, (uint64_t)session << 32)->ring;
     unsigned count = 0;
     for (struct link *at = ring_oldest(ring); at != ring; at = at->newer) {
-        count += holder_of(hold_of(at)->seat).session == session;
+        count += holder_of(hold_of(at)->place).session == session;
     }
     return count;
 }
@@ -429,9 +430,9 @@ unsigned tt_inflight_drop_session(struct tt_inflight *t, uint32_t session)
     const struct link *ring = &session_list(t, (uint64_t)session << 32)->ring;
     unsigned dropped = 0;
     for (struct link *at = ring_oldest(ring); at != ring;) {
-        const struct tt_hold *hold = hold_of(at);
+        const struct tt_inflight_entry *hold = hold_of(at);
         at = at->newer;
-        if (holder_of(hold->seat).session == session) {
+        if (holder_of(hold->place).session == session) {
             remove_listed(t, hold);
             dropped++;
         }
@@ -442,7 +443,7 @@ unsigned tt_inflight_drop_session(struct tt_inflight *t, uint32_t session)
 unsigned tt_inflight_expire(struct tt_inflight *t, uint64_t before_us)
 {
     unsigned dropped = 0;
-    for (uint32_t i = 0; i <= t->session_mask && t->holds > 0; i++) {
+    for (uint32_t i = 0; i <= t->session_mask && t->entries > 0; i++) {
         const struct link *ring = &t->session[i].ring;
         while (ring_oldest(ring) != ring && hold_of(ring_oldest(ring))->since_us <= before_us) {
             remove_listed(t, hold_of(ring_oldest(ring)));

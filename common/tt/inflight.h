@@ -16,11 +16,11 @@ enum { TT_INFLIGHT_LIST_BYTES = 32 };
 
 struct tt_inflight {
     /* fixed after open and limit */
-    struct tt_hold *hold; /* pool of `capacity`; index 0 is "none" */
+    struct tt_inflight_entry *hold; /* pool of `capacity`; index 0 is "none" */
     uint32_t *node_bucket, *who_bucket;
     unsigned shift; /* a hash >> shift is below the number of buckets */
     uint32_t capacity; /* holds */
-    struct tt_session_holds *session; /* lists, by session & session_mask */
+    struct tt_session_entries *session; /* lists, by session & session_mask */
     uint32_t session_mask;
     uint32_t quota; /* of a list */
     /* statistics */
@@ -29,7 +29,7 @@ struct tt_inflight {
     /* state, that visits change */
     uint32_t first_free; /* of those used before */
     uint32_t used; /* 1..used were in use at some time */
-    uint32_t holds;
+    uint32_t entries;
     uint32_t helpers; /* holds that are not the first of their node */
 };
 
@@ -45,12 +45,12 @@ void tt_inflight_close(struct tt_inflight *inflight);
 /* That somebody is inside. */
 static inline uint32_t tt_inflight_nodes(const struct tt_inflight *inflight)
 {
-    return inflight->holds - inflight->helpers;
+    return inflight->entries - inflight->helpers;
 }
 
 /* Holders inside (key, depth), and whether `holder` is one of them. */
 unsigned tt_inflight_count(const struct tt_inflight *inflight, uint64_t key, uint8_t depth,
-                           struct tt_holder holder, bool *is_inside);
+                           struct tt_holder holder, bool *is_holder);
 
 /* Adds `holder`; a repeated join renews its age. Returns the count after it, or 0 when the table is
  * full or the session has its quota. */
@@ -67,7 +67,7 @@ void tt_inflight_prefetch(const struct tt_inflight *inflight, uint64_t key, uint
 
 /* Removes `holder`; returns how many are left, and whether it was inside. */
 unsigned tt_inflight_leave(struct tt_inflight *inflight, uint64_t key, uint8_t depth,
-                           struct tt_holder holder, bool *was_inside);
+                           struct tt_holder holder, bool *was_holder);
 
 /* Copies up to `room` holders of the node; returns how many it copied. O(copied). */
 unsigned tt_inflight_holders(const struct tt_inflight *inflight, uint64_t key, uint8_t depth,

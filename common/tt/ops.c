@@ -32,7 +32,7 @@ void tt_ops_ask(const struct tt_results *results, struct tt_inflight *inflight,
     struct tt_holder self = {session, ask->slot};
     struct tt_found found;
     unsigned count = 0;
-    bool is_busy = false, is_inside;
+    bool is_busy = false, is_holder;
 
     CHECK(ask->alpha < ask->beta && ask->depth <= TT_DEPTH_MAX);
     if (tt_results_find(results, ask->key, &found)) {
@@ -44,7 +44,7 @@ void tt_ops_ask(const struct tt_results *results, struct tt_inflight *inflight,
                                   now_us, &is_busy);
         said.verdict = is_busy ? TT_BUSY : TT_OPEN;
     } else if (inflight != NULL) {
-        count = tt_inflight_count(inflight, ask->key, ask->depth, self, &is_inside);
+        count = tt_inflight_count(inflight, ask->key, ask->depth, self, &is_holder);
     }
     said.nproc = (uint16_t)(count < UINT16_MAX ? count : UINT16_MAX);
     *answer = said;
@@ -54,22 +54,22 @@ unsigned tt_ops_store(struct tt_results *results, struct tt_inflight *inflight,
                       const struct tt_store *store, uint32_t session, uint8_t generation)
 {
     struct tt_holder self = {session, store->slot};
-    bool was_inside;
+    bool was_holder;
 
     tt_results_store(results, store, generation);
     return inflight == NULL
                ? 0
-               : tt_inflight_leave(inflight, store->key, store->depth, self, &was_inside);
+               : tt_inflight_leave(inflight, store->key, store->depth, self, &was_holder);
 }
 
 void tt_ops_release(struct tt_inflight *inflight, const struct tt_release *release,
                     uint32_t session)
 {
     struct tt_holder self = {session, release->slot};
-    bool was_inside;
+    bool was_holder;
 
     if (inflight != NULL) {
-        tt_inflight_leave(inflight, release->key, release->depth, self, &was_inside);
+        tt_inflight_leave(inflight, release->key, release->depth, self, &was_holder);
     }
 }
 

@@ -147,7 +147,7 @@ int main(int argc, char *argv[])
     }
     struct ttcore_options core = ttcore_defaults();
     core.results_bytes = a.memory;
-    core.inflight_max = (uint32_t)(a.memory / 16 / TTCORE_HOLD_BYTES);
+    core.inflight_max = (uint32_t)(a.memory / 16 / TTCORE_INFLIGHT_ENTRY_BYTES);
     if (ttcore_open(&a.core, &core) != ERR_OK ||
         ttcore_actions_open(&a.actions, core.sessions_max, core.jobs_max) != ERR_OK) {
         fprintf(stderr, "core_alone: no memory\n");

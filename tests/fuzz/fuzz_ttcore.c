@@ -52,7 +52,7 @@ static void let_all_lapse(struct ttcore *core, struct ttcore_actions *actions, u
         check_actions(actions);
     }
     ttcore_figures(core, &figures);
-    CHECK(figures.sessions == 0 && figures.jobs == 0 && figures.inflight_holds == 0);
+    CHECK(figures.sessions == 0 && figures.jobs == 0 && figures.inflight_entries == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)

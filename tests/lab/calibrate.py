@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Real against virtual: does the virtual cluster predict this machine's speedup with two workers?
 
-    calibrate.py [--rounds N] [--positions N] [--horizon N] [--seconds S] [--best]
+    calibrate.py [--rounds N] [--positions N] [--remote-depth N] [--seconds S] [--best]
 
 Real: `abdada analyse` over one shard, alone and with one ttworker, in turns; medians. Virtual: the
 same searches by `abdada sim`, its costs measured here first:
@@ -49,15 +49,15 @@ def processor_seconds(pid):
 class Machine:
     """A shard and, when wanted, a worker."""
 
-    def __init__(self, horizon):
-        self.horizon = horizon
+    def __init__(self, remote_depth):
+        self.remote_depth = remote_depth
         self.shard = Process("ttserver", "--listen", "127.0.0.1:0")
         self.address = self.shard.wait_line(r"ready (\S+)")[0][1]
 
     def analyse(self, position, depth, *more):
         """Milliseconds of search, nodes of all, and processor seconds of the front-end."""
         words = [ABDADA, "analyse", "--strict", "--fresh", "--json", "--depth", str(depth), *more]
-        words += ["--servers", self.address, "--horizon", str(self.horizon), *APART]
+        words += ["--servers", self.address, "--remote-depth", str(self.remote_depth), *APART]
         words += (["--game", "tree"] if position.startswith("tree:") else []) + [position]
         before = os.times()
         done = subprocess.run(words, capture_output=True, text=True, check=True)
@@ -77,10 +77,10 @@ class Machine:
         self.shard.kill()
 
 
-def simulate(position, depth, horizon, workers, node_us, message_us, rtt_us, *more):
+def simulate(position, depth, remote_depth, workers, node_us, message_us, rtt_us, *more):
     words = [ABDADA, "sim", "--json", "--depth", depth, "--workers", workers, "--shards", 1,
              "--node-us", f"{node_us:.4f}", "--message-us", f"{message_us:.3f}", "--rtt-us",
-             f"{rtt_us:.1f}", "--service-us", 0.5, "--horizon", horizon, "--local", 65536, *more]
+             f"{rtt_us:.1f}", "--service-us", 0.5, "--remote-depth", remote_depth, "--local", 65536, *more]
     words += ["--game", position] if position.startswith("tree:") else [position]
     done = subprocess.run([str(w) for w in words], capture_output=True, text=True, check=True)
     return [json.loads(line) for line in done.stdout.splitlines()][-1]
@@ -134,7 +134,7 @@ def measure(machine, position, depth, rounds, best):
 
 def costs(machine, position, depth, real):
     """Of a round trip, and the share of a message, from the runs of one searcher."""
-    sample = simulate(position, depth, machine.horizon, 1, real["node_us"], 0, 0)
+    sample = simulate(position, depth, machine.remote_depth, 1, real["node_us"], 0, 0)
     sent = sample["messages_per_node"] * sample["nodes"] / 2  # half of them are the shard's
     rtt_us = (real["wait"]["s"] - real["one"]["s"]) / max(sample["asks"], 1) * 1e6
     beside = max(0.0, real["one"]["cpu"] - real["one"]["s"]) + real["shard_s"]
@@ -143,9 +143,9 @@ def costs(machine, position, depth, real):
 
 def predict(machine, position, depth, real, pair, rtt_us, share_us):
     """Speedup of two searchers, and their nodes."""
-    horizon, node_us = machine.horizon, real["node_us"]
-    one = simulate(position, depth, horizon, 1, node_us, 0, rtt_us)
-    two = simulate(position, depth, horizon, 2, node_us * pair, share_us, rtt_us)
+    remote_depth, node_us = machine.remote_depth, real["node_us"]
+    one = simulate(position, depth, remote_depth, 1, node_us, 0, rtt_us)
+    two = simulate(position, depth, remote_depth, 2, node_us * pair, share_us, rtt_us)
     return one["seconds"] / two["seconds"], two["nodes"]
 
 
@@ -153,14 +153,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--positions", type=int, default=6, help="of chess")
-    parser.add_argument("--horizon", type=int, default=5)
+    parser.add_argument("--remote-depth", type=int, default=5)
     parser.add_argument("--best", action="store_true",
                         help="the fastest of the rounds instead of the median, on a busy machine")
     parser.add_argument("--seconds", type=float, default=1, help="that a search takes at least")
     args = parser.parse_args()
-    machine = Machine(args.horizon)
+    machine = Machine(args.remote_depth)
     chess = bratko_kopec()[1::24 // args.positions][:args.positions]
-    print(f"load {os.getloadavg()[0]:.2f} on {os.cpu_count()} processors; horizon {args.horizon}; "
+    print(f"load {os.getloadavg()[0]:.2f} on {os.cpu_count()} processors; remote_depth {args.remote_depth}; "
           f"{args.rounds} rounds")
     measured = []
     pair = pair_factor(chess[0], choose_depth(machine, chess[0], args.seconds), args.rounds,

@@ -17,9 +17,9 @@ from simulate import ROOT, Simulator, bratko_kopec
 # T3D takes microseconds: 10 us there and back, 2 us of work to send, 1 us to serve. Every node is
 # shared, and an answer waited for: it is there before a node is done. The paper gives the node
 # time only.
-T3D = {"node-us": 125, "rtt-us": 10, "message-us": 2, "service-us": 1, "horizon": 1, "wait": True}
+T3D = {"node-us": 125, "rtt-us": 10, "message-us": 2, "service-us": 1, "remote_depth": 1, "wait": True}
 # Hyatt's Sequent: one memory, so a table access costs nothing beside a node.
-SEQUENT = {"node-us": 1, "rtt-us": 0, "message-us": 0, "service-us": 0, "horizon": 1, "wait": True}
+SEQUENT = {"node-us": 1, "rtt-us": 0, "message-us": 0, "service-us": 0, "remote_depth": 1, "wait": True}
 # Ura's cluster: the time of a leaf is published; the network is ours: 20 us, 1 us, 0.5 us.
 CLUSTER = {"rtt-us": 20, "message-us": 1, "service-us": 0.5}
 PERFECT = {"node-us": 1, "rtt-us": 0, "message-us": 0, "service-us": 0, "wait": True}
@@ -93,7 +93,7 @@ def weill(lab):
     notes = [f"depths {min(depths)} to {max(depths)} of 3 to 10 (a deeper one takes hours), on so "
              "many of the 24 Bratko-Kopec positions as the table says",
              "ours: plain selection, chess; 125 us a node, round trip 10 us, message 2 us, service "
-             "1 us, horizon 1",
+             "1 us, remote_depth 1",
              "tables: 1 MiB (64 Ki entries) a processor; the paper's 1 Mi entries serve a hundred "
              "times more nodes"]
     lab.report.table("weill-1", "Weill 1996, table 1: speedup of 128 processors over 1 with a table "
@@ -119,7 +119,7 @@ def weill_32(lab):
     runs = [(p, weill_options(depth, weill_counts(depth) if p in also else (1, 32))) for p in positions]
     own = lab.sim.sums_of(runs)
     lab.report.table("weill-32", "Weill 1996, section 5: 32 processors over 1, constant table", [
-        f"{len(positions)} Bratko-Kopec positions, depth {depth} (published: all 24, depth 9, \"about 28\"); horizon 1"],
+        f"{len(positions)} Bratko-Kopec positions, depth {depth} (published: all 24, depth 9, \"about 28\"); remote_depth 1"],
         ["published", "ours", "ours, mean of ratios", "search overhead %", "communication %"],
         [[28, own.ratio(1, 32), own.mean(1, 32), 100 * own.overheads(32)[0], 100 * own.overheads(32)[1]]])
 
@@ -159,7 +159,7 @@ def hyatt_alphabeta(lab):
     points += [("abdada", False, n, own.ratio(1, n), own.overheads(n)) for n in (1, 2, 4, 8, 16)]
     lab.report.table("hyatt", f"Hyatt 1988, tables 5.4, 6.4, 7.4: alpha-beta, chess, {depth} plies",
                      [f"{len(positions)} of the 23 Bratko-Kopec positions 2 to 24; one memory: no "
-                      "latency, horizon 1"],
+                      "latency, remote_depth 1"],
                      ["workers", "PVS", "EPVS", "DTS", "ours", "mean of ratios",
                       "search overhead %", "abdada-paper", "shared-table"], rows)
     lab.report.picture("hyatt", "Hyatt 1988: Bratko-Kopec 2 to 24, 5 plies",
@@ -189,7 +189,7 @@ def hyatt_minimax(lab):
         rows.append([shape, "mean", "", ""] + mean)
     lab.report.table("hyatt-minimax", "Hyatt 1988, chapters 5 and 7: minimax without cuts, 16 "
                      "processors", ["trees of b=w, one reply to each move, 2d plies: nothing can be "
-                                    "cut; one memory: no latency, horizon 1",
+                                    "cut; one memory: no latency, remote_depth 1",
                                     "our d is less where --quick wants it so"],
                      ["shape", "w", "d", "our d", "PVS", "DTS", "ours", "search overhead %"], rows)
 
@@ -199,7 +199,7 @@ def hyatt_minimax(lab):
 def ura(lab):
     """Table 1 (synthetic) and the row of 64 to 1,536 processes (published for shogi only)."""
     most = {20: 1536, 5: 512}  # more than that only wait for each other where b=5 has to be as small as here
-    for b, depth, leaf_us, horizon, file in ((20, lab.pick(10, 8), 49.1, 1, "ura-table3-shogi-b20"),
+    for b, depth, leaf_us, remote_depth, file in ((20, lab.pick(10, 8), 49.1, 1, "ura-table3-shogi-b20"),
                                              (5, lab.pick(16, 13), 24.6, 1, "ura-table2-shogi-b5")):
         d = 12 if b == 20 else 24
         workers = [n for n in lab.pick((1, 64, 128, 256, 512, 1024, 1536), (1, 64, 256)) if n <= most[b]]
@@ -211,7 +211,7 @@ def ura(lab):
                      if r["method"] == "w/ updates" and r["b"] == str(b)}
         trees = [f"tree:b={b},d={depth},seed=1"]
         own = lab.sim.sums(trees, dict(CLUSTER, depth=depth, workers=counts(*workers),
-                                       horizon=horizon, **{"node-us": leaf_us}))
+                                       remote_depth=remote_depth, **{"node-us": leaf_us}))
         rows, points = [], []
         for n in workers:
             overheads = own.overheads(n)
@@ -223,8 +223,8 @@ def ura(lab):
         lab.report.table(f"ura-b{b}", f"Ura 2014, tables 1 to 3: b={b}", [
             f"ours: {len(trees)} tree(s), depth {depth} instead of {d} (a depth more takes hours; "
             "smaller trees speed up less)",
-            f"{leaf_us} us a node, round trip 20 us, message 1 us, service 0.5 us, horizon "
-            f"{horizon}; {own.nodes(1) / len(trees) / 1e6:.1f} million nodes on one processor"],
+            f"{leaf_us} us a node, round trip 20 us, message 1 us, service 0.5 us, remote_depth "
+            f"{remote_depth}; {own.nodes(1) / len(trees) / 1e6:.1f} million nodes on one processor"],
             ["workers", "synthetic", "shogi", "ours", "search %", "communication %",
              "synchronisation %"], rows)
         lab.report.picture(f"ura-b{b}", f"Ura 2014: b={b}",
@@ -250,7 +250,7 @@ def startech(lab):
                      ("tree:b=20,d=6", "tree:b=20,d=7", "tree:b=5,d=12", "tree:b=20,d=6,order=70"))
     positions = [(tree, int(tree.split("d=")[1].split(",")[0])) for tree in trees]
     positions += [(fen, lab.pick(6, 5)) for fen in bratko_kopec()[4:24:lab.pick(4, 8)]]
-    options = dict(PERFECT, workers=counts(*workers), horizon=1)
+    options = dict(PERFECT, workers=counts(*workers), remote_depth=1)
     for position, depth in positions:
         lab.sim.ask(position, options | {"depth": depth})
     measured, alone, rows = [], [], []
@@ -266,7 +266,7 @@ def startech(lab):
                      own[most]["speedup"], own[most]["seconds"] / path])
     lab.report.table("startech-paths", "StarTech, section 3: work and critical path",
                      ["C by time-stamping one processor's walk: eldest, then the longest scout, then "
-                      "searches again", f"no latency, horizon 1, {max(workers)} workers at most"],
+                      "searches again", f"no latency, remote_depth 1, {max(workers)} workers at most"],
                      ["position", "depth", "W", "C", "W/C", f"speedup {max(workers)}",
                       f"T({max(workers)})/C"], rows)
     model = {r["name"]: float(r["value"]) for r in published("startech-model")}
@@ -300,17 +300,17 @@ def knobs(lab):
     depth = lab.pick(8, 7)
     tree, workers = f"tree:b=20,d={depth}", lab.pick((1, 32, 128, 256), (1, 32, 128))
     base = {"node-us": 1, "rtt-us": 100, "message-us": 1, "service-us": 0.2,
-            "depth": depth, "workers": counts(*workers), "horizon": 4}
-    variants = [("horizon 4 (base)", {}), ("horizon 3", {"horizon": 3}),
-                ("horizon 5", {"horizon": 5}), ("horizon auto", {"horizon": "auto"}),
-                ("--wait", {"wait": True}), ("--wait, horizon 3", {"wait": True, "horizon": 3}),
+            "depth": depth, "workers": counts(*workers), "remote_depth": 4}
+    variants = [("remote_depth 4 (base)", {}), ("remote_depth 3", {"remote_depth": 3}),
+                ("remote_depth 5", {"remote_depth": 5}), ("remote_depth auto", {"remote_depth": "auto"}),
+                ("--wait", {"wait": True}), ("--wait, remote_depth 3", {"wait": True, "remote_depth": 3}),
                 ("abdada-paper", {"algorithm": "abdada-paper"}),
                 ("shared-table", {"algorithm": "shared-table"}),
                 ("--wait, 2 fibers a worker", {"wait": True, "fibers": 2}),
                 ("--wait, 4 fibers a worker", {"wait": True, "fibers": 4}),
                 ("--wait, abdada-paper", {"wait": True, "algorithm": "abdada-paper"}),
-                ("no latency, horizon 2", PERFECT | {"horizon": 2}),
-                ("no latency, abdada-paper", PERFECT | {"horizon": 2, "algorithm": "abdada-paper"})]
+                ("no latency, remote_depth 2", PERFECT | {"remote_depth": 2}),
+                ("no latency, abdada-paper", PERFECT | {"remote_depth": 2, "algorithm": "abdada-paper"})]
     alone = base | {"algorithm": "sequential", "workers": 1}
     for _, change in variants:
         lab.sim.ask(tree, base | change)

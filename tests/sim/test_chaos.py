@@ -46,7 +46,7 @@ def invariants_hold_under_random_faults():
     equal(summary["runs"], RUNS)
     equal(summary["failures"], 0)
     for what in ("kills", "restarts", "stalls", "cuts", "delays", "lossy_links", "messages_lost",
-                 "sessions_lapsed", "shards_down", "timeouts", "prolonged"):
+                 "sessions_expired", "shards_down", "timeouts", "prolonged"):
         check(summary[what] >= RUNS / 10, what, "only", summary[what], "times: faults do not bite")
     for what in ("all_shards_dead", "all_workers_dead"):
         check(summary[what] >= RUNS / 20, what, "only", summary[what], "times")
@@ -86,7 +86,7 @@ def every_build_gives_the_same_trace():
         return "no other build here"
     for arguments in (("--game", "tree:b=12,d=6,seed=2", "--depth", 6, "--workers", "1,3,16"),
                       ("--depth", 4, "--workers", "2,9", "--jitter-us", 40, "--loss", 1, "--seed", 5),
-                      ("--depth", 4, "--workers", "5", "--loose", "--wait", "--horizon", 2)):
+                      ("--depth", 4, "--workers", "5", "--loose", "--wait", "--remote-depth", 2)):
         seen = [[row["trace"] for row in sim(*arguments, binaries=path)[1]]
                 for path in [cluster.BIN, *OTHERS]]
         check(all(traces == seen[0] for traces in seen), arguments, seen)

@@ -8,7 +8,7 @@
 enum { ROOM = 1 << 18, HELD_NODES = 8, HELD_DEPTH = 7 };
 
 static const uint64_t held_key = UINT64_C(0x5eed000000000000); /* the witness stays inside these */
-static const uint64_t witness_space = 77, witness_instance = 4711;
+static const uint64_t witness_namespace = 77, witness_instance = 4711;
 
 static size_t make_valid(uint64_t *rng, uint8_t *out)
 {
@@ -103,7 +103,7 @@ static size_t make_hello(uint64_t *rng, uint8_t *out)
     m.hello.request = 1;
     m.hello.role = (uint8_t)rng_below(rng, 4);
     m.hello.flags = (uint8_t)rng_below(rng, 3);
-    m.hello.space = rng_below(rng, 2) ? witness_space : rng_next(rng);
+    m.hello.namespace_id = rng_below(rng, 2) ? witness_namespace : rng_next(rng);
     m.hello.instance = rng_below(rng, 2) ? witness_instance : rng_next(rng);
     m.hello.name = proto_text_of("bad");
     return proto_encode(&m, out, ROOM);

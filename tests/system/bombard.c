@@ -387,7 +387,7 @@ static void greet(struct witness *w)
     struct tt_answer held;
     m.hello.request = ++w->request;
     m.hello.role = PROTO_CLIENT;
-    m.hello.space = witness_space;
+    m.hello.namespace_id = witness_namespace;
     m.hello.instance = witness_instance;
     m.hello.name = proto_text_of("witness");
     call(w, &m, &answer);

@@ -53,7 +53,7 @@ class Client:
         self.timeout = timeout
         self.requests = itertools.count(1)
         self.pushed = []
-        self.seat = None  # (seat, workers) as last told
+        self.worker_index = None  # (worker_index, workers) as last told
 
     def close(self):
         self.socket.close()
@@ -80,7 +80,7 @@ class Client:
             if message is None:
                 break
             if message[0] == SEAT:
-                self.seat = tuple(message[1:])
+                self.worker_index = tuple(message[1:])
                 if kind != SEAT:
                     continue
             if message[0] == kind and request in (None, message[1]):
@@ -107,7 +107,7 @@ class Client:
         instance = random.getrandbits(64) if instance is None else instance
         message = self.call(HELLO, WELCOME, role, flags, space, instance, name)
         (self.session, self.boot, self.heartbeat_ms, self.batch_max, self.jobs,
-         self.hold_max_ms) = message[2:]
+         self.inflight_age_max_ms) = message[2:]
         return self
 
     def ask(self, key, depth, alpha=-100, beta=100, flags=0, slot=0):
@@ -149,13 +149,13 @@ class Client:
         names = "job workers age_ms depth reached owner game algorithm position".split()
         return [dict(zip(names, row)) for row in self.pages(JOBS, JOBS_ANSWER)]
 
-    def history(self, topic, birth=0, since=0, weights=()):
-        """(birth, now, halvings, {index: sum}); waits as long as it is told to"""
-        told = self.call(HISTORY, HISTORY_ANSWER, topic, birth, since, [list(w) for w in weights])
-        _, _, told_topic, told_birth, _, now, halvings, wait_ms, sums = told
-        assert told_topic == topic
+    def history(self, root_key, epoch=0, cursor=0, weights=()):
+        """(epoch, now, halvings, {index: sum}); waits as long as it is told to"""
+        told = self.call(HISTORY, HISTORY_ANSWER, root_key, epoch, cursor, [list(w) for w in weights])
+        _, _, sent_root_key, sent_epoch, _, now, halvings, wait_ms, sums = told
+        assert sent_root_key == root_key
         time.sleep(wait_ms / 1000)
-        return told_birth, now, halvings, {index: weight for index, weight in sums}
+        return sent_epoch, now, halvings, {index: weight for index, weight in sums}
 
     def bye(self):
         self.send(BYE, 0)

@@ -64,7 +64,7 @@ def a_bombarded_shard_serves_its_good_client():
     wait_until(lambda: counted(shard) > MESSAGES / 100, "the bad messages to be counted")
     print(f"# counted: {counted(shard)}")
     check(shard.stats()["ignored"] > 0, "who sends so many is not heard")
-    wait_until(lambda: shard.stats()["inflight_holds"] == 0, "the holds of the bad peers to end")
+    wait_until(lambda: shard.stats()["inflight_entries"] == 0, "the holds of the bad peers to end")
     wait_until(lambda: shard.stats()["sessions"] < 30, "their sessions to end")
     equal(shard.end(signal.SIGTERM), 0, shard.tail())
 
@@ -104,12 +104,12 @@ def one_bad_peer_does_not_fill_the_inflight_sets():
     shard = Shard()
     greedy, good = client.Client(shard.address).hello(), client.Client(shard.address).hello()
     figures = good.stats()
-    quota, most = figures["session_holds_max"], figures["inflight_max"]
+    quota, most = figures["session_inflight_max"], figures["inflight_max"]
     for first in range(0, most, 1000):
         greedy.ask_all([[key * 7919, 4, -100, 100, 0, 0] for key in range(first, first + 1000)])
     figures = good.stats()
-    equal((figures["inflight_holds"], figures["inflight_refused"]), (quota, 0))
-    check(figures["holds_refused"] > 0, figures)
+    equal((figures["inflight_entries"], figures["inflight_refused"]), (quota, 0))
+    check(figures["inflight_over_quota"] > 0, figures)
     for key in range(1, 1000):
         equal(good.ask(-key & (1 << 64) - 1, 5)[5], 1, "counted inside")
     equal(shard.end(signal.SIGTERM), 0, shard.tail())

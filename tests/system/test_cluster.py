@@ -90,7 +90,7 @@ def start_long(cluster, seconds, *options):
     """A search that shards are asked by now, and often. On a busy machine one may end before it is seen."""
     position, depth, _ = long_search(seconds)
     for attempt in range(3):
-        front = cluster.start(position, "--depth", depth, "--horizon", 3, *STRICT, *options)
+        front = cluster.start(position, "--depth", depth, "--remote-depth", 3, *STRICT, *options)
         try:
             cluster.wait_searching(front)
             break
@@ -113,17 +113,17 @@ def threads_do_not_move_the_strict_score():
 def a_cluster_does_not_move_the_strict_score():
     with Cluster(private=True) as cluster:  # alone with a table a shallow search asks next to nothing
         found = cluster.ask("--epd", CHOSEN_FILE.name, "--depth", DEPTH, "--threads", 2, "--private", *STRICT)
-        equal(outcome(found), expected_scores(), "horizon auto")
+        equal(outcome(found), expected_scores(), "remote_depth auto")
     with Cluster() as cluster:
         for algorithm in ("abdada", "abdada-paper", "shared-table")[:2 if QUICK else 3]:
             found = cluster.ask("--epd", CHOSEN_FILE.name, "--depth", DEPTH, "--threads", 2,
-                                "--algorithm", algorithm, "--horizon", DEPTH - 2, *STRICT)
+                                "--algorithm", algorithm, "--remote-depth", DEPTH - 2, *STRICT)
             equal(outcome(found), expected_scores(), algorithm)
             equal({o["shards"] for o in found}, {2})
             # On a busy machine a shard may be taken for dead for a round trip: not all the time.
             check(any(o["shards_up"] == 2 for o in found), "both shards are used", found)
         again = answers(start("--servers", cluster.servers, "--epd", CHOSEN_FILE.name, "--depth",
-                              DEPTH, "--horizon", DEPTH - 2, *STRICT))
+                              DEPTH, "--remote-depth", DEPTH - 2, *STRICT))
         equal(outcome(again), expected_scores(), "tables that hold results")
 
 
@@ -135,7 +135,7 @@ def a_full_table_does_not_move_the_strict_score():
 def two_front_ends_get_their_own_answers():
     first, second = CHOSEN[:len(CHOSEN) // 2], CHOSEN[len(CHOSEN) // 2:]
     with Cluster() as cluster, suite(first) as one, suite(second) as two:
-        fronts = [cluster.start("--epd", file.name, "--depth", DEPTH, "--horizon", DEPTH - 2, *STRICT)
+        fronts = [cluster.start("--epd", file.name, "--depth", DEPTH, "--remote-depth", DEPTH - 2, *STRICT)
                   for file in (one, two)]
         found = sum((outcome(answers(front)) for front in fronts), [])
         equal(found, expected_scores())
@@ -150,7 +150,7 @@ def workers_meet_and_defer():
         for algorithm in ("abdada", "abdada-paper"):
             busy, deferred, most, duplicated = 0, 0, 0, []
             for _ in range(rounds):
-                found = cluster.ask("--epd", file.name, "--depth", depth, "--horizon", 3,
+                found = cluster.ask("--epd", file.name, "--depth", depth, "--remote-depth", 3,
                                     "--algorithm", algorithm, *STRICT)
                 for o in found:
                     most = max(most, o["workers"])
@@ -171,10 +171,10 @@ def workers_meet_and_defer():
 
 def a_finished_search_leaves_nothing_at_the_shards():
     with Cluster() as cluster:
-        cluster.ask("--epd", CHOSEN_FILE.name, "--depth", DEPTH, "--horizon", 3, *STRICT)
+        cluster.ask("--epd", CHOSEN_FILE.name, "--depth", DEPTH, "--remote-depth", 3, *STRICT)
         for shard in cluster.shards:
             wait_until(lambda: shard.stats()["jobs"] == 0, "the job to be withdrawn")
-            wait_until(lambda: shard.stats()["inflight_holds"] == 0, "holds to end")
+            wait_until(lambda: shard.stats()["inflight_entries"] == 0, "holds to end")
 
 
 def a_worker_waits_for_its_first_shard():
@@ -232,7 +232,7 @@ def a_worker_is_killed():
         check_long(front, LONG)
         for shard in cluster.shards:
             wait_until(lambda: shard.stats()["workers"] == 1, "the session to lapse")
-            wait_until(lambda: shard.stats()["inflight_holds"] == 0, "its holds to end")
+            wait_until(lambda: shard.stats()["inflight_entries"] == 0, "its holds to end")
 
 
 def search_while_killed(cluster, shards):
@@ -554,7 +554,7 @@ def wrong_use_exits_2_with_one_line():
                 ["--json", "not a position"], ["not a position"], ["8/8/8/8/8/8/8/8 w - - 0 1"], [START.replace("w", "x")],
                 [START, START], [START, "--epd", bad.name], ["--epd", empty.name],
                 ["--depth", "1", "--epd", bad.name], ["--algorithm", "nope"], ["--game", "go"],
-                ["--select", "some"], ["--horizon", "far"], ["--horizon", "0"],
+                ["--select", "some"], ["--remote-depth", "far"], ["--remote-depth", "0"],
                 ["--servers", "nonsense"], ["--servers", "127.0.0.1:0"], ["--servers", ""],
                 ["--servers", "127.0.0.1:7400,"], ["x" * 5000]],
             "abdada perft": [[], ["--depth", "0"], ["--depth", "21"], ["--depth", "2", "nonsense"],

@@ -213,7 +213,7 @@ def front_ends_that_share_get_their_own_strict_answers():
         found, = answers(long)
         equal((found["depth"], found["score"], found["stopped"]), (depth, score, False))
         for shard in cluster.shards:
-            wait_until(lambda: shard.stats()["inflight_holds"] == 0, "holds to end")
+            wait_until(lambda: shard.stats()["inflight_entries"] == 0, "holds to end")
 
 
 def threads_of_a_worker_are_shared_too():
@@ -240,7 +240,7 @@ def a_killed_front_end_frees_the_workers():
         front.kill()
         for shard in cluster.shards:
             wait_until(lambda: shard.stats()["jobs"] == 0, "the job to end")
-            wait_until(lambda: not shard.working() and shard.stats()["inflight_holds"] == 0,
+            wait_until(lambda: not shard.working() and shard.stats()["inflight_entries"] == 0,
                        "the workers to be idle")
         promised("workers of a killed front-end are idle", begin, 3)
         found, = cluster.ask(position, "--depth", depth, *STRICT)
@@ -265,8 +265,8 @@ NEVER = ["--heartbeat", 60000, "--hold-max", 3600000]
 def nothing_is_left(shard):
     """Empty sets, and not because anything lapsed."""
     figures = shard.stats()
-    equal((figures["sessions_lapsed"], figures["holds_lapsed"]), (0, 0))
-    return figures["sessions"] == 1 and figures["inflight_holds"] == figures["jobs"] == 0
+    equal((figures["sessions_expired"], figures["inflight_expired"]), (0, 0))
+    return figures["sessions"] == 1 and figures["inflight_entries"] == figures["jobs"] == 0
 
 
 class PostedByHand:
@@ -300,7 +300,7 @@ def answers_after(front, number):
 
 def holds(cluster):
     """At all shards: who is alone asks little, often about the root only, which one of them has."""
-    return sum(shard.stats()["inflight_holds"] for shard in cluster.shards)
+    return sum(shard.stats()["inflight_entries"] for shard in cluster.shards)
 
 
 def sigterm_to_workers_empties_the_sets_at_once():
@@ -312,7 +312,7 @@ def sigterm_to_workers_empties_the_sets_at_once():
             equal(worker.end(signal.SIGTERM), 0)
         for shard in cluster.shards:
             figures = wait_until(lambda: (f := shard.stats())["workers"] == 0 and f, "BYE")
-            equal(figures["inflight_holds"], 0)
+            equal(figures["inflight_entries"], 0)
         promised("empty sets after SIGTERM", begin, 1)
         hand.end()
         for shard in cluster.shards:
@@ -463,7 +463,7 @@ def holds_are_bounded():
     shard = Shard(0, "--memory", "1M", *NEVER)
     peers = [client.Client(shard.address).hello() for _ in range(3)]
     figures = peers[0].stats()
-    most, quota = figures["inflight_max"], figures["session_holds_max"]
+    most, quota = figures["inflight_max"], figures["session_inflight_max"]
     check(quota < most, "one client cannot have all", quota, most)
 
     def ask_for_too_many(peer):
@@ -473,15 +473,15 @@ def holds_are_bounded():
             equal({v[0] for v in verdicts}, {client.OPEN})
         return top(shard.address)[1]["shard"][0]
     figures = ask_for_too_many(peers[0])
-    equal((figures["inflight_holds"], figures["inflight_refused"]), (quota, 0))
-    check(figures["holds_refused"] > 0 and figures["session_holds_max"] == quota, figures)
+    equal((figures["inflight_entries"], figures["inflight_refused"]), (quota, 0))
+    check(figures["inflight_over_quota"] > 0 and figures["session_inflight_max"] == quota, figures)
     for peer in peers[1:]:
         figures = ask_for_too_many(peer)
-    equal(figures["inflight_holds"], most)
+    equal(figures["inflight_entries"], most)
     check(figures["inflight_refused"] > 0 and figures["inflight_max"] == most, figures)
     for peer in peers:
         peer.bye()
-    wait_until(lambda: shard.stats()["inflight_holds"] == 0, "empty sets")
+    wait_until(lambda: shard.stats()["inflight_entries"] == 0, "empty sets")
 
 
 def resident_bytes(process):
@@ -570,7 +570,7 @@ def what_killed_processes_shared_is_swept_away():
 
 
 def private_workers_tell_each_other_what_they_find():
-    """No table between them: what one finds below the horizon the others are told by messages."""
+    """No table between them: what one finds below the remote_depth the others are told by messages."""
     position, depth, score = long_search(LONG)
     with Cluster(shards=1, workers=0) as cluster:
         cluster.workers = [Worker(cluster.servers, private=True) for _ in range(2)]
@@ -597,10 +597,10 @@ def top_shows_a_cluster():
             equal((shard["state"], shard["workers"], shard["fronts"], shard["jobs"]),
                   ("up", 2, 1, 1))
             check(shard["asks"] > 0 and shard["memory_bytes"] >= 32 << 20, shard)
-            for name in """boot rtt_us uptime_ms ops_per_s inflight_holds inflight_max
+            for name in """boot rtt_us uptime_ms ops_per_s inflight_entries inflight_max
                     results_permille sessions_refused jobs_refused batches_refused oversized
-                    inflight_refused queue_full multipart malformed holds_lapsed
-                    session_holds_max holds_refused ignored""".split():
+                    inflight_refused queue_full multipart malformed inflight_expired
+                    session_inflight_max inflight_over_quota ignored""".split():
                 check(name in shard, name, "is missing")
         job, = found["job"]
         equal([(w["name"], w["job"], w["shards"]) for w in found["worker"]],

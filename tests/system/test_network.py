@@ -126,7 +126,7 @@ def a_workers_cable_is_cut():
         end_long(front)
         for shard in cluster.shards:
             count_workers(shard, 1)
-            wait_until(lambda: shard.stats()["inflight_holds"] == 0, "its holds to end")
+            wait_until(lambda: shard.stats()["inflight_entries"] == 0, "its holds to end")
         check(cluster.workers[0].running())
         cluster.workers[0].host.mend()
         begin = time.monotonic()
@@ -149,7 +149,7 @@ def a_shards_cable_is_cut_in_mid_search():
 def cut_and_return(seconds):
     """A shard is cut off for so long while a search goes on, and used again by that search."""
     with hosts(heartbeat_ms=1000) as cluster:  # the default
-        front = cluster.start(positions()[1], "--depth", 40, "--horizon", 3, *STRICT)
+        front = cluster.start(positions()[1], "--depth", 40, "--remote-depth", 3, *STRICT)
         cluster.wait_searching(front)
         shard = cluster.shards[1]
         shard.host.cut()

@@ -89,7 +89,7 @@ def equal(got, expected):
 def welcome_tells_the_session(server):
     a, b = sessions(server, 2)
     equal(a.heartbeat_ms, HEARTBEAT_MS)
-    equal(a.hold_max_ms, 60000)
+    equal(a.inflight_age_max_ms, 60000)
     assert a.batch_max >= 1 and a.session != b.session
     equal(a.boot, b.boot)
     before = a.session
@@ -280,13 +280,13 @@ def jobs_are_pushed_and_stopped(server):
 def workers_have_seats_without_gaps(server):
     def settle(workers):  # those of other tests lapse; seats are told again within a heartbeat
         end = time.monotonic() + 20
-        while sorted(w.seat or () for w in workers) != [(i, len(workers)) for i in range(len(workers))]:
-            assert time.monotonic() < end, [w.seat for w in workers]
+        while sorted(w.worker_index or () for w in workers) != [(i, len(workers)) for i in range(len(workers))]:
+            assert time.monotonic() < end, [w.worker_index for w in workers]
             for worker in workers:
                 worker.heartbeat()
     workers = sessions(server, 3, role=ab.WORKER)
     for worker in workers:
-        assert worker.wait(ab.SEAT)[1] < worker.seat[1]
+        assert worker.wait(ab.SEAT)[1] < worker.worker_index[1]
     settle(workers)
     workers[0].bye()
     workers[0].close()
@@ -314,16 +314,16 @@ def members_and_jobs_are_listed(server):
 def a_history_is_filled_together(server):
     a, b = sessions(server, 2)
     root = fresh_key()
-    birth, now, halvings, sums = a.history(root, 0, 0, [(5, 9), (8191, 4)])
+    epoch, now, halvings, sums = a.history(root, 0, 0, [(5, 9), (8191, 4)])
     equal((sums, halvings), ({5: 9, 8191: 4}, 0))
     equal(b.history(root, 0, 0, [(5, 1)])[3], {5: 10, 8191: 4})
-    again, later, _, sums = a.history(root, birth, now)
-    equal((again, sums), (birth, {5: 10}))
-    equal(a.history(root, birth, later)[3], {})
-    equal(a.history(root, birth + 1, later)[3], {5: 10, 8191: 4})  # what was known is of another
+    again, later, _, sums = a.history(root, epoch, now)
+    equal((again, sums), (epoch, {5: 10}))
+    equal(a.history(root, epoch, later)[3], {})
+    equal(a.history(root, epoch + 1, later)[3], {5: 10, 8191: 4})  # what was known is of another
     equal(a.history(fresh_key())[3], {})
     refused_with(a, ab.HISTORY, [9, root, 0, 0, [[8192, 1]]], 5)
-    equal(a.stats()["history_gifts"] >= 3, True)
+    equal(a.stats()["history_published"] >= 3, True)
 
 
 @test
@@ -353,7 +353,7 @@ def workers_may_not_post(server):
 def figures_have_their_names(server):
     a, = sessions(server, 1)
     wanted = """sessions workers fronts jobs asks cuts busy opens stores releases peeks inflight_nodes
-        inflight_holds inflight_refused holds_lapsed sessions_lapsed malformed no_session refused
+        inflight_entries inflight_refused inflight_expired sessions_expired malformed no_session refused
         results_permille batches uptime_ms memory_bytes""".split()
     figures = a.stats()
     equal([name for name in wanted if name not in figures], [])

@@ -29,7 +29,7 @@ def agrees(result, before, after, where=""):
     for name in COUNTED:
         counted = sum(a[name] - b[name] for a, b in zip(after, before))
         equal(counted, result[name], name, where, result)
-    equal(sum(a["inflight_holds"] for a in after), 0, "holds are left behind", where)
+    equal(sum(a["inflight_entries"] for a in after), 0, "holds are left behind", where)
 
 
 def wrong_use_is_one_line():

@@ -160,7 +160,7 @@ def test_a_silent_session_lapses():
         time.sleep(0.1)
         watch.say(HEARTBEAT, 1)
     figures = watch.figures()
-    assert figures["sessions"] == 1 and figures["inflight_holds"] == 0, figures
+    assert figures["sessions"] == 1 and figures["inflight_entries"] == 0, figures
     assert server.end() == 0
 
 

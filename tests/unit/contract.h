@@ -28,7 +28,7 @@ struct contract_driver {
     void (*store)(void *table, unsigned asker, const struct tt_store *store);
     void (*release)(void *table, unsigned asker, const struct tt_release *release);
     void (*peek)(void *table, unsigned asker, const struct tt_peek *peek, struct tt_peeked *out);
-    unsigned (*holds)(void *table);
+    unsigned (*entries)(void *table);
     unsigned most; /* visits that it counts, no more and no less; 0: CONTRACT_ROOM at least */
 };
 

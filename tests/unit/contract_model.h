@@ -219,14 +219,14 @@ static inline void compare_with_model(struct contract *c, bool forgets)
     for (unsigned step = 0; step < MODEL_STEPS; step++) {
         model_step(c, m, &random, forgets);
         if (step % 64 == 0) {
-            assert_int_equal(c->driver->holds(c->table), model_holds(m));
+            assert_int_equal(c->driver->entries(c->table), model_holds(m));
         }
     }
     for (unsigned i = 0; i < MODEL_KEYS * MODEL_DEPTHS * CONTRACT_ASKERS; i++) {
         unsigned k = i % MODEL_KEYS, d = i / MODEL_KEYS % MODEL_DEPTHS;
         contract_release(c, i / (MODEL_KEYS * MODEL_DEPTHS), model_key(k), (uint8_t)d);
     }
-    assert_int_equal(c->driver->holds(c->table), 0);
+    assert_int_equal(c->driver->entries(c->table), 0);
     free(m);
 }
 

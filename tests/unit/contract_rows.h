@@ -351,19 +351,19 @@ static void a_full_inflight_table_opens_without_counting(void **state)
 {
     struct contract *c = *state;
     uint64_t beyond = UINT64_C(64) * CONTRACT_TRIED;
-    unsigned holds = 0, room = c->driver->most > 0 ? c->driver->most : CONTRACT_ROOM;
+    unsigned entries = 0, room = c->driver->most > 0 ? c->driver->most : CONTRACT_ROOM;
     for (uint64_t i = 0; i < CONTRACT_TRIED; i++) {
         struct tt_answer answer = contract_ask(c, 0, contract_wide(i * 64, 5, 0));
         assert_int_equal(answer.verdict, TT_OPEN);
-        assert_true(answer.nproc == 1 || (answer.nproc == 0 && holds >= room));
-        holds += answer.nproc;
+        assert_true(answer.nproc == 1 || (answer.nproc == 0 && entries >= room));
+        entries += answer.nproc;
     }
     contract_enter(c, 0, beyond, 5, 0);
     contract_enter(c, 1, 64, 5, 1); /* counts the other, not itself */
     contract_enter(c, 0, 64, 5, 1); /* who is inside stays so */
     contract_expect_nproc(c, beyond, 5, 0);
-    assert_int_equal(c->driver->holds(c->table), holds);
-    assert_true(c->driver->most == 0 || holds == c->driver->most);
+    assert_int_equal(c->driver->entries(c->table), entries);
+    assert_true(c->driver->most == 0 || entries == c->driver->most);
     assert_int_equal(contract_ask(c, 1, contract_wide(64, 5, TT_EXCLUSIVE)).verdict, TT_BUSY);
     contract_release(c, 0, beyond, 5);
     contract_store(c, 0, tt_result(beyond, 5, TT_EXACT, 7, 3));
@@ -375,7 +375,7 @@ static void a_full_inflight_table_opens_without_counting(void **state)
     for (uint64_t i = 0; i < CONTRACT_TRIED; i++) {
         contract_release(c, 0, i * 64, 5);
     }
-    assert_int_equal(c->driver->holds(c->table), 0);
+    assert_int_equal(c->driver->entries(c->table), 0);
 }
 
 #endif

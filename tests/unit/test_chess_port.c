@@ -5,7 +5,7 @@ static void space_names_the_version(void **state)
 {
     (void)state;
     uint64_t expected = rng_hash_text(CHESS_VERSION);
-    if (game_chess.space != expected) {
+    if (game_chess.namespace_id != expected) {
         fail_msg("put UINT64_C(0x%016llx) into chess.c", (unsigned long long)expected);
     }
 }

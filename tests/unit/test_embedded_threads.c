@@ -59,7 +59,7 @@ static unsigned nproc(struct table_port *port, uint64_t key, uint8_t depth)
 
 struct actor {
     pthread_barrier_t *begin;
-    struct embedded_port seat;
+    struct embedded_port slot;
     struct table_port port;
     uint64_t random;
     bool inside[KEYS][DEPTHS];
@@ -91,7 +91,7 @@ static void act_ask(struct actor *a, unsigned k, uint8_t depth)
         .alpha = alpha,
         .beta = (int16_t)(wide ? 50 : alpha + 1),
         .flags = (uint8_t)rng_below(&a->random, 4),
-        .slot = a->seat.slot,
+        .slot = a->slot.slot,
     };
     switch (pose(&a->port, &ask, &answer)) {
     case TT_OPEN:
@@ -115,14 +115,14 @@ static void act_ask(struct actor *a, unsigned k, uint8_t depth)
 
 static void act_hear(struct actor *a)
 {
-    struct tt_store news[8];
-    unsigned n = embedded_node_done(&a->seat, news, 8);
-    expect(a, n <= 8, "no more news than room");
+    struct tt_store notice[8];
+    unsigned n = embedded_node_done(&a->slot, notice, 8);
+    expect(a, n <= 8, "no more notice than room");
     for (unsigned i = 0; i < n; i++) {
-        expect(a, news[i].key < KEYS && news[i].slot != a->seat.slot, "news come from others");
-        int value = truth((unsigned)news[i].key);
-        expect(a, news[i].bound == TT_LOWER ? news[i].score < value : news[i].score > value,
-               "news are true");
+        expect(a, notice[i].key < KEYS && notice[i].slot != a->slot.slot, "notice come from others");
+        int value = truth((unsigned)notice[i].key);
+        expect(a, notice[i].bound == TT_LOWER ? notice[i].score < value : notice[i].score > value,
+               "notice are true");
     }
     a->heard += n;
 }
@@ -137,10 +137,10 @@ static void act(struct actor *a)
         enum tt_bound bound = (enum tt_bound)(1 + rng_below(&a->random, 2));
         int off = 1 + (int)rng_below(&a->random, 9); /* never exact: the nodes stay open */
         int score = truth(k) + (bound == TT_LOWER ? -off : off);
-        finish(&a->port, a->seat.slot, tt_result(k, depth, bound, score, 1));
+        finish(&a->port, a->slot.slot, tt_result(k, depth, bound, score, 1));
         a->inside[k][depth - 1] = false;
     } else if (dice < 80) {
-        let_go(&a->port, a->seat.slot, k, depth);
+        let_go(&a->port, a->slot.slot, k, depth);
         a->inside[k][depth - 1] = false;
     } else if (dice < 95) {
         unsigned n = nproc(&a->port, k, depth);
@@ -161,7 +161,7 @@ static void *play(void *context)
         }
     }
     for (unsigned i = 0; i < KEYS * DEPTHS; i++) {
-        let_go(&a->port, a->seat.slot, i / DEPTHS, (uint8_t)(1 + i % DEPTHS));
+        let_go(&a->port, a->slot.slot, i / DEPTHS, (uint8_t)(1 + i % DEPTHS));
     }
     return NULL;
 }
@@ -177,9 +177,9 @@ static void play_together(size_t bytes)
     assert_non_null(actor);
     pthread_barrier_init(&begin, NULL, THREADS);
     for (unsigned i = 0; i < THREADS; i++) {
-        actor[i].seat =
-            (struct embedded_port){.table = table, .slot = (uint16_t)i, .counted_depth = COUNTED};
-        actor[i].port = embedded_table_port(&actor[i].seat);
+        actor[i].slot = (struct embedded_port){
+            .table = table, .slot = (uint16_t)i, .inflight_depth_max = COUNTED};
+        actor[i].port = embedded_table_port(&actor[i].slot);
         actor[i].random = rng_next(&seed);
         actor[i].begin = &begin;
         assert_int_equal(pthread_create(&thread[i], NULL, play, &actor[i]), 0);
@@ -197,7 +197,7 @@ static void play_together(size_t bytes)
     for (unsigned i = 0; i < KEYS * DEPTHS; i++) {
         assert_int_equal(nproc(&actor[0].port, i / DEPTHS, (uint8_t)(1 + i % DEPTHS)), 0);
     }
-    assert_int_equal(embedded_holds(table), 0);
+    assert_int_equal(embedded_inflight(table), 0);
     pthread_barrier_destroy(&begin);
     free(actor);
     embedded_close(&table);
@@ -221,39 +221,39 @@ static void news_go_to_those_inside_and_to_nobody_else(void **state)
 {
     (void)state;
     struct embedded *table = open_table(1 << 20, THREADS);
-    struct embedded_port seat[THREADS];
+    struct embedded_port slot[THREADS];
     struct table_port port[THREADS];
-    struct tt_store news[4];
+    struct tt_store notice[4];
     struct tt_answer answer;
     for (uint16_t i = 0; i < THREADS; i++) {
-        seat[i] = (struct embedded_port){.table = table, .slot = i, .counted_depth = COUNTED};
-        port[i] = embedded_table_port(&seat[i]);
+        slot[i] = (struct embedded_port){.table = table, .slot = i, .inflight_depth_max = COUNTED};
+        port[i] = embedded_table_port(&slot[i]);
     }
     enter(&port[0], 0, 5, 7, 0, &answer);
     enter(&port[1], 1, 5, 7, 0, &answer);
     enter(&port[2], 2, 5, 6, 0, &answer); /* another depth */
     enter(&port[3], 3, 5, 7, 0, &answer);
     for (unsigned i = 0; i < THREADS; i++) {
-        atomic_store(embedded_until_poll(&seat[i]), 100);
+        atomic_store(embedded_until_poll(&slot[i]), 100);
     }
     finish(&port[0], 0, tt_result(5, 7, TT_LOWER, 33, 9));
     for (unsigned i = 0; i < THREADS; i++) {
         bool told = i == 1 || i == 3;
-        assert_int_equal(atomic_load(embedded_until_poll(&seat[i])), told ? 1 : 100);
-        assert_int_equal(embedded_node_done(&seat[i], news, 4), told);
+        assert_int_equal(atomic_load(embedded_until_poll(&slot[i])), told ? 1 : 100);
+        assert_int_equal(embedded_node_done(&slot[i], notice, 4), told);
         if (told) {
-            assert_true(news[0].key == 5 && news[0].depth == 7 && news[0].score == 33);
-            assert_true(news[0].bound == TT_LOWER && news[0].move == 9);
+            assert_true(notice[0].key == 5 && notice[0].depth == 7 && notice[0].score == 33);
+            assert_true(notice[0].bound == TT_LOWER && notice[0].move == 9);
         }
-        assert_int_equal(embedded_node_done(&seat[i], news, 4), 0); /* once */
+        assert_int_equal(embedded_node_done(&slot[i], notice, 4), 0); /* once */
     }
     finish(&port[1], 1, tt_result(5, 7, TT_UPPER, 33, 0));
-    assert_int_equal(embedded_node_done(&seat[0], news, 4), 0);
-    assert_int_equal(embedded_node_done(&seat[1], news, 4), 0);
-    assert_int_equal(embedded_node_done(&seat[3], news, 4), 1);
+    assert_int_equal(embedded_node_done(&slot[0], notice, 4), 0);
+    assert_int_equal(embedded_node_done(&slot[1], notice, 4), 0);
+    assert_int_equal(embedded_node_done(&slot[3], notice, 4), 1);
     let_go(&port[2], 2, 5, 6);
     let_go(&port[3], 3, 5, 7);
-    assert_int_equal(embedded_holds(table), 0);
+    assert_int_equal(embedded_inflight(table), 0);
     embedded_close(&table);
 }
 
@@ -261,10 +261,10 @@ static void a_full_mailbox_drops_and_a_new_search_empties_it(void **state)
 {
     (void)state;
     struct embedded *table = open_table(1 << 20, 2);
-    struct embedded_port seat[2] = {{.table = table, .slot = 0, .counted_depth = COUNTED},
-                                    {.table = table, .slot = 1, .counted_depth = COUNTED}};
-    struct table_port port[2] = {embedded_table_port(&seat[0]), embedded_table_port(&seat[1])};
-    struct tt_store news[200];
+    struct embedded_port slot[2] = {{.table = table, .slot = 0, .inflight_depth_max = COUNTED},
+                                    {.table = table, .slot = 1, .inflight_depth_max = COUNTED}};
+    struct table_port port[2] = {embedded_table_port(&slot[0]), embedded_table_port(&slot[1])};
+    struct tt_store notice[200];
     struct tt_answer answer;
     for (unsigned round = 0; round < 3; round++) {
         enter(&port[0], 0, 5, 7, 0, &answer);
@@ -272,13 +272,13 @@ static void a_full_mailbox_drops_and_a_new_search_empties_it(void **state)
             finish(&port[1], 1, tt_result(5, 7, TT_LOWER, -50, 1));
         }
         if (round == 0) {
-            assert_in_range(embedded_node_done(&seat[0], news, 200), 1, 99);
+            assert_in_range(embedded_node_done(&slot[0], notice, 200), 1, 99);
         } else if (round == 1) {
-            assert_int_equal(embedded_node_done(&seat[0], news, 3), 3);
-            assert_int_equal(embedded_node_done(&seat[0], news, 200), 0); /* the rest is gone */
+            assert_int_equal(embedded_node_done(&slot[0], notice, 3), 3);
+            assert_int_equal(embedded_node_done(&slot[0], notice, 200), 0); /* the rest is gone */
         } else {
             embedded_begin(table, 0);
-            assert_int_equal(embedded_node_done(&seat[0], news, 200), 0);
+            assert_int_equal(embedded_node_done(&slot[0], notice, 200), 0);
         }
     }
     let_go(&port[0], 0, 5, 7);
@@ -291,15 +291,15 @@ static void below_the_counted_depth_nobody_is_counted(void **state)
 {
     (void)state;
     struct embedded *table = open_table(1 << 20, 2);
-    struct embedded_port seat[2] = {{.table = table, .slot = 0, .counted_depth = 4},
-                                    {.table = table, .slot = 1, .counted_depth = 4}};
-    struct table_port port[2] = {embedded_table_port(&seat[0]), embedded_table_port(&seat[1])};
+    struct embedded_port slot[2] = {{.table = table, .slot = 0, .inflight_depth_max = 4},
+                                    {.table = table, .slot = 1, .inflight_depth_max = 4}};
+    struct table_port port[2] = {embedded_table_port(&slot[0]), embedded_table_port(&slot[1])};
     struct tt_answer answer;
-    assert_int_equal(port[0].horizon(port[0].self, 3), 4);
+    assert_int_equal(port[0].inflight_depth(port[0].self, 3), 4);
     assert_int_equal(enter(&port[0], 0, 5, 3, TT_EXCLUSIVE, &answer), TT_OPEN);
     assert_int_equal(enter(&port[1], 1, 5, 3, TT_EXCLUSIVE, &answer), TT_OPEN);
     assert_int_equal(answer.nproc, 0);
-    assert_int_equal(embedded_holds(table), 0);
+    assert_int_equal(embedded_inflight(table), 0);
     finish(&port[0], 0, tt_result(5, 3, TT_EXACT, 8, 1));
     assert_int_equal(enter(&port[1], 1, 5, 3, 0, &answer), TT_CUT); /* results are shared */
     assert_int_equal(enter(&port[0], 0, 5, 4, TT_EXCLUSIVE, &answer), TT_OPEN);
@@ -313,37 +313,38 @@ static void small_iterations_count_smaller_nodes(void **state)
 {
     (void)state;
     struct embedded *table = open_table(1 << 20, 2);
-    struct embedded_port seat[2];
+    struct embedded_port slot[2];
     struct table_port port[2];
     for (uint16_t i = 0; i < 2; i++) {
-        seat[i] = (struct embedded_port){
-            .table = table, .slot = i, .counted_depth = 4, .counts_by_size = true};
-        port[i] = embedded_table_port(&seat[i]);
+        slot[i] = (struct embedded_port){
+            .table = table, .slot = i, .inflight_depth_max = 4, .inflight_by_size = true};
+        port[i] = embedded_table_port(&slot[i]);
     }
     struct tt_answer answer;
     for (unsigned iteration = 1; iteration < 20; iteration++) {
         unsigned least = iteration < 5 ? 1 : iteration < 8 ? iteration - 4 : 4;
         for (unsigned i = 0; i < 2; i++) {
-            assert_int_equal(port[i].horizon(port[i].self, iteration), least);
+            assert_int_equal(port[i].inflight_depth(port[i].self, iteration), least);
         }
         for (uint8_t depth = 1; depth < 6; depth++) {
             bool counts = depth >= least;
             assert_int_equal(enter(&port[0], 0, 5, depth, TT_EXCLUSIVE, &answer), TT_OPEN);
-            assert_int_equal(embedded_holds(table), counts);
+            assert_int_equal(embedded_inflight(table), counts);
             assert_int_equal(enter(&port[1], 1, 5, depth, TT_EXCLUSIVE, &answer),
                              counts ? TT_BUSY : TT_OPEN);
             let_go(&port[0], 0, 5, depth);
-            assert_int_equal(embedded_holds(table), 0);
+            assert_int_equal(embedded_inflight(table), 0);
         }
     }
-    seat[0].counted_depth = 2; /* never more than in a large one, nor any where none are */
-    assert_int_equal(port[0].horizon(port[0].self, 7), 2);
-    assert_int_equal(port[0].horizon(port[0].self, 4), 1);
-    seat[0].counted_depth = EMBEDDED_NEVER;
-    embedded_begin_counting(&seat[0]);
+    slot[0].inflight_depth_max = 2; /* never more than in a large one, nor any where none are */
+    assert_int_equal(port[0].inflight_depth(port[0].self, 7), 2);
+    assert_int_equal(port[0].inflight_depth(port[0].self, 4), 1);
+    slot[0].inflight_depth_max = EMBEDDED_NEVER;
+    embedded_begin_inflight(&slot[0]);
     assert_int_equal(enter(&port[0], 0, 6, 9, TT_EXCLUSIVE, &answer), TT_OPEN);
-    assert_int_equal(embedded_holds(table), 0); /* a job that counts nobody, after one that did */
-    assert_int_equal(port[0].horizon(port[0].self, 1), EMBEDDED_NEVER);
+    assert_int_equal(embedded_inflight(table),
+                     0); /* a job that counts nobody, after one that did */
+    assert_int_equal(port[0].inflight_depth(port[0].self, 1), EMBEDDED_NEVER);
     embedded_close(&table);
 }
 
@@ -363,7 +364,7 @@ static void find_and_put_count_nobody(void **state)
     embedded_put(table, &store);
     assert_true(embedded_find(table, &ask, &answer));
     assert_int_equal(answer.score, 10);
-    assert_int_equal(embedded_holds(table), 0);
+    assert_int_equal(embedded_inflight(table), 0);
     assert_true(embedded_permille(table) <= 1);
     embedded_clear(table);
     assert_false(embedded_find(table, &ask, &answer));
@@ -374,28 +375,28 @@ static void threads_share_lessons(void **state)
 {
     (void)state;
     struct embedded *table = open_table(64, 2);
-    struct embedded_port seat[2] = {{.table = table, .slot = 0}, {.table = table, .slot = 1}};
+    struct embedded_port slot[2] = {{.table = table, .slot = 0}, {.table = table, .slot = 1}};
     const uint64_t root = UINT64_C(5) << 32, other = UINT64_C(6) << 32;
     struct tt_weight a[] = {{3, 4}, {9, 1}}, out[8];
-    embedded_listen(&seat[0]);
-    embedded_listen(&seat[1]);
-    assert_int_equal(embedded_lessons(&seat[0], root, a, 2, out, 8), 0);
-    assert_int_equal(embedded_lessons(&seat[1], root, NULL, 0, out, 8), 2);
+    embedded_listen(&slot[0]);
+    embedded_listen(&slot[1]);
+    assert_int_equal(embedded_lessons(&slot[0], root, a, 2, out, 8), 0);
+    assert_int_equal(embedded_lessons(&slot[1], root, NULL, 0, out, 8), 2);
     assert_int_equal(out[1].index, 9);
     assert_int_equal(out[1].weight, 1);
-    assert_int_equal(embedded_lessons(&seat[1], root, NULL, 0, out, 8), 0);
-    assert_int_equal(embedded_lessons(&seat[0], other, a, 1, out, 8), 0);
-    assert_int_equal(embedded_lessons(&seat[1], root, NULL, 0, out, 8), 0); /* of another root */
-    assert_int_equal(embedded_lessons(&seat[0], root, a, 2, out, 8), 0);
-    embedded_listen(&seat[1]); /* a new search: what was told before it is not for it */
-    assert_int_equal(embedded_lessons(&seat[1], root, NULL, 0, out, 8), 0);
+    assert_int_equal(embedded_lessons(&slot[1], root, NULL, 0, out, 8), 0);
+    assert_int_equal(embedded_lessons(&slot[0], other, a, 1, out, 8), 0);
+    assert_int_equal(embedded_lessons(&slot[1], root, NULL, 0, out, 8), 0); /* of another root */
+    assert_int_equal(embedded_lessons(&slot[0], root, a, 2, out, 8), 0);
+    embedded_listen(&slot[1]); /* a new search: what was told before it is not for it */
+    assert_int_equal(embedded_lessons(&slot[1], root, NULL, 0, out, 8), 0);
     embedded_close(&table);
     table = open_table(64, 1); /* nobody to learn from */
-    seat[0] = (struct embedded_port){.table = table};
-    embedded_listen(&seat[0]);
-    assert_int_equal(embedded_lessons(&seat[0], root, a, 2, out, 8), 0);
-    seat[0].heard = 0;
-    assert_int_equal(embedded_lessons(&seat[0], root, NULL, 0, out, 8), 0);
+    slot[0] = (struct embedded_port){.table = table};
+    embedded_listen(&slot[0]);
+    assert_int_equal(embedded_lessons(&slot[0], root, a, 2, out, 8), 0);
+    slot[0].heard = 0;
+    assert_int_equal(embedded_lessons(&slot[0], root, NULL, 0, out, 8), 0);
     embedded_close(&table);
 }
 

@@ -3,7 +3,7 @@
 
 #include "common/clock.h"
 #include "worker/engine/engine.h"
-#include "worker/engine/processor.h"
+#include "worker/engine/searcher.h"
 #include "worker/search/node.h"
 #include "worker/table/lessons.h"
 
@@ -24,12 +24,12 @@ static struct job make_job(const char *text, const char *algorithm, unsigned dep
         .algorithm = algorithm_by_name(algorithm),
         .strict = true,
         .depth = (uint8_t)depth,
-        .horizon = PROTO_HORIZON_AUTO,
+        .remote_depth = PROTO_REMOTE_DEPTH_AUTO,
     };
     if (job_set_position(&job, test_game(), text, why, sizeof why) != ERR_OK) {
         fail_msg("%s: %s", text, why);
     }
-    job_set_space(&job, 0);
+    job_set_namespace(&job, 0);
     return job;
 }
 
@@ -39,7 +39,7 @@ static struct engine_result run(struct engine *engine, struct job *job,
     struct engine_result result;
     engine_arm(engine);
     assert_int_equal(engine_run(engine, job, observer, &result), ERR_OK);
-    assert_int_equal(engine_holds(engine), 0);
+    assert_int_equal(engine_inflight(engine), 0);
     return result;
 }
 
@@ -66,23 +66,23 @@ static void threads_agree_on_a_strict_score(void **state)
 
 static bool serve_one(void *self, struct search *search)
 {
-    processor_serve(self, search, clock_us());
+    searcher_serve(self, search, clock_us());
     return false;
 }
 
 /* One of `neighbours` on that table, which is borrowed. */
-static struct processor *open_processor(struct embedded *table, unsigned neighbours)
+static struct searcher *open_searchers(struct embedded *table, unsigned neighbours)
 {
-    struct processor *p = memory_lines(sizeof *p);
-    struct processor_options options = {.table = table, .neighbours = neighbours};
+    struct searcher *p = memory_lines(sizeof *p);
+    struct searcher_options options = {.table = table, .neighbours = neighbours};
     assert_non_null(p);
-    assert_int_equal(processor_open(p, &options), ERR_OK);
+    assert_int_equal(searcher_open(p, &options), ERR_OK);
     return p;
 }
 
-static void close_processor(struct processor *p)
+static void close_searchers(struct searcher *p)
 {
-    processor_close(p);
+    searcher_close(p);
     free(p);
 }
 
@@ -92,23 +92,23 @@ static void processors_share_lessons(void **state)
     (void)state;
     struct embedded *table = NULL;
     assert_int_equal(embedded_open(&table, 4 << 20, 2), ERR_OK);
-    struct processor *p = open_processor(table, 2);
+    struct searcher *p = open_searchers(table, 2);
     struct job job = make_job(position, "abdada", 7);
     struct env_port env = {.self = p, .poll = serve_one};
     struct embedded_port other = {.table = table, .slot = 1};
     struct tt_weight out[LESSONS_KEPT], told = {5, 7};
     struct search_result result;
     embedded_listen(&other);
-    assert_int_equal(processor_begin(p, &job, &env, 0), ERR_OK);
+    assert_int_equal(searcher_begin(p, &job, &env, 0), ERR_OK);
     int32_t before = p->search->history[5];
     uint64_t root = search_root(p->search);
     assert_int_equal(embedded_lessons(&other, root, &told, 1, out, LESSONS_KEPT), 0);
-    processor_serve(p, p->search, clock_us());
+    searcher_serve(p, p->search, clock_us());
     assert_int_equal(p->search->history[5], before + 7);
     search_run(p->search, NULL, NULL, &result);
     assert_true(embedded_lessons(&other, root, NULL, 0, out, LESSONS_KEPT) > 0);
     job_free(&job);
-    close_processor(p);
+    close_searchers(p);
     embedded_close(&table);
 }
 
@@ -118,27 +118,27 @@ static void processors_say_where_they_are(void **state)
     (void)state;
     struct embedded *table = NULL;
     assert_int_equal(embedded_open(&table, 4 << 20, 1), ERR_OK);
-    struct processor *p = open_processor(table, 1);
+    struct searcher *p = open_searchers(table, 1);
     struct job job = make_job(position, "abdada", 1);
     struct env_port env = {.self = p, .poll = serve_one};
     int cpu = sched_getcpu();
     bool is_known = cpu >= 0 && cpu < CPU_SETSIZE;
     for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(processor_begin(p, &job, &env, 0), ERR_OK);
+        assert_int_equal(searcher_begin(p, &job, &env, 0), ERR_OK);
         assert_false(p->local.is_placed);
         uint64_t now = clock_us();
-        processor_serve(p, p->search, now);
+        searcher_serve(p, p->search, now);
         assert_true(p->local.is_placed);
         assert_int_equal(p->local.place.said > 0, is_known);
-        assert_true(p->local.place.due_us == now + SPREAD_EVERY_US);
-        processor_serve(p, p->search, now + SPREAD_EVERY_US);
-        assert_true(p->local.place.due_us == now + 2 * SPREAD_EVERY_US);
+        assert_true(p->local.place.due_us == now + PLACEMENT_EVERY_US);
+        searcher_serve(p, p->search, now + PLACEMENT_EVERY_US);
+        assert_true(p->local.place.due_us == now + 2 * PLACEMENT_EVERY_US);
         assert_int_equal(p->local.place.said > 0, is_known);
-        processor_end(p);
+        searcher_end(p);
         assert_int_equal(p->local.place.said, 0);
     }
     job_free(&job);
-    close_processor(p);
+    close_searchers(p);
     embedded_close(&table);
 }
 
@@ -278,15 +278,15 @@ static void a_finished_game_is_answered_at_once(void **state)
 static void unlike_searches_have_unlike_spaces(void **state)
 {
     (void)state;
-    uint64_t space[5];
+    uint64_t namespace_id[5];
     struct job job = make_job(position, "abdada", 5);
     for (unsigned i = 0; i < 5; i++) {
         job.strict = i & 1;
         job.full = i & 2;
-        job_set_space(&job, i == 4 ? 77 : 0);
-        space[i] = job.space;
+        job_set_namespace(&job, i == 4 ? 77 : 0);
+        namespace_id[i] = job.namespace_id;
         for (unsigned k = 0; k < i; k++) {
-            assert_true(space[k] != space[i]);
+            assert_true(namespace_id[k] != namespace_id[i]);
         }
     }
     job_free(&job);
@@ -313,15 +313,15 @@ static void a_job_survives_the_wire(void **state)
     struct proto_job both = on_the_wire(&job);
     assert_int_equal(job_from_wire(&both, &back, why, sizeof why), ERR_RANGE);
     job.strict = false;
-    job.horizon = 6;
+    job.remote_depth = 6;
     job.time_ms = 5000;
     job.nodes = UINT64_MAX;
     struct proto_job wire = on_the_wire(&job);
     assert_int_equal(job_from_wire(&wire, &back, why, sizeof why), ERR_OK);
     assert_true(back.id == job.id && back.game == job.game && back.algorithm == job.algorithm);
     assert_true(back.strict == job.strict && back.full == job.full && back.depth == job.depth);
-    assert_true(back.horizon == job.horizon && back.time_ms == job.time_ms);
-    assert_true(back.nodes == job.nodes && back.space == job.space);
+    assert_true(back.remote_depth == job.remote_depth && back.time_ms == job.time_ms);
+    assert_true(back.nodes == job.nodes && back.namespace_id == job.namespace_id);
     assert_string_equal(back.text, job.text);
     assert_true(test_game()->key(back.position) == test_game()->key(job.position));
     job_free(&job);

@@ -63,8 +63,8 @@ static void the_same_group_and_size_is_one_table(void **state)
     assert_string_equal(host_memory(b), "here");
     assert_string_equal(host_memory(larger), "");
     assert_string_equal(host_memory(other), "");
-    assert_int_equal(host_state(a)->mark, host_state(b)->mark);
-    assert_true(host_state(a)->mark != host_state(other)->mark);
+    assert_int_equal(host_state(a)->table_id, host_state(b)->table_id);
+    assert_true(host_state(a)->table_id != host_state(other)->table_id);
     ((char *)host_memory(larger))[host_memory_bytes(larger) - 1] = 1; /* all of it is there */
     host_close(&a);
     assert_string_equal(host_memory(b), "here");
@@ -320,7 +320,7 @@ static int come_and_go(uint64_t group, uint64_t seed)
             if (host_open(&b, group, BYTES) != ERR_OK) {
                 return 2;
             }
-            if (host_state(a)->mark != host_state(b)->mark) {
+            if (host_state(a)->table_id != host_state(b)->table_id) {
                 return 3;
             }
         }
@@ -452,14 +452,14 @@ static void those_who_share_a_table_share_lessons(void **state)
     assert_int_equal(embedded_open_shared(&a, BYTES, 1, group), ERR_OK);
     assert_int_equal(embedded_open_shared(&b, BYTES, 1, group), ERR_OK);
     assert_int_equal(embedded_open_shared(&own, BYTES, 1, fresh_group()), ERR_OK);
-    struct embedded_port seat[3] = {{.table = a}, {.table = b}, {.table = own}};
+    struct embedded_port worker_index[3] = {{.table = a}, {.table = b}, {.table = own}};
     for (unsigned i = 0; i < 3; i++) {
-        embedded_listen(&seat[i]);
+        embedded_listen(&worker_index[i]);
     }
-    assert_int_equal(embedded_lessons(&seat[0], 1, &lesson, 1, out, 4), 0);
-    assert_int_equal(embedded_lessons(&seat[1], 1, NULL, 0, out, 4), 1);
+    assert_int_equal(embedded_lessons(&worker_index[0], 1, &lesson, 1, out, 4), 0);
+    assert_int_equal(embedded_lessons(&worker_index[1], 1, NULL, 0, out, 4), 1);
     assert_int_equal(out[0].index, 3);
-    assert_int_equal(embedded_lessons(&seat[2], 1, NULL, 0, out, 4), 0);
+    assert_int_equal(embedded_lessons(&worker_index[2], 1, NULL, 0, out, 4), 0);
     embedded_close(&a);
     embedded_close(&b);
     embedded_close(&own);
@@ -477,18 +477,18 @@ static void those_who_share_a_table_know_where_others_are(void **state)
     assert_int_equal(embedded_open_shared(&a, BYTES, 1, group), ERR_OK);
     assert_int_equal(embedded_open_shared(&b, BYTES, 1, group), ERR_OK);
     assert_int_equal(embedded_open_shared(&own, BYTES, 1, fresh_group()), ERR_OK);
-    struct embedded_port seat[3] = {{.table = a}, {.table = b}, {.table = own}};
+    struct embedded_port worker_index[3] = {{.table = a}, {.table = b}, {.table = own}};
     CPU_ZERO(&one);
     CPU_SET(sched_getcpu(), &one);
     assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0); /* nowhere else to go */
     for (unsigned i = 0; i < 3; i++) {
-        seat[i].place.name = (uint16_t)i;
-        embedded_spread(&seat[i], 1000000);
+        worker_index[i].place.name = (uint16_t)i;
+        embedded_update_placement(&worker_index[i], 1000000);
     }
     assert_int_equal(sched_setaffinity(0, sizeof allowed, &allowed), 0);
-    assert_true(CPU_ISSET(seat[0].place.said - 1, &one));
-    assert_int_equal(seat[1].place.said, 0);
-    assert_int_equal(seat[2].place.said, seat[0].place.said);
+    assert_true(CPU_ISSET(worker_index[0].place.said - 1, &one));
+    assert_int_equal(worker_index[1].place.said, 0);
+    assert_int_equal(worker_index[2].place.said, worker_index[0].place.said);
     embedded_close(&a);
     embedded_close(&b);
     embedded_close(&own);
@@ -506,7 +506,7 @@ static void a_shared_table_is_not_cleared_and_ages_once_a_job(void **state)
     assert_int_equal(embedded_open_shared(&b, BYTES, 1, group), ERR_OK);
     assert_int_equal(embedded_open(&own, BYTES, 1), ERR_OK);
     assert_true(embedded_is_shared(a) && embedded_is_shared(b) && !embedded_is_shared(own));
-    assert_int_equal(embedded_mark(a), embedded_mark(b));
+    assert_int_equal(embedded_table_id(a), embedded_table_id(b));
     embedded_put(a, &store);
     embedded_put(own, &store);
     embedded_clear(a);
@@ -543,9 +543,9 @@ static void a_shared_table_is_not_cleared_and_ages_once_a_job(void **state)
     assert_false(embedded_find(a, &ask, &answer));
     assert_int_equal(embedded_open_shared(&b, BYTES, 1, group), ERR_OK);
     assert_true(embedded_is_shared(b));
-    embedded_heard_strangers(a, 1234);
-    assert_int_equal(embedded_strangers_until_us(b), 1234);
-    assert_int_equal(embedded_strangers_until_us(own), 0);
+    embedded_saw_other_table(a, 1234);
+    assert_int_equal(embedded_other_table_until_us(b), 1234);
+    assert_int_equal(embedded_other_table_until_us(own), 0);
     embedded_close(&a);
     embedded_close(&b);
     embedded_close(&own);

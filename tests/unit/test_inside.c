@@ -104,16 +104,16 @@ static void a_set_of_slots_for_every_node(void **state)
         /* Tides, so that nodes get crowded and empty. */
         bool comes = tt_chance(&random, step / 500 % 2 ? 90 : 10), is_busy = false;
         struct inside_node node = {k, (uint8_t)d};
-        bool *is_inside = &m.inside[k][d][slot];
+        bool *is_holder = &m.inside[k][d][slot];
         if (comes) {
             bool exclusive = tt_chance(&random, 30);
-            unsigned others = model_count(&m, k, d) - *is_inside;
+            unsigned others = model_count(&m, k, d) - *is_holder;
             unsigned n = visit(t, node, slot, exclusive, &is_busy);
             assert_true(is_busy == (exclusive && others > 0));
-            *is_inside |= !is_busy;
+            *is_holder |= !is_busy;
             assert_int_equal(n, model_count(&m, k, d));
         } else {
-            *is_inside = false;
+            *is_holder = false;
             assert_int_equal(leave(t, node, slot), model_count(&m, k, d));
         }
         assert_int_equal(count(t, node), model_count(&m, k, d));

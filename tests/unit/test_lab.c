@@ -52,7 +52,7 @@ static void every_wait_is_a_round_trip(void **state)
     for (unsigned i = 0; i < 4; i++) {
         struct lab_options options = lab_cluster(&job, 1, 1);
         options.rtt_ns = rtt_us[i] * UINT64_C(1000);
-        options.hold_max_ms = 60000; /* nothing is renewed, for which nobody waits */
+        options.inflight_age_max_ms = 60000; /* nothing is renewed, for which nobody waits */
         struct lab_result r = lab_do(&options);
         assert_true(r.asks > 100);
         assert_int_equal(r.waited_ns, (r.asks + r.peeks) * options.rtt_ns);
@@ -114,7 +114,7 @@ static void every_algorithm_gives_the_sequential_score(void **state)
         for (unsigned i = 0; i < 3 * 4 * 2; i++) {
             job.algorithm = algorithm_by_name(algorithm[i % 3]);
             job.waits = i / 12 == 0;
-            job.horizon = i % 2 == 0 ? 1 : 3;
+            job.remote_depth = i % 2 == 0 ? 1 : 3;
             struct lab_options options = lab_cluster(&job, workers[i / 3 % 4], 1 + i % 3);
             struct lab_result r = lab_do(&options);
             assert_true(r.answered);
@@ -256,7 +256,7 @@ static void killed_workers_leave_nothing(void **state)
     assert_int_equal(r.faults[LAB_KILL], 3);
     assert_int_equal(r.all_workers_dead, 1);
     assert_int_equal(r.restarts, 0);
-    assert_int_equal(r.lapses, 3 * 2); /* a session each on two shards */
+    assert_int_equal(r.expired_sessions, 3 * 2); /* a session each on two shards */
 }
 
 static void the_front_end_is_not_killed(void **state)
@@ -307,7 +307,7 @@ static void a_worker_that_stands_still_loses_its_session(void **state)
                                                               .lasts_ns = 200 * TEST_MS});
     const struct drill *d = *state;
     assert_int_equal(r.faults[LAB_STALL], 1);
-    assert_true(r.lapses == 2 || r.end_ns < d->calm_ns / 16 + 70 * TEST_MS);
+    assert_true(r.expired_sessions == 2 || r.end_ns < d->calm_ns / 16 + 70 * TEST_MS);
 }
 
 static void the_front_end_answers_after_its_stall(void **state)
@@ -317,7 +317,7 @@ static void the_front_end_answers_after_its_stall(void **state)
                                                               .at_ns = halfway(state),
                                                               .lasts_ns = 300 * TEST_MS});
     assert_true(r.end_ns >= halfway(state) + 300 * TEST_MS);
-    assert_true(r.lapses >= 2);
+    assert_true(r.expired_sessions >= 2);
 }
 
 static void a_shard_that_stands_still_goes_down_and_keeps_its_sessions(void **state)
@@ -327,7 +327,7 @@ static void a_shard_that_stands_still_goes_down_and_keeps_its_sessions(void **st
                                                               .at_ns = halfway(state),
                                                               .lasts_ns = 60 * TEST_MS});
     assert_true(r.downs >= 4);
-    assert_int_equal(r.lapses, 0);
+    assert_int_equal(r.expired_sessions, 0);
 }
 
 static void a_cut_is_lived_with_whichever_way_it_goes(void **state)

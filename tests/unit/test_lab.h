@@ -23,12 +23,12 @@ static inline struct job lab_job(const char *game, const char *text, const char 
         .strict = true,
         .waits = true,
         .depth = (uint8_t)depth,
-        .horizon = 2,
+        .remote_depth = 2,
     };
     if (job_set_position(&job, games_by_name(game), text, why, sizeof why) != ERR_OK) {
         fail_msg("%s: %s", text, why);
     }
-    job_set_space(&job, 0);
+    job_set_namespace(&job, 0);
     return job;
 }
 
@@ -48,7 +48,7 @@ static inline struct lab_options lab_cluster(const struct job *job, unsigned wor
         .limit_ns = UINT64_C(1000) * 1000 * TEST_MS,
         .drain = true,
         .heartbeat_ms = 20,
-        .hold_max_ms = 200,
+        .inflight_age_max_ms = 200,
         .rto_max_us = 20000,
         .probe_us = 5000,
     };
@@ -78,9 +78,9 @@ static inline int lab_sequential(const struct job *job)
 
 static inline void assert_nothing_left(const struct lab_result *r)
 {
-    assert_int_equal(r->holds_kept, 0);
-    assert_int_equal(r->holds_stale, 0);
-    assert_int_equal(r->holds_left, 0);
+    assert_int_equal(r->inflight_kept, 0);
+    assert_int_equal(r->inflight_stale, 0);
+    assert_int_equal(r->inflight_left, 0);
     assert_int_equal(r->sessions_stale, 0);
     assert_int_equal(r->unconnected, 0);
     assert_int_equal(r->still_searching, 0);

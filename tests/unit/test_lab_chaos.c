@@ -38,15 +38,15 @@ static void a_leave_skipped_once_in_a_thousand_is_caught(void **state)
     struct job job = lab_job("tree", "tree:b=12,d=6,seed=3,order=60", "abdada", 6);
     struct lab_options options = lab_cluster(&job, 4, 2);
     (void)state;
-    job.horizon = 1;
+    job.remote_depth = 1;
     struct lab_result sound = lab_do(&options);
     assert_nothing_left(&sound);
     options.skip_release_ppm = 1000;
-    options.hold_max_ms = 2000; /* older than any hold here gets before it is looked for */
+    options.inflight_age_max_ms = 2000; /* older than any hold here gets before it is looked for */
     struct lab_result r = lab_do(&options);
-    assert_true(r.holds_kept > 0);
-    assert_true(r.holds_stale > 0);
-    assert_int_equal(r.holds_left, 0); /* the age limit hides it in the end */
+    assert_true(r.inflight_kept > 0);
+    assert_true(r.inflight_stale > 0);
+    assert_int_equal(r.inflight_left, 0); /* the age limit hides it in the end */
     job_free(&job);
     assert_true(count_broken(&(struct chaos_wish){.skip_release_ppm = 1000}, 40, "good order") > 0);
 }
@@ -60,15 +60,16 @@ static void sessions_that_never_lapse_are_caught(void **state)
         .kind = LAB_KILL, .processor = 1, .processors = 3, .lasts_ns = LAB_FOR_EVER};
     (void)state;
     fault.at_ns = lab_do(&options).end_ns / 2;
-    options.hold_max_ms = 2000;
+    options.inflight_age_max_ms = 2000;
     struct lab_result sound = lab_faulted(options, fault);
     assert_nothing_left(&sound);
-    options.never_lapse = true;
+    options.never_expire_sessions = true;
     struct lab_result r = lab_faulted(options, fault);
-    assert_true(r.holds_stale > 0);
+    assert_true(r.inflight_stale > 0);
     assert_int_equal(r.sessions_stale, 3 * 2);
     job_free(&job);
-    assert_true(count_broken(&(struct chaos_wish){.never_lapse = true}, 40, "of the dead") > 0);
+    assert_true(
+        count_broken(&(struct chaos_wish){.never_expire_sessions = true}, 40, "of the dead") > 0);
 }
 
 /* What lost messages leave behind, only age ends. */
@@ -82,8 +83,8 @@ static void holds_that_never_expire_are_caught(void **state)
     assert_nothing_left(&sound);
     options.never_expire = true;
     struct lab_result r = lab_do(&options);
-    assert_int_equal(r.holds_kept, 0);
-    assert_true(r.holds_left > 0);
+    assert_int_equal(r.inflight_kept, 0);
+    assert_true(r.inflight_left > 0);
     job_free(&job);
     assert_true(count_broken(&(struct chaos_wish){.never_expire = true}, 40, "age limit") > 0);
 }

@@ -29,19 +29,19 @@ static int teardown(void **state)
     return 0;
 }
 
-static void tell(struct lessons *log, uint32_t topic, uint32_t *since, unsigned count,
+static void tell(struct lessons *log, uint32_t root_key, uint32_t *cursor, unsigned count,
                  uint16_t first)
 {
     struct tt_weight lesson[LESSONS_KEPT], out[1];
     for (unsigned i = 0; i < count; i++) {
         lesson[i] = (struct tt_weight){(uint16_t)(first + i), i + 1};
     }
-    (void)lessons_exchange(log, topic, since, lesson, count, out, 0);
+    (void)lessons_exchange(log, root_key, cursor, lesson, count, out, 0);
 }
 
-static unsigned hear(struct lessons *log, uint32_t *since, struct tt_weight *out, unsigned room)
+static unsigned hear(struct lessons *log, uint32_t *cursor, struct tt_weight *out, unsigned room)
 {
-    return lessons_exchange(log, TOPIC, since, NULL, 0, out, room);
+    return lessons_exchange(log, TOPIC, cursor, NULL, 0, out, room);
 }
 
 static void others_hear_it_once_and_oneself_never(void **state)
@@ -123,7 +123,7 @@ static void what_is_not_written_yet_is_not_heard(void **state)
     struct lessons *log = *state;
     struct tt_weight out[ROOM];
     uint32_t a = 0, b = 0;
-    tell(log, 0, &a, 1, 0); /* even of the topic that empty memory names */
+    tell(log, 0, &a, 1, 0); /* even of the root_key that empty memory names */
     atomic_fetch_add(&log->end, 3);
     assert_int_equal(lessons_exchange(log, 0, &b, NULL, 0, out, ROOM), 1);
     tell(log, TOPIC, &a, LESSONS_KEPT - 4, 7);
@@ -150,14 +150,14 @@ static void whatever_the_memory_holds_an_index_is_in_range(void **state)
     struct lessons *log = *state;
     struct tt_weight out[ROOM];
     uint64_t random = tt_seed();
-    uint32_t since = 0;
+    uint32_t cursor = 0;
     unsigned heard = 0;
     for (unsigned round = 0; round < 2000; round++) {
         for (unsigned i = 0; i < LESSONS_KEPT; i += 1 + rng_below(&random, 64)) {
             atomic_store(&log->at[i], (uint64_t)TOPIC << 32 | (uint32_t)rng_next(&random));
         }
         atomic_store(&log->end, (uint32_t)rng_next(&random));
-        unsigned n = hear(log, &since, out, ROOM);
+        unsigned n = hear(log, &cursor, out, ROOM);
         assert_true(n <= ROOM);
         for (unsigned i = 0; i < n; i++) {
             assert_true(out[i].index < TT_WEIGHTS && out[i].weight <= LESSONS_WEIGHT_MAX);
@@ -181,7 +181,7 @@ struct talker {
 static void *talk(void *context)
 {
     struct talker *t = context;
-    uint32_t last[THREADS] = {0}, said = 0, since = lessons_end(t->log);
+    uint32_t last[THREADS] = {0}, said = 0, cursor = lessons_end(t->log);
     struct tt_weight lesson[BATCH], out[ROOM];
     pthread_barrier_wait(t->begin);
     for (unsigned round = 0; round < ROUNDS; round++) {
@@ -193,7 +193,7 @@ static void *talk(void *context)
                 .weight = said % LESSONS_WEIGHT_MAX + 1,
             };
         }
-        unsigned n = lessons_exchange(t->log, TOPIC, &since, lesson, count, out, ROOM);
+        unsigned n = lessons_exchange(t->log, TOPIC, &cursor, lesson, count, out, ROOM);
         for (unsigned i = 0; i < n; i++) {
             unsigned from = out[i].index / SAYINGS;
             uint32_t saying = out[i].index % SAYINGS * LESSONS_WEIGHT_MAX + out[i].weight - 1;

@@ -129,7 +129,7 @@ static void jobs_are_bounded(void **state)
     assert_int_equal(client_job_post(f->client, &post, f->now), ERR_RANGE);
     post.game.length = post.algorithm.length = post.position.length = PROTO_TEXT_MAX;
     post.algorithm.at = post.position.at = text;
-    post.evaluation = post.space = post.nodes = UINT64_MAX;
+    post.evaluation = post.namespace_id = post.nodes = UINT64_MAX;
     post.time_ms = UINT32_MAX;
     assert_int_equal(client_job_post(f->client, &post, f->now), ERR_OK);
     post.job = 3;

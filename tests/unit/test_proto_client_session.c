@@ -104,7 +104,7 @@ static void new_namespace_keeps_the_shard_up(void **state)
     uint32_t ticket;
     (void)state;
     client_hello(f->client, PROTO_WORKER, 77, f->now);
-    assert_true(fake_expect(f, PROTO_HELLO)->hello.space == 77);
+    assert_true(fake_expect(f, PROTO_HELLO)->hello.namespace_id == 77);
     uint32_t request = fake_ask(f, 1, &ticket);
     struct tt_store store = {.key = 1};
     client_store(f->client, 0, &store);
@@ -131,7 +131,7 @@ static void answer_from_the_old_namespace_is_not_believed(void **state)
     uint32_t request = fake_ask(f, 1, &ticket);
     fake_answer(f, 0, request, (struct tt_answer){.verdict = TT_CUT, .score = 3});
     assert_int_equal(client_answer(f->client, ticket, f->now, &answer), CLIENT_LOST);
-    assert_true(fake_expect(f, PROTO_HELLO)->hello.space == 77);
+    assert_true(fake_expect(f, PROTO_HELLO)->hello.namespace_id == 77);
     assert_int_equal(client_shards_up(f->client), 0);
     assert_int_equal(client_counters(f->client)->renames_unconfirmed, 1);
     fake_welcome(f, 0);
@@ -156,7 +156,7 @@ static void lost_hello_is_repeated_while_up(void **state)
 
 static void welcome_to_an_older_hello_confirms_nothing(void **state)
 {
-    struct fake *f = fake_open_with((struct client_options){.shards = 1, .space = 1});
+    struct fake *f = fake_open_with((struct client_options){.shards = 1, .namespace_id = 1});
     (void)state;
     client_tick(f->client, f->now);
     uint32_t old = f->hello[0];
@@ -180,7 +180,7 @@ static void hello_that_cannot_be_sent_takes_the_shard_out(void **state)
     assert_int_equal(client_shards_up(f->client), 0);
     f->refusing[0] = false;
     fake_wait(f, 100000);
-    assert_true(fake_expect(f, PROTO_HELLO)->hello.space == 2);
+    assert_true(fake_expect(f, PROTO_HELLO)->hello.namespace_id == 2);
     fake_close(f);
 }
 
@@ -326,10 +326,10 @@ static void members_and_jobs_are_passed_on_a_page_at_a_time(void **state)
 static void a_seat_is_passed_on(void **state)
 {
     struct fake *f = fake_open(1);
-    struct proto_message m = {.type = PROTO_SEAT, .seat = {3, 8}};
+    struct proto_message m = {.type = PROTO_WORKER_INDEX, .worker_index = {3, 8}};
     (void)state;
     fake_say(f, 0, &m);
-    assert_int_equal(f->seat, 3);
+    assert_int_equal(f->worker_index, 3);
     assert_int_equal(f->workers, 8);
     assert_int_equal(client_shard_boot(f->client, 0), fake_boot(0));
     fake_close(f);
@@ -339,10 +339,10 @@ static void results_are_shared_through_the_owner(void **state)
 {
     struct fake *f = fake_open(3);
     struct tt_store given[2] = {{5, 30, 1, TT_LOWER, 9, 0}, {6, -7, 2, TT_EXACT, 8, 0}};
-    uint64_t topic = 0x70b1c;
+    uint64_t root_key = 0x70b1c;
     (void)state;
-    unsigned shard = client_owner(f->client, topic);
-    assert_true(client_share(f->client, topic, given, 2, f->now));
+    unsigned shard = client_owner(f->client, root_key);
+    assert_true(client_share(f->client, root_key, given, 2, f->now));
     assert_int_equal(fake_expect(f, PROTO_SHARE)->share.list.count, 2);
     assert_int_equal(f->message_shard, shard);
     struct proto_message m = {.type = PROTO_SHARE};
@@ -355,7 +355,7 @@ static void results_are_shared_through_the_owner(void **state)
     assert_int_equal(f->shared, 2);
     assert_int_equal(client_counters(f->client)->malformed, 1);
     f->refusing[shard] = true;
-    assert_false(client_share(f->client, topic, given, 2, f->now));
+    assert_false(client_share(f->client, root_key, given, 2, f->now));
     assert_int_equal(client_outstanding(f->client), 0);
     fake_close(f);
 }
@@ -364,15 +364,15 @@ static void a_history_goes_to_the_owner_and_comes_back_once(void **state)
 {
     struct fake *f = fake_open(3);
     struct tt_weight given[2] = {{7, 4}, {8, 9}}, sums[3] = {{7, 5}, {8, 18}, {8191, 1}};
-    uint64_t topic = 0x70b1c;
+    uint64_t root_key = 0x70b1c;
     (void)state;
-    unsigned shard = client_history(f->client, topic, 3, 12, given, 2, f->now);
-    assert_int_equal(shard, client_owner(f->client, topic));
+    unsigned shard = client_history(f->client, root_key, 3, 12, given, 2, f->now);
+    assert_int_equal(shard, client_owner(f->client, root_key));
     const struct proto_history sent = fake_expect(f, PROTO_HISTORY)->history;
     assert_int_equal(f->message_shard, shard);
-    assert_int_equal(sent.topic, topic);
-    assert_int_equal(sent.birth, 3);
-    assert_int_equal(sent.since, 12);
+    assert_int_equal(sent.root_key, root_key);
+    assert_int_equal(sent.epoch, 3);
+    assert_int_equal(sent.cursor, 12);
     assert_int_equal(sent.list.count, 2);
     assert_int_equal(sent.list.at[1].index, given[1].index);
     assert_int_equal(sent.list.at[1].weight, given[1].weight);
@@ -385,12 +385,12 @@ static void a_history_goes_to_the_owner_and_comes_back_once(void **state)
     assert_int_equal(f->last_weight, 1);
     assert_int_equal(client_outstanding(f->client), 0);
     sums[0].index = TT_WEIGHTS; /* out of range: none of them is believed */
-    assert_int_equal(client_history(f->client, topic, 0, 0, NULL, 0, f->now), shard);
+    assert_int_equal(client_history(f->client, root_key, 0, 0, NULL, 0, f->now), shard);
     m.history_answer.request = fake_expect(f, PROTO_HISTORY)->history.request;
     fake_say(f, shard, &m);
     assert_int_equal(f->weights, 3);
     f->refusing[shard] = true;
-    assert_int_equal(client_history(f->client, topic, 0, 0, given, 2, f->now), CLIENT_NOWHERE);
+    assert_int_equal(client_history(f->client, root_key, 0, 0, given, 2, f->now), CLIENT_NOWHERE);
     assert_int_equal(client_outstanding(f->client), 0);
     fake_close(f);
 }

@@ -1,4 +1,4 @@
-/* The client and its shards: greeting, time-outs, strikes, the map. */
+/* The client and its shards: greeting, time-outs, timeouts_in_row, the map. */
 #include "test_proto_fake.h"
 
 /* ---- greeting ---- */
@@ -6,7 +6,7 @@
 static void first_tick_greets_every_shard(void **state)
 {
     struct fake *f = fake_open_with((struct client_options){
-        .shards = 2, .role = PROTO_FRONT, .space = 9, .hello_flags = PROTO_WANTS_NODE_DONE});
+        .shards = 2, .role = PROTO_FRONT, .namespace_id = 9, .hello_flags = PROTO_WANTS_NODE_DONE});
     (void)state;
     assert_null(fake_next(f));
     assert_int_equal(client_shard_state(f->client, 0), CLIENT_ABSENT);
@@ -14,7 +14,7 @@ static void first_tick_greets_every_shard(void **state)
     const struct proto_hello *hello = &fake_expect(f, PROTO_HELLO)->hello;
     assert_int_equal(hello->role, PROTO_FRONT);
     assert_int_equal(hello->flags, PROTO_WANTS_NODE_DONE);
-    assert_true(hello->space == 9 && hello->instance == 42);
+    assert_true(hello->namespace_id == 9 && hello->instance == 42);
     assert_memory_equal(hello->name.at, "test", 4);
     assert_int_equal(fake_expect(f, PROTO_HELLO)->hello.role, PROTO_FRONT);
     assert_int_equal(f->message_shard, 1);
@@ -102,7 +102,7 @@ static void welcome_gives_the_first_sample(void **state)
     fake_close(f);
 }
 
-/* ---- time-outs and strikes ---- */
+/* ---- time-outs and timeouts_in_row ---- */
 
 static void silence_takes_a_shard_out_after_three_strikes(void **state)
 {
@@ -370,7 +370,7 @@ static void lost_leaves_make_the_shard_let_go_of_all(void **state)
     f->refusing[0] = false;
     fake_forget(f);
     fake_wait(f, 1000);
-    assert_int_equal(flags_of_next_hello(f), PROTO_LETS_GO);
+    assert_int_equal(flags_of_next_hello(f), PROTO_RELEASE_ALL);
     assert_int_equal(client_shard_state(f->client, 0), CLIENT_UP);
     fake_welcome(f, 0);
     fake_forget(f);
@@ -390,14 +390,14 @@ static void a_leak_after_the_hello_needs_another(void **state)
     f->refusing[0] = false;
     fake_forget(f);
     fake_wait(f, 150000);
-    assert_int_equal(flags_of_next_hello(f), PROTO_LETS_GO);
+    assert_int_equal(flags_of_next_hello(f), PROTO_RELEASE_ALL);
     f->refusing[0] = true;
     overflow_leaves(f, 0);
     f->refusing[0] = false;
     fake_welcome(f, 0); /* says nothing about what was lost since */
     fake_forget(f);
     fake_wait(f, 150000);
-    assert_int_equal(flags_of_next_hello(f), PROTO_LETS_GO);
+    assert_int_equal(flags_of_next_hello(f), PROTO_RELEASE_ALL);
     fake_close(f);
 }
 
@@ -409,7 +409,7 @@ static void a_shard_that_returns_is_told_to_let_go(void **state)
     overflow_leaves(f, 1);
     fake_forget(f);
     fake_wait(f, 150000);
-    assert_int_equal(flags_of_next_hello(f), PROTO_LETS_GO);
+    assert_int_equal(flags_of_next_hello(f), PROTO_RELEASE_ALL);
     fake_welcome(f, 1);
     fake_forget(f);
     client_hello(f->client, PROTO_CLIENT, 5, f->now);

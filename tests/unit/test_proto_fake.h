@@ -32,7 +32,7 @@ struct fake {
     unsigned ups, downs, jobs, stops, reports, dones, errors, stats, members, open_jobs, weights,
         shared;
     uint32_t last_weight;
-    unsigned seat, workers;
+    unsigned worker_index, workers;
     uint64_t last_job;
     struct tt_store last_done;
     unsigned last_error;
@@ -125,11 +125,11 @@ static void fake_open_jobs(void *self, unsigned shard, const struct proto_jobs_a
     f->open_jobs += answer->list.count;
 }
 
-static void fake_seat(void *self, unsigned shard, uint32_t seat, uint32_t workers)
+static void fake_worker_index(void *self, unsigned shard, uint32_t worker_index, uint32_t workers)
 {
     struct fake *f = self;
     (void)shard;
-    f->seat = seat;
+    f->worker_index = worker_index;
     f->workers = workers;
 }
 
@@ -238,7 +238,7 @@ static struct fake *fake_open_with(struct client_options options)
         .stats = fake_stats,
         .members = fake_members,
         .jobs = fake_open_jobs,
-        .seat = fake_seat,
+        .worker_index = fake_worker_index,
         .error = fake_error,
         .shard_up = fake_up,
         .shard_down = fake_down,

@@ -12,9 +12,9 @@
 #define SAMPLE_JOB                                                                                \
     {                                                                                             \
         .job = UINT64_C(0x1122334455667788), .game = TEXT("chess"), .position = TEXT("startpos"), \
-        .evaluation = 0xe7a1, .space = 0xc0ffee, .algorithm = TEXT("abdada"),                     \
-        .flags = PROTO_JOB_STRICT, .depth = 12, .horizon = PROTO_HORIZON_AUTO, .time_ms = 60000,  \
-        .nodes = PROTO_NO_LIMIT                                                                   \
+        .evaluation = 0xe7a1, .namespace_id = 0xc0ffee, .algorithm = TEXT("abdada"),              \
+        .flags = PROTO_JOB_STRICT, .depth = 12, .remote_depth = PROTO_REMOTE_DEPTH_AUTO,          \
+        .time_ms = 60000, .nodes = PROTO_NO_LIMIT                                                 \
     }
 
 static struct tt_ask sample_asks[] = {
@@ -52,7 +52,7 @@ static struct proto_figure sample_figures[] = {
 };
 static struct proto_member_row sample_members[] = {
     {.session = 65537,
-     .mark = 0xfeed,
+     .instance_id = 0xfeed,
      .role = PROTO_WORKER,
      .job = UINT64_C(0x1122334455667788),
      .silent_ms = 40,
@@ -74,7 +74,7 @@ static const struct proto_message samples[] = {
     {PROTO_HELLO, .hello = {.request = 1,
                             .role = PROTO_WORKER,
                             .flags = 0,
-                            .space = 0xc0ffee,
+                            .namespace_id = 0xc0ffee,
                             .instance = 0xfeed,
                             .name = TEXT("worker-1")}},
     {PROTO_WELCOME, .welcome = {.request = 1,
@@ -83,7 +83,7 @@ static const struct proto_message samples[] = {
                                 .heartbeat_ms = 1000,
                                 .batch_max = 1024,
                                 .jobs = 1,
-                                .hold_max_ms = 60000}},
+                                .inflight_age_max_ms = 60000}},
     {PROTO_RETRIEVE_ASK, .retrieve_ask = {.request = 2, .list = {2, sample_asks}}},
     {PROTO_RETRIEVE_ANSWER, .retrieve_answer = {.request = 2, .list = {2, sample_answers}}},
     {PROTO_STORE_HASH, .store_hash = {.list = {1, sample_stores}}},
@@ -109,19 +109,21 @@ static const struct proto_message samples[] = {
     {PROTO_ERROR,
      .error = {.code = PROTO_ERR_SESSION, .request = 0, .text = TEXT("say HELLO first")}},
     {PROTO_BYE, .bye = {.reason = 0}},
-    {PROTO_SEAT, .seat = {.seat = 2, .workers = 4}},
+    {PROTO_WORKER_INDEX, .worker_index = {.index = 2, .workers = 4}},
     {PROTO_MEMBERS, .members = {.request = 6, .from = 0}},
     {PROTO_MEMBERS_ANSWER,
      .members_answer = {.request = 6, .next = 0, .list = {1, sample_members}}},
     {PROTO_JOBS, .jobs = {.request = 7, .from = 0}},
     {PROTO_JOBS_ANSWER, .jobs_answer = {.request = 7, .next = 0, .list = {1, sample_jobs}}},
-    {PROTO_HISTORY,
-     .history =
-         {.request = 8, .topic = SAMPLE_KEY, .birth = 2, .since = 12, .list = {2, sample_weights}}},
+    {PROTO_HISTORY, .history = {.request = 8,
+                                .root_key = SAMPLE_KEY,
+                                .epoch = 2,
+                                .cursor = 12,
+                                .list = {2, sample_weights}}},
     {PROTO_HISTORY_ANSWER, .history_answer = {.request = 8,
-                                              .topic = SAMPLE_KEY,
-                                              .birth = 2,
-                                              .since = 12,
+                                              .root_key = SAMPLE_KEY,
+                                              .epoch = 2,
+                                              .cursor = 12,
                                               .now = 13,
                                               .halvings = 0,
                                               .wait_ms = 10,

@@ -7,8 +7,8 @@
 #include "ttserver/core/history.h"
 #include "worker/games/games.h"
 #include "worker/search/node.h"
-#include "worker/table/horizon.h"
 #include "worker/table/remote.h"
+#include "worker/table/remote_depth.h"
 
 enum { SEATS = 3, INBOX = 64, LETTER = 16384, TABLE_BYTES = 1 << 20 };
 
@@ -19,7 +19,7 @@ struct letter {
 
 struct world;
 
-struct seat {
+struct worker_index {
     struct world *world;
     char route[2];
     struct remote *remote;
@@ -33,27 +33,27 @@ struct seat {
 
 struct world {
     struct bed *bed;
-    struct seat seat[SEATS];
+    struct worker_index worker_index[SEATS];
 };
 
 static inline uint64_t shell_now(void *self)
 {
-    return ((struct seat *)self)->world->bed->now_us;
+    return ((struct worker_index *)self)->world->bed->now_us;
 }
 
 static inline bool shell_send(void *self, unsigned shard, const uint8_t *bytes, size_t length)
 {
-    struct seat *seat = self;
-    struct bed *bed = seat->world->bed;
+    struct worker_index *worker_index = self;
+    struct bed *bed = worker_index->world->bed;
     (void)shard;
-    if (seat->is_cut_off) {
+    if (worker_index->is_cut_off) {
         return true;
     }
-    bed_bytes(bed, seat->route, bytes, length);
+    bed_bytes(bed, worker_index->route, bytes, length);
     for (uint32_t i = 0; i < bed->actions.messages; i++) {
         const struct ttcore_message *m = &bed->actions.message[i];
         for (unsigned s = 0; s < SEATS; s++) {
-            struct seat *to = &seat->world->seat[s];
+            struct worker_index *to = &worker_index->world->worker_index[s];
             if (to->remote != NULL && bed_is_for(bed, m, to->route)) {
                 assert_true(to->letters < INBOX && m->length <= LETTER);
                 struct letter *letter = &to->inbox[to->letters++];
@@ -67,18 +67,19 @@ static inline bool shell_send(void *self, unsigned shard, const uint8_t *bytes, 
 
 static inline bool shell_drain(void *self, struct client *client)
 {
-    struct seat *seat = self;
-    bool any = seat->letters > 0;
-    for (unsigned i = 0; i < seat->letters; i++) {
-        client_receive(client, 0, seat->inbox[i].bytes, seat->inbox[i].length, shell_now(self));
+    struct worker_index *worker_index = self;
+    bool any = worker_index->letters > 0;
+    for (unsigned i = 0; i < worker_index->letters; i++) {
+        client_receive(client, 0, worker_index->inbox[i].bytes, worker_index->inbox[i].length,
+                       shell_now(self));
     }
-    seat->letters = 0;
+    worker_index->letters = 0;
     return any;
 }
 
 static inline void shell_sleep(void *self, uint64_t until_us)
 {
-    struct bed *bed = ((struct seat *)self)->world->bed;
+    struct bed *bed = ((struct worker_index *)self)->world->bed;
     bed->now_us =
         until_us > bed->now_us && until_us < bed->now_us + 1000 ? until_us : bed->now_us + 1000;
 }
@@ -89,15 +90,15 @@ static inline bool never(void *self, struct search *search)
     return false;
 }
 
-static inline void seat_begin(struct seat *seat)
+static inline void seat_begin(struct worker_index *worker_index)
 {
     const struct game *game = games_by_name("chess");
     void *position = calloc(1, game->position_size);
     char why[128];
     assert_non_null(position);
     assert_int_equal(game->parse(position, "startpos", why, sizeof why), ERR_OK);
-    search_set_position(seat->search, position);
-    remote_begin(seat->remote, 2, true, false);
+    search_set_position(worker_index->search, position);
+    remote_begin(worker_index->remote, 2, true, false);
     free(position);
 }
 
@@ -105,31 +106,35 @@ static inline void seat_begin(struct seat *seat)
 static inline void seat_open(struct world *world, unsigned index, uint8_t share_depth,
                              uint64_t group)
 {
-    struct seat *seat = &world->seat[index];
+    struct worker_index *worker_index = &world->worker_index[index];
     const struct algorithm *algorithm = algorithm_by_name("abdada");
-    struct env_port env = {.self = seat, .poll = never};
-    seat->world = world;
-    seat->route[0] = (char)('a' + index);
-    assert_int_equal(embedded_open_shared(&seat->table, TABLE_BYTES, 1, group), ERR_OK);
-    seat->local = (struct embedded_port){.table = seat->table, .counted_depth = EMBEDDED_NEVER};
+    struct env_port env = {.self = worker_index, .poll = never};
+    worker_index->world = world;
+    worker_index->route[0] = (char)('a' + index);
+    assert_int_equal(embedded_open_shared(&worker_index->table, TABLE_BYTES, 1, group), ERR_OK);
+    worker_index->local =
+        (struct embedded_port){.table = worker_index->table, .inflight_depth_max = EMBEDDED_NEVER};
     struct remote_options options = {
-        .shell = {.self = seat,
+        .shell = {.self = worker_index,
                   .now = shell_now,
                   .send = shell_send,
                   .drain = shell_drain,
                   .sleep = shell_sleep,
-                  .ask_cost_us = HORIZON_ASK_US,
+                  .ask_cost_us = REMOTE_DEPTH_ASK_US,
                   .share_depth = share_depth},
-        .client = {.shards = 1, .role = PROTO_CLIENT, .instance = index + 1, .name = seat->route},
-        .local = &seat->local,
+        .client = {.shards = 1,
+                   .role = PROTO_CLIENT,
+                   .instance = index + 1,
+                   .name = worker_index->route},
+        .local = &worker_index->local,
     };
-    assert_int_equal(remote_open(&seat->remote, &options), ERR_OK);
+    assert_int_equal(remote_open(&worker_index->remote, &options), ERR_OK);
     struct search_options plan = {
         .game = games_by_name("chess"), .algorithm = algorithm, .strict = true, .depth_limit = 1};
-    struct table_port port = remote_table_port(seat->remote);
-    assert_int_equal(search_open(&seat->search, &plan, &port, &env), ERR_OK);
-    assert_int_equal(remote_connect(seat->remote, 100), 1);
-    seat_begin(seat);
+    struct table_port port = remote_table_port(worker_index->remote);
+    assert_int_equal(search_open(&worker_index->search, &plan, &port, &env), ERR_OK);
+    assert_int_equal(remote_connect(worker_index->remote, 100), 1);
+    seat_begin(worker_index);
 }
 
 static inline struct world *world_open_with(const struct ttcore_options *options)
@@ -149,22 +154,22 @@ static inline struct world *world_open(void)
 static inline void world_close(struct world *world)
 {
     for (unsigned i = 0; i < SEATS; i++) {
-        remote_close(&world->seat[i].remote);
-        search_free(&world->seat[i].search);
-        embedded_close(&world->seat[i].table);
+        remote_close(&world->worker_index[i].remote);
+        search_free(&world->worker_index[i].search);
+        embedded_close(&world->worker_index[i].table);
     }
     bed_close(world->bed);
     free(world);
 }
 
 /* As a search polls, for so long. */
-static inline void serve(struct seat *seat, unsigned ms)
+static inline void serve(struct worker_index *worker_index, unsigned ms)
 {
-    struct bed *bed = seat->world->bed;
+    struct bed *bed = worker_index->world->bed;
     for (unsigned i = 0; i < 2 * ms; i++) {
         bed->now_us += 500;
-        remote_poll(seat->remote);
-        remote_settle(seat->remote, seat->search);
+        remote_poll(worker_index->remote);
+        remote_settle(worker_index->remote, worker_index->search);
     }
 }
 

@@ -18,39 +18,39 @@ static int teardown(void **state)
     return 0;
 }
 
-static void learnt(struct seat *seat, unsigned index, uint32_t weight)
+static void learnt(struct worker_index *worker_index, unsigned index, uint32_t weight)
 {
-    seat->search->fresh[index] += weight;
-    seat->search->history[index] += (int32_t)weight;
+    worker_index->search->fresh[index] += weight;
+    worker_index->search->history[index] += (int32_t)weight;
 }
 
-static int32_t knows(const struct seat *seat, unsigned index)
+static int32_t knows(const struct worker_index *worker_index, unsigned index)
 {
-    return seat->search->history[index];
+    return worker_index->search->history[index];
 }
 
 static void one_learns_from_the_other(void **state)
 {
     struct world *world = *state;
-    struct seat *a = &world->seat[0], *b = &world->seat[1];
+    struct worker_index *a = &world->worker_index[0], *b = &world->worker_index[1];
     learnt(a, 3, 5);
     learnt(a, 8191, 7);
     serve(a, 20);
-    assert_int_equal(figures(world).history_gifts, 2);
+    assert_int_equal(figures(world).history_published, 2);
     learnt(b, 3, 2);
     serve(b, 40);
     assert_int_equal(knows(b, 3), 7);
     assert_int_equal(knows(b, 8191), 7);
     serve(a, 40);
     assert_int_equal(knows(a, 3), 7);
-    assert_int_equal(figures(world).history_gifts, 3); /* nothing twice */
+    assert_int_equal(figures(world).history_published, 3); /* nothing twice */
     assert_int_equal(figures(world).history_refused, 0);
 }
 
 static void what_is_not_given_yet_counts_besides(void **state)
 {
     struct world *world = *state;
-    struct seat *a = &world->seat[0], *b = &world->seat[1];
+    struct worker_index *a = &world->worker_index[0], *b = &world->worker_index[1];
     learnt(a, 3, 5);
     serve(a, 20);
     serve(b, 2); /* asked; the answer lies there */
@@ -63,7 +63,7 @@ static void what_is_not_given_yet_counts_besides(void **state)
 static void halving_reaches_everybody_once(void **state)
 {
     struct world *world = *state;
-    struct seat *a = &world->seat[0], *b = &world->seat[1];
+    struct worker_index *a = &world->worker_index[0], *b = &world->worker_index[1];
     learnt(a, 3, 100);
     serve(a, 20);
     serve(b, 40);
@@ -74,15 +74,15 @@ static void halving_reaches_everybody_once(void **state)
     serve(b, 40); /* now the sum is at the limit */
     serve(a, 40);
     for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(knows(&world->seat[i], 3), 50);
-        assert_int_equal(knows(&world->seat[i], 9), TT_HISTORY_LIMIT / 2);
+        assert_int_equal(knows(&world->worker_index[i], 3), 50);
+        assert_int_equal(knows(&world->worker_index[i], 9), TT_HISTORY_LIMIT / 2);
     }
 }
 
 static void a_new_search_of_the_root_is_told_all_again(void **state)
 {
     struct world *world = *state;
-    struct seat *a = &world->seat[0];
+    struct worker_index *a = &world->worker_index[0];
     learnt(a, 3, 800);
     learnt(a, 9, TT_HISTORY_LIMIT); /* halved once, there */
     serve(a, 40);
@@ -101,13 +101,14 @@ static void a_new_search_of_the_root_is_told_all_again(void **state)
 static void a_topic_begun_anew_takes_nothing_away(void **state)
 {
     struct world *world = *state;
-    struct seat *a = &world->seat[0];
+    struct worker_index *a = &world->worker_index[0];
     learnt(a, 3, 800);
     learnt(a, 9, TT_HISTORY_LIMIT);
     serve(a, 40);
     bed_hello(world->bed, "other", PROTO_CLIENT);
-    for (uint64_t topic = 1; topic <= HISTORIES; topic++) {
-        struct proto_message m = {.type = PROTO_HISTORY, .history = {.request = 1, .topic = topic}};
+    for (uint64_t root_key = 1; root_key <= HISTORIES; root_key++) {
+        struct proto_message m = {.type = PROTO_HISTORY,
+                                  .history = {.request = 1, .root_key = root_key}};
         world->bed->now_us += TTCORE_HISTORY_KEEP_US;
         bed_say(world->bed, "other", m);
     }
@@ -123,7 +124,7 @@ static void a_topic_begun_anew_takes_nothing_away(void **state)
 static void what_is_learnt_while_no_shard_is_up_is_not_told_later(void **state)
 {
     struct world *world = *state;
-    struct seat *a = &world->seat[0], *b = &world->seat[1];
+    struct worker_index *a = &world->worker_index[0], *b = &world->worker_index[1];
     learnt(a, 9, 1);
     serve(a, 20);
     a->is_cut_off = true;

@@ -2,7 +2,7 @@
 #include "tests/unit/test_remote.h"
 #include "tests/unit/test_tt.h"
 
-enum { HOLD_MAX_MS = 1000, WAITS = 2 };
+enum { INFLIGHT_AGE_MAX_MS = 1000, WAITS = 2 };
 
 struct node {
     struct tt_ask ask;
@@ -12,7 +12,7 @@ struct node {
 static struct ttcore_options short_holds(void)
 {
     struct ttcore_options options = bed_options();
-    options.hold_max_ms = HOLD_MAX_MS;
+    options.inflight_age_max_ms = INFLIGHT_AGE_MAX_MS;
     return options;
 }
 
@@ -23,27 +23,28 @@ static struct world *world_of_short_holds(void)
 }
 
 /* As a search is inside it, at ply 0. */
-static void enters_as(struct seat *seat, struct node *node, uint64_t key, bool waits, uint8_t flags)
+static void enters_as(struct worker_index *worker_index, struct node *node, uint64_t key,
+                      bool waits, uint8_t flags)
 {
-    struct table_port port = remote_table_port(seat->remote);
+    struct table_port port = remote_table_port(worker_index->remote);
     struct tt_answer answer;
     node->ask = (struct tt_ask){.key = key, .alpha = -1, .beta = 1, .depth = 5, .flags = flags};
     node->ticket = (struct table_ticket){0};
-    remote_begin(seat->remote, 2, true, waits);
+    remote_begin(worker_index->remote, 2, true, waits);
     port.ask(port.self, &node->ask, &node->ticket);
     port.await(port.self, &node->ask, &node->ticket, &answer);
     assert_int_equal(answer.verdict, TT_OPEN);
-    seat->search->unwind = SEARCH_PLY_MAX;
-    seat->search->frame[0] = (struct frame){.held = true,
-                                            .alpha = node->ask.alpha,
-                                            .beta = node->ask.beta,
-                                            .ask = &node->ask,
-                                            .ticket = &node->ticket};
+    worker_index->search->unwind = SEARCH_PLY_MAX;
+    worker_index->search->frame[0] = (struct frame){.held = true,
+                                                    .alpha = node->ask.alpha,
+                                                    .beta = node->ask.beta,
+                                                    .ask = &node->ask,
+                                                    .ticket = &node->ticket};
 }
 
-static void enters(struct seat *seat, struct node *node, uint64_t key, bool waits)
+static void enters(struct worker_index *worker_index, struct node *node, uint64_t key, bool waits)
 {
-    enters_as(seat, node, key, waits, TT_STRICT | TT_EXCLUSIVE);
+    enters_as(worker_index, node, key, waits, TT_STRICT | TT_EXCLUSIVE);
 }
 
 /* Seat 0 is inside a node, alone. */
@@ -51,41 +52,41 @@ static struct world *world_with_one_inside(struct node *node, bool waits)
 {
     struct world *world = world_of_short_holds();
     seat_open(world, 0, 0, 0);
-    enters(&world->seat[0], node, 1234, waits);
+    enters(&world->worker_index[0], node, 1234, waits);
     return world;
 }
 
 /* It searches on below, and the shard looks at its clock. */
-static void goes_on(struct seat *seat, unsigned ms)
+static void goes_on(struct worker_index *worker_index, unsigned ms)
 {
     for (unsigned i = 0; i < ms; i += 50) {
-        serve(seat, 50);
-        bed_event(seat->world->bed, TTCORE_TICK);
+        serve(worker_index, 50);
+        bed_event(worker_index->world->bed, TTCORE_TICK);
     }
 }
 
-static void leaves(struct seat *seat, const struct node *node)
+static void leaves(struct worker_index *worker_index, const struct node *node)
 {
-    struct table_port port = remote_table_port(seat->remote);
+    struct table_port port = remote_table_port(worker_index->remote);
     struct tt_release release = {.key = node->ask.key, .depth = node->ask.depth};
-    seat->search->frame[0].held = false;
+    worker_index->search->frame[0].held = false;
     port.release(port.self, &node->ticket, &release);
 }
 
-static void finishes(struct seat *seat, const struct node *node, int score)
+static void finishes(struct worker_index *worker_index, const struct node *node, int score)
 {
-    struct table_port port = remote_table_port(seat->remote);
+    struct table_port port = remote_table_port(worker_index->remote);
     struct tt_store store = tt_result(node->ask.key, node->ask.depth, TT_EXACT, score, 99);
-    seat->search->frame[0].held = false;
+    worker_index->search->frame[0].held = false;
     port.store(port.self, &node->ticket, &store);
 }
 
 /* The last who is inside. */
-static void leaves_nothing(struct seat *seat, const struct node *node)
+static void leaves_nothing(struct worker_index *worker_index, const struct node *node)
 {
-    leaves(seat, node);
-    goes_on(seat, 10);
-    assert_int_equal(figures(seat->world).inflight_holds, 0);
+    leaves(worker_index, node);
+    goes_on(worker_index, 10);
+    assert_int_equal(figures(worker_index->world).inflight_entries, 0);
 }
 
 static void what_is_held_stays_held(void **state)
@@ -94,13 +95,13 @@ static void what_is_held_stays_held(void **state)
     for (unsigned waits = 0; waits < WAITS; waits++) {
         struct node node;
         struct world *world = world_with_one_inside(&node, waits);
-        struct seat *a = &world->seat[0];
+        struct worker_index *a = &world->worker_index[0];
         for (unsigned i = 0; i < 50; i++) {
-            goes_on(a, HOLD_MAX_MS / 10);
-            assert_int_equal(figures(world).inflight_holds, 1);
+            goes_on(a, INFLIGHT_AGE_MAX_MS / 10);
+            assert_int_equal(figures(world).inflight_entries, 1);
         }
         leaves_nothing(a, &node);
-        assert_int_equal(figures(world).holds_lapsed, 0);
+        assert_int_equal(figures(world).inflight_expired, 0);
         world_close(world);
     }
 }
@@ -111,13 +112,13 @@ static void helpers_do_not_end_a_hold(void **state)
     (void)state;
     struct node node, same;
     struct world *world = world_with_one_inside(&node, true);
-    struct seat *a = &world->seat[0], *b = &world->seat[1];
+    struct worker_index *a = &world->worker_index[0], *b = &world->worker_index[1];
     seat_open(world, 1, 0, 0);
     enters_as(b, &same, 1234, true, TT_STRICT);
-    for (unsigned i = 0; i < 2 * HOLD_MAX_MS; i += 50) {
+    for (unsigned i = 0; i < 2 * INFLIGHT_AGE_MAX_MS; i += 50) {
         goes_on(a, 50);
         goes_on(b, 50);
-        assert_int_equal(figures(world).inflight_holds, 2);
+        assert_int_equal(figures(world).inflight_entries, 2);
     }
     assert_int_equal(a->search->unwind, SEARCH_PLY_MAX);
     assert_true(a->search->frame[0].crowded);
@@ -133,19 +134,19 @@ static void leaving_ends_a_renewal(void **state)
     (void)state;
     struct node node;
     struct world *world = world_with_one_inside(&node, true);
-    struct seat *a = &world->seat[0];
+    struct worker_index *a = &world->worker_index[0];
     struct client *client = remote_client(a->remote);
     uint64_t asks = client_counters(client)->asks;
     for (unsigned i = 0; client_counters(client)->asks == asks; i++) {
-        assert_true(i < HOLD_MAX_MS);
+        assert_true(i < INFLIGHT_AGE_MAX_MS);
         serve(a, 1);
     }
     leaves(a, &node);
-    goes_on(a, 2 * HOLD_MAX_MS);
+    goes_on(a, 2 * INFLIGHT_AGE_MAX_MS);
     assert_int_equal(client_counters(client)->asks, asks + 1);
     assert_int_equal(client_outstanding(client), 0);
-    assert_int_equal(figures(world).inflight_holds, 0);
-    assert_int_equal(figures(world).holds_lapsed, 0);
+    assert_int_equal(figures(world).inflight_entries, 0);
+    assert_int_equal(figures(world).inflight_expired, 0);
     world_close(world);
 }
 
@@ -155,11 +156,11 @@ static void what_is_not_held_lapses(void **state)
     (void)state;
     struct node node;
     struct world *world = world_with_one_inside(&node, true);
-    struct seat *a = &world->seat[0];
+    struct worker_index *a = &world->worker_index[0];
     a->search->frame[0].held = false;
-    goes_on(a, 2 * HOLD_MAX_MS);
-    assert_int_equal(figures(world).inflight_holds, 0);
-    assert_int_equal(figures(world).holds_lapsed, 1);
+    goes_on(a, 2 * INFLIGHT_AGE_MAX_MS);
+    assert_int_equal(figures(world).inflight_entries, 0);
+    assert_int_equal(figures(world).inflight_expired, 1);
     world_close(world);
 }
 
@@ -170,7 +171,7 @@ static void what_was_finished_unheard_is_found_out(void **state)
     for (unsigned waits = 0; waits < WAITS; waits++) {
         struct node node, same;
         struct world *world = world_with_one_inside(&node, waits);
-        struct seat *a = &world->seat[0], *b = &world->seat[1];
+        struct worker_index *a = &world->worker_index[0], *b = &world->worker_index[1];
         seat_open(world, 1, 0, 0);
         goes_on(a, 10);
         enters_as(b, &same, 1234, true, TT_STRICT);
@@ -179,7 +180,7 @@ static void what_was_finished_unheard_is_found_out(void **state)
         a->letters = 0;
         goes_on(a, 10);
         assert_int_equal(a->search->unwind, SEARCH_PLY_MAX);
-        goes_on(a, HOLD_MAX_MS);
+        goes_on(a, INFLIGHT_AGE_MAX_MS);
         assert_int_equal(a->search->unwind, 0);
         assert_int_equal(a->search->frame[0].settled, SETTLED_CUT);
         assert_int_equal(a->search->frame[0].settled_score, 7);
@@ -195,13 +196,13 @@ static void a_new_shard_learns_who_is_inside(void **state)
     struct ttcore_options options = short_holds();
     struct node node;
     struct world *world = world_with_one_inside(&node, true);
-    struct seat *a = &world->seat[0];
+    struct worker_index *a = &world->worker_index[0];
     goes_on(a, 100);
     ttcore_close(&world->bed->core);
     options.boot++;
     assert_int_equal(ttcore_open(&world->bed->core, &options), ERR_OK);
-    goes_on(a, 2 * HOLD_MAX_MS);
-    assert_int_equal(figures(world).inflight_holds, 1);
+    goes_on(a, 2 * INFLIGHT_AGE_MAX_MS);
+    assert_int_equal(figures(world).inflight_entries, 1);
     leaves_nothing(a, &node);
     world_close(world);
 }
@@ -211,7 +212,7 @@ static void who_entered_without_a_shard_joins_one(void **state)
 {
     (void)state;
     struct world *world = world_of_short_holds();
-    struct seat *a = &world->seat[0];
+    struct worker_index *a = &world->worker_index[0];
     struct node node;
     seat_open(world, 0, 0, 0);
     a->is_cut_off = true;
@@ -220,11 +221,11 @@ static void who_entered_without_a_shard_joins_one(void **state)
     }
     enters(a, &node, 1234, true);
     a->is_cut_off = false;
-    goes_on(a, 40 * HOLD_MAX_MS);
+    goes_on(a, 40 * INFLIGHT_AGE_MAX_MS);
     assert_int_equal(client_shards_up(remote_client(a->remote)), 1);
-    assert_int_equal(figures(world).inflight_holds, 1);
+    assert_int_equal(figures(world).inflight_entries, 1);
     leaves_nothing(a, &node);
-    assert_int_equal(embedded_holds(a->table), 0);
+    assert_int_equal(embedded_inflight(a->table), 0);
     world_close(world);
 }
 

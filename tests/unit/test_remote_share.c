@@ -3,7 +3,7 @@
 #include "tests/unit/test_tt.h"
 
 #include "common/clock.h"
-#include "worker/table/horizon.h"
+#include "worker/table/remote_depth.h"
 
 enum { SHARE_DEPTH = 2 };
 
@@ -14,27 +14,27 @@ static bool seats(struct world *world, bool one_table)
     for (unsigned i = 0; i < SEATS; i++) {
         seat_open(world, i, SHARE_DEPTH, i < 2 ? group : 0);
     }
-    return !one_table || embedded_is_shared(world->seat[0].table);
+    return !one_table || embedded_is_shared(world->worker_index[0].table);
 }
 
-/* A result of the search that runs there, below its horizon. */
-static void finds(struct seat *seat, uint64_t key, uint8_t depth)
+/* A result of the search that runs there, below its remote_depth. */
+static void finds(struct worker_index *worker_index, uint64_t key, uint8_t depth)
 {
-    struct table_port port = remote_table_port(seat->remote);
+    struct table_port port = remote_table_port(worker_index->remote);
     struct table_ticket ticket = {0};
     struct tt_store store = tt_result(key, depth, TT_EXACT, 7, 1);
     port.store(port.self, &ticket, &store);
 }
 
-static bool knows(const struct seat *seat, uint64_t key, uint8_t depth)
+static bool knows(const struct worker_index *worker_index, uint64_t key, uint8_t depth)
 {
     struct tt_ask ask = {.key = key, .alpha = -1, .beta = 1, .depth = depth};
     struct tt_answer answer;
-    return embedded_find(seat->table, &ask, &answer) && answer.score == 7;
+    return embedded_find(worker_index->table, &ask, &answer) && answer.score == 7;
 }
 
-/* All search for a while, and find something each millisecond: how many of what seat i found seat k
- * was told of, soon enough. */
+/* All search for a while, and find something each millisecond: how many of what worker_index i
+ * found worker_index k was told of, soon enough. */
 struct exchange {
     unsigned told[SEATS][SEATS];
 };
@@ -49,14 +49,14 @@ static struct exchange search_all(struct world *world)
     for (unsigned turn = 0; turn < TURNS; turn++) {
         for (unsigned s = 0; s < SEATS; s++) {
             found[s] = key += UINT64_C(0x9e3779b97f4a7c15);
-            finds(&world->seat[s], found[s], SHARE_DEPTH);
+            finds(&world->worker_index[s], found[s], SHARE_DEPTH);
         }
         for (unsigned n = 0; n < 2 * SEATS; n++) {
-            serve(&world->seat[n % SEATS], 1);
+            serve(&world->worker_index[n % SEATS], 1);
         }
         for (unsigned s = 0; s < SEATS; s++) {
             for (unsigned to = 0; to < SEATS; to++) {
-                exchange.told[s][to] += knows(&world->seat[to], found[s], SHARE_DEPTH);
+                exchange.told[s][to] += knows(&world->worker_index[to], found[s], SHARE_DEPTH);
             }
         }
     }
@@ -67,8 +67,8 @@ static struct exchange search_all(struct world *world)
 static void begin_all(struct world *world)
 {
     for (unsigned i = 0; i < SEATS; i++) {
-        seat_begin(&world->seat[i]);
-        remote_poll(world->seat[i].remote);
+        seat_begin(&world->worker_index[i]);
+        remote_poll(world->worker_index[i].remote);
     }
 }
 
@@ -93,7 +93,7 @@ static void nobody_is_told_when_nobody_is_there(void **state)
     (void)state;
     struct world *world = world_open();
     seat_open(world, 0, SHARE_DEPTH, 0);
-    struct seat *a = &world->seat[0];
+    struct worker_index *a = &world->worker_index[0];
     for (unsigned i = 0; i < 100; i++) {
         finds(a, i, SHARE_DEPTH);
         serve(a, 1);
@@ -108,13 +108,13 @@ static void what_is_too_shallow_is_kept(void **state)
     struct world *world = world_open();
     assert_true(seats(world, false));
     begin_all(world);
-    finds(&world->seat[0], 99, SHARE_DEPTH - 1);
-    finds(&world->seat[0], 98, SHARE_DEPTH);
-    serve(&world->seat[0], 5);
-    serve(&world->seat[1], 5);
-    assert_true(knows(&world->seat[0], 99, SHARE_DEPTH - 1));
-    assert_false(knows(&world->seat[1], 99, SHARE_DEPTH - 1));
-    assert_true(knows(&world->seat[1], 98, SHARE_DEPTH));
+    finds(&world->worker_index[0], 99, SHARE_DEPTH - 1);
+    finds(&world->worker_index[0], 98, SHARE_DEPTH);
+    serve(&world->worker_index[0], 5);
+    serve(&world->worker_index[1], 5);
+    assert_true(knows(&world->worker_index[0], 99, SHARE_DEPTH - 1));
+    assert_false(knows(&world->worker_index[1], 99, SHARE_DEPTH - 1));
+    assert_true(knows(&world->worker_index[1], 98, SHARE_DEPTH));
     world_close(world);
 }
 
@@ -126,8 +126,8 @@ static void who_uses_one_table_tells_next_to_nothing(void **state)
         world_close(world);
         skip();
     }
-    struct seat *a = &world->seat[0], *b = &world->seat[1];
-    remote_close(&world->seat[2].remote); /* the stranger is not there */
+    struct worker_index *a = &world->worker_index[0], *b = &world->worker_index[1];
+    remote_close(&world->worker_index[2].remote); /* the stranger is not there */
     for (unsigned round = 0; round < 10; round++) {
         seat_begin(a);
         seat_begin(b);
@@ -139,7 +139,7 @@ static void who_uses_one_table_tells_next_to_nothing(void **state)
         }
     }
     assert_in_range(figures(world).shared, 1, 10 * 3); /* a look or two each time */
-    assert_int_equal(embedded_strangers_until_us(a->table), 0);
+    assert_int_equal(embedded_other_table_until_us(a->table), 0);
     world_close(world);
 }
 
@@ -160,7 +160,7 @@ static void a_stranger_to_a_table_is_told_by_all_who_use_it(void **state)
         assert_in_range(e.told[s][2], TURNS - 5, TURNS);
         assert_in_range(e.told[2][s], TURNS - 5, TURNS);
     }
-    assert_true(embedded_strangers_until_us(world->seat[1].table) > 0);
+    assert_true(embedded_other_table_until_us(world->worker_index[1].table) > 0);
     world_close(world);
 }
 
@@ -171,7 +171,7 @@ static void what_is_finished_while_its_ask_travels_is_let_go(void **state)
     (void)state;
     struct world *world = world_open();
     seat_open(world, 0, SHARE_DEPTH, 0);
-    struct seat *a = &world->seat[0];
+    struct worker_index *a = &world->worker_index[0];
     struct table_port port = remote_table_port(a->remote);
     for (unsigned i = 0; i < 20; i++) {
         bool waits = i & 1, finished = i & 2;
@@ -181,7 +181,7 @@ static void what_is_finished_while_its_ask_travels_is_let_go(void **state)
         struct tt_store store = tt_result(ask.key, ask.depth, TT_EXACT, 7, 1);
         remote_begin(a->remote, 2, true, waits);
         port.ask(port.self, &ask, &ticket);
-        assert_int_equal(figures(world).inflight_holds, 1);
+        assert_int_equal(figures(world).inflight_entries, 1);
         if (finished) {
             embedded_put(a->table, &store);
         }
@@ -192,25 +192,26 @@ static void what_is_finished_while_its_ask_travels_is_let_go(void **state)
             port.store(port.self, &ticket, &store);
         }
         serve(a, 2);
-        assert_int_equal(figures(world).inflight_holds, 0);
+        assert_int_equal(figures(world).inflight_entries, 0);
     }
     world_close(world);
 }
 
 /* Asks so often, each time about another node, then lets the time of a look go by. */
-static unsigned horizon_after(struct seat *seat, unsigned asks, unsigned iteration)
+static unsigned remote_depth_after(struct worker_index *worker_index, unsigned asks,
+                                   unsigned iteration)
 {
     static uint64_t key = 1000;
-    struct table_port port = remote_table_port(seat->remote);
+    struct table_port port = remote_table_port(worker_index->remote);
     for (unsigned i = 0; i < asks; i++) {
-        struct tt_ask ask = {.key = key++, .alpha = -1, .beta = 1, .depth = HORIZON_MAX};
+        struct tt_ask ask = {.key = key++, .alpha = -1, .beta = 1, .depth = REMOTE_DEPTH_MAX};
         struct tt_release release = {.key = ask.key, .depth = ask.depth};
         struct table_ticket ticket = {0};
         port.ask(port.self, &ask, &ticket);
         port.release(port.self, &ticket, &release);
     }
-    seat->world->bed->now_us += HORIZON_EVERY_US;
-    return port.horizon(port.self, iteration);
+    worker_index->world->bed->now_us += REMOTE_DEPTH_EVERY_US;
+    return port.inflight_depth(port.self, iteration);
 }
 
 /* The same asks are too many for who is alone, and not where others with other tables are. */
@@ -219,26 +220,26 @@ static void the_horizon_follows_what_asks_cost(void **state)
     (void)state;
     enum {
         ROOT = 20,
-        ASKS = HORIZON_ALONE_PERMILLE * HORIZON_EVERY_US / 1000 / HORIZON_ASK_US + 1
+        ASKS = REMOTE_DEPTH_ALONE_PERMILLE * REMOTE_DEPTH_EVERY_US / 1000 / REMOTE_DEPTH_ASK_US + 1
     };
     struct world *world = world_open();
     seat_open(world, 0, SHARE_DEPTH, 0);
-    struct seat *a = &world->seat[0];
-    remote_begin(a->remote, PROTO_HORIZON_AUTO, true, false);
-    assert_int_equal(horizon_after(a, 0, 1), HORIZON_FIRST);
-    assert_int_equal(horizon_after(a, ASKS, HORIZON_FIRST), HORIZON_FIRST);
-    assert_int_equal(horizon_after(a, ASKS, ROOT), HORIZON_FIRST + 1);
-    assert_int_equal(remote_horizon(a->remote), HORIZON_FIRST + 1);
-    embedded_heard_strangers(a->table, UINT64_MAX);
-    assert_int_equal(horizon_after(a, ASKS, ROOT), HORIZON_FIRST + 1);
-    assert_int_equal(horizon_after(a, 0, ROOT), HORIZON_FIRST);
-    embedded_heard_strangers(a->table, 0);
-    for (unsigned i = 1; i < HORIZON_QUIET_LOOKS; i++) {
-        assert_int_equal(horizon_after(a, 0, ROOT), HORIZON_FIRST);
+    struct worker_index *a = &world->worker_index[0];
+    remote_begin(a->remote, PROTO_REMOTE_DEPTH_AUTO, true, false);
+    assert_int_equal(remote_depth_after(a, 0, 1), REMOTE_DEPTH_FIRST);
+    assert_int_equal(remote_depth_after(a, ASKS, REMOTE_DEPTH_FIRST), REMOTE_DEPTH_FIRST);
+    assert_int_equal(remote_depth_after(a, ASKS, ROOT), REMOTE_DEPTH_FIRST + 1);
+    assert_int_equal(remote_depth_now(a->remote), REMOTE_DEPTH_FIRST + 1);
+    embedded_saw_other_table(a->table, UINT64_MAX);
+    assert_int_equal(remote_depth_after(a, ASKS, ROOT), REMOTE_DEPTH_FIRST + 1);
+    assert_int_equal(remote_depth_after(a, 0, ROOT), REMOTE_DEPTH_FIRST);
+    embedded_saw_other_table(a->table, 0);
+    for (unsigned i = 1; i < REMOTE_DEPTH_QUIET_LOOKS; i++) {
+        assert_int_equal(remote_depth_after(a, 0, ROOT), REMOTE_DEPTH_FIRST);
     }
-    assert_int_equal(horizon_after(a, 0, ROOT), HORIZON_FIRST - 1);
+    assert_int_equal(remote_depth_after(a, 0, ROOT), REMOTE_DEPTH_FIRST - 1);
     remote_begin(a->remote, 9, true, false);
-    assert_int_equal(horizon_after(a, ASKS, ROOT), 9);
+    assert_int_equal(remote_depth_after(a, ASKS, ROOT), 9);
     world_close(world);
 }
 

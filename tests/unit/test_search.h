@@ -21,7 +21,7 @@ struct rig;
 
 struct desk {
     struct rig *rig;
-    struct embedded_port seat;
+    struct embedded_port slot;
     struct watch watch;
     struct search *search;
     struct search_options options;
@@ -88,9 +88,9 @@ static inline struct rig *rig_open(const char *algorithm, unsigned desks, unsign
         struct desk *d = &rig->desk[i];
         d->rig = rig;
         d->stop_after = RIG_NEVER;
-        d->seat = (struct embedded_port){
-            .table = rig->table, .slot = (uint16_t)i, .counted_depth = (uint8_t)counted};
-        d->watch.inner = embedded_table_port(&d->seat);
+        d->slot = (struct embedded_port){
+            .table = rig->table, .slot = (uint16_t)i, .inflight_depth_max = (uint8_t)counted};
+        d->watch.inner = embedded_table_port(&d->slot);
         d->watch.game = test_game();
         d->watch.random = rng_mix(i + 1);
         d->env = (struct env_port){.self = d, .poll = rig_poll};
@@ -131,7 +131,7 @@ static inline void rig_close(struct rig *rig)
     free(rig);
 }
 
-static inline void *rig_seat(void *context)
+static inline void *rig_slot(void *context)
 {
     struct desk *d = context;
     search_run(d->search, NULL, NULL, &d->result);
@@ -154,16 +154,16 @@ static inline void rig_run(struct rig *rig, unsigned depth)
         watch_begin(&d->watch, d->search);
     }
     for (unsigned i = 1; i < rig->desks; i++) {
-        assert_int_equal(pthread_create(&thread[i], NULL, rig_seat, &rig->desk[i]), 0);
+        assert_int_equal(pthread_create(&thread[i], NULL, rig_slot, &rig->desk[i]), 0);
     }
-    rig_seat(&rig->desk[0]);
+    rig_slot(&rig->desk[0]);
     for (unsigned i = 1; i < rig->desks; i++) {
         pthread_join(thread[i], NULL);
     }
     for (unsigned i = 0; i < rig->desks; i++) {
         watch_end(&rig->desk[i].watch);
     }
-    assert_int_equal(embedded_holds(rig->table), 0);
+    assert_int_equal(embedded_inflight(rig->table), 0);
 }
 
 static inline void rig_run_text(struct rig *rig, const char *text, unsigned depth)

@@ -140,12 +140,12 @@ static void lessons_are_given_once(void **state)
     struct tt_weight all[TT_WEIGHTS], part[7];
     rig_run_text(rig, "3r1k2/4npp1/1ppr3p/p6P/P2PPPP1/1NR5/5K2/2R5 w - - 0 1", 4);
     struct search *s = rig->desk[0].search;
-    unsigned n = search_gift(s, all, TT_WEIGHTS), m = 0;
+    unsigned n = search_history_publish(s, all, TT_WEIGHTS), m = 0;
     assert_true(n > 0);
-    assert_int_equal(search_gift(s, part, 7), 0);
+    assert_int_equal(search_history_publish(s, part, 7), 0);
     rig_run_text(rig, "3r1k2/4npp1/1ppr3p/p6P/P2PPPP1/1NR5/5K2/2R5 w - - 0 1", 5);
     bool seen[TT_WEIGHTS] = {false};
-    for (unsigned k; (k = search_gift(s, part, 7)) > 0; m += k) {
+    for (unsigned k; (k = search_history_publish(s, part, 7)) > 0; m += k) {
         for (unsigned i = 0; i < k; i++) {
             assert_false(seen[part[i].index]);
             assert_true(part[i].weight > 0);
@@ -166,10 +166,10 @@ static void a_learnt_history_changes_the_order_alone(void **state)
     rig_run_text(rig, text, 5);
     int score = rig->desk[0].result.score;
     uint64_t nodes = rig->desk[0].counters.nodes;
-    unsigned n = search_gift(rig->desk[0].search, all, TT_WEIGHTS);
+    unsigned n = search_history_publish(rig->desk[0].search, all, TT_WEIGHTS);
     rig_close(rig);
     rig = rig_open("abdada", 1, 2, RIG_BYTES);
-    search_learn(rig->desk[0].search, all, n, 0);
+    search_history_merge(rig->desk[0].search, all, n, 0);
     rig_run_text(rig, text, 5);
     assert_int_equal(rig->desk[0].result.score, score);
     assert_true(rig->desk[0].counters.nodes != nodes);
@@ -188,10 +188,10 @@ static void recent_lessons_are_told_once_and_change_the_order_alone(void **state
     int score = rig->desk[0].result.score;
     uint64_t nodes = rig->desk[0].counters.nodes;
     struct search *s = rig->desk[0].search;
-    unsigned n = search_tell(s, recent, SEARCH_POLL_NODES);
+    unsigned n = search_log_publish(s, recent, SEARCH_POLL_NODES);
     assert_true(n > 3);
-    assert_int_equal(search_tell(s, recent, SEARCH_POLL_NODES), 0);
-    for (unsigned i = 0, m = search_gift(s, sums, TT_WEIGHTS); i < m; i++) {
+    assert_int_equal(search_log_publish(s, recent, SEARCH_POLL_NODES), 0);
+    for (unsigned i = 0, m = search_history_publish(s, sums, TT_WEIGHTS); i < m; i++) {
         all[sums[i].index] = sums[i].weight;
     }
     for (unsigned i = 0; i < n; i++) {
@@ -200,12 +200,12 @@ static void recent_lessons_are_told_once_and_change_the_order_alone(void **state
     }
     rig_close(rig);
     rig = rig_open("abdada", 1, 2, RIG_BYTES);
-    search_hear(rig->desk[0].search, recent, n);
+    search_log_merge(rig->desk[0].search, recent, n);
     rig_run_text(rig, text, 5);
     assert_int_equal(rig->desk[0].result.score, score);
     assert_true(rig->desk[0].counters.nodes != nodes);
-    assert_int_equal(search_tell(rig->desk[0].search, part, 3), 3);
-    assert_int_equal(search_tell(rig->desk[0].search, part, 3), 0);
+    assert_int_equal(search_log_publish(rig->desk[0].search, part, 3), 3);
+    assert_int_equal(search_log_publish(rig->desk[0].search, part, 3), 0);
     rig_close(rig);
 }
 
@@ -214,9 +214,9 @@ static void recent_lessons_are_told_once_and_change_the_order_alone(void **state
 /* Slot `desks` of the rig is nobody's: it sits where the test puts it. */
 static void sit(struct rig *rig, uint64_t key, unsigned depth, bool inside)
 {
-    struct embedded_port seat = {
-        .table = rig->table, .slot = (uint16_t)rig->desks, .counted_depth = 0};
-    struct table_port port = embedded_table_port(&seat);
+    struct embedded_port slot = {
+        .table = rig->table, .slot = (uint16_t)rig->desks, .inflight_depth_max = 0};
+    struct table_port port = embedded_table_port(&slot);
     struct table_ticket ticket = {0};
     struct tt_answer answer;
     struct tt_ask ask = {.key = key,
@@ -224,13 +224,13 @@ static void sit(struct rig *rig, uint64_t key, unsigned depth, bool inside)
                          .beta = GAME_INFINITE,
                          .depth = (uint8_t)depth,
                          .flags = TT_STRICT,
-                         .slot = seat.slot};
+                         .slot = slot.slot};
     if (inside) {
         port.ask(port.self, &ask, &ticket);
         port.await(port.self, &ask, &ticket, &answer);
         assert_int_equal(answer.verdict, TT_OPEN);
     } else {
-        struct tt_release release = {key, (uint8_t)depth, seat.slot};
+        struct tt_release release = {key, (uint8_t)depth, slot.slot};
         port.release(port.self, &ticket, &release);
     }
 }
@@ -246,11 +246,11 @@ static void run_beside(struct rig *rig, unsigned depth, uint64_t key, unsigned a
     search_set_limits(d->search, &d->options, &d->env);
     search_set_position(d->search, rig->position);
     watch_begin(&d->watch, d->search);
-    rig_seat(d);
+    rig_slot(d);
     watch_end(&d->watch);
-    assert_int_equal(embedded_holds(rig->table), 1);
+    assert_int_equal(embedded_inflight(rig->table), 1);
     sit(rig, key, at_depth, false);
-    assert_int_equal(embedded_holds(rig->table), 0);
+    assert_int_equal(embedded_inflight(rig->table), 0);
 }
 
 static uint64_t last_open_at_ply_one(const struct watch *w)
@@ -393,7 +393,7 @@ static void a_crowd_everywhere_defers_but_never_spins(void **state)
         w->crowd_percent = 100;
         w->busy_percent = 100;
         w->ahead_percent = i / 2 * 50;
-        rig->desk[0].options.scatter = i % 2 == 1;
+        rig->desk[0].options.random_order = i % 2 == 1;
         if (i == 6) {
             rig_look_at_once(rig);
         }

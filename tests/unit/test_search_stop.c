@@ -180,14 +180,14 @@ static void finish_for(struct desk *d)
     int value = oracle_value(news->oracle, news->position, ask->depth);
     struct tt_store store =
         tt_result(ask->key, ask->depth, TT_EXACT, value, news->oracle->desk[0].result.move);
-    struct embedded_port seat = {
-        .table = rig->table, .slot = (uint16_t)rig->desks, .counted_depth = 1};
-    struct table_port port = embedded_table_port(&seat);
+    struct embedded_port slot = {
+        .table = rig->table, .slot = (uint16_t)rig->desks, .inflight_depth_max = 1};
+    struct table_port port = embedded_table_port(&slot);
     struct table_ticket ticket = {0};
-    store.slot = seat.slot;
+    store.slot = slot.slot;
     port.store(port.self, &ticket, &store);
     struct tt_store heard[4];
-    assert_int_equal(embedded_node_done(&d->seat, heard, 4), 1);
+    assert_int_equal(embedded_node_done(&d->slot, heard, 4), 1);
     assert_int_equal(heard[0].score, value);
     search_node_done(d->search, &heard[0]);
     assert_int_equal(d->search->unwind, at);
@@ -306,10 +306,10 @@ static void idle_news_changes_nothing(void **state)
 /* What the threads of an engine do: take the mailbox at every poll. */
 static void listen_to_others(struct desk *d)
 {
-    struct tt_store news[8];
-    unsigned n = embedded_node_done(&d->seat, news, 8);
+    struct tt_store notice[8];
+    unsigned n = embedded_node_done(&d->slot, notice, 8);
     for (unsigned i = 0; i < n; i++) {
-        search_node_done(d->search, &news[i]);
+        search_node_done(d->search, &notice[i]);
     }
 }
 
@@ -321,7 +321,7 @@ static void processors_that_listen_agree_too(void **state)
     for (unsigned i = 0; i < rig->desks; i++) {
         rig->desk[i].meddle = listen_to_others;
         rig->desk[i].watch.may_unwind = true;
-        rig->desk[i].env.until_poll = embedded_until_poll(&rig->desk[i].seat);
+        rig->desk[i].env.until_poll = embedded_until_poll(&rig->desk[i].slot);
     }
     for (unsigned i = 0; i < 4; i++) {
         rig_run_text(oracle, suite.at[i].position, 4);
@@ -384,7 +384,7 @@ static void late_answers_between_looks_change_no_score(void **state)
             rig->desk[d].meddle = listen_to_others;
             w->random = rng_next(&seed);
             rig->desk[d].options.poll_nodes = 4;
-            rig->desk[d].options.scatter = i & 2;
+            rig->desk[d].options.random_order = i & 2;
             w->later_percent = 60;
             w->busy_percent = 30;
             w->crowd_percent = 30;

@@ -12,7 +12,7 @@
 #include "tests/unit/test_tt.h"
 #include "worker/search/search.h"
 
-enum { WATCH_SAMPLES = 24, WATCH_FIRST_ASKS = 256, WATCH_SIGHTS = 32 };
+enum { WATCH_SAMPLES = 24, WATCH_FIRST_ASKS = 256, WATCH_VIEWS = 32 };
 
 struct watched_node {
     struct tt_ask ask;
@@ -23,7 +23,7 @@ struct watched_node {
 };
 
 /* A look sent ahead: what was true then. */
-struct watch_sight {
+struct watch_view {
     uint32_t count;
     struct tt_peeked seen[GAME_MOVES_MAX];
 };
@@ -52,8 +52,8 @@ struct watch {
     unsigned open;
     bool pending;
     struct tt_ask asked;
-    struct watch_sight sight[WATCH_SIGHTS]; /* nested as the tree is */
-    unsigned sights;
+    struct watch_view peek_ticket[WATCH_VIEWS]; /* nested as the tree is */
+    unsigned peeks_ahead;
     bool stopped, may_unwind;
     unsigned open_at_stop, settled_after_stop;
     struct watch_sample sample[WATCH_SAMPLES];
@@ -264,31 +264,32 @@ static inline void watch_peek(void *self, const struct tt_peek *peek, unsigned c
 }
 
 static inline bool watch_peek_ahead(void *self, const struct tt_peek *peek, unsigned count,
-                                    struct table_sight *sight)
+                                    struct table_peek_ticket *peek_ticket)
 {
     struct watch *w = self;
-    if (w->sights == WATCH_SIGHTS || !tt_chance(&w->random, w->ahead_percent)) {
+    if (w->peeks_ahead == WATCH_VIEWS || !tt_chance(&w->random, w->ahead_percent)) {
         return false;
     }
-    watch_peek(self, peek, count, w->sight[w->sights].seen);
-    w->sight[w->sights].count = count;
-    *sight = (struct table_sight){.request = ++w->sights, .count = count};
+    watch_peek(self, peek, count, w->peek_ticket[w->peeks_ahead].seen);
+    w->peek_ticket[w->peeks_ahead].count = count;
+    *peek_ticket = (struct table_peek_ticket){.request = ++w->peeks_ahead, .count = count};
     return true;
 }
 
-static inline void watch_peek_drop(void *self, struct table_sight *sight)
+static inline void watch_peek_drop(void *self, struct table_peek_ticket *peek_ticket)
 {
     struct watch *w = self;
-    WATCH_EXPECT(w, w->sights > 0 && sight->request == w->sights);
-    w->sights--;
+    WATCH_EXPECT(w, w->peeks_ahead > 0 && peek_ticket->request == w->peeks_ahead);
+    w->peeks_ahead--;
 }
 
-static inline bool watch_peek_take(void *self, struct table_sight *sight, struct tt_peeked *out)
+static inline bool watch_peek_take(void *self, struct table_peek_ticket *peek_ticket,
+                                   struct tt_peeked *out)
 {
     struct watch *w = self;
-    watch_peek_drop(self, sight);
-    const struct watch_sight *seen = &w->sight[w->sights];
-    WATCH_EXPECT(w, seen->count == sight->count);
+    watch_peek_drop(self, peek_ticket);
+    const struct watch_view *seen = &w->peek_ticket[w->peeks_ahead];
+    WATCH_EXPECT(w, seen->count == peek_ticket->count);
     if (!tt_chance(&w->random, 50)) {
         return false;
     }
@@ -297,10 +298,10 @@ static inline bool watch_peek_take(void *self, struct table_sight *sight, struct
     return true;
 }
 
-static inline unsigned watch_horizon(void *self, unsigned iteration)
+static inline unsigned watch_remote_depth(void *self, unsigned iteration)
 {
     struct watch *w = self;
-    return w->inner.horizon(w->inner.self, iteration);
+    return w->inner.inflight_depth(w->inner.self, iteration);
 }
 
 /* Before a run of `search`. */
@@ -313,7 +314,7 @@ static inline void watch_begin(struct watch *w, struct search *search)
     w->broken = NULL;
     w->opens = w->stores = w->releases = w->busy = 0;
     w->late = w->late_refused = w->ahead = 0;
-    w->sights = 0;
+    w->peeks_ahead = 0;
     w->first = 0;
     w->until_sample = w->sample_every;
 }
@@ -331,7 +332,7 @@ static inline void watch_stopped(struct watch *w)
 static inline void watch_end(struct watch *w)
 {
     WATCH_EXPECT(w, !w->pending);
-    WATCH_EXPECT(w, w->open == 0 && w->sights == 0);
+    WATCH_EXPECT(w, w->open == 0 && w->peeks_ahead == 0);
     WATCH_EXPECT(w, w->opens == w->stores + w->releases);
     if (w->broken != NULL) {
         fail_msg("broken: %s", w->broken);
@@ -357,7 +358,7 @@ static inline struct table_port watch_port(struct watch *w)
         .peek_ahead = watch_peek_ahead,
         .peek_take = watch_peek_take,
         .peek_drop = watch_peek_drop,
-        .horizon = watch_horizon,
+        .inflight_depth = watch_remote_depth,
     };
 }
 

@@ -1,4 +1,4 @@
-/* Which job a worker takes, from seats and job ids alone. */
+/* Which job a worker takes, from worker indexes and job ids alone. */
 #include "worker/engine/share.h"
 
 #include "common/rng.h"
@@ -20,8 +20,8 @@ static void jobs_get_equally_many_workers(void **state)
         }
         for (unsigned workers = 0; workers <= 50; workers++) {
             unsigned count[20] = {0};
-            for (unsigned seat = 0; seat < workers; seat++) {
-                count[share_choose(job, jobs, seat)]++;
+            for (unsigned worker_index = 0; worker_index < workers; worker_index++) {
+                count[share_choose(job, jobs, worker_index)]++;
             }
             for (unsigned i = 0; i < jobs; i++) {
                 assert_in_range(count[i], workers / jobs, (workers + jobs - 1) / jobs);
@@ -34,8 +34,9 @@ static void the_order_in_which_jobs_are_known_does_not_matter(void **state)
 {
     static const uint64_t one[] = {5, 900, 7, 0}, other[] = {900, 0, 5, 7};
     (void)state;
-    for (uint32_t seat = 0; seat < 12; seat++) {
-        assert_int_equal(one[share_choose(one, 4, seat)], other[share_choose(other, 4, seat)]);
+    for (uint32_t worker_index = 0; worker_index < 12; worker_index++) {
+        assert_int_equal(one[share_choose(one, 4, worker_index)],
+                         other[share_choose(other, 4, worker_index)]);
     }
 }
 

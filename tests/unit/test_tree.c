@@ -6,7 +6,7 @@ static void space_names_the_version(void **state)
 {
     (void)state;
     uint64_t expected = rng_hash_text(TREE_VERSION);
-    if (game_tree.space != expected) {
+    if (game_tree.namespace_id != expected) {
         fail_msg("put UINT64_C(0x%016llx) into tree.c", (unsigned long long)expected);
     }
 }

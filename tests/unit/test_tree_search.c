@@ -52,20 +52,20 @@ static struct run search_tree(const char *text, const char *algorithm, unsigned 
     game.evaluate = counting_evaluate;
     test_parse(&p, text);
     assert_int_equal(embedded_open(&table, 16 << 20, 1), ERR_OK);
-    struct embedded_port port = {.table = table, .counted_depth = 1};
-    struct table_port seat = embedded_table_port(&port);
+    struct embedded_port port = {.table = table, .inflight_depth_max = 1};
+    struct table_port slot = embedded_table_port(&port);
     struct env_port env = {.poll = never_stop};
     struct search_options options = {.game = &game,
                                      .algorithm = algorithm_by_name(algorithm),
                                      .strict = true,
                                      .depth_limit = depth};
-    assert_int_equal(search_open(&search, &options, &seat, &env), ERR_OK);
+    assert_int_equal(search_open(&search, &options, &slot, &env), ERR_OK);
     search_set_position(search, &p);
     leaves.visited = 0;
     leaves.ply = 1;
     search_run(search, note_iteration, &r, &result);
     assert_int_equal(result.depth, depth);
-    assert_int_equal(embedded_holds(table), 0);
+    assert_int_equal(embedded_inflight(table), 0);
     search_free(&search);
     embedded_close(&table);
     return r;

@@ -78,7 +78,7 @@ static void bare_peek(void *table, unsigned asker, const struct tt_peek *op, str
 
 static unsigned bare_holds(void *table)
 {
-    return ((struct bare *)table)->inflight.holds;
+    return ((struct bare *)table)->inflight.entries;
 }
 
 static const struct contract_driver bare_driver = {
@@ -90,7 +90,7 @@ static const struct contract_driver bare_driver = {
 
 struct near {
     struct embedded *table;
-    struct embedded_port seat[CONTRACT_ASKERS];
+    struct embedded_port worker_index[CONTRACT_ASKERS];
     struct table_port port[CONTRACT_ASKERS];
 };
 
@@ -100,8 +100,8 @@ static void *near_open(size_t bytes)
     assert_non_null(t);
     assert_int_equal(embedded_open(&t->table, bytes, CONTRACT_ASKERS), ERR_OK);
     for (unsigned i = 0; i < CONTRACT_ASKERS; i++) {
-        t->seat[i] = (struct embedded_port){t->table, (uint16_t)i, 0};
-        t->port[i] = embedded_table_port(&t->seat[i]);
+        t->worker_index[i] = (struct embedded_port){t->table, (uint16_t)i, 0};
+        t->port[i] = embedded_table_port(&t->worker_index[i]);
     }
     return t;
 }
@@ -150,7 +150,7 @@ static void near_peek(void *table, unsigned asker, const struct tt_peek *op, str
 
 static unsigned near_holds(void *table)
 {
-    return embedded_holds(((struct near *)table)->table);
+    return embedded_inflight(((struct near *)table)->table);
 }
 
 static const struct contract_driver near_driver = {
@@ -209,7 +209,7 @@ static void far_peek(void *table, unsigned asker, const struct tt_peek *op, stru
 
 static unsigned far_holds(void *table)
 {
-    return (unsigned)bed_figures(table).inflight_holds;
+    return (unsigned)bed_figures(table).inflight_entries;
 }
 
 static const struct contract_driver far_driver = {

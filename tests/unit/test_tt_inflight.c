@@ -19,7 +19,7 @@ static unsigned count(const struct tt_inflight *t, uint64_t key, uint8_t depth)
     return n;
 }
 
-static bool is_inside(const struct tt_inflight *t, uint64_t key, uint8_t depth,
+static bool is_holder(const struct tt_inflight *t, uint64_t key, uint8_t depth,
                       struct tt_holder who)
 {
     bool inside = false;
@@ -30,9 +30,9 @@ static bool is_inside(const struct tt_inflight *t, uint64_t key, uint8_t depth,
 static unsigned leave(struct tt_inflight *t, uint64_t key, uint8_t depth, struct tt_holder who,
                       bool expected)
 {
-    bool was_inside = !expected;
-    unsigned left = tt_inflight_leave(t, key, depth, who, &was_inside);
-    assert_int_equal(was_inside, expected);
+    bool was_holder = !expected;
+    unsigned left = tt_inflight_leave(t, key, depth, who, &was_holder);
+    assert_int_equal(was_holder, expected);
     return left;
 }
 
@@ -45,7 +45,7 @@ static void joining_twice_counts_once(void **state)
     assert_int_equal(tt_inflight_join(&t, 5, 3, ann_too, 1), 2);
     assert_int_equal(tt_inflight_join(&t, 5, 3, bob, 1), 3);
     assert_int_equal(count(&t, 5, 3), 3);
-    assert_int_equal(t.holds, 3);
+    assert_int_equal(t.entries, 3);
     assert_int_equal(tt_inflight_nodes(&t), 1);
     tt_inflight_close(&t);
 }
@@ -62,7 +62,7 @@ static void leaving_what_one_is_not_in_changes_nothing(void **state)
     assert_int_equal(count(&t, 5, 3), 1);
     assert_int_equal(leave(&t, 5, 3, ann, true), 0);
     assert_int_equal(leave(&t, 5, 3, ann, false), 0);
-    assert_int_equal(t.holds, 0);
+    assert_int_equal(t.entries, 0);
     assert_int_equal(tt_inflight_nodes(&t), 0);
     tt_inflight_close(&t);
 }
@@ -75,7 +75,7 @@ static void another_depth_is_another_node(void **state)
     tt_inflight_join(&t, 5, 4, bob, 0);
     assert_int_equal(count(&t, 5, 3), 1);
     assert_int_equal(count(&t, 5, 4), 1);
-    assert_true(is_inside(&t, 5, 3, ann) && !is_inside(&t, 5, 4, ann));
+    assert_true(is_holder(&t, 5, 3, ann) && !is_holder(&t, 5, 4, ann));
     assert_int_equal(tt_inflight_nodes(&t), 2);
     tt_inflight_close(&t);
 }
@@ -90,7 +90,7 @@ static void a_full_table_refuses_counts_and_recovers(void **state)
     assert_int_equal(tt_inflight_join(&t, 3, 1, ann, 0), 0);
     assert_int_equal(tt_inflight_join(&t, 1, 1, ann_too, 0), 0);
     assert_int_equal(t.refused, 2);
-    assert_int_equal(t.holds, 3);
+    assert_int_equal(t.entries, 3);
     assert_int_equal(count(&t, 1, 1), 2);
     assert_int_equal(tt_inflight_join(&t, 1, 1, bob, 5), 2); /* who is inside may repeat it */
     assert_int_equal(t.refused, 2);
@@ -138,11 +138,11 @@ static void drop_session_takes_only_that_sessions_holds(void **state)
     assert_int_equal(tt_inflight_drop_session(&t, 77), 0);
     assert_int_equal(tt_inflight_drop_session(&t, 1), 20);
     assert_int_equal(tt_inflight_drop_session(&t, 1), 0);
-    assert_int_equal(t.holds, 10);
+    assert_int_equal(t.entries, 10);
     assert_int_equal(tt_inflight_nodes(&t), 10);
     for (uint64_t key = 0; key < 10; key++) {
         assert_int_equal(count(&t, key, 1), 1);
-        assert_true(is_inside(&t, key, 1, bob));
+        assert_true(is_holder(&t, key, 1, bob));
     }
     assert_int_equal(tt_inflight_drop_session(&t, 2), 10);
     assert_int_equal(tt_inflight_nodes(&t), 0);
@@ -166,10 +166,10 @@ static void sessions_on_one_list_are_told_apart(void **state)
     assert_int_equal(tt_inflight_of_session(&t, 65), 10);
     for (uint64_t key = 5; key < 15; key++) {
         assert_int_equal(count(&t, key, 1), 1);
-        assert_true(is_inside(&t, key, 1, far));
+        assert_true(is_holder(&t, key, 1, far));
     }
     assert_int_equal(tt_inflight_drop_session(&t, 65), 10);
-    assert_int_equal(t.holds, 0);
+    assert_int_equal(t.entries, 0);
     tt_inflight_close(&t);
 }
 
@@ -183,12 +183,12 @@ static void holds_expire_by_age_and_a_repeated_join_renews(void **state)
     assert_int_equal(tt_inflight_expire(&t, 9), 0);
     tt_inflight_join(&t, 1, 1, ann, 40);
     assert_int_equal(tt_inflight_expire(&t, 30), 2);
-    assert_true(is_inside(&t, 1, 1, ann));
-    assert_false(is_inside(&t, 1, 1, bob));
+    assert_true(is_holder(&t, 1, 1, ann));
+    assert_false(is_holder(&t, 1, 1, bob));
     assert_int_equal(tt_inflight_nodes(&t), 1);
     assert_int_equal(tt_inflight_expire(&t, 39), 0);
     assert_int_equal(tt_inflight_expire(&t, UINT64_MAX), 1);
-    assert_int_equal(t.holds, 0);
+    assert_int_equal(t.entries, 0);
     tt_inflight_close(&t);
 }
 
@@ -249,12 +249,12 @@ struct model_hold {
     uint64_t key;
     uint8_t depth;
     struct tt_holder who;
-    uint64_t since;
+    uint64_t cursor;
 };
 
 struct model {
     struct model_hold hold[MODEL_MAX];
-    unsigned holds, capacity;
+    unsigned entries, capacity;
     uint64_t refused;
 };
 
@@ -271,7 +271,7 @@ static bool same_hold(const struct model_hold *a, const struct model_hold *b)
 static unsigned model_count(const struct model *m, const struct model_hold *at)
 {
     unsigned n = 0;
-    for (unsigned i = 0; i < m->holds; i++) {
+    for (unsigned i = 0; i < m->entries; i++) {
         n += same_node(&m->hold[i], at);
     }
     return n;
@@ -279,7 +279,7 @@ static unsigned model_count(const struct model *m, const struct model_hold *at)
 
 static struct model_hold *model_find(struct model *m, const struct model_hold *at)
 {
-    for (unsigned i = 0; i < m->holds; i++) {
+    for (unsigned i = 0; i < m->entries; i++) {
         if (same_hold(&m->hold[i], at)) {
             return &m->hold[i];
         }
@@ -290,7 +290,7 @@ static struct model_hold *model_find(struct model *m, const struct model_hold *a
 static unsigned model_nodes(const struct model *m)
 {
     unsigned nodes = 0;
-    for (unsigned i = 0; i < m->holds; i++) {
+    for (unsigned i = 0; i < m->entries; i++) {
         bool first = true;
         for (unsigned j = 0; j < i; j++) {
             first = first && !same_node(&m->hold[i], &m->hold[j]);
@@ -304,26 +304,26 @@ static unsigned model_join(struct model *m, const struct model_hold *at)
 {
     struct model_hold *old = model_find(m, at);
     if (old != NULL) {
-        old->since = at->since;
-    } else if (m->holds == m->capacity) {
+        old->cursor = at->cursor;
+    } else if (m->entries == m->capacity) {
         m->refused++;
         return 0;
     } else {
-        m->hold[m->holds++] = *at;
+        m->hold[m->entries++] = *at;
     }
     return model_count(m, at);
 }
 
 static void model_remove(struct model *m, unsigned i)
 {
-    m->hold[i] = m->hold[--m->holds];
+    m->hold[i] = m->hold[--m->entries];
 }
 
 static unsigned model_drop(struct model *m, uint32_t session, uint64_t before, bool by_age)
 {
     unsigned dropped = 0;
-    for (unsigned i = 0; i < m->holds;) {
-        if (by_age ? m->hold[i].since <= before : m->hold[i].who.session == session) {
+    for (unsigned i = 0; i < m->entries;) {
+        if (by_age ? m->hold[i].cursor <= before : m->hold[i].who.session == session) {
             model_remove(m, i);
             dropped++;
         } else {
@@ -340,7 +340,7 @@ static void visit(struct tt_inflight *t, struct model *m, const struct model_hol
     unsigned others = model_count(m, at) - (model_find(m, at) != NULL);
     bool is_busy, busy_expected = exclusive && others > 0;
     unsigned count =
-        tt_inflight_visit(t, at->key, at->depth, at->who, exclusive, at->since, &is_busy);
+        tt_inflight_visit(t, at->key, at->depth, at->who, exclusive, at->cursor, &is_busy);
     assert_int_equal(is_busy, busy_expected);
     if (!busy_expected) {
         model_join(m, at);
@@ -354,7 +354,7 @@ static void step(struct tt_inflight *t, struct model *m, uint64_t *random, uint6
         .key = rng_below(random, KEYS),
         .depth = (uint8_t)rng_below(random, DEPTHS),
         .who = {rng_below(random, SESSIONS) * 32, (uint16_t)rng_below(random, SLOTS)},
-        .since = now,
+        .cursor = now,
     };
     unsigned dice = rng_below(random, 1000);
     if (dice < 280) {
@@ -363,9 +363,9 @@ static void step(struct tt_inflight *t, struct model *m, uint64_t *random, uint6
         assert_int_equal(tt_inflight_join(t, at.key, at.depth, at.who, now), model_join(m, &at));
     } else if (dice < 970) {
         struct model_hold *old = model_find(m, &at);
-        bool was_inside;
-        unsigned left = tt_inflight_leave(t, at.key, at.depth, at.who, &was_inside);
-        assert_int_equal(was_inside, old != NULL);
+        bool was_holder;
+        unsigned left = tt_inflight_leave(t, at.key, at.depth, at.who, &was_holder);
+        assert_int_equal(was_holder, old != NULL);
         if (old != NULL) {
             model_remove(m, (unsigned)(old - m->hold));
         }
@@ -382,7 +382,7 @@ static void step(struct tt_inflight *t, struct model *m, uint64_t *random, uint6
 static unsigned model_of_session(const struct model *m, uint32_t session)
 {
     unsigned n = 0;
-    for (unsigned i = 0; i < m->holds; i++) {
+    for (unsigned i = 0; i < m->entries; i++) {
         n += m->hold[i].who.session == session;
     }
     return n;
@@ -424,13 +424,13 @@ static void it_behaves_as_its_model(void **state)
         for (unsigned i = 0; i < 20000; i++) {
             now += rng_below(&random, 4);
             step(&t, &m, &random, now);
-            assert_int_equal(t.holds, m.holds);
+            assert_int_equal(t.entries, m.entries);
             assert_int_equal(tt_inflight_nodes(&t), model_nodes(&m));
             assert_int_equal(t.refused, m.refused);
             compare_node(&t, &m, &random);
         }
         tt_inflight_expire(&t, UINT64_MAX);
-        assert_int_equal(t.holds + tt_inflight_nodes(&t), 0);
+        assert_int_equal(t.entries + tt_inflight_nodes(&t), 0);
         tt_inflight_close(&t);
     }
 }

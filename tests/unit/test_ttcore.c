@@ -28,7 +28,7 @@ static void hello_again_keeps_the_session(void **state)
     assert_int_equal(bed_hello(bed, "a", PROTO_WORKER), id);
     assert_int_equal(bed_figures(bed).sessions, 1);
     assert_int_equal(bed_figures(bed).workers, 1);
-    assert_int_equal(bed_figures(bed).inflight_holds, 1);
+    assert_int_equal(bed_figures(bed).inflight_entries, 1);
 }
 
 static void hello_of_another_instance_drops_holds(void **state)
@@ -38,7 +38,7 @@ static void hello_of_another_instance_drops_holds(void **state)
     bed_ask(bed, "a", bed_wide(1, 4, 0, 0));
     bed_hello_as(bed, "a", (struct proto_hello){.role = PROTO_CLIENT, .instance = 999});
     assert_int_equal(bed_seen(bed, "a", PROTO_WELCOME)->welcome.session, id);
-    assert_int_equal(bed_figures(bed).inflight_holds, 0);
+    assert_int_equal(bed_figures(bed).inflight_entries, 0);
 }
 
 static void hello_of_another_space_drops_holds(void **state)
@@ -46,8 +46,9 @@ static void hello_of_another_space_drops_holds(void **state)
     struct bed *bed = *state;
     bed_hello(bed, "a", PROTO_CLIENT);
     bed_ask(bed, "a", bed_wide(1, 4, 0, 0));
-    bed_hello_as(bed, "a", (struct proto_hello){.role = PROTO_CLIENT, .instance = 'a', .space = 5});
-    assert_int_equal(bed_figures(bed).inflight_holds, 0);
+    bed_hello_as(bed, "a",
+                 (struct proto_hello){.role = PROTO_CLIENT, .instance = 'a', .namespace_id = 5});
+    assert_int_equal(bed_figures(bed).inflight_entries, 0);
 }
 
 static void unknown_route_must_say_hello(void **state)
@@ -80,14 +81,14 @@ static void silent_session_lapses_and_leaves_its_nodes(void **state)
     bed_ask(bed, "a", bed_wide(1, 4, 0, 0));
     bed_ask(bed, "a", bed_wide(2, 4, 0, 1));
     bed_ask(bed, "b", bed_wide(1, 4, 0, 0));
-    bed_wait(bed, LAPSE_US - 100000);
+    bed_wait(bed, EXPIRY_US - 100000);
     assert_int_equal(bed_figures(bed).sessions, 2);
     bed_heartbeat(bed, "b");
     bed_wait(bed, 100000);
     assert_int_equal(bed_figures(bed).sessions, 1);
-    assert_int_equal(bed_figures(bed).sessions_lapsed, 1);
-    assert_int_equal(bed_figures(bed).holds_lapsed, 2);
-    assert_int_equal(bed_figures(bed).inflight_holds, 1);
+    assert_int_equal(bed_figures(bed).sessions_expired, 1);
+    assert_int_equal(bed_figures(bed).inflight_expired, 2);
+    assert_int_equal(bed_figures(bed).inflight_entries, 1);
     assert_int_equal(bed_peek(bed, "b", 1, 4).nproc, 1);
     bed_heartbeat(bed, "a");
     bed_expect_error(bed, "a", PROTO_ERR_SESSION);
@@ -113,7 +114,7 @@ static void a_shard_that_slept_gives_time_to_catch_up(void **state)
     assert_int_equal(bed_figures(bed).sessions, 1);
     bed_heartbeat(bed, "a"); /* it had waited in the queue */
     bed_seen(bed, "a", PROTO_HEARTBEAT);
-    bed_wait(bed, LAPSE_US);
+    bed_wait(bed, EXPIRY_US);
     assert_int_equal(bed_figures(bed).sessions, 0);
 }
 
@@ -126,7 +127,7 @@ static void time_that_steps_back_is_no_time(void **state)
     bed_ask(bed, "a", bed_wide(1, 4, 0, 0));
     bed_event(bed, TTCORE_TICK);
     assert_int_equal(bed_figures(bed).sessions, 1);
-    assert_int_equal(bed_figures(bed).inflight_holds, 1);
+    assert_int_equal(bed_figures(bed).inflight_entries, 1);
 }
 
 static void bye_ends_a_session_at_once(void **state)
@@ -137,8 +138,8 @@ static void bye_ends_a_session_at_once(void **state)
     bed_bye(bed, "a");
     assert_int_equal(bed->actions.messages, 0);
     assert_int_equal(bed_figures(bed).sessions, 0);
-    assert_int_equal(bed_figures(bed).inflight_holds, 0);
-    assert_int_equal(bed_figures(bed).holds_lapsed, 0);
+    assert_int_equal(bed_figures(bed).inflight_entries, 0);
+    assert_int_equal(bed_figures(bed).inflight_expired, 0);
 }
 
 static void session_ids_are_not_reused(void **state)
@@ -215,7 +216,7 @@ static void repeated_operations_change_nothing(void **state)
         assert_int_equal(bed_peek(bed, "a", 1, 4).nproc, 0);
     }
     bed_release(bed, "a", (struct tt_release){99, 4, 0});
-    assert_int_equal(bed_figures(bed).inflight_holds, 0);
+    assert_int_equal(bed_figures(bed).inflight_entries, 0);
 }
 
 static void stored_result_cuts(void **state)
@@ -238,9 +239,9 @@ static void stored_result_cuts(void **state)
 static void spaces_do_not_mix(void **state)
 {
     struct bed *bed = *state;
-    bed_hello_as(bed, "a", (struct proto_hello){.role = PROTO_CLIENT, .space = 1});
-    bed_hello_as(bed, "b", (struct proto_hello){.role = PROTO_CLIENT, .space = 2});
-    bed_hello_as(bed, "c", (struct proto_hello){.role = PROTO_CLIENT, .space = 1});
+    bed_hello_as(bed, "a", (struct proto_hello){.role = PROTO_CLIENT, .namespace_id = 1});
+    bed_hello_as(bed, "b", (struct proto_hello){.role = PROTO_CLIENT, .namespace_id = 2});
+    bed_hello_as(bed, "c", (struct proto_hello){.role = PROTO_CLIENT, .namespace_id = 1});
     bed_store(bed, "a", (struct tt_store){1, 33, 4, TT_EXACT, 12, 0});
     bed_ask(bed, "a", bed_wide(7, 4, 0, 0));
     assert_int_equal(bed_ask(bed, "b", bed_wide(1, 4, 0, 0)).verdict, TT_OPEN);
@@ -305,9 +306,9 @@ static void old_holds_expire(void **state)
         if (i == 14) {
             bed_ask(bed, "a", bed_wide(2, 4, 0, 0));
         }
-        assert_int_equal(bed_figures(bed).inflight_holds, i < 14 ? 1 : i < 29 ? 2 : 1);
+        assert_int_equal(bed_figures(bed).inflight_entries, i < 14 ? 1 : i < 29 ? 2 : 1);
     }
-    assert_int_equal(bed_figures(bed).holds_lapsed, 1);
+    assert_int_equal(bed_figures(bed).inflight_expired, 1);
     assert_int_equal(bed_figures(bed).sessions, 1);
 }
 
@@ -321,7 +322,7 @@ static void full_inflight_table_still_opens(void **state)
     for (uint64_t key = 0; key < 5; key++) {
         assert_int_equal(bed_ask(bed, "a", bed_wide(key, 4, 0, 0)).verdict, TT_OPEN);
     }
-    assert_int_equal(bed_figures(bed).inflight_holds, 2);
+    assert_int_equal(bed_figures(bed).inflight_entries, 2);
     assert_int_equal(bed_figures(bed).inflight_refused, 3);
     bed_close(bed);
 }
@@ -330,7 +331,7 @@ static void who_has_his_quota_is_served_uncounted(void **state)
 {
     struct ttcore_options options = bed_options();
     (void)state;
-    options.session_holds_max = 3;
+    options.session_inflight_max = 3;
     struct bed *bed = bed_open(&options);
     bed_hello(bed, "greedy", PROTO_CLIENT);
     bed_hello(bed, "good", PROTO_CLIENT);
@@ -339,9 +340,9 @@ static void who_has_his_quota_is_served_uncounted(void **state)
         assert_int_equal(answer.verdict, TT_OPEN);
         assert_int_equal(answer.nproc, key < 3);
     }
-    assert_int_equal(bed_figures(bed).holds_refused, 6);
+    assert_int_equal(bed_figures(bed).inflight_over_quota, 6);
     assert_int_equal(bed_figures(bed).inflight_refused, 0);
-    assert_int_equal(bed_figures(bed).session_holds_max, 3);
+    assert_int_equal(bed_figures(bed).session_inflight_max, 3);
     assert_int_equal(bed_ask(bed, "good", bed_wide(0, 4, TT_EXCLUSIVE, 0)).verdict, TT_BUSY);
     assert_int_equal(bed_ask(bed, "good", bed_wide(8, 4, TT_EXCLUSIVE, 0)).nproc, 1);
     assert_int_equal(bed_ask(bed, "greedy", bed_wide(8, 4, TT_EXCLUSIVE, 0)).verdict, TT_BUSY);
@@ -358,12 +359,12 @@ static void who_has_his_quota_is_served_uncounted(void **state)
 
 /* ---- NODE_DONE ---- */
 
-static void wants_done(struct bed *bed, const char *who, uint64_t space)
+static void wants_done(struct bed *bed, const char *who, uint64_t namespace_id)
 {
     bed_hello_as(bed, who,
                  (struct proto_hello){.role = PROTO_WORKER,
                                       .flags = PROTO_WANTS_NODE_DONE,
-                                      .space = space,
+                                      .namespace_id = namespace_id,
                                       .instance = (uint8_t)*who});
 }
 
@@ -372,7 +373,7 @@ static void finished_node_is_told_to_those_inside(void **state)
     struct bed *bed = *state;
     wants_done(bed, "a", 3);
     wants_done(bed, "b", 3);
-    bed_hello_as(bed, "quiet", (struct proto_hello){.role = PROTO_WORKER, .space = 3});
+    bed_hello_as(bed, "quiet", (struct proto_hello){.role = PROTO_WORKER, .namespace_id = 3});
     wants_done(bed, "outside", 3);
     bed_ask(bed, "a", bed_wide(42, 9, 0, 0));
     bed_ask(bed, "b", bed_wide(42, 9, 0, 0));

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEARTBEAT_US = 1000 * 1000, LAPSE_US = 3500 * 1000, HISTORIES = 4 };
+enum { HEARTBEAT_US = 1000 * 1000, EXPIRY_US = 3500 * 1000, HISTORIES = 4 };
 
 struct bed {
     struct ttcore *core;
@@ -91,9 +91,9 @@ static inline void bed_event(struct bed *bed, enum ttcore_event_kind kind)
     ttcore_step(bed->core, &event, &bed->actions);
 }
 
-static inline bool bed_is_seat(const struct ttcore_message *m)
+static inline bool bed_is_worker_index(const struct ttcore_message *m)
 {
-    return m->length > 2 && m->bytes[2] == PROTO_SEAT;
+    return m->length > 2 && m->bytes[2] == PROTO_WORKER_INDEX;
 }
 
 /* Messages of the last step but SEATs, which ticks repeat. */
@@ -101,7 +101,7 @@ static inline unsigned bed_said(const struct bed *bed)
 {
     unsigned n = 0;
     for (uint32_t i = 0; i < bed->actions.messages; i++) {
-        n += !bed_is_seat(&bed->actions.message[i]);
+        n += !bed_is_worker_index(&bed->actions.message[i]);
     }
     return n;
 }
@@ -135,7 +135,7 @@ static inline const struct proto_message *bed_nth(struct bed *bed, const char *w
 {
     for (uint32_t i = 0; i < bed->actions.messages; i++) {
         const struct ttcore_message *m = &bed->actions.message[i];
-        if (bed_is_for(bed, m, who) && !bed_is_seat(m) && nth-- == 0) {
+        if (bed_is_for(bed, m, who) && !bed_is_worker_index(m) && nth-- == 0) {
             assert_int_equal(proto_decode(&bed->decoder, m->bytes, m->length, &bed->seen), ERR_OK);
             return &bed->seen;
         }
@@ -143,14 +143,14 @@ static inline const struct proto_message *bed_nth(struct bed *bed, const char *w
     return NULL;
 }
 
-/* The seat the last step told `who`; -1: none. */
-static inline int bed_seat(struct bed *bed, const char *who)
+/* The worker_index the last step told `who`; -1: none. */
+static inline int bed_worker_index(struct bed *bed, const char *who)
 {
     for (uint32_t i = 0; i < bed->actions.messages; i++) {
         const struct ttcore_message *m = &bed->actions.message[i];
-        if (bed_is_for(bed, m, who) && bed_is_seat(m)) {
+        if (bed_is_for(bed, m, who) && bed_is_worker_index(m)) {
             assert_int_equal(proto_decode(&bed->decoder, m->bytes, m->length, &bed->seen), ERR_OK);
-            return (int)bed->seen.seat.seat;
+            return (int)bed->seen.worker_index.index;
         }
     }
     return -1;

@@ -31,7 +31,7 @@ static void one_bad_ask_refuses_the_batch(void **state)
         ask_list(bed, "a", list, 3);
         bed_expect_error(bed, "a", PROTO_ERR_RANGE);
         assert_int_equal(bed->seen.error.request, 3);
-        assert_int_equal(bed_figures(bed).inflight_holds, 0);
+        assert_int_equal(bed_figures(bed).inflight_entries, 0);
     }
     assert_int_equal(bed_figures(bed).asks, 0);
     assert_int_equal(bed_figures(bed).refused, 6);
@@ -167,7 +167,7 @@ static void stats_are_answered(void **state)
         uint64_t value = answer.list.at[i].value;
         found += (strcmp(name, "asks") == 0 && value == 1) ||
                  (strcmp(name, "sessions") == 0 && value == 1) ||
-                 (strcmp(name, "inflight_holds") == 0 && value == 1) ||
+                 (strcmp(name, "inflight_entries") == 0 && value == 1) ||
                  (strcmp(name, "uptime_ms") == 0 && value == 2500) ||
                  (strcmp(name, "memory_bytes") == 0 && value > 65536);
     }
@@ -209,7 +209,7 @@ static void who_sends_noise_is_ignored_for_a_second(void **state)
     say_noise(bed, "bad", 1000);
     assert_int_equal(bed_figures(bed).malformed, TTCORE_FAULTS_MAX);
     assert_int_equal(bed_figures(bed).ignored, 1001);
-    assert_int_equal(bed_figures(bed).inflight_holds, 1);
+    assert_int_equal(bed_figures(bed).inflight_entries, 1);
     bed->now_us += TTCORE_IGNORE_US - 1;
     assert_false(is_heard(bed, "bad"));
     bed->now_us++;
@@ -382,7 +382,7 @@ static void random_message(struct bed *bed, const char *who, uint64_t *rng)
         bed_hello_as(bed, who,
                      (struct proto_hello){.role = (uint8_t)rng_below(rng, 3),
                                           .flags = (uint8_t)rng_below(rng, 2),
-                                          .space = rng_below(rng, 2),
+                                          .namespace_id = rng_below(rng, 2),
                                           .instance = rng_below(rng, 2)});
         break;
     case 1:
@@ -431,9 +431,9 @@ static void nothing_is_left_when_all_sessions_lapse(void **state)
         }
     }
     struct ttcore_figures busy = bed_figures(bed);
-    assert_true(busy.sessions_lapsed > 10 && busy.busy > 100 && busy.cuts > 100 &&
+    assert_true(busy.sessions_expired > 10 && busy.busy > 100 && busy.cuts > 100 &&
                 busy.node_dones > 100 && busy.job_posts > 100 && busy.job_reports > 100 &&
-                busy.reports_astray > 100);
+                busy.reports_unknown_job > 100);
     for (unsigned i = 0; i < 20; i++) {
         bed->now_us += HEARTBEAT_US / 4;
         bed_event(bed, TTCORE_TICK);
@@ -442,7 +442,7 @@ static void nothing_is_left_when_all_sessions_lapse(void **state)
     assert_int_equal(after.sessions, 0);
     assert_int_equal(after.workers + after.fronts, 0);
     assert_int_equal(after.jobs, 0);
-    assert_int_equal(after.inflight_holds, 0);
+    assert_int_equal(after.inflight_entries, 0);
     assert_int_equal(after.inflight_nodes, 0);
 }
 

@@ -3,40 +3,40 @@
 #include "tests/unit/test_ttcore.h"
 #include "ttserver/core/history.h"
 
-/* What a searcher knows of a topic, and what it was told last. */
+/* What a searcher knows of a root_key, and what it was told last. */
 struct known {
-    uint32_t birth, since;
+    uint32_t epoch, cursor;
 };
 
-static const struct proto_history_answer *say(struct bed *bed, const char *who, uint64_t topic,
+static const struct proto_history_answer *say(struct bed *bed, const char *who, uint64_t root_key,
                                               struct known known, struct tt_weight *weight,
                                               uint32_t count)
 {
     struct proto_message m = {.type = PROTO_HISTORY};
     m.history = (struct proto_history){.request = 9,
-                                       .topic = topic,
-                                       .birth = known.birth,
-                                       .since = known.since,
+                                       .root_key = root_key,
+                                       .epoch = known.epoch,
+                                       .cursor = known.cursor,
                                        .list = {count, weight}};
     bed_say(bed, who, m);
     const struct proto_message *answer = bed_seen(bed, who, PROTO_HISTORY_ANSWER);
     assert_int_equal(answer->history_answer.request, 9);
-    assert_int_equal(answer->history_answer.topic, topic);
+    assert_int_equal(answer->history_answer.root_key, root_key);
     return &answer->history_answer;
 }
 
 /* After the pause that every searcher was told. */
-static const struct proto_history_answer *give(struct bed *bed, const char *who, uint64_t topic,
+static const struct proto_history_answer *give(struct bed *bed, const char *who, uint64_t root_key,
                                                struct known known, struct tt_weight *weight,
                                                uint32_t count)
 {
     bed->now_us += TTCORE_HISTORY_ALONE_MS * 1000;
-    return say(bed, who, topic, known, weight, count);
+    return say(bed, who, root_key, known, weight, count);
 }
 
 static struct known after(const struct proto_history_answer *answer)
 {
-    return (struct known){answer->birth, answer->now};
+    return (struct known){answer->epoch, answer->now};
 }
 
 static const struct known nothing;
@@ -78,14 +78,14 @@ static void only_what_changed_is_told_again(void **state)
     give(bed, "b", 77, nothing, b, 1);
     const struct proto_history_answer *answer = give(bed, "a", 77, known, NULL, 0);
     assert_int_equal(answer->list.count, 1);
-    assert_int_equal(answer->since, known.since);
+    assert_int_equal(answer->cursor, known.cursor);
     assert_int_equal(told(answer, 2), 25);
     known = after(answer);
-    known.since += 1000; /* not ours */
+    known.cursor += 1000; /* not ours */
     assert_int_equal(give(bed, "a", 77, known, NULL, 0)->list.count, 2);
 }
 
-/* A topic that made room and came back knows nothing of what was told before. */
+/* A root_key that made room and came back knows nothing of what was told before. */
 static void a_topic_begun_anew_is_told_whole(void **state)
 {
     struct bed *bed = *state;
@@ -93,18 +93,18 @@ static void a_topic_begun_anew_is_told_whole(void **state)
     bed_hello(bed, "a", PROTO_WORKER);
     give(bed, "a", 77, nothing, huge, 1);
     struct known known = after(give(bed, "a", 77, nothing, a, 2));
-    for (uint64_t topic = 0; topic < HISTORIES; topic++) {
+    for (uint64_t root_key = 0; root_key < HISTORIES; root_key++) {
         bed->now_us += TTCORE_HISTORY_KEEP_US;
         bed_say(bed, "a", (struct proto_message){.type = PROTO_HEARTBEAT});
-        give(bed, "a", topic, nothing, a, 1);
+        give(bed, "a", root_key, nothing, a, 1);
     }
     bed->now_us += TTCORE_HISTORY_KEEP_US;
     for (unsigned i = 0; i < 5; i++) {
         give(bed, "a", 77, known, b, 1); /* its `now` overtakes what was known */
     }
     const struct proto_history_answer *answer = give(bed, "a", 77, known, NULL, 0);
-    assert_int_not_equal(answer->birth, known.birth);
-    assert_int_equal(answer->since, 0);
+    assert_int_not_equal(answer->epoch, known.epoch);
+    assert_int_equal(answer->cursor, 0);
     assert_int_equal(answer->halvings, 0);
     assert_int_equal(answer->list.count, 1);
     assert_int_equal(told(answer, 3), 25);
@@ -123,7 +123,7 @@ static void who_asks_too_often_is_told_nothing(void **state)
     assert_int_equal(answer->wait_ms, TTCORE_HISTORY_ALONE_MS);
     ttcore_figures(bed->core, &figures);
     assert_int_equal(figures.history_refused, 1);
-    assert_int_equal(figures.history_gifts, 1);
+    assert_int_equal(figures.history_published, 1);
     assert_int_equal(give(bed, "a", 77, known, NULL, 0)->list.count, 0);
 }
 
@@ -148,7 +148,7 @@ static void topics_and_spaces_are_apart(void **state)
     struct bed *bed = *state;
     struct tt_weight a[] = {{1, 10}};
     struct proto_message other = {.type = PROTO_HELLO};
-    other.hello = (struct proto_hello){.request = 1, .role = PROTO_CLIENT, .space = 4711};
+    other.hello = (struct proto_hello){.request = 1, .role = PROTO_CLIENT, .namespace_id = 4711};
     bed_hello(bed, "a", PROTO_WORKER);
     bed_say(bed, "b", other);
     give(bed, "a", 77, nothing, a, 1);
@@ -162,13 +162,14 @@ static void the_topic_unused_for_longest_makes_room(void **state)
     struct bed *bed = *state;
     struct tt_weight a[] = {{1, 10}};
     bed_hello(bed, "a", PROTO_WORKER);
-    for (uint64_t topic = 0; topic < HISTORIES; topic++) {
-        give(bed, "a", topic, nothing, a, 1);
+    for (uint64_t root_key = 0; root_key < HISTORIES; root_key++) {
+        give(bed, "a", root_key, nothing, a, 1);
     }
     assert_int_equal(give(bed, "a", 1000, nothing, a, 1)->list.count, 0); /* all are in use */
     bed->now_us += TTCORE_HISTORY_KEEP_US - TTCORE_HISTORY_ALONE_MS * 1000;
     assert_int_equal(give(bed, "a", 0, nothing, NULL, 0)->list.count, 1);
-    assert_int_equal(give(bed, "a", 1000, nothing, a, 1)->list.count, 1); /* in place of topic 1 */
+    assert_int_equal(give(bed, "a", 1000, nothing, a, 1)->list.count,
+                     1); /* in place of root_key 1 */
     assert_int_equal(give(bed, "a", 0, nothing, NULL, 0)->list.count, 1);
     assert_int_equal(give(bed, "a", 3, nothing, NULL, 0)->list.count, 1);
     assert_int_equal(give(bed, "a", 1, nothing, NULL, 0)->list.count, 0);
@@ -193,7 +194,7 @@ static void the_heaviest_are_told_first(void **state)
     const struct proto_history_answer *answer = give(bed, "a", 77, nothing, NULL, 0);
     uint32_t lightest = UINT32_MAX;
     bool told_of[TT_WEIGHTS] = {false};
-    assert_int_equal(answer->list.count, TTCORE_HISTORY_TOLD);
+    assert_int_equal(answer->list.count, TTCORE_HISTORY_SENT);
     for (uint32_t i = 0; i < answer->list.count; i++) {
         struct tt_weight w = answer->list.at[i];
         assert_int_equal(w.weight, sum[w.index]);
@@ -211,7 +212,7 @@ static void bad_gifts_change_nothing(void **state)
     struct bed *bed = *state;
     struct tt_weight bad[] = {{1, 10}, {TT_WEIGHTS, 1}};
     struct proto_message m = {.type = PROTO_HISTORY};
-    m.history = (struct proto_history){.request = 5, .topic = 77, .list = {2, bad}};
+    m.history = (struct proto_history){.request = 5, .root_key = 77, .list = {2, bad}};
     bed_say(bed, "stranger", m);
     assert_int_equal(bed_seen(bed, "stranger", PROTO_ERROR)->error.code, PROTO_ERR_SESSION);
     bed_hello(bed, "a", PROTO_WORKER);

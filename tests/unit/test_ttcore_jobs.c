@@ -96,14 +96,14 @@ static void job_lapses_with_its_front_end(void **state)
     struct bed *bed = *state;
     bed_post(bed, "front", 5);
     bed_post(bed, "front", 6);
-    bed_wait(bed, LAPSE_US - 100000);
+    bed_wait(bed, EXPIRY_US - 100000);
     bed_heartbeat(bed, "w1");
     bed_wait(bed, 100000);
     assert_int_equal(bed_figures(bed).jobs, 0);
     assert_int_equal(bed_figures(bed).sessions, 1);
     assert_int_equal(bed_nth(bed, "w1", 0)->job_stop.job, 5);
     assert_int_equal(bed_nth(bed, "w1", 1)->job_stop.job, 6);
-    assert_int_equal(bed->seen.job_stop.reason, PROTO_STOP_LAPSED);
+    assert_int_equal(bed->seen.job_stop.reason, PROTO_STOP_EXPIRED);
     assert_null(bed_nth(bed, "w2", 0)); /* lapsed in the same step */
 }
 
@@ -112,7 +112,7 @@ static void job_ends_with_its_front_ends_bye(void **state)
     struct bed *bed = *state;
     bed_post(bed, "front", 5);
     bed_bye(bed, "front");
-    assert_int_equal(bed_seen(bed, "w2", PROTO_JOB_STOP)->job_stop.reason, PROTO_STOP_LAPSED);
+    assert_int_equal(bed_seen(bed, "w2", PROTO_JOB_STOP)->job_stop.reason, PROTO_STOP_EXPIRED);
     assert_int_equal(bed_figures(bed).jobs, 0);
 }
 
@@ -173,10 +173,10 @@ static void report_on_an_unknown_job_is_answered_by_a_stop(void **state)
         bed_say(bed, "w1", m);
         const struct proto_job_stop stop = bed_seen(bed, "w1", PROTO_JOB_STOP)->job_stop;
         assert_int_equal(stop.job, 5);
-        assert_int_equal(stop.reason, PROTO_STOP_LAPSED);
+        assert_int_equal(stop.reason, PROTO_STOP_EXPIRED);
         assert_int_equal(bed->actions.messages, 1); /* nobody else is concerned */
         assert_int_equal(bed->actions.message[0].targets, 1);
-        assert_int_equal(bed_figures(bed).reports_astray, i);
+        assert_int_equal(bed_figures(bed).reports_unknown_job, i);
     }
     bed_bye(bed, "front");
     m.job_report.job = 6;
@@ -186,7 +186,7 @@ static void report_on_an_unknown_job_is_answered_by_a_stop(void **state)
     bed_say(bed, "client", m);
     bed_expect_error(bed, "client", PROTO_ERR_ROLE);
     assert_int_equal(bed_figures(bed).job_reports, 0);
-    assert_int_equal(bed_figures(bed).reports_astray, 3);
+    assert_int_equal(bed_figures(bed).reports_unknown_job, 3);
 }
 
 static void a_worker_says_farewell_after_the_stop(void **state)

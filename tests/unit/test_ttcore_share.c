@@ -10,9 +10,9 @@ static void say_share(struct bed *bed, const char *who)
     bed_say(bed, who, m);
 }
 
-static void hello_in(struct bed *bed, const char *who, uint64_t space, uint8_t flags)
+static void hello_in(struct bed *bed, const char *who, uint64_t namespace_id, uint8_t flags)
 {
-    bed_hello_as(bed, who, (struct proto_hello){.space = space, .flags = flags});
+    bed_hello_as(bed, who, (struct proto_hello){.namespace_id = namespace_id, .flags = flags});
 }
 
 static void those_who_want_results_of_the_space_get_them(void **state)

@@ -1,4 +1,5 @@
-/* What a shard tells of its members and jobs, seats, lost connections, and counters of bounds. */
+/* What a shard tells of its members and jobs, worker indexes, lost connections, and counters of
+ * bounds. */
 #include "tests/unit/test_ttcore.h"
 
 #include <stdio.h>
@@ -43,24 +44,25 @@ static bool text_is(struct proto_text text, const char *wanted)
     return text.length == strlen(wanted) && memcmp(text.at, wanted, text.length) == 0;
 }
 
-/* ---- seats ---- */
+/* ---- worker indexes ---- */
 
-/* Every worker's seat as the ticks of one heartbeat tell it; each is told, once at least. */
-static void seats_are(struct bed *bed, const char *const *who, unsigned workers)
+/* Every worker's worker_index as the ticks of one heartbeat tell it; each is told, once at least.
+ */
+static void indexes_are(struct bed *bed, const char *const *who, unsigned workers)
 {
-    int seat[8];
+    int worker_index[8];
     bool taken[8] = {false};
     for (unsigned i = 0; i < workers; i++) {
-        seat[i] = -1;
+        worker_index[i] = -1;
     }
     bed->now_us += HEARTBEAT_US / 4;
     bed_event(bed, TTCORE_TICK);
     for (unsigned i = 0; i < workers; i++) {
-        seat[i] = bed_seat(bed, who[i]);
-        assert_in_range(seat[i], 0, workers - 1);
-        assert_false(taken[seat[i]]);
-        taken[seat[i]] = true;
-        assert_int_equal(bed->seen.seat.workers, workers);
+        worker_index[i] = bed_worker_index(bed, who[i]);
+        assert_in_range(worker_index[i], 0, workers - 1);
+        assert_false(taken[worker_index[i]]);
+        taken[worker_index[i]] = true;
+        assert_int_equal(bed->seen.worker_index.workers, workers);
     }
 }
 
@@ -70,48 +72,48 @@ static void workers_sit_without_gaps(void **state)
     static const char *const who[] = {"a", "b", "c", "d"};
     for (unsigned i = 0; i < 4; i++) {
         bed_hello(bed, who[i], PROTO_WORKER);
-        assert_int_equal(bed_seat(bed, who[i]), i);
+        assert_int_equal(bed_worker_index(bed, who[i]), i);
     }
     bed_hello(bed, "front", PROTO_FRONT);
-    assert_int_equal(bed_seat(bed, "front"), -1);
-    seats_are(bed, who, 4);
-    bed_hello(bed, "b", PROTO_WORKER); /* again: it keeps its seat */
-    assert_int_equal(bed_seat(bed, "b"), 1);
+    assert_int_equal(bed_worker_index(bed, "front"), -1);
+    indexes_are(bed, who, 4);
+    bed_hello(bed, "b", PROTO_WORKER); /* again: it keeps its worker_index */
+    assert_int_equal(bed_worker_index(bed, "b"), 1);
     bed_bye(bed, "b");
     static const char *const left[] = {"a", "c", "d"};
-    seats_are(bed, left, 3);
+    indexes_are(bed, left, 3);
     bed_hello(bed, "c", PROTO_CLIENT);
     static const char *const two[] = {"a", "d"};
-    seats_are(bed, two, 2);
+    indexes_are(bed, two, 2);
     bed_hello(bed, "c", PROTO_WORKER);
-    seats_are(bed, left, 3);
+    indexes_are(bed, left, 3);
     lose(bed, "a");
     static const char *const last[] = {"d", "c"};
-    seats_are(bed, last, 2);
+    indexes_are(bed, last, 2);
 }
 
 static void many_seats_are_told_in_turns(void **state)
 {
     struct ttcore_options options = bed_options();
-    options.sessions_max = 3 * TTCORE_SEATS_PER_TICK;
+    options.sessions_max = 3 * TTCORE_INDEXES_PER_TICK;
     bed_close(*state);
     struct bed *bed = *state = bed_open(&options);
     char name[16];
     unsigned told = 0;
-    for (unsigned i = 0; i < 3 * TTCORE_SEATS_PER_TICK; i++) {
+    for (unsigned i = 0; i < 3 * TTCORE_INDEXES_PER_TICK; i++) {
         snprintf(name, sizeof name, "w%u", i);
         bed_hello(bed, name, PROTO_WORKER);
     }
     for (unsigned tick = 0; tick < 3; tick++) {
         bed->now_us += HEARTBEAT_US / 4;
         bed_event(bed, TTCORE_TICK);
-        assert_int_equal(bed->actions.messages, TTCORE_SEATS_PER_TICK);
-        for (unsigned i = 0; i < 3 * TTCORE_SEATS_PER_TICK; i++) {
+        assert_int_equal(bed->actions.messages, TTCORE_INDEXES_PER_TICK);
+        for (unsigned i = 0; i < 3 * TTCORE_INDEXES_PER_TICK; i++) {
             snprintf(name, sizeof name, "w%u", i);
-            told += bed_seat(bed, name) == (int)i;
+            told += bed_worker_index(bed, name) == (int)i;
         }
     }
-    assert_int_equal(told, 3 * TTCORE_SEATS_PER_TICK);
+    assert_int_equal(told, 3 * TTCORE_INDEXES_PER_TICK);
     assert_int_equal(bed_figures(bed).dropped, 0);
 }
 
@@ -125,16 +127,16 @@ static void a_lost_connection_ends_its_session_at_once(void **state)
     bed_post(bed, "front", 5);
     bed_ask(bed, "worker", bed_wide(1, 4, 0, 0));
     bed_ask(bed, "front", bed_wide(2, 4, 0, 0));
-    assert_int_equal(bed_figures(bed).inflight_holds, 2);
+    assert_int_equal(bed_figures(bed).inflight_entries, 2);
     lose(bed, "front");
-    assert_int_equal(bed_seen(bed, "worker", PROTO_JOB_STOP)->job_stop.reason, PROTO_STOP_LAPSED);
+    assert_int_equal(bed_seen(bed, "worker", PROTO_JOB_STOP)->job_stop.reason, PROTO_STOP_EXPIRED);
     struct ttcore_figures f = bed_figures(bed);
     assert_int_equal(f.sessions, 1);
     assert_int_equal(f.jobs, 0);
-    assert_int_equal(f.inflight_holds, 1);
+    assert_int_equal(f.inflight_entries, 1);
     lose(bed, "worker");
     f = bed_figures(bed);
-    assert_int_equal(f.sessions + f.inflight_holds + f.workers, 0);
+    assert_int_equal(f.sessions + f.inflight_entries + f.workers, 0);
     assert_int_equal(f.sessions_gone, 2);
     lose(bed, "worker"); /* nobody */
     lose(bed, "never was here");
@@ -153,12 +155,12 @@ static void a_hello_may_let_go_of_everything(void **state)
     bed_hello_as(bed, "worker",
                  (struct proto_hello){.role = PROTO_WORKER,
                                       .instance = 'w',
-                                      .flags = PROTO_LETS_GO | PROTO_WANTS_NODE_DONE});
+                                      .flags = PROTO_RELEASE_ALL | PROTO_WANTS_NODE_DONE});
     assert_int_equal(bed_nth(bed, "worker", 0)->welcome.session, session);
-    assert_int_equal(bed_figures(bed).inflight_holds, 1);
+    assert_int_equal(bed_figures(bed).inflight_entries, 1);
     bed_ask(bed, "worker", bed_wide(1, 4, 0, 0));
     bed_hello(bed, "worker", PROTO_WORKER); /* the flag was for that once */
-    assert_int_equal(bed_figures(bed).inflight_holds, 2);
+    assert_int_equal(bed_figures(bed).inflight_entries, 2);
 }
 
 /* ---- members and jobs ---- */
@@ -213,14 +215,15 @@ static void members_tell_their_names_and_jobs(void **state)
     assert_int_equal(row.job, 5);
     assert_int_equal(row.silent_ms, 70);
     assert_true(text_is(row.name, "worker"));
-    uint32_t mark = row.mark;
-    assert_int_not_equal(mark, 'w'); /* its instance stays its own */
+    uint32_t instance_id = row.instance_id;
+    assert_int_not_equal(instance_id, 'w'); /* its instance stays its own */
     bed_stop_job(bed, "front", 5);
     answer = members(bed, 0);
     assert_int_equal(answer->list.at[0].job, 0);
     bed_bye(bed, "worker");
     bed_hello(bed, "we return", PROTO_WORKER);
-    assert_int_equal(members(bed, 0)->list.at[0].mark, mark); /* of the same instance */
+    assert_int_equal(members(bed, 0)->list.at[0].instance_id,
+                     instance_id); /* of the same instance */
 }
 
 static void long_lists_come_in_pages(void **state)

@@ -62,7 +62,7 @@ static const char *peek_fault(const struct tt_peek *peek)
         }                                                                    \
         for (uint32_t i = 0; i < batch->count; i++) {                        \
             element *op = &batch->at[i];                                     \
-            op->key ^= call->session->space_mask;                            \
+            op->key ^= call->session->namespace_mask;                        \
             if (needs_results) {                                             \
                 tt_results_prefetch(&core->results, op->key);                \
             }                                                                \
@@ -203,7 +203,7 @@ static void note_holders(struct ttcore_call *call, const struct tt_store *store)
         CHECK(session != NULL);
         if (session->flags & PROTO_WANTS_NODE_DONE) {
             struct tt_store result = *store;
-            result.key ^= session->space_mask;
+            result.key ^= session->namespace_mask;
             result.slot = 0;
             note_done(scratch, ttcore_sessions_slot(&core->sessions, session), &result);
         }

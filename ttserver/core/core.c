@@ -15,7 +15,7 @@ struct ttcore_options ttcore_defaults(void)
         .histories_max = 64,
         .batch_max = PROTO_BATCH_MAX,
         .heartbeat_ms = 1000,
-        .hold_max_ms = 60000,
+        .inflight_age_max_ms = 60000,
     };
 }
 
@@ -24,7 +24,7 @@ static bool options_are_valid(const struct ttcore_options *o)
     return o->sessions_max >= 1 && o->sessions_max <= TTCORE_SESSIONS_MAX && o->jobs_max >= 1 &&
            o->jobs_max <= TTCORE_JOBS_MAX && o->histories_max >= 1 &&
            o->histories_max <= TTCORE_HISTORIES_MAX && o->batch_max >= 1 &&
-           o->batch_max <= PROTO_BATCH_MAX && o->heartbeat_ms >= 1 && o->hold_max_ms >= 1;
+           o->batch_max <= PROTO_BATCH_MAX && o->heartbeat_ms >= 1 && o->inflight_age_max_ms >= 1;
 }
 
 enum err ttcore_open(struct ttcore **out, const struct ttcore_options *options)
@@ -37,13 +37,13 @@ enum err ttcore_open(struct ttcore **out, const struct ttcore_options *options)
     core->options = *options;
     core->offenders.seed = rng_mix(~options->secret);
     core->now_us = core->last_tick_us = options->start_us;
-    core->lapse_us = (uint64_t)options->heartbeat_ms * US_PER_MS * 7 / 2;
+    core->expiry_us = (uint64_t)options->heartbeat_ms * US_PER_MS * 7 / 2;
     err = tt_inflight_open(&core->inflight, options->inflight_max);
     if (err == ERR_OK) {
         err = ttcore_sessions_open(&core->sessions, options->sessions_max, options->secret);
     }
     if (err == ERR_OK) {
-        err = tt_inflight_limit(&core->inflight, options->session_holds_max,
+        err = tt_inflight_limit(&core->inflight, options->session_inflight_max,
                                 core->sessions.slot_bits);
     }
     if (err == ERR_OK) {
@@ -96,12 +96,13 @@ void ttcore_figures(const struct ttcore *core, struct ttcore_figures *out)
     out->fronts = core->sessions.of_role[PROTO_FRONT];
     out->jobs = core->jobs.open;
     out->inflight_nodes = tt_inflight_nodes(&core->inflight);
-    out->inflight_holds = core->inflight.holds;
+    out->inflight_entries = core->inflight.entries;
     out->inflight_refused = core->inflight.refused;
     out->results_permille = tt_results_permille(&core->results, core->generation);
     out->generation = core->generation;
     out->uptime_ms = (core->now_us - o->start_us) / US_PER_MS;
-    out->memory_bytes = core->results.bytes + (uint64_t)o->inflight_max * TTCORE_HOLD_BYTES +
+    out->memory_bytes = core->results.bytes +
+                        (uint64_t)o->inflight_max * TTCORE_INFLIGHT_ENTRY_BYTES +
                         (uint64_t)o->sessions_max * sizeof(struct ttcore_session) +
                         ((uint64_t)TT_INFLIGHT_LIST_BYTES << core->sessions.slot_bits) +
                         (uint64_t)o->jobs_max * TTCORE_JOB_BYTES +
@@ -112,12 +113,13 @@ void ttcore_figures(const struct ttcore *core, struct ttcore_figures *out)
     out->inflight_max = o->inflight_max;
     out->batch_max = o->batch_max;
     out->heartbeat_ms = o->heartbeat_ms;
-    out->hold_max_ms = o->hold_max_ms;
-    out->holds_refused = core->inflight.over_quota;
-    out->session_holds_max = o->session_holds_max > 0 ? o->session_holds_max : o->inflight_max;
+    out->inflight_age_max_ms = o->inflight_age_max_ms;
+    out->inflight_over_quota = core->inflight.over_quota;
+    out->session_inflight_max =
+        o->session_inflight_max > 0 ? o->session_inflight_max : o->inflight_max;
 }
 
-unsigned ttcore_holds_of(const struct ttcore *core, const uint8_t *route, size_t length)
+unsigned ttcore_inflight_of(const struct ttcore *core, const uint8_t *route, size_t length)
 {
     const struct ttcore_session *session = ttcore_sessions_find(&core->sessions, route, length);
     return session != NULL ? tt_inflight_of_session(&core->inflight, session->id) : 0;
@@ -271,20 +273,20 @@ static void take_loss(struct ttcore *core, const struct ttcore_event *event,
 static void take_tick(struct ttcore *core, struct ttcore_actions *actions)
 {
     uint64_t heartbeat_us = (uint64_t)core->options.heartbeat_ms * US_PER_MS;
-    uint64_t hold_max_us = (uint64_t)core->options.hold_max_ms * US_PER_MS;
+    uint64_t inflight_age_max_us = (uint64_t)core->options.inflight_age_max_ms * US_PER_MS;
     if (core->now_us - core->last_tick_us > heartbeat_us) {
-        core->no_lapse_before_us = core->now_us + heartbeat_us;
+        core->no_expiry_before_us = core->now_us + heartbeat_us;
     }
     core->last_tick_us = core->now_us;
-    if (core->now_us >= core->no_lapse_before_us) {
-        ttcore_lapse_members(core, actions);
-        if (core->now_us >= hold_max_us) {
-            core->count.holds_lapsed +=
-                tt_inflight_expire(&core->inflight, core->now_us - hold_max_us);
+    if (core->now_us >= core->no_expiry_before_us) {
+        ttcore_expire_members(core, actions);
+        if (core->now_us >= inflight_age_max_us) {
+            core->count.inflight_expired +=
+                tt_inflight_expire(&core->inflight, core->now_us - inflight_age_max_us);
         }
     }
     ttcore_offenders_expire(&core->offenders, core->now_us);
-    ttcore_tell_seats(core, actions);
+    ttcore_send_worker_indexes(core, actions);
 }
 
 void ttcore_step(struct ttcore *core, const struct ttcore_event *event,

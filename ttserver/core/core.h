@@ -22,12 +22,12 @@
 enum {
     TTCORE_SESSIONS_MAX = 1 << 20,
     TTCORE_JOBS_MAX = 1 << 12,
-    TTCORE_HOLD_BYTES = 80, /* memory of one hold in the in-flight table, about */
+    TTCORE_INFLIGHT_ENTRY_BYTES = 80, /* memory of one hold in the in-flight table, about */
     TTCORE_MEMBERS_PAGE = 256, /* sessions in one MEMBERS_ANSWER, at most */
     TTCORE_JOBS_PAGE = 8, /* jobs in one JOBS_ANSWER, at most */
-    TTCORE_SEATS_PER_TICK = 64, /* workers told their seat again in one tick */
+    TTCORE_INDEXES_PER_TICK = 64, /* workers told their worker_index again in one tick */
     TTCORE_HISTORIES_MAX = 1 << 12,
-    TTCORE_HISTORY_TOLD = PROTO_BATCH_MAX, /* weights in one HISTORY_ANSWER, at most */
+    TTCORE_HISTORY_SENT = PROTO_BATCH_MAX, /* weights in one HISTORY_ANSWER, at most */
     TTCORE_HISTORY_WAIT_MS = 10, /* between a searcher's HISTORYs, or half a ms per session */
     TTCORE_HISTORY_ALONE_MS = 100, /* when there is nobody to learn from */
 };
@@ -47,17 +47,17 @@ struct ttcore_options {
     uint64_t start_us; /* on the clock of the events */
     size_t results_bytes;
     uint32_t inflight_max; /* holds */
-    uint32_t session_holds_max; /* of one session; 0: inflight_max */
+    uint32_t session_inflight_max; /* of one session; 0: inflight_max */
     uint32_t sessions_max; /* 1..TTCORE_SESSIONS_MAX */
     uint32_t jobs_max; /* 1..TTCORE_JOBS_MAX */
-    uint32_t histories_max; /* topics, 1..TTCORE_HISTORIES_MAX */
+    uint32_t histories_max; /* root keys, 1..TTCORE_HISTORIES_MAX */
     uint32_t batch_max; /* operations in a message, 1..PROTO_BATCH_MAX */
     uint32_t heartbeat_ms; /* positive */
-    uint32_t hold_max_ms; /* age limit of a hold, positive */
+    uint32_t inflight_age_max_ms; /* age limit of a hold, positive */
     const struct ttcore_outside *outside; /* borrowed until close; may be NULL */
 };
 
-/* 4096 sessions, 64 jobs, 64 topics, whole batches, 1 s, 60 s, no quota of holds; boot, secret,
+/* 4096 sessions, 64 jobs, 64 root keys, whole batches, 1 s, 60 s, no quota of holds; boot, secret,
  * start_us, results_bytes, inflight_max are left to the caller. */
 struct ttcore_options ttcore_defaults(void);
 
@@ -81,16 +81,16 @@ struct ttcore_event {
 /* clang-format off */
 #define TTCORE_COUNTERS(X)                                                           \
     X(messages) X(batches) X(asks) X(cuts) X(busy) X(opens) X(stores) X(releases)    \
-    X(peeks) X(node_dones) X(job_posts) X(job_reports) X(reports_astray)             \
-    X(holds_lapsed) X(sessions_opened) X(sessions_lapsed) X(sessions_gone)           \
-    X(sessions_refused) X(history_gifts) X(history_told) X(history_refused) X(shared)  \
+    X(peeks) X(node_dones) X(job_posts) X(job_reports) X(reports_unknown_job)             \
+    X(inflight_expired) X(sessions_opened) X(sessions_expired) X(sessions_gone)           \
+    X(sessions_refused) X(history_published) X(history_sent) X(history_refused) X(shared)  \
     X(jobs_refused) X(batches_refused) X(malformed) X(no_session) X(refused) X(ignored) \
     X(dropped)
 #define TTCORE_GAUGES(X)                                                             \
-    X(sessions) X(workers) X(fronts) X(jobs) X(inflight_nodes) X(inflight_holds)     \
+    X(sessions) X(workers) X(fronts) X(jobs) X(inflight_nodes) X(inflight_entries)     \
     X(inflight_refused) X(results_permille) X(generation) X(uptime_ms)               \
     X(memory_bytes) X(sessions_max) X(jobs_max) X(histories_max) X(inflight_max)     \
-    X(batch_max) X(heartbeat_ms) X(hold_max_ms) X(holds_refused) X(session_holds_max)
+    X(batch_max) X(heartbeat_ms) X(inflight_age_max_ms) X(inflight_over_quota) X(session_inflight_max)
 /* clang-format on */
 
 struct ttcore_figures {
@@ -114,6 +114,6 @@ void ttcore_step(struct ttcore *core, const struct ttcore_event *event,
 
 void ttcore_figures(const struct ttcore *core, struct ttcore_figures *out);
 /* Holds of the session behind a route; 0 when there is none. For tests: O(its holds). */
-unsigned ttcore_holds_of(const struct ttcore *core, const uint8_t *route, size_t length);
+unsigned ttcore_inflight_of(const struct ttcore *core, const uint8_t *route, size_t length);
 
 #endif

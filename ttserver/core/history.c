@@ -25,30 +25,30 @@ void ttcore_histories_close(struct ttcore_histories *histories)
     memset(histories, 0, sizeof *histories);
 }
 
-struct ttcore_history *ttcore_histories_of(struct ttcore_histories *histories, uint64_t topic,
+struct ttcore_history *ttcore_histories_of(struct ttcore_histories *histories, uint64_t root_key,
                                            uint64_t now_us)
 {
     struct ttcore_history *oldest = &histories->slot[0];
     for (uint32_t i = 0; i < histories->max; i++) {
         struct ttcore_history *h = &histories->slot[i];
-        if (h->birth != 0 && h->topic == topic) {
+        if (h->epoch != 0 && h->root_key == root_key) {
             h->used_us = now_us;
             return h;
         }
-        if (oldest->birth != 0 && (h->birth == 0 || h->used_us < oldest->used_us)) {
+        if (oldest->epoch != 0 && (h->epoch == 0 || h->used_us < oldest->used_us)) {
             oldest = h;
         }
     }
-    if (oldest->birth != 0 && oldest->used_us + TTCORE_HISTORY_KEEP_US > now_us) {
+    if (oldest->epoch != 0 && oldest->used_us + TTCORE_HISTORY_KEEP_US > now_us) {
         return NULL;
     }
-    if (oldest->birth != 0) {
+    if (oldest->epoch != 0) {
         memset(oldest, 0, sizeof *oldest);
     }
-    oldest->topic = topic;
+    oldest->root_key = root_key;
     oldest->used_us = now_us;
-    histories->births += histories->births + 1 != 0 ? 1 : 2;
-    oldest->birth = histories->births;
+    histories->epochs += histories->epochs + 1 != 0 ? 1 : 2;
+    oldest->epoch = histories->epochs;
     return oldest;
 }
 
@@ -75,7 +75,7 @@ static bool history_is_ready(struct ttcore_call *call, const struct proto_histor
     return true;
 }
 
-/* Telling looks at all entries: a session that asks too often, or for a topic when there is no
+/* Telling looks at all entries: a session that asks too often, or for a root_key when there is no
  * room, is told nothing. */
 void ttcore_on_history(struct ttcore_call *call)
 {
@@ -89,30 +89,30 @@ void ttcore_on_history(struct ttcore_call *call)
     }
     *answer = (struct proto_history_answer){
         .request = m->request,
-        .topic = m->topic,
-        .birth = m->birth,
-        .since = m->since,
-        .now = m->since,
+        .root_key = m->root_key,
+        .epoch = m->epoch,
+        .cursor = m->cursor,
+        .now = m->cursor,
         .wait_ms = wait_ms(core),
     };
     bool is_early = core->now_us < call->session->history_due_us;
     if (!is_early) {
-        h = ttcore_histories_of(&core->histories, m->topic ^ call->session->space_mask,
+        h = ttcore_histories_of(&core->histories, m->root_key ^ call->session->namespace_mask,
                                 core->now_us);
     }
     core->count.history_refused += h == NULL;
     if (h != NULL) {
         struct tt_weight *weight = call->actions->scratch->decoder.weights;
-        tt_history_give(&h->sums, m->list.at, m->list.count);
-        core->count.history_gifts += m->list.count;
+        tt_history_add(&h->sums, m->list.at, m->list.count);
+        core->count.history_published += m->list.count;
         /* The list given is no longer needed: its room takes the answer. */
-        answer->since = m->birth == h->birth ? m->since : 0;
-        answer->list.count = tt_history_take(&h->sums, answer->since, weight, TTCORE_HISTORY_TOLD);
+        answer->cursor = m->epoch == h->epoch ? m->cursor : 0;
+        answer->list.count = tt_history_read(&h->sums, answer->cursor, weight, TTCORE_HISTORY_SENT);
         answer->list.at = weight;
-        answer->birth = h->birth;
+        answer->epoch = h->epoch;
         answer->now = h->sums.now;
         answer->halvings = h->sums.halvings;
-        core->count.history_told += answer->list.count;
+        core->count.history_sent += answer->list.count;
         call->session->history_due_us = core->now_us + answer->wait_ms * (US_PER_MS / 2);
     }
     ttcore_reply(call, &out);

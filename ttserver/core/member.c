@@ -1,4 +1,4 @@
-/* Sessions come, stay and end: HELLO, HEARTBEAT, seats, BYE, silence. */
+/* Sessions come, stay and end: HELLO, HEARTBEAT, worker indexes, BYE, silence. */
 #include "common/rng.h"
 #include "ttserver/core/state.h"
 
@@ -12,23 +12,26 @@ static unsigned end_member(struct ttcore *core, struct ttcore_session *session)
     return held;
 }
 
-static void tell_seat(const struct ttcore *core, const struct ttcore_session *worker,
-                      uint32_t target, struct ttcore_actions *actions)
+static void send_worker_index(const struct ttcore *core, const struct ttcore_session *worker,
+                              uint32_t target, struct ttcore_actions *actions)
 {
-    struct proto_message seat = {.type = PROTO_SEAT};
-    seat.seat = (struct proto_seat){worker->seat, core->sessions.of_role[PROTO_WORKER]};
-    ttcore_actions_send(actions, &seat, target, 1);
+    struct proto_message worker_index = {.type = PROTO_WORKER_INDEX};
+    worker_index.worker_index =
+        (struct proto_worker_index){worker->worker_index, core->sessions.of_role[PROTO_WORKER]};
+    ttcore_actions_send(actions, &worker_index, target, 1);
 }
 
-void ttcore_tell_seats(struct ttcore *core, struct ttcore_actions *actions)
+void ttcore_send_worker_indexes(struct ttcore *core, struct ttcore_actions *actions)
 {
     uint32_t workers = core->sessions.of_role[PROTO_WORKER];
-    uint32_t turns = workers < TTCORE_SEATS_PER_TICK ? workers : TTCORE_SEATS_PER_TICK;
+    uint32_t turns = workers < TTCORE_INDEXES_PER_TICK ? workers : TTCORE_INDEXES_PER_TICK;
     for (uint32_t i = 0; i < turns; i++) {
-        core->next_seat = core->next_seat < workers ? core->next_seat : 0;
-        const struct ttcore_session *s = ttcore_sessions_at_seat(&core->sessions, core->next_seat);
-        tell_seat(core, s, ttcore_actions_target(actions, s->route, s->route_length), actions);
-        core->next_seat++;
+        core->next_worker_index = core->next_worker_index < workers ? core->next_worker_index : 0;
+        const struct ttcore_session *s =
+            ttcore_sessions_worker_at(&core->sessions, core->next_worker_index);
+        send_worker_index(core, s, ttcore_actions_target(actions, s->route, s->route_length),
+                          actions);
+        core->next_worker_index++;
     }
 }
 
@@ -43,12 +46,12 @@ static void welcome(struct ttcore_call *call)
         .heartbeat_ms = core->options.heartbeat_ms,
         .batch_max = core->options.batch_max,
         .jobs = core->jobs.open,
-        .hold_max_ms = core->options.hold_max_ms,
+        .inflight_age_max_ms = core->options.inflight_age_max_ms,
     };
     ttcore_reply(call, &answer);
     if (call->session->role == PROTO_WORKER) {
         ttcore_push_jobs(call);
-        tell_seat(core, call->session, 0, call->actions);
+        send_worker_index(core, call->session, 0, call->actions);
     }
 }
 
@@ -58,7 +61,8 @@ static void renew_member(struct ttcore_call *call, const struct proto_hello *hel
 {
     struct ttcore_session *session = call->session;
     bool is_reborn = session->instance != hello->instance;
-    if (is_reborn || session->space != hello->space || (hello->flags & PROTO_LETS_GO) != 0) {
+    if (is_reborn || session->namespace_id != hello->namespace_id ||
+        (hello->flags & PROTO_RELEASE_ALL) != 0) {
         tt_inflight_drop_session(&call->core->inflight, session->id);
     }
     if (is_reborn || hello->role != PROTO_FRONT) {
@@ -72,7 +76,7 @@ void ttcore_on_hello(struct ttcore_call *call)
     struct ttcore *core = call->core;
     const struct proto_hello *hello = &call->message->hello;
     if (hello->role > PROTO_CLIENT ||
-        (hello->flags & ~(PROTO_WANTS_NODE_DONE | PROTO_LETS_GO | PROTO_WANTS_RESULTS)) != 0) {
+        (hello->flags & ~(PROTO_WANTS_NODE_DONE | PROTO_RELEASE_ALL | PROTO_WANTS_RESULTS)) != 0) {
         ttcore_refuse(call, PROTO_ERR_RANGE, hello->request,
                       hello->role > PROTO_CLIENT ? "HELLO: unknown role" : "HELLO: unknown flag");
         return;
@@ -93,8 +97,8 @@ void ttcore_on_hello(struct ttcore_call *call)
     struct ttcore_session *session = call->session;
     ttcore_sessions_set_role(&core->sessions, session, hello->role);
     session->flags = hello->flags;
-    session->space = hello->space;
-    session->space_mask = rng_mix(hello->space);
+    session->namespace_id = hello->namespace_id;
+    session->namespace_mask = rng_mix(hello->namespace_id);
     session->instance = hello->instance;
     session->searches = 0;
     proto_text_copy(hello->name, session->name, sizeof session->name);
@@ -120,13 +124,13 @@ void ttcore_lose_member(struct ttcore *core, struct ttcore_session *session,
     ttcore_drop_orphans(core, actions);
 }
 
-void ttcore_lapse_members(struct ttcore *core, struct ttcore_actions *actions)
+void ttcore_expire_members(struct ttcore *core, struct ttcore_actions *actions)
 {
     struct ttcore_session *oldest;
     while ((oldest = ttcore_sessions_oldest(&core->sessions)) != NULL &&
-           core->now_us - oldest->last_seen_us >= core->lapse_us) {
-        core->count.holds_lapsed += end_member(core, oldest);
-        core->count.sessions_lapsed++;
+           core->now_us - oldest->last_seen_us >= core->expiry_us) {
+        core->count.inflight_expired += end_member(core, oldest);
+        core->count.sessions_expired++;
     }
     ttcore_drop_orphans(core, actions);
 }

@@ -29,8 +29,8 @@ enum err ttcore_sessions_open(struct ttcore_sessions *sessions, uint32_t max, ui
     fresh.mask = buckets - 1;
     fresh.slot = calloc(max, sizeof *fresh.slot);
     fresh.bucket = calloc(buckets, sizeof *fresh.bucket);
-    fresh.seat = calloc(max, sizeof *fresh.seat);
-    if (fresh.slot == NULL || fresh.bucket == NULL || fresh.seat == NULL) {
+    fresh.worker_index = calloc(max, sizeof *fresh.worker_index);
+    if (fresh.slot == NULL || fresh.bucket == NULL || fresh.worker_index == NULL) {
         ttcore_sessions_close(&fresh);
         return ERR_NOMEM;
     }
@@ -46,7 +46,7 @@ void ttcore_sessions_close(struct ttcore_sessions *sessions)
 {
     free(sessions->slot);
     free(sessions->bucket);
-    free(sessions->seat);
+    free(sessions->worker_index);
     memset(sessions, 0, sizeof *sessions);
 }
 
@@ -100,7 +100,7 @@ struct ttcore_session *ttcore_sessions_add(struct ttcore_sessions *s, const uint
         .id = serial << s->slot_bits | (self - 1),
         .serial = serial,
         .role = PROTO_CLIENT,
-        .share_mark = -1,
+        .table_id = -1,
         .route_length = (uint8_t)length,
     };
     memcpy(session->route, route, length);
@@ -115,22 +115,22 @@ struct ttcore_session *ttcore_sessions_add(struct ttcore_sessions *s, const uint
     return session;
 }
 
-/* ---- roles and seats ---- */
+/* ---- roles and worker indexes ---- */
 
 static void role_take(struct ttcore_sessions *s, struct ttcore_session *session)
 {
     uint32_t left = --s->of_role[session->role];
     if (session->role == PROTO_WORKER) {
-        s->seat[session->seat] = s->seat[left];
-        s->slot[s->seat[left]].seat = session->seat;
+        s->worker_index[session->worker_index] = s->worker_index[left];
+        s->slot[s->worker_index[left]].worker_index = session->worker_index;
     }
 }
 
 static void role_give(struct ttcore_sessions *s, struct ttcore_session *session, uint8_t role)
 {
     if (role == PROTO_WORKER) {
-        session->seat = s->of_role[PROTO_WORKER];
-        s->seat[session->seat] = ttcore_sessions_slot(s, session);
+        session->worker_index = s->of_role[PROTO_WORKER];
+        s->worker_index[session->worker_index] = ttcore_sessions_slot(s, session);
     }
     session->role = role;
     s->of_role[role]++;

@@ -2,8 +2,9 @@
  *
  * A slot is free or live. Open-addressing hash by route, slots in a list by last word. A session id
  * is a serial of its slot above the slot's number: never 0, and not seen again for long. Workers
- * sit on seats 0, 1, 2 ... without gaps: when one leaves, the last takes its seat. Threads:
- * the core's owner. Memory: allocates in open only; pointers stay good until the slot is reused. */
+ * sit on worker indexes 0, 1, 2 ... without gaps: when one leaves, the last takes its worker_index.
+ * Threads: the core's owner. Memory: allocates in open only; pointers stay good until the slot is
+ * reused. */
 #ifndef TTSERVER_CORE_SESSION_H
 #define TTSERVER_CORE_SESSION_H
 
@@ -19,13 +20,13 @@ struct ttcore_session {
     uint32_t older, newer; /* slot + 1; a free slot uses `newer` for the free list */
     uint32_t serial;
     uint64_t last_seen_us;
-    uint64_t space_mask; /* a key XOR this is the table's key: spaces never mix */
-    uint64_t space, instance;
+    uint64_t namespace_mask; /* a key XOR this is the table's key: spaces never mix */
+    uint64_t namespace_id, instance;
     uint32_t jobs; /* it owns */
-    uint32_t seat; /* of a worker */
+    uint32_t worker_index; /* of a worker */
     uint64_t history_due_us; /* a HISTORY before that is told nothing */
     uint64_t searches; /* a worker: the job it reported on last; 0: none */
-    int32_t share_mark; /* of the table whose results it told of last; -1: none yet */
+    int32_t table_id; /* of the table whose results it told of last; -1: none yet */
     uint8_t role; /* enum proto_role */
     uint8_t flags; /* enum proto_hello_flag */
     uint8_t route_length;
@@ -37,7 +38,7 @@ struct ttcore_sessions {
     /* fixed after open */
     struct ttcore_session *slot;
     uint32_t *bucket; /* slot + 1, 0 empty */
-    uint32_t *seat; /* [of_role[PROTO_WORKER]] slots */
+    uint32_t *worker_index; /* [of_role[PROTO_WORKER]] slots */
     uint32_t mask, max, slot_bits;
     uint64_t seed;
     /* state */
@@ -69,11 +70,11 @@ void ttcore_sessions_set_role(struct ttcore_sessions *sessions, struct ttcore_se
 void ttcore_sessions_touch(struct ttcore_sessions *sessions, struct ttcore_session *session,
                            uint64_t now_us);
 
-/* The worker on a seat below of_role[PROTO_WORKER]. */
-static inline struct ttcore_session *ttcore_sessions_at_seat(const struct ttcore_sessions *sessions,
-                                                             uint32_t seat)
+/* The worker on a worker_index below of_role[PROTO_WORKER]. */
+static inline struct ttcore_session *ttcore_sessions_worker_at(
+    const struct ttcore_sessions *sessions, uint32_t worker_index)
 {
-    return &sessions->slot[sessions->seat[seat]];
+    return &sessions->slot[sessions->worker_index[worker_index]];
 }
 
 /* From the one silent longest to the one that spoke last; NULL at the end. */

@@ -17,13 +17,13 @@ void ttcore_on_share(struct ttcore_call *call)
     if (list->count == 0) {
         return;
     }
-    call->session->share_mark = list->at[0].slot;
+    call->session->table_id = list->at[0].slot;
     /* Who was silent longest first: sharers take turns. Not those who have the results already. */
     uint32_t first = call->actions->targets;
     const struct ttcore_session *s = ttcore_sessions_oldest(&core->sessions);
     for (unsigned n = 0; s != NULL && n < SHARE_LOOKS; n++) {
-        if (s != call->session && s->space == call->session->space &&
-            (s->flags & PROTO_WANTS_RESULTS) && s->share_mark != call->session->share_mark &&
+        if (s != call->session && s->namespace_id == call->session->namespace_id &&
+            (s->flags & PROTO_WANTS_RESULTS) && s->table_id != call->session->table_id &&
             call->actions->targets - first < SHARE_TO) {
             ttcore_actions_target(call->actions, s->route, s->route_length);
         }

@@ -14,7 +14,7 @@
 struct ttcore {
     /* fixed after open */
     struct ttcore_options options;
-    uint64_t lapse_us; /* of silence */
+    uint64_t expiry_us; /* of silence */
     /* state */
     struct tt_results results;
     struct tt_inflight inflight;
@@ -24,9 +24,9 @@ struct ttcore {
     struct ttcore_offenders offenders;
     uint64_t now_us;
     uint64_t last_tick_us;
-    uint64_t no_lapse_before_us;
+    uint64_t no_expiry_before_us;
     uint8_t generation;
-    uint32_t next_seat; /* to be told again */
+    uint32_t next_worker_index; /* to be told again */
     /* statistics: the counters; gauges are filled in on reading */
     struct ttcore_figures count;
 };
@@ -49,12 +49,13 @@ void ttcore_refuse(struct ttcore_call *call, enum proto_error_code code, uint32_
 void ttcore_on_hello(struct ttcore_call *call);
 void ttcore_on_bye(struct ttcore_call *call);
 void ttcore_on_heartbeat(struct ttcore_call *call);
-/* A worker is told its seat: at HELLO, and in turns at every tick, so that a lost one is mended. */
-void ttcore_tell_seats(struct ttcore *core, struct ttcore_actions *actions);
+/* A worker is told its worker_index: at HELLO, and in turns at every tick, so that a lost one is
+ * mended. */
+void ttcore_send_worker_indexes(struct ttcore *core, struct ttcore_actions *actions);
 /* The session's connection is gone. */
 void ttcore_lose_member(struct ttcore *core, struct ttcore_session *session,
                         struct ttcore_actions *actions);
-void ttcore_lapse_members(struct ttcore *core, struct ttcore_actions *actions);
+void ttcore_expire_members(struct ttcore *core, struct ttcore_actions *actions);
 void ttcore_dismiss_members(struct ttcore *core, struct ttcore_actions *actions);
 
 /* Jobs (ttserver/core/work.c). */

@@ -29,7 +29,7 @@ static struct proto_member_row member_row(const struct ttcore *core,
     return (struct proto_member_row){
         .session = session->id,
         /* Not the instance itself: who knows that of a front-end could take over its jobs. */
-        .mark = (uint32_t)rng_mix(session->instance),
+        .instance_id = (uint32_t)rng_mix(session->instance),
         .role = session->role,
         .job = is_open ? session->searches : 0,
         .silent_ms = silent_ms < UINT32_MAX ? (uint32_t)silent_ms : UINT32_MAX,
@@ -61,7 +61,7 @@ static uint32_t workers_at(const struct ttcore *core, uint64_t job)
 {
     uint32_t workers = 0;
     for (uint32_t i = 0; i < core->sessions.of_role[PROTO_WORKER]; i++) {
-        workers += ttcore_sessions_at_seat(&core->sessions, i)->searches == job;
+        workers += ttcore_sessions_worker_at(&core->sessions, i)->searches == job;
     }
     return workers;
 }

@@ -118,8 +118,8 @@ void ttcore_on_job_report(struct ttcore_call *call)
         call->session->searches = searches ? id : 0;
     }
     if (job == NULL) { /* the reporter missed the stop, or knows the job from other shards */
-        core->count.reports_astray++;
-        send_stop(call->actions, id, PROTO_STOP_LAPSED, 0);
+        core->count.reports_unknown_job++;
+        send_stop(call->actions, id, PROTO_STOP_EXPIRED, 0);
         take_farewell(call);
         return;
     }
@@ -170,7 +170,7 @@ void ttcore_drop_orphans(struct ttcore *core, struct ttcore_actions *actions)
         if (job->length != 0 && job->owner == 0) {
             ttcore_jobs_remove(jobs, job);
             jobs->orphans--;
-            send_stop(actions, job->id, PROTO_STOP_LAPSED, first);
+            send_stop(actions, job->id, PROTO_STOP_EXPIRED, first);
         }
     }
 }

@@ -267,7 +267,7 @@ static bool report(const struct server *server, unsigned index)
              " sessions lapsed, %" PRIu64 " malformed, %" PRIu64 " refused, %" PRIu64
              " unreachable, %" PRIu64 " full; up %" PRIu64 ".%03u s",
              shard->port, shard->received, f.sent, f.asks, f.cuts, f.busy, f.stores, f.peeks,
-             f.sessions_lapsed, f.malformed, f.refused, f.unreachable, f.queue_full + f.dropped,
+             f.sessions_expired, f.malformed, f.refused, f.unreachable, f.queue_full + f.dropped,
              f.uptime_ms / 1000, (unsigned)(f.uptime_ms % 1000));
     if (shard->outcome != ERR_OK) {
         log_fail(server->options->program, "port %u: %s", shard->port, err_text(shard->outcome));

@@ -19,7 +19,7 @@ enum { DEFAULT_TIME_MS = 5000, DEFAULT_HASH = 64 << 20 };
 
 struct analyse {
     /* command line */
-    const char *epd, *game_name, *algorithm_name, *select, *horizon_text;
+    const char *epd, *game_name, *algorithm_name, *select, *remote_depth_text;
     uint32_t depth, time_ms, threads;
     uint64_t nodes, hash_mib;
     uint32_t share;
@@ -28,7 +28,7 @@ struct analyse {
     /* made of it */
     const struct game *game;
     const struct algorithm *algorithm;
-    uint8_t horizon;
+    uint8_t remote_depth;
     bool full;
     struct suite suite;
     struct engine *engine;
@@ -78,8 +78,8 @@ static int read_options(struct analyse *a, int argc, char *argv[])
          &a->is_private, OPTION_FLAG},
         {"share", "N", "tell results of this depth and more to other tables (default 2; 0: none)",
          &a->share, OPTION_U32, 0, 0, SEARCH_DEPTH_MAX},
-        {"horizon", "auto|N", "ask the shards from this remaining depth up", &a->horizon_text,
-         OPTION_TEXT},
+        {"remote_depth", "auto|N", "ask the shards from this remaining depth up",
+         &a->remote_depth_text, OPTION_TEXT},
         {.kind = OPTION_HEADING, .help = "How:"},
         {"algorithm", "NAME", "abdada, abdada-paper, shared-table or sequential",
          &a->algorithm_name, OPTION_TEXT, 'a'},
@@ -142,7 +142,7 @@ static int check_positions(struct analyse *a)
 static int resolve(struct analyse *a)
 {
     char why[256];
-    uint64_t horizon = PROTO_HORIZON_AUTO;
+    uint64_t remote_depth = PROTO_REMOTE_DEPTH_AUTO;
     a->game = games_by_name(strncmp(a->game_name, "tree:", 5) == 0 ? "tree" : a->game_name);
     if (a->game == NULL) {
         return options_wrong(program, "unknown game '%s' (there is: %s)", a->game_name,
@@ -160,12 +160,12 @@ static int resolve(struct analyse *a)
     if (a->full && a->strict) {
         return options_wrong(program, "--strict goes with --select plain: pruning looks at alpha");
     }
-    if (strcmp(a->horizon_text, "auto") != 0 &&
-        options_unsigned(a->horizon_text, 1, SEARCH_DEPTH_MAX, &horizon) != ERR_OK) {
-        return options_wrong(program, "--horizon is auto or 1..%d, not '%s'", SEARCH_DEPTH_MAX,
-                             a->horizon_text);
+    if (strcmp(a->remote_depth_text, "auto") != 0 &&
+        options_unsigned(a->remote_depth_text, 1, SEARCH_DEPTH_MAX, &remote_depth) != ERR_OK) {
+        return options_wrong(program, "--remote-depth is auto or 1..%d, not '%s'", SEARCH_DEPTH_MAX,
+                             a->remote_depth_text);
     }
-    a->horizon = (uint8_t)horizon;
+    a->remote_depth = (uint8_t)remote_depth;
     if (a->epd != NULL && suite_read_epd(&a->suite, a->epd, why, sizeof why) != ERR_OK) {
         log_fail(program, "%s", why);
         return 1;
@@ -238,7 +238,7 @@ static void print_json(const struct analyse *a, const struct suite_case *c, cons
     json_number(&j, "deferred", (int64_t)s->deferred);
     json_number(&j, "duplicated_nodes", (int64_t)s->duplicated);
     json_real(&j, "duplicated", share(s->duplicated, s->nodes));
-    json_number(&j, "horizon", s->horizon);
+    json_number(&j, "remote_depth", s->remote_depth);
     json_real(&j, "waited", share(s->waited_us, s->time_us * a->threads));
     json_flag(&j, "stopped", r->stopped);
     if (c->best[0] != '\0' || c->avoid[0] != '\0') {
@@ -307,7 +307,7 @@ static int analyse_case(struct analyse *a, const struct suite_case *c)
         .full = a->full,
         .waits = a->waits,
         .depth = (uint8_t)(a->depth != 0 ? a->depth : SEARCH_DEPTH_MAX),
-        .horizon = a->horizon,
+        .remote_depth = a->remote_depth,
         .time_ms = a->time_ms,
         .nodes = a->nodes,
     };
@@ -315,7 +315,7 @@ static int analyse_case(struct analyse *a, const struct suite_case *c)
         log_fail(program, "%s", why);
         return 1;
     }
-    job_set_space(&job, a->fresh ? clock_unique() : 0);
+    job_set_namespace(&job, a->fresh ? clock_unique() : 0);
     enum err err = engine_run(a->engine, &job, &observer, &result);
     if (err != ERR_OK) {
         log_fail(program, "%s", err_text(err));
@@ -389,7 +389,7 @@ int cli_analyse(int argc, char *argv[])
         .game_name = "chess",
         .algorithm_name = "abdada",
         .select = "plain",
-        .horizon_text = "auto",
+        .remote_depth_text = "auto",
         .threads = 1,
         .hash_mib = DEFAULT_HASH >> 20,
         .share = REMOTE_SHARE_DEPTH,

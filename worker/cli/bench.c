@@ -51,11 +51,11 @@ int cli_bench(int argc, char *argv[])
         struct job job = {
             .algorithm = algorithm_by_name("abdada"),
             .depth = (uint8_t)chess_case[i].depth,
-            .horizon = PROTO_HORIZON_AUTO,
+            .remote_depth = PROTO_REMOTE_DEPTH_AUTO,
         };
         err = job_set_position(&job, games_by_name("chess"), chess_case[i].fen, why, sizeof why);
         if (err == ERR_OK) {
-            job_set_space(&job, 0);
+            job_set_namespace(&job, 0);
             engine_clear(engine);
             err = engine_run(engine, &job, NULL, &result);
         }

@@ -26,7 +26,7 @@ enum {
 
 /* What a child says of a run. */
 struct report {
-    uint64_t nodes, lost, downs, timeouts, lapses;
+    uint64_t nodes, lost, downs, timeouts, expired_sessions;
     uint64_t trace; /* sums are the same in whatever order */
     unsigned faults[LAB_FAULT_KINDS], restarts, all_shards_dead, all_workers_dead;
     bool prolonged; /* it took longer than without faults */
@@ -93,9 +93,9 @@ static bool read_plant(const char *text, struct chaos_wish *wish)
         wish->skip_release_ppm = (uint32_t)ppm;
         return ok;
     }
-    wish->never_lapse = strcmp(text, "never-lapse") == 0;
+    wish->never_expire_sessions = strcmp(text, "never-lapse") == 0;
     wish->never_expire = strcmp(text, "never-expire") == 0;
-    return wish->never_lapse || wish->never_expire;
+    return wish->never_expire_sessions || wish->never_expire;
 }
 
 static int read_wish(struct driver *d)
@@ -186,7 +186,7 @@ static void make_run(const struct driver *d, uint64_t run, struct report *out)
     out->lost = r->lost;
     out->downs = r->downs;
     out->timeouts = r->timeouts;
-    out->lapses = r->lapses;
+    out->expired_sessions = r->expired_sessions;
     memcpy(out->faults, r->faults, sizeof out->faults);
     out->restarts = r->restarts;
     out->all_shards_dead = r->all_shards_dead;
@@ -306,7 +306,7 @@ static void add_up(struct driver *d, const struct report *r)
     sum->lost += r->lost;
     sum->downs += r->downs;
     sum->timeouts += r->timeouts;
-    sum->lapses += r->lapses;
+    sum->expired_sessions += r->expired_sessions;
     sum->restarts += r->restarts;
     sum->all_shards_dead += r->all_shards_dead;
     sum->all_workers_dead += r->all_workers_dead;
@@ -332,7 +332,7 @@ static void tell_sum(const struct driver *d)
         {"delays", r->faults[LAB_DELAY]},
         {"lossy_links", r->faults[LAB_LOSS]},
         {"messages_lost", r->lost},
-        {"sessions_lapsed", r->lapses},
+        {"sessions_expired", r->expired_sessions},
         {"shards_down", r->downs},
         {"timeouts", r->timeouts},
         {"all_shards_dead", r->all_shards_dead},

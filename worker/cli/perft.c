@@ -5,7 +5,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "common/spread.h"
+#include "common/placement.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -23,7 +23,7 @@ struct perft {
     struct game_move move[GAME_MOVES_MAX];
     uint64_t leaves[GAME_MOVES_MAX]; /* each written by the thread that took its index */
     atomic_uint next;
-    struct spread spread; /* of the threads */
+    struct placement placement; /* of the threads */
     atomic_uint started;
 };
 
@@ -42,20 +42,20 @@ static void *count_moves(void *context)
 static void *start(void *context)
 {
     struct perft *p = context;
-    struct spread_place place = {.name = (uint16_t)(1 + atomic_fetch_add(&p->started, 1))};
-    (void)spread_begin(&p->spread, &place, clock_us());
+    struct placement_slot place = {.name = (uint16_t)(1 + atomic_fetch_add(&p->started, 1))};
+    (void)placement_begin(&p->placement, &place, clock_us());
     return count_moves(p);
 }
 
 static uint64_t count_all(struct perft *p, unsigned threads)
 {
-    struct spread_thread thread[THREADS_MAX];
+    struct placement_thread thread[THREADS_MAX];
     unsigned started = 1;
     uint64_t sum = 0;
-    struct spread_place place = {.name = 0};
+    struct placement_slot place = {.name = 0};
     p->count = game_chess.generate(&p->position, p->move);
-    (void)spread_begin(&p->spread, &place, clock_us());
-    while (started < threads && spread_create(&thread[started], started, start, p)) {
+    (void)placement_begin(&p->placement, &place, clock_us());
+    while (started < threads && placement_create_thread(&thread[started], started, start, p)) {
         started++;
     }
     count_moves(p);

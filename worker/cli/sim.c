@@ -20,7 +20,7 @@ enum { COUNTS_MAX = 64, DEFAULT_SHARDS_PER = 16 };
 
 struct sim {
     /* command line */
-    const char *game, *algorithm, *horizon, *faults, *csv, *svg, *seeds, *position, *plant;
+    const char *game, *algorithm, *remote_depth, *faults, *csv, *svg, *seeds, *position, *plant;
     uint32_t depth, shards, jobs, fibers, share;
     double rtt_us, jitter_us, node_us, service_us, message_us, loss;
     uint64_t seed, hash_mib, local_kib;
@@ -85,7 +85,7 @@ static int read_options(struct sim *s, int argc, char *argv[])
         {"message-us", "X", "of a processor per message sent (default 1)", &s->message_us,
          OPTION_REAL},
         {"loss", "PERCENT", "of messages lost", &s->loss, OPTION_REAL},
-        {"horizon", "auto|N", "ask the shards from this remaining depth up", &s->horizon,
+        {"remote_depth", "auto|N", "ask the shards from this remaining depth up", &s->remote_depth,
          OPTION_TEXT},
         {"wait", NULL, "wait for each answer instead of searching on meanwhile", &s->wait,
          OPTION_FLAG},
@@ -93,7 +93,7 @@ static int read_options(struct sim *s, int argc, char *argv[])
          &s->hash_mib, OPTION_U64, 0, 1, 1 << 16},
         {"constant", NULL, "the shards' memory does not grow with the workers", &s->constant,
          OPTION_FLAG},
-        {"share", "N", "results of this depth and more below the horizon are told to others",
+        {"share", "N", "results of this depth and more below the remote_depth are told to others",
          &s->share, OPTION_U32, 0, 1, SEARCH_DEPTH_MAX},
         {"local", "KIB", "table of each worker (default 1024)", &s->local_kib, OPTION_U64, 0, 1,
          1 << 22},
@@ -142,7 +142,7 @@ static int read_options(struct sim *s, int argc, char *argv[])
 static int resolve(struct sim *s)
 {
     char why[256];
-    uint64_t horizon = PROTO_HORIZON_AUTO;
+    uint64_t remote_depth = PROTO_REMOTE_DEPTH_AUTO;
     const char *position = s->position;
     const struct game *game = games_by_name(s->game);
     if (strncmp(s->game, "tree:", 5) == 0) { /* the game's name is its position */
@@ -158,10 +158,10 @@ static int resolve(struct sim *s)
         return options_wrong(program, "unknown algorithm '%s' (there are: %s)", s->algorithm,
                              algorithm_names());
     }
-    if (strcmp(s->horizon, "auto") != 0 &&
-        options_unsigned(s->horizon, 1, SEARCH_DEPTH_MAX, &horizon) != ERR_OK) {
-        return options_wrong(program, "--horizon is auto or 1..%d, not '%s'", SEARCH_DEPTH_MAX,
-                             s->horizon);
+    if (strcmp(s->remote_depth, "auto") != 0 &&
+        options_unsigned(s->remote_depth, 1, SEARCH_DEPTH_MAX, &remote_depth) != ERR_OK) {
+        return options_wrong(program, "--remote-depth is auto or 1..%d, not '%s'", SEARCH_DEPTH_MAX,
+                             s->remote_depth);
     }
     if (position == NULL) {
         position = "startpos";
@@ -172,8 +172,8 @@ static int resolve(struct sim *s)
     s->job.depth = (uint8_t)s->depth;
     s->job.strict = !s->loose;
     s->job.waits = s->wait;
-    s->job.horizon = (uint8_t)horizon;
-    job_set_space(&s->job, 0);
+    s->job.remote_depth = (uint8_t)remote_depth;
+    job_set_namespace(&s->job, 0);
     if (s->node_us == 0) {
         s->node_us = strcmp(game->name, "tree") == 0 ? 1.0 : 0.2;
     }
@@ -384,7 +384,7 @@ int cli_sim(int argc, char *argv[])
 {
     struct sim s = {
         .game = "chess",
-        .horizon = "auto",
+        .remote_depth = "auto",
         .rtt_us = 100,
         .service_us = 0.2,
         .message_us = 1,

@@ -21,10 +21,11 @@ enum { ROOM = 1 << 18, RATE_MS = 250, SLICE_MS = 50, LINE_ROOM = 512 };
 
 /* Bounds and faults: shown where one has struck. */
 static const char *const troubles[] = {
-    "sessions_refused", "jobs_refused",  "batches_refused", "inflight_refused", "queue_full",
-    "oversized",        "multipart",     "malformed",       "no_session",       "refused",
-    "dropped",          "holds_lapsed",  "sessions_lapsed", "sessions_gone",    "unreachable",
-    "reports_astray",   "holds_refused", "ignored",
+    "sessions_refused",    "jobs_refused",  "batches_refused", "inflight_refused",
+    "queue_full",          "oversized",     "multipart",       "malformed",
+    "no_session",          "refused",       "dropped",         "inflight_expired",
+    "sessions_expired",    "sessions_gone", "unreachable",     "reports_unknown_job",
+    "inflight_over_quota", "ignored",
 };
 
 /* A screen: lines cut to its width, as many as it has rows. */
@@ -192,7 +193,7 @@ static void show_shard(struct page *p, const struct watch_shard *s)
          " %8s %5.1f%% %7s %8s %8s %5.1f %5.1f",
          s->address, short_time(watch_figure(s, "uptime_ms"), age), s->rtt_us / 1e3,
          watch_figure(s, "workers"), watch_figure(s, "fronts"), watch_figure(s, "sessions"),
-         watch_figure(s, "jobs"), short_number((double)watch_figure(s, "inflight_holds"), holds),
+         watch_figure(s, "jobs"), short_number((double)watch_figure(s, "inflight_entries"), holds),
          (double)watch_figure(s, "results_permille") / 10,
          short_number((double)watch_figure(s, "memory_bytes"), memory),
          short_number(s->ops_per_s, rate), short_number(s->asks_per_s, asks),
@@ -263,7 +264,7 @@ static void show_text(struct top *t)
          "abdada top  %s  shards %u/%u  workers %u  front-ends %u  jobs %u  holds %" PRIu64
          "  %s operations/s%s",
          clock, total.up, watch_shards(t->watch), total.members[PROTO_WORKER],
-         total.members[PROTO_FRONT], total.jobs, total.holds, short_number(total.ops_per_s, rate),
+         total.members[PROTO_FRONT], total.jobs, total.entries, short_number(total.ops_per_s, rate),
          p->live ? "  (q: quit)" : "");
     line(p, "%s", "");
     line(p, "%-24s %-4s %7s %7s %4s %4s %5s %4s %8s %6s %7s %8s %8s %5s %5s", "SHARD", "", "AGE",

@@ -161,7 +161,7 @@ static bool run(struct bench *b)
         .batch = b->batch,
         .window = b->window,
         .mix = b->mix,
-        .space = b->seed,
+        .namespace_id = b->seed,
         .context = context,
         .stop = &stopping,
     };

@@ -68,7 +68,7 @@ struct ttbench_plan {
     unsigned shards;
     uint32_t clients, batch, window;
     struct ttbench_mix mix;
-    uint64_t space; /* another run's results are not met */
+    uint64_t namespace_id; /* another run's results are not met */
     void *context; /* ZeroMQ */
     atomic_bool *stop; /* no new asks from now on */
 };

@@ -86,9 +86,9 @@ static void say_hello(struct ttbench_client *c, struct lane *lane)
     hello.hello = (struct proto_hello){
         .request = ++c->requests,
         .role = PROTO_CLIENT,
-        .flags = PROTO_LETS_GO,
-        .space = c->plan.space,
-        .instance = c->plan.space + c->index + 1,
+        .flags = PROTO_RELEASE_ALL,
+        .namespace_id = c->plan.namespace_id,
+        .instance = c->plan.namespace_id + c->index + 1,
         .name = proto_text_of("ttbench"),
     };
     send_message(c, lane, &hello);

@@ -101,10 +101,10 @@ static void record_peek(void *self, const struct tt_peek *peek, unsigned count,
     r->inner.peek(r->inner.self, peek, count, out);
 }
 
-static unsigned record_horizon(void *self, unsigned iteration)
+static unsigned record_inflight_depth(void *self, unsigned iteration)
 {
     struct recorder *r = self;
-    return r->inner.horizon(r->inner.self, iteration);
+    return r->inner.inflight_depth(r->inner.self, iteration);
 }
 
 static bool is_full(void *self, struct search *search)
@@ -124,7 +124,7 @@ static enum err record_position(struct recorder *r, const char *text)
         .store = record_store,
         .release = record_release,
         .peek = record_peek,
-        .horizon = record_horizon,
+        .inflight_depth = record_inflight_depth,
     };
     const struct env_port env = {.self = r, .poll = is_full};
     const struct search_options options = {
@@ -155,7 +155,7 @@ enum err ttbench_record(struct ttbench_load *load)
     struct embedded *table = NULL;
     struct ttbench_load fresh = {.visit = calloc(TTBENCH_VISITS, sizeof *fresh.visit)};
     enum err err = fresh.visit == NULL ? ERR_NOMEM : embedded_open(&table, RECORD_BYTES, 1);
-    struct embedded_port port = {.table = table, .counted_depth = RECORD_DEPTH};
+    struct embedded_port port = {.table = table, .inflight_depth_max = RECORD_DEPTH};
     struct recorder recorder = {.load = &fresh};
     recorder.inner = embedded_table_port(&port);
     for (unsigned i = 0; i < POSITIONS && err == ERR_OK; i++) {

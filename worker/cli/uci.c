@@ -196,8 +196,8 @@ static void go(struct uci *u, char *words)
     u->job.algorithm = u->algorithm;
     u->job.strict = u->strict;
     u->job.full = u->full && !u->strict; /* pruning looks at alpha: strict is plain */
-    u->job.horizon = PROTO_HORIZON_AUTO;
-    job_set_space(&u->job, 0);
+    u->job.remote_depth = PROTO_REMOTE_DEPTH_AUTO;
+    job_set_namespace(&u->job, 0);
     u->heard = false;
     engine_arm(u->engine);
     start(u);

@@ -33,7 +33,7 @@ struct watch {
     struct remote_shell shell;
     struct client *client;
     void *context;
-    uint32_t mark; /* our own */
+    uint32_t instance_id; /* our own */
     unsigned shards;
     /* state */
     struct watch_shard shard[CLI_SERVERS_MAX];
@@ -126,7 +126,7 @@ static bool grow(void **array, unsigned used, unsigned *room, size_t size)
 static struct watch_member *find_member(struct watch *w, const struct proto_member_row *row)
 {
     for (unsigned i = 0; i < w->members; i++) {
-        if (w->member[i].mark == row->mark && w->member[i].role == row->role) {
+        if (w->member[i].instance_id == row->instance_id && w->member[i].role == row->role) {
             return &w->member[i];
         }
     }
@@ -134,7 +134,8 @@ static struct watch_member *find_member(struct watch *w, const struct proto_memb
         return NULL;
     }
     struct watch_member *m = &w->member[w->members++];
-    *m = (struct watch_member){.mark = row->mark, .role = row->role, .silent_ms = UINT32_MAX};
+    *m = (struct watch_member){
+        .instance_id = row->instance_id, .role = row->role, .silent_ms = UINT32_MAX};
     keep_text(row->name, m->name, sizeof m->name);
     return m;
 }
@@ -163,7 +164,7 @@ static void take_members(void *self, unsigned shard, const struct proto_members_
     }
     for (uint32_t i = 0; i < answer->list.count; i++) {
         const struct proto_member_row *row = &answer->list.at[i];
-        struct watch_member *m = row->mark == w->mark ? NULL : find_member(w, row);
+        struct watch_member *m = row->instance_id == w->instance_id ? NULL : find_member(w, row);
         if (m != NULL) {
             m->shards |= UINT64_C(1) << shard;
             m->job = row->silent_ms <= m->silent_ms && row->job != 0 ? row->job : m->job;
@@ -264,7 +265,8 @@ static int by_role_and_name(const void *a, const void *b)
         return x->role < y->role ? -1 : 1;
     }
     int names = strcmp(x->name, y->name);
-    return names != 0 ? names : (x->mark > y->mark) - (x->mark < y->mark);
+    return names != 0 ? names
+                      : (x->instance_id > y->instance_id) - (x->instance_id < y->instance_id);
 }
 
 static int by_age(const void *a, const void *b)
@@ -339,7 +341,7 @@ static enum err open_client(struct watch *w)
     uint64_t instance = clock_unique();
     snprintf(name, sizeof name, "top:%d", (int)getpid());
     w->shell = wire_shell(w->wire);
-    w->mark = (uint32_t)rng_mix(instance);
+    w->instance_id = (uint32_t)rng_mix(instance);
     struct client_options options = {
         .shards = w->shards,
         .role = PROTO_CLIENT,
@@ -430,7 +432,7 @@ struct watch_totals watch_sum(const struct watch *w)
         const struct watch_shard *s = &w->shard[i];
         if (s->up) {
             total.up++;
-            total.holds += watch_figure(s, "inflight_holds");
+            total.entries += watch_figure(s, "inflight_entries");
             total.nodes += watch_figure(s, "inflight_nodes");
             total.ops_per_s += s->ops_per_s;
         }

@@ -32,7 +32,7 @@ struct watch_shard {
 /* A searcher, known to one shard or several. */
 struct watch_member {
     char name[WATCH_NAME_MAX];
-    uint32_t mark;
+    uint32_t instance_id;
     uint8_t role;
     uint64_t job; /* 0: none */
     uint32_t silent_ms; /* the least of all shards */
@@ -51,7 +51,7 @@ struct watch_job {
 
 struct watch_totals {
     unsigned up, members[PROTO_CLIENT + 1], jobs;
-    uint64_t holds, nodes;
+    uint64_t entries, nodes;
     double ops_per_s;
 };
 

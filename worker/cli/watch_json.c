@@ -52,12 +52,12 @@ static void print_job(FILE *out, const struct watch_job *job)
 static void print_member(FILE *out, const struct watch_member *m)
 {
     struct json j;
-    char mark[12];
-    snprintf(mark, sizeof mark, "%08" PRIx32, m->mark);
+    char instance_id[12];
+    snprintf(instance_id, sizeof instance_id, "%08" PRIx32, m->instance_id);
     json_begin(&j, out);
     json_text(&j, "kind", watch_role(m->role));
     json_text(&j, "name", m->name);
-    json_text(&j, "mark", mark);
+    json_text(&j, "instance_id", instance_id);
     id_text(&j, "job", m->job);
     json_number(&j, "silent_ms", m->silent_ms);
     json_number(&j, "shards", watch_count(m->shards));
@@ -88,7 +88,7 @@ void watch_print_json(const struct watch *w, FILE *out)
     json_number(&j, "fronts", total.members[PROTO_FRONT]);
     json_number(&j, "jobs", total.jobs);
     json_number(&j, "inflight_nodes", (int64_t)total.nodes);
-    json_number(&j, "inflight_holds", (int64_t)total.holds);
+    json_number(&j, "inflight_entries", (int64_t)total.entries);
     json_real(&j, "ops_per_s", total.ops_per_s);
     json_end(&j);
 }

@@ -2,8 +2,8 @@
 
 #include "common/clock.h"
 #include "common/memory.h"
+#include "common/placement.h"
 #include "common/rng.h"
-#include "common/spread.h"
 #include "worker/table/host.h"
 
 #include <pthread.h>
@@ -25,7 +25,7 @@ struct engine {
     struct engine_options options;
     struct embedded *table;
     void *context;
-    struct processor *processor;
+    struct searcher *searcher;
     struct report *report;
     /* state of a run; the observer's turn belongs to who holds `lock` */
     atomic_bool stop, ended;
@@ -38,9 +38,9 @@ struct engine {
     struct search_result best;
 };
 
-struct seat {
+struct engine_thread {
     struct engine *engine;
-    struct processor *processor;
+    struct searcher *searcher;
     struct env_port env;
 };
 
@@ -77,11 +77,11 @@ static void fill_status(struct engine *e, struct engine_status *out)
         .time_us = clock_us() - e->begin_us,
         .workers = e->reports,
         .shards = e->options.servers,
-        .shards_up = atomic_load(&e->processor[0].shards_up),
+        .shards_up = atomic_load(&e->searcher[0].shards_up),
         .hash_permille = embedded_permille(e->table),
     };
     for (unsigned i = 0; i < e->options.threads; i++) {
-        struct processor_figures f = processor_figures(&e->processor[i]);
+        struct searcher_figures f = searcher_figures(&e->searcher[i]);
         s.own_nodes += f.nodes;
         s.asks += f.asks;
         s.cuts += f.cuts;
@@ -89,7 +89,7 @@ static void fill_status(struct engine *e, struct engine_status *out)
         s.deferred += f.deferred;
         s.duplicated += f.duplicated;
         s.waited_us += f.waited_us;
-        s.horizon = f.horizon;
+        s.remote_depth = f.remote_depth;
         s.depth = f.depth > s.depth ? f.depth : s.depth;
     }
     s.nodes = s.own_nodes;
@@ -129,18 +129,18 @@ static bool over_limits(struct engine *e, uint64_t now)
     }
     uint64_t nodes = 0;
     for (unsigned i = 0; i < e->options.threads; i++) {
-        nodes += atomic_load_explicit(&e->processor[i].nodes, memory_order_relaxed);
+        nodes += atomic_load_explicit(&e->searcher[i].nodes, memory_order_relaxed);
     }
     return nodes >= e->job->nodes;
 }
 
 static bool poll_engine(void *self, struct search *search)
 {
-    struct seat *seat = self;
-    struct engine *e = seat->engine;
+    struct engine_thread *thread = self;
+    struct engine *e = thread->engine;
     uint64_t now = clock_us();
-    processor_serve(seat->processor, search, now);
-    if (seat->processor->index == 0) {
+    searcher_serve(thread->searcher, search, now);
+    if (thread->searcher->index == 0) {
         watch_progress(e, now);
     }
     return atomic_load_explicit(&e->stop, memory_order_relaxed) ||
@@ -151,11 +151,11 @@ static bool poll_engine(void *self, struct search *search)
 static void take_iteration(void *context, const struct search_result *result,
                            const struct search_counters *counters)
 {
-    struct seat *seat = context;
-    struct engine *e = seat->engine;
+    struct engine_thread *thread = context;
+    struct engine *e = thread->engine;
     struct engine_status status;
     (void)counters;
-    processor_publish(seat->processor);
+    searcher_publish(thread->searcher);
     pthread_mutex_lock(&e->lock);
     if (result->depth > e->best.depth) {
         e->best = *result;
@@ -167,13 +167,13 @@ static void take_iteration(void *context, const struct search_result *result,
     pthread_mutex_unlock(&e->lock);
 }
 
-static void *search_seat(void *context)
+static void *search_thread(void *context)
 {
-    struct seat *seat = context;
-    struct engine *e = seat->engine;
+    struct engine_thread *thread = context;
+    struct engine *e = thread->engine;
     struct search_result result;
-    search_run(seat->processor->search, take_iteration, seat, &result);
-    processor_end(seat->processor);
+    search_run(thread->searcher->search, take_iteration, thread, &result);
+    searcher_end(thread->searcher);
     if (result.depth >= e->job->depth) {
         atomic_store(&e->ended, true);
     }
@@ -187,14 +187,14 @@ static void *search_seat(void *context)
 
 /* ---- open and close ---- */
 
-static enum err open_processors(struct engine *e)
+static enum err open_searchers(struct engine *e)
 {
     enum err err = ERR_OK;
     uint64_t deadline = clock_us() + ENGINE_CONNECT_MS * UINT64_C(1000);
     char name[CLIENT_NAME_MAX + 1];
     snprintf(name, sizeof name, "abdada:%d", (int)getpid());
     for (unsigned i = 0; i < e->options.threads && err == ERR_OK; i++) {
-        struct processor_options options = {
+        struct searcher_options options = {
             .table = e->table,
             .index = i,
             .neighbours = e->options.threads,
@@ -208,12 +208,12 @@ static enum err open_processors(struct engine *e)
             .jobs = 2,
             .share_depth = e->options.share_depth,
         };
-        err = processor_open(&e->processor[i], &options);
+        err = searcher_open(&e->searcher[i], &options);
     }
     for (unsigned i = 0; i < e->options.threads && err == ERR_OK && e->options.servers > 0; i++) {
         /* They connect at the same time: only the first waits for shards that are not there. */
         uint64_t now = clock_us();
-        remote_connect(e->processor[i].remote,
+        remote_connect(e->searcher[i].remote,
                        now < deadline ? (unsigned)((deadline - now) / 1000) : 0);
     }
     return err;
@@ -227,9 +227,9 @@ enum err engine_open(struct engine **out, const struct engine_options *options)
     }
     e->options = *options;
     pthread_mutex_init(&e->lock, NULL);
-    e->processor = memory_lines(options->threads * sizeof *e->processor);
+    e->searcher = memory_lines(options->threads * sizeof *e->searcher);
     e->report = calloc(ENGINE_WORKERS_MAX + 1, sizeof *e->report);
-    enum err err = e->processor == NULL || e->report == NULL ? ERR_NOMEM : ERR_OK;
+    enum err err = e->searcher == NULL || e->report == NULL ? ERR_NOMEM : ERR_OK;
     if (err == ERR_OK) {
         uint64_t group = options->servers > 0 && !options->is_private
                              ? host_group(options->server, options->servers)
@@ -241,7 +241,7 @@ enum err engine_open(struct engine **out, const struct engine_options *options)
         err = e->context == NULL ? ERR_NOMEM : ERR_OK;
     }
     if (err == ERR_OK) {
-        err = open_processors(e);
+        err = open_searchers(e);
     }
     if (err != ERR_OK) {
         engine_close(&e);
@@ -257,15 +257,15 @@ void engine_close(struct engine **engine)
     if (e == NULL) {
         return;
     }
-    for (unsigned i = 0; i < e->options.threads && e->processor != NULL; i++) {
-        processor_close(&e->processor[i]);
+    for (unsigned i = 0; i < e->options.threads && e->searcher != NULL; i++) {
+        searcher_close(&e->searcher[i]);
     }
     if (e->context != NULL) {
         zmq_ctx_term(e->context);
     }
     embedded_close(&e->table);
     pthread_mutex_destroy(&e->lock);
-    free(e->processor);
+    free(e->searcher);
     free(e->report);
     free(e);
     *engine = NULL;
@@ -273,7 +273,7 @@ void engine_close(struct engine **engine)
 
 unsigned engine_shards_up(const struct engine *e)
 {
-    return e->options.servers == 0 ? 0 : client_shards_up(remote_client(e->processor[0].remote));
+    return e->options.servers == 0 ? 0 : client_shards_up(remote_client(e->searcher[0].remote));
 }
 
 void engine_stop(struct engine *e)
@@ -290,9 +290,9 @@ void engine_idle(struct engine *e, unsigned wait_ms)
 {
     for (unsigned i = 0; i < e->options.threads && e->options.servers > 0; i++) {
         if (i == 0) {
-            remote_wait(e->processor[i].remote, wait_ms);
+            remote_wait(e->searcher[i].remote, wait_ms);
         } else {
-            remote_poll(e->processor[i].remote);
+            remote_poll(e->searcher[i].remote);
         }
     }
 }
@@ -302,9 +302,9 @@ void engine_clear(struct engine *e)
     embedded_clear(e->table);
 }
 
-unsigned engine_holds(struct engine *e)
+unsigned engine_inflight(struct engine *e)
 {
-    return embedded_holds(e->table);
+    return embedded_inflight(e->table);
 }
 
 /* ---- a run ---- */
@@ -319,11 +319,11 @@ static void post(struct engine *e)
     struct proto_job_post wire = job_to_wire(e->job);
     uint64_t now = clock_us();
     for (unsigned i = 0; i < e->options.threads; i++) {
-        struct client *client = remote_client(e->processor[i].remote);
-        remote_poll(e->processor[i].remote);
-        client_hello(client, i == 0 ? PROTO_FRONT : PROTO_CLIENT, e->job->space, now);
+        struct client *client = remote_client(e->searcher[i].remote);
+        remote_poll(e->searcher[i].remote);
+        client_hello(client, i == 0 ? PROTO_FRONT : PROTO_CLIENT, e->job->namespace_id, now);
     }
-    client_job_post(remote_client(e->processor[0].remote), &wire, now);
+    client_job_post(remote_client(e->searcher[0].remote), &wire, now);
 }
 
 static bool all_said_farewell(const struct engine *e)
@@ -339,7 +339,7 @@ static bool all_said_farewell(const struct engine *e)
 /* The workers' last figures, if they come soon: the answer does not wait for the dead. */
 static void withdraw(struct engine *e)
 {
-    struct remote *remote = e->processor[0].remote;
+    struct remote *remote = e->searcher[0].remote;
     /* A clock is running: who has not said farewell at once is not waited for. */
     unsigned wait_ms = e->job->time_ms != 0 ? ENGINE_FAREWELL_TIMED_MS : ENGINE_FAREWELL_MS;
     uint64_t until = clock_us() + wait_ms * UINT64_C(1000);
@@ -350,46 +350,47 @@ static void withdraw(struct engine *e)
     }
 }
 
-static enum err seat_all(struct engine *e, struct seat *seat)
+static enum err prepare_threads(struct engine *e, struct engine_thread *thread)
 {
     enum err err = ERR_OK;
     for (unsigned i = 0; i < e->options.threads && err == ERR_OK; i++) {
-        seat[i] = (struct seat){.engine = e, .processor = &e->processor[i]};
-        seat[i].env = (struct env_port){.self = &seat[i],
-                                        .poll = poll_engine,
-                                        .until_poll = embedded_until_poll(&e->processor[i].local)};
-        e->processor[i].local.counted_depth = e->job->algorithm->counted && e->options.threads > 1
-                                                  ? EMBEDDED_COUNTED_DEPTH
-                                                  : EMBEDDED_NEVER;
+        thread[i] = (struct engine_thread){.engine = e, .searcher = &e->searcher[i]};
+        thread[i].env = (struct env_port){.self = &thread[i],
+                                          .poll = poll_engine,
+                                          .until_poll = embedded_until_poll(&e->searcher[i].local)};
+        e->searcher[i].local.inflight_depth_max =
+            e->job->algorithm->counted && e->options.threads > 1 ? EMBEDDED_INFLIGHT_DEPTH
+                                                                 : EMBEDDED_NEVER;
         /* The first keeps the plain order; the others break ties each in its own way. */
         uint64_t seed = i == 0 ? 0 : rng_mix(i);
-        err = processor_begin(&e->processor[i], e->job, &seat[i].env, seed);
+        err = searcher_begin(&e->searcher[i], e->job, &thread[i].env, seed);
     }
     return err;
 }
 
-static void search_all(struct engine *e, struct seat *seat)
+static void search_all(struct engine *e, struct engine_thread *thread)
 {
-    struct spread_thread thread[EMBEDDED_SLOTS_MAX];
+    struct placement_thread started_as[EMBEDDED_SLOTS_MAX];
     unsigned started = 1;
     unsigned want = e->job->algorithm->counted ? e->options.threads : 1;
-    embedded_spread(&seat[0].processor->local, clock_us()); /* before others look for a place */
+    embedded_update_placement(&thread[0].searcher->local,
+                              clock_us()); /* before others look for a place */
     while (started < want &&
-           spread_create(&thread[started], started, search_seat, &seat[started])) {
+           placement_create_thread(&started_as[started], started, search_thread, &thread[started])) {
         started++;
     }
-    search_seat(&seat[0]);
+    search_thread(&thread[0]);
     atomic_store(&e->ended, true); /* limits met by one are met by all */
     for (unsigned i = 1; i < started; i++) {
-        pthread_join(thread[i].thread, NULL);
+        pthread_join(started_as[i].thread, NULL);
     }
 }
 
 enum err engine_run(struct engine *e, struct job *job, const struct engine_observer *observer,
                     struct engine_result *out)
 {
-    struct seat *seat = calloc(e->options.threads, sizeof *seat);
-    if (seat == NULL) {
+    struct engine_thread *thread = calloc(e->options.threads, sizeof *thread);
+    if (thread == NULL) {
         return ERR_NOMEM;
     }
     e->job = job;
@@ -402,12 +403,12 @@ enum err engine_run(struct engine *e, struct job *job, const struct engine_obser
     atomic_store(&e->ended, false);
     job->id = clock_unique();
     embedded_begin(e->table, job->id);
-    enum err err = seat_all(e, seat);
+    enum err err = prepare_threads(e, thread);
     if (err == ERR_OK) {
         if (is_shared(e)) {
             post(e);
         }
-        search_all(e, seat);
+        search_all(e, thread);
         uint64_t time_us = clock_us() - e->begin_us;
         if (is_shared(e)) {
             withdraw(e);
@@ -417,6 +418,6 @@ enum err engine_run(struct engine *e, struct job *job, const struct engine_obser
         out->status.time_us = time_us;
     }
     e->job = NULL;
-    free(seat);
+    free(thread);
     return err;
 }

@@ -7,7 +7,7 @@
 #ifndef WORKER_ENGINE_ENGINE_H
 #define WORKER_ENGINE_ENGINE_H
 
-#include "worker/engine/processor.h"
+#include "worker/engine/searcher.h"
 
 enum {
     ENGINE_CONNECT_MS = 500, /* at start, for shards that do not answer */
@@ -31,7 +31,7 @@ struct engine_status {
     uint64_t own_nodes, nodes, asks, cuts, busy, deferred, duplicated;
     uint64_t waited_us; /* for shards, of this process's threads */
     unsigned workers; /* ttworker threads that reported */
-    unsigned shards, shards_up, horizon;
+    unsigned shards, shards_up, remote_depth;
     unsigned depth; /* iteration under way */
     unsigned hash_permille;
 };
@@ -68,6 +68,6 @@ void engine_idle(struct engine *engine, unsigned wait_ms);
 /* Forgets the embedded table's results. */
 void engine_clear(struct engine *engine);
 /* Holds left in the embedded table: 0 between searches, or something leaked. */
-unsigned engine_holds(struct engine *engine);
+unsigned engine_inflight(struct engine *engine);
 
 #endif

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-void job_set_space(struct job *job, uint64_t fresh)
+void job_set_namespace(struct job *job, uint64_t fresh)
 {
     uint64_t kind = (job->strict ? 1u : 0u) | (job->full ? 2u : 0u);
-    job->space = rng_mix(rng_mix(job->game->space + kind) ^ fresh);
+    job->namespace_id = rng_mix(rng_mix(job->game->namespace_id + kind) ^ fresh);
 }
 
 enum err job_set_position(struct job *job, const struct game *game, const char *text, char *why,
@@ -46,13 +46,13 @@ struct proto_job_post job_to_wire(const struct job *job)
         .job = job->id,
         .game = proto_text_of(job->game->name),
         .position = proto_text_of(job->text),
-        .evaluation = job->game->space,
-        .space = job->space,
+        .evaluation = job->game->namespace_id,
+        .namespace_id = job->namespace_id,
         .algorithm = proto_text_of(job->algorithm->name),
         .flags = (job->strict ? PROTO_JOB_STRICT : 0) | (job->full ? PROTO_JOB_FULL : 0) |
                  (job->waits ? PROTO_JOB_WAITS : 0),
         .depth = job->depth,
-        .horizon = job->horizon,
+        .remote_depth = job->remote_depth,
         .time_ms = job->time_ms,
         .nodes = job->nodes,
     };
@@ -74,7 +74,7 @@ enum err job_from_wire(const struct proto_job *message, struct job *out, char *w
         snprintf(why, why_size, "unknown %s", game == NULL ? "game" : "algorithm");
         return ERR_ABSENT;
     }
-    if (message->evaluation != game->space) {
+    if (message->evaluation != game->namespace_id) {
         snprintf(why, why_size, "the front-end plays another version of this game");
         return ERR_ILLEGAL;
     }
@@ -96,10 +96,10 @@ enum err job_from_wire(const struct proto_job *message, struct job *out, char *w
     job.full = message->flags & PROTO_JOB_FULL;
     job.waits = message->flags & PROTO_JOB_WAITS;
     job.depth = message->depth;
-    job.horizon = message->horizon;
+    job.remote_depth = message->remote_depth;
     job.time_ms = message->time_ms;
     job.nodes = message->nodes;
-    job.space = message->space;
+    job.namespace_id = message->namespace_id;
     *out = job;
     return ERR_OK;
 }

@@ -20,15 +20,16 @@ struct job {
     bool strict, full;
     bool waits; /* for every answer of a shard, instead of searching on meanwhile */
     uint8_t depth; /* 1..SEARCH_DEPTH_MAX */
-    uint8_t horizon; /* PROTO_HORIZON_AUTO or a depth */
+    uint8_t remote_depth; /* PROTO_REMOTE_DEPTH_AUTO or a depth */
     uint32_t time_ms; /* 0: no limit */
     uint64_t nodes; /* of all processors of this process together; 0: no limit */
-    uint64_t space; /* what keeps unlike searches apart in a table they share: job_set_space */
+    uint64_t namespace_id; /* what keeps unlike searches apart in a table they share:
+                              job_set_namespace */
 };
 
 /* From game, evaluation, selection and strictness; `fresh` other than 0 gives the job a table of
  * its own. */
-void job_set_space(struct job *job, uint64_t fresh);
+void job_set_namespace(struct job *job, uint64_t fresh);
 
 /* Sets game and position from text; the rest is left. ERR_NOMEM; the game's errors with `why`. */
 enum err job_set_position(struct job *job, const struct game *game, const char *text, char *why,

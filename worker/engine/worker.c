@@ -28,14 +28,14 @@ struct open_job {
 };
 
 /* What a shard told of our place among its workers. */
-struct seat {
+struct worker_index {
     bool known;
     uint32_t number;
 };
 
 struct worker {
     /* fixed after open */
-    struct processor processor;
+    struct searcher searcher;
     uint64_t instance, seed;
     unsigned servers;
     const atomic_bool *stop;
@@ -43,11 +43,11 @@ struct worker {
     struct open_job job[WORKER_JOBS_MAX];
     unsigned jobs;
     bool missed; /* a job there was no room for */
-    struct seat seat[CLIENT_SHARDS_MAX];
-    uint64_t space; /* of the last HELLO */
+    struct worker_index worker_index[CLIENT_SHARDS_MAX];
+    uint64_t namespace_id; /* of the last HELLO */
     uint64_t running; /* id of the job being searched; 0: none */
     uint64_t deadline_us, next_report_us;
-    uint64_t astray_us; /* since when another job is ours; 0: the running one is */
+    uint64_t reassigned_us; /* since when another job is ours; 0: the running one is */
     bool moving; /* the search ends for that reason */
 };
 
@@ -118,7 +118,7 @@ static void take_stop(void *self, uint64_t id, uint8_t reason, unsigned shard)
         return;
     }
     bool vouched = job->shards >> shard & 1;
-    unvouch(job, shard, WORKER_LAPSED_MS);
+    unvouch(job, shard, WORKER_UNKNOWN_JOB_MS);
     /* The last shard that vouched saw the front-end go: others wait for us. A shard that never did
      * may have restarted, and the job may be posted to it again in a moment. */
     if (reason == PROTO_STOP_OWNER || (vouched && job->shards == 0)) {
@@ -129,7 +129,7 @@ static void take_stop(void *self, uint64_t id, uint8_t reason, unsigned shard)
 static void take_shard_down(void *self, unsigned shard)
 {
     struct worker *w = self;
-    w->seat[shard].known = false;
+    w->worker_index[shard].known = false;
     for (unsigned i = 0; i < w->jobs; i++) {
         unvouch(&w->job[i], shard, WORKER_ORPHAN_MS);
     }
@@ -141,16 +141,16 @@ static void take_shard_up(void *self, unsigned shard)
     struct worker *w = self;
     for (unsigned i = 0; i < w->jobs; i++) {
         if (w->job[i].orphan_until_us != 0) {
-            unvouch(&w->job[i], shard, WORKER_LAPSED_MS);
+            unvouch(&w->job[i], shard, WORKER_UNKNOWN_JOB_MS);
         }
     }
 }
 
-static void take_seat(void *self, unsigned shard, uint32_t seat, uint32_t workers)
+static void take_worker_index(void *self, unsigned shard, uint32_t worker_index, uint32_t workers)
 {
     struct worker *w = self;
     (void)workers;
-    w->seat[shard] = (struct seat){true, seat};
+    w->worker_index[shard] = (struct worker_index){true, worker_index};
 }
 
 static void drop_orphans(struct worker *w, uint64_t now)
@@ -163,21 +163,21 @@ static void drop_orphans(struct worker *w, uint64_t now)
     }
 }
 
-/* All workers go by the seats of the same shard: of those that are up, the one of the smallest boot
- * id. Before any told a seat, chance decides. */
-static uint32_t seat_of(const struct worker *w)
+/* All workers go by the worker indexes of the same shard: of those that are up, the one of the
+ * smallest boot id. Before any told a worker_index, chance decides. */
+static uint32_t worker_index_of(const struct worker *w)
 {
-    const struct client *client = remote_client(w->processor.remote);
-    uint32_t seat = (uint32_t)rng_mix(w->instance);
+    const struct client *client = remote_client(w->searcher.remote);
+    uint32_t worker_index = (uint32_t)rng_mix(w->instance);
     uint64_t smallest = UINT64_MAX;
     for (unsigned i = 0; i < w->servers; i++) {
         uint64_t boot = client_shard_boot(client, i);
-        if (w->seat[i].known && boot <= smallest) {
+        if (w->worker_index[i].known && boot <= smallest) {
             smallest = boot;
-            seat = w->seat[i].number;
+            worker_index = w->worker_index[i].number;
         }
     }
-    return seat;
+    return worker_index;
 }
 
 /* The job this worker belongs to among those it has not finished. One that nobody vouches for is
@@ -192,19 +192,19 @@ static struct open_job *choose_job(struct worker *w)
             id[ready++] = job->wire.job;
         }
     }
-    return ready == 0 ? NULL : find_job(w, id[share_choose(id, ready, seat_of(w))]);
+    return ready == 0 ? NULL : find_job(w, id[share_choose(id, ready, worker_index_of(w))]);
 }
 
-/* A short job, or a shard that was out of sight for a moment, moves nobody. */
+/* A short job, or a shard that was out of peek_ticket for a moment, moves nobody. */
 static bool belongs_elsewhere(struct worker *w, uint64_t now)
 {
     const struct open_job *job = w->jobs > 1 ? choose_job(w) : NULL;
     if (job == NULL || job->wire.job == w->running) {
-        w->astray_us = 0;
+        w->reassigned_us = 0;
         return false;
     }
-    w->astray_us = w->astray_us != 0 ? w->astray_us : now;
-    return now - w->astray_us >= WORKER_MOVE_MS * UINT64_C(1000);
+    w->reassigned_us = w->reassigned_us != 0 ? w->reassigned_us : now;
+    return now - w->reassigned_us >= WORKER_MOVE_MS * UINT64_C(1000);
 }
 
 /* ---- searching ---- */
@@ -212,7 +212,7 @@ static bool belongs_elsewhere(struct worker *w, uint64_t now)
 static void report(struct worker *w, uint64_t id, enum proto_job_state state)
 {
     static const struct proto_job_report nothing;
-    struct processor_figures f = processor_figures(&w->processor);
+    struct searcher_figures f = searcher_figures(&w->searcher);
     struct open_job *job = find_job(w, id);
     const struct proto_job_report *before = job != NULL ? &job->before : &nothing;
     struct proto_job_report message = {
@@ -229,7 +229,7 @@ static void report(struct worker *w, uint64_t id, enum proto_job_state state)
     if (job != NULL) {
         job->last = message;
     }
-    client_job_report(remote_client(w->processor.remote), &message, clock_us());
+    client_job_report(remote_client(w->searcher.remote), &message, clock_us());
 }
 
 /* A stop that got lost is found out: the shard answers a report on a job it does not know. */
@@ -241,7 +241,7 @@ static void repeat_reports(struct worker *w, uint64_t now)
     w->next_report_us = now + WORKER_REPEAT_MS * UINT64_C(1000);
     for (unsigned i = 0; i < w->jobs; i++) {
         if (w->job[i].last.job != 0) {
-            client_job_report(remote_client(w->processor.remote), &w->job[i].last, now);
+            client_job_report(remote_client(w->searcher.remote), &w->job[i].last, now);
         }
     }
 }
@@ -250,7 +250,7 @@ static bool poll_worker(void *self, struct search *search)
 {
     struct worker *w = self;
     uint64_t now = clock_us();
-    processor_serve(&w->processor, search, now);
+    searcher_serve(&w->searcher, search, now);
     drop_orphans(w, now);
     if (now >= w->next_report_us) {
         w->next_report_us = now + WORKER_REPORT_MS * UINT64_C(1000);
@@ -261,11 +261,11 @@ static bool poll_worker(void *self, struct search *search)
            find_job(w, w->running) == NULL || (w->deadline_us != 0 && now >= w->deadline_us);
 }
 
-static void say_hello(struct worker *w, uint64_t space)
+static void say_hello(struct worker *w, uint64_t namespace_id)
 {
-    w->space = space;
+    w->namespace_id = namespace_id;
     w->missed = false; /* all open jobs follow the WELCOME */
-    client_hello(remote_client(w->processor.remote), PROTO_WORKER, space, clock_us());
+    client_hello(remote_client(w->searcher.remote), PROTO_WORKER, namespace_id, clock_us());
 }
 
 static void leave_job(struct worker *w, uint64_t id, bool done)
@@ -282,7 +282,7 @@ static void search_job(struct worker *w, struct open_job *open)
     struct job job;
     struct search_result result;
     struct env_port env = {
-        .self = w, .poll = poll_worker, .until_poll = embedded_until_poll(&w->processor.local)};
+        .self = w, .poll = poll_worker, .until_poll = embedded_until_poll(&w->searcher.local)};
     char why[WHY_MAX];
     uint64_t id = open->wire.job;
 
@@ -300,14 +300,14 @@ static void search_job(struct worker *w, struct open_job *open)
         open->deadline_us = clock_us() + job.time_ms * UINT64_C(1000);
     }
     w->deadline_us = open->deadline_us;
-    w->astray_us = 0;
+    w->reassigned_us = 0;
     w->moving = false;
-    say_hello(w, job.space);
-    embedded_advance(w->processor.local.table, id);
-    err = processor_begin(&w->processor, &job, &env, w->seed);
+    say_hello(w, job.namespace_id);
+    embedded_advance(w->searcher.local.table, id);
+    err = searcher_begin(&w->searcher, &job, &env, w->seed);
     if (err == ERR_OK) {
-        search_run(w->processor.search, NULL, NULL, &result);
-        processor_end(&w->processor);
+        search_run(w->searcher.search, NULL, NULL, &result);
+        searcher_end(&w->searcher);
         report(w, id, PROTO_JOB_ENDED);
         leave_job(w, id, result.depth >= job.depth);
     } else {
@@ -325,21 +325,21 @@ enum err worker_open(struct worker **out, const struct worker_options *options)
     if (w == NULL) {
         return ERR_NOMEM;
     }
-    struct processor_options processor = options->processor;
-    processor.role = PROTO_WORKER;
-    processor.instance = w->instance = clock_unique();
-    processor.sink = (struct client_sink){
+    struct searcher_options searcher = options->searcher;
+    searcher.role = PROTO_WORKER;
+    searcher.instance = w->instance = clock_unique();
+    searcher.sink = (struct client_sink){
         .self = w,
         .job = take_job,
         .job_stop = take_stop,
-        .seat = take_seat,
+        .worker_index = take_worker_index,
         .shard_up = take_shard_up,
         .shard_down = take_shard_down,
     };
-    w->servers = processor.servers;
+    w->servers = searcher.servers;
     w->stop = options->stop;
     w->seed = rng_mix(options->instance_seed ^ w->instance) | 1;
-    enum err err = processor_open(&w->processor, &processor);
+    enum err err = searcher_open(&w->searcher, &searcher);
     if (err != ERR_OK) {
         worker_close(&w);
         return err;
@@ -351,7 +351,7 @@ enum err worker_open(struct worker **out, const struct worker_options *options)
 void worker_close(struct worker **worker)
 {
     if (*worker != NULL) {
-        processor_close(&(*worker)->processor);
+        searcher_close(&(*worker)->searcher);
         free(*worker);
         *worker = NULL;
     }
@@ -359,7 +359,7 @@ void worker_close(struct worker **worker)
 
 unsigned worker_connect(struct worker *w)
 {
-    return remote_connect(w->processor.remote, WORKER_CONNECT_MS);
+    return remote_connect(w->searcher.remote, WORKER_CONNECT_MS);
 }
 
 void worker_run(struct worker *w)
@@ -371,10 +371,10 @@ void worker_run(struct worker *w)
             search_job(w, job);
         } else {
             if (w->missed && w->jobs < WORKER_JOBS_MAX) {
-                say_hello(w, w->space);
+                say_hello(w, w->namespace_id);
             }
             repeat_reports(w, clock_us());
-            remote_wait(w->processor.remote, IDLE_WAIT_MS);
+            remote_wait(w->searcher.remote, IDLE_WAIT_MS);
         }
     }
 }

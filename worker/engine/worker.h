@@ -6,7 +6,7 @@
 #ifndef WORKER_ENGINE_WORKER_H
 #define WORKER_ENGINE_WORKER_H
 
-#include "worker/engine/processor.h"
+#include "worker/engine/searcher.h"
 
 enum {
     WORKER_JOBS_MAX = 64, /* open jobs a worker remembers; it asks for the others when one ends */
@@ -19,13 +19,13 @@ enum {
      * said that it does not know the job. A shard that has just restarted says that too, and the
      * front-end posts to it again within a heartbeat. */
     WORKER_ORPHAN_MS = 10000,
-    WORKER_LAPSED_MS = 2000,
+    WORKER_UNKNOWN_JOB_MS = 2000,
 };
 
 struct worker;
 
 struct worker_options {
-    struct processor_options processor; /* role and sink are set by the worker */
+    struct searcher_options searcher; /* role and sink are set by the worker */
     uint64_t instance_seed; /* breaks ties differently in every worker */
     const atomic_bool *stop; /* borrowed */
 };

@@ -37,7 +37,7 @@ enum game_score_kind { GAME_CENTIPAWNS, GAME_DISCS };
 struct game {
     const char *name;
     uint64_t
-        space; /* names rules, keys and evaluation: searches that differ must not share entries */
+        namespace_id; /* names rules, keys and evaluation: searches that differ must not share entries */
     size_t position_size;
     enum game_score_kind score_kind;
 

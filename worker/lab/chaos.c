@@ -48,9 +48,9 @@ static void check(const struct lab_result *r, const int *score, char *broken)
         unsigned got;
         const char *what;
     } zeros[] = {
-        {r->holds_kept, "holds kept by sessions in good order"},
-        {r->holds_stale, "holds of sessions that should have lapsed"},
-        {r->holds_left, "holds left past their age limit"},
+        {r->inflight_kept, "holds kept by sessions in good order"},
+        {r->inflight_stale, "holds of sessions that should have lapsed"},
+        {r->inflight_left, "holds left past their age limit"},
         {r->sessions_stale, "sessions of the dead"},
         {r->unconnected, "pairs without a session"},
         {r->still_searching, "processors that did not stop"},

@@ -24,7 +24,7 @@ struct chaos_wish {
     unsigned faults; /* at most LAB_FAULTS_MAX */
     /* Planted faults, as in lab_options. */
     uint32_t skip_release_ppm;
-    bool never_lapse, never_expire;
+    bool never_expire_sessions, never_expire;
 };
 
 struct chaos_plan {

@@ -108,9 +108,10 @@ static enum err draw_job(uint64_t *state, const struct chaos_wish *wish, struct 
     job->strict = !percent(state, 10);
     job->full = !job->strict && percent(state, 50);
     job->waits = percent(state, 50);
-    job->horizon = percent(state, 20) ? PROTO_HORIZON_AUTO : (uint8_t)between(state, 1, 4);
+    job->remote_depth =
+        percent(state, 20) ? PROTO_REMOTE_DEPTH_AUTO : (uint8_t)between(state, 1, 4);
     if (err == ERR_OK) {
-        job_set_space(job, 0);
+        job_set_namespace(job, 0);
     }
     return err;
 }
@@ -144,7 +145,7 @@ enum err chaos_draw(uint64_t seed, const struct chaos_wish *wish, struct chaos_p
     /* Searches are short here: mostly patience is, too, so that sessions lapse meanwhile. */
     if (percent(&state, 85)) {
         o->heartbeat_ms = (uint32_t)log_between(&state, 4, 40);
-        o->hold_max_ms = (uint32_t)log_between(&state, 20, 640);
+        o->inflight_age_max_ms = (uint32_t)log_between(&state, 20, 640);
         o->connect_ms = (uint32_t)between(&state, 1, 20);
         o->rto_min_us = (uint32_t)log_between(&state, 500, 4000);
         o->rto_max_us = (uint32_t)log_between(&state, 8000, 64000);
@@ -152,7 +153,7 @@ enum err chaos_draw(uint64_t seed, const struct chaos_wish *wish, struct chaos_p
     }
     o->share_depth = percent(&state, 50) ? (uint8_t)between(&state, 1, 3) : 0;
     o->skip_release_ppm = wish->skip_release_ppm;
-    o->never_lapse = wish->never_lapse;
+    o->never_expire_sessions = wish->never_expire_sessions;
     o->never_expire = wish->never_expire;
     *out = plan;
     return ERR_OK;
@@ -171,10 +172,10 @@ static void draw_set(uint64_t *state, unsigned count, unsigned *first, unsigned 
 static uint64_t draw_length(uint64_t *state, const struct chaos_plan *plan, uint64_t within_ns)
 {
     uint64_t heartbeat = plan->lab.heartbeat_ms != 0 ? plan->lab.heartbeat_ms : 1000;
-    uint64_t lapse_ns = heartbeat * 5 * MS;
+    uint64_t expiry_ns = heartbeat * 5 * MS;
     switch (rng_below(state, 4)) {
     case 0: /* long enough to be forgotten */
-        return between(state, lapse_ns / 2, lapse_ns * 2);
+        return between(state, expiry_ns / 2, expiry_ns * 2);
     case 1:
         return between(state, MS / 10, 2 * MS);
     default:
@@ -194,7 +195,7 @@ static void draw_links(uint64_t *state, const struct chaos_plan *plan, struct la
     }
     f->ways = percent(state, 60)   ? LAB_BOTH_WAYS
               : percent(state, 50) ? LAB_TO_SHARDS
-                                   : LAB_TO_PROCESSORS;
+                                   : LAB_TO_WORKERS;
     f->amount =
         f->kind == LAB_DELAY ? log_between(state, MS / 10, 20 * MS) : between(state, 10000, 500000);
 }
@@ -244,18 +245,18 @@ void chaos_describe(const struct chaos_plan *plan, char *text, size_t size)
 {
     const struct lab_options *o = &plan->lab;
     const struct job *j = &plan->job;
-    snprintf(
-        text, size,
-        "%s %s depth %u, %s, %s, %s, horizon %u, share %u; %u workers, %u shards, node %" PRIu64
-        " us, rtt %" PRIu64 " us, jitter %" PRIu64 " us, loss %" PRIu32 " ppm; heartbeat %" PRIu32
-        " ms, holds %" PRIu32 " ms, rto %" PRIu32 "-%" PRIu32 " us, probe %" PRIu32 " us",
-        j->game->name, j->text, j->depth, j->algorithm->name,
-        j->strict ? "strict"
-        : j->full ? "full"
-                  : "loose",
-        j->waits ? "waits" : "searches on", j->horizon, o->share_depth, o->workers, o->shards,
-        o->node_ns / 1000, o->rtt_ns / 1000, o->jitter_ns / 1000, o->loss_ppm, o->heartbeat_ms,
-        o->hold_max_ms, o->rto_min_us, o->rto_max_us, o->probe_us);
+    snprintf(text, size,
+             "%s %s depth %u, %s, %s, %s, remote_depth %u, share %u; %u workers, %u shards, node "
+             "%" PRIu64 " us, rtt %" PRIu64 " us, jitter %" PRIu64 " us, loss %" PRIu32
+             " ppm; heartbeat %" PRIu32 " ms, holds %" PRIu32 " ms, rto %" PRIu32 "-%" PRIu32
+             " us, probe %" PRIu32 " us",
+             j->game->name, j->text, j->depth, j->algorithm->name,
+             j->strict ? "strict"
+             : j->full ? "full"
+                       : "loose",
+             j->waits ? "waits" : "searches on", j->remote_depth, o->share_depth, o->workers,
+             o->shards, o->node_ns / 1000, o->rtt_ns / 1000, o->jitter_ns / 1000, o->loss_ppm,
+             o->heartbeat_ms, o->inflight_age_max_ms, o->rto_min_us, o->rto_max_us, o->probe_us);
 }
 
 void chaos_describe_fault(const struct lab_fault *f, char *text, size_t size)

@@ -6,7 +6,7 @@
 
 enum { NOBODY = -1 };
 
-static struct lab_cpu *cpu_of(struct lab_processor *p)
+static struct lab_cpu *cpu_of(struct lab_worker *p)
 {
     return &p->lab->cpu[p->index / p->lab->options.fibers];
 }
@@ -43,7 +43,7 @@ uint64_t lab_cpus_idle_ns(const struct lab *lab)
     return sum;
 }
 
-bool lab_cpu_take(struct lab_processor *p)
+bool lab_cpu_take(struct lab_worker *p)
 {
     struct lab_cpu *cpu = cpu_of(p);
     int64_t me = (int64_t)p->index;
@@ -64,10 +64,10 @@ bool lab_cpu_take(struct lab_processor *p)
     return true;
 }
 
-void lab_cpu_give(struct lab_processor *p)
+void lab_cpu_give(struct lab_worker *p)
 {
     struct lab_cpu *cpu = cpu_of(p);
-    struct lab_processor *next = cpu->queue;
+    struct lab_worker *next = cpu->queue;
     cpu->holder = NOBODY;
     cpu->free_ns = p->lab->now_ns;
     if (next != NULL) {

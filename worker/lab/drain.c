@@ -42,11 +42,11 @@ static void become_quiet(struct lab *lab)
     lab->now_ns = quiet;
 }
 
-static unsigned holds_of(const struct lab *lab, const struct lab_processor *p, unsigned shard)
+static unsigned holds_of(const struct lab *lab, const struct lab_worker *p, unsigned shard)
 {
     uint8_t route[LAB_ROUTE_BYTES];
     lab_route(p->index, p->incarnation, route);
-    return ttcore_holds_of(lab->shard[shard].core, route, sizeof route);
+    return ttcore_inflight_of(lab->shard[shard].core, route, sizeof route);
 }
 
 static struct ttcore_figures figures_of(const struct lab *lab, unsigned shard)
@@ -58,7 +58,7 @@ static struct ttcore_figures figures_of(const struct lab *lab, unsigned shard)
     return f;
 }
 
-static bool is_up(const struct lab_processor *p, unsigned shard)
+static bool is_up(const struct lab_worker *p, unsigned shard)
 {
     return client_shard_state(remote_client(p->remote), shard) == CLIENT_UP;
 }
@@ -67,12 +67,12 @@ static bool is_up(const struct lab_processor *p, unsigned shard)
 static void look_when_quiet(struct lab *lab)
 {
     for (unsigned i = 0; i < lab->options.workers; i++) {
-        const struct lab_processor *p = &lab->processor[i];
+        const struct lab_worker *p = &lab->processor[i];
         lab->result.still_searching += p->alive && p->searching;
         for (unsigned s = 0; s < lab->options.shards && p->alive && !p->searching; s++) {
             bool told = p->last_out_ns[s] <= lab->now_ns; /* else it has just come up again */
             bool excused = p->lossy >> s & 1 || !lab->shard[s].alive || !is_up(p, s) || !told;
-            lab->result.holds_kept += excused ? 0 : holds_of(lab, p, s);
+            lab->result.inflight_kept += excused ? 0 : holds_of(lab, p, s);
         }
     }
 }
@@ -84,23 +84,23 @@ static void look_when_lapsed(struct lab *lab)
         struct ttcore_figures f = figures_of(lab, s);
         unsigned sessions = 0, excused = 0;
         for (unsigned i = 0; i < lab->options.workers && lab->shard[s].alive; i++) {
-            const struct lab_processor *p = &lab->processor[i];
+            const struct lab_worker *p = &lab->processor[i];
             lab->result.unconnected += p->alive && !is_up(p, s);
             sessions += p->alive;
             excused += p->alive && p->lossy >> s & 1 ? holds_of(lab, p, s) : 0;
         }
         lab->result.sessions_stale += f.sessions > sessions ? (unsigned)f.sessions - sessions : 0;
-        lab->result.holds_stale += (unsigned)f.inflight_holds - excused;
+        lab->result.inflight_stale += (unsigned)f.inflight_entries - excused;
     }
 }
 
 static void look_at_the_end(struct lab *lab)
 {
     for (unsigned s = 0; s < lab->options.shards; s++) {
-        lab->result.holds_left += (unsigned)figures_of(lab, s).inflight_holds;
+        lab->result.inflight_left += (unsigned)figures_of(lab, s).inflight_entries;
     }
     for (unsigned i = 0; i < lab->options.workers; i++) {
-        const struct lab_processor *p = &lab->processor[i];
+        const struct lab_worker *p = &lab->processor[i];
         lab->result.requests_left +=
             p->alive ? client_overdue(remote_client(p->remote), lab->now_ns / 1000) : 0;
     }
@@ -124,7 +124,8 @@ void lab_drain(struct lab *lab)
     /* Three and a half heartbeats, one more where the shard itself was asleep, and its ticks. */
     lab_run_until(lab, from + 6 * heartbeat_ns + client_ns, false);
     look_when_lapsed(lab);
-    lab_run_until(lab, from + 8 * heartbeat_ns + client_ns + (uint64_t)o->hold_max_ms * 1000000,
+    lab_run_until(lab,
+                  from + 8 * heartbeat_ns + client_ns + (uint64_t)o->inflight_age_max_ms * 1000000,
                   false);
     look_at_the_end(lab);
 }

@@ -60,11 +60,11 @@ struct lab_passage lab_pass(struct lab *lab, unsigned processor, unsigned shard,
 
 static void hit_processor(struct lab *lab, const struct lab_fault *f, unsigned index)
 {
-    struct lab_processor *p = &lab->processor[index];
+    struct lab_worker *p = &lab->processor[index];
     if (f->kind == LAB_STALL) {
         lab->result.faults[LAB_STALL] += p->stalls++ == 0;
     } else if (index != 0 && p->kills++ == 0) { /* without the front-end there is no question */
-        lab_processor_kill(p);
+        lab_worker_kill(p);
         lab->result.faults[LAB_KILL]++;
     }
 }
@@ -82,11 +82,11 @@ static void hit_shard(struct lab *lab, const struct lab_fault *f, unsigned index
 
 static void spare_processor(struct lab *lab, const struct lab_fault *f, unsigned index)
 {
-    struct lab_processor *p = &lab->processor[index];
+    struct lab_worker *p = &lab->processor[index];
     if (f->kind == LAB_STALL && --p->stalls == 0) {
-        lab_processor_unstall(p);
+        lab_worker_unstall(p);
     } else if (f->kind == LAB_KILL && index != 0 && --p->kills == 0) {
-        CHECK(lab_processor_start(lab, index) == ERR_OK);
+        CHECK(lab_worker_start(lab, index) == ERR_OK);
         lab->result.restarts++;
     }
 }

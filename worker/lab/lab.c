@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEARTBEAT_MS = 1000, HOLD_MAX_MS = 60000, CONNECT_MS = 50 };
+enum { HEARTBEAT_MS = 1000, INFLIGHT_AGE_MAX_MS = 60000, CONNECT_MS = 50 };
 
 static bool is_valid(const struct lab_fault *f, const struct lab_options *o)
 {
@@ -47,15 +47,15 @@ static void record(struct lab *lab, const struct lab_event *e)
 
 static void act(struct lab *lab, struct lab_event *e)
 {
-    struct lab_processor *p = &lab->processor[e->who];
+    struct lab_worker *p = &lab->processor[e->who];
     switch (e->kind) {
     case LAB_WAKE:
         if (p->alive && p->epoch == e->epoch) {
-            lab_processor_wake(p);
+            lab_worker_wake(p);
         }
         break;
-    case LAB_TO_PROCESSOR:
-        lab_processor_take(p, e->packet, e->epoch);
+    case LAB_TO_WORKER:
+        lab_worker_take(p, e->packet, e->epoch);
         break;
     case LAB_TO_SHARD:
         if (lab->shard[e->who].incarnation == e->epoch) {
@@ -106,7 +106,7 @@ static enum err build(struct lab *lab)
         err = lab_shard_start(lab, i);
     }
     for (unsigned i = 0; i < o->workers && err == ERR_OK; i++) {
-        err = lab_processor_start(lab, i);
+        err = lab_worker_start(lab, i);
     }
     return err;
 }
@@ -114,7 +114,7 @@ static enum err build(struct lab *lab)
 static void tear_down(struct lab *lab)
 {
     for (unsigned i = 0; lab->processor != NULL && i < lab->options.workers; i++) {
-        lab_processor_kill(&lab->processor[i]);
+        lab_worker_kill(&lab->processor[i]);
     }
     for (unsigned i = 0; lab->shard != NULL && i < lab->options.shards; i++) {
         lab_shard_kill(lab, i);
@@ -140,7 +140,7 @@ enum err lab_run(const struct lab_options *options, struct lab_result *out)
         return ERR_RANGE;
     }
     set_default(&lab->options.heartbeat_ms, HEARTBEAT_MS);
-    set_default(&lab->options.hold_max_ms, HOLD_MAX_MS);
+    set_default(&lab->options.inflight_age_max_ms, INFLIGHT_AGE_MAX_MS);
     set_default(&lab->options.connect_ms, CONNECT_MS);
     lab->random = rng_mix(options->seed ^ UINT64_C(0x17e7));
     lab->planted = rng_mix(options->seed ^ UINT64_C(0x91a27));

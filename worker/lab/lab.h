@@ -31,7 +31,7 @@ enum lab_fault_kind {
     LAB_FAULT_KINDS,
 };
 
-enum lab_way { LAB_TO_SHARDS = 1, LAB_TO_PROCESSORS = 2, LAB_BOTH_WAYS = 3 };
+enum lab_way { LAB_TO_SHARDS = 1, LAB_TO_WORKERS = 2, LAB_BOTH_WAYS = 3 };
 
 /* Kill and stall hit these processors and these shards; the others every pair of the two. Processor
  * 0 is the front-end. */
@@ -46,7 +46,7 @@ struct lab_fault {
 };
 
 struct lab_options {
-    const struct job *job; /* game, position, algorithm, strict, depth, horizon, waits */
+    const struct job *job; /* game, position, algorithm, strict, depth, remote_depth, waits */
     unsigned workers; /* processors of the search, 1..LAB_WORKERS_MAX */
     uint32_t fibers; /* so many of them share the time and the local table of one machine [1];
                         divides workers; more than 1 only without faults */
@@ -60,8 +60,8 @@ struct lab_options {
     uint32_t loss_ppm; /* messages lost in a million */
     uint64_t results_bytes; /* of all shards together */
     uint64_t local_bytes; /* of each processor */
-    uint8_t share_depth; /* results below the horizon, of at least this depth, are told to others;
-                            0: none */
+    uint8_t share_depth; /* results below the remote_depth, of at least this depth, are told to
+                            others; 0: none */
     uint64_t limit_ns; /* virtual time after which no answer counts as none */
     /* Faults, borrowed; at most LAB_FAULTS_MAX. None begins after the answer. */
     const struct lab_fault *fault;
@@ -70,12 +70,12 @@ struct lab_options {
     /* Patience. Zero means the default in brackets. */
     uint32_t inflight_max; /* holds of a shard [64 a worker and 256] */
     uint32_t heartbeat_ms; /* of shards [1,000]; they tick four times as often */
-    uint32_t hold_max_ms; /* age limit of holds [60,000] */
+    uint32_t inflight_age_max_ms; /* age limit of holds [60,000] */
     uint32_t connect_ms; /* processors wait for shards before they search [50] */
     uint32_t rto_min_us, rto_max_us, probe_us; /* of clients [theirs: proto/client.h] */
     /* Planted faults, to test the tests. */
     uint32_t skip_release_ppm; /* messages of leaves (stores, releases) forgotten, in a million */
-    bool never_lapse; /* silent sessions stay */
+    bool never_expire_sessions; /* silent sessions stay */
     bool never_expire; /* holds have no age limit */
 };
 
@@ -95,12 +95,12 @@ struct lab_result {
     unsigned faults[LAB_FAULT_KINDS]; /* victims, or pairs for cut, delay and loss */
     unsigned restarts;
     uint64_t lost; /* messages */
-    uint64_t downs, timeouts, lapses; /* of shards in clients' eyes, of requests, of sessions */
+    uint64_t downs, timeouts, expired_sessions; /* of shards in clients' eyes, of requests, of sessions */
     unsigned all_shards_dead, all_workers_dead; /* how often */
     /* With drain; all of it should be 0. In order of time: when the network is quiet again, holds
      * of live sessions whose messages all arrived; when dead sessions have lapsed, other holds than
      * those of live sessions that lost messages; when every hold has reached its age, any. */
-    unsigned holds_kept, holds_stale, holds_left;
+    unsigned inflight_kept, inflight_stale, inflight_left;
     unsigned sessions_stale; /* of the dead, when they should have lapsed */
     unsigned unconnected; /* pairs of live processor and live shard without a session by then */
     unsigned still_searching; /* processors that did not stop */

@@ -8,26 +8,26 @@ enum {
     STACK_BYTES = 1 << 20, /* mapped; only what is touched costs */
     POLL_EVERY_NS = 50000, /* how often a processor looks at the network while it searches */
     IDLE_MS = 100,
-    NEWS = 32,
+    NOTICES = 32,
     CLIENT_TICKETS = 48,
 };
 
 /* ---- time ---- */
 
-static uint64_t local_ns(const struct lab_processor *p)
+static uint64_t local_ns(const struct lab_worker *p)
 {
     uint64_t nodes = p->search != NULL ? search_counters(p->search)->nodes : 0;
     return p->base_ns + (nodes - p->base_nodes) * p->lab->options.node_ns;
 }
 
-static void rebase(struct lab_processor *p, uint64_t now_ns)
+static void rebase(struct lab_worker *p, uint64_t now_ns)
 {
     p->base_nodes = p->search != NULL ? search_counters(p->search)->nodes : 0;
     p->base_ns = now_ns;
 }
 
 /* Lets everything that is earlier than this processor's own time happen. */
-static void catch_up(struct lab_processor *p)
+static void catch_up(struct lab_worker *p)
 {
     struct lab *lab = p->lab;
     uint64_t own = local_ns(p);
@@ -49,7 +49,7 @@ static uint64_t shell_now(void *self)
 
 static bool shell_send(void *self, unsigned shard, const uint8_t *bytes, size_t length)
 {
-    struct lab_processor *p = self;
+    struct lab_worker *p = self;
     struct lab *lab = p->lab;
     const struct lab_options *o = &lab->options;
 
@@ -85,7 +85,7 @@ static bool shell_send(void *self, unsigned shard, const uint8_t *bytes, size_t 
 
 static bool shell_drain(void *self, struct client *client)
 {
-    struct lab_processor *p = self;
+    struct lab_worker *p = self;
     bool any = false;
     catch_up(p);
     while (p->inbox != NULL) {
@@ -103,7 +103,7 @@ static bool shell_drain(void *self, struct client *client)
 
 static void shell_sleep(void *self, uint64_t until_us)
 {
-    struct lab_processor *p = self;
+    struct lab_worker *p = self;
     struct lab *lab = p->lab;
     uint64_t until_ns = until_us > UINT64_MAX / 2000 ? UINT64_MAX / 2 : until_us * 1000;
     catch_up(p);
@@ -120,7 +120,7 @@ static void shell_sleep(void *self, uint64_t until_us)
     rebase(p, lab->now_ns);
 }
 
-void lab_processor_wake(struct lab_processor *p)
+void lab_worker_wake(struct lab_worker *p)
 {
     if (p->stalls > 0) { /* the machine stands still: later */
         p->postponed = true;
@@ -129,7 +129,7 @@ void lab_processor_wake(struct lab_processor *p)
     }
 }
 
-void lab_processor_unstall(struct lab_processor *p)
+void lab_worker_unstall(struct lab_worker *p)
 {
     if (p->alive && p->postponed) {
         p->postponed = false;
@@ -140,9 +140,9 @@ void lab_processor_unstall(struct lab_processor *p)
     }
 }
 
-void lab_processor_take(struct lab_processor *p, struct lab_packet *packet, unsigned shard)
+void lab_worker_take(struct lab_worker *p, struct lab_packet *packet, unsigned shard)
 {
-    bool lost = lab_is_cut(p->lab, p->index, shard, LAB_TO_PROCESSORS);
+    bool lost = lab_is_cut(p->lab, p->index, shard, LAB_TO_WORKERS);
     if (!p->alive || packet->epoch != p->incarnation || lost) {
         p->lab->result.lost += lost;
         free(packet);
@@ -156,7 +156,7 @@ void lab_processor_take(struct lab_processor *p, struct lab_packet *packet, unsi
     p->inbox_end = &packet->next;
     if (p->sleeping) {
         p->epoch++; /* its own alarm is off */
-        lab_processor_wake(p);
+        lab_worker_wake(p);
     }
 }
 
@@ -164,18 +164,18 @@ void lab_processor_take(struct lab_processor *p, struct lab_packet *packet, unsi
 
 static bool poll_lab(void *self, struct search *search)
 {
-    struct lab_processor *p = self;
-    struct tt_store news[NEWS];
+    struct lab_worker *p = self;
+    struct tt_store notice[NOTICES];
     remote_poll(p->remote);
     remote_settle(p->remote, search);
-    unsigned n = remote_news(p->remote, news, NEWS);
+    unsigned n = remote_notices(p->remote, notice, NOTICES);
     for (unsigned i = 0; i < n; i++) {
-        search_node_done(search, &news[i]);
+        search_node_done(search, &notice[i]);
     }
     return p->lab->ended;
 }
 
-static void collect(struct lab_processor *p)
+static void collect(struct lab_worker *p)
 {
     struct search_counters *sum = &p->lab->result.sum;
     const struct search_counters *c = search_counters(p->search);
@@ -198,7 +198,7 @@ static void collect(struct lab_processor *p)
 
 static void run(void *context)
 {
-    struct lab_processor *p = context;
+    struct lab_worker *p = context;
     struct lab *lab = p->lab;
     struct search_result result = {0};
 
@@ -207,7 +207,7 @@ static void run(void *context)
         lab->begin_ns = local_ns(p);
         lab_cpus_begin(lab);
     }
-    remote_begin(p->remote, lab->options.job->horizon, lab->options.job->algorithm->counted,
+    remote_begin(p->remote, lab->options.job->remote_depth, lab->options.job->algorithm->counted,
                  lab->options.job->waits);
     p->searching = !lab->ended; /* one that was started anew may come too late */
     if (p->searching) {
@@ -228,7 +228,7 @@ static void run(void *context)
     }
 }
 
-static enum err open_parts(struct lab_processor *p)
+static enum err open_parts(struct lab_worker *p)
 {
     struct lab *lab = p->lab;
     const struct job *job = lab->options.job;
@@ -244,7 +244,7 @@ static enum err open_parts(struct lab_processor *p)
                   .share_depth = lab->options.share_depth},
         .client = {.shards = lab->options.shards,
                    .role = PROTO_CLIENT,
-                   .space = job->space,
+                   .namespace_id = job->namespace_id,
                    .instance = seed | 1,
                    .name = "lab",
                    .decoder = lab->decoder,
@@ -255,12 +255,12 @@ static enum err open_parts(struct lab_processor *p)
                    .jobs = 1},
         .local = &p->local,
     };
-    struct lab_processor *owner = p - p->index % lab->options.fibers; /* of the local table */
+    struct lab_worker *owner = p - p->index % lab->options.fibers; /* of the local table */
     enum err err = owner == p ? embedded_open(&p->table, lab->options.local_bytes, 1) : ERR_OK;
-    p->local = (struct embedded_port){.table = owner->table, .counted_depth = EMBEDDED_NEVER};
+    p->local = (struct embedded_port){.table = owner->table, .inflight_depth_max = EMBEDDED_NEVER};
     if (err == ERR_OK) {
         if (owner == p) {
-            embedded_set_mark(p->table, rng_mix(seed)); /* repeatable */
+            embedded_set_table_id(p->table, rng_mix(seed)); /* repeatable */
         }
         err = remote_open(&p->remote, &remote);
     }
@@ -272,9 +272,9 @@ static enum err open_parts(struct lab_processor *p)
         .algorithm = job->algorithm,
         .strict = job->strict,
         .full = job->full,
-        .salt = job->space,
+        .salt = job->namespace_id,
         .seed = p->index == 0 ? 0 : seed | 1,
-        .scatter = !job->waits,
+        .random_order = !job->waits,
         .depth_limit = job->depth,
         .poll_nodes = poll < 1                   ? 1
                       : poll > SEARCH_POLL_NODES ? SEARCH_POLL_NODES
@@ -290,12 +290,12 @@ static enum err open_parts(struct lab_processor *p)
     return err;
 }
 
-enum err lab_processor_start(struct lab *lab, unsigned index)
+enum err lab_worker_start(struct lab *lab, unsigned index)
 {
-    struct lab_processor *p = &lab->processor[index];
+    struct lab_worker *p = &lab->processor[index];
     uint32_t incarnation = p->incarnation + 1, epoch = p->epoch;
     unsigned kills = p->kills, stalls = p->stalls;
-    *p = (struct lab_processor){
+    *p = (struct lab_worker){
         .lab = lab,
         .index = index,
         .incarnation = incarnation,
@@ -313,12 +313,12 @@ enum err lab_processor_start(struct lab *lab, unsigned index)
                                                      .who = index,
                                                      .epoch = p->epoch});
     } else {
-        lab_processor_kill(p);
+        lab_worker_kill(p);
     }
     return err;
 }
 
-void lab_processor_kill(struct lab_processor *p)
+void lab_worker_kill(struct lab_worker *p)
 {
     if (p->alive) {
         collect(p);

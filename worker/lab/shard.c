@@ -33,8 +33,10 @@ enum err lab_shard_start(struct lab *lab, unsigned index)
                                                           : 64 * lab->options.workers + 256;
     options.sessions_max = 2 * lab->options.workers + 16;
     options.jobs_max = options.histories_max = 4;
-    options.heartbeat_ms = lab->options.never_lapse ? FOR_EVER_MS : lab->options.heartbeat_ms;
-    options.hold_max_ms = lab->options.never_expire ? FOR_EVER_MS : lab->options.hold_max_ms;
+    options.heartbeat_ms =
+        lab->options.never_expire_sessions ? FOR_EVER_MS : lab->options.heartbeat_ms;
+    options.inflight_age_max_ms =
+        lab->options.never_expire ? FOR_EVER_MS : lab->options.inflight_age_max_ms;
     enum err err = ttcore_open(&s->core, &options);
     s->alive = err == ERR_OK;
     s->free_ns = lab->now_ns;
@@ -55,7 +57,7 @@ void lab_shard_kill(struct lab *lab, unsigned index)
     if (s->alive) {
         struct ttcore_figures f;
         ttcore_figures(s->core, &f);
-        lab->result.lapses += f.sessions_lapsed;
+        lab->result.expired_sessions += f.sessions_expired;
         lab->result.grown += f.memory_bytes != s->memory_bytes || f.dropped > 0;
     }
     ttcore_close(&s->core);
@@ -79,11 +81,11 @@ static void deliver(struct lab *lab, unsigned shard, const struct ttcore_target 
     uint32_t who, incarnation;
     memcpy(&who, target->route, sizeof who);
     memcpy(&incarnation, target->route + sizeof who, sizeof incarnation);
-    struct lab_processor *p = &lab->processor[who];
+    struct lab_worker *p = &lab->processor[who];
 
     lab->result.messages++;
     lab->result.bytes += message->length;
-    struct lab_passage way = lab_pass(lab, who, shard, LAB_TO_PROCESSORS);
+    struct lab_passage way = lab_pass(lab, who, shard, LAB_TO_WORKERS);
     if (way.lost) {
         return;
     }
@@ -98,7 +100,7 @@ static void deliver(struct lab *lab, unsigned shard, const struct ttcore_target 
     packet->number = ++lab->packets;
     memcpy(packet->bytes, message->bytes, message->length);
     lab_heap_push(&lab->heap, (struct lab_event){.time_ns = arrival,
-                                                 .kind = LAB_TO_PROCESSOR,
+                                                 .kind = LAB_TO_WORKER,
                                                  .who = who,
                                                  .epoch = shard,
                                                  .packet = packet});
@@ -117,7 +119,7 @@ static void step(struct lab *lab, unsigned index, const struct ttcore_event *eve
 }
 
 /* How many operations a message carries, for the service time. `forgotten`: it tells of leaves, and
- * the planted fault strikes. */
+ * the planted fault timeouts_in_row. */
 static uint64_t operations(struct lab *lab, const struct lab_packet *packet, bool *forgotten)
 {
     const struct lab_options *o = &lab->options;
@@ -170,7 +172,7 @@ static void serve(struct lab *lab, unsigned index, struct lab_packet *packet)
 void lab_shard_take(struct lab *lab, unsigned index, struct lab_packet *packet)
 {
     struct lab_shard *s = &lab->shard[index];
-    struct lab_processor *p = &lab->processor[packet->from];
+    struct lab_worker *p = &lab->processor[packet->from];
     bool lost = lab_is_cut(lab, packet->from, index, LAB_TO_SHARDS);
     if (p->incarnation == packet->epoch) {
         CHECK(packet->number > p->last_out[index]);

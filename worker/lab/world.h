@@ -11,7 +11,7 @@
 
 struct lab;
 
-struct lab_processor {
+struct lab_worker {
     /* fixed while alive */
     struct lab *lab;
     unsigned index;
@@ -26,7 +26,7 @@ struct lab_processor {
     bool alive, sleeping, searching;
     bool postponed; /* its wake came while it stood still */
     bool queued; /* for its worker's processor */
-    struct lab_processor *next_queued;
+    struct lab_worker *next_queued;
     unsigned kills, stalls; /* faults upon it now */
     uint32_t epoch; /* of its next wake */
     uint64_t base_ns, base_nodes; /* local time was base_ns when base_nodes were counted */
@@ -39,7 +39,7 @@ struct lab_processor {
 /* What the fibers of one worker share. */
 struct lab_cpu {
     int64_t holder; /* index of the processor that computes, or -1 */
-    struct lab_processor *queue, *queue_last; /* answered meanwhile */
+    struct lab_worker *queue, *queue_last; /* answered meanwhile */
     uint64_t free_ns; /* since when nobody computes */
     uint64_t idle_ns;
 };
@@ -63,7 +63,7 @@ struct lab {
     uint64_t packets;
     struct proto_decoder *decoder;
     struct ttcore_actions actions;
-    struct lab_processor *processor;
+    struct lab_worker *processor;
     struct lab_cpu *cpu; /* one for so many fibers */
     struct lab_shard *shard;
     bool active[LAB_FAULTS_MAX]; /* faults under way */
@@ -86,12 +86,12 @@ void lab_run_until(struct lab *lab, uint64_t until_ns, bool to_answer);
 void lab_drain(struct lab *lab);
 
 /* processor.c */
-enum err lab_processor_start(struct lab *lab, unsigned index);
-void lab_processor_kill(struct lab_processor *p);
-void lab_processor_wake(struct lab_processor *p);
+enum err lab_worker_start(struct lab *lab, unsigned index);
+void lab_worker_kill(struct lab_worker *p);
+void lab_worker_wake(struct lab_worker *p);
 /* It stands still no longer. */
-void lab_processor_unstall(struct lab_processor *p);
-void lab_processor_take(struct lab_processor *p, struct lab_packet *packet, unsigned shard);
+void lab_worker_unstall(struct lab_worker *p);
+void lab_worker_take(struct lab_worker *p, struct lab_packet *packet, unsigned shard);
 
 /* cpu.c */
 enum err lab_cpus_open(struct lab *lab);
@@ -99,8 +99,8 @@ enum err lab_cpus_open(struct lab *lab);
 void lab_cpus_begin(struct lab *lab);
 uint64_t lab_cpus_idle_ns(const struct lab *lab);
 /* False: another fiber of the worker computes; `p` is woken when it is its turn. */
-bool lab_cpu_take(struct lab_processor *p);
-void lab_cpu_give(struct lab_processor *p);
+bool lab_cpu_take(struct lab_worker *p);
+void lab_cpu_give(struct lab_worker *p);
 
 /* shard.c */
 enum err lab_shard_start(struct lab *lab, unsigned index);

@@ -3,10 +3,11 @@
 #include "worker/search/brothers.h"
 #include "worker/search/select.h"
 
-void node_look_to_horizon(struct search *s)
+void node_update_inflight_depth(struct search *s)
 {
-    s->horizon =
-        s->options.algorithm->counted ? s->table.horizon(s->table.self, s->iteration) : UINT8_MAX;
+    s->inflight_depth = s->options.algorithm->counted
+                            ? s->table.inflight_depth(s->table.self, s->iteration)
+                            : UINT8_MAX;
 }
 
 void node_count(struct search *s)
@@ -20,7 +21,7 @@ void node_count(struct search *s)
     until = s->options.poll_nodes ? s->options.poll_nodes : SEARCH_POLL_NODES;
     atomic_store_explicit(s->env.until_poll, until, memory_order_relaxed);
     s->stopped = s->env.poll(s->env.self, s) || s->stopped;
-    node_look_to_horizon(s);
+    node_update_inflight_depth(s);
 }
 
 static bool closes(const struct tt_store *result, const struct frame *f)
@@ -54,7 +55,7 @@ void search_node_done(struct search *s, const struct tt_store *result)
 static void learn_refutation(struct search *s, unsigned ply, const struct tt_ask *ask,
                              const struct tt_answer *answer)
 {
-    if (answer->move != 0 && answer->score >= ask->beta && ask->depth >= s->horizon) {
+    if (answer->move != 0 && answer->score >= ask->beta && ask->depth >= s->inflight_depth) {
         order_learn(s, ply, answer->move, ask->depth);
     }
 }
@@ -125,7 +126,7 @@ static enum search_visit expand(struct search *s, unsigned ply, int depth,
         return VISIT_VALUE;
     }
     order_moves(s, ply, answer->move);
-    bool counted = depth - 1 >= (int)s->horizon;
+    bool counted = depth - 1 >= (int)s->inflight_depth;
     return brothers_search(s, ply, depth, o, counted);
 }
 
@@ -179,7 +180,7 @@ static enum search_visit inside(struct search *s, unsigned ply, const struct tt_
         .best = -GAME_INFINITE,
         .raised = answer->alpha,
     };
-    bool counted = ask->depth >= s->horizon;
+    bool counted = ask->depth >= s->inflight_depth;
 
     f->alpha = o.alpha;
     f->beta = o.beta;
@@ -201,7 +202,7 @@ static enum search_visit inside(struct search *s, unsigned ply, const struct tt_
     leave(s, ask, ticket, visit, &o);
     if (counted && f->crowded) {
         s->counters.helped++;
-        if (ask->depth <= s->horizon) {
+        if (ask->depth <= s->inflight_depth) {
             s->counters.duplicated += s->counters.nodes - nodes_before;
         }
     }
@@ -217,7 +218,7 @@ static enum search_visit enter(struct search *s, unsigned ply, const struct tt_a
     struct tt_answer answer;
     unsigned moves_before = s->moves_used;
     enum search_visit visit = VISIT_VALUE;
-    bool counted = ask->depth >= s->horizon;
+    bool counted = ask->depth >= s->inflight_depth;
 
     f->pv.length = 0;
     f->generated = false;

@@ -76,15 +76,15 @@ struct search {
     unsigned moves_used, children_used;
     int32_t history[2 * SEARCH_HISTORY]; /* by tt_weight's index: order_at */
     uint32_t fresh[2 * SEARCH_HISTORY]; /* learnt here and not given away yet */
-    struct tt_weight recent[RECENT]; /* of RECENT_DEPTH and more, one by one: search_tell */
+    struct tt_weight recent[RECENT]; /* of RECENT_DEPTH and more, one by one: search_log_publish */
     unsigned recent_count;
-    unsigned halved; /* here, since the last search_learn */
+    unsigned halved; /* here, since the last search_history_merge */
     unsigned fresh_from; /* where the next gift begins to look */
     uint64_t root_key;
     uint8_t noise[SEARCH_HISTORY];
     uint64_t random;
     unsigned iteration;
-    unsigned horizon;
+    unsigned inflight_depth;
     unsigned unwind; /* ply to unwind to, or NOBODY_UNWINDS */
     atomic_uint until_poll; /* unless the environment keeps it */
     uint64_t path; /* critical path of the node visited last */
@@ -104,8 +104,8 @@ int quiesce(struct search *s, unsigned ply, int alpha, int beta);
 
 /* Counts a node and asks the environment now and then. */
 void node_count(struct search *s);
-/* Sets s->horizon by what the table says now. */
-void node_look_to_horizon(struct search *s);
+/* Sets s->inflight_depth by what the table says now. */
+void node_update_inflight_depth(struct search *s);
 
 static inline bool search_halted(const struct search *s)
 {

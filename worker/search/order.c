@@ -116,7 +116,7 @@ void order_reward(struct search *s, unsigned ply, uint16_t move, int depth)
     }
 }
 
-unsigned search_tell(struct search *s, struct tt_weight *out, unsigned room)
+unsigned search_log_publish(struct search *s, struct tt_weight *out, unsigned room)
 {
     unsigned n = s->recent_count < room ? s->recent_count : room;
     memcpy(out, s->recent, n * sizeof *out);
@@ -124,14 +124,14 @@ unsigned search_tell(struct search *s, struct tt_weight *out, unsigned room)
     return n;
 }
 
-void search_hear(struct search *s, const struct tt_weight *lesson, unsigned count)
+void search_log_merge(struct search *s, const struct tt_weight *lesson, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
         add(s, lesson[i].index, lesson[i].weight);
     }
 }
 
-unsigned search_gift(struct search *s, struct tt_weight *out, unsigned room)
+unsigned search_history_publish(struct search *s, struct tt_weight *out, unsigned room)
 {
     unsigned n = 0, at = s->fresh_from;
     for (unsigned looked = 0; looked < TT_WEIGHTS && n < room;
@@ -145,7 +145,8 @@ unsigned search_gift(struct search *s, struct tt_weight *out, unsigned room)
     return n;
 }
 
-void search_learn(struct search *s, const struct tt_weight *sum, unsigned count, unsigned halvings)
+void search_history_merge(struct search *s, const struct tt_weight *sum, unsigned count,
+                          unsigned halvings)
 {
     for (unsigned i = s->halved; i < halvings && i < s->halved + 32;
          i++) { /* some were done here */
@@ -163,7 +164,7 @@ void search_learn(struct search *s, const struct tt_weight *sum, unsigned count,
 void order_seed(struct search *s)
 {
     bool in_order = s->options.algorithm->brothers == BROTHERS_IN_ORDER;
-    uint64_t state = in_order || s->options.scatter ? s->options.seed : 0;
+    uint64_t state = in_order || s->options.random_order ? s->options.seed : 0;
     s->random = s->options.seed;
     for (unsigned i = 0; i < SEARCH_HISTORY; i++) {
         s->noise[i] = state == 0 ? 0 : (uint8_t)(rng_mix(state + i) & ((1 << NOISE_BITS) - 1));

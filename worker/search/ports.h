@@ -23,7 +23,7 @@ struct table_ticket {
 };
 
 /* A peek sent ahead of its need. Opaque to the search. */
-struct table_sight {
+struct table_peek_ticket {
     uint64_t sent_us;
     uint32_t request;
     uint32_t count;
@@ -54,13 +54,13 @@ struct table_port {
      * later; false: not worth it here. Each true is ended by one of the next two: take waits for
      * the answer if it must, and is false when it is lost or too old to go by. */
     bool (*peek_ahead)(void *self, const struct tt_peek *peek, unsigned count,
-                       struct table_sight *sight);
-    bool (*peek_take)(void *self, struct table_sight *sight, struct tt_peeked *out);
-    void (*peek_drop)(void *self, struct table_sight *sight);
+                       struct table_peek_ticket *peek_ticket);
+    bool (*peek_take)(void *self, struct table_peek_ticket *peek_ticket, struct tt_peeked *out);
+    void (*peek_drop)(void *self, struct table_peek_ticket *peek_ticket);
     /* Nodes of at least this remaining depth are counted by nproc; below, only results are shared.
      * Called by algorithms that count: when `iteration` begins, which is inside no node, and after
      * each poll of it. */
-    unsigned (*horizon)(void *self, unsigned iteration);
+    unsigned (*inflight_depth)(void *self, unsigned iteration);
 };
 
 struct env_port {
@@ -93,14 +93,14 @@ void search_renew(struct search *search);
  * `index` is the side to move from the root and the move). From env.poll: what this processor
  * learnt and has not told yet, up to `room`; and what all learnt, a sum for each entry, after all
  * entries were halved so often. */
-unsigned search_gift(struct search *search, struct tt_weight *out, unsigned room);
-void search_learn(struct search *search, const struct tt_weight *sum, unsigned count,
-                  unsigned halvings);
+unsigned search_history_publish(struct search *search, struct tt_weight *out, unsigned room);
+void search_history_merge(struct search *search, const struct tt_weight *sum, unsigned count,
+                          unsigned halvings);
 /* The same for those who share memory, as often as one likes: what refuted a node of depth 2 or
  * more here since the last call, one by one (what does not fit is not told), and what others tell.
  */
-unsigned search_tell(struct search *search, struct tt_weight *out, unsigned room);
-void search_hear(struct search *search, const struct tt_weight *lesson, unsigned count);
+unsigned search_log_publish(struct search *search, struct tt_weight *out, unsigned room);
+void search_log_merge(struct search *search, const struct tt_weight *lesson, unsigned count);
 /* Of the root set last: what they have in common. */
 uint64_t search_root(const struct search *search);
 

@@ -171,7 +171,7 @@ void search_run(struct search *s, search_report *report, void *context,
     for (unsigned depth = 1; depth <= s->options.depth_limit; depth++) {
         int value = 0;
         s->iteration = depth;
-        node_look_to_horizon(s);
+        node_update_inflight_depth(s);
         if (!aspirate(s, depth, result->score, &value)) {
             return;
         }

@@ -34,7 +34,7 @@ struct search_options {
     bool full; /* forward pruning and reductions */
     uint16_t slot; /* names this processor within its session */
     uint64_t seed; /* of tie-breaking; 0: none, the plain order */
-    bool scatter; /* for one that goes into a node before it knows who else is inside: moves of
+    bool random_order; /* for one that goes into a node before it knows who else is inside: moves of
                      equal worth in an order of its own, and any brother while a look travels */
     uint64_t salt; /* mixed into every key: unlike searches never meet in a table they share */
     unsigned depth_limit; /* 1..SEARCH_DEPTH_MAX */
@@ -56,7 +56,7 @@ struct search_result {
 /* Summed over processors by the reader when they have ended. */
 struct search_counters {
     uint64_t nodes; /* visits that were not BUSY, quiescence included (Weill, footnote 4) */
-    uint64_t asks; /* of nodes at or above the horizon */
+    uint64_t asks; /* of nodes at or above the inflight_depth */
     uint64_t cuts; /* of these, answered CUT */
     uint64_t busy; /* of these, answered BUSY */
     uint64_t deferred; /* young brothers passed over because others were inside */

@@ -20,8 +20,8 @@ struct young {
     unsigned count, left;
     unsigned sorted; /* moves[0..sorted) are in their places; all are before a look that travels */
     unsigned refusals; /* BUSY answers since the last value */
-    bool ahead; /* `look` was sent before the last visit: `sight` is its ticket */
-    struct table_sight sight;
+    bool ahead; /* `look` was sent before the last visit: `peek_ticket` is its ticket */
+    struct table_peek_ticket peek_ticket;
     struct look look;
 };
 
@@ -88,8 +88,8 @@ static void take_peeked(struct search *s, unsigned ply, struct outcome *o, struc
 /* How many unfinished brothers are open to choice, the first of them of `depth`, with `inside`
  * processors in those looked at and here. Where a node is expected to fail high, an early brother
  * most likely does it and what others do in later ones is in vain: as many are opened as those
- * inside can keep busy, and each ply above the horizon employs three times as many. After a few
- * have failed the node is taken for one that does not. */
+ * inside can keep busy, and each ply above the inflight_depth employs three times as many. After a
+ * few have failed the node is taken for one that does not. */
 static unsigned open_brothers(const struct search *s, unsigned ply, const struct young *y,
                               unsigned inside, unsigned depth)
 {
@@ -97,7 +97,7 @@ static unsigned open_brothers(const struct search *s, unsigned ply, const struct
     if (!s->frame[ply].fails_high || y->count - y->left > FAILURES_BELIEVED) {
         return y->count;
     }
-    for (unsigned d = s->horizon; d < depth && employed <= inside; d++) {
+    for (unsigned d = s->inflight_depth; d < depth && employed <= inside; d++) {
         employed *= 3;
     }
     return 1 + inside / employed;
@@ -207,7 +207,7 @@ static bool look_ahead(struct search *s, unsigned ply, int depth, struct outcome
 {
     gather(s, ply, depth, o, y, except);
     y->ahead = y->look.count > 0 &&
-               s->table.peek_ahead(s->table.self, y->look.peek, y->look.count, &y->sight);
+               s->table.peek_ahead(s->table.self, y->look.peek, y->look.count, &y->peek_ticket);
     return y->ahead;
 }
 
@@ -230,9 +230,9 @@ static unsigned choose_by_look(struct search *s, unsigned ply, int depth, struct
     struct tt_peeked seen[GAME_MOVES_MAX];
     struct table_port *table = &s->table;
     sort_to(s, ply, y, y->count);
-    bool seen_ahead = y->ahead && table->peek_take(table->self, &y->sight, seen);
+    bool seen_ahead = y->ahead && table->peek_take(table->self, &y->peek_ticket, seen);
     y->ahead = false;
-    if (!seen_ahead && s->options.scatter) {
+    if (!seen_ahead && s->options.random_order) {
         unsigned any = draw_unseen(s, y);
         if (look_ahead(s, ply, depth, o, y, any) || y->left == 1) {
             *alone = true;
@@ -325,7 +325,7 @@ enum search_visit young_brothers(struct search *s, unsigned ply, int depth, stru
     enum search_visit visit = search_young(s, ply, depth, o, &y);
     s->children_used -= f->count;
     if (y.ahead) {
-        s->table.peek_drop(s->table.self, &y.sight);
+        s->table.peek_drop(s->table.self, &y.peek_ticket);
     }
     return visit;
 }

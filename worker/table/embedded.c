@@ -72,7 +72,7 @@ enum err embedded_open_shared(struct embedded **out, size_t bytes, unsigned slot
     if (t == NULL) {
         return ERR_NOMEM;
     }
-    *t = (struct embedded){.slots = slots, .own = {.mark = clock_unique(), .generation = 1}};
+    *t = (struct embedded){.slots = slots, .own = {.table_id = clock_unique(), .generation = 1}};
     t->shared = &t->own;
     t->mailbox = memory_lines(slots * sizeof *t->mailbox);
     enum err err = t->mailbox == NULL ? ERR_NOMEM : open_results(t, bytes, group);
@@ -148,7 +148,7 @@ void embedded_begin(struct embedded *t, uint64_t job)
     }
 }
 
-unsigned embedded_holds(struct embedded *t)
+unsigned embedded_inflight(struct embedded *t)
 {
     return inside_places(t->inside);
 }
@@ -169,24 +169,24 @@ void embedded_put(struct embedded *t, const struct tt_store *store)
     tt_results_store(&t->results, store, generation(t));
 }
 
-uint16_t embedded_mark(const struct embedded *t)
+uint16_t embedded_table_id(const struct embedded *t)
 {
-    return (uint16_t)t->shared->mark;
+    return (uint16_t)t->shared->table_id;
 }
 
-void embedded_set_mark(struct embedded *t, uint64_t mark)
+void embedded_set_table_id(struct embedded *t, uint64_t table_id)
 {
-    t->own.mark = mark;
+    t->own.table_id = table_id;
 }
 
-void embedded_heard_strangers(struct embedded *t, uint64_t until_us)
+void embedded_saw_other_table(struct embedded *t, uint64_t until_us)
 {
-    atomic_store_explicit(&t->shared->strangers_us, until_us, memory_order_relaxed);
+    atomic_store_explicit(&t->shared->other_table_us, until_us, memory_order_relaxed);
 }
 
-uint64_t embedded_strangers_until_us(const struct embedded *t)
+uint64_t embedded_other_table_until_us(const struct embedded *t)
 {
-    return atomic_load_explicit(&t->shared->strangers_us, memory_order_relaxed);
+    return atomic_load_explicit(&t->shared->other_table_us, memory_order_relaxed);
 }
 
 /* ---- the port ---- */
@@ -202,7 +202,7 @@ static bool ask(void *self, const struct tt_ask *op, struct table_ticket *ticket
     const struct embedded_port *port = self;
     (void)ticket;
     prefetch(self, op->key); /* again, or of a node that no move was made to */
-    if (op->depth >= port->counted_now) {
+    if (op->depth >= port->inflight_depth) {
         inside_prefetch(port->table->inside, (struct inside_node){op->key, op->depth});
     }
     return true;
@@ -216,7 +216,7 @@ static void await(void *self, const struct tt_ask *op, struct table_ticket *tick
     struct inside_node node = {op->key, op->depth};
     bool is_busy = false;
     (void)ticket;
-    if (op->depth < port->counted_now) {
+    if (op->depth < port->inflight_depth) {
         tt_ops_ask(&t->results, NULL, op, 0, 0, answer);
         return;
     }
@@ -255,7 +255,7 @@ static void store(void *self, const struct table_ticket *ticket, const struct tt
     uint16_t slot[TOLD_MAX];
     unsigned told = 0;
     (void)ticket;
-    if (op->depth < port->counted_now) {
+    if (op->depth < port->inflight_depth) {
         tt_results_store(&t->results, op, generation(t));
         return;
     }
@@ -276,7 +276,7 @@ static void release(void *self, const struct table_ticket *ticket, const struct 
     struct embedded *t = port->table;
     struct inside_node node = {op->key, op->depth};
     (void)ticket;
-    if (op->depth >= port->counted_now) {
+    if (op->depth >= port->inflight_depth) {
         struct inside_line *line = inside_lock(t->inside, node);
         inside_leave(t->inside, line, node, op->slot);
         inside_unlock(line);
@@ -301,31 +301,32 @@ static void peek(void *self, const struct tt_peek *op, unsigned count, struct tt
 }
 
 /* Changes between iterations only: who is counted inside a node is counted when leaving it. */
-static unsigned horizon(void *self, unsigned iteration)
+static unsigned inflight_depth(void *self, unsigned iteration)
 {
     struct embedded_port *port = self;
-    if (port->counts_by_size && port->counted_depth != EMBEDDED_NEVER) {
+    if (port->inflight_by_size && port->inflight_depth_max != EMBEDDED_NEVER) {
         unsigned least =
-            iteration > EMBEDDED_COUNTED_PLIES ? iteration - EMBEDDED_COUNTED_PLIES : 1;
-        port->counted_now = least < port->counted_depth ? (uint8_t)least : port->counted_depth;
+            iteration > EMBEDDED_INFLIGHT_PLIES ? iteration - EMBEDDED_INFLIGHT_PLIES : 1;
+        port->inflight_depth =
+            least < port->inflight_depth_max ? (uint8_t)least : port->inflight_depth_max;
     }
-    return port->counted_now;
+    return port->inflight_depth;
 }
 
-void embedded_spread(struct embedded_port *port, uint64_t now_us)
+void embedded_update_placement(struct embedded_port *port, uint64_t now_us)
 {
-    struct spread *spread = &port->table->shared->spread;
+    struct placement *placement = &port->table->shared->placement;
     if (port->is_placed) {
-        spread_go_on(spread, &port->place, now_us);
+        placement_update(placement, &port->place, now_us);
     } else {
-        (void)spread_begin(spread, &port->place, now_us);
+        (void)placement_begin(placement, &port->place, now_us);
         port->is_placed = true;
     }
 }
 
-void embedded_spread_end(struct embedded_port *port)
+void embedded_placement_end(struct embedded_port *port)
 {
-    spread_end(&port->table->shared->spread, &port->place);
+    placement_end(&port->table->shared->placement, &port->place);
 }
 
 atomic_uint *embedded_until_poll(const struct embedded_port *port)
@@ -357,23 +358,24 @@ void embedded_listen(struct embedded_port *port)
     port->is_placed = false;
 }
 
-unsigned embedded_lessons(struct embedded_port *port, uint64_t topic, const struct tt_weight *given,
-                          unsigned count, struct tt_weight *out, unsigned room)
+unsigned embedded_lessons(struct embedded_port *port, uint64_t root_key,
+                          const struct tt_weight *given, unsigned count, struct tt_weight *out,
+                          unsigned room)
 {
     struct lessons *lessons = port->table->lessons;
     return lessons == NULL ? 0
-                           : lessons_exchange(lessons, (uint32_t)(topic >> 32), &port->heard, given,
-                                              count, out, room);
+                           : lessons_exchange(lessons, (uint32_t)(root_key >> 32), &port->heard,
+                                              given, count, out, room);
 }
 
-void embedded_begin_counting(struct embedded_port *port)
+void embedded_begin_inflight(struct embedded_port *port)
 {
-    port->counted_now = port->counted_depth;
+    port->inflight_depth = port->inflight_depth_max;
 }
 
 struct table_port embedded_table_port(struct embedded_port *port)
 {
-    embedded_begin_counting(port);
+    embedded_begin_inflight(port);
     return (struct table_port){
         .self = port,
         .prefetch = prefetch,
@@ -382,6 +384,6 @@ struct table_port embedded_table_port(struct embedded_port *port)
         .store = store,
         .release = release,
         .peek = peek,
-        .horizon = horizon,
+        .inflight_depth = inflight_depth,
     };
 }

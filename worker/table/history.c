@@ -14,18 +14,19 @@ void history_begin(struct shared_history *h, uint64_t now_us)
 }
 
 /* What a shard that lost its memory sums up, or another shard, is a new sum. An answer to an
- * earlier search went by another `since`. */
+ * earlier search went by another `cursor`. */
 void history_take(struct shared_history *h, uint64_t boot,
                   const struct proto_history_answer *answer, uint64_t now_us)
 {
-    bool goes_on = boot == h->boot && answer->birth == h->birth;
-    if (!h->asked || answer->topic != h->topic || answer->since != (goes_on ? h->since : 0)) {
+    bool goes_on = boot == h->boot && answer->epoch == h->epoch;
+    if (!h->asked || answer->root_key != h->root_key ||
+        answer->cursor != (goes_on ? h->cursor : 0)) {
         return;
     }
     h->asked = false;
     h->pause_us = answer->wait_ms < PAUSE_MAX_MS ? answer->wait_ms * 1000 : PAUSE_MAX_MS * 1000;
     h->due_us = now_us + h->pause_us;
-    if (answer->now == answer->since) {
+    if (answer->now == answer->cursor) {
         return; /* nothing is new, or nothing was told */
     }
     h->answered = true;
@@ -33,8 +34,8 @@ void history_take(struct shared_history *h, uint64_t boot,
     h->count = answer->list.count;
     memcpy(h->sum, answer->list.at, h->count * sizeof *h->sum);
     h->boot = boot;
-    h->birth = answer->birth;
-    h->since = answer->now;
+    h->epoch = answer->epoch;
+    h->cursor = answer->now;
     h->halvings = answer->halvings;
 }
 
@@ -43,11 +44,11 @@ void history_exchange(struct shared_history *h, struct client *client, struct se
 {
     struct tt_weight weight[CLIENT_WEIGHTS_MAX];
     if (h->answered) {
-        search_learn(search, h->sum, h->count, h->halved);
+        search_history_merge(search, h->sum, h->count, h->halved);
         h->answered = false;
     }
-    h->topic = search_root(search);
-    unsigned owner = client_owner(client, h->topic);
+    h->root_key = search_root(search);
+    unsigned owner = client_owner(client, h->root_key);
     if (now_us < h->due_us) {
         return;
     }
@@ -55,13 +56,13 @@ void history_exchange(struct shared_history *h, struct client *client, struct se
     h->due_us = now_us + (pause > h->pause_us ? pause : h->pause_us);
     if (owner == CLIENT_NOWHERE) {
         /* Dropped, or what piled up would outweigh all others' when a shard is back. */
-        (void)search_gift(search, weight, CLIENT_WEIGHTS_MAX);
+        (void)search_history_publish(search, weight, CLIENT_WEIGHTS_MAX);
         return;
     }
     if (client_shard_boot(client, owner) != h->boot) {
-        h->birth = h->since = 0;
+        h->epoch = h->cursor = 0;
     }
-    unsigned count = search_gift(search, weight, CLIENT_WEIGHTS_MAX);
-    h->asked = client_history(client, h->topic, h->birth, h->since, weight, count, now_us) !=
+    unsigned count = search_history_publish(search, weight, CLIENT_WEIGHTS_MAX);
+    h->asked = client_history(client, h->root_key, h->epoch, h->cursor, weight, count, now_us) !=
                CLIENT_NOWHERE;
 }

@@ -9,13 +9,13 @@
 #include "worker/search/ports.h"
 
 struct shared_history {
-    uint64_t topic; /* what was asked of last */
+    uint64_t root_key; /* what was asked of last */
     bool asked; /* and not answered yet */
     bool answered; /* not handed on yet: sum, count, halved */
     uint64_t due_us; /* when to ask again */
     uint32_t pause_us;
     uint64_t boot; /* of the shard that answered last */
-    uint32_t birth, since, halvings; /* as it said */
+    uint32_t epoch, cursor, halvings; /* as it said */
     struct tt_weight sum[PROTO_BATCH_MAX];
     unsigned count, halved;
 };

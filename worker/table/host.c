@@ -215,7 +215,7 @@ static bool make(struct host *h)
     int error = posix_fallocate(h->file, 0, (off_t)h->bytes);
     if (error == 0) {
         struct host_state *state = host_state(h);
-        state->mark = clock_unique();
+        state->table_id = clock_unique();
         atomic_store(&state->generation, 1);
         error = lock(h->file, F_RDLCK) ? 0 : errno;
     }

@@ -14,7 +14,7 @@
 
 #include "common/err.h"
 #include "common/options.h"
-#include "common/spread.h"
+#include "common/placement.h"
 #include "worker/table/lessons.h"
 
 #include <stdatomic.h>
@@ -28,12 +28,12 @@ enum { HOST_JOBS = 8 };
 struct host_state {
     /* Read with every store. */
     atomic_uint generation; /* 1 to 255 */
-    uint64_t mark; /* random: tells tables apart */
+    uint64_t table_id; /* random: tells tables apart */
     /* Written now and then. */
     _Alignas(64) _Atomic uint64_t job[HOST_JOBS]; /* begun before; each has its place */
-    _Atomic uint64_t strangers_us; /* CLOCK_MONOTONIC: till then others with other tables count */
+    _Atomic uint64_t other_table_us; /* CLOCK_MONOTONIC: till then others with other tables count */
     /* Written each millisecond. */
-    _Alignas(64) struct spread spread; /* of the threads of all */
+    _Alignas(64) struct placement placement; /* of the threads of all */
 };
 
 struct host;

@@ -170,20 +170,20 @@ unsigned inside_visit(struct inside *t, struct inside_line *line, struct inside_
                       uint16_t slot, bool exclusive, bool *is_busy)
 {
     unsigned count = 0;
-    bool is_inside = false;
+    bool is_holder = false;
     for (;; line = &t->spare[line->next]) {
         for (unsigned i = 0; i < line->used; i++) {
             if (is_of(line, i, node)) {
                 count++;
-                is_inside |= line->slot[i] == slot;
+                is_holder |= line->slot[i] == slot;
             }
         }
         if (line->next == 0) {
             break;
         }
     }
-    *is_busy = exclusive && count > is_inside;
-    if (*is_busy || is_inside) {
+    *is_busy = exclusive && count > is_holder;
+    if (*is_busy || is_holder) {
         return count;
     }
     if (line->used == PLACES && (line = take_spare(t, line)) == NULL) {

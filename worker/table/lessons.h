@@ -31,10 +31,10 @@ struct lessons {
 
 /* The end of the log: who begins there hears only what is told from now on. */
 uint32_t lessons_end(const struct lessons *lessons);
-/* Appends what one learnt, at most LESSONS_KEPT, and gives what others appended since *since, of
- * the last `room` places those of the same topic; *since is the end then. `out` may be the room of
- * `given`. Returns how many. */
-unsigned lessons_exchange(struct lessons *lessons, uint32_t topic, uint32_t *since,
+/* Appends what one learnt, at most LESSONS_KEPT, and gives what others appended cursor *cursor, of
+ * the last `room` places those of the same root_key; *cursor is the end then. `out` may be the room
+ * of `given`. Returns how many. */
+unsigned lessons_exchange(struct lessons *lessons, uint32_t root_key, uint32_t *cursor,
                           const struct tt_weight *given, unsigned count, struct tt_weight *out,
                           unsigned room);
 

@@ -1,18 +1,18 @@
 #include "worker/table/remote.h"
 
-#include "worker/table/gifts.h"
 #include "worker/table/history.h"
-#include "worker/table/horizon.h"
+#include "worker/table/remote_depth.h"
+#include "worker/table/share.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    SIGHTS_MAX = 12,
-    SIGHT_ROUND_TRIPS = 6, /* a look older than this is not gone by */
+    PEEKS_AHEAD_MAX = 12,
+    PEEK_AGE_ROUND_TRIPS = 6, /* a look older than this is not gone by */
     CONNECT_REST_US = 100000, /* for the others once one shard is up: they may join later */
-    COMPANY_FIRST_US = 10000, /* of a search: others may begin it, too */
-    COMPANY_US = 50000, /* how long a sign of others counts */
+    OTHERS_FIRST_US = 10000, /* of a search: others may begin it, too */
+    OTHERS_US = 50000, /* how long a sign of others counts */
     PENDING_MAX = 32, /* asks answered later; beyond, an ask is waited for */
     RENEWALS = 4, /* in the time a shard lets a hold live */
     RENEW_EVERY_MS = 15000, /* at most: a NODE_DONE that got lost is found out, too */
@@ -35,18 +35,18 @@ struct remote {
     struct embedded_port *local;
     struct table_port local_port;
     /* state */
-    struct horizon horizon;
+    struct remote_depth remote_depth;
     bool counted, waits;
-    uint64_t company_until_us;
+    uint64_t others_until_us;
     uint64_t rest_until_us; /* nothing is to be read */
     uint64_t renew_due_us;
     struct pending pending[PENDING_MAX];
     unsigned pending_count;
-    unsigned sights; /* peeks sent ahead and not ended */
-    struct tt_store news[REMOTE_NEWS_MAX];
-    unsigned news_count;
+    unsigned peeks_ahead; /* peeks sent ahead and not ended */
+    struct tt_store notice[REMOTE_NOTICES_MAX];
+    unsigned notice_count;
     struct shared_history history;
-    struct gifts gifts;
+    struct share_queue share;
     /* statistics */
     struct remote_times times;
 };
@@ -56,8 +56,8 @@ struct remote {
 static void take_news(void *self, const struct tt_store *result)
 {
     struct remote *r = self;
-    if (r->news_count < REMOTE_NEWS_MAX) {
-        r->news[r->news_count++] = *result;
+    if (r->notice_count < REMOTE_NOTICES_MAX) {
+        r->notice[r->notice_count++] = *result;
     }
 }
 
@@ -75,11 +75,11 @@ static void take_history(void *self, unsigned shard, const struct proto_history_
 static void take_shared(void *self, const struct tt_store *results, uint32_t count)
 {
     struct remote *r = self;
-    if (count == 0 || results[0].slot == embedded_mark(r->local->table)) {
+    if (count == 0 || results[0].slot == embedded_table_id(r->local->table)) {
         return; /* of a process that uses our table: it is there already */
     }
-    r->company_until_us = now_us(r) + COMPANY_US;
-    embedded_heard_strangers(r->local->table, r->company_until_us);
+    r->others_until_us = now_us(r) + OTHERS_US;
+    embedded_saw_other_table(r->local->table, r->others_until_us);
     for (uint32_t i = 0; i < count; i++) {
         embedded_put(r->local->table, &results[i]);
     }
@@ -100,7 +100,7 @@ enum err remote_open(struct remote **out, const struct remote_options *options)
     r->local_port = embedded_table_port(r->local);
     r->shell = options->shell;
     r->servers = options->client.shards;
-    r->horizon.depth = HORIZON_FIRST;
+    r->remote_depth.depth = REMOTE_DEPTH_FIRST;
     struct client_options client = options->client;
     client.hello_flags = PROTO_WANTS_NODE_DONE;
     if (r->shell.share_depth > 0 && r->local->slot == 0) { /* one for all of the process */
@@ -117,7 +117,7 @@ enum err remote_open(struct remote **out, const struct remote_options *options)
         remote_close(&r);
         return err;
     }
-    gifts_open(&r->gifts, r->client, r->local->table, r->shell.share_depth);
+    share_open(&r->share, r->client, r->local->table, r->shell.share_depth);
     *out = r;
     return ERR_OK;
 }
@@ -138,8 +138,8 @@ void remote_close(struct remote **remote)
 
 static void give(struct remote *r, const struct tt_store *store)
 {
-    if (gifts_give(&r->gifts, store)) {
-        gifts_send(&r->gifts, r->history.topic, now_us(r));
+    if (share_add(&r->share, store)) {
+        share_send(&r->share, r->history.root_key, now_us(r));
     }
 }
 
@@ -154,7 +154,7 @@ void remote_poll(struct remote *r)
     bool is_timed = r->shell.rest_us > 0 || r->shell.share_depth > 0;
     uint64_t now = is_timed ? now_us(r) : 0;
     if (r->counted) {
-        gifts_poll(&r->gifts, r->history.topic, now < r->company_until_us, now);
+        share_poll(&r->share, r->history.root_key, now < r->others_until_us, now);
     }
     if (r->shell.rest_us == 0 || now >= r->rest_until_us || client_outstanding(r->client) > 0) {
         r->rest_until_us = now + r->shell.rest_us;
@@ -188,14 +188,14 @@ unsigned remote_connect(struct remote *r, unsigned wait_ms)
 
 static bool is_remote(const struct remote *r, unsigned depth)
 {
-    return depth >= r->horizon.depth && r->counted && client_shards_up(r->client) > 0;
+    return depth >= r->remote_depth.depth && r->counted && client_shards_up(r->client) > 0;
 }
 
 /* What only others can have said or stored: it is worth while to ask. */
 static void take_signs(struct remote *r, const struct tt_answer *answer)
 {
     if (answer->verdict != TT_OPEN || answer->nproc > 1) {
-        r->company_until_us = now_us(r) + COMPANY_US;
+        r->others_until_us = now_us(r) + OTHERS_US;
     }
 }
 
@@ -267,7 +267,7 @@ static void renew_when_due(struct remote *r, struct search *search, uint64_t now
         return;
     }
     for (unsigned i = 0; i < r->servers; i++) {
-        uint32_t ms = client_hold_max_ms(r->client, i);
+        uint32_t ms = client_inflight_age_max_ms(r->client, i);
         limit_ms = ms > 0 && ms < limit_ms ? ms : limit_ms;
     }
     uint64_t pause = limit_ms * UINT64_C(1000) / RENEWALS;
@@ -458,40 +458,40 @@ static void port_peek(void *self, const struct tt_peek *peek, unsigned count, st
 }
 
 static bool port_peek_ahead(void *self, const struct tt_peek *peek, unsigned count,
-                            struct table_sight *sight)
+                            struct table_peek_ticket *peek_ticket)
 {
     struct remote *r = self;
-    if (!is_remote(r, peek[0].depth) || r->sights == SIGHTS_MAX) {
+    if (!is_remote(r, peek[0].depth) || r->peeks_ahead == PEEKS_AHEAD_MAX) {
         return false;
     }
-    sight->sent_us = now_us(r);
-    sight->count = count;
-    sight->request = client_peek(r->client, peek, count, sight->sent_us);
-    r->sights += sight->request != 0;
-    return sight->request != 0;
+    peek_ticket->sent_us = now_us(r);
+    peek_ticket->count = count;
+    peek_ticket->request = client_peek(r->client, peek, count, peek_ticket->sent_us);
+    r->peeks_ahead += peek_ticket->request != 0;
+    return peek_ticket->request != 0;
 }
 
-static bool port_peek_take(void *self, struct table_sight *sight, struct tt_peeked *out)
+static bool port_peek_take(void *self, struct table_peek_ticket *peek_ticket, struct tt_peeked *out)
 {
     struct remote *r = self;
-    struct awaited w = {.ticket = sight->request, .out = out};
+    struct awaited w = {.ticket = peek_ticket->request, .out = out};
     drain_all(r);
-    uint64_t age = now_us(r) - sight->sent_us;
-    if (age > SIGHT_ROUND_TRIPS * longest_rtt_us(r)) {
-        client_cancel(r->client, sight->request);
-        r->sights--;
+    uint64_t age = now_us(r) - peek_ticket->sent_us;
+    if (age > PEEK_AGE_ROUND_TRIPS * longest_rtt_us(r)) {
+        client_cancel(r->client, peek_ticket->request);
+        r->peeks_ahead--;
         return false;
     }
-    serve_until(r, peeked, &w, sight->request);
-    r->sights--;
+    serve_until(r, peeked, &w, peek_ticket->request);
+    r->peeks_ahead--;
     return w.result == CLIENT_READY;
 }
 
-static void port_peek_drop(void *self, struct table_sight *sight)
+static void port_peek_drop(void *self, struct table_peek_ticket *peek_ticket)
 {
     struct remote *r = self;
-    client_cancel(r->client, sight->request);
-    r->sights--;
+    client_cancel(r->client, peek_ticket->request);
+    r->peeks_ahead--;
 }
 
 /* What the shards have cost this processor so far: waiting, and the work of asking. */
@@ -500,41 +500,43 @@ static uint64_t spent_us(const struct remote *r)
     return r->times.waited_us + client_counters(r->client)->asks * r->shell.ask_cost_us;
 }
 
-static unsigned port_horizon(void *self, unsigned iteration)
+static unsigned port_inflight_depth(void *self, unsigned iteration)
 {
     struct remote *r = self;
-    unsigned local = r->local_port.horizon(r->local_port.self, iteration);
-    if (r->horizon.adaptive) {
+    unsigned local = r->local_port.inflight_depth(r->local_port.self, iteration);
+    if (r->remote_depth.adaptive) {
         uint64_t now = now_us(r);
-        bool company = r->shell.share_depth > 0 ? gifts_hear_strangers(&r->gifts, now)
-                                                : now < r->company_until_us;
-        horizon_adapt(&r->horizon, iteration, company, now, spent_us(r));
+        bool has_others = r->shell.share_depth > 0 ? share_sees_other_table(&r->share, now)
+                                                   : now < r->others_until_us;
+        remote_depth_adapt(&r->remote_depth, iteration, has_others, now, spent_us(r));
     }
-    return client_shards_up(r->client) == 0 || local < r->horizon.depth ? local : r->horizon.depth;
+    return client_shards_up(r->client) == 0 || local < r->remote_depth.depth
+               ? local
+               : r->remote_depth.depth;
 }
 
-void remote_begin(struct remote *r, uint8_t horizon, bool counted, bool waits)
+void remote_begin(struct remote *r, uint8_t remote_depth, bool counted, bool waits)
 {
     r->counted = counted;
     r->waits = waits;
-    r->news_count = 0;
-    r->company_until_us = now_us(r) + COMPANY_FIRST_US;
-    gifts_begin(&r->gifts);
+    r->notice_count = 0;
+    r->others_until_us = now_us(r) + OTHERS_FIRST_US;
+    share_begin(&r->share);
     history_begin(&r->history, now_us(r));
     r->times = (struct remote_times){.since_us = now_us(r)};
     r->renew_due_us = 0;
-    horizon_begin(&r->horizon, horizon, r->times.since_us, spent_us(r));
+    remote_depth_begin(&r->remote_depth, remote_depth, r->times.since_us, spent_us(r));
     for (unsigned i = 0; i < r->pending_count; i++) {
         client_cancel(r->client, r->pending[i].request);
     }
     r->pending_count = 0;
 }
 
-unsigned remote_news(struct remote *r, struct tt_store *out, unsigned room)
+unsigned remote_notices(struct remote *r, struct tt_store *out, unsigned room)
 {
-    unsigned n = r->news_count < room ? r->news_count : room;
-    memcpy(out, r->news, n * sizeof *out);
-    r->news_count = 0;
+    unsigned n = r->notice_count < room ? r->notice_count : room;
+    memcpy(out, r->notice, n * sizeof *out);
+    r->notice_count = 0;
     return n;
 }
 
@@ -543,9 +545,9 @@ struct client *remote_client(struct remote *r)
     return r->client;
 }
 
-unsigned remote_horizon(const struct remote *r)
+unsigned remote_depth_now(const struct remote *r)
 {
-    return r->horizon.depth;
+    return r->remote_depth.depth;
 }
 
 struct remote_times remote_times(const struct remote *r)
@@ -573,6 +575,6 @@ struct table_port remote_table_port(struct remote *r)
         .peek_ahead = port_peek_ahead,
         .peek_take = port_peek_take,
         .peek_drop = port_peek_drop,
-        .horizon = port_horizon,
+        .inflight_depth = port_inflight_depth,
     };
 }

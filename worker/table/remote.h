@@ -1,15 +1,15 @@
 /* remote: a processor's view of the shards: the protocol client on ZeroMQ sockets, with the
- * process's embedded table below the horizon, as a cache above it, and in place of it when no shard
- * is up.
+ * process's embedded table below the remote_depth, as a cache above it, and in place of it when no
+ * shard is up.
  *
- * Horizon (horizon.h): nodes of at least that remaining depth ask the shards, the rest the
+ * Horizon (remote_depth.h): nodes of at least that remaining depth ask the shards, the rest the
  * process's table. Deferred reads (Kuszmaul 1995, section 4): an ask is not waited for unless the
  * job says so; the node is begun with what is known here, and remote_settle hands the answer to the
- * search when it has come. Shared results: below the horizon nobody is asked, so that each would
- * search what another has searched; what is found there is told to others now and then, unasked,
- * while there is company that does not use the same table (embedded_mark). Threads: one remote per
- * searching thread; only that thread calls it. Memory: allocates in open. Blocking: await and peek
- * wait for answers, no longer than the client's time-outs; the rest never. */
+ * search when it has come. Shared results: below the remote_depth nobody is asked, so that each
+ * would search what another has searched; what is found there is told to others now and then,
+ * unasked, while there is company that does not use the same table (embedded_table_id). Threads:
+ * one remote per searching thread; only that thread calls it. Memory: allocates in open. Blocking:
+ * await and peek wait for answers, no longer than the client's time-outs; the rest never. */
 #ifndef WORKER_TABLE_REMOTE_H
 #define WORKER_TABLE_REMOTE_H
 
@@ -17,7 +17,7 @@
 #include "worker/table/embedded.h"
 
 enum {
-    REMOTE_NEWS_MAX = 32,
+    REMOTE_NOTICES_MAX = 32,
     REMOTE_SHARE_DEPTH = 2, /* where nothing else is wished */
 };
 
@@ -33,7 +33,8 @@ struct remote_shell {
     bool (*drain)(void *self, struct client *client);
     /* Waits until something arrives or `until_us`. */
     void (*sleep)(void *self, uint64_t until_us);
-    uint32_t ask_cost_us; /* what an ask and its store count as in what the horizon may spend */
+    uint32_t
+        ask_cost_us; /* what an ask and its store count as in what the remote_depth may spend */
     uint8_t share_depth; /* results of at least this depth are told to others; 0: none */
     uint32_t rest_us; /* between two polls while no answer is under way; 0: every poll drains */
 };
@@ -63,15 +64,16 @@ void remote_poll(struct remote *remote);
 /* Serves the sockets for up to `wait_ms`, returning early when something came. */
 void remote_wait(struct remote *remote, unsigned wait_ms);
 
-/* A new search: horizon fixed (or PROTO_HORIZON_AUTO), clocks to zero, old news forgotten. */
-void remote_begin(struct remote *remote, uint8_t horizon, bool counted, bool waits);
+/* A new search: remote_depth fixed (or PROTO_REMOTE_DEPTH_AUTO), clocks to zero, old news
+ * forgotten. */
+void remote_begin(struct remote *remote, uint8_t remote_depth, bool counted, bool waits);
 /* From env.poll: hands answers that came to the search. */
 void remote_settle(struct remote *remote, struct search *search);
 /* Results of nodes others finished while this processor was inside. */
-unsigned remote_news(struct remote *remote, struct tt_store *out, unsigned room);
+unsigned remote_notices(struct remote *remote, struct tt_store *out, unsigned room);
 
 struct client *remote_client(struct remote *remote);
-unsigned remote_horizon(const struct remote *remote);
+unsigned remote_depth_now(const struct remote *remote);
 struct remote_times remote_times(const struct remote *remote);
 struct table_port remote_table_port(struct remote *remote);
 

@@ -1,7 +1,7 @@
 #include "worker/table/wire.h"
 
 #include "common/clock.h"
-#include "worker/table/horizon.h"
+#include "worker/table/remote_depth.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -156,7 +156,7 @@ struct remote_shell wire_shell(struct wire *wire)
         .send = send_bytes,
         .drain = drain,
         .sleep = sleep_until,
-        .ask_cost_us = HORIZON_ASK_US,
+        .ask_cost_us = REMOTE_DEPTH_ASK_US,
         .rest_us = REST_US,
     };
 }

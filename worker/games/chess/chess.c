@@ -128,7 +128,7 @@ static enum err parse_move(const void *position, const char *text, uint16_t *mov
 
 const struct game game_chess = {
     .name = "chess",
-    .space = UINT64_C(0xc1f138b097577abf), /* rng_hash_text(CHESS_VERSION) */
+    .namespace_id = UINT64_C(0xc1f138b097577abf), /* rng_hash_text(CHESS_VERSION) */
     .position_size = sizeof(struct chess_position),
     .score_kind = GAME_CENTIPAWNS,
     .parse = parse,

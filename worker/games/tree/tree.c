@@ -82,7 +82,7 @@ static enum err parse_move(const void *position, const char *text, uint16_t *mov
 
 const struct game game_tree = {
     .name = "tree",
-    .space = UINT64_C(0x5c04bd5ecf896be7), /* rng_hash_text(TREE_VERSION) */
+    .namespace_id = UINT64_C(0x5c04bd5ecf896be7), /* rng_hash_text(TREE_VERSION) */
     .position_size = sizeof(struct tree_position),
     .score_kind = GAME_CENTIPAWNS,
     .parse = parse,

@@ -1,17 +1,17 @@
-#include "worker/engine/processor.h"
+#include "worker/engine/searcher.h"
 
 #include "common/clock.h"
 
 #include <string.h>
 
 enum {
-    NEWS = 32,
+    NOTICES = 32,
     LESSONS_ROOM = 512,
     RTO_MIN_US = 5000, /* a busy machine may keep a shard off its processors that long; asks need
                           not wait for it */
 };
 
-enum err processor_open(struct processor *p, const struct processor_options *options)
+enum err searcher_open(struct searcher *p, const struct searcher_options *options)
 {
     bool alone = options->servers > 0 && options->neighbours == 1;
     memset(p, 0, sizeof *p);
@@ -19,8 +19,8 @@ enum err processor_open(struct processor *p, const struct processor_options *opt
     p->local = (struct embedded_port){
         .table = options->table,
         .slot = (uint16_t)options->index,
-        .counted_depth = alone ? EMBEDDED_NEVER : EMBEDDED_COUNTED_DEPTH,
-        .counts_by_size = true,
+        .inflight_depth_max = alone ? EMBEDDED_NEVER : EMBEDDED_INFLIGHT_DEPTH,
+        .inflight_by_size = true,
         .place.name = (uint16_t)options->instance,
     };
     if (options->servers == 0) {
@@ -45,15 +45,15 @@ enum err processor_open(struct processor *p, const struct processor_options *opt
     return remote_open(&p->remote, &remote);
 }
 
-void processor_close(struct processor *p)
+void searcher_close(struct searcher *p)
 {
     remote_close(&p->remote);
     wire_close(&p->wire);
     search_free(&p->search);
 }
 
-enum err processor_begin(struct processor *p, const struct job *job, const struct env_port *env,
-                         uint64_t seed)
+enum err searcher_begin(struct searcher *p, const struct job *job, const struct env_port *env,
+                        uint64_t seed)
 {
     struct search_options options = {
         .game = job->game,
@@ -61,8 +61,8 @@ enum err processor_begin(struct processor *p, const struct job *job, const struc
         .strict = job->strict,
         .full = job->full,
         .seed = seed,
-        .scatter = p->remote != NULL && !job->waits,
-        .salt = job->space,
+        .random_order = p->remote != NULL && !job->waits,
+        .salt = job->namespace_id,
         .slot = (uint16_t)p->index,
         .depth_limit = job->depth,
     };
@@ -82,15 +82,15 @@ enum err processor_begin(struct processor *p, const struct job *job, const struc
     search_set_limits(p->search, &options, env);
     search_set_position(p->search, job->position);
     embedded_listen(&p->local);
-    embedded_begin_counting(&p->local);
+    embedded_begin_inflight(&p->local);
     if (p->remote != NULL) {
-        remote_begin(p->remote, job->horizon, job->algorithm->counted, job->waits);
+        remote_begin(p->remote, job->remote_depth, job->algorithm->counted, job->waits);
     }
-    processor_publish(p);
+    searcher_publish(p);
     return ERR_OK;
 }
 
-void processor_publish(struct processor *p)
+void searcher_publish(struct searcher *p)
 {
     const struct search_counters *c = search_counters(p->search);
     atomic_store_explicit(&p->nodes, c->nodes, memory_order_relaxed);
@@ -103,16 +103,16 @@ void processor_publish(struct processor *p)
     if (p->remote != NULL) {
         atomic_store_explicit(&p->waited_us, remote_times(p->remote).waited_us,
                               memory_order_relaxed);
-        atomic_store_explicit(&p->horizon, remote_horizon(p->remote), memory_order_relaxed);
+        atomic_store_explicit(&p->remote_depth, remote_depth_now(p->remote), memory_order_relaxed);
         atomic_store_explicit(&p->shards_up, client_shards_up(remote_client(p->remote)),
                               memory_order_relaxed);
     }
 }
 
-void processor_end(struct processor *p)
+void searcher_end(struct searcher *p)
 {
-    processor_publish(p);
-    embedded_spread_end(&p->local);
+    searcher_publish(p);
+    embedded_placement_end(&p->local);
     if (p->remote != NULL) { /* the last results are for others too */
         client_flush(remote_client(p->remote), clock_us());
     }
@@ -120,37 +120,37 @@ void processor_end(struct processor *p)
 
 /* With those who share the table, whether or not there are shards: the sums that a shard tells
  * replace what was heard here. */
-static void share_lessons(struct processor *p, struct search *search)
+static void share_lessons(struct searcher *p, struct search *search)
 {
     struct tt_weight lesson[LESSONS_ROOM];
-    unsigned count = search_tell(search, lesson, LESSONS_ROOM);
+    unsigned count = search_log_publish(search, lesson, LESSONS_ROOM);
     count = embedded_lessons(&p->local, search_root(search), lesson, count, lesson, LESSONS_ROOM);
-    search_hear(search, lesson, count);
+    search_log_merge(search, lesson, count);
 }
 
-void processor_serve(struct processor *p, struct search *search, uint64_t now_us)
+void searcher_serve(struct searcher *p, struct search *search, uint64_t now_us)
 {
-    struct tt_store news[NEWS];
-    embedded_spread(&p->local, now_us);
+    struct tt_store notice[NOTICES];
+    embedded_update_placement(&p->local, now_us);
     if (p->remote != NULL) {
         remote_poll(p->remote);
         remote_settle(p->remote, search);
-        unsigned n = remote_news(p->remote, news, NEWS);
+        unsigned n = remote_notices(p->remote, notice, NOTICES);
         for (unsigned i = 0; i < n; i++) {
-            search_node_done(search, &news[i]);
+            search_node_done(search, &notice[i]);
         }
     }
-    unsigned n = embedded_node_done(&p->local, news, NEWS);
+    unsigned n = embedded_node_done(&p->local, notice, NOTICES);
     for (unsigned i = 0; i < n; i++) {
-        search_node_done(search, &news[i]);
+        search_node_done(search, &notice[i]);
     }
     share_lessons(p, search);
-    processor_publish(p);
+    searcher_publish(p);
 }
 
-struct processor_figures processor_figures(const struct processor *p)
+struct searcher_figures searcher_figures(const struct searcher *p)
 {
-    return (struct processor_figures){
+    return (struct searcher_figures){
         .nodes = atomic_load_explicit(&p->nodes, memory_order_relaxed),
         .asks = atomic_load_explicit(&p->asks, memory_order_relaxed),
         .cuts = atomic_load_explicit(&p->cuts, memory_order_relaxed),
@@ -159,7 +159,7 @@ struct processor_figures processor_figures(const struct processor *p)
         .duplicated = atomic_load_explicit(&p->duplicated, memory_order_relaxed),
         .waited_us = atomic_load_explicit(&p->waited_us, memory_order_relaxed),
         .depth = atomic_load_explicit(&p->depth, memory_order_relaxed),
-        .horizon = atomic_load_explicit(&p->horizon, memory_order_relaxed),
+        .remote_depth = atomic_load_explicit(&p->remote_depth, memory_order_relaxed),
         .shards_up = atomic_load_explicit(&p->shards_up, memory_order_relaxed),
     };
 }

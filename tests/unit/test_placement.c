@@ -1,5 +1,5 @@
 /* Searching threads, each on a processor of its own. */
-#include "common/spread.h"
+#include "common/placement.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -13,7 +13,7 @@
 
 enum { TRIES = 100, MORE = 3, NOW = 1000000000 };
 
-static struct spread spread;
+static struct placement placement;
 
 static cpu_set_t mine(void)
 {
@@ -32,13 +32,13 @@ static void allow(cpu_set_t set)
 /* A thread of that name, that begins when the test says. */
 static int begin(uint16_t name, uint64_t now)
 {
-    struct spread_place place = {.name = name};
-    return spread_begin(&spread, &place, now);
+    struct placement_slot place = {.name = name};
+    return placement_begin(&placement, &place, now);
 }
 
 static void forget(void)
 {
-    memset(&spread, 0, sizeof spread);
+    memset(&placement, 0, sizeof placement);
 }
 
 static void assert_all_once(const int *cpu, int count, const cpu_set_t *allowed)
@@ -108,8 +108,8 @@ static void what_was_said_is_soon_forgotten(void **state)
     (void)state;
     cpu_set_t allowed = confine(), confined = mine(), after;
     forget();
-    int first = begin(1, NOW), other = begin(2, NOW + SPREAD_FRESH_US - 1);
-    int later = begin(2, NOW + SPREAD_FRESH_US), wrong = begin(3, NOW - 1);
+    int first = begin(1, NOW), other = begin(2, NOW + PLACEMENT_FRESH_US - 1);
+    int later = begin(2, NOW + PLACEMENT_FRESH_US), wrong = begin(3, NOW - 1);
     int here = sched_getcpu();
     after = mine();
     allow(allowed);
@@ -123,19 +123,19 @@ static void what_was_said_is_soon_forgotten(void **state)
 static void who_goes_on_is_not_forgotten(void **state)
 {
     (void)state;
-    struct spread_place place = {.name = 1};
+    struct placement_slot place = {.name = 1};
     cpu_set_t allowed = confine();
     forget();
-    spread_begin(&spread, &place, NOW);
-    spread_go_on(&spread, &place, NOW + SPREAD_EVERY_US - 1); /* too soon: nothing */
-    int early = begin(2, NOW + SPREAD_FRESH_US);
+    placement_begin(&placement, &place, NOW);
+    placement_update(&placement, &place, NOW + PLACEMENT_EVERY_US - 1); /* too soon: nothing */
+    int early = begin(2, NOW + PLACEMENT_FRESH_US);
     forget();
-    place = (struct spread_place){.name = 1};
-    spread_begin(&spread, &place, NOW);
-    spread_go_on(&spread, &place, NOW + SPREAD_EVERY_US);
-    int late = begin(2, NOW + SPREAD_FRESH_US);
-    spread_end(&spread, &place);
-    int after = begin(2, NOW + SPREAD_FRESH_US);
+    place = (struct placement_slot){.name = 1};
+    placement_begin(&placement, &place, NOW);
+    placement_update(&placement, &place, NOW + PLACEMENT_EVERY_US);
+    int late = begin(2, NOW + PLACEMENT_FRESH_US);
+    placement_end(&placement, &place);
+    int after = begin(2, NOW + PLACEMENT_FRESH_US);
     allow(allowed);
     assert_true(early >= 0);
     assert_int_equal(late, -1);
@@ -147,21 +147,21 @@ static void who_is_elsewhere_gives_the_place_up(void **state)
 {
     (void)state;
     cpu_set_t allowed = mine();
-    struct spread_place place = {.name = 1};
+    struct placement_slot place = {.name = 1};
     if (CPU_COUNT(&allowed) < 2) {
         skip();
     }
     confine();
     forget();
-    int before = spread_begin(&spread, &place, NOW), after = 0;
+    int before = placement_begin(&placement, &place, NOW), after = 0;
     while (after == before || !CPU_ISSET(after, &allowed)) {
         after++;
     }
     go_to(after);
-    spread_go_on(&spread, &place, NOW + SPREAD_EVERY_US);
-    int there = begin(2, NOW + SPREAD_EVERY_US);
+    placement_update(&placement, &place, NOW + PLACEMENT_EVERY_US);
+    int there = begin(2, NOW + PLACEMENT_EVERY_US);
     go_to(before);
-    int free = begin(3, NOW + SPREAD_EVERY_US);
+    int free = begin(3, NOW + PLACEMENT_EVERY_US);
     allow(allowed);
     assert_int_equal(there, -1);
     assert_int_equal(free, before);
@@ -172,13 +172,13 @@ static void who_goes_on_stays(void **state)
 {
     (void)state;
     cpu_set_t allowed = mine();
-    struct spread_place place = {.name = 2};
+    struct placement_slot place = {.name = 2};
     unsigned stayed = 0;
     for (unsigned i = 0; i < TRIES; i++) {
         forget();
         int before = begin(1, NOW);
         place.due_us = 0;
-        spread_go_on(&spread, &place, NOW + 1);
+        placement_update(&placement, &place, NOW + 1);
         stayed += sched_getcpu() == before;
     }
     cpu_set_t after = mine();
@@ -188,8 +188,8 @@ static void who_goes_on_stays(void **state)
     forget();
     int here = begin(1, NOW);
     place.due_us = 0;
-    spread_go_on(&spread, &place, NOW + 1);
-    uint16_t name = (uint16_t)spread.last[here];
+    placement_update(&placement, &place, NOW + 1);
+    uint16_t name = (uint16_t)placement.last[here];
     allow(allowed);
     assert_int_equal(name, 1);
     assert_int_equal(place.said, 0);
@@ -270,8 +270,8 @@ static void *look(void *context)
 static struct created create(unsigned nth)
 {
     struct created found = {.cpu = -1};
-    struct spread_thread thread;
-    assert_true(spread_create(&thread, nth, look, &found));
+    struct placement_thread thread;
+    assert_true(placement_create_thread(&thread, nth, look, &found));
     found.is_confined = thread.is_confined;
     while (!atomic_load(&found.has_looked)) {
     }

@@ -1,16 +1,16 @@
-#include "common/spread.h"
+#include "common/placement.h"
 
 #include <stdbool.h>
 #include <string.h>
 
 enum { NAME_BITS = 16 };
 
-void spread_end(struct spread *spread, struct spread_place *place)
+void placement_end(struct placement *placement, struct placement_slot *place)
 {
     if (place->said == 0) {
         return;
     }
-    _Atomic uint64_t *last = &spread->last[place->said - 1];
+    _Atomic uint64_t *last = &placement->last[place->said - 1];
     uint64_t found = atomic_load_explicit(last, memory_order_relaxed);
     if ((uint16_t)found == place->name) {
         (void)atomic_compare_exchange_strong(last, &found, 0);
@@ -19,18 +19,20 @@ void spread_end(struct spread *spread, struct spread_place *place)
 }
 
 /* False: another was there just now. Then nothing changes. */
-static bool take(struct spread *spread, struct spread_place *place, int cpu, uint64_t now_us)
+static bool take(struct placement *placement, struct placement_slot *place, int cpu,
+                 uint64_t now_us)
 {
-    uint64_t last = atomic_load_explicit(&spread->last[cpu], memory_order_relaxed);
+    uint64_t last = atomic_load_explicit(&placement->last[cpu], memory_order_relaxed);
     uint64_t when = last >> NAME_BITS, word = now_us << NAME_BITS | place->name;
-    bool is_fresh = when != 0 && when + SPREAD_FRESH_US > now_us && when < now_us + SPREAD_FRESH_US;
+    bool is_fresh =
+        when != 0 && when + PLACEMENT_FRESH_US > now_us && when < now_us + PLACEMENT_FRESH_US;
     bool is_mine = place->said == cpu + 1 && (uint16_t)last == place->name;
     if ((is_fresh && !is_mine) ||
-        !atomic_compare_exchange_strong(&spread->last[cpu], &last, word)) {
+        !atomic_compare_exchange_strong(&placement->last[cpu], &last, word)) {
         return false;
     }
     if (place->said != cpu + 1) {
-        spread_end(spread, place);
+        placement_end(placement, place);
     }
     place->said = (uint16_t)(cpu + 1);
     return true;
@@ -60,12 +62,12 @@ static bool move_to(int cpu, const cpu_set_t *allowed)
     return true;
 }
 
-int spread_begin(struct spread *spread, struct spread_place *place, uint64_t now_us)
+int placement_begin(struct placement *placement, struct placement_slot *place, uint64_t now_us)
 {
     cpu_set_t allowed;
     int here = processor();
-    place->due_us = now_us + SPREAD_EVERY_US;
-    if (here >= 0 && take(spread, place, here, now_us)) {
+    place->due_us = now_us + PLACEMENT_EVERY_US;
+    if (here >= 0 && take(placement, place, here, now_us)) {
         return here;
     }
     if (here < 0 || sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
@@ -73,32 +75,32 @@ int spread_begin(struct spread *spread, struct spread_place *place, uint64_t now
     }
     for (int i = 1; i < CPU_SETSIZE; i++) {
         int cpu = (here + i) % CPU_SETSIZE;
-        if (CPU_ISSET(cpu, &allowed) && take(spread, place, cpu, now_us)) {
+        if (CPU_ISSET(cpu, &allowed) && take(placement, place, cpu, now_us)) {
             if (move_to(cpu, &allowed)) {
                 return cpu;
             }
             break; /* nor to another one, most likely */
         }
     }
-    spread_end(spread, place);
+    placement_end(placement, place);
     return -1;
 }
 
-void spread_go_on(struct spread *spread, struct spread_place *place, uint64_t now_us)
+void placement_update(struct placement *placement, struct placement_slot *place, uint64_t now_us)
 {
     if (now_us < place->due_us) {
         return;
     }
     int here = processor();
-    place->due_us = now_us + SPREAD_EVERY_US;
-    if (here < 0 || !take(spread, place, here, now_us)) {
-        spread_end(spread, place); /* it is where another is, and no longer where it was */
+    place->due_us = now_us + PLACEMENT_EVERY_US;
+    if (here < 0 || !take(placement, place, here, now_us)) {
+        placement_end(placement, place); /* it is where another is, and no longer where it was */
     }
 }
 
 static void *run_thread(void *context)
 {
-    struct spread_thread *t = context;
+    struct placement_thread *t = context;
     if (t->is_confined) {
         (void)sched_setaffinity(0, sizeof t->allowed, &t->allowed);
     }
@@ -106,7 +108,7 @@ static void *run_thread(void *context)
 }
 
 /* Elsewhere than here. */
-static bool confine(struct spread_thread *t, unsigned nth, pthread_attr_t *attributes)
+static bool confine(struct placement_thread *t, unsigned nth, pthread_attr_t *attributes)
 {
     cpu_set_t others;
     int here = processor();
@@ -119,12 +121,12 @@ static bool confine(struct spread_thread *t, unsigned nth, pthread_attr_t *attri
            pthread_attr_setaffinity_np(attributes, sizeof others, &others) == 0;
 }
 
-bool spread_create(struct spread_thread *thread, unsigned nth, void *(*run)(void *context),
-                   void *context)
+bool placement_create_thread(struct placement_thread *thread, unsigned nth,
+                             void *(*run)(void *context), void *context)
 {
     pthread_attr_t attributes;
     bool is_created = false;
-    *thread = (struct spread_thread){.run = run, .context = context};
+    *thread = (struct placement_thread){.run = run, .context = context};
     if (pthread_attr_init(&attributes) == 0) {
         thread->is_confined = confine(thread, nth, &attributes);
         is_created = thread->is_confined &&

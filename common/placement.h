@@ -1,4 +1,4 @@
-/* spread: searching threads begin on processors of their own: those of a process, or of all
+/* placement: searching threads begin on processors of their own: those of a process, or of all
  * processes that have the memory in common.
  *
  * Linux may start or wake a thread on the processor of the one that caused it, and leave it there
@@ -12,12 +12,12 @@
  * halves of one core is not looked at.
  *
  * Threads: any, each with a place of its own. What one that is killed said counts for
- * SPREAD_FRESH_US. Allocates nothing but in spread_create. A failure is only a thread that is not
- * moved. While a thread moves it may run nowhere else: it waits for that processor like any other
- * thread that is there. Then it may run where it might before; processors that the process is given
- * later may not be among them, for it and the threads that it starts. */
-#ifndef COMMON_SPREAD_H
-#define COMMON_SPREAD_H
+ * PLACEMENT_FRESH_US. Allocates nothing but in placement_create_thread. A failure is only a thread
+ * that is not moved. While a thread moves it may run nowhere else: it waits for that processor like
+ * any other thread that is there. Then it may run where it might before; processors that the
+ * process is given later may not be among them, for it and the threads that it starts. */
+#ifndef COMMON_PLACEMENT_H
+#define COMMON_PLACEMENT_H
 
 #include <pthread.h>
 #include <sched.h>
@@ -26,18 +26,18 @@
 #include <stdint.h>
 
 enum {
-    SPREAD_FRESH_US = 20000, /* longer than threads take turns on a processor */
-    SPREAD_EVERY_US = 1000, /* often enough to say where one is */
+    PLACEMENT_FRESH_US = 20000, /* longer than threads take turns on a processor */
+    PLACEMENT_EVERY_US = 1000, /* often enough to say where one is */
 };
 
 /* All zero: nobody is anywhere. */
-struct spread {
+struct placement {
     /* Of each processor, by its number: when a thread was there, and its name. */
     _Atomic uint64_t last[CPU_SETSIZE];
 };
 
 /* A thread's. */
-struct spread_place {
+struct placement_slot {
     /* fixed */
     uint16_t name; /* tells threads apart; of two with one name, what one said may be taken back by
                       the other */
@@ -50,14 +50,14 @@ struct spread_place {
  * processors it may use where none is, and is there when this returns. `now_us`: CLOCK_MONOTONIC,
  * for all who share the memory. Returns the processor that is its own now; -1: all are taken, it
  * cannot be moved, or the system does not say. */
-int spread_begin(struct spread *spread, struct spread_place *place, uint64_t now_us);
-/* It goes on: says where it is, unless it did so SPREAD_EVERY_US ago or later. Moves nobody. */
-void spread_go_on(struct spread *spread, struct spread_place *place, uint64_t now_us);
+int placement_begin(struct placement *placement, struct placement_slot *place, uint64_t now_us);
+/* It goes on: says where it is, unless it did so PLACEMENT_EVERY_US ago or later. Moves nobody. */
+void placement_update(struct placement *placement, struct placement_slot *place, uint64_t now_us);
 /* It searches no more: what it said is taken back. */
-void spread_end(struct spread *spread, struct spread_place *place);
+void placement_end(struct placement *placement, struct placement_slot *place);
 
-/* A thread that spread_create made; the caller's until it has joined `thread`. */
-struct spread_thread {
+/* A thread that placement_create_thread made; the caller's until it has joined `thread`. */
+struct placement_thread {
     pthread_t thread;
     /* fixed */
     void *(*run)(void *context);
@@ -70,8 +70,8 @@ struct spread_thread {
  * processor. Behind its creator it would wait for the end of the creator's turn, some ms, before it
  * could say or change where it is. `nth`: of the creator's threads, from 1; one for which there is
  * no further processor that the creator may use begins anywhere. The creator says where it is
- * (spread_begin) before, so that no thread moves there. False: there is no thread. */
-bool spread_create(struct spread_thread *thread, unsigned nth, void *(*run)(void *context),
-                   void *context);
+ * (placement_begin) before, so that no thread moves there. False: there is no thread. */
+bool placement_create_thread(struct placement_thread *thread, unsigned nth,
+                             void *(*run)(void *context), void *context);
 
 #endif

@@ -4,8 +4,8 @@
  * Threads: open and close by the process; the rest by the thread that searches, except the
  * published figures, which anybody may read. Memory: a search (some 400 KiB) when the first job of
  * a game begins, none later. */
-#ifndef WORKER_ENGINE_PROCESSOR_H
-#define WORKER_ENGINE_PROCESSOR_H
+#ifndef WORKER_ENGINE_SEARCHER_H
+#define WORKER_ENGINE_SEARCHER_H
 
 #include "common/memory.h"
 #include "worker/engine/job.h"
@@ -14,7 +14,7 @@
 
 #include <stdatomic.h>
 
-struct processor {
+struct searcher {
     /* fixed after open */
     _Alignas(MEMORY_LINE) unsigned index; /* processors lie side by side */
     struct wire *wire; /* NULL: no servers */
@@ -25,19 +25,19 @@ struct processor {
     const struct game *game;
     /* published: written by the searching thread, read by any */
     _Alignas(MEMORY_LINE) _Atomic uint64_t nodes, asks, cuts, busy, deferred, duplicated, waited_us;
-    atomic_uint depth, horizon, shards_up;
+    atomic_uint depth, remote_depth, shards_up;
 };
 
-struct processor_figures {
+struct searcher_figures {
     uint64_t nodes, asks, cuts, busy, deferred, duplicated, waited_us;
-    unsigned depth, horizon, shards_up;
+    unsigned depth, remote_depth, shards_up;
 };
 
-struct processor_options {
+struct searcher_options {
     struct embedded *table;
     unsigned index;
-    unsigned
-        neighbours; /* threads of this process: alone, one need not be counted below the horizon */
+    unsigned neighbours; /* threads of this process: alone, one need not be counted below the
+                            remote_depth */
     void *context; /* ZeroMQ; unused without servers */
     const struct options_host_port *server;
     unsigned servers; /* 0: the embedded table alone */
@@ -49,25 +49,25 @@ struct processor_options {
     uint8_t share_depth; /* results of at least this depth are told to other tables; 0: none */
 };
 
-enum err processor_open(struct processor *p, const struct processor_options *options);
+enum err searcher_open(struct searcher *p, const struct searcher_options *options);
 /* Accepts a zeroed struct, and twice. */
-void processor_close(struct processor *p);
+void searcher_close(struct searcher *p);
 
 /* Makes ready to search `job`; then search_run(p->search, ...). `seed` breaks ties; 0 breaks none.
  */
-enum err processor_begin(struct processor *p, const struct job *job, const struct env_port *env,
-                         uint64_t seed);
+enum err searcher_begin(struct searcher *p, const struct job *job, const struct env_port *env,
+                        uint64_t seed);
 
 /* From env.poll: serves the sockets, hands on what others finished, publishes figures; the first
- * time in a search it may move the thread to another processor (spread.h). `now_us`:
+ * time in a search it may move the thread to another processor (placement.h). `now_us`:
  * CLOCK_MONOTONIC. */
-void processor_serve(struct processor *p, struct search *search, uint64_t now_us);
+void searcher_serve(struct searcher *p, struct search *search, uint64_t now_us);
 /* Publishes what the search has counted. */
-void processor_publish(struct processor *p);
+void searcher_publish(struct searcher *p);
 /* After the search, by its thread: publishes, sends what waits to be sent, takes back where it said
  * it was. */
-void processor_end(struct processor *p);
+void searcher_end(struct searcher *p);
 
-struct processor_figures processor_figures(const struct processor *p);
+struct searcher_figures searcher_figures(const struct searcher *p);
 
 #endif

@@ -1,0 +1,36 @@
+#include "worker/table/remote_depth.h"
+
+#include "proto/codec.h"
+
+enum { PLY = 6 }; /* a ply more costs about the effective branching factor */
+
+void remote_depth_begin(struct remote_depth *h, uint8_t depth, uint64_t now_us, uint64_t spent_us)
+{
+    *h = (struct remote_depth){
+        .depth = depth == PROTO_REMOTE_DEPTH_AUTO ? REMOTE_DEPTH_FIRST : depth,
+        .adaptive = depth == PROTO_REMOTE_DEPTH_AUTO,
+        .from_us = now_us,
+        .spent_us = spent_us,
+    };
+}
+
+void remote_depth_adapt(struct remote_depth *h, unsigned iteration, bool has_others,
+                        uint64_t now_us, uint64_t spent_us)
+{
+    uint64_t elapsed = now_us - h->from_us;
+    if (!h->adaptive || elapsed < REMOTE_DEPTH_EVERY_US) {
+        return;
+    }
+    uint64_t permille = (spent_us - h->spent_us) * 1000 / elapsed;
+    unsigned most = has_others ? REMOTE_DEPTH_COST_PERMILLE : REMOTE_DEPTH_ALONE_PERMILLE;
+    bool is_quiet = permille * PLY < most && (has_others || iteration > REMOTE_DEPTH_FIRST);
+    h->quiet = is_quiet ? h->quiet + 1 : 0;
+    if (permille > most && h->depth < REMOTE_DEPTH_MAX && h->depth < iteration) {
+        h->depth++;
+    } else if (h->quiet >= (has_others ? 1 : REMOTE_DEPTH_QUIET_LOOKS)) {
+        h->depth -= h->depth > REMOTE_DEPTH_MIN;
+        h->quiet = 0;
+    }
+    h->from_us = now_us;
+    h->spent_us = spent_us;
+}
