@@ -69,7 +69,7 @@ class Side:
         for shard in self.cluster.shards:
             shard.stats()  # a cable that was just changed carries again
         load = cluster.Process("abdada", "ttbench", "--servers", self.cluster.shards[0].address, "--clients", 1,
-                               "--batch", 1, "--window", 1, "--keys", "random", "--seconds", 1, "--json",
+                               "--batch", 1, "--window", 1, "--pattern", "random", "--seconds", 1, "--json",
                                host=self.cluster.front_host)
         load.close_input()
         cluster.equal(load.wait(), 0, load.tail())

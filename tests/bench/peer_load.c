@@ -6,8 +6,8 @@
  *   multiget   memcached: get of a batch of keys that are there, 16 bytes each
  *   mixed      memcached: the same and a set (noreply) for every get
  *
- * Every ask of a batch is followed, a round trip later, by its store, as in `abdada ttbench --keys
- * random`. */
+ * Every ask of a batch is followed, a round trip later, by its store, as in `abdada ttbench
+ * --pattern random`. */
 #include "common/clock.h"
 #include "common/histogram.h"
 #include "common/options.h"

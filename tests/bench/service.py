@@ -113,8 +113,8 @@ class Service:
     def sizes(self):
         """Bytes of the messages of a batch: asks, answers, stores; from a short run."""
         if not hasattr(self, "seen"):
-            both = self.shard("--keys", "random")
-            lone = self.ttbench("--batch", 1, "--window", 1, "--keys", "random", "--mix", "1000:1")
+            both = self.shard("--pattern", "random")
+            lone = self.ttbench("--batch", 1, "--window", 1, "--pattern", "random", "--mix", "1000:1")
             self.seen = {"ask": both["bytes_per_ask_message"], "answer": both["bytes_per_message_in"],
                          "store": both["bytes_per_store_message"],
                          "lone_ask": lone["bytes_per_ask_message"], "lone_answer": lone["bytes_per_message_in"]}
@@ -138,13 +138,13 @@ class Service:
         return run(os.path.join(BUILD, "bench", "table_alone"), "--repeats", 1, "--batch", self.o.batch)[0]
 
     ROWS = {
-        "random": ("a shard, random keys", "shard", lambda s: s.shard("--keys", "random")),
+        "random": ("a shard, random keys", "shard", lambda s: s.shard("--pattern", "random")),
         "other": ("another ttserver (--other), random keys", "other",
-                  lambda s: s.shard("--keys", "random", who="other")),
+                  lambda s: s.shard("--pattern", "random", who="other")),
         "chess": ("a shard, recorded chess search", "shard", lambda s: s.shard()),
         "chess2": ("the same, 2 clients", "shard", lambda s: s.shard("--clients", 2)),
         "full": ("a shard, random keys, 1,024 a message", "shard",
-                 lambda s: s.shard("--keys", "random", batch=1024)),
+                 lambda s: s.shard("--pattern", "random", batch=1024)),
         "script": ("Redis, atomic script, an operation a call", "redis", lambda s: s.load("redis", "--job", "script")),
         "calls": ("Redis, the same, a batch a call", "redis",
                   lambda s: s.load("redis", "--job", "script", "--call", s.o.batch)),
@@ -155,9 +155,9 @@ class Service:
         "zmq": ("limit: the same bytes, bare ZeroMQ echo", "shard", lambda s: s.echo("zmq")),
         "tcp": ("limit: the same bytes, bare TCP echo", "shard", lambda s: s.echo("tcp")),
         "lone": ("a lone ask", "shard",
-                 lambda s: s.ttbench("--batch", 1, "--window", 1, "--mix", "1:0", "--keys", "random")),
+                 lambda s: s.ttbench("--batch", 1, "--window", 1, "--mix", "1:0", "--pattern", "random")),
         "lone_other": ("a lone ask, another ttserver", "other",
-                       lambda s: s.ttbench("--batch", 1, "--window", 1, "--mix", "1:0", "--keys", "random",
+                       lambda s: s.ttbench("--batch", 1, "--window", 1, "--mix", "1:0", "--pattern", "random",
                                            who="other")),
         "lone_zmq": ("the same sizes, bare ZeroMQ echo", "shard", lambda s: s.echo("zmq", lone=True)),
         "lone_tcp": ("the same sizes, bare TCP echo", "shard", lambda s: s.echo("tcp", lone=True)),

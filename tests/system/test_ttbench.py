@@ -40,27 +40,27 @@ def wrong_use_is_one_line():
                     [*here, "--seconds", "0"], [*here, "--seconds", "-1"], [*here, "--seconds", "nan"],
                     [*here, "--seconds", "1e9"], [*here, "--mix", "1"], [*here, "--mix", "0:1"],
                     [*here, "--mix", "1:x"], [*here, "--mix", "1:2:3"], [*here, "--mix", "1:1001"],
-                    [*here, "--mix", ":1"], [*here, "--keys", "go"], [*here, "--nonsense"], [*here, "operand"]):
+                    [*here, "--mix", ":1"], [*here, "--pattern", "go"], [*here, "--nonsense"], [*here, "operand"]):
         done = run("abdada", "ttbench", *options)
         check(done.status == 2 and done.out() == "" and len(done.lines["err"]) == 1, options, done.status, done.tail())
     done = run("abdada", "ttbench", "--help")
     check(done.status == 0 and all(f"--{name}" in done.out() for name in
-                                   ("servers", "clients", "batch", "window", "seconds", "mix", "keys", "json")),
+                                   ("servers", "clients", "batch", "window", "seconds", "mix", "pattern", "json")),
           done.tail())
 
 
 def a_shard_that_is_not_there_is_one_line():
     port = free_port()
-    done = run("abdada", "ttbench", "--servers", f"127.0.0.1:{port}", "--seconds", "1", "--keys", "random")
+    done = run("abdada", "ttbench", "--servers", f"127.0.0.1:{port}", "--seconds", "1", "--pattern", "random")
     check(done.status == 1 and done.out() == "" and len(done.lines["err"]) == 1, done.tail())
     check(f"127.0.0.1:{port}" in done.err() and "no answer" in done.err(), done.err())
 
 
 def json_has_the_promised_fields_and_agrees_with_the_shard():
     with Cluster(shards=1, workers=0) as c:
-        rows = [["--keys", "random"], ["--keys", "random", "--mix", "3:1"], ["--keys", "chess", "--mix", "2:3"],
-                ["--batch", "1", "--window", "1", "--keys", "random"],
-                ["--keys", "chess"], ["--keys", "random", "--mix", "1:0"],
+        rows = [["--pattern", "random"], ["--pattern", "random", "--mix", "3:1"], ["--pattern", "chess", "--mix", "2:3"],
+                ["--batch", "1", "--window", "1", "--pattern", "random"],
+                ["--pattern", "chess"], ["--pattern", "random", "--mix", "1:0"],
                 ["--batch", "1024", "--window", "3", "--clients", "3"]]
         for options in rows[:4] if QUICK else rows:
             before = [s.stats() for s in c.shards]
@@ -81,16 +81,16 @@ def json_has_the_promised_fields_and_agrees_with_the_shard():
 
 def random_keys_are_new_and_a_search_meets_itself():
     with Cluster(shards=1, workers=0) as c:
-        alone = bench(c.servers, "--seconds", "0.3", "--keys", "random")
+        alone = bench(c.servers, "--seconds", "0.3", "--pattern", "random")
         equal((alone["opens"], alone["cuts"], alone["busy"]), (alone["asks"], 0, 0))
-        search = bench(c.servers, "--seconds", "0.5", "--keys", "chess", "--clients", "2")
+        search = bench(c.servers, "--seconds", "0.5", "--pattern", "chess", "--clients", "2")
         check(search["cuts"] > 0 and search["busy"] > 0 and search["opens"] > 0, search)
 
 
 def several_shards_share_the_keys():
     with Cluster(shards=3, workers=0) as c:
         before = [s.stats() for s in c.shards]
-        result = bench(c.servers, "--seconds", "0.5", "--keys", "random", "--clients", "2", "--batch", "32")
+        result = bench(c.servers, "--seconds", "0.5", "--pattern", "random", "--clients", "2", "--batch", "32")
         after = [s.stats() for s in c.shards]
         agrees(result, before, after)
         share = [(a["asks"] - b["asks"]) / result["asks"] for a, b in zip(after, before)]
@@ -99,7 +99,7 @@ def several_shards_share_the_keys():
 
 def the_text_tells_the_same():
     with Cluster(shards=1, workers=0) as c:
-        done = run("abdada", "ttbench", "--servers", c.servers, "--seconds", "0.2", "--keys", "random")
+        done = run("abdada", "ttbench", "--servers", c.servers, "--seconds", "0.2", "--pattern", "random")
         equal(done.status, 0, done.tail())
         for word in ("operations", "RetrieveAsk", "StoreHash", "p50", "p99", "BUSY", "messages/s", "errors",
                      "the shards"):
@@ -108,7 +108,7 @@ def the_text_tells_the_same():
 
 def a_shard_that_dies_is_counted_as_errors():
     shard = Shard()
-    process = Process("abdada", "ttbench", "--servers", shard.address, "--json", "--seconds", "4", "--keys", "random")
+    process = Process("abdada", "ttbench", "--servers", shard.address, "--json", "--seconds", "4", "--pattern", "random")
     wait_until(lambda: shard.stats()["asks"] > 1000, "load on the shard")
     shard.kill()
     equal(process.wait(), 1, process.tail())
@@ -119,7 +119,7 @@ def a_shard_that_dies_is_counted_as_errors():
 def a_shard_that_dies_leaves_its_keys_to_the_others():
     batch, window = 64, 4
     with Cluster(shards=2, workers=0) as c:
-        process = Process("abdada", "ttbench", "--servers", c.servers, "--json", "--seconds", "100", "--keys", "random",
+        process = Process("abdada", "ttbench", "--servers", c.servers, "--json", "--seconds", "100", "--pattern", "random",
                           "--batch", batch, "--window", window)
         wait_until(lambda: c.shards[0].stats()["asks"] > 1000, "load on the shards")
         c.shards[1].kill()
@@ -132,7 +132,7 @@ def a_shard_that_dies_leaves_its_keys_to_the_others():
 
 def sigint_ends_it_early_with_its_figures():
     with Cluster(shards=1, workers=0) as c:
-        process = Process("abdada", "ttbench", "--servers", c.servers, "--json", "--seconds", "60", "--keys", "random")
+        process = Process("abdada", "ttbench", "--servers", c.servers, "--json", "--seconds", "60", "--pattern", "random")
         wait_until(lambda: c.shards[0].stats()["asks"] > 1000, "load on the shard")
         begin = time.monotonic()
         equal(process.end(signal.SIGINT), 0, process.tail())

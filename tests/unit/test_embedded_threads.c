@@ -119,7 +119,8 @@ static void act_hear(struct actor *a)
     unsigned n = embedded_node_done(&a->slot, notice, 8);
     expect(a, n <= 8, "no more notice than room");
     for (unsigned i = 0; i < n; i++) {
-        expect(a, notice[i].key < KEYS && notice[i].slot != a->slot.slot, "notice come from others");
+        expect(a, notice[i].key < KEYS && notice[i].slot != a->slot.slot,
+               "notice come from others");
         int value = truth((unsigned)notice[i].key);
         expect(a, notice[i].bound == TT_LOWER ? notice[i].score < value : notice[i].score > value,
                "notice are true");

@@ -78,7 +78,7 @@ static int read_options(struct analyse *a, int argc, char *argv[])
          &a->is_private, OPTION_FLAG},
         {"share", "N", "tell results of this depth and more to other tables (default 2; 0: none)",
          &a->share, OPTION_U32, 0, 0, SEARCH_DEPTH_MAX},
-        {"remote_depth", "auto|N", "ask the shards from this remaining depth up",
+        {"remote-depth", "auto|N", "ask the shards from this remaining depth up",
          &a->remote_depth_text, OPTION_TEXT},
         {.kind = OPTION_HEADING, .help = "How:"},
         {"algorithm", "NAME", "abdada, abdada-paper, shared-table or sequential",

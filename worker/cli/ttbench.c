@@ -25,7 +25,7 @@ struct bench {
     uint32_t clients, batch, window;
     double seconds;
     struct ttbench_mix mix;
-    const char *keys;
+    const char *pattern;
     uint64_t seed;
     bool json;
     /* state */
@@ -238,7 +238,7 @@ static void print_json(const struct bench *b)
         json_number(&j, "shard_releases", (int64_t)b->shards.releases);
         json_number(&j, "shard_busy", (int64_t)b->shards.busy);
     }
-    json_text(&j, "keys", b->keys);
+    json_text(&j, "pattern", b->pattern);
     json_number(&j, "servers", b->servers.count);
     json_number(&j, "clients", b->clients);
     json_number(&j, "batch", b->batch);
@@ -266,7 +266,7 @@ static void print_text(const struct bench *b)
     const struct ttbench_counters *sum = &b->sum;
     printf("%u shard%s, %u client%s, %u asks a message, %u messages on the way, %s keys, %.2f s\n",
            b->servers.count, b->servers.count == 1 ? "" : "s", b->clients,
-           b->clients == 1 ? "" : "s", b->batch, b->window, b->keys, b->took);
+           b->clients == 1 ? "" : "s", b->batch, b->window, b->pattern, b->took);
     printf("operations   %12.0f a second: RetrieveAsk %.0f, StoreHash %.0f (and Release %.0f)\n",
            per_second(b, sum->asks + sum->stores), per_second(b, sum->asks),
            per_second(b, sum->stores), per_second(b, sum->releases));
@@ -305,8 +305,8 @@ static int check_options(const struct bench *b)
     if (!(b->seconds > 0 && b->seconds <= 86400)) {
         return options_wrong(program, "--seconds: more than 0, at most 86400");
     }
-    if (strcmp(b->keys, "chess") != 0 && strcmp(b->keys, "random") != 0) {
-        return options_wrong(program, "--keys '%.50s': chess or random", b->keys);
+    if (strcmp(b->pattern, "chess") != 0 && strcmp(b->pattern, "random") != 0) {
+        return options_wrong(program, "--pattern '%.50s': chess or random", b->pattern);
     }
     return 0;
 }
@@ -314,8 +314,8 @@ static int check_options(const struct bench *b)
 static int run_and_report(struct bench *b)
 {
     struct sigaction action = {.sa_handler = on_signal};
-    enum err err = strcmp(b->keys, "chess") == 0 ? ttbench_record(&b->load)
-                                                 : ttbench_invent(&b->load, b->seed);
+    enum err err = strcmp(b->pattern, "chess") == 0 ? ttbench_record(&b->load)
+                                                    : ttbench_invent(&b->load, b->seed);
     if (err != ERR_OK) {
         log_fail(program, "%s", err_text(err));
         return 1;
@@ -339,7 +339,7 @@ int cli_ttbench(int argc, char *argv[])
         log_fail(program, "%s", err_text(ERR_NOMEM));
         return 1;
     }
-    *b = (struct bench){.clients = 1, .batch = 256, .window = 16, .seconds = 5, .keys = "chess"};
+    *b = (struct bench){.clients = 1, .batch = 256, .window = 16, .seconds = 5, .pattern = "chess"};
     const struct options_row table[] = {
         {"servers", "HOST:PORT[,HOST:PORT...]", "the shards", &b->servers, OPTION_CUSTOM,
          .parse = cli_parse_servers},
@@ -351,9 +351,9 @@ int cli_ttbench(int argc, char *argv[])
         {"seconds", "S", "how long (5)", &b->seconds, OPTION_REAL},
         {"mix", "ASK:STORE", "asks to stores, such as 1:1 (as the search did; random keys: 1:1)",
          &b->mix, OPTION_CUSTOM, .parse = parse_mix},
-        {"keys", "chess|random",
+        {"pattern", "chess|random",
          "chess: keys, depths, windows and exclusivity of a search, recorded first (chess)",
-         &b->keys, OPTION_TEXT},
+         &b->pattern, OPTION_TEXT},
         OPTIONS_ROW(U64, "seed", "N", &b->seed, 0, 0,
                     "of random keys, and of the namespace at the shards (new each time)"),
         {"json", NULL, "one JSON object on stdout", &b->json, OPTION_FLAG},

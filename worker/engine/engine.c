@@ -375,8 +375,8 @@ static void search_all(struct engine *e, struct engine_thread *thread)
     unsigned want = e->job->algorithm->counted ? e->options.threads : 1;
     embedded_update_placement(&thread[0].searcher->local,
                               clock_us()); /* before others look for a place */
-    while (started < want &&
-           placement_create_thread(&started_as[started], started, search_thread, &thread[started])) {
+    while (started < want && placement_create_thread(&started_as[started], started, search_thread,
+                                                     &thread[started])) {
         started++;
     }
     search_thread(&thread[0]);

@@ -36,8 +36,8 @@ enum game_score_kind { GAME_CENTIPAWNS, GAME_DISCS };
 
 struct game {
     const char *name;
-    uint64_t
-        namespace_id; /* names rules, keys and evaluation: searches that differ must not share entries */
+    uint64_t namespace_id; /* names rules, keys and evaluation: searches that differ must not share
+                              entries */
     size_t position_size;
     enum game_score_kind score_kind;
 

@@ -95,7 +95,8 @@ struct lab_result {
     unsigned faults[LAB_FAULT_KINDS]; /* victims, or pairs for cut, delay and loss */
     unsigned restarts;
     uint64_t lost; /* messages */
-    uint64_t downs, timeouts, expired_sessions; /* of shards in clients' eyes, of requests, of sessions */
+    uint64_t downs, timeouts,
+        expired_sessions; /* of shards in clients' eyes, of requests, of sessions */
     unsigned all_shards_dead, all_workers_dead; /* how often */
     /* With drain; all of it should be 0. In order of time: when the network is quiet again, holds
      * of live sessions whose messages all arrived; when dead sessions have lapsed, other holds than

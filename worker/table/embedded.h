@@ -91,7 +91,8 @@ unsigned embedded_lessons(struct embedded_port *port, uint64_t root_key,
 bool embedded_find(struct embedded *table, const struct tt_ask *ask, struct tt_answer *answer);
 void embedded_put(struct embedded *table, const struct tt_store *store);
 
-/* A table_id that tells this table from those of others, as results carry it that are told to others.
+/* A table_id that tells this table from those of others, as results carry it that are told to
+ * others.
  */
 uint16_t embedded_table_id(const struct embedded *table);
 /* It is random unless set, before anybody uses a table of one's own. */
