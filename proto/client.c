@@ -155,13 +155,12 @@ bool client_send(struct client *c, unsigned shard, const struct proto_message *m
 
 /* ---- in ---- */
 
-/* A result outside its range must not reach the search, nor one of the namespace we are leaving. */
-static void on_node_done(struct client *c, unsigned shard, const struct proto_node_done *m)
+/* A result outside its range must not reach the search. */
+static void on_node_done(struct client *c, const struct proto_node_done *m)
 {
     bool ok = proto_results_in_range(&m->list);
     c->counters.malformed += !ok;
-    bool wanted = ok && c->sink.node_done && c->shards[shard].fence == 0;
-    for (uint32_t i = 0; wanted && i < m->list.count; i++) {
+    for (uint32_t i = 0; ok && c->sink.node_done && i < m->list.count; i++) {
         c->sink.node_done(c->sink.node_self, &m->list.at[i]);
     }
 }
@@ -190,10 +189,10 @@ static bool on_push(struct client *c, unsigned shard, const struct proto_message
         }
         return true;
     case PROTO_NODE_DONE:
-        on_node_done(c, shard, &m->node_done);
+        on_node_done(c, &m->node_done);
         return true;
     case PROTO_SHARE:
-        share_on_push(c, shard, &m->share);
+        query_on_share(c, &m->share);
         return true;
     case PROTO_WORKER_INDEX:
         if (sink->worker_index) {
@@ -243,16 +242,16 @@ void client_receive(struct client *c, unsigned shard, const uint8_t *bytes, size
         (void)shard_ends(c, shard, PART_HEARTBEAT, m.heartbeat.request);
         break;
     case PROTO_STATS_ANSWER:
-        watch_on_stats(c, shard, &m.stats_answer);
+        query_on_stats(c, shard, &m.stats_answer);
         break;
     case PROTO_MEMBERS_ANSWER:
-        watch_on_members(c, shard, &m.members_answer);
+        query_on_members(c, shard, &m.members_answer);
         break;
     case PROTO_JOBS_ANSWER:
-        watch_on_jobs(c, shard, &m.jobs_answer);
+        query_on_jobs(c, shard, &m.jobs_answer);
         break;
     case PROTO_HISTORY_ANSWER:
-        history_on_answer(c, shard, &m.history_answer);
+        query_on_history(c, shard, &m.history_answer);
         break;
     case PROTO_ERROR:
         shard_on_error(c, shard, &m.error);

@@ -66,7 +66,7 @@ struct client_options {
     unsigned shards; /* 1..CLIENT_SHARDS_MAX, no default */
     enum proto_role role;
     uint8_t hello_flags; /* enum proto_hello_flag */
-    uint64_t namespace_id; /* namespace: mixed into every key by the shard, not here */
+    uint64_t namespace_id; /* of the session (PROTOCOL.md section 3); keys are the caller's */
     uint64_t instance; /* random, one per client */
     const char *name; /* for people; copied, cut to CLIENT_NAME_MAX */
     uint32_t rto_min_us, rto_max_us; /* bounds of the wait for an answer [2,000, 250,000] */
@@ -104,7 +104,6 @@ struct client_counters {
     uint64_t dropped; /* stores and releases that had no shard or no room */
     uint64_t leaks; /* of these, leaves: the shard is told to let go of all at the next HELLO */
     uint64_t exhausted; /* asks and peeks refused for want of a ticket */
-    uint64_t renames_unconfirmed; /* answers that outran the WELCOME of a new namespace */
 };
 
 /* ERR_RANGE for options outside their ranges, ERR_NOMEM. Sends nothing: the first tick does. */
@@ -120,9 +119,8 @@ void client_receive(struct client *client, unsigned shard, const uint8_t *bytes,
  * latest; UINT64_MAX: never, unless something else is called. Calling earlier is harmless. */
 uint64_t client_tick(struct client *client, uint64_t now_us);
 
-/* Changes role and namespace without waiting: later asks are ordered after it. What is queued goes
- * first, in the old namespace. Stores wait until the shard has confirmed the new one, so that a
- * lost HELLO cannot put a result into the wrong namespace. Sessions and holds stay. */
+/* Changes role and namespace_id at once and says so to every shard, again until a WELCOME confirms
+ * it. Nothing waits for that: asks, stores, sessions and in-flight entries go on as they are. */
 void client_hello(struct client *client, enum proto_role role, uint64_t namespace_id,
                   uint64_t now_us);
 

@@ -64,12 +64,12 @@ struct shard {
     bool is_slow; /* up, but owns no keys: see shard_judge */
     unsigned verdicts; /* round trips in a row that speak for the other opinion of it */
     uint64_t judged_us; /* when the last of them was counted */
-    uint32_t fence; /* first HELLO sent while up and not confirmed yet; 0: none */
     unsigned outstanding, hellos; /* parts; those that are HELLOs */
-    uint64_t hello_due_us; /* when not up, or leaked */
+    uint64_t hello_due_us; /* when not up, or hello_owed */
     uint32_t unsent_pause_us; /* after a HELLO that the port did not take; 0: it took the last */
-    bool leaked; /* leaves were dropped: it must be told to let go of all */
-    uint32_t release_all_request; /* the HELLO that says so, sent after the last leak; 0: none */
+    bool hello_owed; /* a WELCOME has not confirmed the present role and namespace, or a leak */
+    bool leaked; /* leaves were dropped: the HELLO asks to release all */
+    uint32_t hello_request; /* the HELLO that says all of it; 0: not sent yet */
     uint64_t request_us; /* when the last request was sent, or tried */
     uint64_t job_due_us; /* when the jobs are told again */
     struct queue queue;
@@ -154,11 +154,10 @@ bool shard_timed_out(struct client *c, unsigned shard, uint64_t began_us);
 /* Sends the request of a part. False: it could not be; the part is closed, and that is a strike, as
  * the request stood in place of a heartbeat. */
 bool shard_request(struct client *c, struct part *part, const struct proto_message *message);
-/* The part was answered in time: a sample, and the timeouts_in_row are over. False: the answer came
- * before the confirmation of a new namespace, so it may be from the old one; the shard fell. */
-bool shard_answered(struct client *c, struct part *part);
-/* The same, for a request of this kind that has one part and no ticket: true, and it is closed,
- * when it stood and the answer is to be believed. */
+/* The part was answered in time: a sample, and timeouts_in_row is 0 again. */
+void shard_answered(struct client *c, const struct part *part);
+/* The same, for a request of this kind that has one part and no ticket: closes it. False: it was
+ * not outstanding. */
 bool shard_ends(struct client *c, unsigned shard, enum part_kind kind, uint32_t request);
 /* Out of the map into `state`; everything outstanding there is lost. */
 void shard_fall(struct client *c, unsigned shard, enum client_state state);
@@ -178,25 +177,18 @@ void table_on_peek_answer(struct client *c, unsigned shard, const struct proto_p
 bool queue_flush(struct client *c, unsigned shard);
 /* The shard will not hear of a leave. */
 void queue_leak(struct client *c, unsigned shard);
-/* Forgets what is queued; counts it. */
-void queue_drop_stores(struct client *c, unsigned shard);
-/* Queued stores become releases. */
+/* Queued stores become releases; counted as dropped. */
 void queue_abandon_stores(struct client *c, unsigned shard);
+/* Forgets what is queued; counts it. */
 void queue_drop_releases(struct client *c, unsigned shard);
 
-/* ---- client_watch.c ---- */
+/* ---- client_query.c: requests to one shard ---- */
 
-void watch_on_stats(struct client *c, unsigned shard, const struct proto_stats_answer *m);
-void watch_on_members(struct client *c, unsigned shard, const struct proto_members_answer *m);
-void watch_on_jobs(struct client *c, unsigned shard, const struct proto_jobs_answer *m);
-
-/* ---- client_history.c ---- */
-
-void history_on_answer(struct client *c, unsigned shard, const struct proto_history_answer *m);
-
-/* ---- client_share.c ---- */
-
-void share_on_push(struct client *c, unsigned shard, const struct proto_share *m);
+void query_on_stats(struct client *c, unsigned shard, const struct proto_stats_answer *m);
+void query_on_members(struct client *c, unsigned shard, const struct proto_members_answer *m);
+void query_on_jobs(struct client *c, unsigned shard, const struct proto_jobs_answer *m);
+void query_on_history(struct client *c, unsigned shard, const struct proto_history_answer *m);
+void query_on_share(struct client *c, const struct proto_share *m);
 
 /* ---- client_job.c ---- */
 

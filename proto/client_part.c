@@ -81,26 +81,14 @@ void part_lose_all_of(struct client *c, unsigned shard)
     }
 }
 
-/* A HELLO counts against a shard only while it is up and its confirmation is awaited. */
-static bool part_times_out(const struct client *c, const struct part *part)
-{
-    const struct shard *s = &c->shards[part->shard];
-    return s->state == CLIENT_UP && (part->kind != PART_HELLO || s->fence != 0);
-}
-
+/* True: the shard fell. A HELLO that is not answered in time counts against nobody: heartbeats do.
+ */
 static bool part_time_out(struct client *c, struct part *part)
 {
     struct part late = *part;
-    bool timeouts_in_row = part_times_out(c, part);
     c->counters.timeouts++;
     part_lose(c, part);
-    if (timeouts_in_row && shard_timed_out(c, late.shard, late.sent_us)) {
-        return true;
-    }
-    if (timeouts_in_row && late.kind == PART_HELLO && c->shards[late.shard].hellos == 0) {
-        shard_greet(c, late.shard);
-    }
-    return false;
+    return late.kind != PART_HELLO && shard_timed_out(c, late.shard, late.sent_us);
 }
 
 void part_expire(struct client *c)

@@ -79,7 +79,6 @@ void shard_fall(struct client *c, unsigned shard, enum client_state state)
     if (s->state != state) {
         shard_move(c, shard, state);
     }
-    s->fence = 0;
     s->timeouts_in_row = 0;
     part_lose_all_of(c, shard);
     queue_abandon_stores(c, shard);
@@ -180,18 +179,12 @@ static void shard_judge(struct client *c, unsigned shard, uint64_t began_us, uns
 
 /* ---- being answered ---- */
 
-bool shard_answered(struct client *c, struct part *part)
+void shard_answered(struct client *c, const struct part *part)
 {
     struct shard *s = &c->shards[part->shard];
-    if (s->fence != 0 && (int32_t)(part->request - s->fence) > 0) {
-        c->counters.renames_unconfirmed++;
-        shard_fall_and_greet(c, part->shard, CLIENT_GREETING);
-        return false;
-    }
     s->timeouts_in_row = 0;
     rtt_sample(&s->rtt, c->now_us - part->sent_us);
     shard_judge(c, part->shard, part->sent_us, c->options.timeouts_in_row);
-    return true;
 }
 
 bool shard_ends(struct client *c, unsigned shard, enum part_kind kind, uint32_t request)
@@ -201,9 +194,7 @@ bool shard_ends(struct client *c, unsigned shard, enum part_kind kind, uint32_t 
         shard_late(c, shard);
         return false;
     }
-    if (!shard_answered(c, part)) {
-        return false;
-    }
+    shard_answered(c, part);
     part_close(c, part);
     return true;
 }
@@ -252,7 +243,7 @@ void shard_greet(struct client *c, unsigned shard)
     m.hello.request = part->request;
     m.hello.role = (uint8_t)c->options.role;
     m.hello.flags = (uint8_t)(c->options.hello_flags | (s->leaked ? PROTO_RELEASE_ALL : 0));
-    s->release_all_request = s->leaked ? part->request : 0;
+    s->hello_request = part->request;
     m.hello.namespace_id = c->options.namespace_id;
     m.hello.instance = c->options.instance;
     m.hello.name = proto_text_of(c->name);
@@ -264,40 +255,15 @@ void shard_greet(struct client *c, unsigned shard)
     }
 }
 
-/* In another namespace our old holds are void by the HELLO itself; in the same they stay. */
-static void shard_rename(struct client *c, unsigned shard, bool is_other)
-{
-    struct shard *s = &c->shards[shard];
-    bool up = s->state == CLIENT_UP;
-    uint32_t first = c->next_request;
-    if (!queue_flush(c, shard) && is_other) {
-        queue_drop_stores(c, shard);
-        queue_drop_releases(c, shard);
-        queue_leak(c, shard);
-    }
-    /* A WELCOME for the old namespace must not be taken for one for the new. */
-    for (uint16_t i = c->oldest, next; i != PART_NONE; i = next) {
-        next = c->parts[i].next;
-        if (c->parts[i].shard == shard && c->parts[i].kind == PART_HELLO) {
-            part_close(c, &c->parts[i]);
-        }
-    }
-    shard_greet(c, shard);
-    if (up && s->hellos == 0) {
-        shard_fall(c, shard, CLIENT_GREETING); /* not sent: asks would go to the old namespace */
-    } else if (up && s->fence == 0) {
-        s->fence = first == 0 ? 1 : first;
-    }
-}
-
 void client_hello(struct client *c, enum proto_role role, uint64_t namespace_id, uint64_t now_us)
 {
-    bool is_other = c->options.namespace_id != namespace_id;
     client_advance(c, now_us);
     c->options.role = role;
     c->options.namespace_id = namespace_id;
     for (unsigned s = 0; s < c->options.shards; s++) {
-        shard_rename(c, s, is_other);
+        c->shards[s].hello_owed = true;
+        c->shards[s].hello_request = 0;
+        shard_greet(c, s);
     }
 }
 
@@ -326,7 +292,7 @@ void client_bye(struct client *c, uint64_t now_us)
 
 /* Queued releases stay even when the session is new to us: with several HELLOs under way it may be
  * the one that took our last asks. Letting go of what one does not hold is no error. */
-static void shard_learn(struct client *c, unsigned shard, const struct proto_welcome *m)
+static void shard_adopt(struct client *c, unsigned shard, const struct proto_welcome *m)
 {
     struct shard *s = &c->shards[shard];
     s->known = true;
@@ -335,28 +301,13 @@ static void shard_learn(struct client *c, unsigned shard, const struct proto_wel
     s->heartbeat_ms = m->heartbeat_ms;
     s->batch_max = m->batch_max;
     s->inflight_age_max_ms = m->inflight_age_max_ms;
-    s->fence = 0;
     s->timeouts_in_row = 0;
-}
-
-/* Asked after the first HELLO of a new namespace and before the one now confirmed: if the first was
- * lost, these were asked in the old namespace. */
-static void lose_between(struct client *c, unsigned shard, uint32_t first, uint32_t confirmed)
-{
-    for (uint16_t i = c->oldest, next; i != PART_NONE; i = next) {
-        struct part *part = &c->parts[i];
-        next = part->next;
-        if (part->shard == shard && (int32_t)(part->request - first) > 0 &&
-            (int32_t)(confirmed - part->request) > 0) {
-            part_lose(c, part);
-        }
-    }
 }
 
 static void shard_rise(struct client *c, unsigned shard, const struct proto_welcome *m)
 {
     struct shard *s = &c->shards[shard];
-    shard_learn(c, shard, m);
+    shard_adopt(c, shard, m);
     rtt_reset(&s->rtt, c->options.rto_min_us, c->options.rto_max_us);
     s->is_slow = false;
     s->verdicts = 0;
@@ -379,7 +330,9 @@ void shard_on_welcome(struct client *c, unsigned shard, const struct proto_welco
     }
     uint64_t sent_us = part->sent_us;
     part_close(c, part);
-    s->leaked = s->leaked && (s->release_all_request == 0 || m->request != s->release_all_request);
+    bool is_latest = m->request == s->hello_request;
+    s->leaked = s->leaked && !is_latest;
+    s->hello_owed = s->hello_owed && !is_latest;
     if (m->heartbeat_ms == 0 || m->batch_max == 0) {
         c->counters.malformed++;
         return;
@@ -391,12 +344,9 @@ void shard_on_welcome(struct client *c, unsigned shard, const struct proto_welco
     if (s->state != CLIENT_UP) {
         shard_rise(c, shard, m);
     } else {
-        bool other = s->session != m->session;
-        if (s->fence != 0) {
-            lose_between(c, shard, s->fence, m->request);
-        }
-        shard_learn(c, shard, m);
-        if (other) {
+        bool is_other_session = s->session != m->session;
+        shard_adopt(c, shard, m);
+        if (is_other_session) {
             job_tell(c, shard);
         }
     }
@@ -425,11 +375,7 @@ void shard_on_error(struct client *c, unsigned shard, const struct proto_error *
         return; /* about a message without a request, or too late to matter */
     }
     s->timeouts_in_row = 0;
-    if (part->kind == PART_HELLO && s->fence != 0) {
-        shard_fall(c, shard, CLIENT_GREETING); /* the new namespace is refused: greet it later */
-    } else {
-        part_lose(c, part);
-    }
+    part_lose(c, part);
 }
 
 /* ---- time ---- */
@@ -460,7 +406,7 @@ static void heartbeat(struct client *c, unsigned shard)
 
 static uint64_t queue_due(const struct client *c, const struct shard *s)
 {
-    bool waiting = s->fence == 0 && s->queue.store_count + s->queue.release_count > 0;
+    bool waiting = s->queue.store_count + s->queue.release_count > 0;
     return waiting ? s->queue.since_us + c->options.linger_us : UINT64_MAX;
 }
 
@@ -474,13 +420,13 @@ static uint64_t up_tick(struct client *c, unsigned shard)
     if (c->now_us >= heartbeat_due(c, s)) {
         heartbeat(c, shard);
     }
-    if (s->leaked && s->state == CLIENT_UP && c->now_us >= s->hello_due_us) {
-        shard_greet(c, shard); /* that it let go of what it was not told */
+    if (s->hello_owed && s->state == CLIENT_UP && c->now_us >= s->hello_due_us) {
+        shard_greet(c, shard);
     }
     if (s->state != CLIENT_UP) {
         return s->hello_due_us;
     }
-    due = s->leaked && s->hello_due_us < due ? s->hello_due_us : due;
+    due = s->hello_owed && s->hello_due_us < due ? s->hello_due_us : due;
     uint64_t beat = heartbeat_due(c, s), stores = queue_due(c, s);
     due = beat < due ? beat : due;
     return stores < due ? stores : due;

@@ -7,14 +7,8 @@
 void queue_leak(struct client *c, unsigned shard)
 {
     c->counters.leaks++;
-    c->shards[shard].leaked = true;
-    c->shards[shard].release_all_request = 0;
-}
-
-void queue_drop_stores(struct client *c, unsigned shard)
-{
-    c->counters.dropped += c->shards[shard].queue.store_count;
-    c->shards[shard].queue.store_count = 0;
+    c->shards[shard].leaked = c->shards[shard].hello_owed = true;
+    c->shards[shard].hello_request = 0;
 }
 
 /* The shard may come back with our session: its results are void, but it must let us go. */
@@ -30,7 +24,8 @@ void queue_abandon_stores(struct client *c, unsigned shard)
         q->releases[q->release_count++] =
             (struct tt_release){store->key, store->depth, store->slot};
     }
-    queue_drop_stores(c, shard);
+    c->counters.dropped += q->store_count;
+    q->store_count = 0;
 }
 
 void queue_drop_releases(struct client *c, unsigned shard)
@@ -82,8 +77,7 @@ static bool flush_releases(struct client *c, unsigned shard)
 bool queue_flush(struct client *c, unsigned shard)
 {
     struct shard *s = &c->shards[shard];
-    bool allowed = s->state == CLIENT_UP && s->fence == 0;
-    return allowed ? flush_stores(c, shard) && flush_releases(c, shard)
+    return s->state == CLIENT_UP ? flush_stores(c, shard) && flush_releases(c, shard)
                    : s->queue.store_count + s->queue.release_count == 0;
 }
 
@@ -206,7 +200,7 @@ static struct part *request_open(struct client *c, struct ticket *t, unsigned sh
 {
     struct part *part = NULL;
     const struct shard *s = &c->shards[shard];
-    if (s->state == CLIENT_UP && (s->fence != 0 || queue_flush(c, shard))) {
+    if (s->state == CLIENT_UP && queue_flush(c, shard)) {
         part = part_open(c, (enum part_kind)t->kind, shard);
     }
     if (part) {
@@ -313,9 +307,7 @@ void table_on_answer(struct client *c, unsigned shard, const struct proto_retrie
         shard_late(c, shard);
         return;
     }
-    if (!shard_answered(c, part)) {
-        return;
-    }
+    shard_answered(c, part);
     struct ticket *t = ticket_of(c, part->ticket);
     if (m->list.count != 1 || !plausible(&m->list.at[0], &t->ask)) {
         c->counters.malformed++;
@@ -405,9 +397,7 @@ void table_on_peek_answer(struct client *c, unsigned shard, const struct proto_p
         shard_late(c, shard);
         return;
     }
-    if (!shard_answered(c, part)) {
-        return;
-    }
+    shard_answered(c, part);
     struct ticket *t = ticket_of(c, part->ticket);
     bool ok = m->list.count == part->count;
     for (uint32_t i = 0; ok && i < m->list.count; i++) {

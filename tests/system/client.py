@@ -31,6 +31,11 @@ def owner(key, boots):
     return max(range(len(boots)), key=lambda i: mix(key ^ mix(boots[i])))
 
 
+def key_of(position, namespace_id):
+    """Section 3: what a client sends for a position key."""
+    return position ^ mix(namespace_id)
+
+
 class Lost(Exception):
     """No answer in time."""
 
@@ -103,9 +108,9 @@ class Client:
         self.send(kind, request, *fields)
         return self.wait(answer, request)
 
-    def hello(self, role=CLIENT, flags=0, space=0, instance=None, name="python"):
+    def hello(self, role=CLIENT, flags=0, namespace_id=0, instance=None, name="python"):
         instance = random.getrandbits(64) if instance is None else instance
-        message = self.call(HELLO, WELCOME, role, flags, space, instance, name)
+        message = self.call(HELLO, WELCOME, role, flags, namespace_id, instance, name)
         (self.session, self.boot, self.heartbeat_ms, self.batch_max, self.jobs,
          self.inflight_age_max_ms) = message[2:]
         return self

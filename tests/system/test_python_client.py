@@ -168,17 +168,18 @@ def batches_are_answered_in_order(server):
 
 
 @test
-def spaces_never_mix(server):
-    a, = sessions(server, 1, space=1)
-    b, = sessions(server, 1, space=2)
-    key = fresh_key()
+def keys_of_two_namespaces_never_meet(server):
+    a, = sessions(server, 1, namespace_id=1)
+    b, = sessions(server, 1, namespace_id=2)
+    position = fresh_key()
+    key = ab.key_of(position, 1)
     a.store(key, 5, 150, ab.LOWER)
     a.ask(key, 6)
     a.heartbeat()
-    equal(b.ask(key, 5, flags=ab.EXCLUSIVE)[0], ab.OPEN)
-    equal(b.ask(key, 6, flags=ab.EXCLUSIVE)[0], ab.OPEN)
-    b.hello(space=1)
-    equal(b.ask(key, 5)[:2], (ab.CUT, 150))
+    equal(b.ask(ab.key_of(position, 2), 5, flags=ab.EXCLUSIVE)[0], ab.OPEN)
+    equal(b.ask(ab.key_of(position, 2), 6, flags=ab.EXCLUSIVE)[0], ab.OPEN)
+    b.hello(namespace_id=1)
+    equal(b.ask(ab.key_of(position, 1), 5)[:2], (ab.CUT, 150))
 
 
 @test

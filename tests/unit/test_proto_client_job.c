@@ -195,21 +195,6 @@ static void results_out_of_range_are_dropped(void **state)
     fake_close(f);
 }
 
-static void results_of_the_old_namespace_are_dropped(void **state)
-{
-    struct tt_store result = {6, 1, 2, TT_EXACT, 0, 0};
-    struct fake *f = fake_open(1);
-    (void)state;
-    client_hello(f->client, PROTO_CLIENT, 99, f->now);
-    say_done(f, result);
-    assert_int_equal(f->dones, 0);
-    fake_welcome(f, 0);
-    say_done(f, result);
-    assert_int_equal(f->dones, 2);
-    assert_int_equal(client_counters(f->client)->malformed, 0);
-    fake_close(f);
-}
-
 static void options_are_checked(void **state)
 {
     struct client_port port = {NULL, fake_send};
@@ -244,7 +229,6 @@ int main(void)
         T(jobs_are_bounded),
         T(pushed_messages_reach_the_sink),
         T(results_out_of_range_are_dropped),
-        T(results_of_the_old_namespace_are_dropped),
         T(options_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* A client and shards joined by a network that loses, delays, repeats and reorders, with shards
  * that fall silent, restart and leave. Whatever happens: every ticket ends by its deadline, none
- * leaks, no answer and no store crosses from one namespace to another, and in a healed network all
- * is well. TEST_SEED=n test_proto_client_random repeats one run; ROUNDS=n makes more of them. */
+ * leaks, every answer is for the key that was asked, whatever HELLOs change meanwhile, and in a healed
+ * network all is well. TEST_SEED=n test_proto_client_random repeats one run; ROUNDS=n makes more of them. */
 #include "common/rng.h"
 #include "proto/client.h"
 
@@ -24,7 +24,7 @@ struct flying {
 };
 
 struct fake_shard {
-    uint64_t boot, namespace_id, silent_until_us, last_arrival_us;
+    uint64_t boot, silent_until_us, last_arrival_us;
     uint32_t session; /* 0: none */
 };
 
@@ -32,11 +32,11 @@ struct asked {
     uint32_t id;
     bool is_peek;
     unsigned count;
-    uint64_t namespace_id, deadline_us, keys[PEEKS];
+    uint64_t deadline_us, keys[PEEKS];
 };
 
 struct world {
-    uint64_t rng, now_us, order, namespace_id;
+    uint64_t rng, now_us, order;
     unsigned loss_permille, repeat_permille;
     uint32_t delay_us, sessions;
     struct client *client;
@@ -47,9 +47,9 @@ struct world {
     struct proto_decoder decoder;
 };
 
-static uint16_t mark_of(uint64_t key, uint64_t namespace_id)
+static uint16_t move_of(uint64_t key)
 {
-    return (uint16_t)rng_mix(key ^ rng_mix(namespace_id));
+    return (uint16_t)rng_mix(key);
 }
 
 static bool chance(struct world *w, unsigned permille)
@@ -110,7 +110,6 @@ static void shard_welcome(struct world *w, unsigned shard, const struct proto_he
 {
     struct fake_shard *s = &w->shards[shard];
     s->session = s->session ? s->session : ++w->sessions;
-    s->namespace_id = hello->namespace_id;
     struct proto_message m = {.type = PROTO_WELCOME};
     m.welcome = (struct proto_welcome){hello->request, s->session, s->boot, 1000, 16, 0};
     reply(w, shard, &m);
@@ -119,7 +118,7 @@ static void shard_welcome(struct world *w, unsigned shard, const struct proto_he
 static void shard_answer_ask(struct world *w, unsigned shard, const struct proto_retrieve_ask *ask)
 {
     struct tt_answer answer = {.verdict = TT_CUT};
-    answer.move = mark_of(ask->list.at[0].key, w->shards[shard].namespace_id);
+    answer.move = move_of(ask->list.at[0].key);
     struct proto_message m = {.type = PROTO_RETRIEVE_ANSWER};
     m.retrieve_answer = (struct proto_retrieve_answer){ask->request, {1, &answer}};
     reply(w, shard, &m);
@@ -130,7 +129,7 @@ static void shard_answer_peek(struct world *w, unsigned shard, const struct prot
     struct tt_peeked list[PEEKS];
     for (uint32_t i = 0; i < peek->list.count; i++) {
         list[i] = (struct tt_peeked){.depth = 1};
-        list[i].move = mark_of(peek->list.at[i].key, w->shards[shard].namespace_id);
+        list[i].move = move_of(peek->list.at[i].key);
     }
     struct proto_message m = {.type = PROTO_PEEK_ANSWER};
     m.peek_answer = (struct proto_peek_answer){peek->request, {peek->list.count, list}};
@@ -168,7 +167,7 @@ static void shard_receive(struct world *w, unsigned shard, const uint8_t *bytes,
         assert_true(m.store_hash.list.count <= 16);
         for (uint32_t i = 0; i < m.store_hash.list.count; i++) {
             const struct tt_store *store = &m.store_hash.list.at[i];
-            assert_int_equal(store->move, mark_of(store->key, s->namespace_id));
+            assert_int_equal(store->move, move_of(store->key));
         }
         break;
     default:
@@ -208,7 +207,6 @@ static void ask_something(struct world *w, struct asked *a)
     uint8_t where;
     a->is_peek = chance(w, 300);
     a->count = a->is_peek ? 1 + rng_below(&w->rng, PEEKS) : 1;
-    a->namespace_id = w->namespace_id;
     for (unsigned i = 0; i < a->count; i++) {
         a->keys[i] = rng_next(&w->rng);
     }
@@ -222,7 +220,7 @@ static void ask_something(struct world *w, struct asked *a)
         struct tt_ask ask = {.key = a->keys[0], .alpha = -1, .beta = 1, .depth = 4};
         a->id = client_ask(w->client, &ask, w->now_us, &where);
         assert_int_equal(where == CLIENT_NOWHERE, a->id == 0);
-        struct tt_store store = {.key = a->keys[0], .move = mark_of(a->keys[0], w->namespace_id)};
+        struct tt_store store = {.key = a->keys[0], .move = move_of(a->keys[0])};
         client_store(w->client, where, &store);
         struct tt_release release = {.key = a->keys[0]};
         client_release(w->client, where, &release);
@@ -247,11 +245,11 @@ static void look_at(struct world *w, struct asked *a)
     w->ready += result == CLIENT_READY;
     w->lost += result == CLIENT_LOST;
     if (result == CLIENT_READY && !a->is_peek) {
-        assert_int_equal(answer.move, mark_of(a->keys[0], a->namespace_id));
+        assert_int_equal(answer.move, move_of(a->keys[0]));
     } else if (result == CLIENT_READY) {
         for (unsigned i = 0; i < a->count; i++) {
             bool known = peeked[i].depth == 1;
-            assert_int_equal(peeked[i].move, known ? mark_of(a->keys[i], a->namespace_id) : 0);
+            assert_int_equal(peeked[i].move, known ? move_of(a->keys[i]) : 0);
         }
     }
 }
@@ -341,8 +339,7 @@ static void run(uint64_t seed)
             trouble(w);
         }
         if (chance(w, 10)) {
-            w->namespace_id = rng_next(&w->rng);
-            client_hello(w->client, PROTO_WORKER, w->namespace_id, w->now_us);
+            client_hello(w->client, PROTO_WORKER, rng_next(&w->rng), w->now_us);
         }
     }
     heal(w);

@@ -143,7 +143,7 @@ static void sums_that_grow_too_large_are_halved(void **state)
     assert_int_equal(told(answer, 2), 75);
 }
 
-static void topics_and_spaces_are_apart(void **state)
+static void root_keys_are_apart(void **state)
 {
     struct bed *bed = *state;
     struct tt_weight a[] = {{1, 10}};
@@ -153,7 +153,7 @@ static void topics_and_spaces_are_apart(void **state)
     bed_say(bed, "b", other);
     give(bed, "a", 77, nothing, a, 1);
     assert_int_equal(give(bed, "a", 78, nothing, NULL, 0)->list.count, 0);
-    assert_int_equal(give(bed, "b", 77, nothing, NULL, 0)->list.count, 0);
+    assert_int_equal(give(bed, "b", 77 ^ 4711, nothing, NULL, 0)->list.count, 0);
     assert_int_equal(give(bed, "a", 77, nothing, NULL, 0)->list.count, 1);
 }
 
@@ -248,7 +248,7 @@ int main(void)
         T(a_topic_begun_anew_is_told_whole),
         T(who_asks_too_often_is_told_nothing),
         T(sums_that_grow_too_large_are_halved),
-        T(topics_and_spaces_are_apart),
+        T(root_keys_are_apart),
         T(the_topic_unused_for_longest_makes_room),
         T(the_heaviest_are_told_first),
         T(bad_gifts_change_nothing),

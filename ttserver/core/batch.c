@@ -40,7 +40,7 @@ static const char *peek_fault(const struct tt_peek *peek)
 }
 
 /* Defines LIST_are_ready(): false, and an ERROR sent, unless every operation may be done; then the
- * keys are the table's own (mixed with the session's space) and their buckets are on the way. */
+ * buckets are on the way. */
 #define READY(list, element, fault_of, needs_results)                        \
     static bool list##_are_ready(struct ttcore_call *call, uint32_t request, \
                                  const struct proto_##list *batch)           \
@@ -61,8 +61,7 @@ static const char *peek_fault(const struct tt_peek *peek)
             return false;                                                    \
         }                                                                    \
         for (uint32_t i = 0; i < batch->count; i++) {                        \
-            element *op = &batch->at[i];                                     \
-            op->key ^= call->session->namespace_mask;                        \
+            const element *op = &batch->at[i];                               \
             if (needs_results) {                                             \
                 tt_results_prefetch(&core->results, op->key);                \
             }                                                                \
@@ -203,7 +202,6 @@ static void note_holders(struct ttcore_call *call, const struct tt_store *store)
         CHECK(session != NULL);
         if (session->flags & PROTO_WANTS_NODE_DONE) {
             struct tt_store result = *store;
-            result.key ^= session->namespace_mask;
             result.slot = 0;
             note_done(scratch, ttcore_sessions_slot(&core->sessions, session), &result);
         }

@@ -15,7 +15,7 @@ enum {
 };
 
 struct ttcore_history {
-    uint64_t root_key; /* in the space of the session */
+    uint64_t root_key;
     uint64_t used_us;
     uint32_t epoch; /* another root_key, or the same begun anew, has another; 0: free */
     struct tt_history sums;

@@ -1,5 +1,4 @@
 /* Sessions come, stay and end: HELLO, HEARTBEAT, worker indexes, BYE, silence. */
-#include "common/rng.h"
 #include "ttserver/core/state.h"
 
 /* The caller drops the orphans when all sessions that end in this step have ended. Returns how many
@@ -55,17 +54,16 @@ static void welcome(struct ttcore_call *call)
     }
 }
 
-/* A HELLO on a live session may be a new life of its peer (another instance), or another search of
- * the same one (another space): what it held cannot be given back by its old name. */
+/* A HELLO of another instance on a live session comes from a peer that was started again: it knows
+ * nothing of the in-flight entries and jobs of its predecessor. */
 static void renew_member(struct ttcore_call *call, const struct proto_hello *hello)
 {
     struct ttcore_session *session = call->session;
-    bool is_reborn = session->instance != hello->instance;
-    if (is_reborn || session->namespace_id != hello->namespace_id ||
-        (hello->flags & PROTO_RELEASE_ALL) != 0) {
+    bool is_other = session->instance != hello->instance;
+    if (is_other || (hello->flags & PROTO_RELEASE_ALL) != 0) {
         tt_inflight_drop_session(&call->core->inflight, session->id);
     }
-    if (is_reborn || hello->role != PROTO_FRONT) {
+    if (is_other || hello->role != PROTO_FRONT) {
         ttcore_orphan_jobs(call->core, session);
         ttcore_drop_orphans(call->core, call->actions);
     }
@@ -98,7 +96,6 @@ void ttcore_on_hello(struct ttcore_call *call)
     ttcore_sessions_set_role(&core->sessions, session, hello->role);
     session->flags = hello->flags;
     session->namespace_id = hello->namespace_id;
-    session->namespace_mask = rng_mix(hello->namespace_id);
     session->instance = hello->instance;
     session->searches = 0;
     proto_text_copy(hello->name, session->name, sizeof session->name);

@@ -20,7 +20,6 @@ struct ttcore_session {
     uint32_t older, newer; /* slot + 1; a free slot uses `newer` for the free list */
     uint32_t serial;
     uint64_t last_seen_us;
-    uint64_t namespace_mask; /* a key XOR this is the table's key: spaces never mix */
     uint64_t namespace_id, instance;
     uint32_t jobs; /* it owns */
     uint32_t worker_index; /* of a worker */

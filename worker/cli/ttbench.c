@@ -355,7 +355,7 @@ int cli_ttbench(int argc, char *argv[])
          "chess: keys, depths, windows and exclusivity of a search, recorded first (chess)",
          &b->pattern, OPTION_TEXT},
         OPTIONS_ROW(U64, "seed", "N", &b->seed, 0, 0,
-                    "of random keys, and of the namespace at the shards (new each time)"),
+                    "of random keys, and of the namespace (new each time)"),
         {"json", NULL, "one JSON object on stdout", &b->json, OPTION_FLAG},
         {0},
     };

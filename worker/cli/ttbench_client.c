@@ -208,7 +208,7 @@ static bool ask_next(struct ttbench_client *c)
     flight->visit[flight->count++] = c->next;
     if (++c->next == load->count) {
         c->next = 0;
-        c->lap_salt = rng_mix(++c->lap);
+        c->lap_salt = rng_mix(c->plan.namespace_id) ^ rng_mix(++c->lap);
     }
     if (flight->count == c->plan.batch) {
         send_asks(c, lane);
@@ -484,6 +484,7 @@ enum err ttbench_client_open(struct ttbench_client **out, const struct ttbench_p
     *shard = 0;
     if (c != NULL) {
         c->plan = *plan;
+        c->lap_salt = rng_mix(plan->namespace_id);
         c->index = index;
         /* Side by side in the same lap: what one has stored the others find. */
         c->next = index * 997 % plan->load->count;
