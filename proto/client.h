@@ -58,7 +58,8 @@ struct client_sink {
     void *node_self;
     void (*node_done)(void *node_self, const struct tt_store *result);
     void (*history)(void *node_self, unsigned shard, const struct proto_history_answer *answer);
-    void (*shared)(void *node_self, const struct tt_store *results, uint32_t count);
+    void (*shared)(void *node_self, uint64_t table_id, const struct tt_store *results,
+                   uint32_t count);
 };
 
 /* Zero means the default in brackets. */
@@ -178,10 +179,11 @@ void client_job_report(struct client *client, const struct proto_job_report *rep
 unsigned client_history(struct client *client, uint64_t root_key, uint32_t epoch, uint32_t cursor,
                         const struct tt_weight *weights, unsigned count, uint64_t now_us);
 
-/* Tells up to CLIENT_SHARE_MAX results to others, through the root_key's owner: sink->shared there.
- * Nothing is kept or confirmed. False: nothing was sent. */
-bool client_share(struct client *client, uint64_t root_key, const struct tt_store *results,
-                  unsigned count, uint64_t now_us);
+/* Broadcasts up to CLIENT_SHARE_MAX results of the table `table_id` to searchers with another one,
+ * through the root_key's owner: sink->shared there. Nothing is kept or confirmed. False: nothing
+ * was sent. */
+bool client_share(struct client *client, uint64_t root_key, uint64_t table_id,
+                  const struct tt_store *results, unsigned count, uint64_t now_us);
 
 /* Asks one shard for its figures: sink->stats, or nothing. False: not up, or not sent. */
 bool client_stats(struct client *client, unsigned shard, uint64_t now_us);

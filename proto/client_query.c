@@ -1,10 +1,10 @@
-/* Requests that have one part and no ticket (STATS, MEMBERS, JOBS, HISTORY), and SHARE, which has no
- * answer. */
+/* Requests that have one part and no ticket (STATS, MEMBERS, JOBS, HISTORY), and SHARE, which has
+ * no answer. */
 #include "proto/client_core.h"
 
 /* Opens a request of this kind and sends its message, which has the request as first field. */
 static bool query_open(struct client *c, unsigned shard, uint64_t now_us, enum part_kind kind,
-                      struct proto_message *m, uint32_t *request)
+                       struct proto_message *m, uint32_t *request)
 {
     CHECK(shard < c->options.shards);
     client_advance(c, now_us);
@@ -90,8 +90,8 @@ void query_on_history(struct client *c, unsigned shard, const struct proto_histo
     }
 }
 
-bool client_share(struct client *c, uint64_t root_key, const struct tt_store *results,
-                  unsigned count, uint64_t now_us)
+bool client_share(struct client *c, uint64_t root_key, uint64_t table_id,
+                  const struct tt_store *results, unsigned count, uint64_t now_us)
 {
     CHECK(count <= CLIENT_SHARE_MAX);
     client_advance(c, now_us);
@@ -100,6 +100,7 @@ bool client_share(struct client *c, uint64_t root_key, const struct tt_store *re
         return false;
     }
     struct proto_message m = {.type = PROTO_SHARE};
+    m.share.table_id = table_id;
     m.share.list.count = count;
     m.share.list.at = (struct tt_store *)results; /* only read */
     return client_send(c, shard, &m);
@@ -110,6 +111,6 @@ void query_on_share(struct client *c, const struct proto_share *m)
     if (!proto_results_in_range(&m->list)) {
         c->counters.malformed++;
     } else if (c->sink.shared) {
-        c->sink.shared(c->sink.node_self, m->list.at, m->list.count);
+        c->sink.shared(c->sink.node_self, m->table_id, m->list.at, m->list.count);
     }
 }

@@ -9,7 +9,7 @@
 #ifndef PROTO_MESSAGES_H
 #define PROTO_MESSAGES_H
 
-#define PROTO_VERSION 1
+#define PROTO_VERSION 2
 
 /* OP(list name, C struct of one element, fields) */
 #define PROTO_OPS(OP)                                                                        \
@@ -40,6 +40,10 @@
     F(u64, namespace_id) \
     F(text, algorithm) F(u8, flags) F(u8, depth) F(u8, remote_depth) F(u32, time_ms) F(u64, nodes)
 
+/* What a worker did for a job in all: the counters of JOB_REPORT, all u64, in this order. */
+#define PROTO_REPORT_COUNTERS(X) X(nodes) X(asks) X(busy) X(deferred) X(duplicated)
+#define PROTO_REPORT_COUNTER(name) F(u64, name)
+
 /* MSG(NAME, name, id, fields) */
 #define PROTO_MESSAGES(MSG)                                                                        \
     MSG(HELLO, hello, 1,                                                                           \
@@ -59,8 +63,8 @@
     MSG(JOB, job, 11, PROTO_JOB_FIELDS)                                                            \
     MSG(JOB_STOP, job_stop, 12, F(u64, job) F(u8, reason))                                         \
     MSG(JOB_REPORT, job_report, 13,                                                                \
-        F(u64, job) F(u64, instance) F(u8, state) F(u8, depth) F(u64, nodes) F(u64, asks)          \
-            F(u64, busy) F(u64, deferred) F(u64, duplicated))                                      \
+        F(u64, job) F(u64, instance) F(u8, state) F(u8, depth)                                     \
+            PROTO_REPORT_COUNTERS(PROTO_REPORT_COUNTER))                                           \
     MSG(NODE_DONE, node_done, 14, F(stores, list))                                                 \
     MSG(STATS, stats, 15, F(u32, request))                                                         \
     MSG(STATS_ANSWER, stats_answer, 16, F(u32, request) F(figures, list))                          \
@@ -76,6 +80,6 @@
     MSG(HISTORY_ANSWER, history_answer, 25,                                                        \
         F(u32, request) F(u64, root_key) F(u32, epoch) F(u32, cursor) F(u32, now) F(u32, halvings) \
             F(u32, wait_ms) F(weights, list))                                                      \
-    MSG(SHARE, share, 26, F(stores, list))
+    MSG(SHARE, share, 26, F(u64, table_id) F(stores, list))
 
 #endif

@@ -39,7 +39,7 @@ static enum options_outcome read_arguments(int argc, char **argv, struct argumen
                     "memory of all shards together (256M)"),
         OPTIONS_ROW(U32, "heartbeat", "MS", &a->heartbeat_ms, 10, LONGEST_MS,
                     "a session ends after 3.5 of these in silence (1000)"),
-        OPTIONS_ROW(U32, "hold-max", "MS", &a->inflight_age_max_ms, 10, LONGEST_MS,
+        OPTIONS_ROW(U32, "inflight-age-max", "MS", &a->inflight_age_max_ms, 10, LONGEST_MS,
                     "longest stay inside a position (60000)"),
         OPTIONS_ROW(U32, "sessions", "N", &a->sessions, 1, TTCORE_SESSIONS_MAX,
                     "most clients of a shard (4096)"),

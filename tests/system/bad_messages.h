@@ -61,7 +61,7 @@ static size_t make_huge_count(uint64_t *rng, uint8_t *out)
     size_t n = 0;
     if (rng_below(rng, 4) > 0) {
         out[n++] = (uint8_t)(0x92 + rng_below(rng, 4));
-        out[n++] = 1;
+        out[n++] = PROTO_VERSION;
         out[n++] = (uint8_t)(1 + rng_below(rng, 18));
         for (unsigned k = rng_below(rng, 3); k > 0; k--) {
             out[n++] = (uint8_t)rng_below(rng, 100);

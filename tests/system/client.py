@@ -7,9 +7,9 @@ import time
 import msgpack
 import zmq
 
-VERSION = 1
+VERSION = 2
 (HELLO, WELCOME, RETRIEVE_ASK, RETRIEVE_ANSWER, STORE_HASH, RELEASE, PEEK, PEEK_ANSWER, HEARTBEAT,
- JOB_POST, JOB, JOB_STOP, JOB_REPORT, NODE_DONE, STATS, STATS_ANSWER, ERROR, BYE, SEAT, MEMBERS,
+ JOB_POST, JOB, JOB_STOP, JOB_REPORT, NODE_DONE, STATS, STATS_ANSWER, ERROR, BYE, WORKER_INDEX, MEMBERS,
  MEMBERS_ANSWER, JOBS, JOBS_ANSWER, HISTORY, HISTORY_ANSWER, SHARE) = range(1, 27)
 OPEN, CUT, BUSY = 0, 1, 2
 LOWER, UPPER, EXACT = 1, 2, 3
@@ -84,9 +84,9 @@ class Client:
             message = self.receive(max(0.0, end - time.monotonic()))
             if message is None:
                 break
-            if message[0] == SEAT:
+            if message[0] == WORKER_INDEX:
                 self.worker_index = tuple(message[1:])
-                if kind != SEAT:
+                if kind != WORKER_INDEX:
                     continue
             if message[0] == kind and request in (None, message[1]):
                 return message
@@ -147,7 +147,7 @@ class Client:
                 return rows
 
     def members(self):
-        names = "session mark role job silent_ms name".split()
+        names = "session instance_id role job silent_ms name".split()
         return [dict(zip(names, row)) for row in self.pages(MEMBERS, MEMBERS_ANSWER)]
 
     def jobs_open(self):

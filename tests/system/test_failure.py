@@ -259,7 +259,7 @@ def a_killed_worker_leaves_its_positions_soon():
 
 
 # So slow a heartbeat that nothing can lapse while the test looks.
-NEVER = ["--heartbeat", 60000, "--hold-max", 3600000]
+NEVER = ["--heartbeat", 60000, "--inflight-age-max", 3600000]
 
 
 def nothing_is_left(shard):

@@ -287,7 +287,7 @@ def workers_have_seats_without_gaps(server):
                 worker.heartbeat()
     workers = sessions(server, 3, role=ab.WORKER)
     for worker in workers:
-        assert worker.wait(ab.SEAT)[1] < worker.worker_index[1]
+        assert worker.wait(ab.WORKER_INDEX)[1] < worker.worker_index[1]
     settle(workers)
     workers[0].bye()
     workers[0].close()
@@ -387,21 +387,21 @@ def values_out_of_range_are_refused_whole(server):
 @test
 def malformed_messages_get_an_error(server):
     a, = sessions(server, 1)
-    whole = ab.msgpack.packb([1, ab.RETRIEVE_ASK, 5, [[1, 2, -1, 1, 0, 0]]])
+    whole = ab.msgpack.packb([ab.VERSION, ab.RETRIEVE_ASK, 5, [[1, 2, -1, 1, 0, 0]]])
     for cut in range(1, len(whole)):
         a.send_bytes(whole[:cut])
         equal(a.wait(ab.ERROR)[1], 1)
     a.send_bytes(whole + b"\0")
     equal(a.wait(ab.ERROR)[1], 1)
-    a.send_bytes(ab.msgpack.packb([2, ab.HEARTBEAT, 1]))
+    a.send_bytes(ab.msgpack.packb([1, ab.HEARTBEAT, 1]))
     equal(a.wait(ab.ERROR)[1], 2)
-    a.send_bytes(ab.msgpack.packb([1, 99, 1]))
+    a.send_bytes(ab.msgpack.packb([ab.VERSION, 99, 1]))
     equal(a.wait(ab.ERROR)[1], 3)
-    a.send_bytes(ab.msgpack.packb([1, ab.WELCOME, 1, 1, 1, 1, 1, 1, 1]))
+    a.send_bytes(ab.msgpack.packb([ab.VERSION, ab.WELCOME, 1, 1, 1, 1, 1, 1, 1]))
     equal(a.wait(ab.ERROR)[1], 3)
-    a.send_bytes(ab.msgpack.packb([1, ab.PEEK, 1]))
+    a.send_bytes(ab.msgpack.packb([ab.VERSION, ab.PEEK, 1]))
     equal(a.wait(ab.ERROR)[1], 1)
-    a.send_bytes(ab.msgpack.packb([1, ab.PEEK, 1, [[1, 1]] * (a.batch_max + 1)]))
+    a.send_bytes(ab.msgpack.packb([ab.VERSION, ab.PEEK, 1, [[1, 1]] * (a.batch_max + 1)]))
     assert a.wait(ab.ERROR)[1] in (1, 6)
     a.heartbeat()
 
@@ -412,7 +412,7 @@ def noise_never_stops_the_service(server):
     print("# TEST_SEED=%d" % SEED)
     a, noisy = sessions(server, 2)
     stranger = Client(server.addresses[0])
-    whole = ab.msgpack.packb([1, ab.STORE_HASH, [[1, 2, 3, 1, 0, 0]] * 20])
+    whole = ab.msgpack.packb([ab.VERSION, ab.STORE_HASH, [[1, 2, 3, 1, 0, 0]] * 20])
     for round_number in range(2000):
         if round_number % 2:
             noise = bytes(rng.getrandbits(8) for _ in range(rng.randrange(1, 80)))
@@ -422,7 +422,7 @@ def noise_never_stops_the_service(server):
         rng.choice((noisy, stranger)).send_bytes(bytes(noise))
         if round_number % 200 == 0:
             a.heartbeat()
-    for frames in ([b""], [b"", b"x"], [b"\x93\x01\x09", b"\x01"], [b"\x90" * 70000],
+    for frames in ([b""], [b"", b"x"], [b"\x93\x02\x09", b"\x01"], [b"\x90" * 70000],
                    [b"\xdd\xff\xff\xff\xff"]):
         noisy.send_bytes(*frames)
         stranger.send_bytes(*frames)

@@ -66,7 +66,7 @@ class Client:
             self.welcome = self.hear(WELCOME)
 
     def say(self, *fields):
-        self.socket.send(msgpack.packb([1, *fields]))
+        self.socket.send(msgpack.packb([2, *fields]))
 
     def hear(self, kind=None, timeout=5):
         """The next message, of this kind if one is given; None when time is up."""
@@ -208,7 +208,7 @@ def test_a_thousand_connections_and_random_bytes_do_no_harm():
         for peer in peers:
             peer.say(HELLO, 2, CLIENT, 0, 0, burst, "brief")
             peer.socket.send(rng.randbytes(rng.randrange(0, 3000)))
-            peer.socket.send_multipart([b"\x93\x01", b"", b"x" * rng.randrange(100)])
+            peer.socket.send_multipart([b"\x93\x02", b"", b"x" * rng.randrange(100)])
         for peer in peers:
             assert peer.hear(WELCOME)
             assert peer.hear(ERROR) and peer.hear(ERROR)

@@ -324,8 +324,12 @@ static void a_job_survives_the_wire(void **state)
     assert_true(back.nodes == job.nodes && back.namespace_id == job.namespace_id);
     assert_string_equal(back.text, job.text);
     assert_true(test_game()->key(back.position) == test_game()->key(job.position));
-    job_free(&job);
     job_free(&back);
+    job_free(&back);
+    wire.depth = PROTO_NO_LIMIT;
+    assert_int_equal(job_from_wire(&wire, &back, why, sizeof why), ERR_OK);
+    assert_int_equal(back.depth, SEARCH_DEPTH_MAX);
+    job_free(&job);
     job_free(&back);
 }
 
@@ -344,7 +348,7 @@ static void a_job_that_makes_no_sense_is_refused(void **state)
         wire.game = i == 0 ? proto_text_of("checkers") : wire.game;
         wire.algorithm = i == 1 ? proto_text_of("abdad") : wire.algorithm;
         wire.evaluation ^= i == 6;
-        wire.depth = i == 2 ? 0 : i == 3 ? SEARCH_DEPTH_MAX + 1 : wire.depth;
+        wire.depth = i == 2 ? UINT8_MAX : i == 3 ? SEARCH_DEPTH_MAX + 1 : wire.depth;
         wire.position = i == 4   ? proto_text_of("not a position")
                         : i == 5 ? proto_text_of(long_text)
                                  : wire.position;

@@ -326,20 +326,22 @@ static void results_are_shared_through_the_owner(void **state)
     uint64_t root_key = 0x70b1c;
     (void)state;
     unsigned shard = client_owner(f->client, root_key);
-    assert_true(client_share(f->client, root_key, given, 2, f->now));
+    assert_true(client_share(f->client, root_key, 0x7ab1e, given, 2, f->now));
     assert_int_equal(fake_expect(f, PROTO_SHARE)->share.list.count, 2);
+    assert_int_equal(f->message.share.table_id, 0x7ab1e);
     assert_int_equal(f->message_shard, shard);
     struct proto_message m = {.type = PROTO_SHARE};
-    m.share.list = (struct proto_stores){2, given};
+    m.share = (struct proto_share){UINT64_MAX, {2, given}};
     fake_say(f, shard, &m);
     assert_int_equal(f->shared, 2);
+    assert_true(f->last_table_id == UINT64_MAX);
     assert_int_equal(f->last_done.score, -7);
     given[0].bound = TT_EXACT + 1; /* none of them is believed */
     fake_say(f, shard, &m);
     assert_int_equal(f->shared, 2);
     assert_int_equal(client_counters(f->client)->malformed, 1);
     f->refusing[shard] = true;
-    assert_false(client_share(f->client, root_key, given, 2, f->now));
+    assert_false(client_share(f->client, root_key, 0x7ab1e, given, 2, f->now));
     assert_int_equal(client_outstanding(f->client), 0);
     fake_close(f);
 }

@@ -33,7 +33,7 @@ struct fake {
         shared;
     uint32_t last_weight;
     unsigned worker_index, workers;
-    uint64_t last_job;
+    uint64_t last_job, last_table_id;
     struct tt_store last_done;
     unsigned last_error;
     struct proto_decoder decoder;
@@ -97,10 +97,12 @@ static void fake_history(void *node_self, unsigned shard, const struct proto_his
     f->last_weight = answer->list.count > 0 ? answer->list.at[answer->list.count - 1].weight : 0;
 }
 
-static void fake_shared(void *node_self, const struct tt_store *results, uint32_t count)
+static void fake_shared(void *node_self, uint64_t table_id, const struct tt_store *results,
+                        uint32_t count)
 {
     struct fake *f = *(struct fake **)node_self;
     f->shared += count;
+    f->last_table_id = table_id;
     f->last_done = results[count - 1];
 }
 

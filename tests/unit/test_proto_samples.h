@@ -128,7 +128,7 @@ static const struct proto_message samples[] = {
                                               .halvings = 0,
                                               .wait_ms = 10,
                                               .list = {2, sample_weights}}},
-    {PROTO_SHARE, .share = {.list = {1, sample_results}}},
+    {PROTO_SHARE, .share = {.table_id = 0x7ab1e, .list = {1, sample_results}}},
 };
 enum { SAMPLES = sizeof samples / sizeof *samples };
 

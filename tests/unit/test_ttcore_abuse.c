@@ -85,8 +85,8 @@ static void noise_is_dropped_or_answered_once(void **state)
 {
     struct bed *bed = *state;
     const uint8_t noise[] = {0xc1, 0xff, 0x00, 0x93};
-    const uint8_t version[] = {0x92, 2, 9};
-    const uint8_t type[] = {0x92, 1, 99};
+    const uint8_t version[] = {0x92, 1, 9};
+    const uint8_t type[] = {0x92, PROTO_VERSION, 99};
     bed_bytes(bed, "a", noise, sizeof noise);
     assert_int_equal(bed->actions.messages, 0);
     bed_bytes(bed, "a", NULL, 0);

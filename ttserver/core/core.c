@@ -7,6 +7,9 @@
 
 enum { US_PER_MS = 1000 };
 
+#define TEXT_OF(number) TEXT_OF_(number)
+#define TEXT_OF_(number) #number
+
 struct ttcore_options ttcore_defaults(void)
 {
     return (struct ttcore_options){
@@ -170,7 +173,8 @@ static void answer_undecodable(struct ttcore_call *call, enum err err)
 {
     call->core->count.malformed++;
     if (err == ERR_VERSION) {
-        send_error(call, PROTO_ERR_VERSION, 0, "this shard speaks protocol version 1");
+        send_error(call, PROTO_ERR_VERSION, 0,
+                   "this shard speaks protocol version " TEXT_OF(PROTO_VERSION));
     } else if (call->session == NULL) {
         return; /* noise: whoever speaks no HELLO gets no answer */
     } else if (err == ERR_TYPE) {

@@ -100,7 +100,6 @@ struct ttcore_session *ttcore_sessions_add(struct ttcore_sessions *s, const uint
         .id = serial << s->slot_bits | (self - 1),
         .serial = serial,
         .role = PROTO_CLIENT,
-        .table_id = -1,
         .route_length = (uint8_t)length,
     };
     memcpy(session->route, route, length);

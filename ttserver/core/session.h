@@ -25,7 +25,7 @@ struct ttcore_session {
     uint32_t worker_index; /* of a worker */
     uint64_t history_due_us; /* a HISTORY before that is told nothing */
     uint64_t searches; /* a worker: the job it reported on last; 0: none */
-    int32_t table_id; /* of the table whose results it told of last; -1: none yet */
+    uint64_t table_id; /* of its last SHARE; 0: none yet */
     uint8_t role; /* enum proto_role */
     uint8_t flags; /* enum proto_hello_flag */
     uint8_t route_length;

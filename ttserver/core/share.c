@@ -17,13 +17,13 @@ void ttcore_on_share(struct ttcore_call *call)
     if (list->count == 0) {
         return;
     }
-    call->session->table_id = list->at[0].slot;
+    uint64_t table_id = call->session->table_id = call->message->share.table_id;
     /* Who was silent longest first: sharers take turns. Not those who have the results already. */
     uint32_t first = call->actions->targets;
     const struct ttcore_session *s = ttcore_sessions_oldest(&core->sessions);
     for (unsigned n = 0; s != NULL && n < SHARE_LOOKS; n++) {
         if (s != call->session && s->namespace_id == call->session->namespace_id &&
-            (s->flags & PROTO_WANTS_RESULTS) && s->table_id != call->session->table_id &&
+            (s->flags & PROTO_WANTS_RESULTS) && (s->table_id != table_id || table_id == 0) &&
             call->actions->targets - first < SHARE_TO) {
             ttcore_actions_target(call->actions, s->route, s->route_length);
         }

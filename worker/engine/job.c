@@ -78,7 +78,7 @@ enum err job_from_wire(const struct proto_job *message, struct job *out, char *w
         snprintf(why, why_size, "the front-end plays another version of this game");
         return ERR_ILLEGAL;
     }
-    if (!proto_text_copy(message->position, text, sizeof text) || message->depth < 1 ||
+    if (!proto_text_copy(message->position, text, sizeof text) ||
         message->depth > SEARCH_DEPTH_MAX) {
         snprintf(why, why_size, "%s", err_text(ERR_RANGE));
         return ERR_RANGE;
@@ -95,7 +95,7 @@ enum err job_from_wire(const struct proto_job *message, struct job *out, char *w
     job.strict = message->flags & PROTO_JOB_STRICT;
     job.full = message->flags & PROTO_JOB_FULL;
     job.waits = message->flags & PROTO_JOB_WAITS;
-    job.depth = message->depth;
+    job.depth = message->depth == PROTO_NO_LIMIT ? SEARCH_DEPTH_MAX : message->depth;
     job.remote_depth = message->remote_depth;
     job.time_ms = message->time_ms;
     job.nodes = message->nodes;

@@ -169,9 +169,9 @@ void embedded_put(struct embedded *t, const struct tt_store *store)
     tt_results_store(&t->results, store, generation(t));
 }
 
-uint16_t embedded_table_id(const struct embedded *t)
+uint64_t embedded_table_id(const struct embedded *t)
 {
-    return (uint16_t)t->shared->table_id;
+    return t->shared->table_id;
 }
 
 void embedded_set_table_id(struct embedded *t, uint64_t table_id)

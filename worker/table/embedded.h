@@ -94,7 +94,7 @@ void embedded_put(struct embedded *table, const struct tt_store *store);
 /* A table_id that tells this table from those of others, as results carry it that are told to
  * others.
  */
-uint16_t embedded_table_id(const struct embedded *table);
+uint64_t embedded_table_id(const struct embedded *table);
 /* It is random unless set, before anybody uses a table of one's own. */
 void embedded_set_table_id(struct embedded *table, uint64_t table_id);
 /* Searchers with another table were heard of, which counts until then; and when it does. Any

@@ -72,10 +72,11 @@ static void take_history(void *self, unsigned shard, const struct proto_history_
     history_take(&r->history, client_shard_boot(r->client, shard), answer, now_us(r));
 }
 
-static void take_shared(void *self, const struct tt_store *results, uint32_t count)
+static void take_shared(void *self, uint64_t table_id, const struct tt_store *results,
+                        uint32_t count)
 {
     struct remote *r = self;
-    if (count == 0 || results[0].slot == embedded_table_id(r->local->table)) {
+    if (count == 0 || table_id == embedded_table_id(r->local->table)) {
         return; /* of a process that uses our table: it is there already */
     }
     r->others_until_us = now_us(r) + OTHERS_US;

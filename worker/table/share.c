@@ -25,7 +25,8 @@ bool share_sees_other_table(const struct share_queue *g, uint64_t now_us)
 void share_send(struct share_queue *g, uint64_t root_key, uint64_t now_us)
 {
     if (g->count > 0) {
-        (void)client_share(g->client, root_key, g->list, g->count, now_us);
+        (void)client_share(g->client, root_key, embedded_table_id(g->table), g->list, g->count,
+                           now_us);
     }
     g->count = 0;
     g->due_us = now_us + (share_sees_other_table(g, now_us) ? SHARE_EVERY_US : PROBE_EVERY_US);
@@ -36,8 +37,7 @@ bool share_add(struct share_queue *g, const struct tt_store *store)
     if (!g->wanted || store->depth < g->depth) {
         return false;
     }
-    g->list[g->count] = *store;
-    g->list[g->count++].slot = embedded_table_id(g->table);
+    g->list[g->count++] = *store;
     return g->count == CLIENT_SHARE_MAX;
 }
 
