@@ -9,7 +9,8 @@
 
 enum { POPULATE_FROM = 8 << 20 };
 
-enum err tt_results_open(struct tt_results *results, size_t bytes)
+enum err tt_results_open(struct tt_results *results, size_t bytes,
+                         const struct tt_generations *generations)
 {
     size_t size = bytes < sizeof(struct tt_bucket) ? sizeof(struct tt_bucket) : bytes;
     if (size > PAGES_LARGE) {
@@ -27,17 +28,19 @@ enum err tt_results_open(struct tt_results *results, size_t bytes)
             return ERR_NOMEM;
         }
     }
-    tt_results_over(results, memory, size);
+    tt_results_over(results, memory, size, generations);
     results->is_own = true;
     return ERR_OK;
 }
 
-void tt_results_over(struct tt_results *results, void *memory, size_t bytes)
+void tt_results_over(struct tt_results *results, void *memory, size_t bytes,
+                     const struct tt_generations *generations)
 {
     *results = (struct tt_results){
         .bucket = memory,
         .buckets = bytes / sizeof(struct tt_bucket),
         .bytes = bytes,
+        .generations = generations,
     };
 }
 
@@ -73,7 +76,7 @@ static struct tt_found unpack(uint64_t body)
 }
 
 /* The body of the entry if it is of this key; 0: it is not. A body is never 0 in use: no entry has
- * lower == upper == 0 with depth, move and generation 0, because generations in use start at 1. */
+ * lower == upper == 0 with depth, move and generation 0, because generations are positive. */
 static uint64_t body_if(const struct tt_entry *entry, uint64_t key)
 {
     uint64_t check = atomic_load_explicit(&entry->check, memory_order_relaxed);
@@ -103,64 +106,25 @@ bool tt_results_find(const struct tt_results *results, uint64_t key, struct tt_f
     return true;
 }
 
-/* Generation above depth, as in a body; the one after the present is the oldest there can be. */
-static uint64_t oldest_of(uint8_t generation)
+/* Where a result goes: the place of its key; else one to give up: an empty one, that of the oldest
+ * generation, of the shallowest entry, the first. Which cannot be predicted: so no branches. An
+ * empty entry is of generation 0, whose rank is below all others. */
+static unsigned choose_slot(const struct tt_results *results, const struct tt_bucket *bucket,
+                            uint64_t key)
 {
-    return (uint64_t)(uint8_t)(generation + 1) << 56;
-}
-
-/* choose_slot: where a result goes: the slot of its key; else one to give up: an empty one, an
- * entry of an old search before a fresh one, then the shallower, then the first. None of it can be
- * guessed: no branches. A hint where others write meanwhile: so the first way need not read
- * atomically, and does not, where nobody watches. */
-#if defined(__AVX2__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__)
-
-/* An entry a lane, in the order 0 2 1 3: so they come out of two registers at the least cost. */
-_Static_assert(TT_BUCKET_ENTRIES == 4 && offsetof(struct tt_entry, body) == 8, "as shuffled below");
-typedef uint64_t lanes __attribute__((vector_size(32)));
-typedef int64_t lanes_signed __attribute__((vector_size(32)));
-typedef uint64_t lanes_in_memory __attribute__((vector_size(32), aligned(32), may_alias));
-
-static lanes lesser(lanes a, lanes b) /* of small numbers */
-{
-    lanes is_a = (lanes)((lanes_signed)a < (lanes_signed)b);
-    return (a & is_a) | (b & ~is_a);
-}
-
-static unsigned choose_slot(const struct tt_bucket *bucket, uint64_t key, uint8_t generation)
-{
-    const lanes number = {0, 2, 1, 3};
-    const lanes_in_memory *half = (const lanes_in_memory *)bucket;
-    lanes first = half[0], second = half[1];
-    lanes check = __builtin_shuffle(first, second, (lanes){0, 4, 2, 6});
-    lanes body = __builtin_shuffle(first, second, (lanes){1, 5, 3, 7});
-    lanes is_used = (lanes)(body != 0), is_other = ~is_used | (lanes)((check ^ body) != key);
-    lanes worth = ((body - oldest_of(generation)) & is_used) >> 48;
-    lanes rank = ((worth + 1 - is_used) * TT_BUCKET_ENTRIES & is_other) | number;
-    rank = lesser(rank, __builtin_shuffle(rank, (lanes){2, 3, 0, 1}));
-    rank = lesser(rank, __builtin_shuffle(rank, (lanes){1, 0, 3, 2}));
-    return (unsigned)(rank[0] % TT_BUCKET_ENTRIES);
-}
-
-#else
-
-static unsigned choose_slot(const struct tt_bucket *bucket, uint64_t key, uint8_t generation)
-{
-    uint64_t least = UINT64_MAX;
+    uint32_t least = UINT32_MAX;
+    unsigned same = TT_BUCKET_ENTRIES;
 #pragma GCC unroll 4
     for (unsigned i = 0; i < TT_BUCKET_ENTRIES; i++) {
         uint64_t check = atomic_load_explicit(&bucket->slot[i].check, memory_order_relaxed);
         uint64_t body = atomic_load_explicit(&bucket->slot[i].body, memory_order_relaxed);
-        uint64_t is_used = -(uint64_t)(body != 0);
-        uint64_t is_other = ~is_used | -(uint64_t)((check ^ body) != key);
-        uint64_t worth = ((body - oldest_of(generation)) & is_used) >> 48;
-        uint64_t rank = ((worth + 1 - is_used) * TT_BUCKET_ENTRIES & is_other) | i;
-        least = rank < least ? rank : least;
+        uint32_t rank = tt_generations_rank(results->generations, (uint8_t)(body >> 56));
+        uint32_t worth = (rank << 8 | (uint8_t)(body >> 48)) * TT_BUCKET_ENTRIES + i;
+        least = worth < least ? worth : least;
+        same = ((check ^ body) == key) & (body != 0) ? i : same;
     }
-    return (unsigned)(least % TT_BUCKET_ENTRIES);
+    return same < TT_BUCKET_ENTRIES ? same : least % TT_BUCKET_ENTRIES;
 }
-
-#endif
 
 /* What the entry of the same key becomes; false: it stays as it is. */
 static bool merge(struct tt_found *fresh, const struct tt_found *old)
@@ -193,9 +157,9 @@ void tt_results_store(struct tt_results *results, const struct tt_store *store, 
         .upper = store->bound & TT_UPPER ? store->score : TT_SCORE_MAX,
         .move = store->move,
         .depth = store->depth,
-        .generation = generation == 0 ? 1 : generation,
+        .generation = generation,
     };
-    struct tt_entry *entry = &bucket->slot[choose_slot(bucket, store->key, fresh.generation)];
+    struct tt_entry *entry = &bucket->slot[choose_slot(results, bucket, store->key)];
     uint64_t known = body_if(entry, store->key);
     if (known != 0) {
         struct tt_found old = unpack(known);
@@ -217,7 +181,7 @@ unsigned tt_results_permille(const struct tt_results *results, uint8_t generatio
         for (unsigned i = 0; i < TT_BUCKET_ENTRIES; i++) {
             uint64_t body =
                 atomic_load_explicit(&results->bucket[b].slot[i].body, memory_order_relaxed);
-            used += body != 0 && unpack(body).generation == (generation == 0 ? 1 : generation);
+            used += body != 0 && unpack(body).generation == generation;
         }
     }
     return buckets == 0 ? 0 : (unsigned)(used * 1000 / (buckets * TT_BUCKET_ENTRIES));

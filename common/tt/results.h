@@ -1,13 +1,15 @@
 /* results: 16-byte entries, four to a cache line, in one array sized at start.
  *
- * Replacement (design section 2): the same key first, then the oldest generation, then the
- * shallowest; never a chain. A match compares all 64 bits of the key. Threads: any number. An entry
- * is two relaxed 64-bit atomics, the first being key XOR second (Hyatt and Mann 2002), so a torn
- * entry is a miss, never a wrong answer. Memory: allocates in open only. */
+ * Replacement: the same key first, then an empty place, then the oldest generation by its rank
+ * (generation.h), then the shallowest entry; never a chain. A match compares all 64 bits of the
+ * key. Threads: any number. An entry is two relaxed 64-bit atomics, the first being key XOR second
+ * (Hyatt and Mann 2002), so a torn entry is a miss, never a wrong answer. Memory: allocates in open
+ * only. */
 #ifndef COMMON_TT_RESULTS_H
 #define COMMON_TT_RESULTS_H
 
 #include "common/err.h"
+#include "common/tt/generation.h"
 #include "common/tt/tt.h"
 
 #include <stdatomic.h>
@@ -29,6 +31,7 @@ struct tt_results {
     struct tt_bucket *bucket;
     uint64_t buckets; /* a power of two or not: the bucket is chosen by multiply-shift */
     size_t bytes;
+    const struct tt_generations *generations; /* borrowed until close: read for ranks */
     bool is_own; /* to be given back by close */
 };
 
@@ -40,10 +43,12 @@ struct tt_found {
 };
 
 /* Reserves at most `bytes` (at least one bucket). ERR_NOMEM. */
-enum err tt_results_open(struct tt_results *results, size_t bytes);
+enum err tt_results_open(struct tt_results *results, size_t bytes,
+                         const struct tt_generations *generations);
 /* The same over memory of the caller's, which outlives it: `bytes`, one bucket at least, all zero
  * at first, 64-byte aligned; other processes may use the same in this way. */
-void tt_results_over(struct tt_results *results, void *memory, size_t bytes);
+void tt_results_over(struct tt_results *results, void *memory, size_t bytes,
+                     const struct tt_generations *generations);
 /* Accepts a zeroed struct, and twice. */
 void tt_results_close(struct tt_results *results);
 /* Forgets everything. Not beside other calls. */
@@ -64,7 +69,7 @@ bool tt_results_find(const struct tt_results *results, uint64_t key, struct tt_f
 
 /* Writes a result by the replacement rule. Bounds of an entry of the same key and depth are
  * merged unless they contradict, and the move is that of the best lower bound; an entry of the
- * same key and a deeper search in the same generation stays. */
+ * same key and generation stays when it is deeper. `generation` is positive. */
 void tt_results_store(struct tt_results *results, const struct tt_store *store, uint8_t generation);
 
 /* Share of a sample of entries written in `generation`, in permille. */

@@ -22,6 +22,7 @@ enum {
 struct alone {
     uint64_t memory;
     uint32_t batch, repeats, millions;
+    struct tt_generations generations;
     struct tt_results results;
     struct tt_inflight inflight;
     uint64_t seed, sum;
@@ -140,7 +141,8 @@ int main(int argc, char *argv[])
     if (status >= 0) {
         return status;
     }
-    if (tt_results_open(&a.results, a.memory) != ERR_OK ||
+    tt_generations_init(&a.generations);
+    if (tt_results_open(&a.results, a.memory, &a.generations) != ERR_OK ||
         tt_inflight_open(&a.inflight, HOLDS) != ERR_OK) {
         fprintf(stderr, "table_alone: no memory\n");
         return 1;

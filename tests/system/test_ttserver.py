@@ -20,6 +20,7 @@ import msgpack
 import zmq
 
 BIN = os.environ.get("BIN", "./bin")
+VERSION = 2
 HELLO, WELCOME, ASK, ANSWER, STORE, RELEASE, PEEK, PEEK_ANSWER, HEARTBEAT, POST, JOB = range(1, 12)
 STATS, STATS_ANSWER, ERROR, BYE = range(15, 19)
 WORKER, FRONT, CLIENT = range(3)
@@ -66,7 +67,7 @@ class Client:
             self.welcome = self.hear(WELCOME)
 
     def say(self, *fields):
-        self.socket.send(msgpack.packb([2, *fields]))
+        self.socket.send(msgpack.packb([VERSION, *fields]))
 
     def hear(self, kind=None, timeout=5):
         """The next message, of this kind if one is given; None when time is up."""
@@ -127,12 +128,12 @@ def test_operations_travel():
     server = Server("--listen", "127.0.0.1:0")
     a, b = Client(server.ports[0]), Client(server.ports[0])
     a.say(ASK, 7, [[1 << 63, 4, -100, 100, 1, 0], [2, 4, -100, 100, 1, 0]])
-    assert a.hear() == [1, ANSWER, 7, [[0, 0, -100, 100, 0, 1]] * 2]
+    assert a.hear() == [VERSION, ANSWER, 7, [[0, 0, -100, 100, 0, 1]] * 2]
     b.say(ASK, 8, [[1 << 63, 4, -100, 100, 1, 0]])
     assert b.hear()[3][0][0] == 2
     a.say(STORE, [[1 << 63, 4, -17, 3, 99, 0]])
     a.say(HEARTBEAT, 1)
-    assert a.hear() == [1, HEARTBEAT, 1]
+    assert a.hear() == [VERSION, HEARTBEAT, 1]
     b.say(ASK, 9, [[1 << 63, 4, -100, 100, 1, 0]])
     assert b.hear()[3] == [[1, -17, -100, 100, 99, 0]]
     b.say(PEEK, 3, [[2, 4]])
@@ -145,9 +146,9 @@ def test_a_job_reaches_workers():
     worker, front = Client(server.ports[0], WORKER), Client(server.ports[0], FRONT)
     job = [11, "chess", "startpos", 6, 5, "abdada", 0, 9, 255, 0, 0]
     front.say(POST, *job)
-    assert worker.hear(JOB) == [1, JOB, *job]
+    assert worker.hear(JOB) == [VERSION, JOB, *job]
     late = Client(server.ports[0], WORKER)
-    assert late.hear(JOB) == [1, JOB, *job]
+    assert late.hear(JOB) == [VERSION, JOB, *job]
     assert server.end() == 0
 
 
@@ -218,7 +219,7 @@ def test_a_thousand_connections_and_random_bytes_do_no_harm():
     assert figures["malformed"] >= 200 and figures["sessions_opened"] == 101, figures
     too_large = Client(port)
     too_large.socket.send(b"\x00" * 65537)
-    assert too_large.hear()[:3] == [1, ERROR, 1]
+    assert too_large.hear()[:3] == [VERSION, ERROR, 1]
     assert watch.figures()["oversized"] == 1
     too_large.socket.send(b"\x00" * 131073)  # the connection ends, and comes back as another
     while True:
@@ -228,7 +229,7 @@ def test_a_thousand_connections_and_random_bytes_do_no_harm():
             assert answer[2] == 4, answer
             break
     watch.say(HEARTBEAT, 3)
-    assert watch.hear() == [1, HEARTBEAT, 3]
+    assert watch.hear() == [VERSION, HEARTBEAT, 3]
     assert server.end() == 0, server.log
 
 
@@ -236,12 +237,12 @@ def test_a_peer_that_does_not_read_is_dropped_from_not_waited_for():
     server = Server("--listen", "127.0.0.1:0", "--heartbeat", "1000")
     deaf, watch = Client(server.ports[0], mark=1), Client(server.ports[0])
     batch = [[i, 4, -100, 100, 0, 0] for i in range(1024)]
-    message = msgpack.packb([1, ASK, 1, batch])
+    message = msgpack.packb([VERSION, ASK, 1, batch])
     for _ in range(5000):
         deaf.socket.send(message)
     begin = time.time()
     watch.say(HEARTBEAT, 3)
-    assert watch.hear(timeout=10) == [1, HEARTBEAT, 3]
+    assert watch.hear(timeout=10) == [VERSION, HEARTBEAT, 3]
     print(f"# heartbeat beside a flood: {time.time() - begin:.3f} s")
     while watch.figures()["batches"] < 5000:
         time.sleep(0.1)

@@ -278,7 +278,7 @@ static void a_full_mailbox_drops_and_a_new_search_empties_it(void **state)
             assert_int_equal(embedded_node_done(&slot[0], notice, 3), 3);
             assert_int_equal(embedded_node_done(&slot[0], notice, 200), 0); /* the rest is gone */
         } else {
-            embedded_begin(table, 0);
+            embedded_begin(table, 0, 0);
             assert_int_equal(embedded_node_done(&slot[0], notice, 200), 0);
         }
     }
@@ -409,7 +409,7 @@ static void generations_go_round_without_a_zero(void **state)
     struct tt_answer answer;
     struct tt_store store = tt_result(5, 0, TT_EXACT, 0, 0);
     for (unsigned i = 0; i < 600; i++) {
-        embedded_begin(table, 0);
+        embedded_begin(table, 0, 0);
         embedded_put(table, &store);
         assert_true(embedded_find(table, &ask, &answer)); /* an all-zero result is one too */
         assert_int_equal(embedded_permille(table), 250);

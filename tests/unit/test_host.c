@@ -507,6 +507,8 @@ static void a_shared_table_is_not_cleared_and_ages_once_a_job(void **state)
     assert_int_equal(embedded_open(&own, BYTES, 1), ERR_OK);
     assert_true(embedded_is_shared(a) && embedded_is_shared(b) && !embedded_is_shared(own));
     assert_int_equal(embedded_table_id(a), embedded_table_id(b));
+    embedded_begin(a, 4, 0);
+    embedded_begin(b, 4, 0);
     embedded_put(a, &store);
     embedded_put(own, &store);
     embedded_clear(a);
@@ -519,23 +521,23 @@ static void a_shared_table_is_not_cleared_and_ages_once_a_job(void **state)
     }
     unsigned used = embedded_permille(b);
     assert_true(used > 0);
-    embedded_begin(a, 5);
+    embedded_begin(a, 5, 0);
     assert_int_equal(embedded_permille(b), 0);
     for (uint64_t key = 0; key < 20000; key++) {
         struct tt_store more = tt_result(rng_mix(key), 3, TT_EXACT, 7, 1);
         embedded_put(a, &more);
     }
-    embedded_begin(b, 5);
-    embedded_advance(b, 5);
+    embedded_begin(b, 5, 0);
+    embedded_advance(b, 5, 0);
     assert_true(embedded_permille(a) > 0);
-    embedded_begin(b, 0);
+    embedded_begin(b, 0, 0);
     assert_int_equal(embedded_permille(a), 0);
-    embedded_begin(a, 6); /* two jobs by turns: neither is new any more */
-    embedded_begin(b, 5);
+    embedded_begin(a, 6, 0); /* two jobs by turns: neither is new any more */
+    embedded_begin(b, 5, 0);
     unsigned kept = embedded_permille(a);
     embedded_put(a, &store);
-    embedded_begin(a, 6);
-    embedded_begin(b, 5);
+    embedded_begin(a, 6, 0);
+    embedded_begin(b, 5, 0);
     assert_true(embedded_permille(a) >= kept);
     assert_true(embedded_find(a, &ask, &answer));
     embedded_close(&b); /* alone with it: now it can be cleared */

@@ -144,7 +144,7 @@ static inline void rig_run(struct rig *rig, unsigned depth)
 {
     pthread_t thread[RIG_MAX];
     atomic_store(&rig->stop, false);
-    embedded_begin(rig->table, 0);
+    embedded_begin(rig->table, 0, 0);
     for (unsigned i = 0; i < rig->desks; i++) {
         struct desk *d = &rig->desk[i];
         d->options.depth_limit = depth;

@@ -239,7 +239,7 @@ static void sit(struct rig *rig, uint64_t key, unsigned depth, bool inside)
 static void run_beside(struct rig *rig, unsigned depth, uint64_t key, unsigned at_depth)
 {
     struct desk *d = &rig->desk[0];
-    embedded_begin(rig->table, 0);
+    embedded_begin(rig->table, 0, 0);
     sit(rig, key, at_depth, true);
     d->options.depth_limit = depth;
     d->watch.first_depth = depth;

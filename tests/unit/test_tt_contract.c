@@ -19,6 +19,7 @@ static uint16_t slot_of(unsigned asker)
 /* ---- tt_ops itself ---- */
 
 struct bare {
+    struct tt_generations generations;
     struct tt_results results;
     struct tt_inflight inflight;
     uint64_t now_us;
@@ -28,7 +29,8 @@ static void *bare_open(size_t bytes)
 {
     struct bare *t = calloc(1, sizeof *t);
     assert_non_null(t);
-    assert_int_equal(tt_results_open(&t->results, bytes), ERR_OK);
+    tt_generations_init(&t->generations);
+    assert_int_equal(tt_results_open(&t->results, bytes, &t->generations), ERR_OK);
     assert_int_equal(tt_inflight_open(&t->inflight, CONTRACT_HOLDS), ERR_OK);
     return t;
 }

@@ -33,6 +33,43 @@ static void job_is_pushed_to_every_worker(void **state)
     assert_int_equal(bed_figures(bed).generation, generation + 1);
 }
 
+/* All keys are in one bucket: the shard has no other. */
+static void a_job_ages_the_results_of_its_namespace_alone(void **state)
+{
+    (void)state;
+    struct ttcore_options options = bed_options();
+    options.results_bytes = 64;
+    struct bed *bed = bed_open(&options);
+    struct proto_message post = {.type = PROTO_JOB_POST};
+    bed_hello_as(bed, "front", (struct proto_hello){.role = PROTO_FRONT});
+    bed_hello_as(bed, "a", (struct proto_hello){.role = PROTO_CLIENT, .namespace_id = 1});
+    bed_hello_as(bed, "b", (struct proto_hello){.role = PROTO_CLIENT, .namespace_id = 2});
+    for (uint64_t job = 1; job <= 2; job++) { /* one job in each */
+        post.job_post.job = post.job_post.namespace_id = job;
+        bed_say(bed, "front", post);
+    }
+    for (uint64_t key = 1; key <= 2; key++) {
+        bed_store(bed, "a", (struct tt_store){key, 1, 20, TT_EXACT, 0, 0});
+        bed_store(bed, "b", (struct tt_store){key + 2, 1, 10, TT_EXACT, 0, 0});
+    }
+    post.job_post.job = 3; /* another one in the namespace of b */
+    bed_say(bed, "front", post);
+    bed_store(bed, "a", (struct tt_store){1, 1, 3, TT_EXACT, 0, 0}); /* the deeper one stays */
+    for (uint64_t key = 5; key <= 9; key++) {
+        bed_store(bed, "b", (struct tt_store){key, 1, 3, TT_EXACT, 0, 0});
+    }
+    for (uint64_t key = 1; key <= 2; key++) {
+        assert_int_equal(bed_peek(bed, "a", key, 3).depth, 20);
+        assert_int_equal(bed_peek(bed, "b", key + 2, 3).depth, 0);
+    }
+    post.job_post.job = 4;
+    post.job_post.namespace_id = 1;
+    bed_say(bed, "front", post);
+    bed_store(bed, "b", (struct tt_store){10, 1, 3, TT_EXACT, 0, 0});
+    assert_int_equal(bed_peek(bed, "a", 1, 3).depth, 0); /* one of them is old now */
+    bed_close(bed);
+}
+
 static void late_worker_is_told_of_open_jobs(void **state)
 {
     struct bed *bed = *state;
@@ -238,6 +275,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, bed_teardown)
     const struct CMUnitTest tests[] = {
         T(job_is_pushed_to_every_worker),
+        T(a_job_ages_the_results_of_its_namespace_alone),
         T(late_worker_is_told_of_open_jobs),
         T(repeated_post_is_ignored),
         T(owner_stops_its_job),

@@ -239,10 +239,12 @@ void ttcore_on_store(struct ttcore_call *call)
     if (!stores_are_ready(call, 0, batch)) {
         return;
     }
+    uint8_t generation = tt_generations_at(
+        &core->generations, tt_generations_use(&core->generations, call->session->namespace_id));
     scratch->told_count = scratch->done_count = 0;
     for (uint32_t i = 0; i < batch->count; i++) {
         unsigned inside = tt_ops_store(&core->results, &core->inflight, &batch->at[i],
-                                       call->session->id, core->generation);
+                                       call->session->id, generation);
         if (inside > 0) {
             note_holders(call, &batch->at[i]);
         }

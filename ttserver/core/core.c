@@ -56,7 +56,9 @@ enum err ttcore_open(struct ttcore **out, const struct ttcore_options *options)
         err = ttcore_histories_open(&core->histories, options->histories_max);
     }
     if (err == ERR_OK) {
-        err = tt_results_open(&core->results, options->results_bytes);
+        tt_generations_init(&core->generations);
+        core->last_namespace = TT_NAMESPACES;
+        err = tt_results_open(&core->results, options->results_bytes, &core->generations);
     }
     if (err != ERR_OK) {
         ttcore_close(&core);
@@ -101,8 +103,8 @@ void ttcore_figures(const struct ttcore *core, struct ttcore_figures *out)
     out->inflight_nodes = tt_inflight_nodes(&core->inflight);
     out->inflight_entries = core->inflight.entries;
     out->inflight_refused = core->inflight.refused;
-    out->results_permille = tt_results_permille(&core->results, core->generation);
-    out->generation = core->generation;
+    out->generation = tt_generations_at(&core->generations, core->last_namespace);
+    out->results_permille = tt_results_permille(&core->results, (uint8_t)out->generation);
     out->uptime_ms = (core->now_us - o->start_us) / US_PER_MS;
     out->memory_bytes = core->results.bytes +
                         (uint64_t)o->inflight_max * TTCORE_INFLIGHT_ENTRY_BYTES +

@@ -25,7 +25,8 @@ struct ttcore {
     uint64_t now_us;
     uint64_t last_tick_us;
     uint64_t no_expiry_before_us;
-    uint8_t generation;
+    struct tt_generations generations;
+    unsigned last_namespace; /* index of the one of the last JOB_POST */
     uint32_t next_worker_index; /* to be told again */
     /* statistics: the counters; gauges are filled in on reading */
     struct ttcore_figures count;

@@ -402,7 +402,7 @@ enum err engine_run(struct engine *e, struct job *job, const struct engine_obser
     e->deadline_us = job->time_ms == 0 ? 0 : e->begin_us + job->time_ms * UINT64_C(1000);
     atomic_store(&e->ended, false);
     job->id = clock_unique();
-    embedded_begin(e->table, job->id);
+    embedded_begin(e->table, job->id, job->namespace_id);
     enum err err = prepare_threads(e, thread);
     if (err == ERR_OK) {
         if (is_shared(e)) {

@@ -36,11 +36,13 @@ struct embedded {
     struct inside *inside;
     struct mailbox *mailbox;
     struct host_state own;
+    atomic_uint namespace_index; /* of the job this process began last, in shared->generations */
 };
 
 static uint8_t generation(const struct embedded *t)
 {
-    return (uint8_t)atomic_load_explicit(&t->shared->generation, memory_order_relaxed);
+    return tt_generations_at(&t->shared->generations,
+                             atomic_load_explicit(&t->namespace_index, memory_order_relaxed));
 }
 
 static enum err open_results(struct embedded *t, size_t bytes, uint64_t group)
@@ -48,14 +50,15 @@ static enum err open_results(struct embedded *t, size_t bytes, uint64_t group)
     if (group != 0 && host_open(&t->host, group, bytes) == ERR_OK) {
         t->shared = host_state(t->host);
         t->lessons = host_lessons(t->host);
-        tt_results_over(&t->results, host_memory(t->host), host_memory_bytes(t->host));
+        tt_results_over(&t->results, host_memory(t->host), host_memory_bytes(t->host),
+                        &t->shared->generations);
         return ERR_OK;
     }
     t->private_reason = group != 0 ? errno : 0;
     if (t->slots > 1 && (t->lessons = memory_lines(sizeof *t->lessons)) == NULL) {
         return ERR_NOMEM;
     }
-    return tt_results_open(&t->results, bytes);
+    return tt_results_open(&t->results, bytes, &t->shared->generations);
 }
 
 enum err embedded_open(struct embedded **out, size_t bytes, unsigned slots)
@@ -72,7 +75,9 @@ enum err embedded_open_shared(struct embedded **out, size_t bytes, unsigned slot
     if (t == NULL) {
         return ERR_NOMEM;
     }
-    *t = (struct embedded){.slots = slots, .own = {.table_id = clock_unique(), .generation = 1}};
+    *t = (struct embedded){
+        .slots = slots, .own = {.table_id = clock_unique()}, .namespace_index = TT_NAMESPACES};
+    tt_generations_init(&t->own.generations);
     t->shared = &t->own;
     t->mailbox = memory_lines(slots * sizeof *t->mailbox);
     enum err err = t->mailbox == NULL ? ERR_NOMEM : open_results(t, bytes, group);
@@ -129,20 +134,21 @@ void embedded_clear(struct embedded *t)
     }
 }
 
-void embedded_advance(struct embedded *t, uint64_t job)
+void embedded_advance(struct embedded *t, uint64_t job, uint64_t namespace_id)
 {
+    struct tt_generations *generations = &t->shared->generations;
+    unsigned index = TT_NAMESPACES;
     if (job != 0 && atomic_exchange(&t->shared->job[job % HOST_JOBS], job) == job) {
-        return; /* another thread or process has begun it */
+        index =
+            tt_generations_use(generations, namespace_id); /* begun by another thread, process */
     }
-    unsigned now = atomic_load(&t->shared->generation), next;
-    do {
-        next = now >= UINT8_MAX ? 1 : now + 1;
-    } while (!atomic_compare_exchange_weak(&t->shared->generation, &now, next));
+    index = index < TT_NAMESPACES ? index : tt_generations_advance(generations, namespace_id);
+    atomic_store_explicit(&t->namespace_index, index, memory_order_relaxed);
 }
 
-void embedded_begin(struct embedded *t, uint64_t job)
+void embedded_begin(struct embedded *t, uint64_t job, uint64_t namespace_id)
 {
-    embedded_advance(t, job);
+    embedded_advance(t, job, namespace_id);
     for (unsigned i = 0; i < t->slots; i++) {
         atomic_store(&t->mailbox[i].waiting, 0);
     }

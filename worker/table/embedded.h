@@ -53,11 +53,11 @@ int embedded_private_reason(const struct embedded *table);
 void embedded_close(struct embedded **table);
 /* Forgets all results, unless another process has them as well. */
 void embedded_clear(struct embedded *table);
-/* A new search: older results are replaced first. Once for all who share the table and begin the
- * same `job`, of the last few; always for job 0. */
-void embedded_begin(struct embedded *table, uint64_t job);
+/* A new search: older results of its namespace are replaced first (common/tt/generation.h). Once
+ * for all who share the table and begin the same `job`, of the last few; always for job 0. */
+void embedded_begin(struct embedded *table, uint64_t job, uint64_t namespace_id);
 /* The same while others may be searching: any thread. */
-void embedded_advance(struct embedded *table, uint64_t job);
+void embedded_advance(struct embedded *table, uint64_t job, uint64_t namespace_id);
 /* Holds at this moment, over all nodes; 0 when nobody searches. */
 unsigned embedded_inflight(struct embedded *table);
 /* Share of a sample of the table used by the running search. */

@@ -216,7 +216,7 @@ static bool make(struct host *h)
     if (error == 0) {
         struct host_state *state = host_state(h);
         state->table_id = clock_unique();
-        atomic_store(&state->generation, 1);
+        tt_generations_init(&state->generations);
         error = lock(h->file, F_RDLCK) ? 0 : errno;
     }
     if (error != 0) {

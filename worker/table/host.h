@@ -15,6 +15,7 @@
 #include "common/err.h"
 #include "common/options.h"
 #include "common/placement.h"
+#include "common/tt/generation.h"
 #include "worker/table/lessons.h"
 
 #include <stdatomic.h>
@@ -27,8 +28,8 @@ enum { HOST_JOBS = 8 };
 /* What those who use a table together know of each other; also the private table's. */
 struct host_state {
     /* Read with every store. */
-    atomic_uint generation; /* 1 to 255 */
-    uint64_t table_id; /* random: tells tables apart */
+    struct tt_generations generations;
+    _Alignas(64) uint64_t table_id; /* random: tells tables apart */
     /* Written now and then. */
     _Alignas(64) _Atomic uint64_t job[HOST_JOBS]; /* begun before; each has its place */
     _Atomic uint64_t other_table_us; /* CLOCK_MONOTONIC: till then others with other tables count */
