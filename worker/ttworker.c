@@ -3,7 +3,7 @@
 #include "common/log.h"
 #include "worker/cli/cli.h"
 #include "worker/engine/worker.h"
-#include "worker/table/host.h"
+#include "worker/table/host_table.h"
 #include "worker/table/wire.h"
 
 #include <errno.h>
@@ -79,8 +79,8 @@ static void name_member(const struct crew *c, unsigned index, char *out, size_t 
 
 static enum err open_crew(struct crew *c)
 {
-    uint64_t group = c->is_private ? 0 : host_group(c->servers.server, c->servers.count);
-    enum err err = embedded_open_shared(&c->table, c->hash_mib << 20, c->threads, group);
+    uint64_t group = c->is_private ? 0 : host_table_group(c->servers.server, c->servers.count);
+    enum err err = embedded_open_on_host(&c->table, c->hash_mib << 20, c->threads, group);
     c->context = zmq_ctx_new();
     if (c->context == NULL) {
         return ERR_NOMEM;
@@ -131,7 +131,7 @@ static bool announce(const struct crew *c)
         log_fail(program, "standard output: %s", strerror(errno));
         return false;
     }
-    bool is_shared = embedded_is_shared(c->table);
+    bool is_shared = embedded_is_on_host(c->table);
     int reason = embedded_private_reason(c->table);
     log_line(program, "%u threads, %u of %u shards up, %s of %" PRIu64 " MiB%s%s", c->threads,
              atomic_load(&c->up), c->servers.count, is_shared ? "the host's table" : "a table",

@@ -111,7 +111,7 @@ static inline void seat_open(struct world *world, unsigned index, uint8_t share_
     struct env_port env = {.self = worker_index, .poll = never};
     worker_index->world = world;
     worker_index->route[0] = (char)('a' + index);
-    assert_int_equal(embedded_open_shared(&worker_index->table, TABLE_BYTES, 1, group), ERR_OK);
+    assert_int_equal(embedded_open_on_host(&worker_index->table, TABLE_BYTES, 1, group), ERR_OK);
     worker_index->local =
         (struct embedded_port){.table = worker_index->table, .inflight_depth_max = EMBEDDED_NEVER};
     struct remote_options options = {
@@ -162,14 +162,20 @@ static inline void world_close(struct world *world)
     free(world);
 }
 
-/* As a search polls, for so long. */
+/* As a search polls. */
+static inline void poll_once(struct worker_index *worker_index)
+{
+    struct table_port port = remote_table_port(worker_index->remote);
+    port.serve(port.self, worker_index->search, worker_index->world->bed->now_us);
+}
+
+/* The same, for so long. */
 static inline void serve(struct worker_index *worker_index, unsigned ms)
 {
     struct bed *bed = worker_index->world->bed;
     for (unsigned i = 0; i < 2 * ms; i++) {
         bed->now_us += 500;
-        remote_poll(worker_index->remote);
-        remote_settle(worker_index->remote, worker_index->search);
+        poll_once(worker_index);
     }
 }
 

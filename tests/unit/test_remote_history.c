@@ -54,9 +54,9 @@ static void what_is_not_given_yet_counts_besides(void **state)
     learnt(a, 3, 5);
     serve(a, 20);
     serve(b, 2); /* asked; the answer lies there */
-    remote_poll(b->remote);
+    remote_wait(b->remote, 0);
     learnt(b, 3, 4);
-    remote_settle(b->remote, b->search);
+    poll_once(b);
     assert_int_equal(knows(b, 3), 9);
 }
 

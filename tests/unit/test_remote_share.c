@@ -14,7 +14,7 @@ static bool seats(struct world *world, bool one_table)
     for (unsigned i = 0; i < SEATS; i++) {
         seat_open(world, i, SHARE_DEPTH, i < 2 ? group : 0);
     }
-    return !one_table || embedded_is_shared(world->worker_index[0].table);
+    return !one_table || embedded_is_on_host(world->worker_index[0].table);
 }
 
 /* A result of the search that runs there, below its remote_depth. */
@@ -68,7 +68,7 @@ static void begin_all(struct world *world)
 {
     for (unsigned i = 0; i < SEATS; i++) {
         seat_begin(&world->worker_index[i]);
-        remote_poll(world->worker_index[i].remote);
+        poll_once(&world->worker_index[i]);
     }
 }
 
@@ -135,7 +135,7 @@ static void who_uses_one_table_tells_next_to_nothing(void **state)
             finds(a, round * 1000 + i, SHARE_DEPTH);
             assert_true(knows(b, round * 1000 + i, SHARE_DEPTH));
             serve(a, 1);
-            remote_poll(b->remote);
+            poll_once(b);
         }
     }
     assert_in_range(figures(world).shared, 1, 10 * 3); /* a look or two each time */

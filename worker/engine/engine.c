@@ -4,7 +4,7 @@
 #include "common/memory.h"
 #include "common/placement.h"
 #include "common/rng.h"
-#include "worker/table/host.h"
+#include "worker/table/host_table.h"
 #include "worker/table/wire.h"
 
 #include <pthread.h>
@@ -238,9 +238,9 @@ enum err engine_open(struct engine **out, const struct engine_options *options)
     enum err err = e->searcher == NULL || e->report == NULL ? ERR_NOMEM : ERR_OK;
     if (err == ERR_OK) {
         uint64_t group = options->servers > 0 && !options->is_private
-                             ? host_group(options->server, options->servers)
+                             ? host_table_group(options->server, options->servers)
                              : 0;
-        err = embedded_open_shared(&e->table, options->hash_bytes, options->threads, group);
+        err = embedded_open_on_host(&e->table, options->hash_bytes, options->threads, group);
     }
     if (err == ERR_OK && options->servers > 0) {
         e->context = zmq_ctx_new();
@@ -303,7 +303,7 @@ void engine_idle(struct engine *e, unsigned wait_ms)
         if (i == 0) {
             remote_wait(e->searcher[i].remote, wait_ms);
         } else {
-            remote_poll(e->searcher[i].remote);
+            remote_wait(e->searcher[i].remote, 0);
         }
     }
 }
@@ -331,7 +331,7 @@ static void post(struct engine *e)
     uint64_t now = clock_us();
     for (unsigned i = 0; i < e->options.threads; i++) {
         struct client *client = remote_client(e->searcher[i].remote);
-        remote_poll(e->searcher[i].remote);
+        remote_wait(e->searcher[i].remote, 0);
         client_hello(client, i == 0 ? PROTO_FRONT : PROTO_CLIENT, e->job->namespace_id, now);
     }
     client_job_post(remote_client(e->searcher[0].remote), &wire, now);

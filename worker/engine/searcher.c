@@ -2,11 +2,6 @@
 
 #include <string.h>
 
-enum {
-    NOTICES = 32,
-    LESSONS_ROOM = 512,
-};
-
 enum err searcher_open(struct searcher *p, const struct searcher_options *options)
 {
     bool alone = options->shell != NULL && options->neighbours == 1;
@@ -58,14 +53,12 @@ enum err searcher_begin(struct searcher *p, const struct job *job, const struct 
         .depth_limit = job->depth,
         .poll_nodes = p->poll_nodes,
     };
-    struct table_port table =
-        p->remote != NULL ? remote_table_port(p->remote) : embedded_table_port(&p->local);
-
+    p->table = p->remote != NULL ? remote_table_port(p->remote) : embedded_table_port(&p->local);
     if (p->search != NULL && p->game != job->game) {
         search_free(&p->search);
     }
     if (p->search == NULL) {
-        enum err err = search_open(&p->search, &options, &table, env);
+        enum err err = search_open(&p->search, &options, &p->table, env);
         if (err != ERR_OK) {
             return err;
         }
@@ -73,8 +66,6 @@ enum err searcher_begin(struct searcher *p, const struct job *job, const struct 
     }
     search_set_limits(p->search, &options, env);
     search_set_position(p->search, job->position);
-    embedded_listen(&p->local);
-    embedded_begin_inflight(&p->local);
     if (p->remote != NULL) {
         remote_begin(p->remote, job->remote_depth, job->algorithm->counted, job->waits);
     }
@@ -93,8 +84,7 @@ void searcher_publish(struct searcher *p)
     atomic_store_explicit(&p->duplicated, c->duplicated, memory_order_relaxed);
     atomic_store_explicit(&p->depth, search_iteration(p->search), memory_order_relaxed);
     if (p->remote != NULL) {
-        atomic_store_explicit(&p->waited_us, remote_times(p->remote).waited_us,
-                              memory_order_relaxed);
+        atomic_store_explicit(&p->waited_us, remote_waited_us(p->remote), memory_order_relaxed);
         atomic_store_explicit(&p->remote_depth, remote_depth_now(p->remote), memory_order_relaxed);
         atomic_store_explicit(&p->shards_up, client_shards_up(remote_client(p->remote)),
                               memory_order_relaxed);
@@ -105,42 +95,19 @@ void searcher_end(struct searcher *p)
 {
     searcher_publish(p);
     if (!p->is_fiber) {
-        embedded_placement_end(&p->local);
+        embedded_end_placement(&p->local);
     }
     if (p->remote != NULL) {
         remote_flush(p->remote);
     }
 }
 
-/* With those who share the table, whether or not there are shards: the sums that a shard tells
- * replace what was heard here. */
-static void share_lessons(struct searcher *p, struct search *search)
-{
-    struct tt_weight lesson[LESSONS_ROOM];
-    unsigned count = search_log_publish(search, lesson, LESSONS_ROOM);
-    count = embedded_lessons(&p->local, search_root(search), lesson, count, lesson, LESSONS_ROOM);
-    search_log_merge(search, lesson, count);
-}
-
 void searcher_serve(struct searcher *p, struct search *search, uint64_t now_us)
 {
-    struct tt_store notice[NOTICES];
     if (!p->is_fiber) {
         embedded_update_placement(&p->local, now_us);
     }
-    if (p->remote != NULL) {
-        remote_poll(p->remote);
-        remote_settle(p->remote, search);
-        unsigned n = remote_notices(p->remote, notice, NOTICES);
-        for (unsigned i = 0; i < n; i++) {
-            search_node_done(search, &notice[i]);
-        }
-    }
-    unsigned n = embedded_node_done(&p->local, notice, NOTICES);
-    for (unsigned i = 0; i < n; i++) {
-        search_node_done(search, &notice[i]);
-    }
-    share_lessons(p, search);
+    p->table.serve(p->table.self, search, now_us);
     searcher_publish(p);
 }
 

@@ -23,6 +23,7 @@ struct searcher {
     struct remote *remote; /* NULL: no shards */
     struct embedded_port local;
     /* state */
+    struct table_port table; /* the search's: of `remote`, or of `local` */
     struct search *search;
     const struct game *game;
     /* published: written by the searching thread, read by any */

@@ -303,7 +303,7 @@ static void search_job(struct worker *w, struct open_job *open)
     w->reassigned_us = 0;
     w->moving = false;
     say_hello(w, job.namespace_id);
-    embedded_advance(w->searcher.local.table, id);
+    embedded_begin(w->searcher.local.table, id);
     err = searcher_begin(&w->searcher, &job, &env, w->seed);
     if (err == ERR_OK) {
         search_run(w->searcher.search, NULL, NULL, &result);
