@@ -52,7 +52,7 @@ static inline unsigned model_nproc(const struct contract_model *m, unsigned k, u
     return n;
 }
 
-static inline unsigned model_holds(const struct contract_model *m)
+static inline unsigned model_is_within(const struct contract_model *m)
 {
     unsigned n = 0;
     for (unsigned k = 0; k < MODEL_KEYS; k++) {
@@ -219,7 +219,7 @@ static inline void compare_with_model(struct contract *c, bool forgets)
     for (unsigned step = 0; step < MODEL_STEPS; step++) {
         model_step(c, m, &random, forgets);
         if (step % 64 == 0) {
-            assert_int_equal(c->driver->entries(c->table), model_holds(m));
+            assert_int_equal(c->driver->entries(c->table), model_is_within(m));
         }
     }
     for (unsigned i = 0; i < MODEL_KEYS * MODEL_DEPTHS * CONTRACT_ASKERS; i++) {

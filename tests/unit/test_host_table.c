@@ -39,7 +39,7 @@ static void path_of(uint64_t group, char *out, size_t size)
     assert_int_equal(access(out, F_OK), -1);
 }
 
-/* Where /dev/shm has no room (some containers), all of this is not to be had. */
+/* Skips the test where /dev/shm has no room (some containers). */
 static bool is_possible(void)
 {
     struct host_table *host = NULL;
@@ -48,7 +48,7 @@ static bool is_possible(void)
     return err == ERR_OK;
 }
 
-/* ---- who shares ---- */
+/* ---- one table for a group ---- */
 
 static void the_same_group_and_size_is_one_table(void **state)
 {
@@ -71,7 +71,7 @@ static void the_same_group_and_size_is_one_table(void **state)
     host_table_close(&b);
     host_table_close(&larger);
     host_table_close(&other);
-    /* The last took it away: who comes now begins anew. */
+    /* The last one removed it: the next one begins anew. */
     assert_int_equal(host_table_open(&a, group, BYTES), ERR_OK);
     assert_string_equal(host_table_memory(a), "");
     host_table_close(&a);
@@ -213,7 +213,7 @@ static void processes_find_what_others_stored(void **state)
     embedded_close(&table);
 }
 
-static void what_a_killed_one_left_is_swept_away(void **state)
+static void what_a_killed_process_left_is_removed(void **state)
 {
     (void)state;
     char path[PATH_BYTES];
@@ -234,7 +234,7 @@ static void what_a_killed_one_left_is_swept_away(void **state)
     assert_int_equal(read(line[0], &byte, 1), 1);
     assert_int_equal(host_table_open(&next, fresh_group(), BYTES), ERR_OK);
     host_table_close(&next);
-    assert_int_equal(access(path, F_OK), 0); /* somebody has it */
+    assert_int_equal(access(path, F_OK), 0); /* a process has it */
     kill(child, SIGKILL);
     wait_for(child, -SIGKILL);
     assert_int_equal(host_table_open(&next, fresh_group(), BYTES), ERR_OK);
@@ -245,7 +245,7 @@ static void what_a_killed_one_left_is_swept_away(void **state)
     close(line[0]);
 }
 
-static void a_killed_one_leaves_no_results_to_its_successor(void **state)
+static void a_killed_process_leaves_no_results_to_its_successor(void **state)
 {
     (void)state;
     uint64_t group = fresh_group();
@@ -265,8 +265,8 @@ static void a_killed_one_leaves_no_results_to_its_successor(void **state)
     host_table_close(&host);
 }
 
-/* However many end at the same moment, the last takes the file away. */
-static void those_who_end_together_leave_nothing(void **state)
+/* However many end at the same moment, the last one removes the file. */
+static void processes_that_end_together_leave_nothing(void **state)
 {
     (void)state;
     char path[PATH_BYTES];
@@ -306,7 +306,7 @@ static void those_who_end_together_leave_nothing(void **state)
     }
 }
 
-/* Comes and goes; whoever has the table sees the mark of all who have it at the same time. */
+/* Comes and goes; a process that has the table sees what all others with it wrote. */
 static int come_and_go(uint64_t group, uint64_t seed)
 {
     for (unsigned i = 0; i < ROUNDS; i++) {
@@ -413,7 +413,7 @@ static void a_link_in_the_place_of_a_table_is_not_followed(void **state)
 }
 
 /* Stopped in the middle of it: others do not wait for ever. */
-static void who_is_stuck_in_making_a_table_is_not_waited_for(void **state)
+static void a_process_stuck_in_making_a_table_is_not_waited_for_forever(void **state)
 {
     (void)state;
     char path[PATH_BYTES];
@@ -446,30 +446,30 @@ static void what_has_no_room_is_refused_and_leaves_nothing(void **state)
     host_table_close(&host);
 }
 
-static void those_who_share_a_table_know_where_others_are(void **state)
+static void searchers_that_share_a_table_take_cpus_of_their_own(void **state)
 {
     (void)state;
     uint64_t group = fresh_group();
     struct embedded *a = NULL, *b = NULL, *own = NULL;
     cpu_set_t allowed, one;
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
-        skip(); /* more processors than a set has room for */
+        skip(); /* more CPUs than a set has room for */
     }
     assert_int_equal(embedded_open_on_host(&a, BYTES, 1, group), ERR_OK);
     assert_int_equal(embedded_open_on_host(&b, BYTES, 1, group), ERR_OK);
     assert_int_equal(embedded_open_on_host(&own, BYTES, 1, fresh_group()), ERR_OK);
-    struct embedded_port worker_index[3] = {{.table = a}, {.table = b}, {.table = own}};
+    struct embedded_port port[3] = {{.table = a}, {.table = b}, {.table = own}};
     CPU_ZERO(&one);
     CPU_SET(sched_getcpu(), &one);
     assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0); /* nowhere else to go */
     for (unsigned i = 0; i < 3; i++) {
-        worker_index[i].place.name = (uint16_t)i;
-        embedded_update_placement(&worker_index[i], 1000000);
+        port[i].place.name = (uint16_t)i;
+        embedded_update_placement(&port[i], 1000000);
     }
     assert_int_equal(sched_setaffinity(0, sizeof allowed, &allowed), 0);
-    assert_true(CPU_ISSET(worker_index[0].place.said - 1, &one));
-    assert_int_equal(worker_index[1].place.said, 0);
-    assert_int_equal(worker_index[2].place.said, worker_index[0].place.said);
+    assert_true(CPU_ISSET(port[0].place.said - 1, &one));
+    assert_int_equal(port[1].place.said, 0);
+    assert_int_equal(port[2].place.said, port[0].place.said);
     embedded_close(&a);
     embedded_close(&b);
     embedded_close(&own);
@@ -511,7 +511,7 @@ static void a_shared_table_is_not_cleared_and_ages_once_a_job(void **state)
     assert_true(embedded_permille(a) > 0);
     embedded_begin(b, 0);
     assert_int_equal(embedded_permille(a), 0);
-    embedded_begin(a, 6); /* two jobs by turns: neither is new any more */
+    embedded_begin(a, 6); /* two jobs by turns: neither is new */
     embedded_begin(b, 5);
     unsigned kept = embedded_permille(a);
     embedded_put(a, &store);
@@ -539,16 +539,16 @@ int main(void)
         cmocka_unit_test(the_order_of_servers_says_nothing),
         cmocka_unit_test(pages_are_large_where_the_system_can),
         cmocka_unit_test(processes_find_what_others_stored),
-        cmocka_unit_test(what_a_killed_one_left_is_swept_away),
-        cmocka_unit_test(a_killed_one_leaves_no_results_to_its_successor),
-        cmocka_unit_test(those_who_end_together_leave_nothing),
+        cmocka_unit_test(what_a_killed_process_left_is_removed),
+        cmocka_unit_test(a_killed_process_leaves_no_results_to_its_successor),
+        cmocka_unit_test(processes_that_end_together_leave_nothing),
         cmocka_unit_test(any_order_of_coming_going_and_dying_is_right),
         cmocka_unit_test(a_file_that_others_may_open_is_not_used),
         cmocka_unit_test(what_is_not_ours_is_not_touched),
         cmocka_unit_test(a_link_in_the_place_of_a_table_is_not_followed),
-        cmocka_unit_test(who_is_stuck_in_making_a_table_is_not_waited_for),
+        cmocka_unit_test(a_process_stuck_in_making_a_table_is_not_waited_for_forever),
         cmocka_unit_test(what_has_no_room_is_refused_and_leaves_nothing),
-        cmocka_unit_test(those_who_share_a_table_know_where_others_are),
+        cmocka_unit_test(searchers_that_share_a_table_take_cpus_of_their_own),
         cmocka_unit_test(a_shared_table_is_not_cleared_and_ages_once_a_job),
     };
     if (!is_possible()) {

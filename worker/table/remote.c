@@ -6,7 +6,6 @@
 #include "worker/table/share.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     PEEKS_AHEAD_MAX = 12,
@@ -43,7 +42,7 @@ struct remote {
     uint64_t waited_us; /* for answers, in this search */
 };
 
-/* ---- the shell around the client ---- */
+/* ---- the client and its shell ---- */
 
 static uint64_t now_us(const struct remote *r)
 {
@@ -71,9 +70,9 @@ static void take_shared(void *self, const struct tt_store *results, uint32_t cou
     }
 }
 
-static bool drain_all(struct remote *r)
+static void drain_all(struct remote *r)
 {
-    return r->shell.drain(r->shell.self, r->client);
+    (void)r->shell.drain(r->shell.self, r->client);
 }
 
 enum err remote_open(struct remote **out, const struct remote_options *options)
@@ -89,7 +88,8 @@ enum err remote_open(struct remote **out, const struct remote_options *options)
     r->remote_depth.depth = REMOTE_DEPTH_FIRST;
     struct client_options client = options->client;
     client.hello_flags = PROTO_WANTS_NODE_DONE;
-    if (options->share_depth > 0 && r->local->slot == 0) { /* one for all of the process */
+    if (options->share_depth > 0 &&
+        r->local->slot == 0) { /* one searcher takes them for all of the process */
         client.hello_flags |= PROTO_WANTS_RESULTS;
     }
     struct client_port port = {r->shell.self, r->shell.send};
@@ -150,7 +150,7 @@ unsigned remote_connect(struct remote *r, unsigned wait_ms)
     return client_shards_up(r->client);
 }
 
-/* ---- the table port ---- */
+/* ---- asks ---- */
 
 static bool is_remote(const struct remote *r, unsigned depth)
 {
@@ -181,6 +181,12 @@ static void remember(struct remote *r, const struct tt_ask *ask, const struct tt
     embedded_put(r->local->table, &store);
 }
 
+static void port_prefetch(void *self, uint64_t key)
+{
+    struct remote *r = self;
+    r->local_port.prefetch(r->local_port.self, key);
+}
+
 static bool port_ask(void *self, const struct tt_ask *ask, struct table_ticket *ticket)
 {
     struct remote *r = self;
@@ -204,35 +210,6 @@ static bool port_ask(void *self, const struct tt_ask *ask, struct table_ticket *
     return !ticket->later;
 }
 
-/* Shards drop old in-flight entries. Renewed so seldom that it costs nothing, whatever a shard
- * says. */
-static void renew_when_due(struct remote *r, struct search *search, uint64_t now)
-{
-    uint32_t limit_ms = RENEWALS * RENEW_EVERY_MS;
-    if (now < r->renew_due_us) {
-        return;
-    }
-    for (unsigned i = 0; i < r->servers; i++) {
-        uint32_t ms = client_inflight_age_max_ms(r->client, i);
-        limit_ms = ms > 0 && ms < limit_ms ? ms : limit_ms;
-    }
-    uint64_t pause = limit_ms * UINT64_C(1000) / RENEWALS;
-    r->renew_due_us = now + (pause > RENEW_PAUSE_MIN_US ? pause : RENEW_PAUSE_MIN_US);
-    search_renew(search);
-}
-
-static uint64_t longest_rtt_us(const struct remote *r)
-{
-    uint32_t longest = 1;
-    for (unsigned i = 0; i < r->servers; i++) {
-        uint32_t rtt = client_rtt_us(r->client, i);
-        if (client_shard_state(r->client, i) == CLIENT_UP && rtt > longest) {
-            longest = rtt;
-        }
-    }
-    return longest;
-}
-
 static void take_answer(struct remote *r, const struct tt_ask *ask, const struct tt_answer *answer)
 {
     take_signs(r, answer);
@@ -241,61 +218,24 @@ static void take_answer(struct remote *r, const struct tt_ask *ask, const struct
     }
 }
 
-static void port_serve(void *self, struct search *search, uint64_t now)
-{
-    struct remote *r = self;
-    struct tt_ask ask;
-    struct tt_answer answer;
-    if (r->counted) {
-        share_serve(&r->share, r->history.root_key, now < r->others_until_us, now);
-    }
-    if (r->shell.rest_us == 0 || now >= r->rest_until_us || client_outstanding(r->client) > 0) {
-        r->rest_until_us = now + r->shell.rest_us;
-        serve_sockets(r);
-        now = now_us(r);
-    }
-    if (r->counted) {
-        history_exchange_serve(&r->history, r->client, search, now, longest_rtt_us(r));
-        renew_when_due(r, search, now);
-    }
-    while (deferred_next(&r->deferred, r->client, now, &ask, &answer)) {
-        take_answer(r, &ask, &answer);
-        search_answered(search, &ask, &answer);
-    }
-    r->local_port.serve(r->local_port.self, search, now);
-}
-
-/* Serves the sockets until `done` says so. Adds the time to what was waited. */
-static void serve_until(struct remote *r, bool (*done)(struct remote *, void *), void *context,
-                        uint32_t ticket)
+/* Serves the sockets until that ask is answered (then `answer`), or that peek (then `peeked`), or
+ * given up. The time counts as waited. */
+static enum client_result wait_for(struct remote *r, uint32_t ticket, struct tt_answer *answer,
+                                   struct tt_peeked *peeked)
 {
     uint64_t begin = now_us(r);
     drain_all(r);
-    while (!done(r, context)) {
+    for (;;) {
+        uint64_t now = now_us(r);
+        enum client_result result = answer != NULL ? client_answer(r->client, ticket, now, answer)
+                                                   : client_peeked(r->client, ticket, now, peeked);
+        if (result != CLIENT_WAITING) {
+            r->waited_us += now_us(r) - begin;
+            return result;
+        }
         r->shell.sleep(r->shell.self, client_deadline(r->client, ticket));
         drain_all(r);
     }
-    r->waited_us += now_us(r) - begin;
-}
-
-struct awaited {
-    uint32_t ticket;
-    enum client_result result;
-    void *out;
-};
-
-static bool answered(struct remote *r, void *context)
-{
-    struct awaited *w = context;
-    w->result = client_answer(r->client, w->ticket, now_us(r), w->out);
-    return w->result != CLIENT_WAITING;
-}
-
-static bool peeked(struct remote *r, void *context)
-{
-    struct awaited *w = context;
-    w->result = client_peeked(r->client, w->ticket, now_us(r), w->out);
-    return w->result != CLIENT_WAITING;
 }
 
 static void port_release(void *self, const struct table_ticket *ticket,
@@ -325,7 +265,7 @@ static void take_back(struct remote *r, const struct tt_ask *ask, struct table_t
     ticket->later = false;
 }
 
-/* Another shard may own the node by now: the former owner is told that we left. */
+/* Another shard may own the node by now: then the former owner gets a release. */
 static void port_renew(void *self, const struct tt_ask *ask, struct table_ticket *ticket)
 {
     struct remote *r = self;
@@ -362,9 +302,7 @@ static void port_await(void *self, const struct tt_ask *ask, struct table_ticket
     }
     if (ticket->state == TICKET_REMOTE) {
         struct tt_answer remote_answer;
-        struct awaited w = {.ticket = ticket->request, .out = &remote_answer};
-        serve_until(r, answered, &w, ticket->request);
-        if (w.result == CLIENT_READY) {
+        if (wait_for(r, ticket->request, &remote_answer, NULL) == CLIENT_READY) {
             take_answer(r, ask, &remote_answer);
             *answer = remote_answer;
             return;
@@ -392,16 +330,26 @@ static void port_store(void *self, const struct table_ticket *ticket, const stru
     client_store(r->client, ticket->where, store);
 }
 
+static uint64_t longest_rtt_us(const struct remote *r)
+{
+    uint32_t longest = 1;
+    for (unsigned i = 0; i < r->servers; i++) {
+        uint32_t rtt = client_rtt_us(r->client, i);
+        if (client_shard_state(r->client, i) == CLIENT_UP && rtt > longest) {
+            longest = rtt;
+        }
+    }
+    return longest;
+}
+
+/* ---- peeks ---- */
+
 static void port_peek(void *self, const struct tt_peek *peek, unsigned count, struct tt_peeked *out)
 {
     struct remote *r = self;
     if (is_remote(r, peek[0].depth)) {
         uint32_t ticket = client_peek(r->client, peek, count, now_us(r));
-        struct awaited w = {.ticket = ticket, .result = CLIENT_LOST, .out = out};
-        if (ticket != 0) {
-            serve_until(r, peeked, &w, ticket);
-        }
-        if (w.result == CLIENT_READY) {
+        if (ticket != 0 && wait_for(r, ticket, NULL, out) == CLIENT_READY) {
             return;
         }
     }
@@ -422,22 +370,6 @@ static bool port_peek_ahead(void *self, const struct tt_peek *peek, unsigned cou
     return peek_ticket->request != 0;
 }
 
-static bool port_peek_take(void *self, struct table_peek_ticket *peek_ticket, struct tt_peeked *out)
-{
-    struct remote *r = self;
-    struct awaited w = {.ticket = peek_ticket->request, .out = out};
-    drain_all(r);
-    uint64_t age = now_us(r) - peek_ticket->sent_us;
-    if (age > PEEK_AGE_ROUND_TRIPS * longest_rtt_us(r)) {
-        client_cancel(r->client, peek_ticket->request);
-        r->peeks_ahead--;
-        return false;
-    }
-    serve_until(r, peeked, &w, peek_ticket->request);
-    r->peeks_ahead--;
-    return w.result == CLIENT_READY;
-}
-
 static void port_peek_drop(void *self, struct table_peek_ticket *peek_ticket)
 {
     struct remote *r = self;
@@ -445,7 +377,63 @@ static void port_peek_drop(void *self, struct table_peek_ticket *peek_ticket)
     r->peeks_ahead--;
 }
 
-/* What the shards have cost this processor so far: waiting, and the work of asking. */
+static bool port_peek_take(void *self, struct table_peek_ticket *peek_ticket, struct tt_peeked *out)
+{
+    struct remote *r = self;
+    drain_all(r);
+    uint64_t age = now_us(r) - peek_ticket->sent_us;
+    if (age > PEEK_AGE_ROUND_TRIPS * longest_rtt_us(r)) {
+        port_peek_drop(self, peek_ticket);
+        return false;
+    }
+    r->peeks_ahead--;
+    return wait_for(r, peek_ticket->request, NULL, out) == CLIENT_READY;
+}
+
+/* ---- from env.poll, and between searches ---- */
+
+/* Shards drop old in-flight entries. Renewed so seldom that it costs nothing, whatever a shard
+ * says. */
+static void renew_when_due(struct remote *r, struct search *search, uint64_t now)
+{
+    uint32_t limit_ms = RENEWALS * RENEW_EVERY_MS;
+    if (now < r->renew_due_us) {
+        return;
+    }
+    for (unsigned i = 0; i < r->servers; i++) {
+        uint32_t ms = client_inflight_age_max_ms(r->client, i);
+        limit_ms = ms > 0 && ms < limit_ms ? ms : limit_ms;
+    }
+    uint64_t pause = limit_ms * UINT64_C(1000) / RENEWALS;
+    r->renew_due_us = now + (pause > RENEW_PAUSE_MIN_US ? pause : RENEW_PAUSE_MIN_US);
+    search_renew(search);
+}
+
+static void port_serve(void *self, struct search *search, uint64_t now)
+{
+    struct remote *r = self;
+    struct tt_ask ask;
+    struct tt_answer answer;
+    if (r->counted) {
+        share_serve(&r->share, r->history.root_key, now < r->others_until_us, now);
+    }
+    if (r->shell.rest_us == 0 || now >= r->rest_until_us || client_outstanding(r->client) > 0) {
+        r->rest_until_us = now + r->shell.rest_us;
+        serve_sockets(r);
+        now = now_us(r);
+    }
+    if (r->counted) {
+        history_exchange_serve(&r->history, r->client, search, now, longest_rtt_us(r));
+        renew_when_due(r, search, now);
+    }
+    while (deferred_next(&r->deferred, r->client, now, &ask, &answer)) {
+        take_answer(r, &ask, &answer);
+        search_answered(search, &ask, &answer);
+    }
+    r->local_port.serve(r->local_port.self, search, now);
+}
+
+/* What the shards have cost this searcher so far: waiting, and the work of asking. */
 static uint64_t spent_us(const struct remote *r)
 {
     return r->waited_us + client_counters(r->client)->asks * r->shell.ask_cost_us;
@@ -498,12 +486,6 @@ unsigned remote_depth_now(const struct remote *r)
 uint64_t remote_waited_us(const struct remote *r)
 {
     return r->waited_us;
-}
-
-static void port_prefetch(void *self, uint64_t key)
-{
-    struct remote *r = self;
-    r->local_port.prefetch(r->local_port.self, key);
 }
 
 struct table_port remote_table_port(struct remote *r)
