@@ -82,9 +82,9 @@ static int truth(unsigned k)
     return (int)k * 7 - 20;
 }
 
-static void expect(struct actor *a, bool holds, const char *rule)
+static void expect(struct actor *a, bool is_true, const char *rule)
 {
-    if (!holds && a->broken == NULL) {
+    if (!is_true && a->broken == NULL) {
         a->broken = rule;
     }
 }
@@ -167,7 +167,7 @@ static void *play(void *context)
     for (unsigned i = 0; i < STEPS; i++) {
         act(a);
         if (tt_chance(&a->random, 2)) {
-            sched_yield(); /* also on few processors the threads meet */
+            sched_yield(); /* also on few CPUs the threads meet */
         }
     }
     for (unsigned i = 0; i < KEYS * DEPTHS; i++) {

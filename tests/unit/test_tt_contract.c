@@ -54,11 +54,11 @@ static void bare_store(void *table, unsigned asker, const struct tt_store *op)
     struct bare *t = table;
     struct tt_store store = *op;
     struct tt_holder self = {session_of(asker), slot_of(asker)};
-    bool inside;
+    bool is_holder;
     store.slot = slot_of(asker);
-    unsigned count = tt_inflight_count(&t->inflight, op->key, op->depth, self, &inside);
+    unsigned count = tt_inflight_count(&t->inflight, op->key, op->depth, self, &is_holder);
     unsigned others = tt_ops_store(&t->results, &t->inflight, &store, session_of(asker), 1);
-    assert_int_equal(others, count - inside);
+    assert_int_equal(others, count - is_holder);
 }
 
 static void bare_release(void *table, unsigned asker, const struct tt_release *op)

@@ -8,24 +8,31 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 enum {
     STRIPE_BITS = 6,
     STRIPES = 1 << STRIPE_BITS, /* of several threads; one thread alone has one */
-    STRIPE_ENTRIES = 32, /* each, and so many for each thread: nodes spread over the stripes */
+    STRIPE_ENTRIES = 32, /* of each stripe, and some for each thread */
     STRIPE_ENTRIES_PER_SLOT = 8,
-    ALONE_ENTRIES = 256, /* a thread is in flight in a node a ply */
+    ALONE_ENTRIES = 256, /* a thread holds one node for each ply */
     SESSION = 1, /* a process is one session; its threads are slots */
-    NOTIFIED_MAX = 64,
+    NOTIFIED_MAX = 64, /* holders of a node that get a completion notice */
 };
 
-/* The nodes in flight whose keys fall into it. Their lock and what a visit writes lie together, in
- * lines that no other stripe has: they travel between the threads. */
+/* The in-flight entries of a fraction of the keys. What hardly ever changes is in one cache line;
+ * the lock and what a visit writes are in another, which travels between the threads. */
 struct stripe {
     _Alignas(MEMORY_LINE) struct tt_inflight inflight;
     pthread_mutex_t lock;
 };
+
+#ifdef __x86_64__
+_Static_assert(offsetof(struct tt_inflight, first_free) == MEMORY_LINE &&
+                   sizeof(struct stripe) == 2 * MEMORY_LINE,
+               "two lines");
+#endif
 
 struct embedded {
     /* fixed after open */

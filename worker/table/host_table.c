@@ -366,8 +366,3 @@ struct host_state *host_table_state(const struct host_table *h)
 {
     return (struct host_state *)((char *)h->memory + host_table_bytes(h));
 }
-
-const char *host_table_path(const struct host_table *h)
-{
-    return h->path;
-}

@@ -54,7 +54,5 @@ size_t host_table_bytes(const struct host_table *host);
 /* Makes it all zero if no other process has it; false: one has. */
 bool host_table_clear(struct host_table *host);
 struct host_state *host_table_state(const struct host_table *host);
-/* Of its file. */
-const char *host_table_path(const struct host_table *host);
 
 #endif
