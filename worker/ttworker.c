@@ -3,7 +3,8 @@
 #include "common/log.h"
 #include "worker/cli/cli.h"
 #include "worker/engine/worker.h"
-#include "worker/table/host.h"
+#include "worker/table/host_table.h"
+#include "worker/table/wire.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -27,6 +28,7 @@ struct crew {
     struct cli_servers servers;
     struct embedded *table;
     void *context;
+    struct wire *wire[EMBEDDED_SLOTS_MAX];
     struct worker *worker[EMBEDDED_SLOTS_MAX];
     pthread_t thread[EMBEDDED_SLOTS_MAX];
     unsigned started;
@@ -77,8 +79,8 @@ static void name_member(const struct crew *c, unsigned index, char *out, size_t 
 
 static enum err open_crew(struct crew *c)
 {
-    uint64_t group = c->is_private ? 0 : host_group(c->servers.server, c->servers.count);
-    enum err err = embedded_open_shared(&c->table, c->hash_mib << 20, c->threads, group);
+    uint64_t group = c->is_private ? 0 : host_table_group(c->servers.server, c->servers.count);
+    enum err err = embedded_open_on_host(&c->table, c->hash_mib << 20, c->threads, group);
     c->context = zmq_ctx_new();
     if (c->context == NULL) {
         return ERR_NOMEM;
@@ -86,15 +88,18 @@ static enum err open_crew(struct crew *c)
     for (unsigned i = 0; i < c->threads && err == ERR_OK; i++) {
         char name[CLIENT_NAME_MAX + 1];
         name_member(c, i, name, sizeof name);
+        err = wire_open(&c->wire[i], c->context, c->servers.server, c->servers.count);
+        if (err != ERR_OK) {
+            return err;
+        }
+        struct remote_shell shell = wire_shell(c->wire[i]);
         struct worker_options options = {
             .searcher = {.table = c->table,
                          .index = i,
                          .neighbours = c->threads,
-                         .context = c->context,
-                         .server = c->servers.server,
-                         .servers = c->servers.count,
-                         .share_depth = (uint8_t)c->share,
-                         .name = name}, /* copied */
+                         .shell = &shell,
+                         .client = {.shards = c->servers.count, .name = name}, /* copied */
+                         .share_depth = (uint8_t)c->share},
             .instance_seed = (uint64_t)getpid() << 16 | i,
             .stop = &stopping,
         };
@@ -110,6 +115,7 @@ static void close_crew(struct crew *c)
     }
     for (unsigned i = 0; i < c->threads; i++) {
         worker_close(&c->worker[i]);
+        wire_close(&c->wire[i]);
     }
     if (c->context != NULL) {
         zmq_ctx_term(c->context);
@@ -125,7 +131,7 @@ static bool announce(const struct crew *c)
         log_fail(program, "standard output: %s", strerror(errno));
         return false;
     }
-    bool is_shared = embedded_is_shared(c->table);
+    bool is_shared = embedded_is_on_host(c->table);
     int reason = embedded_private_reason(c->table);
     log_line(program, "%u threads, %u of %u shards up, %s of %" PRIu64 " MiB%s%s", c->threads,
              atomic_load(&c->up), c->servers.count, is_shared ? "the host's table" : "a table",

@@ -13,9 +13,10 @@ enum {
     CONTRACT_ASKERS = 8,
     CONTRACT_BIG = 1 << 20, /* bytes: nothing is ever evicted */
     CONTRACT_TINY = 64, /* one bucket */
-    CONTRACT_ROOM = 64 * CONTRACT_ASKERS, /* visits of various nodes that every table counts */
-    CONTRACT_HOLDS = 2048, /* that a table counts which is told how many */
-    CONTRACT_TRIED = 8 * CONTRACT_HOLDS, /* that no table does: every part of it is full then */
+    CONTRACT_ROOM = 64 * CONTRACT_ASKERS, /* visits of various nodes that every table registers */
+    CONTRACT_ENTRIES = 2048, /* of a table that is opened for that many */
+    CONTRACT_TRIED =
+        8 * CONTRACT_ENTRIES, /* more than any table has: every part of it is full then */
     CONTRACT_LOW = -1000,
     CONTRACT_HIGH = 1000,
 };
@@ -29,7 +30,7 @@ struct contract_driver {
     void (*release)(void *table, unsigned asker, const struct tt_release *release);
     void (*peek)(void *table, unsigned asker, const struct tt_peek *peek, struct tt_peeked *out);
     unsigned (*entries)(void *table);
-    unsigned most; /* visits that it counts, no more and no less; 0: CONTRACT_ROOM at least */
+    unsigned most; /* visits that it registers, exactly; 0: CONTRACT_ROOM at least */
 };
 
 struct contract {
@@ -62,7 +63,7 @@ static inline struct tt_ask contract_window(uint64_t key, uint8_t depth, int alp
         .key = key, .depth = depth, .alpha = (int16_t)alpha, .beta = (int16_t)beta};
 }
 
-/* Asks and expects to come inside, as the `nproc`th. */
+/* Asks and expects to be registered, as the `nproc`th. */
 static inline void contract_enter(struct contract *c, unsigned asker, uint64_t key, uint8_t depth,
                                   unsigned nproc)
 {
@@ -166,7 +167,7 @@ static inline int contract_run(const struct contract_driver *driver)
         BIG(asking_again_counts_once),
         BIG(depths_of_one_key_are_different_nodes),
         BIG(the_deepest_and_shallowest_depths_are_nodes_too),
-        BIG(exclusive_is_busy_only_if_somebody_else_is_inside),
+        BIG(exclusive_is_busy_only_if_another_asker_is_registered),
         BIG(busy_joins_nothing),
         BIG(asking_without_exclusive_is_never_busy),
         BIG(cut_is_tried_before_busy),

@@ -17,9 +17,9 @@ struct model_bounds {
 };
 
 struct contract_model {
-    bool inside[MODEL_KEYS][MODEL_DEPTHS][CONTRACT_ASKERS];
+    bool is_holder[MODEL_KEYS][MODEL_DEPTHS][CONTRACT_ASKERS];
     int truth[MODEL_KEYS][MODEL_DEPTHS];
-    struct model_bounds told[MODEL_KEYS][MODEL_DEPTHS]; /* the best ever stored */
+    struct model_bounds stored[MODEL_KEYS][MODEL_DEPTHS]; /* the best ever stored */
     /* the one entry of each key: of the deepest result, as all is one generation */
     bool known[MODEL_KEYS];
     unsigned depth[MODEL_KEYS];
@@ -38,7 +38,7 @@ static inline void model_open(struct contract_model *m, uint64_t *random)
     for (unsigned k = 0; k < MODEL_KEYS; k++) {
         for (unsigned d = 0; d < MODEL_DEPTHS; d++) {
             m->truth[k][d] = (int)rng_below(random, MODEL_SCORES);
-            m->told[k][d] = (struct model_bounds){TT_SCORE_MIN, TT_SCORE_MAX};
+            m->stored[k][d] = (struct model_bounds){TT_SCORE_MIN, TT_SCORE_MAX};
         }
     }
 }
@@ -47,12 +47,12 @@ static inline unsigned model_nproc(const struct contract_model *m, unsigned k, u
 {
     unsigned n = 0;
     for (unsigned asker = 0; asker < CONTRACT_ASKERS; asker++) {
-        n += m->inside[k][d][asker];
+        n += m->is_holder[k][d][asker];
     }
     return n;
 }
 
-static inline unsigned model_holds(const struct contract_model *m)
+static inline unsigned model_is_within(const struct contract_model *m)
 {
     unsigned n = 0;
     for (unsigned k = 0; k < MODEL_KEYS; k++) {
@@ -75,7 +75,7 @@ static inline void model_store(struct contract_model *m, unsigned k, const struc
         store->bound & TT_LOWER ? store->score : TT_SCORE_MIN,
         store->bound & TT_UPPER ? store->score : TT_SCORE_MAX,
     };
-    model_tighten(&m->told[k][store->depth], fresh);
+    model_tighten(&m->stored[k][store->depth], fresh);
     if (m->known[k] && store->depth < m->depth[k]) {
         return;
     }
@@ -126,7 +126,7 @@ static inline bool is_proved(const struct contract_model *m, unsigned k, const s
 {
     unsigned last = ask->flags & TT_STRICT ? ask->depth : MODEL_DEPTHS - 1;
     for (unsigned d = ask->depth; d <= last; d++) {
-        if (m->told[k][d].lower >= lower && m->told[k][d].upper <= upper) {
+        if (m->stored[k][d].lower >= lower && m->stored[k][d].upper <= upper) {
             return true;
         }
     }
@@ -157,7 +157,7 @@ static inline void model_step_ask(struct contract *c, struct contract_model *m, 
         contract_window(model_key(k), (uint8_t)d, alpha, alpha + 1 + (int)rng_below(random, 5));
     ask.flags = (uint8_t)rng_below(random, 4);
     struct tt_answer answer = contract_ask(c, asker, ask);
-    unsigned others = model_nproc(m, k, d) - m->inside[k][d][asker];
+    unsigned others = model_nproc(m, k, d) - m->is_holder[k][d][asker];
     bool busy = ask.flags & TT_EXCLUSIVE && others > 0;
     if (forgets) {
         check_sound(m, k, &ask, &answer);
@@ -168,7 +168,7 @@ static inline void model_step_ask(struct contract *c, struct contract_model *m, 
         assert_int_equal(answer.verdict, busy ? TT_BUSY : TT_OPEN);
     }
     if (answer.verdict == TT_OPEN) {
-        m->inside[k][d][asker] = true;
+        m->is_holder[k][d][asker] = true;
     }
     assert_int_equal(answer.nproc, model_nproc(m, k, d));
 }
@@ -183,7 +183,7 @@ static inline void model_step_store(struct contract *c, struct contract_model *m
     struct tt_store store = tt_result(model_key(k), (uint8_t)d, bound, score, move);
     contract_store(c, asker, store);
     model_store(m, k, &store);
-    m->inside[k][d][asker] = false;
+    m->is_holder[k][d][asker] = false;
 }
 
 static inline void model_step(struct contract *c, struct contract_model *m, uint64_t *random,
@@ -195,7 +195,7 @@ static inline void model_step(struct contract *c, struct contract_model *m, uint
         model_step_ask(c, m, random, k, d, asker, forgets);
     } else if (dice < 75) {
         contract_release(c, asker, model_key(k), (uint8_t)d);
-        m->inside[k][d][asker] = false;
+        m->is_holder[k][d][asker] = false;
     } else if (dice < 85) {
         model_step_store(c, m, random, k, d, asker);
     } else {
@@ -219,7 +219,7 @@ static inline void compare_with_model(struct contract *c, bool forgets)
     for (unsigned step = 0; step < MODEL_STEPS; step++) {
         model_step(c, m, &random, forgets);
         if (step % 64 == 0) {
-            assert_int_equal(c->driver->entries(c->table), model_holds(m));
+            assert_int_equal(c->driver->entries(c->table), model_is_within(m));
         }
     }
     for (unsigned i = 0; i < MODEL_KEYS * MODEL_DEPTHS * CONTRACT_ASKERS; i++) {

@@ -66,17 +66,18 @@ static void the_deepest_and_shallowest_depths_are_nodes_too(void **state)
 
 /* ---- BUSY ---- */
 
-static void exclusive_is_busy_only_if_somebody_else_is_inside(void **state)
+static void exclusive_is_busy_only_if_another_asker_is_registered(void **state)
 {
     struct contract *c = *state;
     struct tt_ask alone = contract_wide(1, 5, TT_EXCLUSIVE);
     assert_int_equal(contract_ask(c, 0, alone).verdict, TT_OPEN);
-    assert_int_equal(contract_ask(c, 0, alone).verdict, TT_OPEN); /* itself is nobody else */
+    assert_int_equal(contract_ask(c, 0, alone).verdict,
+                     TT_OPEN); /* the holder itself does not count */
     struct tt_answer answer = contract_ask(c, 1, alone);
     assert_int_equal(answer.verdict, TT_BUSY);
     assert_int_equal(answer.nproc, 1);
     contract_enter(c, 1, 1, 5, 2);
-    assert_int_equal(contract_ask(c, 0, alone).verdict, TT_BUSY); /* now there is */
+    assert_int_equal(contract_ask(c, 0, alone).verdict, TT_BUSY); /* now there is another */
     contract_release(c, 1, 1, 5);
     assert_int_equal(contract_ask(c, 0, alone).verdict, TT_OPEN);
     contract_release(c, 0, 1, 5);
@@ -248,7 +249,7 @@ static void a_release_leaves_and_writes_nothing(void **state)
 static void late_and_repeated_messages_change_nothing(void **state)
 {
     struct contract *c = *state;
-    contract_release(c, 0, 1, 5); /* never was inside */
+    contract_release(c, 0, 1, 5); /* never was registered */
     contract_store(c, 0, tt_result(2, 5, TT_EXACT, 4, 3));
     contract_expect_nproc(c, 1, 5, 0);
     contract_expect_nproc(c, 2, 5, 0);
@@ -360,7 +361,7 @@ static void a_full_inflight_table_opens_without_counting(void **state)
     }
     contract_enter(c, 0, beyond, 5, 0);
     contract_enter(c, 1, 64, 5, 1); /* counts the other, not itself */
-    contract_enter(c, 0, 64, 5, 1); /* who is inside stays so */
+    contract_enter(c, 0, 64, 5, 1); /* a holder stays one */
     contract_expect_nproc(c, beyond, 5, 0);
     assert_int_equal(c->driver->entries(c->table), entries);
     assert_true(c->driver->most == 0 || entries == c->driver->most);

@@ -7,7 +7,16 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-enum { THREADS = 4, KEYS = 6, DEPTHS = 3, STEPS = 20000, COUNTED = 2 };
+enum {
+    THREADS = 4,
+    KEYS = 6,
+    DEPTHS = 3,
+    STEPS = 20000,
+    INFLIGHT_DEPTH = 2,
+    CROWD = 12,
+    VISITS = 50000,
+    NODES_OF_ALL = 24
+};
 
 static struct embedded *open_table(size_t bytes, unsigned slots)
 {
@@ -62,8 +71,8 @@ struct actor {
     struct embedded_port slot;
     struct table_port port;
     uint64_t random;
-    bool inside[KEYS][DEPTHS];
-    unsigned heard; /* NODE_DONE */
+    bool is_holder[KEYS][DEPTHS];
+    unsigned notices;
     const char *broken;
 };
 
@@ -73,16 +82,16 @@ static int truth(unsigned k)
     return (int)k * 7 - 20;
 }
 
-static void expect(struct actor *a, bool holds, const char *rule)
+static void expect(struct actor *a, bool is_true, const char *rule)
 {
-    if (!holds && a->broken == NULL) {
+    if (!is_true && a->broken == NULL) {
         a->broken = rule;
     }
 }
 
 static void act_ask(struct actor *a, unsigned k, uint8_t depth)
 {
-    bool counted = depth >= COUNTED, wide = tt_chance(&a->random, 70);
+    bool registered = depth >= INFLIGHT_DEPTH, wide = tt_chance(&a->random, 70);
     int16_t alpha = (int16_t)(wide ? -50 : (int)rng_below(&a->random, 60) - 30);
     struct tt_answer answer;
     struct tt_ask ask = {
@@ -95,16 +104,16 @@ static void act_ask(struct actor *a, unsigned k, uint8_t depth)
     };
     switch (pose(&a->port, &ask, &answer)) {
     case TT_OPEN:
-        a->inside[k][depth - 1] = counted;
+        a->is_holder[k][depth - 1] = registered;
         expect(a, answer.alpha < answer.beta, "an open window");
         expect(a, answer.alpha <= truth(k) || answer.alpha == alpha, "a true alpha");
         expect(a, answer.beta >= truth(k) || answer.beta == ask.beta, "a true beta");
-        expect(a, counted ? answer.nproc >= 1 && answer.nproc <= THREADS : answer.nproc == 0,
+        expect(a, registered ? answer.nproc >= 1 && answer.nproc <= THREADS : answer.nproc == 0,
                "nproc counts the asker and at most all");
         break;
     case TT_BUSY:
-        expect(a, counted && ask.flags & TT_EXCLUSIVE, "busy only when asked to be alone");
-        expect(a, answer.nproc >= 1u + a->inside[k][depth - 1], "somebody else is inside");
+        expect(a, registered && ask.flags & TT_EXCLUSIVE, "busy only when asked to be alone");
+        expect(a, answer.nproc >= 1u + a->is_holder[k][depth - 1], "another one is registered");
         break;
     case TT_CUT:
         expect(a, answer.score >= ask.beta ? answer.score <= truth(k) : answer.score >= truth(k),
@@ -113,19 +122,19 @@ static void act_ask(struct actor *a, unsigned k, uint8_t depth)
     }
 }
 
-static void act_hear(struct actor *a)
+static void act_take_notices(struct actor *a)
 {
     struct tt_store notice[8];
-    unsigned n = embedded_node_done(&a->slot, notice, 8);
-    expect(a, n <= 8, "no more notice than room");
+    unsigned n = notices_take(embedded_notices(&a->slot), notice, 8);
+    expect(a, n <= 8, "no more notices than room");
     for (unsigned i = 0; i < n; i++) {
         expect(a, notice[i].key < KEYS && notice[i].slot != a->slot.slot,
-               "notice come from others");
+               "notices come from others");
         int value = truth((unsigned)notice[i].key);
         expect(a, notice[i].bound == TT_LOWER ? notice[i].score < value : notice[i].score > value,
-               "notice are true");
+               "notices are true");
     }
-    a->heard += n;
+    a->notices += n;
 }
 
 static void act(struct actor *a)
@@ -139,15 +148,15 @@ static void act(struct actor *a)
         int off = 1 + (int)rng_below(&a->random, 9); /* never exact: the nodes stay open */
         int score = truth(k) + (bound == TT_LOWER ? -off : off);
         finish(&a->port, a->slot.slot, tt_result(k, depth, bound, score, 1));
-        a->inside[k][depth - 1] = false;
+        a->is_holder[k][depth - 1] = false;
     } else if (dice < 80) {
         let_go(&a->port, a->slot.slot, k, depth);
-        a->inside[k][depth - 1] = false;
+        a->is_holder[k][depth - 1] = false;
     } else if (dice < 95) {
         unsigned n = nproc(&a->port, k, depth);
-        expect(a, n >= a->inside[k][depth - 1] && n <= THREADS, "nproc is in range");
+        expect(a, n >= a->is_holder[k][depth - 1] && n <= THREADS, "nproc is in range");
     } else {
-        act_hear(a);
+        act_take_notices(a);
     }
 }
 
@@ -158,7 +167,7 @@ static void *play(void *context)
     for (unsigned i = 0; i < STEPS; i++) {
         act(a);
         if (tt_chance(&a->random, 2)) {
-            sched_yield(); /* also on few processors the threads meet */
+            sched_yield(); /* also on few CPUs the threads meet */
         }
     }
     for (unsigned i = 0; i < KEYS * DEPTHS; i++) {
@@ -174,12 +183,12 @@ static void play_together(size_t bytes)
     struct actor *actor = calloc(THREADS, sizeof *actor);
     pthread_t thread[THREADS];
     pthread_barrier_t begin;
-    unsigned heard = 0;
+    unsigned notices = 0;
     assert_non_null(actor);
     pthread_barrier_init(&begin, NULL, THREADS);
     for (unsigned i = 0; i < THREADS; i++) {
         actor[i].slot = (struct embedded_port){
-            .table = table, .slot = (uint16_t)i, .inflight_depth_max = COUNTED};
+            .table = table, .slot = (uint16_t)i, .inflight_depth_max = INFLIGHT_DEPTH};
         actor[i].port = embedded_table_port(&actor[i].slot);
         actor[i].random = rng_next(&seed);
         actor[i].begin = &begin;
@@ -192,9 +201,9 @@ static void play_together(size_t bytes)
         if (actor[i].broken != NULL) {
             fail_msg("broken: %s", actor[i].broken);
         }
-        heard += actor[i].heard;
+        notices += actor[i].notices;
     }
-    assert_true(heard > 0);
+    assert_true(notices > 0);
     for (unsigned i = 0; i < KEYS * DEPTHS; i++) {
         assert_int_equal(nproc(&actor[0].port, i / DEPTHS, (uint8_t)(1 + i % DEPTHS)), 0);
     }
@@ -204,21 +213,119 @@ static void play_together(size_t bytes)
     embedded_close(&table);
 }
 
-static void nobody_is_left_inside_when_all_have_gone(void **state)
+static void nothing_is_in_flight_when_all_have_left(void **state)
 {
     (void)state;
     play_together(1 << 20);
 }
 
-static void nor_when_all_results_share_one_bucket(void **state)
+static void nothing_is_in_flight_when_all_have_left_one_bucket(void **state)
 {
     (void)state;
     play_together(64);
 }
 
-/* ---- NODE_DONE ---- */
+/* ---- many threads in few nodes ---- */
 
-static void news_go_to_those_inside_and_to_nobody_else(void **state)
+struct visitor {
+    struct embedded_port slot;
+    struct table_port port;
+    uint64_t random;
+    atomic_uint *alone; /* by key: the thread that is alone in that node, from 1 */
+    bool broken;
+    pthread_t thread;
+};
+
+static void run_visitors(unsigned count, void *(*body)(void *))
+{
+    uint64_t random = tt_seed();
+    struct embedded *table = open_table(1 << 20, count);
+    struct visitor v[CROWD];
+    atomic_uint alone[3] = {0, 0, 0};
+    for (unsigned i = 0; i < count; i++) {
+        v[i] = (struct visitor){.slot = {.table = table, .slot = (uint16_t)i},
+                                .random = rng_next(&random),
+                                .alone = alone};
+        v[i].port = embedded_table_port(&v[i].slot);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        assert_int_equal(pthread_create(&v[i].thread, NULL, body, &v[i]), 0);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        pthread_join(v[i].thread, NULL);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        assert_false(v[i].broken);
+    }
+    assert_int_equal(embedded_inflight(table), 0);
+    embedded_close(&table);
+}
+
+static void *visit_alone(void *context)
+{
+    struct visitor *v = context;
+    for (unsigned i = 0; i < VISITS; i++) {
+        unsigned key = rng_below(&v->random, 3);
+        struct tt_answer answer;
+        if (enter(&v->port, v->slot.slot, key, 4, TT_EXCLUSIVE, &answer) == TT_BUSY) {
+            v->broken |= answer.nproc < 1;
+            continue;
+        }
+        v->broken |= answer.nproc != 1;
+        v->broken |= atomic_exchange(&v->alone[key], v->slot.slot + 1u) != 0;
+        v->broken |= atomic_exchange(&v->alone[key], 0) != v->slot.slot + 1u;
+        let_go(&v->port, v->slot.slot, key, 4);
+    }
+    return NULL;
+}
+
+static void an_exclusive_visitor_is_alone(void **state)
+{
+    (void)state;
+    run_visitors(THREADS, visit_alone);
+}
+
+static void *visit_with_others(void *context)
+{
+    struct visitor *v = context;
+    for (unsigned i = 0; i < VISITS / 10; i++) {
+        struct tt_answer answer;
+        v->broken |= enter(&v->port, v->slot.slot, 1, 4, 0, &answer) != TT_OPEN;
+        v->broken |= answer.nproc < 1 || answer.nproc > CROWD;
+        unsigned n = nproc(&v->port, 1, 4);
+        v->broken |= n < 1 || n > CROWD;
+        let_go(&v->port, v->slot.slot, 1, 4);
+        v->broken |= nproc(&v->port, 1, 4) >= CROWD;
+    }
+    return NULL;
+}
+
+static void many_threads_enter_and_leave_one_node(void **state)
+{
+    (void)state;
+    run_visitors(CROWD, visit_with_others);
+}
+
+static void there_is_room_for_all_slots_in_the_same_nodes(void **state)
+{
+    (void)state;
+    struct embedded *table = open_table(64, EMBEDDED_SLOTS_MAX);
+    struct embedded_port slot = {.table = table};
+    struct table_port port = embedded_table_port(&slot);
+    for (uint64_t key = 0; key < NODES_OF_ALL; key++) {
+        for (uint16_t i = 0; i < EMBEDDED_SLOTS_MAX; i++) {
+            struct tt_answer answer;
+            assert_int_equal(enter(&port, i, key, 9, 0, &answer), TT_OPEN);
+            assert_int_equal(answer.nproc, i + 1);
+        }
+    }
+    assert_int_equal(embedded_inflight(table), NODES_OF_ALL * EMBEDDED_SLOTS_MAX);
+    embedded_close(&table);
+}
+
+/* ---- completion notices ---- */
+
+static void notices_go_to_the_holders_of_the_node_only(void **state)
 {
     (void)state;
     struct embedded *table = open_table(1 << 20, THREADS);
@@ -227,7 +334,8 @@ static void news_go_to_those_inside_and_to_nobody_else(void **state)
     struct tt_store notice[4];
     struct tt_answer answer;
     for (uint16_t i = 0; i < THREADS; i++) {
-        slot[i] = (struct embedded_port){.table = table, .slot = i, .inflight_depth_max = COUNTED};
+        slot[i] =
+            (struct embedded_port){.table = table, .slot = i, .inflight_depth_max = INFLIGHT_DEPTH};
         port[i] = embedded_table_port(&slot[i]);
     }
     enter(&port[0], 0, 5, 7, 0, &answer);
@@ -239,31 +347,32 @@ static void news_go_to_those_inside_and_to_nobody_else(void **state)
     }
     finish(&port[0], 0, tt_result(5, 7, TT_LOWER, 33, 9));
     for (unsigned i = 0; i < THREADS; i++) {
-        bool told = i == 1 || i == 3;
-        assert_int_equal(atomic_load(embedded_until_poll(&slot[i])), told ? 1 : 100);
-        assert_int_equal(embedded_node_done(&slot[i], notice, 4), told);
-        if (told) {
+        bool is_holder = i == 1 || i == 3;
+        assert_int_equal(atomic_load(embedded_until_poll(&slot[i])), is_holder ? 1 : 100);
+        assert_int_equal(notices_take(embedded_notices(&slot[i]), notice, 4), is_holder);
+        if (is_holder) {
             assert_true(notice[0].key == 5 && notice[0].depth == 7 && notice[0].score == 33);
             assert_true(notice[0].bound == TT_LOWER && notice[0].move == 9);
         }
-        assert_int_equal(embedded_node_done(&slot[i], notice, 4), 0); /* once */
+        assert_int_equal(notices_take(embedded_notices(&slot[i]), notice, 4), 0); /* once */
     }
     finish(&port[1], 1, tt_result(5, 7, TT_UPPER, 33, 0));
-    assert_int_equal(embedded_node_done(&slot[0], notice, 4), 0);
-    assert_int_equal(embedded_node_done(&slot[1], notice, 4), 0);
-    assert_int_equal(embedded_node_done(&slot[3], notice, 4), 1);
+    assert_int_equal(notices_take(embedded_notices(&slot[0]), notice, 4), 0);
+    assert_int_equal(notices_take(embedded_notices(&slot[1]), notice, 4), 0);
+    assert_int_equal(notices_take(embedded_notices(&slot[3]), notice, 4), 1);
     let_go(&port[2], 2, 5, 6);
     let_go(&port[3], 3, 5, 7);
     assert_int_equal(embedded_inflight(table), 0);
     embedded_close(&table);
 }
 
-static void a_full_mailbox_drops_and_a_new_search_empties_it(void **state)
+static void a_full_list_of_notices_drops_and_a_new_search_empties_it(void **state)
 {
     (void)state;
     struct embedded *table = open_table(1 << 20, 2);
-    struct embedded_port slot[2] = {{.table = table, .slot = 0, .inflight_depth_max = COUNTED},
-                                    {.table = table, .slot = 1, .inflight_depth_max = COUNTED}};
+    struct embedded_port slot[2] = {
+        {.table = table, .slot = 0, .inflight_depth_max = INFLIGHT_DEPTH},
+        {.table = table, .slot = 1, .inflight_depth_max = INFLIGHT_DEPTH}};
     struct table_port port[2] = {embedded_table_port(&slot[0]), embedded_table_port(&slot[1])};
     struct tt_store notice[200];
     struct tt_answer answer;
@@ -273,13 +382,14 @@ static void a_full_mailbox_drops_and_a_new_search_empties_it(void **state)
             finish(&port[1], 1, tt_result(5, 7, TT_LOWER, -50, 1));
         }
         if (round == 0) {
-            assert_in_range(embedded_node_done(&slot[0], notice, 200), 1, 99);
+            assert_in_range(notices_take(embedded_notices(&slot[0]), notice, 200), 1, 99);
         } else if (round == 1) {
-            assert_int_equal(embedded_node_done(&slot[0], notice, 3), 3);
-            assert_int_equal(embedded_node_done(&slot[0], notice, 200), 0); /* the rest is gone */
+            assert_int_equal(notices_take(embedded_notices(&slot[0]), notice, 3), 3);
+            assert_int_equal(notices_take(embedded_notices(&slot[0]), notice, 200),
+                             0); /* the rest is gone */
         } else {
-            embedded_begin(table, 0, 0);
-            assert_int_equal(embedded_node_done(&slot[0], notice, 200), 0);
+            (void)embedded_table_port(&slot[0]);
+            assert_int_equal(notices_take(embedded_notices(&slot[0]), notice, 200), 0);
         }
     }
     let_go(&port[0], 0, 5, 7);
@@ -288,7 +398,7 @@ static void a_full_mailbox_drops_and_a_new_search_empties_it(void **state)
 
 /* ---- the rest of its contract ---- */
 
-static void below_the_counted_depth_nobody_is_counted(void **state)
+static void below_the_inflight_depth_nothing_is_registered(void **state)
 {
     (void)state;
     struct embedded *table = open_table(1 << 20, 2);
@@ -309,8 +419,8 @@ static void below_the_counted_depth_nobody_is_counted(void **state)
     embedded_close(&table);
 }
 
-/* An iteration so small that the nodes counted in others are few, or none. */
-static void small_iterations_count_smaller_nodes(void **state)
+/* In a small iteration few nodes have the depth from which others register, or none. */
+static void small_iterations_register_smaller_nodes(void **state)
 {
     (void)state;
     struct embedded *table = open_table(1 << 20, 2);
@@ -337,19 +447,20 @@ static void small_iterations_count_smaller_nodes(void **state)
             assert_int_equal(embedded_inflight(table), 0);
         }
     }
-    slot[0].inflight_depth_max = 2; /* never more than in a large one, nor any where none are */
+    slot[0].inflight_depth_max =
+        2; /* never more than in a large one, and none where there are none */
     assert_int_equal(port[0].inflight_depth(port[0].self, 7), 2);
     assert_int_equal(port[0].inflight_depth(port[0].self, 4), 1);
     slot[0].inflight_depth_max = EMBEDDED_NEVER;
-    embedded_begin_inflight(&slot[0]);
+    (void)embedded_table_port(&slot[0]);
     assert_int_equal(enter(&port[0], 0, 6, 9, TT_EXCLUSIVE, &answer), TT_OPEN);
     assert_int_equal(embedded_inflight(table),
-                     0); /* a job that counts nobody, after one that did */
+                     0); /* a search that registers nothing, after one that did */
     assert_int_equal(port[0].inflight_depth(port[0].self, 1), EMBEDDED_NEVER);
     embedded_close(&table);
 }
 
-static void find_and_put_count_nobody(void **state)
+static void find_and_put_register_nothing(void **state)
 {
     (void)state;
     struct embedded *table = open_table(1 << 20, 1);
@@ -369,35 +480,6 @@ static void find_and_put_count_nobody(void **state)
     assert_true(embedded_permille(table) <= 1);
     embedded_clear(table);
     assert_false(embedded_find(table, &ask, &answer));
-    embedded_close(&table);
-}
-
-static void threads_share_lessons(void **state)
-{
-    (void)state;
-    struct embedded *table = open_table(64, 2);
-    struct embedded_port slot[2] = {{.table = table, .slot = 0}, {.table = table, .slot = 1}};
-    const uint64_t root = UINT64_C(5) << 32, other = UINT64_C(6) << 32;
-    struct tt_weight a[] = {{3, 4}, {9, 1}}, out[8];
-    embedded_listen(&slot[0]);
-    embedded_listen(&slot[1]);
-    assert_int_equal(embedded_lessons(&slot[0], root, a, 2, out, 8), 0);
-    assert_int_equal(embedded_lessons(&slot[1], root, NULL, 0, out, 8), 2);
-    assert_int_equal(out[1].index, 9);
-    assert_int_equal(out[1].weight, 1);
-    assert_int_equal(embedded_lessons(&slot[1], root, NULL, 0, out, 8), 0);
-    assert_int_equal(embedded_lessons(&slot[0], other, a, 1, out, 8), 0);
-    assert_int_equal(embedded_lessons(&slot[1], root, NULL, 0, out, 8), 0); /* of another root */
-    assert_int_equal(embedded_lessons(&slot[0], root, a, 2, out, 8), 0);
-    embedded_listen(&slot[1]); /* a new search: what was told before it is not for it */
-    assert_int_equal(embedded_lessons(&slot[1], root, NULL, 0, out, 8), 0);
-    embedded_close(&table);
-    table = open_table(64, 1); /* nobody to learn from */
-    slot[0] = (struct embedded_port){.table = table};
-    embedded_listen(&slot[0]);
-    assert_int_equal(embedded_lessons(&slot[0], root, a, 2, out, 8), 0);
-    slot[0].heard = 0;
-    assert_int_equal(embedded_lessons(&slot[0], root, NULL, 0, out, 8), 0);
     embedded_close(&table);
 }
 
@@ -433,14 +515,16 @@ static void slots_have_limits_and_close_may_come_twice(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nobody_is_left_inside_when_all_have_gone),
-        cmocka_unit_test(nor_when_all_results_share_one_bucket),
-        cmocka_unit_test(news_go_to_those_inside_and_to_nobody_else),
-        cmocka_unit_test(a_full_mailbox_drops_and_a_new_search_empties_it),
-        cmocka_unit_test(below_the_counted_depth_nobody_is_counted),
-        cmocka_unit_test(small_iterations_count_smaller_nodes),
-        cmocka_unit_test(find_and_put_count_nobody),
-        cmocka_unit_test(threads_share_lessons),
+        cmocka_unit_test(nothing_is_in_flight_when_all_have_left),
+        cmocka_unit_test(nothing_is_in_flight_when_all_have_left_one_bucket),
+        cmocka_unit_test(an_exclusive_visitor_is_alone),
+        cmocka_unit_test(many_threads_enter_and_leave_one_node),
+        cmocka_unit_test(there_is_room_for_all_slots_in_the_same_nodes),
+        cmocka_unit_test(notices_go_to_the_holders_of_the_node_only),
+        cmocka_unit_test(a_full_list_of_notices_drops_and_a_new_search_empties_it),
+        cmocka_unit_test(below_the_inflight_depth_nothing_is_registered),
+        cmocka_unit_test(small_iterations_register_smaller_nodes),
+        cmocka_unit_test(find_and_put_register_nothing),
         cmocka_unit_test(generations_go_round_without_a_zero),
         cmocka_unit_test(slots_have_limits_and_close_may_come_twice),
     };

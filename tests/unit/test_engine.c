@@ -5,7 +5,6 @@
 #include "worker/engine/engine.h"
 #include "worker/engine/searcher.h"
 #include "worker/search/node.h"
-#include "worker/table/lessons.h"
 
 static const char *const position = "3r1k2/4npp1/1ppr3p/p6P/P2PPPP1/1NR5/5K2/2R5 w - - 0 1";
 
@@ -84,32 +83,6 @@ static void close_searchers(struct searcher *p)
 {
     searcher_close(p);
     free(p);
-}
-
-/* A processor tells those who share its table what it learns, and hears what they do. */
-static void processors_share_lessons(void **state)
-{
-    (void)state;
-    struct embedded *table = NULL;
-    assert_int_equal(embedded_open(&table, 4 << 20, 2), ERR_OK);
-    struct searcher *p = open_searchers(table, 2);
-    struct job job = make_job(position, "abdada", 7);
-    struct env_port env = {.self = p, .poll = serve_one};
-    struct embedded_port other = {.table = table, .slot = 1};
-    struct tt_weight out[LESSONS_KEPT], told = {5, 7};
-    struct search_result result;
-    embedded_listen(&other);
-    assert_int_equal(searcher_begin(p, &job, &env, 0), ERR_OK);
-    int32_t before = p->search->history[5];
-    uint64_t root = search_root(p->search);
-    assert_int_equal(embedded_lessons(&other, root, &told, 1, out, LESSONS_KEPT), 0);
-    searcher_serve(p, p->search, clock_us());
-    assert_int_equal(p->search->history[5], before + 7);
-    search_run(p->search, NULL, NULL, &result);
-    assert_true(embedded_lessons(&other, root, NULL, 0, out, LESSONS_KEPT) > 0);
-    job_free(&job);
-    close_searchers(p);
-    embedded_close(&table);
 }
 
 /* Each search begins with a look around; polls keep what was said fresh; its end takes it back. */
@@ -363,7 +336,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_agree_on_a_strict_score),
-        cmocka_unit_test(processors_share_lessons),
         cmocka_unit_test(processors_say_where_they_are),
         cmocka_unit_test(a_second_run_over_the_same_table_agrees),
         cmocka_unit_test(the_node_limit_is_kept_to_a_poll_per_thread),

@@ -1,5 +1,5 @@
 /* test_remote: several remotes before one shard's core, in virtual time, without a network. Their
- * searches never run: what they learn or find is written by hand. */
+ * searches never run: the tests write what they would add or find. */
 #ifndef TESTS_UNIT_TEST_REMOTE_H
 #define TESTS_UNIT_TEST_REMOTE_H
 
@@ -10,7 +10,7 @@
 #include "worker/table/remote.h"
 #include "worker/table/remote_depth.h"
 
-enum { SEATS = 3, INBOX = 64, LETTER = 16384, TABLE_BYTES = 1 << 20 };
+enum { PEERS = 3, INBOX = 64, LETTER = 16384, TABLE_BYTES = 1 << 20 };
 
 struct letter {
     size_t length;
@@ -19,7 +19,7 @@ struct letter {
 
 struct world;
 
-struct worker_index {
+struct peer {
     struct world *world;
     char route[2];
     struct remote *remote;
@@ -33,27 +33,27 @@ struct worker_index {
 
 struct world {
     struct bed *bed;
-    struct worker_index worker_index[SEATS];
+    struct peer peer[PEERS];
 };
 
 static inline uint64_t shell_now(void *self)
 {
-    return ((struct worker_index *)self)->world->bed->now_us;
+    return ((struct peer *)self)->world->bed->now_us;
 }
 
 static inline bool shell_send(void *self, unsigned shard, const uint8_t *bytes, size_t length)
 {
-    struct worker_index *worker_index = self;
-    struct bed *bed = worker_index->world->bed;
+    struct peer *peer = self;
+    struct bed *bed = peer->world->bed;
     (void)shard;
-    if (worker_index->is_cut_off) {
+    if (peer->is_cut_off) {
         return true;
     }
-    bed_bytes(bed, worker_index->route, bytes, length);
+    bed_bytes(bed, peer->route, bytes, length);
     for (uint32_t i = 0; i < bed->actions.messages; i++) {
         const struct ttcore_message *m = &bed->actions.message[i];
-        for (unsigned s = 0; s < SEATS; s++) {
-            struct worker_index *to = &worker_index->world->worker_index[s];
+        for (unsigned s = 0; s < PEERS; s++) {
+            struct peer *to = &peer->world->peer[s];
             if (to->remote != NULL && bed_is_for(bed, m, to->route)) {
                 assert_true(to->letters < INBOX && m->length <= LETTER);
                 struct letter *letter = &to->inbox[to->letters++];
@@ -67,19 +67,18 @@ static inline bool shell_send(void *self, unsigned shard, const uint8_t *bytes, 
 
 static inline bool shell_drain(void *self, struct client *client)
 {
-    struct worker_index *worker_index = self;
-    bool any = worker_index->letters > 0;
-    for (unsigned i = 0; i < worker_index->letters; i++) {
-        client_receive(client, 0, worker_index->inbox[i].bytes, worker_index->inbox[i].length,
-                       shell_now(self));
+    struct peer *peer = self;
+    bool any = peer->letters > 0;
+    for (unsigned i = 0; i < peer->letters; i++) {
+        client_receive(client, 0, peer->inbox[i].bytes, peer->inbox[i].length, shell_now(self));
     }
-    worker_index->letters = 0;
+    peer->letters = 0;
     return any;
 }
 
 static inline void shell_sleep(void *self, uint64_t until_us)
 {
-    struct bed *bed = ((struct worker_index *)self)->world->bed;
+    struct bed *bed = ((struct peer *)self)->world->bed;
     bed->now_us =
         until_us > bed->now_us && until_us < bed->now_us + 1000 ? until_us : bed->now_us + 1000;
 }
@@ -90,51 +89,48 @@ static inline bool never(void *self, struct search *search)
     return false;
 }
 
-static inline void seat_begin(struct worker_index *worker_index)
+static inline void peer_begin(struct peer *peer)
 {
     const struct game *game = games_by_name("chess");
     void *position = calloc(1, game->position_size);
     char why[128];
     assert_non_null(position);
     assert_int_equal(game->parse(position, "startpos", why, sizeof why), ERR_OK);
-    search_set_position(worker_index->search, position);
-    remote_begin(worker_index->remote, 2, true, false);
+    search_set_position(peer->search, position);
+    remote_begin(peer->remote, 2, true, false);
     free(position);
 }
 
 /* `group`: of those whose results it shares; 0: its own. */
-static inline void seat_open(struct world *world, unsigned index, uint8_t share_depth,
+static inline void peer_open(struct world *world, unsigned index, uint8_t share_depth,
                              uint64_t group)
 {
-    struct worker_index *worker_index = &world->worker_index[index];
+    struct peer *peer = &world->peer[index];
     const struct algorithm *algorithm = algorithm_by_name("abdada");
-    struct env_port env = {.self = worker_index, .poll = never};
-    worker_index->world = world;
-    worker_index->route[0] = (char)('a' + index);
-    assert_int_equal(embedded_open_shared(&worker_index->table, TABLE_BYTES, 1, group), ERR_OK);
-    worker_index->local =
-        (struct embedded_port){.table = worker_index->table, .inflight_depth_max = EMBEDDED_NEVER};
+    struct env_port env = {.self = peer, .poll = never};
+    peer->world = world;
+    peer->route[0] = (char)('a' + index);
+    assert_int_equal(embedded_open_on_host(&peer->table, TABLE_BYTES, 1, group), ERR_OK);
+    peer->local =
+        (struct embedded_port){.table = peer->table, .inflight_depth_max = EMBEDDED_NEVER};
     struct remote_options options = {
-        .shell = {.self = worker_index,
+        .shell = {.self = peer,
                   .now = shell_now,
                   .send = shell_send,
                   .drain = shell_drain,
                   .sleep = shell_sleep,
-                  .ask_cost_us = REMOTE_DEPTH_ASK_US,
-                  .share_depth = share_depth},
-        .client = {.shards = 1,
-                   .role = PROTO_CLIENT,
-                   .instance = index + 1,
-                   .name = worker_index->route},
-        .local = &worker_index->local,
+                  .ask_cost_us = REMOTE_DEPTH_ASK_US},
+        .client = {.shards = 1, .role = PROTO_CLIENT, .instance = index + 1, .name = peer->route},
+        .local = &peer->local,
+        .share_depth = share_depth,
     };
-    assert_int_equal(remote_open(&worker_index->remote, &options), ERR_OK);
+    assert_int_equal(remote_open(&peer->remote, &options), ERR_OK);
     struct search_options plan = {
         .game = games_by_name("chess"), .algorithm = algorithm, .strict = true, .depth_limit = 1};
-    struct table_port port = remote_table_port(worker_index->remote);
-    assert_int_equal(search_open(&worker_index->search, &plan, &port, &env), ERR_OK);
-    assert_int_equal(remote_connect(worker_index->remote, 100), 1);
-    seat_begin(worker_index);
+    struct table_port port = remote_table_port(peer->remote);
+    assert_int_equal(search_open(&peer->search, &plan, &port, &env), ERR_OK);
+    assert_int_equal(remote_connect(peer->remote, 100), 1);
+    peer_begin(peer);
 }
 
 static inline struct world *world_open_with(const struct ttcore_options *options)
@@ -153,23 +149,29 @@ static inline struct world *world_open(void)
 
 static inline void world_close(struct world *world)
 {
-    for (unsigned i = 0; i < SEATS; i++) {
-        remote_close(&world->worker_index[i].remote);
-        search_free(&world->worker_index[i].search);
-        embedded_close(&world->worker_index[i].table);
+    for (unsigned i = 0; i < PEERS; i++) {
+        remote_close(&world->peer[i].remote);
+        search_free(&world->peer[i].search);
+        embedded_close(&world->peer[i].table);
     }
     bed_close(world->bed);
     free(world);
 }
 
-/* As a search polls, for so long. */
-static inline void serve(struct worker_index *worker_index, unsigned ms)
+/* As a search polls. */
+static inline void poll_once(struct peer *peer)
 {
-    struct bed *bed = worker_index->world->bed;
+    struct table_port port = remote_table_port(peer->remote);
+    port.serve(port.self, peer->search, peer->world->bed->now_us);
+}
+
+/* The same, for so long. */
+static inline void serve(struct peer *peer, unsigned ms)
+{
+    struct bed *bed = peer->world->bed;
     for (unsigned i = 0; i < 2 * ms; i++) {
         bed->now_us += 500;
-        remote_poll(worker_index->remote);
-        remote_settle(worker_index->remote, worker_index->search);
+        poll_once(peer);
     }
 }
 

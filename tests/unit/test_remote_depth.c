@@ -1,4 +1,4 @@
-/* From which depth up the shards are asked: by what asking has cost, and who is there. */
+/* The remote depth limit: by what asking has cost, and whether there are peers. */
 #include "worker/table/remote_depth.h"
 
 #include "proto/codec.h"
@@ -9,14 +9,14 @@
 
 #include <cmocka.h>
 
-enum { LONG = 20, LOOKS = 100, ALONE = false, COMPANY = true };
+enum { LONG = 20, CHECKS = 100, ALONE = false, PEERS_THERE = true };
 
-/* A search that spends `permille` of its time, look after look. */
-static void look(struct remote_depth *h, unsigned iteration, bool has_others, unsigned permille,
-                 unsigned looks)
+/* A search that spends `permille` of its time, in so many checks. */
+static void check(struct remote_depth *h, unsigned iteration, bool has_peers, unsigned permille,
+                  unsigned checks)
 {
-    for (unsigned i = 0; i < looks; i++) {
-        remote_depth_adapt(h, iteration, has_others, h->from_us + REMOTE_DEPTH_EVERY_US,
+    for (unsigned i = 0; i < checks; i++) {
+        remote_depth_adapt(h, iteration, has_peers, h->from_us + REMOTE_DEPTH_EVERY_US,
                            h->spent_us + permille * REMOTE_DEPTH_EVERY_US / 1000);
     }
 }
@@ -28,12 +28,12 @@ static struct remote_depth begun(uint8_t depth)
     return h;
 }
 
-static void a_fixed_one_stays(void **state)
+static void a_fixed_limit_stays(void **state)
 {
     (void)state;
     struct remote_depth h = begun(9);
-    look(&h, LONG, COMPANY, 1000, LOOKS);
-    look(&h, LONG, COMPANY, 0, LOOKS);
+    check(&h, LONG, PEERS_THERE, 1000, CHECKS);
+    check(&h, LONG, PEERS_THERE, 0, CHECKS);
     assert_int_equal(h.depth, 9);
 }
 
@@ -42,11 +42,11 @@ static void what_costs_too_much_is_asked_less(void **state)
     (void)state;
     struct remote_depth h = begun(PROTO_REMOTE_DEPTH_AUTO);
     assert_int_equal(h.depth, REMOTE_DEPTH_FIRST);
-    look(&h, LONG, COMPANY, REMOTE_DEPTH_COST_PERMILLE + 1, 1);
+    check(&h, LONG, PEERS_THERE, REMOTE_DEPTH_COST_PERMILLE + 1, 1);
     assert_int_equal(h.depth, REMOTE_DEPTH_FIRST + 1);
-    look(&h, LONG, COMPANY, REMOTE_DEPTH_COST_PERMILLE, LOOKS);
+    check(&h, LONG, PEERS_THERE, REMOTE_DEPTH_COST_PERMILLE, CHECKS);
     assert_int_equal(h.depth, REMOTE_DEPTH_FIRST + 1);
-    look(&h, LONG, COMPANY, 1000, LOOKS);
+    check(&h, LONG, PEERS_THERE, 1000, CHECKS);
     assert_int_equal(h.depth, REMOTE_DEPTH_MAX);
 }
 
@@ -54,12 +54,12 @@ static void what_costs_little_is_asked_more(void **state)
 {
     (void)state;
     struct remote_depth h = begun(PROTO_REMOTE_DEPTH_AUTO);
-    look(&h, LONG, COMPANY, REMOTE_DEPTH_COST_PERMILLE / 6,
-         LOOKS); /* a ply more would be too much */
+    check(&h, LONG, PEERS_THERE, REMOTE_DEPTH_COST_PERMILLE / 6,
+          CHECKS); /* a ply more would be too much */
     assert_int_equal(h.depth, REMOTE_DEPTH_FIRST);
-    look(&h, LONG, COMPANY, REMOTE_DEPTH_COST_PERMILLE / 6 - 1, 1);
+    check(&h, LONG, PEERS_THERE, REMOTE_DEPTH_COST_PERMILLE / 6 - 1, 1);
     assert_int_equal(h.depth, REMOTE_DEPTH_FIRST - 1);
-    look(&h, LONG, COMPANY, 0, LOOKS);
+    check(&h, LONG, PEERS_THERE, 0, CHECKS);
     assert_int_equal(h.depth, REMOTE_DEPTH_MIN);
 }
 
@@ -67,13 +67,13 @@ static void alone_less_is_spent(void **state)
 {
     (void)state;
     struct remote_depth h = begun(PROTO_REMOTE_DEPTH_AUTO);
-    look(&h, LONG, ALONE, REMOTE_DEPTH_ALONE_PERMILLE, LOOKS);
+    check(&h, LONG, ALONE, REMOTE_DEPTH_ALONE_PERMILLE, CHECKS);
     assert_int_equal(h.depth, REMOTE_DEPTH_FIRST);
-    look(&h, LONG, ALONE, REMOTE_DEPTH_ALONE_PERMILLE + 1, 1);
+    check(&h, LONG, ALONE, REMOTE_DEPTH_ALONE_PERMILLE + 1, 1);
     assert_int_equal(h.depth, REMOTE_DEPTH_FIRST + 1);
-    look(&h, LONG, COMPANY, REMOTE_DEPTH_ALONE_PERMILLE + 1, LOOKS); /* somebody has come */
+    check(&h, LONG, PEERS_THERE, REMOTE_DEPTH_ALONE_PERMILLE + 1, CHECKS); /* a peer has come */
     assert_int_equal(h.depth, REMOTE_DEPTH_FIRST + 1);
-    look(&h, LONG, COMPANY, REMOTE_DEPTH_COST_PERMILLE / 6 - 1, 1);
+    check(&h, LONG, PEERS_THERE, REMOTE_DEPTH_COST_PERMILLE / 6 - 1, 1);
     assert_int_equal(h.depth, REMOTE_DEPTH_FIRST);
 }
 
@@ -82,15 +82,15 @@ static void alone_it_falls_when_it_was_quiet_for_long(void **state)
 {
     (void)state;
     struct remote_depth h = begun(PROTO_REMOTE_DEPTH_AUTO);
-    look(&h, LONG, ALONE, 0, REMOTE_DEPTH_QUIET_LOOKS - 1);
-    look(&h, LONG, ALONE, REMOTE_DEPTH_ALONE_PERMILLE, 1);
-    look(&h, LONG, ALONE, 0, REMOTE_DEPTH_QUIET_LOOKS - 1);
+    check(&h, LONG, ALONE, 0, REMOTE_DEPTH_QUIET_CHECKS - 1);
+    check(&h, LONG, ALONE, REMOTE_DEPTH_ALONE_PERMILLE, 1);
+    check(&h, LONG, ALONE, 0, REMOTE_DEPTH_QUIET_CHECKS - 1);
     assert_int_equal(h.depth, REMOTE_DEPTH_FIRST);
-    look(&h, LONG, ALONE, 0, 1);
+    check(&h, LONG, ALONE, 0, 1);
     assert_int_equal(h.depth, REMOTE_DEPTH_FIRST - 1);
-    look(&h, LONG, ALONE, 0, REMOTE_DEPTH_QUIET_LOOKS * REMOTE_DEPTH_MAX);
+    check(&h, LONG, ALONE, 0, REMOTE_DEPTH_QUIET_CHECKS * REMOTE_DEPTH_MAX);
     assert_int_equal(h.depth, REMOTE_DEPTH_MIN);
-    look(&h, LONG, ALONE, 1000, 1);
+    check(&h, LONG, ALONE, 1000, 1);
     assert_int_equal(h.depth, REMOTE_DEPTH_MIN + 1);
 }
 
@@ -99,25 +99,25 @@ static void it_falls_from_the_root(void **state)
 {
     (void)state;
     struct remote_depth h = begun(PROTO_REMOTE_DEPTH_AUTO);
-    look(&h, 8, ALONE, 1000, LOOKS);
+    check(&h, 8, ALONE, 1000, CHECKS);
     assert_int_equal(h.depth, 8);
-    look(&h, 8, ALONE, 0, REMOTE_DEPTH_QUIET_LOOKS);
+    check(&h, 8, ALONE, 0, REMOTE_DEPTH_QUIET_CHECKS);
     assert_int_equal(h.depth, 7);
 }
 
-/* An iteration that hardly has nodes to ask about says nothing about the next one's cost; in
- * has_others there is something to be had from others in any. */
+/* An iteration with hardly a node to ask about says nothing about the next one's cost. With peers
+ * every iteration has something to gain. */
 static void alone_a_shallow_iteration_does_not_lower_it(void **state)
 {
     (void)state;
     struct remote_depth h = begun(PROTO_REMOTE_DEPTH_AUTO);
     for (unsigned iteration = 1; iteration <= REMOTE_DEPTH_FIRST; iteration++) {
-        look(&h, iteration, ALONE, 0, LOOKS);
+        check(&h, iteration, ALONE, 0, CHECKS);
         assert_int_equal(h.depth, REMOTE_DEPTH_FIRST);
     }
-    look(&h, REMOTE_DEPTH_FIRST + 1, ALONE, 0, REMOTE_DEPTH_QUIET_LOOKS);
+    check(&h, REMOTE_DEPTH_FIRST + 1, ALONE, 0, REMOTE_DEPTH_QUIET_CHECKS);
     assert_int_equal(h.depth, REMOTE_DEPTH_FIRST - 1);
-    look(&h, 1, COMPANY, 0, 1);
+    check(&h, 1, PEERS_THERE, 0, 1);
     assert_int_equal(h.depth, REMOTE_DEPTH_FIRST - 2);
 }
 
@@ -126,13 +126,13 @@ static void the_root_is_asked_about_whatever_it_costs(void **state)
     (void)state;
     struct remote_depth h = begun(PROTO_REMOTE_DEPTH_AUTO);
     for (unsigned iteration = 1; iteration <= LONG; iteration++) {
-        look(&h, iteration, ALONE, 1000, LOOKS);
+        check(&h, iteration, ALONE, 1000, CHECKS);
         unsigned least = iteration < REMOTE_DEPTH_FIRST ? REMOTE_DEPTH_FIRST : iteration;
         assert_int_equal(h.depth, least < REMOTE_DEPTH_MAX ? least : REMOTE_DEPTH_MAX);
     }
 }
 
-static void a_look_too_soon_is_none(void **state)
+static void a_check_too_soon_changes_nothing(void **state)
 {
     (void)state;
     struct remote_depth h = begun(PROTO_REMOTE_DEPTH_AUTO);
@@ -147,7 +147,7 @@ static void a_look_too_soon_is_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_fixed_one_stays),
+        cmocka_unit_test(a_fixed_limit_stays),
         cmocka_unit_test(what_costs_too_much_is_asked_less),
         cmocka_unit_test(what_costs_little_is_asked_more),
         cmocka_unit_test(alone_less_is_spent),
@@ -155,7 +155,7 @@ int main(void)
         cmocka_unit_test(it_falls_from_the_root),
         cmocka_unit_test(alone_a_shallow_iteration_does_not_lower_it),
         cmocka_unit_test(the_root_is_asked_about_whatever_it_costs),
-        cmocka_unit_test(a_look_too_soon_is_none),
+        cmocka_unit_test(a_check_too_soon_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,12 @@
-/* The history table that searchers of a root share: two remotes before one shard's core. What their
- * searches learnt is written into them. */
+/* The history table that the searchers of a root share: two remotes before one shard's core. The
+ * tests write into it what a search would add. */
 #include "tests/unit/test_remote.h"
 
 static int setup(void **state)
 {
     struct world *world = world_open();
     for (unsigned i = 0; i < 2; i++) {
-        seat_open(world, i, 0, 0);
+        peer_open(world, i, 0, 0);
     }
     *state = world;
     return 0;
@@ -18,26 +18,26 @@ static int teardown(void **state)
     return 0;
 }
 
-static void learnt(struct worker_index *worker_index, unsigned index, uint32_t weight)
+static void adds(struct peer *peer, unsigned index, uint32_t weight)
 {
-    worker_index->search->fresh[index] += weight;
-    worker_index->search->history[index] += (int32_t)weight;
+    peer->search->fresh[index] += weight;
+    peer->search->history[index] += (int32_t)weight;
 }
 
-static int32_t knows(const struct worker_index *worker_index, unsigned index)
+static int32_t knows(const struct peer *peer, unsigned index)
 {
-    return worker_index->search->history[index];
+    return peer->search->history[index];
 }
 
-static void one_learns_from_the_other(void **state)
+static void an_update_reaches_the_other_searcher(void **state)
 {
     struct world *world = *state;
-    struct worker_index *a = &world->worker_index[0], *b = &world->worker_index[1];
-    learnt(a, 3, 5);
-    learnt(a, 8191, 7);
+    struct peer *a = &world->peer[0], *b = &world->peer[1];
+    adds(a, 3, 5);
+    adds(a, 8191, 7);
     serve(a, 20);
     assert_int_equal(figures(world).history_published, 2);
-    learnt(b, 3, 2);
+    adds(b, 3, 2);
     serve(b, 40);
     assert_int_equal(knows(b, 3), 7);
     assert_int_equal(knows(b, 8191), 7);
@@ -47,49 +47,49 @@ static void one_learns_from_the_other(void **state)
     assert_int_equal(figures(world).history_refused, 0);
 }
 
-static void what_is_not_given_yet_counts_besides(void **state)
+static void what_is_not_published_yet_counts_on_top(void **state)
 {
     struct world *world = *state;
-    struct worker_index *a = &world->worker_index[0], *b = &world->worker_index[1];
-    learnt(a, 3, 5);
+    struct peer *a = &world->peer[0], *b = &world->peer[1];
+    adds(a, 3, 5);
     serve(a, 20);
     serve(b, 2); /* asked; the answer lies there */
-    remote_poll(b->remote);
-    learnt(b, 3, 4);
-    remote_settle(b->remote, b->search);
+    remote_wait(b->remote, 0);
+    adds(b, 3, 4);
+    poll_once(b);
     assert_int_equal(knows(b, 3), 9);
 }
 
-static void halving_reaches_everybody_once(void **state)
+static void halving_reaches_every_searcher_once(void **state)
 {
     struct world *world = *state;
-    struct worker_index *a = &world->worker_index[0], *b = &world->worker_index[1];
-    learnt(a, 3, 100);
+    struct peer *a = &world->peer[0], *b = &world->peer[1];
+    adds(a, 3, 100);
     serve(a, 20);
     serve(b, 40);
     assert_int_equal(knows(b, 3), 100);
-    learnt(a, 9, TT_HISTORY_LIMIT - 1);
+    adds(a, 9, TT_HISTORY_LIMIT - 1);
     serve(a, 40);
-    learnt(b, 9, 1);
+    adds(b, 9, 1);
     serve(b, 40); /* now the sum is at the limit */
     serve(a, 40);
     for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(knows(&world->worker_index[i], 3), 50);
-        assert_int_equal(knows(&world->worker_index[i], 9), TT_HISTORY_LIMIT / 2);
+        assert_int_equal(knows(&world->peer[i], 3), 50);
+        assert_int_equal(knows(&world->peer[i], 9), TT_HISTORY_LIMIT / 2);
     }
 }
 
-static void a_new_search_of_the_root_is_told_all_again(void **state)
+static void a_new_search_of_the_root_gets_all_sums_again(void **state)
 {
     struct world *world = *state;
-    struct worker_index *a = &world->worker_index[0];
-    learnt(a, 3, 800);
-    learnt(a, 9, TT_HISTORY_LIMIT); /* halved once, there */
+    struct peer *a = &world->peer[0];
+    adds(a, 3, 800);
+    adds(a, 9, TT_HISTORY_LIMIT); /* halved once, there */
     serve(a, 40);
     int32_t before = knows(a, 3);
     assert_int_equal(before, 400);
-    for (unsigned i = 0; i < 4; i++) { /* soon too early for the shard, which then tells nothing */
-        seat_begin(a); /* ages its own */
+    for (unsigned i = 0; i < 4; i++) { /* soon too early for the shard, which then refuses */
+        peer_begin(a); /* ages its own */
         serve(a, 3);
     }
     assert_true(knows(a, 3) < before);
@@ -98,12 +98,12 @@ static void a_new_search_of_the_root_is_told_all_again(void **state)
     assert_true(figures(world).history_refused > 0);
 }
 
-static void a_topic_begun_anew_takes_nothing_away(void **state)
+static void a_root_key_begun_anew_takes_nothing_away(void **state)
 {
     struct world *world = *state;
-    struct worker_index *a = &world->worker_index[0];
-    learnt(a, 3, 800);
-    learnt(a, 9, TT_HISTORY_LIMIT);
+    struct peer *a = &world->peer[0];
+    adds(a, 3, 800);
+    adds(a, 9, TT_HISTORY_LIMIT);
     serve(a, 40);
     bed_hello(world->bed, "other", PROTO_CLIENT);
     for (uint64_t root_key = 1; root_key <= HISTORIES; root_key++) {
@@ -113,29 +113,29 @@ static void a_topic_begun_anew_takes_nothing_away(void **state)
         bed_say(world->bed, "other", m);
     }
     world->bed->now_us += TTCORE_HISTORY_KEEP_US;
-    learnt(a, 4, 6);
+    adds(a, 4, 6);
     serve(a, 400);
     assert_int_equal(knows(a, 3), 400); /* of the old sum, not halved again */
     assert_int_equal(knows(a, 4), 6);
 }
 
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-/* Nobody was there to add to it, and it would outweigh what all others learnt meanwhile. */
-static void what_is_learnt_while_no_shard_is_up_is_not_told_later(void **state)
+/* Nobody was there to add to it, and it would outweigh what all others adds meanwhile. */
+static void what_is_added_while_no_shard_is_up_is_not_published_later(void **state)
 {
     struct world *world = *state;
-    struct worker_index *a = &world->worker_index[0], *b = &world->worker_index[1];
-    learnt(a, 9, 1);
+    struct peer *a = &world->peer[0], *b = &world->peer[1];
+    adds(a, 9, 1);
     serve(a, 20);
     a->is_cut_off = true;
     serve(a, 20000);
     assert_int_equal(client_shards_up(remote_client(a->remote)), 0);
-    learnt(a, 3, TT_HISTORY_LIMIT - 1);
+    adds(a, 3, TT_HISTORY_LIMIT - 1);
     serve(a, 20000);
     a->is_cut_off = false;
     serve(a, 20000);
     assert_int_equal(client_shards_up(remote_client(a->remote)), 1);
-    learnt(a, 4, 5);
+    adds(a, 4, 5);
     serve(a, 40);
     serve(b, 40);
     assert_int_equal(knows(b, 4), 5);
@@ -145,12 +145,12 @@ static void what_is_learnt_while_no_shard_is_up_is_not_told_later(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(one_learns_from_the_other),
-        T(what_is_not_given_yet_counts_besides),
-        T(halving_reaches_everybody_once),
-        T(a_new_search_of_the_root_is_told_all_again),
-        T(a_topic_begun_anew_takes_nothing_away),
-        T(what_is_learnt_while_no_shard_is_up_is_not_told_later),
+        T(an_update_reaches_the_other_searcher),
+        T(what_is_not_published_yet_counts_on_top),
+        T(halving_reaches_every_searcher_once),
+        T(a_new_search_of_the_root_gets_all_sums_again),
+        T(a_root_key_begun_anew_takes_nothing_away),
+        T(what_is_added_while_no_shard_is_up_is_not_published_later),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Results that searchers tell each other: those who use one table need not, others must. */
+/* Result broadcast: peers with one table need none, peers with other tables do. */
 #include "tests/unit/test_remote.h"
 #include "tests/unit/test_tt.h"
 
@@ -7,36 +7,36 @@
 
 enum { SHARE_DEPTH = 2 };
 
-/* Seats a and b use one table, c has its own; or each its own. False: the host gives no memory. */
-static bool seats(struct world *world, bool one_table)
+/* Peers a and b use one table, c has its own; or each its own. False: the host gives no memory. */
+static bool open_peers(struct world *world, bool one_table)
 {
     uint64_t group = one_table ? clock_unique() | 1 : 0;
-    for (unsigned i = 0; i < SEATS; i++) {
-        seat_open(world, i, SHARE_DEPTH, i < 2 ? group : 0);
+    for (unsigned i = 0; i < PEERS; i++) {
+        peer_open(world, i, SHARE_DEPTH, i < 2 ? group : 0);
     }
-    return !one_table || embedded_is_shared(world->worker_index[0].table);
+    return !one_table || embedded_is_on_host(world->peer[0].table);
 }
 
-/* A result of the search that runs there, below its remote_depth. */
-static void finds(struct worker_index *worker_index, uint64_t key, uint8_t depth)
+/* A result of the search that runs there, below its remote depth limit. */
+static void finds(struct peer *peer, uint64_t key, uint8_t depth)
 {
-    struct table_port port = remote_table_port(worker_index->remote);
+    struct table_port port = remote_table_port(peer->remote);
     struct table_ticket ticket = {0};
     struct tt_store store = tt_result(key, depth, TT_EXACT, 7, 1);
     port.store(port.self, &ticket, &store);
 }
 
-static bool knows(const struct worker_index *worker_index, uint64_t key, uint8_t depth)
+static bool knows(const struct peer *peer, uint64_t key, uint8_t depth)
 {
     struct tt_ask ask = {.key = key, .alpha = -1, .beta = 1, .depth = depth};
     struct tt_answer answer;
-    return embedded_find(worker_index->table, &ask, &answer) && answer.score == 7;
+    return embedded_find(peer->table, &ask, &answer) && answer.score == 7;
 }
 
-/* All search for a while, and find something each millisecond: how many of what worker_index i
- * found worker_index k was told of, soon enough. */
+/* All search for a while and find something each millisecond: how many results of peer i peer k
+ * knows soon enough. */
 struct exchange {
-    unsigned told[SEATS][SEATS];
+    unsigned known[PEERS][PEERS];
 };
 
 enum { TURNS = 40 };
@@ -45,55 +45,55 @@ static struct exchange search_all(struct world *world)
 {
     static uint64_t key = 1;
     struct exchange exchange = {0};
-    uint64_t found[SEATS];
+    uint64_t found[PEERS];
     for (unsigned turn = 0; turn < TURNS; turn++) {
-        for (unsigned s = 0; s < SEATS; s++) {
+        for (unsigned s = 0; s < PEERS; s++) {
             found[s] = key += UINT64_C(0x9e3779b97f4a7c15);
-            finds(&world->worker_index[s], found[s], SHARE_DEPTH);
+            finds(&world->peer[s], found[s], SHARE_DEPTH);
         }
-        for (unsigned n = 0; n < 2 * SEATS; n++) {
-            serve(&world->worker_index[n % SEATS], 1);
+        for (unsigned n = 0; n < 2 * PEERS; n++) {
+            serve(&world->peer[n % PEERS], 1);
         }
-        for (unsigned s = 0; s < SEATS; s++) {
-            for (unsigned to = 0; to < SEATS; to++) {
-                exchange.told[s][to] += knows(&world->worker_index[to], found[s], SHARE_DEPTH);
+        for (unsigned s = 0; s < PEERS; s++) {
+            for (unsigned to = 0; to < PEERS; to++) {
+                exchange.known[s][to] += knows(&world->peer[to], found[s], SHARE_DEPTH);
             }
         }
     }
     return exchange;
 }
 
-/* Others may begin, too, when a search begins: that is company enough to try. */
+/* When a search begins others are supposed to begin, too: a first broadcast is tried. */
 static void begin_all(struct world *world)
 {
-    for (unsigned i = 0; i < SEATS; i++) {
-        seat_begin(&world->worker_index[i]);
-        remote_poll(world->worker_index[i].remote);
+    for (unsigned i = 0; i < PEERS; i++) {
+        peer_begin(&world->peer[i]);
+        poll_once(&world->peer[i]);
     }
 }
 
-static void who_has_another_table_is_told(void **state)
+static void peers_with_other_tables_get_the_results(void **state)
 {
     (void)state;
     struct world *world = world_open();
-    assert_true(seats(world, false));
+    assert_true(open_peers(world, false));
     begin_all(world);
-    search_all(world); /* each hears of the others */
+    search_all(world); /* each finds out about the others */
     struct exchange e = search_all(world);
-    for (unsigned s = 0; s < SEATS; s++) {
-        for (unsigned to = 0; to < SEATS; to++) {
-            assert_in_range(e.told[s][to], TURNS - 5, TURNS);
+    for (unsigned s = 0; s < PEERS; s++) {
+        for (unsigned to = 0; to < PEERS; to++) {
+            assert_in_range(e.known[s][to], TURNS - 5, TURNS);
         }
     }
     world_close(world);
 }
 
-static void nobody_is_told_when_nobody_is_there(void **state)
+static void nothing_is_broadcast_without_peers(void **state)
 {
     (void)state;
     struct world *world = world_open();
-    seat_open(world, 0, SHARE_DEPTH, 0);
-    struct worker_index *a = &world->worker_index[0];
+    peer_open(world, 0, SHARE_DEPTH, 0);
+    struct peer *a = &world->peer[0];
     for (unsigned i = 0; i < 100; i++) {
         finds(a, i, SHARE_DEPTH);
         serve(a, 1);
@@ -102,76 +102,76 @@ static void nobody_is_told_when_nobody_is_there(void **state)
     world_close(world);
 }
 
-static void what_is_too_shallow_is_kept(void **state)
+static void shallow_results_are_not_broadcast(void **state)
 {
     (void)state;
     struct world *world = world_open();
-    assert_true(seats(world, false));
+    assert_true(open_peers(world, false));
     begin_all(world);
-    finds(&world->worker_index[0], 99, SHARE_DEPTH - 1);
-    finds(&world->worker_index[0], 98, SHARE_DEPTH);
-    serve(&world->worker_index[0], 5);
-    serve(&world->worker_index[1], 5);
-    assert_true(knows(&world->worker_index[0], 99, SHARE_DEPTH - 1));
-    assert_false(knows(&world->worker_index[1], 99, SHARE_DEPTH - 1));
-    assert_true(knows(&world->worker_index[1], 98, SHARE_DEPTH));
+    finds(&world->peer[0], 99, SHARE_DEPTH - 1);
+    finds(&world->peer[0], 98, SHARE_DEPTH);
+    serve(&world->peer[0], 5);
+    serve(&world->peer[1], 5);
+    assert_true(knows(&world->peer[0], 99, SHARE_DEPTH - 1));
+    assert_false(knows(&world->peer[1], 99, SHARE_DEPTH - 1));
+    assert_true(knows(&world->peer[1], 98, SHARE_DEPTH));
     world_close(world);
 }
 
-static void who_uses_one_table_tells_next_to_nothing(void **state)
+static void peers_with_one_table_broadcast_next_to_nothing(void **state)
 {
     (void)state;
     struct world *world = world_open();
-    if (!seats(world, true)) {
+    if (!open_peers(world, true)) {
         world_close(world);
         skip();
     }
-    struct worker_index *a = &world->worker_index[0], *b = &world->worker_index[1];
-    remote_close(&world->worker_index[2].remote); /* the stranger is not there */
+    struct peer *a = &world->peer[0], *b = &world->peer[1];
+    remote_close(&world->peer[2].remote); /* the peer with another table is not there */
     for (unsigned round = 0; round < 10; round++) {
-        seat_begin(a);
-        seat_begin(b);
-        for (unsigned i = 0; i < 100; i++) { /* 100 ms, company for the first 10 */
+        peer_begin(a);
+        peer_begin(b);
+        for (unsigned i = 0; i < 100; i++) { /* 100 ms, others are supposed for the first 10 */
             finds(a, round * 1000 + i, SHARE_DEPTH);
             assert_true(knows(b, round * 1000 + i, SHARE_DEPTH));
             serve(a, 1);
-            remote_poll(b->remote);
+            poll_once(b);
         }
     }
-    assert_in_range(figures(world).shared, 1, 10 * 3); /* a look or two each time */
+    assert_in_range(figures(world).shared, 1, 10 * 3); /* a try or two each time */
     assert_int_equal(embedded_other_table_until_us(a->table), 0);
     world_close(world);
 }
 
-static void a_stranger_to_a_table_is_told_by_all_who_use_it(void **state)
+static void a_peer_with_another_table_gets_the_results_of_all(void **state)
 {
     (void)state;
     struct world *world = world_open();
-    if (!seats(world, true)) {
+    if (!open_peers(world, true)) {
         world_close(world);
         skip();
     }
     begin_all(world);
-    search_all(world); /* it is found out, both ways */
+    search_all(world); /* they find out about each other */
     struct exchange e = search_all(world);
-    assert_int_equal(e.told[0][1], TURNS);
-    assert_int_equal(e.told[1][0], TURNS);
+    assert_int_equal(e.known[0][1], TURNS);
+    assert_int_equal(e.known[1][0], TURNS);
     for (unsigned s = 0; s < 2; s++) {
-        assert_in_range(e.told[s][2], TURNS - 5, TURNS);
-        assert_in_range(e.told[2][s], TURNS - 5, TURNS);
+        assert_in_range(e.known[s][2], TURNS - 5, TURNS);
+        assert_in_range(e.known[2][s], TURNS - 5, TURNS);
     }
-    assert_true(embedded_other_table_until_us(world->worker_index[1].table) > 0);
+    assert_true(embedded_other_table_until_us(world->peer[1].table) > 0);
     world_close(world);
 }
 
-/* Between an ask and the look at its answer somebody who uses the same table finishes the node: it
- * is not entered, and the shard must not go on counting us inside. */
-static void what_is_finished_while_its_ask_travels_is_let_go(void **state)
+/* Before the answer to an ask is read, a peer with the same table finishes the node: it is not
+ * entered, and the shard must not keep it in flight. */
+static void a_node_finished_while_its_ask_travels_is_released(void **state)
 {
     (void)state;
     struct world *world = world_open();
-    seat_open(world, 0, SHARE_DEPTH, 0);
-    struct worker_index *a = &world->worker_index[0];
+    peer_open(world, 0, SHARE_DEPTH, 0);
+    struct peer *a = &world->peer[0];
     struct table_port port = remote_table_port(a->remote);
     for (unsigned i = 0; i < 20; i++) {
         bool waits = i & 1, finished = i & 2;
@@ -186,7 +186,7 @@ static void what_is_finished_while_its_ask_travels_is_let_go(void **state)
             embedded_put(a->table, &store);
         }
         port.await(port.self, &ask, &ticket, &answer);
-        /* Who waits is told by the shard, which does not know of it. */
+        /* A searcher that waits gets the shard's answer, and the shard does not know of it. */
         assert_int_equal(answer.verdict, finished && !waits ? TT_CUT : TT_OPEN);
         if (answer.verdict == TT_OPEN) {
             port.store(port.self, &ticket, &store);
@@ -197,12 +197,11 @@ static void what_is_finished_while_its_ask_travels_is_let_go(void **state)
     world_close(world);
 }
 
-/* Asks so often, each time about another node, then lets the time of a look go by. */
-static unsigned remote_depth_after(struct worker_index *worker_index, unsigned asks,
-                                   unsigned iteration)
+/* Asks so often, each time about another node, then lets the time between two checks go by. */
+static unsigned remote_depth_after(struct peer *peer, unsigned asks, unsigned iteration)
 {
     static uint64_t key = 1000;
-    struct table_port port = remote_table_port(worker_index->remote);
+    struct table_port port = remote_table_port(peer->remote);
     for (unsigned i = 0; i < asks; i++) {
         struct tt_ask ask = {.key = key++, .alpha = -1, .beta = 1, .depth = REMOTE_DEPTH_MAX};
         struct tt_release release = {.key = ask.key, .depth = ask.depth};
@@ -210,12 +209,12 @@ static unsigned remote_depth_after(struct worker_index *worker_index, unsigned a
         port.ask(port.self, &ask, &ticket);
         port.release(port.self, &ticket, &release);
     }
-    worker_index->world->bed->now_us += REMOTE_DEPTH_EVERY_US;
+    peer->world->bed->now_us += REMOTE_DEPTH_EVERY_US;
     return port.inflight_depth(port.self, iteration);
 }
 
-/* The same asks are too many for who is alone, and not where others with other tables are. */
-static void the_horizon_follows_what_asks_cost(void **state)
+/* The same asks are too many without peers, and not too many with peers that have other tables. */
+static void the_remote_depth_limit_follows_what_asks_cost(void **state)
 {
     (void)state;
     enum {
@@ -223,8 +222,8 @@ static void the_horizon_follows_what_asks_cost(void **state)
         ASKS = REMOTE_DEPTH_ALONE_PERMILLE * REMOTE_DEPTH_EVERY_US / 1000 / REMOTE_DEPTH_ASK_US + 1
     };
     struct world *world = world_open();
-    seat_open(world, 0, SHARE_DEPTH, 0);
-    struct worker_index *a = &world->worker_index[0];
+    peer_open(world, 0, SHARE_DEPTH, 0);
+    struct peer *a = &world->peer[0];
     remote_begin(a->remote, PROTO_REMOTE_DEPTH_AUTO, true, false);
     assert_int_equal(remote_depth_after(a, 0, 1), REMOTE_DEPTH_FIRST);
     assert_int_equal(remote_depth_after(a, ASKS, REMOTE_DEPTH_FIRST), REMOTE_DEPTH_FIRST);
@@ -234,7 +233,7 @@ static void the_horizon_follows_what_asks_cost(void **state)
     assert_int_equal(remote_depth_after(a, ASKS, ROOT), REMOTE_DEPTH_FIRST + 1);
     assert_int_equal(remote_depth_after(a, 0, ROOT), REMOTE_DEPTH_FIRST);
     embedded_saw_other_table(a->table, 0);
-    for (unsigned i = 1; i < REMOTE_DEPTH_QUIET_LOOKS; i++) {
+    for (unsigned i = 1; i < REMOTE_DEPTH_QUIET_CHECKS; i++) {
         assert_int_equal(remote_depth_after(a, 0, ROOT), REMOTE_DEPTH_FIRST);
     }
     assert_int_equal(remote_depth_after(a, 0, ROOT), REMOTE_DEPTH_FIRST - 1);
@@ -246,13 +245,13 @@ static void the_horizon_follows_what_asks_cost(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_has_another_table_is_told),
-        cmocka_unit_test(nobody_is_told_when_nobody_is_there),
-        cmocka_unit_test(what_is_too_shallow_is_kept),
-        cmocka_unit_test(who_uses_one_table_tells_next_to_nothing),
-        cmocka_unit_test(what_is_finished_while_its_ask_travels_is_let_go),
-        cmocka_unit_test(the_horizon_follows_what_asks_cost),
-        cmocka_unit_test(a_stranger_to_a_table_is_told_by_all_who_use_it),
+        cmocka_unit_test(peers_with_other_tables_get_the_results),
+        cmocka_unit_test(nothing_is_broadcast_without_peers),
+        cmocka_unit_test(shallow_results_are_not_broadcast),
+        cmocka_unit_test(peers_with_one_table_broadcast_next_to_nothing),
+        cmocka_unit_test(a_node_finished_while_its_ask_travels_is_released),
+        cmocka_unit_test(the_remote_depth_limit_follows_what_asks_cost),
+        cmocka_unit_test(a_peer_with_another_table_gets_the_results_of_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -176,39 +176,6 @@ static void a_learnt_history_changes_the_order_alone(void **state)
     rig_close(rig);
 }
 
-/* The same, told one by one: the weights of what is not too light to tell add up to no more. */
-static void recent_lessons_are_told_once_and_change_the_order_alone(void **state)
-{
-    (void)state;
-    static const char *const text = "3r1k2/4npp1/1ppr3p/p6P/P2PPPP1/1NR5/5K2/2R5 w - - 0 1";
-    struct tt_weight recent[SEARCH_POLL_NODES], part[3], sums[TT_WEIGHTS];
-    uint32_t all[TT_WEIGHTS] = {0};
-    struct rig *rig = rig_open("abdada", 1, 2, RIG_BYTES);
-    rig_run_text(rig, text, 5);
-    int score = rig->desk[0].result.score;
-    uint64_t nodes = rig->desk[0].counters.nodes;
-    struct search *s = rig->desk[0].search;
-    unsigned n = search_log_publish(s, recent, SEARCH_POLL_NODES);
-    assert_true(n > 3);
-    assert_int_equal(search_log_publish(s, recent, SEARCH_POLL_NODES), 0);
-    for (unsigned i = 0, m = search_history_publish(s, sums, TT_WEIGHTS); i < m; i++) {
-        all[sums[i].index] = sums[i].weight;
-    }
-    for (unsigned i = 0; i < n; i++) {
-        assert_true(recent[i].weight > 0 && recent[i].weight <= all[recent[i].index]);
-        all[recent[i].index] -= recent[i].weight;
-    }
-    rig_close(rig);
-    rig = rig_open("abdada", 1, 2, RIG_BYTES);
-    search_log_merge(rig->desk[0].search, recent, n);
-    rig_run_text(rig, text, 5);
-    assert_int_equal(rig->desk[0].result.score, score);
-    assert_true(rig->desk[0].counters.nodes != nodes);
-    assert_int_equal(search_log_publish(rig->desk[0].search, part, 3), 3);
-    assert_int_equal(search_log_publish(rig->desk[0].search, part, 3), 0);
-    rig_close(rig);
-}
-
 /* ---- others who are not real ---- */
 
 /* Slot `desks` of the rig is nobody's: it sits where the test puts it. */
@@ -440,7 +407,6 @@ int main(void)
         cmocka_unit_test(one_processor_repeats_itself_to_the_node),
         cmocka_unit_test(lessons_are_given_once),
         cmocka_unit_test(a_learnt_history_changes_the_order_alone),
-        cmocka_unit_test(recent_lessons_are_told_once_and_change_the_order_alone),
         cmocka_unit_test(a_brother_others_are_in_comes_last),
         cmocka_unit_test(brothers_of_a_busy_one_keep_their_order_if_looks_are_of_now),
         cmocka_unit_test(lies_of_the_table_change_no_score_and_end),

@@ -187,7 +187,7 @@ static void finish_for(struct desk *d)
     store.slot = slot.slot;
     port.store(port.self, &ticket, &store);
     struct tt_store heard[4];
-    assert_int_equal(embedded_node_done(&d->slot, heard, 4), 1);
+    assert_int_equal(notices_take(embedded_notices(&d->slot), heard, 4), 1);
     assert_int_equal(heard[0].score, value);
     search_node_done(d->search, &heard[0]);
     assert_int_equal(d->search->unwind, at);
@@ -307,7 +307,7 @@ static void idle_news_changes_nothing(void **state)
 static void listen_to_others(struct desk *d)
 {
     struct tt_store notice[8];
-    unsigned n = embedded_node_done(&d->slot, notice, 8);
+    unsigned n = notices_take(embedded_notices(&d->slot), notice, 8);
     for (unsigned i = 0; i < n; i++) {
         search_node_done(d->search, &notice[i]);
     }

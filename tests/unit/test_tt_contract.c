@@ -31,7 +31,7 @@ static void *bare_open(size_t bytes)
     assert_non_null(t);
     tt_generations_init(&t->generations);
     assert_int_equal(tt_results_open(&t->results, bytes, &t->generations), ERR_OK);
-    assert_int_equal(tt_inflight_open(&t->inflight, CONTRACT_HOLDS), ERR_OK);
+    assert_int_equal(tt_inflight_open(&t->inflight, CONTRACT_ENTRIES), ERR_OK);
     return t;
 }
 
@@ -56,11 +56,11 @@ static void bare_store(void *table, unsigned asker, const struct tt_store *op)
     struct bare *t = table;
     struct tt_store store = *op;
     struct tt_holder self = {session_of(asker), slot_of(asker)};
-    bool inside;
+    bool is_holder;
     store.slot = slot_of(asker);
-    unsigned count = tt_inflight_count(&t->inflight, op->key, op->depth, self, &inside);
+    unsigned count = tt_inflight_count(&t->inflight, op->key, op->depth, self, &is_holder);
     unsigned others = tt_ops_store(&t->results, &t->inflight, &store, session_of(asker), 1);
-    assert_int_equal(others, count - inside);
+    assert_int_equal(others, count - is_holder);
 }
 
 static void bare_release(void *table, unsigned asker, const struct tt_release *op)
@@ -78,44 +78,44 @@ static void bare_peek(void *table, unsigned asker, const struct tt_peek *op, str
     tt_ops_peek(&t->results, &t->inflight, op, out);
 }
 
-static unsigned bare_holds(void *table)
+static unsigned bare_entries(void *table)
 {
     return ((struct bare *)table)->inflight.entries;
 }
 
 static const struct contract_driver bare_driver = {
-    "contract: tt_ops", bare_open, bare_close, bare_ask,       bare_store,
-    bare_release,       bare_peek, bare_holds, CONTRACT_HOLDS,
+    "contract: tt_ops", bare_open, bare_close,   bare_ask,         bare_store,
+    bare_release,       bare_peek, bare_entries, CONTRACT_ENTRIES,
 };
 
 /* ---- the embedded table, where one process is one session ---- */
 
 struct near {
     struct embedded *table;
-    struct embedded_port worker_index[CONTRACT_ASKERS];
+    struct embedded_port slot[CONTRACT_ASKERS];
     struct table_port port[CONTRACT_ASKERS];
 };
 
-static void *near_open(size_t bytes)
+static void *own_open(size_t bytes)
 {
     struct near *t = calloc(1, sizeof *t);
     assert_non_null(t);
     assert_int_equal(embedded_open(&t->table, bytes, CONTRACT_ASKERS), ERR_OK);
     for (unsigned i = 0; i < CONTRACT_ASKERS; i++) {
-        t->worker_index[i] = (struct embedded_port){t->table, (uint16_t)i, 0};
-        t->port[i] = embedded_table_port(&t->worker_index[i]);
+        t->slot[i] = (struct embedded_port){t->table, (uint16_t)i, 0};
+        t->port[i] = embedded_table_port(&t->slot[i]);
     }
     return t;
 }
 
-static void near_close(void *table)
+static void own_close(void *table)
 {
     struct near *t = table;
     embedded_close(&t->table);
     free(t);
 }
 
-static void near_ask(void *table, unsigned asker, const struct tt_ask *op, struct tt_answer *answer)
+static void own_ask(void *table, unsigned asker, const struct tt_ask *op, struct tt_answer *answer)
 {
     struct table_port *port = &((struct near *)table)->port[asker];
     struct table_ticket ticket = {0};
@@ -126,7 +126,7 @@ static void near_ask(void *table, unsigned asker, const struct tt_ask *op, struc
     assert_false(ticket.later); /* an answer here does not travel */
 }
 
-static void near_store(void *table, unsigned asker, const struct tt_store *op)
+static void own_store(void *table, unsigned asker, const struct tt_store *op)
 {
     struct table_port *port = &((struct near *)table)->port[asker];
     struct table_ticket ticket = {0};
@@ -135,7 +135,7 @@ static void near_store(void *table, unsigned asker, const struct tt_store *op)
     port->store(port->self, &ticket, &store);
 }
 
-static void near_release(void *table, unsigned asker, const struct tt_release *op)
+static void own_release(void *table, unsigned asker, const struct tt_release *op)
 {
     struct table_port *port = &((struct near *)table)->port[asker];
     struct table_ticket ticket = {0};
@@ -144,31 +144,31 @@ static void near_release(void *table, unsigned asker, const struct tt_release *o
     port->release(port->self, &ticket, &release);
 }
 
-static void near_peek(void *table, unsigned asker, const struct tt_peek *op, struct tt_peeked *out)
+static void own_peek(void *table, unsigned asker, const struct tt_peek *op, struct tt_peeked *out)
 {
     struct table_port *port = &((struct near *)table)->port[asker];
     port->peek(port->self, op, 1, out);
 }
 
-static unsigned near_holds(void *table)
+static unsigned own_entries(void *table)
 {
     return embedded_inflight(((struct near *)table)->table);
 }
 
-static const struct contract_driver near_driver = {
-    "contract: embedded", near_open, near_close, near_ask, near_store,
-    near_release,         near_peek, near_holds, 0,
+static const struct contract_driver own_driver = {
+    "contract: embedded", own_open, own_close,   own_ask, own_store,
+    own_release,          own_peek, own_entries, 0,
 };
 
 /* ---- a live core, spoken to in messages ---- */
 
 static const char *const peer[] = {"ann", "bob", "cid", "dee"};
 
-static void *far_open(size_t bytes)
+static void *core_open(size_t bytes)
 {
     struct ttcore_options options = bed_options();
     options.results_bytes = bytes;
-    options.inflight_max = CONTRACT_HOLDS;
+    options.inflight_max = CONTRACT_ENTRIES;
     struct bed *bed = bed_open(&options);
     for (unsigned i = 0; i < sizeof peer / sizeof peer[0]; i++) {
         bed_hello(bed, peer[i], PROTO_CLIENT);
@@ -176,57 +176,57 @@ static void *far_open(size_t bytes)
     return bed;
 }
 
-static void far_close(void *table)
+static void core_close(void *table)
 {
     struct ttcore_figures figures = bed_figures(table);
     assert_int_equal(figures.refused + figures.malformed + figures.dropped, 0);
     bed_close(table);
 }
 
-static void far_ask(void *table, unsigned asker, const struct tt_ask *op, struct tt_answer *answer)
+static void core_ask(void *table, unsigned asker, const struct tt_ask *op, struct tt_answer *answer)
 {
     struct tt_ask ask = *op;
     ask.slot = slot_of(asker);
     *answer = bed_ask(table, peer[asker / 2], ask);
 }
 
-static void far_store(void *table, unsigned asker, const struct tt_store *op)
+static void core_store(void *table, unsigned asker, const struct tt_store *op)
 {
     struct tt_store store = *op;
     store.slot = slot_of(asker);
     bed_store(table, peer[asker / 2], store);
 }
 
-static void far_release(void *table, unsigned asker, const struct tt_release *op)
+static void core_release(void *table, unsigned asker, const struct tt_release *op)
 {
     struct tt_release release = *op;
     release.slot = slot_of(asker);
     bed_release(table, peer[asker / 2], release);
 }
 
-static void far_peek(void *table, unsigned asker, const struct tt_peek *op, struct tt_peeked *out)
+static void core_peek(void *table, unsigned asker, const struct tt_peek *op, struct tt_peeked *out)
 {
     *out = bed_peek(table, peer[asker / 2], op->key, op->depth);
 }
 
-static unsigned far_holds(void *table)
+static unsigned core_entries(void *table)
 {
     return (unsigned)bed_figures(table).inflight_entries;
 }
 
-static const struct contract_driver far_driver = {
+static const struct contract_driver core_driver = {
     "contract: a shard's core",
-    far_open,
-    far_close,
-    far_ask,
-    far_store,
-    far_release,
-    far_peek,
-    far_holds,
-    CONTRACT_HOLDS,
+    core_open,
+    core_close,
+    core_ask,
+    core_store,
+    core_release,
+    core_peek,
+    core_entries,
+    CONTRACT_ENTRIES,
 };
 
 int main(void)
 {
-    return contract_run(&bare_driver) + contract_run(&near_driver) + contract_run(&far_driver);
+    return contract_run(&bare_driver) + contract_run(&own_driver) + contract_run(&core_driver);
 }

@@ -4,7 +4,8 @@
 #include "common/memory.h"
 #include "common/placement.h"
 #include "common/rng.h"
-#include "worker/table/host.h"
+#include "worker/table/host_table.h"
+#include "worker/table/wire.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -25,6 +26,7 @@ struct engine {
     struct engine_options options;
     struct embedded *table;
     void *context;
+    struct wire **wire; /* one for each searcher; NULL: no servers */
     struct searcher *searcher;
     struct report *report;
     /* state of a run; the observer's turn belongs to who holds `lock` */
@@ -194,21 +196,25 @@ static enum err open_searchers(struct engine *e)
     char name[CLIENT_NAME_MAX + 1];
     snprintf(name, sizeof name, "abdada:%d", (int)getpid());
     for (unsigned i = 0; i < e->options.threads && err == ERR_OK; i++) {
+        struct remote_shell shell;
         struct searcher_options options = {
             .table = e->table,
             .index = i,
             .neighbours = e->options.threads,
-            .context = e->context,
-            .server = e->options.server,
-            .servers = e->options.servers,
-            .role = i == 0 ? PROTO_FRONT : PROTO_CLIENT,
-            .instance = clock_unique(),
-            .name = name, /* copied */
+            .client = {.shards = e->options.servers,
+                       .role = i == 0 ? PROTO_FRONT : PROTO_CLIENT,
+                       .instance = clock_unique(),
+                       .name = name, /* copied */
+                       .jobs = 2},
             .sink = {.self = e, .job_report = i == 0 ? take_report : NULL},
-            .jobs = 2,
             .share_depth = e->options.share_depth,
         };
-        err = searcher_open(&e->searcher[i], &options);
+        if (e->wire != NULL) {
+            err = wire_open(&e->wire[i], e->context, e->options.server, e->options.servers);
+            shell = err == ERR_OK ? wire_shell(e->wire[i]) : (struct remote_shell){.self = NULL};
+            options.shell = &shell;
+        }
+        err = err == ERR_OK ? searcher_open(&e->searcher[i], &options) : err;
     }
     for (unsigned i = 0; i < e->options.threads && err == ERR_OK && e->options.servers > 0; i++) {
         /* They connect at the same time: only the first waits for shards that are not there. */
@@ -232,13 +238,14 @@ enum err engine_open(struct engine **out, const struct engine_options *options)
     enum err err = e->searcher == NULL || e->report == NULL ? ERR_NOMEM : ERR_OK;
     if (err == ERR_OK) {
         uint64_t group = options->servers > 0 && !options->is_private
-                             ? host_group(options->server, options->servers)
+                             ? host_table_group(options->server, options->servers)
                              : 0;
-        err = embedded_open_shared(&e->table, options->hash_bytes, options->threads, group);
+        err = embedded_open_on_host(&e->table, options->hash_bytes, options->threads, group);
     }
     if (err == ERR_OK && options->servers > 0) {
         e->context = zmq_ctx_new();
-        err = e->context == NULL ? ERR_NOMEM : ERR_OK;
+        e->wire = calloc(options->threads, sizeof *e->wire);
+        err = e->context == NULL || e->wire == NULL ? ERR_NOMEM : ERR_OK;
     }
     if (err == ERR_OK) {
         err = open_searchers(e);
@@ -259,12 +266,16 @@ void engine_close(struct engine **engine)
     }
     for (unsigned i = 0; i < e->options.threads && e->searcher != NULL; i++) {
         searcher_close(&e->searcher[i]);
+        if (e->wire != NULL) {
+            wire_close(&e->wire[i]);
+        }
     }
     if (e->context != NULL) {
         zmq_ctx_term(e->context);
     }
     embedded_close(&e->table);
     pthread_mutex_destroy(&e->lock);
+    free(e->wire);
     free(e->searcher);
     free(e->report);
     free(e);
@@ -292,7 +303,7 @@ void engine_idle(struct engine *e, unsigned wait_ms)
         if (i == 0) {
             remote_wait(e->searcher[i].remote, wait_ms);
         } else {
-            remote_poll(e->searcher[i].remote);
+            remote_wait(e->searcher[i].remote, 0);
         }
     }
 }
@@ -320,7 +331,7 @@ static void post(struct engine *e)
     uint64_t now = clock_us();
     for (unsigned i = 0; i < e->options.threads; i++) {
         struct client *client = remote_client(e->searcher[i].remote);
-        remote_poll(e->searcher[i].remote);
+        remote_wait(e->searcher[i].remote, 0);
         client_hello(client, i == 0 ? PROTO_FRONT : PROTO_CLIENT, e->job->namespace_id, now);
     }
     client_job_post(remote_client(e->searcher[0].remote), &wire, now);

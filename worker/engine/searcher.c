@@ -1,54 +1,40 @@
 #include "worker/engine/searcher.h"
 
-#include "common/clock.h"
-
 #include <string.h>
-
-enum {
-    NOTICES = 32,
-    LESSONS_ROOM = 512,
-    RTO_MIN_US = 5000, /* a busy machine may keep a shard off its processors that long; asks need
-                          not wait for it */
-};
 
 enum err searcher_open(struct searcher *p, const struct searcher_options *options)
 {
-    bool alone = options->servers > 0 && options->neighbours == 1;
+    bool alone = options->shell != NULL && options->neighbours == 1;
     memset(p, 0, sizeof *p);
     p->index = options->index;
+    p->poll_nodes = options->poll_nodes;
+    p->is_fiber = options->is_fiber;
     p->local = (struct embedded_port){
         .table = options->table,
         .slot = (uint16_t)options->index,
         .inflight_depth_max = alone ? EMBEDDED_NEVER : EMBEDDED_INFLIGHT_DEPTH,
         .inflight_by_size = true,
-        .place.name = (uint16_t)options->instance,
+        .place.name = (uint16_t)options->client.instance,
     };
-    if (options->servers == 0) {
+    if (options->shell == NULL) {
         return ERR_OK;
     }
-    enum err err = wire_open(&p->wire, options->context, options->server, options->servers);
-    if (err != ERR_OK) {
-        return err;
-    }
     struct remote_options remote = {
-        .shell = wire_shell(p->wire),
-        .client = {.shards = options->servers,
-                   .role = options->role,
-                   .instance = options->instance,
-                   .name = options->name,
-                   .rto_min_us = RTO_MIN_US,
-                   .jobs = options->jobs},
+        .shell = *options->shell,
+        .client = options->client,
         .sink = options->sink,
         .local = &p->local,
+        .share_depth = options->share_depth,
     };
-    remote.shell.share_depth = options->share_depth;
+    if (remote.client.rto_min_us == 0) {
+        remote.client.rto_min_us = SEARCHER_RTO_MIN_US;
+    }
     return remote_open(&p->remote, &remote);
 }
 
 void searcher_close(struct searcher *p)
 {
     remote_close(&p->remote);
-    wire_close(&p->wire);
     search_free(&p->search);
 }
 
@@ -65,15 +51,14 @@ enum err searcher_begin(struct searcher *p, const struct job *job, const struct 
         .salt = job->namespace_id,
         .slot = (uint16_t)p->index,
         .depth_limit = job->depth,
+        .poll_nodes = p->poll_nodes,
     };
-    struct table_port table =
-        p->remote != NULL ? remote_table_port(p->remote) : embedded_table_port(&p->local);
-
+    p->table = p->remote != NULL ? remote_table_port(p->remote) : embedded_table_port(&p->local);
     if (p->search != NULL && p->game != job->game) {
         search_free(&p->search);
     }
     if (p->search == NULL) {
-        enum err err = search_open(&p->search, &options, &table, env);
+        enum err err = search_open(&p->search, &options, &p->table, env);
         if (err != ERR_OK) {
             return err;
         }
@@ -81,8 +66,6 @@ enum err searcher_begin(struct searcher *p, const struct job *job, const struct 
     }
     search_set_limits(p->search, &options, env);
     search_set_position(p->search, job->position);
-    embedded_listen(&p->local);
-    embedded_begin_inflight(&p->local);
     if (p->remote != NULL) {
         remote_begin(p->remote, job->remote_depth, job->algorithm->counted, job->waits);
     }
@@ -101,8 +84,7 @@ void searcher_publish(struct searcher *p)
     atomic_store_explicit(&p->duplicated, c->duplicated, memory_order_relaxed);
     atomic_store_explicit(&p->depth, search_iteration(p->search), memory_order_relaxed);
     if (p->remote != NULL) {
-        atomic_store_explicit(&p->waited_us, remote_times(p->remote).waited_us,
-                              memory_order_relaxed);
+        atomic_store_explicit(&p->waited_us, remote_waited_us(p->remote), memory_order_relaxed);
         atomic_store_explicit(&p->remote_depth, remote_depth_now(p->remote), memory_order_relaxed);
         atomic_store_explicit(&p->shards_up, client_shards_up(remote_client(p->remote)),
                               memory_order_relaxed);
@@ -112,39 +94,20 @@ void searcher_publish(struct searcher *p)
 void searcher_end(struct searcher *p)
 {
     searcher_publish(p);
-    embedded_placement_end(&p->local);
-    if (p->remote != NULL) { /* the last results are for others too */
-        client_flush(remote_client(p->remote), clock_us());
+    if (!p->is_fiber) {
+        embedded_end_placement(&p->local);
     }
-}
-
-/* With those who share the table, whether or not there are shards: the sums that a shard tells
- * replace what was heard here. */
-static void share_lessons(struct searcher *p, struct search *search)
-{
-    struct tt_weight lesson[LESSONS_ROOM];
-    unsigned count = search_log_publish(search, lesson, LESSONS_ROOM);
-    count = embedded_lessons(&p->local, search_root(search), lesson, count, lesson, LESSONS_ROOM);
-    search_log_merge(search, lesson, count);
+    if (p->remote != NULL) {
+        remote_flush(p->remote);
+    }
 }
 
 void searcher_serve(struct searcher *p, struct search *search, uint64_t now_us)
 {
-    struct tt_store notice[NOTICES];
-    embedded_update_placement(&p->local, now_us);
-    if (p->remote != NULL) {
-        remote_poll(p->remote);
-        remote_settle(p->remote, search);
-        unsigned n = remote_notices(p->remote, notice, NOTICES);
-        for (unsigned i = 0; i < n; i++) {
-            search_node_done(search, &notice[i]);
-        }
+    if (!p->is_fiber) {
+        embedded_update_placement(&p->local, now_us);
     }
-    unsigned n = embedded_node_done(&p->local, notice, NOTICES);
-    for (unsigned i = 0; i < n; i++) {
-        search_node_done(search, &notice[i]);
-    }
-    share_lessons(p, search);
+    p->table.serve(p->table.self, search, now_us);
     searcher_publish(p);
 }
 

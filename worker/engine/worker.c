@@ -303,7 +303,7 @@ static void search_job(struct worker *w, struct open_job *open)
     w->reassigned_us = 0;
     w->moving = false;
     say_hello(w, job.namespace_id);
-    embedded_advance(w->searcher.local.table, id, job.namespace_id);
+    embedded_begin(w->searcher.local.table, id, job.namespace_id);
     err = searcher_begin(&w->searcher, &job, &env, w->seed);
     if (err == ERR_OK) {
         search_run(w->searcher.search, NULL, NULL, &result);
@@ -326,8 +326,8 @@ enum err worker_open(struct worker **out, const struct worker_options *options)
         return ERR_NOMEM;
     }
     struct searcher_options searcher = options->searcher;
-    searcher.role = PROTO_WORKER;
-    searcher.instance = w->instance = clock_unique();
+    searcher.client.role = PROTO_WORKER;
+    searcher.client.instance = w->instance = clock_unique();
     searcher.sink = (struct client_sink){
         .self = w,
         .job = take_job,
@@ -336,7 +336,7 @@ enum err worker_open(struct worker **out, const struct worker_options *options)
         .shard_up = take_shard_up,
         .shard_down = take_shard_down,
     };
-    w->servers = searcher.servers;
+    w->servers = searcher.client.shards;
     w->stop = options->stop;
     w->seed = rng_mix(options->instance_seed ^ w->instance) | 1;
     enum err err = searcher_open(&w->searcher, &searcher);

@@ -8,7 +8,6 @@ enum {
     STACK_BYTES = 1 << 20, /* mapped; only what is touched costs */
     POLL_EVERY_NS = 50000, /* how often a processor looks at the network while it searches */
     IDLE_MS = 100,
-    NOTICES = 32,
     CLIENT_TICKETS = 48,
 };
 
@@ -165,13 +164,8 @@ void lab_worker_take(struct lab_worker *p, struct lab_packet *packet, unsigned s
 static bool poll_lab(void *self, struct search *search)
 {
     struct lab_worker *p = self;
-    struct tt_store notice[NOTICES];
-    remote_poll(p->remote);
-    remote_settle(p->remote, search);
-    unsigned n = remote_notices(p->remote, notice, NOTICES);
-    for (unsigned i = 0; i < n; i++) {
-        search_node_done(search, &notice[i]);
-    }
+    struct table_port port = remote_table_port(p->remote);
+    port.serve(port.self, search, shell_now(p));
     return p->lab->ended;
 }
 
@@ -186,7 +180,7 @@ static void collect(struct lab_worker *p)
         to[i] += from[i];
     }
     if (p->lab->options.fibers == 1) {
-        p->lab->result.waited_ns += remote_times(p->remote).waited_us * 1000;
+        p->lab->result.waited_ns += remote_waited_us(p->remote) * 1000;
     }
     const struct client_counters *n = client_counters(remote_client(p->remote));
     p->lab->result.asks += n->asks;
@@ -240,8 +234,7 @@ static enum err open_parts(struct lab_worker *p)
                   .send = shell_send,
                   .drain = shell_drain,
                   .sleep = shell_sleep,
-                  .ask_cost_us = (uint32_t)(lab->options.message_ns * 2 / 1000),
-                  .share_depth = lab->options.share_depth},
+                  .ask_cost_us = (uint32_t)(lab->options.message_ns * 2 / 1000)},
         .client = {.shards = lab->options.shards,
                    .role = PROTO_CLIENT,
                    .namespace_id = job->namespace_id,
@@ -254,6 +247,7 @@ static enum err open_parts(struct lab_worker *p)
                    .probe_us = lab->options.probe_us,
                    .jobs = 1},
         .local = &p->local,
+        .share_depth = lab->options.share_depth,
     };
     struct lab_worker *owner = p - p->index % lab->options.fibers; /* of the local table */
     enum err err = owner == p ? embedded_open(&p->table, lab->options.local_bytes, 1) : ERR_OK;

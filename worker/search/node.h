@@ -11,8 +11,6 @@ enum {
     MOVE_STACK = 16384,
     CHILD_STACK = 4096,
     NOBODY_UNWINDS = SEARCH_PLY_MAX + 1,
-    RECENT = SEARCH_POLL_NODES, /* between two polls; one more is not told */
-    RECENT_DEPTH = 2, /* most lessons are of depth 1 and weigh least */
 };
 
 /* A young brother at a node where processors are kept apart. */
@@ -76,8 +74,6 @@ struct search {
     unsigned moves_used, children_used;
     int32_t history[2 * SEARCH_HISTORY]; /* by tt_weight's index: order_at */
     uint32_t fresh[2 * SEARCH_HISTORY]; /* learnt here and not given away yet */
-    struct tt_weight recent[RECENT]; /* of RECENT_DEPTH and more, one by one: search_log_publish */
-    unsigned recent_count;
     unsigned halved; /* here, since the last search_history_merge */
     unsigned fresh_from; /* where the next gift begins to look */
     uint64_t root_key;

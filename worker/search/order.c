@@ -111,24 +111,6 @@ void order_reward(struct search *s, unsigned ply, uint16_t move, int depth)
     }
     add(s, lesson.index, lesson.weight);
     s->fresh[lesson.index] += lesson.weight;
-    if (depth >= RECENT_DEPTH && s->recent_count < RECENT) {
-        s->recent[s->recent_count++] = lesson;
-    }
-}
-
-unsigned search_log_publish(struct search *s, struct tt_weight *out, unsigned room)
-{
-    unsigned n = s->recent_count < room ? s->recent_count : room;
-    memcpy(out, s->recent, n * sizeof *out);
-    s->recent_count = 0;
-    return n;
-}
-
-void search_log_merge(struct search *s, const struct tt_weight *lesson, unsigned count)
-{
-    for (unsigned i = 0; i < count; i++) {
-        add(s, lesson[i].index, lesson[i].weight);
-    }
 }
 
 unsigned search_history_publish(struct search *s, struct tt_weight *out, unsigned room)
@@ -177,7 +159,6 @@ void order_age(struct search *s)
         s->history[i] /= 8;
     }
     memset(s->fresh, 0, sizeof s->fresh);
-    s->recent_count = 0;
     s->halved = 0;
     for (unsigned ply = 0; ply < SEARCH_PLY_MAX + 2; ply++) {
         memset(s->frame[ply].killer, 0, sizeof s->frame[ply].killer);

@@ -61,6 +61,11 @@ struct table_port {
      * Called by algorithms that count: when `iteration` begins, which is inside no node, and after
      * each poll of it. */
     unsigned (*inflight_depth)(void *self, unsigned iteration);
+    /* From env.poll: does what is due and hands what came to the search: answers that were not
+     * waited for (search_answered), completion notices (search_node_done), renewals (search_renew)
+     * and history updates (search_history_*). `now_us`: the time now, of the table's own clock.
+     * Never waits. */
+    void (*serve)(void *self, struct search *search, uint64_t now_us);
 };
 
 struct env_port {
@@ -96,11 +101,6 @@ void search_renew(struct search *search);
 unsigned search_history_publish(struct search *search, struct tt_weight *out, unsigned room);
 void search_history_merge(struct search *search, const struct tt_weight *sum, unsigned count,
                           unsigned halvings);
-/* The same for those who share memory, as often as one likes: what refuted a node of depth 2 or
- * more here since the last call, one by one (what does not fit is not told), and what others tell.
- */
-unsigned search_log_publish(struct search *search, struct tt_weight *out, unsigned room);
-void search_log_merge(struct search *search, const struct tt_weight *lesson, unsigned count);
 /* Of the root set last: what they have in common. */
 uint64_t search_root(const struct search *search);
 

@@ -3,70 +3,91 @@
 #include "common/clock.h"
 #include "common/memory.h"
 #include "common/tt/ops.h"
-#include "worker/table/host.h"
-#include "worker/table/inside.h"
+#include "worker/table/host_table.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
-enum { MAILBOX = 32, TOLD_MAX = 64 };
-
-/* Nodes finished by others while this slot was inside them. A full box drops: the news only saves
- * work. */
-struct mailbox {
-    /* Counted down by the one whose mailbox it is; 1 when there is news. */
-    _Alignas(MEMORY_LINE) atomic_uint until_poll;
-    atomic_uint waiting;
-    pthread_mutex_t lock;
-    struct tt_store result[MAILBOX];
+enum {
+    STRIPE_BITS = 6,
+    STRIPES = 1 << STRIPE_BITS, /* of several threads; one thread alone has one */
+    STRIPE_ENTRIES = 32, /* of each stripe, and some for each thread */
+    STRIPE_ENTRIES_PER_SLOT = 8,
+    ALONE_ENTRIES = 256, /* a thread holds one node for each ply */
+    SESSION = 1, /* a process is one session; its threads are slots */
+    NOTIFIED_MAX = 64, /* holders of a node that get a completion notice */
 };
+
+/* The in-flight entries of a fraction of the keys. What hardly ever changes is in one cache line;
+ * the lock and what a visit writes are in another, which travels between the threads. */
+struct stripe {
+    _Alignas(MEMORY_LINE) struct tt_inflight inflight;
+    pthread_mutex_t lock;
+};
+
+#ifdef __x86_64__
+_Static_assert(offsetof(struct tt_inflight, first_free) == MEMORY_LINE &&
+                   sizeof(struct stripe) == 2 * MEMORY_LINE,
+               "two lines");
+#endif
 
 struct embedded {
     /* fixed after open */
     struct tt_results results;
-    struct host *host; /* NULL: the results are this process's */
-    struct host_state *shared; /* the host's, or `own` */
-    struct lessons *lessons; /* the host's, or own ones; NULL: nobody else can be here */
+    struct host_table *host; /* NULL: the results are this process's alone */
+    struct host_state *state; /* the host's, or `own` */
     int private_reason;
-    unsigned slots;
-    /* state: a mailbox belongs to who holds its lock */
-    struct inside *inside;
-    struct mailbox *mailbox;
+    unsigned slots, stripes;
+    /* state */
+    struct stripe *stripe;
+    struct notices *notices; /* of each slot */
     struct host_state own;
-    atomic_uint namespace_index; /* of the job this process began last, in shared->generations */
+    atomic_uint namespace_index; /* of the job this process began last, in state->generations */
 };
 
 static uint8_t generation(const struct embedded *t)
 {
-    return tt_generations_at(&t->shared->generations,
+    return tt_generations_at(&t->state->generations,
                              atomic_load_explicit(&t->namespace_index, memory_order_relaxed));
 }
 
 static enum err open_results(struct embedded *t, size_t bytes, uint64_t group)
 {
-    if (group != 0 && host_open(&t->host, group, bytes) == ERR_OK) {
-        t->shared = host_state(t->host);
-        t->lessons = host_lessons(t->host);
-        tt_results_over(&t->results, host_memory(t->host), host_memory_bytes(t->host),
-                        &t->shared->generations);
+    if (group != 0 && host_table_open(&t->host, group, bytes) == ERR_OK) {
+        t->state = host_table_state(t->host);
+        tt_results_over(&t->results, host_table_memory(t->host), host_table_bytes(t->host),
+                        &t->state->generations);
         return ERR_OK;
     }
     t->private_reason = group != 0 ? errno : 0;
-    if (t->slots > 1 && (t->lessons = memory_lines(sizeof *t->lessons)) == NULL) {
-        return ERR_NOMEM;
+    return tt_results_open(&t->results, bytes, &t->state->generations);
+}
+
+static enum err open_stripes(struct embedded *t)
+{
+    uint32_t entries =
+        t->slots == 1 ? ALONE_ENTRIES : STRIPE_ENTRIES + STRIPE_ENTRIES_PER_SLOT * t->slots;
+    enum err err = ERR_OK;
+    t->stripes = t->slots == 1 ? 1 : STRIPES;
+    t->stripe = memory_lines(t->stripes * sizeof *t->stripe);
+    for (unsigned i = 0; i < t->stripes && t->stripe != NULL && err == ERR_OK; i++) {
+        struct tt_inflight *inflight = &t->stripe[i].inflight;
+        pthread_mutex_init(&t->stripe[i].lock, NULL);
+        err = tt_inflight_open(inflight, entries);
+        err = err == ERR_OK ? tt_inflight_limit(inflight, 0, 0) : err; /* of one session */
     }
-    return tt_results_open(&t->results, bytes, &t->shared->generations);
+    return t->stripe == NULL ? ERR_NOMEM : err;
 }
 
 enum err embedded_open(struct embedded **out, size_t bytes, unsigned slots)
 {
-    return embedded_open_shared(out, bytes, slots, 0);
+    return embedded_open_on_host(out, bytes, slots, 0);
 }
 
-enum err embedded_open_shared(struct embedded **out, size_t bytes, unsigned slots, uint64_t group)
+enum err embedded_open_on_host(struct embedded **out, size_t bytes, unsigned slots, uint64_t group)
 {
     if (slots < 1 || slots > EMBEDDED_SLOTS_MAX) {
         return ERR_RANGE;
@@ -78,15 +99,13 @@ enum err embedded_open_shared(struct embedded **out, size_t bytes, unsigned slot
     *t = (struct embedded){
         .slots = slots, .own = {.table_id = clock_unique()}, .namespace_index = TT_NAMESPACES};
     tt_generations_init(&t->own.generations);
-    t->shared = &t->own;
-    t->mailbox = memory_lines(slots * sizeof *t->mailbox);
-    enum err err = t->mailbox == NULL ? ERR_NOMEM : open_results(t, bytes, group);
-    for (unsigned i = 0; i < slots && t->mailbox != NULL; i++) {
-        atomic_init(&t->mailbox[i].until_poll, 1);
-        atomic_init(&t->mailbox[i].waiting, 0);
-        pthread_mutex_init(&t->mailbox[i].lock, NULL);
+    t->state = &t->own;
+    t->notices = memory_lines(slots * sizeof *t->notices);
+    for (unsigned i = 0; i < slots && t->notices != NULL; i++) {
+        notices_init(&t->notices[i]);
     }
-    err = err == ERR_OK ? inside_open(&t->inside, slots) : err;
+    enum err err = t->notices == NULL ? ERR_NOMEM : open_results(t, bytes, group);
+    err = err == ERR_OK ? open_stripes(t) : err;
     if (err != ERR_OK) {
         embedded_close(&t);
         return err;
@@ -101,16 +120,17 @@ void embedded_close(struct embedded **table)
     if (t == NULL) {
         return;
     }
-    inside_close(&t->inside);
-    for (unsigned i = 0; i < t->slots && t->mailbox != NULL; i++) {
-        pthread_mutex_destroy(&t->mailbox[i].lock);
+    for (unsigned i = 0; i < t->stripes && t->stripe != NULL; i++) {
+        tt_inflight_close(&t->stripe[i].inflight);
+        pthread_mutex_destroy(&t->stripe[i].lock);
     }
-    free(t->mailbox);
+    for (unsigned i = 0; i < t->slots && t->notices != NULL; i++) {
+        notices_free(&t->notices[i]);
+    }
+    free(t->stripe);
+    free(t->notices);
     tt_results_close(&t->results);
-    if (t->host == NULL) {
-        free(t->lessons);
-    }
-    host_close(&t->host);
+    host_table_close(&t->host);
     free(t);
     *table = NULL;
 }
@@ -120,7 +140,7 @@ int embedded_private_reason(const struct embedded *t)
     return t->private_reason;
 }
 
-bool embedded_is_shared(const struct embedded *t)
+bool embedded_is_on_host(const struct embedded *t)
 {
     return t->host != NULL;
 }
@@ -130,33 +150,52 @@ void embedded_clear(struct embedded *t)
     if (t->host == NULL) {
         tt_results_clear(&t->results);
     } else {
-        (void)host_clear(t->host);
+        (void)host_table_clear(t->host);
     }
 }
 
-void embedded_advance(struct embedded *t, uint64_t job, uint64_t namespace_id)
+void embedded_begin(struct embedded *t, uint64_t job, uint64_t namespace_id)
 {
-    struct tt_generations *generations = &t->shared->generations;
+    struct tt_generations *generations = &t->state->generations;
     unsigned index = TT_NAMESPACES;
-    if (job != 0 && atomic_exchange(&t->shared->job[job % HOST_JOBS], job) == job) {
-        index =
-            tt_generations_use(generations, namespace_id); /* begun by another thread, process */
+    if (job != 0 && atomic_exchange(&t->state->job[job % HOST_TABLE_JOBS], job) == job) {
+        /* Another thread or process has begun it. */
+        index = tt_generations_use(generations, namespace_id);
     }
     index = index < TT_NAMESPACES ? index : tt_generations_advance(generations, namespace_id);
     atomic_store_explicit(&t->namespace_index, index, memory_order_relaxed);
 }
 
-void embedded_begin(struct embedded *t, uint64_t job, uint64_t namespace_id)
+static struct stripe *stripe_of(const struct embedded *t, uint64_t key)
 {
-    embedded_advance(t, job, namespace_id);
-    for (unsigned i = 0; i < t->slots; i++) {
-        atomic_store(&t->mailbox[i].waiting, 0);
+    uint64_t hash = key * UINT64_C(0x9e3779b97f4a7c15);
+    return t->slots == 1 ? t->stripe : &t->stripe[hash >> (64 - STRIPE_BITS)];
+}
+
+/* A single thread needs no lock. */
+static void lock(const struct embedded *t, struct stripe *stripe)
+{
+    if (t->slots > 1) {
+        pthread_mutex_lock(&stripe->lock);
+    }
+}
+
+static void unlock(const struct embedded *t, struct stripe *stripe)
+{
+    if (t->slots > 1) {
+        pthread_mutex_unlock(&stripe->lock);
     }
 }
 
 unsigned embedded_inflight(struct embedded *t)
 {
-    return inside_places(t->inside);
+    unsigned entries = 0;
+    for (unsigned i = 0; i < t->stripes; i++) {
+        lock(t, &t->stripe[i]);
+        entries += t->stripe[i].inflight.entries;
+        unlock(t, &t->stripe[i]);
+    }
+    return entries;
 }
 
 unsigned embedded_permille(struct embedded *t)
@@ -166,7 +205,7 @@ unsigned embedded_permille(struct embedded *t)
 
 bool embedded_find(struct embedded *t, const struct tt_ask *ask, struct tt_answer *answer)
 {
-    tt_ops_ask(&t->results, NULL, ask, 0, 0, answer);
+    tt_ops_ask(&t->results, NULL, ask, SESSION, 0, answer);
     return answer->verdict == TT_CUT;
 }
 
@@ -177,7 +216,7 @@ void embedded_put(struct embedded *t, const struct tt_store *store)
 
 uint64_t embedded_table_id(const struct embedded *t)
 {
-    return t->shared->table_id;
+    return t->state->table_id;
 }
 
 void embedded_set_table_id(struct embedded *t, uint64_t table_id)
@@ -187,12 +226,12 @@ void embedded_set_table_id(struct embedded *t, uint64_t table_id)
 
 void embedded_saw_other_table(struct embedded *t, uint64_t until_us)
 {
-    atomic_store_explicit(&t->shared->other_table_us, until_us, memory_order_relaxed);
+    atomic_store_explicit(&t->state->other_table_us, until_us, memory_order_relaxed);
 }
 
 uint64_t embedded_other_table_until_us(const struct embedded *t)
 {
-    return atomic_load_explicit(&t->shared->other_table_us, memory_order_relaxed);
+    return atomic_load_explicit(&t->state->other_table_us, memory_order_relaxed);
 }
 
 /* ---- the port ---- */
@@ -203,13 +242,21 @@ static void prefetch(void *self, uint64_t key)
     tt_results_prefetch(&port->table->results, key);
 }
 
+/* Most of what a visit writes: another thread may have written it last. */
+static void prefetch_stripe(const struct stripe *stripe, uint64_t key, uint8_t depth)
+{
+    __builtin_prefetch(&stripe->inflight.first_free, 1);
+    __builtin_prefetch(stripe->inflight.session, 1);
+    tt_inflight_prefetch(&stripe->inflight, key, depth);
+}
+
 static bool ask(void *self, const struct tt_ask *op, struct table_ticket *ticket)
 {
     const struct embedded_port *port = self;
     (void)ticket;
     prefetch(self, op->key); /* again, or of a node that no move was made to */
     if (op->depth >= port->inflight_depth) {
-        inside_prefetch(port->table->inside, (struct inside_node){op->key, op->depth});
+        prefetch_stripe(stripe_of(port->table, op->key), op->key, op->depth);
     }
     return true;
 }
@@ -219,73 +266,48 @@ static void await(void *self, const struct tt_ask *op, struct table_ticket *tick
 {
     const struct embedded_port *port = self;
     struct embedded *t = port->table;
-    struct inside_node node = {op->key, op->depth};
-    bool is_busy = false;
     (void)ticket;
     if (op->depth < port->inflight_depth) {
-        tt_ops_ask(&t->results, NULL, op, 0, 0, answer);
+        tt_ops_ask(&t->results, NULL, op, SESSION, 0, answer);
         return;
     }
-    struct inside_line *line = inside_lock(t->inside, node);
-    tt_ops_ask(&t->results, NULL, op, 0, 0, answer);
-    if (answer->verdict == TT_CUT) {
-        answer->nproc = (uint16_t)inside_count(t->inside, line, node);
-    } else {
-        bool exclusive = op->flags & TT_EXCLUSIVE;
-        answer->nproc =
-            (uint16_t)inside_visit(t->inside, line, node, op->slot, exclusive, &is_busy);
-        answer->verdict = is_busy ? TT_BUSY : TT_OPEN;
-    }
-    inside_unlock(line);
-}
-
-static void tell(struct embedded *t, unsigned slot, const struct tt_store *result)
-{
-    struct mailbox *box = &t->mailbox[slot];
-    pthread_mutex_lock(&box->lock);
-    unsigned n = atomic_load_explicit(&box->waiting, memory_order_relaxed);
-    if (n < MAILBOX) {
-        box->result[n] = *result;
-        atomic_store_explicit(&box->waiting, n + 1, memory_order_relaxed);
-        /* Who polls for this sees the result. */
-        atomic_store_explicit(&box->until_poll, 1, memory_order_release);
-    }
-    pthread_mutex_unlock(&box->lock);
+    struct stripe *stripe = stripe_of(t, op->key);
+    lock(t, stripe);
+    tt_ops_ask(&t->results, &stripe->inflight, op, SESSION, 0, answer);
+    unlock(t, stripe);
 }
 
 static void store(void *self, const struct table_ticket *ticket, const struct tt_store *op)
 {
     const struct embedded_port *port = self;
     struct embedded *t = port->table;
-    struct inside_node node = {op->key, op->depth};
-    uint16_t slot[TOLD_MAX];
-    unsigned told = 0;
+    struct tt_holder holder[NOTIFIED_MAX];
+    unsigned holders = 0;
     (void)ticket;
     if (op->depth < port->inflight_depth) {
         tt_results_store(&t->results, op, generation(t));
         return;
     }
-    struct inside_line *line = inside_lock(t->inside, node);
-    tt_results_store(&t->results, op, generation(t));
-    if (inside_leave(t->inside, line, node, op->slot) > 0) {
-        told = inside_slots(t->inside, line, node, slot, TOLD_MAX);
+    struct stripe *stripe = stripe_of(t, op->key);
+    lock(t, stripe);
+    if (tt_ops_store(&t->results, &stripe->inflight, op, SESSION, generation(t)) > 0) {
+        holders = tt_inflight_holders(&stripe->inflight, op->key, op->depth, holder, NOTIFIED_MAX);
     }
-    inside_unlock(line);
-    for (unsigned i = 0; i < told; i++) {
-        tell(t, slot[i], op);
+    unlock(t, stripe);
+    for (unsigned i = 0; i < holders; i++) {
+        notices_put(&t->notices[holder[i].slot], op);
     }
 }
 
 static void release(void *self, const struct table_ticket *ticket, const struct tt_release *op)
 {
     const struct embedded_port *port = self;
-    struct embedded *t = port->table;
-    struct inside_node node = {op->key, op->depth};
     (void)ticket;
     if (op->depth >= port->inflight_depth) {
-        struct inside_line *line = inside_lock(t->inside, node);
-        inside_leave(t->inside, line, node, op->slot);
-        inside_unlock(line);
+        struct stripe *stripe = stripe_of(port->table, op->key);
+        lock(port->table, stripe);
+        tt_ops_release(&stripe->inflight, op, SESSION);
+        unlock(port->table, stripe);
     }
 }
 
@@ -294,19 +316,19 @@ static void peek(void *self, const struct tt_peek *op, unsigned count, struct tt
     const struct embedded_port *port = self;
     struct embedded *t = port->table;
     for (unsigned i = 0; i < count; i++) {
+        struct stripe *stripe = stripe_of(t, op[i].key);
         tt_results_prefetch(&t->results, op[i].key);
-        inside_prefetch(t->inside, (struct inside_node){op[i].key, op[i].depth});
+        tt_inflight_prefetch(&stripe->inflight, op[i].key, op[i].depth);
     }
     for (unsigned i = 0; i < count; i++) {
-        struct inside_node node = {op[i].key, op[i].depth};
-        struct inside_line *line = inside_lock(t->inside, node);
-        tt_ops_peek(&t->results, NULL, &op[i], &out[i]);
-        out[i].nproc = (uint16_t)inside_count(t->inside, line, node);
-        inside_unlock(line);
+        struct stripe *stripe = stripe_of(t, op[i].key);
+        lock(t, stripe);
+        tt_ops_peek(&t->results, &stripe->inflight, &op[i], &out[i]);
+        unlock(t, stripe);
     }
 }
 
-/* Changes between iterations only: who is counted inside a node is counted when leaving it. */
+/* Changes between iterations only: a node registered on entry must be released on leaving. */
 static unsigned inflight_depth(void *self, unsigned iteration)
 {
     struct embedded_port *port = self;
@@ -319,9 +341,29 @@ static unsigned inflight_depth(void *self, unsigned iteration)
     return port->inflight_depth;
 }
 
+static void serve(void *self, struct search *search, uint64_t now_us)
+{
+    struct tt_store done[NOTICES_MAX];
+    unsigned count = notices_take(embedded_notices(self), done, NOTICES_MAX);
+    (void)now_us;
+    for (unsigned i = 0; i < count; i++) {
+        search_node_done(search, &done[i]);
+    }
+}
+
+struct notices *embedded_notices(const struct embedded_port *port)
+{
+    return &port->table->notices[port->slot];
+}
+
+atomic_uint *embedded_until_poll(const struct embedded_port *port)
+{
+    return &embedded_notices(port)->until_poll;
+}
+
 void embedded_update_placement(struct embedded_port *port, uint64_t now_us)
 {
-    struct placement *placement = &port->table->shared->placement;
+    struct placement *placement = &port->table->state->placement;
     if (port->is_placed) {
         placement_update(placement, &port->place, now_us);
     } else {
@@ -330,58 +372,16 @@ void embedded_update_placement(struct embedded_port *port, uint64_t now_us)
     }
 }
 
-void embedded_placement_end(struct embedded_port *port)
+void embedded_end_placement(struct embedded_port *port)
 {
-    placement_end(&port->table->shared->placement, &port->place);
-}
-
-atomic_uint *embedded_until_poll(const struct embedded_port *port)
-{
-    return &port->table->mailbox[port->slot].until_poll;
-}
-
-unsigned embedded_node_done(struct embedded_port *port, struct tt_store *out, unsigned room)
-{
-    struct mailbox *box = &port->table->mailbox[port->slot];
-    if (atomic_load_explicit(&box->waiting, memory_order_relaxed) == 0) {
-        return 0;
-    }
-    pthread_mutex_lock(&box->lock);
-    unsigned n = atomic_load_explicit(&box->waiting, memory_order_relaxed);
-    n = n < room ? n : room;
-    for (unsigned i = 0; i < n; i++) {
-        out[i] = box->result[i];
-    }
-    atomic_store_explicit(&box->waiting, 0, memory_order_relaxed);
-    pthread_mutex_unlock(&box->lock);
-    return n;
-}
-
-void embedded_listen(struct embedded_port *port)
-{
-    const struct lessons *lessons = port->table->lessons;
-    port->heard = lessons == NULL ? 0 : lessons_end(lessons);
+    placement_end(&port->table->state->placement, &port->place);
     port->is_placed = false;
-}
-
-unsigned embedded_lessons(struct embedded_port *port, uint64_t root_key,
-                          const struct tt_weight *given, unsigned count, struct tt_weight *out,
-                          unsigned room)
-{
-    struct lessons *lessons = port->table->lessons;
-    return lessons == NULL ? 0
-                           : lessons_exchange(lessons, (uint32_t)(root_key >> 32), &port->heard,
-                                              given, count, out, room);
-}
-
-void embedded_begin_inflight(struct embedded_port *port)
-{
-    port->inflight_depth = port->inflight_depth_max;
 }
 
 struct table_port embedded_table_port(struct embedded_port *port)
 {
-    embedded_begin_inflight(port);
+    port->inflight_depth = port->inflight_depth_max;
+    notices_clear(embedded_notices(port));
     return (struct table_port){
         .self = port,
         .prefetch = prefetch,
@@ -391,5 +391,6 @@ struct table_port embedded_table_port(struct embedded_port *port)
         .release = release,
         .peek = peek,
         .inflight_depth = inflight_depth,
+        .serve = serve,
     };
 }

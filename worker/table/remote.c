@@ -1,31 +1,24 @@
 #include "worker/table/remote.h"
 
-#include "worker/table/history.h"
+#include "worker/table/deferred.h"
+#include "worker/table/history_exchange.h"
 #include "worker/table/remote_depth.h"
 #include "worker/table/share.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     PEEKS_AHEAD_MAX = 12,
-    PEEK_AGE_ROUND_TRIPS = 6, /* a look older than this is not gone by */
+    PEEK_AGE_ROUND_TRIPS = 6, /* an older peek is out of date */
     CONNECT_REST_US = 100000, /* for the others once one shard is up: they may join later */
-    OTHERS_FIRST_US = 10000, /* of a search: others may begin it, too */
-    OTHERS_US = 50000, /* how long a sign of others counts */
-    PENDING_MAX = 32, /* asks answered later; beyond, an ask is waited for */
-    RENEWALS = 4, /* in the time a shard lets a hold live */
-    RENEW_EVERY_MS = 15000, /* at most: a NODE_DONE that got lost is found out, too */
+    OTHERS_FIRST_US = 10000, /* at the begin of a search others are supposed to be there */
+    OTHERS_US = 50000, /* how long a sign of other searchers counts */
+    RENEWALS = 4, /* in the time that a shard keeps an in-flight entry */
+    RENEW_EVERY_MS = 15000, /* at most: this also makes up for a NODE_DONE that got lost */
     RENEW_PAUSE_MIN_US = 5000,
 };
 
 enum ticket_state { TICKET_LOCAL, TICKET_CACHED, TICKET_REMOTE, TICKET_LOST };
-
-/* An ask whose answer the search does not wait for. */
-struct pending {
-    struct tt_ask ask;
-    uint32_t request;
-};
 
 struct remote {
     /* fixed after open */
@@ -33,62 +26,54 @@ struct remote {
     struct remote_shell shell;
     unsigned servers;
     struct embedded_port *local;
+    /* fixed while a search runs */
     struct table_port local_port;
+    bool counted, waits;
     /* state */
     struct remote_depth remote_depth;
-    bool counted, waits;
-    uint64_t others_until_us;
-    uint64_t rest_until_us; /* nothing is to be read */
+    uint64_t others_until_us; /* signs of other searchers count until then */
+    uint64_t rest_until_us; /* nothing is read until then */
     uint64_t renew_due_us;
-    struct pending pending[PENDING_MAX];
-    unsigned pending_count;
-    unsigned peeks_ahead; /* peeks sent ahead and not ended */
-    struct tt_store notice[REMOTE_NOTICES_MAX];
-    unsigned notice_count;
-    struct shared_history history;
-    struct share_queue share;
+    struct deferred deferred;
+    unsigned peeks_ahead; /* sent and not ended */
+    struct history_exchange history;
+    struct share share;
     /* statistics */
-    struct remote_times times;
+    uint64_t waited_us; /* for answers, in this search */
 };
 
-/* ---- the shell around the client ---- */
-
-static void take_news(void *self, const struct tt_store *result)
-{
-    struct remote *r = self;
-    if (r->notice_count < REMOTE_NOTICES_MAX) {
-        r->notice[r->notice_count++] = *result;
-    }
-}
+/* ---- the client and its shell ---- */
 
 static uint64_t now_us(const struct remote *r)
 {
     return r->shell.now(r->shell.self);
 }
 
+static void take_done(void *self, const struct tt_store *result)
+{
+    struct remote *r = self;
+    notices_put(embedded_notices(r->local), result);
+}
+
 static void take_history(void *self, unsigned shard, const struct proto_history_answer *answer)
 {
     struct remote *r = self;
-    history_take(&r->history, client_shard_boot(r->client, shard), answer, now_us(r));
+    history_exchange_take(&r->history, client_shard_boot(r->client, shard), answer, now_us(r));
 }
 
 static void take_shared(void *self, uint64_t table_id, const struct tt_store *results,
                         uint32_t count)
 {
     struct remote *r = self;
-    if (count == 0 || table_id == embedded_table_id(r->local->table)) {
-        return; /* of a process that uses our table: it is there already */
-    }
-    r->others_until_us = now_us(r) + OTHERS_US;
-    embedded_saw_other_table(r->local->table, r->others_until_us);
-    for (uint32_t i = 0; i < count; i++) {
-        embedded_put(r->local->table, &results[i]);
+    if (count > 0 && table_id != embedded_table_id(r->local->table)) {
+        r->others_until_us = now_us(r) + OTHERS_US;
+        share_take(&r->share, results, count, r->others_until_us);
     }
 }
 
-static bool drain_all(struct remote *r)
+static void drain_all(struct remote *r)
 {
-    return r->shell.drain(r->shell.self, r->client);
+    (void)r->shell.drain(r->shell.self, r->client);
 }
 
 enum err remote_open(struct remote **out, const struct remote_options *options)
@@ -104,13 +89,14 @@ enum err remote_open(struct remote **out, const struct remote_options *options)
     r->remote_depth.depth = REMOTE_DEPTH_FIRST;
     struct client_options client = options->client;
     client.hello_flags = PROTO_WANTS_NODE_DONE;
-    if (r->shell.share_depth > 0 && r->local->slot == 0) { /* one for all of the process */
+    if (options->share_depth > 0 &&
+        r->local->slot == 0) { /* one searcher takes them for all of the process */
         client.hello_flags |= PROTO_WANTS_RESULTS;
     }
     struct client_port port = {r->shell.self, r->shell.send};
     struct client_sink sink = options->sink;
     sink.node_self = r;
-    sink.node_done = take_news;
+    sink.node_done = take_done;
     sink.history = take_history;
     sink.shared = take_shared;
     enum err err = client_open(&client, &port, &sink, &r->client);
@@ -118,7 +104,7 @@ enum err remote_open(struct remote **out, const struct remote_options *options)
         remote_close(&r);
         return err;
     }
-    share_open(&r->share, r->client, r->local->table, r->shell.share_depth);
+    share_open(&r->share, r->client, r->local->table, options->share_depth);
     *out = r;
     return ERR_OK;
 }
@@ -137,30 +123,10 @@ void remote_close(struct remote **remote)
     *remote = NULL;
 }
 
-static void give(struct remote *r, const struct tt_store *store)
-{
-    if (share_add(&r->share, store)) {
-        share_send(&r->share, r->history.root_key, now_us(r));
-    }
-}
-
-static void serve(struct remote *r)
+static void serve_sockets(struct remote *r)
 {
     drain_all(r);
     client_tick(r->client, now_us(r));
-}
-
-void remote_poll(struct remote *r)
-{
-    bool is_timed = r->shell.rest_us > 0 || r->shell.share_depth > 0;
-    uint64_t now = is_timed ? now_us(r) : 0;
-    if (r->counted) {
-        share_poll(&r->share, r->history.root_key, now < r->others_until_us, now);
-    }
-    if (r->shell.rest_us == 0 || now >= r->rest_until_us || client_outstanding(r->client) > 0) {
-        r->rest_until_us = now + r->shell.rest_us;
-        serve(r);
-    }
 }
 
 void remote_wait(struct remote *r, unsigned wait_ms)
@@ -169,7 +135,7 @@ void remote_wait(struct remote *r, unsigned wait_ms)
     drain_all(r);
     uint64_t tick = client_tick(r->client, now_us(r));
     r->shell.sleep(r->shell.self, tick < until ? tick : until);
-    serve(r);
+    serve_sockets(r);
 }
 
 unsigned remote_connect(struct remote *r, unsigned wait_ms)
@@ -185,14 +151,14 @@ unsigned remote_connect(struct remote *r, unsigned wait_ms)
     return client_shards_up(r->client);
 }
 
-/* ---- the table port ---- */
+/* ---- asks ---- */
 
 static bool is_remote(const struct remote *r, unsigned depth)
 {
     return depth >= r->remote_depth.depth && r->counted && client_shards_up(r->client) > 0;
 }
 
-/* What only others can have said or stored: it is worth while to ask. */
+/* Others can have caused this answer, nobody else: it is worth while to ask. */
 static void take_signs(struct remote *r, const struct tt_answer *answer)
 {
     if (answer->verdict != TT_OPEN || answer->nproc > 1) {
@@ -200,7 +166,7 @@ static void take_signs(struct remote *r, const struct tt_answer *answer)
     }
 }
 
-/* Keeps what a shard told, so that the next visit needs no round trip. */
+/* Keeps a shard's answer, so that the next visit needs no round trip. */
 static void remember(struct remote *r, const struct tt_ask *ask, const struct tt_answer *answer)
 {
     enum tt_bound bound = answer->score >= ask->beta    ? TT_LOWER
@@ -216,134 +182,61 @@ static void remember(struct remote *r, const struct tt_ask *ask, const struct tt
     embedded_put(r->local->table, &store);
 }
 
+static void port_prefetch(void *self, uint64_t key)
+{
+    struct remote *r = self;
+    r->local_port.prefetch(r->local_port.self, key);
+}
+
 static bool port_ask(void *self, const struct tt_ask *ask, struct table_ticket *ticket)
 {
     struct remote *r = self;
     struct tt_answer known;
     ticket->state = TICKET_LOCAL;
     ticket->where = CLIENT_NOWHERE;
-    bool far = is_remote(r, ask->depth);
-    if (far && embedded_find(r->local->table, ask, &known)) {
+    bool asks_shard = is_remote(r, ask->depth);
+    if (asks_shard && embedded_find(r->local->table, ask, &known)) {
         ticket->state = TICKET_CACHED;
         return false;
     }
-    ticket->request = far ? client_ask(r->client, ask, now_us(r), &ticket->where) : 0;
+    ticket->request = asks_shard ? client_ask(r->client, ask, now_us(r), &ticket->where) : 0;
     if (ticket->request == 0) {
         return r->local_port.ask(r->local_port.self, ask, ticket);
     }
     ticket->state = TICKET_REMOTE;
-    if (!r->waits && r->pending_count < PENDING_MAX) {
+    if (!r->waits && !deferred_is_full(&r->deferred)) {
         ticket->later = true;
-        r->pending[r->pending_count++] = (struct pending){*ask, ticket->request};
+        deferred_add(&r->deferred, ask, ticket->request);
     }
     return !ticket->later;
 }
 
-/* Of that ticket; pending_count when there is none. */
-static unsigned find_pending(const struct remote *r, const struct table_ticket *ticket)
+static void take_answer(struct remote *r, const struct tt_ask *ask, const struct tt_answer *answer)
 {
-    unsigned i = 0;
-    while (i < r->pending_count && r->pending[i].request != ticket->request) {
-        i++;
-    }
-    return ticket->later ? i : r->pending_count;
-}
-
-/* A node is left before its answer came: nobody awaits it any more. The caller leaves the node at
- * the shard too. */
-static void forget_pending(struct remote *r, const struct table_ticket *ticket)
-{
-    unsigned i = find_pending(r, ticket);
-    if (i < r->pending_count) {
-        client_forget(r->client, ticket->request);
-        r->pending[i] = r->pending[--r->pending_count];
+    take_signs(r, answer);
+    if (answer->verdict == TT_CUT) {
+        remember(r, ask, answer);
     }
 }
 
-/* Shards forget old holds. Renewed so seldom that it costs nothing, whatever a shard says. */
-static void renew_when_due(struct remote *r, struct search *search, uint64_t now)
-{
-    uint32_t limit_ms = RENEWALS * RENEW_EVERY_MS;
-    if (now < r->renew_due_us) {
-        return;
-    }
-    for (unsigned i = 0; i < r->servers; i++) {
-        uint32_t ms = client_inflight_age_max_ms(r->client, i);
-        limit_ms = ms > 0 && ms < limit_ms ? ms : limit_ms;
-    }
-    uint64_t pause = limit_ms * UINT64_C(1000) / RENEWALS;
-    r->renew_due_us = now + (pause > RENEW_PAUSE_MIN_US ? pause : RENEW_PAUSE_MIN_US);
-    search_renew(search);
-}
-
-static uint64_t longest_rtt_us(const struct remote *r)
-{
-    uint32_t longest = 1;
-    for (unsigned i = 0; i < r->servers; i++) {
-        uint32_t rtt = client_rtt_us(r->client, i);
-        if (client_shard_state(r->client, i) == CLIENT_UP && rtt > longest) {
-            longest = rtt;
-        }
-    }
-    return longest;
-}
-
-void remote_settle(struct remote *r, struct search *search)
-{
-    if (r->counted) {
-        uint64_t now = now_us(r);
-        history_exchange(&r->history, r->client, search, now, longest_rtt_us(r));
-        renew_when_due(r, search, now);
-    }
-    for (unsigned i = r->pending_count; i > 0; i--) {
-        struct pending p = r->pending[i - 1];
-        struct tt_answer answer;
-        enum client_result result = client_answer(r->client, p.request, now_us(r), &answer);
-        if (result == CLIENT_WAITING) {
-            continue;
-        }
-        r->pending[i - 1] = r->pending[--r->pending_count];
-        if (result == CLIENT_READY) {
-            take_signs(r, &answer);
-            if (answer.verdict == TT_CUT) {
-                remember(r, &p.ask, &answer);
-            }
-            search_answered(search, &p.ask, &answer);
-        }
-    }
-}
-
-/* Serves the sockets until `done` says so. Adds the time to what was waited. */
-static void serve_until(struct remote *r, bool (*done)(struct remote *, void *), void *context,
-                        uint32_t ticket)
+/* Serves the sockets until that ask is answered (then `answer`), or that peek (then `peeked`), or
+ * given up. The time counts as waited. */
+static enum client_result wait_for(struct remote *r, uint32_t ticket, struct tt_answer *answer,
+                                   struct tt_peeked *peeked)
 {
     uint64_t begin = now_us(r);
     drain_all(r);
-    while (!done(r, context)) {
+    for (;;) {
+        uint64_t now = now_us(r);
+        enum client_result result = answer != NULL ? client_answer(r->client, ticket, now, answer)
+                                                   : client_peeked(r->client, ticket, now, peeked);
+        if (result != CLIENT_WAITING) {
+            r->waited_us += now_us(r) - begin;
+            return result;
+        }
         r->shell.sleep(r->shell.self, client_deadline(r->client, ticket));
         drain_all(r);
     }
-    r->times.waited_us += now_us(r) - begin;
-}
-
-struct awaited {
-    uint32_t ticket;
-    enum client_result result;
-    void *out;
-};
-
-static bool answered(struct remote *r, void *context)
-{
-    struct awaited *w = context;
-    w->result = client_answer(r->client, w->ticket, now_us(r), w->out);
-    return w->result != CLIENT_WAITING;
-}
-
-static bool peeked(struct remote *r, void *context)
-{
-    struct awaited *w = context;
-    w->result = client_peeked(r->client, w->ticket, now_us(r), w->out);
-    return w->result != CLIENT_WAITING;
 }
 
 static void port_release(void *self, const struct table_ticket *ticket,
@@ -354,7 +247,7 @@ static void port_release(void *self, const struct table_ticket *ticket,
         r->local_port.release(r->local_port.self, ticket, release);
         return;
     }
-    forget_pending(r, ticket);
+    deferred_forget(&r->deferred, ticket, r->client);
     client_release(r->client, ticket->where, release);
 }
 
@@ -364,8 +257,8 @@ static void leave(struct remote *r, const struct tt_ask *ask, const struct table
     port_release(r, ticket, &release);
 }
 
-/* The ask is under way, or its answer lost: the shard may count us inside a node that we do not
- * enter, because somebody who uses our table has finished it meanwhile. */
+/* The ask travels, or its answer got lost, and a peer with the same table has finished the node
+ * meanwhile: the shard may have registered us in a node that we do not enter. */
 static void take_back(struct remote *r, const struct tt_ask *ask, struct table_ticket *ticket)
 {
     leave(r, ask, ticket);
@@ -373,13 +266,13 @@ static void take_back(struct remote *r, const struct tt_ask *ask, struct table_t
     ticket->later = false;
 }
 
-/* The shard that owns the node may have become another, or there was none: the former is left. */
+/* Another shard may own the node by now: then the former owner gets a release. */
 static void port_renew(void *self, const struct tt_ask *ask, struct table_ticket *ticket)
 {
     struct remote *r = self;
     uint8_t where = CLIENT_NOWHERE;
-    if (!is_remote(r, ask->depth) || r->pending_count == PENDING_MAX ||
-        find_pending(r, ticket) < r->pending_count) {
+    if (!is_remote(r, ask->depth) || deferred_is_full(&r->deferred) ||
+        deferred_has(&r->deferred, ticket)) {
         return;
     }
     uint32_t request = client_ask(r->client, ask, now_us(r), &where);
@@ -390,7 +283,7 @@ static void port_renew(void *self, const struct tt_ask *ask, struct table_ticket
         leave(r, ask, ticket);
     }
     *ticket = (struct table_ticket){request, where, TICKET_REMOTE, true};
-    r->pending[r->pending_count++] = (struct pending){*ask, request};
+    deferred_add(&r->deferred, ask, request);
 }
 
 static void port_await(void *self, const struct tt_ask *ask, struct table_ticket *ticket,
@@ -409,15 +302,10 @@ static void port_await(void *self, const struct tt_ask *ask, struct table_ticket
         return;
     }
     if (ticket->state == TICKET_REMOTE) {
-        struct tt_answer told;
-        struct awaited w = {.ticket = ticket->request, .out = &told};
-        serve_until(r, answered, &w, ticket->request);
-        if (w.result == CLIENT_READY) {
-            take_signs(r, &told);
-            if (told.verdict == TT_CUT) {
-                remember(r, ask, &told);
-            }
-            *answer = told;
+        struct tt_answer remote_answer;
+        if (wait_for(r, ticket->request, &remote_answer, NULL) == CLIENT_READY) {
+            take_answer(r, ask, &remote_answer);
+            *answer = remote_answer;
             return;
         }
         if (is_known) {
@@ -431,27 +319,38 @@ static void port_await(void *self, const struct tt_ask *ask, struct table_ticket
 static void port_store(void *self, const struct table_ticket *ticket, const struct tt_store *store)
 {
     struct remote *r = self;
+    if (share_add(&r->share, store)) {
+        share_send(&r->share, r->history.root_key, now_us(r));
+    }
     if (ticket->state == TICKET_LOCAL) {
         r->local_port.store(r->local_port.self, ticket, store);
-        give(r, store);
         return;
     }
-    forget_pending(r, ticket);
-    give(r, store);
+    deferred_forget(&r->deferred, ticket, r->client);
     embedded_put(r->local->table, store);
     client_store(r->client, ticket->where, store);
 }
+
+static uint64_t longest_rtt_us(const struct remote *r)
+{
+    uint32_t longest = 1;
+    for (unsigned i = 0; i < r->servers; i++) {
+        uint32_t rtt = client_rtt_us(r->client, i);
+        if (client_shard_state(r->client, i) == CLIENT_UP && rtt > longest) {
+            longest = rtt;
+        }
+    }
+    return longest;
+}
+
+/* ---- peeks ---- */
 
 static void port_peek(void *self, const struct tt_peek *peek, unsigned count, struct tt_peeked *out)
 {
     struct remote *r = self;
     if (is_remote(r, peek[0].depth)) {
         uint32_t ticket = client_peek(r->client, peek, count, now_us(r));
-        struct awaited w = {.ticket = ticket, .result = CLIENT_LOST, .out = out};
-        if (ticket != 0) {
-            serve_until(r, peeked, &w, ticket);
-        }
-        if (w.result == CLIENT_READY) {
+        if (ticket != 0 && wait_for(r, ticket, NULL, out) == CLIENT_READY) {
             return;
         }
     }
@@ -472,22 +371,6 @@ static bool port_peek_ahead(void *self, const struct tt_peek *peek, unsigned cou
     return peek_ticket->request != 0;
 }
 
-static bool port_peek_take(void *self, struct table_peek_ticket *peek_ticket, struct tt_peeked *out)
-{
-    struct remote *r = self;
-    struct awaited w = {.ticket = peek_ticket->request, .out = out};
-    drain_all(r);
-    uint64_t age = now_us(r) - peek_ticket->sent_us;
-    if (age > PEEK_AGE_ROUND_TRIPS * longest_rtt_us(r)) {
-        client_cancel(r->client, peek_ticket->request);
-        r->peeks_ahead--;
-        return false;
-    }
-    serve_until(r, peeked, &w, peek_ticket->request);
-    r->peeks_ahead--;
-    return w.result == CLIENT_READY;
-}
-
 static void port_peek_drop(void *self, struct table_peek_ticket *peek_ticket)
 {
     struct remote *r = self;
@@ -495,10 +378,66 @@ static void port_peek_drop(void *self, struct table_peek_ticket *peek_ticket)
     r->peeks_ahead--;
 }
 
-/* What the shards have cost this processor so far: waiting, and the work of asking. */
+static bool port_peek_take(void *self, struct table_peek_ticket *peek_ticket, struct tt_peeked *out)
+{
+    struct remote *r = self;
+    drain_all(r);
+    uint64_t age = now_us(r) - peek_ticket->sent_us;
+    if (age > PEEK_AGE_ROUND_TRIPS * longest_rtt_us(r)) {
+        port_peek_drop(self, peek_ticket);
+        return false;
+    }
+    r->peeks_ahead--;
+    return wait_for(r, peek_ticket->request, NULL, out) == CLIENT_READY;
+}
+
+/* ---- from env.poll, and between searches ---- */
+
+/* Shards drop old in-flight entries. Renewed so seldom that it costs nothing, whatever a shard
+ * says. */
+static void renew_when_due(struct remote *r, struct search *search, uint64_t now)
+{
+    uint32_t limit_ms = RENEWALS * RENEW_EVERY_MS;
+    if (now < r->renew_due_us) {
+        return;
+    }
+    for (unsigned i = 0; i < r->servers; i++) {
+        uint32_t ms = client_inflight_age_max_ms(r->client, i);
+        limit_ms = ms > 0 && ms < limit_ms ? ms : limit_ms;
+    }
+    uint64_t pause = limit_ms * UINT64_C(1000) / RENEWALS;
+    r->renew_due_us = now + (pause > RENEW_PAUSE_MIN_US ? pause : RENEW_PAUSE_MIN_US);
+    search_renew(search);
+}
+
+static void port_serve(void *self, struct search *search, uint64_t now)
+{
+    struct remote *r = self;
+    struct tt_ask ask;
+    struct tt_answer answer;
+    if (r->counted) {
+        share_serve(&r->share, r->history.root_key, now < r->others_until_us, now);
+    }
+    if (r->shell.rest_us == 0 || now >= r->rest_until_us || client_outstanding(r->client) > 0) {
+        r->rest_until_us = now + r->shell.rest_us;
+        serve_sockets(r);
+        now = now_us(r);
+    }
+    if (r->counted) {
+        history_exchange_serve(&r->history, r->client, search, now, longest_rtt_us(r));
+        renew_when_due(r, search, now);
+    }
+    while (deferred_next(&r->deferred, r->client, now, &ask, &answer)) {
+        take_answer(r, &ask, &answer);
+        search_answered(search, &ask, &answer);
+    }
+    r->local_port.serve(r->local_port.self, search, now);
+}
+
+/* What the shards have cost this searcher so far: waiting, and the work of asking. */
 static uint64_t spent_us(const struct remote *r)
 {
-    return r->times.waited_us + client_counters(r->client)->asks * r->shell.ask_cost_us;
+    return r->waited_us + client_counters(r->client)->asks * r->shell.ask_cost_us;
 }
 
 static unsigned port_inflight_depth(void *self, unsigned iteration)
@@ -507,8 +446,8 @@ static unsigned port_inflight_depth(void *self, unsigned iteration)
     unsigned local = r->local_port.inflight_depth(r->local_port.self, iteration);
     if (r->remote_depth.adaptive) {
         uint64_t now = now_us(r);
-        bool has_others = r->shell.share_depth > 0 ? share_sees_other_table(&r->share, now)
-                                                   : now < r->others_until_us;
+        bool has_others =
+            r->share.depth > 0 ? share_has_peers(&r->share, now) : now < r->others_until_us;
         remote_depth_adapt(&r->remote_depth, iteration, has_others, now, spent_us(r));
     }
     return client_shards_up(r->client) == 0 || local < r->remote_depth.depth
@@ -520,25 +459,19 @@ void remote_begin(struct remote *r, uint8_t remote_depth, bool counted, bool wai
 {
     r->counted = counted;
     r->waits = waits;
-    r->notice_count = 0;
+    r->local_port = embedded_table_port(r->local);
     r->others_until_us = now_us(r) + OTHERS_FIRST_US;
     share_begin(&r->share);
-    history_begin(&r->history, now_us(r));
-    r->times = (struct remote_times){.since_us = now_us(r)};
+    history_exchange_begin(&r->history, now_us(r));
+    r->waited_us = 0;
     r->renew_due_us = 0;
-    remote_depth_begin(&r->remote_depth, remote_depth, r->times.since_us, spent_us(r));
-    for (unsigned i = 0; i < r->pending_count; i++) {
-        client_cancel(r->client, r->pending[i].request);
-    }
-    r->pending_count = 0;
+    remote_depth_begin(&r->remote_depth, remote_depth, now_us(r), spent_us(r));
+    deferred_cancel_all(&r->deferred, r->client);
 }
 
-unsigned remote_notices(struct remote *r, struct tt_store *out, unsigned room)
+void remote_flush(struct remote *r)
 {
-    unsigned n = r->notice_count < room ? r->notice_count : room;
-    memcpy(out, r->notice, n * sizeof *out);
-    r->notice_count = 0;
-    return n;
+    client_flush(r->client, now_us(r));
 }
 
 struct client *remote_client(struct remote *r)
@@ -551,15 +484,9 @@ unsigned remote_depth_now(const struct remote *r)
     return r->remote_depth.depth;
 }
 
-struct remote_times remote_times(const struct remote *r)
+uint64_t remote_waited_us(const struct remote *r)
 {
-    return r->times;
-}
-
-static void port_prefetch(void *self, uint64_t key)
-{
-    struct remote *r = self;
-    r->local_port.prefetch(r->local_port.self, key);
+    return r->waited_us;
 }
 
 struct table_port remote_table_port(struct remote *r)
@@ -577,5 +504,6 @@ struct table_port remote_table_port(struct remote *r)
         .peek_take = port_peek_take,
         .peek_drop = port_peek_drop,
         .inflight_depth = port_inflight_depth,
+        .serve = port_serve,
     };
 }

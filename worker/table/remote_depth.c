@@ -14,20 +14,20 @@ void remote_depth_begin(struct remote_depth *h, uint8_t depth, uint64_t now_us, 
     };
 }
 
-void remote_depth_adapt(struct remote_depth *h, unsigned iteration, bool has_others,
-                        uint64_t now_us, uint64_t spent_us)
+void remote_depth_adapt(struct remote_depth *h, unsigned iteration, bool has_peers, uint64_t now_us,
+                        uint64_t spent_us)
 {
     uint64_t elapsed = now_us - h->from_us;
     if (!h->adaptive || elapsed < REMOTE_DEPTH_EVERY_US) {
         return;
     }
     uint64_t permille = (spent_us - h->spent_us) * 1000 / elapsed;
-    unsigned most = has_others ? REMOTE_DEPTH_COST_PERMILLE : REMOTE_DEPTH_ALONE_PERMILLE;
-    bool is_quiet = permille * PLY < most && (has_others || iteration > REMOTE_DEPTH_FIRST);
+    unsigned most = has_peers ? REMOTE_DEPTH_COST_PERMILLE : REMOTE_DEPTH_ALONE_PERMILLE;
+    bool is_quiet = permille * PLY < most && (has_peers || iteration > REMOTE_DEPTH_FIRST);
     h->quiet = is_quiet ? h->quiet + 1 : 0;
     if (permille > most && h->depth < REMOTE_DEPTH_MAX && h->depth < iteration) {
         h->depth++;
-    } else if (h->quiet >= (has_others ? 1 : REMOTE_DEPTH_QUIET_LOOKS)) {
+    } else if (h->quiet >= (has_peers ? 1 : REMOTE_DEPTH_QUIET_CHECKS)) {
         h->depth -= h->depth > REMOTE_DEPTH_MIN;
         h->quiet = 0;
     }

@@ -2,52 +2,60 @@
 
 enum {
     SHARE_EVERY_US = 2000, /* a message costs more than its results are worth in a millisecond */
-    PROBE_EVERY_US = 10000, /* results told while others may all be using our table */
+    PROBE_EVERY_US = 10000, /* while all others may have the same table */
 };
 
-void share_open(struct share_queue *g, struct client *client, struct embedded *table, uint8_t depth)
+void share_open(struct share *s, struct client *client, struct embedded *table, uint8_t depth)
 {
-    *g = (struct share_queue){.client = client, .table = table, .depth = depth};
+    *s = (struct share){.client = client, .table = table, .depth = depth};
 }
 
-void share_begin(struct share_queue *g)
+void share_begin(struct share *s)
 {
-    g->count = 0;
-    g->due_us = 0;
-    g->wanted = false;
+    s->count = 0;
+    s->due_us = 0;
+    s->wanted = false;
 }
 
-bool share_sees_other_table(const struct share_queue *g, uint64_t now_us)
+bool share_has_peers(const struct share *s, uint64_t now_us)
 {
-    return now_us < embedded_other_table_until_us(g->table);
+    return now_us < embedded_other_table_until_us(s->table);
 }
 
-void share_send(struct share_queue *g, uint64_t root_key, uint64_t now_us)
+void share_send(struct share *s, uint64_t root_key, uint64_t now_us)
 {
-    if (g->count > 0) {
-        (void)client_share(g->client, root_key, embedded_table_id(g->table), g->list, g->count,
+    if (s->count > 0) {
+        (void)client_share(s->client, root_key, embedded_table_id(s->table), s->list, s->count,
                            now_us);
     }
-    g->count = 0;
-    g->due_us = now_us + (share_sees_other_table(g, now_us) ? SHARE_EVERY_US : PROBE_EVERY_US);
+    s->count = 0;
+    s->due_us = now_us + (share_has_peers(s, now_us) ? SHARE_EVERY_US : PROBE_EVERY_US);
 }
 
-bool share_add(struct share_queue *g, const struct tt_store *store)
+bool share_add(struct share *s, const struct tt_store *result)
 {
-    if (!g->wanted || store->depth < g->depth) {
+    if (!s->wanted || result->depth < s->depth) {
         return false;
     }
-    g->list[g->count++] = *store;
-    return g->count == CLIENT_SHARE_MAX;
+    s->list[s->count++] = *result;
+    return s->count == CLIENT_SHARE_MAX;
 }
 
-void share_poll(struct share_queue *g, uint64_t root_key, bool has_others, uint64_t now_us)
+void share_take(struct share *s, const struct tt_store *results, uint32_t count, uint64_t until_us)
 {
-    bool strangers = share_sees_other_table(g, now_us);
-    if (g->count > 0 && now_us >= g->due_us) {
-        share_send(g, root_key, now_us);
+    embedded_saw_other_table(s->table, until_us);
+    for (uint32_t i = 0; i < count; i++) {
+        embedded_put(s->table, &results[i]);
     }
-    /* Signs of others may come from those who use our table: then a few results now and then find
-     * out, for who has another table will answer with theirs. */
-    g->wanted = g->depth > 0 && (strangers || (has_others && now_us >= g->due_us));
+}
+
+void share_serve(struct share *s, uint64_t root_key, bool has_others, uint64_t now_us)
+{
+    if (s->count > 0 && now_us >= s->due_us) {
+        share_send(s, root_key, now_us);
+    }
+    /* Signs of others may come from peers with the same table. A few results now and then find out:
+     * a peer with another table answers with its own. */
+    bool may_probe = has_others && now_us >= s->due_us;
+    s->wanted = s->depth > 0 && (share_has_peers(s, now_us) || may_probe);
 }

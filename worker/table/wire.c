@@ -10,14 +10,15 @@
 #include <zmq.h>
 
 enum {
-    /* Messages between this thread and ZeroMQ's, each way. More of what comes stays in the
-     * connection and then at the shard; of what goes, it is refused. Either is old by then, and a
-     * SHARE has 8 KiB: with 4,096 a busy host's worker kept megabytes. */
+    /* Messages between this thread and ZeroMQ's, each way. Beyond that, incoming messages stay in
+     * the connection and then at the shard, outgoing ones are refused. More would be out of date,
+     * and a SHARE has 8 KiB: with 4,096 a busy host's worker kept megabytes. */
     HIGH_WATER = 256,
     RECONNECT_MS = 50,
     RECONNECT_MAX_MS = 400,
-    /* TCP waits twice as long after each loss: without these a cable that was out for seconds costs
-     * as many seconds more. A connection whose bytes nobody confirmed is given up and made anew. */
+    /* TCP waits twice as long after each loss: without these limits a cable that was out for
+     * seconds costs as many seconds more. A connection whose bytes are not confirmed is given up
+     * and made anew. */
     UNCONFIRMED_MAX_MS = 1500,
     CONNECT_MAX_MS = 1000,
     LINGER_MS = 200, /* for BYE to leave */
@@ -30,8 +31,9 @@ struct wire {
     unsigned servers;
 };
 
-/* ZeroMQ looks names up on the thread that also moves the messages: while it waits for the name of
- * a shard that is gone, the others' messages need a thread of their own. */
+/* ZeroMQ resolves host names on the thread that also moves the messages. So that the name of a
+ * shard that is gone does not hold up the other shards' messages, each socket has its own thread.
+ */
 static void use_own_io_thread(const struct wire *w, void *socket)
 {
     uint64_t affinity = UINT64_C(1) << w->servers;
@@ -41,7 +43,7 @@ static void use_own_io_thread(const struct wire *w, void *socket)
 static enum err open_socket(struct wire *w, void *context, const struct options_host_port *server)
 {
     char at[OPTIONS_HOST_MAX + 16], endpoint[sizeof at + 16];
-    int linger = LINGER_MS, mark = HIGH_WATER, one = 1;
+    int linger = LINGER_MS, limit = HIGH_WATER, one = 1;
     int first = RECONNECT_MS, max = RECONNECT_MAX_MS;
     int unconfirmed = UNCONFIRMED_MAX_MS, connect = CONNECT_MAX_MS;
     int64_t largest = PROTO_MESSAGE_MAX;
@@ -52,8 +54,8 @@ static enum err open_socket(struct wire *w, void *context, const struct options_
     use_own_io_thread(w, socket);
     w->socket[w->servers++] = socket;
     zmq_setsockopt(socket, ZMQ_LINGER, &linger, sizeof linger);
-    zmq_setsockopt(socket, ZMQ_SNDHWM, &mark, sizeof mark);
-    zmq_setsockopt(socket, ZMQ_RCVHWM, &mark, sizeof mark);
+    zmq_setsockopt(socket, ZMQ_SNDHWM, &limit, sizeof limit);
+    zmq_setsockopt(socket, ZMQ_RCVHWM, &limit, sizeof limit);
     /* Nothing is queued for a shard that is not there: it would arrive long after it was lost. */
     zmq_setsockopt(socket, ZMQ_IMMEDIATE, &one, sizeof one);
     zmq_setsockopt(socket, ZMQ_RECONNECT_IVL, &first, sizeof first);

@@ -1,8 +1,7 @@
-/* wire: the shell of a remote table on real sockets and the real clock: one ZeroMQ DEALER per
- * shard.
+/* wire: a remote table's shell on real sockets and the real clock: one ZeroMQ DEALER per shard.
  *
- * Threads: the one that owns the remote. Memory: allocates in open; ZeroMQ keeps its own. Sending
- * never blocks. */
+ * Threads: open and close by any one; the shell by the thread of its searcher. Memory: allocates in
+ * open; ZeroMQ keeps its own. Sending never blocks. */
 #ifndef WORKER_TABLE_WIRE_H
 #define WORKER_TABLE_WIRE_H
 
@@ -11,7 +10,7 @@
 
 struct wire;
 
-/* Begins to connect; nobody need be there. `context` is ZeroMQ's, fresh or used by wires to as many
+/* Begins to connect; no shard need be up. `context` is ZeroMQ's, fresh or used by wires to as many
  * servers, borrowed until close: it gets a thread for each server. ERR_NOMEM, ERR_IO, ERR_RANGE. */
 enum err wire_open(struct wire **out, void *context, const struct options_host_port *server,
                    unsigned servers);

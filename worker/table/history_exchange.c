@@ -1,4 +1,4 @@
-#include "worker/table/history.h"
+#include "worker/table/history_exchange.h"
 
 #include <string.h>
 
@@ -8,29 +8,29 @@ enum {
     PAUSE_MAX_MS = 10000, /* whatever a shard says */
 };
 
-void history_begin(struct shared_history *h, uint64_t now_us)
+void history_exchange_begin(struct history_exchange *h, uint64_t now_us)
 {
-    *h = (struct shared_history){.due_us = now_us + FIRST_US, .pause_us = FIRST_US};
+    *h = (struct history_exchange){.due_us = now_us + FIRST_US, .pause_us = FIRST_US};
 }
 
-/* What a shard that lost its memory sums up, or another shard, is a new sum. An answer to an
- * earlier search went by another `cursor`. */
-void history_take(struct shared_history *h, uint64_t boot,
-                  const struct proto_history_answer *answer, uint64_t now_us)
+/* Another shard, or one that lost its memory, begins a new sum. An answer to a request of an
+ * earlier search has another cursor. */
+void history_exchange_take(struct history_exchange *h, uint64_t boot,
+                           const struct proto_history_answer *answer, uint64_t now_us)
 {
-    bool goes_on = boot == h->boot && answer->epoch == h->epoch;
+    bool continues = boot == h->boot && answer->epoch == h->epoch;
     if (!h->asked || answer->root_key != h->root_key ||
-        answer->cursor != (goes_on ? h->cursor : 0)) {
+        answer->cursor != (continues ? h->cursor : 0)) {
         return;
     }
     h->asked = false;
     h->pause_us = answer->wait_ms < PAUSE_MAX_MS ? answer->wait_ms * 1000 : PAUSE_MAX_MS * 1000;
     h->due_us = now_us + h->pause_us;
     if (answer->now == answer->cursor) {
-        return; /* nothing is new, or nothing was told */
+        return; /* nothing is new */
     }
     h->answered = true;
-    h->halved = goes_on ? answer->halvings - h->halvings : 0;
+    h->halved = continues ? answer->halvings - h->halvings : 0;
     h->count = answer->list.count;
     memcpy(h->sum, answer->list.at, h->count * sizeof *h->sum);
     h->boot = boot;
@@ -39,8 +39,8 @@ void history_take(struct shared_history *h, uint64_t boot,
     h->halvings = answer->halvings;
 }
 
-void history_exchange(struct shared_history *h, struct client *client, struct search *search,
-                      uint64_t now_us, uint64_t round_trip_us)
+void history_exchange_serve(struct history_exchange *h, struct client *client,
+                            struct search *search, uint64_t now_us, uint64_t round_trip_us)
 {
     struct tt_weight weight[CLIENT_WEIGHTS_MAX];
     if (h->answered) {
@@ -55,7 +55,7 @@ void history_exchange(struct shared_history *h, struct client *client, struct se
     uint64_t pause = ROUND_TRIPS * round_trip_us;
     h->due_us = now_us + (pause > h->pause_us ? pause : h->pause_us);
     if (owner == CLIENT_NOWHERE) {
-        /* Dropped, or what piled up would outweigh all others' when a shard is back. */
+        /* Dropped: collected for long, it would outweigh all others' when a shard is back. */
         (void)search_history_publish(search, weight, CLIENT_WEIGHTS_MAX);
         return;
     }

@@ -1,4 +1,4 @@
-/* Nodes held for longer than a shard lets a hold live. */
+/* Nodes in flight for longer than a shard keeps an entry that is not renewed. */
 #include "tests/unit/test_remote.h"
 #include "tests/unit/test_tt.h"
 
@@ -9,93 +9,92 @@ struct node {
     struct table_ticket ticket;
 };
 
-static struct ttcore_options short_holds(void)
+static struct ttcore_options short_ages(void)
 {
     struct ttcore_options options = bed_options();
     options.inflight_age_max_ms = INFLIGHT_AGE_MAX_MS;
     return options;
 }
 
-static struct world *world_of_short_holds(void)
+static struct world *world_of_short_ages(void)
 {
-    struct ttcore_options options = short_holds();
+    struct ttcore_options options = short_ages();
     return world_open_with(&options);
 }
 
-/* As a search is inside it, at ply 0. */
-static void enters_as(struct worker_index *worker_index, struct node *node, uint64_t key,
-                      bool waits, uint8_t flags)
+/* Makes the search look as if it were in that node, at ply 0. */
+static void enters_as(struct peer *peer, struct node *node, uint64_t key, bool waits, uint8_t flags)
 {
-    struct table_port port = remote_table_port(worker_index->remote);
+    struct table_port port = remote_table_port(peer->remote);
     struct tt_answer answer;
     node->ask = (struct tt_ask){.key = key, .alpha = -1, .beta = 1, .depth = 5, .flags = flags};
     node->ticket = (struct table_ticket){0};
-    remote_begin(worker_index->remote, 2, true, waits);
+    remote_begin(peer->remote, 2, true, waits);
     port.ask(port.self, &node->ask, &node->ticket);
     port.await(port.self, &node->ask, &node->ticket, &answer);
     assert_int_equal(answer.verdict, TT_OPEN);
-    worker_index->search->unwind = SEARCH_PLY_MAX;
-    worker_index->search->frame[0] = (struct frame){.held = true,
-                                                    .alpha = node->ask.alpha,
-                                                    .beta = node->ask.beta,
-                                                    .ask = &node->ask,
-                                                    .ticket = &node->ticket};
+    peer->search->unwind = SEARCH_PLY_MAX;
+    peer->search->frame[0] = (struct frame){.held = true,
+                                            .alpha = node->ask.alpha,
+                                            .beta = node->ask.beta,
+                                            .ask = &node->ask,
+                                            .ticket = &node->ticket};
 }
 
-static void enters(struct worker_index *worker_index, struct node *node, uint64_t key, bool waits)
+static void enters(struct peer *peer, struct node *node, uint64_t key, bool waits)
 {
-    enters_as(worker_index, node, key, waits, TT_STRICT | TT_EXCLUSIVE);
+    enters_as(peer, node, key, waits, TT_STRICT | TT_EXCLUSIVE);
 }
 
-/* Seat 0 is inside a node, alone. */
-static struct world *world_with_one_inside(struct node *node, bool waits)
+/* Peer 0 is in a node, alone. */
+static struct world *world_with_one_in_flight(struct node *node, bool waits)
 {
-    struct world *world = world_of_short_holds();
-    seat_open(world, 0, 0, 0);
-    enters(&world->worker_index[0], node, 1234, waits);
+    struct world *world = world_of_short_ages();
+    peer_open(world, 0, 0, 0);
+    enters(&world->peer[0], node, 1234, waits);
     return world;
 }
 
-/* It searches on below, and the shard looks at its clock. */
-static void goes_on(struct worker_index *worker_index, unsigned ms)
+/* It searches on below, and the shard checks at its clock. */
+static void goes_on(struct peer *peer, unsigned ms)
 {
     for (unsigned i = 0; i < ms; i += 50) {
-        serve(worker_index, 50);
-        bed_event(worker_index->world->bed, TTCORE_TICK);
+        serve(peer, 50);
+        bed_event(peer->world->bed, TTCORE_TICK);
     }
 }
 
-static void leaves(struct worker_index *worker_index, const struct node *node)
+static void leaves(struct peer *peer, const struct node *node)
 {
-    struct table_port port = remote_table_port(worker_index->remote);
+    struct table_port port = remote_table_port(peer->remote);
     struct tt_release release = {.key = node->ask.key, .depth = node->ask.depth};
-    worker_index->search->frame[0].held = false;
+    peer->search->frame[0].held = false;
     port.release(port.self, &node->ticket, &release);
 }
 
-static void finishes(struct worker_index *worker_index, const struct node *node, int score)
+static void finishes(struct peer *peer, const struct node *node, int score)
 {
-    struct table_port port = remote_table_port(worker_index->remote);
+    struct table_port port = remote_table_port(peer->remote);
     struct tt_store store = tt_result(node->ask.key, node->ask.depth, TT_EXACT, score, 99);
-    worker_index->search->frame[0].held = false;
+    peer->search->frame[0].held = false;
     port.store(port.self, &node->ticket, &store);
 }
 
-/* The last who is inside. */
-static void leaves_nothing(struct worker_index *worker_index, const struct node *node)
+/* Of the last holder. */
+static void leaves_nothing(struct peer *peer, const struct node *node)
 {
-    leaves(worker_index, node);
-    goes_on(worker_index, 10);
-    assert_int_equal(figures(worker_index->world).inflight_entries, 0);
+    leaves(peer, node);
+    goes_on(peer, 10);
+    assert_int_equal(figures(peer->world).inflight_entries, 0);
 }
 
-static void what_is_held_stays_held(void **state)
+static void an_entry_in_use_is_renewed(void **state)
 {
     (void)state;
     for (unsigned waits = 0; waits < WAITS; waits++) {
         struct node node;
-        struct world *world = world_with_one_inside(&node, waits);
-        struct worker_index *a = &world->worker_index[0];
+        struct world *world = world_with_one_in_flight(&node, waits);
+        struct peer *a = &world->peer[0];
         for (unsigned i = 0; i < 50; i++) {
             goes_on(a, INFLIGHT_AGE_MAX_MS / 10);
             assert_int_equal(figures(world).inflight_entries, 1);
@@ -106,14 +105,14 @@ static void what_is_held_stays_held(void **state)
     }
 }
 
-/* Who asked to be alone is not put out by those who came to help. */
-static void helpers_do_not_end_a_hold(void **state)
+/* An exclusive holder stays registered when helpers come. */
+static void helpers_do_not_end_an_entry(void **state)
 {
     (void)state;
     struct node node, same;
-    struct world *world = world_with_one_inside(&node, true);
-    struct worker_index *a = &world->worker_index[0], *b = &world->worker_index[1];
-    seat_open(world, 1, 0, 0);
+    struct world *world = world_with_one_in_flight(&node, true);
+    struct peer *a = &world->peer[0], *b = &world->peer[1];
+    peer_open(world, 1, 0, 0);
     enters_as(b, &same, 1234, true, TT_STRICT);
     for (unsigned i = 0; i < 2 * INFLIGHT_AGE_MAX_MS; i += 50) {
         goes_on(a, 50);
@@ -133,8 +132,8 @@ static void leaving_ends_a_renewal(void **state)
 {
     (void)state;
     struct node node;
-    struct world *world = world_with_one_inside(&node, true);
-    struct worker_index *a = &world->worker_index[0];
+    struct world *world = world_with_one_in_flight(&node, true);
+    struct peer *a = &world->peer[0];
     struct client *client = remote_client(a->remote);
     uint64_t asks = client_counters(client)->asks;
     for (unsigned i = 0; client_counters(client)->asks == asks; i++) {
@@ -150,13 +149,13 @@ static void leaving_ends_a_renewal(void **state)
     world_close(world);
 }
 
-/* The leave got lost: nobody renews the hold, and it goes. */
-static void what_is_not_held_lapses(void **state)
+/* The release got lost: the entry is not renewed and expires. */
+static void an_entry_not_in_use_expires(void **state)
 {
     (void)state;
     struct node node;
-    struct world *world = world_with_one_inside(&node, true);
-    struct worker_index *a = &world->worker_index[0];
+    struct world *world = world_with_one_in_flight(&node, true);
+    struct peer *a = &world->peer[0];
     a->search->frame[0].held = false;
     goes_on(a, 2 * INFLIGHT_AGE_MAX_MS);
     assert_int_equal(figures(world).inflight_entries, 0);
@@ -165,14 +164,14 @@ static void what_is_not_held_lapses(void **state)
 }
 
 /* NODE_DONE got lost: the renewal is answered by the result. */
-static void what_was_finished_unheard_is_found_out(void **state)
+static void a_lost_completion_notice_is_made_up_for(void **state)
 {
     (void)state;
     for (unsigned waits = 0; waits < WAITS; waits++) {
         struct node node, same;
-        struct world *world = world_with_one_inside(&node, waits);
-        struct worker_index *a = &world->worker_index[0], *b = &world->worker_index[1];
-        seat_open(world, 1, 0, 0);
+        struct world *world = world_with_one_in_flight(&node, waits);
+        struct peer *a = &world->peer[0], *b = &world->peer[1];
+        peer_open(world, 1, 0, 0);
         goes_on(a, 10);
         enters_as(b, &same, 1234, true, TT_STRICT);
         finishes(b, &same, 7);
@@ -189,14 +188,14 @@ static void what_was_finished_unheard_is_found_out(void **state)
     }
 }
 
-/* The shard is started anew: it hears again who is inside. */
-static void a_new_shard_learns_who_is_inside(void **state)
+/* The shard is started anew: renewals register the holders again. */
+static void a_new_shard_registers_the_holders(void **state)
 {
     (void)state;
-    struct ttcore_options options = short_holds();
+    struct ttcore_options options = short_ages();
     struct node node;
-    struct world *world = world_with_one_inside(&node, true);
-    struct worker_index *a = &world->worker_index[0];
+    struct world *world = world_with_one_in_flight(&node, true);
+    struct peer *a = &world->peer[0];
     goes_on(a, 100);
     ttcore_close(&world->bed->core);
     options.boot++;
@@ -207,14 +206,14 @@ static void a_new_shard_learns_who_is_inside(void **state)
     world_close(world);
 }
 
-/* It was entered while no shard was there: the first that comes learns of it. */
-static void who_entered_without_a_shard_joins_one(void **state)
+/* It was entered while no shard was up: the first one that comes gets it. */
+static void a_node_entered_without_a_shard_is_registered_later(void **state)
 {
     (void)state;
-    struct world *world = world_of_short_holds();
-    struct worker_index *a = &world->worker_index[0];
+    struct world *world = world_of_short_ages();
+    struct peer *a = &world->peer[0];
     struct node node;
-    seat_open(world, 0, 0, 0);
+    peer_open(world, 0, 0, 0);
     a->is_cut_off = true;
     while (client_shards_up(remote_client(a->remote)) > 0) {
         serve(a, 50);
@@ -232,13 +231,13 @@ static void who_entered_without_a_shard_joins_one(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_held_stays_held),
-        cmocka_unit_test(helpers_do_not_end_a_hold),
+        cmocka_unit_test(an_entry_in_use_is_renewed),
+        cmocka_unit_test(helpers_do_not_end_an_entry),
         cmocka_unit_test(leaving_ends_a_renewal),
-        cmocka_unit_test(what_is_not_held_lapses),
-        cmocka_unit_test(what_was_finished_unheard_is_found_out),
-        cmocka_unit_test(a_new_shard_learns_who_is_inside),
-        cmocka_unit_test(who_entered_without_a_shard_joins_one),
+        cmocka_unit_test(an_entry_not_in_use_expires),
+        cmocka_unit_test(a_lost_completion_notice_is_made_up_for),
+        cmocka_unit_test(a_new_shard_registers_the_holders),
+        cmocka_unit_test(a_node_entered_without_a_shard_is_registered_later),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

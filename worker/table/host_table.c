@@ -1,4 +1,4 @@
-#include "worker/table/host.h"
+#include "worker/table/host_table.h"
 
 #include "common/clock.h"
 #include "common/pages.h"
@@ -20,31 +20,25 @@
 
 static const char folder[] = "/dev/shm";
 
-/* Behind the results. */
-struct shared {
-    struct host_state state;
-    struct lessons lessons;
-};
-
 enum {
     NAME_MAX_BYTES = 64,
     PAGE = 1 << 16, /* or a part of it, on all systems */
     AT_ONCE = 8 << 20, /* by one call, which ends at the first page there is no memory for */
-    STATE_BYTES = (sizeof(struct shared) + PAGE - 1) / PAGE * PAGE,
+    STATE_BYTES = (sizeof(struct host_state) + PAGE - 1) / PAGE * PAGE,
     LEAST_BYTES = 1 << 20,
-    PATIENCE_MS = 5000, /* for who makes a table */
-    LOOK_EVERY_MS = 5,
-    LAYOUT = 5, /* of the file: another gets another name, so that unlike builds never meet */
+    PATIENCE_MS = 5000, /* with the process that makes a table */
+    RETRY_EVERY_MS = 5,
+    LAYOUT = 6, /* of the file, part of its name: builds that differ in it never share one */
 };
 
-struct host {
+struct host_table {
     int file;
     void *memory;
     size_t bytes; /* of the file; its last pages are the state */
     char path[NAME_MAX_BYTES];
 };
 
-uint64_t host_group(const struct options_host_port *server, unsigned servers)
+uint64_t host_table_group(const struct options_host_port *server, unsigned servers)
 {
     uint64_t sum = 1;
     for (unsigned i = 0; i < servers; i++) {
@@ -62,8 +56,8 @@ static void prefix(char *out, size_t size)
     snprintf(out, size, "abdada-%u-", (unsigned)geteuid());
 }
 
-/* A lock of the open file, not of the process: one that closes another descriptor keeps it. Never
- * waits. A read lock for a write lock, or the other way, is one step: nobody comes in between. */
+/* A lock of the open file, not of the process: closing another descriptor keeps it. Never waits. A
+ * change from read lock to write lock, or back, is one step: no other process comes in between. */
 static bool lock(int file, short kind)
 {
     struct flock whole = {.l_type = kind, .l_whence = SEEK_SET};
@@ -82,8 +76,8 @@ static int open_file(const char *path, int flags)
     return open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | flags, 0600);
 }
 
-/* Takes away the name of a file that nobody else has. Without a name it was somebody else's to
- * take, and the name may be of another file by now. */
+/* Removes the name of a file that no other process has. If the file has no name any more, another
+ * process removed it, and the name may belong to a new file by now. */
 static void remove_if_unused(const char *path, int file)
 {
     struct stat found;
@@ -92,8 +86,8 @@ static void remove_if_unused(const char *path, int file)
     }
 }
 
-/* What processes left that were killed. A new table is locked before it has a size. */
-static void sweep(void)
+/* Removes what killed processes left. A new table is locked before it has a size. */
+static void remove_unused(void)
 {
     char start[NAME_MAX_BYTES], path[sizeof folder + sizeof(((struct dirent *)0)->d_name)];
     DIR *all = opendir(folder);
@@ -119,7 +113,7 @@ static void sweep(void)
     }
 }
 
-/* Memory, and enough of it. */
+/* Whether the folder is memory and has enough of it. */
 static bool has_room(size_t bytes)
 {
     struct statfs found;
@@ -153,7 +147,7 @@ static void *reserve(size_t bytes)
     return all + before;
 }
 
-static bool map(struct host *h)
+static bool map(struct host_table *h)
 {
     void *memory = reserve(h->bytes);
     if (memory == MAP_FAILED) {
@@ -166,21 +160,21 @@ static bool map(struct host *h)
         errno = error;
         return false;
     }
-    (void)madvise(memory, h->bytes, MADV_HUGEPAGE); /* a wish, before there are pages */
+    (void)madvise(memory, h->bytes, MADV_HUGEPAGE); /* a hint, before there are pages */
     h->memory = memory;
     return true;
 }
 
-/* Now, not in the first search. */
-static void fill(struct host *h)
+/* Touches every page now, not in the first search. */
+static void fill(struct host_table *h)
 {
     (void)madvise(h->memory, h->bytes, MADV_POPULATE_WRITE);
 }
 
-/* The wish is not heard where /dev/shm is mounted as usual (huge=never). Linux 6.1 makes large
- * pages there all the same for who asks at once, unless the system forbids it (shmem_enabled:
- * deny), of ranges that have one page at least. Where it fails, pages are as they come. */
-static void enlarge_pages(struct host *h)
+/* MADV_HUGEPAGE does nothing where /dev/shm is mounted as usual (huge=never). From Linux 6.1 on
+ * MADV_COLLAPSE makes large pages there all the same, unless the system forbids it (shmem_enabled:
+ * deny), of ranges that have one page at least. Where it fails, pages stay small. */
+static void enlarge_pages(struct host_table *h)
 {
     char *memory = h->memory;
     size_t whole = h->bytes - h->bytes % PAGES_LARGE;
@@ -197,24 +191,24 @@ static void enlarge_pages(struct host *h)
     }
 }
 
-static void unmap(struct host *h)
+static void unmap(struct host_table *h)
 {
     munmap(h->memory, h->bytes);
     h->memory = NULL;
 }
 
 /* The write lock is held, and the file is empty. */
-static bool make(struct host *h)
+static bool make(struct host_table *h)
 {
     if (!has_room(h->bytes) || ftruncate(h->file, (off_t)h->bytes) != 0 || !map(h)) {
         return false;
     }
     enlarge_pages(h);
     fill(h);
-    /* All of it is there from now on: a page that cannot be had later would be a signal. */
+    /* Reserves all of it: a page that cannot be had later would end the process by SIGBUS. */
     int error = posix_fallocate(h->file, 0, (off_t)h->bytes);
     if (error == 0) {
-        struct host_state *state = host_state(h);
+        struct host_state *state = host_table_state(h);
         state->table_id = clock_unique();
         tt_generations_init(&state->generations);
         error = lock(h->file, F_RDLCK) ? 0 : errno;
@@ -228,13 +222,13 @@ static bool make(struct host *h)
 
 enum step { JOINED, AGAIN, BUSY, FAILED };
 
-/* Nobody has the file, and the write lock is held. */
-static enum step begin(struct host *h, const struct stat *found)
+/* No other process has the file, and the write lock is held. */
+static enum step begin(struct host_table *h, const struct stat *found)
 {
     if (found->st_nlink == 0) {
         return AGAIN;
     }
-    if (found->st_size != 0) { /* left by one that was killed */
+    if (found->st_size != 0) { /* left by a killed process */
         unlink(h->path);
         return AGAIN;
     }
@@ -247,7 +241,7 @@ static enum step begin(struct host *h, const struct stat *found)
     return FAILED;
 }
 
-static enum step try_join(struct host *h)
+static enum step try_join(struct host_table *h)
 {
     struct stat found;
     if (fstat(h->file, &found) != 0) {
@@ -260,13 +254,13 @@ static enum step try_join(struct host *h)
     if (lock(h->file, F_WRLCK)) {
         return fstat(h->file, &found) == 0 ? begin(h, &found) : FAILED;
     }
-    if (!lock(h->file, F_RDLCK)) { /* somebody makes it */
+    if (!lock(h->file, F_RDLCK)) { /* a process makes it */
         return errno == EAGAIN || errno == EACCES ? BUSY : FAILED;
     }
     if (fstat(h->file, &found) != 0) {
         return FAILED;
     }
-    if (found.st_nlink == 0 || found.st_size != (off_t)h->bytes) { /* who made it failed or left */
+    if (found.st_nlink == 0 || found.st_size != (off_t)h->bytes) { /* its maker failed or left */
         return AGAIN;
     }
     if (!map(h)) {
@@ -276,7 +270,7 @@ static enum step try_join(struct host *h)
     return JOINED;
 }
 
-static enum step join(struct host *h)
+static enum step join(struct host_table *h)
 {
     h->file = open_file(h->path, O_CREAT);
     if (h->file < 0) {
@@ -291,14 +285,14 @@ static enum step join(struct host *h)
     return step;
 }
 
-static enum step join_in_time(struct host *h)
+static enum step join_in_time(struct host_table *h)
 {
     enum step step = join(h);
     for (unsigned waited = 0; (step == AGAIN || step == BUSY) && waited < PATIENCE_MS;) {
         if (step == BUSY) {
-            nanosleep(&(struct timespec){.tv_nsec = LOOK_EVERY_MS * 1000000}, NULL);
+            nanosleep(&(struct timespec){.tv_nsec = RETRY_EVERY_MS * 1000000}, NULL);
         }
-        waited += step == BUSY ? LOOK_EVERY_MS : 1;
+        waited += step == BUSY ? RETRY_EVERY_MS : 1;
         step = join(h);
     }
     if (step != JOINED && step != FAILED) {
@@ -307,14 +301,14 @@ static enum step join_in_time(struct host *h)
     return step;
 }
 
-enum err host_open(struct host **out, uint64_t group, size_t bytes)
+enum err host_table_open(struct host_table **out, uint64_t group, size_t bytes)
 {
     char start[NAME_MAX_BYTES / 2];
     if (bytes < LEAST_BYTES) {
         errno = EINVAL;
         return ERR_RANGE;
     }
-    struct host *h = calloc(1, sizeof *h);
+    struct host_table *h = calloc(1, sizeof *h);
     if (h == NULL) {
         return ERR_NOMEM;
     }
@@ -322,7 +316,7 @@ enum err host_open(struct host **out, uint64_t group, size_t bytes)
     h->bytes = bytes - bytes % PAGE;
     snprintf(h->path, sizeof h->path, "%s/%s%016" PRIx64, folder, start,
              rng_mix(rng_mix(group ^ LAYOUT) ^ h->bytes));
-    sweep();
+    remove_unused();
     if (join_in_time(h) != JOINED) {
         int error = errno;
         free(h);
@@ -333,14 +327,14 @@ enum err host_open(struct host **out, uint64_t group, size_t bytes)
     return ERR_OK;
 }
 
-void host_close(struct host **host)
+void host_table_close(struct host_table **host)
 {
-    struct host *h = *host;
+    struct host_table *h = *host;
     if (h == NULL) {
         return;
     }
     unmap(h);
-    /* First its own lock: of two that end together the later finds nobody. */
+    /* The own lock goes first: of two that end together the later finds no lock. */
     (void)lock(h->file, F_UNLCK);
     remove_if_unused(h->path, h->file);
     close(h->file);
@@ -348,42 +342,27 @@ void host_close(struct host **host)
     *host = NULL;
 }
 
-bool host_clear(struct host *h)
+bool host_table_clear(struct host_table *h)
 {
     if (!lock(h->file, F_WRLCK)) {
         return false;
     }
-    memset(h->memory, 0, host_memory_bytes(h));
+    memset(h->memory, 0, host_table_bytes(h));
     (void)lock(h->file, F_RDLCK);
     return true;
 }
 
-void *host_memory(const struct host *h)
+void *host_table_memory(const struct host_table *h)
 {
     return h->memory;
 }
 
-size_t host_memory_bytes(const struct host *h)
+size_t host_table_bytes(const struct host_table *h)
 {
     return h->bytes - STATE_BYTES;
 }
 
-static struct shared *shared(const struct host *h)
+struct host_state *host_table_state(const struct host_table *h)
 {
-    return (struct shared *)((char *)h->memory + host_memory_bytes(h));
-}
-
-struct host_state *host_state(const struct host *h)
-{
-    return &shared(h)->state;
-}
-
-struct lessons *host_lessons(const struct host *h)
-{
-    return &shared(h)->lessons;
-}
-
-const char *host_path(const struct host *h)
-{
-    return h->path;
+    return (struct host_state *)((char *)h->memory + host_table_bytes(h));
 }

@@ -4,7 +4,7 @@
 #include "common/clock.h"
 #include "common/rng.h"
 #include "worker/table/embedded.h"
-#include "worker/table/host.h"
+#include "worker/table/host_table.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,64 +28,81 @@ static uint64_t fresh_group(void)
     return clock_unique() | 1;
 }
 
-/* Of the table of that group, which nobody has now. */
+/* Of the file that the table is mapped from. */
+static void path_of_table(const struct host_table *host, char *out, size_t size)
+{
+    char line[PATH_BYTES], start[32];
+    bool found = false;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    assert_non_null(maps);
+    snprintf(start, sizeof start, "%" PRIxPTR "-", (uintptr_t)host_table_memory(host));
+    while (!found && fgets(line, sizeof line, maps) != NULL) {
+        found = strncmp(line, start, strlen(start)) == 0;
+    }
+    fclose(maps);
+    assert_true(found && strchr(line, '/') != NULL);
+    line[strcspn(line, "\n")] = '\0';
+    snprintf(out, size, "%s", strchr(line, '/'));
+}
+
+/* Of the table of that group, which no process has now. */
 static void path_of(uint64_t group, char *out, size_t size)
 {
-    struct host *host = NULL;
-    assert_int_equal(host_open(&host, group, BYTES), ERR_OK);
-    snprintf(out, size, "%s", host_path(host));
+    struct host_table *host = NULL;
+    assert_int_equal(host_table_open(&host, group, BYTES), ERR_OK);
+    path_of_table(host, out, size);
     assert_int_equal(access(out, F_OK), 0);
-    host_close(&host);
+    host_table_close(&host);
     assert_int_equal(access(out, F_OK), -1);
 }
 
-/* Where /dev/shm has no room (some containers), all of this is not to be had. */
+/* Skips the test where /dev/shm has no room (some containers). */
 static bool is_possible(void)
 {
-    struct host *host = NULL;
-    enum err err = host_open(&host, fresh_group(), BYTES);
-    host_close(&host);
+    struct host_table *host = NULL;
+    enum err err = host_table_open(&host, fresh_group(), BYTES);
+    host_table_close(&host);
     return err == ERR_OK;
 }
 
-/* ---- who shares ---- */
+/* ---- one table for a group ---- */
 
 static void the_same_group_and_size_is_one_table(void **state)
 {
     (void)state;
     uint64_t group = fresh_group();
-    struct host *a = NULL, *b = NULL, *larger = NULL, *other = NULL;
-    assert_int_equal(host_open(&a, group, BYTES), ERR_OK);
-    assert_int_equal(host_open(&b, group, BYTES), ERR_OK);
-    assert_int_equal(host_open(&larger, group, 2 * BYTES), ERR_OK);
-    assert_int_equal(host_open(&other, group + 2, BYTES), ERR_OK);
-    memcpy(host_memory(a), "here", 5);
-    assert_string_equal(host_memory(b), "here");
-    assert_string_equal(host_memory(larger), "");
-    assert_string_equal(host_memory(other), "");
-    assert_int_equal(host_state(a)->table_id, host_state(b)->table_id);
-    assert_true(host_state(a)->table_id != host_state(other)->table_id);
-    ((char *)host_memory(larger))[host_memory_bytes(larger) - 1] = 1; /* all of it is there */
-    host_close(&a);
-    assert_string_equal(host_memory(b), "here");
-    host_close(&b);
-    host_close(&larger);
-    host_close(&other);
-    /* The last took it away: who comes now begins anew. */
-    assert_int_equal(host_open(&a, group, BYTES), ERR_OK);
-    assert_string_equal(host_memory(a), "");
-    host_close(&a);
+    struct host_table *a = NULL, *b = NULL, *larger = NULL, *other = NULL;
+    assert_int_equal(host_table_open(&a, group, BYTES), ERR_OK);
+    assert_int_equal(host_table_open(&b, group, BYTES), ERR_OK);
+    assert_int_equal(host_table_open(&larger, group, 2 * BYTES), ERR_OK);
+    assert_int_equal(host_table_open(&other, group + 2, BYTES), ERR_OK);
+    memcpy(host_table_memory(a), "here", 5);
+    assert_string_equal(host_table_memory(b), "here");
+    assert_string_equal(host_table_memory(larger), "");
+    assert_string_equal(host_table_memory(other), "");
+    assert_int_equal(host_table_state(a)->table_id, host_table_state(b)->table_id);
+    assert_true(host_table_state(a)->table_id != host_table_state(other)->table_id);
+    ((char *)host_table_memory(larger))[host_table_bytes(larger) - 1] = 1; /* all of it is there */
+    host_table_close(&a);
+    assert_string_equal(host_table_memory(b), "here");
+    host_table_close(&b);
+    host_table_close(&larger);
+    host_table_close(&other);
+    /* The last one removed it: the next one begins anew. */
+    assert_int_equal(host_table_open(&a, group, BYTES), ERR_OK);
+    assert_string_equal(host_table_memory(a), "");
+    host_table_close(&a);
 }
 
 static void the_order_of_servers_says_nothing(void **state)
 {
     (void)state;
     struct options_host_port two[2] = {{"left", 1}, {"right", 2}}, turned[2] = {two[1], two[0]};
-    assert_int_equal(host_group(two, 2), host_group(turned, 2));
-    assert_true(host_group(two, 2) != host_group(two, 1));
+    assert_int_equal(host_table_group(two, 2), host_table_group(turned, 2));
+    assert_true(host_table_group(two, 2) != host_table_group(two, 1));
     turned[0].port = 3;
-    assert_true(host_group(two, 2) != host_group(turned, 2));
-    assert_true(host_group(two, 0) != 0);
+    assert_true(host_table_group(two, 2) != host_table_group(turned, 2));
+    assert_true(host_table_group(two, 0) != 0);
 }
 
 /* Bytes of this process's memory there that are in large pages of a shared file. */
@@ -112,18 +129,19 @@ static bool are_pages_large(void)
 {
     enum { LARGE = 2 << 20, WANTED = 12 * LARGE };
     uint64_t group = fresh_group();
-    struct host *a = NULL, *b = NULL;
-    assert_int_equal(host_open(&a, group, WANTED + BYTES), ERR_OK);
-    assert_int_equal(host_open(&b, group, WANTED + BYTES), ERR_OK);
-    size_t first = in_large_pages(host_memory(a)), second = in_large_pages(host_memory(b));
-    bool possible = madvise(host_memory(a), WANTED, MADV_COLLAPSE) == 0;
+    struct host_table *a = NULL, *b = NULL;
+    assert_int_equal(host_table_open(&a, group, WANTED + BYTES), ERR_OK);
+    assert_int_equal(host_table_open(&b, group, WANTED + BYTES), ERR_OK);
+    size_t first = in_large_pages(host_table_memory(a)),
+           second = in_large_pages(host_table_memory(b));
+    bool possible = madvise(host_table_memory(a), WANTED, MADV_COLLAPSE) == 0;
     size_t zeros = 0;
-    for (size_t at = 0; at < host_memory_bytes(a); at++) {
-        zeros += ((char *)host_memory(a))[at] == 0;
+    for (size_t at = 0; at < host_table_bytes(a); at++) {
+        zeros += ((char *)host_table_memory(a))[at] == 0;
     }
-    assert_int_equal(zeros, host_memory_bytes(a));
-    host_close(&a);
-    host_close(&b);
+    assert_int_equal(zeros, host_table_bytes(a));
+    host_table_close(&a);
+    host_table_close(&b);
     if (!possible) {
         skip();
     }
@@ -155,7 +173,7 @@ static int play(uint64_t group, unsigned number, int from, int to)
 {
     struct embedded *table = NULL;
     char byte;
-    if (embedded_open_shared(&table, BYTES, 1, group) != ERR_OK || !embedded_is_shared(table) ||
+    if (embedded_open_on_host(&table, BYTES, 1, group) != ERR_OK || !embedded_is_on_host(table) ||
         read(from, &byte, 1) != 1) {
         return 1;
     }
@@ -198,7 +216,7 @@ static void processes_find_what_others_stored(void **state)
         close(line[k][1]);
     }
     struct embedded *table = NULL;
-    assert_int_equal(embedded_open_shared(&table, BYTES, 1, group), ERR_OK);
+    assert_int_equal(embedded_open_on_host(&table, BYTES, 1, group), ERR_OK);
     struct tt_store first = tt_result(rng_mix(0), 3, TT_EXACT, 7, 1);
     embedded_put(table, &first);
     assert_int_equal(write(line[0][1], "x", 1), 1);
@@ -212,7 +230,7 @@ static void processes_find_what_others_stored(void **state)
     embedded_close(&table);
 }
 
-static void what_a_killed_one_left_is_swept_away(void **state)
+static void what_a_killed_process_left_is_removed(void **state)
 {
     (void)state;
     char path[PATH_BYTES];
@@ -221,50 +239,52 @@ static void what_a_killed_one_left_is_swept_away(void **state)
     char byte;
     path_of(group, path, sizeof path);
     assert_int_equal(pipe(line), 0);
-    struct host *living = NULL, *next = NULL;
-    assert_int_equal(host_open(&living, fresh_group(), BYTES), ERR_OK);
+    struct host_table *living = NULL, *next = NULL;
+    assert_int_equal(host_table_open(&living, fresh_group(), BYTES), ERR_OK);
     pid_t child = fork();
     if (child == 0) {
-        struct host *host = NULL;
-        _exit(host_open(&host, group, BYTES) != ERR_OK || write(line[1], "x", 1) != 1 || pause());
+        struct host_table *host = NULL;
+        _exit(host_table_open(&host, group, BYTES) != ERR_OK || write(line[1], "x", 1) != 1 ||
+              pause());
     }
     close(line[1]);
     assert_int_equal(read(line[0], &byte, 1), 1);
-    assert_int_equal(host_open(&next, fresh_group(), BYTES), ERR_OK);
-    host_close(&next);
-    assert_int_equal(access(path, F_OK), 0); /* somebody has it */
+    assert_int_equal(host_table_open(&next, fresh_group(), BYTES), ERR_OK);
+    host_table_close(&next);
+    assert_int_equal(access(path, F_OK), 0); /* a process has it */
     kill(child, SIGKILL);
     wait_for(child, -SIGKILL);
-    assert_int_equal(host_open(&next, fresh_group(), BYTES), ERR_OK);
+    assert_int_equal(host_table_open(&next, fresh_group(), BYTES), ERR_OK);
     assert_int_equal(access(path, F_OK), -1);
-    assert_int_equal(access(host_path(living), F_OK), 0);
-    host_close(&next);
-    host_close(&living);
+    path_of_table(living, path, sizeof path);
+    assert_int_equal(access(path, F_OK), 0);
+    host_table_close(&next);
+    host_table_close(&living);
     close(line[0]);
 }
 
-static void a_killed_one_leaves_no_results_to_its_successor(void **state)
+static void a_killed_process_leaves_no_results_to_its_successor(void **state)
 {
     (void)state;
     uint64_t group = fresh_group();
     pid_t child = fork();
     if (child == 0) {
-        struct host *host = NULL;
-        if (host_open(&host, group, BYTES) == ERR_OK) {
-            memcpy(host_memory(host), "old", 4);
+        struct host_table *host = NULL;
+        if (host_table_open(&host, group, BYTES) == ERR_OK) {
+            memcpy(host_table_memory(host), "old", 4);
             kill(getpid(), SIGKILL);
         }
         _exit(1);
     }
     wait_for(child, -SIGKILL);
-    struct host *host = NULL;
-    assert_int_equal(host_open(&host, group, BYTES), ERR_OK);
-    assert_string_equal(host_memory(host), "");
-    host_close(&host);
+    struct host_table *host = NULL;
+    assert_int_equal(host_table_open(&host, group, BYTES), ERR_OK);
+    assert_string_equal(host_table_memory(host), "");
+    host_table_close(&host);
 }
 
-/* However many end at the same moment, the last takes the file away. */
-static void those_who_end_together_leave_nothing(void **state)
+/* However many end at the same moment, the last one removes the file. */
+static void processes_that_end_together_leave_nothing(void **state)
 {
     (void)state;
     char path[PATH_BYTES];
@@ -280,11 +300,12 @@ static void those_who_end_together_leave_nothing(void **state)
         for (unsigned i = 0; i < children; i++) {
             child[i] = fork();
             if (child[i] == 0) {
-                struct host *host = NULL;
+                struct host_table *host = NULL;
                 close(go[1]);
-                bool ok = host_open(&host, group, BYTES) == ERR_OK && write(ready[1], "x", 1) == 1;
+                bool ok =
+                    host_table_open(&host, group, BYTES) == ERR_OK && write(ready[1], "x", 1) == 1;
                 ok = ok && read(go[0], bytes, 1) == 0; /* its end wakes all at once */
-                host_close(&host);
+                host_table_close(&host);
                 _exit(!ok);
             }
         }
@@ -303,29 +324,29 @@ static void those_who_end_together_leave_nothing(void **state)
     }
 }
 
-/* Comes and goes; whoever has the table sees the mark of all who have it at the same time. */
+/* Comes and goes; a process that has the table sees what all others with it wrote. */
 static int come_and_go(uint64_t group, uint64_t seed)
 {
     for (unsigned i = 0; i < ROUNDS; i++) {
-        struct host *a = NULL, *b = NULL;
-        if (host_open(&a, group, BYTES) != ERR_OK) {
+        struct host_table *a = NULL, *b = NULL;
+        if (host_table_open(&a, group, BYTES) != ERR_OK) {
             return 1;
         }
-        volatile char *end = (char *)host_memory(a) + host_memory_bytes(a) - 1;
+        volatile char *end = (char *)host_table_memory(a) + host_table_bytes(a) - 1;
         *end = (char)i; /* a signal, were the file cut short */
         if (rng_below(&seed, 8) == 0) {
             kill(getpid(), SIGKILL);
         }
         if (rng_below(&seed, 2) == 0) {
-            if (host_open(&b, group, BYTES) != ERR_OK) {
+            if (host_table_open(&b, group, BYTES) != ERR_OK) {
                 return 2;
             }
-            if (host_state(a)->table_id != host_state(b)->table_id) {
+            if (host_table_state(a)->table_id != host_table_state(b)->table_id) {
                 return 3;
             }
         }
-        host_close(&a);
-        host_close(&b);
+        host_table_close(&a);
+        host_table_close(&b);
     }
     return 0;
 }
@@ -357,17 +378,19 @@ static void any_order_of_coming_going_and_dying_is_right(void **state)
 static void a_file_that_others_may_open_is_not_used(void **state)
 {
     (void)state;
+    char path[PATH_BYTES];
     uint64_t group = fresh_group();
-    struct host *first = NULL, *second = NULL;
+    struct host_table *first = NULL, *second = NULL;
     struct embedded *table = NULL;
-    assert_int_equal(host_open(&first, group, BYTES), ERR_OK);
-    assert_int_equal(chmod(host_path(first), 0644), 0);
-    assert_int_equal(host_open(&second, group, BYTES), ERR_IO);
-    assert_int_equal(embedded_open_shared(&table, BYTES, 1, group), ERR_OK);
-    assert_false(embedded_is_shared(table));
+    assert_int_equal(host_table_open(&first, group, BYTES), ERR_OK);
+    path_of_table(first, path, sizeof path);
+    assert_int_equal(chmod(path, 0644), 0);
+    assert_int_equal(host_table_open(&second, group, BYTES), ERR_IO);
+    assert_int_equal(embedded_open_on_host(&table, BYTES, 1, group), ERR_OK);
+    assert_false(embedded_is_on_host(table));
     embedded_close(&table);
-    assert_int_equal(chmod(host_path(first), 0600), 0);
-    host_close(&first);
+    assert_int_equal(chmod(path, 0600), 0);
+    host_table_close(&first);
 }
 
 /* Names like ours: a pipe, a link, a folder, and a file that others may read. */
@@ -376,7 +399,7 @@ static void what_is_not_ours_is_not_touched(void **state)
     (void)state;
     enum { NAMES = 4 };
     char path[NAMES][PATH_BYTES];
-    struct host *host = NULL;
+    struct host_table *host = NULL;
     for (unsigned i = 0; i < NAMES; i++) {
         snprintf(path[i], sizeof path[i], "/dev/shm/abdada-%u-test-%" PRIx64, (unsigned)geteuid(),
                  fresh_group());
@@ -387,8 +410,8 @@ static void what_is_not_ours_is_not_touched(void **state)
     int file = open(path[3], O_CREAT | O_RDWR | O_EXCL, 0644);
     assert_true(file >= 0 && write(file, "x", 1) == 1 && fchmod(file, 0644) == 0);
     close(file);
-    assert_int_equal(host_open(&host, fresh_group(), BYTES), ERR_OK);
-    host_close(&host);
+    assert_int_equal(host_table_open(&host, fresh_group(), BYTES), ERR_OK);
+    host_table_close(&host);
     for (unsigned i = 0; i < NAMES; i++) {
         struct stat found;
         assert_int_equal(lstat(path[i], &found), 0);
@@ -401,94 +424,72 @@ static void a_link_in_the_place_of_a_table_is_not_followed(void **state)
     (void)state;
     char path[PATH_BYTES];
     uint64_t group = fresh_group();
-    struct host *host = NULL;
+    struct host_table *host = NULL;
     path_of(group, path, sizeof path);
     assert_int_equal(symlink("/dev/shm/abdada-elsewhere", path), 0);
-    assert_int_equal(host_open(&host, group, BYTES), ERR_IO);
+    assert_int_equal(host_table_open(&host, group, BYTES), ERR_IO);
     assert_int_equal(errno, ELOOP);
     assert_int_equal(unlink(path), 0);
 }
 
 /* Stopped in the middle of it: others do not wait for ever. */
-static void who_is_stuck_in_making_a_table_is_not_waited_for(void **state)
+static void a_process_stuck_in_making_a_table_is_not_waited_for_forever(void **state)
 {
     (void)state;
     char path[PATH_BYTES];
     uint64_t group = fresh_group();
-    struct host *host = NULL;
+    struct host_table *host = NULL;
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     path_of(group, path, sizeof path);
     int file = open(path, O_CREAT | O_RDWR | O_EXCL, 0600);
     assert_true(file >= 0);
     assert_int_equal(fcntl(file, F_OFD_SETLK, &whole), 0);
-    assert_int_equal(host_open(&host, group, BYTES), ERR_IO);
+    assert_int_equal(host_table_open(&host, group, BYTES), ERR_IO);
     assert_int_equal(errno, ETIMEDOUT);
     close(file);
-    assert_int_equal(host_open(&host, group, BYTES), ERR_OK);
-    host_close(&host);
+    assert_int_equal(host_table_open(&host, group, BYTES), ERR_OK);
+    host_table_close(&host);
     assert_int_equal(access(path, F_OK), -1);
 }
 
 static void what_has_no_room_is_refused_and_leaves_nothing(void **state)
 {
     (void)state;
-    struct host *host = NULL;
+    struct host_table *host = NULL;
     uint64_t group = fresh_group();
     for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(host_open(&host, group, (size_t)1 << 50), ERR_IO);
+        assert_int_equal(host_table_open(&host, group, (size_t)1 << 50), ERR_IO);
         assert_true(host == NULL && (errno == ENOSPC || errno == EFBIG));
         errno = 0;
     }
-    assert_int_equal(host_open(&host, group, BYTES), ERR_OK);
-    host_close(&host);
+    assert_int_equal(host_table_open(&host, group, BYTES), ERR_OK);
+    host_table_close(&host);
 }
 
-static void those_who_share_a_table_share_lessons(void **state)
-{
-    (void)state;
-    uint64_t group = fresh_group();
-    struct embedded *a = NULL, *b = NULL, *own = NULL;
-    struct tt_weight lesson = {3, 4}, out[4];
-    assert_int_equal(embedded_open_shared(&a, BYTES, 1, group), ERR_OK);
-    assert_int_equal(embedded_open_shared(&b, BYTES, 1, group), ERR_OK);
-    assert_int_equal(embedded_open_shared(&own, BYTES, 1, fresh_group()), ERR_OK);
-    struct embedded_port worker_index[3] = {{.table = a}, {.table = b}, {.table = own}};
-    for (unsigned i = 0; i < 3; i++) {
-        embedded_listen(&worker_index[i]);
-    }
-    assert_int_equal(embedded_lessons(&worker_index[0], 1, &lesson, 1, out, 4), 0);
-    assert_int_equal(embedded_lessons(&worker_index[1], 1, NULL, 0, out, 4), 1);
-    assert_int_equal(out[0].index, 3);
-    assert_int_equal(embedded_lessons(&worker_index[2], 1, NULL, 0, out, 4), 0);
-    embedded_close(&a);
-    embedded_close(&b);
-    embedded_close(&own);
-}
-
-static void those_who_share_a_table_know_where_others_are(void **state)
+static void searchers_that_share_a_table_take_cpus_of_their_own(void **state)
 {
     (void)state;
     uint64_t group = fresh_group();
     struct embedded *a = NULL, *b = NULL, *own = NULL;
     cpu_set_t allowed, one;
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
-        skip(); /* more processors than a set has room for */
+        skip(); /* more CPUs than a set has room for */
     }
-    assert_int_equal(embedded_open_shared(&a, BYTES, 1, group), ERR_OK);
-    assert_int_equal(embedded_open_shared(&b, BYTES, 1, group), ERR_OK);
-    assert_int_equal(embedded_open_shared(&own, BYTES, 1, fresh_group()), ERR_OK);
-    struct embedded_port worker_index[3] = {{.table = a}, {.table = b}, {.table = own}};
+    assert_int_equal(embedded_open_on_host(&a, BYTES, 1, group), ERR_OK);
+    assert_int_equal(embedded_open_on_host(&b, BYTES, 1, group), ERR_OK);
+    assert_int_equal(embedded_open_on_host(&own, BYTES, 1, fresh_group()), ERR_OK);
+    struct embedded_port port[3] = {{.table = a}, {.table = b}, {.table = own}};
     CPU_ZERO(&one);
     CPU_SET(sched_getcpu(), &one);
     assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0); /* nowhere else to go */
     for (unsigned i = 0; i < 3; i++) {
-        worker_index[i].place.name = (uint16_t)i;
-        embedded_update_placement(&worker_index[i], 1000000);
+        port[i].place.name = (uint16_t)i;
+        embedded_update_placement(&port[i], 1000000);
     }
     assert_int_equal(sched_setaffinity(0, sizeof allowed, &allowed), 0);
-    assert_true(CPU_ISSET(worker_index[0].place.said - 1, &one));
-    assert_int_equal(worker_index[1].place.said, 0);
-    assert_int_equal(worker_index[2].place.said, worker_index[0].place.said);
+    assert_true(CPU_ISSET(port[0].place.said - 1, &one));
+    assert_int_equal(port[1].place.said, 0);
+    assert_int_equal(port[2].place.said, port[0].place.said);
     embedded_close(&a);
     embedded_close(&b);
     embedded_close(&own);
@@ -502,10 +503,10 @@ static void a_shared_table_is_not_cleared_and_ages_once_a_job(void **state)
     struct tt_ask ask = {.key = 99, .alpha = -1, .beta = 1, .depth = 3};
     struct tt_store store = tt_result(99, 3, TT_EXACT, 7, 1);
     struct tt_answer answer;
-    assert_int_equal(embedded_open_shared(&a, BYTES, 1, group), ERR_OK);
-    assert_int_equal(embedded_open_shared(&b, BYTES, 1, group), ERR_OK);
+    assert_int_equal(embedded_open_on_host(&a, BYTES, 1, group), ERR_OK);
+    assert_int_equal(embedded_open_on_host(&b, BYTES, 1, group), ERR_OK);
     assert_int_equal(embedded_open(&own, BYTES, 1), ERR_OK);
-    assert_true(embedded_is_shared(a) && embedded_is_shared(b) && !embedded_is_shared(own));
+    assert_true(embedded_is_on_host(a) && embedded_is_on_host(b) && !embedded_is_on_host(own));
     assert_int_equal(embedded_table_id(a), embedded_table_id(b));
     embedded_begin(a, 4, 0);
     embedded_begin(b, 4, 0);
@@ -528,11 +529,11 @@ static void a_shared_table_is_not_cleared_and_ages_once_a_job(void **state)
         embedded_put(a, &more);
     }
     embedded_begin(b, 5, 0);
-    embedded_advance(b, 5, 0);
+    embedded_begin(b, 5, 0);
     assert_true(embedded_permille(a) > 0);
     embedded_begin(b, 0, 0);
     assert_int_equal(embedded_permille(a), 0);
-    embedded_begin(a, 6, 0); /* two jobs by turns: neither is new any more */
+    embedded_begin(a, 6, 0); /* two jobs by turns: neither is new */
     embedded_begin(b, 5, 0);
     unsigned kept = embedded_permille(a);
     embedded_put(a, &store);
@@ -543,8 +544,8 @@ static void a_shared_table_is_not_cleared_and_ages_once_a_job(void **state)
     embedded_close(&b); /* alone with it: now it can be cleared */
     embedded_clear(a);
     assert_false(embedded_find(a, &ask, &answer));
-    assert_int_equal(embedded_open_shared(&b, BYTES, 1, group), ERR_OK);
-    assert_true(embedded_is_shared(b));
+    assert_int_equal(embedded_open_on_host(&b, BYTES, 1, group), ERR_OK);
+    assert_true(embedded_is_on_host(b));
     embedded_saw_other_table(a, 1234);
     assert_int_equal(embedded_other_table_until_us(b), 1234);
     assert_int_equal(embedded_other_table_until_us(own), 0);
@@ -560,17 +561,16 @@ int main(void)
         cmocka_unit_test(the_order_of_servers_says_nothing),
         cmocka_unit_test(pages_are_large_where_the_system_can),
         cmocka_unit_test(processes_find_what_others_stored),
-        cmocka_unit_test(what_a_killed_one_left_is_swept_away),
-        cmocka_unit_test(a_killed_one_leaves_no_results_to_its_successor),
-        cmocka_unit_test(those_who_end_together_leave_nothing),
+        cmocka_unit_test(what_a_killed_process_left_is_removed),
+        cmocka_unit_test(a_killed_process_leaves_no_results_to_its_successor),
+        cmocka_unit_test(processes_that_end_together_leave_nothing),
         cmocka_unit_test(any_order_of_coming_going_and_dying_is_right),
         cmocka_unit_test(a_file_that_others_may_open_is_not_used),
         cmocka_unit_test(what_is_not_ours_is_not_touched),
         cmocka_unit_test(a_link_in_the_place_of_a_table_is_not_followed),
-        cmocka_unit_test(who_is_stuck_in_making_a_table_is_not_waited_for),
+        cmocka_unit_test(a_process_stuck_in_making_a_table_is_not_waited_for_forever),
         cmocka_unit_test(what_has_no_room_is_refused_and_leaves_nothing),
-        cmocka_unit_test(those_who_share_a_table_share_lessons),
-        cmocka_unit_test(those_who_share_a_table_know_where_others_are),
+        cmocka_unit_test(searchers_that_share_a_table_take_cpus_of_their_own),
         cmocka_unit_test(a_shared_table_is_not_cleared_and_ages_once_a_job),
     };
     if (!is_possible()) {

@@ -1,0 +1,59 @@
+/* host_table: results in memory that the processes of one user on one host share.
+ *
+ * Processes that name the same shards and want a table of the same size use one table between them,
+ * as threads of one process do. An entry is whole or absent (results.h), so a process that is
+ * killed while it writes harms no other. The memory is a file in /dev/shm that only the user may
+ * open. It goes with the last process that has it; what a killed process left behind is removed by
+ * the next one that opens any table. Every process that has the file holds a read lock on it, which
+ * the system takes back when the process ends: a write lock proves that no other process has it.
+ *
+ * Threads: open, clear and close by one thread; the rest by any. Memory: the file's. Blocking: open
+ * waits while another process fills a new table with pages, for some seconds at most. */
+#ifndef WORKER_TABLE_HOST_TABLE_H
+#define WORKER_TABLE_HOST_TABLE_H
+
+#include "common/err.h"
+#include "common/options.h"
+#include "common/placement.h"
+#include "common/tt/generation.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { HOST_TABLE_JOBS = 8 };
+
+/* What those who share a table have in common besides results; a private table has one, too. */
+struct host_state {
+    /* Read with every store. */
+    struct tt_generations generations;
+    _Alignas(64) uint64_t table_id; /* random: tells tables apart */
+    /* Written now and then. */
+    _Alignas(64) _Atomic uint64_t job[HOST_TABLE_JOBS]; /* begun before, by id modulo the size */
+    _Atomic uint64_t other_table_us; /* CLOCK_MONOTONIC: until then peers have other tables */
+    /* Written each millisecond. */
+    _Alignas(64) struct placement placement; /* of the threads of all processes */
+};
+
+struct host_table;
+
+/* The same for all processes that name the same servers, in any order. Never 0. */
+uint64_t host_table_group(const struct options_host_port *server, unsigned servers);
+
+/* Joins the table of `group` and `bytes`, at least 1 MiB, or makes it. ERR_IO with errno where
+ * /dev/shm is no memory or has no room, a file of that name is not ours, or another process does
+ * not finish making it: use a private table then. ERR_NOMEM, ERR_RANGE. */
+enum err host_table_open(struct host_table **out, uint64_t group, size_t bytes);
+/* Accepts NULL; nulls. */
+void host_table_close(struct host_table **host);
+
+/* Page-aligned; zero when made. */
+void *host_table_memory(const struct host_table *host);
+/* Of that memory: some pages less than what was opened. */
+size_t host_table_bytes(const struct host_table *host);
+/* Makes it all zero if no other process has it; false: one has. */
+bool host_table_clear(struct host_table *host);
+struct host_state *host_table_state(const struct host_table *host);
+
+#endif

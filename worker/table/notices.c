@@ -1,0 +1,48 @@
+#include "worker/table/notices.h"
+
+#include <string.h>
+
+void notices_init(struct notices *n)
+{
+    atomic_init(&n->until_poll, 1);
+    atomic_init(&n->count, 0);
+    pthread_mutex_init(&n->lock, NULL);
+}
+
+void notices_free(struct notices *n)
+{
+    pthread_mutex_destroy(&n->lock);
+}
+
+void notices_put(struct notices *n, const struct tt_store *result)
+{
+    pthread_mutex_lock(&n->lock);
+    unsigned count = atomic_load_explicit(&n->count, memory_order_relaxed);
+    if (count < NOTICES_MAX) {
+        n->result[count] = *result;
+        atomic_store_explicit(&n->count, count + 1, memory_order_relaxed);
+        /* A searcher that polls because of this sees the result. */
+        atomic_store_explicit(&n->until_poll, 1, memory_order_release);
+    }
+    pthread_mutex_unlock(&n->lock);
+}
+
+unsigned notices_take(struct notices *n, struct tt_store *out, unsigned room)
+{
+    if (atomic_load_explicit(&n->count, memory_order_relaxed) == 0) {
+        return 0;
+    }
+    pthread_mutex_lock(&n->lock);
+    unsigned count = atomic_load_explicit(&n->count, memory_order_relaxed);
+    count = count < room ? count : room;
+    memcpy(out, n->result, count * sizeof *out);
+    atomic_store_explicit(&n->count, 0, memory_order_relaxed);
+    pthread_mutex_unlock(&n->lock);
+    return count;
+}
+
+void notices_clear(struct notices *n)
+{
+    struct tt_store none;
+    (void)notices_take(n, &none, 0);
+}
