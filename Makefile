@@ -17,7 +17,8 @@ DEPS_COMPILE := gcc=gcc libc6-dev=stdio.h libzmq3-dev=zmq.h "libmsgpack-c-dev|li
                 libuv1-dev=uv.h
 DEPS_BUILD   := $(DEPS_COMPILE) make=make pkg-config=pkg-config libcmocka-dev=cmocka.h python3=$(PYTHON) \
                 python3-zmq=py:zmq python3-msgpack=py:msgpack
-DEPS_TEST    := "clang-format-14|clang-format=clang-format-14" cppcheck=cppcheck valgrind=valgrind iproute2=ip
+DEPS_TEST    := "clang-format-14|clang-format=clang-format-14" cppcheck=cppcheck valgrind=valgrind iproute2=ip \
+                gnuplot-nox=gnuplot
 DEPS_FUZZ    := clang=clang "libclang-rt-14-dev|libclang-rt-dev=libfuzzer"
 DEPS_BENCH   := stockfish=stockfish redis-server=redis-server memcached=memcached
 DEPS         := CC=$(CC) PYTHON=$(PYTHON) deploy/deps.sh

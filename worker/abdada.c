@@ -19,7 +19,6 @@ static const struct {
     {"bench", cli_bench, "fixed searches: node signature and speed"},
     {"ttbench", cli_ttbench, "load on shards: operations a second, round trips"},
     {"sim", cli_sim, "search on a virtual cluster: speedups of up to 4,096 workers"},
-    {"plot", cli_plot, "speedups from CSV as a picture"},
 };
 
 static void print_help(FILE *out)

@@ -15,7 +15,6 @@ int cli_perft(int argc, char *argv[]);
 int cli_bench(int argc, char *argv[]);
 int cli_uci(int argc, char *argv[]);
 int cli_sim(int argc, char *argv[]);
-int cli_plot(int argc, char *argv[]);
 int cli_top(int argc, char *argv[]);
 int cli_ttbench(int argc, char *argv[]);
 
