@@ -24,7 +24,7 @@ DEPS_BENCH   := stockfish=stockfish redis-server=redis-server memcached=memcache
 DEPS         := CC=$(CC) PYTHON=$(PYTHON) deploy/deps.sh
 
 # One line instead of a compiler's page when a library is missing. Looked for once, then noted.
-SELF_SUFFICIENT := help clean deps deps-test deps-bench demo test test-long test-deploy check bench strict \
+SELF_SUFFICIENT := help clean words deps deps-test deps-bench demo test test-long test-deploy check bench strict \
                    lint fuzz-long soak bad-peers bench-badpeers bench-failure bench-distance peers-die bench-service
 ifneq ($(filter-out $(SELF_SUFFICIENT),$(or $(MAKECMDGOALS),all)),)
 ifeq ($(wildcard build/headers),)
@@ -201,9 +201,10 @@ run-$(O)/fuzz/%:
 
 run-lint:
 	@$(RUN) --group lint --step "clang-format" -- tests/lint/format.sh || true
-	@$(RUN) --group lint --step "layers, contracts, sizes" -- $(PYTHON) tests/lint/layers.py || true
+	@$(RUN) --group lint --step "layers, circles, contracts, sizes" -- $(PYTHON) tests/lint/layers.py || true
+	@$(RUN) --group lint --step "words" -- $(PYTHON) tests/lint/words.py || true
 	@$(RUN) --group lint --step "cppcheck" -- tests/lint/cppcheck.sh $(JOBS) || true
-	@$(RUN) --group lint tests/lint/test_layers.py tests/lint/test_run.py tests/lint/test_lab_runs.py || true
+	@$(RUN) --group lint $(wildcard tests/lint/test_*.py) || true
 
 # Real processes and cables at random faults; what a user runs is tests/system/soak itself.
 SOAK ?= --minutes 30
@@ -213,6 +214,10 @@ run-soak:
 
 forget-totals:
 	@rm -f $(TOTALS)
+
+# Words that docs/glossary.md has a better one for.
+words:
+	@$(PYTHON) tests/lint/words.py
 
 lint: deps-test forget-totals
 	@$(AGAIN) run-lint
@@ -354,7 +359,7 @@ help:
 -include $(OBJ:.o=.d) $(UNIT:%.c=$(O)/%.d) $(FUZZ:%.c=$(O)/%.d) $(TOOLS:%.c=$(O)/%.d) $(BENCHES:%.c=$(O)/%.d) \
          $(foreach p,$(PROGRAMS),$(MAIN_$(p):%.c=$(O)/%.d))
 
-.PHONY: all unit fuzz deps deps-test deps-bench forget-totals lint check test test-long test-deploy demo bench \
+.PHONY: all words unit fuzz deps deps-test deps-bench forget-totals lint check test test-long test-deploy demo bench \
         strict lab lab-quick lab-calibrate chaos soak run-soak tools fuzz-long bad-peers bench-badpeers \
         bench-failure bench-distance bench-service benches peers-die release-tools install clean help run-unit run-system run-sim run-fuzz \
         run-lint run-deploy FORCE

@@ -62,6 +62,22 @@ CASES = {
     "headers in a circle": (
         {"common/a.h": HEADER + '#include "common/b.h"\n',
          "common/b.h": HEADER + '#include "common/a.h"\n'}, "include each other"),
+    "modules that include each other": (
+        {"common/a.h": HEADER, "common/b.h": HEADER, "common/a.c": '#include "common/b.h"\n',
+         "common/b.c": '#include "common/a.h"\n'}, "modules of common need each other: a, b"),
+    "modules that call each other": (
+        {"common/a.h": HEADER, "common/a.c": '#include "common/a.h"\nint a_run(int x)\n{\n    return b_run(x);\n}\n',
+         "common/b.c": '#include "common/a.h"\nint b_run(int x)\n{\n    return a_run(x);\n}\n'},
+        "modules of common need each other: a, b"),
+    "a comment, a member and an own function are no calls": (
+        {"common/a.h": HEADER, "common/a.c": 'int a_run(int x)\n{\n    return x;\n}\n',
+         "common/c.c": 'static int a_run(int x)\n{\n    return x; /* a_run */\n}\n',
+         "common/b.c": 'int b_run(struct s *s)\n{\n    return s->a_run(s);\n}\n'}, None),
+    "a circle of two folders is one of layers": (
+        {"common/a.h": HEADER + '#include "proto/b.h"\n', "proto/b.h": HEADER}, "common may not include"),
+    "an allowed circle, and a part of it": (
+        {"proto/client.h": HEADER, "proto/client_job.h": HEADER, "proto/client.c": '#include "proto/client_job.h"\n',
+         "proto/client_job.c": '#include "proto/client.h"\n'}, None),
     "a header without a contract": ({"common/a.h": "#define A\n"}, "begins with its contract"),
     "a contract without threads": ({"common/a.h": "/* a: nice. */\n"}, "which threads"),
     "a pure contract": ({"common/a.h": "/* a: nice. Pure. */\n"}, None),
