@@ -24,7 +24,7 @@ struct crew {
     uint64_t hash_mib;
     bool is_private;
     const char *name;
-    struct cli_servers servers;
+    struct options_servers servers;
     struct embedded *table;
     void *context;
     struct worker *worker[EMBEDDED_SLOTS_MAX];
@@ -172,8 +172,7 @@ int main(int argc, char *argv[])
 {
     static struct crew crew = {.threads = 1, .hash_mib = 64, .share = REMOTE_SHARE_DEPTH};
     const struct options_row table[] = {
-        {"servers", "HOST:PORT,...", "the shards (required)", &crew.servers, OPTION_CUSTOM, 's',
-         .parse = cli_parse_servers},
+        {"servers", "HOST:PORT,...", "the shards (required)", &crew.servers, OPTION_SERVERS, 's'},
         {"threads", "N", "searching threads (default 1)", &crew.threads, OPTION_U32, 'j', 1,
          EMBEDDED_SLOTS_MAX},
         {"hash", "MIB", "table, of all that share it on this host (default 64)", &crew.hash_mib,

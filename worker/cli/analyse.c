@@ -23,7 +23,7 @@ struct analyse {
     uint32_t depth, time_ms, threads;
     uint64_t nodes, hash_mib;
     uint32_t share;
-    struct cli_servers servers;
+    struct options_servers servers;
     bool strict, json, fresh, waits, is_private;
     /* made of it */
     const struct game *game;
@@ -73,7 +73,7 @@ static int read_options(struct analyse *a, int argc, char *argv[])
         {"hash", "MIB", "table, of all that share it on this host (default 64)", &a->hash_mib,
          OPTION_U64, 0, 1, 1 << 20},
         {"servers", "HOST:PORT,...", "shards of a cluster; its workers help", &a->servers,
-         OPTION_CUSTOM, 's', .parse = cli_parse_servers},
+         OPTION_SERVERS, 's'},
         {"private", NULL, "have no table in common with other processes of this host",
          &a->is_private, OPTION_FLAG},
         {"share", "N", "tell results of this depth and more to other tables (default 2; 0: none)",

@@ -38,7 +38,7 @@ struct page {
 
 struct top {
     /* command line */
-    struct cli_servers servers;
+    struct options_servers servers;
     uint32_t interval_ms, wait_ms;
     bool once, json;
     /* state */
@@ -333,8 +333,7 @@ static int show_live(struct top *t)
 static int read_options(struct top *t, int argc, char *argv[])
 {
     const struct options_row table[] = {
-        {"servers", "HOST:PORT,...", "the shards (required)", &t->servers, OPTION_CUSTOM, 's',
-         .parse = cli_parse_servers},
+        {"servers", "HOST:PORT,...", "the shards (required)", &t->servers, OPTION_SERVERS, 's'},
         {"once", NULL, "print once and exit: 0 when all shards are up, else 1", &t->once,
          OPTION_FLAG},
         {"json", NULL, "one JSON object a line for each shard, job, session, and the total",

@@ -21,7 +21,7 @@ enum { CLIENTS_MAX = 256, WAIT_MS = 2000, MIX_MAX = 1000, STOP_SLICE_MS = 20 };
 
 struct bench {
     /* command line */
-    struct cli_servers servers;
+    struct options_servers servers;
     uint32_t clients, batch, window;
     double seconds;
     struct ttbench_mix mix;
@@ -30,7 +30,7 @@ struct bench {
     bool json;
     /* state */
     struct ttbench_load load;
-    struct ttbench_shard shard[CLI_SERVERS_MAX];
+    struct ttbench_shard shard[OPTIONS_SERVERS_MAX];
     struct ttbench_client *client[CLIENTS_MAX];
     pthread_t thread[CLIENTS_MAX];
     /* outcome */
@@ -341,8 +341,7 @@ int cli_ttbench(int argc, char *argv[])
     }
     *b = (struct bench){.clients = 1, .batch = 256, .window = 16, .seconds = 5, .pattern = "chess"};
     const struct options_row table[] = {
-        {"servers", "HOST:PORT[,HOST:PORT...]", "the shards", &b->servers, OPTION_CUSTOM,
-         .parse = cli_parse_servers},
+        {"servers", "HOST:PORT[,HOST:PORT...]", "the shards", &b->servers, OPTION_SERVERS, 's'},
         OPTIONS_ROW(U32, "clients", "N", &b->clients, 1, CLIENTS_MAX,
                     "clients: a thread and a session at each shard (1)"),
         OPTIONS_ROW(U32, "batch", "N", &b->batch, 1, PROTO_BATCH_MAX, "asks in a message (256)"),

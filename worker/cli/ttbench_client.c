@@ -44,7 +44,7 @@ struct lane {
 struct ttbench_client {
     /* fixed after open */
     struct ttbench_plan plan;
-    struct lane lane[CLI_SERVERS_MAX];
+    struct lane lane[OPTIONS_SERVERS_MAX];
     unsigned index;
     /* state */
     uint32_t next; /* visit */
@@ -359,7 +359,7 @@ static unsigned receive(struct ttbench_client *c, struct lane *lane, int flags, 
 /* Waits until something came, a slice at the longest. */
 static void receive_some(struct ttbench_client *c)
 {
-    zmq_pollitem_t item[CLI_SERVERS_MAX];
+    zmq_pollitem_t item[OPTIONS_SERVERS_MAX];
     uint64_t begin_ns = clock_ns();
     if (c->plan.shards == 1) {
         bool any = receive(c, &c->lane[0], 0, 0) != 0;

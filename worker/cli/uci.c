@@ -28,7 +28,7 @@ struct uci {
     uint32_t threads;
     uint64_t hash_mib;
     bool is_private;
-    struct cli_servers servers;
+    struct options_servers servers;
     char servers_text[1024];
     const struct algorithm *algorithm;
     bool strict, full;
@@ -275,9 +275,9 @@ static enum err apply_option(struct uci *u, const char *name, const char *value)
         return err;
     }
     if (strcasecmp(name, "Servers") == 0) {
-        struct cli_servers servers = {.count = 0};
+        struct options_servers servers = {.count = 0};
         bool none = value[0] == '\0' || strcmp(value, "<empty>") == 0;
-        enum err err = none ? ERR_OK : cli_parse_servers(value, &servers);
+        enum err err = none ? ERR_OK : options_servers(value, &servers);
         u->servers = err == ERR_OK ? servers : u->servers;
         return err;
     }
@@ -514,7 +514,7 @@ int cli_uci(int argc, char *argv[])
         return status;
     }
     if (servers != NULL) {
-        if (cli_parse_servers(servers, &u.servers) != ERR_OK) {
+        if (options_servers(servers, &u.servers) != ERR_OK) {
             return options_wrong(program, "--servers: '%s' is not HOST:PORT,...", servers);
         }
         snprintf(u.servers_text, sizeof u.servers_text, "%s", servers);

@@ -36,8 +36,8 @@ struct watch {
     uint32_t instance_id; /* our own */
     unsigned shards;
     /* state */
-    struct watch_shard shard[CLI_SERVERS_MAX];
-    struct asked asked[CLI_SERVERS_MAX];
+    struct watch_shard shard[OPTIONS_SERVERS_MAX];
+    struct asked asked[OPTIONS_SERVERS_MAX];
     struct watch_member *member;
     struct watch_job *job;
     unsigned members, members_room, jobs, jobs_room;
@@ -327,7 +327,7 @@ void watch_idle(struct watch *w, unsigned wait_ms)
 
 /* ---- life ---- */
 
-static void name_shards(struct watch *w, const struct cli_servers *servers)
+static void name_shards(struct watch *w, const struct options_servers *servers)
 {
     for (unsigned i = 0; i < servers->count; i++) {
         const struct options_host_port *at = &servers->server[i];
@@ -359,7 +359,7 @@ static enum err open_client(struct watch *w)
     return client_open(&options, &port, &sink, &w->client);
 }
 
-enum err watch_open(struct watch **out, const struct cli_servers *servers)
+enum err watch_open(struct watch **out, const struct options_servers *servers)
 {
     struct watch *w = calloc(1, sizeof *w);
     if (w == NULL) {

@@ -58,7 +58,7 @@ struct watch_totals {
 struct watch;
 
 /* Connects; nobody need be there. ERR_NOMEM. */
-enum err watch_open(struct watch **out, const struct cli_servers *servers);
+enum err watch_open(struct watch **out, const struct options_servers *servers);
 void watch_close(struct watch **watch);
 
 /* Asks every shard anew, and waits for the answers: up to `wait_ms` for a shard that is not there.
