@@ -1,6 +1,7 @@
 /* ttworker: stateless helpers of a cluster. */
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/signals.h"
 #include "worker/cli/cli.h"
 #include "worker/engine/worker.h"
 #include "worker/table/host.h"
@@ -9,7 +10,6 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -137,10 +137,8 @@ static bool announce(const struct crew *c)
 static int serve(struct crew *c)
 {
     static struct member member[EMBEDDED_SLOTS_MAX];
-    struct sigaction action = {.sa_handler = on_signal};
     bool ok = false;
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    signals_catch(on_signal);
     sem_init(&c->tried, 0, 0);
     enum err err = open_crew(c);
     for (unsigned i = 0; i < c->threads && err == ERR_OK; i++) {

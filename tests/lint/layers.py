@@ -50,8 +50,6 @@ CIRCLES = [
     ("worker/lab", "cpu drain fault lab processor shard world",
      "a virtual worker sends to virtual shards, which wake workers"),
     ("worker/lab", "chaos chaos_draw", "chaos.h declares what is drawn and what runs it"),
-    ("worker/cli", "uci uci_limits", "uci.h declares the parser of `go` for its test"),
-    ("worker/cli", "ttbench ttbench_client ttbench_load", "one command in three files with one header"),
 ]
 
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')

@@ -127,7 +127,7 @@ static void wrong_use_is_wrong(void **state)
         "--listen a:b",
         "--listen a:65536",
         "--nodes 99999999999999999999",
-        "--s 1",
+        "--n 1", /* nodes or name */
         "1 2 3 4",
     };
     const char *operand[3];

@@ -7,9 +7,9 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/signals.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -354,15 +354,13 @@ static int analyse_all(struct analyse *a)
         .server = a->servers.server,
         .servers = a->servers.count,
     };
-    struct sigaction action = {.sa_handler = on_signal};
     enum err err = engine_open(&a->engine, &options);
     if (err != ERR_OK) {
         log_fail(program, "%s", err_text(err));
         return 1;
     }
     atomic_store(&running, a->engine);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    signals_catch(on_signal);
     if (!a->json) {
         print_head(a);
     }

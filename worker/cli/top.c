@@ -3,10 +3,10 @@
 #include "worker/cli/watch.h"
 
 #include "common/log.h"
+#include "common/signals.h"
 
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -365,13 +365,11 @@ static int read_options(struct top *t, int argc, char *argv[])
 int cli_top(int argc, char *argv[])
 {
     struct top t = {.interval_ms = 1000, .wait_ms = 1000};
-    struct sigaction action = {.sa_handler = on_signal};
     int status = read_options(&t, argc, argv);
     if (status >= 0) {
         return status;
     }
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    signals_catch(on_signal);
     t.page.text = malloc(ROOM);
     enum err err = t.page.text == NULL ? ERR_NOMEM : watch_open(&t.watch, &t.servers);
     if (err != ERR_OK) {
