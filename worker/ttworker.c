@@ -173,20 +173,21 @@ int main(int argc, char *argv[])
         {"servers", "HOST:PORT,...", "the shards (required)", &crew.servers, OPTION_SERVERS, 's'},
         {"threads", "N", "searching threads (default 1)", &crew.threads, OPTION_U32, 'j', 1,
          EMBEDDED_SLOTS_MAX},
-        {"hash", "MIB", "table, of all that share it on this host (default 64)", &crew.hash_mib,
+        {"hash", "MIB", "table shared by the processes of this host (default 64)", &crew.hash_mib,
          OPTION_U64, 0, 1, 1 << 20},
-        {"private", NULL, "have no table in common with other processes of this host",
-         &crew.is_private, OPTION_FLAG},
-        {"share", "N", "tell results of this depth and more to other tables (default 2; 0: none)",
+        {"private", NULL, "share no table with other processes of this host", &crew.is_private,
+         OPTION_FLAG},
+        {"share", "N", "send results of depth N and more to other tables (default 2; 0: off)",
          &crew.share, OPTION_U32, 0, 0, SEARCH_DEPTH_MAX},
-        {"name", "NAME", "what shards call it (default HOST:PID)", &crew.name, OPTION_TEXT},
+        {"name", "NAME", "name shown by `abdada top` (default HOST:PID)", &crew.name, OPTION_TEXT},
         {"keys", "DIR", "CURVE keys are not built yet", NULL, OPTION_UNSUPPORTED},
         {0},
     };
     const struct options options = {
         .program = program,
         .usage = "--servers HOST:PORT,... [OPTION]...",
-        .summary = "Helps every search that the shards tell of. Stateless: kill it at will.",
+        .summary = "Helps the searches whose jobs are posted at the shards. Stateless: may be "
+                   "killed at any time.",
         .version = CLI_VERSION,
         .table = table,
     };

@@ -482,14 +482,14 @@ int cli_uci(int argc, char *argv[])
     char why[256];
     int fd;
     const struct options_row table[] = {
-        {"servers", "HOST:PORT,...", "shards of a cluster; its workers help", &servers, OPTION_TEXT,
-         's'},
-        {"threads", "N", "searching threads here (default 1)", &u.threads, OPTION_U32, 'j', 1,
-         EMBEDDED_SLOTS_MAX},
-        {"hash", "MIB", "table, of all that share it on this host (default 64)", &u.hash_mib,
+        {"servers", "HOST:PORT,...", "shards of a cluster, whose workers help", &servers,
+         OPTION_TEXT, 's'},
+        {"threads", "N", "searching threads of this process (default 1)", &u.threads, OPTION_U32,
+         'j', 1, EMBEDDED_SLOTS_MAX},
+        {"hash", "MIB", "table shared by the processes of this host (default 64)", &u.hash_mib,
          OPTION_U64, 0, 1, 1 << 20},
-        {"private", NULL, "have no table in common with other processes of this host",
-         &u.is_private, OPTION_FLAG},
+        {"private", NULL, "share no table with other processes of this host", &u.is_private,
+         OPTION_FLAG},
         {0},
     };
     const struct options options = {

@@ -12,12 +12,12 @@
 #include <zmq.h>
 
 enum {
-    RTO_MAX_US = 1000000, /* people wait longer than a search */
+    RTO_MAX_US = 1000000, /* longer than in a search: people wait */
     ASK_AGAIN_US = 400000,
-    ANSWER_MS = 2000, /* of a shard that is there */
+    ANSWER_MS = 2000, /* most time for a shard that is up */
 };
 
-/* What a shard is asked for next in this round. */
+/* What a shard is asked next in this round. */
 enum stage { STAGE_STATS, STAGE_MEMBERS, STAGE_JOBS, STAGE_DONE };
 
 struct asked {
@@ -140,7 +140,7 @@ static struct watch_member *find_member(struct watch *w, const struct proto_memb
     return m;
 }
 
-/* A page that came twice, because it was asked for twice, is no news. */
+/* False for a page that was asked twice and came again. */
 static bool is_page(const struct asked *a, enum stage stage, uint32_t next)
 {
     return a->stage == stage && (next == 0 || next > a->from);
@@ -235,7 +235,7 @@ static void ask(struct watch *w, unsigned shard, uint64_t now)
     a->asked_us = now;
 }
 
-/* Asks who is up; true when somebody may still answer. */
+/* Asks the shards that are up; true while an answer may still come. */
 static bool ask_all(struct watch *w, bool wait_for_all)
 {
     bool waiting = false;
