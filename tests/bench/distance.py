@@ -97,7 +97,7 @@ def one_round(options, epd, sides, number):
     return rows
 
 
-def spread(values):
+def median_and_range(values):
     return f"{statistics.median(values):.2f} ({min(values):.2f}-{max(values):.2f})"
 
 
@@ -109,8 +109,8 @@ def show(side, rounds, distance_us, alone):
     row["nodes_ratio"] = statistics.median(found["nodes"] / base["nodes"] for found, base in pairs)
     row["duplicated"] = statistics.median(found["duplicated_nodes"] / found["nodes"] for found, _ in pairs)
     speedups = [rows[alone][0]["time_ms"] / rows[side][0]["time_ms"] for rows in rounds] if alone else []
-    print(f"{distance_us:>6} {side.name():<29} {row['time_ms'] / 1000:7.2f} s {spread(ratios):>17} "
-          f"{spread(speedups) if alone else '-':>17} {row['nodes_ratio']:6.3f} {row['busy']:7.0f} "
+    print(f"{distance_us:>6} {side.name():<29} {row['time_ms'] / 1000:7.2f} s {median_and_range(ratios):>17} "
+          f"{median_and_range(speedups) if alone else '-':>17} {row['nodes_ratio']:6.3f} {row['busy']:7.0f} "
           f"{row['messages_per_s']:8.0f} {row['bytes_per_s'] / 1000:7.0f} {100 * row['waited']:6.1f}%", flush=True)
     row.update(distance_us=distance_us, side=side.name(), ratio=statistics.median(ratios), ratios=ratios,
                speedup=statistics.median(speedups) if alone else None)
@@ -118,32 +118,32 @@ def show(side, rounds, distance_us, alone):
 
 
 def go_to(sides, distance_us, near_us):
-    """The shards are that far away; returns what a lone ask takes. A cable takes time of its own, which is part
-    of the distance: it delays by so much less."""
-    delay_us, far_us = distance_us, near_us
+    """Puts the shards at that distance; returns what a lone ask takes. The time that a cable takes by itself is part
+    of the distance, so it is made to delay by so much less."""
+    delay_us, ask_us = distance_us, near_us
     for _ in range(4):
         for side in sides:
             side.shape(delay_us)
         if distance_us == 0:
             break
-        far_us = sides[0].round_trip_us()
-        off_us = far_us - near_us - distance_us
+        ask_us = sides[0].round_trip_us()
+        off_us = ask_us - near_us - distance_us
         if abs(off_us) <= distance_us / 20 or (delay_us == 1 and off_us > 0):
             break
         delay_us = max(1, round(delay_us - off_us))
-    return far_us
+    return ask_us
 
 
 def measure(options, epd, sides, distance_us, near_us):
-    far_us = go_to(sides, distance_us, near_us)
-    print(f"{distance_us:>6} us to add: a lone ask takes {far_us:.0f} us" +
-          (f", {far_us - near_us:.0f} more than without" if distance_us > 0 else ""), flush=True)
+    ask_us = go_to(sides, distance_us, near_us)
+    print(f"{distance_us:>6} us to add: a lone ask takes {ask_us:.0f} us" +
+          (f", {ask_us - near_us:.0f} more than without" if distance_us > 0 else ""), flush=True)
     rounds = [one_round(options, epd, sides, number) for number in range(options.runs)]
     rows = []
     for side in sides:
         alone = [s for s in sides if s.workers_wanted == 0 and s.shards_wanted == side.shards_wanted]
         rows.append(show(side, rounds, distance_us, alone[0] if alone and side.workers_wanted > 0 else None))
-        rows[-1]["lone_ask_us"] = far_us
+        rows[-1]["lone_ask_us"] = ask_us
     return rows
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """service: one shard of the table beside other stores and bare sockets. `make bench-service`.
 
-Everything runs on this machine, server and clients sharing its processors, in turn, `--repeats` times; medians, and
+Everything runs on this machine, server and clients sharing its CPUs, one after the other, `--repeats` times; medians, and
 ratios run by run (lowest-highest). All do the same: batches of N asks of uniform random keys, a window of batches on
 the way, and (but for multi-get) a store for each ask a round trip later. Redis keeps the results and the in-flight
 sets by an atomic script; GET/SET and memcached keep 16 bytes a key and no more. The limits are the same bytes over
@@ -22,15 +22,12 @@ import sys
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests", "system"))
+from network import free_port  # noqa: E402
+
 BUILD = os.path.join(ROOT, os.environ.get("BIN", "build/release"))
 PATH = os.environ["PATH"] + ":/usr/sbin:/sbin"
 LIBC = ctypes.CDLL(None)
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def run(*command):
