@@ -239,7 +239,7 @@ def main():
     if not bench.positions:
         parser.error(f"{options.epd} holds no position")
     print(f"{options.runs} alternating runs, depth {options.depth}, {os.path.basename(options.epd)}, "
-          f"{os.cpu_count()} processors; medians, ratios run by run (lowest-highest)")
+          f"{os.cpu_count()} CPUs; medians, ratios run by run (lowest-highest)")
     for name in options.only.split(","):
         getattr(bench, name)()
     if options.json:

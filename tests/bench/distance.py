@@ -9,7 +9,7 @@ of the round; nodes against the embedded table's; BUSY answers; messages and byt
 and everybody, TCP's included; the share of its time that the front-end waited for answers.
 
 The hosts are network namespaces; what leaves a shard's host is delayed by `tc netem`, or by tests/system/cable.c where the kernel
-has none. That one is a program on the same processors: what it really adds is measured by lone asks from
+has none. That one is a program on the same CPUs: what it really adds is measured by lone asks from
 the front-end's host, printed, and set right as far as the time it takes itself allows. Without namespaces, distance 0 alone is measured, on loopback.
 
   tests/bench/distance.py [--runs N] [--depth N] [--every N] [--distances US,...] [--shards N,...] [--workers N,...]
@@ -165,7 +165,7 @@ def main():
     with open(EPD) as file:
         lines = [line for line in file if line.strip()][::options.every]
     why = network.why_no_delay()
-    print(f"{len(lines)} positions, depth {options.depth}, {options.runs} runs of each in turn, {os.cpu_count()} processors; "
+    print(f"{len(lines)} positions, depth {options.depth}, {options.runs} runs of each in turn, {os.cpu_count()} CPUs; "
           f"delay by {network.shaper() if why is None else 'nothing'}")
     print(f"{'us':>6} {'who':<29} {'time':>9} {'to embedded':>17} {'to one alone':>17} {'nodes':>6} {'BUSY':>7} "
           f"{'msgs/s':>8} {'kB/s':>7} {'waiting':>7}")

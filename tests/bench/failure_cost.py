@@ -33,7 +33,7 @@ LIMIT = {"closed": 1.25, "stalled": 1.25, "cut": 1.25, "delay": 1.5}
 
 
 def choose(options):
-    """(position, depth, score): the first depth that takes one processor `seconds` at least."""
+    """(position, depth, score): the first depth that takes one CPU `seconds` at least."""
     chosen = []
     for position in cluster.positions()[1::5][:options.positions]:
         for depth in range(6, 16):

@@ -272,7 +272,7 @@ def main():
     service = Service(options)
     service.start()
     print(f"{options.repeats} runs of each in turn, {options.seconds:g} s, batches of {options.batch}, {options.window} on "
-          f"the way, {os.cpu_count()} processors; load average {os.getloadavg()[0]:.2f}", flush=True)
+          f"the way, {os.cpu_count()} CPUs; load average {os.getloadavg()[0]:.2f}", flush=True)
     try:
         service.measure()
     finally:

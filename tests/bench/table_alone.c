@@ -15,7 +15,7 @@
 enum {
     BATCH_MAX = 1024,
     BARE_BATCH = 256, /* of reads: fewer at once are slower, more are not faster */
-    HOLDS = 1 << 16,
+    INFLIGHT = 1 << 16,
     SESSION = 1,
 };
 
@@ -141,7 +141,7 @@ int main(int argc, char *argv[])
         return status;
     }
     if (tt_results_open(&a.results, a.memory) != ERR_OK ||
-        tt_inflight_open(&a.inflight, HOLDS) != ERR_OK) {
+        tt_inflight_open(&a.inflight, INFLIGHT) != ERR_OK) {
         fprintf(stderr, "table_alone: no memory\n");
         return 1;
     }

@@ -87,25 +87,24 @@ CASES = {
 }
 
 
-def check(files, expected):
+def report_of(lint, files):
+    """(exit status, output) of lint(root) for a tree of these files."""
     with tempfile.TemporaryDirectory() as root:
         for path, text in files.items():
             os.makedirs(os.path.join(root, os.path.dirname(path)), exist_ok=True)
-            with open(os.path.join(root, path), "w") as file:
+            with open(os.path.join(root, path), "w", encoding="utf-8") as file:
                 file.write(text)
         report = io.StringIO()
         with contextlib.redirect_stdout(report):
-            status = layers.Lint(root).run()
-    if expected is None:
-        return status == 0, report.getvalue()
-    lines = [line for line in report.getvalue().splitlines() if expected in line]
-    return status == 1 and len(lines) == 1 and ", 1 faults" in report.getvalue(), report.getvalue()
+            status = lint(root)
+    return status, report.getvalue()
 
 
-def main():
+def run_cases(cases, check):
+    """check(files, expected) returns whether the case passes, and the report. TAP; returns the exit status."""
     failed = 0
-    print(f"1..{len(CASES)}")
-    for number, (name, (files, expected)) in enumerate(CASES.items(), 1):
+    print(f"1..{len(cases)}")
+    for number, (name, (files, expected)) in enumerate(cases.items(), 1):
         good, report = check(files, expected)
         failed += not good
         print(f"{'ok' if good else 'not ok'} {number} - {name}")
@@ -114,5 +113,13 @@ def main():
     return 1 if failed else 0
 
 
+def check(files, expected):
+    status, report = report_of(lambda root: layers.Lint(root).run(), files)
+    if expected is None:
+        return status == 0, report
+    lines = [line for line in report.splitlines() if expected in line]
+    return status == 1 and len(lines) == 1 and ", 1 faults" in report, report
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_cases(CASES, check))

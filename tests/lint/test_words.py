@@ -1,13 +1,11 @@
 #!/usr/bin/python3
 """The check of words finds what it is for, and leaves plain English alone. TAP."""
-import contextlib
-import io
 import os
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import words  # noqa: E402
+from test_layers import report_of, run_cases  # noqa: E402
 
 # name: (files, the lines of the report; empty: none)
 CASES = {
@@ -27,7 +25,7 @@ CASES = {
                                   ["deploy/a:2: 'news'"]),
     "a file's name": ({"common/inside.c": "int a;\n"}, ["common/inside.c:1: 'inside'"]),
     "names of the system": ({"a.c": "#include <news.h>\nrename(a, b); atomic_thread_fence(0); _SC_NPROCESSORS_ONLN;\n",
-                             "a.py": "os.rename(a, b); f.tell()\n"}, []),
+                             "a.py": "os.rename(a, b)\n"}, []),
     "phrases of the field": ({"a.md": "The horizon effect.\n"}, []),
     "the glossary": ({"docs/glossary.md": "horizon\n", "docs/design.md": "depth\n"}, []),
     "a tree without files": ({}, ["words: 0 files, 0 faults"]),
@@ -35,32 +33,12 @@ CASES = {
 
 
 def check(files, expected):
-    with tempfile.TemporaryDirectory() as root:
-        for path, text in files.items():
-            os.makedirs(os.path.join(root, os.path.dirname(path)), exist_ok=True)
-            with open(os.path.join(root, path), "w", encoding="utf-8") as file:
-                file.write(text)
-        report = io.StringIO()
-        with contextlib.redirect_stdout(report):
-            status = words.run(root)
-    lines = [line.split(" (instead")[0] for line in report.getvalue().splitlines()]
-    if not files:
-        return status == 1 and lines == expected, report.getvalue()
-    found = [line for line in lines if not line.startswith("words: ")]
-    return (status == 1) == bool(expected) and found == expected, report.getvalue()
-
-
-def main():
-    failed = 0
-    print(f"1..{len(CASES)}")
-    for number, (name, (files, expected)) in enumerate(CASES.items(), 1):
-        good, report = check(files, expected)
-        failed += not good
-        print(f"{'ok' if good else 'not ok'} {number} - {name}")
-        if not good:
-            print("# " + report.replace("\n", "\n# "))
-    return 1 if failed else 0
+    status, report = report_of(words.run, files)
+    lines = [line.split(" (instead")[0] for line in report.splitlines()]
+    if files:
+        lines = [line for line in lines if not line.startswith("words: ")]
+    return status == (1 if expected else 0) and lines == expected, report
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_cases(CASES, check))
