@@ -309,7 +309,7 @@ bench-service: deps-bench
 	@$(AGAIN) -j$(JOBS) MODE=release all benches
 	@BIN=build/release $(PYTHON) tests/bench/service.py $(BENCH)
 
-# One strict score per position, whoever searches it.
+# One strict score per position, however it is searched.
 strict: deps
 	@$(AGAIN) -j$(JOBS) MODE=release all
 	@$(PYTHON) tests/bench/strict.py

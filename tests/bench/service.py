@@ -91,19 +91,19 @@ class Service:
 
     # ---- one run of a row ----
 
-    def ttbench(self, *more, who="shard"):
+    def ttbench(self, *more, daemon="shard"):
         program = self.o.client or os.path.join(BUILD, "bin", "abdada")
-        return run(program, "ttbench", "--servers", f"127.0.0.1:{self.daemons[who].port}", "--json", "--seconds",
+        return run(program, "ttbench", "--servers", f"127.0.0.1:{self.daemons[daemon].port}", "--json", "--seconds",
                    self.o.seconds, *more)[0]
 
-    def load(self, who, *more):
-        result = run(os.path.join(BUILD, "bench", "peer_load"), "--port", self.daemons[who].port, "--seconds",
+    def load(self, daemon, *more):
+        result = run(os.path.join(BUILD, "bench", "peer_load"), "--port", self.daemons[daemon].port, "--seconds",
                      self.o.seconds, "--batch", self.o.batch, "--window", self.o.window, *more)[0]
         result["busy_per_s"] = result["busy"] / self.o.seconds
         return result
 
-    def shard(self, *more, batch=None, who="shard"):
-        result = self.ttbench("--batch", batch or self.o.batch, "--window", self.o.window, *more, who=who)
+    def shard(self, *more, batch=None, daemon="shard"):
+        result = self.ttbench("--batch", batch or self.o.batch, "--window", self.o.window, *more, daemon=daemon)
         result["busy_per_s"] = result["busy"] / result["seconds"]
         return result
 
@@ -137,7 +137,7 @@ class Service:
     ROWS = {
         "random": ("a shard, random keys", "shard", lambda s: s.shard("--pattern", "random")),
         "other": ("another ttserver (--other), random keys", "other",
-                  lambda s: s.shard("--pattern", "random", who="other")),
+                  lambda s: s.shard("--pattern", "random", daemon="other")),
         "chess": ("a shard, recorded chess search", "shard", lambda s: s.shard()),
         "chess2": ("the same, 2 clients", "shard", lambda s: s.shard("--clients", 2)),
         "full": ("a shard, random keys, 1,024 a message", "shard",
@@ -155,7 +155,7 @@ class Service:
                  lambda s: s.ttbench("--batch", 1, "--window", 1, "--mix", "1:0", "--pattern", "random")),
         "lone_other": ("a lone ask, another ttserver", "other",
                        lambda s: s.ttbench("--batch", 1, "--window", 1, "--mix", "1:0", "--pattern", "random",
-                                           who="other")),
+                                           daemon="other")),
         "lone_zmq": ("the same sizes, bare ZeroMQ echo", "shard", lambda s: s.echo("zmq", lone=True)),
         "lone_tcp": ("the same sizes, bare TCP echo", "shard", lambda s: s.echo("tcp", lone=True)),
         "core": ("a shard without sockets", None, lambda s: s.core()),

@@ -244,7 +244,7 @@ class Lint:
             self.warn(source.path, n, f"{n} lines, more than {FILE_WARN}")
         begin = None
         for number, line in enumerate(source.lines, 1):
-            if line == "{":  # the format check puts a function's braces here and nobody else's
+            if line == "{":  # the format check puts only a function's braces here
                 begin = number
             elif line == "}" and begin is not None:
                 length = number - begin + 1

@@ -72,7 +72,7 @@ def long_search(seconds):
     """(position, depth, score) of a sequential search that takes at least so long here."""
     lines = bratko_kopec()
     for depth in itertools.count(6):
-        for line in (lines[1], lines[15], lines[10], lines[4]):  # each about twice the one before
+        for line in (lines[1], lines[15], lines[10], lines[4]):  # each takes about twice as long as the one before
             position = " ".join(line.split()[:4])
             found = sequential(position, depth)
             if found["time_ms"] >= 1000 * seconds:
@@ -145,7 +145,7 @@ def two_front_ends_get_their_own_answers():
 
 def workers_meet_and_defer():
     depth = long_search(SHORT)[1]
-    rounds = 5  # whether they meet in a short search is up to the scheduler; in five it is not
+    rounds = 5  # the scheduler decides whether they meet in a short search; five are enough
     with Cluster(shards=2, workers=2) as cluster, suite(bratko_kopec()[10:18:5]) as file:
         for algorithm in ("abdada", "abdada-paper"):
             busy, deferred, most, duplicated = 0, 0, 0, []
@@ -424,7 +424,7 @@ def a_uci_stop_right_after_go_is_obeyed():
     uci = Uci()
     uci.say("position startpos")
     for _ in range(20):
-        uci.send("go infinite\nstop")  # in one piece: the search has hardly begun
+        uci.send("go infinite\nstop")  # in one write, so that the search has hardly begun
         uci.expect(r"^bestmove \S+", timeout=5)
     uci.quit()
 
@@ -439,7 +439,7 @@ def uci_quits_out_of_a_bounded_search():
         check(time.monotonic() - begin < 3, "quit out of", limit, "took", time.monotonic() - begin)
 
 
-def uci_minds_its_clock_after_ponderhit():
+def uci_obeys_its_clock_after_ponderhit():
     uci = Uci()
     uci.say("position startpos", "go ponder wtime 3000 btime 3000")
     uci.expect("^info depth 3 ")
@@ -448,7 +448,7 @@ def uci_minds_its_clock_after_ponderhit():
     uci.quit()
 
 
-def uci_waits_at_ease_when_there_is_nothing_to_search():
+def uci_uses_no_cpu_when_there_is_nothing_to_search():
     uci = Uci()
     tick = os.sysconf("SC_CLK_TCK")
     used = lambda: sum(map(int, open(f"/proc/{uci.popen.pid}/stat").read().rsplit(")", 1)[1].split()[11:13])) / tick
@@ -466,7 +466,7 @@ def uci_waits_at_ease_when_there_is_nothing_to_search():
     uci.quit()
 
 
-def uci_ends_where_there_is_no_input():
+def uci_ends_without_an_input():
     for closed in ("<&-", "<&- >&-", "<&- 2>&-"):
         done = subprocess.run(["sh", "-c", f'exec "$0" uci {closed}', path_of("abdada")], timeout=10)
         equal(done.returncode, 0)
@@ -533,7 +533,7 @@ def uci_survives_malformed_commands():
         uci.say(line)
         uci.say("stop")
     uci.ready()
-    uci.send(b"\x00 nothing \x00\nisready\n")  # a zero byte loses no other command
+    uci.send(b"\x00 nothing \x00\nisready\n")  # a zero byte does not swallow the next command
     uci.expect("^readyok$")
     uci.at = len(uci.lines["out"])
     uci.say("position startpos", "go depth 3")
@@ -666,8 +666,8 @@ TESTS = [
     a_front_end_is_killed_and_its_job_ends, sigterm_ends_a_worker_at_once,
     an_interrupt_prints_the_best_move, limits_are_kept, uci_plays_legal_moves,
     uci_stops_when_asked, a_uci_stop_right_after_go_is_obeyed, uci_quits_out_of_a_bounded_search,
-    uci_minds_its_clock_after_ponderhit, uci_waits_at_ease_when_there_is_nothing_to_search,
-    uci_ends_where_there_is_no_input, uci_counts_the_nodes_of_one_search,
+    uci_obeys_its_clock_after_ponderhit, uci_uses_no_cpu_when_there_is_nothing_to_search,
+    uci_ends_without_an_input, uci_counts_the_nodes_of_one_search,
     uci_speaks_whole_lines_over_a_cluster, uci_answers_before_its_input_ends, uci_joins_and_leaves_a_cluster,
     uci_survives_malformed_commands, wrong_use_exits_2_with_one_line,
     failures_exit_1_with_one_line, help_and_version_are_on_stdout, json_has_the_promised_fields,

@@ -303,7 +303,7 @@ def inflight_entries(cluster):
     return sum(shard.stats()["inflight_entries"] for shard in cluster.shards)
 
 
-def sigterm_to_workers_empties_the_sets_at_once():
+def sigterm_to_workers_ends_what_is_in_flight_at_once():
     with Cluster(options=NEVER) as cluster:
         hand = PostedByHand(cluster)
         wait_until(lambda: inflight_entries(cluster) > 0, "positions in flight")
@@ -372,7 +372,7 @@ def sessions_are_bounded():
     except client.Refused as error:
         equal(error.code, 6)
     last.bye()
-    wait_until(lambda: held[0].stats()["sessions"] == 2, "room for the one who watches")
+    wait_until(lambda: held[0].stats()["sessions"] == 2, "room for another session")
     equal((bound(shard, "sessions_refused"), bound(shard, "sessions_max")), (1, 3))
     for one in held:
         one.heartbeat()
@@ -383,7 +383,7 @@ def jobs_are_bounded():
         first = cluster.start(*ENDLESS)
         cluster.wait_searching(first)
         position, depth, score = long_search(SHORT)
-        found, = cluster.ask(position, "--depth", depth, *STRICT)  # nobody helps, it answers
+        found, = cluster.ask(position, "--depth", depth, *STRICT)  # without help it answers all the same
         equal((found["score"], found["workers"]), (score, 0))
         check(bound(cluster.shards[0], "jobs_refused") >= 1)
         equal(bound(cluster.shards[0], "jobs_max"), 1)
@@ -553,9 +553,9 @@ def processes_of_a_host_share_a_table():
         cluster.workers[0].kill()
         found, = cluster.ask(position, "--depth", depth, *STRICT)
         equal(found["score"], score)
-        check(os.path.exists(path), "somebody has it")
+        check(os.path.exists(path), "a process still uses it")
         equal(cluster.workers[1].end(), 0)
-        check(not os.path.exists(path), "the last one takes it away")
+        check(not os.path.exists(path), "the last process removes it")
 
 
 def tables_of_killed_processes_are_removed():
@@ -566,7 +566,7 @@ def tables_of_killed_processes_are_removed():
         for worker in cluster.workers:
             worker.kill()
         Worker(f"127.0.0.1:{free_port()}")
-        check(not os.path.exists(path), "the next one does")
+        check(not os.path.exists(path), "the next process removes it")
 
 
 def private_workers_exchange_results():
@@ -723,7 +723,7 @@ QUICK_TESTS = [
     a_worker_older_than_every_shard_takes_part, a_shard_that_restarts_is_used_again,
     a_worker_that_stalled_takes_part_again, late_answers_do_no_harm,
     front_ends_share_the_workers_evenly, a_killed_front_end_frees_the_workers,
-    sigterm_to_workers_empties_the_sets_at_once, sigterm_to_a_front_end_leaves_nothing,
+    sigterm_to_workers_ends_what_is_in_flight_at_once, sigterm_to_a_front_end_leaves_nothing,
     sessions_are_bounded, jobs_are_bounded, batches_and_messages_are_bounded, inflight_entries_are_bounded,
     processes_of_a_host_share_a_table, private_workers_exchange_results,
     top_shows_a_cluster, top_ends_with_q_and_gives_the_terminal_back,
@@ -737,7 +737,7 @@ TESTS = [
     late_answers_do_no_harm, front_ends_share_the_workers_evenly,
     front_ends_that_share_get_their_own_strict_answers, threads_of_a_worker_are_shared_too,
     a_killed_front_end_frees_the_workers, a_killed_worker_leaves_its_positions_soon,
-    sigterm_to_workers_empties_the_sets_at_once, sigterm_to_a_front_end_leaves_nothing,
+    sigterm_to_workers_ends_what_is_in_flight_at_once, sigterm_to_a_front_end_leaves_nothing,
     a_second_sigterm_ends_at_once, sessions_are_bounded, jobs_are_bounded,
     a_refused_job_is_taken_when_there_is_room, workers_get_more_jobs_than_they_remember,
     batches_and_messages_are_bounded, inflight_entries_are_bounded,

@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-/* A file that holds `text`; the caller unlinks it. */
+/* A file with this text; the caller unlinks it. */
 static void write_file(char *path, const char *text)
 {
     strcpy(path, "/tmp/abdada-suite-XXXXXX");
