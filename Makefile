@@ -1,6 +1,6 @@
 # abdada: build, test, measure. `make help` lists the targets.
 #   MODE=release (default) | dev (ASan, UBSan, -Werror) | tsan      ARCH=native | x86-64-v3 | ...
-#   O=build/$(MODE): where objects go      JOBS=processors of this machine
+#   O=build/$(MODE): where objects go      JOBS=CPUs of this machine
 MODE   ?= release
 ARCH   ?= native
 PREFIX ?= /usr/local
@@ -12,18 +12,19 @@ endif
 
 O := build/$(MODE)
 
-# What has to be there, as PACKAGE=PROBE; PACKAGE|PACKAGE: names differ between releases.
+# What is needed, as PACKAGE=PROBE; PACKAGE|PACKAGE: names differ between releases.
 DEPS_COMPILE := gcc=gcc libc6-dev=stdio.h libzmq3-dev=zmq.h "libmsgpack-c-dev|libmsgpack-dev=msgpack.h" \
                 libuv1-dev=uv.h
 DEPS_BUILD   := $(DEPS_COMPILE) make=make pkg-config=pkg-config libcmocka-dev=cmocka.h python3=$(PYTHON) \
                 python3-zmq=py:zmq python3-msgpack=py:msgpack
-DEPS_TEST    := "clang-format-14|clang-format=clang-format-14" cppcheck=cppcheck valgrind=valgrind iproute2=ip
+DEPS_TEST    := "clang-format-14|clang-format=clang-format-14" cppcheck=cppcheck valgrind=valgrind iproute2=ip \
+                gnuplot-nox=gnuplot
 DEPS_FUZZ    := clang=clang "libclang-rt-14-dev|libclang-rt-dev=libfuzzer"
 DEPS_BENCH   := stockfish=stockfish redis-server=redis-server memcached=memcached
 DEPS         := CC=$(CC) PYTHON=$(PYTHON) deploy/deps.sh
 
-# One line instead of a compiler's page when a library is missing. Looked for once, then noted.
-SELF_SUFFICIENT := help clean deps deps-test deps-bench demo test test-long test-deploy check bench strict \
+# One line instead of a page of compiler errors when a library is missing; checked once.
+SELF_SUFFICIENT := help clean words deps deps-test deps-bench demo test test-long test-deploy check bench strict \
                    lint fuzz-long soak bad-peers bench-badpeers bench-failure bench-distance peers-die bench-service
 ifneq ($(filter-out $(SELF_SUFFICIENT),$(or $(MAKECMDGOALS),all)),)
 ifeq ($(wildcard build/headers),)
@@ -148,7 +149,7 @@ TOTALS := build/totals
 RUN     = $(PYTHON) tests/run.py --totals $(TOTALS)
 SUM     = $(PYTHON) tests/run.py --sum $(TOTALS)
 AGAIN   = $(MAKE) --no-print-directory
-# $(call build,MODE,TARGETS): what does not compile is one failure, the rest is tested all the same.
+# $(call build,MODE,TARGETS): a target that does not compile is one failure; the rest is tested.
 build   = @$(AGAIN) -k -j$(JOBS) MODE=$(1) $(2) || \
             $(RUN) --group "build" --step "build of MODE=$(1)" -- sh -c 'echo "see above"; exit 1' || true
 
@@ -159,8 +160,8 @@ FUZZ_RUNS        ?= 5000000
 FUZZ_ARGS_fuzz_ttcore = 1 $(shell expr $(FUZZ_RUNS) / 1000)
 export PERFT_MAX_LEAVES
 
-# Old thread sanitizers lose their way when addresses are much randomised; libzmq is not built for
-# them. A container may forbid the one, then it is tried without.
+# Old thread sanitizers fail where addresses are randomised over many bits, hence setarch -R, which a
+# container may forbid. libzmq is not built for them, hence the suppressions.
 SANITIZED := TSAN_OPTIONS="suppressions=$(CURDIR)/tests/tsan.supp" \
              $(if $(filter tsan,$(MODE)),$(shell setarch $(shell uname -m) -R true 2>/dev/null && \
                echo setarch $(shell uname -m) -R))
@@ -181,14 +182,14 @@ run-sim:
 RUNS := 300
 UNRANDOM = $(shell setarch $(shell uname -m) -R true 2>/dev/null && echo setarch $(shell uname -m) -R)
 
-# The program ends itself, and takes its containers down, well before the runner would kill it.
+# The program ends by itself and removes its containers well before the runner would kill it.
 DEPLOY_TIMEOUT := 1700
 run-deploy:
 	@$(RUN) --verbose --timeout $(DEPLOY_TIMEOUT) --group deploy deploy/compose-test || true
 
 run-fuzz: $(FUZZ_BIN:%=run-%)
 
-# Coverage-guided, with clang: FUZZ_MINUTES of processor time for each of the drivers.
+# Coverage-guided, with clang: FUZZ_MINUTES of CPU time for each of the drivers.
 FUZZ_MINUTES ?= 10
 fuzz-long: deps
 	@$(DEPS) --optional $(DEPS_FUZZ)
@@ -200,11 +201,12 @@ run-$(O)/fuzz/%:
 
 run-lint:
 	@$(RUN) --group lint --step "clang-format" -- tests/lint/format.sh || true
-	@$(RUN) --group lint --step "layers, contracts, sizes" -- $(PYTHON) tests/lint/layers.py || true
+	@$(RUN) --group lint --step "layers, circles, contracts, sizes" -- $(PYTHON) tests/lint/layers.py || true
+	@$(RUN) --group lint --step "words" -- $(PYTHON) tests/lint/words.py || true
 	@$(RUN) --group lint --step "cppcheck" -- tests/lint/cppcheck.sh $(JOBS) || true
-	@$(RUN) --group lint tests/lint/test_layers.py tests/lint/test_run.py tests/lint/test_lab_runs.py || true
+	@$(RUN) --group lint $(wildcard tests/lint/test_*.py) || true
 
-# Real processes and cables at random faults; what a user runs is tests/system/soak itself.
+# Real processes and cables under random faults.
 SOAK ?= --minutes 30
 run-soak:
 	@BIN=$(O)/bin $(RUN) --timeout 1200 --group "soak, $(MODE)" --step "soak $(SOAK)" -- \
@@ -212,6 +214,10 @@ run-soak:
 
 forget-totals:
 	@rm -f $(TOTALS)
+
+# Words that docs/glossary.md replaces.
+words:
+	@$(PYTHON) tests/lint/words.py
 
 lint: deps-test forget-totals
 	@$(AGAIN) run-lint
@@ -244,7 +250,7 @@ test: deps-test forget-totals
 	@$(SUM)
 RELEASE_LEAVES := 5000000
 
-# A cluster of containers, where there is an engine; else it is skipped with the reason.
+# A cluster of containers; skipped with the reason where there is no engine.
 test-deploy: deps forget-totals
 	@$(AGAIN) run-deploy
 	@$(SUM)
@@ -281,7 +287,7 @@ bench: deps-bench
 	@bin/abdada bench
 	@for b in $(wildcard tests/bench/bench_*.py); do $(PYTHON) $$b || exit 1; done
 
-# What bad peers cost a good one; what a dead or a slow shard costs a search; what a death costs us.
+# For the measurements that follow.
 release-tools: deps-test
 	@$(AGAIN) -j$(JOBS) MODE=release all tools
 
@@ -291,7 +297,7 @@ bench-badpeers: release-tools
 bench-failure: release-tools
 	@BIN=build/release/bin $(PYTHON) tests/bench/failure_cost.py $(BENCH)
 
-# What the way to the shards costs a search; BENCH="--every 3 --distances 0,200".
+# What the distance of the shards costs a search; BENCH="--every 3 --distances 0,200".
 bench-distance: release-tools
 	@BIN=build/release/bin $(PYTHON) tests/bench/distance.py $(BENCH)
 
@@ -303,7 +309,7 @@ bench-service: deps-bench
 	@$(AGAIN) -j$(JOBS) MODE=release all benches
 	@BIN=build/release $(PYTHON) tests/bench/service.py $(BENCH)
 
-# One strict score per position, whoever searches it.
+# One strict score per position, however it is searched.
 strict: deps
 	@$(AGAIN) -j$(JOBS) MODE=release all
 	@$(PYTHON) tests/bench/strict.py
@@ -322,39 +328,45 @@ lab-calibrate:
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/doc/abdada
 	install -m 755 $(PROGRAMS:%=bin/%) $(DESTDIR)$(PREFIX)/bin
-	install -m 644 README.md proto/PROTOCOL.md $(DESTDIR)$(PREFIX)/share/doc/abdada
+	install -m 644 README.md proto/PROTOCOL.md $(wildcard docs/*.md) $(DESTDIR)$(PREFIX)/share/doc/abdada
 
 clean:
 	rm -rf build bin
 
 help:
-	@echo 'make                build bin/ttserver bin/ttworker bin/abdada (MODE=release)'
-	@echo 'make deps           install what building and testing need (apt-get; nothing if all is here)'
-	@echo 'make demo           a cluster on this machine, searching, with parts of it killed'
-	@echo 'make check          quick tests and lint, under 2 minutes'
-	@echo 'make test           all tests;  make test-long: for an hour or more'
-	@echo 'make test-deploy   a cluster of containers, killed and cut; skipped where there is no engine'
-	@echo 'make chaos          10,000 searches on the virtual cluster with random faults (SEEDS=A..B)'
-	@echo 'make lint           format, layers, sizes, static analysis'
-	@echo 'make bench          node signature and measurements'
-	@echo 'make strict         one strict score per position, by every way to search'
-	@echo 'make install        PREFIX=/usr/local DESTDIR='
-	@echo 'make unit|fuzz      build tests only: MODE=dev|tsan|release, programs in build/MODE/tests, /fuzz'
-	@echo 'make lab            published tables beside the virtual cluster, an hour; lab-quick: 5 minutes'
-	@echo '                    LAB="weill ura" chooses; lab-calibrate: real runs against virtual ones'
-	@echo 'make soak           a cluster under faults for 30 minutes (SOAK="--minutes 5 --seed 7")'
-	@echo 'make bad-peers      a million bad messages to a shard;  bench-badpeers: what they cost a good client'
-	@echo 'make bench-failure  what a dead or a slow shard costs;  peers-die: a search that parts of it die in'
-	@echo 'make bench-distance time to depth with the shards 0 to 1,000 us away (BENCH="--every 3")'
-	@echo 'make bench-service  a shard beside Redis, memcached and bare sockets (BENCH="--repeats 9")'
-	@echo 'make fuzz-long      coverage-guided, FUZZ_MINUTES=10 of processor time each'
-	@echo 'make clean'
+	@echo 'make                         build bin/ttserver, bin/ttworker and bin/abdada (MODE=release)'
+	@echo 'make MODE=dev|tsan           the same with sanitizers, in build/MODE/bin'
+	@echo 'make install                 copy programs and documents (PREFIX=/usr/local DESTDIR=)'
+	@echo 'make deps                    install what building and testing need (apt-get); also deps-test, deps-bench'
+	@echo 'make clean                   remove build and bin'
+	@echo 'make demo                    a cluster on this machine that searches while parts of it are killed'
+	@echo
+	@echo 'make check                   quick tests and lint, about 2 minutes'
+	@echo 'make lint                    format, layers, circles, words, sizes, static analysis; words: the words alone'
+	@echo 'make test                    all tests, about an hour; test-long: with every perft count and longer fuzzing'
+	@echo 'make test-deploy             a cluster of containers whose parts are killed and cut off'
+	@echo 'make chaos                   10,000 searches on the virtual cluster with random faults (SEEDS=A..B)'
+	@echo 'make soak                    30 minutes of searches on a cluster under faults (SOAK="--minutes 5 --seed 7")'
+	@echo 'make bad-peers               a million bad messages to a shard (BAD_MESSAGES=N)'
+	@echo 'make fuzz-long               coverage-guided fuzzing with clang (FUZZ_MINUTES=10 of CPU time each)'
+	@echo 'make strict                  one strict score per position, by every way to search'
+	@echo 'make unit|fuzz|tools|benches build these programs only, in build/MODE/tests, fuzz, tools, bench'
+	@echo
+	@echo 'make bench                   node signature and measurements'
+	@echo 'make bench-service           a shard beside Redis, memcached and bare sockets (BENCH="--repeats 9")'
+	@echo 'make bench-distance          time to depth with the shards 0 to 1,000 us away (BENCH="--every 3")'
+	@echo 'make bench-failure           what a dead or a slow shard costs a search'
+	@echo 'make bench-badpeers          what bad peers cost a good client'
+	@echo 'make peers-die               a search in which processes die'
+	@echo 'make lab                     the published tables beside the virtual cluster, an hour (LAB="weill ura")'
+	@echo 'make lab-quick               the same in 5 minutes; lab-calibrate: real runs beside virtual ones'
 
 -include $(OBJ:.o=.d) $(UNIT:%.c=$(O)/%.d) $(FUZZ:%.c=$(O)/%.d) $(TOOLS:%.c=$(O)/%.d) $(BENCHES:%.c=$(O)/%.d) \
          $(foreach p,$(PROGRAMS),$(MAIN_$(p):%.c=$(O)/%.d))
 
-.PHONY: all unit fuzz deps deps-test deps-bench forget-totals lint check test test-long test-deploy demo bench \
-        strict lab lab-quick lab-calibrate chaos soak run-soak tools fuzz-long bad-peers bench-badpeers \
-        bench-failure bench-distance bench-service benches peers-die release-tools install clean help run-unit run-system run-sim run-fuzz \
-        run-lint run-deploy FORCE
+.PHONY: all tools benches unit fuzz deps deps-test deps-bench run-unit run-system run-sim \
+        run-deploy run-fuzz fuzz-long run-lint run-soak forget-totals words lint check test \
+        test-deploy test-long chaos soak bad-peers demo bench release-tools bench-badpeers \
+        bench-failure bench-distance peers-die bench-service strict lab lab-quick lab-calibrate \
+        install clean help FORCE
 .SECONDARY:

@@ -62,8 +62,8 @@ struct fiber {
     unsigned char *mapping; /* the guard page, then the stack */
     size_t mapping_bytes, guard_bytes;
     /* state */
-    struct side inside, outside; /* outside: whoever resumed it last */
-    struct fiber *resumer; /* the fiber that did; NULL: the thread's own stack */
+    struct side own, caller; /* caller: where it was resumed last */
+    struct fiber *resumer; /* the fiber that resumed it; NULL: the thread's own stack */
     bool done;
 };
 
@@ -71,7 +71,8 @@ static _Thread_local struct fiber *running;
 
 /* ---- registers ---- */
 
-/* Between the words to the sanitizers and the switch itself no function may be entered or left. */
+/* The sanitizers must see no function entered or left between being told of a switch and the
+ * switch itself. */
 #define SWITCH static inline __attribute__((always_inline))
 
 static void begin(void);
@@ -85,11 +86,11 @@ SWITCH void switch_registers(fiber_registers *from, fiber_registers *to)
 
 static void prepare(struct fiber *f)
 {
-    CHECK(getcontext(&f->inside.registers) == 0);
-    f->inside.registers.uc_link = NULL;
-    f->inside.registers.uc_stack.ss_sp = f->mapping + f->guard_bytes;
-    f->inside.registers.uc_stack.ss_size = f->mapping_bytes - f->guard_bytes;
-    makecontext(&f->inside.registers, begin, 0);
+    CHECK(getcontext(&f->own.registers) == 0);
+    f->own.registers.uc_link = NULL;
+    f->own.registers.uc_stack.ss_sp = f->mapping + f->guard_bytes;
+    f->own.registers.uc_stack.ss_size = f->mapping_bytes - f->guard_bytes;
+    makecontext(&f->own.registers, begin, 0);
 }
 
 #else
@@ -135,7 +136,7 @@ static void prepare(struct fiber *f)
     for (unsigned i = 0; i < SAVED_WORDS; i++) {
         *--top = NULL;
     }
-    f->inside.registers = top;
+    f->own.registers = top;
 }
 #else
 enum { SAVED_WORDS = 20, LINK_WORD = 11 };
@@ -181,7 +182,7 @@ static void prepare(struct fiber *f)
         *--top = NULL;
     }
     top[LINK_WORD] = (void *)(uintptr_t)begin;
-    f->inside.registers = top;
+    f->own.registers = top;
 }
 #endif
 
@@ -197,12 +198,12 @@ SWITCH void switch_registers(fiber_registers *from, fiber_registers *to)
 static void name_stack(struct fiber *f)
 {
 #ifdef FIBER_ASAN
-    f->inside.bottom = f->mapping + f->guard_bytes;
-    f->inside.size = f->mapping_bytes - f->guard_bytes;
-    __lsan_register_root_region(f->inside.bottom, f->inside.size);
+    f->own.bottom = f->mapping + f->guard_bytes;
+    f->own.size = f->mapping_bytes - f->guard_bytes;
+    __lsan_register_root_region(f->own.bottom, f->own.size);
 #endif
 #ifdef FIBER_TSAN
-    f->inside.tsan = __tsan_create_fiber(0);
+    f->own.tsan = __tsan_create_fiber(0);
 #endif
     (void)f;
 }
@@ -211,11 +212,11 @@ static void forget_stack(struct fiber *f)
 {
 #ifdef FIBER_ASAN
     /* The next mapping here must not find the red zones of frames that were never left. */
-    __asan_unpoison_memory_region(f->inside.bottom, f->inside.size);
-    __lsan_unregister_root_region(f->inside.bottom, f->inside.size);
+    __asan_unpoison_memory_region(f->own.bottom, f->own.size);
+    __lsan_unregister_root_region(f->own.bottom, f->own.size);
 #endif
 #ifdef FIBER_TSAN
-    __tsan_destroy_fiber(f->inside.tsan);
+    __tsan_destroy_fiber(f->own.tsan);
 #endif
     (void)f;
 }
@@ -250,11 +251,11 @@ static void switch_side(struct side *from, struct side *to, bool last)
 static void begin(void)
 {
     struct fiber *f = running;
-    arrived(&f->inside, &f->outside);
+    arrived(&f->own, &f->caller);
     f->run(f->arg);
     f->done = true;
     running = f->resumer;
-    switch_side(&f->inside, &f->outside, true);
+    switch_side(&f->own, &f->caller, true);
     abort();
 }
 
@@ -295,10 +296,10 @@ void fiber_resume(struct fiber *f)
     CHECK(!f->done && f != running);
     f->resumer = running;
 #ifdef FIBER_TSAN
-    f->outside.tsan = __tsan_get_current_fiber();
+    f->caller.tsan = __tsan_get_current_fiber();
 #endif
     running = f;
-    switch_side(&f->outside, &f->inside, false);
+    switch_side(&f->caller, &f->own, false);
 }
 
 void fiber_yield(void)
@@ -306,17 +307,12 @@ void fiber_yield(void)
     struct fiber *f = running;
     CHECK(f != NULL);
     running = f->resumer;
-    switch_side(&f->inside, &f->outside, false);
+    switch_side(&f->own, &f->caller, false);
 }
 
 bool fiber_done(const struct fiber *fiber)
 {
     return fiber->done;
-}
-
-struct fiber *fiber_current(void)
-{
-    return running;
 }
 
 void fiber_free(struct fiber **fiber)

@@ -1,8 +1,8 @@
 /* fiber: a function with a stack of its own that runs until it yields and goes on from there.
  *
- * Cooperative and single-threaded: fiber_resume runs the fiber in the calling thread until it
- * yields or its function returns. A fiber is resumed by the thread that resumed it first, for ever.
- * A fiber may resume others (they yield to it), never itself nor one that waits for it.
+ * Threads: fiber_resume runs the fiber in the calling thread until it yields or its function
+ * returns; only the thread that resumed a fiber first may resume it again. A fiber may resume
+ * others (they yield to it), but neither itself nor a fiber that waits for it.
  *
  * The registers are switched by hand on x86-64 and aarch64, by ucontext elsewhere or with
  * -DFIBER_UCONTEXT. A resume and the yield that ends it, on the 2-core x86-64 machine this was
@@ -10,7 +10,7 @@
  *     by hand  9-15 ns (15-80 ns turn by turn among 4,096 fibers; 18 ns when leaving by `ret`)
  *     ucontext 460-550 ns (650-820 ns among 4,096): every swap asks the kernel for the signal mask
  * So the signal mask, the rounding mode and the x87 control word belong to the thread, not to the
- * fiber. Sanitizer builds switch the same way and are told of it.
+ * fiber. Sanitizer builds switch the same way and announce each switch to the sanitizer.
  *
  * Memory: fiber_open maps the stack (unreserved: only touched pages cost) with an unreadable page
  * below it, so that an overflow ends the process instead of writing on. */
@@ -33,20 +33,17 @@ struct fiber;
  * ERR_RANGE. */
 enum err fiber_open(struct fiber **out, size_t stack_bytes, void (*run)(void *arg), void *arg);
 
-/* Runs it until its next yield or its end. Not when done. */
+/* Runs the fiber until its next yield or its end. Not to be called when it is done. */
 void fiber_resume(struct fiber *fiber);
 
-/* From inside a fiber: back to its fiber_resume. */
+/* Called by the running fiber: returns to its fiber_resume. */
 void fiber_yield(void);
 
-/* Its function has returned. */
+/* True when its function has returned. */
 bool fiber_done(const struct fiber *fiber);
 
-/* The one running in this thread; NULL outside fibers. */
-struct fiber *fiber_current(void);
-
-/* Accepts NULL; nulls. One that has not ended is dropped as it stands: what its frames own is not
- * freed. Not from inside itself. */
+/* Accepts NULL; nulls. A fiber that has not ended may be freed: what its frames own is leaked. Not
+ * to be called by the fiber itself. */
 void fiber_free(struct fiber **fiber);
 
 #endif

@@ -1,16 +1,26 @@
-/* memory: allocations that no other shares a cache line with.
+/* memory: cache lines and large pages.
  *
- * What one thread writes all the time must not lie in a line that another reads all the time. */
+ * What one thread writes often must not lie in a cache line that another thread reads often.
+ * Threads: any. Memory: the caller frees. */
 #ifndef COMMON_MEMORY_H
 #define COMMON_MEMORY_H
 
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-enum { MEMORY_LINE = 64 };
+enum { MEMORY_LINE = 64, MEMORY_LARGE_PAGE = 2 << 20 }; /* bytes; some systems have larger pages */
 
-/* Whole lines, zeroed; NULL when there is no memory. For free(). */
+/* Requests that are newer than some C libraries; a kernel without them answers EINVAL. */
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* Linux 6.1 */
+#endif
+
+/* Whole cache lines, zeroed; NULL when there is no memory. For free(). */
 static inline void *memory_lines(size_t bytes)
 {
     size_t whole = (bytes + MEMORY_LINE - 1) / MEMORY_LINE * MEMORY_LINE;

@@ -46,7 +46,7 @@ enum err options_unsigned(const char *text, uint64_t min, uint64_t max, uint64_t
     return ERR_OK;
 }
 
-enum err options_size(const char *text, uint64_t *bytes)
+static enum err read_size(const char *text, uint64_t *bytes)
 {
     static const char suffix[] = "KMGT";
     const char *end = text;
@@ -113,43 +113,29 @@ enum err options_host_port(const char *text, struct options_host_port *out)
     return read_host_port(text, strlen(text), out);
 }
 
-enum err options_host_ports(const char *text, struct options_host_port *out, unsigned room,
-                            unsigned *count)
+enum err options_servers(const char *text, struct options_servers *out)
 {
-    unsigned n = 0;
-    for (;;) {
+    struct options_servers read = {.count = 0};
+    for (;; text++) {
         size_t length = strcspn(text, ",");
-        if (n >= room) {
+        if (read.count >= OPTIONS_SERVERS_MAX) {
             return ERR_FULL;
         }
-        enum err err = read_host_port(text, length, &out[n]);
+        struct options_host_port *at = &read.server[read.count];
+        enum err err = read_host_port(text, length, at);
+        if (err == ERR_OK && at->port == 0) {
+            err = ERR_RANGE;
+        }
         if (err != ERR_OK) {
             return err;
         }
-        n++;
-        if (text[length] == '\0') {
+        read.count++;
+        text += length;
+        if (*text == '\0') {
             break;
         }
-        text += length + 1;
     }
-    *count = n;
-    return ERR_OK;
-}
-
-static enum err read_i32(const struct options_row *option, const char *text)
-{
-    int64_t min = (int64_t)option->min, max = (int64_t)option->max;
-    char *end;
-    errno = 0;
-    long long value = strtoll(text, &end, 10);
-    if (*end != '\0' || end == text || isspace((unsigned char)*text)) {
-        return ERR_SYNTAX;
-    }
-    if (errno == ERANGE || value < INT32_MIN || value > INT32_MAX ||
-        (min < max && (value < min || value > max))) {
-        return ERR_RANGE;
-    }
-    *(int32_t *)option->value = (int32_t)value;
+    *out = read;
     return ERR_OK;
 }
 
@@ -182,10 +168,8 @@ static enum err read_value(const struct options_row *option, const char *text)
         return err;
     case OPTION_U64:
         return options_unsigned(text, option->min, max, option->value);
-    case OPTION_I32:
-        return read_i32(option, text);
     case OPTION_SIZE:
-        err = options_size(text, &value);
+        err = read_size(text, &value);
         if (err == ERR_OK && (value < option->min || (max != 0 && value > max))) {
             err = ERR_RANGE;
         }
@@ -200,6 +184,8 @@ static enum err read_value(const struct options_row *option, const char *text)
         return ERR_OK;
     case OPTION_HOST_PORT:
         return options_host_port(text, option->value);
+    case OPTION_SERVERS:
+        return options_servers(text, option->value);
     case OPTION_CUSTOM:
         return option->parse(text, option->value);
     case OPTION_HEADING:
@@ -219,12 +205,12 @@ static bool is_last(const struct options_row *option)
 
 static void print_row(char letter, const char *name, const char *argument, const char *help)
 {
-    enum { COLUMN = 26 };
+    enum { COLUMN = 32 };
     char left[80];
     int width =
         snprintf(left, sizeof left, "  %c%c%c --%s%s%s", letter ? '-' : ' ', letter ? letter : ' ',
                  letter ? ',' : ' ', name, argument ? " " : "", argument ? argument : "");
-    if (width < COLUMN) {
+    if (width <= COLUMN - 2) {
         printf("%-*s%s\n", COLUMN, left, help);
     } else {
         printf("%s\n%*s%s\n", left, COLUMN, "", help);
@@ -317,7 +303,6 @@ static const char *wanted(const struct options_row *option)
     switch (option->kind) {
     case OPTION_U32:
     case OPTION_U64:
-    case OPTION_I32:
         return "a whole number";
     case OPTION_REAL:
         return "a number";
@@ -334,7 +319,7 @@ static void say_bad_value(const char *program, const struct options_row *option,
     if (err == ERR_SYNTAX) {
         options_wrong(program, "--%s '%.200s': not %s (see --help)", option->name, text,
                       wanted(option));
-    } else if (err == ERR_RANGE && option->max != 0 && option->kind != OPTION_I32) {
+    } else if (err == ERR_RANGE && option->max != 0) {
         options_wrong(program, "--%s '%.200s': not in %" PRIu64 " to %" PRIu64, option->name, text,
                       option->min, option->max);
     } else {

@@ -1,10 +1,11 @@
 /* options: GNU-style command lines read into variables from one table, which also prints --help.
  *
  * `--name value`, `--name=value`, unique prefixes of a name, `-l value` and `-lvalue` for an option
- * with a letter, `--` ends the options; operands may stand between options. --help (-h) and
- * --version are always there. A wrong use is said in one line on stderr; the caller then exits with
- * OPTIONS_EXIT_WRONG. Own reader instead of getopt_long, which keeps its place in globals and takes
- * every word that begins with '-' (an Othello board may) for options. Threads: any, keeps no state.
+ * with a letter; `--` ends the options; operands may stand between options. Every program has
+ * --help
+ * (-h) and --version. Wrong use is reported in one line on stderr; the caller then exits with
+ * OPTIONS_EXIT_WRONG. Not getopt_long, because that keeps its state in globals and takes every word
+ * that begins with '-' for options, as an Othello board may. Threads: any; keeps no state.
  * Memory: never allocates; texts are borrowed from argv. */
 #ifndef COMMON_OPTIONS_H
 #define COMMON_OPTIONS_H
@@ -15,25 +16,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { OPTIONS_EXIT_WRONG = 2, OPTIONS_HOST_MAX = 256 };
+enum { OPTIONS_EXIT_WRONG = 2, OPTIONS_HOST_MAX = 256, OPTIONS_SERVERS_MAX = 64 };
 
 enum option_kind {
     OPTION_HEADING, /* no option: `help` is a line above the options that follow */
     OPTION_FLAG, /* bool: takes no value */
     OPTION_U32, /* uint32_t in min..max */
     OPTION_U64, /* uint64_t in min..max */
-    OPTION_I32, /* int32_t; min and max are read as int64_t */
     OPTION_SIZE, /* uint64_t bytes in min..max; suffixes K M G T (1024), also KiB or KB */
     OPTION_REAL, /* double, finite, not negative */
     OPTION_TEXT, /* const char * */
     OPTION_HOST_PORT, /* struct options_host_port */
+    OPTION_SERVERS, /* struct options_servers */
     OPTION_CUSTOM, /* `parse` writes `value` */
-    OPTION_UNSUPPORTED, /* known, takes a value, always refused with `help` as the reason */
+    OPTION_UNSUPPORTED, /* refused, with `help` as the reason */
 };
 
 struct options_host_port {
     char host[OPTIONS_HOST_MAX]; /* without the brackets of an IPv6 address */
     uint16_t port;
+};
+
+struct options_servers {
+    struct options_host_port server[OPTIONS_SERVERS_MAX];
+    unsigned count;
 };
 
 /* One row; the table ends with a row whose `name` and `help` are NULL. max == 0: no upper limit. */
@@ -67,7 +73,8 @@ struct options {
     const char *version;
     const struct options_row *table;
     unsigned operands_max; /* more is wrong use */
-    bool (*is_operand)(const char *word); /* a word that begins with '-' and is none; may be NULL */
+    /* True for a word that begins with '-' but is an operand; may be NULL. */
+    bool (*is_operand)(const char *word);
 };
 
 enum options_outcome {
@@ -85,19 +92,17 @@ enum options_outcome options_parse(const struct options *options, int argc, char
 /* The exit status of a program that does not go on; -1: it does. */
 int options_status(enum options_outcome outcome);
 
-/* Says "PROGRAM: TEXT" in one line on stderr and returns OPTIONS_EXIT_WRONG. */
+/* Prints "PROGRAM: TEXT" in one line on stderr and returns OPTIONS_EXIT_WRONG. */
 int options_wrong(const char *program, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* The parts, for values inside other texts. ERR_SYNTAX, ERR_RANGE; outputs untouched on failure. */
 enum err options_unsigned(const char *text, uint64_t min, uint64_t max, uint64_t *out);
-enum err options_size(const char *text, uint64_t *bytes);
 /* "HOST:PORT" or "[V6]:PORT"; port 0 is allowed. */
 enum err options_host_port(const char *text, struct options_host_port *out);
 /* The other way: "HOST:PORT", or "[HOST]:PORT" when the host has a colon. */
 void options_host_port_text(const char *host, uint16_t port, char *out, size_t size);
-/* "HOST:PORT,HOST:PORT,..."; ERR_FULL beyond `room`; `out` may be written on failure. */
-enum err options_host_ports(const char *text, struct options_host_port *out, unsigned room,
-                            unsigned *count);
+/* "HOST:PORT,HOST:PORT,...", ports not 0; ERR_FULL beyond OPTIONS_SERVERS_MAX. */
+enum err options_servers(const char *text, struct options_servers *out);
 
 #endif

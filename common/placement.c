@@ -5,48 +5,47 @@
 
 enum { NAME_BITS = 16 };
 
-void placement_end(struct placement *placement, struct placement_slot *place)
+void placement_end(struct placement *placement, struct placement_slot *slot)
 {
-    if (place->said == 0) {
+    if (slot->recorded == 0) {
         return;
     }
-    _Atomic uint64_t *last = &placement->last[place->said - 1];
+    _Atomic uint64_t *last = &placement->last[slot->recorded - 1];
     uint64_t found = atomic_load_explicit(last, memory_order_relaxed);
-    if ((uint16_t)found == place->name) {
+    if ((uint16_t)found == slot->name) {
         (void)atomic_compare_exchange_strong(last, &found, 0);
     }
-    place->said = 0;
+    slot->recorded = 0;
 }
 
-/* False: another was there just now. Then nothing changes. */
-static bool take(struct placement *placement, struct placement_slot *place, int cpu,
-                 uint64_t now_us)
+/* Records the CPU for the thread; false, and nothing changes: another thread is recorded there. */
+static bool take(struct placement *placement, struct placement_slot *slot, int cpu, uint64_t now_us)
 {
     uint64_t last = atomic_load_explicit(&placement->last[cpu], memory_order_relaxed);
-    uint64_t when = last >> NAME_BITS, word = now_us << NAME_BITS | place->name;
+    uint64_t when = last >> NAME_BITS, word = now_us << NAME_BITS | slot->name;
     bool is_fresh =
         when != 0 && when + PLACEMENT_FRESH_US > now_us && when < now_us + PLACEMENT_FRESH_US;
-    bool is_mine = place->said == cpu + 1 && (uint16_t)last == place->name;
+    bool is_mine = slot->recorded == cpu + 1 && (uint16_t)last == slot->name;
     if ((is_fresh && !is_mine) ||
         !atomic_compare_exchange_strong(&placement->last[cpu], &last, word)) {
         return false;
     }
-    if (place->said != cpu + 1) {
-        placement_end(placement, place);
+    if (slot->recorded != cpu + 1) {
+        placement_end(placement, slot);
     }
-    place->said = (uint16_t)(cpu + 1);
+    slot->recorded = (uint16_t)(cpu + 1);
     return true;
 }
 
-/* -1: the system does not say, or has more than are kept here. */
-static int processor(void)
+/* -1: the system does not say, or its number is beyond a cpu_set_t. */
+static int current_cpu(void)
 {
     int cpu = sched_getcpu();
     return cpu < CPU_SETSIZE ? cpu : -1;
 }
 
-/* There, and free to go anywhere after it. What was allowed may have been taken away meanwhile:
- * then all that is left is. */
+/* Moves the thread to the CPU and then allows it all of `allowed` again; all CPUs when these were
+ * taken from the process meanwhile. */
 static bool move_to(int cpu, const cpu_set_t *allowed)
 {
     cpu_set_t set;
@@ -62,12 +61,12 @@ static bool move_to(int cpu, const cpu_set_t *allowed)
     return true;
 }
 
-int placement_begin(struct placement *placement, struct placement_slot *place, uint64_t now_us)
+int placement_begin(struct placement *placement, struct placement_slot *slot, uint64_t now_us)
 {
     cpu_set_t allowed;
-    int here = processor();
-    place->due_us = now_us + PLACEMENT_EVERY_US;
-    if (here >= 0 && take(placement, place, here, now_us)) {
+    int here = current_cpu();
+    slot->due_us = now_us + PLACEMENT_EVERY_US;
+    if (here >= 0 && take(placement, slot, here, now_us)) {
         return here;
     }
     if (here < 0 || sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
@@ -75,26 +74,26 @@ int placement_begin(struct placement *placement, struct placement_slot *place, u
     }
     for (int i = 1; i < CPU_SETSIZE; i++) {
         int cpu = (here + i) % CPU_SETSIZE;
-        if (CPU_ISSET(cpu, &allowed) && take(placement, place, cpu, now_us)) {
+        if (CPU_ISSET(cpu, &allowed) && take(placement, slot, cpu, now_us)) {
             if (move_to(cpu, &allowed)) {
                 return cpu;
             }
-            break; /* nor to another one, most likely */
+            break; /* other CPUs are likely to be refused as well */
         }
     }
-    placement_end(placement, place);
+    placement_end(placement, slot);
     return -1;
 }
 
-void placement_update(struct placement *placement, struct placement_slot *place, uint64_t now_us)
+void placement_update(struct placement *placement, struct placement_slot *slot, uint64_t now_us)
 {
-    if (now_us < place->due_us) {
+    if (now_us < slot->due_us) {
         return;
     }
-    int here = processor();
-    place->due_us = now_us + PLACEMENT_EVERY_US;
-    if (here < 0 || !take(placement, place, here, now_us)) {
-        placement_end(placement, place); /* it is where another is, and no longer where it was */
+    int here = current_cpu();
+    slot->due_us = now_us + PLACEMENT_EVERY_US;
+    if (here < 0 || !take(placement, slot, here, now_us)) {
+        placement_end(placement, slot); /* it has left its CPU for one that is recorded already */
     }
 }
 
@@ -107,11 +106,11 @@ static void *run_thread(void *context)
     return t->run(t->context);
 }
 
-/* Elsewhere than here. */
+/* Attributes for a thread that begins on any CPU but the current one. */
 static bool confine(struct placement_thread *t, unsigned nth, pthread_attr_t *attributes)
 {
     cpu_set_t others;
-    int here = processor();
+    int here = current_cpu();
     if (here < 0 || sched_getaffinity(0, sizeof t->allowed, &t->allowed) != 0) {
         return false;
     }
@@ -133,7 +132,7 @@ bool placement_create_thread(struct placement_thread *thread, unsigned nth,
                      pthread_create(&thread->thread, &attributes, run_thread, thread) == 0;
         pthread_attr_destroy(&attributes);
     }
-    if (!is_created) { /* processors may have been taken away meanwhile */
+    if (!is_created) { /* CPUs may have been taken from the process meanwhile */
         thread->is_confined = false;
         is_created = pthread_create(&thread->thread, NULL, run_thread, thread) == 0;
     }

@@ -132,7 +132,7 @@ def score_text(answer):
 
 
 def search_alone(file):
-    say(f"1. One processor alone, the sequential way, {DEPTH} plies deep: what has to come out.")
+    say(f"1. One thread, sequential search, {DEPTH} plies deep: the scores that have to come out.")
     return Analysis("--epd", file, "--depth", DEPTH, "--algorithm", "sequential",
                     on_answer=lambda a: note(f"{a['id']}  score {score_text(a)}")).wait()
 
@@ -150,7 +150,7 @@ def choose_long(positions):
 
 
 def search_together(file, servers):
-    say("\n3. The same positions over the cluster. Three processors now work in one tree: the two\n"
+    say("\n3. The same positions over the cluster. Three searchers now work in one tree: the two\n"
         "   workers and `abdada` itself; what one has searched the others find in the table.")
     return Analysis("--epd", file, "--depth", DEPTH, "--servers", servers,
                     on_answer=lambda a: note(f"{a['id']}  score {score_text(a)}  "

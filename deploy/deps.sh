@@ -3,10 +3,11 @@
 #
 #   deps.sh [--optional | --missing] PACKAGE[|PACKAGE]=PROBE...
 #
-# PROBE tells whether it is here, however it came: `name.h` a header the compiler finds, `py:name` a
-# module of $PYTHON, `libfuzzer` clang's runtime for it, else a command. Of PACKAGE|PACKAGE the first that the distribution has is taken
-# (names differ between releases). --missing installs nothing and prints what is not here. With
-# --optional a failed installation is no failure: the tests that need the tool are skipped.
+# PROBE tells whether it is installed: `name.h` a header the compiler finds, `py:name` a module of
+# $PYTHON, `libfuzzer` clang's runtime for it, else a command. Of PACKAGE|PACKAGE the first that the
+# distribution has is taken (names differ between releases). --missing installs nothing and prints
+# what is missing. With --optional a failed installation is no failure: the tests that need the tool
+# are skipped.
 set -u
 export DEBIAN_FRONTEND=noninteractive
 CC=${CC:-gcc}

@@ -1,4 +1,4 @@
-/* abdada: the user's tool. `abdada COMMAND --help` tells more. */
+/* abdada: the commands for users. `abdada COMMAND --help` describes each. */
 #include "worker/cli/cli.h"
 
 #include "common/log.h"
@@ -14,12 +14,11 @@ static const struct {
 } commands[] = {
     {"analyse", cli_analyse, "search positions, alone or over a cluster"},
     {"uci", cli_uci, "chess engine for UCI programs"},
-    {"top", cli_top, "what goes on in a cluster: shards, jobs, workers"},
+    {"top", cli_top, "shards, jobs and workers of a cluster"},
     {"perft", cli_perft, "count legal move sequences"},
-    {"bench", cli_bench, "fixed searches: node signature and speed"},
-    {"ttbench", cli_ttbench, "load on shards: operations a second, round trips"},
-    {"sim", cli_sim, "search on a virtual cluster: speedups of up to 4,096 workers"},
-    {"plot", cli_plot, "speedups from CSV as a picture"},
+    {"bench", cli_bench, "fixed searches: node signature and nodes per second"},
+    {"ttbench", cli_ttbench, "loads shards: operations per second, round trips"},
+    {"sim", cli_sim, "search on a virtual cluster of up to 4,096 workers"},
 };
 
 static void print_help(FILE *out)
@@ -32,7 +31,7 @@ static void print_help(FILE *out)
     fprintf(out, "\n`abdada COMMAND --help` lists a command's options.\n");
 }
 
-/* Results that could not be written are no success. */
+/* A program whose output could not be written fails. */
 static int finish(int status)
 {
     if (fflush(stdout) != 0 || ferror(stdout)) {

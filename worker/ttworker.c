@@ -1,6 +1,7 @@
 /* ttworker: stateless helpers of a cluster. */
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/signals.h"
 #include "worker/cli/cli.h"
 #include "worker/engine/worker.h"
 #include "worker/table/host_table.h"
@@ -10,7 +11,6 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@ struct crew {
     uint64_t hash_mib;
     bool is_private;
     const char *name;
-    struct cli_servers servers;
+    struct options_servers servers;
     struct embedded *table;
     void *context;
     struct wire *wire[EMBEDDED_SLOTS_MAX];
@@ -143,10 +143,8 @@ static bool announce(const struct crew *c)
 static int serve(struct crew *c)
 {
     static struct member member[EMBEDDED_SLOTS_MAX];
-    struct sigaction action = {.sa_handler = on_signal};
     bool ok = false;
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    signals_catch(on_signal);
     sem_init(&c->tried, 0, 0);
     enum err err = open_crew(c);
     for (unsigned i = 0; i < c->threads && err == ERR_OK; i++) {
@@ -178,24 +176,24 @@ int main(int argc, char *argv[])
 {
     static struct crew crew = {.threads = 1, .hash_mib = 64, .share = REMOTE_SHARE_DEPTH};
     const struct options_row table[] = {
-        {"servers", "HOST:PORT,...", "the shards (required)", &crew.servers, OPTION_CUSTOM, 's',
-         .parse = cli_parse_servers},
+        {"servers", "HOST:PORT,...", "the shards (required)", &crew.servers, OPTION_SERVERS, 's'},
         {"threads", "N", "searching threads (default 1)", &crew.threads, OPTION_U32, 'j', 1,
          EMBEDDED_SLOTS_MAX},
-        {"hash", "MIB", "table, of all that share it on this host (default 64)", &crew.hash_mib,
+        {"hash", "MIB", "table shared by the processes of this host (default 64)", &crew.hash_mib,
          OPTION_U64, 0, 1, 1 << 20},
-        {"private", NULL, "have no table in common with other processes of this host",
-         &crew.is_private, OPTION_FLAG},
-        {"share", "N", "tell results of this depth and more to other tables (default 2; 0: none)",
+        {"private", NULL, "share no table with other processes of this host", &crew.is_private,
+         OPTION_FLAG},
+        {"share", "N", "send results of depth N and more to other tables (default 2; 0: off)",
          &crew.share, OPTION_U32, 0, 0, SEARCH_DEPTH_MAX},
-        {"name", "NAME", "what shards call it (default HOST:PID)", &crew.name, OPTION_TEXT},
+        {"name", "NAME", "name shown by `abdada top` (default HOST:PID)", &crew.name, OPTION_TEXT},
         {"keys", "DIR", "CURVE keys are not built yet", NULL, OPTION_UNSUPPORTED},
         {0},
     };
     const struct options options = {
         .program = program,
         .usage = "--servers HOST:PORT,... [OPTION]...",
-        .summary = "Helps every search that the shards tell of. Stateless: kill it at will.",
+        .summary = "Helps the searches whose jobs are posted at the shards. Stateless: may be "
+                   "killed at any time.",
         .version = CLI_VERSION,
         .table = table,
     };

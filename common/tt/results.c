@@ -1,6 +1,6 @@
 #include "common/tt/results.h"
 
-#include "common/pages.h"
+#include "common/memory.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -13,8 +13,8 @@ enum err tt_results_open(struct tt_results *results, size_t bytes,
                          const struct tt_generations *generations)
 {
     size_t size = bytes < sizeof(struct tt_bucket) ? sizeof(struct tt_bucket) : bytes;
-    if (size > PAGES_LARGE) {
-        size -= size % PAGES_LARGE;
+    if (size > MEMORY_LARGE_PAGE) {
+        size -= size % MEMORY_LARGE_PAGE;
     }
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 """bad_peers: what a bombardment costs a well-behaved client. `make bench-badpeers`.
 
-One shard; in turn a quiet spell and one under attack (tests/system/bombard.c), in which a client that asks and
-stores once a millisecond measures each answer. Prints both 99th percentiles a round and the medians of all rounds.
-The attackers run at the lowest priority, because they stand for other machines; --nice 0 lets them take the
-processors of the shard as well. --control adds a third spell, in which the same attack goes to another server of this
-machine: what the client then loses, it loses to the scheduler, and nothing that its shard does can give it back.
+One shard. Quiet periods alternate with attacks (tests/system/bombard.c), while a client that asks and stores once a
+millisecond measures each answer. Prints both 99th percentiles of each round and the medians of all rounds. The
+attackers run at the lowest priority, because they stand for other machines; --nice 0 lets them compete for the CPUs
+of the shard. --control adds a third period, in which the attack goes to another server of this machine: what the
+client loses then is the scheduler's doing, not its shard's.
 
   tests/bench/bad_peers.py [--messages N] [--rounds N] [--rate N] [--nice N] [--seed N] [--control]
 """
@@ -21,7 +21,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "system"))
 import cluster  # noqa: E402
 import test_bad_peers as bad  # noqa: E402
 
-FACTOR = 5  # how many times its quiet p99 a client may wait
+FACTOR = 5  # most that the p99 under attack may be, times the quiet p99
 
 
 def resident(process):
@@ -40,7 +40,7 @@ def main():
     parser.add_argument("--messages", type=int, default=1000000, help="of all rounds together (1,000,000)")
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--rate", type=int, default=20000,
-                        help="messages a second (20,000); 0: as many as go, which takes all processors of a small "
+                        help="messages a second (20,000); 0: as many as go, which takes all CPUs of a small "
                              "machine, and then its scheduler is measured")
     parser.add_argument("--nice", type=int, default=19, help="priority of the attackers (19)")
     parser.add_argument("--seed", type=int, default=1)

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""bench: what the project claims, measured in one run, peers beside it where Debian has them.
+"""bench: the main figures of the project in one run, beside other programs where Debian has them.
 
-Every comparison alternates its sides, searches position by position in a random order, and gives medians and
-the ratio run by run, because shared machines drift. Prints one table; --json writes the rows as JSON lines for machines.
+Every comparison alternates its sides position by position in a random order and prints medians and the ratio run by
+run, because shared machines drift. Prints one table; --json writes the rows as JSON lines.
 
   tests/bench/bench_search.py [--bin DIR] [--runs N] [--depth N] [--epd FILE] [--only NAME,...] [--json FILE]
 """
@@ -237,9 +237,9 @@ def main():
     cluster.BIN = options.bin
     bench = Bench(options)
     if not bench.positions:
-        parser.error(f"{options.epd} holds no position")
+        parser.error(f"{options.epd} contains no position")
     print(f"{options.runs} alternating runs, depth {options.depth}, {os.path.basename(options.epd)}, "
-          f"{os.cpu_count()} processors; medians, ratios run by run (lowest-highest)")
+          f"{os.cpu_count()} CPUs; medians, ratios run by run (lowest-highest)")
     for name in options.only.split(","):
         getattr(bench, name)()
     if options.json:

@@ -1,6 +1,7 @@
-/* core_alone: a shard's core without sockets, one thread: messages of a batch of asks, then of
- * their stores, decoded, done and answered in this process. Also the codec alone: what a client
- * pays. `repeats` times; one JSON line each on stdout, nanoseconds an operation.
+/* core_alone: the core of a shard without sockets, in one thread: messages with a batch of asks,
+ * then with their stores, are decoded, served and answered in this process. Also the codec alone,
+ * which is a client's cost. `repeats` times; one JSON line each on stdout, in nanoseconds per
+ * operation.
  *
  *   core_alone [--memory SIZE] [--batch N] [--repeats N] */
 #include "common/clock.h"

@@ -1,16 +1,16 @@
 #!/usr/bin/python3
-"""distance: what the way to the shards costs a search. `make bench-distance`.
+"""distance: what the distance of the shards costs a search. `make bench-distance`.
 
-Time to depth (strict, plain) of the Bratko-Kopec positions over the embedded table, then, in turn with it, of clusters
-whose shards are 0, 50, 200 and 1,000 us of added round trip away: a front-end alone, and front-end + worker, over
-1 and 2 shards. Every score must be the embedded table's. Each row prints medians: its time and the ratio to the
-embedded table's of the same round (lowest-highest); of front-end + worker also how many times faster than the front-end alone
-of the round; nodes against the embedded table's; BUSY answers; messages and bytes a second between the shards
-and everybody, TCP's included; the share of its time that the front-end waited for answers.
+Time to depth (strict, plain) of the Bratko-Kopec positions over the embedded table, alternating with clusters whose
+shards are 0, 50, 200 and 1,000 us of added round trip away: a front-end alone, and front-end + worker, over 1 and 2
+shards. Every score must be that of the embedded table. Each row prints medians: time and its ratio to the embedded
+table in the same round (lowest-highest); for front-end + worker also the speedup over the front-end alone; nodes
+against the embedded table; BUSY answers; messages and bytes per second in and out of the shards, TCP included; the
+part of its time that the front-end waited for answers.
 
-The hosts are network namespaces; what leaves a shard's host is delayed by `tc netem`, or by tests/system/cable.c where the kernel
-has none. That one is a program on the same processors: what it really adds is measured by lone asks from
-the front-end's host, printed, and set right as far as the time it takes itself allows. Without namespaces, distance 0 alone is measured, on loopback.
+The hosts are network namespaces. `tc netem` delays what leaves the host of a shard; where the kernel has none,
+tests/system/cable.c does. That is a program on the same CPUs, so the delay is measured by lone asks from the host of
+the front-end, printed, and corrected as far as possible. Without namespaces only distance 0 is measured, on loopback.
 
   tests/bench/distance.py [--runs N] [--depth N] [--every N] [--distances US,...] [--shards N,...] [--workers N,...]
                           [--more OPTIONS] [--json FILE]
@@ -46,16 +46,16 @@ def analyse(options, epd, *more, host=None):
 
 
 class Side:
-    """A cluster and who asks it."""
+    """A cluster and the front-end that asks it."""
 
     def __init__(self, options, shards, workers):
         self.shards_wanted, self.workers_wanted = shards, workers
         self.cluster = cluster.Cluster(shards, workers, new_host=network.new_host, heartbeat_ms=1000)
 
     def name(self):
-        who = {0: "front-end alone", 1: "front-end + worker"}.get(self.workers_wanted,
+        kind = {0: "front-end alone", 1: "front-end + worker"}.get(self.workers_wanted,
                                                                  f"front-end + {self.workers_wanted} workers")
-        return f"{who}, {self.shards_wanted} shard{'s' * (self.shards_wanted > 1)}"
+        return f"{kind}, {self.shards_wanted} shard{'s' * (self.shards_wanted > 1)}"
 
     def shape(self, distance_us):
         for shard in self.cluster.shards:
@@ -97,7 +97,7 @@ def one_round(options, epd, sides, number):
     return rows
 
 
-def spread(values):
+def median_and_range(values):
     return f"{statistics.median(values):.2f} ({min(values):.2f}-{max(values):.2f})"
 
 
@@ -109,8 +109,8 @@ def show(side, rounds, distance_us, alone):
     row["nodes_ratio"] = statistics.median(found["nodes"] / base["nodes"] for found, base in pairs)
     row["duplicated"] = statistics.median(found["duplicated_nodes"] / found["nodes"] for found, _ in pairs)
     speedups = [rows[alone][0]["time_ms"] / rows[side][0]["time_ms"] for rows in rounds] if alone else []
-    print(f"{distance_us:>6} {side.name():<29} {row['time_ms'] / 1000:7.2f} s {spread(ratios):>17} "
-          f"{spread(speedups) if alone else '-':>17} {row['nodes_ratio']:6.3f} {row['busy']:7.0f} "
+    print(f"{distance_us:>6} {side.name():<29} {row['time_ms'] / 1000:7.2f} s {median_and_range(ratios):>17} "
+          f"{median_and_range(speedups) if alone else '-':>17} {row['nodes_ratio']:6.3f} {row['busy']:7.0f} "
           f"{row['messages_per_s']:8.0f} {row['bytes_per_s'] / 1000:7.0f} {100 * row['waited']:6.1f}%", flush=True)
     row.update(distance_us=distance_us, side=side.name(), ratio=statistics.median(ratios), ratios=ratios,
                speedup=statistics.median(speedups) if alone else None)
@@ -118,32 +118,32 @@ def show(side, rounds, distance_us, alone):
 
 
 def go_to(sides, distance_us, near_us):
-    """The shards are that far away; returns what a lone ask takes. A cable takes time of its own, which is part
-    of the distance: it delays by so much less."""
-    delay_us, far_us = distance_us, near_us
+    """Puts the shards at that distance; returns what a lone ask takes. The time that a cable takes by itself is part
+    of the distance, so it is made to delay by so much less."""
+    delay_us, ask_us = distance_us, near_us
     for _ in range(4):
         for side in sides:
             side.shape(delay_us)
         if distance_us == 0:
             break
-        far_us = sides[0].round_trip_us()
-        off_us = far_us - near_us - distance_us
+        ask_us = sides[0].round_trip_us()
+        off_us = ask_us - near_us - distance_us
         if abs(off_us) <= distance_us / 20 or (delay_us == 1 and off_us > 0):
             break
         delay_us = max(1, round(delay_us - off_us))
-    return far_us
+    return ask_us
 
 
 def measure(options, epd, sides, distance_us, near_us):
-    far_us = go_to(sides, distance_us, near_us)
-    print(f"{distance_us:>6} us to add: a lone ask takes {far_us:.0f} us" +
-          (f", {far_us - near_us:.0f} more than without" if distance_us > 0 else ""), flush=True)
+    ask_us = go_to(sides, distance_us, near_us)
+    print(f"{distance_us:>6} us to add: a lone ask takes {ask_us:.0f} us" +
+          (f", {ask_us - near_us:.0f} more than without" if distance_us > 0 else ""), flush=True)
     rounds = [one_round(options, epd, sides, number) for number in range(options.runs)]
     rows = []
     for side in sides:
         alone = [s for s in sides if s.workers_wanted == 0 and s.shards_wanted == side.shards_wanted]
         rows.append(show(side, rounds, distance_us, alone[0] if alone and side.workers_wanted > 0 else None))
-        rows[-1]["lone_ask_us"] = far_us
+        rows[-1]["lone_ask_us"] = ask_us
     return rows
 
 
@@ -165,9 +165,9 @@ def main():
     with open(EPD) as file:
         lines = [line for line in file if line.strip()][::options.every]
     why = network.why_no_delay()
-    print(f"{len(lines)} positions, depth {options.depth}, {options.runs} runs of each in turn, {os.cpu_count()} processors; "
+    print(f"{len(lines)} positions, depth {options.depth}, {options.runs} runs of each in turn, {os.cpu_count()} CPUs; "
           f"delay by {network.shaper() if why is None else 'nothing'}")
-    print(f"{'us':>6} {'who':<29} {'time':>9} {'to embedded':>17} {'to one alone':>17} {'nodes':>6} {'BUSY':>7} "
+    print(f"{'us':>6} {'cluster':<29} {'time':>9} {'to embedded':>17} {'to one alone':>17} {'nodes':>6} {'BUSY':>7} "
           f"{'msgs/s':>8} {'kB/s':>7} {'waiting':>7}")
     sides = [Side(options, shards, workers) for shards in options.shards for workers in options.workers]
     rows, near_us = [], sides[0].round_trip_us()

@@ -1,6 +1,7 @@
-/* echo: the limits: bare ZeroMQ (DEALER to ROUTER) and bare TCP moving the same bytes, nothing done
- * with them. A round is a message that is not answered (stores), then one that is (asks), with
- * `window` rounds on the way. Server and client are two processes. One JSON line on stdout.
+/* echo: upper limits: bare ZeroMQ (DEALER to ROUTER) and bare TCP move the same bytes and do
+ * nothing with them. A round is a message without an answer (stores), then one with an answer
+ * (asks), with `window` rounds on the way. Server and client are two processes. One JSON line on
+ * stdout.
  *
  *   echo --kind zmq|tcp [--ask BYTES] [--answer BYTES] [--store BYTES] [--window N]
  *        [--seconds S] */

@@ -2,11 +2,11 @@
 """failure_cost: what a dead or a slow shard costs a search. `make bench-failure`.
 
 Two clusters with a worker each are asked the same positions in turn (A B A B ...): A has two shards, of which one is
-dead from the start or far away; B has only the other one. Prints medians, and the ratio A/B round by round.
+dead from the start or slow; B has only the other one. Prints medians, and the ratio A/B round by round.
 
   closed    nothing listens at the dead shard's port            at most 1.25
-  stalled   it takes connections and never answers (SIGSTOP)    at most 1.25
-  cut       its cable is out                                    at most 1.25
+  stalled   it accepts connections but never answers (SIGSTOP)  at most 1.25
+  cut       its cable is unplugged                              at most 1.25
   delay     --delay-ms (100) on its cable                       less than 1.5
 
 cut and delay need network namespaces (tests/system/network.py), else they are left out, with the reason.
@@ -33,7 +33,7 @@ LIMIT = {"closed": 1.25, "stalled": 1.25, "cut": 1.25, "delay": 1.5}
 
 
 def choose(options):
-    """(position, depth, score): the first depth that takes one processor `seconds` at least."""
+    """(position, depth, score): the first depth that takes one CPU `seconds` at least."""
     chosen = []
     for position in cluster.positions()[1::5][:options.positions]:
         for depth in range(6, 16):
@@ -58,7 +58,7 @@ class Side:
             self.second = cluster.Shard(host=network.new_host(), heartbeat_ms=options.heartbeat)
             servers += "," + self.second.address
         if second == "stalled":
-            self.second.tell(signal.SIGSTOP)
+            self.second.send_signal(signal.SIGSTOP)
         elif second == "cut":
             self.second.host.cut()
         elif second == "delay":
@@ -90,7 +90,7 @@ def measure(name, questions, options):
     a, b = Side(options, name), Side(options, None)
     rows = []
     for number in range(options.runs):
-        sides = ((a, b), (b, a))[number % 2]  # who begins changes
+        sides = ((a, b), (b, a))[number % 2]  # sides take turns to begin
         times = {side: side.ask(questions, options) for side in sides}
         rows.append((*times[a], *times[b]))
     a.close()

@@ -1,5 +1,5 @@
-/* peer_load: other stores doing a shard's job, driven as fast as they go: raw bytes, a window of
- * batches on the way, uniform random keys. One JSON line on stdout.
+/* peer_load: the load of a shard on other stores, as fast as they serve it: raw bytes, a window of
+ * unanswered batches, uniform random keys. One JSON line on stdout.
  *
  *   script     Redis: RetrieveAsk and StoreHash as one atomic script; --call operations an EVALSHA
  *   getset     Redis: GET and SET of 16 bytes: no in-flight sets, no replacement, nothing atomic

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""peers_die: what is left of a search when a process of it dies. `make peers-die`.
+"""peers_die: a search in which processes die. `make peers-die`.
 
 Our cluster is asked for a strict score; a worker and then a shard die by kill -9 while it searches; the answer comes
 and is the sequential one. Then, with --peer COMMAND, another engine that searches as several processes: one of them

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """service: one shard of the table beside other stores and bare sockets. `make bench-service`.
 
-Everything runs on this machine, server and clients sharing its processors, in turn, `--repeats` times; medians, and
+Everything runs on this machine, server and clients sharing its CPUs, one after the other, `--repeats` times; medians, and
 ratios run by run (lowest-highest). All do the same: batches of N asks of uniform random keys, a window of batches on
 the way, and (but for multi-get) a store for each ask a round trip later. Redis keeps the results and the in-flight
 sets by an atomic script; GET/SET and memcached keep 16 bytes a key and no more. The limits are the same bytes over
@@ -22,15 +22,12 @@ import sys
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tests", "system"))
+from network import free_port  # noqa: E402
+
 BUILD = os.path.join(ROOT, os.environ.get("BIN", "build/release"))
 PATH = os.environ["PATH"] + ":/usr/sbin:/sbin"
 LIBC = ctypes.CDLL(None)
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def run(*command):
@@ -94,19 +91,19 @@ class Service:
 
     # ---- one run of a row ----
 
-    def ttbench(self, *more, who="shard"):
+    def ttbench(self, *more, daemon="shard"):
         program = self.o.client or os.path.join(BUILD, "bin", "abdada")
-        return run(program, "ttbench", "--servers", f"127.0.0.1:{self.daemons[who].port}", "--json", "--seconds",
+        return run(program, "ttbench", "--servers", f"127.0.0.1:{self.daemons[daemon].port}", "--json", "--seconds",
                    self.o.seconds, *more)[0]
 
-    def load(self, who, *more):
-        result = run(os.path.join(BUILD, "bench", "peer_load"), "--port", self.daemons[who].port, "--seconds",
+    def load(self, daemon, *more):
+        result = run(os.path.join(BUILD, "bench", "peer_load"), "--port", self.daemons[daemon].port, "--seconds",
                      self.o.seconds, "--batch", self.o.batch, "--window", self.o.window, *more)[0]
         result["busy_per_s"] = result["busy"] / self.o.seconds
         return result
 
-    def shard(self, *more, batch=None, who="shard"):
-        result = self.ttbench("--batch", batch or self.o.batch, "--window", self.o.window, *more, who=who)
+    def shard(self, *more, batch=None, daemon="shard"):
+        result = self.ttbench("--batch", batch or self.o.batch, "--window", self.o.window, *more, daemon=daemon)
         result["busy_per_s"] = result["busy"] / result["seconds"]
         return result
 
@@ -140,7 +137,7 @@ class Service:
     ROWS = {
         "random": ("a shard, random keys", "shard", lambda s: s.shard("--pattern", "random")),
         "other": ("another ttserver (--other), random keys", "other",
-                  lambda s: s.shard("--pattern", "random", who="other")),
+                  lambda s: s.shard("--pattern", "random", daemon="other")),
         "chess": ("a shard, recorded chess search", "shard", lambda s: s.shard()),
         "chess2": ("the same, 2 clients", "shard", lambda s: s.shard("--clients", 2)),
         "full": ("a shard, random keys, 1,024 a message", "shard",
@@ -158,7 +155,7 @@ class Service:
                  lambda s: s.ttbench("--batch", 1, "--window", 1, "--mix", "1:0", "--pattern", "random")),
         "lone_other": ("a lone ask, another ttserver", "other",
                        lambda s: s.ttbench("--batch", 1, "--window", 1, "--mix", "1:0", "--pattern", "random",
-                                           who="other")),
+                                           daemon="other")),
         "lone_zmq": ("the same sizes, bare ZeroMQ echo", "shard", lambda s: s.echo("zmq", lone=True)),
         "lone_tcp": ("the same sizes, bare TCP echo", "shard", lambda s: s.echo("tcp", lone=True)),
         "core": ("a shard without sockets", None, lambda s: s.core()),
@@ -275,7 +272,7 @@ def main():
     service = Service(options)
     service.start()
     print(f"{options.repeats} runs of each in turn, {options.seconds:g} s, batches of {options.batch}, {options.window} on "
-          f"the way, {os.cpu_count()} processors; load average {os.getloadavg()[0]:.2f}", flush=True)
+          f"the way, {os.cpu_count()} CPUs; load average {os.getloadavg()[0]:.2f}", flush=True)
     try:
         service.measure()
     finally:

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""strict: one score per position, whoever searches it (design section 4: the main oracle).
+"""strict: one score per position, however it is searched.
 
 Every Bratko-Kopec position at --depth (9: some seconds each for one thread), with --strict and plain selection, by
 the sequential search, by 1, 2 and 4 threads, and by 2 shards + 2 workers + front-end under every algorithm.

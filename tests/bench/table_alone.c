@@ -1,6 +1,6 @@
-/* table_alone: the table in this process, one thread, no protocol: what a shard could do at most.
- * Beside it a bare loop that fetches random cache lines of the same memory. In turn, `repeats`
- * times; one JSON line a repeat on stdout.
+/* table_alone: the table in one thread without a protocol, the most that a shard could serve, and a
+ * loop that only fetches random cache lines of the same memory. They alternate `repeats` times; one
+ * JSON line per repeat on stdout.
  *
  *   table_alone [--memory SIZE] [--batch N] [--repeats N] [--millions N] */
 #include "common/clock.h"
@@ -14,8 +14,8 @@
 
 enum {
     BATCH_MAX = 1024,
-    BARE_BATCH = 256, /* of reads: fewer at once are slower, more are not faster */
-    HOLDS = 1 << 16,
+    BARE_BATCH = 256, /* reads at a time; fewer are slower, more are not faster */
+    INFLIGHT = 1 << 16,
     SESSION = 1,
 };
 
@@ -143,7 +143,7 @@ int main(int argc, char *argv[])
     }
     tt_generations_init(&a.generations);
     if (tt_results_open(&a.results, a.memory, &a.generations) != ERR_OK ||
-        tt_inflight_open(&a.inflight, HOLDS) != ERR_OK) {
+        tt_inflight_open(&a.inflight, INFLIGHT) != ERR_OK) {
         fprintf(stderr, "table_alone: no memory\n");
         return 1;
     }

@@ -6,15 +6,15 @@
 Real: `abdada analyse` over one shard, alone and with one ttworker, in turns; medians. Virtual: the
 same searches by `abdada sim`, its costs measured here first:
 
-  node      seconds a node of the front-end alone over the shard, per position: its sends and looks
-            at the sockets are in it, so a message costs nothing more
-  pair      how much longer a node takes when both processors are busy (they may be threads of one
+  node      seconds per node of the front-end alone over the shard, for each position; sending and
+            polling are part of it, so a message costs nothing more
+  pair      how much longer a node takes when both CPUs are busy (they may be threads of one
             core, and share caches): two searches without servers side by side against one
   rtt       what --wait adds to a search, per ask
-  share     the shard and the ZeroMQ threads take processor time. One searcher on two processors
-            leaves them the other; with two searchers that time is theirs. Measured as processor
+  share     the shard and the ZeroMQ threads take CPU time. One searcher on two CPUs
+            leaves them the other; with two searchers that time is theirs. Measured as CPU
             time of shard and front-end beyond the searching thread's, per message: the cost of
-            a message for two searchers where there are no more than two processors.
+            a message for two searchers where there are no more than two CPUs.
 
 Round trip and share are medians over the positions, one set for all predictions. The machine
 should be idle: the load is printed, and what others run shows as noise.
@@ -35,12 +35,12 @@ from cluster import Process  # noqa: E402
 
 TREE = ("tree:b=20,d=9,seed=1", 9)
 DEPTHS = range(6, 12)  # of chess: the first that takes long enough
-# Virtual processors have a table each, and what a message of results costs is not in the model.
+# Virtual workers have a table each, and what a message of results costs is not in the model.
 APART = ["--private", "--share", "0"]
 TICK = os.sysconf("SC_CLK_TCK")
 
 
-def processor_seconds(pid):
+def cpu_seconds(pid):
     with open(f"/proc/{pid}/stat", encoding="ascii") as file:
         fields = file.read().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / TICK
@@ -55,7 +55,7 @@ class Machine:
         self.address = self.shard.wait_line(r"ready (\S+)")[0][1]
 
     def analyse(self, position, depth, *more):
-        """Milliseconds of search, nodes of all, and processor seconds of the front-end."""
+        """Milliseconds of search, nodes of all, and CPU seconds of the front-end."""
         words = [ABDADA, "analyse", "--strict", "--fresh", "--json", "--depth", str(depth), *more]
         words += ["--servers", self.address, "--remote-depth", str(self.remote_depth), *APART]
         words += (["--game", "tree"] if position.startswith("tree:") else []) + [position]
@@ -117,9 +117,9 @@ def measure(machine, position, depth, rounds, best):
     runs = {"one": [], "wait": [], "two": []}
     shard = []
     for _ in range(rounds):
-        before = processor_seconds(machine.shard.popen.pid)
+        before = cpu_seconds(machine.shard.popen.pid)
         runs["one"].append(machine.analyse(position, depth))
-        shard.append(processor_seconds(machine.shard.popen.pid) - before)
+        shard.append(cpu_seconds(machine.shard.popen.pid) - before)
         runs["wait"].append(machine.analyse(position, depth, "--wait"))
         worker = machine.worker()
         runs["two"].append(machine.analyse(position, depth))
@@ -160,7 +160,7 @@ def main():
     args = parser.parse_args()
     machine = Machine(args.remote_depth)
     chess = bratko_kopec()[1::24 // args.positions][:args.positions]
-    print(f"load {os.getloadavg()[0]:.2f} on {os.cpu_count()} processors; remote_depth {args.remote_depth}; "
+    print(f"load {os.getloadavg()[0]:.2f} on {os.cpu_count()} CPUs; remote_depth {args.remote_depth}; "
           f"{args.rounds} rounds")
     measured = []
     pair = pair_factor(chess[0], choose_depth(machine, chess[0], args.seconds), args.rounds,
@@ -171,7 +171,7 @@ def main():
         measured.append((position, depth, real, costs(machine, position, depth, real)))
     common = [max(low, statistics.median(each)) for low, each in
               zip((10, 0), zip(*(row[3] for row in measured)))]
-    print(f"node x {pair:.2f} when both processors are busy; round trip {common[0]:.0f} us, share "
+    print(f"node x {pair:.2f} when both CPUs are busy; round trip {common[0]:.0f} us, share "
           f"{common[1]:.1f} us a message (medians)")
     print("position            depth   T1 s   T2 s  node us | nodes 2/1  virtual | speedup  virtual"
           "  ratio")

@@ -72,7 +72,7 @@ def weill(lab):
     table1 = {int(r["depth"]): float(r["speedup_128pe_vs_1pe"]) for r in published("abdada-table1")}
     table2 = {int(r["depth"]): float(r["relative_speedup_128pe_vs_32pe"])
               for r in published("abdada-table2")}
-    for depth in reversed(depths):  # the longest first, none waited for: no processor is idle between depths
+    for depth in reversed(depths):  # the longest first, and none is waited for, so that no CPU is idle between depths
         for position in weill_positions(lab, depth):
             lab.sim.ask(position, weill_options(depth, weill_counts(depth)))
     rows1, rows2, rows3, points = [], [], [], []
@@ -188,7 +188,7 @@ def hyatt_minimax(lab):
         mean = [sum(r[i] for r in part) / len(part) for i in (4, 5, 6, 7)]
         rows.append([shape, "mean", "", ""] + mean)
     lab.report.table("hyatt-minimax", "Hyatt 1988, chapters 5 and 7: minimax without cuts, 16 "
-                     "processors", ["trees of b=w, one reply to each move, 2d plies: nothing can be "
+                     "workers", ["trees of b=w, one reply to each move, 2d plies: nothing can be "
                                     "cut; one memory: no latency, remote_depth 1",
                                     "our d is less where --quick wants it so"],
                      ["shape", "w", "d", "our d", "PVS", "DTS", "ours", "search overhead %"], rows)
@@ -348,9 +348,9 @@ def main():
         print("QUICK: smaller depths and fewer positions than `make lab`; each table says which")
     try:
         for name in args.table or TABLES:
-            since = time.monotonic()
+            started = time.monotonic()
             TABLES[name](lab)
-            print(f"   ({name}: {time.monotonic() - since:.0f} s)", flush=True)
+            print(f"   ({name}: {time.monotonic() - started:.0f} s)", flush=True)
     finally:
         lab.sim.close()
     print(f"\n{time.monotonic() - begin:.0f} s; CSV and SVG in {os.path.relpath(args.out)}")

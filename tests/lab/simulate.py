@@ -125,9 +125,9 @@ class Sums:
         """Search, communication and synchronization overhead of the sums (lab.h)."""
         one = self.seconds(1)
         search = self.nodes(workers) / self.nodes(1) - 1
-        told = sum(rows[workers]["communication_overhead"] * rows[1]["seconds"]
-                   for rows in self.each) / one
-        return search, told, workers * self.seconds(workers) / one - 1 - search - told
+        communication = sum(rows[workers]["communication_overhead"] * rows[1]["seconds"]
+                            for rows in self.each) / one
+        return search, communication, workers * self.seconds(workers) / one - 1 - search - communication
 
 
 def bratko_kopec(first=1, last=24):

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Layers, header contracts and sizes of the C sources: `layers.py [ROOT]` (default: this tree).
+"""Layers, circles, header contracts and sizes of the C sources: `layers.py [ROOT]` (default: this tree).
 
 Prints `FILE:LINE: what is wrong`, one a line; exit status 1 when there is any. Warnings (a file or
 a function that grows towards its limit) are printed and fail nothing.
@@ -37,8 +37,55 @@ IMPURE_OWN = {"common/clock.h"}
 FUNCTION_MAX, FUNCTION_WARN = 80, 60
 FILE_MAX, FILE_WARN = 600, 500
 
+# Modules of a folder that may need each other (x.c with x.h is a module; it needs what it includes and whose
+# functions it calls), and why. docs/design.md refers to this table. A circle of some of them is allowed as well.
+CIRCLES = [
+    ("proto", "client client_core client_history client_job client_part client_shard client_share client_table "
+     "client_watch", "one client in files by kind of message: client.c calls each, each sends by the shard's queue"),
+    ("ttserver/core", "batch core history member share state watch work",
+     "one core in files by kind of message: core.c calls each, each finds sessions and sends by core.h"),
+    ("worker/search", "brothers move node order quiesce search select young",
+     "the search is recursive: a node searches its moves, a move its child node"),
+    ("worker/games/chess", "position tables", "tables.c fills in by the names of position.h what position.c adds up"),
+    ("worker/lab", "cpu drain fault lab processor shard world",
+     "a virtual worker sends to virtual shards, which wake workers"),
+    ("worker/lab", "chaos chaos_draw", "chaos.h declares what is drawn and what runs it"),
+]
+
 INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
+COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+DEFINITION = re.compile(r"^(?!static\b)[a-z][\w \*]*?\b(\w+)\([^;{}]*\)\n\{", re.MULTILINE)
+CALL = re.compile(r"(?<![\w.>])\w+\b")
 CONTRACT = re.compile(r"\b(threads?|pure)\b", re.IGNORECASE)
+
+
+def module(path):
+    return os.path.splitext(path)[0]
+
+
+def circles(graph):
+    """The sets of nodes that reach each other, two or more, sorted (Tarjan 1972)."""
+    index, low, stack, found = {}, {}, [], []
+
+    def visit(node):
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for other in sorted(graph[node]):
+            if other not in index:
+                visit(other)
+                low[node] = min(low[node], low[other])
+            elif other in stack:
+                low[node] = min(low[node], index[other])
+        if low[node] == index[node]:
+            cut = stack.index(node)
+            if len(stack) - cut > 1:
+                found.append(sorted(stack[cut:]))
+            del stack[cut:]
+
+    for node in sorted(graph):
+        if node not in index:
+            visit(node)
+    return sorted(found)
 
 
 class Source:
@@ -122,8 +169,9 @@ class Lint:
             if found:
                 self.fault(source.path, found[0], f"a pure folder may not see {found[1]}")
 
-    def check_cycles(self):
-        state = {}  # path: "open" while on the way down, then "done"
+    def check_header_circles(self):
+        """Whether there are any."""
+        state, before = {}, self.faults  # path: "open" while on the way down, then "done"
 
         def visit(path, trail):
             state[path] = "open"
@@ -138,6 +186,44 @@ class Lint:
         for path in self.sources:
             if path not in state:
                 visit(path, [path])
+        return self.faults > before
+
+    # ---- circles of modules ----
+
+    def needs(self):
+        """{module: modules of its folder that it includes or whose functions it calls}; a module is x.c with x.h."""
+        product = {path: source for path, source in self.sources.items() if not path.startswith("tests/")}
+        texts = {path: COMMENT.sub("", "\n".join(source.lines)) for path, source in product.items()}
+        defined = {name: module(path) for path, text in texts.items() if path.endswith(".c")
+                   for name in DEFINITION.findall(text)}
+        graph = {module(path): set() for path in product}
+        for path, source in product.items():
+            used = {module(name) for _, name in source.own if name in product}
+            if path.endswith(".c"):
+                used |= {defined[name] for name in set(CALL.findall(texts[path])) if name in defined}
+            folder = os.path.dirname(path)
+            graph[module(path)] |= {other for other in used
+                                    if other != module(path) and os.path.dirname(other) == folder}
+        return graph
+
+    def check_module_circles(self):
+        used = set()
+        for circle in circles(self.needs()):
+            folder, names = os.path.dirname(circle[0]), {os.path.basename(each) for each in circle}
+            allowed = next((row for row in CIRCLES if row[0] == folder and names <= set(row[1].split())), None)
+            used.add(allowed)
+            if allowed is None:
+                path = next(p for p in (circle[0] + ".c", circle[0] + ".h") if p in self.sources)
+                self.fault(path, 1, f"modules of {folder} need each other: {', '.join(sorted(names))}")
+        for row in self.allowed_circles():
+            if row not in used:
+                self.warn(row[0], 1, f"no circle any more, remove it from CIRCLES: {row[1]}")
+
+    def allowed_circles(self):
+        """The rows whose modules are in this tree."""
+        return [row for row in CIRCLES
+                if all(f"{row[0]}/{name}.c" in self.sources or f"{row[0]}/{name}.h" in self.sources
+                       for name in row[1].split())]
 
     # ---- contracts and sizes ----
 
@@ -158,7 +244,7 @@ class Lint:
             self.warn(source.path, n, f"{n} lines, more than {FILE_WARN}")
         begin = None
         for number, line in enumerate(source.lines, 1):
-            if line == "{":  # the format check puts a function's braces here and nobody else's
+            if line == "{":  # the format check puts only a function's braces here
                 begin = number
             elif line == "}" and begin is not None:
                 length = number - begin + 1
@@ -178,7 +264,8 @@ class Lint:
                 self.check_purity(source)
                 if path.endswith(".h"):
                     self.check_contract(source)
-        self.check_cycles()
+        if not self.check_header_circles():
+            self.check_module_circles()
         print(f"layers: {len(self.sources)} files, {self.faults} faults, {self.warnings} warnings")
         return 1 if self.faults or not self.sources else 0
 

@@ -13,7 +13,7 @@ ROW = json.dumps({"workers": 2, "answered": True, "score": 0, "speedup": 1.5})
 
 
 class Bed:
-    """A folder with a program that tells how often it was run."""
+    """A folder with a program that records how often it was run."""
 
     def __init__(self, folder):
         self.log, self.kept = os.path.join(folder, "log"), os.path.join(folder, "runs.jsonl")

@@ -1,8 +1,8 @@
 """Clusters of processes for tests: start, wait for a condition, kill, and leave nothing behind.
 
 BIN: folder of the binaries (default ./bin). QUICK=1: the short version of the tests.
-Nothing here sleeps in the hope that something has happened by then: wait_line and wait_until wait
-for what is said or counted, and fail when it does not come in time.
+Nothing here sleeps for a guessed time: wait_line and wait_until wait for a line or a condition, and fail when it does
+not come in time.
 """
 import atexit
 import ctypes
@@ -12,7 +12,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -21,6 +20,7 @@ import traceback
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import client  # noqa: E402
+from network import free_port  # noqa: E402,F401
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BIN = os.environ.get("BIN", os.path.join(ROOT, "bin"))
@@ -31,11 +31,11 @@ SANITIZED = any(part in ("dev", "tsan") for part in os.path.normpath(BIN).split(
 PATIENCE = 30.0  # seconds that anything may take; conditions come much earlier
 LIBC = ctypes.CDLL(None)
 PR_SET_PDEATHSIG = 1
-live = set()  # processes to be ended whatever happens
+live = set()  # processes that must not outlive this one
 
 
 class Failure(Exception):
-    """What was expected did not happen."""
+    """A check failed."""
 
 
 def check(condition, *what):
@@ -48,7 +48,7 @@ def equal(got, expected, *what):
 
 
 def wait_until(condition, what, timeout=PATIENCE):
-    """Polls a condition that no event announces."""
+    """Polls until the condition holds; returns its value."""
     end = time.monotonic() + timeout
     while True:
         value = condition()
@@ -66,19 +66,19 @@ def kill_all():
 
 
 def sweep_host_tables():
-    """Tables in shared memory that killed processes left and nobody has: the next to start would do it."""
+    """Removes the tables in shared memory that killed processes left and none uses."""
     for path in glob.glob(f"/dev/shm/abdada-{os.geteuid()}-*"):
         try:
             with open(path, "r+b") as file:
                 fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if os.fstat(file.fileno()).st_size > 0:
                     os.unlink(path)
-        except OSError:  # somebody has it, or was faster
+        except OSError:  # in use, or removed meanwhile
             pass
 
 
 def on_signal(number, _frame):
-    for process in list(live):  # no more than that: the program may be in the middle of anything
+    for process in list(live):  # only this much is safe in a signal handler
         if process.running():
             os.killpg(process.popen.pid, signal.SIGKILL)
     os._exit(128 + number)
@@ -94,14 +94,14 @@ def path_of(program):
 
 
 def positions(epd=os.path.join(ROOT, "tests/data/chess/bratko-kopec.epd")):
-    """What the lines of a file say of the board, the side to move, castling and en passant: FENs without counters."""
+    """The FENs of an EPD file, without counters."""
     with open(epd, encoding="utf-8") as lines:
         return [" ".join(line.split()[:4]) for line in lines if line.strip()]
 
 
 class Process:
-    """A program with its output as it comes. In a group of its own; it dies when this one does. On a network.Host
-    if one is given."""
+    """A running program and its output so far. It has a process group of its own and dies with this process; it runs
+    on a network.Host if one is given."""
 
     def __init__(self, program, *arguments, host=None, nice=0):
         self.name, self.host, self.nice = program, host, nice
@@ -177,7 +177,7 @@ class Process:
         except BrokenPipeError:
             pass
 
-    def tell(self, number):
+    def send_signal(self, number):
         if self.running():
             self.popen.send_signal(number)
 
@@ -195,7 +195,7 @@ class Process:
         return status
 
     def end(self, number=signal.SIGTERM, timeout=PATIENCE):
-        self.tell(number)
+        self.send_signal(number)
         return self.wait(timeout)
 
     def kill(self):
@@ -225,12 +225,6 @@ def run(program, *arguments, timeout=PATIENCE):
     return process
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
 class Shard(Process):
     def __init__(self, port=0, *options, host=None, memory="32M", heartbeat_ms=HEARTBEAT_MS):
         at = [f"{host.address}:{port}", "--insecure"] if host else [f"127.0.0.1:{port}"]
@@ -239,7 +233,8 @@ class Shard(Process):
         self.address = self.wait_line(r"^ready (\S+)$")[0][1]
         self.port = int(self.address.rsplit(":", 1)[1])
 
-    def look(self, how):
+    def query(self, how):
+        """What `how` returns for a client of this shard."""
         watch = client.Client(self.address)
         try:
             return how(watch.hello(name="test"))
@@ -248,11 +243,11 @@ class Shard(Process):
             watch.close()
 
     def stats(self):
-        return self.look(client.Client.stats)
+        return self.query(client.Client.stats)
 
     def working(self):
-        """{worker's name: job} of the workers that say they search one."""
-        return {m["name"]: m["job"] for m in self.look(client.Client.members) if m["job"]}
+        """{worker's name: job} of the workers that search one."""
+        return {m["name"]: m["job"] for m in self.query(client.Client.members) if m["job"]}
 
 
 class Worker(Process):
@@ -264,9 +259,10 @@ class Worker(Process):
 
 
 class Cluster:
-    """Shards, each a process of its own, and workers. `with Cluster() as c: c.ask(...)`
-    new_host=network.Host: each on a host of its own, and who asks as well. private: workers
-    share no table."""
+    """Shards, each a process of its own, and workers: `with Cluster() as c: c.ask(...)`.
+
+    new_host=network.Host puts each of them, and the front-end, on a host of its own; private workers share no table.
+    """
 
     def __init__(self, shards=2, workers=2, options=(), new_host=lambda: None,
                  heartbeat_ms=HEARTBEAT_MS, private=False):
@@ -294,8 +290,7 @@ class Cluster:
         return answers(self.start(*arguments))
 
     def traffic(self):
-        """(messages, bytes) in and out of the shards so far; shards without hosts of their own: all
-        bytes of the loopback."""
+        """(messages, bytes) in and out of the shards so far. Without hosts of their own: all bytes of the loopback."""
         figures = [shard.stats() for shard in self.shards]
         ports = {shard.host.port if shard.host else "lo" for shard in self.shards}
         total = 0
@@ -315,7 +310,7 @@ class Cluster:
         return found, after[0] - before[0], after[1] - before[1]
 
     def wait_searching(self, front, asks=20):
-        """Until shards have been asked by a search that goes on and both sides know of it."""
+        """Waits until every shard has the job and has been asked by the running search."""
         def searching():
             check(front.running(), "the search ended before it was seen:", front.err())
             figures = [s.stats() for s in self.shards if s.running()]
@@ -327,7 +322,7 @@ class Cluster:
 
 
 def top(servers):
-    """(exit status, {kind: [objects]}) of what `abdada top` says once."""
+    """(exit status, {kind: [objects]}) of one run of `abdada top`."""
     done = run("abdada", "top", "--once", "--json", "--servers", servers)
     found = {"shard": [], "job": [], "worker": [], "front": [], "client": [], "total": []}
     for line in done.lines["out"]:

@@ -1,6 +1,6 @@
-"""Hosts on one machine: network namespaces, each with a cable to a bridge, so that cables can be cut, delayed and
-made lossy, and with shared memory of its own. `why_not()` first: it says why that is not possible here, or moves this process into a namespace of
-its own (where it sees the hosts) and says nothing.
+"""Hosts on one machine: network namespaces, each with shared memory of its own and with a cable to a bridge, so that
+cables can be cut, delayed and made lossy. Call `why_not()` first: it returns why that is not possible here, or moves
+this process into a namespace of its own, from which it reaches the hosts, and returns None.
 
 The namespaces have no names: each lives in a process that dies with this one, and the kernel removes them with all
 that is in them. Nothing is left behind, not even by kill -9. Root is not needed where users may make namespaces.
@@ -10,6 +10,7 @@ import ctypes
 import os
 import shutil
 import signal
+import socket
 import subprocess
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -31,10 +32,17 @@ def _system(call, *arguments):
         raise OSError(number, f"{call}: {os.strerror(number)}")
 
 
-def _command(*words, inside=None):
-    """A command that must succeed, in the namespace of a process if one is given."""
+def free_port():
+    """A port of the loopback that no program listens on now."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def _command(*words, pid=None):
+    """A command that must succeed, in the namespaces of the process `pid` if given."""
     done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          preexec_fn=(lambda: join(inside)) if inside else None)
+                          preexec_fn=(lambda: join(pid)) if pid else None)
     if done.returncode != 0:
         raise OSError(f"{' '.join(words)}: {done.stdout.decode().strip()}")
 
@@ -46,9 +54,9 @@ def _works(*words):
 def join(pid):
     """For a child between fork and exec: into the namespaces of that process."""
     folder = os.getcwd()  # it is lost with the old mounts
-    spaces = [(os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY), kind)
+    files = [(os.open(f"/proc/{pid}/ns/{name}", os.O_RDONLY), kind)
               for name, kind in (("net", CLONE_NEWNET), ("mnt", CLONE_NEWNS))]
-    for fd, kind in spaces:
+    for fd, kind in files:
         _system("setns", fd, kind)
         os.close(fd)
     os.chdir(folder)
@@ -66,7 +74,7 @@ def _enter():
             with open(f"/proc/self/{name}", "w") as file:
                 file.write(text)
     try:  # what a host needs besides
-        subprocess.run(["true"], check=True, preexec_fn=Host._hold)
+        subprocess.run(["true"], check=True, preexec_fn=Host._isolate)
     except subprocess.SubprocessError:
         raise OSError("no mount namespaces, or no /dev/shm") from None
     _command("ip", "link", "set", "lo", "up")
@@ -123,8 +131,8 @@ class Host:
         self.number = Host.count
         self.address = f"{SUBNET}.{self.number}"
         self.port, self.relay, self.is_cut, self.shaped = f"h{self.number}", None, False, None
-        self.holder = subprocess.Popen(["sleep", "infinity"], stdin=subprocess.DEVNULL, preexec_fn=self._hold)
-        pid = str(self.holder.pid)
+        self.keeper = subprocess.Popen(["sleep", "infinity"], stdin=subprocess.DEVNULL, preexec_fn=self._isolate)
+        pid = str(self.keeper.pid)
         _command("ip", "link", "add", self.port, "type", "veth", "peer", "name", "eth0", "netns", pid)
         _command("ip", "link", "set", self.port, "master", BRIDGE, "up")
         self.run("ip", "link", "set", "lo", "up")
@@ -132,7 +140,7 @@ class Host:
         self.run("ip", "link", "set", "eth0", "up")
 
     @staticmethod
-    def _hold():
+    def _isolate():
         LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         _system("unshare", CLONE_NEWNET | CLONE_NEWNS)
@@ -140,10 +148,10 @@ class Host:
         _system("mount", b"tmpfs", b"/dev/shm", b"tmpfs", ctypes.c_ulong(0), b"mode=1777")
 
     def run(self, *words):
-        _command(*words, inside=self.holder.pid)
+        _command(*words, pid=self.keeper.pid)
 
     def join(self):
-        join(self.holder.pid)
+        join(self.keeper.pid)
 
     def cut(self):
         """The cable is out: both ends lose their carrier, what was under way is lost."""
@@ -185,11 +193,11 @@ class Host:
         _command("tc", "qdisc", "add", "dev", self.port, "root", "netem", "limit", "10000", "delay", "0", *loss)
 
     def _relay(self, delay_ms, jitter_ms, loss_percent, seed):
-        near, far = f"x{self.number}", f"y{self.number}"
+        near, outer = f"x{self.number}", f"y{self.number}"
         if not _works("ip", "link", "show", near):
-            _command("ip", "link", "add", near, "type", "veth", "peer", "name", far)
+            _command("ip", "link", "add", near, "type", "veth", "peer", "name", outer)
             _command("ip", "link", "set", near, "up")
-            _command("ip", "link", "set", far, "master", BRIDGE, "up")
+            _command("ip", "link", "set", outer, "master", BRIDGE, "up")
         _command("ip", "link", "set", self.port, "nomaster")
         self.relay = subprocess.Popen(
             [cable_program(), "--delay-us", str(int(1000 * delay_ms)), "--jitter-us", str(int(1000 * jitter_ms)),
@@ -203,8 +211,8 @@ class Host:
         """The host and its cable are gone once the programs in it have ended."""
         self.unshape()
         _command("ip", "link", "del", self.port)
-        self.holder.kill()
-        self.holder.wait()
+        self.keeper.kill()
+        self.keeper.wait()
 
 
 def new_host():

@@ -27,7 +27,7 @@ class Bombard(cluster.Process):
 
     def result(self, number=None, timeout=PATIENCE_S):
         if number:
-            self.tell(number)
+            self.send_signal(number)
         status = self.wait(timeout)
         check(status == 0, "exit status", status, self.tail())
         return json.loads(self.lines["out"][-1])

@@ -72,7 +72,7 @@ def long_search(seconds):
     """(position, depth, score) of a sequential search that takes at least so long here."""
     lines = bratko_kopec()
     for depth in itertools.count(6):
-        for line in (lines[1], lines[15], lines[10], lines[4]):  # each about twice the one before
+        for line in (lines[1], lines[15], lines[10], lines[4]):  # each takes about twice as long as the one before
             position = " ".join(line.split()[:4])
             found = sequential(position, depth)
             if found["time_ms"] >= 1000 * seconds:
@@ -145,7 +145,7 @@ def two_front_ends_get_their_own_answers():
 
 def workers_meet_and_defer():
     depth = long_search(SHORT)[1]
-    rounds = 5  # whether they meet in a short search is up to the scheduler; in five it is not
+    rounds = 5  # the scheduler decides whether they meet in a short search; five are enough
     with Cluster(shards=2, workers=2) as cluster, suite(bratko_kopec()[10:18:5]) as file:
         for algorithm in ("abdada", "abdada-paper"):
             busy, deferred, most, duplicated = 0, 0, 0, []
@@ -165,8 +165,8 @@ def workers_meet_and_defer():
             equal(most, 2, "workers took part")
             print(f"# {algorithm}: busy {busy}, deferred {deferred}, duplicated "
                   f"{max(duplicated):.2f} at most")
-            check(busy + deferred > 0, algorithm, "nobody met anybody")
-            check(busy > 0 or algorithm != "abdada-paper", "nobody was told of another")
+            check(busy + deferred > 0, algorithm, "the searchers never met")
+            check(busy > 0 or algorithm != "abdada-paper", "no searcher was answered BUSY")
 
 
 def a_finished_search_leaves_nothing_at_the_shards():
@@ -174,7 +174,7 @@ def a_finished_search_leaves_nothing_at_the_shards():
         cluster.ask("--epd", CHOSEN_FILE.name, "--depth", DEPTH, "--remote-depth", 3, *STRICT)
         for shard in cluster.shards:
             wait_until(lambda: shard.stats()["jobs"] == 0, "the job to be withdrawn")
-            wait_until(lambda: shard.stats()["inflight_entries"] == 0, "holds to end")
+            wait_until(lambda: shard.stats()["inflight_entries"] == 0, "the in-flight entries to end")
 
 
 def a_worker_waits_for_its_first_shard():
@@ -203,7 +203,7 @@ def a_shard_that_returns_is_used_again():
 
 def no_shard_at_all_costs_less_than_a_second():
     arguments = ["--epd", CHOSEN_FILE.name, "--depth", 4, *STRICT]
-    with socket.socket() as deaf:  # takes connections and never says a word
+    with socket.socket() as deaf:  # accepts connections and never answers
         deaf.bind(("127.0.0.1", 0))
         deaf.listen()
         dead = f"127.0.0.1:{free_port()},127.0.0.1:{deaf.getsockname()[1]}"
@@ -231,8 +231,8 @@ def a_worker_is_killed():
         check(front.running())
         check_long(front, LONG)
         for shard in cluster.shards:
-            wait_until(lambda: shard.stats()["workers"] == 1, "the session to lapse")
-            wait_until(lambda: shard.stats()["inflight_entries"] == 0, "its holds to end")
+            wait_until(lambda: shard.stats()["workers"] == 1, "the session to expire")
+            wait_until(lambda: shard.stats()["inflight_entries"] == 0, "its in-flight entries to end")
 
 
 def search_while_killed(cluster, shards):
@@ -245,7 +245,7 @@ def search_while_killed(cluster, shards):
         shard.kill()
     check(front.running())
     beside.wait_line(f"shards {left}/{len(cluster.shards)}", "err", begin=seen)
-    beside.tell(signal.SIGINT)
+    beside.send_signal(signal.SIGINT)
     answers(beside)
     check_long(front, LONG)
 
@@ -283,19 +283,19 @@ def everything_else_is_killed():
 def a_shard_stalls_and_returns():
     with Cluster() as cluster:
         front = start_long(cluster, LONG)
-        cluster.shards[0].tell(signal.SIGSTOP)
+        cluster.shards[0].send_signal(signal.SIGSTOP)
         found = check_long(front, LONG)
         check(found["waited"] < 0.5, "waiting for the stalled shard took", found["waited"])
-        cluster.shards[0].tell(signal.SIGCONT)
+        cluster.shards[0].send_signal(signal.SIGCONT)
         wait_until(lambda: cluster.shards[0].stats()["workers"] == 2, "the workers to return")
 
 
 def a_worker_stalls_and_returns():
     with Cluster() as cluster:
         front = start_long(cluster, LONG)
-        cluster.workers[0].tell(signal.SIGSTOP)
+        cluster.workers[0].send_signal(signal.SIGSTOP)
         check_long(front, LONG)
-        cluster.workers[0].tell(signal.SIGCONT)
+        cluster.workers[0].send_signal(signal.SIGCONT)
         wait_until(lambda: cluster.shards[0].stats()["workers"] == 2, "the worker to return")
         position, depth, score = long_search(SHORT)
 
@@ -303,7 +303,7 @@ def a_worker_stalls_and_returns():
             found, = cluster.ask(position, "--depth", depth, *STRICT)
             equal(found["score"], score)
             return found["workers"] == 2
-        # It goes on with the job it knew until it is sure that no shard vouches for that any more.
+        # It keeps its job until it is sure that no shard has it any more.
         wait_until(both_help, "help of the worker that stalled")
 
 
@@ -332,12 +332,12 @@ def sigterm_ends_a_worker_at_once():
         check(time.monotonic() - begin < 2, "took", time.monotonic() - begin)
 
 
-def an_interrupt_gives_the_best_so_far():
+def an_interrupt_prints_the_best_move():
     with Cluster() as cluster:
         front = cluster.start(START, "--depth", 30)
         cluster.wait_searching(front)
         begin = time.monotonic()
-        front.tell(signal.SIGINT)
+        front.send_signal(signal.SIGINT)
         found, = answers(front)
         check(time.monotonic() - begin < 2, "took", time.monotonic() - begin)
         check(found["stopped"] and found["depth"] >= 1 and found["bestmove"] != "none", found)
@@ -361,13 +361,13 @@ class Uci(Process):
         for line in lines:
             self.send(line)
 
-    def hear(self, pattern, timeout=10):
+    def expect(self, pattern, timeout=10):
         found, self.at = self.wait_line(pattern, begin=self.at, timeout=timeout)
         return found
 
     def ready(self):
         self.say("isready")
-        self.hear("^readyok$")
+        self.expect("^readyok$")
 
     def quit(self):
         self.say("quit")
@@ -384,39 +384,39 @@ def legal_moves(fen):
 def uci_plays_legal_moves():
     uci = Uci()
     uci.say("uci")
-    uci.hear("^id name ")
+    uci.expect("^id name ")
     for option in ("Hash", "Threads", "Servers"):
-        uci.hear(f"^option name {option} ")
-    uci.hear("^uciok$")
+        uci.expect(f"^option name {option} ")
+    uci.expect("^uciok$")
     uci.ready()
     uci.say("ucinewgame", "position startpos moves e2e4", "go depth 5")
-    uci.hear("^info depth 5 score (cp|mate) -?[0-9]+ nodes [0-9]+ .* pv ")
-    move = uci.hear(r"^bestmove (\S+)")[1]
+    uci.expect("^info depth 5 score (cp|mate) -?[0-9]+ nodes [0-9]+ .* pv ")
+    move = uci.expect(r"^bestmove (\S+)")[1]
     after = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1"
     check(move in legal_moves(after), move)
     fen = " ".join(CHOSEN[1].split()[:4]) + " 0 1"
     uci.say(f"position fen {fen}", "go movetime 200")
     begin = time.monotonic()
-    check(uci.hear(r"^bestmove (\S+)")[1] in legal_moves(fen))
+    check(uci.expect(r"^bestmove (\S+)")[1] in legal_moves(fen))
     check(time.monotonic() - begin < 1.5, "movetime 200 took", time.monotonic() - begin)
     uci.say("go wtime 1000 btime 1000 winc 10 binc 10")
-    uci.hear(r"^bestmove \S+")
+    uci.expect(r"^bestmove \S+")
     uci.say("position fen 7k/5Q2/6K1/8/8/8/8/8 b - - 0 1", "go depth 3")  # stalemate
-    uci.hear(r"^bestmove \(none\)")
+    uci.expect(r"^bestmove \(none\)")
     uci.quit()
 
 
-def uci_stops_when_told():
+def uci_stops_when_asked():
     uci = Uci("--threads", 2)
     uci.say("position startpos", "go infinite")
-    uci.hear("^info depth 3 ")
+    uci.expect("^info depth 3 ")
     uci.ready()  # answered while it searches
     begin = time.monotonic()
     uci.say("stop")
-    uci.hear(r"^bestmove \S+")
+    uci.expect(r"^bestmove \S+")
     check(time.monotonic() - begin < 1, "stop took", time.monotonic() - begin)
     uci.say("go infinite")
-    uci.hear("^info depth 3 ")
+    uci.expect("^info depth 3 ")
     uci.quit()
 
 
@@ -424,8 +424,8 @@ def a_uci_stop_right_after_go_is_obeyed():
     uci = Uci()
     uci.say("position startpos")
     for _ in range(20):
-        uci.send("go infinite\nstop")  # in one piece: the search has hardly begun
-        uci.hear(r"^bestmove \S+", timeout=5)
+        uci.send("go infinite\nstop")  # in one write, so that the search has hardly begun
+        uci.expect(r"^bestmove \S+", timeout=5)
     uci.quit()
 
 
@@ -433,22 +433,22 @@ def uci_quits_out_of_a_bounded_search():
     for limit in ("depth 60", "movetime 600000", "nodes 999999999999"):
         uci = Uci("--threads", 2)
         uci.say("position startpos", f"go {limit}")
-        uci.hear("^info depth 3 ")
+        uci.expect("^info depth 3 ")
         begin = time.monotonic()
         uci.quit()
         check(time.monotonic() - begin < 3, "quit out of", limit, "took", time.monotonic() - begin)
 
 
-def uci_minds_its_clock_after_ponderhit():
+def uci_obeys_its_clock_after_ponderhit():
     uci = Uci()
     uci.say("position startpos", "go ponder wtime 3000 btime 3000")
-    uci.hear("^info depth 3 ")
+    uci.expect("^info depth 3 ")
     uci.say("ponderhit")
-    uci.hear(r"^bestmove \S+", timeout=3)
+    uci.expect(r"^bestmove \S+", timeout=3)
     uci.quit()
 
 
-def uci_waits_at_ease_when_there_is_nothing_to_search():
+def uci_uses_no_cpu_when_there_is_nothing_to_search():
     uci = Uci()
     tick = os.sysconf("SC_CLK_TCK")
     used = lambda: sum(map(int, open(f"/proc/{uci.popen.pid}/stat").read().rsplit(")", 1)[1].split()[11:13])) / tick
@@ -459,14 +459,14 @@ def uci_waits_at_ease_when_there_is_nothing_to_search():
         uci.ready()
         begin = used()
         time.sleep(0.5)
-        check(used() - begin < 0.25, "seconds of processor time in half a second:", used() - begin)
+        check(used() - begin < 0.25, "seconds of CPU time in half a second:", used() - begin)
         equal([line for line in uci.lines["out"][uci.at:] if line.startswith("bestmove")], [])
         uci.say(end)
-        uci.hear(r"^bestmove \(none\)", timeout=5)
+        uci.expect(r"^bestmove \(none\)", timeout=5)
     uci.quit()
 
 
-def uci_ends_where_there_is_no_input():
+def uci_ends_without_an_input():
     for closed in ("<&-", "<&- >&-", "<&- 2>&-"):
         done = subprocess.run(["sh", "-c", f'exec "$0" uci {closed}', path_of("abdada")], timeout=10)
         equal(done.returncode, 0)
@@ -475,10 +475,10 @@ def uci_ends_where_there_is_no_input():
 def uci_counts_the_nodes_of_one_search():
     uci = Uci("--threads", 2)
     uci.say("position startpos", "go depth 7")
-    uci.hear(r"^bestmove \S+")
+    uci.expect(r"^bestmove \S+")
     uci.say("position startpos moves e2e4", "go nodes 20000")  # not those of the search before
-    check(int(uci.hear(r"^info depth \d+ .* nodes (\d+)")[1]) < 20000, uci.lines["out"][-3:])
-    uci.hear(r"^bestmove \S+")
+    check(int(uci.expect(r"^info depth \d+ .* nodes (\d+)")[1]) < 20000, uci.lines["out"][-3:])
+    uci.expect(r"^bestmove \S+")
     uci.quit()
 
 
@@ -509,12 +509,12 @@ def uci_joins_and_leaves_a_cluster():
         uci.ready()
         before = sum(s.stats()["asks"] for s in cluster.shards)
         uci.say("position startpos", f"go depth {long_search(SHORT)[1]}")
-        check(uci.hear(r"^bestmove (\S+)")[1] in legal_moves(START))
+        check(uci.expect(r"^bestmove (\S+)")[1] in legal_moves(START))
         check(sum(s.stats()["asks"] for s in cluster.shards) > before, "no shard was asked")
         for shard in cluster.shards:
             shard.kill()
         uci.say("ucinewgame", "go depth 5")
-        check(uci.hear(r"^bestmove (\S+)")[1] in legal_moves(START))
+        check(uci.expect(r"^bestmove (\S+)")[1] in legal_moves(START))
         uci.say("setoption name Servers value <empty>")
         uci.ready()
         uci.quit()
@@ -533,11 +533,11 @@ def uci_survives_malformed_commands():
         uci.say(line)
         uci.say("stop")
     uci.ready()
-    uci.send(b"\x00 nothing \x00\nisready\n")  # a zero byte loses no other command
-    uci.hear("^readyok$")
+    uci.send(b"\x00 nothing \x00\nisready\n")  # a zero byte does not swallow the next command
+    uci.expect("^readyok$")
     uci.at = len(uci.lines["out"])
     uci.say("position startpos", "go depth 3")
-    check(uci.hear(r"^bestmove (\S+)")[1] in legal_moves(START))
+    check(uci.expect(r"^bestmove (\S+)")[1] in legal_moves(START))
     uci.quit()
 
 
@@ -554,7 +554,7 @@ def wrong_use_exits_2_with_one_line():
                 ["--json", "not a position"], ["not a position"], ["8/8/8/8/8/8/8/8 w - - 0 1"], [START.replace("w", "x")],
                 [START, START], [START, "--epd", bad.name], ["--epd", empty.name],
                 ["--depth", "1", "--epd", bad.name], ["--algorithm", "nope"], ["--game", "go"],
-                ["--select", "some"], ["--remote-depth", "far"], ["--remote-depth", "0"],
+                ["--select", "some"], ["--remote-depth", "deep"], ["--remote-depth", "0"],
                 ["--servers", "nonsense"], ["--servers", "127.0.0.1:0"], ["--servers", ""],
                 ["--servers", "127.0.0.1:7400,"], ["x" * 5000]],
             "abdada perft": [[], ["--depth", "0"], ["--depth", "21"], ["--depth", "2", "nonsense"],
@@ -652,7 +652,7 @@ QUICK_TESTS = [
     threads_do_not_move_the_strict_score, a_cluster_does_not_move_the_strict_score,
     workers_meet_and_defer, no_shard_at_all_costs_less_than_a_second, a_worker_is_killed,
     all_shards_are_killed, a_worker_waits_for_its_first_shard, uci_plays_legal_moves,
-    uci_stops_when_told, a_uci_stop_right_after_go_is_obeyed, uci_survives_malformed_commands, wrong_use_exits_2_with_one_line,
+    uci_stops_when_asked, a_uci_stop_right_after_go_is_obeyed, uci_survives_malformed_commands, wrong_use_exits_2_with_one_line,
     failures_exit_1_with_one_line, json_has_the_promised_fields, perft_counts,
 ]
 TESTS = [
@@ -664,10 +664,10 @@ TESTS = [
     all_shards_are_killed, all_workers_are_killed, everything_else_is_killed,
     a_shard_stalls_and_returns, a_worker_stalls_and_returns,
     a_front_end_is_killed_and_its_job_ends, sigterm_ends_a_worker_at_once,
-    an_interrupt_gives_the_best_so_far, limits_are_kept, uci_plays_legal_moves,
-    uci_stops_when_told, a_uci_stop_right_after_go_is_obeyed, uci_quits_out_of_a_bounded_search,
-    uci_minds_its_clock_after_ponderhit, uci_waits_at_ease_when_there_is_nothing_to_search,
-    uci_ends_where_there_is_no_input, uci_counts_the_nodes_of_one_search,
+    an_interrupt_prints_the_best_move, limits_are_kept, uci_plays_legal_moves,
+    uci_stops_when_asked, a_uci_stop_right_after_go_is_obeyed, uci_quits_out_of_a_bounded_search,
+    uci_obeys_its_clock_after_ponderhit, uci_uses_no_cpu_when_there_is_nothing_to_search,
+    uci_ends_without_an_input, uci_counts_the_nodes_of_one_search,
     uci_speaks_whole_lines_over_a_cluster, uci_answers_before_its_input_ends, uci_joins_and_leaves_a_cluster,
     uci_survives_malformed_commands, wrong_use_exits_2_with_one_line,
     failures_exit_1_with_one_line, help_and_version_are_on_stdout, json_has_the_promised_fields,

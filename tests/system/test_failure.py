@@ -33,15 +33,15 @@ def promised(what, begin, limit):
 
 def serves_a_search(shard, workers, asks=0):
     """Whether the shard has been asked by a search and so many workers say they are at it."""
-    def look():
+    def is_served():
         figures = shard.stats()
         return (figures["jobs"] >= 1 and figures["asks"] > asks and
                 len(shard.working()) >= workers)
-    return look
+    return is_served
 
 
 def stop_endless(front):
-    front.tell(signal.SIGINT)
+    front.send_signal(signal.SIGINT)
     found, = answers(front)
     check(found["depth"] >= 1 and found["stopped"], found)
     return found
@@ -91,13 +91,13 @@ def a_shard_that_restarts_is_used_again():
     with Cluster() as cluster:
         front = cluster.start(*ENDLESS)
         cluster.wait_searching(front)
-        boot = cluster.shards[0].look(lambda c: c.boot)
+        boot = cluster.shards[0].query(lambda c: c.boot)
         cluster.shards[0].kill()
         cluster.shards[0] = Shard(cluster.shards[0].port)
         begin = time.monotonic()
         wait_until(serves_a_search(cluster.shards[0], 2), "the shard to be used again")
         promised("a shard that restarted is used again", begin, 2)
-        check(cluster.shards[0].look(lambda c: c.boot) != boot)
+        check(cluster.shards[0].query(lambda c: c.boot) != boot)
         stop_endless(front)
 
 
@@ -120,9 +120,9 @@ def a_shard_that_stalled_is_used_again():
         front = cluster.start(*ENDLESS)
         cluster.wait_searching(front)
         stalled = cluster.shards[0]
-        stalled.tell(signal.SIGSTOP)
+        stalled.send_signal(signal.SIGSTOP)
         front.wait_line(r"shards 1/2", "err", begin=len(front.lines["err"]))
-        stalled.tell(signal.SIGCONT)
+        stalled.send_signal(signal.SIGCONT)
         begin = time.monotonic()
         asks = stalled.stats()["asks"]
         wait_until(serves_a_search(stalled, 2, asks), "the shard to be used again")
@@ -136,9 +136,9 @@ def a_worker_that_stalled_takes_part_again():
         cluster.wait_searching(front)
         watch, stalled = cluster.shards[0], cluster.workers[0]
         wait_until(lambda: len(watch.working()) == 2, "both workers")
-        stalled.tell(signal.SIGSTOP)
+        stalled.send_signal(signal.SIGSTOP)
         wait_until(lambda: watch.stats()["workers"] == 1, "its session to end")
-        stalled.tell(signal.SIGCONT)
+        stalled.send_signal(signal.SIGCONT)
         begin = time.monotonic()
         wait_until(lambda: set(watch.working()) == {"w0", "w1"}, "the worker to search again")
         promised("a worker that stalled searches again", begin, 2)
@@ -148,10 +148,10 @@ def a_worker_that_stalled_takes_part_again():
 def a_front_end_that_stalled_gets_its_workers_back():
     with Cluster() as cluster:
         front = start_long(cluster, LONG)
-        front.tell(signal.SIGSTOP)
+        front.send_signal(signal.SIGSTOP)
         for shard in cluster.shards:
-            wait_until(lambda: shard.stats()["jobs"] == 0, "the job to lapse")
-        front.tell(signal.SIGCONT)
+            wait_until(lambda: shard.stats()["jobs"] == 0, "the job to expire")
+        front.send_signal(signal.SIGCONT)
         check_long(front, LONG)
 
 
@@ -161,11 +161,11 @@ def late_answers_do_no_harm():
         front = start_long(cluster, LONG)
         for turn in range(6):
             stalled, other = cluster.shards[turn % 2], cluster.shards[1 - turn % 2]
-            stalled.tell(signal.SIGSTOP)
+            stalled.send_signal(signal.SIGSTOP)
             asks = other.stats()["asks"]
             wait_until(lambda: not front.running() or other.stats()["asks"] > asks + 50,
                        "the other shard to be asked")
-            stalled.tell(signal.SIGCONT)
+            stalled.send_signal(signal.SIGCONT)
         check_long(front, LONG)
         check(all(worker.running() for worker in cluster.workers))
 
@@ -185,16 +185,16 @@ def front_ends_share_the_workers_evenly():
             jobs = list(cluster.shards[0].working().values())
             return sorted(map(jobs.count, set(jobs))) == [2, 2]
 
-        def tells_shares():
+        def top_shows_shares():
             return [job["workers"] for job in top(cluster.servers)[1]["job"]] == [2, 2]
         wait_until(shares, "two workers for each of two jobs")
         promised("two jobs have two workers each", begin, 2)
-        wait_until(tells_shares, "top to tell so")
+        wait_until(top_shows_shares, "top to show so")
         third, = cluster.ask(position, "--depth", depth, *STRICT)  # a short one beside them
         equal(third["score"], score)
         wait_until(shares, "two for each again")
         begin = time.monotonic()
-        second.tell(signal.SIGINT)
+        second.send_signal(signal.SIGINT)
         wait_until(lambda: list(cluster.shards[0].working().values()).count(mine) == 4,
                    "all to return to the first job")
         promised("all four return to the job that is left", begin, 2)
@@ -213,7 +213,7 @@ def front_ends_that_share_get_their_own_strict_answers():
         found, = answers(long)
         equal((found["depth"], found["score"], found["stopped"]), (depth, score, False))
         for shard in cluster.shards:
-            wait_until(lambda: shard.stats()["inflight_entries"] == 0, "holds to end")
+            wait_until(lambda: shard.stats()["inflight_entries"] == 0, "the in-flight entries to end")
 
 
 def threads_of_a_worker_are_shared_too():
@@ -258,12 +258,12 @@ def a_killed_worker_leaves_its_positions_soon():
         stop_endless(front)
 
 
-# So slow a heartbeat that nothing can lapse while the test looks.
+# A heartbeat so slow that nothing can expire during a test.
 NEVER = ["--heartbeat", 60000, "--inflight-age-max", 3600000]
 
 
 def nothing_is_left(shard):
-    """Empty sets, and not because anything lapsed."""
+    """Empty sets, and not because anything expired."""
     figures = shard.stats()
     equal((figures["sessions_expired"], figures["inflight_expired"]), (0, 0))
     return figures["sessions"] == 1 and figures["inflight_entries"] == figures["jobs"] == 0
@@ -293,20 +293,20 @@ class PostedByHand:
 
 
 def answers_after(front, number):
-    front.tell(number)
+    front.send_signal(number)
     found, = answers(front)
     return found
 
 
-def holds(cluster):
-    """At all shards: who is alone asks little, often about the root only, which one of them has."""
+def inflight_entries(cluster):
+    """At all shards together: a searcher alone asks little, often for the root only, which one of them owns."""
     return sum(shard.stats()["inflight_entries"] for shard in cluster.shards)
 
 
-def sigterm_to_workers_empties_the_sets_at_once():
+def sigterm_to_workers_ends_what_is_in_flight_at_once():
     with Cluster(options=NEVER) as cluster:
         hand = PostedByHand(cluster)
-        wait_until(lambda: holds(cluster) > 0, "positions in flight")
+        wait_until(lambda: inflight_entries(cluster) > 0, "positions in flight")
         for worker in cluster.workers:
             begin = time.monotonic()
             equal(worker.end(signal.SIGTERM), 0)
@@ -325,7 +325,7 @@ def sigterm_to_a_front_end_leaves_nothing():
             front = Process("abdada", *arguments, "--servers", cluster.servers)
             if arguments[0] == "uci":
                 front.send("position startpos\ngo infinite")
-            wait_until(lambda: holds(cluster) > 0, "positions in flight")
+            wait_until(lambda: inflight_entries(cluster) > 0, "positions in flight")
             begin = time.monotonic()
             equal(front.end(signal.SIGTERM), 0, front.tail())
             promised(f"SIGTERM ends abdada {arguments[0]}", begin, 1)
@@ -343,8 +343,8 @@ def a_second_sigterm_ends_at_once():
         uci.wait_line("^info depth 2 ")
         for process in (front, uci, cluster.workers[0], cluster.shards[0]):
             begin = time.monotonic()
-            process.tell(signal.SIGTERM)
-            process.tell(signal.SIGTERM)
+            process.send_signal(signal.SIGTERM)
+            process.send_signal(signal.SIGTERM)
             status = process.wait()
             # Either may be taken first, or the first end be quicker than the second signal.
             check(status in (0, 128 + signal.SIGTERM, -signal.SIGTERM), process.name, status)
@@ -354,11 +354,11 @@ def a_second_sigterm_ends_at_once():
 # ---- bounds: what happens at each, and where it is counted ----
 
 def bound(shard, name):
-    """The figure, as `abdada top` tells it."""
-    def look():  # on a busy machine the shard may be taken for down
+    """The figure, as `abdada top` shows it."""
+    def read():  # on a busy machine the shard may be taken for down
         figures = top(shard.address)[1]["shard"][0]
         return name in figures and (figures[name],)
-    return wait_until(look, "figures")[0]
+    return wait_until(read, "figures")[0]
 
 
 def sessions_are_bounded():
@@ -372,7 +372,7 @@ def sessions_are_bounded():
     except client.Refused as error:
         equal(error.code, 6)
     last.bye()
-    wait_until(lambda: held[0].stats()["sessions"] == 2, "room for the one who watches")
+    wait_until(lambda: held[0].stats()["sessions"] == 2, "room for another session")
     equal((bound(shard, "sessions_refused"), bound(shard, "sessions_max")), (1, 3))
     for one in held:
         one.heartbeat()
@@ -383,7 +383,7 @@ def jobs_are_bounded():
         first = cluster.start(*ENDLESS)
         cluster.wait_searching(first)
         position, depth, score = long_search(SHORT)
-        found, = cluster.ask(position, "--depth", depth, *STRICT)  # nobody helps, it answers
+        found, = cluster.ask(position, "--depth", depth, *STRICT)  # without help it answers all the same
         equal((found["score"], found["workers"]), (score, 0))
         check(bound(cluster.shards[0], "jobs_refused") >= 1)
         equal(bound(cluster.shards[0], "jobs_max"), 1)
@@ -399,16 +399,16 @@ def a_refused_job_is_taken_when_there_is_room():
         wait_until(lambda: bound(shard, "jobs_refused") >= 1, "the refusal")
         stop_endless(first)
         wait_until(lambda: set(shard.working().values()) - {first_job}, "help for the second")
-        told = shard.stats()["job_reports"] + 1  # what was told before the next one has been heard
-        wait_until(lambda: shard.stats()["job_reports"] > told, "reports")
+        reports = shard.stats()["job_reports"] + 1  # one may have been on its way
+        wait_until(lambda: shard.stats()["job_reports"] > reports, "reports")
         equal(stop_endless(second)["workers"], 1)
 
 
-def workers_learn_of_more_jobs_than_they_remember():
+def workers_get_more_jobs_than_they_remember():
     with Cluster(shards=1, workers=0, options=["--jobs", 200, *NEVER]) as cluster:
         hand = PostedByHand(cluster)
         poster, = hand.fronts
-        fields = cluster.shards[0].look(lambda c: c.jobs_open())[0]
+        fields = cluster.shards[0].query(lambda c: c.jobs_open())[0]
         spy = client.Client(cluster.shards[0].address).hello(role=client.WORKER)
         job = spy.wait_pushed(client.JOB)
         spy.bye()
@@ -459,7 +459,7 @@ def batches_and_messages_are_bounded():
     peer.heartbeat()
 
 
-def holds_are_bounded():
+def inflight_entries_are_bounded():
     shard = Shard(0, "--memory", "1M", *NEVER)
     peers = [client.Client(shard.address).hello() for _ in range(3)]
     figures = peers[0].stats()
@@ -504,7 +504,7 @@ def a_client_that_never_reads_costs_no_more_than_its_queue():
         for request in range(messages):
             deaf.send(client.PEEK, request, peeks)
         done = figures["batches"] + messages
-        return wait_until(lambda: (f := watch.stats())["batches"] >= done and f, "all to be heard")["queue_full"] - \
+        return wait_until(lambda: (f := watch.stats())["batches"] >= done and f, "all to be served")["queue_full"] - \
             figures["queue_full"]
     # First until its queue, and what the systems on both sides keep for it, are full: megabytes or more.
     wait_until(lambda: flood(1000) == 1000, "the bound")
@@ -553,12 +553,12 @@ def processes_of_a_host_share_a_table():
         cluster.workers[0].kill()
         found, = cluster.ask(position, "--depth", depth, *STRICT)
         equal(found["score"], score)
-        check(os.path.exists(path), "somebody has it")
+        check(os.path.exists(path), "a process still uses it")
         equal(cluster.workers[1].end(), 0)
-        check(not os.path.exists(path), "the last one takes it away")
+        check(not os.path.exists(path), "the last process removes it")
 
 
-def what_killed_processes_shared_is_swept_away():
+def tables_of_killed_processes_are_removed():
     with Cluster(workers=2) as cluster:
         path = host_table(cluster.workers[0])
         if path is None:
@@ -566,19 +566,19 @@ def what_killed_processes_shared_is_swept_away():
         for worker in cluster.workers:
             worker.kill()
         Worker(f"127.0.0.1:{free_port()}")
-        check(not os.path.exists(path), "the next one does")
+        check(not os.path.exists(path), "the next process removes it")
 
 
-def private_workers_tell_each_other_what_they_find():
-    """No table between them: what one finds below the remote_depth the others are told by messages."""
+def private_workers_exchange_results():
+    """They share no table: results below the remote depth limit go from one to the others by SHARE messages."""
     position, depth, score = long_search(LONG)
     with Cluster(shards=1, workers=0) as cluster:
         cluster.workers = [Worker(cluster.servers, private=True) for _ in range(2)]
         equal([host_table(worker) for worker in cluster.workers], [None, None])
         found, = cluster.ask(position, "--depth", depth, "--private", *STRICT)
         equal((found["score"], found["workers"]), (score, 2))
-        told = cluster.shards[0].stats()["shared"]
-        check(told > 2000, "more than what would find out whether anybody is there:", told)
+        shared = cluster.shards[0].stats()["shared"]
+        check(shared > 2000, "more than the first few that find out whether there are peers:", shared)
 
 
 # ---- top ----
@@ -588,7 +588,7 @@ def top_shows_a_cluster():
         front = cluster.start(*ENDLESS)
         cluster.wait_searching(front)
         wait_until(lambda: all(len(s.working()) == 2 for s in cluster.shards), "both workers")
-        # On a busy machine a shard may answer too late for one look.
+        # On a busy machine a shard may answer too late for one view.
         # A worker's first report may be on its way still.
         found = wait_until(lambda: (lambda status, seen: status == 0 and all(w["job"] for w in seen["worker"]) and seen)
                            (*top(cluster.servers)), "top sees both shards, and what the workers do")
@@ -625,7 +625,7 @@ def top_shows_a_cluster():
         front.kill()
 
 
-def top_shows_nothing_a_stranger_could_play_tricks_with():
+def top_prints_no_control_characters_of_peers():
     shard = Shard(0, *NEVER)
     client.Client(shard.address).hello(role=client.WORKER, name='\x1b[2J"\\\n\u20ac{}')
     found = top(shard.address)[1]
@@ -655,11 +655,11 @@ class Screen:
         os.close(self.terminal)
 
     def read_until(self, condition, what):
-        def look():
+        def read():
             if select.select([self.leader], [], [], 0.1)[0]:
                 self.seen += os.read(self.leader, 4096)
             return condition(self.seen)
-        wait_until(look, what)
+        wait_until(read, what)
 
     def type(self, text):
         os.write(self.leader, text)
@@ -723,9 +723,9 @@ QUICK_TESTS = [
     a_worker_older_than_every_shard_takes_part, a_shard_that_restarts_is_used_again,
     a_worker_that_stalled_takes_part_again, late_answers_do_no_harm,
     front_ends_share_the_workers_evenly, a_killed_front_end_frees_the_workers,
-    sigterm_to_workers_empties_the_sets_at_once, sigterm_to_a_front_end_leaves_nothing,
-    sessions_are_bounded, jobs_are_bounded, batches_and_messages_are_bounded, holds_are_bounded,
-    processes_of_a_host_share_a_table, private_workers_tell_each_other_what_they_find,
+    sigterm_to_workers_ends_what_is_in_flight_at_once, sigterm_to_a_front_end_leaves_nothing,
+    sessions_are_bounded, jobs_are_bounded, batches_and_messages_are_bounded, inflight_entries_are_bounded,
+    processes_of_a_host_share_a_table, private_workers_exchange_results,
     top_shows_a_cluster, top_ends_with_q_and_gives_the_terminal_back,
     shards_on_any_port_are_consecutive, a_ready_line_that_cannot_be_written_is_a_failure,
 ]
@@ -737,14 +737,14 @@ TESTS = [
     late_answers_do_no_harm, front_ends_share_the_workers_evenly,
     front_ends_that_share_get_their_own_strict_answers, threads_of_a_worker_are_shared_too,
     a_killed_front_end_frees_the_workers, a_killed_worker_leaves_its_positions_soon,
-    sigterm_to_workers_empties_the_sets_at_once, sigterm_to_a_front_end_leaves_nothing,
+    sigterm_to_workers_ends_what_is_in_flight_at_once, sigterm_to_a_front_end_leaves_nothing,
     a_second_sigterm_ends_at_once, sessions_are_bounded, jobs_are_bounded,
-    a_refused_job_is_taken_when_there_is_room, workers_learn_of_more_jobs_than_they_remember,
-    batches_and_messages_are_bounded, holds_are_bounded,
+    a_refused_job_is_taken_when_there_is_room, workers_get_more_jobs_than_they_remember,
+    batches_and_messages_are_bounded, inflight_entries_are_bounded,
     a_client_that_never_reads_costs_no_more_than_its_queue,
-    processes_of_a_host_share_a_table, what_killed_processes_shared_is_swept_away,
-    private_workers_tell_each_other_what_they_find, top_shows_a_cluster,
-    top_shows_nothing_a_stranger_could_play_tricks_with,
+    processes_of_a_host_share_a_table, tables_of_killed_processes_are_removed,
+    private_workers_exchange_results, top_shows_a_cluster,
+    top_prints_no_control_characters_of_peers,
     top_ends_with_q_and_gives_the_terminal_back, top_survives_the_shards,
     shards_on_any_port_are_consecutive, a_ready_line_that_cannot_be_written_is_a_failure,
 ]

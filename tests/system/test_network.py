@@ -77,7 +77,7 @@ def search_long_cut_off(cluster, cut, shards_up):
     cut()
     check(front.running())
     beside.wait_line(f"shards {shards_up}/2", "err", begin=seen)
-    beside.tell(signal.SIGINT)
+    beside.send_signal(signal.SIGINT)
     answers(beside)
     end_long(front)
 
@@ -126,7 +126,7 @@ def a_workers_cable_is_cut():
         end_long(front)
         for shard in cluster.shards:
             count_workers(shard, 1)
-            wait_until(lambda: shard.stats()["inflight_entries"] == 0, "its holds to end")
+            wait_until(lambda: shard.stats()["inflight_entries"] == 0, "its in-flight entries to end")
         check(cluster.workers[0].running())
         cluster.workers[0].host.mend()
         begin = time.monotonic()
@@ -162,7 +162,7 @@ def cut_and_return(seconds):
         count_workers(shard, 2)
         print(f"# both workers back there after {time.monotonic() - begin - seconds:.2f} s")
         check(time.monotonic() - begin - seconds < USED_AGAIN_S * SLACK + 0.5)
-        front.tell(2)
+        front.send_signal(2)
         check(answers(front)[0]["depth"] >= 1)
 
 

@@ -29,7 +29,7 @@ def agrees(result, before, after, where=""):
     for name in COUNTED:
         counted = sum(a[name] - b[name] for a, b in zip(after, before))
         equal(counted, result[name], name, where, result)
-    equal(sum(a["inflight_entries"] for a in after), 0, "holds are left behind", where)
+    equal(sum(a["inflight_entries"] for a in after), 0, "in-flight entries are left", where)
 
 
 def wrong_use_is_one_line():
@@ -97,7 +97,7 @@ def several_shards_share_the_keys():
         check(all(0.2 < part < 0.5 for part in share), "a third each:", share)
 
 
-def the_text_tells_the_same():
+def the_text_says_the_same():
     with Cluster(shards=1, workers=0) as c:
         done = run("abdada", "ttbench", "--servers", c.servers, "--seconds", "0.2", "--pattern", "random")
         equal(done.status, 0, done.tail())
@@ -142,7 +142,7 @@ def sigint_ends_it_early_with_its_figures():
 
 QUICK_TESTS = [
     wrong_use_is_one_line, a_shard_that_is_not_there_is_one_line,
-    json_has_the_promised_fields_and_agrees_with_the_shard, several_shards_share_the_keys, the_text_tells_the_same,
+    json_has_the_promised_fields_and_agrees_with_the_shard, several_shards_share_the_keys, the_text_says_the_same,
 ]
 TESTS = QUICK_TESTS + [
     random_keys_are_new_and_a_search_meets_itself, a_shard_that_dies_is_counted_as_errors,

@@ -19,6 +19,8 @@ import time
 import msgpack
 import zmq
 
+from network import free_port
+
 BIN = os.environ.get("BIN", "./bin")
 VERSION = 2
 HELLO, WELCOME, ASK, ANSWER, STORE, RELEASE, PEEK, PEEK_ANSWER, HEARTBEAT, POST, JOB = range(1, 12)
@@ -90,12 +92,6 @@ def run(*options):
     done = subprocess.run([os.path.join(BIN, "ttserver"), *options], capture_output=True, text=True,
                           timeout=30)
     return done.returncode, done.stdout, done.stderr
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
 
 
 def test_two_shards_listen_on_two_consecutive_ports():

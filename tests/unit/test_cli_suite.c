@@ -5,7 +5,7 @@
 
 #include <unistd.h>
 
-/* A file that holds `text`; the caller unlinks it. */
+/* A file with this text; the caller unlinks it. */
 static void write_file(char *path, const char *text)
 {
     strcpy(path, "/tmp/abdada-suite-XXXXXX");
@@ -105,7 +105,7 @@ static void comments_blank_lines_and_line_ends_are_passed_over(void **state)
     suite_close(&suite);
 }
 
-static void spaces_after_a_position_do_not_harm_it(void **state)
+static void blanks_after_a_position_are_ignored(void **state)
 {
     (void)state;
     const struct game *chess = games_by_name("chess");
@@ -238,7 +238,7 @@ int main(void)
         cmocka_unit_test(a_name_that_only_begins_alike_is_another),
         cmocka_unit_test(what_has_no_id_is_numbered),
         cmocka_unit_test(comments_blank_lines_and_line_ends_are_passed_over),
-        cmocka_unit_test(spaces_after_a_position_do_not_harm_it),
+        cmocka_unit_test(blanks_after_a_position_are_ignored),
         cmocka_unit_test(a_line_too_long_for_a_position_is_named),
         cmocka_unit_test(a_line_that_begins_with_an_operation_end_is_named),
         cmocka_unit_test(a_file_that_is_not_there_is_named),

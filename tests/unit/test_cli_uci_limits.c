@@ -1,6 +1,6 @@
 #include "tests/unit/test_tt.h"
 
-#include "worker/cli/uci.h"
+#include "worker/cli/uci_limits.h"
 #include "worker/search/search.h"
 
 static struct uci_limits read_limits(const char *words, bool black)
@@ -55,7 +55,7 @@ static void infinite_and_ponder_wait_for_stop(void **state)
 static void nonsense_is_no_limit(void **state)
 {
     (void)state;
-    expect("depth 0", 1, 0, 0, false); /* a bound not understood is the smallest */
+    expect("depth 0", 1, 0, 0, false); /* a bad value counts as 1 */
     expect("depth -5", 1, 0, 0, false);
     expect("depth 100000", SEARCH_DEPTH_MAX, 0, 0, false);
     expect("depth 4294967299", SEARCH_DEPTH_MAX, 0, 0, false);

@@ -1,4 +1,4 @@
-/* Searching threads, each on a processor of its own. */
+/* placement: searching threads, each on a CPU of its own. */
 #include "common/placement.h"
 
 #include <pthread.h>
@@ -19,7 +19,7 @@ static cpu_set_t mine(void)
 {
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) != 0) {
-        skip(); /* a system for more processors than a set has room for: nobody is moved */
+        skip(); /* the system may have more CPUs than a cpu_set_t: nothing is moved */
     }
     return set;
 }
@@ -29,11 +29,11 @@ static void allow(cpu_set_t set)
     assert_int_equal(sched_setaffinity(0, sizeof set, &set), 0);
 }
 
-/* A thread of that name, that begins when the test says. */
+/* A thread of that name begins at `now`. */
 static int begin(uint16_t name, uint64_t now)
 {
-    struct placement_slot place = {.name = name};
-    return placement_begin(&placement, &place, now);
+    struct placement_slot slot = {.name = name};
+    return placement_begin(&placement, &slot, now);
 }
 
 static void forget(void)
@@ -57,7 +57,7 @@ static void assert_all_once(const int *cpu, int count, const cpu_set_t *allowed)
     assert_int_equal(found, CPU_COUNT(allowed));
 }
 
-static void each_processor_is_given_once(void **state)
+static void each_cpu_is_given_once(void **state)
 {
     (void)state;
     cpu_set_t allowed = mine(), after;
@@ -71,8 +71,8 @@ static void each_processor_is_given_once(void **state)
     assert_all_once(cpu, count, &allowed);
 }
 
-/* The system may move a thread at any time, but not most times just then. */
-static void the_thread_goes_there(void **state)
+/* The system may move a thread at any time, but rarely right after it was placed. */
+static void a_thread_moves_to_the_cpu_it_is_given(void **state)
 {
     (void)state;
     cpu_set_t allowed = mine();
@@ -95,7 +95,7 @@ static void go_to(int cpu)
     allow(one);
 }
 
-/* On one processor, so that the system does not move the test meanwhile. */
+/* To the current CPU, so that the system does not move the test meanwhile. */
 static cpu_set_t confine(void)
 {
     cpu_set_t allowed = mine();
@@ -103,7 +103,7 @@ static cpu_set_t confine(void)
     return allowed;
 }
 
-static void what_was_said_is_soon_forgotten(void **state)
+static void a_record_expires(void **state)
 {
     (void)state;
     cpu_set_t allowed = confine(), confined = mine(), after;
@@ -116,25 +116,26 @@ static void what_was_said_is_soon_forgotten(void **state)
     assert_int_equal(first, here);
     assert_int_equal(other, -1);
     assert_int_equal(later, here);
-    assert_int_equal(wrong, here); /* what is of the future is not believed for ever */
+    assert_int_equal(wrong, here); /* a record of the future does not count */
     assert_true(CPU_EQUAL(&after, &confined));
 }
 
-static void who_goes_on_is_not_forgotten(void **state)
+static void an_updated_record_does_not_expire(void **state)
 {
     (void)state;
-    struct placement_slot place = {.name = 1};
+    struct placement_slot slot = {.name = 1};
     cpu_set_t allowed = confine();
     forget();
-    placement_begin(&placement, &place, NOW);
-    placement_update(&placement, &place, NOW + PLACEMENT_EVERY_US - 1); /* too soon: nothing */
+    placement_begin(&placement, &slot, NOW);
+    placement_update(&placement, &slot,
+                     NOW + PLACEMENT_EVERY_US - 1); /* too early: changes nothing */
     int early = begin(2, NOW + PLACEMENT_FRESH_US);
     forget();
-    place = (struct placement_slot){.name = 1};
-    placement_begin(&placement, &place, NOW);
-    placement_update(&placement, &place, NOW + PLACEMENT_EVERY_US);
+    slot = (struct placement_slot){.name = 1};
+    placement_begin(&placement, &slot, NOW);
+    placement_update(&placement, &slot, NOW + PLACEMENT_EVERY_US);
     int late = begin(2, NOW + PLACEMENT_FRESH_US);
-    placement_end(&placement, &place);
+    placement_end(&placement, &slot);
     int after = begin(2, NOW + PLACEMENT_FRESH_US);
     allow(allowed);
     assert_true(early >= 0);
@@ -142,23 +143,23 @@ static void who_goes_on_is_not_forgotten(void **state)
     assert_true(after >= 0);
 }
 
-/* The system moved it: what it said of the processor before is taken back. */
-static void who_is_elsewhere_gives_the_place_up(void **state)
+/* When the system has moved a thread, the record of its former CPU is removed. */
+static void a_moved_thread_frees_its_former_cpu(void **state)
 {
     (void)state;
     cpu_set_t allowed = mine();
-    struct placement_slot place = {.name = 1};
+    struct placement_slot slot = {.name = 1};
     if (CPU_COUNT(&allowed) < 2) {
         skip();
     }
     confine();
     forget();
-    int before = placement_begin(&placement, &place, NOW), after = 0;
+    int before = placement_begin(&placement, &slot, NOW), after = 0;
     while (after == before || !CPU_ISSET(after, &allowed)) {
         after++;
     }
     go_to(after);
-    placement_update(&placement, &place, NOW + PLACEMENT_EVERY_US);
+    placement_update(&placement, &slot, NOW + PLACEMENT_EVERY_US);
     int there = begin(2, NOW + PLACEMENT_EVERY_US);
     go_to(before);
     int free = begin(3, NOW + PLACEMENT_EVERY_US);
@@ -167,18 +168,18 @@ static void who_is_elsewhere_gives_the_place_up(void **state)
     assert_int_equal(free, before);
 }
 
-/* Going on moves nobody, whoever is there, and takes nothing from anybody. */
-static void who_goes_on_stays(void **state)
+/* An update neither moves a thread nor takes a CPU that another one has recorded. */
+static void an_update_moves_nothing(void **state)
 {
     (void)state;
     cpu_set_t allowed = mine();
-    struct placement_slot place = {.name = 2};
+    struct placement_slot slot = {.name = 2};
     unsigned stayed = 0;
     for (unsigned i = 0; i < TRIES; i++) {
         forget();
         int before = begin(1, NOW);
-        place.due_us = 0;
-        placement_update(&placement, &place, NOW + 1);
+        slot.due_us = 0;
+        placement_update(&placement, &slot, NOW + 1);
         stayed += sched_getcpu() == before;
     }
     cpu_set_t after = mine();
@@ -187,15 +188,15 @@ static void who_goes_on_stays(void **state)
     confine();
     forget();
     int here = begin(1, NOW);
-    place.due_us = 0;
-    placement_update(&placement, &place, NOW + 1);
+    slot.due_us = 0;
+    placement_update(&placement, &slot, NOW + 1);
     uint16_t name = (uint16_t)placement.last[here];
     allow(allowed);
     assert_int_equal(name, 1);
-    assert_int_equal(place.said, 0);
+    assert_int_equal(slot.recorded, 0);
 }
 
-static void processors_that_are_not_allowed_are_left_alone(void **state)
+static void forbidden_cpus_are_left_alone(void **state)
 {
     (void)state;
     cpu_set_t allowed = mine(), fewer, after;
@@ -231,7 +232,7 @@ static void *start(void *context)
     return NULL;
 }
 
-static void threads_at_once_get_different_ones(void **state)
+static void threads_that_begin_together_get_different_cpus(void **state)
 {
     (void)state;
     cpu_set_t allowed = mine();
@@ -254,26 +255,26 @@ struct created {
     int cpu;
     cpu_set_t allowed;
     bool is_confined;
-    atomic_bool has_looked;
+    atomic_bool has_run;
 };
 
-static void *look(void *context)
+static void *note_cpu(void *context)
 {
     struct created *c = context;
     c->cpu = sched_getcpu();
     c->allowed = mine();
-    atomic_store(&c->has_looked, true);
+    atomic_store(&c->has_run, true);
     return NULL;
 }
 
-/* By a thread that goes on meanwhile. */
+/* The creator keeps running meanwhile. */
 static struct created create(unsigned nth)
 {
     struct created found = {.cpu = -1};
     struct placement_thread thread;
-    assert_true(placement_create_thread(&thread, nth, look, &found));
+    assert_true(placement_create_thread(&thread, nth, note_cpu, &found));
     found.is_confined = thread.is_confined;
-    while (!atomic_load(&found.has_looked)) {
+    while (!atomic_load(&found.has_run)) {
     }
     assert_int_equal(pthread_join(thread.thread, NULL), 0);
     return found;
@@ -286,8 +287,8 @@ static void *spin(void *stop)
     return NULL;
 }
 
-/* Here and on one other processor, where a thread spins as long as the creator does here: left
- * alone, the system would as well have it begin here. False: there is no other. */
+/* Confines the test to this CPU and another one on which a thread spins: both are equally busy, so
+ * that the system has no reason to prefer the other. False: there is no other CPU. */
 static bool stay_on_two(int here, const cpu_set_t *allowed, atomic_bool *stop, pthread_t *spinner)
 {
     int other = 0;
@@ -308,11 +309,11 @@ static bool stay_on_two(int here, const cpu_set_t *allowed, atomic_bool *stop, p
     return true;
 }
 
-static void a_thread_is_created_elsewhere(void **state)
+static void a_thread_is_created_on_another_cpu(void **state)
 {
     (void)state;
     cpu_set_t allowed = mine(), two, after;
-    static atomic_bool stop; /* a test that fails leaves the thread behind */
+    static atomic_bool stop; /* static: a test that fails leaves the thread running */
     unsigned elsewhere = 0, whole = 0;
     pthread_t spinner;
     if (!stay_on_two(sched_getcpu(), &allowed, &stop, &spinner)) {
@@ -334,7 +335,7 @@ static void a_thread_is_created_elsewhere(void **state)
     assert_true(CPU_EQUAL(&after, &two));
 }
 
-static void threads_without_a_processor_left_begin_anywhere(void **state)
+static void threads_beyond_the_cpus_begin_anywhere(void **state)
 {
     (void)state;
     cpu_set_t allowed = mine();
@@ -347,7 +348,7 @@ static void threads_without_a_processor_left_begin_anywhere(void **state)
     assert_true(CPU_EQUAL(&found.allowed, &allowed));
 }
 
-static void a_thread_is_created_where_there_is_one_processor(void **state)
+static void a_thread_is_created_on_a_single_cpu(void **state)
 {
     (void)state;
     cpu_set_t allowed = confine(), one = mine();
@@ -360,17 +361,17 @@ static void a_thread_is_created_where_there_is_one_processor(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_processor_is_given_once),
-        cmocka_unit_test(the_thread_goes_there),
-        cmocka_unit_test(what_was_said_is_soon_forgotten),
-        cmocka_unit_test(who_goes_on_is_not_forgotten),
-        cmocka_unit_test(who_is_elsewhere_gives_the_place_up),
-        cmocka_unit_test(who_goes_on_stays),
-        cmocka_unit_test(processors_that_are_not_allowed_are_left_alone),
-        cmocka_unit_test(threads_at_once_get_different_ones),
-        cmocka_unit_test(a_thread_is_created_elsewhere),
-        cmocka_unit_test(threads_without_a_processor_left_begin_anywhere),
-        cmocka_unit_test(a_thread_is_created_where_there_is_one_processor),
+        cmocka_unit_test(each_cpu_is_given_once),
+        cmocka_unit_test(a_thread_moves_to_the_cpu_it_is_given),
+        cmocka_unit_test(a_record_expires),
+        cmocka_unit_test(an_updated_record_does_not_expire),
+        cmocka_unit_test(a_moved_thread_frees_its_former_cpu),
+        cmocka_unit_test(an_update_moves_nothing),
+        cmocka_unit_test(forbidden_cpus_are_left_alone),
+        cmocka_unit_test(threads_that_begin_together_get_different_cpus),
+        cmocka_unit_test(a_thread_is_created_on_another_cpu),
+        cmocka_unit_test(threads_beyond_the_cpus_begin_anywhere),
+        cmocka_unit_test(a_thread_is_created_on_a_single_cpu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,6 @@ struct values {
     bool json, given;
     uint32_t shards;
     uint64_t memory, nodes;
-    int32_t shift;
     double rtt;
     const char *name;
     struct options_host_port listen;
@@ -38,7 +37,6 @@ static enum options_outcome parse(struct values *v, const char *line, const char
         OPTIONS_ROW(U32, "shards", "N", &v->shards, 1, 8, "shards"),
         OPTIONS_ROW(SIZE, "memory", "SIZE", &v->memory, 1024, 0, "memory"),
         OPTIONS_ROW(U64, "nodes", "N", &v->nodes, 0, 0, "nodes"),
-        OPTIONS_ROW(I32, "shift", "N", &v->shift, 0, 0, "shift"),
         OPTIONS_ROW(REAL, "rtt-us", "X", &v->rtt, 0, 0, "round trip"),
         {.name = "name",
          .argument = "TEXT",
@@ -81,11 +79,11 @@ static void values_are_read_in_every_form(void **state)
     (void)state;
     assert_int_equal(parse(&v,
                            "--json --shards 3 one --memory=64M --nodes 18446744073709551615 -nx "
-                           "--shift -5 --rtt-us 2.5 --lis [::1]:7400 - ",
+                           "--rtt-us 2.5 --lis [::1]:7400 - ",
                            operand, &operands),
                      OPTIONS_RUN);
     assert_true(v.json && v.given && v.shards == 3 && v.memory == 64u << 20);
-    assert_true(v.nodes == UINT64_MAX && v.shift == -5 && v.rtt == 2.5);
+    assert_true(v.nodes == UINT64_MAX && v.rtt == 2.5);
     assert_string_equal(v.name, "x");
     assert_string_equal(v.listen.host, "::1");
     assert_int_equal(v.listen.port, 7400);
@@ -129,8 +127,7 @@ static void wrong_use_is_wrong(void **state)
         "--listen a:b",
         "--listen a:65536",
         "--nodes 99999999999999999999",
-        "--shift 9999999999",
-        "--s 1",
+        "--n 1", /* nodes or name */
         "1 2 3 4",
     };
     const char *operand[3];
@@ -154,18 +151,25 @@ static void help_and_version_end_it(void **state)
 
 static void lists_of_addresses_are_read(void **state)
 {
-    struct options_host_port at[3];
-    unsigned count = 0;
+    static struct options_servers list;
+    char many[4 * OPTIONS_SERVERS_MAX + 4] = "";
     (void)state;
-    assert_int_equal(options_host_ports("a:1,[::2]:2,c.d:3", at, 3, &count), ERR_OK);
-    assert_int_equal(count, 3);
-    assert_string_equal(at[1].host, "::2");
-    assert_string_equal(at[2].host, "c.d");
-    assert_int_equal(at[2].port, 3);
-    assert_int_equal(options_host_ports("a:1,b:2,c:3,d:4", at, 3, &count), ERR_FULL);
-    assert_int_equal(options_host_ports("a:1,", at, 3, &count), ERR_SYNTAX);
-    assert_int_equal(options_host_ports("", at, 3, &count), ERR_SYNTAX);
-    assert_int_equal(options_host_ports("a,b:1", at, 3, &count), ERR_SYNTAX);
+    assert_int_equal(options_servers("a:1,[::2]:2,c.d:3", &list), ERR_OK);
+    assert_int_equal(list.count, 3);
+    assert_string_equal(list.server[1].host, "::2");
+    assert_string_equal(list.server[2].host, "c.d");
+    assert_int_equal(list.server[2].port, 3);
+    for (unsigned i = 0; i < OPTIONS_SERVERS_MAX; i++) {
+        strcat(many, i == 0 ? "a:1" : ",a:1");
+    }
+    assert_int_equal(options_servers(many, &list), ERR_OK);
+    strcat(many, ",b:1");
+    assert_int_equal(options_servers(many, &list), ERR_FULL);
+    assert_int_equal(list.count, OPTIONS_SERVERS_MAX);
+    assert_int_equal(options_servers("a:0", &list), ERR_RANGE);
+    assert_int_equal(options_servers("a:1,", &list), ERR_SYNTAX);
+    assert_int_equal(options_servers("", &list), ERR_SYNTAX);
+    assert_int_equal(options_servers("a,b:1", &list), ERR_SYNTAX);
 }
 
 int main(void)

@@ -1,6 +1,7 @@
 #include "ttserver/io/server.h"
 
 #include "common/log.h"
+#include "common/signals.h"
 #include "ttserver/io/shard.h"
 
 #include <errno.h>
@@ -210,16 +211,12 @@ static bool open_shards(struct server *server)
 /* The shards' threads take no signals: the main loop does. */
 static bool start_shards(struct server *server)
 {
-    sigset_t all, before;
     bool ok = true;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     while (ok && server->running < server->opened) {
         struct shard *shard = &server->shard[server->running];
-        ok = pthread_create(&server->thread[server->running], NULL, run_shard, shard) == 0;
+        ok = signals_create_thread(&server->thread[server->running], run_shard, shard);
         server->running += ok;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!ok) {
         log_fail(server->options->program, "cannot start a thread");
     }

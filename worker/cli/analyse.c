@@ -7,9 +7,9 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/signals.h"
 
 #include <inttypes.h>
-#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -23,22 +23,22 @@ struct analyse {
     uint32_t depth, time_ms, threads;
     uint64_t nodes, hash_mib;
     uint32_t share;
-    struct cli_servers servers;
+    struct options_servers servers;
     bool strict, json, fresh, waits, is_private;
-    /* made of it */
+    /* made of these */
     const struct game *game;
     const struct algorithm *algorithm;
     uint8_t remote_depth;
     bool full;
     struct suite suite;
     struct engine *engine;
-    /* sums */
+    /* sums over the positions */
     uint64_t total_nodes, total_us;
     unsigned solved, asked;
-    bool alone; /* no shard was up at the end of the last position */
+    bool is_alone; /* no shard was up at the end of the last position */
 };
 
-static struct engine *_Atomic running; /* what a signal stops */
+static struct engine *_Atomic running; /* stopped by a signal; NULL: none */
 static atomic_bool interrupted;
 
 static void on_signal(int number)
@@ -61,40 +61,37 @@ static int read_options(struct analyse *a, int argc, char *argv[])
     const struct options_row table[] = {
         {.kind = OPTION_HEADING, .help = "What to analyse:"},
         {"epd", "FILE", "positions from a file, one EPD a line", &a->epd, OPTION_TEXT},
-        {"game", "NAME", "chess (default), or a synthetic tree: tree:b=20,d=8,seed=1",
+        {"game", "NAME", "chess (default) or a synthetic tree (tree:b=20,d=8,seed=1)",
          &a->game_name, OPTION_TEXT},
-        {.kind = OPTION_HEADING, .help = "How far (default: 5 seconds a position):"},
-        {"depth", "N", "finish iteration N", &a->depth, OPTION_U32, 'd', 1, SEARCH_DEPTH_MAX},
-        {"time", "MS", "stop after this long", &a->time_ms, OPTION_U32, 't', 1, UINT32_MAX},
-        {"nodes", "N", "stop after so many nodes of this process", &a->nodes, OPTION_U64, 'n', 1},
-        {.kind = OPTION_HEADING, .help = "With what:"},
-        {"threads", "N", "searching threads here (default 1)", &a->threads, OPTION_U32, 'j', 1,
-         EMBEDDED_SLOTS_MAX},
-        {"hash", "MIB", "table, of all that share it on this host (default 64)", &a->hash_mib,
+        {.kind = OPTION_HEADING, .help = "Limits (default: 5 seconds per position):"},
+        {"depth", "N", "end after iteration N", &a->depth, OPTION_U32, 'd', 1, SEARCH_DEPTH_MAX},
+        {"time", "MS", "time per position", &a->time_ms, OPTION_U32, 't', 1, UINT32_MAX},
+        {"nodes", "N", "nodes of this process per position", &a->nodes, OPTION_U64, 'n', 1},
+        {.kind = OPTION_HEADING, .help = "Resources:"},
+        {"threads", "N", "searching threads of this process (default 1)", &a->threads, OPTION_U32,
+         'j', 1, EMBEDDED_SLOTS_MAX},
+        {"hash", "MIB", "table shared by the processes of this host (default 64)", &a->hash_mib,
          OPTION_U64, 0, 1, 1 << 20},
-        {"servers", "HOST:PORT,...", "shards of a cluster; its workers help", &a->servers,
-         OPTION_CUSTOM, 's', .parse = cli_parse_servers},
-        {"private", NULL, "have no table in common with other processes of this host",
-         &a->is_private, OPTION_FLAG},
-        {"share", "N", "tell results of this depth and more to other tables (default 2; 0: none)",
+        {"servers", "HOST:PORT,...", "shards of a cluster, whose workers help", &a->servers,
+         OPTION_SERVERS, 's'},
+        {"private", NULL, "share no table with other processes of this host", &a->is_private,
+         OPTION_FLAG},
+        {"share", "N", "send results of depth N and more to other tables (default 2; 0: off)",
          &a->share, OPTION_U32, 0, 0, SEARCH_DEPTH_MAX},
-        {"remote-depth", "auto|N", "ask the shards from this remaining depth up",
+        {"remote-depth", "auto|N", "least remaining depth at which shards are asked",
          &a->remote_depth_text, OPTION_TEXT},
-        {.kind = OPTION_HEADING, .help = "How:"},
+        {.kind = OPTION_HEADING, .help = "Search and output:"},
         {"algorithm", "NAME", "abdada, abdada-paper, shared-table or sequential",
          &a->algorithm_name, OPTION_TEXT, 'a'},
-        {"select", "plain|full", "plain: fixed depth, check extension only (default)", &a->select,
-         OPTION_TEXT},
-        {"strict", NULL, "a value depends on position and depth alone: one score for all",
-         &a->strict, OPTION_FLAG},
-        {"fresh", NULL, "use nothing that earlier searches left in the tables", &a->fresh,
+        {"select", "plain|full", "fixed depth with check extension (default), or pruning",
+         &a->select, OPTION_TEXT},
+        {"strict", NULL, "scores depend on position and depth alone", &a->strict, OPTION_FLAG},
+        {"fresh", NULL, "ignore results of earlier searches in the tables", &a->fresh, OPTION_FLAG},
+        {"wait", NULL, "wait for each answer of a shard instead of searching on", &a->waits,
          OPTION_FLAG},
-        {"wait", NULL, "wait for each answer of a shard instead of searching on meanwhile",
-         &a->waits, OPTION_FLAG},
-        {"json", NULL, "one JSON object a position on stdout", &a->json, OPTION_FLAG},
+        {"json", NULL, "one JSON object per position on stdout", &a->json, OPTION_FLAG},
         {"table", "URL", "another table service is not built yet", NULL, OPTION_UNSUPPORTED},
         {"obf", "FILE", "Othello is not built yet", NULL, OPTION_UNSUPPORTED},
-        {"fibers", "N", "fibers are not built yet", NULL, OPTION_UNSUPPORTED},
         {0},
     };
     const struct options options = {
@@ -112,7 +109,7 @@ static int read_options(struct analyse *a, int argc, char *argv[])
     if (operands > 0 && a->epd != NULL) {
         return options_wrong(program, "a position and --epd exclude each other");
     }
-    if (operands == 0) { /* a tree's name is its position */
+    if (operands == 0) { /* the name of a tree is its position as well */
         position = strncmp(a->game_name, "tree:", 5) == 0 ? a->game_name : "startpos";
     }
     if (a->epd == NULL && suite_add(&a->suite, "1", position) != ERR_OK) {
@@ -121,7 +118,7 @@ static int read_options(struct analyse *a, int argc, char *argv[])
     return -1;
 }
 
-/* A bad position is said before anything is searched. */
+/* Refuses bad positions before anything is searched. */
 static int check_positions(struct analyse *a)
 {
     char why[256];
@@ -138,7 +135,7 @@ static int check_positions(struct analyse *a)
     return status;
 }
 
-/* Names to things. Returns -1 to go on, or the exit status. */
+/* Resolves the names given as options. Returns -1 to go on, or the exit status. */
 static int resolve(struct analyse *a)
 {
     char why[256];
@@ -158,7 +155,7 @@ static int resolve(struct analyse *a)
         return options_wrong(program, "--select is plain or full, not '%s'", a->select);
     }
     if (a->full && a->strict) {
-        return options_wrong(program, "--strict goes with --select plain: pruning looks at alpha");
+        return options_wrong(program, "--strict needs --select plain: pruning depends on alpha");
     }
     if (strcmp(a->remote_depth_text, "auto") != 0 &&
         options_unsigned(a->remote_depth_text, 1, SEARCH_DEPTH_MAX, &remote_depth) != ERR_OK) {
@@ -171,7 +168,7 @@ static int resolve(struct analyse *a)
         return 1;
     }
     if (a->suite.count == 0) {
-        return options_wrong(program, "%s holds no position", a->epd);
+        return options_wrong(program, "%s contains no position", a->epd);
     }
     if (a->depth == 0 && a->time_ms == 0 && a->nodes == 0) {
         a->time_ms = DEFAULT_TIME_MS;
@@ -323,13 +320,13 @@ static int analyse_case(struct analyse *a, const struct suite_case *c)
         return 1;
     }
     bool alone = a->servers.count > 0 && result.status.shards_up == 0;
-    if (alone && !a->alone) {
+    if (alone && !a->is_alone) {
         log_fail(program,
                  result.status.workers > 0 ? "%s: no shard is up any more"
                                            : "%s: no shard is up: searched alone",
                  c->id);
     }
-    a->alone = alone;
+    a->is_alone = alone;
     if (a->json) {
         print_json(a, c, &job, &result);
     } else {
@@ -354,15 +351,13 @@ static int analyse_all(struct analyse *a)
         .server = a->servers.server,
         .servers = a->servers.count,
     };
-    struct sigaction action = {.sa_handler = on_signal};
     enum err err = engine_open(&a->engine, &options);
     if (err != ERR_OK) {
         log_fail(program, "%s", err_text(err));
         return 1;
     }
     atomic_store(&running, a->engine);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    signals_catch(on_signal);
     if (!a->json) {
         print_head(a);
     }

@@ -9,8 +9,8 @@
 
 static const char program[] = "abdada bench";
 
-/* Fixed searches of one thread: their node count is the signature of everything a search does. A
- * commit that moves it says so. Positions: openings, middle games and endings of our own choice. */
+/* The sum of the nodes of these single-threaded searches is the signature of the search: a commit
+ * that changes it says so. Own positions: openings, middle games and endings. */
 static const struct {
     const char *fen;
     unsigned depth;
@@ -33,7 +33,8 @@ int cli_bench(int argc, char *argv[])
     const struct options options = {
         .program = program,
         .usage = "[--json]",
-        .summary = "Searches fixed positions with one thread; the node count is the signature.",
+        .summary = "Searches fixed positions with one thread; the number of nodes is the signature "
+                   "of the search.",
         .version = CLI_VERSION,
         .table = table,
     };

@@ -21,7 +21,8 @@ struct perft {
     unsigned depth;
     unsigned count;
     struct game_move move[GAME_MOVES_MAX];
-    uint64_t leaves[GAME_MOVES_MAX]; /* each written by the thread that took its index */
+    uint64_t
+        leaves[GAME_MOVES_MAX]; /* each written by the thread that drew its index from `next` */
     atomic_uint next;
     struct placement placement; /* of the threads */
     atomic_uint started;
@@ -100,8 +101,7 @@ int cli_perft(int argc, char *argv[])
     bool divide = false, json = false;
     char why[256];
     const struct options_row table[] = {
-        {"depth", "N", "count the leaves N plies deep (required)", &depth, OPTION_U32, 'd', 1,
-         PERFT_DEPTH_MAX},
+        {"depth", "N", "depth in plies (required)", &depth, OPTION_U32, 'd', 1, PERFT_DEPTH_MAX},
         {"game", "NAME", "chess (default)", &game, OPTION_TEXT},
         {"divide", NULL, "one line for each first move", &divide, OPTION_FLAG},
         {"threads", "N", "counting threads (default 1)", &threads, OPTION_U32, 'j', 1, THREADS_MAX},

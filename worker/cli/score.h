@@ -1,5 +1,5 @@
-/* score: what a search found, in words: scores, moves, lines, and whether a test's move was found.
- * Threads: any. Memory: none. */
+/* score: the result of a search as text: scores, moves, lines, and whether the expected move was
+ * found. Threads: any. Memory: none. */
 #ifndef WORKER_CLI_SCORE_H
 #define WORKER_CLI_SCORE_H
 

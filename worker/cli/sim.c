@@ -309,24 +309,14 @@ static int write_svg(const struct sim *s, const struct sim_row *row, unsigned ro
     struct plot_point point[COUNTS_MAX];
     char title[64], note[GAME_TEXT_MAX + 128];
     for (unsigned i = 0; i < rows; i++) {
-        point[i] = (struct plot_point){
-            row[i].workers,
-            row[i].speedup,
-            {row[i].search, row[i].communication, row[i].synchronization},
-        };
+        point[i] = (struct plot_point){row[i].workers, row[i].speedup, row[i].search,
+                                       row[i].communication, row[i].synchronization};
     }
-    struct plot_series series = {.name = s->algorithm, .point = point, .points = rows};
-    struct plot plot = {title, note, &series, 1, &series};
+    struct plot plot = {title, note, s->algorithm, point, rows};
     snprintf(title, sizeof title, "%s, depth %u", s->job.game->name, s->depth);
     snprintf(note, sizeof note, "%s; %g us a node, %g us a round trip", s->job.text, s->node_us,
              s->rtt_us);
-    FILE *out = fopen(s->svg, "w");
-    enum err err = out != NULL ? plot_write(&plot, out) : ERR_IO;
-    if (out == NULL || fclose(out) != 0 || err != ERR_OK) {
-        log_fail(program, "%s: %s", s->svg, err == ERR_RANGE ? err_text(err) : strerror(errno));
-        return 1;
-    }
-    return 0;
+    return plot_write(&plot, program, s->svg);
 }
 
 static int run_speedups(const struct sim *s)

@@ -1,8 +1,8 @@
-/* suite: positions to analyse, from a command line or a file in EPD form.
+/* suite: positions to analyse, from the command line or an EPD file.
  *
  * An EPD line is four FEN fields and operations; `id` names it, `bm` and `am` are kept as text.
- * Empty lines and lines that begin with '#' or '%' are passed over.
- * Threads: any, on its own suite. Memory: allocates in open and add; freed by close. */
+ * Empty lines and lines that begin with '#' or '%' are skipped.
+ * Threads: any, on its own suite. Memory: grows in add and read_epd; freed by close. */
 #ifndef WORKER_CLI_SUITE_H
 #define WORKER_CLI_SUITE_H
 

@@ -1,12 +1,12 @@
-/* abdada top: what goes on in a cluster, for people and for scripts. */
+/* abdada top: the shards, jobs and sessions of a cluster, as a live view or as JSON. */
 #include "worker/cli/cli.h"
 #include "worker/cli/watch.h"
 
 #include "common/log.h"
+#include "common/signals.h"
 
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +19,8 @@ static const char program[] = "abdada top";
 
 enum { ROOM = 1 << 18, RATE_MS = 250, SLICE_MS = 50, LINE_ROOM = 512 };
 
-/* Bounds and faults: shown where one has struck. */
-static const char *const troubles[] = {
+/* Counters of refusals and faults, shown where they are not 0. */
+static const char *const faults[] = {
     "sessions_refused",    "jobs_refused",  "batches_refused", "inflight_refused",
     "queue_full",          "oversized",     "multipart",       "malformed",
     "no_session",          "refused",       "dropped",         "inflight_expired",
@@ -28,7 +28,7 @@ static const char *const troubles[] = {
     "inflight_over_quota", "ignored",
 };
 
-/* A screen: lines cut to its width, as many as it has rows. */
+/* The text of one view: lines cut to the width of the terminal, as many as it has rows. */
 struct page {
     char *text;
     size_t used;
@@ -38,7 +38,7 @@ struct page {
 
 struct top {
     /* command line */
-    struct cli_servers servers;
+    struct options_servers servers;
     uint32_t interval_ms, wait_ms;
     bool once, json;
     /* state */
@@ -149,7 +149,7 @@ static void page_end(struct page *p)
 
 /* ---- text ---- */
 
-/* 12345678 as 12.3M. */
+/* 12345678 becomes 12.3M. */
 static const char *short_number(double value, char text[16])
 {
     static const char unit[] = " kMGTP";
@@ -181,7 +181,7 @@ static const char *short_time(uint64_t ms, char text[16])
 
 static void show_shard(struct page *p, const struct watch_shard *s)
 {
-    char age[16], rate[16], memory[16], holds[16], asks[16];
+    char age[16], rate[16], memory[16], inflight[16], asks[16];
     if (!s->up) {
         line(p, "%-24s down", s->address);
         return;
@@ -193,22 +193,23 @@ static void show_shard(struct page *p, const struct watch_shard *s)
          " %8s %5.1f%% %7s %8s %8s %5.1f %5.1f",
          s->address, short_time(watch_figure(s, "uptime_ms"), age), s->rtt_us / 1e3,
          watch_figure(s, "workers"), watch_figure(s, "fronts"), watch_figure(s, "sessions"),
-         watch_figure(s, "jobs"), short_number((double)watch_figure(s, "inflight_entries"), holds),
+         watch_figure(s, "jobs"),
+         short_number((double)watch_figure(s, "inflight_entries"), inflight),
          (double)watch_figure(s, "results_permille") / 10,
          short_number((double)watch_figure(s, "memory_bytes"), memory),
          short_number(s->ops_per_s, rate), short_number(s->asks_per_s, asks),
          (double)watch_figure(s, "cuts") * per_cent, (double)watch_figure(s, "busy") * per_cent);
 }
 
-static void show_troubles(struct page *p, const struct watch_shard *s)
+static void show_faults(struct page *p, const struct watch_shard *s)
 {
     char text[LINE_ROOM] = "";
     size_t used = 0;
-    for (size_t i = 0; i < sizeof troubles / sizeof troubles[0]; i++) {
-        uint64_t n = s->up ? watch_figure(s, troubles[i]) : 0;
+    for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
+        uint64_t n = s->up ? watch_figure(s, faults[i]) : 0;
         if (n > 0 && used < sizeof text - 64) {
             used +=
-                (size_t)snprintf(text + used, sizeof text - used, "  %s %" PRIu64, troubles[i], n);
+                (size_t)snprintf(text + used, sizeof text - used, "  %s %" PRIu64, faults[i], n);
         }
     }
     if (used > 0) {
@@ -261,20 +262,20 @@ static void show_text(struct top *t)
     strftime(clock, sizeof clock, "%H:%M:%S", localtime_r(&now, &local));
     page_begin(p);
     line(p,
-         "abdada top  %s  shards %u/%u  workers %u  front-ends %u  jobs %u  holds %" PRIu64
+         "abdada top  %s  shards %u/%u  workers %u  front-ends %u  jobs %u  in flight %" PRIu64
          "  %s operations/s%s",
          clock, total.up, watch_shards(t->watch), total.members[PROTO_WORKER],
          total.members[PROTO_FRONT], total.jobs, total.entries, short_number(total.ops_per_s, rate),
          p->live ? "  (q: quit)" : "");
     line(p, "%s", "");
     line(p, "%-24s %-4s %7s %7s %4s %4s %5s %4s %8s %6s %7s %8s %8s %5s %5s", "SHARD", "", "AGE",
-         "RTT ms", "WORK", "FRNT", "SESS", "JOBS", "HOLDS", "FILL", "MEMORY", "OPS/s", "ASKS/s",
+         "RTT ms", "WORK", "FRNT", "SESS", "JOBS", "INFLIGHT", "FILL", "MEMORY", "OPS/s", "ASKS/s",
          "CUT%", "BUSY%");
     for (unsigned i = 0; i < watch_shards(t->watch); i++) {
         show_shard(p, watch_shard(t->watch, i));
     }
     for (unsigned i = 0; i < watch_shards(t->watch); i++) {
-        show_troubles(p, watch_shard(t->watch, i));
+        show_faults(p, watch_shard(t->watch, i));
     }
     show_jobs(t);
     show_members(t);
@@ -297,7 +298,7 @@ static int show_once(struct top *t)
 {
     watch_round(t->watch, t->wait_ms, false, &stopping);
     if (watch_sum(t->watch).up > 0 &&
-        !atomic_load(&stopping)) { /* rates need two looks; the lists stay */
+        !atomic_load(&stopping)) { /* a rate needs two values; the lists stay */
         watch_idle(t->watch, RATE_MS);
         watch_round(t->watch, 0, true, &stopping);
     }
@@ -311,7 +312,7 @@ static int show_live(struct top *t)
     prepare_terminal();
     while (!atomic_load(&stopping)) {
         watch_round(t->watch, wait_ms, false, &stopping);
-        wait_ms = 0; /* who is not there now is looked for meanwhile */
+        wait_ms = 0; /* later rounds do not wait for shards that are down */
         if (!atomic_load(&stopping)) {
             show(t);
         }
@@ -333,11 +334,10 @@ static int show_live(struct top *t)
 static int read_options(struct top *t, int argc, char *argv[])
 {
     const struct options_row table[] = {
-        {"servers", "HOST:PORT,...", "the shards (required)", &t->servers, OPTION_CUSTOM, 's',
-         .parse = cli_parse_servers},
+        {"servers", "HOST:PORT,...", "the shards (required)", &t->servers, OPTION_SERVERS, 's'},
         {"once", NULL, "print once and exit: 0 when all shards are up, else 1", &t->once,
          OPTION_FLAG},
-        {"json", NULL, "one JSON object a line for each shard, job, session, and the total",
+        {"json", NULL, "a JSON object per line for each shard, job, session, and the total",
          &t->json, OPTION_FLAG},
         {"interval", "MS", "between two views (default 1000)", &t->interval_ms, OPTION_U32, 0, 100,
          3600000},
@@ -349,7 +349,7 @@ static int read_options(struct top *t, int argc, char *argv[])
         .program = program,
         .usage = "--servers HOST:PORT,... [--once] [--json]",
         .summary =
-            "Shows the shards of a cluster, its jobs, and who searches what. q or Ctrl-C ends.",
+            "Shows the shards of a cluster, its jobs and its sessions. Ends with q or Ctrl-C.",
         .version = CLI_VERSION,
         .table = table,
     };
@@ -366,13 +366,11 @@ static int read_options(struct top *t, int argc, char *argv[])
 int cli_top(int argc, char *argv[])
 {
     struct top t = {.interval_ms = 1000, .wait_ms = 1000};
-    struct sigaction action = {.sa_handler = on_signal};
     int status = read_options(&t, argc, argv);
     if (status >= 0) {
         return status;
     }
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    signals_catch(on_signal);
     t.page.text = malloc(ROOM);
     enum err err = t.page.text == NULL ? ERR_NOMEM : watch_open(&t.watch, &t.servers);
     if (err != ERR_OK) {

@@ -1,16 +1,16 @@
-/* abdada ttbench: how much a table service takes, and how long its answers need. */
-#include "worker/cli/ttbench.h"
+/* abdada ttbench: operations a second and round trips of shards under load. */
 #include "worker/cli/cli.h"
 #include "worker/cli/json.h"
+#include "worker/cli/ttbench_client.h"
 
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/rng.h"
+#include "common/signals.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zmq.h>
@@ -21,7 +21,7 @@ enum { CLIENTS_MAX = 256, WAIT_MS = 2000, MIX_MAX = 1000, STOP_SLICE_MS = 20 };
 
 struct bench {
     /* command line */
-    struct cli_servers servers;
+    struct options_servers servers;
     uint32_t clients, batch, window;
     double seconds;
     struct ttbench_mix mix;
@@ -30,14 +30,14 @@ struct bench {
     bool json;
     /* state */
     struct ttbench_load load;
-    struct ttbench_shard shard[CLI_SERVERS_MAX];
+    struct ttbench_shard shard[OPTIONS_SERVERS_MAX];
     struct ttbench_client *client[CLIENTS_MAX];
     pthread_t thread[CLIENTS_MAX];
     /* outcome */
     double took;
     struct ttbench_counters sum;
     struct ttbench_shard shards; /* all together */
-    bool is_checked; /* the shards told their counters */
+    bool is_checked; /* the shards answered with their counters */
     struct histogram latency_ns;
 };
 
@@ -133,7 +133,7 @@ static bool run_clients(struct bench *b)
                  b->clients);
         return false;
     }
-    /* Of every client, so that its last stores are done: a shard answers each in its order. */
+    /* Every client asks: a shard serves a client in order, so its last stores are done by then. */
     for (uint32_t i = 1; i < b->clients; i++) {
         (void)ttbench_client_stats(b->client[i], 0);
     }
@@ -291,7 +291,7 @@ static void print_text(const struct bench *b)
                " stores; sent from here: %" PRIu64 ", %" PRIu64 "\n",
                b->shards.asks, b->shards.stores, sum->asks, sum->stores);
     } else {
-        printf("\nthe shards   did not tell their counters\n");
+        printf("\nthe shards   did not answer with their counters\n");
     }
 }
 
@@ -300,7 +300,7 @@ static void print_text(const struct bench *b)
 static int check_options(const struct bench *b)
 {
     if (b->servers.count == 0) {
-        return options_wrong(program, "say which: --servers HOST:PORT[,HOST:PORT...]");
+        return options_wrong(program, "--servers HOST:PORT,... is required");
     }
     if (!(b->seconds > 0 && b->seconds <= 86400)) {
         return options_wrong(program, "--seconds: more than 0, at most 86400");
@@ -313,17 +313,15 @@ static int check_options(const struct bench *b)
 
 static int run_and_report(struct bench *b)
 {
-    struct sigaction action = {.sa_handler = on_signal};
-    enum err err = strcmp(b->pattern, "chess") == 0 ? ttbench_record(&b->load)
-                                                    : ttbench_invent(&b->load, b->seed);
+    enum err err = strcmp(b->pattern, "chess") == 0 ? ttbench_load_record(&b->load)
+                                                    : ttbench_load_random(&b->load, b->seed);
     if (err != ERR_OK) {
         log_fail(program, "%s", err_text(err));
         return 1;
     }
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    signals_catch(on_signal);
     bool ok = run(b);
-    ttbench_forget(&b->load);
+    ttbench_load_free(&b->load);
     if (ok && b->json) {
         print_json(b);
     } else if (ok) {
@@ -341,29 +339,29 @@ int cli_ttbench(int argc, char *argv[])
     }
     *b = (struct bench){.clients = 1, .batch = 256, .window = 16, .seconds = 5, .pattern = "chess"};
     const struct options_row table[] = {
-        {"servers", "HOST:PORT[,HOST:PORT...]", "the shards", &b->servers, OPTION_CUSTOM,
-         .parse = cli_parse_servers},
+        {"servers", "HOST:PORT,...", "the shards (required)", &b->servers, OPTION_SERVERS, 's'},
         OPTIONS_ROW(U32, "clients", "N", &b->clients, 1, CLIENTS_MAX,
-                    "clients: a thread and a session at each shard (1)"),
-        OPTIONS_ROW(U32, "batch", "N", &b->batch, 1, PROTO_BATCH_MAX, "asks in a message (256)"),
+                    "threads, each with a session at every shard (default 1)"),
+        OPTIONS_ROW(U32, "batch", "N", &b->batch, 1, PROTO_BATCH_MAX,
+                    "asks in a message (default 256)"),
         OPTIONS_ROW(U32, "window", "N", &b->window, 1, TTBENCH_WINDOW_MAX,
-                    "ask messages a client has on the way to a shard (16)"),
-        {"seconds", "S", "how long (5)", &b->seconds, OPTION_REAL},
-        {"mix", "ASK:STORE", "asks to stores, such as 1:1 (as the search did; random keys: 1:1)",
-         &b->mix, OPTION_CUSTOM, .parse = parse_mix},
-        {"pattern", "chess|random",
-         "chess: keys, depths, windows and exclusivity of a search, recorded first (chess)",
+                    "unanswered ask messages of a client at a shard (default 16)"),
+        {"seconds", "S", "duration (default 5)", &b->seconds, OPTION_REAL},
+        {"mix", "ASK:STORE", "ratio, such as 1:1 (default: as recorded; random keys 1:1)", &b->mix,
+         OPTION_CUSTOM, .parse = parse_mix},
+        {"pattern", "chess|random", "replay a recorded search (default), or random keys",
          &b->pattern, OPTION_TEXT},
         OPTIONS_ROW(U64, "seed", "N", &b->seed, 0, 0,
-                    "of random keys, and of the namespace (new each time)"),
+                    "of random keys and of the namespace (default: new each time)"),
         {"json", NULL, "one JSON object on stdout", &b->json, OPTION_FLAG},
         {0},
     };
     const struct options options = {
         .program = program,
-        .usage = "--servers HOST:PORT[,HOST:PORT...] [OPTION]...",
-        .summary = "Loads shards with RetrieveAsk and StoreHash; tells rates, round trips, errors. "
-                   "Exit status\n1 when there were errors.",
+        .usage = "--servers HOST:PORT,... [OPTION]...",
+        .summary =
+            "Loads shards with RetrieveAsk and StoreHash; prints rates, round trips and errors.\n"
+            "Exit status 1 when there were errors.",
         .version = CLI_VERSION,
         .table = table,
     };

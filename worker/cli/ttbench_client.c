@@ -1,6 +1,4 @@
-/* One client of the load: raw messages over DEALER sockets, a window of ask messages on the way to
- * each shard. Stores of what was answered OPEN ride before the next ask, as a searcher's do. */
-#include "worker/cli/ttbench.h"
+#include "worker/cli/ttbench_client.h"
 
 #include "common/clock.h"
 #include "common/rng.h"
@@ -12,15 +10,15 @@
 
 enum {
     SLICE_MS = 100,
-    SILENCE_MS = 2000, /* what is out for so long is lost */
-    LINGER_MS = 200, /* for BYE */
+    SILENCE_MS = 2000, /* a message without an answer for so long is lost */
+    LINGER_MS = 200, /* to send BYE */
     RECONNECT_MS = 50,
-    RELEASES = PROTO_BATCH_MAX / 4, /* collected before they are sent: a lone ask travels alone */
+    RELEASES = PROTO_BATCH_MAX / 4, /* collected before they are sent */
 };
 
 /* One ask message. */
 struct flight {
-    uint32_t request; /* 0: not out */
+    uint32_t request; /* 0: free */
     uint32_t count;
     uint64_t sent_ns;
     uint32_t *visit;
@@ -30,10 +28,10 @@ struct flight {
 /* One shard. */
 struct lane {
     void *socket;
-    uint64_t salt; /* of the boot id: who owns a key */
+    uint64_t weight_key; /* of the boot id; decides which shard owns a key */
     bool is_up;
-    uint32_t out; /* flights */
-    uint64_t heard_ns;
+    uint32_t out; /* flights without an answer */
+    uint64_t received_ns;
     struct flight *flight; /* window */
     struct flight *filling; /* not sent yet */
     struct tt_store *store;
@@ -44,12 +42,12 @@ struct lane {
 struct ttbench_client {
     /* fixed after open */
     struct ttbench_plan plan;
-    struct lane lane[CLI_SERVERS_MAX];
+    struct lane lane[OPTIONS_SERVERS_MAX];
     unsigned index;
     /* state */
     uint32_t next; /* visit */
     uint32_t requests;
-    uint64_t lap_salt, lap;
+    uint64_t lap_key, lap; /* lap_key: XORed into every key of the lap */
     uint64_t credit; /* stores due by the mix */
     struct proto_decoder decoder;
     uint8_t bytes[PROTO_MESSAGE_MAX];
@@ -94,7 +92,7 @@ static void say_hello(struct ttbench_client *c, struct lane *lane)
     send_message(c, lane, &hello);
 }
 
-/* What is out there will not be heard of again. */
+/* Counts every message without an answer as lost. */
 static void give_up(struct ttbench_client *c, struct lane *lane)
 {
     for (uint32_t i = 0; i < c->plan.window; i++) {
@@ -143,7 +141,7 @@ static void send_asks(struct ttbench_client *c, struct lane *lane)
     lane->filling = NULL;
     flight->sent_ns = clock_ns();
     if (lane->out == 0) {
-        lane->heard_ns = flight->sent_ns; /* silence counts from here */
+        lane->received_ns = flight->sent_ns; /* the shard owes an answer from now on */
     }
     if (send_message(c, lane, &message)) {
         flight->request = c->requests;
@@ -164,7 +162,7 @@ static struct lane *owner_of(struct ttbench_client *c, uint64_t key)
         return c->lane[0].is_up ? &c->lane[0] : NULL;
     }
     for (unsigned i = 0; i < c->plan.shards; i++) {
-        uint64_t weight = rng_mix(key ^ c->lane[i].salt);
+        uint64_t weight = rng_mix(key ^ c->lane[i].weight_key);
         if (c->lane[i].is_up && (best == NULL || weight > most)) {
             best = &c->lane[i];
             most = weight;
@@ -183,12 +181,12 @@ static struct flight *free_flight(const struct ttbench_client *c, const struct l
     return NULL;
 }
 
-/* One visit further. False: its shard has a full window, or none is up. */
+/* Asks for the next visit. False: the window of its shard is full, or no shard is up. */
 static bool ask_next(struct ttbench_client *c)
 {
     const struct ttbench_load *load = c->plan.load;
     const struct ttbench_visit *visit = &load->visit[c->next];
-    uint64_t key = visit->ask.key ^ c->lap_salt;
+    uint64_t key = visit->ask.key ^ c->lap_key;
     struct lane *lane = owner_of(c, key);
     if (lane == NULL) {
         return false;
@@ -208,7 +206,7 @@ static bool ask_next(struct ttbench_client *c)
     flight->visit[flight->count++] = c->next;
     if (++c->next == load->count) {
         c->next = 0;
-        c->lap_salt = rng_mix(c->plan.namespace_id) ^ rng_mix(++c->lap);
+        c->lap_key = rng_mix(c->plan.namespace_id) ^ rng_mix(++c->lap);
     }
     if (flight->count == c->plan.batch) {
         send_asks(c, lane);
@@ -242,7 +240,7 @@ static void release_visit(struct ttbench_client *c, struct lane *lane, const str
     }
 }
 
-/* Every OPEN is left, by a store or a release. */
+/* Ends a visit: each OPEN needs a store or a release. */
 static void end_visit(struct ttbench_client *c, struct lane *lane, const struct tt_ask *ask,
                       const struct ttbench_visit *visit, bool is_open)
 {
@@ -269,7 +267,7 @@ static void take_answers(struct ttbench_client *c, struct lane *lane, uint32_t r
         flight++;
     }
     if (flight == lane->flight + c->plan.window) {
-        return; /* late: counted as lost */
+        return; /* too late: it was counted as lost */
     }
     lane->out--;
     flight->request = 0;
@@ -317,7 +315,7 @@ static void take_message(struct ttbench_client *c, struct lane *lane,
         break;
     case PROTO_WELCOME:
         lane->is_up = true;
-        lane->salt = rng_mix(message->welcome.boot);
+        lane->weight_key = rng_mix(message->welcome.boot);
         break;
     case PROTO_STATS_ANSWER:
         add_figures(&message->stats_answer.list, &c->plan.shard[lane - c->lane], sign);
@@ -334,7 +332,7 @@ static void take_message(struct ttbench_client *c, struct lane *lane,
     }
 }
 
-/* The type of the message taken; 0: nothing there. */
+/* Takes one message and returns its type; 0: there is none. */
 static unsigned receive(struct ttbench_client *c, struct lane *lane, int flags, int sign)
 {
     zmq_msg_t frame;
@@ -344,7 +342,7 @@ static unsigned receive(struct ttbench_client *c, struct lane *lane, int flags, 
         zmq_msg_close(&frame);
         return 0;
     }
-    lane->heard_ns = clock_ns();
+    lane->received_ns = clock_ns();
     c->count.messages_in++;
     c->count.bytes_in += zmq_msg_size(&frame);
     if (proto_decode(&c->decoder, zmq_msg_data(&frame), zmq_msg_size(&frame), &message) == ERR_OK) {
@@ -356,14 +354,14 @@ static unsigned receive(struct ttbench_client *c, struct lane *lane, int flags, 
     return message.type;
 }
 
-/* Waits until something came, a slice at the longest. */
+/* Waits for messages, SLICE_MS at most. */
 static void receive_some(struct ttbench_client *c)
 {
-    zmq_pollitem_t item[CLI_SERVERS_MAX];
+    zmq_pollitem_t item[OPTIONS_SERVERS_MAX];
     uint64_t begin_ns = clock_ns();
     if (c->plan.shards == 1) {
         bool any = receive(c, &c->lane[0], 0, 0) != 0;
-        c->count.waited_ns += (any ? c->lane[0].heard_ns : clock_ns()) - begin_ns;
+        c->count.waited_ns += (any ? c->lane[0].received_ns : clock_ns()) - begin_ns;
         return;
     }
     for (unsigned i = 0; i < c->plan.shards; i++) {
@@ -379,19 +377,20 @@ static void receive_some(struct ttbench_client *c)
     }
 }
 
-/* Lanes that fell silent; the number of flights still out. */
-static uint32_t look_after(struct ttbench_client *c)
+/* Gives up silent lanes and greets them again; returns the number of flights without an answer. */
+static uint32_t tend_lanes(struct ttbench_client *c)
 {
     uint32_t out = 0;
     for (unsigned i = 0; i < c->plan.shards; i++) {
         struct lane *lane = &c->lane[i];
         uint64_t now_ns = clock_ns();
-        uint64_t silence_ms = now_ns > lane->heard_ns ? (now_ns - lane->heard_ns) / 1000000 : 0;
+        uint64_t silence_ms =
+            now_ns > lane->received_ns ? (now_ns - lane->received_ns) / 1000000 : 0;
         if (lane->out > 0 && silence_ms >= SILENCE_MS) {
             give_up(c, lane);
         }
         if (!lane->is_up && silence_ms >= SLICE_MS) {
-            lane->heard_ns = now_ns; /* the next HELLO a slice later */
+            lane->received_ns = now_ns; /* the next HELLO SLICE_MS later */
             say_hello(c, lane);
         }
         out += lane->out;
@@ -404,14 +403,14 @@ void *ttbench_client_run(void *client)
     struct ttbench_client *c = client;
     const struct ttbench_plan *plan = &c->plan;
     bool stops = false;
-    while (!stops || look_after(c) > 0) {
+    while (!stops || tend_lanes(c) > 0) {
         while (!stops && ask_next(c)) {
             stops = atomic_load_explicit(plan->stop, memory_order_relaxed);
         }
         receive_some(c);
         if (!stops) {
             stops = atomic_load_explicit(plan->stop, memory_order_relaxed);
-            look_after(c);
+            tend_lanes(c);
         }
     }
     for (unsigned i = 0; i < plan->shards; i++) {
@@ -448,7 +447,7 @@ static enum err open_lane(struct ttbench_client *c, unsigned index)
     if (lane->socket == NULL) {
         return ERR_IO;
     }
-    /* No marks: the window is the bound. */
+    /* No high-water marks: the window is the limit. */
     zmq_setsockopt(lane->socket, ZMQ_SNDHWM, &none, sizeof none);
     zmq_setsockopt(lane->socket, ZMQ_RCVHWM, &none, sizeof none);
     zmq_setsockopt(lane->socket, ZMQ_LINGER, &linger, sizeof linger);
@@ -484,9 +483,10 @@ enum err ttbench_client_open(struct ttbench_client **out, const struct ttbench_p
     *shard = 0;
     if (c != NULL) {
         c->plan = *plan;
-        c->lap_salt = rng_mix(plan->namespace_id);
+        c->lap_key = rng_mix(plan->namespace_id);
         c->index = index;
-        /* Side by side in the same lap: what one has stored the others find. */
+        /* All begin in the same lap, near each other: results stored by one are found by the
+         * others. */
         c->next = index * 997 % plan->load->count;
     }
     for (unsigned i = 0; i < plan->shards && err == ERR_OK; i++) {

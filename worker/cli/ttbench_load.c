@@ -1,6 +1,4 @@
-/* Where the load comes from: a chess search, recorded while it runs, or a random number generator.
- */
-#include "worker/cli/ttbench.h"
+#include "worker/cli/ttbench_load.h"
 
 #include "common/rng.h"
 #include "worker/games/games.h"
@@ -11,12 +9,12 @@
 
 enum {
     RECORD_BYTES = 16 << 20,
-    RECORD_DEPTH = 3, /* remaining; nodes nearer to the leaves do not travel */
+    RECORD_DEPTH = 3, /* remaining depth from which on nodes are recorded */
     OPEN_MAX = SEARCH_PLY_MAX + 2,
     LAST_DEPTH = 40,
 };
 
-/* Middle games of our own choice; as many as fill the record. */
+/* Own positions; each fills its part of the load. */
 static const char *const positions[] = {
     "r1bq1rk1/ppp2ppp/2np1n2/2b1p3/2B1P3/2PP1N2/PP3PPP/RNBQ1RK1 w - - 0 7",
     "2rq1rk1/pb1nbppp/1p2pn2/2pp4/3P1B2/2PBPN2/PP1N1PPP/R2QR1K1 w - - 2 12",
@@ -27,24 +25,24 @@ static const char *const positions[] = {
 enum { POSITIONS = sizeof positions / sizeof positions[0] };
 
 struct recorder {
-    struct table_port inner;
+    struct table_port table; /* what is recorded */
     struct ttbench_load *load;
-    unsigned until; /* visits: this position's share ends here */
-    uint32_t open[OPEN_MAX]; /* visits inside each other; one thread's visits nest */
+    unsigned until; /* number of visits with which this position's part is full */
+    uint32_t open[OPEN_MAX]; /* visits not yet ended, outermost first */
     unsigned opens;
 };
 
 static bool record_ask(void *self, const struct tt_ask *ask, struct table_ticket *ticket)
 {
     struct recorder *r = self;
-    return r->inner.ask(r->inner.self, ask, ticket);
+    return r->table.ask(r->table.self, ask, ticket);
 }
 
 static void record_await(void *self, const struct tt_ask *ask, struct table_ticket *ticket,
                          struct tt_answer *answer)
 {
     struct recorder *r = self;
-    r->inner.await(r->inner.self, ask, ticket, answer);
+    r->table.await(r->table.self, ask, ticket, answer);
     if (ask->depth < RECORD_DEPTH || r->load->count == r->until) {
         return;
     }
@@ -59,7 +57,7 @@ static void record_await(void *self, const struct tt_ask *ask, struct table_tick
     };
 }
 
-/* NULL when it was not recorded. */
+/* Ends the visit; NULL when it was not recorded. */
 static struct ttbench_visit *leave(struct recorder *r, uint64_t key, uint8_t depth)
 {
     for (unsigned i = r->opens; i > 0; i--) {
@@ -83,7 +81,7 @@ static void record_store(void *self, const struct table_ticket *ticket,
         visit->bound = store->bound;
         visit->is_stored = true;
     }
-    r->inner.store(r->inner.self, ticket, store);
+    r->table.store(r->table.self, ticket, store);
 }
 
 static void record_release(void *self, const struct table_ticket *ticket,
@@ -91,20 +89,20 @@ static void record_release(void *self, const struct table_ticket *ticket,
 {
     struct recorder *r = self;
     leave(r, release->key, release->depth);
-    r->inner.release(r->inner.self, ticket, release);
+    r->table.release(r->table.self, ticket, release);
 }
 
 static void record_peek(void *self, const struct tt_peek *peek, unsigned count,
                         struct tt_peeked *out)
 {
     struct recorder *r = self;
-    r->inner.peek(r->inner.self, peek, count, out);
+    r->table.peek(r->table.self, peek, count, out);
 }
 
 static unsigned record_inflight_depth(void *self, unsigned iteration)
 {
     struct recorder *r = self;
-    return r->inner.inflight_depth(r->inner.self, iteration);
+    return r->table.inflight_depth(r->table.self, iteration);
 }
 
 static bool is_full(void *self, struct search *search)
@@ -150,28 +148,28 @@ static enum err record_position(struct recorder *r, const char *text)
     return err;
 }
 
-enum err ttbench_record(struct ttbench_load *load)
+enum err ttbench_load_record(struct ttbench_load *load)
 {
     struct embedded *table = NULL;
     struct ttbench_load fresh = {.visit = calloc(TTBENCH_VISITS, sizeof *fresh.visit)};
     enum err err = fresh.visit == NULL ? ERR_NOMEM : embedded_open(&table, RECORD_BYTES, 1);
     struct embedded_port port = {.table = table, .inflight_depth_max = RECORD_DEPTH};
     struct recorder recorder = {.load = &fresh};
-    recorder.inner = embedded_table_port(&port);
+    recorder.table = embedded_table_port(&port);
     for (unsigned i = 0; i < POSITIONS && err == ERR_OK; i++) {
         recorder.until = TTBENCH_VISITS / POSITIONS * (i + 1);
         err = record_position(&recorder, positions[i]);
     }
     embedded_close(&table);
     if (err != ERR_OK) {
-        ttbench_forget(&fresh);
+        ttbench_load_free(&fresh);
         return err;
     }
     *load = fresh;
     return ERR_OK;
 }
 
-enum err ttbench_invent(struct ttbench_load *load, uint64_t seed)
+enum err ttbench_load_random(struct ttbench_load *load, uint64_t seed)
 {
     struct ttbench_load fresh = {.visit = calloc(TTBENCH_VISITS, sizeof *fresh.visit)};
     if (fresh.visit == NULL) {
@@ -195,7 +193,7 @@ enum err ttbench_invent(struct ttbench_load *load, uint64_t seed)
     return ERR_OK;
 }
 
-void ttbench_forget(struct ttbench_load *load)
+void ttbench_load_free(struct ttbench_load *load)
 {
     free(load->visit);
     *load = (struct ttbench_load){0};

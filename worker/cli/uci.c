@@ -1,19 +1,18 @@
 /* The UCI protocol: commands on stdin, answers on stdout. One thread reads, one searches. */
-#include "worker/cli/uci.h"
 #include "worker/cli/cli.h"
 #include "worker/cli/score.h"
+#include "worker/cli/uci_limits.h"
 #include "worker/engine/engine.h"
 #include "worker/games/games.h"
 
 #include "common/clock.h"
-#include "common/log.h"
+#include "common/signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,19 +27,19 @@ struct uci {
     uint32_t threads;
     uint64_t hash_mib;
     bool is_private;
-    struct cli_servers servers;
+    struct options_servers servers;
     char servers_text[1024];
     const struct algorithm *algorithm;
     bool strict, full;
     /* state */
-    struct engine *engine; /* NULL: to be opened with the options of now */
+    struct engine *engine; /* NULL: opened with the current options when it is needed */
     struct job job;
     bool searching, infinite;
-    uint32_t ponder_ms; /* what the clock allows once the guess has come true */
-    uint64_t ponder_until_us; /* 0: not that far */
+    uint32_t ponder_ms; /* time for the move from "ponderhit" on */
+    uint64_t ponder_until_us; /* 0: no "ponderhit" yet */
     pthread_t searcher;
-    int ended[2]; /* a pipe: the searcher writes a byte into it when it has its result */
-    bool heard; /* that byte was read */
+    int ended[2]; /* a pipe: the search thread writes a byte into it when it has its result */
+    bool has_ended; /* that byte was read; set while nothing is searched */
     struct engine_result result;
 };
 
@@ -65,7 +64,7 @@ static void say_score(const struct game *game, int score)
 static void say_iteration(void *self, const struct search_result *r, const struct engine_status *s)
 {
     struct uci *u = self;
-    flockfile(stdout); /* the reader's answers do not fall into the middle of this line */
+    flockfile(stdout); /* the other thread prints as well */
     printf("info depth %u", r->depth);
     say_score(u->job.game, r->score);
     printf(" nodes %" PRIu64 " nps %" PRIu64 " time %" PRIu64 " hashfull %u pv", s->nodes,
@@ -81,7 +80,7 @@ static void say_best(struct uci *u)
     char text[GAME_MOVE_TEXT_MAX], reply[GAME_MOVE_TEXT_MAX];
     const struct search_result *r = &u->result.search;
     if (r->move == 0) {
-        printf("bestmove (none)\n"); /* the game is over here */
+        printf("bestmove (none)\n"); /* no legal move: the game is over */
     } else {
         printf("bestmove %s", score_move(&u->job, r->move, text));
         if (r->pv.length > 1 && r->pv.move[0] == r->move) {
@@ -109,21 +108,21 @@ static void *search(void *context)
     return NULL;
 }
 
-/* Waits until the searcher has its result. */
-static void hear(struct uci *u)
+/* Waits until the search thread has its result. */
+static void await_end(struct uci *u)
 {
     char byte;
-    while (!u->heard) {
-        u->heard = read(u->ended[0], &byte, 1) == 1;
+    while (!u->has_ended) {
+        u->has_ended = read(u->ended[0], &byte, 1) == 1;
     }
 }
 
-/* Ends a search: its best move is said once, after "stop" or by itself. */
+/* Joins the search thread; prints the best move if `say`. */
 static void finish(struct uci *u, bool say)
 {
     if (u->searching) {
         pthread_join(u->searcher, NULL);
-        hear(u);
+        await_end(u);
         u->searching = false;
         if (say) {
             say_best(u);
@@ -165,18 +164,6 @@ static bool ensure_engine(struct uci *u)
     return true;
 }
 
-/* Signals are for the reader: they end its wait. */
-static void start(struct uci *u)
-{
-    sigset_t signals, before;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGTERM);
-    pthread_sigmask(SIG_BLOCK, &signals, &before);
-    u->searching = pthread_create(&u->searcher, NULL, search, u) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
-
 static void go(struct uci *u, char *words)
 {
     struct uci_limits limits;
@@ -195,22 +182,24 @@ static void go(struct uci *u, char *words)
     u->job.nodes = limits.nodes;
     u->job.algorithm = u->algorithm;
     u->job.strict = u->strict;
-    u->job.full = u->full && !u->strict; /* pruning looks at alpha: strict is plain */
+    u->job.full = u->full && !u->strict; /* pruning depends on alpha: strict implies plain */
     u->job.remote_depth = PROTO_REMOTE_DEPTH_AUTO;
     job_set_namespace(&u->job, 0);
-    u->heard = false;
+    u->has_ended = false;
     engine_arm(u->engine);
-    start(u);
+    u->searching =
+        signals_create_thread(&u->searcher, search, u); /* signals end the reader's wait */
     if (!u->searching) {
-        search(u); /* no thread to be had: answer all the same */
-        hear(u);
+        search(u); /* no thread could be created: search in this one */
+        await_end(u);
         say_best(u);
     }
 }
 
 /* ---- positions and options ---- */
 
-/* Makes the moves; a long game is begun anew from where it stands, to keep the undo stack short. */
+/* Makes the moves. After HISTORY_MAX of them the job starts anew from the position reached, to keep
+ * the undo stack short. */
 static bool make_moves(struct job *job, char *moves, char *why, size_t size)
 {
     unsigned made = 0;
@@ -275,11 +264,11 @@ static enum err apply_option(struct uci *u, const char *name, const char *value)
         return err;
     }
     if (strcasecmp(name, "Servers") == 0) {
-        struct cli_servers servers = {.count = 0};
-        bool none = value[0] == '\0' || strcmp(value, "<empty>") == 0;
-        enum err err = none ? ERR_OK : cli_parse_servers(value, &servers);
-        u->servers = err == ERR_OK ? servers : u->servers;
-        return err;
+        if (value[0] != '\0' && strcmp(value, "<empty>") != 0) {
+            return options_servers(value, &u->servers);
+        }
+        u->servers.count = 0;
+        return ERR_OK;
     }
     if (strcasecmp(name, "Algorithm") == 0) {
         const struct algorithm *algorithm = algorithm_by_name(value);
@@ -287,7 +276,7 @@ static enum err apply_option(struct uci *u, const char *name, const char *value)
         return algorithm != NULL ? ERR_OK : ERR_ABSENT;
     }
     if (strcasecmp(name, "Ponder") == 0) {
-        return ERR_OK; /* pondering needs no preparation */
+        return ERR_OK; /* nothing to prepare */
     }
     if (strcasecmp(name, "Strict") != 0 && strcasecmp(name, "Selection") != 0) {
         return ERR_ABSENT;
@@ -369,7 +358,7 @@ static bool obey(struct uci *u, char *line)
         say_identity(u);
     } else if (strcmp(word, "isready") == 0) {
         if (!u->searching) {
-            ensure_engine(u); /* what takes long is done now */
+            ensure_engine(u); /* opening the tables takes long: before "go" */
         }
         printf("readyok\n");
         fflush(stdout);
@@ -396,10 +385,11 @@ static bool obey(struct uci *u, char *line)
     return true;
 }
 
-/* How long to wait for input and the search's end. Not for ever: a signal may come right before. */
-static int patience_ms(const struct uci *u)
+/* How long to wait for input or the end of the search; bounded, because a signal that comes right
+ * before poll() does not end it. */
+static int poll_timeout_ms(const struct uci *u)
 {
-    if (u->searching && u->heard && !u->infinite) {
+    if (u->searching && u->has_ended && !u->infinite) {
         return 0;
     }
     if (!u->searching || u->ponder_until_us == 0) {
@@ -410,20 +400,21 @@ static int patience_ms(const struct uci *u)
     return left_ms < PATIENCE_MS ? (int)left_ms : PATIENCE_MS;
 }
 
-/* Waits for input, for the search's end, and keeps the shards' sessions alive meanwhile. */
+/* Waits for input or for the end of the search and keeps the sessions at the shards alive; true
+ * when there is input. */
 static bool input_is_there(struct uci *u)
 {
     struct pollfd fd[] = {{.fd = STDIN_FILENO, .events = POLLIN},
-                          {.fd = u->heard ? -1 : u->ended[0], .events = POLLIN}};
-    int n = poll(fd, 2, patience_ms(u));
+                          {.fd = u->has_ended ? -1 : u->ended[0], .events = POLLIN}};
+    int n = poll(fd, 2, poll_timeout_ms(u));
     if (n > 0 && fd[1].revents != 0) {
-        hear(u);
+        await_end(u);
     }
     if (u->searching && u->ponder_until_us != 0 && clock_us() >= u->ponder_until_us) {
         u->ponder_until_us = 0;
         engine_stop(u->engine);
     }
-    if (u->searching && u->heard && !u->infinite) {
+    if (u->searching && u->has_ended && !u->infinite) {
         finish(u, true);
     }
     if (n == 0 && !u->searching && u->engine != NULL) {
@@ -443,10 +434,10 @@ static void loop(struct uci *u)
         }
         ssize_t n = read(STDIN_FILENO, line + used, LINE_ROOM - 1 - used);
         if (n <= 0) {
-            break; /* the GUI is gone */
+            break; /* end of input */
         }
         for (char *zero; (zero = memchr(line + used, '\0', (size_t)n)) != NULL;) {
-            *zero = ' '; /* it would hide what follows */
+            *zero = ' '; /* strchr would stop there */
         }
         used += (size_t)n;
         line[used] = '\0';
@@ -458,21 +449,21 @@ static void loop(struct uci *u)
         used = strlen(begin);
         memmove(line, begin, used + 1);
         if (used == LINE_ROOM - 1) {
-            used = 0; /* no command is that long */
+            used = 0; /* no command is that long: drop it */
         }
     }
     free(line);
 }
 
-/* Input that ends without "quit" lets a bounded search answer first, so that a script can pipe
- * commands in. */
+/* After an end of input without "quit" a search with limits runs to its end, so that commands can
+ * be piped in. */
 static void drain_search(struct uci *u)
 {
     bool waits = !u->infinite && u->ponder_until_us == 0;
     struct pollfd end = {.fd = u->ended[0], .events = POLLIN};
-    while (u->searching && waits && !u->heard && !atomic_load(&quitting)) {
+    while (u->searching && waits && !u->has_ended && !atomic_load(&quitting)) {
         if (poll(&end, 1, PATIENCE_MS) > 0) {
-            hear(u);
+            await_end(u);
         }
     }
     stop(u, true);
@@ -482,7 +473,7 @@ int cli_uci(int argc, char *argv[])
 {
     struct uci u = {
         .threads = 1,
-        .heard = true,
+        .has_ended = true,
         .hash_mib = 64,
         .algorithm = algorithm_by_name("abdada"),
         .full = true,
@@ -490,16 +481,15 @@ int cli_uci(int argc, char *argv[])
     const char *servers = NULL;
     char why[256];
     int fd;
-    struct sigaction action = {.sa_handler = on_signal};
     const struct options_row table[] = {
-        {"servers", "HOST:PORT,...", "shards of a cluster; its workers help", &servers, OPTION_TEXT,
-         's'},
-        {"threads", "N", "searching threads here (default 1)", &u.threads, OPTION_U32, 'j', 1,
-         EMBEDDED_SLOTS_MAX},
-        {"hash", "MIB", "table, of all that share it on this host (default 64)", &u.hash_mib,
+        {"servers", "HOST:PORT,...", "shards of a cluster, whose workers help", &servers,
+         OPTION_TEXT, 's'},
+        {"threads", "N", "searching threads of this process (default 1)", &u.threads, OPTION_U32,
+         'j', 1, EMBEDDED_SLOTS_MAX},
+        {"hash", "MIB", "table shared by the processes of this host (default 64)", &u.hash_mib,
          OPTION_U64, 0, 1, 1 << 20},
-        {"private", NULL, "have no table in common with other processes of this host",
-         &u.is_private, OPTION_FLAG},
+        {"private", NULL, "share no table with other processes of this host", &u.is_private,
+         OPTION_FLAG},
         {0},
     };
     const struct options options = {
@@ -514,20 +504,19 @@ int cli_uci(int argc, char *argv[])
         return status;
     }
     if (servers != NULL) {
-        if (cli_parse_servers(servers, &u.servers) != ERR_OK) {
+        if (options_servers(servers, &u.servers) != ERR_OK) {
             return options_wrong(program, "--servers: '%s' is not HOST:PORT,...", servers);
         }
         snprintf(u.servers_text, sizeof u.servers_text, "%s", servers);
     }
     while ((fd = open("/dev/null", O_RDWR | O_CLOEXEC)) >= 0 && fd <= STDERR_FILENO) {
-    } /* closed ones are not to become the pipe */
+    } /* the pipe must not take the number of a closed standard stream */
     close(fd);
     if (pipe2(u.ended, O_CLOEXEC) != 0) {
         fprintf(stderr, "%s: no pipe: %s\n", program, strerror(errno));
         return 1;
     }
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    signals_catch(on_signal);
     CHECK(job_set_position(&u.job, games_by_name("chess"), "startpos", why, sizeof why) == ERR_OK);
     loop(&u);
     drain_search(&u);

@@ -1,4 +1,4 @@
-#include "worker/cli/uci.h"
+#include "worker/cli/uci_limits.h"
 
 #include "worker/search/search.h"
 
@@ -7,8 +7,8 @@
 
 enum { MOVES_LEFT = 28, LAG_MS = 30 };
 
-#define NOT_SAID INT64_MIN
-#define NUMBER_MAX (INT64_MAX / 8) /* room to reckon in */
+#define NOT_GIVEN INT64_MIN
+#define NUMBER_MAX (INT64_MAX / 8) /* sums and products below do not overflow */
 
 static bool take(const char *word, const char *name, char **rest, int64_t *value)
 {
@@ -21,20 +21,20 @@ static bool take(const char *word, const char *name, char **rest, int64_t *value
     return true;
 }
 
-/* A share of the clock and most of the increment, never the last of it. */
-static uint32_t share_of_clock(int64_t clock, int64_t increment, int64_t moves)
+/* A part of the clock and most of the increment; at most three fifths of the clock. */
+static uint32_t part_of_clock(int64_t clock, int64_t increment, int64_t moves)
 {
     int64_t left = clock - LAG_MS;
-    int64_t share = left / (moves > 0 ? moves + 1 : MOVES_LEFT) + increment * 3 / 4;
+    int64_t part = left / (moves > 0 ? moves + 1 : MOVES_LEFT) + increment * 3 / 4;
     int64_t most = left * 3 / 5;
-    share = share < most ? share : most;
-    return (uint32_t)(share < 1 ? 1 : share > UINT32_MAX ? UINT32_MAX : share);
+    part = part < most ? part : most;
+    return (uint32_t)(part < 1 ? 1 : part > UINT32_MAX ? UINT32_MAX : part);
 }
 
 void uci_read_limits(char *words, bool black, struct uci_limits *out)
 {
-    int64_t clock[2] = {NOT_SAID, NOT_SAID}, increment[2] = {0, 0};
-    int64_t moves = 0, depth = NOT_SAID, nodes = 0, movetime = NOT_SAID, mate = 0;
+    int64_t clock[2] = {NOT_GIVEN, NOT_GIVEN}, increment[2] = {0, 0};
+    int64_t moves = 0, depth = NOT_GIVEN, nodes = 0, movetime = NOT_GIVEN, mate = 0;
     struct uci_limits limits = {.depth = SEARCH_DEPTH_MAX};
     char *rest = words;
 
@@ -54,24 +54,23 @@ void uci_read_limits(char *words, bool black, struct uci_limits *out)
         }
     }
     if (mate > 0 && mate < SEARCH_DEPTH_MAX / 2) {
-        limits.depth =
-            2 * (unsigned)mate; /* a mate in so many moves is found by then, or not at all */
+        limits.depth = 2 * (unsigned)mate; /* plies of a mate in so many moves */
     }
-    if (depth != NOT_SAID && depth < SEARCH_DEPTH_MAX) {
-        limits.depth = depth < 1 ? 1 : (unsigned)depth; /* a bound not understood is the smallest */
+    if (depth != NOT_GIVEN && depth < SEARCH_DEPTH_MAX) {
+        limits.depth = depth < 1 ? 1 : (unsigned)depth; /* a bad value counts as 1 */
     }
     limits.nodes = nodes > 0 ? (uint64_t)nodes : 0;
-    if (movetime != NOT_SAID) {
+    if (movetime != NOT_GIVEN) {
         movetime = movetime < 1 ? 1 : movetime < UINT32_MAX ? movetime : UINT32_MAX;
         limits.time_ms = (uint32_t)(movetime > LAG_MS ? movetime - LAG_MS / 3 : movetime);
-    } else if (clock[black] != NOT_SAID && !limits.infinite) { /* it may be negative */
-        limits.time_ms = share_of_clock(clock[black], increment[black], moves);
+    } else if (clock[black] != NOT_GIVEN && !limits.infinite) { /* the clock may be negative */
+        limits.time_ms = part_of_clock(clock[black], increment[black], moves);
     }
     *out = limits;
 }
 
 bool uci_black_to_move(const char *fen)
 {
-    const char *space = strchr(fen, ' ');
-    return space != NULL && space[1] == 'b';
+    const char *blank = strchr(fen, ' ');
+    return blank != NULL && blank[1] == 'b';
 }

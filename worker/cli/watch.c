@@ -12,12 +12,12 @@
 #include <zmq.h>
 
 enum {
-    RTO_MAX_US = 1000000, /* people wait longer than a search */
+    RTO_MAX_US = 1000000, /* longer than in a search: people wait */
     ASK_AGAIN_US = 400000,
-    ANSWER_MS = 2000, /* of a shard that is there */
+    ANSWER_MS = 2000, /* most time for a shard that is up */
 };
 
-/* What a shard is asked for next in this round. */
+/* What a shard is asked next in this round. */
 enum stage { STAGE_STATS, STAGE_MEMBERS, STAGE_JOBS, STAGE_DONE };
 
 struct asked {
@@ -36,8 +36,8 @@ struct watch {
     uint32_t instance_id; /* our own */
     unsigned shards;
     /* state */
-    struct watch_shard shard[CLI_SERVERS_MAX];
-    struct asked asked[CLI_SERVERS_MAX];
+    struct watch_shard shard[OPTIONS_SERVERS_MAX];
+    struct asked asked[OPTIONS_SERVERS_MAX];
     struct watch_member *member;
     struct watch_job *job;
     unsigned members, members_room, jobs, jobs_room;
@@ -140,7 +140,7 @@ static struct watch_member *find_member(struct watch *w, const struct proto_memb
     return m;
 }
 
-/* A page that came twice, because it was asked for twice, is no news. */
+/* False for a page that was asked twice and came again. */
 static bool is_page(const struct asked *a, enum stage stage, uint32_t next)
 {
     return a->stage == stage && (next == 0 || next > a->from);
@@ -235,7 +235,7 @@ static void ask(struct watch *w, unsigned shard, uint64_t now)
     a->asked_us = now;
 }
 
-/* Asks who is up; true when somebody may still answer. */
+/* Asks the shards that are up; true while an answer may still come. */
 static bool ask_all(struct watch *w, bool wait_for_all)
 {
     bool waiting = false;
@@ -327,7 +327,7 @@ void watch_idle(struct watch *w, unsigned wait_ms)
 
 /* ---- life ---- */
 
-static void name_shards(struct watch *w, const struct cli_servers *servers)
+static void name_shards(struct watch *w, const struct options_servers *servers)
 {
     for (unsigned i = 0; i < servers->count; i++) {
         const struct options_host_port *at = &servers->server[i];
@@ -359,7 +359,7 @@ static enum err open_client(struct watch *w)
     return client_open(&options, &port, &sink, &w->client);
 }
 
-enum err watch_open(struct watch **out, const struct cli_servers *servers)
+enum err watch_open(struct watch **out, const struct options_servers *servers)
 {
     struct watch *w = calloc(1, sizeof *w);
     if (w == NULL) {

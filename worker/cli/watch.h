@@ -1,7 +1,7 @@
-/* watch: what the shards of a cluster tell of themselves: figures, sessions, open jobs.
+/* watch: the figures, sessions and open jobs of the shards of a cluster, as the shards report them.
  *
- * Texts come from anybody: they are kept as printable ASCII. Threads: one at a time. Memory: grows
- * with what the shards tell, kept from round to round. Blocks in watch_round only. */
+ * Texts of peers are kept as printable ASCII. Threads: one at a time. Memory: grows with the number
+ * of sessions and jobs, and is kept from round to round. Blocks in watch_round and watch_idle. */
 #ifndef WORKER_CLI_WATCH_H
 #define WORKER_CLI_WATCH_H
 
@@ -29,7 +29,7 @@ struct watch_shard {
     double ops_per_s, asks_per_s, messages_per_s; /* between the last two rounds */
 };
 
-/* A searcher, known to one shard or several. */
+/* A session, known to one shard or several. */
 struct watch_member {
     char name[WATCH_NAME_MAX];
     uint32_t instance_id;
@@ -57,19 +57,19 @@ struct watch_totals {
 
 struct watch;
 
-/* Connects; nobody need be there. ERR_NOMEM. */
-enum err watch_open(struct watch **out, const struct cli_servers *servers);
+/* Begins to connect; shards may be down. ERR_NOMEM. */
+enum err watch_open(struct watch **out, const struct options_servers *servers);
 void watch_close(struct watch **watch);
 
-/* Asks every shard anew, and waits for the answers: up to `wait_ms` for a shard that is not there.
- * `brief`: figures alone; members and jobs stay as they were. Returns early when *stop. */
+/* Asks every shard and waits for the answers, up to `wait_ms` for a shard that is down. `brief`:
+ * asks for figures alone; members and jobs stay. Returns early when *stop. */
 void watch_round(struct watch *watch, unsigned wait_ms, bool brief, const atomic_bool *stop);
-/* Serves the sockets for `wait_ms`, so that sessions live on. */
+/* Serves the sockets for `wait_ms`, so that the sessions do not expire. */
 void watch_idle(struct watch *watch, unsigned wait_ms);
 
 unsigned watch_shards(const struct watch *watch);
 const struct watch_shard *watch_shard(const struct watch *watch, unsigned index);
-/* 0 for a figure the shard did not tell. */
+/* 0 for a figure that the shard did not report. */
 uint64_t watch_figure(const struct watch_shard *shard, const char *name);
 /* All but this process's own sessions; workers first, by name. */
 const struct watch_member *watch_members(const struct watch *watch, unsigned *count);
@@ -78,7 +78,7 @@ struct watch_totals watch_sum(const struct watch *watch);
 
 /* "worker", "front", "client"; "?" for another. */
 const char *watch_role(unsigned role);
-/* How many shards are in a set of them. */
+/* The number of shards in a set. */
 unsigned watch_count(uint64_t shards);
 
 /* One object a line for each shard, job and session, and the total. */

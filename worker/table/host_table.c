@@ -1,7 +1,7 @@
 #include "worker/table/host_table.h"
 
 #include "common/clock.h"
-#include "common/pages.h"
+#include "common/memory.h"
 #include "common/rng.h"
 
 #include <dirent.h>
@@ -135,15 +135,15 @@ static bool has_room(size_t bytes)
 /* An address of that many bytes at which large pages are possible. */
 static void *reserve(size_t bytes)
 {
-    char *all = mmap(NULL, bytes + PAGES_LARGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *all = mmap(NULL, bytes + MEMORY_LARGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (all == MAP_FAILED) {
         return MAP_FAILED;
     }
-    size_t before = -(uintptr_t)all % PAGES_LARGE;
+    size_t before = -(uintptr_t)all % MEMORY_LARGE_PAGE;
     if (before > 0) {
         munmap(all, before);
     }
-    munmap(all + before + bytes, PAGES_LARGE - before);
+    munmap(all + before + bytes, MEMORY_LARGE_PAGE - before);
     return all + before;
 }
 
@@ -177,10 +177,10 @@ static void fill(struct host_table *h)
 static void enlarge_pages(struct host_table *h)
 {
     char *memory = h->memory;
-    size_t whole = h->bytes - h->bytes % PAGES_LARGE;
+    size_t whole = h->bytes - h->bytes % MEMORY_LARGE_PAGE;
     for (size_t from = 0, to; from < whole; from = to) {
         to = whole - from > AT_ONCE ? from + AT_ONCE : whole;
-        for (size_t at = from; at < to; at += PAGES_LARGE) {
+        for (size_t at = from; at < to; at += MEMORY_LARGE_PAGE) {
             if (madvise(memory + at, 1, MADV_POPULATE_WRITE) != 0) {
                 return; /* no memory, or Linux before 5.14 */
             }

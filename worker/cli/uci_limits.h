@@ -1,6 +1,6 @@
-/* uci: the limits of a "go" command. Pure. Source: the UCI protocol, April 2006. */
-#ifndef WORKER_CLI_UCI_H
-#define WORKER_CLI_UCI_H
+/* uci_limits: the limits of a "go" command. Pure. Source: the UCI protocol, April 2006. */
+#ifndef WORKER_CLI_UCI_LIMITS_H
+#define WORKER_CLI_UCI_LIMITS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@ struct uci_limits {
     bool ponder; /* it waits for "stop" or "ponderhit", and the time runs from the latter */
 };
 
-/* `words` is what follows "go"; changed. Unknown words are passed over, as UCI asks. */
+/* `words` is what follows "go"; changed. Unknown words are skipped, as UCI demands. */
 void uci_read_limits(char *words, bool black, struct uci_limits *out);
 
 /* Side to move of a FEN. */

@@ -1,52 +1,32 @@
-/* ttbench: the load generator's inside, shared by the files of `abdada ttbench`.
+/* ttbench_client: one client of `abdada ttbench`, a thread with a socket for each shard.
  *
- * A load is a list of visits: an ask, and the store that ended it. Clients (a thread with a socket
- * for each shard) replay it lap after lap, each lap with keys of its own, all clients of a lap with
- * the same. Threads: a load is read by all; a client belongs to its thread between start and join.
- */
-#ifndef WORKER_CLI_TTBENCH_H
-#define WORKER_CLI_TTBENCH_H
+ * Clients replay a load in laps; in a lap all clients use the same keys, in the next lap other
+ * ones. Threads: a client belongs to its thread from ttbench_client_run until that is joined.
+ * Memory: a client owns its sockets and buffers. Source: proto/PROTOCOL.md. */
+#ifndef WORKER_CLI_TTBENCH_CLIENT_H
+#define WORKER_CLI_TTBENCH_CLIENT_H
 
 #include "common/histogram.h"
+#include "common/options.h"
 #include "proto/codec.h"
-#include "worker/cli/cli.h"
+#include "worker/cli/ttbench_load.h"
 
 #include <stdatomic.h>
 
-enum { TTBENCH_VISITS = 1 << 15, TTBENCH_WINDOW_MAX = 256, TTBENCH_ADDRESS = 280 };
-
-struct ttbench_visit {
-    struct tt_ask ask;
-    int16_t score; /* of its store */
-    uint16_t move;
-    uint8_t bound;
-    bool is_stored; /* false: it was answered CUT, or released: a store here is made up */
-};
-
-struct ttbench_load {
-    struct ttbench_visit *visit;
-    unsigned count; /* 1..TTBENCH_VISITS */
-};
-
-/* Asks and stores of one thread's chess search, in its order: keys, depths, windows, exclusivity.
- * Takes about a second. ERR_NOMEM. */
-enum err ttbench_record(struct ttbench_load *load);
-/* Uniform random keys, depths from 4 to 12. ERR_NOMEM. */
-enum err ttbench_invent(struct ttbench_load *load, uint64_t seed);
-void ttbench_forget(struct ttbench_load *load);
+enum { TTBENCH_WINDOW_MAX = 256, TTBENCH_ADDRESS = 280 };
 
 struct ttbench_mix {
-    uint32_t asks, stores; /* asks 0: as the load says */
+    uint32_t asks, stores; /* asks == 0: as in the load */
 };
 
 struct ttbench_shard {
-    char address[TTBENCH_ADDRESS]; /* for people */
+    char address[TTBENCH_ADDRESS]; /* for messages */
     char endpoint[TTBENCH_ADDRESS + 8];
     /* The shard's own counters before and after. */
     uint64_t asks, stores, releases, cuts, busy, opens;
 };
 
-/* What is counted, per client and over all. */
+/* Counters of a client, and of all together. */
 #define TTBENCH_ANSWERS(X) X(asks) X(cuts) X(busy) X(opens) X(stores) X(releases)
 #define TTBENCH_TRAFFIC(X) \
     X(messages_out)        \
@@ -68,7 +48,7 @@ struct ttbench_plan {
     unsigned shards;
     uint32_t clients, batch, window;
     struct ttbench_mix mix;
-    uint64_t namespace_id; /* another run's results are not met */
+    uint64_t namespace_id; /* of this run: results of others do not count */
     void *context; /* ZeroMQ */
     atomic_bool *stop; /* no new asks from now on */
 };
@@ -79,15 +59,16 @@ struct ttbench_client;
  * not answer. ERR_NOMEM, ERR_IO. */
 enum err ttbench_client_open(struct ttbench_client **out, const struct ttbench_plan *plan,
                              unsigned index, unsigned wait_ms, unsigned *shard);
-/* The thread: asks and stores until `stop`, then until what is out has been answered or is lost. */
+/* The thread: asks and stores until `stop`, then waits until each message was answered or is lost.
+ */
 void *ttbench_client_run(void *client);
-/* Adds to both. */
+/* Adds the client's counters and latencies to both. */
 void ttbench_client_read(const struct ttbench_client *client, struct ttbench_counters *sum,
                          struct histogram *latency_ns);
 /* BYE. Accepts NULL; nulls. */
 void ttbench_client_close(struct ttbench_client **client);
 
-/* Adds `sign` times the shards' counters, asked for through this client's sockets. ERR_DOWN. */
+/* Asks the shards for their counters and adds `sign` times these to plan.shard. ERR_DOWN. */
 enum err ttbench_client_stats(struct ttbench_client *client, int sign);
 
 #endif
