@@ -487,9 +487,9 @@ static void searchers_that_share_a_table_take_cpus_of_their_own(void **state)
         embedded_update_placement(&port[i], 1000000);
     }
     assert_int_equal(sched_setaffinity(0, sizeof allowed, &allowed), 0);
-    assert_true(CPU_ISSET(port[0].place.said - 1, &one));
-    assert_int_equal(port[1].place.said, 0);
-    assert_int_equal(port[2].place.said, port[0].place.said);
+    assert_true(CPU_ISSET(port[0].place.recorded - 1, &one));
+    assert_int_equal(port[1].place.recorded, 0);
+    assert_int_equal(port[2].place.recorded, port[0].place.recorded);
     embedded_close(&a);
     embedded_close(&b);
     embedded_close(&own);
