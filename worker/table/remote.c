@@ -28,7 +28,7 @@ struct remote {
     struct embedded_port *local;
     /* fixed while a search runs */
     struct table_port local_port;
-    bool counted, waits;
+    bool uses_shards, waits;
     /* state */
     struct remote_depth remote_depth;
     uint64_t others_until_us; /* signs of other searchers count until then */
@@ -155,7 +155,7 @@ unsigned remote_connect(struct remote *r, unsigned wait_ms)
 
 static bool is_remote(const struct remote *r, unsigned depth)
 {
-    return depth >= r->remote_depth.depth && r->counted && client_shards_up(r->client) > 0;
+    return depth >= r->remote_depth.depth && r->uses_shards && client_shards_up(r->client) > 0;
 }
 
 /* Others can have caused this answer, nobody else: it is worth while to ask. */
@@ -415,7 +415,7 @@ static void port_serve(void *self, struct search *search, uint64_t now)
     struct remote *r = self;
     struct tt_ask ask;
     struct tt_answer answer;
-    if (r->counted) {
+    if (r->uses_shards) {
         share_serve(&r->share, r->history.root_key, now < r->others_until_us, now);
     }
     if (r->shell.rest_us == 0 || now >= r->rest_until_us || client_outstanding(r->client) > 0) {
@@ -423,7 +423,7 @@ static void port_serve(void *self, struct search *search, uint64_t now)
         serve_sockets(r);
         now = now_us(r);
     }
-    if (r->counted) {
+    if (r->uses_shards) {
         history_exchange_serve(&r->history, r->client, search, now, longest_rtt_us(r));
         renew_when_due(r, search, now);
     }
@@ -455,9 +455,9 @@ static unsigned port_inflight_depth(void *self, unsigned iteration)
                : r->remote_depth.depth;
 }
 
-void remote_begin(struct remote *r, uint8_t remote_depth, bool counted, bool waits)
+void remote_begin(struct remote *r, uint8_t remote_depth, bool uses_shards, bool waits)
 {
-    r->counted = counted;
+    r->uses_shards = uses_shards;
     r->waits = waits;
     r->local_port = embedded_table_port(r->local);
     r->others_until_us = now_us(r) + OTHERS_FIRST_US;

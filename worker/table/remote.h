@@ -57,9 +57,9 @@ unsigned remote_connect(struct remote *remote, unsigned wait_ms);
 void remote_wait(struct remote *remote, unsigned wait_ms);
 
 /* A new search: the remote depth limit is fixed, or PROTO_REMOTE_DEPTH_AUTO; what was under way for
- * the last search is forgotten. `counted`: the search asks the shards at all. `waits`: it waits for
- * each answer. */
-void remote_begin(struct remote *remote, uint8_t remote_depth, bool counted, bool waits);
+ * the last search is forgotten. `uses_shards`: the search asks the shards at all. `waits`: it waits
+ * for each answer. */
+void remote_begin(struct remote *remote, uint8_t remote_depth, bool uses_shards, bool waits);
 /* Sends the stores that wait to fill a message: the last results of a search are for others, too.
  */
 void remote_flush(struct remote *remote);
