@@ -28,9 +28,22 @@ void tt_ops_release(struct tt_inflight *inflight, const struct tt_release *relea
 void tt_ops_peek(const struct tt_results *results, const struct tt_inflight *inflight,
                  const struct tt_peek *peek, struct tt_peeked *out);
 
-/* Whether an entry settles an ask: TT_CUT with the score, or TT_OPEN with the window narrowed.
- * Shared with searches that look into a peeked entry. */
+/* Whether an entry answers an ask: TT_CUT with the score, or TT_OPEN with the window narrowed. */
 enum tt_verdict tt_ops_judge(const struct tt_found *found, const struct tt_ask *ask,
                              struct tt_answer *answer);
+
+/* ---- the one rule what an entry proves, for tables and searches alike ---- */
+
+/* Whether an entry resolves a node of `depth` in the window alpha < beta: it is deep enough (of
+ * this very depth if `strict`), and exact or a bound outside the window. *score: the node's value
+ * then. */
+bool tt_ops_resolves(const struct tt_found *found, unsigned depth, bool strict, int alpha, int beta,
+                     int *score);
+
+/* What a value found in the window alpha < beta proves. */
+enum tt_bound tt_bound_of(int score, int alpha, int beta);
+
+/* A result as an entry. */
+struct tt_found tt_ops_found(const struct tt_store *store);
 
 #endif

@@ -4,9 +4,8 @@
 
 enum { INFLIGHT_AGE_MAX_MS = 1000, WAITS = 2 };
 
-struct node {
+struct open_node {
     struct tt_ask ask;
-    struct table_ticket ticket;
 };
 
 static struct ttcore_options short_holds(void)
@@ -23,32 +22,29 @@ static struct world *world_of_short_holds(void)
 }
 
 /* As a search is inside it, at ply 0. */
-static void enters_as(struct worker_index *worker_index, struct node *node, uint64_t key,
+static void enters_as(struct worker_index *worker_index, struct open_node *node, uint64_t key,
                       bool waits, uint8_t flags)
 {
     struct table_port port = remote_table_port(worker_index->remote);
     struct tt_answer answer;
+    struct node *at = &worker_index->search->node[0];
     node->ask = (struct tt_ask){.key = key, .alpha = -1, .beta = 1, .depth = 5, .flags = flags};
-    node->ticket = (struct table_ticket){0};
+    *at = (struct node){.in_flight = true, .alpha = -1, .beta = 1, .ask = node->ask};
     remote_begin(worker_index->remote, 2, true, waits);
-    port.ask(port.self, &node->ask, &node->ticket);
-    port.await(port.self, &node->ask, &node->ticket, &answer);
+    port.ask(port.self, &at->ask, &at->ticket);
+    port.await(port.self, &at->ask, &at->ticket, &answer);
     assert_int_equal(answer.verdict, TT_OPEN);
     worker_index->search->unwind = SEARCH_PLY_MAX;
-    worker_index->search->frame[0] = (struct frame){.held = true,
-                                                    .alpha = node->ask.alpha,
-                                                    .beta = node->ask.beta,
-                                                    .ask = &node->ask,
-                                                    .ticket = &node->ticket};
 }
 
-static void enters(struct worker_index *worker_index, struct node *node, uint64_t key, bool waits)
+static void enters(struct worker_index *worker_index, struct open_node *node, uint64_t key,
+                   bool waits)
 {
     enters_as(worker_index, node, key, waits, TT_STRICT | TT_EXCLUSIVE);
 }
 
 /* Seat 0 is inside a node, alone. */
-static struct world *world_with_one_inside(struct node *node, bool waits)
+static struct world *world_with_one_inside(struct open_node *node, bool waits)
 {
     struct world *world = world_of_short_holds();
     seat_open(world, 0, 0, 0);
@@ -65,24 +61,24 @@ static void goes_on(struct worker_index *worker_index, unsigned ms)
     }
 }
 
-static void leaves(struct worker_index *worker_index, const struct node *node)
+static void leaves(struct worker_index *worker_index, const struct open_node *node)
 {
     struct table_port port = remote_table_port(worker_index->remote);
     struct tt_release release = {.key = node->ask.key, .depth = node->ask.depth};
-    worker_index->search->frame[0].held = false;
-    port.release(port.self, &node->ticket, &release);
+    worker_index->search->node[0].in_flight = false;
+    port.release(port.self, &worker_index->search->node[0].ticket, &release);
 }
 
-static void finishes(struct worker_index *worker_index, const struct node *node, int score)
+static void finishes(struct worker_index *worker_index, const struct open_node *node, int score)
 {
     struct table_port port = remote_table_port(worker_index->remote);
     struct tt_store store = tt_result(node->ask.key, node->ask.depth, TT_EXACT, score, 99);
-    worker_index->search->frame[0].held = false;
-    port.store(port.self, &node->ticket, &store);
+    worker_index->search->node[0].in_flight = false;
+    port.store(port.self, &worker_index->search->node[0].ticket, &store);
 }
 
 /* The last who is inside. */
-static void leaves_nothing(struct worker_index *worker_index, const struct node *node)
+static void leaves_nothing(struct worker_index *worker_index, const struct open_node *node)
 {
     leaves(worker_index, node);
     goes_on(worker_index, 10);
@@ -93,7 +89,7 @@ static void what_is_held_stays_held(void **state)
 {
     (void)state;
     for (unsigned waits = 0; waits < WAITS; waits++) {
-        struct node node;
+        struct open_node node;
         struct world *world = world_with_one_inside(&node, waits);
         struct worker_index *a = &world->worker_index[0];
         for (unsigned i = 0; i < 50; i++) {
@@ -110,7 +106,7 @@ static void what_is_held_stays_held(void **state)
 static void helpers_do_not_end_a_hold(void **state)
 {
     (void)state;
-    struct node node, same;
+    struct open_node node, same;
     struct world *world = world_with_one_inside(&node, true);
     struct worker_index *a = &world->worker_index[0], *b = &world->worker_index[1];
     seat_open(world, 1, 0, 0);
@@ -121,7 +117,7 @@ static void helpers_do_not_end_a_hold(void **state)
         assert_int_equal(figures(world).inflight_entries, 2);
     }
     assert_int_equal(a->search->unwind, SEARCH_PLY_MAX);
-    assert_true(a->search->frame[0].crowded);
+    assert_true(a->search->node[0].contended);
     leaves(a, &node);
     goes_on(a, 10);
     leaves_nothing(b, &same);
@@ -132,7 +128,7 @@ static void helpers_do_not_end_a_hold(void **state)
 static void leaving_ends_a_renewal(void **state)
 {
     (void)state;
-    struct node node;
+    struct open_node node;
     struct world *world = world_with_one_inside(&node, true);
     struct worker_index *a = &world->worker_index[0];
     struct client *client = remote_client(a->remote);
@@ -154,10 +150,10 @@ static void leaving_ends_a_renewal(void **state)
 static void what_is_not_held_lapses(void **state)
 {
     (void)state;
-    struct node node;
+    struct open_node node;
     struct world *world = world_with_one_inside(&node, true);
     struct worker_index *a = &world->worker_index[0];
-    a->search->frame[0].held = false;
+    a->search->node[0].in_flight = false;
     goes_on(a, 2 * INFLIGHT_AGE_MAX_MS);
     assert_int_equal(figures(world).inflight_entries, 0);
     assert_int_equal(figures(world).inflight_expired, 1);
@@ -169,7 +165,7 @@ static void what_was_finished_unheard_is_found_out(void **state)
 {
     (void)state;
     for (unsigned waits = 0; waits < WAITS; waits++) {
-        struct node node, same;
+        struct open_node node, same;
         struct world *world = world_with_one_inside(&node, waits);
         struct worker_index *a = &world->worker_index[0], *b = &world->worker_index[1];
         seat_open(world, 1, 0, 0);
@@ -182,8 +178,8 @@ static void what_was_finished_unheard_is_found_out(void **state)
         assert_int_equal(a->search->unwind, SEARCH_PLY_MAX);
         goes_on(a, INFLIGHT_AGE_MAX_MS);
         assert_int_equal(a->search->unwind, 0);
-        assert_int_equal(a->search->frame[0].settled, SETTLED_CUT);
-        assert_int_equal(a->search->frame[0].settled_score, 7);
+        assert_int_equal(a->search->node[0].resolved, RESOLVED_CUT);
+        assert_int_equal(a->search->node[0].resolved_score, 7);
         leaves_nothing(a, &node);
         world_close(world);
     }
@@ -194,7 +190,7 @@ static void a_new_shard_learns_who_is_inside(void **state)
 {
     (void)state;
     struct ttcore_options options = short_holds();
-    struct node node;
+    struct open_node node;
     struct world *world = world_with_one_inside(&node, true);
     struct worker_index *a = &world->worker_index[0];
     goes_on(a, 100);
@@ -213,7 +209,7 @@ static void who_entered_without_a_shard_joins_one(void **state)
     (void)state;
     struct world *world = world_of_short_holds();
     struct worker_index *a = &world->worker_index[0];
-    struct node node;
+    struct open_node node;
     seat_open(world, 0, 0, 0);
     a->is_cut_off = true;
     while (client_shards_up(remote_client(a->remote)) > 0) {

@@ -62,7 +62,7 @@ enum err searcher_begin(struct searcher *p, const struct job *job, const struct 
         .full = job->full,
         .seed = seed,
         .random_order = p->remote != NULL && !job->waits,
-        .salt = job->namespace_id,
+        .namespace_id = job->namespace_id,
         .slot = (uint16_t)p->index,
         .depth_limit = job->depth,
     };
@@ -84,7 +84,7 @@ enum err searcher_begin(struct searcher *p, const struct job *job, const struct 
     embedded_listen(&p->local);
     embedded_begin_inflight(&p->local);
     if (p->remote != NULL) {
-        remote_begin(p->remote, job->remote_depth, job->algorithm->counted, job->waits);
+        remote_begin(p->remote, job->remote_depth, job->algorithm->uses_shards, job->waits);
     }
     searcher_publish(p);
     return ERR_OK;

@@ -57,9 +57,9 @@ struct table_port {
                        struct table_peek_ticket *peek_ticket);
     bool (*peek_take)(void *self, struct table_peek_ticket *peek_ticket, struct tt_peeked *out);
     void (*peek_drop)(void *self, struct table_peek_ticket *peek_ticket);
-    /* Nodes of at least this remaining depth are counted by nproc; below, only results are shared.
-     * Called by algorithms that count: when `iteration` begins, which is inside no node, and after
-     * each poll of it. */
+    /* Nodes of at least this remaining depth are registered in flight; below, only results are
+     * shared. Called for algorithms that count in-flight entries or use shards: when `iteration`
+     * begins, while no node is open, and after each poll of it. */
     unsigned (*inflight_depth)(void *self, unsigned iteration);
 };
 
@@ -76,8 +76,9 @@ struct env_port {
 
 /* ---- what an environment may say to its search, from poll only (search.h) ---- */
 
-/* From env.poll: another processor finished this node. If this one is inside it and the result
- * closes its window, it unwinds to the node and takes it (Weill 1996, footnote 12, first way). */
+/* From env.poll: another searcher finished this node. If this search is in it and the result
+ * resolves it in its window, it unwinds to the node and takes the result (Weill 1996, footnote 12,
+ * first way). */
 void search_node_done(struct search *search, const struct tt_store *result);
 
 /* From env.poll: the answer to an ask whose ticket said `later` (deferred reads: Kuszmaul 1995,
@@ -85,9 +86,20 @@ void search_node_done(struct search *search, const struct tt_store *result);
 void search_answered(struct search *search, const struct tt_ask *ask,
                      const struct tt_answer *answer);
 
-/* From env.poll, now and then: the nodes that were held at the call before this one and still are
- * get renewed. So a hold is renewed before it is as old as two pauses between calls. */
+/* From env.poll, now and then: renews the nodes that were in flight at the call before this one and
+ * still are. So an in-flight entry is renewed before it is as old as two pauses between calls. */
 void search_renew(struct search *search);
+
+/* From env.poll: the value of the open node that is this split point matters only above `alpha`
+ * from now on. The child under way is searched again in the new window (the table knows what was
+ * finished of it); the node then ends with a value that is a right bound for the new window. If the
+ * window is empty now, as search_abort. Nothing happens if no such node is open or alpha is no
+ * higher than before. */
+void search_narrow(struct search *search, uint64_t split_id, int alpha);
+
+/* From env.poll: the open node that is this split point is not wanted any more. The search unwinds
+ * to it, releases all nodes on the way and it, and stores none of them. */
+void search_abort(struct search *search, uint64_t split_id);
 
 /* The history table, shared by those who search the same root (what a move refuted: Schaeffer 1983;
  * `index` is the side to move from the root and the move). From env.poll: what this processor

@@ -57,8 +57,6 @@
 
 #include "worker/games/game.h"
 
-#define TREE_VERSION "tree/1"
-
 extern const struct game game_tree;
 
 #endif
