@@ -214,7 +214,7 @@ run-lint:
 	@$(RUN) --group lint --step "clang-format" -- tests/lint/format.sh || true
 	@$(RUN) --group lint --step "layers, contracts, sizes" -- $(PYTHON) tests/lint/layers.py || true
 	@$(RUN) --group lint --step "cppcheck" -- tests/lint/cppcheck.sh $(JOBS) || true
-	@$(RUN) --group lint tests/lint/test_layers.py tests/lint/test_run.py tests/lint/test_lab_runs.py || true
+	@$(RUN) --group lint tests/lint/test_layers.py tests/lint/test_namespace.py tests/lint/test_run.py tests/lint/test_lab_runs.py || true
 
 # Real processes and cables at random faults; what a user runs is tests/system/soak itself.
 SOAK ?= --minutes 30

@@ -40,6 +40,7 @@ struct watch {
     const struct game *game;
     unsigned busy_percent, crowd_percent, later_percent;
     unsigned ahead_percent; /* looks sent ahead are accepted; half of them come back */
+    bool narrows; /* a window may become smaller than the one that was answered */
     bool prunes; /* selection full: a node may be settled without a move */
     unsigned sample_every; /* stores; 0: none */
     uint8_t sample_depth_max;
@@ -222,7 +223,7 @@ static inline void watch_store(void *self, const struct table_ticket *ticket,
     if (n != NULL) {
         WATCH_EXPECT(w, store->key == n->ask.key && store->depth == n->ask.depth);
         WATCH_EXPECT(w, store->slot == n->ask.slot);
-        WATCH_EXPECT(w, store->bound != TT_UPPER || store->score <= n->answer.alpha);
+        WATCH_EXPECT(w, w->narrows || store->bound != TT_UPPER || store->score <= n->answer.alpha);
         WATCH_EXPECT(w, store->bound != TT_LOWER || store->score >= n->answer.beta);
         WATCH_EXPECT(w, store->score >= -GAME_MATE && store->score <= GAME_MATE);
         WATCH_EXPECT(w, store->bound == TT_UPPER || store->move != 0 || n->moves == 0 || w->prunes);
