@@ -107,7 +107,7 @@ void tt_ops_peek(const struct tt_results *results, const struct tt_inflight *inf
 {
     struct tt_found found;
     struct tt_holder nobody = {0, 0};
-    bool inside;
+    bool is_holder;
 
     *out = (struct tt_peeked){.lower = TT_SCORE_MIN, .upper = TT_SCORE_MAX};
     if (tt_results_find(results, peek->key, &found)) {
@@ -117,7 +117,7 @@ void tt_ops_peek(const struct tt_results *results, const struct tt_inflight *inf
         out->move = found.move;
     }
     if (inflight != NULL) {
-        unsigned count = tt_inflight_count(inflight, peek->key, peek->depth, nobody, &inside);
+        unsigned count = tt_inflight_count(inflight, peek->key, peek->depth, nobody, &is_holder);
         out->nproc = (uint16_t)(count < UINT16_MAX ? count : UINT16_MAX);
     }
 }

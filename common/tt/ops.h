@@ -1,11 +1,12 @@
 /* ops: the four operations on results and in-flight sets together: the whole meaning of the table.
  *
  * RetrieveAsk: CUT when an entry of depth >= asked (== asked with TT_STRICT) closes the window;
- * else BUSY when exclusive and somebody else is inside (key, depth); else OPEN: the window narrowed
- * by such an entry, and the asker counted inside. StoreHash writes the result and leaves; Release
- * leaves; Peek joins nothing. All are idempotent per (session, slot). Source: Weill 1996, figure 2;
- * deliberate differences in design section 2. Threads: as tt_inflight. `inflight` may be NULL: then
- * nobody is counted and nothing is ever BUSY. */
+ * else BUSY if exclusive and another holder has (key, depth) in flight; else OPEN: the window
+ * narrowed by such an entry, and the asker registered in flight. StoreHash writes the result and
+ * takes the asker out of flight; Release only takes it out; Peek registers nothing. All are
+ * idempotent per (session, slot). Source: Weill 1996, figure 2; deliberate differences in design
+ * section 2. Threads: as tt_inflight. `inflight` may be NULL: then nobody is counted and nothing is
+ * ever BUSY. */
 #ifndef COMMON_TT_OPS_H
 #define COMMON_TT_OPS_H
 
@@ -18,7 +19,7 @@ void tt_ops_ask(const struct tt_results *results, struct tt_inflight *inflight,
                 const struct tt_ask *ask, uint32_t session, uint64_t now_us,
                 struct tt_answer *answer);
 
-/* Returns how many others are still inside (key, depth). */
+/* Returns how many others still have (key, depth) in flight. */
 unsigned tt_ops_store(struct tt_results *results, struct tt_inflight *inflight,
                       const struct tt_store *store, uint32_t session, uint8_t generation);
 

@@ -8,7 +8,7 @@ enum { TREE_DEPTH = 7, SOLVED_PLIES = 3, COUNT_EVERY = 50, POLL_NODES = 64 };
 /* ---- a solver for synthetic trees: plain alpha-beta to the end ---- */
 
 static struct {
-    unsigned calls, since_count, counts;
+    unsigned calls, uncounted, counts;
     bool stopped;
 } solved; /* one search at a time */
 
@@ -25,8 +25,8 @@ static int solve_below(struct tree_position *p, int alpha, int beta,
     struct game_move list[GAME_MOVES_MAX];
     unsigned n = game_tree.generate(p, list);
     int best = n == 0 ? game_tree.evaluate(p) : -GAME_INFINITE;
-    if (++solved.since_count == COUNT_EVERY) {
-        solved.since_count = 0;
+    if (++solved.uncounted == COUNT_EVERY) {
+        solved.uncounted = 0;
         solved.counts++;
         solved.stopped = solved.stopped || !solver->count(solver->self, COUNT_EVERY);
     }

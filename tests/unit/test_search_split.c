@@ -29,12 +29,12 @@ static struct place place_below(const char *text, uint64_t *random)
     return place;
 }
 
-/* Searches the place from the position above it, with processor 0 of the rig. Afterwards nobody is
+/* Searches the place from the position above it, with searcher 0 of the rig. Afterwards nobody is
  * in any node. */
 static enum search_status run_split(struct rig *rig, const char *text, const struct place *place,
                                     int alpha, int beta, int *value)
 {
-    struct desk *d = &rig->desk[0];
+    struct rig_searcher *d = &rig->searcher[0];
     const struct search_split split = {.id = ID,
                                        .path = place->path,
                                        .length = PATH,
@@ -59,7 +59,7 @@ static enum search_status run_split(struct rig *rig, const char *text, const str
 
 static struct tt_peeked known_of(struct rig *rig, const struct place *place)
 {
-    struct table_port port = embedded_table_port(&rig->desk[0].slot);
+    struct table_port port = embedded_table_port(&rig->searcher[0].slot);
     struct tt_peek peek = {place->key, DEPTH};
     struct tt_peeked seen;
     port.peek(port.self, &peek, 1, &seen);
@@ -110,7 +110,7 @@ struct narrowing {
     uint64_t id;
 };
 
-static void narrow_now(struct desk *d)
+static void narrow_now(struct rig_searcher *d)
 {
     struct narrowing *c = d->context;
     if (d->polls != c->at && (d->polls < c->at || !tt_chance(&c->random, c->percent))) {
@@ -126,7 +126,7 @@ static void narrow_now(struct desk *d)
 static struct rig *narrowed_rig(const char *algorithm, struct narrowing *c)
 {
     struct rig *rig = rig_open(algorithm, 1, 1, RIG_BYTES);
-    struct desk *d = &rig->desk[0];
+    struct rig_searcher *d = &rig->searcher[0];
     d->options.poll_nodes = 16;
     d->meddle = narrow_now;
     d->context = c;
@@ -147,12 +147,12 @@ static void narrowing_ends_a_split_early_with_a_right_bound(void **state)
         struct rig *rig = narrowed_rig(algorithms[i % 4], &c);
         int expected = oracle_value(oracle, place.position, DEPTH), value = 0;
         run_split(rig, text, &place, -GAME_INFINITE, GAME_INFINITE, &value);
-        whole += rig->desk[0].counters.nodes;
+        whole += rig->searcher[0].counters.nodes;
         c.at = 5;
         c.to = expected + 50;
         assert_int_equal(run_split(rig, text, &place, -GAME_INFINITE, GAME_INFINITE, &value),
                          SEARCH_VALUE);
-        narrowed += rig->desk[0].counters.nodes;
+        narrowed += rig->searcher[0].counters.nodes;
         assert_in_range(value - expected, 0, 50);
         struct tt_peeked seen = known_of(rig, &place);
         assert_int_equal(seen.upper, value);
@@ -227,8 +227,8 @@ static void no_more_than_before_or_another_id_changes_nothing(void **state)
         int value = 0;
         assert_int_equal(run_split(rig, suite.at[2].position, &place, -3000, 3000, &value),
                          SEARCH_VALUE);
-        assert_true(i == 0 || rig->desk[0].counters.nodes == nodes);
-        nodes = rig->desk[0].counters.nodes;
+        assert_true(i == 0 || rig->searcher[0].counters.nodes == nodes);
+        nodes = rig->searcher[0].counters.nodes;
         rig_close(rig);
     }
     free(place.position);
@@ -252,9 +252,9 @@ static void full_selection_is_narrowed_too(void **state)
                               .random = rng_next(&random)};
         struct rig *rig = narrowed_rig("abdada", &c);
         int value = 0;
-        rig->desk[0].options.strict = false;
-        rig->desk[0].options.full = true;
-        rig->desk[0].watch.prunes = true;
+        rig->searcher[0].options.strict = false;
+        rig->searcher[0].options.full = true;
+        rig->searcher[0].watch.prunes = true;
         assert_int_equal(run_split(rig, text, &place, -GAME_INFINITE, GAME_INFINITE, &value),
                          SEARCH_VALUE);
         rig_close(rig);
@@ -272,7 +272,7 @@ struct aborting {
     uint64_t stores;
 };
 
-static void abort_now(struct desk *d)
+static void abort_now(struct rig_searcher *d)
 {
     struct aborting *c = d->context;
     if (d->polls == c->at) {
@@ -293,7 +293,7 @@ static void an_aborted_split_leaves_nothing_and_stores_nothing(void **state)
         struct place place = place_below(text, &random);
         struct aborting c = {.at = 1 + rng_below(&random, 40), .id = ID};
         struct rig *rig = rig_open(algorithms[i % 4], 1, 1, RIG_BYTES);
-        struct desk *d = &rig->desk[0];
+        struct rig_searcher *d = &rig->searcher[0];
         int expected = oracle_value(oracle, place.position, DEPTH), value = 4711;
         d->options.poll_nodes = 8;
         d->meddle = abort_now;
@@ -327,8 +327,8 @@ static void a_stopped_split_says_so(void **state)
     struct place place = place_below(suite.at[1].position, &random);
     struct rig *rig = rig_open("abdada", 1, 1, RIG_BYTES);
     int value = 4711;
-    rig->desk[0].options.poll_nodes = 16;
-    rig->desk[0].stop_after = 3;
+    rig->searcher[0].options.poll_nodes = 16;
+    rig->searcher[0].stop_after = 3;
     assert_int_equal(
         run_split(rig, suite.at[1].position, &place, -GAME_INFINITE, GAME_INFINITE, &value),
         SEARCH_STOPPED);

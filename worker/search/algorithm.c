@@ -24,14 +24,17 @@ static const struct algorithm algorithms[] = {ALGORITHMS(ROW)};
 static const char names[] = ALGORITHMS(NAME);
 #undef NAME
 
+const struct algorithm *algorithm_at(unsigned i)
+{
+    return i < sizeof algorithms / sizeof algorithms[0] ? &algorithms[i] : NULL;
+}
+
 const struct algorithm *algorithm_by_name(const char *name)
 {
-    for (size_t i = 0; i < sizeof algorithms / sizeof algorithms[0]; i++) {
-        if (strcmp(algorithms[i].name, name) == 0) {
-            return &algorithms[i];
-        }
+    const struct algorithm *a = NULL;
+    for (unsigned i = 0; (a = algorithm_at(i)) != NULL && strcmp(a->name, name) != 0; i++) {
     }
-    return NULL;
+    return a;
 }
 
 const char *algorithm_names(void)

@@ -26,11 +26,14 @@ struct algorithm {
     bool counts_inflight; /* its visits are registered in flight */
     bool uses_searchers; /* several searchers in one process */
     bool uses_shards; /* several processes, by way of ttservers */
-    bool random_order; /* its searchers part ways by an order of moves of their own */
+    bool random_order; /* each searcher orders moves of equal worth in its own way */
 };
 
 /* NULL: no algorithm of that name. */
 const struct algorithm *algorithm_by_name(const char *name);
+
+/* Row i of the table, NULL after the last. */
+const struct algorithm *algorithm_at(unsigned i);
 
 /* The names, separated by ", ", for messages. */
 const char *algorithm_names(void);

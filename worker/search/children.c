@@ -79,7 +79,7 @@ static enum search_visit visit_child(struct search *s, struct node *n, unsigned 
             n->path += child->path;
         }
 
-        /* Step 5. A scout that fell inside the window: again in the whole window. */
+        /* Step 5. A scout that fell into the window: again in the whole window. */
         if (visit == VISIT_VALUE && scout_beta < beta && score_up(child->best) > alpha &&
             score_up(child->best) < beta) {
             visit = node_search(s, node_child(n, full_depth, alpha, beta, false));
@@ -193,7 +193,7 @@ static void take_peeked(struct search *s, struct node *n, struct young *y, unsig
         child->done = true;
         y->left--;
         if (seen->lower > TT_SCORE_MIN && seen->move != 0) {
-            order_learn(s, n + 1, seen->move, child->depth);
+            order_refuted(s, n + 1, seen->move, child->depth);
         }
     }
 }

@@ -49,10 +49,11 @@ static void set_line(struct node *n, uint16_t move)
 }
 
 /* A refutation that an answer names orders the moves here, too. */
-static void learn_refutation(struct search *s, const struct node *n, const struct tt_answer *answer)
+static void order_by_refutation(struct search *s, const struct node *n,
+                                const struct tt_answer *answer)
 {
     if (answer->move != 0 && answer->score >= n->ask.beta && n->ask.depth >= s->inflight_depth) {
-        order_learn(s, n, answer->move, n->ask.depth);
+        order_refuted(s, n, answer->move, n->ask.depth);
     }
 }
 
@@ -157,7 +158,7 @@ enum search_visit node_search(struct search *s, struct node *n)
     if (answer.verdict == TT_CUT) {
         s->counters.cuts += counts;
         n->best = answer.score;
-        learn_refutation(s, n, &answer);
+        order_by_refutation(s, n, &answer);
         set_line(n, answer.move);
         s->moves_used = moves_before;
         return VISIT_VALUE;
@@ -285,7 +286,7 @@ void search_answered(struct search *s, const struct tt_ask *ask, const struct tt
         n->ticket.later = false;
         if (answer->verdict == TT_CUT) {
             s->counters.cuts++;
-            learn_refutation(s, n, answer);
+            order_by_refutation(s, n, answer);
             resolve(s, n, RESOLVED_CUT, answer->score, answer->move);
         } else if (answer->verdict == TT_BUSY) {
             s->counters.busy++;

@@ -1,4 +1,4 @@
-/* node: the inside of a search, shared by its files only.
+/* node: what the files of the search share, and nobody else sees.
  *
  * A `struct node` is the context of one node on the path from the root: every function of the
  * search takes the search and the node. They lie in one array by ply, so that `node + 1` is the
@@ -181,7 +181,7 @@ void order_pick(struct search *s, struct node *n, unsigned at);
 void order_sort(struct search *s, struct node *n);
 /* The move refuted a node of this ply, here or, as an answer says, at another searcher: each of
  * many searchers walks a small part of the tree and orders its moves by what it has seen. */
-void order_learn(struct search *s, const struct node *n, uint16_t move, int depth);
+void order_refuted(struct search *s, const struct node *n, uint16_t move, int depth);
 /* A quiet move refuted the node here. */
 void order_reward(struct search *s, struct node *n, uint16_t move);
 /* Draws the searcher's tie-breaking. */

@@ -93,23 +93,23 @@ static uint32_t weight_of(int depth)
     return (uint32_t)(depth * depth);
 }
 
-void order_learn(struct search *s, const struct node *n, uint16_t move, int depth)
+void order_refuted(struct search *s, const struct node *n, uint16_t move, int depth)
 {
     add(s, order_at(n, move), weight_of(depth));
 }
 
 void order_reward(struct search *s, struct node *n, uint16_t move)
 {
-    struct tt_weight lesson = {(uint16_t)order_at(n, move), weight_of(n->depth)};
+    struct tt_weight update = {(uint16_t)order_at(n, move), weight_of(n->depth)};
 
     if (n->killer[0] != move) {
         n->killer[1] = n->killer[0];
         n->killer[0] = move;
     }
-    add(s, lesson.index, lesson.weight);
-    s->fresh[lesson.index] += lesson.weight;
+    add(s, update.index, update.weight);
+    s->fresh[update.index] += update.weight;
     if (n->depth >= RECENT_DEPTH && s->recent_count < RECENT) {
-        s->recent[s->recent_count++] = lesson;
+        s->recent[s->recent_count++] = update;
     }
 }
 

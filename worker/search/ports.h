@@ -12,8 +12,8 @@
 
 struct search;
 
-/* What a table wants back with the store or release that ends an OPEN visit. Opaque to the search.
- */
+/* What a table wants back with the store or release that ends an OPEN visit. Only `later` is for
+ * the search. */
 struct table_ticket {
     uint32_t request;
     uint8_t where;
@@ -44,15 +44,16 @@ struct table_port {
     void (*store)(void *self, const struct table_ticket *ticket, const struct tt_store *store);
     void (*release)(void *self, const struct table_ticket *ticket,
                     const struct tt_release *release);
-    /* NULL: nobody is forgotten. The node of that ticket has been held for long: asks again, so
-     * that it stays held, and sets ticket->later, or does nothing. Never waits. */
+    /* NULL: in-flight entries do not expire. The node of that ticket has been in flight for long:
+     * asks again, so that its entry does not expire, and sets ticket->later, or does nothing. Never
+     * waits. */
     void (*renew)(void *self, const struct tt_ask *ask, struct table_ticket *ticket);
-    /* What is known of `count` nodes and who is inside; may wait. */
+    /* What is known of `count` nodes and how many searchers are in each; may wait. */
     void (*peek)(void *self, const struct tt_peek *peek, unsigned count, struct tt_peeked *out);
-    /* All three or none (NULL: a peek costs next to nothing and is
-     * true now; nodes are then peeked at one by one). Sends a peek whose answer is wanted
-     * later; false: not worth it here. Each true is ended by one of the next two: take waits for
-     * the answer if it must, and is false when it is lost or too old to go by. */
+    /* All three or none (NULL: a peek costs next to nothing and is true now; nodes are then peeked
+     * at one by one). peek_ahead sends a peek whose answer is wanted later; false: not worth it
+     * here. Each true is ended by one of the next two: peek_take waits for the answer if it must,
+     * and is false if the answer is lost or too old to be used. */
     bool (*peek_ahead)(void *self, const struct tt_peek *peek, unsigned count,
                        struct table_peek_ticket *peek_ticket);
     bool (*peek_take)(void *self, struct table_peek_ticket *peek_ticket, struct tt_peeked *out);

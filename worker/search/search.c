@@ -98,7 +98,7 @@ static enum search_visit search_start(struct search *s, unsigned depth, int alph
     return node_search(s, n);
 }
 
-/* Widens around the last score until the value falls inside. False: stopped. */
+/* Widens around the last score until the value falls into the window. False: stopped. */
 static bool aspirate(struct search *s, unsigned depth, int guess, int *value)
 {
     const struct game_search *limits = s->options.game->search;

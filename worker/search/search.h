@@ -1,6 +1,6 @@
 /* search: one recursive NegaScout that is sequential or ABDADA by its table and its algorithm.
  *
- * A `struct search` is one searcher ("processor" in the papers): one thread or fiber calls into it.
+ * A `struct search` is one searcher (the papers say processor): one thread or fiber calls into it.
  * It owns its position, nodes and ordering tables, allocated once in search_open; nothing is
  * allocated after that. Scores are relative to the node they belong to: a mate found n plies below
  * is GAME_MATE - n, and loses one per ply on its way up, so that a stored value does not depend on
@@ -111,8 +111,9 @@ struct search_split {
 };
 
 /* Searches one node below the root that was set last, asking and storing as at any node. `value` is
- * written with SEARCH_VALUE only: exact inside the window, else a bound. When the call returns no
- * node is left in flight; an aborted node stores nothing. Counters begin at 0. Blocks. */
+ * written with SEARCH_VALUE only: exact if it lies in the window, else a bound. When the call
+ * returns no node is left in flight; an aborted node stores nothing. Counters begin at 0. Blocks.
+ */
 enum search_status search_subtree(struct search *search, const struct search_split *split,
                                   int *value);
 

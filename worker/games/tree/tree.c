@@ -41,7 +41,7 @@ static void unmake(void *position, uint16_t move)
 static uint64_t key(const void *position)
 {
     const struct tree_position *tree = position;
-    return tree_position_node(tree)->hash ^ tree->salt;
+    return tree_position_node(tree)->hash ^ tree->key_mask;
 }
 
 static int evaluate(const void *position)
