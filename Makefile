@@ -117,7 +117,19 @@ $(O)/flags: FORCE
 	@mkdir -p $(@D)
 	@echo '$(CC) $(CFLAGS_ALL) $(LDFLAGS_MODE)' | cmp -s - $@ || echo '$(CC) $(CFLAGS_ALL) $(LDFLAGS_MODE)' > $@
 
-$(O)/%.o: %.c $(O)/flags
+# What names the entries of a game in a table: a hash of all that they depend on, so that builds with
+# another evaluation or search never share entries.
+GAMES := $(notdir $(patsubst %/,%,$(wildcard worker/games/*/)))
+$(O)/namespaces.h: FORCE
+	@mkdir -p $(@D)
+	@export LC_ALL=C; for game in $(GAMES); do \
+	    hash=$$(cat worker/games/game.h worker/games/$$game/*.[ch] worker/search/*.[ch] common/rng.* | \
+	        sha256sum | cut -c1-16); \
+	    echo "#define NAMESPACE_$$game UINT64_C(0x$$hash)"; \
+	done > $@.new
+	@cmp -s $@.new $@ && rm -f $@.new || mv $@.new $@
+
+$(O)/%.o: %.c $(O)/flags | $(O)/namespaces.h
 	@mkdir -p $(@D)
 	@echo "  CC    $@"
 	@$(CC) $(CFLAGS_ALL) -c -o $@ $<

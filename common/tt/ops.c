@@ -1,25 +1,54 @@
 #include "common/tt/ops.h"
 
+static bool is_deep_enough(const struct tt_found *found, unsigned depth, bool strict)
+{
+    return strict ? found->depth == depth : found->depth >= depth;
+}
+
+bool tt_ops_resolves(const struct tt_found *found, unsigned depth, bool strict, int alpha, int beta,
+                     int *score)
+{
+    if (!is_deep_enough(found, depth, strict)) {
+        return false;
+    }
+    if (found->lower >= beta || found->lower == found->upper) {
+        *score = found->lower;
+        return true;
+    }
+    if (found->upper <= alpha) {
+        *score = found->upper;
+        return true;
+    }
+    return false;
+}
+
+enum tt_bound tt_bound_of(int score, int alpha, int beta)
+{
+    return score <= alpha ? TT_UPPER : score >= beta ? TT_LOWER : TT_EXACT;
+}
+
+struct tt_found tt_ops_found(const struct tt_store *store)
+{
+    return (struct tt_found){
+        .lower = store->bound & TT_LOWER ? store->score : TT_SCORE_MIN,
+        .upper = store->bound & TT_UPPER ? store->score : TT_SCORE_MAX,
+        .move = store->move,
+        .depth = store->depth,
+    };
+}
+
 enum tt_verdict tt_ops_judge(const struct tt_found *found, const struct tt_ask *ask,
                              struct tt_answer *answer)
 {
-    bool counts = ask->flags & TT_STRICT ? found->depth == ask->depth : found->depth >= ask->depth;
-    if (!counts) {
-        return TT_OPEN;
-    }
-    if (found->lower >= ask->beta || found->lower == found->upper) {
-        answer->score = found->lower;
+    bool strict = ask->flags & TT_STRICT;
+    int score;
+    if (tt_ops_resolves(found, ask->depth, strict, ask->alpha, ask->beta, &score)) {
+        answer->score = (int16_t)score;
         return TT_CUT;
     }
-    if (found->upper <= ask->alpha) {
-        answer->score = found->upper;
-        return TT_CUT;
-    }
-    if (found->lower > answer->alpha) {
-        answer->alpha = found->lower;
-    }
-    if (found->upper < answer->beta) {
-        answer->beta = found->upper;
+    if (is_deep_enough(found, ask->depth, strict)) {
+        answer->alpha = found->lower > answer->alpha ? found->lower : answer->alpha;
+        answer->beta = found->upper < answer->beta ? found->upper : answer->beta;
     }
     return TT_OPEN;
 }
@@ -78,7 +107,7 @@ void tt_ops_peek(const struct tt_results *results, const struct tt_inflight *inf
 {
     struct tt_found found;
     struct tt_holder nobody = {0, 0};
-    bool inside;
+    bool is_holder;
 
     *out = (struct tt_peeked){.lower = TT_SCORE_MIN, .upper = TT_SCORE_MAX};
     if (tt_results_find(results, peek->key, &found)) {
@@ -88,7 +117,7 @@ void tt_ops_peek(const struct tt_results *results, const struct tt_inflight *inf
         out->move = found.move;
     }
     if (inflight != NULL) {
-        unsigned count = tt_inflight_count(inflight, peek->key, peek->depth, nobody, &inside);
+        unsigned count = tt_inflight_count(inflight, peek->key, peek->depth, nobody, &is_holder);
         out->nproc = (uint16_t)(count < UINT16_MAX ? count : UINT16_MAX);
     }
 }

@@ -81,8 +81,8 @@ CASES = {
     "a header without a contract": ({"common/a.h": "#define A\n"}, "begins with its contract"),
     "a contract without threads": ({"common/a.h": "/* a: nice. */\n"}, "which threads"),
     "a pure contract": ({"common/a.h": "/* a: nice. Pure. */\n"}, None),
-    "a long function": ({"common/a.c": BODY % ("    g();\n" * 79)}, "a function of 81 lines"),
-    "a function just short enough": ({"common/a.c": BODY % ("    g();\n" * 78)}, None),
+    "a long function": ({"common/a.c": BODY % ("    g();\n" * 159)}, "a function of 161 lines"),
+    "a function just short enough": ({"common/a.c": BODY % ("    g();\n" * 158)}, None),
     "a long file": ({"tests/unit/a.c": "int a;\n" * 601}, "601 lines"),
 }
 

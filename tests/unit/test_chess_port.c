@@ -1,13 +1,13 @@
 #include "tests/unit/test_chess.h"
 #include "worker/games/chess/chess.h"
 
-static void space_names_the_version(void **state)
+#include <namespaces.h>
+
+static void the_namespace_is_that_of_the_sources(void **state)
 {
     (void)state;
-    uint64_t expected = rng_hash_text(CHESS_VERSION);
-    if (game_chess.namespace_id != expected) {
-        fail_msg("put UINT64_C(0x%016llx) into chess.c", (unsigned long long)expected);
-    }
+    assert_true(game_chess.namespace_id == NAMESPACE_chess);
+    assert_true(game_chess.namespace_id != 0);
 }
 
 static bool listed(uint16_t move, const struct game_move *list, unsigned count)
@@ -144,7 +144,7 @@ static void a_copied_position_lives_on_its_own(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(space_names_the_version),
+        cmocka_unit_test(the_namespace_is_that_of_the_sources),
         cmocka_unit_test(noisy_moves_are_the_noisy_part_of_all_moves),
         cmocka_unit_test(move_texts_round_trip),
         cmocka_unit_test(bad_move_texts_are_refused),

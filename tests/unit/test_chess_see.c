@@ -58,7 +58,7 @@ static void exchanges_have_their_known_values(void **state)
 
 /* The textbook recursion: each side takes with its least piece or stops. */
 static int slow_recapture(const struct chess_position *position, unsigned to, uint64_t occupied,
-                          unsigned side, unsigned standing)
+                          unsigned side, unsigned occupant)
 {
     static const int value[6] = {P, N, B, R, Q, 10000};
     uint64_t attackers = chess_attackers(position, to, side, occupied) & occupied;
@@ -74,7 +74,7 @@ static int slow_recapture(const struct chess_position *position, unsigned to, ui
     if (kind == CHESS_KING && (chess_attackers(position, to, side ^ 1, occupied) & occupied)) {
         return 0;
     }
-    int gain = value[standing] - slow_recapture(position, to, rest, side ^ 1, kind);
+    int gain = value[occupant] - slow_recapture(position, to, rest, side ^ 1, kind);
     return gain > 0 ? gain : 0;
 }
 

@@ -1,7 +1,7 @@
 /* The tests of the slider tables, compiled once for each way of indexing them. */
 #include "tests/unit/test_chess.h"
 
-static void sliders_see_what_a_step_by_step_look_sees(void **state)
+static void sliders_attack_what_a_step_by_step_walk_reaches(void **state)
 {
     (void)state;
     uint64_t seed = test_seed();
@@ -39,7 +39,7 @@ static void every_occupation_has_its_own_set(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sliders_see_what_a_step_by_step_look_sees),
+        cmocka_unit_test(sliders_attack_what_a_step_by_step_walk_reaches),
         cmocka_unit_test(every_occupation_has_its_own_set),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,9 +4,8 @@
 
 enum { INFLIGHT_AGE_MAX_MS = 1000, WAITS = 2 };
 
-struct node {
+struct open_node {
     struct tt_ask ask;
-    struct table_ticket ticket;
 };
 
 static struct ttcore_options short_ages(void)
@@ -23,31 +22,28 @@ static struct world *world_of_short_ages(void)
 }
 
 /* Makes the search look as if it were in that node, at ply 0. */
-static void enters_as(struct peer *peer, struct node *node, uint64_t key, bool waits, uint8_t flags)
+static void enters_as(struct peer *peer, struct open_node *node, uint64_t key, bool waits,
+                      uint8_t flags)
 {
     struct table_port port = remote_table_port(peer->remote);
     struct tt_answer answer;
+    struct node *at = &peer->search->node[0];
     node->ask = (struct tt_ask){.key = key, .alpha = -1, .beta = 1, .depth = 5, .flags = flags};
-    node->ticket = (struct table_ticket){0};
+    *at = (struct node){.in_flight = true, .alpha = -1, .beta = 1, .ask = node->ask};
     remote_begin(peer->remote, 2, true, waits);
-    port.ask(port.self, &node->ask, &node->ticket);
-    port.await(port.self, &node->ask, &node->ticket, &answer);
+    port.ask(port.self, &at->ask, &at->ticket);
+    port.await(port.self, &at->ask, &at->ticket, &answer);
     assert_int_equal(answer.verdict, TT_OPEN);
     peer->search->unwind = SEARCH_PLY_MAX;
-    peer->search->frame[0] = (struct frame){.held = true,
-                                            .alpha = node->ask.alpha,
-                                            .beta = node->ask.beta,
-                                            .ask = &node->ask,
-                                            .ticket = &node->ticket};
 }
 
-static void enters(struct peer *peer, struct node *node, uint64_t key, bool waits)
+static void enters(struct peer *peer, struct open_node *node, uint64_t key, bool waits)
 {
     enters_as(peer, node, key, waits, TT_STRICT | TT_EXCLUSIVE);
 }
 
 /* Peer 0 is in a node, alone. */
-static struct world *world_with_one_in_flight(struct node *node, bool waits)
+static struct world *world_with_one_in_flight(struct open_node *node, bool waits)
 {
     struct world *world = world_of_short_ages();
     peer_open(world, 0, 0, 0);
@@ -64,24 +60,24 @@ static void goes_on(struct peer *peer, unsigned ms)
     }
 }
 
-static void leaves(struct peer *peer, const struct node *node)
+static void leaves(struct peer *peer, const struct open_node *node)
 {
     struct table_port port = remote_table_port(peer->remote);
     struct tt_release release = {.key = node->ask.key, .depth = node->ask.depth};
-    peer->search->frame[0].held = false;
-    port.release(port.self, &node->ticket, &release);
+    peer->search->node[0].in_flight = false;
+    port.release(port.self, &peer->search->node[0].ticket, &release);
 }
 
-static void finishes(struct peer *peer, const struct node *node, int score)
+static void finishes(struct peer *peer, const struct open_node *node, int score)
 {
     struct table_port port = remote_table_port(peer->remote);
     struct tt_store store = tt_result(node->ask.key, node->ask.depth, TT_EXACT, score, 99);
-    peer->search->frame[0].held = false;
-    port.store(port.self, &node->ticket, &store);
+    peer->search->node[0].in_flight = false;
+    port.store(port.self, &peer->search->node[0].ticket, &store);
 }
 
 /* Of the last holder. */
-static void leaves_nothing(struct peer *peer, const struct node *node)
+static void leaves_nothing(struct peer *peer, const struct open_node *node)
 {
     leaves(peer, node);
     goes_on(peer, 10);
@@ -92,7 +88,7 @@ static void an_entry_in_use_is_renewed(void **state)
 {
     (void)state;
     for (unsigned waits = 0; waits < WAITS; waits++) {
-        struct node node;
+        struct open_node node;
         struct world *world = world_with_one_in_flight(&node, waits);
         struct peer *a = &world->peer[0];
         for (unsigned i = 0; i < 50; i++) {
@@ -109,7 +105,7 @@ static void an_entry_in_use_is_renewed(void **state)
 static void helpers_do_not_end_an_entry(void **state)
 {
     (void)state;
-    struct node node, same;
+    struct open_node node, same;
     struct world *world = world_with_one_in_flight(&node, true);
     struct peer *a = &world->peer[0], *b = &world->peer[1];
     peer_open(world, 1, 0, 0);
@@ -120,7 +116,7 @@ static void helpers_do_not_end_an_entry(void **state)
         assert_int_equal(figures(world).inflight_entries, 2);
     }
     assert_int_equal(a->search->unwind, SEARCH_PLY_MAX);
-    assert_true(a->search->frame[0].crowded);
+    assert_true(a->search->node[0].contended);
     leaves(a, &node);
     goes_on(a, 10);
     leaves_nothing(b, &same);
@@ -131,7 +127,7 @@ static void helpers_do_not_end_an_entry(void **state)
 static void leaving_ends_a_renewal(void **state)
 {
     (void)state;
-    struct node node;
+    struct open_node node;
     struct world *world = world_with_one_in_flight(&node, true);
     struct peer *a = &world->peer[0];
     struct client *client = remote_client(a->remote);
@@ -153,10 +149,10 @@ static void leaving_ends_a_renewal(void **state)
 static void an_entry_not_in_use_expires(void **state)
 {
     (void)state;
-    struct node node;
+    struct open_node node;
     struct world *world = world_with_one_in_flight(&node, true);
     struct peer *a = &world->peer[0];
-    a->search->frame[0].held = false;
+    a->search->node[0].in_flight = false;
     goes_on(a, 2 * INFLIGHT_AGE_MAX_MS);
     assert_int_equal(figures(world).inflight_entries, 0);
     assert_int_equal(figures(world).inflight_expired, 1);
@@ -168,7 +164,7 @@ static void a_lost_completion_notice_is_made_up_for(void **state)
 {
     (void)state;
     for (unsigned waits = 0; waits < WAITS; waits++) {
-        struct node node, same;
+        struct open_node node, same;
         struct world *world = world_with_one_in_flight(&node, waits);
         struct peer *a = &world->peer[0], *b = &world->peer[1];
         peer_open(world, 1, 0, 0);
@@ -181,8 +177,8 @@ static void a_lost_completion_notice_is_made_up_for(void **state)
         assert_int_equal(a->search->unwind, SEARCH_PLY_MAX);
         goes_on(a, INFLIGHT_AGE_MAX_MS);
         assert_int_equal(a->search->unwind, 0);
-        assert_int_equal(a->search->frame[0].settled, SETTLED_CUT);
-        assert_int_equal(a->search->frame[0].settled_score, 7);
+        assert_int_equal(a->search->node[0].resolved, RESOLVED_CUT);
+        assert_int_equal(a->search->node[0].resolved_score, 7);
         leaves_nothing(a, &node);
         world_close(world);
     }
@@ -193,7 +189,7 @@ static void a_new_shard_registers_the_holders(void **state)
 {
     (void)state;
     struct ttcore_options options = short_ages();
-    struct node node;
+    struct open_node node;
     struct world *world = world_with_one_in_flight(&node, true);
     struct peer *a = &world->peer[0];
     goes_on(a, 100);
@@ -212,7 +208,7 @@ static void a_node_entered_without_a_shard_is_registered_later(void **state)
     (void)state;
     struct world *world = world_of_short_ages();
     struct peer *a = &world->peer[0];
-    struct node node;
+    struct open_node node;
     peer_open(world, 0, 0, 0);
     a->is_cut_off = true;
     while (client_shards_up(remote_client(a->remote)) > 0) {

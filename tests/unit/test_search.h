@@ -1,4 +1,4 @@
-/* test_search: a rig of processors (threads) over one embedded table, each watched, and an oracle
+/* test_search: a rig of searchers (threads) over one embedded table, each watched, and an oracle
  * that searches alone. Chess is the game. Run from the root of the repository. */
 #ifndef TESTS_UNIT_TEST_SEARCH_H
 #define TESTS_UNIT_TEST_SEARCH_H
@@ -19,16 +19,16 @@ enum { RIG_MAX = 4, RIG_BYTES = 8 << 20, RIG_NEVER = 1 << 30 };
 
 struct rig;
 
-struct desk {
+struct rig_searcher {
     struct rig *rig;
     struct embedded_port slot;
     struct watch watch;
     struct search *search;
     struct search_options options;
     struct env_port env;
-    unsigned polls, stop_after; /* this processor's own stop */
+    unsigned polls, stop_after; /* this searcher's own stop */
     /* May be NULL; called at every poll while the search goes on. */
-    void (*meddle)(struct desk *desk);
+    void (*meddle)(struct rig_searcher *searcher);
     void *context;
     struct search_result result;
     struct search_counters counters;
@@ -37,8 +37,8 @@ struct desk {
 struct rig {
     struct embedded *table;
     void *position;
-    unsigned desks;
-    struct desk desk[RIG_MAX];
+    unsigned searchers;
+    struct rig_searcher searcher[RIG_MAX];
     atomic_bool stop; /* everybody's */
 };
 
@@ -57,7 +57,7 @@ static inline void test_parse(void *position, const char *text)
 
 static inline bool rig_poll(void *self, struct search *search)
 {
-    struct desk *d = self;
+    struct rig_searcher *d = self;
     (void)search;
     d->polls++;
     if (d->polls > d->stop_after) {
@@ -74,18 +74,18 @@ static inline bool rig_poll(void *self, struct search *search)
     return false;
 }
 
-/* `counted`: least depth whose nodes are counted. Processor 0 has the plain order. */
-static inline struct rig *rig_open(const char *algorithm, unsigned desks, unsigned counted,
+/* `counted`: the in-flight depth. Searcher 0 has the plain order. */
+static inline struct rig *rig_open(const char *algorithm, unsigned searchers, unsigned counted,
                                    size_t bytes)
 {
     struct rig *rig = calloc(1, sizeof *rig);
-    assert_true(rig != NULL && desks >= 1 && desks <= RIG_MAX);
-    rig->desks = desks;
+    assert_true(rig != NULL && searchers >= 1 && searchers <= RIG_MAX);
+    rig->searchers = searchers;
     rig->position = calloc(1, test_game()->position_size);
     assert_non_null(rig->position);
-    assert_int_equal(embedded_open(&rig->table, bytes, desks + 1), ERR_OK);
-    for (unsigned i = 0; i < desks; i++) {
-        struct desk *d = &rig->desk[i];
+    assert_int_equal(embedded_open(&rig->table, bytes, searchers + 1), ERR_OK);
+    for (unsigned i = 0; i < searchers; i++) {
+        struct rig_searcher *d = &rig->searcher[i];
         d->rig = rig;
         d->stop_after = RIG_NEVER;
         d->slot = (struct embedded_port){
@@ -109,11 +109,11 @@ static inline struct rig *rig_open(const char *algorithm, unsigned desks, unsign
     return rig;
 }
 
-/* From now on looks do not travel, as those of an embedded table do not. */
-static inline void rig_look_at_once(struct rig *rig)
+/* From now on peeks are answered at once, as those of an embedded table are. */
+static inline void rig_peek_directly(struct rig *rig)
 {
-    for (unsigned i = 0; i < rig->desks; i++) {
-        struct table_port *table = &rig->desk[i].search->table;
+    for (unsigned i = 0; i < rig->searchers; i++) {
+        struct table_port *table = &rig->searcher[i].search->table;
         table->peek_ahead = NULL;
         table->peek_take = NULL;
         table->peek_drop = NULL;
@@ -122,9 +122,9 @@ static inline void rig_look_at_once(struct rig *rig)
 
 static inline void rig_close(struct rig *rig)
 {
-    for (unsigned i = 0; i < rig->desks; i++) {
-        search_free(&rig->desk[i].search);
-        watch_forget_samples(&rig->desk[i].watch);
+    for (unsigned i = 0; i < rig->searchers; i++) {
+        search_free(&rig->searcher[i].search);
+        watch_forget_samples(&rig->searcher[i].watch);
     }
     embedded_close(&rig->table);
     free(rig->position);
@@ -133,35 +133,35 @@ static inline void rig_close(struct rig *rig)
 
 static inline void *rig_slot(void *context)
 {
-    struct desk *d = context;
+    struct rig_searcher *d = context;
     search_run(d->search, NULL, NULL, &d->result);
     d->counters = *search_counters(d->search);
     return NULL;
 }
 
-/* Searches rig->position; afterwards every watch is content and nobody is inside anything. */
+/* Searches rig->position; afterwards no watch has found a fault, and nothing is in flight. */
 static inline void rig_run(struct rig *rig, unsigned depth)
 {
     pthread_t thread[RIG_MAX];
     atomic_store(&rig->stop, false);
     embedded_begin(rig->table, 0, 0);
-    for (unsigned i = 0; i < rig->desks; i++) {
-        struct desk *d = &rig->desk[i];
+    for (unsigned i = 0; i < rig->searchers; i++) {
+        struct rig_searcher *d = &rig->searcher[i];
         d->options.depth_limit = depth;
         d->polls = 0;
         search_set_limits(d->search, &d->options, &d->env);
         search_set_position(d->search, rig->position);
         watch_begin(&d->watch, d->search);
     }
-    for (unsigned i = 1; i < rig->desks; i++) {
-        assert_int_equal(pthread_create(&thread[i], NULL, rig_slot, &rig->desk[i]), 0);
+    for (unsigned i = 1; i < rig->searchers; i++) {
+        assert_int_equal(pthread_create(&thread[i], NULL, rig_slot, &rig->searcher[i]), 0);
     }
-    rig_slot(&rig->desk[0]);
-    for (unsigned i = 1; i < rig->desks; i++) {
+    rig_slot(&rig->searcher[0]);
+    for (unsigned i = 1; i < rig->searchers; i++) {
         pthread_join(thread[i], NULL);
     }
-    for (unsigned i = 0; i < rig->desks; i++) {
-        watch_end(&rig->desk[i].watch);
+    for (unsigned i = 0; i < rig->searchers; i++) {
+        watch_end(&rig->searcher[i].watch);
     }
     assert_int_equal(embedded_inflight(rig->table), 0);
 }
@@ -172,12 +172,12 @@ static inline void rig_run_text(struct rig *rig, const char *text, unsigned dept
     rig_run(rig, depth);
 }
 
-/* All processors finished, and agree. */
+/* All searchers finished, and agree. */
 static inline void rig_expect_score(const struct rig *rig, unsigned depth, int score)
 {
-    for (unsigned i = 0; i < rig->desks; i++) {
-        assert_int_equal(rig->desk[i].result.depth, depth);
-        assert_int_equal(rig->desk[i].result.score, score);
+    for (unsigned i = 0; i < rig->searchers; i++) {
+        assert_int_equal(rig->searcher[i].result.depth, depth);
+        assert_int_equal(rig->searcher[i].result.score, score);
     }
 }
 
@@ -187,8 +187,8 @@ static inline int oracle_value(struct rig *oracle, const void *position, unsigne
 {
     memcpy(oracle->position, position, test_game()->position_size);
     rig_run(oracle, depth);
-    assert_int_equal(oracle->desk[0].result.depth, depth);
-    return oracle->desk[0].result.score;
+    assert_int_equal(oracle->searcher[0].result.depth, depth);
+    return oracle->searcher[0].result.score;
 }
 
 static inline struct rig *oracle_open(void)
@@ -196,12 +196,12 @@ static inline struct rig *oracle_open(void)
     return rig_open("sequential", 1, EMBEDDED_NEVER, RIG_BYTES);
 }
 
-/* The best moves of all processors do lead to the score, one ply less deep. */
+/* The best moves of all searchers do lead to the score, one ply less deep. */
 static inline void rig_expect_best_moves(struct rig *rig, struct rig *oracle)
 {
     const struct game *game = test_game();
-    for (unsigned i = 0; i < rig->desks; i++) {
-        const struct search_result *r = &rig->desk[i].result;
+    for (unsigned i = 0; i < rig->searchers; i++) {
+        const struct search_result *r = &rig->searcher[i].result;
         assert_int_equal(r->pv.move[0], r->move);
         game->make(rig->position, r->move);
         unsigned below = r->depth - 1 + game->check(rig->position);
@@ -216,8 +216,8 @@ static inline void rig_expect_best_moves(struct rig *rig, struct rig *oracle)
 static inline unsigned rig_expect_true_samples(struct rig *rig, struct rig *oracle)
 {
     unsigned seen = 0;
-    for (unsigned i = 0; i < rig->desks; i++) {
-        struct watch *w = &rig->desk[i].watch;
+    for (unsigned i = 0; i < rig->searchers; i++) {
+        struct watch *w = &rig->searcher[i].watch;
         for (unsigned k = 0; k < w->samples; k++, seen++) {
             const struct tt_store *s = &w->sample[k].store;
             int value = oracle_value(oracle, w->sample[k].position, s->depth);

@@ -1,4 +1,5 @@
-/* One score whatever the algorithm and the number of processors; and that they do keep apart. */
+/* One score whatever the algorithm and the number of searchers; and that searchers do keep apart.
+ */
 #include "tests/unit/test_search.h"
 
 static const char *const algorithms[] = {"sequential", "abdada", "abdada-paper", "shared-table"};
@@ -6,8 +7,8 @@ static const char *const algorithms[] = {"sequential", "abdada", "abdada-paper",
 static uint64_t refused_or_deferred(const struct rig *rig)
 {
     uint64_t sum = 0;
-    for (unsigned i = 0; i < rig->desks; i++) {
-        sum += rig->desk[i].counters.busy + rig->desk[i].counters.deferred;
+    for (unsigned i = 0; i < rig->searchers; i++) {
+        sum += rig->searcher[i].counters.busy + rig->searcher[i].counters.deferred;
     }
     return sum;
 }
@@ -23,22 +24,22 @@ static const struct {
     unsigned at, depth;
 } chosen[] = {{0, 4 + DEEPER}, {1, 5 + DEEPER}, {6, 4 + DEEPER}};
 
-static void one_score_whatever_the_algorithm_and_the_processors(void **state)
+static void one_score_whatever_the_algorithm_and_the_searchers(void **state)
 {
     (void)state;
-    static const unsigned processors[] = {1, 2, 4};
+    static const unsigned searchers[] = {1, 2, 4};
     struct suite suite = test_positions();
     struct rig *oracle = oracle_open();
     for (unsigned p = 0; p < sizeof chosen / sizeof chosen[0]; p++) {
         const char *text = suite.at[chosen[p].at].position;
         unsigned depth = chosen[p].depth;
         rig_run_text(oracle, text, depth);
-        int score = oracle->desk[0].result.score;
+        int score = oracle->searcher[0].result.score;
         for (unsigned a = 0; a < 4; a++) {
             for (unsigned n = 0; n < 3; n++) {
-                struct rig *rig = rig_open(algorithms[a], processors[n], 2, RIG_BYTES);
+                struct rig *rig = rig_open(algorithms[a], searchers[n], 2, RIG_BYTES);
                 if (p % 2 == 0) {
-                    rig_look_at_once(rig);
+                    rig_peek_directly(rig);
                 }
                 rig_run_text(rig, text, depth);
                 rig_expect_score(rig, depth, score);
@@ -60,14 +61,14 @@ static void a_table_that_forgets_changes_no_score(void **state)
     for (unsigned a = 0; a < 4; a++) {
         struct rig *rig = rig_open(algorithms[a], 3, 1, 1 << 12);
         rig_run_text(rig, suite.at[1].position, 4);
-        rig_expect_score(rig, 4, oracle->desk[0].result.score);
+        rig_expect_score(rig, 4, oracle->searcher[0].result.score);
         rig_close(rig);
     }
     rig_close(oracle);
     suite_close(&suite);
 }
 
-static void two_processors_do_meet(void **state)
+static void two_searchers_do_meet(void **state)
 {
     (void)state;
     struct suite suite = test_positions();
@@ -92,28 +93,28 @@ static void a_shared_table_alone_refuses_nobody(void **state)
     for (unsigned i = 0; i < 3; i++) {
         rig_run_text(rig, suite.at[i].position, 4);
         assert_int_equal(refused_or_deferred(rig), 0);
-        for (unsigned d = 0; d < rig->desks; d++) {
-            assert_int_equal(rig->desk[d].watch.busy, 0);
-            assert_int_equal(rig->desk[d].counters.peeks, 0);
+        for (unsigned d = 0; d < rig->searchers; d++) {
+            assert_int_equal(rig->searcher[d].watch.busy, 0);
+            assert_int_equal(rig->searcher[d].counters.peeks, 0);
         }
     }
     rig_close(rig);
     suite_close(&suite);
 }
 
-static void a_sequential_search_counts_nobody(void **state)
+static void a_sequential_search_registers_nothing_in_flight(void **state)
 {
     (void)state;
     struct suite suite = test_positions();
     struct rig *rig = rig_open("sequential", 1, 1, RIG_BYTES);
     rig_run_text(rig, suite.at[0].position, 4);
-    assert_int_equal(rig->desk[0].counters.busy + rig->desk[0].counters.asks, 0);
-    assert_int_equal(rig->desk[0].counters.peeks, 0);
+    assert_int_equal(rig->searcher[0].counters.busy + rig->searcher[0].counters.asks, 0);
+    assert_int_equal(rig->searcher[0].counters.peeks, 0);
     rig_close(rig);
     suite_close(&suite);
 }
 
-static void one_processor_repeats_itself_to_the_node(void **state)
+static void one_searcher_repeats_itself_to_the_node(void **state)
 {
     (void)state;
     struct suite suite = test_positions();
@@ -122,24 +123,24 @@ static void one_processor_repeats_itself_to_the_node(void **state)
         for (unsigned a = 0; a < 4; a++) {
             struct rig *rig = rig_open(algorithms[a], 1, 2, RIG_BYTES);
             rig_run_text(rig, suite.at[1].position, 4);
-            assert_true(run == 0 || nodes[a] == rig->desk[0].counters.nodes);
-            nodes[a] = rig->desk[0].counters.nodes;
+            assert_true(run == 0 || nodes[a] == rig->searcher[0].counters.nodes);
+            nodes[a] = rig->searcher[0].counters.nodes;
             rig_close(rig);
         }
     }
     suite_close(&suite);
 }
 
-/* ---- what processors learn ---- */
+/* ---- history updates ---- */
 
-/* What was given away is not given again. */
-static void lessons_are_given_once(void **state)
+/* What was published is not published again. */
+static void history_updates_are_published_once(void **state)
 {
     (void)state;
     struct rig *rig = rig_open("abdada", 1, 2, RIG_BYTES);
     struct tt_weight all[TT_WEIGHTS], part[7];
     rig_run_text(rig, "3r1k2/4npp1/1ppr3p/p6P/P2PPPP1/1NR5/5K2/2R5 w - - 0 1", 4);
-    struct search *s = rig->desk[0].search;
+    struct search *s = rig->searcher[0].search;
     unsigned n = search_history_publish(s, all, TT_WEIGHTS), m = 0;
     assert_true(n > 0);
     assert_int_equal(search_history_publish(s, part, 7), 0);
@@ -156,33 +157,33 @@ static void lessons_are_given_once(void **state)
     rig_close(rig);
 }
 
-/* What was learnt elsewhere orders moves, and no value depends on the order. */
-static void a_learnt_history_changes_the_order_alone(void **state)
+/* What other searchers found orders moves, and no value depends on the order. */
+static void a_merged_history_changes_the_order_alone(void **state)
 {
     (void)state;
     static const char *const text = "3r1k2/4npp1/1ppr3p/p6P/P2PPPP1/1NR5/5K2/2R5 w - - 0 1";
     struct tt_weight all[TT_WEIGHTS];
     struct rig *rig = rig_open("abdada", 1, 2, RIG_BYTES);
     rig_run_text(rig, text, 5);
-    int score = rig->desk[0].result.score;
-    uint64_t nodes = rig->desk[0].counters.nodes;
-    unsigned n = search_history_publish(rig->desk[0].search, all, TT_WEIGHTS);
+    int score = rig->searcher[0].result.score;
+    uint64_t nodes = rig->searcher[0].counters.nodes;
+    unsigned n = search_history_publish(rig->searcher[0].search, all, TT_WEIGHTS);
     rig_close(rig);
     rig = rig_open("abdada", 1, 2, RIG_BYTES);
-    search_history_merge(rig->desk[0].search, all, n, 0);
+    search_history_merge(rig->searcher[0].search, all, n, 0);
     rig_run_text(rig, text, 5);
-    assert_int_equal(rig->desk[0].result.score, score);
-    assert_true(rig->desk[0].counters.nodes != nodes);
+    assert_int_equal(rig->searcher[0].result.score, score);
+    assert_true(rig->searcher[0].counters.nodes != nodes);
     rig_close(rig);
 }
 
-/* ---- others who are not real ---- */
+/* ---- other searchers that are not real ---- */
 
-/* Slot `desks` of the rig is nobody's: it sits where the test puts it. */
-static void sit(struct rig *rig, uint64_t key, unsigned depth, bool inside)
+/* The slot after those of the rig's searchers has a node in flight, or leaves it. */
+static void set_in_flight(struct rig *rig, uint64_t key, unsigned depth, bool in_flight)
 {
     struct embedded_port slot = {
-        .table = rig->table, .slot = (uint16_t)rig->desks, .inflight_depth_max = 0};
+        .table = rig->table, .slot = (uint16_t)rig->searchers, .inflight_depth_max = 0};
     struct table_port port = embedded_table_port(&slot);
     struct table_ticket ticket = {0};
     struct tt_answer answer;
@@ -192,7 +193,7 @@ static void sit(struct rig *rig, uint64_t key, unsigned depth, bool inside)
                          .depth = (uint8_t)depth,
                          .flags = TT_STRICT,
                          .slot = slot.slot};
-    if (inside) {
+    if (in_flight) {
         port.ask(port.self, &ask, &ticket);
         port.await(port.self, &ask, &ticket, &answer);
         assert_int_equal(answer.verdict, TT_OPEN);
@@ -202,12 +203,12 @@ static void sit(struct rig *rig, uint64_t key, unsigned depth, bool inside)
     }
 }
 
-/* As rig_run for one processor, while somebody sits in a node. */
+/* As rig_run for one searcher, while another has a node in flight. */
 static void run_beside(struct rig *rig, unsigned depth, uint64_t key, unsigned at_depth)
 {
-    struct desk *d = &rig->desk[0];
+    struct rig_searcher *d = &rig->searcher[0];
     embedded_begin(rig->table, 0, 0);
-    sit(rig, key, at_depth, true);
+    set_in_flight(rig, key, at_depth, true);
     d->options.depth_limit = depth;
     d->watch.first_depth = depth;
     search_set_limits(d->search, &d->options, &d->env);
@@ -216,7 +217,7 @@ static void run_beside(struct rig *rig, unsigned depth, uint64_t key, unsigned a
     rig_slot(d);
     watch_end(&d->watch);
     assert_int_equal(embedded_inflight(rig->table), 1);
-    sit(rig, key, at_depth, false);
+    set_in_flight(rig, key, at_depth, false);
     assert_int_equal(embedded_inflight(rig->table), 0);
 }
 
@@ -231,8 +232,8 @@ static uint64_t last_open_at_ply_one(const struct watch *w)
     return last;
 }
 
-/* Of a calm position: every child has a new key, no checks, nobody cuts at the root. */
-static void a_brother_others_are_in_comes_last(void **state)
+/* Of a quiet position: every child has a new key, no checks, nobody cuts at the root. */
+static void a_child_with_another_searcher_comes_last(void **state)
 {
     (void)state;
     const struct game *game = test_game();
@@ -244,8 +245,8 @@ static void a_brother_others_are_in_comes_last(void **state)
         test_parse(rig->position, text);
         unsigned moves = game->generate(rig->position, list);
         rig_run(rig, DEPTH);
-        uint16_t best = rig->desk[0].result.move;
-        int score = rig->desk[0].result.score;
+        uint16_t best = rig->searcher[0].result.move;
+        int score = rig->searcher[0].result.score;
         for (unsigned i = 0; i < moves; i++) {
             if (list[i].move == best) {
                 continue;
@@ -255,7 +256,7 @@ static void a_brother_others_are_in_comes_last(void **state)
             game->unmake(rig->position, list[i].move);
             embedded_clear(rig->table);
             run_beside(rig, DEPTH, key, DEPTH - 1);
-            struct desk *d = &rig->desk[0];
+            struct rig_searcher *d = &rig->searcher[0];
             assert_int_equal(d->result.score, score);
             assert_true(d->counters.deferred >= 1);
             assert_true(d->counters.helped >= 1 || d->counters.cuts > 0);
@@ -277,10 +278,10 @@ static unsigned opened_at_ply_one(const struct watch *w, uint64_t *key)
     return n;
 }
 
-/* Where what a look tells is true now the brothers of a busy one come in their order, and no more
- * of them than it and the free one are looked at each time; where it may be out of date they are
- * drawn from all. Same position, and nobody met before the last iteration. */
-static void brothers_of_a_busy_one_keep_their_order_if_looks_are_of_now(void **state)
+/* Where peeks are answered at once, the siblings of a busy child come in their order, and each
+ * choice peeks at no more than it and the free one; where answers may be out of date they are drawn
+ * from all. Same position, and no other searcher is met before the last iteration. */
+static void siblings_of_a_busy_child_keep_their_order_if_peeks_are_direct(void **state)
 {
     (void)state;
     static const char *const text = "4k3/p6p/8/8/8/8/P6P/4K3 w - - 0 1";
@@ -289,10 +290,10 @@ static void brothers_of_a_busy_one_keep_their_order_if_looks_are_of_now(void **s
     unsigned count = 0;
     for (unsigned run = 0; run < 3; run++) {
         struct rig *rig = rig_open("abdada", 1, 1, RIG_BYTES);
-        struct desk *d = &rig->desk[0];
+        struct rig_searcher *d = &rig->searcher[0];
         test_parse(rig->position, text);
         if (run < 2) {
-            rig_look_at_once(rig);
+            rig_peek_directly(rig);
         }
         if (run == 0) {
             d->watch.first_depth = DEPTH;
@@ -307,7 +308,7 @@ static void brothers_of_a_busy_one_keep_their_order_if_looks_are_of_now(void **s
             assert_int_equal(opened_at_ply_one(&d->watch, beside), count);
             bool same = memcmp(alone, beside, count * sizeof alone[0]) == 0;
             assert_int_equal(same, run == 1);
-            if (run == 1) { /* the last look finds the busy one alone; one more in that one */
+            if (run == 1) { /* the last peek finds the busy one alone; one more in that one */
                 assert_int_equal(d->counters.peeks, 2 * (count - BUSY - 1) + 2);
             }
         }
@@ -327,17 +328,17 @@ static void lies_of_the_table_change_no_score_and_end(void **state)
         for (unsigned b = 0; b < 4; b++) {
             for (unsigned c = 0; c < 4; c += 3) {
                 struct rig *rig = rig_open(algorithms[a], 1 + b % 2, 1, RIG_BYTES);
-                for (unsigned d = 0; d < rig->desks; d++) {
-                    rig->desk[d].watch.random = rng_next(&seed);
-                    rig->desk[d].watch.busy_percent = percents[b];
-                    rig->desk[d].watch.crowd_percent = percents[c] % 100;
+                for (unsigned d = 0; d < rig->searchers; d++) {
+                    rig->searcher[d].watch.random = rng_next(&seed);
+                    rig->searcher[d].watch.busy_percent = percents[b];
+                    rig->searcher[d].watch.contended_percent = percents[c] % 100;
                 }
                 if (rng_below(&seed, 2) == 0) {
-                    rig_look_at_once(rig);
+                    rig_peek_directly(rig);
                 }
                 rig_run_text(rig, suite.at[1].position, 4);
-                rig_expect_score(rig, 4, oracle->desk[0].result.score);
-                assert_true(rig->desk[0].counters.busy > 0);
+                rig_expect_score(rig, 4, oracle->searcher[0].result.score);
+                assert_true(rig->searcher[0].counters.busy > 0);
                 rig_close(rig);
             }
         }
@@ -346,9 +347,9 @@ static void lies_of_the_table_change_no_score_and_end(void **state)
     suite_close(&suite);
 }
 
-/* A crowd reported everywhere that never ends: all are deferred, all are helped in the end, whether
- * looks are waited for or not, sent ahead or refused, or of now. */
-static void a_crowd_everywhere_defers_but_never_spins(void **state)
+/* Other searchers are reported everywhere and always: every child is deferred, and helped in the
+ * end, whether peeks are waited for or not, sent ahead or refused, or answered at once. */
+static void contention_everywhere_defers_but_never_spins(void **state)
 {
     (void)state;
     struct suite suite = test_positions();
@@ -356,23 +357,23 @@ static void a_crowd_everywhere_defers_but_never_spins(void **state)
     rig_run_text(oracle, suite.at[1].position, 4);
     for (unsigned i = 0; i < 7; i++) {
         struct rig *rig = rig_open("abdada", 1, 1, RIG_BYTES);
-        struct watch *w = &rig->desk[0].watch;
-        w->crowd_percent = 100;
+        struct watch *w = &rig->searcher[0].watch;
+        w->contended_percent = 100;
         w->busy_percent = 100;
         w->ahead_percent = i / 2 * 50;
-        rig->desk[0].options.random_order = i % 2 == 1;
+        rig->searcher[0].options.random_order = i % 2 == 1;
         if (i == 6) {
-            rig_look_at_once(rig);
+            rig_peek_directly(rig);
         }
         rig_run_text(rig, suite.at[1].position, 4);
-        rig_expect_score(rig, 4, oracle->desk[0].result.score);
+        rig_expect_score(rig, 4, oracle->searcher[0].result.score);
         rig_close(rig);
     }
     rig_close(oracle);
     suite_close(&suite);
 }
 
-static void what_processors_store_is_true(void **state)
+static void what_searchers_store_is_true(void **state)
 {
     (void)state;
     uint64_t seed = tt_seed();
@@ -381,11 +382,11 @@ static void what_processors_store_is_true(void **state)
     unsigned seen = 0;
     for (unsigned a = 1; a < 4; a++) {
         struct rig *rig = rig_open(algorithms[a], 3, 1, RIG_BYTES);
-        for (unsigned d = 0; d < rig->desks; d++) {
-            rig->desk[d].watch.random = rng_next(&seed);
-            rig->desk[d].watch.busy_percent = a < 3 ? 20 : 0;
-            rig->desk[d].watch.sample_every = 40;
-            rig->desk[d].watch.sample_depth_max = 3;
+        for (unsigned d = 0; d < rig->searchers; d++) {
+            rig->searcher[d].watch.random = rng_next(&seed);
+            rig->searcher[d].watch.busy_percent = a < 3 ? 20 : 0;
+            rig->searcher[d].watch.sample_every = 40;
+            rig->searcher[d].watch.sample_depth_max = 3;
         }
         rig_run_text(rig, suite.at[a].position, 4);
         seen += rig_expect_true_samples(rig, oracle);
@@ -399,19 +400,19 @@ static void what_processors_store_is_true(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_score_whatever_the_algorithm_and_the_processors),
+        cmocka_unit_test(one_score_whatever_the_algorithm_and_the_searchers),
         cmocka_unit_test(a_table_that_forgets_changes_no_score),
-        cmocka_unit_test(two_processors_do_meet),
+        cmocka_unit_test(two_searchers_do_meet),
         cmocka_unit_test(a_shared_table_alone_refuses_nobody),
-        cmocka_unit_test(a_sequential_search_counts_nobody),
-        cmocka_unit_test(one_processor_repeats_itself_to_the_node),
-        cmocka_unit_test(lessons_are_given_once),
-        cmocka_unit_test(a_learnt_history_changes_the_order_alone),
-        cmocka_unit_test(a_brother_others_are_in_comes_last),
-        cmocka_unit_test(brothers_of_a_busy_one_keep_their_order_if_looks_are_of_now),
+        cmocka_unit_test(a_sequential_search_registers_nothing_in_flight),
+        cmocka_unit_test(one_searcher_repeats_itself_to_the_node),
+        cmocka_unit_test(history_updates_are_published_once),
+        cmocka_unit_test(a_merged_history_changes_the_order_alone),
+        cmocka_unit_test(a_child_with_another_searcher_comes_last),
+        cmocka_unit_test(siblings_of_a_busy_child_keep_their_order_if_peeks_are_direct),
         cmocka_unit_test(lies_of_the_table_change_no_score_and_end),
-        cmocka_unit_test(a_crowd_everywhere_defers_but_never_spins),
-        cmocka_unit_test(what_processors_store_is_true),
+        cmocka_unit_test(contention_everywhere_defers_but_never_spins),
+        cmocka_unit_test(what_searchers_store_is_true),
     };
     return cmocka_run_group_tests_name("search_parallel", tests, NULL, NULL);
 }

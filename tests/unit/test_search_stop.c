@@ -1,9 +1,9 @@
-/* Searches that are stopped, or told that others have finished: nothing wrong is left behind. */
+/* Searches that are stopped, or get completion notices: nothing wrong is left behind. */
 #include "tests/unit/test_search.h"
 
 /* ---- stop ---- */
 
-static void stops_leave_no_holds_and_nothing_wrong(void **state)
+static void stops_leave_nothing_in_flight_and_nothing_wrong(void **state)
 {
     (void)state;
     static const char *const algorithms[] = {"abdada", "abdada-paper", "shared-table",
@@ -12,19 +12,19 @@ static void stops_leave_no_holds_and_nothing_wrong(void **state)
     struct suite suite = test_positions();
     struct rig *oracle = oracle_open();
     rig_run_text(oracle, suite.at[1].position, 5);
-    int score = oracle->desk[0].result.score;
-    unsigned polls = oracle->desk[0].polls;
+    int score = oracle->searcher[0].result.score;
+    unsigned polls = oracle->searcher[0].polls;
     for (unsigned a = 0; a < 4; a++) {
         struct rig *rig = rig_open(algorithms[a], a == 3 ? 1 : 3, 1, RIG_BYTES);
         for (unsigned round = 0; round < 10; round++) {
-            struct desk *d = &rig->desk[rng_below(&random, rig->desks)];
+            struct rig_searcher *d = &rig->searcher[rng_below(&random, rig->searchers)];
             d->stop_after = rng_below(&random, polls);
             rig_run_text(rig, suite.at[1].position, 5);
             d->stop_after = RIG_NEVER;
         }
-        for (unsigned d = 0; d < rig->desks; d++) {
-            rig->desk[d].watch.sample_every = 300;
-            rig->desk[d].watch.sample_depth_max = 3;
+        for (unsigned d = 0; d < rig->searchers; d++) {
+            rig->searcher[d].watch.sample_every = 300;
+            rig->searcher[d].watch.sample_depth_max = 3;
         }
         rig_run_text(rig, suite.at[1].position, 5);
         rig_expect_score(rig, 5, score);
@@ -42,16 +42,16 @@ static void a_search_stopped_at_once_still_names_a_legal_move(void **state)
     struct game_move list[GAME_MOVES_MAX];
     struct suite suite = test_positions();
     struct rig *rig = rig_open("abdada", 1, 1, RIG_BYTES);
-    rig->desk[0].stop_after = 0;
+    rig->searcher[0].stop_after = 0;
     rig_run_text(rig, suite.at[0].position, 5);
-    const struct search_result *r = &rig->desk[0].result;
+    const struct search_result *r = &rig->searcher[0].result;
     unsigned n = test_game()->generate(rig->position, list), at = 0;
     while (at < n && list[at].move != r->move) {
         at++;
     }
     assert_true(at < n);
     assert_int_equal(r->depth, 0);
-    assert_in_range(rig->desk[0].counters.nodes, 1, 2);
+    assert_in_range(rig->searcher[0].counters.nodes, 1, 2);
     rig_close(rig);
     suite_close(&suite);
 }
@@ -61,12 +61,12 @@ static void a_stopped_search_keeps_the_last_finished_iteration(void **state)
     (void)state;
     struct suite suite = test_positions();
     struct rig *oracle = oracle_open(), *rig = rig_open("abdada", 1, 1, RIG_BYTES);
-    rig->desk[0].stop_after = 12;
+    rig->searcher[0].stop_after = 12;
     rig_run_text(rig, suite.at[0].position, SEARCH_DEPTH_MAX);
-    struct search_result r = rig->desk[0].result;
+    struct search_result r = rig->searcher[0].result;
     assert_in_range(r.depth, 1, SEARCH_DEPTH_MAX - 1);
     rig_run_text(oracle, suite.at[0].position, r.depth);
-    assert_int_equal(oracle->desk[0].result.score, r.score);
+    assert_int_equal(oracle->searcher[0].result.score, r.score);
     rig_expect_best_moves(rig, oracle);
     rig_close(oracle);
     rig_close(rig);
@@ -79,11 +79,11 @@ static void it_asks_the_environment_often_enough(void **state)
     struct suite suite = test_positions();
     struct rig *rig = rig_open("abdada", 1, 1, RIG_BYTES);
     for (unsigned stop_after = 1; stop_after < 40; stop_after += 3) {
-        rig->desk[0].stop_after = stop_after;
+        rig->searcher[0].stop_after = stop_after;
         embedded_clear(rig->table);
         rig_run_text(rig, suite.at[2].position, SEARCH_DEPTH_MAX);
-        assert_int_equal(rig->desk[0].polls, stop_after + 1);
-        assert_in_range(rig->desk[0].counters.nodes, stop_after * SEARCH_POLL_NODES,
+        assert_int_equal(rig->searcher[0].polls, stop_after + 1);
+        assert_in_range(rig->searcher[0].counters.nodes, stop_after * SEARCH_POLL_NODES,
                         (stop_after + 1) * SEARCH_POLL_NODES);
     }
     rig_close(rig);
@@ -106,7 +106,7 @@ static void hurry_now_and_then(struct watch *w, void *context)
     }
 }
 
-static void expect_hurry(struct desk *d)
+static void expect_hurry(struct rig_searcher *d)
 {
     struct hurry *hurry = d->context;
     uint64_t nodes = search_counters(d->search)->nodes;
@@ -121,7 +121,7 @@ static void it_polls_at_once_when_told_to(void **state)
     (void)state;
     struct suite suite = test_positions();
     struct rig *rig = rig_open("abdada", 1, 1, RIG_BYTES);
-    struct desk *d = &rig->desk[0];
+    struct rig_searcher *d = &rig->searcher[0];
     struct hurry hurry = {0};
     d->env.until_poll = &hurry.until_poll;
     d->meddle = expect_hurry;
@@ -134,14 +134,14 @@ static void it_polls_at_once_when_told_to(void **state)
     suite_close(&suite);
 }
 
-/* ---- NODE_DONE ---- */
+/* ---- completion notices ---- */
 
 /* Copies of the positions of open nodes are made from the root by asking which child it is. */
-struct news {
+struct completion {
     struct rig *oracle;
     void *position;
     uint64_t random;
-    unsigned told;
+    unsigned sent;
 };
 
 static bool step_to(void *position, uint64_t key)
@@ -159,39 +159,39 @@ static bool step_to(void *position, uint64_t key)
     return false;
 }
 
-/* Another processor (the spare slot) stores the true value of a node this one is inside. */
-static void finish_for(struct desk *d)
+/* Another searcher (the spare slot) stores the true value of a node that this one has in flight. */
+static void finish_for(struct rig_searcher *d)
 {
-    struct news *news = d->context;
+    struct completion *completion = d->context;
     struct rig *rig = d->rig;
     const struct watch *w = &d->watch;
-    if (w->open < 2 || !tt_chance(&news->random, 40)) {
+    if (w->open < 2 || !tt_chance(&completion->random, 40)) {
         return;
     }
-    unsigned at = rng_below(&news->random, w->open - 1); /* the last is not yet searched */
+    unsigned at = rng_below(&completion->random, w->open - 1); /* the last is not yet searched */
     const struct tt_ask *ask = &w->node[at].ask;
     if (ask->depth > 4) {
         return;
     }
-    memcpy(news->position, rig->position, test_game()->position_size);
+    memcpy(completion->position, rig->position, test_game()->position_size);
     for (unsigned k = 1; k <= at; k++) {
-        assert_true(step_to(news->position, w->node[k].ask.key));
+        assert_true(step_to(completion->position, w->node[k].ask.key));
     }
-    int value = oracle_value(news->oracle, news->position, ask->depth);
-    struct tt_store store =
-        tt_result(ask->key, ask->depth, TT_EXACT, value, news->oracle->desk[0].result.move);
+    int value = oracle_value(completion->oracle, completion->position, ask->depth);
+    struct tt_store store = tt_result(ask->key, ask->depth, TT_EXACT, value,
+                                      completion->oracle->searcher[0].result.move);
     struct embedded_port slot = {
-        .table = rig->table, .slot = (uint16_t)rig->desks, .inflight_depth_max = 1};
+        .table = rig->table, .slot = (uint16_t)rig->searchers, .inflight_depth_max = 1};
     struct table_port port = embedded_table_port(&slot);
     struct table_ticket ticket = {0};
     store.slot = slot.slot;
     port.store(port.self, &ticket, &store);
-    struct tt_store heard[4];
-    assert_int_equal(notices_take(embedded_notices(&d->slot), heard, 4), 1);
-    assert_int_equal(heard[0].score, value);
-    search_node_done(d->search, &heard[0]);
+    struct tt_store notice[4];
+    assert_int_equal(notices_take(embedded_notices(&d->slot), notice, 4), 1);
+    assert_int_equal(notice[0].score, value);
+    search_node_done(d->search, &notice[0]);
     assert_int_equal(d->search->unwind, at);
-    news->told++;
+    completion->sent++;
 }
 
 static void a_node_others_finished_is_unwound_to_and_taken(void **state)
@@ -199,47 +199,47 @@ static void a_node_others_finished_is_unwound_to_and_taken(void **state)
     (void)state;
     static const char *const algorithms[] = {"abdada", "abdada-paper"};
     struct suite suite = test_positions();
-    struct news news = {.oracle = oracle_open(), .random = tt_seed()};
-    news.position = malloc(test_game()->position_size);
+    struct completion completion = {.oracle = oracle_open(), .random = tt_seed()};
+    completion.position = malloc(test_game()->position_size);
     for (unsigned a = 0; a < 2; a++) {
         for (unsigned i = 0; i < 3; i++) {
             struct rig *rig = rig_open(algorithms[a], 1, 1, RIG_BYTES);
-            struct desk *d = &rig->desk[0];
+            struct rig_searcher *d = &rig->searcher[0];
             rig_run_text(rig, suite.at[i].position, 4);
             int score = d->result.score;
             embedded_clear(rig->table);
             d->meddle = finish_for;
-            d->context = &news;
+            d->context = &completion;
             d->watch.may_unwind = true;
-            news.told = 0;
+            completion.sent = 0;
             rig_run_text(rig, suite.at[i].position, 4);
             rig_expect_score(rig, 4, score);
-            assert_true(news.told > 0);
-            assert_in_range(d->counters.unwound, 1, news.told);
-            rig_expect_best_moves(rig, news.oracle);
+            assert_true(completion.sent > 0);
+            assert_in_range(d->counters.unwound, 1, completion.sent);
+            rig_expect_best_moves(rig, completion.oracle);
             rig_close(rig);
         }
     }
-    free(news.position);
-    rig_close(news.oracle);
+    free(completion.position);
+    rig_close(completion.oracle);
     suite_close(&suite);
 }
 
-/* At a node where the side to move is mated: its parent is worth a mate in one, and somebody says
- * so now. The parent may well find that out by itself before it could unwind. */
+/* At a node where the side to move is mated: its parent is worth a mate in one, and the notice of
+ * it comes now. The parent may well finish by itself before it could unwind. */
 static void finish_parent_of_mate(struct watch *w, void *context)
 {
-    struct news *news = context;
+    struct completion *completion = context;
     if (w->open < 2 || watch_top(w)->moves > 0 || !test_game()->check(search_position(w->search))) {
         return;
     }
     const struct tt_ask *parent = &w->node[w->open - 2].ask;
     struct tt_store done = tt_result(parent->key, parent->depth, TT_EXACT, GAME_MATE - 1, 0);
     search_node_done(w->search, &done);
-    news->told++;
+    completion->sent++;
 }
 
-static void news_of_a_node_that_finished_by_itself_is_forgotten(void **state)
+static void a_notice_of_a_node_that_finished_by_itself_is_forgotten(void **state)
 {
     (void)state;
     static const char *const text[] = {
@@ -249,23 +249,24 @@ static void news_of_a_node_that_finished_by_itself_is_forgotten(void **state)
     };
     struct rig *oracle = oracle_open();
     for (unsigned i = 0; i < 3; i++) {
-        struct news news = {0};
+        struct completion completion = {0};
         struct rig *rig = rig_open("abdada", 1, 1, RIG_BYTES);
-        struct watch *w = &rig->desk[0].watch;
+        struct watch *w = &rig->searcher[0].watch;
         w->on_open = finish_parent_of_mate;
-        w->context = &news;
+        w->context = &completion;
         w->may_unwind = true;
         rig_run_text(oracle, text[i], 5);
         rig_run_text(rig, text[i], 5);
-        assert_true(news.told > 0);
-        rig_expect_score(rig, 5, oracle->desk[0].result.score);
+        assert_true(completion.sent > 0);
+        rig_expect_score(rig, 5, oracle->searcher[0].result.score);
         rig_close(rig);
     }
     rig_close(oracle);
 }
 
-/* News of nodes one is not in, or of results that do not close the window, change nothing. */
-static void tell_idle_news(struct desk *d)
+/* Notices of nodes that are not in flight here, or of results that do not resolve the window,
+ * change nothing. */
+static void send_notices_without_effect(struct rig_searcher *d)
 {
     const struct watch *w = &d->watch;
     if (w->open < 2) {
@@ -283,28 +284,28 @@ static void tell_idle_news(struct desk *d)
     assert_false(search_halted(d->search));
 }
 
-static void idle_news_changes_nothing(void **state)
+static void notices_without_effect_change_nothing(void **state)
 {
     (void)state;
     struct suite suite = test_positions();
     struct rig *rig = rig_open("abdada", 1, 1, RIG_BYTES);
     rig_run_text(rig, suite.at[1].position, 4);
-    struct search_result quiet = rig->desk[0].result;
-    uint64_t nodes = rig->desk[0].counters.nodes;
+    struct search_result quiet = rig->searcher[0].result;
+    uint64_t nodes = rig->searcher[0].counters.nodes;
     rig_close(rig);
     rig = rig_open("abdada", 1, 1, RIG_BYTES);
-    rig->desk[0].meddle = tell_idle_news;
+    rig->searcher[0].meddle = send_notices_without_effect;
     rig_run_text(rig, suite.at[1].position, 4);
-    assert_int_equal(rig->desk[0].counters.unwound, 0);
-    assert_int_equal(rig->desk[0].counters.nodes, nodes);
-    assert_int_equal(rig->desk[0].result.score, quiet.score);
-    assert_int_equal(rig->desk[0].result.move, quiet.move);
+    assert_int_equal(rig->searcher[0].counters.unwound, 0);
+    assert_int_equal(rig->searcher[0].counters.nodes, nodes);
+    assert_int_equal(rig->searcher[0].result.score, quiet.score);
+    assert_int_equal(rig->searcher[0].result.move, quiet.move);
     rig_close(rig);
     suite_close(&suite);
 }
 
 /* What the threads of an engine do: take the mailbox at every poll. */
-static void listen_to_others(struct desk *d)
+static void take_notices(struct rig_searcher *d)
 {
     struct tt_store notice[8];
     unsigned n = notices_take(embedded_notices(&d->slot), notice, 8);
@@ -313,19 +314,19 @@ static void listen_to_others(struct desk *d)
     }
 }
 
-static void processors_that_listen_agree_too(void **state)
+static void searchers_that_take_notices_agree_too(void **state)
 {
     (void)state;
     struct suite suite = test_positions();
     struct rig *oracle = oracle_open(), *rig = rig_open("abdada", 4, 1, RIG_BYTES);
-    for (unsigned i = 0; i < rig->desks; i++) {
-        rig->desk[i].meddle = listen_to_others;
-        rig->desk[i].watch.may_unwind = true;
-        rig->desk[i].env.until_poll = embedded_until_poll(&rig->desk[i].slot);
+    for (unsigned i = 0; i < rig->searchers; i++) {
+        rig->searcher[i].meddle = take_notices;
+        rig->searcher[i].watch.may_unwind = true;
+        rig->searcher[i].env.until_poll = embedded_until_poll(&rig->searcher[i].slot);
     }
     for (unsigned i = 0; i < 4; i++) {
         rig_run_text(oracle, suite.at[i].position, 4);
-        int score = oracle->desk[0].result.score;
+        int score = oracle->searcher[0].result.score;
         rig_run_text(rig, suite.at[i].position, 4);
         rig_expect_score(rig, 4, score);
         rig_expect_best_moves(rig, oracle);
@@ -337,7 +338,7 @@ static void processors_that_listen_agree_too(void **state)
 
 /* ---- answers that come late ---- */
 
-/* The search goes in without waiting and is told afterwards: OPEN, CUT or BUSY. */
+/* The search begins nodes without waiting and gets the answers later: OPEN, CUT or BUSY. */
 static void late_answers_change_no_score(void **state)
 {
     (void)state;
@@ -347,20 +348,20 @@ static void late_answers_change_no_score(void **state)
     struct rig *oracle = oracle_open();
     for (unsigned i = 0; i < 8; i++) {
         struct rig *rig = rig_open(i & 1 ? "abdada" : "abdada-paper", 3, 1, RIG_BYTES);
-        for (unsigned d = 0; d < rig->desks; d++) {
-            rig->desk[d].meddle = listen_to_others;
-            rig->desk[d].watch.random = rng_next(&seed);
-            rig->desk[d].watch.later_percent = percents[i / 2 % 2];
-            rig->desk[d].watch.may_unwind = true;
+        for (unsigned d = 0; d < rig->searchers; d++) {
+            rig->searcher[d].meddle = take_notices;
+            rig->searcher[d].watch.random = rng_next(&seed);
+            rig->searcher[d].watch.later_percent = percents[i / 2 % 2];
+            rig->searcher[d].watch.may_unwind = true;
         }
         rig_run_text(oracle, suite.at[i / 4].position, 4);
-        int score = oracle->desk[0].result.score;
+        int score = oracle->searcher[0].result.score;
         rig_run_text(rig, suite.at[i / 4].position, 4);
         rig_expect_score(rig, 4, score);
         rig_expect_best_moves(rig, oracle);
-        for (unsigned d = 0; d < rig->desks; d++) {
-            late += rig->desk[d].watch.late;
-            unwound += rig->desk[d].watch.late_refused;
+        for (unsigned d = 0; d < rig->searchers; d++) {
+            late += rig->searcher[d].watch.late;
+            unwound += rig->searcher[d].watch.late_refused;
         }
         rig_close(rig);
     }
@@ -369,9 +370,9 @@ static void late_answers_change_no_score(void **state)
     suite_close(&suite);
 }
 
-/* A late answer that says "alone" comes after brothers were found busy and a look was sent ahead:
- * that look must not be taken for one of now. */
-static void late_answers_between_looks_change_no_score(void **state)
+/* A late answer that says "alone" comes after children were found busy and a peek was sent ahead:
+ * that peek must not be taken for one of now. */
+static void late_answers_between_peeks_change_no_score(void **state)
 {
     (void)state;
     uint64_t seed = tt_seed(), ahead = 0, late = 0;
@@ -379,25 +380,25 @@ static void late_answers_between_looks_change_no_score(void **state)
     struct rig *oracle = oracle_open();
     for (unsigned i = 0; i < 24; i++) {
         struct rig *rig = rig_open(i & 1 ? "abdada" : "abdada-paper", 2, 1, RIG_BYTES);
-        for (unsigned d = 0; d < rig->desks; d++) {
-            struct watch *w = &rig->desk[d].watch;
-            rig->desk[d].meddle = listen_to_others;
+        for (unsigned d = 0; d < rig->searchers; d++) {
+            struct watch *w = &rig->searcher[d].watch;
+            rig->searcher[d].meddle = take_notices;
             w->random = rng_next(&seed);
-            rig->desk[d].options.poll_nodes = 4;
-            rig->desk[d].options.random_order = i & 2;
+            rig->searcher[d].options.poll_nodes = 4;
+            rig->searcher[d].options.random_order = i & 2;
             w->later_percent = 60;
             w->busy_percent = 30;
-            w->crowd_percent = 30;
+            w->contended_percent = 30;
             w->ahead_percent = 80;
             w->may_unwind = true;
         }
         rig_run_text(oracle, suite.at[i / 8].position, 4);
-        int score = oracle->desk[0].result.score;
+        int score = oracle->searcher[0].result.score;
         rig_run_text(rig, suite.at[i / 8].position, 4);
         rig_expect_score(rig, 4, score);
-        for (unsigned d = 0; d < rig->desks; d++) {
-            ahead += rig->desk[d].watch.ahead;
-            late += rig->desk[d].watch.late;
+        for (unsigned d = 0; d < rig->searchers; d++) {
+            ahead += rig->searcher[d].watch.ahead;
+            late += rig->searcher[d].watch.late;
         }
         rig_close(rig);
     }
@@ -415,21 +416,21 @@ static void full_selection_keeps_the_rules_of_the_table(void **state)
     struct suite suite = test_positions();
     struct rig *rig = rig_open("abdada", 3, 2, RIG_BYTES);
     uint64_t random = tt_seed();
-    for (unsigned i = 0; i < rig->desks; i++) {
-        rig->desk[i].options.strict = false;
-        rig->desk[i].options.full = true;
-        rig->desk[i].meddle = listen_to_others;
-        rig->desk[i].watch.may_unwind = true;
-        rig->desk[i].watch.busy_percent = 10;
-        rig->desk[i].watch.prunes = true;
+    for (unsigned i = 0; i < rig->searchers; i++) {
+        rig->searcher[i].options.strict = false;
+        rig->searcher[i].options.full = true;
+        rig->searcher[i].meddle = take_notices;
+        rig->searcher[i].watch.may_unwind = true;
+        rig->searcher[i].watch.busy_percent = 10;
+        rig->searcher[i].watch.prunes = true;
     }
     for (unsigned i = 0; i < 8; i++) {
-        rig->desk[0].stop_after = i % 2 ? rng_below(&random, 200) : RIG_NEVER;
+        rig->searcher[0].stop_after = i % 2 ? rng_below(&random, 200) : RIG_NEVER;
         rig_run_text(rig, suite.at[i].position, 6);
     }
-    rig->desk[0].stop_after = RIG_NEVER;
+    rig->searcher[0].stop_after = RIG_NEVER;
     rig_run_text(rig, "7k/8/8/8/8/8/R7/1R5K w - - 0 1", 6);
-    assert_true(rig->desk[0].result.score > GAME_MATE_MIN);
+    assert_true(rig->searcher[0].result.score > GAME_MATE_MIN);
     rig_close(rig);
     suite_close(&suite);
 }
@@ -437,17 +438,17 @@ static void full_selection_keeps_the_rules_of_the_table(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stops_leave_no_holds_and_nothing_wrong),
+        cmocka_unit_test(stops_leave_nothing_in_flight_and_nothing_wrong),
         cmocka_unit_test(a_search_stopped_at_once_still_names_a_legal_move),
         cmocka_unit_test(a_stopped_search_keeps_the_last_finished_iteration),
         cmocka_unit_test(it_asks_the_environment_often_enough),
         cmocka_unit_test(it_polls_at_once_when_told_to),
         cmocka_unit_test(a_node_others_finished_is_unwound_to_and_taken),
-        cmocka_unit_test(news_of_a_node_that_finished_by_itself_is_forgotten),
-        cmocka_unit_test(idle_news_changes_nothing),
-        cmocka_unit_test(processors_that_listen_agree_too),
+        cmocka_unit_test(a_notice_of_a_node_that_finished_by_itself_is_forgotten),
+        cmocka_unit_test(notices_without_effect_change_nothing),
+        cmocka_unit_test(searchers_that_take_notices_agree_too),
         cmocka_unit_test(late_answers_change_no_score),
-        cmocka_unit_test(late_answers_between_looks_change_no_score),
+        cmocka_unit_test(late_answers_between_peeks_change_no_score),
         cmocka_unit_test(full_selection_keeps_the_rules_of_the_table),
     };
     return cmocka_run_group_tests_name("search_stop", tests, NULL, NULL);

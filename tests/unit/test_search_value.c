@@ -100,7 +100,7 @@ static void the_best_move_earns_the_score(void **state)
     struct rig *rig = rig_open("sequential", 1, EMBEDDED_NEVER, RIG_BYTES);
     for (unsigned i = 0; i < sizeof small / sizeof small[0]; i++) {
         rig_run_text(rig, small[i].text, small[i].depth);
-        const struct search_result *r = &rig->desk[0].result;
+        const struct search_result *r = &rig->searcher[0].result;
         test_game()->make(rig->position, r->move);
         int depth = (int)small[i].depth - 1 + test_game()->check(rig->position);
         assert_int_equal(from_below(plain_value(rig->position, depth)), r->score);
@@ -118,10 +118,10 @@ static void the_size_of_the_table_does_not_change_a_strict_score(void **state)
         rig_run_text(big, suite.at[i].position, 4);
         rig_run_text(tiny, suite.at[i].position, 4);
         rig_run_text(small_one, suite.at[i].position, 4);
-        rig_expect_score(tiny, 4, big->desk[0].result.score);
-        rig_expect_score(small_one, 4, big->desk[0].result.score);
+        rig_expect_score(tiny, 4, big->searcher[0].result.score);
+        rig_expect_score(small_one, 4, big->searcher[0].result.score);
         rig_run_text(big, suite.at[i].position, 4); /* over a table full of itself */
-        rig_expect_score(big, 4, tiny->desk[0].result.score);
+        rig_expect_score(big, 4, tiny->searcher[0].result.score);
     }
     rig_close(big);
     rig_close(tiny);
@@ -162,11 +162,11 @@ static void a_mate_is_found_with_its_distance(void **state)
         unsigned depth = plies < 0 ? (unsigned)-plies : (unsigned)plies;
         rig_run_text(rig, mates[i].text, depth);
         rig_expect_score(rig, depth, plies < 0 ? -GAME_MATE - plies : GAME_MATE - plies);
-        expect_mate_line(rig, &rig->desk[0].result, plies);
+        expect_mate_line(rig, &rig->searcher[0].result, plies);
         if (depth > 3) {
             continue;
         }
-        rig_run_text(rig, mates[i].text, depth + 1); /* and is the same when looked at deeper */
+        rig_run_text(rig, mates[i].text, depth + 1); /* and is the same in a deeper search */
         rig_expect_score(rig, depth + 1, plies < 0 ? -GAME_MATE - plies : GAME_MATE - plies);
     }
     rig_close(rig);
@@ -178,7 +178,7 @@ static void a_mate_seen_from_another_ply_is_not_mistaken(void **state)
     /* The same table is asked from every position of the line, forwards and backwards. */
     struct rig *rig = rig_open("abdada", 1, 1, RIG_BYTES);
     rig_run_text(rig, mates[5].text, 5);
-    struct search_line line = rig->desk[0].result.pv;
+    struct search_line line = rig->searcher[0].result.pv;
     for (unsigned round = 0; round < 2; round++) {
         for (unsigned i = 0; i < line.length; i++) {
             unsigned at = round == 0 ? i : line.length - 1 - i;
@@ -208,9 +208,9 @@ static void when_the_game_is_over_there_is_no_move(void **state)
     for (unsigned i = 0; i < 2; i++) {
         rig_run_text(rig, over[i].text, 5);
         rig_expect_score(rig, 5, over[i].score);
-        assert_int_equal(rig->desk[0].result.move, 0);
-        assert_int_equal(rig->desk[0].result.pv.length, 0);
-        assert_int_equal(rig->desk[0].watch.opens, 0);
+        assert_int_equal(rig->searcher[0].result.move, 0);
+        assert_int_equal(rig->searcher[0].result.pv.length, 0);
+        assert_int_equal(rig->searcher[0].watch.opens, 0);
     }
     rig_close(rig);
 }
@@ -225,8 +225,8 @@ static void the_line_is_legal_and_begins_with_the_move(void **state)
     struct rig *rig = rig_open("abdada", 2, 2, RIG_BYTES);
     for (unsigned i = 0; i < suite.count; i++) {
         rig_run_text(rig, suite.at[i].position, 3);
-        for (unsigned d = 0; d < rig->desks; d++) {
-            const struct search_result *r = &rig->desk[d].result;
+        for (unsigned d = 0; d < rig->searchers; d++) {
+            const struct search_result *r = &rig->searcher[d].result;
             assert_in_range(r->pv.length, 1, SEARCH_PV_MAX);
             assert_int_equal(r->pv.move[0], r->move);
             test_parse(rig->position, suite.at[i].position);

@@ -1,9 +1,9 @@
-/* test_search_watch: a table port that looks over a search's shoulder, and may lie to it.
+/* test_search_watch: a table port that checks what a search does, and may give it false answers.
  *
  * It forwards to an inner port and checks that every OPEN is ended by exactly one store or release
  * of the same key, depth and slot, nested as the tree is; that bounds agree with the window that
  * was given; that nothing of a stopped search is stored; that refusals are bounded. Asked to, it
- * answers BUSY to exclusive asks and reports processors that are not there, at random. Threads: the
+ * answers BUSY to exclusive asks and reports searchers that are not there, at random. Threads: the
  * searching one's; `broken` is read after it has ended (an assertion outside the test's own thread
  * would jump into the wrong stack). */
 #ifndef TESTS_UNIT_TEST_SEARCH_WATCH_H
@@ -22,7 +22,7 @@ struct watched_node {
     unsigned refusals, all_refusals; /* BUSY for children, since the last value and ever */
 };
 
-/* A look sent ahead: what was true then. */
+/* A peek sent ahead: what was true then. */
 struct watch_view {
     uint32_t count;
     struct tt_peeked seen[GAME_MOVES_MAX];
@@ -38,9 +38,10 @@ struct watch {
     /* fixed after open */
     struct table_port inner;
     const struct game *game;
-    unsigned busy_percent, crowd_percent, later_percent;
-    unsigned ahead_percent; /* looks sent ahead are accepted; half of them come back */
-    bool prunes; /* selection full: a node may be settled without a move */
+    unsigned busy_percent, contended_percent, later_percent;
+    unsigned ahead_percent; /* peeks sent ahead are accepted; half of them come back */
+    bool narrows; /* a window may become smaller than the one that was answered */
+    bool prunes; /* selection full: a node may have a value without a move */
     unsigned sample_every; /* stores; 0: none */
     uint8_t sample_depth_max;
     void (*on_open)(struct watch *watch, void *context); /* may be NULL */
@@ -55,22 +56,22 @@ struct watch {
     struct watch_view peek_ticket[WATCH_VIEWS]; /* nested as the tree is */
     unsigned peeks_ahead;
     bool stopped, may_unwind;
-    unsigned open_at_stop, settled_after_stop;
+    unsigned open_at_stop, valued_after_stop;
     struct watch_sample sample[WATCH_SAMPLES];
     unsigned samples, until_sample;
     const char *broken; /* the first rule broken */
     /* statistics */
     uint64_t opens, stores, releases, busy;
     uint64_t late, late_refused; /* answers given late; of these CUT or BUSY */
-    uint64_t ahead; /* looks sent ahead that were taken */
+    uint64_t ahead; /* peeks sent ahead that were taken */
     struct tt_answer first_answer[WATCH_FIRST_ASKS]; /* at ply 1 of the iteration of that depth */
     uint64_t first_key[WATCH_FIRST_ASKS];
     unsigned first, first_depth;
 };
 
-static inline void watch_expect(struct watch *w, bool holds, const char *rule)
+static inline void watch_expect(struct watch *w, bool is_kept, const char *rule)
 {
-    if (!holds && w->broken == NULL) {
+    if (!is_kept && w->broken == NULL) {
         w->broken = rule;
     }
 }
@@ -208,8 +209,8 @@ static inline void watch_take_sample(struct watch *w, const struct tt_store *sto
 static inline bool watch_may_store_stopped(struct watch *w, const struct watched_node *n)
 {
     bool may = w->open == w->open_at_stop && (n->moves == 0 || w->prunes);
-    may = may || w->open == w->settled_after_stop;
-    w->settled_after_stop = w->open - 1;
+    may = may || w->open == w->valued_after_stop;
+    w->valued_after_stop = w->open - 1;
     return may;
 }
 
@@ -222,7 +223,7 @@ static inline void watch_store(void *self, const struct table_ticket *ticket,
     if (n != NULL) {
         WATCH_EXPECT(w, store->key == n->ask.key && store->depth == n->ask.depth);
         WATCH_EXPECT(w, store->slot == n->ask.slot);
-        WATCH_EXPECT(w, store->bound != TT_UPPER || store->score <= n->answer.alpha);
+        WATCH_EXPECT(w, w->narrows || store->bound != TT_UPPER || store->score <= n->answer.alpha);
         WATCH_EXPECT(w, store->bound != TT_LOWER || store->score >= n->answer.beta);
         WATCH_EXPECT(w, store->score >= -GAME_MATE && store->score <= GAME_MATE);
         WATCH_EXPECT(w, store->bound == TT_UPPER || store->move != 0 || n->moves == 0 || w->prunes);
@@ -257,7 +258,7 @@ static inline void watch_peek(void *self, const struct tt_peek *peek, unsigned c
     WATCH_EXPECT(w, !w->pending && count >= 1 && count <= GAME_MOVES_MAX);
     w->inner.peek(w->inner.self, peek, count, out);
     for (unsigned i = 0; i < count; i++) {
-        if (tt_chance(&w->random, w->crowd_percent)) {
+        if (tt_chance(&w->random, w->contended_percent)) {
             out[i].nproc = (uint16_t)rng_below(&w->random, 4);
         }
     }
@@ -310,7 +311,7 @@ static inline void watch_begin(struct watch *w, struct search *search)
     w->search = search;
     w->open = 0;
     w->pending = w->stopped = false;
-    w->settled_after_stop = SEARCH_PLY_MAX + 2;
+    w->valued_after_stop = SEARCH_PLY_MAX + 2;
     w->broken = NULL;
     w->opens = w->stores = w->releases = w->busy = 0;
     w->late = w->late_refused = w->ahead = 0;

@@ -1,14 +1,13 @@
 #include "tests/unit/test_tree.h"
 
 #include <math.h>
+#include <namespaces.h>
 
-static void space_names_the_version(void **state)
+static void the_namespace_is_that_of_the_sources(void **state)
 {
     (void)state;
-    uint64_t expected = rng_hash_text(TREE_VERSION);
-    if (game_tree.namespace_id != expected) {
-        fail_msg("put UINT64_C(0x%016llx) into tree.c", (unsigned long long)expected);
-    }
+    assert_true(game_tree.namespace_id == NAMESPACE_tree);
+    assert_true(game_tree.namespace_id != NAMESPACE_chess);
 }
 
 /* ---- nodes ---- */
@@ -398,7 +397,7 @@ static void moves_of_a_block_commute(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(space_names_the_version),
+        T(the_namespace_is_that_of_the_sources),
         T(nodes_keep_the_rules_of_the_port),
         T(static_values_stay_inside_their_bound),
         T(the_same_text_is_the_same_tree),

@@ -56,7 +56,7 @@ int cli_bench(int argc, char *argv[])
         };
         err = job_set_position(&job, games_by_name("chess"), chess_case[i].fen, why, sizeof why);
         if (err == ERR_OK) {
-            job_set_namespace(&job, 0);
+            job_set_repeatable_namespace(&job);
             engine_clear(engine);
             err = engine_run(engine, &job, NULL, &result);
         }

@@ -173,7 +173,7 @@ static int resolve(struct sim *s)
     s->job.strict = !s->loose;
     s->job.waits = s->wait;
     s->job.remote_depth = (uint8_t)remote_depth;
-    job_set_namespace(&s->job, 0);
+    job_set_repeatable_namespace(&s->job);
     if (s->node_us == 0) {
         s->node_us = strcmp(game->name, "tree") == 0 ? 1.0 : 0.2;
     }

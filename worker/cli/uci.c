@@ -335,7 +335,10 @@ static void say_identity(const struct uci *u)
     printf("option name Ponder type check default false\n");
     printf("option name Strict type check default %s\n", u->strict ? "true" : "false");
     printf("option name Algorithm type combo default %s", u->algorithm->name);
-    printf(" var abdada var abdada-paper var shared-table var sequential\nuciok\n");
+    for (unsigned i = 0; algorithm_at(i) != NULL; i++) {
+        printf(" var %s", algorithm_at(i)->name);
+    }
+    printf("\nuciok\n");
     fflush(stdout);
 }
 

@@ -322,7 +322,7 @@ unsigned engine_inflight(struct engine *e)
 
 static bool is_shared(const struct engine *e)
 {
-    return e->options.servers > 0 && e->job->algorithm->counted;
+    return e->options.servers > 0 && e->job->algorithm->uses_shards;
 }
 
 static void post(struct engine *e)
@@ -370,8 +370,8 @@ static enum err prepare_threads(struct engine *e, struct engine_thread *thread)
                                           .poll = poll_engine,
                                           .until_poll = embedded_until_poll(&e->searcher[i].local)};
         e->searcher[i].local.inflight_depth_max =
-            e->job->algorithm->counted && e->options.threads > 1 ? EMBEDDED_INFLIGHT_DEPTH
-                                                                 : EMBEDDED_NEVER;
+            e->job->algorithm->counts_inflight && e->options.threads > 1 ? EMBEDDED_INFLIGHT_DEPTH
+                                                                         : EMBEDDED_NEVER;
         /* The first keeps the plain order; the others break ties each in its own way. */
         uint64_t seed = i == 0 ? 0 : rng_mix(i);
         err = searcher_begin(&e->searcher[i], e->job, &thread[i].env, seed);
@@ -383,7 +383,7 @@ static void search_all(struct engine *e, struct engine_thread *thread)
 {
     struct placement_thread started_as[EMBEDDED_SLOTS_MAX];
     unsigned started = 1;
-    unsigned want = e->job->algorithm->counted ? e->options.threads : 1;
+    unsigned want = e->job->algorithm->uses_searchers ? e->options.threads : 1;
     embedded_update_placement(&thread[0].searcher->local,
                               clock_us()); /* before others look for a place */
     while (started < want && placement_create_thread(&started_as[started], started, search_thread,

@@ -8,10 +8,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-void job_set_namespace(struct job *job, uint64_t fresh)
+static uint64_t namespace_of(const struct job *job, uint64_t game, uint64_t fresh)
 {
     uint64_t kind = (job->strict ? 1u : 0u) | (job->full ? 2u : 0u);
-    job->namespace_id = rng_mix(rng_mix(job->game->namespace_id + kind) ^ fresh);
+    return rng_mix(rng_mix(game + kind) ^ fresh);
+}
+
+void job_set_namespace(struct job *job, uint64_t fresh)
+{
+    job->namespace_id = namespace_of(job, job->game->namespace_id, fresh);
+}
+
+void job_set_repeatable_namespace(struct job *job)
+{
+    char text[JOB_GAME_MAX + 2];
+    snprintf(text, sizeof text, "%s/1", job->game->name);
+    job->namespace_id = namespace_of(job, rng_hash_text(text), 0);
 }
 
 enum err job_set_position(struct job *job, const struct game *game, const char *text, char *why,

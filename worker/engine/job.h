@@ -30,6 +30,9 @@ struct job {
 /* From game, evaluation, selection and strictness; `fresh` other than 0 gives the job a table of
  * its own. */
 void job_set_namespace(struct job *job, uint64_t fresh);
+/* The same in every build, so that the node counts of two builds can be compared. For tables that
+ * no other process uses. */
+void job_set_repeatable_namespace(struct job *job);
 
 /* Sets game and position from text; the rest is left. ERR_NOMEM; the game's errors with `why`. */
 enum err job_set_position(struct job *job, const struct game *game, const char *text, char *why,

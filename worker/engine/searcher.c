@@ -48,7 +48,7 @@ enum err searcher_begin(struct searcher *p, const struct job *job, const struct 
         .full = job->full,
         .seed = seed,
         .random_order = p->remote != NULL && !job->waits,
-        .salt = job->namespace_id,
+        .namespace_id = job->namespace_id,
         .slot = (uint16_t)p->index,
         .depth_limit = job->depth,
         .poll_nodes = p->poll_nodes,
@@ -67,7 +67,7 @@ enum err searcher_begin(struct searcher *p, const struct job *job, const struct 
     search_set_limits(p->search, &options, env);
     search_set_position(p->search, job->position);
     if (p->remote != NULL) {
-        remote_begin(p->remote, job->remote_depth, job->algorithm->counted, job->waits);
+        remote_begin(p->remote, job->remote_depth, job->algorithm->uses_shards, job->waits);
     }
     searcher_publish(p);
     return ERR_OK;

@@ -34,12 +34,43 @@ struct game_move {
 
 enum game_score_kind { GAME_CENTIPAWNS, GAME_DISCS };
 
+/* What a search takes from its game, because scores are centipawns in one and discs in another.
+ * Depths are remaining plies. */
+struct game_search {
+    unsigned first_iteration, iteration_step; /* depths searched: first, first + step, ... */
+    unsigned aspiration_depth; /* the first iteration in a window around the last score */
+    int aspiration_width; /* of that window, to each side */
+    /* Selection full only: each rule holds up to (null move and reductions: from) its depth. */
+    int reverse_depth, reverse_margin; /* margin for each ply */
+    int null_depth;
+    int futility_depth, futility_margin; /* margin for each ply */
+    int late_depth;
+    int reduce_depth;
+    unsigned reduce_from; /* moves searched at full depth first */
+};
+
+/* For games whose scores are centipawns. */
+#define GAME_SEARCH_CENTIPAWNS                                                                    \
+    {                                                                                             \
+        .first_iteration = 1, .iteration_step = 1, .aspiration_depth = 4, .aspiration_width = 25, \
+        .reverse_depth = 6, .reverse_margin = 85, .null_depth = 3, .futility_depth = 4,           \
+        .futility_margin = 110, .late_depth = 4, .reduce_depth = 3, .reduce_from = 3,             \
+    }
+
+/* What a game's own solver calls. */
+struct game_solver {
+    void *self;
+    /* Counts nodes since the last call; every few hundred nodes. False: stop, without a value. */
+    bool (*count)(void *self, unsigned nodes);
+};
+
 struct game {
     const char *name;
-    uint64_t namespace_id; /* names rules, keys and evaluation: searches that differ must not share
-                              entries */
+    uint64_t namespace_id; /* names rules, keys and evaluation: NAMESPACE_... of <namespaces.h>,
+                              which the build makes of the sources */
     size_t position_size;
     enum game_score_kind score_kind;
+    const struct game_search *search;
 
     /* Reads a position. On failure ERR_SYNTAX or ERR_ILLEGAL, one line (no newline) in `why`. */
     enum err (*parse)(void *position, const char *text, char *why, size_t why_size);
@@ -64,6 +95,14 @@ struct game {
     bool (*drawn)(const void *position); /* by repetition or counting rules: depends on the path */
     bool (*losing)(const void *position, uint16_t move); /* static exchange < 0, noisy moves only */
     bool (*zugzwang)(const void *position); /* null move unsound here */
+
+    /* Both or none (NULL). Endings that the game searches itself, without the table: whether it
+     * does at this remaining depth (a function of position and depth alone), and the value in the
+     * window alpha < beta, fail-soft, a function of the position alone. solve leaves the position
+     * as it was and returns false if the solver said stop. */
+    bool (*solves)(const void *position, int depth);
+    bool (*solve)(void *position, int alpha, int beta, const struct game_solver *solver,
+                  int *value);
 
     /* Moves as text (UCI form in chess). parse_move: ERR_SYNTAX, or ERR_ILLEGAL here. */
     void (*format_move)(const void *position, uint16_t move, char *text);

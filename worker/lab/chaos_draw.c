@@ -111,7 +111,7 @@ static enum err draw_job(uint64_t *state, const struct chaos_wish *wish, struct 
     job->remote_depth =
         percent(state, 20) ? PROTO_REMOTE_DEPTH_AUTO : (uint8_t)between(state, 1, 4);
     if (err == ERR_OK) {
-        job_set_namespace(job, 0);
+        job_set_repeatable_namespace(job);
     }
     return err;
 }

@@ -201,8 +201,8 @@ static void run(void *context)
         lab->begin_ns = local_ns(p);
         lab_cpus_begin(lab);
     }
-    remote_begin(p->remote, lab->options.job->remote_depth, lab->options.job->algorithm->counted,
-                 lab->options.job->waits);
+    remote_begin(p->remote, lab->options.job->remote_depth,
+                 lab->options.job->algorithm->uses_shards, lab->options.job->waits);
     p->searching = !lab->ended; /* one that was started anew may come too late */
     if (p->searching) {
         search_run(p->search, NULL, NULL, &result);
@@ -266,7 +266,7 @@ static enum err open_parts(struct lab_worker *p)
         .algorithm = job->algorithm,
         .strict = job->strict,
         .full = job->full,
-        .salt = job->namespace_id,
+        .namespace_id = job->namespace_id,
         .seed = p->index == 0 ? 0 : seed | 1,
         .random_order = !job->waits,
         .depth_limit = job->depth,

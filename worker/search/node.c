@@ -1,85 +1,300 @@
 #include "worker/search/node.h"
 
-#include "worker/search/brothers.h"
+#include "common/tt/ops.h"
+#include "worker/search/children.h"
 #include "worker/search/select.h"
+
+/* ---- counting and polling ---- */
 
 void node_update_inflight_depth(struct search *s)
 {
-    s->inflight_depth = s->options.algorithm->counted
-                            ? s->table.inflight_depth(s->table.self, s->iteration)
-                            : UINT8_MAX;
+    const struct algorithm *algorithm = s->options.algorithm;
+    s->inflight_depth = UINT8_MAX;
+    if (algorithm->counts_inflight || algorithm->uses_shards) {
+        unsigned depth = s->table.inflight_depth(s->table.self, s->iteration);
+        s->inflight_depth = algorithm->counts_inflight ? depth : UINT8_MAX;
+    }
 }
 
-void node_count(struct search *s)
+void node_count(struct search *s, const struct node *n, unsigned nodes)
 {
     unsigned until = atomic_load_explicit(s->env.until_poll, memory_order_acquire);
-    s->counters.nodes++;
-    if (until > 1) {
-        atomic_store_explicit(s->env.until_poll, until - 1, memory_order_relaxed);
+    s->counters.nodes += nodes;
+    if (until > nodes) {
+        atomic_store_explicit(s->env.until_poll, until - nodes, memory_order_relaxed);
         return;
     }
     until = s->options.poll_nodes ? s->options.poll_nodes : SEARCH_POLL_NODES;
     atomic_store_explicit(s->env.until_poll, until, memory_order_relaxed);
+    s->poll_ply = n->ply;
     s->stopped = s->env.poll(s->env.self, s) || s->stopped;
     node_update_inflight_depth(s);
 }
 
-static bool closes(const struct tt_store *result, const struct frame *f)
+/* ---- one node ---- */
+
+static void generate(struct search *s, struct node *n)
 {
-    return result->bound == TT_EXACT || (result->bound == TT_LOWER && result->score >= f->beta) ||
-           (result->bound == TT_UPPER && result->score <= f->alpha);
+    n->moves = &s->move_stack[s->moves_used];
+    n->move_count = s->options.game->generate(s->position, n->moves);
+    n->generated = true;
+    s->moves_used += n->move_count;
 }
 
-static void settle(struct search *s, unsigned ply, enum settled how, int score, uint16_t move)
+static void set_line(struct node *n, uint16_t move)
 {
-    struct frame *f = &s->frame[ply];
-    f->settled = how;
-    f->settled_score = score;
-    f->settled_move = move;
-    s->unwind = ply;
+    if (move != 0) {
+        n->pv = (struct search_line){.length = 1, .move = {move}};
+    }
+}
+
+/* A refutation that an answer names orders the moves here, too. */
+static void order_by_refutation(struct search *s, const struct node *n,
+                                const struct tt_answer *answer)
+{
+    if (answer->move != 0 && answer->score >= n->ask.beta && n->ask.depth >= s->inflight_depth) {
+        order_refuted(s, n, answer->move, n->ask.depth);
+    }
+}
+
+/* For the game's solver: counts its nodes. False: it is to stop. */
+static bool count_solved(void *self, unsigned nodes)
+{
+    struct search *s = self;
+    node_count(s, &s->node[s->poll_ply], nodes);
+    return !search_halted(s);
+}
+
+static enum search_visit solve(struct search *s, struct node *n)
+{
+    const struct game_solver solver = {s, count_solved};
+    uint64_t nodes_before = s->counters.nodes;
+    s->poll_ply = n->ply;
+    bool is_solved = s->options.game->solve(s->position, n->alpha, n->beta, &solver, &n->best);
+    n->path = s->counters.nodes - nodes_before;
+    return is_solved && !search_halted(s) ? VISIT_VALUE : VISIT_STOP;
+}
+
+/* Against the window that was searched, not the one that alpha was raised to. A value that falls on
+ * or outside a bound that the table had proved is that bound. */
+static enum tt_bound classify(struct node *n)
+{
+    if (n->best <= n->known_lower) {
+        n->best = n->known_lower;
+        return TT_EXACT;
+    }
+    if (n->best >= n->known_upper) {
+        n->best = n->known_upper;
+        return TT_EXACT;
+    }
+    return tt_bound_of(n->best, n->alpha, n->beta);
+}
+
+static enum search_visit take_resolved(struct search *s, struct node *n)
+{
+    s->unwind = NO_UNWIND;
+    n->pv.length = 0;
+    if (n->resolved == RESOLVED_BUSY || n->resolved == RESOLVED_ABORTED) {
+        return n->resolved == RESOLVED_BUSY ? VISIT_BUSY : VISIT_ABORTED;
+    }
+    set_line(n, n->resolved_move);
+    n->best = n->resolved_score;
+    return VISIT_VALUE;
+}
+
+enum search_visit node_search(struct search *s, struct node *n)
+{
+    const struct game *game = s->options.game;
+    const struct table_port *table = &s->table;
+    const uint64_t nodes_before = s->counters.nodes;
+    const unsigned moves_before = s->moves_used;
+    struct tt_answer answer;
+
+    n->pv.length = 0;
+    n->path = 0;
+
+    /* Step 1. Draws by repetition or counting depend on the path; a strict value must not. */
+    if (!s->options.strict && n->ply > 0 && game->drawn != NULL && game->drawn(s->position)) {
+        n->best = 0;
+        return VISIT_VALUE;
+    }
+
+    /* Step 2. Endings that the game solves itself, without the table. */
+    if (game->solves != NULL && game->solves(s->position, n->depth)) {
+        return search_halted(s) ? VISIT_STOP : solve(s, n);
+    }
+
+    /* Step 3. Quiescence, when no depth is left or no room for another ply. */
+    if (n->depth <= 0 || n->ply >= SEARCH_PLY_MAX ||
+        s->moves_used + 2 * GAME_MOVES_MAX > MOVE_STACK) {
+        n->best = quiesce(s, n, n->alpha, n->beta);
+        n->path = s->counters.nodes - nodes_before;
+        return search_halted(s) ? VISIT_STOP : VISIT_VALUE;
+    }
+    if (search_halted(s)) {
+        return VISIT_STOP;
+    }
+
+    /* Step 4. Ask the table, and generate moves while the answer travels (Weill 1996, figure 1,
+     * line 9). */
+    const bool counts = (unsigned)n->depth >= s->inflight_depth;
+    n->ask = (struct tt_ask){
+        .key = node_key(s),
+        .alpha = (int16_t)n->alpha,
+        .beta = (int16_t)n->beta,
+        .depth = (uint8_t)n->depth,
+        .flags = (n->exclusive ? TT_EXCLUSIVE : 0) | (s->options.strict ? TT_STRICT : 0),
+        .slot = s->options.slot,
+    };
+    n->ticket = (struct table_ticket){0};
+    n->generated = false;
+    s->counters.asks += counts;
+    if (table->ask(table->self, &n->ask, &n->ticket)) {
+        generate(s, n);
+    }
+    table->await(table->self, &n->ask, &n->ticket, &answer);
+
+    /* Step 5. CUT: the table knows the value. BUSY: another searcher is in the node. */
+    if (answer.verdict == TT_CUT) {
+        s->counters.cuts += counts;
+        n->best = answer.score;
+        order_by_refutation(s, n, &answer);
+        set_line(n, answer.move);
+        s->moves_used = moves_before;
+        return VISIT_VALUE;
+    }
+    if (answer.verdict == TT_BUSY) {
+        s->counters.busy += counts;
+        s->moves_used = moves_before;
+        return VISIT_BUSY;
+    }
+
+    /* Step 6. OPEN: the search is in the node until step 11, in the window that came back. */
+    n->alpha = n->alpha_now = answer.alpha;
+    n->beta = answer.beta;
+    n->known_lower = answer.alpha > n->ask.alpha ? answer.alpha : -GAME_INFINITE;
+    n->known_upper = answer.beta < n->ask.beta ? answer.beta : GAME_INFINITE;
+    n->best = -GAME_INFINITE;
+    n->best_move = 0;
+    n->in_flight = counts;
+    n->is_old = false;
+    n->contended = answer.nproc > 1;
+    n->prunes = false;
+    n->resolved = RESOLVED_NOT;
+    n->path = 1;
+    n->longest_scout = 0;
+
+    /* Step 7. Count the node, now that it is complete: the poll may be about it. */
+    node_count(s, n, 1);
+
+    /* Step 8. Forward pruning (selection full), but not at the root. */
+    enum search_visit visit = s->options.full && n->ply > 0 ? select_node(s, n) : VISIT_CONTINUE;
+
+    if (visit == VISIT_CONTINUE) {
+        /* Step 9. Moves. Without any the game is over here. */
+        if (!n->generated) {
+            generate(s, n);
+        }
+        if (n->move_count == 0) {
+            n->best = n->known_lower = n->known_upper = game->finished(s->position);
+            visit = VISIT_VALUE;
+        } else {
+            /* Step 10. The children, as the algorithm has it where they are counted in flight. */
+            order_moves(s, n, answer.move);
+            visit = n->depth - 1 >= (int)s->inflight_depth
+                        ? s->options.algorithm->search_children(s, n)
+                        : children_in_order(s, n);
+        }
+    }
+    n->in_flight = false;
+    n->path += n->longest_scout;
+    s->moves_used = moves_before;
+
+    /* Step 11. Store the value, or release the node without one. Nothing of a stopped search is
+     * stored. To release a node that CUT or BUSY resolved is no error. */
+    if (s->stopped) {
+        visit = VISIT_STOP;
+    }
+    if (visit == VISIT_VALUE) {
+        enum tt_bound bound = classify(n);
+        struct tt_store store = {
+            .key = n->ask.key,
+            .score = (int16_t)n->best,
+            .depth = n->ask.depth,
+            .bound = (uint8_t)bound,
+            .move = bound == TT_UPPER ? 0 : n->best_move, /* a fail-low knows no best move */
+            .slot = n->ask.slot,
+        };
+        table->store(table->self, &n->ticket, &store);
+    } else {
+        struct tt_release release = {n->ask.key, n->ask.depth, n->ask.slot};
+        table->release(table->self, &n->ticket, &release);
+    }
+    if (counts && n->contended) {
+        s->counters.helped++;
+        if (n->ask.depth <= s->inflight_depth) {
+            s->counters.duplicated += s->counters.nodes - nodes_before;
+        }
+    }
+
+    /* Step 12. Unwound to here. A node that ended by itself before it could unwind keeps its value.
+     * Else it was resolved from outside, or its parent searches it again in another window. */
+    if (s->stopped || s->unwind != n->ply) {
+        return visit;
+    }
+    if (visit == VISIT_VALUE) {
+        s->unwind = NO_UNWIND;
+        s->window_changed = false;
+        return visit;
+    }
+    return s->window_changed ? VISIT_STOP : take_resolved(s, n);
+}
+
+/* ---- what the environment says from env.poll (ports.h) ---- */
+
+/* The search unwinds to `n`, unless it unwinds to a node above already. */
+static void resolve(struct search *s, struct node *n, enum resolved how, int score, uint16_t move)
+{
+    n->resolved = how;
+    n->resolved_score = score;
+    n->resolved_move = move;
+    s->unwind = n->ply;
+    s->window_changed = false;
 }
 
 void search_node_done(struct search *s, const struct tt_store *result)
 {
-    for (unsigned ply = 0; ply < s->unwind && ply < SEARCH_PLY_MAX; ply++) {
-        const struct frame *f = &s->frame[ply];
-        if (f->held && f->ask->key == result->key && f->ask->depth == result->depth &&
-            closes(result, f)) {
-            settle(s, ply, SETTLED_DONE, result->score, result->move);
+    struct tt_found found = tt_ops_found(result);
+    for (struct node *n = s->node; n->ply < s->unwind && n->ply < SEARCH_PLY_MAX; n++) {
+        int score;
+        if (n->in_flight && n->ask.key == result->key && n->ask.depth == result->depth &&
+            tt_ops_resolves(&found, n->ask.depth, true, n->alpha, n->beta, &score)) {
+            resolve(s, n, RESOLVED_DONE, score, result->move);
             s->counters.unwound++;
             return;
         }
     }
 }
 
-static void learn_refutation(struct search *s, unsigned ply, const struct tt_ask *ask,
-                             const struct tt_answer *answer)
-{
-    if (answer->move != 0 && answer->score >= ask->beta && ask->depth >= s->inflight_depth) {
-        order_learn(s, ply, answer->move, ask->depth);
-    }
-}
-
 void search_answered(struct search *s, const struct tt_ask *ask, const struct tt_answer *answer)
 {
-    for (unsigned ply = 0; ply < s->unwind && ply < SEARCH_PLY_MAX; ply++) {
-        struct frame *f = &s->frame[ply];
-        if (!f->held || !f->ticket->later || f->ask->key != ask->key ||
-            f->ask->depth != ask->depth) {
+    for (struct node *n = s->node; n->ply < s->unwind && n->ply < SEARCH_PLY_MAX; n++) {
+        if (!n->in_flight || !n->ticket.later || n->ask.key != ask->key ||
+            n->ask.depth != ask->depth) {
             continue;
         }
-        f->ticket->later = false;
+        n->ticket.later = false;
         if (answer->verdict == TT_CUT) {
             s->counters.cuts++;
-            learn_refutation(s, ply, ask, answer);
-            settle(s, ply, SETTLED_CUT, answer->score, answer->move);
+            order_by_refutation(s, n, answer);
+            resolve(s, n, RESOLVED_CUT, answer->score, answer->move);
         } else if (answer->verdict == TT_BUSY) {
             s->counters.busy++;
-            settle(s, ply, SETTLED_BUSY, 0, 0);
+            resolve(s, n, RESOLVED_BUSY, 0, 0);
         } else if (answer->nproc > 1) {
-            /* Never the other way: a brother may have been found busy meanwhile, and a look sent
-             * ahead that is not of the brothers left now. */
-            f->crowded = true;
+            /* Never set back to false: a child may have been BUSY meanwhile, and a peek sent ahead
+             * for other children than those that are left now. */
+            n->contended = true;
         }
         return;
     }
@@ -87,218 +302,58 @@ void search_answered(struct search *s, const struct tt_ask *ask, const struct tt
 
 void search_renew(struct search *s)
 {
-    for (unsigned ply = 0; ply < s->unwind && ply < SEARCH_PLY_MAX; ply++) {
-        struct frame *f = &s->frame[ply];
-        if (f->held && f->aged && s->table.renew != NULL) {
-            struct tt_ask again = *f->ask;
+    for (struct node *n = s->node; n->ply < s->unwind && n->ply < SEARCH_PLY_MAX; n++) {
+        if (n->in_flight && n->is_old && s->table.renew != NULL) {
+            struct tt_ask again = n->ask;
             again.flags &= (uint8_t)~TT_EXCLUSIVE; /* others may have joined */
-            s->table.renew(s->table.self, &again, f->ticket);
+            s->table.renew(s->table.self, &again, &n->ticket);
         }
-        f->aged = true;
+        n->is_old = true;
     }
 }
 
-static void generate(struct search *s, unsigned ply)
+/* The open node of that split point to which the search does not unwind already; or NULL. */
+static struct node *open_split(struct search *s, uint64_t split_id)
 {
-    struct frame *f = &s->frame[ply];
-    f->moves = &s->move_stack[s->moves_used];
-    f->count = s->options.game->generate(s->position, f->moves);
-    f->generated = true;
-    s->moves_used += f->count;
-}
-
-/* The children of a node with what the table said of it. */
-static enum search_visit expand(struct search *s, unsigned ply, int depth,
-                                const struct tt_answer *answer, struct outcome *o)
-{
-    struct frame *f = &s->frame[ply];
-    if (s->options.full && ply > 0) {
-        enum search_visit settled = select_node(s, ply, depth, o);
-        if (settled != VISIT_BUSY) {
-            return settled;
+    for (unsigned ply = s->start_ply; ply <= s->poll_ply && ply < s->unwind; ply++) {
+        if (s->node[ply].split_id == split_id) {
+            return &s->node[ply];
         }
     }
-    if (!f->generated) {
-        generate(s, ply);
-    }
-    if (f->count == 0) {
-        o->best = o->known_lower = o->known_upper = s->options.game->finished(s->position);
-        return VISIT_VALUE;
-    }
-    order_moves(s, ply, answer->move);
-    bool counted = depth - 1 >= (int)s->inflight_depth;
-    return brothers_search(s, ply, depth, o, counted);
+    return NULL;
 }
 
-/* Against the window that was searched, not the one alpha was raised to. A value that falls on or
- * outside a bound the table had proved is that bound. */
-static enum tt_bound classify(struct outcome *o)
+void search_abort(struct search *s, uint64_t split_id)
 {
-    if (o->best <= o->known_lower) {
-        o->best = o->known_lower;
-        return TT_EXACT;
-    }
-    if (o->best >= o->known_upper) {
-        o->best = o->known_upper;
-        return TT_EXACT;
-    }
-    return o->best <= o->alpha ? TT_UPPER : o->best >= o->beta ? TT_LOWER : TT_EXACT;
-}
-
-static void leave(struct search *s, const struct tt_ask *ask, const struct table_ticket *ticket,
-                  enum search_visit visit, struct outcome *o)
-{
-    if (visit == VISIT_VALUE) {
-        enum tt_bound bound = classify(o);
-        struct tt_store store = {
-            .key = ask->key,
-            .score = (int16_t)o->best,
-            .depth = ask->depth,
-            .bound = (uint8_t)bound,
-            .move = bound == TT_UPPER ? 0 : o->move, /* a fail-low knows no best move */
-            .slot = ask->slot,
-        };
-        s->table.store(s->table.self, ticket, &store);
-    } else { /* letting go of a node one is not in is no error (settled by CUT or BUSY) */
-        struct tt_release release = {.key = ask->key, .depth = ask->depth, .slot = ask->slot};
-        s->table.release(s->table.self, ticket, &release);
+    struct node *n = open_split(s, split_id);
+    if (n != NULL) {
+        resolve(s, n, RESOLVED_ABORTED, 0, 0);
     }
 }
 
-/* An OPEN node, from the answer to the store or release. */
-static enum search_visit inside(struct search *s, unsigned ply, const struct tt_ask *ask,
-                                struct table_ticket *ticket, const struct tt_answer *answer,
-                                int *score)
+void search_narrow(struct search *s, uint64_t split_id, int alpha)
 {
-    struct frame *f = &s->frame[ply];
-    uint64_t nodes_before = s->counters.nodes;
-    struct outcome o = {
-        .alpha = answer->alpha,
-        .beta = answer->beta,
-        .known_lower = answer->alpha > ask->alpha ? answer->alpha : -GAME_INFINITE,
-        .known_upper = answer->beta < ask->beta ? answer->beta : GAME_INFINITE,
-        .best = -GAME_INFINITE,
-        .raised = answer->alpha,
-    };
-    bool counted = ask->depth >= s->inflight_depth;
-
-    f->alpha = o.alpha;
-    f->beta = o.beta;
-    f->held = counted;
-    f->aged = false;
-    f->ask = ask;
-    f->ticket = ticket;
-    f->crowded = answer->nproc > 1;
-    f->settled = SETTLED_NOT;
-    f->path = 1;
-    f->scouts = 0;
-    node_count(s); /* with the frame in place: the answer may come with this very poll */
-    enum search_visit visit = expand(s, ply, ask->depth, answer, &o);
-    f->held = false;
-    if (s->stopped) {
-        visit = VISIT_STOP; /* nothing from a stopped search is stored, be it whole */
+    struct node *n = open_split(s, split_id);
+    if (n == NULL || alpha <= n->alpha_now) {
+        return;
     }
-    s->path = f->path + f->scouts;
-    leave(s, ask, ticket, visit, &o);
-    if (counted && f->crowded) {
-        s->counters.helped++;
-        if (ask->depth <= s->inflight_depth) {
-            s->counters.duplicated += s->counters.nodes - nodes_before;
-        }
+    if (alpha >= n->beta) {
+        resolve(s, n, RESOLVED_ABORTED, 0, 0);
+        return;
     }
-    *score = o.best;
-    return visit;
+    n->alpha = n->alpha_now = alpha;
+    if (n->ply < s->poll_ply && n->ply + 1 < s->unwind) { /* a child is under way */
+        s->unwind = n->ply + 1;
+        s->window_changed = true;
+    }
 }
 
-/* Asks, and goes inside when the answer is OPEN. */
-static enum search_visit enter(struct search *s, unsigned ply, const struct tt_ask *ask, int *score)
+bool node_window_changed(struct search *s, const struct node *n)
 {
-    struct frame *f = &s->frame[ply];
-    struct table_ticket ticket = {0};
-    struct tt_answer answer;
-    unsigned moves_before = s->moves_used;
-    enum search_visit visit = VISIT_VALUE;
-    bool counted = ask->depth >= s->inflight_depth;
-
-    f->pv.length = 0;
-    f->generated = false;
-    s->counters.asks += counted;
-    if (s->table.ask(s->table.self, ask, &ticket)) {
-        generate(s, ply); /* while the answer travels (Weill 1996, figure 1, line 9) */
+    if (s->stopped || !s->window_changed || s->unwind != n->ply + 1) {
+        return false;
     }
-    s->table.await(s->table.self, ask, &ticket, &answer);
-    switch (answer.verdict) {
-    case TT_CUT:
-        s->counters.cuts += counted;
-        *score = answer.score;
-        learn_refutation(s, ply, ask, &answer);
-        if (answer.move != 0) {
-            f->pv = (struct search_line){.length = 1, .move = {answer.move}};
-        }
-        break;
-    case TT_BUSY:
-        s->counters.busy += counted;
-        visit = VISIT_BUSY;
-        break;
-    case TT_OPEN:
-        visit = inside(s, ply, ask, &ticket, &answer, score);
-        break;
-    }
-    s->moves_used = moves_before;
-    return visit;
-}
-
-/* Unwound to here: others settled this node. */
-static enum search_visit take_settled(struct search *s, unsigned ply, int *score)
-{
-    struct frame *f = &s->frame[ply];
-    s->unwind = NOBODY_UNWINDS;
-    f->pv.length = 0;
-    if (f->settled == SETTLED_BUSY) {
-        return VISIT_BUSY;
-    }
-    if (f->settled_move != 0) {
-        f->pv = (struct search_line){.length = 1, .move = {f->settled_move}};
-    }
-    *score = f->settled_score;
-    return VISIT_VALUE;
-}
-
-enum search_visit node_visit(struct search *s, unsigned ply, int depth, int alpha, int beta,
-                             bool exclusive, int *score)
-{
-    const struct game *game = s->options.game;
-
-    s->frame[ply].pv.length = 0;
-    s->path = 0;
-    if (!s->options.strict && ply > 0 && game->drawn != NULL && game->drawn(s->position)) {
-        *score = 0;
-        return VISIT_VALUE;
-    }
-    if (depth <= 0 || ply >= SEARCH_PLY_MAX || s->moves_used + 2 * GAME_MOVES_MAX > MOVE_STACK) {
-        uint64_t nodes_before = s->counters.nodes;
-        *score = quiesce(s, ply, alpha, beta);
-        s->path = s->counters.nodes - nodes_before;
-        return search_halted(s) ? VISIT_STOP : VISIT_VALUE;
-    }
-    struct tt_ask ask = {
-        .key = node_key(s),
-        .alpha = (int16_t)alpha,
-        .beta = (int16_t)beta,
-        .depth = (uint8_t)depth,
-        .flags = (exclusive ? TT_EXCLUSIVE : 0) | (s->options.strict ? TT_STRICT : 0),
-        .slot = s->options.slot,
-    };
-    if (search_halted(s)) {
-        return VISIT_STOP;
-    }
-    enum search_visit visit = enter(s, ply, &ask, score);
-    if (s->stopped || s->unwind != ply) {
-        return visit;
-    }
-    if (visit == VISIT_VALUE) { /* done by itself before it could unwind: nobody is to unwind now */
-        s->unwind = NOBODY_UNWINDS;
-        return visit;
-    }
-    return take_settled(s, ply, score);
+    s->window_changed = false;
+    s->unwind = NO_UNWIND;
+    return true;
 }

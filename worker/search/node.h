@@ -1,7 +1,9 @@
-/* node: the inside of a search, shared by its files only.
+/* node: what the files of the search share, and nobody else sees.
  *
- * Frames are one per ply; move lists live in two stacks so that a frame costs what it uses.
- * Threads: the search's own. */
+ * A `struct node` is the context of one node on the path from the root: every function of the
+ * search takes the search and the node. They lie in one array by ply, so that `node + 1` is the
+ * child. Move lists live in two stacks, so that a node costs what it uses. Threads: the search's
+ * own. Memory: nothing is allocated after search_open. */
 #ifndef WORKER_SEARCH_NODE_H
 #define WORKER_SEARCH_NODE_H
 
@@ -10,55 +12,62 @@
 enum {
     MOVE_STACK = 16384,
     CHILD_STACK = 4096,
-    NOBODY_UNWINDS = SEARCH_PLY_MAX + 1,
+    NO_UNWIND = SEARCH_PLY_MAX + 1,
 };
 
-/* A young brother at a node where processors are kept apart. */
+/* How a node was resolved from outside while this searcher was below it. */
+enum resolved {
+    RESOLVED_NOT,
+    RESOLVED_DONE, /* another searcher finished it; this one is still registered in it */
+    RESOLVED_CUT, /* the table answered CUT; this searcher is not registered */
+    RESOLVED_BUSY, /* the table answered BUSY; this searcher is not registered */
+    RESOLVED_ABORTED, /* search_abort; this searcher is still registered */
+};
+
+/* A child of a node whose children are chosen by how many searchers are in them. */
 struct child {
     uint64_t key;
     uint8_t depth; /* remaining at its first visit */
-    uint8_t full; /* remaining without reductions: what proves more than a failure needs it */
+    uint8_t full; /* remaining without reductions: a value that raises alpha needs this depth */
     bool known; /* key and depths are computed */
     bool done;
-    bool passed_over; /* counted once in `deferred` */
+    bool deferred; /* counted once in `deferred` */
 };
 
-/* A node settled from outside; the processor unwinds to it. */
-enum settled {
-    SETTLED_NOT,
-    SETTLED_DONE, /* somebody finished it; we are counted inside */
-    SETTLED_CUT, /* the table cut it: we are not counted */
-    SETTLED_BUSY, /* somebody else is inside: we are not counted */
-};
-
-struct frame {
-    struct game_move *moves;
-    unsigned count;
-    uint64_t path, scouts; /* critical path: what goes one by one, and the longest scout */
-    bool generated;
-    const struct tt_ask *ask; /* of the visit, while held */
-    struct table_ticket *ticket;
-    int alpha, beta; /* as the table narrowed them */
-    bool held; /* in the table: search_node_done may be about it */
-    bool aged; /* held since before the last search_renew */
-    bool crowded; /* others were inside when the table answered, at first or to a renewal */
-    bool fails_high; /* expected to: a cut node of the minimal tree (Knuth, Moore 1975) */
-    enum settled settled; /* by others, while this processor was below */
-    int settled_score;
-    uint16_t settled_move;
-    bool calm, after_null; /* selection full: not in check; the move here was a pass */
-    int standing; /* selection full: static evaluation when calm */
-    uint16_t killer[2];
+struct node {
+    /* fixed after open */
+    unsigned ply;
+    /* set before the visit: node_child */
+    int depth; /* remaining */
+    int alpha, beta; /* as wanted; during the visit as the table narrowed them */
+    bool exclusive; /* BUSY is wanted if another searcher is in the node */
+    bool cut_node; /* expected to fail high in the minimal tree (Knuth, Moore 1975) */
+    bool after_null; /* the move that led here was a pass */
+    uint64_t split_id; /* of the split point that this node is; 0: none */
+    /* result of the visit */
+    int best; /* its value when the visit ends with VISIT_VALUE */
+    uint16_t best_move;
     struct search_line pv;
-};
-
-/* What a node has found out so far. alpha and beta as asked, narrowed by the table. */
-struct outcome {
-    int alpha, beta; /* the window searched */
+    uint64_t path; /* nodes on the critical path below and with this node */
+    /* during the visit */
+    struct tt_ask ask;
+    struct table_ticket ticket;
     int known_lower, known_upper; /* what the table proved, or the infinite window */
-    int best;
-    int raised; /* max(alpha, best): what brothers must beat */
-    uint16_t move;
+    int alpha_now; /* max(alpha, best): what the next child must beat */
+    struct game_move *moves;
+    unsigned move_count;
+    bool generated;
+    bool in_flight; /* registered in the table: completion notices and answers may name it */
+    bool is_old; /* in flight since before the last search_renew */
+    bool contended; /* other searchers were in it when the table answered, or a child was BUSY */
+    bool prunes; /* selection full, below the root, not in check: moves may be skipped or reduced */
+    int static_eval; /* if `prunes` */
+    uint64_t longest_scout; /* critical path of the longest scout among its children */
+    enum resolved resolved;
+    int resolved_score;
+    uint16_t resolved_move;
+    /* kept between visits */
+    uint16_t killer[2];
 };
 
 struct search {
@@ -68,7 +77,7 @@ struct search {
     struct env_port env;
     void *position;
     /* state */
-    struct frame frame[SEARCH_PLY_MAX + 2];
+    struct node node[SEARCH_PLY_MAX + 2];
     struct game_move move_stack[MOVE_STACK];
     struct child child_stack[CHILD_STACK];
     unsigned moves_used, children_used;
@@ -80,37 +89,51 @@ struct search {
     uint8_t noise[SEARCH_HISTORY];
     uint64_t random;
     unsigned iteration;
-    unsigned inflight_depth;
-    unsigned unwind; /* ply to unwind to, or NOBODY_UNWINDS */
+    unsigned inflight_depth; /* nodes of at least this remaining depth are registered in flight */
+    unsigned start_ply, poll_ply; /* from here to the node that was counted last all are open */
+    unsigned unwind; /* ply of the node to unwind to, or NO_UNWIND */
+    bool window_changed; /* the unwinding is to search this child again in the new window */
     atomic_uint until_poll; /* unless the environment keeps it */
-    uint64_t path; /* critical path of the node visited last */
     bool stopped;
     /* statistics */
     struct search_counters counters;
 };
 
-/* Enters the node at `ply`, searches it and leaves it: the only place that pairs ask with store or
- * release. */
-enum search_visit node_visit(struct search *s, unsigned ply, int depth, int alpha, int beta,
-                             bool exclusive, int *score);
+/* Searches a node that node_child or the start of the search prepared. The only place that pairs
+ * ask with store or release. */
+enum search_visit node_search(struct search *s, struct node *n);
 
-/* Value of a quiet position near this one; alpha < beta; fail-soft. Check search_halted() after it.
- */
-int quiesce(struct search *s, unsigned ply, int alpha, int beta);
-
-/* Counts a node and asks the environment now and then. */
-void node_count(struct search *s);
+/* Counts nodes and polls the environment now and then. */
+void node_count(struct search *s, const struct node *n, unsigned nodes);
 /* Sets s->inflight_depth by what the table says now. */
 void node_update_inflight_depth(struct search *s);
 
+/* After a child's VISIT_STOP. True: it was stopped because search_narrow changed the window of `n`,
+ * and is to be searched again. */
+bool node_window_changed(struct search *s, const struct node *n);
+
+/* Value of a quiet position near this one; alpha < beta; fail-soft. Check search_halted() after it.
+ */
+int quiesce(struct search *s, struct node *n, int alpha, int beta);
+
 static inline bool search_halted(const struct search *s)
 {
-    return s->stopped || s->unwind != NOBODY_UNWINDS;
+    return s->stopped || s->unwind != NO_UNWIND;
 }
 
 static inline uint64_t node_key(const struct search *s)
 {
-    return s->options.game->key(s->position) ^ s->options.salt;
+    return s->options.game->key(s->position) ^ s->options.namespace_id;
+}
+
+static inline bool node_is_cut_off(const struct node *n)
+{
+    return n->best >= n->beta;
+}
+
+static inline bool node_is_null_window(const struct node *n)
+{
+    return n->beta - n->alpha == 1;
 }
 
 /* ---- mate distance: a value seen from one ply above, and a bound seen from one ply below ---- */
@@ -130,20 +153,34 @@ static inline int bound_down(int bound)
     return -v;
 }
 
+/* Prepares the child that the position is at, in a window seen from the parent. */
+static inline struct node *node_child(struct node *n, int depth, int alpha, int beta, bool cut_node)
+{
+    struct node *child = n + 1;
+    child->depth = depth;
+    child->alpha = bound_down(beta);
+    child->beta = bound_down(alpha);
+    child->exclusive = false;
+    child->cut_node = cut_node;
+    child->after_null = false;
+    child->split_id = 0;
+    return child;
+}
+
 /* ---- ordering (order.c) ---- */
 
 /* Gives every move its place: table move, good captures, killers, history, bad captures. */
-void order_moves(struct search *s, unsigned ply, uint16_t table_move);
-/* Brings the best of moves[at..count) to `at`; bad captures are found out only here. */
-void order_pick(struct search *s, unsigned ply, unsigned at);
-/* All at once. */
-void order_sort(struct search *s, unsigned ply);
-/* The move refuted a node of this ply, here or, as an answer tells, at another processor: of many
- * processors each walks a small part of the tree, and orders its moves by what it has seen. */
-void order_learn(struct search *s, unsigned ply, uint16_t move, int depth);
+void order_moves(struct search *s, struct node *n, uint16_t table_move);
+/* Brings the best of moves[at..move_count) to `at`; bad captures are found out only here. */
+void order_pick(struct search *s, struct node *n, unsigned at);
+/* Sorts all moves. */
+void order_sort(struct search *s, struct node *n);
+/* The move refuted a node of this ply, here or, as an answer says, at another searcher: each of
+ * many searchers walks a small part of the tree and orders its moves by what it has seen. */
+void order_refuted(struct search *s, const struct node *n, uint16_t move, int depth);
 /* A quiet move refuted the node here. */
-void order_reward(struct search *s, unsigned ply, uint16_t move, int depth);
-/* The processor's tie-breaking. */
+void order_reward(struct search *s, struct node *n, uint16_t move);
+/* Draws the searcher's tie-breaking. */
 void order_seed(struct search *s);
 void order_age(struct search *s);
 

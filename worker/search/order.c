@@ -14,30 +14,29 @@ enum {
 };
 
 /* The side to move, and the move. */
-static unsigned order_at(unsigned ply, uint16_t move)
+static unsigned order_at(const struct node *n, uint16_t move)
 {
-    return (ply & 1) * SEARCH_HISTORY + (move & (SEARCH_HISTORY - 1));
+    return (n->ply & 1) * SEARCH_HISTORY + (move & (SEARCH_HISTORY - 1));
 }
 
-void order_moves(struct search *s, unsigned ply, uint16_t table_move)
+void order_moves(struct search *s, struct node *n, uint16_t table_move)
 {
-    struct frame *f = &s->frame[ply];
-    for (unsigned i = 0; i < f->count; i++) {
-        struct game_move *m = &f->moves[i];
+    for (unsigned i = 0; i < n->move_count; i++) {
+        struct game_move *m = &n->moves[i];
         if (m->move == table_move) {
             m->order = CLASS_TABLE;
         } else if (m->flags & GAME_NOISY) {
             m->order += CLASS_NOISY;
-        } else if (m->move == f->killer[0] || m->move == f->killer[1]) {
-            m->order = CLASS_KILLER + (m->move == f->killer[0]);
+        } else if (m->move == n->killer[0] || m->move == n->killer[1]) {
+            m->order = CLASS_KILLER + (m->move == n->killer[0]);
         } else {
-            m->order = s->history[order_at(ply, m->move)] * (1 << NOISE_BITS) +
+            m->order = s->history[order_at(n, m->move)] * (1 << NOISE_BITS) +
                        s->noise[m->move & (SEARCH_HISTORY - 1)];
         }
     }
 }
 
-/* Captures are weighed by static exchange when their turn comes: most nodes end before. */
+/* Captures are weighed by static exchange when their turn comes, because most nodes end before. */
 static bool demote_losing(struct search *s, struct game_move *m)
 {
     if (!(m->flags & GAME_NOISY) || m->order < CLASS_NOISY || m->order >= CLASS_TABLE ||
@@ -48,29 +47,28 @@ static bool demote_losing(struct search *s, struct game_move *m)
     return true;
 }
 
-void order_pick(struct search *s, unsigned ply, unsigned at)
+void order_pick(struct search *s, struct node *n, unsigned at)
 {
-    struct frame *f = &s->frame[ply];
     for (;;) {
         unsigned best = at;
-        for (unsigned i = at + 1; i < f->count; i++) {
-            if (f->moves[i].order > f->moves[best].order) {
+        for (unsigned i = at + 1; i < n->move_count; i++) {
+            if (n->moves[i].order > n->moves[best].order) {
                 best = i;
             }
         }
-        struct game_move m = f->moves[best];
-        f->moves[best] = f->moves[at];
-        f->moves[at] = m;
-        if (!demote_losing(s, &f->moves[at])) {
+        struct game_move m = n->moves[best];
+        n->moves[best] = n->moves[at];
+        n->moves[at] = m;
+        if (!demote_losing(s, &n->moves[at])) {
             return;
         }
     }
 }
 
-void order_sort(struct search *s, unsigned ply)
+void order_sort(struct search *s, struct node *n)
 {
-    for (unsigned i = 0; i < s->frame[ply].count; i++) {
-        order_pick(s, ply, i);
+    for (unsigned i = 0; i < n->move_count; i++) {
+        order_pick(s, n, i);
     }
 }
 
@@ -95,22 +93,21 @@ static uint32_t weight_of(int depth)
     return (uint32_t)(depth * depth);
 }
 
-void order_learn(struct search *s, unsigned ply, uint16_t move, int depth)
+void order_refuted(struct search *s, const struct node *n, uint16_t move, int depth)
 {
-    add(s, order_at(ply, move), weight_of(depth));
+    add(s, order_at(n, move), weight_of(depth));
 }
 
-void order_reward(struct search *s, unsigned ply, uint16_t move, int depth)
+void order_reward(struct search *s, struct node *n, uint16_t move)
 {
-    struct frame *f = &s->frame[ply];
-    struct tt_weight lesson = {(uint16_t)order_at(ply, move), weight_of(depth)};
+    struct tt_weight update = {(uint16_t)order_at(n, move), weight_of(n->depth)};
 
-    if (f->killer[0] != move) {
-        f->killer[1] = f->killer[0];
-        f->killer[0] = move;
+    if (n->killer[0] != move) {
+        n->killer[1] = n->killer[0];
+        n->killer[0] = move;
     }
-    add(s, lesson.index, lesson.weight);
-    s->fresh[lesson.index] += lesson.weight;
+    add(s, update.index, update.weight);
+    s->fresh[update.index] += update.weight;
 }
 
 unsigned search_history_publish(struct search *s, struct tt_weight *out, unsigned room)
@@ -141,12 +138,12 @@ void search_history_merge(struct search *s, const struct tt_weight *sum, unsigne
     }
 }
 
-/* Searchers that do not know of each other part ways by it. To those that do it is only a worse
- * order. */
+/* Searchers that do not know of each other are kept apart by it. For those that do it is only a
+ * worse order. */
 void order_seed(struct search *s)
 {
-    bool in_order = s->options.algorithm->brothers == BROTHERS_IN_ORDER;
-    uint64_t state = in_order || s->options.random_order ? s->options.seed : 0;
+    bool is_random = s->options.algorithm->random_order || s->options.random_order;
+    uint64_t state = is_random ? s->options.seed : 0;
     s->random = s->options.seed;
     for (unsigned i = 0; i < SEARCH_HISTORY; i++) {
         s->noise[i] = state == 0 ? 0 : (uint8_t)(rng_mix(state + i) & ((1 << NOISE_BITS) - 1));
@@ -161,6 +158,6 @@ void order_age(struct search *s)
     memset(s->fresh, 0, sizeof s->fresh);
     s->halved = 0;
     for (unsigned ply = 0; ply < SEARCH_PLY_MAX + 2; ply++) {
-        memset(s->frame[ply].killer, 0, sizeof s->frame[ply].killer);
+        memset(s->node[ply].killer, 0, sizeof s->node[ply].killer);
     }
 }

@@ -12,8 +12,8 @@
 
 struct search;
 
-/* What a table wants back with the store or release that ends an OPEN visit. Opaque to the search.
- */
+/* What a table wants back with the store or release that ends an OPEN visit. Only `later` is for
+ * the search. */
 struct table_ticket {
     uint32_t request;
     uint8_t where;
@@ -44,22 +44,23 @@ struct table_port {
     void (*store)(void *self, const struct table_ticket *ticket, const struct tt_store *store);
     void (*release)(void *self, const struct table_ticket *ticket,
                     const struct tt_release *release);
-    /* NULL: nobody is forgotten. The node of that ticket has been held for long: asks again, so
-     * that it stays held, and sets ticket->later, or does nothing. Never waits. */
+    /* NULL: in-flight entries do not expire. The node of that ticket has been in flight for long:
+     * asks again, so that its entry does not expire, and sets ticket->later, or does nothing. Never
+     * waits. */
     void (*renew)(void *self, const struct tt_ask *ask, struct table_ticket *ticket);
-    /* What is known of `count` nodes and who is inside; may wait. */
+    /* What is known of `count` nodes and how many searchers are in each; may wait. */
     void (*peek)(void *self, const struct tt_peek *peek, unsigned count, struct tt_peeked *out);
-    /* All three or none (NULL: a peek costs next to nothing and is
-     * true now; nodes are then peeked at one by one). Sends a peek whose answer is wanted
-     * later; false: not worth it here. Each true is ended by one of the next two: take waits for
-     * the answer if it must, and is false when it is lost or too old to go by. */
+    /* All three or none (NULL: a peek costs next to nothing and is true now; nodes are then peeked
+     * at one by one). peek_ahead sends a peek whose answer is wanted later; false: not worth it
+     * here. Each true is ended by one of the next two: peek_take waits for the answer if it must,
+     * and is false if the answer is lost or too old to be used. */
     bool (*peek_ahead)(void *self, const struct tt_peek *peek, unsigned count,
                        struct table_peek_ticket *peek_ticket);
     bool (*peek_take)(void *self, struct table_peek_ticket *peek_ticket, struct tt_peeked *out);
     void (*peek_drop)(void *self, struct table_peek_ticket *peek_ticket);
-    /* Nodes of at least this remaining depth are counted by nproc; below, only results are shared.
-     * Called by algorithms that count: when `iteration` begins, which is inside no node, and after
-     * each poll of it. */
+    /* Nodes of at least this remaining depth are registered in flight; below, only results are
+     * shared. Called for algorithms that count in-flight entries or use shards: when `iteration`
+     * begins, while no node is open, and after each poll of it. */
     unsigned (*inflight_depth)(void *self, unsigned iteration);
     /* From env.poll: does what is due and hands what came to the search: answers that were not
      * waited for (search_answered), completion notices (search_node_done), renewals (search_renew)
@@ -81,8 +82,9 @@ struct env_port {
 
 /* ---- what an environment may say to its search, from poll only (search.h) ---- */
 
-/* From env.poll: another processor finished this node. If this one is inside it and the result
- * closes its window, it unwinds to the node and takes it (Weill 1996, footnote 12, first way). */
+/* From env.poll: another searcher finished this node. If this search is in it and the result
+ * resolves it in its window, it unwinds to the node and takes the result (Weill 1996, footnote 12,
+ * first way). */
 void search_node_done(struct search *search, const struct tt_store *result);
 
 /* From env.poll: the answer to an ask whose ticket said `later` (deferred reads: Kuszmaul 1995,
@@ -90,9 +92,20 @@ void search_node_done(struct search *search, const struct tt_store *result);
 void search_answered(struct search *search, const struct tt_ask *ask,
                      const struct tt_answer *answer);
 
-/* From env.poll, now and then: the nodes that were held at the call before this one and still are
- * get renewed. So a hold is renewed before it is as old as two pauses between calls. */
+/* From env.poll, now and then: renews the nodes that were in flight at the call before this one and
+ * still are. So an in-flight entry is renewed before it is as old as two pauses between calls. */
 void search_renew(struct search *search);
+
+/* From env.poll: the value of the open node that is this split point matters only above `alpha`
+ * from now on. The child under way is searched again in the new window (the table knows what was
+ * finished of it); the node then ends with a value that is a right bound for the new window. If the
+ * window is empty now, as search_abort. Nothing happens if no such node is open or alpha is no
+ * higher than before. */
+void search_narrow(struct search *search, uint64_t split_id, int alpha);
+
+/* From env.poll: the open node that is this split point is not wanted any more. The search unwinds
+ * to it, releases all nodes on the way and it, and stores none of them. */
+void search_abort(struct search *search, uint64_t split_id);
 
 /* The history table, shared by those who search the same root (what a move refuted: Schaeffer 1983;
  * `index` is the side to move from the root and the move). From env.poll: what this processor

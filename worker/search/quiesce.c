@@ -1,16 +1,15 @@
 #include "worker/search/node.h"
 
-/* Stand pat or capture on; in check, every evasion. Nothing here looks at alpha but alpha-beta
- * itself (no delta pruning), so the value depends on the position alone. */
-int quiesce(struct search *s, unsigned ply, int alpha, int beta)
+/* Stand pat or capture on; in check, every evasion. Only alpha-beta itself uses alpha (no delta
+ * pruning), so the value depends on the position alone. */
+int quiesce(struct search *s, struct node *n, int alpha, int beta)
 {
     const struct game *game = s->options.game;
-    struct frame *f = &s->frame[ply];
     int best = -GAME_INFINITE;
 
-    node_count(s);
-    f->pv.length = 0;
-    if (game->generate_noisy == NULL || ply >= SEARCH_PLY_MAX ||
+    node_count(s, n, 1);
+    n->pv.length = 0;
+    if (game->generate_noisy == NULL || n->ply >= SEARCH_PLY_MAX ||
         s->moves_used + GAME_MOVES_MAX > MOVE_STACK) {
         return game->evaluate(s->position);
     }
@@ -21,30 +20,30 @@ int quiesce(struct search *s, unsigned ply, int alpha, int beta)
             return best;
         }
     }
-    f->moves = &s->move_stack[s->moves_used];
-    f->count = game->generate_noisy(s->position, f->moves);
-    if (check && f->count == 0) {
+    n->moves = &s->move_stack[s->moves_used];
+    n->move_count = game->generate_noisy(s->position, n->moves);
+    if (check && n->move_count == 0) {
         return game->finished(s->position);
     }
-    s->moves_used += f->count;
-    for (unsigned i = 0; i < f->count && best < beta && !search_halted(s); i++) {
-        for (unsigned j = i + 1; j < f->count; j++) {
-            if (f->moves[j].order > f->moves[i].order) {
-                struct game_move m = f->moves[i];
-                f->moves[i] = f->moves[j];
-                f->moves[j] = m;
+    s->moves_used += n->move_count;
+    for (unsigned i = 0; i < n->move_count && best < beta && !search_halted(s); i++) {
+        for (unsigned j = i + 1; j < n->move_count; j++) {
+            if (n->moves[j].order > n->moves[i].order) {
+                struct game_move m = n->moves[i];
+                n->moves[i] = n->moves[j];
+                n->moves[j] = m;
             }
         }
-        uint16_t move = f->moves[i].move;
+        uint16_t move = n->moves[i].move;
         if (!check && game->losing(s->position, move)) {
             continue;
         }
-        int raised = best > alpha ? best : alpha;
+        int alpha_now = best > alpha ? best : alpha;
         game->make(s->position, move);
-        int v = score_up(quiesce(s, ply + 1, bound_down(beta), bound_down(raised)));
+        int v = score_up(quiesce(s, n + 1, bound_down(beta), bound_down(alpha_now)));
         game->unmake(s->position, move);
         best = v > best ? v : best;
     }
-    s->moves_used -= f->count;
+    s->moves_used -= n->move_count;
     return best;
 }

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ASPIRATION_DEPTH = 4, ASPIRATION_WIDTH = 25 };
-
 static void set_env(struct search *s, const struct env_port *env)
 {
     s->env = *env;
@@ -31,7 +29,10 @@ enum err search_open(struct search **out, const struct search_options *options,
     s->table = *table;
     set_env(s, env);
     s->options = *options;
-    s->unwind = NOBODY_UNWINDS;
+    s->unwind = NO_UNWIND;
+    for (unsigned ply = 0; ply < SEARCH_PLY_MAX + 2; ply++) {
+        s->node[ply].ply = ply;
+    }
     order_seed(s);
     *out = s;
     return ERR_OK;
@@ -73,19 +74,46 @@ const void *search_position(const struct search *s)
     return s->position;
 }
 
-/* Widens around the last score until the value falls inside. False: stopped. */
+static void begin(struct search *s, unsigned start_ply)
+{
+    memset(&s->counters, 0, sizeof s->counters);
+    s->stopped = s->window_changed = false;
+    s->unwind = NO_UNWIND;
+    s->start_ply = s->poll_ply = start_ply;
+    s->moves_used = s->children_used = 0;
+    atomic_store_explicit(s->env.until_poll, 1, memory_order_relaxed);
+}
+
+static enum search_visit search_start(struct search *s, unsigned depth, int alpha, int beta,
+                                      uint64_t split_id)
+{
+    struct node *n = &s->node[s->start_ply];
+    n->depth = (int)depth;
+    n->alpha = alpha;
+    n->beta = beta;
+    n->exclusive = n->cut_node = n->after_null = false;
+    n->split_id = split_id;
+    s->iteration = depth;
+    node_update_inflight_depth(s);
+    return node_search(s, n);
+}
+
+/* Widens around the last score until the value falls into the window. False: stopped. */
 static bool aspirate(struct search *s, unsigned depth, int guess, int *value)
 {
-    int width = ASPIRATION_WIDTH;
-    int alpha = depth >= ASPIRATION_DEPTH ? guess - width : -GAME_INFINITE;
-    int beta = depth >= ASPIRATION_DEPTH ? guess + width : GAME_INFINITE;
+    const struct game_search *limits = s->options.game->search;
+    bool is_open = depth < limits->aspiration_depth;
+    int width = limits->aspiration_width;
+    int alpha = is_open ? -GAME_INFINITE : guess - width;
+    int beta = is_open ? GAME_INFINITE : guess + width;
     for (;;) {
         alpha = alpha < -GAME_MATE_MIN ? -GAME_INFINITE : alpha;
         beta = beta > GAME_MATE_MIN ? GAME_INFINITE : beta;
-        if (node_visit(s, 0, (int)depth, alpha, beta, false, value) != VISIT_VALUE) {
+        if (search_start(s, depth, alpha, beta, 0) != VISIT_VALUE) {
             return false;
         }
-        s->counters.critical += s->path;
+        *value = s->node[0].best;
+        s->counters.critical += s->node[0].path;
         width *= 4;
         if (*value <= alpha && alpha > -GAME_INFINITE) {
             alpha = *value - width;
@@ -95,6 +123,27 @@ static bool aspirate(struct search *s, unsigned depth, int guess, int *value)
             return true;
         }
     }
+}
+
+enum search_status search_subtree(struct search *s, const struct search_split *split, int *value)
+{
+    const struct game *game = s->options.game;
+    CHECK(split->id != 0 && split->depth >= 1 && split->depth <= SEARCH_DEPTH_MAX &&
+          split->length < SEARCH_PLY_MAX && split->alpha < split->beta);
+    begin(s, split->length);
+    for (unsigned i = 0; i < split->length; i++) {
+        game->make(s->position, split->path[i]);
+    }
+    enum search_visit visit = search_start(s, split->depth, split->alpha, split->beta, split->id);
+    for (unsigned i = split->length; i > 0; i--) {
+        game->unmake(s->position, split->path[i - 1]);
+    }
+    s->counters.critical = s->node[split->length].path;
+    if (visit == VISIT_VALUE) {
+        *value = s->node[split->length].best;
+        return SEARCH_VALUE;
+    }
+    return visit == VISIT_ABORTED ? SEARCH_ABORTED : SEARCH_STOPPED;
 }
 
 static bool is_legal(struct search *s, uint16_t move)
@@ -138,7 +187,7 @@ static void complete_line(struct search *s, struct search_line *line, unsigned d
 static void accept_iteration(struct search *s, unsigned depth, int value, bool complete,
                              struct search_result *result)
 {
-    struct search_line line = s->frame[0].pv;
+    struct search_line line = s->node[0].pv;
     if (complete) {
         complete_line(s, &line, depth);
     }
@@ -157,29 +206,29 @@ void search_run(struct search *s, search_report *report, void *context,
     struct game_move list[GAME_MOVES_MAX];
 
     memset(result, 0, sizeof *result);
-    memset(&s->counters, 0, sizeof s->counters);
-    s->stopped = false;
-    s->unwind = NOBODY_UNWINDS;
-    s->moves_used = s->children_used = 0;
-    atomic_store_explicit(s->env.until_poll, 1, memory_order_relaxed);
+    begin(s, 0);
     if (game->generate(s->position, list) == 0) {
         result->score = game->finished(s->position);
         result->depth = s->options.depth_limit;
         return;
     }
     result->move = list[0].move;
-    for (unsigned depth = 1; depth <= s->options.depth_limit; depth++) {
+    const unsigned limit = s->options.depth_limit;
+    unsigned depth = game->search->first_iteration < limit ? game->search->first_iteration : limit;
+    for (;;) {
         int value = 0;
-        s->iteration = depth;
-        node_update_inflight_depth(s);
         if (!aspirate(s, depth, result->score, &value)) {
             return;
         }
-        accept_iteration(s, depth, value, report != NULL || depth == s->options.depth_limit,
-                         result);
+        accept_iteration(s, depth, value, report != NULL || depth == limit, result);
         if (report != NULL) {
             report(context, result, &s->counters);
         }
+        if (depth == limit) {
+            return;
+        }
+        unsigned next = depth + game->search->iteration_step;
+        depth = next < limit ? next : limit;
     }
 }
 
@@ -188,6 +237,6 @@ void search_set_limits(struct search *s, const struct search_options *options,
 {
     s->options = *options;
     set_env(s, env);
-    memset(&s->counters, 0, sizeof s->counters); /* nobody is to see those of the last search */
+    memset(&s->counters, 0, sizeof s->counters); /* not those of the last search */
     order_seed(s);
 }

@@ -1,10 +1,10 @@
 /* search: one recursive NegaScout that is sequential or ABDADA by its table and its algorithm.
  *
- * A `struct search` is one processor of the papers: one thread or fiber calls into it. It owns its
- * position, frames and ordering tables, allocated once in search_open; nothing is allocated after
- * that. Scores are relative to the node they belong to: a mate found n plies below is GAME_MATE -
- * n, and loses one per ply on its way up, so that a stored value does not depend on the path
- * (strict mode). Sources: Weill 1996 (ABDADA), Reinefeld 1983 (NegaScout), Marsland 1986
+ * A `struct search` is one searcher (the papers say processor): one thread or fiber calls into it.
+ * It owns its position, nodes and ordering tables, allocated once in search_open; nothing is
+ * allocated after that. Scores are relative to the node they belong to: a mate found n plies below
+ * is GAME_MATE - n, and loses one per ply on its way up, so that a stored value does not depend on
+ * the path (strict mode). Sources: Weill 1996 (ABDADA), Reinefeld 1983 (NegaScout), Marsland 1986
  * (ordering). */
 #ifndef WORKER_SEARCH_SEARCH_H
 #define WORKER_SEARCH_SEARCH_H
@@ -21,22 +21,16 @@ enum {
     SEARCH_HISTORY = 4096,
 };
 
-enum search_visit {
-    VISIT_VALUE, /* *score is the node's value or a bound outside the window */
-    VISIT_BUSY, /* somebody else is inside; come back later */
-    VISIT_STOP, /* no value: the search is being stopped or unwound */
-};
-
 struct search_options {
     const struct game *game;
     const struct algorithm *algorithm;
     bool strict; /* value = f(position, depth): see design section 4 */
     bool full; /* forward pruning and reductions */
-    uint16_t slot; /* names this processor within its session */
+    uint16_t slot; /* names this searcher within its session */
     uint64_t seed; /* of tie-breaking; 0: none, the plain order */
-    bool random_order; /* for one that goes into a node before it knows who else is inside: moves of
-                     equal worth in an order of its own, and any brother while a look travels */
-    uint64_t salt; /* mixed into every key: unlike searches never meet in a table they share */
+    bool random_order; /* for a searcher that does not wait for answers: moves of equal worth in an
+                     order of its own, and any child while a peek travels */
+    uint64_t namespace_id; /* mixed into every key: unlike searches never share an entry */
     unsigned depth_limit; /* 1..SEARCH_DEPTH_MAX */
     unsigned poll_nodes; /* between two env.poll; 0: SEARCH_POLL_NODES */
 };
@@ -53,24 +47,24 @@ struct search_result {
     struct search_line pv;
 };
 
-/* Summed over processors by the reader when they have ended. */
+/* Summed over searchers by the reader when they have ended. */
 struct search_counters {
     uint64_t nodes; /* visits that were not BUSY, quiescence included (Weill, footnote 4) */
-    uint64_t asks; /* of nodes at or above the inflight_depth */
+    uint64_t asks; /* of nodes of at least the in-flight depth */
     uint64_t cuts; /* of these, answered CUT */
     uint64_t busy; /* of these, answered BUSY */
-    uint64_t deferred; /* young brothers passed over because others were inside */
-    uint64_t helped; /* visits of a node in which others were */
+    uint64_t deferred; /* children put off because other searchers were in them */
+    uint64_t helped; /* visits of a node while other searchers were in it */
     uint64_t peeks;
-    uint64_t unwound; /* NODE_DONE taken */
-    /* Nodes below visits at the lowest counted depth that began with others inside: no deeper split
-     * could keep the two apart, so what was searched there was searched twice, unless a shared
-     * result cut it short. */
+    uint64_t unwound; /* completion notices that ended a visit */
+    /* Nodes below visits at the in-flight depth that began while another searcher was in the node:
+     * no split further down could keep the two apart, so what was searched there was searched
+     * twice, unless a shared result cut it short. */
     uint64_t duplicated;
-    /* Nodes on the critical path (Kuszmaul 1995, section 3, by time-stamping): eldest, then the
-     * longest of the scouts side by side, then the searches again one by one; what a table answers
-     * costs nothing. Of the tree that this processor walked, so it says how parallel the search is
-     * only where one walked it alone. */
+    /* Nodes on the critical path (Kuszmaul 1995, section 3, by time-stamping): the eldest, then the
+     * longest of the scouts side by side, then the re-searches one by one; what a table answers
+     * costs nothing. It covers the tree that this searcher walked, so it says how parallel the
+     * search is only where one searcher walked it alone. */
     uint64_t critical;
 };
 
@@ -92,10 +86,36 @@ void search_set_limits(struct search *search, const struct search_options *optio
 typedef void search_report(void *context, const struct search_result *result,
                            const struct search_counters *counters);
 
-/* Iterative deepening from depth 1 to depth_limit or until env says stop. Returns the last finished
- * iteration; when not even depth 1 was finished, depth 0 and some legal move. Blocks. */
+/* Iterative deepening from the game's first iteration to depth_limit or until env says stop.
+ * Returns the last finished iteration; if none was finished, depth 0 and some legal move. Blocks.
+ */
 void search_run(struct search *search, search_report *report, void *context,
                 struct search_result *result);
+
+/* ---- a search begun at any node ---- */
+
+enum search_status {
+    SEARCH_VALUE,
+    SEARCH_STOPPED, /* by env.poll */
+    SEARCH_ABORTED, /* by search_abort, or by search_narrow to an empty window */
+};
+
+/* A node where work is divided. Others name it by its id (search_narrow, search_abort in ports.h).
+ */
+struct search_split {
+    uint64_t id; /* not 0 */
+    const uint16_t *path; /* moves from the root position; borrowed for the call */
+    unsigned length;
+    unsigned depth; /* remaining there, at least 1 */
+    int alpha, beta; /* seen from the side to move there */
+};
+
+/* Searches one node below the root that was set last, asking and storing as at any node. `value` is
+ * written with SEARCH_VALUE only: exact if it lies in the window, else a bound. When the call
+ * returns no node is left in flight; an aborted node stores nothing. Counters begin at 0. Blocks.
+ */
+enum search_status search_subtree(struct search *search, const struct search_split *split,
+                                  int *value);
 
 /* Counters so far and the iteration under way: for the search's own thread. */
 const struct search_counters *search_counters(const struct search *search);

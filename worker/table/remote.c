@@ -1,5 +1,6 @@
 #include "worker/table/remote.h"
 
+#include "common/tt/ops.h"
 #include "worker/table/deferred.h"
 #include "worker/table/history_exchange.h"
 #include "worker/table/remote_depth.h"
@@ -169,14 +170,11 @@ static void take_signs(struct remote *r, const struct tt_answer *answer)
 /* Keeps a shard's answer, so that the next visit needs no round trip. */
 static void remember(struct remote *r, const struct tt_ask *ask, const struct tt_answer *answer)
 {
-    enum tt_bound bound = answer->score >= ask->beta    ? TT_LOWER
-                          : answer->score <= ask->alpha ? TT_UPPER
-                                                        : TT_EXACT;
     struct tt_store store = {
         .key = ask->key,
         .depth = ask->depth,
         .score = answer->score,
-        .bound = (uint8_t)bound,
+        .bound = (uint8_t)tt_bound_of(answer->score, ask->alpha, ask->beta),
         .move = answer->move,
     };
     embedded_put(r->local->table, &store);

@@ -7,6 +7,7 @@
 #include "worker/games/chess/position.h"
 #include "worker/games/chess/see.h"
 
+#include <namespaces.h>
 #include <string.h>
 
 static enum err parse(void *position, const char *text, char *why, size_t why_size)
@@ -126,11 +127,14 @@ static enum err parse_move(const void *position, const char *text, uint16_t *mov
     return ERR_ILLEGAL;
 }
 
+static const struct game_search game_search = GAME_SEARCH_CENTIPAWNS;
+
 const struct game game_chess = {
     .name = "chess",
-    .namespace_id = UINT64_C(0xc1f138b097577abf), /* rng_hash_text(CHESS_VERSION) */
+    .namespace_id = NAMESPACE_chess,
     .position_size = sizeof(struct chess_position),
     .score_kind = GAME_CENTIPAWNS,
+    .search = &game_search,
     .parse = parse,
     .format = format,
     .generate = generate,

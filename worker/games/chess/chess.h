@@ -7,11 +7,6 @@
 
 #include "worker/games/game.h"
 
-/* Goes into game_chess.namespace_id. Bump the number whenever a search could see a difference:
- * rules, draws, keys, evaluation, SEE values or the meaning of the move bits; then put the hash
- * that tests/unit/test_chess_port.c prints into chess.c. */
-#define CHESS_VERSION "chess/1"
-
 extern const struct game game_chess;
 
 #endif

@@ -36,7 +36,7 @@ static const int32_t tempo = S(14, 8);
  * and weigh the more the more pieces take part: one alone is no attack. */
 static const int zone_attack[6] = {0, 18, 18, 28, 42, 0};
 static const int attackers_weight_128[8] = {0, 16, 64, 96, 112, 120, 124, 128};
-static const int shield_near = 12, shield_far = 6, open_file_near_king = -16;
+static const int shield_near = 12, shield_second = 6, open_file_near_king = -16;
 
 struct side {
     uint64_t pawn_attacks;
@@ -199,10 +199,10 @@ BITBOARD_INLINE int32_t shelter(const struct chess_position *position, const str
     uint64_t pawns = chess_set(position, us, CHESS_PAWN);
     uint64_t king = chess_set(position, us, CHESS_KING);
     uint64_t near = bitboard_forward(king | sideways(king), us);
-    uint64_t far = bitboard_forward(near, us);
+    uint64_t second = bitboard_forward(near, us);
     uint64_t open = (king | sideways(king)) & ~fill_forward(ours->behind, us);
     return S(shield_near * (int)bitboard_count(pawns & near) +
-                 shield_far * (int)bitboard_count(pawns & far) +
+                 shield_second * (int)bitboard_count(pawns & second) +
                  open_file_near_king * (int)bitboard_count(open),
              0);
 }

@@ -205,7 +205,7 @@ static enum err check_castling(struct reader *reader)
 }
 
 /* Keeps the square only if a pawn has just stepped over it and may legally be captured. */
-static void settle_ep(struct chess_position *position)
+static void drop_useless_ep(struct chess_position *position)
 {
     unsigned ep = position->ep, us = position->side;
     if (ep == CHESS_NO_SQUARE) {
@@ -276,7 +276,7 @@ enum err chess_position_parse(struct chess_position *position, const char *text,
     if (err) {
         return err;
     }
-    settle_ep(&scratch);
+    drop_useless_ep(&scratch);
     chess_position_refresh(&scratch);
     chess_position_fork(position, &scratch);
     return ERR_OK;

@@ -43,7 +43,7 @@ static bool exchange(const struct chess_position *position, unsigned to, uint64_
         attackers |=
             (bitboard_rook(to, occupied) & rooks) | (bitboard_bishop(to, occupied) & bishops);
     }
-    return side != first; /* whoever must move and cannot gain has fallen short */
+    return side != first; /* the side that must move and cannot gain has fallen short */
 }
 
 bool chess_see_at_least(const struct chess_position *position, uint16_t move, int threshold)

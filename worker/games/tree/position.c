@@ -24,7 +24,7 @@ static unsigned draw(uint64_t hash, uint64_t multiplier, unsigned n)
 }
 
 /* A value in -range..range from 64 random bits. */
-static int spread(uint64_t bits, enum tree_edges kind, unsigned range)
+static int edge_draw(uint64_t bits, enum tree_edges kind, unsigned range)
 {
     if (kind == TREE_BELL) {
         uint64_t four =
@@ -53,14 +53,14 @@ static int edge_value(const struct tree_position *p, const struct tree_node *n, 
         bool best = move == 1 + draw(p->path[n->block].hash, multiplier, n->width);
         return best ? 0 : -1 - (int)(((edge >> 32) * range) >> 32);
     }
-    return spread(edge, (enum tree_edges)p->params.edges, p->by_node ? range / 2 : range);
+    return edge_draw(edge, (enum tree_edges)p->params.edges, p->by_node ? range / 2 : range);
 }
 
 /* What goes with the node reached, from the side to move there. */
 static int node_value(const struct tree_position *p, uint64_t hash)
 {
-    return p->by_node ? spread(rng_mix(hash ^ DRAW_SURPLUS), (enum tree_edges)p->params.edges,
-                               (unsigned)p->params.range / 2)
+    return p->by_node ? edge_draw(rng_mix(hash ^ DRAW_SURPLUS), (enum tree_edges)p->params.edges,
+                                  (unsigned)p->params.range / 2)
                       : 0;
 }
 
@@ -72,7 +72,7 @@ static unsigned width_of(const struct tree_position *p, unsigned ply, const stru
     }
     switch ((enum tree_shape)p->params.shape) {
     case TREE_RANKED:
-        return 1 + (2 * mean - 1) * (2 * n->place - 1u) / (2 * n->brothers);
+        return 1 + (2 * mean - 1) * (2 * n->place - 1u) / (2 * n->siblings);
     case TREE_VARIED:
         return 1 + draw(n->hash, DRAW_WIDTH, 2 * mean - 1);
     case TREE_UNIFORM:
@@ -85,7 +85,7 @@ void tree_position_set(struct tree_position *p, const struct tree_params *params
 {
     memset(p, 0, sizeof *p); /* equal texts give equal bytes */
     p->params = *params;
-    p->salt = tree_params_hash(params);
+    p->key_mask = tree_params_hash(params);
     p->block_plies = (uint8_t)(params->t == 1 ? 1 : 2 * params->t);
     p->order_shift = params->range > ORDER_FINE;
     p->mean[0] = (uint8_t)params->b;
@@ -93,7 +93,7 @@ void tree_position_set(struct tree_position *p, const struct tree_params *params
     p->by_node = params->t > 1 && params->edges != TREE_LOSSES;
     struct tree_node *root = &p->path[0];
     root->hash = root->sum = rng_mix(params->seed + EDGE_STEP);
-    root->place = root->brothers = 1;
+    root->place = root->siblings = 1;
     root->width = (uint8_t)width_of(p, 0, root);
 }
 
@@ -120,7 +120,7 @@ void tree_position_make(struct tree_position *p, unsigned move)
         child->surplus = 0;
     }
     child->place = no_choice ? n->place : (uint8_t)move;
-    child->brothers = no_choice ? n->brothers : n->width;
+    child->siblings = no_choice ? n->siblings : n->width;
     child->width = (uint8_t)width_of(p, ply, child);
     p->ply = (uint8_t)ply;
 }

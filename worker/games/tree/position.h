@@ -15,13 +15,13 @@ struct tree_node {
                         first */
     uint8_t block; /* ply of the block's first node */
     uint8_t width; /* moves */
-    uint8_t place, brothers; /* place 1..brothers; taken from the parent where it has no choice */
+    uint8_t place, siblings; /* place 1..siblings; taken from the parent where it has no choice */
 };
 
 struct tree_position {
     /* fixed after parse */
     struct tree_params params;
-    uint64_t salt; /* keeps the keys of unlike trees apart */
+    uint64_t key_mask; /* keeps the keys of unlike trees apart */
     uint8_t block_plies;
     uint8_t order_shift; /* brings 0..2 * range into the room a move's order has */
     uint8_t mean[2]; /* width, by the parity of the ply */

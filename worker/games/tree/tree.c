@@ -2,6 +2,7 @@
 
 #include "worker/games/tree/position.h"
 
+#include <namespaces.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +41,7 @@ static void unmake(void *position, uint16_t move)
 static uint64_t key(const void *position)
 {
     const struct tree_position *tree = position;
-    return tree_position_node(tree)->hash ^ tree->salt;
+    return tree_position_node(tree)->hash ^ tree->key_mask;
 }
 
 static int evaluate(const void *position)
@@ -80,11 +81,14 @@ static enum err parse_move(const void *position, const char *text, uint16_t *mov
     return ERR_OK;
 }
 
+static const struct game_search game_search = GAME_SEARCH_CENTIPAWNS;
+
 const struct game game_tree = {
     .name = "tree",
-    .namespace_id = UINT64_C(0x5c04bd5ecf896be7), /* rng_hash_text(TREE_VERSION) */
+    .namespace_id = NAMESPACE_tree,
     .position_size = sizeof(struct tree_position),
     .score_kind = GAME_CENTIPAWNS,
+    .search = &game_search,
     .parse = parse,
     .format = format,
     .generate = generate,

@@ -11,9 +11,9 @@
  *   seed=N         [1]   64 bits: the values
  *   shape=         [uniform]
  *     uniform            every node has b (replies) moves (Hyatt 1988, section 2.2)
- *     ranked             the width of a node follows from its place among its brothers, 1, 2, ...,
+ *     ranked             the width of a node follows from its place among its siblings, 1, 2, ...,
  *                        2b-1 from first to last (Hyatt 1988, section 5.4, who gives the i-th
- *                        branch i moves; stretched over the brothers there are so that b^d leaves
+ *                        branch i moves; stretched over the siblings there are so that b^d leaves
  *                        remain)
  *     varied             1 to 2b-1 at random, each as likely
  *   ends=0..90     [0]   percent of the nodes between root and d where the game is over early
@@ -36,9 +36,8 @@
  *                        first 70%, in the first quarter 90% of the time). 0: no order at all
  *   t=1..16        [1]   transpositions: each side's moves within t turns reach the same node in
  *                        any order; then half of a move's value goes with the move and half with
- *                        the node reached (all with the move in edges=losses). Only shape=uniform,
- not sharp.
- *                        1: none, a real tree
+ *                        the node reached (all with the move in edges=losses). Only for
+ *                        shape=uniform, not sharp. 1: none, a real tree
  *
  * The static value of a node is the sum of the edges on its path, each counted for its mover, seen
  * from the side to move (incremental random trees: Shoham and Toledo 2002; N-games: Smith and Nau
@@ -56,8 +55,6 @@
 #define WORKER_GAMES_TREE_TREE_H
 
 #include "worker/games/game.h"
-
-#define TREE_VERSION "tree/1"
 
 extern const struct game game_tree;
 

@@ -1,0 +1,436 @@
+#include "worker/search/children.h"
+
+#include "common/rng.h"
+#include "common/tt/ops.h"
+#include "worker/search/select.h"
+
+#include <string.h>
+
+enum { FAILURES_BELIEVED = 3 };
+
+/* ---- one child ---- */
+
+/* Remaining depth below moves[at], which has been made; `scout`: the one of its first visit. */
+static int child_depth(const struct search *s, const struct node *n, unsigned at, int *scout)
+{
+    bool check = s->options.game->check(s->position);
+    int full = n->depth - 1 + (check ? 1 : 0);
+    *scout = full - select_reduction(s, n, at, check);
+    return full;
+}
+
+static void take_value(struct node *n, uint16_t move, int value)
+{
+    if (value <= n->best) {
+        return;
+    }
+    n->best = value;
+    n->best_move = move;
+    if (value > n->alpha_now) {
+        const struct search_line *below = &n[1].pv;
+        unsigned length = below->length < SEARCH_PV_MAX - 1 ? below->length : SEARCH_PV_MAX - 1;
+        n->alpha_now = value;
+        n->pv.length = (uint16_t)(length + 1);
+        n->pv.move[0] = move;
+        memcpy(&n->pv.move[1], below->move, length * sizeof n->pv.move[0]);
+    }
+}
+
+/* Searches moves[at] and takes its value: the eldest in the open window, the others in a null
+ * window first (NegaScout). VISIT_BUSY only if `exclusive`. */
+static enum search_visit visit_child(struct search *s, struct node *n, unsigned at, bool exclusive)
+{
+    const struct game *game = s->options.game;
+    const uint16_t move = n->moves[at].move;
+    const bool is_eldest = at == 0, is_quiet = !(n->moves[at].flags & GAME_NOISY);
+    struct node *child = n + 1;
+    enum search_visit visit;
+    int scout_depth;
+
+    /* Step 1. Quiet moves without hope (selection full). */
+    if (select_skips(s, n, at)) {
+        return VISIT_VALUE;
+    }
+
+    /* Step 2. Make the move, and bring near what the table knows of it: memory is slow, and there
+     * is work to do meanwhile. Most children of depth 1 never ask. */
+    game->make(s->position, move);
+    if (n->depth > 1 && s->table.prefetch != NULL) {
+        s->table.prefetch(s->table.self, node_key(s));
+    }
+    const int full_depth = child_depth(s, n, at, &scout_depth);
+    do {
+        const int alpha = n->alpha_now, beta = n->beta;
+        const int scout_beta = is_eldest ? beta : alpha + 1;
+        const bool is_open = beta - n->alpha > 1, cut_node = is_open ? !is_eldest : !n->cut_node;
+
+        /* Step 3. The first visit. */
+        node_child(n, scout_depth, alpha, scout_beta, cut_node)->exclusive = exclusive;
+        visit = node_search(s, child);
+        if (is_eldest) {
+            n->path += child->path;
+        } else if (child->path > n->longest_scout) {
+            n->longest_scout = child->path;
+        }
+
+        /* Step 4. It was reduced and is better than expected: again at full depth. */
+        if (visit == VISIT_VALUE && scout_depth < full_depth && score_up(child->best) > alpha) {
+            visit = node_search(s, node_child(n, full_depth, alpha, scout_beta, cut_node));
+            n->path += child->path;
+        }
+
+        /* Step 5. A scout that fell into the window: again in the whole window. */
+        if (visit == VISIT_VALUE && scout_beta < beta && score_up(child->best) > alpha &&
+            score_up(child->best) < beta) {
+            visit = node_search(s, node_child(n, full_depth, alpha, beta, false));
+            n->path += child->path;
+        }
+    } while (visit == VISIT_STOP && node_window_changed(s, n));
+    game->unmake(s->position, move);
+
+    /* Step 6. Its value; and what refutes this node is tried early elsewhere. */
+    if (visit == VISIT_VALUE) {
+        take_value(n, move, score_up(child->best));
+        if (is_quiet && node_is_cut_off(n)) {
+            order_reward(s, n, move);
+        }
+    }
+    return visit;
+}
+
+/* ---- one pass, all in order, none exclusive ---- */
+
+enum search_visit children_in_order(struct search *s, struct node *n)
+{
+    for (unsigned i = 0; i < n->move_count && !node_is_cut_off(n); i++) {
+        order_pick(s, n, i);
+        if (visit_child(s, n, i, false) == VISIT_STOP) {
+            return VISIT_STOP;
+        }
+    }
+    return VISIT_VALUE;
+}
+
+/* ---- figure 1 of the paper ---- */
+
+enum search_visit children_two_passes(struct search *s, struct node *n)
+{
+    bool all_done = false;
+    order_sort(s, n);
+    for (unsigned pass = 1; pass <= 2 && !all_done; pass++) {
+        all_done = true;
+        for (unsigned i = 0; i < n->move_count && !node_is_cut_off(n); i++) {
+            bool exclusive = pass == 1 && i > 0;
+            enum search_visit visit = visit_child(s, n, i, exclusive);
+            if (visit == VISIT_STOP) {
+                return VISIT_STOP;
+            }
+            if (visit == VISIT_BUSY) {
+                s->counters.deferred++;
+                all_done = false;
+            }
+        }
+        if (node_is_cut_off(n)) {
+            break;
+        }
+    }
+    return VISIT_VALUE;
+}
+
+/* ---- the least helped first ---- */
+
+/* The children that wait for the eldest. */
+struct young {
+    struct child *child; /* beside moves[] */
+    unsigned left;
+    unsigned sorted; /* moves[0..sorted) are in their places: all before a peek is sent ahead */
+    unsigned refusals; /* BUSY answers since the last value */
+    bool peek_sent; /* the batch was sent before the last visit, with this ticket */
+    struct table_peek_ticket peek_ticket;
+    struct tt_peek peek[GAME_MOVES_MAX]; /* the batch, and which children it is of */
+    uint16_t index[GAME_MOVES_MAX];
+    unsigned batch;
+};
+
+static void sort_to(struct search *s, struct node *n, struct young *y, unsigned end)
+{
+    while (y->sorted < end) {
+        order_pick(s, n, y->sorted++);
+    }
+}
+
+static struct tt_peek peek_of(struct search *s, const struct node *n, struct young *y, unsigned at)
+{
+    struct child *child = &y->child[at];
+    if (!child->known) {
+        const struct game *game = s->options.game;
+        int scout_depth;
+        game->make(s->position, n->moves[at].move);
+        child->key = node_key(s);
+        child->full = (uint8_t)child_depth(s, n, at, &scout_depth);
+        child->depth = (uint8_t)scout_depth;
+        child->known = true;
+        game->unmake(s->position, n->moves[at].move);
+    }
+    return (struct tt_peek){child->key, child->depth};
+}
+
+/* Takes the value of a child that a peeked entry resolves without a visit. A value that fails low
+ * here is proved at the depth of a scout, any other at full depth. The node may be cut off then. */
+static void take_peeked(struct search *s, struct node *n, struct young *y, unsigned at,
+                        const struct tt_peeked *seen)
+{
+    struct child *child = &y->child[at];
+    const struct tt_found found = {
+        .lower = seen->lower, .upper = seen->upper, .depth = seen->depth};
+    const int alpha = bound_down(n->beta), beta = bound_down(n->alpha_now);
+    const bool strict = s->options.strict;
+    int score;
+    if (tt_ops_resolves(&found, child->full, strict, alpha, beta, &score) ||
+        (tt_ops_resolves(&found, child->depth, strict, alpha, beta, &score) && score >= beta)) {
+        n[1].pv.length = 0;
+        take_value(n, n->moves[at].move, score_up(score));
+        child->done = true;
+        y->left--;
+        if (seen->lower > TT_SCORE_MIN && seen->move != 0) {
+            order_refuted(s, n + 1, seen->move, child->depth);
+        }
+    }
+}
+
+/* How many unfinished children are open to choice, the first of them of `depth`, with `searchers`
+ * in those that were peeked at and here. Where a node is expected to fail high, an early child most
+ * likely does it and work in later ones is lost: so many are opened as the searchers can keep busy,
+ * and each ply above the in-flight depth employs three times as many. After a few children have
+ * failed the node is taken for one that does not fail high. */
+static unsigned open_children(const struct search *s, const struct node *n, const struct young *y,
+                              unsigned searchers, unsigned depth)
+{
+    unsigned employed = 1;
+    if (!n->cut_node || n->move_count - y->left > FAILURES_BELIEVED) {
+        return n->move_count;
+    }
+    for (unsigned d = s->inflight_depth; d < depth && employed <= searchers; d++) {
+        employed *= 3;
+    }
+    return 1 + searchers / employed;
+}
+
+static void defer(struct search *s, struct child *child)
+{
+    s->counters.deferred += !child->deferred;
+    child->deferred = true;
+}
+
+/* The least helped child so far, ties at random. */
+struct choice {
+    unsigned at, fewest, ties;
+};
+
+static void consider(struct search *s, struct young *y, struct choice *c, unsigned at,
+                     unsigned nproc)
+{
+    if (nproc > 0) {
+        defer(s, &y->child[at]);
+    }
+    if (nproc < c->fewest) {
+        *c = (struct choice){.at = at, .fewest = nproc, .ties = 1};
+    } else if (nproc == c->fewest && rng_below(&s->random, ++c->ties) == 0) {
+        c->at = at;
+    }
+}
+
+/* Nobody else is known to be in the node: the next in order. Most nodes end by a cut, so what comes
+ * after it is not sorted. */
+static unsigned choose_next(struct search *s, struct node *n, struct young *y)
+{
+    unsigned i = 1;
+    while (y->child[i].done) { /* some are left */
+        i++;
+    }
+    sort_to(s, n, y, i + 1);
+    return i;
+}
+
+/* Where a peek is true now (shared memory): the first child that no searcher is in. No other
+ * searcher chooses it at the same time, so the order of moves is worth more than a random choice.
+ * Peeks go one by one; what comes after it is neither peeked at nor sorted, and its searchers open
+ * no further children. If all open children have searchers: the least helped, ties at random.
+ * move_count when none is left. */
+static unsigned choose_by_peeks_of_now(struct search *s, struct node *n, struct young *y,
+                                       bool *is_free)
+{
+    struct choice choice = {.at = n->move_count, .fewest = UINT32_MAX};
+    unsigned searchers = 1, peeked = 0, first_depth = 0;
+    for (unsigned i = 1; i < n->move_count && choice.fewest > 0 && !node_is_cut_off(n); i++) {
+        struct child *child = &y->child[i];
+        struct tt_peeked seen;
+        if (child->done) {
+            continue;
+        }
+        sort_to(s, n, y, i + 1);
+        struct tt_peek peek = peek_of(s, n, y, i);
+        first_depth = peeked == 0 ? peek.depth : first_depth;
+        if (peeked >= open_children(s, n, y, searchers, first_depth)) {
+            break;
+        }
+        s->table.peek(s->table.self, &peek, 1, &seen);
+        s->counters.peeks++;
+        take_peeked(s, n, y, i, &seen);
+        if (!child->done) {
+            peeked++;
+            searchers += seen.nproc;
+            consider(s, y, &choice, i, seen.nproc);
+        }
+    }
+    *is_free = choice.fewest == 0;
+    return choice.at;
+}
+
+/* Fills the batch with all children that are left, but `except`. */
+static void gather(struct search *s, const struct node *n, struct young *y, unsigned except)
+{
+    y->batch = 0;
+    for (unsigned i = 1; i < n->move_count; i++) {
+        if (!y->child[i].done && i != except) {
+            y->peek[y->batch] = peek_of(s, n, y, i);
+            y->index[y->batch++] = (uint16_t)i;
+        }
+    }
+}
+
+/* Sends a peek at what is left but `except`, so that the answer is there when that one is done.
+ * False: none was sent. */
+static bool peek_ahead(struct search *s, const struct node *n, struct young *y, unsigned except)
+{
+    gather(s, n, y, except);
+    y->peek_sent =
+        y->batch > 0 && s->table.peek_ahead(s->table.self, y->peek, y->batch, &y->peek_ticket);
+    return y->peek_sent;
+}
+
+/* Any child that is left: all searchers would meet in the first ones. */
+static unsigned draw_any(struct search *s, const struct young *y)
+{
+    unsigned skip = rng_below(&s->random, y->left), i = 1;
+    while (y->child[i].done || skip-- > 0) {
+        i++;
+    }
+    return i;
+}
+
+/* The least helped child of a batch that was peeked at, ties at random: the answer is out of date,
+ * and other searchers saw the same. move_count when none of them is left. */
+static unsigned choose_of_batch(struct search *s, struct node *n, struct young *y,
+                                const struct tt_peeked *seen, bool *is_free)
+{
+    struct choice choice = {.at = n->move_count, .fewest = UINT32_MAX};
+    unsigned searchers = 1;
+    for (unsigned k = 0; k < y->batch; k++) {
+        searchers += seen[k].nproc;
+    }
+    unsigned open = open_children(s, n, y, searchers, y->child[y->index[0]].depth);
+    for (unsigned k = 0; k < y->batch && !node_is_cut_off(n); k++) {
+        unsigned i = y->index[k];
+        CHECK(!y->child[i].done); /* it would be counted twice, and another never searched */
+        take_peeked(s, n, y, i, &seen[k]);
+        if (!y->child[i].done && open > 0) {
+            open--;
+            consider(s, y, &choice, i, seen[k].nproc);
+        }
+    }
+    *is_free = choice.fewest == 0;
+    return choice.at;
+}
+
+/* Where a peek takes a round trip: by the one that was sent ahead if it is young enough, else by a
+ * fresh one. A search that does not wait for answers (random_order) visits any child that is left
+ * meanwhile, alone, unless no more peeks can be under way. */
+static unsigned choose_by_batch(struct search *s, struct node *n, struct young *y, bool *is_free)
+{
+    struct tt_peeked seen[GAME_MOVES_MAX];
+    const struct table_port *table = &s->table;
+    sort_to(s, n, y, n->move_count);
+    bool is_seen = y->peek_sent && table->peek_take(table->self, &y->peek_ticket, seen);
+    y->peek_sent = false;
+    if (!is_seen && s->options.random_order) {
+        unsigned any = draw_any(s, y);
+        if (peek_ahead(s, n, y, any) || y->left == 1) {
+            *is_free = true;
+            return any;
+        }
+    }
+    if (!is_seen) {
+        gather(s, n, y, 0);
+        CHECK(y->batch == y->left && y->left > 0);
+        table->peek(table->self, y->peek, y->batch, seen);
+    }
+    s->counters.peeks += y->batch;
+    unsigned chosen = choose_of_batch(s, n, y, seen, is_free);
+    if (chosen < n->move_count && !node_is_cut_off(n)) {
+        peek_ahead(s, n, y, chosen);
+    }
+    return chosen;
+}
+
+enum search_visit children_least_helped(struct search *s, struct node *n)
+{
+    enum search_visit visit = VISIT_VALUE;
+    struct young y;
+
+    /* Phase 1. The eldest first, whatever the others do: young brothers wait. */
+    if (s->children_used + n->move_count > CHILD_STACK) {
+        return children_in_order(s, n);
+    }
+    order_pick(s, n, 0);
+    if (visit_child(s, n, 0, false) == VISIT_STOP) {
+        return VISIT_STOP;
+    }
+    y.child = &s->child_stack[s->children_used];
+    y.left = n->move_count - 1;
+    y.sorted = 1;
+    y.refusals = 0;
+    y.peek_sent = false;
+    memset(y.child, 0, n->move_count * sizeof *y.child);
+    s->children_used += n->move_count;
+
+    while (y.left > 0 && !node_is_cut_off(n)) {
+        bool is_free = true;
+        unsigned i;
+        if (!n->contended) {
+            /* Phase 2. In order, while no other searcher is known to be in this node. */
+            i = choose_next(s, n, &y);
+        } else if (s->table.peek_ahead == NULL) {
+            /* Phase 3. Peek: take what is finished, and choose the least helped of the rest. */
+            i = choose_by_peeks_of_now(s, n, &y, &is_free);
+        } else {
+            i = choose_by_batch(s, n, &y, &is_free);
+        }
+        if (i >= n->move_count || node_is_cut_off(n)) {
+            continue; /* all that was peeked at is finished; perhaps all there is */
+        }
+
+        /* Phase 4. Visit it: exclusively if it seemed free. A peek can be out of date, so after as
+         * many refusals as there are children: help. */
+        visit = visit_child(s, n, i, is_free && y.refusals <= y.left);
+        if (visit == VISIT_STOP) {
+            break;
+        }
+        if (visit == VISIT_BUSY) {
+            n->contended = true;
+            y.refusals++;
+            defer(s, &y.child[i]);
+        } else {
+            y.child[i].done = true;
+            y.left--;
+            y.refusals = 0;
+        }
+    }
+
+    /* Phase 5. A peek that is still under way is not wanted any more. */
+    s->children_used -= n->move_count;
+    if (y.peek_sent) {
+        s->table.peek_drop(s->table.self, &y.peek_ticket);
+    }
+    return visit == VISIT_STOP ? VISIT_STOP : VISIT_VALUE;
+}
