@@ -129,13 +129,13 @@ static void processors_say_where_they_are(void **state)
         uint64_t now = clock_us();
         searcher_serve(p, p->search, now);
         assert_true(p->local.is_placed);
-        assert_int_equal(p->local.place.said > 0, is_known);
+        assert_int_equal(p->local.place.recorded > 0, is_known);
         assert_true(p->local.place.due_us == now + PLACEMENT_EVERY_US);
         searcher_serve(p, p->search, now + PLACEMENT_EVERY_US);
         assert_true(p->local.place.due_us == now + 2 * PLACEMENT_EVERY_US);
-        assert_int_equal(p->local.place.said > 0, is_known);
+        assert_int_equal(p->local.place.recorded > 0, is_known);
         searcher_end(p);
-        assert_int_equal(p->local.place.said, 0);
+        assert_int_equal(p->local.place.recorded, 0);
     }
     job_free(&job);
     close_searchers(p);
