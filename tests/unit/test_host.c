@@ -486,9 +486,9 @@ static void those_who_share_a_table_know_where_others_are(void **state)
         embedded_update_placement(&worker_index[i], 1000000);
     }
     assert_int_equal(sched_setaffinity(0, sizeof allowed, &allowed), 0);
-    assert_true(CPU_ISSET(worker_index[0].place.said - 1, &one));
-    assert_int_equal(worker_index[1].place.said, 0);
-    assert_int_equal(worker_index[2].place.said, worker_index[0].place.said);
+    assert_true(CPU_ISSET(worker_index[0].place.recorded - 1, &one));
+    assert_int_equal(worker_index[1].place.recorded, 0);
+    assert_int_equal(worker_index[2].place.recorded, worker_index[0].place.recorded);
     embedded_close(&a);
     embedded_close(&b);
     embedded_close(&own);
