@@ -336,9 +336,6 @@ static enum options_outcome apply(struct words *words, const struct options_row 
         options_wrong(program, "--%s is not supported: %s", option->name, option->help);
         return OPTIONS_WRONG;
     }
-    if (option->seen != NULL) {
-        *option->seen = true;
-    }
     if (option->kind == OPTION_FLAG) {
         if (inline_value != NULL) {
             options_wrong(program, "--%s takes no value (see --help)", option->name);

@@ -52,7 +52,6 @@ struct options_row {
     char letter; /* 0: none */
     uint64_t min, max;
     enum err (*parse)(const char *text, void *value); /* OPTION_CUSTOM */
-    bool *seen; /* set true when the option was given; may be NULL */
 };
 
 /* The usual row: OPTIONS_ROW(U32, "shards", "N", &shards, 1, 256, "shards (1)"). */

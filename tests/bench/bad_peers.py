@@ -24,11 +24,6 @@ import test_bad_peers as bad  # noqa: E402
 FACTOR = 5  # most that the p99 under attack may be, times the quiet p99
 
 
-def resident(process):
-    with open(f"/proc/{process.popen.pid}/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE") / (1 << 20)
-
-
 def attacked(shard, victim, o, number):
     witness = bad.begin_witness(shard)
     attack = bad.begin_attack(victim, o.messages // o.rounds, o.seed + number, o.rate, o.nice).result()
@@ -56,7 +51,7 @@ def main():
         rows.append((quiet["p99_us"], loud["p99_us"]))
         sent, seconds = sent + attack["messages"], seconds + attack["seconds"]
         wrong += quiet["wrong"] + loud["wrong"]
-        memory.append(resident(shard))
+        memory.append(shard.resident_bytes() / (1 << 20))
         if o.control:
             beside = attacked(shard, other, o, number)[0]
             control.append(beside["p99_us"] / quiet["p99_us"])

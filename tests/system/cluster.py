@@ -203,6 +203,14 @@ class Process:
             os.killpg(self.popen.pid, signal.SIGKILL)
         self.wait()
 
+    def resident_bytes(self):
+        """Bytes in memory; 0 when the process is gone."""
+        try:
+            with open(f"/proc/{self.popen.pid}/statm", encoding="ascii") as file:
+                return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
+        except OSError:
+            return 0
+
     def tail(self):
         """The last lines of its output, for a failure's message."""
         return {name: [line[:200] for line in lines[-20:]] for name, lines in self.lines.items()}

@@ -484,11 +484,6 @@ def inflight_entries_are_bounded():
     wait_until(lambda: shard.stats()["inflight_entries"] == 0, "empty sets")
 
 
-def resident_bytes(process):
-    with open(f"/proc/{process.popen.pid}/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
-
-
 def a_client_that_never_reads_costs_no_more_than_its_queue():
     shard = Shard(0, *NEVER)
     deaf, watch = client.Client(shard.address), client.Client(shard.address).hello()
@@ -508,13 +503,13 @@ def a_client_that_never_reads_costs_no_more_than_its_queue():
             figures["queue_full"]
     # First until its queue, and what the systems on both sides keep for it, are full: megabytes or more.
     wait_until(lambda: flood(1000) == 1000, "the bound")
-    before = resident_bytes(shard)
+    before = shard.resident_bytes()
     begin = time.monotonic()
     flood(20000)
     print(f"# 20,000 messages dropped in {time.monotonic() - begin:.1f} s, grown by "
-          f"{(resident_bytes(shard) - before) >> 10} KiB")
+          f"{(shard.resident_bytes() - before) >> 10} KiB")
     if not SANITIZED:  # what was freed stays with the sanitizer for a while
-        check(resident_bytes(shard) - before < 8 << 20, "memory grew")
+        check(shard.resident_bytes() - before < 8 << 20, "memory grew")
     check(bound(shard, "queue_full") > 20000 and bound(shard, "dropped") == 0)
 
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 struct values {
-    bool json, given;
+    bool json;
     uint32_t shards;
     uint64_t memory, nodes;
     double rtt;
@@ -43,8 +43,7 @@ static enum options_outcome parse(struct values *v, const char *line, const char
          .help = "name",
          .kind = OPTION_TEXT,
          .letter = 'n',
-         .value = &v->name,
-         .seen = &v->given},
+         .value = &v->name},
         OPTIONS_ROW(HOST_PORT, "listen", "HOST:PORT", &v->listen, 0, 0, "where"),
         OPTIONS_ROW(UNSUPPORTED, "keys", "DIR", NULL, 0, 0, "not yet"),
         OPTIONS_END,
@@ -82,7 +81,7 @@ static void values_are_read_in_every_form(void **state)
                            "--rtt-us 2.5 --lis [::1]:7400 - ",
                            operand, &operands),
                      OPTIONS_RUN);
-    assert_true(v.json && v.given && v.shards == 3 && v.memory == 64u << 20);
+    assert_true(v.json && v.shards == 3 && v.memory == 64u << 20);
     assert_true(v.nodes == UINT64_MAX && v.rtt == 2.5);
     assert_string_equal(v.name, "x");
     assert_string_equal(v.listen.host, "::1");

@@ -135,7 +135,8 @@ static bool has_room(size_t bytes)
 /* An address of that many bytes at which large pages are possible. */
 static void *reserve(size_t bytes)
 {
-    char *all = mmap(NULL, bytes + MEMORY_LARGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *all =
+        mmap(NULL, bytes + MEMORY_LARGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (all == MAP_FAILED) {
         return MAP_FAILED;
     }
