@@ -3,7 +3,7 @@
  *
  * Linux may start or wake a thread on the processor of the one that caused it, and leave it there
  * while others are idle, until its load is balanced: seen are 4 and 8 ms in which two searching
- * threads took turns on one of two processors (tests/bench/NOTES.md), as long as a small search
+ * threads took turns on one of two processors (docs/experiments.md), as long as a small search
  * takes. So each says now and then where it is; one that begins where another was just now moves to
  * a processor where none was. From then on the system places it as it likes: what other programs do
  * is not known here. Processors that the process may not use, by taskset or a container, are left

@@ -5,7 +5,7 @@
  * finished are taken for nothing, and of the rest one with the fewest processors inside is visited,
  * ties at random. Who does not wait for answers (random_order) goes into any one that is left while
  * a peek travels. Drawing among all free brothers, not the first, keeps processors apart whose news
- * are one round trip old (worker/lab/FINDINGS.md). Threads: the search's own. */
+ * are one round trip old (docs/experiments.md). Threads: the search's own. */
 #ifndef WORKER_SEARCH_YOUNG_H
 #define WORKER_SEARCH_YOUNG_H
 

@@ -4,7 +4,7 @@
  * Each has a history table of its own (Schaeffer 1983), so that ordering moves costs no cache line
  * that others write. What a quiet move refuted at depth 2 and more (those of depth 1 are most and
  * weigh least) is appended, a poll's worth at a time, to a log that all read and add to theirs. One
- * array that all write orders no better and costs more (worker/lab/FINDINGS.md). Distant processors
+ * array that all write orders no better and costs more (docs/experiments.md). Distant processors
  * exchange sums instead (history.h).
  *
  * A lesson that is overwritten before it is read, or not yet written when it is, is lost, and one

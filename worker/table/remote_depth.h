@@ -22,7 +22,7 @@ enum {
     REMOTE_DEPTH_MAX = 12,
     REMOTE_DEPTH_ASK_US = 120, /* an ask and its store count as: 28 are the sender's; where all
                              processors of a host search and one is the shard's, 240 are gone in
-                             all. Between the two, by what searches took (tests/bench/NOTES.md) */
+                             all. Between the two, by what searches took (docs/experiments.md) */
     REMOTE_DEPTH_EVERY_US = 10000, /* between two looks at what was spent */
     REMOTE_DEPTH_COST_PERMILLE = 60, /* of the time */
     REMOTE_DEPTH_ALONE_PERMILLE =
