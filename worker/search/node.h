@@ -84,11 +84,11 @@ struct search {
     struct child child_stack[CHILD_STACK];
     unsigned moves_used, children_used;
     int32_t history[2 * SEARCH_HISTORY]; /* by tt_weight's index: order_at */
-    uint32_t fresh[2 * SEARCH_HISTORY]; /* learnt here and not given away yet */
+    uint32_t fresh[2 * SEARCH_HISTORY]; /* added here and not published yet */
     struct tt_weight recent[RECENT]; /* of RECENT_DEPTH and more, one by one: search_log_publish */
     unsigned recent_count;
     unsigned halved; /* here, since the last search_history_merge */
-    unsigned fresh_from; /* where the next gift begins to look */
+    unsigned fresh_from; /* where the next publish begins */
     uint64_t root_key;
     uint8_t noise[SEARCH_HISTORY];
     uint64_t random;
