@@ -125,6 +125,7 @@ enum search_visit node_search(struct search *s, struct node *n)
 
     n->pv.length = 0;
     n->path = 0;
+    n->alpha_now = n->alpha;
 
     /* Step 1. Draws by repetition or counting depend on the path; a strict value must not. */
     if (!s->options.strict && n->ply > 0 && game->drawn != NULL && game->drawn(s->position)) {
