@@ -210,6 +210,58 @@ static void a_solver_polls_and_can_be_stopped(void **state)
     }
 }
 
+static bool abort_second(void *self, struct search *search)
+{
+    struct run *r = self;
+    if (++r->polls == 2) {
+        search_abort(search, 5);
+    }
+    return false;
+}
+
+/* The split point is solved by the game, at once. */
+static void a_solver_is_ended_by_an_abort(void **state)
+{
+    (void)state;
+    static const uint16_t path[] = {1, 2, 3, 4};
+    struct game game = solving_game();
+    struct embedded *table = NULL;
+    struct search *search = NULL;
+    struct tree_position p;
+    struct run r = {0};
+    test_parse(&p, "tree:b=20,d=7,seed=3,order=70");
+    memset(&solved, 0, sizeof solved);
+    assert_int_equal(embedded_open(&table, 1 << 20, 1), ERR_OK);
+    struct embedded_port slot = {.table = table, .inflight_depth_max = 1};
+    struct table_port port = embedded_table_port(&slot);
+    struct env_port env = {.self = &r, .poll = abort_second};
+    struct search_options options = {.game = &game,
+                                     .algorithm = algorithm_by_name("abdada"),
+                                     .strict = true,
+                                     .poll_nodes = POLL_NODES,
+                                     .depth_limit = TREE_DEPTH};
+    struct search_split split = {.id = 5,
+                                 .path = path,
+                                 .length = 4,
+                                 .depth = SOLVED_PLIES,
+                                 .alpha = -GAME_INFINITE,
+                                 .beta = GAME_INFINITE};
+    int value = 4711;
+    assert_int_equal(search_open(&search, &options, &port, &env), ERR_OK);
+    search_set_position(search, &p);
+    assert_int_equal(search_subtree(search, &split, &value), SEARCH_ABORTED);
+    assert_int_equal(value, 4711);
+    assert_int_equal(r.polls, 2);
+    split.id = 6;
+    memset(&solved, 0, sizeof solved);
+    r.polls = 0;
+    assert_int_equal(search_subtree(search, &split, &value), SEARCH_VALUE);
+    assert_true(value != 4711 && r.polls > 2);
+    assert_int_equal(embedded_inflight(table), 0);
+    search_free(&search);
+    embedded_close(&table);
+}
+
 static void the_game_says_which_depths_are_searched(void **state)
 {
     (void)state;
@@ -280,6 +332,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(a_solver_takes_over_without_the_table),
         T(a_solver_polls_and_can_be_stopped),
+        T(a_solver_is_ended_by_an_abort),
         T(the_game_says_which_depths_are_searched),
         T(the_game_says_how_wide_the_first_window_is),
         T(the_algorithms_are_a_table),

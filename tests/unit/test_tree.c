@@ -84,7 +84,7 @@ static void the_same_text_is_the_same_tree(void **state)
     memset(&q, 0xa5, sizeof q);
     test_parse(&q, test_trees[6]);
     assert_memory_equal(&p, &q, sizeof p);
-    /* Fixed for ever: figures in README and tests rest on it. Changing it is a new TREE_VERSION. */
+    /* Fixed for ever: published figures and tests rest on it. */
     test_parse(&p, "tree:b=20,d=8,seed=1");
     game_tree.make(&p, 3);
     game_tree.make(&p, 20);

@@ -1,7 +1,9 @@
 /* algorithm: the parallel searches by name, as a table: one row and one function for each.
  *
  * They differ in how the children of a node are searched and in what they need around them; node,
- * quiescence and ordering are the same code for all. Pure. */
+ * quiescence and ordering are the same code for all. To add one, write its function beside those of
+ * children.c and its row in algorithm.c. A function that divides work gives a child a split_id
+ * before its visit; it then gets VISIT_ABORTED when search_abort names that id. Pure. */
 #ifndef WORKER_SEARCH_ALGORITHM_H
 #define WORKER_SEARCH_ALGORITHM_H
 

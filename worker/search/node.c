@@ -90,9 +90,22 @@ static enum tt_bound classify(struct node *n)
     return tt_bound_of(n->best, n->alpha, n->beta);
 }
 
-static enum search_visit take_resolved(struct search *s, struct node *n)
+/* How a visit ends that the search unwinds to. A node that ended by itself before it could unwind
+ * keeps its value. Else it was resolved from outside, or its parent searches it again in another
+ * window. */
+static enum search_visit end_visit(struct search *s, struct node *n, enum search_visit visit)
 {
+    if (s->stopped || s->unwind != n->ply) {
+        return visit;
+    }
+    if (s->window_changed && visit != VISIT_VALUE) {
+        return VISIT_STOP;
+    }
     s->unwind = NO_UNWIND;
+    s->window_changed = false;
+    if (visit == VISIT_VALUE) {
+        return VISIT_VALUE;
+    }
     n->pv.length = 0;
     if (n->resolved == RESOLVED_BUSY || n->resolved == RESOLVED_ABORTED) {
         return n->resolved == RESOLVED_BUSY ? VISIT_BUSY : VISIT_ABORTED;
@@ -112,6 +125,7 @@ enum search_visit node_search(struct search *s, struct node *n)
 
     n->pv.length = 0;
     n->path = 0;
+    n->alpha_now = n->alpha;
 
     /* Step 1. Draws by repetition or counting depend on the path; a strict value must not. */
     if (!s->options.strict && n->ply > 0 && game->drawn != NULL && game->drawn(s->position)) {
@@ -121,7 +135,7 @@ enum search_visit node_search(struct search *s, struct node *n)
 
     /* Step 2. Endings that the game solves itself, without the table. */
     if (game->solves != NULL && game->solves(s->position, n->depth)) {
-        return search_halted(s) ? VISIT_STOP : solve(s, n);
+        return search_halted(s) ? VISIT_STOP : end_visit(s, n, solve(s, n));
     }
 
     /* Step 3. Quiescence, when no depth is left or no room for another ply. */
@@ -129,7 +143,7 @@ enum search_visit node_search(struct search *s, struct node *n)
         s->moves_used + 2 * GAME_MOVES_MAX > MOVE_STACK) {
         n->best = quiesce(s, n, n->alpha, n->beta);
         n->path = s->counters.nodes - nodes_before;
-        return search_halted(s) ? VISIT_STOP : VISIT_VALUE;
+        return end_visit(s, n, search_halted(s) ? VISIT_STOP : VISIT_VALUE);
     }
     if (search_halted(s)) {
         return VISIT_STOP;
@@ -237,17 +251,8 @@ enum search_visit node_search(struct search *s, struct node *n)
         }
     }
 
-    /* Step 12. Unwound to here. A node that ended by itself before it could unwind keeps its value.
-     * Else it was resolved from outside, or its parent searches it again in another window. */
-    if (s->stopped || s->unwind != n->ply) {
-        return visit;
-    }
-    if (visit == VISIT_VALUE) {
-        s->unwind = NO_UNWIND;
-        s->window_changed = false;
-        return visit;
-    }
-    return s->window_changed ? VISIT_STOP : take_resolved(s, n);
+    /* Step 12. Others may have resolved the node meanwhile. */
+    return end_visit(s, n, visit);
 }
 
 /* ---- what the environment says from env.poll (ports.h) ---- */

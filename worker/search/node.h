@@ -82,9 +82,9 @@ struct search {
     struct child child_stack[CHILD_STACK];
     unsigned moves_used, children_used;
     int32_t history[2 * SEARCH_HISTORY]; /* by tt_weight's index: order_at */
-    uint32_t fresh[2 * SEARCH_HISTORY]; /* learnt here and not given away yet */
+    uint32_t fresh[2 * SEARCH_HISTORY]; /* added here and not published yet */
     unsigned halved; /* here, since the last search_history_merge */
-    unsigned fresh_from; /* where the next gift begins to look */
+    unsigned fresh_from; /* where the next publish begins */
     uint64_t root_key;
     uint8_t noise[SEARCH_HISTORY];
     uint64_t random;

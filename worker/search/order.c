@@ -9,7 +9,7 @@ enum {
     CLASS_NOISY = 1 << 26,
     CLASS_KILLER = 1 << 25,
     CLASS_LOSING = -(1 << 26),
-    HISTORY_LIMIT = TT_HISTORY_LIMIT, /* one scale for what is learnt here and told by others */
+    HISTORY_LIMIT = TT_HISTORY_LIMIT, /* the scale of the sums at a shard */
     NOISE_BITS = 4,
 };
 

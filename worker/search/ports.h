@@ -71,8 +71,8 @@ struct table_port {
 
 struct env_port {
     void *self;
-    /* Called about every SEARCH_POLL_NODES nodes, or sooner (until_poll). True: stop. May call
-     * search_node_done() and search_answered(). */
+    /* Called about every SEARCH_POLL_NODES nodes, or sooner (until_poll). True: stop. May call what
+     * stands below. */
     bool (*poll)(void *self, struct search *search);
     /* NULL, or what the search counts its nodes down in, from search_run on; it outlives the
      * search. Who stores 1 (release), in any thread, makes it poll at its next node; where the
@@ -80,7 +80,7 @@ struct env_port {
     atomic_uint *until_poll;
 };
 
-/* ---- what an environment may say to its search, from poll only (search.h) ---- */
+/* ---- what an environment may say to its search, from poll only ---- */
 
 /* From env.poll: another searcher finished this node. If this search is in it and the result
  * resolves it in its window, it unwinds to the node and takes the result (Weill 1996, footnote 12,

@@ -40,6 +40,7 @@ int quiesce(struct search *s, struct node *n, int alpha, int beta)
         }
         int alpha_now = best > alpha ? best : alpha;
         game->make(s->position, move);
+        n[1].split_id = 0;
         int v = score_up(quiesce(s, n + 1, bound_down(beta), bound_down(alpha_now)));
         game->unmake(s->position, move);
         best = v > best ? v : best;
