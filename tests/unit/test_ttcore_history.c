@@ -1,7 +1,7 @@
 /* A history table filled together: sums, what is told of them, halving, and its bounds. */
 #include "tests/unit/test_tt.h"
 #include "tests/unit/test_ttcore.h"
-#include "ttserver/core/history.h"
+#include "ttserver/core/history_tables.h"
 
 /* What a searcher knows of a root_key, and what it was told last. */
 struct known {
