@@ -93,15 +93,12 @@ enum client_state {
 enum client_result { CLIENT_WAITING, CLIENT_READY, CLIENT_LOST };
 
 struct client_counters {
-    uint64_t asks, peeks, stores, releases; /* operations sent */
-    uint64_t messages_out, bytes_out, messages_in, bytes_in;
-    uint64_t answered, lost; /* tickets ended; cancelled ones are in neither */
+    uint64_t asks, peeks, stores; /* operations sent */
     uint64_t timeouts; /* requests without an answer in time */
     uint64_t late; /* answers to requests no longer known */
     uint64_t ups, downs;
     uint64_t refused; /* ERROR messages */
     uint64_t malformed, unexpected; /* dropped messages */
-    uint64_t send_failed; /* messages the port did not take */
     uint64_t dropped; /* stores and releases that had no shard or no room */
     uint64_t leaks; /* of these, leaves: the shard is told to let go of all at the next HELLO */
     uint64_t exhausted; /* asks and peeks refused for want of a ticket */
@@ -201,7 +198,6 @@ uint32_t client_inflight_age_max_ms(const struct client *client, unsigned shard)
 /* The shard that owns the key now, or CLIENT_NOWHERE. */
 unsigned client_owner(const struct client *client, uint64_t key);
 uint32_t client_rtt_us(const struct client *client, unsigned shard); /* smoothed; 0: none yet */
-uint32_t client_rto_us(const struct client *client, unsigned shard);
 /* Outstanding requests of every kind, and those among them past their time-out by rto_max: 0 while
  * ticks come. */
 unsigned client_outstanding(const struct client *client);

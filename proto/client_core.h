@@ -130,7 +130,7 @@ static inline uint64_t client_advance(struct client *c, uint64_t now_us)
     return c->now_us;
 }
 
-/* Encodes and sends; counts. A message that does not encode is a bug. */
+/* Encodes and sends. A message that does not encode is a bug. */
 bool client_send(struct client *c, unsigned shard, const struct proto_message *message);
 
 /* ---- client_part.c: outstanding requests ---- */

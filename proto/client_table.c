@@ -66,7 +66,6 @@ static bool flush_releases(struct client *c, unsigned shard)
         if (!client_send(c, shard, &m)) {
             return false;
         }
-        c->counters.releases += n;
         q->release_count -= n;
         memmove(q->releases, q->releases + n, q->release_count * sizeof *q->releases);
     }
@@ -78,7 +77,7 @@ bool queue_flush(struct client *c, unsigned shard)
 {
     struct shard *s = &c->shards[shard];
     return s->state == CLIENT_UP ? flush_stores(c, shard) && flush_releases(c, shard)
-                   : s->queue.store_count + s->queue.release_count == 0;
+                                 : s->queue.store_count + s->queue.release_count == 0;
 }
 
 /* Makes room for one more; false: there is none. */
@@ -231,8 +230,6 @@ static enum client_result ticket_end(struct client *c, struct ticket *t)
         return CLIENT_WAITING;
     }
     enum client_result result = t->answered > 0 ? CLIENT_READY : CLIENT_LOST;
-    c->counters.answered += result == CLIENT_READY;
-    c->counters.lost += result == CLIENT_LOST;
     ticket_close(c, t);
     return result;
 }

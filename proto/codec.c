@@ -471,19 +471,6 @@ size_t proto_encode(const struct proto_message *message, uint8_t *bytes, size_t 
 
 /* ---- names and texts ---- */
 
-const char *proto_type_name(unsigned type)
-{
-    switch (type) {
-#define MSG(NAME, name, id, fields) \
-    case id:                        \
-        return #NAME;
-        PROTO_MESSAGES(MSG)
-#undef MSG
-    default:
-        return "?";
-    }
-}
-
 struct proto_text proto_text_of(const char *string)
 {
     return (struct proto_text){string, (uint32_t)strlen(string)};

@@ -158,9 +158,6 @@ enum err proto_decode(struct proto_decoder *decoder, const uint8_t *bytes, size_
 /* Writes a message; returns its length, or 0 when it does not fit into `capacity`. */
 size_t proto_encode(const struct proto_message *message, uint8_t *bytes, size_t capacity);
 
-/* "RETRIEVE_ASK", or "?" for a number that is not a type. */
-const char *proto_type_name(unsigned type);
-
 /* Borrows a terminated string. */
 struct proto_text proto_text_of(const char *string);
 

@@ -4,6 +4,7 @@
 
 #include "common/rng.h"
 #include "proto/client.h"
+#include "tests/unit/test_proto_names.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,6 +3,7 @@
 #ifndef TESTS_UNIT_TEST_TTCORE_H
 #define TESTS_UNIT_TEST_TTCORE_H
 
+#include "tests/unit/test_proto_names.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
