@@ -11,7 +11,8 @@ void queue_leak(struct client *c, unsigned shard)
     c->shards[shard].hello_request = 0;
 }
 
-/* The shard may come back with our session: its results are void, but it must let us go. */
+/* The shard may come back with our session: the results are lost, but its entries must be released.
+ */
 void queue_abandon_stores(struct client *c, unsigned shard)
 {
     struct queue *q = &c->shards[shard].queue;
@@ -85,7 +86,7 @@ static bool queue_room(struct client *c, unsigned shard, const unsigned *count)
 {
     struct queue *q = &c->shards[shard].queue;
     if (q->store_count + q->release_count == 0) {
-        q->since_us = c->now_us;
+        q->oldest_us = c->now_us;
     }
     if (*count == c->options.queue) {
         (void)queue_flush(c, shard);
@@ -97,7 +98,8 @@ static bool queue_room(struct client *c, unsigned shard, const unsigned *count)
     return true;
 }
 
-/* A shard that is out may come back with our session and its holds: they are released then. */
+/* A shard that is out may come back with our session and its in-flight entries: they are released
+ * then. */
 void client_release(struct client *c, unsigned where, const struct tt_release *release)
 {
     if (where == CLIENT_NOWHERE) {

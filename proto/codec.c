@@ -143,7 +143,7 @@ PROTO_OPS(OP)
 
 /* ---- reading, the usual case ----
  *
- * Lists are long, and their numbers of every width: the widths are told apart without branches,
+ * Lists are long, and their numbers of every width: the widths are distinguished without branches,
  * which would be guessed wrong at every second field. Each reads at most IN_BYTES, or says `bad`:
  * then the operation is read again, slowly, and that decides. */
 enum { IN_BYTES = 9 };

@@ -24,14 +24,14 @@ enum {
 };
 
 enum proto_role {
-    PROTO_WORKER = 0, /* is told of jobs */
+    PROTO_WORKER = 0, /* gets jobs */
     PROTO_FRONT = 1, /* posts jobs; they live as long as its session */
     PROTO_CLIENT = 2, /* the table alone */
 };
 
 enum proto_hello_flag {
     PROTO_WANTS_NODE_DONE = 1,
-    PROTO_RELEASE_ALL = 2, /* of all it holds */
+    PROTO_RELEASE_ALL = 2, /* its in-flight entries */
     PROTO_WANTS_RESULTS = 4, /* SHARE */
 };
 

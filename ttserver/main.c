@@ -199,13 +199,15 @@ int main(int argc, char **argv)
         return code;
     }
     uint64_t share = a.memory / a.shards;
-    uint64_t holds = share / INFLIGHT_SHARE / TTCORE_INFLIGHT_ENTRY_BYTES;
-    holds = holds < INFLIGHT_MIN ? INFLIGHT_MIN : holds > INFLIGHT_MAX ? INFLIGHT_MAX : holds;
+    uint64_t entries = share / INFLIGHT_SHARE / TTCORE_INFLIGHT_ENTRY_BYTES;
+    entries = entries < INFLIGHT_MIN   ? INFLIGHT_MIN
+              : entries > INFLIGHT_MAX ? INFLIGHT_MAX
+                                       : entries;
     server.listen = a.listen;
     server.shards = a.shards;
-    server.core.results_bytes = share - holds * TTCORE_INFLIGHT_ENTRY_BYTES;
-    server.core.inflight_max = (uint32_t)holds;
-    server.core.session_inflight_max = session_share((uint32_t)holds);
+    server.core.results_bytes = share - entries * TTCORE_INFLIGHT_ENTRY_BYTES;
+    server.core.inflight_max = (uint32_t)entries;
+    server.core.session_inflight_max = session_share((uint32_t)entries);
     server.core.heartbeat_ms = a.heartbeat_ms;
     server.core.inflight_age_max_ms = a.inflight_age_max_ms;
     server.core.sessions_max = a.sessions;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SESSION_BITS = 6 /* of lists, unless told how many sessions there are */ };
+enum { SESSION_BITS = 6 /* of lists, until tt_inflight_limit */ };
 
 /* A holder and the depth of its node, for one comparison: session 32, slot 16, depth 8, hashed 1
  * of 8. */

@@ -116,7 +116,7 @@ struct attack {
     void *context, *peer[PEERS];
     int half_open[HALF_OPEN_MAX];
     unsigned next_half_open;
-    uint64_t rng, sent, count[KINDS], connections, unsent, heard;
+    uint64_t rng, sent, count[KINDS], connections, unsent, answers;
     uint8_t bytes[ROOM];
 };
 
@@ -129,7 +129,7 @@ static void drain_peers(struct attack *a)
 {
     for (unsigned i = 1; i < PEERS; i++) {
         while (zmq_recv(a->peer[i], a->bytes, sizeof a->bytes, ZMQ_DONTWAIT) >= 0) {
-            a->heard++;
+            a->answers++;
         }
     }
 }
@@ -244,7 +244,7 @@ static int attack(const struct options *o)
     printf("{\"messages\":%llu,\"unsent\":%llu,\"connections\":%llu,\"answers\":%llu,"
            "\"seconds\":%.3f,\"kinds\":{",
            (unsigned long long)a.sent, (unsigned long long)a.unsent,
-           (unsigned long long)a.connections, (unsigned long long)a.heard, seconds);
+           (unsigned long long)a.connections, (unsigned long long)a.answers, seconds);
     for (unsigned k = 0; k < KINDS; k++) {
         printf("%s\"%s\":%llu", k > 0 ? "," : "", kinds[k].name, (unsigned long long)a.count[k]);
     }

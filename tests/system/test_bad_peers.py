@@ -63,7 +63,7 @@ def a_bombarded_shard_serves_its_good_client():
     # depends on the machine.
     wait_until(lambda: counted(shard) > MESSAGES / 100, "the bad messages to be counted")
     print(f"# counted: {counted(shard)}")
-    check(shard.stats()["ignored"] > 0, "who sends so many is not heard")
+    check(shard.stats()["ignored"] > 0, "who sends so many is ignored")
     wait_until(lambda: shard.stats()["inflight_entries"] == 0, "the holds of the bad peers to end")
     wait_until(lambda: shard.stats()["sessions"] < 30, "their sessions to end")
     equal(shard.end(signal.SIGTERM), 0, shard.tail())
@@ -89,13 +89,13 @@ def a_noisy_peer_is_not_heard_for_a_second():
     good.heartbeat()
     check(good.stats()["ignored"] > 0 and good.stats()["malformed"] >= 32, good.stats())
 
-    def heard_again():
+    def answered_again():
         noisy.send(client.HEARTBEAT, 4711)
         message = noisy.receive(0.1)
         while message is not None and message[0] == client.ERROR and message[2] == 0:  # to the noise
             message = noisy.receive(0.1)
-        return message is not None  # its session may have lapsed meanwhile: ERROR 4
-    wait_until(heard_again, "the peer to be heard again")
+        return message is not None  # its session may have expired meanwhile: ERROR 4
+    wait_until(answered_again, "the peer to be answered again")
     check(time.monotonic() - begin > 1, "not within the second")
     equal(shard.end(signal.SIGTERM), 0, shard.tail())
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A stranger's client against a real shard: BIN=build/dev/bin tests/system/test_python_client.py
+"""A nobody's client against a real shard: BIN=build/dev/bin tests/system/test_python_client.py
 
 Prints TAP; exits nonzero when anything fails. client.py is written from proto/PROTOCOL.md alone.
 TEST_SEED repeats the random bytes."""
@@ -278,7 +278,7 @@ def jobs_are_pushed_and_stopped(server):
 
 
 @test
-def workers_have_seats_without_gaps(server):
+def worker_indexes_have_no_gaps(server):
     def settle(workers):  # those of other tests lapse; seats are told again within a heartbeat
         end = time.monotonic() + 20
         while sorted(w.worker_index or () for w in workers) != [(i, len(workers)) for i in range(len(workers))]:
@@ -411,7 +411,7 @@ def noise_never_stops_the_service(server):
     rng = random.Random(SEED)
     print("# TEST_SEED=%d" % SEED)
     a, noisy = sessions(server, 2)
-    stranger = Client(server.addresses[0])
+    nobody = Client(server.addresses[0])
     whole = ab.msgpack.packb([ab.VERSION, ab.STORE_HASH, [[1, 2, 3, 1, 0, 0]] * 20])
     for round_number in range(2000):
         if round_number % 2:
@@ -419,13 +419,13 @@ def noise_never_stops_the_service(server):
         else:
             noise = bytearray(whole)
             noise[rng.randrange(len(noise))] ^= 1 << rng.randrange(8)
-        rng.choice((noisy, stranger)).send_bytes(bytes(noise))
+        rng.choice((noisy, nobody)).send_bytes(bytes(noise))
         if round_number % 200 == 0:
             a.heartbeat()
     for frames in ([b""], [b"", b"x"], [b"\x93\x02\x09", b"\x01"], [b"\x90" * 70000],
                    [b"\xdd\xff\xff\xff\xff"]):
         noisy.send_bytes(*frames)
-        stranger.send_bytes(*frames)
+        nobody.send_bytes(*frames)
     key = fresh_key()
     equal(a.ask(key, 5)[0], ab.OPEN)
     assert server.alive()

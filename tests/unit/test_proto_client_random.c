@@ -190,7 +190,7 @@ static void trouble(struct world *w)
     case 1:
         s->silent_until_us = w->now_us + rng_below(&w->rng, 400000);
         break;
-    case 2: /* the session lapsed */
+    case 2: /* the session expired */
         s->session = 0;
         break;
     default:

@@ -307,7 +307,7 @@ static void members_and_jobs_are_passed_on_a_page_at_a_time(void **state)
     fake_close(f);
 }
 
-static void a_seat_is_passed_on(void **state)
+static void a_worker_index_is_passed_on(void **state)
 {
     struct fake *f = fake_open(1);
     struct proto_message m = {.type = PROTO_WORKER_INDEX, .worker_index = {3, 8}};
@@ -400,7 +400,7 @@ int main(void)
         T(requests_that_cannot_be_sent_take_a_shard_out),
         T(figures_are_passed_on),
         T(members_and_jobs_are_passed_on_a_page_at_a_time),
-        T(a_seat_is_passed_on),
+        T(a_worker_index_is_passed_on),
         T(results_are_shared_through_the_owner),
         T(a_history_goes_to_the_owner_and_comes_back_once),
     };

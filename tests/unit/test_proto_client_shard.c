@@ -115,7 +115,7 @@ static void welcome_gives_the_first_sample(void **state)
 
 /* ---- time-outs and timeouts_in_row ---- */
 
-static void silence_takes_a_shard_out_after_three_strikes(void **state)
+static void silence_takes_a_shard_out_after_three_time_outs(void **state)
 {
     struct fake *f = fake_open(2);
     struct tt_answer answer;
@@ -140,7 +140,7 @@ static void silence_takes_a_shard_out_after_three_strikes(void **state)
     fake_close(f);
 }
 
-static void one_hiccup_is_one_strike_however_many_wait(void **state)
+static void one_hiccup_is_one_time_out_however_many_wait(void **state)
 {
     struct fake *f = fake_open(1);
     uint32_t tickets[10];
@@ -160,7 +160,7 @@ static void one_hiccup_is_one_strike_however_many_wait(void **state)
     fake_close(f);
 }
 
-static void an_answer_in_time_ends_the_strikes(void **state)
+static void an_answer_in_time_ends_the_time_outs(void **state)
 {
     struct fake *f = fake_open(1);
     struct tt_answer answer;
@@ -554,9 +554,9 @@ int main(void)
         T(welcome_that_comes_too_late_does_not_count),
         T(absurd_welcome_is_dropped),
         T(welcome_gives_the_first_sample),
-        T(silence_takes_a_shard_out_after_three_strikes),
-        T(one_hiccup_is_one_strike_however_many_wait),
-        T(an_answer_in_time_ends_the_strikes),
+        T(silence_takes_a_shard_out_after_three_time_outs),
+        T(one_hiccup_is_one_time_out_however_many_wait),
+        T(an_answer_in_time_ends_the_time_outs),
         T(late_answers_save_a_shard_only_while_the_wait_can_grow),
         T(a_slower_shard_comes_back_at_its_own_pace),
         T(a_port_that_takes_nothing_counts_as_silence),

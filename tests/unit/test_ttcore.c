@@ -73,7 +73,7 @@ static void heartbeat_is_echoed(void **state)
     assert_int_equal(bed_seen(bed, "a", PROTO_HEARTBEAT)->heartbeat.request, 4711);
 }
 
-static void silent_session_lapses_and_leaves_its_nodes(void **state)
+static void silent_session_expires_and_leaves_its_nodes(void **state)
 {
     struct bed *bed = *state;
     bed_hello(bed, "a", PROTO_CLIENT);
@@ -474,7 +474,7 @@ int main(void)
         T(hello_of_another_namespace_drops_nothing),
         T(unknown_route_must_say_hello),
         T(heartbeat_is_echoed),
-        T(silent_session_lapses_and_leaves_its_nodes),
+        T(silent_session_expires_and_leaves_its_nodes),
         T(every_message_renews_a_session),
         T(a_shard_that_slept_gives_time_to_catch_up),
         T(time_that_steps_back_is_no_time),

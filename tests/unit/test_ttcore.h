@@ -97,7 +97,7 @@ static inline bool bed_is_worker_index(const struct ttcore_message *m)
     return m->length > 2 && m->bytes[2] == PROTO_WORKER_INDEX;
 }
 
-/* Messages of the last step but SEATs, which ticks repeat. */
+/* Messages of the last step but WORKER_INDEXes, which ticks repeat. */
 static inline unsigned bed_said(const struct bed *bed)
 {
     unsigned n = 0;
@@ -130,7 +130,7 @@ static inline bool bed_is_for(const struct bed *bed, const struct ttcore_message
     return false;
 }
 
-/* The `nth` message (from 0) that the last step sent to `who`, SEATs apart; NULL when there are
+/* The `nth` message (from 0) that the last step sent to `who`, WORKER_INDEXes apart; NULL when there are
  * fewer. */
 static inline const struct proto_message *bed_nth(struct bed *bed, const char *who, unsigned nth)
 {

@@ -86,7 +86,7 @@ static void only_what_changed_is_told_again(void **state)
 }
 
 /* A root_key that made room and came back knows nothing of what was told before. */
-static void a_topic_begun_anew_is_told_whole(void **state)
+static void a_root_key_begun_anew_is_read_whole(void **state)
 {
     struct bed *bed = *state;
     struct tt_weight a[] = {{1, 10}, {2, 20}}, b[] = {{3, 5}}, huge[] = {{9, UINT32_MAX}};
@@ -157,7 +157,7 @@ static void root_keys_are_apart(void **state)
     assert_int_equal(give(bed, "a", 77, nothing, NULL, 0)->list.count, 1);
 }
 
-static void the_topic_unused_for_longest_makes_room(void **state)
+static void the_root_key_unused_for_longest_makes_room(void **state)
 {
     struct bed *bed = *state;
     struct tt_weight a[] = {{1, 10}};
@@ -181,15 +181,15 @@ static void the_heaviest_are_told_first(void **state)
     struct bed *bed = *state;
     uint64_t rng = tt_seed();
     uint32_t sum[TT_WEIGHTS] = {0};
-    struct tt_weight gift[512];
+    struct tt_weight update[512];
     bed_hello(bed, "a", PROTO_WORKER);
     for (unsigned round = 0; round < 40; round++) {
         for (unsigned i = 0; i < 512; i++) {
-            gift[i].index = (uint16_t)rng_below(&rng, TT_WEIGHTS);
-            gift[i].weight = 1 + rng_below(&rng, 1u << rng_below(&rng, 9));
-            sum[gift[i].index] += gift[i].weight;
+            update[i].index = (uint16_t)rng_below(&rng, TT_WEIGHTS);
+            update[i].weight = 1 + rng_below(&rng, 1u << rng_below(&rng, 9));
+            sum[update[i].index] += update[i].weight;
         }
-        give(bed, "a", 77, nothing, gift, 512);
+        give(bed, "a", 77, nothing, update, 512);
     }
     const struct proto_history_answer *answer = give(bed, "a", 77, nothing, NULL, 0);
     uint32_t lightest = UINT32_MAX;
@@ -207,14 +207,14 @@ static void the_heaviest_are_told_first(void **state)
     }
 }
 
-static void bad_gifts_change_nothing(void **state)
+static void bad_updates_change_nothing(void **state)
 {
     struct bed *bed = *state;
     struct tt_weight bad[] = {{1, 10}, {TT_WEIGHTS, 1}};
     struct proto_message m = {.type = PROTO_HISTORY};
     m.history = (struct proto_history){.request = 5, .root_key = 77, .list = {2, bad}};
-    bed_say(bed, "stranger", m);
-    assert_int_equal(bed_seen(bed, "stranger", PROTO_ERROR)->error.code, PROTO_ERR_SESSION);
+    bed_say(bed, "nobody", m);
+    assert_int_equal(bed_seen(bed, "nobody", PROTO_ERROR)->error.code, PROTO_ERR_SESSION);
     bed_hello(bed, "a", PROTO_WORKER);
     bed_say(bed, "a", m);
     const struct proto_message *answer = bed_seen(bed, "a", PROTO_ERROR);
@@ -245,13 +245,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(what_searchers_give_is_summed),
         T(only_what_changed_is_told_again),
-        T(a_topic_begun_anew_is_told_whole),
+        T(a_root_key_begun_anew_is_read_whole),
         T(who_asks_too_often_is_told_nothing),
         T(sums_that_grow_too_large_are_halved),
         T(root_keys_are_apart),
-        T(the_topic_unused_for_longest_makes_room),
+        T(the_root_key_unused_for_longest_makes_room),
         T(the_heaviest_are_told_first),
-        T(bad_gifts_change_nothing),
+        T(bad_updates_change_nothing),
         T(many_searchers_speak_less_often),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

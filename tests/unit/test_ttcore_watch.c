@@ -92,7 +92,7 @@ static void workers_sit_without_gaps(void **state)
     indexes_are(bed, last, 2);
 }
 
-static void many_seats_are_told_in_turns(void **state)
+static void many_worker_indexes_are_sent_in_turns(void **state)
 {
     struct ttcore_options options = bed_options();
     options.sessions_max = 3 * TTCORE_INDEXES_PER_TICK;
@@ -339,7 +339,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, bed_setup, bed_teardown)
     const struct CMUnitTest tests[] = {
         T(workers_sit_without_gaps),
-        T(many_seats_are_told_in_turns),
+        T(many_worker_indexes_are_sent_in_turns),
         T(a_lost_connection_ends_its_session_at_once),
         T(a_hello_may_let_go_of_everything),
         T(jobs_tell_how_many_search_them),

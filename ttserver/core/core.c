@@ -104,7 +104,7 @@ static void answer_undecodable(struct ttcore_call *call, enum err err)
         ttcore_error(call, PROTO_ERR_VERSION, 0,
                      "this shard speaks protocol version " TEXT_OF(PROTO_VERSION));
     } else if (call->session == NULL) {
-        return; /* noise: whoever speaks no HELLO gets no answer */
+        return; /* noise: without a session there is no answer */
     } else if (err == ERR_TYPE) {
         ttcore_error(call, PROTO_ERR_TYPE, 0, "unknown message type");
     } else {

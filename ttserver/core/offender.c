@@ -32,7 +32,7 @@ static void forgive(struct ttcore_offenders *o, struct ttcore_offender *p)
     p->faults = 0;
 }
 
-/* Forgives it if its time is over; NULL when nothing is held against the peer. */
+/* Forgets its faults if their time is over; NULL when the peer has none. */
 static struct ttcore_offender *find(struct ttcore_offenders *o, const uint8_t *route, size_t length,
                                     uint64_t now_us)
 {
