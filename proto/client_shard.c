@@ -382,7 +382,7 @@ void shard_on_error(struct client *c, unsigned shard, const struct proto_error *
 static uint64_t heartbeat_due(const struct client *c, const struct shard *s)
 {
     uint64_t due = s->request_us + (uint64_t)s->heartbeat_ms * 1000 / 3;
-    /* Under suspicion and nothing asked: find out soon rather than at the next ask. */
+    /* After a time-out, with nothing asked: find out soon rather than at the next ask. */
     uint64_t soon = s->request_us + s->rtt.timeout_us;
     if (s->is_slow && s->outstanding == 0 && s->request_us + c->options.probe_us < due) {
         due = s->request_us + c->options.probe_us;

@@ -232,7 +232,7 @@ static void ask_something(struct world *w, struct asked *a)
     }
 }
 
-static void look_at(struct world *w, struct asked *a)
+static void check_one(struct world *w, struct asked *a)
 {
     struct tt_answer answer;
     struct tt_peeked peeked[PEEKS];
@@ -289,7 +289,7 @@ static void step(struct world *w, bool asks)
             client_cancel(w->client, a->id);
             a->id = 0;
         } else if (a->id != 0) {
-            look_at(w, a);
+            check_one(w, a);
         } else if (asks && chance(w, 300)) {
             ask_something(w, a);
         }

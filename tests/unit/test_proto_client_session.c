@@ -168,7 +168,7 @@ static void hello_that_cannot_be_sent_is_sent_soon(void **state)
     fake_close(f);
 }
 
-/* ---- what we are inside when a shard falls silent ---- */
+/* ---- what is in flight when a shard falls silent ---- */
 
 /* A shard falls; then so many of its nodes are left. */
 static void leave_in_silence(struct fake *f, unsigned nodes)
@@ -234,7 +234,8 @@ static void idle_client_notices_a_dead_shard_by_itself(void **state)
     fake_close(f);
 }
 
-/* What is tried in vain more often than heartbeats are due must not keep them from being missed. */
+/* What cannot be sent, tried more often than heartbeats are due must not keep them from being
+ * missed. */
 static void requests_that_cannot_be_sent_take_a_shard_out(void **state)
 {
     (void)state;

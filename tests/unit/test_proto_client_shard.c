@@ -412,7 +412,7 @@ static void a_leak_after_the_hello_needs_another(void **state)
     fake_close(f);
 }
 
-static void a_shard_that_returns_is_told_to_let_go(void **state)
+static void a_shard_that_returns_is_asked_to_release_all(void **state)
 {
     struct fake *f = fake_open(2);
     (void)state;
@@ -428,7 +428,7 @@ static void a_shard_that_returns_is_told_to_let_go(void **state)
     fake_close(f);
 }
 
-/* ---- far shards ---- */
+/* ---- slow shards ---- */
 
 /* Echoes a heartbeat of this shard so late. */
 static void beat(struct fake *f, unsigned shard, uint64_t round_trip_us)
@@ -465,7 +465,7 @@ static unsigned owned_of_100(struct fake *f, unsigned shard)
     return n;
 }
 
-static void far_shard_owns_nothing_until_it_is_near(void **state)
+static void slow_shard_owns_nothing_until_it_is_fast(void **state)
 {
     struct fake *f = fake_open(2);
     (void)state;
@@ -475,7 +475,7 @@ static void far_shard_owns_nothing_until_it_is_near(void **state)
     assert_true(owned_of_100(f, 1) > 0);
     beat(f, 1, 100000);
     assert_int_equal(owned_of_100(f, 1), 0);
-    assert_int_equal(client_shards_up(f->client), 2); /* it is told of jobs as before */
+    assert_int_equal(client_shards_up(f->client), 2); /* it gets jobs as before */
     uint64_t began = f->now;
     beat(f, 1, 1000);
     beat(f, 1, 100000); /* not three in a row */
@@ -509,7 +509,7 @@ static void one_late_answer_makes_no_far_shard(void **state)
     fake_close(f);
 }
 
-static void far_shard_owns_all_when_the_near_one_falls(void **state)
+static void slow_shard_owns_all_when_the_fast_one_falls(void **state)
 {
     struct fake *f = fake_open(2);
     (void)state;
@@ -525,7 +525,7 @@ static void far_shard_owns_all_when_the_near_one_falls(void **state)
     fake_close(f);
 }
 
-static void all_shards_may_be_far(void **state)
+static void all_shards_may_be_slow(void **state)
 {
     struct fake *f = fake_open(2);
     (void)state;
@@ -568,11 +568,11 @@ int main(void)
         T(no_shard_owns_nothing),
         T(lost_leaves_make_the_shard_let_go_of_all),
         T(a_leak_after_the_hello_needs_another),
-        T(a_shard_that_returns_is_told_to_let_go),
-        T(far_shard_owns_nothing_until_it_is_near),
+        T(a_shard_that_returns_is_asked_to_release_all),
+        T(slow_shard_owns_nothing_until_it_is_fast),
         T(one_late_answer_makes_no_far_shard),
-        T(far_shard_owns_all_when_the_near_one_falls),
-        T(all_shards_may_be_far),
+        T(slow_shard_owns_all_when_the_fast_one_falls),
+        T(all_shards_may_be_slow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

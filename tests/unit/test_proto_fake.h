@@ -23,7 +23,7 @@ struct sent {
 };
 
 struct fake {
-    struct fake *self; /* what node_done is told: another address than the rest */
+    struct fake *self; /* what node_done gets: another address than the rest */
     struct client *client;
     uint64_t now;
     bool refusing[CLIENT_SHARDS_MAX]; /* the port takes nothing */

@@ -159,15 +159,15 @@ static void drop_session_takes_only_that_sessions_entries(void **state)
     tt_inflight_close(&t);
 }
 
-/* 64 lists, unless told otherwise: 1 and 65 are on one. */
+/* 64 lists, unless limited otherwise: 1 and 65 are on one. */
 static void sessions_on_one_list_are_told_apart(void **state)
 {
     (void)state;
-    static const struct tt_holder far = {65, 0};
+    static const struct tt_holder neighbour = {65, 0};
     struct tt_inflight t = open_inflight(64);
     for (uint64_t key = 0; key < 10; key++) {
         join(&t, key, 1, ann, 0);
-        join(&t, key + 5, 1, far, 0);
+        join(&t, key + 5, 1, neighbour, 0);
     }
     assert_int_equal(tt_inflight_of_session(&t, 1), 10);
     assert_int_equal(tt_inflight_of_session(&t, 65), 10);
@@ -176,7 +176,7 @@ static void sessions_on_one_list_are_told_apart(void **state)
     assert_int_equal(tt_inflight_of_session(&t, 65), 10);
     for (uint64_t key = 5; key < 15; key++) {
         assert_int_equal(count(&t, key, 1), 1);
-        assert_true(is_holder(&t, key, 1, far));
+        assert_true(is_holder(&t, key, 1, neighbour));
     }
     assert_int_equal(tt_inflight_drop_session(&t, 65), 10);
     assert_int_equal(t.entries, 0);

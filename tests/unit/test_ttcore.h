@@ -130,8 +130,8 @@ static inline bool bed_is_for(const struct bed *bed, const struct ttcore_message
     return false;
 }
 
-/* The `nth` message (from 0) that the last step sent to `who`, WORKER_INDEXes apart; NULL when there are
- * fewer. */
+/* The `nth` message (from 0) that the last step sent to `who`, WORKER_INDEXes apart; NULL when
+ * there are fewer. */
 static inline const struct proto_message *bed_nth(struct bed *bed, const char *who, unsigned nth)
 {
     for (uint32_t i = 0; i < bed->actions.messages; i++) {
@@ -144,7 +144,7 @@ static inline const struct proto_message *bed_nth(struct bed *bed, const char *w
     return NULL;
 }
 
-/* The worker_index the last step told `who`; -1: none. */
+/* The worker_index that the last step sent to `who`; -1: none. */
 static inline int bed_worker_index(struct bed *bed, const char *who)
 {
     for (uint32_t i = 0; i < bed->actions.messages; i++) {

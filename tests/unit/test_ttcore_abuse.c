@@ -240,7 +240,8 @@ static void a_peer_without_a_session_that_sends_noise_is_ignored_too(void **stat
     bed_hello(bed, "x", PROTO_CLIENT);
 }
 
-/* Refused, or of no session: that is how a good peer finds out that it expired, or about a limit. */
+/* Refused, or of no session: that is how a good peer finds out that it expired, or about a limit.
+ */
 static void only_what_is_no_message_is_held_against_a_peer(void **state)
 {
     struct bed *bed = *state;
@@ -337,7 +338,7 @@ static void output_never_passes_its_bound(void **state)
     assert_int_equal(bed->actions.dropped, 19);
 }
 
-/* A batch of the longest results, spread over many sessions that are told of them. */
+/* A batch of the longest results, of nodes that many other sessions hold, too. */
 static void longest_results_fit(void **state)
 {
     enum { SESSIONS = 40 };
@@ -446,13 +447,13 @@ static void nothing_is_left_when_all_sessions_expire(void **state)
     assert_int_equal(after.inflight_nodes, 0);
 }
 
-/* Against a naive list of who is inside: every nproc must be exact. */
+/* Against a naive list of holders: every nproc must be exact. */
 enum { MODEL_KEYS = 6, MODEL_PEERS = 4, MODEL_SLOTS = 2 };
 
 static void nproc_is_exact(void **state)
 {
     struct bed *bed = *state;
-    bool inside[MODEL_KEYS][MODEL_PEERS][MODEL_SLOTS] = {{{false}}};
+    bool is_holder[MODEL_KEYS][MODEL_PEERS][MODEL_SLOTS] = {{{false}}};
     static const char *const peer[MODEL_PEERS] = {"a", "b", "c", "d"};
     uint64_t rng = seed_of_test();
     for (unsigned p = 0; p < MODEL_PEERS; p++) {
@@ -463,25 +464,25 @@ static void nproc_is_exact(void **state)
         uint16_t s = (uint16_t)rng_below(&rng, MODEL_SLOTS);
         unsigned others = 0;
         for (unsigned j = 0; j < MODEL_PEERS * MODEL_SLOTS; j++) {
-            others += inside[k][j / MODEL_SLOTS][j % MODEL_SLOTS];
+            others += is_holder[k][j / MODEL_SLOTS][j % MODEL_SLOTS];
         }
-        others -= inside[k][p][s];
+        others -= is_holder[k][p][s];
         if (rng_below(&rng, 100) == 0) {
             bed_bye(bed, peer[p]);
             bed_hello(bed, peer[p], PROTO_CLIENT);
             for (unsigned j = 0; j < MODEL_KEYS; j++) {
-                memset(inside[j][p], 0, sizeof inside[j][p]);
+                memset(is_holder[j][p], 0, sizeof is_holder[j][p]);
             }
         } else if (rng_below(&rng, 2) == 0) {
             uint8_t flags = rng_below(&rng, 2) ? TT_EXCLUSIVE : 0;
             struct tt_answer answer = bed_ask(bed, peer[p], bed_wide(k, 4, flags, s));
             bool is_busy = flags && others > 0;
             assert_int_equal(answer.verdict, is_busy ? TT_BUSY : TT_OPEN);
-            inside[k][p][s] = inside[k][p][s] || !is_busy;
-            assert_int_equal(answer.nproc, others + inside[k][p][s]);
+            is_holder[k][p][s] = is_holder[k][p][s] || !is_busy;
+            assert_int_equal(answer.nproc, others + is_holder[k][p][s]);
         } else {
             bed_release(bed, peer[p], (struct tt_release){k, 4, s});
-            inside[k][p][s] = false;
+            is_holder[k][p][s] = false;
             assert_int_equal(bed_peek(bed, peer[p], k, 4).nproc, others);
         }
     }

@@ -70,7 +70,7 @@ static void a_job_ages_the_results_of_its_namespace_alone(void **state)
     bed_close(bed);
 }
 
-static void late_worker_is_told_of_open_jobs(void **state)
+static void late_worker_gets_open_jobs(void **state)
 {
     struct bed *bed = *state;
     bed_post(bed, "front", 5);
@@ -276,7 +276,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(job_is_pushed_to_every_worker),
         T(a_job_ages_the_results_of_its_namespace_alone),
-        T(late_worker_is_told_of_open_jobs),
+        T(late_worker_gets_open_jobs),
         T(repeated_post_is_ignored),
         T(owner_stops_its_job),
         T(others_may_not_post_or_stop),

@@ -1,4 +1,4 @@
-/* What a shard tells of its members and jobs, worker indexes, lost connections, and counters of
+/* What a shard shows of its members and jobs, worker indexes, lost connections, and counters of
  * bounds. */
 #include "tests/unit/test_ttcore.h"
 
@@ -46,7 +46,7 @@ static bool text_is(struct proto_text text, const char *wanted)
 
 /* ---- worker indexes ---- */
 
-/* Every worker's worker_index as the ticks of one heartbeat tell it; each is told, once at least.
+/* Every worker's worker_index as the ticks of one heartbeat send it; once at least to each.
  */
 static void indexes_are(struct bed *bed, const char *const *who, unsigned workers)
 {
@@ -99,7 +99,7 @@ static void many_worker_indexes_are_sent_in_turns(void **state)
     bed_close(*state);
     struct bed *bed = *state = bed_open(&options);
     char name[16];
-    unsigned told = 0;
+    unsigned sent = 0;
     for (unsigned i = 0; i < 3 * TTCORE_INDEXES_PER_TICK; i++) {
         snprintf(name, sizeof name, "w%u", i);
         bed_hello(bed, name, PROTO_WORKER);
@@ -110,10 +110,10 @@ static void many_worker_indexes_are_sent_in_turns(void **state)
         assert_int_equal(bed->actions.messages, TTCORE_INDEXES_PER_TICK);
         for (unsigned i = 0; i < 3 * TTCORE_INDEXES_PER_TICK; i++) {
             snprintf(name, sizeof name, "w%u", i);
-            told += bed_worker_index(bed, name) == (int)i;
+            sent += bed_worker_index(bed, name) == (int)i;
         }
     }
-    assert_int_equal(told, 3 * TTCORE_INDEXES_PER_TICK);
+    assert_int_equal(sent, 3 * TTCORE_INDEXES_PER_TICK);
     assert_int_equal(bed_figures(bed).dropped, 0);
 }
 
