@@ -144,13 +144,7 @@ bool client_send(struct client *c, unsigned shard, const struct proto_message *m
 {
     size_t length = proto_encode(message, c->scratch, c->scratch_size);
     CHECK(length > 0);
-    if (!c->port.send(c->port.self, shard, c->scratch, length)) {
-        c->counters.send_failed++;
-        return false;
-    }
-    c->counters.messages_out++;
-    c->counters.bytes_out += length;
-    return true;
+    return c->port.send(c->port.self, shard, c->scratch, length);
 }
 
 /* ---- in ---- */
@@ -218,8 +212,6 @@ void client_receive(struct client *c, unsigned shard, const uint8_t *bytes, size
     struct proto_message m;
     CHECK(shard < c->options.shards);
     client_advance(c, now_us);
-    c->counters.messages_in++;
-    c->counters.bytes_in += length;
     if (proto_decode(c->decoder, bytes, length, &m) != ERR_OK) {
         c->counters.malformed++;
         return;
@@ -308,12 +300,6 @@ uint32_t client_rtt_us(const struct client *c, unsigned shard)
 {
     CHECK(shard < c->options.shards);
     return rtt_smoothed_us(&c->shards[shard].rtt);
-}
-
-uint32_t client_rto_us(const struct client *c, unsigned shard)
-{
-    CHECK(shard < c->options.shards);
-    return c->shards[shard].rtt.timeout_us;
 }
 
 unsigned client_outstanding(const struct client *c)

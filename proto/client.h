@@ -5,13 +5,13 @@
  * blocks: an answer is polled for with its ticket, and every ticket ends by itself, READY or LOST,
  * at client_deadline() at the latest. Deterministic given the calls and their times.
  *
- * The shell around it, whenever it wakes: give everything the sockets hold to client_receive FIRST
- * (a time-out counts against a shard only if its answer was not lying there unread), then poll
- * tickets, then client_tick. It must not call the client from inside the port or the sink.
+ * Whenever the shell around it wakes, it gives everything the sockets hold to client_receive FIRST
+ * (a time-out counts against a shard only if its answer did not lie there unread), then polls
+ * tickets, then calls client_tick. It must not call the client from the port or the sink.
  *
  * A key belongs to the shard that is up and weighs most (rendezvous hashing, PROTOCOL.md section
  * 5). A shard that stays silent loses its keys to the others until it answers a HELLO again; one
- * that is far slower than the nearest, until it no longer is. */
+ * that is much slower than the nearest, until it no longer is. */
 #ifndef PROTO_CLIENT_H
 #define PROTO_CLIENT_H
 
@@ -35,14 +35,17 @@ struct client_port {
     bool (*send)(void *self, unsigned shard, const uint8_t *bytes, size_t length);
 };
 
-/* What shards say unasked. Any may be NULL. Messages are borrowed until the callback returns.
- * Every shard tells of a job: the receiver drops repeats by job id. A shard that does not know a
- * job we report on says job_stop with PROTO_STOP_EXPIRED, once per report. worker_index: a worker's
- * place among the workers of that shard, told again now and then. node_done has a `self` of its
- * own, because results go to whoever searches, the rest to whoever minds the jobs. node_done: once
- * per node somebody else finished while we were inside, with the result he stored (slot 0), in its
- * range. A hint: it may be missing, late, or not close our window; our hold stays. shared: results
- * of others that PROTO_WANTS_RESULTS asked for, in their range; slots say nothing. */
+/* What shards send unasked, and the answers without a ticket. Any may be NULL. Messages are
+ * borrowed until the callback returns. A job comes from every shard: the receiver drops repeats by
+ * job id. A shard that does not know a job we report on sends job_stop with PROTO_STOP_EXPIRED,
+ * once per report. worker_index: a worker's index among the workers of that shard, repeated now and
+ * then.
+ *
+ * The last three have a `self` of their own: they go to the search, the others to who runs the
+ * jobs. node_done, the completion notice: once for each node that another searcher finished while
+ * we had it in flight, with its result (slot 0), in its range. A hint: it may be missing, late, or
+ * not close our window; our in-flight entry stays. shared: results of others that
+ * PROTO_WANTS_RESULTS asked for, in their range; slots say nothing. */
 struct client_sink {
     void *self;
     void (*job)(void *self, const struct proto_job *job, unsigned shard);
@@ -74,7 +77,7 @@ struct client_options {
     unsigned timeouts_in_row; /* time-outs in a row that take a shard out [3] */
     uint32_t probe_us; /* between HELLOs to a shard that is not up [100,000]; the port not taking
                           one, the next is tried after 1,000, 2,000, ... to that */
-    uint32_t linger_us; /* the longest a store waits in the queue, given ticks [1,000] */
+    uint32_t linger_us; /* the longest that a store waits in the queue, given ticks [1,000] */
     unsigned tickets; /* outstanding asks and peeks, up to 1,024 [64] */
     unsigned peek_max; /* positions in one peek, up to PROTO_BATCH_MAX [256] */
     unsigned queue; /* stores, and as many releases, queued per shard [64] */
@@ -93,17 +96,14 @@ enum client_state {
 enum client_result { CLIENT_WAITING, CLIENT_READY, CLIENT_LOST };
 
 struct client_counters {
-    uint64_t asks, peeks, stores, releases; /* operations sent */
-    uint64_t messages_out, bytes_out, messages_in, bytes_in;
-    uint64_t answered, lost; /* tickets ended; cancelled ones are in neither */
+    uint64_t asks, peeks, stores; /* operations sent */
     uint64_t timeouts; /* requests without an answer in time */
     uint64_t late; /* answers to requests no longer known */
     uint64_t ups, downs;
     uint64_t refused; /* ERROR messages */
     uint64_t malformed, unexpected; /* dropped messages */
-    uint64_t send_failed; /* messages the port did not take */
     uint64_t dropped; /* stores and releases that had no shard or no room */
-    uint64_t leaks; /* of these, leaves: the shard is told to let go of all at the next HELLO */
+    uint64_t leaks; /* of these, leaves: the next HELLO asks the shard to release all */
     uint64_t exhausted; /* asks and peeks refused for want of a ticket */
 };
 
@@ -139,7 +139,7 @@ uint32_t client_peek(struct client *client, const struct tt_peek *peeks, unsigne
                      uint64_t now_us);
 
 /* READY and LOST end the ticket; *out is written on READY alone. After LOST the shard may have
- * counted us all the same: leave the node as if it had (store or release, with the same `where`).
+ * counted us nevertheless: leave the node as if it had (store or release, with the same `where`).
  */
 enum client_result client_answer(struct client *client, uint32_t ticket, uint64_t now_us,
                                  struct tt_answer *out);
@@ -158,7 +158,7 @@ void client_forget(struct client *client, uint32_t ticket);
 uint64_t client_deadline(const struct client *client, uint32_t ticket);
 
 /* Queued, never wait. `where` is what client_ask wrote: if another shard owns the key by now, that
- * one gets the result and `where` is told to let us go. Flushed before a later ask or peek to the
+ * one gets the result and `where` a release. Flushed before a later ask or peek to the
  * same shard, when the queue is full, by client_flush, or after linger_us by a tick. */
 void client_store(struct client *client, unsigned where, const struct tt_store *store);
 void client_release(struct client *client, unsigned where, const struct tt_release *release);
@@ -171,9 +171,9 @@ void client_job_stop(struct client *client, uint64_t job, uint64_t now_us);
 void client_job_report(struct client *client, const struct proto_job_report *report,
                        uint64_t now_us);
 
-/* Gives up to CLIENT_WEIGHTS_MAX weights to the root_key's owner and asks for what all searchers
- * gave: sink->history, or nothing. `epoch`, `since`: epoch and `now` of that shard's last answer on
- * the root_key, or 0; the answer repeats the `since` it goes by. Returns the shard, or
+/* Publishes up to CLIENT_WEIGHTS_MAX weights at the root_key's owner and asks for the sums of all
+ * searchers: sink->history, or nothing. `epoch`, `cursor`: epoch and `now` of that shard's last
+ * answer on the root_key, or 0; the answer repeats the `cursor` it goes by. Returns the shard, or
  * CLIENT_NOWHERE: nothing was sent. A shard whose batch_max is smaller gets as many weights as it
  * takes. */
 unsigned client_history(struct client *client, uint64_t root_key, uint32_t epoch, uint32_t cursor,
@@ -196,12 +196,11 @@ unsigned client_shards_up(const struct client *client);
 enum client_state client_shard_state(const struct client *client, unsigned shard);
 /* As its last WELCOME said; 0 before the first. */
 uint64_t client_shard_boot(const struct client *client, unsigned shard);
-/* How old a hold may become there before it lapses; 0: it does not. */
+/* How old an in-flight entry may become there before it expires; 0: it does not. */
 uint32_t client_inflight_age_max_ms(const struct client *client, unsigned shard);
 /* The shard that owns the key now, or CLIENT_NOWHERE. */
 unsigned client_owner(const struct client *client, uint64_t key);
 uint32_t client_rtt_us(const struct client *client, unsigned shard); /* smoothed; 0: none yet */
-uint32_t client_rto_us(const struct client *client, unsigned shard);
 /* Outstanding requests of every kind, and those among them past their time-out by rto_max: 0 while
  * ticks come. */
 unsigned client_outstanding(const struct client *client);

@@ -10,7 +10,7 @@ enum {
     PART_NONE = 0xffff, /* in place of an index */
     HELLOS_MAX = 4, /* HELLOs outstanding at one shard */
     UNSENT_PAUSE_MIN_US = 1000, /* before what the port did not take is tried again: HELLOs, jobs */
-    STOPPED_MAX = 8, /* stopped jobs of which shards are told again */
+    STOPPED_MAX = 8, /* stopped jobs whose stop is repeated */
     JOB_TEXTS = 3, /* game, position, algorithm */
 };
 
@@ -50,7 +50,7 @@ struct queue {
     struct tt_store *stores;
     struct tt_release *releases;
     unsigned store_count, release_count;
-    uint64_t since_us; /* of the oldest entry */
+    uint64_t oldest_us; /* when the oldest operation was queued */
 };
 
 struct shard {
@@ -60,7 +60,7 @@ struct shard {
     uint64_t boot;
     struct rtt rtt;
     unsigned timeouts_in_row;
-    uint64_t timed_out_us; /* when the last strike was counted */
+    uint64_t timed_out_us; /* when the last one was counted */
     bool is_slow; /* up, but owns no keys: see shard_judge */
     unsigned verdicts; /* round trips in a row that speak for the other opinion of it */
     uint64_t judged_us; /* when the last of them was counted */
@@ -71,12 +71,12 @@ struct shard {
     bool leaked; /* leaves were dropped: the HELLO asks to release all */
     uint32_t hello_request; /* the HELLO that says all of it; 0: not sent yet */
     uint64_t request_us; /* when the last request was sent, or tried */
-    uint64_t job_due_us; /* when the jobs are told again */
+    uint64_t job_due_us; /* when the jobs are sent again */
     struct queue queue;
 };
 
 struct owner {
-    uint64_t salt; /* rng_mix(boot) */
+    uint64_t mixed_boot; /* rng_mix(boot) */
     uint8_t shard;
 };
 
@@ -130,7 +130,7 @@ static inline uint64_t client_advance(struct client *c, uint64_t now_us)
     return c->now_us;
 }
 
-/* Encodes and sends; counts. A message that does not encode is a bug. */
+/* Encodes and sends. A message that does not encode is a bug. */
 bool client_send(struct client *c, unsigned shard, const struct proto_message *message);
 
 /* ---- client_part.c: outstanding requests ---- */
@@ -140,7 +140,7 @@ struct part *part_open(struct client *c, enum part_kind kind, unsigned shard);
 void part_close(struct client *c, struct part *part);
 /* The outstanding part of that id at that shard, or NULL. */
 struct part *part_find(struct client *c, uint32_t request, unsigned shard);
-/* Closes a part that will not be answered and tells its ticket. */
+/* Closes a part that will not be answered; its ticket waits for one less. */
 void part_lose(struct client *c, struct part *part);
 void part_lose_all_of(struct client *c, unsigned shard);
 /* Ends what is overdue now. */
@@ -151,8 +151,8 @@ void part_expire(struct client *c);
 void shard_greet(struct client *c, unsigned shard);
 /* A request begun at `began_us` was not answered. True: that took the shard out. */
 bool shard_timed_out(struct client *c, unsigned shard, uint64_t began_us);
-/* Sends the request of a part. False: it could not be; the part is closed, and that is a strike, as
- * the request stood in place of a heartbeat. */
+/* Sends the request of a part. False: it could not be; the part is closed, and that is a time-out,
+ * as the request stood in place of a heartbeat. */
 bool shard_request(struct client *c, struct part *part, const struct proto_message *message);
 /* The part was answered in time: a sample, and timeouts_in_row is 0 again. */
 void shard_answered(struct client *c, const struct part *part);
@@ -175,7 +175,7 @@ void table_on_answer(struct client *c, unsigned shard, const struct proto_retrie
 void table_on_peek_answer(struct client *c, unsigned shard, const struct proto_peek_answer *m);
 /* False: something is still queued. */
 bool queue_flush(struct client *c, unsigned shard);
-/* The shard will not hear of a leave. */
+/* A leave will not reach the shard. */
 void queue_leak(struct client *c, unsigned shard);
 /* Queued stores become releases; counted as dropped. */
 void queue_abandon_stores(struct client *c, unsigned shard);
@@ -192,8 +192,8 @@ void query_on_share(struct client *c, const struct proto_share *m);
 
 /* ---- client_job.c ---- */
 
-/* Tells a shard of the open jobs and of those stopped lately; it ignores what it knows. */
-void job_tell(struct client *c, unsigned shard);
+/* Sends a shard the open jobs, and the stops of late; it ignores what it knows. */
+void job_send_all(struct client *c, unsigned shard);
 /* Repeats that at every heartbeat interval, as a message may be lost; returns when next. */
 uint64_t job_tick(struct client *c, unsigned shard);
 

@@ -27,20 +27,21 @@ static bool send_stop(struct client *c, unsigned shard, uint64_t job)
 }
 
 /* What the port did not take is not left to the next heartbeat: workers wait for it. */
-static void tell_again(struct client *c, unsigned shard, bool was_sent)
+static void repeat_later(struct client *c, unsigned shard, bool was_sent)
 {
     struct shard *s = &c->shards[shard];
     s->job_due_us = c->now_us + (was_sent ? (uint64_t)s->heartbeat_ms * 1000 : UNSENT_PAUSE_MIN_US);
 }
 
-/* Long enough for a shard that was out for a few heartbeats; later its own lapse ends the job. */
+/* Long enough for a shard that was out for a few heartbeats; later the end of our session there
+ * ends the job. */
 static bool stop_is_fresh(const struct client *c, unsigned shard, const struct stopped_job *stopped)
 {
     uint64_t age_us = c->now_us - stopped->at_us;
     return stopped->used && age_us < (uint64_t)c->shards[shard].heartbeat_ms * 10000;
 }
 
-void job_tell(struct client *c, unsigned shard)
+void job_send_all(struct client *c, unsigned shard)
 {
     bool was_sent = true;
     for (unsigned i = 0; i < c->options.jobs && was_sent; i++) {
@@ -50,10 +51,10 @@ void job_tell(struct client *c, unsigned shard)
         was_sent =
             !stop_is_fresh(c, shard, &c->stopped[i]) || send_stop(c, shard, c->stopped[i].job);
     }
-    tell_again(c, shard, was_sent);
+    repeat_later(c, shard, was_sent);
 }
 
-static bool anything_to_tell(const struct client *c, unsigned shard)
+static bool anything_to_send(const struct client *c, unsigned shard)
 {
     bool any = false;
     for (unsigned i = 0; !any && i < c->options.jobs; i++) {
@@ -68,11 +69,11 @@ static bool anything_to_tell(const struct client *c, unsigned shard)
 uint64_t job_tick(struct client *c, unsigned shard)
 {
     struct shard *s = &c->shards[shard];
-    if (!anything_to_tell(c, shard)) {
+    if (!anything_to_send(c, shard)) {
         return UINT64_MAX;
     }
     if (c->now_us >= s->job_due_us) {
-        job_tell(c, shard);
+        job_send_all(c, shard);
     }
     return s->job_due_us;
 }
@@ -113,7 +114,7 @@ enum err client_job_post(struct client *c, const struct proto_job_post *job, uin
     keep(&room->post.algorithm, room->texts[2]);
     for (unsigned i = 0; i < c->up_count; i++) {
         unsigned shard = c->owners[i].shard;
-        tell_again(c, shard, send_post(c, shard, &room->post));
+        repeat_later(c, shard, send_post(c, shard, &room->post));
     }
     return ERR_OK;
 }
@@ -130,7 +131,7 @@ void client_job_stop(struct client *c, uint64_t job, uint64_t now_us)
     for (unsigned i = 0; i < c->up_count; i++) {
         unsigned shard = c->owners[i].shard;
         if (!send_stop(c, shard, job)) {
-            tell_again(c, shard, false);
+            repeat_later(c, shard, false);
         }
     }
 }

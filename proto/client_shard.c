@@ -3,7 +3,7 @@
 #include "common/rng.h"
 
 enum {
-    SLOW_MIN_US = 10000, /* a busy machine may keep a near shard off its processors that long */
+    SLOW_MIN_US = 10000, /* a busy machine may keep a near shard from running that long */
     SLOW_TIMES = 8, /* as long as the nearest shard takes */
 };
 
@@ -31,13 +31,12 @@ static void map_add(struct client *c, bool is_slow)
     for (unsigned s = 0; s < c->options.shards; s++) {
         if (c->shards[s].state == CLIENT_UP && c->shards[s].is_slow == is_slow) {
             c->owners[c->up_count++] =
-                (struct owner){.salt = rng_mix(c->shards[s].boot), .shard = (uint8_t)s};
+                (struct owner){.mixed_boot = rng_mix(c->shards[s].boot), .shard = (uint8_t)s};
         }
     }
 }
 
-/* Rendezvous hashing wants no more than the list of those that are up. When all are far, all own.
- */
+/* Rendezvous hashing needs only the list of those that are up. When all are slow, all own keys. */
 static void map_rebuild(struct client *c)
 {
     c->up_count = 0;
@@ -60,7 +59,7 @@ unsigned client_owner(const struct client *c, uint64_t key)
     unsigned best = CLIENT_NOWHERE;
     uint64_t best_weight = 0;
     for (unsigned i = 0; i < c->owner_count; i++) {
-        uint64_t weight = rng_mix(key ^ c->owners[i].salt);
+        uint64_t weight = rng_mix(key ^ c->owners[i].mixed_boot);
         /* Equal weights mean equal boot ids: one shard under two names; the first stands. */
         if (best == CLIENT_NOWHERE || weight > best_weight) {
             best = c->owners[i].shard;
@@ -96,11 +95,11 @@ static void shard_fall_and_greet(struct client *c, unsigned shard, enum client_s
     shard_greet(c, shard);
 }
 
-/* Requests in flight together when one of them is struck prove one silence, not several: only what
- * began after the last strike makes the next. So `timeouts_in_row` spans 1 + 2 + 4 ... time-outs,
- * and a single hiccup under a full window takes nobody out. A shard that fell is greeted at once:
- * one that is merely slower than before comes back with its first WELCOME, which is also its first
- * sample. */
+/* Several requests outstanding when one of them times out prove one silence, not several: only a
+ * request that began after the last counted time-out makes the next. So `timeouts_in_row` spans 1 +
+ * 2 + 4 ... time-outs, and a single hiccup under a full window takes nobody out. A shard that fell
+ * is greeted at once: one that is merely slower than before comes back with its first WELCOME,
+ * which is also its first sample. */
 bool shard_timed_out(struct client *c, unsigned shard, uint64_t began_us)
 {
     struct shard *s = &c->shards[shard];
@@ -128,12 +127,12 @@ bool shard_request(struct client *c, struct part *part, const struct proto_messa
     return false;
 }
 
-/* ---- far shards ----
+/* ---- slow shards ----
  *
- * Whoever waits for a look at all children of a node waits for the slowest of their shards: one
- * that is far away costs its round trip every time and saves less. While nearer shards are up it
- * owns no keys, as if it were down; jobs and heartbeats go on, and the heartbeats tell when it is
- * near again. Each opinion takes `timeouts_in_row` round trips in a row, one begun after the other.
+ * A peek at all children of a node waits for the slowest of their shards: one that is slow costs
+ * its round trip every time and saves less. While faster shards are up it owns no keys, as if it
+ * were down; jobs and heartbeats go on, and the heartbeats show when it is fast again. Each opinion
+ * takes `timeouts_in_row` round trips in a row, one begun after the other.
  */
 static uint32_t nearest_other_us(const struct client *c, unsigned shard)
 {
@@ -199,7 +198,7 @@ bool shard_ends(struct client *c, unsigned shard, enum part_kind kind, uint32_t 
     return true;
 }
 
-/* It lives, so the timeouts_in_row are over: it wants a longer wait, which backing off provides.
+/* It lives, so timeouts_in_row is 0 again: it needs a longer wait, which backing off provides.
  * But not when we already wait the longest we may: then late is as good as never, and a shard that
  * stays in the map by its late answers would cost rto_max for every ask. Out of the map, only a
  * WELCOME in time counts, for the same reason. */
@@ -291,7 +290,7 @@ void client_bye(struct client *c, uint64_t now_us)
 /* ---- a WELCOME ---- */
 
 /* Queued releases stay even when the session is new to us: with several HELLOs under way it may be
- * the one that took our last asks. Letting go of what one does not hold is no error. */
+ * the one that took our last asks. To release what one has not in flight is no error. */
 static void shard_adopt(struct client *c, unsigned shard, const struct proto_welcome *m)
 {
     struct shard *s = &c->shards[shard];
@@ -313,7 +312,7 @@ static void shard_rise(struct client *c, unsigned shard, const struct proto_welc
     s->verdicts = 0;
     shard_move(c, shard, CLIENT_UP);
     c->counters.ups++;
-    job_tell(c, shard);
+    job_send_all(c, shard);
     (void)queue_flush(c, shard);
     if (c->sink.shard_up) {
         c->sink.shard_up(c->sink.self, shard);
@@ -347,7 +346,7 @@ void shard_on_welcome(struct client *c, unsigned shard, const struct proto_welco
         bool is_other_session = s->session != m->session;
         shard_adopt(c, shard, m);
         if (is_other_session) {
-            job_tell(c, shard);
+            job_send_all(c, shard);
         }
     }
     rtt_sample(&s->rtt, c->now_us - sent_us);
@@ -383,7 +382,7 @@ void shard_on_error(struct client *c, unsigned shard, const struct proto_error *
 static uint64_t heartbeat_due(const struct client *c, const struct shard *s)
 {
     uint64_t due = s->request_us + (uint64_t)s->heartbeat_ms * 1000 / 3;
-    /* Under suspicion and nothing asked: find out soon rather than at the next ask. */
+    /* After a time-out, with nothing asked: find out soon rather than at the next ask. */
     uint64_t soon = s->request_us + s->rtt.timeout_us;
     if (s->is_slow && s->outstanding == 0 && s->request_us + c->options.probe_us < due) {
         due = s->request_us + c->options.probe_us;
@@ -407,14 +406,14 @@ static void heartbeat(struct client *c, unsigned shard)
 static uint64_t queue_due(const struct client *c, const struct shard *s)
 {
     bool waiting = s->queue.store_count + s->queue.release_count > 0;
-    return waiting ? s->queue.since_us + c->options.linger_us : UINT64_MAX;
+    return waiting ? s->queue.oldest_us + c->options.linger_us : UINT64_MAX;
 }
 
 static uint64_t up_tick(struct client *c, unsigned shard)
 {
     struct shard *s = &c->shards[shard];
     if (c->now_us >= queue_due(c, s) && !queue_flush(c, shard)) {
-        s->queue.since_us = c->now_us; /* not taken: try again after as long */
+        s->queue.oldest_us = c->now_us; /* not taken: try again after as long */
     }
     uint64_t due = job_tick(c, shard);
     if (c->now_us >= heartbeat_due(c, s)) {

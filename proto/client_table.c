@@ -11,7 +11,8 @@ void queue_leak(struct client *c, unsigned shard)
     c->shards[shard].hello_request = 0;
 }
 
-/* The shard may come back with our session: its results are void, but it must let us go. */
+/* The shard may come back with our session: the results are lost, but its entries must be released.
+ */
 void queue_abandon_stores(struct client *c, unsigned shard)
 {
     struct queue *q = &c->shards[shard].queue;
@@ -66,7 +67,6 @@ static bool flush_releases(struct client *c, unsigned shard)
         if (!client_send(c, shard, &m)) {
             return false;
         }
-        c->counters.releases += n;
         q->release_count -= n;
         memmove(q->releases, q->releases + n, q->release_count * sizeof *q->releases);
     }
@@ -78,7 +78,7 @@ bool queue_flush(struct client *c, unsigned shard)
 {
     struct shard *s = &c->shards[shard];
     return s->state == CLIENT_UP ? flush_stores(c, shard) && flush_releases(c, shard)
-                   : s->queue.store_count + s->queue.release_count == 0;
+                                 : s->queue.store_count + s->queue.release_count == 0;
 }
 
 /* Makes room for one more; false: there is none. */
@@ -86,7 +86,7 @@ static bool queue_room(struct client *c, unsigned shard, const unsigned *count)
 {
     struct queue *q = &c->shards[shard].queue;
     if (q->store_count + q->release_count == 0) {
-        q->since_us = c->now_us;
+        q->oldest_us = c->now_us;
     }
     if (*count == c->options.queue) {
         (void)queue_flush(c, shard);
@@ -98,7 +98,8 @@ static bool queue_room(struct client *c, unsigned shard, const unsigned *count)
     return true;
 }
 
-/* A shard that is out may come back with our session and its holds: they are released then. */
+/* A shard that is out may come back with our session and its in-flight entries: they are released
+ * then. */
 void client_release(struct client *c, unsigned where, const struct tt_release *release)
 {
     if (where == CLIENT_NOWHERE) {
@@ -231,8 +232,6 @@ static enum client_result ticket_end(struct client *c, struct ticket *t)
         return CLIENT_WAITING;
     }
     enum client_result result = t->answered > 0 ? CLIENT_READY : CLIENT_LOST;
-    c->counters.answered += result == CLIENT_READY;
-    c->counters.lost += result == CLIENT_LOST;
     ticket_close(c, t);
     return result;
 }

@@ -143,7 +143,7 @@ PROTO_OPS(OP)
 
 /* ---- reading, the usual case ----
  *
- * Lists are long, and their numbers of every width: the widths are told apart without branches,
+ * Lists are long, and their numbers of every width: the widths are distinguished without branches,
  * which would be guessed wrong at every second field. Each reads at most IN_BYTES, or says `bad`:
  * then the operation is read again, slowly, and that decides. */
 enum { IN_BYTES = 9 };
@@ -470,19 +470,6 @@ size_t proto_encode(const struct proto_message *message, uint8_t *bytes, size_t 
 }
 
 /* ---- names and texts ---- */
-
-const char *proto_type_name(unsigned type)
-{
-    switch (type) {
-#define MSG(NAME, name, id, fields) \
-    case id:                        \
-        return #NAME;
-        PROTO_MESSAGES(MSG)
-#undef MSG
-    default:
-        return "?";
-    }
-}
 
 struct proto_text proto_text_of(const char *string)
 {

@@ -24,14 +24,14 @@ enum {
 };
 
 enum proto_role {
-    PROTO_WORKER = 0, /* is told of jobs */
+    PROTO_WORKER = 0, /* gets jobs */
     PROTO_FRONT = 1, /* posts jobs; they live as long as its session */
     PROTO_CLIENT = 2, /* the table alone */
 };
 
 enum proto_hello_flag {
     PROTO_WANTS_NODE_DONE = 1,
-    PROTO_RELEASE_ALL = 2, /* of all it holds */
+    PROTO_RELEASE_ALL = 2, /* its in-flight entries */
     PROTO_WANTS_RESULTS = 4, /* SHARE */
 };
 
@@ -157,9 +157,6 @@ enum err proto_decode(struct proto_decoder *decoder, const uint8_t *bytes, size_
 
 /* Writes a message; returns its length, or 0 when it does not fit into `capacity`. */
 size_t proto_encode(const struct proto_message *message, uint8_t *bytes, size_t capacity);
-
-/* "RETRIEVE_ASK", or "?" for a number that is not a type. */
-const char *proto_type_name(unsigned type);
 
 /* Borrows a terminated string. */
 struct proto_text proto_text_of(const char *string);

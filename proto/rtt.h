@@ -1,4 +1,4 @@
-/* rtt: how long to wait for an answer, learnt from the round trips seen (Jacobson and Karels 1988).
+/* rtt: how long to wait for an answer, from the round trips measured (Jacobson and Karels 1988).
  *
  * Time-out = smoothed round trip + 4 mean deviations, within [min, max]; before the first sample,
  * max. Doubled by rtt_back_off until the next sample. Request ids are unique, so every sample is

@@ -1,18 +1,21 @@
 /* ttserver: shards of the transposition table, served over ZeroMQ. */
 #include "common/log.h"
-#include "ttserver/io/check.h"
+#include "proto/codec.h"
 #include "ttserver/io/server.h"
 
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
+#include <zmq.h>
 
 enum {
     DEFAULT_PORT = 7400,
     SHARD_MEMORY_MIN = 1 << 20,
-    INFLIGHT_SHARE = 16, /* one sixteenth of a shard's memory holds who is inside */
+    INFLIGHT_SHARE = 16, /* a sixteenth of a shard's memory is for in-flight entries */
     INFLIGHT_MIN = 4096,
     INFLIGHT_MAX = 1 << 22,
-    /* One client may have an eighth of it. A processor is inside a node a ply, some dozens; a
-     * worker has some dozens of processors. */
+    /* One client may have an eighth of them. A searcher has one a ply, some dozens; a worker has
+     * some dozens of searchers. */
     SESSION_SHARE = 8,
     SESSION_MIN = 2048,
     LONGEST_MS = 24 * 3600 * 1000,
@@ -40,7 +43,7 @@ static enum options_outcome read_arguments(int argc, char **argv, struct argumen
         OPTIONS_ROW(U32, "heartbeat", "MS", &a->heartbeat_ms, 10, LONGEST_MS,
                     "a session ends after 3.5 of these in silence (1000)"),
         OPTIONS_ROW(U32, "inflight-age-max", "MS", &a->inflight_age_max_ms, 10, LONGEST_MS,
-                    "longest stay inside a position (60000)"),
+                    "in-flight entries of this age expire (60000)"),
         OPTIONS_ROW(U32, "sessions", "N", &a->sessions, 1, TTCORE_SESSIONS_MAX,
                     "most clients of a shard (4096)"),
         OPTIONS_ROW(U32, "jobs", "N", &a->jobs, 1, TTCORE_JOBS_MAX, "most jobs open at once (64)"),
@@ -91,7 +94,69 @@ static int check_arguments(const struct arguments *a, struct listen_address *add
     return 0;
 }
 
-/* For health checks: silent when all is well. */
+/* ---- --check ---- */
+
+enum { SMALL_MAX = 256, CHECK_MS = 2000, LINGER_MS = 100 };
+
+static bool say(void *socket, const struct proto_message *message)
+{
+    uint8_t bytes[SMALL_MAX];
+    size_t length = proto_encode(message, bytes, sizeof bytes);
+    return length > 0 && zmq_send(socket, bytes, length, 0) >= 0;
+}
+
+static enum err ask(void *socket)
+{
+    static struct proto_decoder decoder;
+    uint8_t bytes[SMALL_MAX];
+    struct proto_message hello = {.type = PROTO_HELLO}, answer, bye = {.type = PROTO_BYE};
+    hello.hello = (struct proto_hello){.request = 1,
+                                       .role = PROTO_CLIENT,
+                                       .instance = (uint64_t)getpid(),
+                                       .name = proto_text_of("check")};
+    if (!say(socket, &hello)) {
+        return ERR_ABSENT;
+    }
+    int length = zmq_recv(socket, bytes, sizeof bytes, 0);
+    if (length < 0 || (size_t)length > sizeof bytes ||
+        proto_decode(&decoder, bytes, (size_t)length, &answer) != ERR_OK ||
+        answer.type != PROTO_WELCOME) {
+        return ERR_ABSENT;
+    }
+    say(socket, &bye);
+    return ERR_OK;
+}
+
+/* Opens a session at a shard and ends it again, as any client would; takes CHECK_MS at most.
+ * ERR_ABSENT: no WELCOME in time: not there, stalled, or full. (An open port is not enough:
+ * ZeroMQ's own thread answers on it.) ERR_NOMEM, ERR_IO. */
+static enum err check_shard(const struct options_host_port *at)
+{
+    char name[OPTIONS_HOST_MAX + 16], endpoint[sizeof name + 16];
+    int wait_ms = CHECK_MS, linger_ms = LINGER_MS, one = 1;
+    void *context = zmq_ctx_new();
+    void *socket = context == NULL ? NULL : zmq_socket(context, ZMQ_DEALER);
+    enum err err = socket == NULL ? ERR_NOMEM : ERR_OK;
+    if (err == ERR_OK) {
+        options_host_port_text(at->host, at->port, name, sizeof name);
+        snprintf(endpoint, sizeof endpoint, "tcp://%s", name);
+        zmq_setsockopt(socket, ZMQ_LINGER, &linger_ms, sizeof linger_ms);
+        zmq_setsockopt(socket, ZMQ_IMMEDIATE, &one, sizeof one); /* send waits for a connection */
+        zmq_setsockopt(socket, ZMQ_SNDTIMEO, &wait_ms, sizeof wait_ms);
+        zmq_setsockopt(socket, ZMQ_RCVTIMEO, &wait_ms, sizeof wait_ms);
+        zmq_setsockopt(socket, ZMQ_IPV6, &one, sizeof one);
+        err = zmq_connect(socket, endpoint) == 0 ? ask(socket) : ERR_IO;
+    }
+    if (socket != NULL) {
+        zmq_close(socket);
+    }
+    if (context != NULL) {
+        zmq_ctx_term(context);
+    }
+    return err;
+}
+
+/* For health checks of supervisors: silent when all is well. */
 static int check_other(const struct options_host_port *at)
 {
     enum err err = check_shard(at);
@@ -103,9 +168,9 @@ static int check_other(const struct options_host_port *at)
     return 1;
 }
 
-static uint32_t session_share(uint32_t holds)
+static uint32_t session_share(uint32_t entries)
 {
-    uint32_t share = holds / SESSION_SHARE;
+    uint32_t share = entries / SESSION_SHARE;
     return share < SESSION_MIN ? SESSION_MIN : share;
 }
 
@@ -134,13 +199,15 @@ int main(int argc, char **argv)
         return code;
     }
     uint64_t share = a.memory / a.shards;
-    uint64_t holds = share / INFLIGHT_SHARE / TTCORE_INFLIGHT_ENTRY_BYTES;
-    holds = holds < INFLIGHT_MIN ? INFLIGHT_MIN : holds > INFLIGHT_MAX ? INFLIGHT_MAX : holds;
+    uint64_t entries = share / INFLIGHT_SHARE / TTCORE_INFLIGHT_ENTRY_BYTES;
+    entries = entries < INFLIGHT_MIN   ? INFLIGHT_MIN
+              : entries > INFLIGHT_MAX ? INFLIGHT_MAX
+                                       : entries;
     server.listen = a.listen;
     server.shards = a.shards;
-    server.core.results_bytes = share - holds * TTCORE_INFLIGHT_ENTRY_BYTES;
-    server.core.inflight_max = (uint32_t)holds;
-    server.core.session_inflight_max = session_share((uint32_t)holds);
+    server.core.results_bytes = share - entries * TTCORE_INFLIGHT_ENTRY_BYTES;
+    server.core.inflight_max = (uint32_t)entries;
+    server.core.session_inflight_max = session_share((uint32_t)entries);
     server.core.heartbeat_ms = a.heartbeat_ms;
     server.core.inflight_age_max_ms = a.inflight_age_max_ms;
     server.core.sessions_max = a.sessions;

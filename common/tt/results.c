@@ -85,7 +85,7 @@ static uint64_t body_if(const struct tt_entry *entry, uint64_t key)
 }
 
 /* Where in the bucket a key is nobody can guess: no branches. The first if writers raced. */
-static uint64_t look_up(const struct tt_bucket *bucket, uint64_t key)
+static uint64_t body_of(const struct tt_bucket *bucket, uint64_t key)
 {
     uint64_t found = 0;
 #pragma GCC unroll 4
@@ -98,7 +98,7 @@ static uint64_t look_up(const struct tt_bucket *bucket, uint64_t key)
 
 bool tt_results_find(const struct tt_results *results, uint64_t key, struct tt_found *out)
 {
-    uint64_t body = look_up(tt_results_bucket(results, key), key);
+    uint64_t body = body_of(tt_results_bucket(results, key), key);
     if (body == 0) {
         return false;
     }

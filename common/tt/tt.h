@@ -1,4 +1,5 @@
-/* tt: the words spoken with a transposition table that knows who is inside each position.
+/* tt: the operations on a transposition table that knows which nodes are in flight, and their
+ * fields.
  *
  * The four operations (RetrieveAsk, StoreHash, Release, Peek) have the same meaning on every
  * table: embedded, sharded, simulated. Source: Weill 1996, figures 1 and 2, with three differences
@@ -19,9 +20,9 @@ enum {
 
 /* A verdict is never a score: it travels beside it. */
 enum tt_verdict {
-    TT_OPEN = 0, /* search it, in the window that came back; you are counted inside */
-    TT_CUT = 1, /* the score closes the window; this ask did not put you inside */
-    TT_BUSY = 2, /* somebody else is inside and you asked to be alone; you are not inside */
+    TT_OPEN = 0, /* search it, in the window that came back; you are a holder now */
+    TT_CUT = 1, /* the score closes the window; this ask did not make you a holder */
+    TT_BUSY = 2, /* the node has another holder and you asked to be the only one; nothing changed */
 };
 
 /* Bits, so that an exact score is both. */
@@ -32,11 +33,12 @@ enum tt_bound {
 };
 
 enum tt_ask_flag {
-    TT_EXCLUSIVE = 1, /* BUSY if somebody else is inside (key, depth) */
+    TT_EXCLUSIVE = 1, /* BUSY if (key, depth) has another holder */
     TT_STRICT = 2, /* only an entry of the very depth asked may answer */
 };
 
-/* Who holds a place inside a node: a session and one of its slots (one per fiber or thread). */
+/* A searcher that has a node in flight: a session and one of its slots (one per fiber or thread).
+ */
 struct tt_holder {
     uint32_t session;
     uint16_t slot;
@@ -55,7 +57,7 @@ struct tt_answer {
     int16_t score; /* CUT only */
     int16_t alpha, beta; /* OPEN: the window narrowed by what is known; alpha < beta */
     uint16_t move; /* best move known, 0 none */
-    uint16_t nproc; /* holders inside (key, depth): with the asker when OPEN registered it */
+    uint16_t nproc; /* holders of (key, depth): with the asker when OPEN registered it */
 };
 
 struct tt_store {
@@ -82,7 +84,7 @@ struct tt_peeked {
     int16_t lower, upper; /* TT_SCORE_MIN, TT_SCORE_MAX: unknown */
     uint8_t depth; /* of the entry; 0 with unknown bounds when there is none */
     uint16_t move;
-    uint16_t nproc; /* holders inside (key, asked depth) */
+    uint16_t nproc; /* holders of (key, asked depth) */
 };
 
 /* One entry of a history table: how much a move refuted, summed over nodes and searchers

@@ -34,7 +34,7 @@ static void take_done(void *node_self, const struct tt_store *result)
     CHECK(result->bound >= TT_LOWER && result->bound <= TT_EXACT);
 }
 
-/* Puts the request the client awaits into the input, so that it is looked at. */
+/* Puts the request the client awaits into the input, so that it is accepted. */
 static void aim(struct client *c, unsigned shard, const uint8_t *bytes, size_t length, uint64_t now)
 {
     static struct proto_decoder room;

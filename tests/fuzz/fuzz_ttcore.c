@@ -43,7 +43,7 @@ static void check_actions(const struct ttcore_actions *actions)
     }
 }
 
-static void let_all_lapse(struct ttcore *core, struct ttcore_actions *actions, uint64_t now_us)
+static void let_all_expire(struct ttcore *core, struct ttcore_actions *actions, uint64_t now_us)
 {
     struct ttcore_figures figures;
     for (unsigned i = 0; i < 24; i++) {
@@ -77,7 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
             check_actions(&actions);
         }
     }
-    let_all_lapse(core, &actions, now_us);
+    let_all_expire(core, &actions, now_us);
     ttcore_close(&core);
     ttcore_actions_close(&actions);
     return 0;

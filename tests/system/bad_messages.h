@@ -5,9 +5,10 @@
 
 #include "tests/fuzz/fuzz_messages.h"
 
-enum { ROOM = 1 << 18, HELD_NODES = 8, HELD_DEPTH = 7 };
+enum { ROOM = 1 << 18, WITNESS_NODES = 8, WITNESS_DEPTH = 7 };
 
-static const uint64_t held_key = UINT64_C(0x5eed000000000000); /* the witness stays inside these */
+static const uint64_t witness_key =
+    UINT64_C(0x5eed000000000000); /* the witness has these in flight */
 static const uint64_t witness_namespace = 77, witness_instance = 4711;
 
 static size_t make_valid(uint64_t *rng, uint8_t *out)
@@ -112,10 +113,10 @@ static size_t make_hello(uint64_t *rng, uint8_t *out)
 /* Somebody else's nodes and jobs, by every slot and number. */
 static size_t make_theft(uint64_t *rng, uint8_t *out)
 {
-    struct tt_release release = {held_key + rng_below(rng, HELD_NODES), HELD_DEPTH,
+    struct tt_release release = {witness_key + rng_below(rng, WITNESS_NODES), WITNESS_DEPTH,
                                  (uint16_t)rng_below(rng, 4)};
     struct tt_store store = {.key = rng_next(rng),
-                             .depth = HELD_DEPTH,
+                             .depth = WITNESS_DEPTH,
                              .score = 1,
                              .bound = TT_EXACT,
                              .slot = release.slot};

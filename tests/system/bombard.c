@@ -93,16 +93,16 @@ static void fail(const char *what)
     exit(1);
 }
 
-static void *open_dealer(void *context, const struct options *o, int receive_mark)
+static void *open_dealer(void *context, const struct options *o, int receive_limit)
 {
-    int linger = 0, mark = 1000;
+    int linger = 0, limit = 1000;
     void *socket = zmq_socket(context, ZMQ_DEALER);
     if (socket == NULL) {
         fail("socket");
     }
     zmq_setsockopt(socket, ZMQ_LINGER, &linger, sizeof linger);
-    zmq_setsockopt(socket, ZMQ_SNDHWM, &mark, sizeof mark);
-    zmq_setsockopt(socket, ZMQ_RCVHWM, &receive_mark, sizeof receive_mark);
+    zmq_setsockopt(socket, ZMQ_SNDHWM, &limit, sizeof limit);
+    zmq_setsockopt(socket, ZMQ_RCVHWM, &receive_limit, sizeof receive_limit);
     if (zmq_connect(socket, o->endpoint) != 0) {
         fail(o->endpoint);
     }
@@ -116,7 +116,7 @@ struct attack {
     void *context, *peer[PEERS];
     int half_open[HALF_OPEN_MAX];
     unsigned next_half_open;
-    uint64_t rng, sent, count[KINDS], connections, unsent, heard;
+    uint64_t rng, sent, count[KINDS], connections, unsent, answers;
     uint8_t bytes[ROOM];
 };
 
@@ -129,7 +129,7 @@ static void drain_peers(struct attack *a)
 {
     for (unsigned i = 1; i < PEERS; i++) {
         while (zmq_recv(a->peer[i], a->bytes, sizeof a->bytes, ZMQ_DONTWAIT) >= 0) {
-            a->heard++;
+            a->answers++;
         }
     }
 }
@@ -244,12 +244,12 @@ static int attack(const struct options *o)
     printf("{\"messages\":%llu,\"unsent\":%llu,\"connections\":%llu,\"answers\":%llu,"
            "\"seconds\":%.3f,\"kinds\":{",
            (unsigned long long)a.sent, (unsigned long long)a.unsent,
-           (unsigned long long)a.connections, (unsigned long long)a.heard, seconds);
+           (unsigned long long)a.connections, (unsigned long long)a.answers, seconds);
     for (unsigned k = 0; k < KINDS; k++) {
         printf("%s\"%s\":%llu", k > 0 ? "," : "", kinds[k].name, (unsigned long long)a.count[k]);
     }
     puts("}}");
-    /* All of it may still be queued here, where this process' I/O thread had no processor yet. */
+    /* All of it may still be queued here, where this process' I/O thread was not run yet. */
     int linger = SEND_WAIT_MS;
     for (unsigned i = 0; i < PEERS; i++) {
         if (i > 0) {
@@ -277,7 +277,7 @@ struct witness {
     uint8_t bytes[PROTO_MESSAGE_MAX];
     uint32_t request;
     uint64_t rng, wrong, hits;
-    bool held[HELD_NODES]; /* counted: the table had room for us */
+    bool counted[WITNESS_NODES]; /* counted: the table had room for us */
     uint32_t *sample;
     unsigned samples;
 };
@@ -326,19 +326,19 @@ static uint64_t ask(struct witness *w, uint64_t key, uint8_t depth, struct tt_an
     return us;
 }
 
-/* Nobody else can let us go: we stay the only one inside each of our nodes. */
+/* Nobody else can release our entries: we stay the only holder of each of our nodes. */
 static void check_held(struct witness *w)
 {
-    struct tt_peek peeks[HELD_NODES];
+    struct tt_peek peeks[WITNESS_NODES];
     struct proto_message m = {.type = PROTO_PEEK}, answer;
-    for (unsigned i = 0; i < HELD_NODES; i++) {
-        peeks[i] = (struct tt_peek){held_key + i, HELD_DEPTH};
+    for (unsigned i = 0; i < WITNESS_NODES; i++) {
+        peeks[i] = (struct tt_peek){witness_key + i, WITNESS_DEPTH};
     }
     m.peek.request = ++w->request;
-    m.peek.list = (struct proto_peeks){HELD_NODES, peeks};
+    m.peek.list = (struct proto_peeks){WITNESS_NODES, peeks};
     call(w, &m, &answer);
-    for (unsigned i = 0; i < HELD_NODES; i++) {
-        w->wrong += w->held[i] && answer.peek_answer.list.at[i].nproc != 1;
+    for (unsigned i = 0; i < WITNESS_NODES; i++) {
+        w->wrong += w->counted[i] && answer.peek_answer.list.at[i].nproc != 1;
     }
 }
 
@@ -384,16 +384,16 @@ static int by_size(const void *a, const void *b)
 static void greet(struct witness *w)
 {
     struct proto_message m = {.type = PROTO_HELLO}, answer;
-    struct tt_answer held;
+    struct tt_answer asked;
     m.hello.request = ++w->request;
     m.hello.role = PROTO_CLIENT;
     m.hello.namespace_id = witness_namespace;
     m.hello.instance = witness_instance;
     m.hello.name = proto_text_of("witness");
     call(w, &m, &answer);
-    for (unsigned i = 0; i < HELD_NODES; i++) {
-        ask(w, held_key + i, HELD_DEPTH, &held);
-        w->held[i] = held.nproc == 1;
+    for (unsigned i = 0; i < WITNESS_NODES; i++) {
+        ask(w, witness_key + i, WITNESS_DEPTH, &asked);
+        w->counted[i] = asked.nproc == 1;
     }
 }
 
@@ -425,13 +425,13 @@ static int witness(const struct options *o)
     }
     qsort(w.sample, w.samples, sizeof *w.sample, by_size);
     unsigned n = w.samples;
-    unsigned held = 0;
-    for (unsigned i = 0; i < HELD_NODES; i++) {
-        held += w.held[i];
+    unsigned counted = 0;
+    for (unsigned i = 0; i < WITNESS_NODES; i++) {
+        counted += w.counted[i];
     }
-    printf("{\"requests\":%u,\"lost\":0,\"wrong\":%llu,\"held\":%u,\"hits\":%llu,\"p50_us\":%u,"
+    printf("{\"requests\":%u,\"lost\":0,\"wrong\":%llu,\"entries\":%u,\"hits\":%llu,\"p50_us\":%u,"
            "\"p99_us\":%u,\"max_us\":%u}\n",
-           n, (unsigned long long)w.wrong, held, (unsigned long long)w.hits,
+           n, (unsigned long long)w.wrong, counted, (unsigned long long)w.hits,
            n ? w.sample[n / 2] : 0, n ? w.sample[(uint64_t)n * 99 / 100] : 0,
            n ? w.sample[n - 1] : 0);
     free(w.sample);

@@ -58,7 +58,7 @@ class Client:
         self.timeout = timeout
         self.requests = itertools.count(1)
         self.pushed = []
-        self.worker_index = None  # (worker_index, workers) as last told
+        self.worker_index = None  # (worker_index, workers) as it came last
 
     def close(self):
         self.socket.close()
@@ -155,9 +155,9 @@ class Client:
         return [dict(zip(names, row)) for row in self.pages(JOBS, JOBS_ANSWER)]
 
     def history(self, root_key, epoch=0, cursor=0, weights=()):
-        """(epoch, now, halvings, {index: sum}); waits as long as it is told to"""
-        told = self.call(HISTORY, HISTORY_ANSWER, root_key, epoch, cursor, [list(w) for w in weights])
-        _, _, sent_root_key, sent_epoch, _, now, halvings, wait_ms, sums = told
+        """(epoch, now, halvings, {index: sum}); waits as long as it is asked to"""
+        answer = self.call(HISTORY, HISTORY_ANSWER, root_key, epoch, cursor, [list(w) for w in weights])
+        _, _, sent_root_key, sent_epoch, _, now, halvings, wait_ms, sums = answer
         assert sent_root_key == root_key
         time.sleep(wait_ms / 1000)
         return sent_epoch, now, halvings, {index: weight for index, weight in sums}

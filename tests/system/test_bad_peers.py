@@ -56,15 +56,15 @@ def a_bombarded_shard_serves_its_good_client():
     print(f"# attack: {json.dumps(attack)}\n# witness: {json.dumps(seen)}")
     check(attack["messages"] >= 0.9 * MESSAGES, "most of it could be sent")
     check(attack["connections"] > 900, "connections were made")
-    equal((seen["lost"], seen["wrong"], seen["held"]), (0, 0, 8), "of the good client")
+    equal((seen["lost"], seen["wrong"], seen["entries"]), (0, 0, 8), "of the good client")
     check(shard.running())
     # What the bad peers sent may still be on its way when they have ended; what one that vanished had
     # not sent, or a connection not delivered when it was reset, never comes, and how much that is
     # depends on the machine.
     wait_until(lambda: counted(shard) > MESSAGES / 100, "the bad messages to be counted")
     print(f"# counted: {counted(shard)}")
-    check(shard.stats()["ignored"] > 0, "who sends so many is not heard")
-    wait_until(lambda: shard.stats()["inflight_entries"] == 0, "the holds of the bad peers to end")
+    check(shard.stats()["ignored"] > 0, "who sends so many is ignored")
+    wait_until(lambda: shard.stats()["inflight_entries"] == 0, "the in-flight entries of the bad peers to end")
     wait_until(lambda: shard.stats()["sessions"] < 30, "their sessions to end")
     equal(shard.end(signal.SIGTERM), 0, shard.tail())
 
@@ -89,13 +89,13 @@ def a_noisy_peer_is_not_heard_for_a_second():
     good.heartbeat()
     check(good.stats()["ignored"] > 0 and good.stats()["malformed"] >= 32, good.stats())
 
-    def heard_again():
+    def answered_again():
         noisy.send(client.HEARTBEAT, 4711)
         message = noisy.receive(0.1)
         while message is not None and message[0] == client.ERROR and message[2] == 0:  # to the noise
             message = noisy.receive(0.1)
-        return message is not None  # its session may have lapsed meanwhile: ERROR 4
-    wait_until(heard_again, "the peer to be heard again")
+        return message is not None  # its session may have expired meanwhile: ERROR 4
+    wait_until(answered_again, "the peer to be answered again")
     check(time.monotonic() - begin > 1, "not within the second")
     equal(shard.end(signal.SIGTERM), 0, shard.tail())
 
@@ -111,7 +111,7 @@ def one_bad_peer_does_not_fill_the_inflight_sets():
     equal((figures["inflight_entries"], figures["inflight_refused"]), (quota, 0))
     check(figures["inflight_over_quota"] > 0, figures)
     for key in range(1, 1000):
-        equal(good.ask(-key & (1 << 64) - 1, 5)[5], 1, "counted inside")
+        equal(good.ask(-key & (1 << 64) - 1, 5)[5], 1, "a holder")
     equal(shard.end(signal.SIGTERM), 0, shard.tail())
 
 

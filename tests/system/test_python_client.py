@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A stranger's client against a real shard: BIN=build/dev/bin tests/system/test_python_client.py
+"""A nobody's client against a real shard: BIN=build/dev/bin tests/system/test_python_client.py
 
 Prints TAP; exits nonzero when anything fails. client.py is written from proto/PROTOCOL.md alone.
 TEST_SEED repeats the random bytes."""
@@ -139,7 +139,7 @@ def upper_bound_cuts_below_alpha(server):
 
 
 @test
-def exclusive_ask_is_busy_while_another_is_inside(server):
+def exclusive_ask_is_busy_while_another_has_it_in_flight(server):
     a, b = sessions(server, 2)
     key = fresh_key()
     equal(a.ask(key, 5, flags=ab.EXCLUSIVE)[0], ab.OPEN)
@@ -199,7 +199,7 @@ def bye_leaves_every_node(server):
 
 
 @test
-def silence_ends_a_session_and_its_holds(server):
+def silence_ends_a_session_and_its_in_flight_entries(server):
     a, b = sessions(server, 2)
     key = fresh_key()
     a.ask(key, 5)
@@ -223,7 +223,7 @@ def silence_ends_a_session_and_its_holds(server):
 
 
 @test
-def another_instance_drops_the_holds(server):
+def another_instance_drops_in_flight_entries(server):
     a, b = sessions(server, 2)
     key = fresh_key()
     a.hello(instance=5)
@@ -235,7 +235,7 @@ def another_instance_drops_the_holds(server):
 
 
 @test
-def node_done_tells_those_inside(server):
+def node_done_goes_to_the_other_holders(server):
     a, = sessions(server, 1)
     b, = sessions(server, 1, flags=1)
     key = fresh_key()
@@ -278,8 +278,8 @@ def jobs_are_pushed_and_stopped(server):
 
 
 @test
-def workers_have_seats_without_gaps(server):
-    def settle(workers):  # those of other tests lapse; seats are told again within a heartbeat
+def worker_indexes_have_no_gaps(server):
+    def wait_for_indexes(workers):  # those of other tests expire; indexes come again within a heartbeat
         end = time.monotonic() + 20
         while sorted(w.worker_index or () for w in workers) != [(i, len(workers)) for i in range(len(workers))]:
             assert time.monotonic() < end, [w.worker_index for w in workers]
@@ -288,10 +288,10 @@ def workers_have_seats_without_gaps(server):
     workers = sessions(server, 3, role=ab.WORKER)
     for worker in workers:
         assert worker.wait(ab.WORKER_INDEX)[1] < worker.worker_index[1]
-    settle(workers)
+    wait_for_indexes(workers)
     workers[0].bye()
     workers[0].close()
-    settle(workers[1:])
+    wait_for_indexes(workers[1:])
 
 
 @test
@@ -411,7 +411,7 @@ def noise_never_stops_the_service(server):
     rng = random.Random(SEED)
     print("# TEST_SEED=%d" % SEED)
     a, noisy = sessions(server, 2)
-    stranger = Client(server.addresses[0])
+    nobody = Client(server.addresses[0])
     whole = ab.msgpack.packb([ab.VERSION, ab.STORE_HASH, [[1, 2, 3, 1, 0, 0]] * 20])
     for round_number in range(2000):
         if round_number % 2:
@@ -419,13 +419,13 @@ def noise_never_stops_the_service(server):
         else:
             noise = bytearray(whole)
             noise[rng.randrange(len(noise))] ^= 1 << rng.randrange(8)
-        rng.choice((noisy, stranger)).send_bytes(bytes(noise))
+        rng.choice((noisy, nobody)).send_bytes(bytes(noise))
         if round_number % 200 == 0:
             a.heartbeat()
     for frames in ([b""], [b"", b"x"], [b"\x93\x02\x09", b"\x01"], [b"\x90" * 70000],
                    [b"\xdd\xff\xff\xff\xff"]):
         noisy.send_bytes(*frames)
-        stranger.send_bytes(*frames)
+        nobody.send_bytes(*frames)
     key = fresh_key()
     equal(a.ask(key, 5)[0], ab.OPEN)
     assert server.alive()

@@ -66,12 +66,12 @@ class Client:
         self.socket.connect(f"tcp://127.0.0.1:{port}")
         if hello:
             self.say(HELLO, 1, role, 0, 5, 1, "test")
-            self.welcome = self.hear(WELCOME)
+            self.welcome = self.receive(WELCOME)
 
     def say(self, *fields):
         self.socket.send(msgpack.packb([VERSION, *fields]))
 
-    def hear(self, kind=None, timeout=5):
+    def receive(self, kind=None, timeout=5):
         """The next message, of this kind if one is given; None when time is up."""
         end = time.time() + timeout
         while self.socket.poll(max(0, int((end - time.time()) * 1000))):
@@ -82,7 +82,7 @@ class Client:
 
     def figures(self):
         self.say(STATS, 1)
-        return dict(self.hear(STATS_ANSWER)[3])
+        return dict(self.receive(STATS_ANSWER)[3])
 
     def close(self):
         self.socket.close()
@@ -110,7 +110,7 @@ def test_sigterm_and_sigint_say_bye_and_exit_0():
         begin = time.time()
         assert server.end(number) == 0, server.log
         assert time.time() - begin < 2
-        assert all(client.hear(BYE) for client in clients)
+        assert all(client.receive(BYE) for client in clients)
 
 
 def test_a_second_signal_ends_at_once():
@@ -124,16 +124,16 @@ def test_operations_travel():
     server = Server("--listen", "127.0.0.1:0")
     a, b = Client(server.ports[0]), Client(server.ports[0])
     a.say(ASK, 7, [[1 << 63, 4, -100, 100, 1, 0], [2, 4, -100, 100, 1, 0]])
-    assert a.hear() == [VERSION, ANSWER, 7, [[0, 0, -100, 100, 0, 1]] * 2]
+    assert a.receive() == [VERSION, ANSWER, 7, [[0, 0, -100, 100, 0, 1]] * 2]
     b.say(ASK, 8, [[1 << 63, 4, -100, 100, 1, 0]])
-    assert b.hear()[3][0][0] == 2
+    assert b.receive()[3][0][0] == 2
     a.say(STORE, [[1 << 63, 4, -17, 3, 99, 0]])
     a.say(HEARTBEAT, 1)
-    assert a.hear() == [VERSION, HEARTBEAT, 1]
+    assert a.receive() == [VERSION, HEARTBEAT, 1]
     b.say(ASK, 9, [[1 << 63, 4, -100, 100, 1, 0]])
-    assert b.hear()[3] == [[1, -17, -100, 100, 99, 0]]
+    assert b.receive()[3] == [[1, -17, -100, 100, 99, 0]]
     b.say(PEEK, 3, [[2, 4]])
-    assert b.hear()[3] == [[-32767, 32767, 0, 0, 1]]
+    assert b.receive()[3] == [[-32767, 32767, 0, 0, 1]]
     assert server.end() == 0
 
 
@@ -142,17 +142,17 @@ def test_a_job_reaches_workers():
     worker, front = Client(server.ports[0], WORKER), Client(server.ports[0], FRONT)
     job = [11, "chess", "startpos", 6, 5, "abdada", 0, 9, 255, 0, 0]
     front.say(POST, *job)
-    assert worker.hear(JOB) == [VERSION, JOB, *job]
+    assert worker.receive(JOB) == [VERSION, JOB, *job]
     late = Client(server.ports[0], WORKER)
-    assert late.hear(JOB) == [VERSION, JOB, *job]
+    assert late.receive(JOB) == [VERSION, JOB, *job]
     assert server.end() == 0
 
 
-def test_a_silent_session_lapses():
+def test_a_silent_session_expires():
     server = Server("--listen", "127.0.0.1:0", "--heartbeat", "100")
     silent, watch = Client(server.ports[0]), Client(server.ports[0])
     silent.say(ASK, 1, [[1, 4, -100, 100, 0, 0]])
-    silent.hear(ANSWER)
+    silent.receive(ANSWER)
     for _ in range(10):
         time.sleep(0.1)
         watch.say(HEARTBEAT, 1)
@@ -207,25 +207,25 @@ def test_a_thousand_connections_and_random_bytes_do_no_harm():
             peer.socket.send(rng.randbytes(rng.randrange(0, 3000)))
             peer.socket.send_multipart([b"\x93\x02", b"", b"x" * rng.randrange(100)])
         for peer in peers:
-            assert peer.hear(WELCOME)
-            assert peer.hear(ERROR) and peer.hear(ERROR)
+            assert peer.receive(WELCOME)
+            assert peer.receive(ERROR) and peer.receive(ERROR)
             peer.close()
     figures = watch.figures()
     # Noise on a bare connection may be taken for the oldest ZMTP: then it is a malformed message.
     assert figures["malformed"] >= 200 and figures["sessions_opened"] == 101, figures
     too_large = Client(port)
     too_large.socket.send(b"\x00" * 65537)
-    assert too_large.hear()[:3] == [VERSION, ERROR, 1]
+    assert too_large.receive()[:3] == [VERSION, ERROR, 1]
     assert watch.figures()["oversized"] == 1
     too_large.socket.send(b"\x00" * 131073)  # the connection ends, and comes back as another
     while True:
         too_large.say(HEARTBEAT, 5)
-        answer = too_large.hear(timeout=0.1)
+        answer = too_large.receive(timeout=0.1)
         if answer and answer[1] == ERROR:
             assert answer[2] == 4, answer
             break
     watch.say(HEARTBEAT, 3)
-    assert watch.hear() == [VERSION, HEARTBEAT, 3]
+    assert watch.receive() == [VERSION, HEARTBEAT, 3]
     assert server.end() == 0, server.log
 
 
@@ -238,7 +238,7 @@ def test_a_peer_that_does_not_read_is_dropped_from_not_waited_for():
         deaf.socket.send(message)
     begin = time.time()
     watch.say(HEARTBEAT, 3)
-    assert watch.hear(timeout=10) == [VERSION, HEARTBEAT, 3]
+    assert watch.receive(timeout=10) == [VERSION, HEARTBEAT, 3]
     print(f"# heartbeat beside a flood: {time.time() - begin:.3f} s")
     while watch.figures()["batches"] < 5000:
         time.sleep(0.1)
@@ -273,11 +273,11 @@ def test_valgrind_finds_nothing():
     for port in server.ports:
         clients = [Client(port, role) for role in (WORKER, FRONT, CLIENT)]
         clients[1].say(POST, 11, "chess", "startpos", 6, 5, "abdada", 0, 9, 255, 0, 0)
-        assert clients[0].hear(JOB)
+        assert clients[0].receive(JOB)
         clients[2].say(ASK, 7, [[i, 4, -100, 100, 1, 0] for i in range(1000)])
-        assert clients[2].hear(ANSWER)
+        assert clients[2].receive(ANSWER)
         clients[2].socket.send(b"nonsense")
-        assert clients[2].hear(ERROR)
+        assert clients[2].receive(ERROR)
     time.sleep(1)
     assert server.end() == 0, server.log
 

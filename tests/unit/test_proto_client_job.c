@@ -95,7 +95,7 @@ static void a_lost_job_message_is_repeated(void **state)
     fake_close(f);
 }
 
-static void a_shard_that_was_out_hears_of_the_stop(void **state)
+static void a_shard_that_was_out_gets_the_stop(void **state)
 {
     struct fake *f = fake_open(1);
     struct proto_job_post post = post_of(9);
@@ -225,7 +225,7 @@ int main(void)
         T(a_job_is_posted_to_all_and_to_those_that_come_later),
         T(a_job_message_that_the_port_does_not_take_is_repeated_soon),
         T(a_lost_job_message_is_repeated),
-        T(a_shard_that_was_out_hears_of_the_stop),
+        T(a_shard_that_was_out_gets_the_stop),
         T(jobs_are_bounded),
         T(pushed_messages_reach_the_sink),
         T(results_out_of_range_are_dropped),

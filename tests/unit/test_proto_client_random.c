@@ -1,7 +1,8 @@
 /* A client and shards joined by a network that loses, delays, repeats and reorders, with shards
  * that fall silent, restart and leave. Whatever happens: every ticket ends by its deadline, none
- * leaks, every answer is for the key that was asked, whatever HELLOs change meanwhile, and in a healed
- * network all is well. TEST_SEED=n test_proto_client_random repeats one run; ROUNDS=n makes more of them. */
+ * leaks, every answer is for the key that was asked, whatever HELLOs change meanwhile, and in a
+ * healed network all is well. TEST_SEED=n test_proto_client_random repeats one run; ROUNDS=n makes
+ * more of them. */
 #include "common/rng.h"
 #include "proto/client.h"
 
@@ -189,7 +190,7 @@ static void trouble(struct world *w)
     case 1:
         s->silent_until_us = w->now_us + rng_below(&w->rng, 400000);
         break;
-    case 2: /* the session lapsed */
+    case 2: /* the session expired */
         s->session = 0;
         break;
     default:
@@ -231,7 +232,7 @@ static void ask_something(struct world *w, struct asked *a)
     }
 }
 
-static void look_at(struct world *w, struct asked *a)
+static void check_one(struct world *w, struct asked *a)
 {
     struct tt_answer answer;
     struct tt_peeked peeked[PEEKS];
@@ -288,7 +289,7 @@ static void step(struct world *w, bool asks)
             client_cancel(w->client, a->id);
             a->id = 0;
         } else if (a->id != 0) {
-            look_at(w, a);
+            check_one(w, a);
         } else if (asks && chance(w, 300)) {
             ask_something(w, a);
         }

@@ -168,7 +168,7 @@ static void hello_that_cannot_be_sent_is_sent_soon(void **state)
     fake_close(f);
 }
 
-/* ---- what we are inside when a shard falls silent ---- */
+/* ---- what is in flight when a shard falls silent ---- */
 
 /* A shard falls; then so many of its nodes are left. */
 static void leave_in_silence(struct fake *f, unsigned nodes)
@@ -234,7 +234,8 @@ static void idle_client_notices_a_dead_shard_by_itself(void **state)
     fake_close(f);
 }
 
-/* What is tried in vain more often than heartbeats are due must not keep them from being missed. */
+/* What cannot be sent, tried more often than heartbeats are due must not keep them from being
+ * missed. */
 static void requests_that_cannot_be_sent_take_a_shard_out(void **state)
 {
     (void)state;
@@ -307,7 +308,7 @@ static void members_and_jobs_are_passed_on_a_page_at_a_time(void **state)
     fake_close(f);
 }
 
-static void a_seat_is_passed_on(void **state)
+static void a_worker_index_is_passed_on(void **state)
 {
     struct fake *f = fake_open(1);
     struct proto_message m = {.type = PROTO_WORKER_INDEX, .worker_index = {3, 8}};
@@ -400,7 +401,7 @@ int main(void)
         T(requests_that_cannot_be_sent_take_a_shard_out),
         T(figures_are_passed_on),
         T(members_and_jobs_are_passed_on_a_page_at_a_time),
-        T(a_seat_is_passed_on),
+        T(a_worker_index_is_passed_on),
         T(results_are_shared_through_the_owner),
         T(a_history_goes_to_the_owner_and_comes_back_once),
     };

@@ -93,18 +93,29 @@ static void absurd_welcome_is_dropped(void **state)
     fake_close(f);
 }
 
+/* The time-out of the next request. */
+static uint64_t rto_us(struct fake *f)
+{
+    uint32_t ticket;
+    fake_forget(f);
+    fake_ask(f, 99, &ticket);
+    uint64_t us = client_deadline(f->client, ticket) - f->now;
+    client_forget(f->client, ticket);
+    return us;
+}
+
 static void welcome_gives_the_first_sample(void **state)
 {
     struct fake *f = fake_open(1);
     (void)state;
     assert_int_equal(client_rtt_us(f->client, 0), 100);
-    assert_int_equal(client_rto_us(f->client, 0), 2000);
+    assert_int_equal(rto_us(f), 2000);
     fake_close(f);
 }
 
 /* ---- time-outs and timeouts_in_row ---- */
 
-static void silence_takes_a_shard_out_after_three_strikes(void **state)
+static void silence_takes_a_shard_out_after_three_time_outs(void **state)
 {
     struct fake *f = fake_open(2);
     struct tt_answer answer;
@@ -129,7 +140,7 @@ static void silence_takes_a_shard_out_after_three_strikes(void **state)
     fake_close(f);
 }
 
-static void one_hiccup_is_one_strike_however_many_wait(void **state)
+static void one_hiccup_is_one_time_out_however_many_wait(void **state)
 {
     struct fake *f = fake_open(1);
     uint32_t tickets[10];
@@ -145,11 +156,11 @@ static void one_hiccup_is_one_strike_however_many_wait(void **state)
     }
     assert_int_equal(client_shard_state(f->client, 0), CLIENT_UP);
     assert_int_equal(client_counters(f->client)->timeouts, 10);
-    assert_int_equal(client_rto_us(f->client, 0), 4000);
+    assert_int_equal(rto_us(f), 4000);
     fake_close(f);
 }
 
-static void an_answer_in_time_ends_the_strikes(void **state)
+static void an_answer_in_time_ends_the_time_outs(void **state)
 {
     struct fake *f = fake_open(1);
     struct tt_answer answer;
@@ -165,7 +176,7 @@ static void an_answer_in_time_ends_the_strikes(void **state)
         assert_int_equal(client_answer(f->client, ticket, f->now, &answer), CLIENT_READY);
     }
     assert_int_equal(client_shard_state(f->client, 0), CLIENT_UP);
-    assert_int_equal(client_rto_us(f->client, 0), 2000);
+    assert_int_equal(rto_us(f), 2000);
     fake_close(f);
 }
 
@@ -401,7 +412,7 @@ static void a_leak_after_the_hello_needs_another(void **state)
     fake_close(f);
 }
 
-static void a_shard_that_returns_is_told_to_let_go(void **state)
+static void a_shard_that_returns_is_asked_to_release_all(void **state)
 {
     struct fake *f = fake_open(2);
     (void)state;
@@ -417,7 +428,7 @@ static void a_shard_that_returns_is_told_to_let_go(void **state)
     fake_close(f);
 }
 
-/* ---- far shards ---- */
+/* ---- slow shards ---- */
 
 /* Echoes a heartbeat of this shard so late. */
 static void beat(struct fake *f, unsigned shard, uint64_t round_trip_us)
@@ -454,7 +465,7 @@ static unsigned owned_of_100(struct fake *f, unsigned shard)
     return n;
 }
 
-static void far_shard_owns_nothing_until_it_is_near(void **state)
+static void slow_shard_owns_nothing_until_it_is_fast(void **state)
 {
     struct fake *f = fake_open(2);
     (void)state;
@@ -464,7 +475,7 @@ static void far_shard_owns_nothing_until_it_is_near(void **state)
     assert_true(owned_of_100(f, 1) > 0);
     beat(f, 1, 100000);
     assert_int_equal(owned_of_100(f, 1), 0);
-    assert_int_equal(client_shards_up(f->client), 2); /* it is told of jobs as before */
+    assert_int_equal(client_shards_up(f->client), 2); /* it gets jobs as before */
     uint64_t began = f->now;
     beat(f, 1, 1000);
     beat(f, 1, 100000); /* not three in a row */
@@ -498,7 +509,7 @@ static void one_late_answer_makes_no_far_shard(void **state)
     fake_close(f);
 }
 
-static void far_shard_owns_all_when_the_near_one_falls(void **state)
+static void slow_shard_owns_all_when_the_fast_one_falls(void **state)
 {
     struct fake *f = fake_open(2);
     (void)state;
@@ -514,7 +525,7 @@ static void far_shard_owns_all_when_the_near_one_falls(void **state)
     fake_close(f);
 }
 
-static void all_shards_may_be_far(void **state)
+static void all_shards_may_be_slow(void **state)
 {
     struct fake *f = fake_open(2);
     (void)state;
@@ -543,9 +554,9 @@ int main(void)
         T(welcome_that_comes_too_late_does_not_count),
         T(absurd_welcome_is_dropped),
         T(welcome_gives_the_first_sample),
-        T(silence_takes_a_shard_out_after_three_strikes),
-        T(one_hiccup_is_one_strike_however_many_wait),
-        T(an_answer_in_time_ends_the_strikes),
+        T(silence_takes_a_shard_out_after_three_time_outs),
+        T(one_hiccup_is_one_time_out_however_many_wait),
+        T(an_answer_in_time_ends_the_time_outs),
         T(late_answers_save_a_shard_only_while_the_wait_can_grow),
         T(a_slower_shard_comes_back_at_its_own_pace),
         T(a_port_that_takes_nothing_counts_as_silence),
@@ -557,11 +568,11 @@ int main(void)
         T(no_shard_owns_nothing),
         T(lost_leaves_make_the_shard_let_go_of_all),
         T(a_leak_after_the_hello_needs_another),
-        T(a_shard_that_returns_is_told_to_let_go),
-        T(far_shard_owns_nothing_until_it_is_near),
+        T(a_shard_that_returns_is_asked_to_release_all),
+        T(slow_shard_owns_nothing_until_it_is_fast),
         T(one_late_answer_makes_no_far_shard),
-        T(far_shard_owns_all_when_the_near_one_falls),
-        T(all_shards_may_be_far),
+        T(slow_shard_owns_all_when_the_fast_one_falls),
+        T(all_shards_may_be_slow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -134,7 +134,7 @@ static void a_cancelled_ask_gives_its_place_back(void **state)
     assert_true(sent->list.at[0].key == 5 && sent->list.at[0].depth == 5);
     request = fake_ask(f, 6, &ticket);
     fake_answer(f, 0, request, (struct tt_answer){.verdict = TT_BUSY});
-    client_cancel(f->client, ticket); /* BUSY: was not inside */
+    client_cancel(f->client, ticket); /* BUSY: was no holder */
     client_cancel(f->client, client_peek(f->client, &peek, 1, f->now));
     fake_expect(f, PROTO_PEEK);
     client_flush(f->client, f->now);
@@ -161,7 +161,7 @@ static void a_forgotten_ask_is_left_by_the_caller_alone(void **state)
 
 /* ---- peeks ---- */
 
-/* Answers the peek just sent: nproc tells the key, so that order can be checked. */
+/* Answers the peek just sent: nproc is made of the key, so that order can be checked. */
 static unsigned answer_peek(struct fake *f)
 {
     static struct tt_peeked list[1024];
@@ -404,14 +404,14 @@ static void releases_wait_for_a_shard_to_come_back(void **state)
         client_flush(f->client, f->now);
         fake_expect(f, PROTO_STORE_HASH);
         assert_int_equal(f->message_shard, 0);
-        fake_welcome_as(f, 1, fake_boot(1), 7 + round); /* then a new session: it may hold it */
+        fake_welcome_as(f, 1, fake_boot(1), 7 + round); /* then a new session: it may have it */
         assert_int_equal(fake_expect(f, PROTO_RELEASE)->release.list.at[0].key, key);
         assert_null(fake_next(f));
     }
     fake_close(f);
 }
 
-/* Found by chaos, seed 606: the shard kept counting us inside until the age limit. */
+/* Found by chaos, seed 606: the shard kept counting us until the age limit. */
 static void stores_queued_when_a_shard_falls_become_releases(void **state)
 {
     struct fake *f = fake_open(2);

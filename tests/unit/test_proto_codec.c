@@ -1,6 +1,7 @@
 /* The codec: golden bytes, msgpack-c as an independent reader, round trips, hostile input. */
 #include "test_proto_fields.h"
 #include "test_proto_samples.h"
+#include "tests/unit/test_proto_names.h"
 #include "tests/unit/test_tt.h"
 
 #include <setjmp.h>

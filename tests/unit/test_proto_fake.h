@@ -4,6 +4,7 @@
 
 #include "common/rng.h"
 #include "proto/client.h"
+#include "tests/unit/test_proto_names.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +23,7 @@ struct sent {
 };
 
 struct fake {
-    struct fake *self; /* what node_done is told: another address than the rest */
+    struct fake *self; /* what node_done gets: another address than the rest */
     struct client *client;
     uint64_t now;
     bool refusing[CLIENT_SHARDS_MAX]; /* the port takes nothing */

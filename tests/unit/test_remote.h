@@ -4,7 +4,7 @@
 #define TESTS_UNIT_TEST_REMOTE_H
 
 #include "tests/unit/test_ttcore.h"
-#include "ttserver/core/history.h"
+#include "ttserver/core/history_tables.h"
 #include "worker/games/games.h"
 #include "worker/search/node.h"
 #include "worker/table/remote.h"

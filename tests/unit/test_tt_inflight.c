@@ -4,6 +4,16 @@
 
 static const struct tt_holder ann = {1, 0}, ann_too = {1, 1}, bob = {2, 0}, nobody = {99, 9};
 
+/* Visits, not exclusively: how many holders then, 0 when refused. */
+static unsigned join(struct tt_inflight *t, uint64_t key, uint8_t depth, struct tt_holder holder,
+                     uint64_t now_us)
+{
+    bool is_busy, is_holder;
+    tt_inflight_visit(t, key, depth, holder, false, now_us, &is_busy);
+    unsigned count = tt_inflight_count(t, key, depth, holder, &is_holder);
+    return is_holder ? count : 0;
+}
+
 static struct tt_inflight open_inflight(uint32_t capacity)
 {
     struct tt_inflight t = {0};
@@ -13,25 +23,25 @@ static struct tt_inflight open_inflight(uint32_t capacity)
 
 static unsigned count(const struct tt_inflight *t, uint64_t key, uint8_t depth)
 {
-    bool inside = true;
-    unsigned n = tt_inflight_count(t, key, depth, nobody, &inside);
-    assert_false(inside);
+    bool is_holder = true;
+    unsigned n = tt_inflight_count(t, key, depth, nobody, &is_holder);
+    assert_false(is_holder);
     return n;
 }
 
 static bool is_holder(const struct tt_inflight *t, uint64_t key, uint8_t depth,
-                      struct tt_holder who)
+                      struct tt_holder holder)
 {
-    bool inside = false;
-    tt_inflight_count(t, key, depth, who, &inside);
-    return inside;
+    bool is_holder = false;
+    tt_inflight_count(t, key, depth, holder, &is_holder);
+    return is_holder;
 }
 
-static unsigned leave(struct tt_inflight *t, uint64_t key, uint8_t depth, struct tt_holder who,
+static unsigned leave(struct tt_inflight *t, uint64_t key, uint8_t depth, struct tt_holder holder,
                       bool expected)
 {
     bool was_holder = !expected;
-    unsigned left = tt_inflight_leave(t, key, depth, who, &was_holder);
+    unsigned left = tt_inflight_leave(t, key, depth, holder, &was_holder);
     assert_int_equal(was_holder, expected);
     return left;
 }
@@ -40,10 +50,10 @@ static void joining_twice_counts_once(void **state)
 {
     (void)state;
     struct tt_inflight t = open_inflight(8);
-    assert_int_equal(tt_inflight_join(&t, 5, 3, ann, 0), 1);
-    assert_int_equal(tt_inflight_join(&t, 5, 3, ann, 1), 1);
-    assert_int_equal(tt_inflight_join(&t, 5, 3, ann_too, 1), 2);
-    assert_int_equal(tt_inflight_join(&t, 5, 3, bob, 1), 3);
+    assert_int_equal(join(&t, 5, 3, ann, 0), 1);
+    assert_int_equal(join(&t, 5, 3, ann, 1), 1);
+    assert_int_equal(join(&t, 5, 3, ann_too, 1), 2);
+    assert_int_equal(join(&t, 5, 3, bob, 1), 3);
     assert_int_equal(count(&t, 5, 3), 3);
     assert_int_equal(t.entries, 3);
     assert_int_equal(tt_inflight_nodes(&t), 1);
@@ -55,7 +65,7 @@ static void leaving_what_one_is_not_in_changes_nothing(void **state)
     (void)state;
     struct tt_inflight t = open_inflight(8);
     assert_int_equal(leave(&t, 5, 3, ann, false), 0);
-    tt_inflight_join(&t, 5, 3, ann, 0);
+    join(&t, 5, 3, ann, 0);
     assert_int_equal(leave(&t, 5, 3, bob, false), 1);
     assert_int_equal(leave(&t, 5, 4, ann, false), 0);
     assert_int_equal(leave(&t, 6, 3, ann, false), 0);
@@ -71,8 +81,8 @@ static void another_depth_is_another_node(void **state)
 {
     (void)state;
     struct tt_inflight t = open_inflight(8);
-    tt_inflight_join(&t, 5, 3, ann, 0);
-    tt_inflight_join(&t, 5, 4, bob, 0);
+    join(&t, 5, 3, ann, 0);
+    join(&t, 5, 4, bob, 0);
     assert_int_equal(count(&t, 5, 3), 1);
     assert_int_equal(count(&t, 5, 4), 1);
     assert_true(is_holder(&t, 5, 3, ann) && !is_holder(&t, 5, 4, ann));
@@ -84,56 +94,56 @@ static void a_full_table_refuses_counts_and_recovers(void **state)
 {
     (void)state;
     struct tt_inflight t = open_inflight(3);
-    tt_inflight_join(&t, 1, 1, ann, 0);
-    tt_inflight_join(&t, 2, 1, ann, 0);
-    tt_inflight_join(&t, 1, 1, bob, 0);
-    assert_int_equal(tt_inflight_join(&t, 3, 1, ann, 0), 0);
-    assert_int_equal(tt_inflight_join(&t, 1, 1, ann_too, 0), 0);
+    join(&t, 1, 1, ann, 0);
+    join(&t, 2, 1, ann, 0);
+    join(&t, 1, 1, bob, 0);
+    assert_int_equal(join(&t, 3, 1, ann, 0), 0);
+    assert_int_equal(join(&t, 1, 1, ann_too, 0), 0);
     assert_int_equal(t.refused, 2);
     assert_int_equal(t.entries, 3);
     assert_int_equal(count(&t, 1, 1), 2);
-    assert_int_equal(tt_inflight_join(&t, 1, 1, bob, 5), 2); /* who is inside may repeat it */
+    assert_int_equal(join(&t, 1, 1, bob, 5), 2); /* a holder may repeat it */
     assert_int_equal(t.refused, 2);
     leave(&t, 2, 1, ann, true);
-    assert_int_equal(tt_inflight_join(&t, 3, 1, ann, 0), 1);
-    assert_int_equal(tt_inflight_join(&t, 4, 1, ann, 0), 0);
+    assert_int_equal(join(&t, 3, 1, ann, 0), 1);
+    assert_int_equal(join(&t, 4, 1, ann, 0), 0);
     tt_inflight_close(&t);
 }
 
-static void a_session_has_no_more_holds_than_its_quota(void **state)
+static void a_session_has_no_more_entries_than_its_quota(void **state)
 {
     (void)state;
     struct tt_inflight t = open_inflight(8);
     assert_int_equal(tt_inflight_limit(&t, 2, 2), ERR_OK);
-    assert_int_equal(tt_inflight_join(&t, 1, 1, ann, 0), 1);
-    assert_int_equal(tt_inflight_join(&t, 1, 1, ann_too, 0), 2);
-    assert_int_equal(tt_inflight_join(&t, 2, 1, ann, 0), 0);
-    assert_int_equal(tt_inflight_join(&t, 1, 1, ann, 5), 2); /* who is inside may repeat it */
-    assert_int_equal(tt_inflight_join(&t, 1, 1, bob, 5), 3);
-    assert_int_equal(tt_inflight_join(&t, 2, 1, bob, 5), 1);
+    assert_int_equal(join(&t, 1, 1, ann, 0), 1);
+    assert_int_equal(join(&t, 1, 1, ann_too, 0), 2);
+    assert_int_equal(join(&t, 2, 1, ann, 0), 0);
+    assert_int_equal(join(&t, 1, 1, ann, 5), 2); /* a holder may repeat it */
+    assert_int_equal(join(&t, 1, 1, bob, 5), 3);
+    assert_int_equal(join(&t, 2, 1, bob, 5), 1);
     assert_int_equal(t.over_quota, 1);
     assert_int_equal(t.refused, 0);
     leave(&t, 1, 1, ann, true);
     leave(&t, 1, 1, ann, false);
-    assert_int_equal(tt_inflight_join(&t, 2, 1, ann, 6), 2);
-    assert_int_equal(tt_inflight_join(&t, 3, 1, ann, 6), 0);
+    assert_int_equal(join(&t, 2, 1, ann, 6), 2);
+    assert_int_equal(join(&t, 3, 1, ann, 6), 0);
     tt_inflight_expire(&t, 0); /* ann_too's */
-    assert_int_equal(tt_inflight_join(&t, 3, 1, ann, 6), 1);
+    assert_int_equal(join(&t, 3, 1, ann, 6), 1);
     tt_inflight_drop_session(&t, ann.session);
-    assert_int_equal(tt_inflight_join(&t, 4, 1, ann, 7), 1);
-    assert_int_equal(tt_inflight_join(&t, 5, 1, ann, 7), 1);
-    assert_int_equal(tt_inflight_join(&t, 6, 1, ann, 7), 0);
+    assert_int_equal(join(&t, 4, 1, ann, 7), 1);
+    assert_int_equal(join(&t, 5, 1, ann, 7), 1);
+    assert_int_equal(join(&t, 6, 1, ann, 7), 0);
     tt_inflight_close(&t);
 }
 
-static void drop_session_takes_only_that_sessions_holds(void **state)
+static void drop_session_takes_only_that_sessions_entries(void **state)
 {
     (void)state;
     struct tt_inflight t = open_inflight(64);
     for (uint64_t key = 0; key < 10; key++) {
-        tt_inflight_join(&t, key, 1, ann, 0);
-        tt_inflight_join(&t, key, 1, ann_too, 0);
-        tt_inflight_join(&t, key, 1, bob, 0);
+        join(&t, key, 1, ann, 0);
+        join(&t, key, 1, ann_too, 0);
+        join(&t, key, 1, bob, 0);
     }
     assert_int_equal(tt_inflight_drop_session(&t, 77), 0);
     assert_int_equal(tt_inflight_drop_session(&t, 1), 20);
@@ -149,15 +159,15 @@ static void drop_session_takes_only_that_sessions_holds(void **state)
     tt_inflight_close(&t);
 }
 
-/* 64 lists, unless told otherwise: 1 and 65 are on one. */
+/* 64 lists, unless limited otherwise: 1 and 65 are on one. */
 static void sessions_on_one_list_are_told_apart(void **state)
 {
     (void)state;
-    static const struct tt_holder far = {65, 0};
+    static const struct tt_holder neighbour = {65, 0};
     struct tt_inflight t = open_inflight(64);
     for (uint64_t key = 0; key < 10; key++) {
-        tt_inflight_join(&t, key, 1, ann, 0);
-        tt_inflight_join(&t, key + 5, 1, far, 0);
+        join(&t, key, 1, ann, 0);
+        join(&t, key + 5, 1, neighbour, 0);
     }
     assert_int_equal(tt_inflight_of_session(&t, 1), 10);
     assert_int_equal(tt_inflight_of_session(&t, 65), 10);
@@ -166,22 +176,22 @@ static void sessions_on_one_list_are_told_apart(void **state)
     assert_int_equal(tt_inflight_of_session(&t, 65), 10);
     for (uint64_t key = 5; key < 15; key++) {
         assert_int_equal(count(&t, key, 1), 1);
-        assert_true(is_holder(&t, key, 1, far));
+        assert_true(is_holder(&t, key, 1, neighbour));
     }
     assert_int_equal(tt_inflight_drop_session(&t, 65), 10);
     assert_int_equal(t.entries, 0);
     tt_inflight_close(&t);
 }
 
-static void holds_expire_by_age_and_a_repeated_join_renews(void **state)
+static void entries_expire_by_age_and_a_repeated_join_renews(void **state)
 {
     (void)state;
     struct tt_inflight t = open_inflight(8);
-    tt_inflight_join(&t, 1, 1, ann, 10);
-    tt_inflight_join(&t, 1, 1, bob, 20);
-    tt_inflight_join(&t, 2, 1, ann, 30);
+    join(&t, 1, 1, ann, 10);
+    join(&t, 1, 1, bob, 20);
+    join(&t, 2, 1, ann, 30);
     assert_int_equal(tt_inflight_expire(&t, 9), 0);
-    tt_inflight_join(&t, 1, 1, ann, 40);
+    join(&t, 1, 1, ann, 40);
     assert_int_equal(tt_inflight_expire(&t, 30), 2);
     assert_true(is_holder(&t, 1, 1, ann));
     assert_false(is_holder(&t, 1, 1, bob));
@@ -200,7 +210,7 @@ static void holders_lists_as_many_as_there_is_room_for(void **state)
     bool seen[200] = {false};
     assert_int_equal(tt_inflight_holders(&t, 1, 1, out, 300), 0);
     for (uint16_t slot = 0; slot < 200; slot++) {
-        tt_inflight_join(&t, 1, 1, (struct tt_holder){7, slot}, 0);
+        join(&t, 1, 1, (struct tt_holder){7, slot}, 0);
     }
     assert_int_equal(tt_inflight_holders(&t, 1, 1, out, 0), 0);
     assert_int_equal(tt_inflight_holders(&t, 1, 1, out, 64), 64);
@@ -214,13 +224,13 @@ static void holders_lists_as_many_as_there_is_room_for(void **state)
     tt_inflight_close(&t);
 }
 
-static void one_hold_is_a_table_too(void **state)
+static void one_entry_is_a_table_too(void **state)
 {
     (void)state;
     struct tt_inflight t = open_inflight(1);
     for (uint64_t key = 0; key < 50; key++) {
-        assert_int_equal(tt_inflight_join(&t, key, 1, ann, key), 1);
-        assert_int_equal(tt_inflight_join(&t, key, 1, bob, key), 0);
+        assert_int_equal(join(&t, key, 1, ann, key), 1);
+        assert_int_equal(join(&t, key, 1, bob, key), 0);
         assert_int_equal(key % 2 ? tt_inflight_drop_session(&t, 1) : tt_inflight_expire(&t, key),
                          1);
     }
@@ -234,7 +244,7 @@ static void capacity_has_limits_and_close_may_come_twice(void **state)
     struct tt_inflight t = {0};
     assert_int_equal(tt_inflight_open(&t, 0), ERR_RANGE);
     assert_int_equal(tt_inflight_open(&t, (1u << 24) + 1), ERR_RANGE);
-    assert_null(t.hold);
+    assert_null(t.entry);
     tt_inflight_close(&t);
     t = open_inflight(5);
     tt_inflight_close(&t);
@@ -245,43 +255,44 @@ static void capacity_has_limits_and_close_may_come_twice(void **state)
 
 enum { KEYS = 12, DEPTHS = 3, SESSIONS = 5, SLOTS = 3, MODEL_MAX = 200 };
 
-struct model_hold {
+struct model_entry {
     uint64_t key;
     uint8_t depth;
-    struct tt_holder who;
-    uint64_t cursor;
+    struct tt_holder holder;
+    uint64_t renewed_us;
 };
 
 struct model {
-    struct model_hold hold[MODEL_MAX];
+    struct model_entry entry[MODEL_MAX];
     unsigned entries, capacity;
     uint64_t refused;
 };
 
-static bool same_node(const struct model_hold *a, const struct model_hold *b)
+static bool same_node(const struct model_entry *a, const struct model_entry *b)
 {
     return a->key == b->key && a->depth == b->depth;
 }
 
-static bool same_hold(const struct model_hold *a, const struct model_hold *b)
+static bool same_entry(const struct model_entry *a, const struct model_entry *b)
 {
-    return same_node(a, b) && a->who.session == b->who.session && a->who.slot == b->who.slot;
+    return same_node(a, b) && a->holder.session == b->holder.session &&
+           a->holder.slot == b->holder.slot;
 }
 
-static unsigned model_count(const struct model *m, const struct model_hold *at)
+static unsigned model_count(const struct model *m, const struct model_entry *at)
 {
     unsigned n = 0;
     for (unsigned i = 0; i < m->entries; i++) {
-        n += same_node(&m->hold[i], at);
+        n += same_node(&m->entry[i], at);
     }
     return n;
 }
 
-static struct model_hold *model_find(struct model *m, const struct model_hold *at)
+static struct model_entry *model_find(struct model *m, const struct model_entry *at)
 {
     for (unsigned i = 0; i < m->entries; i++) {
-        if (same_hold(&m->hold[i], at)) {
-            return &m->hold[i];
+        if (same_entry(&m->entry[i], at)) {
+            return &m->entry[i];
         }
     }
     return NULL;
@@ -293,37 +304,37 @@ static unsigned model_nodes(const struct model *m)
     for (unsigned i = 0; i < m->entries; i++) {
         bool first = true;
         for (unsigned j = 0; j < i; j++) {
-            first = first && !same_node(&m->hold[i], &m->hold[j]);
+            first = first && !same_node(&m->entry[i], &m->entry[j]);
         }
         nodes += first;
     }
     return nodes;
 }
 
-static unsigned model_join(struct model *m, const struct model_hold *at)
+static unsigned model_join(struct model *m, const struct model_entry *at)
 {
-    struct model_hold *old = model_find(m, at);
+    struct model_entry *old = model_find(m, at);
     if (old != NULL) {
-        old->cursor = at->cursor;
+        old->renewed_us = at->renewed_us;
     } else if (m->entries == m->capacity) {
         m->refused++;
         return 0;
     } else {
-        m->hold[m->entries++] = *at;
+        m->entry[m->entries++] = *at;
     }
     return model_count(m, at);
 }
 
 static void model_remove(struct model *m, unsigned i)
 {
-    m->hold[i] = m->hold[--m->entries];
+    m->entry[i] = m->entry[--m->entries];
 }
 
 static unsigned model_drop(struct model *m, uint32_t session, uint64_t before, bool by_age)
 {
     unsigned dropped = 0;
     for (unsigned i = 0; i < m->entries;) {
-        if (by_age ? m->hold[i].cursor <= before : m->hold[i].who.session == session) {
+        if (by_age ? m->entry[i].renewed_us <= before : m->entry[i].holder.session == session) {
             model_remove(m, i);
             dropped++;
         } else {
@@ -333,14 +344,14 @@ static unsigned model_drop(struct model *m, uint32_t session, uint64_t before, b
     return dropped;
 }
 
-/* An exclusive one joins nobody but itself; a full table tells who is there. */
-static void visit(struct tt_inflight *t, struct model *m, const struct model_hold *at,
+/* An exclusive visit is refused where others are; with a full table it counts the others. */
+static void visit(struct tt_inflight *t, struct model *m, const struct model_entry *at,
                   bool exclusive)
 {
     unsigned others = model_count(m, at) - (model_find(m, at) != NULL);
     bool is_busy, busy_expected = exclusive && others > 0;
     unsigned count =
-        tt_inflight_visit(t, at->key, at->depth, at->who, exclusive, at->cursor, &is_busy);
+        tt_inflight_visit(t, at->key, at->depth, at->holder, exclusive, at->renewed_us, &is_busy);
     assert_int_equal(is_busy, busy_expected);
     if (!busy_expected) {
         model_join(m, at);
@@ -350,29 +361,29 @@ static void visit(struct tt_inflight *t, struct model *m, const struct model_hol
 
 static void step(struct tt_inflight *t, struct model *m, uint64_t *random, uint64_t now)
 {
-    struct model_hold at = {
+    struct model_entry at = {
         .key = rng_below(random, KEYS),
         .depth = (uint8_t)rng_below(random, DEPTHS),
-        .who = {rng_below(random, SESSIONS) * 32, (uint16_t)rng_below(random, SLOTS)},
-        .cursor = now,
+        .holder = {rng_below(random, SESSIONS) * 32, (uint16_t)rng_below(random, SLOTS)},
+        .renewed_us = now,
     };
     unsigned dice = rng_below(random, 1000);
     if (dice < 280) {
         visit(t, m, &at, dice < 140);
     } else if (dice < 560) {
-        assert_int_equal(tt_inflight_join(t, at.key, at.depth, at.who, now), model_join(m, &at));
+        assert_int_equal(join(t, at.key, at.depth, at.holder, now), model_join(m, &at));
     } else if (dice < 970) {
-        struct model_hold *old = model_find(m, &at);
+        struct model_entry *old = model_find(m, &at);
         bool was_holder;
-        unsigned left = tt_inflight_leave(t, at.key, at.depth, at.who, &was_holder);
+        unsigned left = tt_inflight_leave(t, at.key, at.depth, at.holder, &was_holder);
         assert_int_equal(was_holder, old != NULL);
         if (old != NULL) {
-            model_remove(m, (unsigned)(old - m->hold));
+            model_remove(m, (unsigned)(old - m->entry));
         }
         assert_int_equal(left, model_count(m, &at));
     } else if (dice < 985) {
-        assert_int_equal(tt_inflight_drop_session(t, at.who.session),
-                         model_drop(m, at.who.session, 0, false));
+        assert_int_equal(tt_inflight_drop_session(t, at.holder.session),
+                         model_drop(m, at.holder.session, 0, false));
     } else {
         uint64_t age = rng_below(random, 400), before = now > age ? now - age : 0;
         assert_int_equal(tt_inflight_expire(t, before), model_drop(m, 0, before, true));
@@ -383,7 +394,7 @@ static unsigned model_of_session(const struct model *m, uint32_t session)
 {
     unsigned n = 0;
     for (unsigned i = 0; i < m->entries; i++) {
-        n += m->hold[i].who.session == session;
+        n += m->entry[i].holder.session == session;
     }
     return n;
 }
@@ -391,20 +402,20 @@ static unsigned model_of_session(const struct model *m, uint32_t session)
 static void compare_node(const struct tt_inflight *t, struct model *m, uint64_t *random)
 {
     struct tt_holder out[MODEL_MAX];
-    struct model_hold at = {
+    struct model_entry at = {
         .key = rng_below(random, KEYS),
         .depth = (uint8_t)rng_below(random, DEPTHS),
-        .who = {rng_below(random, SESSIONS) * 32, (uint16_t)rng_below(random, SLOTS)},
+        .holder = {rng_below(random, SESSIONS) * 32, (uint16_t)rng_below(random, SLOTS)},
     };
-    bool inside;
-    unsigned n = tt_inflight_count(t, at.key, at.depth, at.who, &inside);
+    bool is_holder;
+    unsigned n = tt_inflight_count(t, at.key, at.depth, at.holder, &is_holder);
     assert_int_equal(n, model_count(m, &at));
-    assert_int_equal(inside, model_find(m, &at) != NULL);
-    assert_int_equal(tt_inflight_of_session(t, at.who.session),
-                     model_of_session(m, at.who.session));
+    assert_int_equal(is_holder, model_find(m, &at) != NULL);
+    assert_int_equal(tt_inflight_of_session(t, at.holder.session),
+                     model_of_session(m, at.holder.session));
     assert_int_equal(tt_inflight_holders(t, at.key, at.depth, out, MODEL_MAX), n);
     for (unsigned i = 0; i < n; i++) {
-        at.who = out[i];
+        at.holder = out[i];
         assert_non_null(model_find(m, &at));
         for (unsigned j = 0; j < i; j++) {
             assert_true(out[i].session != out[j].session || out[i].slot != out[j].slot);
@@ -442,12 +453,12 @@ int main(void)
         cmocka_unit_test(leaving_what_one_is_not_in_changes_nothing),
         cmocka_unit_test(another_depth_is_another_node),
         cmocka_unit_test(a_full_table_refuses_counts_and_recovers),
-        cmocka_unit_test(a_session_has_no_more_holds_than_its_quota),
-        cmocka_unit_test(drop_session_takes_only_that_sessions_holds),
+        cmocka_unit_test(a_session_has_no_more_entries_than_its_quota),
+        cmocka_unit_test(drop_session_takes_only_that_sessions_entries),
         cmocka_unit_test(sessions_on_one_list_are_told_apart),
-        cmocka_unit_test(holds_expire_by_age_and_a_repeated_join_renews),
+        cmocka_unit_test(entries_expire_by_age_and_a_repeated_join_renews),
         cmocka_unit_test(holders_lists_as_many_as_there_is_room_for),
-        cmocka_unit_test(one_hold_is_a_table_too),
+        cmocka_unit_test(one_entry_is_a_table_too),
         cmocka_unit_test(capacity_has_limits_and_close_may_come_twice),
         cmocka_unit_test(it_behaves_as_its_model),
     };

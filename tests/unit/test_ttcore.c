@@ -31,7 +31,7 @@ static void hello_again_keeps_the_session(void **state)
     assert_int_equal(bed_figures(bed).inflight_entries, 1);
 }
 
-static void hello_of_another_instance_drops_holds(void **state)
+static void hello_of_another_instance_drops_in_flight_entries(void **state)
 {
     struct bed *bed = *state;
     uint32_t id = bed_hello(bed, "a", PROTO_CLIENT);
@@ -73,7 +73,7 @@ static void heartbeat_is_echoed(void **state)
     assert_int_equal(bed_seen(bed, "a", PROTO_HEARTBEAT)->heartbeat.request, 4711);
 }
 
-static void silent_session_lapses_and_leaves_its_nodes(void **state)
+static void silent_session_expires_and_leaves_its_nodes(void **state)
 {
     struct bed *bed = *state;
     bed_hello(bed, "a", PROTO_CLIENT);
@@ -297,7 +297,7 @@ static void empty_batch_is_answered(void **state)
     assert_int_equal(bed->actions.messages, 0);
 }
 
-static void old_holds_expire(void **state)
+static void old_entries_expire(void **state)
 {
     struct bed *bed = *state;
     bed_hello(bed, "a", PROTO_CLIENT);
@@ -329,7 +329,7 @@ static void full_inflight_table_still_opens(void **state)
     bed_close(bed);
 }
 
-static void who_has_his_quota_is_served_uncounted(void **state)
+static void a_session_with_its_quota_is_served_uncounted(void **state)
 {
     struct ttcore_options options = bed_options();
     (void)state;
@@ -370,18 +370,18 @@ static void wants_done(struct bed *bed, const char *who, uint64_t namespace_id)
                                       .instance = (uint8_t)*who});
 }
 
-static void finished_node_is_told_to_those_inside(void **state)
+static void other_holders_get_a_completion_notice(void **state)
 {
     struct bed *bed = *state;
     wants_done(bed, "a", 3);
     wants_done(bed, "b", 3);
     bed_hello_as(bed, "quiet", (struct proto_hello){.role = PROTO_WORKER, .namespace_id = 3});
-    wants_done(bed, "outside", 3);
+    wants_done(bed, "other", 3);
     bed_ask(bed, "a", bed_wide(42, 9, 0, 0));
     bed_ask(bed, "b", bed_wide(42, 9, 0, 0));
     bed_ask(bed, "b", bed_wide(42, 9, 0, 1));
     bed_ask(bed, "quiet", bed_wide(42, 9, 0, 0));
-    bed_ask(bed, "outside", bed_wide(42, 8, 0, 0));
+    bed_ask(bed, "other", bed_wide(42, 8, 0, 0));
     bed_ask(bed, "a", bed_wide(42, 9, 0, 7));
     bed_release(bed, "a", (struct tt_release){42, 9, 0});
     bed_store(bed, "a", (struct tt_store){42, -31, 9, TT_UPPER, 1804, 7});
@@ -393,11 +393,11 @@ static void finished_node_is_told_to_those_inside(void **state)
     assert_int_equal(list.at[0].score, -31);
     assert_int_equal(list.at[0].bound, TT_UPPER);
     assert_int_equal(list.at[0].move, 1804);
-    assert_int_equal(list.at[0].slot, 0); /* whose it was concerns nobody */
+    assert_int_equal(list.at[0].slot, 0); /* the holder concerns nobody */
     assert_int_equal(bed_figures(bed).node_dones, 1);
 }
 
-static void other_slots_of_the_storing_session_are_told(void **state)
+static void other_slots_of_the_storing_session_get_it_too(void **state)
 {
     struct bed *bed = *state;
     wants_done(bed, "a", 0);
@@ -409,7 +409,7 @@ static void other_slots_of_the_storing_session_are_told(void **state)
     assert_int_equal(bed->actions.messages, 0);
 }
 
-static void one_message_tells_a_session_of_all_nodes(void **state)
+static void one_message_has_all_nodes_of_a_session(void **state)
 {
     enum { N = 300 };
     struct bed *bed = *state;
@@ -431,7 +431,7 @@ static void one_message_tells_a_session_of_all_nodes(void **state)
     }
 }
 
-static void repeated_results_of_a_node_are_told_once_the_last(void **state)
+static void repeated_results_of_a_node_come_once_the_last(void **state)
 {
     struct bed *bed = *state;
     struct tt_store store[] = {
@@ -470,11 +470,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(hello_is_answered_by_welcome),
         T(hello_again_keeps_the_session),
-        T(hello_of_another_instance_drops_holds),
+        T(hello_of_another_instance_drops_in_flight_entries),
         T(hello_of_another_namespace_drops_nothing),
         T(unknown_route_must_say_hello),
         T(heartbeat_is_echoed),
-        T(silent_session_lapses_and_leaves_its_nodes),
+        T(silent_session_expires_and_leaves_its_nodes),
         T(every_message_renews_a_session),
         T(a_shard_that_slept_gives_time_to_catch_up),
         T(time_that_steps_back_is_no_time),
@@ -488,13 +488,13 @@ int main(void)
         T(keys_of_two_namespaces_never_meet),
         T(batch_is_answered_in_order),
         T(empty_batch_is_answered),
-        T(old_holds_expire),
+        T(old_entries_expire),
         T(full_inflight_table_still_opens),
-        T(who_has_his_quota_is_served_uncounted),
-        T(finished_node_is_told_to_those_inside),
-        T(other_slots_of_the_storing_session_are_told),
-        T(one_message_tells_a_session_of_all_nodes),
-        T(repeated_results_of_a_node_are_told_once_the_last),
+        T(a_session_with_its_quota_is_served_uncounted),
+        T(other_holders_get_a_completion_notice),
+        T(other_slots_of_the_storing_session_get_it_too),
+        T(one_message_has_all_nodes_of_a_session),
+        T(repeated_results_of_a_node_come_once_the_last),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

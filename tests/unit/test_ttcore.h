@@ -3,6 +3,7 @@
 #ifndef TESTS_UNIT_TEST_TTCORE_H
 #define TESTS_UNIT_TEST_TTCORE_H
 
+#include "tests/unit/test_proto_names.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -96,7 +97,7 @@ static inline bool bed_is_worker_index(const struct ttcore_message *m)
     return m->length > 2 && m->bytes[2] == PROTO_WORKER_INDEX;
 }
 
-/* Messages of the last step but SEATs, which ticks repeat. */
+/* Messages of the last step but WORKER_INDEXes, which ticks repeat. */
 static inline unsigned bed_said(const struct bed *bed)
 {
     unsigned n = 0;
@@ -129,8 +130,8 @@ static inline bool bed_is_for(const struct bed *bed, const struct ttcore_message
     return false;
 }
 
-/* The `nth` message (from 0) that the last step sent to `who`, SEATs apart; NULL when there are
- * fewer. */
+/* The `nth` message (from 0) that the last step sent to `who`, WORKER_INDEXes apart; NULL when
+ * there are fewer. */
 static inline const struct proto_message *bed_nth(struct bed *bed, const char *who, unsigned nth)
 {
     for (uint32_t i = 0; i < bed->actions.messages; i++) {
@@ -143,7 +144,7 @@ static inline const struct proto_message *bed_nth(struct bed *bed, const char *w
     return NULL;
 }
 
-/* The worker_index the last step told `who`; -1: none. */
+/* The worker_index that the last step sent to `who`; -1: none. */
 static inline int bed_worker_index(struct bed *bed, const char *who)
 {
     for (uint32_t i = 0; i < bed->actions.messages; i++) {

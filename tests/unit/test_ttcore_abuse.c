@@ -174,7 +174,7 @@ static void stats_are_answered(void **state)
     assert_int_equal(found, 5);
 }
 
-/* ---- peers that are not heard ---- */
+/* ---- peers that are ignored ---- */
 
 static void say_noise(struct bed *bed, const char *who, unsigned times)
 {
@@ -183,14 +183,14 @@ static void say_noise(struct bed *bed, const char *who, unsigned times)
     }
 }
 
-static bool is_heard(struct bed *bed, const char *who)
+static bool is_answered(struct bed *bed, const char *who)
 {
     uint64_t before = bed_figures(bed).ignored;
     bed_heartbeat(bed, who);
-    bool heard = bed_figures(bed).ignored == before;
-    assert_int_equal(bed->actions.messages, heard);
-    assert_int_equal(bed->actions.ignored > 0, !heard);
-    return heard;
+    bool answered = bed_figures(bed).ignored == before;
+    assert_int_equal(bed->actions.messages, answered);
+    assert_int_equal(bed->actions.ignored > 0, !answered);
+    return answered;
 }
 
 static void who_sends_noise_is_ignored_for_a_second(void **state)
@@ -201,21 +201,21 @@ static void who_sends_noise_is_ignored_for_a_second(void **state)
     bed_hello(bed, "ba", PROTO_CLIENT);
     bed_ask(bed, "bad", bed_wide(1, 4, 0, 0));
     say_noise(bed, "bad", TTCORE_FAULTS_MAX - 1);
-    assert_true(is_heard(bed, "bad"));
+    assert_true(is_answered(bed, "bad"));
     say_noise(bed, "bad", 1);
     bed_expect_error(bed, "bad", PROTO_ERR_MALFORMED);
-    assert_false(is_heard(bed, "bad"));
-    assert_true(is_heard(bed, "ba"));
+    assert_false(is_answered(bed, "bad"));
+    assert_true(is_answered(bed, "ba"));
     say_noise(bed, "bad", 1000);
     assert_int_equal(bed_figures(bed).malformed, TTCORE_FAULTS_MAX);
     assert_int_equal(bed_figures(bed).ignored, 1001);
     assert_int_equal(bed_figures(bed).inflight_entries, 1);
     bed->now_us += TTCORE_IGNORE_US - 1;
-    assert_false(is_heard(bed, "bad"));
+    assert_false(is_answered(bed, "bad"));
     bed->now_us++;
-    assert_true(is_heard(bed, "bad")); /* its session is still there */
+    assert_true(is_answered(bed, "bad")); /* its session is still there */
     say_noise(bed, "bad", TTCORE_FAULTS_MAX - 1);
-    assert_true(is_heard(bed, "bad"));
+    assert_true(is_answered(bed, "bad"));
 }
 
 static void noise_now_and_then_is_forgiven(void **state)
@@ -225,12 +225,12 @@ static void noise_now_and_then_is_forgiven(void **state)
     for (unsigned i = 0; i < 10; i++) {
         say_noise(bed, "poor", TTCORE_FAULTS_MAX - 1);
         bed->now_us += TTCORE_FAULTS_US;
-        assert_true(is_heard(bed, "poor"));
+        assert_true(is_answered(bed, "poor"));
     }
     assert_int_equal(bed_figures(bed).malformed, 10 * (TTCORE_FAULTS_MAX - 1));
 }
 
-static void a_stranger_that_sends_noise_is_ignored_too(void **state)
+static void a_peer_without_a_session_that_sends_noise_is_ignored_too(void **state)
 {
     struct bed *bed = *state;
     say_noise(bed, "x", TTCORE_FAULTS_MAX);
@@ -240,20 +240,21 @@ static void a_stranger_that_sends_noise_is_ignored_too(void **state)
     bed_hello(bed, "x", PROTO_CLIENT);
 }
 
-/* Refused, or of no session: that is how a good peer learns of a lapse or of a limit. */
+/* Refused, or of no session: that is how a good peer finds out that it expired, or about a limit.
+ */
 static void only_what_is_no_message_is_held_against_a_peer(void **state)
 {
     struct bed *bed = *state;
     for (unsigned i = 0; i < 10 * TTCORE_FAULTS_MAX; i++) {
-        bed_heartbeat(bed, "lapsed");
-        bed_expect_error(bed, "lapsed", PROTO_ERR_SESSION);
+        bed_heartbeat(bed, "expired");
+        bed_expect_error(bed, "expired", PROTO_ERR_SESSION);
     }
-    bed_hello(bed, "lapsed", PROTO_CLIENT);
+    bed_hello(bed, "expired", PROTO_CLIENT);
     for (unsigned i = 0; i < 10 * TTCORE_FAULTS_MAX; i++) {
-        bed_release(bed, "lapsed", (struct tt_release){1, 251, 0});
-        bed_expect_error(bed, "lapsed", PROTO_ERR_RANGE);
+        bed_release(bed, "expired", (struct tt_release){1, 251, 0});
+        bed_expect_error(bed, "expired", PROTO_ERR_RANGE);
     }
-    assert_true(is_heard(bed, "lapsed"));
+    assert_true(is_answered(bed, "expired"));
 }
 
 static void any_number_of_noisy_peers_harms_no_other(void **state)
@@ -267,7 +268,7 @@ static void any_number_of_noisy_peers_harms_no_other(void **state)
         snprintf(name, sizeof name, "n%u", i);
         say_noise(bed, name, 2 * TTCORE_FAULTS_MAX);
         ignored += bed->actions.ignored > 0;
-        assert_true(is_heard(bed, "good"));
+        assert_true(is_answered(bed, "good"));
     }
     assert_in_range(ignored, NOISY / 8, TTCORE_OFFENDER_SETS * TTCORE_OFFENDER_WAYS);
     bed->now_us += TTCORE_IGNORE_US;
@@ -337,7 +338,7 @@ static void output_never_passes_its_bound(void **state)
     assert_int_equal(bed->actions.dropped, 19);
 }
 
-/* A batch of the longest results, spread over many sessions that are told of them. */
+/* A batch of the longest results, of nodes that many other sessions hold, too. */
 static void longest_results_fit(void **state)
 {
     enum { SESSIONS = 40 };
@@ -416,7 +417,7 @@ static void random_message(struct bed *bed, const char *who, uint64_t *rng)
     }
 }
 
-static void nothing_is_left_when_all_sessions_lapse(void **state)
+static void nothing_is_left_when_all_sessions_expire(void **state)
 {
     struct bed *bed = *state;
     uint64_t rng = seed_of_test();
@@ -446,13 +447,13 @@ static void nothing_is_left_when_all_sessions_lapse(void **state)
     assert_int_equal(after.inflight_nodes, 0);
 }
 
-/* Against a naive list of who is inside: every nproc must be exact. */
+/* Against a naive list of holders: every nproc must be exact. */
 enum { MODEL_KEYS = 6, MODEL_PEERS = 4, MODEL_SLOTS = 2 };
 
 static void nproc_is_exact(void **state)
 {
     struct bed *bed = *state;
-    bool inside[MODEL_KEYS][MODEL_PEERS][MODEL_SLOTS] = {{{false}}};
+    bool is_holder[MODEL_KEYS][MODEL_PEERS][MODEL_SLOTS] = {{{false}}};
     static const char *const peer[MODEL_PEERS] = {"a", "b", "c", "d"};
     uint64_t rng = seed_of_test();
     for (unsigned p = 0; p < MODEL_PEERS; p++) {
@@ -463,25 +464,25 @@ static void nproc_is_exact(void **state)
         uint16_t s = (uint16_t)rng_below(&rng, MODEL_SLOTS);
         unsigned others = 0;
         for (unsigned j = 0; j < MODEL_PEERS * MODEL_SLOTS; j++) {
-            others += inside[k][j / MODEL_SLOTS][j % MODEL_SLOTS];
+            others += is_holder[k][j / MODEL_SLOTS][j % MODEL_SLOTS];
         }
-        others -= inside[k][p][s];
+        others -= is_holder[k][p][s];
         if (rng_below(&rng, 100) == 0) {
             bed_bye(bed, peer[p]);
             bed_hello(bed, peer[p], PROTO_CLIENT);
             for (unsigned j = 0; j < MODEL_KEYS; j++) {
-                memset(inside[j][p], 0, sizeof inside[j][p]);
+                memset(is_holder[j][p], 0, sizeof is_holder[j][p]);
             }
         } else if (rng_below(&rng, 2) == 0) {
             uint8_t flags = rng_below(&rng, 2) ? TT_EXCLUSIVE : 0;
             struct tt_answer answer = bed_ask(bed, peer[p], bed_wide(k, 4, flags, s));
             bool is_busy = flags && others > 0;
             assert_int_equal(answer.verdict, is_busy ? TT_BUSY : TT_OPEN);
-            inside[k][p][s] = inside[k][p][s] || !is_busy;
-            assert_int_equal(answer.nproc, others + inside[k][p][s]);
+            is_holder[k][p][s] = is_holder[k][p][s] || !is_busy;
+            assert_int_equal(answer.nproc, others + is_holder[k][p][s]);
         } else {
             bed_release(bed, peer[p], (struct tt_release){k, 4, s});
-            inside[k][p][s] = false;
+            is_holder[k][p][s] = false;
             assert_int_equal(bed_peek(bed, peer[p], k, 4).nproc, others);
         }
     }
@@ -528,14 +529,14 @@ int main(void)
         T(stats_are_answered),
         T(who_sends_noise_is_ignored_for_a_second),
         T(noise_now_and_then_is_forgiven),
-        T(a_stranger_that_sends_noise_is_ignored_too),
+        T(a_peer_without_a_session_that_sends_noise_is_ignored_too),
         T(only_what_is_no_message_is_held_against_a_peer),
         T(any_number_of_noisy_peers_harms_no_other),
         T(options_out_of_range_are_refused),
         T(sessions_are_bounded),
         T(output_never_passes_its_bound),
         T(longest_results_fit),
-        T(nothing_is_left_when_all_sessions_lapse),
+        T(nothing_is_left_when_all_sessions_expire),
         T(nproc_is_exact),
         T(sessions_are_found_by_route_whatever_was_removed),
     };

@@ -70,7 +70,7 @@ static void a_job_ages_the_results_of_its_namespace_alone(void **state)
     bed_close(bed);
 }
 
-static void late_worker_is_told_of_open_jobs(void **state)
+static void late_worker_gets_open_jobs(void **state)
 {
     struct bed *bed = *state;
     bed_post(bed, "front", 5);
@@ -111,7 +111,7 @@ static void owner_stops_its_job(void **state)
     assert_int_equal(bed->actions.messages, 0);
 }
 
-static void strangers_may_not_post_or_stop(void **state)
+static void others_may_not_post_or_stop(void **state)
 {
     struct bed *bed = *state;
     bed_hello(bed, "other", PROTO_FRONT);
@@ -128,7 +128,7 @@ static void strangers_may_not_post_or_stop(void **state)
     assert_int_equal(bed_figures(bed).jobs, 1);
 }
 
-static void job_lapses_with_its_front_end(void **state)
+static void job_expires_with_its_front_end(void **state)
 {
     struct bed *bed = *state;
     bed_post(bed, "front", 5);
@@ -141,7 +141,7 @@ static void job_lapses_with_its_front_end(void **state)
     assert_int_equal(bed_nth(bed, "w1", 0)->job_stop.job, 5);
     assert_int_equal(bed_nth(bed, "w1", 1)->job_stop.job, 6);
     assert_int_equal(bed->seen.job_stop.reason, PROTO_STOP_EXPIRED);
-    assert_null(bed_nth(bed, "w2", 0)); /* lapsed in the same step */
+    assert_null(bed_nth(bed, "w2", 0)); /* expired in the same step */
 }
 
 static void job_ends_with_its_front_ends_bye(void **state)
@@ -226,7 +226,7 @@ static void report_on_an_unknown_job_is_answered_by_a_stop(void **state)
     assert_int_equal(bed_figures(bed).reports_unknown_job, 3);
 }
 
-static void a_worker_says_farewell_after_the_stop(void **state)
+static void a_last_report_comes_after_the_stop(void **state)
 {
     struct bed *bed = *state;
     struct proto_message m = {
@@ -238,7 +238,7 @@ static void a_worker_says_farewell_after_the_stop(void **state)
     assert_int_equal(bed_seen(bed, "front", PROTO_JOB_REPORT)->job_report.nodes, 77);
     bed_bye(bed, "front");
     bed_say(bed, "w1", m);
-    assert_int_equal(bed->actions.messages, 1); /* nobody there to hear it */
+    assert_int_equal(bed->actions.messages, 1); /* nobody is there to get it */
 }
 
 static void jobs_are_bounded(void **state)
@@ -276,17 +276,17 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(job_is_pushed_to_every_worker),
         T(a_job_ages_the_results_of_its_namespace_alone),
-        T(late_worker_is_told_of_open_jobs),
+        T(late_worker_gets_open_jobs),
         T(repeated_post_is_ignored),
         T(owner_stops_its_job),
-        T(strangers_may_not_post_or_stop),
-        T(job_lapses_with_its_front_end),
+        T(others_may_not_post_or_stop),
+        T(job_expires_with_its_front_end),
         T(job_ends_with_its_front_ends_bye),
         T(job_ends_when_its_front_end_is_reborn),
         T(job_survives_the_reconnection_of_its_front_end),
         T(report_is_forwarded_to_the_owner),
         T(report_on_an_unknown_job_is_answered_by_a_stop),
-        T(a_worker_says_farewell_after_the_stop),
+        T(a_last_report_comes_after_the_stop),
         T(jobs_are_bounded),
         T(longest_texts_fit),
     };

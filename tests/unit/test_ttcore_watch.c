@@ -1,4 +1,4 @@
-/* What a shard tells of its members and jobs, worker indexes, lost connections, and counters of
+/* What a shard shows of its members and jobs, worker indexes, lost connections, and counters of
  * bounds. */
 #include "tests/unit/test_ttcore.h"
 
@@ -46,7 +46,7 @@ static bool text_is(struct proto_text text, const char *wanted)
 
 /* ---- worker indexes ---- */
 
-/* Every worker's worker_index as the ticks of one heartbeat tell it; each is told, once at least.
+/* Every worker's worker_index as the ticks of one heartbeat send it; once at least to each.
  */
 static void indexes_are(struct bed *bed, const char *const *who, unsigned workers)
 {
@@ -92,14 +92,14 @@ static void workers_sit_without_gaps(void **state)
     indexes_are(bed, last, 2);
 }
 
-static void many_seats_are_told_in_turns(void **state)
+static void many_worker_indexes_are_sent_in_turns(void **state)
 {
     struct ttcore_options options = bed_options();
     options.sessions_max = 3 * TTCORE_INDEXES_PER_TICK;
     bed_close(*state);
     struct bed *bed = *state = bed_open(&options);
     char name[16];
-    unsigned told = 0;
+    unsigned sent = 0;
     for (unsigned i = 0; i < 3 * TTCORE_INDEXES_PER_TICK; i++) {
         snprintf(name, sizeof name, "w%u", i);
         bed_hello(bed, name, PROTO_WORKER);
@@ -110,10 +110,10 @@ static void many_seats_are_told_in_turns(void **state)
         assert_int_equal(bed->actions.messages, TTCORE_INDEXES_PER_TICK);
         for (unsigned i = 0; i < 3 * TTCORE_INDEXES_PER_TICK; i++) {
             snprintf(name, sizeof name, "w%u", i);
-            told += bed_worker_index(bed, name) == (int)i;
+            sent += bed_worker_index(bed, name) == (int)i;
         }
     }
-    assert_int_equal(told, 3 * TTCORE_INDEXES_PER_TICK);
+    assert_int_equal(sent, 3 * TTCORE_INDEXES_PER_TICK);
     assert_int_equal(bed_figures(bed).dropped, 0);
 }
 
@@ -339,7 +339,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, bed_setup, bed_teardown)
     const struct CMUnitTest tests[] = {
         T(workers_sit_without_gaps),
-        T(many_seats_are_told_in_turns),
+        T(many_worker_indexes_are_sent_in_turns),
         T(a_lost_connection_ends_its_session_at_once),
         T(a_hello_may_let_go_of_everything),
         T(jobs_tell_how_many_search_them),

@@ -1,7 +1,5 @@
 #include "ttserver/core/actions.h"
 
-#include "ttserver/core/scratch.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,9 +8,9 @@
 enum {
     HEAD_BYTES = 32,
     ANSWERS_BYTES = HEAD_BYTES + 17 * PROTO_BATCH_MAX,
-    DONES_BYTES = TTCORE_TOLD_MAX * HEAD_BYTES + 20 * TTCORE_DONE_MAX,
-    FIXED_BYTES = ANSWERS_BYTES + DONES_BYTES + 4096, /* welcome, error, figures */
-    FIXED_MESSAGES = TTCORE_TOLD_MAX + 8,
+    NOTICES_BYTES = TTCORE_NOTIFIED_MAX * HEAD_BYTES + 20 * TTCORE_NOTICES_MAX,
+    FIXED_BYTES = ANSWERS_BYTES + NOTICES_BYTES + 4096, /* welcome, error, figures */
+    FIXED_MESSAGES = TTCORE_NOTIFIED_MAX + 8,
 };
 _Static_assert((int)ANSWERS_BYTES <= (int)PROTO_MESSAGE_MAX,
                "the answer to a full batch is one message");

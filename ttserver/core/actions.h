@@ -1,7 +1,8 @@
-/* ttcore_actions: what a step of the core wants sent, in a buffer bounded at start.
+/* ttcore_event, ttcore_actions: what goes into a step of the core, and what it wants sent, in a
+ * buffer bounded at start.
  *
- * A message is encoded once and may go to many targets (a job to all workers). One object per
- * thread serves any number of cores whose options are no larger than those it was opened with.
+ * A message is encoded once and may go to many targets (a job to all workers). One actions object
+ * per thread serves any number of cores whose options are no larger than those it was opened with.
  * Threads: one at a time. Memory: allocates in open only. What does not fit is counted in
  * `dropped`, per target; with fitting options nothing ever is. */
 #ifndef TTSERVER_CORE_ACTIONS_H
@@ -10,9 +11,26 @@
 #include "common/err.h"
 #include "proto/codec.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum { TTCORE_ROUTE_MAX = 255 };
+
+enum ttcore_event_kind {
+    TTCORE_MESSAGE, /* `bytes` came from `route`; length 0: something that is no message at all */
+    TTCORE_GONE, /* the connection of `route` is no more: its session ends */
+    TTCORE_TICK, /* time went by */
+    TTCORE_STOP, /* BYE to all; every session ends */
+};
+
+struct ttcore_event {
+    enum ttcore_event_kind kind;
+    uint64_t now_us; /* a step back counts as no time */
+    const uint8_t *route; /* the peer's ROUTER id, 1..TTCORE_ROUTE_MAX bytes */
+    size_t route_length;
+    const uint8_t *bytes;
+    size_t length;
+};
 
 struct ttcore_target {
     const uint8_t *route;
@@ -37,7 +55,7 @@ struct ttcore_actions {
     struct ttcore_message *message;
     struct ttcore_target *target;
     uint32_t messages, targets, bytes_used;
-    uint32_t ignored; /* peers that are, when the message that came is of one of them; else 0 */
+    uint32_t ignored; /* ignored peers, when the message came from one of them; else 0 */
     /* statistics */
     uint64_t dropped;
 };
@@ -49,6 +67,39 @@ enum err ttcore_actions_open(struct ttcore_actions *actions, uint32_t sessions_m
 void ttcore_actions_close(struct ttcore_actions *actions);
 
 /* ---- for the core ---- */
+
+enum {
+    TTCORE_NOTICES_MAX = PROTO_BATCH_MAX, /* (session, node) pairs in one batch */
+    TTCORE_NOTIFIED_MAX = 64, /* sessions in one batch */
+    TTCORE_HOLDERS_MAX = 64, /* of one node */
+    TTCORE_NOTICE_BUCKETS = 1024, /* a power of two */
+};
+
+/* A completion notice: the result of a node, in the list of one of its holders. */
+struct ttcore_notice {
+    struct tt_store result; /* slot 0 */
+    uint32_t session; /* slot */
+    uint32_t next; /* of the session, index + 1; 0 ends the list */
+    uint32_t chain; /* of the bucket, likewise */
+};
+
+struct ttcore_notified {
+    uint32_t session; /* slot */
+    uint32_t first, last, count; /* of its list: index + 1 */
+};
+
+/* The core's working space during a step; nothing in it outlives the step. */
+struct ttcore_scratch {
+    struct proto_decoder decoder;
+    struct tt_answer answer[PROTO_BATCH_MAX];
+    struct tt_peeked peeked[PROTO_BATCH_MAX];
+    struct ttcore_notice notice[TTCORE_NOTICES_MAX];
+    uint32_t notice_bucket[TTCORE_NOTICE_BUCKETS]; /* index + 1; valid if notice_count > 0 */
+    struct ttcore_notified notified[TTCORE_NOTIFIED_MAX];
+    struct tt_holder holder[TTCORE_HOLDERS_MAX];
+    struct tt_store list[TTCORE_NOTICES_MAX];
+    uint32_t notice_count, notified_count;
+};
 
 void ttcore_actions_reset(struct ttcore_actions *actions);
 /* Adds a target and returns its index; one that does not fit is dropped and counted. */

@@ -1,7 +1,8 @@
 #include "ttserver/core/core.h"
 
 #include "common/rng.h"
-#include "ttserver/core/state.h"
+#include "ttserver/core/call.h"
+#include "ttserver/core/on_session.h"
 
 #include <stdlib.h>
 
@@ -82,107 +83,32 @@ void ttcore_close(struct ttcore **core)
     }
 }
 
-static void add_outside(const struct ttcore_outside *outside, struct ttcore_figures *out)
-{
-#define X(name) out->name = outside->name;
-    TTCORE_OUTSIDE(X)
-#undef X
-}
-
-void ttcore_figures(const struct ttcore *core, struct ttcore_figures *out)
-{
-    const struct ttcore_options *o = &core->options;
-    *out = core->count;
-    if (o->outside != NULL) {
-        add_outside(o->outside, out);
-    }
-    out->sessions = core->sessions.live;
-    out->workers = core->sessions.of_role[PROTO_WORKER];
-    out->fronts = core->sessions.of_role[PROTO_FRONT];
-    out->jobs = core->jobs.open;
-    out->inflight_nodes = tt_inflight_nodes(&core->inflight);
-    out->inflight_entries = core->inflight.entries;
-    out->inflight_refused = core->inflight.refused;
-    out->generation = tt_generations_at(&core->generations, core->last_namespace);
-    out->results_permille = tt_results_permille(&core->results, (uint8_t)out->generation);
-    out->uptime_ms = (core->now_us - o->start_us) / US_PER_MS;
-    out->memory_bytes = core->results.bytes +
-                        (uint64_t)o->inflight_max * TTCORE_INFLIGHT_ENTRY_BYTES +
-                        (uint64_t)o->sessions_max * sizeof(struct ttcore_session) +
-                        ((uint64_t)TT_INFLIGHT_LIST_BYTES << core->sessions.slot_bits) +
-                        (uint64_t)o->jobs_max * TTCORE_JOB_BYTES +
-                        (uint64_t)o->histories_max * TTCORE_HISTORY_BYTES;
-    out->sessions_max = o->sessions_max;
-    out->jobs_max = o->jobs_max;
-    out->histories_max = o->histories_max;
-    out->inflight_max = o->inflight_max;
-    out->batch_max = o->batch_max;
-    out->heartbeat_ms = o->heartbeat_ms;
-    out->inflight_age_max_ms = o->inflight_age_max_ms;
-    out->inflight_over_quota = core->inflight.over_quota;
-    out->session_inflight_max =
-        o->session_inflight_max > 0 ? o->session_inflight_max : o->inflight_max;
-}
-
 unsigned ttcore_inflight_of(const struct ttcore *core, const uint8_t *route, size_t length)
 {
     const struct ttcore_session *session = ttcore_sessions_find(&core->sessions, route, length);
     return session != NULL ? tt_inflight_of_session(&core->inflight, session->id) : 0;
 }
 
-void ttcore_reply(struct ttcore_call *call, const struct proto_message *message)
-{
-    ttcore_actions_send(call->actions, message, 0, 1);
-}
-
-static void send_error(struct ttcore_call *call, enum proto_error_code code, uint32_t request,
-                       const char *text)
-{
-    struct proto_message answer = {.type = PROTO_ERROR};
-    answer.error = (struct proto_error){(uint16_t)code, request, proto_text_of(text)};
-    ttcore_reply(call, &answer);
-}
-
-void ttcore_refuse(struct ttcore_call *call, enum proto_error_code code, uint32_t request,
-                   const char *text)
-{
-    call->core->count.refused++;
-    send_error(call, code, request, text);
-}
-
 typedef void handler_fn(struct ttcore_call *call);
 
-/* What a shard understands; the rest of proto/messages.h goes the other way. */
 static handler_fn *const handler[] = {
-    [PROTO_HELLO] = ttcore_on_hello,
-    [PROTO_RETRIEVE_ASK] = ttcore_on_ask,
-    [PROTO_STORE_HASH] = ttcore_on_store,
-    [PROTO_RELEASE] = ttcore_on_release,
-    [PROTO_PEEK] = ttcore_on_peek,
-    [PROTO_HEARTBEAT] = ttcore_on_heartbeat,
-    [PROTO_JOB_POST] = ttcore_on_job_post,
-    [PROTO_JOB_STOP] = ttcore_on_job_stop,
-    [PROTO_JOB_REPORT] = ttcore_on_job_report,
-    [PROTO_STATS] = ttcore_on_stats,
-    [PROTO_MEMBERS] = ttcore_on_members,
-    [PROTO_JOBS] = ttcore_on_jobs,
-    [PROTO_HISTORY] = ttcore_on_history,
-    [PROTO_SHARE] = ttcore_on_share,
-    [PROTO_BYE] = ttcore_on_bye,
+#define HANDLER(TYPE, name) [PROTO_##TYPE] = ttcore_on_##name,
+    TTCORE_HANDLERS(HANDLER)
+#undef HANDLER
 };
 
 static void answer_undecodable(struct ttcore_call *call, enum err err)
 {
     call->core->count.malformed++;
     if (err == ERR_VERSION) {
-        send_error(call, PROTO_ERR_VERSION, 0,
-                   "this shard speaks protocol version " TEXT_OF(PROTO_VERSION));
+        ttcore_error(call, PROTO_ERR_VERSION, 0,
+                     "this shard speaks protocol version " TEXT_OF(PROTO_VERSION));
     } else if (call->session == NULL) {
-        return; /* noise: whoever speaks no HELLO gets no answer */
+        return; /* noise: without a session there is no answer */
     } else if (err == ERR_TYPE) {
-        send_error(call, PROTO_ERR_TYPE, 0, "unknown message type");
+        ttcore_error(call, PROTO_ERR_TYPE, 0, "unknown message type");
     } else {
-        send_error(call, PROTO_ERR_MALFORMED, 0, "malformed message");
+        ttcore_error(call, PROTO_ERR_MALFORMED, 0, "malformed message");
     }
 }
 
@@ -219,11 +145,11 @@ static void answer_message(struct ttcore_call *call, enum proto_type type)
         count->malformed++; /* never answer an error by an error: two peers would do so for ever */
     } else if (call->session == NULL && type != PROTO_HELLO) {
         count->no_session++;
-        send_error(call, PROTO_ERR_SESSION, request_of(call->message),
-                   "no session: say HELLO first");
+        ttcore_error(call, PROTO_ERR_SESSION, request_of(call->message),
+                     "no session: say HELLO first");
     } else if (handle == NULL) {
         count->malformed++;
-        send_error(call, PROTO_ERR_TYPE, 0, "a shard does not take this type of message");
+        ttcore_error(call, PROTO_ERR_TYPE, 0, "a shard does not take this type of message");
     } else {
         handle(call);
     }
@@ -272,7 +198,7 @@ static void take_loss(struct ttcore *core, const struct ttcore_event *event,
     struct ttcore_session *session =
         ttcore_sessions_find(&core->sessions, event->route, event->route_length);
     if (session != NULL) {
-        ttcore_lose_member(core, session, actions);
+        ttcore_lose_session(core, session, actions);
     }
 }
 
@@ -285,7 +211,7 @@ static void take_tick(struct ttcore *core, struct ttcore_actions *actions)
     }
     core->last_tick_us = core->now_us;
     if (core->now_us >= core->no_expiry_before_us) {
-        ttcore_expire_members(core, actions);
+        ttcore_expire_sessions(core, actions);
         if (core->now_us >= inflight_age_max_us) {
             core->count.inflight_expired +=
                 tt_inflight_expire(&core->inflight, core->now_us - inflight_age_max_us);
@@ -314,7 +240,7 @@ void ttcore_step(struct ttcore *core, const struct ttcore_event *event,
         take_tick(core, actions);
         break;
     case TTCORE_STOP:
-        ttcore_dismiss_members(core, actions);
+        ttcore_dismiss_sessions(core, actions);
         break;
     }
     core->count.dropped += actions->dropped - dropped;

@@ -23,7 +23,7 @@ static bool is_ignored(const struct ttcore_offender *p)
 
 static bool is_over(const struct ttcore_offender *p, uint64_t now_us)
 {
-    return now_us - p->since_us >= (is_ignored(p) ? TTCORE_IGNORE_US : TTCORE_FAULTS_US);
+    return now_us - p->began_us >= (is_ignored(p) ? TTCORE_IGNORE_US : TTCORE_FAULTS_US);
 }
 
 static void forgive(struct ttcore_offenders *o, struct ttcore_offender *p)
@@ -32,7 +32,7 @@ static void forgive(struct ttcore_offenders *o, struct ttcore_offender *p)
     p->faults = 0;
 }
 
-/* Forgives it if its time is over; NULL when nothing is held against the peer. */
+/* Forgets its faults if their time is over; NULL when the peer has none. */
 static struct ttcore_offender *find(struct ttcore_offenders *o, const uint8_t *route, size_t length,
                                     uint64_t now_us)
 {
@@ -74,10 +74,10 @@ void ttcore_offenders_note(struct ttcore_offenders *o, const uint8_t *route, siz
         return;
     }
     if (p->faults++ == 0) {
-        p->since_us = now_us;
+        p->began_us = now_us;
     }
     if (is_ignored(p)) {
-        p->since_us = now_us;
+        p->began_us = now_us;
         o->ignored++;
     }
 }

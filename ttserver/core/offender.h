@@ -1,10 +1,10 @@
-/* ttcore_offenders: peers that send what is no message, and which of them are not heard for now.
+/* ttcore_offenders: peers that send what is no message, and which of them are ignored now.
  *
- * Who sends TTCORE_FAULTS_MAX malformed messages within TTCORE_FAULTS_US is ignored for
- * TTCORE_IGNORE_US; then it has a clean sheet. Known by their whole ROUTER id, which is of one
- * connection: nobody is taken for another, and who connects again begins anew. A bounded table in
- * sets by a seeded hash: where all of a set are ignored, one more is not noted. Threads: the core's
- * owner. Memory: never allocates. */
+ * A peer that sends TTCORE_FAULTS_MAX malformed messages within TTCORE_FAULTS_US is ignored for
+ * TTCORE_IGNORE_US; then its faults are forgotten. Peers are known by their whole ROUTER id, which
+ * is of one connection: none is taken for another, and one that connects again begins anew. A
+ * bounded table in sets by a seeded hash: when all of a set are ignored, one more is not noted.
+ * Threads: the core's owner. Memory: never allocates. */
 #ifndef TTSERVER_CORE_OFFENDER_H
 #define TTSERVER_CORE_OFFENDER_H
 
@@ -23,7 +23,7 @@ enum {
 };
 
 struct ttcore_offender {
-    uint64_t since_us; /* the first fault, or the first moment of being ignored */
+    uint64_t began_us; /* the first fault, or the first moment of being ignored */
     uint32_t faults; /* 0: the place is free; TTCORE_FAULTS_MAX: ignored */
     uint8_t route_length;
     uint8_t route[TTCORE_ROUTE_MAX];
@@ -32,8 +32,8 @@ struct ttcore_offender {
 /* A zeroed struct is an empty table. */
 struct ttcore_offenders {
     struct ttcore_offender place[TTCORE_OFFENDER_SETS][TTCORE_OFFENDER_WAYS];
-    uint64_t seed; /* fixed; nobody else knows it */
-    uint32_t ignored; /* how many are, or were a tick ago */
+    uint64_t seed; /* fixed; known to this shard alone */
+    uint32_t ignored; /* how many peers are, or were at the last tick */
 };
 
 /* Another malformed message of this peer. */
@@ -42,7 +42,7 @@ void ttcore_offenders_note(struct ttcore_offenders *offenders, const uint8_t *ro
 /* Whether the peer's messages are dropped now. */
 bool ttcore_offenders_ignores(struct ttcore_offenders *offenders, const uint8_t *route,
                               size_t length, uint64_t now_us);
-/* Forgets whom nothing is held against any more. O(places). */
+/* Forgets faults that are too old, and peers ignored for long enough. O(places). */
 void ttcore_offenders_expire(struct ttcore_offenders *offenders, uint64_t now_us);
 
 #endif

@@ -1,4 +1,4 @@
-/* ttcore_sessions: who speaks to this shard, found by ROUTER id, by session id and by silence.
+/* ttcore_sessions: the peers of this shard, found by ROUTER id, by session id and by silence.
  *
  * A slot is free or live. Open-addressing hash by route, slots in a list by last word. A session id
  * is a serial of its slot above the slot's number: never 0, and not seen again for long. Workers
@@ -23,7 +23,7 @@ struct ttcore_session {
     uint64_t namespace_id, instance;
     uint32_t jobs; /* it owns */
     uint32_t worker_index; /* of a worker */
-    uint64_t history_due_us; /* a HISTORY before that is told nothing */
+    uint64_t history_due_us; /* a HISTORY before that gets nothing */
     uint64_t searches; /* a worker: the job it reported on last; 0: none */
     uint64_t table_id; /* of its last SHARE; 0: none yet */
     uint8_t role; /* enum proto_role */

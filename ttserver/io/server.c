@@ -194,9 +194,9 @@ static bool open_all(struct server *server)
 static bool open_shards(struct server *server)
 {
     const struct server_options *o = server->options;
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     unsigned threads = o->shards < IO_THREADS_MAX ? o->shards : IO_THREADS_MAX;
-    server->io_threads = processors > 0 && threads > processors ? (unsigned)processors : threads;
+    server->io_threads = cpus > 0 && threads > cpus ? (unsigned)cpus : threads;
     server->context = zmq_ctx_new();
     server->shard = calloc(o->shards, sizeof *server->shard);
     server->thread = calloc(o->shards, sizeof *server->thread);
@@ -231,11 +231,12 @@ static void log_start(const struct server *server)
     char name[320];
     ttcore_figures(server->shard[0].core, &first);
     options_host_port_text(o->listen.host, server->shard[0].port, name, sizeof name);
-    log_line(o->program, "%u shard%s from %s, %" PRIu64 " MiB and %u holds each", o->shards,
-             o->shards == 1 ? "" : "s", name, first.memory_bytes >> 20, o->core.inflight_max);
+    log_line(o->program, "%u shard%s from %s, %" PRIu64 " MiB and %u in-flight entries each",
+             o->shards, o->shards == 1 ? "" : "s", name, first.memory_bytes >> 20,
+             o->core.inflight_max);
 }
 
-/* Who waits for these lines must not wait in vain. */
+/* Programs wait for these lines: they must not stay in a buffer. */
 static bool announce(const struct server *server)
 {
     char name[320];
@@ -261,7 +262,7 @@ static bool report(const struct server *server, unsigned index)
     log_line(server->options->program,
              "port %u: %" PRIu64 " messages in, %" PRIu64 " out; %" PRIu64 " asks (%" PRIu64
              " cut, %" PRIu64 " busy), %" PRIu64 " stores, %" PRIu64 " peeks; %" PRIu64
-             " sessions lapsed, %" PRIu64 " malformed, %" PRIu64 " refused, %" PRIu64
+             " sessions expired, %" PRIu64 " malformed, %" PRIu64 " refused, %" PRIu64
              " unreachable, %" PRIu64 " full; up %" PRIu64 ".%03u s",
              shard->port, shard->received, f.sent, f.asks, f.cuts, f.busy, f.stores, f.peeks,
              f.sessions_expired, f.malformed, f.refused, f.unreachable, f.queue_full + f.dropped,
@@ -314,7 +315,7 @@ int server_run(const struct server_options *options)
         }
     }
     /* While threads are joined a signal ends the process: it has its default effect again. The
-     * loop itself stays until then, because the shards tell its `ended`. */
+     * loop itself stays until then, because the shards signal its `ended`. */
     uv_signal_stop(&server.interrupt);
     uv_signal_stop(&server.terminate);
     ok = join_shards(&server) && ok;

@@ -12,14 +12,14 @@ enum {
     LINGER_MS = 200, /* for BYE */
     BACKLOG = 1024, /* a cluster starts at once */
     /* Marks are per peer. A client has a bounded number of requests out; what waits here beyond it
-     * is pushed jobs and NODE_DONE. Beyond the receiving mark TCP holds the sender back. Who reads
+     * is pushed jobs and NODE_DONE. Beyond the receiving limit TCP slows the sender down. Who reads
      * nothing answers no ZMTP ping either, once his own queue is full: then the connection ends. */
     SEND_MARK = 1024,
     RECEIVE_MARK = 256,
     /* A message above PROTO_MESSAGE_MAX is counted and refused; one above this ends the connection
      * before it is read. */
     MESSAGE_MAX = 2 * PROTO_MESSAGE_MAX,
-    HANDSHAKE_MS = 5000, /* a peer that does not even speak ZMTP holds a descriptor so long */
+    HANDSHAKE_MS = 5000, /* a peer that does not even speak ZMTP keeps a descriptor so long */
 };
 
 /* ---- socket ---- */
@@ -156,9 +156,9 @@ static bool serve_one(struct shard *shard, zmq_msg_t *route, zmq_msg_t *body)
 static void on_more(uv_idle_t *idle);
 static void on_rest(uv_timer_t *timer);
 
-/* The queues of ignored peers are read slowly, so that TCP holds these peers back; ZeroMQ wakes us
- * for a peer whose queue was empty, but looks for that now and then only while it has messages. */
-static void look_for_others(struct shard *shard)
+/* The queues of ignored peers are read slowly, so that TCP slows these peers down; ZeroMQ wakes us
+ * for a peer whose queue was empty, but checks that now and then only while it has messages. */
+static void check_others(struct shard *shard)
 {
     int events;
     size_t size = sizeof events;
@@ -167,7 +167,7 @@ static void look_for_others(struct shard *shard)
     }
 }
 
-/* ZMQ_FD tells of a change once: a turn must end with nothing waiting or with `more` or `rest`
+/* ZMQ_FD signals a change once: a turn must end with nothing waiting or with `more` or `rest`
  * active. Sends eat such a change too, so the last call on the socket is always a receive that
  * found nothing. Peers are read in turns: when more messages in a row are of ignored peers than
  * there are such peers, nobody else has any. */
@@ -178,7 +178,7 @@ static void drain(struct shard *shard)
     bool rests = false;
     zmq_msg_init(&route);
     zmq_msg_init(&body);
-    look_for_others(shard);
+    check_others(shard);
     while (served < TURN_MESSAGES && !rests && serve_one(shard, &route, &body)) {
         served++;
         ignored = shard->actions.ignored > 0 ? ignored + 1 : 0;

@@ -23,7 +23,7 @@ struct shard_options {
     const char *endpoint; /* of ZeroMQ; read in open only */
     bool is_v6;
     unsigned io_thread; /* of the context, for this socket's connections */
-    uv_async_t *ended; /* told when run is about to return */
+    uv_async_t *ended; /* signalled when run is about to return */
 };
 
 struct shard {
@@ -45,7 +45,7 @@ struct shard {
     unsigned lost; /* routes found gone in this step; the rest are found at their next message */
     struct shard_route gone[SHARD_GONE_MAX];
     /* statistics: sent, unreachable (the peer was gone), queue_full (it does not read: its queue is
-     * at the mark), multipart (messages of more frames than two), oversized */
+     * at the limit), multipart (messages of more frames than two), oversized */
     uint64_t received;
     struct ttcore_outside outside;
 };

@@ -1,5 +1,5 @@
 #include "common/rng.h"
-#include "common/tt/history.h"
+#include "common/tt/history_sums.h"
 #include "worker/search/node.h"
 
 #include <string.h>

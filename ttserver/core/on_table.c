@@ -1,7 +1,7 @@
 /* The four operations, a batch at a time: check all, fetch all buckets, then do all. A batch with
  * one bad operation is refused whole, before anything is touched. */
 #include "common/rng.h"
-#include "ttserver/core/state.h"
+#include "ttserver/core/call.h"
 
 #include <string.h>
 
@@ -127,70 +127,70 @@ void ttcore_on_release(struct ttcore_call *call)
     }
 }
 
-/* ---- store, and who is told of it ---- */
+/* ---- stores, and the completion notices to other holders ---- */
 
-static struct ttcore_told *told_of(struct ttcore_scratch *scratch, uint32_t slot)
+static struct ttcore_notified *notified_of(struct ttcore_scratch *scratch, uint32_t slot)
 {
-    for (uint32_t i = 0; i < scratch->told_count; i++) {
-        if (scratch->told[i].session == slot) {
-            return &scratch->told[i];
+    for (uint32_t i = 0; i < scratch->notified_count; i++) {
+        if (scratch->notified[i].session == slot) {
+            return &scratch->notified[i];
         }
     }
-    if (scratch->told_count == TTCORE_TOLD_MAX) {
+    if (scratch->notified_count == TTCORE_NOTIFIED_MAX) {
         return NULL;
     }
-    scratch->told[scratch->told_count] = (struct ttcore_told){.session = slot};
-    return &scratch->told[scratch->told_count++];
+    scratch->notified[scratch->notified_count] = (struct ttcore_notified){.session = slot};
+    return &scratch->notified[scratch->notified_count++];
 }
 
 static uint32_t *bucket_of(struct ttcore_scratch *scratch, uint32_t slot,
                            const struct tt_store *result)
 {
     uint64_t hash = rng_mix(result->key + ((uint64_t)slot << 8 | result->depth));
-    return &scratch->done_bucket[hash & (TTCORE_DONE_BUCKETS - 1)];
+    return &scratch->notice_bucket[hash & (TTCORE_NOTICE_BUCKETS - 1)];
 }
 
-static struct ttcore_done *find_done(struct ttcore_scratch *scratch, uint32_t slot,
-                                     const struct tt_store *result)
+static struct ttcore_notice *find_notice(struct ttcore_scratch *scratch, uint32_t slot,
+                                         const struct tt_store *result)
 {
-    uint32_t at = scratch->done_count > 0 ? *bucket_of(scratch, slot, result) : 0;
-    for (; at != 0; at = scratch->done[at - 1].chain) {
-        struct ttcore_done *done = &scratch->done[at - 1];
-        if (done->session == slot && done->result.key == result->key &&
-            done->result.depth == result->depth) {
-            return done;
+    uint32_t at = scratch->notice_count > 0 ? *bucket_of(scratch, slot, result) : 0;
+    for (; at != 0; at = scratch->notice[at - 1].chain) {
+        struct ttcore_notice *notice = &scratch->notice[at - 1];
+        if (notice->session == slot && notice->result.key == result->key &&
+            notice->result.depth == result->depth) {
+            return notice;
         }
     }
     return NULL;
 }
 
-/* Once per session and node, however many of its slots are inside and however often the batch
+/* Once per session and node, however many of its slots are holders and however often the batch
  * stores it: the last result stands. */
-static void note_done(struct ttcore_scratch *scratch, uint32_t slot, const struct tt_store *result)
+static void add_notice(struct ttcore_scratch *scratch, uint32_t slot, const struct tt_store *result)
 {
-    struct ttcore_done *known = find_done(scratch, slot, result);
+    struct ttcore_notice *known = find_notice(scratch, slot, result);
     if (known != NULL) {
         known->result = *result;
         return;
     }
-    struct ttcore_told *told = told_of(scratch, slot);
-    if (told == NULL || scratch->done_count == TTCORE_DONE_MAX) {
+    struct ttcore_notified *notified = notified_of(scratch, slot);
+    if (notified == NULL || scratch->notice_count == TTCORE_NOTICES_MAX) {
         return; /* NODE_DONE is a hint: the node is found finished at the next ask anyway */
     }
-    if (scratch->done_count == 0) {
-        memset(scratch->done_bucket, 0, sizeof scratch->done_bucket);
+    if (scratch->notice_count == 0) {
+        memset(scratch->notice_bucket, 0, sizeof scratch->notice_bucket);
     }
     uint32_t *bucket = bucket_of(scratch, slot, result);
-    scratch->done[scratch->done_count] =
-        (struct ttcore_done){.result = *result, .session = slot, .chain = *bucket};
-    uint32_t self = ++scratch->done_count;
+    scratch->notice[scratch->notice_count] =
+        (struct ttcore_notice){.result = *result, .session = slot, .chain = *bucket};
+    uint32_t self = ++scratch->notice_count;
     *bucket = self;
-    *(told->last != 0 ? &scratch->done[told->last - 1].next : &told->first) = self;
-    told->last = self;
-    told->count++;
+    *(notified->last != 0 ? &scratch->notice[notified->last - 1].next : &notified->first) = self;
+    notified->last = self;
+    notified->count++;
 }
 
-static void note_holders(struct ttcore_call *call, const struct tt_store *store)
+static void notify_holders(struct ttcore_call *call, const struct tt_store *store)
 {
     struct ttcore *core = call->core;
     struct ttcore_scratch *scratch = call->actions->scratch;
@@ -203,22 +203,22 @@ static void note_holders(struct ttcore_call *call, const struct tt_store *store)
         if (session->flags & PROTO_WANTS_NODE_DONE) {
             struct tt_store result = *store;
             result.slot = 0;
-            note_done(scratch, ttcore_sessions_slot(&core->sessions, session), &result);
+            add_notice(scratch, ttcore_sessions_slot(&core->sessions, session), &result);
         }
     }
 }
 
-static void tell_done(struct ttcore_call *call)
+static void send_notices(struct ttcore_call *call)
 {
     struct ttcore *core = call->core;
     struct ttcore_scratch *scratch = call->actions->scratch;
-    for (uint32_t t = 0; t < scratch->told_count; t++) {
-        const struct ttcore_told *told = &scratch->told[t];
-        const struct ttcore_session *session = &core->sessions.slot[told->session];
+    for (uint32_t t = 0; t < scratch->notified_count; t++) {
+        const struct ttcore_notified *notified = &scratch->notified[t];
+        const struct ttcore_session *session = &core->sessions.slot[notified->session];
         struct proto_message out = {.type = PROTO_NODE_DONE};
         uint32_t count = 0;
-        for (uint32_t d = told->first; d != 0; d = scratch->done[d - 1].next) {
-            scratch->list[count++] = scratch->done[d - 1].result;
+        for (uint32_t d = notified->first; d != 0; d = scratch->notice[d - 1].next) {
+            scratch->list[count++] = scratch->notice[d - 1].result;
         }
         if (count == 0) {
             continue;
@@ -241,13 +241,13 @@ void ttcore_on_store(struct ttcore_call *call)
     }
     uint8_t generation = tt_generations_at(
         &core->generations, tt_generations_use(&core->generations, call->session->namespace_id));
-    scratch->told_count = scratch->done_count = 0;
+    scratch->notified_count = scratch->notice_count = 0;
     for (uint32_t i = 0; i < batch->count; i++) {
-        unsigned inside = tt_ops_store(&core->results, &core->inflight, &batch->at[i],
+        unsigned others = tt_ops_store(&core->results, &core->inflight, &batch->at[i],
                                        call->session->id, generation);
-        if (inside > 0) {
-            note_holders(call, &batch->at[i]);
+        if (others > 0) {
+            notify_holders(call, &batch->at[i]);
         }
     }
-    tell_done(call);
+    send_notices(call);
 }

@@ -1,4 +1,4 @@
-#include "ttserver/core/job.h"
+#include "ttserver/core/job_table.h"
 
 #include <stdlib.h>
 #include <string.h>

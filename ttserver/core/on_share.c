@@ -1,9 +1,10 @@
-/* Results passed on to those who search the same and want them; the shard keeps nothing. */
-#include "ttserver/core/state.h"
+/* SHARE: results passed on to sessions of the same namespace that want them and have another table.
+ */
+#include "ttserver/core/call.h"
 
 enum {
     SHARE_TO = 2, /* targets of one message: what each receives does not grow with their number */
-    SHARE_LOOKS = 64, /* sessions looked at */
+    SHARE_TRIES = 64, /* sessions considered */
 };
 
 void ttcore_on_share(struct ttcore_call *call)
@@ -18,10 +19,10 @@ void ttcore_on_share(struct ttcore_call *call)
         return;
     }
     uint64_t table_id = call->session->table_id = call->message->share.table_id;
-    /* Who was silent longest first: sharers take turns. Not those who have the results already. */
+    /* Those silent longest first, so that they take turns; not those that use the same table. */
     uint32_t first = call->actions->targets;
     const struct ttcore_session *s = ttcore_sessions_oldest(&core->sessions);
-    for (unsigned n = 0; s != NULL && n < SHARE_LOOKS; n++) {
+    for (unsigned n = 0; s != NULL && n < SHARE_TRIES; n++) {
         if (s != call->session && s->namespace_id == call->session->namespace_id &&
             (s->flags & PROTO_WANTS_RESULTS) && (s->table_id != table_id || table_id == 0) &&
             call->actions->targets - first < SHARE_TO) {

@@ -1,14 +1,15 @@
-/* Sessions come, stay and end: HELLO, HEARTBEAT, worker indexes, BYE, silence. */
-#include "ttserver/core/state.h"
+#include "ttserver/core/on_session.h"
 
-/* The caller drops the orphans when all sessions that end in this step have ended. Returns how many
- * holds it had. */
-static unsigned end_member(struct ttcore *core, struct ttcore_session *session)
+#include "ttserver/core/on_job.h"
+
+/* The caller drops the orphaned jobs when all sessions that end in this step have ended. Returns
+ * how many in-flight entries it had. */
+static unsigned end_session(struct ttcore *core, struct ttcore_session *session)
 {
-    unsigned held = tt_inflight_drop_session(&core->inflight, session->id);
+    unsigned entries = tt_inflight_drop_session(&core->inflight, session->id);
     ttcore_orphan_jobs(core, session);
     ttcore_sessions_remove(&core->sessions, session);
-    return held;
+    return entries;
 }
 
 static void send_worker_index(const struct ttcore *core, const struct ttcore_session *worker,
@@ -56,7 +57,7 @@ static void welcome(struct ttcore_call *call)
 
 /* A HELLO of another instance on a live session comes from a peer that was started again: it knows
  * nothing of the in-flight entries and jobs of its predecessor. */
-static void renew_member(struct ttcore_call *call, const struct proto_hello *hello)
+static void renew_session(struct ttcore_call *call, const struct proto_hello *hello)
 {
     struct ttcore_session *session = call->session;
     bool is_other = session->instance != hello->instance;
@@ -80,7 +81,7 @@ void ttcore_on_hello(struct ttcore_call *call)
         return;
     }
     if (call->session != NULL) {
-        renew_member(call, hello);
+        renew_session(call, hello);
     } else {
         call->session = ttcore_sessions_add(&core->sessions, call->event->route,
                                             call->event->route_length, core->now_us);
@@ -104,7 +105,7 @@ void ttcore_on_hello(struct ttcore_call *call)
 
 void ttcore_on_bye(struct ttcore_call *call)
 {
-    end_member(call->core, call->session);
+    end_session(call->core, call->session);
     ttcore_drop_orphans(call->core, call->actions);
 }
 
@@ -113,33 +114,33 @@ void ttcore_on_heartbeat(struct ttcore_call *call)
     ttcore_reply(call, call->message);
 }
 
-void ttcore_lose_member(struct ttcore *core, struct ttcore_session *session,
-                        struct ttcore_actions *actions)
+void ttcore_lose_session(struct ttcore *core, struct ttcore_session *session,
+                         struct ttcore_actions *actions)
 {
     core->count.sessions_gone++;
-    end_member(core, session);
+    end_session(core, session);
     ttcore_drop_orphans(core, actions);
 }
 
-void ttcore_expire_members(struct ttcore *core, struct ttcore_actions *actions)
+void ttcore_expire_sessions(struct ttcore *core, struct ttcore_actions *actions)
 {
     struct ttcore_session *oldest;
     while ((oldest = ttcore_sessions_oldest(&core->sessions)) != NULL &&
            core->now_us - oldest->last_seen_us >= core->expiry_us) {
-        core->count.inflight_expired += end_member(core, oldest);
+        core->count.inflight_expired += end_session(core, oldest);
         core->count.sessions_expired++;
     }
     ttcore_drop_orphans(core, actions);
 }
 
-void ttcore_dismiss_members(struct ttcore *core, struct ttcore_actions *actions)
+void ttcore_dismiss_sessions(struct ttcore *core, struct ttcore_actions *actions)
 {
     struct proto_message bye = {.type = PROTO_BYE};
     uint32_t first = actions->targets;
     struct ttcore_session *session;
     while ((session = ttcore_sessions_oldest(&core->sessions)) != NULL) {
         ttcore_actions_target(actions, session->route, session->route_length);
-        end_member(core, session);
+        end_session(core, session);
     }
     ttcore_actions_send(actions, &bye, first, actions->targets - first);
     ttcore_drop_orphans(core, actions);

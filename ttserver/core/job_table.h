@@ -1,9 +1,9 @@
-/* ttcore_jobs: the open jobs of a shard, each kept as the JOB message its workers get.
+/* ttcore_jobs: the table of a shard's open jobs, each kept as the JOB message its workers get.
  *
  * A slot is free, owned (by a live session) or orphaned (its owner ended in this step; the step
  * drops it before it returns). Threads: the core's owner. Memory: allocates in open only. */
-#ifndef TTSERVER_CORE_JOB_H
-#define TTSERVER_CORE_JOB_H
+#ifndef TTSERVER_CORE_JOB_TABLE_H
+#define TTSERVER_CORE_JOB_TABLE_H
 
 #include "common/err.h"
 #include "proto/codec.h"
@@ -18,7 +18,7 @@ struct ttcore_job {
     uint64_t id;
     uint32_t owner; /* session id; 0 with length > 0: orphaned */
     uint32_t length; /* of its message; 0: the slot is free */
-    uint64_t since_us;
+    uint64_t posted_us;
     uint8_t reached; /* the deepest iteration a worker reported */
 };
 

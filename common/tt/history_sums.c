@@ -1,4 +1,4 @@
-#include "common/tt/history.h"
+#include "common/tt/history_sums.h"
 
 enum { CLASSES = 33 };
 

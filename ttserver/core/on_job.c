@@ -1,5 +1,4 @@
-/* Jobs: posted by a front-end, pushed to workers, dropped with their owner. */
-#include "ttserver/core/state.h"
+#include "ttserver/core/on_job.h"
 
 /* Every worker as a target, from `first`. */
 static uint32_t target_workers(const struct ttcore *core, struct ttcore_actions *actions)
@@ -93,8 +92,8 @@ static void pass_on(struct ttcore_call *call, const struct ttcore_session *owner
     ttcore_actions_send(call->actions, call->message, first, 1);
 }
 
-/* A worker that heard the stop says what it did in all: its owner waits for that. */
-static void take_farewell(struct ttcore_call *call)
+/* A worker that got the stop reports what it did in all: the owner waits for that. */
+static void pass_on_last_report(struct ttcore_call *call)
 {
     uint32_t id = ttcore_jobs_stopped_owner(&call->core->jobs, call->message->job_report.job);
     const struct ttcore_session *owner =
@@ -121,7 +120,7 @@ void ttcore_on_job_report(struct ttcore_call *call)
     if (job == NULL) { /* the reporter missed the stop, or knows the job from other shards */
         core->count.reports_unknown_job++;
         send_stop(call->actions, id, PROTO_STOP_EXPIRED, 0);
-        take_farewell(call);
+        pass_on_last_report(call);
         return;
     }
     if (job->owner == call->session->id) {

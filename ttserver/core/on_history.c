@@ -1,58 +1,9 @@
-#include "ttserver/core/history.h"
+/* HISTORY: sums of history tables, kept for all searchers of a root key. */
+#include "ttserver/core/call.h"
 
-#include "ttserver/core/state.h"
+enum { US_PER_MS = 1000 };
 
-#include <stdlib.h>
-#include <string.h>
-
-enum { US_PER_MS = 1000, PAGE_BYTES = 4096 };
-
-enum err ttcore_histories_open(struct ttcore_histories *histories, uint32_t max)
-{
-    size_t bytes = max * sizeof *histories->slot;
-    volatile uint8_t *room = calloc(1, bytes);
-    histories->slot = (struct ttcore_history *)room;
-    histories->max = max;
-    for (size_t at = 0; room != NULL && at < bytes; at += PAGE_BYTES) {
-        room[at] = 0; /* taken from the system now: what a shard uses does not grow with its jobs */
-    }
-    return room != NULL ? ERR_OK : ERR_NOMEM;
-}
-
-void ttcore_histories_close(struct ttcore_histories *histories)
-{
-    free(histories->slot);
-    memset(histories, 0, sizeof *histories);
-}
-
-struct ttcore_history *ttcore_histories_of(struct ttcore_histories *histories, uint64_t root_key,
-                                           uint64_t now_us)
-{
-    struct ttcore_history *oldest = &histories->slot[0];
-    for (uint32_t i = 0; i < histories->max; i++) {
-        struct ttcore_history *h = &histories->slot[i];
-        if (h->epoch != 0 && h->root_key == root_key) {
-            h->used_us = now_us;
-            return h;
-        }
-        if (oldest->epoch != 0 && (h->epoch == 0 || h->used_us < oldest->used_us)) {
-            oldest = h;
-        }
-    }
-    if (oldest->epoch != 0 && oldest->used_us + TTCORE_HISTORY_KEEP_US > now_us) {
-        return NULL;
-    }
-    if (oldest->epoch != 0) {
-        memset(oldest, 0, sizeof *oldest);
-    }
-    oldest->root_key = root_key;
-    oldest->used_us = now_us;
-    histories->epochs += histories->epochs + 1 != 0 ? 1 : 2;
-    oldest->epoch = histories->epochs;
-    return oldest;
-}
-
-/* The more speak, the rarer each should: a shard spends a small part of its time on this. */
+/* The more searchers, the longer: a shard spends a small part of its time on this. */
 static uint32_t wait_ms(const struct ttcore *core)
 {
     uint32_t searchers = core->sessions.live, wait = searchers / 2;
@@ -75,8 +26,8 @@ static bool history_is_ready(struct ttcore_call *call, const struct proto_histor
     return true;
 }
 
-/* Telling looks at all entries: a session that asks too often, or for a root_key when there is no
- * room, is told nothing. */
+/* Reading the sums goes through all entries: a session that asks too often, or for a root key when
+ * there is no room, gets none. */
 void ttcore_on_history(struct ttcore_call *call)
 {
     struct ttcore *core = call->core;
@@ -104,7 +55,7 @@ void ttcore_on_history(struct ttcore_call *call)
         struct tt_weight *weight = call->actions->scratch->decoder.weights;
         tt_history_add(&h->sums, m->list.at, m->list.count);
         core->count.history_published += m->list.count;
-        /* The list given is no longer needed: its room takes the answer. */
+        /* The list that came is no longer needed: its room takes the answer. */
         answer->cursor = m->epoch == h->epoch ? m->cursor : 0;
         answer->list.count = tt_history_read(&h->sums, answer->cursor, weight, TTCORE_HISTORY_SENT);
         answer->list.at = weight;

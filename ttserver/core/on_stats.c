@@ -1,8 +1,51 @@
-/* What people watch a shard by: STATS, MEMBERS, JOBS. They change nothing. */
-#include "common/rng.h"
-#include "ttserver/core/state.h"
+#include "ttserver/core/on_stats.h"
 
-enum { MEMBERS_LOOK = 4096 }; /* slots looked at for one page: a step stays short */
+#include "common/rng.h"
+#include "ttserver/core/call.h"
+
+enum { US_PER_MS = 1000, SLOTS_PER_PAGE = 4096 /* gone through for MEMBERS: a step stays short */ };
+
+static void add_outside(const struct ttcore_outside *outside, struct ttcore_figures *out)
+{
+#define X(name) out->name = outside->name;
+    TTCORE_OUTSIDE(X)
+#undef X
+}
+
+void ttcore_figures(const struct ttcore *core, struct ttcore_figures *out)
+{
+    const struct ttcore_options *o = &core->options;
+    *out = core->count;
+    if (o->outside != NULL) {
+        add_outside(o->outside, out);
+    }
+    out->sessions = core->sessions.live;
+    out->workers = core->sessions.of_role[PROTO_WORKER];
+    out->fronts = core->sessions.of_role[PROTO_FRONT];
+    out->jobs = core->jobs.open;
+    out->inflight_nodes = tt_inflight_nodes(&core->inflight);
+    out->inflight_entries = core->inflight.entries;
+    out->inflight_refused = core->inflight.refused;
+    out->generation = tt_generations_at(&core->generations, core->last_namespace);
+    out->results_permille = tt_results_permille(&core->results, (uint8_t)out->generation);
+    out->uptime_ms = (core->now_us - o->start_us) / US_PER_MS;
+    out->memory_bytes = core->results.bytes +
+                        (uint64_t)o->inflight_max * TTCORE_INFLIGHT_ENTRY_BYTES +
+                        (uint64_t)o->sessions_max * sizeof(struct ttcore_session) +
+                        ((uint64_t)TT_INFLIGHT_LIST_BYTES << core->sessions.slot_bits) +
+                        (uint64_t)o->jobs_max * TTCORE_JOB_BYTES +
+                        (uint64_t)o->histories_max * TTCORE_HISTORY_BYTES;
+    out->sessions_max = o->sessions_max;
+    out->jobs_max = o->jobs_max;
+    out->histories_max = o->histories_max;
+    out->inflight_max = o->inflight_max;
+    out->batch_max = o->batch_max;
+    out->heartbeat_ms = o->heartbeat_ms;
+    out->inflight_age_max_ms = o->inflight_age_max_ms;
+    out->inflight_over_quota = core->inflight.over_quota;
+    out->session_inflight_max =
+        o->session_inflight_max > 0 ? o->session_inflight_max : o->inflight_max;
+}
 
 void ttcore_on_stats(struct ttcore_call *call)
 {
@@ -25,7 +68,7 @@ static struct proto_member_row member_row(const struct ttcore *core,
                                           const struct ttcore_session *session)
 {
     bool is_open = session->searches != 0 && ttcore_jobs_find(&core->jobs, session->searches);
-    uint64_t silent_ms = (core->now_us - session->last_seen_us) / 1000;
+    uint64_t silent_ms = (core->now_us - session->last_seen_us) / US_PER_MS;
     return (struct proto_member_row){
         .session = session->id,
         /* Not the instance itself: who knows that of a front-end could take over its jobs. */
@@ -43,9 +86,9 @@ void ttcore_on_members(struct ttcore_call *call)
     struct proto_member_row *row = call->actions->scratch->decoder.member_rows;
     const struct proto_members asked = call->message->members;
     uint32_t at = asked.from, count = 0;
-    for (uint32_t looked = 0;
-         at < core->sessions.max && looked < MEMBERS_LOOK && count < TTCORE_MEMBERS_PAGE;
-         at++, looked++) {
+    uint32_t end = core->sessions.max;
+    end = at < end && end - at > SLOTS_PER_PAGE ? at + SLOTS_PER_PAGE : end;
+    for (; at < end && count < TTCORE_MEMBERS_PAGE; at++) {
         if (core->sessions.slot[at].id != 0) {
             row[count++] = member_row(core, &core->sessions.slot[at]);
         }
@@ -71,7 +114,7 @@ static struct proto_job_row job_row(const struct ttcore *core, const struct ttco
                                     const struct proto_job *text)
 {
     const struct ttcore_session *owner = ttcore_sessions_by_id(&core->sessions, job->owner);
-    uint64_t age_ms = (core->now_us - job->since_us) / 1000;
+    uint64_t age_ms = (core->now_us - job->posted_us) / US_PER_MS;
     return (struct proto_job_row){
         .job = job->id,
         .workers = workers_at(core, job->id),
