@@ -21,7 +21,7 @@ enum { COUNTS_MAX = 64, DEFAULT_SHARDS_PER = 16 };
 struct sim {
     /* command line */
     const char *game, *algorithm, *remote_depth, *faults, *csv, *svg, *seeds, *position, *plant;
-    uint32_t depth, shards, jobs, fibers, share;
+    uint32_t depth, shards, jobs, share;
     double rtt_us, jitter_us, node_us, service_us, message_us, loss;
     uint64_t seed, hash_mib, local_kib;
     bool json, wait, constant, loose;
@@ -73,8 +73,6 @@ static int read_options(struct sim *s, int argc, char *argv[])
         {.kind = OPTION_HEADING, .help = "On what:"},
         {"workers", "N,N,...", "processors, one run each (default 1,2,4,8,16)", s, OPTION_CUSTOM,
          'w', .parse = parse_counts},
-        {"fibers", "N", "searches that share the time of each worker (default 1)", &s->fibers,
-         OPTION_U32, 0, 1, 64},
         {"shards", "N", "of the table (default: one for 16 workers)", &s->shards, OPTION_U32, 0, 1,
          LAB_SHARDS_MAX},
         {"node-us", "X", "time of a node (default: tree 1, chess 0.2)", &s->node_us, OPTION_REAL},
@@ -129,9 +127,6 @@ static int read_options(struct sim *s, int argc, char *argv[])
     if (s->faults == NULL && (s->seeds != NULL || s->plant != NULL)) {
         return options_wrong(program, "--seeds and --plant go with --faults");
     }
-    if (s->faults != NULL && s->fibers > 1) {
-        return options_wrong(program, "--fibers goes without --faults");
-    }
     if (s->faults == NULL && s->depth == 0) {
         return options_wrong(program, "--depth N is required");
     }
@@ -180,15 +175,14 @@ static int resolve(struct sim *s)
     return -1;
 }
 
-static struct lab_options lab_for(const struct sim *s, unsigned workers, unsigned fibers)
+static struct lab_options lab_for(const struct sim *s, unsigned workers)
 {
     uint64_t scale = s->constant ? 1 : (workers + DEFAULT_SHARDS_PER - 1) / DEFAULT_SHARDS_PER;
     unsigned shards =
         s->shards != 0 ? s->shards : (workers + DEFAULT_SHARDS_PER - 1) / DEFAULT_SHARDS_PER;
     return (struct lab_options){
         .job = &s->job,
-        .workers = workers * fibers,
-        .fibers = fibers,
+        .workers = workers,
         .shards = shards > LAB_SHARDS_MAX ? LAB_SHARDS_MAX : shards,
         .seed = s->seed,
         .node_ns = (uint64_t)(s->node_us * 1000 + 0.5),
@@ -204,9 +198,9 @@ static struct lab_options lab_for(const struct sim *s, unsigned workers, unsigne
     };
 }
 
-static int run_row(const struct sim *s, unsigned workers, unsigned fibers, struct sim_row *row)
+static int run_row(const struct sim *s, unsigned workers, struct sim_row *row)
 {
-    struct lab_options options = lab_for(s, workers, fibers);
+    struct lab_options options = lab_for(s, workers);
     uint64_t begin = clock_us();
     enum err err = lab_run(&options, &row->result);
     if (err != ERR_OK) {
@@ -219,8 +213,7 @@ static int run_row(const struct sim *s, unsigned workers, unsigned fibers, struc
     return 0;
 }
 
-/* Against one processor of the same algorithm, without fibers: run anew unless it is the first row.
- */
+/* Against one worker of the same algorithm: run anew unless it is the first row. */
 static void measure(const struct sim_row *one, struct sim_row *row)
 {
     const struct lab_result *r = &row->result;
@@ -332,8 +325,8 @@ static int write_svg(const struct sim *s, const struct sim_row *row, unsigned ro
 static int run_speedups(const struct sim *s)
 {
     struct sim_row row[COUNTS_MAX], one = {0};
-    bool has_one = s->count[0] == 1 && s->fibers == 1;
-    if (!has_one && run_row(s, 1, 1, &one) != 0) {
+    bool has_one = s->count[0] == 1;
+    if (!has_one && run_row(s, 1, &one) != 0) {
         return 1;
     }
     if (!s->json) {
@@ -342,7 +335,7 @@ static int run_speedups(const struct sim *s)
                "score", "wall s");
     }
     for (unsigned i = 0; i < s->counts; i++) {
-        if (run_row(s, s->count[i], s->fibers, &row[i]) != 0) {
+        if (run_row(s, s->count[i], &row[i]) != 0) {
             return 1;
         }
         if (i == 0 && has_one) {
@@ -392,7 +385,6 @@ int cli_sim(int argc, char *argv[])
         .hash_mib = 64,
         .local_kib = 1024,
         .jobs = 1,
-        .fibers = 1,
     };
     int status = read_options(&s, argc, argv);
     if (status < 0 && s.faults != NULL) {

@@ -19,8 +19,7 @@ static bool are_valid(const struct lab_options *o)
 {
     bool ok = o->workers >= 1 && o->workers <= LAB_WORKERS_MAX && o->shards >= 1 &&
               o->shards <= LAB_SHARDS_MAX && o->node_ns >= 1 && o->faults <= LAB_FAULTS_MAX &&
-              o->loss_ppm <= 1000000 && o->workers % o->fibers == 0 &&
-              (o->fibers == 1 || o->faults == 0);
+              o->loss_ppm <= 1000000;
     for (unsigned i = 0; ok && i < o->faults; i++) {
         ok = is_valid(&o->fault[i], o);
     }
@@ -98,10 +97,7 @@ static enum err build(struct lab *lab)
     if (lab->decoder == NULL || lab->processor == NULL || lab->shard == NULL) {
         return ERR_NOMEM;
     }
-    enum err err = lab_cpus_open(lab);
-    if (err == ERR_OK) {
-        err = ttcore_actions_open(&lab->actions, 2 * o->workers + 16, 4);
-    }
+    enum err err = ttcore_actions_open(&lab->actions, 2 * o->workers + 16, 4);
     for (unsigned i = 0; i < o->shards && err == ERR_OK; i++) {
         err = lab_shard_start(lab, i);
     }
@@ -123,7 +119,6 @@ static void tear_down(struct lab *lab)
     lab_heap_close(&lab->heap);
     free(lab->decoder);
     free(lab->processor);
-    free(lab->cpu);
     free(lab->shard);
 }
 
@@ -134,7 +129,6 @@ enum err lab_run(const struct lab_options *options, struct lab_result *out)
         return ERR_NOMEM;
     }
     lab->options = *options;
-    set_default(&lab->options.fibers, 1);
     if (!are_valid(&lab->options)) {
         free(lab);
         return ERR_RANGE;

@@ -48,8 +48,6 @@ struct lab_fault {
 struct lab_options {
     const struct job *job; /* game, position, algorithm, strict, depth, remote_depth, waits */
     unsigned workers; /* processors of the search, 1..LAB_WORKERS_MAX */
-    uint32_t fibers; /* so many of them share the time and the local table of one machine [1];
-                        divides workers; more than 1 only without faults */
     unsigned shards; /* 1..LAB_SHARDS_MAX */
     uint64_t seed;
     uint64_t node_ns; /* of search per node, at least 1 */
@@ -85,8 +83,7 @@ struct lab_result {
     uint64_t time_ns; /* from the start of the search to processor 0's answer */
     uint64_t end_ns; /* when that was */
     struct search_counters sum; /* over processors, restarted ones included */
-    uint64_t
-        waited_ns; /* summed over processors; with fibers: when none of a machine's could go on */
+    uint64_t waited_ns; /* for answers, summed over processors */
     uint64_t messages, bytes;
     uint64_t asks, peeks, stores; /* operations sent to shards */
     uint64_t trace; /* hash of every event */

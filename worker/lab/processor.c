@@ -111,7 +111,6 @@ static void shell_sleep(void *self, uint64_t until_us)
         return;
     }
     p->sleeping = true;
-    lab_cpu_give(p);
     lab_heap_push(&lab->heap,
                   (struct lab_event){
                       .time_ns = until_ns, .kind = LAB_WAKE, .who = p->index, .epoch = ++p->epoch});
@@ -124,7 +123,7 @@ void lab_worker_wake(struct lab_worker *p)
 {
     if (p->stalls > 0) { /* the machine stands still: later */
         p->postponed = true;
-    } else if (lab_cpu_take(p)) {
+    } else {
         fiber_resume(p->fiber);
     }
 }
@@ -185,9 +184,7 @@ static void collect(struct lab_worker *p)
     for (size_t i = 0; i < sizeof *c / sizeof *from; i++) {
         to[i] += from[i];
     }
-    if (p->lab->options.fibers == 1) {
-        p->lab->result.waited_ns += remote_times(p->remote).waited_us * 1000;
-    }
+    p->lab->result.waited_ns += remote_times(p->remote).waited_us * 1000;
     const struct client_counters *n = client_counters(remote_client(p->remote));
     p->lab->result.asks += n->asks;
     p->lab->result.peeks += n->peeks;
@@ -205,7 +202,6 @@ static void run(void *context)
     remote_connect(p->remote, lab->options.connect_ms);
     if (p->index == 0) {
         lab->begin_ns = local_ns(p);
-        lab_cpus_begin(lab);
     }
     remote_begin(p->remote, lab->options.job->remote_depth, lab->options.job->algorithm->counted,
                  lab->options.job->waits);
@@ -220,7 +216,6 @@ static void run(void *context)
         lab->result.answered = result.depth >= lab->options.job->depth;
         lab->result.time_ns = lab->now_ns - lab->begin_ns;
         lab->result.end_ns = lab->now_ns;
-        lab->result.waited_ns += lab->options.fibers > 1 ? lab_cpus_idle_ns(lab) : 0;
         lab->ended = true;
     }
     for (;;) { /* idle, as a worker between jobs: its session lives on */
@@ -255,13 +250,10 @@ static enum err open_parts(struct lab_worker *p)
                    .jobs = 1},
         .local = &p->local,
     };
-    struct lab_worker *owner = p - p->index % lab->options.fibers; /* of the local table */
-    enum err err = owner == p ? embedded_open(&p->table, lab->options.local_bytes, 1) : ERR_OK;
-    p->local = (struct embedded_port){.table = owner->table, .inflight_depth_max = EMBEDDED_NEVER};
+    enum err err = embedded_open(&p->table, lab->options.local_bytes, 1);
+    p->local = (struct embedded_port){.table = p->table, .inflight_depth_max = EMBEDDED_NEVER};
     if (err == ERR_OK) {
-        if (owner == p) {
-            embedded_set_table_id(p->table, rng_mix(seed)); /* repeatable */
-        }
+        embedded_set_table_id(p->table, rng_mix(seed)); /* repeatable */
         err = remote_open(&p->remote, &remote);
     }
     if (err != ERR_OK) {

@@ -25,8 +25,6 @@ struct lab_worker {
     /* state */
     bool alive, sleeping, searching;
     bool postponed; /* its wake came while it stood still */
-    bool queued; /* for its worker's processor */
-    struct lab_worker *next_queued;
     unsigned kills, stalls; /* faults upon it now */
     uint32_t epoch; /* of its next wake */
     uint64_t base_ns, base_nodes; /* local time was base_ns when base_nodes were counted */
@@ -34,14 +32,6 @@ struct lab_worker {
     uint64_t last_out_ns[LAB_SHARDS_MAX], last_in_ns[LAB_SHARDS_MAX]; /* FIFO per pair and way */
     uint64_t last_out[LAB_SHARDS_MAX], last_in[LAB_SHARDS_MAX]; /* numbers that arrived: checked */
     uint64_t lossy; /* bit i: something for shard i was lost since both live */
-};
-
-/* What the fibers of one worker share. */
-struct lab_cpu {
-    int64_t holder; /* index of the processor that computes, or -1 */
-    struct lab_worker *queue, *queue_last; /* answered meanwhile */
-    uint64_t free_ns; /* since when nobody computes */
-    uint64_t idle_ns;
 };
 
 struct lab_shard {
@@ -64,7 +54,6 @@ struct lab {
     struct proto_decoder *decoder;
     struct ttcore_actions actions;
     struct lab_worker *processor;
-    struct lab_cpu *cpu; /* one for so many fibers */
     struct lab_shard *shard;
     bool active[LAB_FAULTS_MAX]; /* faults under way */
     unsigned links; /* of them those between pairs */
@@ -92,15 +81,6 @@ void lab_worker_wake(struct lab_worker *p);
 /* It stands still no longer. */
 void lab_worker_unstall(struct lab_worker *p);
 void lab_worker_take(struct lab_worker *p, struct lab_packet *packet, unsigned shard);
-
-/* cpu.c */
-enum err lab_cpus_open(struct lab *lab);
-/* From now on: what was idle before does not count. */
-void lab_cpus_begin(struct lab *lab);
-uint64_t lab_cpus_idle_ns(const struct lab *lab);
-/* False: another fiber of the worker computes; `p` is woken when it is its turn. */
-bool lab_cpu_take(struct lab_worker *p);
-void lab_cpu_give(struct lab_worker *p);
 
 /* shard.c */
 enum err lab_shard_start(struct lab *lab, unsigned index);
