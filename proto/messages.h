@@ -9,6 +9,8 @@
 #ifndef PROTO_MESSAGES_H
 #define PROTO_MESSAGES_H
 
+#include "common/counters.h"
+
 #define PROTO_VERSION 1
 
 /* OP(list name, C struct of one element, fields) */
@@ -40,6 +42,8 @@
     F(u64, namespace_id) \
     F(text, algorithm) F(u8, flags) F(u8, depth) F(u8, remote_depth) F(u32, time_ms) F(u64, nodes)
 
+#define PROTO_COUNTER(name, json) F(u64, name)
+
 /* MSG(NAME, name, id, fields) */
 #define PROTO_MESSAGES(MSG)                                                                        \
     MSG(HELLO, hello, 1,                                                                           \
@@ -59,8 +63,8 @@
     MSG(JOB, job, 11, PROTO_JOB_FIELDS)                                                            \
     MSG(JOB_STOP, job_stop, 12, F(u64, job) F(u8, reason))                                         \
     MSG(JOB_REPORT, job_report, 13,                                                                \
-        F(u64, job) F(u64, instance) F(u8, state) F(u8, depth) F(u64, nodes) F(u64, asks)          \
-            F(u64, busy) F(u64, deferred) F(u64, duplicated))                                      \
+        F(u64, job) F(u64, instance) F(u8, state) F(u8, depth)                                     \
+            COUNTERS_REPORTED(PROTO_COUNTER))                                                      \
     MSG(NODE_DONE, node_done, 14, F(stores, list))                                                 \
     MSG(STATS, stats, 15, F(u32, request))                                                         \
     MSG(STATS_ANSWER, stats_answer, 16, F(u32, request) F(figures, list))                          \

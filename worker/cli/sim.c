@@ -249,21 +249,16 @@ static void print_row(const struct sim *s, const struct sim_row *row)
     json_number(&j, "workers", row->workers);
     json_real(&j, "speedup", row->speedup);
     json_real(&j, "efficiency", row->efficiency);
-    json_number(&j, "nodes", (int64_t)r->sum.nodes);
+#define X(name, json) json_number(&j, json, (int64_t)r->sum.name);
+    COUNTERS(X)
+#undef X
     json_real(&j, "search_overhead", row->search);
     json_real(&j, "communication_overhead", row->communication);
     json_real(&j, "synchronization_overhead", row->synchronization);
     json_number(&j, "score", score);
     json_text(&j, "score_kind", kind);
     json_real(&j, "seconds", row->seconds);
-    json_number(&j, "busy", (int64_t)r->sum.busy);
-    json_number(&j, "deferred", (int64_t)r->sum.deferred);
-    json_number(&j, "cuts", (int64_t)r->sum.cuts);
-    json_number(&j, "asks", (int64_t)r->sum.asks);
-    json_number(&j, "peeks", (int64_t)r->sum.peeks);
     json_number(&j, "stores", (int64_t)r->stores);
-    json_number(&j, "unwound", (int64_t)r->sum.unwound);
-    json_number(&j, "critical", (int64_t)r->sum.critical);
     json_real(&j, "duplicated", (double)r->sum.duplicated / (double)(r->sum.nodes + 1));
     json_real(&j, "messages_per_node", (double)r->messages / (double)(r->sum.nodes + 1));
     json_real(&j, "bytes_per_node", (double)r->bytes / (double)(r->sum.nodes + 1));

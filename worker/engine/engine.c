@@ -82,24 +82,19 @@ static void fill_status(struct engine *e, struct engine_status *out)
     };
     for (unsigned i = 0; i < e->options.threads; i++) {
         struct searcher_figures f = searcher_figures(&e->searcher[i]);
-        s.own_nodes += f.nodes;
-        s.asks += f.asks;
-        s.cuts += f.cuts;
-        s.busy += f.busy;
-        s.deferred += f.deferred;
-        s.duplicated += f.duplicated;
+        s.own_nodes += f.sum.nodes;
+#define X(name, json) s.name += f.sum.name;
+        COUNTERS(X)
+#undef X
         s.waited_us += f.waited_us;
         s.remote_depth = f.remote_depth;
         s.depth = f.depth > s.depth ? f.depth : s.depth;
     }
-    s.nodes = s.own_nodes;
     for (unsigned i = 0; i < e->reports; i++) {
         const struct proto_job_report *r = &e->report[i].last;
-        s.nodes += r->nodes;
-        s.asks += r->asks;
-        s.busy += r->busy;
-        s.deferred += r->deferred;
-        s.duplicated += r->duplicated;
+#define X(name, json) s.name += r->name;
+        COUNTERS_REPORTED(X)
+#undef X
     }
     *out = s;
 }

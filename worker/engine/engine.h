@@ -28,7 +28,10 @@ struct engine_options {
 /* Sums over this process and, where workers reported, over all. */
 struct engine_status {
     uint64_t time_us;
-    uint64_t own_nodes, nodes, asks, cuts, busy, deferred, duplicated;
+    uint64_t own_nodes;
+#define X(name, json) uint64_t name;
+    COUNTERS(X)
+#undef X
     uint64_t waited_us; /* for shards, of this process's threads */
     unsigned workers; /* ttworker threads that reported */
     unsigned shards, shards_up, remote_depth;

@@ -93,12 +93,9 @@ enum err searcher_begin(struct searcher *p, const struct job *job, const struct 
 void searcher_publish(struct searcher *p)
 {
     const struct search_counters *c = search_counters(p->search);
-    atomic_store_explicit(&p->nodes, c->nodes, memory_order_relaxed);
-    atomic_store_explicit(&p->asks, c->asks, memory_order_relaxed);
-    atomic_store_explicit(&p->cuts, c->cuts, memory_order_relaxed);
-    atomic_store_explicit(&p->busy, c->busy, memory_order_relaxed);
-    atomic_store_explicit(&p->deferred, c->deferred, memory_order_relaxed);
-    atomic_store_explicit(&p->duplicated, c->duplicated, memory_order_relaxed);
+#define X(name, json) atomic_store_explicit(&p->name, c->name, memory_order_relaxed);
+    COUNTERS(X)
+#undef X
     atomic_store_explicit(&p->depth, search_iteration(p->search), memory_order_relaxed);
     if (p->remote != NULL) {
         atomic_store_explicit(&p->waited_us, remote_times(p->remote).waited_us,
@@ -151,13 +148,10 @@ void searcher_serve(struct searcher *p, struct search *search, uint64_t now_us)
 struct searcher_figures searcher_figures(const struct searcher *p)
 {
     return (struct searcher_figures){
-        .nodes = atomic_load_explicit(&p->nodes, memory_order_relaxed),
-        .asks = atomic_load_explicit(&p->asks, memory_order_relaxed),
-        .cuts = atomic_load_explicit(&p->cuts, memory_order_relaxed),
-        .busy = atomic_load_explicit(&p->busy, memory_order_relaxed),
-        .deferred = atomic_load_explicit(&p->deferred, memory_order_relaxed),
-        .duplicated = atomic_load_explicit(&p->duplicated, memory_order_relaxed),
-        .waited_us = atomic_load_explicit(&p->waited_us, memory_order_relaxed),
+#define X(name, json) .sum.name = atomic_load_explicit(&p->name, memory_order_relaxed),
+        COUNTERS(X)
+#undef X
+            .waited_us = atomic_load_explicit(&p->waited_us, memory_order_relaxed),
         .depth = atomic_load_explicit(&p->depth, memory_order_relaxed),
         .remote_depth = atomic_load_explicit(&p->remote_depth, memory_order_relaxed),
         .shards_up = atomic_load_explicit(&p->shards_up, memory_order_relaxed),

@@ -24,12 +24,16 @@ struct searcher {
     struct search *search;
     const struct game *game;
     /* published: written by the searching thread, read by any */
-    _Alignas(MEMORY_LINE) _Atomic uint64_t nodes, asks, cuts, busy, deferred, duplicated, waited_us;
+    _Alignas(MEMORY_LINE) _Atomic uint64_t waited_us;
+#define X(name, json) _Atomic uint64_t name;
+    COUNTERS(X)
+#undef X
     atomic_uint depth, remote_depth, shards_up;
 };
 
 struct searcher_figures {
-    uint64_t nodes, asks, cuts, busy, deferred, duplicated, waited_us;
+    struct search_counters sum;
+    uint64_t waited_us;
     unsigned depth, remote_depth, shards_up;
 };
 

@@ -215,16 +215,14 @@ static void report(struct worker *w, uint64_t id, enum proto_job_state state)
     struct searcher_figures f = searcher_figures(&w->searcher);
     struct open_job *job = find_job(w, id);
     const struct proto_job_report *before = job != NULL ? &job->before : &nothing;
-    struct proto_job_report message = {
-        .job = id,
-        .instance = w->instance,
-        .state = (uint8_t)state,
-        .depth = f.depth > before->depth ? (uint8_t)f.depth : before->depth,
-        .nodes = before->nodes + f.nodes,
-        .asks = before->asks + f.asks,
-        .busy = before->busy + f.busy,
-        .deferred = before->deferred + f.deferred,
-        .duplicated = before->duplicated + f.duplicated,
+    struct proto_job_report message = {.job = id,
+                                       .instance = w->instance,
+                                       .state = (uint8_t)state,
+                                       .depth = f.depth > before->depth ? (uint8_t)f.depth
+                                                                        : before->depth,
+#define X(name, json) .name = before->name + f.sum.name,
+                                       COUNTERS_REPORTED(X)
+#undef X
     };
     if (job != NULL) {
         job->last = message;

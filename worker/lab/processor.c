@@ -178,12 +178,9 @@ static void collect(struct lab_worker *p)
 {
     struct search_counters *sum = &p->lab->result.sum;
     const struct search_counters *c = search_counters(p->search);
-    const uint64_t *from = (const uint64_t *)c;
-    uint64_t *to = (uint64_t *)sum;
-    _Static_assert(sizeof *c % sizeof *from == 0, "counters are all uint64_t");
-    for (size_t i = 0; i < sizeof *c / sizeof *from; i++) {
-        to[i] += from[i];
-    }
+#define X(name, json) sum->name += c->name;
+    COUNTERS(X)
+#undef X
     p->lab->result.waited_ns += remote_times(p->remote).waited_us * 1000;
     const struct client_counters *n = client_counters(remote_client(p->remote));
     p->lab->result.asks += n->asks;

@@ -9,6 +9,7 @@
 #ifndef WORKER_SEARCH_SEARCH_H
 #define WORKER_SEARCH_SEARCH_H
 
+#include "common/counters.h"
 #include "worker/games/game.h"
 #include "worker/search/algorithm.h"
 #include "worker/search/ports.h"
@@ -53,25 +54,11 @@ struct search_result {
     struct search_line pv;
 };
 
-/* Summed over processors by the reader when they have ended. */
+/* Summed over searchers by the reader when they have ended. */
 struct search_counters {
-    uint64_t nodes; /* visits that were not BUSY, quiescence included (Weill, footnote 4) */
-    uint64_t asks; /* of nodes at or above the inflight_depth */
-    uint64_t cuts; /* of these, answered CUT */
-    uint64_t busy; /* of these, answered BUSY */
-    uint64_t deferred; /* young brothers passed over because others were inside */
-    uint64_t helped; /* visits of a node in which others were */
-    uint64_t peeks;
-    uint64_t unwound; /* NODE_DONE taken */
-    /* Nodes below visits at the lowest counted depth that began with others inside: no deeper split
-     * could keep the two apart, so what was searched there was searched twice, unless a shared
-     * result cut it short. */
-    uint64_t duplicated;
-    /* Nodes on the critical path (Kuszmaul 1995, section 3, by time-stamping): eldest, then the
-     * longest of the scouts side by side, then the searches again one by one; what a table answers
-     * costs nothing. Of the tree that this processor walked, so it says how parallel the search is
-     * only where one walked it alone. */
-    uint64_t critical;
+#define X(name, json) uint64_t name;
+    COUNTERS(X)
+#undef X
 };
 
 struct search;
