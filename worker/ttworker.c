@@ -4,6 +4,7 @@
 #include "worker/cli/cli.h"
 #include "worker/engine/worker.h"
 #include "worker/table/host.h"
+#include "worker/table/wire.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -27,6 +28,7 @@ struct crew {
     struct cli_servers servers;
     struct embedded *table;
     void *context;
+    struct wire *wire[EMBEDDED_SLOTS_MAX];
     struct worker *worker[EMBEDDED_SLOTS_MAX];
     pthread_t thread[EMBEDDED_SLOTS_MAX];
     unsigned started;
@@ -86,15 +88,18 @@ static enum err open_crew(struct crew *c)
     for (unsigned i = 0; i < c->threads && err == ERR_OK; i++) {
         char name[CLIENT_NAME_MAX + 1];
         name_member(c, i, name, sizeof name);
+        err = wire_open(&c->wire[i], c->context, c->servers.server, c->servers.count);
+        if (err != ERR_OK) {
+            return err;
+        }
+        struct remote_shell shell = wire_shell(c->wire[i]);
         struct worker_options options = {
             .searcher = {.table = c->table,
                          .index = i,
                          .neighbours = c->threads,
-                         .context = c->context,
-                         .server = c->servers.server,
-                         .servers = c->servers.count,
-                         .share_depth = (uint8_t)c->share,
-                         .name = name}, /* copied */
+                         .shell = &shell,
+                         .client = {.shards = c->servers.count, .name = name}, /* copied */
+                         .share_depth = (uint8_t)c->share},
             .instance_seed = (uint64_t)getpid() << 16 | i,
             .stop = &stopping,
         };
@@ -110,6 +115,7 @@ static void close_crew(struct crew *c)
     }
     for (unsigned i = 0; i < c->threads; i++) {
         worker_close(&c->worker[i]);
+        wire_close(&c->wire[i]);
     }
     if (c->context != NULL) {
         zmq_ctx_term(c->context);

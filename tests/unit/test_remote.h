@@ -120,13 +120,13 @@ static inline void seat_open(struct world *world, unsigned index, uint8_t share_
                   .send = shell_send,
                   .drain = shell_drain,
                   .sleep = shell_sleep,
-                  .ask_cost_us = REMOTE_DEPTH_ASK_US,
-                  .share_depth = share_depth},
+                  .ask_cost_us = REMOTE_DEPTH_ASK_US},
         .client = {.shards = 1,
                    .role = PROTO_CLIENT,
                    .instance = index + 1,
                    .name = worker_index->route},
         .local = &worker_index->local,
+        .share_depth = share_depth,
     };
     assert_int_equal(remote_open(&worker_index->remote, &options), ERR_OK);
     struct search_options plan = {

@@ -5,6 +5,7 @@
 #include "common/placement.h"
 #include "common/rng.h"
 #include "worker/table/host.h"
+#include "worker/table/wire.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -25,6 +26,7 @@ struct engine {
     struct engine_options options;
     struct embedded *table;
     void *context;
+    struct wire **wire; /* one for each searcher; NULL: no servers */
     struct searcher *searcher;
     struct report *report;
     /* state of a run; the observer's turn belongs to who holds `lock` */
@@ -189,21 +191,25 @@ static enum err open_searchers(struct engine *e)
     char name[CLIENT_NAME_MAX + 1];
     snprintf(name, sizeof name, "abdada:%d", (int)getpid());
     for (unsigned i = 0; i < e->options.threads && err == ERR_OK; i++) {
+        struct remote_shell shell;
         struct searcher_options options = {
             .table = e->table,
             .index = i,
             .neighbours = e->options.threads,
-            .context = e->context,
-            .server = e->options.server,
-            .servers = e->options.servers,
-            .role = i == 0 ? PROTO_FRONT : PROTO_CLIENT,
-            .instance = clock_unique(),
-            .name = name, /* copied */
+            .client = {.shards = e->options.servers,
+                       .role = i == 0 ? PROTO_FRONT : PROTO_CLIENT,
+                       .instance = clock_unique(),
+                       .name = name, /* copied */
+                       .jobs = 2},
             .sink = {.self = e, .job_report = i == 0 ? take_report : NULL},
-            .jobs = 2,
             .share_depth = e->options.share_depth,
         };
-        err = searcher_open(&e->searcher[i], &options);
+        if (e->wire != NULL) {
+            err = wire_open(&e->wire[i], e->context, e->options.server, e->options.servers);
+            shell = err == ERR_OK ? wire_shell(e->wire[i]) : (struct remote_shell){.self = NULL};
+            options.shell = &shell;
+        }
+        err = err == ERR_OK ? searcher_open(&e->searcher[i], &options) : err;
     }
     for (unsigned i = 0; i < e->options.threads && err == ERR_OK && e->options.servers > 0; i++) {
         /* They connect at the same time: only the first waits for shards that are not there. */
@@ -233,7 +239,8 @@ enum err engine_open(struct engine **out, const struct engine_options *options)
     }
     if (err == ERR_OK && options->servers > 0) {
         e->context = zmq_ctx_new();
-        err = e->context == NULL ? ERR_NOMEM : ERR_OK;
+        e->wire = calloc(options->threads, sizeof *e->wire);
+        err = e->context == NULL || e->wire == NULL ? ERR_NOMEM : ERR_OK;
     }
     if (err == ERR_OK) {
         err = open_searchers(e);
@@ -254,12 +261,16 @@ void engine_close(struct engine **engine)
     }
     for (unsigned i = 0; i < e->options.threads && e->searcher != NULL; i++) {
         searcher_close(&e->searcher[i]);
+        if (e->wire != NULL) {
+            wire_close(&e->wire[i]);
+        }
     }
     if (e->context != NULL) {
         zmq_ctx_term(e->context);
     }
     embedded_close(&e->table);
     pthread_mutex_destroy(&e->lock);
+    free(e->wire);
     free(e->searcher);
     free(e->report);
     free(e);

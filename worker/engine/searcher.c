@@ -1,54 +1,45 @@
 #include "worker/engine/searcher.h"
 
-#include "common/clock.h"
-
 #include <string.h>
 
 enum {
     NOTICES = 32,
     LESSONS_ROOM = 512,
-    RTO_MIN_US = 5000, /* a busy machine may keep a shard off its processors that long; asks need
-                          not wait for it */
 };
 
 enum err searcher_open(struct searcher *p, const struct searcher_options *options)
 {
-    bool alone = options->servers > 0 && options->neighbours == 1;
+    bool alone = options->shell != NULL && options->neighbours == 1;
     memset(p, 0, sizeof *p);
     p->index = options->index;
+    p->poll_nodes = options->poll_nodes;
+    p->is_fiber = options->is_fiber;
     p->local = (struct embedded_port){
         .table = options->table,
         .slot = (uint16_t)options->index,
         .inflight_depth_max = alone ? EMBEDDED_NEVER : EMBEDDED_INFLIGHT_DEPTH,
         .inflight_by_size = true,
-        .place.name = (uint16_t)options->instance,
+        .place.name = (uint16_t)options->client.instance,
     };
-    if (options->servers == 0) {
+    if (options->shell == NULL) {
         return ERR_OK;
     }
-    enum err err = wire_open(&p->wire, options->context, options->server, options->servers);
-    if (err != ERR_OK) {
-        return err;
-    }
     struct remote_options remote = {
-        .shell = wire_shell(p->wire),
-        .client = {.shards = options->servers,
-                   .role = options->role,
-                   .instance = options->instance,
-                   .name = options->name,
-                   .rto_min_us = RTO_MIN_US,
-                   .jobs = options->jobs},
+        .shell = *options->shell,
+        .client = options->client,
         .sink = options->sink,
         .local = &p->local,
+        .share_depth = options->share_depth,
     };
-    remote.shell.share_depth = options->share_depth;
+    if (remote.client.rto_min_us == 0) {
+        remote.client.rto_min_us = SEARCHER_RTO_MIN_US;
+    }
     return remote_open(&p->remote, &remote);
 }
 
 void searcher_close(struct searcher *p)
 {
     remote_close(&p->remote);
-    wire_close(&p->wire);
     search_free(&p->search);
 }
 
@@ -65,6 +56,7 @@ enum err searcher_begin(struct searcher *p, const struct job *job, const struct 
         .salt = job->namespace_id,
         .slot = (uint16_t)p->index,
         .depth_limit = job->depth,
+        .poll_nodes = p->poll_nodes,
     };
     struct table_port table =
         p->remote != NULL ? remote_table_port(p->remote) : embedded_table_port(&p->local);
@@ -109,9 +101,11 @@ void searcher_publish(struct searcher *p)
 void searcher_end(struct searcher *p)
 {
     searcher_publish(p);
-    embedded_placement_end(&p->local);
-    if (p->remote != NULL) { /* the last results are for others too */
-        client_flush(remote_client(p->remote), clock_us());
+    if (!p->is_fiber) {
+        embedded_placement_end(&p->local);
+    }
+    if (p->remote != NULL) {
+        remote_flush(p->remote);
     }
 }
 
@@ -128,7 +122,9 @@ static void share_lessons(struct searcher *p, struct search *search)
 void searcher_serve(struct searcher *p, struct search *search, uint64_t now_us)
 {
     struct tt_store notice[NOTICES];
-    embedded_update_placement(&p->local, now_us);
+    if (!p->is_fiber) {
+        embedded_update_placement(&p->local, now_us);
+    }
     if (p->remote != NULL) {
         remote_poll(p->remote);
         remote_settle(p->remote, search);

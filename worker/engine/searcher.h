@@ -1,24 +1,26 @@
-/* processor: one searching thread: its search, its place in the process's table, its line to the
- * shards.
+/* searcher: one searcher: its search, its port to the table of the process, and, where there are
+ * shards, its remote table. It knows no sockets and no clock: the shell brings both, so that the
+ * same lines run in a thread of a worker and in a fiber of the virtual cluster.
  *
- * Threads: open and close by the process; the rest by the thread that searches, except the
- * published figures, which anybody may read. Memory: a search (some 400 KiB) when the first job of
- * a game begins, none later. */
+ * Threads: open and close by the process; the rest by the thread that searches, except
+ * searcher_figures, which any thread may call. Memory: a search (some 400 KiB) when the first job
+ * of a game begins, none later. Blocking: as the table port (remote.h). */
 #ifndef WORKER_ENGINE_SEARCHER_H
 #define WORKER_ENGINE_SEARCHER_H
 
 #include "common/memory.h"
 #include "worker/engine/job.h"
 #include "worker/search/search.h"
-#include "worker/table/wire.h"
+#include "worker/table/remote.h"
 
 #include <stdatomic.h>
 
 struct searcher {
     /* fixed after open */
-    _Alignas(MEMORY_LINE) unsigned index; /* processors lie side by side */
-    struct wire *wire; /* NULL: no servers */
-    struct remote *remote;
+    _Alignas(MEMORY_LINE) unsigned index; /* searchers lie side by side in memory */
+    unsigned poll_nodes;
+    bool is_fiber;
+    struct remote *remote; /* NULL: no shards */
     struct embedded_port local;
     /* state */
     struct search *search;
@@ -38,20 +40,22 @@ struct searcher_figures {
 };
 
 struct searcher_options {
-    struct embedded *table;
-    unsigned index;
-    unsigned neighbours; /* threads of this process: alone, one need not be counted below the
-                            remote_depth */
-    void *context; /* ZeroMQ; unused without servers */
-    const struct options_host_port *server;
-    unsigned servers; /* 0: the embedded table alone */
-    enum proto_role role;
-    uint64_t instance; /* random, one per processor */
-    const char *name;
+    struct embedded *table; /* borrowed */
+    unsigned index; /* its slot in the table */
+    unsigned neighbours; /* searchers with this table, itself included: with shards, one alone
+                            registers nothing in flight below the remote depth limit */
+    const struct remote_shell *shell; /* copied, its `self` borrowed until close; NULL: no shards,
+                                         and nothing below is used but is_fiber and poll_nodes */
+    struct client_options client; /* rto_min_us 0: SEARCHER_RTO_MIN_US; hello_flags are set by the
+                                     remote table; `instance` is random, one for each searcher */
     struct client_sink sink;
-    unsigned jobs;
-    uint8_t share_depth; /* results of at least this depth are told to other tables; 0: none */
+    uint8_t share_depth; /* results of at least this depth are broadcast; 0: none */
+    bool is_fiber; /* of the virtual cluster: there is no thread to place on a CPU */
+    unsigned poll_nodes; /* between two polls of the search; 0: SEARCH_POLL_NODES */
 };
+
+/* A busy machine may keep a shard off its CPUs that long; asks need not wait for it. */
+enum { SEARCHER_RTO_MIN_US = 5000 };
 
 enum err searcher_open(struct searcher *p, const struct searcher_options *options);
 /* Accepts a zeroed struct, and twice. */
@@ -62,14 +66,14 @@ void searcher_close(struct searcher *p);
 enum err searcher_begin(struct searcher *p, const struct job *job, const struct env_port *env,
                         uint64_t seed);
 
-/* From env.poll: serves the sockets, hands on what others finished, publishes figures; the first
- * time in a search it may move the thread to another processor (placement.h). `now_us`:
- * CLOCK_MONOTONIC. */
+/* From env.poll: serves the table (table_port.serve) and publishes the figures; the first time in a
+ * search it may move the thread to another CPU (placement.h). `now_us`: CLOCK_MONOTONIC, or the
+ * shell's clock in the virtual cluster. */
 void searcher_serve(struct searcher *p, struct search *search, uint64_t now_us);
 /* Publishes what the search has counted. */
 void searcher_publish(struct searcher *p);
-/* After the search, by its thread: publishes, sends what waits to be sent, takes back where it said
- * it was. */
+/* After the search, by its thread: publishes the figures, sends what waits to be sent, ends its
+ * placement. */
 void searcher_end(struct searcher *p);
 
 struct searcher_figures searcher_figures(const struct searcher *p);

@@ -324,8 +324,8 @@ enum err worker_open(struct worker **out, const struct worker_options *options)
         return ERR_NOMEM;
     }
     struct searcher_options searcher = options->searcher;
-    searcher.role = PROTO_WORKER;
-    searcher.instance = w->instance = clock_unique();
+    searcher.client.role = PROTO_WORKER;
+    searcher.client.instance = w->instance = clock_unique();
     searcher.sink = (struct client_sink){
         .self = w,
         .job = take_job,
@@ -334,7 +334,7 @@ enum err worker_open(struct worker **out, const struct worker_options *options)
         .shard_up = take_shard_up,
         .shard_down = take_shard_down,
     };
-    w->servers = searcher.servers;
+    w->servers = searcher.client.shards;
     w->stop = options->stop;
     w->seed = rng_mix(options->instance_seed ^ w->instance) | 1;
     enum err err = searcher_open(&w->searcher, &searcher);

@@ -232,8 +232,7 @@ static enum err open_parts(struct lab_worker *p)
                   .send = shell_send,
                   .drain = shell_drain,
                   .sleep = shell_sleep,
-                  .ask_cost_us = (uint32_t)(lab->options.message_ns * 2 / 1000),
-                  .share_depth = lab->options.share_depth},
+                  .ask_cost_us = (uint32_t)(lab->options.message_ns * 2 / 1000)},
         .client = {.shards = lab->options.shards,
                    .role = PROTO_CLIENT,
                    .namespace_id = job->namespace_id,
@@ -246,6 +245,7 @@ static enum err open_parts(struct lab_worker *p)
                    .probe_us = lab->options.probe_us,
                    .jobs = 1},
         .local = &p->local,
+        .share_depth = lab->options.share_depth,
     };
     enum err err = embedded_open(&p->table, lab->options.local_bytes, 1);
     p->local = (struct embedded_port){.table = p->table, .inflight_depth_max = EMBEDDED_NEVER};

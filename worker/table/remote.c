@@ -103,7 +103,7 @@ enum err remote_open(struct remote **out, const struct remote_options *options)
     r->remote_depth.depth = REMOTE_DEPTH_FIRST;
     struct client_options client = options->client;
     client.hello_flags = PROTO_WANTS_NODE_DONE;
-    if (r->shell.share_depth > 0 && r->local->slot == 0) { /* one for all of the process */
+    if (options->share_depth > 0 && r->local->slot == 0) { /* one for all of the process */
         client.hello_flags |= PROTO_WANTS_RESULTS;
     }
     struct client_port port = {r->shell.self, r->shell.send};
@@ -117,7 +117,7 @@ enum err remote_open(struct remote **out, const struct remote_options *options)
         remote_close(&r);
         return err;
     }
-    share_open(&r->share, r->client, r->local->table, r->shell.share_depth);
+    share_open(&r->share, r->client, r->local->table, options->share_depth);
     *out = r;
     return ERR_OK;
 }
@@ -151,7 +151,7 @@ static void serve(struct remote *r)
 
 void remote_poll(struct remote *r)
 {
-    bool is_timed = r->shell.rest_us > 0 || r->shell.share_depth > 0;
+    bool is_timed = r->shell.rest_us > 0 || r->share.depth > 0;
     uint64_t now = is_timed ? now_us(r) : 0;
     if (r->counted) {
         share_poll(&r->share, r->history.root_key, now < r->others_until_us, now);
@@ -506,8 +506,8 @@ static unsigned port_inflight_depth(void *self, unsigned iteration)
     unsigned local = r->local_port.inflight_depth(r->local_port.self, iteration);
     if (r->remote_depth.adaptive) {
         uint64_t now = now_us(r);
-        bool has_others = r->shell.share_depth > 0 ? share_sees_other_table(&r->share, now)
-                                                   : now < r->others_until_us;
+        bool has_others =
+            r->share.depth > 0 ? share_sees_other_table(&r->share, now) : now < r->others_until_us;
         remote_depth_adapt(&r->remote_depth, iteration, has_others, now, spent_us(r));
     }
     return client_shards_up(r->client) == 0 || local < r->remote_depth.depth
@@ -538,6 +538,11 @@ unsigned remote_notices(struct remote *r, struct tt_store *out, unsigned room)
     memcpy(out, r->notice, n * sizeof *out);
     r->notice_count = 0;
     return n;
+}
+
+void remote_flush(struct remote *r)
+{
+    client_flush(r->client, now_us(r));
 }
 
 struct client *remote_client(struct remote *r)

@@ -35,7 +35,6 @@ struct remote_shell {
     void (*sleep)(void *self, uint64_t until_us);
     uint32_t
         ask_cost_us; /* what an ask and its store count as in what the remote_depth may spend */
-    uint8_t share_depth; /* results of at least this depth are told to others; 0: none */
     uint32_t rest_us; /* between two polls while no answer is under way; 0: every poll drains */
 };
 
@@ -44,6 +43,7 @@ struct remote_options {
     struct client_options client; /* hello_flags are set by the remote */
     struct client_sink sink; /* node_done is taken by the remote */
     struct embedded_port *local; /* borrowed until close */
+    uint8_t share_depth; /* results of at least this depth are broadcast; 0: none */
 };
 
 struct remote_times {
@@ -71,6 +71,10 @@ void remote_begin(struct remote *remote, uint8_t remote_depth, bool counted, boo
 void remote_settle(struct remote *remote, struct search *search);
 /* Results of nodes others finished while this processor was inside. */
 unsigned remote_notices(struct remote *remote, struct tt_store *out, unsigned room);
+
+/* Sends the stores that wait for company in a batch: the last results of a search are for others,
+ * too. */
+void remote_flush(struct remote *remote);
 
 struct client *remote_client(struct remote *remote);
 unsigned remote_depth_now(const struct remote *remote);
