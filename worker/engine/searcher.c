@@ -14,6 +14,7 @@ enum err searcher_open(struct searcher *p, const struct searcher_options *option
     p->index = options->index;
     p->poll_nodes = options->poll_nodes;
     p->is_fiber = options->is_fiber;
+    p->role = options->client.role;
     p->local = (struct embedded_port){
         .table = options->table,
         .slot = (uint16_t)options->index,
@@ -76,10 +77,17 @@ enum err searcher_begin(struct searcher *p, const struct job *job, const struct 
     embedded_listen(&p->local);
     embedded_begin_inflight(&p->local);
     if (p->remote != NULL) {
+        p->namespace_id = job->namespace_id;
+        searcher_hello(p);
         remote_begin(p->remote, job->remote_depth, job->algorithm->counted, job->waits);
     }
     searcher_publish(p);
     return ERR_OK;
+}
+
+void searcher_hello(struct searcher *p)
+{
+    remote_hello(p->remote, p->role, p->namespace_id);
 }
 
 void searcher_publish(struct searcher *p)

@@ -583,3 +583,13 @@ struct table_port remote_table_port(struct remote *r)
         .inflight_depth = port_inflight_depth,
     };
 }
+
+void remote_hello(struct remote *r, enum proto_role role, uint64_t namespace_id)
+{
+    client_hello(r->client, role, namespace_id, now_us(r));
+}
+
+uint64_t remote_now_us(const struct remote *r)
+{
+    return now_us(r);
+}

@@ -80,5 +80,9 @@ struct client *remote_client(struct remote *remote);
 unsigned remote_depth_now(const struct remote *remote);
 struct remote_times remote_times(const struct remote *remote);
 struct table_port remote_table_port(struct remote *remote);
+/* Role and namespace from now on (client_hello). A worker is offered all open jobs anew. */
+void remote_hello(struct remote *remote, enum proto_role role, uint64_t namespace_id);
+/* The shell's clock. */
+uint64_t remote_now_us(const struct remote *remote);
 
 #endif
