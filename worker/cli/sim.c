@@ -71,7 +71,8 @@ static int read_options(struct sim *s, int argc, char *argv[])
         {"loose", NULL, "not strict: deeper entries answer, repetitions are draws", &s->loose,
          OPTION_FLAG},
         {.kind = OPTION_HEADING, .help = "On what:"},
-        {"workers", "N,N,...", "processors, one run each (default 1,2,4,8,16)", s, OPTION_CUSTOM,
+        {"workers", "N,N,...",
+         "that search, the front-end included; one run each (default 1,2,4,8,16)", s, OPTION_CUSTOM,
          'w', .parse = parse_counts},
         {"shards", "N", "of the table (default: one for 16 workers)", &s->shards, OPTION_U32, 0, 1,
          LAB_SHARDS_MAX},
@@ -80,7 +81,7 @@ static int read_options(struct sim *s, int argc, char *argv[])
         {"jitter-us", "X", "added to each way, uniform in 0..X", &s->jitter_us, OPTION_REAL},
         {"service-us", "X", "of a shard per message and per operation (default 0.2)",
          &s->service_us, OPTION_REAL},
-        {"message-us", "X", "of a processor per message sent (default 1)", &s->message_us,
+        {"message-us", "X", "of a worker per message sent (default 1)", &s->message_us,
          OPTION_REAL},
         {"loss", "PERCENT", "of messages lost", &s->loss, OPTION_REAL},
         {"remote-depth", "auto|N", "ask the shards from this remaining depth up", &s->remote_depth,
@@ -91,23 +92,24 @@ static int read_options(struct sim *s, int argc, char *argv[])
          &s->hash_mib, OPTION_U64, 0, 1, 1 << 16},
         {"constant", NULL, "the shards' memory does not grow with the workers", &s->constant,
          OPTION_FLAG},
-        {"share", "N", "results of this depth and more below that depth are told to others",
-         &s->share, OPTION_U32, 0, 1, SEARCH_DEPTH_MAX},
+        {"share", "N", "broadcast results of this depth and more", &s->share, OPTION_U32, 0, 1,
+         SEARCH_DEPTH_MAX},
         {"local", "KIB", "table of each worker (default 1024)", &s->local_kib, OPTION_U64, 0, 1,
          1 << 22},
-        {.kind = OPTION_HEADING, .help = "How it is drawn and told:"},
+        {.kind = OPTION_HEADING, .help = "Seeds, faults and output:"},
         {"seed", "N", "of everything random (default 1)", &s->seed, OPTION_U64},
         {"faults", "random[:N]",
-         "kills, stalls, cuts, delays, losses; game and cluster, too, unless given", &s->faults,
-         OPTION_TEXT},
+         "kills, stalls, cuts, delays, losses; front-ends, jobs and cluster, too, unless given",
+         &s->faults, OPTION_TEXT},
         {"seeds", "A..B", "with --faults, one run a seed; failures name their command", &s->seeds,
          OPTION_TEXT},
         {"jobs", "N", "runs with faults at a time (default 1)", &s->jobs, OPTION_U32, 'j', 1, 64},
-        {"plant", "KIND", "skip-release[:PPM], never-lapse, never-expire: to see it caught",
+        {"plant", "KIND",
+         "a fault of the program, to see it caught: skip-release[:PPM], never-expire-sessions, "
+         "never-expire, skip-stop, lose-reports, stale-index",
          &s->plant, OPTION_TEXT},
         {"csv", "FILE", "rows as CSV", &s->csv, OPTION_TEXT},
-        {"svg", "FILE", "speedup and overheads against processors as a picture", &s->svg,
-         OPTION_TEXT},
+        {"svg", "FILE", "speedup and overheads against workers as a picture", &s->svg, OPTION_TEXT},
         {"json", NULL, "one JSON object a run on stdout", &s->json, OPTION_FLAG},
         {0},
     };
@@ -209,7 +211,7 @@ static int run_row(const struct sim *s, unsigned workers, struct sim_row *row)
     }
     row->workers = workers;
     row->wall = (double)(clock_us() - begin) / 1e6;
-    row->seconds = (double)row->result.time_ns / 1e9;
+    row->seconds = (double)row->result.answer[0].time_ns / 1e9;
     return 0;
 }
 
@@ -222,7 +224,7 @@ static void measure(const struct sim_row *one, struct sim_row *row)
     row->efficiency = row->speedup / n;
     row->search = (double)r->sum.nodes / (double)one->result.sum.nodes - 1;
     double busy = n * row->seconds;
-    /* One processor may wait too, and that is in its time already. */
+    /* One worker may wait too, and that is in its time already. */
     double waited = ((double)r->waited_ns - (double)one->result.waited_ns) / 1e9;
     row->communication = waited / one->seconds;
     row->synchronization = busy / one->seconds - 1 - row->search - row->communication;
@@ -233,9 +235,9 @@ static void print_row(const struct sim *s, const struct sim_row *row)
     const struct lab_result *r = &row->result;
     int64_t score;
     char text[16];
-    const char *kind = score_kind(s->job.game, r->search.score, &score);
+    const char *kind = score_kind(s->job.game, r->answer[0].search.score, &score);
     if (!s->json) {
-        score_text(s->job.game, r->search.score, text, sizeof text);
+        score_text(s->job.game, r->answer[0].search.score, text, sizeof text);
         printf("%7u %9.4f %8.2f %6.1f%% %12" PRIu64 " %8.1f%% %7.1f%% %7.1f%% %8" PRIu64
                " %8" PRIu64 " %8s %7.1f\n",
                row->workers, row->seconds, row->speedup, 100 * row->efficiency, r->sum.nodes,
@@ -262,7 +264,7 @@ static void print_row(const struct sim *s, const struct sim_row *row)
     json_real(&j, "duplicated", (double)r->sum.duplicated / (double)(r->sum.nodes + 1));
     json_real(&j, "messages_per_node", (double)r->messages / (double)(r->sum.nodes + 1));
     json_real(&j, "bytes_per_node", (double)r->bytes / (double)(r->sum.nodes + 1));
-    json_flag(&j, "answered", r->answered);
+    json_flag(&j, "answered", r->answer[0].answered);
     snprintf(text, sizeof text, "%08" PRIx32, (uint32_t)r->trace);
     json_text(&j, "trace", text);
     json_number(&j, "events", (int64_t)r->events);
@@ -283,7 +285,7 @@ static int write_csv(const char *path, const struct sim_row *row, unsigned rows)
         fprintf(out, "%u,%.9f,%.4f,%.4f,%" PRIu64 ",%.4f,%.4f,%.4f,%d\n", row[i].workers,
                 row[i].seconds, row[i].speedup, row[i].efficiency, row[i].result.sum.nodes,
                 row[i].search, row[i].communication, row[i].synchronization,
-                row[i].result.search.score);
+                row[i].result.answer[0].search.score);
     }
     if (fclose(out) != 0) {
         log_fail(program, "%s: %s", path, strerror(errno));

@@ -20,6 +20,7 @@ struct worker {
     const atomic_bool *stop;
     /* state */
     struct worker_core core;
+    struct job job; /* being searched */
 };
 
 static uint64_t now_us(const struct worker *w)
@@ -61,7 +62,6 @@ static bool poll_worker(void *self, struct search *search)
 
 static void search_job(struct worker *w, const struct job_offer *offer)
 {
-    struct job job;
     struct search_result result;
     struct worker_actions actions;
     struct env_port env = {
@@ -69,26 +69,27 @@ static void search_job(struct worker *w, const struct job_offer *offer)
     char why[WHY_MAX];
     uint64_t id = offer->wire.job;
 
-    enum err err = job_from_wire(&offer->wire, &job, why, sizeof why);
+    enum err err = job_from_wire(&offer->wire, &w->job, why, sizeof why);
     if (err != ERR_OK) {
         log_line(program, "job refused: %s", why);
         worker_core_refuse(&w->core, id);
         return;
     }
     embedded_advance(w->searcher.local.table, id);
-    err = searcher_begin(&w->searcher, &job, &env, w->seed);
+    err = searcher_begin(&w->searcher, &w->job, &env, w->seed);
     if (err == ERR_OK) {
-        worker_core_begin(&w->core, id, job.time_ms, now_us(w));
+        worker_core_begin(&w->core, id, w->job.time_ms, now_us(w));
         search_run(w->searcher.search, NULL, NULL, &result);
         searcher_end(&w->searcher);
         worker_core_end(&w->core, search_counters(w->searcher.search),
-                        search_iteration(w->searcher.search), result.depth >= job.depth, &actions);
+                        search_iteration(w->searcher.search), result.depth >= w->job.depth,
+                        &actions);
         act(w, &actions);
     } else {
         log_line(program, "job refused: %s", err_text(err));
         worker_core_refuse(&w->core, id);
     }
-    job_free(&job);
+    job_free(&w->job);
 }
 
 void worker_run(struct worker *w)
@@ -138,6 +139,7 @@ enum err worker_open(struct worker **out, const struct worker_options *options)
 void worker_close(struct worker **worker)
 {
     if (*worker != NULL) {
+        job_free(&(*worker)->job);
         searcher_close(&(*worker)->searcher);
         job_client_close(&(*worker)->client);
         free(*worker);

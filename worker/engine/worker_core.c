@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-enum { REPORT_MS = 200, MOVE_MS = 150, REPEAT_MS = 1000, ORPHAN_MS = 10000, UNKNOWN_MS = 2000 };
-
 static uint32_t or_default(uint32_t value, uint32_t usual)
 {
     return value != 0 ? value : usual;
@@ -17,11 +15,11 @@ void worker_core_open(struct worker_core *c, uint64_t instance,
     memset(c, 0, sizeof *c);
     c->instance = instance;
     c->patience = (struct worker_patience){
-        .report_ms = or_default(patience->report_ms, REPORT_MS),
-        .move_ms = or_default(patience->move_ms, MOVE_MS),
-        .repeat_ms = or_default(patience->repeat_ms, REPEAT_MS),
-        .orphan_ms = or_default(patience->orphan_ms, ORPHAN_MS),
-        .unknown_ms = or_default(patience->unknown_ms, UNKNOWN_MS),
+        .report_ms = or_default(patience->report_ms, WORKER_REPORT_MS),
+        .move_ms = or_default(patience->move_ms, WORKER_MOVE_MS),
+        .repeat_ms = or_default(patience->repeat_ms, WORKER_REPEAT_MS),
+        .orphan_ms = or_default(patience->orphan_ms, WORKER_ORPHAN_MS),
+        .unknown_ms = or_default(patience->unknown_ms, WORKER_UNKNOWN_MS),
     };
 }
 

@@ -20,15 +20,22 @@
 #include "worker/engine/job_port.h"
 #include "worker/search/search.h"
 
-enum { WORKER_JOBS_MAX = 64 /* open jobs a worker remembers; it asks for the others later */ };
+enum {
+    WORKER_JOBS_MAX = 64, /* open jobs a worker remembers; it asks for the others later */
+    WORKER_REPORT_MS = 200,
+    WORKER_MOVE_MS = 150,
+    WORKER_REPEAT_MS = 1000,
+    WORKER_ORPHAN_MS = 10000,
+    WORKER_UNKNOWN_MS = 2000,
+};
 
-/* Zero means the default in brackets. */
+/* Zero means the default, WORKER_..._MS. */
 struct worker_patience {
-    uint32_t report_ms; /* between reports on the job being searched [200] */
-    uint32_t move_ms; /* so long a job must be another's turn before the worker moves to it [150] */
-    uint32_t repeat_ms; /* between repeated last reports, while idle [1,000] */
-    uint32_t orphan_ms; /* a job is orphaned that long when the last source fell silent [10,000] */
-    uint32_t unknown_ms; /* ... when the last source said that it does not know it [2,000] */
+    uint32_t report_ms; /* between reports on the job being searched */
+    uint32_t move_ms; /* so long a job must be another's turn before the worker moves to it */
+    uint32_t repeat_ms; /* between repeated last reports, while idle */
+    uint32_t orphan_ms; /* a job is orphaned that long when the last source fell silent */
+    uint32_t unknown_ms; /* ... when the last source said that it does not know it */
 };
 
 struct worker_job {
