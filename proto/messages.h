@@ -9,6 +9,8 @@
 #ifndef PROTO_MESSAGES_H
 #define PROTO_MESSAGES_H
 
+#include "common/counters.h"
+
 #define PROTO_VERSION 2
 
 /* OP(list name, C struct of one element, fields) */
@@ -40,9 +42,7 @@
     F(u64, namespace_id) \
     F(text, algorithm) F(u8, flags) F(u8, depth) F(u8, remote_depth) F(u32, time_ms) F(u64, nodes)
 
-/* What a worker did for a job in all: the counters of JOB_REPORT, all u64, in this order. */
-#define PROTO_REPORT_COUNTERS(X) X(nodes) X(asks) X(busy) X(deferred) X(duplicated)
-#define PROTO_REPORT_COUNTER(name) F(u64, name)
+#define PROTO_COUNTER(name, json) F(u64, name)
 
 /* MSG(NAME, name, id, fields) */
 #define PROTO_MESSAGES(MSG)                                                                        \
@@ -63,8 +63,7 @@
     MSG(JOB, job, 11, PROTO_JOB_FIELDS)                                                            \
     MSG(JOB_STOP, job_stop, 12, F(u64, job) F(u8, reason))                                         \
     MSG(JOB_REPORT, job_report, 13,                                                                \
-        F(u64, job) F(u64, instance) F(u8, state) F(u8, depth)                                     \
-            PROTO_REPORT_COUNTERS(PROTO_REPORT_COUNTER))                                           \
+        F(u64, job) F(u64, instance) F(u8, state) F(u8, depth) COUNTERS_REPORTED(PROTO_COUNTER))   \
     MSG(NODE_DONE, node_done, 14, F(stores, list))                                                 \
     MSG(STATS, stats, 15, F(u32, request))                                                         \
     MSG(STATS_ANSWER, stats_answer, 16, F(u32, request) F(figures, list))                          \

@@ -33,7 +33,7 @@ struct crew {
     pthread_t thread[EMBEDDED_SLOTS_MAX];
     unsigned started;
     sem_t tried; /* posted by each thread once it has tried every shard */
-    atomic_uint up; /* shards the luckiest thread reached */
+    atomic_uint up; /* shards reached, by the thread that reached most */
 };
 
 struct member {
@@ -52,7 +52,7 @@ static void *run_member(void *context)
 {
     struct member *m = context;
     struct crew *c = m->crew;
-    unsigned up = worker_connect(c->worker[m->index]);
+    unsigned up = worker_connect(c->worker[m->index], WORKER_CONNECT_MS);
     unsigned seen = atomic_load(&c->up);
     while (up > seen && !atomic_compare_exchange_weak(&c->up, &seen, up)) {
     }
@@ -61,7 +61,7 @@ static void *run_member(void *context)
     return NULL;
 }
 
-/* NAME, or HOST:PID; several threads are told apart. */
+/* NAME, or HOST:PID; with several threads, the number of the thread after it. */
 static void name_member(const struct crew *c, unsigned index, char *out, size_t size)
 {
     char host[64] = "";
@@ -98,9 +98,11 @@ static enum err open_crew(struct crew *c)
                          .index = i,
                          .neighbours = c->threads,
                          .shell = &shell,
-                         .client = {.shards = c->servers.count, .name = name}, /* copied */
+                         .client = {.shards = c->servers.count,
+                                    .instance = clock_unique(),
+                                    .name = name}, /* copied */
                          .share_depth = (uint8_t)c->share},
-            .instance_seed = (uint64_t)getpid() << 16 | i,
+            .seed = (uint64_t)getpid() << 16 | i,
             .stop = &stopping,
         };
         err = worker_open(&c->worker[i], &options);
@@ -123,7 +125,7 @@ static void close_crew(struct crew *c)
     embedded_close(&c->table);
 }
 
-/* Who waits for the line must not wait in vain. */
+/* Scripts wait for this line: a failure to write it ends the program. */
 static bool announce(const struct crew *c)
 {
     printf("ready\n");

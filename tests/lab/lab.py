@@ -306,8 +306,6 @@ def knobs(lab):
                 ("--wait", {"wait": True}), ("--wait, remote_depth 3", {"wait": True, "remote_depth": 3}),
                 ("abdada-paper", {"algorithm": "abdada-paper"}),
                 ("shared-table", {"algorithm": "shared-table"}),
-                ("--wait, 2 fibers a worker", {"wait": True, "fibers": 2}),
-                ("--wait, 4 fibers a worker", {"wait": True, "fibers": 4}),
                 ("--wait, abdada-paper", {"wait": True, "algorithm": "abdada-paper"}),
                 ("no latency, remote_depth 2", PERFECT | {"remote_depth": 2}),
                 ("no latency, abdada-paper", PERFECT | {"remote_depth": 2, "algorithm": "abdada-paper"})]

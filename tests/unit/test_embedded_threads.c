@@ -464,20 +464,21 @@ static void find_and_put_register_nothing(void **state)
 {
     (void)state;
     struct embedded *table = open_table(1 << 20, 1);
+    struct embedded_port port = {.table = table};
     struct tt_ask ask = {.key = 5, .depth = 7, .alpha = -50, .beta = 50, .flags = TT_STRICT};
     struct tt_answer answer;
     struct tt_store store = tt_result(5, 7, TT_LOWER, 10, 3);
     assert_false(embedded_find(table, &ask, &answer));
-    embedded_put(table, &store);
+    embedded_put(&port, &store);
     assert_false(embedded_find(table, &ask, &answer));
     assert_int_equal(answer.alpha, 10);
     assert_int_equal(answer.move, 3);
     store = tt_result(5, 7, TT_UPPER, 10, 0);
-    embedded_put(table, &store);
+    embedded_put(&port, &store);
     assert_true(embedded_find(table, &ask, &answer));
     assert_int_equal(answer.score, 10);
     assert_int_equal(embedded_inflight(table), 0);
-    assert_true(embedded_permille(table) <= 1);
+    assert_true(embedded_permille(&port) <= 1);
     embedded_clear(table);
     assert_false(embedded_find(table, &ask, &answer));
     embedded_close(&table);
@@ -487,14 +488,15 @@ static void generations_go_round_without_a_zero(void **state)
 {
     (void)state;
     struct embedded *table = open_table(64, 1);
+    struct embedded_port port = {.table = table};
     struct tt_ask ask = {.key = 5, .depth = 0, .alpha = -50, .beta = 50};
     struct tt_answer answer;
     struct tt_store store = tt_result(5, 0, TT_EXACT, 0, 0);
     for (unsigned i = 0; i < 600; i++) {
-        embedded_begin(table, 0, 0);
-        embedded_put(table, &store);
+        embedded_begin(&port, 0, 0);
+        embedded_put(&port, &store);
         assert_true(embedded_find(table, &ask, &answer)); /* an all-zero result is one too */
-        assert_int_equal(embedded_permille(table), 250);
+        assert_int_equal(embedded_permille(&port), 250);
     }
     embedded_close(&table);
 }

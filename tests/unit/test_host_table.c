@@ -183,7 +183,7 @@ static int play(uint64_t group, unsigned number, int from, int to)
         return 2;
     }
     struct tt_store next = tt_result(rng_mix(number + 1), 3, TT_EXACT, 7, 1);
-    embedded_put(table, &next);
+    embedded_put(&(struct embedded_port){.table = table}, &next);
     if (write(to, "x", 1) != 1 || read(from, &byte, 1) != 0) { /* stays until all have played */
         return 3;
     }
@@ -218,7 +218,7 @@ static void processes_find_what_others_stored(void **state)
     struct embedded *table = NULL;
     assert_int_equal(embedded_open_on_host(&table, BYTES, 1, group), ERR_OK);
     struct tt_store first = tt_result(rng_mix(0), 3, TT_EXACT, 7, 1);
-    embedded_put(table, &first);
+    embedded_put(&(struct embedded_port){.table = table}, &first);
     assert_int_equal(write(line[0][1], "x", 1), 1);
     assert_int_equal(read(line[CHILDREN][0], &byte, 1), 1);
     close(line[0][1]);
@@ -508,38 +508,39 @@ static void a_shared_table_is_not_cleared_and_ages_once_a_job(void **state)
     assert_int_equal(embedded_open(&own, BYTES, 1), ERR_OK);
     assert_true(embedded_is_on_host(a) && embedded_is_on_host(b) && !embedded_is_on_host(own));
     assert_int_equal(embedded_table_id(a), embedded_table_id(b));
-    embedded_begin(a, 4, 0);
-    embedded_begin(b, 4, 0);
-    embedded_put(a, &store);
-    embedded_put(own, &store);
+    struct embedded_port port_a = {.table = a}, port_b = {.table = b}, port_own = {.table = own};
+    embedded_begin(&port_a, 4, 0);
+    embedded_begin(&port_b, 4, 0);
+    embedded_put(&port_a, &store);
+    embedded_put(&port_own, &store);
     embedded_clear(a);
     embedded_clear(own);
     assert_true(embedded_find(b, &ask, &answer));
     assert_false(embedded_find(own, &ask, &answer));
     for (uint64_t key = 0; key < 20000; key++) {
         struct tt_store more = tt_result(rng_mix(key), 3, TT_EXACT, 7, 1);
-        embedded_put(a, &more);
+        embedded_put(&port_a, &more);
     }
-    unsigned used = embedded_permille(b);
+    unsigned used = embedded_permille(&port_b);
     assert_true(used > 0);
-    embedded_begin(a, 5, 0);
-    assert_int_equal(embedded_permille(b), 0);
+    embedded_begin(&port_a, 5, 0);
+    assert_int_equal(embedded_permille(&port_b), 0);
     for (uint64_t key = 0; key < 20000; key++) {
         struct tt_store more = tt_result(rng_mix(key), 3, TT_EXACT, 7, 1);
-        embedded_put(a, &more);
+        embedded_put(&port_a, &more);
     }
-    embedded_begin(b, 5, 0);
-    embedded_begin(b, 5, 0);
-    assert_true(embedded_permille(a) > 0);
-    embedded_begin(b, 0, 0);
-    assert_int_equal(embedded_permille(a), 0);
-    embedded_begin(a, 6, 0); /* two jobs by turns: neither is new */
-    embedded_begin(b, 5, 0);
-    unsigned kept = embedded_permille(a);
-    embedded_put(a, &store);
-    embedded_begin(a, 6, 0);
-    embedded_begin(b, 5, 0);
-    assert_true(embedded_permille(a) >= kept);
+    embedded_begin(&port_b, 5, 0);
+    embedded_begin(&port_b, 5, 0);
+    assert_true(embedded_permille(&port_a) > 0);
+    embedded_begin(&port_b, 0, 0);
+    assert_int_equal(embedded_permille(&port_a), 0);
+    embedded_begin(&port_a, 6, 0); /* two jobs by turns: neither is new */
+    embedded_begin(&port_b, 5, 0);
+    unsigned kept = embedded_permille(&port_a);
+    embedded_put(&port_a, &store);
+    embedded_begin(&port_a, 6, 0);
+    embedded_begin(&port_b, 5, 0);
+    assert_true(embedded_permille(&port_a) >= kept);
     assert_true(embedded_find(a, &ask, &answer));
     embedded_close(&b); /* alone with it: now it can be cleared */
     embedded_clear(a);

@@ -125,31 +125,6 @@ static void every_algorithm_gives_the_sequential_score(void **state)
     }
 }
 
-/* One machine's time is what its fibers computed, one at a time, and what none of them could use.
- */
-static void fibers_share_the_time_of_a_machine(void **state)
-{
-    enum { FIBERS = 4, LOOK_NS = 50 * TEST_US };
-    struct job job = lab_job("tree", tree, "abdada", 6);
-    struct lab_options options = lab_cluster(&job, 1, 1);
-    (void)state;
-    struct lab_result alone = lab_do(&options);
-    options.workers = options.fibers = FIBERS;
-    struct lab_result r = lab_do(&options), again = lab_do(&options);
-    assert_int_equal(r.search.score, alone.search.score);
-    assert_int_equal(r.trace, again.trace);
-    assert_true(r.waited_ns < alone.waited_ns && r.time_ns < alone.time_ns);
-    uint64_t used_ns = r.sum.nodes * options.node_ns + r.waited_ns;
-    assert_in_range(r.time_ns, used_ns - FIBERS * LOOK_NS, used_ns + FIBERS * LOOK_NS);
-    assert_nothing_left(&r);
-
-    options.workers = 4 * FIBERS;
-    r = lab_do(&options);
-    assert_int_equal(r.search.score, alone.search.score);
-    assert_nothing_left(&r);
-    job_free(&job);
-}
-
 static void the_same_seed_gives_the_same_trace(void **state)
 {
     struct job job = lab_job("tree", tree, "abdada", 6);
@@ -171,7 +146,7 @@ static void options_out_of_range_are_refused(void **state)
     struct job job = lab_job("tree", tree, "abdada", 6);
     struct lab_fault fault = {.kind = LAB_KILL, .processor = 1, .processors = 2};
     struct lab_options good = lab_cluster(&job, 2, 2);
-    struct lab_options bad[] = {good, good, good, good, good, good, good};
+    struct lab_options bad[] = {good, good, good, good, good};
     struct lab_result result;
     (void)state;
     bad[0].workers = 0;
@@ -180,12 +155,7 @@ static void options_out_of_range_are_refused(void **state)
     bad[3].loss_ppm = 1000001;
     bad[4].fault = &fault; /* there is no processor 2 */
     bad[4].faults = 1;
-    bad[5].fibers = 3; /* 2 processors on machines of 3 */
-    bad[6].fault = &fault;
-    bad[6].faults = 1;
-    bad[6].workers = 4;
-    bad[6].fibers = 2; /* a machine falls whole: not modelled */
-    for (unsigned i = 0; i < 7; i++) {
+    for (unsigned i = 0; i < 5; i++) {
         assert_int_equal(lab_run(&bad[i], &result), ERR_RANGE);
     }
     job_free(&job);
@@ -371,7 +341,6 @@ int main(void)
         cmocka_unit_test(service_and_messages_cost_time),
         cmocka_unit_test(jitter_keeps_the_order_of_a_pair),
         cmocka_unit_test(every_algorithm_gives_the_sequential_score),
-        cmocka_unit_test(fibers_share_the_time_of_a_machine),
         cmocka_unit_test(the_same_seed_gives_the_same_trace),
         cmocka_unit_test(options_out_of_range_are_refused),
         cmocka_unit_test(no_answer_within_the_limit_is_none),

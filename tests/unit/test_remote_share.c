@@ -183,7 +183,7 @@ static void a_node_finished_while_its_ask_travels_is_released(void **state)
         port.ask(port.self, &ask, &ticket);
         assert_int_equal(figures(world).inflight_entries, 1);
         if (finished) {
-            embedded_put(a->table, &store);
+            embedded_put(&a->local, &store);
         }
         port.await(port.self, &ask, &ticket, &answer);
         /* A searcher that waits gets the shard's answer, and the shard does not know of it. */

@@ -40,6 +40,7 @@ struct rig {
     unsigned searchers;
     struct rig_searcher searcher[RIG_MAX];
     atomic_bool stop; /* everybody's */
+    uint64_t jobs; /* begun */
 };
 
 static inline const struct game *test_game(void)
@@ -144,9 +145,10 @@ static inline void rig_run(struct rig *rig, unsigned depth)
 {
     pthread_t thread[RIG_MAX];
     atomic_store(&rig->stop, false);
-    embedded_begin(rig->table, 0, 0);
+    rig->jobs++;
     for (unsigned i = 0; i < rig->searchers; i++) {
         struct rig_searcher *d = &rig->searcher[i];
+        embedded_begin(&d->slot, rig->jobs, 0);
         d->options.depth_limit = depth;
         d->polls = 0;
         search_set_limits(d->search, &d->options, &d->env);

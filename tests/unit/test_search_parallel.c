@@ -207,7 +207,7 @@ static void set_in_flight(struct rig *rig, uint64_t key, unsigned depth, bool in
 static void run_beside(struct rig *rig, unsigned depth, uint64_t key, unsigned at_depth)
 {
     struct rig_searcher *d = &rig->searcher[0];
-    embedded_begin(rig->table, 0, 0);
+    embedded_begin(&d->slot, 0, 0);
     set_in_flight(rig, key, at_depth, true);
     d->options.depth_limit = depth;
     d->watch.first_depth = depth;

@@ -44,7 +44,7 @@ static enum search_status run_split(struct rig *rig, const char *text, const str
     test_parse(rig->position, text);
     atomic_store(&rig->stop, false);
     embedded_clear(rig->table);
-    embedded_begin(rig->table, 0, 0);
+    embedded_begin(&d->slot, 0, 0);
     d->polls = 0;
     search_set_limits(d->search, &d->options, &d->env);
     search_set_position(d->search, rig->position);

@@ -219,7 +219,9 @@ static void print_json(const struct analyse *a, const struct suite_case *c, cons
     json_array_begin(&j, "pv");
     score_line(job, &r->search.pv, add_word, &j);
     json_array_end(&j);
-    json_number(&j, "nodes", (int64_t)s->nodes);
+#define X(name, json) json_number(&j, json, (int64_t)s->name);
+    COUNTERS(X)
+#undef X
     json_number(&j, "own_nodes", (int64_t)s->own_nodes);
     json_real(&j, "time_ms", (double)s->time_us / 1e3);
     json_number(&j, "nps", s->time_us ? (int64_t)((double)s->nodes * 1e6 / (double)s->time_us) : 0);
@@ -229,11 +231,6 @@ static void print_json(const struct analyse *a, const struct suite_case *c, cons
     json_number(&j, "threads", a->threads);
     json_text(&j, "algorithm", a->algorithm->name);
     json_flag(&j, "strict", a->strict);
-    json_number(&j, "asks", (int64_t)s->asks);
-    json_number(&j, "cuts", (int64_t)s->cuts);
-    json_number(&j, "busy", (int64_t)s->busy);
-    json_number(&j, "deferred", (int64_t)s->deferred);
-    json_number(&j, "duplicated_nodes", (int64_t)s->duplicated);
     json_real(&j, "duplicated", share(s->duplicated, s->nodes));
     json_number(&j, "remote_depth", s->remote_depth);
     json_real(&j, "waited", share(s->waited_us, s->time_us * a->threads));

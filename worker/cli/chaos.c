@@ -48,7 +48,7 @@ struct driver {
     unsigned per_seed;
     unsigned lanes;
     struct lane lane[LANES_MAX];
-    uint64_t done, failed, prolonged, begin_us, told_us;
+    uint64_t done, failed, prolonged, begin_us, printed_us;
     struct report sum;
 };
 
@@ -93,9 +93,13 @@ static bool read_plant(const char *text, struct chaos_wish *wish)
         wish->skip_release_ppm = (uint32_t)ppm;
         return ok;
     }
-    wish->never_expire_sessions = strcmp(text, "never-lapse") == 0;
+    wish->never_expire_sessions = strcmp(text, "never-expire-sessions") == 0;
     wish->never_expire = strcmp(text, "never-expire") == 0;
-    return wish->never_expire_sessions || wish->never_expire;
+    wish->skip_stop = strcmp(text, "skip-stop") == 0;
+    wish->lose_reports = strcmp(text, "lose-reports") == 0;
+    wish->stale_index = strcmp(text, "stale-index") == 0;
+    return wish->never_expire_sessions || wish->never_expire || wish->skip_stop ||
+           wish->lose_reports || wish->stale_index;
 }
 
 static int read_wish(struct driver *d)
@@ -111,8 +115,8 @@ static int read_wish(struct driver *d)
     }
     if (c->plant != NULL && !read_plant(c->plant, &d->wish)) {
         return options_wrong(c->program,
-                             "--plant is skip-release[:PPM], never-lapse or "
-                             "never-expire, not '%s'",
+                             "--plant is skip-release[:PPM], never-expire-sessions, never-expire, "
+                             "skip-stop, lose-reports or stale-index, not '%s'",
                              c->plant);
     }
     if (c->algorithm != NULL) {
@@ -144,8 +148,8 @@ static struct chaos_wish wish_of(const struct driver *d, uint64_t run)
     return wish;
 }
 
-/* A run that is repeated is looked at. */
-static void tell_run(const struct chaos_plan *plan, const struct chaos_outcome *o)
+/* A single run is described. */
+static void print_run(const struct chaos_plan *plan, const struct chaos_outcome *o)
 {
     char text[CHAOS_TEXT_MAX];
     chaos_describe(plan, text, sizeof text);
@@ -154,12 +158,11 @@ static void tell_run(const struct chaos_plan *plan, const struct chaos_outcome *
         chaos_describe_fault(&o->fault[i], text, sizeof text);
         fprintf(stderr, "  %s\n", text);
     }
-    fprintf(
-        stderr,
-        "answered after %.3f ms; %.3f ms without faults, %.3f ms sequentially; trace %016" PRIx64
-        "\n",
-        (double)o->faulty.time_ns / 1e6, (double)o->calm.time_ns / 1e6,
-        (double)o->sequential.time_ns / 1e6, o->faulty.trace);
+    fprintf(stderr,
+            "all posts ended after %.3f ms; %.3f ms without faults, %.3f ms sequentially; trace "
+            "%016" PRIx64 "\n",
+            (double)o->faulty.end_ns / 1e6, (double)o->calm.end_ns / 1e6,
+            (double)o->sequential_ns / 1e6, o->faulty.trace);
 }
 
 static void make_run(const struct driver *d, uint64_t run, struct report *out)
@@ -172,7 +175,7 @@ static void make_run(const struct driver *d, uint64_t run, struct report *out)
     if (err == ERR_OK) {
         err = chaos_run(&plan, &outcome);
         if (err == ERR_OK && d->runs == 1) {
-            tell_run(&plan, &outcome);
+            print_run(&plan, &outcome);
         }
         chaos_free(&plan);
     }
@@ -181,7 +184,7 @@ static void make_run(const struct driver *d, uint64_t run, struct report *out)
         return;
     }
     const struct lab_result *r = &outcome.faulty;
-    out->nodes = outcome.sequential.sum.nodes + outcome.calm.sum.nodes + r->sum.nodes;
+    out->nodes = outcome.sequential_nodes + outcome.calm.sum.nodes + r->sum.nodes;
     out->trace = rng_mix(outcome.calm.trace) + rng_mix(r->trace ^ plan.seed);
     out->lost = r->lost;
     out->downs = r->downs;
@@ -191,7 +194,7 @@ static void make_run(const struct driver *d, uint64_t run, struct report *out)
     out->restarts = r->restarts;
     out->all_shards_dead = r->all_shards_dead;
     out->all_workers_dead = r->all_workers_dead;
-    out->prolonged = r->time_ns > outcome.calm.time_ns;
+    out->prolonged = r->end_ns > outcome.calm.end_ns;
     memcpy(out->broken, outcome.broken, sizeof out->broken);
 }
 
@@ -242,7 +245,7 @@ static int lane_end(struct lane *lane)
     return status;
 }
 
-/* ---- telling ---- */
+/* ---- output ---- */
 
 static void command_of(const struct driver *d, uint64_t run, char *text)
 {
@@ -268,7 +271,7 @@ static void command_of(const struct driver *d, uint64_t run, char *text)
 #undef ADD
 }
 
-static void tell_failure(struct driver *d, uint64_t run, const char *broken)
+static void print_failure(struct driver *d, uint64_t run, const char *broken)
 {
     char command[COMMAND_MAX];
     command_of(d, run, command);
@@ -286,12 +289,12 @@ static void tell_failure(struct driver *d, uint64_t run, const char *broken)
     json_end(&j);
 }
 
-static void tell_progress(struct driver *d)
+static void print_progress(struct driver *d)
 {
     uint64_t now = clock_us();
-    if (now - d->told_us >= PROGRESS_US) {
+    if (now - d->printed_us >= PROGRESS_US) {
         double seconds = (double)(now - d->begin_us) / 1e6, speed = (double)d->done / seconds;
-        d->told_us = now;
+        d->printed_us = now;
         log_line(d->chaos->program,
                  "%" PRIu64 " of %" PRIu64 " runs, %" PRIu64 " failed, %.0f a second, %.0f s left",
                  d->done, d->runs, d->failed, speed, (double)(d->runs - d->done) / speed);
@@ -316,7 +319,7 @@ static void add_up(struct driver *d, const struct report *r)
     }
 }
 
-static void tell_sum(const struct driver *d)
+static void print_sum(const struct driver *d)
 {
     const struct report *r = &d->sum;
     const struct {
@@ -380,7 +383,7 @@ static void lane_died(struct driver *d, struct lane *lane, const char *how)
     } else {
         d->done++;
     }
-    tell_failure(d, lane->next, broken);
+    print_failure(d, lane->next, broken);
     lane->next += d->lanes;
 }
 
@@ -396,7 +399,7 @@ static void lane_read(struct driver *d, struct lane *lane)
         return;
     }
     if (report.broken[0] != '\0') {
-        tell_failure(d, lane->next, report.broken);
+        print_failure(d, lane->next, report.broken);
     }
     add_up(d, &report);
     d->done++;
@@ -451,16 +454,16 @@ static int drive(struct driver *d)
                 lane_read(d, &d->lane[i]);
             }
         }
-        tell_progress(d);
+        print_progress(d);
     }
-    tell_sum(d);
+    print_sum(d);
     return d->failed > 0 ? 1 : 0;
 }
 
 int cli_chaos(const struct cli_chaos *chaos)
 {
     struct driver driver = {.chaos = chaos, .begin_us = clock_us()};
-    driver.told_us = driver.begin_us;
+    driver.printed_us = driver.begin_us;
     driver.lanes = chaos->jobs < 1 ? 1 : chaos->jobs > LANES_MAX ? LANES_MAX : chaos->jobs;
     int status = read_wish(&driver);
     return status < 0 ? drive(&driver) : status;

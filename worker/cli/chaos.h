@@ -13,7 +13,7 @@ struct cli_chaos {
     const char *faults; /* random[:N] */
     const char *seeds; /* A..B; NULL: `seed` alone */
     uint64_t seed;
-    const char *plant; /* skip-release[:PPM], never-lapse, never-expire */
+    const char *plant; /* skip-release[:PPM] and others: chaos.c */
     const char *algorithm;
     const uint32_t *workers; /* one run each */
     unsigned counts;

@@ -21,7 +21,7 @@ enum { COUNTS_MAX = 64, DEFAULT_SHARDS_PER = 16 };
 struct sim {
     /* command line */
     const char *game, *algorithm, *remote_depth, *faults, *csv, *svg, *seeds, *position, *plant;
-    uint32_t depth, shards, jobs, fibers, share;
+    uint32_t depth, shards, jobs, share;
     double rtt_us, jitter_us, node_us, service_us, message_us, loss;
     uint64_t seed, hash_mib, local_kib;
     bool json, wait, constant, loose;
@@ -71,10 +71,9 @@ static int read_options(struct sim *s, int argc, char *argv[])
         {"loose", NULL, "not strict: deeper entries answer, repetitions are draws", &s->loose,
          OPTION_FLAG},
         {.kind = OPTION_HEADING, .help = "On what:"},
-        {"workers", "N,N,...", "processors, one run each (default 1,2,4,8,16)", s, OPTION_CUSTOM,
+        {"workers", "N,N,...",
+         "that search, the front-end included; one run each (default 1,2,4,8,16)", s, OPTION_CUSTOM,
          'w', .parse = parse_counts},
-        {"fibers", "N", "searches that share the time of each worker (default 1)", &s->fibers,
-         OPTION_U32, 0, 1, 64},
         {"shards", "N", "of the table (default: one for 16 workers)", &s->shards, OPTION_U32, 0, 1,
          LAB_SHARDS_MAX},
         {"node-us", "X", "time of a node (default: tree 1, chess 0.2)", &s->node_us, OPTION_REAL},
@@ -82,7 +81,7 @@ static int read_options(struct sim *s, int argc, char *argv[])
         {"jitter-us", "X", "added to each way, uniform in 0..X", &s->jitter_us, OPTION_REAL},
         {"service-us", "X", "of a shard per message and per operation (default 0.2)",
          &s->service_us, OPTION_REAL},
-        {"message-us", "X", "of a processor per message sent (default 1)", &s->message_us,
+        {"message-us", "X", "of a worker per message sent (default 1)", &s->message_us,
          OPTION_REAL},
         {"loss", "PERCENT", "of messages lost", &s->loss, OPTION_REAL},
         {"remote-depth", "auto|N", "ask the shards from this remaining depth up", &s->remote_depth,
@@ -93,23 +92,24 @@ static int read_options(struct sim *s, int argc, char *argv[])
          &s->hash_mib, OPTION_U64, 0, 1, 1 << 16},
         {"constant", NULL, "the shards' memory does not grow with the workers", &s->constant,
          OPTION_FLAG},
-        {"share", "N", "results of this depth and more below that depth are told to others",
-         &s->share, OPTION_U32, 0, 1, SEARCH_DEPTH_MAX},
+        {"share", "N", "broadcast results of this depth and more", &s->share, OPTION_U32, 0, 1,
+         SEARCH_DEPTH_MAX},
         {"local", "KIB", "table of each worker (default 1024)", &s->local_kib, OPTION_U64, 0, 1,
          1 << 22},
-        {.kind = OPTION_HEADING, .help = "How it is drawn and told:"},
+        {.kind = OPTION_HEADING, .help = "Seeds, faults and output:"},
         {"seed", "N", "of everything random (default 1)", &s->seed, OPTION_U64},
         {"faults", "random[:N]",
-         "kills, stalls, cuts, delays, losses; game and cluster, too, unless given", &s->faults,
-         OPTION_TEXT},
+         "kills, stalls, cuts, delays, losses; front-ends, jobs and cluster, too, unless given",
+         &s->faults, OPTION_TEXT},
         {"seeds", "A..B", "with --faults, one run a seed; failures name their command", &s->seeds,
          OPTION_TEXT},
         {"jobs", "N", "runs with faults at a time (default 1)", &s->jobs, OPTION_U32, 'j', 1, 64},
-        {"plant", "KIND", "skip-release[:PPM], never-lapse, never-expire: to see it caught",
+        {"plant", "KIND",
+         "a fault of the program, to see it caught: skip-release[:PPM], never-expire-sessions, "
+         "never-expire, skip-stop, lose-reports, stale-index",
          &s->plant, OPTION_TEXT},
         {"csv", "FILE", "rows as CSV", &s->csv, OPTION_TEXT},
-        {"svg", "FILE", "speedup and overheads against processors as a picture", &s->svg,
-         OPTION_TEXT},
+        {"svg", "FILE", "speedup and overheads against workers as a picture", &s->svg, OPTION_TEXT},
         {"json", NULL, "one JSON object a run on stdout", &s->json, OPTION_FLAG},
         {0},
     };
@@ -128,9 +128,6 @@ static int read_options(struct sim *s, int argc, char *argv[])
     }
     if (s->faults == NULL && (s->seeds != NULL || s->plant != NULL)) {
         return options_wrong(program, "--seeds and --plant go with --faults");
-    }
-    if (s->faults != NULL && s->fibers > 1) {
-        return options_wrong(program, "--fibers goes without --faults");
     }
     if (s->faults == NULL && s->depth == 0) {
         return options_wrong(program, "--depth N is required");
@@ -180,15 +177,14 @@ static int resolve(struct sim *s)
     return -1;
 }
 
-static struct lab_options lab_for(const struct sim *s, unsigned workers, unsigned fibers)
+static struct lab_options lab_for(const struct sim *s, unsigned workers)
 {
     uint64_t scale = s->constant ? 1 : (workers + DEFAULT_SHARDS_PER - 1) / DEFAULT_SHARDS_PER;
     unsigned shards =
         s->shards != 0 ? s->shards : (workers + DEFAULT_SHARDS_PER - 1) / DEFAULT_SHARDS_PER;
     return (struct lab_options){
         .job = &s->job,
-        .workers = workers * fibers,
-        .fibers = fibers,
+        .workers = workers,
         .shards = shards > LAB_SHARDS_MAX ? LAB_SHARDS_MAX : shards,
         .seed = s->seed,
         .node_ns = (uint64_t)(s->node_us * 1000 + 0.5),
@@ -204,9 +200,9 @@ static struct lab_options lab_for(const struct sim *s, unsigned workers, unsigne
     };
 }
 
-static int run_row(const struct sim *s, unsigned workers, unsigned fibers, struct sim_row *row)
+static int run_row(const struct sim *s, unsigned workers, struct sim_row *row)
 {
-    struct lab_options options = lab_for(s, workers, fibers);
+    struct lab_options options = lab_for(s, workers);
     uint64_t begin = clock_us();
     enum err err = lab_run(&options, &row->result);
     if (err != ERR_OK) {
@@ -215,12 +211,11 @@ static int run_row(const struct sim *s, unsigned workers, unsigned fibers, struc
     }
     row->workers = workers;
     row->wall = (double)(clock_us() - begin) / 1e6;
-    row->seconds = (double)row->result.time_ns / 1e9;
+    row->seconds = (double)row->result.answer[0].time_ns / 1e9;
     return 0;
 }
 
-/* Against one processor of the same algorithm, without fibers: run anew unless it is the first row.
- */
+/* Against one worker of the same algorithm: run anew unless it is the first row. */
 static void measure(const struct sim_row *one, struct sim_row *row)
 {
     const struct lab_result *r = &row->result;
@@ -229,7 +224,7 @@ static void measure(const struct sim_row *one, struct sim_row *row)
     row->efficiency = row->speedup / n;
     row->search = (double)r->sum.nodes / (double)one->result.sum.nodes - 1;
     double busy = n * row->seconds;
-    /* One processor may wait too, and that is in its time already. */
+    /* One worker may wait too, and that is in its time already. */
     double waited = ((double)r->waited_ns - (double)one->result.waited_ns) / 1e9;
     row->communication = waited / one->seconds;
     row->synchronization = busy / one->seconds - 1 - row->search - row->communication;
@@ -240,9 +235,9 @@ static void print_row(const struct sim *s, const struct sim_row *row)
     const struct lab_result *r = &row->result;
     int64_t score;
     char text[16];
-    const char *kind = score_kind(s->job.game, r->search.score, &score);
+    const char *kind = score_kind(s->job.game, r->answer[0].search.score, &score);
     if (!s->json) {
-        score_text(s->job.game, r->search.score, text, sizeof text);
+        score_text(s->job.game, r->answer[0].search.score, text, sizeof text);
         printf("%7u %9.4f %8.2f %6.1f%% %12" PRIu64 " %8.1f%% %7.1f%% %7.1f%% %8" PRIu64
                " %8" PRIu64 " %8s %7.1f\n",
                row->workers, row->seconds, row->speedup, 100 * row->efficiency, r->sum.nodes,
@@ -256,25 +251,20 @@ static void print_row(const struct sim *s, const struct sim_row *row)
     json_number(&j, "workers", row->workers);
     json_real(&j, "speedup", row->speedup);
     json_real(&j, "efficiency", row->efficiency);
-    json_number(&j, "nodes", (int64_t)r->sum.nodes);
+#define X(name, json) json_number(&j, json, (int64_t)r->sum.name);
+    COUNTERS(X)
+#undef X
     json_real(&j, "search_overhead", row->search);
     json_real(&j, "communication_overhead", row->communication);
     json_real(&j, "synchronization_overhead", row->synchronization);
     json_number(&j, "score", score);
     json_text(&j, "score_kind", kind);
     json_real(&j, "seconds", row->seconds);
-    json_number(&j, "busy", (int64_t)r->sum.busy);
-    json_number(&j, "deferred", (int64_t)r->sum.deferred);
-    json_number(&j, "cuts", (int64_t)r->sum.cuts);
-    json_number(&j, "asks", (int64_t)r->sum.asks);
-    json_number(&j, "peeks", (int64_t)r->sum.peeks);
     json_number(&j, "stores", (int64_t)r->stores);
-    json_number(&j, "unwound", (int64_t)r->sum.unwound);
-    json_number(&j, "critical", (int64_t)r->sum.critical);
     json_real(&j, "duplicated", (double)r->sum.duplicated / (double)(r->sum.nodes + 1));
     json_real(&j, "messages_per_node", (double)r->messages / (double)(r->sum.nodes + 1));
     json_real(&j, "bytes_per_node", (double)r->bytes / (double)(r->sum.nodes + 1));
-    json_flag(&j, "answered", r->answered);
+    json_flag(&j, "answered", r->answer[0].answered);
     snprintf(text, sizeof text, "%08" PRIx32, (uint32_t)r->trace);
     json_text(&j, "trace", text);
     json_number(&j, "events", (int64_t)r->events);
@@ -295,7 +285,7 @@ static int write_csv(const char *path, const struct sim_row *row, unsigned rows)
         fprintf(out, "%u,%.9f,%.4f,%.4f,%" PRIu64 ",%.4f,%.4f,%.4f,%d\n", row[i].workers,
                 row[i].seconds, row[i].speedup, row[i].efficiency, row[i].result.sum.nodes,
                 row[i].search, row[i].communication, row[i].synchronization,
-                row[i].result.search.score);
+                row[i].result.answer[0].search.score);
     }
     if (fclose(out) != 0) {
         log_fail(program, "%s: %s", path, strerror(errno));
@@ -322,8 +312,8 @@ static int write_svg(const struct sim *s, const struct sim_row *row, unsigned ro
 static int run_speedups(const struct sim *s)
 {
     struct sim_row row[COUNTS_MAX], one = {0};
-    bool has_one = s->count[0] == 1 && s->fibers == 1;
-    if (!has_one && run_row(s, 1, 1, &one) != 0) {
+    bool has_one = s->count[0] == 1;
+    if (!has_one && run_row(s, 1, &one) != 0) {
         return 1;
     }
     if (!s->json) {
@@ -332,7 +322,7 @@ static int run_speedups(const struct sim *s)
                "score", "wall s");
     }
     for (unsigned i = 0; i < s->counts; i++) {
-        if (run_row(s, s->count[i], s->fibers, &row[i]) != 0) {
+        if (run_row(s, s->count[i], &row[i]) != 0) {
             return 1;
         }
         if (i == 0 && has_one) {
@@ -382,7 +372,6 @@ int cli_sim(int argc, char *argv[])
         .hash_mib = 64,
         .local_kib = 1024,
         .jobs = 1,
-        .fibers = 1,
     };
     int status = read_options(&s, argc, argv);
     if (status < 0 && s.faults != NULL) {

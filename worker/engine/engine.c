@@ -4,6 +4,8 @@
 #include "common/memory.h"
 #include "common/placement.h"
 #include "common/rng.h"
+#include "worker/engine/front_core.h"
+#include "worker/engine/job_client.h"
 #include "worker/table/host_table.h"
 #include "worker/table/wire.h"
 
@@ -16,11 +18,6 @@
 
 enum { PROGRESS_EVERY_US = 1000000 };
 
-struct report {
-    uint64_t instance;
-    struct proto_job_report last;
-};
-
 struct engine {
     /* fixed after open */
     struct engine_options options;
@@ -28,15 +25,16 @@ struct engine {
     void *context;
     struct wire **wire; /* one for each searcher; NULL: no servers */
     struct searcher *searcher;
-    struct report *report;
-    /* state of a run; the observer's turn belongs to who holds `lock` */
+    struct job_client *client; /* of searcher 0; NULL: no servers */
+    struct job_port port;
+    /* state of a run; the thread that holds `lock` may call the observer */
     atomic_bool stop, ended;
     const struct job *job;
     const struct engine_observer *observer;
     uint64_t begin_us, deadline_us;
-    uint64_t next_progress_us; /* processor 0 */
+    uint64_t next_progress_us; /* searcher 0 */
     pthread_mutex_t lock;
-    unsigned reports; /* with report[] and best: who holds the lock */
+    struct front_core front; /* with `best`: under the lock */
     struct search_result best;
 };
 
@@ -46,63 +44,44 @@ struct engine_thread {
     struct env_port env;
 };
 
-/* ---- reports of workers: processor 0 only ---- */
+/* ---- reports of workers: searcher 0 only ---- */
 
-static void take_report(void *self, const struct proto_job_report *report, unsigned shard)
+static void take_events(struct engine *e)
 {
-    struct engine *e = self;
-    (void)shard;
-    if (e->job == NULL || report->job != e->job->id) {
-        return;
+    struct job_event event;
+    while (e->client != NULL && e->port.poll(e->port.self, &event)) {
+        pthread_mutex_lock(&e->lock); /* any thread may be summing up */
+        front_core_event(&e->front, &event, clock_us());
+        pthread_mutex_unlock(&e->lock);
     }
-    pthread_mutex_lock(&e->lock); /* any thread may be summing up */
-    unsigned i = 0;
-    while (i < e->reports && e->report[i].instance != report->instance) {
-        i++;
-    }
-    bool known = i < e->reports;
-    if (i < ENGINE_WORKERS_MAX) {
-        e->reports += !known;
-        e->report[i].instance = report->instance;
-        /* Every shard forwards it, and paths differ in length: counters only grow. */
-        if (!known || report->nodes >= e->report[i].last.nodes) {
-            e->report[i].last = *report;
-        }
-    }
-    pthread_mutex_unlock(&e->lock);
 }
 
 /* The caller holds the lock. */
 static void fill_status(struct engine *e, struct engine_status *out)
 {
+    uint64_t now = clock_us();
+    struct front_sum helped;
+    front_core_sum(&e->front, now, &helped);
     struct engine_status s = {
-        .time_us = clock_us() - e->begin_us,
-        .workers = e->reports,
+        .time_us = now - e->begin_us,
+        .workers = helped.workers,
         .shards = e->options.servers,
         .shards_up = atomic_load(&e->searcher[0].shards_up),
-        .hash_permille = embedded_permille(e->table),
+        .hash_permille = embedded_permille(&e->searcher[0].local),
     };
     for (unsigned i = 0; i < e->options.threads; i++) {
         struct searcher_figures f = searcher_figures(&e->searcher[i]);
-        s.own_nodes += f.nodes;
-        s.asks += f.asks;
-        s.cuts += f.cuts;
-        s.busy += f.busy;
-        s.deferred += f.deferred;
-        s.duplicated += f.duplicated;
+        s.own_nodes += f.sum.nodes;
+#define X(name, json) s.name += f.sum.name;
+        COUNTERS(X)
+#undef X
         s.waited_us += f.waited_us;
         s.remote_depth = f.remote_depth;
         s.depth = f.depth > s.depth ? f.depth : s.depth;
     }
-    s.nodes = s.own_nodes;
-    for (unsigned i = 0; i < e->reports; i++) {
-        const struct proto_job_report *r = &e->report[i].last;
-        s.nodes += r->nodes;
-        s.asks += r->asks;
-        s.busy += r->busy;
-        s.deferred += r->deferred;
-        s.duplicated += r->duplicated;
-    }
+#define X(name, json) s.name += helped.name;
+    COUNTERS_REPORTED(X)
+#undef X
     *out = s;
 }
 
@@ -143,13 +122,14 @@ static bool poll_engine(void *self, struct search *search)
     uint64_t now = clock_us();
     searcher_serve(thread->searcher, search, now);
     if (thread->searcher->index == 0) {
+        take_events(e);
         watch_progress(e, now);
     }
     return atomic_load_explicit(&e->stop, memory_order_relaxed) ||
            atomic_load_explicit(&e->ended, memory_order_relaxed) || over_limits(e, now);
 }
 
-/* The first processor to finish an iteration speaks for all. */
+/* The first searcher to finish an iteration speaks for all. */
 static void take_iteration(void *context, const struct search_result *result,
                            const struct search_counters *counters)
 {
@@ -206,9 +186,12 @@ static enum err open_searchers(struct engine *e)
                        .instance = clock_unique(),
                        .name = name, /* copied */
                        .jobs = 2},
-            .sink = {.self = e, .job_report = i == 0 ? take_report : NULL},
             .share_depth = e->options.share_depth,
         };
+        if (e->client != NULL && i == 0) {
+            options.sink = job_client_sink(e->client);
+            e->port = job_client_port(e->client, &e->searcher[0]);
+        }
         if (e->wire != NULL) {
             err = wire_open(&e->wire[i], e->context, e->options.server, e->options.servers);
             shell = err == ERR_OK ? wire_shell(e->wire[i]) : (struct remote_shell){.self = NULL};
@@ -234,8 +217,8 @@ enum err engine_open(struct engine **out, const struct engine_options *options)
     e->options = *options;
     pthread_mutex_init(&e->lock, NULL);
     e->searcher = memory_lines(options->threads * sizeof *e->searcher);
-    e->report = calloc(ENGINE_WORKERS_MAX + 1, sizeof *e->report);
-    enum err err = e->searcher == NULL || e->report == NULL ? ERR_NOMEM : ERR_OK;
+    enum err err = front_core_open(&e->front, 0);
+    err = e->searcher == NULL ? ERR_NOMEM : err;
     if (err == ERR_OK) {
         uint64_t group = options->servers > 0 && !options->is_private
                              ? host_table_group(options->server, options->servers)
@@ -245,7 +228,7 @@ enum err engine_open(struct engine **out, const struct engine_options *options)
     if (err == ERR_OK && options->servers > 0) {
         e->context = zmq_ctx_new();
         e->wire = calloc(options->threads, sizeof *e->wire);
-        err = e->context == NULL || e->wire == NULL ? ERR_NOMEM : ERR_OK;
+        err = e->context == NULL || e->wire == NULL ? ERR_NOMEM : job_client_open(&e->client);
     }
     if (err == ERR_OK) {
         err = open_searchers(e);
@@ -276,15 +259,16 @@ void engine_close(struct engine **engine)
     embedded_close(&e->table);
     pthread_mutex_destroy(&e->lock);
     free(e->wire);
+    job_client_close(&e->client);
+    front_core_close(&e->front);
     free(e->searcher);
-    free(e->report);
     free(e);
     *engine = NULL;
 }
 
 unsigned engine_shards_up(const struct engine *e)
 {
-    return e->options.servers == 0 ? 0 : client_shards_up(remote_client(e->searcher[0].remote));
+    return e->client == NULL ? 0 : e->port.sources_up(e->port.self);
 }
 
 void engine_stop(struct engine *e)
@@ -306,6 +290,7 @@ void engine_idle(struct engine *e, unsigned wait_ms)
             remote_wait(e->searcher[i].remote, 0);
         }
     }
+    take_events(e);
 }
 
 void engine_clear(struct engine *e)
@@ -325,39 +310,15 @@ static bool is_shared(const struct engine *e)
     return e->options.servers > 0 && e->job->algorithm->uses_shards;
 }
 
-static void post(struct engine *e)
-{
-    struct proto_job_post wire = job_to_wire(e->job);
-    uint64_t now = clock_us();
-    for (unsigned i = 0; i < e->options.threads; i++) {
-        struct client *client = remote_client(e->searcher[i].remote);
-        remote_wait(e->searcher[i].remote, 0);
-        client_hello(client, i == 0 ? PROTO_FRONT : PROTO_CLIENT, e->job->namespace_id, now);
-    }
-    client_job_post(remote_client(e->searcher[0].remote), &wire, now);
-}
-
-static bool all_said_farewell(const struct engine *e)
-{
-    for (unsigned i = 0; i < e->reports; i++) {
-        if (e->report[i].last.state != PROTO_JOB_ENDED) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* The workers' last figures, if they come soon: the answer does not wait for the dead. */
 static void withdraw(struct engine *e)
 {
-    struct remote *remote = e->searcher[0].remote;
-    /* A clock is running: who has not said farewell at once is not waited for. */
-    unsigned wait_ms = e->job->time_ms != 0 ? ENGINE_FAREWELL_TIMED_MS : ENGINE_FAREWELL_MS;
-    uint64_t until = clock_us() + wait_ms * UINT64_C(1000);
-    client_job_stop(remote_client(remote), e->job->id, clock_us());
-    while (!all_said_farewell(e) && client_shards_up(remote_client(remote)) > 0 &&
-           clock_us() < until) {
-        remote_wait(remote, 5);
+    uint32_t wait_ms = e->job->time_ms != 0 ? FRONT_WAIT_TIMED_MS : FRONT_WAIT_MS;
+    e->port.stop(e->port.self, e->job->id);
+    front_core_stop(&e->front, wait_ms, clock_us());
+    while (front_core_waits(&e->front, e->port.sources_up(e->port.self), clock_us())) {
+        remote_wait(e->searcher[0].remote, 5);
+        take_events(e);
     }
 }
 
@@ -406,19 +367,19 @@ enum err engine_run(struct engine *e, struct job *job, const struct engine_obser
     }
     e->job = job;
     e->observer = observer;
-    e->reports = 0;
     e->best = (struct search_result){0};
     e->begin_us = clock_us();
     e->next_progress_us = e->begin_us + PROGRESS_EVERY_US;
     e->deadline_us = job->time_ms == 0 ? 0 : e->begin_us + job->time_ms * UINT64_C(1000);
     atomic_store(&e->ended, false);
     job->id = clock_unique();
-    embedded_begin(e->table, job->id, job->namespace_id);
+    front_core_begin(&e->front, job->id);
+    engine_idle(e, 0); /* what came while nothing ran */
     enum err err = prepare_threads(e, thread);
+    if (err == ERR_OK && is_shared(e)) {
+        err = e->port.post(e->port.self, job);
+    }
     if (err == ERR_OK) {
-        if (is_shared(e)) {
-            post(e);
-        }
         search_all(e, thread);
         uint64_t time_us = clock_us() - e->begin_us;
         if (is_shared(e)) {

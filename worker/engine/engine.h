@@ -1,7 +1,7 @@
 /* engine: what a front-end searches with: threads over one embedded table, and the cluster behind
  * it.
  *
- * Threads: engine_run blocks its caller, which searches as processor 0; engine_stop may be called
+ * Threads: engine_run blocks its caller, which searches as searcher 0; engine_stop may be called
  * by any thread and from a signal handler; the rest by the owner while nothing runs. Memory: all
  * tables in open. */
 #ifndef WORKER_ENGINE_ENGINE_H
@@ -11,16 +11,13 @@
 
 enum {
     ENGINE_CONNECT_MS = 500, /* at start, for shards that do not answer */
-    ENGINE_FAREWELL_MS = 200, /* at the end, for the workers' last reports */
-    ENGINE_FAREWELL_TIMED_MS = 10, /* the same for a job with a time limit */
-    ENGINE_WORKERS_MAX = 4096, /* workers whose reports are kept apart */
 };
 
 struct engine_options {
     unsigned threads; /* 1..EMBEDDED_SLOTS_MAX */
     uint64_t hash_bytes;
     bool is_private; /* has no table in common with other processes of the host */
-    uint8_t share_depth; /* results of at least this depth are told to other tables; 0: none */
+    uint8_t share_depth; /* results of at least this depth are broadcast; 0: none */
     const struct options_host_port *server; /* borrowed until close */
     unsigned servers;
 };
@@ -28,9 +25,12 @@ struct engine_options {
 /* Sums over this process and, where workers reported, over all. */
 struct engine_status {
     uint64_t time_us;
-    uint64_t own_nodes, nodes, asks, cuts, busy, deferred, duplicated;
+    uint64_t own_nodes;
+#define X(name, json) uint64_t name;
+    COUNTERS(X)
+#undef X
     uint64_t waited_us; /* for shards, of this process's threads */
-    unsigned workers; /* ttworker threads that reported */
+    unsigned workers; /* ttworker threads that live: reported in the last seconds */
     unsigned shards, shards_up, remote_depth;
     unsigned depth; /* iteration under way */
     unsigned hash_permille;
@@ -67,7 +67,7 @@ void engine_arm(struct engine *engine);
 void engine_idle(struct engine *engine, unsigned wait_ms);
 /* Forgets the embedded table's results. */
 void engine_clear(struct engine *engine);
-/* Holds left in the embedded table: 0 between searches, or something leaked. */
+/* In-flight entries in the embedded table: 0 between searches, or something leaked. */
 unsigned engine_inflight(struct engine *engine);
 
 #endif

@@ -1,4 +1,4 @@
-#include "worker/engine/job.h"
+#include "worker/engine/job_port.h"
 
 #include "common/rng.h"
 #include "worker/games/games.h"
@@ -50,6 +50,28 @@ void job_free(struct job *job)
 {
     free(job->position);
     job->position = NULL;
+}
+
+bool job_offer_set(struct job_offer *out, const struct proto_job *message)
+{
+    out->wire = *message;
+    if (!proto_text_copy(message->game, out->game, sizeof out->game) ||
+        !proto_text_copy(message->algorithm, out->algorithm, sizeof out->algorithm) ||
+        !proto_text_copy(message->position, out->position, sizeof out->position)) {
+        return false;
+    }
+    out->wire.game = proto_text_of(out->game);
+    out->wire.algorithm = proto_text_of(out->algorithm);
+    out->wire.position = proto_text_of(out->position);
+    return true;
+}
+
+void job_offer_copy(struct job_offer *out, const struct job_offer *from)
+{
+    *out = *from;
+    out->wire.game.at = out->game;
+    out->wire.algorithm.at = out->algorithm;
+    out->wire.position.at = out->position;
 }
 
 struct proto_job_post job_to_wire(const struct job *job)

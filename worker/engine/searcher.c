@@ -9,6 +9,7 @@ enum err searcher_open(struct searcher *p, const struct searcher_options *option
     p->index = options->index;
     p->poll_nodes = options->poll_nodes;
     p->is_fiber = options->is_fiber;
+    p->role = options->client.role;
     p->local = (struct embedded_port){
         .table = options->table,
         .slot = (uint16_t)options->index,
@@ -66,22 +67,27 @@ enum err searcher_begin(struct searcher *p, const struct job *job, const struct 
     }
     search_set_limits(p->search, &options, env);
     search_set_position(p->search, job->position);
+    embedded_begin(&p->local, job->id, job->namespace_id);
     if (p->remote != NULL) {
+        p->namespace_id = job->namespace_id;
+        searcher_hello(p);
         remote_begin(p->remote, job->remote_depth, job->algorithm->uses_shards, job->waits);
     }
     searcher_publish(p);
     return ERR_OK;
 }
 
+void searcher_hello(struct searcher *p)
+{
+    remote_hello(p->remote, p->role, p->namespace_id);
+}
+
 void searcher_publish(struct searcher *p)
 {
     const struct search_counters *c = search_counters(p->search);
-    atomic_store_explicit(&p->nodes, c->nodes, memory_order_relaxed);
-    atomic_store_explicit(&p->asks, c->asks, memory_order_relaxed);
-    atomic_store_explicit(&p->cuts, c->cuts, memory_order_relaxed);
-    atomic_store_explicit(&p->busy, c->busy, memory_order_relaxed);
-    atomic_store_explicit(&p->deferred, c->deferred, memory_order_relaxed);
-    atomic_store_explicit(&p->duplicated, c->duplicated, memory_order_relaxed);
+#define X(name, json) atomic_store_explicit(&p->name, c->name, memory_order_relaxed);
+    COUNTERS(X)
+#undef X
     atomic_store_explicit(&p->depth, search_iteration(p->search), memory_order_relaxed);
     if (p->remote != NULL) {
         atomic_store_explicit(&p->waited_us, remote_waited_us(p->remote), memory_order_relaxed);
@@ -114,13 +120,10 @@ void searcher_serve(struct searcher *p, struct search *search, uint64_t now_us)
 struct searcher_figures searcher_figures(const struct searcher *p)
 {
     return (struct searcher_figures){
-        .nodes = atomic_load_explicit(&p->nodes, memory_order_relaxed),
-        .asks = atomic_load_explicit(&p->asks, memory_order_relaxed),
-        .cuts = atomic_load_explicit(&p->cuts, memory_order_relaxed),
-        .busy = atomic_load_explicit(&p->busy, memory_order_relaxed),
-        .deferred = atomic_load_explicit(&p->deferred, memory_order_relaxed),
-        .duplicated = atomic_load_explicit(&p->duplicated, memory_order_relaxed),
-        .waited_us = atomic_load_explicit(&p->waited_us, memory_order_relaxed),
+#define X(name, json) .sum.name = atomic_load_explicit(&p->name, memory_order_relaxed),
+        COUNTERS(X)
+#undef X
+            .waited_us = atomic_load_explicit(&p->waited_us, memory_order_relaxed),
         .depth = atomic_load_explicit(&p->depth, memory_order_relaxed),
         .remote_depth = atomic_load_explicit(&p->remote_depth, memory_order_relaxed),
         .shards_up = atomic_load_explicit(&p->shards_up, memory_order_relaxed),

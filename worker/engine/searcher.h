@@ -20,19 +20,25 @@ struct searcher {
     _Alignas(MEMORY_LINE) unsigned index; /* searchers lie side by side in memory */
     unsigned poll_nodes;
     bool is_fiber;
+    enum proto_role role;
     struct remote *remote; /* NULL: no shards */
     struct embedded_port local;
     /* state */
     struct table_port table; /* the search's: of `remote`, or of `local` */
     struct search *search;
     const struct game *game;
+    uint64_t namespace_id; /* of the job begun last */
     /* published: written by the searching thread, read by any */
-    _Alignas(MEMORY_LINE) _Atomic uint64_t nodes, asks, cuts, busy, deferred, duplicated, waited_us;
+    _Alignas(MEMORY_LINE) _Atomic uint64_t waited_us;
+#define X(name, json) _Atomic uint64_t name;
+    COUNTERS(X)
+#undef X
     atomic_uint depth, remote_depth, shards_up;
 };
 
 struct searcher_figures {
-    uint64_t nodes, asks, cuts, busy, deferred, duplicated, waited_us;
+    struct search_counters sum;
+    uint64_t waited_us;
     unsigned depth, remote_depth, shards_up;
 };
 
@@ -58,10 +64,13 @@ enum err searcher_open(struct searcher *p, const struct searcher_options *option
 /* Accepts a zeroed struct, and twice. */
 void searcher_close(struct searcher *p);
 
-/* Makes ready to search `job`; then search_run(p->search, ...). `seed` breaks ties; 0 breaks none.
- */
+/* Makes ready to search `job`, with the shards in its namespace; then search_run(p->search, ...).
+ * `seed` breaks ties; 0 breaks none. */
 enum err searcher_begin(struct searcher *p, const struct job *job, const struct env_port *env,
                         uint64_t seed);
+
+/* Says to the shards again who this is: a worker is offered all open jobs anew. */
+void searcher_hello(struct searcher *p);
 
 /* From env.poll: serves the table (table_port.serve) and publishes the figures; the first time in a
  * search it may move the thread to another CPU (placement.h). `now_us`: CLOCK_MONOTONIC, or the

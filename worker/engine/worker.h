@@ -1,41 +1,38 @@
-/* worker: a thread that helps. It is told of jobs by the shards, searches one from the root, and
- * holds nothing that matters: kill it and only its unfinished nodes are searched again.
+/* worker: a searcher that helps. The job port offers it jobs; it searches one from the root and
+ * holds nothing that matters: kill it and only its unfinished nodes are searched again. What it
+ * decides is in worker_core.h; this is the shell: searching, messages, waiting.
  *
- * Threads: worker_open and worker_close by the process, worker_run by the worker's own thread until
- * `stop`. Memory: allocates in open and when a job of another game begins. */
+ * Threads: worker_open and worker_close by the process, worker_connect and worker_run by the
+ * worker's own thread (or fiber). Memory: allocates in open and when a job of another game begins.
+ * Blocking: worker_connect and worker_run; everything else returns at once. */
 #ifndef WORKER_ENGINE_WORKER_H
 #define WORKER_ENGINE_WORKER_H
 
 #include "worker/engine/searcher.h"
+#include "worker/engine/worker_core.h"
 
-enum {
-    WORKER_JOBS_MAX = 64, /* open jobs a worker remembers; it asks for the others when one ends */
-    WORKER_CONNECT_MS = 500,
-    WORKER_REPORT_MS = 200,
-    WORKER_MOVE_MS =
-        150, /* it belongs to another job at two looks at least so far apart: it goes */
-    WORKER_REPEAT_MS = 1000, /* of the last report on a finished job that is still open */
-    /* A job no shard vouches for is dropped after this long: when the last one fell silent; when it
-     * said that it does not know the job. A shard that has just restarted says that too, and the
-     * front-end posts to it again within a heartbeat. */
-    WORKER_ORPHAN_MS = 10000,
-    WORKER_UNKNOWN_JOB_MS = 2000,
-};
+enum { WORKER_CONNECT_MS = 500 };
 
 struct worker;
 
 struct worker_options {
-    struct searcher_options searcher; /* role and sink are set by the worker */
-    uint64_t instance_seed; /* breaks ties differently in every worker */
+    struct searcher_options searcher; /* with a shell; role and sink are set by the worker */
+    struct worker_patience patience; /* zeroes: the defaults */
+    uint64_t seed; /* breaks ties differently in every worker */
     const atomic_bool *stop; /* borrowed */
 };
 
 enum err worker_open(struct worker **out, const struct worker_options *options);
+/* Says BYE. Accepts NULL; nulls. */
 void worker_close(struct worker **worker);
 
-/* Tries every shard for up to WORKER_CONNECT_MS; returns how many are up. */
-unsigned worker_connect(struct worker *worker);
-/* Serves until *stop; worker_close says BYE. */
+/* Tries every shard for up to `wait_ms`; returns how many are up. */
+unsigned worker_connect(struct worker *worker, unsigned wait_ms);
+/* Serves until *stop. */
 void worker_run(struct worker *worker);
+
+/* For those who watch it: its own thread only. */
+const struct worker_core *worker_state(const struct worker *worker);
+struct searcher *worker_searcher(struct worker *worker);
 
 #endif

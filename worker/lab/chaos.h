@@ -1,11 +1,15 @@
-/* chaos: one search on the virtual cluster with everything drawn from a seed: game, cluster,
- * network, patience, and faults that strike while it lasts. And what must hold all the same:
- *   an answer comes, in a time that the faults explain;
- *   its score is that of the sequential search, where the search is strict (most are);
- *   when all has been said and heard, no session in good order holds a node;
- *   when silent sessions have lapsed, no other does but those that lost messages;
- *   when the age limit has passed, nobody does;
+/* chaos: jobs on the virtual cluster with everything drawn from a seed: games, front-ends and what
+ * they post and stop, cluster, network, patience, and faults that strike while it lasts. And what
+ * must hold all the same:
+ *   every front-end that lives gets its answers, in a time that the faults explain;
+ *   their scores are those of the sequential search, where the search is strict (most are);
+ *   a job that was stopped or lost its front-end is left by every worker in bounded time;
+ *   when all messages have arrived, no session in good order has a node in flight;
+ *   when silent sessions have expired, no other has but those that lost messages;
+ *   when the age limit has passed, nobody has;
  *   the dead have no session, the living have one on every shard that lives;
+ *   then every front-end posts a job to the healed cluster: the workers are shared evenly, each
+ *     front-end counts exactly those on its job, and after the stop gets their last reports;
  *   no request is outstanding past its time; no search goes on; no shard has grown.
  *
  * Threads: any, one per plan. Memory: a plan owns its job. */
@@ -18,26 +22,29 @@ enum { CHAOS_TEXT_MAX = 512 };
 
 /* What is not to be drawn; zero and NULL: draw it. */
 struct chaos_wish {
-    const struct job *job; /* game, position and depth; the rest of it is not looked at */
+    const struct job *job; /* game, position and depth; the rest of it is drawn */
     const struct algorithm *algorithm;
     unsigned workers, shards;
     unsigned faults; /* at most LAB_FAULTS_MAX */
     /* Planted faults, as in lab_options. */
     uint32_t skip_release_ppm;
-    bool never_expire_sessions, never_expire;
+    bool never_expire_sessions, never_expire, skip_stop, lose_reports, stale_index;
 };
 
 struct chaos_plan {
-    struct job job;
-    struct lab_options
-        lab; /* without faults: chaos_run draws them when it knows how long it takes */
+    struct job job[LAB_POSTS_MAX];
+    struct lab_post post[LAB_POSTS_MAX]; /* their jobs are set by chaos_run */
+    unsigned posts;
+    struct lab_options lab; /* without faults: chaos_run draws them when it knows how long it takes
+                             */
     unsigned faults;
     uint64_t seed;
 };
 
 struct chaos_outcome {
-    int score; /* the sequential one */
-    struct lab_result sequential, calm, faulty;
+    int score[LAB_POSTS_MAX]; /* sequential; of posts that are not stopped */
+    uint64_t sequential_ns, sequential_nodes; /* of those together */
+    struct lab_result calm, faulty; /* without faults, and with them */
     struct lab_fault fault[LAB_FAULTS_MAX];
     unsigned faults;
     char broken[CHAOS_TEXT_MAX]; /* empty: all invariants hold */
@@ -52,7 +59,7 @@ void chaos_free(struct chaos_plan *plan);
 unsigned chaos_draw_faults(const struct chaos_plan *plan, uint64_t within_ns,
                            struct lab_fault fault[LAB_FAULTS_MAX]);
 
-/* Three runs: sequential, without faults, with them. ERR_NOMEM. */
+/* Each job sequentially, all without faults, all with faults. ERR_NOMEM. */
 enum err chaos_run(const struct chaos_plan *plan, struct chaos_outcome *out);
 
 /* One line for people: the plan, the faults. */

@@ -116,6 +116,43 @@ static enum err draw_job(uint64_t *state, const struct chaos_wish *wish, struct 
     return err;
 }
 
+/* ---- front-ends and what they post ---- */
+
+/* Too deep for an answer: it ends with its stop. */
+static enum err draw_endless(uint64_t *state, struct job *job)
+{
+    char text[GAME_TEXT_MAX], why[128];
+    snprintf(text, sizeof text, "tree:b=%u,d=100,seed=%" PRIu32, 3 + rng_below(state, 10),
+             rng_below(state, UINT32_MAX));
+    job->depth = SEARCH_DEPTH_MAX;
+    return job_set_position(job, games_by_name("tree"), text, why, sizeof why);
+}
+
+/* The first is the wish. Others are of the same kinds, or endless and stopped. */
+static enum err draw_posts(uint64_t *state, const struct chaos_wish *wish, struct chaos_plan *plan)
+{
+    const struct chaos_wish others = {.algorithm = wish->algorithm};
+    unsigned fronts = percent(state, 45) ? 1 : 2 + rng_below(state, 2);
+    unsigned posts = fronts - 1 + (unsigned)between(state, 1, 3);
+    enum err err = ERR_OK;
+    plan->lab.fronts = fronts;
+    for (unsigned i = 0; i < posts && err == ERR_OK; i++) {
+        struct lab_post *post = &plan->post[i];
+        struct job *job = &plan->job[plan->posts++];
+        post->front = i < fronts ? i : rng_below(state, fronts);
+        post->at_ns = percent(state, 50) ? 0 : rng_next(state) % (20 * MS);
+        err = draw_job(state, i == 0 ? wish : &others, job);
+        if (err == ERR_OK && i > 0 && percent(state, 50)) {
+            post->stop_ns = log_between(state, MS / 10, 20 * MS);
+            err = draw_endless(state, job);
+            if (err == ERR_OK) {
+                job_set_namespace(job, 0);
+            }
+        }
+    }
+    return err;
+}
+
 /* ---- the cluster ---- */
 
 enum err chaos_draw(uint64_t seed, const struct chaos_wish *wish, struct chaos_plan *out)
@@ -123,8 +160,9 @@ enum err chaos_draw(uint64_t seed, const struct chaos_wish *wish, struct chaos_p
     static const unsigned node_us[] = {1, 1, 5, 20, 50};
     uint64_t state = rng_mix(seed ^ UINT64_C(0xc4a05));
     struct chaos_plan plan = {.seed = seed, .faults = wish->faults};
-    enum err err = draw_job(&state, wish, &plan.job);
+    enum err err = draw_posts(&state, wish, &plan);
     if (err != ERR_OK) {
+        chaos_free(&plan);
         return err;
     }
     struct lab_options *o = &plan.lab;
@@ -142,7 +180,7 @@ enum err chaos_draw(uint64_t seed, const struct chaos_wish *wish, struct chaos_p
     o->results_bytes = percent(&state, 20) ? 4096 : 1 << 20;
     o->inflight_max = percent(&state, 10) ? (uint32_t)between(&state, 1, 16) : 0;
     o->local_bytes = percent(&state, 20) ? 1024 : 64 << 10;
-    /* Searches are short here: mostly patience is, too, so that sessions lapse meanwhile. */
+    /* Searches are short here: mostly patience is, too, so that sessions expire meanwhile. */
     if (percent(&state, 85)) {
         o->heartbeat_ms = (uint32_t)log_between(&state, 4, 40);
         o->inflight_age_max_ms = (uint32_t)log_between(&state, 20, 640);
@@ -155,6 +193,9 @@ enum err chaos_draw(uint64_t seed, const struct chaos_wish *wish, struct chaos_p
     o->skip_release_ppm = wish->skip_release_ppm;
     o->never_expire_sessions = wish->never_expire_sessions;
     o->never_expire = wish->never_expire;
+    o->skip_stop = wish->skip_stop;
+    o->lose_reports = wish->lose_reports;
+    o->stale_index = wish->stale_index;
     *out = plan;
     return ERR_OK;
 }
@@ -174,7 +215,7 @@ static uint64_t draw_length(uint64_t *state, const struct chaos_plan *plan, uint
     uint64_t heartbeat = plan->lab.heartbeat_ms != 0 ? plan->lab.heartbeat_ms : 1000;
     uint64_t expiry_ns = heartbeat * 5 * MS;
     switch (rng_below(state, 4)) {
-    case 0: /* long enough to be forgotten */
+    case 0: /* long enough to expire */
         return between(state, expiry_ns / 2, expiry_ns * 2);
     case 1:
         return between(state, MS / 10, 2 * MS);
@@ -183,13 +224,18 @@ static uint64_t draw_length(uint64_t *state, const struct chaos_plan *plan, uint
     }
 }
 
+static unsigned machines(const struct chaos_plan *plan)
+{
+    return plan->lab.fronts - 1 + plan->lab.workers;
+}
+
 static void draw_links(uint64_t *state, const struct chaos_plan *plan, struct lab_fault *f)
 {
-    draw_set(state, plan->lab.workers, &f->processor, &f->processors);
+    draw_set(state, machines(plan), &f->worker, &f->workers);
     draw_set(state, plan->lab.shards, &f->shard, &f->shards);
     if (percent(state, 20)) { /* the front-end from everybody */
-        f->processor = 0;
-        f->processors = 1;
+        f->worker = 0;
+        f->workers = 1;
         f->shard = 0;
         f->shards = plan->lab.shards;
     }
@@ -205,10 +251,10 @@ static void draw_victims(uint64_t *state, const struct chaos_plan *plan, struct 
     if (percent(state, 50)) {
         draw_set(state, plan->lab.shards, &f->shard, &f->shards);
     } else if (f->kind == LAB_STALL && percent(state, 30)) {
-        f->processors = 1; /* the front-end */
-    } else if (plan->lab.workers > 1) {
-        draw_set(state, plan->lab.workers - 1, &f->processor, &f->processors);
-        f->processor++;
+        f->workers = 1; /* the front-end */
+    } else if (machines(plan) > 1) {
+        draw_set(state, machines(plan) - 1, &f->worker, &f->workers);
+        f->worker++;
     }
 }
 
@@ -244,19 +290,21 @@ unsigned chaos_draw_faults(const struct chaos_plan *plan, uint64_t within_ns,
 void chaos_describe(const struct chaos_plan *plan, char *text, size_t size)
 {
     const struct lab_options *o = &plan->lab;
-    const struct job *j = &plan->job;
+    const struct job *j = &plan->job[0];
     snprintf(text, size,
-             "%s %s depth %u, %s, %s, %s, remote_depth %u, share %u; %u workers, %u shards, node "
+             "%s %s depth %u, %s, %s, %s, remote depth %u, share %u; %u posts of %u front-ends, %u "
+             "workers, %u shards, node "
              "%" PRIu64 " us, rtt %" PRIu64 " us, jitter %" PRIu64 " us, loss %" PRIu32
-             " ppm; heartbeat %" PRIu32 " ms, holds %" PRIu32 " ms, rto %" PRIu32 "-%" PRIu32
+             " ppm; heartbeat %" PRIu32 " ms, age limit %" PRIu32 " ms, rto %" PRIu32 "-%" PRIu32
              " us, probe %" PRIu32 " us",
              j->game->name, j->text, j->depth, j->algorithm->name,
              j->strict ? "strict"
              : j->full ? "full"
                        : "loose",
-             j->waits ? "waits" : "searches on", j->remote_depth, o->share_depth, o->workers,
-             o->shards, o->node_ns / 1000, o->rtt_ns / 1000, o->jitter_ns / 1000, o->loss_ppm,
-             o->heartbeat_ms, o->inflight_age_max_ms, o->rto_min_us, o->rto_max_us, o->probe_us);
+             j->waits ? "waits" : "searches on", j->remote_depth, o->share_depth, plan->posts,
+             o->fronts, o->workers, o->shards, o->node_ns / 1000, o->rtt_ns / 1000,
+             o->jitter_ns / 1000, o->loss_ppm, o->heartbeat_ms, o->inflight_age_max_ms,
+             o->rto_min_us, o->rto_max_us, o->probe_us);
 }
 
 void chaos_describe_fault(const struct lab_fault *f, char *text, size_t size)
@@ -266,7 +314,7 @@ void chaos_describe_fault(const struct lab_fault *f, char *text, size_t size)
     if (f->lasts_ns < LAB_FOR_EVER) {
         snprintf(lasts, sizeof lasts, "for %.3f ms", (double)f->lasts_ns / MS);
     }
-    snprintf(text, size, "%.3f ms: %s %s, processors %u+%u, shards %u+%u, ways %d, amount %" PRIu64,
-             (double)f->at_ns / MS, kinds[f->kind], lasts, f->processor, f->processors, f->shard,
+    snprintf(text, size, "%.3f ms: %s %s, workers %u+%u, shards %u+%u, ways %d, amount %" PRIu64,
+             (double)f->at_ns / MS, kinds[f->kind], lasts, f->worker, f->workers, f->shard,
              f->shards, (int)f->ways, f->amount);
 }

@@ -1,25 +1,53 @@
-#include "worker/lab/world.h"
+#include "worker/lab/drain.h"
 
-/* Stores and releases linger a millisecond in a client; asks are awaited a quarter of a second. */
-enum { STEP_NS = 1000000, STOP_STEPS = 2000, LINGER_NS = 3 * STEP_NS, QUIET_STEPS = 2000 };
+#include "worker/games/games.h"
+#include "worker/lab/fault.h"
+#include "worker/lab/shard.h"
+#include "worker/lab/step.h"
 
-static bool is_searching(const struct lab *lab)
+/* Stores and releases linger a millisecond in a client. */
+enum {
+    MS = 1000000,
+    LINGER_NS = 3 * MS,
+    PROBE_DEPTH = 100,
+    PROBE_NODES = 2000, /* of each worker: what the probe costs */
+};
+
+static uint64_t or_default(uint32_t value, uint32_t usual)
 {
-    for (unsigned i = 0; i < lab->options.workers; i++) {
-        if (lab->processor[i].alive && lab->processor[i].searching) {
-            return true;
-        }
-    }
-    return false;
+    return value != 0 ? value : usual;
 }
 
-/* When all that was said will have been heard. */
+static uint64_t heartbeats_ns(const struct lab *lab, unsigned count)
+{
+    return (uint64_t)lab->options.heartbeat_ms * count * MS;
+}
+
+/* Until a client has found a shard again. */
+static uint64_t reconnect_ns(const struct lab *lab)
+{
+    const struct lab_options *o = &lab->options;
+    return 1000 * (3 * or_default(o->rto_max_us, 250000) + 2 * or_default(o->probe_us, 100000));
+}
+
+/* ---- quiet ---- */
+
+static unsigned searching(const struct lab *lab)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < lab->machines; i++) {
+        n += lab_searches(&lab->worker[i]) != 0;
+    }
+    return n;
+}
+
+/* When all that was sent will have arrived. */
 static uint64_t quiet_ns(const struct lab *lab)
 {
     uint64_t latest = lab->now_ns;
     for (unsigned s = 0; s < lab->options.shards; s++) {
-        for (unsigned i = 0; i < lab->options.workers; i++) {
-            uint64_t at = lab->processor[i].last_out_ns[s];
+        for (unsigned i = 0; i < lab->machines; i++) {
+            uint64_t at = lab->worker[i].last_out_ns[s];
             latest = at > latest ? at : latest;
         }
         latest = lab->shard[s].free_ns > latest ? lab->shard[s].free_ns : latest;
@@ -27,105 +55,152 @@ static uint64_t quiet_ns(const struct lab *lab)
     return latest;
 }
 
-/* Every search stops, lets go of what it held, and the messages arrive. */
+/* Every job is left, by a stop or as an orphan, in the time that takes at most; a shard that lost
+ * the front-end notices after some heartbeats. Then the messages arrive. */
 static void become_quiet(struct lab *lab)
 {
-    uint64_t from = lab->now_ns;
-    unsigned step = 0;
-    while (step < STOP_STEPS && is_searching(lab)) {
-        lab_run_until(lab, from + (uint64_t)++step * STEP_NS, false);
+    uint64_t from = lab->now_ns, step = 0;
+    uint64_t patience_ms = lab->patience.orphan_ms + lab->patience.unknown_ms + FRONT_WAIT_MS;
+    uint64_t most_ns = patience_ms * MS + heartbeats_ns(lab, 6) + reconnect_ns(lab);
+    while (step * MS < most_ns && searching(lab) > 0) {
+        lab_run_until(lab, from + ++step * MS, false);
     }
-    lab->now_ns = from + (uint64_t)step * STEP_NS;
+    lab->now_ns = from + step * MS;
+    lab->result.still_searching += searching(lab);
+    atomic_store(&lab->halt, searching(lab) > 0);
     lab_run_until(lab, lab->now_ns + LINGER_NS, false);
     uint64_t quiet = quiet_ns(lab);
     lab_run_until(lab, quiet, false);
     lab->now_ns = quiet;
 }
 
-static unsigned holds_of(const struct lab *lab, const struct lab_worker *p, unsigned shard)
+/* ---- what is left behind ---- */
+
+static bool is_up(const struct lab_worker *w, unsigned shard)
 {
-    uint8_t route[LAB_ROUTE_BYTES];
-    lab_route(p->index, p->incarnation, route);
-    return ttcore_inflight_of(lab->shard[shard].core, route, sizeof route);
+    return client_shard_state(remote_client(w->searcher->remote), shard) == CLIENT_UP;
 }
 
-static struct ttcore_figures figures_of(const struct lab *lab, unsigned shard)
+/* In-flight entries of sessions in good order: nothing excuses these. */
+static void check_when_quiet(struct lab *lab)
 {
-    struct ttcore_figures f = {0};
-    if (lab->shard[shard].alive) {
-        ttcore_figures(lab->shard[shard].core, &f);
-    }
-    return f;
-}
-
-static bool is_up(const struct lab_worker *p, unsigned shard)
-{
-    return client_shard_state(remote_client(p->remote), shard) == CLIENT_UP;
-}
-
-/* Holds of sessions in good order: nothing excuses these. */
-static void look_when_quiet(struct lab *lab)
-{
-    for (unsigned i = 0; i < lab->options.workers; i++) {
-        const struct lab_worker *p = &lab->processor[i];
-        lab->result.still_searching += p->alive && p->searching;
-        for (unsigned s = 0; s < lab->options.shards && p->alive && !p->searching; s++) {
-            bool told = p->last_out_ns[s] <= lab->now_ns; /* else it has just come up again */
-            bool excused = p->lossy >> s & 1 || !lab->shard[s].alive || !is_up(p, s) || !told;
-            lab->result.inflight_kept += excused ? 0 : holds_of(lab, p, s);
+    for (unsigned i = 0; i < lab->machines; i++) {
+        const struct lab_worker *w = &lab->worker[i];
+        for (unsigned s = 0; s < lab->options.shards && w->alive && lab_searches(w) == 0; s++) {
+            bool arrived = w->last_out_ns[s] <= lab->now_ns; /* else it has just come up again */
+            bool excused = w->lossy >> s & 1 || !lab->shard[s].alive || !is_up(w, s) || !arrived;
+            lab->result.inflight_kept += excused ? 0 : lab_shard_inflight_of(lab, s, w);
         }
     }
 }
 
 /* By now the dead are forgotten and the living have found each other again. */
-static void look_when_lapsed(struct lab *lab)
+static void check_when_expired(struct lab *lab)
 {
     for (unsigned s = 0; s < lab->options.shards; s++) {
-        struct ttcore_figures f = figures_of(lab, s);
+        struct ttcore_figures f = lab_shard_figures(lab, s);
         unsigned sessions = 0, excused = 0;
-        for (unsigned i = 0; i < lab->options.workers && lab->shard[s].alive; i++) {
-            const struct lab_worker *p = &lab->processor[i];
-            lab->result.unconnected += p->alive && !is_up(p, s);
-            sessions += p->alive;
-            excused += p->alive && p->lossy >> s & 1 ? holds_of(lab, p, s) : 0;
+        for (unsigned i = 0; i < lab->machines && lab->shard[s].alive; i++) {
+            const struct lab_worker *w = &lab->worker[i];
+            lab->result.unconnected += w->alive && !is_up(w, s);
+            sessions += w->alive;
+            excused += w->alive && w->lossy >> s & 1 ? lab_shard_inflight_of(lab, s, w) : 0;
         }
         lab->result.sessions_stale += f.sessions > sessions ? (unsigned)f.sessions - sessions : 0;
         lab->result.inflight_stale += (unsigned)f.inflight_entries - excused;
     }
 }
 
-static void look_at_the_end(struct lab *lab)
+static void check_at_the_end(struct lab *lab)
 {
     for (unsigned s = 0; s < lab->options.shards; s++) {
-        lab->result.inflight_left += (unsigned)figures_of(lab, s).inflight_entries;
+        lab->result.inflight_left += (unsigned)lab_shard_figures(lab, s).inflight_entries;
     }
-    for (unsigned i = 0; i < lab->options.workers; i++) {
-        const struct lab_worker *p = &lab->processor[i];
+    for (unsigned i = 0; i < lab->machines; i++) {
+        const struct lab_worker *w = &lab->worker[i];
         lab->result.requests_left +=
-            p->alive ? client_overdue(remote_client(p->remote), lab->now_ns / 1000) : 0;
+            w->alive ? client_overdue(remote_client(w->searcher->remote), lab->now_ns / 1000) : 0;
     }
 }
 
-static uint64_t or_default(uint32_t value, uint32_t usual)
+/* ---- the probe: every front-end posts a job, and the cluster serves them ---- */
+
+static unsigned workers_on(const struct lab *lab, uint64_t job)
 {
-    return value != 0 ? value : usual;
+    unsigned n = 0;
+    for (unsigned i = lab->options.fronts; i < lab->machines; i++) {
+        n += lab_searches(&lab->worker[i]) == job;
+    }
+    return n;
+}
+
+static void check_service(struct lab *lab)
+{
+    unsigned least = UINT32_MAX, most = 0, served = 0, alive = 0;
+    for (unsigned i = 0; i < lab->machines; i++) {
+        const struct lab_worker *w = &lab->worker[i];
+        if (lab_is_front(w) && w->alive) {
+            struct front_sum sum;
+            unsigned n = workers_on(lab, w->front.job.id);
+            front_core_sum(&w->front.core, lab->now_ns / 1000, &sum);
+            lab->result.miscounted += sum.workers > n ? sum.workers - n : n - sum.workers;
+            least = n < least ? n : least;
+            most = n > most ? n : most;
+            served += n;
+        }
+        alive += !lab_is_front(w) && w->alive;
+    }
+    lab->result.uneven += (most - least > 1 ? most - least - 1 : 0) + (alive - served);
+}
+
+static bool any_shard_lives(const struct lab *lab)
+{
+    bool any = false;
+    for (unsigned s = 0; s < lab->options.shards; s++) {
+        any = any || lab->shard[s].alive;
+    }
+    return any;
+}
+
+/* Nodes cost more here, so that the probe is over after few of them. */
+static void probe(struct lab *lab)
+{
+    struct job job = {
+        .algorithm = algorithm_by_name("abdada"),
+        .strict = true,
+        .depth = PROBE_DEPTH,
+        .remote_depth = PROTO_REMOTE_DEPTH_AUTO,
+    };
+    char why[128];
+    uint64_t settle_ns = lab->alive_ms * (uint64_t)MS + heartbeats_ns(lab, 3) + 100 * (uint64_t)MS;
+    CHECK(job_set_position(&job, games_by_name("tree"), "tree:b=9,d=100,seed=1", why, sizeof why) ==
+          ERR_OK);
+    job_set_namespace(&job, lab->now_ns);
+    uint64_t usual_ns = lab->node_ns;
+    lab->node_ns = settle_ns / PROBE_NODES > usual_ns ? settle_ns / PROBE_NODES : usual_ns;
+    lab->probe = &job;
+    lab->probing = true;
+    lab_run_until(lab, lab->now_ns + settle_ns, false);
+    check_service(lab);
+    lab->probing = false;
+    become_quiet(lab);
+    lab->node_ns = usual_ns;
+    job_free(&job);
 }
 
 void lab_drain(struct lab *lab)
 {
-    const struct lab_options *o = &lab->options;
-    uint64_t heartbeat_ns = (uint64_t)o->heartbeat_ms * 1000000;
-    uint64_t client_ns =
-        1000 * (3 * or_default(o->rto_max_us, 250000) + 2 * or_default(o->probe_us, 100000));
+    uint64_t age_ns = (uint64_t)lab->options.inflight_age_max_ms * MS;
     lab_faults_heal(lab);
     become_quiet(lab);
-    look_when_quiet(lab);
+    check_when_quiet(lab);
     uint64_t from = lab->now_ns;
     /* Three and a half heartbeats, one more where the shard itself was asleep, and its ticks. */
-    lab_run_until(lab, from + 6 * heartbeat_ns + client_ns, false);
-    look_when_lapsed(lab);
-    lab_run_until(lab,
-                  from + 8 * heartbeat_ns + client_ns + (uint64_t)o->inflight_age_max_ms * 1000000,
-                  false);
-    look_at_the_end(lab);
+    lab_run_until(lab, from + heartbeats_ns(lab, 6) + reconnect_ns(lab), false);
+    check_when_expired(lab);
+    if (any_shard_lives(lab) && lab->result.unconnected == 0 && !atomic_load(&lab->halt)) {
+        probe(lab);
+    }
+    lab_run_until(lab, lab->now_ns + heartbeats_ns(lab, 2) + age_ns, false);
+    check_at_the_end(lab);
 }

@@ -13,10 +13,10 @@
 #include <stdint.h>
 
 enum lab_event_kind {
-    LAB_WAKE, /* processor `who` goes on, unless `epoch` is no longer its */
+    LAB_WAKE, /* worker `who` goes on, unless `epoch` is no longer its */
     LAB_TO_SHARD, /* a packet reaches shard `who` */
-    LAB_TO_WORKER, /* a packet reaches processor `who` */
-    LAB_TICK, /* shard `who` is told the time */
+    LAB_TO_WORKER, /* a packet reaches worker `who` */
+    LAB_TICK, /* time passes for shard `who` */
     LAB_FAULT, /* fault number `who` begins */
     LAB_REPAIR, /* ... and ends */
 };

@@ -1,16 +1,8 @@
-#include "common/rng.h"
-#include "worker/lab/world.h"
+#include "worker/lab/fault.h"
 
-static bool is_of_links(const struct lab_fault *f)
-{
-    return f->kind == LAB_CUT || f->kind == LAB_DELAY || f->kind == LAB_LOSS;
-}
-
-static bool covers(const struct lab_fault *f, unsigned processor, unsigned shard, enum lab_way way)
-{
-    return processor - f->processor < f->processors && shard - f->shard < f->shards &&
-           (f->ways & way) != 0;
-}
+#include "worker/lab/lab_worker.h"
+#include "worker/lab/link.h"
+#include "worker/lab/shard.h"
 
 void lab_faults_schedule(struct lab *lab)
 {
@@ -21,50 +13,15 @@ void lab_faults_schedule(struct lab *lab)
     }
 }
 
-/* ---- on the way ---- */
-
-bool lab_is_cut(const struct lab *lab, unsigned processor, unsigned shard, enum lab_way way)
-{
-    for (unsigned i = 0; lab->links > 0 && i < lab->options.faults; i++) {
-        const struct lab_fault *f = &lab->options.fault[i];
-        if (lab->active[i] && f->kind == LAB_CUT && covers(f, processor, shard, way)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool happens(struct lab *lab, uint64_t ppm)
-{
-    return ppm > 0 && rng_below(&lab->random, 1000000) < ppm;
-}
-
-struct lab_passage lab_pass(struct lab *lab, unsigned processor, unsigned shard, enum lab_way way)
-{
-    const struct lab_options *o = &lab->options;
-    struct lab_passage passage = {.lost = !lab->ended && happens(lab, o->loss_ppm)};
-    passage.delay_ns = o->jitter_ns ? rng_next(&lab->random) % (o->jitter_ns + 1) : 0;
-    passage.delay_ns += o->rtt_ns / 2;
-    for (unsigned i = 0; lab->links > 0 && i < o->faults; i++) {
-        const struct lab_fault *f = &o->fault[i];
-        if (lab->active[i] && covers(f, processor, shard, way)) {
-            passage.lost |= f->kind == LAB_CUT || (f->kind == LAB_LOSS && happens(lab, f->amount));
-            passage.delay_ns += f->kind == LAB_DELAY ? f->amount : 0;
-        }
-    }
-    lab->result.lost += passage.lost;
-    return passage;
-}
-
 /* ---- kill and stall ---- */
 
-static void hit_processor(struct lab *lab, const struct lab_fault *f, unsigned index)
+static void hit_worker(struct lab *lab, const struct lab_fault *f, unsigned index)
 {
-    struct lab_worker *p = &lab->processor[index];
+    struct lab_worker *w = &lab->worker[index];
     if (f->kind == LAB_STALL) {
-        lab->result.faults[LAB_STALL] += p->stalls++ == 0;
-    } else if (index != 0 && p->kills++ == 0) { /* without the front-end there is no question */
-        lab_worker_kill(p);
+        lab->result.faults[LAB_STALL] += w->stalls++ == 0;
+    } else if (index != 0 && w->kills++ == 0) {
+        lab_worker_kill(w);
         lab->result.faults[LAB_KILL]++;
     }
 }
@@ -80,12 +37,12 @@ static void hit_shard(struct lab *lab, const struct lab_fault *f, unsigned index
     }
 }
 
-static void spare_processor(struct lab *lab, const struct lab_fault *f, unsigned index)
+static void spare_worker(struct lab *lab, const struct lab_fault *f, unsigned index)
 {
-    struct lab_worker *p = &lab->processor[index];
-    if (f->kind == LAB_STALL && --p->stalls == 0) {
-        lab_worker_unstall(p);
-    } else if (f->kind == LAB_KILL && index != 0 && --p->kills == 0) {
+    struct lab_worker *w = &lab->worker[index];
+    if (f->kind == LAB_STALL && --w->stalls == 0) {
+        lab_worker_unstall(w);
+    } else if (f->kind == LAB_KILL && index != 0 && --w->kills == 0) {
         CHECK(lab_worker_start(lab, index) == ERR_OK);
         lab->result.restarts++;
     }
@@ -104,10 +61,10 @@ static void spare_shard(struct lab *lab, const struct lab_fault *f, unsigned ind
 
 typedef void hit_fn(struct lab *lab, const struct lab_fault *f, unsigned index);
 
-static void all_of(struct lab *lab, const struct lab_fault *f, hit_fn *processor, hit_fn *shard)
+static void all_of(struct lab *lab, const struct lab_fault *f, hit_fn *worker, hit_fn *shard)
 {
-    for (unsigned i = 0; i < f->processors; i++) {
-        processor(lab, f, f->processor + i);
+    for (unsigned i = 0; i < f->workers; i++) {
+        worker(lab, f, f->worker + i);
     }
     for (unsigned i = 0; i < f->shards; i++) {
         shard(lab, f, f->shard + i);
@@ -117,13 +74,13 @@ static void all_of(struct lab *lab, const struct lab_fault *f, hit_fn *processor
 static void count_the_dead(struct lab *lab)
 {
     unsigned workers = 0, shards = 0;
-    for (unsigned i = 1; i < lab->options.workers; i++) {
-        workers += lab->processor[i].alive;
+    for (unsigned i = 1; i < lab->machines; i++) {
+        workers += lab->worker[i].alive;
     }
     for (unsigned i = 0; i < lab->options.shards; i++) {
         shards += lab->shard[i].alive;
     }
-    lab->result.all_workers_dead += lab->options.workers > 1 && workers == 0;
+    lab->result.all_workers_dead += lab->machines > 1 && workers == 0;
     lab->result.all_shards_dead += shards == 0;
 }
 
@@ -133,11 +90,11 @@ void lab_fault_begin(struct lab *lab, unsigned number)
 {
     const struct lab_fault *f = &lab->options.fault[number];
     lab->active[number] = true;
-    if (is_of_links(f)) {
+    if (lab_fault_is_of_links(f)) {
         lab->links++;
-        lab->result.faults[f->kind] += f->processors * f->shards;
+        lab->result.faults[f->kind] += f->workers * f->shards;
     } else {
-        all_of(lab, f, hit_processor, hit_shard);
+        all_of(lab, f, hit_worker, hit_shard);
         count_the_dead(lab);
     }
     if (f->lasts_ns < LAB_FOR_EVER) {
@@ -154,10 +111,10 @@ void lab_fault_end(struct lab *lab, unsigned number)
         return;
     }
     lab->active[number] = false;
-    if (is_of_links(f)) {
+    if (lab_fault_is_of_links(f)) {
         lab->links--;
     } else {
-        all_of(lab, f, spare_processor, spare_shard);
+        all_of(lab, f, spare_worker, spare_shard);
     }
 }
 

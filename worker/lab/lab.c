@@ -1,28 +1,35 @@
 #include "worker/lab/lab.h"
 
 #include "common/rng.h"
-#include "worker/lab/world.h"
+#include "worker/lab/drain.h"
+#include "worker/lab/fault.h"
+#include "worker/lab/lab_worker.h"
+#include "worker/lab/shard.h"
+#include "worker/lab/step.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { HEARTBEAT_MS = 1000, INFLIGHT_AGE_MAX_MS = 60000, CONNECT_MS = 50 };
 
-static bool is_valid(const struct lab_fault *f, const struct lab_options *o)
+/* ---- options ---- */
+
+static bool is_valid(const struct lab_fault *f, const struct lab_options *o, unsigned machines)
 {
-    return (unsigned)f->kind < LAB_FAULT_KINDS && f->processor + f->processors <= o->workers &&
-           f->shard + f->shards <= o->shards && f->processors <= o->workers &&
-           f->shards <= o->shards;
+    return (unsigned)f->kind < LAB_FAULT_KINDS && f->worker <= machines &&
+           f->workers <= machines - f->worker && f->shard <= o->shards &&
+           f->shards <= o->shards - f->shard;
 }
 
-static bool are_valid(const struct lab_options *o)
+static bool are_valid(const struct lab_options *o, unsigned machines)
 {
-    bool ok = o->workers >= 1 && o->workers <= LAB_WORKERS_MAX && o->shards >= 1 &&
-              o->shards <= LAB_SHARDS_MAX && o->node_ns >= 1 && o->faults <= LAB_FAULTS_MAX &&
-              o->loss_ppm <= 1000000 && o->workers % o->fibers == 0 &&
-              (o->fibers == 1 || o->faults == 0);
+    bool ok = o->workers >= 1 && machines <= LAB_WORKERS_MAX && o->fronts <= LAB_FRONTS_MAX &&
+              o->shards >= 1 && o->shards <= LAB_SHARDS_MAX && o->node_ns >= 1 &&
+              o->faults <= LAB_FAULTS_MAX && o->posts <= LAB_POSTS_MAX && o->loss_ppm <= 1000000;
     for (unsigned i = 0; ok && i < o->faults; i++) {
-        ok = is_valid(&o->fault[i], o);
+        ok = is_valid(&o->fault[i], o, machines);
+    }
+    for (unsigned i = 0; ok && i < o->posts; i++) {
+        ok = o->post[i].front < o->fronts;
     }
     return ok;
 }
@@ -32,80 +39,60 @@ static void set_default(uint32_t *value, uint32_t usual)
     *value = *value != 0 ? *value : usual;
 }
 
-static void record(struct lab *lab, const struct lab_event *e)
+/* The times of the programs, which go with heartbeats of a second, for these heartbeats. */
+static uint32_t scaled(const struct lab *lab, uint32_t ms)
 {
-    struct lab_result *r = &lab->result;
-    uint64_t what = e->time_ns ^ (uint64_t)e->kind << 56 ^ (uint64_t)e->who << 32;
-    if (e->packet != NULL) {
-        for (uint32_t i = 0; i < e->packet->length; i++) {
-            what = (what ^ e->packet->bytes[i]) * UINT64_C(0x100000001b3);
-        }
-    }
-    r->trace = rng_mix(r->trace ^ what);
-    r->events++;
+    uint64_t scaled_ms = (uint64_t)ms * lab->options.heartbeat_ms / HEARTBEAT_MS;
+    return scaled_ms > 0 ? (uint32_t)scaled_ms : 1;
 }
 
-static void act(struct lab *lab, struct lab_event *e)
+static enum err take_options(struct lab *lab, const struct lab_options *options)
 {
-    struct lab_worker *p = &lab->processor[e->who];
-    switch (e->kind) {
-    case LAB_WAKE:
-        if (p->alive && p->epoch == e->epoch) {
-            lab_worker_wake(p);
-        }
-        break;
-    case LAB_TO_WORKER:
-        lab_worker_take(p, e->packet, e->epoch);
-        break;
-    case LAB_TO_SHARD:
-        if (lab->shard[e->who].incarnation == e->epoch) {
-            lab_shard_take(lab, e->who, e->packet);
-        } else {
-            free(e->packet); /* its connection went with the shard that died */
-        }
-        break;
-    case LAB_TICK:
-        lab_shard_tick(lab, e->who, e->epoch);
-        break;
-    case LAB_FAULT:
-        if (!lab->ended) {
-            lab_fault_begin(lab, e->who);
-        }
-        break;
-    case LAB_REPAIR:
-        lab_fault_end(lab, e->who);
-        break;
+    struct lab_options *o = &lab->options;
+    *o = *options;
+    set_default(&o->fronts, 1);
+    set_default(&o->heartbeat_ms, HEARTBEAT_MS);
+    set_default(&o->inflight_age_max_ms, INFLIGHT_AGE_MAX_MS);
+    set_default(&o->connect_ms, CONNECT_MS);
+    lab->machines = o->workers + o->fronts - 1;
+    if (o->workers > LAB_WORKERS_MAX || !are_valid(o, lab->machines)) {
+        return ERR_RANGE;
     }
+    if (o->posts == 0) {
+        lab->only.job = o->job;
+        o->post = &lab->only;
+        o->posts = 1;
+    }
+    lab->patience = (struct worker_patience){
+        .report_ms = scaled(lab, WORKER_REPORT_MS),
+        .move_ms = scaled(lab, WORKER_MOVE_MS),
+        .repeat_ms = scaled(lab, WORKER_REPEAT_MS),
+        .orphan_ms = scaled(lab, WORKER_ORPHAN_MS),
+        .unknown_ms = scaled(lab, WORKER_UNKNOWN_MS),
+    };
+    lab->alive_ms = scaled(lab, FRONT_ALIVE_MS);
+    lab->node_ns = o->node_ns;
+    lab->random = rng_mix(o->seed ^ UINT64_C(0x17e7));
+    lab->planted = rng_mix(o->seed ^ UINT64_C(0x91a27));
+    return ERR_OK;
 }
 
-void lab_run_until(struct lab *lab, uint64_t until_ns, bool to_answer)
-{
-    struct lab_event e;
-    while (!(to_answer && lab->ended) && lab->heap.count > 0 &&
-           lab->heap.at[0].time_ns <= until_ns && lab_heap_pop(&lab->heap, &e)) {
-        lab->now_ns = e.time_ns;
-        record(lab, &e);
-        act(lab, &e);
-    }
-}
+/* ---- build and tear down ---- */
 
 static enum err build(struct lab *lab)
 {
     const struct lab_options *o = &lab->options;
     lab->decoder = malloc(sizeof *lab->decoder);
-    lab->processor = calloc(o->workers, sizeof *lab->processor);
+    lab->worker = calloc(lab->machines, sizeof *lab->worker);
     lab->shard = calloc(o->shards, sizeof *lab->shard);
-    if (lab->decoder == NULL || lab->processor == NULL || lab->shard == NULL) {
+    if (lab->decoder == NULL || lab->worker == NULL || lab->shard == NULL) {
         return ERR_NOMEM;
     }
-    enum err err = lab_cpus_open(lab);
-    if (err == ERR_OK) {
-        err = ttcore_actions_open(&lab->actions, 2 * o->workers + 16, 4);
-    }
+    enum err err = ttcore_actions_open(&lab->actions, 2 * lab->machines + 16, 4);
     for (unsigned i = 0; i < o->shards && err == ERR_OK; i++) {
         err = lab_shard_start(lab, i);
     }
-    for (unsigned i = 0; i < o->workers && err == ERR_OK; i++) {
+    for (unsigned i = 0; i < lab->machines && err == ERR_OK; i++) {
         err = lab_worker_start(lab, i);
     }
     return err;
@@ -113,8 +100,10 @@ static enum err build(struct lab *lab)
 
 static void tear_down(struct lab *lab)
 {
-    for (unsigned i = 0; lab->processor != NULL && i < lab->options.workers; i++) {
-        lab_worker_kill(&lab->processor[i]);
+    for (unsigned i = 0; lab->worker != NULL && i < lab->machines; i++) {
+        if (lab->worker[i].lab != NULL) {
+            lab_worker_kill(&lab->worker[i]);
+        }
     }
     for (unsigned i = 0; lab->shard != NULL && i < lab->options.shards; i++) {
         lab_shard_kill(lab, i);
@@ -122,9 +111,17 @@ static void tear_down(struct lab *lab)
     ttcore_actions_close(&lab->actions);
     lab_heap_close(&lab->heap);
     free(lab->decoder);
-    free(lab->processor);
-    free(lab->cpu);
+    free(lab->worker);
     free(lab->shard);
+}
+
+static void count_unanswered(struct lab *lab)
+{
+    for (unsigned i = 0; i < lab->options.posts; i++) {
+        const struct lab_post *post = &lab->options.post[i];
+        lab->result.unanswered += !lab->ended && lab->worker[post->front].alive &&
+                                  post->stop_ns == 0 && !lab->result.answer[i].answered;
+    }
 }
 
 enum err lab_run(const struct lab_options *options, struct lab_result *out)
@@ -133,27 +130,22 @@ enum err lab_run(const struct lab_options *options, struct lab_result *out)
     if (lab == NULL) {
         return ERR_NOMEM;
     }
-    lab->options = *options;
-    set_default(&lab->options.fibers, 1);
-    if (!are_valid(&lab->options)) {
+    enum err err = take_options(lab, options);
+    if (err != ERR_OK) {
         free(lab);
-        return ERR_RANGE;
+        return err;
     }
-    set_default(&lab->options.heartbeat_ms, HEARTBEAT_MS);
-    set_default(&lab->options.inflight_age_max_ms, INFLIGHT_AGE_MAX_MS);
-    set_default(&lab->options.connect_ms, CONNECT_MS);
-    lab->random = rng_mix(options->seed ^ UINT64_C(0x17e7));
-    lab->planted = rng_mix(options->seed ^ UINT64_C(0x91a27));
-    enum err err = build(lab);
+    err = build(lab);
     if (err == ERR_OK) {
         lab_faults_schedule(lab);
         lab_run_until(lab, options->limit_ns, true);
+        count_unanswered(lab);
         lab->ended = true;
         if (options->drain) {
             lab_drain(lab);
         }
     }
-    tear_down(lab); /* sums what the processors counted */
+    tear_down(lab); /* sums what the workers counted */
     if (err == ERR_OK) {
         *out = lab->result;
     }

@@ -1,16 +1,17 @@
-/* lab: the virtual cluster. The search, the client and the shard's core that run for real, under a
- * virtual clock: a processor is a fiber, the network a model, a node costs a fixed time (design
- * section 6).
+/* lab: the virtual cluster. The search, the tables, the client, the worker, the front-end's job
+ * logic and the shard's core run for real, under a virtual clock: a worker is a fiber, the network
+ * a model, a node costs a fixed time (docs/design.md).
  *
- * Discrete events in order of virtual time. A fiber computes ahead of the clock up to its next look
- * at the network, and waits there until everything earlier has happened: causality is exact to the
- * poll. Everything is drawn from one seed: the same options give the same trace, event for event,
- * on any build. Threads: one at a time. Memory: some 0.5 MiB a processor plus its table.
+ * A front-end posts its jobs to the shards, the workers are offered them, and all that happens
+ * between is messages. Discrete events in order of virtual time. A fiber computes ahead of the
+ * clock up to its next poll, and waits there until everything earlier has happened: causality is
+ * exact to the poll. Everything is drawn from one seed: the same options give the same trace, event
+ * for event, on any build. Threads: one at a time. Memory: some 0.6 MiB a worker plus its table.
  *
- * Measures (Weill 1996, section 3.1), T(1), nodes(1) from the run with one processor:
+ * Measures (Weill 1996, section 3.1), T(1), nodes(1) from the run with one worker:
  *   speedup S = T(1) / T(N); efficiency = S / N;
  *   search overhead = nodes(N) / nodes(1) - 1;
- *   communication overhead = (time N processors waited for shards - time one waited) / T(1);
+ *   communication overhead = (time N workers waited for shards - time one waited) / T(1);
  *   synchronization overhead = time overhead N T(N)/T(1) - 1 less the two others. */
 #ifndef WORKER_LAB_LAB_H
 #define WORKER_LAB_LAB_H
@@ -18,14 +19,20 @@
 #include "worker/engine/job.h"
 #include "worker/search/search.h"
 
-enum { LAB_WORKERS_MAX = 4096, LAB_SHARDS_MAX = 64, LAB_FAULTS_MAX = 256 };
+enum {
+    LAB_WORKERS_MAX = 4096,
+    LAB_SHARDS_MAX = 64,
+    LAB_FAULTS_MAX = 256,
+    LAB_FRONTS_MAX = 8,
+    LAB_POSTS_MAX = 16,
+};
 
 #define LAB_FOR_EVER UINT64_MAX
 
 enum lab_fault_kind {
-    LAB_KILL, /* as kill -9; at the end started anew, with nothing. Never the front-end. */
+    LAB_KILL, /* as kill -9; at the end started anew, with nothing. Never worker 0. */
     LAB_STALL, /* stands still, as after SIGSTOP; at the end goes on where it was */
-    LAB_CUT, /* what passes between these processors and these shards is lost, one way or both */
+    LAB_CUT, /* what passes between these workers and these shards is lost, one way or both */
     LAB_DELAY, /* ... comes `amount` nanoseconds later */
     LAB_LOSS, /* ... is lost `amount` times in a million */
     LAB_FAULT_KINDS,
@@ -33,11 +40,11 @@ enum lab_fault_kind {
 
 enum lab_way { LAB_TO_SHARDS = 1, LAB_TO_WORKERS = 2, LAB_BOTH_WAYS = 3 };
 
-/* Kill and stall hit these processors and these shards; the others every pair of the two. Processor
- * 0 is the front-end. */
+/* Kill and stall hit these workers and these shards; the others every pair of the two. Workers are
+ * numbered from the front-ends on: 0 is the first front-end. */
 struct lab_fault {
     enum lab_fault_kind kind;
-    unsigned processor, processors; /* the first, how many */
+    unsigned worker, workers; /* the first, how many */
     unsigned shard, shards;
     enum lab_way ways;
     uint64_t at_ns; /* of virtual time, which begins at 0 with HELLOs */
@@ -45,48 +52,67 @@ struct lab_fault {
     uint64_t amount;
 };
 
+/* A front-end posts its jobs in the order of the list, one after the other. One that was killed and
+ * started anew begins anew. */
+struct lab_post {
+    const struct job *job; /* game, position, algorithm, strict, full, depth, remote_depth, waits,
+                              namespace_id */
+    unsigned front;
+    uint64_t at_ns; /* not before */
+    uint64_t stop_ns; /* after so long it is stopped without an answer; 0: never */
+};
+
 struct lab_options {
-    const struct job *job; /* game, position, algorithm, strict, depth, remote_depth, waits */
-    unsigned workers; /* processors of the search, 1..LAB_WORKERS_MAX */
-    uint32_t fibers; /* so many of them share the time and the local table of one machine [1];
-                        divides workers; more than 1 only without faults */
+    const struct job *job; /* where there are no posts: the only one */
+    const struct lab_post *post; /* borrowed */
+    unsigned posts; /* at most LAB_POSTS_MAX */
+    unsigned workers; /* that search, the first front-end included, 1..LAB_WORKERS_MAX */
+    uint32_t fronts; /* the others come in addition to `workers` [1] */
     unsigned shards; /* 1..LAB_SHARDS_MAX */
     uint64_t seed;
     uint64_t node_ns; /* of search per node, at least 1 */
     uint64_t rtt_ns; /* of the network, there and back */
     uint64_t jitter_ns; /* added to each way, uniform in 0..jitter */
     uint64_t service_ns; /* of a shard per message, and again per operation in it */
-    uint64_t message_ns; /* of a processor per message it sends */
+    uint64_t message_ns; /* of a worker per message it sends */
     uint32_t loss_ppm; /* messages lost in a million */
     uint64_t results_bytes; /* of all shards together */
-    uint64_t local_bytes; /* of each processor */
-    uint8_t share_depth; /* results below the remote_depth, of at least this depth, are told to
-                            others; 0: none */
+    uint64_t local_bytes; /* of each worker */
+    uint8_t share_depth; /* results of at least this depth are broadcast; 0: none */
     uint64_t limit_ns; /* virtual time after which no answer counts as none */
-    /* Faults, borrowed; at most LAB_FAULTS_MAX. None begins after the answer. */
+    /* Faults, borrowed; at most LAB_FAULTS_MAX. None begins after the end of all posts. */
     const struct lab_fault *fault;
     unsigned faults;
-    bool drain; /* after the answer, look what is left behind: the second half of the result */
+    bool drain; /* after that, check what is left behind: the second half of the result */
     /* Patience. Zero means the default in brackets. */
-    uint32_t inflight_max; /* holds of a shard [64 a worker and 256] */
-    uint32_t heartbeat_ms; /* of shards [1,000]; they tick four times as often */
-    uint32_t inflight_age_max_ms; /* age limit of holds [60,000] */
-    uint32_t connect_ms; /* processors wait for shards before they search [50] */
+    uint32_t inflight_max; /* in-flight entries of a shard [64 a worker and 256] */
+    uint32_t heartbeat_ms; /* of shards [1,000]; they tick four times as often. The patience of
+                              workers and front-ends with jobs is scaled with it */
+    uint32_t inflight_age_max_ms; /* age limit of in-flight entries [60,000] */
+    uint32_t connect_ms; /* wait for shards before the first job [50] */
     uint32_t rto_min_us, rto_max_us, probe_us; /* of clients [theirs: proto/client.h] */
     /* Planted faults, to test the tests. */
     uint32_t skip_release_ppm; /* messages of leaves (stores, releases) forgotten, in a million */
     bool never_expire_sessions; /* silent sessions stay */
-    bool never_expire; /* holds have no age limit */
+    bool never_expire; /* in-flight entries have no age limit */
+    bool skip_stop; /* front-ends never send a stop */
+    bool lose_reports; /* last reports are lost */
+    bool stale_index; /* workers are given one worker index, never another */
+};
+
+/* Of a post. */
+struct lab_answer {
+    struct search_result search;
+    bool answered; /* to the job's depth, by a front-end that was not killed before its end */
+    uint64_t time_ns; /* from the post to the answer */
 };
 
 struct lab_result {
-    struct search_result search; /* of processor 0, the front-end */
-    bool answered;
-    uint64_t time_ns; /* from the start of the search to processor 0's answer */
-    uint64_t end_ns; /* when that was */
-    struct search_counters sum; /* over processors, restarted ones included */
-    uint64_t
-        waited_ns; /* summed over processors; with fibers: when none of a machine's could go on */
+    struct lab_answer answer[LAB_POSTS_MAX];
+    unsigned unanswered; /* posts that front-ends that live had not ended in time */
+    uint64_t end_ns; /* when the last was */
+    struct search_counters sum; /* over workers, restarted ones included */
+    uint64_t waited_ns; /* for answers, summed over workers */
     uint64_t messages, bytes;
     uint64_t asks, peeks, stores; /* operations sent to shards */
     uint64_t trace; /* hash of every event */
@@ -98,13 +124,21 @@ struct lab_result {
     uint64_t downs, timeouts,
         expired_sessions; /* of shards in clients' eyes, of requests, of sessions */
     unsigned all_shards_dead, all_workers_dead; /* how often */
-    /* With drain; all of it should be 0. In order of time: when the network is quiet again, holds
-     * of live sessions whose messages all arrived; when dead sessions have lapsed, other holds than
-     * those of live sessions that lost messages; when every hold has reached its age, any. */
+    /* With drain; all of it should be 0. In order of time. When the network is quiet again:
+     * in-flight entries of live sessions whose messages all arrived; when dead sessions have
+     * expired: other entries than those of live sessions that lost messages; when every entry has
+     * reached its age: any. */
     unsigned inflight_kept, inflight_stale, inflight_left;
-    unsigned sessions_stale; /* of the dead, when they should have lapsed */
-    unsigned unconnected; /* pairs of live processor and live shard without a session by then */
-    unsigned still_searching; /* processors that did not stop */
+    unsigned sessions_stale; /* of the dead, when they should have expired */
+    unsigned unconnected; /* pairs of live worker and live shard without a session by then */
+    unsigned still_searching; /* workers on a job that was stopped, or lost its front-end, long ago
+                               */
+    /* When every front-end has posted a job to the healed cluster and a while is over: */
+    unsigned uneven; /* workers too many on one of the jobs, or without one */
+    unsigned
+        miscounted; /* workers that a front-end counts on its job and are not, or the reverse */
+    unsigned reports_missing; /* last reports that did not come, also of earlier jobs where nothing
+                                 was lost */
     unsigned requests_left; /* overdue in clients, at the end */
     unsigned grown; /* shards whose memory or sets grew beyond what they were given */
 };

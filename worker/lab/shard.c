@@ -1,10 +1,12 @@
+#include "worker/lab/shard.h"
+
 #include "common/rng.h"
-#include "worker/lab/world.h"
+#include "worker/lab/link.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { TICKS_PER_HEARTBEAT = 4, FOR_EVER_MS = UINT32_MAX / 8 };
+enum { JOBS_MAX = 16, TICKS_PER_HEARTBEAT = 4, FOR_EVER_MS = UINT32_MAX / 8 };
 
 static void schedule_tick(struct lab *lab, unsigned index)
 {
@@ -29,10 +31,10 @@ enum err lab_shard_start(struct lab *lab, unsigned index)
     options.boot = rng_mix(lab->options.seed * 64 + index + ((uint64_t)++s->incarnation << 40)) | 1;
     options.start_us = lab->now_ns / 1000;
     options.results_bytes = lab->options.results_bytes / lab->options.shards;
-    options.inflight_max = lab->options.inflight_max != 0 ? lab->options.inflight_max
-                                                          : 64 * lab->options.workers + 256;
-    options.sessions_max = 2 * lab->options.workers + 16;
-    options.jobs_max = options.histories_max = 4;
+    options.inflight_max =
+        lab->options.inflight_max != 0 ? lab->options.inflight_max : 64 * lab->machines + 256;
+    options.sessions_max = 2 * lab->machines + 16;
+    options.jobs_max = options.histories_max = JOBS_MAX;
     options.heartbeat_ms =
         lab->options.never_expire_sessions ? FOR_EVER_MS : lab->options.heartbeat_ms;
     options.inflight_age_max_ms =
@@ -45,8 +47,8 @@ enum err lab_shard_start(struct lab *lab, unsigned index)
         s->memory_bytes = memory_of(s);
         schedule_tick(lab, index);
     }
-    for (unsigned i = 0; i < lab->options.workers; i++) { /* it never knew them */
-        lab->processor[i].lossy &= ~(UINT64_C(1) << index);
+    for (unsigned i = 0; i < lab->machines; i++) { /* it never knew them */
+        lab->worker[i].lossy &= ~(UINT64_C(1) << index);
     }
     return err;
 }
@@ -62,14 +64,13 @@ void lab_shard_kill(struct lab *lab, unsigned index)
     }
     ttcore_close(&s->core);
     s->alive = false;
-    while (s->backlog != NULL) {
-        struct lab_packet *next = s->backlog->next;
-        free(s->backlog);
-        s->backlog = next;
-    }
+    lab_packets_free(&s->backlog);
 }
 
-void lab_route(uint32_t who, uint32_t incarnation, uint8_t route[LAB_ROUTE_BYTES])
+/* The ROUTER id of a worker's incarnation. */
+enum { LAB_ROUTE_BYTES = 8 };
+
+static void make_route(uint32_t who, uint32_t incarnation, uint8_t route[LAB_ROUTE_BYTES])
 {
     memcpy(route, &who, sizeof who);
     memcpy(route + sizeof who, &incarnation, sizeof incarnation);
@@ -81,7 +82,7 @@ static void deliver(struct lab *lab, unsigned shard, const struct ttcore_target 
     uint32_t who, incarnation;
     memcpy(&who, target->route, sizeof who);
     memcpy(&incarnation, target->route + sizeof who, sizeof incarnation);
-    struct lab_worker *p = &lab->processor[who];
+    struct lab_worker *w = &lab->worker[who];
 
     lab->result.messages++;
     lab->result.bytes += message->length;
@@ -90,15 +91,11 @@ static void deliver(struct lab *lab, unsigned shard, const struct ttcore_target 
         return;
     }
     uint64_t arrival = at_ns + way.delay_ns;
-    arrival = arrival > p->last_in_ns[shard] ? arrival : p->last_in_ns[shard];
-    p->last_in_ns[shard] = arrival;
-    struct lab_packet *packet = malloc(sizeof *packet + message->length);
-    CHECK(packet != NULL);
+    arrival = arrival > w->last_in_ns[shard] ? arrival : w->last_in_ns[shard];
+    w->last_in_ns[shard] = arrival;
+    struct lab_packet *packet = lab_packet(lab, message->bytes, message->length);
     packet->from = shard;
     packet->epoch = incarnation;
-    packet->length = message->length;
-    packet->number = ++lab->packets;
-    memcpy(packet->bytes, message->bytes, message->length);
     lab_heap_push(&lab->heap, (struct lab_event){.time_ns = arrival,
                                                  .kind = LAB_TO_WORKER,
                                                  .who = who,
@@ -118,19 +115,27 @@ static void step(struct lab *lab, unsigned index, const struct ttcore_event *eve
     }
 }
 
-/* How many operations a message carries, for the service time. `forgotten`: it tells of leaves, and
- * the planted fault timeouts_in_row. */
+/* The planted faults that lose a message. */
+static bool is_planted(struct lab *lab, const struct proto_message *m)
+{
+    const struct lab_options *o = &lab->options;
+    bool leaves = m->type == PROTO_STORE_HASH || m->type == PROTO_RELEASE;
+    bool is_last = m->type == PROTO_JOB_REPORT && m->job_report.state == PROTO_JOB_ENDED;
+    return (is_last && o->lose_reports) ||
+           (leaves && o->skip_release_ppm > 0 &&
+            rng_below(&lab->planted, 1000000) < o->skip_release_ppm);
+}
+
+/* How many operations a message carries, for the service time. */
 static uint64_t operations(struct lab *lab, const struct lab_packet *packet, bool *forgotten)
 {
     const struct lab_options *o = &lab->options;
     struct proto_message m;
-    if ((o->service_ns == 0 && o->skip_release_ppm == 0) ||
+    if ((o->service_ns == 0 && o->skip_release_ppm == 0 && !o->lose_reports) ||
         proto_decode(lab->decoder, packet->bytes, packet->length, &m) != ERR_OK) {
         return 0;
     }
-    bool leaves = m.type == PROTO_STORE_HASH || m.type == PROTO_RELEASE;
-    *forgotten = leaves && o->skip_release_ppm > 0 &&
-                 rng_below(&lab->planted, 1000000) < o->skip_release_ppm;
+    *forgotten = is_planted(lab, &m);
     switch (m.type) {
     case PROTO_RETRIEVE_ASK:
         return m.retrieve_ask.list.count;
@@ -154,7 +159,7 @@ static void serve(struct lab *lab, unsigned index, struct lab_packet *packet)
     uint64_t begin = s->free_ns > lab->now_ns ? s->free_ns : lab->now_ns;
     bool forgotten = false;
     s->free_ns = begin + lab->options.service_ns * (1 + operations(lab, packet, &forgotten));
-    lab_route(packet->from, packet->epoch, route);
+    make_route(packet->from, packet->epoch, route);
     struct ttcore_event event = {
         .kind = TTCORE_MESSAGE,
         .now_us = begin / 1000,
@@ -169,15 +174,15 @@ static void serve(struct lab *lab, unsigned index, struct lab_packet *packet)
     free(packet);
 }
 
-void lab_shard_take(struct lab *lab, unsigned index, struct lab_packet *packet)
+void lab_shard_receive(struct lab *lab, unsigned index, struct lab_packet *packet)
 {
     struct lab_shard *s = &lab->shard[index];
-    struct lab_worker *p = &lab->processor[packet->from];
+    struct lab_worker *w = &lab->worker[packet->from];
     bool lost = lab_is_cut(lab, packet->from, index, LAB_TO_SHARDS);
-    if (p->incarnation == packet->epoch) {
-        CHECK(packet->number > p->last_out[index]);
-        p->last_out[index] = packet->number;
-        p->lossy |= (uint64_t)lost << index;
+    if (w->incarnation == packet->epoch) {
+        CHECK(packet->number > w->last_out[index]);
+        w->last_out[index] = packet->number;
+        w->lossy |= (uint64_t)lost << index;
     }
     lab->result.lost += lost;
     if (!s->alive || lost) {
@@ -213,4 +218,20 @@ void lab_shard_tick(struct lab *lab, unsigned index, uint32_t incarnation)
         step(lab, index, &event, lab->now_ns);
     }
     schedule_tick(lab, index);
+}
+
+unsigned lab_shard_inflight_of(const struct lab *lab, unsigned index, const struct lab_worker *w)
+{
+    uint8_t route[LAB_ROUTE_BYTES];
+    make_route(w->index, w->incarnation, route);
+    return ttcore_inflight_of(lab->shard[index].core, route, sizeof route);
+}
+
+struct ttcore_figures lab_shard_figures(const struct lab *lab, unsigned index)
+{
+    struct ttcore_figures f = {0};
+    if (lab->shard[index].alive) {
+        ttcore_figures(lab->shard[index].core, &f);
+    }
+    return f;
 }

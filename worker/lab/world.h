@@ -1,16 +1,37 @@
-/* world: the inside of the virtual cluster, shared by the lab's files only. Threads: one at a time.
- */
+/* world: the state of a virtual cluster, shared by the files of this folder alone. Each of them
+ * needs only those before it in this order, with no circle:
+ *   lab.h, event, world.h, link, shard, front, lab_worker, fault, step, drain, lab.c, chaos_draw,
+ *   chaos
+ * Pure. Threads: one at a time. */
 #ifndef WORKER_LAB_WORLD_H
 #define WORKER_LAB_WORLD_H
 
 #include "common/fiber.h"
 #include "ttserver/core/core.h"
+#include "worker/engine/front_core.h"
+#include "worker/engine/job_client.h"
+#include "worker/engine/worker.h"
 #include "worker/lab/event.h"
 #include "worker/lab/lab.h"
-#include "worker/table/remote.h"
 
 struct lab;
 
+/* A front-end: the engine's job logic over one searcher. */
+struct lab_front {
+    struct searcher searcher;
+    struct job_client *client;
+    struct job_port port;
+    struct front_core core;
+    struct env_port env;
+    struct job job; /* posted last, with its id; borrows the position */
+    uint64_t until_ns; /* when the search is stopped */
+    uint32_t jobs; /* posted, of all incarnations: numbers their ids */
+    bool searching;
+    bool done; /* all its posts were answered or stopped */
+    bool probed; /* it has posted the probe (drain.c) */
+};
+
+/* A virtual worker: a fiber that runs the real worker (worker/engine/worker.h), or a front-end. */
 struct lab_worker {
     /* fixed while alive */
     struct lab *lab;
@@ -18,15 +39,12 @@ struct lab_worker {
     uint32_t incarnation;
     struct fiber *fiber;
     struct embedded *table;
-    struct embedded_port local;
-    struct remote *remote;
-    struct search *search;
-    struct env_port env;
+    struct worker *worker; /* NULL: a front-end */
+    struct lab_front front;
+    struct searcher *searcher; /* of either */
     /* state */
-    bool alive, sleeping, searching;
+    bool alive, sleeping;
     bool postponed; /* its wake came while it stood still */
-    bool queued; /* for its worker's processor */
-    struct lab_worker *next_queued;
     unsigned kills, stalls; /* faults upon it now */
     uint32_t epoch; /* of its next wake */
     uint64_t base_ns, base_nodes; /* local time was base_ns when base_nodes were counted */
@@ -34,14 +52,7 @@ struct lab_worker {
     uint64_t last_out_ns[LAB_SHARDS_MAX], last_in_ns[LAB_SHARDS_MAX]; /* FIFO per pair and way */
     uint64_t last_out[LAB_SHARDS_MAX], last_in[LAB_SHARDS_MAX]; /* numbers that arrived: checked */
     uint64_t lossy; /* bit i: something for shard i was lost since both live */
-};
-
-/* What the fibers of one worker share. */
-struct lab_cpu {
-    int64_t holder; /* index of the processor that computes, or -1 */
-    struct lab_worker *queue, *queue_last; /* answered meanwhile */
-    uint64_t free_ns; /* since when nobody computes */
-    uint64_t idle_ns;
+    uint64_t indexed; /* bit i: shard i has given it a worker index; for a planted fault */
 };
 
 struct lab_shard {
@@ -55,72 +66,47 @@ struct lab_shard {
 };
 
 struct lab {
+    /* fixed after open */
     struct lab_options options;
+    struct lab_post only; /* where the options have no list of posts */
+    unsigned machines; /* front-ends, then workers */
+    struct worker_patience patience;
+    uint32_t alive_ms;
+    /* state */
     struct lab_heap heap;
     uint64_t now_ns;
+    uint64_t node_ns; /* the option, but slower in the probe */
     uint64_t random; /* of the network */
     uint64_t planted; /* random: of planted faults */
     uint64_t packets;
     struct proto_decoder *decoder;
     struct ttcore_actions actions;
-    struct lab_worker *processor;
-    struct lab_cpu *cpu; /* one for so many fibers */
+    struct lab_worker *worker;
     struct lab_shard *shard;
     bool active[LAB_FAULTS_MAX]; /* faults under way */
     unsigned links; /* of them those between pairs */
-    uint64_t begin_ns;
-    bool ended;
+    bool ended; /* every front-end that lives has done its posts, or time is over */
+    bool probing; /* after the end, every front-end has a job that only its stop ends (drain.c) */
+    const struct job *probe; /* that job */
+    atomic_bool halt; /* workers return */
     struct lab_result result;
 };
 
-/* What one message meets on its way. */
-struct lab_passage {
-    bool lost;
-    uint64_t delay_ns;
-};
+static inline bool lab_is_front(const struct lab_worker *w)
+{
+    return w->index < w->lab->options.fronts;
+}
 
-/* lab.c: everything up to `until_ns` happens, or up to the answer. */
-void lab_run_until(struct lab *lab, uint64_t until_ns, bool to_answer);
-
-/* drain.c */
-void lab_drain(struct lab *lab);
-
-/* processor.c */
-enum err lab_worker_start(struct lab *lab, unsigned index);
-void lab_worker_kill(struct lab_worker *p);
-void lab_worker_wake(struct lab_worker *p);
-/* It stands still no longer. */
-void lab_worker_unstall(struct lab_worker *p);
-void lab_worker_take(struct lab_worker *p, struct lab_packet *packet, unsigned shard);
-
-/* cpu.c */
-enum err lab_cpus_open(struct lab *lab);
-/* From now on: what was idle before does not count. */
-void lab_cpus_begin(struct lab *lab);
-uint64_t lab_cpus_idle_ns(const struct lab *lab);
-/* False: another fiber of the worker computes; `p` is woken when it is its turn. */
-bool lab_cpu_take(struct lab_worker *p);
-void lab_cpu_give(struct lab_worker *p);
-
-/* shard.c */
-enum err lab_shard_start(struct lab *lab, unsigned index);
-void lab_shard_kill(struct lab *lab, unsigned index);
-void lab_shard_take(struct lab *lab, unsigned index, struct lab_packet *packet);
-void lab_shard_unstall(struct lab *lab, unsigned index);
-void lab_shard_tick(struct lab *lab, unsigned index, uint32_t incarnation);
-/* The ROUTER id of a processor's incarnation. */
-enum { LAB_ROUTE_BYTES = 8 };
-void lab_route(uint32_t who, uint32_t incarnation, uint8_t route[LAB_ROUTE_BYTES]);
-
-/* fault.c */
-void lab_faults_schedule(struct lab *lab);
-void lab_fault_begin(struct lab *lab, unsigned number);
-void lab_fault_end(struct lab *lab, unsigned number);
-/* Ends all but kills for ever. */
-void lab_faults_heal(struct lab *lab);
-/* Draws what happens to a message that leaves now. */
-struct lab_passage lab_pass(struct lab *lab, unsigned processor, unsigned shard, enum lab_way way);
-/* Whether the two are cut off that way now. */
-bool lab_is_cut(const struct lab *lab, unsigned processor, unsigned shard, enum lab_way way);
+/* The job this one searches, as an id; 0: none. */
+static inline uint64_t lab_searches(const struct lab_worker *w)
+{
+    if (!w->alive) {
+        return 0;
+    }
+    if (w->worker != NULL) {
+        return worker_state(w->worker)->running;
+    }
+    return w->front.searching ? w->front.job.id : 0;
+}
 
 #endif

@@ -9,6 +9,7 @@
 #ifndef WORKER_SEARCH_SEARCH_H
 #define WORKER_SEARCH_SEARCH_H
 
+#include "common/counters.h"
 #include "worker/games/game.h"
 #include "worker/search/algorithm.h"
 #include "worker/search/ports.h"
@@ -49,23 +50,9 @@ struct search_result {
 
 /* Summed over searchers by the reader when they have ended. */
 struct search_counters {
-    uint64_t nodes; /* visits that were not BUSY, quiescence included (Weill, footnote 4) */
-    uint64_t asks; /* of nodes of at least the in-flight depth */
-    uint64_t cuts; /* of these, answered CUT */
-    uint64_t busy; /* of these, answered BUSY */
-    uint64_t deferred; /* children put off because other searchers were in them */
-    uint64_t helped; /* visits of a node while other searchers were in it */
-    uint64_t peeks;
-    uint64_t unwound; /* completion notices that ended a visit */
-    /* Nodes below visits at the in-flight depth that began while another searcher was in the node:
-     * no split further down could keep the two apart, so what was searched there was searched
-     * twice, unless a shared result cut it short. */
-    uint64_t duplicated;
-    /* Nodes on the critical path (Kuszmaul 1995, section 3, by time-stamping): the eldest, then the
-     * longest of the scouts side by side, then the re-searches one by one; what a table answers
-     * costs nothing. It covers the tree that this searcher walked, so it says how parallel the
-     * search is only where one searcher walked it alone. */
-    uint64_t critical;
+#define X(name, json) uint64_t name;
+    COUNTERS(X)
+#undef X
 };
 
 struct search;

@@ -45,13 +45,12 @@ struct embedded {
     struct stripe *stripe;
     struct notices *notices; /* of each slot */
     struct host_state own;
-    atomic_uint namespace_index; /* of the job this process began last, in state->generations */
 };
 
-static uint8_t generation(const struct embedded *t)
+static uint8_t generation(const struct embedded_port *port)
 {
-    return tt_generations_at(&t->state->generations,
-                             atomic_load_explicit(&t->namespace_index, memory_order_relaxed));
+    unsigned index = port->namespace_place > 0 ? port->namespace_place - 1u : TT_NAMESPACES;
+    return tt_generations_at(&port->table->state->generations, index);
 }
 
 static enum err open_results(struct embedded *t, size_t bytes, uint64_t group)
@@ -96,8 +95,7 @@ enum err embedded_open_on_host(struct embedded **out, size_t bytes, unsigned slo
     if (t == NULL) {
         return ERR_NOMEM;
     }
-    *t = (struct embedded){
-        .slots = slots, .own = {.table_id = clock_unique()}, .namespace_index = TT_NAMESPACES};
+    *t = (struct embedded){.slots = slots, .own = {.table_id = clock_unique()}};
     tt_generations_init(&t->own.generations);
     t->state = &t->own;
     t->notices = memory_lines(slots * sizeof *t->notices);
@@ -154,16 +152,17 @@ void embedded_clear(struct embedded *t)
     }
 }
 
-void embedded_begin(struct embedded *t, uint64_t job, uint64_t namespace_id)
+void embedded_begin(struct embedded_port *port, uint64_t job, uint64_t namespace_id)
 {
-    struct tt_generations *generations = &t->state->generations;
+    struct host_state *state = port->table->state;
     unsigned index = TT_NAMESPACES;
-    if (job != 0 && atomic_exchange(&t->state->job[job % HOST_TABLE_JOBS], job) == job) {
+    if (job != 0 && atomic_exchange(&state->job[job % HOST_TABLE_JOBS], job) == job) {
         /* Another thread or process has begun it. */
-        index = tt_generations_use(generations, namespace_id);
+        index = tt_generations_use(&state->generations, namespace_id);
     }
-    index = index < TT_NAMESPACES ? index : tt_generations_advance(generations, namespace_id);
-    atomic_store_explicit(&t->namespace_index, index, memory_order_relaxed);
+    index =
+        index < TT_NAMESPACES ? index : tt_generations_advance(&state->generations, namespace_id);
+    port->namespace_place = (uint8_t)(index + 1);
 }
 
 static struct stripe *stripe_of(const struct embedded *t, uint64_t key)
@@ -198,9 +197,9 @@ unsigned embedded_inflight(struct embedded *t)
     return entries;
 }
 
-unsigned embedded_permille(struct embedded *t)
+unsigned embedded_permille(const struct embedded_port *port)
 {
-    return tt_results_permille(&t->results, generation(t));
+    return tt_results_permille(&port->table->results, generation(port));
 }
 
 bool embedded_find(struct embedded *t, const struct tt_ask *ask, struct tt_answer *answer)
@@ -209,9 +208,9 @@ bool embedded_find(struct embedded *t, const struct tt_ask *ask, struct tt_answe
     return answer->verdict == TT_CUT;
 }
 
-void embedded_put(struct embedded *t, const struct tt_store *store)
+void embedded_put(const struct embedded_port *port, const struct tt_store *store)
 {
-    tt_results_store(&t->results, store, generation(t));
+    tt_results_store(&port->table->results, store, generation(port));
 }
 
 uint64_t embedded_table_id(const struct embedded *t)
@@ -285,12 +284,12 @@ static void store(void *self, const struct table_ticket *ticket, const struct tt
     unsigned holders = 0;
     (void)ticket;
     if (op->depth < port->inflight_depth) {
-        tt_results_store(&t->results, op, generation(t));
+        tt_results_store(&t->results, op, generation(port));
         return;
     }
     struct stripe *stripe = stripe_of(t, op->key);
     lock(t, stripe);
-    if (tt_ops_store(&t->results, &stripe->inflight, op, SESSION, generation(t)) > 0) {
+    if (tt_ops_store(&t->results, &stripe->inflight, op, SESSION, generation(port)) > 0) {
         holders = tt_inflight_holders(&stripe->inflight, op->key, op->depth, holder, NOTIFIED_MAX);
     }
     unlock(t, stripe);

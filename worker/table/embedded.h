@@ -38,6 +38,8 @@ struct embedded_port {
                               different iterations then register different nodes, which saves less
                               and harms nothing */
     /* state */
+    uint8_t
+        namespace_place; /* 1 + the index of the job's namespace in the generations; 0: no job */
     struct placement_slot place; /* but for its name, which is fixed */
     bool is_placed; /* in this search */
     uint8_t inflight_depth;
@@ -54,17 +56,19 @@ int embedded_private_reason(const struct embedded *table);
 void embedded_close(struct embedded **table);
 /* Forgets all results, unless another process has them as well. */
 void embedded_clear(struct embedded *table);
-/* A new search: older results of its namespace are replaced first (common/tt/generation.h). Once
- * for all who share the table and begin the same `job`, of the last few; always for job 0. */
-void embedded_begin(struct embedded *table, uint64_t job, uint64_t namespace_id);
 /* In-flight entries at this moment; 0 when nobody searches. */
 unsigned embedded_inflight(struct embedded *table);
+
+/* The port's thread begins a search: older results of its namespace are replaced first
+ * (common/tt/generation.h). Once for all who share the table and begin the same `job`, of the last
+ * few; always for job 0. */
+void embedded_begin(struct embedded_port *port, uint64_t job, uint64_t namespace_id);
 /* The fraction of the table (of a sample) that the running search uses, in thousandths. */
-unsigned embedded_permille(struct embedded *table);
+unsigned embedded_permille(const struct embedded_port *port);
 
 /* Reads and writes results without registering anything: the remote table uses it as its cache. */
 bool embedded_find(struct embedded *table, const struct tt_ask *ask, struct tt_answer *answer);
-void embedded_put(struct embedded *table, const struct tt_store *store);
+void embedded_put(const struct embedded_port *port, const struct tt_store *store);
 
 /* Tells this table from those of others; broadcast results carry it. */
 uint64_t embedded_table_id(const struct embedded *table);

@@ -28,7 +28,7 @@ enum {
     LEAST_BYTES = 1 << 20,
     PATIENCE_MS = 5000, /* with the process that makes a table */
     RETRY_EVERY_MS = 5,
-    LAYOUT = 6, /* of the file, part of its name: builds that differ in it never share one */
+    LAYOUT = 7, /* of the file, part of its name: builds that differ in it never share one */
 };
 
 struct host_table {

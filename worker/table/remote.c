@@ -105,7 +105,7 @@ enum err remote_open(struct remote **out, const struct remote_options *options)
         remote_close(&r);
         return err;
     }
-    share_open(&r->share, r->client, r->local->table, options->share_depth);
+    share_open(&r->share, r->client, r->local, options->share_depth);
     *out = r;
     return ERR_OK;
 }
@@ -177,7 +177,7 @@ static void remember(struct remote *r, const struct tt_ask *ask, const struct tt
         .bound = (uint8_t)tt_bound_of(answer->score, ask->alpha, ask->beta),
         .move = answer->move,
     };
-    embedded_put(r->local->table, &store);
+    embedded_put(r->local, &store);
 }
 
 static void port_prefetch(void *self, uint64_t key)
@@ -325,7 +325,7 @@ static void port_store(void *self, const struct table_ticket *ticket, const stru
         return;
     }
     deferred_forget(&r->deferred, ticket, r->client);
-    embedded_put(r->local->table, store);
+    embedded_put(r->local, store);
     client_store(r->client, ticket->where, store);
 }
 
@@ -504,4 +504,14 @@ struct table_port remote_table_port(struct remote *r)
         .inflight_depth = port_inflight_depth,
         .serve = port_serve,
     };
+}
+
+void remote_hello(struct remote *r, enum proto_role role, uint64_t namespace_id)
+{
+    client_hello(r->client, role, namespace_id, now_us(r));
+}
+
+uint64_t remote_now_us(const struct remote *r)
+{
+    return now_us(r);
 }

@@ -5,9 +5,10 @@ enum {
     PROBE_EVERY_US = 10000, /* while all others may have the same table */
 };
 
-void share_open(struct share *s, struct client *client, struct embedded *table, uint8_t depth)
+void share_open(struct share *s, struct client *client, const struct embedded_port *local,
+                uint8_t depth)
 {
-    *s = (struct share){.client = client, .table = table, .depth = depth};
+    *s = (struct share){.client = client, .local = local, .depth = depth};
 }
 
 void share_begin(struct share *s)
@@ -19,14 +20,14 @@ void share_begin(struct share *s)
 
 bool share_has_peers(const struct share *s, uint64_t now_us)
 {
-    return now_us < embedded_other_table_until_us(s->table);
+    return now_us < embedded_other_table_until_us(s->local->table);
 }
 
 void share_send(struct share *s, uint64_t root_key, uint64_t now_us)
 {
     if (s->count > 0) {
-        (void)client_share(s->client, root_key, embedded_table_id(s->table), s->list, s->count,
-                           now_us);
+        (void)client_share(s->client, root_key, embedded_table_id(s->local->table), s->list,
+                           s->count, now_us);
     }
     s->count = 0;
     s->due_us = now_us + (share_has_peers(s, now_us) ? SHARE_EVERY_US : PROBE_EVERY_US);
@@ -43,9 +44,9 @@ bool share_add(struct share *s, const struct tt_store *result)
 
 void share_take(struct share *s, const struct tt_store *results, uint32_t count, uint64_t until_us)
 {
-    embedded_saw_other_table(s->table, until_us);
+    embedded_saw_other_table(s->local->table, until_us);
     for (uint32_t i = 0; i < count; i++) {
-        embedded_put(s->table, &results[i]);
+        embedded_put(s->local, &results[i]);
     }
 }
 

@@ -13,7 +13,7 @@
 struct share {
     /* fixed after open */
     struct client *client;
-    struct embedded *table;
+    const struct embedded_port *local;
     uint8_t depth; /* results of at least this one are broadcast; 0: none */
     /* state */
     struct tt_store list[CLIENT_SHARE_MAX];
@@ -22,8 +22,9 @@ struct share {
     bool wanted; /* there are peers with another table, or it is time to find out */
 };
 
-/* Client and table are borrowed. */
-void share_open(struct share *share, struct client *client, struct embedded *table, uint8_t depth);
+/* Client and port are borrowed. */
+void share_open(struct share *share, struct client *client, const struct embedded_port *local,
+                uint8_t depth);
 /* A new search. */
 void share_begin(struct share *share);
 /* Whether there are peers with another table: their results have to be asked for. */

@@ -1,0 +1,38 @@
+/* counters: what a search counts, listed once. The list makes struct search_counters, what a
+ * searcher publishes, the sums of an engine and of the virtual cluster, the counters of JOB_REPORT,
+ * and the numbers that `analyse --json` and `sim --json` print. A new counter is one line here; one
+ * in COUNTERS_REPORTED changes the protocol, too.
+ *
+ * X(name, json): `json` is its key in JSON output. All are uint64_t. Pure. */
+#ifndef COMMON_COUNTERS_H
+#define COMMON_COUNTERS_H
+
+/* What a worker reports to its front-end, in the order of the message:
+ * nodes: visits that were not BUSY, quiescence included (Weill 1996, footnote 4).
+ * asks: for nodes at or above the in-flight depth; busy: of these, answered BUSY.
+ * deferred: young brothers put off because others searched them.
+ * duplicated: nodes below visits at the lowest in-flight depth that began while others were in the
+ *   same node: no deeper split could keep the two apart, so what was searched there was searched
+ *   twice, unless a result of the others cut it short. */
+#define COUNTERS_REPORTED(X) \
+    X(nodes, "nodes")        \
+    X(asks, "asks")          \
+    X(busy, "busy")          \
+    X(deferred, "deferred")  \
+    X(duplicated, "duplicated_nodes")
+
+/* cuts: asks answered CUT. helped: visits of a node that others were searching.
+ * unwound: completion notices (NODE_DONE) that ended a visit.
+ * critical: nodes on the critical path (Kuszmaul 1995, section 3, by time-stamping): eldest, then
+ *   the longest of the scouts side by side, then the searches again one by one; what a table
+ *   answers costs nothing. Of the tree that this searcher walked, so it says how parallel the
+ *   search is only where one walked it alone. */
+#define COUNTERS(X)       \
+    COUNTERS_REPORTED(X)  \
+    X(cuts, "cuts")       \
+    X(helped, "helped")   \
+    X(peeks, "peeks")     \
+    X(unwound, "unwound") \
+    X(critical, "critical")
+
+#endif

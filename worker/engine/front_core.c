@@ -1,0 +1,85 @@
+#include "worker/engine/front_core.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum err front_core_open(struct front_core *c, uint32_t alive_ms)
+{
+    memset(c, 0, sizeof *c);
+    c->alive_ms = alive_ms != 0 ? alive_ms : FRONT_ALIVE_MS;
+    c->report = calloc(FRONT_WORKERS_MAX, sizeof *c->report);
+    return c->report != NULL ? ERR_OK : ERR_NOMEM;
+}
+
+void front_core_close(struct front_core *c)
+{
+    free(c->report);
+    c->report = NULL;
+}
+
+void front_core_begin(struct front_core *c, uint64_t job)
+{
+    c->job = job;
+    c->reports = 0;
+    c->wait_until_us = 0;
+}
+
+/* Every source passes a report on, and their paths differ in length: an older one that comes later
+ * is dropped. Counters only grow. */
+static bool is_newer(const struct proto_job_report *report, const struct proto_job_report *last)
+{
+    return report->nodes > last->nodes ||
+           (report->nodes == last->nodes && last->state != PROTO_JOB_ENDED);
+}
+
+void front_core_event(struct front_core *c, const struct job_event *e, uint64_t now_us)
+{
+    if (e->kind != JOB_REPORTED || c->job == 0 || e->report.job != c->job) {
+        return;
+    }
+    unsigned i = 0;
+    while (i < c->reports && c->report[i].last.instance != e->report.instance) {
+        i++;
+    }
+    if (i == FRONT_WORKERS_MAX) {
+        return;
+    }
+    bool is_known = i < c->reports;
+    c->reports += !is_known;
+    c->report[i].heard_us = now_us;
+    if (!is_known || is_newer(&e->report, &c->report[i].last)) {
+        c->report[i].last = e->report;
+    }
+}
+
+static bool is_alive(const struct front_core *c, const struct front_report *report, uint64_t now_us)
+{
+    return now_us < report->heard_us + c->alive_ms * UINT64_C(1000);
+}
+
+void front_core_sum(const struct front_core *c, uint64_t now_us, struct front_sum *out)
+{
+    struct front_sum sum = {.workers = 0};
+    for (unsigned i = 0; i < c->reports; i++) {
+        sum.workers += is_alive(c, &c->report[i], now_us);
+#define X(name, json) sum.name += c->report[i].last.name;
+        COUNTERS_REPORTED(X)
+#undef X
+    }
+    *out = sum;
+}
+
+void front_core_stop(struct front_core *c, uint32_t wait_ms, uint64_t now_us)
+{
+    c->wait_until_us = now_us + wait_ms * UINT64_C(1000);
+}
+
+bool front_core_waits(const struct front_core *c, unsigned sources_up, uint64_t now_us)
+{
+    bool is_missing = false;
+    for (unsigned i = 0; i < c->reports && !is_missing; i++) {
+        const struct front_report *r = &c->report[i];
+        is_missing = r->last.state != PROTO_JOB_ENDED && is_alive(c, r, now_us);
+    }
+    return is_missing && sources_up > 0 && now_us < c->wait_until_us;
+}

@@ -1,0 +1,60 @@
+/* front_core: what a front-end knows of the job it posted: which workers report on it, what they
+ * did in all, which of them live, and whose last report it waits for after the stop. Time comes
+ * with every call; engine.c is its shell.
+ *
+ *     idle ──begin──> posted ──stop──> stopped ──(all last reports are here, or the wait is over)
+ *                                              ──> idle
+ *
+ * Pure. Threads: one at a time. Memory: allocates in open. */
+#ifndef WORKER_ENGINE_FRONT_CORE_H
+#define WORKER_ENGINE_FRONT_CORE_H
+
+#include "worker/engine/job_port.h"
+
+enum {
+    FRONT_WORKERS_MAX = 4096, /* whose reports are kept apart; others are not counted */
+    /* A worker that reported within this time lives. Idle ones repeat their report every second. */
+    FRONT_ALIVE_MS = 3000,
+    FRONT_WAIT_MS = 200, /* after the stop, for last reports */
+    FRONT_WAIT_TIMED_MS = 10, /* the same for a job with a time limit: a clock is running */
+};
+
+struct front_report {
+    uint64_t heard_us;
+    struct proto_job_report last;
+};
+
+struct front_core {
+    /* fixed after open */
+    uint32_t alive_ms;
+    struct front_report *report; /* FRONT_WORKERS_MAX */
+    /* state */
+    uint64_t job; /* its id; 0: idle */
+    unsigned reports;
+    uint64_t wait_until_us;
+};
+
+struct front_sum {
+    unsigned workers; /* that live */
+#define X(name, json) uint64_t name;
+    COUNTERS_REPORTED(X) /* of all workers, also of those that died */
+#undef X
+};
+
+/* `alive_ms` 0: FRONT_ALIVE_MS. ERR_NOMEM. */
+enum err front_core_open(struct front_core *core, uint32_t alive_ms);
+/* Accepts a zeroed struct, and twice. */
+void front_core_close(struct front_core *core);
+
+/* The reports of the last job are forgotten. */
+void front_core_begin(struct front_core *core, uint64_t job);
+/* Reports on other jobs, and all other events, are passed over. */
+void front_core_event(struct front_core *core, const struct job_event *event, uint64_t now_us);
+void front_core_sum(const struct front_core *core, uint64_t now_us, struct front_sum *out);
+
+/* The stop has been sent: last reports count until `wait_ms` from now. */
+void front_core_stop(struct front_core *core, uint32_t wait_ms, uint64_t now_us);
+/* Whether to wait on: a worker that lives has not sent its last report. */
+bool front_core_waits(const struct front_core *core, unsigned sources_up, uint64_t now_us);
+
+#endif

@@ -1,0 +1,59 @@
+/* job_port: how jobs travel between front-ends and workers. What carries them, ttservers today
+ * (job_client.h), is behind these functions; engine and worker know nothing else of it.
+ *
+ * Sources are numbered 0 ... JOB_SOURCES_MAX - 1: each keeps the open jobs by itself (a shard does)
+ * and offers them to every worker, so a worker is offered a job by several sources.
+ * Threads: one port belongs to one searcher and is called by its thread alone. Blocking: none of
+ * the functions waits. */
+#ifndef WORKER_ENGINE_JOB_PORT_H
+#define WORKER_ENGINE_JOB_PORT_H
+
+#include "worker/engine/job.h"
+
+enum { JOB_SOURCES_MAX = 64 };
+
+/* A job as it was posted. The texts of `wire` lie in the arrays: copy it with job_offer_copy. */
+struct job_offer {
+    struct proto_job wire;
+    char game[JOB_GAME_MAX], algorithm[JOB_ALGORITHM_MAX], position[GAME_TEXT_MAX];
+};
+
+/* False: a text is longer than any that this program knows. */
+bool job_offer_set(struct job_offer *out, const struct proto_job *message);
+void job_offer_copy(struct job_offer *out, const struct job_offer *from);
+
+enum job_event_kind {
+    JOB_OFFERED, /* the source has this job open; repeated at will */
+    JOB_STOPPED, /* it has it no longer: its owner ended it, or the source does not know it */
+    JOB_REPORTED, /* by a worker, on a job posted here; the same report comes from every source */
+    JOB_SOURCE_UP, /* its open jobs follow */
+    JOB_SOURCE_DOWN, /* it fell silent */
+    JOB_INDEX, /* this worker's place among the workers of the source */
+    JOB_MISSED, /* offers were dropped for want of room: `refresh` brings them again */
+};
+
+struct job_event {
+    enum job_event_kind kind;
+    unsigned source;
+    struct job_offer offer; /* OFFERED */
+    uint64_t job; /* STOPPED */
+    bool by_owner; /* STOPPED */
+    struct proto_job_report report; /* REPORTED */
+    uint32_t worker_index; /* INDEX: 0 ... workers - 1, without gaps */
+    uint64_t source_id; /* INDEX: random, the same for every worker of this source */
+};
+
+struct job_port {
+    void *self;
+    /* Posts to every source, now or as soon as it is up, until `stop`. Copies. */
+    enum err (*post)(void *self, const struct job *job);
+    void (*stop)(void *self, uint64_t job);
+    void (*report)(void *self, const struct proto_job_report *report);
+    /* The next event; false: none. */
+    bool (*poll)(void *self, struct job_event *out);
+    /* Asks every source for all its open jobs anew. */
+    void (*refresh)(void *self);
+    unsigned (*sources_up)(void *self);
+};
+
+#endif

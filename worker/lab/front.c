@@ -1,0 +1,162 @@
+#include "worker/lab/front.h"
+
+#include "common/rng.h"
+
+enum { IDLE_MS = 20, WAIT_STEP_MS = 5 };
+
+/* ---- open and close ---- */
+
+enum err lab_front_open(struct lab_worker *w, const struct searcher_options *searcher)
+{
+    struct lab_front *f = &w->front;
+    struct searcher_options options = *searcher;
+    enum err err = job_client_open(&f->client);
+    if (err == ERR_OK) {
+        err = front_core_open(&f->core, w->lab->alive_ms);
+    }
+    if (err == ERR_OK) {
+        options.client.role = PROTO_FRONT;
+        options.sink = job_client_sink(f->client);
+        err = searcher_open(&f->searcher, &options);
+    }
+    if (err == ERR_OK) {
+        f->port = job_client_port(f->client, &f->searcher);
+        w->searcher = &f->searcher;
+    }
+    return err;
+}
+
+void lab_front_close(struct lab_front *f)
+{
+    searcher_close(&f->searcher);
+    job_client_close(&f->client);
+    front_core_close(&f->core);
+}
+
+/* ---- a job ---- */
+
+static void take_events(struct lab_worker *w)
+{
+    struct lab_front *f = &w->front;
+    struct job_event event;
+    while (f->port.poll(f->port.self, &event)) {
+        front_core_event(&f->core, &event, remote_now_us(f->searcher.remote));
+    }
+}
+
+static bool poll_front(void *self, struct search *search)
+{
+    struct lab_worker *w = self;
+    struct lab *lab = w->lab;
+    searcher_serve(&w->front.searcher, search, remote_now_us(w->front.searcher.remote));
+    take_events(w);
+    return lab->now_ns >= w->front.until_ns || (lab->ended && !lab->probing);
+}
+
+static unsigned last_reports_missing(const struct front_core *core)
+{
+    unsigned missing = 0;
+    for (unsigned i = 0; i < core->reports; i++) {
+        missing += core->report[i].last.state != PROTO_JOB_ENDED;
+    }
+    return missing;
+}
+
+/* Stops the job and waits for the last reports, as the engine does. */
+static void withdraw(struct lab_worker *w)
+{
+    struct lab_front *f = &w->front;
+    struct lab *lab = w->lab;
+    struct remote *remote = f->searcher.remote;
+    if (!lab->options.skip_stop) {
+        f->port.stop(f->port.self, f->job.id);
+    }
+    front_core_stop(&f->core, FRONT_WAIT_MS, remote_now_us(remote));
+    while (front_core_waits(&f->core, f->port.sources_up(f->port.self), remote_now_us(remote))) {
+        remote_wait(remote, WAIT_STEP_MS);
+        take_events(w);
+    }
+    bool is_undisturbed = lab->ended || (lab->options.faults == 0 && lab->options.loss_ppm == 0);
+    lab->result.reports_missing += is_undisturbed ? last_reports_missing(&f->core) : 0;
+}
+
+static void search_post(struct lab_worker *w, const struct job *job, struct lab_answer *answer)
+{
+    struct lab *lab = w->lab;
+    struct lab_front *f = &w->front;
+    uint64_t begin_ns = lab->now_ns;
+    f->job = *job;
+    f->job.id = rng_mix(lab->options.seed ^ (uint64_t)w->index << 48 ^
+                        (uint64_t)w->incarnation << 32 ^ ++f->jobs) |
+                1;
+    f->env = (struct env_port){
+        .self = w, .poll = poll_front, .until_poll = embedded_until_poll(&f->searcher.local)};
+    front_core_begin(&f->core, f->job.id);
+    CHECK(searcher_begin(&f->searcher, &f->job, &f->env, 0) == ERR_OK);
+    CHECK(f->port.post(f->port.self, &f->job) == ERR_OK);
+    f->searching = true;
+    search_run(f->searcher.search, NULL, NULL, &answer->search);
+    remote_wait(f->searcher.remote, 0); /* what is earlier than the answer happens */
+    f->searching = false;
+    answer->answered = answer->search.depth >= job->depth;
+    answer->time_ns = lab->now_ns - begin_ns;
+    searcher_end(&f->searcher);
+    withdraw(w);
+}
+
+/* ---- its life ---- */
+
+static void idle(struct lab_worker *w, uint64_t until_ns)
+{
+    uint64_t ms = (until_ns - w->lab->now_ns) / 1000000 + 1;
+    remote_wait(w->front.searcher.remote, ms < IDLE_MS ? (unsigned)ms : IDLE_MS);
+    take_events(w);
+}
+
+static void do_posts(struct lab_worker *w)
+{
+    struct lab *lab = w->lab;
+    for (unsigned i = 0; i < lab->options.posts; i++) {
+        const struct lab_post *post = &lab->options.post[i];
+        while (post->front == w->index && !lab->ended && lab->now_ns < post->at_ns) {
+            idle(w, post->at_ns);
+        }
+        if (post->front == w->index && !lab->ended) {
+            struct lab_answer answer = {.answered = false};
+            w->front.until_ns = post->stop_ns != 0 ? lab->now_ns + post->stop_ns : UINT64_MAX;
+            search_post(w, post->job, &answer);
+            lab->result.answer[i] = answer;
+        }
+    }
+}
+
+void lab_fronts_check(struct lab *lab)
+{
+    bool any = false;
+    for (unsigned i = 0; i < lab->options.fronts; i++) {
+        const struct lab_worker *w = &lab->worker[i];
+        any = any || (w->alive && !w->front.done);
+    }
+    if (!any && !lab->ended) {
+        lab->ended = true;
+        lab->result.end_ns = lab->now_ns;
+    }
+}
+
+void lab_front_run(struct lab_worker *w)
+{
+    struct lab *lab = w->lab;
+    remote_connect(w->front.searcher.remote, lab->options.connect_ms);
+    do_posts(w);
+    w->front.done = true;
+    lab_fronts_check(lab);
+    for (;;) {
+        idle(w, UINT64_MAX);
+        if (lab->probing && !w->front.probed) {
+            struct lab_answer answer;
+            w->front.probed = true;
+            w->front.until_ns = UINT64_MAX;
+            search_post(w, lab->probe, &answer);
+        }
+    }
+}

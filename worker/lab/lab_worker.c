@@ -1,0 +1,327 @@
+#include "worker/lab/lab_worker.h"
+
+#include "common/rng.h"
+#include "worker/lab/front.h"
+#include "worker/lab/link.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    STACK_BYTES = 1 << 20, /* mapped; only what is touched costs */
+    POLL_EVERY_NS = 50000, /* between two polls of the network while it searches */
+    IDLE_MS = 100,
+    CLIENT_TICKETS = 48,
+    RTO_MIN_US = 2000, /* the client's own: no machine is busy here */
+};
+
+/* ---- what it counted ---- */
+
+static void add(struct search_counters *sum, const struct search_counters *c)
+{
+#define X(name, json) sum->name += c->name;
+    COUNTERS(X)
+#undef X
+}
+
+/* ---- time ---- */
+
+static uint64_t nodes_of(const struct lab_worker *w)
+{
+    bool any = w->searcher != NULL && w->searcher->search != NULL;
+    return any ? search_counters(w->searcher->search)->nodes : 0;
+}
+
+/* Each search counts from 0: what the one before has counted is what the searcher published. */
+static uint64_t local_ns(struct lab_worker *w)
+{
+    uint64_t nodes = nodes_of(w);
+    if (nodes < w->base_nodes) {
+        struct searcher_figures figures = searcher_figures(w->searcher);
+        add(&w->lab->result.sum, &figures.sum);
+        w->lab->result.waited_ns += figures.waited_us * 1000;
+        w->base_nodes = 0;
+    }
+    return w->base_ns + (nodes - w->base_nodes) * w->lab->node_ns;
+}
+
+static void rebase(struct lab_worker *w, uint64_t now_ns)
+{
+    w->base_nodes = nodes_of(w);
+    w->base_ns = now_ns;
+}
+
+/* Lets everything that is earlier than this worker's own time happen. */
+static void catch_up(struct lab_worker *w)
+{
+    struct lab *lab = w->lab;
+    uint64_t own = local_ns(w);
+    if (own > lab->now_ns) {
+        lab_heap_push(&lab->heap,
+                      (struct lab_event){
+                          .time_ns = own, .kind = LAB_WAKE, .who = w->index, .epoch = ++w->epoch});
+        fiber_yield();
+    }
+    rebase(w, lab->now_ns);
+}
+
+/* ---- the shell of its remote table ---- */
+
+static uint64_t shell_now(void *self)
+{
+    return local_ns(self) / 1000;
+}
+
+static bool shell_send(void *self, unsigned shard, const uint8_t *bytes, size_t length)
+{
+    struct lab_worker *w = self;
+    struct lab *lab = w->lab;
+    const struct lab_options *o = &lab->options;
+
+    if (!w->alive) {
+        return false;
+    }
+    w->base_ns += o->message_ns;
+    lab->result.messages++;
+    lab->result.bytes += length;
+    struct lab_passage way = lab_pass(lab, w->index, shard, LAB_TO_SHARDS);
+    if (way.lost || !lab->shard[shard].alive) {
+        w->lossy |= UINT64_C(1) << shard;
+        return true; /* as TCP does: the sender learns nothing */
+    }
+    uint64_t arrival = local_ns(w) + way.delay_ns;
+    arrival = arrival > w->last_out_ns[shard] ? arrival : w->last_out_ns[shard];
+    w->last_out_ns[shard] = arrival;
+    struct lab_packet *packet = lab_packet(lab, bytes, length);
+    packet->from = w->index;
+    packet->epoch = w->incarnation;
+    lab_heap_push(&lab->heap, (struct lab_event){.time_ns = arrival,
+                                                 .kind = LAB_TO_SHARD,
+                                                 .who = shard,
+                                                 .epoch = lab->shard[shard].incarnation,
+                                                 .packet = packet});
+    return true;
+}
+
+static bool shell_drain(void *self, struct client *client)
+{
+    struct lab_worker *w = self;
+    bool any = false;
+    catch_up(w);
+    while (w->inbox != NULL) {
+        struct lab_packet *packet = w->inbox;
+        w->inbox = packet->next;
+        if (w->inbox == NULL) {
+            w->inbox_end = &w->inbox;
+        }
+        client_receive(client, packet->from, packet->bytes, packet->length, w->lab->now_ns / 1000);
+        free(packet);
+        any = true;
+    }
+    return any;
+}
+
+static void shell_sleep(void *self, uint64_t until_us)
+{
+    struct lab_worker *w = self;
+    struct lab *lab = w->lab;
+    uint64_t until_ns = until_us > UINT64_MAX / 2000 ? UINT64_MAX / 2 : until_us * 1000;
+    catch_up(w);
+    if (w->inbox != NULL || until_ns <= lab->now_ns) {
+        return;
+    }
+    w->sleeping = true;
+    lab_heap_push(&lab->heap,
+                  (struct lab_event){
+                      .time_ns = until_ns, .kind = LAB_WAKE, .who = w->index, .epoch = ++w->epoch});
+    fiber_yield();
+    w->sleeping = false;
+    rebase(w, lab->now_ns);
+}
+
+void lab_worker_wake(struct lab_worker *w)
+{
+    if (w->stalls > 0) { /* the machine stands still: later */
+        w->postponed = true;
+    } else {
+        fiber_resume(w->fiber);
+    }
+}
+
+void lab_worker_unstall(struct lab_worker *w)
+{
+    if (w->alive && w->postponed) {
+        w->postponed = false;
+        lab_heap_push(&w->lab->heap, (struct lab_event){.time_ns = w->lab->now_ns,
+                                                        .kind = LAB_WAKE,
+                                                        .who = w->index,
+                                                        .epoch = ++w->epoch});
+    }
+}
+
+/* A planted fault: it has a worker index and is given no other. */
+static bool is_planted(struct lab_worker *w, const struct lab_packet *packet, unsigned shard)
+{
+    struct proto_message m;
+    if (!w->lab->options.stale_index ||
+        proto_decode(w->lab->decoder, packet->bytes, packet->length, &m) != ERR_OK ||
+        m.type != PROTO_WORKER_INDEX) {
+        return false;
+    }
+    bool is_first = (w->indexed >> shard & 1) == 0;
+    w->indexed |= UINT64_C(1) << shard;
+    return !is_first;
+}
+
+void lab_worker_receive(struct lab_worker *w, struct lab_packet *packet, unsigned shard)
+{
+    bool lost = lab_is_cut(w->lab, w->index, shard, LAB_TO_WORKERS);
+    if (!w->alive || packet->epoch != w->incarnation || lost) {
+        w->lab->result.lost += lost;
+        free(packet);
+        return;
+    }
+    CHECK(packet->number > w->last_in[shard]);
+    w->last_in[shard] = packet->number;
+    if (is_planted(w, packet, shard)) {
+        free(packet);
+        return;
+    }
+    packet->next = NULL;
+    packet->from = shard;
+    *w->inbox_end = packet;
+    w->inbox_end = &packet->next;
+    if (w->sleeping) {
+        w->epoch++; /* its own alarm is off */
+        lab_worker_wake(w);
+    }
+}
+
+/* ---- its life ---- */
+
+/* When it is killed, at the end of the cluster at the latest. */
+static void collect(struct lab_worker *w)
+{
+    struct lab_result *r = &w->lab->result;
+    const struct client_counters *n = client_counters(remote_client(w->searcher->remote));
+    if (w->searcher->search != NULL) {
+        (void)local_ns(w); /* the search before, if this one has just begun */
+        add(&r->sum, search_counters(w->searcher->search));
+        r->waited_ns += remote_waited_us(w->searcher->remote) * 1000;
+    }
+    r->asks += n->asks;
+    r->peeks += n->peeks;
+    r->stores += n->stores;
+    r->downs += n->downs;
+    r->timeouts += n->timeouts;
+}
+
+static void run(void *context)
+{
+    struct lab_worker *w = context;
+    if (lab_is_front(w)) {
+        lab_front_run(w);
+    }
+    worker_connect(w->worker, w->lab->options.connect_ms);
+    worker_run(w->worker);
+    for (;;) { /* halted: its session lives on */
+        remote_wait(w->searcher->remote, IDLE_MS);
+    }
+}
+
+static enum err open_parts(struct lab_worker *w)
+{
+    struct lab *lab = w->lab;
+    const struct lab_options *o = &lab->options;
+    uint64_t seed = rng_mix(o->seed ^ (uint64_t)w->index << 32 ^ w->incarnation);
+    uint64_t poll = POLL_EVERY_NS / o->node_ns;
+    struct remote_shell shell = {.self = w,
+                                 .now = shell_now,
+                                 .send = shell_send,
+                                 .drain = shell_drain,
+                                 .sleep = shell_sleep,
+                                 .ask_cost_us = (uint32_t)(o->message_ns * 2 / 1000)};
+    enum err err = embedded_open(&w->table, o->local_bytes, 1);
+    if (err != ERR_OK) {
+        return err;
+    }
+    embedded_set_table_id(w->table, rng_mix(seed)); /* repeatable */
+    struct worker_options options = {
+        .searcher = {.table = w->table,
+                     .neighbours = 1,
+                     .shell = &shell,
+                     .client = {.shards = o->shards,
+                                .instance = seed | 1,
+                                .name = "lab",
+                                .decoder = lab->decoder,
+                                .tickets = CLIENT_TICKETS,
+                                .rto_min_us = o->rto_min_us != 0 ? o->rto_min_us : RTO_MIN_US,
+                                .rto_max_us = o->rto_max_us,
+                                .probe_us = o->probe_us,
+                                .jobs = 2},
+                     .share_depth = o->share_depth,
+                     .is_fiber = true,
+                     .poll_nodes = poll < 1                   ? 1
+                                   : poll > SEARCH_POLL_NODES ? SEARCH_POLL_NODES
+                                                              : (unsigned)poll},
+        .patience = lab->patience,
+        .seed = o->seed,
+        .stop = &lab->halt,
+    };
+    if (lab_is_front(w)) {
+        err = lab_front_open(w, &options.searcher);
+    } else {
+        err = worker_open(&w->worker, &options);
+        w->searcher = err == ERR_OK ? worker_searcher(w->worker) : NULL;
+    }
+    return err == ERR_OK ? fiber_open(&w->fiber, STACK_BYTES, run, w) : err;
+}
+
+enum err lab_worker_start(struct lab *lab, unsigned index)
+{
+    struct lab_worker *w = &lab->worker[index];
+    uint32_t incarnation = w->incarnation + 1, epoch = w->epoch;
+    unsigned kills = w->kills, stalls = w->stalls;
+    *w = (struct lab_worker){
+        .lab = lab,
+        .index = index,
+        .incarnation = incarnation,
+        .epoch = epoch + 1,
+        .kills = kills,
+        .stalls = stalls,
+        .base_ns = lab->now_ns,
+    };
+    w->inbox_end = &w->inbox;
+    enum err err = open_parts(w);
+    w->alive = err == ERR_OK;
+    if (err == ERR_OK) {
+        lab_heap_push(&lab->heap, (struct lab_event){.time_ns = lab->now_ns,
+                                                     .kind = LAB_WAKE,
+                                                     .who = index,
+                                                     .epoch = w->epoch});
+    } else {
+        lab_worker_kill(w);
+    }
+    return err;
+}
+
+void lab_worker_kill(struct lab_worker *w)
+{
+    bool was_alive = w->alive;
+    if (was_alive) {
+        collect(w);
+    }
+    w->alive = false; /* from here on it sends nothing, not even BYE */
+    w->epoch++;
+    fiber_free(&w->fiber);
+    worker_close(&w->worker);
+    lab_front_close(&w->front);
+    embedded_close(&w->table);
+    w->searcher = NULL;
+    lab_packets_free(&w->inbox);
+    w->inbox_end = &w->inbox;
+    w->postponed = w->front.searching = false;
+    if (was_alive && lab_is_front(w)) {
+        lab_fronts_check(w->lab);
+    }
+}
