@@ -54,8 +54,11 @@ def invariants_hold_under_random_faults():
 
 def planted_faults_are_caught():
     for plant, broken in (("skip-release:1000", "sessions in good order"),
-                          ("never-lapse", "sessions of the dead"),
-                          ("never-expire", "past their age limit")):
+                          ("never-expire-sessions", "sessions of the dead"),
+                          ("never-expire", "past their age limit"),
+                          ("skip-stop", "did not leave a job"),
+                          ("lose-reports", "last reports missing"),
+                          ("stale-index", "unevenly on jobs")):
         status, failures, _ = chaos("1..60", "--plant", plant)
         caught = [f for f in failures if broken in f["broken"]]
         print(f"# {plant}: {len(caught)} of 60 runs break by '{broken}'")

@@ -53,10 +53,11 @@ static void every_wait_is_a_round_trip(void **state)
         struct lab_options options = lab_cluster(&job, 1, 1);
         options.rtt_ns = rtt_us[i] * UINT64_C(1000);
         options.inflight_age_max_ms = 60000; /* nothing is renewed, for which nobody waits */
+        options.drain = false; /* its probe would be counted */
         struct lab_result r = lab_do(&options);
         assert_true(r.asks > 100);
         assert_int_equal(r.waited_ns, (r.asks + r.peeks) * options.rtt_ns);
-        assert_int_equal(r.time_ns, r.waited_ns + r.sum.nodes * options.node_ns);
+        assert_int_equal(r.answer[0].time_ns, r.waited_ns + r.sum.nodes * options.node_ns);
     }
     job_free(&job);
 }
@@ -67,16 +68,18 @@ static void service_and_messages_cost_time(void **state)
     struct lab_options options = lab_cluster(&job, 1, 1);
     (void)state;
     options.service_ns = 10 * TEST_US;
+    options.drain = false;
     struct lab_result r = lab_do(&options);
     assert_true(r.waited_ns >= (r.asks + r.peeks) * (options.rtt_ns + 2 * options.service_ns));
     options.service_ns = 0;
     options.message_ns = 10 * TEST_US;
     struct lab_result m = lab_do(&options);
-    assert_true(m.time_ns >= m.waited_ns + m.sum.nodes * options.node_ns + m.asks * 10 * TEST_US);
+    assert_true(m.answer[0].time_ns >=
+                m.waited_ns + m.sum.nodes * options.node_ns + m.asks * 10 * TEST_US);
     job_free(&job);
 }
 
-/* The lab itself checks every pair's order as packets arrive (CHECK in processor.c, shard.c). */
+/* The lab itself checks every pair's order as packets arrive (CHECK in lab_worker.c, shard.c). */
 static void jitter_keeps_the_order_of_a_pair(void **state)
 {
     struct job job = lab_job("tree", tree, "abdada", 6);
@@ -85,8 +88,8 @@ static void jitter_keeps_the_order_of_a_pair(void **state)
     job.waits = false;
     options.jitter_ns = 3 * TEST_MS;
     struct lab_result r = lab_do(&options);
-    assert_true(r.answered);
-    assert_int_equal(r.search.score, lab_sequential(&job));
+    assert_true(r.answer[0].answered);
+    assert_int_equal(r.answer[0].search.score, lab_sequential(&job));
     assert_nothing_left(&r);
     job_free(&job);
 }
@@ -117,8 +120,8 @@ static void every_algorithm_gives_the_sequential_score(void **state)
             job.remote_depth = i % 2 == 0 ? 1 : 3;
             struct lab_options options = lab_cluster(&job, workers[i / 3 % 4], 1 + i % 3);
             struct lab_result r = lab_do(&options);
-            assert_true(r.answered);
-            assert_int_equal(r.search.score, expected);
+            assert_true(r.answer[0].answered);
+            assert_int_equal(r.answer[0].search.score, expected);
             assert_nothing_left(&r);
         }
         job_free(&job);
@@ -137,14 +140,14 @@ static void the_same_seed_gives_the_same_trace(void **state)
     options.seed = 2;
     struct lab_result other = lab_do(&options);
     assert_true(other.trace != one.trace);
-    assert_int_equal(other.search.score, one.search.score);
+    assert_int_equal(other.answer[0].search.score, one.answer[0].search.score);
     job_free(&job);
 }
 
 static void options_out_of_range_are_refused(void **state)
 {
     struct job job = lab_job("tree", tree, "abdada", 6);
-    struct lab_fault fault = {.kind = LAB_KILL, .processor = 1, .processors = 2};
+    struct lab_fault fault = {.kind = LAB_KILL, .worker = 1, .workers = 2};
     struct lab_options good = lab_cluster(&job, 2, 2);
     struct lab_options bad[] = {good, good, good, good, good};
     struct lab_result result;
@@ -153,7 +156,7 @@ static void options_out_of_range_are_refused(void **state)
     bad[1].shards = LAB_SHARDS_MAX + 1;
     bad[2].node_ns = 0;
     bad[3].loss_ppm = 1000001;
-    bad[4].fault = &fault; /* there is no processor 2 */
+    bad[4].fault = &fault; /* there is no worker 2 */
     bad[4].faults = 1;
     for (unsigned i = 0; i < 5; i++) {
         assert_int_equal(lab_run(&bad[i], &result), ERR_RANGE);
@@ -168,59 +171,59 @@ static void no_answer_within_the_limit_is_none(void **state)
     (void)state;
     options.limit_ns = 2 * TEST_MS;
     struct lab_result r = lab_do(&options);
-    assert_false(r.answered);
+    assert_false(r.answer[0].answered);
     assert_nothing_left(&r);
     job_free(&job);
 }
 
 /* ---- faults, one at a time ---- */
 
-struct drill {
+struct trial {
     struct job job;
     struct lab_options options;
     int score;
     uint64_t calm_ns;
 };
 
-static int drill_open(void **state)
+static int trial_open(void **state)
 {
-    static struct drill drill;
-    drill.job = lab_job("tree", tree, "abdada", 6);
-    drill.options = lab_cluster(&drill.job, 4, 2);
-    drill.score = lab_sequential(&drill.job);
-    drill.calm_ns = lab_do(&drill.options).end_ns;
-    *state = &drill;
+    static struct trial trial;
+    trial.job = lab_job("tree", tree, "abdada", 6);
+    trial.options = lab_cluster(&trial.job, 4, 2);
+    trial.score = lab_sequential(&trial.job);
+    trial.calm_ns = lab_do(&trial.options).end_ns;
+    *state = &trial;
     return 0;
 }
 
-static int drill_close(void **state)
+static int trial_close(void **state)
 {
-    struct drill *drill = *state;
-    job_free(&drill->job);
+    struct trial *trial = *state;
+    job_free(&trial->job);
     return 0;
 }
 
-static struct lab_result drill_run(void **state, struct lab_fault fault)
+static struct lab_result trial_run(void **state, struct lab_fault fault)
 {
-    const struct drill *d = *state;
+    const struct trial *d = *state;
     fault.ways = fault.ways != 0 ? fault.ways : LAB_BOTH_WAYS;
     struct lab_result r = lab_faulted(d->options, fault);
-    assert_true(r.answered);
-    assert_int_equal(r.search.score, d->score);
+    assert_true(r.answer[0].answered);
+    assert_int_equal(r.answer[0].search.score, d->score);
     assert_nothing_left(&r);
     return r;
 }
 
 static uint64_t halfway(void **state)
 {
-    return ((const struct drill *)*state)->calm_ns / 2;
+    return ((const struct trial *)*state)->calm_ns / 2;
 }
 
 static void killed_workers_leave_nothing(void **state)
 {
-    struct lab_result r = drill_run(state, (struct lab_fault){.kind = LAB_KILL,
-                                                              .processor = 1,
-                                                              .processors = 3,
+    struct lab_result r = trial_run(state, (struct lab_fault){.kind = LAB_KILL,
+                                                              .worker = 1,
+                                                              .workers = 3,
                                                               .at_ns = halfway(state),
                                                               .lasts_ns = LAB_FOR_EVER});
     assert_int_equal(r.faults[LAB_KILL], 3);
@@ -231,8 +234,8 @@ static void killed_workers_leave_nothing(void **state)
 
 static void the_front_end_is_not_killed(void **state)
 {
-    struct lab_result r = drill_run(state, (struct lab_fault){.kind = LAB_KILL,
-                                                              .processors = 4,
+    struct lab_result r = trial_run(state, (struct lab_fault){.kind = LAB_KILL,
+                                                              .workers = 4,
                                                               .at_ns = halfway(state),
                                                               .lasts_ns = 1 * TEST_MS});
     assert_int_equal(r.faults[LAB_KILL], 3);
@@ -241,7 +244,7 @@ static void the_front_end_is_not_killed(void **state)
 
 static void a_shard_that_dies_goes_down_and_comes_back(void **state)
 {
-    struct lab_result r = drill_run(state, (struct lab_fault){.kind = LAB_KILL,
+    struct lab_result r = trial_run(state, (struct lab_fault){.kind = LAB_KILL,
                                                               .shards = 1,
                                                               .at_ns = halfway(state),
                                                               .lasts_ns = 30 * TEST_MS});
@@ -251,7 +254,7 @@ static void a_shard_that_dies_goes_down_and_comes_back(void **state)
 
 static void without_any_shard_the_answer_comes(void **state)
 {
-    struct lab_result r = drill_run(
+    struct lab_result r = trial_run(
         state, (struct lab_fault){.kind = LAB_KILL, .shards = 2, .lasts_ns = LAB_FOR_EVER});
     assert_int_equal(r.all_shards_dead, 1);
     assert_int_equal(r.asks, 0); /* nobody ever saw one */
@@ -260,7 +263,7 @@ static void without_any_shard_the_answer_comes(void **state)
 
 static void shards_that_all_die_halfway_are_done_without(void **state)
 {
-    struct lab_result r = drill_run(state, (struct lab_fault){.kind = LAB_KILL,
+    struct lab_result r = trial_run(state, (struct lab_fault){.kind = LAB_KILL,
                                                               .shards = 2,
                                                               .at_ns = halfway(state),
                                                               .lasts_ns = LAB_FOR_EVER});
@@ -270,20 +273,20 @@ static void shards_that_all_die_halfway_are_done_without(void **state)
 
 static void a_worker_that_stands_still_loses_its_session(void **state)
 {
-    struct lab_result r = drill_run(state, (struct lab_fault){.kind = LAB_STALL,
-                                                              .processor = 1,
-                                                              .processors = 1,
+    struct lab_result r = trial_run(state, (struct lab_fault){.kind = LAB_STALL,
+                                                              .worker = 1,
+                                                              .workers = 1,
                                                               .at_ns = halfway(state) / 8,
                                                               .lasts_ns = 200 * TEST_MS});
-    const struct drill *d = *state;
+    const struct trial *d = *state;
     assert_int_equal(r.faults[LAB_STALL], 1);
     assert_true(r.expired_sessions == 2 || r.end_ns < d->calm_ns / 16 + 70 * TEST_MS);
 }
 
 static void the_front_end_answers_after_its_stall(void **state)
 {
-    struct lab_result r = drill_run(state, (struct lab_fault){.kind = LAB_STALL,
-                                                              .processors = 1,
+    struct lab_result r = trial_run(state, (struct lab_fault){.kind = LAB_STALL,
+                                                              .workers = 1,
                                                               .at_ns = halfway(state),
                                                               .lasts_ns = 300 * TEST_MS});
     assert_true(r.end_ns >= halfway(state) + 300 * TEST_MS);
@@ -292,7 +295,7 @@ static void the_front_end_answers_after_its_stall(void **state)
 
 static void a_shard_that_stands_still_goes_down_and_keeps_its_sessions(void **state)
 {
-    struct lab_result r = drill_run(state, (struct lab_fault){.kind = LAB_STALL,
+    struct lab_result r = trial_run(state, (struct lab_fault){.kind = LAB_STALL,
                                                               .shards = 1,
                                                               .at_ns = halfway(state),
                                                               .lasts_ns = 60 * TEST_MS});
@@ -303,8 +306,8 @@ static void a_shard_that_stands_still_goes_down_and_keeps_its_sessions(void **st
 static void a_cut_is_lived_with_whichever_way_it_goes(void **state)
 {
     for (enum lab_way way = LAB_TO_SHARDS; way <= LAB_BOTH_WAYS; way++) {
-        struct lab_result r = drill_run(state, (struct lab_fault){.kind = LAB_CUT,
-                                                                  .processors = 1,
+        struct lab_result r = trial_run(state, (struct lab_fault){.kind = LAB_CUT,
+                                                                  .workers = 1,
                                                                   .shards = 2,
                                                                   .ways = way,
                                                                   .at_ns = halfway(state),
@@ -317,23 +320,23 @@ static void a_cut_is_lived_with_whichever_way_it_goes(void **state)
 static void delay_and_loss_are_lived_with(void **state)
 {
     struct lab_fault fault = {.kind = LAB_DELAY,
-                              .processors = 4,
+                              .workers = 4,
                               .shards = 2,
                               .at_ns = halfway(state) / 2,
                               .lasts_ns = 40 * TEST_MS,
                               .amount = 5 * TEST_MS};
-    struct lab_result r = drill_run(state, fault);
+    struct lab_result r = trial_run(state, fault);
     assert_true(r.timeouts > 0);
     fault.kind = LAB_LOSS;
     fault.amount = 300000;
-    r = drill_run(state, fault);
+    r = trial_run(state, fault);
     assert_true(r.lost > 0);
     assert_true(r.timeouts > 0);
 }
 
 int main(void)
 {
-#define DRILL(test) cmocka_unit_test_setup_teardown(test, drill_open, drill_close)
+#define FAULT(test) cmocka_unit_test_setup_teardown(test, trial_open, trial_close)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(events_come_by_time_then_in_order_of_coming),
         cmocka_unit_test(an_empty_heap_gives_nothing),
@@ -344,16 +347,16 @@ int main(void)
         cmocka_unit_test(the_same_seed_gives_the_same_trace),
         cmocka_unit_test(options_out_of_range_are_refused),
         cmocka_unit_test(no_answer_within_the_limit_is_none),
-        DRILL(killed_workers_leave_nothing),
-        DRILL(the_front_end_is_not_killed),
-        DRILL(a_shard_that_dies_goes_down_and_comes_back),
-        DRILL(without_any_shard_the_answer_comes),
-        DRILL(shards_that_all_die_halfway_are_done_without),
-        DRILL(a_worker_that_stands_still_loses_its_session),
-        DRILL(the_front_end_answers_after_its_stall),
-        DRILL(a_shard_that_stands_still_goes_down_and_keeps_its_sessions),
-        DRILL(a_cut_is_lived_with_whichever_way_it_goes),
-        DRILL(delay_and_loss_are_lived_with),
+        FAULT(killed_workers_leave_nothing),
+        FAULT(the_front_end_is_not_killed),
+        FAULT(a_shard_that_dies_goes_down_and_comes_back),
+        FAULT(without_any_shard_the_answer_comes),
+        FAULT(shards_that_all_die_halfway_are_done_without),
+        FAULT(a_worker_that_stands_still_loses_its_session),
+        FAULT(the_front_end_answers_after_its_stall),
+        FAULT(a_shard_that_stands_still_goes_down_and_keeps_its_sessions),
+        FAULT(a_cut_is_lived_with_whichever_way_it_goes),
+        FAULT(delay_and_loss_are_lived_with),
     };
     return cmocka_run_group_tests_name("lab", tests, NULL, NULL);
 }

@@ -73,7 +73,7 @@ static inline int lab_sequential(const struct job *job)
     struct job alone = *job;
     struct lab_options options = lab_cluster(&alone, 1, 1);
     alone.algorithm = algorithm_by_name("sequential");
-    return lab_do(&options).search.score;
+    return lab_do(&options).answer[0].search.score;
 }
 
 static inline void assert_nothing_left(const struct lab_result *r)
@@ -84,6 +84,9 @@ static inline void assert_nothing_left(const struct lab_result *r)
     assert_int_equal(r->sessions_stale, 0);
     assert_int_equal(r->unconnected, 0);
     assert_int_equal(r->still_searching, 0);
+    assert_int_equal(r->uneven, 0);
+    assert_int_equal(r->miscounted, 0);
+    assert_int_equal(r->reports_missing, 0);
     assert_int_equal(r->requests_left, 0);
     assert_int_equal(r->grown, 0);
 }

@@ -42,7 +42,7 @@ static void a_leave_skipped_once_in_a_thousand_is_caught(void **state)
     struct lab_result sound = lab_do(&options);
     assert_nothing_left(&sound);
     options.skip_release_ppm = 1000;
-    options.inflight_age_max_ms = 2000; /* older than any hold here gets before it is looked for */
+    options.inflight_age_max_ms = 2000; /* older than any entry here when it is checked */
     struct lab_result r = lab_do(&options);
     assert_true(r.inflight_kept > 0);
     assert_true(r.inflight_stale > 0);
@@ -52,12 +52,12 @@ static void a_leave_skipped_once_in_a_thousand_is_caught(void **state)
 }
 
 /* Three workers are killed amid the search; their sessions stay. */
-static void sessions_that_never_lapse_are_caught(void **state)
+static void sessions_that_never_expire_are_caught(void **state)
 {
     struct job job = lab_job("tree", "tree:b=12,d=6,seed=3,order=60", "abdada", 6);
     struct lab_options options = lab_cluster(&job, 4, 2);
     struct lab_fault fault = {
-        .kind = LAB_KILL, .processor = 1, .processors = 3, .lasts_ns = LAB_FOR_EVER};
+        .kind = LAB_KILL, .worker = 1, .workers = 3, .lasts_ns = LAB_FOR_EVER};
     (void)state;
     fault.at_ns = lab_do(&options).end_ns / 2;
     options.inflight_age_max_ms = 2000;
@@ -73,7 +73,7 @@ static void sessions_that_never_lapse_are_caught(void **state)
 }
 
 /* What lost messages leave behind, only age ends. */
-static void holds_that_never_expire_are_caught(void **state)
+static void inflight_entries_that_never_expire_are_caught(void **state)
 {
     struct job job = lab_job("tree", "tree:b=12,d=6,seed=3,order=60", "abdada", 6);
     struct lab_options options = lab_cluster(&job, 4, 2);
@@ -87,6 +87,92 @@ static void holds_that_never_expire_are_caught(void **state)
     assert_true(r.inflight_left > 0);
     job_free(&job);
     assert_true(count_broken(&(struct chaos_wish){.never_expire = true}, 40, "age limit") > 0);
+}
+
+/* A job that only its stop ends, posted beside others. */
+static struct lab_result run_jobs(struct lab_options options, struct job *answered,
+                                  struct job *endless)
+{
+    struct lab_post post[] = {
+        {.job = answered, .front = 0},
+        {.job = endless, .front = 1, .stop_ns = 20 * TEST_MS},
+        {.job = endless, .front = 2, .at_ns = 5 * TEST_MS, .stop_ns = 20 * TEST_MS},
+    };
+    options.post = post;
+    options.posts = 3;
+    options.fronts = 3;
+    return lab_do(&options);
+}
+
+static void planted_faults_of_jobs_are_caught(void **state)
+{
+    struct job job = lab_job("tree", "tree:b=12,d=6,seed=3,order=60", "abdada", 6);
+    struct job endless = lab_job("tree", "tree:b=9,d=100,seed=2", "abdada", 100);
+    struct lab_options options = lab_cluster(&job, 5, 2);
+    (void)state;
+    struct lab_result sound = run_jobs(options, &job, &endless);
+    assert_nothing_left(&sound);
+    assert_true(sound.answer[0].answered);
+    assert_int_equal(sound.answer[0].search.score, lab_sequential(&job));
+    assert_false(sound.answer[1].answered);
+    options.skip_stop = true;
+    assert_true(run_jobs(options, &job, &endless).still_searching > 0);
+    options.skip_stop = false;
+    options.lose_reports = true;
+    assert_true(run_jobs(options, &job, &endless).reports_missing > 0);
+    job_free(&job);
+    job_free(&endless);
+    assert_true(count_broken(&(struct chaos_wish){.skip_stop = true}, 20, "leave a job") > 0);
+    assert_true(count_broken(&(struct chaos_wish){.lose_reports = true}, 20, "last reports") > 0);
+}
+
+/* Workers 0 1 2 of two jobs; the second dies for ever, and the third has its index: 0 and 2 are
+ * both on the first job unless they learn it. */
+static void a_stale_worker_index_is_caught(void **state)
+{
+    struct job job = lab_job("tree", "tree:b=12,d=6,seed=3,order=60", "abdada", 6);
+    struct lab_options options = lab_cluster(&job, 4, 1);
+    struct lab_fault fault = {
+        .kind = LAB_KILL, .worker = 3, .workers = 1, .lasts_ns = LAB_FOR_EVER, .at_ns = TEST_MS};
+    (void)state;
+    options.fronts = 2;
+    struct lab_result sound = lab_faulted(options, fault);
+    assert_nothing_left(&sound);
+    options.stale_index = true;
+    assert_true(lab_faulted(options, fault).uneven > 0);
+    job_free(&job);
+    assert_true(count_broken(&(struct chaos_wish){.stale_index = true}, 60, "unevenly") > 0);
+}
+
+/* The front-end of an endless job is killed: its workers leave it, in time. */
+static void a_job_that_lost_its_front_end_is_left(void **state)
+{
+    struct job endless = lab_job("tree", "tree:b=9,d=100,seed=2", "abdada", 100);
+    struct job job = lab_job("tree", "tree:b=12,d=6,seed=3,order=60", "abdada", 6);
+    struct lab_options options = lab_cluster(&job, 4, 2);
+    struct lab_post post[] = {{.job = &job, .front = 0, .at_ns = 10 * TEST_MS},
+                              {.job = &endless, .front = 1}};
+    struct lab_fault fault = {.kind = LAB_KILL,
+                              .worker = 1,
+                              .workers = 1,
+                              .lasts_ns = LAB_FOR_EVER,
+                              .at_ns = 5 * TEST_MS};
+    (void)state;
+    options.post = post;
+    options.posts = 2;
+    options.fronts = 2;
+    struct lab_result r = lab_faulted(options, fault);
+    assert_nothing_left(&r);
+    assert_true(r.answer[0].answered);
+    assert_int_equal(r.faults[LAB_KILL], 1);
+    fault.kind = LAB_CUT; /* its stop, if any, is not heard either */
+    fault.shards = 2;
+    fault.ways = LAB_BOTH_WAYS;
+    post[1].stop_ns = 8 * TEST_MS;
+    r = lab_faulted(options, fault);
+    assert_nothing_left(&r);
+    job_free(&job);
+    job_free(&endless);
 }
 
 static void the_same_seed_draws_the_same_run(void **state)
@@ -116,9 +202,9 @@ static void wishes_are_granted(void **state)
     struct lab_fault fault[LAB_FAULTS_MAX];
     (void)state;
     assert_int_equal(chaos_draw(1, &wish, &plan), ERR_OK);
-    assert_string_equal(plan.job.text, job.text);
-    assert_int_equal(plan.job.depth, 4);
-    assert_ptr_equal(plan.job.algorithm, wish.algorithm);
+    assert_string_equal(plan.job[0].text, job.text);
+    assert_int_equal(plan.job[0].depth, 4);
+    assert_ptr_equal(plan.job[0].algorithm, wish.algorithm);
     assert_int_equal(plan.lab.workers, 3);
     assert_int_equal(plan.lab.shards, 2);
     assert_int_equal(chaos_draw_faults(&plan, 1000, fault), 20);
@@ -126,8 +212,8 @@ static void wishes_are_granted(void **state)
     job_free(&job);
 }
 
-/* Inside what there is, within the search or before there are sessions, no kill of the front-end.
- */
+/* Of workers and shards there are, while jobs run or before there are sessions; the first front-end
+ * is never killed. */
 static void faults_strike_within_the_search(void **state)
 {
     struct lab_fault fault[LAB_FAULTS_MAX];
@@ -147,11 +233,11 @@ static void faults_strike_within_the_search(void **state)
             long_ones += f->lasts_ns > plan.lab.heartbeat_ms * UINT64_C(3500000);
             assert_true(f->at_ns <= within);
             assert_true(f->lasts_ns >= TEST_MS / 10);
-            assert_true(f->processor + f->processors <= plan.lab.workers);
+            assert_true(f->worker + f->workers <= plan.lab.fronts - 1 + plan.lab.workers);
             assert_true(f->shard + f->shards <= plan.lab.shards);
-            assert_true(of_links ? f->processors > 0 && f->shards > 0
-                                 : f->processors > 0 || f->shards > 0);
-            assert_false(f->kind == LAB_KILL && f->processors > 0 && f->processor == 0);
+            assert_true(of_links ? f->workers > 0 && f->shards > 0
+                                 : f->workers > 0 || f->shards > 0);
+            assert_false(f->kind == LAB_KILL && f->workers > 0 && f->worker == 0);
         }
         chaos_free(&plan);
     }
@@ -166,8 +252,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(invariants_hold_when_nothing_is_planted),
         cmocka_unit_test(a_leave_skipped_once_in_a_thousand_is_caught),
-        cmocka_unit_test(sessions_that_never_lapse_are_caught),
-        cmocka_unit_test(holds_that_never_expire_are_caught),
+        cmocka_unit_test(sessions_that_never_expire_are_caught),
+        cmocka_unit_test(inflight_entries_that_never_expire_are_caught),
+        cmocka_unit_test(planted_faults_of_jobs_are_caught),
+        cmocka_unit_test(a_stale_worker_index_is_caught),
+        cmocka_unit_test(a_job_that_lost_its_front_end_is_left),
         cmocka_unit_test(the_same_seed_draws_the_same_run),
         cmocka_unit_test(wishes_are_granted),
         cmocka_unit_test(faults_strike_within_the_search),

@@ -10,7 +10,6 @@ enum {
     MS = 1000000,
     LINGER_NS = 3 * MS,
     PROBE_DEPTH = 100,
-    PROBE_NODES = 2000, /* of each worker: what the probe costs */
 };
 
 static uint64_t or_default(uint32_t value, uint32_t usual)
@@ -60,7 +59,7 @@ static uint64_t quiet_ns(const struct lab *lab)
 static void become_quiet(struct lab *lab)
 {
     uint64_t from = lab->now_ns, step = 0;
-    uint64_t patience_ms = lab->patience.orphan_ms + lab->patience.unknown_ms + FRONT_WAIT_MS;
+    uint64_t patience_ms = lab->patience.orphan_ms + lab->patience.unknown_ms + lab->wait_ms;
     uint64_t most_ns = patience_ms * MS + heartbeats_ns(lab, 6) + reconnect_ns(lab);
     while (step * MS < most_ns && searching(lab) > 0) {
         lab_run_until(lab, from + ++step * MS, false);
@@ -111,7 +110,7 @@ static void check_when_expired(struct lab *lab)
     }
 }
 
-static void check_at_the_end(struct lab *lab)
+static void check_when_aged(struct lab *lab)
 {
     for (unsigned s = 0; s < lab->options.shards; s++) {
         lab->result.inflight_left += (unsigned)lab_shard_figures(lab, s).inflight_entries;
@@ -162,7 +161,6 @@ static bool any_shard_lives(const struct lab *lab)
     return any;
 }
 
-/* Nodes cost more here, so that the probe is over after few of them. */
 static void probe(struct lab *lab)
 {
     struct job job = {
@@ -176,21 +174,19 @@ static void probe(struct lab *lab)
     CHECK(job_set_position(&job, games_by_name("tree"), "tree:b=9,d=100,seed=1", why, sizeof why) ==
           ERR_OK);
     job_set_namespace(&job, lab->now_ns);
-    uint64_t usual_ns = lab->node_ns;
-    lab->node_ns = settle_ns / PROBE_NODES > usual_ns ? settle_ns / PROBE_NODES : usual_ns;
     lab->probe = &job;
     lab->probing = true;
     lab_run_until(lab, lab->now_ns + settle_ns, false);
     check_service(lab);
     lab->probing = false;
     become_quiet(lab);
-    lab->node_ns = usual_ns;
     job_free(&job);
 }
 
 void lab_drain(struct lab *lab)
 {
     uint64_t age_ns = (uint64_t)lab->options.inflight_age_max_ms * MS;
+    lab->node_ns = lab->slow_ns;
     lab_faults_heal(lab);
     become_quiet(lab);
     check_when_quiet(lab);
@@ -198,9 +194,12 @@ void lab_drain(struct lab *lab)
     /* Three and a half heartbeats, one more where the shard itself was asleep, and its ticks. */
     lab_run_until(lab, from + heartbeats_ns(lab, 6) + reconnect_ns(lab), false);
     check_when_expired(lab);
+    from = lab->now_ns;
+    lab_run_until(lab, from + heartbeats_ns(lab, 2) + age_ns, false);
+    lab->now_ns = from + heartbeats_ns(lab, 2) + age_ns;
+    check_when_aged(lab);
     if (any_shard_lives(lab) && lab->result.unconnected == 0 && !atomic_load(&lab->halt)) {
         probe(lab);
+        check_when_quiet(lab);
     }
-    lab_run_until(lab, lab->now_ns + heartbeats_ns(lab, 2) + age_ns, false);
-    check_at_the_end(lab);
 }

@@ -71,7 +71,7 @@ static void withdraw(struct lab_worker *w)
     if (!lab->options.skip_stop) {
         f->port.stop(f->port.self, f->job.id);
     }
-    front_core_stop(&f->core, FRONT_WAIT_MS, remote_now_us(remote));
+    front_core_stop(&f->core, lab->wait_ms, remote_now_us(remote));
     while (front_core_waits(&f->core, f->port.sources_up(f->port.self), remote_now_us(remote))) {
         remote_wait(remote, WAIT_STEP_MS);
         take_events(w);

@@ -9,7 +9,14 @@
 
 #include <stdlib.h>
 
-enum { HEARTBEAT_MS = 1000, INFLIGHT_AGE_MAX_MS = 60000, CONNECT_MS = 50 };
+enum {
+    HEARTBEAT_MS = 1000,
+    INFLIGHT_AGE_MAX_MS = 60000,
+    CONNECT_MS = 50,
+    POLL_EVERY_NS = 50000, /* how often a search polls the network */
+    SLOW_POLL_MS = 25, /* ... at most, after the end */
+    WAITS_PER_POLL = 200, /* answers awaited between two polls, at most */
+};
 
 /* ---- options ---- */
 
@@ -70,8 +77,16 @@ static enum err take_options(struct lab *lab, const struct lab_options *options)
         .orphan_ms = scaled(lab, WORKER_ORPHAN_MS),
         .unknown_ms = scaled(lab, WORKER_UNKNOWN_MS),
     };
-    lab->alive_ms = scaled(lab, FRONT_ALIVE_MS);
+    /* A search that awaits every answer polls, and hears of its job, after so many round trips. */
+    uint32_t wait_ms = (uint32_t)((o->rtt_ns + o->jitter_ns) / 1000 * WAITS_PER_POLL / 1000);
+    lab->alive_ms = scaled(lab, FRONT_ALIVE_MS) + wait_ms;
+    lab->wait_ms = FRONT_WAIT_MS + wait_ms;
+    uint64_t poll = POLL_EVERY_NS / o->node_ns;
+    lab->poll_nodes = poll < 1 ? 1 : poll > SEARCH_POLL_NODES ? SEARCH_POLL_NODES : (unsigned)poll;
+    uint64_t slow_poll_ms = lab->alive_ms / 4 < SLOW_POLL_MS ? lab->alive_ms / 4 : SLOW_POLL_MS;
     lab->node_ns = o->node_ns;
+    lab->slow_ns = slow_poll_ms * 1000000 / lab->poll_nodes;
+    lab->slow_ns = lab->slow_ns > o->node_ns ? lab->slow_ns : o->node_ns;
     lab->random = rng_mix(o->seed ^ UINT64_C(0x17e7));
     lab->planted = rng_mix(o->seed ^ UINT64_C(0x91a27));
     return ERR_OK;

@@ -111,7 +111,7 @@ struct lab_result {
     struct lab_answer answer[LAB_POSTS_MAX];
     unsigned unanswered; /* posts that front-ends that live had not ended in time */
     uint64_t end_ns; /* when the last was */
-    struct search_counters sum; /* over workers, restarted ones included */
+    struct search_counters sum; /* over workers, restarted ones and the drain's probe included */
     uint64_t waited_ns; /* for answers, summed over workers */
     uint64_t messages, bytes;
     uint64_t asks, peeks, stores; /* operations sent to shards */

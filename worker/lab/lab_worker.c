@@ -9,7 +9,6 @@
 
 enum {
     STACK_BYTES = 1 << 20, /* mapped; only what is touched costs */
-    POLL_EVERY_NS = 50000, /* between two polls of the network while it searches */
     IDLE_MS = 100,
     CLIENT_TICKETS = 48,
     RTO_MIN_US = 2000, /* the client's own: no machine is busy here */
@@ -234,7 +233,6 @@ static enum err open_parts(struct lab_worker *w)
     struct lab *lab = w->lab;
     const struct lab_options *o = &lab->options;
     uint64_t seed = rng_mix(o->seed ^ (uint64_t)w->index << 32 ^ w->incarnation);
-    uint64_t poll = POLL_EVERY_NS / o->node_ns;
     struct remote_shell shell = {.self = w,
                                  .now = shell_now,
                                  .send = shell_send,
@@ -258,12 +256,10 @@ static enum err open_parts(struct lab_worker *w)
                                 .rto_min_us = o->rto_min_us != 0 ? o->rto_min_us : RTO_MIN_US,
                                 .rto_max_us = o->rto_max_us,
                                 .probe_us = o->probe_us,
-                                .jobs = 2},
+                                .jobs = LAB_POSTS_MAX + 1},
                      .share_depth = o->share_depth,
                      .is_fiber = true,
-                     .poll_nodes = poll < 1                   ? 1
-                                   : poll > SEARCH_POLL_NODES ? SEARCH_POLL_NODES
-                                                              : (unsigned)poll},
+                     .poll_nodes = lab->poll_nodes},
         .patience = lab->patience,
         .seed = o->seed,
         .stop = &lab->halt,

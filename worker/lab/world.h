@@ -71,11 +71,13 @@ struct lab {
     struct lab_post only; /* where the options have no list of posts */
     unsigned machines; /* front-ends, then workers */
     struct worker_patience patience;
-    uint32_t alive_ms;
+    uint32_t alive_ms, wait_ms; /* as FRONT_ALIVE_MS, FRONT_WAIT_MS */
+    unsigned poll_nodes; /* between two polls of a search */
+    uint64_t slow_ns; /* of a node after the end: few nodes, but polls in time for every patience */
     /* state */
     struct lab_heap heap;
     uint64_t now_ns;
-    uint64_t node_ns; /* the option, but slower in the probe */
+    uint64_t node_ns; /* the option, then slow_ns */
     uint64_t random; /* of the network */
     uint64_t planted; /* random: of planted faults */
     uint64_t packets;

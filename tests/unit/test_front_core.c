@@ -1,0 +1,170 @@
+/* What a front-end makes of reports: sums, who lives, whose last report it waits for. */
+#include "worker/engine/front_core.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { MS = 1000, JOB = 5 };
+
+static struct front_core core;
+static uint64_t now;
+
+static int start(void **state)
+{
+    (void)state;
+    now = 1000 * MS;
+    assert_int_equal(front_core_open(&core, 0), ERR_OK);
+    front_core_begin(&core, JOB);
+    return 0;
+}
+
+static int finish(void **state)
+{
+    (void)state;
+    front_core_close(&core);
+    front_core_close(&core);
+    return 0;
+}
+
+static void report(uint64_t job, uint64_t instance, uint64_t nodes, enum proto_job_state is)
+{
+    struct job_event e = {.kind = JOB_REPORTED,
+                          .report = {.job = job,
+                                     .instance = instance,
+                                     .nodes = nodes,
+                                     .busy = nodes / 10,
+                                     .state = (uint8_t)is}};
+    front_core_event(&core, &e, now);
+}
+
+static struct front_sum sum(void)
+{
+    struct front_sum s;
+    front_core_sum(&core, now, &s);
+    return s;
+}
+
+static void reports_are_summed_over_workers(void **state)
+{
+    (void)state;
+    assert_int_equal(sum().workers, 0);
+    report(JOB, 1, 100, PROTO_JOB_SEARCHING);
+    report(JOB, 2, 50, PROTO_JOB_SEARCHING);
+    report(JOB, 1, 130, PROTO_JOB_SEARCHING);
+    report(JOB, 2, 60, PROTO_JOB_ENDED);
+    assert_int_equal(sum().workers, 2);
+    assert_int_equal(sum().nodes, 190);
+    assert_int_equal(sum().busy, 19);
+}
+
+static void counters_only_grow(void **state)
+{
+    (void)state;
+    report(JOB, 1, 100, PROTO_JOB_SEARCHING);
+    report(JOB, 1, 90, PROTO_JOB_SEARCHING); /* by a longer path */
+    assert_int_equal(sum().nodes, 100);
+    report(JOB, 1, 120, PROTO_JOB_ENDED);
+    report(JOB, 1, 100, PROTO_JOB_SEARCHING);
+    report(JOB, 1, 120, PROTO_JOB_SEARCHING);
+    assert_int_equal(sum().nodes, 120);
+    front_core_stop(&core, 200, now);
+    assert_false(front_core_waits(&core, 1, now)); /* its last report is not undone */
+}
+
+static void reports_on_other_jobs_are_passed_over(void **state)
+{
+    (void)state;
+    report(JOB + 1, 1, 100, PROTO_JOB_SEARCHING);
+    assert_int_equal(sum().workers, 0);
+    front_core_begin(&core, JOB + 1);
+    report(JOB, 1, 100, PROTO_JOB_SEARCHING);
+    assert_int_equal(sum().nodes, 0);
+    front_core_begin(&core, 0);
+    report(0, 1, 100, PROTO_JOB_SEARCHING);
+    assert_int_equal(sum().nodes, 0);
+    struct job_event other = {.kind = JOB_SOURCE_DOWN};
+    front_core_event(&core, &other, now);
+}
+
+/* A worker killed at 5 s is no longer counted at 8 s; what it did is. */
+static void workers_counts_who_lives(void **state)
+{
+    (void)state;
+    for (unsigned second = 0; second <= 20; second++) {
+        report(JOB, 1, 100 * second, PROTO_JOB_SEARCHING);
+        if (second <= 5) {
+            report(JOB, 2, 10 * second, PROTO_JOB_SEARCHING);
+        }
+        assert_int_equal(sum().workers, second < 5 + FRONT_ALIVE_MS / 1000 ? 2 : 1);
+        assert_int_equal(sum().nodes, 100 * second + 10 * (second < 5 ? second : 5));
+        now += 1000 * MS;
+    }
+    now += FRONT_ALIVE_MS * MS;
+    assert_int_equal(sum().workers, 0);
+    report(JOB, 2, 50, PROTO_JOB_ENDED); /* it was only asleep */
+    assert_int_equal(sum().workers, 1);
+}
+
+static void last_reports_are_waited_for(void **state)
+{
+    static const struct {
+        bool ended[2];
+        unsigned later_ms, sources_up;
+        bool waits;
+    } row[] = {
+        {{false, false}, 0, 1, true},    {{true, false}, 0, 1, true},
+        {{true, true}, 0, 1, false},     {{false, false}, 199, 1, true},
+        {{false, false}, 200, 1, false}, {{false, false}, 0, 0, false}, /* nobody to bring them */
+    };
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        front_core_begin(&core, JOB);
+        for (unsigned w = 0; w < 2; w++) {
+            report(JOB, w + 1, 7, row[i].ended[w] ? PROTO_JOB_ENDED : PROTO_JOB_SEARCHING);
+        }
+        front_core_stop(&core, 200, now);
+        assert_int_equal(front_core_waits(&core, row[i].sources_up, now + row[i].later_ms * MS),
+                         row[i].waits);
+    }
+    (void)state;
+}
+
+static void the_dead_are_not_waited_for(void **state)
+{
+    (void)state;
+    report(JOB, 1, 7, PROTO_JOB_SEARCHING);
+    now += FRONT_ALIVE_MS * MS;
+    report(JOB, 2, 7, PROTO_JOB_ENDED);
+    front_core_stop(&core, 200, now);
+    assert_false(front_core_waits(&core, 1, now));
+}
+
+static void workers_beyond_its_room_are_not_counted(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < FRONT_WORKERS_MAX + 10; i++) {
+        report(JOB, i + 1, 1, PROTO_JOB_ENDED);
+    }
+    assert_int_equal(sum().workers, FRONT_WORKERS_MAX);
+    report(JOB, 3, 5, PROTO_JOB_ENDED);
+    assert_int_equal(sum().nodes, FRONT_WORKERS_MAX + 4);
+}
+
+int main(void)
+{
+#define TEST(test) cmocka_unit_test_setup_teardown(test, start, finish)
+    const struct CMUnitTest tests[] = {
+        TEST(reports_are_summed_over_workers),
+        TEST(counters_only_grow),
+        TEST(reports_on_other_jobs_are_passed_over),
+        TEST(workers_counts_who_lives),
+        TEST(last_reports_are_waited_for),
+        TEST(the_dead_are_not_waited_for),
+        TEST(workers_beyond_its_room_are_not_counted),
+    };
+    return cmocka_run_group_tests_name("front core", tests, NULL, NULL);
+}

@@ -1,0 +1,443 @@
+/* What a worker knows of jobs and decides: tables of events, and what must come of them. */
+#include "worker/engine/worker_core.h"
+
+#include "common/rng.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { MS = 1000 };
+
+static struct worker_core core;
+static struct worker_actions actions;
+static uint64_t now;
+
+static int start(void **state)
+{
+    (void)state;
+    worker_core_open(&core, 77, &(struct worker_patience){0});
+    now = 1000 * MS;
+    return 0;
+}
+
+/* ---- events ---- */
+
+static void offer(uint64_t job, unsigned source)
+{
+    struct job_event e = {.kind = JOB_OFFERED, .source = source};
+    struct proto_job message = {.job = job,
+                                .game = proto_text_of("chess"),
+                                .algorithm = proto_text_of("abdada"),
+                                .position = proto_text_of("startpos")};
+    assert_true(job_offer_set(&e.offer, &message));
+    worker_core_event(&core, &e, now);
+}
+
+static void say(enum job_event_kind kind, uint64_t job, unsigned source, bool by_owner)
+{
+    struct job_event e = {.kind = kind, .source = source, .job = job, .by_owner = by_owner};
+    worker_core_event(&core, &e, now);
+}
+
+static void give_index(unsigned source, uint64_t source_id, uint32_t number)
+{
+    struct job_event e = {
+        .kind = JOB_INDEX, .source = source, .worker_index = number, .source_id = source_id};
+    worker_core_event(&core, &e, now);
+}
+
+/* The job it would begin now; 0: none. */
+static uint64_t wants(void)
+{
+    worker_core_idle(&core, now, &actions);
+    return actions.search != NULL ? actions.search->wire.job : 0;
+}
+
+static bool knows(uint64_t job)
+{
+    for (unsigned i = 0; i < core.jobs; i++) {
+        if (core.job[i].offer.wire.job == job) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void begin(uint64_t job)
+{
+    assert_int_equal(wants(), job);
+    worker_core_begin(&core, job, 0, now);
+}
+
+/* True: it goes on. */
+static bool searches_on(uint64_t nodes)
+{
+    struct search_counters counters = {.nodes = nodes, .asks = nodes / 2};
+    worker_core_poll(&core, &counters, 3, now, &actions);
+    return !actions.leave;
+}
+
+static struct proto_job_report end(uint64_t nodes, bool done)
+{
+    struct search_counters counters = {.nodes = nodes, .asks = nodes / 2};
+    worker_core_end(&core, &counters, 5, done, &actions);
+    assert_int_equal(actions.reports, 1);
+    assert_int_equal(actions.report[0].state, PROTO_JOB_ENDED);
+    return actions.report[0];
+}
+
+/* ---- open jobs, orphans ---- */
+
+struct step {
+    char what; /* o offer, s stop by owner, u not known (any more), d source down, p source up */
+    unsigned source;
+    uint32_t later_ms; /* before it */
+};
+
+/* After the steps: whether the job is known, now and after a while more, and would be begun. */
+static void a_job_lives_while_a_source_vouches_for_it(void **state)
+{
+    static const struct {
+        struct step step[6];
+        bool known, begun;
+        uint32_t lasts_ms; /* 0: for ever; else it is known that long and no longer */
+    } row[] = {
+        {{{'o', 0, 0}}, true, true, 0},
+        {{{'o', 0, 0}, {'o', 0, 0}, {'o', 1, 0}}, true, true, 0},
+        {{{'o', 0, 0}, {'s', 0, 0}}, false, false, 0},
+        {{{'o', 0, 0}, {'o', 1, 0}, {'s', 1, 0}}, false, false, 0},
+        {{{'o', 0, 0}, {'s', 3, 0}}, false, false, 0}, /* by the owner: wherever it was heard */
+        {{{'o', 0, 0}, {'u', 0, 0}}, false, false, 0}, /* the only one saw the owner go */
+        {{{'o', 0, 0}, {'o', 1, 0}, {'u', 1, 0}}, true, true, 0},
+        {{{'o', 0, 0}, {'u', 1, 0}}, true, true, 0}, /* one that never vouched */
+        {{{'o', 0, 0}, {'d', 0, 0}}, true, false, WORKER_ORPHAN_MS},
+        {{{'o', 0, 0}, {'d', 0, 0}, {'d', 0, 5000}}, true, false, WORKER_ORPHAN_MS - 5000},
+        {{{'o', 0, 0}, {'o', 1, 0}, {'d', 0, 0}}, true, true, 0},
+        {{{'o', 0, 0}, {'o', 1, 0}, {'d', 0, 0}, {'d', 1, 0}}, true, false, WORKER_ORPHAN_MS},
+        {{{'o', 0, 0}, {'d', 0, 0}, {'p', 0, 0}}, true, false, WORKER_UNKNOWN_MS},
+        {{{'o', 0, 0}, {'d', 0, 0}, {'p', 1, 0}}, true, false, WORKER_UNKNOWN_MS},
+        {{{'o', 0, 0}, {'d', 0, 0}, {'u', 1, 0}}, true, false, WORKER_UNKNOWN_MS},
+        {{{'o', 0, 0}, {'d', 0, 0}, {'p', 0, 0}, {'p', 0, 1500}},
+         true,
+         false,
+         WORKER_UNKNOWN_MS - 1500},
+        {{{'o', 0, 0}, {'d', 0, 0}, {'p', 0, 0}, {'o', 0, 100}}, true, true, 0},
+        {{{'o', 0, 0}, {'p', 1, 0}}, true, true, 0},
+        {{{'s', 0, 0}, {'u', 1, 0}}, false, false, 0}, /* of a job it never heard of */
+        {{{'o', 0, 0}, {'s', 0, 0}, {'o', 0, 10}}, true, true, 0}, /* offered again */
+    };
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        start(state);
+        for (const struct step *s = row[i].step; s->what != 0; s++) {
+            now += s->later_ms * MS;
+            if (s->what == 'o') {
+                offer(9, s->source);
+            } else {
+                say(s->what == 'd'   ? JOB_SOURCE_DOWN
+                    : s->what == 'p' ? JOB_SOURCE_UP
+                                     : JOB_STOPPED,
+                    9, s->source, s->what == 's');
+            }
+        }
+        assert_int_equal(wants(), row[i].begun ? 9 : 0);
+        assert_int_equal(knows(9), row[i].known);
+        now += row[i].lasts_ms != 0 ? (row[i].lasts_ms - 1) * MS : 3600000 * (uint64_t)MS;
+        (void)wants();
+        assert_int_equal(knows(9), row[i].known);
+        now += MS;
+        (void)wants();
+        assert_int_equal(knows(9), row[i].known && row[i].lasts_ms == 0);
+    }
+}
+
+static void an_orphaned_job_is_searched_on_for_a_while(void **state)
+{
+    (void)state;
+    offer(9, 0);
+    begin(9);
+    assert_true(searches_on(10));
+    say(JOB_SOURCE_DOWN, 0, 0, false);
+    now += (WORKER_ORPHAN_MS - 1) * MS;
+    assert_true(searches_on(20));
+    now += MS;
+    assert_false(searches_on(30));
+    assert_int_equal(end(30, false).nodes, 30);
+    assert_int_equal(wants(), 0);
+}
+
+static void a_stopped_job_is_left_at_the_next_poll(void **state)
+{
+    (void)state;
+    offer(9, 0);
+    begin(9);
+    assert_true(searches_on(10));
+    say(JOB_STOPPED, 9, 0, true);
+    assert_false(searches_on(11));
+    struct proto_job_report last = end(12, false);
+    assert_int_equal(last.job, 9);
+    assert_int_equal(last.instance, 77);
+    assert_int_equal(last.nodes, 12);
+    assert_int_equal(last.asks, 6);
+    assert_int_equal(last.depth, 5);
+}
+
+static void jobs_beyond_its_room_are_asked_for_later(void **state)
+{
+    (void)state;
+    for (unsigned i = 1; i <= WORKER_JOBS_MAX + 5; i++) {
+        offer(i, 0);
+    }
+    assert_int_equal(core.jobs, WORKER_JOBS_MAX);
+    for (unsigned i = 1; i <= WORKER_JOBS_MAX; i++) {
+        worker_core_refuse(&core, i);
+    }
+    assert_int_equal(wants(), 0);
+    assert_false(actions.refresh); /* there is no room yet */
+    say(JOB_STOPPED, 3, 0, true);
+    assert_int_equal(wants(), 0);
+    assert_true(actions.refresh);
+    assert_int_equal(wants(), 0);
+    assert_false(actions.refresh); /* once */
+    offer(WORKER_JOBS_MAX + 1, 0);
+    assert_int_equal(wants(), WORKER_JOBS_MAX + 1);
+    say(JOB_MISSED, 0, 0, false);
+    say(JOB_STOPPED, WORKER_JOBS_MAX + 1, 0, true);
+    assert_int_equal(wants(), 0);
+    assert_true(actions.refresh);
+}
+
+/* ---- which job ---- */
+
+static void jobs_get_equally_many_workers(void **state)
+{
+    uint64_t rng = 1, job[20];
+    (void)state;
+    for (unsigned jobs = 1; jobs <= 20; jobs++) {
+        for (unsigned i = 0; i < jobs; i++) {
+            job[i] = rng_next(&rng);
+        }
+        for (unsigned workers = 0; workers <= 50; workers++) {
+            unsigned count[20] = {0};
+            for (unsigned w = 0; w < workers; w++) {
+                count[worker_core_choose(job, jobs, w)]++;
+            }
+            for (unsigned i = 0; i < jobs; i++) {
+                assert_in_range(count[i], workers / jobs, (workers + jobs - 1) / jobs);
+            }
+        }
+    }
+}
+
+static void the_order_in_which_jobs_are_known_does_not_matter(void **state)
+{
+    static const uint64_t one[] = {5, 900, 7, 0}, other[] = {900, 0, 5, 7};
+    (void)state;
+    for (uint32_t w = 0; w < 12; w++) {
+        assert_int_equal(one[worker_core_choose(one, 4, w)],
+                         other[worker_core_choose(other, 4, w)]);
+    }
+}
+
+static void any_worker_index_is_good_for_some_job(void **state)
+{
+    static const uint64_t job[] = {UINT64_MAX, 1, 2};
+    (void)state;
+    assert_int_equal(worker_core_choose(job, 1, UINT32_MAX), 0);
+    assert_in_range(worker_core_choose(job, 3, UINT32_MAX), 0, 2);
+    assert_int_equal(worker_core_choose(job, 3, 2), 0);
+}
+
+static void the_index_of_the_source_with_the_smallest_id_counts(void **state)
+{
+    (void)state;
+    offer(10, 0);
+    offer(20, 0);
+    give_index(0, 500, 0);
+    assert_int_equal(wants(), 10);
+    give_index(1, 400, 1);
+    assert_int_equal(wants(), 20);
+    give_index(2, 450, 2);
+    assert_int_equal(wants(), 20);
+    give_index(1, 400, 4); /* renumbered */
+    assert_int_equal(wants(), 10);
+    give_index(1, 400, 3);
+    say(JOB_SOURCE_DOWN, 0, 1, false);
+    assert_int_equal(wants(), 10); /* source 2 */
+}
+
+static void it_moves_to_its_own_job_after_a_while_and_returns(void **state)
+{
+    (void)state;
+    give_index(0, 1, 1);
+    offer(10, 0);
+    begin(10);
+    assert_true(searches_on(100));
+    offer(20, 0); /* index 1 of two jobs: this one */
+    now += WORKER_REPORT_MS * MS;
+    assert_true(searches_on(200)); /* a short job moves nobody */
+    now += WORKER_REPORT_MS * MS;
+    assert_false(searches_on(300));
+    assert_int_equal(end(310, false).nodes, 310);
+    begin(20);
+    assert_true(searches_on(5));
+    say(JOB_STOPPED, 20, 0, true);
+    assert_false(searches_on(6));
+    assert_int_equal(end(6, false).nodes, 6);
+    begin(10); /* what it did before still counts */
+    assert_true(searches_on(1));
+    assert_int_equal(actions.report[0].nodes, 311);
+    assert_int_equal(actions.report[0].depth, 5);
+    say(JOB_STOPPED, 10, 0, true); /* also when the job is gone */
+    assert_int_equal(end(40, false).nodes, 350);
+}
+
+static void a_source_out_for_a_moment_moves_nobody(void **state)
+{
+    (void)state;
+    give_index(0, 1, 0);
+    give_index(1, 2, 1);
+    offer(10, 1);
+    offer(20, 1);
+    begin(10);
+    assert_true(searches_on(1));
+    say(JOB_SOURCE_DOWN, 0, 0, false); /* index 1 now: job 20 */
+    now += WORKER_REPORT_MS * MS;
+    assert_true(searches_on(2));
+    give_index(0, 1, 0);
+    now += WORKER_REPORT_MS * MS;
+    assert_true(searches_on(3));
+    say(JOB_SOURCE_DOWN, 0, 0, false);
+    now += WORKER_REPORT_MS * MS;
+    assert_true(searches_on(4));
+    now += WORKER_REPORT_MS * MS;
+    assert_false(searches_on(5));
+}
+
+/* ---- reports, deadlines ---- */
+
+static void it_reports_at_once_and_then_now_and_again(void **state)
+{
+    (void)state;
+    offer(9, 0);
+    begin(9);
+    assert_true(searches_on(1));
+    assert_int_equal(actions.reports, 1);
+    assert_int_equal(actions.report[0].state, PROTO_JOB_SEARCHING);
+    assert_true(searches_on(2));
+    assert_int_equal(actions.reports, 0);
+    now += (WORKER_REPORT_MS - 1) * MS;
+    assert_true(searches_on(3));
+    assert_int_equal(actions.reports, 0);
+    now += MS;
+    assert_true(searches_on(4));
+    assert_int_equal(actions.reports, 1);
+    assert_int_equal(actions.report[0].nodes, 4);
+}
+
+static void a_finished_job_is_not_begun_again_and_its_report_is_repeated(void **state)
+{
+    (void)state;
+    offer(9, 0);
+    begin(9);
+    (void)searches_on(10);
+    (void)end(50, true);
+    offer(9, 0);
+    now += WORKER_REPEAT_MS * MS;
+    assert_int_equal(wants(), 0);
+    assert_int_equal(actions.reports, 1);
+    assert_int_equal(actions.report[0].nodes, 50);
+    assert_int_equal(actions.report[0].state, PROTO_JOB_ENDED);
+    assert_int_equal(wants(), 0);
+    assert_int_equal(actions.reports, 0);
+    say(JOB_STOPPED, 9, 0, false); /* the answer of a source that knows it no more */
+    now += WORKER_REPEAT_MS * MS;
+    assert_int_equal(wants(), 0);
+    assert_int_equal(actions.reports, 0);
+}
+
+static void a_job_that_was_not_understood_is_ended_and_reported(void **state)
+{
+    (void)state;
+    offer(9, 0);
+    assert_int_equal(wants(), 9);
+    worker_core_refuse(&core, 9);
+    now += WORKER_REPEAT_MS * MS;
+    assert_int_equal(wants(), 0);
+    assert_int_equal(actions.reports, 1);
+    assert_int_equal(actions.report[0].job, 9);
+    assert_int_equal(actions.report[0].state, PROTO_JOB_ENDED);
+    assert_int_equal(actions.report[0].nodes, 0);
+    offer(9, 1);
+    assert_int_equal(wants(), 0);
+}
+
+/* The time of a job runs from its first begin on, also while the worker is elsewhere. */
+static void a_job_with_a_time_limit_is_left_in_time(void **state)
+{
+    (void)state;
+    give_index(0, 1, 1);
+    offer(10, 0);
+    assert_int_equal(wants(), 10);
+    worker_core_begin(&core, 10, 1000, now);
+    assert_true(searches_on(1));
+    offer(20, 0);
+    now += 400 * MS;
+    assert_true(searches_on(1));
+    now += 400 * MS;
+    assert_false(searches_on(1)); /* it moves */
+    (void)end(1, false);
+    begin(20);
+    say(JOB_STOPPED, 20, 0, true);
+    (void)end(1, false);
+    assert_int_equal(wants(), 10);
+    worker_core_begin(&core, 10, 1000, now);
+    now += 199 * MS;
+    assert_true(searches_on(1));
+    now += MS;
+    assert_false(searches_on(1));
+    (void)end(1, false);
+    assert_int_equal(wants(), 0);
+}
+
+static void patience_is_an_option(void **state)
+{
+    (void)state;
+    worker_core_open(&core, 1, &(struct worker_patience){.orphan_ms = 7});
+    assert_int_equal(core.patience.report_ms, WORKER_REPORT_MS);
+    offer(9, 0);
+    say(JOB_SOURCE_DOWN, 0, 0, false);
+    now += 6 * MS;
+    (void)wants();
+    assert_true(knows(9));
+    now += MS;
+    (void)wants();
+    assert_false(knows(9));
+}
+
+int main(void)
+{
+#define TEST(test) cmocka_unit_test_setup(test, start)
+    const struct CMUnitTest tests[] = {
+        TEST(a_job_lives_while_a_source_vouches_for_it),
+        TEST(an_orphaned_job_is_searched_on_for_a_while),
+        TEST(a_stopped_job_is_left_at_the_next_poll),
+        TEST(jobs_beyond_its_room_are_asked_for_later),
+        TEST(jobs_get_equally_many_workers),
+        TEST(the_order_in_which_jobs_are_known_does_not_matter),
+        TEST(any_worker_index_is_good_for_some_job),
+        TEST(the_index_of_the_source_with_the_smallest_id_counts),
+        TEST(it_moves_to_its_own_job_after_a_while_and_returns),
+        TEST(a_source_out_for_a_moment_moves_nobody),
+        TEST(it_reports_at_once_and_then_now_and_again),
+        TEST(a_finished_job_is_not_begun_again_and_its_report_is_repeated),
+        TEST(a_job_that_was_not_understood_is_ended_and_reported),
+        TEST(a_job_with_a_time_limit_is_left_in_time),
+        TEST(patience_is_an_option),
+    };
+    return cmocka_run_group_tests_name("worker core", tests, NULL, NULL);
+}
