@@ -330,6 +330,7 @@ void shard_on_welcome(struct client *c, unsigned shard, const struct proto_welco
     uint64_t sent_us = part->sent_us;
     part_close(c, part);
     bool is_latest = m->request == s->hello_request;
+    bool confirms = s->hello_owed && is_latest; /* a role that may post, perhaps */
     s->leaked = s->leaked && !is_latest;
     s->hello_owed = s->hello_owed && !is_latest;
     if (m->heartbeat_ms == 0 || m->batch_max == 0) {
@@ -345,7 +346,7 @@ void shard_on_welcome(struct client *c, unsigned shard, const struct proto_welco
     } else {
         bool is_other_session = s->session != m->session;
         shard_adopt(c, shard, m);
-        if (is_other_session) {
+        if (is_other_session || confirms) {
             job_send_all(c, shard);
         }
     }

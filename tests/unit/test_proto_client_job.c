@@ -56,6 +56,22 @@ static void a_job_message_that_the_port_does_not_take_is_repeated_soon(void **st
     fake_close(f);
 }
 
+/* The shard may have refused the first: it came before the HELLO, if that one was lost. */
+static void a_job_is_posted_again_when_a_new_role_is_confirmed(void **state)
+{
+    struct fake *f = fake_open(1);
+    struct proto_job_post post = post_of(9);
+    (void)state;
+    client_hello(f->client, PROTO_FRONT, 0, f->now);
+    client_job_post(f->client, &post, f->now);
+    fake_forget(f);
+    fake_welcome(f, 0);
+    assert_int_equal(fake_expect(f, PROTO_JOB_POST)->job_post.job, 9);
+    fake_welcome(f, 0); /* late, or twice */
+    assert_null(fake_next(f));
+    fake_close(f);
+}
+
 static void a_lost_job_message_is_repeated(void **state)
 {
     struct fake *f = fake_open(1);
@@ -224,6 +240,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(a_job_is_posted_to_all_and_to_those_that_come_later),
         T(a_job_message_that_the_port_does_not_take_is_repeated_soon),
+        T(a_job_is_posted_again_when_a_new_role_is_confirmed),
         T(a_lost_job_message_is_repeated),
         T(a_shard_that_was_out_gets_the_stop),
         T(jobs_are_bounded),
