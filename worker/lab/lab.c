@@ -17,7 +17,7 @@ enum {
     POLL_EVERY_NS = 50000, /* how often a search polls the network */
     POLLS_PER_HEARTBEAT = 8, /* after the end: sessions and reports go on */
     SLOW_POLL_US = 25000, /* ... at most */
-    WAITS_PER_POLL = 200, /* answers awaited between two polls, at most */
+    WAITS_PER_POLL = 500, /* answers awaited between two polls, at most */
 };
 
 /* ---- options ---- */
