@@ -63,8 +63,7 @@
     MSG(JOB, job, 11, PROTO_JOB_FIELDS)                                                            \
     MSG(JOB_STOP, job_stop, 12, F(u64, job) F(u8, reason))                                         \
     MSG(JOB_REPORT, job_report, 13,                                                                \
-        F(u64, job) F(u64, instance) F(u8, state) F(u8, depth)                                     \
-            COUNTERS_REPORTED(PROTO_COUNTER))                                                      \
+        F(u64, job) F(u64, instance) F(u8, state) F(u8, depth) COUNTERS_REPORTED(PROTO_COUNTER))   \
     MSG(NODE_DONE, node_done, 14, F(stores, list))                                                 \
     MSG(STATS, stats, 15, F(u32, request))                                                         \
     MSG(STATS_ANSWER, stats_answer, 16, F(u32, request) F(figures, list))                          \
