@@ -41,17 +41,24 @@ static bool stop_is_fresh(const struct client *c, unsigned shard, const struct s
     return stopped->used && age_us < (uint64_t)c->shards[shard].heartbeat_ms * 10000;
 }
 
-void job_send_all(struct client *c, unsigned shard)
+static void send_all(struct client *c, unsigned shard, bool all_stops)
 {
     bool was_sent = true;
     for (unsigned i = 0; i < c->options.jobs && was_sent; i++) {
         was_sent = !c->jobs[i].used || send_post(c, shard, &c->jobs[i].post);
     }
     for (unsigned i = 0; i < STOPPED_MAX && was_sent; i++) {
-        was_sent =
-            !stop_is_fresh(c, shard, &c->stopped[i]) || send_stop(c, shard, c->stopped[i].job);
+        const struct stopped_job *stopped = &c->stopped[i];
+        bool wanted = stopped->used && (all_stops || stop_is_fresh(c, shard, stopped));
+        was_sent = !wanted || send_stop(c, shard, stopped->job);
     }
     repeat_later(c, shard, was_sent);
+}
+
+/* It has just come up. A shard that was asleep still has our session, and jobs stopped meanwhile. */
+void job_send_all(struct client *c, unsigned shard)
+{
+    send_all(c, shard, true);
 }
 
 static bool anything_to_send(const struct client *c, unsigned shard)
@@ -73,7 +80,7 @@ uint64_t job_tick(struct client *c, unsigned shard)
         return UINT64_MAX;
     }
     if (c->now_us >= s->job_due_us) {
-        job_send_all(c, shard);
+        send_all(c, shard, false);
     }
     return s->job_due_us;
 }

@@ -85,8 +85,8 @@ static void close_searchers(struct searcher *p)
     free(p);
 }
 
-/* Each search begins with a look around; polls keep what was said fresh; its end takes it back. */
-static void processors_say_where_they_are(void **state)
+/* Each search begins by choosing its place; polls keep the entry fresh; its end removes it. */
+static void searchers_publish_their_place(void **state)
 {
     (void)state;
     struct embedded *table = NULL;
@@ -336,7 +336,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_agree_on_a_strict_score),
-        cmocka_unit_test(processors_say_where_they_are),
+        cmocka_unit_test(searchers_publish_their_place),
         cmocka_unit_test(a_second_run_over_the_same_table_agrees),
         cmocka_unit_test(the_node_limit_is_kept_to_a_poll_per_thread),
         cmocka_unit_test(the_time_limit_ends_a_search),

@@ -182,7 +182,7 @@ static void the_same_seed_draws_the_same_run(void **state)
         struct chaos_outcome one = run_seed(seed, &(struct chaos_wish){0});
         struct chaos_outcome two = run_seed(seed, &(struct chaos_wish){0});
         assert_int_equal(one.faulty.trace, two.faulty.trace);
-        assert_int_equal(one.calm.trace, two.calm.trace);
+        assert_int_equal(one.faultless.trace, two.faultless.trace);
         assert_int_equal(one.faults, two.faults);
         assert_memory_equal(one.fault, two.fault, one.faults * sizeof one.fault[0]);
     }

@@ -161,7 +161,7 @@ static void print_run(const struct chaos_plan *plan, const struct chaos_outcome 
     fprintf(stderr,
             "all posts ended after %.3f ms; %.3f ms without faults, %.3f ms sequentially; trace "
             "%016" PRIx64 "\n",
-            (double)o->faulty.end_ns / 1e6, (double)o->calm.end_ns / 1e6,
+            (double)o->faulty.end_ns / 1e6, (double)o->faultless.end_ns / 1e6,
             (double)o->sequential_ns / 1e6, o->faulty.trace);
 }
 
@@ -184,8 +184,8 @@ static void make_run(const struct driver *d, uint64_t run, struct report *out)
         return;
     }
     const struct lab_result *r = &outcome.faulty;
-    out->nodes = outcome.sequential_nodes + outcome.calm.sum.nodes + r->sum.nodes;
-    out->trace = rng_mix(outcome.calm.trace) + rng_mix(r->trace ^ plan.seed);
+    out->nodes = outcome.sequential_nodes + outcome.faultless.sum.nodes + r->sum.nodes;
+    out->trace = rng_mix(outcome.faultless.trace) + rng_mix(r->trace ^ plan.seed);
     out->lost = r->lost;
     out->downs = r->downs;
     out->timeouts = r->timeouts;
@@ -194,7 +194,7 @@ static void make_run(const struct driver *d, uint64_t run, struct report *out)
     out->restarts = r->restarts;
     out->all_shards_dead = r->all_shards_dead;
     out->all_workers_dead = r->all_workers_dead;
-    out->prolonged = r->end_ns > outcome.calm.end_ns;
+    out->prolonged = r->end_ns > outcome.faultless.end_ns;
     memcpy(out->broken, outcome.broken, sizeof out->broken);
 }
 

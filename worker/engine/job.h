@@ -22,7 +22,7 @@ struct job {
     uint8_t depth; /* 1..SEARCH_DEPTH_MAX */
     uint8_t remote_depth; /* PROTO_REMOTE_DEPTH_AUTO or a depth */
     uint32_t time_ms; /* 0: no limit */
-    uint64_t nodes; /* of all processors of this process together; 0: no limit */
+    uint64_t nodes; /* of all searchers of this process together; 0: no limit */
     uint64_t namespace_id; /* what keeps unlike searches apart in a table they share:
                               job_set_namespace */
 };

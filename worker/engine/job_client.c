@@ -4,7 +4,7 @@
 
 struct job_client {
     struct searcher *searcher;
-    uint64_t up; /* bit i: the last event of source i that says so was JOB_SOURCE_UP */
+    uint64_t up; /* bit i: source i is up, as far as the receiver of the events knows */
     bool missed; /* an offer was dropped */
     unsigned first, count;
     struct job_event event[JOB_EVENTS_MAX]; /* from `first`, `count` of them */
@@ -40,9 +40,19 @@ static struct job_event *append(struct job_client *c, enum job_event_kind kind, 
     return e;
 }
 
+static bool is_up(const struct job_client *c, unsigned shard)
+{
+    return c->up >> shard & 1;
+}
+
+/* One that comes late, after its source fell silent, is dropped: the job would count on that source
+ * for ever. When it is up again it offers what it has. */
 static void take_job(void *self, const struct proto_job *job, unsigned shard)
 {
     struct job_client *c = self;
+    if (!is_up(c, shard)) {
+        return;
+    }
     struct job_event *e = append(c, JOB_OFFERED, shard);
     c->missed = c->missed || e == NULL;
     if (e != NULL && !job_offer_set(&e->offer, job)) {
@@ -69,8 +79,12 @@ static void take_report(void *self, const struct proto_job_report *report, unsig
 
 static void take_index(void *self, unsigned shard, uint32_t worker_index, uint32_t workers)
 {
-    struct job_event *e = append(self, JOB_INDEX, shard);
+    struct job_client *c = self;
     (void)workers;
+    if (!is_up(c, shard)) {
+        return;
+    }
+    struct job_event *e = append(c, JOB_INDEX, shard);
     if (e != NULL) {
         e->worker_index = worker_index;
     }
@@ -79,9 +93,8 @@ static void take_index(void *self, unsigned shard, uint32_t worker_index, uint32
 static void take_up(void *self, unsigned shard)
 {
     struct job_client *c = self;
-    if (append(c, JOB_SOURCE_UP, shard) != NULL) {
-        c->up |= UINT64_C(1) << shard;
-    }
+    c->up |= UINT64_C(1) << shard;
+    (void)append(c, JOB_SOURCE_UP, shard); /* without room, orphans only wait longer */
 }
 
 static void take_down(void *self, unsigned shard)

@@ -8,10 +8,11 @@
 #define LIMIT_NS (UINT64_C(3600) * 1000000000)
 
 /* The front-end can always do it alone; faults hold it up while they last, time-outs longer. In
- * 2,500 runs the worst took seven times as long as both calm runs and all faults together. */
+ * 2,500 runs the worst took seven times as long as both runs without faults and all faults
+ * together. */
 static uint64_t limit_ns(const struct chaos_outcome *o)
 {
-    uint64_t limit = UINT64_C(5000000000) + 30 * (o->sequential_ns + o->calm.end_ns);
+    uint64_t limit = UINT64_C(5000000000) + 30 * (o->sequential_ns + o->faultless.end_ns);
     for (unsigned i = 0; i < o->faults; i++) {
         limit += o->fault[i].lasts_ns < LAB_FOR_EVER ? 4 * o->fault[i].lasts_ns : 0;
     }
@@ -97,7 +98,7 @@ enum err chaos_run(const struct chaos_plan *plan, struct chaos_outcome *out)
 {
     struct lab_options lab = plan->lab;
     struct lab_post post[LAB_POSTS_MAX];
-    char calm[CHAOS_TEXT_MAX] = "";
+    char faultless[CHAOS_TEXT_MAX] = "";
     enum err err = ERR_OK;
 
     memset(out, 0, sizeof *out);
@@ -111,10 +112,10 @@ enum err chaos_run(const struct chaos_plan *plan, struct chaos_outcome *out)
     lab.limit_ns = LIMIT_NS;
     lab.drain = true;
     if (err == ERR_OK) {
-        err = lab_run(&lab, &out->calm);
+        err = lab_run(&lab, &out->faultless);
     }
     if (err == ERR_OK) {
-        out->faults = chaos_draw_faults(plan, out->calm.end_ns, out->fault);
+        out->faults = chaos_draw_faults(plan, out->faultless.end_ns, out->fault);
         lab.fault = out->fault;
         lab.faults = out->faults;
         lab.limit_ns = limit_ns(out);
@@ -123,12 +124,12 @@ enum err chaos_run(const struct chaos_plan *plan, struct chaos_outcome *out)
     if (err != ERR_OK) {
         return err;
     }
-    check_answers(plan, out, &out->calm, calm);
-    check(&out->calm, calm);
+    check_answers(plan, out, &out->faultless, faultless);
+    check(&out->faultless, faultless);
     check_answers(plan, out, &out->faulty, out->broken);
     check(&out->faulty, out->broken);
-    if (calm[0] != '\0') {
-        snprintf(out->broken, sizeof out->broken, "without faults: %.400s", calm);
+    if (faultless[0] != '\0') {
+        snprintf(out->broken, sizeof out->broken, "without faults: %.400s", faultless);
     }
     return ERR_OK;
 }

@@ -5,7 +5,7 @@
 #include "worker/lab/shard.h"
 #include "worker/lab/step.h"
 
-/* Stores and releases linger a millisecond in a client. */
+/* Stores and releases linger a millisecond in a client, and longer before its HELLO is answered. */
 enum {
     MS = 1000000,
     LINGER_NS = 3 * MS,
@@ -67,7 +67,8 @@ static void become_quiet(struct lab *lab)
     lab->now_ns = from + step * MS;
     lab->result.still_searching += searching(lab);
     atomic_store(&lab->halt, searching(lab) > 0);
-    lab_run_until(lab, lab->now_ns + LINGER_NS, false);
+    lab_run_until(lab, lab->now_ns + LINGER_NS + 2 * (lab->options.rtt_ns + lab->options.jitter_ns),
+                  false);
     uint64_t quiet = quiet_ns(lab);
     lab_run_until(lab, quiet, false);
     lab->now_ns = quiet;
@@ -80,6 +81,14 @@ static bool is_up(const struct lab_worker *w, unsigned shard)
     return client_shard_state(remote_client(w->searcher->remote), shard) == CLIENT_UP;
 }
 
+/* A HELLO of another namespace is not answered yet, or so much was to be left before that answer
+ * that the queue was full, and the next HELLO tells the shard to drop all. */
+static bool is_behind(const struct lab_worker *w)
+{
+    const struct client *client = remote_client(w->searcher->remote);
+    return client_outstanding(client) > 0 || client_counters(client)->leaks > 0;
+}
+
 /* In-flight entries of sessions in good order: nothing excuses these. */
 static void check_when_quiet(struct lab *lab)
 {
@@ -87,7 +96,8 @@ static void check_when_quiet(struct lab *lab)
         const struct lab_worker *w = &lab->worker[i];
         for (unsigned s = 0; s < lab->options.shards && w->alive && lab_searches(w) == 0; s++) {
             bool arrived = w->last_out_ns[s] <= lab->now_ns; /* else it has just come up again */
-            bool excused = w->lossy >> s & 1 || !lab->shard[s].alive || !is_up(w, s) || !arrived;
+            bool excused = w->lossy >> s & 1 || !lab->shard[s].alive || !is_up(w, s) || !arrived ||
+                           is_behind(w);
             lab->result.inflight_kept += excused ? 0 : lab_shard_inflight_of(lab, s, w);
         }
     }

@@ -53,13 +53,28 @@ static bool poll_front(void *self, struct search *search)
     return lab->now_ns >= w->front.until_ns || (lab->ended && !lab->probing);
 }
 
-static unsigned last_reports_missing(const struct front_core *core)
+/* Of workers that have left the job; how soon they do is checked elsewhere (drain.c). */
+static unsigned last_reports_missing(const struct lab *lab, const struct lab_front *f)
 {
-    unsigned missing = 0;
-    for (unsigned i = 0; i < core->reports; i++) {
-        missing += core->report[i].last.state != PROTO_JOB_ENDED;
+    unsigned missing = 0, still_there = 0;
+    for (unsigned i = 0; i < f->core.reports; i++) {
+        missing += f->core.report[i].last.state != PROTO_JOB_ENDED;
     }
-    return missing;
+    for (unsigned i = lab->options.fronts; i < lab->machines; i++) {
+        still_there += lab_searches(&lab->worker[i]) == f->job.id;
+    }
+    return missing > still_there ? missing - still_there : 0;
+}
+
+/* Every report must have arrived. */
+static bool is_undisturbed(const struct lab *lab)
+{
+    uint64_t downs = 0;
+    for (unsigned i = 0; i < lab->machines; i++) {
+        const struct searcher *searcher = lab->worker[i].searcher;
+        downs += searcher != NULL ? client_counters(remote_client(searcher->remote))->downs : 0;
+    }
+    return lab->ended || (lab->options.faults == 0 && lab->options.loss_ppm == 0 && downs == 0);
 }
 
 /* Stops the job and waits for the last reports, as the engine does. */
@@ -76,8 +91,7 @@ static void withdraw(struct lab_worker *w)
         remote_wait(remote, WAIT_STEP_MS);
         take_events(w);
     }
-    bool is_undisturbed = lab->ended || (lab->options.faults == 0 && lab->options.loss_ppm == 0);
-    lab->result.reports_missing += is_undisturbed ? last_reports_missing(&f->core) : 0;
+    lab->result.reports_missing += is_undisturbed(lab) ? last_reports_missing(lab, f) : 0;
 }
 
 static void search_post(struct lab_worker *w, const struct job *job, struct lab_answer *answer)

@@ -1,5 +1,6 @@
 #include "worker/lab/lab.h"
 
+#include "common/memory.h"
 #include "common/rng.h"
 #include "worker/lab/drain.h"
 #include "worker/lab/fault.h"
@@ -14,8 +15,9 @@ enum {
     INFLIGHT_AGE_MAX_MS = 60000,
     CONNECT_MS = 50,
     POLL_EVERY_NS = 50000, /* how often a search polls the network */
-    SLOW_POLL_MS = 25, /* ... at most, after the end */
-    WAITS_PER_POLL = 200, /* answers awaited between two polls, at most */
+    POLLS_PER_HEARTBEAT = 8, /* after the end: sessions and reports go on */
+    SLOW_POLL_US = 25000, /* ... at most */
+    WAITS_PER_POLL = 500, /* answers awaited between two polls, at most */
 };
 
 /* ---- options ---- */
@@ -83,9 +85,10 @@ static enum err take_options(struct lab *lab, const struct lab_options *options)
     lab->wait_ms = FRONT_WAIT_MS + wait_ms;
     uint64_t poll = POLL_EVERY_NS / o->node_ns;
     lab->poll_nodes = poll < 1 ? 1 : poll > SEARCH_POLL_NODES ? SEARCH_POLL_NODES : (unsigned)poll;
-    uint64_t slow_poll_ms = lab->alive_ms / 4 < SLOW_POLL_MS ? lab->alive_ms / 4 : SLOW_POLL_MS;
+    uint64_t slow_poll_us = o->heartbeat_ms * UINT64_C(1000) / POLLS_PER_HEARTBEAT;
+    slow_poll_us = slow_poll_us < SLOW_POLL_US ? slow_poll_us : SLOW_POLL_US;
     lab->node_ns = o->node_ns;
-    lab->slow_ns = slow_poll_ms * 1000000 / lab->poll_nodes;
+    lab->slow_ns = slow_poll_us * 1000 / lab->poll_nodes;
     lab->slow_ns = lab->slow_ns > o->node_ns ? lab->slow_ns : o->node_ns;
     lab->random = rng_mix(o->seed ^ UINT64_C(0x17e7));
     lab->planted = rng_mix(o->seed ^ UINT64_C(0x91a27));
@@ -98,7 +101,7 @@ static enum err build(struct lab *lab)
 {
     const struct lab_options *o = &lab->options;
     lab->decoder = malloc(sizeof *lab->decoder);
-    lab->worker = calloc(lab->machines, sizeof *lab->worker);
+    lab->worker = memory_lines(lab->machines * sizeof *lab->worker);
     lab->shard = calloc(o->shards, sizeof *lab->shard);
     if (lab->decoder == NULL || lab->worker == NULL || lab->shard == NULL) {
         return ERR_NOMEM;

@@ -214,7 +214,7 @@ void lab_shard_tick(struct lab *lab, unsigned index, uint32_t incarnation)
         return;
     }
     struct ttcore_event event = {.kind = TTCORE_TICK, .now_us = lab->now_ns / 1000};
-    if (s->stalls == 0) { /* who stands still does not see the time go by */
+    if (s->stalls == 0) { /* a stalled shard does not see time pass */
         step(lab, index, &event, lab->now_ns);
     }
     schedule_tick(lab, index);
