@@ -55,7 +55,8 @@ static void send_all(struct client *c, unsigned shard, bool all_stops)
     repeat_later(c, shard, was_sent);
 }
 
-/* It has just come up. A shard that was asleep still has our session, and jobs stopped meanwhile. */
+/* It has just come up. A shard that was asleep still has our session, and jobs stopped meanwhile.
+ */
 void job_send_all(struct client *c, unsigned shard)
 {
     send_all(c, shard, true);

@@ -235,14 +235,12 @@ void shard_greet(struct client *c, unsigned shard)
     if (!part) {
         return;
     }
-    if (s->state != CLIENT_UP) {
-        part->deadline_us = c->now_us + c->options.rto_max_us;
-    }
+    part->deadline_us = c->now_us + c->options.rto_max_us; /* a repeat is on its way before */
     struct proto_message m = {.type = PROTO_HELLO};
     m.hello.request = part->request;
     m.hello.role = (uint8_t)c->options.role;
     m.hello.flags = (uint8_t)(c->options.hello_flags | (s->leaked ? PROTO_RELEASE_ALL : 0));
-    s->hello_request = part->request;
+    s->hello_request = s->hello_request == 0 ? part->request : s->hello_request;
     m.hello.namespace_id = c->options.namespace_id;
     m.hello.instance = c->options.instance;
     m.hello.name = proto_text_of(c->name);
@@ -329,14 +327,17 @@ void shard_on_welcome(struct client *c, unsigned shard, const struct proto_welco
     }
     uint64_t sent_us = part->sent_us;
     part_close(c, part);
-    bool is_latest = m->request == s->hello_request;
-    bool confirms = s->hello_owed && is_latest; /* a role that may post, perhaps */
-    s->leaked = s->leaked && !is_latest;
-    s->hello_owed = s->hello_owed && !is_latest;
     if (m->heartbeat_ms == 0 || m->batch_max == 0) {
         c->counters.malformed++;
         return;
     }
+    /* The first HELLO since the change, or a later one: with a long round trip several are under
+     * way. */
+    bool is_answer = s->hello_request != 0 && (int32_t)(m->request - s->hello_request) >= 0;
+    bool confirms = s->hello_owed && is_answer; /* a role that may post, perhaps */
+    s->leaked = s->leaked && !is_answer;
+    s->hello_owed = s->hello_owed && !is_answer;
+    s->hello_request = is_answer ? 0 : s->hello_request;
     if (s->state == CLIENT_UP && s->boot != m->boot) {
         shard_fall(c, shard, CLIENT_GREETING); /* it restarted unseen */
     }

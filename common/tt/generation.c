@@ -7,15 +7,13 @@ void tt_generations_init(struct tt_generations *g)
 {
     for (unsigned i = 0; i < 256; i++) {
         WRITE(&g->rank[i], i > 0);
-        WRITE(&g->place[i], 0);
     }
     for (unsigned i = 0; i < TT_NAMESPACES; i++) {
         WRITE(&g->known[i].id, 0);
         WRITE(&g->known[i].used, 0);
         WRITE(&g->known[i].generation, TT_GENERATION_NONE);
     }
-    WRITE(&g->rank[TT_GENERATION_NONE], TT_GENERATION_NEWEST - 1);
-    WRITE(&g->uses, 0);
+    WRITE(&g->jobs, 1);
     WRITE(&g->drawn, TT_GENERATION_NONE);
 }
 
@@ -29,67 +27,78 @@ static unsigned find(const struct tt_generations *g, uint64_t namespace_id)
     return i;
 }
 
-static void mark_used(struct tt_generations *g, unsigned index)
+static bool is_present(const struct tt_generations *g, uint8_t generation)
 {
-    WRITE(&g->known[index].used, 1 + atomic_fetch_add_explicit(&g->uses, 1, memory_order_relaxed));
-}
-
-unsigned tt_generations_use(struct tt_generations *g, uint64_t namespace_id)
-{
-    unsigned index = find(g, namespace_id);
-    if (index < TT_NAMESPACES) {
-        mark_used(g, index);
+    bool found = false;
+    for (unsigned i = 0; i < TT_NAMESPACES; i++) {
+        found =
+            found || (READ(&g->known[i].used) != 0 && READ(&g->known[i].generation) == generation);
     }
-    return index;
+    return found;
 }
 
-/* All generations of a namespace become one job older; `disowns`: and are nobody's any more. */
-static void age(struct tt_generations *g, unsigned index, bool disowns)
+/* Begins a generation of known[index]. The place is free meanwhile: a process that is killed here
+ * leaves a free one behind. */
+static void begin(struct tt_generations *g, unsigned index, uint64_t namespace_id)
 {
-    for (unsigned i = TT_GENERATION_NONE + 1; i < 256; i++) {
-        uint8_t rank = READ(&g->rank[i]);
-        if (READ(&g->place[i]) == index + 1) {
-            WRITE(&g->rank[i], (uint8_t)(rank - (rank > 1)));
-            if (disowns) {
-                WRITE(&g->place[i], 0);
-            }
-        }
-    }
+    uint8_t generation = READ(&g->drawn);
+    WRITE(&g->known[index].used, 0);
+    do {
+        generation = generation == UINT8_MAX ? TT_GENERATION_NONE + 1 : (uint8_t)(generation + 1);
+    } while (is_present(g, generation));
+    WRITE(&g->drawn, generation);
+    WRITE(&g->rank[generation], TT_GENERATION_NEWEST);
+    WRITE(&g->known[index].generation, generation);
+    WRITE(&g->known[index].id, namespace_id);
+    WRITE(&g->known[index].used, READ(&g->jobs));
 }
 
-static unsigned claim(struct tt_generations *g, uint64_t namespace_id)
+static unsigned least_recently_used(const struct tt_generations *g)
 {
     unsigned oldest = 0;
     for (unsigned i = 1; i < TT_NAMESPACES; i++) {
         oldest = READ(&g->known[i].used) < READ(&g->known[oldest].used) ? i : oldest;
     }
-    age(g, oldest, true);
-    WRITE(&g->known[oldest].id, namespace_id);
     return oldest;
 }
 
-static bool is_present(const struct tt_generations *g, uint8_t generation)
+unsigned tt_generations_use(struct tt_generations *g, uint64_t namespace_id)
 {
-    bool found = false;
-    for (unsigned i = 0; i < TT_NAMESPACES; i++) {
-        found = found || READ(&g->known[i].generation) == generation;
+    unsigned index = find(g, namespace_id);
+    uint64_t jobs = READ(&g->jobs);
+    if (index == TT_NAMESPACES) {
+        index = least_recently_used(g);
+        begin(g, index, namespace_id);
+    } else if (READ(&g->known[index].used) != jobs) {
+        WRITE(&g->known[index].used, jobs);
     }
-    return found;
+    return index;
+}
+
+/* Every generation that is not the present one of a namespace becomes one job older. */
+static void age(struct tt_generations *g)
+{
+    for (unsigned i = TT_GENERATION_NONE + 1; i < 256; i++) {
+        uint8_t rank = READ(&g->rank[i]);
+        if (rank > 1 && !is_present(g, (uint8_t)i)) {
+            WRITE(&g->rank[i], (uint8_t)(rank - 1));
+        }
+    }
 }
 
 unsigned tt_generations_advance(struct tt_generations *g, uint64_t namespace_id)
 {
+    uint64_t jobs = atomic_fetch_add_explicit(&g->jobs, 1, memory_order_relaxed) + 1;
     unsigned index = find(g, namespace_id);
-    uint8_t generation = READ(&g->drawn);
-    index = index < TT_NAMESPACES ? index : claim(g, namespace_id);
-    do {
-        generation = generation == UINT8_MAX ? TT_GENERATION_NONE + 1 : (uint8_t)(generation + 1);
-    } while (is_present(g, generation));
-    WRITE(&g->drawn, generation);
-    age(g, index, false);
-    WRITE(&g->place[generation], (uint8_t)(index + 1));
-    WRITE(&g->rank[generation], TT_GENERATION_NEWEST);
-    WRITE(&g->known[index].generation, generation);
-    mark_used(g, index);
+    index = index < TT_NAMESPACES ? index : least_recently_used(g);
+    for (unsigned i = 0; i < TT_NAMESPACES; i++) {
+        bool is_double = i != index && READ(&g->known[i].id) == namespace_id; /* of a race */
+        if (is_double || READ(&g->known[i].used) + TT_NAMESPACE_JOBS < jobs) {
+            WRITE(&g->known[i].used, 0);
+        }
+    }
+    WRITE(&g->known[index].used, 0);
+    age(g);
+    begin(g, index, namespace_id);
     return index;
 }

@@ -1,16 +1,16 @@
-/* generation: how old the results of a table are, apart for each namespace.
+/* generation: how old the results of a table are, so that a job never ages the results of another
+ * namespace that is in use.
  *
- * A job begins a new generation of its namespace, and only of that: a result is as old as the
- * number of jobs that its own namespace began since. A generation is a number of 8 bits in each
- * entry (results.h); `rank` maps it to its age for the replacement rule, GENERATION_NEWEST being
- * the present generation of any namespace. The TT_NAMESPACES used last are known. One that is
- * forgotten for another ages by one job, and its stores count as of a namespace without a job: one
- * job old. After 254 generations a number is used again, but never while it is the present one of a
- * namespace.
+ * A generation is a number of 8 bits in each entry (results.h); `rank` maps it to its age for the
+ * replacement rule. A job begins a new generation of its namespace. The present generations of all
+ * known namespaces are TT_GENERATION_NEWEST; every other one becomes one rank older with each job
+ * of any namespace. A namespace is forgotten when it was not used during TT_NAMESPACE_JOBS jobs, or
+ * for another when TT_NAMESPACES others were used later; its next use begins a new generation.
+ * After 254 generations a number is used again, but never the present one of a namespace.
  *
  * Pure. Threads: any number, of several processes if the struct is in memory that they share: all
- * of it is relaxed atomics, and two that race leave some ages wrong, which costs a worse
- * replacement and nothing else. Memory: never allocates. */
+ * of it is relaxed atomics. Two that race, or one that is killed, leave some ages wrong until the
+ * next jobs, which costs a worse replacement and nothing else. Memory: never allocates. */
 #ifndef COMMON_TT_GENERATION_H
 #define COMMON_TT_GENERATION_H
 
@@ -20,38 +20,38 @@
 
 enum {
     TT_NAMESPACES = 8,
-    TT_GENERATION_NONE = 1, /* of stores in a namespace that is not known; 0 is an empty entry's */
+    TT_NAMESPACE_JOBS = 2,
+    TT_GENERATION_NONE = 1, /* of stores without a namespace: the oldest; 0 is an empty entry's */
     TT_GENERATION_NEWEST = 255, /* rank */
 };
 
-/* A namespace that is known; all zero: free. */
 struct tt_namespace {
     _Atomic uint64_t id;
-    _Atomic uint64_t used; /* grows with every use; 0: free */
-    _Atomic uint8_t generation;
+    _Atomic uint64_t used; /* `jobs` at its last use; 0: the place is free */
+    _Atomic uint8_t generation; /* the present one */
 };
 
 struct tt_generations {
-    _Atomic uint8_t rank[256]; /* by generation: the smaller, the sooner replaced; 0 for none */
-    _Atomic uint8_t place[256]; /* by generation: 1 + the index of its namespace; 0: of none */
+    _Atomic uint8_t rank[256]; /* by generation: the smaller, the sooner replaced; 0: empty entry */
     struct tt_namespace known[TT_NAMESPACES];
-    _Atomic uint64_t uses;
+    _Atomic uint64_t jobs; /* begun, and one */
     _Atomic uint8_t drawn; /* the last generation that began */
 };
 
 void tt_generations_init(struct tt_generations *generations);
-/* Marks a namespace as used now. Returns its index in `known`; TT_NAMESPACES when it is not known.
- */
+/* The namespace is in use now. Returns its index in `known`. */
 unsigned tt_generations_use(struct tt_generations *generations, uint64_t namespace_id);
-/* Begins a generation of the namespace, in place of the least recently used one if it is not known.
- * Returns its index. */
+/* A job of the namespace begins. Returns its index. */
 unsigned tt_generations_advance(struct tt_generations *generations, uint64_t namespace_id);
 
-/* The present generation of the namespace of that index, TT_NAMESPACES included. */
-static inline uint8_t tt_generations_at(const struct tt_generations *generations, unsigned index)
+/* The present generation of the namespace at `index`; TT_GENERATION_NONE when another namespace has
+ * taken its place, or none has. */
+static inline uint8_t tt_generations_of(const struct tt_generations *generations, unsigned index,
+                                        uint64_t namespace_id)
 {
-    return index < TT_NAMESPACES
-               ? atomic_load_explicit(&generations->known[index].generation, memory_order_relaxed)
+    const struct tt_namespace *known = &generations->known[index];
+    return atomic_load_explicit(&known->id, memory_order_relaxed) == namespace_id
+               ? atomic_load_explicit(&known->generation, memory_order_relaxed)
                : TT_GENERATION_NONE;
 }
 

@@ -484,6 +484,36 @@ static void find_and_put_register_nothing(void **state)
     embedded_close(&table);
 }
 
+/* A table of one bucket: jobs in another namespace, which fill it with shallow results. */
+static void a_job_of_another_namespace_does_not_age_results_in_use(void **state)
+{
+    (void)state;
+    struct embedded *table = open_table(64, 1);
+    struct embedded_port own = {.table = table}, other = {.table = table};
+    struct table_port port = embedded_table_port(&own);
+    struct tt_ask ask = {.key = 5, .depth = 20, .alpha = -50, .beta = 50};
+    struct tt_answer answer;
+    struct tt_store deep = tt_result(5, 20, TT_EXACT, 7, 1);
+    embedded_begin(&own, 1, 100);
+    embedded_put(&own, &deep);
+    for (uint64_t job = 2; job < 40; job++) {
+        port.serve(port.self, NULL, 0); /* the search goes on: its namespace is in use */
+        embedded_begin(&other, job, 200);
+        for (uint64_t key = 1; key < 20; key++) {
+            struct tt_store shallow = tt_result(rng_mix(job * 100 + key), 3, TT_EXACT, 7, 1);
+            embedded_put(&other, &shallow);
+        }
+        assert_true(embedded_find(table, &ask, &answer));
+    }
+    for (uint64_t job = 40; job < 50; job++) { /* it has ended: its result ages, and goes */
+        struct tt_store shallow = tt_result(rng_mix(job), 3, TT_EXACT, 7, 1);
+        embedded_begin(&other, job, 200);
+        embedded_put(&other, &shallow);
+    }
+    assert_false(embedded_find(table, &ask, &answer));
+    embedded_close(&table);
+}
+
 static void generations_go_round_without_a_zero(void **state)
 {
     (void)state;
@@ -527,6 +557,7 @@ int main(void)
         cmocka_unit_test(below_the_inflight_depth_nothing_is_registered),
         cmocka_unit_test(small_iterations_register_smaller_nodes),
         cmocka_unit_test(find_and_put_register_nothing),
+        cmocka_unit_test(a_job_of_another_namespace_does_not_age_results_in_use),
         cmocka_unit_test(generations_go_round_without_a_zero),
         cmocka_unit_test(slots_have_limits_and_close_may_come_twice),
     };

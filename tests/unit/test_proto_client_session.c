@@ -155,6 +155,32 @@ static void only_the_latest_hello_need_not_be_repeated(void **state)
     fake_close(f);
 }
 
+/* The answers come 150 ms late, and in order. */
+static void a_long_round_trip_repeats_a_hello_once(void **state)
+{
+    struct fake *f = fake_open(1);
+    (void)state;
+    client_hello(f->client, PROTO_WORKER, 77, f->now);
+    uint32_t first = fake_expect(f, PROTO_HELLO)->hello.request;
+    fake_wait(f, 100000);
+    uint32_t second = fake_expect(f, PROTO_HELLO)->hello.request;
+    assert_true(second != first);
+    fake_wait(f, 50000);
+    f->hello[0] = first;
+    fake_welcome(f, 0);
+    fake_forget(f);
+    fake_wait(f, 100000);
+    f->hello[0] = second;
+    fake_welcome(f, 0);
+    for (unsigned ms = 0; ms < 300; ms += 100) {
+        fake_wait(f, 100000);
+        for (const struct proto_message *m = fake_next(f); m != NULL; m = fake_next(f)) {
+            assert_true(m->type != PROTO_HELLO);
+        }
+    }
+    fake_close(f);
+}
+
 static void hello_that_cannot_be_sent_is_sent_soon(void **state)
 {
     struct fake *f = fake_open(1);
@@ -394,6 +420,7 @@ int main(void)
         T(nothing_waits_for_a_new_namespace),
         T(lost_hello_is_repeated_while_up),
         T(only_the_latest_hello_need_not_be_repeated),
+        T(a_long_round_trip_repeats_a_hello_once),
         T(hello_that_cannot_be_sent_is_sent_soon),
         T(releases_outlive_a_hello),
         T(heartbeat_when_nothing_else_was_asked),

@@ -283,6 +283,24 @@ static void a_window_decides_the_same_on_both_sides_of_a_ply(void **state)
     }
 }
 
+/* Searches of different namespaces share a table and none of its results. */
+static void namespaces_never_meet(void **state)
+{
+    (void)state;
+    static const char *const text = "3r1k2/4npp1/1ppr3p/p6P/P2PPPP1/1NR5/5K2/2R5 w - - 0 1";
+    struct rig *rig = rig_open("sequential", 1, 2, RIG_BYTES);
+    uint64_t nodes[3];
+    const uint64_t namespace_id[3] = {rng_mix(1), rng_mix(1), rng_mix(2)};
+    for (unsigned i = 0; i < 3; i++) {
+        rig->searcher[0].options.namespace_id = namespace_id[i];
+        rig_run_text(rig, text, 5);
+        nodes[i] = rig->searcher[0].counters.nodes;
+    }
+    assert_true(nodes[1] < nodes[0] / 2);
+    assert_true(nodes[2] > nodes[0] * 3 / 4);
+    rig_close(rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -295,6 +313,7 @@ int main(void)
         cmocka_unit_test(the_line_is_legal_and_begins_with_the_move),
         cmocka_unit_test(bounds_and_scores_cross_a_ply_consistently),
         cmocka_unit_test(a_window_decides_the_same_on_both_sides_of_a_ply),
+        cmocka_unit_test(namespaces_never_meet),
     };
     return cmocka_run_group_tests_name("search_value", tests, NULL, NULL);
 }

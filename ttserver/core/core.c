@@ -58,7 +58,6 @@ enum err ttcore_open(struct ttcore **out, const struct ttcore_options *options)
     }
     if (err == ERR_OK) {
         tt_generations_init(&core->generations);
-        core->last_namespace = TT_NAMESPACES;
         err = tt_results_open(&core->results, options->results_bytes, &core->generations);
     }
     if (err != ERR_OK) {

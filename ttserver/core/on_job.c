@@ -60,8 +60,7 @@ void ttcore_on_job_post(struct ttcore_call *call)
         return;
     }
     call->session->jobs++;
-    core->last_namespace =
-        tt_generations_advance(&core->generations, call->message->job_post.namespace_id);
+    tt_generations_advance(&core->generations, call->message->job_post.namespace_id);
     core->count.job_posts++;
     uint32_t first = target_workers(core, call->actions);
     ttcore_actions_send_bytes(call->actions, ttcore_jobs_bytes(&core->jobs, job), job->length,

@@ -64,6 +64,9 @@ static void renew_session(struct ttcore_call *call, const struct proto_hello *he
     if (is_other || (hello->flags & PROTO_RELEASE_ALL) != 0) {
         tt_inflight_drop_session(&call->core->inflight, session->id);
     }
+    if (is_other) {
+        session->table_id = 0;
+    }
     if (is_other || hello->role != PROTO_FRONT) {
         ttcore_orphan_jobs(call->core, session);
         ttcore_drop_orphans(call->core, call->actions);

@@ -11,6 +11,11 @@ void ttcore_on_share(struct ttcore_call *call)
 {
     struct ttcore *core = call->core;
     const struct proto_stores *list = &call->message->share.list;
+    if (list->count > core->options.batch_max) {
+        core->count.batches_refused++;
+        ttcore_refuse(call, PROTO_ERR_LIMIT, 0, "SHARE: more results than batch_max");
+        return;
+    }
     if (!proto_results_in_range(list)) {
         ttcore_refuse(call, PROTO_ERR_RANGE, 0, "SHARE: a value outside its range");
         return;

@@ -26,7 +26,7 @@ void ttcore_figures(const struct ttcore *core, struct ttcore_figures *out)
     out->inflight_nodes = tt_inflight_nodes(&core->inflight);
     out->inflight_entries = core->inflight.entries;
     out->inflight_refused = core->inflight.refused;
-    out->generation = tt_generations_at(&core->generations, core->last_namespace);
+    out->generation = core->generations.drawn;
     out->results_permille = tt_results_permille(&core->results, (uint8_t)out->generation);
     out->uptime_ms = (core->now_us - o->start_us) / US_PER_MS;
     out->memory_bytes = core->results.bytes +

@@ -239,8 +239,9 @@ void ttcore_on_store(struct ttcore_call *call)
     if (!stores_are_ready(call, 0, batch)) {
         return;
     }
-    uint8_t generation = tt_generations_at(
-        &core->generations, tt_generations_use(&core->generations, call->session->namespace_id));
+    uint64_t namespace_id = call->session->namespace_id;
+    uint8_t generation = tt_generations_of(
+        &core->generations, tt_generations_use(&core->generations, namespace_id), namespace_id);
     scratch->notified_count = scratch->notice_count = 0;
     for (uint32_t i = 0; i < batch->count; i++) {
         unsigned others = tt_ops_store(&core->results, &core->inflight, &batch->at[i],

@@ -25,7 +25,6 @@ struct ttcore {
     uint64_t last_tick_us;
     uint64_t no_expiry_before_us;
     struct tt_generations generations;
-    unsigned last_namespace; /* index of the one of the last JOB_POST */
     uint32_t next_worker_index; /* to be sent again */
     /* statistics: the counters; gauges are filled in on reading */
     struct ttcore_figures count;

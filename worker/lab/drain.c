@@ -81,14 +81,6 @@ static bool is_up(const struct lab_worker *w, unsigned shard)
     return client_shard_state(remote_client(w->searcher->remote), shard) == CLIENT_UP;
 }
 
-/* A HELLO of another namespace is not answered yet, or so much was to be left before that answer
- * that the queue was full, and the next HELLO tells the shard to drop all. */
-static bool is_behind(const struct lab_worker *w)
-{
-    const struct client *client = remote_client(w->searcher->remote);
-    return client_outstanding(client) > 0 || client_counters(client)->leaks > 0;
-}
-
 /* In-flight entries of sessions in good order: nothing excuses these. */
 static void check_when_quiet(struct lab *lab)
 {
@@ -96,8 +88,7 @@ static void check_when_quiet(struct lab *lab)
         const struct lab_worker *w = &lab->worker[i];
         for (unsigned s = 0; s < lab->options.shards && w->alive && lab_searches(w) == 0; s++) {
             bool arrived = w->last_out_ns[s] <= lab->now_ns; /* else it has just come up again */
-            bool excused = w->lossy >> s & 1 || !lab->shard[s].alive || !is_up(w, s) || !arrived ||
-                           is_behind(w);
+            bool excused = w->lossy >> s & 1 || !lab->shard[s].alive || !is_up(w, s) || !arrived;
             lab->result.inflight_kept += excused ? 0 : lab_shard_inflight_of(lab, s, w);
         }
     }

@@ -49,8 +49,8 @@ struct embedded {
 
 static uint8_t generation(const struct embedded_port *port)
 {
-    unsigned index = port->namespace_place > 0 ? port->namespace_place - 1u : TT_NAMESPACES;
-    return tt_generations_at(&port->table->state->generations, index);
+    return tt_generations_of(&port->table->state->generations, port->namespace_index,
+                             port->namespace_id);
 }
 
 static enum err open_results(struct embedded *t, size_t bytes, uint64_t group)
@@ -155,14 +155,11 @@ void embedded_clear(struct embedded *t)
 void embedded_begin(struct embedded_port *port, uint64_t job, uint64_t namespace_id)
 {
     struct host_state *state = port->table->state;
-    unsigned index = TT_NAMESPACES;
-    if (job != 0 && atomic_exchange(&state->job[job % HOST_TABLE_JOBS], job) == job) {
-        /* Another thread or process has begun it. */
-        index = tt_generations_use(&state->generations, namespace_id);
-    }
-    index =
-        index < TT_NAMESPACES ? index : tt_generations_advance(&state->generations, namespace_id);
-    port->namespace_place = (uint8_t)(index + 1);
+    bool is_begun = job != 0 && atomic_exchange(&state->job[job % HOST_TABLE_JOBS], job) == job;
+    port->namespace_id = namespace_id;
+    port->namespace_index =
+        (uint8_t)(is_begun ? tt_generations_use(&state->generations, namespace_id)
+                           : tt_generations_advance(&state->generations, namespace_id));
 }
 
 static struct stripe *stripe_of(const struct embedded *t, uint64_t key)
@@ -342,9 +339,13 @@ static unsigned inflight_depth(void *self, unsigned iteration)
 
 static void serve(void *self, struct search *search, uint64_t now_us)
 {
+    struct embedded_port *port = self;
     struct tt_store done[NOTICES_MAX];
     unsigned count = notices_take(embedded_notices(self), done, NOTICES_MAX);
     (void)now_us;
+    /* In a long job others may have begun so many that its namespace would be forgotten. */
+    port->namespace_index =
+        (uint8_t)tt_generations_use(&port->table->state->generations, port->namespace_id);
     for (unsigned i = 0; i < count; i++) {
         search_node_done(search, &done[i]);
     }

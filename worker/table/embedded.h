@@ -38,8 +38,8 @@ struct embedded_port {
                               different iterations then register different nodes, which saves less
                               and harms nothing */
     /* state */
-    uint8_t
-        namespace_place; /* 1 + the index of the job's namespace in the generations; 0: no job */
+    uint64_t namespace_id; /* the job's, and its index in the generations */
+    uint8_t namespace_index;
     struct placement_slot place; /* but for its name, which is fixed */
     bool is_placed; /* in this search */
     uint8_t inflight_depth;
