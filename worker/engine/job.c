@@ -1,4 +1,5 @@
-#include "worker/engine/job_port.h"
+
+#include "worker/engine/job.h"
 
 #include "common/rng.h"
 #include "worker/games/games.h"

@@ -12,16 +12,6 @@
 
 enum { JOB_SOURCES_MAX = 64 };
 
-/* A job as it was posted. The texts of `wire` lie in the arrays: copy it with job_offer_copy. */
-struct job_offer {
-    struct proto_job wire;
-    char game[JOB_GAME_MAX], algorithm[JOB_ALGORITHM_MAX], position[GAME_TEXT_MAX];
-};
-
-/* False: a text is longer than any that this program knows. */
-bool job_offer_set(struct job_offer *out, const struct proto_job *message);
-void job_offer_copy(struct job_offer *out, const struct job_offer *from);
-
 enum job_event_kind {
     JOB_OFFERED, /* the source has this job open; repeated at will */
     JOB_STOPPED, /* it has it no longer: its owner ended it, or the source does not know it */
