@@ -1,4 +1,3 @@
-
 #include "worker/engine/job.h"
 
 #include "common/rng.h"
