@@ -93,10 +93,10 @@ bin/%: $(O)/bin/%
 	@mkdir -p bin
 	@cp $< $@
 
-$(O)/tests/%: $(O)/tests/unit/%.o $(O)/libabdada.a
+$(O)/tests/%: $(O)/tests/unit/%.o $(O)/tests/unit/filter.o $(O)/libabdada.a
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	@$(CC) $(LDFLAGS_MODE) $(LDFLAGS) -o $@ $< $(O)/libabdada.a $(LIBS) -lcmocka
+	@$(CC) $(LDFLAGS_MODE) $(LDFLAGS) -o $@ $< $(O)/tests/unit/filter.o $(O)/libabdada.a $(LIBS) -lcmocka
 
 $(O)/tools/%: $(O)/tests/system/%.o $(O)/libabdada.a
 	@mkdir -p $(@D)
