@@ -370,7 +370,7 @@ help:
 	@echo 'make bench-failure           what a dead or a slow shard costs a search'
 	@echo 'make bench-badpeers          what bad peers cost a good client'
 	@echo 'make peers-die               a search in which processes die'
-	@echo 'make lab                     the published tables beside the virtual cluster, an hour (LAB="weill ura")'
+	@echo 'make lab                     the published tables beside the virtual cluster, two hours (LAB="weill ura")'
 	@echo 'make lab-quick               the same in 5 minutes; lab-calibrate: real runs beside virtual ones'
 
 -include $(OBJ:.o=.d) $(UNIT:%.c=$(O)/%.d) $(FUZZ:%.c=$(O)/%.d) $(TOOLS:%.c=$(O)/%.d) $(BENCHES:%.c=$(O)/%.d) \
