@@ -269,7 +269,7 @@ test-deploy: deps forget-totals
 
 # The same, deeper: every published perft count, long random runs. An hour or more.
 test-long:
-	@$(AGAIN) test RELEASE_LEAVES=0 FUZZ_RUNS=100000000 UNIT_TIMEOUT=14400 LONG=1
+	@$(AGAIN) test RELEASE_LEAVES=0 FUZZ_RUNS=100000000 UNIT_TIMEOUT=14400
 
 # Ten thousand searches with faults on the virtual cluster; another ten with SEEDS=10001..20000.
 SEEDS ?= 1..10000
