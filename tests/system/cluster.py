@@ -1,12 +1,14 @@
 """Clusters of processes for tests: start, wait for a condition, kill, and leave nothing behind.
 
-BIN: folder of the binaries (default ./bin). QUICK=1: the short version of the tests.
+BIN: folder of the binaries (default ./bin). QUICK=1: the short version of the tests. ONLY=PATTERN: the tests whose
+names match, as in a shell.
 Nothing here sleeps for a guessed time: wait_line and wait_until wait for a line or a condition, and fail when it does
 not come in time.
 """
 import atexit
 import ctypes
 import fcntl
+import fnmatch
 import glob
 import json
 import os
@@ -359,8 +361,12 @@ def ask(*arguments):
 def main(tests):
     """Runs the tests in order, TAP on stdout. A test returns a text to be skipped."""
     failed = 0
+    tests = [test for test in tests if fnmatch.fnmatchcase(test.__name__, os.environ.get("ONLY", "*"))]
     if not os.access(path_of("ttserver"), os.X_OK):
         print(f"Bail out! no programs in {BIN}: set BIN")
+        return 1
+    if not tests:
+        print("Bail out! no test here matches ONLY")
         return 1
     print(f"1..{len(tests)}")
     for number, test in enumerate(tests, 1):
