@@ -28,8 +28,7 @@ static bool is_board(const char *word)
 }
 
 /* `line` is cut at spaces; what is printed goes nowhere. */
-static enum options_outcome parse(struct values *v, const char *line, const char **operand,
-                                  unsigned *operands)
+static int parse(struct values *v, const char *line, const char **operand, unsigned *operands)
 {
     const struct options_row table[] = {
         {.kind = OPTION_HEADING, .help = "Things:"},
@@ -60,7 +59,7 @@ static enum options_outcome parse(struct values *v, const char *line, const char
     int out = dup(1), err = dup(2), null = open("/dev/null", O_WRONLY);
     dup2(null, 1);
     dup2(null, 2);
-    enum options_outcome outcome = options_parse(&options, argc, argv, operand, operands);
+    int outcome = options_parse(&options, argc, argv, operand, operands);
     fflush(NULL);
     dup2(out, 1);
     dup2(err, 2);

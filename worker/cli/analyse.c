@@ -102,7 +102,7 @@ static int read_options(struct analyse *a, int argc, char *argv[])
         .table = table,
         .operands_max = 1,
     };
-    int status = options_status(options_parse(&options, argc, argv, &position, &operands));
+    int status = options_parse(&options, argc, argv, &position, &operands);
     if (status >= 0) {
         return status;
     }

@@ -122,7 +122,7 @@ static int read_options(struct sim *s, int argc, char *argv[])
         .table = table,
         .operands_max = 1,
     };
-    int status = options_status(options_parse(&options, argc, argv, &s->position, NULL));
+    int status = options_parse(&options, argc, argv, &s->position, NULL);
     if (status >= 0) {
         return status;
     }

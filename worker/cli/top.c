@@ -353,7 +353,7 @@ static int read_options(struct top *t, int argc, char *argv[])
         .version = CLI_VERSION,
         .table = table,
     };
-    int status = options_status(options_parse(&options, argc, argv, NULL, NULL));
+    int status = options_parse(&options, argc, argv, NULL, NULL);
     if (status >= 0) {
         return status;
     }

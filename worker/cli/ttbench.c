@@ -366,7 +366,7 @@ int cli_ttbench(int argc, char *argv[])
         .table = table,
     };
     b->seed = clock_unique();
-    int status = options_status(options_parse(&options, argc, argv, NULL, NULL));
+    int status = options_parse(&options, argc, argv, NULL, NULL);
     if (status < 0) {
         status = check_options(b);
         status = status != 0 ? status : run_and_report(b);
