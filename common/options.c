@@ -383,10 +383,8 @@ int options_parse(const struct options *options, int argc, char *const argv[], c
     bool ended = false;
     while (words.at < argc) {
         const char *word = argv[words.at++];
-        bool is_operand = ended || word[0] != '-' || word[1] == '\0' ||
-                          (options->is_operand != NULL && options->is_operand(word));
         int outcome = OPTIONS_RUN;
-        if (is_operand) {
+        if (ended || word[0] != '-' || word[1] == '\0') {
             if (count >= options->operands_max) {
                 return refuse(options, "unexpected argument", word);
             }

@@ -4,9 +4,8 @@
  * with a letter; `--` ends the options; operands may stand between options. Every program has
  * --help
  * (-h) and --version. Wrong use is reported in one line on stderr; the caller then exits with
- * OPTIONS_WRONG. Not getopt_long, because that keeps its state in globals and takes every word
- * that begins with '-' for options, as an Othello board may. Threads: any; keeps no state.
- * Memory: never allocates; texts are borrowed from argv. */
+ * OPTIONS_WRONG. Not getopt_long, because that keeps its state in globals. Threads: any; keeps no
+ * state. Memory: never allocates; texts are borrowed from argv. */
 #ifndef COMMON_OPTIONS_H
 #define COMMON_OPTIONS_H
 
@@ -60,10 +59,6 @@ struct options_row {
         .name = option_name, .argument = word, .help = text, .value = variable, \
         .kind = OPTION_##type, .min = low, .max = high                          \
     }
-#define OPTIONS_END  \
-    {                \
-        .name = NULL \
-    }
 
 struct options {
     const char *program; /* begins every message: "ttserver", "abdada solve" */
@@ -72,8 +67,6 @@ struct options {
     const char *version;
     const struct options_row *table;
     unsigned operands_max; /* more is wrong use */
-    /* True for a word that begins with '-' but is an operand; may be NULL. */
-    bool (*is_operand)(const char *word);
 };
 
 /* What to do after reading the options: go on, or end with this exit status. */

@@ -55,7 +55,7 @@ static int read_arguments(int argc, char **argv, struct arguments *a)
                     "this build has no CURVE encryption yet"),
         OPTIONS_ROW(UNSUPPORTED, "metrics", "HOST:PORT", NULL, 0, 0,
                     "this build has no metrics endpoint yet"),
-        OPTIONS_END,
+        {0},
     };
     const struct options options = {
         .program = program,

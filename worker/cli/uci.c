@@ -2,7 +2,6 @@
 #include "worker/cli/cli.h"
 #include "worker/cli/score.h"
 #include "worker/cli/uci_limits.h"
-#include "worker/engine/engine.h"
 #include "worker/games/games.h"
 
 #include "common/clock.h"
@@ -24,11 +23,7 @@ enum { PATIENCE_MS = 100, LINE_ROOM = 65536, HISTORY_MAX = 600 };
 
 struct uci {
     /* options, changed only while nothing is searched */
-    uint32_t threads;
-    uint64_t hash_mib;
-    bool is_private;
-    struct options_servers servers;
-    char servers_text[1024];
+    struct cli_resources resources;
     const struct algorithm *algorithm;
     bool strict, full;
     /* state */
@@ -71,7 +66,6 @@ static void say_iteration(void *self, const struct search_result *r, const struc
            s->time_us ? s->nodes * 1000000 / s->time_us : 0, s->time_us / 1000, s->hash_permille);
     score_line(&u->job, &r->pv, score_print_word, NULL);
     printf("\n");
-    fflush(stdout);
     funlockfile(stdout);
 }
 
@@ -91,7 +85,6 @@ static void say_best(struct uci *u)
         }
         printf("\n");
     }
-    fflush(stdout);
 }
 
 /* ---- searching ---- */
@@ -140,26 +133,16 @@ static void stop(struct uci *u, bool say)
 
 static bool ensure_engine(struct uci *u)
 {
-    struct engine_options options = {
-        .threads = u->threads,
-        .hash_bytes = u->hash_mib << 20,
-        .is_private = u->is_private,
-        .share_depth = REMOTE_SHARE_DEPTH,
-        .server = u->servers.server,
-        .servers = u->servers.count,
-    };
     if (u->engine != NULL) {
         return true;
     }
-    enum err err = engine_open(&u->engine, &options);
+    enum err err = cli_engine_open(&u->engine, &u->resources);
     if (err != ERR_OK) {
         printf("info string error: no search with these options: %s\n", err_text(err));
-        fflush(stdout);
         return false;
     }
-    if (u->servers.count > 0 && engine_shards_up(u->engine) == 0) {
+    if (u->resources.servers.count > 0 && engine_shards_up(u->engine) == 0) {
         printf("info string no shard is up: searching alone\n");
-        fflush(stdout);
     }
     return true;
 }
@@ -170,7 +153,6 @@ static void go(struct uci *u, char *words)
     stop(u, true);
     if (!ensure_engine(u)) {
         printf("bestmove (none)\n");
-        fflush(stdout);
         return;
     }
     uci_read_limits(words, uci_black_to_move(u->job.text), &limits);
@@ -249,25 +231,24 @@ static void set_position(struct uci *u, char *words)
         job_free(&u->job);
         u->job = fresh;
     }
-    fflush(stdout);
 }
 
 static enum err apply_option(struct uci *u, const char *name, const char *value)
 {
     uint64_t number;
     if (strcasecmp(name, "Hash") == 0) {
-        return options_unsigned(value, 1, 1 << 20, &u->hash_mib);
+        return options_unsigned(value, 1, 1 << 20, &u->resources.hash_mib);
     }
     if (strcasecmp(name, "Threads") == 0) {
         enum err err = options_unsigned(value, 1, EMBEDDED_SLOTS_MAX, &number);
-        u->threads = err == ERR_OK ? (uint32_t)number : u->threads;
+        u->resources.threads = err == ERR_OK ? (uint32_t)number : u->resources.threads;
         return err;
     }
     if (strcasecmp(name, "Servers") == 0) {
         if (value[0] != '\0' && strcmp(value, "<empty>") != 0) {
-            return options_servers(value, &u->servers);
+            return options_servers(value, &u->resources.servers);
         }
-        u->servers.count = 0;
+        u->resources.servers.count = 0;
         return ERR_OK;
     }
     if (strcasecmp(name, "Algorithm") == 0) {
@@ -300,7 +281,6 @@ static void set_option(struct uci *u, char *words)
     stop(u, true);
     if (name == NULL) {
         printf("info string error: setoption name NAME value VALUE\n");
-        fflush(stdout);
         return;
     }
     name += strlen("name ");
@@ -313,7 +293,6 @@ static void set_option(struct uci *u, char *words)
     if (err != ERR_OK) {
         printf("info string error: option '%s' value '%s': %s\n", name, value ? value : "",
                err_text(err));
-        fflush(stdout);
         return;
     }
     if (strcasecmp(name, "Hash") == 0 || strcasecmp(name, "Threads") == 0 ||
@@ -324,12 +303,20 @@ static void set_option(struct uci *u, char *words)
 
 static void say_identity(const struct uci *u)
 {
+    char address[OPTIONS_HOST_MAX + 16];
     printf("id name abdada %s\nid author the abdada authors\n", CLI_VERSION);
-    printf("option name Hash type spin default %" PRIu64 " min 1 max 1048576\n", u->hash_mib);
-    printf("option name Threads type spin default %u min 1 max %d\n", u->threads,
+    printf("option name Hash type spin default %" PRIu64 " min 1 max 1048576\n",
+           u->resources.hash_mib);
+    printf("option name Threads type spin default %u min 1 max %d\n", u->resources.threads,
            EMBEDDED_SLOTS_MAX);
-    printf("option name Servers type string default %s\n",
-           u->servers_text[0] ? u->servers_text : "<empty>");
+    printf("option name Servers type string default%s",
+           u->resources.servers.count == 0 ? " <empty>" : "");
+    for (unsigned i = 0; i < u->resources.servers.count; i++) {
+        const struct options_host_port *at = &u->resources.servers.server[i];
+        options_host_port_text(at->host, at->port, address, sizeof address);
+        printf("%c%s", i == 0 ? ' ' : ',', address);
+    }
+    printf("\n");
     printf("option name Selection type combo default %s var plain var full\n",
            u->full ? "full" : "plain");
     printf("option name Ponder type check default false\n");
@@ -339,7 +326,6 @@ static void say_identity(const struct uci *u)
         printf(" var %s", algorithm_at(i)->name);
     }
     printf("\nuciok\n");
-    fflush(stdout);
 }
 
 /* ---- the loop ---- */
@@ -364,7 +350,6 @@ static bool obey(struct uci *u, char *line)
             ensure_engine(u); /* opening the tables takes long: before "go" */
         }
         printf("readyok\n");
-        fflush(stdout);
     } else if (strcmp(word, "ucinewgame") == 0) {
         stop(u, true);
         if (u->engine != NULL) {
@@ -383,7 +368,6 @@ static bool obey(struct uci *u, char *line)
         set_option(u, rest);
     } else if (strcmp(word, "debug") != 0 && strcmp(word, "register") != 0) {
         printf("info string unknown command '%.80s'\n", word);
-        fflush(stdout);
     }
     return true;
 }
@@ -475,24 +459,22 @@ static void drain_search(struct uci *u)
 int cli_uci(int argc, char *argv[])
 {
     struct uci u = {
-        .threads = 1,
+        .resources = {.threads = 1, .share = REMOTE_SHARE_DEPTH, .hash_mib = 64},
         .has_ended = true,
-        .hash_mib = 64,
         .algorithm = algorithm_by_name("abdada"),
         .full = true,
     };
-    const char *servers = NULL;
     char why[256];
     int fd;
     const struct options_row table[] = {
-        {"servers", "HOST:PORT,...", "shards of a cluster, whose workers help", &servers,
-         OPTION_TEXT, 's'},
-        {"threads", "N", "searching threads of this process (default 1)", &u.threads, OPTION_U32,
-         'j', 1, EMBEDDED_SLOTS_MAX},
-        {"hash", "MIB", "table shared by the processes of this host (default 64)", &u.hash_mib,
-         OPTION_U64, 0, 1, 1 << 20},
-        {"private", NULL, "share no table with other processes of this host", &u.is_private,
-         OPTION_FLAG},
+        {"servers", "HOST:PORT,...", "shards of a cluster, whose workers help",
+         &u.resources.servers, OPTION_SERVERS, 's'},
+        {"threads", "N", "searching threads of this process (default 1)", &u.resources.threads,
+         OPTION_U32, 'j', 1, EMBEDDED_SLOTS_MAX},
+        {"hash", "MIB", "table shared by the processes of this host (default 64)",
+         &u.resources.hash_mib, OPTION_U64, 0, 1, 1 << 20},
+        {"private", NULL, "share no table with other processes of this host",
+         &u.resources.is_private, OPTION_FLAG},
         {0},
     };
     const struct options options = {
@@ -506,12 +488,6 @@ int cli_uci(int argc, char *argv[])
     if (status >= 0) {
         return status;
     }
-    if (servers != NULL) {
-        if (options_servers(servers, &u.servers) != ERR_OK) {
-            return options_wrong(program, "--servers: '%s' is not HOST:PORT,...", servers);
-        }
-        snprintf(u.servers_text, sizeof u.servers_text, "%s", servers);
-    }
     while ((fd = open("/dev/null", O_RDWR | O_CLOEXEC)) >= 0 && fd <= STDERR_FILENO) {
     } /* the pipe must not take the number of a closed standard stream */
     close(fd);
@@ -520,6 +496,7 @@ int cli_uci(int argc, char *argv[])
         return 1;
     }
     signals_catch(on_signal);
+    setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* each line goes out at once */
     CHECK(job_set_position(&u.job, games_by_name("chess"), "startpos", why, sizeof why) == ERR_OK);
     loop(&u);
     drain_search(&u);
