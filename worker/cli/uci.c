@@ -204,9 +204,8 @@ static bool make_moves(struct job *job, char *moves, char *why, size_t size)
 static void set_position(struct uci *u, char *words)
 {
     char why[256] = "position startpos|fen ... [moves ...]";
-    char fen[SUITE_POSITION_MAX];
+    const char *fen = NULL;
     struct job fresh = {0};
-    bool ok = false;
     stop(u, true);
     char *moves = strstr(words, "moves");
     if (moves != NULL) {
@@ -215,15 +214,13 @@ static void set_position(struct uci *u, char *words)
     }
     words += strspn(words, " \t");
     if (strncmp(words, "fen", 3) == 0) {
-        snprintf(fen, sizeof fen, "%s", words + 3 + strspn(words + 3, " \t"));
-        ok = true;
+        fen = words + 3;
     } else if (strncmp(words, "startpos", 8) == 0) {
-        snprintf(fen, sizeof fen, "startpos");
-        ok = true;
+        fen = "startpos";
     }
-    fen[ok ? strcspn(fen, "\r\n") : 0] = '\0';
-    ok = ok && job_set_position(&fresh, games_by_name("chess"), fen, why, sizeof why) == ERR_OK &&
-         (moves == NULL || make_moves(&fresh, moves, why, sizeof why));
+    bool ok = fen != NULL &&
+              job_set_position(&fresh, games_by_name("chess"), fen, why, sizeof why) == ERR_OK &&
+              (moves == NULL || make_moves(&fresh, moves, why, sizeof why));
     if (!ok) { /* the old position stays */
         printf("info string error: %s; the position before stays\n", why);
         job_free(&fresh);
