@@ -133,7 +133,7 @@ static void transpositions_share_a_key(void **state)
     }
 }
 
-static void keys_tell_side_rights_and_en_passant_apart(void **state)
+static void keys_differ_by_side_rights_and_en_passant(void **state)
 {
     (void)state;
     static const char *const texts[] = {
@@ -235,7 +235,7 @@ static void bare_minor_pieces_cannot_mate(void **state)
     }
 }
 
-static void history_holds_its_promised_length(void **state)
+static void history_has_its_promised_length(void **state)
 {
     (void)state;
     struct chess_position position;
@@ -262,13 +262,13 @@ int main(void)
         cmocka_unit_test(taking_a_move_back_restores_every_byte),
         cmocka_unit_test(en_passant_square_is_kept_only_while_capturable),
         cmocka_unit_test(transpositions_share_a_key),
-        cmocka_unit_test(keys_tell_side_rights_and_en_passant_apart),
+        cmocka_unit_test(keys_differ_by_side_rights_and_en_passant),
         cmocka_unit_test(repetition_is_a_draw),
         cmocka_unit_test(losing_a_right_is_not_repetition),
         cmocka_unit_test(null_move_ends_the_repetition_window),
         cmocka_unit_test(fifty_moves_without_progress_are_a_draw),
         cmocka_unit_test(bare_minor_pieces_cannot_mate),
-        cmocka_unit_test(history_holds_its_promised_length),
+        cmocka_unit_test(history_has_its_promised_length),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,7 +86,7 @@ static void close_searchers(struct searcher *p)
 }
 
 /* Each search begins with a look around; polls keep what was said fresh; its end takes it back. */
-static void processors_say_where_they_are(void **state)
+static void searchers_report_where_they_are(void **state)
 {
     (void)state;
     struct embedded *table = NULL;
@@ -248,7 +248,7 @@ static void a_finished_game_is_answered_at_once(void **state)
 
 /* ---- jobs ---- */
 
-static void unlike_searches_have_unlike_spaces(void **state)
+static void unlike_searches_have_unlike_namespaces(void **state)
 {
     (void)state;
     uint64_t namespace_id[5];
@@ -336,7 +336,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_agree_on_a_strict_score),
-        cmocka_unit_test(processors_say_where_they_are),
+        cmocka_unit_test(searchers_report_where_they_are),
         cmocka_unit_test(a_second_run_over_the_same_table_agrees),
         cmocka_unit_test(the_node_limit_is_kept_to_a_poll_per_thread),
         cmocka_unit_test(the_time_limit_ends_a_search),
@@ -344,7 +344,7 @@ int main(void)
         cmocka_unit_test(stop_ends_all_threads_and_leaves_nothing_behind),
         cmocka_unit_test(a_stop_that_comes_before_the_run_is_not_lost),
         cmocka_unit_test(a_finished_game_is_answered_at_once),
-        cmocka_unit_test(unlike_searches_have_unlike_spaces),
+        cmocka_unit_test(unlike_searches_have_unlike_namespaces),
         cmocka_unit_test(a_job_survives_the_wire),
         cmocka_unit_test(a_job_that_makes_no_sense_is_refused),
     };

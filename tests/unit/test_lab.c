@@ -182,7 +182,7 @@ struct trial {
     struct job job;
     struct lab_options options;
     int score;
-    uint64_t calm_ns;
+    uint64_t faultless_ns;
 };
 
 static int trial_open(void **state)
@@ -191,7 +191,7 @@ static int trial_open(void **state)
     trial.job = lab_job("tree", tree, "abdada", 6);
     trial.options = lab_cluster(&trial.job, 4, 2);
     trial.score = lab_sequential(&trial.job);
-    trial.calm_ns = lab_do(&trial.options).end_ns;
+    trial.faultless_ns = lab_do(&trial.options).end_ns;
     *state = &trial;
     return 0;
 }
@@ -216,7 +216,7 @@ static struct lab_result trial_run(void **state, struct lab_fault fault)
 
 static uint64_t halfway(void **state)
 {
-    return ((const struct trial *)*state)->calm_ns / 2;
+    return ((const struct trial *)*state)->faultless_ns / 2;
 }
 
 static void killed_workers_leave_nothing(void **state)
@@ -280,7 +280,7 @@ static void a_worker_that_stands_still_loses_its_session(void **state)
                                                               .lasts_ns = 200 * TEST_MS});
     const struct trial *d = *state;
     assert_int_equal(r.faults[LAB_STALL], 1);
-    assert_true(r.expired_sessions == 2 || r.end_ns < d->calm_ns / 16 + 70 * TEST_MS);
+    assert_true(r.expired_sessions == 2 || r.end_ns < d->faultless_ns / 16 + 70 * TEST_MS);
 }
 
 static void the_front_end_answers_after_its_stall(void **state)

@@ -110,24 +110,20 @@ static void await_end(struct uci *u)
     }
 }
 
-/* Joins the search thread; prints the best move if `say`. */
-static void finish(struct uci *u, bool say)
+/* Joins the search thread and prints the best move. */
+static void finish(struct uci *u)
 {
-    if (u->searching) {
-        pthread_join(u->searcher, NULL);
-        await_end(u);
-        u->searching = false;
-        if (say) {
-            say_best(u);
-        }
-    }
+    pthread_join(u->searcher, NULL);
+    await_end(u);
+    u->searching = false;
+    say_best(u);
 }
 
-static void stop(struct uci *u, bool say)
+static void stop(struct uci *u)
 {
     if (u->searching) {
         engine_stop(u->engine);
-        finish(u, say);
+        finish(u);
     }
 }
 
@@ -150,7 +146,7 @@ static bool ensure_engine(struct uci *u)
 static void go(struct uci *u, char *words)
 {
     struct uci_limits limits;
-    stop(u, true);
+    stop(u);
     if (!ensure_engine(u)) {
         printf("bestmove (none)\n");
         return;
@@ -206,7 +202,7 @@ static void set_position(struct uci *u, char *words)
     char why[256] = "position startpos|fen ... [moves ...]";
     const char *fen = NULL;
     struct job fresh = {0};
-    stop(u, true);
+    stop(u);
     char *moves = strstr(words, "moves");
     if (moves != NULL) {
         *moves = '\0';
@@ -275,7 +271,7 @@ static void set_option(struct uci *u, char *words)
 {
     char *name = strstr(words, "name ");
     char *value = strstr(words, " value");
-    stop(u, true);
+    stop(u);
     if (name == NULL) {
         printf("info string error: setoption name NAME value VALUE\n");
         return;
@@ -337,7 +333,7 @@ static bool obey(struct uci *u, char *line)
     }
     rest[strcspn(rest, "\r\n")] = '\0';
     if (strcmp(word, "quit") == 0) {
-        stop(u, true);
+        stop(u);
         return false;
     }
     if (strcmp(word, "uci") == 0) {
@@ -348,7 +344,7 @@ static bool obey(struct uci *u, char *line)
         }
         printf("readyok\n");
     } else if (strcmp(word, "ucinewgame") == 0) {
-        stop(u, true);
+        stop(u);
         if (u->engine != NULL) {
             engine_clear(u->engine);
         }
@@ -357,7 +353,7 @@ static bool obey(struct uci *u, char *line)
     } else if (strcmp(word, "go") == 0) {
         go(u, rest);
     } else if (strcmp(word, "stop") == 0) {
-        stop(u, true);
+        stop(u);
     } else if (strcmp(word, "ponderhit") == 0) {
         u->infinite = false;
         u->ponder_until_us = u->ponder_ms ? clock_us() + u->ponder_ms * UINT64_C(1000) : 0;
@@ -399,7 +395,7 @@ static bool input_is_there(struct uci *u)
         engine_stop(u->engine);
     }
     if (u->searching && u->has_ended && !u->infinite) {
-        finish(u, true);
+        finish(u);
     }
     if (n == 0 && !u->searching && u->engine != NULL) {
         engine_idle(u->engine, 0);
@@ -450,7 +446,7 @@ static void drain_search(struct uci *u)
             await_end(u);
         }
     }
-    stop(u, true);
+    stop(u);
 }
 
 int cli_uci(int argc, char *argv[])
