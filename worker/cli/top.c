@@ -223,11 +223,9 @@ static void show_faults(struct page *p, const struct watch_shard *s)
     }
 }
 
-static void show_jobs(struct top *t)
+static void show_jobs(struct page *p, const struct watch_view *v)
 {
-    struct page *p = &t->page;
     char age[16];
-    const struct watch_view *v = watch_view(t->watch);
     if (v->jobs > 0) {
         line(p, "%s", "");
         line(p, "%-16s %-16s %7s %7s %7s %6s %-12s %s", "JOB", "OWNER", "AGE", "WORKERS", "DEPTH",
@@ -240,11 +238,9 @@ static void show_jobs(struct top *t)
     }
 }
 
-static void show_members(struct top *t)
+static void show_members(struct page *p, const struct watch_view *v)
 {
-    struct page *p = &t->page;
     char silent[16], job[24];
-    const struct watch_view *v = watch_view(t->watch);
     if (v->members > 0) {
         line(p, "%s", "");
         line(p, "%-7s %-31s %6s %7s %s", "ROLE", "NAME", "SHARDS", "SILENT", "JOB");
@@ -256,10 +252,8 @@ static void show_members(struct top *t)
     }
 }
 
-static void show_text(struct top *t)
+static void show_text(struct page *p, const struct watch_view *v)
 {
-    struct page *p = &t->page;
-    const struct watch_view *v = watch_view(t->watch);
     char rate[16], clock[16];
     time_t now = time(NULL);
     struct tm local;
@@ -281,8 +275,8 @@ static void show_text(struct top *t)
     for (unsigned i = 0; i < v->shards; i++) {
         show_faults(p, &v->shard[i]);
     }
-    show_jobs(t);
-    show_members(t);
+    show_jobs(p, v);
+    show_members(p, v);
     page_end(p);
 }
 
@@ -380,7 +374,7 @@ static void show(struct top *t)
     if (t->json) {
         show_json(watch_view(t->watch));
     } else {
-        show_text(t);
+        show_text(&t->page, watch_view(t->watch));
     }
 }
 
@@ -422,18 +416,19 @@ static int show_live(struct top *t)
     return 0;
 }
 
-static int read_options(struct top *t, int argc, char *argv[])
+int cli_top(int argc, char *argv[])
 {
+    struct top t = {.interval_ms = 1000, .wait_ms = 1000};
     const struct options_row table[] = {
-        {"servers", "HOST:PORT,...", "the shards (required)", &t->servers, OPTION_SERVERS, 's'},
-        {"once", NULL, "print once and exit: 0 when all shards are up, else 1", &t->once,
+        {"servers", "HOST:PORT,...", "the shards (required)", &t.servers, OPTION_SERVERS, 's'},
+        {"once", NULL, "print once and exit: 0 when all shards are up, else 1", &t.once,
          OPTION_FLAG},
         {"json", NULL, "a JSON object per line for each shard, job, session, and the total",
-         &t->json, OPTION_FLAG},
-        {"interval", "MS", "between two views (default 1000)", &t->interval_ms, OPTION_U32, 0, 100,
+         &t.json, OPTION_FLAG},
+        {"interval", "MS", "between two views (default 1000)", &t.interval_ms, OPTION_U32, 0, 100,
          3600000},
-        {"wait", "MS", "for shards that do not answer (default 1000)", &t->wait_ms, OPTION_U32, 0,
-         1, 60000},
+        {"wait", "MS", "for shards that do not answer (default 1000)", &t.wait_ms, OPTION_U32, 0, 1,
+         60000},
         {0},
     };
     const struct options options = {
@@ -448,18 +443,8 @@ static int read_options(struct top *t, int argc, char *argv[])
     if (status >= 0) {
         return status;
     }
-    if (t->servers.count == 0) {
+    if (t.servers.count == 0) {
         return options_wrong(program, "--servers HOST:PORT,... is required");
-    }
-    return -1;
-}
-
-int cli_top(int argc, char *argv[])
-{
-    struct top t = {.interval_ms = 1000, .wait_ms = 1000};
-    int status = read_options(&t, argc, argv);
-    if (status >= 0) {
-        return status;
     }
     signals_catch(on_signal);
     t.page.text = malloc(ROOM);

@@ -380,8 +380,7 @@ static int poll_timeout_ms(const struct uci *u)
     return left_ms < PATIENCE_MS ? (int)left_ms : PATIENCE_MS;
 }
 
-/* Waits for input or for the end of the search and keeps the sessions at the shards alive; true
- * when there is input. */
+/* Waits for input or for the end of the search, and keeps the sessions at the shards alive. */
 static bool input_is_there(struct uci *u)
 {
     struct pollfd fd[] = {{.fd = STDIN_FILENO, .events = POLLIN},

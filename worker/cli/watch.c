@@ -20,11 +20,16 @@ enum {
 /* What a shard is asked next in this round. */
 enum stage { STAGE_STATS, STAGE_MEMBERS, STAGE_JOBS, STAGE_DONE };
 
+/* What rates are made of. */
+struct totals {
+    uint64_t boot, uptime_ms, ops, asks, messages;
+};
+
 struct asked {
     enum stage stage;
     uint32_t from; /* page */
     uint64_t asked_us; /* 0: not yet */
-    uint64_t before_ms, before_boot, before_ops, before_asks, before_messages;
+    struct totals before; /* when the shard last answered */
 };
 
 struct watch {
@@ -61,22 +66,18 @@ uint64_t watch_figure(const struct watch_shard *shard, const char *name)
     return 0;
 }
 
-static void keep_rates(struct watch_shard *s, struct asked *a)
+static void keep_rates(struct watch_shard *s, struct totals *before)
 {
-    uint64_t now_ms = watch_figure(s, "uptime_ms"), asks = watch_figure(s, "asks");
-    uint64_t ops =
-        asks + watch_figure(s, "stores") + watch_figure(s, "releases") + watch_figure(s, "peeks");
-    uint64_t messages = watch_figure(s, "messages");
-    bool same = a->before_boot == s->boot && now_ms > a->before_ms;
-    double seconds = same ? (double)(now_ms - a->before_ms) / 1e3 : 1;
-    s->ops_per_s = same ? (double)(ops - a->before_ops) / seconds : 0;
-    s->asks_per_s = same ? (double)(asks - a->before_asks) / seconds : 0;
-    s->messages_per_s = same ? (double)(messages - a->before_messages) / seconds : 0;
-    a->before_boot = s->boot;
-    a->before_ms = now_ms;
-    a->before_ops = ops;
-    a->before_asks = asks;
-    a->before_messages = messages;
+    struct totals now = {s->boot, watch_figure(s, "uptime_ms"), 0, watch_figure(s, "asks"),
+                         watch_figure(s, "messages")};
+    now.ops = now.asks + watch_figure(s, "stores") + watch_figure(s, "releases") +
+              watch_figure(s, "peeks");
+    bool same = before->boot == now.boot && now.uptime_ms > before->uptime_ms;
+    double per_s = same ? 1e3 / (double)(now.uptime_ms - before->uptime_ms) : 0;
+    s->ops_per_s = (double)(now.ops - before->ops) * per_s;
+    s->asks_per_s = (double)(now.asks - before->asks) * per_s;
+    s->messages_per_s = (double)(now.messages - before->messages) * per_s;
+    *before = now;
 }
 
 /* The next page of a stage, or the next stage when there is none: `next` is 0 then. */
@@ -102,7 +103,7 @@ static void take_stats(void *self, unsigned shard, const struct proto_stats_answ
     }
     s->up = true;
     s->boot = client_shard_boot(w->client, shard);
-    keep_rates(s, &w->asked[shard]);
+    keep_rates(s, &w->asked[shard].before);
     proceed(&w->asked[shard], 0, w->brief ? STAGE_DONE : STAGE_MEMBERS);
 }
 
