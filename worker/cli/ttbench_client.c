@@ -81,8 +81,8 @@ static bool send_message(struct ttbench_client *c, struct lane *lane,
 
 static void say_hello(struct ttbench_client *c, struct lane *lane)
 {
-    struct proto_message hello = {.type = PROTO_HELLO};
-    hello.hello = (struct proto_hello){
+    struct proto_message message = {.type = PROTO_HELLO};
+    message.hello = (struct proto_hello){
         .request = ++c->requests,
         .role = PROTO_CLIENT,
         .flags = PROTO_RELEASE_ALL,
@@ -90,7 +90,7 @@ static void say_hello(struct ttbench_client *c, struct lane *lane)
         .instance = c->plan.namespace_id + c->index + 1,
         .name = proto_text_of("ttbench"),
     };
-    send_message(c, lane, &hello);
+    send_message(c, lane, &message);
 }
 
 /* Counts every message without an answer as lost. */
@@ -159,9 +159,6 @@ static struct lane *owner_of(struct ttbench_client *c, uint64_t key)
 {
     struct lane *best = NULL;
     uint64_t most = 0;
-    if (c->plan.servers->count == 1) {
-        return c->lane[0].is_up ? &c->lane[0] : NULL;
-    }
     for (unsigned i = 0; i < c->plan.servers->count; i++) {
         uint64_t weight = rng_mix(key ^ c->lane[i].weight_key);
         if (c->lane[i].is_up && (best == NULL || weight > most)) {
@@ -217,30 +214,6 @@ static bool ask_next(struct ttbench_client *c)
 
 /* ---- what was answered ---- */
 
-static void store_visit(struct ttbench_client *c, struct lane *lane, const struct tt_ask *ask,
-                        const struct ttbench_visit *visit)
-{
-    lane->store[lane->stores++] = (struct tt_store){
-        .key = ask->key,
-        .depth = ask->depth,
-        .score = visit->score,
-        .bound = visit->bound,
-        .move = visit->move,
-        .slot = ask->slot,
-    };
-    if (lane->stores == c->plan.batch) {
-        flush_stores(c, lane);
-    }
-}
-
-static void release_visit(struct ttbench_client *c, struct lane *lane, const struct tt_ask *ask)
-{
-    lane->release[lane->releases++] = (struct tt_release){ask->key, ask->depth, ask->slot};
-    if (lane->releases == RELEASES) {
-        flush_releases(c, lane);
-    }
-}
-
 /* Ends a visit: each OPEN needs a store or a release. */
 static void end_visit(struct ttbench_client *c, struct lane *lane, const struct tt_ask *ask,
                       const struct ttbench_visit *visit, bool is_open)
@@ -253,10 +226,23 @@ static void end_visit(struct ttbench_client *c, struct lane *lane, const struct 
         c->credit %= mix->asks;
     }
     if (stores == 0 && is_open) {
-        release_visit(c, lane, ask);
+        lane->release[lane->releases++] = (struct tt_release){ask->key, ask->depth, ask->slot};
+        if (lane->releases == RELEASES) {
+            flush_releases(c, lane);
+        }
     }
     for (; stores > 0; stores--) {
-        store_visit(c, lane, ask, visit);
+        lane->store[lane->stores++] = (struct tt_store){
+            .key = ask->key,
+            .depth = ask->depth,
+            .score = visit->score,
+            .bound = visit->bound,
+            .move = visit->move,
+            .slot = ask->slot,
+        };
+        if (lane->stores == c->plan.batch) {
+            flush_stores(c, lane);
+        }
     }
 }
 
@@ -399,15 +385,14 @@ void *ttbench_client_run(void *client)
     struct ttbench_client *c = client;
     const struct ttbench_plan *plan = &c->plan;
     bool stops = false;
-    while (!stops || tend_lanes(c) > 0) {
+    uint32_t out = 0; /* flights without an answer */
+    while (!stops || out > 0) {
         while (!stops && ask_next(c)) {
             stops = atomic_load_explicit(plan->stop, memory_order_relaxed);
         }
         receive_some(c);
-        if (!stops) {
-            stops = atomic_load_explicit(plan->stop, memory_order_relaxed);
-            tend_lanes(c);
-        }
+        stops = stops || atomic_load_explicit(plan->stop, memory_order_relaxed);
+        out = tend_lanes(c);
     }
     for (unsigned i = 0; i < plan->servers->count; i++) {
         flush_stores(c, &c->lane[i]);
