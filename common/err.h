@@ -12,11 +12,9 @@
     X(SYNTAX, "text not understood")                 \
     X(ILLEGAL, "position or move against the rules") \
     X(FULL, "no room left")                          \
-    X(SMALL, "buffer too small")                     \
     X(PROTO, "malformed message")                    \
     X(VERSION, "unknown protocol version")           \
     X(TYPE, "unknown message type")                  \
-    X(SESSION, "no session: say HELLO first")        \
     X(IO, "input or output failed")                  \
     X(DOWN, "no shard is up")                        \
     X(EXIST, "already there")                        \

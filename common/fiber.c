@@ -100,7 +100,7 @@ static void prepare(struct fiber *f)
 void fiber_switch_stack(void **from, void *to);
 
 #ifdef __x86_64__
-enum { SAVED_WORDS = 6 };
+enum { FRAME_WORDS = 8, BEGIN_WORD = 6 };
 __asm__(".text\n"
         ".globl fiber_switch_stack\n"
         ".hidden fiber_switch_stack\n"
@@ -125,21 +125,8 @@ __asm__(".text\n"
         "    jmpq *%rcx\n"
         ".size fiber_switch_stack, .-fiber_switch_stack\n"
         ".previous\n");
-
-/* As if `begin` had been called with a null return address, which is where backtraces end and what
- * puts the stack pointer one word off 16 bytes, as the ABI has it on entry. */
-static void prepare(struct fiber *f)
-{
-    void **top = (void **)(f->mapping + f->mapping_bytes);
-    *--top = NULL;
-    *--top = (void *)(uintptr_t)begin;
-    for (unsigned i = 0; i < SAVED_WORDS; i++) {
-        *--top = NULL;
-    }
-    f->own.registers = top;
-}
 #else
-enum { SAVED_WORDS = 20, LINK_WORD = 11 };
+enum { FRAME_WORDS = 20, BEGIN_WORD = 11 };
 __asm__(".text\n"
         ".globl fiber_switch_stack\n"
         ".hidden fiber_switch_stack\n"
@@ -174,17 +161,17 @@ __asm__(".text\n"
         "    ret\n"
         ".size fiber_switch_stack, .-fiber_switch_stack\n"
         ".previous\n");
+#endif
 
+/* As if `begin` had been called: with registers of 0, as the stack is, and on x86-64 with a null
+ * return address, which is where backtraces end and what puts the stack pointer one word off 16
+ * bytes, as the ABI has it on entry. */
 static void prepare(struct fiber *f)
 {
-    void **top = (void **)(f->mapping + f->mapping_bytes);
-    for (unsigned i = 0; i < SAVED_WORDS; i++) {
-        *--top = NULL;
-    }
-    top[LINK_WORD] = (void *)(uintptr_t)begin;
-    f->own.registers = top;
+    void **frame = (void **)(f->mapping + f->mapping_bytes) - FRAME_WORDS;
+    frame[BEGIN_WORD] = (void *)(uintptr_t)begin;
+    f->own.registers = frame;
 }
-#endif
 
 SWITCH void switch_registers(fiber_registers *from, fiber_registers *to)
 {

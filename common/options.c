@@ -46,7 +46,7 @@ enum err options_unsigned(const char *text, uint64_t min, uint64_t max, uint64_t
     return ERR_OK;
 }
 
-static enum err read_size(const char *text, uint64_t *bytes)
+static enum err read_size(const char *text, uint64_t min, uint64_t max, uint64_t *bytes)
 {
     static const char suffix[] = "KMGT";
     const char *end = text;
@@ -67,7 +67,7 @@ static enum err read_size(const char *text, uint64_t *bytes)
             return ERR_SYNTAX;
         }
     }
-    if (value > UINT64_MAX >> shift) {
+    if (value > UINT64_MAX >> shift || value << shift < min || (max != 0 && value << shift > max)) {
         return ERR_RANGE;
     }
     *bytes = value << shift;
@@ -169,14 +169,7 @@ static enum err read_value(const struct options_row *option, const char *text)
     case OPTION_U64:
         return options_unsigned(text, option->min, max, option->value);
     case OPTION_SIZE:
-        err = read_size(text, &value);
-        if (err == ERR_OK && (value < option->min || (max != 0 && value > max))) {
-            err = ERR_RANGE;
-        }
-        if (err == ERR_OK) {
-            *(uint64_t *)option->value = value;
-        }
-        return err;
+        return read_size(text, option->min, max, option->value);
     case OPTION_REAL:
         return read_real(text, option->value);
     case OPTION_TEXT:
@@ -241,14 +234,12 @@ int options_wrong(const char *program, const char *format, ...)
     vsnprintf(line, sizeof line, format, list);
     va_end(list);
     fprintf(stderr, "%s: %s\n", program, line);
-    return OPTIONS_EXIT_WRONG;
+    return OPTIONS_WRONG;
 }
 
-static enum options_outcome refuse(const struct options *options, const char *what,
-                                   const char *word)
+static int refuse(const struct options *options, const char *what, const char *word)
 {
-    options_wrong(options->program, "%s '%s' (see --help)", what, word);
-    return OPTIONS_WRONG;
+    return options_wrong(options->program, "%s '%s' (see --help)", what, word);
 }
 
 struct words {
@@ -292,11 +283,6 @@ void options_host_port_text(const char *host, uint16_t port, char *out, size_t s
     snprintf(out, size, strchr(host, ':') != NULL ? "[%s]:%u" : "%s:%u", host, (unsigned)port);
 }
 
-int options_status(enum options_outcome outcome)
-{
-    return outcome == OPTIONS_RUN ? -1 : outcome == OPTIONS_DONE ? 0 : OPTIONS_EXIT_WRONG;
-}
-
 /* What the value should have been. */
 static const char *wanted(const struct options_row *option)
 {
@@ -313,28 +299,27 @@ static const char *wanted(const struct options_row *option)
     }
 }
 
-static void say_bad_value(const char *program, const struct options_row *option, const char *text,
-                          enum err err)
+static int refuse_value(const char *program, const struct options_row *option, const char *text,
+                        enum err err)
 {
     if (err == ERR_SYNTAX) {
-        options_wrong(program, "--%s '%.200s': not %s (see --help)", option->name, text,
-                      wanted(option));
-    } else if (err == ERR_RANGE && option->max != 0) {
-        options_wrong(program, "--%s '%.200s': not in %" PRIu64 " to %" PRIu64, option->name, text,
-                      option->min, option->max);
-    } else {
-        options_wrong(program, "--%s '%.200s': %s (see --help)", option->name, text, err_text(err));
+        return options_wrong(program, "--%s '%.200s': not %s (see --help)", option->name, text,
+                             wanted(option));
     }
+    if (err == ERR_RANGE && option->max != 0) {
+        return options_wrong(program, "--%s '%.200s': not in %" PRIu64 " to %" PRIu64, option->name,
+                             text, option->min, option->max);
+    }
+    return options_wrong(program, "--%s '%.200s': %s (see --help)", option->name, text,
+                         err_text(err));
 }
 
 /* `inline_value` is what stood in the same word, or NULL. */
-static enum options_outcome apply(struct words *words, const struct options_row *option,
-                                  const char *inline_value)
+static int apply(struct words *words, const struct options_row *option, const char *inline_value)
 {
     const char *program = words->options->program;
     if (option->kind == OPTION_UNSUPPORTED) {
-        options_wrong(program, "--%s is not supported: %s", option->name, option->help);
-        return OPTIONS_WRONG;
+        return options_wrong(program, "--%s is not supported: %s", option->name, option->help);
     }
     if (option->kind == OPTION_FLAG) {
         if (inline_value != NULL) {
@@ -348,19 +333,14 @@ static enum options_outcome apply(struct words *words, const struct options_row 
         inline_value = words->argv[words->at++];
     }
     if (inline_value == NULL) {
-        options_wrong(program, "--%s needs a value: %s (see --help)", option->name,
-                      option->argument ? option->argument : "VALUE");
-        return OPTIONS_WRONG;
+        return options_wrong(program, "--%s needs a value: %s (see --help)", option->name,
+                             option->argument ? option->argument : "VALUE");
     }
     enum err err = read_value(option, inline_value);
-    if (err != ERR_OK) {
-        say_bad_value(program, option, inline_value, err);
-        return OPTIONS_WRONG;
-    }
-    return OPTIONS_RUN;
+    return err == ERR_OK ? OPTIONS_RUN : refuse_value(program, option, inline_value, err);
 }
 
-static enum options_outcome take_long(struct words *words, const char *word)
+static int take_long(struct words *words, const char *word)
 {
     const struct options *options = words->options;
     const char *name = word + 2;
@@ -382,7 +362,7 @@ static enum options_outcome take_long(struct words *words, const char *word)
     return apply(words, option, equals != NULL ? equals + 1 : NULL);
 }
 
-static enum options_outcome take_short(struct words *words, const char *word)
+static int take_short(struct words *words, const char *word)
 {
     const struct options_row *option = find_letter(words->options->table, word[1]);
     if (option != NULL) {
@@ -395,18 +375,16 @@ static enum options_outcome take_short(struct words *words, const char *word)
     return refuse(words->options, "unknown option", word);
 }
 
-enum options_outcome options_parse(const struct options *options, int argc, char *const argv[],
-                                   const char **operand, unsigned *operands)
+int options_parse(const struct options *options, int argc, char *const argv[], const char **operand,
+                  unsigned *operands)
 {
     struct words words = {options, argc, 1, argv};
     unsigned count = 0;
     bool ended = false;
     while (words.at < argc) {
         const char *word = argv[words.at++];
-        bool is_operand = ended || word[0] != '-' || word[1] == '\0' ||
-                          (options->is_operand != NULL && options->is_operand(word));
-        enum options_outcome outcome = OPTIONS_RUN;
-        if (is_operand) {
+        int outcome = OPTIONS_RUN;
+        if (ended || word[0] != '-' || word[1] == '\0') {
             if (count >= options->operands_max) {
                 return refuse(options, "unexpected argument", word);
             }

@@ -4,9 +4,8 @@
  * with a letter; `--` ends the options; operands may stand between options. Every program has
  * --help
  * (-h) and --version. Wrong use is reported in one line on stderr; the caller then exits with
- * OPTIONS_EXIT_WRONG. Not getopt_long, because that keeps its state in globals and takes every word
- * that begins with '-' for options, as an Othello board may. Threads: any; keeps no state.
- * Memory: never allocates; texts are borrowed from argv. */
+ * OPTIONS_WRONG. Not getopt_long, because that keeps its state in globals. Threads: any; keeps no
+ * state. Memory: never allocates; texts are borrowed from argv. */
 #ifndef COMMON_OPTIONS_H
 #define COMMON_OPTIONS_H
 
@@ -16,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { OPTIONS_EXIT_WRONG = 2, OPTIONS_HOST_MAX = 256, OPTIONS_SERVERS_MAX = 64 };
+enum { OPTIONS_HOST_MAX = 256, OPTIONS_SERVERS_MAX = 64 };
 
 enum option_kind {
     OPTION_HEADING, /* no option: `help` is a line above the options that follow */
@@ -60,10 +59,6 @@ struct options_row {
         .name = option_name, .argument = word, .help = text, .value = variable, \
         .kind = OPTION_##type, .min = low, .max = high                          \
     }
-#define OPTIONS_END  \
-    {                \
-        .name = NULL \
-    }
 
 struct options {
     const char *program; /* begins every message: "ttserver", "abdada solve" */
@@ -72,26 +67,22 @@ struct options {
     const char *version;
     const struct options_row *table;
     unsigned operands_max; /* more is wrong use */
-    /* True for a word that begins with '-' but is an operand; may be NULL. */
-    bool (*is_operand)(const char *word);
 };
 
-enum options_outcome {
-    OPTIONS_RUN, /* go on */
-    OPTIONS_DONE, /* help or version was printed: exit 0 */
-    OPTIONS_WRONG, /* one line was printed on stderr: exit 2 */
+/* What to do after reading the options: go on, or end with this exit status. */
+enum {
+    OPTIONS_RUN = -1,
+    OPTIONS_DONE = 0, /* help or version was printed */
+    OPTIONS_WRONG = 2, /* one line was printed on stderr */
 };
 
 /* Reads argv[1..argc-1]. Variables keep their values where an option is absent. `operand` receives
  * up to operands_max words (may be NULL when that is 0), `operands` their number (may be NULL). On
  * OPTIONS_WRONG some variables may have been written. */
-enum options_outcome options_parse(const struct options *options, int argc, char *const argv[],
-                                   const char **operand, unsigned *operands);
+int options_parse(const struct options *options, int argc, char *const argv[], const char **operand,
+                  unsigned *operands);
 
-/* The exit status of a program that does not go on; -1: it does. */
-int options_status(enum options_outcome outcome);
-
-/* Prints "PROGRAM: TEXT" in one line on stderr and returns OPTIONS_EXIT_WRONG. */
+/* Prints "PROGRAM: TEXT" in one line on stderr and returns OPTIONS_WRONG. */
 int options_wrong(const char *program, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

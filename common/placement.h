@@ -7,12 +7,10 @@
  * its CPU every PLACEMENT_EVERY_US, and a thread that begins on a CPU that another one has recorded
  * moves to a CPU that none has. After that the system places it as it likes.
  *
- * Limits: CPUs that the process may not use (taskset, a container) are left alone. Threads beyond
- * the number of CPUs, and threads of a system that may have more than CPU_SETSIZE CPUs, begin where
- * the system puts them. That two CPUs may be halves of one core is ignored. While a thread moves it
- * may run on its new CPU only, and waits for it like any other thread there; afterwards it may run
- * wherever it might before. CPUs that the process is given later may not be among those, for the
- * thread and for the threads that it starts.
+ * Limits: CPUs that the process may not use (taskset, a container) are left alone, and CPUs that it
+ * is given later may be. Threads beyond the number of CPUs or CPU_SETSIZE begin where the system
+ * puts them. That two CPUs may be halves of one core is ignored. A thread that moves waits for its
+ * new CPU like any other thread there.
  *
  * Threads: any, each with its own slot. The record of a thread that is killed expires after
  * PLACEMENT_FRESH_US. Memory: allocates in placement_create_thread only. Errors: a thread that

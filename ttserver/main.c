@@ -31,7 +31,7 @@ struct arguments {
     bool is_insecure;
 };
 
-static enum options_outcome read_arguments(int argc, char **argv, struct arguments *a)
+static int read_arguments(int argc, char **argv, struct arguments *a)
 {
     const struct options_row table[] = {
         OPTIONS_ROW(HOST_PORT, "listen", "HOST:PORT", &a->listen, 0, 0,
@@ -55,7 +55,7 @@ static enum options_outcome read_arguments(int argc, char **argv, struct argumen
                     "this build has no CURVE encryption yet"),
         OPTIONS_ROW(UNSUPPORTED, "metrics", "HOST:PORT", NULL, 0, 0,
                     "this build has no metrics endpoint yet"),
-        OPTIONS_END,
+        {0},
     };
     const struct options options = {
         .program = program,
@@ -187,7 +187,7 @@ int main(int argc, char **argv)
         .jobs = defaults.jobs_max,
     };
     struct server_options server = {.program = program, .core = defaults};
-    int status = options_status(read_arguments(argc, argv, &a));
+    int status = read_arguments(argc, argv, &a);
     if (status >= 0) {
         return status;
     }

@@ -45,7 +45,7 @@ int main(int argc, char *argv[])
 {
     if (argc < 2) {
         print_help(stderr);
-        return OPTIONS_EXIT_WRONG;
+        return OPTIONS_WRONG;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
         print_help(stdout);

@@ -199,7 +199,7 @@ int main(int argc, char *argv[])
         .version = CLI_VERSION,
         .table = table,
     };
-    int status = options_status(options_parse(&options, argc, argv, NULL, NULL));
+    int status = options_parse(&options, argc, argv, NULL, NULL);
     if (status >= 0) {
         return status;
     }

@@ -150,7 +150,7 @@ int main(int argc, char *argv[])
                                     .summary = "A shard without sockets.",
                                     .version = "",
                                     .table = table};
-    int status = options_status(options_parse(&options, argc, argv, NULL, NULL));
+    int status = options_parse(&options, argc, argv, NULL, NULL);
     if (status >= 0) {
         return status;
     }

@@ -222,7 +222,7 @@ int main(int argc, char *argv[])
                                     .summary = "Bare messages there and back.",
                                     .version = "",
                                     .table = table};
-    int status = options_status(options_parse(&options, argc, argv, NULL, NULL));
+    int status = options_parse(&options, argc, argv, NULL, NULL);
     if (status >= 0) {
         return status;
     }

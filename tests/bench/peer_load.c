@@ -422,6 +422,6 @@ int main(int argc, char *argv[])
                                     .summary = "Load on Redis or memcached.",
                                     .version = "",
                                     .table = table};
-    int status = options_status(options_parse(&options, argc, argv, NULL, NULL));
+    int status = options_parse(&options, argc, argv, NULL, NULL);
     return status >= 0 ? status : measure(&peer);
 }

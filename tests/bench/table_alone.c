@@ -137,7 +137,7 @@ int main(int argc, char *argv[])
                                     .summary = "The table without a protocol.",
                                     .version = "",
                                     .table = table};
-    int status = options_status(options_parse(&options, argc, argv, NULL, NULL));
+    int status = options_parse(&options, argc, argv, NULL, NULL);
     if (status >= 0) {
         return status;
     }

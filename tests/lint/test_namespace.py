@@ -13,7 +13,7 @@ HEADER = "build/release/namespaces.h"
 CASES = {
     "worker/games/chess/eval.c": {"chess"},
     "worker/games/chess/position.h": {"chess"},
-    "worker/games/tree/position.c": {"tree"},
+    "worker/games/tree/tree.c": {"tree"},
     "worker/games/game.h": {"chess", "tree"},
     "worker/search/select.c": {"chess", "tree"},
     "common/rng.h": {"chess", "tree"},

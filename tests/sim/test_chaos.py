@@ -39,7 +39,7 @@ def chaos(seeds, *arguments, **named):
     return status, lines[:-1], lines[-1]
 
 
-def invariants_hold_under_random_faults():
+def invariants_survive_random_faults():
     status, failures, summary = chaos(f"1..{RUNS}")
     print("#", json.dumps(summary))
     check(not failures and status == 0, *[f"{f['command']}  # {f['broken']}\n" for f in failures])
@@ -96,7 +96,7 @@ def every_build_gives_the_same_trace():
     return None
 
 
-def wrong_use_is_told():
+def wrong_use_is_refused():
     for arguments, word in ((("--faults", "sometimes"), "random"),
                             (("--faults", "random:0"), "random"),
                             (("--faults", "random", "--seeds", "9..3"), "A..B"),
@@ -109,9 +109,9 @@ def wrong_use_is_told():
         check(re.search(re.escape(word), process.err()), arguments, process.err())
 
 
-TESTS = [invariants_hold_under_random_faults, planted_faults_are_caught,
+TESTS = [invariants_survive_random_faults, planted_faults_are_caught,
          a_failure_is_repeated_by_its_command, the_same_seeds_make_the_same_runs,
-         every_build_gives_the_same_trace, wrong_use_is_told]
+         every_build_gives_the_same_trace, wrong_use_is_refused]
 
 if __name__ == "__main__":
     sys.exit(cluster.main(TESTS))

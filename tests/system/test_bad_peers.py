@@ -79,7 +79,7 @@ def a_shard_is_the_same_after_a_bombardment():
     equal(shard.end(signal.SIGTERM), 0, shard.tail())
 
 
-def a_noisy_peer_is_not_heard_for_a_second():
+def a_noisy_peer_is_ignored_for_a_second():
     shard = Shard()
     good, noisy = client.Client(shard.address).hello(), client.Client(shard.address).hello()
     noise, begin = 500, time.monotonic()
@@ -116,7 +116,7 @@ def one_bad_peer_does_not_fill_the_inflight_sets():
 
 
 TESTS = [a_bombarded_shard_serves_its_good_client, a_shard_is_the_same_after_a_bombardment,
-         a_noisy_peer_is_not_heard_for_a_second, one_bad_peer_does_not_fill_the_inflight_sets]
+         a_noisy_peer_is_ignored_for_a_second, one_bad_peer_does_not_fill_the_inflight_sets]
 
 if __name__ == "__main__":
     if not os.access(os.path.join(BIN, "../tools/bombard"), os.X_OK) and BIN == os.path.join(ROOT, "bin"):

@@ -86,7 +86,7 @@ def equal(got, expected):
 
 
 @test
-def welcome_tells_the_session(server):
+def welcome_names_the_session(server):
     a, b = sessions(server, 2)
     equal(a.heartbeat_ms, HEARTBEAT_MS)
     equal(a.inflight_age_max_ms, 60000)

@@ -59,9 +59,9 @@ class Server:
 
 
 class Client:
-    def __init__(self, port, role=CLIENT, hello=True, mark=1000):
+    def __init__(self, port, role=CLIENT, hello=True, high_water=1000):
         self.socket = context.socket(zmq.DEALER)
-        self.socket.rcvhwm, self.socket.sndhwm = mark, 100000
+        self.socket.rcvhwm, self.socket.sndhwm = high_water, 100000
         self.socket.linger = 0
         self.socket.connect(f"tcp://127.0.0.1:{port}")
         if hello:
@@ -231,7 +231,7 @@ def test_a_thousand_connections_and_random_bytes_do_no_harm():
 
 def test_a_peer_that_does_not_read_is_dropped_from_not_waited_for():
     server = Server("--listen", "127.0.0.1:0", "--heartbeat", "1000")
-    deaf, watch = Client(server.ports[0], mark=1), Client(server.ports[0])
+    deaf, watch = Client(server.ports[0], high_water=1), Client(server.ports[0])
     batch = [[i, 4, -100, 100, 0, 0] for i in range(1024)]
     message = msgpack.packb([VERSION, ASK, 1, batch])
     for _ in range(5000):
@@ -246,7 +246,7 @@ def test_a_peer_that_does_not_read_is_dropped_from_not_waited_for():
     assert int(re.search(r"(\d+) full", server.log)[1]) > 0, server.log
 
 
-def test_check_tells_whether_a_shard_serves():
+def test_check_says_whether_a_shard_serves():
     server = Server("--listen", "127.0.0.1:0")
     address = f"127.0.0.1:{server.ports[0]}"
 

@@ -51,7 +51,7 @@ struct comparison {
     const char *better, *worse; /* for the side to move */
 };
 
-static void common_sense_holds(void **state)
+static void better_positions_score_more(void **state)
 {
     (void)state;
     static const struct comparison cases[] = {
@@ -95,7 +95,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(colours_are_treated_alike),
         cmocka_unit_test(counters_and_history_do_not_matter),
-        cmocka_unit_test(common_sense_holds),
+        cmocka_unit_test(better_positions_score_more),
         cmocka_unit_test(hopeless_material_counts_little),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,5 @@
 #include "tests/unit/test_chess.h"
 #include "worker/games/chess/chess.h"
-#include "worker/games/chess/draw.h"
 
 static uint16_t find_move(const struct chess_position *position, const char *text)
 {
@@ -134,7 +133,7 @@ static void transpositions_share_a_key(void **state)
     }
 }
 
-static void keys_tell_side_rights_and_en_passant_apart(void **state)
+static void keys_differ_by_side_rights_and_en_passant(void **state)
 {
     (void)state;
     static const char *const texts[] = {
@@ -161,14 +160,14 @@ static void repetition_is_a_draw(void **state)
     struct chess_position position;
     test_parse(&position, "startpos");
     play(&position, "g1f3 g8f6 f3g1");
-    assert_false(chess_drawn(&position));
+    assert_false(game_chess.drawn(&position));
     play(&position, "f6g8");
-    assert_true(chess_drawn(&position));
+    assert_true(game_chess.drawn(&position));
     /* A pawn move ends the window: nothing before it can come back. */
     play(&position, "e2e4");
-    assert_false(chess_drawn(&position));
+    assert_false(game_chess.drawn(&position));
     play(&position, "e7e5 g1f3 g8f6 f3g1 f6g8");
-    assert_true(chess_drawn(&position));
+    assert_true(game_chess.drawn(&position));
 }
 
 /* The same pieces on the same squares, but castling is lost: not the same position. */
@@ -178,9 +177,9 @@ static void losing_a_right_is_not_repetition(void **state)
     struct chess_position position;
     test_parse(&position, "r3k2r/8/8/8/8/8/8/R3K2R w KQkq - 0 1");
     play(&position, "e1e2 e8e7 e2e1 e7e8");
-    assert_false(chess_drawn(&position));
+    assert_false(game_chess.drawn(&position));
     play(&position, "e1e2 e8e7 e2e1 e7e8");
-    assert_true(chess_drawn(&position));
+    assert_true(game_chess.drawn(&position));
 }
 
 static void null_move_ends_the_repetition_window(void **state)
@@ -193,7 +192,7 @@ static void null_move_ends_the_repetition_window(void **state)
     play(&position, "g1f3 f6g8");
     chess_position_make_null(&position);
     play(&position, "g8f6");
-    assert_false(chess_drawn(&position));
+    assert_false(game_chess.drawn(&position));
 }
 
 static void fifty_moves_without_progress_are_a_draw(void **state)
@@ -202,15 +201,15 @@ static void fifty_moves_without_progress_are_a_draw(void **state)
     struct chess_position position;
     test_parse(&position, "7k/8/8/8/8/8/R7/K7 w - - 98 100");
     play(&position, "a2b2");
-    assert_false(chess_drawn(&position));
+    assert_false(game_chess.drawn(&position));
     play(&position, "h8g8");
-    assert_true(chess_drawn(&position));
+    assert_true(game_chess.drawn(&position));
     test_parse(&position, "7k/8/6K1/8/8/8/R7/8 w - - 99 100");
     play(&position, "a2a8"); /* mate on the hundredth */
-    assert_false(chess_drawn(&position));
+    assert_false(game_chess.drawn(&position));
     test_parse(&position, "7k/8/6K1/8/8/8/P7/8 w - - 99 100");
     play(&position, "a2a3");
-    assert_false(chess_drawn(&position));
+    assert_false(game_chess.drawn(&position));
 }
 
 struct material_case {
@@ -230,13 +229,13 @@ static void bare_minor_pieces_cannot_mate(void **state)
     for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct chess_position position;
         test_parse(&position, cases[i].text);
-        if (chess_drawn(&position) != cases[i].drawn) {
+        if (game_chess.drawn(&position) != cases[i].drawn) {
             fail_msg("%s", cases[i].text);
         }
     }
 }
 
-static void history_holds_its_promised_length(void **state)
+static void history_has_its_promised_length(void **state)
 {
     (void)state;
     struct chess_position position;
@@ -263,13 +262,13 @@ int main(void)
         cmocka_unit_test(taking_a_move_back_restores_every_byte),
         cmocka_unit_test(en_passant_square_is_kept_only_while_capturable),
         cmocka_unit_test(transpositions_share_a_key),
-        cmocka_unit_test(keys_tell_side_rights_and_en_passant_apart),
+        cmocka_unit_test(keys_differ_by_side_rights_and_en_passant),
         cmocka_unit_test(repetition_is_a_draw),
         cmocka_unit_test(losing_a_right_is_not_repetition),
         cmocka_unit_test(null_move_ends_the_repetition_window),
         cmocka_unit_test(fifty_moves_without_progress_are_a_draw),
         cmocka_unit_test(bare_minor_pieces_cannot_mate),
-        cmocka_unit_test(history_holds_its_promised_length),
+        cmocka_unit_test(history_has_its_promised_length),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,7 @@ static unsigned count_broken(const struct chaos_wish *wish, unsigned seeds, cons
     return broken;
 }
 
-static void invariants_hold_when_nothing_is_planted(void **state)
+static void nothing_breaks_when_nothing_is_planted(void **state)
 {
     (void)state;
     assert_int_equal(count_broken(&(struct chaos_wish){0}, 25, ""), 0);
@@ -214,7 +214,7 @@ static void wishes_are_granted(void **state)
 
 /* Of workers and shards there are, while jobs run or before there are sessions; the first front-end
  * is never killed. */
-static void faults_strike_within_the_search(void **state)
+static void faults_come_within_the_search(void **state)
 {
     struct lab_fault fault[LAB_FAULTS_MAX];
     unsigned kinds[LAB_FAULT_KINDS] = {0}, for_ever = 0, long_ones = 0;
@@ -250,7 +250,7 @@ static void faults_strike_within_the_search(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(invariants_hold_when_nothing_is_planted),
+        cmocka_unit_test(nothing_breaks_when_nothing_is_planted),
         cmocka_unit_test(a_leave_skipped_once_in_a_thousand_is_caught),
         cmocka_unit_test(sessions_that_never_expire_are_caught),
         cmocka_unit_test(inflight_entries_that_never_expire_are_caught),
@@ -259,7 +259,7 @@ int main(void)
         cmocka_unit_test(a_job_that_lost_its_front_end_is_left),
         cmocka_unit_test(the_same_seed_draws_the_same_run),
         cmocka_unit_test(wishes_are_granted),
-        cmocka_unit_test(faults_strike_within_the_search),
+        cmocka_unit_test(faults_come_within_the_search),
     };
     return cmocka_run_group_tests_name("lab chaos", tests, NULL, NULL);
 }

@@ -489,7 +489,7 @@ static void slow_shard_owns_nothing_until_it_is_fast(void **state)
     fake_close(f);
 }
 
-static void one_late_answer_makes_no_far_shard(void **state)
+static void one_late_answer_makes_no_slow_shard(void **state)
 {
     struct fake *f = fake_open(2);
     uint32_t ticket, request[8];
@@ -570,7 +570,7 @@ int main(void)
         T(a_leak_after_the_hello_needs_another),
         T(a_shard_that_returns_is_asked_to_release_all),
         T(slow_shard_owns_nothing_until_it_is_fast),
-        T(one_late_answer_makes_no_far_shard),
+        T(one_late_answer_makes_no_slow_shard),
         T(slow_shard_owns_all_when_the_fast_one_falls),
         T(all_shards_may_be_slow),
     };

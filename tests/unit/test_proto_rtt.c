@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-static void rtt_starts_at_the_maximum_and_learns(void **state)
+static void rtt_starts_at_the_maximum_and_follows_samples(void **state)
 {
     struct rtt rtt;
     (void)state;
@@ -49,7 +49,7 @@ static void rtt_backs_off_until_the_next_sample(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        T(rtt_starts_at_the_maximum_and_learns),
+        T(rtt_starts_at_the_maximum_and_follows_samples),
         T(rtt_backs_off_until_the_next_sample),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

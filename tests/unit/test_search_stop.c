@@ -116,7 +116,7 @@ static void expect_hurry(struct rig_searcher *d)
     assert_int_equal(atomic_load(&hurry->until_poll), SEARCH_POLL_NODES);
 }
 
-static void it_polls_at_once_when_told_to(void **state)
+static void it_polls_at_once_when_asked_to(void **state)
 {
     (void)state;
     struct suite suite = test_positions();
@@ -442,7 +442,7 @@ int main(void)
         cmocka_unit_test(a_search_stopped_at_once_still_names_a_legal_move),
         cmocka_unit_test(a_stopped_search_keeps_the_last_finished_iteration),
         cmocka_unit_test(it_asks_the_environment_often_enough),
-        cmocka_unit_test(it_polls_at_once_when_told_to),
+        cmocka_unit_test(it_polls_at_once_when_asked_to),
         cmocka_unit_test(a_node_others_finished_is_unwound_to_and_taken),
         cmocka_unit_test(a_notice_of_a_node_that_finished_by_itself_is_forgotten),
         cmocka_unit_test(notices_without_effect_change_nothing),

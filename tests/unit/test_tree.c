@@ -47,7 +47,7 @@ static void nodes_keep_the_rules_of_the_port(void **state)
     }
 }
 
-static void static_values_stay_inside_their_bound(void **state)
+static void static_values_stay_within_their_bound(void **state)
 {
     (void)state;
     static const char *const kinds[] = {"uniform", "bell", "tailed", "losses", "sharp"};
@@ -226,7 +226,7 @@ static void a_varied_tree_has_b_moves_on_average(void **state)
     assert_true(fabs(leaves / (double)test_power(6, 5) - 1) < 0.25);
 }
 
-static void ends_and_checks_come_as_often_as_told(void **state)
+static void ends_and_checks_come_as_often_as_given(void **state)
 {
     (void)state;
     struct census c = census("tree:b=20,d=5,ends=30,checks=20");
@@ -399,14 +399,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(the_namespace_is_that_of_the_sources),
         T(nodes_keep_the_rules_of_the_port),
-        T(static_values_stay_inside_their_bound),
+        T(static_values_stay_within_their_bound),
         T(the_same_text_is_the_same_tree),
         T(unlike_texts_share_no_keys),
         T(order_leaves_the_values_alone),
         T(a_uniform_tree_has_b_moves_everywhere),
         T(a_ranked_tree_has_every_width_and_the_same_leaves),
         T(a_varied_tree_has_b_moves_on_average),
-        T(ends_and_checks_come_as_often_as_told),
+        T(ends_and_checks_come_as_often_as_given),
         T(order_is_the_share_of_nodes_with_the_best_first),
         T(order_zero_lists_no_move_above_another),
         T(without_transpositions_every_node_is_another),

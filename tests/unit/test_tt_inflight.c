@@ -160,7 +160,7 @@ static void drop_session_takes_only_that_sessions_entries(void **state)
 }
 
 /* 64 lists, unless limited otherwise: 1 and 65 are on one. */
-static void sessions_on_one_list_are_told_apart(void **state)
+static void sessions_on_one_list_are_kept_apart(void **state)
 {
     (void)state;
     static const struct tt_holder neighbour = {65, 0};
@@ -455,7 +455,7 @@ int main(void)
         cmocka_unit_test(a_full_table_refuses_counts_and_recovers),
         cmocka_unit_test(a_session_has_no_more_entries_than_its_quota),
         cmocka_unit_test(drop_session_takes_only_that_sessions_entries),
-        cmocka_unit_test(sessions_on_one_list_are_told_apart),
+        cmocka_unit_test(sessions_on_one_list_are_kept_apart),
         cmocka_unit_test(entries_expire_by_age_and_a_repeated_join_renews),
         cmocka_unit_test(holders_lists_as_many_as_there_is_room_for),
         cmocka_unit_test(one_entry_is_a_table_too),

@@ -2,7 +2,7 @@
 
 #include "common/tt/results.h"
 
-enum { ONE_BUCKET = 64, BIG = 1 << 20, SPREAD = 9 };
+enum { ONE_BUCKET = 64, BIG = 1 << 20, NAMESPACE_KEYS = 9 };
 
 static struct tt_generations generations;
 
@@ -263,7 +263,7 @@ static void the_smallest_table_has_one_bucket(void **state)
     }
 }
 
-static void buckets_are_inside_the_table(void **state)
+static void buckets_are_within_the_table(void **state)
 {
     (void)state;
     uint64_t random = tt_seed();
@@ -440,12 +440,12 @@ static void a_bucket_behaves_as_its_model(void **state)
         (void)tt_generations_use(&generations, 1);
         unsigned n = rng_below(&random, 2);
         struct tt_store store =
-            tt_result((2 * rng_below(&random, SPREAD) + n) * UINT64_C(0x9e3779b97f4a7c15),
+            tt_result((2 * rng_below(&random, NAMESPACE_KEYS) + n) * UINT64_C(0x9e3779b97f4a7c15),
                       (uint8_t)rng_below(&random, 4), (enum tt_bound)(1 + rng_below(&random, 3)),
                       (int)rng_below(&random, 9) - 4, (uint16_t)rng_below(&random, 3));
         tt_results_store(&table, &store, present[n]);
         model_store(&model, &store, present[n]);
-        for (uint64_t key = 0; key < 2 * SPREAD; key++) {
+        for (uint64_t key = 0; key < 2 * NAMESPACE_KEYS; key++) {
             compare(&table, model.entry, key * UINT64_C(0x9e3779b97f4a7c15));
         }
     }
@@ -470,7 +470,7 @@ int main(void)
         cmocka_unit_test(bounds_of_different_depths_are_not_merged),
         cmocka_unit_test(of_contradicting_bounds_the_newer_is_believed),
         cmocka_unit_test(the_smallest_table_has_one_bucket),
-        cmocka_unit_test(buckets_are_inside_the_table),
+        cmocka_unit_test(buckets_are_within_the_table),
         cmocka_unit_test(clear_forgets_and_close_may_come_twice),
         cmocka_unit_test(permille_counts_one_generation),
         cmocka_unit_test(an_empty_place_goes_before_any_entry),

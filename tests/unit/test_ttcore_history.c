@@ -67,7 +67,7 @@ static void what_searchers_give_is_summed(void **state)
     assert_int_equal(answer->halvings, 0);
 }
 
-static void only_what_changed_is_told_again(void **state)
+static void only_what_changed_is_sent_again(void **state)
 {
     struct bed *bed = *state;
     struct tt_weight a[] = {{1, 10}, {2, 20}}, b[] = {{2, 5}};
@@ -110,7 +110,7 @@ static void a_root_key_begun_anew_is_read_whole(void **state)
     assert_int_equal(sum_of(answer, 3), 25);
 }
 
-static void who_asks_too_often_is_told_nothing(void **state)
+static void who_asks_too_often_gets_nothing(void **state)
 {
     struct bed *bed = *state;
     struct tt_weight a[] = {{1, 10}};
@@ -176,7 +176,7 @@ static void the_root_key_unused_for_longest_makes_room(void **state)
 }
 
 /* More than fit: as many of the heaviest as do, against a plain sum kept beside. */
-static void the_heaviest_are_told_first(void **state)
+static void the_heaviest_are_sent_first(void **state)
 {
     struct bed *bed = *state;
     uint64_t rng = tt_seed();
@@ -244,13 +244,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(what_searchers_give_is_summed),
-        T(only_what_changed_is_told_again),
+        T(only_what_changed_is_sent_again),
         T(a_root_key_begun_anew_is_read_whole),
-        T(who_asks_too_often_is_told_nothing),
+        T(who_asks_too_often_gets_nothing),
         T(sums_that_grow_too_large_are_halved),
         T(root_keys_are_apart),
         T(the_root_key_unused_for_longest_makes_room),
-        T(the_heaviest_are_told_first),
+        T(the_heaviest_are_sent_first),
         T(bad_updates_change_nothing),
         T(many_searchers_speak_less_often),
     };

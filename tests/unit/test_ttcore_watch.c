@@ -165,7 +165,7 @@ static void a_hello_may_let_go_of_everything(void **state)
 
 /* ---- members and jobs ---- */
 
-static void jobs_tell_how_many_search_them(void **state)
+static void jobs_name_how_many_search_them(void **state)
 {
     struct bed *bed = *state;
     bed_hello(bed, "watch", PROTO_CLIENT);
@@ -197,7 +197,7 @@ static void jobs_tell_how_many_search_them(void **state)
     assert_int_equal(jobs(bed, 0)->list.at[0].workers, 0);
 }
 
-static void members_tell_their_names_and_jobs(void **state)
+static void members_report_their_names_and_jobs(void **state)
 {
     struct bed *bed = *state;
     uint32_t session = bed_hello(bed, "worker", PROTO_WORKER);
@@ -342,8 +342,8 @@ int main(void)
         T(many_worker_indexes_are_sent_in_turns),
         T(a_lost_connection_ends_its_session_at_once),
         T(a_hello_may_let_go_of_everything),
-        T(jobs_tell_how_many_search_them),
-        T(members_tell_their_names_and_jobs),
+        T(jobs_name_how_many_search_them),
+        T(members_report_their_names_and_jobs),
         T(long_lists_come_in_pages),
         T(the_longest_page_of_jobs_fits),
         T(every_bound_has_its_counter),

@@ -2,7 +2,6 @@
 #include "worker/cli/json.h"
 #include "worker/cli/score.h"
 #include "worker/cli/suite.h"
-#include "worker/engine/engine.h"
 #include "worker/games/games.h"
 
 #include "common/clock.h"
@@ -15,21 +14,17 @@
 
 static const char program[] = "abdada analyse";
 
-enum { DEFAULT_TIME_MS = 5000, DEFAULT_HASH = 64 << 20 };
+enum { DEFAULT_TIME_MS = 5000 };
 
 struct analyse {
     /* command line */
-    const char *epd, *game_name, *algorithm_name, *select, *remote_depth_text;
-    uint32_t depth, time_ms, threads;
-    uint64_t nodes, hash_mib;
-    uint32_t share;
-    struct options_servers servers;
-    bool strict, json, fresh, waits, is_private;
-    /* made of these */
-    const struct game *game;
-    const struct algorithm *algorithm;
-    uint8_t remote_depth;
-    bool full;
+    const char *epd, *select;
+    struct cli_search search;
+    struct cli_resources resources;
+    uint32_t depth;
+    bool json, fresh;
+    struct job job; /* without a position: what all positions have in common */
+    /* state */
     struct suite suite;
     struct engine *engine;
     /* sums over the positions */
@@ -56,38 +51,36 @@ static void on_signal(int number)
 
 static int read_options(struct analyse *a, int argc, char *argv[])
 {
-    const char *position = NULL;
-    unsigned operands = 0;
     const struct options_row table[] = {
         {.kind = OPTION_HEADING, .help = "What to analyse:"},
         {"epd", "FILE", "positions from a file, one EPD a line", &a->epd, OPTION_TEXT},
         {"game", "NAME", "chess (default) or a synthetic tree (tree:b=20,d=8,seed=1)",
-         &a->game_name, OPTION_TEXT},
+         &a->search.game, OPTION_TEXT},
         {.kind = OPTION_HEADING, .help = "Limits (default: 5 seconds per position):"},
         {"depth", "N", "end after iteration N", &a->depth, OPTION_U32, 'd', 1, SEARCH_DEPTH_MAX},
-        {"time", "MS", "time per position", &a->time_ms, OPTION_U32, 't', 1, UINT32_MAX},
-        {"nodes", "N", "nodes of this process per position", &a->nodes, OPTION_U64, 'n', 1},
+        {"time", "MS", "time per position", &a->job.time_ms, OPTION_U32, 't', 1, UINT32_MAX},
+        {"nodes", "N", "nodes of this process per position", &a->job.nodes, OPTION_U64, 'n', 1},
         {.kind = OPTION_HEADING, .help = "Resources:"},
-        {"threads", "N", "searching threads of this process (default 1)", &a->threads, OPTION_U32,
-         'j', 1, EMBEDDED_SLOTS_MAX},
-        {"hash", "MIB", "table shared by the processes of this host (default 64)", &a->hash_mib,
-         OPTION_U64, 0, 1, 1 << 20},
-        {"servers", "HOST:PORT,...", "shards of a cluster, whose workers help", &a->servers,
-         OPTION_SERVERS, 's'},
-        {"private", NULL, "share no table with other processes of this host", &a->is_private,
-         OPTION_FLAG},
+        {"threads", "N", "searching threads of this process (default 1)", &a->resources.threads,
+         OPTION_U32, 'j', 1, EMBEDDED_SLOTS_MAX},
+        {"hash", "MIB", "table shared by the processes of this host (default 64)",
+         &a->resources.hash_mib, OPTION_U64, 0, 1, 1 << 20},
+        {"servers", "HOST:PORT,...", "shards of a cluster, whose workers help",
+         &a->resources.servers, OPTION_SERVERS, 's'},
+        {"private", NULL, "share no table with other processes of this host",
+         &a->resources.is_private, OPTION_FLAG},
         {"share", "N", "send results of depth N and more to other tables (default 2; 0: off)",
-         &a->share, OPTION_U32, 0, 0, SEARCH_DEPTH_MAX},
+         &a->resources.share, OPTION_U32, 0, 0, SEARCH_DEPTH_MAX},
         {"remote-depth", "auto|N", "least remaining depth at which shards are asked",
-         &a->remote_depth_text, OPTION_TEXT},
+         &a->search.remote_depth, OPTION_TEXT},
         {.kind = OPTION_HEADING, .help = "Search and output:"},
         {"algorithm", "NAME", "abdada, abdada-paper, shared-table or sequential",
-         &a->algorithm_name, OPTION_TEXT, 'a'},
+         &a->search.algorithm, OPTION_TEXT, 'a'},
         {"select", "plain|full", "fixed depth with check extension (default), or pruning",
          &a->select, OPTION_TEXT},
-        {"strict", NULL, "scores depend on position and depth alone", &a->strict, OPTION_FLAG},
+        {"strict", NULL, "scores depend on position and depth alone", &a->job.strict, OPTION_FLAG},
         {"fresh", NULL, "ignore results of earlier searches in the tables", &a->fresh, OPTION_FLAG},
-        {"wait", NULL, "wait for each answer of a shard instead of searching on", &a->waits,
+        {"wait", NULL, "wait for each answer of a shard instead of searching on", &a->job.waits,
          OPTION_FLAG},
         {"json", NULL, "one JSON object per position on stdout", &a->json, OPTION_FLAG},
         {"table", "URL", "another table service is not built yet", NULL, OPTION_UNSUPPORTED},
@@ -102,18 +95,12 @@ static int read_options(struct analyse *a, int argc, char *argv[])
         .table = table,
         .operands_max = 1,
     };
-    int status = options_status(options_parse(&options, argc, argv, &position, &operands));
+    int status = options_parse(&options, argc, argv, &a->search.position, NULL);
     if (status >= 0) {
         return status;
     }
-    if (operands > 0 && a->epd != NULL) {
+    if (a->search.position != NULL && a->epd != NULL) {
         return options_wrong(program, "a position and --epd exclude each other");
-    }
-    if (operands == 0) { /* the name of a tree is its position as well */
-        position = strncmp(a->game_name, "tree:", 5) == 0 ? a->game_name : "startpos";
-    }
-    if (a->epd == NULL && suite_add(&a->suite, "1", position) != ERR_OK) {
-        return options_wrong(program, "the position is too long to be one");
     }
     return -1;
 }
@@ -126,7 +113,7 @@ static int check_positions(struct analyse *a)
     int status = -1;
     for (unsigned i = 0; i < a->suite.count && status < 0; i++) {
         const struct suite_case *c = &a->suite.at[i];
-        if (job_set_position(&job, a->game, c->position, why, sizeof why) != ERR_OK) {
+        if (job_set_position(&job, a->job.game, c->position, why, sizeof why) != ERR_OK) {
             status = c->line > 0 ? options_wrong(program, "%s:%u: %s", a->epd, c->line, why)
                                  : options_wrong(program, "%s", why);
         }
@@ -139,30 +126,20 @@ static int check_positions(struct analyse *a)
 static int resolve(struct analyse *a)
 {
     char why[256];
-    uint64_t remote_depth = PROTO_REMOTE_DEPTH_AUTO;
-    a->game = games_by_name(strncmp(a->game_name, "tree:", 5) == 0 ? "tree" : a->game_name);
-    if (a->game == NULL) {
-        return options_wrong(program, "unknown game '%s' (there is: %s)", a->game_name,
-                             games_names());
+    int status = cli_resolve(program, &a->search, &a->job);
+    if (status >= 0) {
+        return status;
     }
-    a->algorithm = algorithm_by_name(a->algorithm_name);
-    if (a->algorithm == NULL) {
-        return options_wrong(program, "unknown algorithm '%s' (there are: %s)", a->algorithm_name,
-                             algorithm_names());
-    }
-    a->full = strcmp(a->select, "full") == 0;
-    if (!a->full && strcmp(a->select, "plain") != 0) {
+    a->job.full = strcmp(a->select, "full") == 0;
+    if (!a->job.full && strcmp(a->select, "plain") != 0) {
         return options_wrong(program, "--select is plain or full, not '%s'", a->select);
     }
-    if (a->full && a->strict) {
+    if (a->job.full && a->job.strict) {
         return options_wrong(program, "--strict needs --select plain: pruning depends on alpha");
     }
-    if (strcmp(a->remote_depth_text, "auto") != 0 &&
-        options_unsigned(a->remote_depth_text, 1, SEARCH_DEPTH_MAX, &remote_depth) != ERR_OK) {
-        return options_wrong(program, "--remote-depth is auto or 1..%d, not '%s'", SEARCH_DEPTH_MAX,
-                             a->remote_depth_text);
+    if (a->epd == NULL && suite_add(&a->suite, "1", a->search.position) != ERR_OK) {
+        return options_wrong(program, "the position is too long to be one");
     }
-    a->remote_depth = (uint8_t)remote_depth;
     if (a->epd != NULL && suite_read_epd(&a->suite, a->epd, why, sizeof why) != ERR_OK) {
         log_fail(program, "%s", why);
         return 1;
@@ -170,9 +147,10 @@ static int resolve(struct analyse *a)
     if (a->suite.count == 0) {
         return options_wrong(program, "%s contains no position", a->epd);
     }
-    if (a->depth == 0 && a->time_ms == 0 && a->nodes == 0) {
-        a->time_ms = DEFAULT_TIME_MS;
+    if (a->depth == 0 && a->job.time_ms == 0 && a->job.nodes == 0) {
+        a->job.time_ms = DEFAULT_TIME_MS;
     }
+    a->job.depth = (uint8_t)(a->depth != 0 ? a->depth : SEARCH_DEPTH_MAX);
     return check_positions(a);
 }
 
@@ -193,6 +171,11 @@ static void show_progress(void *self, const struct engine_status *s)
 static double share(uint64_t part, uint64_t whole)
 {
     return whole == 0 ? 0 : (double)part / (double)whole;
+}
+
+static bool has_expectation(const struct suite_case *c)
+{
+    return c->best[0] != '\0' || c->avoid[0] != '\0';
 }
 
 static void add_word(void *json, const char *move)
@@ -228,14 +211,14 @@ static void print_json(const struct analyse *a, const struct suite_case *c, cons
     json_number(&j, "workers", s->workers);
     json_number(&j, "shards_up", s->shards_up);
     json_number(&j, "shards", s->shards);
-    json_number(&j, "threads", a->threads);
-    json_text(&j, "algorithm", a->algorithm->name);
-    json_flag(&j, "strict", a->strict);
+    json_number(&j, "threads", a->resources.threads);
+    json_text(&j, "algorithm", a->job.algorithm->name);
+    json_flag(&j, "strict", a->job.strict);
     json_real(&j, "duplicated", share(s->duplicated, s->nodes));
     json_number(&j, "remote_depth", s->remote_depth);
-    json_real(&j, "waited", share(s->waited_us, s->time_us * a->threads));
+    json_real(&j, "waited", share(s->waited_us, s->time_us * a->resources.threads));
     json_flag(&j, "stopped", r->stopped);
-    if (c->best[0] != '\0' || c->avoid[0] != '\0') {
+    if (has_expectation(c)) {
         json_flag(&j, "solved", score_solved(c, job, r->search.move));
     }
     json_end(&j);
@@ -245,7 +228,7 @@ static void print_head(const struct analyse *a)
 {
     printf("%-12s %5s %9s %-8s %-12s %12s %8s %8s", "id", "depth", "score", "move", "expected",
            "nodes", "s", "Mn/s");
-    printf(a->servers.count > 0 ? " %7s %6s %7s\n" : "\n", "workers", "shards", "busy");
+    printf(a->resources.servers.count > 0 ? " %7s %6s %7s\n" : "\n", "workers", "shards", "busy");
 }
 
 static void print_row(const struct analyse *a, const struct suite_case *c, const struct job *job,
@@ -255,7 +238,7 @@ static void print_row(const struct analyse *a, const struct suite_case *c, const
     char move[GAME_MOVE_TEXT_MAX], score[16], expected[SUITE_MOVES_MAX + 8] = "";
     double seconds = (double)s->time_us / 1e6;
     score_text(job->game, r->search.score, score, sizeof score);
-    if (c->best[0] != '\0' || c->avoid[0] != '\0') {
+    if (has_expectation(c)) {
         snprintf(expected, sizeof expected, "%s%s %s", c->best[0] ? "" : "not ",
                  c->best[0] ? c->best : c->avoid,
                  score_solved(c, job, r->search.move) ? "ok" : "-");
@@ -263,7 +246,7 @@ static void print_row(const struct analyse *a, const struct suite_case *c, const
     printf("%-12s %5u %9s %-8s %-12s %12" PRIu64 " %8.3f %8.2f", c->id, r->search.depth, score,
            score_move(job, r->search.move, move), expected, s->nodes, seconds,
            share(s->nodes, s->time_us));
-    if (a->servers.count > 0) {
+    if (a->resources.servers.count > 0) {
         printf(" %7u %3u/%-2u %7" PRIu64, s->workers, s->shards_up, s->shards, s->busy);
     }
     printf("\n");
@@ -295,17 +278,8 @@ static int analyse_case(struct analyse *a, const struct suite_case *c)
     char why[256];
     struct engine_result result;
     struct engine_observer observer = {.progress = show_progress};
-    struct job job = {
-        .algorithm = a->algorithm,
-        .strict = a->strict,
-        .full = a->full,
-        .waits = a->waits,
-        .depth = (uint8_t)(a->depth != 0 ? a->depth : SEARCH_DEPTH_MAX),
-        .remote_depth = a->remote_depth,
-        .time_ms = a->time_ms,
-        .nodes = a->nodes,
-    };
-    if (job_set_position(&job, a->game, c->position, why, sizeof why) != ERR_OK) {
+    struct job job = a->job;
+    if (job_set_position(&job, a->job.game, c->position, why, sizeof why) != ERR_OK) {
         log_fail(program, "%s", why);
         return 1;
     }
@@ -316,7 +290,7 @@ static int analyse_case(struct analyse *a, const struct suite_case *c)
         job_free(&job);
         return 1;
     }
-    bool alone = a->servers.count > 0 && result.status.shards_up == 0;
+    bool alone = a->resources.servers.count > 0 && result.status.shards_up == 0;
     if (alone && !a->is_alone) {
         log_fail(program,
                  result.status.workers > 0 ? "%s: no shard is up any more"
@@ -331,24 +305,15 @@ static int analyse_case(struct analyse *a, const struct suite_case *c)
     }
     a->total_nodes += result.status.nodes;
     a->total_us += result.status.time_us;
-    a->asked += c->best[0] != '\0' || c->avoid[0] != '\0';
-    a->solved +=
-        (c->best[0] != '\0' || c->avoid[0] != '\0') && score_solved(c, &job, result.search.move);
+    a->asked += has_expectation(c);
+    a->solved += has_expectation(c) && score_solved(c, &job, result.search.move);
     job_free(&job);
     return 0;
 }
 
 static int analyse_all(struct analyse *a)
 {
-    struct engine_options options = {
-        .threads = a->threads,
-        .hash_bytes = a->hash_mib << 20,
-        .is_private = a->is_private,
-        .share_depth = (uint8_t)a->share,
-        .server = a->servers.server,
-        .servers = a->servers.count,
-    };
-    enum err err = engine_open(&a->engine, &options);
+    enum err err = cli_engine_open(&a->engine, &a->resources);
     if (err != ERR_OK) {
         log_fail(program, "%s", err_text(err));
         return 1;
@@ -378,13 +343,9 @@ static int analyse_all(struct analyse *a)
 int cli_analyse(int argc, char *argv[])
 {
     struct analyse a = {
-        .game_name = "chess",
-        .algorithm_name = "abdada",
         .select = "plain",
-        .remote_depth_text = "auto",
-        .threads = 1,
-        .hash_mib = DEFAULT_HASH >> 20,
-        .share = REMOTE_SHARE_DEPTH,
+        .search = {"chess", "abdada", "auto", NULL},
+        .resources = {.threads = 1, .share = REMOTE_SHARE_DEPTH, .hash_mib = 64},
     };
     int status = read_options(&a, argc, argv);
     if (status < 0) {

@@ -38,7 +38,7 @@ int cli_bench(int argc, char *argv[])
         .version = CLI_VERSION,
         .table = table,
     };
-    int status = options_status(options_parse(&options, argc, argv, NULL, NULL));
+    int status = options_parse(&options, argc, argv, NULL, NULL);
     if (status >= 0) {
         return status;
     }

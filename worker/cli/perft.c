@@ -116,7 +116,7 @@ int cli_perft(int argc, char *argv[])
         .table = table,
         .operands_max = 1,
     };
-    int status = options_status(options_parse(&options, argc, argv, &fen, NULL));
+    int status = options_parse(&options, argc, argv, &fen, NULL);
     if (status >= 0) {
         return status;
     }

@@ -3,7 +3,6 @@
 #include "worker/cli/json.h"
 #include "worker/cli/plot.h"
 #include "worker/cli/score.h"
-#include "worker/games/games.h"
 #include "worker/lab/lab.h"
 
 #include "common/clock.h"
@@ -20,7 +19,8 @@ enum { COUNTS_MAX = 64, DEFAULT_SHARDS_PER = 16 };
 
 struct sim {
     /* command line */
-    const char *game, *algorithm, *remote_depth, *faults, *csv, *svg, *seeds, *position, *plant;
+    struct cli_search search;
+    const char *faults, *csv, *svg, *seeds, *plant;
     uint32_t depth, shards, jobs, share;
     double rtt_us, jitter_us, node_us, service_us, message_us, loss;
     uint64_t seed, hash_mib, local_kib;
@@ -64,10 +64,10 @@ static int read_options(struct sim *s, int argc, char *argv[])
     const struct options_row table[] = {
         {.kind = OPTION_HEADING, .help = "What is searched:"},
         {"game", "NAME|tree:SPEC", "chess (default), or a synthetic tree: tree:b=20,d=8,seed=1",
-         &s->game, OPTION_TEXT, 'g'},
+         &s->search.game, OPTION_TEXT, 'g'},
         {"depth", "N", "of the search (required)", &s->depth, OPTION_U32, 'd', 1, SEARCH_DEPTH_MAX},
-        {"algorithm", "NAME", "abdada, abdada-paper, shared-table or sequential", &s->algorithm,
-         OPTION_TEXT, 'a'},
+        {"algorithm", "NAME", "abdada, abdada-paper, shared-table or sequential",
+         &s->search.algorithm, OPTION_TEXT, 'a'},
         {"loose", NULL, "not strict: deeper entries answer, repetitions are draws", &s->loose,
          OPTION_FLAG},
         {.kind = OPTION_HEADING, .help = "On what:"},
@@ -84,8 +84,8 @@ static int read_options(struct sim *s, int argc, char *argv[])
         {"message-us", "X", "of a worker per message sent (default 1)", &s->message_us,
          OPTION_REAL},
         {"loss", "PERCENT", "of messages lost", &s->loss, OPTION_REAL},
-        {"remote-depth", "auto|N", "ask the shards from this remaining depth up", &s->remote_depth,
-         OPTION_TEXT},
+        {"remote-depth", "auto|N", "ask the shards from this remaining depth up",
+         &s->search.remote_depth, OPTION_TEXT},
         {"wait", NULL, "wait for each answer instead of searching on meanwhile", &s->wait,
          OPTION_FLAG},
         {"hash", "MIB", "of the shards together, per 16 workers unless --constant (default 64)",
@@ -122,7 +122,7 @@ static int read_options(struct sim *s, int argc, char *argv[])
         .table = table,
         .operands_max = 1,
     };
-    int status = options_status(options_parse(&options, argc, argv, &s->position, NULL));
+    int status = options_parse(&options, argc, argv, &s->search.position, NULL);
     if (status >= 0) {
         return status;
     }
@@ -139,40 +139,20 @@ static int read_options(struct sim *s, int argc, char *argv[])
 static int resolve(struct sim *s)
 {
     char why[256];
-    uint64_t remote_depth = PROTO_REMOTE_DEPTH_AUTO;
-    const char *position = s->position;
-    const struct game *game = games_by_name(s->game);
-    if (strncmp(s->game, "tree:", 5) == 0) { /* the game's name is its position */
-        game = games_by_name("tree");
-        position = position == NULL ? s->game : position;
+    s->search.algorithm = s->search.algorithm != NULL ? s->search.algorithm : "abdada";
+    int status = cli_resolve(program, &s->search, &s->job);
+    if (status >= 0) {
+        return status;
     }
-    if (game == NULL) {
-        return options_wrong(program, "unknown game '%s' (there are: %s)", s->game, games_names());
-    }
-    s->algorithm = s->algorithm != NULL ? s->algorithm : "abdada";
-    s->job.algorithm = algorithm_by_name(s->algorithm);
-    if (s->job.algorithm == NULL) {
-        return options_wrong(program, "unknown algorithm '%s' (there are: %s)", s->algorithm,
-                             algorithm_names());
-    }
-    if (strcmp(s->remote_depth, "auto") != 0 &&
-        options_unsigned(s->remote_depth, 1, SEARCH_DEPTH_MAX, &remote_depth) != ERR_OK) {
-        return options_wrong(program, "--remote-depth is auto or 1..%d, not '%s'", SEARCH_DEPTH_MAX,
-                             s->remote_depth);
-    }
-    if (position == NULL) {
-        position = "startpos";
-    }
-    if (job_set_position(&s->job, game, position, why, sizeof why) != ERR_OK) {
+    if (job_set_position(&s->job, s->job.game, s->search.position, why, sizeof why) != ERR_OK) {
         return options_wrong(program, "%s", why);
     }
     s->job.depth = (uint8_t)s->depth;
     s->job.strict = !s->loose;
     s->job.waits = s->wait;
-    s->job.remote_depth = (uint8_t)remote_depth;
     job_set_repeatable_namespace(&s->job);
     if (s->node_us == 0) {
-        s->node_us = strcmp(game->name, "tree") == 0 ? 1.0 : 0.2;
+        s->node_us = strcmp(s->job.game->name, "tree") == 0 ? 1.0 : 0.2;
     }
     return -1;
 }
@@ -302,7 +282,7 @@ static int write_svg(const struct sim *s, const struct sim_row *row, unsigned ro
         point[i] = (struct plot_point){row[i].workers, row[i].speedup, row[i].search,
                                        row[i].communication, row[i].synchronization};
     }
-    struct plot plot = {title, note, s->algorithm, point, rows};
+    struct plot plot = {title, note, s->search.algorithm, point, rows};
     snprintf(title, sizeof title, "%s, depth %u", s->job.game->name, s->depth);
     snprintf(note, sizeof note, "%s; %g us a node, %g us a round trip", s->job.text, s->node_us,
              s->rtt_us);
@@ -348,7 +328,7 @@ static int run_chaos(struct sim *s)
         .seeds = s->seeds,
         .seed = s->seed,
         .plant = s->plant,
-        .algorithm = s->algorithm,
+        .algorithm = s->search.algorithm,
         .workers = s->count,
         .counts = s->counts,
         .shards = s->shards,
@@ -363,8 +343,7 @@ static int run_chaos(struct sim *s)
 int cli_sim(int argc, char *argv[])
 {
     struct sim s = {
-        .game = "chess",
-        .remote_depth = "auto",
+        .search = {"chess", NULL, "auto", NULL},
         .rtt_us = 100,
         .service_us = 0.2,
         .message_us = 1,

@@ -1,5 +1,6 @@
 /* abdada top: the shards, jobs and sessions of a cluster, as a live view or as JSON. */
 #include "worker/cli/cli.h"
+#include "worker/cli/json.h"
 #include "worker/cli/watch.h"
 
 #include "common/log.h"
@@ -147,6 +148,11 @@ static void page_end(struct page *p)
     fflush(stdout);
 }
 
+static unsigned count_bits(uint64_t set)
+{
+    return (unsigned)__builtin_popcountll(set);
+}
+
 /* ---- text ---- */
 
 /* 12345678 becomes 12.3M. */
@@ -217,45 +223,37 @@ static void show_faults(struct page *p, const struct watch_shard *s)
     }
 }
 
-static void show_jobs(struct top *t)
+static void show_jobs(struct page *p, const struct watch_view *v)
 {
-    struct page *p = &t->page;
     char age[16];
-    unsigned count;
-    const struct watch_job *j = watch_jobs(t->watch, &count);
-    if (count > 0) {
+    if (v->jobs > 0) {
         line(p, "%s", "");
         line(p, "%-16s %-16s %7s %7s %7s %6s %-12s %s", "JOB", "OWNER", "AGE", "WORKERS", "DEPTH",
              "SHARDS", "ALGORITHM", "POSITION");
     }
-    for (unsigned i = 0; i < count; i++, j++) {
+    for (const struct watch_job *j = v->job; j < v->job + v->jobs; j++) {
         line(p, "%016" PRIx64 " %-16.16s %7s %7u %3u/%-3u %6u %-12.12s %s %s", j->job, j->owner,
-             short_time(j->age_ms, age), j->workers, j->reached, j->depth, watch_count(j->shards),
+             short_time(j->age_ms, age), j->workers, j->reached, j->depth, count_bits(j->shards),
              j->algorithm, j->game, j->position);
     }
 }
 
-static void show_members(struct top *t)
+static void show_members(struct page *p, const struct watch_view *v)
 {
-    struct page *p = &t->page;
     char silent[16], job[24];
-    unsigned count;
-    const struct watch_member *m = watch_members(t->watch, &count);
-    if (count > 0) {
+    if (v->members > 0) {
         line(p, "%s", "");
         line(p, "%-7s %-31s %6s %7s %s", "ROLE", "NAME", "SHARDS", "SILENT", "JOB");
     }
-    for (unsigned i = 0; i < count; i++, m++) {
+    for (const struct watch_member *m = v->member; m < v->member + v->members; m++) {
         snprintf(job, sizeof job, m->job != 0 ? "%016" PRIx64 : "-", m->job);
-        line(p, "%-7s %-31s %6u %7s %s", watch_role(m->role), m->name, watch_count(m->shards),
+        line(p, "%-7s %-31s %6u %7s %s", watch_role(m->role), m->name, count_bits(m->shards),
              short_time(m->silent_ms, silent), job);
     }
 }
 
-static void show_text(struct top *t)
+static void show_text(struct page *p, const struct watch_view *v)
 {
-    struct page *p = &t->page;
-    struct watch_totals total = watch_sum(t->watch);
     char rate[16], clock[16];
     time_t now = time(NULL);
     struct tm local;
@@ -264,22 +262,109 @@ static void show_text(struct top *t)
     line(p,
          "abdada top  %s  shards %u/%u  workers %u  front-ends %u  jobs %u  in flight %" PRIu64
          "  %s operations/s%s",
-         clock, total.up, watch_shards(t->watch), total.members[PROTO_WORKER],
-         total.members[PROTO_FRONT], total.jobs, total.entries, short_number(total.ops_per_s, rate),
-         p->live ? "  (q: quit)" : "");
+         clock, v->total.up, v->shards, v->total.members[PROTO_WORKER],
+         v->total.members[PROTO_FRONT], v->jobs, v->total.entries,
+         short_number(v->total.ops_per_s, rate), p->live ? "  (q: quit)" : "");
     line(p, "%s", "");
     line(p, "%-24s %-4s %7s %7s %4s %4s %5s %4s %8s %6s %7s %8s %8s %5s %5s", "SHARD", "", "AGE",
          "RTT ms", "WORK", "FRNT", "SESS", "JOBS", "INFLIGHT", "FILL", "MEMORY", "OPS/s", "ASKS/s",
          "CUT%", "BUSY%");
-    for (unsigned i = 0; i < watch_shards(t->watch); i++) {
-        show_shard(p, watch_shard(t->watch, i));
+    for (unsigned i = 0; i < v->shards; i++) {
+        show_shard(p, &v->shard[i]);
     }
-    for (unsigned i = 0; i < watch_shards(t->watch); i++) {
-        show_faults(p, watch_shard(t->watch, i));
+    for (unsigned i = 0; i < v->shards; i++) {
+        show_faults(p, &v->shard[i]);
     }
-    show_jobs(t);
-    show_members(t);
+    show_jobs(p, v);
+    show_members(p, v);
     page_end(p);
+}
+
+/* ---- JSON ---- */
+
+static void id_text(struct json *j, const char *name, uint64_t id)
+{
+    char text[24];
+    snprintf(text, sizeof text, id != 0 ? "%016" PRIx64 : "", id);
+    json_text(j, name, text);
+}
+
+static void print_shard(const struct watch_shard *s)
+{
+    struct json j;
+    json_begin(&j, stdout);
+    json_text(&j, "kind", "shard");
+    json_text(&j, "address", s->address);
+    json_text(&j, "state", s->up ? "up" : "down");
+    if (s->up) {
+        id_text(&j, "boot", s->boot);
+        json_number(&j, "rtt_us", s->rtt_us);
+        json_real(&j, "ops_per_s", s->ops_per_s);
+        json_real(&j, "asks_per_s", s->asks_per_s);
+        json_real(&j, "messages_per_s", s->messages_per_s);
+        for (unsigned i = 0; i < s->figures; i++) {
+            json_number(&j, s->figure[i].name, (int64_t)s->figure[i].value);
+        }
+    }
+    json_end(&j);
+}
+
+static void print_job(const struct watch_job *job)
+{
+    struct json j;
+    json_begin(&j, stdout);
+    json_text(&j, "kind", "job");
+    id_text(&j, "job", job->job);
+    json_text(&j, "owner", job->owner);
+    json_number(&j, "workers", job->workers);
+    json_number(&j, "age_ms", job->age_ms);
+    json_number(&j, "depth", job->depth);
+    json_number(&j, "reached", job->reached);
+    json_text(&j, "game", job->game);
+    json_text(&j, "algorithm", job->algorithm);
+    json_text(&j, "position", job->position);
+    json_number(&j, "shards", count_bits(job->shards));
+    json_end(&j);
+}
+
+static void print_member(const struct watch_member *m)
+{
+    struct json j;
+    char instance_id[12];
+    snprintf(instance_id, sizeof instance_id, "%08" PRIx32, m->instance_id);
+    json_begin(&j, stdout);
+    json_text(&j, "kind", watch_role(m->role));
+    json_text(&j, "name", m->name);
+    json_text(&j, "instance_id", instance_id);
+    id_text(&j, "job", m->job);
+    json_number(&j, "silent_ms", m->silent_ms);
+    json_number(&j, "shards", count_bits(m->shards));
+    json_end(&j);
+}
+
+static void show_json(const struct watch_view *v)
+{
+    struct json j;
+    for (unsigned i = 0; i < v->shards; i++) {
+        print_shard(&v->shard[i]);
+    }
+    for (unsigned i = 0; i < v->jobs; i++) {
+        print_job(&v->job[i]);
+    }
+    for (unsigned i = 0; i < v->members; i++) {
+        print_member(&v->member[i]);
+    }
+    json_begin(&j, stdout);
+    json_text(&j, "kind", "total");
+    json_number(&j, "shards", v->shards);
+    json_number(&j, "shards_up", v->total.up);
+    json_number(&j, "workers", v->total.members[PROTO_WORKER]);
+    json_number(&j, "fronts", v->total.members[PROTO_FRONT]);
+    json_number(&j, "jobs", v->jobs);
+    json_number(&j, "inflight_nodes", (int64_t)v->total.nodes);
+    json_number(&j, "inflight_entries", (int64_t)v->total.entries);
+    json_real(&j, "ops_per_s", v->total.ops_per_s);
+    json_end(&j);
 }
 
 /* ---- the loop ---- */
@@ -287,23 +372,23 @@ static void show_text(struct top *t)
 static void show(struct top *t)
 {
     if (t->json) {
-        watch_print_json(t->watch, stdout);
+        show_json(watch_view(t->watch));
     } else {
-        show_text(t);
+        show_text(&t->page, watch_view(t->watch));
     }
 }
 
 /* 0 when all shards are up. */
 static int show_once(struct top *t)
 {
+    const struct watch_view *v = watch_view(t->watch);
     watch_round(t->watch, t->wait_ms, false, &stopping);
-    if (watch_sum(t->watch).up > 0 &&
-        !atomic_load(&stopping)) { /* a rate needs two values; the lists stay */
+    if (v->total.up > 0 && !atomic_load(&stopping)) { /* a rate needs two values; the lists stay */
         watch_idle(t->watch, RATE_MS);
         watch_round(t->watch, 0, true, &stopping);
     }
     show(t);
-    return watch_sum(t->watch).up == watch_shards(t->watch) ? 0 : 1;
+    return v->total.up == v->shards ? 0 : 1;
 }
 
 static int show_live(struct top *t)
@@ -331,18 +416,19 @@ static int show_live(struct top *t)
     return 0;
 }
 
-static int read_options(struct top *t, int argc, char *argv[])
+int cli_top(int argc, char *argv[])
 {
+    struct top t = {.interval_ms = 1000, .wait_ms = 1000};
     const struct options_row table[] = {
-        {"servers", "HOST:PORT,...", "the shards (required)", &t->servers, OPTION_SERVERS, 's'},
-        {"once", NULL, "print once and exit: 0 when all shards are up, else 1", &t->once,
+        {"servers", "HOST:PORT,...", "the shards (required)", &t.servers, OPTION_SERVERS, 's'},
+        {"once", NULL, "print once and exit: 0 when all shards are up, else 1", &t.once,
          OPTION_FLAG},
         {"json", NULL, "a JSON object per line for each shard, job, session, and the total",
-         &t->json, OPTION_FLAG},
-        {"interval", "MS", "between two views (default 1000)", &t->interval_ms, OPTION_U32, 0, 100,
+         &t.json, OPTION_FLAG},
+        {"interval", "MS", "between two views (default 1000)", &t.interval_ms, OPTION_U32, 0, 100,
          3600000},
-        {"wait", "MS", "for shards that do not answer (default 1000)", &t->wait_ms, OPTION_U32, 0,
-         1, 60000},
+        {"wait", "MS", "for shards that do not answer (default 1000)", &t.wait_ms, OPTION_U32, 0, 1,
+         60000},
         {0},
     };
     const struct options options = {
@@ -353,22 +439,12 @@ static int read_options(struct top *t, int argc, char *argv[])
         .version = CLI_VERSION,
         .table = table,
     };
-    int status = options_status(options_parse(&options, argc, argv, NULL, NULL));
+    int status = options_parse(&options, argc, argv, NULL, NULL);
     if (status >= 0) {
         return status;
     }
-    if (t->servers.count == 0) {
+    if (t.servers.count == 0) {
         return options_wrong(program, "--servers HOST:PORT,... is required");
-    }
-    return -1;
-}
-
-int cli_top(int argc, char *argv[])
-{
-    struct top t = {.interval_ms = 1000, .wait_ms = 1000};
-    int status = read_options(&t, argc, argv);
-    if (status >= 0) {
-        return status;
     }
     signals_catch(on_signal);
     t.page.text = malloc(ROOM);

@@ -30,13 +30,12 @@ struct bench {
     bool json;
     /* state */
     struct ttbench_load load;
-    struct ttbench_shard shard[OPTIONS_SERVERS_MAX];
     struct ttbench_client *client[CLIENTS_MAX];
     pthread_t thread[CLIENTS_MAX];
     /* outcome */
     double took;
     struct ttbench_counters sum;
-    struct ttbench_shard shards; /* all together */
+    struct ttbench_answers shards; /* all together */
     bool is_checked; /* the shards answered with their counters */
     struct histogram latency_ns;
 };
@@ -54,15 +53,14 @@ static enum err parse_mix(const char *text, void *value)
     struct ttbench_mix *mix = value;
     uint64_t asks = 0, stores = 0;
     char word[16];
-    const char *colon = strchr(text, ':');
-    if (colon == NULL || (size_t)(colon - text) >= sizeof word) {
+    size_t length = strcspn(text, ":");
+    if (text[length] == '\0' || length >= sizeof word) {
         return ERR_SYNTAX;
     }
-    memcpy(word, text, (size_t)(colon - text));
-    word[colon - text] = '\0';
+    snprintf(word, sizeof word, "%.*s", (int)length, text);
     enum err err = options_unsigned(word, 1, MIX_MAX, &asks);
     if (err == ERR_OK) {
-        err = options_unsigned(colon + 1, 0, MIX_MAX, &stores);
+        err = options_unsigned(text + length + 1, 0, MIX_MAX, &stores);
     }
     if (err == ERR_OK) {
         *mix = (struct ttbench_mix){(uint32_t)asks, (uint32_t)stores};
@@ -80,13 +78,16 @@ static uint64_t errors_of(const struct bench *b)
 static bool open_clients(struct bench *b, const struct ttbench_plan *plan)
 {
     for (uint32_t i = 0; i < b->clients; i++) {
+        char address[OPTIONS_HOST_MAX + 16];
         unsigned shard = 0;
         enum err err = ttbench_client_open(&b->client[i], plan, i, WAIT_MS, &shard);
+        const struct options_host_port *at = &b->servers.server[shard];
+        options_host_port_text(at->host, at->port, address, sizeof address);
         if (err == ERR_DOWN) {
-            log_fail(program, "no answer from %s within %d s: is a ttserver there?",
-                     b->shard[shard].address, WAIT_MS / 1000);
+            log_fail(program, "no answer from %s within %d s: is a ttserver there?", address,
+                     WAIT_MS / 1000);
         } else if (err != ERR_OK) {
-            log_fail(program, "%s: %s", b->shard[shard].address,
+            log_fail(program, "%s: %s", address,
                      err == ERR_IO ? zmq_strerror(errno) : err_text(err));
         }
         if (err != ERR_OK) {
@@ -138,15 +139,6 @@ static bool run_clients(struct bench *b)
         (void)ttbench_client_stats(b->client[i], 0);
     }
     b->is_checked = is_first && ttbench_client_stats(b->client[0], 1) == ERR_OK;
-    for (unsigned i = 0; i < b->servers.count; i++) {
-        const struct ttbench_shard *shard = &b->shard[i];
-        b->shards.asks += shard->asks;
-        b->shards.stores += shard->stores;
-        b->shards.releases += shard->releases;
-        b->shards.cuts += shard->cuts;
-        b->shards.busy += shard->busy;
-        b->shards.opens += shard->opens;
-    }
     return true;
 }
 
@@ -155,8 +147,8 @@ static bool run(struct bench *b)
     void *context = zmq_ctx_new();
     struct ttbench_plan plan = {
         .load = &b->load,
-        .shard = b->shard,
-        .shards = b->servers.count,
+        .servers = &b->servers,
+        .shards = &b->shards,
         .clients = b->clients,
         .batch = b->batch,
         .window = b->window,
@@ -170,13 +162,6 @@ static bool run(struct bench *b)
         return false;
     }
     zmq_ctx_set(context, ZMQ_MAX_SOCKETS, (int)(b->clients * b->servers.count + 8));
-    for (unsigned i = 0; i < b->servers.count; i++) {
-        char at[TTBENCH_ADDRESS];
-        struct ttbench_shard *s = &b->shard[i];
-        options_host_port_text(b->servers.server[i].host, b->servers.server[i].port, at, sizeof at);
-        snprintf(s->address, sizeof s->address, "%s", at);
-        snprintf(s->endpoint, sizeof s->endpoint, "tcp://%s", at);
-    }
     bool ok = open_clients(b, &plan) && run_clients(b);
     for (uint32_t i = 0; i < b->clients; i++) {
         ttbench_client_close(&b->client[i]);
@@ -203,18 +188,14 @@ static double waiting(const struct bench *b)
     return b->took > 0 ? (double)b->sum.waited_ns / (b->took * 1e7 * b->clients) : 0;
 }
 
+static double ratio(uint64_t part, uint64_t whole)
+{
+    return whole > 0 ? (double)part / (double)whole : 0;
+}
+
 static void print_json(const struct bench *b)
 {
     const struct ttbench_counters *sum = &b->sum;
-    const struct {
-        const char *name;
-        uint64_t value;
-    } counted[] = {
-        {"asks", sum->asks},     {"cuts", sum->cuts},       {"busy", sum->busy},
-        {"opens", sum->opens},   {"stores", sum->stores},   {"releases", sum->releases},
-        {"lost", sum->lost},     {"refused", sum->refused}, {"malformed", sum->malformed},
-        {"unsent", sum->unsent},
-    };
     struct json j;
     json_begin(&j, stdout);
     json_real(&j, "ops_per_s", per_second(b, sum->asks + sum->stores));
@@ -229,9 +210,10 @@ static void print_json(const struct bench *b)
     json_real(&j, "messages_per_s", per_second(b, sum->messages_out + sum->messages_in));
     json_real(&j, "bytes_per_s", per_second(b, sum->bytes_out + sum->bytes_in));
     json_real(&j, "waiting_percent", waiting(b));
-    for (size_t i = 0; i < sizeof counted / sizeof counted[0]; i++) {
-        json_number(&j, counted[i].name, (int64_t)counted[i].value);
-    }
+#define X(name) json_number(&j, #name, (int64_t)sum->name);
+    TTBENCH_ANSWERS(X)
+    TTBENCH_ERRORS(X)
+#undef X
     if (b->is_checked) {
         json_number(&j, "shard_asks", (int64_t)b->shards.asks);
         json_number(&j, "shard_stores", (int64_t)b->shards.stores);
@@ -244,21 +226,12 @@ static void print_json(const struct bench *b)
     json_number(&j, "batch", b->batch);
     json_number(&j, "window", b->window);
     json_number(&j, "messages_timed", (int64_t)b->latency_ns.count);
-    json_real(&j, "bytes_per_ask_message",
-              sum->ask_messages ? (double)sum->ask_bytes / (double)sum->ask_messages : 0);
-    json_real(&j, "bytes_per_store_message",
-              sum->store_messages ? (double)sum->store_bytes / (double)sum->store_messages : 0);
-    json_real(&j, "bytes_per_message_out",
-              sum->messages_out ? (double)sum->bytes_out / (double)sum->messages_out : 0);
-    json_real(&j, "bytes_per_message_in",
-              sum->messages_in ? (double)sum->bytes_in / (double)sum->messages_in : 0);
+    json_real(&j, "bytes_per_ask_message", ratio(sum->ask_bytes, sum->ask_messages));
+    json_real(&j, "bytes_per_store_message", ratio(sum->store_bytes, sum->store_messages));
+    json_real(&j, "bytes_per_message_out", ratio(sum->bytes_out, sum->messages_out));
+    json_real(&j, "bytes_per_message_in", ratio(sum->bytes_in, sum->messages_in));
     json_real(&j, "seconds", b->took);
     json_end(&j);
-}
-
-static double percent(uint64_t part, uint64_t whole)
-{
-    return whole > 0 ? 100.0 * (double)part / (double)whole : 0;
 }
 
 static void print_text(const struct bench *b)
@@ -270,8 +243,9 @@ static void print_text(const struct bench *b)
     printf("operations   %12.0f a second: RetrieveAsk %.0f, StoreHash %.0f (and Release %.0f)\n",
            per_second(b, sum->asks + sum->stores), per_second(b, sum->asks),
            per_second(b, sum->stores), per_second(b, sum->releases));
-    printf("answers      %11.1f%% OPEN, %.1f%% CUT, %.1f%% BUSY\n", percent(sum->opens, sum->asks),
-           percent(sum->cuts, sum->asks), percent(sum->busy, sum->asks));
+    printf("answers      %11.1f%% OPEN, %.1f%% CUT, %.1f%% BUSY\n",
+           100 * ratio(sum->opens, sum->asks), 100 * ratio(sum->cuts, sum->asks),
+           100 * ratio(sum->busy, sum->asks));
     printf("traffic      %12.0f messages/s, %.1f MB/s, both ways\n",
            per_second(b, sum->messages_out + sum->messages_in),
            per_second(b, sum->bytes_out + sum->bytes_in) / 1e6);
@@ -366,7 +340,7 @@ int cli_ttbench(int argc, char *argv[])
         .table = table,
     };
     b->seed = clock_unique();
-    int status = options_status(options_parse(&options, argc, argv, NULL, NULL));
+    int status = options_parse(&options, argc, argv, NULL, NULL);
     if (status < 0) {
         status = check_options(b);
         status = status != 0 ? status : run_and_report(b);

@@ -4,6 +4,7 @@
 #include "common/rng.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zmq.h>
@@ -80,8 +81,8 @@ static bool send_message(struct ttbench_client *c, struct lane *lane,
 
 static void say_hello(struct ttbench_client *c, struct lane *lane)
 {
-    struct proto_message hello = {.type = PROTO_HELLO};
-    hello.hello = (struct proto_hello){
+    struct proto_message message = {.type = PROTO_HELLO};
+    message.hello = (struct proto_hello){
         .request = ++c->requests,
         .role = PROTO_CLIENT,
         .flags = PROTO_RELEASE_ALL,
@@ -89,7 +90,7 @@ static void say_hello(struct ttbench_client *c, struct lane *lane)
         .instance = c->plan.namespace_id + c->index + 1,
         .name = proto_text_of("ttbench"),
     };
-    send_message(c, lane, &hello);
+    send_message(c, lane, &message);
 }
 
 /* Counts every message without an answer as lost. */
@@ -158,10 +159,7 @@ static struct lane *owner_of(struct ttbench_client *c, uint64_t key)
 {
     struct lane *best = NULL;
     uint64_t most = 0;
-    if (c->plan.shards == 1) {
-        return c->lane[0].is_up ? &c->lane[0] : NULL;
-    }
-    for (unsigned i = 0; i < c->plan.shards; i++) {
+    for (unsigned i = 0; i < c->plan.servers->count; i++) {
         uint64_t weight = rng_mix(key ^ c->lane[i].weight_key);
         if (c->lane[i].is_up && (best == NULL || weight > most)) {
             best = &c->lane[i];
@@ -216,30 +214,6 @@ static bool ask_next(struct ttbench_client *c)
 
 /* ---- what was answered ---- */
 
-static void store_visit(struct ttbench_client *c, struct lane *lane, const struct tt_ask *ask,
-                        const struct ttbench_visit *visit)
-{
-    lane->store[lane->stores++] = (struct tt_store){
-        .key = ask->key,
-        .depth = ask->depth,
-        .score = visit->score,
-        .bound = visit->bound,
-        .move = visit->move,
-        .slot = ask->slot,
-    };
-    if (lane->stores == c->plan.batch) {
-        flush_stores(c, lane);
-    }
-}
-
-static void release_visit(struct ttbench_client *c, struct lane *lane, const struct tt_ask *ask)
-{
-    lane->release[lane->releases++] = (struct tt_release){ask->key, ask->depth, ask->slot};
-    if (lane->releases == RELEASES) {
-        flush_releases(c, lane);
-    }
-}
-
 /* Ends a visit: each OPEN needs a store or a release. */
 static void end_visit(struct ttbench_client *c, struct lane *lane, const struct tt_ask *ask,
                       const struct ttbench_visit *visit, bool is_open)
@@ -252,10 +226,23 @@ static void end_visit(struct ttbench_client *c, struct lane *lane, const struct 
         c->credit %= mix->asks;
     }
     if (stores == 0 && is_open) {
-        release_visit(c, lane, ask);
+        lane->release[lane->releases++] = (struct tt_release){ask->key, ask->depth, ask->slot};
+        if (lane->releases == RELEASES) {
+            flush_releases(c, lane);
+        }
     }
     for (; stores > 0; stores--) {
-        store_visit(c, lane, ask, visit);
+        lane->store[lane->stores++] = (struct tt_store){
+            .key = ask->key,
+            .depth = ask->depth,
+            .score = visit->score,
+            .bound = visit->bound,
+            .move = visit->move,
+            .slot = ask->slot,
+        };
+        if (lane->stores == c->plan.batch) {
+            flush_stores(c, lane);
+        }
     }
 }
 
@@ -286,23 +273,18 @@ static void take_answers(struct ttbench_client *c, struct lane *lane, uint32_t r
     }
 }
 
-static void add_figures(const struct proto_figures *list, struct ttbench_shard *shard, int sign)
+static bool is_named(const struct proto_text *text, const char *name)
 {
-    const struct {
-        const char *name;
-        uint64_t *value;
-    } wanted[] = {
-        {"asks", &shard->asks}, {"stores", &shard->stores}, {"releases", &shard->releases},
-        {"cuts", &shard->cuts}, {"busy", &shard->busy},     {"opens", &shard->opens},
-    };
+    return strlen(name) == text->length && memcmp(name, text->at, text->length) == 0;
+}
+
+static void add_figures(const struct proto_figures *list, struct ttbench_answers *sum, int sign)
+{
     for (uint32_t i = 0; i < list->count; i++) {
         const struct proto_figure *figure = &list->at[i];
-        for (size_t w = 0; w < sizeof wanted / sizeof wanted[0]; w++) {
-            if (strlen(wanted[w].name) == figure->name.length &&
-                memcmp(wanted[w].name, figure->name.at, figure->name.length) == 0) {
-                *wanted[w].value += (uint64_t)sign * figure->value;
-            }
-        }
+#define X(field) sum->field += is_named(&figure->name, #field) ? (uint64_t)sign * figure->value : 0;
+        TTBENCH_ANSWERS(X)
+#undef X
     }
 }
 
@@ -318,7 +300,7 @@ static void take_message(struct ttbench_client *c, struct lane *lane,
         lane->weight_key = rng_mix(message->welcome.boot);
         break;
     case PROTO_STATS_ANSWER:
-        add_figures(&message->stats_answer.list, &c->plan.shard[lane - c->lane], sign);
+        add_figures(&message->stats_answer.list, c->plan.shards, sign);
         break;
     case PROTO_ERROR:
         c->count.refused++;
@@ -359,18 +341,18 @@ static void receive_some(struct ttbench_client *c)
 {
     zmq_pollitem_t item[OPTIONS_SERVERS_MAX];
     uint64_t begin_ns = clock_ns();
-    if (c->plan.shards == 1) {
+    if (c->plan.servers->count == 1) {
         bool any = receive(c, &c->lane[0], 0, 0) != 0;
         c->count.waited_ns += (any ? c->lane[0].received_ns : clock_ns()) - begin_ns;
         return;
     }
-    for (unsigned i = 0; i < c->plan.shards; i++) {
+    for (unsigned i = 0; i < c->plan.servers->count; i++) {
         item[i] = (zmq_pollitem_t){.socket = c->lane[i].socket, .events = ZMQ_POLLIN};
     }
-    bool any = zmq_poll(item, (int)c->plan.shards, SLICE_MS) > 0;
+    bool any = zmq_poll(item, (int)c->plan.servers->count, SLICE_MS) > 0;
     c->count.waited_ns += clock_ns() - begin_ns;
     if (any) {
-        for (unsigned i = 0; i < c->plan.shards; i++) {
+        for (unsigned i = 0; i < c->plan.servers->count; i++) {
             while (receive(c, &c->lane[i], ZMQ_DONTWAIT, 0) != 0) {
             }
         }
@@ -381,7 +363,7 @@ static void receive_some(struct ttbench_client *c)
 static uint32_t tend_lanes(struct ttbench_client *c)
 {
     uint32_t out = 0;
-    for (unsigned i = 0; i < c->plan.shards; i++) {
+    for (unsigned i = 0; i < c->plan.servers->count; i++) {
         struct lane *lane = &c->lane[i];
         uint64_t now_ns = clock_ns();
         uint64_t silence_ms =
@@ -403,17 +385,16 @@ void *ttbench_client_run(void *client)
     struct ttbench_client *c = client;
     const struct ttbench_plan *plan = &c->plan;
     bool stops = false;
-    while (!stops || tend_lanes(c) > 0) {
+    uint32_t out = 0; /* flights without an answer */
+    while (!stops || out > 0) {
         while (!stops && ask_next(c)) {
             stops = atomic_load_explicit(plan->stop, memory_order_relaxed);
         }
         receive_some(c);
-        if (!stops) {
-            stops = atomic_load_explicit(plan->stop, memory_order_relaxed);
-            tend_lanes(c);
-        }
+        stops = stops || atomic_load_explicit(plan->stop, memory_order_relaxed);
+        out = tend_lanes(c);
     }
-    for (unsigned i = 0; i < plan->shards; i++) {
+    for (unsigned i = 0; i < plan->servers->count; i++) {
         flush_stores(c, &c->lane[i]);
         flush_releases(c, &c->lane[i]);
     }
@@ -439,6 +420,8 @@ static bool open_arrays(const struct ttbench_plan *plan, struct lane *lane)
 static enum err open_lane(struct ttbench_client *c, unsigned index)
 {
     struct lane *lane = &c->lane[index];
+    const struct options_host_port *at = &c->plan.servers->server[index];
+    char address[OPTIONS_HOST_MAX + 16], endpoint[sizeof address + 8];
     int linger = LINGER_MS, none = 0, slice = SLICE_MS, first = RECONNECT_MS, one = 1;
     if (!open_arrays(&c->plan, lane)) {
         return ERR_NOMEM;
@@ -455,13 +438,15 @@ static enum err open_lane(struct ttbench_client *c, unsigned index)
     zmq_setsockopt(lane->socket, ZMQ_RECONNECT_IVL, &first, sizeof first);
     zmq_setsockopt(lane->socket, ZMQ_IMMEDIATE, &one, sizeof one);
     zmq_setsockopt(lane->socket, ZMQ_IPV6, &one, sizeof one);
-    return zmq_connect(lane->socket, c->plan.shard[index].endpoint) == 0 ? ERR_OK : ERR_IO;
+    options_host_port_text(at->host, at->port, address, sizeof address);
+    snprintf(endpoint, sizeof endpoint, "tcp://%s", address);
+    return zmq_connect(lane->socket, endpoint) == 0 ? ERR_OK : ERR_IO;
 }
 
 static enum err await_welcomes(struct ttbench_client *c, unsigned wait_ms, unsigned *shard)
 {
     uint64_t end_ns = clock_ns() + wait_ms * UINT64_C(1000000);
-    for (unsigned i = 0; i < c->plan.shards; i++) {
+    for (unsigned i = 0; i < c->plan.servers->count; i++) {
         struct lane *lane = &c->lane[i];
         while (!lane->is_up) {
             if (clock_ns() >= end_ns) {
@@ -489,7 +474,7 @@ enum err ttbench_client_open(struct ttbench_client **out, const struct ttbench_p
          * others. */
         c->next = index * 997 % plan->load->count;
     }
-    for (unsigned i = 0; i < plan->shards && err == ERR_OK; i++) {
+    for (unsigned i = 0; i < plan->servers->count && err == ERR_OK; i++) {
         *shard = i;
         err = open_lane(c, i);
     }
@@ -509,7 +494,7 @@ void ttbench_client_close(struct ttbench_client **client)
 {
     struct ttbench_client *c = *client;
     struct proto_message bye = {.type = PROTO_BYE};
-    for (unsigned i = 0; c != NULL && i < c->plan.shards; i++) {
+    for (unsigned i = 0; c != NULL && i < c->plan.servers->count; i++) {
         struct lane *lane = &c->lane[i];
         if (lane->socket != NULL) {
             send_message(c, lane, &bye);
@@ -538,7 +523,7 @@ void ttbench_client_read(const struct ttbench_client *client, struct ttbench_cou
 
 enum err ttbench_client_stats(struct ttbench_client *c, int sign)
 {
-    for (unsigned i = 0; i < c->plan.shards; i++) {
+    for (unsigned i = 0; i < c->plan.servers->count; i++) {
         uint64_t end_ns = clock_ns() + SILENCE_MS * UINT64_C(1000000);
         struct proto_message stats = {.type = PROTO_STATS};
         unsigned type = 0;

@@ -13,17 +13,10 @@
 
 #include <stdatomic.h>
 
-enum { TTBENCH_WINDOW_MAX = 256, TTBENCH_ADDRESS = 280 };
+enum { TTBENCH_WINDOW_MAX = 256 };
 
 struct ttbench_mix {
     uint32_t asks, stores; /* asks == 0: as in the load */
-};
-
-struct ttbench_shard {
-    char address[TTBENCH_ADDRESS]; /* for messages */
-    char endpoint[TTBENCH_ADDRESS + 8];
-    /* The shard's own counters before and after. */
-    uint64_t asks, stores, releases, cuts, busy, opens;
 };
 
 /* Counters of a client, and of all together. */
@@ -42,10 +35,17 @@ struct ttbench_counters {
 #undef X
 };
 
+/* What shards counted between two calls of ttbench_client_stats. */
+struct ttbench_answers {
+#define X(name) uint64_t name;
+    TTBENCH_ANSWERS(X)
+#undef X
+};
+
 struct ttbench_plan {
     const struct ttbench_load *load;
-    struct ttbench_shard *shard;
-    unsigned shards;
+    const struct options_servers *servers;
+    struct ttbench_answers *shards; /* their counters, summed by ttbench_client_stats */
     uint32_t clients, batch, window;
     struct ttbench_mix mix;
     uint64_t namespace_id; /* of this run: results of others do not count */
@@ -68,7 +68,7 @@ void ttbench_client_read(const struct ttbench_client *client, struct ttbench_cou
 /* BYE. Accepts NULL; nulls. */
 void ttbench_client_close(struct ttbench_client **client);
 
-/* Asks the shards for their counters and adds `sign` times these to plan.shard. ERR_DOWN. */
+/* Asks the shards for their counters and adds `sign` times these to plan.shards. ERR_DOWN. */
 enum err ttbench_client_stats(struct ttbench_client *client, int sign);
 
 #endif

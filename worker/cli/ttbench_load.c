@@ -25,18 +25,13 @@ static const char *const positions[] = {
 enum { POSITIONS = sizeof positions / sizeof positions[0] };
 
 struct recorder {
+    struct embedded_port port; /* first: the embedded table's functions take a recorder for it */
     struct table_port table; /* what is recorded */
     struct ttbench_load *load;
     unsigned until; /* number of visits with which this position's part is full */
     uint32_t open[OPEN_MAX]; /* visits not yet ended, outermost first */
     unsigned opens;
 };
-
-static bool record_ask(void *self, const struct tt_ask *ask, struct table_ticket *ticket)
-{
-    struct recorder *r = self;
-    return r->table.ask(r->table.self, ask, ticket);
-}
 
 static void record_await(void *self, const struct tt_ask *ask, struct table_ticket *ticket,
                          struct tt_answer *answer)
@@ -92,19 +87,6 @@ static void record_release(void *self, const struct table_ticket *ticket,
     r->table.release(r->table.self, ticket, release);
 }
 
-static void record_peek(void *self, const struct tt_peek *peek, unsigned count,
-                        struct tt_peeked *out)
-{
-    struct recorder *r = self;
-    r->table.peek(r->table.self, peek, count, out);
-}
-
-static unsigned record_inflight_depth(void *self, unsigned iteration)
-{
-    struct recorder *r = self;
-    return r->table.inflight_depth(r->table.self, iteration);
-}
-
 static bool is_full(void *self, struct search *search)
 {
     struct recorder *r = self;
@@ -115,15 +97,10 @@ static bool is_full(void *self, struct search *search)
 static enum err record_position(struct recorder *r, const char *text)
 {
     const struct game *chess = games_by_name("chess");
-    const struct table_port table = {
-        .self = r,
-        .ask = record_ask,
-        .await = record_await,
-        .store = record_store,
-        .release = record_release,
-        .peek = record_peek,
-        .inflight_depth = record_inflight_depth,
-    };
+    struct table_port table = r->table;
+    table.await = record_await;
+    table.store = record_store;
+    table.release = record_release;
     const struct env_port env = {.self = r, .poll = is_full};
     const struct search_options options = {
         .game = chess,
@@ -153,9 +130,11 @@ enum err ttbench_load_record(struct ttbench_load *load)
     struct embedded *table = NULL;
     struct ttbench_load fresh = {.visit = calloc(TTBENCH_VISITS, sizeof *fresh.visit)};
     enum err err = fresh.visit == NULL ? ERR_NOMEM : embedded_open(&table, RECORD_BYTES, 1);
-    struct embedded_port port = {.table = table, .inflight_depth_max = RECORD_DEPTH};
-    struct recorder recorder = {.load = &fresh};
-    recorder.table = embedded_table_port(&port);
+    struct recorder recorder = {
+        .port = {.table = table, .inflight_depth_max = RECORD_DEPTH},
+        .load = &fresh,
+    };
+    recorder.table = embedded_table_port(&recorder.port);
     for (unsigned i = 0; i < POSITIONS && err == ERR_OK; i++) {
         recorder.until = TTBENCH_VISITS / POSITIONS * (i + 1);
         err = record_position(&recorder, positions[i]);

@@ -2,7 +2,6 @@
 #include "worker/cli/cli.h"
 #include "worker/cli/score.h"
 #include "worker/cli/uci_limits.h"
-#include "worker/engine/engine.h"
 #include "worker/games/games.h"
 
 #include "common/clock.h"
@@ -24,11 +23,7 @@ enum { PATIENCE_MS = 100, LINE_ROOM = 65536, HISTORY_MAX = 600 };
 
 struct uci {
     /* options, changed only while nothing is searched */
-    uint32_t threads;
-    uint64_t hash_mib;
-    bool is_private;
-    struct options_servers servers;
-    char servers_text[1024];
+    struct cli_resources resources;
     const struct algorithm *algorithm;
     bool strict, full;
     /* state */
@@ -71,7 +66,6 @@ static void say_iteration(void *self, const struct search_result *r, const struc
            s->time_us ? s->nodes * 1000000 / s->time_us : 0, s->time_us / 1000, s->hash_permille);
     score_line(&u->job, &r->pv, score_print_word, NULL);
     printf("\n");
-    fflush(stdout);
     funlockfile(stdout);
 }
 
@@ -91,7 +85,6 @@ static void say_best(struct uci *u)
         }
         printf("\n");
     }
-    fflush(stdout);
 }
 
 /* ---- searching ---- */
@@ -117,49 +110,35 @@ static void await_end(struct uci *u)
     }
 }
 
-/* Joins the search thread; prints the best move if `say`. */
-static void finish(struct uci *u, bool say)
+/* Joins the search thread and prints the best move. */
+static void finish(struct uci *u)
 {
-    if (u->searching) {
-        pthread_join(u->searcher, NULL);
-        await_end(u);
-        u->searching = false;
-        if (say) {
-            say_best(u);
-        }
-    }
+    pthread_join(u->searcher, NULL);
+    await_end(u);
+    u->searching = false;
+    say_best(u);
 }
 
-static void stop(struct uci *u, bool say)
+static void stop(struct uci *u)
 {
     if (u->searching) {
         engine_stop(u->engine);
-        finish(u, say);
+        finish(u);
     }
 }
 
 static bool ensure_engine(struct uci *u)
 {
-    struct engine_options options = {
-        .threads = u->threads,
-        .hash_bytes = u->hash_mib << 20,
-        .is_private = u->is_private,
-        .share_depth = REMOTE_SHARE_DEPTH,
-        .server = u->servers.server,
-        .servers = u->servers.count,
-    };
     if (u->engine != NULL) {
         return true;
     }
-    enum err err = engine_open(&u->engine, &options);
+    enum err err = cli_engine_open(&u->engine, &u->resources);
     if (err != ERR_OK) {
         printf("info string error: no search with these options: %s\n", err_text(err));
-        fflush(stdout);
         return false;
     }
-    if (u->servers.count > 0 && engine_shards_up(u->engine) == 0) {
+    if (u->resources.servers.count > 0 && engine_shards_up(u->engine) == 0) {
         printf("info string no shard is up: searching alone\n");
-        fflush(stdout);
     }
     return true;
 }
@@ -167,10 +146,9 @@ static bool ensure_engine(struct uci *u)
 static void go(struct uci *u, char *words)
 {
     struct uci_limits limits;
-    stop(u, true);
+    stop(u);
     if (!ensure_engine(u)) {
         printf("bestmove (none)\n");
-        fflush(stdout);
         return;
     }
     uci_read_limits(words, uci_black_to_move(u->job.text), &limits);
@@ -222,10 +200,9 @@ static bool make_moves(struct job *job, char *moves, char *why, size_t size)
 static void set_position(struct uci *u, char *words)
 {
     char why[256] = "position startpos|fen ... [moves ...]";
-    char fen[SUITE_POSITION_MAX];
+    const char *fen = NULL;
     struct job fresh = {0};
-    bool ok = false;
-    stop(u, true);
+    stop(u);
     char *moves = strstr(words, "moves");
     if (moves != NULL) {
         *moves = '\0';
@@ -233,15 +210,13 @@ static void set_position(struct uci *u, char *words)
     }
     words += strspn(words, " \t");
     if (strncmp(words, "fen", 3) == 0) {
-        snprintf(fen, sizeof fen, "%s", words + 3 + strspn(words + 3, " \t"));
-        ok = true;
+        fen = words + 3;
     } else if (strncmp(words, "startpos", 8) == 0) {
-        snprintf(fen, sizeof fen, "startpos");
-        ok = true;
+        fen = "startpos";
     }
-    fen[ok ? strcspn(fen, "\r\n") : 0] = '\0';
-    ok = ok && job_set_position(&fresh, games_by_name("chess"), fen, why, sizeof why) == ERR_OK &&
-         (moves == NULL || make_moves(&fresh, moves, why, sizeof why));
+    bool ok = fen != NULL &&
+              job_set_position(&fresh, games_by_name("chess"), fen, why, sizeof why) == ERR_OK &&
+              (moves == NULL || make_moves(&fresh, moves, why, sizeof why));
     if (!ok) { /* the old position stays */
         printf("info string error: %s; the position before stays\n", why);
         job_free(&fresh);
@@ -249,25 +224,24 @@ static void set_position(struct uci *u, char *words)
         job_free(&u->job);
         u->job = fresh;
     }
-    fflush(stdout);
 }
 
 static enum err apply_option(struct uci *u, const char *name, const char *value)
 {
     uint64_t number;
     if (strcasecmp(name, "Hash") == 0) {
-        return options_unsigned(value, 1, 1 << 20, &u->hash_mib);
+        return options_unsigned(value, 1, 1 << 20, &u->resources.hash_mib);
     }
     if (strcasecmp(name, "Threads") == 0) {
         enum err err = options_unsigned(value, 1, EMBEDDED_SLOTS_MAX, &number);
-        u->threads = err == ERR_OK ? (uint32_t)number : u->threads;
+        u->resources.threads = err == ERR_OK ? (uint32_t)number : u->resources.threads;
         return err;
     }
     if (strcasecmp(name, "Servers") == 0) {
         if (value[0] != '\0' && strcmp(value, "<empty>") != 0) {
-            return options_servers(value, &u->servers);
+            return options_servers(value, &u->resources.servers);
         }
-        u->servers.count = 0;
+        u->resources.servers.count = 0;
         return ERR_OK;
     }
     if (strcasecmp(name, "Algorithm") == 0) {
@@ -297,10 +271,9 @@ static void set_option(struct uci *u, char *words)
 {
     char *name = strstr(words, "name ");
     char *value = strstr(words, " value");
-    stop(u, true);
+    stop(u);
     if (name == NULL) {
         printf("info string error: setoption name NAME value VALUE\n");
-        fflush(stdout);
         return;
     }
     name += strlen("name ");
@@ -313,7 +286,6 @@ static void set_option(struct uci *u, char *words)
     if (err != ERR_OK) {
         printf("info string error: option '%s' value '%s': %s\n", name, value ? value : "",
                err_text(err));
-        fflush(stdout);
         return;
     }
     if (strcasecmp(name, "Hash") == 0 || strcasecmp(name, "Threads") == 0 ||
@@ -324,12 +296,20 @@ static void set_option(struct uci *u, char *words)
 
 static void say_identity(const struct uci *u)
 {
+    char address[OPTIONS_HOST_MAX + 16];
     printf("id name abdada %s\nid author the abdada authors\n", CLI_VERSION);
-    printf("option name Hash type spin default %" PRIu64 " min 1 max 1048576\n", u->hash_mib);
-    printf("option name Threads type spin default %u min 1 max %d\n", u->threads,
+    printf("option name Hash type spin default %" PRIu64 " min 1 max 1048576\n",
+           u->resources.hash_mib);
+    printf("option name Threads type spin default %u min 1 max %d\n", u->resources.threads,
            EMBEDDED_SLOTS_MAX);
-    printf("option name Servers type string default %s\n",
-           u->servers_text[0] ? u->servers_text : "<empty>");
+    printf("option name Servers type string default%s",
+           u->resources.servers.count == 0 ? " <empty>" : "");
+    for (unsigned i = 0; i < u->resources.servers.count; i++) {
+        const struct options_host_port *at = &u->resources.servers.server[i];
+        options_host_port_text(at->host, at->port, address, sizeof address);
+        printf("%c%s", i == 0 ? ' ' : ',', address);
+    }
+    printf("\n");
     printf("option name Selection type combo default %s var plain var full\n",
            u->full ? "full" : "plain");
     printf("option name Ponder type check default false\n");
@@ -339,7 +319,6 @@ static void say_identity(const struct uci *u)
         printf(" var %s", algorithm_at(i)->name);
     }
     printf("\nuciok\n");
-    fflush(stdout);
 }
 
 /* ---- the loop ---- */
@@ -354,7 +333,7 @@ static bool obey(struct uci *u, char *line)
     }
     rest[strcspn(rest, "\r\n")] = '\0';
     if (strcmp(word, "quit") == 0) {
-        stop(u, true);
+        stop(u);
         return false;
     }
     if (strcmp(word, "uci") == 0) {
@@ -364,9 +343,8 @@ static bool obey(struct uci *u, char *line)
             ensure_engine(u); /* opening the tables takes long: before "go" */
         }
         printf("readyok\n");
-        fflush(stdout);
     } else if (strcmp(word, "ucinewgame") == 0) {
-        stop(u, true);
+        stop(u);
         if (u->engine != NULL) {
             engine_clear(u->engine);
         }
@@ -375,7 +353,7 @@ static bool obey(struct uci *u, char *line)
     } else if (strcmp(word, "go") == 0) {
         go(u, rest);
     } else if (strcmp(word, "stop") == 0) {
-        stop(u, true);
+        stop(u);
     } else if (strcmp(word, "ponderhit") == 0) {
         u->infinite = false;
         u->ponder_until_us = u->ponder_ms ? clock_us() + u->ponder_ms * UINT64_C(1000) : 0;
@@ -383,7 +361,6 @@ static bool obey(struct uci *u, char *line)
         set_option(u, rest);
     } else if (strcmp(word, "debug") != 0 && strcmp(word, "register") != 0) {
         printf("info string unknown command '%.80s'\n", word);
-        fflush(stdout);
     }
     return true;
 }
@@ -403,8 +380,7 @@ static int poll_timeout_ms(const struct uci *u)
     return left_ms < PATIENCE_MS ? (int)left_ms : PATIENCE_MS;
 }
 
-/* Waits for input or for the end of the search and keeps the sessions at the shards alive; true
- * when there is input. */
+/* Waits for input or for the end of the search, and keeps the sessions at the shards alive. */
 static bool input_is_there(struct uci *u)
 {
     struct pollfd fd[] = {{.fd = STDIN_FILENO, .events = POLLIN},
@@ -418,7 +394,7 @@ static bool input_is_there(struct uci *u)
         engine_stop(u->engine);
     }
     if (u->searching && u->has_ended && !u->infinite) {
-        finish(u, true);
+        finish(u);
     }
     if (n == 0 && !u->searching && u->engine != NULL) {
         engine_idle(u->engine, 0);
@@ -469,30 +445,28 @@ static void drain_search(struct uci *u)
             await_end(u);
         }
     }
-    stop(u, true);
+    stop(u);
 }
 
 int cli_uci(int argc, char *argv[])
 {
     struct uci u = {
-        .threads = 1,
+        .resources = {.threads = 1, .share = REMOTE_SHARE_DEPTH, .hash_mib = 64},
         .has_ended = true,
-        .hash_mib = 64,
         .algorithm = algorithm_by_name("abdada"),
         .full = true,
     };
-    const char *servers = NULL;
     char why[256];
     int fd;
     const struct options_row table[] = {
-        {"servers", "HOST:PORT,...", "shards of a cluster, whose workers help", &servers,
-         OPTION_TEXT, 's'},
-        {"threads", "N", "searching threads of this process (default 1)", &u.threads, OPTION_U32,
-         'j', 1, EMBEDDED_SLOTS_MAX},
-        {"hash", "MIB", "table shared by the processes of this host (default 64)", &u.hash_mib,
-         OPTION_U64, 0, 1, 1 << 20},
-        {"private", NULL, "share no table with other processes of this host", &u.is_private,
-         OPTION_FLAG},
+        {"servers", "HOST:PORT,...", "shards of a cluster, whose workers help",
+         &u.resources.servers, OPTION_SERVERS, 's'},
+        {"threads", "N", "searching threads of this process (default 1)", &u.resources.threads,
+         OPTION_U32, 'j', 1, EMBEDDED_SLOTS_MAX},
+        {"hash", "MIB", "table shared by the processes of this host (default 64)",
+         &u.resources.hash_mib, OPTION_U64, 0, 1, 1 << 20},
+        {"private", NULL, "share no table with other processes of this host",
+         &u.resources.is_private, OPTION_FLAG},
         {0},
     };
     const struct options options = {
@@ -502,15 +476,9 @@ int cli_uci(int argc, char *argv[])
         .version = CLI_VERSION,
         .table = table,
     };
-    int status = options_status(options_parse(&options, argc, argv, NULL, NULL));
+    int status = options_parse(&options, argc, argv, NULL, NULL);
     if (status >= 0) {
         return status;
-    }
-    if (servers != NULL) {
-        if (options_servers(servers, &u.servers) != ERR_OK) {
-            return options_wrong(program, "--servers: '%s' is not HOST:PORT,...", servers);
-        }
-        snprintf(u.servers_text, sizeof u.servers_text, "%s", servers);
     }
     while ((fd = open("/dev/null", O_RDWR | O_CLOEXEC)) >= 0 && fd <= STDERR_FILENO) {
     } /* the pipe must not take the number of a closed standard stream */
@@ -520,6 +488,7 @@ int cli_uci(int argc, char *argv[])
         return 1;
     }
     signals_catch(on_signal);
+    setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* each line goes out at once */
     CHECK(job_set_position(&u.job, games_by_name("chess"), "startpos", why, sizeof why) == ERR_OK);
     loop(&u);
     drain_search(&u);

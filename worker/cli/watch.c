@@ -20,11 +20,16 @@ enum {
 /* What a shard is asked next in this round. */
 enum stage { STAGE_STATS, STAGE_MEMBERS, STAGE_JOBS, STAGE_DONE };
 
+/* What rates are made of. */
+struct totals {
+    uint64_t boot, uptime_ms, ops, asks, messages;
+};
+
 struct asked {
     enum stage stage;
     uint32_t from; /* page */
     uint64_t asked_us; /* 0: not yet */
-    uint64_t before_ms, before_boot, before_ops, before_asks, before_messages;
+    struct totals before; /* when the shard last answered */
 };
 
 struct watch {
@@ -34,13 +39,10 @@ struct watch {
     struct client *client;
     void *context;
     uint32_t instance_id; /* our own */
-    unsigned shards;
     /* state */
-    struct watch_shard shard[OPTIONS_SERVERS_MAX];
+    struct watch_view view;
     struct asked asked[OPTIONS_SERVERS_MAX];
-    struct watch_member *member;
-    struct watch_job *job;
-    unsigned members, members_room, jobs, jobs_room;
+    unsigned members_room, jobs_room;
     bool brief;
 };
 
@@ -64,35 +66,32 @@ uint64_t watch_figure(const struct watch_shard *shard, const char *name)
     return 0;
 }
 
-static void keep_rates(struct watch_shard *s, struct asked *a)
+static void keep_rates(struct watch_shard *s, struct totals *before)
 {
-    uint64_t now_ms = watch_figure(s, "uptime_ms"), asks = watch_figure(s, "asks");
-    uint64_t ops =
-        asks + watch_figure(s, "stores") + watch_figure(s, "releases") + watch_figure(s, "peeks");
-    uint64_t messages = watch_figure(s, "messages");
-    bool same = a->before_boot == s->boot && now_ms > a->before_ms;
-    double seconds = same ? (double)(now_ms - a->before_ms) / 1e3 : 1;
-    s->ops_per_s = same ? (double)(ops - a->before_ops) / seconds : 0;
-    s->asks_per_s = same ? (double)(asks - a->before_asks) / seconds : 0;
-    s->messages_per_s = same ? (double)(messages - a->before_messages) / seconds : 0;
-    a->before_boot = s->boot;
-    a->before_ms = now_ms;
-    a->before_ops = ops;
-    a->before_asks = asks;
-    a->before_messages = messages;
+    struct totals now = {s->boot, watch_figure(s, "uptime_ms"), 0, watch_figure(s, "asks"),
+                         watch_figure(s, "messages")};
+    now.ops = now.asks + watch_figure(s, "stores") + watch_figure(s, "releases") +
+              watch_figure(s, "peeks");
+    bool same = before->boot == now.boot && now.uptime_ms > before->uptime_ms;
+    double per_s = same ? 1e3 / (double)(now.uptime_ms - before->uptime_ms) : 0;
+    s->ops_per_s = (double)(now.ops - before->ops) * per_s;
+    s->asks_per_s = (double)(now.asks - before->asks) * per_s;
+    s->messages_per_s = (double)(now.messages - before->messages) * per_s;
+    *before = now;
 }
 
-static void next_stage(struct asked *a, enum stage stage)
+/* The next page of a stage, or the next stage when there is none: `next` is 0 then. */
+static void proceed(struct asked *a, uint32_t next, enum stage then)
 {
-    a->stage = stage;
-    a->from = 0;
+    a->stage = next == 0 ? then : a->stage;
+    a->from = next;
     a->asked_us = 0;
 }
 
 static void take_stats(void *self, unsigned shard, const struct proto_stats_answer *answer)
 {
     struct watch *w = self;
-    struct watch_shard *s = &w->shard[shard];
+    struct watch_shard *s = &w->view.shard[shard];
     if (w->asked[shard].stage != STAGE_STATS) {
         return;
     }
@@ -104,8 +103,8 @@ static void take_stats(void *self, unsigned shard, const struct proto_stats_answ
     }
     s->up = true;
     s->boot = client_shard_boot(w->client, shard);
-    keep_rates(s, &w->asked[shard]);
-    next_stage(&w->asked[shard], w->brief ? STAGE_DONE : STAGE_MEMBERS);
+    keep_rates(s, &w->asked[shard].before);
+    proceed(&w->asked[shard], 0, w->brief ? STAGE_DONE : STAGE_MEMBERS);
 }
 
 /* Doubles an array when it is full; false: no memory. */
@@ -125,15 +124,17 @@ static bool grow(void **array, unsigned used, unsigned *room, size_t size)
 
 static struct watch_member *find_member(struct watch *w, const struct proto_member_row *row)
 {
-    for (unsigned i = 0; i < w->members; i++) {
-        if (w->member[i].instance_id == row->instance_id && w->member[i].role == row->role) {
-            return &w->member[i];
+    for (unsigned i = 0; i < w->view.members; i++) {
+        if (w->view.member[i].instance_id == row->instance_id &&
+            w->view.member[i].role == row->role) {
+            return &w->view.member[i];
         }
     }
-    if (!grow((void **)&w->member, w->members, &w->members_room, sizeof *w->member)) {
+    if (!grow((void **)&w->view.member, w->view.members, &w->members_room,
+              sizeof *w->view.member)) {
         return NULL;
     }
-    struct watch_member *m = &w->member[w->members++];
+    struct watch_member *m = &w->view.member[w->view.members++];
     *m = (struct watch_member){
         .instance_id = row->instance_id, .role = row->role, .silent_ms = UINT32_MAX};
     keep_text(row->name, m->name, sizeof m->name);
@@ -144,16 +145,6 @@ static struct watch_member *find_member(struct watch *w, const struct proto_memb
 static bool is_page(const struct asked *a, enum stage stage, uint32_t next)
 {
     return a->stage == stage && (next == 0 || next > a->from);
-}
-
-static void turn_page(struct asked *a, uint32_t next, enum stage then)
-{
-    if (next == 0) {
-        next_stage(a, then);
-    } else {
-        a->from = next;
-        a->asked_us = 0;
-    }
 }
 
 static void take_members(void *self, unsigned shard, const struct proto_members_answer *answer)
@@ -171,20 +162,20 @@ static void take_members(void *self, unsigned shard, const struct proto_members_
             m->silent_ms = row->silent_ms < m->silent_ms ? row->silent_ms : m->silent_ms;
         }
     }
-    turn_page(&w->asked[shard], answer->next, STAGE_JOBS);
+    proceed(&w->asked[shard], answer->next, STAGE_JOBS);
 }
 
 static struct watch_job *find_job(struct watch *w, const struct proto_job_row *row)
 {
-    for (unsigned i = 0; i < w->jobs; i++) {
-        if (w->job[i].job == row->job) {
-            return &w->job[i];
+    for (unsigned i = 0; i < w->view.jobs; i++) {
+        if (w->view.job[i].job == row->job) {
+            return &w->view.job[i];
         }
     }
-    if (!grow((void **)&w->job, w->jobs, &w->jobs_room, sizeof *w->job)) {
+    if (!grow((void **)&w->view.job, w->view.jobs, &w->jobs_room, sizeof *w->view.job)) {
         return NULL;
     }
-    struct watch_job *j = &w->job[w->jobs++];
+    struct watch_job *j = &w->view.job[w->view.jobs++];
     *j = (struct watch_job){.job = row->job, .depth = row->depth};
     keep_text(row->owner, j->owner, sizeof j->owner);
     keep_text(row->game, j->game, sizeof j->game);
@@ -208,7 +199,7 @@ static void take_jobs(void *self, unsigned shard, const struct proto_jobs_answer
             j->reached = row->reached > j->reached ? row->reached : j->reached;
         }
     }
-    turn_page(&w->asked[shard], answer->next, STAGE_DONE);
+    proceed(&w->asked[shard], answer->next, STAGE_DONE);
 }
 
 /* ---- a round ---- */
@@ -239,7 +230,7 @@ static void ask(struct watch *w, unsigned shard, uint64_t now)
 static bool ask_all(struct watch *w, bool wait_for_all)
 {
     bool waiting = false;
-    for (unsigned i = 0; i < w->shards; i++) {
+    for (unsigned i = 0; i < w->view.shards; i++) {
         bool up = client_shard_state(w->client, i) == CLIENT_UP;
         bool done = w->asked[i].stage == STAGE_DONE;
         if (up && !done) {
@@ -275,20 +266,35 @@ static int by_age(const void *a, const void *b)
     return (x->age_ms < y->age_ms) - (x->age_ms > y->age_ms);
 }
 
-static void count_workers(struct watch *w)
+static void sum_up(struct watch_view *v)
 {
-    for (unsigned i = 0; i < w->jobs; i++) {
-        w->job[i].workers = 0;
-        for (unsigned k = 0; k < w->members; k++) {
-            const struct watch_member *m = &w->member[k];
-            w->job[i].workers += m->role == PROTO_WORKER && m->job == w->job[i].job;
+    v->total = (struct watch_totals){0};
+    for (unsigned i = 0; i < v->shards; i++) {
+        const struct watch_shard *s = &v->shard[i];
+        if (s->up) {
+            v->total.up++;
+            v->total.entries += watch_figure(s, "inflight_entries");
+            v->total.nodes += watch_figure(s, "inflight_nodes");
+            v->total.ops_per_s += s->ops_per_s;
         }
     }
-    if (w->members > 0) {
-        qsort(w->member, w->members, sizeof *w->member, by_role_and_name);
+    for (unsigned i = 0; i < v->jobs; i++) {
+        v->job[i].workers = 0;
     }
-    if (w->jobs > 0) {
-        qsort(w->job, w->jobs, sizeof *w->job, by_age);
+    for (unsigned i = 0; i < v->members; i++) {
+        const struct watch_member *m = &v->member[i];
+        if (m->role <= PROTO_CLIENT) {
+            v->total.members[m->role]++;
+        }
+        for (unsigned k = 0; k < v->jobs && m->role == PROTO_WORKER; k++) {
+            v->job[k].workers += m->job == v->job[k].job;
+        }
+    }
+    if (v->members > 0) {
+        qsort(v->member, v->members, sizeof *v->member, by_role_and_name);
+    }
+    if (v->jobs > 0) {
+        qsort(v->job, v->jobs, sizeof *v->job, by_age);
     }
 }
 
@@ -298,11 +304,11 @@ void watch_round(struct watch *w, unsigned wait_ms, bool brief, const atomic_boo
     uint64_t end = begin + (wait_ms > ANSWER_MS ? wait_ms : ANSWER_MS) * UINT64_C(1000);
     w->brief = brief;
     if (!brief) {
-        w->members = w->jobs = 0;
+        w->view.members = w->view.jobs = 0;
     }
-    for (unsigned i = 0; i < w->shards; i++) {
-        next_stage(&w->asked[i], STAGE_STATS);
-        w->shard[i].up = false;
+    for (unsigned i = 0; i < w->view.shards; i++) {
+        proceed(&w->asked[i], 0, STAGE_STATS);
+        w->view.shard[i].up = false;
     }
     while (!atomic_load(stop) && clock_us() < end) {
         uint64_t now = clock_us();
@@ -311,10 +317,10 @@ void watch_round(struct watch *w, unsigned wait_ms, bool brief, const atomic_boo
         }
         serve(w, now + 20000);
     }
-    for (unsigned i = 0; i < w->shards; i++) {
-        w->shard[i].rtt_us = client_rtt_us(w->client, i);
+    for (unsigned i = 0; i < w->view.shards; i++) {
+        w->view.shard[i].rtt_us = client_rtt_us(w->client, i);
     }
-    count_workers(w);
+    sum_up(&w->view);
 }
 
 void watch_idle(struct watch *w, unsigned wait_ms)
@@ -327,14 +333,6 @@ void watch_idle(struct watch *w, unsigned wait_ms)
 
 /* ---- life ---- */
 
-static void name_shards(struct watch *w, const struct options_servers *servers)
-{
-    for (unsigned i = 0; i < servers->count; i++) {
-        const struct options_host_port *at = &servers->server[i];
-        options_host_port_text(at->host, at->port, w->shard[i].address, sizeof w->shard[i].address);
-    }
-}
-
 static enum err open_client(struct watch *w)
 {
     char name[WATCH_NAME_MAX];
@@ -343,7 +341,7 @@ static enum err open_client(struct watch *w)
     w->shell = wire_shell(w->wire);
     w->instance_id = (uint32_t)rng_mix(instance);
     struct client_options options = {
-        .shards = w->shards,
+        .shards = w->view.shards,
         .role = PROTO_CLIENT,
         .instance = instance,
         .name = name,
@@ -365,8 +363,12 @@ enum err watch_open(struct watch **out, const struct options_servers *servers)
     if (w == NULL) {
         return ERR_NOMEM;
     }
-    w->shards = servers->count;
-    name_shards(w, servers);
+    w->view.shards = servers->count;
+    for (unsigned i = 0; i < servers->count; i++) {
+        struct watch_shard *s = &w->view.shard[i];
+        options_host_port_text(servers->server[i].host, servers->server[i].port, s->address,
+                               sizeof s->address);
+    }
     w->context = zmq_ctx_new();
     enum err err = w->context == NULL ? ERR_NOMEM : ERR_OK;
     if (err == ERR_OK) {
@@ -397,61 +399,19 @@ void watch_close(struct watch **watch)
     if (w->context != NULL) {
         zmq_ctx_term(w->context);
     }
-    free(w->member);
-    free(w->job);
+    free(w->view.member);
+    free(w->view.job);
     free(w);
     *watch = NULL;
 }
 
-unsigned watch_shards(const struct watch *w)
+const struct watch_view *watch_view(const struct watch *w)
 {
-    return w->shards;
-}
-
-const struct watch_shard *watch_shard(const struct watch *w, unsigned index)
-{
-    return &w->shard[index];
-}
-
-const struct watch_member *watch_members(const struct watch *w, unsigned *count)
-{
-    *count = w->members;
-    return w->member;
-}
-
-const struct watch_job *watch_jobs(const struct watch *w, unsigned *count)
-{
-    *count = w->jobs;
-    return w->job;
-}
-
-struct watch_totals watch_sum(const struct watch *w)
-{
-    struct watch_totals total = {.jobs = w->jobs};
-    for (unsigned i = 0; i < w->shards; i++) {
-        const struct watch_shard *s = &w->shard[i];
-        if (s->up) {
-            total.up++;
-            total.entries += watch_figure(s, "inflight_entries");
-            total.nodes += watch_figure(s, "inflight_nodes");
-            total.ops_per_s += s->ops_per_s;
-        }
-    }
-    for (unsigned i = 0; i < w->members; i++) {
-        if (w->member[i].role <= PROTO_CLIENT) {
-            total.members[w->member[i].role]++;
-        }
-    }
-    return total;
+    return &w->view;
 }
 
 const char *watch_role(unsigned role)
 {
     static const char *const name[] = {"worker", "front", "client"};
     return role <= PROTO_CLIENT ? name[role] : "?";
-}
-
-unsigned watch_count(uint64_t shards)
-{
-    return (unsigned)__builtin_popcountll(shards);
 }

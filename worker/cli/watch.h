@@ -10,7 +10,6 @@
 #include "worker/cli/cli.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
 
 enum { WATCH_NAME_MAX = 32, WATCH_FIGURES_MAX = 128, WATCH_POSITION_MAX = 128 };
 
@@ -50,9 +49,18 @@ struct watch_job {
 };
 
 struct watch_totals {
-    unsigned up, members[PROTO_CLIENT + 1], jobs;
+    unsigned up, members[PROTO_CLIENT + 1];
     uint64_t entries, nodes;
     double ops_per_s;
+};
+
+/* What the last round found. Lists hold no session of this process; workers first, by name. */
+struct watch_view {
+    unsigned shards, members, jobs;
+    struct watch_shard shard[OPTIONS_SERVERS_MAX];
+    struct watch_member *member;
+    struct watch_job *job;
+    struct watch_totals total;
 };
 
 struct watch;
@@ -60,6 +68,8 @@ struct watch;
 /* Begins to connect; shards may be down. ERR_NOMEM. */
 enum err watch_open(struct watch **out, const struct options_servers *servers);
 void watch_close(struct watch **watch);
+/* Valid until the watch is closed; changes in watch_round. */
+const struct watch_view *watch_view(const struct watch *watch);
 
 /* Asks every shard and waits for the answers, up to `wait_ms` for a shard that is down. `brief`:
  * asks for figures alone; members and jobs stay. Returns early when *stop. */
@@ -67,21 +77,9 @@ void watch_round(struct watch *watch, unsigned wait_ms, bool brief, const atomic
 /* Serves the sockets for `wait_ms`, so that the sessions do not expire. */
 void watch_idle(struct watch *watch, unsigned wait_ms);
 
-unsigned watch_shards(const struct watch *watch);
-const struct watch_shard *watch_shard(const struct watch *watch, unsigned index);
 /* 0 for a figure that the shard did not report. */
 uint64_t watch_figure(const struct watch_shard *shard, const char *name);
-/* All but this process's own sessions; workers first, by name. */
-const struct watch_member *watch_members(const struct watch *watch, unsigned *count);
-const struct watch_job *watch_jobs(const struct watch *watch, unsigned *count);
-struct watch_totals watch_sum(const struct watch *watch);
-
 /* "worker", "front", "client"; "?" for another. */
 const char *watch_role(unsigned role);
-/* The number of shards in a set. */
-unsigned watch_count(uint64_t shards);
-
-/* One object a line for each shard, job and session, and the total. */
-void watch_print_json(const struct watch *watch, FILE *out);
 
 #endif

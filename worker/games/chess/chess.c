@@ -1,6 +1,5 @@
 #include "worker/games/chess/chess.h"
 
-#include "worker/games/chess/draw.h"
 #include "worker/games/chess/eval.h"
 #include "worker/games/chess/fen.h"
 #include "worker/games/chess/movegen.h"
@@ -70,9 +69,28 @@ static int finished(const void *position)
     return check(position) ? -GAME_MATE : 0;
 }
 
+/* K, K+N or K+B against K. */
+static bool insufficient(const struct chess_position *position)
+{
+    uint64_t occupied = chess_occupied(position);
+    return bitboard_count(occupied) <= 3 &&
+           (chess_both(position, CHESS_KING) | chess_both(position, CHESS_KNIGHT) |
+            chess_both(position, CHESS_BISHOP)) == occupied;
+}
+
+/* An equal position earlier among the moves made here (once is enough: a search that comes back can
+ * come back again); a hundred halfmoves without capture or pawn move, unless the last one mates; or
+ * insufficient material. Stalemate is left to the move generator. */
 static bool drawn(const void *position)
 {
-    return chess_drawn(position);
+    const struct chess_position *chess = position;
+    for (unsigned back = 4; back <= chess->reversible; back += 2) {
+        if (chess->undo[chess->ply - back].key == chess->key) {
+            return true;
+        }
+    }
+    return (chess->halfmoves >= 100 && (!check(chess) || chess_movegen_count(chess) > 0)) ||
+           insufficient(chess);
 }
 
 static bool losing(const void *position, uint16_t move)

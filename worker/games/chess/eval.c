@@ -6,19 +6,20 @@
 
 /* By squares attacked that neither own pawns or king hold nor enemy pawns guard. About zero for
  * an average piece, so that material keeps its meaning. */
-static const int32_t knight_mobility[9] = {S(-30, -38), S(-16, -20), S(-7, -9), S(-1, -1), S(5, 4),
-                                           S(9, 9),     S(12, 13),   S(15, 15), S(17, 16)};
-static const int32_t bishop_mobility[14] = {
-    S(-24, -32), S(-13, -20), S(-4, -10), S(2, -3),  S(7, 3),   S(11, 8),  S(14, 12),
-    S(16, 15),   S(18, 17),   S(20, 19),  S(21, 20), S(22, 21), S(23, 22), S(24, 22)};
-static const int32_t rook_mobility[15] = {
-    S(-20, -36), S(-13, -22), S(-8, -12), S(-5, -4), S(-2, 2),  S(0, 7),   S(2, 12), S(5, 16),
-    S(7, 20),    S(9, 23),    S(11, 26),  S(13, 28), S(14, 30), S(15, 31), S(16, 32)};
-static const int32_t queen_mobility[28] = {
-    S(-12, -30), S(-9, -22), S(-6, -16), S(-4, -11), S(-3, -7), S(-2, -4), S(-1, -1),
-    S(0, 1),     S(1, 4),    S(2, 6),    S(3, 8),    S(4, 10),  S(5, 12),  S(5, 13),
-    S(6, 14),    S(6, 15),   S(7, 16),   S(7, 17),   S(8, 18),  S(8, 19),  S(8, 19),
-    S(9, 20),    S(9, 20),   S(9, 21),   S(10, 21),  S(10, 22), S(10, 22), S(10, 22)};
+static const int32_t mobility[6][28] = {
+    [CHESS_KNIGHT] = {S(-30, -38), S(-16, -20), S(-7, -9), S(-1, -1), S(5, 4), S(9, 9), S(12, 13),
+                      S(15, 15), S(17, 16)},
+    [CHESS_BISHOP] = {S(-24, -32), S(-13, -20), S(-4, -10), S(2, -3), S(7, 3), S(11, 8), S(14, 12),
+                      S(16, 15), S(18, 17), S(20, 19), S(21, 20), S(22, 21), S(23, 22), S(24, 22)},
+    [CHESS_ROOK] = {S(-20, -36), S(-13, -22), S(-8, -12), S(-5, -4), S(-2, 2), S(0, 7), S(2, 12),
+                    S(5, 16), S(7, 20), S(9, 23), S(11, 26), S(13, 28), S(14, 30), S(15, 31),
+                    S(16, 32)},
+    [CHESS_QUEEN] = {S(-12, -30), S(-9, -22), S(-6, -16), S(-4, -11), S(-3, -7), S(-2, -4),
+                     S(-1, -1),   S(0, 1),    S(1, 4),    S(2, 6),    S(3, 8),   S(4, 10),
+                     S(5, 12),    S(5, 13),   S(6, 14),   S(6, 15),   S(7, 16),  S(7, 17),
+                     S(8, 18),    S(8, 19),   S(8, 19),   S(9, 20),   S(9, 20),  S(9, 21),
+                     S(10, 21),   S(10, 22),  S(10, 22),  S(10, 22)},
+};
 
 static const int32_t passed_pawn[8] = {0,         S(2, 8),   S(4, 12),   S(8, 26),
                                        S(24, 50), S(50, 92), S(85, 140), 0};
@@ -91,12 +92,12 @@ BITBOARD_INLINE int32_t passed_pawns(const struct chess_position *position, uint
         unsigned stop = us == CHESS_WHITE ? square + 8 : square - 8;
         score += passed_pawn[rank];
         if (rank >= 3) {
-            int far = (int)rank - 2;
+            int beyond = (int)rank - 2;
             int theirs = distance(chess_king(position, us ^ 1), stop);
             int ours = distance(chess_king(position, us), stop);
-            score += S(0, far * (4 * theirs - 2 * ours));
+            score += S(0, beyond * (4 * theirs - 2 * ours));
             if (position->board[stop] != CHESS_EMPTY) {
-                score -= S(4 * far, 9 * far);
+                score -= S(4 * beyond, 9 * beyond);
             }
         }
     }
@@ -131,65 +132,43 @@ struct assault {
     unsigned attackers;
 };
 
-BITBOARD_INLINE void join(struct assault *assault, unsigned kind, uint64_t attacks)
-{
-    uint64_t hits = attacks & assault->zone;
-    assault->force += zone_attack[kind] * (int)bitboard_count(hits);
-    assault->attackers += hits != 0;
-}
-
-BITBOARD_INLINE int32_t minor_pieces(const struct chess_position *position, const struct side *ours,
-                                     const struct side *theirs, uint64_t area,
-                                     struct assault *assault, const unsigned us)
+/* Mobility and attacks of all pieces of a kind, which is a constant in each copy. */
+BITBOARD_INLINE int32_t pieces(const struct chess_position *position, const unsigned us,
+                               const unsigned kind, uint64_t area, struct assault *assault)
 {
     int32_t score = 0;
-    uint64_t occupied = chess_occupied(position);
-    uint64_t knights = chess_set(position, us, CHESS_KNIGHT);
-    uint64_t camp = us == CHESS_WHITE ? UINT64_C(0x0000ffffff000000) : UINT64_C(0x000000ffffff0000);
-    /* Held by a pawn, and no enemy pawn can ever drive it away. */
-    uint64_t outposts = camp & ours->pawn_attacks & ~fill_forward(theirs->pawn_attacks, us ^ 1);
-    score += knight_outpost * (int)bitboard_count(knights & outposts);
-    while (knights) {
-        uint64_t attacks = bitboard_tables.knight[bitboard_pop(&knights)];
-        score += knight_mobility[bitboard_count(attacks & area)];
-        join(assault, CHESS_KNIGHT, attacks);
-    }
-    uint64_t bishops = chess_set(position, us, CHESS_BISHOP);
-    score += bishops & (bishops - 1) ? bishop_pair : 0;
-    while (bishops) {
-        uint64_t attacks = bitboard_bishop(bitboard_pop(&bishops), occupied);
-        score += bishop_mobility[bitboard_count(attacks & area)];
-        join(assault, CHESS_BISHOP, attacks);
-    }
-    return score;
-}
-
-BITBOARD_INLINE int32_t major_pieces(const struct chess_position *position, uint64_t area,
-                                     struct assault *assault, const unsigned us)
-{
-    int32_t score = 0;
-    uint64_t occupied = chess_occupied(position);
-    uint64_t rooks = chess_set(position, us, CHESS_ROOK);
-    uint64_t own_pawns = chess_set(position, us, CHESS_PAWN);
-    uint64_t enemy_pawns = chess_set(position, us ^ 1, CHESS_PAWN);
-    while (rooks) {
-        unsigned square = bitboard_pop(&rooks);
-        uint64_t attacks = bitboard_rook(square, occupied);
-        uint64_t file = BITBOARD_FILE_A << (square & 7);
-        score += rook_mobility[bitboard_count(attacks & area)];
-        if (!(file & own_pawns)) {
-            score += file & enemy_pawns ? rook_half_open_file : rook_open_file;
+    uint64_t occupied = chess_occupied(position), set = chess_set(position, us, kind);
+    while (set) {
+        unsigned square = bitboard_pop(&set);
+        uint64_t attacks = kind == CHESS_KNIGHT ? bitboard_tables.knight[square] : 0;
+        if (kind == CHESS_BISHOP || kind == CHESS_QUEEN) {
+            attacks |= bitboard_bishop(square, occupied);
         }
-        join(assault, CHESS_ROOK, attacks);
-    }
-    uint64_t queens = chess_set(position, us, CHESS_QUEEN);
-    while (queens) {
-        unsigned square = bitboard_pop(&queens);
-        uint64_t attacks = bitboard_rook(square, occupied) | bitboard_bishop(square, occupied);
-        score += queen_mobility[bitboard_count(attacks & area)];
-        join(assault, CHESS_QUEEN, attacks);
+        if (kind == CHESS_ROOK || kind == CHESS_QUEEN) {
+            attacks |= bitboard_rook(square, occupied);
+        }
+        uint64_t file = BITBOARD_FILE_A << (square & 7);
+        if (kind == CHESS_ROOK && !(file & chess_set(position, us, CHESS_PAWN))) {
+            score += file & chess_set(position, us ^ 1, CHESS_PAWN) ? rook_half_open_file
+                                                                    : rook_open_file;
+        }
+        score += mobility[kind][bitboard_count(attacks & area)];
+        uint64_t hits = attacks & assault->zone;
+        assault->force += zone_attack[kind] * (int)bitboard_count(hits);
+        assault->attackers += hits != 0;
     }
     return score;
+}
+
+/* Knights held by a pawn that no enemy pawn can ever drive away, and the pair of bishops. */
+BITBOARD_INLINE int32_t minor_bonus(const struct chess_position *position, const struct side *ours,
+                                    const struct side *theirs, const unsigned us)
+{
+    uint64_t camp = us == CHESS_WHITE ? UINT64_C(0x0000ffffff000000) : UINT64_C(0x000000ffffff0000);
+    uint64_t outposts = camp & ours->pawn_attacks & ~fill_forward(theirs->pawn_attacks, us ^ 1);
+    uint64_t bishops = chess_set(position, us, CHESS_BISHOP);
+    return knight_outpost * (int)bitboard_count(chess_set(position, us, CHESS_KNIGHT) & outposts) +
+           (bishops & (bishops - 1) ? bishop_pair : 0);
 }
 
 /* Pawns one or two steps before the king, and files there without any: middlegame only. */
@@ -214,8 +193,11 @@ BITBOARD_INLINE int32_t side_score(const struct chess_position *position, const 
     uint64_t area = ~(own_fixed | theirs->pawn_attacks);
     struct assault assault = {theirs->king_zone, 0, 0};
     int32_t score = pawn_structure(position, ours, theirs, us) + shelter(position, ours, us);
-    score += minor_pieces(position, ours, theirs, area, &assault, us);
-    score += major_pieces(position, area, &assault, us);
+    score += minor_bonus(position, ours, theirs, us);
+    score += pieces(position, us, CHESS_KNIGHT, area, &assault);
+    score += pieces(position, us, CHESS_BISHOP, area, &assault);
+    score += pieces(position, us, CHESS_ROOK, area, &assault);
+    score += pieces(position, us, CHESS_QUEEN, area, &assault);
     unsigned attackers = assault.attackers < 7 ? assault.attackers : 7;
     int danger = assault.force * attackers_weight_128[attackers] / 128;
     if (!chess_set(position, us, CHESS_QUEEN)) {
@@ -226,7 +208,14 @@ BITBOARD_INLINE int32_t side_score(const struct chess_position *position, const 
 
 BITBOARD_INLINE unsigned count_of(const struct chess_position *position, unsigned kind)
 {
-    return bitboard_count(position->set[kind] | position->set[8 | kind]);
+    return bitboard_count(chess_both(position, kind));
+}
+
+/* In pawns, those left out. */
+static unsigned pieces_value(const uint64_t *set)
+{
+    return 3 * bitboard_count(set[CHESS_KNIGHT] | set[CHESS_BISHOP]) +
+           5 * bitboard_count(set[CHESS_ROOK]) + 9 * bitboard_count(set[CHESS_QUEEN]);
 }
 
 /* In 1/16: how much of an endgame advantage counts. `strong` has the advantage. */
@@ -239,14 +228,8 @@ static int scale_16(const struct chess_position *position, unsigned strong)
             return 0; /* cannot force mate */
         }
     }
-    if (!set[CHESS_PAWN]) {
-        const uint64_t *weak = &position->set[(strong ^ 1) << 3];
-        unsigned ours = 3 * bitboard_count(set[CHESS_KNIGHT] | set[CHESS_BISHOP]) +
-                        5 * bitboard_count(set[CHESS_ROOK]) + 9 * bitboard_count(set[CHESS_QUEEN]);
-        unsigned theirs = 3 * bitboard_count(weak[CHESS_KNIGHT] | weak[CHESS_BISHOP]) +
-                          5 * bitboard_count(weak[CHESS_ROOK]) +
-                          9 * bitboard_count(weak[CHESS_QUEEN]);
-        return ours <= theirs + 3 ? 3 : 16; /* a minor piece more rarely wins without pawns */
+    if (!set[CHESS_PAWN]) { /* a minor piece more rarely wins without pawns */
+        return pieces_value(set) <= pieces_value(&position->set[(strong ^ 1) << 3]) + 3 ? 3 : 16;
     }
     const uint64_t light = UINT64_C(0x55aa55aa55aa55aa);
     uint64_t white = position->set[CHESS_BISHOP], black = position->set[8 | CHESS_BISHOP];

@@ -18,9 +18,7 @@ __attribute__((format(printf, 3, 4))) static enum err fail(struct reader *reader
 {
     va_list arguments;
     va_start(arguments, format);
-    if (reader->why_size > 0) {
-        vsnprintf(reader->why, reader->why_size, format, arguments);
-    }
+    vsnprintf(reader->why, reader->why_size, format, arguments);
     va_end(arguments);
     return code;
 }
@@ -222,13 +220,9 @@ static void drop_useless_ep(struct chess_position *position)
 static enum err check_position(struct reader *reader)
 {
     struct chess_position *position = reader->position;
-    for (unsigned colour = 0; colour < 2; colour++) {
-        enum err err = check_pieces(reader, colour);
-        if (err) {
-            return err;
-        }
-    }
-    enum err err = check_castling(reader);
+    enum err err = check_pieces(reader, CHESS_WHITE);
+    err = err ? err : check_pieces(reader, CHESS_BLACK);
+    err = err ? err : check_castling(reader);
     if (err) {
         return err;
     }
@@ -288,18 +282,14 @@ static char *format_board(const struct chess_position *position, char *out)
         unsigned empty = 0;
         for (unsigned file = 0; file < 8; file++) {
             unsigned piece = position->board[rank * 8 + file];
-            if (piece == CHESS_EMPTY) {
-                empty++;
-                continue;
-            }
-            if (empty) {
+            empty += piece == CHESS_EMPTY;
+            if (empty > 0 && (piece != CHESS_EMPTY || file == 7)) {
                 *out++ = (char)('0' + empty);
+                empty = 0;
             }
-            empty = 0;
-            *out++ = letters[piece];
-        }
-        if (empty) {
-            *out++ = (char)('0' + empty);
+            if (piece != CHESS_EMPTY) {
+                *out++ = letters[piece];
+            }
         }
         *out++ = rank ? '/' : ' ';
     }

@@ -50,8 +50,26 @@ BITBOARD_INLINE void emit(struct walk *walk, const enum want want, unsigned from
     }
 }
 
-/* Looks outwards from the king with only enemy pieces in the way: what stands between a sniper
- * and the king decides whether it checks, pins or neither. */
+/* Snipers look at the king with only enemy pieces in the way: what stands between decides whether
+ * one checks, pins or neither. Returns the lines of those that pin. */
+BITBOARD_INLINE uint64_t find_pins(struct walk *walk, uint64_t snipers, uint64_t *check_line)
+{
+    uint64_t pins = 0;
+    while (snipers) {
+        unsigned sniper = bitboard_pop(&snipers);
+        uint64_t between = bitboard_tables.between[walk->king][sniper];
+        uint64_t shield = between & walk->own;
+        uint64_t line = between | bitboard_of(sniper);
+        if (!shield) {
+            walk->checkers |= bitboard_of(sniper);
+            *check_line |= line;
+        } else if (!(shield & (shield - 1))) {
+            pins |= line;
+        }
+    }
+    return pins;
+}
+
 BITBOARD_INLINE void find_checks(struct walk *walk, const unsigned us)
 {
     const uint64_t *enemy = &walk->position->set[(us ^ 1) << 3];
@@ -59,33 +77,10 @@ BITBOARD_INLINE void find_checks(struct walk *walk, const unsigned us)
     walk->checkers = (bitboard_tables.pawn[us][king] & enemy[CHESS_PAWN]) |
                      (bitboard_tables.knight[king] & enemy[CHESS_KNIGHT]);
     uint64_t check_line = walk->checkers;
-    walk->pin_line = walk->pin_diagonal = 0;
-    uint64_t snipers = bitboard_rook(king, walk->enemy) & (enemy[CHESS_ROOK] | enemy[CHESS_QUEEN]);
-    while (snipers) {
-        unsigned sniper = bitboard_pop(&snipers);
-        uint64_t line = bitboard_tables.between[king][sniper];
-        uint64_t shield = line & walk->own;
-        line |= bitboard_of(sniper);
-        if (!shield) {
-            walk->checkers |= bitboard_of(sniper);
-            check_line |= line;
-        } else if (!(shield & (shield - 1))) {
-            walk->pin_line |= line;
-        }
-    }
-    snipers = bitboard_bishop(king, walk->enemy) & (enemy[CHESS_BISHOP] | enemy[CHESS_QUEEN]);
-    while (snipers) {
-        unsigned sniper = bitboard_pop(&snipers);
-        uint64_t line = bitboard_tables.between[king][sniper];
-        uint64_t shield = line & walk->own;
-        line |= bitboard_of(sniper);
-        if (!shield) {
-            walk->checkers |= bitboard_of(sniper);
-            check_line |= line;
-        } else if (!(shield & (shield - 1))) {
-            walk->pin_diagonal |= line;
-        }
-    }
+    uint64_t rooks = enemy[CHESS_ROOK] | enemy[CHESS_QUEEN];
+    uint64_t bishops = enemy[CHESS_BISHOP] | enemy[CHESS_QUEEN];
+    walk->pin_line = find_pins(walk, bitboard_rook(king, walk->enemy) & rooks, &check_line);
+    walk->pin_diagonal = find_pins(walk, bitboard_bishop(king, walk->enemy) & bishops, &check_line);
     walk->target = walk->checkers ? check_line : ~walk->own;
 }
 
@@ -140,45 +135,43 @@ BITBOARD_INLINE void castle(struct walk *walk, const enum want want, const unsig
     }
 }
 
-/* Knights, bishops, rooks and queens. A piece pinned on a line stays on it; knights cannot. */
+/* A piece pinned on a line stays on it. */
+BITBOARD_INLINE void slider_moves(struct walk *walk, const enum want want, const unsigned us,
+                                  const unsigned kind, uint64_t target)
+{
+    uint64_t from_set = chess_set(walk->position, us, kind);
+    while (from_set) {
+        unsigned from = bitboard_pop(&from_set);
+        uint64_t bit = bitboard_of(from);
+        uint64_t line = kind == CHESS_BISHOP ? 0 : bitboard_rook(from, walk->occupied);
+        uint64_t diagonal = kind == CHESS_ROOK ? 0 : bitboard_bishop(from, walk->occupied);
+        if (bit & walk->pin_line) {
+            line &= walk->pin_line;
+            diagonal = 0;
+        } else if (bit & walk->pin_diagonal) {
+            line = 0;
+            diagonal &= walk->pin_diagonal;
+        }
+        emit(walk, want, from, kind, (line | diagonal) & target);
+    }
+}
+
+/* Knights, bishops, rooks and queens. */
 BITBOARD_INLINE void piece_moves(struct walk *walk, const enum want want, const unsigned us)
 {
-    const uint64_t *own = &walk->position->set[us << 3];
     uint64_t target = walk->target;
     if (want == WANT_NOISY && !walk->quiets) {
         target &= walk->enemy;
     }
     uint64_t pinned = walk->pin_line | walk->pin_diagonal;
-    uint64_t from_set = own[CHESS_KNIGHT] & ~pinned;
-    while (from_set) {
-        unsigned from = bitboard_pop(&from_set);
+    uint64_t knights = chess_set(walk->position, us, CHESS_KNIGHT) & ~pinned;
+    while (knights) {
+        unsigned from = bitboard_pop(&knights);
         emit(walk, want, from, CHESS_KNIGHT, bitboard_tables.knight[from] & target);
     }
-    from_set = own[CHESS_BISHOP] & ~walk->pin_line;
-    while (from_set) {
-        unsigned from = bitboard_pop(&from_set);
-        uint64_t free = bitboard_of(from) & walk->pin_diagonal ? walk->pin_diagonal : ~UINT64_C(0);
-        emit(walk, want, from, CHESS_BISHOP, bitboard_bishop(from, walk->occupied) & target & free);
-    }
-    from_set = own[CHESS_ROOK] & ~walk->pin_diagonal;
-    while (from_set) {
-        unsigned from = bitboard_pop(&from_set);
-        uint64_t free = bitboard_of(from) & walk->pin_line ? walk->pin_line : ~UINT64_C(0);
-        emit(walk, want, from, CHESS_ROOK, bitboard_rook(from, walk->occupied) & target & free);
-    }
-    from_set = own[CHESS_QUEEN];
-    while (from_set) {
-        unsigned from = bitboard_pop(&from_set);
-        uint64_t bit = bitboard_of(from), reach;
-        if (bit & walk->pin_line) {
-            reach = bitboard_rook(from, walk->occupied) & walk->pin_line;
-        } else if (bit & walk->pin_diagonal) {
-            reach = bitboard_bishop(from, walk->occupied) & walk->pin_diagonal;
-        } else {
-            reach = bitboard_rook(from, walk->occupied) | bitboard_bishop(from, walk->occupied);
-        }
-        emit(walk, want, from, CHESS_QUEEN, reach & target);
-    }
+    slider_moves(walk, want, us, CHESS_BISHOP, target);
+    slider_moves(walk, want, us, CHESS_ROOK, target);
+    slider_moves(walk, want, us, CHESS_QUEEN, target);
 }
 
 /* Pawns that reach `targets` by a move of `delta` squares. */

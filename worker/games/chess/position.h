@@ -91,9 +91,15 @@ BITBOARD_INLINE uint64_t chess_set(const struct chess_position *position, unsign
     return position->set[colour << 3 | kind];
 }
 
+/* Of both colours. */
+BITBOARD_INLINE uint64_t chess_both(const struct chess_position *position, unsigned kind)
+{
+    return position->set[kind] | position->set[8 | kind];
+}
+
 BITBOARD_INLINE uint64_t chess_occupied(const struct chess_position *position)
 {
-    return position->set[CHESS_ALL] | position->set[8 | CHESS_ALL];
+    return chess_both(position, CHESS_ALL);
 }
 
 BITBOARD_INLINE unsigned chess_king(const struct chess_position *position, unsigned colour)

@@ -5,19 +5,14 @@ static const int value[8] = {
     [CHESS_PAWN] = 100,  [CHESS_KNIGHT] = 325, [CHESS_BISHOP] = 325, [CHESS_ROOK] = 500,
     [CHESS_QUEEN] = 950, [CHESS_KING] = 10000, [CHESS_ALL] = 0,      [CHESS_EMPTY] = 0};
 
-static uint64_t both(const struct chess_position *position, unsigned kind)
-{
-    return position->set[kind] | position->set[8 | kind];
-}
-
 /* The exchange on `to` after the first capture. `balance` is what the side that captured first has
  * over its threshold if the piece now on the square is lost; `occupied` lacks the first capturer.
  * Returns whether that side reaches its threshold. */
 static bool exchange(const struct chess_position *position, unsigned to, uint64_t occupied,
                      int balance, unsigned first)
 {
-    uint64_t rooks = both(position, CHESS_ROOK) | both(position, CHESS_QUEEN);
-    uint64_t bishops = both(position, CHESS_BISHOP) | both(position, CHESS_QUEEN);
+    uint64_t rooks = chess_both(position, CHESS_ROOK) | chess_both(position, CHESS_QUEEN);
+    uint64_t bishops = chess_both(position, CHESS_BISHOP) | chess_both(position, CHESS_QUEEN);
     uint64_t attackers = chess_attackers(position, to, CHESS_WHITE, occupied) |
                          chess_attackers(position, to, CHESS_BLACK, occupied);
     unsigned side = first ^ 1;

@@ -147,10 +147,10 @@ __attribute__((constructor)) static void fill_tables(void)
     for (unsigned square = 0; square < 64; square++) {
         chess_tables.rights_kept[square] = 15;
     }
-    chess_tables.rights_kept[0] = 15 ^ CHESS_WHITE_LONG;
-    chess_tables.rights_kept[4] = 15 ^ CHESS_WHITE_LONG ^ CHESS_WHITE_SHORT;
-    chess_tables.rights_kept[7] = 15 ^ CHESS_WHITE_SHORT;
-    chess_tables.rights_kept[56] = 15 ^ CHESS_BLACK_LONG;
-    chess_tables.rights_kept[60] = 15 ^ CHESS_BLACK_LONG ^ CHESS_BLACK_SHORT;
-    chess_tables.rights_kept[63] = 15 ^ CHESS_BLACK_SHORT;
+    for (unsigned colour = 0; colour < 2; colour++) {
+        uint8_t *home = &chess_tables.rights_kept[56 * colour];
+        home[0] ^= CHESS_WHITE_LONG << 2 * colour;
+        home[4] ^= (CHESS_WHITE_LONG | CHESS_WHITE_SHORT) << 2 * colour;
+        home[7] ^= CHESS_WHITE_SHORT << 2 * colour;
+    }
 }

@@ -33,20 +33,9 @@ struct tree_position {
 
 _Static_assert(sizeof(struct tree_position) < 4096, "a position is copied per job and per test");
 
-void tree_position_set(struct tree_position *p, const struct tree_params *params);
-unsigned tree_position_generate(const struct tree_position *p, struct game_move *list);
-void tree_position_make(struct tree_position *p, unsigned move);
-
-static inline void tree_position_unmake(struct tree_position *p)
-{
-    p->ply--;
-}
-
 static inline const struct tree_node *tree_position_node(const struct tree_position *p)
 {
     return &p->path[p->ply];
 }
-
-bool tree_position_check(const struct tree_position *p);
 
 #endif
