@@ -43,35 +43,26 @@ static bool stop_is_fresh(const struct client *c, unsigned shard, const struct s
 
 void job_send_all(struct client *c, unsigned shard)
 {
-    bool was_sent = true;
+    bool was_sent = true, any = false;
     for (unsigned i = 0; i < c->options.jobs && was_sent; i++) {
-        was_sent = !c->jobs[i].used || send_post(c, shard, &c->jobs[i].post);
+        if (c->jobs[i].used) {
+            any = true;
+            was_sent = send_post(c, shard, &c->jobs[i].post);
+        }
     }
     for (unsigned i = 0; i < STOPPED_MAX && was_sent; i++) {
-        was_sent =
-            !stop_is_fresh(c, shard, &c->stopped[i]) || send_stop(c, shard, c->stopped[i].job);
+        if (stop_is_fresh(c, shard, &c->stopped[i])) {
+            any = true;
+            was_sent = send_stop(c, shard, c->stopped[i].job);
+        }
     }
     repeat_later(c, shard, was_sent);
-}
-
-static bool anything_to_send(const struct client *c, unsigned shard)
-{
-    bool any = false;
-    for (unsigned i = 0; !any && i < c->options.jobs; i++) {
-        any = c->jobs[i].used;
-    }
-    for (unsigned i = 0; !any && i < STOPPED_MAX; i++) {
-        any = stop_is_fresh(c, shard, &c->stopped[i]);
-    }
-    return any;
+    c->shards[shard].job_due_us = any ? c->shards[shard].job_due_us : UINT64_MAX;
 }
 
 uint64_t job_tick(struct client *c, unsigned shard)
 {
-    struct shard *s = &c->shards[shard];
-    if (!anything_to_send(c, shard)) {
-        return UINT64_MAX;
-    }
+    const struct shard *s = &c->shards[shard];
     if (c->now_us >= s->job_due_us) {
         job_send_all(c, shard);
     }

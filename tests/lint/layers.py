@@ -40,8 +40,6 @@ FILE_MAX, FILE_WARN = 600, 500
 # Modules of a folder that may need each other (x.c with x.h is a module; it needs what it includes and whose
 # functions it calls), and why. docs/design.md refers to this table. A circle of some of them is allowed as well.
 CIRCLES = [
-    ("proto", "client client_core client_history client_job client_part client_shard client_share client_table "
-     "client_watch", "one client in files by kind of message: client.c calls each, each sends by the shard's queue"),
     ("ttserver/core", "batch core history member share state watch work",
      "one core in files by kind of message: core.c calls each, each finds sessions and sends by core.h"),
     ("worker/search", "brothers move node order quiesce search select young",

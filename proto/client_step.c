@@ -138,15 +138,6 @@ void client_free(struct client **client)
     *client = NULL;
 }
 
-/* ---- out ---- */
-
-bool client_send(struct client *c, unsigned shard, const struct proto_message *message)
-{
-    size_t length = proto_encode(message, c->scratch, c->scratch_size);
-    CHECK(length > 0);
-    return c->port.send(c->port.self, shard, c->scratch, length);
-}
-
 /* ---- in ---- */
 
 /* A result outside its range must not reach the search. */
@@ -157,6 +148,36 @@ static void on_node_done(struct client *c, const struct proto_node_done *m)
     for (uint32_t i = 0; ok && c->sink.node_done && i < m->list.count; i++) {
         c->sink.node_done(c->sink.node_self, &m->list.at[i]);
     }
+}
+
+static void on_share(struct client *c, const struct proto_share *m)
+{
+    if (!proto_results_in_range(&m->list)) {
+        c->counters.malformed++;
+    } else if (c->sink.shared) {
+        c->sink.shared(c->sink.node_self, m->table_id, m->list.at, m->list.count);
+    }
+}
+
+static void on_history(struct client *c, unsigned shard, const struct proto_history_answer *m)
+{
+    if (!proto_weights_in_range(&m->list)) {
+        c->counters.malformed++;
+    } else if (c->sink.history) {
+        c->sink.history(c->sink.node_self, shard, m);
+    }
+}
+
+/* Ends the request of shard_query that a message answers; all these have it as their first field.
+ * False: it was not outstanding. */
+static bool answers(struct client *c, unsigned shard, enum part_kind kind,
+                    const struct proto_message *m)
+{
+    struct part *part = shard_answered(c, shard, kind, m->heartbeat.request);
+    if (part) {
+        part_close(c, part);
+    }
+    return part != NULL;
 }
 
 /* What a shard pushes means something only where we have, or had, a session. */
@@ -186,7 +207,7 @@ static bool on_push(struct client *c, unsigned shard, const struct proto_message
         on_node_done(c, &m->node_done);
         return true;
     case PROTO_SHARE:
-        query_on_share(c, &m->share);
+        on_share(c, &m->share);
         return true;
     case PROTO_WORKER_INDEX:
         if (sink->worker_index) {
@@ -209,6 +230,7 @@ static void on_bye(struct client *c, unsigned shard)
 void client_receive(struct client *c, unsigned shard, const uint8_t *bytes, size_t length,
                     uint64_t now_us)
 {
+    const struct client_sink *sink = &c->sink;
     struct proto_message m;
     CHECK(shard < c->options.shards);
     client_advance(c, now_us);
@@ -231,19 +253,27 @@ void client_receive(struct client *c, unsigned shard, const uint8_t *bytes, size
         table_on_peek_answer(c, shard, &m.peek_answer);
         break;
     case PROTO_HEARTBEAT:
-        (void)shard_ends(c, shard, PART_HEARTBEAT, m.heartbeat.request);
+        (void)answers(c, shard, PART_HEARTBEAT, &m);
         break;
     case PROTO_STATS_ANSWER:
-        query_on_stats(c, shard, &m.stats_answer);
+        if (answers(c, shard, PART_STATS, &m) && sink->stats) {
+            sink->stats(sink->self, shard, &m.stats_answer);
+        }
         break;
     case PROTO_MEMBERS_ANSWER:
-        query_on_members(c, shard, &m.members_answer);
+        if (answers(c, shard, PART_MEMBERS, &m) && sink->members) {
+            sink->members(sink->self, shard, &m.members_answer);
+        }
         break;
     case PROTO_JOBS_ANSWER:
-        query_on_jobs(c, shard, &m.jobs_answer);
+        if (answers(c, shard, PART_JOBS, &m) && sink->jobs) {
+            sink->jobs(sink->self, shard, &m.jobs_answer);
+        }
         break;
     case PROTO_HISTORY_ANSWER:
-        query_on_history(c, shard, &m.history_answer);
+        if (answers(c, shard, PART_HISTORY, &m)) {
+            on_history(c, shard, &m.history_answer);
+        }
         break;
     case PROTO_ERROR:
         shard_on_error(c, shard, &m.error);
