@@ -56,8 +56,10 @@ void job_send_all(struct client *c, unsigned shard)
             was_sent = send_stop(c, shard, c->stopped[i].job);
         }
     }
-    repeat_later(c, shard, was_sent);
-    c->shards[shard].job_due_us = any ? c->shards[shard].job_due_us : UINT64_MAX;
+    c->shards[shard].job_due_us = UINT64_MAX;
+    if (any) {
+        repeat_later(c, shard, was_sent);
+    }
 }
 
 uint64_t job_tick(struct client *c, unsigned shard)
