@@ -42,13 +42,10 @@ enum err ttcore_open(struct ttcore **out, const struct ttcore_options *options)
     core->offenders.seed = rng_mix(~options->secret);
     core->now_us = core->last_tick_us = options->start_us;
     core->expiry_us = (uint64_t)options->heartbeat_ms * US_PER_MS * 7 / 2;
-    err = tt_inflight_open(&core->inflight, options->inflight_max);
+    err = ttcore_sessions_open(&core->sessions, options->sessions_max, options->secret);
     if (err == ERR_OK) {
-        err = ttcore_sessions_open(&core->sessions, options->sessions_max, options->secret);
-    }
-    if (err == ERR_OK) {
-        err = tt_inflight_limit(&core->inflight, options->session_inflight_max,
-                                core->sessions.slot_bits);
+        err = tt_inflight_open(&core->inflight, options->inflight_max,
+                               options->session_inflight_max, core->sessions.slot_bits);
     }
     if (err == ERR_OK) {
         err = ttcore_jobs_open(&core->jobs, options->jobs_max);
