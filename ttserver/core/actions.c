@@ -1,5 +1,7 @@
 #include "ttserver/core/actions.h"
 
+#include "common/rng.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +16,17 @@ enum {
 };
 _Static_assert((int)ANSWERS_BYTES <= (int)PROTO_MESSAGE_MAX,
                "the answer to a full batch is one message");
+
+uint64_t ttcore_route_hash(uint64_t seed, const uint8_t *route, size_t length)
+{
+    uint64_t hash = seed ^ length;
+    for (size_t i = 0; i < length; i += 8) {
+        uint64_t word = 0;
+        memcpy(&word, route + i, length - i < 8 ? length - i : 8);
+        hash = rng_mix((hash ^ word) + UINT64_C(0x9e3779b97f4a7c15));
+    }
+    return hash;
+}
 
 enum err ttcore_actions_open(struct ttcore_actions *actions, uint32_t sessions_max,
                              uint32_t jobs_max)

@@ -32,6 +32,9 @@ struct ttcore_event {
     size_t length;
 };
 
+/* A hash of a route that peers cannot foresee without the seed. */
+uint64_t ttcore_route_hash(uint64_t seed, const uint8_t *route, size_t length);
+
 struct ttcore_target {
     const uint8_t *route;
     uint32_t length;

@@ -2,7 +2,6 @@
 
 #include "common/rng.h"
 #include "ttserver/core/call.h"
-#include "ttserver/core/on_session.h"
 
 #include <stdlib.h>
 
@@ -109,26 +108,19 @@ static void answer_undecodable(struct ttcore_call *call, enum err err)
     }
 }
 
-/* 0 for messages that have none. */
+/* 0 for messages that have none; where it is, it is the first field. */
 static uint32_t request_of(const struct proto_message *message)
 {
     switch (message->type) {
     case PROTO_HELLO:
-        return message->hello.request;
     case PROTO_RETRIEVE_ASK:
-        return message->retrieve_ask.request;
     case PROTO_PEEK:
-        return message->peek.request;
     case PROTO_HEARTBEAT:
-        return message->heartbeat.request;
     case PROTO_STATS:
-        return message->stats.request;
     case PROTO_MEMBERS:
-        return message->members.request;
     case PROTO_JOBS:
-        return message->jobs.request;
     case PROTO_HISTORY:
-        return message->history.request;
+        return message->heartbeat.request;
     default:
         return 0;
     }
@@ -189,16 +181,6 @@ static void take_message(struct ttcore *core, const struct ttcore_event *event,
     }
 }
 
-static void take_loss(struct ttcore *core, const struct ttcore_event *event,
-                      struct ttcore_actions *actions)
-{
-    struct ttcore_session *session =
-        ttcore_sessions_find(&core->sessions, event->route, event->route_length);
-    if (session != NULL) {
-        ttcore_lose_session(core, session, actions);
-    }
-}
-
 static void take_tick(struct ttcore *core, struct ttcore_actions *actions)
 {
     uint64_t heartbeat_us = (uint64_t)core->options.heartbeat_ms * US_PER_MS;
@@ -221,6 +203,7 @@ static void take_tick(struct ttcore *core, struct ttcore_actions *actions)
 void ttcore_step(struct ttcore *core, const struct ttcore_event *event,
                  struct ttcore_actions *actions)
 {
+    struct ttcore_session *session;
     uint64_t dropped = actions->dropped;
     ttcore_actions_reset(actions);
     if (event->now_us > core->now_us) {
@@ -231,7 +214,10 @@ void ttcore_step(struct ttcore *core, const struct ttcore_event *event,
         take_message(core, event, actions);
         break;
     case TTCORE_GONE:
-        take_loss(core, event, actions);
+        session = ttcore_sessions_find(&core->sessions, event->route, event->route_length);
+        if (session != NULL) {
+            ttcore_lose_session(core, session, actions);
+        }
         break;
     case TTCORE_TICK:
         take_tick(core, actions);

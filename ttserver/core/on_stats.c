@@ -1,23 +1,17 @@
-#include "ttserver/core/on_stats.h"
-
+/* What people watch a shard by: STATS, MEMBERS, JOBS. They change nothing. */
 #include "common/rng.h"
 #include "ttserver/core/call.h"
 
 enum { US_PER_MS = 1000, SLOTS_PER_PAGE = 4096 /* gone through for MEMBERS: a step stays short */ };
-
-static void add_outside(const struct ttcore_outside *outside, struct ttcore_figures *out)
-{
-#define X(name) out->name = outside->name;
-    TTCORE_OUTSIDE(X)
-#undef X
-}
 
 void ttcore_figures(const struct ttcore *core, struct ttcore_figures *out)
 {
     const struct ttcore_options *o = &core->options;
     *out = core->count;
     if (o->outside != NULL) {
-        add_outside(o->outside, out);
+#define X(name) out->name = o->outside->name;
+        TTCORE_OUTSIDE(X)
+#undef X
     }
     out->sessions = core->sessions.live;
     out->workers = core->sessions.of_role[PROTO_WORKER];

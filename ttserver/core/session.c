@@ -7,13 +7,7 @@
 
 static uint32_t home_of(const struct ttcore_sessions *s, const uint8_t *route, size_t length)
 {
-    uint64_t hash = s->seed ^ length;
-    for (size_t i = 0; i < length; i += 8) {
-        uint64_t word = 0;
-        memcpy(&word, route + i, length - i < 8 ? length - i : 8);
-        hash = rng_mix((hash ^ word) + UINT64_C(0x9e3779b97f4a7c15));
-    }
-    return (uint32_t)hash & s->mask;
+    return (uint32_t)ttcore_route_hash(s->seed, route, length) & s->mask;
 }
 
 enum err ttcore_sessions_open(struct ttcore_sessions *sessions, uint32_t max, uint64_t seed)
