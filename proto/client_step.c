@@ -51,9 +51,9 @@ static size_t scratch_size(const struct client_options *o)
 static bool allocate(struct client *c)
 {
     const struct client_options *o = &c->options;
-    unsigned spread = o->shards < 8 ? o->shards : 8;
+    unsigned shards_per_ticket = o->shards < 8 ? o->shards : 8;
     unsigned tickets = power_of_two(o->tickets);
-    c->part_limit = o->tickets * spread + o->shards * (HELLOS_MAX + 4);
+    c->part_limit = o->tickets * shards_per_ticket + o->shards * (HELLOS_MAX + 4);
     unsigned parts = power_of_two(2 * c->part_limit);
     CHECK(parts < PART_NONE);
 
@@ -180,45 +180,6 @@ static bool answers(struct client *c, unsigned shard, enum part_kind kind,
     return part != NULL;
 }
 
-/* What a shard pushes means something only where we have, or had, a session. */
-static bool on_push(struct client *c, unsigned shard, const struct proto_message *m)
-{
-    const struct client_sink *sink = &c->sink;
-    if (!c->shards[shard].known) {
-        return false;
-    }
-    switch (m->type) {
-    case PROTO_JOB:
-        if (sink->job) {
-            sink->job(sink->self, &m->job, shard);
-        }
-        return true;
-    case PROTO_JOB_STOP:
-        if (sink->job_stop) {
-            sink->job_stop(sink->self, m->job_stop.job, m->job_stop.reason, shard);
-        }
-        return true;
-    case PROTO_JOB_REPORT:
-        if (sink->job_report) {
-            sink->job_report(sink->self, &m->job_report, shard);
-        }
-        return true;
-    case PROTO_NODE_DONE:
-        on_node_done(c, &m->node_done);
-        return true;
-    case PROTO_SHARE:
-        on_share(c, &m->share);
-        return true;
-    case PROTO_WORKER_INDEX:
-        if (sink->worker_index) {
-            sink->worker_index(sink->self, shard, m->worker_index.index, m->worker_index.workers);
-        }
-        return true;
-    default:
-        return false;
-    }
-}
-
 static void on_bye(struct client *c, unsigned shard)
 {
     struct shard *s = &c->shards[shard];
@@ -238,7 +199,9 @@ void client_receive(struct client *c, unsigned shard, const uint8_t *bytes, size
         c->counters.malformed++;
         return;
     }
-    if (c->shards[shard].state == CLIENT_ABSENT || c->shards[shard].state == CLIENT_LEFT) {
+    const struct shard *s = &c->shards[shard];
+    bool begins = m.type == PROTO_WELCOME || m.type == PROTO_ERROR || m.type == PROTO_BYE;
+    if (s->state == CLIENT_ABSENT || s->state == CLIENT_LEFT || (!s->known && !begins)) {
         c->counters.unexpected++;
         return;
     }
@@ -281,8 +244,34 @@ void client_receive(struct client *c, unsigned shard, const uint8_t *bytes, size
     case PROTO_BYE:
         on_bye(c, shard);
         break;
+    case PROTO_JOB:
+        if (sink->job) {
+            sink->job(sink->self, &m.job, shard);
+        }
+        break;
+    case PROTO_JOB_STOP:
+        if (sink->job_stop) {
+            sink->job_stop(sink->self, m.job_stop.job, m.job_stop.reason, shard);
+        }
+        break;
+    case PROTO_JOB_REPORT:
+        if (sink->job_report) {
+            sink->job_report(sink->self, &m.job_report, shard);
+        }
+        break;
+    case PROTO_WORKER_INDEX:
+        if (sink->worker_index) {
+            sink->worker_index(sink->self, shard, m.worker_index.index, m.worker_index.workers);
+        }
+        break;
+    case PROTO_NODE_DONE:
+        on_node_done(c, &m.node_done);
+        break;
+    case PROTO_SHARE:
+        on_share(c, &m.share);
+        break;
     default:
-        c->counters.unexpected += !on_push(c, shard, &m);
+        c->counters.unexpected++;
         break;
     }
 }

@@ -29,7 +29,7 @@ static unsigned find(const struct tt_generations *g, uint64_t namespace_id)
     return i;
 }
 
-static void mark_used(struct tt_generations *g, unsigned index)
+static void set_used(struct tt_generations *g, unsigned index)
 {
     WRITE(&g->known[index].used, 1 + atomic_fetch_add_explicit(&g->uses, 1, memory_order_relaxed));
 }
@@ -38,7 +38,7 @@ unsigned tt_generations_use(struct tt_generations *g, uint64_t namespace_id)
 {
     unsigned index = find(g, namespace_id);
     if (index < TT_NAMESPACES) {
-        mark_used(g, index);
+        set_used(g, index);
     }
     return index;
 }
@@ -90,6 +90,6 @@ unsigned tt_generations_advance(struct tt_generations *g, uint64_t namespace_id)
     WRITE(&g->place[generation], (uint8_t)(index + 1));
     WRITE(&g->rank[generation], TT_GENERATION_NEWEST);
     WRITE(&g->known[index].generation, generation);
-    mark_used(g, index);
+    set_used(g, index);
     return index;
 }

@@ -134,8 +134,7 @@ void ttcore_on_jobs(struct ttcore_call *call)
         const struct ttcore_job *job = &jobs->slot[at];
         struct proto_message message;
         if (job->length != 0) {
-            enum err err =
-                proto_decode(decoder, ttcore_jobs_bytes(jobs, job), job->length, &message);
+            enum err err = proto_decode(decoder, job->bytes, job->length, &message);
             CHECK(err == ERR_OK);
             row[count++] = job_row(core, job, &message.job);
         }

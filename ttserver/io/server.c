@@ -125,7 +125,7 @@ static void say_why(const struct server_options *o, enum err err, unsigned index
 static enum err open_shard(struct server *server, unsigned index, uint16_t port, bool may_exist)
 {
     const struct server_options *o = server->options;
-    char endpoint[128], name[320];
+    char digits[8] = "*", endpoint[128], name[320];
     struct shard_options shard = {
         .core = o->core,
         .endpoint = endpoint,
@@ -133,7 +133,11 @@ static enum err open_shard(struct server *server, unsigned index, uint16_t port,
         .io_thread = index % server->io_threads,
         .ended = &server->ended,
     };
-    listen_endpoint(&o->address, port, endpoint, sizeof endpoint);
+    if (port != 0) {
+        snprintf(digits, sizeof digits, "%u", port);
+    }
+    snprintf(endpoint, sizeof endpoint, o->address.is_v6 ? "tcp://[%s]:%s" : "tcp://%s:%s",
+             o->address.numeric, digits);
     options_host_port_text(o->listen.host, port, name, sizeof name);
     shard.core.start_us = uv_hrtime() / 1000;
     uint64_t drawn[2];

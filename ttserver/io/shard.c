@@ -1,8 +1,7 @@
 #include "ttserver/io/shard.h"
 
-#include "ttserver/io/listen.h"
-
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <zmq.h>
 
@@ -11,11 +10,12 @@ enum {
     REST_MS = 1, /* then the queues of ignored peers are read on */
     LINGER_MS = 200, /* for BYE */
     BACKLOG = 1024, /* a cluster starts at once */
-    /* Marks are per peer. A client has a bounded number of requests out; what waits here beyond it
-     * is pushed jobs and NODE_DONE. Beyond the receiving limit TCP slows the sender down. Who reads
-     * nothing answers no ZMTP ping either, once his own queue is full: then the connection ends. */
-    SEND_MARK = 1024,
-    RECEIVE_MARK = 256,
+    /* These limits are per peer. A client has a bounded number of requests out; what waits here
+     * beyond it is pushed jobs and NODE_DONE. Beyond the receiving limit TCP slows the sender down.
+     * Who reads nothing answers no ZMTP ping either, once his own queue is full: then the
+     * connection ends. */
+    SEND_QUEUE = 1024,
+    RECEIVE_QUEUE = 256,
     /* A message above PROTO_MESSAGE_MAX is counted and refused; one above this ends the connection
      * before it is read. */
     MESSAGE_MAX = 2 * PROTO_MESSAGE_MAX,
@@ -38,7 +38,7 @@ static bool configure(void *socket, const struct shard_options *options)
     return zmq_setsockopt(socket, ZMQ_AFFINITY, &affinity, sizeof affinity) == 0 &&
            zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &message_max, sizeof message_max) == 0 &&
            set_int(socket, ZMQ_ROUTER_MANDATORY, 1) && set_int(socket, ZMQ_LINGER, LINGER_MS) &&
-           set_int(socket, ZMQ_SNDHWM, SEND_MARK) && set_int(socket, ZMQ_RCVHWM, RECEIVE_MARK) &&
+           set_int(socket, ZMQ_SNDHWM, SEND_QUEUE) && set_int(socket, ZMQ_RCVHWM, RECEIVE_QUEUE) &&
            set_int(socket, ZMQ_BACKLOG, BACKLOG) &&
            set_int(socket, ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS) &&
            set_int(socket, ZMQ_HEARTBEAT_IVL, 3 * alive_ms) &&
@@ -60,7 +60,8 @@ static enum err bind_socket(struct shard *shard, void *context, const struct sha
     if (zmq_getsockopt(shard->socket, ZMQ_LAST_ENDPOINT, bound, &size) != 0) {
         return ERR_IO;
     }
-    shard->port = listen_port_of(bound);
+    const char *colon = strrchr(bound, ':');
+    shard->port = colon != NULL ? (uint16_t)strtoul(colon + 1, NULL, 10) : 0;
     return ERR_OK;
 }
 
