@@ -154,11 +154,10 @@ void part_lose_all_of(struct client *c, unsigned shard);
 
 /* Ends what is overdue now. */
 void part_expire(struct client *c);
-/* Sends the request of a part. False: it could not be; the part is closed, and that is a time-out,
- * as the request stood in place of a heartbeat. */
-bool shard_request(struct client *c, struct part *part, const struct proto_message *message);
-/* Opens a request without a ticket and sends its message, one whose first field is the request. */
-bool shard_query(struct client *c, unsigned shard, enum part_kind kind, struct proto_message *m);
+/* Opens a request and sends its message, one whose first field is the request. NULL: not sent; if
+ * the port did not take it, that is a time-out, as it stood in place of a heartbeat. */
+struct part *shard_query(struct client *c, unsigned shard, enum part_kind kind,
+                         struct proto_message *m);
 /* The outstanding part that a message answers in time: a sample, and timeouts_in_row is 0 again.
  * NULL: an answer to a request no longer known. */
 struct part *shard_answered(struct client *c, unsigned shard, enum part_kind kind,

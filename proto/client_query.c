@@ -6,21 +6,21 @@ bool client_stats(struct client *c, unsigned shard, uint64_t now_us)
 {
     struct proto_message m = {.type = PROTO_STATS};
     client_advance(c, now_us);
-    return shard_query(c, shard, PART_STATS, &m);
+    return shard_query(c, shard, PART_STATS, &m) != NULL;
 }
 
 bool client_members(struct client *c, unsigned shard, uint32_t from, uint64_t now_us)
 {
     struct proto_message m = {.type = PROTO_MEMBERS, .members = {.from = from}};
     client_advance(c, now_us);
-    return shard_query(c, shard, PART_MEMBERS, &m);
+    return shard_query(c, shard, PART_MEMBERS, &m) != NULL;
 }
 
 bool client_jobs(struct client *c, unsigned shard, uint32_t from, uint64_t now_us)
 {
     struct proto_message m = {.type = PROTO_JOBS, .jobs = {.from = from}};
     client_advance(c, now_us);
-    return shard_query(c, shard, PART_JOBS, &m);
+    return shard_query(c, shard, PART_JOBS, &m) != NULL;
 }
 
 unsigned client_history(struct client *c, uint64_t root_key, uint32_t epoch, uint32_t cursor,

@@ -156,26 +156,21 @@ static bool shard_timed_out(struct client *c, unsigned shard, uint64_t began_us)
     return true;
 }
 
-bool shard_request(struct client *c, struct part *part, const struct proto_message *message)
-{
-    unsigned shard = part->shard;
-    if (client_send(c, shard, message)) {
-        return true;
-    }
-    part_close(c, part);
-    (void)shard_timed_out(c, shard, c->now_us - c->shards[shard].rtt.timeout_us);
-    return false;
-}
-
-bool shard_query(struct client *c, unsigned shard, enum part_kind kind, struct proto_message *m)
+struct part *shard_query(struct client *c, unsigned shard, enum part_kind kind,
+                         struct proto_message *m)
 {
     CHECK(shard < c->options.shards);
     struct part *part = c->shards[shard].state == CLIENT_UP ? part_open(c, kind, shard) : NULL;
     if (!part) {
-        return false;
+        return NULL;
     }
     m->heartbeat.request = part->request; /* the first field of all these messages */
-    return shard_request(c, part, m);
+    if (client_send(c, shard, m)) {
+        return part;
+    }
+    part_close(c, part);
+    (void)shard_timed_out(c, shard, c->now_us - c->shards[shard].rtt.timeout_us);
+    return NULL;
 }
 
 /* True: the shard fell. A HELLO that is not answered in time counts against nobody: heartbeats do.

@@ -62,30 +62,19 @@ static size_t ticket_row(const struct client *c, const struct ticket *t)
     return (size_t)(t - c->tickets) * c->options.peek_max;
 }
 
-/* Opens the request of a ticket; NULL when the shard may not be asked now. What is queued for the
- * shard goes first. */
-static struct part *request_open(struct client *c, struct ticket *t, unsigned shard)
+/* Sends a request of a ticket, after what is queued for the shard. NULL: it may not be asked now.
+ */
+static struct part *request_send(struct client *c, struct ticket *t, unsigned shard,
+                                 struct proto_message *m)
 {
-    struct part *part = NULL;
-    const struct shard *s = &c->shards[shard];
-    if (s->state == CLIENT_UP && queue_flush(c, shard)) {
-        part = part_open(c, (enum part_kind)t->kind, shard);
-    }
+    struct part *part =
+        queue_flush(c, shard) ? shard_query(c, shard, (enum part_kind)t->kind, m) : NULL;
     if (part) {
         part->ticket = t->id;
+        t->waiting++;
+        t->deadline_us = part->deadline_us > t->deadline_us ? part->deadline_us : t->deadline_us;
     }
     return part;
-}
-
-static bool request_send(struct client *c, struct ticket *t, struct part *part,
-                         const struct proto_message *m)
-{
-    if (!shard_request(c, part, m)) {
-        return false;
-    }
-    t->waiting++;
-    t->deadline_us = part->deadline_us > t->deadline_us ? part->deadline_us : t->deadline_us;
-    return true;
 }
 
 uint64_t client_deadline(const struct client *c, uint32_t ticket)
@@ -150,13 +139,11 @@ uint32_t client_ask(struct client *c, const struct tt_ask *ask, uint64_t now_us,
     if (!t) {
         return 0;
     }
-    struct part *part = request_open(c, t, shard);
     t->ask = *ask;
     t->shard = (uint8_t)shard;
     struct proto_message m = {.type = PROTO_RETRIEVE_ASK};
-    m.retrieve_ask.request = part ? part->request : 0;
     m.retrieve_ask.list = (struct proto_asks){1, &t->ask};
-    if (!part || !request_send(c, t, part, &m)) {
+    if (!request_send(c, t, shard, &m)) {
         ticket_close(c, t);
         return 0;
     }
@@ -215,14 +202,13 @@ static unsigned peek_send(struct client *c, struct ticket *t, unsigned shard,
             c->gathered[n++] = peeks[i];
         }
     }
-    struct part *part = n > 0 ? request_open(c, t, shard) : NULL;
+    struct proto_message m = {.type = PROTO_PEEK};
+    m.peek.list = (struct proto_peeks){n, c->gathered};
+    struct part *part = n > 0 ? request_send(c, t, shard, &m) : NULL;
     if (part) {
-        struct proto_message m = {.type = PROTO_PEEK};
-        m.peek.request = part->request;
-        m.peek.list = (struct proto_peeks){n, c->gathered};
         part->first = (uint16_t)from;
         part->count = (uint16_t)n;
-        c->counters.peeks += request_send(c, t, part, &m) ? n : 0;
+        c->counters.peeks += n;
     }
     return i;
 }

@@ -27,16 +27,6 @@ enum tt_bound tt_bound_of(int score, int alpha, int beta)
     return score <= alpha ? TT_UPPER : score >= beta ? TT_LOWER : TT_EXACT;
 }
 
-struct tt_found tt_ops_found(const struct tt_store *store)
-{
-    return (struct tt_found){
-        .lower = store->bound & TT_LOWER ? store->score : TT_SCORE_MIN,
-        .upper = store->bound & TT_UPPER ? store->score : TT_SCORE_MAX,
-        .move = store->move,
-        .depth = store->depth,
-    };
-}
-
 enum tt_verdict tt_ops_judge(const struct tt_found *found, const struct tt_ask *ask,
                              struct tt_answer *answer)
 {

@@ -44,7 +44,4 @@ bool tt_ops_resolves(const struct tt_found *found, unsigned depth, bool strict, 
 /* What a value found in the window alpha < beta proves. */
 enum tt_bound tt_bound_of(int score, int alpha, int beta);
 
-/* A result as an entry. */
-struct tt_found tt_ops_found(const struct tt_store *store);
-
 #endif

@@ -310,12 +310,17 @@ static void close_handle(uv_handle_t *handle, void *unused)
     }
 }
 
+void shard_close_loop(uv_loop_t *loop)
+{
+    uv_walk(loop, close_handle, NULL);
+    uv_run(loop, UV_RUN_DEFAULT);
+    uv_loop_close(loop);
+}
+
 void shard_close(struct shard *shard)
 {
     if (shard->loop.data != NULL) {
-        uv_walk(&shard->loop, close_handle, NULL);
-        uv_run(&shard->loop, UV_RUN_DEFAULT);
-        uv_loop_close(&shard->loop);
+        shard_close_loop(&shard->loop);
         shard->loop.data = NULL;
     }
     if (shard->socket != NULL) {
