@@ -11,7 +11,6 @@ enum {
     HELLOS_MAX = 4, /* HELLOs outstanding at one shard */
     UNSENT_PAUSE_MIN_US = 1000, /* before what the port did not take is tried again: HELLOs, jobs */
     STOPPED_MAX = 8, /* stopped jobs whose stop is repeated */
-    JOB_TEXTS = 3, /* game, position, algorithm */
 };
 
 /* One request outstanding at one shard. Its index is the low bits of its request id. */
@@ -87,8 +86,9 @@ struct stopped_job {
 
 struct stored_job {
     bool used;
-    struct proto_job_post post;
-    char texts[JOB_TEXTS][PROTO_TEXT_MAX];
+    uint64_t job;
+    size_t length;
+    uint8_t bytes[PROTO_JOB_BYTES]; /* its JOB_POST */
 };
 
 struct client {

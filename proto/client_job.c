@@ -1,21 +1,18 @@
 #include "proto/client_core.h"
 
-#include <string.h>
-
 static struct stored_job *find(struct client *c, uint64_t job)
 {
     for (unsigned i = 0; i < c->options.jobs; i++) {
-        if (c->jobs[i].used && c->jobs[i].post.job == job) {
+        if (c->jobs[i].used && c->jobs[i].job == job) {
             return &c->jobs[i];
         }
     }
     return NULL;
 }
 
-static bool send_post(struct client *c, unsigned shard, const struct proto_job_post *post)
+static bool send_post(const struct client *c, unsigned shard, const struct stored_job *job)
 {
-    struct proto_message m = {.type = PROTO_JOB_POST, .job_post = *post};
-    return client_send(c, shard, &m);
+    return c->port.send(c->port.self, shard, job->bytes, job->length);
 }
 
 static bool send_stop(struct client *c, unsigned shard, uint64_t job)
@@ -47,7 +44,7 @@ void job_send_all(struct client *c, unsigned shard)
     for (unsigned i = 0; i < c->options.jobs && was_sent; i++) {
         if (c->jobs[i].used) {
             any = true;
-            was_sent = send_post(c, shard, &c->jobs[i].post);
+            was_sent = send_post(c, shard, &c->jobs[i]);
         }
     }
     for (unsigned i = 0; i < STOPPED_MAX && was_sent; i++) {
@@ -71,23 +68,11 @@ uint64_t job_tick(struct client *c, unsigned shard)
     return s->job_due_us;
 }
 
-/* Moves a borrowed text into room of our own. */
-static void keep(struct proto_text *text, char *room)
-{
-    if (text->length > 0) {
-        memcpy(room, text->at, text->length);
-    }
-    text->at = room;
-}
-
 enum err client_job_post(struct client *c, const struct proto_job_post *job, uint64_t now_us)
 {
+    const struct proto_message m = {.type = PROTO_JOB_POST, .job_post = *job};
     struct stored_job *room = NULL;
     client_advance(c, now_us);
-    if (job->game.length > PROTO_TEXT_MAX || job->position.length > PROTO_TEXT_MAX ||
-        job->algorithm.length > PROTO_TEXT_MAX) {
-        return ERR_RANGE;
-    }
     if (find(c, job->job)) {
         return ERR_EXIST;
     }
@@ -97,17 +82,18 @@ enum err client_job_post(struct client *c, const struct proto_job_post *job, uin
     if (!room) {
         return ERR_FULL;
     }
+    room->length = proto_encode(&m, room->bytes, sizeof room->bytes);
+    if (room->length == 0) {
+        return ERR_RANGE;
+    }
+    room->used = true;
+    room->job = job->job;
     for (unsigned i = 0; i < STOPPED_MAX; i++) {
         c->stopped[i].used = c->stopped[i].used && c->stopped[i].job != job->job;
     }
-    room->used = true;
-    room->post = *job;
-    keep(&room->post.game, room->texts[0]);
-    keep(&room->post.position, room->texts[1]);
-    keep(&room->post.algorithm, room->texts[2]);
     for (unsigned i = 0; i < c->up_count; i++) {
         unsigned shard = c->owners[i].shard;
-        repeat_later(c, shard, send_post(c, shard, &room->post));
+        repeat_later(c, shard, send_post(c, shard, room));
     }
     return ERR_OK;
 }

@@ -36,16 +36,15 @@ static enum err complete(struct client_options *o)
     return ok ? ERR_OK : ERR_RANGE;
 }
 
-/* The longest message we can be made to write. */
+/* The longest message we can be made to write, but JOB_POST. */
 static size_t scratch_size(const struct client_options *o)
 {
     size_t store = 24, peek = 12, head = 64;
     size_t weights = (size_t)CLIENT_WEIGHTS_MAX * 9;
-    size_t job = (size_t)JOB_TEXTS * (PROTO_TEXT_MAX + 3) + 64;
     size_t size = o->queue * store > o->peek_max * peek ? o->queue * store : o->peek_max * peek;
     size = size > weights ? size : weights;
     size = size > CLIENT_SHARE_MAX * store ? size : CLIENT_SHARE_MAX * store;
-    return head + (size > job ? size : job);
+    return head + size;
 }
 
 static bool allocate(struct client *c)

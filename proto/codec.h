@@ -21,6 +21,8 @@ enum {
     PROTO_BATCH_MAX = 1024, /* operations in one message */
     PROTO_TEXT_MAX = 1024, /* bytes in one text */
     PROTO_MESSAGE_MAX = 65536, /* bytes in one message; larger ones are refused unread */
+    /* of JOB or JOB_POST: three texts with their heads, ten integers of at most nine bytes */
+    PROTO_JOB_BYTES = 3 * (3 + PROTO_TEXT_MAX) + 10 * 9 + 8,
 };
 
 enum proto_role {

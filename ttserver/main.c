@@ -107,6 +107,7 @@ static bool say(void *socket, const struct proto_message *message)
     return length > 0 && zmq_send(socket, bytes, length, 0) >= 0;
 }
 
+/* ERR_ABSENT: no WELCOME in time: not there, stalled, or full. */
 static enum err ask(void *socket)
 {
     static struct proto_decoder decoder;
@@ -129,17 +130,17 @@ static enum err ask(void *socket)
     return ERR_OK;
 }
 
-/* Opens a session at a shard and ends it again, as any client would; takes CHECK_MS at most.
- * ERR_ABSENT: no WELCOME in time: not there, stalled, or full. (An open port is not enough:
- * ZeroMQ's own thread answers on it.) ERR_NOMEM, ERR_IO. */
-static enum err check_shard(const struct options_host_port *at)
+/* For health checks of supervisors: opens a session at a shard and ends it again, as any client
+ * would, in CHECK_MS at most; silent when all is well. (An open port is not enough: ZeroMQ's own
+ * thread answers on it.) */
+static int check_shard(const struct options_host_port *at)
 {
     char name[OPTIONS_HOST_MAX + 16], endpoint[sizeof name + 16];
     int wait_ms = CHECK_MS, linger_ms = LINGER_MS, one = 1;
     void *context = zmq_ctx_new();
     void *socket = context == NULL ? NULL : zmq_socket(context, ZMQ_DEALER);
-    enum err err = socket == NULL ? ERR_NOMEM : ERR_OK;
-    if (err == ERR_OK) {
+    enum err err = ERR_NOMEM;
+    if (socket != NULL) {
         options_host_port_text(at->host, at->port, name, sizeof name);
         snprintf(endpoint, sizeof endpoint, "tcp://%s", name);
         zmq_setsockopt(socket, ZMQ_LINGER, &linger_ms, sizeof linger_ms);
@@ -148,26 +149,16 @@ static enum err check_shard(const struct options_host_port *at)
         zmq_setsockopt(socket, ZMQ_RCVTIMEO, &wait_ms, sizeof wait_ms);
         zmq_setsockopt(socket, ZMQ_IPV6, &one, sizeof one);
         err = zmq_connect(socket, endpoint) == 0 ? ask(socket) : ERR_IO;
-    }
-    if (socket != NULL) {
         zmq_close(socket);
     }
     if (context != NULL) {
         zmq_ctx_term(context);
     }
-    return err;
-}
-
-/* For health checks of supervisors: silent when all is well. */
-static int check_other(const struct options_host_port *at)
-{
-    enum err err = check_shard(at);
-    if (err == ERR_OK) {
-        return 0;
+    if (err != ERR_OK) {
+        log_fail(program, "--check %s:%u: %s", at->host, (unsigned)at->port,
+                 err == ERR_ABSENT ? "no shard answers there" : err_text(err));
     }
-    log_fail(program, "--check %s:%u: %s", at->host, (unsigned)at->port,
-             err == ERR_ABSENT ? "no shard answers there" : err_text(err));
-    return 1;
+    return err == ERR_OK ? 0 : 1;
 }
 
 static uint64_t within(uint64_t value, uint64_t min, uint64_t max)
@@ -198,7 +189,7 @@ int main(int argc, char **argv)
         return code;
     }
     if (a.check.host[0] != '\0') {
-        return check_other(&a.check);
+        return check_shard(&a.check);
     }
     code = check_arguments(&a);
     if (code != 0) {

@@ -10,8 +10,6 @@
 
 #include <stdint.h>
 
-/* Three texts with their heads, and ten integers of at most nine bytes. */
-enum { TTCORE_JOB_BYTES = 3 * (3 + PROTO_TEXT_MAX) + 10 * 9 + 8 };
 enum { TTCORE_STOPPED_MAX = 16 };
 
 struct ttcore_job {
@@ -20,7 +18,7 @@ struct ttcore_job {
     uint32_t length; /* of its message; 0: the slot is free */
     uint64_t posted_us;
     uint8_t reached; /* the deepest iteration a worker reported */
-    uint8_t bytes[TTCORE_JOB_BYTES]; /* the message */
+    uint8_t bytes[PROTO_JOB_BYTES]; /* the message */
 };
 
 struct ttcore_stopped {

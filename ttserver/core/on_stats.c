@@ -23,12 +23,11 @@ void ttcore_figures(const struct ttcore *core, struct ttcore_figures *out)
     out->generation = tt_generations_at(&core->generations, core->last_namespace);
     out->results_permille = tt_results_permille(&core->results, (uint8_t)out->generation);
     out->uptime_ms = (core->now_us - o->start_us) / US_PER_MS;
-    out->memory_bytes = core->results.bytes +
-                        (uint64_t)o->inflight_max * TTCORE_INFLIGHT_ENTRY_BYTES +
-                        (uint64_t)o->sessions_max * sizeof(struct ttcore_session) +
-                        ((uint64_t)TT_INFLIGHT_LIST_BYTES << core->sessions.slot_bits) +
-                        (uint64_t)o->jobs_max * TTCORE_JOB_BYTES +
-                        (uint64_t)o->histories_max * TTCORE_HISTORY_BYTES;
+    out->memory_bytes =
+        core->results.bytes + (uint64_t)o->inflight_max * TTCORE_INFLIGHT_ENTRY_BYTES +
+        (uint64_t)o->sessions_max * sizeof(struct ttcore_session) +
+        ((uint64_t)TT_INFLIGHT_LIST_BYTES << core->sessions.slot_bits) +
+        (uint64_t)o->jobs_max * PROTO_JOB_BYTES + (uint64_t)o->histories_max * TTCORE_HISTORY_BYTES;
     out->sessions_max = o->sessions_max;
     out->jobs_max = o->jobs_max;
     out->histories_max = o->histories_max;
