@@ -81,12 +81,8 @@ uint32_t ttcore_actions_target(struct ttcore_actions *actions, const uint8_t *ro
 void ttcore_actions_send_bytes(struct ttcore_actions *actions, const uint8_t *bytes,
                                uint32_t length, uint32_t first, uint32_t targets)
 {
-    if (first >= actions->targets) {
-        return; /* no target, or one that was dropped and counted */
-    }
-    if (targets > actions->targets - first) {
-        targets = actions->targets - first;
-    }
+    uint32_t there = first < actions->targets ? actions->targets - first : 0;
+    targets = targets < there ? targets : there; /* without those that were dropped and counted */
     if (targets == 0) {
         return;
     }

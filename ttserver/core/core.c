@@ -32,31 +32,25 @@ static bool options_are_valid(const struct ttcore_options *o)
 
 enum err ttcore_open(struct ttcore **out, const struct ttcore_options *options)
 {
-    enum err err = options_are_valid(options) ? ERR_OK : ERR_RANGE;
-    struct ttcore *core = err == ERR_OK ? calloc(1, sizeof *core) : NULL;
+    bool is_valid = options_are_valid(options);
+    struct ttcore *core = is_valid ? calloc(1, sizeof *core) : NULL;
+    enum err err;
     if (core == NULL) {
-        return err != ERR_OK ? err : ERR_NOMEM;
+        return is_valid ? ERR_NOMEM : ERR_RANGE;
     }
     core->options = *options;
     core->offenders.seed = rng_mix(~options->secret);
     core->now_us = core->last_tick_us = options->start_us;
     core->expiry_us = (uint64_t)options->heartbeat_ms * US_PER_MS * 7 / 2;
+    tt_generations_init(&core->generations);
+    core->last_namespace = TT_NAMESPACES;
     err = ttcore_sessions_open(&core->sessions, options->sessions_max, options->secret);
-    if (err == ERR_OK) {
-        err = tt_inflight_open(&core->inflight, options->inflight_max,
-                               options->session_inflight_max, core->sessions.slot_bits);
-    }
-    if (err == ERR_OK) {
-        err = ttcore_jobs_open(&core->jobs, options->jobs_max);
-    }
-    if (err == ERR_OK) {
-        err = ttcore_histories_open(&core->histories, options->histories_max);
-    }
-    if (err == ERR_OK) {
-        tt_generations_init(&core->generations);
-        core->last_namespace = TT_NAMESPACES;
-        err = tt_results_open(&core->results, options->results_bytes, &core->generations);
-    }
+    err = err ? err
+              : tt_inflight_open(&core->inflight, options->inflight_max,
+                                 options->session_inflight_max, core->sessions.slot_bits);
+    err = err ? err : ttcore_jobs_open(&core->jobs, options->jobs_max);
+    err = err ? err : ttcore_histories_open(&core->histories, options->histories_max);
+    err = err ? err : tt_results_open(&core->results, options->results_bytes, &core->generations);
     if (err != ERR_OK) {
         ttcore_close(&core);
         return err;

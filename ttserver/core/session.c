@@ -47,9 +47,8 @@ void ttcore_sessions_close(struct ttcore_sessions *sessions)
 struct ttcore_session *ttcore_sessions_find(const struct ttcore_sessions *s, const uint8_t *route,
                                             size_t length)
 {
-    struct ttcore_session *session = NULL;
-    for (uint32_t at = *home_of(s, route, length); at != 0; at = session->chain) {
-        session = &s->slot[at - 1];
+    for (uint32_t at = *home_of(s, route, length); at != 0; at = s->slot[at - 1].chain) {
+        struct ttcore_session *session = &s->slot[at - 1];
         if (session->route_length == length && memcmp(session->route, route, length) == 0) {
             return session;
         }

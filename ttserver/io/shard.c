@@ -269,15 +269,9 @@ enum err shard_open(struct shard *shard, void *context, const struct shard_optio
     shard->tick_ms = core.heartbeat_ms >= 4 ? core.heartbeat_ms / 4 : 1;
     core.outside = &shard->outside;
     enum err err = ttcore_open(&shard->core, &core);
-    if (err == ERR_OK) {
-        err = ttcore_actions_open(&shard->actions, core.sessions_max, core.jobs_max);
-    }
-    if (err == ERR_OK) {
-        err = bind_socket(shard, context, options);
-    }
-    if (err == ERR_OK) {
-        err = open_loop(shard);
-    }
+    err = err ? err : ttcore_actions_open(&shard->actions, core.sessions_max, core.jobs_max);
+    err = err ? err : bind_socket(shard, context, options);
+    err = err ? err : open_loop(shard);
     if (err != ERR_OK) {
         int saved = errno;
         shard_close(shard);
