@@ -187,10 +187,83 @@ static void on_bye(struct client *c, unsigned shard)
     s->hello_due_us = c->now_us + c->options.probe_us;
 }
 
+static void take(struct client *c, unsigned shard, const struct proto_message *m)
+{
+    const struct client_sink *sink = &c->sink;
+    switch (m->type) {
+    case PROTO_WELCOME:
+        shard_on_welcome(c, shard, &m->welcome);
+        break;
+    case PROTO_RETRIEVE_ANSWER:
+        table_on_answer(c, shard, &m->retrieve_answer);
+        break;
+    case PROTO_PEEK_ANSWER:
+        table_on_peek_answer(c, shard, &m->peek_answer);
+        break;
+    case PROTO_HEARTBEAT:
+        (void)answers(c, shard, PART_HEARTBEAT, m);
+        break;
+    case PROTO_STATS_ANSWER:
+        if (answers(c, shard, PART_STATS, m) && sink->stats) {
+            sink->stats(sink->self, shard, &m->stats_answer);
+        }
+        break;
+    case PROTO_MEMBERS_ANSWER:
+        if (answers(c, shard, PART_MEMBERS, m) && sink->members) {
+            sink->members(sink->self, shard, &m->members_answer);
+        }
+        break;
+    case PROTO_JOBS_ANSWER:
+        if (answers(c, shard, PART_JOBS, m) && sink->jobs) {
+            sink->jobs(sink->self, shard, &m->jobs_answer);
+        }
+        break;
+    case PROTO_HISTORY_ANSWER:
+        if (answers(c, shard, PART_HISTORY, m)) {
+            on_history(c, shard, &m->history_answer);
+        }
+        break;
+    case PROTO_ERROR:
+        shard_on_error(c, shard, &m->error);
+        break;
+    case PROTO_BYE:
+        on_bye(c, shard);
+        break;
+    case PROTO_JOB:
+        if (sink->job) {
+            sink->job(sink->self, &m->job, shard);
+        }
+        break;
+    case PROTO_JOB_STOP:
+        if (sink->job_stop) {
+            sink->job_stop(sink->self, m->job_stop.job, m->job_stop.reason, shard);
+        }
+        break;
+    case PROTO_JOB_REPORT:
+        if (sink->job_report) {
+            sink->job_report(sink->self, &m->job_report, shard);
+        }
+        break;
+    case PROTO_WORKER_INDEX:
+        if (sink->worker_index) {
+            sink->worker_index(sink->self, shard, m->worker_index.index, m->worker_index.workers);
+        }
+        break;
+    case PROTO_NODE_DONE:
+        on_node_done(c, &m->node_done);
+        break;
+    case PROTO_SHARE:
+        on_share(c, &m->share);
+        break;
+    default:
+        c->counters.unexpected++;
+        break;
+    }
+}
+
 void client_receive(struct client *c, unsigned shard, const uint8_t *bytes, size_t length,
                     uint64_t now_us)
 {
-    const struct client_sink *sink = &c->sink;
     struct proto_message m;
     CHECK(shard < c->options.shards);
     client_advance(c, now_us);
@@ -204,75 +277,7 @@ void client_receive(struct client *c, unsigned shard, const uint8_t *bytes, size
         c->counters.unexpected++;
         return;
     }
-    switch (m.type) {
-    case PROTO_WELCOME:
-        shard_on_welcome(c, shard, &m.welcome);
-        break;
-    case PROTO_RETRIEVE_ANSWER:
-        table_on_answer(c, shard, &m.retrieve_answer);
-        break;
-    case PROTO_PEEK_ANSWER:
-        table_on_peek_answer(c, shard, &m.peek_answer);
-        break;
-    case PROTO_HEARTBEAT:
-        (void)answers(c, shard, PART_HEARTBEAT, &m);
-        break;
-    case PROTO_STATS_ANSWER:
-        if (answers(c, shard, PART_STATS, &m) && sink->stats) {
-            sink->stats(sink->self, shard, &m.stats_answer);
-        }
-        break;
-    case PROTO_MEMBERS_ANSWER:
-        if (answers(c, shard, PART_MEMBERS, &m) && sink->members) {
-            sink->members(sink->self, shard, &m.members_answer);
-        }
-        break;
-    case PROTO_JOBS_ANSWER:
-        if (answers(c, shard, PART_JOBS, &m) && sink->jobs) {
-            sink->jobs(sink->self, shard, &m.jobs_answer);
-        }
-        break;
-    case PROTO_HISTORY_ANSWER:
-        if (answers(c, shard, PART_HISTORY, &m)) {
-            on_history(c, shard, &m.history_answer);
-        }
-        break;
-    case PROTO_ERROR:
-        shard_on_error(c, shard, &m.error);
-        break;
-    case PROTO_BYE:
-        on_bye(c, shard);
-        break;
-    case PROTO_JOB:
-        if (sink->job) {
-            sink->job(sink->self, &m.job, shard);
-        }
-        break;
-    case PROTO_JOB_STOP:
-        if (sink->job_stop) {
-            sink->job_stop(sink->self, m.job_stop.job, m.job_stop.reason, shard);
-        }
-        break;
-    case PROTO_JOB_REPORT:
-        if (sink->job_report) {
-            sink->job_report(sink->self, &m.job_report, shard);
-        }
-        break;
-    case PROTO_WORKER_INDEX:
-        if (sink->worker_index) {
-            sink->worker_index(sink->self, shard, m.worker_index.index, m.worker_index.workers);
-        }
-        break;
-    case PROTO_NODE_DONE:
-        on_node_done(c, &m.node_done);
-        break;
-    case PROTO_SHARE:
-        on_share(c, &m.share);
-        break;
-    default:
-        c->counters.unexpected++;
-        break;
-    }
+    take(c, shard, &m);
 }
 
 /* ---- time ---- */
