@@ -11,7 +11,6 @@ enum {
     HELLOS_MAX = 4, /* HELLOs outstanding at one shard */
     UNSENT_PAUSE_MIN_US = 1000, /* before what the port did not take is tried again: HELLOs, jobs */
     STOPPED_MAX = 8, /* stopped jobs whose stop is repeated */
-    JOB_TEXTS = 3, /* game, position, algorithm */
 };
 
 /* One request outstanding at one shard. Its index is the low bits of its request id. */
@@ -87,8 +86,9 @@ struct stopped_job {
 
 struct stored_job {
     bool used;
-    struct proto_job_post post;
-    char texts[JOB_TEXTS][PROTO_TEXT_MAX];
+    uint64_t job;
+    size_t length;
+    uint8_t bytes[PROTO_JOB_BYTES]; /* its JOB_POST */
 };
 
 struct client {
@@ -121,8 +121,6 @@ struct client {
     struct client_counters counters;
 };
 
-/* ---- client.c ---- */
-
 /* Time never goes back. */
 static inline uint64_t client_advance(struct client *c, uint64_t now_us)
 {
@@ -130,10 +128,18 @@ static inline uint64_t client_advance(struct client *c, uint64_t now_us)
     return c->now_us;
 }
 
+/* A ticket that is open. */
+static inline struct ticket *ticket_of(const struct client *c, uint32_t id)
+{
+    struct ticket *t = &c->tickets[id & c->ticket_mask];
+    CHECK(id != 0 && t->id == id);
+    return t;
+}
+
+/* ---- client_part.c: sending, outstanding requests ---- */
+
 /* Encodes and sends. A message that does not encode is a bug. */
 bool client_send(struct client *c, unsigned shard, const struct proto_message *message);
-
-/* ---- client_part.c: outstanding requests ---- */
 
 /* NULL when too many are outstanding. Its deadline is the shard's time-out from now. */
 struct part *part_open(struct client *c, enum part_kind kind, unsigned shard);
@@ -143,52 +149,43 @@ struct part *part_find(struct client *c, uint32_t request, unsigned shard);
 /* Closes a part that will not be answered; its ticket waits for one less. */
 void part_lose(struct client *c, struct part *part);
 void part_lose_all_of(struct client *c, unsigned shard);
-/* Ends what is overdue now. */
-void part_expire(struct client *c);
 
 /* ---- client_shard.c: sessions, timeouts_in_row, the map ---- */
 
-void shard_greet(struct client *c, unsigned shard);
-/* A request begun at `began_us` was not answered. True: that took the shard out. */
-bool shard_timed_out(struct client *c, unsigned shard, uint64_t began_us);
-/* Sends the request of a part. False: it could not be; the part is closed, and that is a time-out,
- * as the request stood in place of a heartbeat. */
-bool shard_request(struct client *c, struct part *part, const struct proto_message *message);
-/* The part was answered in time: a sample, and timeouts_in_row is 0 again. */
-void shard_answered(struct client *c, const struct part *part);
-/* The same, for a request of this kind that has one part and no ticket: closes it. False: it was
- * not outstanding. */
-bool shard_ends(struct client *c, unsigned shard, enum part_kind kind, uint32_t request);
+/* Ends what is overdue now. */
+void part_expire(struct client *c);
+/* Opens a request and sends its message, one whose first field is the request. NULL: not sent; if
+ * the port did not take it, that is a time-out, as it stood in place of a heartbeat. */
+struct part *shard_query(struct client *c, unsigned shard, enum part_kind kind,
+                         struct proto_message *m);
+/* The outstanding part that a message answers in time: a sample, and timeouts_in_row is 0 again.
+ * NULL: an answer to a request no longer known. */
+struct part *shard_answered(struct client *c, unsigned shard, enum part_kind kind,
+                            uint32_t request);
 /* Out of the map into `state`; everything outstanding there is lost. */
 void shard_fall(struct client *c, unsigned shard, enum client_state state);
-/* An answer to a request no longer known. */
-void shard_late(struct client *c, unsigned shard);
 void shard_on_welcome(struct client *c, unsigned shard, const struct proto_welcome *m);
 void shard_on_error(struct client *c, unsigned shard, const struct proto_error *m);
 /* HELLO, heartbeat, lingering stores when due; returns when the next is. */
 uint64_t shard_tick(struct client *c, unsigned shard);
 
-/* ---- client_table.c: asks, peeks, stores ---- */
+/* ---- client_table.c: asks and peeks ---- */
 
-void ticket_part_lost(struct client *c, const struct part *part);
 void table_on_answer(struct client *c, unsigned shard, const struct proto_retrieve_answer *m);
 void table_on_peek_answer(struct client *c, unsigned shard, const struct proto_peek_answer *m);
+
+/* ---- client_queue.c: stores and releases, until they are sent ---- */
+
 /* False: something is still queued. */
 bool queue_flush(struct client *c, unsigned shard);
+/* Makes room for one more of `count`; false: there is none. */
+bool queue_room(struct client *c, unsigned shard, const unsigned *count);
 /* A leave will not reach the shard. */
 void queue_leak(struct client *c, unsigned shard);
 /* Queued stores become releases; counted as dropped. */
 void queue_abandon_stores(struct client *c, unsigned shard);
 /* Forgets what is queued; counts it. */
 void queue_drop_releases(struct client *c, unsigned shard);
-
-/* ---- client_query.c: requests to one shard ---- */
-
-void query_on_stats(struct client *c, unsigned shard, const struct proto_stats_answer *m);
-void query_on_members(struct client *c, unsigned shard, const struct proto_members_answer *m);
-void query_on_jobs(struct client *c, unsigned shard, const struct proto_jobs_answer *m);
-void query_on_history(struct client *c, unsigned shard, const struct proto_history_answer *m);
-void query_on_share(struct client *c, const struct proto_share *m);
 
 /* ---- client_job.c ---- */
 

@@ -1,21 +1,18 @@
 #include "proto/client_core.h"
 
-#include <string.h>
-
 static struct stored_job *find(struct client *c, uint64_t job)
 {
     for (unsigned i = 0; i < c->options.jobs; i++) {
-        if (c->jobs[i].used && c->jobs[i].post.job == job) {
+        if (c->jobs[i].used && c->jobs[i].job == job) {
             return &c->jobs[i];
         }
     }
     return NULL;
 }
 
-static bool send_post(struct client *c, unsigned shard, const struct proto_job_post *post)
+static bool send_post(const struct client *c, unsigned shard, const struct stored_job *job)
 {
-    struct proto_message m = {.type = PROTO_JOB_POST, .job_post = *post};
-    return client_send(c, shard, &m);
+    return c->port.send(c->port.self, shard, job->bytes, job->length);
 }
 
 static bool send_stop(struct client *c, unsigned shard, uint64_t job)
@@ -43,16 +40,24 @@ static bool stop_is_fresh(const struct client *c, unsigned shard, const struct s
 
 static void send_all(struct client *c, unsigned shard, bool all_stops)
 {
-    bool was_sent = true;
+    bool was_sent = true, any = false;
     for (unsigned i = 0; i < c->options.jobs && was_sent; i++) {
-        was_sent = !c->jobs[i].used || send_post(c, shard, &c->jobs[i].post);
+        if (c->jobs[i].used) {
+            any = true;
+            was_sent = send_post(c, shard, &c->jobs[i]);
+        }
     }
     for (unsigned i = 0; i < STOPPED_MAX && was_sent; i++) {
         const struct stopped_job *stopped = &c->stopped[i];
-        bool wanted = stopped->used && (all_stops || stop_is_fresh(c, shard, stopped));
-        was_sent = !wanted || send_stop(c, shard, stopped->job);
+        if (stopped->used && (all_stops || stop_is_fresh(c, shard, stopped))) {
+            any = true;
+            was_sent = send_stop(c, shard, stopped->job);
+        }
     }
-    repeat_later(c, shard, was_sent);
+    c->shards[shard].job_due_us = UINT64_MAX;
+    if (any) {
+        repeat_later(c, shard, was_sent);
+    }
 }
 
 /* It has just come up. A shard that was asleep still has our session, and jobs stopped meanwhile.
@@ -62,47 +67,20 @@ void job_send_all(struct client *c, unsigned shard)
     send_all(c, shard, true);
 }
 
-static bool anything_to_send(const struct client *c, unsigned shard)
-{
-    bool any = false;
-    for (unsigned i = 0; !any && i < c->options.jobs; i++) {
-        any = c->jobs[i].used;
-    }
-    for (unsigned i = 0; !any && i < STOPPED_MAX; i++) {
-        any = stop_is_fresh(c, shard, &c->stopped[i]);
-    }
-    return any;
-}
-
 uint64_t job_tick(struct client *c, unsigned shard)
 {
-    struct shard *s = &c->shards[shard];
-    if (!anything_to_send(c, shard)) {
-        return UINT64_MAX;
-    }
+    const struct shard *s = &c->shards[shard];
     if (c->now_us >= s->job_due_us) {
         send_all(c, shard, false);
     }
     return s->job_due_us;
 }
 
-/* Moves a borrowed text into room of our own. */
-static void keep(struct proto_text *text, char *room)
-{
-    if (text->length > 0) {
-        memcpy(room, text->at, text->length);
-    }
-    text->at = room;
-}
-
 enum err client_job_post(struct client *c, const struct proto_job_post *job, uint64_t now_us)
 {
+    const struct proto_message m = {.type = PROTO_JOB_POST, .job_post = *job};
     struct stored_job *room = NULL;
     client_advance(c, now_us);
-    if (job->game.length > PROTO_TEXT_MAX || job->position.length > PROTO_TEXT_MAX ||
-        job->algorithm.length > PROTO_TEXT_MAX) {
-        return ERR_RANGE;
-    }
     if (find(c, job->job)) {
         return ERR_EXIST;
     }
@@ -112,17 +90,18 @@ enum err client_job_post(struct client *c, const struct proto_job_post *job, uin
     if (!room) {
         return ERR_FULL;
     }
+    room->length = proto_encode(&m, room->bytes, sizeof room->bytes);
+    if (room->length == 0) {
+        return ERR_RANGE;
+    }
+    room->used = true;
+    room->job = job->job;
     for (unsigned i = 0; i < STOPPED_MAX; i++) {
         c->stopped[i].used = c->stopped[i].used && c->stopped[i].job != job->job;
     }
-    room->used = true;
-    room->post = *job;
-    keep(&room->post.game, room->texts[0]);
-    keep(&room->post.position, room->texts[1]);
-    keep(&room->post.algorithm, room->texts[2]);
     for (unsigned i = 0; i < c->up_count; i++) {
         unsigned shard = c->owners[i].shard;
-        repeat_later(c, shard, send_post(c, shard, &room->post));
+        repeat_later(c, shard, send_post(c, shard, room));
     }
     return ERR_OK;
 }

@@ -1,5 +1,12 @@
 #include "proto/client_core.h"
 
+bool client_send(struct client *c, unsigned shard, const struct proto_message *message)
+{
+    size_t length = proto_encode(message, c->scratch, c->scratch_size);
+    CHECK(length > 0);
+    return c->port.send(c->port.self, shard, c->scratch, length);
+}
+
 struct part *part_open(struct client *c, enum part_kind kind, unsigned shard)
 {
     struct shard *s = &c->shards[shard];
@@ -66,9 +73,11 @@ struct part *part_find(struct client *c, uint32_t request, unsigned shard)
 
 void part_lose(struct client *c, struct part *part)
 {
-    struct part lost = *part;
+    uint32_t ticket = part->ticket;
     part_close(c, part);
-    ticket_part_lost(c, &lost);
+    if (ticket != 0) {
+        ticket_of(c, ticket)->waiting--;
+    }
 }
 
 void part_lose_all_of(struct client *c, unsigned shard)
@@ -77,35 +86,6 @@ void part_lose_all_of(struct client *c, unsigned shard)
         next = c->parts[i].next;
         if (c->parts[i].shard == shard) {
             part_lose(c, &c->parts[i]);
-        }
-    }
-}
-
-/* True: the shard fell. A HELLO that is not answered in time counts against nobody: heartbeats do.
- */
-static bool part_time_out(struct client *c, struct part *part)
-{
-    struct part late = *part;
-    c->counters.timeouts++;
-    part_lose(c, part);
-    return late.kind != PART_HELLO && shard_timed_out(c, late.shard, late.sent_us);
-}
-
-void part_expire(struct client *c)
-{
-    if (c->now_us < c->next_expiry_us) {
-        return;
-    }
-    for (uint16_t i = c->oldest, next; i != PART_NONE; i = next) {
-        next = c->parts[i].next;
-        if (c->parts[i].deadline_us <= c->now_us && part_time_out(c, &c->parts[i])) {
-            next = c->oldest; /* the shard fell and took others with it */
-        }
-    }
-    c->next_expiry_us = UINT64_MAX;
-    for (uint16_t i = c->oldest; i != PART_NONE; i = c->parts[i].next) {
-        if (c->parts[i].deadline_us < c->next_expiry_us) {
-            c->next_expiry_us = c->parts[i].deadline_us;
         }
     }
 }

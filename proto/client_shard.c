@@ -89,18 +89,55 @@ void shard_fall(struct client *c, unsigned shard, enum client_state state)
     }
 }
 
-static void shard_fall_and_greet(struct client *c, unsigned shard, enum client_state state)
+/* ---- greeting ---- */
+
+/* The port took no HELLO: most often a connection that is being made, in a millisecond or less. */
+static uint32_t next_pause(const struct client *c, struct shard *s)
 {
-    shard_fall(c, shard, state);
-    shard_greet(c, shard);
+    uint32_t pause = s->unsent_pause_us > 0 ? 2 * s->unsent_pause_us : UNSENT_PAUSE_MIN_US;
+    s->unsent_pause_us = pause < c->options.probe_us ? pause : c->options.probe_us;
+    return s->unsent_pause_us;
 }
+
+static void shard_greet(struct client *c, unsigned shard)
+{
+    struct shard *s = &c->shards[shard];
+    struct part *part = NULL;
+    if (s->state == CLIENT_ABSENT || s->state == CLIENT_LEFT) {
+        shard_move(c, shard, CLIENT_GREETING);
+    }
+    s->hello_due_us = c->now_us + c->options.probe_us;
+    if (s->hellos < HELLOS_MAX) {
+        part = part_open(c, PART_HELLO, shard);
+    }
+    if (!part) {
+        return;
+    }
+    part->deadline_us = c->now_us + c->options.rto_max_us; /* a repeat is on its way before */
+    struct proto_message m = {.type = PROTO_HELLO};
+    m.hello.request = part->request;
+    m.hello.role = (uint8_t)c->options.role;
+    m.hello.flags = (uint8_t)(c->options.hello_flags | (s->leaked ? PROTO_RELEASE_ALL : 0));
+    s->hello_request = s->hello_request == 0 ? part->request : s->hello_request;
+    m.hello.namespace_id = c->options.namespace_id;
+    m.hello.instance = c->options.instance;
+    m.hello.name = proto_text_of(c->name);
+    if (client_send(c, shard, &m)) {
+        s->unsent_pause_us = 0;
+    } else {
+        s->hello_due_us = c->now_us + next_pause(c, s);
+        part_close(c, part);
+    }
+}
+
+/* ---- time-outs ---- */
 
 /* Several requests outstanding when one of them times out prove one silence, not several: only a
  * request that began after the last counted time-out makes the next. So `timeouts_in_row` spans 1 +
  * 2 + 4 ... time-outs, and a single hiccup under a full window takes nobody out. A shard that fell
  * is greeted at once: one that is merely slower than before comes back with its first WELCOME,
- * which is also its first sample. */
-bool shard_timed_out(struct client *c, unsigned shard, uint64_t began_us)
+ * which is also its first sample. True: that took the shard out. */
+static bool shard_timed_out(struct client *c, unsigned shard, uint64_t began_us)
 {
     struct shard *s = &c->shards[shard];
     if (s->state != CLIENT_UP || (s->timeouts_in_row > 0 && began_us < s->timed_out_us)) {
@@ -112,19 +149,55 @@ bool shard_timed_out(struct client *c, unsigned shard, uint64_t began_us)
     if (s->timeouts_in_row < c->options.timeouts_in_row) {
         return false;
     }
-    shard_fall_and_greet(c, shard, CLIENT_DOWN);
+    shard_fall(c, shard, CLIENT_DOWN);
+    shard_greet(c, shard);
     return true;
 }
 
-bool shard_request(struct client *c, struct part *part, const struct proto_message *message)
+struct part *shard_query(struct client *c, unsigned shard, enum part_kind kind,
+                         struct proto_message *m)
 {
-    unsigned shard = part->shard;
-    if (client_send(c, shard, message)) {
-        return true;
+    CHECK(shard < c->options.shards);
+    struct part *part = c->shards[shard].state == CLIENT_UP ? part_open(c, kind, shard) : NULL;
+    if (!part) {
+        return NULL;
+    }
+    m->heartbeat.request = part->request; /* the first field of all these messages */
+    if (client_send(c, shard, m)) {
+        return part;
     }
     part_close(c, part);
     (void)shard_timed_out(c, shard, c->now_us - c->shards[shard].rtt.timeout_us);
-    return false;
+    return NULL;
+}
+
+/* True: the shard fell. A HELLO that is not answered in time counts against nobody: heartbeats do.
+ */
+static bool part_time_out(struct client *c, struct part *part)
+{
+    struct part late = *part;
+    c->counters.timeouts++;
+    part_lose(c, part);
+    return late.kind != PART_HELLO && shard_timed_out(c, late.shard, late.sent_us);
+}
+
+void part_expire(struct client *c)
+{
+    if (c->now_us < c->next_expiry_us) {
+        return;
+    }
+    for (uint16_t i = c->oldest, next; i != PART_NONE; i = next) {
+        next = c->parts[i].next;
+        if (c->parts[i].deadline_us <= c->now_us && part_time_out(c, &c->parts[i])) {
+            next = c->oldest; /* the shard fell and took others with it */
+        }
+    }
+    c->next_expiry_us = UINT64_MAX;
+    for (uint16_t i = c->oldest; i != PART_NONE; i = c->parts[i].next) {
+        if (c->parts[i].deadline_us < c->next_expiry_us) {
+            c->next_expiry_us = c->parts[i].deadline_us;
+        }
+    }
 }
 
 /* ---- slow shards ----
@@ -178,31 +251,11 @@ static void shard_judge(struct client *c, unsigned shard, uint64_t began_us, uns
 
 /* ---- being answered ---- */
 
-void shard_answered(struct client *c, const struct part *part)
-{
-    struct shard *s = &c->shards[part->shard];
-    s->timeouts_in_row = 0;
-    rtt_sample(&s->rtt, c->now_us - part->sent_us);
-    shard_judge(c, part->shard, part->sent_us, c->options.timeouts_in_row);
-}
-
-bool shard_ends(struct client *c, unsigned shard, enum part_kind kind, uint32_t request)
-{
-    struct part *part = part_find(c, request, shard);
-    if (!part || part->kind != kind) {
-        shard_late(c, shard);
-        return false;
-    }
-    shard_answered(c, part);
-    part_close(c, part);
-    return true;
-}
-
 /* It lives, so timeouts_in_row is 0 again: it needs a longer wait, which backing off provides.
  * But not when we already wait the longest we may: then late is as good as never, and a shard that
  * stays in the map by its late answers would cost rto_max for every ask. Out of the map, only a
  * WELCOME in time counts, for the same reason. */
-void shard_late(struct client *c, unsigned shard)
+static void shard_late(struct client *c, unsigned shard)
 {
     struct shard *s = &c->shards[shard];
     c->counters.late++;
@@ -211,46 +264,21 @@ void shard_late(struct client *c, unsigned shard)
     }
 }
 
-/* ---- greeting ---- */
-
-/* The port took no HELLO: most often a connection that is being made, in a millisecond or less. */
-static uint32_t next_pause(const struct client *c, struct shard *s)
-{
-    uint32_t pause = s->unsent_pause_us > 0 ? 2 * s->unsent_pause_us : UNSENT_PAUSE_MIN_US;
-    s->unsent_pause_us = pause < c->options.probe_us ? pause : c->options.probe_us;
-    return s->unsent_pause_us;
-}
-
-void shard_greet(struct client *c, unsigned shard)
+struct part *shard_answered(struct client *c, unsigned shard, enum part_kind kind, uint32_t request)
 {
     struct shard *s = &c->shards[shard];
-    struct part *part = NULL;
-    if (s->state == CLIENT_ABSENT || s->state == CLIENT_LEFT) {
-        shard_move(c, shard, CLIENT_GREETING);
+    struct part *part = part_find(c, request, shard);
+    if (!part || part->kind != kind) {
+        shard_late(c, shard);
+        return NULL;
     }
-    s->hello_due_us = c->now_us + c->options.probe_us;
-    if (s->hellos < HELLOS_MAX) {
-        part = part_open(c, PART_HELLO, shard);
-    }
-    if (!part) {
-        return;
-    }
-    part->deadline_us = c->now_us + c->options.rto_max_us; /* a repeat is on its way before */
-    struct proto_message m = {.type = PROTO_HELLO};
-    m.hello.request = part->request;
-    m.hello.role = (uint8_t)c->options.role;
-    m.hello.flags = (uint8_t)(c->options.hello_flags | (s->leaked ? PROTO_RELEASE_ALL : 0));
-    s->hello_request = s->hello_request == 0 ? part->request : s->hello_request;
-    m.hello.namespace_id = c->options.namespace_id;
-    m.hello.instance = c->options.instance;
-    m.hello.name = proto_text_of(c->name);
-    if (client_send(c, shard, &m)) {
-        s->unsent_pause_us = 0;
-    } else {
-        s->hello_due_us = c->now_us + next_pause(c, s);
-        part_close(c, part);
-    }
+    s->timeouts_in_row = 0;
+    rtt_sample(&s->rtt, c->now_us - part->sent_us);
+    shard_judge(c, shard, part->sent_us, c->options.timeouts_in_row);
+    return part;
 }
+
+/* ---- hello, bye ---- */
 
 void client_hello(struct client *c, enum proto_role role, uint64_t namespace_id, uint64_t now_us)
 {
@@ -367,7 +395,8 @@ void shard_on_error(struct client *c, unsigned shard, const struct proto_error *
     if (m->code == PROTO_ERR_SESSION) {
         /* Several requests may be refused before the HELLO arrives: only the first acts. */
         if (s->state == CLIENT_UP) {
-            shard_fall_and_greet(c, shard, CLIENT_GREETING);
+            shard_fall(c, shard, CLIENT_GREETING);
+            shard_greet(c, shard);
         }
         return;
     }
@@ -394,15 +423,9 @@ static uint64_t heartbeat_due(const struct client *c, const struct shard *s)
 
 static void heartbeat(struct client *c, unsigned shard)
 {
-    struct shard *s = &c->shards[shard];
-    struct part *part = part_open(c, PART_HEARTBEAT, shard);
-    s->request_us = c->now_us;
-    if (!part) {
-        return;
-    }
     struct proto_message m = {.type = PROTO_HEARTBEAT};
-    m.heartbeat.request = part->request;
-    (void)shard_request(c, part, &m);
+    c->shards[shard].request_us = c->now_us; /* sent or not: not at once again */
+    (void)shard_query(c, shard, PART_HEARTBEAT, &m);
 }
 
 static uint64_t queue_due(const struct client *c, const struct shard *s)
@@ -411,45 +434,34 @@ static uint64_t queue_due(const struct client *c, const struct shard *s)
     return waiting ? s->queue.oldest_us + c->options.linger_us : UINT64_MAX;
 }
 
-static uint64_t up_tick(struct client *c, unsigned shard)
+static uint64_t earlier(uint64_t a, uint64_t b)
 {
-    struct shard *s = &c->shards[shard];
-    if (c->now_us >= queue_due(c, s) && !queue_flush(c, shard)) {
-        s->queue.oldest_us = c->now_us; /* not taken: try again after as long */
-    }
-    uint64_t due = job_tick(c, shard);
-    if (c->now_us >= heartbeat_due(c, s)) {
-        heartbeat(c, shard);
-    }
-    if (s->hello_owed && s->state == CLIENT_UP && c->now_us >= s->hello_due_us) {
-        shard_greet(c, shard);
-    }
-    if (s->state != CLIENT_UP) {
-        return s->hello_due_us;
-    }
-    due = s->hello_owed && s->hello_due_us < due ? s->hello_due_us : due;
-    uint64_t beat = heartbeat_due(c, s), stores = queue_due(c, s);
-    due = beat < due ? beat : due;
-    return stores < due ? stores : due;
+    return a < b ? a : b;
 }
 
 uint64_t shard_tick(struct client *c, unsigned shard)
 {
     struct shard *s = &c->shards[shard];
-    switch (s->state) {
-    case CLIENT_LEFT:
-        return UINT64_MAX;
-    case CLIENT_UP:
-        return up_tick(c, shard);
-    case CLIENT_ABSENT:
+    uint64_t due = UINT64_MAX;
+    if (s->state == CLIENT_LEFT) {
+        return due;
+    }
+    if (s->state == CLIENT_UP) {
+        if (c->now_us >= queue_due(c, s) && !queue_flush(c, shard)) {
+            s->queue.oldest_us = c->now_us; /* not taken: try again after as long */
+        }
+        due = job_tick(c, shard);
+        if (c->now_us >= heartbeat_due(c, s)) {
+            heartbeat(c, shard);
+        }
+    }
+    bool greets = s->state != CLIENT_UP || s->hello_owed;
+    if (greets && c->now_us >= s->hello_due_us) {
         shard_greet(c, shard);
+    }
+    if (s->state != CLIENT_UP) {
         return s->hello_due_us;
-    case CLIENT_GREETING:
-    case CLIENT_DOWN:
-        break;
     }
-    if (c->now_us >= s->hello_due_us) {
-        shard_greet(c, shard);
-    }
-    return s->hello_due_us;
+    due = earlier(due, s->hello_owed ? s->hello_due_us : UINT64_MAX);
+    return earlier(due, earlier(heartbeat_due(c, s), queue_due(c, s)));
 }

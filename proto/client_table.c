@@ -2,125 +2,6 @@
 
 #include <string.h>
 
-/* ---- queues of stores and releases ---- */
-
-void queue_leak(struct client *c, unsigned shard)
-{
-    c->counters.leaks++;
-    c->shards[shard].leaked = c->shards[shard].hello_owed = true;
-    c->shards[shard].hello_request = 0;
-}
-
-/* The shard may come back with our session: the results are lost, but its entries must be released.
- */
-void queue_abandon_stores(struct client *c, unsigned shard)
-{
-    struct queue *q = &c->shards[shard].queue;
-    for (unsigned i = 0; i < q->store_count; i++) {
-        const struct tt_store *store = &q->stores[i];
-        if (q->release_count == c->options.queue) {
-            queue_leak(c, shard);
-            break;
-        }
-        q->releases[q->release_count++] =
-            (struct tt_release){store->key, store->depth, store->slot};
-    }
-    c->counters.dropped += q->store_count;
-    q->store_count = 0;
-}
-
-void queue_drop_releases(struct client *c, unsigned shard)
-{
-    c->counters.dropped += c->shards[shard].queue.release_count;
-    c->shards[shard].queue.release_count = 0;
-}
-
-static unsigned at_most(unsigned value, unsigned limit)
-{
-    return value < limit ? value : limit;
-}
-
-static bool flush_stores(struct client *c, unsigned shard)
-{
-    struct queue *q = &c->shards[shard].queue;
-    while (q->store_count > 0) {
-        unsigned n = at_most(q->store_count, c->shards[shard].batch_max);
-        struct proto_message m = {.type = PROTO_STORE_HASH};
-        m.store_hash.list = (struct proto_stores){n, q->stores};
-        if (!client_send(c, shard, &m)) {
-            return false;
-        }
-        c->counters.stores += n;
-        q->store_count -= n;
-        memmove(q->stores, q->stores + n, q->store_count * sizeof *q->stores);
-    }
-    return true;
-}
-
-static bool flush_releases(struct client *c, unsigned shard)
-{
-    struct queue *q = &c->shards[shard].queue;
-    while (q->release_count > 0) {
-        unsigned n = at_most(q->release_count, c->shards[shard].batch_max);
-        struct proto_message m = {.type = PROTO_RELEASE};
-        m.release.list = (struct proto_releases){n, q->releases};
-        if (!client_send(c, shard, &m)) {
-            return false;
-        }
-        q->release_count -= n;
-        memmove(q->releases, q->releases + n, q->release_count * sizeof *q->releases);
-    }
-    return true;
-}
-
-/* Between two flushes nothing is asked, and both kinds only leave sets: stores may go first. */
-bool queue_flush(struct client *c, unsigned shard)
-{
-    struct shard *s = &c->shards[shard];
-    return s->state == CLIENT_UP ? flush_stores(c, shard) && flush_releases(c, shard)
-                                 : s->queue.store_count + s->queue.release_count == 0;
-}
-
-/* Makes room for one more; false: there is none. */
-static bool queue_room(struct client *c, unsigned shard, const unsigned *count)
-{
-    struct queue *q = &c->shards[shard].queue;
-    if (q->store_count + q->release_count == 0) {
-        q->oldest_us = c->now_us;
-    }
-    if (*count == c->options.queue) {
-        (void)queue_flush(c, shard);
-    }
-    if (*count == c->options.queue) {
-        c->counters.dropped++;
-        return false;
-    }
-    return true;
-}
-
-/* A shard that is out may come back with our session and its in-flight entries: they are released
- * then. */
-void client_release(struct client *c, unsigned where, const struct tt_release *release)
-{
-    if (where == CLIENT_NOWHERE) {
-        return;
-    }
-    CHECK(where < c->options.shards);
-    struct shard *s = &c->shards[where];
-    struct queue *q = &s->queue;
-    if (!s->known || s->state == CLIENT_LEFT) {
-        return;
-    }
-    if (!queue_room(c, where, &q->release_count)) {
-        queue_leak(c, where);
-        return;
-    }
-    q->releases[q->release_count++] = *release;
-    if (q->release_count == c->options.queue) {
-        (void)queue_flush(c, where);
-    }
-}
-
 void client_store(struct client *c, unsigned where, const struct tt_store *store)
 {
     unsigned owner = client_owner(c, store->key);
@@ -176,49 +57,24 @@ static void ticket_close(struct client *c, struct ticket *t)
     c->ticket_count--;
 }
 
-static struct ticket *ticket_of(const struct client *c, uint32_t id)
-{
-    struct ticket *t = &c->tickets[id & c->ticket_mask];
-    CHECK(id != 0 && t->id == id);
-    return t;
-}
-
 static size_t ticket_row(const struct client *c, const struct ticket *t)
 {
     return (size_t)(t - c->tickets) * c->options.peek_max;
 }
 
-void ticket_part_lost(struct client *c, const struct part *part)
+/* Sends a request of a ticket, after what is queued for the shard. NULL: it may not be asked now.
+ */
+static struct part *request_send(struct client *c, struct ticket *t, unsigned shard,
+                                 struct proto_message *m)
 {
-    if (part->ticket != 0) {
-        ticket_of(c, part->ticket)->waiting--;
-    }
-}
-
-/* Opens the request of a ticket; NULL when the shard may not be asked now. What is queued for the
- * shard goes first. */
-static struct part *request_open(struct client *c, struct ticket *t, unsigned shard)
-{
-    struct part *part = NULL;
-    const struct shard *s = &c->shards[shard];
-    if (s->state == CLIENT_UP && queue_flush(c, shard)) {
-        part = part_open(c, (enum part_kind)t->kind, shard);
-    }
+    struct part *part =
+        queue_flush(c, shard) ? shard_query(c, shard, (enum part_kind)t->kind, m) : NULL;
     if (part) {
         part->ticket = t->id;
+        t->waiting++;
+        t->deadline_us = part->deadline_us > t->deadline_us ? part->deadline_us : t->deadline_us;
     }
     return part;
-}
-
-static bool request_send(struct client *c, struct ticket *t, struct part *part,
-                         const struct proto_message *m)
-{
-    if (!shard_request(c, part, m)) {
-        return false;
-    }
-    t->waiting++;
-    t->deadline_us = part->deadline_us > t->deadline_us ? part->deadline_us : t->deadline_us;
-    return true;
 }
 
 uint64_t client_deadline(const struct client *c, uint32_t ticket)
@@ -226,14 +82,27 @@ uint64_t client_deadline(const struct client *c, uint32_t ticket)
     return ticket_of(c, ticket)->deadline_us;
 }
 
-static enum client_result ticket_end(struct client *c, struct ticket *t)
+/* READY and LOST close the ticket; what it was answered stays readable until the next call. */
+static enum client_result ticket_poll(struct client *c, struct ticket *t, enum part_kind kind,
+                                      uint64_t now_us)
 {
+    CHECK(t->kind == kind);
+    client_advance(c, now_us);
+    part_expire(c);
     if (t->waiting > 0) {
         return CLIENT_WAITING;
     }
-    enum client_result result = t->answered > 0 ? CLIENT_READY : CLIENT_LOST;
     ticket_close(c, t);
-    return result;
+    return t->answered > 0 ? CLIENT_READY : CLIENT_LOST;
+}
+
+/* A part was answered; not `ok`: by something that must not reach the search. */
+static void ticket_answered(struct client *c, struct ticket *t, struct part *part, bool ok)
+{
+    c->counters.malformed += !ok;
+    t->answered += ok;
+    t->waiting--;
+    part_close(c, part);
 }
 
 void client_forget(struct client *c, uint32_t ticket)
@@ -270,13 +139,11 @@ uint32_t client_ask(struct client *c, const struct tt_ask *ask, uint64_t now_us,
     if (!t) {
         return 0;
     }
-    struct part *part = request_open(c, t, shard);
     t->ask = *ask;
     t->shard = (uint8_t)shard;
     struct proto_message m = {.type = PROTO_RETRIEVE_ASK};
-    m.retrieve_ask.request = part ? part->request : 0;
     m.retrieve_ask.list = (struct proto_asks){1, &t->ask};
-    if (!part || !request_send(c, t, part, &m)) {
+    if (!request_send(c, t, shard, &m)) {
         ticket_close(c, t);
         return 0;
     }
@@ -301,32 +168,20 @@ static bool plausible(const struct tt_answer *a, const struct tt_ask *ask)
 
 void table_on_answer(struct client *c, unsigned shard, const struct proto_retrieve_answer *m)
 {
-    struct part *part = part_find(c, m->request, shard);
-    if (!part || part->kind != PART_ASK) {
-        shard_late(c, shard);
-        return;
+    struct part *part = shard_answered(c, shard, PART_ASK, m->request);
+    if (part) {
+        struct ticket *t = ticket_of(c, part->ticket);
+        bool ok = m->list.count == 1 && plausible(&m->list.at[0], &t->ask);
+        t->answer = ok ? m->list.at[0] : t->answer;
+        ticket_answered(c, t, part, ok);
     }
-    shard_answered(c, part);
-    struct ticket *t = ticket_of(c, part->ticket);
-    if (m->list.count != 1 || !plausible(&m->list.at[0], &t->ask)) {
-        c->counters.malformed++;
-        part_lose(c, part);
-        return;
-    }
-    t->answer = m->list.at[0];
-    t->answered++;
-    t->waiting--;
-    part_close(c, part);
 }
 
 enum client_result client_answer(struct client *c, uint32_t ticket, uint64_t now_us,
                                  struct tt_answer *out)
 {
     struct ticket *t = ticket_of(c, ticket);
-    CHECK(t->kind == PART_ASK);
-    client_advance(c, now_us);
-    part_expire(c);
-    enum client_result result = ticket_end(c, t);
+    enum client_result result = ticket_poll(c, t, PART_ASK, now_us);
     if (result == CLIENT_READY) {
         *out = t->answer;
     }
@@ -347,14 +202,13 @@ static unsigned peek_send(struct client *c, struct ticket *t, unsigned shard,
             c->gathered[n++] = peeks[i];
         }
     }
-    struct part *part = n > 0 ? request_open(c, t, shard) : NULL;
+    struct proto_message m = {.type = PROTO_PEEK};
+    m.peek.list = (struct proto_peeks){n, c->gathered};
+    struct part *part = n > 0 ? request_send(c, t, shard, &m) : NULL;
     if (part) {
-        struct proto_message m = {.type = PROTO_PEEK};
-        m.peek.request = part->request;
-        m.peek.list = (struct proto_peeks){n, c->gathered};
         part->first = (uint16_t)from;
         part->count = (uint16_t)n;
-        c->counters.peeks += request_send(c, t, part, &m) ? n : 0;
+        c->counters.peeks += n;
     }
     return i;
 }
@@ -391,41 +245,29 @@ uint32_t client_peek(struct client *c, const struct tt_peek *peeks, unsigned cou
 
 void table_on_peek_answer(struct client *c, unsigned shard, const struct proto_peek_answer *m)
 {
-    struct part *part = part_find(c, m->request, shard);
-    if (!part || part->kind != PART_PEEK) {
-        shard_late(c, shard);
+    struct part *part = shard_answered(c, shard, PART_PEEK, m->request);
+    if (!part) {
         return;
     }
-    shard_answered(c, part);
     struct ticket *t = ticket_of(c, part->ticket);
+    size_t row = ticket_row(c, t);
     bool ok = m->list.count == part->count;
     for (uint32_t i = 0; ok && i < m->list.count; i++) {
         ok = m->list.at[i].lower >= TT_SCORE_MIN && m->list.at[i].upper >= TT_SCORE_MIN;
     }
-    if (!ok) {
-        c->counters.malformed++;
-        part_lose(c, part);
-        return;
-    }
-    size_t row = ticket_row(c, t);
-    for (unsigned i = part->first, n = 0; n < part->count; i++) {
+    for (unsigned i = part->first, n = 0; ok && n < part->count; i++) {
         if (c->peek_owner[row + i] == shard) {
             c->peeked[row + i] = m->list.at[n++];
         }
     }
-    t->answered++;
-    t->waiting--;
-    part_close(c, part);
+    ticket_answered(c, t, part, ok);
 }
 
 enum client_result client_peeked(struct client *c, uint32_t ticket, uint64_t now_us,
                                  struct tt_peeked *out)
 {
     struct ticket *t = ticket_of(c, ticket);
-    CHECK(t->kind == PART_PEEK);
-    client_advance(c, now_us);
-    part_expire(c);
-    enum client_result result = ticket_end(c, t);
+    enum client_result result = ticket_poll(c, t, PART_PEEK, now_us);
     if (result == CLIENT_READY) {
         memcpy(out, c->peeked + ticket_row(c, t), t->count * sizeof *out);
     }

@@ -8,6 +8,7 @@
 
 struct reader {
     const uint8_t *at, *end;
+    struct proto_decoder *decoder; /* room for lists */
 };
 
 static bool read_byte(struct reader *r, uint8_t *out)
@@ -129,12 +130,6 @@ static bool read_array(struct reader *r, uint64_t max, uint64_t *count)
     return *count <= max && *count <= (uint64_t)(r->end - r->at);
 }
 
-static bool read_array_of(struct reader *r, unsigned expected)
-{
-    uint64_t count = 0;
-    return read_array(r, expected, &count) && count == expected;
-}
-
 #define F(type, name) +1
 #define OP(list, element, fields) enum { FIELDS_OF_##list = 0 fields };
 PROTO_OPS(OP)
@@ -224,51 +219,33 @@ PROTO_OPS(OP)
         }                              \
         out->name = value;             \
     }
-#define OP(list, element, fields)                                       \
-    static bool read_one_of_##list(struct reader *r, element *out)      \
-    {                                                                   \
-        if (!read_array_of(r, FIELDS_OF_##list)) {                      \
-            return false;                                               \
-        }                                                               \
-        fields return true;                                             \
-    }                                                                   \
-    static bool read_##list(struct reader *r, struct proto_##list *out, \
-                            struct proto_decoder *decoder)              \
-    {                                                                   \
-        uint64_t count = 0;                                             \
-        if (!read_array(r, PROTO_BATCH_MAX, &count)) {                  \
-            return false;                                               \
-        }                                                               \
-        out->count = (uint32_t)count;                                   \
-        out->at = decoder->list;                                        \
-        for (uint64_t i = 0; i < count; i++) {                          \
-            if (!read_quickly_##list(r, &decoder->list[i]) &&           \
-                !read_one_of_##list(r, &decoder->list[i])) {            \
-                return false;                                           \
-            }                                                           \
-        }                                                               \
-        return true;                                                    \
+#define OP(list, element, fields)                                                    \
+    static bool read_one_of_##list(struct reader *r, element *out)                   \
+    {                                                                                \
+        uint64_t count = 0;                                                          \
+        if (!read_array(r, FIELDS_OF_##list, &count) || count != FIELDS_OF_##list) { \
+            return false;                                                            \
+        }                                                                            \
+        fields return true;                                                          \
+    }                                                                                \
+    static bool read_##list(struct reader *r, struct proto_##list *out)              \
+    {                                                                                \
+        element *at = r->decoder->list;                                              \
+        uint64_t count = 0;                                                          \
+        if (!read_array(r, PROTO_BATCH_MAX, &count)) {                               \
+            return false;                                                            \
+        }                                                                            \
+        *out = (struct proto_##list){(uint32_t)count, at};                           \
+        for (uint64_t i = 0; i < count; i++) {                                       \
+            if (!read_quickly_##list(r, &at[i]) && !read_one_of_##list(r, &at[i])) { \
+                return false;                                                        \
+            }                                                                        \
+        }                                                                            \
+        return true;                                                                 \
     }
 PROTO_OPS(OP)
 #undef OP
 #undef F
-
-/* Lists need the decoder's room, plain fields do not: one name for both. */
-#define READ_u8(r, out, d) read_u8(r, out)
-#define READ_u16(r, out, d) read_u16(r, out)
-#define READ_u32(r, out, d) read_u32(r, out)
-#define READ_u64(r, out, d) read_u64(r, out)
-#define READ_text(r, out, d) read_text(r, out)
-#define READ_asks(r, out, d) read_asks(r, out, d)
-#define READ_answers(r, out, d) read_answers(r, out, d)
-#define READ_stores(r, out, d) read_stores(r, out, d)
-#define READ_releases(r, out, d) read_releases(r, out, d)
-#define READ_peeks(r, out, d) read_peeks(r, out, d)
-#define READ_peekeds(r, out, d) read_peekeds(r, out, d)
-#define READ_weights(r, out, d) read_weights(r, out, d)
-#define READ_figures(r, out, d) read_figures(r, out, d)
-#define READ_member_rows(r, out, d) read_member_rows(r, out, d)
-#define READ_job_rows(r, out, d) read_job_rows(r, out, d)
 
 #define F(type, name) +1
 #define MSG(NAME, name, id, fields) enum { FIELDS_OF_##NAME = 0 fields };
@@ -276,22 +253,10 @@ PROTO_MESSAGES(MSG)
 #undef MSG
 #undef F
 
-#define F(type, name) &&READ_##type(r, &out->name, decoder)
-#define MSG(NAME, name, id, fields)                                             \
-    static bool read_message_##name(struct reader *r, struct proto_##name *out, \
-                                    struct proto_decoder *decoder)              \
-    {                                                                           \
-        (void)decoder;                                                          \
-        return true fields;                                                     \
-    }
-PROTO_MESSAGES(MSG)
-#undef MSG
-#undef F
-
 enum err proto_decode(struct proto_decoder *decoder, const uint8_t *bytes, size_t length,
                       struct proto_message *out)
 {
-    struct reader r = {bytes, bytes + length};
+    struct reader r = {bytes, bytes + length, decoder};
     struct proto_message message;
     uint64_t count = 0, version = 0, type = 0;
     bool ok = false;
@@ -307,12 +272,16 @@ enum err proto_decode(struct proto_decoder *decoder, const uint8_t *bytes, size_
         return ERR_PROTO;
     }
     switch (type) {
-#define MSG(NAME, name, id, fields)                                                            \
-    case id:                                                                                   \
-        ok = count == 2 + FIELDS_OF_##NAME && read_message_##name(&r, &message.name, decoder); \
-        break;
+#define F(type, name) &&read_##type(&r, &m->name)
+#define MSG(NAME, name, id, fields)                \
+    case id: {                                     \
+        struct proto_##name *m = &message.name;    \
+        ok = count == 2 + FIELDS_OF_##NAME fields; \
+        break;                                     \
+    }
         PROTO_MESSAGES(MSG)
 #undef MSG
+#undef F
     default:
         return ERR_TYPE;
     }
@@ -342,30 +311,11 @@ static int writer_append(void *context, const char *bytes, size_t length)
     return 0;
 }
 
-static bool write_u8(msgpack_packer *p, uint8_t value)
-{
-    return msgpack_pack_uint8(p, value) == 0;
-}
-
-static bool write_u16(msgpack_packer *p, uint16_t value)
-{
-    return msgpack_pack_uint16(p, value) == 0;
-}
-
-static bool write_u32(msgpack_packer *p, uint32_t value)
-{
-    return msgpack_pack_uint32(p, value) == 0;
-}
-
-static bool write_u64(msgpack_packer *p, uint64_t value)
-{
-    return msgpack_pack_uint64(p, value) == 0;
-}
-
-static bool write_i16(msgpack_packer *p, int16_t value)
-{
-    return msgpack_pack_int16(p, value) == 0;
-}
+#define write_u8(p, value) (msgpack_pack_uint8(p, (uint8_t)(value)) == 0)
+#define write_u16(p, value) (msgpack_pack_uint16(p, value) == 0)
+#define write_u32(p, value) (msgpack_pack_uint32(p, value) == 0)
+#define write_u64(p, value) (msgpack_pack_uint64(p, value) == 0)
+#define write_i16(p, value) (msgpack_pack_int16(p, value) == 0)
 
 static bool write_text(msgpack_packer *p, struct proto_text value)
 {
@@ -424,13 +374,7 @@ PROTO_OPS(OP)
 #undef OP
 #undef F
 
-#define F(type, name) &&WRITE_OP_##type(p, list.at[i].name)
-#define WRITE_OP_u8(p, value) write_u8(p, (uint8_t)(value))
-#define WRITE_OP_u16(p, value) write_u16(p, value)
-#define WRITE_OP_u32(p, value) write_u32(p, value)
-#define WRITE_OP_u64(p, value) write_u64(p, value)
-#define WRITE_OP_i16(p, value) write_i16(p, value)
-#define WRITE_OP_text(p, value) write_text(p, value)
+#define F(type, name) &&write_##type(p, list.at[i].name)
 #define OP(name, element, fields)                                                          \
     static bool write_##name(msgpack_packer *p, struct proto_##name list)                  \
     {                                                                                      \
@@ -488,13 +432,14 @@ bool proto_text_copy(struct proto_text text, char *out, size_t size)
 
 bool proto_results_in_range(const struct proto_stores *list)
 {
-    bool ok = true;
-    for (uint32_t i = 0; ok && i < list->count; i++) {
+    for (uint32_t i = 0; i < list->count; i++) {
         const struct tt_store *r = &list->at[i];
-        ok = r->depth <= TT_DEPTH_MAX && r->score >= TT_SCORE_MIN && r->bound >= TT_LOWER &&
-             r->bound <= TT_EXACT;
+        if (r->depth > TT_DEPTH_MAX || r->score < TT_SCORE_MIN || r->bound < TT_LOWER ||
+            r->bound > TT_EXACT) {
+            return false;
+        }
     }
-    return ok;
+    return true;
 }
 
 bool proto_weights_in_range(const struct proto_weights *list)

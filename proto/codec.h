@@ -21,6 +21,8 @@ enum {
     PROTO_BATCH_MAX = 1024, /* operations in one message */
     PROTO_TEXT_MAX = 1024, /* bytes in one text */
     PROTO_MESSAGE_MAX = 65536, /* bytes in one message; larger ones are refused unread */
+    /* of JOB or JOB_POST: three texts with their heads, ten integers of at most nine bytes */
+    PROTO_JOB_BYTES = 3 * (3 + PROTO_TEXT_MAX) + 10 * 9 + 8,
 };
 
 enum proto_role {
@@ -91,10 +93,10 @@ struct proto_job_row {
 
 #define F(type, name)
 #define OP(list, element, fields) \
-    struct proto_##list {         \
+    typedef struct proto_##list { \
         uint32_t count;           \
         element *at;              \
-    };
+    } PROTO_C_##list; /* as the macros below, for the lists' names in F */
 PROTO_OPS(OP)
 #undef OP
 #undef F
@@ -105,16 +107,6 @@ PROTO_OPS(OP)
 #define PROTO_C_u64 uint64_t
 #define PROTO_C_i16 int16_t
 #define PROTO_C_text struct proto_text
-#define PROTO_C_asks struct proto_asks
-#define PROTO_C_answers struct proto_answers
-#define PROTO_C_stores struct proto_stores
-#define PROTO_C_releases struct proto_releases
-#define PROTO_C_peeks struct proto_peeks
-#define PROTO_C_peekeds struct proto_peekeds
-#define PROTO_C_weights struct proto_weights
-#define PROTO_C_figures struct proto_figures
-#define PROTO_C_member_rows struct proto_member_rows
-#define PROTO_C_job_rows struct proto_job_rows
 
 #define F(type, name) PROTO_C_##type name;
 #define MSG(NAME, name, id, fields) \

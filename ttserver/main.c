@@ -24,29 +24,30 @@ enum {
 static const char program[] = "ttserver";
 
 struct arguments {
-    struct options_host_port listen, check;
-    uint32_t shards;
+    struct server_options server;
+    struct options_host_port check;
     uint64_t memory;
-    uint32_t heartbeat_ms, inflight_age_max_ms, sessions, jobs;
     bool is_insecure;
 };
 
 static int read_arguments(int argc, char **argv, struct arguments *a)
 {
+    struct ttcore_options *core = &a->server.core;
     const struct options_row table[] = {
-        OPTIONS_ROW(HOST_PORT, "listen", "HOST:PORT", &a->listen, 0, 0,
+        OPTIONS_ROW(HOST_PORT, "listen", "HOST:PORT", &a->server.listen, 0, 0,
                     "address of the first shard (127.0.0.1:7400); port 0: any free"),
-        OPTIONS_ROW(U32, "shards", "N", &a->shards, 1, SERVER_SHARDS_MAX,
+        OPTIONS_ROW(U32, "shards", "N", &a->server.shards, 1, SERVER_SHARDS_MAX,
                     "shards, on consecutive ports, a thread each (1)"),
         OPTIONS_ROW(SIZE, "memory", "SIZE", &a->memory, SHARD_MEMORY_MIN, 0,
                     "memory of all shards together (256M)"),
-        OPTIONS_ROW(U32, "heartbeat", "MS", &a->heartbeat_ms, 10, LONGEST_MS,
+        OPTIONS_ROW(U32, "heartbeat", "MS", &core->heartbeat_ms, 10, LONGEST_MS,
                     "a session ends after 3.5 of these in silence (1000)"),
-        OPTIONS_ROW(U32, "inflight-age-max", "MS", &a->inflight_age_max_ms, 10, LONGEST_MS,
+        OPTIONS_ROW(U32, "inflight-age-max", "MS", &core->inflight_age_max_ms, 10, LONGEST_MS,
                     "in-flight entries of this age expire (60000)"),
-        OPTIONS_ROW(U32, "sessions", "N", &a->sessions, 1, TTCORE_SESSIONS_MAX,
+        OPTIONS_ROW(U32, "sessions", "N", &core->sessions_max, 1, TTCORE_SESSIONS_MAX,
                     "most clients of a shard (4096)"),
-        OPTIONS_ROW(U32, "jobs", "N", &a->jobs, 1, TTCORE_JOBS_MAX, "most jobs open at once (64)"),
+        OPTIONS_ROW(U32, "jobs", "N", &core->jobs_max, 1, TTCORE_JOBS_MAX,
+                    "most jobs open at once (64)"),
         OPTIONS_ROW(FLAG, "insecure", NULL, &a->is_insecure, 0, 0,
                     "serve an address that other machines can reach, without keys"),
         OPTIONS_ROW(HOST_PORT, "check", "HOST:PORT", &a->check, 0, 0,
@@ -68,9 +69,10 @@ static int read_arguments(int argc, char **argv, struct arguments *a)
 }
 
 /* 0, or the exit code after one line on stderr. */
-static int check_arguments(const struct arguments *a, struct listen_address *address)
+static int check_arguments(struct arguments *a)
 {
-    if (a->memory / a->shards < SHARD_MEMORY_MIN) {
+    struct server_options *o = &a->server;
+    if (a->memory / o->shards < SHARD_MEMORY_MIN) {
         return options_wrong(program, "--memory: a shard needs 1M at least");
     }
     uint64_t physical = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
@@ -78,18 +80,18 @@ static int check_arguments(const struct arguments *a, struct listen_address *add
         return options_wrong(program, "--memory: more than the %u MiB of this machine",
                              (unsigned)(physical >> 20));
     }
-    if (a->listen.port != 0 && a->listen.port + a->shards - 1 > UINT16_MAX) {
+    if (o->listen.port != 0 && o->listen.port + o->shards - 1 > UINT16_MAX) {
         return options_wrong(program, "--shards: ports go up to 65535 only");
     }
-    if (listen_resolve(&a->listen, address) != ERR_OK) {
-        log_fail(program, "--listen: host '%s' is not known", a->listen.host);
+    if (listen_resolve(&o->listen, &o->address) != ERR_OK) {
+        log_fail(program, "--listen: host '%s' is not known", o->listen.host);
         return 1;
     }
-    if (!address->is_loopback && !a->is_insecure) {
+    if (!o->address.is_loopback && !a->is_insecure) {
         return options_wrong(program,
                              "--listen %s can be reached from other machines: say --insecure if "
                              "their users may be trusted",
-                             a->listen.host);
+                             o->listen.host);
     }
     return 0;
 }
@@ -105,6 +107,7 @@ static bool say(void *socket, const struct proto_message *message)
     return length > 0 && zmq_send(socket, bytes, length, 0) >= 0;
 }
 
+/* ERR_ABSENT: no WELCOME in time: not there, stalled, or full. */
 static enum err ask(void *socket)
 {
     static struct proto_decoder decoder;
@@ -127,17 +130,17 @@ static enum err ask(void *socket)
     return ERR_OK;
 }
 
-/* Opens a session at a shard and ends it again, as any client would; takes CHECK_MS at most.
- * ERR_ABSENT: no WELCOME in time: not there, stalled, or full. (An open port is not enough:
- * ZeroMQ's own thread answers on it.) ERR_NOMEM, ERR_IO. */
-static enum err check_shard(const struct options_host_port *at)
+/* For health checks of supervisors: opens a session at a shard and ends it again, as any client
+ * would, in CHECK_MS at most; silent when all is well. (An open port is not enough: ZeroMQ's own
+ * thread answers on it.) */
+static int check_shard(const struct options_host_port *at)
 {
     char name[OPTIONS_HOST_MAX + 16], endpoint[sizeof name + 16];
     int wait_ms = CHECK_MS, linger_ms = LINGER_MS, one = 1;
     void *context = zmq_ctx_new();
     void *socket = context == NULL ? NULL : zmq_socket(context, ZMQ_DEALER);
-    enum err err = socket == NULL ? ERR_NOMEM : ERR_OK;
-    if (err == ERR_OK) {
+    enum err err = ERR_NOMEM;
+    if (socket != NULL) {
         options_host_port_text(at->host, at->port, name, sizeof name);
         snprintf(endpoint, sizeof endpoint, "tcp://%s", name);
         zmq_setsockopt(socket, ZMQ_LINGER, &linger_ms, sizeof linger_ms);
@@ -146,71 +149,52 @@ static enum err check_shard(const struct options_host_port *at)
         zmq_setsockopt(socket, ZMQ_RCVTIMEO, &wait_ms, sizeof wait_ms);
         zmq_setsockopt(socket, ZMQ_IPV6, &one, sizeof one);
         err = zmq_connect(socket, endpoint) == 0 ? ask(socket) : ERR_IO;
-    }
-    if (socket != NULL) {
         zmq_close(socket);
     }
     if (context != NULL) {
         zmq_ctx_term(context);
     }
-    return err;
-}
-
-/* For health checks of supervisors: silent when all is well. */
-static int check_other(const struct options_host_port *at)
-{
-    enum err err = check_shard(at);
-    if (err == ERR_OK) {
-        return 0;
+    if (err != ERR_OK) {
+        log_fail(program, "--check %s:%u: %s", at->host, (unsigned)at->port,
+                 err == ERR_ABSENT ? "no shard answers there" : err_text(err));
     }
-    log_fail(program, "--check %s:%u: %s", at->host, (unsigned)at->port,
-             err == ERR_ABSENT ? "no shard answers there" : err_text(err));
-    return 1;
+    return err == ERR_OK ? 0 : 1;
 }
 
-static uint32_t session_share(uint32_t entries)
+static uint64_t within(uint64_t value, uint64_t min, uint64_t max)
 {
-    uint32_t share = entries / SESSION_SHARE;
-    return share < SESSION_MIN ? SESSION_MIN : share;
+    return value < min ? min : value > max ? max : value;
+}
+
+static void divide_memory(struct ttcore_options *core, uint64_t bytes)
+{
+    uint64_t entries =
+        within(bytes / INFLIGHT_SHARE / TTCORE_INFLIGHT_ENTRY_BYTES, INFLIGHT_MIN, INFLIGHT_MAX);
+    core->results_bytes = bytes - entries * TTCORE_INFLIGHT_ENTRY_BYTES;
+    core->inflight_max = (uint32_t)entries;
+    core->session_inflight_max = (uint32_t)within(entries / SESSION_SHARE, SESSION_MIN, entries);
 }
 
 int main(int argc, char **argv)
 {
-    const struct ttcore_options defaults = ttcore_defaults();
     struct arguments a = {
-        .listen = {"127.0.0.1", DEFAULT_PORT},
-        .shards = 1,
+        .server = {.program = program,
+                   .listen = {"127.0.0.1", DEFAULT_PORT},
+                   .shards = 1,
+                   .core = ttcore_defaults()},
         .memory = UINT64_C(256) << 20,
-        .heartbeat_ms = defaults.heartbeat_ms,
-        .inflight_age_max_ms = defaults.inflight_age_max_ms,
-        .sessions = defaults.sessions_max,
-        .jobs = defaults.jobs_max,
     };
-    struct server_options server = {.program = program, .core = defaults};
-    int status = read_arguments(argc, argv, &a);
-    if (status >= 0) {
-        return status;
+    int code = read_arguments(argc, argv, &a);
+    if (code >= 0) {
+        return code;
     }
     if (a.check.host[0] != '\0') {
-        return check_other(&a.check);
+        return check_shard(&a.check);
     }
-    int code = check_arguments(&a, &server.address);
+    code = check_arguments(&a);
     if (code != 0) {
         return code;
     }
-    uint64_t share = a.memory / a.shards;
-    uint64_t entries = share / INFLIGHT_SHARE / TTCORE_INFLIGHT_ENTRY_BYTES;
-    entries = entries < INFLIGHT_MIN   ? INFLIGHT_MIN
-              : entries > INFLIGHT_MAX ? INFLIGHT_MAX
-                                       : entries;
-    server.listen = a.listen;
-    server.shards = a.shards;
-    server.core.results_bytes = share - entries * TTCORE_INFLIGHT_ENTRY_BYTES;
-    server.core.inflight_max = (uint32_t)entries;
-    server.core.session_inflight_max = session_share((uint32_t)entries);
-    server.core.heartbeat_ms = a.heartbeat_ms;
-    server.core.inflight_age_max_ms = a.inflight_age_max_ms;
-    server.core.sessions_max = a.sessions;
-    server.core.jobs_max = a.jobs;
-    return server_run(&server);
+    divide_memory(&a.server.core, a.memory / a.server.shards);
+    return server_run(&a.server);
 }

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SESSION_BITS = 6 /* of lists, until tt_inflight_limit */ };
-
 /* A holder and the depth of its node, for one comparison: session 32, slot 16, depth 8, hashed 1
  * of 8. */
 enum { MEMBER_HASHED = 1 };
@@ -79,9 +77,14 @@ static struct tt_session_entries *session_list(const struct tt_inflight *t, uint
     return &t->session[member >> 32 & t->session_mask];
 }
 
-enum err tt_inflight_open(struct tt_inflight *t, uint32_t capacity)
+enum err tt_inflight_open(struct tt_inflight *t, uint32_t capacity, uint32_t quota, unsigned bits)
 {
-    struct tt_inflight fresh = {.capacity = capacity, .shift = 63};
+    struct tt_inflight fresh = {
+        .capacity = capacity,
+        .shift = 63,
+        .quota = quota > 0 ? quota : UINT32_MAX,
+        .session_mask = (UINT32_C(1) << bits) - 1,
+    };
     if (capacity < 1 || capacity > 1u << 24) {
         return ERR_RANGE;
     }
@@ -89,34 +92,22 @@ enum err tt_inflight_open(struct tt_inflight *t, uint32_t capacity)
         fresh.shift--;
     }
     size_t entries = (size_t)capacity + 1, buckets = (size_t)1 << (64 - fresh.shift);
+    size_t lists = (size_t)1 << bits;
     fresh.entry = aligned_alloc(sizeof *fresh.entry, entries * sizeof *fresh.entry);
     fresh.node_bucket = calloc(buckets, sizeof *fresh.node_bucket);
     fresh.holder_bucket = calloc(buckets, sizeof *fresh.holder_bucket);
+    fresh.session = memory_lines(lists * sizeof *fresh.session);
     if (fresh.entry == NULL || fresh.node_bucket == NULL || fresh.holder_bucket == NULL ||
-        tt_inflight_limit(&fresh, 0, SESSION_BITS) != ERR_OK) {
+        fresh.session == NULL) {
         tt_inflight_close(&fresh);
         return ERR_NOMEM;
     }
     fresh.entry[0] = (struct tt_inflight_entry){.count = 0};
-    *t = fresh;
-    return ERR_OK;
-}
-
-enum err tt_inflight_limit(struct tt_inflight *t, uint32_t quota, unsigned bits)
-{
-    CHECK(t->used == 0 && bits < 32);
-    size_t lists = (size_t)1 << bits;
-    struct tt_session_entries *session = memory_lines(lists * sizeof *session);
-    if (session == NULL) {
-        return ERR_NOMEM;
-    }
     for (size_t i = 0; i < lists; i++) {
-        session[i] = (struct tt_session_entries){.ring = {&session[i].ring, &session[i].ring}};
+        struct link *ring = &fresh.session[i].ring;
+        fresh.session[i] = (struct tt_session_entries){.ring = {ring, ring}};
     }
-    free(t->session);
-    t->session = session;
-    t->session_mask = (UINT32_C(1) << bits) - 1;
-    t->quota = quota > 0 ? quota : UINT32_MAX;
+    *t = fresh;
     return ERR_OK;
 }
 
@@ -327,12 +318,9 @@ static void remove_listed(struct tt_inflight *t, const struct tt_inflight_entry 
                  (uint32_t)(entry - t->entry));
 }
 
-unsigned tt_inflight_count(const struct tt_inflight *t, uint64_t key, uint8_t depth,
-                           struct tt_holder holder, bool *is_holder)
+unsigned tt_inflight_count(const struct tt_inflight *t, uint64_t key, uint8_t depth)
 {
-    uint32_t n = *find_link(t, key, depth);
-    *is_holder = find_entry(t, n, key, member_of(holder, depth)) != 0;
-    return t->entry[n].count;
+    return t->entry[*find_link(t, key, depth)].count;
 }
 
 /* The general case of visit and of leave. Those two handle a bucket without nodes, and a first node
@@ -364,11 +352,10 @@ __attribute__((noinline)) static unsigned visit_any(struct tt_inflight *t, uint6
 }
 
 __attribute__((noinline)) static unsigned leave_any(struct tt_inflight *t, uint64_t key,
-                                                    uint64_t member, bool *was_holder)
+                                                    uint64_t member)
 {
     uint32_t *link = find_link(t, key, depth_of(member)), n = *link;
     uint32_t e = find_entry(t, n, key, member);
-    *was_holder = e != 0;
     return e != 0 ? remove_entry(t, link, e) : t->entry[n].count;
 }
 
@@ -385,15 +372,14 @@ unsigned tt_inflight_visit(struct tt_inflight *t, uint64_t key, uint8_t depth,
 }
 
 unsigned tt_inflight_leave(struct tt_inflight *t, uint64_t key, uint8_t depth,
-                           struct tt_holder holder, bool *was_holder)
+                           struct tt_holder holder)
 {
     uint32_t *head = node_head(t, key, depth), e = *head;
     uint64_t member = member_of(holder, depth);
     const struct tt_inflight_entry *entry = &t->entry[e];
     if (entry->key != key || entry->member != member || entry->count != 1) {
-        return leave_any(t, key, member, was_holder);
+        return leave_any(t, key, member);
     }
-    *was_holder = true;
     *head = entry->next_hash;
     free_entry(t, e);
     return 0;

@@ -4,7 +4,7 @@
  * A table of entries {key, depth, session, slot}, found by node and by session. Results never evict
  * it; when it is full a visit is counted as refused, and nothing else happens. Visiting twice and
  * leaving a node that one does not hold change nothing. Pure. Threads: one at a time (a shard's
- * owner). Memory: allocates in open and limit only; of the pool nothing is touched before it is
+ * owner). Memory: allocates in open only; of the pool nothing is touched before it is
  * needed. Every operation is O(1) but those that say otherwise. Time never runs back. */
 #ifndef COMMON_TT_INFLIGHT_H
 #define COMMON_TT_INFLIGHT_H
@@ -15,7 +15,7 @@
 enum { TT_INFLIGHT_LIST_BYTES = 32 };
 
 struct tt_inflight {
-    /* fixed after open and limit */
+    /* fixed after open */
     struct tt_inflight_entry *entry; /* pool of `capacity`; index 0 is "none" */
     uint32_t *node_bucket, *holder_bucket;
     unsigned shift; /* a hash >> shift is below the number of buckets */
@@ -33,12 +33,11 @@ struct tt_inflight {
     uint32_t helpers; /* entries that are not the first of their node */
 };
 
-/* Room for `capacity` entries, 1 to 2^24. ERR_NOMEM, ERR_RANGE. */
-enum err tt_inflight_open(struct tt_inflight *inflight, uint32_t capacity);
-/* At most `quota` entries (0: any number) for each session from now on, and a list for each of
- * 2^bits; for an empty table. If there is a quota, no two sessions that have entries at a
- * time may agree in the low `bits` of their numbers. ERR_NOMEM. */
-enum err tt_inflight_limit(struct tt_inflight *inflight, uint32_t quota, unsigned bits);
+/* Room for `capacity` entries, 1 to 2^24; at most `quota` for each session (0: any number), and a
+ * list for each of 2^bits sessions. If there is a quota, no two sessions that have entries at a
+ * time may agree in the low `bits` of their numbers. ERR_NOMEM, ERR_RANGE. */
+enum err tt_inflight_open(struct tt_inflight *inflight, uint32_t capacity, uint32_t quota,
+                          unsigned bits);
 /* Accepts a zeroed struct, and twice. */
 void tt_inflight_close(struct tt_inflight *inflight);
 
@@ -48,9 +47,8 @@ static inline uint32_t tt_inflight_nodes(const struct tt_inflight *inflight)
     return inflight->entries - inflight->helpers;
 }
 
-/* The holders of (key, depth), and whether `holder` is one of them. */
-unsigned tt_inflight_count(const struct tt_inflight *inflight, uint64_t key, uint8_t depth,
-                           struct tt_holder holder, bool *is_holder);
+/* How many holders (key, depth) has. */
+unsigned tt_inflight_count(const struct tt_inflight *inflight, uint64_t key, uint8_t depth);
 
 /* Adds `holder`, or renews its entry; but not if `exclusive` and the node has another holder: then
  * *is_busy. Returns the number of holders after it; of the others alone when `holder` was not
@@ -61,9 +59,9 @@ unsigned tt_inflight_visit(struct tt_inflight *inflight, uint64_t key, uint8_t d
 /* Fetches into the cache what the other calls read first. */
 void tt_inflight_prefetch(const struct tt_inflight *inflight, uint64_t key, uint8_t depth);
 
-/* Removes `holder`; returns how many are left, and whether it was one. */
+/* Removes `holder` if it is one; returns how many are left. */
 unsigned tt_inflight_leave(struct tt_inflight *inflight, uint64_t key, uint8_t depth,
-                           struct tt_holder holder, bool *was_holder);
+                           struct tt_holder holder);
 
 /* Copies up to `room` holders of the node; returns how many it copied. O(copied). */
 unsigned tt_inflight_holders(const struct tt_inflight *inflight, uint64_t key, uint8_t depth,

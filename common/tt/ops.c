@@ -27,16 +27,6 @@ enum tt_bound tt_bound_of(int score, int alpha, int beta)
     return score <= alpha ? TT_UPPER : score >= beta ? TT_LOWER : TT_EXACT;
 }
 
-struct tt_found tt_ops_found(const struct tt_store *store)
-{
-    return (struct tt_found){
-        .lower = store->bound & TT_LOWER ? store->score : TT_SCORE_MIN,
-        .upper = store->bound & TT_UPPER ? store->score : TT_SCORE_MAX,
-        .move = store->move,
-        .depth = store->depth,
-    };
-}
-
 enum tt_verdict tt_ops_judge(const struct tt_found *found, const struct tt_ask *ask,
                              struct tt_answer *answer)
 {
@@ -61,7 +51,7 @@ void tt_ops_ask(const struct tt_results *results, struct tt_inflight *inflight,
     struct tt_holder self = {session, ask->slot};
     struct tt_found found;
     unsigned count = 0;
-    bool is_busy = false, is_holder;
+    bool is_busy = false;
 
     CHECK(ask->alpha < ask->beta && ask->depth <= TT_DEPTH_MAX);
     if (tt_results_find(results, ask->key, &found)) {
@@ -73,7 +63,7 @@ void tt_ops_ask(const struct tt_results *results, struct tt_inflight *inflight,
                                   now_us, &is_busy);
         said.verdict = is_busy ? TT_BUSY : TT_OPEN;
     } else if (inflight != NULL) {
-        count = tt_inflight_count(inflight, ask->key, ask->depth, self, &is_holder);
+        count = tt_inflight_count(inflight, ask->key, ask->depth);
     }
     said.nproc = (uint16_t)(count < UINT16_MAX ? count : UINT16_MAX);
     *answer = said;
@@ -83,32 +73,22 @@ unsigned tt_ops_store(struct tt_results *results, struct tt_inflight *inflight,
                       const struct tt_store *store, uint32_t session, uint8_t generation)
 {
     struct tt_holder self = {session, store->slot};
-    bool was_holder;
-
     tt_results_store(results, store, generation);
-    return inflight == NULL
-               ? 0
-               : tt_inflight_leave(inflight, store->key, store->depth, self, &was_holder);
+    return tt_inflight_leave(inflight, store->key, store->depth, self);
 }
 
 void tt_ops_release(struct tt_inflight *inflight, const struct tt_release *release,
                     uint32_t session)
 {
     struct tt_holder self = {session, release->slot};
-    bool was_holder;
-
-    if (inflight != NULL) {
-        tt_inflight_leave(inflight, release->key, release->depth, self, &was_holder);
-    }
+    tt_inflight_leave(inflight, release->key, release->depth, self);
 }
 
 void tt_ops_peek(const struct tt_results *results, const struct tt_inflight *inflight,
                  const struct tt_peek *peek, struct tt_peeked *out)
 {
     struct tt_found found;
-    struct tt_holder nobody = {0, 0};
-    bool is_holder;
-
+    unsigned count = tt_inflight_count(inflight, peek->key, peek->depth);
     *out = (struct tt_peeked){.lower = TT_SCORE_MIN, .upper = TT_SCORE_MAX};
     if (tt_results_find(results, peek->key, &found)) {
         out->lower = found.lower;
@@ -116,8 +96,5 @@ void tt_ops_peek(const struct tt_results *results, const struct tt_inflight *inf
         out->depth = found.depth;
         out->move = found.move;
     }
-    if (inflight != NULL) {
-        unsigned count = tt_inflight_count(inflight, peek->key, peek->depth, nobody, &is_holder);
-        out->nproc = (uint16_t)(count < UINT16_MAX ? count : UINT16_MAX);
-    }
+    out->nproc = (uint16_t)(count < UINT16_MAX ? count : UINT16_MAX);
 }

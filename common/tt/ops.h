@@ -5,15 +5,15 @@
  * narrowed by such an entry, and the asker registered in flight. StoreHash writes the result and
  * takes the asker out of flight; Release only takes it out; Peek registers nothing. All are
  * idempotent per (session, slot). Source: Weill 1996, figure 2; deliberate differences in design
- * section 2. Threads: as tt_inflight. `inflight` may be NULL: then nobody is counted and nothing is
- * ever BUSY. */
+ * section 2. Threads: as tt_inflight. */
 #ifndef COMMON_TT_OPS_H
 #define COMMON_TT_OPS_H
 
 #include "common/tt/inflight.h"
 #include "common/tt/results.h"
 
-/* Requires alpha < beta and depth <= TT_DEPTH_MAX. When the in-flight table is full, or the
+/* Requires alpha < beta and depth <= TT_DEPTH_MAX. `inflight` may be NULL: then nobody is counted
+ * and nothing is ever BUSY. When the in-flight table is full, or the
  * session has its quota, the answer is OPEN and unregistered (nproc counts the others only). */
 void tt_ops_ask(const struct tt_results *results, struct tt_inflight *inflight,
                 const struct tt_ask *ask, uint32_t session, uint64_t now_us,
@@ -43,8 +43,5 @@ bool tt_ops_resolves(const struct tt_found *found, unsigned depth, bool strict, 
 
 /* What a value found in the window alpha < beta proves. */
 enum tt_bound tt_bound_of(int score, int alpha, int beta);
-
-/* A result as an entry. */
-struct tt_found tt_ops_found(const struct tt_store *store);
 
 #endif

@@ -57,6 +57,16 @@ void tt_results_clear(struct tt_results *results)
     memset(results->bucket, 0, results->bytes);
 }
 
+struct tt_found tt_found_of(const struct tt_store *store)
+{
+    return (struct tt_found){
+        .lower = store->bound & TT_LOWER ? store->score : TT_SCORE_MIN,
+        .upper = store->bound & TT_UPPER ? store->score : TT_SCORE_MAX,
+        .move = store->move,
+        .depth = store->depth,
+    };
+}
+
 static uint64_t pack(const struct tt_found *found)
 {
     return (uint64_t)found->move | (uint64_t)(uint16_t)found->lower << 16 |
@@ -159,13 +169,8 @@ static bool merge(struct tt_found *fresh, const struct tt_found *old)
 void tt_results_store(struct tt_results *results, const struct tt_store *store, uint8_t generation)
 {
     struct tt_bucket *bucket = tt_results_bucket(results, store->key);
-    struct tt_found fresh = {
-        .lower = store->bound & TT_LOWER ? store->score : TT_SCORE_MIN,
-        .upper = store->bound & TT_UPPER ? store->score : TT_SCORE_MAX,
-        .move = store->move,
-        .depth = store->depth,
-        .generation = generation,
-    };
+    struct tt_found fresh = tt_found_of(store);
+    fresh.generation = generation;
     struct tt_entry *entry = &bucket->slot[choose_slot(results, bucket, store->key)];
     uint64_t known = body_if(entry, store->key);
     if (known != 0) {

@@ -42,6 +42,9 @@ struct tt_found {
     uint8_t generation;
 };
 
+/* A result as an entry of no generation. */
+struct tt_found tt_found_of(const struct tt_store *store);
+
 /* Reserves at most `bytes` (at least one bucket). ERR_NOMEM. */
 enum err tt_results_open(struct tt_results *results, size_t bytes,
                          const struct tt_generations *generations);

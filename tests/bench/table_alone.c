@@ -90,7 +90,11 @@ static void stores(struct alone *a, struct tt_inflight *inflight)
         }
     }
     for (uint32_t i = 0; i < a->batch; i++) {
-        a->sum += tt_ops_store(&a->results, inflight, &a->store[i], SESSION, 1);
+        if (inflight != NULL) {
+            a->sum += tt_ops_store(&a->results, inflight, &a->store[i], SESSION, 1);
+        } else {
+            tt_results_store(&a->results, &a->store[i], 1);
+        }
     }
 }
 
@@ -143,7 +147,7 @@ int main(int argc, char *argv[])
     }
     tt_generations_init(&a.generations);
     if (tt_results_open(&a.results, a.memory, &a.generations) != ERR_OK ||
-        tt_inflight_open(&a.inflight, INFLIGHT) != ERR_OK) {
+        tt_inflight_open(&a.inflight, INFLIGHT, 0, 6) != ERR_OK) {
         fprintf(stderr, "table_alone: no memory\n");
         return 1;
     }

@@ -40,8 +40,6 @@ FILE_MAX, FILE_WARN = 600, 500
 # Modules of a folder that may need each other (x.c with x.h is a module; it needs what it includes and whose
 # functions it calls), and why. docs/design.md refers to this table. A circle of some of them is allowed as well.
 CIRCLES = [
-    ("proto", "client client_core client_job client_part client_query client_shard client_table",
-     "one client in files by kind of message: client.c calls each, each sends by the shard's queue"),
     ("worker/search", "algorithm children node order quiesce search select",
      "the search is recursive: a node searches its children, a child is a node"),
     ("worker/games/chess", "position tables", "tables.c fills in by the names of position.h what position.c adds up"),

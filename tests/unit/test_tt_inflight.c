@@ -2,47 +2,51 @@
 
 #include "common/tt/inflight.h"
 
-static const struct tt_holder ann = {1, 0}, ann_too = {1, 1}, bob = {2, 0}, nobody = {99, 9};
+enum { HOLDERS_MAX = 256 };
+
+static const struct tt_holder ann = {1, 0}, ann_too = {1, 1}, bob = {2, 0};
+
+static bool is_holder(const struct tt_inflight *t, uint64_t key, uint8_t depth,
+                      struct tt_holder holder)
+{
+    struct tt_holder all[HOLDERS_MAX];
+    unsigned n = tt_inflight_holders(t, key, depth, all, HOLDERS_MAX);
+    bool found = false;
+    assert_true(n < HOLDERS_MAX);
+    assert_int_equal(n, tt_inflight_count(t, key, depth));
+    for (unsigned i = 0; i < n; i++) {
+        found = found || (all[i].session == holder.session && all[i].slot == holder.slot);
+    }
+    return found;
+}
 
 /* Visits, not exclusively: how many holders then, 0 when refused. */
 static unsigned join(struct tt_inflight *t, uint64_t key, uint8_t depth, struct tt_holder holder,
                      uint64_t now_us)
 {
-    bool is_busy, is_holder;
+    bool is_busy;
     tt_inflight_visit(t, key, depth, holder, false, now_us, &is_busy);
-    unsigned count = tt_inflight_count(t, key, depth, holder, &is_holder);
-    return is_holder ? count : 0;
+    return is_holder(t, key, depth, holder) ? tt_inflight_count(t, key, depth) : 0;
+}
+
+static struct tt_inflight open_inflight_with(uint32_t capacity, uint32_t quota, unsigned bits)
+{
+    struct tt_inflight t = {0};
+    assert_int_equal(tt_inflight_open(&t, capacity, quota, bits), ERR_OK);
+    return t;
 }
 
 static struct tt_inflight open_inflight(uint32_t capacity)
 {
-    struct tt_inflight t = {0};
-    assert_int_equal(tt_inflight_open(&t, capacity), ERR_OK);
-    return t;
-}
-
-static unsigned count(const struct tt_inflight *t, uint64_t key, uint8_t depth)
-{
-    bool is_holder = true;
-    unsigned n = tt_inflight_count(t, key, depth, nobody, &is_holder);
-    assert_false(is_holder);
-    return n;
-}
-
-static bool is_holder(const struct tt_inflight *t, uint64_t key, uint8_t depth,
-                      struct tt_holder holder)
-{
-    bool is_holder = false;
-    tt_inflight_count(t, key, depth, holder, &is_holder);
-    return is_holder;
+    return open_inflight_with(capacity, 0, 6);
 }
 
 static unsigned leave(struct tt_inflight *t, uint64_t key, uint8_t depth, struct tt_holder holder,
                       bool expected)
 {
-    bool was_holder = !expected;
-    unsigned left = tt_inflight_leave(t, key, depth, holder, &was_holder);
-    assert_int_equal(was_holder, expected);
+    assert_int_equal(is_holder(t, key, depth, holder), expected);
+    unsigned left = tt_inflight_leave(t, key, depth, holder);
+    assert_false(is_holder(t, key, depth, holder));
     return left;
 }
 
@@ -54,7 +58,7 @@ static void joining_twice_counts_once(void **state)
     assert_int_equal(join(&t, 5, 3, ann, 1), 1);
     assert_int_equal(join(&t, 5, 3, ann_too, 1), 2);
     assert_int_equal(join(&t, 5, 3, bob, 1), 3);
-    assert_int_equal(count(&t, 5, 3), 3);
+    assert_int_equal(tt_inflight_count(&t, 5, 3), 3);
     assert_int_equal(t.entries, 3);
     assert_int_equal(tt_inflight_nodes(&t), 1);
     tt_inflight_close(&t);
@@ -69,7 +73,7 @@ static void leaving_what_one_is_not_in_changes_nothing(void **state)
     assert_int_equal(leave(&t, 5, 3, bob, false), 1);
     assert_int_equal(leave(&t, 5, 4, ann, false), 0);
     assert_int_equal(leave(&t, 6, 3, ann, false), 0);
-    assert_int_equal(count(&t, 5, 3), 1);
+    assert_int_equal(tt_inflight_count(&t, 5, 3), 1);
     assert_int_equal(leave(&t, 5, 3, ann, true), 0);
     assert_int_equal(leave(&t, 5, 3, ann, false), 0);
     assert_int_equal(t.entries, 0);
@@ -83,8 +87,8 @@ static void another_depth_is_another_node(void **state)
     struct tt_inflight t = open_inflight(8);
     join(&t, 5, 3, ann, 0);
     join(&t, 5, 4, bob, 0);
-    assert_int_equal(count(&t, 5, 3), 1);
-    assert_int_equal(count(&t, 5, 4), 1);
+    assert_int_equal(tt_inflight_count(&t, 5, 3), 1);
+    assert_int_equal(tt_inflight_count(&t, 5, 4), 1);
     assert_true(is_holder(&t, 5, 3, ann) && !is_holder(&t, 5, 4, ann));
     assert_int_equal(tt_inflight_nodes(&t), 2);
     tt_inflight_close(&t);
@@ -101,7 +105,7 @@ static void a_full_table_refuses_counts_and_recovers(void **state)
     assert_int_equal(join(&t, 1, 1, ann_too, 0), 0);
     assert_int_equal(t.refused, 2);
     assert_int_equal(t.entries, 3);
-    assert_int_equal(count(&t, 1, 1), 2);
+    assert_int_equal(tt_inflight_count(&t, 1, 1), 2);
     assert_int_equal(join(&t, 1, 1, bob, 5), 2); /* a holder may repeat it */
     assert_int_equal(t.refused, 2);
     leave(&t, 2, 1, ann, true);
@@ -113,8 +117,7 @@ static void a_full_table_refuses_counts_and_recovers(void **state)
 static void a_session_has_no_more_entries_than_its_quota(void **state)
 {
     (void)state;
-    struct tt_inflight t = open_inflight(8);
-    assert_int_equal(tt_inflight_limit(&t, 2, 2), ERR_OK);
+    struct tt_inflight t = open_inflight_with(8, 2, 2);
     assert_int_equal(join(&t, 1, 1, ann, 0), 1);
     assert_int_equal(join(&t, 1, 1, ann_too, 0), 2);
     assert_int_equal(join(&t, 2, 1, ann, 0), 0);
@@ -151,7 +154,7 @@ static void drop_session_takes_only_that_sessions_entries(void **state)
     assert_int_equal(t.entries, 10);
     assert_int_equal(tt_inflight_nodes(&t), 10);
     for (uint64_t key = 0; key < 10; key++) {
-        assert_int_equal(count(&t, key, 1), 1);
+        assert_int_equal(tt_inflight_count(&t, key, 1), 1);
         assert_true(is_holder(&t, key, 1, bob));
     }
     assert_int_equal(tt_inflight_drop_session(&t, 2), 10);
@@ -175,7 +178,7 @@ static void sessions_on_one_list_are_kept_apart(void **state)
     assert_int_equal(tt_inflight_of_session(&t, 1), 0);
     assert_int_equal(tt_inflight_of_session(&t, 65), 10);
     for (uint64_t key = 5; key < 15; key++) {
-        assert_int_equal(count(&t, key, 1), 1);
+        assert_int_equal(tt_inflight_count(&t, key, 1), 1);
         assert_true(is_holder(&t, key, 1, neighbour));
     }
     assert_int_equal(tt_inflight_drop_session(&t, 65), 10);
@@ -242,8 +245,8 @@ static void capacity_has_limits_and_close_may_come_twice(void **state)
 {
     (void)state;
     struct tt_inflight t = {0};
-    assert_int_equal(tt_inflight_open(&t, 0), ERR_RANGE);
-    assert_int_equal(tt_inflight_open(&t, (1u << 24) + 1), ERR_RANGE);
+    assert_int_equal(tt_inflight_open(&t, 0, 0, 6), ERR_RANGE);
+    assert_int_equal(tt_inflight_open(&t, (1u << 24) + 1, 0, 6), ERR_RANGE);
     assert_null(t.entry);
     tt_inflight_close(&t);
     t = open_inflight(5);
@@ -374,9 +377,7 @@ static void step(struct tt_inflight *t, struct model *m, uint64_t *random, uint6
         assert_int_equal(join(t, at.key, at.depth, at.holder, now), model_join(m, &at));
     } else if (dice < 970) {
         struct model_entry *old = model_find(m, &at);
-        bool was_holder;
-        unsigned left = tt_inflight_leave(t, at.key, at.depth, at.holder, &was_holder);
-        assert_int_equal(was_holder, old != NULL);
+        unsigned left = leave(t, at.key, at.depth, at.holder, old != NULL);
         if (old != NULL) {
             model_remove(m, (unsigned)(old - m->entry));
         }
@@ -407,10 +408,9 @@ static void compare_node(const struct tt_inflight *t, struct model *m, uint64_t 
         .depth = (uint8_t)rng_below(random, DEPTHS),
         .holder = {rng_below(random, SESSIONS) * 32, (uint16_t)rng_below(random, SLOTS)},
     };
-    bool is_holder;
-    unsigned n = tt_inflight_count(t, at.key, at.depth, at.holder, &is_holder);
+    unsigned n = tt_inflight_count(t, at.key, at.depth);
     assert_int_equal(n, model_count(m, &at));
-    assert_int_equal(is_holder, model_find(m, &at) != NULL);
+    assert_int_equal(is_holder(t, at.key, at.depth, at.holder), model_find(m, &at) != NULL);
     assert_int_equal(tt_inflight_of_session(t, at.holder.session),
                      model_of_session(m, at.holder.session));
     assert_int_equal(tt_inflight_holders(t, at.key, at.depth, out, MODEL_MAX), n);

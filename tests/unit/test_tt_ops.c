@@ -59,7 +59,7 @@ static void a_stored_value_resolves_the_window_it_was_found_in(void **state)
                                         : score >= beta ? TT_LOWER
                                                         : TT_EXACT);
                 struct tt_store store = tt_result(1, 5, bound, score, 9);
-                struct tt_found found = tt_ops_found(&store);
+                struct tt_found found = tt_found_of(&store);
                 struct tt_ask ask = {.alpha = (int16_t)alpha, .beta = (int16_t)beta, .depth = 5};
                 struct tt_answer answer = {.alpha = ask.alpha, .beta = ask.beta};
                 expect(found, 5, true, alpha, beta, true, score);

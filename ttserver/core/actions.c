@@ -1,5 +1,7 @@
 #include "ttserver/core/actions.h"
 
+#include "common/rng.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +16,17 @@ enum {
 };
 _Static_assert((int)ANSWERS_BYTES <= (int)PROTO_MESSAGE_MAX,
                "the answer to a full batch is one message");
+
+uint64_t ttcore_route_hash(uint64_t seed, const uint8_t *route, size_t length)
+{
+    uint64_t hash = seed ^ length;
+    for (size_t i = 0; i < length; i += 8) {
+        uint64_t word = 0;
+        memcpy(&word, route + i, length - i < 8 ? length - i : 8);
+        hash = rng_mix((hash ^ word) + UINT64_C(0x9e3779b97f4a7c15));
+    }
+    return hash;
+}
 
 enum err ttcore_actions_open(struct ttcore_actions *actions, uint32_t sessions_max,
                              uint32_t jobs_max)
@@ -68,12 +81,8 @@ uint32_t ttcore_actions_target(struct ttcore_actions *actions, const uint8_t *ro
 void ttcore_actions_send_bytes(struct ttcore_actions *actions, const uint8_t *bytes,
                                uint32_t length, uint32_t first, uint32_t targets)
 {
-    if (first >= actions->targets) {
-        return; /* no target, or one that was dropped and counted */
-    }
-    if (targets > actions->targets - first) {
-        targets = actions->targets - first;
-    }
+    uint32_t there = first < actions->targets ? actions->targets - first : 0;
+    targets = targets < there ? targets : there; /* without those that were dropped and counted */
     if (targets == 0) {
         return;
     }

@@ -32,6 +32,9 @@ struct ttcore_event {
     size_t length;
 };
 
+/* A hash of a route that peers cannot foresee without the seed. */
+uint64_t ttcore_route_hash(uint64_t seed, const uint8_t *route, size_t length);
+
 struct ttcore_target {
     const uint8_t *route;
     uint32_t length;
@@ -75,17 +78,11 @@ enum {
     TTCORE_NOTICE_BUCKETS = 1024, /* a power of two */
 };
 
-/* A completion notice: the result of a node, in the list of one of its holders. */
+/* A completion notice: the result of a node, for one of its holders. */
 struct ttcore_notice {
     struct tt_store result; /* slot 0 */
     uint32_t session; /* slot */
-    uint32_t next; /* of the session, index + 1; 0 ends the list */
-    uint32_t chain; /* of the bucket, likewise */
-};
-
-struct ttcore_notified {
-    uint32_t session; /* slot */
-    uint32_t first, last, count; /* of its list: index + 1 */
+    uint32_t chain; /* of the bucket: index + 1; 0 ends it */
 };
 
 /* The core's working space during a step; nothing in it outlives the step. */
@@ -95,10 +92,9 @@ struct ttcore_scratch {
     struct tt_peeked peeked[PROTO_BATCH_MAX];
     struct ttcore_notice notice[TTCORE_NOTICES_MAX];
     uint32_t notice_bucket[TTCORE_NOTICE_BUCKETS]; /* index + 1; valid if notice_count > 0 */
-    struct ttcore_notified notified[TTCORE_NOTIFIED_MAX];
     struct tt_holder holder[TTCORE_HOLDERS_MAX];
     struct tt_store list[TTCORE_NOTICES_MAX];
-    uint32_t notice_count, notified_count;
+    uint32_t notice_count;
 };
 
 void ttcore_actions_reset(struct ttcore_actions *actions);

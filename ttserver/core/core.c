@@ -2,7 +2,6 @@
 
 #include "common/rng.h"
 #include "ttserver/core/call.h"
-#include "ttserver/core/on_session.h"
 
 #include <stdlib.h>
 
@@ -33,33 +32,24 @@ static bool options_are_valid(const struct ttcore_options *o)
 
 enum err ttcore_open(struct ttcore **out, const struct ttcore_options *options)
 {
-    enum err err = options_are_valid(options) ? ERR_OK : ERR_RANGE;
-    struct ttcore *core = err == ERR_OK ? calloc(1, sizeof *core) : NULL;
+    bool is_valid = options_are_valid(options);
+    struct ttcore *core = is_valid ? calloc(1, sizeof *core) : NULL;
+    enum err err;
     if (core == NULL) {
-        return err != ERR_OK ? err : ERR_NOMEM;
+        return is_valid ? ERR_NOMEM : ERR_RANGE;
     }
     core->options = *options;
     core->offenders.seed = rng_mix(~options->secret);
     core->now_us = core->last_tick_us = options->start_us;
     core->expiry_us = (uint64_t)options->heartbeat_ms * US_PER_MS * 7 / 2;
-    err = tt_inflight_open(&core->inflight, options->inflight_max);
-    if (err == ERR_OK) {
-        err = ttcore_sessions_open(&core->sessions, options->sessions_max, options->secret);
-    }
-    if (err == ERR_OK) {
-        err = tt_inflight_limit(&core->inflight, options->session_inflight_max,
-                                core->sessions.slot_bits);
-    }
-    if (err == ERR_OK) {
-        err = ttcore_jobs_open(&core->jobs, options->jobs_max);
-    }
-    if (err == ERR_OK) {
-        err = ttcore_histories_open(&core->histories, options->histories_max);
-    }
-    if (err == ERR_OK) {
-        tt_generations_init(&core->generations);
-        err = tt_results_open(&core->results, options->results_bytes, &core->generations);
-    }
+    tt_generations_init(&core->generations);
+    err = ttcore_sessions_open(&core->sessions, options->sessions_max, options->secret);
+    err = err ? err
+              : tt_inflight_open(&core->inflight, options->inflight_max,
+                                 options->session_inflight_max, core->sessions.slot_bits);
+    err = err ? err : ttcore_jobs_open(&core->jobs, options->jobs_max);
+    err = err ? err : ttcore_histories_open(&core->histories, options->histories_max);
+    err = err ? err : tt_results_open(&core->results, options->results_bytes, &core->generations);
     if (err != ERR_OK) {
         ttcore_close(&core);
         return err;
@@ -111,26 +101,19 @@ static void answer_undecodable(struct ttcore_call *call, enum err err)
     }
 }
 
-/* 0 for messages that have none. */
+/* 0 for messages that have none; where it is, it is the first field. */
 static uint32_t request_of(const struct proto_message *message)
 {
     switch (message->type) {
     case PROTO_HELLO:
-        return message->hello.request;
     case PROTO_RETRIEVE_ASK:
-        return message->retrieve_ask.request;
     case PROTO_PEEK:
-        return message->peek.request;
     case PROTO_HEARTBEAT:
-        return message->heartbeat.request;
     case PROTO_STATS:
-        return message->stats.request;
     case PROTO_MEMBERS:
-        return message->members.request;
     case PROTO_JOBS:
-        return message->jobs.request;
     case PROTO_HISTORY:
-        return message->history.request;
+        return message->heartbeat.request;
     default:
         return 0;
     }
@@ -191,16 +174,6 @@ static void take_message(struct ttcore *core, const struct ttcore_event *event,
     }
 }
 
-static void take_loss(struct ttcore *core, const struct ttcore_event *event,
-                      struct ttcore_actions *actions)
-{
-    struct ttcore_session *session =
-        ttcore_sessions_find(&core->sessions, event->route, event->route_length);
-    if (session != NULL) {
-        ttcore_lose_session(core, session, actions);
-    }
-}
-
 static void take_tick(struct ttcore *core, struct ttcore_actions *actions)
 {
     uint64_t heartbeat_us = (uint64_t)core->options.heartbeat_ms * US_PER_MS;
@@ -223,6 +196,7 @@ static void take_tick(struct ttcore *core, struct ttcore_actions *actions)
 void ttcore_step(struct ttcore *core, const struct ttcore_event *event,
                  struct ttcore_actions *actions)
 {
+    struct ttcore_session *session;
     uint64_t dropped = actions->dropped;
     ttcore_actions_reset(actions);
     if (event->now_us > core->now_us) {
@@ -233,7 +207,10 @@ void ttcore_step(struct ttcore *core, const struct ttcore_event *event,
         take_message(core, event, actions);
         break;
     case TTCORE_GONE:
-        take_loss(core, event, actions);
+        session = ttcore_sessions_find(&core->sessions, event->route, event->route_length);
+        if (session != NULL) {
+            ttcore_lose_session(core, session, actions);
+        }
         break;
     case TTCORE_TICK:
         take_tick(core, actions);

@@ -9,17 +9,13 @@
  * removed, its jobs are dropped and stopped at the workers. TICK must come at least once per
  * heartbeat: a longer gap means that the shard itself was asleep, and then every session gets one
  * more heartbeat, because what they sent meanwhile still waits to be read. A shell that finds out
- * earlier that a connection is gone says so (TTCORE_GONE).
- *
- * The modules, each using only those before it: actions; session, job_table, history_tables,
- * offender; options, state, call; on_job, on_session, on_table, on_history, on_share, on_stats;
- * core. */
+ * earlier that a connection is gone says so (TTCORE_GONE). The order of the
+ * modules: docs/design.md section 16. */
 #ifndef TTSERVER_CORE_CORE_H
 #define TTSERVER_CORE_CORE_H
 
 #include "common/err.h"
 #include "ttserver/core/actions.h"
-#include "ttserver/core/on_stats.h"
 #include "ttserver/core/options.h"
 
 #include <stddef.h>
@@ -28,8 +24,6 @@
 /* 4096 sessions, 64 jobs, 64 root keys, whole batches, 1 s, 60 s, no quota of in-flight entries;
  * boot, secret, start_us, results_bytes, inflight_max are left to the caller. */
 struct ttcore_options ttcore_defaults(void);
-
-struct ttcore;
 
 /* ERR_NOMEM; ERR_RANGE for an option outside its limits. */
 enum err ttcore_open(struct ttcore **out, const struct ttcore_options *options);

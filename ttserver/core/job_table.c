@@ -5,21 +5,13 @@
 
 enum err ttcore_jobs_open(struct ttcore_jobs *jobs, uint32_t max)
 {
-    struct ttcore_jobs fresh = {.max = max};
-    fresh.slot = calloc(max, sizeof *fresh.slot);
-    fresh.bytes = calloc(max, sizeof *fresh.bytes);
-    if (fresh.slot == NULL || fresh.bytes == NULL) {
-        ttcore_jobs_close(&fresh);
-        return ERR_NOMEM;
-    }
-    *jobs = fresh;
-    return ERR_OK;
+    *jobs = (struct ttcore_jobs){.max = max, .slot = calloc(max, sizeof *jobs->slot)};
+    return jobs->slot != NULL ? ERR_OK : ERR_NOMEM;
 }
 
 void ttcore_jobs_close(struct ttcore_jobs *jobs)
 {
     free(jobs->slot);
-    free(jobs->bytes);
     memset(jobs, 0, sizeof *jobs);
 }
 
@@ -33,29 +25,25 @@ struct ttcore_job *ttcore_jobs_find(const struct ttcore_jobs *jobs, uint64_t id)
     return NULL;
 }
 
-static struct ttcore_job *find_free(const struct ttcore_jobs *jobs)
-{
-    for (uint32_t i = 0; i < jobs->max; i++) {
-        if (jobs->slot[i].length == 0) {
-            return &jobs->slot[i];
-        }
-    }
-    return NULL;
-}
-
 struct ttcore_job *ttcore_jobs_add(struct ttcore_jobs *jobs, const struct proto_message *post,
                                    uint32_t owner, uint64_t now_us)
 {
-    struct ttcore_job *job = find_free(jobs);
-    if (job == NULL) {
+    struct ttcore_job *job = jobs->slot;
+    if (jobs->open == jobs->max) {
         return NULL;
+    }
+    while (job->length != 0) {
+        job++;
     }
     /* JOB and JOB_POST have the same fields in the same order: the union may be read as either. */
     struct proto_message message = *post;
     message.type = PROTO_JOB;
-    size_t length = proto_encode(&message, jobs->bytes[job - jobs->slot], TTCORE_JOB_BYTES);
-    CHECK(length > 0);
-    *job = (struct ttcore_job){post->job_post.job, owner, (uint32_t)length, now_us, 0};
+    job->length = (uint32_t)proto_encode(&message, job->bytes, sizeof job->bytes);
+    CHECK(job->length > 0);
+    job->id = post->job_post.job;
+    job->owner = owner;
+    job->posted_us = now_us;
+    job->reached = 0;
     jobs->open++;
     return job;
 }

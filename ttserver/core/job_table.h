@@ -10,8 +10,6 @@
 
 #include <stdint.h>
 
-/* Three texts with their heads, and ten integers of at most nine bytes. */
-enum { TTCORE_JOB_BYTES = 3 * (3 + PROTO_TEXT_MAX) + 10 * 9 + 8 };
 enum { TTCORE_STOPPED_MAX = 16 };
 
 struct ttcore_job {
@@ -20,6 +18,7 @@ struct ttcore_job {
     uint32_t length; /* of its message; 0: the slot is free */
     uint64_t posted_us;
     uint8_t reached; /* the deepest iteration a worker reported */
+    uint8_t bytes[PROTO_JOB_BYTES]; /* the message */
 };
 
 struct ttcore_stopped {
@@ -29,7 +28,6 @@ struct ttcore_stopped {
 
 struct ttcore_jobs {
     struct ttcore_job *slot;
-    uint8_t (*bytes)[TTCORE_JOB_BYTES];
     uint32_t max, open, orphans;
     struct ttcore_stopped stopped[TTCORE_STOPPED_MAX]; /* a ring of the last */
     uint32_t stops;
@@ -48,11 +46,5 @@ struct ttcore_job *ttcore_jobs_add(struct ttcore_jobs *jobs, const struct proto_
 void ttcore_jobs_remove(struct ttcore_jobs *jobs, struct ttcore_job *job);
 /* The session that owned a job removed lately; 0: not known. */
 uint32_t ttcore_jobs_stopped_owner(const struct ttcore_jobs *jobs, uint64_t id);
-
-static inline const uint8_t *ttcore_jobs_bytes(const struct ttcore_jobs *jobs,
-                                               const struct ttcore_job *job)
-{
-    return jobs->bytes[job - jobs->slot];
-}
 
 #endif

@@ -1,18 +1,11 @@
 #include "ttserver/core/offender.h"
 
-#include "common/rng.h"
-
 #include <string.h>
 
 static struct ttcore_offender *set_of(struct ttcore_offenders *o, const uint8_t *route,
                                       size_t length)
 {
-    uint64_t hash = o->seed ^ length;
-    for (size_t i = 0; i < length; i += 8) {
-        uint64_t word = 0;
-        memcpy(&word, route + i, length - i < 8 ? length - i : 8);
-        hash = rng_mix((hash ^ word) + UINT64_C(0x9e3779b97f4a7c15));
-    }
+    uint64_t hash = ttcore_route_hash(o->seed, route, length);
     return o->place[hash & (TTCORE_OFFENDER_SETS - 1)];
 }
 

@@ -1,4 +1,5 @@
-#include "ttserver/core/on_job.h"
+/* Jobs, posted by a front-end, pushed to workers, dropped with their owner. */
+#include "ttserver/core/call.h"
 
 /* Every worker as a target, from `first`. */
 static uint32_t target_workers(const struct ttcore *core, struct ttcore_actions *actions)
@@ -63,8 +64,8 @@ void ttcore_on_job_post(struct ttcore_call *call)
     tt_generations_advance(&core->generations, call->message->job_post.namespace_id);
     core->count.job_posts++;
     uint32_t first = target_workers(core, call->actions);
-    ttcore_actions_send_bytes(call->actions, ttcore_jobs_bytes(&core->jobs, job), job->length,
-                              first, call->actions->targets - first);
+    ttcore_actions_send_bytes(call->actions, job->bytes, job->length, first,
+                              call->actions->targets - first);
 }
 
 void ttcore_on_job_stop(struct ttcore_call *call)
@@ -140,8 +141,7 @@ void ttcore_push_jobs(struct ttcore_call *call)
     for (uint32_t i = 0; i < jobs->max && jobs->open > 0; i++) {
         const struct ttcore_job *job = &jobs->slot[i];
         if (job->length != 0) {
-            ttcore_actions_send_bytes(call->actions, ttcore_jobs_bytes(jobs, job), job->length, 0,
-                                      1);
+            ttcore_actions_send_bytes(call->actions, job->bytes, job->length, 0, 1);
         }
     }
 }

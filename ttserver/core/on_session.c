@@ -1,6 +1,5 @@
-#include "ttserver/core/on_session.h"
-
-#include "ttserver/core/on_job.h"
+/* Sessions come, stay and end: HELLO, HEARTBEAT, worker indexes, BYE, silence. */
+#include "ttserver/core/call.h"
 
 /* The caller drops the orphaned jobs when all sessions that end in this step have ended. Returns
  * how many in-flight entries it had. */

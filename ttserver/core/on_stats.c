@@ -1,23 +1,17 @@
-#include "ttserver/core/on_stats.h"
-
+/* What people watch a shard by: STATS, MEMBERS, JOBS. They change nothing. */
 #include "common/rng.h"
 #include "ttserver/core/call.h"
 
 enum { US_PER_MS = 1000, SLOTS_PER_PAGE = 4096 /* gone through for MEMBERS: a step stays short */ };
-
-static void add_outside(const struct ttcore_outside *outside, struct ttcore_figures *out)
-{
-#define X(name) out->name = outside->name;
-    TTCORE_OUTSIDE(X)
-#undef X
-}
 
 void ttcore_figures(const struct ttcore *core, struct ttcore_figures *out)
 {
     const struct ttcore_options *o = &core->options;
     *out = core->count;
     if (o->outside != NULL) {
-        add_outside(o->outside, out);
+#define X(name) out->name = o->outside->name;
+        TTCORE_OUTSIDE(X)
+#undef X
     }
     out->sessions = core->sessions.live;
     out->workers = core->sessions.of_role[PROTO_WORKER];
@@ -29,12 +23,11 @@ void ttcore_figures(const struct ttcore *core, struct ttcore_figures *out)
     out->generation = core->generations.drawn;
     out->results_permille = tt_results_permille(&core->results, (uint8_t)out->generation);
     out->uptime_ms = (core->now_us - o->start_us) / US_PER_MS;
-    out->memory_bytes = core->results.bytes +
-                        (uint64_t)o->inflight_max * TTCORE_INFLIGHT_ENTRY_BYTES +
-                        (uint64_t)o->sessions_max * sizeof(struct ttcore_session) +
-                        ((uint64_t)TT_INFLIGHT_LIST_BYTES << core->sessions.slot_bits) +
-                        (uint64_t)o->jobs_max * TTCORE_JOB_BYTES +
-                        (uint64_t)o->histories_max * TTCORE_HISTORY_BYTES;
+    out->memory_bytes =
+        core->results.bytes + (uint64_t)o->inflight_max * TTCORE_INFLIGHT_ENTRY_BYTES +
+        (uint64_t)o->sessions_max * sizeof(struct ttcore_session) +
+        ((uint64_t)TT_INFLIGHT_LIST_BYTES << core->sessions.slot_bits) +
+        (uint64_t)o->jobs_max * PROTO_JOB_BYTES + (uint64_t)o->histories_max * TTCORE_HISTORY_BYTES;
     out->sessions_max = o->sessions_max;
     out->jobs_max = o->jobs_max;
     out->histories_max = o->histories_max;
@@ -140,8 +133,7 @@ void ttcore_on_jobs(struct ttcore_call *call)
         const struct ttcore_job *job = &jobs->slot[at];
         struct proto_message message;
         if (job->length != 0) {
-            enum err err =
-                proto_decode(decoder, ttcore_jobs_bytes(jobs, job), job->length, &message);
+            enum err err = proto_decode(decoder, job->bytes, job->length, &message);
             CHECK(err == ERR_OK);
             row[count++] = job_row(core, job, &message.job);
         }

@@ -129,20 +129,6 @@ void ttcore_on_release(struct ttcore_call *call)
 
 /* ---- stores, and the completion notices to other holders ---- */
 
-static struct ttcore_notified *notified_of(struct ttcore_scratch *scratch, uint32_t slot)
-{
-    for (uint32_t i = 0; i < scratch->notified_count; i++) {
-        if (scratch->notified[i].session == slot) {
-            return &scratch->notified[i];
-        }
-    }
-    if (scratch->notified_count == TTCORE_NOTIFIED_MAX) {
-        return NULL;
-    }
-    scratch->notified[scratch->notified_count] = (struct ttcore_notified){.session = slot};
-    return &scratch->notified[scratch->notified_count++];
-}
-
 static uint32_t *bucket_of(struct ttcore_scratch *scratch, uint32_t slot,
                            const struct tt_store *result)
 {
@@ -173,8 +159,7 @@ static void add_notice(struct ttcore_scratch *scratch, uint32_t slot, const stru
         known->result = *result;
         return;
     }
-    struct ttcore_notified *notified = notified_of(scratch, slot);
-    if (notified == NULL || scratch->notice_count == TTCORE_NOTICES_MAX) {
+    if (scratch->notice_count == TTCORE_NOTICES_MAX) {
         return; /* NODE_DONE is a hint: the node is found finished at the next ask anyway */
     }
     if (scratch->notice_count == 0) {
@@ -183,11 +168,7 @@ static void add_notice(struct ttcore_scratch *scratch, uint32_t slot, const stru
     uint32_t *bucket = bucket_of(scratch, slot, result);
     scratch->notice[scratch->notice_count] =
         (struct ttcore_notice){.result = *result, .session = slot, .chain = *bucket};
-    uint32_t self = ++scratch->notice_count;
-    *bucket = self;
-    *(notified->last != 0 ? &scratch->notice[notified->last - 1].next : &notified->first) = self;
-    notified->last = self;
-    notified->count++;
+    *bucket = ++scratch->notice_count;
 }
 
 static void notify_holders(struct ttcore_call *call, const struct tt_store *store)
@@ -208,21 +189,25 @@ static void notify_holders(struct ttcore_call *call, const struct tt_store *stor
     }
 }
 
+/* A message to each session: those of the first notice, then of the first that is left, ... */
 static void send_notices(struct ttcore_call *call)
 {
     struct ttcore *core = call->core;
     struct ttcore_scratch *scratch = call->actions->scratch;
-    for (uint32_t t = 0; t < scratch->notified_count; t++) {
-        const struct ttcore_notified *notified = &scratch->notified[t];
-        const struct ttcore_session *session = &core->sessions.slot[notified->session];
+    for (unsigned messages = 0; scratch->notice_count > 0 && messages < TTCORE_NOTIFIED_MAX;
+         messages++) {
+        uint32_t slot = scratch->notice[0].session;
+        const struct ttcore_session *session = &core->sessions.slot[slot];
         struct proto_message out = {.type = PROTO_NODE_DONE};
-        uint32_t count = 0;
-        for (uint32_t d = notified->first; d != 0; d = scratch->notice[d - 1].next) {
-            scratch->list[count++] = scratch->notice[d - 1].result;
+        uint32_t count = 0, left = 0;
+        for (uint32_t i = 0; i < scratch->notice_count; i++) {
+            if (scratch->notice[i].session == slot) {
+                scratch->list[count++] = scratch->notice[i].result;
+            } else {
+                scratch->notice[left++] = scratch->notice[i];
+            }
         }
-        if (count == 0) {
-            continue;
-        }
+        scratch->notice_count = left;
         core->count.node_dones += count;
         out.node_done.list = (struct proto_stores){count, scratch->list};
         uint32_t first =
@@ -242,7 +227,7 @@ void ttcore_on_store(struct ttcore_call *call)
     uint64_t namespace_id = call->session->namespace_id;
     uint8_t generation = tt_generations_of(
         &core->generations, tt_generations_use(&core->generations, namespace_id), namespace_id);
-    scratch->notified_count = scratch->notice_count = 0;
+    scratch->notice_count = 0;
     for (uint32_t i = 0; i < batch->count; i++) {
         unsigned others = tt_ops_store(&core->results, &core->inflight, &batch->at[i],
                                        call->session->id, generation);

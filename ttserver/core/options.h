@@ -68,4 +68,8 @@ struct ttcore_figures {
 #undef X
 };
 
+struct ttcore;
+
+void ttcore_figures(const struct ttcore *core, struct ttcore_figures *out);
+
 #endif

@@ -5,15 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint32_t home_of(const struct ttcore_sessions *s, const uint8_t *route, size_t length)
+static uint32_t *home_of(const struct ttcore_sessions *s, const uint8_t *route, size_t length)
 {
-    uint64_t hash = s->seed ^ length;
-    for (size_t i = 0; i < length; i += 8) {
-        uint64_t word = 0;
-        memcpy(&word, route + i, length - i < 8 ? length - i : 8);
-        hash = rng_mix((hash ^ word) + UINT64_C(0x9e3779b97f4a7c15));
-    }
-    return (uint32_t)hash & s->mask;
+    return &s->bucket[ttcore_route_hash(s->seed, route, length) & s->mask];
 }
 
 enum err ttcore_sessions_open(struct ttcore_sessions *sessions, uint32_t max, uint64_t seed)
@@ -53,8 +47,8 @@ void ttcore_sessions_close(struct ttcore_sessions *sessions)
 struct ttcore_session *ttcore_sessions_find(const struct ttcore_sessions *s, const uint8_t *route,
                                             size_t length)
 {
-    for (uint32_t b = home_of(s, route, length); s->bucket[b] != 0; b = (b + 1) & s->mask) {
-        struct ttcore_session *session = &s->slot[s->bucket[b] - 1];
+    for (uint32_t at = *home_of(s, route, length); at != 0; at = s->slot[at - 1].chain) {
+        struct ttcore_session *session = &s->slot[at - 1];
         if (session->route_length == length && memcmp(session->route, route, length) == 0) {
             return session;
         }
@@ -103,11 +97,9 @@ struct ttcore_session *ttcore_sessions_add(struct ttcore_sessions *s, const uint
         .route_length = (uint8_t)length,
     };
     memcpy(session->route, route, length);
-    uint32_t b = home_of(s, route, length);
-    while (s->bucket[b] != 0) {
-        b = (b + 1) & s->mask;
-    }
-    s->bucket[b] = self;
+    uint32_t *home = home_of(s, route, length);
+    session->chain = *home;
+    *home = self;
     age_append(s, session, now_us);
     s->of_role[PROTO_CLIENT]++;
     s->live++;
@@ -135,30 +127,16 @@ static void role_give(struct ttcore_sessions *s, struct ttcore_session *session,
     s->of_role[role]++;
 }
 
-/* Backward shift: every entry after the hole that may not stand before it stays. */
-static void empty_bucket(struct ttcore_sessions *s, uint32_t hole)
-{
-    for (uint32_t b = (hole + 1) & s->mask; s->bucket[b] != 0; b = (b + 1) & s->mask) {
-        const struct ttcore_session *moved = &s->slot[s->bucket[b] - 1];
-        uint32_t home = home_of(s, moved->route, moved->route_length);
-        if (((b - home) & s->mask) >= ((b - hole) & s->mask)) {
-            s->bucket[hole] = s->bucket[b];
-            hole = b;
-        }
-    }
-    s->bucket[hole] = 0;
-}
-
 void ttcore_sessions_remove(struct ttcore_sessions *s, struct ttcore_session *session)
 {
     uint32_t self = ttcore_sessions_slot(s, session) + 1;
-    uint32_t b = home_of(s, session->route, session->route_length);
+    uint32_t *link = home_of(s, session->route, session->route_length);
     CHECK(session->id != 0);
-    while (s->bucket[b] != self) {
-        CHECK(s->bucket[b] != 0);
-        b = (b + 1) & s->mask;
+    while (*link != self) {
+        CHECK(*link != 0);
+        link = &s->slot[*link - 1].chain;
     }
-    empty_bucket(s, b);
+    *link = session->chain;
     age_unlink(s, session);
     role_take(s, session);
     s->live--;

@@ -1,6 +1,6 @@
 /* ttcore_sessions: the peers of this shard, found by ROUTER id, by session id and by silence.
  *
- * A slot is free or live. Open-addressing hash by route, slots in a list by last word. A session id
+ * A slot is free or live. Hash chains by route, slots in a list by last word. A session id
  * is a serial of its slot above the slot's number: never 0, and not seen again for long. Workers
  * sit on worker indexes 0, 1, 2 ... without gaps: when one leaves, the last takes its worker_index.
  * Threads: the core's owner. Memory: allocates in open only; pointers stay good until the slot is
@@ -18,6 +18,7 @@ enum { TTCORE_NAME_MAX = 32 };
 struct ttcore_session {
     uint32_t id; /* 0: the slot is free */
     uint32_t older, newer; /* slot + 1; a free slot uses `newer` for the free list */
+    uint32_t chain; /* of its bucket: slot + 1 */
     uint32_t serial;
     uint64_t last_seen_us;
     uint64_t namespace_id, instance;

@@ -2,7 +2,6 @@
 
 #include <arpa/inet.h>
 #include <netdb.h>
-#include <stdio.h>
 #include <string.h>
 
 static void describe(const struct sockaddr *address, struct listen_address *out)
@@ -42,23 +41,4 @@ enum err listen_resolve(const struct options_host_port *at, struct listen_addres
     }
     freeaddrinfo(list);
     return is_known ? ERR_OK : ERR_ABSENT;
-}
-
-void listen_endpoint(const struct listen_address *address, uint16_t port, char *out, size_t size)
-{
-    char digits[8] = "*";
-    if (port != 0) {
-        snprintf(digits, sizeof digits, "%u", port);
-    }
-    snprintf(out, size, address->is_v6 ? "tcp://[%s]:%s" : "tcp://%s:%s", address->numeric, digits);
-}
-
-uint16_t listen_port_of(const char *endpoint)
-{
-    uint64_t port = 0;
-    const char *colon = strrchr(endpoint, ':');
-    if (colon == NULL || options_unsigned(colon + 1, 1, UINT16_MAX, &port) != ERR_OK) {
-        return 0;
-    }
-    return (uint16_t)port;
 }

@@ -18,10 +18,4 @@ struct listen_address {
 /* ERR_ABSENT when the name is not known. "*" is every address. */
 enum err listen_resolve(const struct options_host_port *at, struct listen_address *out);
 
-/* "tcp://1.2.3.4:7400", "tcp://[::1]:*" for port 0. */
-void listen_endpoint(const struct listen_address *address, uint16_t port, char *out, size_t size);
-
-/* The port at the end of an endpoint that ZeroMQ reports; 0 when there is none. */
-uint16_t listen_port_of(const char *endpoint);
-
 #endif

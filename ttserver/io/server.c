@@ -39,6 +39,13 @@ struct server {
 
 /* ---- the main thread's loop ---- */
 
+static void stop_shards(const struct server *server)
+{
+    for (unsigned i = 0; i < server->running; i++) {
+        shard_stop(&server->shard[i]);
+    }
+}
+
 static void on_signal(uv_signal_t *handle, int number)
 {
     struct server *server = handle->data;
@@ -46,9 +53,7 @@ static void on_signal(uv_signal_t *handle, int number)
         _exit(128 + number);
     }
     server->is_stopping = true;
-    for (unsigned i = 0; i < server->running; i++) {
-        shard_stop(&server->shard[i]);
-    }
+    stop_shards(server);
 }
 
 /* A shard ended: asked to, or because its socket failed; then the others end too. Several sends may
@@ -56,9 +61,7 @@ static void on_signal(uv_signal_t *handle, int number)
 static void on_ended(uv_async_t *handle)
 {
     struct server *server = handle->data;
-    for (unsigned i = 0; i < server->running; i++) {
-        shard_stop(&server->shard[i]);
-    }
+    stop_shards(server);
     uv_stop(&server->loop);
 }
 
@@ -77,19 +80,6 @@ static bool open_main_loop(struct server *server)
     (void)uv_run(loop, UV_RUN_NOWAIT);
     return uv_signal_start(&server->interrupt, on_signal, SIGINT) == 0 &&
            uv_signal_start(&server->terminate, on_signal, SIGTERM) == 0;
-}
-
-static void close_handle(uv_handle_t *handle, void *unused)
-{
-    (void)unused;
-    uv_close(handle, NULL);
-}
-
-static void close_main_loop(struct server *server)
-{
-    uv_walk(&server->loop, close_handle, NULL);
-    uv_run(&server->loop, UV_RUN_DEFAULT);
-    uv_loop_close(&server->loop);
 }
 
 /* ---- start ---- */
@@ -125,7 +115,7 @@ static void say_why(const struct server_options *o, enum err err, unsigned index
 static enum err open_shard(struct server *server, unsigned index, uint16_t port, bool may_exist)
 {
     const struct server_options *o = server->options;
-    char endpoint[128], name[320];
+    char digits[8] = "*", endpoint[128], name[320];
     struct shard_options shard = {
         .core = o->core,
         .endpoint = endpoint,
@@ -133,7 +123,11 @@ static enum err open_shard(struct server *server, unsigned index, uint16_t port,
         .io_thread = index % server->io_threads,
         .ended = &server->ended,
     };
-    listen_endpoint(&o->address, port, endpoint, sizeof endpoint);
+    if (port != 0) {
+        snprintf(digits, sizeof digits, "%u", port);
+    }
+    snprintf(endpoint, sizeof endpoint, o->address.is_v6 ? "tcp://[%s]:%s" : "tcp://%s:%s",
+             o->address.numeric, digits);
     options_host_port_text(o->listen.host, port, name, sizeof name);
     shard.core.start_us = uv_hrtime() / 1000;
     uint64_t drawn[2];
@@ -161,17 +155,17 @@ static void close_shards(struct server *server)
 static enum err open_row(struct server *server, bool may_exist)
 {
     unsigned first = server->options->listen.port;
-    enum err err = ERR_OK;
-    for (; server->opened < server->options->shards && err == ERR_OK; server->opened++) {
+    for (; server->opened < server->options->shards; server->opened++) {
         unsigned port = first == 0 ? 0 : first + server->opened;
-        err = port > UINT16_MAX ? ERR_EXIST
-                                : open_shard(server, server->opened, (uint16_t)port, may_exist);
+        enum err err = port > UINT16_MAX
+                           ? ERR_EXIST
+                           : open_shard(server, server->opened, (uint16_t)port, may_exist);
         if (err != ERR_OK) {
             return err;
         }
         first = first == 0 ? server->shard[0].port : first;
     }
-    return err;
+    return ERR_OK;
 }
 
 /* Any port: the system names the first, and its neighbours may be taken. */
@@ -310,9 +304,7 @@ int server_run(const struct server_options *options)
     if (ok) {
         uv_run(&server.loop, UV_RUN_DEFAULT);
     } else {
-        for (unsigned i = 0; i < server.running; i++) {
-            shard_stop(&server.shard[i]);
-        }
+        stop_shards(&server);
     }
     /* While threads are joined a signal ends the process: it has its default effect again. The
      * loop itself stays until then, because the shards signal its `ended`. */
@@ -320,6 +312,6 @@ int server_run(const struct server_options *options)
     uv_signal_stop(&server.terminate);
     ok = join_shards(&server) && ok;
     free_server(&server);
-    close_main_loop(&server);
+    shard_close_loop(&server.loop);
     return ok ? 0 : 1;
 }

@@ -1,8 +1,7 @@
 #include "ttserver/io/shard.h"
 
-#include "ttserver/io/listen.h"
-
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <zmq.h>
 
@@ -11,11 +10,12 @@ enum {
     REST_MS = 1, /* then the queues of ignored peers are read on */
     LINGER_MS = 200, /* for BYE */
     BACKLOG = 1024, /* a cluster starts at once */
-    /* Marks are per peer. A client has a bounded number of requests out; what waits here beyond it
-     * is pushed jobs and NODE_DONE. Beyond the receiving limit TCP slows the sender down. Who reads
-     * nothing answers no ZMTP ping either, once his own queue is full: then the connection ends. */
-    SEND_MARK = 1024,
-    RECEIVE_MARK = 256,
+    /* These limits are per peer. A client has a bounded number of requests out; what waits here
+     * beyond it is pushed jobs and NODE_DONE. Beyond the receiving limit TCP slows the sender down.
+     * Who reads nothing answers no ZMTP ping either, once his own queue is full: then the
+     * connection ends. */
+    SEND_QUEUE = 1024,
+    RECEIVE_QUEUE = 256,
     /* A message above PROTO_MESSAGE_MAX is counted and refused; one above this ends the connection
      * before it is read. */
     MESSAGE_MAX = 2 * PROTO_MESSAGE_MAX,
@@ -38,7 +38,7 @@ static bool configure(void *socket, const struct shard_options *options)
     return zmq_setsockopt(socket, ZMQ_AFFINITY, &affinity, sizeof affinity) == 0 &&
            zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &message_max, sizeof message_max) == 0 &&
            set_int(socket, ZMQ_ROUTER_MANDATORY, 1) && set_int(socket, ZMQ_LINGER, LINGER_MS) &&
-           set_int(socket, ZMQ_SNDHWM, SEND_MARK) && set_int(socket, ZMQ_RCVHWM, RECEIVE_MARK) &&
+           set_int(socket, ZMQ_SNDHWM, SEND_QUEUE) && set_int(socket, ZMQ_RCVHWM, RECEIVE_QUEUE) &&
            set_int(socket, ZMQ_BACKLOG, BACKLOG) &&
            set_int(socket, ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS) &&
            set_int(socket, ZMQ_HEARTBEAT_IVL, 3 * alive_ms) &&
@@ -60,7 +60,8 @@ static enum err bind_socket(struct shard *shard, void *context, const struct sha
     if (zmq_getsockopt(shard->socket, ZMQ_LAST_ENDPOINT, bound, &size) != 0) {
         return ERR_IO;
     }
-    shard->port = listen_port_of(bound);
+    const char *colon = strrchr(bound, ':');
+    shard->port = colon != NULL ? (uint16_t)strtoul(colon + 1, NULL, 10) : 0;
     return ERR_OK;
 }
 
@@ -268,15 +269,9 @@ enum err shard_open(struct shard *shard, void *context, const struct shard_optio
     shard->tick_ms = core.heartbeat_ms >= 4 ? core.heartbeat_ms / 4 : 1;
     core.outside = &shard->outside;
     enum err err = ttcore_open(&shard->core, &core);
-    if (err == ERR_OK) {
-        err = ttcore_actions_open(&shard->actions, core.sessions_max, core.jobs_max);
-    }
-    if (err == ERR_OK) {
-        err = bind_socket(shard, context, options);
-    }
-    if (err == ERR_OK) {
-        err = open_loop(shard);
-    }
+    err = err ? err : ttcore_actions_open(&shard->actions, core.sessions_max, core.jobs_max);
+    err = err ? err : bind_socket(shard, context, options);
+    err = err ? err : open_loop(shard);
     if (err != ERR_OK) {
         int saved = errno;
         shard_close(shard);
@@ -309,12 +304,17 @@ static void close_handle(uv_handle_t *handle, void *unused)
     }
 }
 
+void shard_close_loop(uv_loop_t *loop)
+{
+    uv_walk(loop, close_handle, NULL);
+    uv_run(loop, UV_RUN_DEFAULT);
+    uv_loop_close(loop);
+}
+
 void shard_close(struct shard *shard)
 {
     if (shard->loop.data != NULL) {
-        uv_walk(&shard->loop, close_handle, NULL);
-        uv_run(&shard->loop, UV_RUN_DEFAULT);
-        uv_loop_close(&shard->loop);
+        shard_close_loop(&shard->loop);
         shard->loop.data = NULL;
     }
     if (shard->socket != NULL) {

@@ -63,4 +63,7 @@ void shard_stop(struct shard *shard);
 /* Accepts a zeroed struct, and twice. */
 void shard_close(struct shard *shard);
 
+/* Closes every handle of a loop that does not run, then the loop. */
+void shard_close_loop(uv_loop_t *loop);
+
 #endif

@@ -269,7 +269,7 @@ static void resolve(struct search *s, struct node *n, enum resolved how, int sco
 
 void search_node_done(struct search *s, const struct tt_store *result)
 {
-    struct tt_found found = tt_ops_found(result);
+    struct tt_found found = tt_found_of(result);
     for (struct node *n = s->node; n->ply < s->unwind && n->ply < SEARCH_PLY_MAX; n++) {
         int score;
         if (n->in_flight && n->ask.key == result->key && n->ask.depth == result->depth &&

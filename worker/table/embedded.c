@@ -73,10 +73,8 @@ static enum err open_stripes(struct embedded *t)
     t->stripes = t->slots == 1 ? 1 : STRIPES;
     t->stripe = memory_lines(t->stripes * sizeof *t->stripe);
     for (unsigned i = 0; i < t->stripes && t->stripe != NULL && err == ERR_OK; i++) {
-        struct tt_inflight *inflight = &t->stripe[i].inflight;
         pthread_mutex_init(&t->stripe[i].lock, NULL);
-        err = tt_inflight_open(inflight, entries);
-        err = err == ERR_OK ? tt_inflight_limit(inflight, 0, 0) : err; /* of one session */
+        err = tt_inflight_open(&t->stripe[i].inflight, entries, 0, 0); /* of one session */
     }
     return t->stripe == NULL ? ERR_NOMEM : err;
 }

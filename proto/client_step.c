@@ -36,24 +36,23 @@ static enum err complete(struct client_options *o)
     return ok ? ERR_OK : ERR_RANGE;
 }
 
-/* The longest message we can be made to write. */
+/* The longest message we can be made to write, but JOB_POST. */
 static size_t scratch_size(const struct client_options *o)
 {
     size_t store = 24, peek = 12, head = 64;
     size_t weights = (size_t)CLIENT_WEIGHTS_MAX * 9;
-    size_t job = (size_t)JOB_TEXTS * (PROTO_TEXT_MAX + 3) + 64;
     size_t size = o->queue * store > o->peek_max * peek ? o->queue * store : o->peek_max * peek;
     size = size > weights ? size : weights;
     size = size > CLIENT_SHARE_MAX * store ? size : CLIENT_SHARE_MAX * store;
-    return head + (size > job ? size : job);
+    return head + size;
 }
 
 static bool allocate(struct client *c)
 {
     const struct client_options *o = &c->options;
-    unsigned spread = o->shards < 8 ? o->shards : 8;
+    unsigned shards_per_ticket = o->shards < 8 ? o->shards : 8;
     unsigned tickets = power_of_two(o->tickets);
-    c->part_limit = o->tickets * spread + o->shards * (HELLOS_MAX + 4);
+    c->part_limit = o->tickets * shards_per_ticket + o->shards * (HELLOS_MAX + 4);
     unsigned parts = power_of_two(2 * c->part_limit);
     CHECK(parts < PART_NONE);
 
@@ -138,15 +137,6 @@ void client_free(struct client **client)
     *client = NULL;
 }
 
-/* ---- out ---- */
-
-bool client_send(struct client *c, unsigned shard, const struct proto_message *message)
-{
-    size_t length = proto_encode(message, c->scratch, c->scratch_size);
-    CHECK(length > 0);
-    return c->port.send(c->port.self, shard, c->scratch, length);
-}
-
 /* ---- in ---- */
 
 /* A result outside its range must not reach the search. */
@@ -159,43 +149,34 @@ static void on_node_done(struct client *c, const struct proto_node_done *m)
     }
 }
 
-/* What a shard pushes means something only where we have, or had, a session. */
-static bool on_push(struct client *c, unsigned shard, const struct proto_message *m)
+static void on_share(struct client *c, const struct proto_share *m)
 {
-    const struct client_sink *sink = &c->sink;
-    if (!c->shards[shard].known) {
-        return false;
+    if (!proto_results_in_range(&m->list)) {
+        c->counters.malformed++;
+    } else if (c->sink.shared) {
+        c->sink.shared(c->sink.node_self, m->table_id, m->list.at, m->list.count);
     }
-    switch (m->type) {
-    case PROTO_JOB:
-        if (sink->job) {
-            sink->job(sink->self, &m->job, shard);
-        }
-        return true;
-    case PROTO_JOB_STOP:
-        if (sink->job_stop) {
-            sink->job_stop(sink->self, m->job_stop.job, m->job_stop.reason, shard);
-        }
-        return true;
-    case PROTO_JOB_REPORT:
-        if (sink->job_report) {
-            sink->job_report(sink->self, &m->job_report, shard);
-        }
-        return true;
-    case PROTO_NODE_DONE:
-        on_node_done(c, &m->node_done);
-        return true;
-    case PROTO_SHARE:
-        query_on_share(c, &m->share);
-        return true;
-    case PROTO_WORKER_INDEX:
-        if (sink->worker_index) {
-            sink->worker_index(sink->self, shard, m->worker_index.index, m->worker_index.workers);
-        }
-        return true;
-    default:
-        return false;
+}
+
+static void on_history(struct client *c, unsigned shard, const struct proto_history_answer *m)
+{
+    if (!proto_weights_in_range(&m->list)) {
+        c->counters.malformed++;
+    } else if (c->sink.history) {
+        c->sink.history(c->sink.node_self, shard, m);
     }
+}
+
+/* Ends the request of shard_query that a message answers; all these have it as their first field.
+ * False: it was not outstanding. */
+static bool answers(struct client *c, unsigned shard, enum part_kind kind,
+                    const struct proto_message *m)
+{
+    struct part *part = shard_answered(c, shard, kind, m->heartbeat.request);
+    if (part) {
+        part_close(c, part);
+    }
+    return part != NULL;
 }
 
 static void on_bye(struct client *c, unsigned shard)
@@ -204,6 +185,80 @@ static void on_bye(struct client *c, unsigned shard)
     shard_fall(c, shard, CLIENT_DOWN);
     queue_drop_releases(c, shard);
     s->hello_due_us = c->now_us + c->options.probe_us;
+}
+
+static void take(struct client *c, unsigned shard, const struct proto_message *m)
+{
+    const struct client_sink *sink = &c->sink;
+    switch (m->type) {
+    case PROTO_WELCOME:
+        shard_on_welcome(c, shard, &m->welcome);
+        break;
+    case PROTO_RETRIEVE_ANSWER:
+        table_on_answer(c, shard, &m->retrieve_answer);
+        break;
+    case PROTO_PEEK_ANSWER:
+        table_on_peek_answer(c, shard, &m->peek_answer);
+        break;
+    case PROTO_HEARTBEAT:
+        (void)answers(c, shard, PART_HEARTBEAT, m);
+        break;
+    case PROTO_STATS_ANSWER:
+        if (answers(c, shard, PART_STATS, m) && sink->stats) {
+            sink->stats(sink->self, shard, &m->stats_answer);
+        }
+        break;
+    case PROTO_MEMBERS_ANSWER:
+        if (answers(c, shard, PART_MEMBERS, m) && sink->members) {
+            sink->members(sink->self, shard, &m->members_answer);
+        }
+        break;
+    case PROTO_JOBS_ANSWER:
+        if (answers(c, shard, PART_JOBS, m) && sink->jobs) {
+            sink->jobs(sink->self, shard, &m->jobs_answer);
+        }
+        break;
+    case PROTO_HISTORY_ANSWER:
+        if (answers(c, shard, PART_HISTORY, m)) {
+            on_history(c, shard, &m->history_answer);
+        }
+        break;
+    case PROTO_ERROR:
+        shard_on_error(c, shard, &m->error);
+        break;
+    case PROTO_BYE:
+        on_bye(c, shard);
+        break;
+    case PROTO_JOB:
+        if (sink->job) {
+            sink->job(sink->self, &m->job, shard);
+        }
+        break;
+    case PROTO_JOB_STOP:
+        if (sink->job_stop) {
+            sink->job_stop(sink->self, m->job_stop.job, m->job_stop.reason, shard);
+        }
+        break;
+    case PROTO_JOB_REPORT:
+        if (sink->job_report) {
+            sink->job_report(sink->self, &m->job_report, shard);
+        }
+        break;
+    case PROTO_WORKER_INDEX:
+        if (sink->worker_index) {
+            sink->worker_index(sink->self, shard, m->worker_index.index, m->worker_index.workers);
+        }
+        break;
+    case PROTO_NODE_DONE:
+        on_node_done(c, &m->node_done);
+        break;
+    case PROTO_SHARE:
+        on_share(c, &m->share);
+        break;
+    default:
+        c->counters.unexpected++;
+        break;
+    }
 }
 
 void client_receive(struct client *c, unsigned shard, const uint8_t *bytes, size_t length,
@@ -216,45 +271,13 @@ void client_receive(struct client *c, unsigned shard, const uint8_t *bytes, size
         c->counters.malformed++;
         return;
     }
-    if (c->shards[shard].state == CLIENT_ABSENT || c->shards[shard].state == CLIENT_LEFT) {
+    const struct shard *s = &c->shards[shard];
+    bool begins = m.type == PROTO_WELCOME || m.type == PROTO_ERROR || m.type == PROTO_BYE;
+    if (s->state == CLIENT_ABSENT || s->state == CLIENT_LEFT || (!s->known && !begins)) {
         c->counters.unexpected++;
         return;
     }
-    switch (m.type) {
-    case PROTO_WELCOME:
-        shard_on_welcome(c, shard, &m.welcome);
-        break;
-    case PROTO_RETRIEVE_ANSWER:
-        table_on_answer(c, shard, &m.retrieve_answer);
-        break;
-    case PROTO_PEEK_ANSWER:
-        table_on_peek_answer(c, shard, &m.peek_answer);
-        break;
-    case PROTO_HEARTBEAT:
-        (void)shard_ends(c, shard, PART_HEARTBEAT, m.heartbeat.request);
-        break;
-    case PROTO_STATS_ANSWER:
-        query_on_stats(c, shard, &m.stats_answer);
-        break;
-    case PROTO_MEMBERS_ANSWER:
-        query_on_members(c, shard, &m.members_answer);
-        break;
-    case PROTO_JOBS_ANSWER:
-        query_on_jobs(c, shard, &m.jobs_answer);
-        break;
-    case PROTO_HISTORY_ANSWER:
-        query_on_history(c, shard, &m.history_answer);
-        break;
-    case PROTO_ERROR:
-        shard_on_error(c, shard, &m.error);
-        break;
-    case PROTO_BYE:
-        on_bye(c, shard);
-        break;
-    default:
-        c->counters.unexpected += !on_push(c, shard, &m);
-        break;
-    }
+    take(c, shard, &m);
 }
 
 /* ---- time ---- */
