@@ -3,10 +3,15 @@
 #define READ(object) atomic_load_explicit(object, memory_order_relaxed)
 #define WRITE(object, value) atomic_store_explicit(object, value, memory_order_relaxed)
 
+static void set_rank(struct tt_generations *g, uint8_t generation, uint32_t rank)
+{
+    WRITE(&g->offset[generation], rank - generation);
+}
+
 void tt_generations_init(struct tt_generations *g)
 {
     for (unsigned i = 0; i < 256; i++) {
-        WRITE(&g->rank[i], i > 0);
+        set_rank(g, (uint8_t)i, i > 0);
     }
     for (unsigned i = 0; i < TT_NAMESPACES; i++) {
         WRITE(&g->known[i].id, 0);
@@ -47,7 +52,7 @@ static void begin(struct tt_generations *g, unsigned index, uint64_t namespace_i
         generation = generation == UINT8_MAX ? TT_GENERATION_NONE + 1 : (uint8_t)(generation + 1);
     } while (is_present(g, generation));
     WRITE(&g->drawn, generation);
-    WRITE(&g->rank[generation], TT_GENERATION_NEWEST);
+    set_rank(g, generation, TT_GENERATION_NEWEST);
     WRITE(&g->known[index].generation, generation);
     WRITE(&g->known[index].id, namespace_id);
     WRITE(&g->known[index].used, READ(&g->jobs));
@@ -79,9 +84,9 @@ unsigned tt_generations_use(struct tt_generations *g, uint64_t namespace_id)
 static void age(struct tt_generations *g)
 {
     for (unsigned i = TT_GENERATION_NONE + 1; i < 256; i++) {
-        uint8_t rank = READ(&g->rank[i]);
+        uint8_t rank = tt_generations_rank(g, (uint8_t)i);
         if (rank > 1 && !is_present(g, (uint8_t)i)) {
-            WRITE(&g->rank[i], (uint8_t)(rank - 1));
+            set_rank(g, (uint8_t)i, rank - 1u);
         }
     }
 }

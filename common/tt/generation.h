@@ -1,12 +1,13 @@
 /* generation: how old the results of a table are, so that a job never ages the results of another
  * namespace that is in use.
  *
- * A generation is a number of 8 bits in each entry (results.h); `rank` maps it to its age for the
- * replacement rule. A job begins a new generation of its namespace. The present generations of all
- * known namespaces are TT_GENERATION_NEWEST; every other one becomes one rank older with each job
- * of any namespace. A namespace is forgotten when it was not used during TT_NAMESPACE_JOBS jobs, or
- * for another when TT_NAMESPACES others were used later; its next use begins a new generation.
- * After 254 generations a number is used again, but never the present one of a namespace.
+ * A generation is a number of 8 bits in each entry (results.h); its rank is its age for the
+ * replacement rule: the smaller, the sooner replaced; 0 for an empty entry. A job begins a new
+ * generation of its namespace. The present generations of all known namespaces are
+ * TT_GENERATION_NEWEST; every other one becomes one rank older with each job of any namespace. A
+ * namespace is forgotten when it was not used during TT_NAMESPACE_JOBS jobs, or for another when
+ * TT_NAMESPACES others were used later; its next use begins a new generation. After 254 generations
+ * a number is used again, but never the present one of a namespace.
  *
  * Pure. Threads: any number, of several processes if the struct is in memory that they share: all
  * of it is relaxed atomics. Two that race, or one that is killed, leave some ages wrong until the
@@ -32,7 +33,9 @@ struct tt_namespace {
 };
 
 struct tt_generations {
-    _Atomic uint8_t rank[256]; /* by generation: the smaller, the sooner replaced; 0: empty entry */
+    /* By generation, its rank less its number: so generation and depth, which lie beside each other
+     * in an entry, become rank and depth by one addition (results.c). */
+    _Atomic uint32_t offset[256];
     struct tt_namespace known[TT_NAMESPACES];
     _Atomic uint64_t jobs; /* begun, and one */
     _Atomic uint8_t drawn; /* the last generation that began */
@@ -58,7 +61,8 @@ static inline uint8_t tt_generations_of(const struct tt_generations *generations
 static inline uint8_t tt_generations_rank(const struct tt_generations *generations,
                                           uint8_t generation)
 {
-    return atomic_load_explicit(&generations->rank[generation], memory_order_relaxed);
+    return (uint8_t)(atomic_load_explicit(&generations->offset[generation], memory_order_relaxed) +
+                     generation);
 }
 
 #endif

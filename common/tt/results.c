@@ -116,31 +116,27 @@ bool tt_results_find(const struct tt_results *results, uint64_t key, struct tt_f
     return true;
 }
 
-/* Smaller is better: 0..3 for the place of the key; else generation, then depth, then place. */
-static uint32_t victim_rank(const struct tt_results *results, const struct tt_entry *entry,
-                            uint64_t key, uint32_t place)
-{
-    uint64_t check = atomic_load_explicit(&entry->check, memory_order_relaxed);
-    uint64_t body = atomic_load_explicit(&entry->body, memory_order_relaxed);
-    uint32_t age = tt_generations_rank(results->generations, (uint8_t)(body >> 56));
-    uint32_t worth = (age << 8 | (uint8_t)(body >> 48)) + 1;
-    uint32_t is_other = -(uint32_t)(((check ^ key) != body) | (body == 0));
-    return (worth * TT_BUCKET_ENTRIES & is_other) | place;
-}
-
 /* Where a result goes: the place of its key; else one to give up: an empty one, that of the oldest
- * generation, of the shallowest entry, the first. Which cannot be predicted: so no branches. An
- * empty entry is of generation 0, whose rank is below all others. */
+ * generation, of the shallowest entry, the first. There are no branches, since none of them could
+ * be predicted. An empty entry has generation 0, whose rank is below all others. */
 static unsigned choose_slot(const struct tt_results *results, const struct tt_bucket *bucket,
                             uint64_t key)
 {
-    uint32_t a = victim_rank(results, &bucket->slot[0], key, 0);
-    uint32_t b = victim_rank(results, &bucket->slot[1], key, 1);
-    uint32_t c = victim_rank(results, &bucket->slot[2], key, 2);
-    uint32_t d = victim_rank(results, &bucket->slot[3], key, 3);
-    a = a < b ? a : b;
-    c = c < d ? c : d;
-    return (a < c ? a : c) % TT_BUCKET_ENTRIES;
+    unsigned same = TT_BUCKET_ENTRIES;
+    uint32_t worth[TT_BUCKET_ENTRIES];
+#pragma GCC unroll 4
+    for (unsigned i = TT_BUCKET_ENTRIES; i-- > 0;) {
+        uint64_t check = atomic_load_explicit(&bucket->slot[i].check, memory_order_relaxed);
+        uint64_t body = atomic_load_explicit(&bucket->slot[i].body, memory_order_relaxed);
+        uint32_t offset =
+            atomic_load_explicit(&results->generations->offset[body >> 56], memory_order_relaxed);
+        worth[i] = (((offset << 8) + (uint32_t)(body >> 48)) * TT_BUCKET_ENTRIES) + i;
+        same = (check ^ key) == body ? i : same; /* an empty place will do for key 0 */
+    }
+    uint32_t a = worth[0] < worth[1] ? worth[0] : worth[1];
+    uint32_t b = worth[2] < worth[3] ? worth[2] : worth[3];
+    unsigned least = (a < b ? a : b) % TT_BUCKET_ENTRIES;
+    return same < TT_BUCKET_ENTRIES ? same : least;
 }
 
 /* What the entry of the same key becomes; false: it stays as it is. */

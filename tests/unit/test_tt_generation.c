@@ -137,7 +137,7 @@ static void a_double_ends_with_the_next_job(void **state)
     uint8_t one = begin(&g, 7);
     g.known[5] = g.known[0];
     g.known[5].generation = 200;
-    g.rank[200] = TT_GENERATION_NEWEST;
+    g.offset[200] = TT_GENERATION_NEWEST - 200;
     begin(&g, 7);
     begin(&g, 7);
     assert_true(rank_of(&g, 200) < TT_GENERATION_NEWEST && rank_of(&g, one) < TT_GENERATION_NEWEST);

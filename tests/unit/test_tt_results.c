@@ -12,7 +12,7 @@ static struct tt_results open_table(size_t bytes)
     struct tt_results table = {0};
     tt_generations_init(&generations);
     for (unsigned i = 0; i <= UINT8_MAX; i++) {
-        generations.rank[i] = (uint8_t)i;
+        generations.offset[i] = 0;
     }
     assert_int_equal(tt_results_open(&table, bytes, &generations), ERR_OK);
     return table;
