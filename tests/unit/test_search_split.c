@@ -31,30 +31,39 @@ static struct place place_below(const char *text, uint64_t *random)
 
 /* Searches the place from the position above it, with searcher 0 of the rig. Afterwards nobody is
  * in any node. */
-static enum search_status run_split(struct rig *rig, const char *text, const struct place *place,
-                                    int alpha, int beta, int *value)
+static enum search_status run_split_again(struct rig *rig, const char *text,
+                                          const struct place *place, int alpha, int beta,
+                                          int *value)
 {
     struct rig_searcher *d = &rig->searcher[0];
     const struct search_split split = {.id = ID,
                                        .path = place->path,
                                        .length = PATH,
                                        .depth = DEPTH,
+                                       .iteration = DEPTH + PATH,
                                        .alpha = alpha,
                                        .beta = beta};
     test_parse(rig->position, text);
     atomic_store(&rig->stop, false);
-    embedded_clear(rig->table);
     embedded_begin(&d->slot, 0, 0);
     d->polls = 0;
     search_set_limits(d->search, &d->options, &d->env);
     search_set_position(d->search, rig->position);
     watch_begin(&d->watch, d->search);
-    enum search_status status = search_subtree(d->search, &split, value);
+    enum search_status status = search_subtree(d->search, &split, &d->result);
+    *value = status == SEARCH_VALUE ? d->result.score : *value;
     d->counters = *search_counters(d->search);
     watch_end(&d->watch);
     assert_int_equal(embedded_inflight(rig->table), 0);
     assert_int_equal(test_game()->key(search_position(d->search)), test_game()->key(rig->position));
     return status;
+}
+
+static enum search_status run_split(struct rig *rig, const char *text, const struct place *place,
+                                    int alpha, int beta, int *value)
+{
+    embedded_clear(rig->table);
+    return run_split_again(rig, text, place, alpha, beta, value);
 }
 
 static struct tt_peeked known_of(struct rig *rig, const struct place *place)
@@ -105,6 +114,7 @@ static void a_split_has_the_value_of_a_whole_search_of_its_node(void **state)
 struct narrowing {
     unsigned at, percent;
     int to, low, high; /* `to`, or at random between low and high */
+    int beta; /* 0: as it is */
     int alpha; /* the highest so far that was inside the window */
     uint64_t random;
     uint64_t id;
@@ -119,7 +129,7 @@ static void narrow_now(struct rig_searcher *d)
     int alpha = c->percent == 0
                     ? c->to
                     : c->low + (int)rng_below(&c->random, (uint32_t)(c->high - c->low + 1));
-    search_narrow(d->search, c->id, alpha);
+    search_narrow(d->search, c->id, alpha, c->beta != 0 ? c->beta : GAME_INFINITE);
     c->alpha = alpha > c->alpha ? alpha : c->alpha;
 }
 
