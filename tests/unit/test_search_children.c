@@ -8,13 +8,14 @@ enum { OTHER_ID = ID + 1, NOTHING = -GAME_INFINITE };
 /* ---- an algorithm that names every child, one searcher at a time ---- */
 
 static struct {
-    uint64_t last, open[SEARCH_PLY_MAX + 2]; /* by ply of the child */
+    uint64_t last;
+    uint64_t open[SEARCH_PLY_MAX + 2], latest[SEARCH_PLY_MAX + 2]; /* by ply of the child */
     unsigned aborted; /* and visited again */
 } ids;
 
 static enum search_visit visit_named(struct search *s, struct node *n, unsigned at)
 {
-    ids.open[n->ply + 1] = ++ids.last;
+    ids.open[n->ply + 1] = ids.latest[n->ply + 1] = ++ids.last;
     enum search_visit visit = children_visit(s, n, at, false, ids.last);
     ids.open[n->ply + 1] = 0;
     return visit;
@@ -65,16 +66,6 @@ struct mixing {
     unsigned percent, actions;
 };
 
-static bool is_open_id(const struct search *s, uint64_t id)
-{
-    for (unsigned ply = 0; ply <= s->poll_ply; ply++) {
-        if (ids.open[ply] == id) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* A window around the value, in which the node is worth as much as before. */
 static void narrow_around(struct mixing *m, struct search *s, uint64_t id, int value)
 {
@@ -86,13 +77,13 @@ static void act_on(struct mixing *m, struct rig_searcher *d, unsigned ply, unsig
 {
     struct search *s = d->search;
     const unsigned at = ply - s->start_ply;
-    const uint64_t id = ids.open[ply], old = 1001 + rng_below(&m->random, (uint32_t)ids.last - 999);
+    const uint64_t id = ids.open[ply], old = ids.latest[ply];
     const struct tt_ask *ask = &d->watch.node[at].ask;
     if (action == 0) {
         search_abort(s, id); /* 0, too */
-    } else if (action == 1 && !is_open_id(s, old)) {
-        search_abort(s, old);
+    } else if (action == 1 && id == 0) { /* another node was there: this one has no name */
         search_narrow(s, old, 0, 1);
+        search_abort(s, old);
     } else if (at >= d->watch.open) {
         search_narrow(s, id, s->node[ply].alpha_now + 1, GAME_INFINITE); /* in quiescence */
     } else if (ask->depth <= 3) {

@@ -294,6 +294,8 @@ static void a_value_on_a_proved_bound_is_exact(void **state)
         assert_int_equal(value, expected);
         struct tt_peeked seen = known_of(rig, &place);
         assert_true(seen.lower == expected && seen.upper == expected);
+        const struct tt_store *stored = &rig->searcher[0].watch.last_store;
+        assert_true(stored->key == place.key && stored->bound == TT_EXACT && stored->move != 0);
         rig_close(rig);
         free(place.position);
     }
@@ -380,6 +382,37 @@ static void an_aborted_split_leaves_nothing_and_stores_nothing(void **state)
     suite_close(&suite);
 }
 
+/* A child is to be searched again in a new window, but then its parent is not wanted any more. */
+static void narrow_and_abort(struct rig_searcher *d)
+{
+    if (d->polls == 9) {
+        search_narrow(d->search, ID, -3000, 3000);
+        search_abort(d->search, ID);
+    }
+}
+
+static void a_split_that_is_narrowed_and_then_aborted_is_aborted(void **state)
+{
+    (void)state;
+    uint64_t random = tt_seed();
+    struct suite suite = test_positions();
+    for (unsigned i = 0; i < 4; i++) {
+        struct place place = place_below(suite.at[i].position, &random);
+        struct rig *rig = rig_open(algorithms[i], 1, 1, RIG_BYTES);
+        int value = 4711;
+        rig->searcher[0].options.poll_nodes = 8;
+        rig->searcher[0].meddle = narrow_and_abort;
+        rig->searcher[0].watch.may_unwind = true;
+        assert_int_equal(
+            run_split(rig, suite.at[i].position, &place, -GAME_INFINITE, GAME_INFINITE, &value),
+            SEARCH_ABORTED);
+        assert_int_equal(value, 4711);
+        rig_close(rig);
+        free(place.position);
+    }
+    suite_close(&suite);
+}
+
 static void a_stopped_split_says_so(void **state)
 {
     (void)state;
@@ -413,6 +446,7 @@ int main(void)
         cmocka_unit_test(a_value_on_a_proved_bound_is_exact),
         cmocka_unit_test(split_id_0_is_no_node),
         cmocka_unit_test(an_aborted_split_leaves_nothing_and_stores_nothing),
+        cmocka_unit_test(a_split_that_is_narrowed_and_then_aborted_is_aborted),
         cmocka_unit_test(a_stopped_split_says_so),
     };
     return cmocka_run_group_tests_name("search_split", tests, NULL, NULL);

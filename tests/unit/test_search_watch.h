@@ -59,6 +59,7 @@ struct watch {
     unsigned open_at_stop, valued_after_stop;
     struct watch_sample sample[WATCH_SAMPLES];
     unsigned samples, until_sample;
+    struct tt_store last_store;
     const char *broken; /* the first rule broken */
     /* statistics */
     uint64_t opens, stores, releases, busy;
@@ -232,6 +233,7 @@ static inline void watch_store(void *self, const struct table_ticket *ticket,
         w->open--;
     }
     w->stores++;
+    w->last_store = *store;
     w->inner.store(w->inner.self, ticket, store);
 }
 
