@@ -55,6 +55,7 @@ enum search_visit children_visit(struct search *s, struct node *n, unsigned at, 
     /* Step 2. Make the move, and bring near what the table knows of it: memory is slow, and there
      * is work to do meanwhile. Most children of depth 1 never ask. */
     game->make(s->position, move);
+    child->split_id = split_id;
     if (n->depth > 1 && s->table.prefetch != NULL) {
         s->table.prefetch(s->table.self, node_key(s));
     }
@@ -66,7 +67,6 @@ enum search_visit children_visit(struct search *s, struct node *n, unsigned at, 
 
         /* Step 3. The first visit. */
         node_child(n, scout_depth, alpha, scout_beta, cut_node)->exclusive = exclusive;
-        child->split_id = split_id;
         visit = node_search(s, child);
         if (is_eldest) {
             n->path += child->path;
@@ -76,16 +76,14 @@ enum search_visit children_visit(struct search *s, struct node *n, unsigned at, 
 
         /* Step 4. It was reduced and is better than expected: again at full depth. */
         if (visit == VISIT_VALUE && scout_depth < full_depth && score_up(child->best) > alpha) {
-            node_child(n, full_depth, alpha, scout_beta, cut_node)->split_id = split_id;
-            visit = node_search(s, child);
+            visit = node_search(s, node_child(n, full_depth, alpha, scout_beta, cut_node));
             n->path += child->path;
         }
 
         /* Step 5. A scout that fell into the window: again in the whole window. */
         if (visit == VISIT_VALUE && scout_beta < beta && score_up(child->best) > alpha &&
             score_up(child->best) < beta) {
-            node_child(n, full_depth, alpha, beta, false)->split_id = split_id;
-            visit = node_search(s, child);
+            visit = node_search(s, node_child(n, full_depth, alpha, beta, false));
             n->path += child->path;
         }
         is_narrowed = visit == VISIT_STOP && node_window_changed(s, n);

@@ -10,17 +10,15 @@
 #include "worker/search/node.h"
 
 /* Searches moves[at] and takes its value: the first in the open window, the others in a null window
- * first (NegaScout). VISIT_BUSY only if `exclusive`. `split_id`: names the child for search_abort
- * and search_narrow; 0: nobody will. */
+ * first (NegaScout). VISIT_BUSY only if `exclusive`. `split_id`, unless 0, names the child for
+ * search_abort and search_narrow. */
 enum search_visit children_visit(struct search *s, struct node *n, unsigned at, bool exclusive,
                                  uint64_t split_id);
 
-/* Takes a value of that move, seen from the node, which may come from elsewhere. n[1].pv is the
- * line below: its length is 0 if none is known. */
+/* Takes a value of that move, seen from the node; n[1].pv is the line below, or of length 0. */
 void children_take_value(struct node *n, uint16_t move, int value);
 
-/* Whether other children may follow after that visit of one: anything else has no value, and ends
- * the node unless its function knows what to do. */
+/* Whether the next child may follow that visit; else the child has no value. */
 static inline bool children_go_on(enum search_visit visit)
 {
     return visit == VISIT_VALUE || visit == VISIT_BUSY;

@@ -73,11 +73,8 @@ static enum search_visit solve(struct search *s, struct node *n)
     bool is_solved =
         s->options.game->solve(s->position, n->alpha, n->beta, &solver, &n->best, &n->best_move);
     n->path += s->counters.nodes - nodes_before;
-    if (!is_solved || search_halted(s)) {
-        return VISIT_STOP;
-    }
     set_line(n, n->best_move);
-    return VISIT_VALUE;
+    return is_solved && !search_halted(s) ? VISIT_VALUE : VISIT_STOP;
 }
 
 /* Against the window that was searched, not the one that alpha was raised to. A value that falls on
@@ -224,15 +221,14 @@ enum search_visit node_search(struct search *s, struct node *n)
             n->best = n->known_lower = n->known_upper = game->finished(s->position);
             visit = VISIT_VALUE;
         } else {
-            /* Step 10. The children, as the algorithm has it where they are shared. An aborted one
-             * that it makes nothing of leaves the node without a value. */
+            /* Step 10. The children, as the algorithm has it where they are shared. */
             order_moves(s, n, answer.move);
             n->has_children = true;
             visit = n->depth - 1 >= (int)s->inflight_depth
                         ? s->options.algorithm->search_children(s, n)
                         : children_in_order(s, n);
             n->has_children = false;
-            visit = visit == VISIT_ABORTED ? VISIT_STOP : visit;
+            visit = visit == VISIT_ABORTED ? VISIT_STOP : visit; /* no value without that child */
         }
     }
     n->in_flight = false;
@@ -364,9 +360,8 @@ void search_narrow(struct search *s, uint64_t split_id, int alpha, int beta)
         return;
     }
     n->beta = beta;
-    if (alpha > n->alpha_now) {
-        n->alpha = n->alpha_now = alpha;
-    }
+    n->alpha = alpha > n->alpha_now ? alpha : n->alpha;
+    n->alpha_now = alpha > n->alpha_now ? alpha : n->alpha_now;
     if (n->has_children && n->ply + 1 < s->unwind) {
         s->unwind = n->ply + 1;
         s->window_changed = true;

@@ -100,9 +100,8 @@ struct search_split {
 };
 
 /* Searches one node below the root that was set last, asking and storing as at any node. `result`
- * is written with SEARCH_VALUE only: its score is exact if it lies in the window, else a bound; if
- * it is an upper bound there is no move (0) and no line. When the call returns no node is left in
- * flight. Counters begin at 0. Blocks. */
+ * is written with SEARCH_VALUE only: its score is exact if it lies in the window, else a bound (no
+ * move and no line with an upper one). Leaves no node in flight. Counters begin at 0. Blocks. */
 enum search_status search_subtree(struct search *search, const struct search_split *split,
                                   struct search_result *result);
 

@@ -6,6 +6,7 @@ static enum search_visit try_null(struct search *s, struct node *n)
     int reduced = n->depth - 4 - n->depth / 5;
 
     game->make_null(s->position);
+    n[1].split_id = 0;
     node_child(n, reduced, n->beta - 1, n->beta, !n->cut_node)->after_null = true;
     enum search_visit visit = node_search(s, n + 1);
     game->unmake_null(s->position);
