@@ -4,7 +4,7 @@
 #include "common/clock.h"
 #include "worker/engine/engine.h"
 #include "worker/engine/searcher.h"
-#include "worker/search/node.h"
+#include "worker/search/children.h"
 
 static const char *const position = "3r1k2/4npp1/1ppr3p/p6P/P2PPPP1/1NR5/5K2/2R5 w - - 0 1";
 
@@ -38,7 +38,6 @@ static struct engine_result run(struct engine *engine, struct job *job,
     struct engine_result result;
     engine_arm(engine);
     assert_int_equal(engine_run(engine, job, observer, &result), ERR_OK);
-    assert_int_equal(engine_inflight(engine), 0);
     return result;
 }
 
@@ -113,6 +112,48 @@ static void searchers_publish_their_place(void **state)
     job_free(&job);
     close_searchers(p);
     embedded_close(&table);
+}
+
+/* ---- an algorithm that registers nothing ---- */
+
+static atomic_uint divided;
+
+static enum search_visit children_noted(struct search *s, struct node *n)
+{
+    atomic_fetch_add(&divided, 1);
+    return children_in_order(s, n);
+}
+
+static bool expect_none_in_flight(void *self, struct search *search)
+{
+    struct searcher *p = self;
+    assert_int_equal(embedded_inflight(p->local.table), 0);
+    return serve_one(self, search);
+}
+
+static void an_algorithm_that_counts_nothing_divides_nodes(void **state)
+{
+    (void)state;
+    static const struct algorithm row = {"noted", children_noted, false, true, true, false};
+    struct embedded *table = NULL;
+    assert_int_equal(embedded_open(&table, 4 << 20, 1), ERR_OK);
+    struct searcher *p = open_searchers(table, 2);
+    struct job job = make_job(position, "abdada", 5);
+    struct env_port env = {.self = p, .poll = expect_none_in_flight};
+    struct search_result result;
+    job.algorithm = &row;
+    assert_int_equal(searcher_begin(p, &job, &env, 0), ERR_OK);
+    search_run(p->search, NULL, NULL, &result);
+    searcher_end(p);
+    assert_true(result.depth == 5 && atomic_exchange(&divided, 0) > 0);
+    close_searchers(p);
+    embedded_close(&table);
+
+    struct engine *engine = open_engine(2);
+    assert_int_equal(run(engine, &job, NULL).search.score, result.score);
+    assert_true(atomic_load(&divided) > 0);
+    engine_close(&engine);
+    job_free(&job);
 }
 
 static void a_second_run_over_the_same_table_agrees(void **state)
@@ -337,6 +378,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_agree_on_a_strict_score),
         cmocka_unit_test(searchers_publish_their_place),
+        cmocka_unit_test(an_algorithm_that_counts_nothing_divides_nodes),
         cmocka_unit_test(a_second_run_over_the_same_table_agrees),
         cmocka_unit_test(the_node_limit_is_kept_to_a_poll_per_thread),
         cmocka_unit_test(the_time_limit_ends_a_search),

@@ -75,6 +75,37 @@ static inline bool rig_poll(void *self, struct search *search)
     return false;
 }
 
+/* What the threads of an engine do at every poll. */
+static inline void rig_serve(struct rig_searcher *d)
+{
+    d->search->table.serve(d->search->table.self, d->search, 0);
+}
+
+static inline bool step_to(void *position, uint64_t key)
+{
+    const struct game *game = test_game();
+    struct game_move list[GAME_MOVES_MAX];
+    unsigned n = game->generate(position, list);
+    for (unsigned i = 0; i < n; i++) {
+        game->make(position, list[i].move);
+        if (game->key(position) == key) {
+            return true;
+        }
+        game->unmake(position, list[i].move);
+    }
+    return false;
+}
+
+/* The position of that open node, from the first open node's. */
+static inline void watched_position(const struct watch *w, unsigned at, const void *first,
+                                    void *position)
+{
+    memcpy(position, first, test_game()->position_size);
+    for (unsigned k = 1; k <= at; k++) {
+        assert_true(step_to(position, w->node[k].ask.key));
+    }
+}
+
 /* `counted`: the in-flight depth. Searcher 0 has the plain order. */
 static inline struct rig *rig_open(const char *algorithm, unsigned searchers, unsigned counted,
                                    size_t bytes)

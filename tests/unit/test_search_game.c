@@ -3,29 +3,30 @@
 #include "worker/search/node.h"
 #include "worker/table/embedded.h"
 
-enum { TREE_DEPTH = 7, SOLVED_PLIES = 3, COUNT_EVERY = 50, POLL_NODES = 64 };
+enum { TREE_DEPTH = 7, NOT_COUNTED = 99, SOLVED_PLIES = 3, COUNT_EVERY = 50, POLL_NODES = 64 };
 
 /* ---- a solver for synthetic trees: plain alpha-beta to the end ---- */
 
 static struct {
+    unsigned plies; /* from the end: what is solved */
     unsigned calls, uncounted, counts;
-    bool stopped;
+    bool stopped, never_counts;
 } solved; /* one search at a time */
 
 static bool tree_solves(const void *position, int depth)
 {
     const struct tree_position *p = position;
     (void)depth;
-    return p->params.d - p->ply <= SOLVED_PLIES;
+    return p->params.d - p->ply <= solved.plies;
 }
 
 static int solve_below(struct tree_position *p, int alpha, int beta,
-                       const struct game_solver *solver)
+                       const struct game_solver *solver, uint16_t *best_move)
 {
     struct game_move list[GAME_MOVES_MAX];
     unsigned n = game_tree.generate(p, list);
     int best = n == 0 ? game_tree.evaluate(p) : -GAME_INFINITE;
-    if (++solved.uncounted == COUNT_EVERY) {
+    if (++solved.uncounted == COUNT_EVERY && !solved.never_counts) {
         solved.uncounted = 0;
         solved.counts++;
         solved.stopped = solved.stopped || !solver->count(solver->self, COUNT_EVERY);
@@ -33,19 +34,21 @@ static int solve_below(struct tree_position *p, int alpha, int beta,
     for (unsigned i = 0; i < n && best < beta && !solved.stopped; i++) {
         int alpha_now = best > alpha ? best : alpha;
         game_tree.make(p, list[i].move);
-        int value = -solve_below(p, -beta, -alpha_now, solver);
+        uint16_t reply = 0;
+        int value = -solve_below(p, -beta, -alpha_now, solver, &reply);
         game_tree.unmake(p, list[i].move);
+        *best_move = value > alpha_now ? list[i].move : *best_move;
         best = value > best ? value : best;
     }
     return best;
 }
 
 static bool tree_solve(void *position, int alpha, int beta, const struct game_solver *solver,
-                       int *value)
+                       int *value, uint16_t *move)
 {
     solved.calls++;
     assert_false(solved.stopped); /* nothing is begun after a stop */
-    int best = solve_below(position, alpha, beta, solver);
+    int best = solve_below(position, alpha, beta, solver, move);
     if (!solved.stopped) {
         *value = best;
     }
@@ -58,6 +61,7 @@ struct asked {
     struct table_port inner;
     uint64_t asks;
     unsigned shallowest_ply; /* plies to the end */
+    unsigned solved_stores;
     int alpha[TREE_DEPTH + 1], beta[TREE_DEPTH + 1]; /* of the first ask of an iteration */
     struct search *search;
 };
@@ -87,6 +91,7 @@ static void plain_await(void *self, const struct tt_ask *ask, struct table_ticke
 static void plain_store(void *self, const struct table_ticket *ticket, const struct tt_store *store)
 {
     struct asked *a = self;
+    a->solved_stores += tree_solves(search_position(a->search), 0);
     a->inner.store(a->inner.self, ticket, store);
 }
 
@@ -136,16 +141,23 @@ static void note(void *context, const struct search_result *result,
     r->score[r->iterations++] = (unsigned)result->score;
 }
 
-static struct run run_tree(const struct game *game, unsigned depth, unsigned stop_after)
+static void solve_plies(unsigned plies)
+{
+    memset(&solved, 0, sizeof solved);
+    solved.plies = plies;
+}
+
+static struct run run_counted(const struct game *game, unsigned depth, unsigned stop_after,
+                              unsigned inflight_depth)
 {
     struct embedded *table = NULL;
     struct search *search = NULL;
     struct tree_position p;
     struct run r = {.stop_after = stop_after};
     test_parse(&p, "tree:b=6,d=7,seed=3,order=70");
-    memset(&solved, 0, sizeof solved);
+    solve_plies(solved.plies);
     assert_int_equal(embedded_open(&table, 4 << 20, 1), ERR_OK);
-    struct embedded_port slot = {.table = table, .inflight_depth_max = 1};
+    struct embedded_port slot = {.table = table, .inflight_depth_max = (uint8_t)inflight_depth};
     r.asked = (struct asked){.inner = embedded_table_port(&slot), .shallowest_ply = TREE_DEPTH};
     struct table_port port = {.self = &r.asked,
                               .ask = noting_ask,
@@ -172,8 +184,14 @@ static struct run run_tree(const struct game *game, unsigned depth, unsigned sto
     return r;
 }
 
+static struct run run_tree(const struct game *game, unsigned depth, unsigned stop_after)
+{
+    return run_counted(game, depth, stop_after, NOT_COUNTED);
+}
+
 static struct game solving_game(void)
 {
+    solve_plies(SOLVED_PLIES);
     struct game game = game_tree;
     game.solves = tree_solves;
     game.solve = tree_solve;
@@ -195,6 +213,46 @@ static void a_solver_takes_over_without_the_table(void **state)
         assert_true(r.asked.asks < plain.asked.asks);
         assert_true(solved.calls > 0 && solved.counts > 0);
         assert_true(r.nodes >= (uint64_t)solved.counts * COUNT_EVERY);
+    }
+}
+
+/* Nodes that others may be in are registered and stored, though the game solves them. */
+static void a_shared_ending_goes_through_the_table(void **state)
+{
+    (void)state;
+    struct game game = solving_game();
+    for (unsigned depth = TREE_DEPTH - SOLVED_PLIES; depth <= TREE_DEPTH; depth++) {
+        struct run alone = run_tree(&game, depth, 0);
+        struct run r = run_counted(&game, depth, 0, 1);
+        bool has_depth_left = depth > TREE_DEPTH - SOLVED_PLIES;
+        assert_int_equal(r.result.score, alone.result.score);
+        assert_int_equal(r.asked.shallowest_ply, SOLVED_PLIES + !has_depth_left);
+        assert_int_equal(r.asked.solved_stores > 0, has_depth_left);
+        assert_int_equal(alone.asked.solved_stores, 0);
+    }
+}
+
+static void a_solved_root_has_its_best_move(void **state)
+{
+    (void)state;
+    struct game game = solving_game();
+    for (unsigned counted = 0; counted < 2; counted++) {
+        struct tree_position p;
+        uint16_t reply = 0;
+        int value = 0;
+        struct game_solver solver = {.self = NULL};
+        solve_plies(TREE_DEPTH);
+        struct run r = run_counted(&game, TREE_DEPTH, 0, counted ? 1 : NOT_COUNTED);
+        struct run plain = run_tree(&game_tree, TREE_DEPTH, 0);
+        assert_int_equal(r.result.score, plain.result.score);
+        assert_true(r.result.pv.length > 0 && r.result.pv.move[0] == r.result.move);
+        test_parse(&p, "tree:b=6,d=7,seed=3,order=70");
+        game_tree.make(&p, r.result.move);
+        solve_plies(TREE_DEPTH);
+        solved.never_counts = true;
+        assert_true(tree_solve(&p, -GAME_INFINITE, GAME_INFINITE, &solver, &value, &reply));
+        assert_int_equal(-value, r.result.score);
+        assert_int_not_equal(reply, 0);
     }
 }
 
@@ -230,7 +288,6 @@ static void a_solver_is_ended_by_an_abort(void **state)
     struct tree_position p;
     struct run r = {0};
     test_parse(&p, "tree:b=20,d=7,seed=3,order=70");
-    memset(&solved, 0, sizeof solved);
     assert_int_equal(embedded_open(&table, 1 << 20, 1), ERR_OK);
     struct embedded_port slot = {.table = table, .inflight_depth_max = 1};
     struct table_port port = embedded_table_port(&slot);
@@ -244,19 +301,20 @@ static void a_solver_is_ended_by_an_abort(void **state)
                                  .path = path,
                                  .length = 4,
                                  .depth = SOLVED_PLIES,
+                                 .iteration = TREE_DEPTH,
                                  .alpha = -GAME_INFINITE,
                                  .beta = GAME_INFINITE};
-    int value = 4711;
+    struct search_result result = {.score = 4711};
     assert_int_equal(search_open(&search, &options, &port, &env), ERR_OK);
     search_set_position(search, &p);
-    assert_int_equal(search_subtree(search, &split, &value), SEARCH_ABORTED);
-    assert_int_equal(value, 4711);
+    assert_int_equal(search_subtree(search, &split, &result), SEARCH_ABORTED);
+    assert_int_equal(result.score, 4711);
     assert_int_equal(r.polls, 2);
     split.id = 6;
-    memset(&solved, 0, sizeof solved);
+    solve_plies(SOLVED_PLIES);
     r.polls = 0;
-    assert_int_equal(search_subtree(search, &split, &value), SEARCH_VALUE);
-    assert_true(value != 4711 && r.polls > 2);
+    assert_int_equal(search_subtree(search, &split, &result), SEARCH_VALUE);
+    assert_true(result.score != 4711 && r.polls > 2);
     assert_int_equal(embedded_inflight(table), 0);
     search_free(&search);
     embedded_close(&table);
@@ -311,7 +369,8 @@ static void the_algorithms_are_a_table(void **state)
     (void)state;
     char names[256];
     unsigned count = 0;
-    snprintf(names, sizeof names, "%s", algorithm_names());
+    char all[ALGORITHM_NAMES_MAX];
+    snprintf(names, sizeof names, "%s", algorithm_names(all));
     for (char *rest = names, *name; (name = strtok_r(rest, ", ", &rest)) != NULL; count++) {
         const struct algorithm *a = algorithm_by_name(name);
         assert_non_null(a);
@@ -331,6 +390,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(a_solver_takes_over_without_the_table),
+        T(a_shared_ending_goes_through_the_table),
+        T(a_solved_root_has_its_best_move),
         T(a_solver_polls_and_can_be_stopped),
         T(a_solver_is_ended_by_an_abort),
         T(the_game_says_which_depths_are_searched),

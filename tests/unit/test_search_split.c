@@ -1,70 +1,5 @@
 /* Searches that begin at any node, and are narrowed or aborted by the id of their split point. */
-#include "tests/unit/test_search.h"
-
-enum { ID = 77, PATH = 2, DEPTH = 4 };
-
-static const char *const algorithms[] = {"sequential", "abdada", "abdada-paper", "shared-table"};
-
-/* A node two moves below a position. */
-struct place {
-    uint16_t path[PATH];
-    void *position;
-    uint64_t key;
-};
-
-static struct place place_below(const char *text, uint64_t *random)
-{
-    const struct game *game = test_game();
-    struct game_move list[GAME_MOVES_MAX];
-    struct place place = {.position = calloc(1, game->position_size)};
-    assert_non_null(place.position);
-    test_parse(place.position, text);
-    for (unsigned i = 0; i < PATH; i++) {
-        unsigned n = game->generate(place.position, list);
-        assert_true(n > 0);
-        place.path[i] = list[rng_below(random, n)].move;
-        game->make(place.position, place.path[i]);
-    }
-    place.key = game->key(place.position);
-    return place;
-}
-
-/* Searches the place from the position above it, with searcher 0 of the rig. Afterwards nobody is
- * in any node. */
-static enum search_status run_split(struct rig *rig, const char *text, const struct place *place,
-                                    int alpha, int beta, int *value)
-{
-    struct rig_searcher *d = &rig->searcher[0];
-    const struct search_split split = {.id = ID,
-                                       .path = place->path,
-                                       .length = PATH,
-                                       .depth = DEPTH,
-                                       .alpha = alpha,
-                                       .beta = beta};
-    test_parse(rig->position, text);
-    atomic_store(&rig->stop, false);
-    embedded_clear(rig->table);
-    embedded_begin(&d->slot, 0, 0);
-    d->polls = 0;
-    search_set_limits(d->search, &d->options, &d->env);
-    search_set_position(d->search, rig->position);
-    watch_begin(&d->watch, d->search);
-    enum search_status status = search_subtree(d->search, &split, value);
-    d->counters = *search_counters(d->search);
-    watch_end(&d->watch);
-    assert_int_equal(embedded_inflight(rig->table), 0);
-    assert_int_equal(test_game()->key(search_position(d->search)), test_game()->key(rig->position));
-    return status;
-}
-
-static struct tt_peeked known_of(struct rig *rig, const struct place *place)
-{
-    struct table_port port = embedded_table_port(&rig->searcher[0].slot);
-    struct tt_peek peek = {place->key, DEPTH};
-    struct tt_peeked seen;
-    port.peek(port.self, &peek, 1, &seen);
-    return seen;
-}
+#include "tests/unit/test_search_split.h"
 
 static void a_split_has_the_value_of_a_whole_search_of_its_node(void **state)
 {
@@ -80,6 +15,11 @@ static void a_split_has_the_value_of_a_whole_search_of_its_node(void **state)
         assert_int_equal(run_split(rig, text, &place, -GAME_INFINITE, GAME_INFINITE, &value),
                          SEARCH_VALUE);
         assert_int_equal(value, expected);
+        const struct search_result *result = &rig->searcher[0].result;
+        assert_true(result->depth == DEPTH && result->pv.length > 0 && result->move != 0);
+        assert_int_equal(result->pv.move[0], result->move);
+        assert_int_equal(known_of(rig, &place).move, result->move);
+        assert_int_equal(search_iteration(rig->searcher[0].search), DEPTH + PATH);
         assert_int_equal(run_split(rig, text, &place, expected - 1, expected + 1, &value),
                          SEARCH_VALUE);
         assert_int_equal(value, expected);
@@ -105,6 +45,7 @@ static void a_split_has_the_value_of_a_whole_search_of_its_node(void **state)
 struct narrowing {
     unsigned at, percent;
     int to, low, high; /* `to`, or at random between low and high */
+    int beta; /* 0: as it is */
     int alpha; /* the highest so far that was inside the window */
     uint64_t random;
     uint64_t id;
@@ -119,7 +60,7 @@ static void narrow_now(struct rig_searcher *d)
     int alpha = c->percent == 0
                     ? c->to
                     : c->low + (int)rng_below(&c->random, (uint32_t)(c->high - c->low + 1));
-    search_narrow(d->search, c->id, alpha);
+    search_narrow(d->search, c->id, alpha, c->beta != 0 ? c->beta : GAME_INFINITE);
     c->alpha = alpha > c->alpha ? alpha : c->alpha;
 }
 
@@ -263,6 +204,128 @@ static void full_selection_is_narrowed_too(void **state)
     suite_close(&suite);
 }
 
+static void narrowing_from_above_ends_a_split_early_with_a_right_bound(void **state)
+{
+    (void)state;
+    uint64_t random = tt_seed(), whole = 0, narrowed = 0;
+    struct suite suite = test_positions();
+    struct rig *oracle = oracle_open();
+    for (unsigned i = 0; i < 8; i++) {
+        const char *text = suite.at[i].position;
+        struct place place = place_below(text, &random);
+        struct narrowing c = {.id = ID, .at = UINT32_MAX};
+        struct rig *rig = narrowed_rig(algorithms[i % 4], &c);
+        int expected = oracle_value(oracle, place.position, DEPTH), value = 0;
+        run_split(rig, text, &place, -GAME_INFINITE, GAME_INFINITE, &value);
+        whole += rig->searcher[0].counters.nodes;
+        c.at = 5;
+        c.to = -GAME_INFINITE;
+        c.beta = expected - 50;
+        assert_int_equal(run_split(rig, text, &place, -GAME_INFINITE, GAME_INFINITE, &value),
+                         SEARCH_VALUE);
+        narrowed += rig->searcher[0].counters.nodes;
+        assert_in_range(expected - value, 0, 50);
+        struct tt_peeked seen = known_of(rig, &place);
+        assert_true(seen.lower == value && seen.upper >= expected);
+        rig_close(rig);
+        free(place.position);
+    }
+    assert_true(narrowed < whole);
+    rig_close(oracle);
+    suite_close(&suite);
+}
+
+/* Narrows the split to end at its best value so far, once it has one. */
+static void narrow_to_best(struct rig_searcher *d)
+{
+    struct narrowing *c = d->context;
+    const struct node *n = &d->search->node[d->search->start_ply];
+    if (c->beta == 0 && d->polls >= c->at && n->has_children && n->best > -GAME_INFINITE) {
+        c->beta = n->best;
+        c->at = d->polls;
+        search_narrow(d->search, ID, -GAME_INFINITE, n->best);
+    }
+}
+
+static void a_best_value_that_beta_falls_to_ends_the_split(void **state)
+{
+    (void)state;
+    uint64_t random = tt_seed();
+    struct suite suite = test_positions();
+    struct rig *oracle = oracle_open();
+    for (unsigned i = 0; i < 12; i++) {
+        const char *text = suite.at[i].position;
+        struct place place = place_below(text, &random);
+        struct narrowing c = {.at = 1 + rng_below(&random, 100)};
+        struct rig *rig = narrowed_rig(algorithms[i % 4], &c);
+        struct rig_searcher *d = &rig->searcher[0];
+        int expected = oracle_value(oracle, place.position, DEPTH), value = 0;
+        d->meddle = narrow_to_best;
+        d->options.poll_nodes = 4;
+        assert_int_equal(run_split(rig, text, &place, -GAME_INFINITE, GAME_INFINITE, &value),
+                         SEARCH_VALUE);
+        assert_true(c.beta != 0 && d->polls == c.at);
+        assert_true(value >= c.beta && value <= expected);
+        assert_int_equal(known_of(rig, &place).lower, value);
+        rig_close(rig);
+        free(place.position);
+    }
+    rig_close(oracle);
+    suite_close(&suite);
+}
+
+/* What the table proved is the window's end; what falls on it is exact. */
+static void a_value_on_a_proved_bound_is_exact(void **state)
+{
+    (void)state;
+    uint64_t random = tt_seed();
+    struct suite suite = test_positions();
+    struct rig *oracle = oracle_open();
+    for (unsigned i = 0; i < 8; i++) {
+        const char *text = suite.at[i].position;
+        struct place place = place_below(text, &random);
+        struct rig *rig = rig_open(algorithms[i % 4], 1, 1, RIG_BYTES);
+        int expected = oracle_value(oracle, place.position, DEPTH), value = 0;
+        struct tt_store bound = tt_result(place.key, DEPTH, i / 4 ? TT_UPPER : TT_LOWER, expected,
+                                          oracle->searcher[0].result.move);
+        embedded_put(&rig->searcher[0].slot, &bound);
+        assert_int_equal(run_split_again(rig, text, &place, -GAME_INFINITE, GAME_INFINITE, &value),
+                         SEARCH_VALUE);
+        assert_int_equal(value, expected);
+        struct tt_peeked seen = known_of(rig, &place);
+        assert_true(seen.lower == expected && seen.upper == expected);
+        const struct tt_store *stored = &rig->searcher[0].watch.last_store;
+        assert_true(stored->key == place.key && stored->bound == TT_EXACT && stored->move != 0);
+        rig_close(rig);
+        free(place.position);
+    }
+    rig_close(oracle);
+    suite_close(&suite);
+}
+
+static void name_nothing(struct rig_searcher *d)
+{
+    search_abort(d->search, 0);
+    search_narrow(d->search, 0, 0, 1);
+}
+
+static void split_id_0_is_no_node(void **state)
+{
+    (void)state;
+    struct suite suite = test_positions();
+    uint64_t nodes = 0;
+    for (unsigned i = 0; i < 2; i++) {
+        struct rig *rig = rig_open("abdada", 1, 1, RIG_BYTES);
+        rig->searcher[0].meddle = i == 1 ? name_nothing : NULL;
+        rig_run_text(rig, suite.at[1].position, 5);
+        assert_int_equal(rig->searcher[0].result.depth, 5);
+        assert_true(i == 0 || rig->searcher[0].counters.nodes == nodes);
+        nodes = rig->searcher[0].counters.nodes;
+        rig_close(rig);
+    }
+    suite_close(&suite);
+}
+
 /* ---- abort ---- */
 
 struct aborting {
@@ -319,6 +382,37 @@ static void an_aborted_split_leaves_nothing_and_stores_nothing(void **state)
     suite_close(&suite);
 }
 
+/* A child is to be searched again in a new window, but then its parent is not wanted any more. */
+static void narrow_and_abort(struct rig_searcher *d)
+{
+    if (d->polls == 9) {
+        search_narrow(d->search, ID, -3000, 3000);
+        search_abort(d->search, ID);
+    }
+}
+
+static void a_split_that_is_narrowed_and_then_aborted_is_aborted(void **state)
+{
+    (void)state;
+    uint64_t random = tt_seed();
+    struct suite suite = test_positions();
+    for (unsigned i = 0; i < 4; i++) {
+        struct place place = place_below(suite.at[i].position, &random);
+        struct rig *rig = rig_open(algorithms[i], 1, 1, RIG_BYTES);
+        int value = 4711;
+        rig->searcher[0].options.poll_nodes = 8;
+        rig->searcher[0].meddle = narrow_and_abort;
+        rig->searcher[0].watch.may_unwind = true;
+        assert_int_equal(
+            run_split(rig, suite.at[i].position, &place, -GAME_INFINITE, GAME_INFINITE, &value),
+            SEARCH_ABORTED);
+        assert_int_equal(value, 4711);
+        rig_close(rig);
+        free(place.position);
+    }
+    suite_close(&suite);
+}
+
 static void a_stopped_split_says_so(void **state)
 {
     (void)state;
@@ -347,7 +441,12 @@ int main(void)
         cmocka_unit_test(narrowing_to_nothing_aborts),
         cmocka_unit_test(no_more_than_before_or_another_id_changes_nothing),
         cmocka_unit_test(full_selection_is_narrowed_too),
+        cmocka_unit_test(narrowing_from_above_ends_a_split_early_with_a_right_bound),
+        cmocka_unit_test(a_best_value_that_beta_falls_to_ends_the_split),
+        cmocka_unit_test(a_value_on_a_proved_bound_is_exact),
+        cmocka_unit_test(split_id_0_is_no_node),
         cmocka_unit_test(an_aborted_split_leaves_nothing_and_stores_nothing),
+        cmocka_unit_test(a_split_that_is_narrowed_and_then_aborted_is_aborted),
         cmocka_unit_test(a_stopped_split_says_so),
     };
     return cmocka_run_group_tests_name("search_split", tests, NULL, NULL);

@@ -144,21 +144,6 @@ struct completion {
     unsigned sent;
 };
 
-static bool step_to(void *position, uint64_t key)
-{
-    const struct game *game = test_game();
-    struct game_move list[GAME_MOVES_MAX];
-    unsigned n = game->generate(position, list);
-    for (unsigned i = 0; i < n; i++) {
-        game->make(position, list[i].move);
-        if (game->key(position) == key) {
-            return true;
-        }
-        game->unmake(position, list[i].move);
-    }
-    return false;
-}
-
 /* Another searcher (the spare slot) stores the true value of a node that this one has in flight. */
 static void finish_for(struct rig_searcher *d)
 {
@@ -173,10 +158,7 @@ static void finish_for(struct rig_searcher *d)
     if (ask->depth > 4) {
         return;
     }
-    memcpy(completion->position, rig->position, test_game()->position_size);
-    for (unsigned k = 1; k <= at; k++) {
-        assert_true(step_to(completion->position, w->node[k].ask.key));
-    }
+    watched_position(w, at, rig->position, completion->position);
     int value = oracle_value(completion->oracle, completion->position, ask->depth);
     struct tt_store store = tt_result(ask->key, ask->depth, TT_EXACT, value,
                                       completion->oracle->searcher[0].result.move);
@@ -186,11 +168,9 @@ static void finish_for(struct rig_searcher *d)
     struct table_ticket ticket = {0};
     store.slot = slot.slot;
     port.store(port.self, &ticket, &store);
-    struct tt_store notice[4];
-    assert_int_equal(notices_take(embedded_notices(&d->slot), notice, 4), 1);
-    assert_int_equal(notice[0].score, value);
-    search_node_done(d->search, &notice[0]);
+    rig_serve(d);
     assert_int_equal(d->search->unwind, at);
+    assert_int_equal(d->search->node[at].resolved_score, value);
     completion->sent++;
 }
 
@@ -304,23 +284,13 @@ static void notices_without_effect_change_nothing(void **state)
     suite_close(&suite);
 }
 
-/* What the threads of an engine do: take the mailbox at every poll. */
-static void take_notices(struct rig_searcher *d)
-{
-    struct tt_store notice[8];
-    unsigned n = notices_take(embedded_notices(&d->slot), notice, 8);
-    for (unsigned i = 0; i < n; i++) {
-        search_node_done(d->search, &notice[i]);
-    }
-}
-
 static void searchers_that_take_notices_agree_too(void **state)
 {
     (void)state;
     struct suite suite = test_positions();
     struct rig *oracle = oracle_open(), *rig = rig_open("abdada", 4, 1, RIG_BYTES);
     for (unsigned i = 0; i < rig->searchers; i++) {
-        rig->searcher[i].meddle = take_notices;
+        rig->searcher[i].meddle = rig_serve;
         rig->searcher[i].watch.may_unwind = true;
         rig->searcher[i].env.until_poll = embedded_until_poll(&rig->searcher[i].slot);
     }
@@ -349,7 +319,7 @@ static void late_answers_change_no_score(void **state)
     for (unsigned i = 0; i < 8; i++) {
         struct rig *rig = rig_open(i & 1 ? "abdada" : "abdada-paper", 3, 1, RIG_BYTES);
         for (unsigned d = 0; d < rig->searchers; d++) {
-            rig->searcher[d].meddle = take_notices;
+            rig->searcher[d].meddle = rig_serve;
             rig->searcher[d].watch.random = rng_next(&seed);
             rig->searcher[d].watch.later_percent = percents[i / 2 % 2];
             rig->searcher[d].watch.may_unwind = true;
@@ -382,7 +352,7 @@ static void late_answers_between_peeks_change_no_score(void **state)
         struct rig *rig = rig_open(i & 1 ? "abdada" : "abdada-paper", 2, 1, RIG_BYTES);
         for (unsigned d = 0; d < rig->searchers; d++) {
             struct watch *w = &rig->searcher[d].watch;
-            rig->searcher[d].meddle = take_notices;
+            rig->searcher[d].meddle = rig_serve;
             w->random = rng_next(&seed);
             rig->searcher[d].options.poll_nodes = 4;
             rig->searcher[d].options.random_order = i & 2;
@@ -419,7 +389,7 @@ static void full_selection_keeps_the_rules_of_the_table(void **state)
     for (unsigned i = 0; i < rig->searchers; i++) {
         rig->searcher[i].options.strict = false;
         rig->searcher[i].options.full = true;
-        rig->searcher[i].meddle = take_notices;
+        rig->searcher[i].meddle = rig_serve;
         rig->searcher[i].watch.may_unwind = true;
         rig->searcher[i].watch.busy_percent = 10;
         rig->searcher[i].watch.prunes = true;

@@ -59,6 +59,7 @@ struct watch {
     unsigned open_at_stop, valued_after_stop;
     struct watch_sample sample[WATCH_SAMPLES];
     unsigned samples, until_sample;
+    struct tt_store last_store;
     const char *broken; /* the first rule broken */
     /* statistics */
     uint64_t opens, stores, releases, busy;
@@ -224,7 +225,7 @@ static inline void watch_store(void *self, const struct table_ticket *ticket,
         WATCH_EXPECT(w, store->key == n->ask.key && store->depth == n->ask.depth);
         WATCH_EXPECT(w, store->slot == n->ask.slot);
         WATCH_EXPECT(w, w->narrows || store->bound != TT_UPPER || store->score <= n->answer.alpha);
-        WATCH_EXPECT(w, store->bound != TT_LOWER || store->score >= n->answer.beta);
+        WATCH_EXPECT(w, w->narrows || store->bound != TT_LOWER || store->score >= n->answer.beta);
         WATCH_EXPECT(w, store->score >= -GAME_MATE && store->score <= GAME_MATE);
         WATCH_EXPECT(w, store->bound == TT_UPPER || store->move != 0 || n->moves == 0 || w->prunes);
         WATCH_EXPECT(w, !w->stopped || watch_may_store_stopped(w, n));
@@ -232,6 +233,7 @@ static inline void watch_store(void *self, const struct table_ticket *ticket,
         w->open--;
     }
     w->stores++;
+    w->last_store = *store;
     w->inner.store(w->inner.self, ticket, store);
 }
 
@@ -273,7 +275,7 @@ static inline bool watch_peek_ahead(void *self, const struct tt_peek *peek, unsi
     }
     watch_peek(self, peek, count, w->peek_ticket[w->peeks_ahead].seen);
     w->peek_ticket[w->peeks_ahead].count = count;
-    *peek_ticket = (struct table_peek_ticket){.request = ++w->peeks_ahead, .count = count};
+    *peek_ticket = (struct table_peek_ticket){.request = ++w->peeks_ahead};
     return true;
 }
 
@@ -290,7 +292,6 @@ static inline bool watch_peek_take(void *self, struct table_peek_ticket *peek_ti
     struct watch *w = self;
     watch_peek_drop(self, peek_ticket);
     const struct watch_view *seen = &w->peek_ticket[w->peeks_ahead];
-    WATCH_EXPECT(w, seen->count == peek_ticket->count);
     if (!tt_chance(&w->random, 50)) {
         return false;
     }
@@ -303,6 +304,12 @@ static inline unsigned watch_remote_depth(void *self, unsigned iteration)
 {
     struct watch *w = self;
     return w->inner.inflight_depth(w->inner.self, iteration);
+}
+
+static inline void watch_serve(void *self, struct search *search, uint64_t now_us)
+{
+    struct watch *w = self;
+    w->inner.serve(w->inner.self, search, now_us);
 }
 
 /* Before a run of `search`. */
@@ -360,6 +367,7 @@ static inline struct table_port watch_port(struct watch *w)
         .peek_take = watch_peek_take,
         .peek_drop = watch_peek_drop,
         .inflight_depth = watch_remote_depth,
+        .serve = watch_serve,
     };
 }
 

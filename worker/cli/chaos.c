@@ -124,7 +124,7 @@ static int read_wish(struct driver *d)
         d->wish.algorithm = algorithm_by_name(c->algorithm);
         if (d->wish.algorithm == NULL) {
             return options_wrong(c->program, "unknown algorithm '%s' (there are: %s)", c->algorithm,
-                                 algorithm_names());
+                                 algorithm_names((char[ALGORITHM_NAMES_MAX]){0}));
         }
     }
     d->wish.job = c->job;

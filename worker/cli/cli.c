@@ -16,7 +16,7 @@ int cli_resolve(const char *program, struct cli_search *search, struct job *job)
     job->algorithm = algorithm_by_name(search->algorithm);
     if (job->algorithm == NULL) {
         return options_wrong(program, "unknown algorithm '%s' (there are: %s)", search->algorithm,
-                             algorithm_names());
+                             algorithm_names((char[ALGORITHM_NAMES_MAX]){0}));
     }
     if (strcmp(search->remote_depth, "auto") != 0 &&
         options_unsigned(search->remote_depth, 1, SEARCH_DEPTH_MAX, &remote_depth) != ERR_OK) {

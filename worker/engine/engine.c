@@ -298,11 +298,6 @@ void engine_clear(struct engine *e)
     embedded_clear(e->table);
 }
 
-unsigned engine_inflight(struct engine *e)
-{
-    return embedded_inflight(e->table);
-}
-
 /* ---- a run ---- */
 
 static bool is_shared(const struct engine *e)
@@ -330,9 +325,6 @@ static enum err prepare_threads(struct engine *e, struct engine_thread *thread)
         thread[i].env = (struct env_port){.self = &thread[i],
                                           .poll = poll_engine,
                                           .until_poll = embedded_until_poll(&e->searcher[i].local)};
-        e->searcher[i].local.inflight_depth_max =
-            e->job->algorithm->counts_inflight && e->options.threads > 1 ? EMBEDDED_INFLIGHT_DEPTH
-                                                                         : EMBEDDED_NEVER;
         /* The first keeps the plain order; the others break ties each in its own way. */
         uint64_t seed = i == 0 ? 0 : rng_mix(i);
         err = searcher_begin(&e->searcher[i], e->job, &thread[i].env, seed);
@@ -381,6 +373,7 @@ enum err engine_run(struct engine *e, struct job *job, const struct engine_obser
     }
     if (err == ERR_OK) {
         search_all(e, thread);
+        CHECK(embedded_inflight(e->table) == 0);
         uint64_t time_us = clock_us() - e->begin_us;
         if (is_shared(e)) {
             withdraw(e);

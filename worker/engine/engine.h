@@ -67,7 +67,5 @@ void engine_arm(struct engine *engine);
 void engine_idle(struct engine *engine, unsigned wait_ms);
 /* Forgets the embedded table's results. */
 void engine_clear(struct engine *engine);
-/* In-flight entries in the embedded table: 0 between searches, or something leaked. */
-unsigned engine_inflight(struct engine *engine);
 
 #endif

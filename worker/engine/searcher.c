@@ -4,7 +4,6 @@
 
 enum err searcher_open(struct searcher *p, const struct searcher_options *options)
 {
-    bool alone = options->shell != NULL && options->neighbours == 1;
     memset(p, 0, sizeof *p);
     p->index = options->index;
     p->poll_nodes = options->poll_nodes;
@@ -13,7 +12,7 @@ enum err searcher_open(struct searcher *p, const struct searcher_options *option
     p->local = (struct embedded_port){
         .table = options->table,
         .slot = (uint16_t)options->index,
-        .inflight_depth_max = alone ? EMBEDDED_NEVER : EMBEDDED_INFLIGHT_DEPTH,
+        .inflight_depth_max = options->neighbours == 1 ? EMBEDDED_NEVER : EMBEDDED_INFLIGHT_DEPTH,
         .inflight_by_size = true,
         .place.name = (uint16_t)options->client.instance,
     };
@@ -54,6 +53,7 @@ enum err searcher_begin(struct searcher *p, const struct job *job, const struct 
         .depth_limit = job->depth,
         .poll_nodes = p->poll_nodes,
     };
+    p->local.results_only = !job->algorithm->counts_inflight;
     p->table = p->remote != NULL ? remote_table_port(p->remote) : embedded_table_port(&p->local);
     if (p->search != NULL && p->game != job->game) {
         search_free(&p->search);

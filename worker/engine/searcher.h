@@ -45,8 +45,8 @@ struct searcher_figures {
 struct searcher_options {
     struct embedded *table; /* borrowed */
     unsigned index; /* its slot in the table */
-    unsigned neighbours; /* searchers with this table, itself included: with shards, one alone
-                            registers nothing in flight below the remote depth limit */
+    unsigned neighbours; /* searchers with this table, itself included: one alone registers
+                            nothing in it */
     const struct remote_shell *shell; /* copied, its `self` borrowed until close; NULL: no shards,
                                          and nothing below is used but is_fiber and poll_nodes */
     struct client_options client; /* rto_min_us 0: SEARCHER_RTO_MIN_US; hello_flags are set by the

@@ -96,13 +96,14 @@ struct game {
     bool (*losing)(const void *position, uint16_t move); /* static exchange < 0, noisy moves only */
     bool (*zugzwang)(const void *position); /* null move unsound here */
 
-    /* Both or none (NULL). Endings that the game searches itself, without the table: whether it
-     * does at this remaining depth (a function of position and depth alone), and the value in the
-     * window alpha < beta, fail-soft, a function of the position alone. solve leaves the position
-     * as it was and returns false if the solver said stop. */
+    /* Both or none (NULL). Endings that the game searches itself: whether it does at this remaining
+     * depth (a function of position and depth alone), and the value in the window alpha < beta,
+     * fail-soft, a function of the position alone, with a best move (0: the game is over, or no
+     * move is better than alpha). solve leaves the position as it was and returns false if the
+     * solver said stop. */
     bool (*solves)(const void *position, int depth);
-    bool (*solve)(void *position, int alpha, int beta, const struct game_solver *solver,
-                  int *value);
+    bool (*solve)(void *position, int alpha, int beta, const struct game_solver *solver, int *value,
+                  uint16_t *move);
 
     /* Moves as text (UCI form in chess). parse_move: ERR_SYNTAX, or ERR_ILLEGAL here. */
     void (*format_move)(const void *position, uint16_t move, char *text);

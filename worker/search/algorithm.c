@@ -3,26 +3,20 @@
 #include "worker/search/children.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 /* name, how children are searched, counts_inflight, uses_searchers, uses_shards, random_order */
-#define ALGORITHMS(X)                                                                             \
-    /* While alone as abdada-paper; else the unfinished child with the fewest searchers first. */ \
-    X("abdada", children_least_helped, true, true, true, false)                                   \
-    /* Weill 1996, figure 1. */                                                                   \
-    X("abdada-paper", children_two_passes, true, true, true, false)                               \
-    /* All start at the root and share results, nothing is deferred (Otto and Felten 1988). */    \
-    X("shared-table", children_in_order, true, true, true, true)                                  \
-    /* NegaScout: the reference. */                                                               \
-    X("sequential", children_in_order, false, false, false, true)
-
-#define ROW(...) {__VA_ARGS__},
-static const struct algorithm algorithms[] = {ALGORITHMS(ROW)};
-#undef ROW
-
-#define NAME(name, ...) ", " name
-static const char names[] = ALGORITHMS(NAME);
-#undef NAME
+static const struct algorithm algorithms[] = {
+    /* While alone as abdada-paper; else the unfinished child with the fewest searchers first. */
+    {"abdada", children_least_helped, true, true, true, false},
+    /* Weill 1996, figure 1. */
+    {"abdada-paper", children_two_passes, true, true, true, false},
+    /* All start at the root and share results, nothing is deferred (Otto and Felten 1988). */
+    {"shared-table", children_in_order, true, true, true, true},
+    /* NegaScout: the reference. */
+    {"sequential", children_in_order, false, false, false, true},
+};
 
 const struct algorithm *algorithm_at(unsigned i)
 {
@@ -37,7 +31,13 @@ const struct algorithm *algorithm_by_name(const char *name)
     return a;
 }
 
-const char *algorithm_names(void)
+const char *algorithm_names(char names[ALGORITHM_NAMES_MAX])
 {
-    return names + 2; /* without the first separator */
+    const struct algorithm *a;
+    size_t length = 0;
+    for (unsigned i = 0; (a = algorithm_at(i)) != NULL && length < ALGORITHM_NAMES_MAX; i++) {
+        length += (size_t)snprintf(names + length, ALGORITHM_NAMES_MAX - length, "%s%s",
+                                   i == 0 ? "" : ", ", a->name);
+    }
+    return names;
 }

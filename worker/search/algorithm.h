@@ -1,9 +1,10 @@
 /* algorithm: the parallel searches by name, as a table: one row and one function for each.
  *
- * They differ in how the children of a node are searched and in what they need around them; node,
- * quiescence and ordering are the same code for all. To add one, write its function beside those of
- * children.c and its row in algorithm.c. A function that divides work gives a child a split_id
- * before its visit; it then gets VISIT_ABORTED when search_abort names that id. Pure. */
+ * They differ in how the children of a node are searched and in what they need around them;
+ * iterations, node, quiescence, ordering and the table port are the same code for all. To add one
+ * that keeps to these, write its function in a file of its own, by way of children.h, and its row
+ * in algorithm.c. One that drives the root in another way, or sends messages of its own, needs more
+ * than a row. Pure. */
 #ifndef WORKER_SEARCH_ALGORITHM_H
 #define WORKER_SEARCH_ALGORITHM_H
 
@@ -17,15 +18,18 @@ enum search_visit {
     VISIT_VALUE, /* node->best is its value, or a bound outside the window */
     VISIT_BUSY, /* an exclusive visit, and another searcher is in the node; come back later */
     VISIT_STOP, /* no value: the search is being stopped, or unwinds to a node above */
-    VISIT_ABORTED, /* no value: search_abort named the split point that is this node */
+    VISIT_ABORTED, /* no value: search_abort, or search_narrow to an empty window, named the split
+                      point that is this node */
     VISIT_CONTINUE, /* select_node only: nothing is decided, search the children */
 };
 
 struct algorithm {
     const char *name;
-    /* The children of a node of at least the in-flight depth (children.h). */
+    /* The children of a node, if they have at least the in-flight depth that the table gives, also
+     * where nothing is registered (children.h). VISIT_ABORTED: a child was aborted and the function
+     * has nothing to take its place; the node then has no value. */
     enum search_visit (*search_children)(struct search *search, struct node *node);
-    bool counts_inflight; /* its visits are registered in flight */
+    bool counts_inflight; /* visits are registered in flight; shards register each ask anyway */
     bool uses_searchers; /* several searchers in one process */
     bool uses_shards; /* several processes, by way of ttservers */
     bool random_order; /* each searcher orders moves of equal worth in its own way */
@@ -37,7 +41,9 @@ const struct algorithm *algorithm_by_name(const char *name);
 /* Row i of the table, NULL after the last. */
 const struct algorithm *algorithm_at(unsigned i);
 
-/* The names, separated by ", ", for messages. */
-const char *algorithm_names(void);
+enum { ALGORITHM_NAMES_MAX = 128 };
+
+/* Writes the names, separated by ", ", for messages. Returns `names`. */
+const char *algorithm_names(char names[ALGORITHM_NAMES_MAX]);
 
 #endif

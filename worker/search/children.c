@@ -19,7 +19,7 @@ static int child_depth(const struct search *s, const struct node *n, unsigned at
     return full;
 }
 
-static void take_value(struct node *n, uint16_t move, int value)
+void children_take_value(struct node *n, uint16_t move, int value)
 {
     if (value <= n->best) {
         return;
@@ -36,15 +36,15 @@ static void take_value(struct node *n, uint16_t move, int value)
     }
 }
 
-/* Searches moves[at] and takes its value: the eldest in the open window, the others in a null
- * window first (NegaScout). VISIT_BUSY only if `exclusive`. */
-static enum search_visit visit_child(struct search *s, struct node *n, unsigned at, bool exclusive)
+enum search_visit children_visit(struct search *s, struct node *n, unsigned at, bool exclusive,
+                                 uint64_t split_id)
 {
     const struct game *game = s->options.game;
     const uint16_t move = n->moves[at].move;
     const bool is_eldest = at == 0, is_quiet = !(n->moves[at].flags & GAME_NOISY);
     struct node *child = n + 1;
     enum search_visit visit;
+    bool is_narrowed;
     int scout_depth;
 
     /* Step 1. Quiet moves without hope (selection full). */
@@ -55,6 +55,7 @@ static enum search_visit visit_child(struct search *s, struct node *n, unsigned 
     /* Step 2. Make the move, and bring near what the table knows of it: memory is slow, and there
      * is work to do meanwhile. Most children of depth 1 never ask. */
     game->make(s->position, move);
+    child->split_id = split_id;
     if (n->depth > 1 && s->table.prefetch != NULL) {
         s->table.prefetch(s->table.self, node_key(s));
     }
@@ -85,12 +86,16 @@ static enum search_visit visit_child(struct search *s, struct node *n, unsigned 
             visit = node_search(s, node_child(n, full_depth, alpha, beta, false));
             n->path += child->path;
         }
-    } while (visit == VISIT_STOP && node_window_changed(s, n));
+        is_narrowed = visit == VISIT_STOP && node_window_changed(s, n);
+    } while (is_narrowed && !node_is_cut_off(n));
     game->unmake(s->position, move);
+    if (is_narrowed) {
+        return VISIT_VALUE; /* the node has its value without this child */
+    }
 
     /* Step 6. Its value; and what refutes this node is tried early elsewhere. */
     if (visit == VISIT_VALUE) {
-        take_value(n, move, score_up(child->best));
+        children_take_value(n, move, score_up(child->best));
         if (is_quiet && node_is_cut_off(n)) {
             order_reward(s, n, move);
         }
@@ -104,8 +109,9 @@ enum search_visit children_in_order(struct search *s, struct node *n)
 {
     for (unsigned i = 0; i < n->move_count && !node_is_cut_off(n); i++) {
         order_pick(s, n, i);
-        if (visit_child(s, n, i, false) == VISIT_STOP) {
-            return VISIT_STOP;
+        enum search_visit visit = children_visit(s, n, i, false, 0);
+        if (!children_go_on(visit)) {
+            return visit;
         }
     }
     return VISIT_VALUE;
@@ -121,9 +127,9 @@ enum search_visit children_two_passes(struct search *s, struct node *n)
         all_done = true;
         for (unsigned i = 0; i < n->move_count && !node_is_cut_off(n); i++) {
             bool exclusive = pass == 1 && i > 0;
-            enum search_visit visit = visit_child(s, n, i, exclusive);
-            if (visit == VISIT_STOP) {
-                return VISIT_STOP;
+            enum search_visit visit = children_visit(s, n, i, exclusive, 0);
+            if (!children_go_on(visit)) {
+                return visit;
             }
             if (visit == VISIT_BUSY) {
                 s->counters.deferred++;
@@ -189,7 +195,7 @@ static void take_peeked(struct search *s, struct node *n, struct young *y, unsig
     if (tt_ops_resolves(&found, child->full, strict, alpha, beta, &score) ||
         (tt_ops_resolves(&found, child->depth, strict, alpha, beta, &score) && score >= beta)) {
         n[1].pv.length = 0;
-        take_value(n, n->moves[at].move, score_up(score));
+        children_take_value(n, n->moves[at].move, score_up(score));
         child->done = true;
         y->left--;
         if (seen->lower > TT_SCORE_MIN && seen->move != 0) {
@@ -375,7 +381,6 @@ static unsigned choose_by_batch(struct search *s, struct node *n, struct young *
 
 enum search_visit children_least_helped(struct search *s, struct node *n)
 {
-    enum search_visit visit = VISIT_VALUE;
     struct young y;
 
     /* Phase 1. The eldest first, whatever the others do: young brothers wait. */
@@ -383,8 +388,9 @@ enum search_visit children_least_helped(struct search *s, struct node *n)
         return children_in_order(s, n);
     }
     order_pick(s, n, 0);
-    if (visit_child(s, n, 0, false) == VISIT_STOP) {
-        return VISIT_STOP;
+    enum search_visit visit = children_visit(s, n, 0, false, 0);
+    if (!children_go_on(visit)) {
+        return visit;
     }
     y.child = &s->child_stack[s->children_used];
     y.left = n->move_count - 1;
@@ -412,8 +418,8 @@ enum search_visit children_least_helped(struct search *s, struct node *n)
 
         /* Phase 4. Visit it: exclusively if it seemed free. A peek can be out of date, so after as
          * many refusals as there are children: help. */
-        visit = visit_child(s, n, i, is_free && y.refusals <= y.left);
-        if (visit == VISIT_STOP) {
+        visit = children_visit(s, n, i, is_free && y.refusals <= y.left, 0);
+        if (!children_go_on(visit)) {
             break;
         }
         if (visit == VISIT_BUSY) {
@@ -432,5 +438,5 @@ enum search_visit children_least_helped(struct search *s, struct node *n)
     if (y.peek_sent) {
         s->table.peek_drop(s->table.self, &y.peek_ticket);
     }
-    return visit == VISIT_STOP ? VISIT_STOP : VISIT_VALUE;
+    return children_go_on(visit) ? VISIT_VALUE : visit;
 }

@@ -1,12 +1,28 @@
 /* children: in which order, and beside which searchers, the children of a node are searched. One
- * function for each way; an algorithm names one of them.
+ * function for each way, an algorithm names one of them; and what such a function is made of.
  *
- * Each searches the ordered moves of the node into node->best until all are done, the node is cut
- * off (VISIT_VALUE) or the search halts (VISIT_STOP). Threads: the search's own. */
+ * Each searches the moves of the node, ordered by order_pick or order_sort (node.h), into
+ * node->best until all are done or the node is cut off (VISIT_VALUE), or until a visit of a child
+ * ends without a value (VISIT_STOP, VISIT_ABORTED). Threads: the search's own. */
 #ifndef WORKER_SEARCH_CHILDREN_H
 #define WORKER_SEARCH_CHILDREN_H
 
 #include "worker/search/node.h"
+
+/* Searches moves[at] and takes its value: the first in the open window, the others in a null window
+ * first (NegaScout). VISIT_BUSY only if `exclusive`. `split_id`, unless 0, names the child for
+ * search_abort and search_narrow. */
+enum search_visit children_visit(struct search *s, struct node *n, unsigned at, bool exclusive,
+                                 uint64_t split_id);
+
+/* Takes a value of that move, seen from the node; n[1].pv is the line below, or of length 0. */
+void children_take_value(struct node *n, uint16_t move, int value);
+
+/* Whether the next child may follow that visit; else the child has no value. */
+static inline bool children_go_on(enum search_visit visit)
+{
+    return visit == VISIT_VALUE || visit == VISIT_BUSY;
+}
 
 /* One pass in order, none exclusive. */
 enum search_visit children_in_order(struct search *s, struct node *n);

@@ -10,9 +10,8 @@ void node_update_inflight_depth(struct search *s)
 {
     const struct algorithm *algorithm = s->options.algorithm;
     s->inflight_depth = UINT8_MAX;
-    if (algorithm->counts_inflight || algorithm->uses_shards) {
-        unsigned depth = s->table.inflight_depth(s->table.self, s->iteration);
-        s->inflight_depth = algorithm->counts_inflight ? depth : UINT8_MAX;
+    if (algorithm->counts_inflight || algorithm->uses_searchers || algorithm->uses_shards) {
+        s->inflight_depth = s->table.inflight_depth(s->table.self, s->iteration);
     }
 }
 
@@ -70,8 +69,11 @@ static enum search_visit solve(struct search *s, struct node *n)
     const struct game_solver solver = {s, count_solved};
     uint64_t nodes_before = s->counters.nodes;
     s->poll_ply = n->ply;
-    bool is_solved = s->options.game->solve(s->position, n->alpha, n->beta, &solver, &n->best);
-    n->path = s->counters.nodes - nodes_before;
+    n->best_move = 0;
+    bool is_solved =
+        s->options.game->solve(s->position, n->alpha, n->beta, &solver, &n->best, &n->best_move);
+    n->path += s->counters.nodes - nodes_before;
+    set_line(n, n->best_move);
     return is_solved && !search_halted(s) ? VISIT_VALUE : VISIT_STOP;
 }
 
@@ -121,6 +123,10 @@ enum search_visit node_search(struct search *s, struct node *n)
     const struct table_port *table = &s->table;
     const uint64_t nodes_before = s->counters.nodes;
     const unsigned moves_before = s->moves_used;
+    const bool has_room =
+        n->ply < SEARCH_PLY_MAX && moves_before + 2 * GAME_MOVES_MAX <= MOVE_STACK;
+    const bool is_shared = has_room && n->depth > 0 && (unsigned)n->depth >= s->inflight_depth;
+    const bool counts = is_shared && s->options.algorithm->counts_inflight;
     struct tt_answer answer;
 
     n->pv.length = 0;
@@ -133,14 +139,14 @@ enum search_visit node_search(struct search *s, struct node *n)
         return VISIT_VALUE;
     }
 
-    /* Step 2. Endings that the game solves itself, without the table. */
-    if (game->solves != NULL && game->solves(s->position, n->depth)) {
+    /* Step 2. Endings that the game solves itself: without the table, but for shared nodes. */
+    const bool solves = game->solves != NULL && game->solves(s->position, n->depth);
+    if (solves && !is_shared) {
         return search_halted(s) ? VISIT_STOP : end_visit(s, n, solve(s, n));
     }
 
     /* Step 3. Quiescence, when no depth is left or no room for another ply. */
-    if (n->depth <= 0 || n->ply >= SEARCH_PLY_MAX ||
-        s->moves_used + 2 * GAME_MOVES_MAX > MOVE_STACK) {
+    if (n->depth <= 0 || !has_room) {
         n->best = quiesce(s, n, n->alpha, n->beta);
         n->path = s->counters.nodes - nodes_before;
         return end_visit(s, n, search_halted(s) ? VISIT_STOP : VISIT_VALUE);
@@ -151,7 +157,6 @@ enum search_visit node_search(struct search *s, struct node *n)
 
     /* Step 4. Ask the table, and generate moves while the answer travels (Weill 1996, figure 1,
      * line 9). */
-    const bool counts = (unsigned)n->depth >= s->inflight_depth;
     n->ask = (struct tt_ask){
         .key = node_key(s),
         .alpha = (int16_t)n->alpha,
@@ -190,7 +195,7 @@ enum search_visit node_search(struct search *s, struct node *n)
     n->known_upper = answer.beta < n->ask.beta ? answer.beta : GAME_INFINITE;
     n->best = -GAME_INFINITE;
     n->best_move = 0;
-    n->in_flight = counts;
+    n->in_flight = counts || n->ticket.later; /* an ask that travels is one to a shard */
     n->is_old = false;
     n->contended = answer.nproc > 1;
     n->prunes = false;
@@ -201,8 +206,11 @@ enum search_visit node_search(struct search *s, struct node *n)
     /* Step 7. Count the node, now that it is complete: the poll may be about it. */
     node_count(s, n, 1);
 
-    /* Step 8. Forward pruning (selection full), but not at the root. */
-    enum search_visit visit = s->options.full && n->ply > 0 ? select_node(s, n) : VISIT_CONTINUE;
+    /* Step 8. What needs no children: endings; forward pruning (selection full), but not at the
+     * root. */
+    enum search_visit visit = solves                          ? solve(s, n)
+                              : s->options.full && n->ply > 0 ? select_node(s, n)
+                                                              : VISIT_CONTINUE;
 
     if (visit == VISIT_CONTINUE) {
         /* Step 9. Moves. Without any the game is over here. */
@@ -213,11 +221,14 @@ enum search_visit node_search(struct search *s, struct node *n)
             n->best = n->known_lower = n->known_upper = game->finished(s->position);
             visit = VISIT_VALUE;
         } else {
-            /* Step 10. The children, as the algorithm has it where they are counted in flight. */
+            /* Step 10. The children, as the algorithm has it where they are shared. */
             order_moves(s, n, answer.move);
+            n->has_children = true;
             visit = n->depth - 1 >= (int)s->inflight_depth
                         ? s->options.algorithm->search_children(s, n)
                         : children_in_order(s, n);
+            n->has_children = false;
+            visit = visit == VISIT_ABORTED ? VISIT_STOP : visit; /* no value without that child */
         }
     }
     n->in_flight = false;
@@ -321,7 +332,7 @@ void search_renew(struct search *s)
 static struct node *open_split(struct search *s, uint64_t split_id)
 {
     for (unsigned ply = s->start_ply; ply <= s->poll_ply && ply < s->unwind; ply++) {
-        if (s->node[ply].split_id == split_id) {
+        if (split_id != 0 && s->node[ply].split_id == split_id) {
             return &s->node[ply];
         }
     }
@@ -336,18 +347,22 @@ void search_abort(struct search *s, uint64_t split_id)
     }
 }
 
-void search_narrow(struct search *s, uint64_t split_id, int alpha)
+void search_narrow(struct search *s, uint64_t split_id, int alpha, int beta)
 {
     struct node *n = open_split(s, split_id);
-    if (n == NULL || alpha <= n->alpha_now) {
+    if (n == NULL || (alpha <= n->alpha_now && beta >= n->beta)) {
         return;
     }
-    if (alpha >= n->beta) {
+    alpha = alpha > n->alpha ? alpha : n->alpha;
+    beta = beta < n->beta ? beta : n->beta;
+    if (alpha >= beta) {
         resolve(s, n, RESOLVED_ABORTED, 0, 0);
         return;
     }
-    n->alpha = n->alpha_now = alpha;
-    if (n->ply < s->poll_ply && n->ply + 1 < s->unwind) { /* a child is under way */
+    n->beta = beta;
+    n->alpha = alpha > n->alpha_now ? alpha : n->alpha;
+    n->alpha_now = alpha > n->alpha_now ? alpha : n->alpha_now;
+    if (n->has_children && n->ply + 1 < s->unwind) {
         s->unwind = n->ply + 1;
         s->window_changed = true;
     }

@@ -37,7 +37,7 @@ struct child {
 struct node {
     /* fixed after open */
     unsigned ply;
-    /* set before the visit: node_child */
+    /* set before the visit: node_child, but for the split_id */
     int depth; /* remaining */
     int alpha, beta; /* as wanted; during the visit as the table narrowed them */
     bool exclusive; /* BUSY is wanted if another searcher is in the node */
@@ -59,6 +59,7 @@ struct node {
     bool generated;
     bool in_flight; /* registered in the table: completion notices and answers may name it */
     bool is_old; /* in flight since before the last search_renew */
+    bool has_children; /* they are being searched: another window concerns the one under way */
     bool contended; /* other searchers were in it when the table answered, or a child was BUSY */
     bool prunes; /* selection full, below the root, not in check: moves may be skipped or reduced */
     int static_eval; /* if `prunes` */
@@ -89,7 +90,7 @@ struct search {
     uint8_t noise[SEARCH_HISTORY];
     uint64_t random;
     unsigned iteration;
-    unsigned inflight_depth; /* nodes of at least this remaining depth are registered in flight */
+    unsigned inflight_depth; /* of the table (ports.h); UINT8_MAX for one searcher alone */
     unsigned start_ply, poll_ply; /* from here to the node that was counted last all are open */
     unsigned unwind; /* ply of the node to unwind to, or NO_UNWIND */
     bool window_changed; /* the unwinding is to search this child again in the new window */
@@ -163,7 +164,6 @@ static inline struct node *node_child(struct node *n, int depth, int alpha, int 
     child->exclusive = false;
     child->cut_node = cut_node;
     child->after_null = false;
-    child->split_id = 0;
     return child;
 }
 

@@ -26,7 +26,6 @@ struct table_ticket {
 struct table_peek_ticket {
     uint64_t sent_us;
     uint32_t request;
-    uint32_t count;
 };
 
 struct table_port {
@@ -58,9 +57,9 @@ struct table_port {
                        struct table_peek_ticket *peek_ticket);
     bool (*peek_take)(void *self, struct table_peek_ticket *peek_ticket, struct tt_peeked *out);
     void (*peek_drop)(void *self, struct table_peek_ticket *peek_ticket);
-    /* Nodes of at least this remaining depth are registered in flight; below, only results are
-     * shared. Called for algorithms that count in-flight entries or use shards: when `iteration`
-     * begins, while no node is open, and after each poll of it. */
+    /* Nodes of at least this remaining depth are searched beside others, and registered in flight
+     * if the algorithm counts them; below, only results are shared. Called unless the algorithm is
+     * for one searcher: when `iteration` begins, while no node is open, and after each poll. */
     unsigned (*inflight_depth)(void *self, unsigned iteration);
     /* From env.poll: does what is due and hands what came to the search: answers that were not
      * waited for (search_answered), completion notices (search_node_done), renewals (search_renew)
@@ -96,15 +95,17 @@ void search_answered(struct search *search, const struct tt_ask *ask,
  * still are. So an in-flight entry is renewed before it is as old as two pauses between calls. */
 void search_renew(struct search *search);
 
-/* From env.poll: the value of the open node that is this split point matters only above `alpha`
- * from now on. The child under way is searched again in the new window (the table knows what was
- * finished of it); the node then ends with a value that is a right bound for the new window. If the
- * window is empty now, as search_abort. Nothing happens if no such node is open or alpha is no
- * higher than before. */
-void search_narrow(struct search *search, uint64_t split_id, int alpha);
+/* From env.poll: the value of the open node that is this split point matters only between `alpha`
+ * and `beta` from now on. The child under way is searched again in the new window (the table knows
+ * what was finished of it), unless the node is cut off now; the node ends with a value that is a
+ * right bound for the new window. If the window is empty now, as search_abort. Nothing happens if
+ * no such node is open (split_id 0 is none), or if the window is no smaller than before. */
+void search_narrow(struct search *search, uint64_t split_id, int alpha, int beta);
 
 /* From env.poll: the open node that is this split point is not wanted any more. The search unwinds
- * to it, releases all nodes on the way and it, and stores none of them. */
+ * to it and releases it and the nodes on the way; but those whose value is known by then (the game
+ * is over at the node that polls, say) are stored, and a split point that ends so keeps its value.
+ * Nothing happens if no such node is open. */
 void search_abort(struct search *search, uint64_t split_id);
 
 /* The history table, shared by those who search the same root (what a move refuted: Schaeffer 1983;

@@ -84,16 +84,16 @@ static void begin(struct search *s, unsigned start_ply)
     atomic_store_explicit(s->env.until_poll, 1, memory_order_relaxed);
 }
 
-static enum search_visit search_start(struct search *s, unsigned depth, int alpha, int beta,
-                                      uint64_t split_id)
+static enum search_visit search_start(struct search *s, const struct search_split *split)
 {
     struct node *n = &s->node[s->start_ply];
-    n->depth = (int)depth;
-    n->alpha = alpha;
-    n->beta = beta;
-    n->exclusive = n->cut_node = n->after_null = false;
-    n->split_id = split_id;
-    s->iteration = depth;
+    n->depth = (int)split->depth;
+    n->alpha = split->alpha;
+    n->beta = split->beta;
+    n->exclusive = n->after_null = false;
+    n->cut_node = split->cut_node;
+    n->split_id = split->id;
+    s->iteration = split->iteration;
     node_update_inflight_depth(s);
     return node_search(s, n);
 }
@@ -109,7 +109,9 @@ static bool aspirate(struct search *s, unsigned depth, int guess, int *value)
     for (;;) {
         alpha = alpha < -GAME_MATE_MIN ? -GAME_INFINITE : alpha;
         beta = beta > GAME_MATE_MIN ? GAME_INFINITE : beta;
-        if (search_start(s, depth, alpha, beta, 0) != VISIT_VALUE) {
+        const struct search_split root = {
+            .depth = depth, .iteration = depth, .alpha = alpha, .beta = beta};
+        if (search_start(s, &root) != VISIT_VALUE) {
             return false;
         }
         *value = s->node[0].best;
@@ -125,22 +127,26 @@ static bool aspirate(struct search *s, unsigned depth, int guess, int *value)
     }
 }
 
-enum search_status search_subtree(struct search *s, const struct search_split *split, int *value)
+enum search_status search_subtree(struct search *s, const struct search_split *split,
+                                  struct search_result *result)
 {
+    const struct node *n = &s->node[split->length];
     const struct game *game = s->options.game;
     CHECK(split->id != 0 && split->depth >= 1 && split->depth <= SEARCH_DEPTH_MAX &&
+          split->iteration >= 1 && split->iteration <= SEARCH_DEPTH_MAX &&
           split->length < SEARCH_PLY_MAX && split->alpha < split->beta);
     begin(s, split->length);
     for (unsigned i = 0; i < split->length; i++) {
         game->make(s->position, split->path[i]);
     }
-    enum search_visit visit = search_start(s, split->depth, split->alpha, split->beta, split->id);
+    enum search_visit visit = search_start(s, split);
     for (unsigned i = split->length; i > 0; i--) {
         game->unmake(s->position, split->path[i - 1]);
     }
-    s->counters.critical = s->node[split->length].path;
+    s->counters.critical = n->path;
     if (visit == VISIT_VALUE) {
-        *value = s->node[split->length].best;
+        *result = (struct search_result){.depth = split->depth, .score = n->best, .pv = n->pv};
+        result->move = n->pv.length > 0 ? n->pv.move[0] : 0;
         return SEARCH_VALUE;
     }
     return visit == VISIT_ABORTED ? SEARCH_ABORTED : SEARCH_STOPPED;

@@ -94,15 +94,16 @@ struct search_split {
     const uint16_t *path; /* moves from the root position; borrowed for the call */
     unsigned length;
     unsigned depth; /* remaining there, at least 1 */
+    unsigned iteration; /* that it is part of, at least 1: sets the in-flight depth */
     int alpha, beta; /* seen from the side to move there */
+    bool cut_node; /* expected to fail high there */
 };
 
-/* Searches one node below the root that was set last, asking and storing as at any node. `value` is
- * written with SEARCH_VALUE only: exact if it lies in the window, else a bound. When the call
- * returns no node is left in flight; an aborted node stores nothing. Counters begin at 0. Blocks.
- */
+/* Searches one node below the root that was set last, asking and storing as at any node. `result`
+ * is written with SEARCH_VALUE only: its score is exact if it lies in the window, else a bound (no
+ * move and no line with an upper one). Leaves no node in flight. Counters begin at 0. Blocks. */
 enum search_status search_subtree(struct search *search, const struct search_split *split,
-                                  int *value);
+                                  struct search_result *result);
 
 /* Counters so far and the iteration under way: for the search's own thread. */
 const struct search_counters *search_counters(const struct search *search);

@@ -4,13 +4,11 @@ static enum search_visit try_null(struct search *s, struct node *n)
 {
     const struct game *game = s->options.game;
     int reduced = n->depth - 4 - n->depth / 5;
-    enum search_visit visit;
 
     game->make_null(s->position);
-    do {
-        node_child(n, reduced, n->beta - 1, n->beta, !n->cut_node)->after_null = true;
-        visit = node_search(s, n + 1);
-    } while (visit == VISIT_STOP && node_window_changed(s, n));
+    n[1].split_id = 0;
+    node_child(n, reduced, n->beta - 1, n->beta, !n->cut_node)->after_null = true;
+    enum search_visit visit = node_search(s, n + 1);
     game->unmake_null(s->position);
     if (visit != VISIT_VALUE) {
         return VISIT_STOP;

@@ -244,12 +244,17 @@ static void prefetch_stripe(const struct stripe *stripe, uint64_t key, uint8_t d
     tt_inflight_prefetch(&stripe->inflight, key, depth);
 }
 
+static bool registers(const struct embedded_port *port, unsigned depth)
+{
+    return depth >= port->inflight_depth && !port->results_only;
+}
+
 static bool ask(void *self, const struct tt_ask *op, struct table_ticket *ticket)
 {
     const struct embedded_port *port = self;
     (void)ticket;
     prefetch(self, op->key); /* again, or of a node that no move was made to */
-    if (op->depth >= port->inflight_depth) {
+    if (registers(port, op->depth)) {
         prefetch_stripe(stripe_of(port->table, op->key), op->key, op->depth);
     }
     return true;
@@ -261,7 +266,7 @@ static void await(void *self, const struct tt_ask *op, struct table_ticket *tick
     const struct embedded_port *port = self;
     struct embedded *t = port->table;
     (void)ticket;
-    if (op->depth < port->inflight_depth) {
+    if (!registers(port, op->depth)) {
         tt_ops_ask(&t->results, NULL, op, SESSION, 0, answer);
         return;
     }
@@ -278,7 +283,7 @@ static void store(void *self, const struct table_ticket *ticket, const struct tt
     struct tt_holder holder[NOTIFIED_MAX];
     unsigned holders = 0;
     (void)ticket;
-    if (op->depth < port->inflight_depth) {
+    if (!registers(port, op->depth)) {
         tt_results_store(&t->results, op, generation(port));
         return;
     }
@@ -297,7 +302,7 @@ static void release(void *self, const struct table_ticket *ticket, const struct 
 {
     const struct embedded_port *port = self;
     (void)ticket;
-    if (op->depth >= port->inflight_depth) {
+    if (registers(port, op->depth)) {
         struct stripe *stripe = stripe_of(port->table, op->key);
         lock(port->table, stripe);
         tt_ops_release(&stripe->inflight, op, SESSION);

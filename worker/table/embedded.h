@@ -34,6 +34,8 @@ struct embedded_port {
     /* fixed while a search runs */
     uint8_t
         inflight_depth_max; /* nodes of at least this depth are registered in flight; or NEVER */
+    bool results_only; /* nothing is registered: the depths only say what is searched beside others
+                        */
     bool inflight_by_size; /* smaller ones in small iterations (EMBEDDED_INFLIGHT_PLIES). Threads in
                               different iterations then register different nodes, which saves less
                               and harms nothing */

@@ -363,7 +363,6 @@ static bool port_peek_ahead(void *self, const struct tt_peek *peek, unsigned cou
         return false;
     }
     peek_ticket->sent_us = now_us(r);
-    peek_ticket->count = count;
     peek_ticket->request = client_peek(r->client, peek, count, peek_ticket->sent_us);
     r->peeks_ahead += peek_ticket->request != 0;
     return peek_ticket->request != 0;
