@@ -289,7 +289,7 @@ static void a_finished_game_is_answered_at_once(void **state)
 
 /* ---- jobs ---- */
 
-static void unlike_searches_have_unlike_spaces(void **state)
+static void unlike_searches_have_unlike_namespaces(void **state)
 {
     (void)state;
     uint64_t namespace_id[5];
@@ -386,7 +386,7 @@ int main(void)
         cmocka_unit_test(stop_ends_all_threads_and_leaves_nothing_behind),
         cmocka_unit_test(a_stop_that_comes_before_the_run_is_not_lost),
         cmocka_unit_test(a_finished_game_is_answered_at_once),
-        cmocka_unit_test(unlike_searches_have_unlike_spaces),
+        cmocka_unit_test(unlike_searches_have_unlike_namespaces),
         cmocka_unit_test(a_job_survives_the_wire),
         cmocka_unit_test(a_job_that_makes_no_sense_is_refused),
     };

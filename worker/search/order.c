@@ -113,8 +113,8 @@ void order_reward(struct search *s, struct node *n, uint16_t move)
 unsigned search_history_publish(struct search *s, struct tt_weight *out, unsigned room)
 {
     unsigned n = 0, at = s->fresh_from;
-    for (unsigned looked = 0; looked < TT_WEIGHTS && n < room;
-         looked++, at = (at + 1) % TT_WEIGHTS) {
+    for (unsigned passed = 0; passed < TT_WEIGHTS && n < room;
+         passed++, at = (at + 1) % TT_WEIGHTS) {
         if (s->fresh[at] != 0) {
             out[n++] = (struct tt_weight){(uint16_t)at, s->fresh[at]};
             s->fresh[at] = 0;
