@@ -38,7 +38,7 @@ _Static_assert(sizeof(struct report) <= 4096, "a report is written at once");
 struct lane {
     pid_t pid; /* 0: none */
     int pipe;
-    uint64_t next, since_us;
+    uint64_t next, begin_us;
 };
 
 struct driver {
@@ -231,7 +231,7 @@ static enum err lane_start(struct driver *d, struct lane *lane)
         return ERR_IO;
     }
     lane->pipe = ends[0];
-    lane->since_us = clock_us();
+    lane->begin_us = clock_us();
     return ERR_OK;
 }
 
@@ -404,7 +404,7 @@ static void lane_read(struct driver *d, struct lane *lane)
     add_up(d, &report);
     d->done++;
     lane->next += d->lanes;
-    lane->since_us = clock_us();
+    lane->begin_us = clock_us();
 }
 
 static enum err keep_lanes_going(struct driver *d, struct pollfd *wait)
@@ -412,7 +412,7 @@ static enum err keep_lanes_going(struct driver *d, struct pollfd *wait)
     enum err err = ERR_OK;
     for (unsigned i = 0; i < d->lanes && err == ERR_OK; i++) {
         struct lane *lane = &d->lane[i];
-        if (lane->pid != 0 && clock_us() - lane->since_us > HANG_MS * UINT64_C(1000)) {
+        if (lane->pid != 0 && clock_us() - lane->begin_us > HANG_MS * UINT64_C(1000)) {
             kill(lane->pid, SIGKILL);
             lane_died(d, lane, "it hung");
         }

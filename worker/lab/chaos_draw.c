@@ -274,7 +274,7 @@ unsigned chaos_draw_faults(const struct chaos_plan *plan, uint64_t within_ns,
         } else {
             draw_links(&state, plan, f);
         }
-        /* Some strike before there is a session. */
+        /* Some begin before there is a session. */
         bool early = percent(&state, 10);
         f->at_ns = rng_next(&state) % ((early ? 2 * plan->lab.rtt_ns : within_ns) + 1);
         f->lasts_ns = draw_length(&state, plan, within_ns);

@@ -15,59 +15,53 @@ void lab_faults_schedule(struct lab *lab)
 
 /* ---- kill and stall ---- */
 
-static void hit_worker(struct lab *lab, const struct lab_fault *f, unsigned index)
+/* True: no other fault of its kind is upon the victim, so that this one changes it. */
+static bool changes(struct lab *lab, const struct lab_fault *f, bool begins,
+                    struct lab_faults *victim)
+{
+    unsigned *count = f->kind == LAB_STALL ? &victim->stalls : &victim->kills;
+    bool is_only = begins ? (*count)++ == 0 : --*count == 0;
+    lab->result.faults[f->kind] += begins && is_only;
+    lab->result.restarts += !begins && is_only && f->kind == LAB_KILL;
+    return is_only;
+}
+
+static void change_worker(struct lab *lab, const struct lab_fault *f, bool begins, unsigned index)
 {
     struct lab_worker *w = &lab->worker[index];
-    if (f->kind == LAB_STALL) {
-        lab->result.faults[LAB_STALL] += w->stalls++ == 0;
-    } else if (index != 0 && w->kills++ == 0) {
+    if ((f->kind == LAB_KILL && index == 0) || !changes(lab, f, begins, &w->faults)) {
+        return;
+    }
+    if (f->kind == LAB_KILL && begins) {
         lab_worker_kill(w);
-        lab->result.faults[LAB_KILL]++;
-    }
-}
-
-static void hit_shard(struct lab *lab, const struct lab_fault *f, unsigned index)
-{
-    struct lab_shard *s = &lab->shard[index];
-    if (f->kind == LAB_STALL) {
-        lab->result.faults[LAB_STALL] += s->stalls++ == 0;
-    } else if (s->kills++ == 0) {
-        lab_shard_kill(lab, index);
-        lab->result.faults[LAB_KILL]++;
-    }
-}
-
-static void spare_worker(struct lab *lab, const struct lab_fault *f, unsigned index)
-{
-    struct lab_worker *w = &lab->worker[index];
-    if (f->kind == LAB_STALL && --w->stalls == 0) {
-        lab_worker_unstall(w);
-    } else if (f->kind == LAB_KILL && index != 0 && --w->kills == 0) {
+    } else if (f->kind == LAB_KILL) {
         CHECK(lab_worker_start(lab, index) == ERR_OK);
-        lab->result.restarts++;
+    } else if (!begins) {
+        lab_worker_unstall(w);
     }
 }
 
-static void spare_shard(struct lab *lab, const struct lab_fault *f, unsigned index)
+static void change_shard(struct lab *lab, const struct lab_fault *f, bool begins, unsigned index)
 {
-    struct lab_shard *s = &lab->shard[index];
-    if (f->kind == LAB_STALL && --s->stalls == 0) {
-        lab_shard_unstall(lab, index);
-    } else if (f->kind == LAB_KILL && --s->kills == 0) {
+    if (!changes(lab, f, begins, &lab->shard[index].faults)) {
+        return;
+    }
+    if (f->kind == LAB_KILL && begins) {
+        lab_shard_kill(lab, index);
+    } else if (f->kind == LAB_KILL) {
         CHECK(lab_shard_start(lab, index) == ERR_OK);
-        lab->result.restarts++;
+    } else if (!begins) {
+        lab_shard_unstall(lab, index);
     }
 }
 
-typedef void hit_fn(struct lab *lab, const struct lab_fault *f, unsigned index);
-
-static void all_of(struct lab *lab, const struct lab_fault *f, hit_fn *worker, hit_fn *shard)
+static void change_victims(struct lab *lab, const struct lab_fault *f, bool begins)
 {
     for (unsigned i = 0; i < f->workers; i++) {
-        worker(lab, f, f->worker + i);
+        change_worker(lab, f, begins, f->worker + i);
     }
     for (unsigned i = 0; i < f->shards; i++) {
-        shard(lab, f, f->shard + i);
+        change_shard(lab, f, begins, f->shard + i);
     }
 }
 
@@ -94,7 +88,7 @@ void lab_fault_begin(struct lab *lab, unsigned number)
         lab->links++;
         lab->result.faults[f->kind] += f->workers * f->shards;
     } else {
-        all_of(lab, f, hit_worker, hit_shard);
+        change_victims(lab, f, true);
         count_the_dead(lab);
     }
     if (f->lasts_ns < LAB_FOR_EVER) {
@@ -114,7 +108,7 @@ void lab_fault_end(struct lab *lab, unsigned number)
     if (lab_fault_is_of_links(f)) {
         lab->links--;
     } else {
-        all_of(lab, f, spare_worker, spare_shard);
+        change_victims(lab, f, false);
     }
 }
 

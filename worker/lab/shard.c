@@ -82,25 +82,8 @@ static void deliver(struct lab *lab, unsigned shard, const struct ttcore_target 
     uint32_t who, incarnation;
     memcpy(&who, target->route, sizeof who);
     memcpy(&incarnation, target->route + sizeof who, sizeof incarnation);
-    struct lab_worker *w = &lab->worker[who];
-
-    lab->result.messages++;
-    lab->result.bytes += message->length;
-    struct lab_passage way = lab_pass(lab, who, shard, LAB_TO_WORKERS);
-    if (way.lost) {
-        return;
-    }
-    uint64_t arrival = at_ns + way.delay_ns;
-    arrival = arrival > w->last_in_ns[shard] ? arrival : w->last_in_ns[shard];
-    w->last_in_ns[shard] = arrival;
-    struct lab_packet *packet = lab_packet(lab, message->bytes, message->length);
-    packet->from = shard;
-    packet->epoch = incarnation;
-    lab_heap_push(&lab->heap, (struct lab_event){.time_ns = arrival,
-                                                 .kind = LAB_TO_WORKER,
-                                                 .who = who,
-                                                 .epoch = shard,
-                                                 .packet = packet});
+    (void)lab_send(lab, who, incarnation, shard, LAB_TO_WORKERS, at_ns, message->bytes,
+                   message->length);
 }
 
 static void step(struct lab *lab, unsigned index, const struct ttcore_event *event, uint64_t at_ns)
@@ -187,7 +170,7 @@ void lab_shard_receive(struct lab *lab, unsigned index, struct lab_packet *packe
     lab->result.lost += lost;
     if (!s->alive || lost) {
         free(packet);
-    } else if (s->stalls > 0) {
+    } else if (s->faults.stalls > 0) {
         packet->next = NULL;
         *s->backlog_end = packet;
         s->backlog_end = &packet->next;
@@ -214,7 +197,7 @@ void lab_shard_tick(struct lab *lab, unsigned index, uint32_t incarnation)
         return;
     }
     struct ttcore_event event = {.kind = TTCORE_TICK, .now_us = lab->now_ns / 1000};
-    if (s->stalls == 0) { /* a stalled shard does not see time pass */
+    if (s->faults.stalls == 0) { /* a stalled shard does not see time pass */
         step(lab, index, &event, lab->now_ns);
     }
     schedule_tick(lab, index);

@@ -25,11 +25,13 @@ struct remote {
     /* fixed after open */
     struct client *client;
     struct remote_shell shell;
+    enum proto_role role;
     unsigned servers;
     struct embedded_port *local;
     /* fixed while a search runs */
     struct table_port local_port;
     bool uses_shards, waits;
+    uint64_t namespace_id; /* of the last HELLO */
     /* state */
     struct remote_depth remote_depth;
     uint64_t others_until_us; /* signs of other searchers count until then */
@@ -87,6 +89,8 @@ enum err remote_open(struct remote **out, const struct remote_options *options)
     r->local_port = embedded_table_port(r->local);
     r->shell = options->shell;
     r->servers = options->client.shards;
+    r->role = options->client.role;
+    r->namespace_id = options->client.namespace_id;
     r->remote_depth.depth = REMOTE_DEPTH_FIRST;
     struct client_options client = options->client;
     client.hello_flags = PROTO_WANTS_NODE_DONE;
@@ -506,9 +510,15 @@ struct table_port remote_table_port(struct remote *r)
     };
 }
 
-void remote_hello(struct remote *r, enum proto_role role, uint64_t namespace_id)
+void remote_hello(struct remote *r, uint64_t namespace_id)
 {
-    client_hello(r->client, role, namespace_id, now_us(r));
+    r->namespace_id = namespace_id;
+    remote_refresh(r);
+}
+
+void remote_refresh(struct remote *r)
+{
+    client_hello(r->client, r->role, r->namespace_id, now_us(r));
 }
 
 uint64_t remote_now_us(const struct remote *r)

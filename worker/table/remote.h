@@ -69,8 +69,10 @@ unsigned remote_depth_now(const struct remote *remote);
 /* For answers, in the search begun last. */
 uint64_t remote_waited_us(const struct remote *remote);
 struct table_port remote_table_port(struct remote *remote);
-/* Role and namespace from now on (client_hello). A worker is offered all open jobs anew. */
-void remote_hello(struct remote *remote, enum proto_role role, uint64_t namespace_id);
+/* The namespace from now on (client_hello). A worker is offered all open jobs anew. */
+void remote_hello(struct remote *remote, uint64_t namespace_id);
+/* The same HELLO again. */
+void remote_refresh(struct remote *remote);
 /* The shell's clock. */
 uint64_t remote_now_us(const struct remote *remote);
 
