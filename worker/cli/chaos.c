@@ -84,22 +84,21 @@ static bool read_seeds(const char *text, uint64_t *first, uint64_t *last)
            *first <= *last;
 }
 
-static bool read_plant(const char *text, struct chaos_wish *wish)
+static bool read_plant(const char *text, struct lab_planted *planted)
 {
     uint64_t ppm = DEFAULT_SKIP_PPM;
     if (strncmp(text, "skip-release", 12) == 0) {
-        wish->skip_release_ppm = DEFAULT_SKIP_PPM;
         bool ok = text[12] == '\0' || (text[12] == ':' && read_number(text + 13, 1000000, &ppm));
-        wish->skip_release_ppm = (uint32_t)ppm;
+        planted->skip_release_ppm = (uint32_t)ppm;
         return ok;
     }
-    wish->never_expire_sessions = strcmp(text, "never-expire-sessions") == 0;
-    wish->never_expire = strcmp(text, "never-expire") == 0;
-    wish->skip_stop = strcmp(text, "skip-stop") == 0;
-    wish->lose_reports = strcmp(text, "lose-reports") == 0;
-    wish->stale_index = strcmp(text, "stale-index") == 0;
-    return wish->never_expire_sessions || wish->never_expire || wish->skip_stop ||
-           wish->lose_reports || wish->stale_index;
+    planted->never_expire_sessions = strcmp(text, "never-expire-sessions") == 0;
+    planted->never_expire = strcmp(text, "never-expire") == 0;
+    planted->skip_stop = strcmp(text, "skip-stop") == 0;
+    planted->lose_reports = strcmp(text, "lose-reports") == 0;
+    planted->stale_index = strcmp(text, "stale-index") == 0;
+    return planted->never_expire_sessions || planted->never_expire || planted->skip_stop ||
+           planted->lose_reports || planted->stale_index;
 }
 
 static int read_wish(struct driver *d)
@@ -113,7 +112,7 @@ static int read_wish(struct driver *d)
     if (c->seeds != NULL && !read_seeds(c->seeds, &first, &last)) {
         return options_wrong(c->program, "--seeds is A..B with A <= B, not '%s'", c->seeds);
     }
-    if (c->plant != NULL && !read_plant(c->plant, &d->wish)) {
+    if (c->plant != NULL && !read_plant(c->plant, &d->wish.planted)) {
         return options_wrong(c->program,
                              "--plant is skip-release[:PPM], never-expire-sessions, never-expire, "
                              "skip-stop, lose-reports or stale-index, not '%s'",

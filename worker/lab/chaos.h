@@ -26,9 +26,7 @@ struct chaos_wish {
     const struct algorithm *algorithm;
     unsigned workers, shards;
     unsigned faults; /* at most LAB_FAULTS_MAX */
-    /* Planted faults, as in lab_options. */
-    uint32_t skip_release_ppm;
-    bool never_expire_sessions, never_expire, skip_stop, lose_reports, stale_index;
+    struct lab_planted planted;
 };
 
 struct chaos_plan {

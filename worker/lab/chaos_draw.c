@@ -190,12 +190,7 @@ enum err chaos_draw(uint64_t seed, const struct chaos_wish *wish, struct chaos_p
         o->probe_us = (uint32_t)log_between(&state, 2000, 32000);
     }
     o->share_depth = percent(&state, 50) ? (uint8_t)between(&state, 1, 3) : 0;
-    o->skip_release_ppm = wish->skip_release_ppm;
-    o->never_expire_sessions = wish->never_expire_sessions;
-    o->never_expire = wish->never_expire;
-    o->skip_stop = wish->skip_stop;
-    o->lose_reports = wish->lose_reports;
-    o->stale_index = wish->stale_index;
+    o->planted = wish->planted;
     *out = plan;
     return ERR_OK;
 }

@@ -78,7 +78,7 @@ static void search_post(struct lab_worker *w, const struct job *job, struct lab_
     answer->answered = answer->search.depth >= job->depth;
     answer->time_ns = lab->now_ns - begin_ns;
     searcher_end(&f->searcher);
-    if (!lab->options.skip_stop) {
+    if (!lab->options.planted.skip_stop) {
         f->searcher.port.stop(f->searcher.port.self, f->job.id);
     }
     front_core_await(&f->core, &f->searcher, lab->wait_ms);

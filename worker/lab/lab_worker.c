@@ -145,7 +145,7 @@ void lab_worker_unstall(struct lab_worker *w)
 static bool is_planted(struct lab_worker *w, const struct lab_packet *packet, unsigned shard)
 {
     struct proto_message m;
-    if (!w->lab->options.stale_index ||
+    if (!w->lab->options.planted.stale_index ||
         proto_decode(w->lab->decoder, packet->bytes, packet->length, &m) != ERR_OK ||
         m.type != PROTO_WORKER_INDEX) {
         return false;

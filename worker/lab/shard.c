@@ -36,9 +36,9 @@ enum err lab_shard_start(struct lab *lab, unsigned index)
     options.sessions_max = 2 * lab->machines + 16;
     options.jobs_max = options.histories_max = JOBS_MAX;
     options.heartbeat_ms =
-        lab->options.never_expire_sessions ? FOR_EVER_MS : lab->options.heartbeat_ms;
+        lab->options.planted.never_expire_sessions ? FOR_EVER_MS : lab->options.heartbeat_ms;
     options.inflight_age_max_ms =
-        lab->options.never_expire ? FOR_EVER_MS : lab->options.inflight_age_max_ms;
+        lab->options.planted.never_expire ? FOR_EVER_MS : lab->options.inflight_age_max_ms;
     enum err err = ttcore_open(&s->core, &options);
     s->alive = err == ERR_OK;
     s->free_ns = lab->now_ns;
@@ -104,9 +104,9 @@ static bool is_planted(struct lab *lab, const struct proto_message *m)
     const struct lab_options *o = &lab->options;
     bool leaves = m->type == PROTO_STORE_HASH || m->type == PROTO_RELEASE;
     bool is_last = m->type == PROTO_JOB_REPORT && m->job_report.state == PROTO_JOB_ENDED;
-    return (is_last && o->lose_reports) ||
-           (leaves && o->skip_release_ppm > 0 &&
-            rng_below(&lab->planted, 1000000) < o->skip_release_ppm);
+    return (is_last && o->planted.lose_reports) ||
+           (leaves && o->planted.skip_release_ppm > 0 &&
+            rng_below(&lab->planted, 1000000) < o->planted.skip_release_ppm);
 }
 
 /* How many operations a message carries, for the service time. */
@@ -114,7 +114,7 @@ static uint64_t operations(struct lab *lab, const struct lab_packet *packet, boo
 {
     const struct lab_options *o = &lab->options;
     struct proto_message m;
-    if ((o->service_ns == 0 && o->skip_release_ppm == 0 && !o->lose_reports) ||
+    if ((o->service_ns == 0 && o->planted.skip_release_ppm == 0 && !o->planted.lose_reports) ||
         proto_decode(lab->decoder, packet->bytes, packet->length, &m) != ERR_OK) {
         return 0;
     }
