@@ -1,7 +1,6 @@
 #include "worker/lab/drain.h"
 
 #include "worker/games/games.h"
-#include "worker/lab/fault.h"
 #include "worker/lab/shard.h"
 #include "worker/lab/step.h"
 

@@ -3,7 +3,6 @@
 #include "common/memory.h"
 #include "common/rng.h"
 #include "worker/lab/drain.h"
-#include "worker/lab/fault.h"
 #include "worker/lab/lab_worker.h"
 #include "worker/lab/shard.h"
 #include "worker/lab/step.h"

@@ -17,13 +17,6 @@ static void schedule_tick(struct lab *lab, unsigned index)
                                                  .epoch = lab->shard[index].incarnation});
 }
 
-static uint64_t memory_of(const struct lab_shard *s)
-{
-    struct ttcore_figures figures;
-    ttcore_figures(s->core, &figures);
-    return figures.memory_bytes;
-}
-
 enum err lab_shard_start(struct lab *lab, unsigned index)
 {
     struct lab_shard *s = &lab->shard[index];
@@ -44,7 +37,7 @@ enum err lab_shard_start(struct lab *lab, unsigned index)
     s->free_ns = lab->now_ns;
     s->backlog_end = &s->backlog;
     if (err == ERR_OK) {
-        s->memory_bytes = memory_of(s);
+        s->memory_bytes = lab_shard_figures(lab, index).memory_bytes;
         schedule_tick(lab, index);
     }
     for (unsigned i = 0; i < lab->machines; i++) { /* it never knew them */
@@ -57,8 +50,7 @@ void lab_shard_kill(struct lab *lab, unsigned index)
 {
     struct lab_shard *s = &lab->shard[index];
     if (s->alive) {
-        struct ttcore_figures f;
-        ttcore_figures(s->core, &f);
+        struct ttcore_figures f = lab_shard_figures(lab, index);
         lab->result.expired_sessions += f.sessions_expired;
         lab->result.grown += f.memory_bytes != s->memory_bytes || f.dropped > 0;
     }

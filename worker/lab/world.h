@@ -1,6 +1,6 @@
 /* world: the state of a virtual cluster, shared by the files of this folder alone. Each of them
  * needs only those before it in this order, with no circle:
- *   lab.h, event, world.h, link, shard, front, lab_worker, fault, step, drain, run.c, chaos_draw,
+ *   lab.h, event, world.h, link, shard, front, lab_worker, step, drain, run.c, chaos_draw,
  *   chaos
  * Pure. Threads: one at a time. */
 #ifndef WORKER_LAB_WORLD_H
