@@ -11,7 +11,6 @@ enum {
     STACK_BYTES = 1 << 20, /* mapped; only what is touched costs */
     IDLE_MS = 100,
     CLIENT_TICKETS = 48,
-    RTO_MIN_US = 2000, /* the client's own: no machine is busy here */
 };
 
 /* ---- what it counted ---- */
@@ -236,7 +235,7 @@ static enum err open_parts(struct lab_worker *w)
                                 .name = "lab",
                                 .decoder = lab->decoder,
                                 .tickets = CLIENT_TICKETS,
-                                .rto_min_us = o->rto_min_us != 0 ? o->rto_min_us : RTO_MIN_US,
+                                .rto_min_us = o->rto_min_us,
                                 .rto_max_us = o->rto_max_us,
                                 .probe_us = o->probe_us,
                                 .jobs = LAB_POSTS_MAX + 1},

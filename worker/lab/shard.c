@@ -24,8 +24,7 @@ enum err lab_shard_start(struct lab *lab, unsigned index)
     options.boot = rng_mix(lab->options.seed * 64 + index + ((uint64_t)++s->incarnation << 40)) | 1;
     options.start_us = lab->now_ns / 1000;
     options.results_bytes = lab->options.results_bytes / lab->options.shards;
-    options.inflight_max =
-        lab->options.inflight_max != 0 ? lab->options.inflight_max : 64 * lab->machines + 256;
+    options.inflight_max = lab->options.inflight_max;
     options.sessions_max = 2 * lab->machines + 16;
     options.jobs_max = options.histories_max = JOBS_MAX;
     options.heartbeat_ms =
