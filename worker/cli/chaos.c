@@ -24,11 +24,18 @@ enum {
     DEFAULT_SKIP_PPM = 1000,
 };
 
+/* Of lab_result, added up. */
+#define FIGURES(X) \
+    X(lost)        \
+    X(downs) X(timeouts) X(expired_sessions) X(restarts) X(all_shards_dead) X(all_workers_dead)
+
 /* What a child says of a run. */
 struct report {
-    uint64_t nodes, lost, downs, timeouts, expired_sessions;
-    uint64_t trace; /* sums are the same in whatever order */
-    unsigned faults[LAB_FAULT_KINDS], restarts, all_shards_dead, all_workers_dead;
+#define X(name) uint64_t name;
+    FIGURES(X)
+#undef X
+    uint64_t nodes, trace; /* sums are the same in whatever order */
+    unsigned faults[LAB_FAULT_KINDS];
     bool prolonged; /* it took longer than without faults */
     char broken[CHAOS_TEXT_MAX];
 };
@@ -185,14 +192,10 @@ static void make_run(const struct driver *d, uint64_t run, struct report *out)
     const struct lab_result *r = &outcome.faulty;
     out->nodes = outcome.sequential_nodes + outcome.faultless.sum.nodes + r->sum.nodes;
     out->trace = rng_mix(outcome.faultless.trace) + rng_mix(r->trace ^ plan.seed);
-    out->lost = r->lost;
-    out->downs = r->downs;
-    out->timeouts = r->timeouts;
-    out->expired_sessions = r->expired_sessions;
+#define X(name) out->name = r->name;
+    FIGURES(X)
+#undef X
     memcpy(out->faults, r->faults, sizeof out->faults);
-    out->restarts = r->restarts;
-    out->all_shards_dead = r->all_shards_dead;
-    out->all_workers_dead = r->all_workers_dead;
     out->prolonged = r->end_ns > outcome.faultless.end_ns;
     memcpy(out->broken, outcome.broken, sizeof out->broken);
 }
@@ -305,13 +308,9 @@ static void add_up(struct driver *d, const struct report *r)
     struct report *sum = &d->sum;
     sum->nodes += r->nodes;
     sum->trace += r->trace;
-    sum->lost += r->lost;
-    sum->downs += r->downs;
-    sum->timeouts += r->timeouts;
-    sum->expired_sessions += r->expired_sessions;
-    sum->restarts += r->restarts;
-    sum->all_shards_dead += r->all_shards_dead;
-    sum->all_workers_dead += r->all_workers_dead;
+#define X(name) sum->name += r->name;
+    FIGURES(X)
+#undef X
     d->prolonged += r->prolonged;
     for (unsigned i = 0; i < LAB_FAULT_KINDS; i++) {
         sum->faults[i] += r->faults[i];
