@@ -41,14 +41,15 @@ static void a_leave_skipped_once_in_a_thousand_is_caught(void **state)
     job.remote_depth = 1;
     struct lab_result sound = lab_do(&options);
     assert_nothing_left(&sound);
-    options.skip_release_ppm = 1000;
+    options.planted.skip_release_ppm = 1000;
     options.inflight_age_max_ms = 2000; /* older than any entry here when it is checked */
     struct lab_result r = lab_do(&options);
     assert_true(r.inflight_kept > 0);
     assert_true(r.inflight_stale > 0);
     assert_int_equal(r.inflight_left, 0); /* the age limit hides it in the end */
     job_free(&job);
-    assert_true(count_broken(&(struct chaos_wish){.skip_release_ppm = 1000}, 40, "good order") > 0);
+    assert_true(
+        count_broken(&(struct chaos_wish){.planted.skip_release_ppm = 1000}, 40, "good order") > 0);
 }
 
 /* Three workers are killed amid the search; their sessions stay. */
@@ -63,13 +64,13 @@ static void sessions_that_never_expire_are_caught(void **state)
     options.inflight_age_max_ms = 2000;
     struct lab_result sound = lab_faulted(options, fault);
     assert_nothing_left(&sound);
-    options.never_expire_sessions = true;
+    options.planted.never_expire_sessions = true;
     struct lab_result r = lab_faulted(options, fault);
     assert_true(r.inflight_stale > 0);
     assert_int_equal(r.sessions_stale, 3 * 2);
     job_free(&job);
-    assert_true(
-        count_broken(&(struct chaos_wish){.never_expire_sessions = true}, 40, "of the dead") > 0);
+    assert_true(count_broken(&(struct chaos_wish){.planted.never_expire_sessions = true}, 40,
+                             "of the dead") > 0);
 }
 
 /* What lost messages leave behind, only age ends. */
@@ -81,12 +82,13 @@ static void inflight_entries_that_never_expire_are_caught(void **state)
     options.loss_ppm = 20000;
     struct lab_result sound = lab_do(&options);
     assert_nothing_left(&sound);
-    options.never_expire = true;
+    options.planted.never_expire = true;
     struct lab_result r = lab_do(&options);
     assert_int_equal(r.inflight_kept, 0);
     assert_true(r.inflight_left > 0);
     job_free(&job);
-    assert_true(count_broken(&(struct chaos_wish){.never_expire = true}, 40, "age limit") > 0);
+    assert_true(count_broken(&(struct chaos_wish){.planted.never_expire = true}, 40, "age limit") >
+                0);
 }
 
 /* A job that only its stop ends, posted beside others. */
@@ -115,15 +117,17 @@ static void planted_faults_of_jobs_are_caught(void **state)
     assert_true(sound.answer[0].answered);
     assert_int_equal(sound.answer[0].search.score, lab_sequential(&job));
     assert_false(sound.answer[1].answered);
-    options.skip_stop = true;
+    options.planted.skip_stop = true;
     assert_true(run_jobs(options, &job, &endless).still_searching > 0);
-    options.skip_stop = false;
-    options.lose_reports = true;
+    options.planted.skip_stop = false;
+    options.planted.lose_reports = true;
     assert_true(run_jobs(options, &job, &endless).reports_missing > 0);
     job_free(&job);
     job_free(&endless);
-    assert_true(count_broken(&(struct chaos_wish){.skip_stop = true}, 20, "leave a job") > 0);
-    assert_true(count_broken(&(struct chaos_wish){.lose_reports = true}, 20, "last reports") > 0);
+    assert_true(count_broken(&(struct chaos_wish){.planted.skip_stop = true}, 20, "leave a job") >
+                0);
+    assert_true(
+        count_broken(&(struct chaos_wish){.planted.lose_reports = true}, 20, "last reports") > 0);
 }
 
 /* Workers 0 1 2 of two jobs; the second dies for ever, and the third has its index: 0 and 2 are
@@ -138,10 +142,11 @@ static void a_stale_worker_index_is_caught(void **state)
     options.fronts = 2;
     struct lab_result sound = lab_faulted(options, fault);
     assert_nothing_left(&sound);
-    options.stale_index = true;
+    options.planted.stale_index = true;
     assert_true(lab_faulted(options, fault).uneven > 0);
     job_free(&job);
-    assert_true(count_broken(&(struct chaos_wish){.stale_index = true}, 60, "unevenly") > 0);
+    assert_true(count_broken(&(struct chaos_wish){.planted.stale_index = true}, 60, "unevenly") >
+                0);
 }
 
 /* The front-end of an endless job is killed: its workers leave it, in time. */

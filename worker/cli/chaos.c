@@ -24,11 +24,18 @@ enum {
     DEFAULT_SKIP_PPM = 1000,
 };
 
+/* Of lab_result, added up. */
+#define FIGURES(X) \
+    X(lost)        \
+    X(downs) X(timeouts) X(expired_sessions) X(restarts) X(all_shards_dead) X(all_workers_dead)
+
 /* What a child says of a run. */
 struct report {
-    uint64_t nodes, lost, downs, timeouts, expired_sessions;
-    uint64_t trace; /* sums are the same in whatever order */
-    unsigned faults[LAB_FAULT_KINDS], restarts, all_shards_dead, all_workers_dead;
+#define X(name) uint64_t name;
+    FIGURES(X)
+#undef X
+    uint64_t nodes, trace; /* sums are the same in whatever order */
+    unsigned faults[LAB_FAULT_KINDS];
     bool prolonged; /* it took longer than without faults */
     char broken[CHAOS_TEXT_MAX];
 };
@@ -85,22 +92,21 @@ static bool read_seeds(const char *text, uint64_t *first, uint64_t *last)
            *first <= *last;
 }
 
-static bool read_plant(const char *text, struct chaos_wish *wish)
+static bool read_plant(const char *text, struct lab_planted *planted)
 {
     uint64_t ppm = DEFAULT_SKIP_PPM;
     if (strncmp(text, "skip-release", 12) == 0) {
-        wish->skip_release_ppm = DEFAULT_SKIP_PPM;
         bool ok = text[12] == '\0' || (text[12] == ':' && read_number(text + 13, 1000000, &ppm));
-        wish->skip_release_ppm = (uint32_t)ppm;
+        planted->skip_release_ppm = (uint32_t)ppm;
         return ok;
     }
-    wish->never_expire_sessions = strcmp(text, "never-expire-sessions") == 0;
-    wish->never_expire = strcmp(text, "never-expire") == 0;
-    wish->skip_stop = strcmp(text, "skip-stop") == 0;
-    wish->lose_reports = strcmp(text, "lose-reports") == 0;
-    wish->stale_index = strcmp(text, "stale-index") == 0;
-    return wish->never_expire_sessions || wish->never_expire || wish->skip_stop ||
-           wish->lose_reports || wish->stale_index;
+    planted->never_expire_sessions = strcmp(text, "never-expire-sessions") == 0;
+    planted->never_expire = strcmp(text, "never-expire") == 0;
+    planted->skip_stop = strcmp(text, "skip-stop") == 0;
+    planted->lose_reports = strcmp(text, "lose-reports") == 0;
+    planted->stale_index = strcmp(text, "stale-index") == 0;
+    return planted->never_expire_sessions || planted->never_expire || planted->skip_stop ||
+           planted->lose_reports || planted->stale_index;
 }
 
 static int read_wish(struct driver *d)
@@ -114,7 +120,7 @@ static int read_wish(struct driver *d)
     if (c->seeds != NULL && !read_seeds(c->seeds, &first, &last)) {
         return options_wrong(c->program, "--seeds is A..B with A <= B, not '%s'", c->seeds);
     }
-    if (c->plant != NULL && !read_plant(c->plant, &d->wish)) {
+    if (c->plant != NULL && !read_plant(c->plant, &d->wish.planted)) {
         return options_wrong(c->program,
                              "--plant is skip-release[:PPM], never-expire-sessions, never-expire, "
                              "skip-stop, lose-reports or stale-index, not '%s'",
@@ -187,14 +193,10 @@ static void make_run(const struct driver *d, uint64_t run, struct report *out)
     const struct lab_result *r = &outcome.faulty;
     out->nodes = outcome.sequential_nodes + outcome.faultless.sum.nodes + r->sum.nodes;
     out->trace = rng_mix(outcome.faultless.trace) + rng_mix(r->trace ^ plan.seed);
-    out->lost = r->lost;
-    out->downs = r->downs;
-    out->timeouts = r->timeouts;
-    out->expired_sessions = r->expired_sessions;
+#define X(name) out->name = r->name;
+    FIGURES(X)
+#undef X
     memcpy(out->faults, r->faults, sizeof out->faults);
-    out->restarts = r->restarts;
-    out->all_shards_dead = r->all_shards_dead;
-    out->all_workers_dead = r->all_workers_dead;
     out->prolonged = r->end_ns > outcome.faultless.end_ns;
     memcpy(out->broken, outcome.broken, sizeof out->broken);
 }
@@ -307,13 +309,9 @@ static void add_up(struct driver *d, const struct report *r)
     struct report *sum = &d->sum;
     sum->nodes += r->nodes;
     sum->trace += r->trace;
-    sum->lost += r->lost;
-    sum->downs += r->downs;
-    sum->timeouts += r->timeouts;
-    sum->expired_sessions += r->expired_sessions;
-    sum->restarts += r->restarts;
-    sum->all_shards_dead += r->all_shards_dead;
-    sum->all_workers_dead += r->all_workers_dead;
+#define X(name) sum->name += r->name;
+    FIGURES(X)
+#undef X
     d->prolonged += r->prolonged;
     for (unsigned i = 0; i < LAB_FAULT_KINDS; i++) {
         sum->faults[i] += r->faults[i];

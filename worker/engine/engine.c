@@ -5,7 +5,6 @@
 #include "common/placement.h"
 #include "common/rng.h"
 #include "worker/engine/front_core.h"
-#include "worker/engine/job_client.h"
 #include "worker/table/host_table.h"
 #include "worker/table/wire.h"
 
@@ -18,40 +17,38 @@
 
 enum { PROGRESS_EVERY_US = 1000000 };
 
+struct engine_thread {
+    struct searcher searcher;
+    struct engine *engine;
+    struct wire *wire; /* NULL: no servers */
+    struct env_port env;
+};
+
 struct engine {
     /* fixed after open */
     struct engine_options options;
     struct embedded *table;
-    void *context;
-    struct wire **wire; /* one for each searcher; NULL: no servers */
-    struct searcher *searcher;
-    struct job_client *client; /* of searcher 0; NULL: no servers */
-    struct job_port port;
+    void *context; /* NULL: no servers */
+    struct engine_thread *thread; /* the first has the job port */
     /* state of a run; the thread that holds `lock` may call the observer */
     atomic_bool stop, ended;
     const struct job *job;
     const struct engine_observer *observer;
     uint64_t begin_us, deadline_us;
-    uint64_t next_progress_us; /* searcher 0 */
+    uint64_t next_progress_us; /* of the first thread */
     pthread_mutex_t lock;
     struct front_core front; /* with `best`: under the lock */
     struct search_result best;
 };
 
-struct engine_thread {
-    struct engine *engine;
-    struct searcher *searcher;
-    struct env_port env;
-};
+/* ---- reports of workers ---- */
 
-/* ---- reports of workers: searcher 0 only ---- */
-
+/* By the first thread. */
 static void take_events(struct engine *e)
 {
-    struct job_event event;
-    while (e->client != NULL && e->port.poll(e->port.self, &event)) {
+    if (e->context != NULL) {
         pthread_mutex_lock(&e->lock); /* any thread may be summing up */
-        front_core_event(&e->front, &event, clock_us());
+        front_core_take(&e->front, &e->thread[0].searcher);
         pthread_mutex_unlock(&e->lock);
     }
 }
@@ -66,11 +63,11 @@ static void fill_status(struct engine *e, struct engine_status *out)
         .time_us = now - e->begin_us,
         .workers = helped.workers,
         .shards = e->options.servers,
-        .shards_up = atomic_load(&e->searcher[0].shards_up),
-        .hash_permille = embedded_permille(&e->searcher[0].local),
+        .shards_up = atomic_load(&e->thread[0].searcher.shards_up),
+        .hash_permille = embedded_permille(&e->thread[0].searcher.local),
     };
     for (unsigned i = 0; i < e->options.threads; i++) {
-        struct searcher_figures f = searcher_figures(&e->searcher[i]);
+        struct searcher_figures f = searcher_figures(&e->thread[i].searcher);
         s.own_nodes += f.sum.nodes;
 #define X(name, json) s.name += f.sum.name;
         COUNTERS(X)
@@ -110,7 +107,7 @@ static bool over_limits(struct engine *e, uint64_t now)
     }
     uint64_t nodes = 0;
     for (unsigned i = 0; i < e->options.threads; i++) {
-        nodes += atomic_load_explicit(&e->searcher[i].nodes, memory_order_relaxed);
+        nodes += atomic_load_explicit(&e->thread[i].searcher.nodes, memory_order_relaxed);
     }
     return nodes >= e->job->nodes;
 }
@@ -120,8 +117,8 @@ static bool poll_engine(void *self, struct search *search)
     struct engine_thread *thread = self;
     struct engine *e = thread->engine;
     uint64_t now = clock_us();
-    searcher_serve(thread->searcher, search, now);
-    if (thread->searcher->index == 0) {
+    searcher_serve(&thread->searcher, search, now);
+    if (thread == e->thread) {
         take_events(e);
         watch_progress(e, now);
     }
@@ -137,7 +134,7 @@ static void take_iteration(void *context, const struct search_result *result,
     struct engine *e = thread->engine;
     struct engine_status status;
     (void)counters;
-    searcher_publish(thread->searcher);
+    searcher_publish(&thread->searcher);
     pthread_mutex_lock(&e->lock);
     if (result->depth > e->best.depth) {
         e->best = *result;
@@ -154,8 +151,8 @@ static void *search_thread(void *context)
     struct engine_thread *thread = context;
     struct engine *e = thread->engine;
     struct search_result result;
-    search_run(thread->searcher->search, take_iteration, thread, &result);
-    searcher_end(thread->searcher);
+    search_run(thread->searcher.search, take_iteration, thread, &result);
+    searcher_end(&thread->searcher);
     if (result.depth >= e->job->depth) {
         atomic_store(&e->ended, true);
     }
@@ -169,40 +166,50 @@ static void *search_thread(void *context)
 
 /* ---- open and close ---- */
 
-static enum err open_searchers(struct engine *e)
+static enum err open_thread(struct engine *e, struct engine_thread *thread, const char *name)
+{
+    unsigned index = (unsigned)(thread - e->thread);
+    struct remote_shell shell;
+    struct searcher_options options = {
+        .table = e->table,
+        .index = index,
+        .neighbours = e->options.threads,
+        .client = {.shards = e->options.servers,
+                   .role = index == 0 ? PROTO_FRONT : PROTO_CLIENT,
+                   .instance = clock_unique(),
+                   .name = name, /* copied */
+                   .jobs = 2},
+        .share_depth = e->options.share_depth,
+    };
+    thread->engine = e;
+    if (e->context != NULL) {
+        enum err err = wire_open(&thread->wire, e->context, e->options.server, e->options.servers);
+        if (err != ERR_OK) {
+            return err;
+        }
+        shell = wire_shell(thread->wire);
+        options.shell = &shell;
+    }
+    enum err err = searcher_open(&thread->searcher, &options);
+    thread->env = (struct env_port){.self = thread,
+                                    .poll = poll_engine,
+                                    .until_poll = embedded_until_poll(&thread->searcher.local)};
+    return err;
+}
+
+static enum err open_threads(struct engine *e)
 {
     enum err err = ERR_OK;
     uint64_t deadline = clock_us() + ENGINE_CONNECT_MS * UINT64_C(1000);
     char name[CLIENT_NAME_MAX + 1];
     snprintf(name, sizeof name, "abdada:%d", (int)getpid());
     for (unsigned i = 0; i < e->options.threads && err == ERR_OK; i++) {
-        struct remote_shell shell;
-        struct searcher_options options = {
-            .table = e->table,
-            .index = i,
-            .neighbours = e->options.threads,
-            .client = {.shards = e->options.servers,
-                       .role = i == 0 ? PROTO_FRONT : PROTO_CLIENT,
-                       .instance = clock_unique(),
-                       .name = name, /* copied */
-                       .jobs = 2},
-            .share_depth = e->options.share_depth,
-        };
-        if (e->client != NULL && i == 0) {
-            options.sink = job_client_sink(e->client);
-            e->port = job_client_port(e->client, &e->searcher[0]);
-        }
-        if (e->wire != NULL) {
-            err = wire_open(&e->wire[i], e->context, e->options.server, e->options.servers);
-            shell = err == ERR_OK ? wire_shell(e->wire[i]) : (struct remote_shell){.self = NULL};
-            options.shell = &shell;
-        }
-        err = err == ERR_OK ? searcher_open(&e->searcher[i], &options) : err;
+        err = open_thread(e, &e->thread[i], name);
     }
-    for (unsigned i = 0; i < e->options.threads && err == ERR_OK && e->options.servers > 0; i++) {
+    for (unsigned i = 0; i < e->options.threads && err == ERR_OK && e->context != NULL; i++) {
         /* They connect at the same time: only the first waits for shards that are not there. */
         uint64_t now = clock_us();
-        remote_connect(e->searcher[i].remote,
+        remote_connect(e->thread[i].searcher.remote,
                        now < deadline ? (unsigned)((deadline - now) / 1000) : 0);
     }
     return err;
@@ -214,24 +221,22 @@ enum err engine_open(struct engine **out, const struct engine_options *options)
     if (e == NULL) {
         return ERR_NOMEM;
     }
+    uint64_t group = options->servers > 0 && !options->is_private
+                         ? host_table_group(options->server, options->servers)
+                         : 0;
     e->options = *options;
     pthread_mutex_init(&e->lock, NULL);
-    e->searcher = memory_lines(options->threads * sizeof *e->searcher);
+    e->thread = memory_lines(options->threads * sizeof *e->thread);
+    e->context = options->servers > 0 ? zmq_ctx_new() : NULL;
     enum err err = front_core_open(&e->front, 0);
-    err = e->searcher == NULL ? ERR_NOMEM : err;
+    if (e->thread == NULL || (options->servers > 0 && e->context == NULL)) {
+        err = ERR_NOMEM;
+    }
     if (err == ERR_OK) {
-        uint64_t group = options->servers > 0 && !options->is_private
-                             ? host_table_group(options->server, options->servers)
-                             : 0;
         err = embedded_open_on_host(&e->table, options->hash_bytes, options->threads, group);
     }
-    if (err == ERR_OK && options->servers > 0) {
-        e->context = zmq_ctx_new();
-        e->wire = calloc(options->threads, sizeof *e->wire);
-        err = e->context == NULL || e->wire == NULL ? ERR_NOMEM : job_client_open(&e->client);
-    }
     if (err == ERR_OK) {
-        err = open_searchers(e);
+        err = open_threads(e);
     }
     if (err != ERR_OK) {
         engine_close(&e);
@@ -247,28 +252,25 @@ void engine_close(struct engine **engine)
     if (e == NULL) {
         return;
     }
-    for (unsigned i = 0; i < e->options.threads && e->searcher != NULL; i++) {
-        searcher_close(&e->searcher[i]);
-        if (e->wire != NULL) {
-            wire_close(&e->wire[i]);
-        }
+    for (unsigned i = 0; i < e->options.threads && e->thread != NULL; i++) {
+        searcher_close(&e->thread[i].searcher);
+        wire_close(&e->thread[i].wire);
     }
     if (e->context != NULL) {
         zmq_ctx_term(e->context);
     }
     embedded_close(&e->table);
     pthread_mutex_destroy(&e->lock);
-    free(e->wire);
-    job_client_close(&e->client);
     front_core_close(&e->front);
-    free(e->searcher);
+    free(e->thread);
     free(e);
     *engine = NULL;
 }
 
 unsigned engine_shards_up(const struct engine *e)
 {
-    return e->client == NULL ? 0 : e->port.sources_up(e->port.self);
+    const struct job_port *port = &e->thread[0].searcher.port;
+    return e->context == NULL ? 0 : port->sources_up(port->self);
 }
 
 void engine_stop(struct engine *e)
@@ -283,12 +285,8 @@ void engine_arm(struct engine *e)
 
 void engine_idle(struct engine *e, unsigned wait_ms)
 {
-    for (unsigned i = 0; i < e->options.threads && e->options.servers > 0; i++) {
-        if (i == 0) {
-            remote_wait(e->searcher[i].remote, wait_ms);
-        } else {
-            remote_wait(e->searcher[i].remote, 0);
-        }
+    for (unsigned i = 0; i < e->options.threads && e->context != NULL; i++) {
+        remote_wait(e->thread[i].searcher.remote, i == 0 ? wait_ms : 0);
     }
     take_events(e);
 }
@@ -300,50 +298,31 @@ void engine_clear(struct engine *e)
 
 /* ---- a run ---- */
 
-static bool is_shared(const struct engine *e)
+static enum err prepare_threads(struct engine *e)
 {
-    return e->options.servers > 0 && e->job->algorithm->uses_shards;
-}
-
-/* The workers' last figures, if they come soon: the answer does not wait for the dead. */
-static void withdraw(struct engine *e)
-{
-    uint32_t wait_ms = e->job->time_ms != 0 ? FRONT_WAIT_TIMED_MS : FRONT_WAIT_MS;
-    e->port.stop(e->port.self, e->job->id);
-    front_core_stop(&e->front, wait_ms, clock_us());
-    while (front_core_waits(&e->front, e->port.sources_up(e->port.self), clock_us())) {
-        remote_wait(e->searcher[0].remote, 5);
-        take_events(e);
-    }
-}
-
-static enum err prepare_threads(struct engine *e, struct engine_thread *thread)
-{
+    bool counts_inflight = e->job->algorithm->counts_inflight && e->options.threads > 1;
     enum err err = ERR_OK;
     for (unsigned i = 0; i < e->options.threads && err == ERR_OK; i++) {
-        thread[i] = (struct engine_thread){.engine = e, .searcher = &e->searcher[i]};
-        thread[i].env = (struct env_port){.self = &thread[i],
-                                          .poll = poll_engine,
-                                          .until_poll = embedded_until_poll(&e->searcher[i].local)};
+        struct engine_thread *thread = &e->thread[i];
         /* The first keeps the plain order; the others break ties each in its own way. */
         uint64_t seed = i == 0 ? 0 : rng_mix(i);
-        err = searcher_begin(&e->searcher[i], e->job, &thread[i].env, seed);
+        err = searcher_begin(&thread->searcher, e->job, &thread->env, seed);
     }
     return err;
 }
 
-static void search_all(struct engine *e, struct engine_thread *thread)
+static void search_all(struct engine *e)
 {
     struct placement_thread started_as[EMBEDDED_SLOTS_MAX];
     unsigned started = 1;
     unsigned want = e->job->algorithm->uses_searchers ? e->options.threads : 1;
-    embedded_update_placement(&thread[0].searcher->local,
-                              clock_us()); /* before others look for a place */
+    /* Before the others choose a place. */
+    embedded_update_placement(&e->thread[0].searcher.local, clock_us());
     while (started < want && placement_create_thread(&started_as[started], started, search_thread,
-                                                     &thread[started])) {
+                                                     &e->thread[started])) {
         started++;
     }
-    search_thread(&thread[0]);
+    search_thread(&e->thread[0]);
     atomic_store(&e->ended, true); /* limits met by one are met by all */
     for (unsigned i = 1; i < started; i++) {
         pthread_join(started_as[i].thread, NULL);
@@ -353,10 +332,8 @@ static void search_all(struct engine *e, struct engine_thread *thread)
 enum err engine_run(struct engine *e, struct job *job, const struct engine_observer *observer,
                     struct engine_result *out)
 {
-    struct engine_thread *thread = calloc(e->options.threads, sizeof *thread);
-    if (thread == NULL) {
-        return ERR_NOMEM;
-    }
+    struct searcher *first = &e->thread[0].searcher;
+    bool is_posted = e->context != NULL && job->algorithm->uses_shards;
     e->job = job;
     e->observer = observer;
     e->best = (struct search_result){0};
@@ -367,22 +344,23 @@ enum err engine_run(struct engine *e, struct job *job, const struct engine_obser
     job->id = clock_unique();
     front_core_begin(&e->front, job->id);
     engine_idle(e, 0); /* what came while nothing ran */
-    enum err err = prepare_threads(e, thread);
-    if (err == ERR_OK && is_shared(e)) {
-        err = e->port.post(e->port.self, job);
+    enum err err = prepare_threads(e);
+    if (err == ERR_OK && is_posted) {
+        err = first->port.post(first->port.self, job);
     }
     if (err == ERR_OK) {
-        search_all(e, thread);
+        search_all(e);
         CHECK(embedded_inflight(e->table) == 0);
         uint64_t time_us = clock_us() - e->begin_us;
-        if (is_shared(e)) {
-            withdraw(e);
+        if (is_posted) { /* the workers' last figures, if they come soon */
+            first->port.stop(first->port.self, job->id);
+            front_core_await(&e->front, first,
+                             job->time_ms != 0 ? FRONT_WAIT_TIMED_MS : FRONT_WAIT_MS);
         }
         *out = (struct engine_result){.search = e->best, .stopped = atomic_load(&e->stop)};
         fill_status(e, &out->status);
         out->status.time_us = time_us;
     }
     e->job = NULL;
-    free(thread);
     return err;
 }

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { WAIT_STEP_MS = 5 };
+
 enum err front_core_open(struct front_core *c, uint32_t alive_ms)
 {
     memset(c, 0, sizeof *c);
@@ -46,7 +48,7 @@ void front_core_event(struct front_core *c, const struct job_event *e, uint64_t 
     }
     bool is_known = i < c->reports;
     c->reports += !is_known;
-    c->report[i].heard_us = now_us;
+    c->report[i].received_us = now_us;
     if (!is_known || is_newer(&e->report, &c->report[i].last)) {
         c->report[i].last = e->report;
     }
@@ -54,7 +56,7 @@ void front_core_event(struct front_core *c, const struct job_event *e, uint64_t 
 
 static bool is_alive(const struct front_core *c, const struct front_report *report, uint64_t now_us)
 {
-    return now_us < report->heard_us + c->alive_ms * UINT64_C(1000);
+    return now_us < report->received_us + c->alive_ms * UINT64_C(1000);
 }
 
 void front_core_sum(const struct front_core *c, uint64_t now_us, struct front_sum *out)
@@ -82,4 +84,22 @@ bool front_core_waits(const struct front_core *c, unsigned sources_up, uint64_t 
         is_missing = r->last.state != PROTO_JOB_ENDED && is_alive(c, r, now_us);
     }
     return is_missing && sources_up > 0 && now_us < c->wait_until_us;
+}
+
+void front_core_take(struct front_core *c, struct searcher *searcher)
+{
+    struct job_event event;
+    while (searcher->port.poll(searcher->port.self, &event)) {
+        front_core_event(c, &event, remote_now_us(searcher->remote));
+    }
+}
+
+void front_core_await(struct front_core *c, struct searcher *searcher, uint32_t wait_ms)
+{
+    const struct job_port *port = &searcher->port;
+    front_core_stop(c, wait_ms, remote_now_us(searcher->remote));
+    while (front_core_waits(c, port->sources_up(port->self), remote_now_us(searcher->remote))) {
+        remote_wait(searcher->remote, WAIT_STEP_MS);
+        front_core_take(c, searcher);
+    }
 }

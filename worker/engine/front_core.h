@@ -1,15 +1,16 @@
 /* front_core: what a front-end knows of the job it posted: which workers report on it, what they
  * did in all, which of them live, and whose last report it waits for after the stop. Time comes
- * with every call; engine.c is its shell.
+ * with every call; engine.c is its shell, and the front-end of the virtual cluster.
  *
  *     idle ──begin──> posted ──stop──> stopped ──(all last reports are here, or the wait is over)
  *                                              ──> idle
  *
- * Pure. Threads: one at a time. Memory: allocates in open. */
+ * Threads: one at a time. Memory: allocates in open. Blocking: front_core_await; the rest is pure.
+ */
 #ifndef WORKER_ENGINE_FRONT_CORE_H
 #define WORKER_ENGINE_FRONT_CORE_H
 
-#include "worker/engine/job_port.h"
+#include "worker/engine/searcher.h"
 
 enum {
     FRONT_WORKERS_MAX = 4096, /* whose reports are kept apart; others are not counted */
@@ -20,7 +21,7 @@ enum {
 };
 
 struct front_report {
-    uint64_t heard_us;
+    uint64_t received_us;
     struct proto_job_report last;
 };
 
@@ -56,5 +57,10 @@ void front_core_sum(const struct front_core *core, uint64_t now_us, struct front
 void front_core_stop(struct front_core *core, uint32_t wait_ms, uint64_t now_us);
 /* Whether to wait on: a worker that lives has not sent its last report. */
 bool front_core_waits(const struct front_core *core, unsigned sources_up, uint64_t now_us);
+
+/* Takes all events that the searcher's job port has. */
+void front_core_take(struct front_core *core, struct searcher *searcher);
+/* front_core_stop, and serves the searcher's sockets as long as front_core_waits. */
+void front_core_await(struct front_core *core, struct searcher *searcher, uint32_t wait_ms);
 
 #endif

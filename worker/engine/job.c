@@ -55,23 +55,18 @@ void job_free(struct job *job)
 bool job_offer_set(struct job_offer *out, const struct proto_job *message)
 {
     out->wire = *message;
-    if (!proto_text_copy(message->game, out->game, sizeof out->game) ||
-        !proto_text_copy(message->algorithm, out->algorithm, sizeof out->algorithm) ||
-        !proto_text_copy(message->position, out->position, sizeof out->position)) {
-        return false;
-    }
-    out->wire.game = proto_text_of(out->game);
-    out->wire.algorithm = proto_text_of(out->algorithm);
-    out->wire.position = proto_text_of(out->position);
-    return true;
+    return proto_text_copy(message->game, out->game, sizeof out->game) &&
+           proto_text_copy(message->algorithm, out->algorithm, sizeof out->algorithm) &&
+           proto_text_copy(message->position, out->position, sizeof out->position);
 }
 
-void job_offer_copy(struct job_offer *out, const struct job_offer *from)
+struct proto_job job_offer_wire(const struct job_offer *offer)
 {
-    *out = *from;
-    out->wire.game.at = out->game;
-    out->wire.algorithm.at = out->algorithm;
-    out->wire.position.at = out->position;
+    struct proto_job wire = offer->wire;
+    wire.game = proto_text_of(offer->game);
+    wire.algorithm = proto_text_of(offer->algorithm);
+    wire.position = proto_text_of(offer->position);
+    return wire;
 }
 
 struct proto_job_post job_to_wire(const struct job *job)

@@ -47,7 +47,7 @@ struct proto_job_post job_to_wire(const struct job *job);
 enum err job_from_wire(const struct proto_job *message, struct job *out, char *why,
                        size_t why_size);
 
-/* A job as it was posted. The texts of `wire` lie in the arrays: copy it with job_offer_copy. */
+/* A job as it was posted; the texts of `wire` are in the arrays (job_offer_wire). */
 struct job_offer {
     struct proto_job wire;
     char game[JOB_GAME_MAX], algorithm[JOB_ALGORITHM_MAX], position[GAME_TEXT_MAX];
@@ -55,6 +55,7 @@ struct job_offer {
 
 /* False: a text is longer than any that this program knows. */
 bool job_offer_set(struct job_offer *out, const struct proto_job *message);
-void job_offer_copy(struct job_offer *out, const struct job_offer *from);
+/* The message, with texts that borrow from the offer. */
+struct proto_job job_offer_wire(const struct job_offer *offer);
 
 #endif

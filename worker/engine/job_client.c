@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 struct job_client {
-    struct searcher *searcher;
+    struct remote *remote;
     uint64_t up; /* bit i: source i is up, as far as the receiver of the events knows */
     bool missed; /* an offer was dropped */
     unsigned first, count;
@@ -122,12 +122,12 @@ struct client_sink job_client_sink(struct job_client *client)
 
 static struct client *client_of(void *self)
 {
-    return remote_client(((struct job_client *)self)->searcher->remote);
+    return remote_client(((struct job_client *)self)->remote);
 }
 
 static uint64_t now_us(void *self)
 {
-    return remote_now_us(((struct job_client *)self)->searcher->remote);
+    return remote_now_us(((struct job_client *)self)->remote);
 }
 
 static enum err port_post(void *self, const struct job *job)
@@ -172,9 +172,6 @@ static bool port_poll(void *self, struct job_event *out)
     const struct job_event *e = &c->event[c->first++];
     c->count--;
     *out = *e;
-    if (e->kind == JOB_OFFERED) {
-        job_offer_copy(&out->offer, &e->offer);
-    }
     if (e->kind == JOB_INDEX) {
         out->source_id = client_shard_boot(client_of(c), e->source);
     }
@@ -183,7 +180,7 @@ static bool port_poll(void *self, struct job_event *out)
 
 static void port_refresh(void *self)
 {
-    searcher_hello(((struct job_client *)self)->searcher);
+    remote_refresh(((struct job_client *)self)->remote);
 }
 
 static unsigned port_sources_up(void *self)
@@ -191,9 +188,9 @@ static unsigned port_sources_up(void *self)
     return client_shards_up(client_of(self));
 }
 
-struct job_port job_client_port(struct job_client *client, struct searcher *searcher)
+struct job_port job_client_port(struct job_client *client, struct remote *remote)
 {
-    client->searcher = searcher;
+    client->remote = remote;
     return (struct job_port){
         .self = client,
         .post = port_post,

@@ -8,7 +8,7 @@
 #define WORKER_ENGINE_JOB_CLIENT_H
 
 #include "worker/engine/job_port.h"
-#include "worker/engine/searcher.h"
+#include "worker/table/remote.h"
 
 enum { JOB_EVENTS_MAX = 256 };
 
@@ -18,9 +18,9 @@ enum err job_client_open(struct job_client **out);
 /* Accepts NULL; nulls. */
 void job_client_close(struct job_client **client);
 
-/* For searcher_options.sink, before the searcher is opened. */
+/* For remote_options.sink. */
 struct client_sink job_client_sink(struct job_client *client);
-/* `searcher` is open, has shards, and is borrowed until close. */
-struct job_port job_client_port(struct job_client *client, struct searcher *searcher);
+/* Over that remote, which is borrowed until close. */
+struct job_port job_client_port(struct job_client *client, struct remote *remote);
 
 #endif

@@ -1,5 +1,7 @@
 #include "worker/engine/searcher.h"
 
+#include "worker/engine/job_client.h"
+
 #include <string.h>
 
 enum err searcher_open(struct searcher *p, const struct searcher_options *options)
@@ -8,7 +10,6 @@ enum err searcher_open(struct searcher *p, const struct searcher_options *option
     p->index = options->index;
     p->poll_nodes = options->poll_nodes;
     p->is_fiber = options->is_fiber;
-    p->role = options->client.role;
     p->local = (struct embedded_port){
         .table = options->table,
         .slot = (uint16_t)options->index,
@@ -22,19 +23,28 @@ enum err searcher_open(struct searcher *p, const struct searcher_options *option
     struct remote_options remote = {
         .shell = *options->shell,
         .client = options->client,
-        .sink = options->sink,
         .local = &p->local,
         .share_depth = options->share_depth,
     };
     if (remote.client.rto_min_us == 0) {
         remote.client.rto_min_us = SEARCHER_RTO_MIN_US;
     }
-    return remote_open(&p->remote, &remote);
+    bool has_jobs = remote.client.role == PROTO_FRONT || remote.client.role == PROTO_WORKER;
+    enum err err = has_jobs ? job_client_open(&p->jobs) : ERR_OK;
+    if (err == ERR_OK) {
+        remote.sink = has_jobs ? job_client_sink(p->jobs) : (struct client_sink){.self = NULL};
+        err = remote_open(&p->remote, &remote);
+    }
+    if (err == ERR_OK && has_jobs) {
+        p->port = job_client_port(p->jobs, p->remote);
+    }
+    return err;
 }
 
 void searcher_close(struct searcher *p)
 {
     remote_close(&p->remote);
+    job_client_close(&p->jobs);
     search_free(&p->search);
 }
 
@@ -69,17 +79,11 @@ enum err searcher_begin(struct searcher *p, const struct job *job, const struct 
     search_set_position(p->search, job->position);
     embedded_begin(&p->local, job->id, job->namespace_id);
     if (p->remote != NULL) {
-        p->namespace_id = job->namespace_id;
-        searcher_hello(p);
+        remote_hello(p->remote, job->namespace_id);
         remote_begin(p->remote, job->remote_depth, job->algorithm->uses_shards, job->waits);
     }
     searcher_publish(p);
     return ERR_OK;
-}
-
-void searcher_hello(struct searcher *p)
-{
-    remote_hello(p->remote, p->role, p->namespace_id);
 }
 
 void searcher_publish(struct searcher *p)

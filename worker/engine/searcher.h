@@ -9,7 +9,7 @@
 #define WORKER_ENGINE_SEARCHER_H
 
 #include "common/memory.h"
-#include "worker/engine/job.h"
+#include "worker/engine/job_port.h"
 #include "worker/search/search.h"
 #include "worker/table/remote.h"
 
@@ -20,14 +20,14 @@ struct searcher {
     _Alignas(MEMORY_LINE) unsigned index; /* searchers lie side by side in memory */
     unsigned poll_nodes;
     bool is_fiber;
-    enum proto_role role;
     struct remote *remote; /* NULL: no shards */
+    struct job_client *jobs; /* behind `port` */
+    struct job_port port; /* a front-end's or a worker's; else zeroes */
     struct embedded_port local;
     /* state */
     struct table_port table; /* the search's: of `remote`, or of `local` */
     struct search *search;
     const struct game *game;
-    uint64_t namespace_id; /* of the job begun last */
     /* published: written by the searching thread, read by any */
     _Alignas(MEMORY_LINE) _Atomic uint64_t waited_us;
 #define X(name, json) _Atomic uint64_t name;
@@ -50,8 +50,8 @@ struct searcher_options {
     const struct remote_shell *shell; /* copied, its `self` borrowed until close; NULL: no shards,
                                          and nothing below is used but is_fiber and poll_nodes */
     struct client_options client; /* rto_min_us 0: SEARCHER_RTO_MIN_US; hello_flags are set by the
-                                     remote table; `instance` is random, one for each searcher */
-    struct client_sink sink;
+                                     remote table; `instance` is random, one for each searcher; a
+                                     front-end and a worker get a job port */
     uint8_t share_depth; /* results of at least this depth are broadcast; 0: none */
     bool is_fiber; /* of the virtual cluster: there is no thread to place on a CPU */
     unsigned poll_nodes; /* between two polls of the search; 0: SEARCH_POLL_NODES */
@@ -68,9 +68,6 @@ void searcher_close(struct searcher *p);
  * `seed` breaks ties; 0 breaks none. */
 enum err searcher_begin(struct searcher *p, const struct job *job, const struct env_port *env,
                         uint64_t seed);
-
-/* Says to the shards again who this is: a worker is offered all open jobs anew. */
-void searcher_hello(struct searcher *p);
 
 /* From env.poll: serves the table (table_port.serve) and publishes the figures; the first time in a
  * search it may move the thread to another CPU (placement.h). `now_us`: CLOCK_MONOTONIC, or the

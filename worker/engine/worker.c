@@ -3,7 +3,6 @@
 #include "common/log.h"
 #include "common/memory.h"
 #include "common/rng.h"
-#include "worker/engine/job_client.h"
 
 #include <stdlib.h>
 
@@ -14,8 +13,6 @@ static const char program[] = "ttworker";
 struct worker {
     /* fixed after open */
     struct searcher searcher;
-    struct job_client *client;
-    struct job_port port;
     uint64_t seed;
     const atomic_bool *stop;
     /* state */
@@ -31,7 +28,7 @@ static uint64_t now_us(const struct worker *w)
 static void take_events(struct worker *w)
 {
     struct job_event event;
-    while (w->port.poll(w->port.self, &event)) {
+    while (w->searcher.port.poll(w->searcher.port.self, &event)) {
         worker_core_event(&w->core, &event, now_us(w));
     }
 }
@@ -39,10 +36,10 @@ static void take_events(struct worker *w)
 static void act(struct worker *w, const struct worker_actions *actions)
 {
     for (unsigned i = 0; i < actions->reports; i++) {
-        w->port.report(w->port.self, &actions->report[i]);
+        w->searcher.port.report(w->searcher.port.self, &actions->report[i]);
     }
     if (actions->refresh) {
-        w->port.refresh(w->port.self);
+        w->searcher.port.refresh(w->searcher.port.self);
     }
 }
 
@@ -67,9 +64,10 @@ static void search_job(struct worker *w, const struct job_offer *offer)
     struct env_port env = {
         .self = w, .poll = poll_worker, .until_poll = embedded_until_poll(&w->searcher.local)};
     char why[WHY_MAX];
-    uint64_t id = offer->wire.job;
+    struct proto_job wire = job_offer_wire(offer);
+    uint64_t id = wire.job;
 
-    enum err err = job_from_wire(&offer->wire, &w->job, why, sizeof why);
+    enum err err = job_from_wire(&wire, &w->job, why, sizeof why);
     if (err != ERR_OK) {
         log_line(program, "job refused: %s", why);
         worker_core_refuse(&w->core, id);
@@ -120,17 +118,12 @@ enum err worker_open(struct worker **out, const struct worker_options *options)
     w->stop = options->stop;
     w->seed = rng_mix(options->seed ^ instance) | 1;
     worker_core_open(&w->core, instance, &options->patience);
-    enum err err = job_client_open(&w->client);
-    if (err == ERR_OK) {
-        searcher.client.role = PROTO_WORKER;
-        searcher.sink = job_client_sink(w->client);
-        err = searcher_open(&w->searcher, &searcher);
-    }
+    searcher.client.role = PROTO_WORKER;
+    enum err err = searcher_open(&w->searcher, &searcher);
     if (err != ERR_OK) {
         worker_close(&w);
         return err;
     }
-    w->port = job_client_port(w->client, &w->searcher);
     *out = w;
     return ERR_OK;
 }
@@ -140,7 +133,6 @@ void worker_close(struct worker **worker)
     if (*worker != NULL) {
         job_free(&(*worker)->job);
         searcher_close(&(*worker)->searcher);
-        job_client_close(&(*worker)->client);
         free(*worker);
         *worker = NULL;
     }

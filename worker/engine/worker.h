@@ -16,7 +16,7 @@ enum { WORKER_CONNECT_MS = 500 };
 struct worker;
 
 struct worker_options {
-    struct searcher_options searcher; /* with a shell; role and sink are set by the worker */
+    struct searcher_options searcher; /* with a shell; the worker sets the role */
     struct worker_patience patience; /* zeroes: the defaults */
     uint64_t seed; /* breaks ties differently in every worker */
     const atomic_bool *stop; /* borrowed */

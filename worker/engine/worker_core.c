@@ -42,11 +42,7 @@ static struct worker_job *find(struct worker_core *c, uint64_t id)
 
 static void forget(struct worker_core *c, struct worker_job *job)
 {
-    const struct worker_job *last = &c->job[--c->jobs];
-    if (job != last) {
-        *job = *last;
-        job_offer_copy(&job->offer, &last->offer);
-    }
+    *job = c->job[--c->jobs];
 }
 
 static void on_offer(struct worker_core *c, const struct job_event *e)
@@ -58,8 +54,7 @@ static void on_offer(struct worker_core *c, const struct job_event *e)
     }
     if (job == NULL) {
         job = &c->job[c->jobs++];
-        memset(job, 0, sizeof *job);
-        job_offer_copy(&job->offer, &e->offer);
+        *job = (struct worker_job){.offer = e->offer};
     }
     job->sources |= UINT64_C(1) << e->source;
     job->orphan_until_us = 0;

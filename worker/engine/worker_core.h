@@ -3,12 +3,9 @@
  *
  * A job as a worker sees it:
  *
- *     offered ──> vouched for by sources ──(the last falls silent, or knows it not)──> orphaned
- *        ^              │        ^                                                      │    │
- *        │              │        └─────────────────(offered again)──────────────────────┘    │
- *        │              └──(its owner stops it; the last source saw the owner go)──> gone <──┘
- *        └───────────────────────────(offered again)────────────────────────────────── │  patience
- * over
+ *     offered ──> vouched for by sources <──(offered again)──┐
+ *                     │       └──(no source left)──> orphaned ──(patience over)──> gone
+ *                     └──(its owner stops it; the last source saw the owner go)──> gone
  *
  * An orphaned job is searched on for a while, because a source that has just restarted does not
  * know it until the front-end posts again, but it is not begun.

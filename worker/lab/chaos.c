@@ -51,8 +51,8 @@ static void complain(char *broken, const char *what, uint64_t got)
              got);
 }
 
-static void check_answers(const struct chaos_plan *plan, const struct chaos_outcome *o,
-                          const struct lab_result *r, char *broken)
+static void check(const struct chaos_plan *plan, const struct chaos_outcome *o,
+                  const struct lab_result *r, char *broken)
 {
     for (unsigned i = 0; i < plan->posts; i++) {
         const struct lab_answer *a = &r->answer[i];
@@ -66,10 +66,6 @@ static void check_answers(const struct chaos_plan *plan, const struct chaos_outc
     if (!r->answer[0].answered) {
         complain(broken, "no answer; depth reached", r->answer[0].search.depth);
     }
-}
-
-static void check(const struct lab_result *r, char *broken)
-{
     const struct {
         unsigned got;
         const char *what;
@@ -124,10 +120,8 @@ enum err chaos_run(const struct chaos_plan *plan, struct chaos_outcome *out)
     if (err != ERR_OK) {
         return err;
     }
-    check_answers(plan, out, &out->faultless, faultless);
-    check(&out->faultless, faultless);
-    check_answers(plan, out, &out->faulty, out->broken);
-    check(&out->faulty, out->broken);
+    check(plan, out, &out->faultless, faultless);
+    check(plan, out, &out->faulty, out->broken);
     if (faultless[0] != '\0') {
         snprintf(out->broken, sizeof out->broken, "without faults: %.400s", faultless);
     }

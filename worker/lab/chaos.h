@@ -1,5 +1,5 @@
 /* chaos: jobs on the virtual cluster with everything drawn from a seed: games, front-ends and what
- * they post and stop, cluster, network, patience, and faults that strike while it lasts. And what
+ * they post and stop, cluster, network, patience, and faults that begin while it lasts. And what
  * must hold all the same:
  *   every front-end that lives gets its answers, in a time that the faults explain;
  *   their scores are those of the sequential search, where the search is strict (most are);
@@ -26,9 +26,7 @@ struct chaos_wish {
     const struct algorithm *algorithm;
     unsigned workers, shards;
     unsigned faults; /* at most LAB_FAULTS_MAX */
-    /* Planted faults, as in lab_options. */
-    uint32_t skip_release_ppm;
-    bool never_expire_sessions, never_expire, skip_stop, lose_reports, stale_index;
+    struct lab_planted planted;
 };
 
 struct chaos_plan {
@@ -54,7 +52,7 @@ struct chaos_outcome {
 enum err chaos_draw(uint64_t seed, const struct chaos_wish *wish, struct chaos_plan *out);
 void chaos_free(struct chaos_plan *plan);
 
-/* Faults that strike between 0 and `within_ns`. Returns how many: `count`, or a number drawn when
+/* Faults that begin between 0 and `within_ns`. Returns how many: `count`, or a number drawn when
  * that is 0. */
 unsigned chaos_draw_faults(const struct chaos_plan *plan, uint64_t within_ns,
                            struct lab_fault fault[LAB_FAULTS_MAX]);

@@ -190,12 +190,7 @@ enum err chaos_draw(uint64_t seed, const struct chaos_wish *wish, struct chaos_p
         o->probe_us = (uint32_t)log_between(&state, 2000, 32000);
     }
     o->share_depth = percent(&state, 50) ? (uint8_t)between(&state, 1, 3) : 0;
-    o->skip_release_ppm = wish->skip_release_ppm;
-    o->never_expire_sessions = wish->never_expire_sessions;
-    o->never_expire = wish->never_expire;
-    o->skip_stop = wish->skip_stop;
-    o->lose_reports = wish->lose_reports;
-    o->stale_index = wish->stale_index;
+    o->planted = wish->planted;
     *out = plan;
     return ERR_OK;
 }
@@ -274,7 +269,7 @@ unsigned chaos_draw_faults(const struct chaos_plan *plan, uint64_t within_ns,
         } else {
             draw_links(&state, plan, f);
         }
-        /* Some strike before there is a session. */
+        /* Some begin before there is a session. */
         bool early = percent(&state, 10);
         f->at_ns = rng_next(&state) % ((early ? 2 * plan->lab.rtt_ns : within_ns) + 1);
         f->lasts_ns = draw_length(&state, plan, within_ns);

@@ -1,7 +1,6 @@
 #include "worker/lab/drain.h"
 
 #include "worker/games/games.h"
-#include "worker/lab/fault.h"
 #include "worker/lab/shard.h"
 #include "worker/lab/step.h"
 
@@ -12,11 +11,6 @@ enum {
     PROBE_DEPTH = 100,
 };
 
-static uint64_t or_default(uint32_t value, uint32_t usual)
-{
-    return value != 0 ? value : usual;
-}
-
 static uint64_t heartbeats_ns(const struct lab *lab, unsigned count)
 {
     return (uint64_t)lab->options.heartbeat_ms * count * MS;
@@ -25,8 +19,7 @@ static uint64_t heartbeats_ns(const struct lab *lab, unsigned count)
 /* Until a client has found a shard again. */
 static uint64_t reconnect_ns(const struct lab *lab)
 {
-    const struct lab_options *o = &lab->options;
-    return 1000 * (3 * or_default(o->rto_max_us, 250000) + 2 * or_default(o->probe_us, 100000));
+    return UINT64_C(1000) * (3 * lab->options.rto_max_us + 2 * lab->options.probe_us);
 }
 
 /* ---- quiet ---- */

@@ -2,7 +2,7 @@
 
 #include "common/rng.h"
 
-enum { IDLE_MS = 20, WAIT_STEP_MS = 5 };
+enum { IDLE_MS = 20 };
 
 /* ---- open and close ---- */
 
@@ -10,46 +10,26 @@ enum err lab_front_open(struct lab_worker *w, const struct searcher_options *sea
 {
     struct lab_front *f = &w->front;
     struct searcher_options options = *searcher;
-    enum err err = job_client_open(&f->client);
-    if (err == ERR_OK) {
-        err = front_core_open(&f->core, w->lab->alive_ms);
-    }
-    if (err == ERR_OK) {
-        options.client.role = PROTO_FRONT;
-        options.sink = job_client_sink(f->client);
-        err = searcher_open(&f->searcher, &options);
-    }
-    if (err == ERR_OK) {
-        f->port = job_client_port(f->client, &f->searcher);
-        w->searcher = &f->searcher;
-    }
-    return err;
+    options.client.role = PROTO_FRONT;
+    w->searcher = &f->searcher;
+    enum err err = front_core_open(&f->core, w->lab->alive_ms);
+    return err == ERR_OK ? searcher_open(&f->searcher, &options) : err;
 }
 
 void lab_front_close(struct lab_front *f)
 {
     searcher_close(&f->searcher);
-    job_client_close(&f->client);
     front_core_close(&f->core);
 }
 
 /* ---- a job ---- */
-
-static void take_events(struct lab_worker *w)
-{
-    struct lab_front *f = &w->front;
-    struct job_event event;
-    while (f->port.poll(f->port.self, &event)) {
-        front_core_event(&f->core, &event, remote_now_us(f->searcher.remote));
-    }
-}
 
 static bool poll_front(void *self, struct search *search)
 {
     struct lab_worker *w = self;
     struct lab *lab = w->lab;
     searcher_serve(&w->front.searcher, search, remote_now_us(w->front.searcher.remote));
-    take_events(w);
+    front_core_take(&w->front.core, &w->front.searcher);
     return lab->now_ns >= w->front.until_ns || (lab->ended && !lab->probing);
 }
 
@@ -77,23 +57,6 @@ static bool is_undisturbed(const struct lab *lab)
     return lab->ended || (lab->options.faults == 0 && lab->options.loss_ppm == 0 && downs == 0);
 }
 
-/* Stops the job and waits for the last reports, as the engine does. */
-static void withdraw(struct lab_worker *w)
-{
-    struct lab_front *f = &w->front;
-    struct lab *lab = w->lab;
-    struct remote *remote = f->searcher.remote;
-    if (!lab->options.skip_stop) {
-        f->port.stop(f->port.self, f->job.id);
-    }
-    front_core_stop(&f->core, lab->wait_ms, remote_now_us(remote));
-    while (front_core_waits(&f->core, f->port.sources_up(f->port.self), remote_now_us(remote))) {
-        remote_wait(remote, WAIT_STEP_MS);
-        take_events(w);
-    }
-    lab->result.reports_missing += is_undisturbed(lab) ? last_reports_missing(lab, f) : 0;
-}
-
 static void search_post(struct lab_worker *w, const struct job *job, struct lab_answer *answer)
 {
     struct lab *lab = w->lab;
@@ -107,7 +70,7 @@ static void search_post(struct lab_worker *w, const struct job *job, struct lab_
         .self = w, .poll = poll_front, .until_poll = embedded_until_poll(&f->searcher.local)};
     front_core_begin(&f->core, f->job.id);
     CHECK(searcher_begin(&f->searcher, &f->job, &f->env, 0) == ERR_OK);
-    CHECK(f->port.post(f->port.self, &f->job) == ERR_OK);
+    CHECK(f->searcher.port.post(f->searcher.port.self, &f->job) == ERR_OK);
     f->searching = true;
     search_run(f->searcher.search, NULL, NULL, &answer->search);
     remote_wait(f->searcher.remote, 0); /* what is earlier than the answer happens */
@@ -115,7 +78,11 @@ static void search_post(struct lab_worker *w, const struct job *job, struct lab_
     answer->answered = answer->search.depth >= job->depth;
     answer->time_ns = lab->now_ns - begin_ns;
     searcher_end(&f->searcher);
-    withdraw(w);
+    if (!lab->options.planted.skip_stop) {
+        f->searcher.port.stop(f->searcher.port.self, f->job.id);
+    }
+    front_core_await(&f->core, &f->searcher, lab->wait_ms);
+    lab->result.reports_missing += is_undisturbed(lab) ? last_reports_missing(lab, f) : 0;
 }
 
 /* ---- its life ---- */
@@ -124,7 +91,7 @@ static void idle(struct lab_worker *w, uint64_t until_ns)
 {
     uint64_t ms = (until_ns - w->lab->now_ns) / 1000000 + 1;
     remote_wait(w->front.searcher.remote, ms < IDLE_MS ? (unsigned)ms : IDLE_MS);
-    take_events(w);
+    front_core_take(&w->front.core, &w->front.searcher);
 }
 
 static void do_posts(struct lab_worker *w)

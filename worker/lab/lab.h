@@ -62,6 +62,16 @@ struct lab_post {
     uint64_t stop_ns; /* after so long it is stopped without an answer; 0: never */
 };
 
+/* Faults of the program, to test the tests. */
+struct lab_planted {
+    uint32_t skip_release_ppm; /* messages of leaves (stores, releases) forgotten, in a million */
+    bool never_expire_sessions; /* silent sessions stay */
+    bool never_expire; /* in-flight entries have no age limit */
+    bool skip_stop; /* front-ends never send a stop */
+    bool lose_reports; /* last reports are lost */
+    bool stale_index; /* workers are given one worker index, never another */
+};
+
 struct lab_options {
     const struct job *job; /* where there are no posts: the only one */
     const struct lab_post *post; /* borrowed */
@@ -91,13 +101,7 @@ struct lab_options {
     uint32_t inflight_age_max_ms; /* age limit of in-flight entries [60,000] */
     uint32_t connect_ms; /* wait for shards before the first job [50] */
     uint32_t rto_min_us, rto_max_us, probe_us; /* of clients [theirs: proto/client.h] */
-    /* Planted faults, to test the tests. */
-    uint32_t skip_release_ppm; /* messages of leaves (stores, releases) forgotten, in a million */
-    bool never_expire_sessions; /* silent sessions stay */
-    bool never_expire; /* in-flight entries have no age limit */
-    bool skip_stop; /* front-ends never send a stop */
-    bool lose_reports; /* last reports are lost */
-    bool stale_index; /* workers are given one worker index, never another */
+    struct lab_planted planted;
 };
 
 /* Of a post. */

@@ -11,7 +11,6 @@ enum {
     STACK_BYTES = 1 << 20, /* mapped; only what is touched costs */
     IDLE_MS = 100,
     CLIENT_TICKETS = 48,
-    RTO_MIN_US = 2000, /* the client's own: no machine is busy here */
 };
 
 /* ---- what it counted ---- */
@@ -50,18 +49,23 @@ static void rebase(struct lab_worker *w, uint64_t now_ns)
     w->base_ns = now_ns;
 }
 
+/* An alarm set earlier is off. */
+static void wake_at(struct lab_worker *w, uint64_t time_ns)
+{
+    lab_heap_push(&w->lab->heap,
+                  (struct lab_event){
+                      .time_ns = time_ns, .kind = LAB_WAKE, .who = w->index, .epoch = ++w->epoch});
+}
+
 /* Lets everything that is earlier than this worker's own time happen. */
 static void catch_up(struct lab_worker *w)
 {
-    struct lab *lab = w->lab;
     uint64_t own = local_ns(w);
-    if (own > lab->now_ns) {
-        lab_heap_push(&lab->heap,
-                      (struct lab_event){
-                          .time_ns = own, .kind = LAB_WAKE, .who = w->index, .epoch = ++w->epoch});
+    if (own > w->lab->now_ns) {
+        wake_at(w, own);
         fiber_yield();
     }
-    rebase(w, lab->now_ns);
+    rebase(w, w->lab->now_ns);
 }
 
 /* ---- the shell of its remote table ---- */
@@ -74,32 +78,15 @@ static uint64_t shell_now(void *self)
 static bool shell_send(void *self, unsigned shard, const uint8_t *bytes, size_t length)
 {
     struct lab_worker *w = self;
-    struct lab *lab = w->lab;
-    const struct lab_options *o = &lab->options;
-
     if (!w->alive) {
         return false;
     }
-    w->base_ns += o->message_ns;
-    lab->result.messages++;
-    lab->result.bytes += length;
-    struct lab_passage way = lab_pass(lab, w->index, shard, LAB_TO_SHARDS);
-    if (way.lost || !lab->shard[shard].alive) {
+    w->base_ns += w->lab->options.message_ns;
+    if (!lab_send(w->lab, w->index, w->incarnation, shard, LAB_TO_SHARDS, local_ns(w), bytes,
+                  length)) {
         w->lossy |= UINT64_C(1) << shard;
-        return true; /* as TCP does: the sender learns nothing */
     }
-    uint64_t arrival = local_ns(w) + way.delay_ns;
-    arrival = arrival > w->last_out_ns[shard] ? arrival : w->last_out_ns[shard];
-    w->last_out_ns[shard] = arrival;
-    struct lab_packet *packet = lab_packet(lab, bytes, length);
-    packet->from = w->index;
-    packet->epoch = w->incarnation;
-    lab_heap_push(&lab->heap, (struct lab_event){.time_ns = arrival,
-                                                 .kind = LAB_TO_SHARD,
-                                                 .who = shard,
-                                                 .epoch = lab->shard[shard].incarnation,
-                                                 .packet = packet});
-    return true;
+    return true; /* as with TCP the sender does not learn of a loss */
 }
 
 static bool shell_drain(void *self, struct client *client)
@@ -130,9 +117,7 @@ static void shell_sleep(void *self, uint64_t until_us)
         return;
     }
     w->sleeping = true;
-    lab_heap_push(&lab->heap,
-                  (struct lab_event){
-                      .time_ns = until_ns, .kind = LAB_WAKE, .who = w->index, .epoch = ++w->epoch});
+    wake_at(w, until_ns);
     fiber_yield();
     w->sleeping = false;
     rebase(w, lab->now_ns);
@@ -140,7 +125,7 @@ static void shell_sleep(void *self, uint64_t until_us)
 
 void lab_worker_wake(struct lab_worker *w)
 {
-    if (w->stalls > 0) { /* the machine stands still: later */
+    if (w->faults.stalls > 0) { /* the machine stands still: later */
         w->postponed = true;
     } else {
         fiber_resume(w->fiber);
@@ -151,10 +136,7 @@ void lab_worker_unstall(struct lab_worker *w)
 {
     if (w->alive && w->postponed) {
         w->postponed = false;
-        lab_heap_push(&w->lab->heap, (struct lab_event){.time_ns = w->lab->now_ns,
-                                                        .kind = LAB_WAKE,
-                                                        .who = w->index,
-                                                        .epoch = ++w->epoch});
+        wake_at(w, w->lab->now_ns);
     }
 }
 
@@ -162,7 +144,7 @@ void lab_worker_unstall(struct lab_worker *w)
 static bool is_planted(struct lab_worker *w, const struct lab_packet *packet, unsigned shard)
 {
     struct proto_message m;
-    if (!w->lab->options.stale_index ||
+    if (!w->lab->options.planted.stale_index ||
         proto_decode(w->lab->decoder, packet->bytes, packet->length, &m) != ERR_OK ||
         m.type != PROTO_WORKER_INDEX) {
         return false;
@@ -253,7 +235,7 @@ static enum err open_parts(struct lab_worker *w)
                                 .name = "lab",
                                 .decoder = lab->decoder,
                                 .tickets = CLIENT_TICKETS,
-                                .rto_min_us = o->rto_min_us != 0 ? o->rto_min_us : RTO_MIN_US,
+                                .rto_min_us = o->rto_min_us,
                                 .rto_max_us = o->rto_max_us,
                                 .probe_us = o->probe_us,
                                 .jobs = LAB_POSTS_MAX + 1},
@@ -276,25 +258,19 @@ static enum err open_parts(struct lab_worker *w)
 enum err lab_worker_start(struct lab *lab, unsigned index)
 {
     struct lab_worker *w = &lab->worker[index];
-    uint32_t incarnation = w->incarnation + 1, epoch = w->epoch;
-    unsigned kills = w->kills, stalls = w->stalls;
     *w = (struct lab_worker){
         .lab = lab,
         .index = index,
-        .incarnation = incarnation,
-        .epoch = epoch + 1,
-        .kills = kills,
-        .stalls = stalls,
+        .incarnation = w->incarnation + 1,
+        .epoch = w->epoch,
+        .faults = w->faults,
         .base_ns = lab->now_ns,
     };
     w->inbox_end = &w->inbox;
     enum err err = open_parts(w);
     w->alive = err == ERR_OK;
     if (err == ERR_OK) {
-        lab_heap_push(&lab->heap, (struct lab_event){.time_ns = lab->now_ns,
-                                                     .kind = LAB_WAKE,
-                                                     .who = index,
-                                                     .epoch = w->epoch});
+        wake_at(w, lab->now_ns);
     } else {
         lab_worker_kill(w);
     }

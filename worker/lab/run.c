@@ -3,7 +3,6 @@
 #include "common/memory.h"
 #include "common/rng.h"
 #include "worker/lab/drain.h"
-#include "worker/lab/fault.h"
 #include "worker/lab/lab_worker.h"
 #include "worker/lab/shard.h"
 #include "worker/lab/step.h"
@@ -14,6 +13,9 @@ enum {
     HEARTBEAT_MS = 1000,
     INFLIGHT_AGE_MAX_MS = 60000,
     CONNECT_MS = 50,
+    RTO_MIN_US = 2000, /* the client's own, as the next two: no machine is busy here */
+    RTO_MAX_US = 250000,
+    PROBE_US = 100000,
     POLL_EVERY_NS = 50000, /* how often a search polls the network */
     POLLS_PER_HEARTBEAT = 8, /* after the end: sessions and reports go on */
     SLOW_POLL_US = 25000, /* ... at most */
@@ -63,7 +65,11 @@ static enum err take_options(struct lab *lab, const struct lab_options *options)
     set_default(&o->heartbeat_ms, HEARTBEAT_MS);
     set_default(&o->inflight_age_max_ms, INFLIGHT_AGE_MAX_MS);
     set_default(&o->connect_ms, CONNECT_MS);
+    set_default(&o->rto_min_us, RTO_MIN_US);
+    set_default(&o->rto_max_us, RTO_MAX_US);
+    set_default(&o->probe_us, PROBE_US);
     lab->machines = o->workers + o->fronts - 1;
+    set_default(&o->inflight_max, 64 * lab->machines + 256);
     if (o->workers > LAB_WORKERS_MAX || !are_valid(o, lab->machines)) {
         return ERR_RANGE;
     }

@@ -17,13 +17,6 @@ static void schedule_tick(struct lab *lab, unsigned index)
                                                  .epoch = lab->shard[index].incarnation});
 }
 
-static uint64_t memory_of(const struct lab_shard *s)
-{
-    struct ttcore_figures figures;
-    ttcore_figures(s->core, &figures);
-    return figures.memory_bytes;
-}
-
 enum err lab_shard_start(struct lab *lab, unsigned index)
 {
     struct lab_shard *s = &lab->shard[index];
@@ -31,20 +24,19 @@ enum err lab_shard_start(struct lab *lab, unsigned index)
     options.boot = rng_mix(lab->options.seed * 64 + index + ((uint64_t)++s->incarnation << 40)) | 1;
     options.start_us = lab->now_ns / 1000;
     options.results_bytes = lab->options.results_bytes / lab->options.shards;
-    options.inflight_max =
-        lab->options.inflight_max != 0 ? lab->options.inflight_max : 64 * lab->machines + 256;
+    options.inflight_max = lab->options.inflight_max;
     options.sessions_max = 2 * lab->machines + 16;
     options.jobs_max = options.histories_max = JOBS_MAX;
     options.heartbeat_ms =
-        lab->options.never_expire_sessions ? FOR_EVER_MS : lab->options.heartbeat_ms;
+        lab->options.planted.never_expire_sessions ? FOR_EVER_MS : lab->options.heartbeat_ms;
     options.inflight_age_max_ms =
-        lab->options.never_expire ? FOR_EVER_MS : lab->options.inflight_age_max_ms;
+        lab->options.planted.never_expire ? FOR_EVER_MS : lab->options.inflight_age_max_ms;
     enum err err = ttcore_open(&s->core, &options);
     s->alive = err == ERR_OK;
     s->free_ns = lab->now_ns;
     s->backlog_end = &s->backlog;
     if (err == ERR_OK) {
-        s->memory_bytes = memory_of(s);
+        s->memory_bytes = lab_shard_figures(lab, index).memory_bytes;
         schedule_tick(lab, index);
     }
     for (unsigned i = 0; i < lab->machines; i++) { /* it never knew them */
@@ -57,8 +49,7 @@ void lab_shard_kill(struct lab *lab, unsigned index)
 {
     struct lab_shard *s = &lab->shard[index];
     if (s->alive) {
-        struct ttcore_figures f;
-        ttcore_figures(s->core, &f);
+        struct ttcore_figures f = lab_shard_figures(lab, index);
         lab->result.expired_sessions += f.sessions_expired;
         lab->result.grown += f.memory_bytes != s->memory_bytes || f.dropped > 0;
     }
@@ -82,25 +73,8 @@ static void deliver(struct lab *lab, unsigned shard, const struct ttcore_target 
     uint32_t who, incarnation;
     memcpy(&who, target->route, sizeof who);
     memcpy(&incarnation, target->route + sizeof who, sizeof incarnation);
-    struct lab_worker *w = &lab->worker[who];
-
-    lab->result.messages++;
-    lab->result.bytes += message->length;
-    struct lab_passage way = lab_pass(lab, who, shard, LAB_TO_WORKERS);
-    if (way.lost) {
-        return;
-    }
-    uint64_t arrival = at_ns + way.delay_ns;
-    arrival = arrival > w->last_in_ns[shard] ? arrival : w->last_in_ns[shard];
-    w->last_in_ns[shard] = arrival;
-    struct lab_packet *packet = lab_packet(lab, message->bytes, message->length);
-    packet->from = shard;
-    packet->epoch = incarnation;
-    lab_heap_push(&lab->heap, (struct lab_event){.time_ns = arrival,
-                                                 .kind = LAB_TO_WORKER,
-                                                 .who = who,
-                                                 .epoch = shard,
-                                                 .packet = packet});
+    (void)lab_send(lab, who, incarnation, shard, LAB_TO_WORKERS, at_ns, message->bytes,
+                   message->length);
 }
 
 static void step(struct lab *lab, unsigned index, const struct ttcore_event *event, uint64_t at_ns)
@@ -121,9 +95,9 @@ static bool is_planted(struct lab *lab, const struct proto_message *m)
     const struct lab_options *o = &lab->options;
     bool leaves = m->type == PROTO_STORE_HASH || m->type == PROTO_RELEASE;
     bool is_last = m->type == PROTO_JOB_REPORT && m->job_report.state == PROTO_JOB_ENDED;
-    return (is_last && o->lose_reports) ||
-           (leaves && o->skip_release_ppm > 0 &&
-            rng_below(&lab->planted, 1000000) < o->skip_release_ppm);
+    return (is_last && o->planted.lose_reports) ||
+           (leaves && o->planted.skip_release_ppm > 0 &&
+            rng_below(&lab->planted, 1000000) < o->planted.skip_release_ppm);
 }
 
 /* How many operations a message carries, for the service time. */
@@ -131,7 +105,7 @@ static uint64_t operations(struct lab *lab, const struct lab_packet *packet, boo
 {
     const struct lab_options *o = &lab->options;
     struct proto_message m;
-    if ((o->service_ns == 0 && o->skip_release_ppm == 0 && !o->lose_reports) ||
+    if ((o->service_ns == 0 && o->planted.skip_release_ppm == 0 && !o->planted.lose_reports) ||
         proto_decode(lab->decoder, packet->bytes, packet->length, &m) != ERR_OK) {
         return 0;
     }
@@ -187,7 +161,7 @@ void lab_shard_receive(struct lab *lab, unsigned index, struct lab_packet *packe
     lab->result.lost += lost;
     if (!s->alive || lost) {
         free(packet);
-    } else if (s->stalls > 0) {
+    } else if (s->faults.stalls > 0) {
         packet->next = NULL;
         *s->backlog_end = packet;
         s->backlog_end = &packet->next;
@@ -214,7 +188,7 @@ void lab_shard_tick(struct lab *lab, unsigned index, uint32_t incarnation)
         return;
     }
     struct ttcore_event event = {.kind = TTCORE_TICK, .now_us = lab->now_ns / 1000};
-    if (s->stalls == 0) { /* a stalled shard does not see time pass */
+    if (s->faults.stalls == 0) { /* a stalled shard does not see time pass */
         step(lab, index, &event, lab->now_ns);
     }
     schedule_tick(lab, index);

@@ -1,11 +1,129 @@
 #include "worker/lab/step.h"
 
 #include "common/rng.h"
-#include "worker/lab/fault.h"
 #include "worker/lab/lab_worker.h"
+#include "worker/lab/link.h"
 #include "worker/lab/shard.h"
 
 #include <stdlib.h>
+
+/* ---- faults ---- */
+
+/* True: no other fault of its kind is upon the victim, so that this one changes it. */
+static bool changes(struct lab *lab, const struct lab_fault *f, bool begins,
+                    struct lab_faults *victim)
+{
+    unsigned *count = f->kind == LAB_STALL ? &victim->stalls : &victim->kills;
+    bool is_only = begins ? (*count)++ == 0 : --*count == 0;
+    lab->result.faults[f->kind] += begins && is_only;
+    lab->result.restarts += !begins && is_only && f->kind == LAB_KILL;
+    return is_only;
+}
+
+static void change_worker(struct lab *lab, const struct lab_fault *f, bool begins, unsigned index)
+{
+    struct lab_worker *w = &lab->worker[index];
+    if ((f->kind == LAB_KILL && index == 0) || !changes(lab, f, begins, &w->faults)) {
+        return;
+    }
+    if (f->kind == LAB_KILL && begins) {
+        lab_worker_kill(w);
+    } else if (f->kind == LAB_KILL) {
+        CHECK(lab_worker_start(lab, index) == ERR_OK);
+    } else if (!begins) {
+        lab_worker_unstall(w);
+    }
+}
+
+static void change_shard(struct lab *lab, const struct lab_fault *f, bool begins, unsigned index)
+{
+    if (!changes(lab, f, begins, &lab->shard[index].faults)) {
+        return;
+    }
+    if (f->kind == LAB_KILL && begins) {
+        lab_shard_kill(lab, index);
+    } else if (f->kind == LAB_KILL) {
+        CHECK(lab_shard_start(lab, index) == ERR_OK);
+    } else if (!begins) {
+        lab_shard_unstall(lab, index);
+    }
+}
+
+static void change_victims(struct lab *lab, const struct lab_fault *f, bool begins)
+{
+    for (unsigned i = 0; i < f->workers; i++) {
+        change_worker(lab, f, begins, f->worker + i);
+    }
+    for (unsigned i = 0; i < f->shards; i++) {
+        change_shard(lab, f, begins, f->shard + i);
+    }
+}
+
+static void count_the_dead(struct lab *lab)
+{
+    unsigned workers = 0, shards = 0;
+    for (unsigned i = 1; i < lab->machines; i++) {
+        workers += lab->worker[i].alive;
+    }
+    for (unsigned i = 0; i < lab->options.shards; i++) {
+        shards += lab->shard[i].alive;
+    }
+    lab->result.all_workers_dead += lab->machines > 1 && workers == 0;
+    lab->result.all_shards_dead += shards == 0;
+}
+
+static void begin_fault(struct lab *lab, unsigned number)
+{
+    const struct lab_fault *f = &lab->options.fault[number];
+    lab->active[number] = true;
+    if (lab_fault_is_of_links(f)) {
+        lab->links++;
+        lab->result.faults[f->kind] += f->workers * f->shards;
+    } else {
+        change_victims(lab, f, true);
+        count_the_dead(lab);
+    }
+    if (f->lasts_ns < LAB_FOR_EVER) {
+        lab_heap_push(&lab->heap, (struct lab_event){.time_ns = lab->now_ns + f->lasts_ns,
+                                                     .kind = LAB_REPAIR,
+                                                     .who = number});
+    }
+}
+
+static void end_fault(struct lab *lab, unsigned number)
+{
+    const struct lab_fault *f = &lab->options.fault[number];
+    if (!lab->active[number]) {
+        return;
+    }
+    lab->active[number] = false;
+    if (lab_fault_is_of_links(f)) {
+        lab->links--;
+    } else {
+        change_victims(lab, f, false);
+    }
+}
+
+void lab_faults_schedule(struct lab *lab)
+{
+    for (unsigned i = 0; i < lab->options.faults; i++) {
+        lab_heap_push(&lab->heap, (struct lab_event){.time_ns = lab->options.fault[i].at_ns,
+                                                     .kind = LAB_FAULT,
+                                                     .who = i});
+    }
+}
+
+void lab_faults_heal(struct lab *lab)
+{
+    for (unsigned i = 0; i < lab->options.faults; i++) {
+        const struct lab_fault *f = &lab->options.fault[i];
+        if (f->kind != LAB_KILL || f->lasts_ns < LAB_FOR_EVER) {
+            end_fault(lab, i);
+        }
+    }
+}
+
+/* ---- events ---- */
 
 static void record(struct lab *lab, const struct lab_event *e)
 {
@@ -44,11 +162,11 @@ static void act(struct lab *lab, struct lab_event *e)
         break;
     case LAB_FAULT:
         if (!lab->ended) {
-            lab_fault_begin(lab, e->who);
+            begin_fault(lab, e->who);
         }
         break;
     case LAB_REPAIR:
-        lab_fault_end(lab, e->who);
+        end_fault(lab, e->who);
         break;
     }
 }

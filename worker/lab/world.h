@@ -1,6 +1,6 @@
 /* world: the state of a virtual cluster, shared by the files of this folder alone. Each of them
  * needs only those before it in this order, with no circle:
- *   lab.h, event, world.h, link, shard, front, lab_worker, fault, step, drain, run.c, chaos_draw,
+ *   lab.h, event, world.h, link, shard, front, lab_worker, step, drain, run.c, chaos_draw,
  *   chaos
  * Pure. Threads: one at a time. */
 #ifndef WORKER_LAB_WORLD_H
@@ -9,7 +9,6 @@
 #include "common/fiber.h"
 #include "ttserver/core/core.h"
 #include "worker/engine/front_core.h"
-#include "worker/engine/job_client.h"
 #include "worker/engine/worker.h"
 #include "worker/lab/event.h"
 #include "worker/lab/lab.h"
@@ -19,8 +18,6 @@ struct lab;
 /* A front-end: the engine's job logic over one searcher. */
 struct lab_front {
     struct searcher searcher;
-    struct job_client *client;
-    struct job_port port;
     struct front_core core;
     struct env_port env;
     struct job job; /* posted last, with its id; borrows the position */
@@ -29,6 +26,11 @@ struct lab_front {
     bool searching;
     bool done; /* all its posts were answered or stopped */
     bool probed; /* it has posted the probe (drain.c) */
+};
+
+/* Faults upon a worker or a shard now: they may overlap. */
+struct lab_faults {
+    unsigned kills, stalls;
 };
 
 /* A virtual worker: a fiber that runs the real worker (worker/engine/worker.h), or a front-end. */
@@ -45,7 +47,7 @@ struct lab_worker {
     /* state */
     bool alive, sleeping;
     bool postponed; /* its wake came while it stood still */
-    unsigned kills, stalls; /* faults upon it now */
+    struct lab_faults faults;
     uint32_t epoch; /* of its next wake */
     uint64_t base_ns, base_nodes; /* local time was base_ns when base_nodes were counted */
     struct lab_packet *inbox, **inbox_end;
@@ -58,7 +60,7 @@ struct lab_worker {
 struct lab_shard {
     struct ttcore *core;
     bool alive;
-    unsigned kills, stalls; /* faults upon it now */
+    struct lab_faults faults;
     uint32_t incarnation;
     uint64_t free_ns; /* when it has done what reached it */
     uint64_t memory_bytes; /* at its start */

@@ -167,11 +167,12 @@ static struct stripe *stripe_of(const struct embedded *t, uint64_t key)
 }
 
 /* A single thread needs no lock. */
-static void lock(const struct embedded *t, struct stripe *stripe)
+static struct stripe *lock(const struct embedded *t, struct stripe *stripe)
 {
     if (t->slots > 1) {
         pthread_mutex_lock(&stripe->lock);
     }
+    return stripe;
 }
 
 static void unlock(const struct embedded *t, struct stripe *stripe)
@@ -185,8 +186,7 @@ unsigned embedded_inflight(struct embedded *t)
 {
     unsigned entries = 0;
     for (unsigned i = 0; i < t->stripes; i++) {
-        lock(t, &t->stripe[i]);
-        entries += t->stripe[i].inflight.entries;
+        entries += lock(t, &t->stripe[i])->inflight.entries;
         unlock(t, &t->stripe[i]);
     }
     return entries;
@@ -236,14 +236,6 @@ static void prefetch(void *self, uint64_t key)
     tt_results_prefetch(&port->table->results, key);
 }
 
-/* Most of what a visit writes: another thread may have written it last. */
-static void prefetch_stripe(const struct stripe *stripe, uint64_t key, uint8_t depth)
-{
-    __builtin_prefetch(&stripe->inflight.first_free, 1);
-    __builtin_prefetch(stripe->inflight.session, 1);
-    tt_inflight_prefetch(&stripe->inflight, key, depth);
-}
-
 static bool registers(const struct embedded_port *port, unsigned depth)
 {
     return depth >= port->inflight_depth && !port->results_only;
@@ -255,7 +247,11 @@ static bool ask(void *self, const struct tt_ask *op, struct table_ticket *ticket
     (void)ticket;
     prefetch(self, op->key); /* again, or of a node that no move was made to */
     if (registers(port, op->depth)) {
-        prefetch_stripe(stripe_of(port->table, op->key), op->key, op->depth);
+        /* Most of what a visit writes: another thread may have written it last. */
+        const struct tt_inflight *inflight = &stripe_of(port->table, op->key)->inflight;
+        __builtin_prefetch(&inflight->first_free, 1);
+        __builtin_prefetch(inflight->session, 1);
+        tt_inflight_prefetch(inflight, op->key, op->depth);
     }
     return true;
 }
@@ -270,8 +266,7 @@ static void await(void *self, const struct tt_ask *op, struct table_ticket *tick
         tt_ops_ask(&t->results, NULL, op, SESSION, 0, answer);
         return;
     }
-    struct stripe *stripe = stripe_of(t, op->key);
-    lock(t, stripe);
+    struct stripe *stripe = lock(t, stripe_of(t, op->key));
     tt_ops_ask(&t->results, &stripe->inflight, op, SESSION, 0, answer);
     unlock(t, stripe);
 }
@@ -287,8 +282,7 @@ static void store(void *self, const struct table_ticket *ticket, const struct tt
         tt_results_store(&t->results, op, generation(port));
         return;
     }
-    struct stripe *stripe = stripe_of(t, op->key);
-    lock(t, stripe);
+    struct stripe *stripe = lock(t, stripe_of(t, op->key));
     if (tt_ops_store(&t->results, &stripe->inflight, op, SESSION, generation(port)) > 0) {
         holders = tt_inflight_holders(&stripe->inflight, op->key, op->depth, holder, NOTIFIED_MAX);
     }
@@ -303,8 +297,7 @@ static void release(void *self, const struct table_ticket *ticket, const struct 
     const struct embedded_port *port = self;
     (void)ticket;
     if (registers(port, op->depth)) {
-        struct stripe *stripe = stripe_of(port->table, op->key);
-        lock(port->table, stripe);
+        struct stripe *stripe = lock(port->table, stripe_of(port->table, op->key));
         tt_ops_release(&stripe->inflight, op, SESSION);
         unlock(port->table, stripe);
     }
@@ -320,8 +313,7 @@ static void peek(void *self, const struct tt_peek *op, unsigned count, struct tt
         tt_inflight_prefetch(&stripe->inflight, op[i].key, op[i].depth);
     }
     for (unsigned i = 0; i < count; i++) {
-        struct stripe *stripe = stripe_of(t, op[i].key);
-        lock(t, stripe);
+        struct stripe *stripe = lock(t, stripe_of(t, op[i].key));
         tt_ops_peek(&t->results, &stripe->inflight, &op[i], &out[i]);
         unlock(t, stripe);
     }

@@ -154,15 +154,12 @@ static bool map(struct host_table *h)
     if (memory == MAP_FAILED) {
         return false;
     }
+    h->memory = memory; /* given back by leave */
     if (mmap(memory, h->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, h->file, 0) ==
         MAP_FAILED) {
-        int error = errno;
-        munmap(memory, h->bytes);
-        errno = error;
         return false;
     }
     (void)madvise(memory, h->bytes, MADV_HUGEPAGE); /* a hint, before there are pages */
-    h->memory = memory;
     return true;
 }
 
@@ -192,10 +189,16 @@ static void enlarge_pages(struct host_table *h)
     }
 }
 
-static void unmap(struct host_table *h)
+/* Memory and file are given back; errno stays. */
+static void leave(struct host_table *h)
 {
-    munmap(h->memory, h->bytes);
-    h->memory = NULL;
+    int error = errno;
+    if (h->memory != NULL) {
+        munmap(h->memory, h->bytes);
+        h->memory = NULL;
+    }
+    close(h->file);
+    errno = error;
 }
 
 /* The write lock is held, and the file is empty. */
@@ -208,17 +211,14 @@ static bool make(struct host_table *h)
     fill(h);
     /* Reserves all of it: a page that cannot be had later would end the process by SIGBUS. */
     int error = posix_fallocate(h->file, 0, (off_t)h->bytes);
-    if (error == 0) {
-        struct host_state *state = host_table_state(h);
-        state->table_id = clock_unique();
-        tt_generations_init(&state->generations);
-        error = lock(h->file, F_RDLCK) ? 0 : errno;
-    }
     if (error != 0) {
-        unmap(h);
         errno = error;
+        return false;
     }
-    return error == 0;
+    struct host_state *state = host_table_state(h);
+    state->table_id = clock_unique();
+    tt_generations_init(&state->generations);
+    return lock(h->file, F_RDLCK);
 }
 
 enum step { JOINED, AGAIN, BUSY, FAILED };
@@ -279,9 +279,7 @@ static enum step join(struct host_table *h)
     }
     enum step step = try_join(h);
     if (step != JOINED) {
-        int error = errno;
-        close(h->file);
-        errno = error;
+        leave(h);
     }
     return step;
 }
@@ -334,11 +332,10 @@ void host_table_close(struct host_table **host)
     if (h == NULL) {
         return;
     }
-    unmap(h);
     /* The own lock goes first: of two that end together the later finds no lock. */
     (void)lock(h->file, F_UNLCK);
     remove_if_unused(h->path, h->file);
-    close(h->file);
+    leave(h);
     free(h);
     *host = NULL;
 }

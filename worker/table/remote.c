@@ -1,7 +1,6 @@
 #include "worker/table/remote.h"
 
 #include "common/tt/ops.h"
-#include "worker/table/deferred.h"
 #include "worker/table/history_exchange.h"
 #include "worker/table/remote_depth.h"
 #include "worker/table/share.h"
@@ -9,6 +8,7 @@
 #include <stdlib.h>
 
 enum {
+    DEFERRED_MAX = 32,
     PEEKS_AHEAD_MAX = 12,
     PEEK_AGE_ROUND_TRIPS = 6, /* an older peek is out of date */
     CONNECT_REST_US = 100000, /* for the others once one shard is up: they may join later */
@@ -21,21 +21,30 @@ enum {
 
 enum ticket_state { TICKET_LOCAL, TICKET_CACHED, TICKET_REMOTE, TICKET_LOST };
 
+/* An ask whose answer the search does not wait for. */
+struct deferred {
+    struct tt_ask ask;
+    uint32_t request; /* the client's ticket */
+};
+
 struct remote {
     /* fixed after open */
     struct client *client;
     struct remote_shell shell;
+    enum proto_role role;
     unsigned servers;
     struct embedded_port *local;
     /* fixed while a search runs */
     struct table_port local_port;
     bool uses_shards, waits;
+    uint64_t namespace_id; /* of the last HELLO */
     /* state */
     struct remote_depth remote_depth;
     uint64_t others_until_us; /* signs of other searchers count until then */
     uint64_t rest_until_us; /* nothing is read until then */
     uint64_t renew_due_us;
-    struct deferred deferred;
+    struct deferred deferred[DEFERRED_MAX];
+    unsigned deferred_count;
     unsigned peeks_ahead; /* sent and not ended */
     struct history_exchange history;
     struct share share;
@@ -87,6 +96,8 @@ enum err remote_open(struct remote **out, const struct remote_options *options)
     r->local_port = embedded_table_port(r->local);
     r->shell = options->shell;
     r->servers = options->client.shards;
+    r->role = options->client.role;
+    r->namespace_id = options->client.namespace_id;
     r->remote_depth.depth = REMOTE_DEPTH_FIRST;
     struct client_options client = options->client;
     client.hello_flags = PROTO_WANTS_NODE_DONE;
@@ -105,7 +116,8 @@ enum err remote_open(struct remote **out, const struct remote_options *options)
         remote_close(&r);
         return err;
     }
-    share_open(&r->share, r->client, r->local, options->share_depth);
+    r->share =
+        (struct share){.client = r->client, .local = r->local, .depth = options->share_depth};
     *out = r;
     return ERR_OK;
 }
@@ -124,19 +136,19 @@ void remote_close(struct remote **remote)
     *remote = NULL;
 }
 
-static void serve_sockets(struct remote *r)
+/* Returns when the client wants to be served again. */
+static uint64_t serve_sockets(struct remote *r)
 {
     drain_all(r);
-    client_tick(r->client, now_us(r));
+    return client_tick(r->client, now_us(r));
 }
 
 void remote_wait(struct remote *r, unsigned wait_ms)
 {
     uint64_t until = now_us(r) + wait_ms * UINT64_C(1000);
-    drain_all(r);
-    uint64_t tick = client_tick(r->client, now_us(r));
+    uint64_t tick = serve_sockets(r);
     r->shell.sleep(r->shell.self, tick < until ? tick : until);
-    serve_sockets(r);
+    (void)serve_sockets(r);
 }
 
 unsigned remote_connect(struct remote *r, unsigned wait_ms)
@@ -152,32 +164,39 @@ unsigned remote_connect(struct remote *r, unsigned wait_ms)
     return client_shards_up(r->client);
 }
 
+/* ---- deferred asks ---- */
+
+static void defer(struct remote *r, const struct tt_ask *ask, uint32_t request)
+{
+    r->deferred[r->deferred_count++] = (struct deferred){*ask, request};
+}
+
+/* Where the ask of that ticket is; NULL: not deferred, or answered. */
+static struct deferred *find_deferred(struct remote *r, const struct table_ticket *ticket)
+{
+    for (unsigned i = 0; ticket->later && i < r->deferred_count; i++) {
+        if (r->deferred[i].request == ticket->request) {
+            return &r->deferred[i];
+        }
+    }
+    return NULL;
+}
+
+/* The node of that ticket is left: an answer is of no use any more. */
+static void forget_deferred(struct remote *r, const struct table_ticket *ticket)
+{
+    struct deferred *found = find_deferred(r, ticket);
+    if (found != NULL) {
+        client_forget(r->client, ticket->request);
+        *found = r->deferred[--r->deferred_count];
+    }
+}
+
 /* ---- asks ---- */
 
 static bool is_remote(const struct remote *r, unsigned depth)
 {
     return depth >= r->remote_depth.depth && r->uses_shards && client_shards_up(r->client) > 0;
-}
-
-/* Others can have caused this answer, nobody else: it is worth while to ask. */
-static void take_signs(struct remote *r, const struct tt_answer *answer)
-{
-    if (answer->verdict != TT_OPEN || answer->nproc > 1) {
-        r->others_until_us = now_us(r) + OTHERS_US;
-    }
-}
-
-/* Keeps a shard's answer, so that the next visit needs no round trip. */
-static void remember(struct remote *r, const struct tt_ask *ask, const struct tt_answer *answer)
-{
-    struct tt_store store = {
-        .key = ask->key,
-        .depth = ask->depth,
-        .score = answer->score,
-        .bound = (uint8_t)tt_bound_of(answer->score, ask->alpha, ask->beta),
-        .move = answer->move,
-    };
-    embedded_put(r->local, &store);
 }
 
 static void port_prefetch(void *self, uint64_t key)
@@ -202,18 +221,29 @@ static bool port_ask(void *self, const struct tt_ask *ask, struct table_ticket *
         return r->local_port.ask(r->local_port.self, ask, ticket);
     }
     ticket->state = TICKET_REMOTE;
-    if (!r->waits && !deferred_is_full(&r->deferred)) {
+    if (!r->waits && r->deferred_count < DEFERRED_MAX) {
         ticket->later = true;
-        deferred_add(&r->deferred, ask, ticket->request);
+        defer(r, ask, ticket->request);
     }
     return !ticket->later;
 }
 
+/* Remembers that there are others, who alone can have caused such an answer, and keeps a result, so
+ * that the next visit needs no round trip. */
 static void take_answer(struct remote *r, const struct tt_ask *ask, const struct tt_answer *answer)
 {
-    take_signs(r, answer);
+    if (answer->verdict != TT_OPEN || answer->nproc > 1) {
+        r->others_until_us = now_us(r) + OTHERS_US;
+    }
     if (answer->verdict == TT_CUT) {
-        remember(r, ask, answer);
+        struct tt_store store = {
+            .key = ask->key,
+            .depth = ask->depth,
+            .score = answer->score,
+            .bound = (uint8_t)tt_bound_of(answer->score, ask->alpha, ask->beta),
+            .move = answer->move,
+        };
+        embedded_put(r->local, &store);
     }
 }
 
@@ -245,7 +275,7 @@ static void port_release(void *self, const struct table_ticket *ticket,
         r->local_port.release(r->local_port.self, ticket, release);
         return;
     }
-    deferred_forget(&r->deferred, ticket, r->client);
+    forget_deferred(r, ticket);
     client_release(r->client, ticket->where, release);
 }
 
@@ -269,8 +299,8 @@ static void port_renew(void *self, const struct tt_ask *ask, struct table_ticket
 {
     struct remote *r = self;
     uint8_t where = CLIENT_NOWHERE;
-    if (!is_remote(r, ask->depth) || deferred_is_full(&r->deferred) ||
-        deferred_has(&r->deferred, ticket)) {
+    if (!is_remote(r, ask->depth) || r->deferred_count == DEFERRED_MAX ||
+        find_deferred(r, ticket) != NULL) {
         return;
     }
     uint32_t request = client_ask(r->client, ask, now_us(r), &where);
@@ -281,7 +311,7 @@ static void port_renew(void *self, const struct tt_ask *ask, struct table_ticket
         leave(r, ask, ticket);
     }
     *ticket = (struct table_ticket){request, where, TICKET_REMOTE, true};
-    deferred_add(&r->deferred, ask, request);
+    defer(r, ask, request);
 }
 
 static void port_await(void *self, const struct tt_ask *ask, struct table_ticket *ticket,
@@ -324,7 +354,7 @@ static void port_store(void *self, const struct table_ticket *ticket, const stru
         r->local_port.store(r->local_port.self, ticket, store);
         return;
     }
-    deferred_forget(&r->deferred, ticket, r->client);
+    forget_deferred(r, ticket);
     embedded_put(r->local, store);
     client_store(r->client, ticket->where, store);
 }
@@ -407,27 +437,39 @@ static void renew_when_due(struct remote *r, struct search *search, uint64_t now
     search_renew(search);
 }
 
+/* Hands over what was answered; asks that got lost are dropped. */
+static void serve_deferred(struct remote *r, struct search *search, uint64_t now)
+{
+    struct tt_answer answer;
+    for (unsigned i = r->deferred_count; i > 0; i--) {
+        struct deferred d = r->deferred[i - 1];
+        enum client_result result = client_answer(r->client, d.request, now, &answer);
+        if (result != CLIENT_WAITING) {
+            r->deferred[i - 1] = r->deferred[--r->deferred_count];
+        }
+        if (result == CLIENT_READY) {
+            take_answer(r, &d.ask, &answer);
+            search_answered(search, &d.ask, &answer);
+        }
+    }
+}
+
 static void port_serve(void *self, struct search *search, uint64_t now)
 {
     struct remote *r = self;
-    struct tt_ask ask;
-    struct tt_answer answer;
     if (r->uses_shards) {
         share_serve(&r->share, r->history.root_key, now < r->others_until_us, now);
     }
     if (r->shell.rest_us == 0 || now >= r->rest_until_us || client_outstanding(r->client) > 0) {
         r->rest_until_us = now + r->shell.rest_us;
-        serve_sockets(r);
+        (void)serve_sockets(r);
         now = now_us(r);
     }
     if (r->uses_shards) {
         history_exchange_serve(&r->history, r->client, search, now, longest_rtt_us(r));
         renew_when_due(r, search, now);
     }
-    while (deferred_next(&r->deferred, r->client, now, &ask, &answer)) {
-        take_answer(r, &ask, &answer);
-        search_answered(search, &ask, &answer);
-    }
+    serve_deferred(r, search, now);
     r->local_port.serve(r->local_port.self, search, now);
 }
 
@@ -463,7 +505,9 @@ void remote_begin(struct remote *r, uint8_t remote_depth, bool uses_shards, bool
     r->waited_us = 0;
     r->renew_due_us = 0;
     remote_depth_begin(&r->remote_depth, remote_depth, now_us(r), spent_us(r));
-    deferred_cancel_all(&r->deferred, r->client);
+    while (r->deferred_count > 0) {
+        client_cancel(r->client, r->deferred[--r->deferred_count].request);
+    }
 }
 
 void remote_flush(struct remote *r)
@@ -505,9 +549,15 @@ struct table_port remote_table_port(struct remote *r)
     };
 }
 
-void remote_hello(struct remote *r, enum proto_role role, uint64_t namespace_id)
+void remote_hello(struct remote *r, uint64_t namespace_id)
 {
-    client_hello(r->client, role, namespace_id, now_us(r));
+    r->namespace_id = namespace_id;
+    remote_refresh(r);
+}
+
+void remote_refresh(struct remote *r)
+{
+    client_hello(r->client, r->role, r->namespace_id, now_us(r));
 }
 
 uint64_t remote_now_us(const struct remote *r)

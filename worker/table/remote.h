@@ -2,9 +2,10 @@
  * below the remote depth limit, as a cache above it, and in place of it when no shard is up.
  *
  * Nodes of at least the remote depth limit (remote_depth.h) ask the shards, the rest the embedded
- * table. An ask is not waited for unless the job says so (deferred.h): the node is begun with what
- * is known here. Results below the limit are broadcast (share.h), history updates go through the
- * shards (history_exchange.h), and in-flight entries that grow old are renewed.
+ * table. An ask is not waited for unless the job says so (deferred reads: Kuszmaul 1995, section
+ * 4): the node is begun with what is known here, and the search gets the answer when it has come.
+ * Results below the limit are broadcast (share.h), history updates go through the shards
+ * (history_exchange.h), and in-flight entries that grow old are renewed.
  *
  * Threads: one remote for each searcher; only its thread calls it. Memory: allocates in open.
  * Blocking: the port's await, peek and peek_take wait for answers, no longer than the client's
@@ -69,8 +70,10 @@ unsigned remote_depth_now(const struct remote *remote);
 /* For answers, in the search begun last. */
 uint64_t remote_waited_us(const struct remote *remote);
 struct table_port remote_table_port(struct remote *remote);
-/* Role and namespace from now on (client_hello). A worker is offered all open jobs anew. */
-void remote_hello(struct remote *remote, enum proto_role role, uint64_t namespace_id);
+/* The namespace from now on (client_hello). A worker is offered all open jobs anew. */
+void remote_hello(struct remote *remote, uint64_t namespace_id);
+/* The same HELLO again. */
+void remote_refresh(struct remote *remote);
 /* The shell's clock. */
 uint64_t remote_now_us(const struct remote *remote);
 

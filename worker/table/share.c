@@ -5,12 +5,6 @@ enum {
     PROBE_EVERY_US = 10000, /* while all others may have the same table */
 };
 
-void share_open(struct share *s, struct client *client, const struct embedded_port *local,
-                uint8_t depth)
-{
-    *s = (struct share){.client = client, .local = local, .depth = depth};
-}
-
 void share_begin(struct share *s)
 {
     s->count = 0;

@@ -11,7 +11,7 @@
 #include "worker/table/embedded.h"
 
 struct share {
-    /* fixed after open */
+    /* fixed, the caller's to set, borrowed */
     struct client *client;
     const struct embedded_port *local;
     uint8_t depth; /* results of at least this one are broadcast; 0: none */
@@ -22,9 +22,6 @@ struct share {
     bool wanted; /* there are peers with another table, or it is time to find out */
 };
 
-/* Client and port are borrowed. */
-void share_open(struct share *share, struct client *client, const struct embedded_port *local,
-                uint8_t depth);
 /* A new search. */
 void share_begin(struct share *share);
 /* Whether there are peers with another table: their results have to be asked for. */
