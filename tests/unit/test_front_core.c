@@ -154,6 +154,17 @@ static void workers_beyond_its_room_are_not_counted(void **state)
     assert_int_equal(sum().nodes, FRONT_WORKERS_MAX + 4);
 }
 
+/* A worker that refused the job is no help, and no search counts so far. */
+static void workers_that_refuse_or_invent_do_not_count(void **state)
+{
+    (void)state;
+    report(JOB, 1, 100, PROTO_JOB_SEARCHING);
+    report(JOB, 2, 0, PROTO_JOB_ENDED);
+    report(JOB, 3, UINT64_MAX, PROTO_JOB_SEARCHING);
+    assert_int_equal(sum().workers, 1);
+    assert_int_equal(sum().nodes, 100);
+}
+
 int main(void)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, start, finish)
@@ -165,6 +176,7 @@ int main(void)
         TEST(last_reports_are_waited_for),
         TEST(the_dead_are_not_waited_for),
         TEST(workers_beyond_its_room_are_not_counted),
+        TEST(workers_that_refuse_or_invent_do_not_count),
     };
     return cmocka_run_group_tests_name("front core", tests, NULL, NULL);
 }

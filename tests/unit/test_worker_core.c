@@ -207,6 +207,7 @@ static void jobs_beyond_its_room_are_asked_for_later(void **state)
     assert_int_equal(wants(), WORKER_JOBS_MAX + 1);
     say(JOB_MISSED, 0, 0, false);
     say(JOB_STOPPED, WORKER_JOBS_MAX + 1, 0, true);
+    now += WORKER_REPEAT_MS * MS;
     assert_int_equal(wants(), 0);
     assert_true(actions.refresh);
 }
@@ -419,6 +420,35 @@ static void patience_is_an_option(void **state)
     assert_false(knows(9));
 }
 
+static void no_job_has_the_id_0(void **state)
+{
+    (void)state;
+    offer(0, 1);
+    assert_int_equal(wants(), 0);
+    assert_int_equal(core.jobs, 0);
+}
+
+/* What was dropped for want of room is asked for, idle or not, but not all the time. */
+static void dropped_offers_are_asked_for_now_and_then(void **state)
+{
+    (void)state;
+    say(JOB_MISSED, 0, 0, false);
+    assert_int_equal(wants(), 0);
+    assert_true(actions.refresh);
+    say(JOB_MISSED, 0, 0, false);
+    assert_int_equal(wants(), 0);
+    assert_false(actions.refresh);
+    offer(5, 0);
+    begin(5);
+    say(JOB_MISSED, 0, 0, false);
+    now += WORKER_REPEAT_MS * MS;
+    assert_true(searches_on(10));
+    assert_true(actions.refresh);
+    now += WORKER_REPORT_MS * MS;
+    assert_true(searches_on(20));
+    assert_false(actions.refresh);
+}
+
 int main(void)
 {
 #define TEST(test) cmocka_unit_test_setup(test, start)
@@ -438,6 +468,8 @@ int main(void)
         TEST(a_job_that_was_not_understood_is_ended_and_reported),
         TEST(a_job_with_a_time_limit_is_left_in_time),
         TEST(patience_is_an_option),
+        TEST(dropped_offers_are_asked_for_now_and_then),
+        TEST(no_job_has_the_id_0),
     };
     return cmocka_run_group_tests_name("worker core", tests, NULL, NULL);
 }

@@ -46,6 +46,10 @@ void ttcore_on_job_post(struct ttcore_call *call)
         ttcore_refuse(call, PROTO_ERR_ROLE, 0, "JOB_POST: for front-ends only");
         return;
     }
+    if (call->message->job_post.job == 0) {
+        ttcore_refuse(call, PROTO_ERR_RANGE, 0, "JOB_POST: a job has no id 0");
+        return;
+    }
     struct ttcore_job *job = ttcore_jobs_find(&core->jobs, call->message->job_post.job);
     if (job != NULL) {
         if (is_owner(core, job, call->session)) {

@@ -300,7 +300,6 @@ void engine_clear(struct engine *e)
 
 static enum err prepare_threads(struct engine *e)
 {
-    bool counts_inflight = e->job->algorithm->counts_inflight && e->options.threads > 1;
     enum err err = ERR_OK;
     for (unsigned i = 0; i < e->options.threads && err == ERR_OK; i++) {
         struct engine_thread *thread = &e->thread[i];

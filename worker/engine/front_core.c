@@ -34,9 +34,26 @@ static bool is_newer(const struct proto_job_report *report, const struct proto_j
            (report->nodes == last->nodes && last->state != PROTO_JOB_ENDED);
 }
 
+/* No search counts so far; the sum of what a peer invents must not overflow. */
+static bool is_possible(const struct proto_job_report *report)
+{
+    uint64_t all = 0;
+#define X(name, json) all |= report->name;
+    COUNTERS_REPORTED(X)
+#undef X
+    return all >> 48 == 0;
+}
+
+/* Of another build, perhaps: it did nothing for the job and says so again and again. */
+static bool has_refused(const struct proto_job_report *report)
+{
+    return report->state == PROTO_JOB_ENDED && report->depth == 0 && report->nodes == 0;
+}
+
 void front_core_event(struct front_core *c, const struct job_event *e, uint64_t now_us)
 {
-    if (e->kind != JOB_REPORTED || c->job == 0 || e->report.job != c->job) {
+    if (e->kind != JOB_REPORTED || c->job == 0 || e->report.job != c->job ||
+        !is_possible(&e->report)) {
         return;
     }
     unsigned i = 0;
@@ -63,7 +80,8 @@ void front_core_sum(const struct front_core *c, uint64_t now_us, struct front_su
 {
     struct front_sum sum = {.workers = 0};
     for (unsigned i = 0; i < c->reports; i++) {
-        sum.workers += is_alive(c, &c->report[i], now_us);
+        const struct front_report *r = &c->report[i];
+        sum.workers += is_alive(c, r, now_us) && !has_refused(&r->last);
 #define X(name, json) sum.name += c->report[i].last.name;
         COUNTERS_REPORTED(X)
 #undef X

@@ -71,8 +71,20 @@ static void take_stop(void *self, uint64_t job, uint8_t reason, unsigned shard)
 
 static void take_report(void *self, const struct proto_job_report *report, unsigned shard)
 {
-    struct job_event *e = append(self, JOB_REPORTED, shard);
-    if (e != NULL) {
+    struct job_client *c = self;
+    struct job_event *e = NULL;
+    /* Every source passes it on: of a worker's reports the one with most nodes is enough. */
+    for (unsigned i = c->first; i < c->first + c->count && e == NULL; i++) {
+        struct job_event *queued = &c->event[i];
+        bool is_same = queued->kind == JOB_REPORTED && queued->report.job == report->job &&
+                       queued->report.instance == report->instance;
+        e = is_same ? queued : NULL;
+    }
+    bool is_older =
+        e != NULL && (report->nodes < e->report.nodes ||
+                      (report->nodes == e->report.nodes && e->report.state == PROTO_JOB_ENDED));
+    e = e != NULL ? e : append(c, JOB_REPORTED, shard);
+    if (e != NULL && !is_older) {
         e->report = *report;
     }
 }

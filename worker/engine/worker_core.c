@@ -48,6 +48,9 @@ static void forget(struct worker_core *c, struct worker_job *job)
 static void on_offer(struct worker_core *c, const struct job_event *e)
 {
     struct worker_job *job = find(c, e->offer.wire.job);
+    if (e->offer.wire.job == 0) { /* the id of no job */
+        return;
+    }
     if (job == NULL && c->jobs == WORKER_JOBS_MAX) {
         c->missed = true;
         return;
@@ -220,6 +223,16 @@ static void repeat_reports(struct worker_core *c, uint64_t now_us, struct worker
     }
 }
 
+/* Not at once again: what comes may be dropped like the last time. */
+static void refresh(struct worker_core *c, uint64_t now_us, struct worker_actions *out)
+{
+    out->refresh = c->missed && c->jobs < WORKER_JOBS_MAX && now_us >= c->next_refresh_us;
+    if (out->refresh) {
+        c->missed = false;
+        c->next_refresh_us = after_ms(now_us, c->patience.repeat_ms);
+    }
+}
+
 void worker_core_idle(struct worker_core *c, uint64_t now_us, struct worker_actions *out)
 {
     clear(out);
@@ -229,8 +242,7 @@ void worker_core_idle(struct worker_core *c, uint64_t now_us, struct worker_acti
         out->search = &job->offer;
         return;
     }
-    out->refresh = c->missed && c->jobs < WORKER_JOBS_MAX;
-    c->missed = c->missed && !out->refresh;
+    refresh(c, now_us, out);
     repeat_reports(c, now_us, out);
 }
 
@@ -290,6 +302,7 @@ void worker_core_poll(struct worker_core *c, const struct search_counters *count
         c->next_report_us = after_ms(now_us, c->patience.report_ms);
         report(c, counters, depth, PROTO_JOB_SEARCHING, out);
         c->moving = belongs_elsewhere(c, now_us);
+        refresh(c, now_us, out);
     }
     out->leave = c->moving || find(c, c->running) == NULL ||
                  (c->deadline_us != 0 && now_us >= c->deadline_us);

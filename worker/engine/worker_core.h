@@ -54,6 +54,7 @@ struct worker_core {
     struct worker_job job[WORKER_JOBS_MAX];
     unsigned jobs;
     bool missed; /* there was no room for a job */
+    uint64_t next_refresh_us;
     struct {
         bool known;
         uint32_t number;

@@ -146,7 +146,7 @@ static enum err draw_posts(uint64_t *state, const struct chaos_wish *wish, struc
             post->stop_ns = log_between(state, MS / 10, 20 * MS);
             err = draw_endless(state, job);
             if (err == ERR_OK) {
-                job_set_namespace(job, 0);
+                job_set_repeatable_namespace(job);
             }
         }
     }

@@ -1,5 +1,6 @@
 #include "worker/lab/drain.h"
 
+#include "common/rng.h"
 #include "worker/games/games.h"
 #include "worker/lab/shard.h"
 #include "worker/lab/step.h"
@@ -167,7 +168,8 @@ static void probe(struct lab *lab)
     uint64_t settle_ns = lab->alive_ms * (uint64_t)MS + heartbeats_ns(lab, 3) + 100 * (uint64_t)MS;
     CHECK(job_set_position(&job, games_by_name("tree"), "tree:b=9,d=100,seed=1", why, sizeof why) ==
           ERR_OK);
-    job_set_namespace(&job, lab->now_ns);
+    job_set_repeatable_namespace(&job);
+    job.namespace_id ^= rng_mix(lab->now_ns);
     lab->probe = &job;
     lab->probing = true;
     lab_run_until(lab, lab->now_ns + settle_ns, false);

@@ -143,8 +143,8 @@ static void count_unanswered(struct lab *lab)
 {
     for (unsigned i = 0; i < lab->options.posts; i++) {
         const struct lab_post *post = &lab->options.post[i];
-        lab->result.unanswered += !lab->ended && lab->worker[post->front].alive &&
-                                  post->stop_ns == 0 && !lab->result.answer[i].answered;
+        lab->result.unanswered +=
+            lab->worker[post->front].alive && post->stop_ns == 0 && !lab->result.answer[i].answered;
     }
 }
 

@@ -1,0 +1,106 @@
+/* The job port over ttservers: what its queue keeps when more comes than it has room for. */
+#include "worker/engine/job_client.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct job_client *client;
+static struct client_sink sink;
+static struct job_port port;
+
+static int start(void **state)
+{
+    (void)state;
+    assert_int_equal(job_client_open(&client), ERR_OK);
+    sink = job_client_sink(client);
+    port = job_client_port(client, NULL);
+    return 0;
+}
+
+static int finish(void **state)
+{
+    (void)state;
+    job_client_close(&client);
+    job_client_close(&client);
+    return 0;
+}
+
+static void report(uint64_t instance, uint64_t nodes, enum proto_job_state is, unsigned shard)
+{
+    struct proto_job_report r = {
+        .job = 5, .instance = instance, .nodes = nodes, .state = (uint8_t)is};
+    sink.job_report(sink.self, &r, shard);
+}
+
+/* Every shard passes a report on, and an older one may come later. */
+static void of_a_workers_reports_the_newest_is_queued_once(void **state)
+{
+    (void)state;
+    struct job_event e;
+    report(1, 100, PROTO_JOB_SEARCHING, 0);
+    report(1, 200, PROTO_JOB_ENDED, 0);
+    report(2, 70, PROTO_JOB_SEARCHING, 1);
+    report(1, 200, PROTO_JOB_SEARCHING, 1);
+    report(1, 100, PROTO_JOB_SEARCHING, 2);
+    assert_true(port.poll(port.self, &e));
+    assert_int_equal(e.kind, JOB_REPORTED);
+    assert_int_equal(e.report.nodes, 200);
+    assert_int_equal(e.report.state, PROTO_JOB_ENDED);
+    assert_true(port.poll(port.self, &e));
+    assert_int_equal(e.report.instance, 2);
+    assert_false(port.poll(port.self, &e));
+}
+
+static void reports_of_many_workers_fit(void **state)
+{
+    (void)state;
+    struct job_event e;
+    unsigned got = 0;
+    for (unsigned shard = 0; shard < 4; shard++) {
+        for (unsigned i = 1; i <= 600; i++) {
+            report(i, 10, PROTO_JOB_ENDED, shard);
+        }
+    }
+    while (port.poll(port.self, &e)) {
+        got += e.kind == JOB_REPORTED;
+    }
+    assert_int_equal(got, 600);
+}
+
+static void dropped_offers_are_said(void **state)
+{
+    (void)state;
+    struct job_event e;
+    bool is_missed = false;
+    unsigned offers = 0;
+    sink.shard_up(sink.self, 0);
+    for (unsigned i = 1; i <= JOB_EVENTS_MAX + 10; i++) {
+        struct proto_job job = {.job = i,
+                                .game = proto_text_of("chess"),
+                                .algorithm = proto_text_of("abdada"),
+                                .position = proto_text_of("startpos")};
+        sink.job(sink.self, &job, 0);
+    }
+    while (!is_missed && port.poll(port.self, &e)) {
+        is_missed = is_missed || e.kind == JOB_MISSED;
+        offers += e.kind == JOB_OFFERED;
+    }
+    assert_true(is_missed);
+    assert_int_equal(offers, JOB_EVENTS_MAX - 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(of_a_workers_reports_the_newest_is_queued_once, start,
+                                        finish),
+        cmocka_unit_test_setup_teardown(reports_of_many_workers_fit, start, finish),
+        cmocka_unit_test_setup_teardown(dropped_offers_are_said, start, finish),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
