@@ -167,6 +167,7 @@ build   = @$(AGAIN) -k -j$(JOBS) MODE=$(1) $(2) || \
 
 UNIT_TIMEOUT   := 300
 SYSTEM_TIMEOUT := 300
+SIM_TIMEOUT    := 900
 PERFT_MAX_LEAVES ?= 200000
 FUZZ_RUNS        ?= 5000000
 FUZZ_ARGS_fuzz_ttcore = 1 $(shell expr $(FUZZ_RUNS) / 1000)
@@ -190,7 +191,7 @@ run-system:
 run-sim:
 	@BIN=$(O)/bin OTHER_BINS=$(OTHER_BINS) RUNS=$(RUNS) JOBS=$(JOBS) \
 	  TSAN_OPTIONS="suppressions=$(CURDIR)/tests/tsan.supp" $(UNRANDOM) \
-	  $(RUN) --timeout $(SYSTEM_TIMEOUT) --group "sim, $(MODE)" $(SIM) || true
+	  $(RUN) --timeout $(SIM_TIMEOUT) --group "sim, $(MODE)" $(SIM) || true
 RUNS := 300
 UNRANDOM = $(shell setarch $(shell uname -m) -R true 2>/dev/null && echo setarch $(shell uname -m) -R)
 

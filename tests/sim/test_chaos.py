@@ -20,6 +20,7 @@ RUNS = int(os.environ.get("RUNS", "300"))
 JOBS = os.environ.get("JOBS", "2")
 OTHERS = [path for path in os.environ.get("OTHER_BINS", "").split(":")
           if path and os.access(os.path.join(path, "abdada"), os.X_OK)]
+PLANTED = 60 if RUNS >= 100 else 25
 PATIENCE = 240
 
 
@@ -59,9 +60,9 @@ def planted_faults_are_caught():
                           ("skip-stop", "did not leave a job"),
                           ("lose-reports", "last reports missing"),
                           ("stale-index", "unevenly on jobs")):
-        status, failures, _ = chaos("1..60", "--plant", plant)
+        status, failures, _ = chaos(f"1..{PLANTED}", "--plant", plant)
         caught = [f for f in failures if broken in f["broken"]]
-        print(f"# {plant}: {len(caught)} of 60 runs break by '{broken}'")
+        print(f"# {plant}: {len(caught)} of {PLANTED} runs break by '{broken}'")
         check(status == 1 and caught, plant, "is not caught")
 
 
@@ -76,7 +77,7 @@ def a_failure_is_repeated_by_its_command():
 
 
 def the_same_seeds_make_the_same_runs():
-    count = min(RUNS, 60)
+    count = min(RUNS, 30)
     traces = [chaos(f"1001..{1000 + count}", binaries=path)[2]["trace"]
               for path in [cluster.BIN, cluster.BIN, *OTHERS]]
     check(len(set(traces)) == 1, traces)

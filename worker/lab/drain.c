@@ -158,7 +158,7 @@ static bool any_shard_lives(const struct lab *lab)
 
 static void probe(struct lab *lab)
 {
-    struct job job = {
+    lab->probe = (struct job){
         .algorithm = algorithm_by_name("abdada"),
         .strict = true,
         .depth = PROBE_DEPTH,
@@ -166,17 +166,16 @@ static void probe(struct lab *lab)
     };
     char why[128];
     uint64_t settle_ns = lab->alive_ms * (uint64_t)MS + heartbeats_ns(lab, 3) + 100 * (uint64_t)MS;
-    CHECK(job_set_position(&job, games_by_name("tree"), "tree:b=9,d=100,seed=1", why, sizeof why) ==
-          ERR_OK);
-    job_set_repeatable_namespace(&job);
-    job.namespace_id ^= rng_mix(lab->now_ns);
-    lab->probe = &job;
+    CHECK(job_set_position(&lab->probe, games_by_name("tree"), "tree:b=9,d=100,seed=1", why,
+                           sizeof why) == ERR_OK);
+    job_set_repeatable_namespace(&lab->probe);
+    lab->probe.namespace_id ^= rng_mix(lab->now_ns);
     lab->probing = true;
     lab_run_until(lab, lab->now_ns + settle_ns, false);
     check_service(lab);
     lab->probing = false;
     become_quiet(lab);
-    job_free(&job);
+    job_free(&lab->probe);
 }
 
 void lab_drain(struct lab *lab)

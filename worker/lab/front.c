@@ -137,7 +137,7 @@ void lab_front_run(struct lab_worker *w)
             struct lab_answer answer;
             w->front.probed = true;
             w->front.until_ns = UINT64_MAX;
-            search_post(w, lab->probe, &answer);
+            search_post(w, &lab->probe, &answer);
         }
     }
 }

@@ -91,7 +91,7 @@ struct lab {
     unsigned links; /* of them those between pairs */
     bool ended; /* every front-end that lives has done its posts, or time is over */
     bool probing; /* after the end, every front-end has a job that only its stop ends (drain.c) */
-    const struct job *probe; /* that job */
+    struct job probe; /* that job */
     atomic_bool halt; /* workers return */
     struct lab_result result;
 };
