@@ -521,26 +521,26 @@ static void a_shared_table_is_not_cleared_and_ages_once_a_job(void **state)
         struct tt_store more = tt_result(rng_mix(key), 3, TT_EXACT, 7, 1);
         embedded_put(&port_a, &more);
     }
-    unsigned used = embedded_permille(&port_b);
+    unsigned used = embedded_permille(b, 0);
     assert_true(used > 0);
     embedded_begin(&port_a, 5, 0);
-    assert_int_equal(embedded_permille(&port_b), 0);
+    assert_int_equal(embedded_permille(b, 0), 0);
     for (uint64_t key = 0; key < 20000; key++) {
         struct tt_store more = tt_result(rng_mix(key), 3, TT_EXACT, 7, 1);
         embedded_put(&port_a, &more);
     }
     embedded_begin(&port_b, 5, 0);
     embedded_begin(&port_b, 5, 0);
-    assert_true(embedded_permille(&port_a) > 0);
+    assert_true(embedded_permille(a, 0) > 0);
     embedded_begin(&port_b, 0, 0);
-    assert_int_equal(embedded_permille(&port_a), 0);
+    assert_int_equal(embedded_permille(a, 0), 0);
     embedded_begin(&port_a, 6, 0); /* two jobs by turns: neither is new */
     embedded_begin(&port_b, 5, 0);
-    unsigned kept = embedded_permille(&port_a);
+    unsigned kept = embedded_permille(a, 0);
     embedded_put(&port_a, &store);
     embedded_begin(&port_a, 6, 0);
     embedded_begin(&port_b, 5, 0);
-    assert_true(embedded_permille(&port_a) >= kept);
+    assert_true(embedded_permille(a, 0) >= kept);
     assert_true(embedded_find(a, &ask, &answer));
     embedded_close(&b); /* alone with it: now it can be cleared */
     embedded_clear(a);

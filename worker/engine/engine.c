@@ -64,7 +64,7 @@ static void fill_status(struct engine *e, struct engine_status *out)
         .workers = helped.workers,
         .shards = e->options.servers,
         .shards_up = atomic_load(&e->thread[0].searcher.shards_up),
-        .hash_permille = embedded_permille(&e->thread[0].searcher.local),
+        .hash_permille = embedded_permille(e->table, e->job->namespace_id),
     };
     for (unsigned i = 0; i < e->options.threads; i++) {
         struct searcher_figures f = searcher_figures(&e->thread[i].searcher);

@@ -192,9 +192,13 @@ unsigned embedded_inflight(struct embedded *t)
     return entries;
 }
 
-unsigned embedded_permille(const struct embedded_port *port)
+unsigned embedded_permille(const struct embedded *t, uint64_t namespace_id)
 {
-    return tt_results_permille(&port->table->results, generation(port));
+    uint8_t generation = TT_GENERATION_NONE;
+    for (unsigned i = 0; i < TT_NAMESPACES && generation == TT_GENERATION_NONE; i++) {
+        generation = tt_generations_of(&t->state->generations, i, namespace_id);
+    }
+    return tt_results_permille(&t->results, generation);
 }
 
 bool embedded_find(struct embedded *t, const struct tt_ask *ask, struct tt_answer *answer)

@@ -65,8 +65,9 @@ unsigned embedded_inflight(struct embedded *table);
  * (common/tt/generation.h). Once for all who share the table and begin the same `job`, of the last
  * few; always for job 0. */
 void embedded_begin(struct embedded_port *port, uint64_t job, uint64_t namespace_id);
-/* The fraction of the table (of a sample) that the running search uses, in thousandths. */
-unsigned embedded_permille(const struct embedded_port *port);
+/* The fraction of the table (of a sample) that results of the namespace's last job fill, in
+ * thousandths. Any thread. */
+unsigned embedded_permille(const struct embedded *table, uint64_t namespace_id);
 
 /* Reads and writes results without registering anything: the remote table uses it as its cache. */
 bool embedded_find(struct embedded *table, const struct tt_ask *ask, struct tt_answer *answer);
