@@ -26,14 +26,6 @@ void front_core_begin(struct front_core *c, uint64_t job)
     c->wait_until_us = 0;
 }
 
-/* Every source passes a report on, and their paths differ in length: an older one that comes later
- * is dropped. Counters only grow. */
-static bool is_newer(const struct proto_job_report *report, const struct proto_job_report *last)
-{
-    return report->nodes > last->nodes ||
-           (report->nodes == last->nodes && last->state != PROTO_JOB_ENDED);
-}
-
 /* No search counts so far; the sum of what a peer invents must not overflow. */
 static bool is_possible(const struct proto_job_report *report)
 {
@@ -66,7 +58,7 @@ void front_core_event(struct front_core *c, const struct job_event *e, uint64_t 
     bool is_known = i < c->reports;
     c->reports += !is_known;
     c->report[i].received_us = now_us;
-    if (!is_known || is_newer(&e->report, &c->report[i].last)) {
+    if (!is_known || job_report_is_newer(&e->report, &c->report[i].last)) {
         c->report[i].last = e->report;
     }
 }

@@ -80,9 +80,7 @@ static void take_report(void *self, const struct proto_job_report *report, unsig
                        queued->report.instance == report->instance;
         e = is_same ? queued : NULL;
     }
-    bool is_older =
-        e != NULL && (report->nodes < e->report.nodes ||
-                      (report->nodes == e->report.nodes && e->report.state == PROTO_JOB_ENDED));
+    bool is_older = e != NULL && !job_report_is_newer(report, &e->report);
     e = e != NULL ? e : append(c, JOB_REPORTED, shard);
     if (e != NULL && !is_older) {
         e->report = *report;

@@ -12,6 +12,15 @@
 
 enum { JOB_SOURCES_MAX = 64 };
 
+/* Of two reports of a worker on one job. Every source passes a report on, and their paths differ in
+ * length: an older one that comes later is dropped. Counters only grow. */
+static inline bool job_report_is_newer(const struct proto_job_report *report,
+                                       const struct proto_job_report *last)
+{
+    return report->nodes > last->nodes ||
+           (report->nodes == last->nodes && last->state != PROTO_JOB_ENDED);
+}
+
 enum job_event_kind {
     JOB_OFFERED, /* the source has this job open; repeated at will */
     JOB_STOPPED, /* it has it no longer: its owner ended it, or the source does not know it */
