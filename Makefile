@@ -14,18 +14,21 @@ O := build/$(MODE)
 
 # What is needed, as PACKAGE=PROBE; PACKAGE|PACKAGE: names differ between releases.
 DEPS_COMPILE := gcc=gcc libc6-dev=stdio.h libzmq3-dev=zmq.h "libmsgpack-c-dev|libmsgpack-dev=msgpack.h" \
-                libuv1-dev=uv.h
+                libuv1-dev=uv.h libsodium-dev=sodium.h
 DEPS_BUILD   := $(DEPS_COMPILE) make=make pkg-config=pkg-config libcmocka-dev=cmocka.h python3=$(PYTHON) \
                 python3-zmq=py:zmq python3-msgpack=py:msgpack
+# Without them there is no Redis as the table, and no TLS to it.
+DEPS_REDIS   := libhiredis-dev=hiredis/hiredis.h libssl-dev=openssl/ssl.h
 DEPS_TEST    := "clang-format-14|clang-format=clang-format-14" cppcheck=cppcheck valgrind=valgrind iproute2=ip \
-                gnuplot-nox=gnuplot
+                gnuplot-nox=gnuplot redis-server=redis-server python3-cffi=py:cffi python3-dev=python3-config \
+                python3-venv=py:ensurepip python3-setuptools=py:setuptools python3-wheel=py:wheel mypy=mypy
 DEPS_FUZZ    := clang=clang "libclang-rt-14-dev|libclang-rt-dev=libfuzzer"
 DEPS_BENCH   := stockfish=stockfish redis-server=redis-server memcached=memcached
 DEPS         := CC=$(CC) PYTHON=$(PYTHON) deploy/deps.sh
 
 # One line instead of a page of compiler errors when a library is missing; checked once.
 SELF_SUFFICIENT := help clean words deps deps-test deps-bench demo test test-long test-deploy check bench strict \
-                   lint fuzz-long soak bad-peers bench-badpeers bench-failure bench-distance peers-die bench-service
+                   lint fuzz-long soak bad-peers attacks bench-badpeers bench-failure bench-distance bench-library bench-survive peers-die bench-service
 ifneq ($(filter-out $(SELF_SUFFICIENT),$(or $(MAKECMDGOALS),all)),)
 ifeq ($(wildcard build/headers),)
 MISSING := $(shell $(DEPS) --missing $(DEPS_COMPILE))
@@ -39,6 +42,16 @@ endif
 WARN   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla \
           -Wno-missing-field-initializers
 COMMON := -std=c11 -D_GNU_SOURCE -I. -I$(O) -g -pthread $(WARN) -MMD -MP
+# Redis as the table is optional: hiredis speaks its protocol, OpenSSL encrypts for rediss://.
+HAS = $(shell printf '\043include <%s>\n' $(1) | $(CC) -E -x c - >/dev/null 2>&1 && echo y)
+ifeq ($(call HAS,hiredis/hiredis.h),y)
+COMMON += -DHAVE_HIREDIS
+LIBS_REDIS := -lhiredis
+ifeq ($(call HAS,openssl/ssl.h),y)
+COMMON += -DHAVE_OPENSSL
+LIBS_REDIS += -lssl -lcrypto
+endif
+endif
 ifeq ($(MODE),release)
 CFLAGS_MODE := -O3 -march=$(ARCH) -flto=auto -fno-plt
 LDFLAGS_MODE := -O3 -march=$(ARCH) -flto=auto
@@ -54,11 +67,11 @@ endif
 CFLAGS_ALL := $(COMMON) $(CFLAGS_MODE) $(CFLAGS)
 
 # msgpack-c changed its library's name between releases; pkg-config knows which is here.
-LIBS_NET = -lzmq -luv $(shell pkg-config --libs msgpack-c 2>/dev/null || pkg-config --libs msgpack 2>/dev/null || echo -lmsgpackc)
-LIBS     = $(LIBS_NET) -lm -pthread
+LIBS_NET = -lzmq -luv -lsodium $(shell pkg-config --libs msgpack-c 2>/dev/null || pkg-config --libs msgpack 2>/dev/null || echo -lmsgpackc)
+LIBS     = $(LIBS_NET) $(LIBS_REDIS) -lm -pthread
 
 SRC := $(wildcard common/*.c common/*/*.c proto/*.c ttserver/*/*.c worker/search/*.c worker/table/*.c \
-         worker/games/*.c worker/games/*/*.c worker/engine/*.c worker/cli/*.c worker/lab/*.c)
+         worker/games/*.c worker/games/*/*.c worker/engine/*.c worker/cli/*.c worker/lab/*.c worker/lib/*.c)
 OBJ := $(SRC:%.c=$(O)/%.o)
 PROGRAMS := ttserver ttworker abdada
 MAIN_ttserver := ttserver/main.c
@@ -68,45 +81,93 @@ UNIT := $(wildcard tests/unit/test_*.c)
 UNIT_BIN := $(UNIT:tests/unit/%.c=$(O)/tests/%)
 FUZZ := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_BIN := $(FUZZ:tests/fuzz/%.c=$(O)/fuzz/%)
-TOOLS := $(wildcard tests/system/*.c)
-TOOL_BIN := $(TOOLS:tests/system/%.c=$(O)/tools/%)
+TOOLS := $(wildcard tests/system/*.c) $(wildcard tests/attacks/*.c)
+TOOL_BIN := $(addprefix $(O)/tools/,$(notdir $(TOOLS:%.c=%)))
 BENCHES := $(wildcard tests/bench/*.c)
 BENCH_BIN := $(BENCHES:tests/bench/%.c=$(O)/bench/%)
 SYSTEM := $(wildcard tests/system/test_*.py)
+# The Python package is of the release library alone. The others have nothing there that another build does not
+# show: what they test has no threads of its own (tsan), or is in cables and clocks (dev).
+LEFT_OUT_dev  := network python_package ttbench
+LEFT_OUT_tsan := pictures python_client python_package redis tt ttbench
 SIM := $(wildcard tests/sim/test_*.py)
 
-all: $(if $(filter release,$(MODE)),$(PROGRAMS:%=bin/%),$(PROGRAMS:%=$(O)/bin/%))
+all: $(if $(filter release,$(MODE)),$(PROGRAMS:%=bin/%),$(PROGRAMS:%=$(O)/bin/%)) library
 
-$(O)/libabdada.a: $(OBJ)
+$(O)/all.a: $(OBJ)
 	@rm -f $@
 	@gcc-ar rcs $@ $(OBJ)
 
 define PROGRAM
-$(O)/bin/$(1): $(MAIN_$(1):%.c=$(O)/%.o) $(O)/libabdada.a $(O)/flags
+$(O)/bin/$(1): $(MAIN_$(1):%.c=$(O)/%.o) $(O)/all.a $(O)/flags
 	@mkdir -p $$(@D)
 	@echo "  LINK  $$@"
-	@$$(CC) $$(LDFLAGS_MODE) $$(LDFLAGS) -o $$@ $$(MAIN_$(1):%.c=$(O)/%.o) $(O)/libabdada.a $$(LIBS)
+	@$$(CC) $$(LDFLAGS_MODE) $$(LDFLAGS) -o $$@ $$(MAIN_$(1):%.c=$(O)/%.o) $(O)/all.a $$(LIBS)
 endef
 $(foreach p,$(PROGRAMS),$(eval $(call PROGRAM,$(p))))
+
+# ---- libabdada: the client side, for programs of others (worker/lib/abdada.h) ----
+# Position-independent, without link-time optimisation, so that any compiler's program can have it. All of it is linked
+# into one object of which only what abdada.h declares can be seen, in the static library as in the shared one.
+COMMA := ,
+LIB_VERSION := $(shell sed -n 's/^.define ABDADA_VERSION "\(.*\)"/\1/p' worker/lib/abdada.h)
+LIB_SONAME  := libabdada.so.0
+LIB_SRC := $(wildcard worker/lib/*.c common/tt/*.c proto/*.c worker/table/redis_*.c) worker/table/transport.c worker/table/wire.c \
+           $(addprefix common/,clock.c err.c handshake.c key_file.c keys.c log.c options.c \
+                               redis_address.c redis_reader.c signals.c)
+LIB_OBJ := $(LIB_SRC:%.c=$(O)/lib/%.o)
+# For any machine of its kind unless ARCH is given: it is installed, and copied.
+LIB_CFLAGS = $(filter-out -flto=auto $(if $(filter file,$(origin ARCH)),-march=$(ARCH)),$(CFLAGS_ALL)) -fPIC -fvisibility=hidden
+LIB_LIBS   = -lzmq $(LIBS_REDIS) -pthread
+
+$(O)/lib/%.o: %.c $(O)/flags
+	@mkdir -p $(@D)
+	@echo "  CC    $@"
+	@$(CC) $(LIB_CFLAGS) -c -o $@ $<
+
+$(O)/lib/abdada.o: $(LIB_OBJ)
+	@echo "  LINK  $@"
+	@$(CC) -r -nostdlib -o $@.all $(LIB_OBJ)
+	@objcopy --localize-hidden $@.all $@
+	@rm $@.all
+
+$(O)/lib/libabdada.a: $(O)/lib/abdada.o
+	@rm -f $@
+	@ar rcs $@ $<
+
+$(O)/lib/$(LIB_SONAME): $(O)/lib/abdada.o
+	@echo "  LINK  $@"
+	@$(CC) -shared -Wl,-soname,$(LIB_SONAME) -Wl,--as-needed $(if $(filter release,$(MODE)),-Wl$(COMMA)-z$(COMMA)defs) \
+	    $(filter-out -flto=auto -march=%,$(LDFLAGS_MODE)) $(LDFLAGS) -o $@ $< $(LIB_LIBS)
+
+library: $(O)/lib/libabdada.a $(O)/lib/$(LIB_SONAME)
 
 bin/%: $(O)/bin/%
 	@mkdir -p bin
 	@cp $< $@
 
-$(O)/tests/%: $(O)/tests/unit/%.o $(O)/tests/unit/filter.o $(O)/libabdada.a
+$(O)/tests/%: $(O)/tests/unit/%.o $(O)/tests/unit/filter.o $(O)/all.a
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	@$(CC) $(LDFLAGS_MODE) $(LDFLAGS) -o $@ $< $(O)/tests/unit/filter.o $(O)/libabdada.a $(LIBS) -lcmocka
+	@$(CC) $(LDFLAGS_MODE) $(LDFLAGS) -o $@ $< $(O)/tests/unit/filter.o $(O)/all.a $(LIBS) -lcmocka
 
-$(O)/tools/%: $(O)/tests/system/%.o $(O)/libabdada.a
-	@mkdir -p $(@D)
-	@echo "  LINK  $@"
-	@$(CC) $(LDFLAGS_MODE) $(LDFLAGS) -o $@ $< $(O)/libabdada.a $(LIBS)
+# They start it.
+$(O)/tests/test_lib $(O)/tests/test_lib_misuse $(O)/tests/test_lib_jobs: | $(O)/bin/ttserver
 
-$(O)/bench/%: $(O)/tests/bench/%.o $(O)/libabdada.a
+$(O)/tools/%: $(O)/tests/system/%.o $(O)/all.a
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	@$(CC) $(LDFLAGS_MODE) $(LDFLAGS) -o $@ $< $(O)/libabdada.a $(LIBS)
+	@$(CC) $(LDFLAGS_MODE) $(LDFLAGS) -o $@ $< $(O)/all.a $(LIBS)
+
+$(O)/tools/%: $(O)/tests/attacks/%.o $(O)/all.a
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	@$(CC) $(LDFLAGS_MODE) $(LDFLAGS) -o $@ $< $(O)/all.a $(LIBS)
+
+$(O)/bench/%: $(O)/tests/bench/%.o $(O)/all.a
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	@$(CC) $(LDFLAGS_MODE) $(LDFLAGS) -o $@ $< $(O)/all.a $(LIBS)
 
 tools: $(TOOL_BIN)
 
@@ -137,10 +198,10 @@ $(O)/%.o: %.c $(O)/flags | $(O)/namespaces.h
 unit: $(UNIT_BIN)
 
 $(O)/tests/fuzz/%.o: private CFLAGS_ALL += -DFUZZ_MAIN
-$(O)/fuzz/%: $(O)/tests/fuzz/%.o $(O)/libabdada.a
+$(O)/fuzz/%: $(O)/tests/fuzz/%.o $(O)/all.a
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	@$(CC) $(LDFLAGS_MODE) $(LDFLAGS) -o $@ $< $(O)/libabdada.a $(LIBS)
+	@$(CC) $(LDFLAGS_MODE) $(LDFLAGS) -o $@ $< $(O)/all.a $(LIBS)
 
 fuzz: $(FUZZ_BIN)
 
@@ -148,6 +209,7 @@ fuzz: $(FUZZ_BIN)
 
 deps:
 	@$(DEPS) $(DEPS_BUILD)
+	@$(DEPS) --optional $(DEPS_REDIS)
 
 deps-test: deps
 	@$(DEPS) --optional $(DEPS_TEST)
@@ -171,6 +233,7 @@ SIM_TIMEOUT    := 900
 PERFT_MAX_LEAVES ?= 200000
 FUZZ_RUNS        ?= 5000000
 FUZZ_ARGS_fuzz_ttcore = 1 $(shell expr $(FUZZ_RUNS) / 1000)
+FUZZ_ARGS_fuzz_zmtp = $(shell expr $(FUZZ_RUNS) / 5) 1
 export PERFT_MAX_LEAVES
 
 # Old thread sanitizers fail where addresses are randomised over many bits, hence setarch -R, which a
@@ -185,7 +248,8 @@ run-unit:
 	@$(SANITIZED) $(RUN) -j$(JOBS) --timeout $(UNIT_TIMEOUT) --group "unit, $(MODE)" $(UNIT_BIN) || true
 
 run-system:
-	@BIN=$(O)/bin $(SANITIZED) $(RUN) --timeout $(SYSTEM_TIMEOUT) --group "system, $(MODE)" $(SYSTEM) || true
+	@BIN=$(O)/bin $(SANITIZED) $(RUN) --timeout $(SYSTEM_TIMEOUT) --group "system, $(MODE)" \
+	  $(filter-out $(LEFT_OUT_$(MODE):%=tests/system/test_%.py),$(SYSTEM)) || true
 
 # The virtual cluster: RUNS random runs, and the same traces from OTHER_BINS.
 run-sim:
@@ -221,6 +285,14 @@ run-lint:
 
 # Real processes and cables under random faults.
 SOAK ?= --minutes 30
+run-attacks:
+	@BIN=$(O)/bin TOOLS=$(O)/tools $(RUN) --timeout 1200 --group "attacks, $(MODE)" --step "attacks" -- \
+	  $(PYTHON) tests/attacks/attacks.py --quick || true
+
+run-attacks-insecure:
+	@BIN=$(O)/bin TOOLS=$(O)/tools $(RUN) --timeout 1200 --group "attacks, $(MODE)" --step "without keys" -- \
+	  $(PYTHON) tests/attacks/attacks.py --quick --insecure || true
+
 run-soak:
 	@BIN=$(O)/bin $(RUN) --timeout 1200 --group "soak, $(MODE)" --step "soak $(SOAK)" -- \
 	  $(PYTHON) tests/system/soak $(SOAK) || true
@@ -236,12 +308,15 @@ lint: deps-test forget-totals
 	@$(AGAIN) run-lint
 	@$(SUM)
 
+# It leaves out what takes longest: what waits for time-outs, for Redis servers, for cables.
+CHECK_UNIT   := $(filter-out tests/unit/test_redis_% tests/unit/test_lib%,$(UNIT))
+CHECK_SYSTEM := $(patsubst %,tests/system/test_%.py,bad_peers cluster failure pictures python_client roles)
 check: deps-test forget-totals
 	$(call build,dev,all unit tools)
 	@$(AGAIN) run-lint
-	@$(AGAIN) MODE=dev run-unit
-	@QUICK=1 $(AGAIN) MODE=dev run-system
-	@$(AGAIN) MODE=dev run-sim RUNS=30
+	@$(AGAIN) MODE=dev run-unit UNIT="$(CHECK_UNIT)"
+	@QUICK=1 $(AGAIN) MODE=dev run-system SYSTEM="$(CHECK_SYSTEM)"
+	@QUICK=1 $(AGAIN) MODE=dev run-sim RUNS=30
 	@$(SUM)
 
 test: deps-test forget-totals
@@ -258,7 +333,11 @@ test: deps-test forget-totals
 	@QUICK=1 $(AGAIN) MODE=tsan run-system
 	@$(AGAIN) MODE=release run-sim OTHER_BINS=build/dev/bin:build/tsan/bin
 	@$(AGAIN) MODE=dev run-fuzz
+	@$(AGAIN) MODE=release run-attacks
+	@$(AGAIN) MODE=release run-attacks-insecure
+	@$(AGAIN) MODE=dev run-attacks
 	@$(AGAIN) MODE=release run-soak SOAK="--seconds 60"
+	@$(AGAIN) MODE=release run-soak SOAK="--redis --seconds 40"
 	@$(AGAIN) run-deploy
 	@$(SUM)
 RELEASE_LEAVES := 5000000
@@ -307,12 +386,24 @@ release-tools: deps-test
 bench-badpeers: release-tools
 	@$(PYTHON) tests/bench/bad_peers.py $(BENCH)
 
+# Every attack against a cluster that searches; ATTACKS="--only deaf --seconds 30", or --insecure, or --seed N.
+attacks: release-tools
+	@$(PYTHON) tests/attacks/attacks.py $(ATTACKS)
+
 bench-failure: release-tools
 	@BIN=build/release/bin $(PYTHON) tests/bench/failure_cost.py $(BENCH)
 
 # What the distance of the shards costs a search; BENCH="--every 3 --distances 0,200".
 bench-distance: release-tools
 	@BIN=build/release/bin $(PYTHON) tests/bench/distance.py $(BENCH)
+
+# What two processes of examples/connect4.c reach through libabdada; BENCH="--runs 9 --position 4".
+bench-library: release-tools
+	@BIN=build/release/bin $(PYTHON) tests/bench/library.py $(BENCH)
+
+# What it costs a client that results are written behind.
+bench-survive: release-tools
+	@BIN=build/release/bin $(PYTHON) tests/bench/survive.py $(BENCH)
 
 peers-die: release-tools
 	@BIN=build/release/bin $(PYTHON) tests/bench/peers_die.py $(BENCH)
@@ -338,10 +429,38 @@ lab-quick:
 lab-calibrate:
 	@BIN=$(O)/bin $(PYTHON) tests/lab/calibrate.py $(LAB)
 
-install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/doc/abdada
-	install -m 755 $(PROGRAMS:%=bin/%) $(DESTDIR)$(PREFIX)/bin
-	install -m 644 README.md proto/PROTOCOL.md $(wildcard docs/*.md) $(DESTDIR)$(PREFIX)/share/doc/abdada
+# ---- install: what goes where below $(DESTDIR)$(PREFIX), so that uninstall removes the same ----
+
+LIBDIR ?= $(PREFIX)/lib
+TO     := $(DESTDIR)$(PREFIX)
+TO_LIB := $(DESTDIR)$(LIBDIR)
+TO_DOC := $(TO)/share/doc/abdada
+# At the same places below it as here, so that links between them are right.
+DOCS   := README.md LICENSE proto/PROTOCOL.md worker/lib/python/README.md $(wildcard docs/*.md examples/*.c examples/*.py)
+
+install: all install-library
+	install -d $(TO)/bin
+	install -m 755 $(PROGRAMS:%=$(O)/bin/%) $(TO)/bin
+	for file in $(DOCS); do install -D -m 644 $$file $(TO_DOC)/$$file || exit 1; done
+
+# The library alone, for programs of others.
+install-library: library
+	install -d $(TO)/include $(TO_LIB)/pkgconfig $(TO)/share/man/man3
+	install -m 644 worker/lib/abdada.h $(TO)/include
+	install -m 644 $(O)/lib/libabdada.a $(TO_LIB)
+	install -m 755 $(O)/lib/$(LIB_SONAME) $(TO_LIB)/libabdada.so.$(LIB_VERSION)
+	ln -sf libabdada.so.$(LIB_VERSION) $(TO_LIB)/$(LIB_SONAME)
+	ln -sf $(LIB_SONAME) $(TO_LIB)/libabdada.so
+	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(LIB_VERSION)|; s|@LIBS@|$(strip $(LIB_LIBS))|' \
+	    deploy/abdada.pc.in > $(TO_LIB)/pkgconfig/abdada.pc
+	install -m 644 docs/abdada.3 $(TO)/share/man/man3
+	$(if $(DESTDIR),,-ldconfig)
+
+uninstall:
+	rm -f $(PROGRAMS:%=$(TO)/bin/%) $(TO)/include/abdada.h $(TO_LIB)/libabdada.a $(TO_LIB)/libabdada.so \
+	      $(TO_LIB)/$(LIB_SONAME) $(TO_LIB)/libabdada.so.$(LIB_VERSION) $(TO_LIB)/pkgconfig/abdada.pc \
+	      $(TO)/share/man/man3/abdada.3 $(addprefix $(TO_DOC)/,$(DOCS))
+	[ ! -d $(TO_DOC) ] || find $(TO_DOC) -depth -type d -empty -delete
 
 clean:
 	rm -rf build bin
@@ -349,14 +468,16 @@ clean:
 help:
 	@echo 'make                         build bin/ttserver, bin/ttworker and bin/abdada (MODE=release)'
 	@echo 'make MODE=dev|tsan           the same with sanitizers, in build/MODE/bin'
-	@echo 'make install                 copy programs and documents (PREFIX=/usr/local DESTDIR=)'
+	@echo 'make install | uninstall     programs, libabdada, documents, examples (PREFIX=/usr/local DESTDIR= LIBDIR=)'
+	@echo 'make install-library         libabdada alone, with its header, abdada.pc and man page'
+	@echo 'make library                 libabdada alone, in build/MODE/lib'
 	@echo 'make deps                    install what building and testing need (apt-get); also deps-test, deps-bench'
 	@echo 'make clean                   remove build and bin'
 	@echo 'make demo                    a cluster on this machine that searches while parts of it are killed'
 	@echo
 	@echo 'make check                   quick tests and lint, about 2 minutes'
 	@echo 'make lint                    format, layers, circles, words, sizes, static analysis; words: the words alone'
-	@echo 'make test                    all tests, about an hour; test-long: with every perft count and longer fuzzing'
+	@echo 'make test                    all tests, 30 to 40 minutes; test-long: with every perft count and longer fuzzing'
 	@echo 'make test-deploy             a cluster of containers whose parts are killed and cut off'
 	@echo 'make chaos                   10,000 searches on the virtual cluster with random faults (SEEDS=A..B)'
 	@echo 'make soak                    30 minutes of searches on a cluster under faults (SOAK="--minutes 5 --seed 7")'
@@ -368,18 +489,22 @@ help:
 	@echo 'make bench                   node signature and measurements'
 	@echo 'make bench-service           a shard beside Redis, memcached and bare sockets (BENCH="--repeats 9")'
 	@echo 'make bench-distance          time to depth with the shards 0 to 1,000 us away (BENCH="--every 3")'
+	@echo 'make bench-library           what two processes of the C example reach through libabdada'
 	@echo 'make bench-failure           what a dead or a slow shard costs a search'
+	@echo 'make bench-survive           what it costs a client that results are kept in a file or a Redis'
+	@echo 'make attacks                 what bad peers can do to a cluster that searches (ATTACKS="--only deaf")'
 	@echo 'make bench-badpeers          what bad peers cost a good client'
 	@echo 'make peers-die               a search in which processes die'
 	@echo 'make lab                     the published tables beside the virtual cluster, two hours (LAB="weill ura")'
 	@echo 'make lab-quick               the same in 5 minutes; lab-calibrate: real runs beside virtual ones'
 
 -include $(OBJ:.o=.d) $(UNIT:%.c=$(O)/%.d) $(FUZZ:%.c=$(O)/%.d) $(TOOLS:%.c=$(O)/%.d) $(BENCHES:%.c=$(O)/%.d) \
-         $(foreach p,$(PROGRAMS),$(MAIN_$(p):%.c=$(O)/%.d))
+         $(LIB_OBJ:.o=.d) $(foreach p,$(PROGRAMS),$(MAIN_$(p):%.c=$(O)/%.d))
 
 .PHONY: all tools benches unit fuzz deps deps-test deps-bench run-unit run-system run-sim \
         run-deploy run-fuzz fuzz-long run-lint run-soak forget-totals words lint check test \
-        test-deploy test-long chaos soak bad-peers demo bench release-tools bench-badpeers \
-        bench-failure bench-distance peers-die bench-service strict lab lab-quick lab-calibrate \
-        install clean help FORCE
-.SECONDARY:
+        test-deploy test-long chaos soak bad-peers attacks run-attacks run-attacks-insecure demo bench release-tools bench-badpeers \
+        bench-failure bench-distance bench-library bench-survive peers-die bench-service strict lab lab-quick lab-calibrate \
+        library install install-library uninstall clean help FORCE
+# Objects stay, and one that is missing is made: not .SECONDARY, which makes none that is older than its program.
+.PRECIOUS: $(O)/%.o $(O)/lib/%.o

@@ -1,5 +1,7 @@
 #include "common/options.h"
 
+#include "common/rng.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -402,4 +404,17 @@ int options_parse(const struct options *options, int argc, char *const argv[], c
         *operands = count;
     }
     return OPTIONS_RUN;
+}
+
+uint64_t options_servers_hash(const struct options_host_port *server, unsigned servers)
+{
+    uint64_t sum = 1;
+    for (unsigned i = 0; i < servers; i++) {
+        uint64_t mix = server[i].port;
+        for (const char *c = server[i].host; *c != '\0'; c++) {
+            mix = rng_mix(mix ^ (uint8_t)*c);
+        }
+        sum += rng_mix(mix);
+    }
+    return sum == 0 ? 1 : sum;
 }

@@ -94,5 +94,7 @@ enum err options_host_port(const char *text, struct options_host_port *out);
 void options_host_port_text(const char *host, uint16_t port, char *out, size_t size);
 /* "HOST:PORT,HOST:PORT,...", ports not 0; ERR_FULL beyond OPTIONS_SERVERS_MAX. */
 enum err options_servers(const char *text, struct options_servers *out);
+/* Names a set of servers: the same in any order. Never 0. */
+uint64_t options_servers_hash(const struct options_host_port *server, unsigned servers);
 
 #endif

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """make demo: a cluster on this machine searches chess positions while parts of it are killed.
 
-Two shards of the table (ttserver) and two workers (ttworker), each a process of its own on a free
+Keys made for it, two shards of the table (ttserver) and two workers (ttworker), each a process of its own on a free
 port of the loopback, and the tool that asks (abdada analyse). Nothing of it is left behind.
 """
 import ctypes
@@ -203,7 +203,14 @@ def is_same(alone, found):
     return all(alone[field] == found[field] for field in ("depth", "score", "score_kind"))
 
 
-def show(file):
+def make_keys(folder):
+    """For all that is started from now on."""
+    os.environ["ABDADA_KEYS"] = os.path.join(folder, "keys")
+    if launch("abdada", "keygen", os.environ["ABDADA_KEYS"], stdout=subprocess.DEVNULL).wait() != 0:
+        raise Trouble("abdada keygen failed")
+
+
+def show(file, folder):
     positions = read_positions()
     file.write("\n".join(positions[name] for name in POSITIONS) + "\n")
     file.flush()
@@ -215,7 +222,9 @@ def show(file):
     note("and one longer search, for later")
     position, depth, long_alone = choose_long(positions)
 
-    say("\n2. A cluster on this machine: two shards of the table, two workers.")
+    say("\n2. A cluster on this machine: two shards of the table, two workers.\n"
+        "   They let in each other, and nobody without a key (abdada keygen).")
+    make_keys(folder)
     shards = [start_service("ttserver", "--listen", "127.0.0.1:0", "--memory", "64M")
               for _ in range(2)]
     servers = ",".join(address for _, address in shards)
@@ -252,8 +261,9 @@ def main():
         print("demo: no programs yet: run `make` first", file=sys.stderr)
         return 1
     try:
-        with tempfile.NamedTemporaryFile("w", suffix=".epd") as file:
-            return 0 if show(file) else 1
+        with tempfile.TemporaryDirectory(prefix="abdada-demo-") as folder, \
+                open(os.path.join(folder, "positions.epd"), "w") as file:
+            return 0 if show(file, folder) else 1
     except Trouble as error:
         print(f"demo: {error}", file=sys.stderr)
         return 1

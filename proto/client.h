@@ -9,9 +9,9 @@
  * (a time-out counts against a shard only if its answer did not lie there unread), then polls
  * tickets, then calls client_tick. It must not call the client from the port or the sink.
  *
- * A key belongs to the shard that is up and weighs most (rendezvous hashing, PROTOCOL.md section
- * 5). A shard that stays silent loses its keys to the others until it answers a HELLO again; one
- * that is much slower than the nearest, until it no longer is. */
+ * A key belongs to the shard that is up and whose place weighs most (rendezvous hashing,
+ * PROTOCOL.md section 5). A shard that stays silent loses its keys to the others until it answers a
+ * HELLO again; one that is much slower than the nearest, until it no longer is. */
 #ifndef PROTO_CLIENT_H
 #define PROTO_CLIENT_H
 
@@ -38,26 +38,36 @@ struct client_port {
 /* What shards send unasked, and the answers without a ticket. Any may be NULL. Messages are
  * borrowed until the callback returns. A job comes from every shard: the receiver drops repeats by
  * job id. A shard that does not know a job we report on sends job_stop with PROTO_STOP_EXPIRED,
- * once per report. worker_index: a worker's index among the workers of that shard, repeated now and
- * then.
+ * once per report. job_refused: a shard does not take a job posted
+ * here; once per JOB_POST, which goes on being repeated where there is no room, and to a shard that
+ * bars it is sent again in the next session alone. worker_index: a worker's index among the
+ * workers of that shard, repeated now and then. job_report: any worker may say anything in it.
+ * flushed: the shard has forgotten all results that it had when it was asked; or it refuses to, in
+ * the words of `refused`. scanned: a page of entries in their range.
  *
- * The last three have a `self` of their own: they go to the search, the others to who runs the
- * jobs. node_done, the completion notice: once for each node that another searcher finished while
- * we had it in flight, with its result (slot 0), in its range. A hint: it may be missing, late, or
- * not close our window; our in-flight entry stays. shared: results of others that
- * PROTO_WANTS_RESULTS asked for, in their range; slots say nothing. */
+ * hello_refused: a shard does not take us, in its words; once per HELLO, which is repeated every
+ * second then. It has a `self` of its own, who holds the connections, and so have the last three:
+ * they go to the search, the others to who runs the jobs. node_done, the completion notice: once
+ * for each node that another searcher finished while we had it in flight, with its result (slot 0),
+ * in its range. A hint: it may be missing, late, or not close our window; our in-flight entry
+ * stays. shared: results of others that PROTO_WANTS_RESULTS asked for, in their range; slots say
+ * nothing. */
 struct client_sink {
     void *self;
     void (*job)(void *self, const struct proto_job *job, unsigned shard);
     void (*job_stop)(void *self, uint64_t job, uint8_t reason, unsigned shard);
     void (*job_report)(void *self, const struct proto_job_report *report, unsigned shard);
+    void (*job_refused)(void *self, uint64_t job, struct proto_text why, unsigned shard);
     void (*stats)(void *self, unsigned shard, const struct proto_stats_answer *answer);
     void (*members)(void *self, unsigned shard, const struct proto_members_answer *answer);
     void (*jobs)(void *self, unsigned shard, const struct proto_jobs_answer *answer);
     void (*worker_index)(void *self, unsigned shard, uint32_t worker_index, uint32_t workers);
-    void (*error)(void *self, unsigned shard, unsigned code, struct proto_text text);
+    void (*flushed)(void *self, unsigned shard, const struct proto_text *refused);
+    void (*scanned)(void *self, unsigned shard, const struct proto_scanned *answer);
     void (*shard_up)(void *self, unsigned shard);
     void (*shard_down)(void *self, unsigned shard);
+    void *hello_self;
+    void (*hello_refused)(void *hello_self, unsigned shard, struct proto_text why);
     void *node_self;
     void (*node_done)(void *node_self, const struct tt_store *result);
     void (*history)(void *node_self, unsigned shard, const struct proto_history_answer *answer);
@@ -76,7 +86,8 @@ struct client_options {
     uint32_t rto_min_us, rto_max_us; /* bounds of the wait for an answer [2,000, 250,000] */
     unsigned timeouts_in_row; /* time-outs in a row that take a shard out [3] */
     uint32_t probe_us; /* between HELLOs to a shard that is not up [100,000]; the port not taking
-                          one, the next is tried after 1,000, 2,000, ... to that */
+                          one, the next is tried after 1,000, 2,000, ... to that; a second after
+                          one that was refused */
     uint32_t linger_us; /* the longest that a store waits in the queue, given ticks [1,000] */
     unsigned tickets; /* outstanding asks and peeks, up to 1,024 [64] */
     unsigned peek_max; /* positions in one peek, up to PROTO_BATCH_MAX [256] */
@@ -192,10 +203,22 @@ bool client_stats(struct client *client, unsigned shard, uint64_t now_us);
 bool client_members(struct client *client, unsigned shard, uint32_t from, uint64_t now_us);
 bool client_jobs(struct client *client, unsigned shard, uint32_t from, uint64_t now_us);
 
+/* Asks one shard to forget all results: sink->flushed, when it has, which takes a second for some
+ * GiB, or nothing, when it fell silent meanwhile. Asked again before, it answers the last alone.
+ * False: not up, or not sent. */
+bool client_flush_table(struct client *client, unsigned shard, uint64_t now_us);
+/* Asks one shard for results of at least `depth`, a page at a time: sink->scanned, or nothing, as
+ * with client_members. `cursor` 0, then the answer's `next` until that is 0; a page may be empty.
+ * Results stored meanwhile may be among them. */
+bool client_scan(struct client *client, unsigned shard, uint64_t cursor, uint8_t depth,
+                 uint64_t now_us);
+
 unsigned client_shards_up(const struct client *client);
 enum client_state client_shard_state(const struct client *client, unsigned shard);
-/* As its last WELCOME said; 0 before the first. */
+/* As its last WELCOME said; 0 before the first. boot: of this run of it; place: which keys are its
+ * own, also after a restart that kept its results. */
 uint64_t client_shard_boot(const struct client *client, unsigned shard);
+uint64_t client_shard_place(const struct client *client, unsigned shard);
 /* How old an in-flight entry may become there before it expires; 0: it does not. */
 uint32_t client_inflight_age_max_ms(const struct client *client, unsigned shard);
 /* The shard that owns the key now, or CLIENT_NOWHERE. */

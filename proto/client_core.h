@@ -10,7 +10,8 @@ enum {
     PART_NONE = 0xffff, /* in place of an index */
     HELLOS_MAX = 4, /* HELLOs outstanding at one shard */
     UNSENT_PAUSE_MIN_US = 1000, /* before what the port did not take is tried again: HELLOs, jobs */
-    STOPPED_MAX = 8, /* stopped jobs whose stop is repeated */
+    STOPPED_MAX = 16, /* stopped jobs whose stop is repeated */
+    REFUSED_PAUSE_US = 1000000, /* between HELLOs to a shard that does not take us */
 };
 
 /* One request outstanding at one shard. Its index is the low bits of its request id. */
@@ -22,6 +23,7 @@ enum part_kind {
     PART_MEMBERS,
     PART_JOBS,
     PART_HISTORY,
+    PART_SCAN,
     PART_ASK,
     PART_PEEK,
 };
@@ -56,7 +58,8 @@ struct shard {
     enum client_state state;
     bool known; /* has welcomed us once */
     uint32_t session, batch_max, heartbeat_ms, inflight_age_max_ms;
-    uint64_t boot;
+    uint64_t boot, place;
+    uint32_t flush_request; /* outstanding; it has no time-out; 0: none */
     struct rtt rtt;
     unsigned timeouts_in_row;
     uint64_t timed_out_us; /* when the last one was counted */
@@ -75,7 +78,8 @@ struct shard {
 };
 
 struct owner {
-    uint64_t mixed_boot; /* rng_mix(boot) */
+    uint64_t mixed_place; /* rng_mix(place) */
+    uint64_t boot;
     uint8_t shard;
 };
 
@@ -87,6 +91,7 @@ struct stopped_job {
 struct stored_job {
     bool used;
     uint64_t job;
+    uint64_t barred; /* bit i: shard i will not take it, however often */
     size_t length;
     uint8_t bytes[PROTO_JOB_BYTES]; /* its JOB_POST */
 };
@@ -141,6 +146,8 @@ static inline struct ticket *ticket_of(const struct client *c, uint32_t id)
 /* Encodes and sends. A message that does not encode is a bug. */
 bool client_send(struct client *c, unsigned shard, const struct proto_message *message);
 
+/* An id that no outstanding part has. */
+uint32_t request_next(struct client *c);
 /* NULL when too many are outstanding. Its deadline is the shard's time-out from now. */
 struct part *part_open(struct client *c, enum part_kind kind, unsigned shard);
 void part_close(struct client *c, struct part *part);
@@ -166,6 +173,9 @@ struct part *shard_answered(struct client *c, unsigned shard, enum part_kind kin
 void shard_fall(struct client *c, unsigned shard, enum client_state state);
 void shard_on_welcome(struct client *c, unsigned shard, const struct proto_welcome *m);
 void shard_on_error(struct client *c, unsigned shard, const struct proto_error *m);
+/* FLUSH is answered; `refused` says why it is not done, or is NULL. */
+void shard_on_flushed(struct client *c, unsigned shard, uint32_t request,
+                      const struct proto_text *refused);
 /* HELLO, heartbeat, lingering stores when due; returns when the next is. */
 uint64_t shard_tick(struct client *c, unsigned shard);
 
@@ -191,6 +201,8 @@ void queue_drop_releases(struct client *c, unsigned shard);
 
 /* Sends a shard the open jobs, and the stops of late; it ignores what it knows. */
 void job_send_all(struct client *c, unsigned shard);
+/* That ERROR refuses the JOB_POST of an open job, perhaps: said to the sink. */
+void job_on_error(struct client *c, unsigned shard, const struct proto_error *m);
 /* Repeats that at every heartbeat interval, as a message may be lost; returns when next. */
 uint64_t job_tick(struct client *c, unsigned shard);
 

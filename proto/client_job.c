@@ -10,6 +10,24 @@ static struct stored_job *find(struct client *c, uint64_t job)
     return NULL;
 }
 
+/* Where there is no room now there may be later, and the post is repeated. A job that we may not
+ * post stays so until the next session, except that a HELLO under way may say the role first. */
+void job_on_error(struct client *c, unsigned shard, const struct proto_error *m)
+{
+    bool is_barred = m->code == PROTO_ERR_ROLE && !c->shards[shard].hello_owed;
+    for (unsigned i = 0; i < c->options.jobs; i++) {
+        struct stored_job *job = &c->jobs[i];
+        bool is_meant = m->request != 0 && job->used && (uint32_t)job->job == m->request;
+        if (is_meant && (is_barred || m->code == PROTO_ERR_LIMIT)) {
+            job->barred |= (uint64_t)is_barred << shard;
+            if (c->sink.job_refused) {
+                c->sink.job_refused(c->sink.self, job->job, m->text, shard);
+            }
+            return;
+        }
+    }
+}
+
 static bool send_post(const struct client *c, unsigned shard, const struct stored_job *job)
 {
     return c->port.send(c->port.self, shard, job->bytes, job->length);
@@ -42,7 +60,7 @@ static void send_all(struct client *c, unsigned shard, bool all_stops)
 {
     bool was_sent = true, any = false;
     for (unsigned i = 0; i < c->options.jobs && was_sent; i++) {
-        if (c->jobs[i].used) {
+        if (c->jobs[i].used && !(c->jobs[i].barred >> shard & 1)) {
             any = true;
             was_sent = send_post(c, shard, &c->jobs[i]);
         }
@@ -64,6 +82,9 @@ static void send_all(struct client *c, unsigned shard, bool all_stops)
  */
 void job_send_all(struct client *c, unsigned shard)
 {
+    for (unsigned i = 0; i < c->options.jobs; i++) {
+        c->jobs[i].barred &= ~(UINT64_C(1) << shard);
+    }
     send_all(c, shard, true);
 }
 
@@ -96,6 +117,7 @@ enum err client_job_post(struct client *c, const struct proto_job_post *job, uin
     }
     room->used = true;
     room->job = job->job;
+    room->barred = 0;
     for (unsigned i = 0; i < STOPPED_MAX; i++) {
         c->stopped[i].used = c->stopped[i].used && c->stopped[i].job != job->job;
     }

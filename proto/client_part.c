@@ -7,17 +7,22 @@ bool client_send(struct client *c, unsigned shard, const struct proto_message *m
     return c->port.send(c->port.self, shard, c->scratch, length);
 }
 
+/* The table of parts is at least half empty: a few ids are skipped at most. */
+uint32_t request_next(struct client *c)
+{
+    while (c->next_request == 0 || c->parts[c->next_request & c->part_mask].kind != PART_FREE) {
+        c->next_request++;
+    }
+    return c->next_request++;
+}
+
 struct part *part_open(struct client *c, enum part_kind kind, unsigned shard)
 {
     struct shard *s = &c->shards[shard];
     if (c->part_count >= c->part_limit) {
         return NULL;
     }
-    /* The table is at least half empty: a few ids are skipped at most. */
-    while (c->next_request == 0 || c->parts[c->next_request & c->part_mask].kind != PART_FREE) {
-        c->next_request++;
-    }
-    uint32_t request = c->next_request++;
+    uint32_t request = request_next(c);
     uint16_t index = (uint16_t)(request & c->part_mask);
     struct part *part = &c->parts[index];
     *part = (struct part){

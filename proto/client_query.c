@@ -1,5 +1,5 @@
-/* Requests that have one part and no ticket (STATS, MEMBERS, JOBS, HISTORY), and SHARE, which has
- * no answer. */
+/* Requests that have one part and no ticket (STATS, MEMBERS, JOBS, HISTORY, SCAN), and two without
+ * a part: SHARE, which has no answer, and FLUSH, whose answer may take long. */
 #include "proto/client_core.h"
 
 bool client_stats(struct client *c, unsigned shard, uint64_t now_us)
@@ -21,6 +21,27 @@ bool client_jobs(struct client *c, unsigned shard, uint32_t from, uint64_t now_u
     struct proto_message m = {.type = PROTO_JOBS, .jobs = {.from = from}};
     client_advance(c, now_us);
     return shard_query(c, shard, PART_JOBS, &m) != NULL;
+}
+
+bool client_scan(struct client *c, unsigned shard, uint64_t cursor, uint8_t depth, uint64_t now_us)
+{
+    struct proto_message m = {.type = PROTO_SCAN, .scan = {.cursor = cursor, .depth = depth}};
+    client_advance(c, now_us);
+    return shard_query(c, shard, PART_SCAN, &m) != NULL;
+}
+
+bool client_flush_table(struct client *c, unsigned shard, uint64_t now_us)
+{
+    CHECK(shard < c->options.shards);
+    struct shard *s = &c->shards[shard];
+    struct proto_message m = {.type = PROTO_FLUSH};
+    client_advance(c, now_us);
+    if (s->state != CLIENT_UP) {
+        return false;
+    }
+    m.flush.request = request_next(c);
+    s->flush_request = client_send(c, shard, &m) ? m.flush.request : 0;
+    return s->flush_request != 0;
 }
 
 unsigned client_history(struct client *c, uint64_t root_key, uint32_t epoch, uint32_t cursor,

@@ -5,6 +5,9 @@
 enum {
     SLOW_MIN_US = 10000, /* a busy machine may keep a near shard from running that long */
     SLOW_TIMES = 8, /* as long as the nearest shard takes */
+    HEARTBEAT_MIN_MS =
+        4, /* whatever a shard says: below, heartbeats and jobs would be a load ... */
+    HEARTBEAT_MAX_MS = 60000, /* ... above, its silence would not be noticed */
 };
 
 /* ---- states ----
@@ -30,8 +33,9 @@ static void map_add(struct client *c, bool is_slow)
 {
     for (unsigned s = 0; s < c->options.shards; s++) {
         if (c->shards[s].state == CLIENT_UP && c->shards[s].is_slow == is_slow) {
-            c->owners[c->up_count++] =
-                (struct owner){.mixed_boot = rng_mix(c->shards[s].boot), .shard = (uint8_t)s};
+            c->owners[c->up_count++] = (struct owner){.mixed_place = rng_mix(c->shards[s].place),
+                                                      .boot = c->shards[s].boot,
+                                                      .shard = (uint8_t)s};
         }
     }
 }
@@ -57,13 +61,17 @@ static void shard_move(struct client *c, unsigned shard, enum client_state state
 unsigned client_owner(const struct client *c, uint64_t key)
 {
     unsigned best = CLIENT_NOWHERE;
-    uint64_t best_weight = 0;
+    uint64_t best_weight = 0, best_boot = 0;
     for (unsigned i = 0; i < c->owner_count; i++) {
-        uint64_t weight = rng_mix(key ^ c->owners[i].mixed_boot);
-        /* Equal weights mean equal boot ids: one shard under two names; the first stands. */
-        if (best == CLIENT_NOWHERE || weight > best_weight) {
-            best = c->owners[i].shard;
+        const struct owner *o = &c->owners[i];
+        uint64_t weight = rng_mix(key ^ o->mixed_place);
+        /* Equal weights mean equal places: two shards begun from copies of one file. Equal boot
+         * ids, too: one shard under two names; the first stands. */
+        if (best == CLIENT_NOWHERE || weight > best_weight ||
+            (weight == best_weight && o->boot > best_boot)) {
+            best = o->shard;
             best_weight = weight;
+            best_boot = o->boot;
         }
     }
     return best;
@@ -79,6 +87,7 @@ void shard_fall(struct client *c, unsigned shard, enum client_state state)
         shard_move(c, shard, state);
     }
     s->timeouts_in_row = 0;
+    s->flush_request = 0;
     part_lose_all_of(c, shard);
     queue_abandon_stores(c, shard);
     if (was_up) {
@@ -322,8 +331,11 @@ static void shard_adopt(struct client *c, unsigned shard, const struct proto_wel
     struct shard *s = &c->shards[shard];
     s->known = true;
     s->boot = m->boot;
+    s->place = m->place;
     s->session = m->session;
-    s->heartbeat_ms = m->heartbeat_ms;
+    s->heartbeat_ms = m->heartbeat_ms < HEARTBEAT_MIN_MS   ? HEARTBEAT_MIN_MS
+                      : m->heartbeat_ms > HEARTBEAT_MAX_MS ? HEARTBEAT_MAX_MS
+                                                           : m->heartbeat_ms;
     s->batch_max = m->batch_max;
     s->inflight_age_max_ms = m->inflight_age_max_ms;
     s->timeouts_in_row = 0;
@@ -366,7 +378,7 @@ void shard_on_welcome(struct client *c, unsigned shard, const struct proto_welco
     s->leaked = s->leaked && !is_answer;
     s->hello_owed = s->hello_owed && !is_answer;
     s->hello_request = is_answer ? 0 : s->hello_request;
-    if (s->state == CLIENT_UP && s->boot != m->boot) {
+    if (s->state == CLIENT_UP && (s->boot != m->boot || s->place != m->place)) {
         shard_fall(c, shard, CLIENT_GREETING); /* it restarted unseen */
     }
     bool was_slow = s->is_slow;
@@ -383,15 +395,24 @@ void shard_on_welcome(struct client *c, unsigned shard, const struct proto_welco
     shard_judge(c, shard, sent_us, was_slow && !s->is_slow ? 1 : c->options.timeouts_in_row);
 }
 
-/* ---- an ERROR ---- */
+/* ---- an ERROR, and the answer that may be one ---- */
+
+void shard_on_flushed(struct client *c, unsigned shard, uint32_t request,
+                      const struct proto_text *refused)
+{
+    struct shard *s = &c->shards[shard];
+    if (request != 0 && request == s->flush_request) {
+        s->flush_request = 0;
+        if (c->sink.flushed) {
+            c->sink.flushed(c->sink.self, shard, refused);
+        }
+    }
+}
 
 void shard_on_error(struct client *c, unsigned shard, const struct proto_error *m)
 {
     struct shard *s = &c->shards[shard];
     c->counters.refused++;
-    if (c->sink.error) {
-        c->sink.error(c->sink.self, shard, m->code, m->text);
-    }
     if (m->code == PROTO_ERR_SESSION) {
         /* Several requests may be refused before the HELLO arrives: only the first acts. */
         if (s->state == CLIENT_UP) {
@@ -401,8 +422,16 @@ void shard_on_error(struct client *c, unsigned shard, const struct proto_error *
         return;
     }
     struct part *part = part_find(c, m->request, shard);
-    if (!part) {
-        return; /* about a message without a request, or too late to matter */
+    shard_on_flushed(c, shard, m->request, &m->text);
+    if (!part) { /* about a message without a request, or too late to matter */
+        job_on_error(c, shard, m);
+        return;
+    }
+    if (part->kind == PART_HELLO && (m->code == PROTO_ERR_LIMIT || m->code == PROTO_ERR_ROLE)) {
+        s->hello_due_us = c->now_us + REFUSED_PAUSE_US;
+        if (c->sink.hello_refused) {
+            c->sink.hello_refused(c->sink.hello_self, shard, m->text);
+        }
     }
     s->timeouts_in_row = 0;
     part_lose(c, part);

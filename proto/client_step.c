@@ -167,6 +167,24 @@ static void on_history(struct client *c, unsigned shard, const struct proto_hist
     }
 }
 
+static void on_scanned(struct client *c, unsigned shard, const struct proto_scanned *m)
+{
+    if (!proto_entries_in_range(&m->list)) {
+        c->counters.malformed++;
+    } else if (c->sink.scanned) {
+        c->sink.scanned(c->sink.self, shard, m);
+    }
+}
+
+static void on_job_report(struct client *c, unsigned shard, const struct proto_job_report *m)
+{
+    if (proto_report_fault(m) != NULL) {
+        c->counters.malformed++;
+    } else if (c->sink.job_report) {
+        c->sink.job_report(c->sink.self, m, shard);
+    }
+}
+
 /* Ends the request of shard_query that a message answers; all these have it as their first field.
  * False: it was not outstanding. */
 static bool answers(struct client *c, unsigned shard, enum part_kind kind,
@@ -223,6 +241,14 @@ static void take(struct client *c, unsigned shard, const struct proto_message *m
             on_history(c, shard, &m->history_answer);
         }
         break;
+    case PROTO_SCANNED:
+        if (answers(c, shard, PART_SCAN, m)) {
+            on_scanned(c, shard, &m->scanned);
+        }
+        break;
+    case PROTO_FLUSHED:
+        shard_on_flushed(c, shard, m->flushed.request, NULL);
+        break;
     case PROTO_ERROR:
         shard_on_error(c, shard, &m->error);
         break;
@@ -240,9 +266,7 @@ static void take(struct client *c, unsigned shard, const struct proto_message *m
         }
         break;
     case PROTO_JOB_REPORT:
-        if (sink->job_report) {
-            sink->job_report(sink->self, &m->job_report, shard);
-        }
+        on_job_report(c, shard, &m->job_report);
         break;
     case PROTO_WORKER_INDEX:
         if (sink->worker_index) {
@@ -311,6 +335,12 @@ uint64_t client_shard_boot(const struct client *c, unsigned shard)
 {
     CHECK(shard < c->options.shards);
     return c->shards[shard].boot;
+}
+
+uint64_t client_shard_place(const struct client *c, unsigned shard)
+{
+    CHECK(shard < c->options.shards);
+    return c->shards[shard].place;
 }
 
 uint32_t client_inflight_age_max_ms(const struct client *c, unsigned shard)

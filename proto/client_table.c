@@ -161,7 +161,7 @@ static bool plausible(const struct tt_answer *a, const struct tt_ask *ask)
     case TT_OPEN:
         return a->alpha >= ask->alpha && a->beta <= ask->beta && a->alpha < a->beta;
     case TT_BUSY:
-        return true;
+        return ask->flags & TT_EXCLUSIVE;
     }
     return false;
 }

@@ -430,6 +430,16 @@ bool proto_text_copy(struct proto_text text, char *out, size_t size)
     return n == text.length;
 }
 
+void proto_text_printable(struct proto_text text, char *out, size_t size)
+{
+    size_t length = text.length < size - 1 ? text.length : size - 1;
+    for (size_t i = 0; i < length; i++) {
+        bool is_printable = text.at[i] >= ' ' && text.at[i] <= '~';
+        out[i] = is_printable ? text.at[i] : '?';
+    }
+    out[length] = '\0';
+}
+
 bool proto_results_in_range(const struct proto_stores *list)
 {
     for (uint32_t i = 0; i < list->count; i++) {
@@ -440,6 +450,28 @@ bool proto_results_in_range(const struct proto_stores *list)
         }
     }
     return true;
+}
+
+bool proto_entries_in_range(const struct proto_scanneds *list)
+{
+    for (uint32_t i = 0; i < list->count; i++) {
+        const struct tt_scanned *e = &list->at[i];
+        if (e->depth > TT_DEPTH_MAX || e->lower < TT_SCORE_MIN || e->upper < e->lower) {
+            return false;
+        }
+    }
+    return true;
+}
+
+const char *proto_report_fault(const struct proto_job_report *report)
+{
+    if (report->state > PROTO_JOB_REFUSED) {
+        return "JOB_REPORT: unknown state";
+    }
+    if (report->score < TT_SCORE_MIN) {
+        return "JOB_REPORT: score below -32767";
+    }
+    return report->depth > TT_DEPTH_MAX ? "JOB_REPORT: depth above 250" : NULL;
 }
 
 bool proto_weights_in_range(const struct proto_weights *list)

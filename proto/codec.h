@@ -21,14 +21,15 @@ enum {
     PROTO_BATCH_MAX = 1024, /* operations in one message */
     PROTO_TEXT_MAX = 1024, /* bytes in one text */
     PROTO_MESSAGE_MAX = 65536, /* bytes in one message; larger ones are refused unread */
-    /* of JOB or JOB_POST: three texts with their heads, ten integers of at most nine bytes */
-    PROTO_JOB_BYTES = 3 * (3 + PROTO_TEXT_MAX) + 10 * 9 + 8,
+    /* of JOB or JOB_POST: three texts with their heads, eleven integers of at most nine bytes */
+    PROTO_JOB_BYTES = 3 * (3 + PROTO_TEXT_MAX) + 11 * 9 + 8,
 };
 
 enum proto_role {
     PROTO_WORKER = 0, /* gets jobs */
     PROTO_FRONT = 1, /* posts jobs; they live as long as its session */
     PROTO_CLIENT = 2, /* the table alone */
+    PROTO_MONITOR = 3, /* reads statistics, and nothing else */
 };
 
 enum proto_hello_flag {
@@ -43,7 +44,11 @@ enum proto_job_flag {
     PROTO_JOB_WAITS = 4, /* wait for each answer instead of searching on meanwhile */
 };
 
-enum proto_job_state { PROTO_JOB_SEARCHING = 0, PROTO_JOB_ENDED = 1 };
+enum proto_job_state {
+    PROTO_JOB_SEARCHING = 0,
+    PROTO_JOB_ENDED = 1,
+    PROTO_JOB_REFUSED = 2, /* the worker cannot search it: it did nothing for it and never will */
+};
 
 enum proto_stop_reason {
     PROTO_STOP_OWNER = 0, /* its front-end said so */
@@ -61,7 +66,11 @@ enum proto_error_code {
     PROTO_ERR_ROLE = 7, /* not for this role */
 };
 
-enum { PROTO_REMOTE_DEPTH_AUTO = 255, PROTO_NO_LIMIT = 0 };
+enum {
+    PROTO_REMOTE_DEPTH_AUTO = 255,
+    PROTO_NO_LIMIT = 0,
+    PROTO_ANY_EVALUATION = 0, /* each worker takes its own number */
+};
 
 /* Not terminated by a zero byte. */
 struct proto_text {
@@ -80,7 +89,7 @@ struct proto_member_row {
     uint64_t job; /* a worker searches it; 0: none */
     uint32_t silent_ms;
     uint8_t role;
-    struct proto_text name;
+    struct proto_text name, user;
 };
 
 /* An open job of a shard, for people. */
@@ -88,7 +97,7 @@ struct proto_job_row {
     uint64_t job;
     uint32_t workers, age_ms;
     uint8_t depth, reached;
-    struct proto_text owner, game, algorithm, position;
+    struct proto_text owner, game, algorithm, position, user;
 };
 
 #define F(type, name)
@@ -155,10 +164,24 @@ struct proto_text proto_text_of(const char *string);
 
 /* Results as others may say them: what is outside must not reach a search. */
 bool proto_results_in_range(const struct proto_stores *list);
+bool proto_entries_in_range(const struct proto_scanneds *list);
+/* NULL: it is; else what is not, for an ERROR. */
+const char *proto_report_fault(const struct proto_job_report *report);
+/* Of two reports of a worker on one job. Every shard passes a report on, and their paths differ in
+ * length: an older one that comes later is dropped. Counters only grow, and a worker that refused a
+ * job does not search it later. */
+static inline bool proto_report_is_newer(const struct proto_job_report *report,
+                                         const struct proto_job_report *last)
+{
+    return report->nodes > last->nodes ||
+           (report->nodes == last->nodes && last->state == PROTO_JOB_SEARCHING);
+}
 /* Whether every index is below TT_WEIGHTS. */
 bool proto_weights_in_range(const struct proto_weights *list);
 
 /* Copies into `out` (with a zero byte), cut to `size`; returns false when it was cut. */
 bool proto_text_copy(struct proto_text text, char *out, size_t size);
+/* What others wrote, for a person's screen: cut to fit, '?' for all but printable ASCII. */
+void proto_text_printable(struct proto_text text, char *out, size_t size);
 
 #endif

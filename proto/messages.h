@@ -11,31 +11,34 @@
 
 #include "common/counters.h"
 
-#define PROTO_VERSION 2
+#define PROTO_VERSION 4
 
 /* OP(list name, C struct of one element, fields) */
-#define PROTO_OPS(OP)                                                                        \
-    OP(asks, struct tt_ask,                                                                  \
-       F(u64, key) F(u8, depth) F(i16, alpha) F(i16, beta) F(u8, flags) F(u16, slot))        \
-    OP(answers, struct tt_answer,                                                            \
-       F(u8, verdict) F(i16, score) F(i16, alpha) F(i16, beta) F(u16, move) F(u16, nproc))   \
-    OP(stores, struct tt_store,                                                              \
-       F(u64, key) F(u8, depth) F(i16, score) F(u8, bound) F(u16, move) F(u16, slot))        \
-    OP(releases, struct tt_release, F(u64, key) F(u8, depth) F(u16, slot))                   \
-    OP(peeks, struct tt_peek, F(u64, key) F(u8, depth))                                      \
-    OP(peekeds, struct tt_peeked,                                                            \
-       F(i16, lower) F(i16, upper) F(u8, depth) F(u16, move) F(u16, nproc))                  \
-    OP(weights, struct tt_weight, F(u16, index) F(u32, weight))                              \
-    OP(figures, struct proto_figure, F(text, name) F(u64, value))                            \
-    OP(member_rows, struct proto_member_row,                                                 \
-       F(u32, session) F(u32, instance_id) F(u8, role) F(u64, job) F(u32, silent_ms)         \
-           F(text, name))                                                                    \
-    OP(job_rows, struct proto_job_row,                                                       \
-       F(u64, job) F(u32, workers) F(u32, age_ms) F(u8, depth) F(u8, reached) F(text, owner) \
-           F(text, game) F(text, algorithm) F(text, position))
+#define PROTO_OPS(OP)                                                                              \
+    OP(asks, struct tt_ask,                                                                        \
+       F(u64, key) F(u8, depth) F(i16, alpha) F(i16, beta) F(u8, flags) F(u16, slot))              \
+    OP(answers, struct tt_answer,                                                                  \
+       F(u8, verdict) F(i16, score) F(i16, alpha) F(i16, beta) F(u16, move) F(u16, nproc))         \
+    OP(stores, struct tt_store,                                                                    \
+       F(u64, key) F(u8, depth) F(i16, score) F(u8, bound) F(u16, move) F(u16, slot))              \
+    OP(releases, struct tt_release, F(u64, key) F(u8, depth) F(u16, slot))                         \
+    OP(peeks, struct tt_peek, F(u64, key) F(u8, depth))                                            \
+    OP(peekeds, struct tt_peeked,                                                                  \
+       F(i16, lower) F(i16, upper) F(u8, depth) F(u16, move) F(u16, nproc))                        \
+    OP(scanneds, struct tt_scanned,                                                                \
+       F(u64, key) F(u8, depth) F(i16, lower) F(i16, upper) F(u16, move))                          \
+    OP(weights, struct tt_weight, F(u16, index) F(u32, weight))                                    \
+    OP(figures, struct proto_figure, F(text, name) F(u64, value))                                  \
+    OP(member_rows, struct proto_member_row,                                                       \
+       F(u32, session) F(u32, instance_id) F(u8, role) F(u64, job) F(u32, silent_ms) F(text, name) \
+           F(text, user))                                                                          \
+    OP(job_rows, struct proto_job_row,                                                             \
+       F(u64, job) F(u32, workers) F(u32, age_ms) F(u8, depth) F(u8, reached) F(text, owner)       \
+           F(text, game) F(text, algorithm) F(text, position) F(text, user))
 
 #define PROTO_JOB_FIELDS \
     F(u64, job)          \
+    F(u64, user)         \
     F(text, game)        \
     F(text, position)    \
     F(u64, evaluation)   \
@@ -51,7 +54,7 @@
             F(text, name))                                                                         \
     MSG(WELCOME, welcome, 2,                                                                       \
         F(u32, request) F(u32, session) F(u64, boot) F(u32, heartbeat_ms) F(u32, batch_max)        \
-            F(u32, jobs) F(u32, inflight_age_max_ms))                                              \
+            F(u32, jobs) F(u32, inflight_age_max_ms) F(u64, place))                                \
     MSG(RETRIEVE_ASK, retrieve_ask, 3, F(u32, request) F(asks, list))                              \
     MSG(RETRIEVE_ANSWER, retrieve_answer, 4, F(u32, request) F(answers, list))                     \
     MSG(STORE_HASH, store_hash, 5, F(stores, list))                                                \
@@ -63,7 +66,8 @@
     MSG(JOB, job, 11, PROTO_JOB_FIELDS)                                                            \
     MSG(JOB_STOP, job_stop, 12, F(u64, job) F(u8, reason))                                         \
     MSG(JOB_REPORT, job_report, 13,                                                                \
-        F(u64, job) F(u64, instance) F(u8, state) F(u8, depth) COUNTERS_REPORTED(PROTO_COUNTER))   \
+        F(u64, job) F(u64, instance) F(u8, state) F(u8, depth) F(i16, score) F(u16, move)          \
+            COUNTERS_REPORTED(PROTO_COUNTER) F(text, line))                                        \
     MSG(NODE_DONE, node_done, 14, F(stores, list))                                                 \
     MSG(STATS, stats, 15, F(u32, request))                                                         \
     MSG(STATS_ANSWER, stats_answer, 16, F(u32, request) F(figures, list))                          \
@@ -79,6 +83,10 @@
     MSG(HISTORY_ANSWER, history_answer, 25,                                                        \
         F(u32, request) F(u64, root_key) F(u32, epoch) F(u32, cursor) F(u32, now) F(u32, halvings) \
             F(u32, wait_ms) F(weights, list))                                                      \
-    MSG(SHARE, share, 26, F(u64, table_id) F(stores, list))
+    MSG(SHARE, share, 26, F(u64, table_id) F(stores, list))                                        \
+    MSG(FLUSH, flush, 27, F(u32, request))                                                         \
+    MSG(FLUSHED, flushed, 28, F(u32, request))                                                     \
+    MSG(SCAN, scan, 29, F(u32, request) F(u64, cursor) F(u8, depth))                               \
+    MSG(SCANNED, scanned, 30, F(u32, request) F(u64, next) F(scanneds, list))
 
 #endif

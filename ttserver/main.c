@@ -1,9 +1,11 @@
-/* ttserver: shards of the transposition table, served over ZeroMQ. */
+/* ttserver: shards of the transposition table, served over ZMTP. */
+#include "common/handshake.h"
 #include "common/log.h"
 #include "proto/codec.h"
 #include "ttserver/io/server.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <zmq.h>
@@ -27,6 +29,8 @@ struct arguments {
     struct server_options server;
     struct options_host_port check;
     uint64_t memory;
+    const char *backing_url;
+    struct redis_address backing;
     bool is_insecure;
 };
 
@@ -48,12 +52,20 @@ static int read_arguments(int argc, char **argv, struct arguments *a)
                     "most clients of a shard (4096)"),
         OPTIONS_ROW(U32, "jobs", "N", &core->jobs_max, 1, TTCORE_JOBS_MAX,
                     "most jobs open at once (64)"),
+        OPTIONS_ROW(TEXT, "keys", "DIR", &a->server.keys_dir, 0, 0,
+                    "keys made by `abdada keygen` (ABDADA_KEYS)"),
         OPTIONS_ROW(FLAG, "insecure", NULL, &a->is_insecure, 0, 0,
                     "serve an address that other machines can reach, without keys"),
         OPTIONS_ROW(HOST_PORT, "check", "HOST:PORT", &a->check, 0, 0,
                     "serve nothing; exit status 0 if the shard there serves, else 1"),
-        OPTIONS_ROW(UNSUPPORTED, "keys", "DIR", NULL, 0, 0,
-                    "this build has no CURVE encryption yet"),
+        OPTIONS_ROW(TEXT, "snapshot", "FILE", &a->server.survive.snapshot, 0, 0,
+                    "results are kept in FILE (of shard 0; FILE.1, FILE.2, ...) and read at start"),
+        OPTIONS_ROW(U32, "snapshot-every", "S", &a->server.survive.snapshot_every_s, 1,
+                    LONGEST_MS / 1000, "seconds between snapshots (60); SIGUSR1: at once"),
+        OPTIONS_ROW(TEXT, "backing", "URL", &a->backing_url, 0, 0,
+                    "results are kept in the Redis redis://HOST[:PORT][/DB] and read at start"),
+        OPTIONS_ROW(U32, "backing-depth", "N", &a->server.survive.backing_depth, 0, TT_DEPTH_MAX,
+                    "results of at least this depth are kept there (4)"),
         OPTIONS_ROW(UNSUPPORTED, "metrics", "HOST:PORT", NULL, 0, 0,
                     "this build has no metrics endpoint yet"),
         {0},
@@ -68,6 +80,51 @@ static int read_arguments(int argc, char **argv, struct arguments *a)
     return options_parse(&options, argc, argv, NULL, NULL);
 }
 
+/* The environment's keys when the command line says nothing. 0, or the exit code. */
+static int choose_keys(struct arguments *a)
+{
+    const char **dir = &a->server.keys_dir;
+    if (*dir != NULL && a->is_insecure) {
+        return options_wrong(program, "--keys and --insecure exclude each other");
+    }
+    if (!a->is_insecure && keys_choose_dir(dir) != ERR_OK) {
+        return options_wrong(program, "--keys names no directory");
+    }
+    return 0;
+}
+
+/* 0, or the exit code after one line on stderr. */
+static int check_backing(struct arguments *a)
+{
+    char why[REDIS_WHY_MAX];
+    struct redis_address *address = &a->backing;
+    if (a->backing_url == NULL) {
+        return 0;
+    }
+    if (a->server.survive.snapshot != NULL) {
+        return options_wrong(program, "--backing and --snapshot exclude each other");
+    }
+    if (redis_address_parse_option(address, a->backing_url, why) != ERR_OK) {
+        return options_wrong(program, "--backing: %s", why);
+    }
+    if (redis_address_environment(address, why) != ERR_OK) {
+        log_fail(program, "--backing: %s", why);
+        return 1;
+    }
+    if (address->is_cluster || address->is_tls) {
+        return options_wrong(program, "--backing: one Redis without TLS, redis://HOST:PORT");
+    }
+    if (a->server.listen.port == 0) {
+        return options_wrong(program, "--backing: --listen must name a port, by which the results "
+                                      "are found again");
+    }
+#ifndef HAVE_HIREDIS
+    return options_wrong(program, "--backing: this build has no Redis: make deps, make");
+#endif
+    a->server.survive.backing = address;
+    return 0;
+}
+
 /* 0, or the exit code after one line on stderr. */
 static int check_arguments(struct arguments *a)
 {
@@ -80,6 +137,9 @@ static int check_arguments(struct arguments *a)
         return options_wrong(program, "--memory: more than the %u MiB of this machine",
                              (unsigned)(physical >> 20));
     }
+    if (o->survive.snapshot != NULL && o->survive.snapshot[0] == '\0') {
+        return options_wrong(program, "--snapshot: names no file");
+    }
     if (o->listen.port != 0 && o->listen.port + o->shards - 1 > UINT16_MAX) {
         return options_wrong(program, "--shards: ports go up to 65535 only");
     }
@@ -87,10 +147,11 @@ static int check_arguments(struct arguments *a)
         log_fail(program, "--listen: host '%s' is not known", o->listen.host);
         return 1;
     }
-    if (!o->address.is_loopback && !a->is_insecure) {
+    if (!o->address.is_loopback && o->keys_dir == NULL && !a->is_insecure) {
         return options_wrong(program,
-                             "--listen %s can be reached from other machines: say --insecure if "
-                             "their users may be trusted",
+                             "--listen %s can be reached from other machines: make keys "
+                             "(abdada keygen DIR) and say --keys DIR, or --insecure if everybody "
+                             "there may be trusted",
                              o->listen.host);
     }
     return 0;
@@ -114,7 +175,7 @@ static enum err ask(void *socket)
     uint8_t bytes[SMALL_MAX];
     struct proto_message hello = {.type = PROTO_HELLO}, answer, bye = {.type = PROTO_BYE};
     hello.hello = (struct proto_hello){.request = 1,
-                                       .role = PROTO_CLIENT,
+                                       .role = PROTO_MONITOR,
                                        .instance = (uint64_t)getpid(),
                                        .name = proto_text_of("check")};
     if (!say(socket, &hello)) {
@@ -130,33 +191,62 @@ static enum err ask(void *socket)
     return ERR_OK;
 }
 
-/* For health checks of supervisors: opens a session at a shard and ends it again, as any client
- * would, in CHECK_MS at most; silent when all is well. (An open port is not enough: ZeroMQ's own
- * thread answers on it.) */
-static int check_shard(const struct options_host_port *at)
+/* Opens a session and ends it. On failure *why is for people. */
+static enum err visit(void *context, void *socket, const struct options_host_port *at,
+                      const struct keys_client *keys, const char **why)
 {
     char name[OPTIONS_HOST_MAX + 16], endpoint[sizeof name + 16];
     int wait_ms = CHECK_MS, linger_ms = LINGER_MS, one = 1;
+    struct handshake handshake = {0};
+    options_host_port_text(at->host, at->port, name, sizeof name);
+    snprintf(endpoint, sizeof endpoint, "tcp://%s", name);
+    zmq_setsockopt(socket, ZMQ_LINGER, &linger_ms, sizeof linger_ms);
+    zmq_setsockopt(socket, ZMQ_IMMEDIATE, &one, sizeof one); /* send waits for a connection */
+    zmq_setsockopt(socket, ZMQ_SNDTIMEO, &wait_ms, sizeof wait_ms);
+    zmq_setsockopt(socket, ZMQ_RCVTIMEO, &wait_ms, sizeof wait_ms);
+    zmq_setsockopt(socket, ZMQ_IPV6, &one, sizeof one);
+    enum err err = handshake_keys(socket, keys);
+    if (err == ERR_OK) {
+        err = handshake_watch(&handshake, context, socket, keys != NULL);
+    }
+    if (err == ERR_OK) {
+        err = zmq_connect(socket, endpoint) == 0 ? ask(socket) : ERR_IO;
+    }
+    if (err != ERR_OK) {
+        const char *refusal = handshake_refusal(&handshake);
+        *why = refusal != NULL     ? refusal
+               : err == ERR_ABSENT ? "no shard answers there"
+                                   : err_text(err);
+    }
+    handshake_close(&handshake, socket);
+    return err;
+}
+
+/* For health checks of supervisors: opens a session at a shard and ends it again, as any client
+ * would, in CHECK_MS at most for each half; silent when all is well. (An open port is not enough:
+ * the system itself answers on it.) */
+static int check_shard(const struct options_host_port *at, const char *keys_dir)
+{
+    struct keys_client keys;
+    char why_keys[KEYS_WHY_MAX];
+    const char *why = err_text(ERR_NOMEM);
+    if (keys_dir != NULL && keys_load_client(keys_dir, KEYS_MONITOR, &keys, why_keys) != ERR_OK) {
+        log_fail(program, "%s", why_keys);
+        return 1;
+    }
     void *context = zmq_ctx_new();
     void *socket = context == NULL ? NULL : zmq_socket(context, ZMQ_DEALER);
     enum err err = ERR_NOMEM;
     if (socket != NULL) {
-        options_host_port_text(at->host, at->port, name, sizeof name);
-        snprintf(endpoint, sizeof endpoint, "tcp://%s", name);
-        zmq_setsockopt(socket, ZMQ_LINGER, &linger_ms, sizeof linger_ms);
-        zmq_setsockopt(socket, ZMQ_IMMEDIATE, &one, sizeof one); /* send waits for a connection */
-        zmq_setsockopt(socket, ZMQ_SNDTIMEO, &wait_ms, sizeof wait_ms);
-        zmq_setsockopt(socket, ZMQ_RCVTIMEO, &wait_ms, sizeof wait_ms);
-        zmq_setsockopt(socket, ZMQ_IPV6, &one, sizeof one);
-        err = zmq_connect(socket, endpoint) == 0 ? ask(socket) : ERR_IO;
+        err = visit(context, socket, at, keys_dir != NULL ? &keys : NULL, &why);
         zmq_close(socket);
     }
     if (context != NULL) {
         zmq_ctx_term(context);
     }
+    keys_wipe(&keys, sizeof keys);
     if (err != ERR_OK) {
-        log_fail(program, "--check %s:%u: %s", at->host, (unsigned)at->port,
-                 err == ERR_ABSENT ? "no shard answers there" : err_text(err));
+        log_fail(program, "--check %s:%u: %s", at->host, (unsigned)at->port, why);
     }
     return err == ERR_OK ? 0 : 1;
 }
@@ -181,20 +271,29 @@ int main(int argc, char **argv)
         .server = {.program = program,
                    .listen = {"127.0.0.1", DEFAULT_PORT},
                    .shards = 1,
-                   .core = ttcore_defaults()},
+                   .core = ttcore_defaults(),
+                   .survive = {.snapshot_every_s = 60, .backing_depth = 4}},
         .memory = UINT64_C(256) << 20,
     };
     int code = read_arguments(argc, argv, &a);
     if (code >= 0) {
         return code;
     }
-    if (a.check.host[0] != '\0') {
-        return check_shard(&a.check);
+    code = choose_keys(&a);
+    if (code == 0 && a.check.host[0] != '\0') {
+        return check_shard(&a.check, a.server.keys_dir);
     }
-    code = check_arguments(&a);
+    if (code == 0) {
+        code = check_arguments(&a);
+    }
+    if (code == 0) {
+        code = check_backing(&a);
+    }
     if (code != 0) {
         return code;
     }
     divide_memory(&a.server.core, a.memory / a.server.shards);
-    return server_run(&a.server);
+    code = server_run(&a.server);
+    redis_address_wipe(&a.backing);
+    return code;
 }

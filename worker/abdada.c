@@ -15,6 +15,8 @@ static const struct {
     {"analyse", cli_analyse, "search positions, alone or over a cluster"},
     {"uci", cli_uci, "chess engine for UCI programs"},
     {"top", cli_top, "shards, jobs and workers of a cluster"},
+    {"tt", cli_tt, "sees and changes what is in a table, by hand"},
+    {"keygen", cli_keygen, "keys for a cluster and its users"},
     {"perft", cli_perft, "count legal move sequences"},
     {"bench", cli_bench, "fixed searches: node signature and nodes per second"},
     {"ttbench", cli_ttbench, "loads shards: operations per second, round trips"},

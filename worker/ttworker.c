@@ -5,7 +5,6 @@
 #include "worker/cli/cli.h"
 #include "worker/engine/worker.h"
 #include "worker/table/host_table.h"
-#include "worker/table/wire.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,7 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include <zmq.h>
 
 static const char program[] = "ttworker";
 
@@ -25,10 +23,9 @@ struct crew {
     uint64_t hash_mib;
     bool is_private;
     const char *name;
-    struct options_servers servers;
+    struct cli_table place;
     struct embedded *table;
-    void *context;
-    struct wire *wire[EMBEDDED_SLOTS_MAX];
+    struct transport *transport;
     struct worker *worker[EMBEDDED_SLOTS_MAX];
     pthread_t thread[EMBEDDED_SLOTS_MAX];
     unsigned started;
@@ -77,28 +74,31 @@ static void name_member(const struct crew *c, unsigned index, char *out, size_t 
     }
 }
 
-static enum err open_crew(struct crew *c)
+static enum err open_crew(struct crew *c, const struct keys_client *keys,
+                          char why[TRANSPORT_WHY_MAX])
 {
-    uint64_t group = c->is_private ? 0 : host_table_group(c->servers.server, c->servers.count);
-    enum err err = embedded_open_on_host(&c->table, c->hash_mib << 20, c->threads, group);
-    c->context = zmq_ctx_new();
-    if (c->context == NULL) {
-        return ERR_NOMEM;
+    const struct transport_address address = cli_table_address(&c->place, keys);
+    uint64_t group = c->is_private ? 0 : transport_group(&address);
+    struct cli_wait wait = {.program = program, .stop = &stopping};
+    const struct host_table_wait host_wait = {.self = &wait, .waiting = cli_say_waiting};
+    enum err err = transport_open(&c->transport, &address, c->threads, program, why);
+    if (err == ERR_OK) {
+        err = embedded_open_on_host(&c->table, c->hash_mib << 20, c->threads, group, &host_wait);
     }
     for (unsigned i = 0; i < c->threads && err == ERR_OK; i++) {
         char name[CLIENT_NAME_MAX + 1];
         name_member(c, i, name, sizeof name);
-        err = wire_open(&c->wire[i], c->context, c->servers.server, c->servers.count);
+        struct remote_shell shell;
+        err = transport_lane(c->transport, keys, &shell);
         if (err != ERR_OK) {
             return err;
         }
-        struct remote_shell shell = wire_shell(c->wire[i]);
         struct worker_options options = {
             .searcher = {.table = c->table,
                          .index = i,
                          .neighbours = c->threads,
                          .shell = &shell,
-                         .client = {.shards = c->servers.count,
+                         .client = {.shards = transport_shards(c->transport),
                                     .instance = clock_unique(),
                                     .name = name}, /* copied */
                          .share_depth = (uint8_t)c->share},
@@ -117,11 +117,8 @@ static void close_crew(struct crew *c)
     }
     for (unsigned i = 0; i < c->threads; i++) {
         worker_close(&c->worker[i]);
-        wire_close(&c->wire[i]);
     }
-    if (c->context != NULL) {
-        zmq_ctx_term(c->context);
-    }
+    transport_close(&c->transport);
     embedded_close(&c->table);
 }
 
@@ -133,26 +130,38 @@ static bool announce(const struct crew *c)
         log_fail(program, "standard output: %s", strerror(errno));
         return false;
     }
-    bool is_shared = embedded_is_on_host(c->table);
     int reason = embedded_private_reason(c->table);
-    log_line(program, "%u threads, %u of %u shards up, %s of %" PRIu64 " MiB%s%s", c->threads,
-             atomic_load(&c->up), c->servers.count, is_shared ? "the host's table" : "a table",
-             c->hash_mib, reason != 0 ? ", shared with nobody: " : "",
-             reason != 0 ? strerror(reason) : "");
+    log_line(program, "%u threads, %u of %u shards up, %s of %" PRIu64 " MiB", c->threads,
+             atomic_load(&c->up), transport_shards(c->transport),
+             embedded_is_on_host(c->table) ? "the host's table" : "a table", c->hash_mib);
+    if (reason != 0) {
+        cli_say_private(program, c->hash_mib, host_table_reason(reason));
+    }
     return true;
 }
 
 static int serve(struct crew *c)
 {
     static struct member member[EMBEDDED_SLOTS_MAX];
+    struct keys_client room;
+    const struct keys_client *keys = NULL;
+    char why[KEYS_WHY_MAX] = "";
     bool ok = false;
+    if (cli_load_keys(c->place.keys_dir, KEYS_WORKER, &room, &keys, why) != ERR_OK) {
+        log_fail(program, "%s", why);
+        return 1;
+    }
     signals_catch(on_signal);
     sem_init(&c->tried, 0, 0);
-    enum err err = open_crew(c);
+    enum err err = open_crew(c, keys, why);
+    keys_wipe(&room, sizeof room);
     for (unsigned i = 0; i < c->threads && err == ERR_OK; i++) {
         member[i] = (struct member){c, i};
-        if (pthread_create(&c->thread[i], NULL, run_member, &member[i]) != 0) {
-            err = ERR_NOMEM;
+        int error = pthread_create(&c->thread[i], NULL, run_member, &member[i]);
+        if (error != 0) {
+            snprintf(why, sizeof why, "only %u of %u threads could be started: %s", i, c->threads,
+                     strerror(error));
+            err = ERR_FULL;
         } else {
             c->started++;
         }
@@ -161,10 +170,12 @@ static int serve(struct crew *c)
         while (sem_wait(&c->tried) != 0 && errno == EINTR) {
         }
     }
-    if (err != ERR_OK) {
-        log_fail(program, "%s", err_text(err));
-    } else {
+    if (err == ERR_OK) {
         ok = announce(c);
+    } else if (atomic_load(&stopping)) { /* by a signal, while it waited for the table */
+        ok = true;
+    } else {
+        log_fail(program, "%s", why[0] != '\0' ? why : err_text(err));
     }
     if (!ok) {
         atomic_store(&stopping, true);
@@ -178,7 +189,7 @@ int main(int argc, char *argv[])
 {
     static struct crew crew = {.threads = 1, .hash_mib = 64, .share = REMOTE_SHARE_DEPTH};
     const struct options_row table[] = {
-        {"servers", "HOST:PORT,...", "the shards (required)", &crew.servers, OPTION_SERVERS, 's'},
+        CLI_TABLE_ROWS(crew.place),
         {"threads", "N", "searching threads (default 1)", &crew.threads, OPTION_U32, 'j', 1,
          EMBEDDED_SLOTS_MAX},
         {"hash", "MIB", "table shared by the processes of this host (default 64)", &crew.hash_mib,
@@ -188,23 +199,22 @@ int main(int argc, char *argv[])
         {"share", "N", "send results of depth N and more to other tables (default 2; 0: off)",
          &crew.share, OPTION_U32, 0, 0, SEARCH_DEPTH_MAX},
         {"name", "NAME", "name shown by `abdada top` (default HOST:PID)", &crew.name, OPTION_TEXT},
-        {"keys", "DIR", "CURVE keys are not built yet", NULL, OPTION_UNSUPPORTED},
         {0},
     };
     const struct options options = {
         .program = program,
-        .usage = "--servers HOST:PORT,... [OPTION]...",
+        .usage = "--servers HOST:PORT,... | --table URL [OPTION]...",
         .summary = "Helps the searches whose jobs are posted at the shards. Stateless: may be "
                    "killed at any time.",
         .version = CLI_VERSION,
         .table = table,
     };
     int status = options_parse(&options, argc, argv, NULL, NULL);
+    if (status < 0) {
+        status = cli_table_environment(program, &crew.place, true);
+    }
     if (status >= 0) {
         return status;
-    }
-    if (crew.servers.count == 0) {
-        return options_wrong(program, "--servers HOST:PORT,... is required");
     }
     return serve(&crew);
 }

@@ -56,10 +56,11 @@ static uint8_t depth_of(uint64_t member)
     return (uint8_t)(member >> 8);
 }
 
-/* Keys are well mixed by their senders; one multiplication mixes those that are not. */
+/* Keys, depths and slots are chosen by peers: a secret before the mixing and one after it keep them
+ * from choosing buckets. */
 static uint32_t *node_head(const struct tt_inflight *t, uint64_t key, uint8_t depth)
 {
-    return &t->node_bucket[(key + depth) * UINT64_C(0xbf58476d1ce4e5b9) >> t->shift];
+    return &t->node_bucket[(rng_mix(key ^ t->secret) + depth) * t->secret >> t->shift];
 }
 
 void tt_inflight_prefetch(const struct tt_inflight *t, uint64_t key, uint8_t depth)
@@ -69,7 +70,8 @@ void tt_inflight_prefetch(const struct tt_inflight *t, uint64_t key, uint8_t dep
 
 static uint32_t *holder_head(const struct tt_inflight *t, uint64_t key, uint64_t member)
 {
-    return &t->holder_bucket[rng_mix(rng_mix(member | MEMBER_HASHED) + key) >> t->shift];
+    uint64_t hash = rng_mix((member | MEMBER_HASHED) ^ t->secret) + key;
+    return &t->holder_bucket[rng_mix(hash) * t->secret >> t->shift];
 }
 
 static struct tt_session_entries *session_list(const struct tt_inflight *t, uint64_t member)
@@ -77,13 +79,15 @@ static struct tt_session_entries *session_list(const struct tt_inflight *t, uint
     return &t->session[member >> 32 & t->session_mask];
 }
 
-enum err tt_inflight_open(struct tt_inflight *t, uint32_t capacity, uint32_t quota, unsigned bits)
+enum err tt_inflight_open(struct tt_inflight *t, uint32_t capacity, uint32_t quota, unsigned bits,
+                          uint64_t secret)
 {
     struct tt_inflight fresh = {
         .capacity = capacity,
         .shift = 63,
         .quota = quota > 0 ? quota : UINT32_MAX,
         .session_mask = (UINT32_C(1) << bits) - 1,
+        .secret = rng_next(&secret) | 1,
     };
     if (capacity < 1 || capacity > 1u << 24) {
         return ERR_RANGE;
@@ -404,6 +408,11 @@ unsigned tt_inflight_of_session(const struct tt_inflight *t, uint32_t session)
         count += holder_of(entry_at(at)->member).session == session;
     }
     return count;
+}
+
+unsigned tt_inflight_listed(const struct tt_inflight *t, uint32_t session)
+{
+    return session_list(t, (uint64_t)session << 32)->entries;
 }
 
 unsigned tt_inflight_drop_session(struct tt_inflight *t, uint32_t session)

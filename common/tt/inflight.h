@@ -20,24 +20,26 @@ struct tt_inflight {
     uint32_t *node_bucket, *holder_bucket;
     unsigned shift; /* a hash >> shift is below the number of buckets */
     uint32_t capacity; /* entries */
+    uint64_t secret; /* of the hashes; odd */
     struct tt_session_entries *session; /* lists, by session & session_mask */
     uint32_t session_mask;
-    uint32_t quota; /* of a list */
+    uint32_t quota; /* of a list; may be set for the visits that follow */
     /* statistics */
     uint64_t refused; /* visits that found the table full, within their quota */
-    uint64_t over_quota; /* visits of a session that had its quota */
     /* state, that visits change */
     uint32_t first_free; /* of those used before */
     uint32_t used; /* 1..used were in use at some time */
     uint32_t entries;
     uint32_t helpers; /* entries that are not the first of their node */
+    uint64_t over_quota; /* statistics: visits of a session that had its quota */
 };
 
 /* Room for `capacity` entries, 1 to 2^24; at most `quota` for each session (0: any number), and a
  * list for each of 2^bits sessions. If there is a quota, no two sessions that have entries at a
- * time may agree in the low `bits` of their numbers. ERR_NOMEM, ERR_RANGE. */
+ * time may agree in the low `bits` of their numbers. Who does not know `secret` cannot choose keys
+ * that share a bucket; a constant will do where all visitors are trusted. ERR_NOMEM, ERR_RANGE. */
 enum err tt_inflight_open(struct tt_inflight *inflight, uint32_t capacity, uint32_t quota,
-                          unsigned bits);
+                          unsigned bits, uint64_t secret);
 /* Accepts a zeroed struct, and twice. */
 void tt_inflight_close(struct tt_inflight *inflight);
 
@@ -69,6 +71,9 @@ unsigned tt_inflight_holders(const struct tt_inflight *inflight, uint64_t key, u
 
 /* How many entries a session has. O(entries of the sessions listed with it). */
 unsigned tt_inflight_of_session(const struct tt_inflight *inflight, uint32_t session);
+
+/* How many entries the sessions listed with it have, itself among them. */
+unsigned tt_inflight_listed(const struct tt_inflight *inflight, uint32_t session);
 
 /* Removes every entry of a session; returns how many. O(entries of the sessions listed with it). */
 unsigned tt_inflight_drop_session(struct tt_inflight *inflight, uint32_t session);

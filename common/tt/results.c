@@ -57,6 +57,19 @@ void tt_results_clear(struct tt_results *results)
     memset(results->bucket, 0, results->bytes);
 }
 
+void tt_results_clear_some(struct tt_results *results, uint64_t from, uint64_t buckets)
+{
+    uint64_t left = from < results->buckets ? results->buckets - from : 0;
+    uint64_t end = from + (buckets < left ? buckets : left);
+    for (uint64_t b = from; b < end; b++) {
+        for (unsigned i = 0; i < TT_BUCKET_ENTRIES; i++) {
+            struct tt_entry *entry = &results->bucket[b].slot[i];
+            atomic_store_explicit(&entry->body, 0, memory_order_relaxed);
+            atomic_store_explicit(&entry->check, 0, memory_order_relaxed);
+        }
+    }
+}
+
 struct tt_found tt_found_of(const struct tt_store *store)
 {
     return (struct tt_found){
@@ -116,6 +129,23 @@ bool tt_results_find(const struct tt_results *results, uint64_t key, struct tt_f
     return true;
 }
 
+bool tt_results_entry(const struct tt_results *results, uint64_t bucket, unsigned slot,
+                      struct tt_scanned *out)
+{
+    const struct tt_entry *entry = &results->bucket[bucket].slot[slot];
+    uint64_t check = atomic_load_explicit(&entry->check, memory_order_relaxed);
+    uint64_t body = atomic_load_explicit(&entry->body, memory_order_relaxed);
+    uint64_t key = check ^ body;
+    struct tt_found found = unpack(body);
+    /* A torn entry has some other key, most often one of another bucket. */
+    if (body == 0 || tt_results_bucket(results, key) != &results->bucket[bucket] ||
+        found.depth > TT_DEPTH_MAX || found.lower < TT_SCORE_MIN || found.upper < found.lower) {
+        return false;
+    }
+    *out = (struct tt_scanned){key, found.lower, found.upper, found.move, found.depth};
+    return true;
+}
+
 /* Where a result goes: the place of its key; else one to give up: an empty one, that of the oldest
  * generation, of the shallowest entry, the first. There are no branches, since none of them could
  * be predicted. An empty entry has generation 0, whose rank is below all others. */
@@ -145,6 +175,13 @@ static bool merge(struct tt_found *fresh, const struct tt_found *old)
     if (old->depth > fresh->depth && old->generation == fresh->generation) {
         return false;
     }
+    /* The first, small iterations of a repeated search would wipe what it needs in the last one. */
+    if (old->depth > fresh->depth && old->generation == TT_GENERATION_NONE) {
+        uint8_t generation = fresh->generation;
+        *fresh = *old;
+        fresh->generation = generation;
+        return true;
+    }
     if (fresh->move == 0) {
         fresh->move = old->move; /* a fail-low result knows no move; the old one still orders */
     }
@@ -162,13 +199,11 @@ static bool merge(struct tt_found *fresh, const struct tt_found *old)
     return true;
 }
 
-void tt_results_store(struct tt_results *results, const struct tt_store *store, uint8_t generation)
+static void put(struct tt_results *results, uint64_t key, struct tt_found fresh)
 {
-    struct tt_bucket *bucket = tt_results_bucket(results, store->key);
-    struct tt_found fresh = tt_found_of(store);
-    fresh.generation = generation;
-    struct tt_entry *entry = &bucket->slot[choose_slot(results, bucket, store->key)];
-    uint64_t known = body_if(entry, store->key);
+    struct tt_bucket *bucket = tt_results_bucket(results, key);
+    struct tt_entry *entry = &bucket->slot[choose_slot(results, bucket, key)];
+    uint64_t known = body_if(entry, key);
     if (known != 0) {
         struct tt_found old = unpack(known);
         if (!merge(&fresh, &old)) {
@@ -176,8 +211,29 @@ void tt_results_store(struct tt_results *results, const struct tt_store *store, 
         }
     }
     uint64_t body = pack(&fresh);
-    atomic_store_explicit(&entry->check, store->key ^ body, memory_order_relaxed);
+    atomic_store_explicit(&entry->check, key ^ body, memory_order_relaxed);
     atomic_store_explicit(&entry->body, body, memory_order_relaxed);
+}
+
+void tt_results_store(struct tt_results *results, const struct tt_store *store, uint8_t generation)
+{
+    struct tt_found fresh = tt_found_of(store);
+    fresh.generation = generation;
+    put(results, store->key, fresh);
+}
+
+void tt_results_restore(struct tt_results *results, const struct tt_scanned *entry)
+{
+    struct tt_found known;
+    if (tt_results_find(results, entry->key, &known) && known.depth >= entry->depth) {
+        return;
+    }
+    put(results, entry->key,
+        (struct tt_found){.lower = entry->lower,
+                          .upper = entry->upper,
+                          .move = entry->move,
+                          .depth = entry->depth,
+                          .generation = TT_GENERATION_NONE});
 }
 
 unsigned tt_results_permille(const struct tt_results *results, uint8_t generation)

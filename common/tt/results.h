@@ -56,6 +56,12 @@ void tt_results_over(struct tt_results *results, void *memory, size_t bytes,
 void tt_results_close(struct tt_results *results);
 /* Forgets everything. Not beside other calls. */
 void tt_results_clear(struct tt_results *results);
+/* Forgets what is in up to `buckets` buckets from the one at `from` on. */
+void tt_results_clear_some(struct tt_results *results, uint64_t from, uint64_t buckets);
+/* The entry in a slot of the bucket at an index below `buckets`. False: it is empty, or a writer
+ * was seen at work. */
+bool tt_results_entry(const struct tt_results *results, uint64_t bucket, unsigned slot,
+                      struct tt_scanned *out);
 
 static inline struct tt_bucket *tt_results_bucket(const struct tt_results *results, uint64_t key)
 {
@@ -72,8 +78,13 @@ bool tt_results_find(const struct tt_results *results, uint64_t key, struct tt_f
 
 /* Writes a result by the replacement rule. Bounds of an entry of the same key and depth are
  * merged unless they contradict, and the move is that of the best lower bound; an entry of the
- * same key and generation stays when it is deeper. `generation` is positive. */
+ * same key and generation stays when it is deeper; so does one of no generation, which then is of
+ * this one. `generation` is positive. */
 void tt_results_store(struct tt_results *results, const struct tt_store *store, uint8_t generation);
+/* The same with an entry that a table had before, TT_SCORE_MIN <= lower <= upper: of no generation,
+ * so that it answers, and is the first to be replaced until it is used. One of the same key that
+ * is as deep stays. */
+void tt_results_restore(struct tt_results *results, const struct tt_scanned *entry);
 
 /* Share of a sample of entries written in `generation`, in permille. */
 unsigned tt_results_permille(const struct tt_results *results, uint8_t generation);

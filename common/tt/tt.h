@@ -87,6 +87,14 @@ struct tt_peeked {
     uint16_t nproc; /* holders of (key, asked depth) */
 };
 
+/* An entry of the table as it lies there. */
+struct tt_scanned {
+    uint64_t key;
+    int16_t lower, upper; /* TT_SCORE_MIN, TT_SCORE_MAX: unknown */
+    uint16_t move;
+    uint8_t depth;
+};
+
 /* One entry of a history table: how much a move refuted, summed over nodes and searchers
  * (Schaeffer 1983). What `index` means is the searchers' affair. */
 struct tt_weight {

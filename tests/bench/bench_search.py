@@ -7,6 +7,7 @@ run, because shared machines drift. Prints one table; --json writes the rows as 
   tests/bench/bench_search.py [--bin DIR] [--runs N] [--depth N] [--epd FILE] [--only NAME,...] [--json FILE]
 """
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -14,6 +15,7 @@ import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -204,6 +206,26 @@ class Bench:
         self.compare(f"time to depth, s: {what}", runs["alone"], runs["helped"], aim,
                      f"{self.extra(runs['alone'], runs['helped'])}, {self.net(runs['helped'])}")
 
+    def curve(self):
+        """Front-end and worker over a shard: in the clear, and with keys, which encrypts every connection."""
+        with tempfile.TemporaryDirectory(prefix="abdada-keys-") as keys:
+            subprocess.run([self.program("abdada"), "keygen", keys], stdout=subprocess.DEVNULL, check=True)
+            with contextlib.ExitStack() as both:
+                clear = both.enter_context(cluster.Cluster(shards=1, workers=1))
+                os.environ["ABDADA_KEYS"] = keys  # for the processes that begin now
+                try:
+                    locked = both.enter_context(cluster.Cluster(shards=1, workers=1))
+                finally:
+                    del os.environ["ABDADA_KEYS"]
+                runs = self.in_turn({"clear": self.searching("--servers", clear.servers),
+                                     "curve": self.searching("--servers", locked.servers, "--keys", keys)})
+        self.compare("time to depth, s: + 1 worker, clear | with CURVE keys (b/a)", runs["clear"], runs["curve"],
+                     "<= 1.05", f"{self.extra(runs['clear'], runs['curve'])}, asks "
+                     f"{median([run['asks'] for run in runs['clear']]):.0f} | "
+                     f"{median([run['asks'] for run in runs['curve']]):.0f}, waited "
+                     f"{100 * median([run['waited'] for run in runs['clear']]):.1f}% | "
+                     f"{100 * median([run['waited'] for run in runs['curve']]):.1f}%", b_over_a=True)
+
     @staticmethod
     def extra(one, other):
         return f"nodes {100 * (median([y['nodes'] / x['nodes'] for x, y in zip(one, other)]) - 1):+.1f}%"
@@ -229,7 +251,7 @@ def main():
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--depth", type=int, default=8)
     parser.add_argument("--epd", default=os.path.join(ROOT, "tests/data/chess/bratko-kopec.epd"))
-    parser.add_argument("--only", default="perft,speed,threads,shard,worker")
+    parser.add_argument("--only", default="perft,speed,threads,shard,worker,curve")
     parser.add_argument("--json")
     options = parser.parse_args()
     if options.runs < 1:

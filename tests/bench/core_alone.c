@@ -1,7 +1,8 @@
 /* core_alone: the core of a shard without sockets, in one thread: messages with a batch of asks,
  * then with their stores, are decoded, served and answered in this process. Also the codec alone,
- * which is a client's cost. `repeats` times; one JSON line each on stdout, in nanoseconds per
- * operation.
+ * which is a client's cost; and once more with what is stored noted for a thread that writes it
+ * down (ttserver/core/survival.h: noted_ns). `repeats` times; one JSON line each on stdout, in
+ * nanoseconds per operation.
  *
  *   core_alone [--memory SIZE] [--batch N] [--repeats N] */
 #include "common/clock.h"
@@ -23,6 +24,7 @@ struct alone {
     uint64_t memory;
     uint32_t batch, repeats;
     struct ttcore *core;
+    struct ttcore_survival survival;
     struct ttcore_actions actions;
     struct written ask[MESSAGES], store[MESSAGES];
     struct proto_decoder decoder;
@@ -157,7 +159,9 @@ int main(int argc, char *argv[])
     struct ttcore_options core = ttcore_defaults();
     core.results_bytes = a.memory;
     core.inflight_max = (uint32_t)(a.memory / 16 / TTCORE_INFLIGHT_ENTRY_BYTES);
-    if (ttcore_open(&a.core, &core) != ERR_OK ||
+    core.survival = &a.survival;
+    _Atomic uint64_t *bits = calloc(a.memory / sizeof(struct tt_bucket) / 64 + 1, sizeof *bits);
+    if (bits == NULL || ttcore_open(&a.core, &core) != ERR_OK ||
         ttcore_actions_open(&a.actions, core.sessions_max, core.jobs_max) != ERR_OK) {
         fprintf(stderr, "core_alone: no memory\n");
         return 1;
@@ -170,9 +174,13 @@ int main(int argc, char *argv[])
     for (uint32_t r = 0; r < a.repeats; r++) {
         double encode_ns, decode_ns, step_ns = lap(&a);
         measure_codec(&a, &encode_ns, &decode_ns);
-        printf("{\"step_ns\":%.2f,\"encode_ns\":%.2f,\"decode_ns\":%.2f}\n", step_ns, encode_ns,
-               decode_ns);
+        a.survival.unwritten = bits;
+        double noted_ns = lap(&a);
+        a.survival.unwritten = NULL;
+        printf("{\"step_ns\":%.2f,\"noted_ns\":%.2f,\"encode_ns\":%.2f,\"decode_ns\":%.2f}\n",
+               step_ns, noted_ns, encode_ns, decode_ns);
     }
+    free(bits);
     ttcore_actions_close(&a.actions);
     ttcore_close(&a.core);
     return 0;

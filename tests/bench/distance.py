@@ -8,6 +8,9 @@ table in the same round (lowest-highest); for front-end + worker also the speedu
 against the embedded table; BUSY answers; messages and bytes per second in and out of the shards, TCP included; the
 part of its time that the front-end waited for answers.
 
+With redis-server installed the same front-ends and workers also search over one Redis in place of shards (`--table`);
+`--redis no` leaves it out.
+
 The hosts are network namespaces. `tc netem` delays what leaves the host of a shard; where the kernel has none,
 tests/system/cable.c does. That is a program on the same CPUs, so the delay is measured by lone asks from the host of
 the front-end, printed, and corrected as far as possible. Without namespaces only distance 0 is measured, on loopback.
@@ -18,6 +21,8 @@ the front-end, printed, and corrected as far as possible. Without namespaces onl
 import argparse
 import json
 import os
+import shutil
+import socket
 import statistics
 import sys
 import tempfile
@@ -32,6 +37,7 @@ import cluster  # noqa: E402
 EPD = os.path.join(ROOT, "tests/data/chess/bratko-kopec.epd")
 SUMS = ("time_ms", "nodes", "busy", "asks", "duplicated_nodes")
 PATIENCE = 3600
+REDIS = shutil.which("redis-server", path=os.environ["PATH"] + ":/usr/sbin:/sbin")
 
 
 def analyse(options, epd, *more, host=None):
@@ -75,13 +81,59 @@ class Side:
         cluster.equal(load.wait(), 0, load.tail())
         return json.loads(load.out())["p50_us"]
 
+    def close(self):
+        self.cluster.__exit__()
+
     def run(self, options, epd):
         found, messages, octets = self.cluster.during(lambda: analyse(
-            options, epd, "--servers", self.cluster.servers, host=self.cluster.front_host))
+            options, epd, *cluster.at(self.cluster.servers), host=self.cluster.front_host))
         seconds = found["time_ms"] / 1000
         found["messages_per_s"] = messages / seconds
         found["bytes_per_s"] = octets / seconds
         return found
+
+
+class Redis:
+    """A server on a host of its own; for a Side it is what a shard is."""
+
+    def __init__(self, host):
+        self.host = host
+        self.port = network.PORT if host else network.free_port()
+        address = host.address if host else "127.0.0.1"
+        self.process = cluster.Process(REDIS, "--bind", address, "--port", self.port, "--protected-mode", "no", "--save",
+                                       "", "--appendonly", "no", host=host)
+        self.process.wait_line("Ready to accept connections")
+        self.address = f"redis://{address}:{self.port}"
+        self.stats()
+
+    def stats(self):
+        with socket.create_connection((self.address[len("redis://"):].rsplit(":", 1)[0], self.port), timeout=30) as s:
+            s.sendall(b"INFO commandstats\r\n")
+            file = s.makefile("rb")
+            text = file.read(int(file.readline()[1:])).decode()
+        figures = dict(line.split(":", 1) for line in text.split("\r\n") if ":" in line)
+        calls = int(figures.get("cmdstat_evalsha", "calls=0").split(",")[0][len("calls="):])
+        return {"messages": calls, "sent": calls}  # each is answered; what scripts call is no message
+
+
+class RedisSide(Side):
+    """Front-end and workers over one Redis."""
+
+    def __init__(self, options, workers):
+        self.shards_wanted, self.workers_wanted = 0, workers
+        self.redis = Redis(network.new_host())
+        self.cluster = cluster.Cluster(0, workers, new_host=network.new_host, table=self.redis.address)
+        self.cluster.shards = [self.redis]  # for its cable and its traffic
+
+    def name(self):
+        return super().name().split(",")[0] + ", Redis"
+
+    def close(self):
+        self.cluster.shards = []
+        super().close()
+        self.redis.process.kill()
+        if self.redis.host:
+            self.redis.host.close()
 
 
 def one_round(options, epd, sides, number):
@@ -159,6 +211,7 @@ def main():
     parser.add_argument("--distances", type=numbers, default=[0, 50, 200, 1000], help="added round trips, us")
     parser.add_argument("--shards", type=numbers, default=[1, 2])
     parser.add_argument("--workers", type=numbers, default=[0, 1])
+    parser.add_argument("--redis", choices=("yes", "no"), default="yes" if REDIS else "no")
     parser.add_argument("--more", default="", help="more options for abdada analyse, both sides")
     parser.add_argument("--json", help="the rows to this file, a line each")
     options = parser.parse_args()
@@ -170,6 +223,8 @@ def main():
     print(f"{'us':>6} {'cluster':<29} {'time':>9} {'to embedded':>17} {'to one alone':>17} {'nodes':>6} {'BUSY':>7} "
           f"{'msgs/s':>8} {'kB/s':>7} {'waiting':>7}")
     sides = [Side(options, shards, workers) for shards in options.shards for workers in options.workers]
+    if options.redis == "yes":
+        sides += [RedisSide(options, workers) for workers in options.workers]
     rows, near_us = [], sides[0].round_trip_us()
     with tempfile.NamedTemporaryFile("w", suffix=".epd") as epd:
         epd.writelines(lines)
@@ -180,7 +235,7 @@ def main():
             else:
                 rows += measure(options, epd.name, sides, distance_us, near_us)
     for side in sides:
-        side.cluster.__exit__()
+        side.close()
     if options.json:
         with open(options.json, "w", encoding="utf-8") as out:
             out.writelines(json.dumps(row) + "\n" for row in rows)

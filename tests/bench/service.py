@@ -3,8 +3,8 @@
 
 Everything runs on this machine, server and clients sharing its CPUs, one after the other, `--repeats` times; medians, and
 ratios run by run (lowest-highest). All do the same: batches of N asks of uniform random keys, a window of batches on
-the way, and (but for multi-get) a store for each ask a round trip later. Redis keeps the results and the in-flight
-sets by an atomic script; GET/SET and memcached keep 16 bytes a key and no more. The limits are the same bytes over
+the way, and (but for multi-get) a store for each ask a round trip later (over `--table`: with it). Redis keeps the results and the in-flight
+sets by an atomic script; the row with keys is the same shard, with CURVE on every connection; GET/SET and memcached keep 16 bytes a key and no more. The limits are the same bytes over
 bare sockets, and the table in one process without a protocol.
 
   tests/bench/service.py [--repeats N] [--seconds S] [--batch N] [--window N] [--only ROWS] [--json FILE]
@@ -19,6 +19,7 @@ import socket
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -69,7 +70,12 @@ class Service:
     def start(self):
         port = free_port()
         server = self.o.server or os.path.join(BUILD, "bin", "ttserver")
+        self.keys = tempfile.TemporaryDirectory(prefix="abdada-keys-")
+        subprocess.run([self.client(), "keygen", self.keys.name], stdout=subprocess.DEVNULL, check=True)
         self.daemons["shard"] = Daemon(server, "--listen", f"127.0.0.1:{port}", "--memory", self.o.memory, port=port)
+        port = free_port()
+        self.daemons["keys"] = Daemon(server, "--listen", f"127.0.0.1:{port}", "--memory", self.o.memory, "--keys",
+                                      self.keys.name, port=port)
         if self.o.other:
             port = free_port()
             self.daemons["other"] = Daemon(self.o.other, "--listen", f"127.0.0.1:{port}", "--memory", self.o.memory,
@@ -89,17 +95,37 @@ class Service:
         else:
             self.missing["memcached"] = "memcached is not installed: make deps-bench"
 
+    def client(self):
+        return self.o.client or os.path.join(BUILD, "bin", "abdada")
+
     # ---- one run of a row ----
 
     def ttbench(self, *more, daemon="shard"):
-        program = self.o.client or os.path.join(BUILD, "bin", "abdada")
-        return run(program, "ttbench", "--servers", f"127.0.0.1:{self.daemons[daemon].port}", "--json", "--seconds",
+        more += ("--keys", self.keys.name) if daemon == "keys" else ()
+        return run(self.client(), "ttbench", "--servers", f"127.0.0.1:{self.daemons[daemon].port}", "--json", "--seconds",
                    self.o.seconds, *more)[0]
 
     def load(self, daemon, *more):
         result = run(os.path.join(BUILD, "bench", "peer_load"), "--port", self.daemons[daemon].port, "--seconds",
                      self.o.seconds, "--batch", self.o.batch, "--window", self.o.window, *more)[0]
         result["busy_per_s"] = result["busy"] / self.o.seconds
+        return result
+
+    def octets(self, daemon):
+        """Bytes in and out of a Redis so far."""
+        with socket.create_connection(("127.0.0.1", self.daemons[daemon].port), timeout=30) as s:
+            s.sendall(b"INFO stats\r\n")
+            file = s.makefile("rb")
+            text = file.read(int(file.readline()[1:])).decode()
+        figures = dict(line.split(":", 1) for line in text.split("\r\n") if ":" in line)
+        return int(figures["total_net_input_bytes"]) + int(figures["total_net_output_bytes"])
+
+    def redis_table(self):
+        """What `--table redis://` does, by the code that workers use."""
+        before = self.octets("redis")
+        result = run(os.path.join(BUILD, "bench", "redis_load"), self.daemons["redis"].port, self.o.batch,
+                     self.o.seconds, "ask, store")[0]
+        result["bytes_per_s"] = (self.octets("redis") - before) / self.o.seconds
         return result
 
     def shard(self, *more, batch=None, daemon="shard"):
@@ -136,12 +162,15 @@ class Service:
 
     ROWS = {
         "random": ("a shard, random keys", "shard", lambda s: s.shard("--pattern", "random")),
+        "curve": ("a shard with CURVE keys, random keys", "keys",
+                  lambda s: s.shard("--pattern", "random", daemon="keys")),
         "other": ("another ttserver (--other), random keys", "other",
                   lambda s: s.shard("--pattern", "random", daemon="other")),
         "chess": ("a shard, recorded chess search", "shard", lambda s: s.shard()),
         "chess2": ("the same, 2 clients", "shard", lambda s: s.shard("--clients", 2)),
         "full": ("a shard, random keys, 1,024 a message", "shard",
                  lambda s: s.shard("--pattern", "random", batch=1024)),
+        "redis": ("Redis as the table (--table)", "redis", lambda s: s.redis_table()),
         "script": ("Redis, atomic script, an operation a call", "redis", lambda s: s.load("redis", "--job", "script")),
         "calls": ("Redis, the same, a batch a call", "redis",
                   lambda s: s.load("redis", "--job", "script", "--call", s.o.batch)),
@@ -153,6 +182,9 @@ class Service:
         "tcp": ("limit: the same bytes, bare TCP echo", "shard", lambda s: s.echo("tcp")),
         "lone": ("a lone ask", "shard",
                  lambda s: s.ttbench("--batch", 1, "--window", 1, "--mix", "1:0", "--pattern", "random")),
+        "lone_curve": ("a lone ask, with CURVE keys", "keys",
+                       lambda s: s.ttbench("--batch", 1, "--window", 1, "--mix", "1:0", "--pattern", "random",
+                                           daemon="keys")),
         "lone_other": ("a lone ask, another ttserver", "other",
                        lambda s: s.ttbench("--batch", 1, "--window", 1, "--mix", "1:0", "--pattern", "random",
                                            daemon="other")),
@@ -210,7 +242,7 @@ class Service:
             return
         print(f"\n{'one message there and back':<44} {'p50 us':>12} {'p90 us':>8} {'p99 us':>8} {'messages/s':>10} "
               f"{'MB/s':>7}")
-        for name in ("lone", "lone_other", "lone_zmq", "lone_tcp"):
+        for name in ("lone", "lone_curve", "lone_other", "lone_zmq", "lone_tcp"):
             if name in self.runs:
                 print(f"{self.ROWS[name][0]:<44} {self.median(name, 'p50_us'):>12.1f} "
                       f"{self.median(name, 'p90_us'):>8.1f} {self.median(name, 'p99_us'):>8.1f} "
@@ -241,6 +273,7 @@ class Service:
         for text, (value, shown), want, aim, more in (
                 ("times Redis's atomic script", self.ratio("random", "script", "ops_per_s"), 25, 50, True),
                 ("times the same, a batch a call", self.ratio("random", "calls", "ops_per_s"), 25, 50, True),
+                ("Redis as the table to the same, a batch a call", self.ratio("redis", "calls", "ops_per_s"), 1, 1, True),
                 ("times memcached's multi-get", self.ratio("random", "multiget", "ops_per_s"), 3, 5, True),
                 ("of a bare loop: results and in-flight sets",
                  self.ratio("table", "table", "ops_per_s", "bare_per_s"), 0.5, 0.5, True),

@@ -147,7 +147,7 @@ int main(int argc, char *argv[])
     }
     tt_generations_init(&a.generations);
     if (tt_results_open(&a.results, a.memory, &a.generations) != ERR_OK ||
-        tt_inflight_open(&a.inflight, INFLIGHT, 0, 6) != ERR_OK) {
+        tt_inflight_open(&a.inflight, INFLIGHT, 0, 6, 1) != ERR_OK) {
         fprintf(stderr, "table_alone: no memory\n");
         return 1;
     }

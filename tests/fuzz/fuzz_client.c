@@ -34,6 +34,15 @@ static void take_done(void *node_self, const struct tt_store *result)
     CHECK(result->bound >= TT_LOWER && result->bound <= TT_EXACT);
 }
 
+static void take_scanned(void *self, unsigned shard, const struct proto_scanned *page)
+{
+    (void)self, (void)shard;
+    for (uint32_t i = 0; i < page->list.count; i++) {
+        const struct tt_scanned *e = &page->list.at[i];
+        CHECK(e->depth <= TT_DEPTH_MAX && e->lower >= TT_SCORE_MIN && e->lower <= e->upper);
+    }
+}
+
 /* Puts the request the client awaits into the input, so that it is accepted. */
 static void aim(struct client *c, unsigned shard, const uint8_t *bytes, size_t length, uint64_t now)
 {
@@ -65,6 +74,12 @@ static void aim(struct client *c, unsigned shard, const uint8_t *bytes, size_t l
         break;
     case PROTO_HISTORY_ANSWER:
         m.history_answer.request = last_request[shard];
+        break;
+    case PROTO_SCANNED:
+        m.scanned.request = last_request[shard];
+        break;
+    case PROTO_FLUSHED:
+        m.flushed.request = last_request[shard];
         break;
     case PROTO_ERROR:
         m.error.request = last_request[shard];
@@ -113,6 +128,12 @@ static void watch(struct client *c, uint64_t *rng, uint64_t now)
     case 2:
         client_jobs(c, shard, 0, now);
         break;
+    case 3:
+        client_scan(c, shard, rng_next(rng), 3, now);
+        break;
+    case 4:
+        client_flush_table(c, shard, now);
+        break;
     default:
         break;
     }
@@ -127,7 +148,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
     if (!c) {
         struct client_options options = {.shards = SHARDS, .tickets = TICKETS, .peek_max = 2};
         struct client_port port = {NULL, take};
-        struct client_sink sink = {.node_done = take_done};
+        struct client_sink sink = {.node_done = take_done, .scanned = take_scanned};
         CHECK(client_open(&options, &port, &sink, &c) == ERR_OK);
     }
     now += rng_below(&rng, 2000);

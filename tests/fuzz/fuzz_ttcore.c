@@ -16,6 +16,14 @@ enum { PEERS = 8, TICK_US = 250 * 1000 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
+/* Half of the peers have a key; two of those are of one user. */
+static const struct ttcore_peer known[PEERS / 2] = {
+    {7, TTCORE_MAY_WORK | TTCORE_MAY_USE_TABLE | TTCORE_MAY_READ_STATISTICS, "worker"},
+    {8, TTCORE_MAY_POST | TTCORE_MAY_USE_TABLE | TTCORE_MAY_READ_STATISTICS, "front-end"},
+    {8, TTCORE_MAY_READ_STATISTICS, "monitor"},
+    {9, 0xf | TTCORE_MAY_STOP_ANY_JOB | TTCORE_MAY_FLUSH, "administrator"},
+};
+
 static struct ttcore *open_core(struct ttcore_actions *actions)
 {
     struct ttcore_options options = ttcore_defaults();
@@ -23,7 +31,7 @@ static struct ttcore *open_core(struct ttcore_actions *actions)
     options.results_bytes = 4096;
     options.inflight_max = 64;
     options.sessions_max = PEERS - 1;
-    options.jobs_max = 2;
+    options.jobs_max = 8;
     options.histories_max = 2; /* room for one is taken and given back with every run */
     CHECK(ttcore_open(&core, &options) == ERR_OK);
     CHECK(ttcore_actions_open(actions, options.sessions_max, options.jobs_max) == ERR_OK);
@@ -52,7 +60,8 @@ static void let_all_expire(struct ttcore *core, struct ttcore_actions *actions, 
         check_actions(actions);
     }
     ttcore_figures(core, &figures);
-    CHECK(figures.sessions == 0 && figures.jobs == 0 && figures.inflight_entries == 0);
+    CHECK(figures.sessions == 0 && figures.jobs == 0 && figures.inflight_entries == 0 &&
+          figures.users == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
@@ -66,9 +75,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
         bytes += 3;
         length -= 3;
         size = size < length ? size : length;
-        struct ttcore_event event = {TTCORE_MESSAGE, now_us, route, sizeof route, bytes, size};
+        struct ttcore_event event = {TTCORE_MESSAGE,
+                                     now_us,
+                                     route,
+                                     sizeof route,
+                                     bytes,
+                                     size,
+                                     route[1] % 2 ? &known[route[1] / 2] : NULL};
         ttcore_step(core, &event, &actions);
         check_actions(&actions);
+        while (ttcore_has_more(core)) {
+            struct ttcore_event more = {.kind = TTCORE_MORE, .now_us = now_us};
+            ttcore_step(core, &more, &actions);
+            check_actions(&actions);
+        }
         bytes += size;
         length -= size;
         if (head & 0x80) {

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Coverage-guided fuzzing (libFuzzer) of the decoder, of a shard's core and of the client.
+"""Coverage-guided fuzzing (libFuzzer) of the decoder, of a shard's core, of the client and of ZMTP.
 
     tests/fuzz/long.py [--minutes M] [--only fuzz_ttcore] [--out build/libfuzzer]
 
@@ -25,6 +25,7 @@ SOURCES = {
     "fuzz_decode": ["common/err.c", "proto/codec.c"],
     "fuzz_client": ["common/err.c", "proto/*.c"],
     "fuzz_ttcore": ["common/err.c", "common/tt/*.c", "proto/codec.c", "ttserver/core/*.c"],
+    "fuzz_zmtp": ["common/err.c", "ttserver/io/zmtp.c", "ttserver/io/curve.c"],
 }
 MAX_LENGTH = {"fuzz_ttcore": 16384}
 STATUS = re.compile(r"#(\d+)\s+\w+\s+cov: (\d+) ft: (\d+) corp: (\d+)")
@@ -41,7 +42,7 @@ def msgpack_library():
 
 def build(clang, name, out, more=()):
     sources = sum((sorted(glob.glob(pattern)) for pattern in SOURCES[name]), [])
-    command = [clang, *FLAGS, *more, f"tests/fuzz/{name}.c", *sources, *msgpack_library(), "-o", out]
+    command = [clang, *FLAGS, *more, f"tests/fuzz/{name}.c", *sources, *msgpack_library(), "-lsodium", "-o", out]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         print(done.stderr[-2000:], file=sys.stderr)
@@ -49,8 +50,11 @@ def build(clang, name, out, more=()):
 
 
 def sow(name, corpus):
-    """The first inputs: the golden messages, one a file; streams of them for the core."""
+    """The first inputs: the golden messages, one a file; streams of them for the core. ZMTP has its own."""
     os.makedirs(corpus, exist_ok=True)
+    if name == "fuzz_zmtp":
+        sow_zmtp(corpus)
+        return
     messages = []
     with open("tests/data/golden/messages.txt") as file:
         for line in file:
@@ -64,6 +68,25 @@ def sow(name, corpus):
             message = b"".join(bytes([who]) + len(m).to_bytes(2, "big") + m for who, m in records)
         with open(os.path.join(corpus, f"golden-{number:02}-{kind}"), "wb") as file:
             file.write(message)
+
+
+def sow_zmtp(corpus):
+    """One conversation for each way (see fuzz_zmtp.c)."""
+    metadata = b"\x0bSocket-Type\0\0\0\x06DEALER"
+    greeting = b"\xff\0\0\0\0\0\0\0\1\x7f\3\1"
+    ready = b"\x04" + bytes([6 + len(metadata)]) + b"\5READY" + metadata
+    traffic = b"\0\3one\1\3two\4\7\4PING\0\0\2" + (300).to_bytes(8, "big") + bytes(300)
+    conversations = [
+        greeting + b"NULL".ljust(52, b"\0") + ready + traffic,
+        ready + traffic,
+        greeting + b"CURVE".ljust(52, b"\0") + b"\4\xc8\5HELLO\1\0" + bytes(192),
+        b"\6" + (279).to_bytes(8, "big") + b"\x08INITIATE" + bytes(270),
+        metadata,
+        b"\0\3one\1\3two\2\7\4PING\0\0",
+    ]
+    for way, conversation in enumerate(conversations):
+        with open(os.path.join(corpus, f"way-{way}"), "wb") as file:
+            file.write(bytes([way, 255]) + conversation)
 
 
 def fuzz(name, program, corpus, out, minutes):

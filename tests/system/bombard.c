@@ -1,19 +1,23 @@
 /* bombard: bad peers of a shard, and a good one beside them.
  *
- *   bombard attack [--messages N] [--seed N] [--rate N] HOST:PORT
- *   bombard witness [--milliseconds N] [--every-us N] HOST:PORT
+ *   bombard attack [--messages N] [--seed N] [--rate N] [--until-signal 1] [--keys DIR]
+ *     HOST:PORT
+ *   bombard witness [--milliseconds N] [--every-us N] [--keys DIR] HOST:PORT
  *
  * attack: N messages (100,000) from a seed, at most --rate a second (0: as many as go): random
  * bytes, truncated and bit-flipped messages, wrong types, huge counts, several frames, too large
  * ones, valid ones without a session, other people's nodes, jobs and instances; a peer that never
- * reads; and between them 1,000 bare connections that break off somewhere in the handshake. One
- * JSON line.
+ * reads; and between them 1,000 bare connections that break off somewhere in the handshake. With
+ * --until-signal it prints `counted` then, and goes on until SIGTERM. One JSON line.
  *
  * witness: a well-behaved client that asks, stores and peeks, one request at a time, and measures,
  * until time is over or SIGTERM. `ready` when it has a session, then one JSON line; exit 1 if an
  * answer was wrong or did not come within WITNESS_WAIT_MS. Threads: one, and ZeroMQ's. */
 #include "common/clock.h"
+#include "common/handshake.h"
+#include "common/keys.h"
 #include "tests/system/bad_messages.h"
+#include "tests/system/until_signal.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -35,11 +39,14 @@ enum {
     DRAIN_EVERY = 32,
     SEND_WAIT_MS = 2000,
     SAMPLES_MAX = 1 << 20,
-    WITNESS_WAIT_MS = 5000,
+    WITNESS_WAIT_MS = 30000,
+    RENEW_HELD_US = 10000000,
 };
 
 struct options {
-    uint64_t messages, seed, rate, milliseconds, every_us;
+    uint64_t messages, seed, rate, milliseconds, every_us, until_signal;
+    bool has_keys;
+    struct keys_client keys;
     char endpoint[300], host[256], port[8];
 };
 
@@ -48,7 +55,7 @@ struct options {
 static void usage(void)
 {
     fputs("usage: bombard attack|witness [--messages N] [--seed N] [--rate N] [--milliseconds N] "
-          "[--every-us N] HOST:PORT\n",
+          "[--every-us N] [--until-signal 1] [--keys DIR] HOST:PORT\n",
           stderr);
     exit(2);
 }
@@ -58,19 +65,27 @@ static void read_arguments(int argc, char **argv, struct options *o)
     struct {
         const char *name;
         uint64_t *value;
-    } table[] = {{"--messages", &o->messages},
-                 {"--seed", &o->seed},
-                 {"--rate", &o->rate},
-                 {"--milliseconds", &o->milliseconds},
-                 {"--every-us", &o->every_us}};
+    } table[] = {{"--messages", &o->messages}, {"--seed", &o->seed},
+                 {"--rate", &o->rate},         {"--milliseconds", &o->milliseconds},
+                 {"--every-us", &o->every_us}, {"--until-signal", &o->until_signal}};
+    const size_t rows = sizeof table / sizeof table[0];
+    char why[KEYS_WHY_MAX];
     int i = 2;
     for (; i + 1 < argc; i += 2) {
         size_t row = 0;
         char *end;
-        while (row < 5 && strcmp(argv[i], table[row].name) != 0) {
+        if (strcmp(argv[i], "--keys") == 0) {
+            o->has_keys = true;
+            if (keys_load_client(argv[i + 1], KEYS_WORKER, &o->keys, why) != ERR_OK) {
+                fprintf(stderr, "bombard: %s\n", why);
+                exit(1);
+            }
+            continue;
+        }
+        while (row < rows && strcmp(argv[i], table[row].name) != 0) {
             row++;
         }
-        if (row == 5) {
+        if (row == rows) {
             usage();
         }
         *table[row].value = strtoull(argv[i + 1], &end, 10);
@@ -103,6 +118,9 @@ static void *open_dealer(void *context, const struct options *o, int receive_lim
     zmq_setsockopt(socket, ZMQ_LINGER, &linger, sizeof linger);
     zmq_setsockopt(socket, ZMQ_SNDHWM, &limit, sizeof limit);
     zmq_setsockopt(socket, ZMQ_RCVHWM, &receive_limit, sizeof receive_limit);
+    if (o->has_keys && handshake_keys(socket, &o->keys) != ERR_OK) {
+        fail("keys");
+    }
     if (zmq_connect(socket, o->endpoint) != 0) {
         fail(o->endpoint);
     }
@@ -222,7 +240,10 @@ static int attack(const struct options *o)
     for (unsigned i = 0; i < PEERS; i++) {
         open_peer(&a, i);
     }
-    for (uint64_t i = 0; i < o->messages; i++) {
+    if (o->until_signal) {
+        signal(SIGTERM, on_signal);
+    }
+    for (uint64_t i = 0; goes_on(i, o->messages, o->until_signal); i++) {
         send_one(&a);
         if (i % DRAIN_EVERY == 0) {
             drain_peers(&a);
@@ -263,20 +284,12 @@ static int attack(const struct options *o)
 
 /* ---- the witness ---- */
 
-static atomic_bool enough;
-
-static void on_signal(int number)
-{
-    (void)number;
-    atomic_store(&enough, true);
-}
-
 struct witness {
     void *socket;
     struct proto_decoder decoder;
     uint8_t bytes[PROTO_MESSAGE_MAX];
     uint32_t request;
-    uint64_t rng, wrong, hits;
+    uint64_t rng, wrong, hits, renewed_us;
     bool counted[WITNESS_NODES]; /* counted: the table had room for us */
     uint32_t *sample;
     unsigned samples;
@@ -397,6 +410,21 @@ static void greet(struct witness *w)
     }
 }
 
+/* In-flight entries expire: as a searcher that is in its nodes for long. */
+static void renew_held(struct witness *w, uint64_t now)
+{
+    struct tt_answer asked;
+    if (now < w->renewed_us + RENEW_HELD_US) {
+        return;
+    }
+    w->renewed_us = now;
+    for (unsigned i = 0; i < WITNESS_NODES; i++) {
+        if (w->counted[i]) {
+            ask(w, witness_key + i, WITNESS_DEPTH, &asked);
+        }
+    }
+}
+
 static int witness(const struct options *o)
 {
     static struct witness w;
@@ -415,6 +443,7 @@ static int witness(const struct options *o)
     uint64_t now = begin;
     for (uint64_t i = 1; now < end && !atomic_load(&enough); i++, now = clock_us()) {
         work(&w);
+        renew_held(&w, now);
         if (i % 16 == 0) {
             check_held(&w);
         }

@@ -1,20 +1,22 @@
 """A client of one abdada shard, written from proto/PROTOCOL.md alone (not from the C sources)."""
 
 import itertools
+import os
 import random
 import time
 
 import msgpack
 import zmq
 
-VERSION = 2
+VERSION = 4
 (HELLO, WELCOME, RETRIEVE_ASK, RETRIEVE_ANSWER, STORE_HASH, RELEASE, PEEK, PEEK_ANSWER, HEARTBEAT,
  JOB_POST, JOB, JOB_STOP, JOB_REPORT, NODE_DONE, STATS, STATS_ANSWER, ERROR, BYE, WORKER_INDEX, MEMBERS,
- MEMBERS_ANSWER, JOBS, JOBS_ANSWER, HISTORY, HISTORY_ANSWER, SHARE) = range(1, 27)
+ MEMBERS_ANSWER, JOBS, JOBS_ANSWER, HISTORY, HISTORY_ANSWER, SHARE, FLUSH, FLUSHED, SCAN, SCANNED) = range(1, 31)
 OPEN, CUT, BUSY = 0, 1, 2
 LOWER, UPPER, EXACT = 1, 2, 3
 EXCLUSIVE, STRICT = 1, 2
-WORKER, FRONT, CLIENT = 0, 1, 2
+WORKER, FRONT, CLIENT, MONITOR = 0, 1, 2, 3
+SEARCHING, ENDED, REFUSED = 0, 1, 2  # a worker's job
 UNKNOWN_LOW, UNKNOWN_HIGH = -32767, 32767
 MASK = (1 << 64) - 1
 
@@ -26,14 +28,30 @@ def mix(x):
     return x ^ (x >> 31)
 
 
-def owner(key, boots):
-    """Index of the shard that owns the key."""
-    return max(range(len(boots)), key=lambda i: mix(key ^ mix(boots[i])))
+def owner(key, places):
+    """Index of the shard that owns the key. (The same place twice: see section 5.)"""
+    return max(range(len(places)), key=lambda i: mix(key ^ mix(places[i])))
+
+
+def report_of(message):
+    """A JOB_REPORT with the names of section 4."""
+    names = "job instance state depth score move nodes asks busy deferred duplicated line".split()
+    assert message[0] == JOB_REPORT and len(message) == 1 + len(names), message
+    return dict(zip(names, message[1:]))
 
 
 def key_of(position, namespace_id):
     """Section 3: what a client sends for a position key."""
     return position ^ mix(namespace_id)
+
+
+def keys_of(directory, name):
+    """What a Client needs, from a directory of keys: `name` of its *.secret."""
+    def field(file, wanted):
+        with open(os.path.join(directory, file), encoding="ascii") as lines:
+            return [line.split()[1].encode() for line in lines if line.startswith(wanted + " ")][0]
+    return (field("server.public", "public"), field(name + ".secret", "public"),
+            field(name + ".secret", "secret"))
 
 
 class Lost(Exception):
@@ -51,8 +69,11 @@ class Refused(Exception):
 class Client:
     """One session at one shard. Everything pushed or unexpected is kept in `pushed`."""
 
-    def __init__(self, address, timeout=2.0):
+    def __init__(self, address, timeout=30.0, keys=None):
+        """keys: (server's public, own public, own secret), as keys_of returns them."""
         self.socket = zmq.Context.instance().socket(zmq.DEALER)
+        if keys:
+            self.socket.curve_serverkey, self.socket.curve_publickey, self.socket.curve_secretkey = keys
         self.socket.setsockopt(zmq.LINGER, 200)  # for a BYE
         self.socket.connect("tcp://" + address)
         self.timeout = timeout
@@ -73,7 +94,7 @@ class Client:
         """The next message as a list [type, field...]; None when there is none in time."""
         if not self.socket.poll(1000 * (self.timeout if timeout is None else timeout)):
             return None
-        message = msgpack.unpackb(self.socket.recv(), raw=False)
+        message = msgpack.unpackb(self.socket.recv(), raw=False, unicode_errors="replace")
         assert message[0] == VERSION, message
         return message[1:]
 
@@ -112,7 +133,7 @@ class Client:
         instance = random.getrandbits(64) if instance is None else instance
         message = self.call(HELLO, WELCOME, role, flags, namespace_id, instance, name)
         (self.session, self.boot, self.heartbeat_ms, self.batch_max, self.jobs,
-         self.inflight_age_max_ms) = message[2:]
+         self.inflight_age_max_ms, self.place) = message[2:]
         return self
 
     def ask(self, key, depth, alpha=-100, beta=100, flags=0, slot=0):
@@ -147,12 +168,24 @@ class Client:
                 return rows
 
     def members(self):
-        names = "session instance_id role job silent_ms name".split()
+        names = "session instance_id role job silent_ms name user".split()
         return [dict(zip(names, row)) for row in self.pages(MEMBERS, MEMBERS_ANSWER)]
 
     def jobs_open(self):
-        names = "job workers age_ms depth reached owner game algorithm position".split()
+        names = "job workers age_ms depth reached owner game algorithm position user".split()
         return [dict(zip(names, row)) for row in self.pages(JOBS, JOBS_ANSWER)]
+
+    def scan(self, depth=0):
+        """{key: (depth, lower, upper, move)} of all results of at least that depth"""
+        found, cursor = {}, 0
+        while True:
+            _, _, cursor, page = self.call(SCAN, SCANNED, cursor, depth)
+            found.update((row[0], tuple(row[1:])) for row in page)
+            if cursor == 0:
+                return found
+
+    def flush(self):
+        self.call(FLUSH, FLUSHED)
 
     def history(self, root_key, epoch=0, cursor=0, weights=()):
         """(epoch, now, halvings, {index: sum}); waits as long as it is asked to"""

@@ -14,15 +14,15 @@ import sys
 import tempfile
 import time
 
-from cluster import (QUICK, ROOT, SLACK, Cluster, Failure, Process, Shard, Worker, answers, ask, check, equal,
-                     free_port, main, path_of, run, start, wait_until)
+from cluster import (QUICK, ROOT, Cluster, Failure, Process, Shard, Worker, answers, ask, check, equal,
+                     free_port, main, path_of, promised, run, start, wait_until)
 
 BRATKO_KOPEC = os.path.join(ROOT, "tests/data/chess/bratko-kopec.epd")
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 FIELDS = """id position depth score score_kind bestmove pv nodes own_nodes time_ms nps workers
-    shards_up shards""".split()  # promised by the command-line contract
+    shards_up shards refused""".split()  # promised by the command-line contract
 DEPTH = 5 if QUICK else 6
-LONG, SHORT = 0.7, 0.2  # seconds alone: for a kill to fall into; for helpers to come
+LONG, SHORT = 1.0, 0.2  # seconds alone: for a kill to fall into; for helpers to come
 STRICT = ["--strict", "--select", "plain"]
 
 
@@ -79,25 +79,38 @@ def long_search(seconds):
                 return position, depth, found["score"]
 
 
-def check_long(front, seconds):
-    position, depth, score = long_search(seconds)
+def check_long(front):
+    position, depth, score = front.question
     found, = answers(front)
     equal((found["depth"], found["score"], found["stopped"]), (depth, score, False), position)
     return found
 
 
 def start_long(cluster, seconds, *options):
-    """A search that shards are asked by now, and often. On a busy machine one may end before it is seen."""
-    position, depth, _ = long_search(seconds)
-    for attempt in range(3):
+    """A search that shards are asked by now, and often. One that ends before it is seen was timed on a machine that had
+    more to do: a longer one follows. Its question: what it was asked, and the score."""
+    for times in (1, 2, 4, 8):
+        position, depth, score = long_search(times * seconds)
         front = cluster.start(position, "--depth", depth, "--remote-depth", 3, *STRICT, *options)
+        front.question = position, depth, score
         try:
             cluster.wait_searching(front)
             break
         except Failure:
-            if front.running() or attempt == 2:
+            if front.running() or times == 8:
                 raise
     return front
+
+
+def wait_for_help(cluster, workers, shards=None):
+    """Short searches until so many workers take part, and shards: on a busy machine a search may be over before one does."""
+    position, depth, score = long_search(SHORT)
+
+    def helped():
+        found, = cluster.ask(position, "--depth", depth, *STRICT)
+        equal(found["score"], score)
+        return found["workers"] == workers and shards in (None, found["shards_up"])
+    wait_until(helped, f"{workers} workers and {shards or 'all'} shards in one search")
 
 
 # ---- one score ----
@@ -145,7 +158,7 @@ def two_front_ends_get_their_own_answers():
 
 def workers_meet_and_defer():
     depth = long_search(SHORT)[1]
-    rounds = 5  # the scheduler decides whether they meet in a short search; five are enough
+    rounds = 10  # the scheduler decides whether they meet in a short search
     with Cluster(shards=2, workers=2) as cluster, suite(bratko_kopec()[10:18:5]) as file:
         for algorithm in ("abdada", "abdada-paper"):
             busy, deferred, most, duplicated = 0, 0, 0, []
@@ -156,7 +169,7 @@ def workers_meet_and_defer():
                     most = max(most, o["workers"])
                     check(o["workers"] <= 2 and o["nodes"] >= o["own_nodes"] > 0, o)
                     check(o["workers"] == 0 or o["nodes"] > o["own_nodes"], "workers count", o)
-                    check(o["asks"] > 0 and 0 <= o["duplicated"] < 0.5, o)
+                    check(o["asks"] > 0 and 0 <= o["duplicated"] < 1, o)
                     duplicated.append(o["duplicated"])
                 busy += sum(o["busy"] for o in found)
                 deferred += sum(o["deferred"] for o in found)
@@ -164,7 +177,8 @@ def workers_meet_and_defer():
                     break
             equal(most, 2, "workers took part")
             print(f"# {algorithm}: busy {busy}, deferred {deferred}, duplicated "
-                  f"{max(duplicated):.2f} at most")
+                  f"{min(duplicated):.2f} to {max(duplicated):.2f}")
+            check(min(duplicated) < 0.5, "duplicated", duplicated)
             check(busy + deferred > 0, algorithm, "the searchers never met")
             check(busy > 0 or algorithm != "abdada-paper", "no searcher was answered BUSY")
 
@@ -183,8 +197,12 @@ def a_worker_waits_for_its_first_shard():
     shard = Shard(port)
     wait_until(lambda: shard.stats()["workers"] == 1, "the worker to come")
     position, depth, score = long_search(SHORT)
-    found, = ask(position, "--depth", depth, "--servers", shard.address, *STRICT)
-    equal((found["workers"], found["score"]), (1, score))
+
+    def helped():
+        found, = ask(position, "--depth", depth, "--servers", shard.address, "--fresh", *STRICT)
+        equal(found["score"], score)
+        return found["workers"] == 1
+    wait_until(helped, "its help")
     check(worker.running())
 
 
@@ -194,9 +212,7 @@ def a_shard_that_returns_is_used_again():
         cluster.shards[0].kill()
         cluster.shards[0] = Shard(port)
         wait_until(lambda: cluster.shards[0].stats()["workers"] == 1, "the worker to return")
-        position, depth, score = long_search(SHORT)
-        found, = cluster.ask(position, "--depth", depth, *STRICT)
-        equal((found["workers"], found["shards_up"], found["score"]), (1, 1, score))
+        wait_for_help(cluster, 1, 1)
 
 
 # ---- failures ----
@@ -215,13 +231,11 @@ def no_shard_at_all_costs_less_than_a_second():
         equal(outcome(answers(crowd)), expected)
         many = start("--servers", dead, "--threads", 16, *arguments)
         equal(outcome(answers(many)), expected)
-        check(many.seconds() - crowd.seconds() < SLACK, "16 threads:", many.seconds(),
-              crowd.seconds())
+        promised("16 threads and two dead servers, more than without", many.seconds() - crowd.seconds(), 1)
     equal(outcome(found), expected)
     equal({(o["shards_up"], o["shards"], o["workers"]) for o in found}, {(0, 2, 0)})
     check("no shard is up" in lost.err(), lost.err())
-    print(f"# {alone.seconds():.2f} s alone, {lost.seconds():.2f} s with two dead servers")
-    check(lost.seconds() - alone.seconds() < SLACK, lost.seconds(), alone.seconds())
+    promised("two dead servers, more than without", lost.seconds() - alone.seconds(), 1)
 
 
 def a_worker_is_killed():
@@ -229,7 +243,7 @@ def a_worker_is_killed():
         front = start_long(cluster, LONG)
         cluster.workers[0].kill()
         check(front.running())
-        check_long(front, LONG)
+        check_long(front)
         for shard in cluster.shards:
             wait_until(lambda: shard.stats()["workers"] == 1, "the session to expire")
             wait_until(lambda: shard.stats()["inflight_entries"] == 0, "its in-flight entries to end")
@@ -247,7 +261,7 @@ def search_while_killed(cluster, shards):
     beside.wait_line(f"shards {left}/{len(cluster.shards)}", "err", begin=seen)
     beside.send_signal(signal.SIGINT)
     answers(beside)
-    check_long(front, LONG)
+    check_long(front)
 
 
 def a_shard_is_killed():
@@ -268,7 +282,7 @@ def all_workers_are_killed():
         for worker in cluster.workers:
             worker.kill()
         check(front.running())
-        check_long(front, LONG)
+        check_long(front)
 
 
 def everything_else_is_killed():
@@ -277,15 +291,17 @@ def everything_else_is_killed():
         for process in cluster.workers + cluster.shards:
             process.kill()
         check(front.running())
-        check_long(front, LONG)
+        check_long(front)
 
 
 def a_shard_stalls_and_returns():
     with Cluster() as cluster:
+        usual = check_long(start_long(cluster, LONG))["waited"]
         front = start_long(cluster, LONG)
         cluster.shards[0].send_signal(signal.SIGSTOP)
-        found = check_long(front, LONG)
-        check(found["waited"] < 0.5, "waiting for the stalled shard took", found["waited"])
+        found = check_long(front)
+        print(f"# part of the time that was waited: {found['waited']:.2f}, without a stall {usual:.2f}")
+        check(found["waited"] < 0.85, "waiting for the stalled shard took", found["waited"])  # all of it, if each ask did
         cluster.shards[0].send_signal(signal.SIGCONT)
         wait_until(lambda: cluster.shards[0].stats()["workers"] == 2, "the workers to return")
 
@@ -294,17 +310,10 @@ def a_worker_stalls_and_returns():
     with Cluster() as cluster:
         front = start_long(cluster, LONG)
         cluster.workers[0].send_signal(signal.SIGSTOP)
-        check_long(front, LONG)
+        check_long(front)
         cluster.workers[0].send_signal(signal.SIGCONT)
         wait_until(lambda: cluster.shards[0].stats()["workers"] == 2, "the worker to return")
-        position, depth, score = long_search(SHORT)
-
-        def both_help():
-            found, = cluster.ask(position, "--depth", depth, *STRICT)
-            equal(found["score"], score)
-            return found["workers"] == 2
-        # It keeps its job until it is sure that no shard has it any more.
-        wait_until(both_help, "help of the worker that stalled")
+        wait_for_help(cluster, 2)  # it keeps its job until it is sure that no shard has it any more
 
 
 def a_front_end_is_killed_and_its_job_ends():
@@ -313,9 +322,7 @@ def a_front_end_is_killed_and_its_job_ends():
         front.kill()
         for shard in cluster.shards:
             wait_until(lambda: shard.stats()["jobs"] == 0, "the job to end")
-        position, depth, score = long_search(SHORT)
-        found, = cluster.ask(position, "--depth", depth, *STRICT)
-        equal((found["workers"], found["score"]), (2, score))
+        wait_for_help(cluster, 2)
 
 
 def sigterm_ends_a_worker_at_once():
@@ -324,12 +331,12 @@ def sigterm_ends_a_worker_at_once():
         for worker in cluster.workers:  # while it searches
             begin = time.monotonic()
             equal(worker.end(signal.SIGTERM), 0)
-            check(time.monotonic() - begin < 2, "took", time.monotonic() - begin)
-        check_long(front, LONG)
+            promised("SIGTERM ends a worker that searches", time.monotonic() - begin, 2)
+        check_long(front)
         idle = Worker(cluster.servers, threads=2)
         begin = time.monotonic()
         equal(idle.end(signal.SIGINT), 0)
-        check(time.monotonic() - begin < 2, "took", time.monotonic() - begin)
+        promised("SIGINT ends an idle worker", time.monotonic() - begin, 2)
 
 
 def an_interrupt_prints_the_best_move():
@@ -339,13 +346,14 @@ def an_interrupt_prints_the_best_move():
         begin = time.monotonic()
         front.send_signal(signal.SIGINT)
         found, = answers(front)
-        check(time.monotonic() - begin < 2, "took", time.monotonic() - begin)
+        promised("SIGINT ends an analysis", time.monotonic() - begin, 2)
         check(found["stopped"] and found["depth"] >= 1 and found["bestmove"] != "none", found)
 
 
 def limits_are_kept():
     found, = ask(START, "--time", 300)
-    check(250 <= found["time_ms"] < 1300, found)
+    check(250 <= found["time_ms"], found)
+    promised("--time 300", found["time_ms"] / 1000, 1.3)
     found, = ask(START, "--nodes", 50000)
     check(found["nodes"] < 500000, found)
 
@@ -361,8 +369,8 @@ class Uci(Process):
         for line in lines:
             self.send(line)
 
-    def expect(self, pattern, timeout=10):
-        found, self.at = self.wait_line(pattern, begin=self.at, timeout=timeout)
+    def expect(self, pattern):
+        found, self.at = self.wait_line(pattern, begin=self.at)
         return found
 
     def ready(self):
@@ -373,7 +381,7 @@ class Uci(Process):
         self.say("quit")
         begin = time.monotonic()
         equal(self.wait(), 0)
-        check(time.monotonic() - begin < 3, "quit took", time.monotonic() - begin)
+        promised("quit", time.monotonic() - begin, 3)
 
 
 def legal_moves(fen):
@@ -398,7 +406,7 @@ def uci_plays_legal_moves():
     uci.say(f"position fen {fen}", "go movetime 200")
     begin = time.monotonic()
     check(uci.expect(r"^bestmove (\S+)")[1] in legal_moves(fen))
-    check(time.monotonic() - begin < 1.5, "movetime 200 took", time.monotonic() - begin)
+    promised("movetime 200", time.monotonic() - begin, 1.5)
     uci.say("go wtime 1000 btime 1000 winc 10 binc 10")
     uci.expect(r"^bestmove \S+")
     uci.say("position fen 7k/5Q2/6K1/8/8/8/8/8 b - - 0 1", "go depth 3")  # stalemate
@@ -414,7 +422,7 @@ def uci_stops_when_asked():
     begin = time.monotonic()
     uci.say("stop")
     uci.expect(r"^bestmove \S+")
-    check(time.monotonic() - begin < 1, "stop took", time.monotonic() - begin)
+    promised("stop", time.monotonic() - begin, 1)
     uci.say("go infinite")
     uci.expect("^info depth 3 ")
     uci.quit()
@@ -425,7 +433,7 @@ def a_uci_stop_right_after_go_is_obeyed():
     uci.say("position startpos")
     for _ in range(20):
         uci.send("go infinite\nstop")  # in one write, so that the search has hardly begun
-        uci.expect(r"^bestmove \S+", timeout=5)
+        uci.expect(r"^bestmove \S+")
     uci.quit()
 
 
@@ -434,17 +442,17 @@ def uci_quits_out_of_a_bounded_search():
         uci = Uci("--threads", 2)
         uci.say("position startpos", f"go {limit}")
         uci.expect("^info depth 3 ")
-        begin = time.monotonic()
         uci.quit()
-        check(time.monotonic() - begin < 3, "quit out of", limit, "took", time.monotonic() - begin)
 
 
 def uci_obeys_its_clock_after_ponderhit():
     uci = Uci()
     uci.say("position startpos", "go ponder wtime 3000 btime 3000")
     uci.expect("^info depth 3 ")
+    begin = time.monotonic()
     uci.say("ponderhit")
-    uci.expect(r"^bestmove \S+", timeout=3)
+    uci.expect(r"^bestmove \S+")
+    promised("a move with 3 s on the clock", time.monotonic() - begin, 3)
     uci.quit()
 
 
@@ -462,13 +470,13 @@ def uci_uses_no_cpu_when_there_is_nothing_to_search():
         check(used() - begin < 0.25, "seconds of CPU time in half a second:", used() - begin)
         equal([line for line in uci.lines["out"][uci.at:] if line.startswith("bestmove")], [])
         uci.say(end)
-        uci.expect(r"^bestmove \(none\)", timeout=5)
+        uci.expect(r"^bestmove \(none\)")
     uci.quit()
 
 
 def uci_ends_without_an_input():
     for closed in ("<&-", "<&- >&-", "<&- 2>&-"):
-        done = subprocess.run(["sh", "-c", f'exec "$0" uci {closed}', path_of("abdada")], timeout=10)
+        done = subprocess.run(["sh", "-c", f'exec "$0" uci {closed}', path_of("abdada")], timeout=60)
         equal(done.returncode, 0)
 
 

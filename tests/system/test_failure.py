@@ -17,18 +17,12 @@ import termios
 import time
 
 import client
-from cluster import (QUICK, SANITIZED, SLACK, Cluster, Failure, Process, Shard, Worker, answers, ask, check, equal,
-                     free_port, main, path_of, run, start, top, wait_until)
-from test_cluster import LONG, STRICT, check_long, long_search, start_long
+from cluster import (QUICK, SANITIZED, Cluster, Failure, Process, Shard, Worker, answers, ask, check, equal,
+                     free_port, main, path_of, promised, run, start, top, wait_until)
+from test_cluster import LONG, STRICT, check_long, long_search, start_long, wait_for_help
 
 SHORT = 0.2
 ENDLESS = ["--depth", 60, "--strict"]
-
-
-def promised(what, begin, limit):
-    seconds = time.monotonic() - begin
-    print(f"# {what}: {seconds:.2f} s, promised {limit:g} s")
-    check(seconds < limit * SLACK, what, "took", seconds)
 
 
 def serves_a_search(shard, workers, asks=0):
@@ -57,7 +51,7 @@ def a_worker_older_than_every_shard_takes_part():
     shard = Shard(port)
     begin = time.monotonic()
     wait_until(serves_a_search(shard, 1), "worker and front-end to use the shard")
-    promised("worker and front-end use their first shard", begin, 2)
+    promised("worker and front-end use their first shard", time.monotonic() - begin, 2)
     stop_endless(front)
     check(worker.running())
 
@@ -69,7 +63,8 @@ def a_worker_that_joins_takes_part():
         begin = time.monotonic()
         cluster.workers.append(Worker(cluster.servers, name="late"))
         wait_until(lambda: "late" in cluster.shards[0].working(), "the worker to search")
-        promised("a new worker searches, from its start", begin, 2)
+        promised("a new worker searches, from its start", time.monotonic() - begin, 2)
+        front.wait_line("workers 2 ", "err")
         equal(stop_endless(front)["workers"], 2)
 
 
@@ -83,7 +78,8 @@ def a_shard_that_is_added_is_used():
     added = Shard(port)
     begin = time.monotonic()
     wait_until(serves_a_search(added, 1), "the new shard to be used")
-    promised("a shard that is added is used", begin, 2)
+    promised("a shard that is added is used", time.monotonic() - begin, 2)
+    front.wait_line("shards 2/2", "err")
     equal(stop_endless(front)["shards_up"], 2)
 
 
@@ -96,7 +92,7 @@ def a_shard_that_restarts_is_used_again():
         cluster.shards[0] = Shard(cluster.shards[0].port)
         begin = time.monotonic()
         wait_until(serves_a_search(cluster.shards[0], 2), "the shard to be used again")
-        promised("a shard that restarted is used again", begin, 2)
+        promised("a shard that restarted is used again", time.monotonic() - begin, 2)
         check(cluster.shards[0].query(lambda c: c.boot) != boot)
         stop_endless(front)
 
@@ -110,7 +106,7 @@ def restarts_do_not_move_the_strict_score():
             if front.running():
                 wait_until(lambda: not front.running() or
                            serves_a_search(cluster.shards[index], 1)(), "the shard to be used")
-        check_long(front, 3 * LONG)
+        check_long(front)
 
 
 # ---- stalls ----
@@ -126,7 +122,7 @@ def a_shard_that_stalled_is_used_again():
         begin = time.monotonic()
         asks = stalled.stats()["asks"]
         wait_until(serves_a_search(stalled, 2, asks), "the shard to be used again")
-        promised("a shard that stalled is used again", begin, 2)
+        promised("a shard that stalled is used again", time.monotonic() - begin, 2)
         stop_endless(front)
 
 
@@ -141,7 +137,7 @@ def a_worker_that_stalled_takes_part_again():
         stalled.send_signal(signal.SIGCONT)
         begin = time.monotonic()
         wait_until(lambda: set(watch.working()) == {"w0", "w1"}, "the worker to search again")
-        promised("a worker that stalled searches again", begin, 2)
+        promised("a worker that stalled searches again", time.monotonic() - begin, 2)
         stop_endless(front)
 
 
@@ -152,7 +148,7 @@ def a_front_end_that_stalled_gets_its_workers_back():
         for shard in cluster.shards:
             wait_until(lambda: shard.stats()["jobs"] == 0, "the job to expire")
         front.send_signal(signal.SIGCONT)
-        check_long(front, LONG)
+        check_long(front)
 
 
 def late_answers_do_no_harm():
@@ -166,7 +162,7 @@ def late_answers_do_no_harm():
             wait_until(lambda: not front.running() or other.stats()["asks"] > asks + 50,
                        "the other shard to be asked")
             stalled.send_signal(signal.SIGCONT)
-        check_long(front, LONG)
+        check_long(front)
         check(all(worker.running() for worker in cluster.workers))
 
 
@@ -188,7 +184,7 @@ def front_ends_share_the_workers_evenly():
         def top_shows_shares():
             return [job["workers"] for job in top(cluster.servers)[1]["job"]] == [2, 2]
         wait_until(shares, "two workers for each of two jobs")
-        promised("two jobs have two workers each", begin, 2)
+        promised("two jobs have two workers each", time.monotonic() - begin, 2)
         wait_until(top_shows_shares, "top to show so")
         third, = cluster.ask(position, "--depth", depth, *STRICT)  # a short one beside them
         equal(third["score"], score)
@@ -197,7 +193,7 @@ def front_ends_share_the_workers_evenly():
         second.send_signal(signal.SIGINT)
         wait_until(lambda: list(cluster.shards[0].working().values()).count(mine) == 4,
                    "all to return to the first job")
-        promised("all four return to the job that is left", begin, 2)
+        promised("all four return to the job that is left", time.monotonic() - begin, 2)
         answers(second)
         stop_endless(first)
 
@@ -231,7 +227,6 @@ def threads_of_a_worker_are_shared_too():
 # ---- ends ----
 
 def a_killed_front_end_frees_the_workers():
-    position, depth, score = long_search(SHORT)
     with Cluster(options=["--heartbeat", 1000]) as cluster:  # the default
         front = cluster.start(*ENDLESS)
         cluster.wait_searching(front)
@@ -242,9 +237,8 @@ def a_killed_front_end_frees_the_workers():
             wait_until(lambda: shard.stats()["jobs"] == 0, "the job to end")
             wait_until(lambda: not shard.working() and shard.stats()["inflight_entries"] == 0,
                        "the workers to be idle")
-        promised("workers of a killed front-end are idle", begin, 3)
-        found, = cluster.ask(position, "--depth", depth, *STRICT)
-        equal((found["workers"], found["score"]), (2, score))
+        promised("workers of a killed front-end are idle", time.monotonic() - begin, 3)
+        wait_for_help(cluster, 2)
 
 
 def a_killed_worker_leaves_its_positions_soon():
@@ -254,7 +248,7 @@ def a_killed_worker_leaves_its_positions_soon():
         begin = time.monotonic()
         cluster.workers[0].kill()
         wait_until(lambda: cluster.shards[0].stats()["workers"] == 0, "its session to end")
-        promised("the session of a killed worker ends", begin, 3.5)
+        promised("the session of a killed worker ends", time.monotonic() - begin, 3.5)
         stop_endless(front)
 
 
@@ -313,7 +307,7 @@ def sigterm_to_workers_ends_what_is_in_flight_at_once():
         for shard in cluster.shards:
             figures = wait_until(lambda: (f := shard.stats())["workers"] == 0 and f, "BYE")
             equal(figures["inflight_entries"], 0)
-        promised("empty sets after SIGTERM", begin, 1)
+        promised("empty sets after SIGTERM", time.monotonic() - begin, 1)
         hand.end()
         for shard in cluster.shards:
             wait_until(lambda: nothing_is_left(shard), "nothing")
@@ -328,7 +322,7 @@ def sigterm_to_a_front_end_leaves_nothing():
             wait_until(lambda: inflight_entries(cluster) > 0, "positions in flight")
             begin = time.monotonic()
             equal(front.end(signal.SIGTERM), 0, front.tail())
-            promised(f"SIGTERM ends abdada {arguments[0]}", begin, 1)
+            promised(f"SIGTERM ends abdada {arguments[0]}", time.monotonic() - begin, 1)
             check('"bestmove"' in front.out() or "bestmove " in front.out(), front.tail())
             for shard in cluster.shards:
                 wait_until(lambda: nothing_is_left(shard), "nothing")
@@ -348,7 +342,7 @@ def a_second_sigterm_ends_at_once():
             status = process.wait()
             # Either may be taken first, or the first end be quicker than the second signal.
             check(status in (0, 128 + signal.SIGTERM, -signal.SIGTERM), process.name, status)
-            promised(f"two SIGTERMs end {process.name}", begin, 1)
+            promised(f"two SIGTERMs end {process.name}", time.monotonic() - begin, 1)
 
 
 # ---- bounds: what happens at each, and where it is counted ----
@@ -387,6 +381,7 @@ def jobs_are_bounded():
         equal((found["score"], found["workers"]), (score, 0))
         check(bound(cluster.shards[0], "jobs_refused") >= 1)
         equal(bound(cluster.shards[0], "jobs_max"), 1)
+        first.wait_line("workers 1 ", "err")
         equal(stop_endless(first)["workers"], 1)
 
 
@@ -401,28 +396,35 @@ def a_refused_job_is_taken_when_there_is_room():
         wait_until(lambda: set(shard.working().values()) - {first_job}, "help for the second")
         reports = shard.stats()["job_reports"] + 1  # one may have been on its way
         wait_until(lambda: shard.stats()["job_reports"] > reports, "reports")
+        second.wait_line("workers 1 ", "err")
         equal(stop_endless(second)["workers"], 1)
 
 
 def workers_get_more_jobs_than_they_remember():
-    with Cluster(shards=1, workers=0, options=["--jobs", 200, *NEVER]) as cluster:
+    many = range(1 << 30, (1 << 30) + 100)  # no request has such a number: an ERROR names a job by its low bits
+    with Cluster(shards=1, workers=0, options=["--jobs", 800, *NEVER]) as cluster:
         hand = PostedByHand(cluster)
         poster, = hand.fronts
         fields = cluster.shards[0].query(lambda c: c.jobs_open())[0]
         spy = client.Client(cluster.shards[0].address).hello(role=client.WORKER)
         job = spy.wait_pushed(client.JOB)
         spy.bye()
-        job[4] = 1  # another evaluation: refused by every worker, so never begun
-        for number in range(100, 200):
-            job[1] = number
-            poster.send(client.JOB_POST, *job[1:])
+        job[5] = 1  # another evaluation: refused by every worker, so never begun
+
+        def are_open(numbers):  # what was refused, as too fast, is posted again
+            for number in numbers:
+                job[1] = number
+                poster.send(client.JOB_POST, *job[1:])
+            poster.heartbeat()
+            return set(numbers) <= {row["job"] for row in cluster.shards[0].query(lambda c: c.jobs_open())}
+        wait_until(lambda: are_open(many), "the jobs to be open")
         poster.send(client.JOB_STOP, fields["job"], 0)
         poster.heartbeat()
         cluster.workers.append(Worker(cluster.servers, name="w"))
         cluster.workers[0].wait_line("job refused", "err")
-        job[1], job[4] = 1000, spy_evaluation(cluster)
-        poster.send(client.JOB_POST, *job[1:])
-        for number in range(100, 200):  # room comes as others end
+        job[5] = spy_evaluation(cluster)
+        wait_until(lambda: are_open([1000]), "the last job to be open")
+        for number in many:  # room comes as others end
             poster.send(client.JOB_STOP, number, 0)
         wait_until(lambda: cluster.shards[0].working() == {"w": 1000}, "the job to be searched")
         hand.end()
@@ -434,12 +436,12 @@ def spy_evaluation(cluster):
     front = cluster.start(*ENDLESS)
     while True:
         job = spy.wait_pushed(client.JOB)
-        if job[1] > 1000:
+        if job[1] > 1 << 31:
             break
     cluster.wait_searching(front, asks=1)
     stop_endless(front)
     spy.bye()
-    return job[4]
+    return job[5]
 
 
 def batches_and_messages_are_bounded():
@@ -492,25 +494,23 @@ def a_client_that_never_reads_costs_no_more_than_its_queue():
     deaf.socket.connect("tcp://" + shard.address)
     deaf.hello()
     peeks = [[key, 4] for key in range(64)]
+    before, sent = shard.resident_bytes(), 0
 
-    def flood(messages):
-        """Returns how many answers the shard had to drop when all were asked for."""
-        figures = watch.stats()
-        for request in range(messages):
-            deaf.send(client.PEEK, request, peeks)
-        done = figures["batches"] + messages
-        return wait_until(lambda: (f := watch.stats())["batches"] >= done and f, "all to be served")["queue_full"] - \
-            figures["queue_full"]
-    # First until its queue, and what the systems on both sides keep for it, are full: megabytes or more.
-    wait_until(lambda: flood(1000) == 1000, "the bound")
-    before = shard.resident_bytes()
-    begin = time.monotonic()
-    flood(20000)
-    print(f"# 20,000 messages dropped in {time.monotonic() - begin:.1f} s, grown by "
-          f"{(shard.resident_bytes() - before) >> 10} KiB")
+    def is_full():
+        """The shard has stopped to read: what the systems on both sides keep, megabytes or more, is full."""
+        nonlocal sent
+        served = watch.stats()["batches"]
+        while deaf.socket.poll(50, client.zmq.POLLOUT):
+            deaf.send(client.PEEK, sent, peeks)
+            sent += 1
+        return watch.stats()["batches"] == served
+    wait_until(is_full, "the bound")
+    served = watch.stats()["batches"]
+    print(f"# {served} of {sent} messages served, grown by {(shard.resident_bytes() - before) >> 10} KiB")
+    check(served < sent, served, "served of", sent)
     if not SANITIZED:  # what was freed stays with the sanitizer for a while
         check(shard.resident_bytes() - before < 8 << 20, "memory grew")
-    check(bound(shard, "queue_full") > 20000 and bound(shard, "dropped") == 0)
+    check(watch.stats()["dropped"] == 0)
 
 
 # ---- one table for a host ----
@@ -543,8 +543,7 @@ def processes_of_a_host_share_a_table():
         equal(host_table(alone), None)
         for process in (front, larger, alone):
             stop_endless(process)
-        found, = cluster.ask(position, "--depth", depth, *STRICT)
-        equal((found["score"], found["workers"]), (score, 2))
+        wait_for_help(cluster, 2)
         cluster.workers[0].kill()
         found, = cluster.ask(position, "--depth", depth, *STRICT)
         equal(found["score"], score)
@@ -571,8 +570,13 @@ def private_workers_exchange_results():
         cluster.workers = [Worker(cluster.servers, private=True) for _ in range(2)]
         equal([host_table(worker) for worker in cluster.workers], [None, None])
         found, = cluster.ask(position, "--depth", depth, "--private", *STRICT)
-        equal((found["score"], found["workers"]), (score, 2))
-        shared = cluster.shards[0].stats()["shared"]
+        equal(found["score"], score)
+
+        def exchanged():  # on a busy machine one search may be over before both take part
+            ask = cluster.ask(position, "--depth", depth, "--private", *STRICT)
+            equal(ask[0]["score"], score)
+            return ask[0]["workers"] == 2 and cluster.shards[0].stats()["shared"]
+        shared = wait_until(exchanged, "both workers in one search")
         check(shared > 2000, "more than the first few that find out whether there are peers:", shared)
 
 
@@ -622,11 +626,12 @@ def top_shows_a_cluster():
 
 def top_prints_no_control_characters_of_peers():
     shard = Shard(0, *NEVER)
-    client.Client(shard.address).hello(role=client.WORKER, name='\x1b[2J"\\\n\u20ac{}')
+    worker = client.Client(shard.address).hello(role=client.WORKER, name='\x1b[2J"\\\n\u20ac{}')
     found = top(shard.address)[1]
     equal([w["name"] for w in found["worker"]], ['?[2J"\\????{}'])
     text = run("abdada", "top", "--once", "--servers", shard.address).out()
     check("\x1b" not in text and '?[2J"' in text, text)
+    worker.bye()
 
 
 class Screen:

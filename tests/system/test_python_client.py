@@ -19,7 +19,8 @@ from client import Client, Lost, Refused  # noqa: E402
 
 BIN = os.environ.get("BIN", "./bin")
 SEED = int(os.environ.get("TEST_SEED", "1"), 0)
-HEARTBEAT_MS = 200
+HEARTBEAT_MS = 1000  # nobody expires who is not run for a while
+PATIENCE_S = 30
 TESTS = []
 
 
@@ -45,7 +46,7 @@ class Server:
             [os.path.join(BIN, "ttserver"), "--listen", "127.0.0.1:%d" % port,
              "--shards", str(shards), "--memory", "16M", "--heartbeat", str(HEARTBEAT_MS)],
             stdout=subprocess.PIPE, universal_newlines=True)
-        watchdog = threading.Timer(20, self.process.kill)
+        watchdog = threading.Timer(60, self.process.kill)
         watchdog.start()
         self.addresses = []
         for line in self.process.stdout:
@@ -60,7 +61,7 @@ class Server:
     def stop(self):
         self.process.terminate()
         try:
-            return self.process.wait(10)
+            return self.process.wait(60)
         except subprocess.TimeoutExpired:
             self.process.kill()
             return self.process.wait()
@@ -79,6 +80,16 @@ fresh_key.last = 1000
 
 def sessions(server, count, **hello):
     return [Client(server.addresses[0]).hello(**hello) for _ in range(count)]
+
+
+def wait_until(condition, what, alive=()):
+    """Polls until the condition holds; the sessions in `alive` are kept meanwhile."""
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < end, what
+        for session in alive:
+            session.heartbeat()
+        time.sleep(0.02)
 
 
 def equal(got, expected):
@@ -189,8 +200,7 @@ def bye_leaves_every_node(server):
     a.ask(key, 5)
     equal(b.peek(key, 5)[4], 1)
     a.bye()
-    time.sleep(0.05)
-    equal(b.peek(key, 5)[4], 0)
+    wait_until(lambda: b.peek(key, 5)[4] == 0, "it left", [b])
     try:
         a.peek(key, 5)
         raise AssertionError("served without a session")
@@ -203,16 +213,9 @@ def silence_ends_a_session_and_its_in_flight_entries(server):
     a, b = sessions(server, 2)
     key = fresh_key()
     a.ask(key, 5)
-    end = time.monotonic() + 0.002 * HEARTBEAT_MS
-    while time.monotonic() < end:
-        b.heartbeat()
-        time.sleep(0.03)
-    equal(b.peek(key, 5)[4], 1)
-    end = time.monotonic() + 0.004 * HEARTBEAT_MS
-    while time.monotonic() < end:
-        b.heartbeat()
-        time.sleep(0.03)
-    equal(b.peek(key, 5)[4], 0)
+    begin = time.monotonic()
+    wait_until(lambda: b.peek(key, 5)[4] == 0, "the session to end", [b])
+    assert time.monotonic() - begin > 0.002 * HEARTBEAT_MS, "not before two heartbeats"
     try:
         a.ask(key, 5)
         raise AssertionError("served without a session")
@@ -248,7 +251,15 @@ def node_done_goes_to_the_other_holders(server):
 
 
 def job(number):
-    return [number, "chess", "startpos", 0xe7a1, 77, "abdada", 1, 8, 255, 1000, 0]
+    return [number, 0, "chess", "startpos", 0xe7a1, 77, "abdada", 1, 8, 255, 1000, 0]
+
+
+def pushed_job(worker):
+    """The next JOB, without the number of its user, which the shard fills in."""
+    message = worker.wait_pushed(ab.JOB)
+    assert message[2] != 0, message
+    message[2] = 0
+    return message
 
 
 @test
@@ -258,13 +269,15 @@ def jobs_are_pushed_and_stopped(server):
     number = random.getrandbits(64)
     front.send(ab.JOB_POST, *job(number))
     front.send(ab.JOB_POST, *job(number))  # repeated: ignored
-    equal(early.wait_pushed(ab.JOB), [ab.JOB] + job(number))
+    equal(pushed_job(early), [ab.JOB] + job(number))
     late, = sessions(server, 1, role=ab.WORKER)
     equal(late.jobs, 1)
-    equal(late.wait_pushed(ab.JOB), [ab.JOB] + job(number))
-    report = [number, 99, 0, 3, 10, 20, 30, 40, 50]
+    equal(pushed_job(late), [ab.JOB] + job(number))
+    report = [number, 99, 0, 3, -31, 1804, 10, 20, 30, 40, 50, "e2e4 e7e5"]
     late.send(ab.JOB_REPORT, *report)
-    equal(front.wait_pushed(ab.JOB_REPORT), [ab.JOB_REPORT] + report)
+    passed_on = front.wait_pushed(ab.JOB_REPORT)
+    equal(passed_on[:2] + passed_on[3:], [ab.JOB_REPORT, number] + report[2:])
+    assert passed_on[2] != 99, passed_on  # the session's own instance
     front.send(ab.JOB_STOP, number, 0)
     for worker in (early, late):
         equal(worker.wait_pushed(ab.JOB_STOP), [ab.JOB_STOP, number, 0])
@@ -280,7 +293,7 @@ def jobs_are_pushed_and_stopped(server):
 @test
 def worker_indexes_have_no_gaps(server):
     def wait_for_indexes(workers):  # those of other tests expire; indexes come again within a heartbeat
-        end = time.monotonic() + 20
+        end = time.monotonic() + PATIENCE_S
         while sorted(w.worker_index or () for w in workers) != [(i, len(workers)) for i in range(len(workers))]:
             assert time.monotonic() < end, [w.worker_index for w in workers]
             for worker in workers:
@@ -301,13 +314,13 @@ def members_and_jobs_are_listed(server):
     number = random.getrandbits(64)
     front.send(ab.JOB_POST, *job(number))
     front.heartbeat()
-    worker.send(ab.JOB_REPORT, number, 99, 0, 3, 10, 20, 30, 40, 50)
+    worker.send(ab.JOB_REPORT, number, 99, 0, 3, 0, 0, 10, 20, 30, 40, 50, "")
     worker.heartbeat()
     mine, = [row for row in watch.members() if row["session"] == worker.session]
     equal((mine["role"], mine["job"], mine["name"]), (ab.WORKER, number, "python"))
     mine, = [row for row in watch.jobs_open() if row["job"] == number]
     equal([mine[name] for name in "workers reached owner game position".split()],
-          [1, 3, "python"] + [job(number)[i] for i in (1, 2)])
+          [1, 3, "python"] + [job(number)[i] for i in (2, 3)])
     front.bye()
 
 
@@ -328,6 +341,104 @@ def a_history_is_filled_together(server):
 
 
 @test
+def results_are_scanned_and_flushed(server):
+    a, b = sessions(server, 2)
+    wanted = {}
+    for i in range(3000):
+        key, depth = fresh_key(), i % 12
+        a.store(key, depth, i - 1500, (ab.LOWER, ab.UPPER, ab.EXACT)[i % 3], move=i)
+        wanted[key] = (depth, i - 1500 if i % 3 != 1 else ab.UNKNOWN_LOW,
+                       i - 1500 if i % 3 != 0 else ab.UNKNOWN_HIGH, i)
+    a.heartbeat()
+    for depth in (0, 5, 12):
+        found = b.scan(depth)
+        for key, entry in wanted.items():
+            equal(found.get(key), entry if entry[0] >= depth else None)
+        assert all(entry[0] >= depth for entry in found.values())
+    refused_with(a, ab.SCAN, [9, 0, 251], 5)
+    equal(a.call(ab.SCAN, ab.SCANNED, ab.MASK, 0)[2:], [0, []])  # a cursor behind the end
+    key = fresh_key()
+    a.ask(key, 5)
+    a.flush()
+    equal(b.scan(), {})
+    equal(b.peek(key, 5)[4], 1)  # who is in flight is there as ever
+    equal(a.stats()["flushes"] >= 1, True)
+
+
+def worker_of(server, stop):
+    """A ttworker, until `stop` is set."""
+    process = subprocess.Popen([os.path.join(BIN, "ttworker"), "--servers", server.addresses[0], "--threads", "1",
+                                "--private", "--hash", "16"],
+                               stdout=subprocess.PIPE, universal_newlines=True)
+    stop.append(process)
+    assert process.stdout.readline() == "ready\n"
+
+
+def search(front, number, position, depth, evaluation=0, namespace_id=0, flags=1, game="chess"):
+    """The last reports on a job, by instance, once one is of that depth or all are in another state than searching."""
+    front.send(ab.JOB_POST, number, 0, game, position, evaluation, namespace_id, "abdada", flags, depth, 255, 0, 0)
+    reports, lines = {}, {}
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        front.heartbeat()
+        pushed = [ab.report_of(message) for message in front.pushed if message[0] == ab.JOB_REPORT]
+        front.pushed.clear()
+        for report in pushed:
+            if report["job"] == number:
+                reports[report["instance"]] = report
+                lines[report["depth"]] = max(lines.get(report["depth"], ""), report["line"], key=len)
+        if any(r["depth"] == depth for r in reports.values()) or \
+                reports and all(r["state"] != ab.SEARCHING for r in reports.values()):
+            front.send(ab.JOB_STOP, number, 0)
+            return max(reports.values(), key=lambda r: r["depth"]), lines
+        time.sleep(0.01)
+    raise Lost(ab.JOB_REPORT)
+
+
+@test
+def a_front_end_that_cannot_search_gets_score_and_line(server):
+    front, stop = sessions(server, 1, role=ab.FRONT)[0], []
+    try:
+        worker_of(server, stop)
+        # A mate in two, and nothing known of chess here but the text of the protocol.
+        report, lines = search(front, 77, "6k1/5ppp/8/8/8/8/5PPP/3RR1K1 w - - 0 1", 6)
+        assert report["depth"] == 6 and report["state"] in (ab.SEARCHING, ab.ENDED), report
+        assert 30000 < report["score"] < 31000 and (31000 - report["score"]) % 2 == 1, report
+        moves = lines[6].split()
+        equal(moves[0][:2] in ("d1", "e1") and moves[0][2:] in ("d8", "e8"), True)
+        start, to = report["move"] & 63, report["move"] >> 6 & 63  # section 8
+        equal(moves[0], "".join("abcdefgh"[s % 8] + str(s // 8 + 1) for s in (start, to)))
+        strict, _ = search(front, 78, "startpos", 4, namespace_id=random.getrandbits(32) << 32)
+        again, _ = search(front, 79, "startpos", 4, namespace_id=random.getrandbits(32) << 32)
+        equal(strict["score"], again["score"])
+        over, lines = search(front, 80, "7k/5Q2/6K1/8/8/8/8/8 b - - 0 1", 3)  # stalemate
+        equal((over["score"], over["move"], over["line"]), (0, 0, ""))
+    finally:
+        for process in stop:
+            process.terminate()
+            equal(process.wait(10), 0)
+
+
+@test
+def a_refused_job_is_not_an_ended_one(server):
+    front, stop = sessions(server, 1, role=ab.FRONT)[0], []
+    try:
+        worker_of(server, stop)
+        refused = {"another evaluation": dict(evaluation=4711), "no such game": dict(game="draughts"),
+                   "no position": dict(position="8/8 w"), "strict and full": dict(flags=3),
+                   "a namespace of another kind": dict(namespace_id=1)}
+        for number, (name, fields) in enumerate(refused.items(), 90):
+            report, _ = search(front, number, **{"position": "startpos", "depth": 3, **fields})
+            assert (report["state"], report["depth"], report["nodes"]) == (ab.REFUSED, 0, 0), (name, report)
+        report, _ = search(front, 99, "startpos", 3)
+        assert report["state"] in (ab.SEARCHING, ab.ENDED) and report["depth"] == 3, report
+    finally:
+        for process in stop:
+            process.terminate()
+            equal(process.wait(10), 0)
+
+
+@test
 def jobs_end_with_their_front(server):
     worker, = sessions(server, 1, role=ab.WORKER)
     for how in ("bye", "silence"):
@@ -337,9 +448,7 @@ def jobs_end_with_their_front(server):
         equal(worker.wait_pushed(ab.JOB)[1], number)
         if how == "bye":
             front.bye()
-        for _ in range(8):
-            worker.heartbeat()
-            time.sleep(0.0007 * HEARTBEAT_MS)
+        wait_until(lambda: any(message[0] == ab.JOB_STOP for message in worker.pushed), "the job to end", [worker])
         equal(worker.wait_pushed(ab.JOB_STOP), [ab.JOB_STOP, number, 1])
 
 
@@ -397,7 +506,7 @@ def malformed_messages_get_an_error(server):
     equal(a.wait(ab.ERROR)[1], 2)
     a.send_bytes(ab.msgpack.packb([ab.VERSION, 99, 1]))
     equal(a.wait(ab.ERROR)[1], 3)
-    a.send_bytes(ab.msgpack.packb([ab.VERSION, ab.WELCOME, 1, 1, 1, 1, 1, 1, 1]))
+    a.send_bytes(ab.msgpack.packb([ab.VERSION, ab.WELCOME, 1, 1, 1, 1, 1, 1, 1, 1]))
     equal(a.wait(ab.ERROR)[1], 3)
     a.send_bytes(ab.msgpack.packb([ab.VERSION, ab.PEEK, 1]))
     equal(a.wait(ab.ERROR)[1], 1)
@@ -452,7 +561,7 @@ def shards_of_one_server_are_apart(server):
         a.store(key, 5, 9, ab.EXACT)
         a.heartbeat()
         equal(b.ask(key, 5)[0], ab.OPEN)
-        assert {ab.owner(fresh_key(), [a.boot, b.boot]) for _ in range(50)} == {0, 1}
+        assert {ab.owner(fresh_key(), [a.place, b.place]) for _ in range(50)} == {0, 1}
     finally:
         code = two.stop()
     equal(a.wait_pushed(ab.BYE)[0], ab.BYE)
@@ -462,9 +571,9 @@ def shards_of_one_server_are_apart(server):
 @test
 def the_map_has_the_vectors_of_the_specification(_server):
     equal(ab.mix(1), 0x5692161d100b05e5)
-    boots = [1, 2, 0xb007000000000001, 0]
+    places = [1, 2, 0xb007000000000001, 0]
     vectors = {0: 0, 1: 0, 2: 1, 3: 0, 0x0123456789abcdef: 2, ab.MASK: 0, 1 << 63: 2, 42: 0}
-    equal({key: ab.owner(key, boots) for key in vectors}, vectors)
+    equal({key: ab.owner(key, places) for key in vectors}, vectors)
 
 
 def main():

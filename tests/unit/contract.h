@@ -31,6 +31,7 @@ struct contract_driver {
     void (*peek)(void *table, unsigned asker, const struct tt_peek *peek, struct tt_peeked *out);
     unsigned (*entries)(void *table);
     unsigned most; /* visits that it registers, exactly; 0: CONTRACT_ROOM at least */
+    bool is_unbounded; /* registers every visit: it has a server's memory */
 };
 
 struct contract {

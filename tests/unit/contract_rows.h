@@ -352,9 +352,13 @@ static void a_full_inflight_table_opens_without_counting(void **state)
 {
     struct contract *c = *state;
     uint64_t beyond = UINT64_C(64) * CONTRACT_TRIED;
+    if (c->driver->is_unbounded) {
+        skip();
+    }
     unsigned entries = 0, room = c->driver->most > 0 ? c->driver->most : CONTRACT_ROOM;
     for (uint64_t i = 0; i < CONTRACT_TRIED; i++) {
-        struct tt_answer answer = contract_ask(c, 0, contract_wide(i * 64, 5, 0));
+        unsigned asker = i % 4 == 1 || i % 4 == 2 ? 0 : 3; /* a shard lets none have all */
+        struct tt_answer answer = contract_ask(c, asker, contract_wide(i * 64, 5, 0));
         assert_int_equal(answer.verdict, TT_OPEN);
         assert_true(answer.nproc == 1 || (answer.nproc == 0 && entries >= room));
         entries += answer.nproc;
@@ -375,6 +379,7 @@ static void a_full_inflight_table_opens_without_counting(void **state)
     contract_release(c, 1, 128, 5);
     for (uint64_t i = 0; i < CONTRACT_TRIED; i++) {
         contract_release(c, 0, i * 64, 5);
+        contract_release(c, 3, i * 64, 5);
     }
     assert_int_equal(c->driver->entries(c->table), 0);
 }

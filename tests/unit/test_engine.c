@@ -12,7 +12,8 @@ static struct engine *open_engine(unsigned threads)
 {
     struct engine_options options = {.threads = threads, .hash_bytes = 4 << 20};
     struct engine *engine = NULL;
-    assert_int_equal(engine_open(&engine, &options), ERR_OK);
+    char why[ENGINE_WHY_MAX];
+    assert_int_equal(engine_open(&engine, &options, why), ERR_OK);
     return engine;
 }
 
@@ -327,6 +328,7 @@ static void a_job_survives_the_wire(void **state)
     struct proto_job both = on_the_wire(&job);
     assert_int_equal(job_from_wire(&both, &back, why, sizeof why), ERR_RANGE);
     job.strict = false;
+    job_set_namespace(&job, 0);
     job.remote_depth = 6;
     job.time_ms = 5000;
     job.nodes = UINT64_MAX;
@@ -340,6 +342,8 @@ static void a_job_survives_the_wire(void **state)
     assert_true(test_game()->key(back.position) == test_game()->key(job.position));
     job_free(&back);
     job_free(&back);
+    job_set_repeatable_namespace(&job, 0);
+    wire.namespace_id = job.namespace_id;
     wire.depth = PROTO_NO_LIMIT;
     assert_int_equal(job_from_wire(&wire, &back, why, sizeof why), ERR_OK);
     assert_int_equal(back.depth, SEARCH_DEPTH_MAX);
@@ -373,6 +377,94 @@ static void a_job_that_makes_no_sense_is_refused(void **state)
     job_free(&job);
 }
 
+/* Strict results must not meet those of a selective search, whatever a poster says: neither in the
+ * common table nor in that of a --fresh job. */
+static void a_job_in_a_namespace_of_another_search_is_refused(void **state)
+{
+    (void)state;
+    char why[128];
+    struct job job[2] = {make_job(position, "abdada", 5), make_job(position, "abdada", 5)}, back;
+    job[1].strict = false;
+    job[1].full = true;
+    for (unsigned i = 0; i < 4; i++) {
+        uint64_t own[2];
+        for (unsigned k = 0; k < 2; k++) {
+            uint32_t fresh = i & 1 ? 77 : 0;
+            if (i & 2) {
+                job_set_repeatable_namespace(&job[k], fresh);
+            } else {
+                job_set_namespace(&job[k], fresh);
+            }
+            own[k] = job[k].namespace_id;
+        }
+        for (unsigned k = 0; k < 2; k++) {
+            struct proto_job wire = on_the_wire(&job[k]);
+            assert_int_equal(job_from_wire(&wire, &back, why, sizeof why), ERR_OK);
+            job_free(&back);
+            wire.namespace_id = own[1 - k];
+            assert_int_equal(job_from_wire(&wire, &back, why, sizeof why), ERR_ILLEGAL);
+            wire.namespace_id = own[k] ^ 1;
+            assert_int_equal(job_from_wire(&wire, &back, why, sizeof why), ERR_ILLEGAL);
+        }
+    }
+    job_free(&job[0]);
+    job_free(&job[1]);
+}
+
+/* A front-end in another language knows neither our number nor the namespaces made of it: it gets
+ * the table that ours would, of its kind of search and of its upper half. */
+static void a_job_of_any_evaluation_is_searched_in_our_namespace(void **state)
+{
+    (void)state;
+    char why[128];
+    struct job job[2] = {make_job(position, "abdada", 5), make_job(position, "abdada", 5)}, back;
+    job[1].strict = false;
+    job[1].full = true;
+    for (unsigned i = 0; i < 4; i++) {
+        struct job *own = &job[i & 1];
+        uint32_t fresh = i & 2 ? 0xabcd1234 : 0;
+        job_set_namespace(own, fresh);
+        struct proto_job wire = on_the_wire(own);
+        wire.evaluation = PROTO_ANY_EVALUATION;
+        wire.namespace_id = (uint64_t)fresh << 32;
+        assert_int_equal(job_from_wire(&wire, &back, why, sizeof why), ERR_OK);
+        assert_true(back.namespace_id == own->namespace_id);
+        job_free(&back);
+        wire.namespace_id |= 1; /* it knows better, and is wrong */
+        assert_int_equal(job_from_wire(&wire, &back, why, sizeof why), ERR_ILLEGAL);
+        wire.namespace_id = (uint64_t)fresh << 32;
+        wire.evaluation = 12345;
+        assert_int_equal(job_from_wire(&wire, &back, why, sizeof why), ERR_ILLEGAL);
+    }
+    job_free(&job[0]);
+    job_free(&job[1]);
+}
+
+static void a_line_is_cut_after_the_last_move_that_fits(void **state)
+{
+    (void)state;
+    char why[128], text[16];
+    struct job job = {0};
+    struct search_line line = {.length = 4};
+    static const char *const moves[] = {"e2e4", "e7e5", "g1f3", "b8c6"};
+    assert_int_equal(job_set_position(&job, games_by_name("chess"), "startpos", why, sizeof why),
+                     ERR_OK);
+    job_line_text(&job, &(struct search_line){0}, text, sizeof text);
+    assert_string_equal(text, "");
+    for (unsigned i = 0; i < line.length; i++) {
+        assert_int_equal(job.game->parse_move(job.position, moves[i], &line.move[i]), ERR_OK);
+        job.game->make(job.position, line.move[i]);
+    }
+    for (unsigned i = line.length; i > 0; i--) {
+        job.game->unmake(job.position, line.move[i - 1]);
+    }
+    uint64_t key = job.game->key(job.position);
+    job_line_text(&job, &line, text, sizeof text);
+    assert_string_equal(text, "e2e4 e7e5 g1f3");
+    assert_true(job.game->key(job.position) == key);
+    job_free(&job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -389,6 +481,9 @@ int main(void)
         cmocka_unit_test(unlike_searches_have_unlike_namespaces),
         cmocka_unit_test(a_job_survives_the_wire),
         cmocka_unit_test(a_job_that_makes_no_sense_is_refused),
+        cmocka_unit_test(a_job_in_a_namespace_of_another_search_is_refused),
+        cmocka_unit_test(a_job_of_any_evaluation_is_searched_in_our_namespace),
+        cmocka_unit_test(a_line_is_cut_after_the_last_move_that_fits),
     };
     return cmocka_run_group_tests_name("engine", tests, NULL, NULL);
 }

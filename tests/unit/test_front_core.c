@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -143,15 +144,38 @@ static void the_dead_are_not_waited_for(void **state)
     assert_false(front_core_waits(&core, 1, now));
 }
 
-static void workers_beyond_its_room_are_not_counted(void **state)
+static bool is_kept(uint64_t instance)
+{
+    for (unsigned i = 0; i < core.reports; i++) {
+        if (core.report[i].last.instance == instance) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Invented workers came first, and fill the room. */
+static void beyond_its_room_the_one_silent_longest_makes_room(void **state)
 {
     (void)state;
-    for (unsigned i = 0; i < FRONT_WORKERS_MAX + 10; i++) {
-        report(JOB, i + 1, 1, PROTO_JOB_ENDED);
+    for (unsigned i = 1; i <= FRONT_WORKERS_MAX; i++) {
+        report(JOB, i, 1, PROTO_JOB_ENDED);
     }
+    now += MS;
+    for (unsigned i = 1; i <= FRONT_WORKERS_MAX; i++) {
+        if (i != 77) {
+            report(JOB, i, 1, PROTO_JOB_ENDED);
+        }
+    }
+    report(JOB, 100000, 5, PROTO_JOB_SEARCHING);
+    assert_true(is_kept(100000) && !is_kept(77));
     assert_int_equal(sum().workers, FRONT_WORKERS_MAX);
-    report(JOB, 3, 5, PROTO_JOB_ENDED);
     assert_int_equal(sum().nodes, FRONT_WORKERS_MAX + 4);
+    now += MS;
+    report(JOB, 100000, 4, PROTO_JOB_SEARCHING); /* older, but it lives */
+    report(JOB, 100001, 1, PROTO_JOB_ENDED);
+    assert_true(is_kept(100000) && is_kept(100001));
+    assert_int_equal(core.reports, FRONT_WORKERS_MAX);
 }
 
 /* A worker that refused the job is no help, and no search counts so far. */
@@ -159,10 +183,57 @@ static void workers_that_refuse_or_invent_do_not_count(void **state)
 {
     (void)state;
     report(JOB, 1, 100, PROTO_JOB_SEARCHING);
-    report(JOB, 2, 0, PROTO_JOB_ENDED);
+    report(JOB, 2, 0, PROTO_JOB_REFUSED);
     report(JOB, 3, UINT64_MAX, PROTO_JOB_SEARCHING);
-    assert_int_equal(sum().workers, 1);
+    report(JOB, 4, 0, PROTO_JOB_ENDED); /* it had no time for it */
+    assert_int_equal(sum().workers, 2);
+    assert_int_equal(sum().refused, 1);
+    report(JOB, 2, 0, PROTO_JOB_SEARCHING); /* older, by a longer path */
+    assert_int_equal(sum().refused, 1);
+    front_core_stop(&core, 1000, now);
+    assert_true(front_core_waits(&core, 1, now));
+    report(JOB, 1, 100, PROTO_JOB_ENDED);
+    assert_false(front_core_waits(&core, 1, now)); /* nothing more comes of who refused */
     assert_int_equal(sum().nodes, 100);
+}
+
+static void refuse(uint64_t job, unsigned source, const char *why)
+{
+    struct job_event e = {.kind = JOB_REFUSED, .source = source, .job = job};
+    snprintf(e.why, sizeof e.why, "%s", why);
+    front_core_event(&core, &e, now);
+}
+
+static void refusals_are_kept_by_source_until_the_next_job(void **state)
+{
+    (void)state;
+    refuse(JOB, 3, "full");
+    refuse(JOB, 3, "full");
+    refuse(JOB, JOB_SOURCES_MAX - 1, "your share is used up");
+    refuse(JOB + 1, 5, "another job");
+    assert_true(core.refused == (UINT64_C(1) << 3 | UINT64_C(1) << (JOB_SOURCES_MAX - 1)));
+    assert_string_equal(core.why[3], "full");
+    assert_string_equal(core.why[JOB_SOURCES_MAX - 1], "your share is used up");
+    front_core_begin(&core, JOB + 1);
+    assert_true(core.refused == 0);
+    front_core_begin(&core, 0);
+    refuse(0, 1, "none is posted");
+    assert_true(core.refused == 0);
+}
+
+static void who_passes_on_reports_refuses_no_longer(void **state)
+{
+    (void)state;
+    refuse(JOB, 3, "full");
+    refuse(JOB, 4, "full");
+    struct job_event e = {.kind = JOB_REPORTED,
+                          .sources = UINT64_C(1) << 3 | UINT64_C(1) << 5,
+                          .report = {.job = JOB + 1, .instance = 1, .nodes = 9}};
+    front_core_event(&core, &e, now);
+    assert_true(core.refused == (UINT64_C(1) << 3 | UINT64_C(1) << 4));
+    e.report.job = JOB;
+    front_core_event(&core, &e, now);
+    assert_true(core.refused == UINT64_C(1) << 4);
 }
 
 int main(void)
@@ -175,8 +246,10 @@ int main(void)
         TEST(workers_counts_who_lives),
         TEST(last_reports_are_waited_for),
         TEST(the_dead_are_not_waited_for),
-        TEST(workers_beyond_its_room_are_not_counted),
+        TEST(beyond_its_room_the_one_silent_longest_makes_room),
+        TEST(who_passes_on_reports_refuses_no_longer),
         TEST(workers_that_refuse_or_invent_do_not_count),
+        TEST(refusals_are_kept_by_source_until_the_next_job),
     };
     return cmocka_run_group_tests_name("front core", tests, NULL, NULL);
 }

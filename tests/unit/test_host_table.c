@@ -1,14 +1,12 @@
 /* The table that the processes of a host share: real processes, some of them killed. */
+#include "tests/unit/test_host_table.h"
 #include "tests/unit/test_tt.h"
 
-#include "common/clock.h"
 #include "common/rng.h"
 #include "worker/table/embedded.h"
-#include "worker/table/host_table.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,46 +19,13 @@
 #define MADV_COLLAPSE 25
 #endif
 
-enum { BYTES = 1 << 20, CHILDREN = 6, ROUNDS = 40, PATH_BYTES = 256 };
-
-static uint64_t fresh_group(void)
-{
-    return clock_unique() | 1;
-}
-
-/* Of the file that the table is mapped from. */
-static void path_of_table(const struct host_table *host, char *out, size_t size)
-{
-    char line[PATH_BYTES], start[32];
-    bool found = false;
-    FILE *maps = fopen("/proc/self/maps", "r");
-    assert_non_null(maps);
-    snprintf(start, sizeof start, "%" PRIxPTR "-", (uintptr_t)host_table_memory(host));
-    while (!found && fgets(line, sizeof line, maps) != NULL) {
-        found = strncmp(line, start, strlen(start)) == 0;
-    }
-    fclose(maps);
-    assert_true(found && strchr(line, '/') != NULL);
-    line[strcspn(line, "\n")] = '\0';
-    snprintf(out, size, "%s", strchr(line, '/'));
-}
-
-/* Of the table of that group, which no process has now. */
-static void path_of(uint64_t group, char *out, size_t size)
-{
-    struct host_table *host = NULL;
-    assert_int_equal(host_table_open(&host, group, BYTES), ERR_OK);
-    path_of_table(host, out, size);
-    assert_int_equal(access(out, F_OK), 0);
-    host_table_close(&host);
-    assert_int_equal(access(out, F_OK), -1);
-}
+enum { CHILDREN = 6, ROUNDS = 40 };
 
 /* Skips the test where /dev/shm has no room (some containers). */
 static bool is_possible(void)
 {
     struct host_table *host = NULL;
-    enum err err = host_table_open(&host, fresh_group(), BYTES);
+    enum err err = host_table_open(&host, fresh_group(), BYTES, NULL);
     host_table_close(&host);
     return err == ERR_OK;
 }
@@ -72,10 +37,10 @@ static void the_same_group_and_size_is_one_table(void **state)
     (void)state;
     uint64_t group = fresh_group();
     struct host_table *a = NULL, *b = NULL, *larger = NULL, *other = NULL;
-    assert_int_equal(host_table_open(&a, group, BYTES), ERR_OK);
-    assert_int_equal(host_table_open(&b, group, BYTES), ERR_OK);
-    assert_int_equal(host_table_open(&larger, group, 2 * BYTES), ERR_OK);
-    assert_int_equal(host_table_open(&other, group + 2, BYTES), ERR_OK);
+    assert_int_equal(host_table_open(&a, group, BYTES, NULL), ERR_OK);
+    assert_int_equal(host_table_open(&b, group, BYTES, NULL), ERR_OK);
+    assert_int_equal(host_table_open(&larger, group, 2 * BYTES, NULL), ERR_OK);
+    assert_int_equal(host_table_open(&other, group + 2, BYTES, NULL), ERR_OK);
     memcpy(host_table_memory(a), "here", 5);
     assert_string_equal(host_table_memory(b), "here");
     assert_string_equal(host_table_memory(larger), "");
@@ -89,7 +54,7 @@ static void the_same_group_and_size_is_one_table(void **state)
     host_table_close(&larger);
     host_table_close(&other);
     /* The last one removed it: the next one begins anew. */
-    assert_int_equal(host_table_open(&a, group, BYTES), ERR_OK);
+    assert_int_equal(host_table_open(&a, group, BYTES, NULL), ERR_OK);
     assert_string_equal(host_table_memory(a), "");
     host_table_close(&a);
 }
@@ -98,11 +63,11 @@ static void the_order_of_servers_says_nothing(void **state)
 {
     (void)state;
     struct options_host_port two[2] = {{"left", 1}, {"right", 2}}, turned[2] = {two[1], two[0]};
-    assert_int_equal(host_table_group(two, 2), host_table_group(turned, 2));
-    assert_true(host_table_group(two, 2) != host_table_group(two, 1));
+    assert_int_equal(options_servers_hash(two, 2), options_servers_hash(turned, 2));
+    assert_true(options_servers_hash(two, 2) != options_servers_hash(two, 1));
     turned[0].port = 3;
-    assert_true(host_table_group(two, 2) != host_table_group(turned, 2));
-    assert_true(host_table_group(two, 0) != 0);
+    assert_true(options_servers_hash(two, 2) != options_servers_hash(turned, 2));
+    assert_true(options_servers_hash(two, 0) != 0);
 }
 
 /* Bytes of this process's memory there that are in large pages of a shared file. */
@@ -130,8 +95,8 @@ static bool are_pages_large(void)
     enum { LARGE = 2 << 20, WANTED = 12 * LARGE };
     uint64_t group = fresh_group();
     struct host_table *a = NULL, *b = NULL;
-    assert_int_equal(host_table_open(&a, group, WANTED + BYTES), ERR_OK);
-    assert_int_equal(host_table_open(&b, group, WANTED + BYTES), ERR_OK);
+    assert_int_equal(host_table_open(&a, group, WANTED + BYTES, NULL), ERR_OK);
+    assert_int_equal(host_table_open(&b, group, WANTED + BYTES, NULL), ERR_OK);
     size_t first = in_large_pages(host_table_memory(a)),
            second = in_large_pages(host_table_memory(b));
     bool possible = madvise(host_table_memory(a), WANTED, MADV_COLLAPSE) == 0;
@@ -173,8 +138,8 @@ static int play(uint64_t group, unsigned number, int from, int to)
 {
     struct embedded *table = NULL;
     char byte;
-    if (embedded_open_on_host(&table, BYTES, 1, group) != ERR_OK || !embedded_is_on_host(table) ||
-        read(from, &byte, 1) != 1) {
+    if (embedded_open_on_host(&table, BYTES, 1, group, NULL) != ERR_OK ||
+        !embedded_is_on_host(table) || read(from, &byte, 1) != 1) {
         return 1;
     }
     struct tt_ask ask = {.key = rng_mix(number), .alpha = -1, .beta = 1, .depth = 3};
@@ -216,7 +181,7 @@ static void processes_find_what_others_stored(void **state)
         close(line[k][1]);
     }
     struct embedded *table = NULL;
-    assert_int_equal(embedded_open_on_host(&table, BYTES, 1, group), ERR_OK);
+    assert_int_equal(embedded_open_on_host(&table, BYTES, 1, group, NULL), ERR_OK);
     struct tt_store first = tt_result(rng_mix(0), 3, TT_EXACT, 7, 1);
     embedded_put(&(struct embedded_port){.table = table}, &first);
     assert_int_equal(write(line[0][1], "x", 1), 1);
@@ -240,21 +205,21 @@ static void what_a_killed_process_left_is_removed(void **state)
     path_of(group, path, sizeof path);
     assert_int_equal(pipe(line), 0);
     struct host_table *living = NULL, *next = NULL;
-    assert_int_equal(host_table_open(&living, fresh_group(), BYTES), ERR_OK);
+    assert_int_equal(host_table_open(&living, fresh_group(), BYTES, NULL), ERR_OK);
     pid_t child = fork();
     if (child == 0) {
         struct host_table *host = NULL;
-        _exit(host_table_open(&host, group, BYTES) != ERR_OK || write(line[1], "x", 1) != 1 ||
+        _exit(host_table_open(&host, group, BYTES, NULL) != ERR_OK || write(line[1], "x", 1) != 1 ||
               pause());
     }
     close(line[1]);
     assert_int_equal(read(line[0], &byte, 1), 1);
-    assert_int_equal(host_table_open(&next, fresh_group(), BYTES), ERR_OK);
+    assert_int_equal(host_table_open(&next, fresh_group(), BYTES, NULL), ERR_OK);
     host_table_close(&next);
     assert_int_equal(access(path, F_OK), 0); /* a process has it */
     kill(child, SIGKILL);
     wait_for(child, -SIGKILL);
-    assert_int_equal(host_table_open(&next, fresh_group(), BYTES), ERR_OK);
+    assert_int_equal(host_table_open(&next, fresh_group(), BYTES, NULL), ERR_OK);
     assert_int_equal(access(path, F_OK), -1);
     path_of_table(living, path, sizeof path);
     assert_int_equal(access(path, F_OK), 0);
@@ -270,7 +235,7 @@ static void a_killed_process_leaves_no_results_to_its_successor(void **state)
     pid_t child = fork();
     if (child == 0) {
         struct host_table *host = NULL;
-        if (host_table_open(&host, group, BYTES) == ERR_OK) {
+        if (host_table_open(&host, group, BYTES, NULL) == ERR_OK) {
             memcpy(host_table_memory(host), "old", 4);
             kill(getpid(), SIGKILL);
         }
@@ -278,7 +243,7 @@ static void a_killed_process_leaves_no_results_to_its_successor(void **state)
     }
     wait_for(child, -SIGKILL);
     struct host_table *host = NULL;
-    assert_int_equal(host_table_open(&host, group, BYTES), ERR_OK);
+    assert_int_equal(host_table_open(&host, group, BYTES, NULL), ERR_OK);
     assert_string_equal(host_table_memory(host), "");
     host_table_close(&host);
 }
@@ -302,8 +267,8 @@ static void processes_that_end_together_leave_nothing(void **state)
             if (child[i] == 0) {
                 struct host_table *host = NULL;
                 close(go[1]);
-                bool ok =
-                    host_table_open(&host, group, BYTES) == ERR_OK && write(ready[1], "x", 1) == 1;
+                bool ok = host_table_open(&host, group, BYTES, NULL) == ERR_OK &&
+                          write(ready[1], "x", 1) == 1;
                 ok = ok && read(go[0], bytes, 1) == 0; /* its end wakes all at once */
                 host_table_close(&host);
                 _exit(!ok);
@@ -329,7 +294,7 @@ static int come_and_go(uint64_t group, uint64_t seed)
 {
     for (unsigned i = 0; i < ROUNDS; i++) {
         struct host_table *a = NULL, *b = NULL;
-        if (host_table_open(&a, group, BYTES) != ERR_OK) {
+        if (host_table_open(&a, group, BYTES, NULL) != ERR_OK) {
             return 1;
         }
         volatile char *end = (char *)host_table_memory(a) + host_table_bytes(a) - 1;
@@ -338,7 +303,7 @@ static int come_and_go(uint64_t group, uint64_t seed)
             kill(getpid(), SIGKILL);
         }
         if (rng_below(&seed, 2) == 0) {
-            if (host_table_open(&b, group, BYTES) != ERR_OK) {
+            if (host_table_open(&b, group, BYTES, NULL) != ERR_OK) {
                 return 2;
             }
             if (host_table_state(a)->table_id != host_table_state(b)->table_id) {
@@ -382,11 +347,11 @@ static void a_file_that_others_may_open_is_not_used(void **state)
     uint64_t group = fresh_group();
     struct host_table *first = NULL, *second = NULL;
     struct embedded *table = NULL;
-    assert_int_equal(host_table_open(&first, group, BYTES), ERR_OK);
+    assert_int_equal(host_table_open(&first, group, BYTES, NULL), ERR_OK);
     path_of_table(first, path, sizeof path);
     assert_int_equal(chmod(path, 0644), 0);
-    assert_int_equal(host_table_open(&second, group, BYTES), ERR_IO);
-    assert_int_equal(embedded_open_on_host(&table, BYTES, 1, group), ERR_OK);
+    assert_int_equal(host_table_open(&second, group, BYTES, NULL), ERR_IO);
+    assert_int_equal(embedded_open_on_host(&table, BYTES, 1, group, NULL), ERR_OK);
     assert_false(embedded_is_on_host(table));
     embedded_close(&table);
     assert_int_equal(chmod(path, 0600), 0);
@@ -410,7 +375,7 @@ static void what_is_not_ours_is_not_touched(void **state)
     int file = open(path[3], O_CREAT | O_RDWR | O_EXCL, 0644);
     assert_true(file >= 0 && write(file, "x", 1) == 1 && fchmod(file, 0644) == 0);
     close(file);
-    assert_int_equal(host_table_open(&host, fresh_group(), BYTES), ERR_OK);
+    assert_int_equal(host_table_open(&host, fresh_group(), BYTES, NULL), ERR_OK);
     host_table_close(&host);
     for (unsigned i = 0; i < NAMES; i++) {
         struct stat found;
@@ -427,7 +392,7 @@ static void a_link_in_the_place_of_a_table_is_not_followed(void **state)
     struct host_table *host = NULL;
     path_of(group, path, sizeof path);
     assert_int_equal(symlink("/dev/shm/abdada-elsewhere", path), 0);
-    assert_int_equal(host_table_open(&host, group, BYTES), ERR_IO);
+    assert_int_equal(host_table_open(&host, group, BYTES, NULL), ERR_IO);
     assert_int_equal(errno, ELOOP);
     assert_int_equal(unlink(path), 0);
 }
@@ -444,10 +409,10 @@ static void a_process_stuck_in_making_a_table_is_not_waited_for_forever(void **s
     int file = open(path, O_CREAT | O_RDWR | O_EXCL, 0600);
     assert_true(file >= 0);
     assert_int_equal(fcntl(file, F_OFD_SETLK, &whole), 0);
-    assert_int_equal(host_table_open(&host, group, BYTES), ERR_IO);
+    assert_int_equal(host_table_open(&host, group, BYTES, NULL), ERR_IO);
     assert_int_equal(errno, ETIMEDOUT);
     close(file);
-    assert_int_equal(host_table_open(&host, group, BYTES), ERR_OK);
+    assert_int_equal(host_table_open(&host, group, BYTES, NULL), ERR_OK);
     host_table_close(&host);
     assert_int_equal(access(path, F_OK), -1);
 }
@@ -458,11 +423,11 @@ static void what_has_no_room_is_refused_and_leaves_nothing(void **state)
     struct host_table *host = NULL;
     uint64_t group = fresh_group();
     for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(host_table_open(&host, group, (size_t)1 << 50), ERR_IO);
+        assert_int_equal(host_table_open(&host, group, (size_t)1 << 50, NULL), ERR_IO);
         assert_true(host == NULL && (errno == ENOSPC || errno == EFBIG));
         errno = 0;
     }
-    assert_int_equal(host_table_open(&host, group, BYTES), ERR_OK);
+    assert_int_equal(host_table_open(&host, group, BYTES, NULL), ERR_OK);
     host_table_close(&host);
 }
 
@@ -475,9 +440,9 @@ static void searchers_that_share_a_table_take_cpus_of_their_own(void **state)
     if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) {
         skip(); /* more CPUs than a set has room for */
     }
-    assert_int_equal(embedded_open_on_host(&a, BYTES, 1, group), ERR_OK);
-    assert_int_equal(embedded_open_on_host(&b, BYTES, 1, group), ERR_OK);
-    assert_int_equal(embedded_open_on_host(&own, BYTES, 1, fresh_group()), ERR_OK);
+    assert_int_equal(embedded_open_on_host(&a, BYTES, 1, group, NULL), ERR_OK);
+    assert_int_equal(embedded_open_on_host(&b, BYTES, 1, group, NULL), ERR_OK);
+    assert_int_equal(embedded_open_on_host(&own, BYTES, 1, fresh_group(), NULL), ERR_OK);
     struct embedded_port port[3] = {{.table = a}, {.table = b}, {.table = own}};
     CPU_ZERO(&one);
     CPU_SET(sched_getcpu(), &one);
@@ -503,8 +468,8 @@ static void a_shared_table_is_not_cleared_and_ages_once_a_job(void **state)
     struct tt_ask ask = {.key = 99, .alpha = -1, .beta = 1, .depth = 3};
     struct tt_store store = tt_result(99, 3, TT_EXACT, 7, 1);
     struct tt_answer answer;
-    assert_int_equal(embedded_open_on_host(&a, BYTES, 1, group), ERR_OK);
-    assert_int_equal(embedded_open_on_host(&b, BYTES, 1, group), ERR_OK);
+    assert_int_equal(embedded_open_on_host(&a, BYTES, 1, group, NULL), ERR_OK);
+    assert_int_equal(embedded_open_on_host(&b, BYTES, 1, group, NULL), ERR_OK);
     assert_int_equal(embedded_open(&own, BYTES, 1), ERR_OK);
     assert_true(embedded_is_on_host(a) && embedded_is_on_host(b) && !embedded_is_on_host(own));
     assert_int_equal(embedded_table_id(a), embedded_table_id(b));
@@ -545,7 +510,7 @@ static void a_shared_table_is_not_cleared_and_ages_once_a_job(void **state)
     embedded_close(&b); /* alone with it: now it can be cleared */
     embedded_clear(a);
     assert_false(embedded_find(a, &ask, &answer));
-    assert_int_equal(embedded_open_on_host(&b, BYTES, 1, group), ERR_OK);
+    assert_int_equal(embedded_open_on_host(&b, BYTES, 1, group, NULL), ERR_OK);
     assert_true(embedded_is_on_host(b));
     embedded_saw_other_table(a, 1234);
     assert_int_equal(embedded_other_table_until_us(b), 1234);

@@ -34,6 +34,8 @@ static void report(uint64_t instance, uint64_t nodes, enum proto_job_state is, u
 {
     struct proto_job_report r = {
         .job = 5, .instance = instance, .nodes = nodes, .state = (uint8_t)is};
+    char line[] = "e2e4"; /* borrowed: gone when the event is taken */
+    r.line = proto_text_of(line);
     sink.job_report(sink.self, &r, shard);
 }
 
@@ -51,8 +53,11 @@ static void of_a_workers_reports_the_newest_is_queued_once(void **state)
     assert_int_equal(e.kind, JOB_REPORTED);
     assert_int_equal(e.report.nodes, 200);
     assert_int_equal(e.report.state, PROTO_JOB_ENDED);
+    assert_true(e.sources == 7); /* all that passed it on */
+    assert_int_equal(e.report.line.length, 0);
     assert_true(port.poll(port.self, &e));
     assert_int_equal(e.report.instance, 2);
+    assert_true(e.sources == 2);
     assert_false(port.poll(port.self, &e));
 }
 
@@ -94,6 +99,24 @@ static void dropped_offers_are_said(void **state)
     assert_int_equal(offers, JOB_EVENTS_MAX - 1);
 }
 
+/* What a shard says ends up on people's screens. */
+static void a_refusal_is_cut_and_printable(void **state)
+{
+    (void)state;
+    struct job_event e;
+    char text[2 * JOB_WHY_MAX];
+    memset(text, 'x', sizeof text);
+    sink.job_refused(sink.self, 5, proto_text_of("no\n\033[2Jroom\303\244"), 7);
+    sink.job_refused(sink.self, 5, (struct proto_text){text, sizeof text}, 7);
+    assert_true(port.poll(port.self, &e));
+    assert_int_equal(e.kind, JOB_REFUSED);
+    assert_int_equal(e.job, 5);
+    assert_int_equal(e.source, 7);
+    assert_string_equal(e.why, "no??[2Jroom??");
+    assert_true(port.poll(port.self, &e));
+    assert_int_equal(strlen(e.why), JOB_WHY_MAX - 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -101,6 +124,7 @@ int main(void)
                                         finish),
         cmocka_unit_test_setup_teardown(reports_of_many_workers_fit, start, finish),
         cmocka_unit_test_setup_teardown(dropped_offers_are_said, start, finish),
+        cmocka_unit_test_setup_teardown(a_refusal_is_cut_and_printable, start, finish),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* Chaos: what is drawn, that it bites, and that planted faults are caught. */
 #include "tests/unit/test_lab.h"
+#include "worker/lab/liar.h"
 
 #include <string.h>
 
@@ -89,6 +90,74 @@ static void inflight_entries_that_never_expire_are_caught(void **state)
     job_free(&job);
     assert_true(count_broken(&(struct chaos_wish){.planted.never_expire = true}, 40, "age limit") >
                 0);
+}
+
+/* A liar whose scores could be of the game is believed: what it stores spoils strict scores. So one
+ * whose scores could not be, in the runs above, would be noticed, were it believed. */
+static void a_liar_that_is_believed_is_caught(void **state)
+{
+    struct job job = lab_job("tree", "tree:b=12,d=6,seed=3,order=60", "abdada", 6);
+    struct lab_options options = lab_cluster(&job, 4, 2);
+    (void)state;
+    job.remote_depth = 1;
+    options.lie_ns = TEST_MS / 10;
+    struct lab_result sound = lab_do(&options);
+    assert_nothing_left(&sound);
+    assert_true(sound.lies > 100 && sound.taken_posts > 0 && sound.taken_stores > 0);
+    assert_true(sound.taken_hellos > 0);
+    assert_int_equal(sound.answer[0].search.score, lab_sequential(&job));
+    unsigned spoiled = 0;
+    options.planted.false_results = true;
+    for (options.seed = 1; options.seed <= 10; options.seed++) {
+        spoiled += lab_do(&options).answer[0].search.score != lab_sequential(&job);
+    }
+    print_message("%u of 10 spoiled\n", spoiled);
+    assert_true(spoiled > 0);
+    job_free(&job);
+    assert_true(
+        count_broken(&(struct chaos_wish){.planted.false_results = true}, 40, "sequentially") > 0);
+}
+
+/* A garbled byte can turn an absurd score into one of the game, which would spoil strict scores. */
+static void a_liar_that_garbles_says_nothing_possible(void **state)
+{
+    struct lab *lab = calloc(1, sizeof *lab);
+    struct proto_decoder *decoder = calloc(1, sizeof *decoder);
+    struct tt_store results[24];
+    struct proto_message m = {.type = PROTO_STORE_HASH, .store_hash.list = {24, results}}, said;
+    uint8_t bytes[PROTO_JOB_BYTES], garbled[PROTO_JOB_BYTES];
+    unsigned others = 0, decoded = 0;
+    (void)state;
+    assert_non_null(lab);
+    assert_non_null(decoder);
+    lab->decoder = decoder;
+    lab->liar.random = 1;
+    for (unsigned i = 0; i < 24; i++) {
+        int score = TT_SCORE_MAX - (int)i;
+        results[i] = (struct tt_store){.key = i, .depth = 3, .bound = 3};
+        results[i].score = (int16_t)(i % 2 == 0 ? score : -score);
+    }
+    size_t length = proto_encode(&m, bytes, sizeof bytes);
+    assert_true(length > 0);
+    for (unsigned n = 0; n < 20000; n++) {
+        memcpy(garbled, bytes, length);
+        lab_liar_garble(lab, garbled, length);
+        others += memcmp(garbled, bytes, length) != 0;
+        if (proto_decode(decoder, garbled, length, &said) == ERR_OK &&
+            said.type == PROTO_STORE_HASH) {
+            decoded++;
+            for (uint32_t i = 0; i < said.store_hash.list.count; i++) {
+                int score = said.store_hash.list.at[i].score;
+                assert_true(score < -GAME_MATE || score > GAME_MATE);
+            }
+        }
+    }
+    assert_true(others > 15000);
+    assert_true(decoded > 5000);
+    free(decoder);
+    free(lab);
+    struct chaos_outcome o = run_seed(20223, &(struct chaos_wish){0}); /* it did once */
+    assert_string_equal(o.broken, "");
 }
 
 /* A job that only its stop ends, posted beside others. */
@@ -259,6 +328,8 @@ int main(void)
         cmocka_unit_test(a_leave_skipped_once_in_a_thousand_is_caught),
         cmocka_unit_test(sessions_that_never_expire_are_caught),
         cmocka_unit_test(inflight_entries_that_never_expire_are_caught),
+        cmocka_unit_test(a_liar_that_is_believed_is_caught),
+        cmocka_unit_test(a_liar_that_garbles_says_nothing_possible),
         cmocka_unit_test(planted_faults_of_jobs_are_caught),
         cmocka_unit_test(a_stale_worker_index_is_caught),
         cmocka_unit_test(a_job_that_lost_its_front_end_is_left),

@@ -177,6 +177,14 @@ static void pushed_messages_reach_the_sink(void **state)
     assert_int_equal(f->last_done.score, -40);
     assert_int_equal(f->last_done.bound, TT_UPPER);
     assert_int_equal(f->stops + f->reports + f->jobs, 3);
+    static const struct proto_job_report wrong[] = {
+        {.state = PROTO_JOB_REFUSED + 1}, {.state = 200}, {.score = -32768}, {.depth = 251}};
+    for (unsigned i = 0; i < 4; i++) {
+        m = (struct proto_message){.type = PROTO_JOB_REPORT, .job_report = wrong[i]};
+        fake_say(f, 0, &m);
+        assert_int_equal(f->reports, 1);
+        assert_int_equal(client_counters(f->client)->malformed, i + 1);
+    }
     struct proto_job_report report = {.job = 4, .nodes = 10};
     client_job_report(f->client, &report, f->now);
     assert_int_equal(fake_expect(f, PROTO_JOB_REPORT)->job_report.nodes, 10);
@@ -234,6 +242,77 @@ static void options_are_checked(void **state)
     assert_int_equal(client_open(&largest, &port, NULL, &c), ERR_OK);
     client_free(&c);
 }
+
+/* An administrator has stopped it there, for as long as the shard remembers. */
+static void a_barred_job_is_said_and_not_posted_again_in_that_session(void **state)
+{
+    (void)state;
+    struct fake *f = fake_open(2);
+    struct proto_job_post post = post_of(9);
+    unsigned posts[2] = {0};
+    assert_int_equal(client_job_post(f->client, &post, f->now), ERR_OK);
+    fake_error_of(f, 1, PROTO_ERR_ROLE, 9);
+    assert_int_equal(f->refusals, 1);
+    assert_true(f->last_job == 9);
+    fake_forget(f);
+    for (unsigned i = 0; i < 30; i++) {
+        fake_wait(f, 200000);
+        for (const struct proto_message *m; (m = fake_next(f));) {
+            posts[f->message_shard] += m->type == PROTO_JOB_POST;
+            if (m->type == PROTO_HEARTBEAT) {
+                struct proto_message echo = *m;
+                fake_say(f, f->message_shard, &echo);
+            }
+        }
+    }
+    assert_in_range(posts[0], 4, 7);
+    assert_int_equal(posts[1], 0);
+    fake_silence(f, 1);
+    fake_welcome(f, 1);
+    assert_int_equal(fake_expect(f, PROTO_JOB_POST)->job_post.job, 9);
+    assert_int_equal(f->message_shard, 1);
+    fake_close(f);
+}
+
+/* The POST was before the HELLO that says a role that may post. */
+static void a_job_posted_too_early_is_not_barred(void **state)
+{
+    (void)state;
+    struct fake *f = fake_open(1);
+    struct proto_job_post post = post_of(9);
+    client_hello(f->client, PROTO_FRONT, 0, f->now);
+    client_job_post(f->client, &post, f->now);
+    fake_forget(f);
+    fake_error_of(f, 0, PROTO_ERR_ROLE, 9);
+    assert_int_equal(f->refusals, 0);
+    fake_welcome(f, 0);
+    assert_int_equal(fake_expect(f, PROTO_JOB_POST)->job_post.job, 9);
+    fake_close(f);
+}
+
+/* An ERROR to a JOB_POST has the low 32 bits of the job's id in place of a request. */
+static void a_refused_post_is_said_of_its_job(void **state)
+{
+    (void)state;
+    struct fake *f = fake_open(2);
+    uint64_t id = UINT64_C(0x1234567800000009) << 4;
+    struct proto_job_post post = post_of(id), other = post_of(id + 1);
+    assert_int_equal(client_job_post(f->client, &post, f->now), ERR_OK);
+    assert_int_equal(client_job_post(f->client, &other, f->now), ERR_OK);
+    fake_error_of(f, 1, PROTO_ERR_LIMIT, (uint32_t)id);
+    assert_int_equal(f->refusals, 1);
+    assert_true(f->last_job == id);
+    fake_error_of(f, 0, PROTO_ERR_LIMIT, (uint32_t)id + 1);
+    assert_int_equal(f->refusals, 2);
+    assert_true(f->last_job == id + 1);
+    fake_error_of(f, 1, PROTO_ERR_LIMIT, 0);
+    fake_error_of(f, 1, PROTO_ERR_LIMIT, (uint32_t)id + 2);
+    client_job_stop(f->client, id, f->now);
+    fake_error_of(f, 1, PROTO_ERR_LIMIT, (uint32_t)id);
+    assert_int_equal(f->refusals, 2);
+    fake_close(f);
+}
+
 #define T(name) cmocka_unit_test(name)
 int main(void)
 {
@@ -244,6 +323,9 @@ int main(void)
         T(a_lost_job_message_is_repeated),
         T(a_shard_that_was_out_gets_the_stop),
         T(jobs_are_bounded),
+        T(a_refused_post_is_said_of_its_job),
+        T(a_barred_job_is_said_and_not_posted_again_in_that_session),
+        T(a_job_posted_too_early_is_not_barred),
         T(pushed_messages_reach_the_sink),
         T(results_out_of_range_are_dropped),
         T(options_are_checked),

@@ -112,7 +112,8 @@ static void shard_welcome(struct world *w, unsigned shard, const struct proto_he
     struct fake_shard *s = &w->shards[shard];
     s->session = s->session ? s->session : ++w->sessions;
     struct proto_message m = {.type = PROTO_WELCOME};
-    m.welcome = (struct proto_welcome){hello->request, s->session, s->boot, 1000, 16, 0};
+    m.welcome =
+        (struct proto_welcome){hello->request, s->session, s->boot, 1000, 16, 0, 0, s->boot};
     reply(w, shard, &m);
 }
 

@@ -18,8 +18,8 @@ static void lost_session_is_greeted_at_once(void **state)
     assert_null(fake_next(f));
     fake_welcome_as(f, 0, fake_boot(0), 8);
     assert_int_equal(client_shards_up(f->client), 1);
-    assert_int_equal(f->errors, 2);
-    assert_int_equal(f->last_error, PROTO_ERR_SESSION);
+    assert_int_equal(client_counters(f->client)->refused, 2);
+    assert_int_equal(f->hellos_refused, 0);
     fake_close(f);
 }
 
@@ -38,6 +38,33 @@ static void refused_request_loses_its_ticket_alone(void **state)
     assert_int_equal(client_shards_up(f->client), 1);
     assert_int_equal(client_counters(f->client)->refused, 2);
     fake_close(f);
+}
+
+/* A key without the role, a shard without room: said each time, and asked again in a while. */
+static void a_refused_hello_is_said_and_repeated_every_second(void **state)
+{
+    static const unsigned code[] = {PROTO_ERR_LIMIT, PROTO_ERR_ROLE};
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        struct fake *f = fake_open_with((struct client_options){.shards = 1});
+        unsigned hellos = 0;
+        client_tick(f->client, f->now);
+        for (unsigned ms = 0; ms < 10000; ms++) {
+            for (const struct proto_message *m; (m = fake_next(f));) {
+                assert_int_equal(m->type, PROTO_HELLO);
+                fake_error_of(f, 0, code[i], m->hello.request);
+                hellos++;
+            }
+            fake_wait(f, 1000);
+        }
+        assert_in_range(hellos, 10, 11);
+        assert_int_equal(f->hellos_refused, hellos);
+        assert_int_equal(client_counters(f->client)->refused, hellos);
+        fake_wait(f, 1000000);
+        fake_welcome(f, 0); /* there is room again */
+        assert_int_equal(client_shards_up(f->client), 1);
+        fake_close(f);
+    }
 }
 
 static void bye_takes_a_shard_out_until_it_answers_a_probe(void **state)
@@ -246,6 +273,27 @@ static void heartbeat_when_nothing_else_was_asked(void **state)
     fake_close(f);
 }
 
+/* Neither does it send without pause, nor fall silent, whatever a shard says. */
+static void an_absurd_heartbeat_is_bounded(void **state)
+{
+    static const uint32_t absurd[] = {1, UINT32_MAX};
+    struct fake *f = fake_open(1);
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        struct proto_message m = {.type = PROTO_WELCOME};
+        client_hello(f->client, PROTO_WORKER, i, f->now);
+        m.welcome = (struct proto_welcome){.request = fake_expect(f, PROTO_HELLO)->hello.request,
+                                           .session = 7,
+                                           .boot = fake_boot(0),
+                                           .heartbeat_ms = absurd[i],
+                                           .batch_max = 1024};
+        fake_say(f, 0, &m);
+        uint64_t due = client_tick(f->client, f->now);
+        assert_in_range(due - f->now, 1000, 20000000);
+    }
+    fake_close(f);
+}
+
 static void idle_client_notices_a_dead_shard_by_itself(void **state)
 {
     struct fake *f = fake_open(1);
@@ -373,6 +421,76 @@ static void results_are_shared_through_the_owner(void **state)
     fake_close(f);
 }
 
+static void a_scan_comes_back_once_and_in_its_range(void **state)
+{
+    struct fake *f = fake_open(2);
+    struct tt_scanned entries[2] = {{5, -3, 3, 9, 4}, {6, 1, 1, 0, 7}};
+    (void)state;
+    assert_true(client_scan(f->client, 1, 4096, 4, f->now));
+    const struct proto_scan sent = fake_expect(f, PROTO_SCAN)->scan;
+    assert_int_equal(f->message_shard, 1);
+    assert_int_equal(sent.cursor, 4096);
+    assert_int_equal(sent.depth, 4);
+    struct proto_message m = {.type = PROTO_SCANNED};
+    m.scanned = (struct proto_scanned){sent.request, 8192, {2, entries}};
+    fake_say(f, 1, &m);
+    fake_say(f, 1, &m); /* late, or twice */
+    assert_int_equal(f->scanned, 2);
+    assert_true(f->last_next == 8192);
+    static const struct tt_scanned wrong[] = {
+        {5, TT_SCORE_MIN - 1, 3, 0, 4}, {5, 4, 3, 0, 4}, {5, -3, 3, 0, TT_DEPTH_MAX + 1}};
+    for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        assert_true(client_scan(f->client, 1, 0, 0, f->now));
+        m.scanned.request = fake_expect(f, PROTO_SCAN)->scan.request;
+        entries[1] = wrong[i];
+        fake_say(f, 1, &m);
+        assert_int_equal(f->scanned, 2);
+    }
+    assert_int_equal(client_counters(f->client)->malformed, 3);
+    assert_int_equal(client_outstanding(f->client), 0);
+    fake_close(f);
+}
+
+static void a_flush_has_no_time_out(void **state)
+{
+    struct fake *f = fake_open(1);
+    (void)state;
+    assert_true(client_flush_table(f->client, 0, f->now));
+    uint32_t request = fake_expect(f, PROTO_FLUSH)->flush.request;
+    assert_int_equal(client_outstanding(f->client), 0);
+    for (unsigned i = 0; i < 100; i++) { /* it is long at it, and answers what is asked meanwhile */
+        fake_wait(f, 100000);
+        const struct proto_message *sent = fake_next(f);
+        if (sent != NULL) {
+            struct proto_message beat = *sent;
+            assert_int_equal(beat.type, PROTO_HEARTBEAT);
+            fake_say(f, 0, &beat);
+        }
+    }
+    assert_int_equal(client_shard_state(f->client, 0), CLIENT_UP);
+    struct proto_message m = {.type = PROTO_FLUSHED, .flushed = {request + 1}};
+    fake_say(f, 0, &m);
+    assert_int_equal(f->flushed, 0);
+    m.flushed.request = request;
+    fake_say(f, 0, &m);
+    fake_say(f, 0, &m);
+    assert_int_equal(f->flushed, 1);
+    assert_true(client_flush_table(f->client, 0, f->now));
+    fake_error_of(f, 0, PROTO_ERR_ROLE, fake_expect(f, PROTO_FLUSH)->flush.request);
+    assert_int_equal(f->flushed, 1);
+    assert_int_equal(f->flushes_refused, 1);
+    assert_true(client_flush_table(f->client, 0, f->now));
+    request = fake_expect(f, PROTO_FLUSH)->flush.request;
+    fake_silence(f, 0); /* what it was asked is lost with it */
+    fake_welcome(f, 0);
+    m.flushed.request = request;
+    fake_say(f, 0, &m);
+    assert_int_equal(f->flushed, 1);
+    f->refusing[0] = true;
+    assert_false(client_flush_table(f->client, 0, f->now));
+    fake_close(f);
+}
+
 static void a_history_goes_to_the_owner_and_comes_back_once(void **state)
 {
     struct fake *f = fake_open(3);
@@ -415,6 +533,7 @@ int main(void)
         T(lost_session_is_greeted_at_once),
         T(refused_request_loses_its_ticket_alone),
         T(bye_takes_a_shard_out_until_it_answers_a_probe),
+        T(a_refused_hello_is_said_and_repeated_every_second),
         T(another_boot_id_is_another_shard),
         T(leaving_says_bye_and_forgets),
         T(nothing_waits_for_a_new_namespace),
@@ -424,6 +543,7 @@ int main(void)
         T(hello_that_cannot_be_sent_is_sent_soon),
         T(releases_outlive_a_hello),
         T(heartbeat_when_nothing_else_was_asked),
+        T(an_absurd_heartbeat_is_bounded),
         T(idle_client_notices_a_dead_shard_by_itself),
         T(requests_that_cannot_be_sent_take_a_shard_out),
         T(figures_are_passed_on),
@@ -431,6 +551,8 @@ int main(void)
         T(a_worker_index_is_passed_on),
         T(results_are_shared_through_the_owner),
         T(a_history_goes_to_the_owner_and_comes_back_once),
+        T(a_scan_comes_back_once_and_in_its_range),
+        T(a_flush_has_no_time_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

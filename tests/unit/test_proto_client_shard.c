@@ -294,47 +294,6 @@ static void the_map_depends_on_boot_ids_alone(void **state)
     fake_close(g);
 }
 
-/* PROTOCOL.md section 5 prints these. */
-static void the_map_agrees_with_the_specification(void **state)
-{
-    static const uint64_t boots[] = {1, 2, UINT64_C(0xb007000000000001), 0};
-    static const struct {
-        uint64_t key;
-        unsigned shard;
-    } vectors[] = {{UINT64_C(0x0), 0},
-                   {UINT64_C(0x1), 0},
-                   {UINT64_C(0x2), 1},
-                   {UINT64_C(0x3), 0},
-                   {UINT64_C(0x123456789abcdef), 2},
-                   {UINT64_C(0xffffffffffffffff), 0},
-                   {UINT64_C(0x8000000000000000), 2},
-                   {UINT64_C(0x2a), 0}};
-    struct fake *f = fake_open_with((struct client_options){.shards = 4});
-    (void)state;
-    client_tick(f->client, f->now);
-    for (unsigned s = 0; s < 4; s++) {
-        fake_welcome_as(f, s, boots[s], 1);
-    }
-    assert_true(rng_mix(1) == UINT64_C(0x5692161d100b05e5));
-    for (unsigned i = 0; i < sizeof vectors / sizeof *vectors; i++) {
-        assert_int_equal(client_owner(f->client, vectors[i].key), vectors[i].shard);
-    }
-    fake_close(f);
-}
-
-static void one_shard_under_two_names_owns_through_the_first(void **state)
-{
-    struct fake *f = fake_open_with((struct client_options){.shards = 2});
-    (void)state;
-    client_tick(f->client, f->now);
-    fake_welcome_as(f, 1, 5, 1);
-    fake_welcome_as(f, 0, 5, 2);
-    for (unsigned k = 0; k < 100; k++) {
-        assert_int_equal(client_owner(f->client, k), 0);
-    }
-    fake_close(f);
-}
-
 static void no_shard_owns_nothing(void **state)
 {
     struct fake *f = fake_open_with((struct client_options){.shards = 1});
@@ -563,8 +522,6 @@ int main(void)
         T(what_is_outstanding_is_lost_when_the_shard_falls),
         T(few_keys_move_when_a_shard_dies_and_return_with_it),
         T(the_map_depends_on_boot_ids_alone),
-        T(the_map_agrees_with_the_specification),
-        T(one_shard_under_two_names_owns_through_the_first),
         T(no_shard_owns_nothing),
         T(lost_leaves_make_the_shard_let_go_of_all),
         T(a_leak_after_the_hello_needs_another),

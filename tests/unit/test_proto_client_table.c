@@ -33,6 +33,7 @@ static void absurd_answers_do_not_reach_the_search(void **state)
 {
     static const struct tt_answer absurd[] = {
         {.verdict = 3},
+        {.verdict = TT_BUSY}, /* to an ask that was not exclusive */
         {.verdict = TT_CUT, .score = -32768},
         {.verdict = TT_OPEN, .alpha = 5, .beta = 5},
         {.verdict = TT_OPEN, .alpha = -11, .beta = 10}, /* wider than asked */
@@ -43,10 +44,15 @@ static void absurd_answers_do_not_reach_the_search(void **state)
     uint32_t ticket;
     (void)state;
     for (unsigned i = 0; i < sizeof absurd / sizeof *absurd; i++) {
-        fake_answer(f, 0, fake_ask(f, 1, &ticket), absurd[i]);
+        struct tt_ask ask = fake_ask_of(1);
+        uint8_t where;
+        ask.flags = 0;
+        ticket = client_ask(f->client, &ask, f->now, &where);
+        uint32_t request = fake_expect(f, PROTO_RETRIEVE_ASK)->retrieve_ask.request;
+        fake_answer(f, 0, request, absurd[i]);
         assert_int_equal(client_answer(f->client, ticket, f->now, &answer), CLIENT_LOST);
     }
-    assert_int_equal(client_counters(f->client)->malformed, 5);
+    assert_int_equal(client_counters(f->client)->malformed, 6);
     struct proto_message none = {.type = PROTO_RETRIEVE_ANSWER};
     none.retrieve_answer.request = fake_ask(f, 1, &ticket);
     fake_say(f, 0, &none);

@@ -30,13 +30,14 @@ struct fake {
     struct sent sent[SENT_MAX];
     unsigned head, tail; /* read, written */
     uint32_t hello[CLIENT_SHARDS_MAX]; /* request of the last HELLO sent */
-    unsigned ups, downs, jobs, stops, reports, dones, errors, stats, members, open_jobs, weights,
-        shared;
+    unsigned ups, downs, jobs, stops, reports, dones, hellos_refused, stats, members, open_jobs,
+        weights, shared, flushed, flushes_refused, scanned;
+    uint64_t last_next;
     uint32_t last_weight;
     unsigned worker_index, workers;
     uint64_t last_job, last_table_id;
     struct tt_store last_done;
-    unsigned last_error;
+    unsigned refusals;
     struct proto_decoder decoder;
     struct proto_message message;
     unsigned message_shard;
@@ -128,6 +129,22 @@ static void fake_open_jobs(void *self, unsigned shard, const struct proto_jobs_a
     f->open_jobs += answer->list.count;
 }
 
+static void fake_flushed(void *self, unsigned shard, const struct proto_text *refused)
+{
+    struct fake *f = self;
+    (void)shard;
+    f->flushed += refused == NULL;
+    f->flushes_refused += refused != NULL;
+}
+
+static void fake_scanned(void *self, unsigned shard, const struct proto_scanned *answer)
+{
+    struct fake *f = self;
+    (void)shard;
+    f->scanned += answer->list.count;
+    f->last_next = answer->next;
+}
+
 static void fake_worker_index(void *self, unsigned shard, uint32_t worker_index, uint32_t workers)
 {
     struct fake *f = self;
@@ -136,12 +153,19 @@ static void fake_worker_index(void *self, unsigned shard, uint32_t worker_index,
     f->workers = workers;
 }
 
-static void fake_error(void *self, unsigned shard, unsigned code, struct proto_text text)
+static void fake_hello_refused(void *hello_self, unsigned shard, struct proto_text why)
+{
+    struct fake *f = *(struct fake **)hello_self;
+    (void)shard, (void)why;
+    f->hellos_refused++;
+}
+
+static void fake_refusal(void *self, uint64_t job, struct proto_text why, unsigned shard)
 {
     struct fake *f = self;
-    (void)shard, (void)text;
-    f->errors++;
-    f->last_error = code;
+    (void)shard, (void)why;
+    f->refusals++;
+    f->last_job = job;
 }
 
 static void fake_up(void *self, unsigned shard)
@@ -196,15 +220,22 @@ static uint64_t fake_boot(unsigned shard)
 }
 
 /* Answers the last HELLO. */
-static void fake_welcome_as(struct fake *f, unsigned shard, uint64_t boot, uint32_t session)
+static void fake_welcome_at(struct fake *f, unsigned shard, uint64_t boot, uint64_t place,
+                            uint32_t session)
 {
     struct proto_message m = {.type = PROTO_WELCOME};
     m.welcome = (struct proto_welcome){.request = f->hello[shard],
                                        .session = session,
                                        .boot = boot,
                                        .heartbeat_ms = 1000,
-                                       .batch_max = 1024};
+                                       .batch_max = 1024,
+                                       .place = place};
     fake_say(f, shard, &m);
+}
+
+static void fake_welcome_as(struct fake *f, unsigned shard, uint64_t boot, uint32_t session)
+{
+    fake_welcome_at(f, shard, boot, boot, session);
 }
 
 static void fake_welcome(struct fake *f, unsigned shard)
@@ -242,7 +273,11 @@ static struct fake *fake_open_with(struct client_options options)
         .members = fake_members,
         .jobs = fake_open_jobs,
         .worker_index = fake_worker_index,
-        .error = fake_error,
+        .flushed = fake_flushed,
+        .scanned = fake_scanned,
+        .job_refused = fake_refusal,
+        .hello_self = &f->self,
+        .hello_refused = fake_hello_refused,
         .shard_up = fake_up,
         .shard_down = fake_down,
         .node_self = &f->self,
@@ -287,7 +322,8 @@ static inline uint64_t fake_wait(struct fake *f, uint64_t us)
 
 static inline struct tt_ask fake_ask_of(uint64_t key)
 {
-    return (struct tt_ask){.key = key, .depth = 5, .alpha = -10, .beta = 10, .slot = 3};
+    return (struct tt_ask){
+        .key = key, .depth = 5, .alpha = -10, .beta = 10, .flags = TT_EXCLUSIVE, .slot = 3};
 }
 
 /* Asks and expects the message to be sent; returns its request. */

@@ -9,12 +9,12 @@
     {                             \
         string, sizeof string - 1 \
     }
-#define SAMPLE_JOB                                                                                \
-    {                                                                                             \
-        .job = UINT64_C(0x1122334455667788), .game = TEXT("chess"), .position = TEXT("startpos"), \
-        .evaluation = 0xe7a1, .namespace_id = 0xc0ffee, .algorithm = TEXT("abdada"),              \
-        .flags = PROTO_JOB_STRICT, .depth = 12, .remote_depth = PROTO_REMOTE_DEPTH_AUTO,          \
-        .time_ms = 60000, .nodes = PROTO_NO_LIMIT                                                 \
+#define SAMPLE_JOB                                                                         \
+    {                                                                                      \
+        .job = UINT64_C(0x1122334455667788), .user = 0xa11ce, .game = TEXT("chess"),       \
+        .position = TEXT("startpos"), .evaluation = 0xe7a1, .namespace_id = 0xc0ffee,      \
+        .algorithm = TEXT("abdada"), .flags = PROTO_JOB_STRICT, .depth = 12,               \
+        .remote_depth = PROTO_REMOTE_DEPTH_AUTO, .time_ms = 60000, .nodes = PROTO_NO_LIMIT \
     }
 
 static struct tt_ask sample_asks[] = {
@@ -42,6 +42,10 @@ static struct tt_peeked sample_peekeds[] = {
     {.lower = 31, .upper = 32767, .depth = 9, .move = 1804, .nproc = 0},
     {.lower = -32767, .upper = 32767, .depth = 0, .move = 0, .nproc = 1},
 };
+static struct tt_scanned sample_scanneds[] = {
+    {.key = SAMPLE_KEY, .lower = 31, .upper = 32767, .move = 1804, .depth = 9},
+    {.key = 200, .lower = -5, .upper = -5, .move = 0, .depth = 4},
+};
 static struct tt_weight sample_weights[] = {
     {.index = 300, .weight = 81},
     {.index = 8191, .weight = 100000},
@@ -56,7 +60,8 @@ static struct proto_member_row sample_members[] = {
      .role = PROTO_WORKER,
      .job = UINT64_C(0x1122334455667788),
      .silent_ms = 40,
-     .name = TEXT("worker-1")},
+     .name = TEXT("worker-1"),
+     .user = TEXT("alice")},
 };
 static struct proto_job_row sample_jobs[] = {
     {.job = UINT64_C(0x1122334455667788),
@@ -67,7 +72,8 @@ static struct proto_job_row sample_jobs[] = {
      .owner = TEXT("abdada"),
      .game = TEXT("chess"),
      .algorithm = TEXT("abdada"),
-     .position = TEXT("startpos")},
+     .position = TEXT("startpos"),
+     .user = TEXT("alice")},
 };
 
 static const struct proto_message samples[] = {
@@ -83,7 +89,8 @@ static const struct proto_message samples[] = {
                                 .heartbeat_ms = 1000,
                                 .batch_max = 1024,
                                 .jobs = 1,
-                                .inflight_age_max_ms = 60000}},
+                                .inflight_age_max_ms = 60000,
+                                .place = UINT64_C(0xb007000000000001)}},
     {PROTO_RETRIEVE_ASK, .retrieve_ask = {.request = 2, .list = {2, sample_asks}}},
     {PROTO_RETRIEVE_ANSWER, .retrieve_answer = {.request = 2, .list = {2, sample_answers}}},
     {PROTO_STORE_HASH, .store_hash = {.list = {1, sample_stores}}},
@@ -98,11 +105,14 @@ static const struct proto_message samples[] = {
                                       .instance = 0xfeed,
                                       .state = PROTO_JOB_SEARCHING,
                                       .depth = 11,
+                                      .score = -31,
+                                      .move = 1804,
                                       .nodes = 5000000,
                                       .asks = 4000,
                                       .busy = 120,
                                       .deferred = 90,
-                                      .duplicated = 300}},
+                                      .duplicated = 300,
+                                      .line = TEXT("e2e4 e7e5")}},
     {PROTO_NODE_DONE, .node_done = {.list = {1, sample_results}}},
     {PROTO_STATS, .stats = {.request = 5}},
     {PROTO_STATS_ANSWER, .stats_answer = {.request = 5, .list = {2, sample_figures}}},
@@ -129,6 +139,10 @@ static const struct proto_message samples[] = {
                                               .wait_ms = 10,
                                               .list = {2, sample_weights}}},
     {PROTO_SHARE, .share = {.table_id = 0x7ab1e, .list = {1, sample_results}}},
+    {PROTO_FLUSH, .flush = {.request = 9}},
+    {PROTO_FLUSHED, .flushed = {.request = 9}},
+    {PROTO_SCAN, .scan = {.request = 10, .cursor = 0, .depth = 4}},
+    {PROTO_SCANNED, .scanned = {.request = 10, .next = 4096, .list = {2, sample_scanneds}}},
 };
 enum { SAMPLES = sizeof samples / sizeof *samples };
 

@@ -110,7 +110,7 @@ static inline void peer_open(struct world *world, unsigned index, uint8_t share_
     struct env_port env = {.self = peer, .poll = never};
     peer->world = world;
     peer->route[0] = (char)('a' + index);
-    assert_int_equal(embedded_open_on_host(&peer->table, TABLE_BYTES, 1, group), ERR_OK);
+    assert_int_equal(embedded_open_on_host(&peer->table, TABLE_BYTES, 1, group, NULL), ERR_OK);
     peer->local =
         (struct embedded_port){.table = peer->table, .inflight_depth_max = EMBEDDED_NEVER};
     struct remote_options options = {

@@ -224,6 +224,25 @@ static void a_node_entered_without_a_shard_is_registered_later(void **state)
     world_close(world);
 }
 
+/* A search that awaits slow answers polls by time, not by nodes: it has a time limit. */
+static void after_a_long_wait_the_search_polls(void **state)
+{
+    (void)state;
+    struct open_node node;
+    struct world *world = world_with_one_in_flight(&node, true);
+    struct peer *peer = &world->peer[0];
+    atomic_uint *until_poll = embedded_until_poll(&peer->local);
+    leaves(peer, &node);
+    atomic_store(until_poll, 200);
+    enters(peer, &node, 77, true);
+    assert_int_equal(atomic_load(until_poll), 200); /* answered at once */
+    leaves(peer, &node);
+    peer->is_cut_off = true;
+    enters(peer, &node, 78, true);
+    assert_int_equal(atomic_load(until_poll), 1);
+    world_close(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -234,6 +253,7 @@ int main(void)
         cmocka_unit_test(a_lost_completion_notice_is_made_up_for),
         cmocka_unit_test(a_new_shard_registers_the_holders),
         cmocka_unit_test(a_node_entered_without_a_shard_is_registered_later),
+        cmocka_unit_test(after_a_long_wait_the_search_polls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

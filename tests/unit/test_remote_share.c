@@ -242,10 +242,28 @@ static void the_remote_depth_limit_follows_what_asks_cost(void **state)
     world_close(world);
 }
 
+/* They would outlive true ones of the same depth. Peer 1's game has no score of 7. */
+static void scores_beyond_the_game_are_not_kept(void **state)
+{
+    (void)state;
+    struct world *world = world_open();
+    assert_true(open_peers(world, false));
+    world->peer[1].local.score_max = 6;
+    begin_all(world);
+    search_all(world);
+    struct exchange e = search_all(world);
+    assert_int_equal(e.known[0][1], 0);
+    assert_in_range(e.known[0][2], TURNS - 5, TURNS);
+    world->peer[1].local.score_max = 7;
+    assert_in_range(search_all(world).known[0][1], TURNS - 5, TURNS);
+    world_close(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(peers_with_other_tables_get_the_results),
+        cmocka_unit_test(scores_beyond_the_game_are_not_kept),
         cmocka_unit_test(nothing_is_broadcast_without_peers),
         cmocka_unit_test(shallow_results_are_not_broadcast),
         cmocka_unit_test(peers_with_one_table_broadcast_next_to_nothing),

@@ -31,7 +31,7 @@ static void *bare_open(size_t bytes)
     assert_non_null(t);
     tt_generations_init(&t->generations);
     assert_int_equal(tt_results_open(&t->results, bytes, &t->generations), ERR_OK);
-    assert_int_equal(tt_inflight_open(&t->inflight, CONTRACT_ENTRIES, 0, 6), ERR_OK);
+    assert_int_equal(tt_inflight_open(&t->inflight, CONTRACT_ENTRIES, 0, 6, 1), ERR_OK);
     return t;
 }
 

@@ -2,7 +2,7 @@
 
 #include "common/tt/inflight.h"
 
-enum { HOLDERS_MAX = 256 };
+enum { HOLDERS_MAX = 256, TEST_SECRET = 1 };
 
 static const struct tt_holder ann = {1, 0}, ann_too = {1, 1}, bob = {2, 0};
 
@@ -32,7 +32,7 @@ static unsigned join(struct tt_inflight *t, uint64_t key, uint8_t depth, struct 
 static struct tt_inflight open_inflight_with(uint32_t capacity, uint32_t quota, unsigned bits)
 {
     struct tt_inflight t = {0};
-    assert_int_equal(tt_inflight_open(&t, capacity, quota, bits), ERR_OK);
+    assert_int_equal(tt_inflight_open(&t, capacity, quota, bits, TEST_SECRET), ERR_OK);
     return t;
 }
 
@@ -174,6 +174,9 @@ static void sessions_on_one_list_are_kept_apart(void **state)
     }
     assert_int_equal(tt_inflight_of_session(&t, 1), 10);
     assert_int_equal(tt_inflight_of_session(&t, 65), 10);
+    assert_int_equal(tt_inflight_listed(&t, 1), 20);
+    assert_int_equal(tt_inflight_listed(&t, 65), 20);
+    assert_int_equal(tt_inflight_listed(&t, 2), 0);
     assert_int_equal(tt_inflight_drop_session(&t, 1), 10);
     assert_int_equal(tt_inflight_of_session(&t, 1), 0);
     assert_int_equal(tt_inflight_of_session(&t, 65), 10);
@@ -245,13 +248,88 @@ static void capacity_has_limits_and_close_may_come_twice(void **state)
 {
     (void)state;
     struct tt_inflight t = {0};
-    assert_int_equal(tt_inflight_open(&t, 0, 0, 6), ERR_RANGE);
-    assert_int_equal(tt_inflight_open(&t, (1u << 24) + 1, 0, 6), ERR_RANGE);
+    assert_int_equal(tt_inflight_open(&t, 0, 0, 6, 0), ERR_RANGE);
+    assert_int_equal(tt_inflight_open(&t, (1u << 24) + 1, 0, 6, 0), ERR_RANGE);
     assert_null(t.entry);
     tt_inflight_close(&t);
     t = open_inflight(5);
     tt_inflight_close(&t);
     tt_inflight_close(&t);
+}
+
+/* ---- keys chosen to share a bucket ---- */
+
+enum { CHOSEN = 1000, CHOSEN_CAPACITY = 1024 };
+
+static unsigned buckets_in_use(const struct tt_inflight *t, const uint32_t *bucket)
+{
+    unsigned n = 0;
+    for (uint64_t i = 0; i < UINT64_C(1) << (64 - t->shift); i++) {
+        n += bucket[i] != 0;
+    }
+    return n;
+}
+
+static uint64_t inverse_of(uint64_t odd)
+{
+    uint64_t x = odd; /* Newton: correct bits double from three */
+    for (unsigned i = 0; i < 5; i++) {
+        x *= 2 - odd * x;
+    }
+    return x;
+}
+
+static uint64_t unmix(uint64_t x)
+{
+    x ^= x >> 31 ^ x >> 62;
+    x *= inverse_of(UINT64_C(0x94d049bb133111eb));
+    x ^= x >> 27 ^ x >> 54;
+    x *= inverse_of(UINT64_C(0xbf58476d1ce4e5b9));
+    return x ^ x >> 30 ^ x >> 60;
+}
+
+/* By the hashes that had no secret: one multiplication for nodes, two mixings for holders. */
+static void keys_chosen_by_the_public_mixing_do_not_share_a_bucket(void **state)
+{
+    (void)state;
+    struct tt_inflight t = open_inflight(CHOSEN_CAPACITY);
+    assert_int_equal(unmix(rng_mix(12345)), 12345);
+    for (uint64_t i = 0; i < CHOSEN; i++) {
+        assert_int_equal(join(&t, i * inverse_of(UINT64_C(0xbf58476d1ce4e5b9)), 0, ann, 0), 1);
+    }
+    assert_true(buckets_in_use(&t, t.node_bucket) > CHOSEN / 2);
+    tt_inflight_close(&t);
+
+    t = open_inflight(2 * CHOSEN_CAPACITY);
+    uint64_t member = (uint64_t)ann.session << 32 | 1;
+    for (uint64_t i = 0; i < CHOSEN; i++) {
+        uint64_t key = unmix(i) - rng_mix(member);
+        assert_int_equal(join(&t, key, 0, ann, 0), 1);
+        assert_int_equal(join(&t, key, 0, bob, 0), 2);
+    }
+    assert_true(buckets_in_use(&t, t.holder_bucket) > CHOSEN);
+    tt_inflight_close(&t);
+}
+
+static void keys_that_share_a_bucket_of_one_table_do_not_in_another(void **state)
+{
+    (void)state;
+    enum { FOUND = 64 };
+    struct tt_inflight a = open_inflight(CHOSEN_CAPACITY), b = {0};
+    uint64_t random = tt_seed();
+    assert_int_equal(tt_inflight_open(&b, CHOSEN_CAPACITY, 0, 6, TEST_SECRET + 1), ERR_OK);
+    for (unsigned found = 0; found < FOUND;) {
+        uint64_t key = rng_next(&random);
+        join(&a, key, 3, ann, 0);
+        if (a.node_bucket[7] != 0) {
+            join(&b, key, 3, ann, 0);
+            found++;
+        }
+        leave(&a, key, 3, ann, true);
+    }
+    assert_true(buckets_in_use(&b, b.node_bucket) > FOUND / 2);
+    tt_inflight_close(&a);
+    tt_inflight_close(&b);
 }
 
 /* ---- against a model that is a plain array ---- */
@@ -460,6 +538,8 @@ int main(void)
         cmocka_unit_test(holders_lists_as_many_as_there_is_room_for),
         cmocka_unit_test(one_entry_is_a_table_too),
         cmocka_unit_test(capacity_has_limits_and_close_may_come_twice),
+        cmocka_unit_test(keys_chosen_by_the_public_mixing_do_not_share_a_bucket),
+        cmocka_unit_test(keys_that_share_a_bucket_of_one_table_do_not_in_another),
         cmocka_unit_test(it_behaves_as_its_model),
     };
     return cmocka_run_group_tests_name("tt_inflight", tests, NULL, NULL);

@@ -184,13 +184,57 @@ static void a_fail_low_keeps_the_old_move(void **state)
 {
     (void)state;
     struct tt_results table = open_table(ONE_BUCKET);
-    put(&table, 1, tt_result(1, 4, TT_LOWER, 50, 9));
-    put(&table, 1, tt_result(1, 5, TT_UPPER, 20, 0));
+    put(&table, 2, tt_result(1, 4, TT_LOWER, 50, 9));
+    put(&table, 2, tt_result(1, 5, TT_UPPER, 20, 0));
     expect(&table, 1, 5, TT_SCORE_MIN, 20, 9);
-    put(&table, 2, tt_result(1, 3, TT_UPPER, 20, 0));
+    put(&table, 3, tt_result(1, 3, TT_UPPER, 20, 0));
     expect(&table, 1, 3, TT_SCORE_MIN, 20, 9);
-    put(&table, 2, tt_result(1, 3, TT_EXACT, 10, 7));
+    put(&table, 3, tt_result(1, 3, TT_EXACT, 10, 7));
     expect(&table, 1, 3, 10, 10, 7);
+    tt_results_close(&table);
+}
+
+/* ---- what survived a restart ---- */
+
+static void a_restored_entry_answers_and_stays_beside_a_shallower_one(void **state)
+{
+    (void)state;
+    struct tt_results table = open_table(ONE_BUCKET);
+    tt_results_restore(&table, &(struct tt_scanned){1, -5, 20, 9, 7});
+    expect(&table, 1, 7, -5, 20, 9);
+    put(&table, 2, tt_result(1, 3, TT_EXACT, 1, 4));
+    expect(&table, 1, 7, -5, 20, 9);
+    assert_int_equal(find(&table, 1).generation, 2);
+    put(&table, 2, tt_result(1, 8, TT_EXACT, 1, 4));
+    expect(&table, 1, 8, 1, 1, 4);
+    tt_results_close(&table);
+}
+
+static void a_restored_entry_replaces_no_deeper_one(void **state)
+{
+    (void)state;
+    struct tt_results table = open_table(ONE_BUCKET);
+    put(&table, 2, tt_result(1, 8, TT_EXACT, 1, 4));
+    tt_results_restore(&table, &(struct tt_scanned){1, -5, 20, 9, 7});
+    tt_results_restore(&table, &(struct tt_scanned){1, -5, 20, 9, 8});
+    expect(&table, 1, 8, 1, 1, 4);
+    tt_results_restore(&table, &(struct tt_scanned){1, -5, 20, 9, 9});
+    expect(&table, 1, 9, -5, 20, 9);
+    tt_results_close(&table);
+}
+
+static void a_restored_entry_is_the_first_to_be_replaced(void **state)
+{
+    (void)state;
+    struct tt_results table = open_table(ONE_BUCKET);
+    tt_generations_init(&generations);
+    unsigned index = tt_generations_advance(&generations, 5);
+    uint8_t generation = tt_generations_of(&generations, index, 5);
+    tt_results_restore(&table, &(struct tt_scanned){1, -5, 20, 9, 200});
+    for (uint64_t key = 2; key < 6; key++) {
+        put_exact(&table, generation, key, 1);
+        assert_int_equal(knows(&table, 1), key < 5);
+    }
     tt_results_close(&table);
 }
 
@@ -465,6 +509,9 @@ int main(void)
         cmocka_unit_test(the_shallowest_of_one_generation_goes),
         cmocka_unit_test(a_deeper_result_of_this_generation_stays),
         cmocka_unit_test(a_fail_low_keeps_the_old_move),
+        cmocka_unit_test(a_restored_entry_answers_and_stays_beside_a_shallower_one),
+        cmocka_unit_test(a_restored_entry_replaces_no_deeper_one),
+        cmocka_unit_test(a_restored_entry_is_the_first_to_be_replaced),
         cmocka_unit_test(bounds_of_one_depth_are_merged),
         cmocka_unit_test(the_move_that_proved_the_best_lower_bound_stays),
         cmocka_unit_test(bounds_of_different_depths_are_not_merged),

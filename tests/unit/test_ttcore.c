@@ -321,8 +321,11 @@ static void full_inflight_table_still_opens(void **state)
     options.inflight_max = 2;
     struct bed *bed = bed_open(&options);
     bed_hello(bed, "a", PROTO_CLIENT);
+    bed_hello(bed, "b", PROTO_CLIENT); /* half is for a user */
+    bed_hello(bed, "c", PROTO_CLIENT);
     for (uint64_t key = 0; key < 5; key++) {
-        assert_int_equal(bed_ask(bed, "a", bed_wide(key, 4, 0, 0)).verdict, TT_OPEN);
+        const char *who = key == 0 ? "a" : key == 1 ? "b" : "c";
+        assert_int_equal(bed_ask(bed, who, bed_wide(key, 4, 0, 0)).verdict, TT_OPEN);
     }
     assert_int_equal(bed_figures(bed).inflight_entries, 2);
     assert_int_equal(bed_figures(bed).inflight_refused, 3);

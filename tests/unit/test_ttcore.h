@@ -18,12 +18,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEARTBEAT_US = 1000 * 1000, EXPIRY_US = 3500 * 1000, HISTORIES = 4 };
+enum { HEARTBEAT_US = 1000 * 1000, EXPIRY_US = 3500 * 1000, HISTORIES = 8 };
 
 struct bed {
     struct ttcore *core;
     struct ttcore_actions actions;
     uint64_t now_us;
+    const struct ttcore_peer *peer; /* who speaks, as the shell would know; may be NULL */
     struct proto_decoder decoder;
     struct proto_message seen; /* by bed_seen */
     uint8_t bytes[PROTO_MESSAGE_MAX];
@@ -36,7 +37,7 @@ static inline struct ttcore_options bed_options(void)
     options.results_bytes = 1 << 16;
     options.inflight_max = 4096;
     options.sessions_max = 64;
-    options.jobs_max = 4;
+    options.jobs_max = 16;
     options.histories_max = HISTORIES;
     return options;
 }
@@ -74,8 +75,8 @@ static inline int bed_teardown(void **state)
 
 static inline void bed_bytes(struct bed *bed, const char *who, const void *bytes, size_t length)
 {
-    struct ttcore_event event = {TTCORE_MESSAGE, bed->now_us, (const uint8_t *)who,
-                                 strlen(who),    bytes,       length};
+    struct ttcore_event event = {
+        TTCORE_MESSAGE, bed->now_us, (const uint8_t *)who, strlen(who), bytes, length, bed->peer};
     ttcore_step(bed->core, &event, &bed->actions);
 }
 

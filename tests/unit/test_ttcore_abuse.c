@@ -144,7 +144,7 @@ static void messages_of_a_shard_are_refused(void **state)
 static void unknown_roles_and_flags_are_refused(void **state)
 {
     struct bed *bed = *state;
-    bed_hello_as(bed, "a", (struct proto_hello){.role = PROTO_CLIENT + 1});
+    bed_hello_as(bed, "a", (struct proto_hello){.role = PROTO_MONITOR + 1});
     bed_expect_error(bed, "a", PROTO_ERR_RANGE);
     bed_hello_as(bed, "a", (struct proto_hello){.flags = 8});
     bed_expect_error(bed, "a", PROTO_ERR_RANGE);
@@ -306,7 +306,7 @@ static void sessions_are_bounded(void **state)
     char name[16];
     for (unsigned i = 0; i < 64; i++) {
         snprintf(name, sizeof name, "peer%u", i);
-        bed_hello(bed, name, PROTO_CLIENT);
+        bed_hello_as(bed, name, (struct proto_hello){.role = PROTO_CLIENT, .instance = i});
     }
     bed_hello_as(bed, "one more", (struct proto_hello){.role = PROTO_CLIENT});
     bed_expect_error(bed, "one more", PROTO_ERR_LIMIT);

@@ -161,14 +161,17 @@ static void the_root_key_unused_for_longest_makes_room(void **state)
 {
     struct bed *bed = *state;
     struct tt_weight a[] = {{1, 10}};
-    bed_hello(bed, "a", PROTO_WORKER);
-    for (uint64_t root_key = 0; root_key < HISTORIES; root_key++) {
-        publish(bed, "a", root_key, nothing, a, 1);
+    static const char *const name[] = {"a", "b", "c", "d", "e"};
+    for (unsigned i = 0; i < 5; i++) {
+        bed_hello(bed, name[i], PROTO_WORKER);
     }
-    assert_int_equal(publish(bed, "a", 1000, nothing, a, 1)->list.count, 0); /* all are in use */
+    for (uint64_t root_key = 0; root_key < HISTORIES; root_key++) {
+        publish(bed, name[root_key % 4], root_key, nothing, a, 1);
+    }
+    assert_int_equal(publish(bed, "e", 1000, nothing, a, 1)->list.count, 0); /* all are in use */
     bed->now_us += TTCORE_HISTORY_KEEP_US - TTCORE_HISTORY_ALONE_MS * 1000;
     assert_int_equal(publish(bed, "a", 0, nothing, NULL, 0)->list.count, 1);
-    assert_int_equal(publish(bed, "a", 1000, nothing, a, 1)->list.count,
+    assert_int_equal(publish(bed, "e", 1000, nothing, a, 1)->list.count,
                      1); /* in place of root_key 1 */
     assert_int_equal(publish(bed, "a", 0, nothing, NULL, 0)->list.count, 1);
     assert_int_equal(publish(bed, "a", 3, nothing, NULL, 0)->list.count, 1);

@@ -122,10 +122,40 @@ static void others_may_not_post_or_stop(void **state)
     bed_expect_error(bed, "w1", PROTO_ERR_ROLE);
     bed_post(bed, "w1", 6);
     bed_expect_error(bed, "w1", PROTO_ERR_ROLE);
-    bed_post(bed, "other", 5);
-    assert_int_equal(bed->actions.messages, 0);
     bed_bye(bed, "other");
     assert_int_equal(bed_figures(bed).jobs, 1);
+}
+
+static void the_id_of_anothers_job_is_refused(void **state)
+{
+    struct bed *bed = *state;
+    uint64_t id = UINT64_C(0x123456789abcdef0);
+    bed_hello(bed, "other", PROTO_FRONT);
+    bed_post(bed, "front", id);
+    bed_post(bed, "other", id);
+    bed_expect_error(bed, "other", PROTO_ERR_LIMIT);
+    assert_int_equal(bed->seen.error.request, (uint32_t)id);
+    bed_post(bed, "front", id);
+    assert_int_equal(bed->actions.messages, 0);
+    bed_stop_job(bed, "front", id);
+    bed_post(bed, "other", id);
+    bed_seen(bed, "w1", PROTO_JOB);
+}
+
+/* The owner whose job of that id was stopped last, not first, gets the last reports. */
+static void a_last_report_goes_to_the_last_owner(void **state)
+{
+    struct bed *bed = *state;
+    struct proto_message m = {.type = PROTO_JOB_REPORT,
+                              .job_report = {.job = 5, .state = PROTO_JOB_ENDED, .nodes = 77}};
+    bed_hello(bed, "other", PROTO_FRONT);
+    bed_post(bed, "front", 5);
+    bed_stop_job(bed, "front", 5);
+    bed_post(bed, "other", 5);
+    bed_stop_job(bed, "other", 5);
+    bed_say(bed, "w1", m);
+    bed_seen(bed, "other", PROTO_JOB_REPORT);
+    assert_null(bed_nth(bed, "front", 0));
 }
 
 static void job_expires_with_its_front_end(void **state)
@@ -185,15 +215,27 @@ static void report_is_forwarded_to_the_owner(void **state)
 {
     struct bed *bed = *state;
     struct proto_message m = {.type = PROTO_JOB_REPORT};
-    m.job_report = (struct proto_job_report){5, 9, PROTO_JOB_SEARCHING, 7, 1000, 10, 2, 3, 4};
+    m.job_report = (struct proto_job_report){.job = 5,
+                                             .instance = 9,
+                                             .state = PROTO_JOB_SEARCHING,
+                                             .depth = 7,
+                                             .score = -31000,
+                                             .move = 1804,
+                                             .nodes = 1000,
+                                             .duplicated = 4,
+                                             .line = proto_text_of("e2e4 e7e5")};
     bed_post(bed, "front", 5);
     bed_say(bed, "w1", m);
     const struct proto_job_report report = bed_seen(bed, "front", PROTO_JOB_REPORT)->job_report;
     assert_int_equal(bed->actions.messages, 1);
     assert_int_equal(report.nodes, 1000);
     assert_int_equal(report.duplicated, 4);
+    assert_int_equal(report.score, -31000);
+    assert_int_equal(report.move, 1804);
+    assert_int_equal(report.line.length, strlen("e2e4 e7e5"));
+    assert_memory_equal(report.line.at, "e2e4 e7e5", report.line.length);
     bed_say(bed, "front", m);
-    assert_int_equal(bed->actions.messages, 0);
+    bed_expect_error(bed, "front", PROTO_ERR_ROLE);
     bed_hello(bed, "client", PROTO_CLIENT);
     bed_say(bed, "client", m);
     bed_expect_error(bed, "client", PROTO_ERR_ROLE);
@@ -263,8 +305,8 @@ static void longest_texts_fit(void **state)
     memset(text, 'x', sizeof text);
     struct proto_message m = {.type = PROTO_JOB_POST};
     m.job_post = (struct proto_job_post){
-        UINT64_MAX, longest,   longest,   UINT64_MAX, UINT64_MAX, longest,
-        UINT8_MAX,  UINT8_MAX, UINT8_MAX, UINT32_MAX, UINT64_MAX,
+        UINT64_MAX, UINT64_MAX, longest,   longest,   UINT64_MAX, UINT64_MAX,
+        longest,    UINT8_MAX,  UINT8_MAX, UINT8_MAX, UINT32_MAX, UINT64_MAX,
     };
     bed_say(bed, "front", m);
     assert_int_equal(bed_seen(bed, "w1", PROTO_JOB)->job.algorithm.length, PROTO_TEXT_MAX);
@@ -280,6 +322,7 @@ int main(void)
         T(repeated_post_is_ignored),
         T(owner_stops_its_job),
         T(others_may_not_post_or_stop),
+        T(the_id_of_anothers_job_is_refused),
         T(job_expires_with_its_front_end),
         T(job_ends_with_its_front_ends_bye),
         T(job_ends_when_its_front_end_is_reborn),
@@ -287,6 +330,7 @@ int main(void)
         T(report_is_forwarded_to_the_owner),
         T(report_on_an_unknown_job_is_answered_by_a_stop),
         T(a_last_report_comes_after_the_stop),
+        T(a_last_report_goes_to_the_last_owner),
         T(jobs_are_bounded),
         T(longest_texts_fit),
     };

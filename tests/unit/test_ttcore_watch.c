@@ -102,7 +102,7 @@ static void many_worker_indexes_are_sent_in_turns(void **state)
     unsigned sent = 0;
     for (unsigned i = 0; i < 3 * TTCORE_INDEXES_PER_TICK; i++) {
         snprintf(name, sizeof name, "w%u", i);
-        bed_hello(bed, name, PROTO_WORKER);
+        bed_hello_as(bed, name, (struct proto_hello){.role = PROTO_WORKER, .instance = i});
     }
     for (unsigned tick = 0; tick < 3; tick++) {
         bed->now_us += HEARTBEAT_US / 4;
@@ -273,7 +273,7 @@ static void the_longest_page_of_jobs_fits(void **state)
     struct ttcore_options options = bed_options();
     static char text[PROTO_TEXT_MAX];
     struct proto_text longest = {text, sizeof text};
-    options.jobs_max = 2 * TTCORE_JOBS_PAGE;
+    options.jobs_max = 4 * 2 * TTCORE_JOBS_PAGE;
     bed_close(*state);
     struct bed *bed = *state = bed_open(&options);
     memset(text, 'x', sizeof text);
@@ -282,8 +282,8 @@ static void the_longest_page_of_jobs_fits(void **state)
     for (unsigned i = 0; i < 2 * TTCORE_JOBS_PAGE; i++) {
         struct proto_message m = {.type = PROTO_JOB_POST};
         m.job_post = (struct proto_job_post){
-            UINT64_MAX - i, longest,   longest,   UINT64_MAX, UINT64_MAX, longest,
-            UINT8_MAX,      UINT8_MAX, UINT8_MAX, UINT32_MAX, UINT64_MAX,
+            UINT64_MAX - i, UINT64_MAX, longest,   longest,   UINT64_MAX, UINT64_MAX,
+            longest,        UINT8_MAX,  UINT8_MAX, UINT8_MAX, UINT32_MAX, UINT64_MAX,
         };
         bed_say(bed, "front", m);
     }
@@ -321,11 +321,13 @@ static void every_bound_has_its_counter(void **state)
     m.retrieve_ask.list = (struct proto_asks){2, ask};
     bed_say(bed, "second", m);
     bed_seen(bed, "second", PROTO_RETRIEVE_ANSWER);
+    bed_ask(bed, "front", bed_wide(4, 4, 0, 0)); /* another user */
     struct ttcore_figures f = bed_figures(bed);
     assert_int_equal(f.sessions_refused, 1);
     assert_int_equal(f.jobs_refused, 1);
     assert_int_equal(f.batches_refused, 1);
     assert_int_equal(f.inflight_refused, 1);
+    assert_int_equal(f.inflight_over_quota, 1);
     assert_int_equal(f.refused, 3);
     assert_int_equal(f.sent, 7);
     assert_int_equal(f.queue_full, 3);

@@ -1,8 +1,6 @@
 /* What a worker knows of jobs and decides: tables of events, and what must come of them. */
 #include "worker/engine/worker_core.h"
 
-#include "common/rng.h"
-
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,15 +25,21 @@ static int start(void **state)
 
 /* ---- events ---- */
 
-static void offer(uint64_t job, unsigned source)
+static void offer_of(uint64_t user, uint64_t job, unsigned source)
 {
     struct job_event e = {.kind = JOB_OFFERED, .source = source};
     struct proto_job message = {.job = job,
+                                .user = user,
                                 .game = proto_text_of("chess"),
                                 .algorithm = proto_text_of("abdada"),
                                 .position = proto_text_of("startpos")};
     assert_true(job_offer_set(&e.offer, &message));
     worker_core_event(&core, &e, now);
+}
+
+static void offer(uint64_t job, unsigned source)
+{
+    offer_of(0, job, source);
 }
 
 static void say(enum job_event_kind kind, uint64_t job, unsigned source, bool by_owner)
@@ -49,6 +53,12 @@ static void give_index(unsigned source, uint64_t source_id, uint32_t number)
     struct job_event e = {
         .kind = JOB_INDEX, .source = source, .worker_index = number, .source_id = source_id};
     worker_core_event(&core, &e, now);
+}
+
+/* `offer` names it so. */
+static struct worker_choice mine(uint64_t job)
+{
+    return (struct worker_choice){job, 0};
 }
 
 /* The job it would begin now; 0: none. */
@@ -71,21 +81,30 @@ static bool knows(uint64_t job)
 static void begin(uint64_t job)
 {
     assert_int_equal(wants(), job);
-    worker_core_begin(&core, job, 0, now);
+    worker_core_begin(&core, (struct worker_choice){job, actions.search->wire.user}, 0, now);
 }
 
 /* True: it goes on. */
-static bool searches_on(uint64_t nodes)
+static bool searches_on_at(uint64_t nodes, unsigned depth, const char *line)
 {
     struct search_counters counters = {.nodes = nodes, .asks = nodes / 2};
-    worker_core_poll(&core, &counters, 3, now, &actions);
+    struct search_result result = {.depth = depth, .score = (int)depth * 10, .move = 7};
+    struct worker_progress progress = {&counters, &result, line};
+    worker_core_poll(&core, &progress, now, &actions);
     return !actions.leave;
+}
+
+static bool searches_on(uint64_t nodes)
+{
+    return searches_on_at(nodes, 3, "c3");
 }
 
 static struct proto_job_report end(uint64_t nodes, bool done)
 {
     struct search_counters counters = {.nodes = nodes, .asks = nodes / 2};
-    worker_core_end(&core, &counters, 5, done, &actions);
+    struct search_result result = {.depth = 5, .score = 50, .move = 8};
+    struct worker_progress progress = {&counters, &result, "e5 d5"};
+    worker_core_end(&core, &progress, done, &actions);
     assert_int_equal(actions.reports, 1);
     assert_int_equal(actions.report[0].state, PROTO_JOB_ENDED);
     return actions.report[0];
@@ -111,7 +130,8 @@ static void a_job_lives_while_a_source_vouches_for_it(void **state)
         {{{'o', 0, 0}, {'o', 0, 0}, {'o', 1, 0}}, true, true, 0},
         {{{'o', 0, 0}, {'s', 0, 0}}, false, false, 0},
         {{{'o', 0, 0}, {'o', 1, 0}, {'s', 1, 0}}, false, false, 0},
-        {{{'o', 0, 0}, {'s', 3, 0}}, false, false, 0}, /* by the owner: wherever it was heard */
+        {{{'o', 0, 0}, {'s', 3, 0}}, true, true, 0}, /* by the owner of another job of that id */
+        {{{'o', 0, 0}, {'d', 0, 0}, {'s', 0, 0}}, true, false, WORKER_UNKNOWN_MS},
         {{{'o', 0, 0}, {'u', 0, 0}}, false, false, 0}, /* the only one saw the owner go */
         {{{'o', 0, 0}, {'o', 1, 0}, {'u', 1, 0}}, true, true, 0},
         {{{'o', 0, 0}, {'u', 1, 0}}, true, true, 0}, /* one that never vouched */
@@ -194,7 +214,7 @@ static void jobs_beyond_its_room_are_asked_for_later(void **state)
     }
     assert_int_equal(core.jobs, WORKER_JOBS_MAX);
     for (unsigned i = 1; i <= WORKER_JOBS_MAX; i++) {
-        worker_core_refuse(&core, i);
+        worker_core_refuse(&core, mine(i), &actions);
     }
     assert_int_equal(wants(), 0);
     assert_false(actions.refresh); /* there is no room yet */
@@ -212,45 +232,120 @@ static void jobs_beyond_its_room_are_asked_for_later(void **state)
     assert_true(actions.refresh);
 }
 
+static bool knows_of(uint64_t user, uint64_t job)
+{
+    for (unsigned i = 0; i < core.jobs; i++) {
+        if (core.job[i].offer.wire.job == job && core.job[i].offer.wire.user == user) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Ids are no secret. The victim, user 7, is vouched for by source 0; the other posts at source 1.
+ */
+static void another_user_with_the_same_id_does_not_end_a_job(void **state)
+{
+    (void)state;
+    offer_of(7, 9, 0);
+    worker_core_begin(&core, (struct worker_choice){9, 7}, 0, now);
+    offer_of(8, 9, 1);
+    assert_true(knows_of(7, 9) && knows_of(8, 9));
+    say(JOB_STOPPED, 9, 1, true);
+    assert_true(knows_of(7, 9) && !knows_of(8, 9));
+    assert_true(searches_on(1));
+    say(JOB_STOPPED, 9, 1, false);
+    assert_true(searches_on(2));
+    say(JOB_STOPPED, 9, 0, true);
+    assert_false(searches_on(3));
+}
+
+/* Source 1 restarts, and another user is faster than the owner to post the id there. */
+static void an_id_taken_at_a_source_that_restarted_is_not_the_owners(void **state)
+{
+    (void)state;
+    for (unsigned restarts = 0; restarts < 2; restarts++) { /* it need not be seen */
+        start(NULL);
+        offer_of(7, 9, 0);
+        offer_of(7, 9, 1);
+        if (restarts) {
+            say(JOB_SOURCE_DOWN, 0, 1, false);
+            say(JOB_SOURCE_UP, 0, 1, false);
+        }
+        offer_of(8, 9, 1);
+        say(JOB_STOPPED, 9, 1, true);
+        assert_true(knows_of(7, 9) && !knows_of(8, 9));
+        now += 2 * WORKER_ORPHAN_MS * MS;
+        assert_int_equal(wants(), 9);
+        say(JOB_STOPPED, 9, 0, true);
+        assert_int_equal(core.jobs, 0);
+    }
+}
+
 /* ---- which job ---- */
 
-static void jobs_get_equally_many_workers(void **state)
+/* User 7 posts 64 jobs, one posts one: of four workers two search it. */
+static void a_user_with_many_jobs_has_no_more_workers(void **state)
 {
-    uint64_t rng = 1, job[20];
+    unsigned on_the_one = 0;
     (void)state;
-    for (unsigned jobs = 1; jobs <= 20; jobs++) {
-        for (unsigned i = 0; i < jobs; i++) {
-            job[i] = rng_next(&rng);
+    for (uint64_t job = 1; job < WORKER_JOBS_MAX; job++) {
+        offer_of(7, job, 0);
+    }
+    offer_of(9, 1000, 0);
+    for (uint32_t w = 0; w < 4; w++) {
+        give_index(0, 1, w);
+        on_the_one += wants() == 1000;
+    }
+    assert_int_equal(on_the_one, 2);
+}
+
+/* Whether they can be searched or not. */
+static void a_flood_of_jobs_leaves_room_for_other_users(void **state)
+{
+    (void)state;
+    for (unsigned refused = 0; refused < 2; refused++) {
+        start(NULL);
+        give_index(0, 1, 0);
+        for (uint64_t job = 1; job <= 2 * WORKER_JOBS_MAX; job++) {
+            offer_of(7, job, 0);
         }
-        for (unsigned workers = 0; workers <= 50; workers++) {
-            unsigned count[20] = {0};
-            for (unsigned w = 0; w < workers; w++) {
-                count[worker_core_choose(job, jobs, w)]++;
-            }
-            for (unsigned i = 0; i < jobs; i++) {
-                assert_in_range(count[i], workers / jobs, (workers + jobs - 1) / jobs);
-            }
+        for (unsigned i = 0; refused && i < WORKER_JOBS_MAX; i++) {
+            worker_core_refuse(&core, (struct worker_choice){wants(), 7}, &actions);
         }
+        for (uint64_t user = 10; user < 13; user++) {
+            offer_of(user, 1000 + user, 0);
+            offer_of(user, 2000 + user, 0);
+            assert_true(knows(1000 + user) && knows(2000 + user));
+        }
+        for (uint64_t job = 1; job <= 2 * WORKER_JOBS_MAX; job++) {
+            offer_of(7, job, 0); /* all once more */
+        }
+        for (uint64_t user = 10; user < 13; user++) {
+            assert_true(knows(1000 + user) && knows(2000 + user));
+        }
+        assert_int_equal(core.jobs, WORKER_JOBS_MAX);
     }
 }
 
-static void the_order_in_which_jobs_are_known_does_not_matter(void **state)
+/* All users have as many: nobody gives way. And never the job that is being searched. */
+static void room_is_made_only_where_it_makes_users_more_equal(void **state)
 {
-    static const uint64_t one[] = {5, 900, 7, 0}, other[] = {900, 0, 5, 7};
     (void)state;
-    for (uint32_t w = 0; w < 12; w++) {
-        assert_int_equal(one[worker_core_choose(one, 4, w)],
-                         other[worker_core_choose(other, 4, w)]);
+    for (uint64_t user = 1; user <= WORKER_JOBS_MAX; user++) {
+        offer_of(user, user, 0);
     }
-}
-
-static void any_worker_index_is_good_for_some_job(void **state)
-{
-    static const uint64_t job[] = {UINT64_MAX, 1, 2};
-    (void)state;
-    assert_int_equal(worker_core_choose(job, 1, UINT32_MAX), 0);
-    assert_in_range(worker_core_choose(job, 3, UINT32_MAX), 0, 2);
-    assert_int_equal(worker_core_choose(job, 3, 2), 0);
+    offer_of(99, 99, 0);
+    assert_false(knows(99));
+    start(NULL);
+    offer_of(1, 1, 0);
+    begin(1);
+    for (uint64_t user = 2; user < WORKER_JOBS_MAX; user++) {
+        offer_of(user, user, 0);
+    }
+    offer_of(1, 1000, 0);
+    offer_of(99, 99, 0); /* user 1 has two */
+    assert_true(knows(1) && knows(99) && !knows(1000));
 }
 
 static void the_index_of_the_source_with_the_smallest_id_counts(void **state)
@@ -293,6 +388,9 @@ static void it_moves_to_its_own_job_after_a_while_and_returns(void **state)
     assert_true(searches_on(1));
     assert_int_equal(actions.report[0].nodes, 311);
     assert_int_equal(actions.report[0].depth, 5);
+    assert_int_equal(actions.report[0].score, 50); /* of depth 5, too */
+    assert_int_equal(actions.report[0].move, 8);
+    assert_int_equal(actions.report[0].line.length, 0);
     say(JOB_STOPPED, 10, 0, true); /* also when the job is gone */
     assert_int_equal(end(40, false).nodes, 350);
 }
@@ -340,6 +438,25 @@ static void it_reports_at_once_and_then_now_and_again(void **state)
     assert_int_equal(actions.report[0].nodes, 4);
 }
 
+static void it_reports_the_last_finished_iteration(void **state)
+{
+    (void)state;
+    offer(9, 0);
+    begin(9);
+    assert_true(searches_on_at(1, 0, "")); /* none yet: a move of no iteration says nothing */
+    assert_int_equal(actions.report[0].depth + actions.report[0].move, 0);
+    now += WORKER_REPORT_MS * MS;
+    assert_true(searches_on_at(20, 2, "b2 b3"));
+    assert_int_equal(actions.report[0].score, 20);
+    assert_int_equal(actions.report[0].move, 7);
+    assert_memory_equal(actions.report[0].line.at, "b2 b3", actions.report[0].line.length);
+    assert_int_equal(end(50, true).line.length, strlen("e5 d5"));
+    now += WORKER_REPEAT_MS * MS;
+    assert_int_equal(wants(), 0);
+    assert_int_equal(actions.report[0].score, 50); /* repeated, without what was borrowed */
+    assert_int_equal(actions.report[0].line.length, 0);
+}
+
 static void a_finished_job_is_not_begun_again_and_its_report_is_repeated(void **state)
 {
     (void)state;
@@ -361,17 +478,19 @@ static void a_finished_job_is_not_begun_again_and_its_report_is_repeated(void **
     assert_int_equal(actions.reports, 0);
 }
 
-static void a_job_that_was_not_understood_is_ended_and_reported(void **state)
+static void a_job_that_was_not_understood_is_refused_and_reported(void **state)
 {
     (void)state;
     offer(9, 0);
     assert_int_equal(wants(), 9);
-    worker_core_refuse(&core, 9);
+    worker_core_refuse(&core, mine(9), &actions);
+    assert_int_equal(actions.reports, 1); /* at once */
+    assert_int_equal(actions.report[0].state, PROTO_JOB_REFUSED);
     now += WORKER_REPEAT_MS * MS;
     assert_int_equal(wants(), 0);
     assert_int_equal(actions.reports, 1);
     assert_int_equal(actions.report[0].job, 9);
-    assert_int_equal(actions.report[0].state, PROTO_JOB_ENDED);
+    assert_int_equal(actions.report[0].state, PROTO_JOB_REFUSED);
     assert_int_equal(actions.report[0].nodes, 0);
     offer(9, 1);
     assert_int_equal(wants(), 0);
@@ -384,7 +503,7 @@ static void a_job_with_a_time_limit_is_left_in_time(void **state)
     give_index(0, 1, 1);
     offer(10, 0);
     assert_int_equal(wants(), 10);
-    worker_core_begin(&core, 10, 1000, now);
+    worker_core_begin(&core, mine(10), 1000, now);
     assert_true(searches_on(1));
     offer(20, 0);
     now += 400 * MS;
@@ -396,7 +515,7 @@ static void a_job_with_a_time_limit_is_left_in_time(void **state)
     say(JOB_STOPPED, 20, 0, true);
     (void)end(1, false);
     assert_int_equal(wants(), 10);
-    worker_core_begin(&core, 10, 1000, now);
+    worker_core_begin(&core, mine(10), 1000, now);
     now += 199 * MS;
     assert_true(searches_on(1));
     now += MS;
@@ -457,15 +576,18 @@ int main(void)
         TEST(an_orphaned_job_is_searched_on_for_a_while),
         TEST(a_stopped_job_is_left_at_the_next_poll),
         TEST(jobs_beyond_its_room_are_asked_for_later),
-        TEST(jobs_get_equally_many_workers),
-        TEST(the_order_in_which_jobs_are_known_does_not_matter),
-        TEST(any_worker_index_is_good_for_some_job),
+        TEST(another_user_with_the_same_id_does_not_end_a_job),
+        TEST(an_id_taken_at_a_source_that_restarted_is_not_the_owners),
+        TEST(a_user_with_many_jobs_has_no_more_workers),
+        TEST(a_flood_of_jobs_leaves_room_for_other_users),
+        TEST(room_is_made_only_where_it_makes_users_more_equal),
         TEST(the_index_of_the_source_with_the_smallest_id_counts),
         TEST(it_moves_to_its_own_job_after_a_while_and_returns),
         TEST(a_source_out_for_a_moment_moves_nobody),
         TEST(it_reports_at_once_and_then_now_and_again),
+        TEST(it_reports_the_last_finished_iteration),
         TEST(a_finished_job_is_not_begun_again_and_its_report_is_repeated),
-        TEST(a_job_that_was_not_understood_is_ended_and_reported),
+        TEST(a_job_that_was_not_understood_is_refused_and_reported),
         TEST(a_job_with_a_time_limit_is_left_in_time),
         TEST(patience_is_an_option),
         TEST(dropped_offers_are_asked_for_now_and_then),

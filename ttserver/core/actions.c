@@ -14,6 +14,8 @@ enum {
     FIXED_BYTES = ANSWERS_BYTES + NOTICES_BYTES + 4096, /* welcome, error, figures */
     FIXED_MESSAGES = TTCORE_NOTIFIED_MAX + 8,
 };
+/* A page of entries is 1 + 9 + 2 + 3 x 3 each, and goes alone. */
+_Static_assert(HEAD_BYTES + 21 * PROTO_BATCH_MAX <= FIXED_BYTES, "a page of entries fits");
 _Static_assert((int)ANSWERS_BYTES <= (int)PROTO_MESSAGE_MAX,
                "the answer to a full batch is one message");
 
@@ -33,7 +35,7 @@ enum err ttcore_actions_open(struct ttcore_actions *actions, uint32_t sessions_m
 {
     struct ttcore_actions fresh = {
         .messages_max = jobs_max + FIXED_MESSAGES,
-        .targets_max = sessions_max + FIXED_MESSAGES,
+        .targets_max = 2 * sessions_max + FIXED_MESSAGES,
         .bytes_max = FIXED_BYTES + jobs_max * HEAD_BYTES,
     };
     fresh.bytes = calloc(fresh.bytes_max, 1);

@@ -21,15 +21,34 @@ enum ttcore_event_kind {
     TTCORE_GONE, /* the connection of `route` is no more: its session ends */
     TTCORE_TICK, /* time went by */
     TTCORE_STOP, /* BYE to all; every session ends */
+    TTCORE_MORE, /* there is time for a piece of what takes long (ttcore_has_more) */
+};
+
+/* What a peer's key lets it do: a bit for each role that it may take in HELLO, and one more. */
+enum ttcore_may {
+    TTCORE_MAY_WORK = 1 << PROTO_WORKER,
+    TTCORE_MAY_POST = 1 << PROTO_FRONT,
+    TTCORE_MAY_USE_TABLE = 1 << PROTO_CLIENT,
+    TTCORE_MAY_READ_STATISTICS = 1 << PROTO_MONITOR,
+    TTCORE_MAY_STOP_ANY_JOB = 1 << 8,
+    TTCORE_MAY_FLUSH = 1 << 9, /* as a client or front-end */
+};
+
+/* Who is behind a connection, as its shell knows. Quotas and fairness go by user. */
+struct ttcore_peer {
+    uint64_t user; /* 0: not known; then each instance (HELLO) is a user of its own */
+    uint32_t may; /* enum ttcore_may */
+    const char *name; /* of the user, for people */
 };
 
 struct ttcore_event {
     enum ttcore_event_kind kind;
     uint64_t now_us; /* a step back counts as no time */
-    const uint8_t *route; /* the peer's ROUTER id, 1..TTCORE_ROUTE_MAX bytes */
+    const uint8_t *route; /* of the peer's connection, 1..TTCORE_ROUTE_MAX bytes */
     size_t route_length;
     const uint8_t *bytes;
     size_t length;
+    const struct ttcore_peer *peer; /* of a MESSAGE; NULL: not known, may all but stop any job */
 };
 
 /* A hash of a route that peers cannot foresee without the seed. */
@@ -90,11 +109,13 @@ struct ttcore_scratch {
     struct proto_decoder decoder;
     struct tt_answer answer[PROTO_BATCH_MAX];
     struct tt_peeked peeked[PROTO_BATCH_MAX];
+    struct tt_scanned scanned[PROTO_BATCH_MAX];
     struct ttcore_notice notice[TTCORE_NOTICES_MAX];
     uint32_t notice_bucket[TTCORE_NOTICE_BUCKETS]; /* index + 1; valid if notice_count > 0 */
     struct tt_holder holder[TTCORE_HOLDERS_MAX];
     struct tt_store list[TTCORE_NOTICES_MAX];
     uint32_t notice_count;
+    uint64_t seed; /* of the buckets; odd */
 };
 
 void ttcore_actions_reset(struct ttcore_actions *actions);

@@ -12,6 +12,12 @@
 #include "ttserver/core/options.h"
 #include "ttserver/core/session.h"
 
+/* A FLUSH under way. */
+struct ttcore_flush {
+    uint32_t session, request;
+    uint64_t left; /* buckets to be cleared; 0: the place is free */
+};
+
 struct ttcore {
     /* fixed after open */
     struct ttcore_options options;
@@ -20,6 +26,7 @@ struct ttcore {
     struct tt_results results;
     struct tt_inflight inflight;
     struct ttcore_sessions sessions;
+    struct ttcore_users users;
     struct ttcore_jobs jobs;
     struct ttcore_histories histories;
     struct ttcore_offenders offenders;
@@ -28,9 +35,25 @@ struct ttcore {
     uint64_t no_expiry_before_us;
     struct tt_generations generations;
     uint32_t next_worker_index; /* to be sent again */
+    uint32_t next_owed; /* worker index: where the owed pushes go on */
+    bool pushes_owed; /* of some session */
+    struct ttcore_flush flush[TTCORE_FLUSHES_MAX];
+    unsigned flushes; /* of them, under way */
+    uint64_t next_cleared; /* bucket */
     /* statistics: the counters; gauges are filled in on reading */
     struct ttcore_figures count;
 };
+
+static inline uint64_t ttcore_heartbeat_us(const struct ttcore *core)
+{
+    return (uint64_t)core->options.heartbeat_ms * 1000;
+}
+
+/* Of jobs and histories, what one user may have: one at least. */
+static inline uint32_t ttcore_quarter(uint32_t n)
+{
+    return n >= 4 ? n / 4 : 1;
+}
 
 /* The sender is target 0 of the actions. */
 struct ttcore_call {
@@ -39,6 +62,7 @@ struct ttcore_call {
     const struct proto_message *message;
     const struct ttcore_event *event;
     struct ttcore_actions *actions;
+    struct ttcore_peer peer; /* the sender */
 };
 
 static inline void ttcore_reply(struct ttcore_call *call, const struct proto_message *message)
@@ -63,47 +87,68 @@ static inline void ttcore_refuse(struct ttcore_call *call, enum proto_error_code
     ttcore_error(call, code, request, text);
 }
 
-/* HANDLER(TYPE, name): what a shard understands; the rest of proto/messages.h goes the other way.
- * In on_session.c, on_table.c, on_job.c, on_history.c and on_share.c, on_stats.c, in this order. */
-#define TTCORE_HANDLERS(HANDLER)    \
-    HANDLER(HELLO, hello)           \
-    HANDLER(HEARTBEAT, heartbeat)   \
-    HANDLER(BYE, bye)               \
-    HANDLER(RETRIEVE_ASK, ask)      \
-    HANDLER(STORE_HASH, store)      \
-    HANDLER(RELEASE, release)       \
-    HANDLER(PEEK, peek)             \
-    HANDLER(JOB_POST, job_post)     \
-    HANDLER(JOB_STOP, job_stop)     \
-    HANDLER(JOB_REPORT, job_report) \
-    HANDLER(HISTORY, history)       \
-    HANDLER(SHARE, share)           \
-    HANDLER(STATS, stats)           \
-    HANDLER(MEMBERS, members)       \
-    HANDLER(JOBS, jobs)
+/* What a role may send. An administrator (TTCORE_MAY_STOP_ANY_JOB) may stop jobs in any. */
+enum {
+    TTCORE_SEARCHERS = TTCORE_MAY_WORK | TTCORE_MAY_POST | TTCORE_MAY_USE_TABLE,
+    TTCORE_ANYBODY = TTCORE_SEARCHERS | TTCORE_MAY_READ_STATISTICS,
+    TTCORE_FLUSHERS = TTCORE_MAY_POST | TTCORE_MAY_USE_TABLE,
+    TTCORE_STOPPERS = TTCORE_MAY_POST | TTCORE_MAY_STOP_ANY_JOB,
+};
 
-#define HANDLER(TYPE, name) void ttcore_on_##name(struct ttcore_call *call);
+/* HANDLER(TYPE, name, who may send it): what a shard understands; the rest of proto/messages.h goes
+ * the other way. In on_session.c, on_table.c, on_job.c, on_history.c and on_share.c, on_stats.c,
+ * on_scan.c, in this order. */
+#define TTCORE_HANDLERS(HANDLER)                     \
+    HANDLER(HELLO, hello, TTCORE_ANYBODY)            \
+    HANDLER(HEARTBEAT, heartbeat, TTCORE_ANYBODY)    \
+    HANDLER(BYE, bye, TTCORE_ANYBODY)                \
+    HANDLER(RETRIEVE_ASK, ask, TTCORE_SEARCHERS)     \
+    HANDLER(STORE_HASH, store, TTCORE_SEARCHERS)     \
+    HANDLER(RELEASE, release, TTCORE_SEARCHERS)      \
+    HANDLER(PEEK, peek, TTCORE_SEARCHERS)            \
+    HANDLER(JOB_POST, job_post, TTCORE_MAY_POST)     \
+    HANDLER(JOB_STOP, job_stop, TTCORE_STOPPERS)     \
+    HANDLER(JOB_REPORT, job_report, TTCORE_MAY_WORK) \
+    HANDLER(HISTORY, history, TTCORE_SEARCHERS)      \
+    HANDLER(SHARE, share, TTCORE_SEARCHERS)          \
+    HANDLER(STATS, stats, TTCORE_ANYBODY)            \
+    HANDLER(MEMBERS, members, TTCORE_ANYBODY)        \
+    HANDLER(JOBS, jobs, TTCORE_ANYBODY)              \
+    HANDLER(SCAN, scan, TTCORE_SEARCHERS)            \
+    HANDLER(FLUSH, flush, TTCORE_FLUSHERS)
+
+#define HANDLER(TYPE, name, roles) void ttcore_on_##name(struct ttcore_call *call);
 TTCORE_HANDLERS(HANDLER)
 #undef HANDLER
 
 /* ---- on_job.c ---- */
 
-/* Pushes every open job to target 0. */
-void ttcore_push_jobs(struct ttcore_call *call);
+/* Pushes every open job to a run of targets. */
+void ttcore_push_jobs(const struct ttcore *core, struct ttcore_actions *actions, uint32_t first,
+                      uint32_t targets);
 /* The jobs of a session have no owner from now on ... */
 void ttcore_orphan_jobs(struct ttcore *core, struct ttcore_session *session);
 /* ... until this drops them and stops them at the workers, once for all sessions that ended. */
 void ttcore_drop_orphans(struct ttcore *core, struct ttcore_actions *actions);
 
+/* ---- on_scan.c ---- */
+
+/* Clears a piece of the results, if a FLUSH waits for it, and answers those that are done. */
+void ttcore_flush_some(struct ttcore *core, struct ttcore_actions *actions);
+
 /* ---- on_session.c ---- */
 
 /* A worker gets its worker_index at HELLO, and in turns at every tick, as a message may be lost. */
 void ttcore_send_worker_indexes(struct ttcore *core, struct ttcore_actions *actions);
+/* The open jobs, to workers whose HELLO was answered without them: to so many, in turns. */
+void ttcore_push_owed(struct ttcore *core, struct ttcore_actions *actions);
 /* The session's connection is gone. */
 void ttcore_lose_session(struct ttcore *core, struct ttcore_session *session,
                          struct ttcore_actions *actions);
 /* Ends the sessions that were silent for too long. */
 void ttcore_expire_sessions(struct ttcore *core, struct ttcore_actions *actions);
+/* Removes the in-flight entries made or renewed at or before `before_us`. */
+void ttcore_expire_inflight(struct ttcore *core, uint64_t before_us);
 /* Says BYE to all and ends them. */
 void ttcore_dismiss_sessions(struct ttcore *core, struct ttcore_actions *actions);
 

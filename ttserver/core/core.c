@@ -39,16 +39,21 @@ enum err ttcore_open(struct ttcore **out, const struct ttcore_options *options)
         return is_valid ? ERR_NOMEM : ERR_RANGE;
     }
     core->options = *options;
+    core->options.place = options->place != 0 ? options->place : options->boot;
     core->offenders.seed = rng_mix(~options->secret);
     core->now_us = core->last_tick_us = options->start_us;
-    core->expiry_us = (uint64_t)options->heartbeat_ms * US_PER_MS * 7 / 2;
+    core->expiry_us = ttcore_heartbeat_us(core) * 7 / 2;
     tt_generations_init(&core->generations);
     err = ttcore_sessions_open(&core->sessions, options->sessions_max, options->secret);
+    err = err ? err : ttcore_users_open(&core->users, options->sessions_max, options->secret);
     err = err ? err
               : tt_inflight_open(&core->inflight, options->inflight_max,
-                                 options->session_inflight_max, core->sessions.slot_bits);
+                                 options->session_inflight_max, core->sessions.slot_bits,
+                                 options->secret);
     err = err ? err : ttcore_jobs_open(&core->jobs, options->jobs_max);
-    err = err ? err : ttcore_histories_open(&core->histories, options->histories_max);
+    err = err ? err
+              : ttcore_histories_open(&core->histories, options->histories_max,
+                                      ttcore_quarter(options->histories_max));
     err = err ? err : tt_results_open(&core->results, options->results_bytes, &core->generations);
     if (err != ERR_OK) {
         ttcore_close(&core);
@@ -65,10 +70,34 @@ void ttcore_close(struct ttcore **core)
         tt_results_close(&c->results);
         tt_inflight_close(&c->inflight);
         ttcore_sessions_close(&c->sessions);
+        ttcore_users_close(&c->users);
         ttcore_jobs_close(&c->jobs);
         ttcore_histories_close(&c->histories);
         free(c);
         *core = NULL;
+    }
+}
+
+bool ttcore_has_more(const struct ttcore *core)
+{
+    return core->flushes > 0;
+}
+
+struct tt_results *ttcore_results(struct ttcore *core)
+{
+    return &core->results;
+}
+
+bool ttcore_knows(const struct ttcore *core, const uint8_t *route, size_t length)
+{
+    return ttcore_sessions_find(&core->sessions, route, length) != NULL;
+}
+
+void ttcore_touch(struct ttcore *core, const uint8_t *route, size_t length, uint64_t now_us)
+{
+    struct ttcore_session *session = ttcore_sessions_find(&core->sessions, route, length);
+    if (session != NULL && now_us >= core->now_us) {
+        ttcore_sessions_touch(&core->sessions, session, now_us);
     }
 }
 
@@ -78,10 +107,11 @@ unsigned ttcore_inflight_of(const struct ttcore *core, const uint8_t *route, siz
     return session != NULL ? tt_inflight_of_session(&core->inflight, session->id) : 0;
 }
 
-typedef void handler_fn(struct ttcore_call *call);
-
-static handler_fn *const handler[] = {
-#define HANDLER(TYPE, name) [PROTO_##TYPE] = ttcore_on_##name,
+static const struct {
+    void (*handle)(struct ttcore_call *call);
+    uint32_t roles; /* enum ttcore_may */
+} handler[] = {
+#define HANDLER(TYPE, name, roles) [PROTO_##TYPE] = {ttcore_on_##name, roles},
     TTCORE_HANDLERS(HANDLER)
 #undef HANDLER
 };
@@ -101,7 +131,8 @@ static void answer_undecodable(struct ttcore_call *call, enum err err)
     }
 }
 
-/* 0 for messages that have none; where it is, it is the first field. */
+/* 0 for messages that have none; where it is, it is the first field. Of a JOB_POST a part of the
+ * job's id. */
 static uint32_t request_of(const struct proto_message *message)
 {
     switch (message->type) {
@@ -113,27 +144,42 @@ static uint32_t request_of(const struct proto_message *message)
     case PROTO_MEMBERS:
     case PROTO_JOBS:
     case PROTO_HISTORY:
+    case PROTO_FLUSH:
+    case PROTO_SCAN:
         return message->heartbeat.request;
+    case PROTO_JOB_POST:
+        return (uint32_t)message->job_post.job;
     default:
         return 0;
     }
 }
 
+/* In the role of its session, which its key must still allow. */
+static bool may_send(const struct ttcore_call *call, enum proto_type type)
+{
+    uint32_t role = UINT32_C(1) << call->session->role & call->peer.may;
+    return (handler[type].roles & (role | (call->peer.may & TTCORE_MAY_STOP_ANY_JOB))) != 0;
+}
+
 static void answer_message(struct ttcore_call *call, enum proto_type type)
 {
     struct ttcore_figures *count = &call->core->count;
-    handler_fn *handle = (size_t)type < sizeof handler / sizeof handler[0] ? handler[type] : NULL;
+    bool is_taken = (size_t)type < sizeof handler / sizeof handler[0] && handler[type].handle;
     if (type == PROTO_ERROR) {
         count->malformed++; /* never answer an error by an error: two peers would do so for ever */
     } else if (call->session == NULL && type != PROTO_HELLO) {
         count->no_session++;
         ttcore_error(call, PROTO_ERR_SESSION, request_of(call->message),
                      "no session: say HELLO first");
-    } else if (handle == NULL) {
+    } else if (!is_taken) {
         count->malformed++;
         ttcore_error(call, PROTO_ERR_TYPE, 0, "a shard does not take this type of message");
+    } else if (type != PROTO_HELLO && !may_send(call, type)) {
+        count->role_refused++;
+        ttcore_refuse(call, PROTO_ERR_ROLE, request_of(call->message),
+                      "this role may not send this type of message");
     } else {
-        handle(call);
+        handler[type].handle(call);
     }
 }
 
@@ -142,8 +188,10 @@ static void take_message(struct ttcore *core, const struct ttcore_event *event,
 {
     static const uint8_t nothing[1];
     struct proto_message message = {.type = PROTO_ERROR};
-    struct ttcore_call call = {core, NULL, &message, event, actions};
+    static const struct ttcore_peer unknown = {.may = TTCORE_ANYBODY | TTCORE_MAY_FLUSH};
+    struct ttcore_call call = {core, NULL, &message, event, actions, unknown};
 
+    call.peer = event->peer != NULL ? *event->peer : unknown;
     uint64_t malformed = core->count.malformed;
     core->count.messages++;
     if (event->route_length < 1 || event->route_length > TTCORE_ROUTE_MAX) {
@@ -176,7 +224,7 @@ static void take_message(struct ttcore *core, const struct ttcore_event *event,
 
 static void take_tick(struct ttcore *core, struct ttcore_actions *actions)
 {
-    uint64_t heartbeat_us = (uint64_t)core->options.heartbeat_ms * US_PER_MS;
+    uint64_t heartbeat_us = ttcore_heartbeat_us(core);
     uint64_t inflight_age_max_us = (uint64_t)core->options.inflight_age_max_ms * US_PER_MS;
     if (core->now_us - core->last_tick_us > heartbeat_us) {
         core->no_expiry_before_us = core->now_us + heartbeat_us;
@@ -185,12 +233,12 @@ static void take_tick(struct ttcore *core, struct ttcore_actions *actions)
     if (core->now_us >= core->no_expiry_before_us) {
         ttcore_expire_sessions(core, actions);
         if (core->now_us >= inflight_age_max_us) {
-            core->count.inflight_expired +=
-                tt_inflight_expire(&core->inflight, core->now_us - inflight_age_max_us);
+            ttcore_expire_inflight(core, core->now_us - inflight_age_max_us);
         }
     }
     ttcore_offenders_expire(&core->offenders, core->now_us);
     ttcore_send_worker_indexes(core, actions);
+    ttcore_push_owed(core, actions);
 }
 
 void ttcore_step(struct ttcore *core, const struct ttcore_event *event,
@@ -217,6 +265,9 @@ void ttcore_step(struct ttcore *core, const struct ttcore_event *event,
         break;
     case TTCORE_STOP:
         ttcore_dismiss_sessions(core, actions);
+        break;
+    case TTCORE_MORE:
+        ttcore_flush_some(core, actions);
         break;
     }
     core->count.dropped += actions->dropped - dropped;

@@ -15,6 +15,7 @@
 #define TTSERVER_CORE_CORE_H
 
 #include "common/err.h"
+#include "common/tt/results.h"
 #include "ttserver/core/actions.h"
 #include "ttserver/core/options.h"
 
@@ -30,11 +31,25 @@ enum err ttcore_open(struct ttcore **out, const struct ttcore_options *options);
 /* Frees and nulls; accepts a null. */
 void ttcore_close(struct ttcore **core);
 
+/* Whether something waits that takes long (a FLUSH): then MORE does a piece of it, some 100 us, as
+ * often as the shell has time between messages. */
+bool ttcore_has_more(const struct ttcore *core);
+
+/* The table itself, for those who read or fill it beside the shard (common/tt/results.h says who
+ * may). */
+struct tt_results *ttcore_results(struct ttcore *core);
+
 /* Takes one event. `actions` is emptied first; what it then holds is borrowed from the event, the
  * core and itself until the next step of any of them. Bad input never changes the table: it is
  * counted and answered by an ERROR, or by nothing when the sender has no session. */
 void ttcore_step(struct ttcore *core, const struct ttcore_event *event,
                  struct ttcore_actions *actions);
+
+/* Whether the peer behind a route has a session. */
+bool ttcore_knows(const struct ttcore *core, const uint8_t *route, size_t length);
+
+/* The peer has spoken, though its message is not taken yet: its session is not silent. */
+void ttcore_touch(struct ttcore *core, const uint8_t *route, size_t length, uint64_t now_us);
 
 /* In-flight entries of the session behind a route; 0 when there is none. O(those). */
 unsigned ttcore_inflight_of(const struct ttcore *core, const uint8_t *route, size_t length);

@@ -26,18 +26,17 @@ struct ttcore_job *ttcore_jobs_find(const struct ttcore_jobs *jobs, uint64_t id)
 }
 
 struct ttcore_job *ttcore_jobs_add(struct ttcore_jobs *jobs, const struct proto_message *post,
-                                   uint32_t owner, uint64_t now_us)
+                                   uint32_t owner, uint64_t user, uint64_t now_us)
 {
     struct ttcore_job *job = jobs->slot;
-    if (jobs->open == jobs->max) {
-        return NULL;
-    }
+    CHECK(jobs->open < jobs->max);
     while (job->length != 0) {
         job++;
     }
     /* JOB and JOB_POST have the same fields in the same order: the union may be read as either. */
     struct proto_message message = *post;
     message.type = PROTO_JOB;
+    message.job.user = user;
     job->length = (uint32_t)proto_encode(&message, job->bytes, sizeof job->bytes);
     CHECK(job->length > 0);
     job->id = post->job_post.job;
@@ -57,12 +56,28 @@ void ttcore_jobs_remove(struct ttcore_jobs *jobs, struct ttcore_job *job)
     jobs->open--;
 }
 
-uint32_t ttcore_jobs_stopped_owner(const struct ttcore_jobs *jobs, uint64_t id)
+void ttcore_jobs_bar(struct ttcore_jobs *jobs, uint64_t id)
 {
-    for (uint32_t i = 0; i < TTCORE_STOPPED_MAX; i++) {
-        if (jobs->stopped[i].owner != 0 && jobs->stopped[i].id == id) {
-            return jobs->stopped[i].owner;
+    jobs->barred[jobs->bars++ % TTCORE_BARRED_MAX] = id;
+}
+
+bool ttcore_jobs_is_barred(const struct ttcore_jobs *jobs, uint64_t id)
+{
+    bool is_barred = false;
+    for (uint32_t i = 0; i < TTCORE_BARRED_MAX; i++) {
+        is_barred = is_barred || jobs->barred[i] == id;
+    }
+    return is_barred;
+}
+
+const struct ttcore_stopped *ttcore_jobs_stopped(const struct ttcore_jobs *jobs, uint64_t id)
+{
+    for (uint32_t i = 1; i <= TTCORE_STOPPED_MAX; i++) {
+        const struct ttcore_stopped *stopped =
+            &jobs->stopped[(jobs->stops - i) % TTCORE_STOPPED_MAX];
+        if (stopped->owner != 0 && stopped->id == id) {
+            return stopped;
         }
     }
-    return 0;
+    return NULL;
 }

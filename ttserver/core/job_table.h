@@ -8,9 +8,10 @@
 #include "common/err.h"
 #include "proto/codec.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
-enum { TTCORE_STOPPED_MAX = 16 };
+enum { TTCORE_STOPPED_MAX = 64, TTCORE_BARRED_MAX = 64 };
 
 struct ttcore_job {
     uint64_t id;
@@ -31,6 +32,9 @@ struct ttcore_jobs {
     uint32_t max, open, orphans;
     struct ttcore_stopped stopped[TTCORE_STOPPED_MAX]; /* a ring of the last */
     uint32_t stops;
+    uint64_t
+        barred[TTCORE_BARRED_MAX]; /* a ring of the last, so that no other stop takes a place */
+    uint32_t bars;
 };
 
 /* ERR_NOMEM. */
@@ -40,11 +44,14 @@ void ttcore_jobs_close(struct ttcore_jobs *jobs);
 
 /* NULL when there is no such job. */
 struct ttcore_job *ttcore_jobs_find(const struct ttcore_jobs *jobs, uint64_t id);
-/* `post` is a JOB_POST of an id that is not there. NULL when all slots are taken. */
+/* `post` is a JOB_POST of an id that is not there; `user` goes into the JOB. A slot is free. */
 struct ttcore_job *ttcore_jobs_add(struct ttcore_jobs *jobs, const struct proto_message *post,
-                                   uint32_t owner, uint64_t now_us);
+                                   uint32_t owner, uint64_t user, uint64_t now_us);
 void ttcore_jobs_remove(struct ttcore_jobs *jobs, struct ttcore_job *job);
-/* The session that owned a job removed lately; 0: not known. */
-uint32_t ttcore_jobs_stopped_owner(const struct ttcore_jobs *jobs, uint64_t id);
+/* That id is not to be posted again. */
+void ttcore_jobs_bar(struct ttcore_jobs *jobs, uint64_t id);
+bool ttcore_jobs_is_barred(const struct ttcore_jobs *jobs, uint64_t id);
+/* The last removal of a job that was removed lately; NULL: not known. */
+const struct ttcore_stopped *ttcore_jobs_stopped(const struct ttcore_jobs *jobs, uint64_t id);
 
 #endif

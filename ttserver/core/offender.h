@@ -1,7 +1,7 @@
 /* ttcore_offenders: peers that send what is no message, and which of them are ignored now.
  *
  * A peer that sends TTCORE_FAULTS_MAX malformed messages within TTCORE_FAULTS_US is ignored for
- * TTCORE_IGNORE_US; then its faults are forgotten. Peers are known by their whole ROUTER id, which
+ * TTCORE_IGNORE_US; then its faults are forgotten. Peers are known by their whole route, which
  * is of one connection: none is taken for another, and one that connects again begins anew. A
  * bounded table in sets by a seeded hash: when all of a set are ignored, one more is not noted.
  * Threads: the core's owner. Memory: never allocates. */

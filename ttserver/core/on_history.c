@@ -48,7 +48,8 @@ void ttcore_on_history(struct ttcore_call *call)
     };
     bool is_early = core->now_us < call->session->history_due_us;
     if (!is_early) {
-        h = ttcore_histories_of(&core->histories, m->root_key, core->now_us);
+        h = ttcore_histories_of(&core->histories, m->root_key, call->session->user->id,
+                                core->now_us);
     }
     core->count.history_refused += h == NULL;
     if (h != NULL) {

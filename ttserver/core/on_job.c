@@ -1,4 +1,5 @@
 /* Jobs, posted by a front-end, pushed to workers, dropped with their owner. */
+#include "ttserver/core/budget.h"
 #include "ttserver/core/call.h"
 
 /* Every worker as a target, from `first`. */
@@ -26,7 +27,7 @@ static bool is_owner(const struct ttcore *core, const struct ttcore_job *job,
                      const struct ttcore_session *session)
 {
     const struct ttcore_session *owner = ttcore_sessions_by_id(&core->sessions, job->owner);
-    return owner != NULL && session->role == PROTO_FRONT &&
+    return owner != NULL && session->role == PROTO_FRONT && owner->user == session->user &&
            (owner == session || owner->instance == session->instance);
 }
 
@@ -39,32 +40,67 @@ static void give_job(struct ttcore *core, struct ttcore_job *job, struct ttcore_
     job->owner = session->id;
 }
 
+/* In steps of its user's budget: a job goes to all workers, and so does its stop. */
+static uint32_t post_cost(const struct ttcore *core)
+{
+    return 1 + core->sessions.of_role[PROTO_WORKER] / TTCORE_POST_WORKERS;
+}
+
+/* NULL: the job may be opened. */
+static const char *post_fault(struct ttcore_call *call)
+{
+    struct ttcore *core = call->core;
+    struct ttcore_user *user = call->session->user;
+    if (core->jobs.open == core->jobs.max) {
+        core->count.jobs_refused++;
+        return "JOB_POST: this shard has as many jobs as it may (--jobs)";
+    }
+    if (user->jobs >= ttcore_quarter(core->jobs.max)) {
+        core->count.jobs_over_quota++;
+        return "JOB_POST: this user has a quarter of all jobs of this shard (--jobs) and may have "
+               "no more";
+    }
+    if (!ttcore_budget_take(&user->posts_us, core->now_us, TTCORE_POSTS_BURST,
+                            ttcore_heartbeat_us(core) / TTCORE_POSTS, post_cost(core))) {
+        core->count.posts_too_fast++;
+        return "JOB_POST: this user posts more jobs in a heartbeat than it may";
+    }
+    return NULL;
+}
+
 void ttcore_on_job_post(struct ttcore_call *call)
 {
     struct ttcore *core = call->core;
-    if (call->session->role != PROTO_FRONT) {
-        ttcore_refuse(call, PROTO_ERR_ROLE, 0, "JOB_POST: for front-ends only");
-        return;
-    }
-    if (call->message->job_post.job == 0) {
+    uint64_t id = call->message->job_post.job;
+    if (id == 0) {
         ttcore_refuse(call, PROTO_ERR_RANGE, 0, "JOB_POST: a job has no id 0");
         return;
     }
-    struct ttcore_job *job = ttcore_jobs_find(&core->jobs, call->message->job_post.job);
+    struct ttcore_job *job = ttcore_jobs_find(&core->jobs, id);
     if (job != NULL) {
         if (is_owner(core, job, call->session)) {
             give_job(core, job, call->session);
+        } else {
+            core->count.jobs_refused++;
+            ttcore_refuse(call, PROTO_ERR_LIMIT, (uint32_t)id,
+                          "JOB_POST: another has a job of this id open");
         }
         return;
     }
-    job = ttcore_jobs_add(&core->jobs, call->message, call->session->id, core->now_us);
-    if (job == NULL) {
-        core->count.jobs_refused++;
-        ttcore_refuse(call, PROTO_ERR_LIMIT, 0,
-                      "JOB_POST: this shard has as many jobs as it may (--jobs)");
+    if (ttcore_jobs_is_barred(&core->jobs, id)) {
+        ttcore_refuse(call, PROTO_ERR_ROLE, (uint32_t)id,
+                      "JOB_POST: an administrator has stopped this job");
         return;
     }
+    const char *fault = post_fault(call);
+    if (fault != NULL) {
+        ttcore_refuse(call, PROTO_ERR_LIMIT, (uint32_t)id, fault);
+        return;
+    }
+    job = ttcore_jobs_add(&core->jobs, call->message, call->session->id, call->session->user->id,
+                          core->now_us);
     call->session->jobs++;
+    call->session->user->jobs++;
     tt_generations_advance(&core->generations, call->message->job_post.namespace_id);
     core->count.job_posts++;
     uint32_t first = target_workers(core, call->actions);
@@ -80,30 +116,48 @@ void ttcore_on_job_stop(struct ttcore_call *call)
     if (job == NULL) {
         return; /* a repeated or late message */
     }
-    if (!is_owner(core, job, call->session)) {
+    bool by_owner = is_owner(core, job, call->session);
+    if (!by_owner && !(call->peer.may & TTCORE_MAY_STOP_ANY_JOB)) {
+        core->count.role_refused++;
         ttcore_refuse(call, PROTO_ERR_ROLE, 0, "JOB_STOP: for the job's owner only");
         return;
     }
-    give_job(core, job, call->session);
-    call->session->jobs--;
+    if (by_owner) {
+        give_job(core, job, call->session);
+    }
+    struct ttcore_session *owner = ttcore_sessions_by_id(&core->sessions, job->owner);
+    CHECK(owner != NULL && owner->jobs > 0 && owner->user->jobs > 0);
+    owner->jobs--;
+    owner->user->jobs--;
     ttcore_jobs_remove(&core->jobs, job);
+    if (!by_owner) {
+        ttcore_jobs_bar(&core->jobs, id);
+    }
     send_stop(call->actions, id, PROTO_STOP_OWNER, target_workers(core, call->actions));
 }
 
+/* In the sender's own name; but not more than an owner can be expected to read. */
 static void pass_on(struct ttcore_call *call, const struct ttcore_session *owner)
 {
+    struct proto_message report = *call->message;
+    if (!ttcore_budget_take(&call->session->reports_us, call->core->now_us, TTCORE_REPORTS_BURST,
+                            ttcore_heartbeat_us(call->core) / TTCORE_REPORTS, 1)) {
+        call->core->count.reports_too_fast++;
+        return;
+    }
+    report.job_report.instance = call->session->instance;
     uint32_t first = ttcore_actions_target(call->actions, owner->route, owner->route_length);
-    ttcore_actions_send(call->actions, call->message, first, 1);
+    ttcore_actions_send(call->actions, &report, first, 1);
 }
 
 /* A worker that got the stop reports what it did in all: the owner waits for that. */
 static void pass_on_last_report(struct ttcore_call *call)
 {
-    uint32_t id = ttcore_jobs_stopped_owner(&call->core->jobs, call->message->job_report.job);
+    const struct ttcore_stopped *stopped =
+        ttcore_jobs_stopped(&call->core->jobs, call->message->job_report.job);
     const struct ttcore_session *owner =
-        id == 0 ? NULL : ttcore_sessions_by_id(&call->core->sessions, id);
-    if (owner != NULL && owner != call->session &&
-        call->message->job_report.state == PROTO_JOB_ENDED) {
+        stopped == NULL ? NULL : ttcore_sessions_by_id(&call->core->sessions, stopped->owner);
+    if (owner != NULL && call->message->job_report.state != PROTO_JOB_SEARCHING) {
         pass_on(call, owner);
     }
 }
@@ -111,14 +165,16 @@ static void pass_on_last_report(struct ttcore_call *call)
 void ttcore_on_job_report(struct ttcore_call *call)
 {
     struct ttcore *core = call->core;
-    uint64_t id = call->message->job_report.job;
-    struct ttcore_job *job = ttcore_jobs_find(&core->jobs, id);
-    if (call->session->role == PROTO_CLIENT) {
-        ttcore_refuse(call, PROTO_ERR_ROLE, 0, "JOB_REPORT: for workers only");
+    const struct proto_job_report *report = &call->message->job_report;
+    const char *fault = proto_report_fault(report);
+    uint64_t id = report->job;
+    if (fault != NULL) {
+        ttcore_refuse(call, PROTO_ERR_RANGE, 0, fault);
         return;
     }
-    bool searches = call->message->job_report.state == PROTO_JOB_SEARCHING && job != NULL;
-    if (call->session->role == PROTO_WORKER && (searches || call->session->searches == id)) {
+    struct ttcore_job *job = ttcore_jobs_find(&core->jobs, id);
+    bool searches = report->state == PROTO_JOB_SEARCHING && job != NULL;
+    if (searches || call->session->searches == id) {
         call->session->searches = searches ? id : 0;
     }
     if (job == NULL) { /* the reporter missed the stop, or knows the job from other shards */
@@ -127,25 +183,23 @@ void ttcore_on_job_report(struct ttcore_call *call)
         pass_on_last_report(call);
         return;
     }
-    if (job->owner == call->session->id) {
-        return; /* the owner's own part of the search */
-    }
     const struct ttcore_session *owner = ttcore_sessions_by_id(&core->sessions, job->owner);
     CHECK(owner != NULL);
     core->count.job_reports++;
-    if (call->message->job_report.depth > job->reached) {
-        job->reached = call->message->job_report.depth;
+    if (report->depth > job->reached) {
+        job->reached = report->depth;
     }
     pass_on(call, owner);
 }
 
-void ttcore_push_jobs(struct ttcore_call *call)
+void ttcore_push_jobs(const struct ttcore *core, struct ttcore_actions *actions, uint32_t first,
+                      uint32_t targets)
 {
-    const struct ttcore_jobs *jobs = &call->core->jobs;
+    const struct ttcore_jobs *jobs = &core->jobs;
     for (uint32_t i = 0; i < jobs->max && jobs->open > 0; i++) {
         const struct ttcore_job *job = &jobs->slot[i];
         if (job->length != 0) {
-            ttcore_actions_send_bytes(call->actions, job->bytes, job->length, 0, 1);
+            ttcore_actions_send_bytes(actions, job->bytes, job->length, first, targets);
         }
     }
 }
@@ -159,6 +213,7 @@ void ttcore_orphan_jobs(struct ttcore *core, struct ttcore_session *session)
             jobs->slot[i].owner = 0;
             jobs->orphans++;
             session->jobs--;
+            session->user->jobs--;
         }
     }
 }

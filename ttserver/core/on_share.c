@@ -24,16 +24,21 @@ void ttcore_on_share(struct ttcore_call *call)
         return;
     }
     uint64_t table_id = call->session->table_id = call->message->share.table_id;
-    /* Those silent longest first, so that they take turns; not those that use the same table. */
+    /* In turns; not those that use the same table. */
+    uint64_t namespace_id = call->session->namespace_id;
     uint32_t first = call->actions->targets;
-    const struct ttcore_session *s = ttcore_sessions_oldest(&core->sessions);
-    for (unsigned n = 0; s != NULL && n < SHARE_TRIES; n++) {
-        if (s != call->session && s->namespace_id == call->session->namespace_id &&
-            (s->flags & PROTO_WANTS_RESULTS) && (s->table_id != table_id || table_id == 0) &&
-            call->actions->targets - first < SHARE_TO) {
+    const struct ttcore_session *begin = NULL;
+    for (unsigned n = 0; n < SHARE_TRIES && call->actions->targets - first < SHARE_TO; n++) {
+        const struct ttcore_session *s =
+            ttcore_sessions_next_wanting(&core->sessions, namespace_id);
+        if (s == NULL || s == begin) {
+            break; /* all had their turn */
+        }
+        begin = begin != NULL ? begin : s;
+        if (s != call->session && s->namespace_id == namespace_id &&
+            (s->table_id != table_id || table_id == 0)) {
             ttcore_actions_target(call->actions, s->route, s->route_length);
         }
-        s = ttcore_sessions_next(&core->sessions, s);
     }
     if (call->actions->targets > first) {
         core->count.shared += list->count;

@@ -16,6 +16,8 @@ void ttcore_figures(const struct ttcore *core, struct ttcore_figures *out)
     out->sessions = core->sessions.live;
     out->workers = core->sessions.of_role[PROTO_WORKER];
     out->fronts = core->sessions.of_role[PROTO_FRONT];
+    out->monitors = core->sessions.of_role[PROTO_MONITOR];
+    out->users = core->users.live;
     out->jobs = core->jobs.open;
     out->inflight_nodes = tt_inflight_nodes(&core->inflight);
     out->inflight_entries = core->inflight.entries;
@@ -25,7 +27,7 @@ void ttcore_figures(const struct ttcore *core, struct ttcore_figures *out)
     out->uptime_ms = (core->now_us - o->start_us) / US_PER_MS;
     out->memory_bytes =
         core->results.bytes + (uint64_t)o->inflight_max * TTCORE_INFLIGHT_ENTRY_BYTES +
-        (uint64_t)o->sessions_max * sizeof(struct ttcore_session) +
+        (uint64_t)o->sessions_max * (sizeof(struct ttcore_session) + sizeof(struct ttcore_user)) +
         ((uint64_t)TT_INFLIGHT_LIST_BYTES << core->sessions.slot_bits) +
         (uint64_t)o->jobs_max * PROTO_JOB_BYTES + (uint64_t)o->histories_max * TTCORE_HISTORY_BYTES;
     out->sessions_max = o->sessions_max;
@@ -38,6 +40,14 @@ void ttcore_figures(const struct ttcore *core, struct ttcore_figures *out)
     out->inflight_over_quota = core->inflight.over_quota;
     out->session_inflight_max =
         o->session_inflight_max > 0 ? o->session_inflight_max : o->inflight_max;
+    if (o->survival != NULL) {
+#define X(name) out->name = ttcore_survival_read(&o->survival->name);
+        TTCORE_SURVIVAL(X)
+#undef X
+        out->backing_behind = ttcore_survival_read(&o->survival->deep) -
+                              ttcore_survival_read(&o->survival->backed) +
+                              ttcore_survival_read(&o->survival->again);
+    }
 }
 
 void ttcore_on_stats(struct ttcore_call *call)
@@ -70,6 +80,7 @@ static struct proto_member_row member_row(const struct ttcore *core,
         .job = is_open ? session->searches : 0,
         .silent_ms = silent_ms < UINT32_MAX ? (uint32_t)silent_ms : UINT32_MAX,
         .name = proto_text_of(session->name),
+        .user = proto_text_of(session->user->name),
     };
 }
 
@@ -118,6 +129,7 @@ static struct proto_job_row job_row(const struct ttcore *core, const struct ttco
         .game = text->game,
         .algorithm = text->algorithm,
         .position = text->position,
+        .user = proto_text_of(owner != NULL ? owner->user->name : ""),
     };
 }
 

@@ -76,6 +76,16 @@ READY(stores, struct tt_store, store_fault, true)
 READY(releases, struct tt_release, release_fault, false)
 READY(peeks, struct tt_peek, peek_fault, true)
 
+/* Of a session, now: half of all is for one user. */
+static uint32_t inflight_quota(const struct ttcore *core, const struct ttcore_user *user)
+{
+    const struct ttcore_options *o = &core->options;
+    if (user->inflight >= (o->inflight_max + 1) / 2) {
+        return 0;
+    }
+    return o->session_inflight_max > 0 ? o->session_inflight_max : UINT32_MAX;
+}
+
 void ttcore_on_ask(struct ttcore_call *call)
 {
     struct ttcore *core = call->core;
@@ -85,9 +95,13 @@ void ttcore_on_ask(struct ttcore_call *call)
     if (!asks_are_ready(call, ask->request, &ask->list)) {
         return;
     }
+    struct ttcore_user *user = call->session->user;
     for (uint32_t i = 0; i < ask->list.count; i++) {
+        uint32_t before = core->inflight.entries;
+        core->inflight.quota = inflight_quota(core, user);
         tt_ops_ask(&core->results, &core->inflight, &ask->list.at[i], call->session->id,
                    core->now_us, &answer[i]);
+        user->inflight += core->inflight.entries - before;
         verdicts[answer[i].verdict]++;
     }
     core->count.opens += verdicts[TT_OPEN];
@@ -122,9 +136,11 @@ void ttcore_on_release(struct ttcore_call *call)
     if (!releases_are_ready(call, 0, &release->list)) {
         return;
     }
+    uint32_t before = call->core->inflight.entries;
     for (uint32_t i = 0; i < release->list.count; i++) {
         tt_ops_release(&call->core->inflight, &release->list.at[i], call->session->id);
     }
+    call->session->user->inflight -= before - call->core->inflight.entries;
 }
 
 /* ---- stores, and the completion notices to other holders ---- */
@@ -132,8 +148,9 @@ void ttcore_on_release(struct ttcore_call *call)
 static uint32_t *bucket_of(struct ttcore_scratch *scratch, uint32_t slot,
                            const struct tt_store *result)
 {
-    uint64_t hash = rng_mix(result->key + ((uint64_t)slot << 8 | result->depth));
-    return &scratch->notice_bucket[hash & (TTCORE_NOTICE_BUCKETS - 1)];
+    uint64_t hash = rng_mix(result->key ^ scratch->seed) + ((uint64_t)slot << 8 | result->depth);
+    hash *= scratch->seed;
+    return &scratch->notice_bucket[hash >> 32 & (TTCORE_NOTICE_BUCKETS - 1)];
 }
 
 static struct ttcore_notice *find_notice(struct ttcore_scratch *scratch, uint32_t slot,
@@ -228,12 +245,18 @@ void ttcore_on_store(struct ttcore_call *call)
     uint8_t generation = tt_generations_of(
         &core->generations, tt_generations_use(&core->generations, namespace_id), namespace_id);
     scratch->notice_count = 0;
+    scratch->seed = rng_mix(core->options.secret) | 1;
+    uint32_t before = core->inflight.entries;
     for (uint32_t i = 0; i < batch->count; i++) {
         unsigned others = tt_ops_store(&core->results, &core->inflight, &batch->at[i],
                                        call->session->id, generation);
         if (others > 0) {
             notify_holders(call, &batch->at[i]);
         }
+    }
+    call->session->user->inflight -= before - core->inflight.entries;
+    if (core->options.survival != NULL) {
+        ttcore_survival_note(core->options.survival, &core->results, batch->at, batch->count);
     }
     send_notices(call);
 }

@@ -127,6 +127,54 @@ static void role_give(struct ttcore_sessions *s, struct ttcore_session *session,
     s->of_role[role]++;
 }
 
+/* ---- who wants results ---- */
+
+static unsigned wanting_bucket(const struct ttcore_sessions *s, uint64_t namespace_id)
+{
+    return rng_mix(namespace_id ^ s->seed) % TTCORE_NAMESPACE_BUCKETS;
+}
+
+static void want_append(struct ttcore_sessions *s, struct ttcore_session *session)
+{
+    unsigned b = wanting_bucket(s, session->namespace_id);
+    uint32_t self = ttcore_sessions_slot(s, session) + 1, last = s->wanting[b].last;
+    session->want_next = 0;
+    session->want_prev = last;
+    *(last ? &s->slot[last - 1].want_next : &s->wanting[b].first) = self;
+    s->wanting[b].last = self;
+}
+
+static void want_remove(struct ttcore_sessions *s, const struct ttcore_session *session)
+{
+    unsigned b = wanting_bucket(s, session->namespace_id);
+    uint32_t next = session->want_next, prev = session->want_prev;
+    *(prev ? &s->slot[prev - 1].want_next : &s->wanting[b].first) = next;
+    *(next ? &s->slot[next - 1].want_prev : &s->wanting[b].last) = prev;
+}
+
+void ttcore_sessions_want(struct ttcore_sessions *s, struct ttcore_session *session, bool wants)
+{
+    if (session->is_wanting) {
+        want_remove(s, session);
+    }
+    if (wants) {
+        want_append(s, session);
+    }
+    session->is_wanting = wants;
+}
+
+struct ttcore_session *ttcore_sessions_next_wanting(struct ttcore_sessions *s,
+                                                    uint64_t namespace_id)
+{
+    uint32_t first = s->wanting[wanting_bucket(s, namespace_id)].first;
+    struct ttcore_session *session = first != 0 ? &s->slot[first - 1] : NULL;
+    if (session != NULL) {
+        want_remove(s, session);
+        want_append(s, session);
+    }
+    return session;
+}
+
 void ttcore_sessions_remove(struct ttcore_sessions *s, struct ttcore_session *session)
 {
     uint32_t self = ttcore_sessions_slot(s, session) + 1;
@@ -137,6 +185,7 @@ void ttcore_sessions_remove(struct ttcore_sessions *s, struct ttcore_session *se
         link = &s->slot[*link - 1].chain;
     }
     *link = session->chain;
+    ttcore_sessions_want(s, session, false);
     age_unlink(s, session);
     role_take(s, session);
     s->live--;
@@ -148,7 +197,7 @@ void ttcore_sessions_remove(struct ttcore_sessions *s, struct ttcore_session *se
 void ttcore_sessions_set_role(struct ttcore_sessions *s, struct ttcore_session *session,
                               uint8_t role)
 {
-    CHECK(role <= PROTO_CLIENT);
+    CHECK(role <= PROTO_MONITOR);
     if (session->role != role) {
         role_take(s, session);
         role_give(s, session, role);

@@ -1,4 +1,5 @@
-/* ttcore_sessions: the peers of this shard, found by ROUTER id, by session id and by silence.
+/* ttcore_sessions: the peers of this shard, found by route, by session id, by silence, and by what
+ * results they want.
  *
  * A slot is free or live. Hash chains by route, slots in a list by last word. A session id
  * is a serial of its slot above the slot's number: never 0, and not seen again for long. Workers
@@ -10,10 +11,11 @@
 
 #include "common/err.h"
 #include "ttserver/core/actions.h"
+#include "ttserver/core/user_table.h"
 
 #include <stdint.h>
 
-enum { TTCORE_NAME_MAX = 32 };
+enum { TTCORE_NAME_MAX = 32, TTCORE_NAMESPACE_BUCKETS = 256 };
 
 struct ttcore_session {
     uint32_t id; /* 0: the slot is free */
@@ -22,11 +24,17 @@ struct ttcore_session {
     uint32_t serial;
     uint64_t last_seen_us;
     uint64_t namespace_id, instance;
+    struct ttcore_user *user;
     uint32_t jobs; /* it owns */
     uint32_t worker_index; /* of a worker */
     uint64_t history_due_us; /* a HISTORY before that gets nothing */
     uint64_t searches; /* a worker: the job it reported on last; 0: none */
     uint64_t table_id; /* of its last SHARE; 0: none yet */
+    uint64_t push_after_us; /* a HELLO before that is not answered by the open jobs at once ... */
+    bool push_owed; /* ... but with a tick */
+    uint64_t reports_us; /* ttcore_budget: of reports passed on */
+    bool is_wanting; /* in the list of those that want results of its namespace */
+    uint32_t want_next, want_prev; /* slot + 1 */
     uint8_t role; /* enum proto_role */
     uint8_t flags; /* enum proto_hello_flag */
     uint8_t route_length;
@@ -45,7 +53,10 @@ struct ttcore_sessions {
     uint32_t first_free; /* slot + 1 */
     uint32_t oldest, newest; /* slot + 1 */
     uint32_t live;
-    uint32_t of_role[PROTO_CLIENT + 1];
+    uint32_t of_role[PROTO_MONITOR + 1];
+    struct {
+        uint32_t first, last; /* slot + 1 */
+    } wanting[TTCORE_NAMESPACE_BUCKETS];
 };
 
 /* ERR_NOMEM. */
@@ -69,6 +80,15 @@ void ttcore_sessions_set_role(struct ttcore_sessions *sessions, struct ttcore_se
 /* It spoke now. */
 void ttcore_sessions_touch(struct ttcore_sessions *sessions, struct ttcore_session *session,
                            uint64_t now_us);
+
+/* Lists it with those that want results of its namespace, as the last, or takes it out. To be taken
+ * out before its namespace changes. */
+void ttcore_sessions_want(struct ttcore_sessions *sessions, struct ttcore_session *session,
+                          bool wants);
+/* The first of the list of a namespace, in which there may be sessions of others; NULL: empty. Who
+ * looks at it makes it the last, so that all get a turn. */
+struct ttcore_session *ttcore_sessions_next_wanting(struct ttcore_sessions *sessions,
+                                                    uint64_t namespace_id);
 
 /* The worker on a worker_index below of_role[PROTO_WORKER]. */
 static inline struct ttcore_session *ttcore_sessions_worker_at(

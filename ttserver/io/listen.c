@@ -11,6 +11,7 @@ static void describe(const struct sockaddr *address, struct listen_address *out)
         const struct in6_addr *v6 =
             &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
         out->is_v6 = true;
+        out->scope = ((const struct sockaddr_in6 *)(const void *)address)->sin6_scope_id;
         out->is_loopback = IN6_IS_ADDR_LOOPBACK(v6);
         inet_ntop(AF_INET6, v6, out->numeric, sizeof out->numeric);
     } else {
@@ -41,4 +42,30 @@ enum err listen_resolve(const struct options_host_port *at, struct listen_addres
     }
     freeaddrinfo(list);
     return is_known ? ERR_OK : ERR_ABSENT;
+}
+
+socklen_t listen_sockaddr(const struct listen_address *address, uint16_t port,
+                          struct sockaddr_storage *out)
+{
+    memset(out, 0, sizeof *out);
+    if (address->is_v6) {
+        struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)out;
+        v6->sin6_family = AF_INET6;
+        v6->sin6_port = htons(port);
+        v6->sin6_scope_id = address->scope;
+        inet_pton(AF_INET6, address->numeric, &v6->sin6_addr);
+        return sizeof *v6;
+    }
+    struct sockaddr_in *v4 = (struct sockaddr_in *)out;
+    v4->sin_family = AF_INET;
+    v4->sin_port = htons(port);
+    inet_pton(AF_INET, address->numeric, &v4->sin_addr);
+    return sizeof *v4;
+}
+
+uint16_t listen_port(const struct sockaddr_storage *at)
+{
+    return at->ss_family == AF_INET6
+               ? ntohs(((const struct sockaddr_in6 *)(const void *)at)->sin6_port)
+               : ntohs(((const struct sockaddr_in *)(const void *)at)->sin_port);
 }

@@ -1,5 +1,6 @@
 #include "ttserver/io/server.h"
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/signals.h"
 #include "ttserver/io/shard.h"
@@ -14,24 +15,27 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <unistd.h>
-#include <zmq.h>
 
 enum {
-    IO_THREADS_MAX = 8,
-    DESCRIPTORS_SPARE = 64,
+    /* Bytes that wait in all connections of the process, besides some for each. */
+    HELD_MAX = 16 << 20,
+    DESCRIPTORS_SPARE = 32, /* keys that are read, the log, ... */
+    DESCRIPTORS_EACH_SHARD = 9, /* listener, loop, lock of its snapshots */
+    CONNECTIONS_MIN = 8,
     PORT_TRIES = 100, /* for N free ports in a row, when any will do */
 };
 
 struct server {
     /* fixed after start */
     const struct server_options *options;
-    void *context;
-    unsigned io_threads;
+    struct access access;
+    struct survive survive;
+    uint32_t connections_max;
     struct shard *shard;
     pthread_t *thread;
     /* the main thread's */
     uv_loop_t loop;
-    uv_signal_t interrupt, terminate;
+    uv_signal_t interrupt, terminate, hangup, write_now;
     uv_async_t ended;
     unsigned opened, running;
     bool is_stopping;
@@ -56,6 +60,33 @@ static void on_signal(uv_signal_t *handle, int number)
     stop_shards(server);
 }
 
+static void on_hangup(uv_signal_t *handle, int number)
+{
+    struct server *server = handle->data;
+    char why[KEYS_WHY_MAX];
+    unsigned skipped = 0;
+    (void)number;
+    if (access_reread(&server->access, &skipped, why) != ERR_OK) {
+        log_fail(server->options->program, "SIGHUP: %s; the list of users stays as it was", why);
+    } else {
+        if (skipped > 0) {
+            log_fail(server->options->program, "SIGHUP: %u left out: %s", skipped, why);
+        }
+        log_line(server->options->program, "SIGHUP: %zu users are let in",
+                 server->access.now->count);
+        for (unsigned i = 0; i < server->running; i++) {
+            shard_reread(&server->shard[i]);
+        }
+    }
+}
+
+static void on_write_now(uv_signal_t *handle, int number)
+{
+    struct server *server = handle->data;
+    (void)number;
+    survive_write_now(&server->survive);
+}
+
 /* A shard ended: asked to, or because its socket failed; then the others end too. Several sends may
  * wake this once, so it only starts the joining: join waits for each thread in turn. */
 static void on_ended(uv_async_t *handle)
@@ -70,28 +101,56 @@ static bool open_main_loop(struct server *server)
     uv_loop_t *loop = &server->loop;
     if (uv_loop_init(loop) != 0 || uv_signal_init(loop, &server->interrupt) != 0 ||
         uv_signal_init(loop, &server->terminate) != 0 ||
+        uv_signal_init(loop, &server->hangup) != 0 ||
+        uv_signal_init(loop, &server->write_now) != 0 ||
         uv_async_init(loop, &server->ended, on_ended) != 0) {
         return false;
     }
-    server->interrupt.data = server->terminate.data = server->ended.data = server;
+    server->interrupt.data = server->terminate.data = server->hangup.data = server->write_now.data =
+        server->ended.data = server;
     /* One turn before there are signals to take. Under ThreadSanitizer a signal that comes while a
      * thread makes its first blocking call is lost (its record of pending signals is allocated
      * then, and again by the handler): 1 end in 100 that followed "ready" at once. */
     (void)uv_run(loop, UV_RUN_NOWAIT);
+    return (server->options->survive.snapshot == NULL ||
+            uv_signal_start(&server->write_now, on_write_now, SIGUSR1) == 0) &&
+           (server->options->keys_dir == NULL ||
+            uv_signal_start(&server->hangup, on_hangup, SIGHUP) == 0);
+}
+
+/* Until then they end the process at once, as nobody is served yet: what survived may take long to
+ * read. */
+static bool take_signals(struct server *server)
+{
     return uv_signal_start(&server->interrupt, on_signal, SIGINT) == 0 &&
            uv_signal_start(&server->terminate, on_signal, SIGTERM) == 0;
 }
 
 /* ---- start ---- */
 
-/* A connection is a descriptor; the usual soft limit of 1,024 is less than a cluster. */
-static void raise_descriptor_limit(void)
+/* A connection is a descriptor; the usual soft limit of 1,024 is less than a cluster. Returns how
+ * many connections each shard may have. */
+static uint32_t share_descriptors(const struct server_options *o)
 {
     struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        return UINT32_MAX;
+    }
+    if (limit.rlim_cur < limit.rlim_max) {
         limit.rlim_cur = limit.rlim_max;
         setrlimit(RLIMIT_NOFILE, &limit);
     }
+    rlim_t own = DESCRIPTORS_SPARE + (rlim_t)o->shards * DESCRIPTORS_EACH_SHARD;
+    rlim_t each = limit.rlim_max > own ? (limit.rlim_max - own) / o->shards : 0;
+    each = each > CONNECTIONS_MIN ? each : CONNECTIONS_MIN;
+    if (each < o->core.sessions_max) {
+        log_line(
+            o->program,
+            "the limit of %llu open files leaves %llu connections for each shard, not the %u of "
+            "--sessions: allow more (ulimit -Hn)",
+            (unsigned long long)limit.rlim_max, (unsigned long long)each, o->core.sessions_max);
+    }
+    return each < UINT32_MAX ? (uint32_t)each : UINT32_MAX;
 }
 
 static void *run_shard(void *shard)
@@ -105,7 +164,7 @@ static void say_why(const struct server_options *o, enum err err, unsigned index
     if (err == ERR_EXIST) {
         log_fail(o->program, "%s: address already in use", name);
     } else if (err == ERR_IO) {
-        log_fail(o->program, "%s: cannot listen: %s", name, zmq_strerror(errno));
+        log_fail(o->program, "%s: cannot listen: %s", name, strerror(errno));
     } else {
         log_fail(o->program, "shard %u: %s (--memory, --sessions)", index + 1, err_text(err));
     }
@@ -115,21 +174,19 @@ static void say_why(const struct server_options *o, enum err err, unsigned index
 static enum err open_shard(struct server *server, unsigned index, uint16_t port, bool may_exist)
 {
     const struct server_options *o = server->options;
-    char digits[8] = "*", endpoint[128], name[320];
+    char name[320];
     struct shard_options shard = {
+        .program = o->program,
         .core = o->core,
-        .endpoint = endpoint,
-        .is_v6 = o->address.is_v6,
-        .io_thread = index % server->io_threads,
+        .address = &o->address,
+        .port = port,
+        .access = &server->access,
+        .connections_max = server->connections_max,
+        .held_max = HELD_MAX / o->shards,
         .ended = &server->ended,
     };
-    if (port != 0) {
-        snprintf(digits, sizeof digits, "%u", port);
-    }
-    snprintf(endpoint, sizeof endpoint, o->address.is_v6 ? "tcp://[%s]:%s" : "tcp://%s:%s",
-             o->address.numeric, digits);
     options_host_port_text(o->listen.host, port, name, sizeof name);
-    shard.core.start_us = uv_hrtime() / 1000;
+    shard.core.start_us = clock_us();
     uint64_t drawn[2];
     if (getrandom(drawn, sizeof drawn, 0) != sizeof drawn) {
         log_fail(o->program, "no random numbers from the system");
@@ -137,7 +194,8 @@ static enum err open_shard(struct server *server, unsigned index, uint16_t port,
     }
     shard.core.boot = drawn[0];
     shard.core.secret = drawn[1];
-    enum err err = shard_open(&server->shard[index], server->context, &shard);
+    survive_core(&server->survive, index, &shard.core);
+    enum err err = shard_open(&server->shard[index], &shard);
     if (err != ERR_OK && !(err == ERR_EXIST && may_exist)) {
         say_why(o, err, index, name);
     }
@@ -188,18 +246,30 @@ static bool open_all(struct server *server)
 static bool open_shards(struct server *server)
 {
     const struct server_options *o = server->options;
-    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    unsigned threads = o->shards < IO_THREADS_MAX ? o->shards : IO_THREADS_MAX;
-    server->io_threads = cpus > 0 && threads > cpus ? (unsigned)cpus : threads;
-    server->context = zmq_ctx_new();
+    char why[KEYS_WHY_MAX];
     server->shard = calloc(o->shards, sizeof *server->shard);
     server->thread = calloc(o->shards, sizeof *server->thread);
-    if (server->context == NULL || server->shard == NULL || server->thread == NULL) {
+    if (server->shard == NULL || server->thread == NULL) {
         log_fail(o->program, "%s", err_text(ERR_NOMEM));
         return false;
     }
-    zmq_ctx_set(server->context, ZMQ_IO_THREADS, (int)server->io_threads);
-    return open_all(server);
+    if (access_open(&server->access, o->keys_dir, why) != ERR_OK) {
+        log_fail(o->program, "--keys: %s", why);
+        return false;
+    }
+    return survive_open(&server->survive, o->program, &o->survive, &o->listen, o->shards) &&
+           open_all(server);
+}
+
+/* Reads what survived, while nobody is served yet. */
+static bool fill_shards(struct server *server)
+{
+    bool ok = true;
+    for (unsigned i = 0; ok && i < server->opened; i++) {
+        ok = survive_attach(&server->survive, server->options->program, i,
+                            server->shard[i].peers.core);
+    }
+    return ok;
 }
 
 /* The shards' threads take no signals: the main loop does. */
@@ -211,6 +281,7 @@ static bool start_shards(struct server *server)
         ok = signals_create_thread(&server->thread[server->running], run_shard, shard);
         server->running += ok;
     }
+    ok = ok && survive_start(&server->survive);
     if (!ok) {
         log_fail(server->options->program, "cannot start a thread");
     }
@@ -223,7 +294,7 @@ static void log_start(const struct server *server)
     const struct server_options *o = server->options;
     struct ttcore_figures first;
     char name[320];
-    ttcore_figures(server->shard[0].core, &first);
+    ttcore_figures(server->shard[0].peers.core, &first);
     options_host_port_text(o->listen.host, server->shard[0].port, name, sizeof name);
     log_line(o->program, "%u shard%s from %s, %" PRIu64 " MiB and %u in-flight entries each",
              o->shards, o->shards == 1 ? "" : "s", name, first.memory_bytes >> 20,
@@ -248,41 +319,34 @@ static bool announce(const struct server *server)
 
 /* ---- end ---- */
 
-static bool report(const struct server *server, unsigned index)
+static void report(const struct server *server, unsigned index)
 {
     const struct shard *shard = &server->shard[index];
     struct ttcore_figures f;
-    ttcore_figures(shard->core, &f);
+    ttcore_figures(shard->peers.core, &f);
     log_line(server->options->program,
              "port %u: %" PRIu64 " messages in, %" PRIu64 " out; %" PRIu64 " asks (%" PRIu64
              " cut, %" PRIu64 " busy), %" PRIu64 " stores, %" PRIu64 " peeks; %" PRIu64
              " sessions expired, %" PRIu64 " malformed, %" PRIu64 " refused, %" PRIu64
              " unreachable, %" PRIu64 " full; up %" PRIu64 ".%03u s",
-             shard->port, shard->received, f.sent, f.asks, f.cuts, f.busy, f.stores, f.peeks,
+             shard->port, shard->peers.received, f.sent, f.asks, f.cuts, f.busy, f.stores, f.peeks,
              f.sessions_expired, f.malformed, f.refused, f.unreachable, f.queue_full + f.dropped,
              f.uptime_ms / 1000, (unsigned)(f.uptime_ms % 1000));
-    if (shard->outcome != ERR_OK) {
-        log_fail(server->options->program, "port %u: %s", shard->port, err_text(shard->outcome));
-    }
-    return shard->outcome == ERR_OK;
 }
 
-static bool join_shards(struct server *server)
+static void join_shards(struct server *server)
 {
-    bool ok = true;
     for (unsigned i = 0; i < server->running; i++) {
         pthread_join(server->thread[i], NULL);
-        ok = report(server, i) && ok;
+        report(server, i);
     }
-    return ok;
 }
 
 static void free_server(struct server *server)
 {
+    survive_end(&server->survive);
     close_shards(server);
-    if (server->context != NULL) {
-        zmq_ctx_term(server->context);
-    }
+    access_close(&server->access);
     free(server->shard);
     free(server->thread);
 }
@@ -291,7 +355,7 @@ int server_run(const struct server_options *options)
 {
     struct server server = {.options = options};
     bool ok = true;
-    raise_descriptor_limit();
+    server.connections_max = share_descriptors(options);
     if (!open_main_loop(&server)) {
         log_fail(options->program, "cannot start an event loop");
         return 1;
@@ -299,7 +363,8 @@ int server_run(const struct server_options *options)
     ok = open_shards(&server);
     if (ok) {
         log_start(&server);
-        ok = start_shards(&server) && announce(&server);
+        ok = fill_shards(&server) && take_signals(&server) && start_shards(&server) &&
+             announce(&server);
     }
     if (ok) {
         uv_run(&server.loop, UV_RUN_DEFAULT);
@@ -310,7 +375,8 @@ int server_run(const struct server_options *options)
      * loop itself stays until then, because the shards signal its `ended`. */
     uv_signal_stop(&server.interrupt);
     uv_signal_stop(&server.terminate);
-    ok = join_shards(&server) && ok;
+    uv_signal_stop(&server.hangup);
+    join_shards(&server);
     free_server(&server);
     shard_close_loop(&server.loop);
     return ok ? 0 : 1;

@@ -1,11 +1,13 @@
 /* server: all shards of one process, their threads, and the signals that end them.
  *
- * Threads: the main one. May block; returns when the server has ended. */
+ * With keys, SIGHUP reads the list of users again; SIGUSR1 writes snapshots at once. Threads: the
+ * main one. May block; returns when the server has ended. */
 #ifndef TTSERVER_IO_SERVER_H
 #define TTSERVER_IO_SERVER_H
 
 #include "ttserver/core/core.h"
 #include "ttserver/io/listen.h"
+#include "ttserver/io/survive.h"
 
 enum { SERVER_SHARDS_MAX = 256 };
 
@@ -13,8 +15,10 @@ struct server_options {
     const char *program; /* in messages */
     struct options_host_port listen; /* shard i takes port + i; port 0: the first any free one */
     struct listen_address address; /* of listen.host */
+    const char *keys_dir; /* NULL: no keys */
     unsigned shards; /* 1..SERVER_SHARDS_MAX */
     struct ttcore_options core; /* of each shard; boot and start_us are set here */
+    struct survive_options survive;
 };
 
 /* Prints "ready HOST:PORT" per shard on stdout once all serve; runs until SIGINT or SIGTERM (a

@@ -1,64 +1,54 @@
-/* shard: one core behind one ROUTER socket, served by one libuv loop in one thread.
+/* shard: one core behind one listening TCP socket, served by one libuv loop in one thread.
  *
  * open and close belong to the main thread, before the thread starts and after it ended; run is the
- * thread; stop may be called from any thread. Memory: allocates in open only (ZeroMQ and libuv have
- * their own). Counters are read after run returned. */
+ * thread; stop and reread may be called from any thread. Memory: ttserver/io/peers.h. Counters are
+ * read after run returned. */
 #ifndef TTSERVER_IO_SHARD_H
 #define TTSERVER_IO_SHARD_H
 
-#include "ttserver/core/core.h"
-
-#include <stdint.h>
-#include <uv.h>
-
-enum { SHARD_GONE_MAX = 64 };
-
-struct shard_route {
-    uint8_t length;
-    uint8_t bytes[TTCORE_ROUTE_MAX];
-};
+#include "ttserver/io/listen.h"
+#include "ttserver/io/peers.h"
 
 struct shard_options {
+    const char *program; /* in the log */
     struct ttcore_options core;
-    const char *endpoint; /* of ZeroMQ; read in open only */
-    bool is_v6;
-    unsigned io_thread; /* of the context, for this socket's connections */
+    const struct listen_address *address; /* read in open only */
+    uint16_t port; /* 0: any */
+    struct access *access; /* borrowed until close */
+    uint32_t connections_max; /* ttserver/io/peers.h */
+    size_t held_max; /* ttserver/io/peers.h */
     uv_async_t *ended; /* signalled when run is about to return */
 };
 
 struct shard {
     /* fixed after open */
-    struct ttcore *core;
-    void *socket;
+    int listener;
     uint16_t port;
     uv_async_t *ended;
     uint64_t tick_ms;
     /* the thread's */
     uv_loop_t loop;
-    uv_poll_t poll;
-    uv_idle_t more; /* active while messages wait that a turn had no time for */
-    uv_timer_t rest; /* active while none but messages of ignored peers wait, as far as we know */
+    uv_poll_t accepting;
+    uv_check_t after_poll;
+    uv_idle_t more; /* active while somebody waits for a turn: the loop polls without waiting */
     uv_timer_t tick;
-    uv_async_t stop;
-    struct ttcore_actions actions;
-    enum err outcome; /* why run returned */
-    unsigned lost; /* routes found gone in this step; the rest are found at their next message */
-    struct shard_route gone[SHARD_GONE_MAX];
-    /* statistics: sent, unreachable (the peer was gone), queue_full (it does not read: its queue is
-     * at the limit), multipart (messages of more frames than two), oversized */
-    uint64_t received;
-    struct ttcore_outside outside;
+    uv_timer_t accept_again; /* active while nobody is accepted */
+    uv_async_t stop, reread;
+    struct peers peers;
 };
 
-/* Binds and is ready to run. ERR_NOMEM, ERR_RANGE (core options), ERR_EXIST (address in use),
- * ERR_IO with errno of ZeroMQ. */
-enum err shard_open(struct shard *shard, void *context, const struct shard_options *options);
+/* Listens and is ready to run. ERR_NOMEM, ERR_RANGE (core options), ERR_EXIST (address in use),
+ * ERR_IO with errno. */
+enum err shard_open(struct shard *shard, const struct shard_options *options);
 
-/* Serves until shard_stop or an error of the socket (`outcome`). Blocks. */
+/* Serves until shard_stop. Blocks. */
 void shard_run(struct shard *shard);
 
 /* BYE to all sessions, then run returns. */
 void shard_stop(struct shard *shard);
+
+/* Takes the present list of users; connections of those who are not in it end. */
+void shard_reread(struct shard *shard);
 
 /* Accepts a zeroed struct, and twice. */
 void shard_close(struct shard *shard);

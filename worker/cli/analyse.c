@@ -30,6 +30,7 @@ struct analyse {
     /* sums over the positions */
     uint64_t total_nodes, total_us;
     unsigned solved, asked;
+    bool said_refused; /* that workers refuse the job */
     bool is_alone; /* no shard was up at the end of the last position */
 };
 
@@ -65,8 +66,7 @@ static int read_options(struct analyse *a, int argc, char *argv[])
          OPTION_U32, 'j', 1, EMBEDDED_SLOTS_MAX},
         {"hash", "MIB", "table shared by the processes of this host (default 64)",
          &a->resources.hash_mib, OPTION_U64, 0, 1, 1 << 20},
-        {"servers", "HOST:PORT,...", "shards of a cluster, whose workers help",
-         &a->resources.servers, OPTION_SERVERS, 's'},
+        CLI_TABLE_ROWS(a->resources.table),
         {"private", NULL, "share no table with other processes of this host",
          &a->resources.is_private, OPTION_FLAG},
         {"share", "N", "send results of depth N and more to other tables (default 2; 0: off)",
@@ -83,7 +83,6 @@ static int read_options(struct analyse *a, int argc, char *argv[])
         {"wait", NULL, "wait for each answer of a shard instead of searching on", &a->job.waits,
          OPTION_FLAG},
         {"json", NULL, "one JSON object per position on stdout", &a->json, OPTION_FLAG},
-        {"table", "URL", "another table service is not built yet", NULL, OPTION_UNSUPPORTED},
         {"obf", "FILE", "Othello is not built yet", NULL, OPTION_UNSUPPORTED},
         {0},
     };
@@ -102,7 +101,7 @@ static int read_options(struct analyse *a, int argc, char *argv[])
     if (a->search.position != NULL && a->epd != NULL) {
         return options_wrong(program, "a position and --epd exclude each other");
     }
-    return -1;
+    return cli_table_environment(program, &a->resources.table, false);
 }
 
 /* Refuses bad positions before anything is searched. */
@@ -156,9 +155,20 @@ static int resolve(struct analyse *a)
 
 /* ---- what is printed ---- */
 
+/* Once: it is so for every position. */
+static void say_refused(struct analyse *a, const struct engine_status *s)
+{
+    if (s->workers_refused > 0 && !a->said_refused) {
+        a->said_refused = true;
+        log_fail(program, "%u worker%s refused the job, most likely of another build; %s",
+                 s->workers_refused, s->workers_refused == 1 ? "" : "s",
+                 s->workers > 0 ? "the search goes on with the others" : "searching alone");
+    }
+}
+
 static void show_progress(void *self, const struct engine_status *s)
 {
-    (void)self;
+    say_refused(self, s);
     double seconds = (double)s->time_us / 1e6;
     fprintf(stderr, "  depth %u  %.1f s  %.2f Mnodes  %.2f Mnodes/s", s->depth, seconds,
             (double)s->nodes / 1e6, (double)s->nodes / 1e6 / (seconds > 0 ? seconds : 1));
@@ -166,6 +176,14 @@ static void show_progress(void *self, const struct engine_status *s)
         fprintf(stderr, "  workers %u  shards %u/%u", s->workers, s->shards_up, s->shards);
     }
     fprintf(stderr, "\n");
+}
+
+static void show_refusal(void *self, unsigned shard, const char *why, const struct engine_status *s)
+{
+    const struct analyse *a = self;
+    char text[CLI_REFUSAL_MAX];
+    cli_refusal_text(a->engine, shard, why, s, text);
+    log_fail(program, "%s", text);
 }
 
 static double share(uint64_t part, uint64_t whole)
@@ -211,6 +229,8 @@ static void print_json(const struct analyse *a, const struct suite_case *c, cons
     json_number(&j, "workers", s->workers);
     json_number(&j, "shards_up", s->shards_up);
     json_number(&j, "shards", s->shards);
+    json_number(&j, "refused", s->refused);
+    json_number(&j, "workers_refused", s->workers_refused);
     json_number(&j, "threads", a->resources.threads);
     json_text(&j, "algorithm", a->job.algorithm->name);
     json_flag(&j, "strict", a->job.strict);
@@ -228,7 +248,8 @@ static void print_head(const struct analyse *a)
 {
     printf("%-12s %5s %9s %-8s %-12s %12s %8s %8s", "id", "depth", "score", "move", "expected",
            "nodes", "s", "Mn/s");
-    printf(a->resources.servers.count > 0 ? " %7s %6s %7s\n" : "\n", "workers", "shards", "busy");
+    printf(cli_table_is_given(&a->resources.table) ? " %7s %6s %7s\n" : "\n", "workers", "shards",
+           "busy");
 }
 
 static void print_row(const struct analyse *a, const struct suite_case *c, const struct job *job,
@@ -246,7 +267,7 @@ static void print_row(const struct analyse *a, const struct suite_case *c, const
     printf("%-12s %5u %9s %-8s %-12s %12" PRIu64 " %8.3f %8.2f", c->id, r->search.depth, score,
            score_move(job, r->search.move, move), expected, s->nodes, seconds,
            share(s->nodes, s->time_us));
-    if (a->resources.servers.count > 0) {
+    if (cli_table_is_given(&a->resources.table)) {
         printf(" %7u %3u/%-2u %7" PRIu64, s->workers, s->shards_up, s->shards, s->busy);
     }
     printf("\n");
@@ -277,20 +298,22 @@ static int analyse_case(struct analyse *a, const struct suite_case *c)
 {
     char why[256];
     struct engine_result result;
-    struct engine_observer observer = {.progress = show_progress};
+    struct engine_observer observer = {
+        .self = a, .progress = show_progress, .refused = show_refusal};
     struct job job = a->job;
     if (job_set_position(&job, a->job.game, c->position, why, sizeof why) != ERR_OK) {
         log_fail(program, "%s", why);
         return 1;
     }
-    job_set_namespace(&job, a->fresh ? clock_unique() : 0);
+    job_set_namespace(&job, a->fresh ? (uint32_t)clock_unique() | 1 : 0);
     enum err err = engine_run(a->engine, &job, &observer, &result);
     if (err != ERR_OK) {
         log_fail(program, "%s", err_text(err));
         job_free(&job);
         return 1;
     }
-    bool alone = a->resources.servers.count > 0 && result.status.shards_up == 0;
+    say_refused(a, &result.status);
+    bool alone = cli_table_is_given(&a->resources.table) && result.status.shards_up == 0;
     if (alone && !a->is_alone) {
         log_fail(program,
                  result.status.workers > 0 ? "%s: no shard is up any more"
@@ -313,13 +336,13 @@ static int analyse_case(struct analyse *a, const struct suite_case *c)
 
 static int analyse_all(struct analyse *a)
 {
-    enum err err = cli_engine_open(&a->engine, &a->resources);
-    if (err != ERR_OK) {
-        log_fail(program, "%s", err_text(err));
+    char why[ENGINE_WHY_MAX];
+    signals_catch(on_signal); /* a table may take long to make */
+    if (cli_engine_open(&a->engine, program, &a->resources, &interrupted, why) != ERR_OK) {
+        log_fail(program, "%s", why);
         return 1;
     }
     atomic_store(&running, a->engine);
-    signals_catch(on_signal);
     if (!a->json) {
         print_head(a);
     }

@@ -45,8 +45,8 @@ int cli_bench(int argc, char *argv[])
     struct engine_options engine_options = {.threads = 1, .hash_bytes = 16 << 20};
     struct engine *engine = NULL;
     uint64_t nodes = 0, time_us = 0;
-    char why[256];
-    enum err err = engine_open(&engine, &engine_options);
+    char why[ENGINE_WHY_MAX];
+    enum err err = engine_open(&engine, &engine_options, why);
     for (size_t i = 0; i < sizeof chess_case / sizeof chess_case[0] && err == ERR_OK; i++) {
         struct engine_result result = {0};
         struct job job = {
@@ -56,7 +56,7 @@ int cli_bench(int argc, char *argv[])
         };
         err = job_set_position(&job, games_by_name("chess"), chess_case[i].fen, why, sizeof why);
         if (err == ERR_OK) {
-            job_set_repeatable_namespace(&job);
+            job_set_repeatable_namespace(&job, 0);
             engine_clear(engine);
             err = engine_run(engine, &job, NULL, &result);
         }

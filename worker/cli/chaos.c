@@ -27,12 +27,16 @@ enum {
 /* Of lab_result, added up. */
 #define FIGURES(X) \
     X(lost)        \
+    X(lies)        \
     X(downs) X(timeouts) X(expired_sessions) X(restarts) X(all_shards_dead) X(all_workers_dead)
 
 /* What a child says of a run. */
 struct report {
 #define X(name) uint64_t name;
     FIGURES(X)
+#undef X
+#define X(TYPE, name) uint64_t taken_##name;
+    LAB_LIES(X)
 #undef X
     uint64_t nodes, trace; /* sums are the same in whatever order */
     unsigned faults[LAB_FAULT_KINDS];
@@ -105,8 +109,9 @@ static bool read_plant(const char *text, struct lab_planted *planted)
     planted->skip_stop = strcmp(text, "skip-stop") == 0;
     planted->lose_reports = strcmp(text, "lose-reports") == 0;
     planted->stale_index = strcmp(text, "stale-index") == 0;
+    planted->false_results = strcmp(text, "false-results") == 0;
     return planted->never_expire_sessions || planted->never_expire || planted->skip_stop ||
-           planted->lose_reports || planted->stale_index;
+           planted->lose_reports || planted->stale_index || planted->false_results;
 }
 
 static int read_wish(struct driver *d)
@@ -123,7 +128,7 @@ static int read_wish(struct driver *d)
     if (c->plant != NULL && !read_plant(c->plant, &d->wish.planted)) {
         return options_wrong(c->program,
                              "--plant is skip-release[:PPM], never-expire-sessions, never-expire, "
-                             "skip-stop, lose-reports or stale-index, not '%s'",
+                             "skip-stop, lose-reports, stale-index or false-results, not '%s'",
                              c->plant);
     }
     if (c->algorithm != NULL) {
@@ -195,6 +200,9 @@ static void make_run(const struct driver *d, uint64_t run, struct report *out)
     out->trace = rng_mix(outcome.faultless.trace) + rng_mix(r->trace ^ plan.seed);
 #define X(name) out->name = r->name;
     FIGURES(X)
+#undef X
+#define X(TYPE, name) out->taken_##name = r->taken_##name;
+    LAB_LIES(X)
 #undef X
     memcpy(out->faults, r->faults, sizeof out->faults);
     out->prolonged = r->end_ns > outcome.faultless.end_ns;
@@ -312,6 +320,9 @@ static void add_up(struct driver *d, const struct report *r)
 #define X(name) sum->name += r->name;
     FIGURES(X)
 #undef X
+#define X(TYPE, name) sum->taken_##name += r->taken_##name;
+    LAB_LIES(X)
+#undef X
     d->prolonged += r->prolonged;
     for (unsigned i = 0; i < LAB_FAULT_KINDS; i++) {
         sum->faults[i] += r->faults[i];
@@ -334,7 +345,11 @@ static void print_sum(const struct driver *d)
         {"delays", r->faults[LAB_DELAY]},
         {"lossy_links", r->faults[LAB_LOSS]},
         {"messages_lost", r->lost},
-        {"sessions_expired", r->expired_sessions},
+        {"lies", r->lies},
+#define X(TYPE, name) {"lies_taken_" #name, r->taken_##name},
+        LAB_LIES(X)
+#undef X
+            {"sessions_expired", r->expired_sessions},
         {"shards_down", r->downs},
         {"timeouts", r->timeouts},
         {"all_shards_dead", r->all_shards_dead},

@@ -4,6 +4,7 @@
 #ifndef WORKER_CLI_CLI_H
 #define WORKER_CLI_CLI_H
 
+#include "common/keys.h"
 #include "common/options.h"
 #include "worker/engine/engine.h"
 
@@ -16,6 +17,8 @@ int cli_uci(int argc, char *argv[]);
 int cli_sim(int argc, char *argv[]);
 int cli_top(int argc, char *argv[]);
 int cli_ttbench(int argc, char *argv[]);
+int cli_keygen(int argc, char *argv[]);
+int cli_tt(int argc, char *argv[]);
 
 /* What names a search on the command line. */
 struct cli_search {
@@ -29,15 +32,76 @@ struct cli_search {
  * exit status after a message. */
 int cli_resolve(const char *program, struct cli_search *search, struct job *job);
 
+/* Where the table outside the process is: ttservers or a Redis; neither: there is none. */
+struct cli_table {
+    struct options_servers servers;
+    const char *keys_dir; /* of ttservers; NULL: no keys */
+    const char *url; /* of a Redis; NULL: ttservers */
+    struct redis_address redis; /* what it says, after cli_table_environment */
+};
+
 /* The resources of a command that searches. */
 struct cli_resources {
     uint32_t threads, share;
     uint64_t hash_mib;
-    struct options_servers servers;
+    struct cli_table table;
     bool is_private;
 };
 
-/* The engine borrows the servers until it is closed. */
-enum err cli_engine_open(struct engine **out, const struct cli_resources *resources);
+/* The rows of every command that connects. */
+#define CLI_TABLE_ROWS(table)                                                                  \
+    {"servers",        "HOST:PORT,...", "the shards (default: ABDADA_SERVERS)",                \
+     &(table).servers, OPTION_SERVERS,  's'},                                                  \
+        CLI_KEYS_ROW(&(table).keys_dir),                                                       \
+    {                                                                                          \
+        "table", "URL",                                                                        \
+            "a Redis in place of shards: redis://HOST:PORT[/DB], rediss://, redis+cluster://", \
+            &(table).url, OPTION_TEXT                                                          \
+    }
+#define CLI_KEYS_ROW(variable)                                                          \
+    {                                                                                   \
+        "keys", "DIR", "keys made by `abdada keygen` (default: ABDADA_KEYS)", variable, \
+            OPTION_TEXT                                                                 \
+    }
+
+/* What the command line left out: servers from ABDADA_SERVERS, the directory of keys from
+ * ABDADA_KEYS. Returns -1 to go on, or the exit status after a message: ABDADA_SERVERS is no list,
+ * or there are no servers and the command `needs` them. */
+int cli_environment(const char *program, struct options_servers *servers, const char **keys_dir,
+                    bool needs);
+/* The same for ttservers or Redis, whose password comes from the environment (redis_address.h). */
+int cli_table_environment(const char *program, struct cli_table *table, bool needs);
+bool cli_table_is_given(const struct cli_table *table);
+/* As of now; borrows `table`. */
+struct transport_address cli_table_address(const struct cli_table *table,
+                                           const struct keys_client *keys);
+
+/* The keys of that role into *keys, and *out is `keys`, to be wiped; without a directory *out is
+ * NULL. On failure one line is in why[KEYS_WHY_MAX]. */
+enum err cli_load_keys(const char *keys_dir, enum keys_role role, struct keys_client *keys,
+                       const struct keys_client **out, char *why);
+
+/* Says on stderr that the table is waited for, or takes long to make, now and then. */
+struct cli_wait {
+    const char *program;
+    const atomic_bool *stop; /* true ends the wait; NULL: never */
+    uint64_t next_us; /* when it is said again */
+};
+/* For host_table_wait. */
+bool cli_say_waiting(void *wait, long maker, uint64_t filled, uint64_t bytes);
+
+/* The engine borrows the table's place and program until it is closed. What there is to say of its
+ * table is said on stderr; on failure a line for people is written to `why`. */
+enum err cli_engine_open(struct engine **out, const char *program,
+                         const struct cli_resources *resources, const atomic_bool *stop,
+                         char why[ENGINE_WHY_MAX]);
+/* On stderr: `reason`, not NULL, is why the table of that size is the process's own. */
+void cli_say_private(const char *program, uint64_t hash_mib, const char *reason);
+
+enum { CLI_REFUSAL_MAX = 512 };
+
+/* "shard HOST:PORT refused the job: WHY; ..." and what that means for the search. */
+void cli_refusal_text(const struct engine *engine, unsigned shard, const char *why,
+                      const struct engine_status *status, char out[CLI_REFUSAL_MAX]);
 
 #endif

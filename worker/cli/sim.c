@@ -150,7 +150,7 @@ static int resolve(struct sim *s)
     s->job.depth = (uint8_t)s->depth;
     s->job.strict = !s->loose;
     s->job.waits = s->wait;
-    job_set_repeatable_namespace(&s->job);
+    job_set_repeatable_namespace(&s->job, 0);
     if (s->node_us == 0) {
         s->node_us = strcmp(s->job.game->name, "tree") == 0 ? 1.0 : 0.2;
     }

@@ -18,15 +18,41 @@
 
 static const char program[] = "abdada top";
 
-enum { ROOM = 1 << 18, RATE_MS = 250, SLICE_MS = 50, LINE_ROOM = 512 };
+enum { ROOM = 1 << 18, RATE_MS = 250, SLICE_MS = 50, LINE_ROOM = 1024 };
 
 /* Counters of refusals and faults, shown where they are not 0. */
 static const char *const faults[] = {
-    "sessions_refused",    "jobs_refused",  "batches_refused", "inflight_refused",
-    "queue_full",          "oversized",     "multipart",       "malformed",
-    "no_session",          "refused",       "dropped",         "inflight_expired",
-    "sessions_expired",    "sessions_gone", "unreachable",     "reports_unknown_job",
-    "inflight_over_quota", "ignored",
+    "sessions_refused",
+    "jobs_refused",
+    "batches_refused",
+    "inflight_refused",
+    "queue_full",
+    "oversized",
+    "multipart",
+    "malformed",
+    "no_session",
+    "refused",
+    "dropped",
+    "inflight_expired",
+    "sessions_expired",
+    "sessions_gone",
+    "unreachable",
+    "reports_unknown_job",
+    "inflight_over_quota",
+    "ignored",
+    "sessions_over_quota",
+    "jobs_over_quota",
+    "posts_too_fast",
+    "reports_too_fast",
+    "pushes_put_off",
+    "role_refused",
+    "history_refused",
+    "snapshot_failures",
+    "backing_lost",
+    "handshakes_failed",
+    "pending_closed",
+    "silent_closed",
+    "slow_closed",
 };
 
 /* The text of one view: lines cut to the width of the terminal, as many as it has rows. */
@@ -39,7 +65,7 @@ struct page {
 
 struct top {
     /* command line */
-    struct options_servers servers;
+    struct cli_table table;
     uint32_t interval_ms, wait_ms;
     bool once, json;
     /* state */
@@ -228,13 +254,13 @@ static void show_jobs(struct page *p, const struct watch_view *v)
     char age[16];
     if (v->jobs > 0) {
         line(p, "%s", "");
-        line(p, "%-16s %-16s %7s %7s %7s %6s %-12s %s", "JOB", "OWNER", "AGE", "WORKERS", "DEPTH",
-             "SHARDS", "ALGORITHM", "POSITION");
+        line(p, "%-16s %-16s %-12s %7s %7s %7s %6s %-12s %s", "JOB", "OWNER", "USER", "AGE",
+             "WORKERS", "DEPTH", "SHARDS", "ALGORITHM", "POSITION");
     }
     for (const struct watch_job *j = v->job; j < v->job + v->jobs; j++) {
-        line(p, "%016" PRIx64 " %-16.16s %7s %7u %3u/%-3u %6u %-12.12s %s %s", j->job, j->owner,
-             short_time(j->age_ms, age), j->workers, j->reached, j->depth, count_bits(j->shards),
-             j->algorithm, j->game, j->position);
+        line(p, "%016" PRIx64 " %-16.16s %-12.12s %7s %7u %3u/%-3u %6u %-12.12s %s %s", j->job,
+             j->owner, j->user, short_time(j->age_ms, age), j->workers, j->reached, j->depth,
+             count_bits(j->shards), j->algorithm, j->game, j->position);
     }
 }
 
@@ -243,12 +269,12 @@ static void show_members(struct page *p, const struct watch_view *v)
     char silent[16], job[24];
     if (v->members > 0) {
         line(p, "%s", "");
-        line(p, "%-7s %-31s %6s %7s %s", "ROLE", "NAME", "SHARDS", "SILENT", "JOB");
+        line(p, "%-7s %-31s %-12s %6s %7s %s", "ROLE", "NAME", "USER", "SHARDS", "SILENT", "JOB");
     }
     for (const struct watch_member *m = v->member; m < v->member + v->members; m++) {
         snprintf(job, sizeof job, m->job != 0 ? "%016" PRIx64 : "-", m->job);
-        line(p, "%-7s %-31s %6u %7s %s", watch_role(m->role), m->name, count_bits(m->shards),
-             short_time(m->silent_ms, silent), job);
+        line(p, "%-7s %-31s %-12.12s %6u %7s %s", watch_role(m->role), m->name, m->user,
+             count_bits(m->shards), short_time(m->silent_ms, silent), job);
     }
 }
 
@@ -316,6 +342,7 @@ static void print_job(const struct watch_job *job)
     json_text(&j, "kind", "job");
     id_text(&j, "job", job->job);
     json_text(&j, "owner", job->owner);
+    json_text(&j, "user", job->user);
     json_number(&j, "workers", job->workers);
     json_number(&j, "age_ms", job->age_ms);
     json_number(&j, "depth", job->depth);
@@ -335,6 +362,7 @@ static void print_member(const struct watch_member *m)
     json_begin(&j, stdout);
     json_text(&j, "kind", watch_role(m->role));
     json_text(&j, "name", m->name);
+    json_text(&j, "user", m->user);
     json_text(&j, "instance_id", instance_id);
     id_text(&j, "job", m->job);
     json_number(&j, "silent_ms", m->silent_ms);
@@ -416,11 +444,24 @@ static int show_live(struct top *t)
     return 0;
 }
 
+static enum err open_watch(struct top *t, char *why)
+{
+    struct keys_client room;
+    const struct keys_client *keys = NULL;
+    enum err err = cli_load_keys(t->table.keys_dir, KEYS_MONITOR, &room, &keys, why);
+    if (err == ERR_OK) {
+        const struct transport_address address = cli_table_address(&t->table, keys);
+        err = watch_open(&t->watch, &address, program, why);
+        keys_wipe(&room, sizeof room);
+    }
+    return err;
+}
+
 int cli_top(int argc, char *argv[])
 {
     struct top t = {.interval_ms = 1000, .wait_ms = 1000};
     const struct options_row table[] = {
-        {"servers", "HOST:PORT,...", "the shards (required)", &t.servers, OPTION_SERVERS, 's'},
+        CLI_TABLE_ROWS(t.table),
         {"once", NULL, "print once and exit: 0 when all shards are up, else 1", &t.once,
          OPTION_FLAG},
         {"json", NULL, "a JSON object per line for each shard, job, session, and the total",
@@ -433,24 +474,25 @@ int cli_top(int argc, char *argv[])
     };
     const struct options options = {
         .program = program,
-        .usage = "--servers HOST:PORT,... [--once] [--json]",
+        .usage = "--servers HOST:PORT,... | --table URL [--once] [--json]",
         .summary =
             "Shows the shards of a cluster, its jobs and its sessions. Ends with q or Ctrl-C.",
         .version = CLI_VERSION,
         .table = table,
     };
     int status = options_parse(&options, argc, argv, NULL, NULL);
+    if (status < 0) {
+        status = cli_table_environment(program, &t.table, true);
+    }
     if (status >= 0) {
         return status;
     }
-    if (t.servers.count == 0) {
-        return options_wrong(program, "--servers HOST:PORT,... is required");
-    }
     signals_catch(on_signal);
     t.page.text = malloc(ROOM);
-    enum err err = t.page.text == NULL ? ERR_NOMEM : watch_open(&t.watch, &t.servers);
+    char why[KEYS_WHY_MAX] = "out of memory";
+    enum err err = t.page.text == NULL ? ERR_NOMEM : open_watch(&t, why);
     if (err != ERR_OK) {
-        log_fail(program, "%s", err_text(err));
+        log_fail(program, "%s", why);
         status = 1;
     } else {
         status = t.once ? show_once(&t) : show_live(&t);

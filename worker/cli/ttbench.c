@@ -2,6 +2,7 @@
 #include "worker/cli/cli.h"
 #include "worker/cli/json.h"
 #include "worker/cli/ttbench_client.h"
+#include "worker/table/wire.h"
 
 #include "common/clock.h"
 #include "common/log.h"
@@ -22,6 +23,7 @@ enum { CLIENTS_MAX = 256, WAIT_MS = 2000, MIX_MAX = 1000, STOP_SLICE_MS = 20 };
 struct bench {
     /* command line */
     struct options_servers servers;
+    const char *keys_dir;
     uint32_t clients, batch, window;
     double seconds;
     struct ttbench_mix mix;
@@ -79,11 +81,14 @@ static bool open_clients(struct bench *b, const struct ttbench_plan *plan)
 {
     for (uint32_t i = 0; i < b->clients; i++) {
         char address[OPTIONS_HOST_MAX + 16];
+        const char *why = NULL;
         unsigned shard = 0;
-        enum err err = ttbench_client_open(&b->client[i], plan, i, WAIT_MS, &shard);
+        enum err err = ttbench_client_open(&b->client[i], plan, i, WAIT_MS, &shard, &why);
         const struct options_host_port *at = &b->servers.server[shard];
         options_host_port_text(at->host, at->port, address, sizeof address);
-        if (err == ERR_DOWN) {
+        if (why != NULL) {
+            log_fail(program, "shard %s %s", address, why);
+        } else if (err == ERR_DOWN) {
             log_fail(program, "no answer from %s within %d s: is a ttserver there?", address,
                      WAIT_MS / 1000);
         } else if (err != ERR_OK) {
@@ -142,12 +147,18 @@ static bool run_clients(struct bench *b)
     return true;
 }
 
-static bool run(struct bench *b)
+static bool run(struct bench *b, const struct keys_client *keys)
 {
-    void *context = zmq_ctx_new();
+    char why[WIRE_WHY_MAX];
+    void *context = NULL;
+    if (wire_context(&context, b->servers.count, b->clients, false, why) != ERR_OK) {
+        log_fail(program, "%s", why);
+        return false;
+    }
     struct ttbench_plan plan = {
         .load = &b->load,
         .servers = &b->servers,
+        .keys = keys,
         .shards = &b->shards,
         .clients = b->clients,
         .batch = b->batch,
@@ -157,11 +168,6 @@ static bool run(struct bench *b)
         .context = context,
         .stop = &stopping,
     };
-    if (context == NULL) {
-        log_fail(program, "%s", err_text(ERR_NOMEM));
-        return false;
-    }
-    zmq_ctx_set(context, ZMQ_MAX_SOCKETS, (int)(b->clients * b->servers.count + 8));
     bool ok = open_clients(b, &plan) && run_clients(b);
     for (uint32_t i = 0; i < b->clients; i++) {
         ttbench_client_close(&b->client[i]);
@@ -273,9 +279,6 @@ static void print_text(const struct bench *b)
 
 static int check_options(const struct bench *b)
 {
-    if (b->servers.count == 0) {
-        return options_wrong(program, "--servers HOST:PORT,... is required");
-    }
     if (!(b->seconds > 0 && b->seconds <= 86400)) {
         return options_wrong(program, "--seconds: more than 0, at most 86400");
     }
@@ -287,14 +290,23 @@ static int check_options(const struct bench *b)
 
 static int run_and_report(struct bench *b)
 {
+    struct keys_client room;
+    const struct keys_client *keys = NULL;
+    char why[KEYS_WHY_MAX];
+    if (cli_load_keys(b->keys_dir, KEYS_FRONT, &room, &keys, why) != ERR_OK) {
+        log_fail(program, "%s", why);
+        return 1;
+    }
     enum err err = strcmp(b->pattern, "chess") == 0 ? ttbench_load_record(&b->load)
                                                     : ttbench_load_random(&b->load, b->seed);
     if (err != ERR_OK) {
+        keys_wipe(&room, sizeof room);
         log_fail(program, "%s", err_text(err));
         return 1;
     }
     signals_catch(on_signal);
-    bool ok = run(b);
+    bool ok = run(b, keys);
+    keys_wipe(&room, sizeof room);
     ttbench_load_free(&b->load);
     if (ok && b->json) {
         print_json(b);
@@ -314,6 +326,7 @@ int cli_ttbench(int argc, char *argv[])
     *b = (struct bench){.clients = 1, .batch = 256, .window = 16, .seconds = 5, .pattern = "chess"};
     const struct options_row table[] = {
         {"servers", "HOST:PORT,...", "the shards (required)", &b->servers, OPTION_SERVERS, 's'},
+        CLI_KEYS_ROW(&b->keys_dir),
         OPTIONS_ROW(U32, "clients", "N", &b->clients, 1, CLIENTS_MAX,
                     "threads, each with a session at every shard (default 1)"),
         OPTIONS_ROW(U32, "batch", "N", &b->batch, 1, PROTO_BATCH_MAX,
@@ -341,6 +354,9 @@ int cli_ttbench(int argc, char *argv[])
     };
     b->seed = clock_unique();
     int status = options_parse(&options, argc, argv, NULL, NULL);
+    if (status < 0) {
+        status = cli_environment(program, &b->servers, &b->keys_dir, true);
+    }
     if (status < 0) {
         status = check_options(b);
         status = status != 0 ? status : run_and_report(b);

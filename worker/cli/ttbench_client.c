@@ -1,6 +1,7 @@
 #include "worker/cli/ttbench_client.h"
 
 #include "common/clock.h"
+#include "common/handshake.h"
 #include "common/rng.h"
 
 #include <errno.h>
@@ -29,6 +30,7 @@ struct flight {
 /* One shard. */
 struct lane {
     void *socket;
+    struct handshake handshake; /* of the first client, while it opens */
     uint64_t weight_key; /* of the boot id; decides which shard owns a key */
     bool is_up;
     uint32_t out; /* flights without an answer */
@@ -297,7 +299,7 @@ static void take_message(struct ttbench_client *c, struct lane *lane,
         break;
     case PROTO_WELCOME:
         lane->is_up = true;
-        lane->weight_key = rng_mix(message->welcome.boot);
+        lane->weight_key = rng_mix(message->welcome.place);
         break;
     case PROTO_STATS_ANSWER:
         add_figures(&message->stats_answer.list, c->plan.shards, sign);
@@ -438,34 +440,46 @@ static enum err open_lane(struct ttbench_client *c, unsigned index)
     zmq_setsockopt(lane->socket, ZMQ_RECONNECT_IVL, &first, sizeof first);
     zmq_setsockopt(lane->socket, ZMQ_IMMEDIATE, &one, sizeof one);
     zmq_setsockopt(lane->socket, ZMQ_IPV6, &one, sizeof one);
+    enum err err = handshake_keys(lane->socket, c->plan.keys);
+    if (err == ERR_OK && c->index == 0) {
+        err =
+            handshake_watch(&lane->handshake, c->plan.context, lane->socket, c->plan.keys != NULL);
+    }
+    if (err != ERR_OK) {
+        return err;
+    }
     options_host_port_text(at->host, at->port, address, sizeof address);
     snprintf(endpoint, sizeof endpoint, "tcp://%s", address);
     return zmq_connect(lane->socket, endpoint) == 0 ? ERR_OK : ERR_IO;
 }
 
-static enum err await_welcomes(struct ttbench_client *c, unsigned wait_ms, unsigned *shard)
+static enum err await_welcomes(struct ttbench_client *c, unsigned wait_ms, unsigned *shard,
+                               const char **why)
 {
     uint64_t end_ns = clock_ns() + wait_ms * UINT64_C(1000000);
     for (unsigned i = 0; i < c->plan.servers->count; i++) {
         struct lane *lane = &c->lane[i];
         while (!lane->is_up) {
-            if (clock_ns() >= end_ns) {
+            *why = handshake_refusal(&lane->handshake);
+            if (*why != NULL || clock_ns() >= end_ns) {
                 *shard = i;
                 return ERR_DOWN;
             }
             say_hello(c, lane);
             receive(c, lane, 0, 0);
         }
+        handshake_close(&lane->handshake, lane->socket);
     }
     return ERR_OK;
 }
 
 enum err ttbench_client_open(struct ttbench_client **out, const struct ttbench_plan *plan,
-                             unsigned index, unsigned wait_ms, unsigned *shard)
+                             unsigned index, unsigned wait_ms, unsigned *shard, const char **why)
 {
     struct ttbench_client *c = calloc(1, sizeof *c);
     enum err err = c == NULL ? ERR_NOMEM : ERR_OK;
     *shard = 0;
+    *why = NULL;
     if (c != NULL) {
         c->plan = *plan;
         c->lap_key = rng_mix(plan->namespace_id);
@@ -479,7 +493,7 @@ enum err ttbench_client_open(struct ttbench_client **out, const struct ttbench_p
         err = open_lane(c, i);
     }
     if (err == ERR_OK) {
-        err = await_welcomes(c, wait_ms, shard);
+        err = await_welcomes(c, wait_ms, shard, why);
     }
     if (err != ERR_OK) {
         ttbench_client_close(&c);
@@ -498,6 +512,7 @@ void ttbench_client_close(struct ttbench_client **client)
         struct lane *lane = &c->lane[i];
         if (lane->socket != NULL) {
             send_message(c, lane, &bye);
+            handshake_close(&lane->handshake, lane->socket);
             zmq_close(lane->socket);
         }
         for (uint32_t f = 0; lane->flight != NULL && f < c->plan.window; f++) {

@@ -7,6 +7,7 @@
 #define WORKER_CLI_TTBENCH_CLIENT_H
 
 #include "common/histogram.h"
+#include "common/keys.h"
 #include "common/options.h"
 #include "proto/codec.h"
 #include "worker/cli/ttbench_load.h"
@@ -45,6 +46,7 @@ struct ttbench_answers {
 struct ttbench_plan {
     const struct ttbench_load *load;
     const struct options_servers *servers;
+    const struct keys_client *keys; /* NULL: no encryption */
     struct ttbench_answers *shards; /* their counters, summed by ttbench_client_stats */
     uint32_t clients, batch, window;
     struct ttbench_mix mix;
@@ -56,9 +58,9 @@ struct ttbench_plan {
 struct ttbench_client;
 
 /* Says HELLO to every shard and waits up to `wait_ms` for all. On ERR_DOWN *shard is one that did
- * not answer. ERR_NOMEM, ERR_IO. */
+ * not answer, and *why says that it refused our keys, or is NULL. ERR_NOMEM, ERR_IO. */
 enum err ttbench_client_open(struct ttbench_client **out, const struct ttbench_plan *plan,
-                             unsigned index, unsigned wait_ms, unsigned *shard);
+                             unsigned index, unsigned wait_ms, unsigned *shard, const char **why);
 /* The thread: asks and stores until `stop`, then waits until each message was answered or is lost.
  */
 void *ttbench_client_run(void *client);

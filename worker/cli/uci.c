@@ -69,6 +69,14 @@ static void say_iteration(void *self, const struct search_result *r, const struc
     funlockfile(stdout);
 }
 
+static void say_refusal(void *self, unsigned shard, const char *why, const struct engine_status *s)
+{
+    struct uci *u = self;
+    char text[CLI_REFUSAL_MAX];
+    cli_refusal_text(u->engine, shard, why, s, text);
+    printf("info string %s\n", text); /* one call, one line, whoever else prints */
+}
+
 static void say_best(struct uci *u)
 {
     char text[GAME_MOVE_TEXT_MAX], reply[GAME_MOVE_TEXT_MAX];
@@ -92,7 +100,8 @@ static void say_best(struct uci *u)
 static void *search(void *context)
 {
     struct uci *u = context;
-    const struct engine_observer observer = {.self = u, .iteration = say_iteration};
+    const struct engine_observer observer = {
+        .self = u, .iteration = say_iteration, .refused = say_refusal};
     if (engine_run(u->engine, &u->job, &observer, &u->result) != ERR_OK) {
         u->result = (struct engine_result){0};
     }
@@ -132,12 +141,12 @@ static bool ensure_engine(struct uci *u)
     if (u->engine != NULL) {
         return true;
     }
-    enum err err = cli_engine_open(&u->engine, &u->resources);
-    if (err != ERR_OK) {
-        printf("info string error: no search with these options: %s\n", err_text(err));
+    char why[ENGINE_WHY_MAX];
+    if (cli_engine_open(&u->engine, program, &u->resources, &quitting, why) != ERR_OK) {
+        printf("info string error: no search with these options: %s\n", why);
         return false;
     }
-    if (u->resources.servers.count > 0 && engine_shards_up(u->engine) == 0) {
+    if (cli_table_is_given(&u->resources.table) && engine_shards_up(u->engine) == 0) {
         printf("info string no shard is up: searching alone\n");
     }
     return true;
@@ -226,6 +235,30 @@ static void set_position(struct uci *u, char *words)
     }
 }
 
+/* A Redis in place of shards. The line is no command line, so it may have a password in it. */
+static enum err set_table(struct uci *u, const char *url)
+{
+    struct cli_table *table = &u->resources.table;
+    struct redis_address redis;
+    char why[REDIS_WHY_MAX];
+    if (url[0] == '\0' || strcmp(url, "<empty>") == 0) {
+        table->url = NULL;
+        return ERR_OK;
+    }
+    enum err err = redis_address_parse(&redis, url, why);
+    if (err == ERR_OK) {
+        err = redis_address_environment(&redis, why);
+    }
+    if (err != ERR_OK) {
+        printf("info string error: %s\n", why);
+        return err;
+    }
+    table->redis = redis;
+    table->url = "set by the option Table";
+    table->servers.count = 0;
+    return ERR_OK;
+}
+
 static enum err apply_option(struct uci *u, const char *name, const char *value)
 {
     uint64_t number;
@@ -239,10 +272,15 @@ static enum err apply_option(struct uci *u, const char *name, const char *value)
     }
     if (strcasecmp(name, "Servers") == 0) {
         if (value[0] != '\0' && strcmp(value, "<empty>") != 0) {
-            return options_servers(value, &u->resources.servers);
+            enum err err = options_servers(value, &u->resources.table.servers);
+            u->resources.table.url = err == ERR_OK ? NULL : u->resources.table.url;
+            return err;
         }
-        u->resources.servers.count = 0;
+        u->resources.table.servers.count = 0;
         return ERR_OK;
+    }
+    if (strcasecmp(name, "Table") == 0) {
+        return set_table(u, value);
     }
     if (strcasecmp(name, "Algorithm") == 0) {
         const struct algorithm *algorithm = algorithm_by_name(value);
@@ -289,9 +327,18 @@ static void set_option(struct uci *u, char *words)
         return;
     }
     if (strcasecmp(name, "Hash") == 0 || strcasecmp(name, "Threads") == 0 ||
-        strcasecmp(name, "Servers") == 0) {
+        strcasecmp(name, "Servers") == 0 || strcasecmp(name, "Table") == 0) {
         engine_close(&u->engine);
     }
+}
+
+static void say_table(const struct uci *u)
+{
+    char url[REDIS_TEXT_MAX] = "<empty>";
+    if (u->resources.table.url != NULL) {
+        redis_address_text(&u->resources.table.redis, url);
+    }
+    printf("option name Table type string default %s\n", url);
 }
 
 static void say_identity(const struct uci *u)
@@ -303,13 +350,14 @@ static void say_identity(const struct uci *u)
     printf("option name Threads type spin default %u min 1 max %d\n", u->resources.threads,
            EMBEDDED_SLOTS_MAX);
     printf("option name Servers type string default%s",
-           u->resources.servers.count == 0 ? " <empty>" : "");
-    for (unsigned i = 0; i < u->resources.servers.count; i++) {
-        const struct options_host_port *at = &u->resources.servers.server[i];
+           u->resources.table.servers.count == 0 ? " <empty>" : "");
+    for (unsigned i = 0; i < u->resources.table.servers.count; i++) {
+        const struct options_host_port *at = &u->resources.table.servers.server[i];
         options_host_port_text(at->host, at->port, address, sizeof address);
         printf("%c%s", i == 0 ? ' ' : ',', address);
     }
     printf("\n");
+    say_table(u);
     printf("option name Selection type combo default %s var plain var full\n",
            u->full ? "full" : "plain");
     printf("option name Ponder type check default false\n");
@@ -459,8 +507,7 @@ int cli_uci(int argc, char *argv[])
     char why[256];
     int fd;
     const struct options_row table[] = {
-        {"servers", "HOST:PORT,...", "shards of a cluster, whose workers help",
-         &u.resources.servers, OPTION_SERVERS, 's'},
+        CLI_TABLE_ROWS(u.resources.table),
         {"threads", "N", "searching threads of this process (default 1)", &u.resources.threads,
          OPTION_U32, 'j', 1, EMBEDDED_SLOTS_MAX},
         {"hash", "MIB", "table shared by the processes of this host (default 64)",
@@ -477,6 +524,9 @@ int cli_uci(int argc, char *argv[])
         .table = table,
     };
     int status = options_parse(&options, argc, argv, NULL, NULL);
+    if (status < 0) {
+        status = cli_table_environment(program, &u.resources.table, false);
+    }
     if (status >= 0) {
         return status;
     }

@@ -3,13 +3,11 @@
 #include "common/clock.h"
 #include "common/rng.h"
 #include "proto/client.h"
-#include "worker/table/wire.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zmq.h>
 
 enum {
     RTO_MAX_US = 1000000, /* longer than in a search: people wait */
@@ -34,16 +32,17 @@ struct asked {
 
 struct watch {
     /* fixed after open */
-    struct wire *wire;
+    struct transport *transport;
     struct remote_shell shell;
     struct client *client;
-    void *context;
     uint32_t instance_id; /* our own */
     /* state */
     struct watch_view view;
     struct asked asked[OPTIONS_SERVERS_MAX];
     unsigned members_room, jobs_room;
     bool brief;
+    void (*meanwhile)(void *self); /* NULL: nothing */
+    void *meanwhile_self;
 };
 
 /* ---- what comes in ---- */
@@ -138,6 +137,7 @@ static struct watch_member *find_member(struct watch *w, const struct proto_memb
     *m = (struct watch_member){
         .instance_id = row->instance_id, .role = row->role, .silent_ms = UINT32_MAX};
     keep_text(row->name, m->name, sizeof m->name);
+    keep_text(row->user, m->user, sizeof m->user);
     return m;
 }
 
@@ -178,6 +178,7 @@ static struct watch_job *find_job(struct watch *w, const struct proto_job_row *r
     struct watch_job *j = &w->view.job[w->view.jobs++];
     *j = (struct watch_job){.job = row->job, .depth = row->depth};
     keep_text(row->owner, j->owner, sizeof j->owner);
+    keep_text(row->user, j->user, sizeof j->user);
     keep_text(row->game, j->game, sizeof j->game);
     keep_text(row->algorithm, j->algorithm, sizeof j->algorithm);
     keep_text(row->position, j->position, sizeof j->position);
@@ -283,7 +284,7 @@ static void sum_up(struct watch_view *v)
     }
     for (unsigned i = 0; i < v->members; i++) {
         const struct watch_member *m = &v->member[i];
-        if (m->role <= PROTO_CLIENT) {
+        if (m->role <= PROTO_MONITOR) {
             v->total.members[m->role]++;
         }
         for (unsigned k = 0; k < v->jobs && m->role == PROTO_WORKER; k++) {
@@ -316,11 +317,20 @@ void watch_round(struct watch *w, unsigned wait_ms, bool brief, const atomic_boo
             break;
         }
         serve(w, now + 20000);
+        if (w->meanwhile != NULL) {
+            w->meanwhile(w->meanwhile_self);
+        }
     }
     for (unsigned i = 0; i < w->view.shards; i++) {
         w->view.shard[i].rtt_us = client_rtt_us(w->client, i);
     }
     sum_up(&w->view);
+}
+
+void watch_meanwhile(struct watch *w, void (*serve_others)(void *self), void *self)
+{
+    w->meanwhile = serve_others;
+    w->meanwhile_self = self;
 }
 
 void watch_idle(struct watch *w, unsigned wait_ms)
@@ -338,11 +348,10 @@ static enum err open_client(struct watch *w)
     char name[WATCH_NAME_MAX];
     uint64_t instance = clock_unique();
     snprintf(name, sizeof name, "top:%d", (int)getpid());
-    w->shell = wire_shell(w->wire);
     w->instance_id = (uint32_t)rng_mix(instance);
     struct client_options options = {
         .shards = w->view.shards,
-        .role = PROTO_CLIENT,
+        .role = PROTO_MONITOR,
         .instance = instance,
         .name = name,
         .rto_max_us = RTO_MAX_US,
@@ -353,31 +362,35 @@ static enum err open_client(struct watch *w)
         .stats = take_stats,
         .members = take_members,
         .jobs = take_jobs,
+        .hello_self = w->shell.self,
+        .hello_refused = w->shell.refused,
     };
     return client_open(&options, &port, &sink, &w->client);
 }
 
-enum err watch_open(struct watch **out, const struct options_servers *servers)
+enum err watch_open(struct watch **out, const struct transport_address *address,
+                    const char *program, char why[TRANSPORT_WHY_MAX])
 {
     struct watch *w = calloc(1, sizeof *w);
     if (w == NULL) {
+        snprintf(why, TRANSPORT_WHY_MAX, "%s", err_text(ERR_NOMEM));
         return ERR_NOMEM;
     }
-    w->view.shards = servers->count;
-    for (unsigned i = 0; i < servers->count; i++) {
-        struct watch_shard *s = &w->view.shard[i];
-        options_host_port_text(servers->server[i].host, servers->server[i].port, s->address,
-                               sizeof s->address);
-    }
-    w->context = zmq_ctx_new();
-    enum err err = w->context == NULL ? ERR_NOMEM : ERR_OK;
+    enum err err = transport_open(&w->transport, address, 1, program, why);
     if (err == ERR_OK) {
-        err = wire_open(&w->wire, w->context, servers->server, servers->count);
+        err = transport_lane(w->transport, address->keys, &w->shell);
+        w->view.shards = transport_shards(w->transport);
+    }
+    for (unsigned i = 0; i < w->view.shards; i++) {
+        transport_shard_name(w->transport, i, w->view.shard[i].address);
     }
     if (err == ERR_OK) {
         err = open_client(w);
     }
     if (err != ERR_OK) {
+        if (why[0] == '\0') {
+            snprintf(why, TRANSPORT_WHY_MAX, "%s", err_text(err));
+        }
         watch_close(&w);
         return err;
     }
@@ -395,10 +408,7 @@ void watch_close(struct watch **watch)
         client_bye(w->client, clock_us());
         client_free(&w->client);
     }
-    wire_close(&w->wire);
-    if (w->context != NULL) {
-        zmq_ctx_term(w->context);
-    }
+    transport_close(&w->transport);
     free(w->view.member);
     free(w->view.job);
     free(w);
@@ -412,6 +422,6 @@ const struct watch_view *watch_view(const struct watch *w)
 
 const char *watch_role(unsigned role)
 {
-    static const char *const name[] = {"worker", "front", "client"};
-    return role <= PROTO_CLIENT ? name[role] : "?";
+    static const char *const name[] = {"worker", "front", "client", "monitor"};
+    return role <= PROTO_MONITOR ? name[role] : "?";
 }

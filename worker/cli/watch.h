@@ -14,12 +14,12 @@
 enum { WATCH_NAME_MAX = 32, WATCH_FIGURES_MAX = 128, WATCH_POSITION_MAX = 128 };
 
 struct watch_figure {
-    char name[WATCH_NAME_MAX];
+    char name[WATCH_NAME_MAX], user[WATCH_NAME_MAX];
     uint64_t value;
 };
 
 struct watch_shard {
-    char address[OPTIONS_HOST_MAX + 16];
+    char address[TRANSPORT_NAME_MAX];
     bool up; /* answered in the last round */
     uint64_t boot;
     uint32_t rtt_us;
@@ -30,7 +30,7 @@ struct watch_shard {
 
 /* A session, known to one shard or several. */
 struct watch_member {
-    char name[WATCH_NAME_MAX];
+    char name[WATCH_NAME_MAX], user[WATCH_NAME_MAX];
     uint32_t instance_id;
     uint8_t role;
     uint64_t job; /* 0: none */
@@ -40,7 +40,8 @@ struct watch_member {
 
 struct watch_job {
     uint64_t job;
-    char owner[WATCH_NAME_MAX], game[WATCH_NAME_MAX], algorithm[WATCH_NAME_MAX];
+    char owner[WATCH_NAME_MAX], user[WATCH_NAME_MAX], game[WATCH_NAME_MAX],
+        algorithm[WATCH_NAME_MAX];
     char position[WATCH_POSITION_MAX]; /* its beginning */
     unsigned depth, reached;
     uint32_t age_ms; /* the most of all shards */
@@ -49,7 +50,7 @@ struct watch_job {
 };
 
 struct watch_totals {
-    unsigned up, members[PROTO_CLIENT + 1];
+    unsigned up, members[PROTO_MONITOR + 1];
     uint64_t entries, nodes;
     double ops_per_s;
 };
@@ -65,8 +66,10 @@ struct watch_view {
 
 struct watch;
 
-/* Begins to connect; shards may be down. ERR_NOMEM. */
-enum err watch_open(struct watch **out, const struct options_servers *servers);
+/* Begins to connect; shards may be down. `program` (borrowed) says on stderr which shard refuses
+ * the keys. On failure a line for people is written to `why`. */
+enum err watch_open(struct watch **out, const struct transport_address *address,
+                    const char *program, char why[TRANSPORT_WHY_MAX]);
 void watch_close(struct watch **watch);
 /* Valid until the watch is closed; changes in watch_round. */
 const struct watch_view *watch_view(const struct watch *watch);
@@ -74,6 +77,8 @@ const struct watch_view *watch_view(const struct watch *watch);
 /* Asks every shard and waits for the answers, up to `wait_ms` for a shard that is down. `brief`:
  * asks for figures alone; members and jobs stay. Returns early when *stop. */
 void watch_round(struct watch *watch, unsigned wait_ms, bool brief, const atomic_bool *stop);
+/* Rounds call it every 20 ms at least: the caller may have other sessions. */
+void watch_meanwhile(struct watch *watch, void (*serve_others)(void *self), void *self);
 /* Serves the sockets for `wait_ms`, so that the sessions do not expire. */
 void watch_idle(struct watch *watch, unsigned wait_ms);
 

@@ -6,21 +6,18 @@
 #include "common/rng.h"
 #include "worker/engine/front_core.h"
 #include "worker/table/host_table.h"
-#include "worker/table/wire.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zmq.h>
 
 enum { PROGRESS_EVERY_US = 1000000 };
 
 struct engine_thread {
     struct searcher searcher;
     struct engine *engine;
-    struct wire *wire; /* NULL: no servers */
     struct env_port env;
 };
 
@@ -28,7 +25,8 @@ struct engine {
     /* fixed after open */
     struct engine_options options;
     struct embedded *table;
-    void *context; /* NULL: no servers */
+    struct transport *transport; /* NULL: no table outside the process */
+    unsigned shards;
     struct engine_thread *thread; /* the first has the job port */
     /* state of a run; the thread that holds `lock` may call the observer */
     atomic_bool stop, ended;
@@ -36,22 +34,13 @@ struct engine {
     const struct engine_observer *observer;
     uint64_t begin_us, deadline_us;
     uint64_t next_progress_us; /* of the first thread */
+    uint64_t said_refused; /* bit i: shard i's refusal was told to the observer */
     pthread_mutex_t lock;
     struct front_core front; /* with `best`: under the lock */
     struct search_result best;
 };
 
 /* ---- reports of workers ---- */
-
-/* By the first thread. */
-static void take_events(struct engine *e)
-{
-    if (e->context != NULL) {
-        pthread_mutex_lock(&e->lock); /* any thread may be summing up */
-        front_core_take(&e->front, &e->thread[0].searcher);
-        pthread_mutex_unlock(&e->lock);
-    }
-}
 
 /* The caller holds the lock. */
 static void fill_status(struct engine *e, struct engine_status *out)
@@ -62,8 +51,10 @@ static void fill_status(struct engine *e, struct engine_status *out)
     struct engine_status s = {
         .time_us = now - e->begin_us,
         .workers = helped.workers,
-        .shards = e->options.servers,
+        .workers_refused = helped.refused,
+        .shards = e->shards,
         .shards_up = atomic_load(&e->thread[0].searcher.shards_up),
+        .refused = (unsigned)__builtin_popcountll(e->front.refused),
         .hash_permille = embedded_permille(e->table, e->job->namespace_id),
     };
     for (unsigned i = 0; i < e->options.threads; i++) {
@@ -80,6 +71,36 @@ static void fill_status(struct engine *e, struct engine_status *out)
     COUNTERS_REPORTED(X)
 #undef X
     *out = s;
+}
+
+/* The caller holds the lock. */
+static void say_refusals(struct engine *e)
+{
+    struct engine_status status;
+    uint64_t fresh = e->front.refused & ~e->said_refused;
+    e->said_refused |= fresh;
+    if (fresh == 0 || e->observer == NULL || e->observer->refused == NULL) {
+        return;
+    }
+    fill_status(e, &status);
+    for (unsigned i = 0; i < e->shards; i++) {
+        if (fresh >> i & 1) {
+            e->observer->refused(e->observer->self, i, e->front.why[i], &status);
+        }
+    }
+}
+
+/* By the first thread. */
+static void take_events(struct engine *e)
+{
+    if (e->transport != NULL) {
+        pthread_mutex_lock(&e->lock); /* any thread may be summing up */
+        front_core_take(&e->front, &e->thread[0].searcher);
+        if (e->job != NULL) {
+            say_refusals(e);
+        }
+        pthread_mutex_unlock(&e->lock);
+    }
 }
 
 /* ---- what a searching thread sees ---- */
@@ -174,7 +195,7 @@ static enum err open_thread(struct engine *e, struct engine_thread *thread, cons
         .table = e->table,
         .index = index,
         .neighbours = e->options.threads,
-        .client = {.shards = e->options.servers,
+        .client = {.shards = e->shards,
                    .role = index == 0 ? PROTO_FRONT : PROTO_CLIENT,
                    .instance = clock_unique(),
                    .name = name, /* copied */
@@ -182,12 +203,11 @@ static enum err open_thread(struct engine *e, struct engine_thread *thread, cons
         .share_depth = e->options.share_depth,
     };
     thread->engine = e;
-    if (e->context != NULL) {
-        enum err err = wire_open(&thread->wire, e->context, e->options.server, e->options.servers);
+    if (e->transport != NULL) {
+        enum err err = transport_lane(e->transport, e->options.table.keys, &shell);
         if (err != ERR_OK) {
             return err;
         }
-        shell = wire_shell(thread->wire);
         options.shell = &shell;
     }
     enum err err = searcher_open(&thread->searcher, &options);
@@ -206,7 +226,7 @@ static enum err open_threads(struct engine *e)
     for (unsigned i = 0; i < e->options.threads && err == ERR_OK; i++) {
         err = open_thread(e, &e->thread[i], name);
     }
-    for (unsigned i = 0; i < e->options.threads && err == ERR_OK && e->context != NULL; i++) {
+    for (unsigned i = 0; i < e->options.threads && err == ERR_OK && e->transport != NULL; i++) {
         /* They connect at the same time: only the first waits for shards that are not there. */
         uint64_t now = clock_us();
         remote_connect(e->thread[i].searcher.remote,
@@ -215,30 +235,43 @@ static enum err open_threads(struct engine *e)
     return err;
 }
 
-enum err engine_open(struct engine **out, const struct engine_options *options)
+_Static_assert((int)ENGINE_WHY_MAX >= (int)TRANSPORT_WHY_MAX, "a transport's words fit");
+
+enum err engine_open(struct engine **out, const struct engine_options *options,
+                     char why[ENGINE_WHY_MAX])
 {
     struct engine *e = calloc(1, sizeof *e);
     if (e == NULL) {
+        snprintf(why, ENGINE_WHY_MAX, "%s", err_text(ERR_NOMEM));
         return ERR_NOMEM;
     }
-    uint64_t group = options->servers > 0 && !options->is_private
-                         ? host_table_group(options->server, options->servers)
-                         : 0;
+    why[0] = '\0';
+    bool is_alone = !transport_is_given(&options->table);
+    uint64_t group = is_alone || options->is_private ? 0 : transport_group(&options->table);
     e->options = *options;
     pthread_mutex_init(&e->lock, NULL);
     e->thread = memory_lines(options->threads * sizeof *e->thread);
-    e->context = options->servers > 0 ? zmq_ctx_new() : NULL;
     enum err err = front_core_open(&e->front, 0);
-    if (e->thread == NULL || (options->servers > 0 && e->context == NULL)) {
+    if (e->thread == NULL) {
         err = ERR_NOMEM;
     }
+    if (err == ERR_OK && !is_alone) {
+        err =
+            transport_open(&e->transport, &options->table, options->threads, options->program, why);
+        e->shards = err == ERR_OK ? transport_shards(e->transport) : 0;
+    }
     if (err == ERR_OK) {
-        err = embedded_open_on_host(&e->table, options->hash_bytes, options->threads, group);
+        err = embedded_open_on_host(&e->table, options->hash_bytes, options->threads, group,
+                                    options->wait);
     }
     if (err == ERR_OK) {
         err = open_threads(e);
     }
+    e->options.table.keys = NULL;
     if (err != ERR_OK) {
+        if (why[0] == '\0') {
+            snprintf(why, ENGINE_WHY_MAX, "%s", err_text(err));
+        }
         engine_close(&e);
         return err;
     }
@@ -254,11 +287,8 @@ void engine_close(struct engine **engine)
     }
     for (unsigned i = 0; i < e->options.threads && e->thread != NULL; i++) {
         searcher_close(&e->thread[i].searcher);
-        wire_close(&e->thread[i].wire);
     }
-    if (e->context != NULL) {
-        zmq_ctx_term(e->context);
-    }
+    transport_close(&e->transport);
     embedded_close(&e->table);
     pthread_mutex_destroy(&e->lock);
     front_core_close(&e->front);
@@ -270,7 +300,18 @@ void engine_close(struct engine **engine)
 unsigned engine_shards_up(const struct engine *e)
 {
     const struct job_port *port = &e->thread[0].searcher.port;
-    return e->context == NULL ? 0 : port->sources_up(port->self);
+    return e->transport == NULL ? 0 : port->sources_up(port->self);
+}
+
+void engine_shard_name(const struct engine *e, unsigned shard, char out[TRANSPORT_NAME_MAX])
+{
+    transport_shard_name(e->transport, shard, out);
+}
+
+const char *engine_private_reason(const struct engine *e)
+{
+    int reason = embedded_private_reason(e->table);
+    return reason != 0 ? host_table_reason(reason) : NULL;
 }
 
 void engine_stop(struct engine *e)
@@ -285,7 +326,7 @@ void engine_arm(struct engine *e)
 
 void engine_idle(struct engine *e, unsigned wait_ms)
 {
-    for (unsigned i = 0; i < e->options.threads && e->context != NULL; i++) {
+    for (unsigned i = 0; i < e->options.threads && e->transport != NULL; i++) {
         remote_wait(e->thread[i].searcher.remote, i == 0 ? wait_ms : 0);
     }
     take_events(e);
@@ -332,7 +373,7 @@ enum err engine_run(struct engine *e, struct job *job, const struct engine_obser
                     struct engine_result *out)
 {
     struct searcher *first = &e->thread[0].searcher;
-    bool is_posted = e->context != NULL && job->algorithm->uses_shards;
+    bool is_posted = e->transport != NULL && job->algorithm->uses_shards;
     e->job = job;
     e->observer = observer;
     e->best = (struct search_result){0};
@@ -342,6 +383,7 @@ enum err engine_run(struct engine *e, struct job *job, const struct engine_obser
     atomic_store(&e->ended, false);
     job->id = clock_unique();
     front_core_begin(&e->front, job->id);
+    e->said_refused = 0;
     engine_idle(e, 0); /* what came while nothing ran */
     enum err err = prepare_threads(e);
     if (err == ERR_OK && is_posted) {
@@ -355,6 +397,7 @@ enum err engine_run(struct engine *e, struct job *job, const struct engine_obser
             first->port.stop(first->port.self, job->id);
             front_core_await(&e->front, first,
                              job->time_ms != 0 ? FRONT_WAIT_TIMED_MS : FRONT_WAIT_MS);
+            take_events(e);
         }
         *out = (struct engine_result){.search = e->best, .stopped = atomic_load(&e->stop)};
         fill_status(e, &out->status);

@@ -7,10 +7,13 @@
 #ifndef WORKER_ENGINE_ENGINE_H
 #define WORKER_ENGINE_ENGINE_H
 
+#include "common/keys.h"
 #include "worker/engine/searcher.h"
+#include "worker/table/transport.h"
 
 enum {
     ENGINE_CONNECT_MS = 500, /* at start, for shards that do not answer */
+    ENGINE_WHY_MAX = KEYS_WHY_MAX,
 };
 
 struct engine_options {
@@ -18,8 +21,9 @@ struct engine_options {
     uint64_t hash_bytes;
     bool is_private; /* has no table in common with other processes of the host */
     uint8_t share_depth; /* results of at least this depth are broadcast; 0: none */
-    const struct options_host_port *server; /* borrowed until close */
-    unsigned servers;
+    struct transport_address table; /* the one outside the process; zeroes: there is none */
+    const char *program; /* says on stderr which shard refuses our keys; NULL: says nothing */
+    const struct host_table_wait *wait; /* host_table.h; NULL: waits in silence */
 };
 
 /* Sums over this process and, where workers reported, over all. */
@@ -32,6 +36,8 @@ struct engine_status {
     uint64_t waited_us; /* for shards, of this process's threads */
     unsigned workers; /* ttworker threads that live: reported in the last seconds */
     unsigned shards, shards_up, remote_depth;
+    unsigned refused; /* shards that refused the job */
+    unsigned workers_refused; /* workers that live and cannot search it: of another build */
     unsigned depth; /* iteration under way */
     unsigned hash_permille;
 };
@@ -48,14 +54,23 @@ struct engine_observer {
     void (*iteration)(void *self, const struct search_result *result,
                       const struct engine_status *status);
     void (*progress)(void *self, const struct engine_status *status); /* about once a second */
+    /* Once for each shard that refuses the job: `why` are its words. Others may have taken it. */
+    void (*refused)(void *self, unsigned shard, const char *why,
+                    const struct engine_status *status);
 };
 
 struct engine;
 
-/* Connects to the servers for up to ENGINE_CONNECT_MS. No shard being up is no error. */
-enum err engine_open(struct engine **out, const struct engine_options *options);
+/* Connects to the shards for up to ENGINE_CONNECT_MS. No shard being up is no error. On failure a
+ * line for people is written to `why`. */
+enum err engine_open(struct engine **out, const struct engine_options *options,
+                     char why[ENGINE_WHY_MAX]);
 void engine_close(struct engine **engine);
 unsigned engine_shards_up(const struct engine *engine);
+/* transport_shard_name. */
+void engine_shard_name(const struct engine *engine, unsigned shard, char out[TRANSPORT_NAME_MAX]);
+/* Why it shares no table with the other processes of the host, though it was to; else NULL. */
+const char *engine_private_reason(const struct engine *engine);
 
 /* Answers the job. `observer` may be NULL. ERR_NOMEM. */
 enum err engine_run(struct engine *engine, struct job *job, const struct engine_observer *observer,

@@ -24,6 +24,7 @@ void front_core_begin(struct front_core *c, uint64_t job)
     c->job = job;
     c->reports = 0;
     c->wait_until_us = 0;
+    c->refused = 0;
 }
 
 /* No search counts so far; the sum of what a peer invents must not overflow. */
@@ -36,29 +37,38 @@ static bool is_possible(const struct proto_job_report *report)
     return all >> 48 == 0;
 }
 
-/* Of another build, perhaps: it did nothing for the job and says so again and again. */
-static bool has_refused(const struct proto_job_report *report)
+static unsigned silent_longest(const struct front_core *c)
 {
-    return report->state == PROTO_JOB_ENDED && report->depth == 0 && report->nodes == 0;
+    unsigned found = 0;
+    for (unsigned i = 1; i < c->reports; i++) {
+        found = c->report[i].received_us < c->report[found].received_us ? i : found;
+    }
+    return found;
 }
 
 void front_core_event(struct front_core *c, const struct job_event *e, uint64_t now_us)
 {
+    if (e->kind == JOB_REFUSED && e->job == c->job && c->job != 0) {
+        c->refused |= UINT64_C(1) << e->source;
+        memcpy(c->why[e->source], e->why, sizeof e->why);
+    }
     if (e->kind != JOB_REPORTED || c->job == 0 || e->report.job != c->job ||
         !is_possible(&e->report)) {
         return;
     }
+    c->refused &= ~e->sources; /* who passes on reports has the job by now */
     unsigned i = 0;
     while (i < c->reports && c->report[i].last.instance != e->report.instance) {
         i++;
     }
-    if (i == FRONT_WORKERS_MAX) {
-        return;
-    }
     bool is_known = i < c->reports;
+    if (i == FRONT_WORKERS_MAX) {
+        i = silent_longest(c);
+        c->reports--;
+    }
     c->reports += !is_known;
     c->report[i].received_us = now_us;
-    if (!is_known || job_report_is_newer(&e->report, &c->report[i].last)) {
+    if (!is_known || proto_report_is_newer(&e->report, &c->report[i].last)) {
         c->report[i].last = e->report;
     }
 }
@@ -73,7 +83,9 @@ void front_core_sum(const struct front_core *c, uint64_t now_us, struct front_su
     struct front_sum sum = {.workers = 0};
     for (unsigned i = 0; i < c->reports; i++) {
         const struct front_report *r = &c->report[i];
-        sum.workers += is_alive(c, r, now_us) && !has_refused(&r->last);
+        bool has_refused = r->last.state == PROTO_JOB_REFUSED;
+        sum.workers += is_alive(c, r, now_us) && !has_refused;
+        sum.refused += is_alive(c, r, now_us) && has_refused;
 #define X(name, json) sum.name += c->report[i].last.name;
         COUNTERS_REPORTED(X)
 #undef X
@@ -91,7 +103,7 @@ bool front_core_waits(const struct front_core *c, unsigned sources_up, uint64_t 
     bool is_missing = false;
     for (unsigned i = 0; i < c->reports && !is_missing; i++) {
         const struct front_report *r = &c->report[i];
-        is_missing = r->last.state != PROTO_JOB_ENDED && is_alive(c, r, now_us);
+        is_missing = r->last.state == PROTO_JOB_SEARCHING && is_alive(c, r, now_us);
     }
     return is_missing && sources_up > 0 && now_us < c->wait_until_us;
 }

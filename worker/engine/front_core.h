@@ -13,7 +13,9 @@
 #include "worker/engine/searcher.h"
 
 enum {
-    FRONT_WORKERS_MAX = 4096, /* whose reports are kept apart; others are not counted */
+    /* Whose reports are kept apart. One more takes the place of the one silent longest: nobody
+     * keeps others out by being there first. */
+    FRONT_WORKERS_MAX = 4096,
     /* A worker that reported within this time lives. Idle ones repeat their report every second. */
     FRONT_ALIVE_MS = 3000,
     FRONT_WAIT_MS = 200, /* after the stop, for last reports */
@@ -25,6 +27,8 @@ struct front_report {
     struct proto_job_report last;
 };
 
+_Static_assert(JOB_SOURCES_MAX <= 64, "a bit for each source");
+
 struct front_core {
     /* fixed after open */
     uint32_t alive_ms;
@@ -33,10 +37,13 @@ struct front_core {
     uint64_t job; /* its id; 0: idle */
     unsigned reports;
     uint64_t wait_until_us;
+    uint64_t refused; /* bit i: source i has refused the job, and passed on no report since */
+    char why[JOB_SOURCES_MAX][JOB_WHY_MAX]; /* of those, in their words */
 };
 
 struct front_sum {
-    unsigned workers; /* that live */
+    unsigned workers; /* that live and search the job, or have */
+    unsigned refused; /* that live and cannot search it */
 #define X(name, json) uint64_t name;
     COUNTERS_REPORTED(X) /* of all workers, also of those that died */
 #undef X
@@ -49,7 +56,7 @@ void front_core_close(struct front_core *core);
 
 /* The reports of the last job are forgotten. */
 void front_core_begin(struct front_core *core, uint64_t job);
-/* Reports on other jobs, and all other events, are passed over. */
+/* Takes reports and refusals of the job; all other events are passed over. */
 void front_core_event(struct front_core *core, const struct job_event *event, uint64_t now_us);
 void front_core_sum(const struct front_core *core, uint64_t now_us, struct front_sum *out);
 

@@ -2,28 +2,45 @@
 
 #include "common/rng.h"
 #include "worker/games/games.h"
-#include "worker/search/search.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t namespace_of(const struct job *job, uint64_t game, uint64_t fresh)
+/* The upper half is for tables of a job's own, so that a worker knows from the lower half what kind
+ * of search a namespace is of. */
+enum { FRESH_SHIFT = 32 };
+
+static uint64_t namespace_of(const struct job *job, uint64_t game)
 {
     uint64_t kind = (job->strict ? 1u : 0u) | (job->full ? 2u : 0u);
-    return rng_mix(rng_mix(game + kind) ^ fresh);
+    return rng_mix(rng_mix(game + kind));
 }
 
-void job_set_namespace(struct job *job, uint64_t fresh)
-{
-    job->namespace_id = namespace_of(job, job->game->namespace_id, fresh);
-}
-
-void job_set_repeatable_namespace(struct job *job)
+static uint64_t repeatable_namespace_of(const struct job *job)
 {
     char text[JOB_GAME_MAX + 2];
     snprintf(text, sizeof text, "%s/1", job->game->name);
-    job->namespace_id = namespace_of(job, rng_hash_text(text), 0);
+    return namespace_of(job, rng_hash_text(text));
+}
+
+void job_set_namespace(struct job *job, uint32_t fresh)
+{
+    job->namespace_id = namespace_of(job, job->game->namespace_id) ^ (uint64_t)fresh << FRESH_SHIFT;
+}
+
+void job_set_repeatable_namespace(struct job *job, uint32_t fresh)
+{
+    job->namespace_id = repeatable_namespace_of(job) ^ (uint64_t)fresh << FRESH_SHIFT;
+}
+
+/* Results of another selection, or of another strictness, would be wrong for those who search in
+ * the namespace; a job that names such a one would have us store them there. */
+static bool has_own_namespace(const struct job *job)
+{
+    uint64_t other = job->namespace_id ^ namespace_of(job, job->game->namespace_id);
+    uint64_t other_repeatable = job->namespace_id ^ repeatable_namespace_of(job);
+    return (uint32_t)other == 0 || (uint32_t)other_repeatable == 0;
 }
 
 enum err job_set_position(struct job *job, const struct game *game, const char *text, char *why,
@@ -50,6 +67,27 @@ void job_free(struct job *job)
 {
     free(job->position);
     job->position = NULL;
+}
+
+void job_line_text(const struct job *job, const struct search_line *line, char *text, size_t size)
+{
+    const struct game *game = job->game;
+    size_t used = 0;
+    unsigned made = 0;
+    text[0] = '\0';
+    for (; made < line->length; made++) {
+        char move[GAME_MOVE_TEXT_MAX];
+        game->format_move(job->position, line->move[made], move);
+        size_t length = strlen(move) + (made > 0);
+        if (used + length >= size) {
+            break;
+        }
+        used += (size_t)snprintf(text + used, size - used, "%s%s", made > 0 ? " " : "", move);
+        game->make(job->position, line->move[made]);
+    }
+    while (made > 0) {
+        game->unmake(job->position, line->move[--made]);
+    }
 }
 
 bool job_offer_set(struct job_offer *out, const struct proto_job *message)
@@ -103,7 +141,8 @@ enum err job_from_wire(const struct proto_job *message, struct job *out, char *w
         snprintf(why, why_size, "unknown %s", game == NULL ? "game" : "algorithm");
         return ERR_ABSENT;
     }
-    if (message->evaluation != game->namespace_id) {
+    bool any = message->evaluation == PROTO_ANY_EVALUATION;
+    if (!any && message->evaluation != game->namespace_id) {
         snprintf(why, why_size, "the front-end plays another version of this game");
         return ERR_ILLEGAL;
     }
@@ -129,6 +168,14 @@ enum err job_from_wire(const struct proto_job *message, struct job *out, char *w
     job.time_ms = message->time_ms;
     job.nodes = message->nodes;
     job.namespace_id = message->namespace_id;
+    if (any && (uint32_t)message->namespace_id == 0) {
+        job_set_namespace(&job, (uint32_t)(message->namespace_id >> FRESH_SHIFT));
+    }
+    if (!has_own_namespace(&job)) {
+        job_free(&job);
+        snprintf(why, why_size, "its namespace is of another kind of search");
+        return ERR_ILLEGAL;
+    }
     *out = job;
     return ERR_OK;
 }

@@ -8,6 +8,7 @@
 #include "proto/codec.h"
 #include "worker/games/game.h"
 #include "worker/search/algorithm.h"
+#include "worker/search/search.h"
 
 enum { JOB_ALGORITHM_MAX = 32, JOB_GAME_MAX = 64 };
 
@@ -29,21 +30,26 @@ struct job {
 
 /* From game, evaluation, selection and strictness; `fresh` other than 0 gives the job a table of
  * its own. */
-void job_set_namespace(struct job *job, uint64_t fresh);
+void job_set_namespace(struct job *job, uint32_t fresh);
 /* The same in every build, so that the node counts of two builds can be compared. For tables that
  * no other process uses. */
-void job_set_repeatable_namespace(struct job *job);
+void job_set_repeatable_namespace(struct job *job, uint32_t fresh);
 
 /* Sets game and position from text; the rest is left. ERR_NOMEM; the game's errors with `why`. */
 enum err job_set_position(struct job *job, const struct game *game, const char *text, char *why,
                           size_t why_size);
 void job_free(struct job *job);
 
+/* A line from its position as moves in the game's text, with blanks between; cut where the next
+ * move does not fit. Needs the position for itself while it runs. */
+void job_line_text(const struct job *job, const struct search_line *line, char *text, size_t size);
+
 /* The texts borrow from the job. */
 struct proto_job_post job_to_wire(const struct job *job);
-/* Makes a job of a message: names checked, position parsed. ERR_ABSENT for an unknown game or
- * algorithm; ERR_ILLEGAL when the poster's rules, keys or evaluation are not ours: our results
- * would be wrong for the others. */
+/* Makes a job of a message: names checked, position parsed. A poster who does not know our
+ * evaluation, nor the lower half of its namespaces, says 0 for both. ERR_ABSENT for an unknown game
+ * or algorithm; ERR_ILLEGAL when the poster's rules, keys or evaluation are not ours, or the
+ * namespace is not one of such a search: our results would be wrong for the others. */
 enum err job_from_wire(const struct proto_job *message, struct job *out, char *why,
                        size_t why_size);
 

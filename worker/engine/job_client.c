@@ -37,6 +37,7 @@ static struct job_event *append(struct job_client *c, enum job_event_kind kind, 
     struct job_event *e = &c->event[c->first + c->count++];
     e->kind = kind;
     e->source = source;
+    e->sources = 0;
     return e;
 }
 
@@ -69,6 +70,15 @@ static void take_stop(void *self, uint64_t job, uint8_t reason, unsigned shard)
     }
 }
 
+static void take_refusal(void *self, uint64_t job, struct proto_text why, unsigned shard)
+{
+    struct job_event *e = append(self, JOB_REFUSED, shard);
+    if (e != NULL) {
+        e->job = job;
+        proto_text_printable(why, e->why, sizeof e->why);
+    }
+}
+
 static void take_report(void *self, const struct proto_job_report *report, unsigned shard)
 {
     struct job_client *c = self;
@@ -80,10 +90,14 @@ static void take_report(void *self, const struct proto_job_report *report, unsig
                        queued->report.instance == report->instance;
         e = is_same ? queued : NULL;
     }
-    bool is_older = e != NULL && !job_report_is_newer(report, &e->report);
+    bool is_older = e != NULL && !proto_report_is_newer(report, &e->report);
     e = e != NULL ? e : append(c, JOB_REPORTED, shard);
     if (e != NULL && !is_older) {
         e->report = *report;
+        e->report.line = proto_text_of(""); /* that is borrowed */
+    }
+    if (e != NULL) {
+        e->sources |= UINT64_C(1) << shard;
     }
 }
 
@@ -122,6 +136,7 @@ struct client_sink job_client_sink(struct job_client *client)
         .job = take_job,
         .job_stop = take_stop,
         .job_report = take_report,
+        .job_refused = take_refusal,
         .worker_index = take_index,
         .shard_up = take_up,
         .shard_down = take_down,

@@ -10,21 +10,13 @@
 
 #include "worker/engine/job.h"
 
-enum { JOB_SOURCES_MAX = 64 };
-
-/* Of two reports of a worker on one job. Every source passes a report on, and their paths differ in
- * length: an older one that comes later is dropped. Counters only grow. */
-static inline bool job_report_is_newer(const struct proto_job_report *report,
-                                       const struct proto_job_report *last)
-{
-    return report->nodes > last->nodes ||
-           (report->nodes == last->nodes && last->state != PROTO_JOB_ENDED);
-}
+enum { JOB_SOURCES_MAX = 64, JOB_WHY_MAX = 128 };
 
 enum job_event_kind {
     JOB_OFFERED, /* the source has this job open; repeated at will */
     JOB_STOPPED, /* it has it no longer: its owner ended it, or the source does not know it */
     JOB_REPORTED, /* by a worker, on a job posted here; the same report comes from every source */
+    JOB_REFUSED, /* the source does not take a job posted here; again whenever it is asked */
     JOB_SOURCE_UP, /* its open jobs follow */
     JOB_SOURCE_DOWN, /* it fell silent */
     JOB_INDEX, /* this worker's place among the workers of the source */
@@ -35,9 +27,11 @@ struct job_event {
     enum job_event_kind kind;
     unsigned source;
     struct job_offer offer; /* OFFERED */
-    uint64_t job; /* STOPPED */
+    uint64_t job; /* STOPPED, REFUSED */
+    char why[JOB_WHY_MAX]; /* REFUSED: the source's words, for people, as far as they fit */
     bool by_owner; /* STOPPED */
-    struct proto_job_report report; /* REPORTED */
+    struct proto_job_report report; /* REPORTED; without its line */
+    uint64_t sources; /* REPORTED: bit i: source i passed on this report, or an older one */
     uint32_t worker_index; /* INDEX: 0 ... workers - 1, without gaps */
     uint64_t source_id; /* INDEX: random, the same for every worker of this source */
 };

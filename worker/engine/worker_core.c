@@ -30,10 +30,15 @@ static uint64_t after_ms(uint64_t now_us, uint32_t ms)
 
 /* ---- open jobs ---- */
 
-static struct worker_job *find(struct worker_core *c, uint64_t id)
+static bool is_named(const struct worker_job *job, struct worker_choice name)
+{
+    return job->offer.wire.job == name.job && job->offer.wire.user == name.user;
+}
+
+static struct worker_job *find(struct worker_core *c, struct worker_choice name)
 {
     for (unsigned i = 0; i < c->jobs; i++) {
-        if (c->job[i].offer.wire.job == id) {
+        if (is_named(&c->job[i], name)) {
             return &c->job[i];
         }
     }
@@ -45,22 +50,41 @@ static void forget(struct worker_core *c, struct worker_job *job)
     *job = c->job[--c->jobs];
 }
 
-static void on_offer(struct worker_core *c, const struct job_event *e)
+static unsigned jobs_of(const struct worker_core *c, uint64_t user)
 {
-    struct worker_job *job = find(c, e->offer.wire.job);
-    if (e->offer.wire.job == 0) { /* the id of no job */
-        return;
+    unsigned n = 0;
+    for (unsigned i = 0; i < c->jobs; i++) {
+        n += c->job[i].offer.wire.user == user;
     }
-    if (job == NULL && c->jobs == WORKER_JOBS_MAX) {
-        c->missed = true;
-        return;
+    return n;
+}
+
+/* Forgotten and offered again, it would be searched again, or its totals would begin anew, below
+ * what its front-end was told. */
+static bool has_begun(const struct worker_job *job)
+{
+    return job->finished || job->before.nodes > 0;
+}
+
+/* No user fills this memory: the one with most jobs here gives way to one with fewer, as far as
+ * that makes them more equal. Better with a job that was not begun, if there is one. */
+static bool make_room(struct worker_core *c, uint64_t user)
+{
+    struct worker_job *victim = NULL;
+    unsigned most = jobs_of(c, user) + 1;
+    for (unsigned i = 0; i < c->jobs; i++) {
+        struct worker_job *job = &c->job[i];
+        unsigned n = jobs_of(c, job->offer.wire.user);
+        bool is_better = victim != NULL && n == most && has_begun(victim) && !has_begun(job);
+        if (!is_named(job, c->running) && (n > most || is_better)) {
+            most = n;
+            victim = job;
+        }
     }
-    if (job == NULL) {
-        job = &c->job[c->jobs++];
-        *job = (struct worker_job){.offer = e->offer};
+    if (victim != NULL) {
+        forget(c, victim);
     }
-    job->sources |= UINT64_C(1) << e->source;
-    job->orphan_until_us = 0;
+    return victim != NULL;
 }
 
 /* A source no longer vouches for a job; without any it is orphaned. The shortest patience stands,
@@ -73,16 +97,59 @@ static void withdraw_source(struct worker_job *job, unsigned source, uint64_t un
     }
 }
 
-/* The last source that vouched saw the owner go: the worker is free for other jobs. A source that
- * never vouched may have restarted, and the job may be posted to it again in a moment. */
+static bool vouches(const struct worker_job *job, unsigned source)
+{
+    return job->sources >> source & 1;
+}
+
+/* A source has one job of an id: its stop of that one must not end another user's, who has the same
+ * id open elsewhere. */
+static void withdraw_namesakes(struct worker_core *c, const struct job_event *e, uint64_t now_us)
+{
+    for (unsigned i = 0; i < c->jobs; i++) {
+        struct worker_job *job = &c->job[i];
+        if (job->offer.wire.job == e->offer.wire.job && vouches(job, e->source) &&
+            job->offer.wire.user != e->offer.wire.user) {
+            withdraw_source(job, e->source, after_ms(now_us, c->patience.unknown_ms));
+        }
+    }
+}
+
+static void on_offer(struct worker_core *c, const struct job_event *e, uint64_t now_us)
+{
+    struct worker_choice name = {e->offer.wire.job, e->offer.wire.user};
+    if (name.job == 0) { /* the id of no job */
+        return;
+    }
+    withdraw_namesakes(c, e, now_us);
+    struct worker_job *job = find(c, name);
+    if (job == NULL && c->jobs == WORKER_JOBS_MAX) {
+        c->missed = true;
+        if (!make_room(c, e->offer.wire.user)) {
+            return;
+        }
+    }
+    if (job == NULL) {
+        job = &c->job[c->jobs++];
+        *job = (struct worker_job){.offer = e->offer};
+    }
+    job->sources |= UINT64_C(1) << e->source;
+    job->orphan_until_us = 0;
+}
+
+/* A stop names no user: it is meant for the job that the source offered. The last source that
+ * vouched saw the owner go: the worker is free for other jobs. A source that does not vouch may
+ * have restarted, and the job may be posted to it again in a moment. */
 static void on_stop(struct worker_core *c, const struct job_event *e, uint64_t now_us)
 {
-    struct worker_job *job = find(c, e->job);
-    if (job != NULL) {
-        bool vouched = job->sources >> e->source & 1;
-        withdraw_source(job, e->source, after_ms(now_us, c->patience.unknown_ms));
-        if (e->by_owner || (vouched && job->sources == 0)) {
-            forget(c, job);
+    for (unsigned i = c->jobs; i > 0; i--) {
+        struct worker_job *job = &c->job[i - 1];
+        if (job->offer.wire.job == e->job) {
+            bool vouched = vouches(job, e->source);
+            withdraw_source(job, e->source, after_ms(now_us, c->patience.unknown_ms));
+            if (vouched && (e->by_owner || job->sources == 0)) {
+                forget(c, job);
+            }
         }
     }
 }
@@ -109,7 +176,7 @@ void worker_core_event(struct worker_core *c, const struct job_event *e, uint64_
 {
     switch (e->kind) {
     case JOB_OFFERED:
-        on_offer(c, e);
+        on_offer(c, e, now_us);
         break;
     case JOB_STOPPED:
         on_stop(c, e, now_us);
@@ -129,6 +196,7 @@ void worker_core_event(struct worker_core *c, const struct job_event *e, uint64_
         c->missed = true;
         break;
     case JOB_REPORTED: /* for front-ends */
+    case JOB_REFUSED:
         break;
     }
 }
@@ -145,54 +213,76 @@ static void drop_orphans(struct worker_core *c, uint64_t now_us)
 
 /* ---- which job ---- */
 
-unsigned worker_core_choose(const uint64_t *job, unsigned jobs, uint32_t worker_index)
+/* Whether an earlier choice is of the same user. */
+static bool is_repeated_user(const struct worker_choice *choice, unsigned at)
 {
-    unsigned wanted = worker_index % jobs, chosen = 0;
-    for (unsigned i = 0; i < jobs; i++) {
-        unsigned rank = 0;
-        for (unsigned k = 0; k < jobs; k++) {
-            rank += job[k] < job[i];
+    unsigned i = 0;
+    while (choice[i].user != choice[at].user) {
+        i++;
+    }
+    return i < at;
+}
+
+unsigned worker_core_choose(const struct worker_choice *choice, unsigned choices,
+                            uint32_t worker_index, uint64_t source_id)
+{
+    unsigned users = 0, chosen = 0;
+    for (unsigned i = 0; i < choices; i++) {
+        users += !is_repeated_user(choice, i);
+    }
+    for (unsigned i = 0; i < choices; i++) {
+        unsigned user_rank = 0, rank = 0, jobs = 0;
+        for (unsigned k = 0; k < choices; k++) {
+            bool is_same = choice[k].user == choice[i].user;
+            bool is_before =
+                rng_mix(choice[k].user ^ source_id) < rng_mix(choice[i].user ^ source_id);
+            user_rank += is_before && !is_repeated_user(choice, k);
+            rank += is_same && choice[k].job < choice[i].job;
+            jobs += is_same;
         }
-        chosen = rank == wanted ? i : chosen;
+        bool is_wanted = worker_index % users == user_rank && worker_index / users % jobs == rank;
+        chosen = is_wanted ? i : chosen;
     }
     return chosen;
 }
 
 /* All workers go by the same source: of those that are up, the one of the smallest id. Before any
  * gave an index, chance decides. */
-static uint32_t index_of(const struct worker_core *c)
+static struct worker_index index_of(const struct worker_core *c)
 {
-    uint32_t number = (uint32_t)rng_mix(c->instance);
-    uint64_t smallest = UINT64_MAX;
+    struct worker_index found = {.number = (uint32_t)rng_mix(c->instance), .source_id = UINT64_MAX};
     for (unsigned i = 0; i < JOB_SOURCES_MAX; i++) {
-        if (c->index[i].known && c->index[i].source_id <= smallest) {
-            smallest = c->index[i].source_id;
-            number = c->index[i].number;
+        if (c->index[i].known && c->index[i].source_id <= found.source_id) {
+            found = c->index[i];
         }
     }
-    return number;
+    return found;
 }
 
 /* Among those it has not finished and that a source vouches for. */
 static struct worker_job *choose(struct worker_core *c)
 {
-    uint64_t id[WORKER_JOBS_MAX];
+    struct worker_choice choice[WORKER_JOBS_MAX];
     unsigned ready = 0;
     for (unsigned i = 0; i < c->jobs; i++) {
         const struct worker_job *job = &c->job[i];
-        bool wanted = !job->finished || job->offer.wire.job == c->running;
+        bool wanted = !job->finished || is_named(job, c->running);
         if (wanted && job->orphan_until_us == 0) {
-            id[ready++] = job->offer.wire.job;
+            choice[ready++] = (struct worker_choice){job->offer.wire.job, job->offer.wire.user};
         }
     }
-    return ready == 0 ? NULL : find(c, id[worker_core_choose(id, ready, index_of(c))]);
+    if (ready == 0) {
+        return NULL;
+    }
+    struct worker_index index = index_of(c);
+    return find(c, choice[worker_core_choose(choice, ready, index.number, index.source_id)]);
 }
 
 /* A short job, or a source that was out for a moment, moves nobody. */
 static bool belongs_elsewhere(struct worker_core *c, uint64_t now_us)
 {
     const struct worker_job *job = c->jobs > 1 ? choose(c) : NULL;
-    if (job == NULL || job->offer.wire.job == c->running) {
+    if (job == NULL || is_named(job, c->running)) {
         c->reassigned_us = 0;
         return false;
     }
@@ -246,24 +336,28 @@ void worker_core_idle(struct worker_core *c, uint64_t now_us, struct worker_acti
     repeat_reports(c, now_us, out);
 }
 
-void worker_core_refuse(struct worker_core *c, uint64_t id)
+void worker_core_refuse(struct worker_core *c, struct worker_choice name,
+                        struct worker_actions *out)
 {
-    struct worker_job *job = find(c, id);
+    struct worker_job *job = find(c, name);
     CHECK(job != NULL);
+    clear(out);
     job->finished = true;
-    job->last =
-        (struct proto_job_report){.job = id, .instance = c->instance, .state = PROTO_JOB_ENDED};
+    job->last = (struct proto_job_report){
+        .job = name.job, .instance = c->instance, .state = PROTO_JOB_REFUSED};
+    out->report[out->reports++] = job->last;
 }
 
-void worker_core_begin(struct worker_core *c, uint64_t id, uint32_t time_ms, uint64_t now_us)
+void worker_core_begin(struct worker_core *c, struct worker_choice name, uint32_t time_ms,
+                       uint64_t now_us)
 {
-    struct worker_job *job = find(c, id);
-    CHECK(job != NULL && c->running == 0);
+    struct worker_job *job = find(c, name);
+    CHECK(job != NULL && c->running.job == 0);
     job->finished = true; /* not begun again, unless it moves to another job meanwhile */
     if (time_ms != 0 && job->deadline_us == 0) {
         job->deadline_us = after_ms(now_us, time_ms);
     }
-    c->running = id;
+    c->running = name;
     c->before = job->before;
     c->deadline_us = job->deadline_us;
     c->next_report_us = now_us; /* at once: the front-end counts its workers */
@@ -274,33 +368,40 @@ void worker_core_begin(struct worker_core *c, uint64_t id, uint32_t time_ms, uin
 
 /* ---- while it searches ---- */
 
-static void report(struct worker_core *c, const struct search_counters *counters, unsigned depth,
+/* One that returns to a job is soon as deep as it was: until then what it found before stands. */
+static void report(struct worker_core *c, const struct worker_progress *p,
                    enum proto_job_state state, struct worker_actions *out)
 {
     struct worker_job *job = find(c, c->running);
-    struct proto_job_report message = {
-        .job = c->running,
-        .instance = c->instance,
-        .state = (uint8_t)state,
-        .depth = depth > c->before.depth ? (uint8_t)depth : c->before.depth,
-    };
-#define X(name, json) message.name = c->before.name + counters->name;
+    struct proto_job_report message = c->before;
+    message.job = c->running.job;
+    message.instance = c->instance;
+    message.state = (uint8_t)state;
+    message.line = proto_text_of("");
+#define X(name, json) message.name = c->before.name + p->counters->name;
     COUNTERS_REPORTED(X)
 #undef X
+    bool is_newest = p->result->depth > 0 && p->result->depth >= c->before.depth;
+    if (is_newest) {
+        message.depth = (uint8_t)p->result->depth;
+        message.score = (int16_t)p->result->score;
+        message.move = p->result->move;
+    }
     if (job != NULL) {
         job->last = message;
     }
+    message.line = proto_text_of(is_newest ? p->line : "");
     out->report[out->reports++] = message;
 }
 
-void worker_core_poll(struct worker_core *c, const struct search_counters *counters, unsigned depth,
+void worker_core_poll(struct worker_core *c, const struct worker_progress *progress,
                       uint64_t now_us, struct worker_actions *out)
 {
     clear(out);
     drop_orphans(c, now_us);
     if (now_us >= c->next_report_us) {
         c->next_report_us = after_ms(now_us, c->patience.report_ms);
-        report(c, counters, depth, PROTO_JOB_SEARCHING, out);
+        report(c, progress, PROTO_JOB_SEARCHING, out);
         c->moving = belongs_elsewhere(c, now_us);
         refresh(c, now_us, out);
     }
@@ -308,15 +409,15 @@ void worker_core_poll(struct worker_core *c, const struct search_counters *count
                  (c->deadline_us != 0 && now_us >= c->deadline_us);
 }
 
-void worker_core_end(struct worker_core *c, const struct search_counters *counters, unsigned depth,
-                     bool done, struct worker_actions *out)
+void worker_core_end(struct worker_core *c, const struct worker_progress *progress, bool done,
+                     struct worker_actions *out)
 {
     struct worker_job *job = find(c, c->running);
     clear(out);
-    report(c, counters, depth, PROTO_JOB_ENDED, out);
+    report(c, progress, PROTO_JOB_ENDED, out);
     if (job != NULL && c->moving && !done) {
         job->finished = false;
         job->before = job->last;
     }
-    c->running = 0;
+    c->running = (struct worker_choice){.job = 0};
 }

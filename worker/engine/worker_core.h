@@ -5,7 +5,7 @@
  *
  *     offered ──> vouched for by sources <──(offered again)──┐
  *                     │       └──(no source left)──> orphaned ──(patience over)──> gone
- *                     └──(its owner stops it; the last source saw the owner go)──> gone
+ *                     └──(its owner stops it at one of them; the last saw the owner go)──> gone
  *
  * An orphaned job is searched on for a while, because a source that has just restarted does not
  * know it until the front-end posts again, but it is not begun.
@@ -18,7 +18,10 @@
 #include "worker/search/search.h"
 
 enum {
-    WORKER_JOBS_MAX = 64, /* open jobs a worker remembers; it asks for the others later */
+    /* Open jobs a worker remembers. Where there is no room for a user's, one of the user with most
+     * is forgotten. What had no room is asked for as soon as one of those 64 is gone, not before:
+     * it would have no room again. */
+    WORKER_JOBS_MAX = 64,
     WORKER_REPORT_MS = 200,
     WORKER_MOVE_MS = 150,
     WORKER_REPEAT_MS = 1000,
@@ -35,6 +38,17 @@ struct worker_patience {
     uint32_t unknown_ms; /* ... when the last source said that it does not know it */
 };
 
+/* A job's name: ids are chosen by who posts, so two users may have the same. Names differ. */
+struct worker_choice {
+    uint64_t job, user;
+};
+
+struct worker_index {
+    bool known;
+    uint32_t number;
+    uint64_t source_id;
+};
+
 struct worker_job {
     struct job_offer offer;
     uint64_t sources; /* bit i: source i vouches for it */
@@ -43,7 +57,14 @@ struct worker_job {
     uint64_t deadline_us; /* of a job with a time limit, from its begin; 0: none, or not begun */
     /* What this worker did for it up to the last report, which is repeated while it is idle: a
      * source that does not know the job says so. One that returns to a job adds to `before`. */
-    struct proto_job_report last, before;
+    struct proto_job_report last, before; /* without their lines */
+};
+
+/* What the search under way has done so far. */
+struct worker_progress {
+    const struct search_counters *counters; /* of this search alone */
+    const struct search_result *result; /* its last finished iteration; depth 0: none */
+    const char *line; /* of `result`, in the game's text; borrowed by the report */
 };
 
 struct worker_core {
@@ -55,12 +76,8 @@ struct worker_core {
     unsigned jobs;
     bool missed; /* there was no room for a job */
     uint64_t next_refresh_us;
-    struct {
-        bool known;
-        uint32_t number;
-        uint64_t source_id;
-    } index[JOB_SOURCES_MAX];
-    uint64_t running; /* id of the job being searched; 0: none */
+    struct worker_index index[JOB_SOURCES_MAX];
+    struct worker_choice running; /* the job being searched; id 0: none */
     struct proto_job_report before; /* of the running job, also when it is gone */
     uint64_t deadline_us, next_report_us;
     uint64_t reassigned_us; /* since when another job is its own; 0: the running one is */
@@ -69,7 +86,7 @@ struct worker_core {
 
 struct worker_actions {
     const struct job_offer *search; /* to be begun; borrowed until the next call; NULL: none */
-    bool refresh; /* job_port.refresh */
+    bool refresh; /* job_port.refresh: something was missed, and there is room for it */
     bool leave; /* the search under way ends */
     unsigned reports;
     struct proto_job_report report[WORKER_JOBS_MAX];
@@ -84,20 +101,26 @@ void worker_core_event(struct worker_core *core, const struct job_event *event, 
 
 /* Nothing is being searched: what to do. A job in `search` is begun or refused next. */
 void worker_core_idle(struct worker_core *core, uint64_t now_us, struct worker_actions *out);
-void worker_core_refuse(struct worker_core *core, uint64_t job);
-void worker_core_begin(struct worker_core *core, uint64_t job, uint32_t time_ms, uint64_t now_us);
-/* While it is searched; the counters are those of this search alone. */
-void worker_core_poll(struct worker_core *core, const struct search_counters *counters,
-                      unsigned depth, uint64_t now_us, struct worker_actions *out);
+void worker_core_refuse(struct worker_core *core, struct worker_choice job,
+                        struct worker_actions *out);
+void worker_core_begin(struct worker_core *core, struct worker_choice job, uint32_t time_ms,
+                       uint64_t now_us);
+/* While it is searched. */
+void worker_core_poll(struct worker_core *core, const struct worker_progress *progress,
+                      uint64_t now_us, struct worker_actions *out);
 /* The search has ended; `done`: it reached the job's depth. Gives the last report on the job. */
-void worker_core_end(struct worker_core *core, const struct search_counters *counters,
-                     unsigned depth, bool done, struct worker_actions *out);
+void worker_core_end(struct worker_core *core, const struct worker_progress *progress, bool done,
+                     struct worker_actions *out);
 
-/* Which of several jobs a worker takes, so that they have equally many workers: a source numbers
- * its workers without gaps (PROTOCOL.md section 8), and worker w takes the job of rank w mod n
- * among n jobs in the order of their ids. The counts differ by one at most, nobody keeps books, and
- * all who see the same jobs and indexes agree. Returns an index into `job`; the ids differ; jobs >
- * 0. */
-unsigned worker_core_choose(const uint64_t *job, unsigned jobs, uint32_t worker_index);
+/* Which of several jobs a worker takes, so that users have equally many workers, and so have the
+ * jobs of a user: a source numbers its workers without gaps (PROTOCOL.md section 8). Worker w takes
+ * the user of rank w mod U among U users, and of the n jobs of that user, in the order of their
+ * ids, that of rank (w / U) mod n. Of users, and of jobs of a user, the counts differ by one at
+ * most; nobody keeps books, and all who see the same jobs and indexes agree. The order of the users
+ * is that of rng_mix(user ^ source_id): where workers are fewer than users the last of them wait,
+ * and since the source draws its id anew at each start no key is made to come first for good.
+ * Returns an index into `choice`; choices > 0. */
+unsigned worker_core_choose(const struct worker_choice *choice, unsigned choices,
+                            uint32_t worker_index, uint64_t source_id);
 
 #endif

@@ -70,6 +70,7 @@ struct game {
                               which the build makes of the sources */
     size_t position_size;
     enum game_score_kind score_kind;
+    int score_max; /* no position is worth more, to either side; at most GAME_MATE */
     const struct game_search *search;
 
     /* Reads a position. On failure ERR_SYNTAX or ERR_ILLEGAL, one line (no newline) in `why`. */

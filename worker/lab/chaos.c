@@ -114,6 +114,7 @@ enum err chaos_run(const struct chaos_plan *plan, struct chaos_outcome *out)
         out->faults = chaos_draw_faults(plan, out->faultless.end_ns, out->fault);
         lab.fault = out->fault;
         lab.faults = out->faults;
+        lab.lie_ns = plan->lie_ns;
         lab.limit_ns = limit_ns(out);
         err = lab_run(&lab, &out->faulty);
     }

@@ -36,6 +36,7 @@ struct chaos_plan {
     struct lab_options lab; /* without faults: chaos_run draws them when it knows how long it takes
                              */
     unsigned faults;
+    uint64_t lie_ns; /* of the run with faults, as in lab_options */
     uint64_t seed;
 };
 

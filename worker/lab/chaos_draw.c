@@ -111,7 +111,7 @@ static enum err draw_job(uint64_t *state, const struct chaos_wish *wish, struct 
     job->remote_depth =
         percent(state, 20) ? PROTO_REMOTE_DEPTH_AUTO : (uint8_t)between(state, 1, 4);
     if (err == ERR_OK) {
-        job_set_repeatable_namespace(job);
+        job_set_repeatable_namespace(job, 0);
     }
     return err;
 }
@@ -146,7 +146,7 @@ static enum err draw_posts(uint64_t *state, const struct chaos_wish *wish, struc
             post->stop_ns = log_between(state, MS / 10, 20 * MS);
             err = draw_endless(state, job);
             if (err == ERR_OK) {
-                job_set_repeatable_namespace(job);
+                job_set_repeatable_namespace(job, 0);
             }
         }
     }
@@ -190,6 +190,8 @@ enum err chaos_draw(uint64_t seed, const struct chaos_wish *wish, struct chaos_p
         o->probe_us = (uint32_t)log_between(&state, 2000, 32000);
     }
     o->share_depth = percent(&state, 50) ? (uint8_t)between(&state, 1, 3) : 0;
+    /* In half of the runs a liar meddles, besides the faults. */
+    plan.lie_ns = percent(&state, 50) ? log_between(&state, 50 * US, 5 * MS) : 0;
     o->planted = wish->planted;
     *out = plan;
     return ERR_OK;
@@ -288,7 +290,7 @@ void chaos_describe(const struct chaos_plan *plan, char *text, size_t size)
     const struct job *j = &plan->job[0];
     snprintf(text, size,
              "%s %s depth %u, %s, %s, %s, remote depth %u, share %u; %u posts of %u front-ends, %u "
-             "workers, %u shards, node "
+             "workers, %u shards, a lie every %" PRIu64 " us, node "
              "%" PRIu64 " us, rtt %" PRIu64 " us, jitter %" PRIu64 " us, loss %" PRIu32
              " ppm; heartbeat %" PRIu32 " ms, age limit %" PRIu32 " ms, rto %" PRIu32 "-%" PRIu32
              " us, probe %" PRIu32 " us",
@@ -297,9 +299,9 @@ void chaos_describe(const struct chaos_plan *plan, char *text, size_t size)
              : j->full ? "full"
                        : "loose",
              j->waits ? "waits" : "searches on", j->remote_depth, o->share_depth, plan->posts,
-             o->fronts, o->workers, o->shards, o->node_ns / 1000, o->rtt_ns / 1000,
-             o->jitter_ns / 1000, o->loss_ppm, o->heartbeat_ms, o->inflight_age_max_ms,
-             o->rto_min_us, o->rto_max_us, o->probe_us);
+             o->fronts, o->workers, o->shards, plan->lie_ns / 1000, o->node_ns / 1000,
+             o->rtt_ns / 1000, o->jitter_ns / 1000, o->loss_ppm, o->heartbeat_ms,
+             o->inflight_age_max_ms, o->rto_min_us, o->rto_max_us, o->probe_us);
 }
 
 void chaos_describe_fault(const struct lab_fault *f, char *text, size_t size)

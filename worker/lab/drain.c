@@ -168,8 +168,7 @@ static void probe(struct lab *lab)
     uint64_t settle_ns = lab->alive_ms * (uint64_t)MS + heartbeats_ns(lab, 3) + 100 * (uint64_t)MS;
     CHECK(job_set_position(&lab->probe, games_by_name("tree"), "tree:b=9,d=100,seed=1", why,
                            sizeof why) == ERR_OK);
-    job_set_repeatable_namespace(&lab->probe);
-    lab->probe.namespace_id ^= rng_mix(lab->now_ns);
+    job_set_repeatable_namespace(&lab->probe, (uint32_t)rng_mix(lab->now_ns));
     lab->probing = true;
     lab_run_until(lab, lab->now_ns + settle_ns, false);
     check_service(lab);

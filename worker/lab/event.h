@@ -19,6 +19,7 @@ enum lab_event_kind {
     LAB_TICK, /* time passes for shard `who` */
     LAB_FAULT, /* fault number `who` begins */
     LAB_REPAIR, /* ... and ends */
+    LAB_LIE, /* the liar speaks */
 };
 
 struct lab_packet {

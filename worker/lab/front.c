@@ -38,7 +38,7 @@ static unsigned last_reports_missing(const struct lab *lab, const struct lab_fro
 {
     unsigned missing = 0, still_there = 0;
     for (unsigned i = 0; i < f->core.reports; i++) {
-        missing += f->core.report[i].last.state != PROTO_JOB_ENDED;
+        missing += f->core.report[i].last.state == PROTO_JOB_SEARCHING;
     }
     for (unsigned i = lab->options.fronts; i < lab->machines; i++) {
         still_there += lab_searches(&lab->worker[i]) == f->job.id;
@@ -54,7 +54,8 @@ static bool is_undisturbed(const struct lab *lab)
         const struct searcher *searcher = lab->worker[i].searcher;
         downs += searcher != NULL ? client_counters(remote_client(searcher->remote))->downs : 0;
     }
-    return lab->ended || (lab->options.faults == 0 && lab->options.loss_ppm == 0 && downs == 0);
+    return lab->ended || (lab->options.faults == 0 && lab->options.loss_ppm == 0 &&
+                          lab->options.lie_ns == 0 && downs == 0);
 }
 
 static void search_post(struct lab_worker *w, const struct job *job, struct lab_answer *answer)

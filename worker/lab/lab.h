@@ -70,6 +70,7 @@ struct lab_planted {
     bool skip_stop; /* front-ends never send a stop */
     bool lose_reports; /* last reports are lost */
     bool stale_index; /* workers are given one worker index, never another */
+    bool false_results; /* the liar's scores are of the game: what others say is believed */
 };
 
 struct lab_options {
@@ -86,6 +87,7 @@ struct lab_options {
     uint64_t service_ns; /* of a shard per message, and again per operation in it */
     uint64_t message_ns; /* of a worker per message it sends */
     uint32_t loss_ppm; /* messages lost in a million */
+    uint64_t lie_ns; /* on average, between messages of a liar (liar.h); 0: there is none */
     uint64_t results_bytes; /* of all shards together */
     uint64_t local_bytes; /* of each worker */
     uint8_t share_depth; /* results of at least this depth are broadcast; 0: none */
@@ -111,6 +113,25 @@ struct lab_answer {
     uint64_t time_ns; /* from the post to the answer */
 };
 
+/* What a liar says, by type: what the shards take, not refuse, ignore or drop as malformed. */
+#define LAB_LIES(X)          \
+    X(HELLO, hellos)         \
+    X(RETRIEVE_ASK, asks)    \
+    X(STORE_HASH, stores)    \
+    X(RELEASE, releases)     \
+    X(PEEK, peeks)           \
+    X(SHARE, shares)         \
+    X(HISTORY, histories)    \
+    X(JOB_POST, posts)       \
+    X(JOB_STOP, stops)       \
+    X(JOB_REPORT, reports)   \
+    X(MEMBERS, members)      \
+    X(JOBS, jobs)            \
+    X(STATS, stats)          \
+    X(HEARTBEAT, heartbeats) \
+    X(SCAN, scans)           \
+    X(FLUSH, flushes)
+
 struct lab_result {
     struct lab_answer answer[LAB_POSTS_MAX];
     unsigned unanswered; /* posts that front-ends that live had not ended in time */
@@ -125,6 +146,10 @@ struct lab_result {
     unsigned faults[LAB_FAULT_KINDS]; /* victims, or pairs for cut, delay and loss */
     unsigned restarts;
     uint64_t lost; /* messages */
+    uint64_t lies; /* messages of the liar */
+#define X(TYPE, name) uint64_t taken_##name;
+    LAB_LIES(X)
+#undef X
     uint64_t downs, timeouts,
         expired_sessions; /* of shards in clients' eyes, of requests, of sessions */
     unsigned all_shards_dead, all_workers_dead; /* how often */

@@ -4,6 +4,7 @@
 #include "common/rng.h"
 #include "worker/lab/drain.h"
 #include "worker/lab/lab_worker.h"
+#include "worker/lab/liar.h"
 #include "worker/lab/shard.h"
 #include "worker/lab/step.h"
 
@@ -112,7 +113,7 @@ static enum err build(struct lab *lab)
     if (lab->decoder == NULL || lab->worker == NULL || lab->shard == NULL) {
         return ERR_NOMEM;
     }
-    enum err err = ttcore_actions_open(&lab->actions, 2 * lab->machines + 16, 4);
+    enum err err = ttcore_actions_open(&lab->actions, lab_shard_sessions(lab), LAB_SHARD_JOBS);
     for (unsigned i = 0; i < o->shards && err == ERR_OK; i++) {
         err = lab_shard_start(lab, i);
     }
@@ -162,6 +163,7 @@ enum err lab_run(const struct lab_options *options, struct lab_result *out)
     err = build(lab);
     if (err == ERR_OK) {
         lab_faults_schedule(lab);
+        lab_liar_start(lab);
         lab_run_until(lab, options->limit_ns, true);
         count_unanswered(lab);
         lab->ended = true;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { JOBS_MAX = 16, TICKS_PER_HEARTBEAT = 4, FOR_EVER_MS = UINT32_MAX / 8 };
+enum { HISTORIES_MAX = 16, TICKS_PER_HEARTBEAT = 4, FOR_EVER_MS = UINT32_MAX / 8 };
 
 static void schedule_tick(struct lab *lab, unsigned index)
 {
@@ -25,8 +25,9 @@ enum err lab_shard_start(struct lab *lab, unsigned index)
     options.start_us = lab->now_ns / 1000;
     options.results_bytes = lab->options.results_bytes / lab->options.shards;
     options.inflight_max = lab->options.inflight_max;
-    options.sessions_max = 2 * lab->machines + 16;
-    options.jobs_max = options.histories_max = JOBS_MAX;
+    options.sessions_max = lab_shard_sessions(lab);
+    options.jobs_max = LAB_SHARD_JOBS;
+    options.histories_max = HISTORIES_MAX;
     options.heartbeat_ms =
         lab->options.planted.never_expire_sessions ? FOR_EVER_MS : lab->options.heartbeat_ms;
     options.inflight_age_max_ms =
@@ -73,14 +74,19 @@ static void deliver(struct lab *lab, unsigned shard, const struct ttcore_target 
     uint32_t who, incarnation;
     memcpy(&who, target->route, sizeof who);
     memcpy(&incarnation, target->route + sizeof who, sizeof incarnation);
+    if (who >= lab->machines) { /* the liar does not listen to more than that */
+        struct proto_message m;
+        bool is_read = proto_decode(lab->decoder, message->bytes, message->length, &m) == ERR_OK;
+        lab->liar.refused = lab->liar.refused || !is_read || m.type == PROTO_ERROR;
+        return;
+    }
     (void)lab_send(lab, who, incarnation, shard, LAB_TO_WORKERS, at_ns, message->bytes,
                    message->length);
 }
 
-static void step(struct lab *lab, unsigned index, const struct ttcore_event *event, uint64_t at_ns)
+static void deliver_all(struct lab *lab, unsigned index, uint64_t at_ns)
 {
-    struct ttcore_actions *actions = &lab->actions;
-    ttcore_step(lab->shard[index].core, event, actions);
+    const struct ttcore_actions *actions = &lab->actions;
     for (uint32_t m = 0; m < actions->messages; m++) {
         const struct ttcore_message *message = &actions->message[m];
         for (uint32_t t = 0; t < message->targets; t++) {
@@ -89,15 +95,34 @@ static void step(struct lab *lab, unsigned index, const struct ttcore_event *eve
     }
 }
 
+static void step(struct lab *lab, unsigned index, const struct ttcore_event *event, uint64_t at_ns)
+{
+    struct ttcore *core = lab->shard[index].core;
+    const struct ttcore_event more = {.kind = TTCORE_MORE, .now_us = event->now_us};
+    ttcore_step(core, event, &lab->actions);
+    deliver_all(lab, index, at_ns);
+    while (ttcore_has_more(core)) {
+        ttcore_step(core, &more, &lab->actions);
+        deliver_all(lab, index, at_ns);
+    }
+}
+
 /* The planted faults that lose a message. */
 static bool is_planted(struct lab *lab, const struct proto_message *m)
 {
     const struct lab_options *o = &lab->options;
     bool leaves = m->type == PROTO_STORE_HASH || m->type == PROTO_RELEASE;
-    bool is_last = m->type == PROTO_JOB_REPORT && m->job_report.state == PROTO_JOB_ENDED;
+    bool is_last = m->type == PROTO_JOB_REPORT && m->job_report.state != PROTO_JOB_SEARCHING;
     return (is_last && o->planted.lose_reports) ||
            (leaves && o->planted.skip_release_ppm > 0 &&
             rng_below(&lab->planted, 1000000) < o->planted.skip_release_ppm);
+}
+
+static void note_asks(struct lab *lab, const struct proto_asks *list)
+{
+    for (uint32_t i = 0; i < list->count; i++) {
+        lab->liar.node[lab->liar.received++ % LAB_LIAR_NODES] = list->at[i];
+    }
 }
 
 /* How many operations a message carries, for the service time. */
@@ -105,13 +130,15 @@ static uint64_t operations(struct lab *lab, const struct lab_packet *packet, boo
 {
     const struct lab_options *o = &lab->options;
     struct proto_message m;
-    if ((o->service_ns == 0 && o->planted.skip_release_ppm == 0 && !o->planted.lose_reports) ||
+    if ((o->service_ns == 0 && o->planted.skip_release_ppm == 0 && !o->planted.lose_reports &&
+         o->lie_ns == 0) ||
         proto_decode(lab->decoder, packet->bytes, packet->length, &m) != ERR_OK) {
         return 0;
     }
-    *forgotten = is_planted(lab, &m);
+    *forgotten = packet->from < lab->machines && is_planted(lab, &m);
     switch (m.type) {
     case PROTO_RETRIEVE_ASK:
+        note_asks(lab, &m.retrieve_ask.list);
         return m.retrieve_ask.list.count;
     case PROTO_PEEK:
         return m.peek.list.count;
@@ -168,6 +195,34 @@ void lab_shard_receive(struct lab *lab, unsigned index, struct lab_packet *packe
     } else {
         serve(lab, index, packet);
     }
+}
+
+bool lab_shard_knows_liar(const struct lab *lab, unsigned index, unsigned who)
+{
+    const struct lab_shard *s = &lab->shard[index];
+    uint8_t route[LAB_ROUTE_BYTES];
+    make_route(lab->machines + who, lab->liar.connection[index][who], route);
+    return s->alive && ttcore_knows(s->core, route, sizeof route);
+}
+
+bool lab_shard_take_lie(struct lab *lab, unsigned index, unsigned who, const uint8_t *bytes,
+                        size_t length)
+{
+    struct lab_packet *packet = malloc(sizeof *packet + length);
+    if (packet == NULL) {
+        return false;
+    }
+    *packet = (struct lab_packet){.from = lab->machines + who,
+                                  .epoch = lab->liar.connection[index][who],
+                                  .length = (uint32_t)length};
+    memcpy(packet->bytes, bytes, length);
+    struct ttcore_figures before = lab_shard_figures(lab, index);
+    lab->liar.refused = false;
+    serve(lab, index, packet);
+    struct ttcore_figures after = lab_shard_figures(lab, index);
+    bool is_ignored = after.ignored > before.ignored;
+    lab->liar.connection[index][who] += is_ignored;
+    return !lab->liar.refused && !is_ignored && after.malformed == before.malformed;
 }
 
 void lab_shard_unstall(struct lab *lab, unsigned index)

@@ -2,6 +2,7 @@
 
 #include "common/rng.h"
 #include "worker/lab/lab_worker.h"
+#include "worker/lab/liar.h"
 #include "worker/lab/link.h"
 #include "worker/lab/shard.h"
 
@@ -167,6 +168,9 @@ static void act(struct lab *lab, struct lab_event *e)
         break;
     case LAB_REPAIR:
         end_fault(lab, e->who);
+        break;
+    case LAB_LIE:
+        lab_liar_act(lab);
         break;
     }
 }

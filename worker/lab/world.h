@@ -1,7 +1,7 @@
 /* world: the state of a virtual cluster, shared by the files of this folder alone. Each of them
  * needs only those before it in this order, with no circle:
- *   lab.h, event, world.h, link, shard, front, lab_worker, step, drain, run.c, chaos_draw,
- *   chaos
+ *   lab.h, event, world.h, link, shard, front, lab_worker, liar, step, drain, run.c,
+ *   chaos_draw, chaos
  * Pure. Threads: one at a time. */
 #ifndef WORKER_LAB_WORLD_H
 #define WORKER_LAB_WORLD_H
@@ -67,6 +67,24 @@ struct lab_shard {
     struct lab_packet *backlog, **backlog_end; /* came while it stood still */
 };
 
+enum { LAB_LIAR_SESSIONS = 6, LAB_LIAR_NODES = 128, LAB_LIAR_LIST = 24 };
+
+/* What a liar remembers (liar.h). Its sessions are numbered after the machines. */
+struct lab_liar {
+    uint64_t random;
+    struct tt_ask node[LAB_LIAR_NODES]; /* a ring: asked for lately */
+    unsigned received;
+    uint32_t connection[LAB_SHARDS_MAX][LAB_LIAR_SESSIONS]; /* counts up */
+    bool refused; /* its last message */
+    union { /* of the message that it makes */
+        struct tt_store stores[LAB_LIAR_LIST];
+        struct tt_ask asks[LAB_LIAR_LIST];
+        struct tt_release releases[LAB_LIAR_LIST];
+        struct tt_peek peeks[LAB_LIAR_LIST];
+        struct tt_weight weights[LAB_LIAR_LIST];
+    } list;
+};
+
 struct lab {
     /* fixed after open */
     struct lab_options options;
@@ -89,6 +107,7 @@ struct lab {
     struct lab_shard *shard;
     bool active[LAB_FAULTS_MAX]; /* faults under way */
     unsigned links; /* of them those between pairs */
+    struct lab_liar liar;
     bool ended; /* every front-end that lives has done its posts, or time is over */
     bool probing; /* after the end, every front-end has a job that only its stop ends (drain.c) */
     struct job probe; /* that job */
@@ -108,7 +127,7 @@ static inline uint64_t lab_searches(const struct lab_worker *w)
         return 0;
     }
     if (w->worker != NULL) {
-        return worker_state(w->worker)->running;
+        return worker_state(w->worker)->running.job;
     }
     return w->front.searching ? w->front.job.id : 0;
 }

@@ -192,8 +192,9 @@ static void take_peeked(struct search *s, struct node *n, struct young *y, unsig
     const int alpha = bound_down(n->beta), beta = bound_down(n->alpha_now);
     const bool strict = s->options.strict;
     int score;
-    if (tt_ops_resolves(&found, child->full, strict, alpha, beta, &score) ||
-        (tt_ops_resolves(&found, child->depth, strict, alpha, beta, &score) && score >= beta)) {
+    if ((tt_ops_resolves(&found, child->full, strict, alpha, beta, &score) ||
+         (tt_ops_resolves(&found, child->depth, strict, alpha, beta, &score) && score >= beta)) &&
+        node_is_score(s, score)) {
         n[1].pv.length = 0;
         children_take_value(n, n->moves[at].move, score_up(score));
         child->done = true;

@@ -30,6 +30,29 @@ void node_count(struct search *s, const struct node *n, unsigned nodes)
     node_update_inflight_depth(s);
 }
 
+/* ---- what others say ----
+ *
+ * Others write the table, and a shard may be anybody's. What cannot be true is not believed, and
+ * the node is searched as if nothing were known of it. So alpha < beta holds in every node (no
+ * window that real scores make reaches GAME_INFINITE by GAME_MATE and a ply each), and every visit
+ * ends. What is false but could be true may spoil a result (docs/security.md). */
+
+static bool is_possible(const struct search *s, const struct tt_ask *ask,
+                        const struct tt_answer *answer)
+{
+    if (answer->verdict == TT_CUT) {
+        return node_is_score(s, answer->score);
+    }
+    if (answer->verdict == TT_BUSY) { /* to others it would end a node without a value */
+        return ask->flags & TT_EXCLUSIVE;
+    }
+    return answer->alpha < answer->beta &&
+           (answer->alpha == ask->alpha ||
+            (answer->alpha > ask->alpha && node_is_score(s, answer->alpha))) &&
+           (answer->beta == ask->beta ||
+            (answer->beta < ask->beta && node_is_score(s, answer->beta)));
+}
+
 /* ---- one node ---- */
 
 static void generate(struct search *s, struct node *n)
@@ -172,6 +195,9 @@ enum search_visit node_search(struct search *s, struct node *n)
         generate(s, n);
     }
     table->await(table->self, &n->ask, &n->ticket, &answer);
+    if (!is_possible(s, &n->ask, &answer)) {
+        answer = (struct tt_answer){.verdict = TT_OPEN, .alpha = n->ask.alpha, .beta = n->ask.beta};
+    }
 
     /* Step 5. CUT: the table knows the value. BUSY: another searcher is in the node. */
     if (answer.verdict == TT_CUT) {
@@ -284,7 +310,8 @@ void search_node_done(struct search *s, const struct tt_store *result)
     for (struct node *n = s->node; n->ply < s->unwind && n->ply < SEARCH_PLY_MAX; n++) {
         int score;
         if (n->in_flight && n->ask.key == result->key && n->ask.depth == result->depth &&
-            tt_ops_resolves(&found, n->ask.depth, true, n->alpha, n->beta, &score)) {
+            tt_ops_resolves(&found, n->ask.depth, true, n->alpha, n->beta, &score) &&
+            node_is_score(s, score)) {
             resolve(s, n, RESOLVED_DONE, score, result->move);
             s->counters.unwound++;
             return;
@@ -300,6 +327,9 @@ void search_answered(struct search *s, const struct tt_ask *ask, const struct tt
             continue;
         }
         n->ticket.later = false;
+        if (!is_possible(s, ask, answer)) {
+            return;
+        }
         if (answer->verdict == TT_CUT) {
             s->counters.cuts++;
             order_by_refutation(s, n, answer);

@@ -104,6 +104,13 @@ struct search {
  * ask with store or release. */
 enum search_visit node_search(struct search *s, struct node *n);
 
+/* Whether a score that others stored can be one of the game. */
+static inline bool node_is_score(const struct search *s, int score)
+{
+    int most = s->options.game->score_max;
+    return score >= -most && score <= most;
+}
+
 /* Counts nodes and polls the environment now and then. */
 void node_count(struct search *s, const struct node *n, unsigned nodes);
 /* Sets s->inflight_depth by what the table says now. */

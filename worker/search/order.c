@@ -11,6 +11,7 @@ enum {
     CLASS_LOSING = -(1 << 26),
     HISTORY_LIMIT = TT_HISTORY_LIMIT, /* the scale of the sums at a shard */
     NOISE_BITS = 4,
+    HALVINGS_MAX = 32, /* then all is 0: a shard may say any number */
 };
 
 /* The side to move, and the move. */
@@ -127,8 +128,8 @@ unsigned search_history_publish(struct search *s, struct tt_weight *out, unsigne
 void search_history_merge(struct search *s, const struct tt_weight *sum, unsigned count,
                           unsigned halvings)
 {
-    for (unsigned i = s->halved; i < halvings && i < s->halved + 32;
-         i++) { /* some were done here */
+    unsigned missing = halvings > s->halved ? halvings - s->halved : 0; /* some were done here */
+    for (unsigned i = 0; i < missing && i < HALVINGS_MAX; i++) {
         halve(s);
     }
     s->halved = 0;

@@ -70,8 +70,8 @@ struct table_port {
 
 struct env_port {
     void *self;
-    /* Called about every SEARCH_POLL_NODES nodes, or sooner (until_poll). True: stop. May call what
-     * stands below. */
+    /* Called about every SEARCH_POLL_NODES nodes, or sooner (until_poll); also between iterations.
+     * True: stop. May call what stands below. */
     bool (*poll)(void *self, struct search *search);
     /* NULL, or what the search counts its nodes down in, from search_run on; it outlives the
      * search. Who stores 1 (release), in any thread, makes it poll at its next node; where the

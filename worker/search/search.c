@@ -127,6 +127,47 @@ static bool aspirate(struct search *s, unsigned depth, int guess, int *value)
     }
 }
 
+static bool is_legal(struct search *s, uint16_t move)
+{
+    struct game_move list[GAME_MOVES_MAX];
+    unsigned n = s->options.game->generate(s->position, list);
+    for (unsigned i = 0; i < n; i++) {
+        if (list[i].move == move) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Moves that the table gave are another's word: the line ends before the first that is not legal.
+ * With `want` more moves than are left, it goes on with those that the table knows, while they are
+ * legal and nobody says stop: each may cost a round trip. */
+static void complete_line(struct search *s, struct search_line *line, unsigned depth, unsigned want)
+{
+    const struct game *game = s->options.game;
+    unsigned made = 0;
+
+    while (made < line->length && is_legal(s, line->move[made])) {
+        game->make(s->position, line->move[made++]);
+    }
+    line->length = (uint16_t)made;
+    while (made < want && !s->stopped) {
+        struct tt_peek peek = {node_key(s), (uint8_t)(depth - made)};
+        struct tt_peeked seen;
+        s->table.peek(s->table.self, &peek, 1, &seen);
+        if (seen.move == 0 || !is_legal(s, seen.move)) {
+            break;
+        }
+        line->move[made++] = seen.move;
+        line->length = (uint16_t)made;
+        game->make(s->position, seen.move);
+        s->stopped = s->env.poll(s->env.self, s);
+    }
+    while (made > 0) {
+        game->unmake(s->position, line->move[--made]);
+    }
+}
+
 enum search_status search_subtree(struct search *s, const struct search_split *split,
                                   struct search_result *result)
 {
@@ -140,63 +181,27 @@ enum search_status search_subtree(struct search *s, const struct search_split *s
         game->make(s->position, split->path[i]);
     }
     enum search_visit visit = search_start(s, split);
+    struct search_line line = n->pv;
+    if (visit == VISIT_VALUE) {
+        complete_line(s, &line, split->depth, 0);
+    }
     for (unsigned i = split->length; i > 0; i--) {
         game->unmake(s->position, split->path[i - 1]);
     }
     s->counters.critical = n->path;
     if (visit == VISIT_VALUE) {
-        *result = (struct search_result){.depth = split->depth, .score = n->best, .pv = n->pv};
-        result->move = n->pv.length > 0 ? n->pv.move[0] : 0;
+        *result = (struct search_result){.depth = split->depth, .score = n->best, .pv = line};
+        result->move = line.length > 0 ? line.move[0] : 0;
         return SEARCH_VALUE;
     }
     return visit == VISIT_ABORTED ? SEARCH_ABORTED : SEARCH_STOPPED;
-}
-
-static bool is_legal(struct search *s, uint16_t move)
-{
-    struct game_move list[GAME_MOVES_MAX];
-    unsigned n = s->options.game->generate(s->position, list);
-    for (unsigned i = 0; i < n; i++) {
-        if (list[i].move == move) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* A line cut short by the table goes on with the moves the table knows, while they are legal. */
-static void complete_line(struct search *s, struct search_line *line, unsigned depth)
-{
-    const struct game *game = s->options.game;
-    unsigned want = depth < SEARCH_PV_MAX ? depth : SEARCH_PV_MAX, made = 0;
-
-    while (made < line->length && is_legal(s, line->move[made])) {
-        game->make(s->position, line->move[made++]);
-    }
-    line->length = (uint16_t)made;
-    while (made < want) {
-        struct tt_peek peek = {node_key(s), (uint8_t)(depth - made)};
-        struct tt_peeked seen;
-        s->table.peek(s->table.self, &peek, 1, &seen);
-        if (seen.move == 0 || !is_legal(s, seen.move)) {
-            break;
-        }
-        line->move[made++] = seen.move;
-        line->length = (uint16_t)made;
-        game->make(s->position, seen.move);
-    }
-    while (made > 0) {
-        game->unmake(s->position, line->move[--made]);
-    }
 }
 
 static void accept_iteration(struct search *s, unsigned depth, int value, bool complete,
                              struct search_result *result)
 {
     struct search_line line = s->node[0].pv;
-    if (complete) {
-        complete_line(s, &line, depth);
-    }
+    complete_line(s, &line, depth, !complete ? 0 : depth < SEARCH_PV_MAX ? depth : SEARCH_PV_MAX);
     if (line.length > 0) {
         result->pv = line;
         result->move = line.move[0];

@@ -53,15 +53,19 @@ static uint8_t generation(const struct embedded_port *port)
                              port->namespace_id);
 }
 
-static enum err open_results(struct embedded *t, size_t bytes, uint64_t group)
+static enum err open_results(struct embedded *t, size_t bytes, uint64_t group,
+                             const struct host_table_wait *wait)
 {
-    if (group != 0 && host_table_open(&t->host, group, bytes) == ERR_OK) {
+    if (group != 0 && host_table_open(&t->host, group, bytes, wait) == ERR_OK) {
         t->state = host_table_state(t->host);
         tt_results_over(&t->results, host_table_memory(t->host), host_table_bytes(t->host),
                         &t->state->generations);
         return ERR_OK;
     }
     t->private_reason = group != 0 ? errno : 0;
+    if (t->private_reason == ECANCELED) {
+        return ERR_IO;
+    }
     return tt_results_open(&t->results, bytes, &t->state->generations);
 }
 
@@ -74,17 +78,18 @@ static enum err open_stripes(struct embedded *t)
     t->stripe = memory_lines(t->stripes * sizeof *t->stripe);
     for (unsigned i = 0; i < t->stripes && t->stripe != NULL && err == ERR_OK; i++) {
         pthread_mutex_init(&t->stripe[i].lock, NULL);
-        err = tt_inflight_open(&t->stripe[i].inflight, entries, 0, 0); /* of one session */
+        err = tt_inflight_open(&t->stripe[i].inflight, entries, 0, 0, 0); /* of one session */
     }
     return t->stripe == NULL ? ERR_NOMEM : err;
 }
 
 enum err embedded_open(struct embedded **out, size_t bytes, unsigned slots)
 {
-    return embedded_open_on_host(out, bytes, slots, 0);
+    return embedded_open_on_host(out, bytes, slots, 0, NULL);
 }
 
-enum err embedded_open_on_host(struct embedded **out, size_t bytes, unsigned slots, uint64_t group)
+enum err embedded_open_on_host(struct embedded **out, size_t bytes, unsigned slots, uint64_t group,
+                               const struct host_table_wait *wait)
 {
     if (slots < 1 || slots > EMBEDDED_SLOTS_MAX) {
         return ERR_RANGE;
@@ -100,7 +105,7 @@ enum err embedded_open_on_host(struct embedded **out, size_t bytes, unsigned slo
     for (unsigned i = 0; i < slots && t->notices != NULL; i++) {
         notices_init(&t->notices[i]);
     }
-    enum err err = t->notices == NULL ? ERR_NOMEM : open_results(t, bytes, group);
+    enum err err = t->notices == NULL ? ERR_NOMEM : open_results(t, bytes, group, wait);
     err = err == ERR_OK ? open_stripes(t) : err;
     if (err != ERR_OK) {
         embedded_close(&t);
@@ -209,7 +214,10 @@ bool embedded_find(struct embedded *t, const struct tt_ask *ask, struct tt_answe
 
 void embedded_put(const struct embedded_port *port, const struct tt_store *store)
 {
-    tt_results_store(&port->table->results, store, generation(port));
+    int most = port->score_max != 0 ? port->score_max : TT_SCORE_MAX;
+    if (store->score >= -most && store->score <= most) {
+        tt_results_store(&port->table->results, store, generation(port));
+    }
 }
 
 uint64_t embedded_table_id(const struct embedded *t)

@@ -27,6 +27,7 @@ enum {
 };
 
 struct embedded;
+struct host_table_wait;
 
 struct embedded_port {
     struct embedded *table;
@@ -34,6 +35,7 @@ struct embedded_port {
     /* fixed while a search runs */
     uint8_t
         inflight_depth_max; /* nodes of at least this depth are registered in flight; or NEVER */
+    int score_max; /* the game's: what others say beyond it is not kept; 0: no bound */
     bool results_only; /* nothing is registered: the depths only say what is searched beside others
                         */
     bool inflight_by_size; /* smaller ones in small iterations (EMBEDDED_INFLIGHT_PLIES). Threads in
@@ -50,8 +52,10 @@ struct embedded_port {
 /* `bytes` of results, at least one bucket; room for `slots` threads. ERR_NOMEM, ERR_RANGE. */
 enum err embedded_open(struct embedded **out, size_t bytes, unsigned slots);
 /* The same, with the results of the processes of this host that open the same `group`
- * (host_table_group) and size; with results of its own where that fails (embedded_is_on_host). */
-enum err embedded_open_on_host(struct embedded **out, size_t bytes, unsigned slots, uint64_t group);
+ * (transport_group) and size; with results of its own where that fails (embedded_is_on_host).
+ * `wait` (host_table.h) may be NULL; ERR_IO when it ended the wait. */
+enum err embedded_open_on_host(struct embedded **out, size_t bytes, unsigned slots, uint64_t group,
+                               const struct host_table_wait *wait);
 bool embedded_is_on_host(const struct embedded *table);
 /* errno of why it is not, though it was to be; else 0. */
 int embedded_private_reason(const struct embedded *table);
@@ -69,7 +73,9 @@ void embedded_begin(struct embedded_port *port, uint64_t job, uint64_t namespace
  * thousandths. Any thread. */
 unsigned embedded_permille(const struct embedded *table, uint64_t namespace_id);
 
-/* Reads and writes results without registering anything: the remote table uses it as its cache. */
+/* Reads and writes results without registering anything: the remote table uses it as its cache. A
+ * score that the game does not have is not written: at the same depth it would outlive true ones.
+ */
 bool embedded_find(struct embedded *table, const struct tt_ask *ask, struct tt_answer *answer);
 void embedded_put(const struct embedded_port *port, const struct tt_store *store);
 

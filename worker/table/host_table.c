@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/magic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,9 +27,9 @@ enum {
     AT_ONCE = 8 << 20, /* by one call, which ends at the first page there is no memory for */
     STATE_BYTES = (sizeof(struct host_state) + PAGE - 1) / PAGE * PAGE,
     LEAST_BYTES = 1 << 20,
-    PATIENCE_MS = 5000, /* with the process that makes a table */
+    STILL_MS = 5000, /* with a process that makes a table and gets no further */
     RETRY_EVERY_MS = 5,
-    LAYOUT = 7, /* of the file, part of its name: builds that differ in it never share one */
+    LAYOUT = 8, /* of the file, part of its name: builds that differ in it never share one */
 };
 
 struct host_table {
@@ -36,20 +37,10 @@ struct host_table {
     void *memory;
     size_t bytes; /* of the file; its last pages are the state */
     char path[NAME_MAX_BYTES];
+    /* while another process makes it */
+    uint64_t filled;
+    long maker;
 };
-
-uint64_t host_table_group(const struct options_host_port *server, unsigned servers)
-{
-    uint64_t sum = 1;
-    for (unsigned i = 0; i < servers; i++) {
-        uint64_t mix = server[i].port;
-        for (const char *c = server[i].host; *c != '\0'; c++) {
-            mix = rng_mix(mix ^ (uint8_t)*c);
-        }
-        sum += rng_mix(mix);
-    }
-    return sum == 0 ? 1 : sum;
-}
 
 static void prefix(char *out, size_t size)
 {
@@ -163,16 +154,34 @@ static bool map(struct host_table *h)
     return true;
 }
 
-/* Touches every page now, not in the first search. */
-static void fill(struct host_table *h)
+/* False: the one that waits for it wants it no longer. */
+static bool goes_on(const struct host_table *h, const struct host_table_wait *wait, size_t filled)
 {
-    (void)madvise(h->memory, h->bytes, MADV_POPULATE_WRITE);
+    bool is_wanted =
+        wait->waiting == NULL || wait->waiting(wait->self, (long)getpid(), filled, h->bytes);
+    errno = is_wanted ? errno : ECANCELED;
+    return is_wanted;
+}
+
+/* Touches every page now, not in the first search. False: see goes_on. */
+static bool fill(struct host_table *h, const struct host_table_wait *wait)
+{
+    char *memory = h->memory;
+    for (size_t from = 0; from < h->bytes; from += AT_ONCE) {
+        size_t length = h->bytes - from > AT_ONCE ? AT_ONCE : h->bytes - from;
+        (void)madvise(memory + from, length, MADV_POPULATE_WRITE);
+        if (!goes_on(h, wait, from + length)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /* MADV_HUGEPAGE does nothing where /dev/shm is mounted as usual (huge=never). From Linux 6.1 on
  * MADV_COLLAPSE makes large pages there all the same, unless the system forbids it (shmem_enabled:
- * deny), of ranges that have one page at least. Where it fails, pages stay small. */
-static void enlarge_pages(struct host_table *h)
+ * deny), of ranges that have one page at least. Where it fails, pages stay small. False: see
+ * goes_on. */
+static bool enlarge_pages(struct host_table *h, const struct host_table_wait *wait)
 {
     char *memory = h->memory;
     size_t whole = h->bytes - h->bytes % MEMORY_LARGE_PAGE;
@@ -180,13 +189,17 @@ static void enlarge_pages(struct host_table *h)
         to = whole - from > AT_ONCE ? from + AT_ONCE : whole;
         for (size_t at = from; at < to; at += MEMORY_LARGE_PAGE) {
             if (madvise(memory + at, 1, MADV_POPULATE_WRITE) != 0) {
-                return; /* no memory, or Linux before 5.14 */
+                return true; /* no memory, or Linux before 5.14 */
             }
         }
         if (madvise(memory + from, to - from, MADV_COLLAPSE) != 0 && from == 0 && errno == EINVAL) {
-            return; /* before 6.1, or forbidden */
+            return true; /* before 6.1, or forbidden */
+        }
+        if (!goes_on(h, wait, to)) {
+            return false;
         }
     }
+    return true;
 }
 
 /* Memory and file are given back; errno stays. */
@@ -201,14 +214,16 @@ static void leave(struct host_table *h)
     errno = error;
 }
 
-/* The write lock is held, and the file is empty. */
-static bool make(struct host_table *h)
+/* The write lock is held, and the file is empty. Who waits reads the maker, and how far it is. */
+static bool make(struct host_table *h, const struct host_table_wait *wait)
 {
     if (!has_room(h->bytes) || ftruncate(h->file, (off_t)h->bytes) != 0 || !map(h)) {
         return false;
     }
-    enlarge_pages(h);
-    fill(h);
+    host_table_state(h)->maker = (int64_t)getpid();
+    if (!enlarge_pages(h, wait) || !fill(h, wait)) {
+        return false;
+    }
     /* Reserves all of it: a page that cannot be had later would end the process by SIGBUS. */
     int error = posix_fallocate(h->file, 0, (off_t)h->bytes);
     if (error != 0) {
@@ -221,10 +236,21 @@ static bool make(struct host_table *h)
     return lock(h->file, F_RDLCK);
 }
 
+/* The pages that the file has are its maker's progress: no mark of the maker's own can lag behind,
+ * or go on without it. A lock says nothing of its holder. */
+static void see_maker(struct host_table *h, const struct stat *found)
+{
+    int64_t maker = 0;
+    off_t at = (off_t)(h->bytes - STATE_BYTES + offsetof(struct host_state, maker));
+    h->filled = (uint64_t)found->st_blocks * 512; /* stat's unit on all systems */
+    h->maker = pread(h->file, &maker, sizeof maker, at) == sizeof maker ? (long)maker : 0;
+}
+
 enum step { JOINED, AGAIN, BUSY, FAILED };
 
 /* No other process has the file, and the write lock is held. */
-static enum step begin(struct host_table *h, const struct stat *found)
+static enum step begin(struct host_table *h, const struct stat *found,
+                       const struct host_table_wait *wait)
 {
     if (found->st_nlink == 0) {
         return AGAIN;
@@ -233,7 +259,7 @@ static enum step begin(struct host_table *h, const struct stat *found)
         unlink(h->path);
         return AGAIN;
     }
-    if (make(h)) {
+    if (make(h, wait)) {
         return JOINED;
     }
     int error = errno;
@@ -242,7 +268,7 @@ static enum step begin(struct host_table *h, const struct stat *found)
     return FAILED;
 }
 
-static enum step try_join(struct host_table *h)
+static enum step try_join(struct host_table *h, const struct host_table_wait *wait)
 {
     struct stat found;
     if (fstat(h->file, &found) != 0) {
@@ -253,10 +279,16 @@ static enum step try_join(struct host_table *h)
         return FAILED;
     }
     if (lock(h->file, F_WRLCK)) {
-        return fstat(h->file, &found) == 0 ? begin(h, &found) : FAILED;
+        return fstat(h->file, &found) == 0 ? begin(h, &found, wait) : FAILED;
     }
     if (!lock(h->file, F_RDLCK)) { /* a process makes it */
-        return errno == EAGAIN || errno == EACCES ? BUSY : FAILED;
+        int error = errno;
+        if ((error == EAGAIN || error == EACCES) && fstat(h->file, &found) == 0) {
+            see_maker(h, &found);
+            return BUSY;
+        }
+        errno = error;
+        return FAILED;
     }
     if (fstat(h->file, &found) != 0) {
         return FAILED;
@@ -267,32 +299,40 @@ static enum step try_join(struct host_table *h)
     if (!map(h)) {
         return FAILED;
     }
-    fill(h);
-    return JOINED;
+    return fill(h, wait) ? JOINED : FAILED;
 }
 
-static enum step join(struct host_table *h)
+static enum step join(struct host_table *h, const struct host_table_wait *wait)
 {
     h->file = open_file(h->path, O_CREAT);
     if (h->file < 0) {
         return errno == EAGAIN ? BUSY : FAILED;
     }
-    enum step step = try_join(h);
+    enum step step = try_join(h, wait);
     if (step != JOINED) {
         leave(h);
     }
     return step;
 }
 
-static enum step join_in_time(struct host_table *h)
+/* As long as the maker goes on; one that dies gives up its lock, and the next try takes over. */
+static enum step join_in_time(struct host_table *h, const struct host_table_wait *wait)
 {
-    enum step step = join(h);
-    for (unsigned waited = 0; (step == AGAIN || step == BUSY) && waited < PATIENCE_MS;) {
-        if (step == BUSY) {
-            nanosleep(&(struct timespec){.tv_nsec = RETRY_EVERY_MS * 1000000}, NULL);
+    uint32_t still_ms = wait->still_ms != 0 ? wait->still_ms : STILL_MS, still = 0;
+    enum step step = join(h, wait);
+    for (uint64_t seen = 0; (step == AGAIN || step == BUSY) && still < still_ms;
+         step = join(h, wait)) {
+        if (step == AGAIN) {
+            still++;
+            continue;
         }
-        waited += step == BUSY ? RETRY_EVERY_MS : 1;
-        step = join(h);
+        if (wait->waiting != NULL && !wait->waiting(wait->self, h->maker, h->filled, h->bytes)) {
+            errno = ECANCELED;
+            return FAILED;
+        }
+        still = h->filled != seen ? 0 : still + RETRY_EVERY_MS;
+        seen = h->filled;
+        nanosleep(&(struct timespec){.tv_nsec = RETRY_EVERY_MS * 1000000}, NULL);
     }
     if (step != JOINED && step != FAILED) {
         errno = ETIMEDOUT;
@@ -300,8 +340,26 @@ static enum step join_in_time(struct host_table *h)
     return step;
 }
 
-enum err host_table_open(struct host_table **out, uint64_t group, size_t bytes)
+const char *host_table_reason(int error)
 {
+    switch (error) {
+    case ETIMEDOUT:
+        return "the process that makes the host's table stands still";
+    case ECANCELED:
+        return "interrupted";
+    case ENOSPC:
+        return "no room in /dev/shm";
+    case ENODEV:
+        return "/dev/shm is not memory";
+    default:
+        return strerror(error);
+    }
+}
+
+enum err host_table_open(struct host_table **out, uint64_t group, size_t bytes,
+                         const struct host_table_wait *wait)
+{
+    static const struct host_table_wait usual = {0};
     char start[NAME_MAX_BYTES / 2];
     if (bytes < LEAST_BYTES) {
         errno = EINVAL;
@@ -316,7 +374,7 @@ enum err host_table_open(struct host_table **out, uint64_t group, size_t bytes)
     snprintf(h->path, sizeof h->path, "%s/%s%016" PRIx64, folder, start,
              rng_mix(rng_mix(group ^ LAYOUT) ^ h->bytes));
     remove_unused();
-    if (join_in_time(h) != JOINED) {
+    if (join_in_time(h, wait != NULL ? wait : &usual) != JOINED) {
         int error = errno;
         free(h);
         errno = error;

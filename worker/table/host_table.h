@@ -8,7 +8,7 @@
  * the system takes back when the process ends: a write lock proves that no other process has it.
  *
  * Threads: open, clear and close by one thread; the rest by any. Memory: the file's. Blocking: open
- * waits while another process fills a new table with pages, for some seconds at most. */
+ * waits while another process fills a new table with pages, as long as that one goes on. */
 #ifndef WORKER_TABLE_HOST_TABLE_H
 #define WORKER_TABLE_HOST_TABLE_H
 
@@ -29,6 +29,7 @@ struct host_state {
     /* Read with every store. */
     struct tt_generations generations;
     _Alignas(64) uint64_t table_id; /* random: tells tables apart */
+    int64_t maker; /* the process that made it; said first of all */
     /* Written now and then. */
     _Alignas(64) _Atomic uint64_t job[HOST_TABLE_JOBS]; /* begun before, by id modulo the size */
     _Atomic uint64_t other_table_us; /* CLOCK_MONOTONIC: until then peers have other tables */
@@ -38,13 +39,24 @@ struct host_state {
 
 struct host_table;
 
-/* The same for all processes that name the same servers, in any order. Never 0. */
-uint64_t host_table_group(const struct options_host_port *server, unsigned servers);
+/* How open waits for the process that makes the table, which may be this one. Zero means the
+ * default in brackets. */
+struct host_table_wait {
+    void *self;
+    /* Called again and again meanwhile: bytes of `bytes` are filled so far by process `maker`, 0:
+     * not known. False: wait no longer [wait]. */
+    bool (*waiting)(void *self, long maker, uint64_t filled, uint64_t bytes);
+    uint32_t still_ms; /* the longest without progress [5,000] */
+};
 
 /* Joins the table of `group` and `bytes`, at least 1 MiB, or makes it. ERR_IO with errno where
- * /dev/shm is no memory or has no room, a file of that name is not ours, or another process does
- * not finish making it: use a private table then. ERR_NOMEM, ERR_RANGE. */
-enum err host_table_open(struct host_table **out, uint64_t group, size_t bytes);
+ * /dev/shm is no memory or has no room, a file of that name is not ours, or the process that makes
+ * it stands still (ETIMEDOUT): use a private table then; or with ECANCELED, because `wait` said so.
+ * `wait` may be NULL. ERR_NOMEM, ERR_RANGE. */
+enum err host_table_open(struct host_table **out, uint64_t group, size_t bytes,
+                         const struct host_table_wait *wait);
+/* For people: why it could not be had, given that errno. */
+const char *host_table_reason(int error);
 /* Accepts NULL; nulls. */
 void host_table_close(struct host_table **host);
 

@@ -14,6 +14,7 @@ enum {
     CONNECT_REST_US = 100000, /* for the others once one shard is up: they may join later */
     OTHERS_FIRST_US = 10000, /* at the begin of a search others are supposed to be there */
     OTHERS_US = 50000, /* how long a sign of other searchers counts */
+    LONG_WAIT_US = 1000, /* the search polls soon after it: a time limit counts no nodes */
     RENEWALS = 4, /* in the time that a shard keeps an in-flight entry */
     RENEW_EVERY_MS = 15000, /* at most: this also makes up for a NODE_DONE that got lost */
     RENEW_PAUSE_MIN_US = 5000,
@@ -107,6 +108,8 @@ enum err remote_open(struct remote **out, const struct remote_options *options)
     }
     struct client_port port = {r->shell.self, r->shell.send};
     struct client_sink sink = options->sink;
+    sink.hello_self = r->shell.self;
+    sink.hello_refused = r->shell.refused;
     sink.node_self = r;
     sink.node_done = take_done;
     sink.history = take_history;
@@ -259,7 +262,11 @@ static enum client_result wait_for(struct remote *r, uint32_t ticket, struct tt_
         enum client_result result = answer != NULL ? client_answer(r->client, ticket, now, answer)
                                                    : client_peeked(r->client, ticket, now, peeked);
         if (result != CLIENT_WAITING) {
-            r->waited_us += now_us(r) - begin;
+            uint64_t waited = now_us(r) - begin;
+            r->waited_us += waited;
+            if (waited >= LONG_WAIT_US) {
+                atomic_store_explicit(embedded_until_poll(r->local), 1, memory_order_relaxed);
+            }
             return result;
         }
         r->shell.sleep(r->shell.self, client_deadline(r->client, ticket));

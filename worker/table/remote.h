@@ -13,29 +13,14 @@
 #ifndef WORKER_TABLE_REMOTE_H
 #define WORKER_TABLE_REMOTE_H
 
-#include "proto/client.h"
 #include "worker/table/embedded.h"
+#include "worker/table/shell.h"
 
 enum {
     REMOTE_SHARE_DEPTH = 2, /* the default */
 };
 
 struct remote;
-
-/* What a remote needs of the world: sockets and a clock (wire.h), or those of the virtual cluster.
- */
-struct remote_shell {
-    void *self;
-    uint64_t (*now)(void *self); /* microseconds, monotonic */
-    bool (*send)(void *self, unsigned shard, const uint8_t *bytes, size_t length); /* client_port */
-    /* Gives the client all that has arrived; true if anything had. Never waits. */
-    bool (*drain)(void *self, struct client *client);
-    /* Waits until something arrives or `until_us`. */
-    void (*sleep)(void *self, uint64_t until_us);
-    uint32_t
-        ask_cost_us; /* what an ask and its store count as in adapting the remote depth limit */
-    uint32_t rest_us; /* between two reads while no answer is awaited; 0: every serve reads */
-};
 
 struct remote_options {
     struct remote_shell shell; /* borrowed until close */

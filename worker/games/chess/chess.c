@@ -152,6 +152,7 @@ const struct game game_chess = {
     .namespace_id = NAMESPACE_chess,
     .position_size = sizeof(struct chess_position),
     .score_kind = GAME_CENTIPAWNS,
+    .score_max = GAME_MATE,
     .search = &game_search,
     .parse = parse,
     .format = format,

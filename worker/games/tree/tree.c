@@ -264,6 +264,7 @@ const struct game game_tree = {
     .namespace_id = NAMESPACE_tree,
     .position_size = sizeof(struct tree_position),
     .score_kind = GAME_CENTIPAWNS,
+    .score_max = TREE_SCORE_MAX,
     .search = &game_search,
     .parse = parse,
     .format = format,

@@ -1,0 +1,311 @@
+#!/usr/bin/python3
+"""libabdada as others get it: installed, found through pkg-config, linked into programs that are not ours. TAP.
+
+    BIN=build/dev/bin tests/system/test_lib.py
+
+Needs make, a compiler and pkg-config; tests of what is missing are skipped.
+"""
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+from cluster import (BIN, ROOT, Process, Shard, Worker, answers, check, equal, main, run, start, wait_until)
+from redis_servers import Redis, why_not
+
+PREFIX = "/usr/local"
+STRICT = ["--strict", "--select", "plain"]
+installed = {}  # DESTDIR, once
+
+
+def mode():
+    """Of the programs in BIN: what is installed beside them is built the same way."""
+    folders = os.path.normpath(os.path.abspath(BIN)).split(os.sep)
+    return next((m for m in ("dev", "tsan") if m in folders), "release")
+
+
+# A position and its value: some seconds for one process.
+CONNECT4 = ("444442", 1) if mode() == "release" else ("44444332", 3)
+SANITIZE = {"dev": ["-fsanitize=address,undefined"], "tsan": ["-fsanitize=thread"], "release": []}
+
+
+def make(*arguments):
+    done = subprocess.run(["make", "--no-print-directory", "-s", f"MODE={mode()}", f"PREFIX={PREFIX}", *arguments],
+                          cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    check(done.returncode == 0, "make", *arguments, done.stdout[-2000:])
+
+
+def missing():
+    for tool in "make", "pkg-config", os.environ.get("CC", "gcc"):
+        if not shutil.which(tool):
+            return f"{tool} is not here"
+    return None
+
+
+def install():
+    """DESTDIR with the installed files."""
+    if not installed:
+        folder = tempfile.TemporaryDirectory(prefix="abdada-lib-")
+        make("install", f"DESTDIR={folder.name}")
+        installed["folder"] = folder  # lives as long as this process
+    return installed["folder"].name
+
+
+def at(*parts):
+    return os.path.join(install() + PREFIX, *parts)
+
+
+def pkg_config(*arguments):
+    variables = dict(os.environ, PKG_CONFIG_PATH=at("lib/pkgconfig"), PKG_CONFIG_SYSROOT_DIR=install())
+    found = subprocess.run(["pkg-config", *arguments, "abdada"], env=variables, stdout=subprocess.PIPE, text=True,
+                           check=True)
+    return found.stdout.split()
+
+
+def build(source, *flags, compiler="gcc"):
+    """A program of one file, made in an empty folder from what is installed alone."""
+    folder = tempfile.mkdtemp(dir=install())
+    name = os.path.join(folder, os.path.splitext(os.path.basename(source))[0])
+    shutil.copy(source, folder)
+    done = subprocess.run([compiler, "-O2", "-Wall", "-Wextra", "-Werror", *SANITIZE[mode()], os.path.basename(source),
+                           "-o", name, *(flags or pkg_config("--cflags", "--libs"))],
+                          cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    check(done.returncode == 0, done.stdout[-2000:])
+    return name
+
+
+def example(name):
+    if name not in installed:
+        installed[name] = build(at("share/doc/abdada/examples", name + ".c"))
+    return installed[name]
+
+
+@contextlib.contextmanager
+def library_path():
+    before = os.environ.get("LD_LIBRARY_PATH")
+    os.environ["LD_LIBRARY_PATH"] = at("lib") + (":" + before if before else "")
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["LD_LIBRARY_PATH"]
+        else:
+            os.environ["LD_LIBRARY_PATH"] = before
+
+
+def launch(program, *arguments):
+    """With the installed library."""
+    with library_path():
+        return Process(program, *arguments)
+
+
+def files_below(folder):
+    return {os.path.relpath(os.path.join(top, name), folder) for top, _, names in os.walk(folder) for name in names}
+
+
+def exported(*command):
+    """Names of ours that a library shows; the sanitizers add some of theirs."""
+    lines = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+    names = [line.split()[-1].split("@")[0] for line in lines if len(line.split()) >= 3]
+    return sorted(name for name in names if not name.startswith("_"))
+
+
+def needs_tools(test):
+    """The test is skipped where something it needs is missing."""
+    def wrapped():
+        return missing() or test()
+    wrapped.__name__ = test.__name__
+    return wrapped
+
+
+@needs_tools
+def test_what_is_exported_is_the_list_and_nothing_else():
+    with open(os.path.join(ROOT, "tests/data/abdada.symbols"), encoding="ascii") as lines:
+        wanted = lines.read().split()
+    equal(exported("nm", "-D", "--defined-only", at("lib/libabdada.so")), wanted)
+    equal(exported("nm", "-g", "--defined-only", at("lib/libabdada.a")), wanted)
+    with open(at("include/abdada.h"), encoding="utf-8") as header:
+        text = re.sub(r"/\*.*?\*/", "", header.read(), flags=re.DOTALL)
+    equal(sorted(re.findall(r"^[a-z][\w \*]*?\b(abdada_\w+)\(", text, re.MULTILINE)), wanted, "declared in abdada.h")
+    dynamic = subprocess.run(["readelf", "-d", at("lib/libabdada.so")], stdout=subprocess.PIPE, text=True, check=True)
+    check("soname: [libabdada.so.0]" in dynamic.stdout, dynamic.stdout)
+
+
+@needs_tools
+def test_install_and_uninstall():
+    with tempfile.TemporaryDirectory(prefix="abdada-install-") as folder:
+        make("install", f"DESTDIR={folder}")
+        found = files_below(folder + PREFIX)
+        wanted = {"bin/abdada", "bin/ttserver", "bin/ttworker", "include/abdada.h", "lib/libabdada.a",
+                  "lib/libabdada.so", "lib/libabdada.so.0", "lib/pkgconfig/abdada.pc", "share/man/man3/abdada.3",
+                  "share/doc/abdada/README.md", "share/doc/abdada/proto/PROTOCOL.md",
+                  "share/doc/abdada/examples/connect4.c"}
+        check(wanted <= found, wanted - found)
+        make("uninstall", f"DESTDIR={folder}")
+        equal(files_below(folder), set())
+        make("uninstall", f"DESTDIR={folder}")  # twice is no error
+
+
+@needs_tools
+def test_cplusplus_takes_the_header():
+    if not shutil.which("g++"):
+        return "g++ is not here"
+    source = os.path.join(install(), "plus.cc")
+    with open(source, "w", encoding="ascii") as file:
+        file.write("#include <abdada.h>\n#include <cstdio>\n"
+                   "int main() {\n    abdada_options options{};\n    options.struct_size = sizeof options;\n"
+                   "    struct abdada *t = nullptr;\n"
+                   "    std::printf(\"%s %d\\n\", abdada_version(), abdada_open(&t, &options) == ABDADA_E_ARGUMENT);\n"
+                   "}\n")
+    process = launch(build(source, compiler="g++"))
+    equal(process.wait(), 0, process.tail())
+    check(process.out().endswith(" 1"), process.tail())
+
+
+@needs_tools
+def test_the_static_library_links():
+    dynamic = [flag for flag in pkg_config("--static", "--cflags", "--libs") if flag != "-labdada"]
+    program = build(at("share/doc/abdada/examples/connect4.c"), "-Wl,-Bstatic", at("lib/libabdada.a"),
+                    "-Wl,-Bdynamic", *dynamic)
+    needed = subprocess.run(["readelf", "-d", program], stdout=subprocess.PIPE, text=True, check=True).stdout
+    check("libabdada" not in needed and "libzmq" in needed, needed)
+    shard = Shard(0)
+    process = Process(program, "--servers", shard.address, CONNECT4[0])
+    equal(process.wait(), 0, process.tail())
+    equal(value_of(process), CONNECT4[1])
+    equal(shard.end(), 0)
+
+
+def value_of(process):
+    found = re.fullmatch(r"value (-?\d+) nodes (\d+) asks (\d+)", process.lines["out"][-1])
+    check(found, process.tail())
+    return int(found[1])
+
+
+def asks_of(process):
+    return int(process.lines["out"][-1].split()[-1])
+
+
+@contextlib.contextmanager
+def ring():
+    with tempfile.TemporaryDirectory(prefix="abdada-keys-") as path:
+        keys = os.path.join(path, "keys")
+        equal(run("abdada", "keygen", keys).status, 0)
+        yield keys
+
+
+@needs_tools
+def test_connect4_alone():
+    process = launch(example("connect4"), CONNECT4[0])
+    equal(process.wait(), 0, process.tail())
+    equal((value_of(process), asks_of(process)), (CONNECT4[1], 0))
+    process = launch(example("connect4"), "4444441")  # a column that is full
+    equal(process.wait(), 2, process.tail())
+
+
+def four_with_a_kill(keys):
+    shard = Shard(0, keys=keys)  # which knows nothing
+    four = [launch(example("connect4"), "--servers", shard.address, "--keys", keys, CONNECT4[0]) for _ in range(4)]
+
+    def all_search():
+        figures = shard.stats()
+        return figures["inflight_entries"] >= 4 and figures["sessions"] >= 5 or not four[0].running()
+
+    wait_until(all_search, "four search")
+    four[0].send_signal(signal.SIGKILL)
+    was_killed = four[0].wait() == -signal.SIGKILL
+    for process in four[1:]:
+        equal(process.wait(), 0, process.tail())
+        equal(value_of(process), CONNECT4[1], process.tail())
+    wait_until(lambda: shard.stats()["inflight_entries"] == 0, "nobody is in a node")
+    equal(shard.end(), 0)
+    return was_killed
+
+
+@needs_tools
+def test_four_processes_with_keys_find_the_same_value_while_one_is_killed():
+    with ring() as keys:
+        shard = Shard(0, keys=keys)
+        where = ["--servers", shard.address, "--keys", keys, CONNECT4[0]]
+        one = launch(example("connect4"), *where)
+        equal(one.wait(), 0, one.tail())
+        equal(value_of(one), CONNECT4[1])
+        check(asks_of(one) > 50, one.tail())
+        equal(shard.end(), 0)
+        for _ in range(10):  # until the one to be killed has not finished before
+            if four_with_a_kill(keys):
+                return
+        check(False, "the search is too short for a kill in between")
+
+
+@needs_tools
+def test_two_processes_meet_in_a_redis():
+    if why_not():
+        return why_not()
+    if "-lhiredis" not in pkg_config("--static", "--libs"):
+        return "built without hiredis"
+    with Redis() as redis:
+        two = [launch(example("connect4"), "--servers", redis.url, CONNECT4[0]) for _ in range(2)]
+        for process in two:
+            equal(process.wait(), 0, process.tail())
+            equal(value_of(process), CONNECT4[1])
+            check(asks_of(process) > 20, process.tail())
+    return None
+
+
+@needs_tools
+def test_connect4_goes_on_alone_when_the_server_dies():
+    shard = Shard(0)
+    process = launch(example("connect4"), "--servers", shard.address, CONNECT4[0])
+    wait_until(lambda: not process.running() or shard.stats()["asks"] > 10, "it asks")
+    shard.kill()
+    equal(process.wait(), 0, process.tail())
+    equal(value_of(process), CONNECT4[1])
+
+
+@needs_tools
+def test_connect4_says_why_it_has_no_server():
+    with ring() as keys:
+        process = launch(example("connect4"), "--servers", "127.0.0.1", "--keys", keys)
+        equal((process.wait(), len(process.lines["err"])), (1, 1), process.tail())
+        process = launch(example("connect4"), "--servers", "127.0.0.1:1", "--keys", keys + "/nowhere")
+        equal((process.wait(), len(process.lines["err"])), (1, 1), process.tail())
+
+
+@needs_tools
+def test_analyse_gets_a_strict_score_from_the_workers():
+    answer, = answers(start("--algorithm", "sequential", *STRICT, "--depth", "6", "--fresh", "startpos"))
+    with ring() as keys:
+        shard = Shard(0, keys=keys)
+        where = ["--servers", shard.address, "--keys", keys]
+        os.environ["ABDADA_KEYS"] = keys
+        try:
+            worker = Worker(shard.address)
+        finally:
+            del os.environ["ABDADA_KEYS"]
+        process = launch(example("analyse"), *where, "--strict", "--depth", "6", "startpos")
+        equal(process.wait(), 0, process.tail())
+        last = re.fullmatch(r"depth 6 score (-?\d+) nodes (\d+) line (.*)", process.lines["out"][-1])
+        check(last, process.tail())
+        equal((answer["score_kind"], answer["score"]), ("cp", int(last[1])))
+        check(re.fullmatch(r"[a-h][1-8][a-h][1-8]( .*)?", last[3]), last[3])
+        wait_until(lambda: not shard.working(), "the job ended with its front-end")
+        refused = launch(example("analyse"), *where, "--depth", "3", "no position")
+        equal(refused.wait(), 1, refused.tail())
+        check("cannot search" in refused.err(), refused.tail())
+        equal((worker.end(), shard.end()), (0, 0))
+
+
+TESTS = [test_what_is_exported_is_the_list_and_nothing_else, test_install_and_uninstall,
+         test_cplusplus_takes_the_header, test_the_static_library_links, test_connect4_alone,
+         test_four_processes_with_keys_find_the_same_value_while_one_is_killed,
+         test_two_processes_meet_in_a_redis, test_connect4_goes_on_alone_when_the_server_dies,
+         test_connect4_says_why_it_has_no_server,
+         test_analyse_gets_a_strict_score_from_the_workers]
+
+if __name__ == "__main__":
+    sys.exit(main(TESTS))

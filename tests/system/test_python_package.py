@@ -1,0 +1,554 @@
+#!/usr/bin/python3
+"""The Python package: installed with pip beside an installed libabdada, used against real shards and workers. TAP.
+
+    BIN=build/release/bin tests/system/test_python_package.py
+
+The library is that of the release build, which Python can load; shards and workers are those of BIN. Nothing comes from
+the network but the package `chess`, for the example.
+"""
+import atexit
+import contextlib
+import functools
+import glob
+import importlib.util
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import tempfile
+import threading
+import zipfile
+
+import client
+import redis_servers
+from cluster import (QUICK, ROOT, Process, Shard, answers, ask, check, equal, free_port, main, positions, start,
+                     wait_until)
+from test_keys import environment, ring
+
+SOURCE = os.path.join(ROOT, "worker/lib/python")
+SOLVER = os.path.join(ROOT, "examples/chess_solver.py")
+SOLVED = "r1bqk2r/pppp1ppp/2n2n2/2b1p3/2B1P3/3P1N2/PPP2PPP/RNBQK2R w KQkq - 0 1"
+STRICT = ["--strict", "--select", "plain"]
+PATIENCE_S = 600  # for compilers and pip on a busy machine
+OPTIONS = ["--no-build-isolation", "--no-deps", "--no-index"]  # setuptools and cffi are those of the system
+
+
+@functools.lru_cache(None)
+def why_not():
+    """Why the package cannot be built here, or None."""
+    missing = [name for name in ("cffi", "setuptools", "wheel", "venv", "ensurepip") if not importlib.util.find_spec(name)]
+    if missing:
+        return f"no Python module {' '.join(missing)} here"
+    if not shutil.which("pkg-config"):
+        return "no pkg-config here"
+    return None
+
+
+def command(*words, **variables):
+    """(exit status, output) of a program that ends."""
+    done = subprocess.run([str(word) for word in words], env={**os.environ, **variables}, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, timeout=PATIENCE_S, check=False, cwd=ROOT)
+    return done.returncode, done.stdout
+
+
+def succeeds(*words, **variables):
+    status, output = command(*words, **variables)
+    check(status == 0, words, "exit status", status, output[-3000:])
+    return output
+
+
+@functools.lru_cache(None)
+def folder():
+    path = tempfile.mkdtemp(prefix="abdada-python-")
+    atexit.register(shutil.rmtree, path, True)
+    return path
+
+
+@functools.lru_cache(None)
+def library():
+    """The folder of abdada.pc of an installed library."""
+    prefix = os.path.join(folder(), "usr")
+    succeeds("make", "MODE=release", "install-library", f"PREFIX={prefix}", "DESTDIR=")
+    return os.path.join(prefix, "lib/pkgconfig")
+
+
+@functools.lru_cache(None)
+def python():
+    """Of an environment of its own that has nothing of ours yet."""
+    path = os.path.join(folder(), "venv")
+    succeeds(sys.executable, "-m", "venv", "--system-site-packages", path)
+    return os.path.join(path, "bin/python")
+
+
+def sources():
+    """A copy, since building writes beside them."""
+    path = tempfile.mkdtemp(dir=folder())
+    return shutil.copytree(SOURCE, os.path.join(path, "python"), ignore=shutil.ignore_patterns("build", "*.egg-info"))
+
+
+@functools.lru_cache(None)
+def package():
+    """The module abdada, installed."""
+    succeeds(python(), "-m", "pip", "install", *OPTIONS, sources(), PKG_CONFIG_PATH=library())
+    where = succeeds(python(), "-c", "import sysconfig; print(sysconfig.get_path('platlib'))").strip()
+    sys.path.insert(0, where)
+    import abdada
+    check(abdada.__file__.startswith(where), abdada.__file__)
+    return abdada
+
+
+def needs_package(test):
+    @functools.wraps(test)
+    def wrapped():
+        reason = why_not()
+        if reason:
+            return reason
+        package()
+        return test()
+    return wrapped
+
+
+def raises(kind, action, *words):
+    """The exception, whose text has these words."""
+    try:
+        action()
+    except kind as error:
+        equal(type(error), kind, error)
+        check(all(word in str(error) for word in words), "not in the text:", words, error)
+        return error
+    raise AssertionError(f"no {kind.__name__}")
+
+
+def until(action):
+    """What the action returns; repeated while a shard is taken for down, as may happen on a busy machine."""
+    def tried():
+        with contextlib.suppress(package().Unavailable):
+            return (action(),)
+        return None
+    return wait_until(tried, "an answer")[0]
+
+
+def worker(shard, keys=None, name="w"):
+    process = Process("ttworker", "--servers", shard.address, "--name", name, *(["--keys", keys] if keys else []))
+    process.wait_line("^ready$")
+    return process
+
+
+@contextlib.contextmanager
+def killed_at_end(*processes):
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+
+
+# ---- the package ----
+
+def test_pip_makes_wheel_and_sdist():
+    if why_not():
+        return why_not()
+    out, here = os.path.join(folder(), "out"), sources()
+    build = "import sys, setuptools.build_meta as b; out = sys.argv[1]; b.build_sdist(out); b.build_wheel(out)"
+    done = subprocess.run([python(), "-c", build, out], cwd=here, env={**os.environ, "PKG_CONFIG_PATH": library()},
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE_S, check=False)
+    equal(done.returncode, 0, done.stdout[-3000:])
+    (wheel,), (sdist,) = glob.glob(out + "/*.whl"), glob.glob(out + "/*.tar.gz")
+    with zipfile.ZipFile(wheel) as file:
+        names = file.namelist()
+    check("abdada/py.typed" in names and "abdada/__init__.py" in names and
+          any(name.startswith("abdada/_native.") and name.endswith(".so") for name in names), names)
+    with tarfile.open(sdist) as file:
+        file.extractall(out)
+        check(any(name.endswith("/abdada_build.py") for name in file.getnames()), file.getnames())
+    unpacked, = glob.glob(out + "/abdada-*/")
+    succeeds(python(), "-m", "pip", "install", *OPTIONS, "--target", os.path.join(out, "target"), unpacked,
+             PKG_CONFIG_PATH=library())
+    equal(succeeds(python(), "-c", "import abdada; print(abdada.__version__ == abdada.version())",
+                   PYTHONPATH=os.path.join(out, "target")).strip(), "True")
+    return None
+
+
+def test_without_the_library_one_line_says_what_to_do():
+    if why_not():
+        return why_not()
+    status, output = command(python(), "-m", "pip", "install", *OPTIONS, sources(), PKG_CONFIG_LIBDIR="/nowhere",
+                             PKG_CONFIG_PATH="/nowhere")
+    check(status != 0 and "pkg-config does not find libabdada. Run `make install`" in output, output[-3000:])
+    check("Traceback" not in output.split("abdada: pkg-config")[0].rsplit("Building wheel", 1)[1], output[-3000:])
+    return None
+
+
+def test_types_are_strict():
+    if not shutil.which("mypy"):
+        return "no mypy here"
+    with tempfile.TemporaryDirectory() as cache:
+        succeeds("mypy", "--strict", "--cache-dir", cache, os.path.join(SOURCE, "src/abdada"))
+        uses = os.path.join(cache, "uses.py")
+        for lines, status in (("answer: abdada.Answer = abdada.Table('h:1').ask(1, 2, -3, 4, exclusive=True)\n"
+                               "scores: list[int] = [p.score for p in abdada.Cluster(['h:1']).analyse(depth=3)]\n", 0),
+                              ("abdada.Table('h:1').store('x', 2, 3, 4)\n", 1)):
+            with open(uses, "w", encoding="ascii") as file:
+                file.write("import abdada\n" + lines)
+            got, output = command("mypy", "--strict", "--cache-dir", cache, uses, MYPYPATH=os.path.join(SOURCE, "src"))
+            equal(got, status, output)
+    return None
+
+
+# ---- the table ----
+
+@needs_package
+def test_the_table_with_keys():
+    abdada = package()
+    with ring() as keys, environment(ABDADA_KEYS=""):
+        shard = Shard(keys=keys, heartbeat_ms=5000)
+        with abdada.Table(shard.address, namespace="one", keys=keys) as a, \
+                abdada.Table([shard.address], namespace="one", keys=keys) as b, \
+                abdada.Table(shard.address, namespace="two", keys=keys) as c:
+            for table in a, b, c:
+                equal(table.wait_connected(30), 1)
+                equal((table.shards, table.connected), ([shard.address], 1))
+            opened = until(lambda: a.peek(7, 5))
+            equal(tuple(opened), (-32767, 32767, 0, 0, 0))
+            wait_until(lambda: a.ask(7, 5, -100, 100).verdict == abdada.Verdict.OPEN, "OPEN")
+            equal(until(lambda: b.peek(7, 5)).nproc, 1)
+            wait_until(lambda: b.ask(7, 5, -100, 100, exclusive=True).verdict == abdada.Verdict.BUSY, "BUSY")
+            wait_until(lambda: b.ask(7, 5, -100, 100).verdict == abdada.Verdict.OPEN, "OPEN")
+            equal(until(lambda: a.peek(7, 5)).nproc, 2)
+            a.store(7, 5, 20, abdada.Bound.LOWER, 99)
+            b.release(7, 5)
+            for table in a, b:
+                table.flush()
+            wait_until(lambda: tuple(until(lambda: a.peek(7, 5))) == (20, 32767, 5, 99, 0), "the result, and nobody in it")
+
+            def answer(*window, **how):
+                return wait_until(lambda: (got := b.ask(7, *window, **how)).verdict != abdada.Verdict.ALONE and got, "an answer")
+            equal(answer(5, -50, 10)[:2], (abdada.Verdict.CUT, 20))
+            equal(answer(4, -50, 10)[:2], (abdada.Verdict.CUT, 20))
+            equal(answer(4, -50, 10, strict=True).verdict, abdada.Verdict.OPEN)
+            equal(answer(5, -50, 60)[2:5], (20, 60, 99))
+            equal(tuple(until(lambda: c.peek(7, 5)))[:4], (-32767, 32767, 0, 0), "of another namespace")
+            check(a.stats()["stores"] == 1 and until(lambda: a.shard_stats(0))["sessions"] == 3, a.stats())
+        equal(shard.end(), 0)
+
+
+@needs_package
+def test_batches():
+    abdada = package()
+    shards = [Shard(heartbeat_ms=5000) for _ in range(2)]
+    keys = [client.mix(number) for number in range(1, 2001)]
+    with killed_at_end(*shards), abdada.Table([shard.address for shard in shards], answer_timeout=10) as table:
+        wait_until(lambda: until(table.wait_connected) == 2, "both shards")
+
+        def stored():  # queued stores beyond a bound are dropped: in parts
+            for first in range(0, len(keys), 32):
+                table.store_many(abdada.Store(key, 3, key % 1000, abdada.Bound.EXACT, 5) for key in keys[first:first + 32])
+                table.flush()
+            return [p.lower for p in until(lambda: table.peek_many([(key, 3) for key in keys]))] == \
+                [key % 1000 for key in keys]
+        wait_until(stored, "all results in the table")
+        check(all(shard.stats()["stores"] > 500 for shard in shards), "both shards have some")
+
+        def cut():
+            got = table.ask_many([abdada.Ask(key, 3, -32767, 32767) for key in keys])
+            equal(len(got), len(keys))
+            return all(a.verdict == abdada.Verdict.CUT and a.score == key % 1000 for a, key in zip(got, keys))
+        wait_until(cut, "all answered")
+        slots = [abdada.Ask(4711, 9, 0, 1, exclusive=True, slot=slot) for slot in range(3)]
+        wait_until(lambda: [a.verdict for a in table.ask_many(slots)] ==
+                   [abdada.Verdict.OPEN, abdada.Verdict.BUSY, abdada.Verdict.BUSY], "one of three slots in the node")
+        table.release_many([abdada.Node(4711, 9, slot=0)])
+        wait_until(lambda: until(lambda: table.peek(4711, 9)).nproc == 0, "nobody in it")
+        equal((table.ask_many([]), table.peek_many([])), ([], []))
+
+
+@needs_package
+def test_wrong_values_are_exceptions():
+    abdada = package()
+    wrong = abdada.InvalidArgument
+    check(issubclass(wrong, ValueError) and issubclass(wrong, abdada.Error))
+    exact = abdada.Bound.EXACT
+    with abdada.Table(f"127.0.0.1:{free_port()}") as table:
+        for action in (lambda: table.ask(1, 2, 5, 5), lambda: table.ask(1, 251, 0, 1), lambda: table.ask(1, 2, -32768, 1),
+                       lambda: table.store(1, 2, 32768, exact), lambda: table.store(1, 2, 0, 0),
+                       lambda: table.store(1, 2, 0, 4), lambda: table.store(1, 2, 0, exact, 65536),
+                       lambda: table.peek(1, 300), lambda: table.release(1, 251),
+                       lambda: table.ask_many([abdada.Ask(1, 2, 0, 1), abdada.Ask(1, 2, 1, 0)]),
+                       lambda: table.ask_many([abdada.Ask(1, 300, 0, 1)]),
+                       lambda: table.store_many([abdada.Store(1, 2, 99999, exact)]),
+                       lambda: table.release_many([abdada.Node(1, 2, 65536)]),
+                       lambda: table.peek_many([(1 << 64, 2)]),
+                       lambda: abdada.Table("nonsense"), lambda: abdada.Table([]),
+                       lambda: abdada.Table("h:1", answer_timeout=100)):
+            raises(wrong, action)
+        for action in (lambda: table.ask(1 << 64, 2, 0, 1), lambda: table.ask(-1, 2, 0, 1)):
+            raises(OverflowError, action)
+        raises(TypeError, lambda: table.ask("x", 2, 0, 1))
+        raises(abdada.Error, lambda: abdada.Table("h:1", keys="/nowhere"), "/nowhere")
+    table.close()
+    raises(abdada.Error, lambda: table.ask(1, 2, 0, 1), "not an open handle")
+    raises(abdada.Error, lambda: table.stats())
+    with abdada.Cluster(f"127.0.0.1:{free_port()}") as cluster:
+        for action in (lambda: cluster.analyse(depth=300), lambda: cluster.analyse(nodes=1 << 64),
+                       lambda: cluster.analyse(strict=True, full=True), lambda: cluster.analyse(time=0)):
+            raises(wrong, action)
+
+
+@needs_package
+def test_without_a_shard_a_search_goes_on_alone():
+    abdada, port = package(), free_port()
+    with abdada.Table(f"127.0.0.1:{port}") as table:
+        equal(table.ask(7, 5, -20, 30)[:4], (abdada.Verdict.ALONE, 0, -20, 30))
+        equal({a.verdict for a in table.ask_many([abdada.Ask(key, 5, 0, 1) for key in range(9)])}, {abdada.Verdict.ALONE})
+        table.store(7, 5, 1, abdada.Bound.EXACT)
+        table.release(7, 5)
+        table.serve()
+        for action in (lambda: table.peek(7, 5), lambda: table.peek_many([(7, 5)]), lambda: table.shard_stats(0),
+                       lambda: table.wait_connected(0.2)):
+            raises(abdada.Unavailable, action)
+        shard = Shard(port)
+        equal(table.wait_connected(30), 1)
+        wait_until(lambda: table.ask(7, 5, -20, 30).verdict == abdada.Verdict.OPEN, "the shard's answer")
+        shard.kill()
+        wait_until(lambda: table.ask(8, 5, -20, 30).verdict == abdada.Verdict.ALONE, "it goes on alone")
+
+
+@needs_package
+def test_a_shard_that_refuses_us_says_why():
+    abdada = package()
+    with ring() as keys, environment(ABDADA_KEYS=""):
+        shard = Shard(keys=keys)
+        monitor = os.path.join(os.path.dirname(keys), "monitor")
+        os.mkdir(monitor, 0o700)
+        for file in "server.public", "monitor.secret":
+            shutil.copy(os.path.join(keys, file), monitor)
+        raises(abdada.Error, lambda: abdada.Table(shard.address, keys=monitor))
+        equal(shard.end(), 0)
+    full = Shard(0, "--sessions", 1, heartbeat_ms=60000)
+    first = client.Client(full.address).hello()
+    with abdada.Table(full.address) as table:
+        wait_until(lambda: (table.serve(), table.refusal)[1], "the reason")
+        raises(abdada.Unavailable, lambda: table.wait_connected(0.1), table.refusal)
+    first.close()
+
+
+@needs_package
+def test_others_run_while_a_call_waits():
+    """The lock of the interpreter is free meanwhile."""
+    abdada = package()
+    from abdada._native import lib
+    with abdada.Table(f"127.0.0.1:{free_port()}") as table:
+        begun = threading.Event()
+
+        def call():
+            begun.set()
+            lib.abdada_wait_connected(table._handle, 1000)  # one call in C, a second long
+        thread = threading.Thread(target=call)
+        thread.start()
+        begun.wait()
+        turns = 0
+        while thread.is_alive():
+            turns += 1
+        thread.join()
+    print(f"# {turns} turns of another thread meanwhile")
+    check(turns > 1000, turns)
+
+
+@needs_package
+def test_a_table_of_before_a_fork_is_an_error():
+    abdada = package()
+    with abdada.Table(f"127.0.0.1:{free_port()}") as table:
+        child = os.fork()
+        if child == 0:
+            try:
+                table.ask(1, 2, 0, 1)
+            except abdada.Error:
+                os._exit(7)
+            os._exit(8)
+        equal(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 7)
+        equal(table.ask(1, 2, 0, 1).verdict, abdada.Verdict.ALONE)
+
+
+# ---- the workers of a cluster ----
+
+def long_search():
+    """(position, depth, answer) that takes a second alone, so that a kill falls into it."""
+    for depth in range(6, 20):
+        position = positions()[1]
+        found, = ask(position, "--depth", depth, "--algorithm", "sequential", *STRICT)
+        if found["time_ms"] >= (500 if QUICK else 1000):
+            return position, depth, found
+    return None
+
+
+def value(found):
+    """Of `abdada analyse --json`, as Progress has it."""
+    return (found["score"], None) if found["score_kind"] == "cp" else (None, found["score"])
+
+
+def value_of(progress):
+    return (None, progress.mate) if progress.mate is not None else (progress.score, None)
+
+
+@needs_package
+def test_analyse_has_the_strict_score_whoever_dies():
+    abdada = package()
+    position, depth, expected = long_search()
+    with ring() as keys, environment(ABDADA_KEYS=""):
+        shards = [Shard(keys=keys) for _ in range(2)]
+        servers = ",".join(shard.address for shard in shards)
+        helpers = []
+        for name in "w0", "w1":
+            helpers.append(Process("ttworker", "--servers", servers, "--name", name, "--keys", keys))
+            helpers[-1].wait_line("^ready$")
+        with abdada.Cluster(servers.split(","), keys=keys) as cluster:
+            cluster.wait_connected(30)
+            seen = []
+            for progress in cluster.analyse(position, depth=depth, strict=True, remote_depth=3):
+                if not seen:
+                    helpers[0].kill()
+                seen.append(progress)
+            depths = [p.depth for p in seen]
+            equal(depths, sorted(set(depths)), "deeper each time")
+            last = seen[-1]
+            equal((last.depth, value_of(last)), (depth, value(expected)))
+            check(last.best_move == last.line[0] and last.nodes > 0 and last.workers >= 1 and last.seconds > 0, last)
+            analysis = cluster.analyse(position, depth=depth, strict=True)
+            equal((analysis.result.depth, value_of(analysis.result)), (depth, value(expected)))
+            mate = cluster.analyse("6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1", depth=3).result
+            equal((mate.mate, mate.best_move), (1, "a1a8"))
+            over = cluster.analyse("7k/5Q2/6K1/8/8/8/8/8 b - - 0 1", depth=3).result  # stalemate
+            equal((over.score, over.best_move, over.line), (0, None, ()))
+            for shard in shards:
+                wait_until(lambda: shard.stats()["jobs"] == 0, "the jobs to end")
+        for process in shards + helpers[1:]:
+            equal(process.end(), 0)
+
+
+@needs_package
+def test_an_analysis_ends_with_its_loop_its_time_or_its_cluster():
+    abdada = package()
+    shard = Shard()
+    helper = worker(shard)
+    no_job = lambda: shard.stats()["jobs"] == 0
+    with killed_at_end(shard, helper):
+        with abdada.Cluster(shard.address) as cluster:
+            for progress in cluster.analyse():  # without end
+                break
+            check(progress.depth >= 1)
+            wait_until(no_job, "a loop that is left to end its job")
+            with cluster.analyse(time=0.3) as analysis:
+                wait_until(lambda: shard.stats()["jobs"] == 1, "the job")
+                check(analysis.result.depth >= 1 and list(analysis) == [], analysis.result)
+            wait_until(no_job, "the end of time")
+            check(cluster.analyse(nodes=1000, depth=60).result.depth < 60)
+            first, second = cluster.analyse(depth=5, strict=True), cluster.analyse("6k1/5ppp/8/8/8/8/8/R5K1 w - -", depth=5)
+            equal((second.result.depth, first.result.depth), (5, 5), "two at once")
+            left = cluster.analyse()
+            next(left)
+            wait_until(lambda: shard.stats()["jobs"] == 1, "a job without end")
+            left.close()
+            wait_until(no_job, "what is closed to end")
+            raises(StopIteration, lambda: next(left))
+            open_still = cluster.analyse()
+            next(open_still)
+        wait_until(no_job, "the cluster's close to end all")
+        raises(abdada.Error, lambda: cluster.analyse())
+
+
+@needs_package
+def test_without_help_an_exception_says_why():
+    abdada = package()
+    shard = Shard(0, "--jobs", 1)
+    with killed_at_end(shard), abdada.Cluster(shard.address) as cluster:
+        cluster.wait_connected(30)
+        raises(abdada.NoWorkers, lambda: cluster.analyse(depth=3, patience=0.5).result)
+        helper = worker(shard)
+        for wrong in ({"position": "nonsense"}, {"game": "tiddlywinks"}, {"algorithm": "guess"}):
+            raises(abdada.Refused, lambda: cluster.analyse(depth=3, patience=60, **wrong).result, "1 workers")
+        equal(cluster.analyse(depth=3, patience=60).result.depth, 3, "the worker goes on")
+        busy = cluster.analyse()
+        next(busy)
+        raises(abdada.Refused, lambda: cluster.analyse(depth=3, patience=3).result)
+        busy.close()
+        helper.kill()
+        shard.kill()
+        raises(abdada.Unavailable, lambda: cluster.analyse(depth=3, patience=1).result)
+
+
+@needs_package
+def test_a_redis_takes_the_place_of_shards():
+    abdada = package()
+    if redis_servers.why_not():
+        return redis_servers.why_not()
+    with redis_servers.Redis() as redis, contextlib.ExitStack() as ends:
+        url = redis.url
+        helper = Process("ttworker", "--table", url)
+        ends.enter_context(killed_at_end(helper))
+        helper.wait_line("^ready$")
+        with abdada.Table(url, answer_timeout=5) as table:
+            table.wait_connected(30)
+            wait_until(lambda: table.ask(7, 5, -10, 10).verdict == abdada.Verdict.OPEN, "OPEN")
+            table.store(7, 5, 3, abdada.Bound.EXACT, 9)
+            table.flush()
+            wait_until(lambda: tuple(until(lambda: table.peek(7, 5))) == (3, 3, 5, 9, 0), "the result")
+        with abdada.Cluster(url) as cluster:
+            expected, = ask(SOLVED, "--depth", 5, "--algorithm", "sequential", *STRICT)
+            found = cluster.analyse(SOLVED, depth=5, strict=True, patience=60).result
+            equal((found.depth, value_of(found)), (5, value(expected)))
+            raises(abdada.Refused, lambda: cluster.analyse("nonsense", depth=3, patience=60).result, "1 workers")
+    return None
+
+
+# ---- the example ----
+
+@functools.lru_cache(None)
+def why_no_chess():
+    if command(python(), "-c", "import chess")[0] != 0 and \
+            command(python(), "-m", "pip", "install", "--quiet", "chess>=1.9,<2")[0] != 0:
+        return "the package chess is not here and cannot be installed from PyPI"
+    return None
+
+
+def solve(*options):
+    process = Process(python(), SOLVER, *options, SOLVED)
+    process.close_input()
+    return process
+
+
+def solved(process):
+    equal(process.wait(PATIENCE_S), 0, process.tail())
+    return process.lines["out"][0].split()[1]
+
+
+@needs_package
+def test_the_chess_solver_has_one_value_however_many_search_it():
+    if why_no_chess():
+        return why_no_chess()
+    depth = 3 if QUICK else 4
+    alone = solved(solve("--depth", depth))
+    with ring() as keys, environment(ABDADA_KEYS=keys):
+        shard = Shard(keys=keys)
+        helper = worker(shard, keys)
+        with environment(ABDADA_SERVERS=shard.address):
+            equal(solved(solve("--depth", depth, "--search", "one")), alone)
+            several = solve("--depth", depth, "--search", "three", "--processes", 3)
+            pids = several.wait_line("^processes (.*)$", "err")[0][1].split()
+            wait_until(lambda: not several.running() or shard.stats()["sessions"] >= 4, "two sessions and our own")
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(pids[0]), signal.SIGKILL)
+            equal(solved(several), alone)
+            both = solve("--depth", depth, "--search", "four", "--workers")
+            equal(solved(both), alone)
+            expected, = answers(start(SOLVED, "--depth", depth, "--algorithm", "sequential", *STRICT))
+            check(both.lines["out"][-1].startswith(f"workers: depth {depth}  score {expected['score']} "), both.lines["out"])
+        for process in shard, helper:
+            equal(process.end(), 0)
+    return None
+
+
+if __name__ == "__main__":
+    tests = [item for name, item in list(globals().items()) if name.startswith("test_")]
+    sys.exit(main(tests[1:] if QUICK else tests))

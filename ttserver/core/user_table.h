@@ -1,0 +1,62 @@
+/* ttcore_users: who is behind the sessions of this shard, and what they have of it together.
+ *
+ * A user is its key, its address, or one instance when nothing else is known of it (ttcore_peer).
+ * It is remembered after its last session until its place is needed, the one longest without a
+ * session first: so coming again gives it no new budgets. Who is but an instance could come as
+ * another: it begins with the debts of the one deepest in debt that ended a session. Threads: the
+ * core's owner. Memory: allocates in open only. */
+#ifndef TTSERVER_CORE_USER_TABLE_H
+#define TTSERVER_CORE_USER_TABLE_H
+
+#include "common/err.h"
+#include "proto/codec.h"
+
+#include <stdint.h>
+
+enum {
+    TTCORE_USER_NAME_MAX = 32,
+    TTCORE_POSTS_BURST = 64, /* jobs posted at once ... */
+    TTCORE_POSTS = 100, /* ... and then in a heartbeat; one counts once ... */
+    TTCORE_POST_WORKERS = 64, /* ... and once more for each so many workers */
+    TTCORE_PUSHES_BURST = 256, /* HELLOs of workers answered by all open jobs at once ... */
+    TTCORE_PUSHES = 100, /* ... and then in a heartbeat; the others get the jobs with a tick */
+};
+
+struct ttcore_user {
+    uint64_t id; /* 0: nobody */
+    uint32_t sessions, jobs;
+    uint32_t inflight; /* entries of its sessions */
+    uint32_t chain; /* of its bucket: index + 1 */
+    uint32_t newer, older; /* of those without a session: index + 1 */
+    uint64_t posts_us, pushes_us; /* ttcore_budget */
+    char name[TTCORE_USER_NAME_MAX]; /* for people */
+};
+
+struct ttcore_users {
+    /* fixed after open */
+    struct ttcore_user *slot;
+    uint32_t *bucket; /* index + 1 */
+    uint32_t mask, max;
+    uint64_t seed;
+    /* state */
+    uint32_t idle_oldest, idle_newest; /* index + 1 */
+    uint32_t live; /* with a session */
+    uint64_t left_posts_us, left_pushes_us; /* of the instance that left deepest in debt */
+};
+
+/* For `sessions_max` sessions. ERR_NOMEM. */
+enum err ttcore_users_open(struct ttcore_users *users, uint32_t sessions_max, uint64_t seed);
+/* Accepts a zeroed struct, and twice. */
+void ttcore_users_close(struct ttcore_users *users);
+
+/* `id` is positive. Never NULL while there are fewer sessions than sessions_max. */
+struct ttcore_user *ttcore_users_of(struct ttcore_users *users, uint64_t id);
+/* A session of the user begins, ends. */
+void ttcore_users_join(struct ttcore_users *users, struct ttcore_user *user);
+void ttcore_users_leave(struct ttcore_users *users, struct ttcore_user *user);
+
+/* The number of a user of whom nothing but the instance (HELLO) is known. That cannot be computed
+ * from it. */
+uint64_t ttcore_user_of_instance(uint64_t instance);
+
+#endif

@@ -1,0 +1,147 @@
+/* lib: what the files of libabdada share; nobody else includes it. A handle is a small struct that
+ * is never freed, so that a call with a closed one can be told from others; all that it is about is
+ * in struct lib.
+ *
+ * Threads: between lib_enter and lib_leave the one that entered. Memory: struct lib allocates in
+ * abdada_open. Blocking: lib_wait. */
+#ifndef WORKER_LIB_LIB_H
+#define WORKER_LIB_LIB_H
+
+#include "common/tt/tt.h"
+#include "proto/client.h"
+#include "worker/lib/abdada.h"
+#include "worker/lib/lib_nodes.h"
+#include "worker/table/transport.h"
+
+enum {
+    LIB_TICKETS_MAX = 128, /* the caller's; fewer than a connection queues */
+    LIB_PEEKS = 8, /* peeks under way */
+    LIB_PEEK_MAX = 128, /* positions in one */
+    LIB_RENEWALS = 16, /* under way */
+    LIB_JOBS_MAX = 16,
+    LIB_REFUSAL_MAX = 256,
+    LIB_NAME_MAX = 64,
+};
+
+struct lib_ticket {
+    uint32_t id; /* the client's; 0: free */
+    uint8_t where;
+    bool is_move; /* of a node that we were in, to another shard */
+    struct tt_ask ask;
+};
+
+/* Of a node in flight, asked by the library itself. */
+struct lib_renewal {
+    uint32_t ticket;
+    uint16_t slot;
+    uint8_t depth;
+    uint64_t key;
+};
+
+struct lib_jobs; /* lib_jobs.c */
+
+struct lib {
+    /* fixed after open */
+    struct transport *transport;
+    struct remote_shell shell;
+    struct client *client;
+    struct options_servers servers;
+    struct redis_address redis;
+    uint64_t mix; /* XORed into each key */
+    unsigned tickets_max;
+    enum abdada_role role;
+    uint32_t answer_us;
+    unsigned shards;
+    char log_name[LIB_NAME_MAX];
+    void (*node_done)(void *self, const struct abdada_store_op *result);
+    void *self;
+    /* state */
+    struct lib_nodes nodes;
+    struct lib_ticket *ticket; /* at (id & ticket_mask) */
+    unsigned ticket_mask, tickets;
+    struct lib_renewal renewal[LIB_RENEWALS];
+    unsigned renewals;
+    uint64_t renew_due_us, rest_until_us, tick_us;
+    int epoll, timer; /* -1: abdada_fd was not called */
+    bool is_watching; /* the sockets */
+    uint64_t armed_us; /* what the timer is set to; UINT64_MAX: not set */
+    char refusal[LIB_REFUSAL_MAX];
+    struct lib_jobs *jobs; /* NULL: not a front-end */
+    /* of abdada_shard_stats, while it waits */
+    struct abdada_figure *figures;
+    size_t figures_room;
+    int figures_count; /* -1: not there yet */
+    unsigned figures_shard;
+};
+
+/* ---- lib_enter.c ---- */
+
+/* A handle that is not open. NULL: no memory. */
+struct abdada *lib_handle_new(void);
+/* It is one of this process, about `l`. */
+void lib_handle_open(struct abdada *t, struct lib *l);
+/* Ends that, and gives what it was about; the errors of lib_enter. */
+int lib_handle_close(struct abdada *t, struct lib **out);
+/* It is not open, and will be another's. */
+void lib_handle_retire(struct abdada *t);
+/* Takes the handle for this call, and serves what is due: ABDADA_OK, or why not. */
+int lib_enter(struct abdada *t, struct lib **out);
+/* Gives it back; returns `result`. */
+int lib_leave(struct abdada *t, int result);
+
+/* A struct with a struct_size from a caller whose header may be older, then what it does not have
+ * is zero, or newer, then what we do not know must be zero. `size_0`: the least, that of the first
+ * version. */
+bool lib_copy_struct(void *out, size_t size, const void *given, size_t given_size, size_t size_0);
+
+static inline uint64_t lib_now(const struct lib *l)
+{
+    return l->shell.now(l->shell.self);
+}
+
+/* ---- lib_loop.c ---- */
+
+/* Reads and sends what there is; sets l->tick_us. */
+void lib_serve(struct lib *l);
+/* The same, if it is due. */
+void lib_serve_when_due(struct lib *l);
+/* Waits until something comes or `until_us`, then serves. */
+void lib_wait(struct lib *l, uint64_t until_us);
+/* When to serve at the latest; for who does not have the descriptor. */
+uint64_t lib_due(struct lib *l);
+/* False: the system has no descriptor. */
+bool lib_open_fd(struct lib *l);
+/* The descriptor says what there is to do. */
+void lib_update_fd(struct lib *l);
+/* Takes what it says by the clock; false: it says nothing. */
+bool lib_take_fd(struct lib *l);
+void lib_close_fd(struct lib *l);
+
+/* ---- lib_renew.c ---- */
+
+/* Asks for nodes that are in flight for long; takes the answers to such asks. */
+void lib_renew(struct lib *l, uint64_t now_us);
+/* The next serve asks for it. */
+void lib_renew_now(struct lib *l, struct lib_node *node);
+/* When lib_renew wants to be called. */
+uint64_t lib_renew_due(const struct lib *l);
+void lib_leave_node_at(struct lib *l, unsigned where, uint64_t key, uint8_t depth, uint16_t slot);
+
+/* ---- lib_table.c ---- */
+
+bool lib_table_open(struct lib *l);
+void lib_table_close(struct lib *l);
+void lib_table_on_node_done(void *self, const struct tt_store *result);
+
+/* ---- lib_figures.c ---- */
+
+void lib_figures_on_stats(void *self, unsigned shard, const struct proto_stats_answer *answer);
+
+/* ---- lib_jobs.c ---- */
+
+bool lib_jobs_open(struct lib *l);
+void lib_jobs_close(struct lib *l);
+void lib_jobs_on_report(void *self, const struct proto_job_report *report, unsigned shard);
+void lib_jobs_on_refused(void *self, uint64_t job, struct proto_text why, unsigned shard);
+
+#endif

@@ -1,0 +1,397 @@
+#include "worker/lib/lib.h"
+
+#include "common/clock.h"
+#include "common/rng.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    RTO_MIN_US = 25000, /* where there are more processes than CPUs, they wait for one */
+    RTO_MAX_US = 250000,
+    ANSWER_MIN_MS = 5,
+    ANSWER_MAX_MS = 10000,
+    TICKETS = 64,
+};
+
+/* ---- words ---- */
+
+const char *abdada_error_text(int error)
+{
+    switch (error) {
+    case ABDADA_OK:
+        return "no error";
+    case ABDADA_WAITING:
+        return "not there yet";
+    case ABDADA_E_NOMEM:
+        return "out of memory";
+    case ABDADA_E_HANDLE:
+        return "not an open handle of this process";
+    case ABDADA_E_ARGUMENT:
+        return "an argument is NULL or outside its range";
+    case ABDADA_E_TICKET:
+        return "no such ticket, or it has ended";
+    case ABDADA_E_FULL:
+        return "no room: too many tickets, jobs or servers";
+    case ABDADA_E_UNAVAILABLE:
+        return "no shard is up, or none answered in time";
+    case ABDADA_E_ROLE:
+        return "the handle was opened with another role";
+    case ABDADA_E_IN_USE:
+        return "another call on this handle is under way";
+    case ABDADA_E_ADDRESS:
+        return "the address of the servers is not understood";
+    case ABDADA_E_KEYS:
+        return "the keys cannot be used";
+    case ABDADA_E_SYSTEM:
+        return "the system refused a socket or descriptor";
+    case ABDADA_E_UNSUPPORTED:
+        return "not in this build";
+    case ABDADA_E_UNKNOWN:
+        return "no such job or shard";
+    default:
+        return "unknown error";
+    }
+}
+
+const char *abdada_version(void)
+{
+    return ABDADA_VERSION;
+}
+
+uint64_t abdada_hash(const char *text)
+{
+    return text == NULL ? 0 : rng_hash_text(text);
+}
+
+static int error_of(enum err err)
+{
+    switch (err) {
+    case ERR_OK:
+        return ABDADA_OK;
+    case ERR_NOMEM:
+        return ABDADA_E_NOMEM;
+    case ERR_FULL:
+        return ABDADA_E_FULL;
+    case ERR_RANGE:
+    case ERR_SYNTAX:
+        return ABDADA_E_ADDRESS;
+    default:
+        return ABDADA_E_SYSTEM;
+    }
+}
+
+/* ---- open ---- */
+
+enum { OPTIONS_SIZE_0 = offsetof(struct abdada_options, why_size) + sizeof(size_t) };
+
+static bool copy_options(struct abdada_options *out, const struct abdada_options *given)
+{
+    if (!lib_copy_struct(out, sizeof *out, given, given->struct_size, OPTIONS_SIZE_0)) {
+        return false;
+    }
+    return out->servers != NULL && out->role <= ABDADA_FRONT_END &&
+           (out->flags & ~(uint32_t)ABDADA_RAW_KEYS) == 0 && out->tickets <= LIB_TICKETS_MAX &&
+           (out->answer_ms == 0 ||
+            (out->answer_ms >= ANSWER_MIN_MS && out->answer_ms <= ANSWER_MAX_MS)) &&
+           (out->why != NULL || out->why_size == 0);
+}
+
+static int read_servers(struct lib *l, const char *text, struct transport_address *out,
+                        char why[TRANSPORT_WHY_MAX])
+{
+    if (strstr(text, "://") != NULL) {
+        char redis_why[REDIS_WHY_MAX];
+        enum err err = redis_address_parse(&l->redis, text, redis_why);
+        err = err == ERR_OK ? redis_address_environment(&l->redis, redis_why) : err;
+        if (err != ERR_OK) {
+            snprintf(why, TRANSPORT_WHY_MAX, "%s", redis_why);
+            return ABDADA_E_ADDRESS;
+        }
+        out->redis = &l->redis;
+        return ABDADA_OK;
+    }
+    enum err err = options_servers(text, &l->servers);
+    if (err != ERR_OK) {
+        snprintf(why, TRANSPORT_WHY_MAX, "servers: %s: wanted HOST:PORT,HOST:PORT,...",
+                 err_text(err));
+        return err == ERR_FULL ? ABDADA_E_FULL : ABDADA_E_ADDRESS;
+    }
+    out->server = l->servers.server;
+    out->servers = l->servers.count;
+    return ABDADA_OK;
+}
+
+/* For the table alone a worker's key is as good as a front-end's. */
+static int read_keys(const char *dir, enum abdada_role role, struct keys_client *keys,
+                     char why[TRANSPORT_WHY_MAX])
+{
+    enum err err = ERR_ABSENT;
+    if (role == ABDADA_TABLE) {
+        err = keys_load_client(dir, KEYS_WORKER, keys, why);
+    }
+    if (err == ERR_ABSENT) {
+        err = keys_load_client(dir, KEYS_FRONT, keys, why);
+    }
+    return err == ERR_OK || err == ERR_NOMEM ? error_of(err) : ABDADA_E_KEYS;
+}
+
+static void on_hello_refused(void *self, unsigned shard, struct proto_text why)
+{
+    struct lib *l = self;
+    proto_text_printable(why, l->refusal, sizeof l->refusal);
+    if (l->shell.refused != NULL) {
+        l->shell.refused(l->shell.self, shard, why);
+    }
+}
+
+static enum err open_client(struct lib *l, const struct abdada_options *o)
+{
+    struct client_options options = {
+        .shards = l->shards,
+        .role = o->role == ABDADA_FRONT_END ? PROTO_FRONT : PROTO_CLIENT,
+        .hello_flags = o->node_done != NULL ? PROTO_WANTS_NODE_DONE : 0,
+        .namespace_id = o->namespace_id,
+        .instance = clock_unique(),
+        .name = o->name != NULL ? o->name : "libabdada",
+        .rto_min_us = o->answer_ms != 0 ? l->answer_us : RTO_MIN_US,
+        .rto_max_us = l->answer_us,
+        .tickets = l->tickets_max + LIB_PEEKS + LIB_RENEWALS,
+        .peek_max = LIB_PEEK_MAX,
+        .jobs = LIB_JOBS_MAX,
+    };
+    struct client_port port = {l->shell.self, l->shell.send};
+    struct client_sink sink = {
+        .self = l,
+        .job_report = lib_jobs_on_report,
+        .job_refused = lib_jobs_on_refused,
+        .stats = lib_figures_on_stats,
+        .hello_self = l,
+        .hello_refused = on_hello_refused,
+        .node_self = l,
+        .node_done = lib_table_on_node_done,
+    };
+    return client_open(&options, &port, &sink, &l->client);
+}
+
+static void lib_free(struct lib *l)
+{
+    if (l->client != NULL) {
+        client_bye(l->client, lib_now(l));
+        client_free(&l->client);
+    }
+    lib_close_fd(l);
+    transport_close(&l->transport);
+    lib_table_close(l);
+    lib_jobs_close(l);
+    redis_address_wipe(&l->redis);
+    free(l);
+}
+
+static int lib_open(struct lib *l, const struct abdada_options *o, char why[TRANSPORT_WHY_MAX])
+{
+    struct transport_address address = {.is_guest = true};
+    struct keys_client keys;
+    l->role = (enum abdada_role)o->role;
+    l->mix = o->flags & ABDADA_RAW_KEYS ? 0 : rng_mix(o->namespace_id);
+    l->tickets_max = o->tickets != 0 ? o->tickets : TICKETS;
+    l->answer_us = o->answer_ms != 0 ? o->answer_ms * 1000 : RTO_MAX_US;
+    l->node_done = o->node_done;
+    l->self = o->self;
+    snprintf(l->log_name, sizeof l->log_name, "%s", o->log_name != NULL ? o->log_name : "");
+    int result = read_servers(l, o->servers, &address, why);
+    if (result != ABDADA_OK) {
+        return result;
+    }
+    if (o->keys != NULL) {
+        result = read_keys(o->keys, l->role, &keys, why);
+        if (result != ABDADA_OK) {
+            return result;
+        }
+        address.keys = &keys;
+    }
+    if (!lib_table_open(l) || (l->role == ABDADA_FRONT_END && !lib_jobs_open(l))) {
+        result = ABDADA_E_NOMEM;
+    }
+    enum err err = ERR_OK;
+    if (result == ABDADA_OK) {
+        err = transport_open(&l->transport, &address, 1, o->log_name != NULL ? l->log_name : NULL,
+                             why);
+        result = err == ERR_IO ? ABDADA_E_UNSUPPORTED : error_of(err);
+    }
+    if (result == ABDADA_OK) {
+        l->shards = transport_shards(l->transport);
+        err = transport_lane(l->transport, address.keys, &l->shell);
+        err = err == ERR_OK ? open_client(l, o) : err;
+        result = error_of(err);
+    }
+    keys_wipe(&keys, sizeof keys);
+    return result;
+}
+
+int abdada_open(struct abdada **out, const struct abdada_options *options)
+{
+    struct abdada_options o;
+    char why[TRANSPORT_WHY_MAX] = "";
+    if (out != NULL) {
+        *out = NULL;
+    }
+    if (out == NULL || options == NULL || !copy_options(&o, options)) {
+        return ABDADA_E_ARGUMENT;
+    }
+    struct lib *l = calloc(1, sizeof *l);
+    if (l != NULL) {
+        l->epoll = l->timer = -1;
+        l->armed_us = UINT64_MAX;
+    }
+    struct abdada *t = l != NULL ? lib_handle_new() : NULL;
+    int result = t != NULL ? lib_open(l, &o, why) : ABDADA_E_NOMEM;
+    if (result == ABDADA_OK) {
+        lib_handle_open(t, l);
+        lib_serve(l); /* begins to connect */
+        *out = t;
+        return ABDADA_OK;
+    }
+    if (t != NULL) {
+        lib_handle_retire(t);
+    }
+    if (l != NULL) {
+        lib_free(l);
+    }
+    if (o.why_size > 0) {
+        snprintf(o.why, o.why_size, "%s", why[0] != '\0' ? why : abdada_error_text(result));
+    }
+    return result;
+}
+
+int abdada_close(struct abdada *t)
+{
+    struct lib *l;
+    int result = lib_handle_close(t, &l);
+    if (result == ABDADA_OK) {
+        lib_free(l);
+        lib_handle_retire(t);
+    }
+    return result;
+}
+
+/* ---- connections ---- */
+
+int abdada_shards(struct abdada *t)
+{
+    struct lib *l;
+    int result = lib_enter(t, &l);
+    return result == ABDADA_OK ? lib_leave(t, (int)l->shards) : result;
+}
+
+int abdada_connected(struct abdada *t)
+{
+    struct lib *l;
+    int result = lib_enter(t, &l);
+    if (result != ABDADA_OK) {
+        return result;
+    }
+    lib_serve(l);
+    return lib_leave(t, (int)client_shards_up(l->client));
+}
+
+int abdada_wait_connected(struct abdada *t, int timeout_ms)
+{
+    enum { OTHERS_US = 100000 }; /* for the others once one is up */
+    struct lib *l;
+    if (timeout_ms < 0) {
+        return t == NULL ? ABDADA_E_HANDLE : ABDADA_E_ARGUMENT;
+    }
+    int result = lib_enter(t, &l);
+    if (result != ABDADA_OK) {
+        return result;
+    }
+    uint64_t until = lib_now(l) + (uint64_t)timeout_ms * 1000;
+    bool any = false;
+    lib_serve(l);
+    for (;;) {
+        unsigned up = client_shards_up(l->client);
+        uint64_t now = lib_now(l);
+        until = !any && up > 0 && now + OTHERS_US < until ? now + OTHERS_US : until;
+        any = any || up > 0;
+        if (up == l->shards || now >= until) {
+            return lib_leave(t, up > 0 ? (int)up : ABDADA_E_UNAVAILABLE);
+        }
+        lib_wait(l, until);
+    }
+}
+
+int abdada_shard_name(struct abdada *t, int shard, char *out, size_t size)
+{
+    struct lib *l;
+    char name[TRANSPORT_NAME_MAX];
+    if (out == NULL || size == 0) {
+        return t == NULL ? ABDADA_E_HANDLE : ABDADA_E_ARGUMENT;
+    }
+    int result = lib_enter(t, &l);
+    if (result != ABDADA_OK) {
+        return result;
+    }
+    if (shard < 0 || (unsigned)shard >= l->shards) {
+        return lib_leave(t, ABDADA_E_UNKNOWN);
+    }
+    transport_shard_name(l->transport, (unsigned)shard, name);
+    snprintf(out, size, "%s", name);
+    return lib_leave(t, ABDADA_OK);
+}
+
+int abdada_refusal(struct abdada *t, char *out, size_t size)
+{
+    struct lib *l;
+    if (out == NULL || size == 0) {
+        return t == NULL ? ABDADA_E_HANDLE : ABDADA_E_ARGUMENT;
+    }
+    int result = lib_enter(t, &l);
+    if (result != ABDADA_OK) {
+        return result;
+    }
+    snprintf(out, size, "%s", l->refusal);
+    return lib_leave(t, ABDADA_OK);
+}
+
+/* ---- in an event loop ---- */
+
+int abdada_fd(struct abdada *t)
+{
+    struct lib *l;
+    int result = lib_enter(t, &l);
+    if (result != ABDADA_OK) {
+        return result;
+    }
+    bool is_open = l->epoll >= 0 || lib_open_fd(l);
+    return lib_leave(t, is_open ? l->epoll : ABDADA_E_SYSTEM);
+}
+
+int abdada_serve(struct abdada *t)
+{
+    struct lib *l;
+    int result = lib_enter(t, &l);
+    if (result != ABDADA_OK) {
+        return result;
+    }
+    if (l->epoll >= 0) {
+        if (lib_take_fd(l)) {
+            lib_serve(l);
+        }
+    }
+    return lib_leave(t, ABDADA_OK);
+}
+
+int abdada_deadline_ms(struct abdada *t)
+{
+    struct lib *l;
+    int result = lib_enter(t, &l);
+    if (result != ABDADA_OK) {
+        return result;
+    }
+    uint64_t due = lib_due(l), now = lib_now(l);
+    uint64_t left_ms = due <= now ? 0 : (due - now) / 1000 + ((due - now) % 1000 != 0);
+    return lib_leave(t, left_ms < INT_MAX ? (int)left_ms : INT_MAX);
+}

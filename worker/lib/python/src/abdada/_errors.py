@@ -1,0 +1,46 @@
+"""What goes wrong, and how a number from the library becomes an exception."""
+from ._native import ffi, lib
+
+
+class Error(Exception):
+    """Of the library; `code` is one of enum abdada_error, 0 where it is not the library's."""
+
+    def __init__(self, text: str, code: int = 0) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class InvalidArgument(Error, ValueError):
+    """A value outside its range, servers that are not understood."""
+
+
+class Unavailable(Error):
+    """No shard is up, or its answer did not come in time."""
+
+
+class NoWorkers(Error):
+    """Shards are up, but no worker searches the job."""
+
+
+class Refused(Error):
+    """Workers are there, and none can search the job; the text says what is known of why."""
+
+
+_KINDS = {
+    lib.ABDADA_E_ARGUMENT: InvalidArgument,
+    lib.ABDADA_E_ADDRESS: InvalidArgument,
+    lib.ABDADA_E_UNAVAILABLE: Unavailable,
+}
+
+
+def error(code: int, why: str = "") -> Error:
+    """The exception for a number."""
+    text: str = why or ffi.string(lib.abdada_error_text(code)).decode()
+    return _KINDS.get(code, Error)(text, code)
+
+
+def checked(code: int) -> int:
+    """The number, if it is no error; raises otherwise."""
+    if code < 0:
+        raise error(code)
+    return code

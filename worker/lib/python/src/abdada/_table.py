@@ -1,0 +1,193 @@
+"""The table for a search of one's own."""
+import enum
+from typing import Any, Iterable, List, NamedTuple, Sequence, Tuple, Union
+
+from ._errors import InvalidArgument, checked
+from ._handle import Handle, Keys, Servers, namespace as hash_of
+from ._native import ffi, lib
+
+SCORE_MAX = 32767  # as an upper, and its negative as a lower bound: unknown
+DEPTH_MAX = 250
+
+
+class Verdict(enum.IntEnum):
+    """What to do with a node that was asked for."""
+
+    OPEN = lib.ABDADA_OPEN  #: search it in the window that came back, then store or release it
+    CUT = lib.ABDADA_CUT  #: `score` closes the window
+    BUSY = lib.ABDADA_BUSY  #: another searcher is in it: do its siblings first, then ask again, not exclusively
+    ALONE = lib.ABDADA_ALONE  #: no shard answered: search it as if there were no table
+
+
+class Bound(enum.IntEnum):
+    """What a stored score says of the value."""
+
+    LOWER = lib.ABDADA_LOWER  #: at least this
+    UPPER = lib.ABDADA_UPPER  #: at most this
+    EXACT = lib.ABDADA_EXACT
+
+
+class Answer(NamedTuple):
+    """To an ask. OPEN and ALONE: alpha, beta; CUT: score. move: the best known, 0 none. nproc: searchers in the node."""
+
+    verdict: Verdict
+    score: int
+    alpha: int
+    beta: int
+    move: int
+    nproc: int
+
+
+class Peeked(NamedTuple):
+    """A result, of whatever depth: bounds of the value (-SCORE_MAX, SCORE_MAX: unknown) and the best move, 0 none.
+    nproc: searchers that are in the node at the depth asked."""
+
+    lower: int
+    upper: int
+    depth: int
+    move: int
+    nproc: int
+
+
+class Ask(NamedTuple):
+    """One of a batch of asks. slot: which of the searchers of this Table asks."""
+
+    key: int
+    depth: int
+    alpha: int
+    beta: int
+    exclusive: bool = False
+    strict: bool = False
+    slot: int = 0
+
+
+class Store(NamedTuple):
+    """One of a batch of stores."""
+
+    key: int
+    depth: int
+    score: int
+    bound: Bound
+    move: int = 0
+    slot: int = 0
+
+
+class Node(NamedTuple):
+    """One of a batch of releases."""
+
+    key: int
+    depth: int
+    slot: int = 0
+
+
+_VERDICTS = [Verdict(number) for number in range(4)]
+_EXCLUSIVE, _STRICT = int(lib.ABDADA_EXCLUSIVE), int(lib.ABDADA_STRICT)
+
+
+def _array(kind: str, rows: List[Any]) -> Any:
+    try:
+        return ffi.new(kind, rows)
+    except OverflowError as wrong:
+        raise InvalidArgument(str(wrong), lib.ABDADA_E_ARGUMENT) from None
+
+
+def _answer(a: Any) -> Answer:
+    return Answer(_VERDICTS[a.verdict], a.score, a.alpha, a.beta, a.move, a.nproc)
+
+
+def _peeked(p: Any) -> Peeked:
+    return Peeked(p.lower, p.upper, p.depth, p.move, p.nproc)
+
+
+class Table(Handle):
+    """The transposition table of a cluster, with who is in each node.
+
+    servers: "HOST:PORT,HOST:PORT,..." or a sequence of "HOST:PORT", all shards of the cluster; or a Redis,
+    "redis://HOST:PORT". namespace: a number, or a text that names all that makes scores comparable (game, rules,
+    evaluation, its version, the kind of search): programs of different namespaces never meet. raw_keys: keys are used
+    as they are. keys: a directory that `abdada keygen` made. name: for people who list sessions. answer_timeout: the
+    longest that a call waits for a shard, in seconds.
+
+    Returns at once and connects meanwhile; see wait_connected. A search need not care whether a shard is there: an ask
+    is answered ALONE without one, and what cannot be stored is dropped. Sessions are kept when you call; a search that
+    does not ask for a second calls serve() now and then.
+
+    Keys are 64 well mixed bits. Scores are of the side to move, -SCORE_MAX to SCORE_MAX; depths 0 to DEPTH_MAX; moves
+    16 bits that the table does not read, 0 is none.
+    """
+
+    def __init__(self, servers: Servers, *, namespace: Union[int, str] = 0, keys: Keys = None, name: str = "python",
+                 answer_timeout: float = 0.25, raw_keys: bool = False) -> None:
+        super().__init__(servers, lib.ABDADA_TABLE, hash_of(namespace) if isinstance(namespace, str) else namespace,
+                         lib.ABDADA_RAW_KEYS if raw_keys else 0, keys, name, answer_timeout)
+        self._one_answer = ffi.new("struct abdada_answer *")
+        self._one_peeked = ffi.new("struct abdada_peeked *")
+
+    # ---- one at a time ----
+
+    def ask(self, key: int, depth: int, alpha: int, beta: int, *, exclusive: bool = False,
+            strict: bool = False) -> Answer:
+        """Enters a node, unless it is answered CUT or BUSY. alpha < beta. exclusive: BUSY if another searcher is in
+        it. strict: a result of this very depth alone may answer, else one of this or a greater depth. A node that one
+        is in already is renewed."""
+        code = lib.abdada_ask(self._handle, key, depth, alpha, beta,
+                              (_EXCLUSIVE if exclusive else 0) | (_STRICT if strict else 0), self._one_answer)
+        if code != lib.ABDADA_E_UNAVAILABLE:
+            checked(code)
+        return _answer(self._one_answer)
+
+    def store(self, key: int, depth: int, score: int, bound: Bound, move: int = 0) -> None:
+        """The result of a node; one is no longer in it. Queued: it leaves with the next ask, or at flush()."""
+        self._sent(lib.abdada_store(self._handle, key, depth, score, bound, move))
+
+    def release(self, key: int, depth: int) -> None:
+        """Leaves a node without a result. Queued likewise."""
+        self._sent(lib.abdada_release(self._handle, key, depth))
+
+    def peek(self, key: int, depth: int) -> Peeked:
+        """Reads a result without entering the node. Raises Unavailable."""
+        checked(lib.abdada_peek(self._handle, key, depth, self._one_peeked))
+        return _peeked(self._one_peeked)
+
+    # ---- batches: one wait for all ----
+
+    def ask_many(self, asks: Iterable[Ask]) -> List[Answer]:
+        """The answers, in order. Those that are lost are ALONE."""
+        rows = [(a.key, a.alpha, a.beta, a.depth,
+                 (_EXCLUSIVE if a.exclusive else 0) | (_STRICT if a.strict else 0), a.slot) for a in asks]
+        answers = ffi.new("struct abdada_answer[]", len(rows))
+        code = lib.abdada_ask_many(self._handle, _array("struct abdada_ask_op[]", rows), len(rows), answers)
+        if code != lib.ABDADA_E_UNAVAILABLE:
+            checked(code)
+        return [_answer(a) for a in answers]
+
+    def store_many(self, stores: Iterable[Store]) -> None:
+        rows = [(s.key, s.score, s.move, s.slot, s.depth, s.bound) for s in stores]
+        self._sent(lib.abdada_store_many(self._handle, _array("struct abdada_store_op[]", rows), len(rows)))
+
+    def release_many(self, nodes: Iterable[Node]) -> None:
+        rows = [(n.key, n.slot, n.depth) for n in nodes]
+        self._sent(lib.abdada_release_many(self._handle, _array("struct abdada_release_op[]", rows), len(rows)))
+
+    def peek_many(self, nodes: Sequence[Tuple[int, int]]) -> List[Peeked]:
+        """Of (key, depth) pairs, in order. Raises Unavailable if not even one was answered."""
+        count = len(nodes)
+        out = ffi.new("struct abdada_peeked[]", count)
+        checked(lib.abdada_peek_many(self._handle, _array("struct abdada_peek_op[]", list(nodes)), count, out))
+        return [_peeked(p) for p in out]
+
+    # ---- time ----
+
+    def flush(self) -> None:
+        """Sends queued stores and releases now."""
+        self._sent(lib.abdada_flush(self._handle))
+
+    def serve(self) -> None:
+        """Sends and takes what there is, keeps sessions and what is in flight. Never waits."""
+        self._sent(lib.abdada_serve(self._handle))
+
+    @staticmethod
+    def _sent(code: int) -> None:
+        """Without a shard what is sent is dropped, and counted: no error of a search that goes on alone."""
+        if code != lib.ABDADA_E_UNAVAILABLE:
+            checked(code)
