@@ -330,7 +330,8 @@ static void a_thread_is_created_on_another_cpu(void **state)
     atomic_store(&stop, true);
     allow(allowed);
     pthread_join(spinner, NULL);
-    assert_in_range(elsewhere, 9 * TRIES / 10, TRIES);
+    /* Without help it is half of them at most; not all where others keep the CPUs busy, too. */
+    assert_in_range(elsewhere, 2 * TRIES / 3, TRIES);
     assert_int_equal(whole, TRIES);
     assert_true(CPU_EQUAL(&after, &two));
 }
