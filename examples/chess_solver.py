@@ -132,7 +132,7 @@ def process(o: argparse.Namespace, index: int, result: Any) -> None:
 
 
 def solve_together(o: argparse.Namespace) -> Found:
-    """The first result of N processes, whoever of them dies."""
+    """The first result of N processes; any of them may die."""
     start = multiprocessing.get_context("spawn")
     processes, results = [], []
     for index in range(o.processes):

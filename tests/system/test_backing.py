@@ -3,6 +3,7 @@
 
 Prints TAP; exits nonzero when anything fails. Without redis-server the tests are skipped.
 """
+import contextlib
 import functools
 import os
 import signal
@@ -29,6 +30,13 @@ def needs_redis(test):
 
 def shard(redis, port, *options, memory="32M"):
     return Shard(port, "--backing", redis.url, *options, memory=memory)
+
+
+@contextlib.contextmanager
+def shard_over_redis(*options):
+    with Redis() as redis:
+        port = free_port()
+        yield redis, port, shard(redis, port, *options)
 
 
 def search(server):
@@ -64,9 +72,7 @@ def lines(server, *words):
 
 @needs_redis
 def a_killed_shard_has_its_results_again():
-    with Redis() as redis:
-        port = free_port()
-        server = shard(redis, port)
+    with shard_over_redis() as (redis, port, server):
         nodes, found = search(server)
         wait_written(server)
         before, place = deep(server), server.query(lambda c: c.place)
@@ -85,9 +91,7 @@ def a_killed_shard_has_its_results_again():
 
 @needs_redis
 def only_results_of_the_depth_are_kept():
-    with Redis() as redis:
-        port = free_port()
-        server = shard(redis, port, "--backing-depth", "7")
+    with shard_over_redis("--backing-depth", "7") as (redis, port, server):
         fill(server)
         everything = server.query(Client.scan)
         wait_written(server)
@@ -99,9 +103,7 @@ def only_results_of_the_depth_are_kept():
 
 @needs_redis
 def what_is_unwritten_is_written_at_the_end():
-    with Redis() as redis:
-        port = free_port()
-        server = shard(redis, port)
+    with shard_over_redis() as (redis, port, server):
         before = fill(server)
         equal(server.end(), 0)
         equal(deep(shard(redis, port)), before)
@@ -109,9 +111,7 @@ def what_is_unwritten_is_written_at_the_end():
 
 @needs_redis
 def a_redis_that_dies_is_one_event_and_one_that_lost_all_gets_all():
-    with Redis() as redis:
-        port = free_port()
-        server = shard(redis, port)
+    with shard_over_redis() as (redis, port, server):
         fill(server)
         wait_written(server)
         redis.kill()
@@ -144,9 +144,7 @@ def a_redis_that_comes_later_is_filled():
 
 @needs_redis
 def a_redis_that_comes_later_with_results_is_read():
-    with Redis() as redis:
-        port = free_port()
-        server = shard(redis, port)
+    with shard_over_redis() as (redis, port, server):
         before = fill(server)
         equal(server.end(), 0)
         keys = redis.command("DBSIZE")
@@ -164,9 +162,7 @@ def a_redis_that_comes_later_with_results_is_read():
 
 @needs_redis
 def a_redis_that_reads_its_file_is_waited_for():
-    with Redis() as redis:
-        port = free_port()
-        server = shard(redis, port)
+    with shard_over_redis() as (redis, port, server):
         before = fill(server)
         equal(server.end(), 0)
         equal(redis.command("SAVE"), "OK")
@@ -180,9 +176,7 @@ def a_redis_that_reads_its_file_is_waited_for():
 
 @needs_redis
 def a_redis_that_answers_nothing_keeps_nobody_waiting():
-    with Redis() as redis:
-        port = free_port()
-        server = shard(redis, port)
+    with shard_over_redis() as (redis, port, server):
         redis.process.send_signal(signal.SIGSTOP)
         for round_trip in range(100):
             before = fill(server, keys=100, first=1 + 100 * round_trip)
@@ -261,9 +255,7 @@ def each_shard_of_a_process_has_its_own():
 
 @needs_redis
 def what_was_flushed_does_not_come_back():
-    with Redis() as redis:
-        port = free_port()
-        server = shard(redis, port)
+    with shard_over_redis() as (redis, port, server):
         fill(server)
         wait_written(server)
         server.query(Client.flush)
@@ -277,9 +269,7 @@ def what_was_flushed_does_not_come_back():
 
 @needs_redis
 def what_was_flushed_while_redis_was_away_does_not_come_back():
-    with Redis() as redis:
-        port = free_port()
-        server = shard(redis, port)
+    with shard_over_redis() as (redis, port, server):
         fill(server)
         equal(server.end(), 0)
         equal(redis.command("SAVE"), "OK")
@@ -376,9 +366,7 @@ def a_password_comes_from_the_environment():
 
 @needs_redis
 def what_is_wrong_under_our_prefix_is_one_event():
-    with Redis() as redis:
-        port = free_port()
-        server = shard(redis, port)
+    with shard_over_redis() as (redis, port, server):
         fill(server)
         wait_written(server)
         server.kill()

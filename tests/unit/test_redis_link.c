@@ -18,6 +18,14 @@ static void open_link(struct user *u, const struct redis_server *s, const char *
     user_open(u, url, scripts, SCRIPTS);
 }
 
+/* A server of our own, and a link to it that is up. */
+static void begin_up(struct redis_server *s, struct user *u)
+{
+    redis_begin(s);
+    open_link(u, s, "");
+    user_wait_up(u, true);
+}
+
 static void bytes_go_there_and_come_back(void **state)
 {
     struct redis_server s;
@@ -104,9 +112,7 @@ static void killed_server_is_found_again(void **state)
     struct redis_server s;
     struct user u;
     (void)state;
-    redis_begin(&s);
-    open_link(&u, &s, "");
-    user_wait_up(&u, true);
+    begin_up(&s, &u);
     kill(s.pid, SIGSTOP);
     for (unsigned i = 0; i < 100; i++) {
         assert_true(user_add(&u, ADD, i));
@@ -133,9 +139,7 @@ static void silent_server_is_given_up(void **state)
     struct redis_server s;
     struct user u;
     (void)state;
-    redis_begin(&s);
-    open_link(&u, &s, "");
-    user_wait_up(&u, true);
+    begin_up(&s, &u);
     redis_expect(s.port, "CLIENT PAUSE 4000 ALL", "+OK");
     assert_true(user_add(&u, ADD, 1));
     user_wait_answers(&u, 1);
@@ -156,9 +160,7 @@ static void silent_server_is_noticed_while_idle(void **state)
     struct redis_server s;
     struct user u;
     (void)state;
-    redis_begin(&s);
-    open_link(&u, &s, "");
-    user_wait_up(&u, true);
+    begin_up(&s, &u);
     kill(s.pid, SIGSTOP);
     user_wait_up(&u, false);
     kill(s.pid, SIGCONT);

@@ -74,7 +74,7 @@ static void say_refusal(void *self, unsigned shard, const char *why, const struc
     struct uci *u = self;
     char text[CLI_REFUSAL_MAX];
     cli_refusal_text(u->engine, shard, why, s, text);
-    printf("info string %s\n", text); /* one call, one line, whoever else prints */
+    printf("info string %s\n", text); /* one call, so that lines of several threads do not mix */
 }
 
 static void say_best(struct uci *u)

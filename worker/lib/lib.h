@@ -86,6 +86,8 @@ int lib_handle_close(struct abdada *t, struct lib **out);
 void lib_handle_retire(struct abdada *t);
 /* Takes the handle for this call, and serves what is due: ABDADA_OK, or why not. */
 int lib_enter(struct abdada *t, struct lib **out);
+/* The error for arguments that are wrong: a missing handle is the worse fault. */
+int lib_wrong(const struct abdada *t);
 /* Gives it back; returns `result`. */
 int lib_leave(struct abdada *t, int result);
 

@@ -118,6 +118,11 @@ int lib_enter(struct abdada *t, struct lib **out)
     return result;
 }
 
+int lib_wrong(const struct abdada *t)
+{
+    return t == NULL ? ABDADA_E_HANDLE : ABDADA_E_ARGUMENT;
+}
+
 int lib_leave(struct abdada *t, int result)
 {
     lib_update_fd(t->lib);

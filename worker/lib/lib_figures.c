@@ -20,7 +20,7 @@ int abdada_stats(struct abdada *t, struct abdada_figure *out, size_t capacity)
     struct lib *l;
     int count = 0;
     if (out == NULL && capacity > 0) {
-        return t == NULL ? ABDADA_E_HANDLE : ABDADA_E_ARGUMENT;
+        return lib_wrong(t);
     }
     int result = lib_enter(t, &l);
     if (result != ABDADA_OK) {
@@ -68,7 +68,7 @@ int abdada_shard_stats(struct abdada *t, int shard, struct abdada_figure *out, s
     struct lib *l;
     struct abdada_figure none;
     if (out == NULL && capacity > 0) {
-        return t == NULL ? ABDADA_E_HANDLE : ABDADA_E_ARGUMENT;
+        return lib_wrong(t);
     }
     int result = lib_enter(t, &l);
     if (result != ABDADA_OK) {

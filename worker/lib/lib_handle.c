@@ -302,7 +302,7 @@ int abdada_wait_connected(struct abdada *t, int timeout_ms)
     enum { OTHERS_US = 100000 }; /* for the others once one is up */
     struct lib *l;
     if (timeout_ms < 0) {
-        return t == NULL ? ABDADA_E_HANDLE : ABDADA_E_ARGUMENT;
+        return lib_wrong(t);
     }
     int result = lib_enter(t, &l);
     if (result != ABDADA_OK) {
@@ -328,7 +328,7 @@ int abdada_shard_name(struct abdada *t, int shard, char *out, size_t size)
     struct lib *l;
     char name[TRANSPORT_NAME_MAX];
     if (out == NULL || size == 0) {
-        return t == NULL ? ABDADA_E_HANDLE : ABDADA_E_ARGUMENT;
+        return lib_wrong(t);
     }
     int result = lib_enter(t, &l);
     if (result != ABDADA_OK) {
@@ -346,7 +346,7 @@ int abdada_refusal(struct abdada *t, char *out, size_t size)
 {
     struct lib *l;
     if (out == NULL || size == 0) {
-        return t == NULL ? ABDADA_E_HANDLE : ABDADA_E_ARGUMENT;
+        return lib_wrong(t);
     }
     int result = lib_enter(t, &l);
     if (result != ABDADA_OK) {

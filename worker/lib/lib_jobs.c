@@ -232,7 +232,7 @@ int abdada_job_post(struct abdada *t, const struct abdada_job *job, uint64_t *id
     struct lib *l;
     struct abdada_job copy;
     if (job == NULL || id == NULL || !copy_job(&copy, job)) {
-        return t == NULL ? ABDADA_E_HANDLE : ABDADA_E_ARGUMENT;
+        return lib_wrong(t);
     }
     int result = enter_front(t, &l);
     if (result != ABDADA_OK) {
@@ -257,7 +257,7 @@ int abdada_job_next(struct abdada *t, int timeout_ms, struct abdada_job_event *e
 {
     struct lib *l;
     if (event == NULL) {
-        return t == NULL ? ABDADA_E_HANDLE : ABDADA_E_ARGUMENT;
+        return lib_wrong(t);
     }
     int result = enter_front(t, &l);
     if (result != ABDADA_OK) {

@@ -187,7 +187,7 @@ int abdada_ask_send(struct abdada *t, const struct abdada_ask_op *op, abdada_tic
 {
     struct lib *l;
     if (op == NULL || ticket == NULL || !is_ask(op->depth, op->alpha, op->beta, op->flags)) {
-        return t == NULL ? ABDADA_E_HANDLE : ABDADA_E_ARGUMENT;
+        return lib_wrong(t);
     }
     int result = lib_enter(t, &l);
     if (result != ABDADA_OK) {
@@ -210,7 +210,7 @@ static int ask_take(struct abdada *t, abdada_ticket id, int timeout_ms,
 {
     struct lib *l;
     if (answer == NULL) {
-        return t == NULL ? ABDADA_E_HANDLE : ABDADA_E_ARGUMENT;
+        return lib_wrong(t);
     }
     int result = lib_enter(t, &l);
     if (result != ABDADA_OK) {
@@ -287,7 +287,7 @@ static int ask_many(struct abdada *t, const struct abdada_ask_op *op, size_t cou
         is_right = is_ask(op[i].depth, op[i].alpha, op[i].beta, op[i].flags);
     }
     if (!is_right) {
-        return t == NULL ? ABDADA_E_HANDLE : ABDADA_E_ARGUMENT;
+        return lib_wrong(t);
     }
     int result = lib_enter(t, &l);
     if (result != ABDADA_OK) {
@@ -312,7 +312,7 @@ int abdada_ask(struct abdada *t, uint64_t key, unsigned depth, int alpha, int be
     struct abdada_ask_op op = {key, (int16_t)alpha, (int16_t)beta, (uint8_t)depth, (uint8_t)flags,
                                0};
     if (!is_ask(depth, alpha, beta, flags)) {
-        return ask_error(t == NULL ? ABDADA_E_HANDLE : ABDADA_E_ARGUMENT, &op, 1, answer);
+        return ask_error(lib_wrong(t), &op, 1, answer);
     }
     return abdada_ask_many(t, &op, 1, answer);
 }
@@ -339,7 +339,7 @@ int abdada_store_many(struct abdada *t, const struct abdada_store_op *op, size_t
         is_right = is_store(op[i].depth, op[i].score, op[i].bound, op[i].move);
     }
     if (!is_right) {
-        return t == NULL ? ABDADA_E_HANDLE : ABDADA_E_ARGUMENT;
+        return lib_wrong(t);
     }
     int result = lib_enter(t, &l);
     if (result != ABDADA_OK) {
@@ -359,7 +359,7 @@ int abdada_store(struct abdada *t, uint64_t key, unsigned depth, int score, unsi
                  unsigned move)
 {
     if (!is_store(depth, score, bound, move)) {
-        return t == NULL ? ABDADA_E_HANDLE : ABDADA_E_ARGUMENT;
+        return lib_wrong(t);
     }
     struct abdada_store_op op = {key, (int16_t)score, (uint16_t)move,
                                  0,   (uint8_t)depth, (uint8_t)bound};
@@ -374,7 +374,7 @@ int abdada_release_many(struct abdada *t, const struct abdada_release_op *op, si
         is_right = op[i].depth <= TT_DEPTH_MAX;
     }
     if (!is_right) {
-        return t == NULL ? ABDADA_E_HANDLE : ABDADA_E_ARGUMENT;
+        return lib_wrong(t);
     }
     int result = lib_enter(t, &l);
     if (result != ABDADA_OK) {
@@ -393,7 +393,7 @@ int abdada_release(struct abdada *t, uint64_t key, unsigned depth)
 {
     struct abdada_release_op op = {.key = key, .depth = (uint8_t)depth};
     if (depth > TT_DEPTH_MAX) {
-        return t == NULL ? ABDADA_E_HANDLE : ABDADA_E_ARGUMENT;
+        return lib_wrong(t);
     }
     return abdada_release_many(t, &op, 1);
 }
@@ -471,7 +471,7 @@ int abdada_peek_many(struct abdada *t, const struct abdada_peek_op *op, size_t c
         is_right = op[i].depth <= TT_DEPTH_MAX;
     }
     if (!is_right) {
-        return t == NULL ? ABDADA_E_HANDLE : ABDADA_E_ARGUMENT;
+        return lib_wrong(t);
     }
     int result = lib_enter(t, &l);
     return result == ABDADA_OK ? lib_leave(t, peek_all(l, op, count, peeked)) : result;
@@ -481,12 +481,12 @@ int abdada_peek(struct abdada *t, uint64_t key, unsigned depth, struct abdada_pe
 {
     struct abdada_peek_op op = {.key = key, .depth = (uint8_t)depth};
     if (depth > TT_DEPTH_MAX) {
-        return t == NULL ? ABDADA_E_HANDLE : ABDADA_E_ARGUMENT;
+        return lib_wrong(t);
     }
     return abdada_peek_many(t, &op, 1, peeked);
 }
 
-/* ---- unasked ---- */
+/* ---- what shards send without being asked ---- */
 
 void lib_table_on_node_done(void *self, const struct tt_store *result)
 {
