@@ -14,21 +14,28 @@ O := build/$(MODE)
 
 # What is needed, as PACKAGE=PROBE; PACKAGE|PACKAGE: names differ between releases.
 DEPS_COMPILE := gcc=gcc libc6-dev=stdio.h libzmq3-dev=zmq.h "libmsgpack-c-dev|libmsgpack-dev=msgpack.h" \
-                libuv1-dev=uv.h libsodium-dev=sodium.h
+                libuv1-dev=uv.h libsodium-dev=sodium.h \
+                libmicrohttpd-dev=microhttpd.h
 DEPS_BUILD   := $(DEPS_COMPILE) make=make pkg-config=pkg-config libcmocka-dev=cmocka.h python3=$(PYTHON) \
                 python3-zmq=py:zmq python3-msgpack=py:msgpack
 # Without them there is no Redis as the table, and no TLS to it.
 DEPS_REDIS   := libhiredis-dev=hiredis/hiredis.h libssl-dev=openssl/ssl.h
 DEPS_TEST    := "clang-format-14|clang-format=clang-format-14" cppcheck=cppcheck valgrind=valgrind iproute2=ip \
                 gnuplot-nox=gnuplot redis-server=redis-server python3-cffi=py:cffi python3-dev=python3-config \
-                python3-venv=py:ensurepip python3-setuptools=py:setuptools python3-wheel=py:wheel mypy=mypy
+                python3-venv=py:ensurepip python3-setuptools=py:setuptools python3-wheel=py:wheel mypy=mypy \
+                man-db=man bash-completion=/usr/share/bash-completion/bash_completion systemd=systemd-analyze \
+                lintian=lintian prometheus=promtool kubernetes-client=kubectl python3-yaml=py:yaml \
+                slurmctld=slurmctld slurmd=slurmd slurm-client=sbatch munge=munged \
+                chromium=chromium chromium-driver=chromedriver python3-selenium=py:selenium openssh-server=sshd
+# For `make deb`; a package is always with Redis.
+DEPS_DEB     := debhelper=dh dpkg-dev=dpkg-buildpackage $(DEPS_REDIS)
 DEPS_FUZZ    := clang=clang "libclang-rt-14-dev|libclang-rt-dev=libfuzzer"
 DEPS_BENCH   := stockfish=stockfish redis-server=redis-server memcached=memcached
 DEPS         := CC=$(CC) PYTHON=$(PYTHON) deploy/deps.sh
 
 # One line instead of a page of compiler errors when a library is missing; checked once.
-SELF_SUFFICIENT := help clean words deps deps-test deps-bench demo test test-long test-deploy check bench strict \
-                   lint fuzz-long soak bad-peers attacks bench-badpeers bench-failure bench-distance bench-library bench-survive peers-die bench-service
+SELF_SUFFICIENT := help clean words deps deps-test deps-bench deps-deb deb demo test test-long test-deploy check bench strict \
+                   lint fuzz-long soak bad-peers attacks bench-badpeers bench-failure bench-distance bench-library bench-survive bench-watching bench-web peers-die bench-service
 ifneq ($(filter-out $(SELF_SUFFICIENT),$(or $(MAKECMDGOALS),all)),)
 ifeq ($(wildcard build/headers),)
 MISSING := $(shell $(DEPS) --missing $(DEPS_COMPILE))
@@ -41,7 +48,9 @@ endif
 
 WARN   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla \
           -Wno-missing-field-initializers
-COMMON := -std=c11 -D_GNU_SOURCE -I. -I$(O) -g -pthread $(WARN) -MMD -MP
+# One version for all: that of the library.
+VERSION := $(shell sed -n 's/^.define ABDADA_VERSION "\(.*\)"/\1/p' worker/lib/abdada.h)
+COMMON := -std=c11 -D_GNU_SOURCE -DPROGRAM_VERSION='"$(VERSION)"' -I. -I$(O) -g -pthread $(WARN) -MMD -MP
 # Redis as the table is optional: hiredis speaks its protocol, OpenSSL encrypts for rediss://.
 HAS = $(shell printf '\043include <%s>\n' $(1) | $(CC) -E -x c - >/dev/null 2>&1 && echo y)
 ifeq ($(call HAS,hiredis/hiredis.h),y)
@@ -67,12 +76,14 @@ endif
 CFLAGS_ALL := $(COMMON) $(CFLAGS_MODE) $(CFLAGS)
 
 # msgpack-c changed its library's name between releases; pkg-config knows which is here.
-LIBS_NET = -lzmq -luv -lsodium $(shell pkg-config --libs msgpack-c 2>/dev/null || pkg-config --libs msgpack 2>/dev/null || echo -lmsgpackc)
+LIBS_NET = -lzmq -luv -lsodium -lmicrohttpd $(shell pkg-config --libs msgpack-c 2>/dev/null || pkg-config --libs msgpack 2>/dev/null || echo -lmsgpackc)
 LIBS     = $(LIBS_NET) $(LIBS_REDIS) -lm -pthread
 
 SRC := $(wildcard common/*.c common/*/*.c proto/*.c ttserver/*/*.c worker/search/*.c worker/table/*.c \
          worker/games/*.c worker/games/*/*.c worker/engine/*.c worker/cli/*.c worker/lab/*.c worker/lib/*.c)
-OBJ := $(SRC:%.c=$(O)/%.o)
+# Files that a program has in it as they are; of x.y the linker makes _binary_x_y_start and _binary_x_y_end.
+EMBEDDED := $(wildcard worker/cli/cluster*.py worker/cli/cluster*.sh worker/cli/*.html)
+OBJ := $(SRC:%.c=$(O)/%.o) $(EMBEDDED:%=$(O)/%.embedded.o)
 PROGRAMS := ttserver ttworker abdada
 MAIN_ttserver := ttserver/main.c
 MAIN_ttworker := worker/ttworker.c
@@ -87,9 +98,11 @@ BENCHES := $(wildcard tests/bench/*.c)
 BENCH_BIN := $(BENCHES:tests/bench/%.c=$(O)/bench/%)
 SYSTEM := $(wildcard tests/system/test_*.py)
 # The Python package is of the release library alone. The others have nothing there that another build does not
-# show: what they test has no threads of its own (tsan), or is in cables and clocks (dev).
-LEFT_OUT_dev  := network python_package ttbench
-LEFT_OUT_tsan := pictures python_client python_package redis tt ttbench
+# show: what they test has no threads of its own (tsan), is in cables and clocks (dev), or is in texts and scripts.
+LEFT_OUT_dev  := install kubernetes network python_package slurm ssh_cluster ttbench
+LEFT_OUT_tsan := install kubernetes pictures python_client python_package redis slurm ssh_cluster tt ttbench
+# What is of one build alone waits more than it computes: these tests run side by side.
+APART := $(patsubst %,tests/system/test_%.py,install kubernetes python_package slurm ssh_cluster)
 SIM := $(wildcard tests/sim/test_*.py)
 
 all: $(if $(filter release,$(MODE)),$(PROGRAMS:%=bin/%),$(PROGRAMS:%=$(O)/bin/%)) library
@@ -110,7 +123,6 @@ $(foreach p,$(PROGRAMS),$(eval $(call PROGRAM,$(p))))
 # Position-independent, without link-time optimisation, so that any compiler's program can have it. All of it is linked
 # into one object of which only what abdada.h declares can be seen, in the static library as in the shared one.
 COMMA := ,
-LIB_VERSION := $(shell sed -n 's/^.define ABDADA_VERSION "\(.*\)"/\1/p' worker/lib/abdada.h)
 LIB_SONAME  := libabdada.so.0
 LIB_SRC := $(wildcard worker/lib/*.c common/tt/*.c proto/*.c worker/table/redis_*.c) worker/table/transport.c worker/table/wire.c \
            $(addprefix common/,clock.c err.c handshake.c key_file.c keys.c log.c options.c \
@@ -146,6 +158,12 @@ bin/%: $(O)/bin/%
 	@mkdir -p bin
 	@cp $< $@
 
+# Manual pages of the programs: their options are taken from --help.
+MAN := $(PROGRAMS:%=$(O)/man/%.1)
+$(O)/man/%.1: docs/%.1.in deploy/manpage.awk $(O)/bin/%
+	@mkdir -p $(@D)
+	@awk -v program=$(O)/bin/$* -v version=$(VERSION) -f deploy/manpage.awk $< > $@.new && mv $@.new $@
+
 $(O)/tests/%: $(O)/tests/unit/%.o $(O)/tests/unit/filter.o $(O)/all.a
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
@@ -173,10 +191,12 @@ tools: $(TOOL_BIN)
 
 benches: $(BENCH_BIN)
 
+QUOTED = '$(subst ','\'',$(1))'
 # Objects depend on the flags they were built with: the file changes only when they do.
 $(O)/flags: FORCE
 	@mkdir -p $(@D)
-	@echo '$(CC) $(CFLAGS_ALL) $(LDFLAGS_MODE)' | cmp -s - $@ || echo '$(CC) $(CFLAGS_ALL) $(LDFLAGS_MODE)' > $@
+	@printf '%s\n' $(call QUOTED,$(CC) $(CFLAGS_ALL) $(LDFLAGS_MODE)) | cmp -s - $@ || \
+	    printf '%s\n' $(call QUOTED,$(CC) $(CFLAGS_ALL) $(LDFLAGS_MODE)) > $@
 
 # What names the entries of a game in a table: a hash of all that they depend on, so that builds with
 # another evaluation or search never share entries.
@@ -194,6 +214,13 @@ $(O)/%.o: %.c $(O)/flags | $(O)/namespaces.h
 	@mkdir -p $(@D)
 	@echo "  CC    $@"
 	@$(CC) $(CFLAGS_ALL) -c -o $@ $<
+
+# -r -b binary puts it into .data; it is never written to.
+$(O)/%.embedded.o: %
+	@mkdir -p $(@D)
+	@echo "  EMBED $@"
+	@cd $(<D) && $(LD) -r -b binary -z noexecstack -o $(abspath $@) $(<F)
+	@objcopy --rename-section .data=.rodata,alloc,load,readonly,data,contents $@
 
 unit: $(UNIT_BIN)
 
@@ -216,6 +243,9 @@ deps-test: deps
 
 deps-bench: deps
 	@$(DEPS) --optional $(DEPS_BENCH)
+
+deps-deb:
+	@$(DEPS) $(DEPS_DEB)
 
 # ---- tests: every group adds its counts to TOTALS, the last line sums them up ----
 
@@ -248,7 +278,7 @@ run-unit:
 	@$(SANITIZED) $(RUN) -j$(JOBS) --timeout $(UNIT_TIMEOUT) --group "unit, $(MODE)" $(UNIT_BIN) || true
 
 run-system:
-	@BIN=$(O)/bin $(SANITIZED) $(RUN) --timeout $(SYSTEM_TIMEOUT) --group "system, $(MODE)" \
+	@BIN=$(O)/bin $(SANITIZED) $(RUN) $(AT_ONCE) --timeout $(SYSTEM_TIMEOUT) --group "system, $(MODE)" \
 	  $(filter-out $(LEFT_OUT_$(MODE):%=tests/system/test_%.py),$(SYSTEM)) || true
 
 # The virtual cluster: RUNS random runs, and the same traces from OTHER_BINS.
@@ -259,10 +289,10 @@ run-sim:
 RUNS := 300
 UNRANDOM = $(shell setarch $(shell uname -m) -R true 2>/dev/null && echo setarch $(shell uname -m) -R)
 
-# The program ends by itself and removes its containers well before the runner would kill it.
+# The programs end by themselves and remove their containers well before the runner would kill them.
 DEPLOY_TIMEOUT := 1700
 run-deploy:
-	@$(RUN) --verbose --timeout $(DEPLOY_TIMEOUT) --group deploy deploy/compose-test || true
+	@$(RUN) --verbose --timeout $(DEPLOY_TIMEOUT) --group deploy deploy/compose-test deploy/deb-test || true
 
 run-fuzz: $(FUZZ_BIN:%=run-%)
 
@@ -328,21 +358,22 @@ test: deps-test forget-totals
 	@$(AGAIN) MODE=dev run-unit
 	@$(AGAIN) MODE=tsan run-unit
 	@$(AGAIN) MODE=release run-unit UNIT=tests/unit/test_chess_perft.c PERFT_MAX_LEAVES=$(RELEASE_LEAVES)
-	@VALGRIND=1 VALGRIND_BIN=$(VALGRIND_O)/bin $(AGAIN) MODE=release run-system
-	@$(AGAIN) MODE=dev run-system
-	@QUICK=1 $(AGAIN) MODE=tsan run-system
+	@VALGRIND=1 VALGRIND_BIN=$(VALGRIND_O)/bin $(AGAIN) MODE=release run-system SYSTEM="$(filter-out $(APART),$(SYSTEM))"
+	@$(AGAIN) MODE=release run-system SYSTEM="$(APART)" AT_ONCE=-j$(JOBS)
+	@QUICK=1 $(AGAIN) MODE=dev run-system AT_ONCE=-j$(JOBS)
+	@QUICK=1 $(AGAIN) MODE=tsan run-system AT_ONCE=-j$(JOBS)
 	@$(AGAIN) MODE=release run-sim OTHER_BINS=build/dev/bin:build/tsan/bin
 	@$(AGAIN) MODE=dev run-fuzz
 	@$(AGAIN) MODE=release run-attacks
 	@$(AGAIN) MODE=release run-attacks-insecure
 	@$(AGAIN) MODE=dev run-attacks
-	@$(AGAIN) MODE=release run-soak SOAK="--seconds 60"
-	@$(AGAIN) MODE=release run-soak SOAK="--redis --seconds 40"
+	@$(AGAIN) MODE=release run-soak SOAK="--seconds 40"
+	@$(AGAIN) MODE=release run-soak SOAK="--redis --seconds 30"
 	@$(AGAIN) run-deploy
 	@$(SUM)
 RELEASE_LEAVES := 5000000
 
-# A cluster of containers; skipped with the reason where there is no engine.
+# A cluster of containers, and the package in some; skipped with the reason where there is no engine.
 test-deploy: deps forget-totals
 	@$(AGAIN) run-deploy
 	@$(SUM)
@@ -405,6 +436,14 @@ bench-library: release-tools
 bench-survive: release-tools
 	@BIN=build/release/bin $(PYTHON) tests/bench/survive.py $(BENCH)
 
+# What open pages of `abdada top --web` cost a cluster; BENCH="--runs 9 --pages 100".
+bench-web: release-tools
+	@BIN=build/release/bin $(PYTHON) tests/bench/web.py $(BENCH)
+
+# What it costs a search to be watched by metrics, `abdada top` and its page together; BENCH="--runs 9 --depth 8".
+bench-watching: release-tools
+	@BIN=build/release/bin $(PYTHON) tests/bench/watching.py $(BENCH)
+
 peers-die: release-tools
 	@BIN=build/release/bin $(PYTHON) tests/bench/peers_die.py $(BENCH)
 
@@ -436,31 +475,58 @@ TO     := $(DESTDIR)$(PREFIX)
 TO_LIB := $(DESTDIR)$(LIBDIR)
 TO_DOC := $(TO)/share/doc/abdada
 # At the same places below it as here, so that links between them are right.
-DOCS   := README.md LICENSE proto/PROTOCOL.md worker/lib/python/README.md $(wildcard docs/*.md examples/*.c examples/*.py)
+DOCS   := README.md LICENSE deploy/cluster.example.toml proto/PROTOCOL.md worker/lib/python/README.md \
+          $(wildcard docs/*.md examples/*.c examples/*.py)
 
-install: all install-library
-	install -d $(TO)/bin
+TO_BASH := $(TO)/share/bash-completion/completions
+TO_MAN  := $(TO)/share/man
+
+install: all install-library $(MAN)
+	install -d $(TO)/bin $(TO_MAN)/man1 $(TO_BASH)
 	install -m 755 $(PROGRAMS:%=$(O)/bin/%) $(TO)/bin
+	install -m 644 $(MAN) $(TO_MAN)/man1
+	install -m 644 deploy/completion.bash $(TO_BASH)/abdada
+	for program in $(filter-out abdada,$(PROGRAMS)); do ln -sf abdada $(TO_BASH)/$$program || exit 1; done
 	for file in $(DOCS); do install -D -m 644 $$file $(TO_DOC)/$$file || exit 1; done
 
 # The library alone, for programs of others.
 install-library: library
-	install -d $(TO)/include $(TO_LIB)/pkgconfig $(TO)/share/man/man3
+	install -d $(TO)/include $(TO_LIB)/pkgconfig $(TO_MAN)/man3
 	install -m 644 worker/lib/abdada.h $(TO)/include
 	install -m 644 $(O)/lib/libabdada.a $(TO_LIB)
-	install -m 755 $(O)/lib/$(LIB_SONAME) $(TO_LIB)/libabdada.so.$(LIB_VERSION)
-	ln -sf libabdada.so.$(LIB_VERSION) $(TO_LIB)/$(LIB_SONAME)
+	install -m 755 $(O)/lib/$(LIB_SONAME) $(TO_LIB)/libabdada.so.$(VERSION)
+	ln -sf libabdada.so.$(VERSION) $(TO_LIB)/$(LIB_SONAME)
 	ln -sf $(LIB_SONAME) $(TO_LIB)/libabdada.so
-	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(LIB_VERSION)|; s|@LIBS@|$(strip $(LIB_LIBS))|' \
+	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(strip $(LIB_LIBS))|' \
 	    deploy/abdada.pc.in > $(TO_LIB)/pkgconfig/abdada.pc
-	install -m 644 docs/abdada.3 $(TO)/share/man/man3
+	install -m 644 docs/abdada.3 $(TO_MAN)/man3
 	$(if $(DESTDIR),,-ldconfig)
 
 uninstall:
 	rm -f $(PROGRAMS:%=$(TO)/bin/%) $(TO)/include/abdada.h $(TO_LIB)/libabdada.a $(TO_LIB)/libabdada.so \
-	      $(TO_LIB)/$(LIB_SONAME) $(TO_LIB)/libabdada.so.$(LIB_VERSION) $(TO_LIB)/pkgconfig/abdada.pc \
-	      $(TO)/share/man/man3/abdada.3 $(addprefix $(TO_DOC)/,$(DOCS))
+	      $(TO_LIB)/$(LIB_SONAME) $(TO_LIB)/libabdada.so.$(VERSION) $(TO_LIB)/pkgconfig/abdada.pc \
+	      $(TO_MAN)/man3/abdada.3 $(PROGRAMS:%=$(TO_MAN)/man1/%.1) $(PROGRAMS:%=$(TO_BASH)/%) \
+	      $(addprefix $(TO_DOC)/,$(DOCS))
 	[ ! -d $(TO_DOC) ] || find $(TO_DOC) -depth -type d -empty -delete
+
+# ---- a package for Debian: build/deb/abdada_VERSION_ARCHITECTURE.deb ----
+
+# From a copy of what it is made of, so that it works without git, too, and leaves build/release alone. For all
+# processors of the last 15 years, unless ARCH is given.
+DEB      := build/deb/abdada-$(VERSION)
+DEB_MADE_OF := Makefile README.md LICENSE common proto ttserver worker deploy docs examples
+DEB_TIME  = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null),$(shell stat -c %Y worker/lib/abdada.h))
+
+deb: deps deps-deb
+	rm -rf build/deb
+	mkdir -p $(DEB)
+	tar -c --exclude=__pycache__ --exclude=worker/lib/python/build --exclude='*.egg-info' $(DEB_MADE_OF) | tar -x -C $(DEB)
+	cp -r deploy/debian $(DEB)/debian
+	sed "s/@VERSION@/$(VERSION)/; s/@DATE@/$$(date -R -u -d @$(DEB_TIME))/" deploy/debian/changelog.in > $(DEB)/debian/changelog
+	cd $(DEB) && env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u CFLAGS -u LDFLAGS ABDADA_ARCH=$(if $(filter file,$(origin ARCH)),,$(ARCH)) \
+	    dpkg-buildpackage -us -uc -b -j$(JOBS)
+	rm -rf $(DEB)
+	@ls build/deb/*.deb
 
 clean:
 	rm -rf build bin
@@ -470,15 +536,16 @@ help:
 	@echo 'make MODE=dev|tsan           the same with sanitizers, in build/MODE/bin'
 	@echo 'make install | uninstall     programs, libabdada, documents, examples (PREFIX=/usr/local DESTDIR= LIBDIR=)'
 	@echo 'make install-library         libabdada alone, with its header, abdada.pc and man page'
+	@echo 'make deb                     a Debian package of all that, in build/deb (ARCH=x86-64-v2)'
 	@echo 'make library                 libabdada alone, in build/MODE/lib'
-	@echo 'make deps                    install what building and testing need (apt-get); also deps-test, deps-bench'
+	@echo 'make deps                    install what building and testing need (apt-get); also deps-test, -bench, -deb'
 	@echo 'make clean                   remove build and bin'
 	@echo 'make demo                    a cluster on this machine that searches while parts of it are killed'
 	@echo
 	@echo 'make check                   quick tests and lint, about 2 minutes'
 	@echo 'make lint                    format, layers, circles, words, sizes, static analysis; words: the words alone'
 	@echo 'make test                    all tests, 30 to 40 minutes; test-long: with every perft count and longer fuzzing'
-	@echo 'make test-deploy             a cluster of containers whose parts are killed and cut off'
+	@echo 'make test-deploy             a cluster of containers whose parts are killed and cut off; the Debian package'
 	@echo 'make chaos                   10,000 searches on the virtual cluster with random faults (SEEDS=A..B)'
 	@echo 'make soak                    30 minutes of searches on a cluster under faults (SOAK="--minutes 5 --seed 7")'
 	@echo 'make bad-peers               a million bad messages to a shard (BAD_MESSAGES=N)'
@@ -494,6 +561,8 @@ help:
 	@echo 'make bench-survive           what it costs a client that results are kept in a file or a Redis'
 	@echo 'make attacks                 what bad peers can do to a cluster that searches (ATTACKS="--only deaf")'
 	@echo 'make bench-badpeers          what bad peers cost a good client'
+	@echo 'make bench-watching          what metrics, top and its page together cost a search'
+	@echo 'make bench-web               what 100 open pages of abdada top --web cost a cluster'
 	@echo 'make peers-die               a search in which processes die'
 	@echo 'make lab                     the published tables beside the virtual cluster, two hours (LAB="weill ura")'
 	@echo 'make lab-quick               the same in 5 minutes; lab-calibrate: real runs beside virtual ones'
@@ -501,10 +570,10 @@ help:
 -include $(OBJ:.o=.d) $(UNIT:%.c=$(O)/%.d) $(FUZZ:%.c=$(O)/%.d) $(TOOLS:%.c=$(O)/%.d) $(BENCHES:%.c=$(O)/%.d) \
          $(LIB_OBJ:.o=.d) $(foreach p,$(PROGRAMS),$(MAIN_$(p):%.c=$(O)/%.d))
 
-.PHONY: all tools benches unit fuzz deps deps-test deps-bench run-unit run-system run-sim \
+.PHONY: all tools benches unit fuzz deps deps-test deps-bench deps-deb deb run-unit run-system run-sim \
         run-deploy run-fuzz fuzz-long run-lint run-soak forget-totals words lint check test \
         test-deploy test-long chaos soak bad-peers attacks run-attacks run-attacks-insecure demo bench release-tools bench-badpeers \
-        bench-failure bench-distance bench-library bench-survive peers-die bench-service strict lab lab-quick lab-calibrate \
+        bench-failure bench-distance bench-library bench-survive bench-watching bench-web peers-die bench-service strict lab lab-quick lab-calibrate \
         library install install-library uninstall clean help FORCE
 # Objects stay, and one that is missing is made: not .SECONDARY, which makes none that is older than its program.
 .PRECIOUS: $(O)/%.o $(O)/lib/%.o

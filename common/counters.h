@@ -3,7 +3,8 @@
  * and the numbers that `analyse --json` and `sim --json` print. A new counter is one line here; one
  * in COUNTERS_REPORTED changes the protocol, too.
  *
- * X(name, json): `json` is its key in JSON output. All are uint64_t. Pure. */
+ * X(name, json, help): `json` is its key in JSON output, `help` that of its metric. All are
+ * uint64_t. Pure. */
 #ifndef COMMON_COUNTERS_H
 #define COMMON_COUNTERS_H
 
@@ -14,12 +15,12 @@
  * duplicated: nodes below visits at the lowest in-flight depth that began while others were in the
  *   same node: no deeper split could keep the two apart, so what was searched there was searched
  *   twice, unless a result of the others cut it short. */
-#define COUNTERS_REPORTED(X) \
-    X(nodes, "nodes")        \
-    X(asks, "asks")          \
-    X(busy, "busy")          \
-    X(deferred, "deferred")  \
-    X(duplicated, "duplicated_nodes")
+#define COUNTERS_REPORTED(X)                                                       \
+    X(nodes, "nodes", "Nodes visited")                                             \
+    X(asks, "asks", "Nodes asked for at or above the in-flight depth")             \
+    X(busy, "busy", "Asks answered BUSY")                                          \
+    X(deferred, "deferred", "Young brothers put off because others searched them") \
+    X(duplicated, "duplicated_nodes", "Nodes searched while others were in the same subtree")
 
 /* cuts: asks answered CUT. helped: visits of a node that others were searching.
  * unwound: completion notices (NODE_DONE) that ended a visit.
@@ -27,12 +28,12 @@
  *   the longest of the scouts side by side, then the searches again one by one; what a table
  *   answers costs nothing. Of the tree that this searcher walked, so it says how parallel the
  *   search is only where one walked it alone. */
-#define COUNTERS(X)       \
-    COUNTERS_REPORTED(X)  \
-    X(cuts, "cuts")       \
-    X(helped, "helped")   \
-    X(peeks, "peeks")     \
-    X(unwound, "unwound") \
-    X(critical, "critical")
+#define COUNTERS(X)                                                   \
+    COUNTERS_REPORTED(X)                                              \
+    X(cuts, "cuts", "Asks answered by a result")                      \
+    X(helped, "helped", "Visits of nodes that others were searching") \
+    X(peeks, "peeks", "Nodes asked about without entering them")      \
+    X(unwound, "unwound", "Visits ended by a completion notice")      \
+    X(critical, "critical", "Nodes on the critical path")
 
 #endif

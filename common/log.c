@@ -1,11 +1,32 @@
 #include "common/log.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+static const char *path; /* NULL: standard error is what it was */
+
+bool log_reopen(void)
+{
+    int saved = errno; /* of the thread that a signal interrupted */
+    int fd = path == NULL ? -1 : open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+    bool ok = path == NULL || (fd >= 0 && dup2(fd, STDERR_FILENO) >= 0);
+    if (fd >= 0) {
+        close(fd);
+    }
+    errno = ok ? saved : errno;
+    return ok;
+}
+
+bool log_to_file(const char *name)
+{
+    path = name;
+    return log_reopen();
+}
 
 static void write_line(const char *stamp, const char *program, const char *format, va_list list)
 {

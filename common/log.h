@@ -5,7 +5,16 @@
 #ifndef COMMON_LOG_H
 #define COMMON_LOG_H
 
+#include <stdbool.h>
+
 enum { LOG_LINE_MAX = 1024 };
+
+/* From now on standard error is the end of this file (borrowed), which is made if it is not there.
+ * False: errno. By one thread. */
+bool log_to_file(const char *path);
+/* Opens that file anew, by its name: the old one was moved away. Without a file it does nothing.
+ * False: errno, and the old one stays. Async-signal-safe. */
+bool log_reopen(void);
 
 /* A line with the time of day, for what happens while a program runs. */
 void log_line(const char *program, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* ---- values ---- */
 
@@ -128,6 +129,11 @@ enum err options_servers(const char *text, struct options_servers *out)
         if (err == ERR_OK && at->port == 0) {
             err = ERR_RANGE;
         }
+        for (unsigned i = 0; i < read.count && err == ERR_OK; i++) {
+            bool is_same =
+                at->port == read.server[i].port && strcasecmp(at->host, read.server[i].host) == 0;
+            err = is_same ? ERR_EXIST : ERR_OK;
+        }
         if (err != ERR_OK) {
             return err;
         }
@@ -222,6 +228,9 @@ static void print_help(const struct options *options)
             print_row(o->letter, o->name, o->argument, o->help);
         }
     }
+    if (options->has_config) {
+        print_row(0, "config", "FILE", "options from FILE (default: ~/.config/abdada/config.ini)");
+    }
     print_row('h', "help", NULL, "print this and exit");
     print_row(0, "version", NULL, "print the version and exit");
 }
@@ -301,19 +310,54 @@ static const char *wanted(const struct options_row *option)
     }
 }
 
-static int refuse_value(const char *program, const struct options_row *option, const char *text,
-                        enum err err)
+/* `value` is not what the option takes, because of `err`. */
+static void say_value(const struct options_row *option, const char *value, enum err err, char *why,
+                      size_t why_size)
 {
-    if (err == ERR_SYNTAX) {
-        return options_wrong(program, "--%s '%.200s': not %s (see --help)", option->name, text,
-                             wanted(option));
+    const char *name = option->name;
+    uint64_t bytes;
+    if (option->kind == OPTION_SIZE && err == ERR_RANGE &&
+        options_unsigned(value, 1, option->min, &bytes) == ERR_OK) {
+        snprintf(why, why_size, "--%s '%.200s': so many bytes are too few: did you mean %.20sM?",
+                 name, value, value);
+    } else if (err == ERR_EXIST) {
+        snprintf(why, why_size, "--%s '%.200s': the same shard is named twice", name, value);
+    } else if (err == ERR_SYNTAX) {
+        snprintf(why, why_size, "--%s '%.200s': not %s (see --help)", name, value, wanted(option));
+    } else if (err == ERR_RANGE && option->max != 0) {
+        snprintf(why, why_size, "--%s '%.200s': not in %" PRIu64 " to %" PRIu64, name, value,
+                 option->min, option->max);
+    } else {
+        snprintf(why, why_size, "--%s '%.200s': %s (see --help)", name, value, err_text(err));
     }
-    if (err == ERR_RANGE && option->max != 0) {
-        return options_wrong(program, "--%s '%.200s': not in %" PRIu64 " to %" PRIu64, option->name,
-                             text, option->min, option->max);
+}
+
+static bool set_flag(bool *flag, const char *value)
+{
+    bool is_yes = strcasecmp(value, "yes") == 0 || strcasecmp(value, "true") == 0;
+    bool is_no = strcasecmp(value, "no") == 0 || strcasecmp(value, "false") == 0;
+    *flag = is_yes || (*flag && !is_no);
+    return is_yes || is_no;
+}
+
+bool options_set(const struct options *options, const char *name, const char *value, char *why,
+                 size_t why_size)
+{
+    bool is_ambiguous;
+    const struct options_row *o = find_long(options->table, name, strlen(name), &is_ambiguous);
+    if (o == NULL || strcmp(o->name, name) != 0 || o->kind == OPTION_UNSUPPORTED) {
+        snprintf(why, why_size, "%s has no option '%.64s'", options->program, name);
+        return false;
     }
-    return options_wrong(program, "--%s '%.200s': %s (see --help)", option->name, text,
-                         err_text(err));
+    if (o->kind == OPTION_FLAG && !set_flag(o->value, value)) {
+        snprintf(why, why_size, "%s is yes or no, not '%.64s'", name, value);
+        return false;
+    }
+    enum err err = o->kind == OPTION_FLAG ? ERR_OK : read_value(o, value);
+    if (err != ERR_OK) {
+        say_value(o, value, err, why, why_size);
+    }
+    return err == ERR_OK;
 }
 
 /* `inline_value` is what stood in the same word, or NULL. */
@@ -323,12 +367,11 @@ static int apply(struct words *words, const struct options_row *option, const ch
     if (option->kind == OPTION_UNSUPPORTED) {
         return options_wrong(program, "--%s is not supported: %s", option->name, option->help);
     }
-    if (option->kind == OPTION_FLAG) {
-        if (inline_value != NULL) {
-            options_wrong(program, "--%s takes no value (see --help)", option->name);
-            return OPTIONS_WRONG;
+    if (option->kind == OPTION_FLAG) { /* =no: against a file of options */
+        if (!set_flag(option->value, inline_value != NULL ? inline_value : "yes")) {
+            return options_wrong(program, "--%s takes no value but yes or no (see --help)",
+                                 option->name);
         }
-        *(bool *)option->value = true;
         return OPTIONS_RUN;
     }
     if (inline_value == NULL && words->at < words->argc) {
@@ -339,7 +382,12 @@ static int apply(struct words *words, const struct options_row *option, const ch
                              option->argument ? option->argument : "VALUE");
     }
     enum err err = read_value(option, inline_value);
-    return err == ERR_OK ? OPTIONS_RUN : refuse_value(program, option, inline_value, err);
+    if (err != ERR_OK) {
+        char why[512];
+        say_value(option, inline_value, err, why, sizeof why);
+        return options_wrong(program, "%s", why);
+    }
+    return OPTIONS_RUN;
 }
 
 static int take_long(struct words *words, const char *word)
@@ -358,6 +406,12 @@ static int take_long(struct words *words, const char *word)
         return OPTIONS_DONE;
     }
     const struct options_row *option = find_long(options->table, name, length, &is_ambiguous);
+    if (options->has_config && length == strlen("config") && strncmp(name, "config", length) == 0) {
+        static const char *path; /* config.h has read it */
+        static const struct options_row config = {
+            .name = "config", .argument = "FILE", .value = &path, .kind = OPTION_TEXT};
+        option = &config;
+    }
     if (option == NULL) {
         return refuse(options, is_ambiguous ? "ambiguous option" : "unknown option", word);
     }

@@ -1,7 +1,8 @@
 /* options: GNU-style command lines read into variables from one table, which also prints --help.
  *
- * `--name value`, `--name=value`, unique prefixes of a name, `-l value` and `-lvalue` for an option
- * with a letter; `--` ends the options; operands may stand between options. Every program has
+ * `--name value`, `--name=value` (of a flag: yes or no), unique prefixes of a name, `-l value` and
+ * `-lvalue` for an option with a letter; `--` ends the options; operands may stand between options.
+ * Every program has
  * --help
  * (-h) and --version. Wrong use is reported in one line on stderr; the caller then exits with
  * OPTIONS_WRONG. Not getopt_long, because that keeps its state in globals. Threads: any; keeps no
@@ -67,6 +68,7 @@ struct options {
     const char *version;
     const struct options_row *table;
     unsigned operands_max; /* more is wrong use */
+    bool has_config; /* takes --config FILE, which common/config.h has read before */
 };
 
 /* What to do after reading the options: go on, or end with this exit status. */
@@ -82,6 +84,11 @@ enum {
 int options_parse(const struct options *options, int argc, char *const argv[], const char **operand,
                   unsigned *operands);
 
+/* Sets one option by its whole name, as --name=value does; a flag by yes or no. False: `why` says
+ * what is wrong in one line. */
+bool options_set(const struct options *options, const char *name, const char *value, char *why,
+                 size_t why_size);
+
 /* Prints "PROGRAM: TEXT" in one line on stderr and returns OPTIONS_WRONG. */
 int options_wrong(const char *program, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -92,7 +99,8 @@ enum err options_unsigned(const char *text, uint64_t min, uint64_t max, uint64_t
 enum err options_host_port(const char *text, struct options_host_port *out);
 /* The other way: "HOST:PORT", or "[HOST]:PORT" when the host has a colon. */
 void options_host_port_text(const char *host, uint16_t port, char *out, size_t size);
-/* "HOST:PORT,HOST:PORT,...", ports not 0; ERR_FULL beyond OPTIONS_SERVERS_MAX. */
+/* "HOST:PORT,HOST:PORT,...", ports not 0; ERR_FULL beyond OPTIONS_SERVERS_MAX; ERR_EXIST when one
+ * is named twice. */
 enum err options_servers(const char *text, struct options_servers *out);
 /* Names a set of servers: the same in any order. Never 0. */
 uint64_t options_servers_hash(const struct options_host_port *server, unsigned servers);

@@ -4,7 +4,7 @@
 #   deps.sh [--optional | --missing] PACKAGE[|PACKAGE]=PROBE...
 #
 # PROBE tells whether it is installed: `name.h` a header the compiler finds, `py:name` a module of
-# $PYTHON, `libfuzzer` clang's runtime for it, else a command. Of PACKAGE|PACKAGE the first that the
+# $PYTHON, `libfuzzer` clang's runtime for it, `/path` a file, else a command. Of PACKAGE|PACKAGE the first that the
 # distribution has is taken (names differ between releases). --missing installs nothing and prints
 # what is missing. With --optional a failed installation is no failure: the tests that need the tool
 # are skipped.
@@ -19,6 +19,7 @@ is_here()
     case $1 in
     *.h) command -v "$CC" >/dev/null && echo "#include <$1>" | "$CC" -E -x c - >/dev/null 2>&1 ;;
     libfuzzer) ls /usr/lib/llvm*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a >/dev/null 2>&1 ;;
+    /*) [ -e "$1" ] ;;
     py:*) "$PYTHON" -c "import ${1#py:}" >/dev/null 2>&1 ;;
     *) command -v "$1" >/dev/null 2>&1 ;;
     esac

@@ -471,6 +471,13 @@ const char *proto_report_fault(const struct proto_job_report *report)
     if (report->score < TT_SCORE_MIN) {
         return "JOB_REPORT: score below -32767";
     }
+    uint64_t all = report->waited_us;
+#define X(name, json, help) all |= report->name;
+    COUNTERS_REPORTED(X)
+#undef X
+    if (all >> PROTO_COUNTER_BITS != 0) { /* no search counts so far, and sums must not overflow */
+        return "JOB_REPORT: a number of 2^48 or more";
+    }
     return report->depth > TT_DEPTH_MAX ? "JOB_REPORT: depth above 250" : NULL;
 }
 

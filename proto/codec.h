@@ -20,6 +20,7 @@
 enum {
     PROTO_BATCH_MAX = 1024, /* operations in one message */
     PROTO_TEXT_MAX = 1024, /* bytes in one text */
+    PROTO_COUNTER_BITS = 48, /* of what a JOB_REPORT counts */
     PROTO_MESSAGE_MAX = 65536, /* bytes in one message; larger ones are refused unread */
     /* of JOB or JOB_POST: three texts with their heads, eleven integers of at most nine bytes */
     PROTO_JOB_BYTES = 3 * (3 + PROTO_TEXT_MAX) + 11 * 9 + 8,
@@ -90,6 +91,7 @@ struct proto_member_row {
     uint32_t silent_ms;
     uint8_t role;
     struct proto_text name, user;
+    uint64_t nodes, waited_us; /* of that job, as it reported last; 0 without one */
 };
 
 /* An open job of a shard, for people. */
@@ -98,6 +100,10 @@ struct proto_job_row {
     uint32_t workers, age_ms;
     uint8_t depth, reached;
     struct proto_text owner, game, algorithm, position, user;
+    int16_t score; /* of iteration `reached`, as are move and line */
+    uint16_t move;
+    uint64_t nodes; /* of all who search it */
+    struct proto_text line;
 };
 
 #define F(type, name)

@@ -76,7 +76,10 @@ def read_tap(text, outcome):
 
 def run_process(command, timeout):
     """(exit status, output, seconds, whether time ran out). Leaves no process of its group."""
-    environment = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="TAP", PYTHONUNBUFFERED="1")
+    environment = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="TAP", PYTHONUNBUFFERED="1",
+                       XDG_CONFIG_HOME="/nonexistent")  # what this user's own file says is not tested
+    for name in ("ABDADA_SERVERS", "ABDADA_TABLE", "ABDADA_KEYS"):
+        environment.pop(name, None)
     begin, late = time.monotonic(), threading.Event()
     with tempfile.TemporaryFile() as out:
         try:

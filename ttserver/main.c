@@ -1,4 +1,5 @@
 /* ttserver: shards of the transposition table, served over ZMTP. */
+#include "common/config.h"
 #include "common/handshake.h"
 #include "common/log.h"
 #include "proto/codec.h"
@@ -27,7 +28,7 @@ static const char program[] = "ttserver";
 
 struct arguments {
     struct server_options server;
-    struct options_host_port check;
+    struct options_host_port check, metrics;
     uint64_t memory;
     const char *backing_url;
     struct redis_address backing;
@@ -66,18 +67,20 @@ static int read_arguments(int argc, char **argv, struct arguments *a)
                     "results are kept in the Redis redis://HOST[:PORT][/DB] and read at start"),
         OPTIONS_ROW(U32, "backing-depth", "N", &a->server.survive.backing_depth, 0, TT_DEPTH_MAX,
                     "results of at least this depth are kept there (4)"),
-        OPTIONS_ROW(UNSUPPORTED, "metrics", "HOST:PORT", NULL, 0, 0,
-                    "this build has no metrics endpoint yet"),
+        OPTIONS_ROW(TEXT, "log", "FILE", &a->server.log, 0, 0,
+                    "log into FILE once ready, which SIGHUP opens anew (default: stderr)"),
+        OPTIONS_ROW(HOST_PORT, "metrics", "HOST:PORT", &a->metrics, 0, 0,
+                    "figures for Prometheus at http://HOST:PORT/metrics, and /healthz"),
         {0},
     };
     const struct options options = {
         .program = program,
         .usage = "[OPTION]...",
         .summary = "Serves a transposition table that knows who searches each position.",
-        .version = "0.1",
+        .version = PROGRAM_VERSION,
         .table = table,
     };
-    return options_parse(&options, argc, argv, NULL, NULL);
+    return config_parse(&options, argc, argv, NULL, NULL);
 }
 
 /* The environment's keys when the command line says nothing. 0, or the exit code. */
@@ -291,6 +294,9 @@ int main(int argc, char **argv)
     }
     if (code != 0) {
         return code;
+    }
+    if (a.metrics.host[0] != '\0') {
+        a.server.metrics = &a.metrics;
     }
     divide_memory(&a.server.core, a.memory / a.server.shards);
     code = server_run(&a.server);

@@ -16,6 +16,7 @@ static const struct {
     {"uci", cli_uci, "chess engine for UCI programs"},
     {"top", cli_top, "shards, jobs and workers of a cluster"},
     {"tt", cli_tt, "sees and changes what is in a table, by hand"},
+    {"cluster", cli_cluster, "starts, watches and stops a cluster on many hosts, over ssh"},
     {"keygen", cli_keygen, "keys for a cluster and its users"},
     {"perft", cli_perft, "count legal move sequences"},
     {"bench", cli_bench, "fixed searches: node signature and nodes per second"},
@@ -30,7 +31,7 @@ static void print_help(FILE *out)
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].help);
     }
-    fprintf(out, "\n`abdada COMMAND --help` lists a command's options.\n");
+    fprintf(out, "\n`abdada help COMMAND` lists a command's options.\n");
 }
 
 /* A program whose output could not be written fails. */
@@ -43,24 +44,35 @@ static int finish(int status)
     return status;
 }
 
+/* -1: there is no such command. */
+static int run(const char *name, int argc, char *argv[])
+{
+    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
+        if (strcmp(name, commands[i].name) == 0) {
+            return finish(commands[i].run(argc, argv));
+        }
+    }
+    return -1;
+}
+
 int main(int argc, char *argv[])
 {
     if (argc < 2) {
         print_help(stderr);
         return OPTIONS_WRONG;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("abdada %s\n", PROGRAM_VERSION);
+        return 0;
+    }
+    bool is_help = strcmp(argv[1], "help") == 0;
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || (is_help && argc == 2)) {
         print_help(stdout);
         return 0;
     }
-    if (strcmp(argv[1], "--version") == 0) {
-        printf("abdada %s\n", CLI_VERSION);
-        return 0;
-    }
-    for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
-        if (strcmp(argv[1], commands[i].name) == 0) {
-            return finish(commands[i].run(argc - 1, argv + 1));
-        }
-    }
-    return options_wrong("abdada", "unknown command '%s'; `abdada --help` lists them", argv[1]);
+    char *help[] = {argv[is_help ? 2 : 1], "--help", NULL};
+    int status = is_help ? run(help[0], 2, help) : run(argv[1], argc - 1, argv + 1);
+    return status >= 0 ? status
+                       : options_wrong("abdada", "unknown command '%s'; `abdada --help` lists them",
+                                       help[0]);
 }

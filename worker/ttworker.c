@@ -1,5 +1,6 @@
 /* ttworker: stateless helpers of a cluster. */
 #include "common/clock.h"
+#include "common/config.h"
 #include "common/log.h"
 #include "common/signals.h"
 #include "worker/cli/cli.h"
@@ -10,11 +11,14 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 static const char program[] = "ttworker";
+
+enum { WHY_MAX = KEYS_WHY_MAX + HTTP_WHY_MAX };
 
 static atomic_bool stopping;
 
@@ -22,10 +26,12 @@ struct crew {
     uint32_t threads, share;
     uint64_t hash_mib;
     bool is_private;
-    const char *name;
+    const char *name, *log;
     struct cli_table place;
     struct embedded *table;
     struct transport *transport;
+    struct options_host_port metrics_at; /* host "": no metrics */
+    struct searching_metrics *metrics;
     struct worker *worker[EMBEDDED_SLOTS_MAX];
     pthread_t thread[EMBEDDED_SLOTS_MAX];
     unsigned started;
@@ -40,6 +46,10 @@ struct member {
 
 static void on_signal(int number)
 {
+    if (number == SIGHUP) {
+        (void)log_reopen();
+        return;
+    }
     if (atomic_exchange(&stopping, true)) {
         _exit(128 + number);
     }
@@ -74,6 +84,25 @@ static void name_member(const struct crew *c, unsigned index, char *out, size_t 
     }
 }
 
+/* One line, however many there are. */
+static void say_shards(void *self, uint64_t changed, uint64_t up)
+{
+    const struct crew *c = self;
+    char text[2][512] = {"", ""};
+    for (unsigned i = 0; i < transport_shards(c->transport); i++) {
+        char name[TRANSPORT_NAME_MAX];
+        char *out = text[up >> i & 1];
+        size_t used = strlen(out);
+        if (changed >> i & 1) {
+            transport_shard_name(c->transport, i, name);
+            snprintf(out + used, sizeof text[0] - used, " %s", name);
+        }
+    }
+    log_line(program, "%s%s%s%s; %d of %u shards up", *text[1] ? "back:" : "", text[1],
+             *text[0] ? *text[1] ? "; lost:" : "lost:" : "", text[0], __builtin_popcountll(up),
+             transport_shards(c->transport));
+}
+
 static enum err open_crew(struct crew *c, const struct keys_client *keys,
                           char why[TRANSPORT_WHY_MAX])
 {
@@ -104,17 +133,48 @@ static enum err open_crew(struct crew *c, const struct keys_client *keys,
                          .share_depth = (uint8_t)c->share},
             .seed = (uint64_t)getpid() << 16 | i,
             .stop = &stopping,
+            /* One speaks for all; a Redis' connection speaks for itself. */
+            .sources_changed = i == 0 && c->place.url == NULL ? say_shards : NULL,
+            .sources_self = c,
         };
         err = worker_open(&c->worker[i], &options);
     }
     return err;
 }
 
+static const struct searcher *searcher_of(void *crew, unsigned i)
+{
+    return worker_searcher(((struct crew *)crew)->worker[i]);
+}
+
+static enum err serve_metrics(struct crew *c, char why[WHY_MAX])
+{
+    const struct searching_metrics_options options = {
+        .program = program,
+        .threads = c->threads,
+        .shards = transport_shards(c->transport),
+        .searcher = searcher_of,
+        .self = c,
+    };
+    char reason[HTTP_WHY_MAX];
+    if (c->metrics_at.host[0] == '\0') {
+        return ERR_OK;
+    }
+    enum err err = searching_metrics_open(&c->metrics, &c->metrics_at, &options, reason);
+    if (err != ERR_OK) {
+        snprintf(why, WHY_MAX, "--metrics: %s", reason);
+    } else {
+        log_line(program, "metrics at http://%s/metrics", searching_metrics_address(c->metrics));
+    }
+    return err;
+}
+
 static void close_crew(struct crew *c)
 {
-    for (unsigned i = 0; i < c->started; i++) {
+    for (unsigned i = 0; i < c->started; i++) { /* until the end: they run on */
         pthread_join(c->thread[i], NULL);
     }
+    searching_metrics_close(&c->metrics);
     for (unsigned i = 0; i < c->threads; i++) {
         worker_close(&c->worker[i]);
     }
@@ -125,14 +185,18 @@ static void close_crew(struct crew *c)
 /* Scripts wait for this line: a failure to write it ends the program. */
 static bool announce(const struct crew *c)
 {
+    if (c->log != NULL && !log_to_file(c->log)) { /* what kept it from starting was said before */
+        log_fail(program, "--log %s: %s", c->log, strerror(errno));
+        return false;
+    }
     printf("ready\n");
     if (fflush(stdout) != 0) {
         log_fail(program, "standard output: %s", strerror(errno));
         return false;
     }
     int reason = embedded_private_reason(c->table);
-    log_line(program, "%u threads, %u of %u shards up, %s of %" PRIu64 " MiB", c->threads,
-             atomic_load(&c->up), transport_shards(c->transport),
+    log_line(program, "%u thread%s, %u of %u shards up, %s of %" PRIu64 " MiB", c->threads,
+             c->threads == 1 ? "" : "s", atomic_load(&c->up), transport_shards(c->transport),
              embedded_is_on_host(c->table) ? "the host's table" : "a table", c->hash_mib);
     if (reason != 0) {
         cli_say_private(program, c->hash_mib, host_table_reason(reason));
@@ -145,16 +209,23 @@ static int serve(struct crew *c)
     static struct member member[EMBEDDED_SLOTS_MAX];
     struct keys_client room;
     const struct keys_client *keys = NULL;
-    char why[KEYS_WHY_MAX] = "";
+    char why[WHY_MAX] = "";
     bool ok = false;
     if (cli_load_keys(c->place.keys_dir, KEYS_WORKER, &room, &keys, why) != ERR_OK) {
         log_fail(program, "%s", why);
         return 1;
     }
     signals_catch(on_signal);
+    if (c->log != NULL) {
+        struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+        sigaction(SIGHUP, &action, NULL);
+    }
     sem_init(&c->tried, 0, 0);
     enum err err = open_crew(c, keys, why);
     keys_wipe(&room, sizeof room);
+    if (err == ERR_OK) {
+        err = serve_metrics(c, why);
+    }
     for (unsigned i = 0; i < c->threads && err == ERR_OK; i++) {
         member[i] = (struct member){c, i};
         int error = pthread_create(&c->thread[i], NULL, run_member, &member[i]);
@@ -198,6 +269,9 @@ int main(int argc, char *argv[])
          OPTION_FLAG},
         {"share", "N", "send results of depth N and more to other tables (default 2; 0: off)",
          &crew.share, OPTION_U32, 0, 0, SEARCH_DEPTH_MAX},
+        CLI_METRICS_ROW(&crew.metrics_at),
+        {"log", "FILE", "log into FILE once ready, which SIGHUP opens anew (default: stderr)",
+         &crew.log, OPTION_TEXT},
         {"name", "NAME", "name shown by `abdada top` (default HOST:PID)", &crew.name, OPTION_TEXT},
         {0},
     };
@@ -206,10 +280,10 @@ int main(int argc, char *argv[])
         .usage = "--servers HOST:PORT,... | --table URL [OPTION]...",
         .summary = "Helps the searches whose jobs are posted at the shards. Stateless: may be "
                    "killed at any time.",
-        .version = CLI_VERSION,
+        .version = PROGRAM_VERSION,
         .table = table,
     };
-    int status = options_parse(&options, argc, argv, NULL, NULL);
+    int status = config_parse(&options, argc, argv, NULL, NULL);
     if (status < 0) {
         status = cli_table_environment(program, &crew.place, true);
     }

@@ -295,7 +295,7 @@ static const uint8_t roles_of[PROTO_SCANNED + 1] = {
     [PROTO_FLUSH] = 1 << PROTO_FRONT | 1 << PROTO_CLIENT, /* without keys */
     [PROTO_JOB_POST] = 1 << PROTO_FRONT,
     [PROTO_JOB_STOP] = 1 << PROTO_FRONT,
-    [PROTO_JOB_REPORT] = 1 << PROTO_WORKER,
+    [PROTO_JOB_REPORT] = 1 << PROTO_WORKER | 1 << PROTO_FRONT,
 };
 
 /* What only shards send, and what is malformed, is no lie: after 32 in a second the shard reads no

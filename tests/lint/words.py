@@ -56,8 +56,8 @@ NAMES = {
     "spread": "placement",
     "processor": "searcher, virtual worker, CPU",
 }
-# Names of C, Python and the machine, and phrases of the field.
-EXCEPT_NAMES = {"atomic_thread_fence", "atomic_signal_fence", "_SC_NPROCESSORS_ONLN"}
+# Names of C, Python, Kubernetes and the machine, and phrases of the field.
+EXCEPT_NAMES = {"atomic_thread_fence", "atomic_signal_fence", "_SC_NPROCESSORS_ONLN", "topologySpreadConstraints"}
 EXCEPT_CALLS = {"rename"}  # of C and Python
 EXCEPT_IN = {("tests/lab/lab.py", "processor")}  # columns of published tables
 EXCEPT_PROSE = ("horizon effect",)

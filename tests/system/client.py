@@ -8,7 +8,7 @@ import time
 import msgpack
 import zmq
 
-VERSION = 4
+VERSION = 5
 (HELLO, WELCOME, RETRIEVE_ASK, RETRIEVE_ANSWER, STORE_HASH, RELEASE, PEEK, PEEK_ANSWER, HEARTBEAT,
  JOB_POST, JOB, JOB_STOP, JOB_REPORT, NODE_DONE, STATS, STATS_ANSWER, ERROR, BYE, WORKER_INDEX, MEMBERS,
  MEMBERS_ANSWER, JOBS, JOBS_ANSWER, HISTORY, HISTORY_ANSWER, SHARE, FLUSH, FLUSHED, SCAN, SCANNED) = range(1, 31)
@@ -35,7 +35,7 @@ def owner(key, places):
 
 def report_of(message):
     """A JOB_REPORT with the names of section 4."""
-    names = "job instance state depth score move nodes asks busy deferred duplicated line".split()
+    names = "job instance state depth score move nodes asks busy deferred duplicated waited_us line".split()
     assert message[0] == JOB_REPORT and len(message) == 1 + len(names), message
     return dict(zip(names, message[1:]))
 

@@ -375,11 +375,11 @@ def ask(*arguments):
     return answers(start(*arguments))
 
 
-def main(tests):
-    """Runs the tests in order, TAP on stdout. A test returns a text to be skipped."""
+def main(tests, programs=("ttserver",)):
+    """Runs the tests in order, TAP on stdout. A test returns a text to be skipped. They need the programs in BIN."""
     failed = 0
     tests = [test for test in tests if fnmatch.fnmatchcase(test.__name__, os.environ.get("ONLY", "*"))]
-    if not os.access(path_of("ttserver"), os.X_OK):
+    if not all(os.access(path_of(program), os.X_OK) for program in programs):
         print(f"Bail out! no programs in {BIN}: set BIN")
         return 1
     if not tests:

@@ -86,7 +86,7 @@ def a_killed_shard_has_its_results_again():
               f"1 to {nodes / again:.1f}")
         check(kept >= 0.9, kept)
         equal(found_again, found)
-        check(again * 3 <= nodes, "again", again, "of", nodes)
+        check(again * 2 <= nodes, "again", again, "of", nodes)
 
 
 @needs_redis

@@ -142,6 +142,8 @@ def test_install_and_uninstall():
         found = files_below(folder + PREFIX)
         wanted = {"bin/abdada", "bin/ttserver", "bin/ttworker", "include/abdada.h", "lib/libabdada.a",
                   "lib/libabdada.so", "lib/libabdada.so.0", "lib/pkgconfig/abdada.pc", "share/man/man3/abdada.3",
+                  "share/man/man1/abdada.1", "share/man/man1/ttserver.1", "share/man/man1/ttworker.1",
+                  "share/bash-completion/completions/abdada", "share/bash-completion/completions/ttserver",
                   "share/doc/abdada/README.md", "share/doc/abdada/proto/PROTOCOL.md",
                   "share/doc/abdada/examples/connect4.c"}
         check(wanted <= found, wanted - found)

@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "lab"))
 import report  # noqa: E402
 
 NO_GNUPLOT = None if shutil.which("gnuplot") else "no gnuplot here"
-SIM = ["sim", "--game", "tree:b=4,d=4", "--depth", "4", "--workers", "1,2,4"]
+SIM = ["sim", "--game", "tree:b=4,d=8", "--depth", "8", "--workers", "1,2,4"]
 
 
 def texts(path):
@@ -40,7 +40,7 @@ def sim_draws_speedup_and_overheads_to_any_file_name():
         equal((done.status, done.err()), (0, ""))
         equal(os.listdir(folder), [os.path.basename(path)])
         found = texts(path)
-        for text in ("tree, depth 4", "speedup", "ideal", "abdada", "search", "communication", "synchronization"):
+        for text in ("tree, depth 8", "speedup", "ideal", "abdada", "search", "communication", "synchronization"):
             check(text in found, text, found)
         equal(markers(path, 6), 4)  # three points and the key's
 

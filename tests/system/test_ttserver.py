@@ -21,7 +21,7 @@ import zmq
 from network import free_port
 
 BIN = os.environ.get("BIN", "./bin")
-VERSION = 4
+VERSION = 5
 HELLO, WELCOME, ASK, ANSWER, STORE, RELEASE, PEEK, PEEK_ANSWER, HEARTBEAT, POST, JOB = range(1, 12)
 STATS, STATS_ANSWER, ERROR, BYE = range(15, 19)
 WORKER, FRONT, CLIENT = range(3)
@@ -177,7 +177,7 @@ def test_wrong_use_exits_2_with_one_line():
              ["--memory", "1"], ["--memory", "999T"], ["--listen", "7400"],
              ["--listen", "127.0.0.1:70000"],
              ["--listen", "0.0.0.0:0"], ["--listen", "*:0"], ["--heartbeat"], ["operand"],
-             ["--keys", "/tmp", "--insecure"], ["--metrics", "127.0.0.1:0"], ["--jobs", "-1"],
+             ["--keys", "/tmp", "--insecure"], ["--jobs", "-1"],
              ["--listen", "127.0.0.1:65535", "--shards", "2"]]
     for options in wrong:
         code, out, err = run(*options)

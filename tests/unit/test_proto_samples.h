@@ -61,7 +61,9 @@ static struct proto_member_row sample_members[] = {
      .job = UINT64_C(0x1122334455667788),
      .silent_ms = 40,
      .name = TEXT("worker-1"),
-     .user = TEXT("alice")},
+     .user = TEXT("alice"),
+     .nodes = 5000000,
+     .waited_us = 2500},
 };
 static struct proto_job_row sample_jobs[] = {
     {.job = UINT64_C(0x1122334455667788),
@@ -73,7 +75,11 @@ static struct proto_job_row sample_jobs[] = {
      .game = TEXT("chess"),
      .algorithm = TEXT("abdada"),
      .position = TEXT("startpos"),
-     .user = TEXT("alice")},
+     .user = TEXT("alice"),
+     .score = -31,
+     .move = 1804,
+     .nodes = 9000000,
+     .line = TEXT("e2e4 e7e5")},
 };
 
 static const struct proto_message samples[] = {
@@ -112,6 +118,7 @@ static const struct proto_message samples[] = {
                                       .busy = 120,
                                       .deferred = 90,
                                       .duplicated = 300,
+                                      .waited_us = 2500,
                                       .line = TEXT("e2e4 e7e5")}},
     {PROTO_NODE_DONE, .node_done = {.list = {1, sample_results}}},
     {PROTO_STATS, .stats = {.request = 5}},

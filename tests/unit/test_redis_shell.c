@@ -299,6 +299,50 @@ static void people_see_sessions_jobs_and_figures(void **state)
     assert_non_null(strstr(front->stats, " memory_bytes="));
 }
 
+/* The row that shows what is wanted, which comes with one of the next answers. */
+static void row_becomes(struct peer *watch, unsigned depth, int score, uint64_t nodes,
+                        const char *line)
+{
+    do {
+        watch->job_rows = 0;
+        assert_true(client_jobs(watch->client, 0, 0, clock_us()));
+        BED_UNTIL(&bed, watch->job_rows == 1);
+    } while (watch->job_row.reached != depth || watch->job_row.score != score ||
+             watch->job_row.nodes != nodes || strcmp(watch->line, line) != 0);
+}
+
+static void job_shows_what_was_found(void **state)
+{
+    (void)state;
+    struct peer *front = &bed.peer[1], *other = &bed.peer[2];
+    struct proto_job_report r = a_report(42, PROTO_JOB_SEARCHING);
+    peer_open(&bed, 0, PROTO_WORKER);
+    peer_open(&bed, 1, PROTO_FRONT);
+    peer_open(&bed, 2, PROTO_FRONT);
+    post(1, 42, "startpos");
+    BED_UNTIL(&bed, bed.peer[0].jobs >= 1);
+    row_becomes(front, 0, 0, 0, "");
+    r.score = 30;
+    r.line = proto_text_of("e2e4 e7e5");
+    client_job_report(bed.peer[0].client, &r, clock_us());
+    row_becomes(front, 5, 30, 1000, "e2e4 e7e5");
+    r.score = 99;
+    client_job_report(other->client, &r, clock_us()); /* not the owner */
+    (void)peer_peek(&bed, 2, 1, 1);
+    row_becomes(front, 5, 30, 1000, "e2e4 e7e5");
+    r.depth = 4;
+    r.score = -7;
+    r.nodes = 5000;
+    r.line = proto_text_of("d2d4");
+    client_job_report(front->client, &r, clock_us()); /* what its user sees stands */
+    row_becomes(other, 4, -7, 5000, "d2d4");
+    r.depth = 9;
+    client_job_report(bed.peer[0].client, &r, clock_us());
+    BED_UNTIL(&bed, front->reports == 2); /* those of the worker alone */
+    row_becomes(other, 4, -7, 5000, "d2d4");
+    assert_int_equal(other->reports, 0);
+}
+
 static void batch_does_its_operations_in_their_order(void **state)
 {
     (void)state;
@@ -423,6 +467,7 @@ int main(void)
         TEST(jobs_id_belongs_to_who_posted_it),
         TEST(workers_have_indexes),
         TEST(people_see_sessions_jobs_and_figures),
+        TEST(job_shows_what_was_found),
         TEST(batch_does_its_operations_in_their_order),
         TEST(results_are_scanned_and_flushed),
         TEST(user_with_few_rights_is_enough),

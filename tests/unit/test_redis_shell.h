@@ -21,7 +21,8 @@ struct peer {
     unsigned flushes, flushes_refused, pages, entries;
     uint64_t job, stopped;
     uint8_t stop_reason;
-    char position[BENCH_TEXTS], stats[4096];
+    char position[BENCH_TEXTS], line[BENCH_TEXTS], stats[4096];
+    struct proto_job_row job_row;
     struct proto_job_report report;
     struct proto_worker_index index;
     struct tt_store done, shared;
@@ -37,6 +38,8 @@ struct redis_bed {
     char dir[128];
     struct redis_address address;
     struct peer peer[BENCH_PEERS];
+    struct proto_job_row job_row;
+    char line[64];
     uint64_t served_us;
 };
 
@@ -132,7 +135,9 @@ static inline void on_jobs(void *self, unsigned shard, const struct proto_jobs_a
     (void)shard;
     p->job_rows = answer->list.count;
     if (p->job_rows > 0) {
+        p->job_row = answer->list.at[0]; /* its texts are borrowed, but for these */
         proto_text_copy(answer->list.at[0].position, p->position, sizeof p->position);
+        proto_text_copy(answer->list.at[0].line, p->line, sizeof p->line);
     }
 }
 

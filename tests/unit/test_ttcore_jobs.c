@@ -234,8 +234,6 @@ static void report_is_forwarded_to_the_owner(void **state)
     assert_int_equal(report.move, 1804);
     assert_int_equal(report.line.length, strlen("e2e4 e7e5"));
     assert_memory_equal(report.line.at, "e2e4 e7e5", report.line.length);
-    bed_say(bed, "front", m);
-    bed_expect_error(bed, "front", PROTO_ERR_ROLE);
     bed_hello(bed, "client", PROTO_CLIENT);
     bed_say(bed, "client", m);
     bed_expect_error(bed, "client", PROTO_ERR_ROLE);

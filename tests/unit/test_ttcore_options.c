@@ -145,7 +145,7 @@ static void help_and_version_end_it(void **state)
 static void lists_of_addresses_are_read(void **state)
 {
     static struct options_servers list;
-    char many[4 * OPTIONS_SERVERS_MAX + 4] = "";
+    char many[8 * OPTIONS_SERVERS_MAX] = "";
     (void)state;
     assert_int_equal(options_servers("a:1,[::2]:2,c.d:3", &list), ERR_OK);
     assert_int_equal(list.count, 3);
@@ -153,12 +153,13 @@ static void lists_of_addresses_are_read(void **state)
     assert_string_equal(list.server[2].host, "c.d");
     assert_int_equal(list.server[2].port, 3);
     for (unsigned i = 0; i < OPTIONS_SERVERS_MAX; i++) {
-        strcat(many, i == 0 ? "a:1" : ",a:1");
+        sprintf(many + strlen(many), "%sa:%u", i == 0 ? "" : ",", 100 + i);
     }
     assert_int_equal(options_servers(many, &list), ERR_OK);
     strcat(many, ",b:1");
     assert_int_equal(options_servers(many, &list), ERR_FULL);
     assert_int_equal(list.count, OPTIONS_SERVERS_MAX);
+    assert_int_equal(options_servers("a:1,b:1,a:2,A:1", &list), ERR_EXIST);
     assert_int_equal(options_servers("a:0", &list), ERR_RANGE);
     assert_int_equal(options_servers("a:1,", &list), ERR_SYNTAX);
     assert_int_equal(options_servers("", &list), ERR_SYNTAX);

@@ -1,6 +1,7 @@
 /* What a shard shows of its members and jobs, worker indexes, lost connections, and counters of
  * bounds. */
 #include "tests/unit/test_ttcore.h"
+#include "ttserver/core/job_table.h"
 
 #include <stdio.h>
 
@@ -115,6 +116,121 @@ static void many_worker_indexes_are_sent_in_turns(void **state)
     }
     assert_int_equal(sent, 3 * TTCORE_INDEXES_PER_TICK);
     assert_int_equal(bed_figures(bed).dropped, 0);
+}
+
+/* ---- what was found so far ---- */
+
+static void say_found(struct bed *bed, const char *who, uint8_t depth, int16_t score,
+                      uint64_t nodes, const char *line)
+{
+    struct proto_message m = {.type = PROTO_JOB_REPORT};
+    m.job_report = (struct proto_job_report){.job = 5,
+                                             .depth = depth,
+                                             .score = score,
+                                             .nodes = nodes,
+                                             .waited_us = nodes / 2,
+                                             .line = proto_text_of(line)};
+    bed_say(bed, who, m);
+}
+
+static void row_is(struct bed *bed, uint8_t reached, int16_t score, uint64_t nodes,
+                   const char *line)
+{
+    const struct proto_job_row *row = jobs(bed, 0)->list.at;
+    assert_int_equal(row->reached, reached);
+    assert_int_equal(row->score, score);
+    assert_int_equal(row->nodes, nodes);
+    assert_true(text_is(row->line, line));
+}
+
+static void a_job_shows_what_was_found(void **state)
+{
+    struct bed *bed = *state;
+    bed_hello(bed, "watch", PROTO_MONITOR);
+    bed_hello(bed, "front", PROTO_FRONT);
+    bed_hello(bed, "other", PROTO_FRONT);
+    bed_hello(bed, "w", PROTO_WORKER);
+    bed_hello(bed, "v", PROTO_WORKER);
+    bed_post(bed, "front", 5);
+    row_is(bed, 0, 0, 0, "");
+    say_found(bed, "w", 7, 30, 1000, "e2e4");
+    row_is(bed, 7, 30, 1000, "e2e4");
+    say_found(bed, "v", 6, 10, 500, "d2d4 d7d5"); /* less deep; its nodes count */
+    row_is(bed, 7, 30, 1500, "e2e4");
+    say_found(bed, "v", 7, 20, 600, "d2d4 d7d5"); /* as deep, but it knows more */
+    row_is(bed, 7, 20, 1600, "d2d4 d7d5");
+    say_found(bed, "other", 9, 99, 9999, "a2a3"); /* not the owner */
+    row_is(bed, 7, 20, 1600, "d2d4 d7d5");
+    const struct proto_members_answer *all = members(bed, 0);
+    for (uint32_t i = 0; i < all->list.count; i++) {
+        const struct proto_member_row *row = &all->list.at[i];
+        bool is_w = text_is(row->name, "w"), is_v = text_is(row->name, "v");
+        assert_int_equal(row->nodes, is_w ? 1000 : is_v ? 600 : 0);
+        assert_int_equal(row->waited_us, is_w ? 500 : is_v ? 300 : 0);
+    }
+    say_found(bed, "front", 6, 5, 2500, "c2c4"); /* what its user sees stands, deep or not */
+    assert_int_equal(bed->actions.messages, 0);
+    row_is(bed, 6, 5, 2500, "c2c4");
+    say_found(bed, "w", 8, 40, 3000, "e2e4 e7e5"); /* nodes: the front-end has not heard yet */
+    row_is(bed, 6, 5, 3600, "c2c4");
+    say_found(bed, "front", 0, 0, 4000, "");
+    row_is(bed, 6, 5, 4000, "c2c4");
+}
+
+static void a_long_line_is_cut_between_words(void **state)
+{
+    struct bed *bed = *state;
+    char text[PROTO_TEXT_MAX + 1];
+    bed_hello(bed, "watch", PROTO_MONITOR);
+    bed_hello(bed, "front", PROTO_FRONT);
+    bed_post(bed, "front", 5);
+    for (unsigned i = 0; i < PROTO_TEXT_MAX; i++) {
+        text[i] = i % 5 == 4 ? ' ' : 'a';
+    }
+    text[PROTO_TEXT_MAX] = '\0';
+    say_found(bed, "front", 3, 1, 1, text);
+    text[TTCORE_LINE_MAX / 5 * 5 - 1] = '\0';
+    row_is(bed, 3, 1, 1, text);
+    memset(text, 'a', PROTO_TEXT_MAX); /* one word */
+    say_found(bed, "front", 3, 1, 1, text);
+    row_is(bed, 3, 1, 1, "");
+}
+
+/* ---- workers that come and go, for the log ---- */
+
+static void changes_are(struct bed *bed, unsigned came, unsigned went, unsigned now)
+{
+    struct ttcore_changes c = ttcore_take_changes(bed->core);
+    assert_int_equal(c.came.count, came);
+    assert_int_equal(c.went.count, went);
+    assert_int_equal(c.workers, now);
+}
+
+static void workers_that_come_and_go_are_noted(void **state)
+{
+    struct bed *bed = *state;
+    bed_hello(bed, "front", PROTO_FRONT);
+    changes_are(bed, 0, 0, 0);
+    for (const char *name = "abcd"; *name; name++) {
+        bed_hello(bed, (char[]){*name, '\0'}, PROTO_WORKER);
+    }
+    struct ttcore_changes c = ttcore_take_changes(bed->core);
+    assert_int_equal(c.came.count, 4); /* three by name */
+    assert_string_equal(c.came.name[0], "a");
+    assert_string_equal(c.came.name[TTCORE_CHANGED_NAMES - 1], "c");
+    bed_hello(bed, "a", PROTO_WORKER); /* again */
+    changes_are(bed, 0, 0, 4);
+    bed_hello_as(bed, "a", (struct proto_hello){.role = PROTO_WORKER, .instance = 77});
+    changes_are(bed, 1, 1, 4); /* another one on the same connection */
+    bed_hello(bed, "b", PROTO_CLIENT);
+    bed_bye(bed, "c");
+    lose(bed, "d");
+    changes_are(bed, 0, 3, 1);
+    for (unsigned i = 0; i < 8; i++) { /* silence */
+        bed->now_us += HEARTBEAT_US / 2;
+        bed_event(bed, TTCORE_TICK);
+    }
+    changes_are(bed, 0, 1, 0);
 }
 
 /* ---- a lost connection ---- */
@@ -342,6 +458,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(workers_sit_without_gaps),
         T(many_worker_indexes_are_sent_in_turns),
+        T(a_job_shows_what_was_found),
+        T(a_long_line_is_cut_between_words),
+        T(workers_that_come_and_go_are_noted),
         T(a_lost_connection_ends_its_session_at_once),
         T(a_hello_may_let_go_of_everything),
         T(jobs_name_how_many_search_them),

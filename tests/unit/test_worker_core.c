@@ -89,7 +89,7 @@ static bool searches_on_at(uint64_t nodes, unsigned depth, const char *line)
 {
     struct search_counters counters = {.nodes = nodes, .asks = nodes / 2};
     struct search_result result = {.depth = depth, .score = (int)depth * 10, .move = 7};
-    struct worker_progress progress = {&counters, &result, line};
+    struct worker_progress progress = {&counters, nodes / 4, &result, line};
     worker_core_poll(&core, &progress, now, &actions);
     return !actions.leave;
 }
@@ -103,7 +103,7 @@ static struct proto_job_report end(uint64_t nodes, bool done)
 {
     struct search_counters counters = {.nodes = nodes, .asks = nodes / 2};
     struct search_result result = {.depth = 5, .score = 50, .move = 8};
-    struct worker_progress progress = {&counters, &result, "e5 d5"};
+    struct worker_progress progress = {&counters, nodes / 4, &result, "e5 d5"};
     worker_core_end(&core, &progress, done, &actions);
     assert_int_equal(actions.reports, 1);
     assert_int_equal(actions.report[0].state, PROTO_JOB_ENDED);

@@ -40,6 +40,7 @@ struct ttcore {
     struct ttcore_flush flush[TTCORE_FLUSHES_MAX];
     unsigned flushes; /* of them, under way */
     uint64_t next_cleared; /* bucket */
+    struct ttcore_changes changes;
     /* statistics: the counters; gauges are filled in on reading */
     struct ttcore_figures count;
 };
@@ -91,6 +92,7 @@ static inline void ttcore_refuse(struct ttcore_call *call, enum proto_error_code
 enum {
     TTCORE_SEARCHERS = TTCORE_MAY_WORK | TTCORE_MAY_POST | TTCORE_MAY_USE_TABLE,
     TTCORE_ANYBODY = TTCORE_SEARCHERS | TTCORE_MAY_READ_STATISTICS,
+    TTCORE_REPORTERS = TTCORE_MAY_WORK | TTCORE_MAY_POST,
     TTCORE_FLUSHERS = TTCORE_MAY_POST | TTCORE_MAY_USE_TABLE,
     TTCORE_STOPPERS = TTCORE_MAY_POST | TTCORE_MAY_STOP_ANY_JOB,
 };
@@ -98,23 +100,23 @@ enum {
 /* HANDLER(TYPE, name, who may send it): what a shard understands; the rest of proto/messages.h goes
  * the other way. In on_session.c, on_table.c, on_job.c, on_history.c and on_share.c, on_stats.c,
  * on_scan.c, in this order. */
-#define TTCORE_HANDLERS(HANDLER)                     \
-    HANDLER(HELLO, hello, TTCORE_ANYBODY)            \
-    HANDLER(HEARTBEAT, heartbeat, TTCORE_ANYBODY)    \
-    HANDLER(BYE, bye, TTCORE_ANYBODY)                \
-    HANDLER(RETRIEVE_ASK, ask, TTCORE_SEARCHERS)     \
-    HANDLER(STORE_HASH, store, TTCORE_SEARCHERS)     \
-    HANDLER(RELEASE, release, TTCORE_SEARCHERS)      \
-    HANDLER(PEEK, peek, TTCORE_SEARCHERS)            \
-    HANDLER(JOB_POST, job_post, TTCORE_MAY_POST)     \
-    HANDLER(JOB_STOP, job_stop, TTCORE_STOPPERS)     \
-    HANDLER(JOB_REPORT, job_report, TTCORE_MAY_WORK) \
-    HANDLER(HISTORY, history, TTCORE_SEARCHERS)      \
-    HANDLER(SHARE, share, TTCORE_SEARCHERS)          \
-    HANDLER(STATS, stats, TTCORE_ANYBODY)            \
-    HANDLER(MEMBERS, members, TTCORE_ANYBODY)        \
-    HANDLER(JOBS, jobs, TTCORE_ANYBODY)              \
-    HANDLER(SCAN, scan, TTCORE_SEARCHERS)            \
+#define TTCORE_HANDLERS(HANDLER)                      \
+    HANDLER(HELLO, hello, TTCORE_ANYBODY)             \
+    HANDLER(HEARTBEAT, heartbeat, TTCORE_ANYBODY)     \
+    HANDLER(BYE, bye, TTCORE_ANYBODY)                 \
+    HANDLER(RETRIEVE_ASK, ask, TTCORE_SEARCHERS)      \
+    HANDLER(STORE_HASH, store, TTCORE_SEARCHERS)      \
+    HANDLER(RELEASE, release, TTCORE_SEARCHERS)       \
+    HANDLER(PEEK, peek, TTCORE_SEARCHERS)             \
+    HANDLER(JOB_POST, job_post, TTCORE_MAY_POST)      \
+    HANDLER(JOB_STOP, job_stop, TTCORE_STOPPERS)      \
+    HANDLER(JOB_REPORT, job_report, TTCORE_REPORTERS) \
+    HANDLER(HISTORY, history, TTCORE_SEARCHERS)       \
+    HANDLER(SHARE, share, TTCORE_SEARCHERS)           \
+    HANDLER(STATS, stats, TTCORE_ANYBODY)             \
+    HANDLER(MEMBERS, members, TTCORE_ANYBODY)         \
+    HANDLER(JOBS, jobs, TTCORE_ANYBODY)               \
+    HANDLER(SCAN, scan, TTCORE_SEARCHERS)             \
     HANDLER(FLUSH, flush, TTCORE_FLUSHERS)
 
 #define HANDLER(TYPE, name, roles) void ttcore_on_##name(struct ttcore_call *call);

@@ -41,8 +41,9 @@ struct ttcore_job *ttcore_jobs_add(struct ttcore_jobs *jobs, const struct proto_
     CHECK(job->length > 0);
     job->id = post->job_post.job;
     job->owner = owner;
+    job->depth = post->job_post.depth;
     job->posted_us = now_us;
-    job->reached = 0;
+    job->found = (struct ttcore_found){.depth = 0};
     jobs->open++;
     return job;
 }
@@ -54,6 +55,40 @@ void ttcore_jobs_remove(struct ttcore_jobs *jobs, struct ttcore_job *job)
         (struct ttcore_stopped){job->id, job->owner};
     job->length = 0;
     jobs->open--;
+}
+
+/* The longest beginning of whole words. */
+static uint16_t keep_line(char *out, struct proto_text line)
+{
+    uint32_t length = line.length;
+    if (length > TTCORE_LINE_MAX) {
+        length = TTCORE_LINE_MAX;
+        while (length > 0 && line.at[length] != ' ') {
+            length--;
+        }
+    }
+    memcpy(out, line.at, length);
+    return (uint16_t)length;
+}
+
+void ttcore_jobs_find_out(struct ttcore_job *job, const struct proto_job_report *report,
+                          bool by_owner)
+{
+    struct ttcore_found *found = &job->found;
+    if (by_owner) {
+        found->by_owner = true;
+        found->nodes = report->nodes;
+    }
+    bool is_possible = job->depth == PROTO_NO_LIMIT || report->depth <= job->depth;
+    bool is_deeper = report->depth > found->depth;
+    bool is_longer = report->depth == found->depth && report->line.length > found->length;
+    if (report->depth > 0 && is_possible &&
+        (by_owner || (!found->by_owner && (is_deeper || is_longer)))) {
+        found->depth = report->depth;
+        found->score = report->score;
+        found->move = report->move;
+        found->length = keep_line(found->line, report->line);
+    }
 }
 
 void ttcore_jobs_bar(struct ttcore_jobs *jobs, uint64_t id)

@@ -11,14 +11,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { TTCORE_STOPPED_MAX = 64, TTCORE_BARRED_MAX = 64 };
+enum { TTCORE_STOPPED_MAX = 64, TTCORE_BARRED_MAX = 64, TTCORE_LINE_MAX = 512 };
+
+/* What was found so far, for people. */
+struct ttcore_found {
+    bool by_owner; /* who speaks for all from its first report on */
+    uint8_t depth; /* of the deepest iteration reported; 0: none */
+    int16_t score;
+    uint16_t move, length;
+    uint64_t nodes; /* as the owner says; 0: it has said nothing */
+    char line[TTCORE_LINE_MAX];
+};
 
 struct ttcore_job {
     uint64_t id;
     uint32_t owner; /* session id; 0 with length > 0: orphaned */
     uint32_t length; /* of its message; 0: the slot is free */
+    uint8_t depth; /* as posted; PROTO_NO_LIMIT */
     uint64_t posted_us;
-    uint8_t reached; /* the deepest iteration a worker reported */
+    struct ttcore_found found;
     uint8_t bytes[PROTO_JOB_BYTES]; /* the message */
 };
 
@@ -48,6 +59,9 @@ struct ttcore_job *ttcore_jobs_find(const struct ttcore_jobs *jobs, uint64_t id)
 struct ttcore_job *ttcore_jobs_add(struct ttcore_jobs *jobs, const struct proto_message *post,
                                    uint32_t owner, uint64_t user, uint64_t now_us);
 void ttcore_jobs_remove(struct ttcore_jobs *jobs, struct ttcore_job *job);
+/* Takes what the report says if it is news. */
+void ttcore_jobs_find_out(struct ttcore_job *job, const struct proto_job_report *report,
+                          bool by_owner);
 /* That id is not to be posted again. */
 void ttcore_jobs_bar(struct ttcore_jobs *jobs, uint64_t id);
 bool ttcore_jobs_is_barred(const struct ttcore_jobs *jobs, uint64_t id);

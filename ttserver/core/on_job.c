@@ -173,9 +173,18 @@ void ttcore_on_job_report(struct ttcore_call *call)
         return;
     }
     struct ttcore_job *job = ttcore_jobs_find(&core->jobs, id);
+    if (call->session->role == PROTO_FRONT) {
+        if (job != NULL && is_owner(core, job, call->session)) {
+            core->count.job_reports++;
+            ttcore_jobs_find_out(job, report, true);
+        }
+        return;
+    }
     bool searches = report->state == PROTO_JOB_SEARCHING && job != NULL;
     if (searches || call->session->searches == id) {
         call->session->searches = searches ? id : 0;
+        call->session->nodes = report->nodes;
+        call->session->waited_us = report->waited_us;
     }
     if (job == NULL) { /* the reporter missed the stop, or knows the job from other shards */
         core->count.reports_unknown_job++;
@@ -186,9 +195,7 @@ void ttcore_on_job_report(struct ttcore_call *call)
     const struct ttcore_session *owner = ttcore_sessions_by_id(&core->sessions, job->owner);
     CHECK(owner != NULL);
     core->count.job_reports++;
-    if (report->depth > job->reached) {
-        job->reached = report->depth;
-    }
+    ttcore_jobs_find_out(job, report, false);
     pass_on(call, owner);
 }
 

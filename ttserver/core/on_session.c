@@ -2,6 +2,8 @@
 #include "ttserver/core/budget.h"
 #include "ttserver/core/call.h"
 
+#include <string.h>
+
 enum { PUSHES_PER_HEARTBEAT = 4 /* of a session, at most */ };
 
 static unsigned drop_inflight(struct ttcore *core, struct ttcore_session *session)
@@ -11,6 +13,22 @@ static unsigned drop_inflight(struct ttcore *core, struct ttcore_session *sessio
     return entries;
 }
 
+static void note_change(struct ttcore_changed *changed, const struct ttcore_session *session)
+{
+    if (changed->count < TTCORE_CHANGED_NAMES) {
+        memcpy(changed->name[changed->count], session->name, sizeof session->name);
+    }
+    changed->count++;
+}
+
+struct ttcore_changes ttcore_take_changes(struct ttcore *core)
+{
+    struct ttcore_changes changes = core->changes;
+    changes.workers = core->sessions.of_role[PROTO_WORKER];
+    core->changes = (struct ttcore_changes){.workers = 0};
+    return changes;
+}
+
 /* The caller drops the orphaned jobs when all sessions that end in this step have ended. Returns
  * how many in-flight entries it had. */
 static unsigned end_session(struct ttcore *core, struct ttcore_session *session)
@@ -18,6 +36,9 @@ static unsigned end_session(struct ttcore *core, struct ttcore_session *session)
     unsigned entries = drop_inflight(core, session);
     ttcore_orphan_jobs(core, session);
     ttcore_users_leave(&core->users, session->user);
+    if (session->role == PROTO_WORKER) {
+        note_change(&core->changes.went, session);
+    }
     ttcore_sessions_remove(&core->sessions, session);
     return entries;
 }
@@ -205,14 +226,23 @@ void ttcore_on_hello(struct ttcore_call *call)
         proto_text_copy(proto_text_of(peer->name), user->name, sizeof user->name);
     }
     bool is_monitor = hello->role == PROTO_MONITOR;
+    bool was_worker = session->role == PROTO_WORKER;
+    bool is_worker = hello->role == PROTO_WORKER;
+    if (was_worker && (!is_worker || session->instance != hello->instance)) {
+        note_change(&core->changes.went, session);
+        was_worker = false;
+    }
     ttcore_sessions_set_role(&core->sessions, session, hello->role);
     ttcore_sessions_want(&core->sessions, session, false);
     session->flags = is_monitor ? 0 : hello->flags;
     session->namespace_id = hello->namespace_id;
     session->instance = hello->instance;
-    session->searches = 0;
+    session->searches = session->nodes = session->waited_us = 0;
     ttcore_sessions_want(&core->sessions, session, session->flags & PROTO_WANTS_RESULTS);
     proto_text_copy(hello->name, session->name, sizeof session->name);
+    if (is_worker && !was_worker) {
+        note_change(&core->changes.came, session);
+    }
     welcome(call);
 }
 

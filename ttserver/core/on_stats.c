@@ -9,7 +9,7 @@ void ttcore_figures(const struct ttcore *core, struct ttcore_figures *out)
     const struct ttcore_options *o = &core->options;
     *out = core->count;
     if (o->outside != NULL) {
-#define X(name) out->name = o->outside->name;
+#define X(name, help) out->name = o->outside->name;
         TTCORE_OUTSIDE(X)
 #undef X
     }
@@ -56,9 +56,10 @@ void ttcore_on_stats(struct ttcore_call *call)
     struct ttcore_figures now;
     uint32_t count = 0;
     ttcore_figures(call->core, &now);
-#define X(name) figure[count++] = (struct proto_figure){proto_text_of(#name), now.name};
+#define X(name, help) figure[count++] = (struct proto_figure){proto_text_of(#name), now.name};
     TTCORE_COUNTERS(X)
     TTCORE_OUTSIDE(X)
+    TTCORE_PARTS(X)
     TTCORE_GAUGES(X)
 #undef X
     struct proto_message answer = {.type = PROTO_STATS_ANSWER};
@@ -81,6 +82,8 @@ static struct proto_member_row member_row(const struct ttcore *core,
         .silent_ms = silent_ms < UINT32_MAX ? (uint32_t)silent_ms : UINT32_MAX,
         .name = proto_text_of(session->name),
         .user = proto_text_of(session->user->name),
+        .nodes = is_open ? session->nodes : 0,
+        .waited_us = is_open ? session->waited_us : 0,
     };
 }
 
@@ -104,13 +107,17 @@ void ttcore_on_members(struct ttcore_call *call)
     ttcore_reply(call, &answer);
 }
 
-static uint32_t workers_at(const struct ttcore *core, uint64_t job)
+static void count_workers_at(const struct ttcore *core, struct proto_job_row *row)
 {
-    uint32_t workers = 0;
+    uint64_t nodes = 0;
     for (uint32_t i = 0; i < core->sessions.of_role[PROTO_WORKER]; i++) {
-        workers += ttcore_sessions_worker_at(&core->sessions, i)->searches == job;
+        const struct ttcore_session *worker = ttcore_sessions_worker_at(&core->sessions, i);
+        if (worker->searches == row->job) {
+            row->workers++;
+            nodes += worker->nodes;
+        }
     }
-    return workers;
+    row->nodes = nodes > row->nodes ? nodes : row->nodes; /* the owner need not report */
 }
 
 /* `text` are the decoded fields of the job's message. */
@@ -119,18 +126,23 @@ static struct proto_job_row job_row(const struct ttcore *core, const struct ttco
 {
     const struct ttcore_session *owner = ttcore_sessions_by_id(&core->sessions, job->owner);
     uint64_t age_ms = (core->now_us - job->posted_us) / US_PER_MS;
-    return (struct proto_job_row){
+    struct proto_job_row row = {
         .job = job->id,
-        .workers = workers_at(core, job->id),
         .age_ms = age_ms < UINT32_MAX ? (uint32_t)age_ms : UINT32_MAX,
         .depth = text->depth,
-        .reached = job->reached,
+        .reached = job->found.depth,
         .owner = proto_text_of(owner != NULL ? owner->name : ""),
         .game = text->game,
         .algorithm = text->algorithm,
         .position = text->position,
         .user = proto_text_of(owner != NULL ? owner->user->name : ""),
+        .score = job->found.score,
+        .move = job->found.move,
+        .nodes = job->found.nodes,
+        .line = {job->found.line, job->found.length},
     };
+    count_workers_at(core, &row);
+    return row;
 }
 
 void ttcore_on_jobs(struct ttcore_call *call)

@@ -1,15 +1,17 @@
-/* ttcore_options: the limits of a shard's core, what it is given at start, and what it counts.
+/* ttcore_options: the limits of a shard's core, and what it is given at start.
  * Pure types. */
 #ifndef TTSERVER_CORE_OPTIONS_H
 #define TTSERVER_CORE_OPTIONS_H
 
 #include "proto/codec.h"
+#include "ttserver/core/figures.h"
 #include "ttserver/core/survival.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
 enum {
+    TTCORE_NAME_MAX = 32, /* bytes of a session's name, with the zero byte */
     TTCORE_SESSIONS_MAX = 1 << 20,
     TTCORE_JOBS_MAX = 1 << 12,
     TTCORE_INFLIGHT_ENTRY_BYTES = 80, /* memory of one entry, about */
@@ -26,18 +28,6 @@ enum {
     TTCORE_SCAN_BUCKETS = 8192, /* gone through for one SCAN: 512 KiB, some 100 us */
     TTCORE_FLUSH_BUCKETS = 16384, /* cleared in one step: 1 MiB, some 100 us */
     TTCORE_FLUSHES_MAX = 16, /* FLUSHes not answered yet */
-};
-
-/* What the shell counts; STATS answers it, too. */
-/* clang-format off */
-#define TTCORE_OUTSIDE(X) X(sent) X(unreachable) X(queue_full) X(multipart) X(oversized) \
-    X(handshakes_failed) X(pending_closed) X(silent_closed) X(slow_closed)
-/* clang-format on */
-
-struct ttcore_outside {
-#define X(name) uint64_t name;
-    TTCORE_OUTSIDE(X)
-#undef X
 };
 
 struct ttcore_options {
@@ -59,33 +49,21 @@ struct ttcore_options {
     struct ttcore_survival *survival; /* borrowed until close; may be NULL */
 };
 
-/* What STATS answers, in this order. Operations count one by one, not by message. */
-/* clang-format off */
-#define TTCORE_COUNTERS(X)                                                           \
-    X(messages) X(batches) X(asks) X(cuts) X(busy) X(opens) X(stores) X(releases)    \
-    X(peeks) X(node_dones) X(job_posts) X(job_reports) X(reports_unknown_job)             \
-    X(inflight_expired) X(sessions_opened) X(sessions_expired) X(sessions_gone)           \
-    X(sessions_refused) X(history_published) X(history_sent) X(history_refused) X(shared)  \
-    X(jobs_refused) X(sessions_over_quota) X(jobs_over_quota) X(posts_too_fast)           \
-    X(reports_too_fast) X(pushes_put_off) X(role_refused) X(batches_refused) X(malformed) X(no_session) X(refused) X(ignored) \
-    X(dropped) X(scanned) X(flushes)
-#define TTCORE_GAUGES(X)                                                             \
-    X(sessions) X(workers) X(fronts) X(monitors) X(users) X(jobs) X(inflight_nodes) X(inflight_entries)     \
-    X(inflight_refused) X(results_permille) X(generation) X(uptime_ms)               \
-    X(memory_bytes) X(sessions_max) X(jobs_max) X(histories_max) X(inflight_max)     \
-    X(batch_max) X(heartbeat_ms) X(inflight_age_max_ms) X(inflight_over_quota) X(session_inflight_max) \
-    X(restored) X(snapshots) X(snapshot_failures) X(snapshot_entries)                \
-    X(backing_written) X(backing_lost) X(backing_behind)
-/* clang-format on */
-
-struct ttcore_figures {
-#define X(name) uint64_t name;
-    TTCORE_COUNTERS(X) TTCORE_OUTSIDE(X) TTCORE_GAUGES(X)
-#undef X
-};
-
 struct ttcore;
 
-void ttcore_figures(const struct ttcore *core, struct ttcore_figures *out);
+enum { TTCORE_CHANGED_NAMES = 3 };
+
+/* Workers that came and went, for the log. */
+struct ttcore_changes {
+    struct ttcore_changed {
+        uint32_t count;
+        char name[TTCORE_CHANGED_NAMES]
+                 [TTCORE_NAME_MAX]; /* of the first; as they named themselves */
+    } came, went;
+    uint32_t workers; /* now */
+};
+
+/* Since the last call. */
+struct ttcore_changes ttcore_take_changes(struct ttcore *core);
 
 #endif

@@ -11,11 +11,12 @@
 
 #include "common/err.h"
 #include "ttserver/core/actions.h"
+#include "ttserver/core/options.h"
 #include "ttserver/core/user_table.h"
 
 #include <stdint.h>
 
-enum { TTCORE_NAME_MAX = 32, TTCORE_NAMESPACE_BUCKETS = 256 };
+enum { TTCORE_NAMESPACE_BUCKETS = 256 };
 
 struct ttcore_session {
     uint32_t id; /* 0: the slot is free */
@@ -29,6 +30,7 @@ struct ttcore_session {
     uint32_t worker_index; /* of a worker */
     uint64_t history_due_us; /* a HISTORY before that gets nothing */
     uint64_t searches; /* a worker: the job it reported on last; 0: none */
+    uint64_t nodes, waited_us; /* of that job, as it reported last */
     uint64_t table_id; /* of its last SHARE; 0: none yet */
     uint64_t push_after_us; /* a HELLO before that is not answered by the open jobs at once ... */
     bool push_owed; /* ... but with a tick */

@@ -30,6 +30,7 @@ struct server {
     const struct server_options *options;
     struct access access;
     struct survive survive;
+    struct server_metrics metrics;
     uint32_t connections_max;
     struct shard *shard;
     pthread_t *thread;
@@ -66,7 +67,13 @@ static void on_hangup(uv_signal_t *handle, int number)
     char why[KEYS_WHY_MAX];
     unsigned skipped = 0;
     (void)number;
-    if (access_reread(&server->access, &skipped, why) != ERR_OK) {
+    if (!log_reopen()) {
+        log_fail(server->options->program, "SIGHUP: the log cannot be opened anew: %s",
+                 strerror(errno));
+    }
+    if (server->access.dir == NULL) {
+        log_line(server->options->program, "SIGHUP: there are no keys to be read again");
+    } else if (access_reread(&server->access, &skipped, why) != ERR_OK) {
         log_fail(server->options->program, "SIGHUP: %s; the list of users stays as it was", why);
     } else {
         if (skipped > 0) {
@@ -114,8 +121,7 @@ static bool open_main_loop(struct server *server)
     (void)uv_run(loop, UV_RUN_NOWAIT);
     return (server->options->survive.snapshot == NULL ||
             uv_signal_start(&server->write_now, on_write_now, SIGUSR1) == 0) &&
-           (server->options->keys_dir == NULL ||
-            uv_signal_start(&server->hangup, on_hangup, SIGHUP) == 0);
+           uv_signal_start(&server->hangup, on_hangup, SIGHUP) == 0;
 }
 
 /* Until then they end the process at once, as nobody is served yet: what survived may take long to
@@ -140,7 +146,8 @@ static uint32_t share_descriptors(const struct server_options *o)
         limit.rlim_cur = limit.rlim_max;
         setrlimit(RLIMIT_NOFILE, &limit);
     }
-    rlim_t own = DESCRIPTORS_SPARE + (rlim_t)o->shards * DESCRIPTORS_EACH_SHARD;
+    rlim_t own = DESCRIPTORS_SPARE + (rlim_t)o->shards * DESCRIPTORS_EACH_SHARD +
+                 (o->metrics != NULL ? SERVER_METRICS_CONNECTIONS + HTTP_DESCRIPTORS : 0);
     rlim_t each = limit.rlim_max > own ? (limit.rlim_max - own) / o->shards : 0;
     each = each > CONNECTIONS_MIN ? each : CONNECTIONS_MIN;
     if (each < o->core.sessions_max) {
@@ -184,6 +191,7 @@ static enum err open_shard(struct server *server, unsigned index, uint16_t port,
         .connections_max = server->connections_max,
         .held_max = HELD_MAX / o->shards,
         .ended = &server->ended,
+        .metrics = o->metrics != NULL ? &server->metrics.shard[index] : NULL,
     };
     options_host_port_text(o->listen.host, port, name, sizeof name);
     shard.core.start_us = clock_us();
@@ -253,12 +261,36 @@ static bool open_shards(struct server *server)
         log_fail(o->program, "%s", err_text(ERR_NOMEM));
         return false;
     }
+    if (o->metrics != NULL && server_metrics_open(&server->metrics, o->shards) != ERR_OK) {
+        log_fail(o->program, "%s", err_text(ERR_NOMEM));
+        return false;
+    }
     if (access_open(&server->access, o->keys_dir, why) != ERR_OK) {
         log_fail(o->program, "--keys: %s", why);
         return false;
     }
     return survive_open(&server->survive, o->program, &o->survive, &o->listen, o->shards) &&
            open_all(server);
+}
+
+static bool serve_metrics(struct server *server)
+{
+    const struct server_options *o = server->options;
+    char why[HTTP_WHY_MAX];
+    if (o->metrics == NULL) {
+        return true;
+    }
+    for (unsigned i = 0; i < server->opened; i++) {
+        char *address = server->metrics.shard[i].address;
+        options_host_port_text(o->listen.host, server->shard[i].port, address,
+                               sizeof server->metrics.shard[i].address);
+    }
+    if (server_metrics_serve(&server->metrics, o->metrics, why) != ERR_OK) {
+        log_fail(o->program, "--metrics: %s", why);
+        return false;
+    }
+    log_line(o->program, "metrics at http://%s/metrics", http_address(server->metrics.http));
+    return true;
 }
 
 /* Reads what survived, while nobody is served yet. */
@@ -299,6 +331,16 @@ static void log_start(const struct server *server)
     log_line(o->program, "%u shard%s from %s, %" PRIu64 " MiB and %u in-flight entries each",
              o->shards, o->shards == 1 ? "" : "s", name, first.memory_bytes >> 20,
              o->core.inflight_max);
+}
+
+/* What kept it from serving was said where it was started. */
+static bool begin_log(const struct server_options *o)
+{
+    bool ok = o->log == NULL || log_to_file(o->log);
+    if (!ok) {
+        log_fail(o->program, "--log %s: %s", o->log, strerror(errno));
+    }
+    return ok;
 }
 
 /* Programs wait for these lines: they must not stay in a buffer. */
@@ -345,6 +387,7 @@ static void join_shards(struct server *server)
 static void free_server(struct server *server)
 {
     survive_end(&server->survive);
+    server_metrics_close(&server->metrics);
     close_shards(server);
     access_close(&server->access);
     free(server->shard);
@@ -360,11 +403,11 @@ int server_run(const struct server_options *options)
         log_fail(options->program, "cannot start an event loop");
         return 1;
     }
-    ok = open_shards(&server);
+    ok = open_shards(&server) && serve_metrics(&server);
     if (ok) {
         log_start(&server);
         ok = fill_shards(&server) && take_signals(&server) && start_shards(&server) &&
-             announce(&server);
+             begin_log(options) && announce(&server);
     }
     if (ok) {
         uv_run(&server.loop, UV_RUN_DEFAULT);

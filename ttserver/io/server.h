@@ -1,12 +1,13 @@
 /* server: all shards of one process, their threads, and the signals that end them.
  *
- * With keys, SIGHUP reads the list of users again; SIGUSR1 writes snapshots at once. Threads: the
+ * SIGHUP opens the log anew (log.h) and, with keys, reads the list of users again; SIGUSR1 writes
+ * snapshots at once. Threads: the
  * main one. May block; returns when the server has ended. */
 #ifndef TTSERVER_IO_SERVER_H
 #define TTSERVER_IO_SERVER_H
 
+#include "common/listen.h"
 #include "ttserver/core/core.h"
-#include "ttserver/io/listen.h"
 #include "ttserver/io/survive.h"
 
 enum { SERVER_SHARDS_MAX = 256 };
@@ -19,6 +20,8 @@ struct server_options {
     unsigned shards; /* 1..SERVER_SHARDS_MAX */
     struct ttcore_options core; /* of each shard; boot and start_us are set here */
     struct survive_options survive;
+    const struct options_host_port *metrics; /* NULL: none */
+    const char *log; /* file, from "ready" on; NULL: standard error */
 };
 
 /* Prints "ready HOST:PORT" per shard on stdout once all serve; runs until SIGINT or SIGTERM (a

@@ -1,6 +1,9 @@
 #include "ttserver/io/shard.h"
 
+#include "common/log.h"
+
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -67,10 +70,60 @@ static void on_accept(uv_poll_t *poll, int status, int events)
     }
 }
 
+/* "2 workers came (a, b)" */
+static void name_changed(const struct ttcore_changed *changed, const char *verb, char *out,
+                         size_t size)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    if (changed->count == 0) {
+        return;
+    }
+    used += (size_t)snprintf(out, size, "%u worker%s %s (", changed->count,
+                             changed->count == 1 ? "" : "s", verb);
+    for (unsigned i = 0; i < changed->count && i < TTCORE_CHANGED_NAMES; i++) {
+        char name[TTCORE_NAME_MAX];
+        proto_text_printable(proto_text_of(changed->name[i]), name, sizeof name);
+        used += (size_t)snprintf(out + used, size - used, "%s%s", i > 0 ? ", " : "", name);
+    }
+    snprintf(out + used, size - used, "%s)", changed->count > TTCORE_CHANGED_NAMES ? ", ..." : "");
+}
+
+/* Not often, whatever a peer does. */
+static void say_changes(struct shard *shard)
+{
+    enum { ROOM = 64 + TTCORE_CHANGED_NAMES * (TTCORE_NAME_MAX + 2) };
+    char came[ROOM], went[ROOM];
+    struct ttcore_changes changes = ttcore_take_changes(shard->peers.core);
+    if (changes.came.count + changes.went.count > 0) {
+        name_changed(&changes.came, "came", came, sizeof came);
+        name_changed(&changes.went, "went", went, sizeof went);
+        log_line(shard->program, "port %u: %s%s%s; %u now", shard->port, came,
+                 *came && *went ? ", " : "", went, changes.workers);
+    }
+}
+
+static void publish_figures(struct shard *shard)
+{
+    struct ttcore_figures figures;
+    if (shard->metrics != NULL) {
+        ttcore_figures(shard->peers.core, &figures);
+        server_metrics_publish(shard->metrics, &figures);
+    }
+}
+
 static void on_tick(uv_timer_t *timer)
 {
     struct shard *shard = timer->data;
     peers_tick(&shard->peers);
+}
+
+/* Not with the tick, which a long heartbeat makes rare. */
+static void on_second(uv_timer_t *timer)
+{
+    struct shard *shard = timer->data;
+    say_changes(shard);
+    publish_figures(shard);
 }
 
 static void on_reread(uv_async_t *async)
@@ -119,13 +172,14 @@ static enum err open_loop(struct shard *shard)
     if (uv_idle_init(&shard->loop, &shard->more) != 0 ||
         uv_check_init(&shard->loop, &shard->after_poll) != 0 ||
         uv_timer_init(&shard->loop, &shard->tick) != 0 ||
+        uv_timer_init(&shard->loop, &shard->second) != 0 ||
         uv_timer_init(&shard->loop, &shard->accept_again) != 0 ||
         uv_async_init(&shard->loop, &shard->stop, on_stop) != 0 ||
         uv_async_init(&shard->loop, &shard->reread, on_reread) != 0 ||
         uv_poll_init(&shard->loop, &shard->accepting, shard->listener) != 0) {
         return ERR_IO;
     }
-    shard->accept_again.data = shard;
+    shard->accept_again.data = shard->second.data = shard;
     shard->more.data = shard->after_poll.data = shard->tick.data = shard->stop.data =
         shard->reread.data = shard->accepting.data = shard;
     return ERR_OK;
@@ -135,7 +189,9 @@ enum err shard_open(struct shard *shard, const struct shard_options *options)
 {
     memset(shard, 0, sizeof *shard);
     uint32_t heartbeat_ms = options->core.heartbeat_ms;
+    shard->program = options->program;
     shard->ended = options->ended;
+    shard->metrics = options->metrics;
     shard->tick_ms = heartbeat_ms >= 4 ? heartbeat_ms / 4 : 1;
     shard->listener = -1;
     struct peers_options peers = {.program = options->program,
@@ -158,6 +214,7 @@ enum err shard_open(struct shard *shard, const struct shard_options *options)
 void shard_run(struct shard *shard)
 {
     uv_timer_start(&shard->tick, on_tick, shard->tick_ms, shard->tick_ms);
+    uv_timer_start(&shard->second, on_second, 0, SERVER_METRICS_EVERY_MS);
     uv_check_start(&shard->after_poll, after_poll);
     uv_poll_start(&shard->accepting, UV_READABLE, on_accept);
     uv_run(&shard->loop, UV_RUN_DEFAULT);

@@ -6,7 +6,8 @@
 #ifndef TTSERVER_IO_SHARD_H
 #define TTSERVER_IO_SHARD_H
 
-#include "ttserver/io/listen.h"
+#include "common/listen.h"
+#include "ttserver/io/metrics.h"
 #include "ttserver/io/peers.h"
 
 struct shard_options {
@@ -18,13 +19,17 @@ struct shard_options {
     uint32_t connections_max; /* ttserver/io/peers.h */
     size_t held_max; /* ttserver/io/peers.h */
     uv_async_t *ended; /* signalled when run is about to return */
+    struct server_metrics_shard
+        *metrics; /* gets its figures; borrowed until close; NULL: nobody does */
 };
 
 struct shard {
     /* fixed after open */
+    const char *program;
     int listener;
     uint16_t port;
     uv_async_t *ended;
+    struct server_metrics_shard *metrics;
     uint64_t tick_ms;
     /* the thread's */
     uv_loop_t loop;
@@ -32,6 +37,7 @@ struct shard {
     uv_check_t after_poll;
     uv_idle_t more; /* active while somebody waits for a turn: the loop polls without waiting */
     uv_timer_t tick;
+    uv_timer_t second; /* for people: the log, the figures */
     uv_timer_t accept_again; /* active while nobody is accepted */
     uv_async_t stop, reread;
     struct peers peers;

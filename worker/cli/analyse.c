@@ -5,6 +5,7 @@
 #include "worker/games/games.h"
 
 #include "common/clock.h"
+#include "common/config.h"
 #include "common/log.h"
 #include "common/signals.h"
 
@@ -27,6 +28,8 @@ struct analyse {
     /* state */
     struct suite suite;
     struct engine *engine;
+    struct searching_metrics *metrics;
+    const struct job *running; /* with the position */
     /* sums over the positions */
     uint64_t total_nodes, total_us;
     unsigned solved, asked;
@@ -54,7 +57,8 @@ static int read_options(struct analyse *a, int argc, char *argv[])
 {
     const struct options_row table[] = {
         {.kind = OPTION_HEADING, .help = "What to analyse:"},
-        {"epd", "FILE", "positions from a file, one EPD a line", &a->epd, OPTION_TEXT},
+        {"epd", "FILE", "positions from a file, one EPD a line; -: standard input", &a->epd,
+         OPTION_TEXT},
         {"game", "NAME", "chess (default) or a synthetic tree (tree:b=20,d=8,seed=1)",
          &a->search.game, OPTION_TEXT},
         {.kind = OPTION_HEADING, .help = "Limits (default: 5 seconds per position):"},
@@ -73,6 +77,7 @@ static int read_options(struct analyse *a, int argc, char *argv[])
          &a->resources.share, OPTION_U32, 0, 0, SEARCH_DEPTH_MAX},
         {"remote-depth", "auto|N", "least remaining depth at which shards are asked",
          &a->search.remote_depth, OPTION_TEXT},
+        CLI_METRICS_ROW(&a->resources.metrics),
         {.kind = OPTION_HEADING, .help = "Search and output:"},
         {"algorithm", "NAME", "abdada, abdada-paper, shared-table or sequential",
          &a->search.algorithm, OPTION_TEXT, 'a'},
@@ -90,11 +95,11 @@ static int read_options(struct analyse *a, int argc, char *argv[])
         .program = program,
         .usage = "[OPTION]... [POSITION | --epd FILE]",
         .summary = "Searches chess positions: a FEN in quotes, or startpos (default).",
-        .version = CLI_VERSION,
+        .version = PROGRAM_VERSION,
         .table = table,
         .operands_max = 1,
     };
-    int status = options_parse(&options, argc, argv, &a->search.position, NULL);
+    int status = config_parse(&options, argc, argv, &a->search.position, NULL);
     if (status >= 0) {
         return status;
     }
@@ -143,6 +148,9 @@ static int resolve(struct analyse *a)
         log_fail(program, "%s", why);
         return 1;
     }
+    if (a->epd != NULL && strcmp(a->epd, "-") == 0) {
+        a->epd = "standard input";
+    }
     if (a->suite.count == 0) {
         return options_wrong(program, "%s contains no position", a->epd);
     }
@@ -166,14 +174,27 @@ static void say_refused(struct analyse *a, const struct engine_status *s)
     }
 }
 
-static void show_progress(void *self, const struct engine_status *s)
+static void add_word_after_blank(void *out, const char *move)
 {
+    fprintf(out, " %s", move);
+}
+
+static void show_progress(void *self, const struct search_result *best,
+                          const struct engine_status *s)
+{
+    const struct analyse *a = self;
+    char score[16];
     say_refused(self, s);
     double seconds = (double)s->time_us / 1e6;
     fprintf(stderr, "  depth %u  %.1f s  %.2f Mnodes  %.2f Mnodes/s", s->depth, seconds,
             (double)s->nodes / 1e6, (double)s->nodes / 1e6 / (seconds > 0 ? seconds : 1));
     if (s->shards > 0) {
         fprintf(stderr, "  workers %u  shards %u/%u", s->workers, s->shards_up, s->shards);
+    }
+    if (best->depth > 0) { /* which is not that of the iteration under way */
+        score_text(a->running->game, best->score, score, sizeof score);
+        fprintf(stderr, "  score %s  pv", score);
+        score_line(a->running, &best->pv, add_word_after_blank, stderr);
     }
     fprintf(stderr, "\n");
 }
@@ -220,7 +241,7 @@ static void print_json(const struct analyse *a, const struct suite_case *c, cons
     json_array_begin(&j, "pv");
     score_line(job, &r->search.pv, add_word, &j);
     json_array_end(&j);
-#define X(name, json) json_number(&j, json, (int64_t)s->name);
+#define X(name, json, help) json_number(&j, json, (int64_t)s->name);
     COUNTERS(X)
 #undef X
     json_number(&j, "own_nodes", (int64_t)s->own_nodes);
@@ -306,7 +327,9 @@ static int analyse_case(struct analyse *a, const struct suite_case *c)
         return 1;
     }
     job_set_namespace(&job, a->fresh ? (uint32_t)clock_unique() | 1 : 0);
+    a->running = &job; /* until engine_run returns */
     enum err err = engine_run(a->engine, &job, &observer, &result);
+    a->running = NULL;
     if (err != ERR_OK) {
         log_fail(program, "%s", err_text(err));
         job_free(&job);
@@ -336,10 +359,15 @@ static int analyse_case(struct analyse *a, const struct suite_case *c)
 
 static int analyse_all(struct analyse *a)
 {
-    char why[ENGINE_WHY_MAX];
+    char why[CLI_WHY_MAX];
     signals_catch(on_signal); /* a table may take long to make */
     if (cli_engine_open(&a->engine, program, &a->resources, &interrupted, why) != ERR_OK) {
         log_fail(program, "%s", why);
+        return 1;
+    }
+    if (cli_metrics_open(&a->metrics, program, &a->resources, a->engine, why) != ERR_OK) {
+        log_fail(program, "--metrics: %s", why);
+        engine_close(&a->engine);
         return 1;
     }
     atomic_store(&running, a->engine);
@@ -359,6 +387,7 @@ static int analyse_all(struct analyse *a)
         print_total(a);
     }
     atomic_store(&running, NULL);
+    searching_metrics_close(&a->metrics);
     engine_close(&a->engine);
     return status;
 }

@@ -3,6 +3,7 @@
 #include "worker/engine/engine.h"
 #include "worker/games/games.h"
 
+#include "common/config.h"
 #include "common/log.h"
 
 #include <inttypes.h>
@@ -35,10 +36,10 @@ int cli_bench(int argc, char *argv[])
         .usage = "[--json]",
         .summary = "Searches fixed positions with one thread; the number of nodes is the signature "
                    "of the search.",
-        .version = CLI_VERSION,
+        .version = PROGRAM_VERSION,
         .table = table,
     };
-    int status = options_parse(&options, argc, argv, NULL, NULL);
+    int status = config_parse(&options, argc, argv, NULL, NULL);
     if (status >= 0) {
         return status;
     }

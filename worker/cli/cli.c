@@ -46,8 +46,9 @@ int cli_environment(const char *program, struct options_servers *servers, const 
     if (servers->count == 0 && list != NULL && list[0] != '\0') {
         enum err err = options_servers(list, servers);
         if (err != ERR_OK) {
-            return options_wrong(program, "ABDADA_SERVERS '%.200s': %s: not HOST:PORT,...", list,
-                                 err_text(err));
+            return options_wrong(program, "ABDADA_SERVERS '%.200s': %s", list,
+                                 err == ERR_EXIST ? "the same shard is named twice"
+                                                  : "not HOST:PORT,...");
         }
     }
     if (keys_choose_dir(keys_dir) != ERR_OK) {
@@ -62,6 +63,14 @@ int cli_environment(const char *program, struct options_servers *servers, const 
 int cli_table_environment(const char *program, struct cli_table *table, bool needs)
 {
     char why[REDIS_WHY_MAX];
+    const char *url = getenv("ABDADA_TABLE");
+    if (table->url == NULL && table->servers.count == 0 && url != NULL && url[0] != '\0') {
+        const char *list = getenv("ABDADA_SERVERS");
+        if (list != NULL && list[0] != '\0') {
+            return options_wrong(program, "ABDADA_SERVERS and ABDADA_TABLE exclude each other");
+        }
+        table->url = url;
+    }
     if (table->url == NULL) {
         int status = cli_environment(program, &table->servers, &table->keys_dir, false);
         if (status < 0 && needs && table->servers.count == 0) {
@@ -177,4 +186,36 @@ void cli_refusal_text(const struct engine *engine, unsigned shard, const char *w
     snprintf(out, CLI_REFUSAL_MAX, "shard %s refused the job: %s; %s", at, why,
              s->refused < s->shards_up ? "the search goes on with the workers of the other shards"
                                        : "searching alone");
+}
+
+static const struct searcher *searcher_of(void *engine, unsigned i)
+{
+    return engine_searcher(engine, i);
+}
+
+static unsigned workers_of(void *engine)
+{
+    return engine_workers(engine);
+}
+
+enum err cli_metrics_open(struct searching_metrics **out, const char *program,
+                          const struct cli_resources *r, struct engine *engine,
+                          char why[HTTP_WHY_MAX])
+{
+    const struct searching_metrics_options options = {
+        .program = "abdada",
+        .threads = r->threads,
+        .shards = engine_shards(engine),
+        .searcher = searcher_of,
+        .workers = workers_of,
+        .self = engine,
+    };
+    if (r->metrics.host[0] == '\0') {
+        return ERR_OK;
+    }
+    enum err err = searching_metrics_open(out, &r->metrics, &options, why);
+    if (err == ERR_OK) {
+        log_line(program, "metrics at http://%s/metrics", searching_metrics_address(*out));
+    }
+    return err;
 }

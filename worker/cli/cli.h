@@ -7,8 +7,7 @@
 #include "common/keys.h"
 #include "common/options.h"
 #include "worker/engine/engine.h"
-
-#define CLI_VERSION "0.1.0"
+#include "worker/engine/searching_metrics.h"
 
 int cli_analyse(int argc, char *argv[]);
 int cli_perft(int argc, char *argv[]);
@@ -19,6 +18,8 @@ int cli_top(int argc, char *argv[]);
 int cli_ttbench(int argc, char *argv[]);
 int cli_keygen(int argc, char *argv[]);
 int cli_tt(int argc, char *argv[]);
+/* Does not return when it succeeds: another program takes its place. */
+int cli_cluster(int argc, char *argv[]);
 
 /* What names a search on the command line. */
 struct cli_search {
@@ -45,6 +46,7 @@ struct cli_resources {
     uint32_t threads, share;
     uint64_t hash_mib;
     struct cli_table table;
+    struct options_host_port metrics; /* host "": none */
     bool is_private;
 };
 
@@ -69,7 +71,8 @@ struct cli_resources {
  * or there are no servers and the command `needs` them. */
 int cli_environment(const char *program, struct options_servers *servers, const char **keys_dir,
                     bool needs);
-/* The same for ttservers or Redis, whose password comes from the environment (redis_address.h). */
+/* The same for ttservers or Redis (ABDADA_TABLE), whose password comes from the environment
+ * (redis_address.h). */
 int cli_table_environment(const char *program, struct cli_table *table, bool needs);
 bool cli_table_is_given(const struct cli_table *table);
 /* As of now; borrows `table`. */
@@ -95,6 +98,19 @@ bool cli_say_waiting(void *wait, long maker, uint64_t filled, uint64_t bytes);
 enum err cli_engine_open(struct engine **out, const char *program,
                          const struct cli_resources *resources, const atomic_bool *stop,
                          char why[ENGINE_WHY_MAX]);
+enum { CLI_WHY_MAX = (int)ENGINE_WHY_MAX + (int)HTTP_WHY_MAX }; /* for either */
+
+#define CLI_METRICS_ROW(variable)                                                         \
+    {                                                                                     \
+        "metrics", "HOST:PORT",                                                           \
+            "figures for Prometheus at http://HOST:PORT/metrics, and /healthz", variable, \
+            OPTION_HOST_PORT                                                              \
+    }
+/* Serves the engine's figures if the resources say where; says where on stderr. To be closed before
+ * the engine. On failure a line for people is written to `why`. */
+enum err cli_metrics_open(struct searching_metrics **out, const char *program,
+                          const struct cli_resources *resources, struct engine *engine,
+                          char why[HTTP_WHY_MAX]);
 /* On stderr: `reason`, not NULL, is why the table of that size is the process's own. */
 void cli_say_private(const char *program, uint64_t hash_mib, const char *reason);
 

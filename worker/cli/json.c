@@ -82,6 +82,23 @@ void json_array_end(struct json *j)
     j->more = true;
 }
 
+void json_object_begin(struct json *j, const char *name)
+{
+    if (name != NULL) {
+        name_of(j, name);
+    } else {
+        comma(j);
+    }
+    fputc('{', j->out);
+    j->more = false;
+}
+
+void json_object_end(struct json *j)
+{
+    fputc('}', j->out);
+    j->more = true;
+}
+
 void json_end(struct json *j)
 {
     fputs("}\n", j->out);

@@ -1,4 +1,4 @@
-/* json: one flat JSON object per line on a stream: {"name":value,...}. Output only.
+/* json: JSON objects on a stream, one a line: {"name":value,...}. Output only.
  * Threads: one at a time per stream. Memory: none. */
 #ifndef WORKER_CLI_JSON_H
 #define WORKER_CLI_JSON_H
@@ -22,6 +22,9 @@ void json_flag(struct json *json, const char *name, bool value);
 void json_array_begin(struct json *json, const char *name);
 void json_element(struct json *json, const char *value);
 void json_array_end(struct json *json);
+/* An object inside: of that name, or, with NULL, the next element of an array. */
+void json_object_begin(struct json *json, const char *name);
+void json_object_end(struct json *json);
 /* Ends the line and flushes. */
 void json_end(struct json *json);
 

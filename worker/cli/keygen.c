@@ -1,6 +1,7 @@
 /* abdada keygen: the keys of a cluster, or of one more user of it. */
 #include "worker/cli/cli.h"
 
+#include "common/config.h"
 #include "common/log.h"
 
 #include <stdio.h>
@@ -69,11 +70,11 @@ int cli_keygen(int argc, char *argv[])
         .usage = "DIR [--name NAME --role ROLE]",
         .summary = "Makes the keys of a cluster: of its server, and of a user of each role. Keys "
                    "that are there\nare never overwritten.",
-        .version = CLI_VERSION,
+        .version = PROGRAM_VERSION,
         .table = table,
         .operands_max = 1,
     };
-    int status = options_parse(&options, argc, argv, &dir, &operands);
+    int status = config_parse(&options, argc, argv, &dir, &operands);
     if (status >= 0) {
         return status;
     }

@@ -4,6 +4,7 @@
 #include "worker/games/chess/movegen.h"
 
 #include "common/clock.h"
+#include "common/config.h"
 #include "common/log.h"
 #include "common/placement.h"
 
@@ -112,11 +113,11 @@ int cli_perft(int argc, char *argv[])
         .program = program,
         .usage = "[OPTION]... [FEN] --depth N",
         .summary = "Counts the legal move sequences of a position (default: startpos).",
-        .version = CLI_VERSION,
+        .version = PROGRAM_VERSION,
         .table = table,
         .operands_max = 1,
     };
-    int status = options_parse(&options, argc, argv, &fen, NULL);
+    int status = config_parse(&options, argc, argv, &fen, NULL);
     if (status >= 0) {
         return status;
     }

@@ -6,6 +6,7 @@
 #include "worker/lab/lab.h"
 
 #include "common/clock.h"
+#include "common/config.h"
 #include "common/log.h"
 
 #include <errno.h>
@@ -15,7 +16,11 @@
 
 static const char program[] = "abdada sim";
 
-enum { COUNTS_MAX = 64, DEFAULT_SHARDS_PER = 16 };
+enum {
+    COUNTS_MAX = 64,
+    DEFAULT_SHARDS_PER = 16,
+    SMALL_TRIPS = 5, /* round trips for each worker's share */
+};
 
 struct sim {
     /* command line */
@@ -118,11 +123,11 @@ static int read_options(struct sim *s, int argc, char *argv[])
         .usage = "--depth N [OPTION]... [POSITION]",
         .summary =
             "Searches on a cluster under a virtual clock: one core runs thousands of workers.",
-        .version = CLI_VERSION,
+        .version = PROGRAM_VERSION,
         .table = table,
         .operands_max = 1,
     };
-    int status = options_parse(&options, argc, argv, &s->search.position, NULL);
+    int status = config_parse(&options, argc, argv, &s->search.position, NULL);
     if (status >= 0) {
         return status;
     }
@@ -210,6 +215,18 @@ static void measure(const struct sim_row *one, struct sim_row *row)
     row->synchronization = busy / one->seconds - 1 - row->search - row->communication;
 }
 
+/* Then a row says what starting costs, and nothing about the algorithm. */
+static void say_if_small(const struct sim *s, const struct sim_row *one, const struct sim_row *row)
+{
+    double share_us = one->seconds * 1e6 / row->workers;
+    if (row->workers > 1 && share_us < SMALL_TRIPS * s->rtt_us) {
+        log_fail(program,
+                 "too small a search for %u workers: one alone takes %.4g ms, which is %.3g "
+                 "round trips for each; a greater --depth tells more",
+                 row->workers, one->seconds * 1e3, share_us / s->rtt_us);
+    }
+}
+
 static void print_row(const struct sim *s, const struct sim_row *row)
 {
     const struct lab_result *r = &row->result;
@@ -231,7 +248,7 @@ static void print_row(const struct sim *s, const struct sim_row *row)
     json_number(&j, "workers", row->workers);
     json_real(&j, "speedup", row->speedup);
     json_real(&j, "efficiency", row->efficiency);
-#define X(name, json) json_number(&j, json, (int64_t)r->sum.name);
+#define X(name, json, help) json_number(&j, json, (int64_t)r->sum.name);
     COUNTERS(X)
 #undef X
     json_real(&j, "search_overhead", row->search);
@@ -310,6 +327,7 @@ static int run_speedups(const struct sim *s)
         }
         measure(&one, &row[i]);
         print_row(s, &row[i]);
+        say_if_small(s, &one, &row[i]);
     }
     int status = s->csv != NULL ? write_csv(s->csv, row, s->counts) : 0;
     return s->svg != NULL && status == 0 ? write_svg(s, row, s->counts) : status;

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +93,11 @@ enum err suite_read_epd(struct suite *suite, const char *path, char *why, size_t
     size_t room = 0;
     unsigned number = 0;
     enum err err = ERR_OK;
-    FILE *file = fopen(path, "r");
+    bool is_stdin = strcmp(path, "-") == 0;
+    FILE *file = is_stdin ? stdin : fopen(path, "r");
+    if (is_stdin) {
+        path = "standard input";
+    }
     if (file == NULL) {
         snprintf(why, why_size, "%s: %s", path, strerror(errno));
         return ERR_IO;
@@ -112,7 +117,9 @@ enum err suite_read_epd(struct suite *suite, const char *path, char *why, size_t
         err = ERR_IO;
     }
     free(line);
-    fclose(file);
+    if (!is_stdin) {
+        fclose(file);
+    }
     return err;
 }
 

@@ -1,8 +1,12 @@
-/* abdada top: the shards, jobs and sessions of a cluster, as a live view or as JSON. */
+/* abdada top: the shards, jobs and sessions of a cluster, as a live view, as JSON or as a page. */
 #include "worker/cli/cli.h"
-#include "worker/cli/json.h"
+#include "worker/cli/score.h"
+#include "worker/cli/top_json.h"
+#include "worker/cli/top_web.h"
 #include "worker/cli/watch.h"
+#include "worker/games/games.h"
 
+#include "common/config.h"
 #include "common/log.h"
 #include "common/signals.h"
 
@@ -18,7 +22,15 @@
 
 static const char program[] = "abdada top";
 
-enum { ROOM = 1 << 18, RATE_MS = 250, SLICE_MS = 50, LINE_ROOM = 1024 };
+enum {
+    ROOM = 1 << 18,
+    RATE_MS = 500,
+    SLICE_MS = 50,
+    LINE_ROOM = 1024,
+    INTERVAL_MS = 1000,
+    WEB_INTERVAL_MS = 250, /* the least; more than the most and pages take it for dead */
+    WEB_INTERVAL_MAX_MS = 5000,
+};
 
 /* Counters of refusals and faults, shown where they are not 0. */
 static const char *const faults[] = {
@@ -67,9 +79,11 @@ struct top {
     /* command line */
     struct cli_table table;
     uint32_t interval_ms, wait_ms;
-    bool once, json;
+    struct options_host_port web_at; /* no host: no page */
+    bool once, json, is_insecure;
     /* state */
     struct watch *watch;
+    struct top_web *web;
     struct page page;
 };
 
@@ -249,48 +263,67 @@ static void show_faults(struct page *p, const struct watch_shard *s)
     }
 }
 
+/* A game that this build does not know has plain numbers. */
+static void score_of(const struct watch_job *j, char *text, size_t size)
+{
+    const struct game *game = games_by_name(j->game);
+    if (game != NULL) {
+        score_text(game, j->score, text, size);
+    } else {
+        snprintf(text, size, "%d", j->score);
+    }
+}
+
 static void show_jobs(struct page *p, const struct watch_view *v)
 {
-    char age[16];
+    char age[16], nodes[16], rate[16], score[16];
     if (v->jobs > 0) {
         line(p, "%s", "");
-        line(p, "%-16s %-16s %-12s %7s %7s %7s %6s %-12s %s", "JOB", "OWNER", "USER", "AGE",
-             "WORKERS", "DEPTH", "SHARDS", "ALGORITHM", "POSITION");
+        line(p, "%-16s %-16s %-12s %7s %7s %7s %6s %8s %8s %-12s %s", "JOB", "OWNER", "USER", "AGE",
+             "WORKERS", "DEPTH", "SHARDS", "NODES", "NODES/s", "ALGORITHM", "POSITION");
     }
     for (const struct watch_job *j = v->job; j < v->job + v->jobs; j++) {
-        line(p, "%016" PRIx64 " %-16.16s %-12.12s %7s %7u %3u/%-3u %6u %-12.12s %s %s", j->job,
-             j->owner, j->user, short_time(j->age_ms, age), j->workers, j->reached, j->depth,
-             count_bits(j->shards), j->algorithm, j->game, j->position);
+        line(p, "%016" PRIx64 " %-16.16s %-12.12s %7s %7u %3u/%-3u %6u %8s %8s %-12.12s %s %s",
+             j->job, j->owner, j->user, short_time(j->age_ms, age), j->workers, j->reached,
+             j->depth, count_bits(j->shards), short_number((double)j->nodes, nodes),
+             short_number(j->nodes_per_s, rate), j->algorithm, j->game, j->position);
+        if (j->reached > 0) {
+            score_of(j, score, sizeof score);
+            line(p, "  depth %u  score %s  %s", j->reached, score, j->line);
+        }
     }
 }
 
 static void show_members(struct page *p, const struct watch_view *v)
 {
-    char silent[16], job[24];
+    char silent[16], rate[16], job[24];
     if (v->members > 0) {
         line(p, "%s", "");
-        line(p, "%-7s %-31s %-12s %6s %7s %s", "ROLE", "NAME", "USER", "SHARDS", "SILENT", "JOB");
+        line(p, "%-7s %-31s %-12s %6s %7s %8s %5s %s", "ROLE", "NAME", "USER", "SHARDS", "SILENT",
+             "NODES/s", "WAIT%", "JOB");
     }
     for (const struct watch_member *m = v->member; m < v->member + v->members; m++) {
         snprintf(job, sizeof job, m->job != 0 ? "%016" PRIx64 : "-", m->job);
-        line(p, "%-7s %-31s %-12.12s %6u %7s %s", watch_role(m->role), m->name, m->user,
-             count_bits(m->shards), short_time(m->silent_ms, silent), job);
+        line(p, "%-7s %-31s %-12.12s %6u %7s %8s %5.1f %s", watch_role(m->role), m->name, m->user,
+             count_bits(m->shards), short_time(m->silent_ms, silent),
+             short_number(m->nodes_per_s, rate), 100 * m->waiting, job);
     }
 }
 
 static void show_text(struct page *p, const struct watch_view *v)
 {
-    char rate[16], clock[16];
+    char rate[16], nodes[16], clock[16];
     time_t now = time(NULL);
     struct tm local;
     strftime(clock, sizeof clock, "%H:%M:%S", localtime_r(&now, &local));
     page_begin(p);
     line(p,
          "abdada top  %s  shards %u/%u  workers %u  front-ends %u  jobs %u  in flight %" PRIu64
-         "  %s operations/s%s",
+         "  %s operations/s  %s nodes/s%s",
          clock, v->total.up, v->shards, v->total.members[PROTO_WORKER],
          v->total.members[PROTO_FRONT], v->jobs, v->total.entries,
-         short_number(v->total.ops_per_s, rate), p->live ? "  (q: quit)" : "");
+         short_number(v->total.ops_per_s, rate), short_number(v->total.nodes_per_s, nodes),
+         p->live ? "  (q: quit)" : "");
     line(p, "%s", "");
     line(p, "%-24s %-4s %7s %7s %4s %4s %5s %4s %8s %6s %7s %8s %8s %5s %5s", "SHARD", "", "AGE",
          "RTT ms", "WORK", "FRNT", "SESS", "JOBS", "INFLIGHT", "FILL", "MEMORY", "OPS/s", "ASKS/s",
@@ -306,101 +339,12 @@ static void show_text(struct page *p, const struct watch_view *v)
     page_end(p);
 }
 
-/* ---- JSON ---- */
-
-static void id_text(struct json *j, const char *name, uint64_t id)
-{
-    char text[24];
-    snprintf(text, sizeof text, id != 0 ? "%016" PRIx64 : "", id);
-    json_text(j, name, text);
-}
-
-static void print_shard(const struct watch_shard *s)
-{
-    struct json j;
-    json_begin(&j, stdout);
-    json_text(&j, "kind", "shard");
-    json_text(&j, "address", s->address);
-    json_text(&j, "state", s->up ? "up" : "down");
-    if (s->up) {
-        id_text(&j, "boot", s->boot);
-        json_number(&j, "rtt_us", s->rtt_us);
-        json_real(&j, "ops_per_s", s->ops_per_s);
-        json_real(&j, "asks_per_s", s->asks_per_s);
-        json_real(&j, "messages_per_s", s->messages_per_s);
-        for (unsigned i = 0; i < s->figures; i++) {
-            json_number(&j, s->figure[i].name, (int64_t)s->figure[i].value);
-        }
-    }
-    json_end(&j);
-}
-
-static void print_job(const struct watch_job *job)
-{
-    struct json j;
-    json_begin(&j, stdout);
-    json_text(&j, "kind", "job");
-    id_text(&j, "job", job->job);
-    json_text(&j, "owner", job->owner);
-    json_text(&j, "user", job->user);
-    json_number(&j, "workers", job->workers);
-    json_number(&j, "age_ms", job->age_ms);
-    json_number(&j, "depth", job->depth);
-    json_number(&j, "reached", job->reached);
-    json_text(&j, "game", job->game);
-    json_text(&j, "algorithm", job->algorithm);
-    json_text(&j, "position", job->position);
-    json_number(&j, "shards", count_bits(job->shards));
-    json_end(&j);
-}
-
-static void print_member(const struct watch_member *m)
-{
-    struct json j;
-    char instance_id[12];
-    snprintf(instance_id, sizeof instance_id, "%08" PRIx32, m->instance_id);
-    json_begin(&j, stdout);
-    json_text(&j, "kind", watch_role(m->role));
-    json_text(&j, "name", m->name);
-    json_text(&j, "user", m->user);
-    json_text(&j, "instance_id", instance_id);
-    id_text(&j, "job", m->job);
-    json_number(&j, "silent_ms", m->silent_ms);
-    json_number(&j, "shards", count_bits(m->shards));
-    json_end(&j);
-}
-
-static void show_json(const struct watch_view *v)
-{
-    struct json j;
-    for (unsigned i = 0; i < v->shards; i++) {
-        print_shard(&v->shard[i]);
-    }
-    for (unsigned i = 0; i < v->jobs; i++) {
-        print_job(&v->job[i]);
-    }
-    for (unsigned i = 0; i < v->members; i++) {
-        print_member(&v->member[i]);
-    }
-    json_begin(&j, stdout);
-    json_text(&j, "kind", "total");
-    json_number(&j, "shards", v->shards);
-    json_number(&j, "shards_up", v->total.up);
-    json_number(&j, "workers", v->total.members[PROTO_WORKER]);
-    json_number(&j, "fronts", v->total.members[PROTO_FRONT]);
-    json_number(&j, "jobs", v->jobs);
-    json_number(&j, "inflight_nodes", (int64_t)v->total.nodes);
-    json_number(&j, "inflight_entries", (int64_t)v->total.entries);
-    json_real(&j, "ops_per_s", v->total.ops_per_s);
-    json_end(&j);
-}
-
 /* ---- the loop ---- */
 
 static void show(struct top *t)
 {
     if (t->json) {
-        show_json(watch_view(t->watch));
+        top_json_lines(watch_view(t->watch), stdout);
     } else {
         show_text(&t->page, watch_view(t->watch));
     }
@@ -411,9 +355,9 @@ static int show_once(struct top *t)
 {
     const struct watch_view *v = watch_view(t->watch);
     watch_round(t->watch, t->wait_ms, false, &stopping);
-    if (v->total.up > 0 && !atomic_load(&stopping)) { /* a rate needs two values; the lists stay */
+    if (v->total.up > 0 && !atomic_load(&stopping)) { /* a rate needs two values */
         watch_idle(t->watch, RATE_MS);
-        watch_round(t->watch, 0, true, &stopping);
+        watch_round(t->watch, 0, false, &stopping);
     }
     show(t);
     return v->total.up == v->shards ? 0 : 1;
@@ -421,6 +365,7 @@ static int show_once(struct top *t)
 
 static int show_live(struct top *t)
 {
+    const uint32_t interval_ms = t->interval_ms > 0 ? t->interval_ms : INTERVAL_MS;
     uint32_t wait_ms = t->wait_ms;
     prepare_terminal();
     while (!atomic_load(&stopping)) {
@@ -432,7 +377,7 @@ static int show_live(struct top *t)
         if (ferror(stdout)) {
             break;
         }
-        for (uint32_t slept = 0; slept < t->interval_ms && !atomic_load(&stopping);
+        for (uint32_t slept = 0; slept < interval_ms && !atomic_load(&stopping);
              slept += SLICE_MS) {
             watch_idle(t->watch, SLICE_MS);
             if (is_quit_typed()) {
@@ -444,45 +389,86 @@ static int show_live(struct top *t)
     return 0;
 }
 
-static enum err open_watch(struct top *t, char *why)
+static enum err open_web(struct top *t, const struct keys_client *keys, char *why)
 {
-    struct keys_client room;
-    const struct keys_client *keys = NULL;
-    enum err err = cli_load_keys(t->table.keys_dir, KEYS_MONITOR, &room, &keys, why);
-    if (err == ERR_OK) {
-        const struct transport_address address = cli_table_address(&t->table, keys);
-        err = watch_open(&t->watch, &address, program, why);
-        keys_wipe(&room, sizeof room);
+    char reason[HTTP_WHY_MAX];
+    enum err err = top_web_open(&t->web, &t->web_at, keys, reason);
+    if (err != ERR_OK) {
+        snprintf(why, KEYS_WHY_MAX, "--web %.400s", reason);
+    } else if (!top_web_is_loopback(t->web) && keys == NULL && !t->is_insecure) {
+        snprintf(why, KEYS_WHY_MAX,
+                 "--web %.300s can be reached from other machines: use keys (--keys DIR), or say "
+                 "--insecure if everybody there may see the cluster",
+                 t->web_at.host);
+        err = ERR_RANGE;
     }
     return err;
 }
 
+static enum err open_all(struct top *t, char *why)
+{
+    struct keys_client room;
+    const struct keys_client *keys = NULL;
+    enum err err = cli_load_keys(t->table.keys_dir, KEYS_MONITOR, &room, &keys, why);
+    if (err != ERR_OK) {
+        return err;
+    }
+    const struct transport_address address = cli_table_address(&t->table, keys);
+    err = watch_open(&t->watch, &address, program, why);
+    if (err == ERR_OK && t->web_at.host[0] != '\0') {
+        err = open_web(t, keys, why);
+    }
+    keys_wipe(&room, sizeof room);
+    return err;
+}
+
+static int show_web(struct top *t)
+{
+    uint32_t interval_ms = t->interval_ms > WEB_INTERVAL_MS ? t->interval_ms : WEB_INTERVAL_MS;
+    interval_ms = interval_ms < WEB_INTERVAL_MAX_MS ? interval_ms : WEB_INTERVAL_MAX_MS;
+    fprintf(stderr, "%s: the page is at %s\n", program, top_web_url(t->web));
+    top_web_serve(t->web, t->watch, interval_ms, &stopping);
+    return 0;
+}
+
 int cli_top(int argc, char *argv[])
 {
-    struct top t = {.interval_ms = 1000, .wait_ms = 1000};
+    struct top t = {.wait_ms = 1000};
     const struct options_row table[] = {
         CLI_TABLE_ROWS(t.table),
         {"once", NULL, "print once and exit: 0 when all shards are up, else 1", &t.once,
          OPTION_FLAG},
         {"json", NULL, "a JSON object per line for each shard, job, session, and the total",
          &t.json, OPTION_FLAG},
-        {"interval", "MS", "between two views (default 1000)", &t.interval_ms, OPTION_U32, 0, 100,
-         3600000},
+        {"interval", "MS", "between two views (default 1000; with --web 250 to 5000, default 250)",
+         &t.interval_ms, OPTION_U32, 0, 100, 3600000},
         {"wait", "MS", "for shards that do not answer (default 1000)", &t.wait_ms, OPTION_U32, 0, 1,
          60000},
+        {.name = "web",
+         .argument = "HOST:PORT",
+         .help = "serve a page to watch the cluster there; PORT alone: on 127.0.0.1",
+         .value = &t.web_at,
+         .kind = OPTION_CUSTOM,
+         .parse = top_web_address},
+        {"insecure", NULL, "serve the page without keys where other machines can reach it",
+         &t.is_insecure, OPTION_FLAG},
         {0},
     };
     const struct options options = {
         .program = program,
-        .usage = "--servers HOST:PORT,... | --table URL [--once] [--json]",
+        .usage = "--servers HOST:PORT,... | --table URL [--once] [--json] [--web HOST:PORT]",
         .summary =
-            "Shows the shards of a cluster, its jobs and its sessions. Ends with q or Ctrl-C.",
-        .version = CLI_VERSION,
+            "Shows the shards of a cluster, its jobs and its sessions, in the terminal or on "
+            "a page. Ends\nwith q or Ctrl-C.",
+        .version = PROGRAM_VERSION,
         .table = table,
     };
-    int status = options_parse(&options, argc, argv, NULL, NULL);
+    int status = config_parse(&options, argc, argv, NULL, NULL);
     if (status < 0) {
         status = cli_table_environment(program, &t.table, true);
+    }
+    if (status < 0 && t.web_at.host[0] != '\0' && (t.once || t.json)) {
+        status = options_wrong(program, "--web excludes --once and --json");
     }
     if (status >= 0) {
         return status;
@@ -490,13 +476,14 @@ int cli_top(int argc, char *argv[])
     signals_catch(on_signal);
     t.page.text = malloc(ROOM);
     char why[KEYS_WHY_MAX] = "out of memory";
-    enum err err = t.page.text == NULL ? ERR_NOMEM : open_watch(&t, why);
+    enum err err = t.page.text == NULL ? ERR_NOMEM : open_all(&t, why);
     if (err != ERR_OK) {
         log_fail(program, "%s", why);
         status = 1;
     } else {
-        status = t.once ? show_once(&t) : show_live(&t);
+        status = t.web != NULL ? show_web(&t) : t.once ? show_once(&t) : show_live(&t);
     }
+    top_web_close(&t.web);
     watch_close(&t.watch);
     free(t.page.text);
     return status;

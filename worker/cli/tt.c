@@ -1,6 +1,7 @@
 /* abdada tt: sees and changes what is in a table by hand. */
 #include "worker/cli/tt_command.h"
 
+#include "common/config.h"
 #include "common/log.h"
 #include "common/signals.h"
 
@@ -131,11 +132,11 @@ static int read_options(struct tt *tt, int argc, char *argv[], const char **oper
         .summary =
             "Sees and changes what is in a table. A position is a FEN or startpos. Without a\n"
             "command: reads commands, one a line, and does them all in one session.",
-        .version = CLI_VERSION,
+        .version = PROGRAM_VERSION,
         .table = table,
         .operands_max = WORDS_MAX,
     };
-    return options_parse(&options, argc, argv, operand, n);
+    return config_parse(&options, argc, argv, operand, n);
 }
 
 static void clear_command(struct tt *tt)

@@ -5,6 +5,7 @@
 #include "worker/table/wire.h"
 
 #include "common/clock.h"
+#include "common/config.h"
 #include "common/log.h"
 #include "common/rng.h"
 #include "common/signals.h"
@@ -349,11 +350,11 @@ int cli_ttbench(int argc, char *argv[])
         .summary =
             "Loads shards with RetrieveAsk and StoreHash; prints rates, round trips and errors.\n"
             "Exit status 1 when there were errors.",
-        .version = CLI_VERSION,
+        .version = PROGRAM_VERSION,
         .table = table,
     };
     b->seed = clock_unique();
-    int status = options_parse(&options, argc, argv, NULL, NULL);
+    int status = config_parse(&options, argc, argv, NULL, NULL);
     if (status < 0) {
         status = cli_environment(program, &b->servers, &b->keys_dir, true);
     }

@@ -5,6 +5,7 @@
 #include "worker/games/games.h"
 
 #include "common/clock.h"
+#include "common/config.h"
 #include "common/signals.h"
 
 #include <errno.h>
@@ -27,6 +28,7 @@ struct uci {
     const struct algorithm *algorithm;
     bool strict, full;
     /* state */
+    struct searching_metrics *metrics; /* of the ... */
     struct engine *engine; /* NULL: opened with the current options when it is needed */
     struct job job;
     bool searching, infinite;
@@ -36,6 +38,7 @@ struct uci {
     int ended[2]; /* a pipe: the search thread writes a byte into it when it has its result */
     bool has_ended; /* that byte was read; set while nothing is searched */
     struct engine_result result;
+    unsigned said_workers, said_shards_up; /* to the GUI */
 };
 
 static atomic_bool quitting; /* a signal came */
@@ -67,6 +70,18 @@ static void say_iteration(void *self, const struct search_result *r, const struc
     score_line(&u->job, &r->pv, score_print_word, NULL);
     printf("\n");
     funlockfile(stdout);
+}
+
+/* Helpers that come and go in mid-search. */
+static void say_helpers(void *self, const struct search_result *best, const struct engine_status *s)
+{
+    struct uci *u = self;
+    (void)best;
+    if (s->shards > 0 && (s->workers != u->said_workers || s->shards_up != u->said_shards_up)) {
+        u->said_workers = s->workers;
+        u->said_shards_up = s->shards_up;
+        printf("info string workers %u shards %u/%u\n", s->workers, s->shards_up, s->shards);
+    }
 }
 
 static void say_refusal(void *self, unsigned shard, const char *why, const struct engine_status *s)
@@ -101,7 +116,7 @@ static void *search(void *context)
 {
     struct uci *u = context;
     const struct engine_observer observer = {
-        .self = u, .iteration = say_iteration, .refused = say_refusal};
+        .self = u, .iteration = say_iteration, .progress = say_helpers, .refused = say_refusal};
     if (engine_run(u->engine, &u->job, &observer, &u->result) != ERR_OK) {
         u->result = (struct engine_result){0};
     }
@@ -136,15 +151,24 @@ static void stop(struct uci *u)
     }
 }
 
+static void close_engine(struct uci *u)
+{
+    searching_metrics_close(&u->metrics);
+    engine_close(&u->engine);
+}
+
 static bool ensure_engine(struct uci *u)
 {
     if (u->engine != NULL) {
         return true;
     }
-    char why[ENGINE_WHY_MAX];
+    char why[CLI_WHY_MAX];
     if (cli_engine_open(&u->engine, program, &u->resources, &quitting, why) != ERR_OK) {
         printf("info string error: no search with these options: %s\n", why);
         return false;
+    }
+    if (cli_metrics_open(&u->metrics, program, &u->resources, u->engine, why) != ERR_OK) {
+        printf("info string error: no metrics: %s\n", why);
     }
     if (cli_table_is_given(&u->resources.table) && engine_shards_up(u->engine) == 0) {
         printf("info string no shard is up: searching alone\n");
@@ -328,7 +352,7 @@ static void set_option(struct uci *u, char *words)
     }
     if (strcasecmp(name, "Hash") == 0 || strcasecmp(name, "Threads") == 0 ||
         strcasecmp(name, "Servers") == 0 || strcasecmp(name, "Table") == 0) {
-        engine_close(&u->engine);
+        close_engine(u);
     }
 }
 
@@ -344,7 +368,7 @@ static void say_table(const struct uci *u)
 static void say_identity(const struct uci *u)
 {
     char address[OPTIONS_HOST_MAX + 16];
-    printf("id name abdada %s\nid author the abdada authors\n", CLI_VERSION);
+    printf("id name abdada %s\nid author the abdada authors\n", PROGRAM_VERSION);
     printf("option name Hash type spin default %" PRIu64 " min 1 max 1048576\n",
            u->resources.hash_mib);
     printf("option name Threads type spin default %u min 1 max %d\n", u->resources.threads,
@@ -514,16 +538,17 @@ int cli_uci(int argc, char *argv[])
          &u.resources.hash_mib, OPTION_U64, 0, 1, 1 << 20},
         {"private", NULL, "share no table with other processes of this host",
          &u.resources.is_private, OPTION_FLAG},
+        CLI_METRICS_ROW(&u.resources.metrics),
         {0},
     };
     const struct options options = {
         .program = program,
         .usage = "[OPTION]...",
         .summary = "Chess engine that speaks UCI on stdin and stdout.",
-        .version = CLI_VERSION,
+        .version = PROGRAM_VERSION,
         .table = table,
     };
-    int status = options_parse(&options, argc, argv, NULL, NULL);
+    int status = config_parse(&options, argc, argv, NULL, NULL);
     if (status < 0) {
         status = cli_table_environment(program, &u.resources.table, false);
     }
@@ -542,7 +567,7 @@ int cli_uci(int argc, char *argv[])
     CHECK(job_set_position(&u.job, games_by_name("chess"), "startpos", why, sizeof why) == ERR_OK);
     loop(&u);
     drain_search(&u);
-    engine_close(&u.engine);
+    close_engine(&u);
     job_free(&u.job);
     close(u.ended[0]);
     close(u.ended[1]);

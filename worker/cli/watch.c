@@ -38,6 +38,10 @@ struct watch {
     uint32_t instance_id; /* our own */
     /* state */
     struct watch_view view;
+    struct watch_member *members_before; /* of the last round, in the same order */
+    struct watch_job *jobs_before;
+    unsigned before_members, before_jobs, before_members_room, before_jobs_room;
+    uint64_t round_us, before_us; /* when they ended */
     struct asked asked[OPTIONS_SERVERS_MAX];
     unsigned members_room, jobs_room;
     bool brief;
@@ -158,7 +162,11 @@ static void take_members(void *self, unsigned shard, const struct proto_members_
         struct watch_member *m = row->instance_id == w->instance_id ? NULL : find_member(w, row);
         if (m != NULL) {
             m->shards |= UINT64_C(1) << shard;
-            m->job = row->silent_ms <= m->silent_ms && row->job != 0 ? row->job : m->job;
+            if (row->silent_ms <= m->silent_ms && row->job != 0) {
+                m->job = row->job;
+                m->nodes = row->nodes;
+                m->waited_us = row->waited_us;
+            }
             m->silent_ms = row->silent_ms < m->silent_ms ? row->silent_ms : m->silent_ms;
         }
     }
@@ -197,7 +205,12 @@ static void take_jobs(void *self, unsigned shard, const struct proto_jobs_answer
         if (j != NULL) {
             j->shards |= UINT64_C(1) << shard;
             j->age_ms = row->age_ms > j->age_ms ? row->age_ms : j->age_ms;
-            j->reached = row->reached > j->reached ? row->reached : j->reached;
+            j->nodes = row->nodes > j->nodes ? row->nodes : j->nodes;
+            if (row->reached > j->reached) {
+                j->reached = row->reached;
+                j->score = row->score;
+                keep_text(row->line, j->line, sizeof j->line);
+            }
         }
     }
     proceed(&w->asked[shard], answer->next, STAGE_DONE);
@@ -267,6 +280,37 @@ static int by_age(const void *a, const void *b)
     return (x->age_ms < y->age_ms) - (x->age_ms > y->age_ms);
 }
 
+/* Of a figure that only grows while the job is the same; else 0. */
+static double growth(uint64_t now, uint64_t before, uint64_t us)
+{
+    return now > before && us > 0 ? (double)(now - before) * 1e6 / (double)us : 0;
+}
+
+static void keep_growth(struct watch *w)
+{
+    uint64_t us = w->round_us - w->before_us;
+    struct watch_view *v = &w->view;
+    for (unsigned i = 0; i < v->members; i++) {
+        struct watch_member *m = &v->member[i];
+        const struct watch_member *b = w->before_members == 0
+                                           ? NULL
+                                           : bsearch(m, w->members_before, w->before_members,
+                                                     sizeof *w->members_before, by_role_and_name);
+        if (b != NULL && b->job == m->job) {
+            m->nodes_per_s = growth(m->nodes, b->nodes, us);
+            m->waiting = growth(m->waited_us, b->waited_us, us) / 1e6;
+        }
+    }
+    for (unsigned i = 0; i < v->jobs; i++) {
+        for (unsigned k = 0; k < w->before_jobs; k++) {
+            if (w->jobs_before[k].job == v->job[i].job) {
+                v->job[i].nodes_per_s = growth(v->job[i].nodes, w->jobs_before[k].nodes, us);
+            }
+        }
+        v->total.nodes_per_s += v->job[i].nodes_per_s;
+    }
+}
+
 static void sum_up(struct watch_view *v)
 {
     v->total = (struct watch_totals){0};
@@ -299,13 +343,34 @@ static void sum_up(struct watch_view *v)
     }
 }
 
+/* The lists of the last round give way to empty ones. */
+static void remember(struct watch *w)
+{
+    struct watch_view *v = &w->view;
+    struct watch_member *member = w->members_before;
+    struct watch_job *job = w->jobs_before;
+    unsigned members_room = w->before_members_room, jobs_room = w->before_jobs_room;
+    w->members_before = v->member;
+    w->before_members = v->members;
+    w->before_members_room = w->members_room;
+    w->jobs_before = v->job;
+    w->before_jobs = v->jobs;
+    w->before_jobs_room = w->jobs_room;
+    w->before_us = w->round_us;
+    v->member = member;
+    v->job = job;
+    v->members = v->jobs = 0;
+    w->members_room = members_room;
+    w->jobs_room = jobs_room;
+}
+
 void watch_round(struct watch *w, unsigned wait_ms, bool brief, const atomic_bool *stop)
 {
     uint64_t begin = clock_us(), patience = begin + wait_ms * UINT64_C(1000);
     uint64_t end = begin + (wait_ms > ANSWER_MS ? wait_ms : ANSWER_MS) * UINT64_C(1000);
     w->brief = brief;
     if (!brief) {
-        w->view.members = w->view.jobs = 0;
+        remember(w);
     }
     for (unsigned i = 0; i < w->view.shards; i++) {
         proceed(&w->asked[i], 0, STAGE_STATS);
@@ -325,6 +390,10 @@ void watch_round(struct watch *w, unsigned wait_ms, bool brief, const atomic_boo
         w->view.shard[i].rtt_us = client_rtt_us(w->client, i);
     }
     sum_up(&w->view);
+    if (!brief) {
+        w->round_us = clock_us();
+        keep_growth(w);
+    }
 }
 
 void watch_meanwhile(struct watch *w, void (*serve_others)(void *self), void *self)
@@ -411,6 +480,8 @@ void watch_close(struct watch **watch)
     transport_close(&w->transport);
     free(w->view.member);
     free(w->view.job);
+    free(w->members_before);
+    free(w->jobs_before);
     free(w);
     *watch = NULL;
 }

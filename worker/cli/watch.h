@@ -11,10 +11,15 @@
 
 #include <stdatomic.h>
 
-enum { WATCH_NAME_MAX = 32, WATCH_FIGURES_MAX = 128, WATCH_POSITION_MAX = 128 };
+enum {
+    WATCH_NAME_MAX = 32,
+    WATCH_FIGURES_MAX = 128,
+    WATCH_POSITION_MAX = 128,
+    WATCH_LINE_MAX = 512,
+};
 
 struct watch_figure {
-    char name[WATCH_NAME_MAX], user[WATCH_NAME_MAX];
+    char name[WATCH_NAME_MAX];
     uint64_t value;
 };
 
@@ -34,6 +39,8 @@ struct watch_member {
     uint32_t instance_id;
     uint8_t role;
     uint64_t job; /* 0: none */
+    uint64_t nodes, waited_us; /* of that job */
+    double nodes_per_s, waiting; /* between the last two rounds; `waiting`: share of the time */
     uint32_t silent_ms; /* the least of all shards */
     uint64_t shards; /* bit i: shard i knows it */
 };
@@ -44,6 +51,10 @@ struct watch_job {
         algorithm[WATCH_NAME_MAX];
     char position[WATCH_POSITION_MAX]; /* its beginning */
     unsigned depth, reached;
+    int score; /* of iteration `reached`, in the units of the game; with ... */
+    char line[WATCH_LINE_MAX]; /* ... its moves in the text of the game; empty: none yet */
+    uint64_t nodes; /* of all who search it */
+    double nodes_per_s; /* between the last two rounds */
     uint32_t age_ms; /* the most of all shards */
     unsigned workers;
     uint64_t shards;
@@ -52,7 +63,7 @@ struct watch_job {
 struct watch_totals {
     unsigned up, members[PROTO_MONITOR + 1];
     uint64_t entries, nodes;
-    double ops_per_s;
+    double ops_per_s, nodes_per_s;
 };
 
 /* What the last round found. Lists hold no session of this process; workers first, by name. */

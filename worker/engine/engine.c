@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PROGRESS_EVERY_US = 1000000 };
+enum { PROGRESS_EVERY_US = 1000000, REPORT_EVERY_US = 250000 };
 
 struct engine_thread {
     struct searcher searcher;
@@ -30,10 +30,11 @@ struct engine {
     struct engine_thread *thread; /* the first has the job port */
     /* state of a run; the thread that holds `lock` may call the observer */
     atomic_bool stop, ended;
+    atomic_uint workers; /* that help, as far as known */
     const struct job *job;
     const struct engine_observer *observer;
     uint64_t begin_us, deadline_us;
-    uint64_t next_progress_us; /* of the first thread */
+    uint64_t next_progress_us, next_report_us; /* of the first thread */
     uint64_t said_refused; /* bit i: shard i's refusal was told to the observer */
     pthread_mutex_t lock;
     struct front_core front; /* with `best`: under the lock */
@@ -60,16 +61,17 @@ static void fill_status(struct engine *e, struct engine_status *out)
     for (unsigned i = 0; i < e->options.threads; i++) {
         struct searcher_figures f = searcher_figures(&e->thread[i].searcher);
         s.own_nodes += f.sum.nodes;
-#define X(name, json) s.name += f.sum.name;
+#define X(name, json, help) s.name += f.sum.name;
         COUNTERS(X)
 #undef X
         s.waited_us += f.waited_us;
         s.remote_depth = f.remote_depth;
         s.depth = f.depth > s.depth ? f.depth : s.depth;
     }
-#define X(name, json) s.name += helped.name;
+#define X(name, json, help) s.name += helped.name;
     COUNTERS_REPORTED(X)
 #undef X
+    atomic_store_explicit(&e->workers, s.workers, memory_order_relaxed);
     *out = s;
 }
 
@@ -114,8 +116,37 @@ static void watch_progress(struct engine *e, uint64_t now)
     e->next_progress_us = now + PROGRESS_EVERY_US;
     pthread_mutex_lock(&e->lock);
     fill_status(e, &status);
-    e->observer->progress(e->observer->self, &status);
+    e->observer->progress(e->observer->self, &e->best, &status);
     pthread_mutex_unlock(&e->lock);
+}
+
+/* So that who watches the cluster sees what the user sees. */
+static void report(struct engine *e, uint64_t now)
+{
+    struct engine_status status;
+    char text[PROTO_TEXT_MAX + 1];
+    if (e->transport == NULL || !e->job->algorithm->uses_shards || now < e->next_report_us) {
+        return;
+    }
+    e->next_report_us = now + REPORT_EVERY_US;
+    pthread_mutex_lock(&e->lock);
+    fill_status(e, &status);
+    job_line_text(e->job, &e->best.pv, text, sizeof text);
+    struct proto_job_report message = {
+        .job = e->job->id,
+        .state = PROTO_JOB_SEARCHING,
+        .depth = (uint8_t)e->best.depth,
+        .score = (int16_t)e->best.score,
+        .move = e->best.move,
+#define X(name, json, help) .name = status.name,
+        COUNTERS_REPORTED(X)
+#undef X
+            .waited_us = status.waited_us,
+        .line = proto_text_of(text),
+    };
+    pthread_mutex_unlock(&e->lock);
+    const struct job_port *port = &e->thread[0].searcher.port;
+    port->report(port->self, &message);
 }
 
 static bool over_limits(struct engine *e, uint64_t now)
@@ -142,6 +173,7 @@ static bool poll_engine(void *self, struct search *search)
     if (thread == e->thread) {
         take_events(e);
         watch_progress(e, now);
+        report(e, now);
     }
     return atomic_load_explicit(&e->stop, memory_order_relaxed) ||
            atomic_load_explicit(&e->ended, memory_order_relaxed) || over_limits(e, now);
@@ -159,9 +191,10 @@ static void take_iteration(void *context, const struct search_result *result,
     pthread_mutex_lock(&e->lock);
     if (result->depth > e->best.depth) {
         e->best = *result;
+        searcher_extend_line(&thread->searcher, e->job, &e->best.pv, result->depth);
         if (e->observer != NULL && e->observer->iteration != NULL) {
             fill_status(e, &status);
-            e->observer->iteration(e->observer->self, result, &status);
+            e->observer->iteration(e->observer->self, &e->best, &status);
         }
     }
     pthread_mutex_unlock(&e->lock);
@@ -297,6 +330,21 @@ void engine_close(struct engine **engine)
     *engine = NULL;
 }
 
+unsigned engine_workers(const struct engine *e)
+{
+    return atomic_load_explicit(&e->workers, memory_order_relaxed);
+}
+
+const struct searcher *engine_searcher(const struct engine *e, unsigned i)
+{
+    return &e->thread[i].searcher;
+}
+
+unsigned engine_shards(const struct engine *e)
+{
+    return e->shards;
+}
+
 unsigned engine_shards_up(const struct engine *e)
 {
     const struct job_port *port = &e->thread[0].searcher.port;
@@ -328,6 +376,7 @@ void engine_idle(struct engine *e, unsigned wait_ms)
 {
     for (unsigned i = 0; i < e->options.threads && e->transport != NULL; i++) {
         remote_wait(e->thread[i].searcher.remote, i == 0 ? wait_ms : 0);
+        searcher_publish_idle(&e->thread[i].searcher);
     }
     take_events(e);
 }
@@ -379,6 +428,7 @@ enum err engine_run(struct engine *e, struct job *job, const struct engine_obser
     e->best = (struct search_result){0};
     e->begin_us = clock_us();
     e->next_progress_us = e->begin_us + PROGRESS_EVERY_US;
+    e->next_report_us = e->begin_us + REPORT_EVERY_US;
     e->deadline_us = job->time_ms == 0 ? 0 : e->begin_us + job->time_ms * UINT64_C(1000);
     atomic_store(&e->ended, false);
     job->id = clock_unique();
@@ -404,5 +454,6 @@ enum err engine_run(struct engine *e, struct job *job, const struct engine_obser
         out->status.time_us = time_us;
     }
     e->job = NULL;
+    atomic_store_explicit(&e->workers, 0, memory_order_relaxed);
     return err;
 }

@@ -30,7 +30,7 @@ struct engine_options {
 struct engine_status {
     uint64_t time_us;
     uint64_t own_nodes;
-#define X(name, json) uint64_t name;
+#define X(name, json, help) uint64_t name;
     COUNTERS(X)
 #undef X
     uint64_t waited_us; /* for shards, of this process's threads */
@@ -53,7 +53,9 @@ struct engine_observer {
     void *self;
     void (*iteration)(void *self, const struct search_result *result,
                       const struct engine_status *status);
-    void (*progress)(void *self, const struct engine_status *status); /* about once a second */
+    /* About once a second; `best`: of the last finished iteration. */
+    void (*progress)(void *self, const struct search_result *best,
+                     const struct engine_status *status);
     /* Once for each shard that refuses the job: `why` are its words. Others may have taken it. */
     void (*refused)(void *self, unsigned shard, const char *why,
                     const struct engine_status *status);
@@ -66,6 +68,10 @@ struct engine;
 enum err engine_open(struct engine **out, const struct engine_options *options,
                      char why[ENGINE_WHY_MAX]);
 void engine_close(struct engine **engine);
+/* For those who count; any thread. Workers that live and help the search under way. */
+unsigned engine_workers(const struct engine *engine);
+const struct searcher *engine_searcher(const struct engine *engine, unsigned i);
+unsigned engine_shards(const struct engine *engine);
 unsigned engine_shards_up(const struct engine *engine);
 /* transport_shard_name. */
 void engine_shard_name(const struct engine *engine, unsigned shard, char out[TRANSPORT_NAME_MAX]);

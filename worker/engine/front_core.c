@@ -31,7 +31,7 @@ void front_core_begin(struct front_core *c, uint64_t job)
 static bool is_possible(const struct proto_job_report *report)
 {
     uint64_t all = 0;
-#define X(name, json) all |= report->name;
+#define X(name, json, help) all |= report->name;
     COUNTERS_REPORTED(X)
 #undef X
     return all >> 48 == 0;
@@ -86,7 +86,7 @@ void front_core_sum(const struct front_core *c, uint64_t now_us, struct front_su
         bool has_refused = r->last.state == PROTO_JOB_REFUSED;
         sum.workers += is_alive(c, r, now_us) && !has_refused;
         sum.refused += is_alive(c, r, now_us) && has_refused;
-#define X(name, json) sum.name += c->report[i].last.name;
+#define X(name, json, help) sum.name += c->report[i].last.name;
         COUNTERS_REPORTED(X)
 #undef X
     }

@@ -44,7 +44,7 @@ struct front_core {
 struct front_sum {
     unsigned workers; /* that live and search the job, or have */
     unsigned refused; /* that live and cannot search it */
-#define X(name, json) uint64_t name;
+#define X(name, json, help) uint64_t name;
     COUNTERS_REPORTED(X) /* of all workers, also of those that died */
 #undef X
 };

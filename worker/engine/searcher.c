@@ -87,24 +87,48 @@ enum err searcher_begin(struct searcher *p, const struct job *job, const struct 
     return ERR_OK;
 }
 
-void searcher_publish(struct searcher *p)
+void searcher_publish_idle(struct searcher *p)
 {
-    const struct search_counters *c = search_counters(p->search);
-#define X(name, json) atomic_store_explicit(&p->name, c->name, memory_order_relaxed);
-    COUNTERS(X)
-#undef X
-    atomic_store_explicit(&p->depth, search_iteration(p->search), memory_order_relaxed);
     if (p->remote != NULL) {
-        atomic_store_explicit(&p->waited_us, remote_waited_us(p->remote), memory_order_relaxed);
-        atomic_store_explicit(&p->remote_depth, remote_depth_now(p->remote), memory_order_relaxed);
         atomic_store_explicit(&p->shards_up, client_shards_up(remote_client(p->remote)),
+                              memory_order_relaxed);
+        atomic_store_explicit(&p->total.timeouts,
+                              client_counters(remote_client(p->remote))->timeouts,
                               memory_order_relaxed);
     }
 }
 
+void searcher_publish(struct searcher *p)
+{
+    const struct search_counters *c = search_counters(p->search);
+#define X(name, json, help) \
+    atomic_store_explicit(&p->total.name, p->done.name + c->name, memory_order_relaxed);
+    COUNTERS(X)
+#undef X
+#define X(name, json, help) atomic_store_explicit(&p->name, c->name, memory_order_relaxed);
+    COUNTERS(X)
+#undef X
+    atomic_store_explicit(&p->depth, search_iteration(p->search), memory_order_relaxed);
+    if (p->remote != NULL) {
+        uint64_t waited_us = remote_waited_us(p->remote);
+        atomic_store_explicit(&p->waited_us, waited_us, memory_order_relaxed);
+        atomic_store_explicit(&p->total.waited_us, p->done_waited_us + waited_us,
+                              memory_order_relaxed);
+        atomic_store_explicit(&p->remote_depth, remote_depth_now(p->remote), memory_order_relaxed);
+    }
+    searcher_publish_idle(p);
+}
+
 void searcher_end(struct searcher *p)
 {
+    const struct search_counters *c = search_counters(p->search);
     searcher_publish(p);
+#define X(name, json, help) p->done.name += c->name;
+    COUNTERS(X)
+#undef X
+    p->done_waited_us += p->remote != NULL ? remote_waited_us(p->remote) : 0;
+    atomic_store_explicit(&p->total.is_busy, false, memory_order_relaxed);
+    atomic_fetch_add_explicit(&p->total.searches, 1, memory_order_relaxed);
     if (!p->is_fiber) {
         embedded_end_placement(&p->local);
     }
@@ -119,18 +143,68 @@ void searcher_serve(struct searcher *p, struct search *search, uint64_t now_us)
         embedded_update_placement(&p->local, now_us);
     }
     p->table.serve(p->table.self, search, now_us);
+    atomic_store_explicit(&p->total.is_busy, true, memory_order_relaxed);
     searcher_publish(p);
+}
+
+static bool is_legal(const struct job *job, uint16_t move)
+{
+    struct game_move list[GAME_MOVES_MAX];
+    for (unsigned i = job->game->generate(job->position, list); i > 0; i--) {
+        if (list[i - 1].move == move) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void searcher_extend_line(const struct searcher *p, const struct job *job, struct search_line *line,
+                          unsigned want)
+{
+    unsigned made = 0;
+    for (; made < line->length; made++) {
+        job->game->make(job->position, line->move[made]);
+    }
+    for (; made > 0 && made < want && made < SEARCH_PV_MAX; made++) {
+        const struct tt_ask ask = {.key = job->game->key(job->position) ^ job->namespace_id,
+                                   .alpha = TT_SCORE_MIN,
+                                   .beta = TT_SCORE_MAX};
+        struct tt_answer known = {.move = 0};
+        (void)embedded_find(p->local.table, &ask, &known);
+        if (known.move == 0 || !is_legal(job, known.move)) {
+            break;
+        }
+        line->move[line->length++] = known.move;
+        job->game->make(job->position, known.move);
+    }
+    while (made > 0) {
+        job->game->unmake(job->position, line->move[--made]);
+    }
 }
 
 struct searcher_figures searcher_figures(const struct searcher *p)
 {
     return (struct searcher_figures){
-#define X(name, json) .sum.name = atomic_load_explicit(&p->name, memory_order_relaxed),
+#define X(name, json, help) .sum.name = atomic_load_explicit(&p->name, memory_order_relaxed),
         COUNTERS(X)
 #undef X
             .waited_us = atomic_load_explicit(&p->waited_us, memory_order_relaxed),
         .depth = atomic_load_explicit(&p->depth, memory_order_relaxed),
         .remote_depth = atomic_load_explicit(&p->remote_depth, memory_order_relaxed),
+        .shards_up = atomic_load_explicit(&p->shards_up, memory_order_relaxed),
+    };
+}
+
+struct searcher_totals searcher_totals(const struct searcher *p)
+{
+    return (struct searcher_totals){
+#define X(name, json, help) .sum.name = atomic_load_explicit(&p->total.name, memory_order_relaxed),
+        COUNTERS(X)
+#undef X
+            .waited_us = atomic_load_explicit(&p->total.waited_us, memory_order_relaxed),
+        .timeouts = atomic_load_explicit(&p->total.timeouts, memory_order_relaxed),
+        .searches = atomic_load_explicit(&p->total.searches, memory_order_relaxed),
+        .is_busy = atomic_load_explicit(&p->total.is_busy, memory_order_relaxed),
         .shards_up = atomic_load_explicit(&p->shards_up, memory_order_relaxed),
     };
 }

@@ -3,8 +3,8 @@
  * same lines run in a thread of a worker and in a fiber of the virtual cluster.
  *
  * Threads: open and close by the process; the rest by the thread that searches, except
- * searcher_figures, which any thread may call. Memory: a search (some 400 KiB) when the first job
- * of a game begins, none later. Blocking: as the table port (remote.h). */
+ * searcher_figures and searcher_totals, which any thread may call. Memory: a search (some 400 KiB)
+ * when the first job of a game begins, none later. Blocking: as the table port (remote.h). */
 #ifndef WORKER_ENGINE_SEARCHER_H
 #define WORKER_ENGINE_SEARCHER_H
 
@@ -28,18 +28,38 @@ struct searcher {
     struct table_port table; /* the search's: of `remote`, or of `local` */
     struct search *search;
     const struct game *game;
+    struct search_counters done; /* by searches that have ended, as is ... */
+    uint64_t done_waited_us;
     /* published: written by the searching thread, read by any */
     _Alignas(MEMORY_LINE) _Atomic uint64_t waited_us;
-#define X(name, json) _Atomic uint64_t name;
+#define X(name, json, help) _Atomic uint64_t name;
     COUNTERS(X)
 #undef X
     atomic_uint depth, remote_depth, shards_up;
+    /* ... of all searches so far */
+    struct searcher_totals_published {
+        _Atomic uint64_t waited_us, timeouts, searches;
+#define X(name, json, help) _Atomic uint64_t name;
+        COUNTERS(X)
+#undef X
+        atomic_bool is_busy;
+    } total;
 };
 
 struct searcher_figures {
     struct search_counters sum;
     uint64_t waited_us;
     unsigned depth, remote_depth, shards_up;
+};
+
+/* Of all searches so far: they only grow. */
+struct searcher_totals {
+    struct search_counters sum;
+    uint64_t waited_us;
+    uint64_t timeouts; /* of requests to shards */
+    uint64_t searches; /* ended */
+    bool is_busy; /* searches now */
+    unsigned shards_up; /* when it last searched, or was idle */
 };
 
 struct searcher_options {
@@ -79,6 +99,15 @@ void searcher_publish(struct searcher *p);
  * placement. */
 void searcher_end(struct searcher *p);
 
+/* Makes a line as long as its depth, as far as the process's table knows how it goes on: a result
+ * of others that ended an iteration leaves a line of one move. Shards are not asked, which would
+ * cost the search a round trip a move. Uses the job's position and leaves it as it was. */
+void searcher_extend_line(const struct searcher *p, const struct job *job, struct search_line *line,
+                          unsigned want);
+
 struct searcher_figures searcher_figures(const struct searcher *p);
+struct searcher_totals searcher_totals(const struct searcher *p);
+/* Between searches: shards come and go. */
+void searcher_publish_idle(struct searcher *p);
 
 #endif

@@ -10,6 +10,7 @@ enum {
     IDLE_WAIT_MS = 50,
     WHY_MAX = 128,
     REFUSED_EVERY_US = 1000000,
+    SAY_EVERY_US = 1000000,
     LINE_BYTES = SEARCH_PV_MAX * GAME_MOVE_TEXT_MAX,
 };
 _Static_assert((int)LINE_BYTES <= (int)PROTO_TEXT_MAX, "a report has room for a line");
@@ -21,6 +22,8 @@ struct worker {
     struct searcher searcher;
     uint64_t seed;
     const atomic_bool *stop;
+    worker_sources_changed *sources_changed; /* NULL: nobody is told */
+    void *sources_self;
     /* state */
     struct worker_core core;
     struct job job; /* being searched, with ... */
@@ -28,6 +31,8 @@ struct worker {
     unsigned line_depth; /* the iteration that `line` is of */
     char line[LINE_BYTES];
     uint64_t refused_us; /* no line about a refused job until then */
+    uint64_t up, said_up; /* bit i: source i is up; ... as was said */
+    uint64_t say_us; /* nothing is said of sources until then */
 };
 
 static uint64_t now_us(const struct worker *w)
@@ -35,12 +40,30 @@ static uint64_t now_us(const struct worker *w)
     return remote_now_us(w->searcher.remote);
 }
 
+/* Not often: a source may come and go as it likes. */
+static void say_sources(struct worker *w)
+{
+    uint64_t changed = w->up ^ w->said_up;
+    if (w->sources_changed == NULL || changed == 0 || now_us(w) < w->say_us) {
+        return;
+    }
+    w->say_us = now_us(w) + SAY_EVERY_US;
+    w->said_up = w->up;
+    w->sources_changed(w->sources_self, changed, w->up);
+}
+
 static void take_events(struct worker *w)
 {
     struct job_event event;
     while (w->searcher.port.poll(w->searcher.port.self, &event)) {
+        if (event.kind == JOB_SOURCE_UP) {
+            w->up |= UINT64_C(1) << event.source;
+        } else if (event.kind == JOB_SOURCE_DOWN) {
+            w->up &= ~(UINT64_C(1) << event.source);
+        }
         worker_core_event(&w->core, &event, now_us(w));
     }
+    say_sources(w);
 }
 
 static void act(struct worker *w, const struct worker_actions *actions)
@@ -55,52 +78,16 @@ static void act(struct worker *w, const struct worker_actions *actions)
 
 /* ---- searching ---- */
 
-static bool is_legal(const struct job *job, uint16_t move)
-{
-    struct game_move list[GAME_MOVES_MAX];
-    for (unsigned i = job->game->generate(job->position, list); i > 0; i--) {
-        if (list[i - 1].move == move) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* An iteration that a result of others ended has a line of one move: this process's table may know
- * how it goes on. Shards are not asked, which would cost the search a round trip for each move. */
-static void extend_line(const struct worker *w, struct search_line *line, unsigned want)
-{
-    const struct job *job = &w->job;
-    unsigned made = 0;
-    for (; made < line->length; made++) {
-        job->game->make(job->position, line->move[made]);
-    }
-    for (; made > 0 && made < want && made < SEARCH_PV_MAX; made++) {
-        const struct tt_ask ask = {.key = job->game->key(job->position) ^ job->namespace_id,
-                                   .alpha = TT_SCORE_MIN,
-                                   .beta = TT_SCORE_MAX};
-        struct tt_answer known = {.move = 0};
-        (void)embedded_find(w->searcher.local.table, &ask, &known);
-        if (known.move == 0 || !is_legal(job, known.move)) {
-            break;
-        }
-        line->move[line->length++] = known.move;
-        job->game->make(job->position, known.move);
-    }
-    while (made > 0) {
-        job->game->unmake(job->position, line->move[--made]);
-    }
-}
-
 static struct worker_progress progress_of(struct worker *w, const struct search *search)
 {
     if (w->line_depth != w->result.depth) {
         struct search_line line = w->result.pv;
-        extend_line(w, &line, w->result.depth);
+        searcher_extend_line(&w->searcher, &w->job, &line, w->result.depth);
         w->line_depth = w->result.depth;
         job_line_text(&w->job, &line, w->line, sizeof w->line);
     }
-    return (struct worker_progress){search_counters(search), &w->result, w->line};
+    return (struct worker_progress){search_counters(search), remote_waited_us(w->searcher.remote),
+                                    &w->result, w->line};
 }
 
 static bool poll_worker(void *self, struct search *search)
@@ -160,6 +147,10 @@ static void search_job(struct worker *w, const struct job_offer *offer)
 void worker_run(struct worker *w)
 {
     struct worker_actions actions;
+    w->say_us = UINT64_MAX; /* who connects knows what is up at first */
+    take_events(w);
+    w->said_up = w->up;
+    w->say_us = 0;
     while (!atomic_load(w->stop)) {
         take_events(w);
         worker_core_idle(&w->core, now_us(w), &actions);
@@ -168,6 +159,7 @@ void worker_run(struct worker *w)
             search_job(w, actions.search);
             remote_wait(w->searcher.remote, 0);
         } else {
+            searcher_publish_idle(&w->searcher);
             remote_wait(w->searcher.remote, IDLE_WAIT_MS);
         }
     }
@@ -184,6 +176,8 @@ enum err worker_open(struct worker **out, const struct worker_options *options)
     struct searcher_options searcher = options->searcher;
     uint64_t instance = searcher.client.instance;
     w->stop = options->stop;
+    w->sources_changed = options->sources_changed;
+    w->sources_self = options->sources_self;
     w->seed = rng_mix(options->seed ^ instance) | 1;
     worker_core_open(&w->core, instance, &options->patience);
     searcher.client.role = PROTO_WORKER;

@@ -15,11 +15,16 @@ enum { WORKER_CONNECT_MS = 500 };
 
 struct worker;
 
+/* Bit i: source i changed; is up now. By the worker's thread, at most once a second. */
+typedef void worker_sources_changed(void *self, uint64_t changed, uint64_t up);
+
 struct worker_options {
     struct searcher_options searcher; /* with a shell; the worker sets the role */
     struct worker_patience patience; /* zeroes: the defaults */
     uint64_t seed; /* breaks ties differently in every worker */
     const atomic_bool *stop; /* borrowed */
+    worker_sources_changed *sources_changed; /* NULL: nobody is told */
+    void *sources_self;
 };
 
 enum err worker_open(struct worker **out, const struct worker_options *options);

@@ -378,9 +378,10 @@ static void report(struct worker_core *c, const struct worker_progress *p,
     message.instance = c->instance;
     message.state = (uint8_t)state;
     message.line = proto_text_of("");
-#define X(name, json) message.name = c->before.name + p->counters->name;
+#define X(name, json, help) message.name = c->before.name + p->counters->name;
     COUNTERS_REPORTED(X)
 #undef X
+    message.waited_us = c->before.waited_us + p->waited_us;
     bool is_newest = p->result->depth > 0 && p->result->depth >= c->before.depth;
     if (is_newest) {
         message.depth = (uint8_t)p->result->depth;

@@ -17,7 +17,7 @@ enum {
 
 static void add(struct search_counters *sum, const struct search_counters *c)
 {
-#define X(name, json) sum->name += c->name;
+#define X(name, json, help) sum->name += c->name;
     COUNTERS(X)
 #undef X
 }

@@ -167,9 +167,12 @@ static struct proto_job_report a_report(struct lab *lab)
                                  .score = (int16_t)any(lab),
                                  .move = (uint16_t)any(lab),
                                  .line = a_text(lab)};
-#define X(name, json) m.name = any(lab);
+    unsigned shift =
+        percent(lab, 75) ? 64 - PROTO_COUNTER_BITS : 0; /* what is refused, now and then */
+#define X(name, json, help) m.name = any(lab) >> shift;
     COUNTERS_REPORTED(X)
 #undef X
+    m.waited_us = any(lab) >> shift;
     return m;
 }
 

@@ -50,7 +50,7 @@ struct search_result {
 
 /* Summed over searchers by the reader when they have ended. */
 struct search_counters {
-#define X(name, json) uint64_t name;
+#define X(name, json, help) uint64_t name;
     COUNTERS(X)
 #undef X
 };

@@ -391,18 +391,28 @@ static const char stop[] = FIRM LUA(
     return {0, fault};
 );
 
-/* keys: boot, session, j; argv: boot, depth, state, header, JOB_REPORT */
+/* keys: boot, session, j, p; argv: boot, depth, state, header, JOB_REPORT, instance if by a front-end
+ * The owner's reports go to nobody: they are for people, and stand against those of workers. */
 static const char report[] = FIRM LUA(
     if text(KEYS[1]) ~= ARGV[1] then return 1 end;
     if not text(KEYS[2]) then return 2 end;
     local record, depth = text(KEYS[3]), tonumber(ARGV[2]);
     if not record or #record < 24 then return 5 end;
     local is_open = #record >= 34;
+    if ARGV[6] ~= "" then
+        if is_open and depth > 0 and record:sub(17, 24) == ARGV[6] then
+            firm('SET', KEYS[4], 'f' .. ARGV[5], 'PX', 600000);
+        end;
+        return {0, fault};
+    end;
     if is_open or ARGV[3] ~= '0' then
         pcall('PUBLISH', 'abdada:c:' .. record:sub(1, 16), ARGV[4] .. 'r' .. ARGV[5]);
     end;
     if not is_open then return 5 end;
     if depth > record:byte(33) then
+        if (text(KEYS[4]) or ""):sub(1, 1) ~= 'f' then
+            firm('SET', KEYS[4], 'w' .. ARGV[5], 'PX', 600000);
+        end;
         local left = call('PTTL', KEYS[3]);
         if left > 0 then
             record = record:sub(1, 32) .. string.char(depth) .. record:sub(34);
@@ -462,8 +472,8 @@ static const char members[] = FIRM LUA(
     return {#got / 2, out};
 );
 
-/* keys: jobs, w; argv: from, to, prefix of jobs, prefix of sessions
- * Answers: how many were read, then record, age in ms, workers ... */
+/* keys: jobs, w; argv: from, to, prefix of jobs, prefix of sessions, prefix of progress
+ * Answers: how many were read, then record, age in ms, workers, progress ... */
 static const char jobs[] = FIRM LUA(
     local out, searching = {}, {};
     for _, id in ipairs(firm('ZRANGE', KEYS[2], 0, -1) or {}) do
@@ -479,6 +489,7 @@ static const char jobs[] = FIRM LUA(
         if record and #record > 34 then
             out[n + 1], out[n + 3] = record, searching[id] or 0;
             out[n + 2] = math.max(0, now - struct.unpack('>I8', record, 25));
+            out[n + 4] = text(ARGV[5] .. id) or "";
         end;
     end;
     return {#got, out};

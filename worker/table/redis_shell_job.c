@@ -6,11 +6,16 @@
 
 #include <string.h>
 
-static void job_key(struct redis_shell *s, unsigned shard, uint64_t job)
+static void key_of_job(struct redis_shell *s, unsigned shard, const char *prefix, uint64_t job)
 {
     uint8_t bytes[8];
     redis_put(bytes, job, sizeof bytes);
-    redis_shell_key(s, shard, "j:", bytes, sizeof bytes);
+    redis_shell_key(s, shard, prefix, bytes, sizeof bytes);
+}
+
+static void job_key(struct redis_shell *s, unsigned shard, uint64_t job)
+{
+    key_of_job(s, shard, "j:", job);
 }
 
 static void u64_arg(struct redis_shell *s, uint64_t value)
@@ -96,7 +101,10 @@ bool redis_on_report(struct redis_shell *s, unsigned shard, const struct proto_m
     struct redis_pending p = redis_shell_pending(s, shard, REDIS_REPORT, 0);
     struct proto_message report = *m;
     p.id = m->job_report.job;
-    s->searches = m->job_report.state == PROTO_JOB_SEARCHING ? p.id : 0;
+    bool is_front = s->role == PROTO_FRONT;
+    if (!is_front) {
+        s->searches = m->job_report.state == PROTO_JOB_SEARCHING ? p.id : 0;
+    }
     if (!of->has_jobs) {
         return true;
     }
@@ -104,11 +112,17 @@ bool redis_on_report(struct redis_shell *s, unsigned shard, const struct proto_m
     size_t length = proto_encode(&report, s->out, sizeof s->out);
     redis_shell_begin(s, shard);
     job_key(s, shard, p.id);
+    key_of_job(s, shard, "p:", p.id);
     redis_shell_begin_args(s, shard);
     redis_shell_number_arg(s, m->job_report.depth);
     redis_shell_number_arg(s, m->job_report.state);
     redis_shell_header_arg(s, shard);
     redis_shell_arg(s, s->out, length);
+    if (is_front) {
+        u64_arg(s, s->instance);
+    } else {
+        redis_shell_text(s, "");
+    }
     return redis_shell_call(s, &p);
 }
 

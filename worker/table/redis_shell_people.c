@@ -231,7 +231,25 @@ bool redis_on_jobs(struct redis_shell *s, unsigned shard, const struct proto_mes
     page_args(s, m->jobs.from, JOBS_PAGE);
     redis_shell_prefix_arg(s, shard, "j:");
     redis_shell_prefix_arg(s, shard, "s:");
+    redis_shell_prefix_arg(s, shard, "p:");
     return redis_shell_call(s, &p);
+}
+
+/* Its texts borrow from the reply, as those of the row do. */
+static void read_progress(struct redis_shell *s, const struct redisReply *list, size_t at,
+                          struct proto_job_row *row)
+{
+    struct proto_text text;
+    struct proto_message m;
+    if (redis_reply_text(redis_reply_at(list, at), &text) && text.length > 1 &&
+        proto_decode(&s->decoder, (const uint8_t *)text.at + 1, text.length - 1, &m) == ERR_OK &&
+        m.type == PROTO_JOB_REPORT && proto_report_fault(&m.job_report) == NULL) {
+        row->reached = m.job_report.depth;
+        row->score = m.job_report.score;
+        row->move = m.job_report.move;
+        row->nodes = m.job_report.nodes;
+        row->line = m.job_report.line;
+    }
 }
 
 static bool read_job(struct redis_shell *s, const struct redisReply *list, size_t at,
@@ -256,13 +274,13 @@ static bool read_job(struct redis_shell *s, const struct redisReply *list, size_
         .workers = (uint32_t)redis_reply_number_at(list, at + 2, UINT32_MAX),
         .age_ms = (uint32_t)redis_reply_number_at(list, at + 1, UINT32_MAX),
         .depth = m.job.depth,
-        .reached = (uint8_t)record.at[REDIS_JOB_HEAD_BYTES - 2],
         .owner = {record.at + REDIS_JOB_HEAD_BYTES, name},
         .game = m.job.game,
         .algorithm = m.job.algorithm,
         .position = m.job.position,
         .user = proto_text_of(""),
     };
+    read_progress(s, list, at + 3, out);
     return true;
 }
 
@@ -273,7 +291,7 @@ void redis_jobs_read(struct redis_shell *s, const struct redis_pending *p,
     const struct redisReply *list = redis_reply_at(r, 1);
     uint32_t count = 0, got = (uint32_t)redis_reply_number_at(r, 0, JOBS_PAGE);
     for (size_t i = 0; i < got; i++) {
-        count += read_job(s, list, 3 * i, &row[count]);
+        count += read_job(s, list, 4 * i, &row[count]);
     }
     struct proto_message m = {.type = PROTO_JOBS_ANSWER};
     m.jobs_answer.request = p->request;

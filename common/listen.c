@@ -1,4 +1,4 @@
-#include "ttserver/io/listen.h"
+#include "common/listen.h"
 
 #include <arpa/inet.h>
 #include <netdb.h>

@@ -1,8 +1,8 @@
 /* listen: from HOST:PORT to an address to bind, and whether that is safe.
  * Threads: the main one. Memory:
  * the caller's. May block on the resolver. */
-#ifndef TTSERVER_IO_LISTEN_H
-#define TTSERVER_IO_LISTEN_H
+#ifndef COMMON_LISTEN_H
+#define COMMON_LISTEN_H
 
 #include "common/options.h"
 

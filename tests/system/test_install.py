@@ -1,0 +1,157 @@
+#!/usr/bin/python3
+"""What `make install` installs beside programs and library: manual pages and bash completion, and what the Debian
+package has of its own, the units of systemd. TAP.
+
+    BIN=bin tests/system/test_install.py
+
+Tests whose tools are missing are skipped.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from cluster import ROOT, check, equal, main
+from test_lib import at, needs_tools
+
+PROGRAMS = ("ttserver", "ttworker", "abdada")
+COMPLETION = "/usr/share/bash-completion/bash_completion"
+EXPOSURE_MAX = 2.0
+OPTION = re.compile(r"^  (?:-\w(?: [A-Z]+)?,|   )? ?(--[a-z-]+)", re.MULTILINE)
+COMMAND = re.compile(r"^  ([a-z]+) ", re.MULTILINE)
+
+
+def printed(*command, **options):
+    """stdout and stderr of what succeeds."""
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+    equal(done.returncode, 0, *command, done.stdout[-2000:])
+    return done.stdout
+
+
+def help_of(program, *command):
+    return printed(at("bin", program), *command, "--help")
+
+
+def commands():
+    found = COMMAND.findall(help_of("abdada"))
+    check(len(found) >= 9, found)
+    return found
+
+
+def needs(path, name):
+    """The test is skipped without this file or command."""
+    def decorate(test):
+        def wrapped():
+            return test() if os.path.exists(path) or shutil.which(path) else f"{name} is not here"
+        wrapped.__name__ = test.__name__
+        return needs_tools(wrapped)
+    return decorate
+
+
+# ---- manual pages ----
+
+def words(text):
+    return " ".join(text.replace("`", "").split())
+
+
+def rendered(program):
+    page = at("share/man/man1", program + ".1")
+    return printed("man", "--no-hyphenation", "--no-justification", "--local-file", page,
+                   env=dict(os.environ, MANWIDTH="1000", LC_ALL="C.UTF-8"))
+
+
+@needs("man", "man")
+def test_manual_pages_say_all_that_help_says():
+    for program in PROGRAMS:
+        page = rendered(program)
+        parts = {(): page}
+        if program == "abdada":
+            listed, described = re.split(r"^COMMANDS$", page, flags=re.MULTILINE)
+            starts = list(re.finditer(r"^ {3}abdada (\S+)", described, re.MULTILINE))
+            equal([start[1] for start in starts], commands())
+            ends = [start.start() for start in starts[1:]] + [len(described)]
+            parts = {(start[1],): described[start.start():end] for start, end in zip(starts, ends)}
+            parts[()] = listed
+        for command, part in parts.items():
+            said = words(part)
+            usage, *rest = help_of(program, *command).splitlines()
+            check(words(usage.replace("Usage: ", "")) in said, program, command, usage)
+            for line in rest:
+                check(words(line) in said, program, command, repr(line), "is not in", said)
+
+
+@needs("man", "man")
+def test_manual_pages_are_without_warnings():
+    for page in *(f"man1/{program}.1" for program in PROGRAMS), "man3/abdada.3":
+        done = subprocess.run(["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z", at("share/man", page)],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                              env=dict(os.environ, LC_ALL="C.UTF-8"))
+        equal((done.returncode, done.stderr), (0, ""), page)
+
+
+# ---- completion ----
+
+SCRIPT = r"""
+. %s
+. "$1"
+shift
+COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)) COMP_LINE="$*" COMPREPLY=()
+COMP_POINT=${#COMP_LINE}
+$(complete -p "$1" | sed 's/.*-F \([^ ]*\).*/\1/') "$1" "${@: -1}" "${@: -2:1}"
+printf '%%s\n' "${COMPREPLY[@]}"
+""" % COMPLETION
+
+
+def completed(*line):
+    """What Tab offers at the end of this line."""
+    program = line[0]
+    found = printed("bash", "-c", SCRIPT, "bash", at("share/bash-completion/completions", program), *line, cwd=ROOT,
+                    env=dict(os.environ, PATH=at("bin") + os.pathsep + os.environ["PATH"]))
+    return sorted(word.rstrip() for word in found.split("\n") if word)
+
+
+@needs(COMPLETION, "bash-completion")
+def test_completion_offers_the_options_and_commands_of_help():
+    equal(completed("abdada", ""), sorted(commands()))
+    equal(completed("abdada", "tt"), ["tt", "ttbench"])
+    for line in [("ttserver",), ("ttworker",), *(("abdada", command) for command in commands())]:
+        equal(completed(*line, "--"), sorted(OPTION.findall(help_of(*line))), line)
+
+
+@needs(COMPLETION, "bash-completion")
+def test_completion_offers_words_of_a_command_and_files():
+    equal(completed("abdada", "tt", ""), ["ask", "flush", "load", "peek", "release", "save", "stats", "store"])
+    equal(completed("abdada", "tt", "s"), ["save", "stats", "store"])
+    equal(completed("abdada", "tt", "save", "README"), ["README.md"])
+    equal(completed("abdada", "analyse", "--epd", "tests/data/ch"), ["tests/data/chess"])
+    equal(completed("ttserver", "--keys", "deplo"), ["deploy"])
+    equal(completed("abdada", "nonsense", "--"), [])
+
+
+# ---- units ----
+
+@needs("systemd-analyze", "systemd-analyze")
+def test_units_are_right_and_expose_little():
+    with tempfile.TemporaryDirectory(prefix="abdada-units-") as folder:
+        for program, instance in ("ttserver", "7400"), ("ttworker", "one"):
+            with open(os.path.join(ROOT, f"deploy/debian/abdada.{program}@.service"), encoding="utf-8") as file:
+                text = file.read()
+            check(f"/usr/bin/{program} " in text, text)
+            unit = os.path.join(folder, f"{program}@{instance}.service")
+            with open(unit, "w", encoding="utf-8") as file:  # as if the programs were installed
+                file.write(text.replace("/usr/bin/", at("bin") + "/"))
+            equal(printed("systemd-analyze", "verify", "--man=no", unit), "")
+            said = printed("systemd-analyze", "security", "--offline=true", unit)
+            exposure = re.search(r"Overall exposure level for \S+ ([\d.]+)", said)
+            check(exposure and float(exposure[1]) < EXPOSURE_MAX, said)
+            print(f"# {program}@{instance}: exposure {exposure[1]}")
+
+
+TESTS = [test_manual_pages_say_all_that_help_says, test_manual_pages_are_without_warnings,
+         test_completion_offers_the_options_and_commands_of_help,
+         test_completion_offers_words_of_a_command_and_files, test_units_are_right_and_expose_little]
+
+if __name__ == "__main__":
+    sys.exit(main(TESTS))

@@ -1,0 +1,117 @@
+/* figures: what a shard counts, listed once. The lists make struct ttcore_figures, STATS_ANSWER in
+ * this order, the JSON of `abdada top`, and the metrics for Prometheus, whose help is `help`.
+ * Operations count one by one, not by message. A name that ends in _ms, _bytes or _permille has
+ * that unit; the others are numbers of things.
+ *
+ * X(name, help): all are uint64_t. Pure. */
+#ifndef TTSERVER_CORE_FIGURES_H
+#define TTSERVER_CORE_FIGURES_H
+
+#include <stdint.h>
+
+/* clang-format off */
+#define TTCORE_COUNTERS(X) \
+    X(messages, "Messages received") \
+    X(batches, "Batches of operations received") \
+    X(asks, "Nodes asked for (RetrieveAsk)") \
+    X(cuts, "Asks answered by a result") \
+    X(busy, "Asks answered BUSY: another processor is in the node") \
+    X(opens, "Asks answered OPEN: the asker searches the node") \
+    X(stores, "Results stored (StoreHash)") \
+    X(releases, "Nodes left without a result") \
+    X(peeks, "Nodes asked about without entering them") \
+    X(node_dones, "Completion notices sent") \
+    X(job_posts, "Jobs posted") \
+    X(job_reports, "Reports on jobs") \
+    X(reports_unknown_job, "Reports on jobs that are not open here") \
+    X(inflight_expired, "In-flight entries that ended by age or with a silent session") \
+    X(sessions_opened, "Sessions opened") \
+    X(sessions_expired, "Sessions that ended by silence: time-outs") \
+    X(sessions_gone, "Sessions that ended with their connection") \
+    X(sessions_refused, "Sessions refused because there were too many") \
+    X(history_published, "History weights received") \
+    X(history_sent, "History weights sent") \
+    X(history_refused, "History weights refused because there was no room") \
+    X(shared, "Results passed on to other tables") \
+    X(jobs_refused, "Jobs refused because there were too many, or of a taken id") \
+    X(sessions_over_quota, "Sessions refused because the user had too many") \
+    X(jobs_over_quota, "Jobs refused because the user had too many") \
+    X(posts_too_fast, "Jobs refused because the user posted too fast") \
+    X(reports_too_fast, "Reports not passed on because they came too fast") \
+    X(pushes_put_off, "Open jobs sent later because they were asked for too often") \
+    X(role_refused, "Messages that the sender's role or key does not allow") \
+    X(batches_refused, "Batches refused because they were too long") \
+    X(malformed, "Messages that were none") \
+    X(no_session, "Messages of peers without a session") \
+    X(refused, "Requests refused for any reason") \
+    X(ignored, "Messages of peers that are ignored for a while") \
+    X(dropped, "Answers that found no room") \
+    X(scanned, "Results given to SCAN") \
+    X(flushes, "Times that all results were forgotten")
+
+/* What the shell counts. */
+#define TTCORE_OUTSIDE(X) \
+    X(sent, "Messages sent") \
+    X(unreachable, "Messages for connections that were gone") \
+    X(queue_full, "Messages for peers that did not read") \
+    X(multipart, "Messages in several parts, which were refused") \
+    X(oversized, "Messages that were too long") \
+    X(handshakes_failed, "Connections refused in the handshake") \
+    X(pending_closed, "Connections closed because no session came") \
+    X(silent_closed, "Connections closed because they were silent") \
+    X(slow_closed, "Connections closed because they did not read")
+
+/* What other parts of the shard count. */
+#define TTCORE_PARTS(X) \
+    X(inflight_refused, "In-flight entries refused because there were too many") \
+    X(inflight_over_quota, "In-flight entries refused because the session had too many") \
+    X(snapshots, "Snapshots written") \
+    X(snapshot_failures, "Snapshots that could not be written") \
+    X(backing_written, "Results written to the Redis behind") \
+    X(backing_lost, "Results that could not be written there")
+
+/* These go up and down. */
+#define TTCORE_GAUGES(X) \
+    X(sessions, "Sessions now") \
+    X(workers, "Sessions of workers now") \
+    X(fronts, "Sessions of front-ends now") \
+    X(monitors, "Sessions of monitors now") \
+    X(users, "Users with a session now") \
+    X(jobs, "Jobs open now") \
+    X(inflight_nodes, "Nodes in which processors are now") \
+    X(inflight_entries, "In-flight entries now: a processor in a node") \
+    X(results_permille, "Part of the table that has results of the present generation") \
+    X(generation, "Generation of the last job's namespace") \
+    X(uptime_ms, "Time since the start") \
+    X(memory_bytes, "Memory reserved for results, sessions, jobs and in-flight entries") \
+    X(sessions_max, "Most sessions") \
+    X(jobs_max, "Most open jobs") \
+    X(histories_max, "Most history tables") \
+    X(inflight_max, "Most in-flight entries") \
+    X(session_inflight_max, "Most in-flight entries of a session") \
+    X(batch_max, "Most operations in a message") \
+    X(heartbeat_ms, "Time of a heartbeat") \
+    X(inflight_age_max_ms, "Age at which in-flight entries expire") \
+    X(restored, "Results read at the start") \
+    X(snapshot_entries, "Results in the last snapshot") \
+    X(backing_behind, "Results that are still to be written to the Redis behind")
+/* clang-format on */
+
+struct ttcore_outside {
+#define X(name, help) uint64_t name;
+    TTCORE_OUTSIDE(X)
+#undef X
+};
+
+struct ttcore_figures {
+#define X(name, help) uint64_t name;
+    TTCORE_COUNTERS(X) TTCORE_OUTSIDE(X) TTCORE_PARTS(X) TTCORE_GAUGES(X)
+#undef X
+};
+
+struct ttcore;
+
+/* As they are now. By the thread that owns the core. */
+void ttcore_figures(const struct ttcore *core, struct ttcore_figures *out);
+
+#endif

@@ -1,0 +1,237 @@
+"""The file of a cluster: what it says, read and checked. Of `abdada cluster` (cluster.py).
+
+Everything that is wrong with the file is one line that names the key.
+"""
+import argparse
+import os
+import platform
+import re
+import subprocess
+import sys
+
+try:
+    import tomllib
+except ImportError:
+    try:
+        import tomli as tomllib
+    except ImportError:
+        sys.exit(f"abdada cluster: needs Python 3.11 or later, or its module tomli (Debian: python3-tomli); "
+                 f"python3 on PATH is {platform.python_version()}")
+
+SHARDS_MAX = 64  # of a list of servers
+OURS = ("--listen", "--shards", "--memory", "--keys", "--insecure", "--check",
+        "--servers", "-s", "--table", "--threads", "-j", "--hash")
+NAME = re.compile(r"[A-Za-z0-9_-]+")
+HOST_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]*")
+ADDRESS = re.compile(r"[^\s,\[\]]+")
+SIZE = re.compile(r"[1-9][0-9]*[KMGT](i?B)?")
+
+
+class Trouble(Exception):
+    """One line for people: something failed."""
+
+
+class Wrong(Trouble):
+    """One line for people: the command or the file is wrong."""
+
+
+def at(host, port):
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+# A kind takes a value of the file, and returns what it means, or raises ValueError with what it should be.
+
+def text(value):
+    if type(value) is not str or value == "" or "\0" in value:
+        raise ValueError("a text")
+    return value
+
+
+def flag(value):
+    if type(value) is not bool:
+        raise ValueError("true or false")
+    return value
+
+
+def number(least, most):
+    def kind(value):
+        if type(value) is not int or not least <= value <= most:
+            raise ValueError(f"a whole number from {least} to {most}")
+        return value
+    return kind
+
+
+def matches(pattern, what):
+    def kind(value):
+        if type(value) is not str or not pattern.fullmatch(value):
+            raise ValueError(what)
+        return value
+    return kind
+
+
+def one_of(*words):
+    def kind(value):
+        if value not in words:
+            raise ValueError(" or ".join(f'"{word}"' for word in words))
+        return value
+    return kind
+
+
+def threads(value):
+    if value == "all":
+        return value
+    try:
+        return number(1, 1024)(value)
+    except ValueError as error:
+        raise ValueError(f'{error}, or "all"') from None
+
+
+def destination(value):
+    if type(value) is not str or not re.fullmatch(r"[^\s-]\S*", value):
+        raise ValueError("what you would write after `ssh`: [USER@]HOST, or a Host of your ssh configuration")
+    return value
+
+
+def texts(value):
+    if type(value) is not list:
+        raise ValueError("a list of texts")
+    return [text(each) for each in value]
+
+
+def options(value):
+    for option in texts(value):
+        if option.split("=")[0] in OURS:
+            raise ValueError(f"options that the file has no key for ({option} is not one)")
+    return value
+
+
+def tables(value):
+    if type(value) is dict:
+        value = [value]
+    if type(value) is not list or any(type(each) is not dict for each in value):
+        raise ValueError("a table, or several")
+    return value
+
+
+def table(value):
+    if type(value) is not dict:
+        raise ValueError("a table")
+    return value
+
+
+NEEDED = object()
+PLACES = one_of("copied", "installed")
+TOP_KEYS = {"name": (matches(NAME, "letters, digits, - and _"), NEEDED),
+            "programs": (PLACES, "copied"),
+            "keys": (text, None), "insecure": (flag, False), "ssh": (table, {}), "host": (tables, NEEDED)}
+SSH_KEYS = {"config": (text, None), "options": (texts, []), "connect_timeout": (number(1, 600), 10)}
+HOST_KEYS = {"ssh": (destination, NEEDED), "name": (text, None), "programs": (PLACES, None),
+             "address": (matches(ADDRESS, "a host name or an IP address, without a port"), None),
+             "ttserver": (tables, []), "ttworker": (tables, [])}
+SHARD_KEYS = {"port": (number(1, 65535), 7400), "shards": (number(1, SHARDS_MAX), 1),
+              "memory": (matches(SIZE, 'a size with its unit, as "512M" or "4G"'), "256M"),
+              "listen": (text, None), "options": (options, [])}
+WORKER_KEYS = {"threads": (threads, 1), "hash": (number(1, 1 << 20), 64), "count": (number(1, 256), 1),
+               "options": (options, [])}
+
+
+def read_table(where, found, keys):
+    """A namespace with the values of `keys`, or their defaults."""
+    for key in found:
+        if key not in keys:
+            raise Wrong(f"{where}unknown key '{key}' (known: {', '.join(sorted(keys))})")
+    values = argparse.Namespace()
+    for key, (kind, default) in keys.items():
+        if key in found:
+            try:
+                setattr(values, key, kind(found[key]))
+            except ValueError as error:
+                raise Wrong(f"{where}{key} = {found[key]!r}: must be {error}") from None
+        elif default is NEEDED:
+            raise Wrong(f"{where}{key} is missing")
+        else:
+            setattr(values, key, default)
+    return values
+
+
+class Program:
+    """A process that the file wants on a host, where it is called `name`: what = ttserver | ttworker."""
+
+    def __init__(self, what, name, values, address="-"):
+        self.what, self.name, self.values, self.address = what, name, values, address
+
+
+class Cluster:
+    """What a file says. hosts: each with name, ssh, address, is_installed and its programs, shards first."""
+
+    def __init__(self, path):
+        self.path, self.folder = path, os.path.dirname(path)
+        try:
+            self.open = open(path, "rb")
+            found = tomllib.loads(self.open.read().decode())
+        except OSError as error:
+            raise Wrong(f"{path}: {error.strerror} (another file: -f FILE; one to begin with: `abdada cluster --help`)"
+                        ) from None
+        except ValueError as error:  # of TOML, or of UTF-8
+            raise Wrong(f"{path}: {error}") from None
+        top = read_table(f"{path}: ", found, TOP_KEYS)
+        ssh = read_table(f"{path}: ssh: ", top.ssh, SSH_KEYS)
+        if top.insecure and top.keys:
+            raise Wrong(f"{path}: keys and insecure exclude each other")
+        self.name = top.name
+        self.keys = None if top.insecure else self.beside(top.keys or "keys")
+        self.connect_timeout = ssh.connect_timeout
+        self.ssh = ["ssh", *(["-F", self.beside(ssh.config)] if ssh.config else []), *ssh.options]
+        self.hosts = [self.read_host(number, each, top.programs) for number, each in enumerate(top.host, 1)]
+        self.servers = []
+        names = [host.name for host in self.hosts]
+        for host in self.hosts:
+            if names.count(host.name) > 1:
+                raise Wrong(f"{path}: two hosts are called {host.name}: give one of them another `name`")
+            for shard in host.programs:
+                self.add_shards(f"{path}: host {host.name}: ", host.address, shard)
+        if not 1 <= len(self.servers) <= SHARDS_MAX:
+            raise Wrong(f"{path}: {len(self.servers)} shards (ttserver): must be 1 to {SHARDS_MAX}")
+
+    def beside(self, path):
+        return os.path.join(self.folder, os.path.expanduser(path))
+
+    def read_host(self, number, found, programs):
+        where = f"{self.path}: host {number}: "
+        host = read_table(where, found, HOST_KEYS)
+        host.name = host.name or re.sub(r"^ssh://(.*?)(:\d+)?/?$", r"\1", host.ssh).rpartition("@")[2]
+        if not HOST_NAME.fullmatch(host.name):
+            raise Wrong(f"{where}name = {host.name!r}: must be letters, digits, and . : _ - after the first")
+        where = f"{self.path}: host {host.name}: "
+        host.is_installed = (host.programs or programs) == "installed"
+        host.address = host.address or self.hostname(host)
+        host.programs = []
+        for i, each in enumerate(host.ttserver, 1):
+            shard = read_table(f"{where}ttserver {i}: ", each, SHARD_KEYS)
+            last = shard.port + shard.shards - 1
+            host.programs.append(Program("ttserver", f"ttserver-{shard.port}", shard, at(host.address, shard.port) +
+                                         (f"-{last}" if last > shard.port else "")))
+        workers = [read_table(f"{where}ttworker {i}: ", each, WORKER_KEYS) for i, each in enumerate(host.ttworker, 1)]
+        workers = [worker for worker in workers for _ in range(worker.count)]
+        host.programs += [Program("ttworker", f"ttworker-{i}", worker) for i, worker in enumerate(workers, 1)]
+        return host
+
+    def hostname(self, host):
+        """The name or address that ssh connects to."""
+        try:
+            done = subprocess.run([*self.ssh, "-G", "--", host.ssh], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        except FileNotFoundError:
+            raise Trouble("no `ssh` on PATH (Debian: openssh-client)") from None
+        found = re.search(r"^hostname (\S+)$", done.stdout.decode("utf-8", "replace"), re.MULTILINE)
+        if done.returncode != 0 or not found:
+            raise Wrong(f"{self.path}: host {host.name}: {done.stderr.decode('utf-8', 'replace').strip()}")
+        return found[1]
+
+    def add_shards(self, where, address, program):
+        values = program.values
+        for port in range(values.port, values.port + values.shards) if program.what == "ttserver" else ():
+            if port > 65535:
+                raise Wrong(f"{where}shards = {values.shards}: port {port} of the last one is more than 65535")
+            if at(address, port) in self.servers:
+                raise Wrong(f"{where}port = {values.port}: two shards would have the address {at(address, port)}")
+            self.servers.append(at(address, port))

@@ -1,0 +1,278 @@
+"""A host of a cluster, over ssh. Of `abdada cluster` (cluster.py).
+
+Each call runs `ssh` as the user has it and sends cluster_host.sh with one operation (and, where files are copied, a tar
+after it) on its input, so that no command line and no shell there sees what is in them. Nothing is known of a host but
+what it says. Threads: one for each host.
+"""
+import argparse
+import hashlib
+import io
+import platform
+import re
+import shlex
+import subprocess
+import sys
+import tarfile
+
+from cluster_file import Trouble, at
+
+BEGIN = "abdada-cluster\n"  # of cluster_host.sh: what comes before is of the login
+GRACE_S = 30  # that a host may be slower than it was told to be
+PHASES = {"silent": "no answer"}  # the others are called what cluster_host.sh calls them
+FULL = re.compile("No space left on device|quota exceeded")
+
+
+def printable(text):
+    """What a host says may be meant for a terminal to obey."""
+    return "".join(c if c.isprintable() or c == "\t" else "?" for c in text)
+
+
+def say(line):
+    sys.stderr.write(printable(line) + "\n")  # at once: threads say things, too
+    sys.stderr.flush()
+
+
+def sha(*parts):
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(hashlib.sha256(part).digest())
+    return digest.hexdigest()
+
+
+def reason(code, err):
+    """What ssh or cluster_host.sh said, in one line."""
+    lines = [line.strip() for line in err.splitlines() if line.strip()]
+    last = lines[-1] if lines else "the connection was lost" if code == 255 else f"exit status {code}"
+    if "REMOTE HOST IDENTIFICATION HAS CHANGED" in err:
+        return ("its host key is not the one that this machine knows: another machine answers there, or it was "
+                "installed anew (then: ssh-keygen -R)")
+    if "Host key verification failed" in err or "host key is known for" in err:
+        return ("its host key is not known here: `ssh` there once, or say options = "
+                "[\"-o\", \"StrictHostKeyChecking=accept-new\"] in [ssh]")
+    if "Permission denied (" in err:
+        return f"ssh is not let in: {last} (is your key in an agent, and in authorized_keys there?)"
+    if code == 255:
+        return f"unreachable: {re.sub('^ssh: ', '', last)}"
+    if FULL.search(err):
+        return f"disk full: {next(line for line in lines if FULL.search(line))}"
+    if last.startswith("abdada: "):
+        return last[len("abdada: "):] + (f": {lines[-2]}" if len(lines) > 1 else "")
+    return last
+
+
+class Host:
+    def __init__(self, supplies, cluster, cluster_name, name, ssh, wanted=None):
+        """wanted: of the file; None: it is not in it any more."""
+        self.supplies, self.cluster, self.cluster_name, self.name, self.ssh = supplies, cluster, cluster_name, name, ssh
+        self.wanted, self.programs = wanted, wanted.programs if wanted else []
+        self.trouble = None    # why the host could not be worked on
+        self.found = None      # {program's name: what the host said of it}, as it is now
+        self.files, self.installed, self.facts = {}, {}, {}  # as probed
+        self.begun, self.was = [], set()  # programs that `up` begins; those that ran before
+        self.is_changed = False
+
+    def identity(self):
+        return self.cluster_name, self.name, self.ssh
+
+    def words(self, *call):
+        """ssh with an operation of cluster_host.sh, and what to send it."""
+        main = shlex.join(["main", self.cluster_name, self.name, *map(str, call)])
+        script = self.supplies.script + f"\n{main}\n".encode()
+        # dd reads no byte more than it is told to; any login shell understands this.
+        command = f"exec sh -c 'eval \"$(dd bs=1 count={len(script)} 2>/dev/null)\"'"
+        settings = ["BatchMode=yes", f"ConnectTimeout={self.cluster.connect_timeout}", "ServerAliveInterval=5",
+                    "ServerAliveCountMax=3", "ClearAllForwardings=yes", "RemoteCommand=none", "LogLevel=ERROR"]
+        return [*self.cluster.ssh, "-T", *(word for each in settings for word in ("-o", each)), "--", self.ssh,
+                command], script
+
+    def call(self, *call, tar=b"", seconds=0):
+        """Does an operation there, which may take so long; takes in what the host says of itself."""
+        self.found = None
+        words, script = self.words(*call)
+        seconds += self.cluster.connect_timeout + GRACE_S
+        try:
+            done = subprocess.run(words, input=script + tar, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  timeout=seconds)
+        except FileNotFoundError:
+            raise Trouble("no `ssh` on PATH (Debian: openssh-client)") from None
+        except subprocess.TimeoutExpired:
+            raise Trouble(f"no answer within {seconds} s") from None
+        before, begin, lines = done.stdout.decode("utf-8", "replace").rpartition(BEGIN)
+        if done.returncode != 0:
+            raise Trouble(reason(done.returncode, done.stderr.decode("utf-8", "replace")))
+        if not begin:
+            raise Trouble(f"its shell answered with something else: {(before + lines).strip()[:100]!r}")
+        try:
+            self.take_in(lines)
+        except (ValueError, KeyError):
+            self.found = None
+            raise Trouble(f"it answered with something else: {lines.strip()[:100]!r}") from None
+
+    def take_in(self, lines):
+        self.found = {}
+        for line in filter(None, lines.split("\n")):
+            kind, _, rest = line.partition(" ")
+            if kind == "item":
+                name, phase, pid, began, restarts, made_of, version = rest.split(" ", 6)
+                self.found[name] = argparse.Namespace(
+                    phase=phase, pid=int(pid) if pid != "-" else None, began=int(began), restarts=int(restarts),
+                    made_of=made_of, version=version, why=None)
+            elif kind == "why":
+                name, _, why = rest.partition(" ")
+                self.found[name].why = why.lstrip(": ") or None
+            elif kind == "file":
+                digest, _, path = rest.partition("  ")
+                self.files[path] = digest
+            elif kind == "installed":
+                name, version, digest, path = rest.split(" ", 3)
+                self.installed[name] = argparse.Namespace(version=version, digest=digest, path=path)
+            else:
+                self.facts[kind] = rest
+
+    # ---- up ----
+
+    def prepare(self, again, bound):
+        """All but the start of the workers: copies what differs, stops what is not wanted as it is, starts the shards.
+        again: what runs is started again. bound: seconds until all has stopped, and then until all is ready."""
+        kinds = sorted({each.what for each in self.programs})
+        self.call("probe", *(kinds if self.wanted.is_installed else []))
+        self.check_programs(kinds)
+        if not self.programs:
+            if self.found or self.files:
+                self.remove(bound)
+            return
+        send, has_other_keys = self.missing_files(kinds)
+        for each in self.programs:
+            found, (command, about) = self.found.get(each.name), self.describe(each)
+            is_down = not found or found.pid is None
+            if again or is_down or found.made_of != about["made_of"]:
+                self.begun.append(each)
+                send[f"run/{each.name}.command"] = f"exec {shlex.join(command)}\n".encode()
+                send[f"run/{each.name}.about"] = "".join(
+                    f"{key}={shlex.quote(str(value))}\n" for key, value in about.items()).encode()
+        self.was = {name for name, found in self.found.items() if found.pid}
+        unwanted = sorted(set(self.found) - {each.name for each in self.programs})
+        stop = unwanted + [each.name for each in self.begun]
+        begin, wait = self.to_start("ttserver")
+        self.is_changed = bool(send or stop or has_other_keys)
+        if not (self.is_changed or wait):
+            return
+        self.call("apply", bound, "tar" if send else "", "keys" if has_other_keys else "", " ".join(stop),
+                  " ".join(begin), " ".join(wait), tar=pack(send), seconds=2 * bound)
+        self.note("copied", sorted(path[len("bin/"):] for path in send if path.startswith("bin/tt")) +
+                  (["keys"] if has_other_keys else []))
+        self.note("stopped", [name for name in unwanted if name in self.was])
+        self.note_started(begin)
+
+    def start_workers(self, bound):
+        if self.trouble or not self.programs:
+            return
+        begin, wait = self.to_start("ttworker")
+        if wait:
+            self.call("apply", bound, "", "", "", " ".join(begin), " ".join(wait), seconds=bound)
+            self.note_started(begin)
+
+    def to_start(self, what):
+        """The names of those programs that are to start, and of those that are not up yet."""
+        begin = [each.name for each in self.begun if each.what == what]
+        return begin, [each.name for each in self.programs if each.what == what and
+                       (each.name in begin or self.found[each.name].phase != "up")]
+
+    def check_programs(self, kinds):
+        here = self.supplies.version
+        for what in kinds if self.wanted.is_installed else ():
+            there = self.installed[what].version
+            if there != here:
+                raise Trouble(f"{what} {there} is installed there, and abdada {here} here: install the same")
+        if not self.wanted.is_installed and self.facts["machine"] != platform.machine():
+            raise Trouble(f"the programs here are for {platform.machine()}, that is a {self.facts['machine']}: install "
+                          f"abdada there, and say programs = \"installed\"")
+
+    def missing_files(self, kinds):
+        """{path: contents} of what the host has not or has otherwise; whether the keys are among it, all of them."""
+        want = {"bin/cluster_host.sh": self.supplies.script}
+        if not self.wanted.is_installed:
+            want.update((f"bin/{what}", self.supplies.programs[what][0]) for what in kinds)
+        want.update((f"keys/{key}", contents) for key, contents in self.supplies.keys.items()
+                    if any(needs(what, key) for what in kinds))
+        differ = {path for path, contents in want.items()
+                  if self.files.get(path) != hashlib.sha256(contents).hexdigest()}
+        has_other_keys = any(path.startswith("keys/") for path in differ | (set(self.files) - set(want)))
+        return {path: contents for path, contents in want.items()
+                if path in differ or has_other_keys and path.startswith("keys/")}, has_other_keys
+
+    def note_started(self, names):
+        self.note("restarted", [name for name in names if name in self.was])
+        self.note("started", [name for name in names if name not in self.was])
+
+    def note(self, done, names):
+        if names:
+            say(f"{self.name}: {done} {', '.join(names)}")
+
+    def describe(self, each):
+        """The command of a program there, and {what it was made of}."""
+        base = f"{self.facts['home']}/.abdada/{self.cluster_name}/{self.name}"
+        values, keys = each.values, self.supplies.keys
+        if self.wanted.is_installed:
+            found = self.installed[each.what]
+            program, digest, version = found.path, found.digest, found.version
+        else:
+            program, (contents, version) = f"{base}/bin/{each.what}", self.supplies.programs[each.what]
+            digest = hashlib.sha256(contents).hexdigest()
+        ring = f"{base}/keys" if keys else ""
+        if each.what == "ttserver":
+            command = [program, "--listen", at(values.listen or self.wanted.address, values.port), "--shards",
+                       str(values.shards), "--memory", values.memory, *(["--keys", ring] if keys else ["--insecure"])]
+        else:
+            count = self.facts["cpus"] if values.threads == "all" else str(values.threads)
+            command = [program, "--servers", ",".join(self.cluster.servers), "--threads", count, "--hash",
+                       str(values.hash), *(["--keys", ring] if keys else [])]
+        command += values.options
+        secrets = [keys[key] for key in sorted(keys) if needs(each.what, key) and not key.startswith("allowed/")]
+        return command, {
+            "program": program, "keys": ring, "ready": values.shards if each.what == "ttserver" else 1,
+            "made_of": sha("\0".join(command).encode(), digest.encode(), self.supplies.script, *secrets),
+            "version": f"{version} {digest[:8]}"}
+
+    # ---- the other commands ----
+
+    def states(self):
+        self.call("states", seconds=GRACE_S)
+
+    def remove(self, bound):
+        self.call("remove", bound, seconds=bound)
+        names = self.facts["stopped"].replace(" ", ", ")
+        say(f"{self.name}: {f'stopped {names}' if names else 'nothing ran'}; nothing is left")
+
+    def rows(self):
+        """One for each program that the file wants or that is there."""
+        wanted = {each.name: each for each in self.programs}
+        for name in [*wanted, *(name for name in self.found or {} if name not in wanted)]:
+            found = (self.found or {}).get(name)
+            state = "unknown" if self.found is None else PHASES.get(found.phase, found.phase) if found else "down"
+            if name not in wanted:
+                state += ", not in the file"
+            alive = found is not None and found.pid is not None
+            yield argparse.Namespace(
+                host=self.name, what=name, address=wanted[name].address if name in wanted else "-", state=state,
+                pid=found.pid if alive else None, version=found.version if found else None,
+                began=found.began if alive else None, restarts=found.restarts if found else 0,
+                why=found.why if found else self.trouble)
+
+
+def needs(what, key):
+    """Whether that program needs that file of the ring."""
+    return key in ("server.public", "worker.secret") if what == "ttworker" else key != "worker.secret"
+
+
+def pack(files):
+    """A tar of {path: contents}; b"" of none."""
+    if not files:
+        return b""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        for path, contents in files.items():
+            entry = tarfile.TarInfo(path)
+            entry.size, entry.mode = len(contents), 0o700 if path.startswith("bin/") else 0o600
+            tar.addfile(entry, io.BytesIO(contents))
+    return out.getvalue()

@@ -1,0 +1,36 @@
+/* searching_metrics: what the searchers of a process did, over HTTP: /metrics for Prometheus
+ * (common/metrics.h), and /healthz, which says how many shards are up: without them a searcher
+ * still works.
+ *
+ * Threads: open and close by the main one; answers are given by the HTTP server's, from what
+ * searchers publish (searcher_totals). Memory: allocates in open. */
+#ifndef WORKER_ENGINE_SEARCHING_METRICS_H
+#define WORKER_ENGINE_SEARCHING_METRICS_H
+
+#include "common/http.h"
+#include "worker/engine/searcher.h"
+
+enum { SEARCHING_METRICS_CONNECTIONS = 16 };
+
+struct searching_metrics_options {
+    const char *program; /* begins the names: "ttworker" */
+    unsigned threads, shards;
+    /* Searcher i of `threads`; any thread, until close. */
+    const struct searcher *(*searcher)(void *self, unsigned i);
+    unsigned (*workers)(void *self); /* that help now; NULL: nobody helps */
+    void *self;
+};
+
+struct searching_metrics;
+
+/* Copies the options. Errors: http_open; `why` is for people. */
+enum err searching_metrics_open(struct searching_metrics **out,
+                                const struct options_host_port *address,
+                                const struct searching_metrics_options *options,
+                                char why[HTTP_WHY_MAX]);
+/* Accepts a null; nulls. */
+void searching_metrics_close(struct searching_metrics **metrics);
+/* "127.0.0.1:7491" */
+const char *searching_metrics_address(const struct searching_metrics *metrics);
+
+#endif
