@@ -558,7 +558,7 @@ def wrong_use_exits_2_with_one_line():
             "abdada analyse": [
                 ["--nonsense"], ["--depth", "0"], ["--depth", "x"], ["--depth", "-1"], ["--depth"],
                 ["--depth", "99999"], ["--depth", "5x"], ["--time", "0"], ["--nodes", "-1"],
-                ["--threads", "0"], ["--threads", "100000"], ["--hash", "0"], ["--json=yes"],
+                ["--threads", "0"], ["--threads", "100000"], ["--hash", "0"], ["--json=perhaps"],
                 ["--json", "not a position"], ["not a position"], ["8/8/8/8/8/8/8/8 w - - 0 1"], [START.replace("w", "x")],
                 [START, START], [START, "--epd", bad.name], ["--epd", empty.name],
                 ["--depth", "1", "--epd", bad.name], ["--algorithm", "nope"], ["--game", "go"],

@@ -226,7 +226,7 @@ static void next_is(uint8_t state, uint8_t depth, uint64_t nodes, const char *li
     assert_int_equal(abdada_job_next(front, 0, &event), ABDADA_WAITING);
 }
 
-/* Both shards pass each report on, and a worker repeats its last one without the line. */
+/* Both shards pass each report on, and a worker may repeat its last one without the line. */
 static void no_event_comes_twice_and_the_line_stays(void **state)
 {
     (void)state;

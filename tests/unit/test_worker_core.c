@@ -390,7 +390,7 @@ static void it_moves_to_its_own_job_after_a_while_and_returns(void **state)
     assert_int_equal(actions.report[0].depth, 5);
     assert_int_equal(actions.report[0].score, 50); /* of depth 5, too */
     assert_int_equal(actions.report[0].move, 8);
-    assert_int_equal(actions.report[0].line.length, 0);
+    assert_int_equal(actions.report[0].line.length, strlen("e5 d5"));
     say(JOB_STOPPED, 10, 0, true); /* also when the job is gone */
     assert_int_equal(end(40, false).nodes, 350);
 }
@@ -453,8 +453,9 @@ static void it_reports_the_last_finished_iteration(void **state)
     assert_int_equal(end(50, true).line.length, strlen("e5 d5"));
     now += WORKER_REPEAT_MS * MS;
     assert_int_equal(wants(), 0);
-    assert_int_equal(actions.report[0].score, 50); /* repeated, without what was borrowed */
-    assert_int_equal(actions.report[0].line.length, 0);
+    assert_int_equal(actions.report[0].score, 50); /* repeated, with its line */
+    assert_int_equal(actions.report[0].line.length, strlen("e5 d5"));
+    assert_memory_equal(actions.report[0].line.at, "e5 d5", strlen("e5 d5"));
 }
 
 static void a_finished_job_is_not_begun_again_and_its_report_is_repeated(void **state)

@@ -11,9 +11,8 @@ enum {
     WHY_MAX = 128,
     REFUSED_EVERY_US = 1000000,
     SAY_EVERY_US = 1000000,
-    LINE_BYTES = SEARCH_PV_MAX * GAME_MOVE_TEXT_MAX,
 };
-_Static_assert((int)LINE_BYTES <= (int)PROTO_TEXT_MAX, "a report has room for a line");
+_Static_assert((int)WORKER_LINE_BYTES <= (int)PROTO_TEXT_MAX, "a report has room for a line");
 
 static const char program[] = "ttworker";
 
@@ -29,7 +28,7 @@ struct worker {
     struct job job; /* being searched, with ... */
     struct search_result result; /* ... its last finished iteration */
     unsigned line_depth; /* the iteration that `line` is of */
-    char line[LINE_BYTES];
+    char line[WORKER_LINE_BYTES];
     uint64_t refused_us; /* no line about a refused job until then */
     uint64_t up, said_up; /* bit i: source i is up; ... as was said */
     uint64_t say_us; /* nothing is said of sources until then */

@@ -2,6 +2,7 @@
 
 #include "common/rng.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static uint32_t or_default(uint32_t value, uint32_t usual)
@@ -308,6 +309,7 @@ static void repeat_reports(struct worker_core *c, uint64_t now_us, struct worker
     c->next_report_us = after_ms(now_us, c->patience.repeat_ms);
     for (unsigned i = 0; i < c->jobs; i++) {
         if (c->job[i].last.job != 0) {
+            c->job[i].last.line = proto_text_of(c->job[i].line); /* jobs move in the array */
             out->report[out->reports++] = c->job[i].last;
         }
     }
@@ -377,7 +379,6 @@ static void report(struct worker_core *c, const struct worker_progress *p,
     message.job = c->running.job;
     message.instance = c->instance;
     message.state = (uint8_t)state;
-    message.line = proto_text_of("");
 #define X(name, json, help) message.name = c->before.name + p->counters->name;
     COUNTERS_REPORTED(X)
 #undef X
@@ -388,10 +389,13 @@ static void report(struct worker_core *c, const struct worker_progress *p,
         message.score = (int16_t)p->result->score;
         message.move = p->result->move;
     }
+    message.line = proto_text_of(is_newest ? p->line : job != NULL ? job->line : "");
     if (job != NULL) {
         job->last = message;
     }
-    message.line = proto_text_of(is_newest ? p->line : "");
+    if (job != NULL && is_newest) {
+        snprintf(job->line, sizeof job->line, "%s", p->line);
+    }
     out->report[out->reports++] = message;
 }
 

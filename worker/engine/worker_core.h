@@ -22,6 +22,7 @@ enum {
      * is forgotten. What had no room is asked for as soon as one of those 64 is gone, not before:
      * it would have no room again. */
     WORKER_JOBS_MAX = 64,
+    WORKER_LINE_BYTES = SEARCH_PV_MAX * GAME_MOVE_TEXT_MAX,
     WORKER_REPORT_MS = 200,
     WORKER_MOVE_MS = 150,
     WORKER_REPEAT_MS = 1000,
@@ -57,7 +58,8 @@ struct worker_job {
     uint64_t deadline_us; /* of a job with a time limit, from its begin; 0: none, or not begun */
     /* What this worker did for it up to the last report, which is repeated while it is idle: a
      * source that does not know the job says so. One that returns to a job adds to `before`. */
-    struct proto_job_report last, before; /* without their lines */
+    struct proto_job_report last, before; /* their line is: */
+    char line[WORKER_LINE_BYTES];
 };
 
 /* What the search under way has done so far. */
@@ -90,7 +92,7 @@ struct worker_actions {
     bool refresh; /* job_port.refresh: something was missed, and there is room for it */
     bool leave; /* the search under way ends */
     unsigned reports;
-    struct proto_job_report report[WORKER_JOBS_MAX];
+    struct proto_job_report report[WORKER_JOBS_MAX]; /* lines borrowed until the next call */
 };
 
 /* `instance` is random, one for each worker. */

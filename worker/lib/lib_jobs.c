@@ -135,7 +135,7 @@ void lib_jobs_on_report(void *self, const struct proto_job_report *report, unsig
         return;
     }
     if (e->job != 0 && e->depth == report->depth && strlen(line) < strlen(e->text)) {
-        memcpy(line, e->text, sizeof line); /* a repeated report has none */
+        memcpy(line, e->text, sizeof line); /* other makers' workers may leave it out */
     }
     *e = (struct abdada_job_event){
         .job = report->job,
