@@ -348,9 +348,13 @@ class Cluster:
         wait_until(searching, "shards that are asked")
 
 
-def top(place):
+# Of `abdada top`: how long a busy machine may take. It costs nothing where every shard answers.
+PATIENT = ("--wait", "10000")
+
+
+def top(place, *options):
     """(exit status, {kind: [objects]}) of one run of `abdada top`."""
-    done = run("abdada", "top", "--once", "--json", *at(place))
+    done = run("abdada", "top", "--once", "--json", *at(place), *(options or PATIENT))
     found = {"shard": [], "job": [], "worker": [], "front": [], "client": [], "total": []}
     for line in done.lines["out"]:
         row = json.loads(line)

@@ -17,7 +17,7 @@ import termios
 import time
 
 import client
-from cluster import (QUICK, SANITIZED, Cluster, Failure, Process, Shard, Worker, answers, ask, check, equal,
+from cluster import (PATIENT, QUICK, SANITIZED, Cluster, Failure, Process, Shard, Worker, answers, ask, check, equal,
                      free_port, main, path_of, promised, run, start, top, wait_until)
 from test_cluster import LONG, STRICT, check_long, long_search, start_long, wait_for_help
 
@@ -609,14 +609,14 @@ def top_shows_a_cluster():
         equal((total["shards"], total["shards_up"], total["workers"], total["jobs"]), (2, 2, 2, 1))
         check(any(shard["ops_per_s"] > 0 for shard in found["shard"]), found["shard"])
         def read():
-            text = run("abdada", "top", "--once", "--servers", cluster.servers)
+            text = run("abdada", "top", "--once", "--servers", cluster.servers, *PATIENT)
             return text.status == 0 and text
         text = wait_until(read, "top sees both shards")
         equal(text.err(), "")
         check("w0" in text.out() and job["job"] in text.out(), text.out())
         cluster.shards[1].kill()
         def states():
-            status, found = top(cluster.servers)
+            status, found = top(cluster.servers, "--wait", 1000)
             return status, [s["state"] for s in found["shard"]]
         wait_until(lambda: states() == (1, ["up", "down"]), "top sees that one is dead")
         cluster.shards[0].kill()
@@ -629,7 +629,7 @@ def top_prints_no_control_characters_of_peers():
     worker = client.Client(shard.address).hello(role=client.WORKER, name='\x1b[2J"\\\n\u20ac{}')
     found = top(shard.address)[1]
     equal([w["name"] for w in found["worker"]], ['?[2J"\\????{}'])
-    text = run("abdada", "top", "--once", "--servers", shard.address).out()
+    text = run("abdada", "top", "--once", "--servers", shard.address, *PATIENT).out()
     check("\x1b" not in text and '?[2J"' in text, text)
     worker.bye()
 

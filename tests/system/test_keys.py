@@ -16,7 +16,8 @@ import sys
 import tempfile
 
 import client
-from cluster import Process, Shard, answers, check, equal, free_port, main, path_of, run, start, top, wait_until
+from cluster import (PATIENT, Process, Shard, answers, check, equal, free_port, main, path_of, run, start, top,
+                     wait_until)
 
 ROLES = "worker", "front-end", "monitor", "administrator"
 SEARCH = ["--strict", "--select", "plain", "--depth", "6", "--fresh", "startpos"]
@@ -192,7 +193,7 @@ def test_environment_names_keys_and_servers():
             worker = Process("ttworker")
             worker.wait_line("^ready$")
             equal(score(start(*SEARCH))[1]["shards_up"], 1)
-            equal(run("abdada", "top", "--once").status, 0)
+            equal(run("abdada", "top", "--once", *PATIENT).status, 0)
             uci = Process("abdada", "uci")
             uci.send("uci")
             uci.wait_line(f"^option name Servers type string default {re.escape(shard.address)}$")
@@ -206,7 +207,7 @@ def test_environment_names_keys_and_servers():
         with environment(ABDADA_SERVERS="nonsense"):
             wrong = run("abdada", "analyse", *SEARCH)
             check(wrong.status == 2 and "ABDADA_SERVERS" in wrong.err(), wrong.tail())
-            equal(run("abdada", "top", "--once", "--servers", shard.address).status, 0)
+            equal(run("abdada", "top", "--once", "--servers", shard.address, *PATIENT).status, 0)
         shard.end()
 
 

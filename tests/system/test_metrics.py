@@ -14,7 +14,7 @@ import time
 import urllib.error
 import urllib.request
 
-from cluster import ROOT, Process, Shard, check, equal, main, path_of, run, wait_until
+from cluster import PATIENT, ROOT, Process, Shard, check, equal, main, path_of, run, wait_until
 
 DEPLOY = os.path.join(ROOT, "deploy/prometheus")
 POSITION = "r1bq1rk1/pp2bppp/2n1pn2/2pp4/3P1B2/2PBPN2/PP1N1PPP/R2QK2R w KQ - 0 8"
@@ -86,7 +86,7 @@ def every_program_counts():
         check(now["process_resident_memory_bytes"] > 1 << 20 and now["process_cpu_seconds_total"] > 0)
         equal(get(url, "/nosuch")[0], 404)
     # Every figure of STATS is there, in base units.
-    row = json.loads(run("abdada", "top", "--once", "--json", "--servers", w.shard.address).lines["out"][0])
+    row = json.loads(run("abdada", "top", "--once", "--json", "--servers", w.shard.address, *PATIENT).lines["out"][0])
     names = {re.sub("_ms$", "_seconds", re.sub("_permille$", "_ratio", name)) for name, value in row.items()
              if isinstance(value, int) and name not in ("rtt_us",)}
     names -= {"ops_per_s", "asks_per_s", "messages_per_s"}

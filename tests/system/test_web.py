@@ -19,8 +19,8 @@ import time
 
 import browser
 import client
-from cluster import (PATIENCE, QUICK, SANITIZED, Process, Shard, Worker, answers, check, equal, free_port, main, promised, run,
-                     start, wait_until)
+from cluster import (PATIENCE, PATIENT, QUICK, SANITIZED, Process, Shard, Worker, answers, check, equal, free_port, main, promised,
+                     run, start, wait_until)
 
 ITALIAN = "r1bqk1nr/pppp1ppp/2n5/2b1p3/2B1P3/5N2/PPPP1PPP/RNBQK2R w KQkq - 4 4"
 SEARCHED = "r4k2/pb2bp1r/1p1qp2p/3pNp2/3P1P2/2N3P1/PPP1Q2P/2KRR3 w - - 0 21"
@@ -200,7 +200,7 @@ def views_have_the_fields_of_top():
     with web.events() as following:
         view = wait_until(lambda: next((v for v in [following()] if len(v["members"]) == 2 and v["jobs"]), None), "the members")
         check(view["time_ms"] > 1.6e12)
-        done = run("abdada", "top", "--servers", shard.address, "--once", "--json")
+        done = run("abdada", "top", "--servers", shard.address, "--once", "--json", *PATIENT)
         lines = kinds(json.loads(line) for line in done.lines["out"])
         rows = kinds(view["shards"] + view["jobs"] + view["members"] + [view["total"]])
         lines.pop("monitor", None)  # the page's own
