@@ -345,7 +345,7 @@ check: deps-test forget-totals
 	$(call build,dev,all unit tools)
 	@$(AGAIN) run-lint
 	@$(AGAIN) MODE=dev run-unit UNIT="$(CHECK_UNIT)"
-	@QUICK=1 $(AGAIN) MODE=dev run-system SYSTEM="$(CHECK_SYSTEM)"
+	@QUICK=1 $(AGAIN) MODE=dev run-system SYSTEM="$(CHECK_SYSTEM)" AT_ONCE=-j$(JOBS)
 	@QUICK=1 $(AGAIN) MODE=dev run-sim RUNS=30
 	@$(SUM)
 
