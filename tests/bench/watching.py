@@ -46,8 +46,7 @@ class Side:
         if self.watched:
             tops = [cluster.Process("abdada", "top", "--servers", self.servers),
                     cluster.Process("abdada", "top", "--servers", self.servers, "--web", "127.0.0.1:0")]
-            host, _, port = tops[1].wait_line(r"http://([^/]+)/", "err")[0][1].rpartition(":")
-            page = Pages((host, int(port)), 1)
+            page = Pages(tops[1], 1)
         scraper = threading.Thread(target=self.scrape, args=(ended,))
         scraper.start()
         before, seconds = sum(map(cpu_s, tops)), 0

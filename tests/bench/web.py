@@ -29,11 +29,13 @@ WANTED = 0.98
 class Pages:
     """Clients that follow the events, on one thread."""
 
-    def __init__(self, address, count):
+    def __init__(self, top, count):
+        """top: a Process of `abdada top --web`."""
+        host, _, port = top.wait_line(r"http://([^/]+)/", "err")[0][1].rpartition(":")
         self.events, self.bytes, self.cpu_s, self.ended = 0, 0, 0.0, False
         self.selector = selectors.DefaultSelector()
         for _ in range(count):
-            page = socket.create_connection(address)
+            page = socket.create_connection((host, int(port)))
             page.sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
             self.selector.register(page, selectors.EVENT_READ)
         self.thread = threading.Thread(target=self.read)
@@ -61,9 +63,9 @@ def cpu_s(process):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def one(servers, shards, top, address, pages, options):
+def one(servers, shards, top, pages, options):
     """(nodes a second, CPU seconds of top, of the shards and of the clients, events)"""
-    clients = Pages(address, pages)
+    clients = Pages(top, pages)
     before = cpu_s(top), sum(map(cpu_s, shards))
     found, = cluster.answers(cluster.start("--servers", servers, "--fresh", "--time", int(1000 * options.seconds), POSITION))
     after = cpu_s(top), sum(map(cpu_s, shards))
@@ -83,11 +85,10 @@ def main():
     for _ in range(max(1, len(os.sched_getaffinity(0)) - 1)):  # the front-end searches, too
         cluster.Worker(servers)
     top = cluster.Process("abdada", "top", "--servers", servers, "--web", "127.0.0.1:0")
-    host, _, port = top.wait_line(r"http://([^/]+)/", "err")[0][1].rpartition(":")
     sides = {0: [], options.pages: []}
     for number in range(options.runs):
         for pages in list(sides)[::1 if number % 2 == 0 else -1]:
-            row = one(servers, shards, top, (host, int(port)), pages, options)
+            row = one(servers, shards, top, pages, options)
             sides[pages].append(row)
             print(f"{pages:4} pages: {row[0] / 1e6:.3f} M nodes/s; CPU: top {row[1]:.2f} s, shards {row[2]:.2f} s, "
                   f"clients {row[3]:.2f} s; {row[4]:.0f} events a page", flush=True)

@@ -9,14 +9,17 @@ import atexit
 import ctypes
 import fcntl
 import fnmatch
+import functools
 import glob
 import json
 import os
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -66,6 +69,23 @@ def promised(what, seconds, limit):
     """Prints a time that is promised. Nothing but a defect takes SLACK times as long."""
     print(f"# {what}: {seconds:.2f} s, promised {limit:g} s{', LATE' if seconds > limit else ''}")
     check(seconds < limit * SLACK, what, "took", seconds)
+
+
+def needs(why):
+    """The test is skipped where there is a reason why it cannot run: why() is its text, or None."""
+    def decorate(test):
+        @functools.wraps(test)
+        def wrapped():
+            return why() or test()
+        return wrapped
+    return decorate
+
+
+def scratch(name):
+    """A new folder, which goes with this process."""
+    path = tempfile.mkdtemp(prefix=f"abdada-{name}-")
+    atexit.register(shutil.rmtree, path, True)
+    return path
 
 
 def kill_all():

@@ -4,7 +4,6 @@
 Prints TAP; exits nonzero when anything fails. Without redis-server the tests are skipped.
 """
 import contextlib
-import functools
 import os
 import signal
 import socket
@@ -13,7 +12,7 @@ import threading
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from client import Client  # noqa: E402
-from cluster import Process, QUICK, SANITIZED, Shard, ask, check, equal, free_port, main, wait_until  # noqa: E402
+from cluster import Process, QUICK, SANITIZED, Shard, ask, check, equal, free_port, main, needs, wait_until  # noqa: E402
 from redis_servers import Redis, why_not  # noqa: E402
 
 POSITION = "r1bqkbnr/pppp1ppp/2n5/4p3/4P3/5N2/PPPP1PPP/RNBQKB1R w KQkq -"
@@ -21,11 +20,7 @@ DEPTH = 7 if QUICK or SANITIZED else 9
 DEEP = 4  # --backing-depth when nothing is said
 
 
-def needs_redis(test):
-    @functools.wraps(test)
-    def run():
-        return why_not() or test()
-    return run
+needs_redis = needs(why_not)
 
 
 def shard(redis, port, *options, memory="32M"):

@@ -7,7 +7,6 @@ The kustomization is rendered by kubectl with keys of its own; each object is he
 schemas; what refers to something finds it; and the programs are run as the manifests say, with the keys that their
 Secrets have. Where kubectl, PyYAML or PyPI cannot be had, what needs them is skipped with the reason.
 """
-import atexit
 import base64
 import contextlib
 import functools
@@ -24,7 +23,7 @@ import tempfile
 import urllib.error
 import urllib.request
 
-from cluster import ROOT, Process, answers, check, equal, free_port, main, run, start, wait_until
+from cluster import ROOT, Process, answers, check, equal, free_port, main, needs, run, scratch, start, wait_until
 from test_keys import environment
 
 SOURCE = os.path.join(ROOT, "deploy/kubernetes")
@@ -49,11 +48,7 @@ def why_not():
     return None
 
 
-def needs_kubectl(test):
-    @functools.wraps(test)
-    def wrapped():
-        return why_not() or test()
-    return wrapped
+needs_kubectl = needs(why_not)
 
 
 def load(text):
@@ -63,9 +58,7 @@ def load(text):
 
 @functools.lru_cache(None)
 def folder():
-    path = tempfile.mkdtemp(prefix="abdada-kubernetes-")
-    atexit.register(shutil.rmtree, path, True)
-    return path
+    return scratch("kubernetes")
 
 
 @functools.lru_cache(None)

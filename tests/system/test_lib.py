@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 
-from cluster import (BIN, ROOT, Process, Shard, Worker, answers, check, equal, main, run, start, wait_until)
+from cluster import (BIN, ROOT, Process, Shard, Worker, answers, check, equal, main, needs, run, start, wait_until)
 from redis_servers import Redis, why_not
 
 PREFIX = "/usr/local"
@@ -114,12 +114,7 @@ def exported(*command):
     return sorted(name for name in names if not name.startswith("_"))
 
 
-def needs_tools(test):
-    """The test is skipped where something it needs is missing."""
-    def wrapped():
-        return missing() or test()
-    wrapped.__name__ = test.__name__
-    return wrapped
+needs_tools = needs(missing)
 
 
 @needs_tools

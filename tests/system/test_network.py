@@ -12,23 +12,13 @@ import sys
 import time
 
 import network
-from cluster import QUICK, Cluster, Failure, answers, ask, check, equal, main, positions, wait_until
+from cluster import QUICK, Cluster, Failure, answers, ask, check, equal, main, needs, positions, wait_until
 
 reason = network.why_not()  # before anything else: it moves this process into a namespace of its own
 STRICT = ["--strict", "--select", "plain"]
 LONG_S = 1.0
 CUT_S = 13.2        # TCP alone tries again at 0.2, 0.6, 1.4, 3.0, 6.2, 12.6 and 25.4 s, so that after this cut
 USED_AGAIN_S = 11   # a connection that waits for it is back after 12.2 s; 1.2 s is usual
-
-
-def needs(why):
-    """The test is skipped where there is a reason why it cannot run."""
-    def decorate(test):
-        @functools.wraps(test)
-        def run():
-            return why() or test()
-        return run
-    return decorate
 
 
 needs_hosts = needs(lambda: reason)

@@ -6,7 +6,6 @@
 The library is that of the release build, which Python can load; shards and workers are those of BIN. Nothing comes from
 the network but the package `chess`, for the example.
 """
-import atexit
 import contextlib
 import functools
 import glob
@@ -23,7 +22,7 @@ import zipfile
 
 import client
 import redis_servers
-from cluster import (QUICK, ROOT, Process, Shard, answers, ask, check, equal, free_port, main, positions, start,
+from cluster import (QUICK, ROOT, Process, Shard, answers, ask, check, equal, free_port, main, positions, scratch, start,
                      wait_until)
 from test_keys import environment, ring
 
@@ -61,9 +60,7 @@ def succeeds(*words, **variables):
 
 @functools.lru_cache(None)
 def folder():
-    path = tempfile.mkdtemp(prefix="abdada-python-")
-    atexit.register(shutil.rmtree, path, True)
-    return path
+    return scratch("python")
 
 
 @functools.lru_cache(None)

@@ -5,7 +5,6 @@
 
 With real servers (redis_servers.py); where there are none every test is skipped, with the reason.
 """
-import functools
 import os
 import re
 import shutil
@@ -14,7 +13,8 @@ import sys
 import tempfile
 
 import redis_servers
-from cluster import QUICK, SANITIZED, Cluster, Failure, Worker, answers, check, equal, main, start, top, wait_until
+from cluster import (QUICK, SANITIZED, Cluster, Failure, Worker, answers, check, equal, main, needs, start, top,
+                     wait_until)
 from redis_servers import Redis, RedisCluster
 from test_cluster import (CHOSEN, STRICT, bratko_kopec, check_long, long_search, outcome, remembered, suite)
 
@@ -26,12 +26,7 @@ LONG = 1.0  # seconds alone: for a fault to fall into
 USED = 20  # calls of scripts after which a search uses the Redis
 
 
-def needs_redis(test):
-    """The test is skipped where there is no Redis."""
-    @functools.wraps(test)
-    def run():
-        return redis_servers.why_not() or test()
-    return run
+needs_redis = needs(redis_servers.why_not)
 
 
 @remembered

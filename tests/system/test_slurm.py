@@ -6,8 +6,8 @@
 Where Slurm is not here, or does not work here, every test is skipped with the reason. The daemons are started for a
 test and have their files in a folder that is removed; a Slurm of the machine is not touched.
 """
-import atexit
 import contextlib
+import functools
 import getpass
 import glob
 import json
@@ -19,9 +19,8 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 
-from cluster import BIN, ROOT, Failure, Process, ask, check, equal, free_port, main, positions, wait_until
+from cluster import BIN, ROOT, Failure, Process, ask, check, equal, free_port, main, needs, positions, scratch, wait_until
 
 SCRIPT = os.path.join(ROOT, "deploy/slurm.sbatch")
 STRICT = ["--strict", "--select", "plain"]
@@ -68,8 +67,7 @@ class Slurm:
     """`with Slurm() as slurm:` nodes that run jobs. Slurm's programs find it by SLURM_CONF."""
 
     def __init__(self):
-        self.folder = tempfile.mkdtemp(prefix="abdada-slurm-")
-        atexit.register(shutil.rmtree, self.folder, True)
+        self.folder = scratch("slurm")
         self.daemons = []
 
     def path(self, name):
@@ -177,6 +175,7 @@ class Job:
         return self.show("JobState"), self.show("ExitCode")
 
 
+@functools.lru_cache(None)
 def why_not():
     """Why Slurm does not run here, or None."""
     missing = [name for name in ("munged", "slurmctld", "slurmd", "sbatch", "srun") if not shutil.which(name)]
@@ -190,16 +189,7 @@ def why_not():
         return "Slurm does not start here: " + str(error).replace("\n", " ")[:400]
 
 
-def needs_slurm(test):
-    def run():
-        if why_not.reason is None:
-            why_not.reason = [why_not()]
-        return why_not.reason[0] or test()
-    run.__name__ = test.__name__
-    return run
-
-
-why_not.reason = None
+needs_slurm = needs(why_not)
 
 
 def sequential(position, depth):

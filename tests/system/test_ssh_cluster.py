@@ -18,7 +18,7 @@ import sys
 import tempfile
 
 import ssh_hosts
-from cluster import ROOT, Process, answers, ask, check, equal, main, path_of, positions, run, start, wait_until
+from cluster import ROOT, Process, answers, ask, check, equal, main, needs, path_of, positions, run, start, wait_until
 
 reason = ssh_hosts.why_not()  # before anything else: it moves this process into a namespace of its own
 SCRIPTS = os.path.join(ROOT, "worker", "cli")
@@ -29,11 +29,7 @@ LONG_S = 1.0
 PATIENCE = 120
 
 
-def needs_hosts(test):
-    @functools.wraps(test)
-    def run_it():
-        return reason or test()
-    return run_it
+needs_hosts = needs(lambda: reason)
 
 
 @contextlib.contextmanager

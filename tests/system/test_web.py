@@ -19,13 +19,15 @@ import time
 
 import browser
 import client
-from cluster import (PATIENCE, PATIENT, QUICK, SANITIZED, Process, Shard, Worker, answers, check, equal, free_port, main, promised,
-                     run, start, wait_until)
+from cluster import (PATIENCE, PATIENT, QUICK, SANITIZED, Process, Shard, Worker, answers, check, equal, free_port, main, needs,
+                     promised, run, start, wait_until)
 
 ITALIAN = "r1bqk1nr/pppp1ppp/2n5/2b1p3/2B1P3/5N2/PPPP1PPP/RNBQK2R w KQkq - 4 4"
 SEARCHED = "r4k2/pb2bp1r/1p1qp2p/3pNp2/3P1P2/2N3P1/PPP1Q2P/2KRR3 w - - 0 21"
 LONG_MS = 20000  # between heartbeats
 NASTY = "<img src=x onerror=bad()>"
+
+needs_browser = needs(browser.why_not)
 
 
 class Web(Process):
@@ -281,9 +283,8 @@ def depth(page):
     return int(facts(page, "#facts")["Depth"].split()[0])
 
 
+@needs_browser
 def a_search_is_followed_and_deaths_are_seen():
-    if browser.why_not():
-        return browser.why_not()
     with keys_made() as keys:
         shards = [Shard(keys=keys, heartbeat_ms=1000) for _ in range(2)]
         servers = ",".join(shard.address for shard in shards)
@@ -340,13 +341,11 @@ def a_search_is_followed_and_deaths_are_seen():
             wait_until(lambda: page.text("#which") == "ended", "the end of the search")
             equal(facts(page, "#facts")["Best move"], answer["bestmove"])
             equal(page.faults(), [])
-    return None
 
 
+@needs_browser
 def the_line_can_be_stepped_through():
     """Castling, en passant, promotion; what is no move ends the line, what is no chess is text."""
-    if browser.why_not():
-        return browser.why_not()
     shard = Shard(heartbeat_ms=LONG_MS)
     web = Web(shard.address)
     front = Front(shard.address, "castler", "chess", ITALIAN)
@@ -384,12 +383,10 @@ def the_line_can_be_stepped_through():
         wait_until(lambda: "The line: 12 1 14" in (page.text("#text") or ""), "a game without a board is text")
         front.leave()
         equal(page.faults(), [])
-    return None
 
 
+@needs_browser
 def the_keyboard_is_enough():
-    if browser.why_not():
-        return browser.why_not()
     shard = Shard(heartbeat_ms=LONG_MS)
     web = Web(shard.address)
     fronts = [Front(shard.address, name, "chess", ITALIAN) for name in ("first", "second")]
@@ -414,12 +411,10 @@ def the_keyboard_is_enough():
         for front in fronts:
             front.leave()
         equal(page.faults(), [])
-    return None
 
 
+@needs_browser
 def what_peers_say_is_text():
-    if browser.why_not():
-        return browser.why_not()
     shard = Shard(heartbeat_ms=LONG_MS)
     worker = Worker(shard.address, name=NASTY)
     web = Web(shard.address)
@@ -440,12 +435,10 @@ def what_peers_say_is_text():
         for front in fronts:
             front.leave()
     equal(worker.end(), 0)
-    return None
 
 
+@needs_browser
 def the_token_is_asked_for_and_kept_for_the_session():
-    if browser.why_not():
-        return browser.why_not()
     with keys_made() as keys:
         shard = Shard(keys=keys)
         web = Web(shard.address)
@@ -461,12 +454,10 @@ def the_token_is_asked_for_and_kept_for_the_session():
             page.go(f"http://{web.address}/")
             wait_until(lambda: page.text("main") and tile(page, shard.address), "the cluster after a reload")
             check(all("401" in fault for fault in page.faults()), "no other fault")
-    return None
 
 
+@needs_browser
 def it_comes_back_by_itself():
-    if browser.why_not():
-        return browser.why_not()
     shard = Shard(heartbeat_ms=1000)
     web = Web(shard.address)
     with browser.Page(web.url) as page:
@@ -486,12 +477,10 @@ def it_comes_back_by_itself():
         shard = Shard(shard.port, heartbeat_ms=1000)
         web = Web(shard.address, web.address)
         wait_until(lambda: page.text("#state") == "live" and not is_dead(page, shard.address), "live again, with the shard")
-    return None
 
 
+@needs_browser
 def it_is_dark_or_light_as_one_likes():
-    if browser.why_not():
-        return browser.why_not()
     web = Web("127.0.0.1:1")
 
     def brightness():
@@ -507,7 +496,6 @@ def it_is_dark_or_light_as_one_likes():
         page.go(web.url)
         equal(page.text("#theme"), "Theme: dark", "it is kept")
         equal(page.faults(), [])
-    return None
 
 
 SERVED = [
