@@ -5,9 +5,10 @@
 
 Where the machine allows no such hosts (ssh_hosts.py) what needs them is skipped, with the reason.
 """
+import argparse
 import contextlib
 import functools
-import importlib
+import importlib.util
 import json
 import os
 import re
@@ -233,6 +234,35 @@ def every_key_of_the_example_is_one(reader):
             if key in shown:
                 value = reader.tomllib.loads(f"{key} = {shown[key]}")[key]
                 check(kind(value) == default or default in (None, reader.NEEDED), key, shown[key], default)
+
+
+@reads_files
+def times_that_no_clock_shows_are_refused(_):
+    host = importlib.import_module("cluster_host").Host(None, None, "n", "h", "h")
+    for began, is_taken in ("0", True), ("1700000000", True), ("-1", False), ("9" * 12, False), ("9" * 300, False):
+        said = f"item ttserver-7400 up 12 {began} 0 digest version\n"
+        try:
+            host.take_in(said)
+            check(is_taken and [row.began for row in host.rows()] == [int(began)], said)
+        except ValueError:
+            check(not is_taken, said)
+
+
+@reads_files
+def hosts_of_the_past_are_removed_by_names_alone(_):
+    """What is in the file beside the cluster's names folders that are removed."""
+    spec = importlib.util.spec_from_file_location("launcher", os.path.join(SCRIPTS, "cluster.py"))
+    launcher = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(launcher)
+    with folder() as path:
+        cluster = argparse.Namespace(path=os.path.join(path, "c.toml"), folder=path)
+        present = [launcher.Host(None, cluster, "n", "present", "present")]
+        for row, is_taken in ((["n", "past", "past"], True), (["n", "present", "present"], False), (["..", "past", "past"], False),
+                              (["n", "..", "past"], False), (["n", "a/b", "past"], False), (["n", "past", "-oProxyCommand=x"], False),
+                              (["n", 1, "past"], False), (["n", "past"], False), ("nn", False), (1, False)):
+            with open(launcher.past_path(cluster), "w", encoding="utf-8") as file:
+                json.dump([row], file)
+            equal([host.identity() for host in launcher.gone_from(cluster, present)], [tuple(row)] if is_taken else [], row)
 
 
 def shell(script, *arguments, data=b""):
@@ -534,6 +564,8 @@ if __name__ == "__main__":
         a_wrong_file_is_one_line_that_names_the_key,
         wrong_use_is_one_line,
         every_key_of_the_example_is_one,
+        times_that_no_clock_shows_are_refused,
+        hosts_of_the_past_are_removed_by_names_alone,
         a_log_is_kept_within_bounds,
         a_process_that_has_the_number_of_another_is_left_alone,
         a_cluster_starts_searches_loses_a_host_and_ends,

@@ -20,7 +20,7 @@ import sys
 import threading
 import time
 
-from cluster_file import Cluster, Trouble, Wrong, at
+from cluster_file import HOST_NAME, NAME, Cluster, Trouble, Wrong, at, destination, matches
 from cluster_host import BEGIN, Host, printable, reason, say
 
 FILE = "cluster.toml"
@@ -87,7 +87,8 @@ def past_path(cluster):
 def gone_from(cluster, hosts):
     try:
         with open(past_path(cluster), encoding="utf-8") as file:
-            past = [Host(hosts[0].supplies, cluster, *each) for each in json.load(file)]
+            past = [Host(hosts[0].supplies, cluster, matches(NAME, "a name")(name), matches(HOST_NAME, "a name")(host),
+                         destination(ssh)) for name, host, ssh in json.load(file)]  # names are of folders to be removed
     except (OSError, ValueError, TypeError):
         return []
     return [host for host in past if host.identity() not in [each.identity() for each in hosts]]
@@ -338,7 +339,7 @@ def main(host_script, abdada, version, *words):
     except Trouble as trouble:
         say(f"abdada cluster: {trouble}")
         return 2 if isinstance(trouble, Wrong) else 1
-    except BrokenPipeError:  # whoever read the output has had enough
+    except BrokenPipeError:  # who read the output has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return 1
     except KeyboardInterrupt:

@@ -5,6 +5,7 @@ after it) on its input, so that no command line and no shell there sees what is 
 what it says. Threads: one for each host.
 """
 import argparse
+import functools
 import hashlib
 import io
 import platform
@@ -17,6 +18,7 @@ import tarfile
 from cluster_file import Trouble, at
 
 BEGIN = "abdada-cluster\n"  # of cluster_host.sh: what comes before is of the login
+TIMES_END = 1 << 33  # seconds since 1970; a host may say anything
 GRACE_S = 30  # that a host may be slower than it was told to be
 PHASES = {"silent": "no answer"}  # the others are called what cluster_host.sh calls them
 FULL = re.compile("No space left on device|quota exceeded")
@@ -30,6 +32,12 @@ def printable(text):
 def say(line):
     sys.stderr.write(printable(line) + "\n")  # at once: threads say things, too
     sys.stderr.flush()
+
+
+@functools.lru_cache(None)
+def digest_of(contents):
+    """Once, however many hosts get the same program."""
+    return hashlib.sha256(contents).hexdigest()
 
 
 def sha(*parts):
@@ -114,6 +122,8 @@ class Host:
             kind, _, rest = line.partition(" ")
             if kind == "item":
                 name, phase, pid, began, restarts, made_of, version = rest.split(" ", 6)
+                if not 0 <= int(began) < TIMES_END:
+                    raise ValueError(began)
                 self.found[name] = argparse.Namespace(
                     phase=phase, pid=int(pid) if pid != "-" else None, began=int(began), restarts=int(restarts),
                     made_of=made_of, version=version, why=None)
@@ -196,7 +206,7 @@ class Host:
         want.update((f"keys/{key}", contents) for key, contents in self.supplies.keys.items()
                     if any(needs(what, key) for what in kinds))
         differ = {path for path, contents in want.items()
-                  if self.files.get(path) != hashlib.sha256(contents).hexdigest()}
+                  if self.files.get(path) != digest_of(contents)}
         has_other_keys = any(path.startswith("keys/") for path in differ | (set(self.files) - set(want)))
         return {path: contents for path, contents in want.items()
                 if path in differ or has_other_keys and path.startswith("keys/")}, has_other_keys
@@ -218,7 +228,7 @@ class Host:
             program, digest, version = found.path, found.digest, found.version
         else:
             program, (contents, version) = f"{base}/bin/{each.what}", self.supplies.programs[each.what]
-            digest = hashlib.sha256(contents).hexdigest()
+            digest = digest_of(contents)
         ring = f"{base}/keys" if keys else ""
         if each.what == "ttserver":
             command = [program, "--listen", at(values.listen or self.wanted.address, values.port), "--shards",
