@@ -151,26 +151,24 @@ static int read_file(struct reading *r, FILE *file)
     return status;
 }
 
-/* Whether the option has a value by now; false, too, for one that the program does not have. */
-static bool is_given(const struct options *options, const char *name)
+/* NULL: the program has no such option. */
+static const struct options_row *find(const struct options *options, const char *name)
 {
     for (const struct options_row *o = options->table; o->name != NULL || o->help != NULL; o++) {
         if (o->name != NULL && strcmp(o->name, name) == 0) {
-            return o->kind == OPTION_SERVERS ? ((struct options_servers *)o->value)->count > 0
-                   : o->kind == OPTION_FLAG  ? *(bool *)o->value
-                                             : *(const char **)o->value != NULL;
+            return o;
         }
     }
-    return false;
+    return NULL;
 }
 
-static bool has_option(const struct options *options, const char *name)
+/* Whether the option is there, and has a value by now. */
+static bool is_given(const struct options *options, const char *name)
 {
-    bool has = false;
-    for (const struct options_row *o = options->table; o->name != NULL || o->help != NULL; o++) {
-        has = has || (o->name != NULL && strcmp(o->name, name) == 0);
-    }
-    return has;
+    const struct options_row *o = find(options, name);
+    return o != NULL && (o->kind == OPTION_SERVERS ? ((struct options_servers *)o->value)->count > 0
+                         : o->kind == OPTION_FLAG  ? *(bool *)o->value
+                                                   : *(const char **)o->value != NULL);
 }
 
 /* Shared names count where neither the command line nor the environment says otherwise: a table
@@ -183,7 +181,7 @@ static int give_shared(struct reading *r)
             const struct value *v = &r->shared[i][own];
             const char *other = i == TABLE ? "servers" : "table";
             const char *other_set = getenv(shared[i == TABLE ? SERVERS : TABLE].variable);
-            if (v->text == NULL || !has_option(options, shared[i].name) ||
+            if (v->text == NULL || find(options, shared[i].name) == NULL ||
                 is_given(options, shared[i].name) || getenv(shared[i].variable) != NULL ||
                 (i != SERVERS && is_given(options, "insecure")) || is_given(options, other) ||
                 (i != KEYS && other_set != NULL && other_set[0] != '\0')) {

@@ -1,6 +1,5 @@
 /* listen: from HOST:PORT to an address to bind, and whether that is safe.
- * Threads: the main one. Memory:
- * the caller's. May block on the resolver. */
+ * Threads: any. Memory: the caller's. May block on the resolver. */
 #ifndef COMMON_LISTEN_H
 #define COMMON_LISTEN_H
 

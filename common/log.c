@@ -22,12 +22,6 @@ bool log_reopen(void)
     return ok;
 }
 
-bool log_to_file(const char *name)
-{
-    path = name;
-    return log_reopen();
-}
-
 static void write_line(const char *stamp, const char *program, const char *format, va_list list)
 {
     char line[LOG_LINE_MAX];
@@ -68,4 +62,14 @@ void log_fail(const char *program, const char *format, ...)
     va_start(list, format);
     write_line("", program, format, list);
     va_end(list);
+}
+
+bool log_to_file(const char *program, const char *name)
+{
+    path = name;
+    bool ok = log_reopen();
+    if (!ok) {
+        log_fail(program, "--log %s: %s", name, strerror(errno));
+    }
+    return ok;
 }

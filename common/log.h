@@ -9,9 +9,9 @@
 
 enum { LOG_LINE_MAX = 1024 };
 
-/* From now on standard error is the end of this file (borrowed), which is made if it is not there.
- * False: errno. By one thread. */
-bool log_to_file(const char *path);
+/* From now on standard error is the end of this file (borrowed), which is made if it is not there;
+ * NULL: it stays what it is. False: a line of `program` said why not. By one thread. */
+bool log_to_file(const char *program, const char *path);
 /* Opens that file anew, by its name: the old one was moved away. Without a file it does nothing.
  * False: errno, and the old one stays. Async-signal-safe. */
 bool log_reopen(void);

@@ -151,20 +151,16 @@ static enum err serve_metrics(struct crew *c, char why[WHY_MAX])
 {
     const struct searching_metrics_options options = {
         .program = program,
+        .says = program,
         .threads = c->threads,
         .shards = transport_shards(c->transport),
         .searcher = searcher_of,
         .self = c,
     };
     char reason[HTTP_WHY_MAX];
-    if (c->metrics_at.host[0] == '\0') {
-        return ERR_OK;
-    }
     enum err err = searching_metrics_open(&c->metrics, &c->metrics_at, &options, reason);
     if (err != ERR_OK) {
         snprintf(why, WHY_MAX, "--metrics: %s", reason);
-    } else {
-        log_line(program, "metrics at http://%s/metrics", searching_metrics_address(c->metrics));
     }
     return err;
 }
@@ -185,8 +181,7 @@ static void close_crew(struct crew *c)
 /* Scripts wait for this line: a failure to write it ends the program. */
 static bool announce(const struct crew *c)
 {
-    if (c->log != NULL && !log_to_file(c->log)) { /* what kept it from starting was said before */
-        log_fail(program, "--log %s: %s", c->log, strerror(errno));
+    if (!log_to_file(program, c->log)) { /* what kept it from starting was said before */
         return false;
     }
     printf("ready\n");

@@ -333,16 +333,6 @@ static void log_start(const struct server *server)
              o->core.inflight_max);
 }
 
-/* What kept it from serving was said where it was started. */
-static bool begin_log(const struct server_options *o)
-{
-    bool ok = o->log == NULL || log_to_file(o->log);
-    if (!ok) {
-        log_fail(o->program, "--log %s: %s", o->log, strerror(errno));
-    }
-    return ok;
-}
-
 /* Programs wait for these lines: they must not stay in a buffer. */
 static bool announce(const struct server *server)
 {
@@ -407,7 +397,7 @@ int server_run(const struct server_options *options)
     if (ok) {
         log_start(&server);
         ok = fill_shards(&server) && take_signals(&server) && start_shards(&server) &&
-             begin_log(options) && announce(&server);
+             log_to_file(options->program, options->log) && announce(&server);
     }
     if (ok) {
         uv_run(&server.loop, UV_RUN_DEFAULT);

@@ -204,18 +204,12 @@ enum err cli_metrics_open(struct searching_metrics **out, const char *program,
 {
     const struct searching_metrics_options options = {
         .program = "abdada",
+        .says = program,
         .threads = r->threads,
         .shards = engine_shards(engine),
         .searcher = searcher_of,
         .workers = workers_of,
         .self = engine,
     };
-    if (r->metrics.host[0] == '\0') {
-        return ERR_OK;
-    }
-    enum err err = searching_metrics_open(out, &r->metrics, &options, why);
-    if (err == ERR_OK) {
-        log_line(program, "metrics at http://%s/metrics", searching_metrics_address(*out));
-    }
-    return err;
+    return searching_metrics_open(out, &r->metrics, &options, why);
 }

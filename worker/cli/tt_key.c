@@ -76,16 +76,12 @@ static int fail(const char *why)
 /* The move's text, or its number where it is not known to be one of the position. */
 static const char *move_text(const struct tt_command *c, uint16_t move, char text[16])
 {
-    struct game_move list[GAME_MOVES_MAX];
     const struct job *job = &c->job;
-    unsigned n = job->position != NULL ? job->game->generate(job->position, list) : 0;
-    for (unsigned i = 0; i < n; i++) {
-        if (list[i].move == move) {
-            job->game->format_move(job->position, move, text);
-            return text;
-        }
+    if (job->position != NULL && game_is_legal(job->game, job->position, move)) {
+        job->game->format_move(job->position, move, text);
+    } else {
+        snprintf(text, 16, move == 0 ? "none" : "%u", move);
     }
-    snprintf(text, 16, move == 0 ? "none" : "%u", move);
     return text;
 }
 

@@ -376,7 +376,7 @@ void engine_idle(struct engine *e, unsigned wait_ms)
 {
     for (unsigned i = 0; i < e->options.threads && e->transport != NULL; i++) {
         remote_wait(e->thread[i].searcher.remote, i == 0 ? wait_ms : 0);
-        searcher_publish_idle(&e->thread[i].searcher);
+        searcher_publish_shards(&e->thread[i].searcher);
     }
     take_events(e);
 }

@@ -27,16 +27,6 @@ void front_core_begin(struct front_core *c, uint64_t job)
     c->refused = 0;
 }
 
-/* No search counts so far; the sum of what a peer invents must not overflow. */
-static bool is_possible(const struct proto_job_report *report)
-{
-    uint64_t all = 0;
-#define X(name, json, help) all |= report->name;
-    COUNTERS_REPORTED(X)
-#undef X
-    return all >> 48 == 0;
-}
-
 static unsigned silent_longest(const struct front_core *c)
 {
     unsigned found = 0;
@@ -53,7 +43,7 @@ void front_core_event(struct front_core *c, const struct job_event *e, uint64_t 
         memcpy(c->why[e->source], e->why, sizeof e->why);
     }
     if (e->kind != JOB_REPORTED || c->job == 0 || e->report.job != c->job ||
-        !is_possible(&e->report)) {
+        proto_report_fault(&e->report) != NULL) {
         return;
     }
     c->refused &= ~e->sources; /* who passes on reports has the job by now */

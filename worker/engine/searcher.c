@@ -87,7 +87,7 @@ enum err searcher_begin(struct searcher *p, const struct job *job, const struct 
     return ERR_OK;
 }
 
-void searcher_publish_idle(struct searcher *p)
+void searcher_publish_shards(struct searcher *p)
 {
     if (p->remote != NULL) {
         atomic_store_explicit(&p->shards_up, client_shards_up(remote_client(p->remote)),
@@ -116,7 +116,7 @@ void searcher_publish(struct searcher *p)
                               memory_order_relaxed);
         atomic_store_explicit(&p->remote_depth, remote_depth_now(p->remote), memory_order_relaxed);
     }
-    searcher_publish_idle(p);
+    searcher_publish_shards(p);
 }
 
 void searcher_end(struct searcher *p)
@@ -147,17 +147,6 @@ void searcher_serve(struct searcher *p, struct search *search, uint64_t now_us)
     searcher_publish(p);
 }
 
-static bool is_legal(const struct job *job, uint16_t move)
-{
-    struct game_move list[GAME_MOVES_MAX];
-    for (unsigned i = job->game->generate(job->position, list); i > 0; i--) {
-        if (list[i - 1].move == move) {
-            return true;
-        }
-    }
-    return false;
-}
-
 void searcher_extend_line(const struct searcher *p, const struct job *job, struct search_line *line,
                           unsigned want)
 {
@@ -171,7 +160,7 @@ void searcher_extend_line(const struct searcher *p, const struct job *job, struc
                                    .beta = TT_SCORE_MAX};
         struct tt_answer known = {.move = 0};
         (void)embedded_find(p->local.table, &ask, &known);
-        if (known.move == 0 || !is_legal(job, known.move)) {
+        if (known.move == 0 || !game_is_legal(job->game, job->position, known.move)) {
             break;
         }
         line->move[line->length++] = known.move;

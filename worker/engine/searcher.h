@@ -107,7 +107,7 @@ void searcher_extend_line(const struct searcher *p, const struct job *job, struc
 
 struct searcher_figures searcher_figures(const struct searcher *p);
 struct searcher_totals searcher_totals(const struct searcher *p);
-/* Between searches: shards come and go. */
-void searcher_publish_idle(struct searcher *p);
+/* Which shards are up, as of now. To be called between searches, too: they come and go. */
+void searcher_publish_shards(struct searcher *p);
 
 #endif

@@ -1,5 +1,6 @@
 #include "worker/engine/searching_metrics.h"
 
+#include "common/log.h"
 #include "common/metrics.h"
 
 #include <stdlib.h>
@@ -70,6 +71,9 @@ enum err searching_metrics_open(struct searching_metrics **out,
                                 const struct searching_metrics_options *options,
                                 char why[HTTP_WHY_MAX])
 {
+    if (address->host[0] == '\0') {
+        return ERR_OK;
+    }
     struct searching_metrics *m = calloc(1, sizeof *m);
     if (m == NULL) {
         snprintf(why, HTTP_WHY_MAX, "%s", err_text(ERR_NOMEM));
@@ -87,6 +91,7 @@ enum err searching_metrics_open(struct searching_metrics **out,
         free(m);
         return err;
     }
+    log_line(options->says, "metrics at http://%s/metrics", http_address(m->http));
     *out = m;
     return ERR_OK;
 }
@@ -98,9 +103,4 @@ void searching_metrics_close(struct searching_metrics **metrics)
         free(*metrics);
         *metrics = NULL;
     }
-}
-
-const char *searching_metrics_address(const struct searching_metrics *m)
-{
-    return http_address(m->http);
 }

@@ -14,6 +14,7 @@ enum { SEARCHING_METRICS_CONNECTIONS = 16 };
 
 struct searching_metrics_options {
     const char *program; /* begins the names: "ttworker" */
+    const char *says; /* the program, and command, that says on stderr where they are */
     unsigned threads, shards;
     /* Searcher i of `threads`; any thread, until close. */
     const struct searcher *(*searcher)(void *self, unsigned i);
@@ -23,14 +24,12 @@ struct searching_metrics_options {
 
 struct searching_metrics;
 
-/* Copies the options. Errors: http_open; `why` is for people. */
+/* Copies the options. Where the address has no host nobody wants figures, and nothing is done.
+ * Errors: http_open; `why` is for people. */
 enum err searching_metrics_open(struct searching_metrics **out,
                                 const struct options_host_port *address,
                                 const struct searching_metrics_options *options,
                                 char why[HTTP_WHY_MAX]);
 /* Accepts a null; nulls. */
 void searching_metrics_close(struct searching_metrics **metrics);
-/* "127.0.0.1:7491" */
-const char *searching_metrics_address(const struct searching_metrics *metrics);
-
 #endif

@@ -158,7 +158,7 @@ void worker_run(struct worker *w)
             search_job(w, actions.search);
             remote_wait(w->searcher.remote, 0);
         } else {
-            searcher_publish_idle(&w->searcher);
+            searcher_publish_shards(&w->searcher);
             remote_wait(w->searcher.remote, IDLE_WAIT_MS);
         }
     }

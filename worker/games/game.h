@@ -111,4 +111,17 @@ struct game {
     enum err (*parse_move)(const void *position, const char *text, uint16_t *move);
 };
 
+/* Whether a move that others say is one of the position. */
+static inline bool game_is_legal(const struct game *game, const void *position, uint16_t move)
+{
+    struct game_move list[GAME_MOVES_MAX];
+    unsigned n = game->generate(position, list);
+    for (unsigned i = 0; i < n; i++) {
+        if (list[i].move == move) {
+            return true;
+        }
+    }
+    return false;
+}
+
 #endif

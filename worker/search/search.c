@@ -127,18 +127,6 @@ static bool aspirate(struct search *s, unsigned depth, int guess, int *value)
     }
 }
 
-static bool is_legal(struct search *s, uint16_t move)
-{
-    struct game_move list[GAME_MOVES_MAX];
-    unsigned n = s->options.game->generate(s->position, list);
-    for (unsigned i = 0; i < n; i++) {
-        if (list[i].move == move) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Moves that the table gave are another's word: the line ends before the first that is not legal.
  * With `want` more moves than are left, it goes on with those that the table knows, while they are
  * legal and nobody says stop: each may cost a round trip. */
@@ -147,7 +135,7 @@ static void complete_line(struct search *s, struct search_line *line, unsigned d
     const struct game *game = s->options.game;
     unsigned made = 0;
 
-    while (made < line->length && is_legal(s, line->move[made])) {
+    while (made < line->length && game_is_legal(game, s->position, line->move[made])) {
         game->make(s->position, line->move[made++]);
     }
     line->length = (uint16_t)made;
@@ -155,7 +143,7 @@ static void complete_line(struct search *s, struct search_line *line, unsigned d
         struct tt_peek peek = {node_key(s), (uint8_t)(depth - made)};
         struct tt_peeked seen;
         s->table.peek(s->table.self, &peek, 1, &seen);
-        if (seen.move == 0 || !is_legal(s, seen.move)) {
+        if (seen.move == 0 || !game_is_legal(game, s->position, seen.move)) {
             break;
         }
         line->move[made++] = seen.move;
