@@ -31,6 +31,7 @@ DEPS_TEST    := "clang-format-14|clang-format=clang-format-14" cppcheck=cppcheck
 DEPS_DEB     := debhelper=dh dpkg-dev=dpkg-buildpackage $(DEPS_REDIS)
 DEPS_FUZZ    := clang=clang "libclang-rt-14-dev|libclang-rt-dev=libfuzzer"
 DEPS_BENCH   := stockfish=stockfish redis-server=redis-server memcached=memcached
+DEPS_MATCH   := glaurung=/usr/games/glaurung toga2=/usr/games/toga2 gnuchess=/usr/games/gnuchess python3-venv=py:ensurepip
 DEPS         := CC=$(CC) PYTHON=$(PYTHON) deploy/deps.sh
 
 # One line instead of a page of compiler errors when a library is missing; checked once.
@@ -340,7 +341,7 @@ lint: deps-test forget-totals
 
 # It leaves out what takes longest: what waits for time-outs, for Redis servers, for cables.
 CHECK_UNIT   := $(filter-out tests/unit/test_redis_% tests/unit/test_lib%,$(UNIT))
-CHECK_SYSTEM := $(patsubst %,tests/system/test_%.py,bad_peers cluster failure pictures python_client roles)
+CHECK_SYSTEM := $(patsubst %,tests/system/test_%.py,bad_peers cluster failure pictures python_client roles uci)
 check: deps-test forget-totals
 	$(call build,dev,all unit tools)
 	@$(AGAIN) run-lint
@@ -387,6 +388,15 @@ SEEDS ?= 1..10000
 chaos:
 	@$(AGAIN) -j$(JOBS) MODE=release all
 	@bin/abdada sim --faults random --seeds $(SEEDS) --jobs $(JOBS)
+
+# Games against an opponent that speaks UCI; MATCH="--games 40 --clock game:1+0.01", OPPONENT="/usr/games/gnuchess -u".
+OPPONENT ?= /usr/games/toga2
+match:
+	@$(DEPS) --optional $(DEPS_MATCH)
+	@$(AGAIN) -j$(JOBS) MODE=release all
+	@test -x build/venv/bin/python || $(PYTHON) -m venv build/venv
+	@build/venv/bin/python -c 'import chess' 2>/dev/null || build/venv/bin/python -m pip install --quiet 'chess>=1.9,<2'
+	@build/venv/bin/python tests/match/match.py --a "build/release/bin/abdada uci" --b "$(OPPONENT)" $(MATCH)
 
 # Half an hour of faults, or what SOAK says: SOAK="--minutes 30 --seed 7".
 soak: deps-test
@@ -457,7 +467,7 @@ strict: deps
 	@$(AGAIN) -j$(JOBS) MODE=release all
 	@$(PYTHON) tests/bench/strict.py
 
-# The published tables beside the virtual cluster's; CSV and SVG in build/lab.
+# A network of today on the virtual cluster, and the published tables beside it; CSV and SVG in build/lab.
 lab lab-quick lab-calibrate: all
 lab:
 	@BIN=$(O)/bin $(PYTHON) tests/lab/lab.py $(LAB)
@@ -550,6 +560,7 @@ help:
 	@echo 'make soak                    30 minutes of searches on a cluster under faults (SOAK="--minutes 5 --seed 7")'
 	@echo 'make bad-peers               a million bad messages to a shard (BAD_MESSAGES=N)'
 	@echo 'make fuzz-long               coverage-guided fuzzing with clang (FUZZ_MINUTES=10 of CPU time each)'
+	@echo 'make match                   games against another engine (OPPONENT=/usr/games/glaurung MATCH="--games 40")'
 	@echo 'make strict                  one strict score per position, by every way to search'
 	@echo 'make unit|fuzz|tools|benches build these programs only, in build/MODE/tests, fuzz, tools, bench'
 	@echo
@@ -564,7 +575,7 @@ help:
 	@echo 'make bench-watching          what metrics, top and its page together cost a search'
 	@echo 'make bench-web               what 100 open pages of abdada top --web cost a cluster'
 	@echo 'make peers-die               a search in which processes die'
-	@echo 'make lab                     the published tables beside the virtual cluster, two hours (LAB="weill ura")'
+	@echo 'make lab                     a network of today, and the published tables, on the virtual cluster (LAB="weill ura")'
 	@echo 'make lab-quick               the same in 5 minutes; lab-calibrate: real runs beside virtual ones'
 
 -include $(OBJ:.o=.d) $(UNIT:%.c=$(O)/%.d) $(FUZZ:%.c=$(O)/%.d) $(TOOLS:%.c=$(O)/%.d) $(BENCHES:%.c=$(O)/%.d) \
@@ -572,7 +583,7 @@ help:
 
 .PHONY: all tools benches unit fuzz deps deps-test deps-bench deps-deb deb run-unit run-system run-sim \
         run-deploy run-fuzz fuzz-long run-lint run-soak forget-totals words lint check test \
-        test-deploy test-long chaos soak bad-peers attacks run-attacks run-attacks-insecure demo bench release-tools bench-badpeers \
+        test-deploy test-long chaos match soak bad-peers attacks run-attacks run-attacks-insecure demo bench release-tools bench-badpeers \
         bench-failure bench-distance bench-library bench-survive bench-watching bench-web peers-die bench-service strict lab lab-quick lab-calibrate \
         library install install-library uninstall clean help FORCE
 # Objects stay, and one that is missing is made: not .SECONDARY, which makes none that is older than its program.

@@ -8,19 +8,26 @@
 #ifndef COMMON_COUNTERS_H
 #define COMMON_COUNTERS_H
 
+#include <stdint.h>
+
 /* What a worker reports to its front-end, in the order of the message:
  * nodes: visits that were not BUSY, quiescence included (Weill 1996, footnote 4).
  * asks: for nodes at or above the in-flight depth; busy: of these, answered BUSY.
  * deferred: young brothers put off because others searched them.
  * duplicated: nodes below visits at the lowest in-flight depth that began while others were in the
  *   same node: no deeper split could keep the two apart, so what was searched there was searched
- *   twice, unless a result of the others cut it short. */
-#define COUNTERS_REPORTED(X)                                                       \
-    X(nodes, "nodes", "Nodes visited")                                             \
-    X(asks, "asks", "Nodes asked for at or above the in-flight depth")             \
-    X(busy, "busy", "Asks answered BUSY")                                          \
-    X(deferred, "deferred", "Young brothers put off because others searched them") \
-    X(duplicated, "duplicated_nodes", "Nodes searched while others were in the same subtree")
+ *   twice, unless a result of the others cut it short. Each node once.
+ * abandoned: nodes below visits that were given up because another searcher had resolved the node
+ *   meanwhile (a completion notice, a late CUT or BUSY): work that brought nothing. Without those
+ *   of registered visits inside that had stored a value, as others may have used it; without those
+ *   counted as duplicated or abandoned before; and not when a search is stopped. */
+#define COUNTERS_REPORTED(X)                                                                  \
+    X(nodes, "nodes", "Nodes visited")                                                        \
+    X(asks, "asks", "Nodes asked for at or above the in-flight depth")                        \
+    X(busy, "busy", "Asks answered BUSY")                                                     \
+    X(deferred, "deferred", "Young brothers put off because others searched them")            \
+    X(duplicated, "duplicated_nodes", "Nodes searched while others were in the same subtree") \
+    X(abandoned, "abandoned_nodes", "Nodes of visits that were given up")
 
 /* cuts: asks answered CUT. helped: visits of a node that others were searching.
  * unwound: completion notices (NODE_DONE) that ended a visit.
@@ -35,5 +42,14 @@
     X(peeks, "peeks", "Nodes asked about without entering them")      \
     X(unwound, "unwound", "Visits ended by a completion notice")      \
     X(critical, "critical", "Nodes on the critical path")
+
+/* The estimated search overhead: work known to be in vain for each node that was not. A lower
+ * bound: of what many search and one would not, searchers notice only this. 0 for what no search
+ * counts. */
+static inline double counters_overhead(uint64_t nodes, uint64_t duplicated, uint64_t abandoned)
+{
+    uint64_t in_vain = duplicated + abandoned;
+    return in_vain < nodes ? (double)in_vain / (double)(nodes - in_vain) : 0;
+}
 
 #endif

@@ -1,4 +1,4 @@
-/* memory: cache lines and large pages.
+/* memory: cache lines, large pages, how much there is.
  *
  * What one thread writes often must not lie in a cache line that another thread reads often.
  * Threads: any. Memory: the caller frees. */
@@ -6,9 +6,11 @@
 #define COMMON_MEMORY_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum { MEMORY_LINE = 64, MEMORY_LARGE_PAGE = 2 << 20 }; /* bytes; some systems have larger pages */
 
@@ -26,6 +28,12 @@ static inline void *memory_lines(size_t bytes)
     size_t whole = (bytes + MEMORY_LINE - 1) / MEMORY_LINE * MEMORY_LINE;
     void *lines = aligned_alloc(MEMORY_LINE, whole);
     return lines == NULL ? NULL : memset(lines, 0, whole);
+}
+
+/* What the machine has. */
+static inline uint64_t memory_machine_bytes(void)
+{
+    return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 #endif

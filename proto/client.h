@@ -22,7 +22,7 @@ enum {
     CLIENT_NAME_MAX = 63,
     CLIENT_NOWHERE = 255, /* in place of a shard: registered nowhere */
     CLIENT_WEIGHTS_MAX = 512, /* in one HISTORY */
-    CLIENT_SHARE_MAX = 256, /* results in one SHARE */
+    CLIENT_SHARE_MAX = 1024, /* results in one SHARE */
 };
 
 struct client;
@@ -71,8 +71,7 @@ struct client_sink {
     void *node_self;
     void (*node_done)(void *node_self, const struct tt_store *result);
     void (*history)(void *node_self, unsigned shard, const struct proto_history_answer *answer);
-    void (*shared)(void *node_self, uint64_t table_id, const struct tt_store *results,
-                   uint32_t count);
+    void (*shared)(void *node_self, const struct proto_share *share);
 };
 
 /* Zero means the default in brackets. */
@@ -82,6 +81,7 @@ struct client_options {
     uint8_t hello_flags; /* enum proto_hello_flag */
     uint64_t namespace_id; /* of the session (PROTOCOL.md section 3); keys are the caller's */
     uint64_t instance; /* random, one per client */
+    uint64_t table_id; /* random, one for all who share a table (SHARE) [unknown] */
     const char *name; /* for people; copied, cut to CLIENT_NAME_MAX */
     uint32_t rto_min_us, rto_max_us; /* bounds of the wait for an answer [2,000, 250,000] */
     unsigned timeouts_in_row; /* time-outs in a row that take a shard out [3] */
@@ -108,6 +108,8 @@ enum client_result { CLIENT_WAITING, CLIENT_READY, CLIENT_LOST };
 
 struct client_counters {
     uint64_t asks, peeks, stores; /* operations sent */
+    uint64_t shared; /* results told to others; ... */
+    uint64_t shared_taken, shares_taken; /* ... those told by others, and the messages with them */
     uint64_t timeouts; /* requests without an answer in time */
     uint64_t late; /* answers to requests no longer known */
     uint64_t ups, downs;
@@ -116,6 +118,7 @@ struct client_counters {
     uint64_t dropped; /* stores and releases that had no shard or no room */
     uint64_t leaks; /* of these, leaves: the next HELLO asks the shard to release all */
     uint64_t exhausted; /* asks and peeks refused for want of a ticket */
+    uint64_t bytes_sent, bytes_received; /* of messages of all kinds, without what carries them */
 };
 
 /* ERR_RANGE for options outside their ranges, ERR_NOMEM. Sends nothing: the first tick does. */
@@ -155,6 +158,9 @@ uint32_t client_peek(struct client *client, const struct tt_peek *peeks, unsigne
 enum client_result client_answer(struct client *client, uint32_t ticket, uint64_t now_us,
                                  struct tt_answer *out);
 
+/* Whether client_answer or client_peeked would say CLIENT_WAITING. */
+bool client_is_waiting(const struct client *client, uint32_t ticket, uint64_t now_us);
+
 /* `out` has room for as many as were peeked at, in their order. READY if any part was answered:
  * the rest is unknown (unknown bounds, nproc 0). */
 enum client_result client_peeked(struct client *client, uint32_t ticket, uint64_t now_us,
@@ -190,11 +196,11 @@ void client_job_report(struct client *client, const struct proto_job_report *rep
 unsigned client_history(struct client *client, uint64_t root_key, uint32_t epoch, uint32_t cursor,
                         const struct tt_weight *weights, unsigned count, uint64_t now_us);
 
-/* Broadcasts up to CLIENT_SHARE_MAX results of the table `table_id` to searchers with another one,
- * through the root_key's owner: sink->shared there. Nothing is kept or confirmed. False: nothing
- * was sent. */
-bool client_share(struct client *client, uint64_t root_key, uint64_t table_id,
-                  const struct tt_store *results, unsigned count, uint64_t now_us);
+/* Broadcasts up to CLIENT_SHARE_MAX results, of PROTO_RESULT_DEPTH_MAX at most, to searchers with
+ * another table than options.table_id, through the shards in turns, which so bear the same load:
+ * sink->shared there. Nothing is kept or confirmed. False: nothing was sent. */
+bool client_share(struct client *client, const struct tt_store *results, unsigned count,
+                  uint64_t now_us);
 
 /* Asks one shard for its figures: sink->stats, or nothing. False: not up, or not sent. */
 bool client_stats(struct client *client, unsigned shard, uint64_t now_us);

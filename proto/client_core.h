@@ -112,6 +112,7 @@ struct client {
     struct part *parts;
     uint16_t oldest, newest;
     unsigned part_count, ticket_count;
+    unsigned next_relay; /* of results (SHARE): shards take turns */
     uint32_t next_request, next_ticket;
     uint64_t next_expiry_us; /* no part ends earlier */
     struct ticket *tickets;
@@ -145,6 +146,8 @@ static inline struct ticket *ticket_of(const struct client *c, uint32_t id)
 
 /* Encodes and sends. A message that does not encode is a bug. */
 bool client_send(struct client *c, unsigned shard, const struct proto_message *message);
+/* Sends one that is encoded already. */
+bool client_send_bytes(struct client *c, unsigned shard, const uint8_t *bytes, size_t length);
 
 /* An id that no outstanding part has. */
 uint32_t request_next(struct client *c);

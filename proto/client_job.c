@@ -28,9 +28,9 @@ void job_on_error(struct client *c, unsigned shard, const struct proto_error *m)
     }
 }
 
-static bool send_post(const struct client *c, unsigned shard, const struct stored_job *job)
+static bool send_post(struct client *c, unsigned shard, const struct stored_job *job)
 {
-    return c->port.send(c->port.self, shard, job->bytes, job->length);
+    return client_send_bytes(c, shard, job->bytes, job->length);
 }
 
 static bool send_stop(struct client *c, unsigned shard, uint64_t job)

@@ -1,10 +1,17 @@
 #include "proto/client_core.h"
 
+bool client_send_bytes(struct client *c, unsigned shard, const uint8_t *bytes, size_t length)
+{
+    bool is_sent = c->port.send(c->port.self, shard, bytes, length);
+    c->counters.bytes_sent += is_sent ? length : 0;
+    return is_sent;
+}
+
 bool client_send(struct client *c, unsigned shard, const struct proto_message *message)
 {
     size_t length = proto_encode(message, c->scratch, c->scratch_size);
     CHECK(length > 0);
-    return c->port.send(c->port.self, shard, c->scratch, length);
+    return client_send_bytes(c, shard, c->scratch, length);
 }
 
 /* The table of parts is at least half empty: a few ids are skipped at most. */
@@ -43,7 +50,8 @@ struct part *part_open(struct client *c, enum part_kind kind, unsigned shard)
     c->part_count++;
     s->outstanding++;
     s->hellos += kind == PART_HELLO;
-    s->request_us = c->now_us;
+    /* The silence after a HELLO counts against nobody, so its repeats must not defer heartbeats. */
+    s->request_us = kind == PART_HELLO ? s->request_us : c->now_us;
     if (part->deadline_us < c->next_expiry_us) {
         c->next_expiry_us = part->deadline_us;
     }

@@ -63,19 +63,20 @@ unsigned client_history(struct client *c, uint64_t root_key, uint32_t epoch, uin
     return shard_query(c, shard, PART_HISTORY, &m) ? shard : CLIENT_NOWHERE;
 }
 
-bool client_share(struct client *c, uint64_t root_key, uint64_t table_id,
-                  const struct tt_store *results, unsigned count, uint64_t now_us)
+bool client_share(struct client *c, const struct tt_store *results, unsigned count, uint64_t now_us)
 {
     CHECK(count <= CLIENT_SHARE_MAX);
     client_advance(c, now_us);
-    unsigned shard = client_owner(c, root_key);
-    if (shard == CLIENT_NOWHERE) {
+    if (c->up_count == 0) {
         return false;
     }
+    unsigned shard = c->owners[c->next_relay++ % c->up_count].shard;
     uint32_t most = c->shards[shard].batch_max;
     struct proto_message m = {.type = PROTO_SHARE};
-    m.share.table_id = table_id;
+    m.share.table_id = c->options.table_id;
     m.share.list.count = count < most ? count : most;
     m.share.list.at = (struct tt_store *)results; /* only read */
-    return client_send(c, shard, &m);
+    bool is_sent = client_send(c, shard, &m);
+    c->counters.shared += is_sent ? m.share.list.count : 0;
+    return is_sent;
 }

@@ -131,6 +131,7 @@ static void shard_greet(struct client *c, unsigned shard)
     m.hello.namespace_id = c->options.namespace_id;
     m.hello.instance = c->options.instance;
     m.hello.name = proto_text_of(c->name);
+    m.hello.table_id = c->options.table_id;
     if (client_send(c, shard, &m)) {
         s->unsent_pause_us = 0;
     } else {
@@ -366,6 +367,7 @@ void shard_on_welcome(struct client *c, unsigned shard, const struct proto_welco
         return;
     }
     uint64_t sent_us = part->sent_us;
+    s->request_us = sent_us > s->request_us ? sent_us : s->request_us;
     part_close(c, part);
     if (m->heartbeat_ms == 0 || m->batch_max == 0) {
         c->counters.malformed++;
@@ -444,10 +446,11 @@ static uint64_t heartbeat_due(const struct client *c, const struct shard *s)
     uint64_t due = s->request_us + (uint64_t)s->heartbeat_ms * 1000 / 3;
     /* After a time-out, with nothing asked: find out soon rather than at the next ask. */
     uint64_t soon = s->request_us + s->rtt.timeout_us;
-    if (s->is_slow && s->outstanding == 0 && s->request_us + c->options.probe_us < due) {
+    bool is_idle = s->outstanding == s->hellos;
+    if (s->is_slow && is_idle && s->request_us + c->options.probe_us < due) {
         due = s->request_us + c->options.probe_us;
     }
-    return s->timeouts_in_row > 0 && s->outstanding == 0 && soon < due ? soon : due;
+    return s->timeouts_in_row > 0 && is_idle && soon < due ? soon : due;
 }
 
 static void heartbeat(struct client *c, unsigned shard)

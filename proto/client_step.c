@@ -154,7 +154,9 @@ static void on_share(struct client *c, const struct proto_share *m)
     if (!proto_results_in_range(&m->list)) {
         c->counters.malformed++;
     } else if (c->sink.shared) {
-        c->sink.shared(c->sink.node_self, m->table_id, m->list.at, m->list.count);
+        c->counters.shares_taken++;
+        c->counters.shared_taken += m->list.count;
+        c->sink.shared(c->sink.node_self, m);
     }
 }
 
@@ -291,6 +293,7 @@ void client_receive(struct client *c, unsigned shard, const uint8_t *bytes, size
     struct proto_message m;
     CHECK(shard < c->options.shards);
     client_advance(c, now_us);
+    c->counters.bytes_received += length;
     if (proto_decode(c->decoder, bytes, length, &m) != ERR_OK) {
         c->counters.malformed++;
         return;

@@ -263,6 +263,12 @@ void table_on_peek_answer(struct client *c, unsigned shard, const struct proto_p
     ticket_answered(c, t, part, ok);
 }
 
+bool client_is_waiting(const struct client *c, uint32_t ticket, uint64_t now_us)
+{
+    const struct ticket *t = ticket_of(c, ticket);
+    return t->waiting > 0 && now_us < t->deadline_us;
+}
+
 enum client_result client_peeked(struct client *c, uint32_t ticket, uint64_t now_us,
                                  struct tt_peeked *out)
 {

@@ -183,7 +183,8 @@ static inline const uint8_t *quick_u64(const uint8_t *at, uint64_t *out, unsigne
     return at + IN_BYTES;
 }
 
-/* Only in lists that are rare: they are read slowly. */
+/* Only in lists that are rare: they are read slowly, as are operations with a longer head. */
+#define HAS_SHORT_HEAD(list) ((int)FIELDS_OF_##list <= 15)
 #define quick_u32(at, out, bad) (*(out) = 0, *(bad) = 1, (at))
 #define quick_text(at, out, bad) (*(out) = (struct proto_text){0}, *(bad) = 1, (at))
 
@@ -193,18 +194,18 @@ static inline const uint8_t *quick_u64(const uint8_t *at, uint64_t *out, unsigne
         at = quick_##type(at, &value, &bad); \
         out->name = value;                   \
     }
-#define OP(list, element, fields)                                                                  \
-    static inline bool read_quickly_##list(struct reader *r, element *out)                         \
-    {                                                                                              \
-        _Static_assert(FIELDS_OF_##list < 16, "the head of an operation is one byte");             \
-        const uint8_t *at = r->at;                                                                 \
-        unsigned bad = 0;                                                                          \
-        if (r->end - at < 1 + IN_BYTES * FIELDS_OF_##list || *at++ != (0x90 | FIELDS_OF_##list)) { \
-            return false;                                                                          \
-        }                                                                                          \
-        fields;                                                                                    \
-        r->at = bad ? r->at : at;                                                                  \
-        return !bad;                                                                               \
+#define OP(list, element, fields)                                                     \
+    static inline bool read_quickly_##list(struct reader *r, element *out)            \
+    {                                                                                 \
+        const uint8_t *at = r->at;                                                    \
+        unsigned bad = 0;                                                             \
+        if (!HAS_SHORT_HEAD(list) || r->end - at < 1 + IN_BYTES * FIELDS_OF_##list || \
+            *at++ != (0x90 | FIELDS_OF_##list)) {                                     \
+            return false;                                                             \
+        }                                                                             \
+        fields;                                                                       \
+        r->at = bad ? r->at : at;                                                     \
+        return !bad;                                                                  \
     }
 PROTO_OPS(OP)
 #undef OP
@@ -246,6 +247,35 @@ PROTO_OPS(OP)
 PROTO_OPS(OP)
 #undef OP
 #undef F
+
+static bool read_results(struct reader *r, struct proto_stores *out)
+{
+    uint8_t tag;
+    uint64_t length;
+    if (!read_byte(r, &tag) || tag < 0xc4 || tag > 0xc6 ||
+        !read_big_endian(r, 1u << (tag - 0xc4), &length) ||
+        length > PROTO_RESULT_BYTES * PROTO_BATCH_MAX || length > (size_t)(r->end - r->at) ||
+        length % PROTO_RESULT_BYTES != 0) {
+        return false;
+    }
+    struct tt_store *at = r->decoder->stores;
+    *out = (struct proto_stores){(uint32_t)(length / PROTO_RESULT_BYTES), at};
+    for (uint32_t i = 0; i < out->count; i++, r->at += PROTO_RESULT_BYTES) {
+        uint64_t key;
+        uint16_t score, move;
+        memcpy(&key, r->at, sizeof key);
+        memcpy(&score, r->at + 8, sizeof score);
+        memcpy(&move, r->at + 10, sizeof move);
+        at[i] = (struct tt_store){
+            .key = le64toh(key),
+            .score = (int16_t)le16toh(score),
+            .move = le16toh(move),
+            .depth = r->at[12] >> 2,
+            .bound = r->at[12] & 3,
+        };
+    }
+    return true;
+}
 
 #define F(type, name) +1
 #define MSG(NAME, name, id, fields) enum { FIELDS_OF_##NAME = 0 fields };
@@ -358,17 +388,17 @@ static inline uint8_t *put_u64(uint8_t *at, uint64_t value)
 #define put_text(at, value) ((void)(value), NULL)
 
 #define F(type, name) at = at == NULL ? NULL : put_##type(at, op->name);
-#define OP(list, element, fields)                                                \
-    static inline bool write_quickly_##list(struct writer *w, const element *op) \
-    {                                                                            \
-        uint8_t *at = w->at;                                                     \
-        if (w->end - at < 1 + IN_BYTES * FIELDS_OF_##list) {                     \
-            return false;                                                        \
-        }                                                                        \
-        *at++ = 0x90 | FIELDS_OF_##list;                                         \
-        fields;                                                                  \
-        w->at = at == NULL ? w->at : at;                                         \
-        return at != NULL;                                                       \
+#define OP(list, element, fields)                                                     \
+    static inline bool write_quickly_##list(struct writer *w, const element *op)      \
+    {                                                                                 \
+        uint8_t *at = w->at;                                                          \
+        if (!HAS_SHORT_HEAD(list) || w->end - at < 1 + IN_BYTES * FIELDS_OF_##list) { \
+            return false;                                                             \
+        }                                                                             \
+        *at++ = 0x90 | FIELDS_OF_##list;                                              \
+        fields;                                                                       \
+        w->at = at == NULL ? w->at : at;                                              \
+        return at != NULL;                                                            \
     }
 PROTO_OPS(OP)
 #undef OP
@@ -388,6 +418,25 @@ PROTO_OPS(OP)
 PROTO_OPS(OP)
 #undef OP
 #undef F
+
+static bool write_results(msgpack_packer *p, struct proto_stores list)
+{
+    bool ok = list.count <= PROTO_BATCH_MAX &&
+              msgpack_pack_bin(p, (size_t)PROTO_RESULT_BYTES * list.count) == 0;
+    for (uint32_t i = 0; ok && i < list.count; i++) {
+        const struct tt_store *s = &list.at[i];
+        uint8_t bytes[PROTO_RESULT_BYTES];
+        uint64_t key = htole64(s->key);
+        uint16_t score = htole16((uint16_t)s->score), move = htole16(s->move);
+        memcpy(bytes, &key, sizeof key);
+        memcpy(bytes + 8, &score, sizeof score);
+        memcpy(bytes + 10, &move, sizeof move);
+        bytes[12] = (uint8_t)(s->depth << 2 | (s->bound & 3));
+        ok = s->depth <= PROTO_RESULT_DEPTH_MAX &&
+             writer_append(p->data, (const char *)bytes, sizeof bytes) == 0;
+    }
+    return ok;
+}
 
 size_t proto_encode(const struct proto_message *message, uint8_t *bytes, size_t capacity)
 {
@@ -471,7 +520,7 @@ const char *proto_report_fault(const struct proto_job_report *report)
     if (report->score < TT_SCORE_MIN) {
         return "JOB_REPORT: score below -32767";
     }
-    uint64_t all = report->waited_us;
+    uint64_t all = report->waited_us | report->bytes;
 #define X(name, json, help) all |= report->name;
     COUNTERS_REPORTED(X)
 #undef X

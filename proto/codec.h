@@ -20,6 +20,10 @@
 enum {
     PROTO_BATCH_MAX = 1024, /* operations in one message */
     PROTO_TEXT_MAX = 1024, /* bytes in one text */
+    PROTO_RESULT_BYTES = 13, /* of a result in SHARE: key 8, score 2, move 2, and in one byte the
+                                depth times four and the bound; numbers begin with the low byte */
+    PROTO_RESULT_DEPTH_MAX = 63, /* of such a result */
+    PROTO_LOAD_BUSY = 50, /* of a relay (SHARE): from here on, less is to be sent */
     PROTO_COUNTER_BITS = 48, /* of what a JOB_REPORT counts */
     PROTO_MESSAGE_MAX = 65536, /* bytes in one message; larger ones are refused unread */
     /* of JOB or JOB_POST: three texts with their heads, eleven integers of at most nine bytes */
@@ -91,7 +95,8 @@ struct proto_member_row {
     uint32_t silent_ms;
     uint8_t role;
     struct proto_text name, user;
-    uint64_t nodes, waited_us; /* of that job, as it reported last; 0 without one */
+    uint64_t nodes, waited_us; /* of that job, as it reported last; 0 without one; as are ... */
+    uint64_t duplicated, abandoned, bytes;
 };
 
 /* An open job of a shard, for people. */
@@ -102,7 +107,7 @@ struct proto_job_row {
     struct proto_text owner, game, algorithm, position, user;
     int16_t score; /* of iteration `reached`, as are move and line */
     uint16_t move;
-    uint64_t nodes; /* of all who search it */
+    uint64_t nodes, duplicated, abandoned, bytes; /* of all who search it */
     struct proto_text line;
 };
 
@@ -122,6 +127,7 @@ PROTO_OPS(OP)
 #define PROTO_C_u64 uint64_t
 #define PROTO_C_i16 int16_t
 #define PROTO_C_text struct proto_text
+#define PROTO_C_results PROTO_C_stores /* slots are 0 */
 
 #define F(type, name) PROTO_C_##type name;
 #define MSG(NAME, name, id, fields) \

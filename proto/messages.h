@@ -5,13 +5,14 @@
  * is an array of its own fields. proto/PROTOCOL.md says in words what each one means.
  *
  * F(type, name): u8 u16 u32 u64 i16 are integers checked for range; text is a msgpack string;
- * the others are lists of the operations below. Pure. */
+ * `results` is a list of results packed into a msgpack bin, PROTO_RESULT_BYTES each, because
+ * nothing else is sent as often; the others are lists of the operations below. Pure. */
 #ifndef PROTO_MESSAGES_H
 #define PROTO_MESSAGES_H
 
 #include "common/counters.h"
 
-#define PROTO_VERSION 5
+#define PROTO_VERSION 6
 
 /* OP(list name, C struct of one element, fields) */
 #define PROTO_OPS(OP)                                                                              \
@@ -31,11 +32,13 @@
     OP(figures, struct proto_figure, F(text, name) F(u64, value))                                  \
     OP(member_rows, struct proto_member_row,                                                       \
        F(u32, session) F(u32, instance_id) F(u8, role) F(u64, job) F(u32, silent_ms) F(text, name) \
-           F(text, user) F(u64, nodes) F(u64, waited_us))                                          \
+           F(text, user) F(u64, nodes) F(u64, waited_us) F(u64, duplicated) F(u64, abandoned)      \
+               F(u64, bytes))                                                                      \
     OP(job_rows, struct proto_job_row,                                                             \
        F(u64, job) F(u32, workers) F(u32, age_ms) F(u8, depth) F(u8, reached) F(text, owner)       \
            F(text, game) F(text, algorithm) F(text, position) F(text, user) F(i16, score)          \
-               F(u16, move) F(u64, nodes) F(text, line))
+               F(u16, move) F(u64, nodes) F(u64, duplicated) F(u64, abandoned) F(u64, bytes)       \
+                   F(text, line))
 
 #define PROTO_JOB_FIELDS \
     F(u64, job)          \
@@ -52,7 +55,7 @@
 #define PROTO_MESSAGES(MSG)                                                                        \
     MSG(HELLO, hello, 1,                                                                           \
         F(u32, request) F(u8, role) F(u8, flags) F(u64, namespace_id) F(u64, instance)             \
-            F(text, name))                                                                         \
+            F(text, name) F(u64, table_id))                                                        \
     MSG(WELCOME, welcome, 2,                                                                       \
         F(u32, request) F(u32, session) F(u64, boot) F(u32, heartbeat_ms) F(u32, batch_max)        \
             F(u32, jobs) F(u32, inflight_age_max_ms) F(u64, place))                                \
@@ -68,7 +71,7 @@
     MSG(JOB_STOP, job_stop, 12, F(u64, job) F(u8, reason))                                         \
     MSG(JOB_REPORT, job_report, 13,                                                                \
         F(u64, job) F(u64, instance) F(u8, state) F(u8, depth) F(i16, score) F(u16, move)          \
-            COUNTERS_REPORTED(PROTO_COUNTER) F(u64, waited_us) F(text, line))                      \
+            COUNTERS_REPORTED(PROTO_COUNTER) F(u64, waited_us) F(u64, bytes) F(text, line))        \
     MSG(NODE_DONE, node_done, 14, F(stores, list))                                                 \
     MSG(STATS, stats, 15, F(u32, request))                                                         \
     MSG(STATS_ANSWER, stats_answer, 16, F(u32, request) F(figures, list))                          \
@@ -84,7 +87,7 @@
     MSG(HISTORY_ANSWER, history_answer, 25,                                                        \
         F(u32, request) F(u64, root_key) F(u32, epoch) F(u32, cursor) F(u32, now) F(u32, halvings) \
             F(u32, wait_ms) F(weights, list))                                                      \
-    MSG(SHARE, share, 26, F(u64, table_id) F(stores, list))                                        \
+    MSG(SHARE, share, 26, F(u64, table_id) F(results, list) F(u8, load))                           \
     MSG(FLUSH, flush, 27, F(u32, request))                                                         \
     MSG(FLUSHED, flushed, 28, F(u32, request))                                                     \
     MSG(SCAN, scan, 29, F(u32, request) F(u64, cursor) F(u8, depth))                               \

@@ -24,6 +24,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OUTPUT_MAX = 20000  # characters shown of a failing program
 REASON_LINES = 4    # of comment repeated in the totals for a failing test
+LINE_MAX = 400      # characters of each line of a failing command that are repeated there
 SKIP = 77
 RESULT = re.compile(r"(not )?ok\b\s*(\d+)?\s*-?\s*(.*)")
 PLAN = re.compile(r"1\.\.(\d+)(\s*#\s*skip\b.*)?", re.IGNORECASE)
@@ -134,6 +135,16 @@ def run_tap(program, timeout):
     return outcome
 
 
+def failed_lines(text):
+    """What a command says of its first failure: the line, and the indented ones below it."""
+    lines = text.splitlines()
+    first = next((number for number, line in enumerate(lines) if "FAILED" in line), None)
+    if first is None:
+        return []
+    below = itertools.takewhile(lambda line: line.startswith("  "), lines[first + 1:])
+    return ["#", *(line.strip()[:LINE_MAX] for line in [lines[first], *itertools.islice(below, REASON_LINES)])]
+
+
 def run_step(name, command, timeout):
     outcome = Outcome(name)
     status, outcome.output, outcome.seconds, late = run_process(command, timeout)
@@ -145,7 +156,7 @@ def run_step(name, command, timeout):
         outcome.skipped = 1
         outcome.remarks.append(outcome.output.strip().splitlines()[-1] if outcome.output else "")
     else:
-        outcome.fail(describe(status))
+        outcome.fail(" ".join([describe(status)] + failed_lines(outcome.output)))
     return outcome
 
 

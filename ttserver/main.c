@@ -2,6 +2,7 @@
 #include "common/config.h"
 #include "common/handshake.h"
 #include "common/log.h"
+#include "common/memory.h"
 #include "proto/codec.h"
 #include "ttserver/io/server.h"
 
@@ -49,6 +50,8 @@ static int read_arguments(int argc, char **argv, struct arguments *a)
                     "a session ends after 3.5 of these in silence (1000)"),
         OPTIONS_ROW(U32, "inflight-age-max", "MS", &core->inflight_age_max_ms, 10, LONGEST_MS,
                     "in-flight entries of this age expire (60000)"),
+        OPTIONS_ROW(U32, "share-rate", "N", &core->share_rate_max, 1, UINT32_MAX,
+                    "results passed on to other hosts a second, counted for each (16000000)"),
         OPTIONS_ROW(U32, "sessions", "N", &core->sessions_max, 1, TTCORE_SESSIONS_MAX,
                     "most clients of a shard (4096)"),
         OPTIONS_ROW(U32, "jobs", "N", &core->jobs_max, 1, TTCORE_JOBS_MAX,
@@ -135,7 +138,7 @@ static int check_arguments(struct arguments *a)
     if (a->memory / o->shards < SHARD_MEMORY_MIN) {
         return options_wrong(program, "--memory: a shard needs 1M at least");
     }
-    uint64_t physical = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t physical = memory_machine_bytes();
     if (a->memory > physical) {
         return options_wrong(program, "--memory: more than the %u MiB of this machine",
                              (unsigned)(physical >> 20));

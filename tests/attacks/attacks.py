@@ -507,17 +507,16 @@ def shares_pass(target):
     for shard in target.shards:
         keys = target.keys and client.keys_of(target.keys.good, "worker")
         sender, receiver = (client.Client(shard.address, keys=keys) for _ in range(2))
-        sender.hello(namespace_id=SILENT_NAMESPACE)
-        receiver.hello(namespace_id=SILENT_NAMESPACE, flags=4)
-        receiver.send(client.SHARE, 2, [])
+        sender.hello(namespace_id=SILENT_NAMESPACE, table_id=1)
+        receiver.hello(namespace_id=SILENT_NAMESPACE, flags=4, table_id=2)
 
         def arrives():
             receiver.send(client.HEARTBEAT, 1)  # who searches is not silent
-            sender.send(client.SHARE, 1, [[random.getrandbits(64), 3, 7, client.EXACT, 0, 0]])
+            sender.share(1, [[random.getrandbits(64), 3, 7, client.EXACT, 0]])
             message = receiver.receive(0.02)
             return message is not None and message[0] == client.SHARE
         try:
-            wait_until(arrives, "a SHARE to reach the one that shares")
+            wait_until(arrives, "a SHARE to reach the one that listens")
         finally:
             for session in (sender, receiver):
                 session.bye()

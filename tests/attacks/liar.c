@@ -221,6 +221,28 @@ PROTO_OPS(OP)
 PROTO_OPS(OP)
 #undef OP
 
+/* Packed, little end first. */
+static void put_raw(struct writer *w, uint64_t value, unsigned bytes)
+{
+    for (unsigned i = 0; i < bytes; i++) {
+        w->bytes[w->n++] = (uint8_t)(value >> 8 * i);
+    }
+}
+
+static void put_results(struct writer *w)
+{
+    struct side *s = w->side;
+    unsigned n = draw_count(w);
+    bool is_cut = w->is_faulty && n > 0 && rng_below(&s->rng, 4) == 0;
+    put_number(w, 0xc5, (uint64_t)PROTO_RESULT_BYTES * n - is_cut, 2);
+    while (n-- > 0) {
+        put_raw(w, draw_u64(w, "key"), 8);
+        put_raw(w, w->is_faulty ? rng_next(&s->rng) : rng_below(&s->rng, 32768), 2);
+        put_raw(w, rng_next(&s->rng), 2);
+        put_raw(w, rng_below(&s->rng, 64) << 2 | (rng_below(&s->rng, 3) + !w->is_faulty), 1);
+    }
+}
+
 #define PUT_asks(w, name) put_asks(w)
 #define PUT_answers(w, name) put_answers(w)
 #define PUT_stores(w, name) put_stores(w)
@@ -232,6 +254,7 @@ PROTO_OPS(OP)
 #define PUT_figures(w, name) put_figures(w)
 #define PUT_member_rows(w, name) put_member_rows(w)
 #define PUT_job_rows(w, name) put_job_rows(w)
+#define PUT_results(w, name) put_results(w)
 
 #define MSG(NAME, name, id, fields)          \
     static void say_##name(struct writer *w) \

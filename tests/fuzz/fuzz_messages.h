@@ -44,7 +44,8 @@ static size_t fuzz_message(uint64_t *rng, uint8_t *out, size_t room)
             op.weight[i] = (struct tt_weight){(uint16_t)rng_below(rng, TT_WEIGHTS), 1u << slot * 9};
             m.history.list = (struct proto_weights){count, op.weight};
         } else if (m.type == PROTO_SHARE) {
-            op.store[i] = (struct tt_store){key, 3, depth, TT_LOWER, 7, slot};
+            op.store[i] =
+                (struct tt_store){key, 3, depth, rng_below(rng, 40) == 0 ? 0 : TT_LOWER, 7, 0};
             m.share.list = (struct proto_stores){count, op.store};
         }
     }
@@ -52,12 +53,14 @@ static size_t fuzz_message(uint64_t *rng, uint8_t *out, size_t room)
         m.hello.role = (uint8_t)rng_below(rng, 4);
         m.hello.flags = (uint8_t)rng_below(rng, 8);
         m.hello.instance = rng_below(rng, 2);
+        m.hello.table_id = rng_below(rng, 3);
     } else if (m.type == PROTO_JOB_POST || m.type == PROTO_JOB_STOP || m.type == PROTO_JOB_REPORT) {
         m.job_post.job = rng_below(rng, 4); /* the first field of all three */
     } else if (m.type == PROTO_HISTORY) {
         m.history.root_key = rng_below(rng, 4);
     } else if (m.type == PROTO_SHARE) {
         m.share.table_id = rng_below(rng, 3);
+        m.share.load = (uint8_t)rng_below(rng, 256);
     } else if (m.type == PROTO_SCAN) {
         m.scan.cursor = rng_below(rng, 2) ? rng_below(rng, 80) : rng_next(rng);
         m.scan.depth = (uint8_t)rng_below(rng, 3);

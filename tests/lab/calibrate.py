@@ -3,21 +3,21 @@
 
     calibrate.py [--rounds N] [--positions N] [--remote-depth N] [--seconds S] [--best]
 
-Real: `abdada analyse` over one shard, alone and with one ttworker, in turns; medians. Virtual: the
-same searches by `abdada sim`, its costs measured here first:
+Real: `abdada analyse` over one shard, alone and with one ttworker as on another host (no table in common, results
+broadcast), in turns; medians. Virtual: the same searches by `abdada sim` on two hosts, its costs measured here first:
 
-  node      seconds per node of the front-end alone over the shard, for each position; sending and
-            polling are part of it, so a message costs nothing more
-  pair      how much longer a node takes when both CPUs are busy (they may be threads of one
-            core, and share caches): two searches without servers side by side against one
-  rtt       what --wait adds to a search, per ask
-  share     the shard and the ZeroMQ threads take CPU time. One searcher on two CPUs
-            leaves them the other; with two searchers that time is theirs. Measured as CPU
-            time of shard and front-end beyond the searching thread's, per message: the cost of
-            a message for two searchers where there are no more than two CPUs.
+  message    CPU time of `abdada ttbench` and of a ttserver with messages of 1 and of 256 operations: a straight line
+             through both is what a message costs each, and what an operation in it (--message-us, --operation-us,
+             --service-us, --service-operation-us). Threads of ZeroMQ and the kernel are part of it
+  sparse     the same for messages of which two are under way, as a searcher's ask and results are: nearly each wakes
+             the threads of both sides. Where there are no more than two CPUs, two searchers leave no other for these
+             threads and for the shard: sparse messages of both sides then cost the searchers
+  node       seconds per node of the front-end alone over the shard, less what its messages cost, for each position
+  pair       how much longer a node takes when both CPUs are busy (they may be threads of one
+             core, and share caches): two searches without servers side by side against one
+  rtt        what --wait adds to a search, per ask; the median over the positions
 
-Round trip and share are medians over the positions, one set for all predictions. The machine
-should be idle: the load is printed, and what others run shows as noise.
+The machine should be idle: the load is printed, and what others run shows as noise.
 """
 import argparse
 import json
@@ -35,8 +35,9 @@ from cluster import Process  # noqa: E402
 
 TREE = ("tree:b=20,d=9,seed=1", 9)
 DEPTHS = range(6, 12)  # of chess: the first that takes long enough
-# Virtual workers have a table each, and what a message of results costs is not in the model.
-APART = ["--private", "--share", "0"]
+SHARE = 2  # results of this depth and more are broadcast: the default
+APART = ["--private"]
+MANY_SMALL, MANY_LARGE, FEW = (8, 1), (8, 256), (2, 1)  # messages under way, operations in each
 TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -55,18 +56,13 @@ class Machine:
         self.address = self.shard.wait_line(r"ready (\S+)")[0][1]
 
     def analyse(self, position, depth, *more):
-        """Milliseconds of search, nodes of all, and CPU seconds of the front-end."""
+        """Seconds of search, nodes of all, and the score."""
         words = [ABDADA, "analyse", "--strict", "--fresh", "--json", "--depth", str(depth), *more]
         words += ["--servers", self.address, "--remote-depth", str(self.remote_depth), *APART]
         words += (["--game", "tree"] if position.startswith("tree:") else []) + [position]
-        before = os.times()
         done = subprocess.run(words, capture_output=True, text=True, check=True)
-        after = os.times()
-        used = after.children_user + after.children_system
-        used -= before.children_user + before.children_system
         answer = json.loads(done.stdout)
-        return {"s": answer["time_ms"] / 1000, "nodes": answer["nodes"], "cpu": used,
-                "score": answer["score"]}
+        return {"s": answer["time_ms"] / 1000, "nodes": answer["nodes"], "score": answer["score"]}
 
     def worker(self):
         worker = Process("ttworker", "--servers", self.address, *APART)
@@ -77,13 +73,42 @@ class Machine:
         self.shard.kill()
 
 
-def simulate(position, depth, remote_depth, workers, node_us, message_us, rtt_us, *more):
-    words = [ABDADA, "sim", "--json", "--depth", depth, "--workers", workers, "--shards", 1,
-             "--node-us", f"{node_us:.4f}", "--message-us", f"{message_us:.3f}", "--rtt-us",
-             f"{rtt_us:.1f}", "--service-us", 0.5, "--remote-depth", remote_depth, "--local", 65536, *more]
+def message_costs(machine, rounds, seconds, best):
+    """The options of `abdada sim` for what messages and operations cost: microseconds of CPU time. With other messages
+    under way, and with hardly any."""
+    runs = {load: [] for load in (MANY_SMALL, MANY_LARGE, FEW)}
+    for _ in range(rounds):
+        for (window, batch), found in runs.items():
+            words = [ABDADA, "ttbench", "--servers", machine.address, "--json", "--pattern", "random", "--window",
+                     str(window), "--batch", str(batch), "--seconds", str(seconds)]
+            shard_before, before = cpu_seconds(machine.shard.popen.pid), os.times()
+            done = subprocess.run(words, capture_output=True, text=True, check=True)
+            shard_after, after = cpu_seconds(machine.shard.popen.pid), os.times()
+            sent = json.loads(done.stdout)
+            messages = sent["messages_per_s"] * sent["seconds"] - sent["messages_timed"]  # without the answers
+            client_s = after.children_user + after.children_system - before.children_user - before.children_system
+            found.append({"operations": (sent["asks"] + sent["stores"] + sent["releases"]) / messages,
+                          "client": client_s / messages * 1e6,
+                          "shard": (shard_after - shard_before) / messages * 1e6})
+    middle = middle_of(runs, best)
+    small, large, few = middle[MANY_SMALL], middle[MANY_LARGE], middle[FEW]
+    costs, sparse = {}, {}
+    for who, name in (("client", ("message-us", "operation-us")), ("shard", ("service-us", "service-operation-us"))):
+        operation = max(0.0, (large[who] - small[who]) / (large["operations"] - small["operations"]))
+        costs |= {name[0]: max(0.0, small[who] - operation * small["operations"]), name[1]: operation}
+        sparse |= {name[0]: max(0.0, few[who] - operation * few["operations"]), name[1]: operation}
+    return costs, sparse
+
+
+def simulate(position, depth, remote_depth, hosts, node_us, rtt_us, costs):
+    options = costs | {"depth": depth, "hosts": hosts, "threads": 1, "shards": 1, "node-us": node_us, "rtt-us": rtt_us,
+                       "remote-depth": remote_depth, "local": 65536, "share": SHARE}
+    words = [ABDADA, "sim", "--json", "--no-reference"]
+    for name, value in options.items():
+        words += [f"--{name}", f"{value:.4f}" if isinstance(value, float) else str(value)]
     words += ["--game", position] if position.startswith("tree:") else [position]
-    done = subprocess.run([str(w) for w in words], capture_output=True, text=True, check=True)
-    return [json.loads(line) for line in done.stdout.splitlines()][-1]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def choose_depth(machine, position, seconds):
@@ -115,37 +140,34 @@ def middle_of(runs, best):
 def measure(machine, position, depth, rounds, best):
     """Each kind of run once a round, so that a slow minute hits all alike."""
     runs = {"one": [], "wait": [], "two": []}
-    shard = []
     for _ in range(rounds):
-        before = cpu_seconds(machine.shard.popen.pid)
         runs["one"].append(machine.analyse(position, depth))
-        shard.append(cpu_seconds(machine.shard.popen.pid) - before)
         runs["wait"].append(machine.analyse(position, depth, "--wait"))
         worker = machine.worker()
         runs["two"].append(machine.analyse(position, depth))
         worker.kill()
     scores = {run["score"] for kind in runs.values() for run in kind}
     assert len(scores) == 1, scores
-    middle = middle_of(runs, best)
-    middle["shard_s"] = min(shard) if best else statistics.median(shard)
-    middle["node_us"] = middle["one"]["s"] / middle["one"]["nodes"] * 1e6
-    return middle
+    return middle_of(runs, best)
 
 
-def costs(machine, position, depth, real):
-    """Of a round trip, and the share of a message, from the runs of one searcher."""
-    sample = simulate(position, depth, machine.remote_depth, 1, real["node_us"], 0, 0)
-    sent = sample["messages_per_node"] * sample["nodes"] / 2  # half of them are the shard's
+def alone(machine, position, depth, real, costs):
+    """Microseconds of a node and of a round trip, from the runs of one searcher."""
+    node_us = real["one"]["s"] / real["one"]["nodes"] * 1e6
+    sample = simulate(position, depth, machine.remote_depth, 1, node_us, 0.0, costs)
+    messages_us = sample["seconds"] * 1e6 / sample["nodes"] - node_us
     rtt_us = (real["wait"]["s"] - real["one"]["s"]) / max(sample["asks"], 1) * 1e6
-    beside = max(0.0, real["one"]["cpu"] - real["one"]["s"]) + real["shard_s"]
-    return rtt_us, beside / sent * 1e6 if os.cpu_count() <= 2 else 0.0
+    return max(node_us / 2, node_us - messages_us), rtt_us
 
 
-def predict(machine, position, depth, real, pair, rtt_us, share_us):
+def predict(machine, position, depth, node_us, pair, rtt_us, costs, sparse):
     """Speedup of two searchers, and their nodes."""
-    remote_depth, node_us = machine.remote_depth, real["node_us"]
-    one = simulate(position, depth, remote_depth, 1, node_us, 0, rtt_us)
-    two = simulate(position, depth, remote_depth, 2, node_us * pair, share_us, rtt_us)
+    both = dict(costs)
+    if os.cpu_count() <= 2:
+        both["message-us"] = sparse["message-us"] + sparse["service-us"]
+        both["operation-us"] = sparse["operation-us"] + sparse["service-operation-us"]
+    one = simulate(position, depth, machine.remote_depth, 1, node_us, rtt_us, costs)
+    two = simulate(position, depth, machine.remote_depth, 2, node_us * pair, rtt_us, both)
     return one["seconds"] / two["seconds"], two["nodes"]
 
 
@@ -156,32 +178,33 @@ def main():
     parser.add_argument("--remote-depth", type=int, default=5)
     parser.add_argument("--best", action="store_true",
                         help="the fastest of the rounds instead of the median, on a busy machine")
-    parser.add_argument("--seconds", type=float, default=1, help="that a search takes at least")
+    parser.add_argument("--seconds", type=float, default=1, help="that a search, or a load of messages, takes at least")
     args = parser.parse_args()
     machine = Machine(args.remote_depth)
     chess = bratko_kopec()[1::24 // args.positions][:args.positions]
     print(f"load {os.getloadavg()[0]:.2f} on {os.cpu_count()} CPUs; remote_depth {args.remote_depth}; "
           f"{args.rounds} rounds")
+    costs, sparse = message_costs(machine, args.rounds, args.seconds, args.best)
+    for name, of in (("messages", costs), ("sparse messages", sparse)):
+        print(f"{name}:", *(f"--{option} {us:.3f}" for option, us in of.items()), flush=True)
     measured = []
     pair = pair_factor(chess[0], choose_depth(machine, chess[0], args.seconds), args.rounds,
                        args.best)
     for position, depth in [TREE] + [(fen, None) for fen in chess]:
         depth = depth or choose_depth(machine, position, args.seconds)
         real = measure(machine, position, depth, args.rounds, args.best)
-        measured.append((position, depth, real, costs(machine, position, depth, real)))
-    common = [max(low, statistics.median(each)) for low, each in
-              zip((10, 0), zip(*(row[3] for row in measured)))]
-    print(f"node x {pair:.2f} when both CPUs are busy; round trip {common[0]:.0f} us, share "
-          f"{common[1]:.1f} us a message (medians)")
+        measured.append((position, depth, real, *alone(machine, position, depth, real, costs)))
+    rtt_us = max(10.0, statistics.median(row[4] for row in measured))
+    print(f"node x {pair:.2f} when both CPUs are busy; --rtt-us {rtt_us:.0f} (median)")
     print("position            depth   T1 s   T2 s  node us | nodes 2/1  virtual | speedup  virtual"
           "  ratio")
     errors = []
-    for position, depth, real, _ in measured:
-        predicted, nodes = predict(machine, position, depth, real, pair, *common)
+    for position, depth, real, node_us, _ in measured:
+        predicted, nodes = predict(machine, position, depth, node_us, pair, rtt_us, costs, sparse)
         speedup = real["one"]["s"] / real["two"]["s"]
         errors.append(abs(predicted / speedup - 1))
         print(f"{re.split('[ ,]', position)[0][:18]:18}  {depth:5}  {real['one']['s']:5.2f}  "
-              f"{real['two']['s']:5.2f}  {real['node_us']:7.3f} | "
+              f"{real['two']['s']:5.2f}  {node_us:7.3f} | "
               f"{real['two']['nodes'] / real['one']['nodes']:9.2f}  "
               f"{nodes / real['one']['nodes']:7.2f} | {speedup:7.2f}  {predicted:7.2f}  "
               f"{predicted / speedup:5.2f}", flush=True)

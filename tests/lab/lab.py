@@ -1,13 +1,15 @@
 #!/usr/bin/python3
-"""The published tables beside what the virtual cluster measures: `lab.py [--quick] [TABLE]...`
+"""What the virtual cluster measures, beside the published tables and alone: `lab.py [--quick] [TABLE]...`
 
 Prints every table, writes CSV and SVG to build/lab. An interrupted lab goes on where it was
 (build/lab/runs.jsonl). Virtual time: the result does not depend on this machine or its load.
+Exit status 1 where strict searches of a position differ in their score.
 Speedups over several positions are ratios of summed times (the long searches weigh most) and,
 beside it, means of the ratios. BIN=folder chooses the program.
 """
 import argparse
 import os
+import sys
 import time
 
 from report import Report, published
@@ -22,6 +24,9 @@ T3D = {"node-us": 125, "rtt-us": 10, "message-us": 2, "service-us": 1, "remote_d
 SEQUENT = {"node-us": 1, "rtt-us": 0, "message-us": 0, "service-us": 0, "remote_depth": 1, "wait": True}
 # Ura's cluster: the time of a leaf is published; the network is ours: 20 us, 1 us, 0.5 us.
 CLUSTER = {"rtt-us": 20, "message-us": 1, "service-us": 0.5}
+# The costs of today's hosts and a switch between them: `make lab-calibrate` measures those of this machine.
+LAN = {"node-us": 0.2, "rtt-us": 100, "message-us": 10, "operation-us": 0.05, "service-us": 2,
+       "service-operation-us": 0.1, "share": 2}
 PERFECT = {"node-us": 1, "rtt-us": 0, "message-us": 0, "service-us": 0, "wait": True}
 
 
@@ -293,6 +298,117 @@ def startech(lab):
     lab.report.picture("startech", "StarTech 1995, figure 5", "no latency; published: CM-5", points)
 
 
+# ---- a local network at today's node speed ----
+
+NETWORK_HEAD = ["hosts", "threads", "speedup", "search overhead %", "duplicated %", "MB/s a host", "busiest host",
+                "shards' load %", "busiest shard"]
+# hosts, threads, round trip, speedup that is wanted, and that is aimed at
+NETWORK_CLUSTERS = ((4, 8, 100, 22, 27), (16, 8, 100, 55, 80), (32, 1, 100, 21, 25), (128, 1, 100, 50, 75),
+                    (16, 8, 10, 65, 95))
+NETWORK_FEW = (4, 16, 24)  # positions of the runs that are many, or large
+NETWORK_LARGEST = (128, 8, {"local": 16384, "hash": 64})  # 1,024 searchers: their tables fit into 6 GiB
+
+
+class Network:
+    """The searches of the tables below, each asked for when it is named and waited for when its figures are read."""
+
+    def __init__(self, lab):
+        self.lab = lab
+        self.depth = lab.pick(10, 6)
+
+    def options(self, hosts, threads, **more):
+        """A host's table has 128 MiB where 8 threads share it, 64 MiB where there is one."""
+        local = self.lab.pick(131072, 16384) if threads > 1 else self.lab.pick(65536, 8192)
+        return dict(LAN, hosts=hosts, threads=threads, local=local, hash=self.lab.pick(256, 64)) | more
+
+    def alone(self):
+        """One searcher over one shard."""
+        return dict(LAN, workers=1, local=self.lab.pick(262144, 32768), hash=self.lab.pick(256, 64), depth=self.depth)
+
+    def cluster(self, hosts, threads, **more):
+        return self.options(hosts, threads, **{"depth": self.depth, "no-reference": True} | more)
+
+    def positions(self, numbers):
+        return self.lab.thinned([bratko_kopec()[number - 1] for number in numbers])
+
+    def ask(self, numbers, *runs):
+        for options in runs:
+            for position in self.positions(numbers):
+                self.lab.sim.ask(position, options)
+
+    def sums(self, numbers, options):
+        return self.lab.sim.sums(self.positions(numbers), options)
+
+    def row(self, numbers, hosts, threads, **more):
+        """The columns are NETWORK_HEAD."""
+        n = hosts * threads
+        own = self.sums(numbers, self.cluster(hosts, threads, **more))
+        one = self.sums(numbers, self.alone())
+        return [hosts, threads, own.ratio(1, n, one), 100 * own.search_overhead(1, n, one),
+                100 * own.of_nodes(n, "duplicated_nodes"), own.over_time(n, "host_bytes_per_s") / 1e6,
+                own.over_time(n, "host_bytes_per_s_most") / 1e6, 100 * own.over_time(n, "shard_load"),
+                100 * own.over_time(n, "shard_load_most")]
+
+
+def network(lab):
+    net = Network(lab)
+    every, few = lab.pick((range(2, 25, 2), NETWORK_FEW), ((4, 16), (4, 16)))
+    bounds = [(hosts, mbits) for hosts in (4, 16) for mbits in (1000, 10000)]
+    hosts, threads, tables = NETWORK_LARGEST
+    if not lab.quick:
+        net.ask((4,), net.cluster(hosts, threads, **tables))
+    net.ask(every, net.alone(), *(net.cluster(h, t, **{"rtt-us": rtt}) for h, t, rtt, *_ in NETWORK_CLUSTERS))
+    net.ask(few, *(net.cluster(h, 8, bandwidth=mbits) for h, mbits in bounds))
+
+    number = len(net.positions(every))
+    notes = [f"{number} Bratko-Kopec positions, plain, strict, depth {net.depth}, sums of time; one searcher over one "
+             f"shard: {net.sums(every, net.alone()).seconds(1):.1f} s",
+             "0.2 us a node, message 10 us and 0.05 us an operation, service 2 us and 0.1 us an operation; results "
+             "broadcast",
+             "MB/s of a host's network card, both directions; busiest: the mean of the busiest one's over all searches"]
+    names = {8: "8 threads a host", 1: "1 thread a host"}
+    rows, points = [], [(name, False, 1, 1.0) for name in names.values()]
+    for h, t, rtt, wanted, aim in NETWORK_CLUSTERS:
+        row = net.row(every, h, t, **{"rtt-us": rtt})
+        rows.append(row[:2] + [rtt] + row[2:] + lab.pick([wanted, aim], [None, None]))
+        points.append((names[t] + (f", {rtt} us" if rtt != 100 else ""), False, h * t, row[2]))
+    head = NETWORK_HEAD[:2] + ["round trip us"] + NETWORK_HEAD[2:]
+    lab.report.table("network", "A local network at today's node speed: speedup over one searcher", notes,
+                     head + ["wanted", "aim"], rows)
+    lab.report.picture("network", f"A local network at today's node speed: {number} Bratko-Kopec positions",
+                       f"depth {net.depth}, 0.2 us a node, 100 us a round trip", points)
+
+    rows = []
+    for h, mbits in bounds:
+        row, n = net.row(few, h, 8, bandwidth=mbits), 8 * h
+        bound, free = (net.sums(few, net.cluster(h, 8, **more)) for more in ({"bandwidth": mbits}, {}))
+        rows.append(row[:2] + [mbits, bound.seconds(n) / free.seconds(n)] + row[2:])
+    lab.report.table("network-bandwidth", "The same by what a host's network card takes each way", [
+        f"{len(net.positions(few))} of the positions; time: to that without a bound"],
+        NETWORK_HEAD[:2] + ["Mb/s", "time"] + NETWORK_HEAD[2:], rows)
+    if not lab.quick:
+        lab.report.table("network-largest", "The same with 1,024 searchers", [
+            "Bratko-Kopec 4; tables: 16 MiB a host, 64 MiB for 16 searchers in the shards"],
+            NETWORK_HEAD, [net.row((4,), hosts, threads, **tables)])
+
+
+def network_play(lab):
+    """Time is given, as in a game: how deep?"""
+    net, time_ms = Network(lab), lab.pick(1000, 20)
+    positions, clusters = net.positions(NETWORK_FEW), ((16, 8), (4, 8), (1, 8), (1, 1))
+    runs = {c: net.options(*c, time=time_ms, select="full") for c in clusters}
+    net.ask(NETWORK_FEW, *runs.values())
+    rows = []
+    for hosts, threads in reversed(clusters):
+        found = [lab.sim.rows(p, runs[hosts, threads])[hosts * threads] for p in positions]
+        depths = [row["depth"] for row in found]
+        rows.append([hosts, threads, *depths, sum(depths) / len(depths), sum(row["nodes"] for row in found) / 1e6])
+    names = [f"Bratko-Kopec {number}" for number in lab.thinned(NETWORK_FEW)]
+    lab.report.table("network-play", f"A local network at today's node speed: depth reached in {time_ms} ms",
+                     ["full selection; the network of the table above"],
+                     ["hosts", "threads", *names, "mean", "million nodes"], rows)
+
+
 # ---- what each option does ----
 
 def knobs(lab):
@@ -326,7 +442,8 @@ def knobs(lab):
 
 
 TABLES = {"weill": weill, "weill-32": weill_32, "reads": reads_per_write, "hyatt": hyatt_alphabeta,
-          "minimax": hyatt_minimax, "ura": ura, "startech": startech, "knobs": knobs}
+          "minimax": hyatt_minimax, "ura": ura, "startech": startech, "network": network, "network-play": network_play,
+          "knobs": knobs}
 
 
 def main():
@@ -352,7 +469,8 @@ def main():
     finally:
         lab.sim.close()
     print(f"\n{time.monotonic() - begin:.0f} s; CSV and SVG in {os.path.relpath(args.out)}")
+    return 1 if lab.sim.unequal else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,5 +1,6 @@
 """Runs `abdada sim`, one process a run, a few side by side; each distinct run is made once."""
 import concurrent.futures
+import contextlib
 import hashlib
 import json
 import os
@@ -11,6 +12,34 @@ import threading
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BIN = os.environ.get("BIN", os.path.join(ROOT, "bin"))
 ABDADA = os.path.join(BIN, "abdada")
+MEMORY_MIB = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * 3 // 4 >> 20
+
+
+def tables_mib(options):
+    """What the tables of a run take: of all shards, and of all hosts."""
+    hosts = max(int(n) for n in str(options.get("hosts", options.get("workers", 16))).split(","))
+    workers = hosts * options.get("threads", 1)
+    shards = 1 if options.get("constant") else -(-workers // 16)
+    return options.get("hash", 64) * shards + options.get("local", 1024) * hosts // 1024
+
+
+class Memory:
+    """Runs side by side take no more than there is: one waits for the others, and is made alone if it must."""
+
+    def __init__(self, limit_mib):
+        self.limit, self.used, self.changed = limit_mib, 0, threading.Condition()
+
+    @contextlib.contextmanager
+    def taken(self, mib):
+        with self.changed:
+            self.changed.wait_for(lambda: self.used == 0 or self.used + mib <= self.limit)
+            self.used += mib
+        try:
+            yield
+        finally:
+            with self.changed:
+                self.used -= mib
+                self.changed.notify_all()
 
 
 class Simulator:
@@ -18,7 +47,10 @@ class Simulator:
 
     position: a FEN or "tree:..."; options: a dict of `abdada sim` options without their dashes, a
     value of True for a flag. All runs of a table are asked for first, then read, so that they can
-    go side by side.
+    go side by side. Hosts of several threads count by their threads: 4 hosts of 8 are row 32.
+
+    Strict searches of a position to a depth have one score, whatever the cluster and its options: `unequal` has the
+    commands of those that differ from the first.
 
     Runs are kept in the file `kept`, a JSON line each, and found there again: a lab that was interrupted goes on. A
     run is the same if the program is, byte for byte, and its arguments.
@@ -27,6 +59,7 @@ class Simulator:
     def __init__(self, jobs, kept=None):
         self.pool = concurrent.futures.ThreadPoolExecutor(jobs)
         self.runs, self.kept, self.old, self.lock = {}, kept, {}, threading.Lock()
+        self.memory, self.scores, self.unequal = Memory(MEMORY_MIB), {}, []
         self.program = self._program()
         if kept and os.path.exists(kept):
             with open(kept, "r+", encoding="utf-8") as file:
@@ -64,21 +97,29 @@ class Simulator:
         words = self.command(position, options)
         key = tuple(words)
         if key not in self.runs:
-            self.runs[key] = self.pool.submit(self._run, words)
+            self.runs[key] = self.pool.submit(self._run, words, position, options)
         return self.runs[key]
 
-    def _run(self, words):
+    def _compare(self, words, position, depth, rows):
+        with self.lock:
+            first = self.scores.setdefault((position, depth), rows[0]["score"])
+            if any(row["score"] != first for row in rows):
+                self.unequal.append(" ".join(words))
+                print(f"SCORES DIFFER: {' '.join(words)}", file=sys.stderr)
+
+    def _run(self, words, position, options):
         rows = self.old.get(tuple(words[1:]))
         is_new = rows is None
         if is_new:
-            done = subprocess.run(words, capture_output=True, text=True)
+            with self.memory.taken(tables_mib(options)):
+                done = subprocess.run(words, capture_output=True, text=True)
             if done.returncode != 0:
                 raise RuntimeError(f"{' '.join(words)}: {done.stderr.strip()}")
             rows = [json.loads(line) for line in done.stdout.splitlines()]
-        if not rows or not all(row["answered"] for row in rows):
+        if not rows or not ("time" in options or all(row["answered"] for row in rows)):
             raise RuntimeError(f"{' '.join(words)}: no answer")
-        if len({row["score"] for row in rows}) != 1:  # strict: one score whatever the cluster
-            print(f"SCORES DIFFER: {' '.join(words)}", file=sys.stderr)
+        if "depth" in options and "loose" not in options and options.get("select") != "full":
+            self._compare(words, position, options["depth"], rows)
         if is_new and self.kept and self._program() == self.program:  # it may have been built again meanwhile
             self._keep(words, rows)
         return {row["workers"]: row for row in rows}
@@ -121,10 +162,21 @@ class Sums:
         ratios = [one[few]["seconds"] / own[many]["seconds"] for one, own in pairs]
         return sum(ratios) / len(ratios)
 
+    def over_time(self, workers, field):
+        """The mean of what is a rate or a load: the long searches weigh most."""
+        return sum(rows[workers][field] * rows[workers]["seconds"] for rows in self.each) / self.seconds(workers)
+
+    def of_nodes(self, workers, field):
+        """The part of all nodes that a count of them is."""
+        return sum(rows[workers][field] for rows in self.each) / self.nodes(workers)
+
+    def search_overhead(self, few, many, reference=None):
+        return self.nodes(many) / (reference or self).nodes(few) - 1
+
     def overheads(self, workers):
         """Search, communication and synchronization overhead of the sums (lab.h)."""
         one = self.seconds(1)
-        search = self.nodes(workers) / self.nodes(1) - 1
+        search = self.search_overhead(1, workers)
         communication = sum(rows[workers]["communication_overhead"] * rows[1]["seconds"]
                             for rows in self.each) / one
         return search, communication, workers * self.seconds(workers) / one - 1 - search - communication

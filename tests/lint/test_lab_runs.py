@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""A lab that was interrupted makes no run twice, and none of another program's is believed. TAP."""
+"""A lab that was interrupted makes no run twice, believes none of another program's, and compares scores. TAP."""
 import json
 import os
 import sys
@@ -10,6 +10,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "lab"))
 import simulate  # noqa: E402
 
 ROW = json.dumps({"workers": 2, "answered": True, "score": 0, "speedup": 1.5})
+OTHER = ROW.replace('"score": 0', '"score": 1')
 
 
 class Bed:
@@ -21,9 +22,9 @@ class Bed:
         simulate.ABDADA = self.program
         self.build("first")
 
-    def build(self, name):
+    def build(self, name, row=ROW):
         with open(self.program, "w", encoding="utf-8") as file:
-            file.write(f"#!/bin/sh\n# {name}\necho \"$@\" >> {self.log}\necho '{ROW}'\n")
+            file.write(f"#!/bin/sh\n# {name}\necho \"$@\" >> {self.log}\necho '{row}'\n")
         os.chmod(self.program, 0o755)
 
     def rows(self, kept, depths=(3,)):
@@ -78,9 +79,41 @@ def nothing_is_kept_unless_asked(bed):
     assert bed.made() == 2, bed.made()
 
 
+def scores_of_strict_searches_are_compared_over_all_runs(bed):
+    sim = simulate.Simulator(1)
+    sim.rows("tree:b=2", {"depth": 3, "workers": 1})
+    bed.build("second", OTHER)
+    sim.rows("tree:b=2", {"depth": 4})
+    sim.rows("tree:b=2", {"depth": 3, "select": "full"})
+    assert not sim.unequal, sim.unequal
+    sim.rows("tree:b=2", {"depth": 3, "hosts": 4, "threads": 8})
+    sim.close()
+    assert len(sim.unequal) == 1 and "--hosts 4" in sim.unequal[0], sim.unequal
+
+
+def only_a_search_by_time_may_end_without_an_answer(bed):
+    bed.build("first", ROW.replace("true", "false"))
+    sim = simulate.Simulator(1)
+    sim.rows("tree:b=2", {"time": 10})
+    try:
+        sim.rows("tree:b=2", {"depth": 3})
+        raise AssertionError("no answer, and none missed")
+    except RuntimeError:
+        pass
+    sim.close()
+
+
+def tables_of_hosts_and_shards_are_counted(_):
+    assert simulate.tables_mib({"workers": "1,16,17"}) == 2 * 64 + 17
+    assert simulate.tables_mib({"hosts": 16, "threads": 8, "hash": 256, "local": 131072}) == 8 * 256 + 16 * 128
+    assert simulate.tables_mib({"workers": 32, "hash": 128, "constant": True}) == 128 + 32
+
+
 def main():
     tests = [a_run_is_made_once, another_program_makes_its_own, a_program_built_meanwhile_is_not_taken_for_the_first,
-             half_a_line_is_passed_over, nothing_is_kept_unless_asked]
+             half_a_line_is_passed_over, nothing_is_kept_unless_asked,
+             scores_of_strict_searches_are_compared_over_all_runs, only_a_search_by_time_may_end_without_an_answer,
+             tables_of_hosts_and_shards_are_counted]
     failed = 0
     print(f"1..{len(tests)}")
     for number, test in enumerate(tests, 1):

@@ -3,12 +3,13 @@
 import itertools
 import os
 import random
+import struct
 import time
 
 import msgpack
 import zmq
 
-VERSION = 5
+VERSION = 6
 (HELLO, WELCOME, RETRIEVE_ASK, RETRIEVE_ANSWER, STORE_HASH, RELEASE, PEEK, PEEK_ANSWER, HEARTBEAT,
  JOB_POST, JOB, JOB_STOP, JOB_REPORT, NODE_DONE, STATS, STATS_ANSWER, ERROR, BYE, WORKER_INDEX, MEMBERS,
  MEMBERS_ANSWER, JOBS, JOBS_ANSWER, HISTORY, HISTORY_ANSWER, SHARE, FLUSH, FLUSHED, SCAN, SCANNED) = range(1, 31)
@@ -35,7 +36,8 @@ def owner(key, places):
 
 def report_of(message):
     """A JOB_REPORT with the names of section 4."""
-    names = "job instance state depth score move nodes asks busy deferred duplicated waited_us line".split()
+    names = """job instance state depth score move nodes asks busy deferred duplicated abandoned waited_us bytes
+        line""".split()
     assert message[0] == JOB_REPORT and len(message) == 1 + len(names), message
     return dict(zip(names, message[1:]))
 
@@ -43,6 +45,17 @@ def report_of(message):
 def key_of(position, namespace_id):
     """Section 3: what a client sends for a position key."""
     return position ^ mix(namespace_id)
+
+
+def pack_results(results):
+    """Section 2: [[key, depth, score, bound, move], ...]"""
+    return b"".join(struct.pack("<QhHB", key, score, move, depth * 4 + bound)
+                    for key, depth, score, bound, move in results)
+
+
+def unpack_results(packed):
+    """The other way."""
+    return [(key, last >> 2, score, last & 3, move) for key, score, move, last in struct.iter_unpack("<QhHB", packed)]
 
 
 def keys_of(directory, name):
@@ -69,11 +82,14 @@ class Refused(Exception):
 class Client:
     """One session at one shard. Everything pushed or unexpected is kept in `pushed`."""
 
-    def __init__(self, address, timeout=30.0, keys=None):
-        """keys: (server's public, own public, own secret), as keys_of returns them."""
+    def __init__(self, address, timeout=30.0, keys=None, receive_most=None):
+        """keys: (server's public, own public, own secret), as keys_of returns them. receive_most: messages that wait
+        here to be read; more wait at the shard."""
         self.socket = zmq.Context.instance().socket(zmq.DEALER)
         if keys:
             self.socket.curve_serverkey, self.socket.curve_publickey, self.socket.curve_secretkey = keys
+        if receive_most:
+            self.socket.rcvhwm, self.socket.rcvbuf = receive_most, 4096
         self.socket.setsockopt(zmq.LINGER, 200)  # for a BYE
         self.socket.connect("tcp://" + address)
         self.timeout = timeout
@@ -129,9 +145,9 @@ class Client:
         self.send(kind, request, *fields)
         return self.wait(answer, request)
 
-    def hello(self, role=CLIENT, flags=0, namespace_id=0, instance=None, name="python"):
+    def hello(self, role=CLIENT, flags=0, namespace_id=0, instance=None, name="python", table_id=0):
         instance = random.getrandbits(64) if instance is None else instance
-        message = self.call(HELLO, WELCOME, role, flags, namespace_id, instance, name)
+        message = self.call(HELLO, WELCOME, role, flags, namespace_id, instance, name, table_id)
         (self.session, self.boot, self.heartbeat_ms, self.batch_max, self.jobs,
          self.inflight_age_max_ms, self.place) = message[2:]
         return self
@@ -153,6 +169,9 @@ class Client:
         """(lower, upper, depth, move, nproc)"""
         return tuple(self.call(PEEK, PEEK_ANSWER, [[key, depth]])[2][0])
 
+    def share(self, table_id, results):
+        self.send(SHARE, table_id, pack_results(results), 0)
+
     def heartbeat(self):
         self.call(HEARTBEAT, HEARTBEAT)
 
@@ -168,11 +187,12 @@ class Client:
                 return rows
 
     def members(self):
-        names = "session instance_id role job silent_ms name user".split()
+        names = "session instance_id role job silent_ms name user nodes waited_us duplicated abandoned bytes".split()
         return [dict(zip(names, row)) for row in self.pages(MEMBERS, MEMBERS_ANSWER)]
 
     def jobs_open(self):
-        names = "job workers age_ms depth reached owner game algorithm position user".split()
+        names = """job workers age_ms depth reached owner game algorithm position user score move nodes duplicated
+            abandoned bytes line""".split()
         return [dict(zip(names, row)) for row in self.pages(JOBS, JOBS_ANSWER)]
 
     def scan(self, depth=0):

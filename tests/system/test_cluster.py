@@ -16,11 +16,12 @@ import time
 
 from cluster import (QUICK, ROOT, Cluster, Failure, Process, Shard, Worker, answers, ask, check, equal,
                      free_port, main, path_of, promised, run, start, wait_until)
+from uci import Uci, legal_moves
 
 BRATKO_KOPEC = os.path.join(ROOT, "tests/data/chess/bratko-kopec.epd")
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 FIELDS = """id position depth score score_kind bestmove pv nodes own_nodes time_ms nps workers
-    shards_up shards refused""".split()  # promised by the command-line contract
+    shards_up shards refused duplicated overhead_estimate waiting bytes""".split()  # promised by the command-line contract
 DEPTH = 5 if QUICK else 6
 LONG, SHORT = 1.0, 0.2  # seconds alone: for a kill to fall into; for helpers to come
 STRICT = ["--strict", "--select", "plain"]
@@ -171,6 +172,9 @@ def workers_meet_and_defer():
                     check(o["workers"] == 0 or o["nodes"] > o["own_nodes"], "workers count", o)
                     check(o["asks"] > 0 and 0 <= o["duplicated"] < 1, o)
                     duplicated.append(o["duplicated"])
+                    in_vain = o["duplicated_nodes"] + o["abandoned_nodes"]
+                    check(abs(o["overhead_estimate"] - in_vain / (o["nodes"] - in_vain)) < 1e-6, o)
+                    check(0 <= o["waiting"] <= 1 and o["bytes"] > 0, o)
                 busy += sum(o["busy"] for o in found)
                 deferred += sum(o["deferred"] for o in found)
                 if busy > 0 and deferred > 0 and most == 2:
@@ -181,6 +185,23 @@ def workers_meet_and_defer():
             check(min(duplicated) < 0.5, "duplicated", duplicated)
             check(busy + deferred > 0, algorithm, "the searchers never met")
             check(busy > 0 or algorithm != "abdada-paper", "no searcher was answered BUSY")
+
+
+COST = r"overhead >=\d+\.\d%  duplicated \d+\.\d%"
+COST_OF_SHARDS = r"  waiting \d+\.\d%  \d+\.\d kB/s"
+
+
+def what_several_searchers_cost_is_said():
+    """In every line of progress, and for all positions at the end; not of one searcher alone."""
+    with Cluster(shards=1, workers=1) as cluster:
+        wait_until(lambda: cluster.ask(START, "--time", 500)[0]["workers"] == 1, "the worker to help")
+        done = run("abdada", "analyse", "--servers", cluster.servers, "--fresh", "--time", 1500, START)
+        check(re.search(rf"Mnodes/s  {COST}{COST_OF_SHARDS}  workers 1  shards 1/1", done.err()), done.err())
+        check(re.fullmatch(rf"all searchers: \d+\.\d\d Mnodes/s  {COST}{COST_OF_SHARDS}", done.lines["out"][-1]), done.out())
+    done = run("abdada", "analyse", "--threads", 2, "--private", "--epd", CHOSEN_FILE.name, "--depth", 4)
+    check(re.fullmatch(rf"all searchers: \d+\.\d\d Mnodes/s  {COST}", done.lines["out"][-1]), done.out())
+    done = run("abdada", "analyse", "--depth", 4, START)
+    check("overhead" not in done.out() + done.err(), done.out())
 
 
 def a_finished_search_leaves_nothing_at_the_shards():
@@ -360,35 +381,6 @@ def limits_are_kept():
 
 # ---- UCI ----
 
-class Uci(Process):
-    def __init__(self, *arguments):
-        super().__init__("abdada", "uci", *arguments)
-        self.at = 0
-
-    def say(self, *lines):
-        for line in lines:
-            self.send(line)
-
-    def expect(self, pattern):
-        found, self.at = self.wait_line(pattern, begin=self.at)
-        return found
-
-    def ready(self):
-        self.say("isready")
-        self.expect("^readyok$")
-
-    def quit(self):
-        self.say("quit")
-        begin = time.monotonic()
-        equal(self.wait(), 0)
-        promised("quit", time.monotonic() - begin, 3)
-
-
-def legal_moves(fen):
-    done = run("abdada", "perft", fen, "--depth", 1, "--divide")
-    return {line.split(":")[0] for line in done.lines["out"] if ":" in line}
-
-
 def uci_plays_legal_moves():
     uci = Uci()
     uci.say("uci")
@@ -398,7 +390,7 @@ def uci_plays_legal_moves():
     uci.expect("^uciok$")
     uci.ready()
     uci.say("ucinewgame", "position startpos moves e2e4", "go depth 5")
-    uci.expect("^info depth 5 score (cp|mate) -?[0-9]+ nodes [0-9]+ .* pv ")
+    uci.expect("^info depth 5 seldepth [0-9]+ score (cp|mate) -?[0-9]+ nodes [0-9]+ .* pv ")
     move = uci.expect(r"^bestmove (\S+)")[1]
     after = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1"
     check(move in legal_moves(after), move)
@@ -568,7 +560,13 @@ def wrong_use_exits_2_with_one_line():
             "abdada perft": [[], ["--depth", "0"], ["--depth", "21"], ["--depth", "2", "nonsense"],
                              ["--depth", "2", "--game", "go"], ["--depth", "1", "--threads", "0"]],
             "abdada sim": [[], ["--depth", "0"], ["--depth", "3", "--workers", "none"],
-                           ["--depth", "3", "--game", "go"], ["--depth", "3", "--rtt-us", "-1"]],
+                           ["--depth", "3", "--game", "go"], ["--depth", "3", "--rtt-us", "-1"],
+                           ["--depth", "3", "--hosts", "2", "--workers", "2"], ["--depth", "3", "--threads", "2"],
+                           ["--depth", "3", "--hosts", "2", "--threads", "300"],
+                           ["--depth", "3", "--hosts", "40", "--threads", "128"],
+                           ["--depth", "3", "--bandwidth", "0"], ["--depth", "3", "--bandwidth", "-1"],
+                           ["--depth", "3", "--time", "5"], ["--depth", "3", "--select", "some"],
+                           ["--faults", "random", "--hosts", "2"]],
             "abdada bench": [["operand"], ["--nonsense"]],
             "abdada uci": [["operand"], ["--servers", "nonsense"], ["--threads", "0"]],
             "ttworker": [[], ["--servers"], ["--servers", "x"], ["--nonsense"], ["operand"],
@@ -614,6 +612,7 @@ def json_has_the_promised_fields():
         check(o["score_kind"] in ("cp", "mate"), o)
         check(o["pv"][0] == o["bestmove"] and o["bestmove"] in legal_moves(o["position"]), o)
         check(o["nodes"] == o["own_nodes"] > 0 and o["workers"] == o["shards"] == 0, o)
+        equal((o["overhead_estimate"], o["waiting"], o["bytes"]), (0, 0, 0))
     mate, = ask("6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1", "--depth", 3)
     equal((mate["score_kind"], mate["score"], mate["bestmove"]), ("mate", 1, "a1a8"))
 
@@ -644,6 +643,31 @@ def a_virtual_cluster_is_repeatable():
     equal(len({row["score"] for row in rows}), 1)
 
 
+def hosts_of_a_virtual_cluster_share_tables_and_cards():
+    options = ["--game", "tree:b=8,d=6,seed=3", "--hosts", "1,2", "--threads", 4, "--rtt-us", 50,
+               "--bandwidth", 1000, "--share", 3]
+    done = run("abdada", "sim", *options, "--depth", 6, "--json")
+    equal((done.status, done.err()), (0, ""))
+    one, two = [json.loads(line) for line in done.lines["out"]]
+    equal([(row["hosts"], row["workers"]) for row in (one, two)], [(1, 4), (2, 8)])
+    equal(one["host_bytes_per_s"], 0)  # its shard is on it
+    check(two["host_bytes_per_s"] > 0 and two["host_bytes_per_s_most"] >= two["host_bytes_per_s"], two)
+    check(0 < two["shard_load"] <= two["shard_load_most"] < 1, two)
+    equal(one["score"], two["score"])
+    text = run("abdada", "sim", *options, "--depth", 6)
+    heading = text.out().splitlines()[0].split()
+    equal(heading[:4], ["hosts", "workers", "seconds", "speedup"])
+    check("MB/s/host" in heading and "shards" in heading, heading)
+    for row in text.out().splitlines()[1:]:
+        equal(len(row.split()), len(heading) - 1, row)  # "wall s" is one column
+    timed = run("abdada", "sim", *options, "--time", 3)
+    equal((timed.status, timed.err()), (0, ""))  # nor is it too small
+    heading = timed.out().splitlines()[0].split()
+    check("depth" in heading and "speedup" not in heading, heading)
+    at = heading.index("depth")
+    check(all(int(row.split()[at]) >= 5 for row in timed.out().splitlines()[1:]), timed.out())
+
+
 def the_bench_signature_is_stable():
     if QUICK:
         return "takes long"
@@ -658,7 +682,7 @@ def the_bench_signature_is_stable():
 
 QUICK_TESTS = [
     threads_do_not_move_the_strict_score, a_cluster_does_not_move_the_strict_score,
-    workers_meet_and_defer, no_shard_at_all_costs_less_than_a_second, a_worker_is_killed,
+    workers_meet_and_defer, what_several_searchers_cost_is_said, no_shard_at_all_costs_less_than_a_second, a_worker_is_killed,
     all_shards_are_killed, a_worker_waits_for_its_first_shard, uci_plays_legal_moves,
     uci_stops_when_asked, a_uci_stop_right_after_go_is_obeyed, uci_survives_malformed_commands, wrong_use_exits_2_with_one_line,
     failures_exit_1_with_one_line, json_has_the_promised_fields, perft_counts,
@@ -666,7 +690,7 @@ QUICK_TESTS = [
 TESTS = [
     threads_do_not_move_the_strict_score, a_cluster_does_not_move_the_strict_score,
     a_full_table_does_not_move_the_strict_score, two_front_ends_get_their_own_answers,
-    workers_meet_and_defer, a_finished_search_leaves_nothing_at_the_shards,
+    workers_meet_and_defer, what_several_searchers_cost_is_said, a_finished_search_leaves_nothing_at_the_shards,
     a_worker_waits_for_its_first_shard, a_shard_that_returns_is_used_again,
     no_shard_at_all_costs_less_than_a_second, a_worker_is_killed, a_shard_is_killed,
     all_shards_are_killed, all_workers_are_killed, everything_else_is_killed,
@@ -679,7 +703,8 @@ TESTS = [
     uci_speaks_whole_lines_over_a_cluster, uci_answers_before_its_input_ends, uci_joins_and_leaves_a_cluster,
     uci_survives_malformed_commands, wrong_use_exits_2_with_one_line,
     failures_exit_1_with_one_line, help_and_version_are_on_stdout, json_has_the_promised_fields,
-    perft_counts, a_virtual_cluster_is_repeatable, the_bench_signature_is_stable,
+    perft_counts, a_virtual_cluster_is_repeatable, hosts_of_a_virtual_cluster_share_tables_and_cards,
+    the_bench_signature_is_stable,
 ]
 
 if __name__ == "__main__":

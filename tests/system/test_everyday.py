@@ -154,6 +154,8 @@ def help_keeps_its_columns():
 def a_search_too_small_is_said():
     small = run("abdada", "sim", "--game", "tree:b=4,d=4", "--depth", 3, "--workers", "1,64")
     check(re.search("too small a search for 64 workers", small.err()), small.err())
+    for mode in (("--depth", 3, "--no-reference"), ("--time", 1)):
+        equal(run("abdada", "sim", "--game", "tree:b=4,d=4", "--workers", "64", *mode).err(), "", mode)
     enough = run("abdada", "sim", "--game", "tree:b=4,d=8", "--depth", 8, "--workers", "1,2")
     equal(enough.err(), "")
 

@@ -8,6 +8,7 @@ Times that are promised are printed as measured, and may be exceeded SLACK-fold 
 import fcntl
 import os
 import pty
+import re
 import select
 import signal
 import struct
@@ -605,6 +606,18 @@ def top_shows_a_cluster():
         equal([(w["name"], w["job"], w["shards"]) for w in found["worker"]],
               [("w0", job["job"], 2), ("w1", job["job"], 2)])
         equal((job["workers"], job["shards"], len(found["front"])), (2, 2, 1))
+        def at_work():
+            _, seen = top(cluster.servers)
+            rows = seen["job"] + seen["worker"]
+            return seen if rows and all(row["nodes"] and row["bytes"] for row in rows) else None
+        working = wait_until(at_work, "reports of the front-end and of both workers")
+        for row in working["job"] + working["worker"] + working["total"]:
+            in_vain = row["duplicated_nodes"] + row["abandoned_nodes"]
+            check(abs(row["overhead_estimate"] - in_vain / (row["nodes"] - in_vain)) < 1e-6, row)
+            check(abs(row["duplicated"] - row["duplicated_nodes"] / row["nodes"]) < 1e-6, row)
+            check(row["waiting"] >= 0 and row["bytes_per_s"] >= 0, row)
+        equal([working["total"][0][name] for name in ("nodes", "bytes")], [working["job"][0][name] for name in ("nodes", "bytes")])
+        wait_until(lambda: top(cluster.servers)[1]["total"][0]["bytes_per_s"] > 0, "bytes/s")
         total, = found["total"]
         equal((total["shards"], total["shards_up"], total["workers"], total["jobs"]), (2, 2, 2, 1))
         check(any(shard["ops_per_s"] > 0 for shard in found["shard"]), found["shard"])
@@ -614,6 +627,7 @@ def top_shows_a_cluster():
         text = wait_until(read, "top sees both shards")
         equal(text.err(), "")
         check("w0" in text.out() and job["job"] in text.out(), text.out())
+        check(re.search(r"^  overhead >=\d+\.\d%  duplicated \d+\.\d%  waiting \d+\.\d%  \S+ bytes/s$", text.out(), re.M), text.out())
         cluster.shards[1].kill()
         def states():
             status, found = top(cluster.servers, "--wait", 1000)

@@ -74,9 +74,11 @@ def every_program_counts():
     wait_until(lambda: w.read("abdada")["abdada_workers"] == 2, "the front-end to know of it")
     wait_until(lambda: w.read("ttserver")["ttserver_jobs"] == 1, "the shard to know of it")
     before = {program: w.read(program) for program in w.all}
-    for program, name in (("ttserver", "asks"), ("ttworker", "nodes"), ("abdada", "nodes"), ("ttserver", "stores")):
+    for program, name in (("ttserver", "asks"), ("ttworker", "nodes"), ("abdada", "nodes"), ("ttserver", "stores"),
+                          ("ttworker", "bytes_sent"), ("ttworker", "bytes_received"), ("abdada", "bytes_sent")):
         name = f"{program}_{name}_total"
         wait_until(lambda program=program, name=name: w.read(program)[name] > before[program][name], name)
+    check("ttworker_abandoned_nodes_total" in before["ttworker"], before["ttworker"].keys())
     for program, url in w.all.items():
         status, text = get(url, "/healthz")
         equal(status, 200, text)

@@ -273,7 +273,7 @@ def jobs_are_pushed_and_stopped(server):
     late, = sessions(server, 1, role=ab.WORKER)
     equal(late.jobs, 1)
     equal(pushed_job(late), [ab.JOB] + job(number))
-    report = [number, 99, 0, 3, -31, 1804, 10, 20, 30, 40, 50, 60, "e2e4 e7e5"]
+    report = [number, 99, 0, 3, -31, 1804, 10, 20, 30, 40, 50, 60, 70, 80, "e2e4 e7e5"]
     late.send(ab.JOB_REPORT, *report)
     passed_on = front.wait_pushed(ab.JOB_REPORT)
     equal(passed_on[:2] + passed_on[3:], [ab.JOB_REPORT, number] + report[2:])
@@ -314,13 +314,15 @@ def members_and_jobs_are_listed(server):
     number = random.getrandbits(64)
     front.send(ab.JOB_POST, *job(number))
     front.heartbeat()
-    worker.send(ab.JOB_REPORT, number, 99, 0, 3, 0, 0, 10, 20, 30, 40, 50, 60, "")
+    worker.send(ab.JOB_REPORT, number, 99, 0, 3, 0, 0, 100, 20, 30, 40, 50, 60, 70, 80, "")
     worker.heartbeat()
     mine, = [row for row in watch.members() if row["session"] == worker.session]
     equal((mine["role"], mine["job"], mine["name"]), (ab.WORKER, number, "python"))
+    equal([mine[name] for name in "nodes duplicated abandoned waited_us bytes".split()], [100, 50, 60, 70, 80])
     mine, = [row for row in watch.jobs_open() if row["job"] == number]
     equal([mine[name] for name in "workers reached owner game position".split()],
           [1, 3, "python"] + [job(number)[i] for i in (2, 3)])
+    equal([mine[name] for name in "nodes duplicated abandoned bytes line".split()], [100, 50, 60, 80, ""])
     front.bye()
 
 
@@ -338,6 +340,57 @@ def a_history_is_filled_together(server):
     equal(a.history(fresh_key())[3], {})
     refused_with(a, ab.HISTORY, [9, root, 0, 0, [[8192, 1]]], 5)
     equal(a.stats()["history_published"] >= 3, True)
+
+
+@test
+def results_reach_one_session_of_each_other_host(server):
+    namespace = fresh_key()
+    sender, = sessions(server, 1, namespace_id=namespace, flags=4, table_id=1)
+    same, = sessions(server, 1, namespace_id=namespace, flags=4, table_id=1)
+    one, other = sessions(server, 2, namespace_id=namespace, flags=4, table_id=2)
+    third, = sessions(server, 1, namespace_id=namespace, flags=4)  # does not say which table it has
+    elsewhere, = sessions(server, 1, namespace_id=namespace + 1, flags=4, table_id=3)
+    deaf, = sessions(server, 1, namespace_id=namespace, table_id=4)
+    results = [(fresh_key(), 63, -32767, ab.EXACT, 65535), (fresh_key(), 0, 32767, ab.LOWER, 0)]
+    for _ in range(2):
+        sender.share(1, results)
+        _, table, packed, load = third.wait_pushed(ab.SHARE)
+        equal((table, ab.unpack_results(packed), load), (1, results, 0))
+    for session in (one, other):  # in turns
+        equal(ab.unpack_results(session.wait_pushed(ab.SHARE)[2]), results)
+    for session in (sender, same, one, other, third, elsewhere, deaf):
+        session.heartbeat()
+        equal([m for m in session.pushed if m[0] == ab.SHARE], [])
+    figures = sender.stats()
+    equal((figures["shared"] >= 4, figures["shared_dropped"], figures["hints_dropped"]), (True, 0, 0))
+    refused_with(sender, ab.SHARE, [1, ab.pack_results([(1, 3, 5, 0, 0)]), 0], 5)
+    refused_with(sender, ab.SHARE, [1, ab.pack_results([(1, 3, -32768, ab.EXACT, 0)]), 0], 5)
+    for bad in (bytes(12), bytes(14), bytes(13 * 1025), [[1, 3, 5, 1, 0, 0]], "x" * 13):
+        refused_with(sender, ab.SHARE, [1, bad, 0], 1)
+    third.heartbeat()
+    equal(third.pushed, [])
+
+
+@test
+def results_for_who_does_not_read_are_dropped(server):
+    namespace = fresh_key()
+    sender, reader, slow = sessions(server, 3, namespace_id=namespace, flags=4)
+    slow.close()
+    slow = Client(server.addresses[0], receive_most=1).hello(namespace_id=namespace, flags=4)
+    results = [(fresh_key(), 9, 7, ab.EXACT, 1)] * 1024
+    before, got = sender.stats()["hints_dropped"], 0
+
+    def are_dropped():
+        nonlocal got
+        for _ in range(20):
+            sender.share(1, results)
+            reader.wait_pushed(ab.SHARE)  # who reads gets all
+            got += 1
+        slow.send(ab.HEARTBEAT, 1)  # it is there
+        return sender.stats()["hints_dropped"] > before
+    wait_until(are_dropped, "hints for the slow one to be dropped")
+    for session in (sender, reader):
+        session.heartbeat()
 
 
 @test

@@ -21,7 +21,7 @@ import zmq
 from network import free_port
 
 BIN = os.environ.get("BIN", "./bin")
-VERSION = 5
+VERSION = 6
 HELLO, WELCOME, ASK, ANSWER, STORE, RELEASE, PEEK, PEEK_ANSWER, HEARTBEAT, POST, JOB = range(1, 12)
 STATS, STATS_ANSWER, ERROR, BYE = range(15, 19)
 WORKER, FRONT, CLIENT = range(3)
@@ -65,7 +65,7 @@ class Client:
         self.socket.linger = 0
         self.socket.connect(f"tcp://127.0.0.1:{port}")
         if hello:
-            self.say(HELLO, 1, role, 0, 5, 1, "test")
+            self.say(HELLO, 1, role, 0, 5, 1, "test", 0)
             self.welcome = self.receive(WELCOME)
 
     def say(self, *fields):
@@ -214,7 +214,7 @@ def test_a_thousand_connections_and_random_bytes_do_no_harm():
             s.close()
         peers = [Client(port, hello=False) for _ in range(10)]
         for peer in peers:
-            peer.say(HELLO, 2, CLIENT, 0, 0, burst, "brief")
+            peer.say(HELLO, 2, CLIENT, 0, 0, burst, "brief", 0)
             peer.socket.send(rng.randbytes(rng.randrange(0, 3000)))
             peer.socket.send_multipart([b"\x93\x02", b"", b"x" * rng.randrange(100)])
         for peer in peers:

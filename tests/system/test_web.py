@@ -95,7 +95,9 @@ class Front(client.Client):
         self.send(client.JOB_POST, self.job, 0, game, position, 1, 1, "abdada", 0, depth, 5, 0, 0)
 
     def report(self, depth, score, line, nodes=1000):
-        self.send(client.JOB_REPORT, self.job, self.instance, client.SEARCHING, depth, score, 0, nodes, 1, 1, 1, 1, 1, line)
+        """Of the nodes a tenth is duplicated, and as many are abandoned."""
+        self.send(client.JOB_REPORT, self.job, self.instance, client.SEARCHING, depth, score, 0, nodes, 1, 1, 1, nodes // 10,
+                  nodes // 10, 1, 3 * nodes, line)
         self.heartbeat()  # so it has been taken
 
     def leave(self):
@@ -211,6 +213,7 @@ def views_have_the_fields_of_top():
         job, = view["jobs"]
         equal([job[name] for name in ("owner", "position", "reached", "score", "score_kind", "line")],
               ["someone", ITALIAN, 3, 25, "cp", "e1g1 g8f6"])
+        equal([job[name] for name in ("nodes", "duplicated", "overhead_estimate", "bytes")], [1000, .1, .25, 3000])
         begin, count = view["time_ms"], 0
         while view["time_ms"] - begin < 1500:
             view, count = following(), count + 1
@@ -369,6 +372,8 @@ def the_line_can_be_stepped_through():
         wait_until(lambda: page.texts("#line button")[-1:] == ["5. d2d3"], "another line")
         check(page.text("#line [aria-current]") is None, "the line changed before where we were")
         equal(facts(page, "#facts")["Score for White"], "mate in 3, lost")
+        for where in ("#facts", "#figures"):
+            equal([facts(page, where)[name].replace("\u202f", " ") for name in ("Overhead", "Duplicated")], ["\u2265 25 %", "10 %"])
         front.leave()
         front = Front(shard.address, "passer", "chess", "8/1P2k3/8/8/3p4/8/4P2K/8 w - - 0 40")
         front.report(9, 31000 - 5, "e2e4 d4e3 b7b8n")

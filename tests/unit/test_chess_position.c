@@ -162,12 +162,34 @@ static void repetition_is_a_draw(void **state)
     play(&position, "g1f3 g8f6 f3g1");
     assert_false(game_chess.drawn(&position));
     play(&position, "f6g8");
-    assert_true(game_chess.drawn(&position));
+    assert_int_equal(game_chess.drawn(&position), 4); /* moves ago */
     /* A pawn move ends the window: nothing before it can come back. */
     play(&position, "e2e4");
     assert_false(game_chess.drawn(&position));
     play(&position, "e7e5 g1f3 g8f6 f3g1 f6g8");
     assert_true(game_chess.drawn(&position));
+}
+
+/* A search takes positions for unlike from where it might reach the end of the clock. */
+static void the_clock_is_part_of_the_key_when_draws_are_near(void **state)
+{
+    (void)state;
+    uint64_t seen[101];
+    for (unsigned clock = 0; clock <= 100; clock++) {
+        struct chess_position position;
+        char fen[64];
+        snprintf(fen, sizeof fen, "8/8/4k3/8/8/4K3/4R3/8 w - - %u 100", clock);
+        test_parse(&position, fen);
+        seen[clock] = game_chess.counted_key(&position);
+        for (unsigned other = clock < 60 ? 60 : 0; other < clock; other++) {
+            assert_true(seen[other] != seen[clock]);
+        }
+        assert_int_equal(seen[clock] == game_chess.key(&position), clock < 60);
+        assert_int_equal(game_chess.drawn(&position), clock < 100 ? 0 : GAME_DRAWN_BY_COUNT);
+    }
+    struct chess_position bare;
+    test_parse(&bare, "8/8/4k3/8/8/4K3/4B3/8 w - - 100 100");
+    assert_int_equal(game_chess.drawn(&bare), GAME_DRAWN_HERE);
 }
 
 /* The same pieces on the same squares, but castling is lost: not the same position. */
@@ -229,7 +251,7 @@ static void bare_minor_pieces_cannot_mate(void **state)
     for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct chess_position position;
         test_parse(&position, cases[i].text);
-        if (game_chess.drawn(&position) != cases[i].drawn) {
+        if (game_chess.drawn(&position) != (cases[i].drawn ? GAME_DRAWN_HERE : 0)) {
             fail_msg("%s", cases[i].text);
         }
     }
@@ -264,6 +286,7 @@ int main(void)
         cmocka_unit_test(transpositions_share_a_key),
         cmocka_unit_test(keys_differ_by_side_rights_and_en_passant),
         cmocka_unit_test(repetition_is_a_draw),
+        cmocka_unit_test(the_clock_is_part_of_the_key_when_draws_are_near),
         cmocka_unit_test(losing_a_right_is_not_repetition),
         cmocka_unit_test(null_move_ends_the_repetition_window),
         cmocka_unit_test(fifty_moves_without_progress_are_a_draw),

@@ -2,85 +2,14 @@
 #include "worker/games/chess/chess.h"
 #include "worker/games/chess/san.h"
 
-enum { SAN_MAX = 8 }; /* Qa1xb2#, exd8=Q#: seven characters and the end */
-
-/* Adds the file, the rank or both of the origin, as far as other moves of the same kind of piece
- * to the same square make it necessary. */
-static char *disambiguate(const struct chess_position *position, uint16_t move, unsigned kind,
-                          char *out)
-{
-    struct game_move list[GAME_MOVES_MAX];
-    unsigned count = chess_movegen_all(position, list), from = chess_move_from(move);
-    bool other = false, same_file = false, same_rank = false;
-    for (unsigned i = 0; i < count; i++) {
-        unsigned rival = chess_move_from(list[i].move);
-        if (rival != from && chess_move_to(list[i].move) == chess_move_to(move) &&
-            (position->board[rival] & 7) == kind) {
-            other = true;
-            same_file |= (rival & 7) == (from & 7);
-            same_rank |= (rival >> 3) == (from >> 3);
-        }
-    }
-    if (other && (!same_file || same_rank)) {
-        *out++ = (char)('a' + (from & 7));
-    }
-    if (same_file) {
-        *out++ = (char)('1' + (from >> 3));
-    }
-    return out;
-}
-
-static char *format_plain(const struct chess_position *position, uint16_t move, char *out)
-{
-    unsigned from = chess_move_from(move), to = chess_move_to(move);
-    unsigned kind = position->board[from] & 7;
-    bool captures = chess_move_kind(move) & CHESS_CAPTURE;
-    if (kind != CHESS_PAWN) {
-        *out++ = "PNBRQK"[kind];
-        out = disambiguate(position, move, kind, out);
-    } else if (captures) {
-        *out++ = (char)('a' + (from & 7));
-    }
-    if (captures) {
-        *out++ = 'x';
-    }
-    *out++ = (char)('a' + (to & 7));
-    *out++ = (char)('1' + (to >> 3));
-    if (chess_move_kind(move) & CHESS_PROMOTION) {
-        *out++ = '=';
-        *out++ = "PNBRQK"[chess_move_promoted(move)];
-    }
-    return out;
-}
-
-/* The shortest text that names the legal move here, with + or #. */
-static void san_format(const struct chess_position *position, uint16_t move, char text[SAN_MAX])
-{
-    unsigned kind = chess_move_kind(move);
-    char *out = text;
-    if (kind == CHESS_SHORT || kind == CHESS_LONG) {
-        strcpy(out, kind == CHESS_SHORT ? "O-O" : "O-O-O");
-        out += strlen(out);
-    } else {
-        out = format_plain(position, move, out);
-    }
-    struct chess_position after;
-    chess_position_fork(&after, position);
-    chess_position_make(&after, move);
-    if (chess_position_check(&after)) {
-        *out++ = chess_movegen_count(&after) ? '+' : '#';
-    }
-    *out = '\0';
-}
-
 static void check_round_trip(struct chess_position *position)
 {
     struct game_move list[GAME_MOVES_MAX];
     unsigned count = chess_movegen_all(position, list);
     for (unsigned i = 0; i < count; i++) {
-        char text[SAN_MAX], decorated[SAN_MAX + 4];
+        char text[CHESS_SAN_MAX], decorated[CHESS_SAN_MAX + 4];
         uint16_t move = 0;
-        san_format(position, list[i].move, text);
+        chess_san_format(position, list[i].move, text);
         assert_int_equal(chess_san_parse(position, text, &move), ERR_OK);
         assert_int_equal(move, list[i].move);
         snprintf(decorated, sizeof(decorated), "%s!?", text);
@@ -109,8 +38,8 @@ static void check_best_moves(const char *fen, char *rest, void *context)
         if (chess_san_parse(&position, text, &move)) {
             fail_msg("%s: %s is not legal", fen, text);
         }
-        char again[SAN_MAX];
-        san_format(&position, move, again);
+        char again[CHESS_SAN_MAX];
+        chess_san_format(&position, move, again);
         assert_string_equal(again, text);
         ++*moves;
     }
@@ -186,8 +115,8 @@ static void moves_are_written_as_short_as_they_can_be(void **state)
         test_parse(&position, writings[i].fen);
         uint16_t move = 0;
         assert_int_equal(game_chess.parse_move(&position, writings[i].coordinates, &move), ERR_OK);
-        char text[SAN_MAX];
-        san_format(&position, move, text);
+        char text[CHESS_SAN_MAX];
+        chess_san_format(&position, move, text);
         assert_string_equal(text, writings[i].text);
     }
 }

@@ -5,10 +5,10 @@
 
 static struct uci_limits read_limits(const char *words, bool black)
 {
-    char copy[512];
+    static char copy[512]; /* the limits point into it */
     struct uci_limits limits;
     snprintf(copy, sizeof copy, "%s", words);
-    uci_read_limits(copy, black, &limits);
+    uci_read_limits(copy, black, UCI_OVERHEAD_MS, &limits);
     assert_in_range(limits.depth, 1, SEARCH_DEPTH_MAX);
     return limits;
 }
@@ -38,8 +38,14 @@ static void depth_nodes_and_movetime_are_limits(void **state)
     expect("depth 7\tnodes 5", 7, 0, 5, false);
     struct uci_limits limits = read_limits("movetime 1000", false);
     assert_in_range(limits.time_ms, 950, 1000);
-    limits = read_limits("movetime 1", false);
-    assert_int_equal(limits.time_ms, 1);
+    assert_in_range(limits.spare_us, 5000, 10000);
+    for (unsigned ms = 1; ms <= 100; ms++) {
+        char words[32];
+        snprintf(words, sizeof words, "movetime %u", ms);
+        limits = read_limits(words, false);
+        assert_int_equal(limits.time_ms, ms);
+        assert_in_range(limits.spare_us, 500, ms * 1000 - 300); /* never late, and never no time */
+    }
 }
 
 static void infinite_and_ponder_wait_for_stop(void **state)
@@ -69,8 +75,20 @@ static void nonsense_is_no_limit(void **state)
 static void unknown_words_are_passed_over(void **state)
 {
     (void)state;
-    expect("searchmoves e2e4 d2d4 depth 5 mate 3", 5, 0, 0, false);
     expect("Depth 5", SEARCH_DEPTH_MAX, 0, 0, false);
+}
+
+static void searchmoves_end_with_the_first_other_word(void **state)
+{
+    (void)state;
+    struct uci_limits limits = read_limits("searchmoves e2e4 a7a8q depth 5 d2d4 mate 3", false);
+    assert_int_equal(limits.depth, 5);
+    assert_int_equal(limits.mate, 3);
+    assert_int_equal(limits.moves, 2);
+    assert_string_equal(limits.move[0], "e2e4");
+    assert_string_equal(limits.move[1], "a7a8q");
+    limits = read_limits("depth 5 searchmoves", false);
+    assert_int_equal(limits.moves, 0);
 }
 
 static void each_side_has_its_own_clock(void **state)
@@ -162,6 +180,7 @@ int main(void)
         cmocka_unit_test(infinite_and_ponder_wait_for_stop),
         cmocka_unit_test(nonsense_is_no_limit),
         cmocka_unit_test(unknown_words_are_passed_over),
+        cmocka_unit_test(searchmoves_end_with_the_first_other_word),
         cmocka_unit_test(each_side_has_its_own_clock),
         cmocka_unit_test(movetime_goes_before_the_clock),
         cmocka_unit_test(a_share_never_takes_the_whole_clock),

@@ -211,11 +211,14 @@ struct witness {
     bool ordered;
 };
 
-static void see_iteration(void *self, const struct search_result *result,
+static void see_iteration(void *self, unsigned line, const struct search_result *result,
                           const struct engine_status *status)
 {
     struct witness *w = self;
     (void)status;
+    if (line > 0 || result->bound != TT_EXACT) {
+        return;
+    }
     w->ordered = w->ordered && result->depth > w->last_depth;
     w->last_depth = result->depth;
     w->calls++;

@@ -39,6 +39,9 @@ static void report(uint64_t job, uint64_t instance, uint64_t nodes, enum proto_j
                                      .instance = instance,
                                      .nodes = nodes,
                                      .busy = nodes / 10,
+                                     .abandoned = nodes / 5,
+                                     .waited_us = nodes * 3,
+                                     .bytes = nodes * 7,
                                      .state = (uint8_t)is}};
     front_core_event(&core, &e, now);
 }
@@ -61,6 +64,36 @@ static void reports_are_summed_over_workers(void **state)
     assert_int_equal(sum().workers, 2);
     assert_int_equal(sum().nodes, 190);
     assert_int_equal(sum().busy, 19);
+    assert_int_equal(sum().abandoned, 38);
+    assert_int_equal(sum().waited_us, 3 * 190);
+    assert_int_equal(sum().bytes, 7 * 190);
+}
+
+/* Between reports, the first of which comes when a worker begins; not while it is idle, or gone. */
+static void the_time_that_workers_search_is_summed(void **state)
+{
+    (void)state;
+    report(JOB, 1, 0, PROTO_JOB_SEARCHING);
+    assert_int_equal(sum().searched_us, 0);
+    now += 200 * MS;
+    report(JOB, 1, 10, PROTO_JOB_SEARCHING);
+    report(JOB, 1, 10, PROTO_JOB_SEARCHING); /* passed on by another source, too */
+    report(JOB, 2, 0, PROTO_JOB_SEARCHING);
+    assert_int_equal(sum().searched_us, 200 * MS);
+    now += 100 * MS;
+    report(JOB, 2, 5, PROTO_JOB_ENDED);
+    report(JOB, 1, 20, PROTO_JOB_ENDED); /* it moves to another job */
+    now += 1000 * MS;
+    report(JOB, 1, 20, PROTO_JOB_ENDED);
+    report(JOB, 1, 21, PROTO_JOB_SEARCHING); /* and returns */
+    assert_int_equal(sum().searched_us, 400 * MS);
+    now += 50 * MS;
+    report(JOB, 1, 22, PROTO_JOB_SEARCHING);
+    now += 5000 * MS;
+    assert_int_equal(sum().searched_us, 450 * MS);
+    front_core_begin(&core, JOB);
+    report(JOB, 1, 1, PROTO_JOB_SEARCHING);
+    assert_int_equal(sum().searched_us, 0);
 }
 
 static void counters_only_grow(void **state)
@@ -241,6 +274,7 @@ int main(void)
 #define TEST(test) cmocka_unit_test_setup_teardown(test, start, finish)
     const struct CMUnitTest tests[] = {
         TEST(reports_are_summed_over_workers),
+        TEST(the_time_that_workers_search_is_summed),
         TEST(counters_only_grow),
         TEST(reports_on_other_jobs_are_passed_over),
         TEST(workers_counts_who_lives),

@@ -67,11 +67,11 @@ static void service_and_messages_cost_time(void **state)
     struct job job = lab_job("tree", tree, "abdada", 6);
     struct lab_options options = lab_cluster(&job, 1, 1);
     (void)state;
-    options.service_ns = 10 * TEST_US;
+    options.service_ns = options.service_operation_ns = 10 * TEST_US;
     options.drain = false;
     struct lab_result r = lab_do(&options);
     assert_true(r.waited_ns >= (r.asks + r.peeks) * (options.rtt_ns + 2 * options.service_ns));
-    options.service_ns = 0;
+    options.service_ns = options.service_operation_ns = 0;
     options.message_ns = 10 * TEST_US;
     struct lab_result m = lab_do(&options);
     assert_true(m.answer[0].time_ns >=

@@ -178,8 +178,13 @@ static void pushed_messages_reach_the_sink(void **state)
     assert_int_equal(f->last_done.bound, TT_UPPER);
     assert_int_equal(f->stops + f->reports + f->jobs, 3);
     static const struct proto_job_report wrong[] = {
-        {.state = PROTO_JOB_REFUSED + 1}, {.state = 200}, {.score = -32768}, {.depth = 251}};
-    for (unsigned i = 0; i < 4; i++) {
+        {.state = PROTO_JOB_REFUSED + 1},
+        {.state = 200},
+        {.score = -32768},
+        {.depth = 251},
+        {.abandoned = UINT64_C(1) << PROTO_COUNTER_BITS},
+        {.bytes = UINT64_C(1) << PROTO_COUNTER_BITS}};
+    for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         m = (struct proto_message){.type = PROTO_JOB_REPORT, .job_report = wrong[i]};
         fake_say(f, 0, &m);
         assert_int_equal(f->reports, 1);
@@ -188,6 +193,35 @@ static void pushed_messages_reach_the_sink(void **state)
     struct proto_job_report report = {.job = 4, .nodes = 10};
     client_job_report(f->client, &report, f->now);
     assert_int_equal(fake_expect(f, PROTO_JOB_REPORT)->job_report.nodes, 10);
+    fake_close(f);
+}
+
+/* Each message once, a post as well as a report; not what the port did not take. */
+static void bytes_are_counted_both_ways(void **state)
+{
+    struct fake *f = fake_open(1);
+    const struct client_counters *counters = client_counters(f->client);
+    struct proto_job_post post = post_of(1);
+    struct proto_job_report report = {.job = 4, .nodes = 10};
+    struct proto_message m = {.type = PROTO_JOB_STOP};
+    uint8_t bytes[64];
+    uint64_t sent = counters->bytes_sent, received = counters->bytes_received;
+    (void)state;
+    fake_forget(f);
+    assert_true(sent > 0 && received > 0); /* HELLO and WELCOME */
+    assert_int_equal(client_job_post(f->client, &post, f->now), ERR_OK);
+    client_job_report(f->client, &report, f->now);
+    while (fake_next(f) != NULL) {
+        sent += f->sent[(f->head - 1) % SENT_MAX].length;
+    }
+    assert_int_equal(counters->bytes_sent, sent);
+    f->refusing[0] = true;
+    client_job_report(f->client, &report, f->now);
+    assert_int_equal(counters->bytes_sent, sent);
+    fake_say(f, 0, &m);
+    received += proto_encode(&m, bytes, sizeof bytes);
+    client_receive(f->client, 0, (const uint8_t *)"junk", 4, f->now);
+    assert_int_equal(counters->bytes_received, received + 4);
     fake_close(f);
 }
 
@@ -327,6 +361,7 @@ int main(void)
         T(a_barred_job_is_said_and_not_posted_again_in_that_session),
         T(a_job_posted_too_early_is_not_barred),
         T(pushed_messages_reach_the_sink),
+        T(bytes_are_counted_both_ways),
         T(results_out_of_range_are_dropped),
         T(options_are_checked),
     };

@@ -308,6 +308,23 @@ static void idle_client_notices_a_dead_shard_by_itself(void **state)
     fake_close(f);
 }
 
+/* The HELLO is repeated more often than heartbeats are due. */
+static void an_unconfirmed_hello_does_not_keep_a_dead_shard_up(void **state)
+{
+    struct fake *f = fake_open(1);
+    uint64_t began = f->now;
+    (void)state;
+    client_hello(f->client, PROTO_WORKER, 77, f->now);
+    for (uint64_t next = began; client_shards_up(f->client) > 0;) {
+        f->now = next;
+        next = client_tick(f->client, f->now);
+        assert_true(next > f->now && f->now < began + 1000000);
+        fake_forget(f);
+    }
+    assert_in_range(f->now - began, 333333, 333333 + 30000);
+    fake_close(f);
+}
+
 /* What cannot be sent, tried more often than heartbeats are due must not keep them from being
  * missed. */
 static void requests_that_cannot_be_sent_take_a_shard_out(void **state)
@@ -391,33 +408,6 @@ static void a_worker_index_is_passed_on(void **state)
     assert_int_equal(f->worker_index, 3);
     assert_int_equal(f->workers, 8);
     assert_int_equal(client_shard_boot(f->client, 0), fake_boot(0));
-    fake_close(f);
-}
-
-static void results_are_shared_through_the_owner(void **state)
-{
-    struct fake *f = fake_open(3);
-    struct tt_store given[2] = {{5, 30, 1, TT_LOWER, 9, 0}, {6, -7, 2, TT_EXACT, 8, 0}};
-    uint64_t root_key = 0x70b1c;
-    (void)state;
-    unsigned shard = client_owner(f->client, root_key);
-    assert_true(client_share(f->client, root_key, 0x7ab1e, given, 2, f->now));
-    assert_int_equal(fake_expect(f, PROTO_SHARE)->share.list.count, 2);
-    assert_int_equal(f->message.share.table_id, 0x7ab1e);
-    assert_int_equal(f->message_shard, shard);
-    struct proto_message m = {.type = PROTO_SHARE};
-    m.share = (struct proto_share){UINT64_MAX, {2, given}};
-    fake_say(f, shard, &m);
-    assert_int_equal(f->shared, 2);
-    assert_true(f->last_table_id == UINT64_MAX);
-    assert_int_equal(f->last_done.score, -7);
-    given[0].bound = TT_EXACT + 1; /* none of them is believed */
-    fake_say(f, shard, &m);
-    assert_int_equal(f->shared, 2);
-    assert_int_equal(client_counters(f->client)->malformed, 1);
-    f->refusing[shard] = true;
-    assert_false(client_share(f->client, root_key, 0x7ab1e, given, 2, f->now));
-    assert_int_equal(client_outstanding(f->client), 0);
     fake_close(f);
 }
 
@@ -545,11 +535,11 @@ int main(void)
         T(heartbeat_when_nothing_else_was_asked),
         T(an_absurd_heartbeat_is_bounded),
         T(idle_client_notices_a_dead_shard_by_itself),
+        T(an_unconfirmed_hello_does_not_keep_a_dead_shard_up),
         T(requests_that_cannot_be_sent_take_a_shard_out),
         T(figures_are_passed_on),
         T(members_and_jobs_are_passed_on_a_page_at_a_time),
         T(a_worker_index_is_passed_on),
-        T(results_are_shared_through_the_owner),
         T(a_history_goes_to_the_owner_and_comes_back_once),
         T(a_scan_comes_back_once_and_in_its_range),
         T(a_flush_has_no_time_out),

@@ -155,6 +155,25 @@ PROTO_OPS(OP)
 #undef OP
 #undef F
 
+/* Byte by byte as PROTOCOL.md section 2 has it. */
+static void check_results(const msgpack_object *o, struct proto_stores list)
+{
+    assert_int_equal(o->type, MSGPACK_OBJECT_BIN);
+    assert_int_equal(o->via.bin.size, 13 * list.count);
+    const uint8_t *at = (const uint8_t *)o->via.bin.ptr;
+    for (uint32_t i = 0; i < list.count; i++, at += 13) {
+        uint64_t key = 0;
+        for (unsigned b = 8; b-- > 0;) {
+            key = key << 8 | at[b];
+        }
+        assert_true(key == list.at[i].key);
+        assert_int_equal((int16_t)(at[8] | at[9] << 8), list.at[i].score);
+        assert_int_equal(at[10] | at[11] << 8, list.at[i].move);
+        assert_int_equal(at[12] >> 2, list.at[i].depth);
+        assert_int_equal(at[12] & 3, list.at[i].bound);
+    }
+}
+
 static void check_message(const msgpack_object *o, const struct proto_message *m)
 {
     assert_int_equal(o->type, MSGPACK_OBJECT_ARRAY);
@@ -274,36 +293,52 @@ struct hostile {
 static const struct hostile hostiles[] = {
     {"nothing", "", ERR_PROTO},
     {"an empty array", "90", ERR_PROTO},
-    {"a version alone", "9105", ERR_PROTO},
+    {"a version alone", "9106", ERR_PROTO},
     {"nil", "c0", ERR_PROTO},
     {"a map", "820102", ERR_PROTO},
     {"another version", "93010900", ERR_VERSION},
     {"version 2^32", "93cf000000010000000009 01", ERR_PROTO},
-    {"type 0", "930500 00", ERR_TYPE},
-    {"type 99", "930563 00", ERR_TYPE},
-    {"too many fields", "9405090000", ERR_PROTO},
-    {"too few fields", "920509", ERR_PROTO},
-    {"an array of 2^32-1", "ddffffffff0509", ERR_PROTO},
-    {"asks: a count of 2^32-1", "94050302ddffffffff", ERR_PROTO},
-    {"asks: a count of 65535", "94050302dcffff", ERR_PROTO},
-    {"asks: one operation promised, none there", "9405030291", ERR_PROTO},
-    {"asks: an operation that is no array", "940503029105", ERR_PROTO},
-    {"asks: an operation with five fields", "94050302919501090000 00", ERR_PROTO},
-    {"request as a negative number", "930509ff", ERR_PROTO},
-    {"request as a text", "930509a131", ERR_PROTO},
-    {"request as a float", "930509ca3f800000", ERR_PROTO},
-    {"request as true", "930509c3", ERR_PROTO},
-    {"request beyond 32 bits", "930509cf0000000100000000", ERR_PROTO},
-    {"request in a wider form than needed", "930509cf0000000000000007", ERR_OK},
-    {"header in a wider form than needed", "dd00000003050907", ERR_OK},
-    {"reason beyond 8 bits", "930512cd0100", ERR_PROTO},
-    {"alpha below -32768", "940503029196 01 09 d2ffff7fff 00 00 00", ERR_PROTO},
-    {"alpha above 32767", "940503029196 01 09 cd8000 00 00 00", ERR_PROTO},
-    {"alpha as a 64-bit negative", "940503029196 01 09 d3ffffffffffffff00 00 00 00", ERR_OK},
-    {"a text longer than the message", "95051101 00 bf41", ERR_PROTO},
-    {"a text of 2^32-1 bytes", "95051101 00 dbffffffff41", ERR_PROTO},
-    {"a text as binary", "95051101 00 c40141", ERR_PROTO},
-    {"the type never used", "9305 09 c1", ERR_PROTO},
+    {"type 0", "930600 00", ERR_TYPE},
+    {"type 99", "930663 00", ERR_TYPE},
+    {"too many fields", "9406090000", ERR_PROTO},
+    {"too few fields", "920609", ERR_PROTO},
+    {"an array of 2^32-1", "ddffffffff0609", ERR_PROTO},
+    {"asks: a count of 2^32-1", "94060302ddffffffff", ERR_PROTO},
+    {"asks: a count of 65535", "94060302dcffff", ERR_PROTO},
+    {"asks: one operation promised, none there", "9406030291", ERR_PROTO},
+    {"asks: an operation that is no array", "940603029105", ERR_PROTO},
+    {"asks: an operation with five fields", "94060302919501090000 00", ERR_PROTO},
+    {"request as a negative number", "930609ff", ERR_PROTO},
+    {"request as a text", "930609a131", ERR_PROTO},
+    {"request as a float", "930609ca3f800000", ERR_PROTO},
+    {"request as true", "930609c3", ERR_PROTO},
+    {"request beyond 32 bits", "930609cf0000000100000000", ERR_PROTO},
+    {"request in a wider form than needed", "930609cf0000000000000007", ERR_OK},
+    {"header in a wider form than needed", "dd00000003060907", ERR_OK},
+    {"reason beyond 8 bits", "930612cd0100", ERR_PROTO},
+    {"alpha below -32768", "940603029196 01 09 d2ffff7fff 00 00 00", ERR_PROTO},
+    {"alpha above 32767", "940603029196 01 09 cd8000 00 00 00", ERR_PROTO},
+    {"alpha as a 64-bit negative", "940603029196 01 09 d3ffffffffffffff00 00 00 00", ERR_OK},
+    {"a text longer than the message", "95061101 00 bf41", ERR_PROTO},
+    {"a text of 2^32-1 bytes", "95061101 00 dbffffffff41", ERR_PROTO},
+    {"a text as binary", "95061101 00 c40141", ERR_PROTO},
+    {"the type never used", "9306 09 c1", ERR_PROTO},
+    {"results: none", "95061a01 c400 00", ERR_OK},
+    {"results: one", "95061a01 c40d 0100000000000000 0700 0000 0d 00", ERR_OK},
+    {"results: one, length of 16 bits", "95061a01 c5000d 0100000000000000 0700 0000 0d 00", ERR_OK},
+    {"results: one, length of 32 bits", "95061a01 c60000000d 0100000000000000 0700 0000 0d 00",
+     ERR_OK},
+    {"results: one byte less", "95061a01 c40c 0100000000000000 0700 0000 00", ERR_PROTO},
+    {"results: one byte more", "95061a01 c40e 0100000000000000 0700 0000 0d 00 00", ERR_PROTO},
+    {"results: more promised than there", "95061a01 c41a 0100000000000000 0700 0000 0d 00",
+     ERR_PROTO},
+    {"results: 2^32-1 bytes promised", "95061a01 c6ffffffff 00", ERR_PROTO},
+    {"results: no length", "95061a01 c5", ERR_PROTO},
+    {"results as a text", "95061a01 ad 0100000000000000 0700 0000 0d 00", ERR_PROTO},
+    {"results as a list", "95061a01 91 96 01 03 07 01 00 00 00", ERR_PROTO},
+    {"results as an extension", "95061a01 c70d00 0100000000000000 0700 0000 0d 00", ERR_PROTO},
+    {"results without a load", "94061a01 c40d 0100000000000000 0700 0000 0d", ERR_PROTO},
+    {"a load beyond 8 bits", "95061a01 c400 cd0100", ERR_PROTO},
 };
 
 static size_t from_hex(const char *hex, uint8_t *out)
@@ -355,7 +390,7 @@ static void both_readers_of_a_list_agree(void **state)
     for (unsigned round = 0; round < 200000; round++) {
         uint8_t alone[128], followed[512];
         struct proto_message one, many;
-        size_t head = from_hex("9405030291", alone);
+        size_t head = from_hex("9406030291", alone);
         size_t n = head;
         alone[n++] = 0x96;
         for (unsigned field = 0; field < 6; field++) {
@@ -416,6 +451,72 @@ static void nesting_and_size_are_bounded(void **state)
     assert_int_equal(out.peek.list.count, PROTO_BATCH_MAX);
 }
 
+/* ---- packed results (SHARE) ---- */
+
+static size_t share_of(uint32_t packed_bytes, uint8_t *out)
+{
+    static const uint8_t head[] = {0x95, PROTO_VERSION, PROTO_SHARE, 1, 0xc5};
+    memcpy(out, head, sizeof head);
+    out[5] = (uint8_t)(packed_bytes >> 8), out[6] = (uint8_t)packed_bytes;
+    memset(out + 7, 0x55, packed_bytes);
+    out[7 + packed_bytes] = 20;
+    return 8 + packed_bytes;
+}
+
+static void packed_results_are_whole_and_bounded(void **state)
+{
+    static uint8_t large[PROTO_MESSAGE_MAX];
+    struct proto_message out;
+    (void)state;
+    for (uint32_t n = 0; n < 8 * PROTO_RESULT_BYTES; n++) {
+        enum err expected = n % PROTO_RESULT_BYTES == 0 ? ERR_OK : ERR_PROTO;
+        assert_int_equal(decode_exact(large, share_of(n, large), &out), expected);
+    }
+    uint32_t most = PROTO_RESULT_BYTES * PROTO_BATCH_MAX;
+    assert_int_equal(decode_exact(large, share_of(most, large), &out), ERR_OK);
+    assert_int_equal(out.share.list.count, PROTO_BATCH_MAX);
+    assert_int_equal(out.share.list.at[PROTO_BATCH_MAX - 1].score, 0x5555);
+    assert_int_equal(out.share.load, 20);
+    most += PROTO_RESULT_BYTES;
+    assert_int_equal(decode_exact(large, share_of(most, large), &out), ERR_PROTO);
+}
+
+/* Every value of the byte decodes; what is a bound is the reader's to judge. */
+static void depth_and_bound_are_one_byte(void **state)
+{
+    struct proto_message out;
+    (void)state;
+    for (unsigned byte = 0; byte < 256; byte++) {
+        size_t length = share_of(PROTO_RESULT_BYTES, bytes);
+        bytes[7 + 12] = (uint8_t)byte;
+        assert_int_equal(decode_exact(bytes, length, &out), ERR_OK);
+        assert_int_equal(out.share.list.at[0].depth, byte / 4);
+        assert_int_equal(out.share.list.at[0].bound, byte % 4);
+        assert_int_equal(out.share.list.at[0].slot, 0);
+        assert_int_equal(proto_results_in_range(&out.share.list), byte % 4 != 0);
+    }
+}
+
+static void results_of_greater_depths_are_not_packed(void **state)
+{
+    static struct tt_store list[PROTO_BATCH_MAX + 1];
+    struct proto_message m = {.type = PROTO_SHARE, .share = {.list = {3, list}}};
+    (void)state;
+    for (unsigned i = 0; i < PROTO_BATCH_MAX + 1; i++) {
+        list[i] = (struct tt_store){.key = i, .depth = PROTO_RESULT_DEPTH_MAX, .bound = TT_EXACT};
+    }
+    assert_true(proto_encode(&m, bytes, sizeof bytes) > 0);
+    list[2].depth = PROTO_RESULT_DEPTH_MAX + 1;
+    assert_int_equal(proto_encode(&m, bytes, sizeof bytes), 0);
+    list[2].depth = 250;
+    assert_int_equal(proto_encode(&m, bytes, sizeof bytes), 0);
+    list[2].depth = PROTO_RESULT_DEPTH_MAX;
+    m.share.list.count = PROTO_BATCH_MAX;
+    assert_true(proto_encode(&m, bytes, sizeof bytes) > 0);
+    m.share.list.count = PROTO_BATCH_MAX + 1;
+    assert_int_equal(proto_encode(&m, bytes, sizeof bytes), 0);
+}
+
 static void failure_leaves_the_output_alone(void **state)
 {
     struct proto_message out = {.type = PROTO_BYE}, before = out;
@@ -454,6 +555,9 @@ int main(void)
         cmocka_unit_test(both_readers_of_a_list_agree),
         cmocka_unit_test(hostile_messages_are_refused),
         cmocka_unit_test(nesting_and_size_are_bounded),
+        cmocka_unit_test(packed_results_are_whole_and_bounded),
+        cmocka_unit_test(depth_and_bound_are_one_byte),
+        cmocka_unit_test(results_of_greater_depths_are_not_packed),
         cmocka_unit_test(failure_leaves_the_output_alone),
         cmocka_unit_test(texts_are_cut_with_a_zero_byte),
     };

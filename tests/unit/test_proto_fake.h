@@ -36,6 +36,7 @@ struct fake {
     uint32_t last_weight;
     unsigned worker_index, workers;
     uint64_t last_job, last_table_id;
+    uint8_t last_load;
     struct tt_store last_done;
     unsigned refusals;
     struct proto_decoder decoder;
@@ -99,13 +100,13 @@ static void fake_history(void *node_self, unsigned shard, const struct proto_his
     f->last_weight = answer->list.count > 0 ? answer->list.at[answer->list.count - 1].weight : 0;
 }
 
-static void fake_shared(void *node_self, uint64_t table_id, const struct tt_store *results,
-                        uint32_t count)
+static void fake_shared(void *node_self, const struct proto_share *share)
 {
     struct fake *f = *(struct fake **)node_self;
-    f->shared += count;
-    f->last_table_id = table_id;
-    f->last_done = results[count - 1];
+    f->shared += share->list.count;
+    f->last_table_id = share->table_id;
+    f->last_load = share->load;
+    f->last_done = share->list.at[share->list.count - 1];
 }
 
 static void fake_stats(void *self, unsigned shard, const struct proto_stats_answer *answer)

@@ -31,6 +31,10 @@ static struct tt_store sample_stores[] = {
 static struct tt_store sample_results[] = {
     {.key = SAMPLE_KEY, .depth = 9, .score = 31, .bound = TT_LOWER, .move = 1804, .slot = 0},
 };
+static struct tt_store sample_shared[] = {
+    {.key = SAMPLE_KEY, .depth = 9, .score = 31, .bound = TT_LOWER, .move = 1804},
+    {.key = 200, .depth = PROTO_RESULT_DEPTH_MAX, .score = -300, .bound = TT_EXACT, .move = 7},
+};
 static struct tt_release sample_releases[] = {
     {.key = SAMPLE_KEY, .depth = 9, .slot = 1},
 };
@@ -63,7 +67,10 @@ static struct proto_member_row sample_members[] = {
      .name = TEXT("worker-1"),
      .user = TEXT("alice"),
      .nodes = 5000000,
-     .waited_us = 2500},
+     .waited_us = 2500,
+     .duplicated = 300,
+     .abandoned = 7000,
+     .bytes = 900000},
 };
 static struct proto_job_row sample_jobs[] = {
     {.job = UINT64_C(0x1122334455667788),
@@ -79,6 +86,9 @@ static struct proto_job_row sample_jobs[] = {
      .score = -31,
      .move = 1804,
      .nodes = 9000000,
+     .duplicated = 500,
+     .abandoned = 12000,
+     .bytes = 1600000,
      .line = TEXT("e2e4 e7e5")},
 };
 
@@ -88,7 +98,8 @@ static const struct proto_message samples[] = {
                             .flags = 0,
                             .namespace_id = 0xc0ffee,
                             .instance = 0xfeed,
-                            .name = TEXT("worker-1")}},
+                            .name = TEXT("worker-1"),
+                            .table_id = 0x7ab1e}},
     {PROTO_WELCOME, .welcome = {.request = 1,
                                 .session = 65537,
                                 .boot = UINT64_C(0xb007000000000001),
@@ -118,7 +129,9 @@ static const struct proto_message samples[] = {
                                       .busy = 120,
                                       .deferred = 90,
                                       .duplicated = 300,
+                                      .abandoned = 7000,
                                       .waited_us = 2500,
+                                      .bytes = 900000,
                                       .line = TEXT("e2e4 e7e5")}},
     {PROTO_NODE_DONE, .node_done = {.list = {1, sample_results}}},
     {PROTO_STATS, .stats = {.request = 5}},
@@ -145,7 +158,7 @@ static const struct proto_message samples[] = {
                                               .halvings = 0,
                                               .wait_ms = 10,
                                               .list = {2, sample_weights}}},
-    {PROTO_SHARE, .share = {.table_id = 0x7ab1e, .list = {1, sample_results}}},
+    {PROTO_SHARE, .share = {.table_id = 0x7ab1e, .list = {2, sample_shared}, .load = 20}},
     {PROTO_FLUSH, .flush = {.request = 9}},
     {PROTO_FLUSHED, .flushed = {.request = 9}},
     {PROTO_SCAN, .scan = {.request = 10, .cursor = 0, .depth = 4}},

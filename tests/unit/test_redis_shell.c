@@ -135,27 +135,25 @@ static void results_reach_searchers_with_another_table(void **state)
 {
     (void)state;
     struct tt_store results[2] = {tt_result(1, 4, TT_EXACT, -5, 2),
-                                  tt_result(2, 4, TT_UPPER, 6, 0)};
+                                  tt_result(2, 63, TT_UPPER, 6, 0)};
+    bed.table_id = 0x1111;
     peer_open(&bed, 0, PROTO_CLIENT);
-    peer_open(&bed, 1, PROTO_CLIENT);
-    peer_open_as(&bed, 2, PROTO_CLIENT, NAMES_B, BENCH_WAIT_US);
-    assert_true(client_share(bed.peer[0].client, 5, 0x1111, results, 2, clock_us()));
-    BED_UNTIL(&bed, bed.peer[1].shares == 2);
-    assert_int_equal(bed.peer[1].shared_table, 0x1111);
-    assert_int_equal(bed.peer[1].shared.score, -5);
-    /* who has said that he uses the same table gets none */
-    assert_true(client_share(bed.peer[1].client, 5, 0x1111, results, 1, clock_us()));
-    (void)peer_peek(&bed, 1, 1, 1);
-    BED_UNTIL(&bed, bed_eval(&bed, "local n = 0 "
-                                   "for _, k in ipairs(redis.call('KEYS', 'abdada:*:s:*')) do "
-                                   "if redis.call('GET', k):find(string.char(17, 17)) then "
-                                   "n = n + 1 end end return n") == 2);
-    assert_int_equal(bed.peer[0].shares, 0);
-    assert_true(client_share(bed.peer[0].client, 5, 0x1111, results, 2, clock_us()));
-    assert_true(client_share(bed.peer[0].client, 5, 0x2222, results, 1, clock_us()));
-    BED_UNTIL(&bed, bed.peer[1].shared_table == 0x2222);
-    assert_int_equal(bed.peer[1].shares, 3);
-    assert_int_equal(bed.peer[2].shares, 0);
+    peer_open(&bed, 1, PROTO_CLIENT); /* another process of that host */
+    bed.table_id = 0x2222;
+    peer_open(&bed, 2, PROTO_CLIENT);
+    bed.table_id = 0x3333;
+    peer_open_as(&bed, 3, PROTO_CLIENT, NAMES_B, BENCH_WAIT_US);
+    bed.table_id = 0;
+    assert_true(client_share(bed.peer[0].client, results, 2, clock_us()));
+    BED_UNTIL(&bed, bed.peer[2].shares == 2);
+    assert_int_equal(bed.peer[2].shared_table, 0x1111);
+    assert_int_equal(bed.peer[2].shared.score, -5);
+    assert_true(client_share(bed.peer[2].client, results + 1, 1, clock_us()));
+    BED_UNTIL(&bed, bed.peer[0].shares == 1 && bed.peer[1].shares == 1); /* two receivers */
+    assert_int_equal(bed.peer[1].shared_table, 0x2222);
+    assert_int_equal(bed.peer[1].shared.depth, 63);
+    assert_int_equal(bed.peer[2].shares, 2);
+    assert_int_equal(bed.peer[3].shares, 0);
 }
 
 static void history_is_the_sum_of_all(void **state)
@@ -333,9 +331,15 @@ static void job_shows_what_was_found(void **state)
     r.depth = 4;
     r.score = -7;
     r.nodes = 5000;
+    r.duplicated = 50;
+    r.abandoned = 60;
+    r.bytes = 70;
     r.line = proto_text_of("d2d4");
     client_job_report(front->client, &r, clock_us()); /* what its user sees stands */
     row_becomes(other, 4, -7, 5000, "d2d4");
+    assert_int_equal(other->job_row.duplicated, 50);
+    assert_int_equal(other->job_row.abandoned, 60);
+    assert_int_equal(other->job_row.bytes, 70);
     r.depth = 9;
     client_job_report(bed.peer[0].client, &r, clock_us());
     BED_UNTIL(&bed, front->reports == 2); /* those of the worker alone */

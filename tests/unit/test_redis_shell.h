@@ -39,6 +39,7 @@ struct redis_bed {
     struct redis_address address;
     struct peer peer[BENCH_PEERS];
     struct proto_job_row job_row;
+    uint64_t table_id; /* of peers that are opened from now on */
     char line[64];
     uint64_t served_us;
 };
@@ -92,13 +93,13 @@ static inline void on_done(void *self, const struct tt_store *result)
     p->done = *result;
 }
 
-static inline void on_shared(void *self, uint64_t table_id, const struct tt_store *results,
-                             uint32_t count)
+static inline void on_shared(void *self, const struct proto_share *share)
 {
     struct peer *p = self;
-    p->shares += count;
-    p->shared = results[0];
-    p->shared_table = table_id;
+    assert_true(share->list.count > 0);
+    p->shares += share->list.count;
+    p->shared = share->list.at[0];
+    p->shared_table = share->table_id;
 }
 
 static inline void on_history(void *self, unsigned shard, const struct proto_history_answer *answer)
@@ -238,6 +239,7 @@ static inline void peer_open_as(struct redis_bed *b, unsigned index, enum proto_
         .hello_flags = PROTO_WANTS_NODE_DONE | PROTO_WANTS_RESULTS,
         .namespace_id = namespace_id,
         .instance = clock_unique(),
+        .table_id = b->table_id,
         .name = name,
         .rto_min_us = wait_us,
         .rto_max_us = wait_us,

@@ -135,10 +135,10 @@ static void on_done(void *self, const struct tt_store *result)
     ((struct liar *)self)->dones++;
 }
 
-static void on_shared(void *self, uint64_t table_id, const struct tt_store *results, uint32_t count)
+static void on_shared(void *self, const struct proto_share *share)
 {
-    (void)table_id, (void)results;
-    ((struct liar *)self)->shares += count;
+    assert_true(proto_results_in_range(&share->list));
+    ((struct liar *)self)->shares += share->list.count;
 }
 
 static bool take_hello(void *self, unsigned shard, const uint8_t *bytes, size_t length)

@@ -23,7 +23,7 @@ struct peer {
     struct world *world;
     char route[2];
     struct remote *remote;
-    struct embedded *table;
+    struct embedded *table; /* of the first thread of a host; the others borrow it */
     struct embedded_port local;
     struct search *search;
     struct letter inbox[INBOX];
@@ -101,18 +101,20 @@ static inline void peer_begin(struct peer *peer)
     free(position);
 }
 
-/* `group`: of those whose results it shares; 0: its own. */
-static inline void peer_open(struct world *world, unsigned index, uint8_t share_depth,
-                             uint64_t group)
+/* Slot `slot` of that table. */
+static inline void peer_open_at(struct world *world, unsigned index, uint8_t share_depth,
+                                struct embedded *table, unsigned slot)
 {
     struct peer *peer = &world->peer[index];
     const struct algorithm *algorithm = algorithm_by_name("abdada");
     struct env_port env = {.self = peer, .poll = never};
+    bool is_alone = embedded_slots(table) == 1;
     peer->world = world;
     peer->route[0] = (char)('a' + index);
-    assert_int_equal(embedded_open_on_host(&peer->table, TABLE_BYTES, 1, group, NULL), ERR_OK);
-    peer->local =
-        (struct embedded_port){.table = peer->table, .inflight_depth_max = EMBEDDED_NEVER};
+    peer->local = (struct embedded_port){.table = table,
+                                         .slot = (uint16_t)slot,
+                                         .inflight_depth_max =
+                                             is_alone ? EMBEDDED_NEVER : EMBEDDED_INFLIGHT_DEPTH};
     struct remote_options options = {
         .shell = {.self = peer,
                   .now = shell_now,
@@ -131,6 +133,24 @@ static inline void peer_open(struct world *world, unsigned index, uint8_t share_
     assert_int_equal(search_open(&peer->search, &plan, &port, &env), ERR_OK);
     assert_int_equal(remote_connect(peer->remote, 100), 1);
     peer_begin(peer);
+}
+
+/* `group`: of those whose results it shares; 0: its own. */
+static inline void peer_open(struct world *world, unsigned index, uint8_t share_depth,
+                             uint64_t group)
+{
+    struct peer *peer = &world->peer[index];
+    assert_int_equal(embedded_open_on_host(&peer->table, TABLE_BYTES, 1, group, NULL), ERR_OK);
+    peer_open_at(world, index, share_depth, peer->table, 0);
+}
+
+/* Peers 0 and 1 are threads of one host, 2 is another host. */
+static inline void world_open_hosts(struct world *world, uint8_t share_depth)
+{
+    assert_int_equal(embedded_open(&world->peer[0].table, TABLE_BYTES, 2), ERR_OK);
+    peer_open_at(world, 0, share_depth, world->peer[0].table, 0);
+    peer_open_at(world, 1, share_depth, world->peer[0].table, 1);
+    peer_open(world, 2, share_depth, 0);
 }
 
 static inline struct world *world_open_with(const struct ttcore_options *options)
@@ -152,6 +172,8 @@ static inline void world_close(struct world *world)
     for (unsigned i = 0; i < PEERS; i++) {
         remote_close(&world->peer[i].remote);
         search_free(&world->peer[i].search);
+    }
+    for (unsigned i = 0; i < PEERS; i++) {
         embedded_close(&world->peer[i].table);
     }
     bed_close(world->bed);
@@ -173,6 +195,11 @@ static inline void serve(struct peer *peer, unsigned ms)
         bed->now_us += 500;
         poll_once(peer);
     }
+}
+
+static inline const struct client_counters *counters(const struct peer *peer)
+{
+    return client_counters(remote_client(peer->remote));
 }
 
 static inline struct ttcore_figures figures(const struct world *world)

@@ -1,11 +1,13 @@
-/* Result broadcast: peers with one table need none, peers with other tables do. */
+/* Result broadcast: peers with one table need none, peers with other tables do; a host is one peer.
+ */
 #include "tests/unit/test_remote.h"
 #include "tests/unit/test_tt.h"
 
 #include "common/clock.h"
+#include "common/rng.h"
 #include "worker/table/remote_depth.h"
 
-enum { SHARE_DEPTH = 2 };
+enum { SHARE_DEPTH = 3 };
 
 /* Peers a and b use one table, c has its own; or each its own. False: the host gives no memory. */
 static bool open_peers(struct world *world, bool one_table)
@@ -30,7 +32,7 @@ static bool knows(const struct peer *peer, uint64_t key, uint8_t depth)
 {
     struct tt_ask ask = {.key = key, .alpha = -1, .beta = 1, .depth = depth};
     struct tt_answer answer;
-    return embedded_find(peer->table, &ask, &answer) && answer.score == 7;
+    return embedded_find(peer->local.table, &ask, &answer) && answer.score == 7;
 }
 
 /* All search for a while and find something each millisecond: how many results of peer i peer k
@@ -138,7 +140,8 @@ static void peers_with_one_table_broadcast_next_to_nothing(void **state)
             poll_once(b);
         }
     }
-    assert_in_range(figures(world).shared, 1, 10 * 3); /* a try or two each time */
+    assert_in_range(counters(a)->shared, 1, 10 * 3); /* a try or two each time */
+    assert_int_equal(figures(world).shared, 0);
     assert_int_equal(embedded_other_table_until_us(a->table), 0);
     world_close(world);
 }
@@ -164,9 +167,109 @@ static void a_peer_with_another_table_gets_the_results_of_all(void **state)
     world_close(world);
 }
 
-/* Before the answer to an ask is read, a peer with the same table finishes the node: it is not
- * entered, and the shard must not keep it in flight. */
-static void a_node_finished_while_its_ask_travels_is_released(void **state)
+/* ---- hosts ---- */
+
+/* All of them know of each other, and what was found then has left. */
+static struct world *world_of_hosts(void)
+{
+    struct world *world = world_open();
+    world_open_hosts(world, SHARE_DEPTH);
+    begin_all(world);
+    search_all(world);
+    serve(&world->peer[0], 5);
+    serve(&world->peer[1], 5);
+    serve(&world->peer[2], 5);
+    return world;
+}
+
+static void what_threads_of_a_host_find_leaves_as_one_message(void **state)
+{
+    (void)state;
+    enum { EACH = 10, KEY = 1 << 20 };
+    struct world *world = world_of_hosts();
+    struct peer *a = &world->peer[0], *b = &world->peer[1], *c = &world->peer[2];
+    for (unsigned round = 0; round < 2; round++) {
+        struct peer *first = round == 0 ? a : b, *last = round == 0 ? b : a;
+        uint64_t key = KEY * (round + 1);
+        finds(first, rng_mix(key++), SHARE_DEPTH);
+        serve(first, 5); /* a message has left just now */
+        poll_once(c);
+        uint64_t messages = counters(c)->shares_taken, results = counters(c)->shared_taken;
+        assert_true(knows(c, rng_mix(key - 1), SHARE_DEPTH));
+        finds(first, rng_mix(key++), SHARE_DEPTH);
+        poll_once(first);
+        for (unsigned i = 0; i < EACH; i++) {
+            finds(i & 1 ? first : last, rng_mix(key++), SHARE_DEPTH);
+        }
+        poll_once(first);
+        poll_once(last);
+        world->bed->now_us += 2500;
+        poll_once(last);
+        poll_once(c);
+        assert_in_range(counters(c)->shares_taken, messages + 1, messages + 2);
+        assert_int_equal(counters(c)->shared_taken, results + 1 + EACH);
+        for (unsigned i = 1; i <= EACH; i++) {
+            assert_true(knows(c, rng_mix(key - i), SHARE_DEPTH));
+        }
+    }
+    world_close(world);
+}
+
+static void one_thread_takes_for_all_of_the_host(void **state)
+{
+    (void)state;
+    struct world *world = world_of_hosts();
+    struct peer *a = &world->peer[0], *b = &world->peer[1], *c = &world->peer[2];
+    uint64_t results = counters(a)->shared_taken;
+    assert_true(results > 0);
+    finds(c, 1 << 20, SHARE_DEPTH);
+    serve(c, 5);
+    poll_once(b);
+    assert_false(knows(b, 1 << 20, SHARE_DEPTH));
+    poll_once(a);
+    assert_true(knows(b, 1 << 20, SHARE_DEPTH));
+    assert_int_equal(counters(a)->shared_taken, results + 1);
+    assert_int_equal(counters(b)->shared_taken, 0);
+    world_close(world);
+}
+
+/* A thread is in a node that another host finishes and nobody asked the shard for. */
+static void what_is_published_ends_the_visits_of_all_threads(void **state)
+{
+    (void)state;
+    struct world *world = world_of_hosts();
+    struct peer *a = &world->peer[0], *b = &world->peer[1], *c = &world->peer[2];
+    struct table_port port = remote_table_port(b->remote);
+    struct node *at = &b->search->node[0];
+    struct tt_answer answer;
+    remote_begin(b->remote, SHARE_DEPTH + 1, true, true); /* not asked for so deep */
+    *at = (struct node){.in_flight = true, .alpha = -1, .beta = 1};
+    at->ask = (struct tt_ask){.key = 99,
+                              .alpha = -1,
+                              .beta = 1,
+                              .depth = SHARE_DEPTH,
+                              .flags = TT_STRICT,
+                              .slot = b->local.slot};
+    b->local.inflight_depth = EMBEDDED_INFLIGHT_DEPTH;
+    port.ask(port.self, &at->ask, &at->ticket);
+    port.await(port.self, &at->ask, &at->ticket, &answer);
+    assert_int_equal(answer.verdict, TT_OPEN);
+    b->search->unwind = SEARCH_PLY_MAX;
+    finds(c, 99, SHARE_DEPTH);
+    serve(c, 5);
+    poll_once(a);
+    poll_once(b);
+    assert_int_equal(b->search->unwind, 0);
+    assert_int_equal(at->resolved_score, 7);
+    struct tt_release release = {99, SHARE_DEPTH, b->local.slot};
+    at->in_flight = false;
+    port.release(port.self, &at->ticket, &release);
+    assert_int_equal(embedded_inflight(a->table), 0);
+    world_close(world);
+}
+
+/* Before the answer to an ask is read, a peer with the same table finishes the node. */
+static void a_node_finished_while_its_ask_travels_is_left(void **state)
 {
     (void)state;
     struct world *world = world_open();
@@ -186,11 +289,8 @@ static void a_node_finished_while_its_ask_travels_is_released(void **state)
             embedded_put(&a->local, &store);
         }
         port.await(port.self, &ask, &ticket, &answer);
-        /* A searcher that waits gets the shard's answer, and the shard does not know of it. */
-        assert_int_equal(answer.verdict, finished && !waits ? TT_CUT : TT_OPEN);
-        if (answer.verdict == TT_OPEN) {
-            port.store(port.self, &ticket, &store);
-        }
+        assert_int_equal(answer.verdict, TT_OPEN); /* the shard does not know of it */
+        port.store(port.self, &ticket, &store);
         serve(a, 2);
         assert_int_equal(figures(world).inflight_entries, 0);
     }
@@ -267,7 +367,10 @@ int main(void)
         cmocka_unit_test(nothing_is_broadcast_without_peers),
         cmocka_unit_test(shallow_results_are_not_broadcast),
         cmocka_unit_test(peers_with_one_table_broadcast_next_to_nothing),
-        cmocka_unit_test(a_node_finished_while_its_ask_travels_is_released),
+        cmocka_unit_test(what_threads_of_a_host_find_leaves_as_one_message),
+        cmocka_unit_test(one_thread_takes_for_all_of_the_host),
+        cmocka_unit_test(what_is_published_ends_the_visits_of_all_threads),
+        cmocka_unit_test(a_node_finished_while_its_ask_travels_is_left),
         cmocka_unit_test(the_remote_depth_limit_follows_what_asks_cost),
         cmocka_unit_test(a_peer_with_another_table_gets_the_results_of_all),
     };

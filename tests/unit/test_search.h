@@ -148,7 +148,27 @@ static inline void rig_peek_directly(struct rig *rig)
         struct table_port *table = &rig->searcher[i].search->table;
         table->peek_ahead = NULL;
         table->peek_take = NULL;
+        table->peek_is_here = NULL;
         table->peek_drop = NULL;
+    }
+}
+
+/* From now on what is known here, and who of here is where, is seen without a message. */
+static inline void rig_peek_near(struct rig *rig)
+{
+    for (unsigned i = 0; i < rig->searchers; i++) {
+        rig->searcher[i].watch.is_near = rig->searchers == 1; /* else it changes meanwhile */
+        rig->searcher[i].search->table.peek_near = watch_peek_near;
+    }
+}
+
+/* From now on they search on while a peek is under way. */
+static inline void rig_go_on(struct rig *rig, unsigned under_way_percent)
+{
+    for (unsigned i = 0; i < rig->searchers; i++) {
+        rig->searcher[i].options.random_order = true;
+        rig->searcher[i].watch.goes_on = true;
+        rig->searcher[i].watch.under_way_percent = under_way_percent;
     }
 }
 

@@ -137,6 +137,9 @@ static void note(void *context, const struct search_result *result,
 {
     struct run *r = context;
     (void)counters;
+    if (result->bound != TT_EXACT) {
+        return;
+    }
     r->depth[r->iterations] = result->depth;
     r->score[r->iterations++] = (unsigned)result->score;
 }

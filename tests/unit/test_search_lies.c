@@ -152,6 +152,19 @@ static bool liar_peek_take(void *self, struct table_peek_ticket *ticket, struct 
     return rng_below(&l->random, 2);
 }
 
+/* Whatever it says of the searchers and results of this host. */
+static void liar_peek_near(void *self, const struct tt_peek *peek, struct tt_peeked *out)
+{
+    liar_peek(self, peek, 1, out);
+}
+
+static bool liar_peek_is_here(void *self, const struct table_peek_ticket *ticket)
+{
+    struct liar *l = self;
+    (void)ticket;
+    return rng_below(&l->random, 2);
+}
+
 static void liar_peek_drop(void *self, struct table_peek_ticket *ticket)
 {
     (void)self, (void)ticket;
@@ -221,7 +234,9 @@ static struct search_result search_among_lies(struct liar *l, const char *text,
     if (ahead) {
         port.peek_ahead = liar_peek_ahead;
         port.peek_take = liar_peek_take;
+        port.peek_is_here = liar_peek_is_here;
         port.peek_drop = liar_peek_drop;
+        port.peek_near = rng_below(&l->random, 2) ? liar_peek_near : NULL;
     }
     struct search_options options = {.game = game,
                                      .algorithm = algorithm_by_name(algorithm),

@@ -355,15 +355,19 @@ static void contention_everywhere_defers_but_never_spins(void **state)
     struct suite suite = test_positions();
     struct rig *oracle = oracle_open();
     rig_run_text(oracle, suite.at[1].position, 4);
-    for (unsigned i = 0; i < 7; i++) {
+    for (unsigned i = 0; i < 13; i++) {
         struct rig *rig = rig_open("abdada", 1, 1, RIG_BYTES);
         struct watch *w = &rig->searcher[0].watch;
         w->contended_percent = 100;
         w->busy_percent = 100;
-        w->ahead_percent = i / 2 * 50;
-        rig->searcher[0].options.random_order = i % 2 == 1;
-        if (i == 6) {
+        w->ahead_percent = i / 2 % 3 * 50;
+        if (i % 2 == 1) {
+            rig_go_on(rig, i / 2 * 20);
+        }
+        if (i == 12) {
             rig_peek_directly(rig);
+        } else if (i >= 6) {
+            rig_peek_near(rig);
         }
         rig_run_text(rig, suite.at[1].position, 4);
         rig_expect_score(rig, 4, oracle->searcher[0].result.score);
@@ -371,6 +375,73 @@ static void contention_everywhere_defers_but_never_spins(void **state)
     }
     rig_close(oracle);
     suite_close(&suite);
+}
+
+/* Who does not wait searches another child while a peek is under way, however long that takes, but
+ * for one who was refused twice by all that are left. What comes is used. */
+static void a_search_that_goes_on_waits_for_no_peek(void **state)
+{
+    (void)state;
+    struct suite suite = test_positions();
+    struct rig *oracle = oracle_open();
+    rig_run_text(oracle, suite.at[1].position, 4);
+    for (unsigned i = 0; i < 6; i++) {
+        const unsigned under_way_percent = i % 3 * 50;
+        struct rig *rig = rig_open("abdada", 1, 1, RIG_BYTES);
+        struct watch *w = &rig->searcher[0].watch;
+        struct game_move list[GAME_MOVES_MAX];
+        w->contended_percent = w->ahead_percent = 100;
+        rig_go_on(rig, under_way_percent);
+        if (i >= 3) {
+            rig_peek_near(rig);
+        }
+        test_parse(rig->position, suite.at[1].position);
+        test_game()->generate(rig->position, list);
+        test_game()->make(rig->position, list[0].move);
+        uint64_t key = test_game()->key(rig->position);
+        test_game()->unmake(rig->position, list[0].move);
+        run_beside(rig, 4, key, 3);
+        rig_expect_score(rig, 4, oracle->searcher[0].result.score);
+        assert_true(2 * w->waited <= w->busy && w->busy < 16);
+        assert_true(w->ahead > 0 || under_way_percent == 100);
+        assert_int_equal(w->near > 0, i >= 3);
+        rig_close(rig);
+    }
+    rig_close(oracle);
+    suite_close(&suite);
+}
+
+/* Where another thread of this host is in a child, that one comes last, whatever the shards say. */
+static void a_child_with_a_searcher_of_this_host_comes_last(void **state)
+{
+    (void)state;
+    const struct game *game = test_game();
+    static const char *const text = "4k3/p6p/8/8/8/8/P6P/4K3 w - - 0 1";
+    enum { DEPTH = 3 };
+    struct game_move list[GAME_MOVES_MAX];
+    struct rig *rig = rig_open("abdada", 1, 1, RIG_BYTES);
+    struct rig_searcher *d = &rig->searcher[0];
+    rig_go_on(rig, 100);
+    rig_peek_near(rig);
+    d->watch.ahead_percent = 100;
+    test_parse(rig->position, text);
+    unsigned moves = game->generate(rig->position, list);
+    rig_run(rig, DEPTH);
+    uint16_t best = d->result.move;
+    for (unsigned i = 0; i < moves; i++) {
+        if (list[i].move == best) {
+            continue;
+        }
+        game->make(rig->position, list[i].move);
+        uint64_t key = game->key(rig->position);
+        game->unmake(rig->position, list[i].move);
+        embedded_clear(rig->table);
+        run_beside(rig, DEPTH, key, DEPTH - 1);
+        assert_true(last_open_at_ply_one(&d->watch) == key);
+        assert_true(2 * d->watch.waited <= d->watch.busy);
+        assert_in_range(d->watch.busy, 1, 3); /* by the first it learns that there are others */
+    }
+    rig_close(rig);
 }
 
 static void what_searchers_store_is_true(void **state)
@@ -412,6 +483,8 @@ int main(void)
         cmocka_unit_test(siblings_of_a_busy_child_keep_their_order_if_peeks_are_direct),
         cmocka_unit_test(lies_of_the_table_change_no_score_and_end),
         cmocka_unit_test(contention_everywhere_defers_but_never_spins),
+        cmocka_unit_test(a_search_that_goes_on_waits_for_no_peek),
+        cmocka_unit_test(a_child_with_a_searcher_of_this_host_comes_last),
         cmocka_unit_test(what_searchers_store_is_true),
     };
     return cmocka_run_group_tests_name("search_parallel", tests, NULL, NULL);

@@ -67,6 +67,7 @@ static void a_stopped_search_keeps_the_last_finished_iteration(void **state)
     assert_in_range(r.depth, 1, SEARCH_DEPTH_MAX - 1);
     rig_run_text(oracle, suite.at[0].position, r.depth);
     assert_int_equal(oracle->searcher[0].result.score, r.score);
+    assert_int_equal(rig->searcher[0].counters.abandoned, 0); /* nobody had resolved a node */
     rig_expect_best_moves(rig, oracle);
     rig_close(oracle);
     rig_close(rig);
@@ -142,6 +143,8 @@ struct completion {
     void *position;
     uint64_t random;
     unsigned sent;
+    uint64_t given_up; /* nodes, where only ... */
+    bool is_deep; /* ... nodes at least two plies above quiescence have others finished */
 };
 
 /* Another searcher (the spare slot) stores the true value of a node that this one has in flight. */
@@ -155,7 +158,8 @@ static void finish_for(struct rig_searcher *d)
     }
     unsigned at = rng_below(&completion->random, w->open - 1); /* the last is not yet searched */
     const struct tt_ask *ask = &w->node[at].ask;
-    if (ask->depth > 4) {
+    if (ask->depth > 4 || (completion->is_deep && (watch_top(&d->watch)->ask.depth < 2 ||
+                                                   watch_top(&d->watch)->moves == 0))) {
         return;
     }
     watched_position(w, at, rig->position, completion->position);
@@ -172,6 +176,7 @@ static void finish_for(struct rig_searcher *d)
     assert_int_equal(d->search->unwind, at);
     assert_int_equal(d->search->node[at].resolved_score, value);
     completion->sent++;
+    completion->given_up += w->open - at;
 }
 
 static void a_node_others_finished_is_unwound_to_and_taken(void **state)
@@ -200,6 +205,35 @@ static void a_node_others_finished_is_unwound_to_and_taken(void **state)
             rig_close(rig);
         }
     }
+    free(completion.position);
+    rig_close(completion.oracle);
+    suite_close(&suite);
+}
+
+/* All nodes are registered, so those given up are those under way: what was finished below them is
+ * in the table. A node given up inside another that is given up later counts once. */
+static void nodes_given_up_are_counted_once(void **state)
+{
+    (void)state;
+    struct suite suite = test_positions();
+    struct completion completion = {.oracle = oracle_open(), .random = tt_seed(), .is_deep = true};
+    struct rig *rig = rig_open("abdada", 1, 1, RIG_BYTES);
+    struct rig_searcher *d = &rig->searcher[0];
+    completion.position = malloc(test_game()->position_size);
+    d->options.poll_nodes = 3;
+    d->meddle = finish_for;
+    d->context = &completion;
+    d->watch.may_unwind = true;
+    for (unsigned i = 0; i < 3; i++) {
+        completion.sent = 0;
+        completion.given_up = 0;
+        embedded_clear(rig->table);
+        rig_run_text(rig, suite.at[i].position, 4);
+        assert_true(completion.sent > 0);
+        assert_int_equal(d->counters.abandoned, completion.given_up);
+        assert_int_equal(d->counters.duplicated, 0);
+    }
+    rig_close(rig);
     free(completion.position);
     rig_close(completion.oracle);
     suite_close(&suite);
@@ -277,6 +311,7 @@ static void notices_without_effect_change_nothing(void **state)
     rig->searcher[0].meddle = send_notices_without_effect;
     rig_run_text(rig, suite.at[1].position, 4);
     assert_int_equal(rig->searcher[0].counters.unwound, 0);
+    assert_int_equal(rig->searcher[0].counters.abandoned, 0);
     assert_int_equal(rig->searcher[0].counters.nodes, nodes);
     assert_int_equal(rig->searcher[0].result.score, quiet.score);
     assert_int_equal(rig->searcher[0].result.move, quiet.move);
@@ -313,7 +348,7 @@ static void late_answers_change_no_score(void **state)
 {
     (void)state;
     static const unsigned percents[] = {20, 100};
-    uint64_t seed = tt_seed(), late = 0, unwound = 0;
+    uint64_t seed = tt_seed(), late = 0, unwound = 0, abandoned = 0;
     struct suite suite = test_positions();
     struct rig *oracle = oracle_open();
     for (unsigned i = 0; i < 8; i++) {
@@ -332,10 +367,13 @@ static void late_answers_change_no_score(void **state)
         for (unsigned d = 0; d < rig->searchers; d++) {
             late += rig->searcher[d].watch.late;
             unwound += rig->searcher[d].watch.late_refused;
+            const struct search_counters *c = &rig->searcher[d].counters;
+            assert_true(c->abandoned + c->duplicated <= c->nodes);
+            abandoned += c->abandoned;
         }
         rig_close(rig);
     }
-    assert_true(late > 0 && unwound > 0);
+    assert_true(late > 0 && unwound > 0 && abandoned > 0);
     rig_close(oracle);
     suite_close(&suite);
 }
@@ -355,12 +393,17 @@ static void late_answers_between_peeks_change_no_score(void **state)
             rig->searcher[d].meddle = rig_serve;
             w->random = rng_next(&seed);
             rig->searcher[d].options.poll_nodes = 4;
-            rig->searcher[d].options.random_order = i & 2;
             w->later_percent = 60;
             w->busy_percent = 30;
             w->contended_percent = 30;
             w->ahead_percent = 80;
             w->may_unwind = true;
+        }
+        if (i & 2) {
+            rig_go_on(rig, 70);
+        }
+        if (i & 4) {
+            rig_peek_near(rig);
         }
         rig_run_text(oracle, suite.at[i / 8].position, 4);
         int score = oracle->searcher[0].result.score;
@@ -414,6 +457,7 @@ int main(void)
         cmocka_unit_test(it_asks_the_environment_often_enough),
         cmocka_unit_test(it_polls_at_once_when_asked_to),
         cmocka_unit_test(a_node_others_finished_is_unwound_to_and_taken),
+        cmocka_unit_test(nodes_given_up_are_counted_once),
         cmocka_unit_test(a_notice_of_a_node_that_finished_by_itself_is_forgotten),
         cmocka_unit_test(notices_without_effect_change_nothing),
         cmocka_unit_test(searchers_that_take_notices_agree_too),

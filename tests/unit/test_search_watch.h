@@ -12,7 +12,7 @@
 #include "tests/unit/test_tt.h"
 #include "worker/search/search.h"
 
-enum { WATCH_SAMPLES = 24, WATCH_FIRST_ASKS = 256, WATCH_VIEWS = 32 };
+enum { WATCH_SAMPLES = 24, WATCH_FIRST_ASKS = 256, WATCH_VIEWS = 32, WATCH_BATCH = 4 };
 
 struct watched_node {
     struct tt_ask ask;
@@ -25,6 +25,7 @@ struct watched_node {
 /* A peek sent ahead: what was true then. */
 struct watch_view {
     uint32_t count;
+    bool was_under_way; /* when it was last looked for */
     struct tt_peeked seen[GAME_MOVES_MAX];
 };
 
@@ -40,6 +41,9 @@ struct watch {
     const struct game *game;
     unsigned busy_percent, contended_percent, later_percent;
     unsigned ahead_percent; /* peeks sent ahead are accepted; half of them come back */
+    unsigned under_way_percent; /* ... and are found under way still */
+    bool is_near; /* peek_near is there: what is known here is not asked for */
+    bool goes_on; /* a search that does not wait: it peeks at few */
     bool narrows; /* a window may become smaller than the one that was answered */
     bool prunes; /* selection full: a node may have a value without a move */
     unsigned sample_every; /* stores; 0: none */
@@ -65,6 +69,8 @@ struct watch {
     uint64_t opens, stores, releases, busy;
     uint64_t late, late_refused; /* answers given late; of these CUT or BUSY */
     uint64_t ahead; /* peeks sent ahead that were taken */
+    uint64_t waited; /* peeks that were waited for: sent to be, or taken while under way */
+    uint64_t near; /* peeks at what is known here */
     struct tt_answer first_answer[WATCH_FIRST_ASKS]; /* at ply 1 of the iteration of that depth */
     uint64_t first_key[WATCH_FIRST_ASKS];
     unsigned first, first_depth;
@@ -253,10 +259,9 @@ static inline void watch_release(void *self, const struct table_ticket *ticket,
     w->inner.release(w->inner.self, ticket, release);
 }
 
-static inline void watch_peek(void *self, const struct tt_peek *peek, unsigned count,
-                              struct tt_peeked *out)
+static inline void watch_note_peek(struct watch *w, const struct tt_peek *peek, unsigned count,
+                                   struct tt_peeked *out)
 {
-    struct watch *w = self;
     WATCH_EXPECT(w, !w->pending && count >= 1 && count <= GAME_MOVES_MAX);
     w->inner.peek(w->inner.self, peek, count, out);
     for (unsigned i = 0; i < count; i++) {
@@ -266,17 +271,55 @@ static inline void watch_peek(void *self, const struct tt_peek *peek, unsigned c
     }
 }
 
+/* A batch that leaves: each child once, few if the search goes on, and none that is known here. */
+static inline void watch_batch(struct watch *w, const struct tt_peek *peek, unsigned count)
+{
+    struct tt_peeked seen;
+    WATCH_EXPECT(w, !w->goes_on || count <= WATCH_BATCH);
+    for (unsigned i = 0; w->is_near && i < count; i++) {
+        w->inner.peek(w->inner.self, &peek[i], 1, &seen);
+        WATCH_EXPECT(w, seen.depth != peek[i].depth || seen.lower != seen.upper);
+    }
+}
+
+static inline void watch_peek(void *self, const struct tt_peek *peek, unsigned count,
+                              struct tt_peeked *out)
+{
+    struct watch *w = self;
+    w->waited++;
+    watch_note_peek(w, peek, count, out);
+}
+
+static inline void watch_peek_near(void *self, const struct tt_peek *peek, struct tt_peeked *out)
+{
+    struct watch *w = self;
+    w->near++;
+    watch_note_peek(w, peek, 1, out);
+}
+
 static inline bool watch_peek_ahead(void *self, const struct tt_peek *peek, unsigned count,
                                     struct table_peek_ticket *peek_ticket)
 {
     struct watch *w = self;
+    watch_batch(w, peek, count);
     if (w->peeks_ahead == WATCH_VIEWS || !tt_chance(&w->random, w->ahead_percent)) {
         return false;
     }
-    watch_peek(self, peek, count, w->peek_ticket[w->peeks_ahead].seen);
-    w->peek_ticket[w->peeks_ahead].count = count;
+    struct watch_view *view = &w->peek_ticket[w->peeks_ahead];
+    watch_note_peek(w, peek, count, view->seen);
+    view->count = count;
+    view->was_under_way = false;
     *peek_ticket = (struct table_peek_ticket){.request = ++w->peeks_ahead};
     return true;
+}
+
+static inline bool watch_peek_is_here(void *self, const struct table_peek_ticket *peek_ticket)
+{
+    struct watch *w = self;
+    WATCH_EXPECT(w, w->peeks_ahead > 0 && peek_ticket->request == w->peeks_ahead);
+    bool is_under_way = tt_chance(&w->random, w->under_way_percent);
+    w->peek_ticket[w->peeks_ahead - 1].was_under_way = is_under_way;
+    return !is_under_way;
 }
 
 static inline void watch_peek_drop(void *self, struct table_peek_ticket *peek_ticket)
@@ -292,6 +335,7 @@ static inline bool watch_peek_take(void *self, struct table_peek_ticket *peek_ti
     struct watch *w = self;
     watch_peek_drop(self, peek_ticket);
     const struct watch_view *seen = &w->peek_ticket[w->peeks_ahead];
+    w->waited += seen->was_under_way;
     if (!tt_chance(&w->random, 50)) {
         return false;
     }
@@ -321,7 +365,7 @@ static inline void watch_begin(struct watch *w, struct search *search)
     w->valued_after_stop = SEARCH_PLY_MAX + 2;
     w->broken = NULL;
     w->opens = w->stores = w->releases = w->busy = 0;
-    w->late = w->late_refused = w->ahead = 0;
+    w->late = w->late_refused = w->ahead = w->waited = w->near = 0;
     w->peeks_ahead = 0;
     w->first = 0;
     w->until_sample = w->sample_every;
@@ -365,6 +409,7 @@ static inline struct table_port watch_port(struct watch *w)
         .peek = watch_peek,
         .peek_ahead = watch_peek_ahead,
         .peek_take = watch_peek_take,
+        .peek_is_here = watch_peek_is_here,
         .peek_drop = watch_peek_drop,
         .inflight_depth = watch_remote_depth,
         .serve = watch_serve,

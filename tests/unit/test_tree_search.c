@@ -33,6 +33,9 @@ static void note_iteration(void *context, const struct search_result *result,
                            const struct search_counters *counters)
 {
     struct run *r = context;
+    if (result->bound != TT_EXACT) {
+        return;
+    }
     r->score[result->depth] = result->score;
     r->leaves[result->depth] = leaves.visited;
     r->nodes = counters->nodes;

@@ -223,6 +223,8 @@ static void report_is_forwarded_to_the_owner(void **state)
                                              .move = 1804,
                                              .nodes = 1000,
                                              .duplicated = 4,
+                                             .abandoned = 9,
+                                             .bytes = 700,
                                              .line = proto_text_of("e2e4 e7e5")};
     bed_post(bed, "front", 5);
     bed_say(bed, "w1", m);
@@ -230,6 +232,8 @@ static void report_is_forwarded_to_the_owner(void **state)
     assert_int_equal(bed->actions.messages, 1);
     assert_int_equal(report.nodes, 1000);
     assert_int_equal(report.duplicated, 4);
+    assert_int_equal(report.abandoned, 9);
+    assert_int_equal(report.bytes, 700);
     assert_int_equal(report.score, -31000);
     assert_int_equal(report.move, 1804);
     assert_int_equal(report.line.length, strlen("e2e4 e7e5"));

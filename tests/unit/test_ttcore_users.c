@@ -2,6 +2,7 @@
 #include "tests/unit/test_ttcore.h"
 
 #include "common/rng.h"
+#include "ttserver/core/share_relay.h"
 #include "ttserver/core/user_table.h"
 
 #include <stdio.h>
@@ -429,7 +430,7 @@ static void silent_sessions_do_not_stop_results(void **state)
     bed_close(*state);
     struct bed *bed = *state = bed_open(&options);
     struct tt_store result = {5, 30, 1, TT_LOWER, 9, 0};
-    struct proto_message share = {.type = PROTO_SHARE, .share = {9, {1, &result}}};
+    struct proto_message share = {.type = PROTO_SHARE, .share = {9, {1, &result}, 0}};
     char name[16];
     for (unsigned i = 0; i < 300; i++) { /* of other namespaces, or that want nothing */
         snprintf(name, sizeof name, "silent%u", i);
@@ -447,26 +448,62 @@ static void silent_sessions_do_not_stop_results(void **state)
 
 static void sessions_of_the_same_table_do_not_stop_results(void **state)
 {
+    enum { SAME = 1500 };
     struct ttcore_options options = bed_options();
     struct tt_store result = {5, 30, 1, TT_LOWER, 9, 0};
-    struct proto_message share = {.type = PROTO_SHARE, .share = {9, {1, &result}}};
-    struct proto_hello hello = {.namespace_id = 1, .flags = PROTO_WANTS_RESULTS};
+    struct proto_message share = {.type = PROTO_SHARE, .share = {9, {1, &result}, 0}};
+    struct proto_hello hello = {
+        .role = PROTO_CLIENT, .namespace_id = 1, .flags = PROTO_WANTS_RESULTS, .table_id = 9};
     char name[16];
     unsigned got = 0;
-    options.sessions_max = 512;
+    options.sessions_max = 2048;
     bed_close(*state);
     struct bed *bed = *state = bed_open(&options);
-    for (unsigned i = 0; i < 200; i++) { /* threads of one process */
+    for (unsigned i = 0; i < SAME; i++) {
         snprintf(name, sizeof name, "same%u", i);
+        hello.instance = i;
         bed_hello_as(bed, name, hello);
-        bed_say(bed, name, share);
     }
+    hello.table_id = 10;
     bed_hello_as(bed, "other", hello);
-    for (unsigned i = 0; i < 16; i++) { /* 64 of 201 are looked at each time */
+    for (unsigned i = 0; i < 16; i++) { /* 1,024 of 1,501 are looked at each time */
         bed_say(bed, "same0", share);
         got += bed_nth(bed, "other", 0) != NULL;
     }
-    assert_in_range(got, 4, 16);
+    assert_in_range(got, 10, 16);
+}
+
+/* Hosts that one user invents cost him his budget and turns (io); who is honest still hears all,
+ * if late. */
+static void many_tables_do_not_stop_results(void **state)
+{
+    enum { INVENTED = 1500 };
+    struct ttcore_options options = bed_options();
+    struct tt_store result = {5, 30, 1, TT_LOWER, 9, 0};
+    struct proto_message share = {.type = PROTO_SHARE, .share = {9, {1, &result}, 0}};
+    struct proto_hello hello = {
+        .role = PROTO_CLIENT, .namespace_id = 1, .flags = PROTO_WANTS_RESULTS};
+    char name[16];
+    unsigned got = 0;
+    options.sessions_max = 2048;
+    bed_close(*state);
+    struct bed *bed = *state = bed_open(&options);
+    for (unsigned i = 0; i < INVENTED; i++) {
+        snprintf(name, sizeof name, "many%u", i);
+        hello.instance = hello.table_id = 100 + i;
+        bed_hello_as(bed, name, hello);
+    }
+    hello.table_id = 10;
+    bed_hello_as(bed, "other", hello);
+    for (unsigned i = 0; i < 16; i++) {
+        bed_say(bed, "many0", share);
+        got += bed_nth(bed, "other", 0) != NULL;
+        bed->now_us += TTCORE_SHARE_LATE_US;
+        bed_event(bed, TTCORE_TICK);
+        got += bed_nth(bed, "other", 0) != NULL;
+        assert_int_equal(bed->actions.dropped, 0);
+    }
+    assert_in_range(got, 5, 6); /* 512 of 1,501 each time */
 }
 
 /* ---- keys chosen by the public mixing ---- */
@@ -548,6 +585,7 @@ int main(void)
         T(a_report_is_bounded_and_in_the_senders_name),
         T(silent_sessions_do_not_stop_results),
         T(sessions_of_the_same_table_do_not_stop_results),
+        T(many_tables_do_not_stop_results),
         T(notices_of_chosen_keys_do_not_share_a_bucket),
         cmocka_unit_test(users_come_and_go_as_in_their_model),
     };

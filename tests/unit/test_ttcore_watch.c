@@ -129,6 +129,9 @@ static void say_found(struct bed *bed, const char *who, uint8_t depth, int16_t s
                                              .score = score,
                                              .nodes = nodes,
                                              .waited_us = nodes / 2,
+                                             .duplicated = nodes / 10,
+                                             .abandoned = nodes / 5,
+                                             .bytes = 3 * nodes,
                                              .line = proto_text_of(line)};
     bed_say(bed, who, m);
 }
@@ -140,6 +143,9 @@ static void row_is(struct bed *bed, uint8_t reached, int16_t score, uint64_t nod
     assert_int_equal(row->reached, reached);
     assert_int_equal(row->score, score);
     assert_int_equal(row->nodes, nodes);
+    assert_int_equal(row->duplicated, nodes / 10);
+    assert_int_equal(row->abandoned, nodes / 5);
+    assert_int_equal(row->bytes, 3 * nodes);
     assert_true(text_is(row->line, line));
 }
 
@@ -167,6 +173,9 @@ static void a_job_shows_what_was_found(void **state)
         bool is_w = text_is(row->name, "w"), is_v = text_is(row->name, "v");
         assert_int_equal(row->nodes, is_w ? 1000 : is_v ? 600 : 0);
         assert_int_equal(row->waited_us, is_w ? 500 : is_v ? 300 : 0);
+        assert_int_equal(row->duplicated, row->nodes / 10);
+        assert_int_equal(row->abandoned, row->nodes / 5);
+        assert_int_equal(row->bytes, 3 * row->nodes);
     }
     say_found(bed, "front", 6, 5, 2500, "c2c4"); /* what its user sees stands, deep or not */
     assert_int_equal(bed->actions.messages, 0);
@@ -413,7 +422,8 @@ static void the_longest_page_of_jobs_fits(void **state)
 
 static void every_bound_has_its_counter(void **state)
 {
-    struct ttcore_outside outside = {.sent = 7, .queue_full = 3, .oversized = 2};
+    struct ttcore_outside outside = {
+        .sent = 7, .queue_full = 3, .hints_dropped = 4, .oversized = 2};
     struct ttcore_options options = bed_options();
     struct tt_ask ask[3] = {bed_wide(1, 4, 0, 0), bed_wide(2, 4, 0, 0), bed_wide(3, 4, 0, 0)};
     struct proto_message m = {.type = PROTO_RETRIEVE_ASK};
@@ -447,6 +457,7 @@ static void every_bound_has_its_counter(void **state)
     assert_int_equal(f.refused, 3);
     assert_int_equal(f.sent, 7);
     assert_int_equal(f.queue_full, 3);
+    assert_int_equal(f.hints_dropped, 4);
     assert_int_equal(f.oversized, 2);
     assert_int_equal(f.sessions_max, 2);
     assert_int_equal(f.inflight_max, 1);

@@ -64,6 +64,7 @@ struct ttcore_message {
     const uint8_t *bytes;
     uint32_t length;
     uint32_t first, targets;
+    bool may_drop; /* a hint: not for who has not read what was sent before */
 };
 
 struct ttcore_scratch;

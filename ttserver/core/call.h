@@ -11,6 +11,7 @@
 #include "ttserver/core/offender.h"
 #include "ttserver/core/options.h"
 #include "ttserver/core/session.h"
+#include "ttserver/core/share_relay.h"
 
 /* A FLUSH under way. */
 struct ttcore_flush {
@@ -38,6 +39,7 @@ struct ttcore {
     uint32_t next_owed; /* worker index: where the owed pushes go on */
     bool pushes_owed; /* of some session */
     struct ttcore_flush flush[TTCORE_FLUSHES_MAX];
+    struct ttcore_share_relay share_relay;
     unsigned flushes; /* of them, under way */
     uint64_t next_cleared; /* bucket */
     struct ttcore_changes changes;

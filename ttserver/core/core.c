@@ -19,6 +19,7 @@ struct ttcore_options ttcore_defaults(void)
         .batch_max = PROTO_BATCH_MAX,
         .heartbeat_ms = 1000,
         .inflight_age_max_ms = 60000,
+        .share_rate_max = TTCORE_SHARE_RATE,
     };
 }
 
@@ -27,7 +28,8 @@ static bool options_are_valid(const struct ttcore_options *o)
     return o->sessions_max >= 1 && o->sessions_max <= TTCORE_SESSIONS_MAX && o->jobs_max >= 1 &&
            o->jobs_max <= TTCORE_JOBS_MAX && o->histories_max >= 1 &&
            o->histories_max <= TTCORE_HISTORIES_MAX && o->batch_max >= 1 &&
-           o->batch_max <= PROTO_BATCH_MAX && o->heartbeat_ms >= 1 && o->inflight_age_max_ms >= 1;
+           o->batch_max <= PROTO_BATCH_MAX && o->heartbeat_ms >= 1 && o->inflight_age_max_ms >= 1 &&
+           o->share_rate_max >= 1;
 }
 
 enum err ttcore_open(struct ttcore **out, const struct ttcore_options *options)
@@ -239,6 +241,7 @@ static void take_tick(struct ttcore *core, struct ttcore_actions *actions)
     ttcore_offenders_expire(&core->offenders, core->now_us);
     ttcore_send_worker_indexes(core, actions);
     ttcore_push_owed(core, actions);
+    ttcore_share_tick(core, actions);
 }
 
 void ttcore_step(struct ttcore *core, const struct ttcore_event *event,

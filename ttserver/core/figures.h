@@ -33,6 +33,7 @@
     X(history_sent, "History weights sent") \
     X(history_refused, "History weights refused because there was no room") \
     X(shared, "Results passed on to other tables") \
+    X(shared_dropped, "Results not passed on because there were too many") \
     X(jobs_refused, "Jobs refused because there were too many, or of a taken id") \
     X(sessions_over_quota, "Sessions refused because the user had too many") \
     X(jobs_over_quota, "Jobs refused because the user had too many") \
@@ -54,6 +55,7 @@
     X(sent, "Messages sent") \
     X(unreachable, "Messages for connections that were gone") \
     X(queue_full, "Messages for peers that did not read") \
+    X(hints_dropped, "Broadcast results for peers that did not read, in messages") \
     X(multipart, "Messages in several parts, which were refused") \
     X(oversized, "Messages that were too long") \
     X(handshakes_failed, "Connections refused in the handshake") \

@@ -78,6 +78,9 @@ void ttcore_jobs_find_out(struct ttcore_job *job, const struct proto_job_report 
     if (by_owner) {
         found->by_owner = true;
         found->nodes = report->nodes;
+        found->duplicated = report->duplicated;
+        found->abandoned = report->abandoned;
+        found->bytes = report->bytes;
     }
     bool is_possible = job->depth == PROTO_NO_LIMIT || report->depth <= job->depth;
     bool is_deeper = report->depth > found->depth;

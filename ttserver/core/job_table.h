@@ -19,7 +19,8 @@ struct ttcore_found {
     uint8_t depth; /* of the deepest iteration reported; 0: none */
     int16_t score;
     uint16_t move, length;
-    uint64_t nodes; /* as the owner says; 0: it has said nothing */
+    uint64_t nodes; /* as the owner says, as are ...; 0: it has said nothing */
+    uint64_t duplicated, abandoned, bytes;
     char line[TTCORE_LINE_MAX];
 };
 

@@ -185,6 +185,9 @@ void ttcore_on_job_report(struct ttcore_call *call)
         call->session->searches = searches ? id : 0;
         call->session->nodes = report->nodes;
         call->session->waited_us = report->waited_us;
+        call->session->duplicated = report->duplicated;
+        call->session->abandoned = report->abandoned;
+        call->session->bytes = report->bytes;
     }
     if (job == NULL) { /* the reporter missed the stop, or knows the job from other shards */
         core->count.reports_unknown_job++;

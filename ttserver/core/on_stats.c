@@ -84,6 +84,9 @@ static struct proto_member_row member_row(const struct ttcore *core,
         .user = proto_text_of(session->user->name),
         .nodes = is_open ? session->nodes : 0,
         .waited_us = is_open ? session->waited_us : 0,
+        .duplicated = is_open ? session->duplicated : 0,
+        .abandoned = is_open ? session->abandoned : 0,
+        .bytes = is_open ? session->bytes : 0,
     };
 }
 
@@ -109,15 +112,23 @@ void ttcore_on_members(struct ttcore_call *call)
 
 static void count_workers_at(const struct ttcore *core, struct proto_job_row *row)
 {
-    uint64_t nodes = 0;
+    struct proto_job_row sum = {.nodes = 0};
     for (uint32_t i = 0; i < core->sessions.of_role[PROTO_WORKER]; i++) {
         const struct ttcore_session *worker = ttcore_sessions_worker_at(&core->sessions, i);
         if (worker->searches == row->job) {
             row->workers++;
-            nodes += worker->nodes;
+            sum.nodes += worker->nodes;
+            sum.duplicated += worker->duplicated;
+            sum.abandoned += worker->abandoned;
+            sum.bytes += worker->bytes;
         }
     }
-    row->nodes = nodes > row->nodes ? nodes : row->nodes; /* the owner need not report */
+    if (sum.nodes > row->nodes) { /* the owner need not report */
+        row->nodes = sum.nodes;
+        row->duplicated = sum.duplicated;
+        row->abandoned = sum.abandoned;
+        row->bytes = sum.bytes;
+    }
 }
 
 /* `text` are the decoded fields of the job's message. */
@@ -139,6 +150,9 @@ static struct proto_job_row job_row(const struct ttcore *core, const struct ttco
         .score = job->found.score,
         .move = job->found.move,
         .nodes = job->found.nodes,
+        .duplicated = job->found.duplicated,
+        .abandoned = job->found.abandoned,
+        .bytes = job->found.bytes,
         .line = {job->found.line, job->found.length},
     };
     count_workers_at(core, &row);

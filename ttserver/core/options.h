@@ -25,6 +25,7 @@ enum {
     TTCORE_HISTORY_SENT = PROTO_BATCH_MAX, /* weights in one HISTORY_ANSWER, at most */
     TTCORE_HISTORY_WAIT_MS = 10, /* between a searcher's HISTORYs, or half a ms per session */
     TTCORE_HISTORY_ALONE_MS = 100, /* when the session is the only one */
+    TTCORE_SHARE_RATE = 16000000, /* results passed on a second: some 200 MB */
     TTCORE_SCAN_BUCKETS = 8192, /* gone through for one SCAN: 512 KiB, some 100 us */
     TTCORE_FLUSH_BUCKETS = 16384, /* cleared in one step: 1 MiB, some 100 us */
     TTCORE_FLUSHES_MAX = 16, /* FLUSHes not answered yet */
@@ -45,6 +46,7 @@ struct ttcore_options {
     uint32_t batch_max; /* operations in a message, 1..PROTO_BATCH_MAX */
     uint32_t heartbeat_ms; /* positive */
     uint32_t inflight_age_max_ms; /* age limit of an in-flight entry, positive */
+    uint32_t share_rate_max; /* results passed on a second, one for each receiver; positive */
     const struct ttcore_outside *outside; /* borrowed until close; may be NULL */
     struct ttcore_survival *survival; /* borrowed until close; may be NULL */
 };

@@ -30,8 +30,9 @@ struct ttcore_session {
     uint32_t worker_index; /* of a worker */
     uint64_t history_due_us; /* a HISTORY before that gets nothing */
     uint64_t searches; /* a worker: the job it reported on last; 0: none */
-    uint64_t nodes, waited_us; /* of that job, as it reported last */
-    uint64_t table_id; /* of its last SHARE; 0: none yet */
+    uint64_t nodes, waited_us, duplicated, abandoned, bytes; /* of that job, as reported last */
+    uint64_t table_id; /* of its HELLO or last SHARE; 0: it does not say */
+    uint64_t relayed; /* which SHARE it got last, of those of its table (share_relay) */
     uint64_t push_after_us; /* a HELLO before that is not answered by the open jobs at once ... */
     bool push_owed; /* ... but with a tick */
     uint64_t reports_us; /* ttcore_budget: of reports passed on */

@@ -94,9 +94,9 @@ static bool is_instance(const struct ttcore_user *user)
     return user->id >> 32 == 1;
 }
 
-static void advance(uint64_t *time_us, uint64_t to_us)
+static void advance(uint64_t *time, uint64_t to)
 {
-    *time_us = *time_us > to_us ? *time_us : to_us;
+    *time = *time > to ? *time : to;
 }
 
 void ttcore_users_join(struct ttcore_users *u, struct ttcore_user *user)
@@ -104,6 +104,7 @@ void ttcore_users_join(struct ttcore_users *u, struct ttcore_user *user)
     if (is_instance(user)) {
         advance(&user->posts_us, u->left_posts_us);
         advance(&user->pushes_us, u->left_pushes_us);
+        advance(&user->shared_until_ns, u->left_shared_until_ns);
     }
     if (user->sessions++ == 0) {
         idle_remove(u, user);
@@ -117,6 +118,7 @@ void ttcore_users_leave(struct ttcore_users *u, struct ttcore_user *user)
     if (is_instance(user)) {
         advance(&u->left_posts_us, user->posts_us);
         advance(&u->left_pushes_us, user->pushes_us);
+        advance(&u->left_shared_until_ns, user->shared_until_ns);
     }
     if (--user->sessions == 0) {
         CHECK(user->jobs == 0 && user->inflight == 0);

@@ -29,6 +29,7 @@ struct ttcore_user {
     uint32_t chain; /* of its bucket: index + 1 */
     uint32_t newer, older; /* of those without a session: index + 1 */
     uint64_t posts_us, pushes_us; /* ttcore_budget */
+    uint64_t shared_until_ns; /* what its SHAREs cost is paid for until then, at half of the rate */
     char name[TTCORE_USER_NAME_MAX]; /* for people */
 };
 
@@ -42,6 +43,7 @@ struct ttcore_users {
     uint32_t idle_oldest, idle_newest; /* index + 1 */
     uint32_t live; /* with a session */
     uint64_t left_posts_us, left_pushes_us; /* of the instance that left deepest in debt */
+    uint64_t left_shared_until_ns;
 };
 
 /* For `sessions_max` sessions. ERR_NOMEM. */

@@ -18,6 +18,7 @@ enum {
     TURN_NS = 100000, /* then new bytes and timers get their turn */
     SETTLE_AT_A_TIME = 16, /* connections: a push to all workers must not stop all else */
     PUSH_NS = 5000, /* what it costs to send to a connection, about */
+    HINT_WAITING_MAX = 32768, /* bytes: who has not read them gets no hints besides */
     PENDING_US = 5000000, /* a connection without a session is closed after that */
     PING_AFTER = 3, /* heartbeats of silence; closed after three times that without an answer */
     PENDING_MIN = 64,
@@ -135,6 +136,8 @@ static void send_one(struct peers *p, const struct ttcore_target *target,
     struct connection *c = find(p, target->route);
     if (c == NULL || c->is_broken) {
         p->outside.unreachable++;
+    } else if (message->may_drop && connection_waiting(c) > HINT_WAITING_MAX) {
+        p->outside.hints_dropped++;
     } else if (connection_put(c, message->bytes, message->length)) {
         p->outside.sent++;
         set_dirty(p, c);

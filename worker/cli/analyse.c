@@ -31,7 +31,10 @@ struct analyse {
     struct searching_metrics *metrics;
     const struct job *running; /* with the position */
     /* sums over the positions */
-    uint64_t total_nodes, total_us;
+    struct analyse_sum {
+        uint64_t nodes, time_us, duplicated, abandoned, all_waited_us, all_us, bytes;
+        bool is_shared; /* more than one searcher took part */
+    } total;
     unsigned solved, asked;
     bool said_refused; /* that workers refuse the job */
     bool is_alone; /* no shard was up at the end of the last position */
@@ -174,6 +177,36 @@ static void say_refused(struct analyse *a, const struct engine_status *s)
     }
 }
 
+static double share(uint64_t part, uint64_t whole)
+{
+    return whole == 0 ? 0 : (double)part / (double)whole;
+}
+
+static void sum_up(const struct analyse *a, const struct engine_status *s, struct analyse_sum *sum)
+{
+    bool has_threads = a->resources.threads > 1 && a->job.algorithm->uses_searchers;
+    sum->nodes += s->nodes;
+    sum->time_us += s->time_us;
+    sum->duplicated += s->duplicated;
+    sum->abandoned += s->abandoned;
+    sum->all_waited_us += s->all_waited_us;
+    sum->all_us += s->all_us;
+    sum->bytes += s->bytes;
+    sum->is_shared = sum->is_shared || has_threads || s->workers > 0 || s->nodes > s->own_nodes;
+}
+
+/* What several searchers cost. Without shards nobody waits for them. */
+static void print_cost(const struct analyse *a, const struct analyse_sum *sum, FILE *out)
+{
+    fprintf(out, "overhead >=%.1f%%  duplicated %.1f%%",
+            100 * counters_overhead(sum->nodes, sum->duplicated, sum->abandoned),
+            100 * share(sum->duplicated, sum->nodes));
+    if (cli_table_is_given(&a->resources.table)) {
+        fprintf(out, "  waiting %.1f%%  %.1f kB/s", 100 * share(sum->all_waited_us, sum->all_us),
+                1e3 * share(sum->bytes, sum->time_us));
+    }
+}
+
 static void add_word_after_blank(void *out, const char *move)
 {
     fprintf(out, " %s", move);
@@ -183,11 +216,17 @@ static void show_progress(void *self, const struct search_result *best,
                           const struct engine_status *s)
 {
     const struct analyse *a = self;
+    struct analyse_sum sum = {.nodes = 0};
     char score[16];
     say_refused(self, s);
     double seconds = (double)s->time_us / 1e6;
     fprintf(stderr, "  depth %u  %.1f s  %.2f Mnodes  %.2f Mnodes/s", s->depth, seconds,
             (double)s->nodes / 1e6, (double)s->nodes / 1e6 / (seconds > 0 ? seconds : 1));
+    sum_up(a, s, &sum);
+    if (sum.is_shared) {
+        fprintf(stderr, "  ");
+        print_cost(a, &sum, stderr);
+    }
     if (s->shards > 0) {
         fprintf(stderr, "  workers %u  shards %u/%u", s->workers, s->shards_up, s->shards);
     }
@@ -205,11 +244,6 @@ static void show_refusal(void *self, unsigned shard, const char *why, const stru
     char text[CLI_REFUSAL_MAX];
     cli_refusal_text(a->engine, shard, why, s, text);
     log_fail(program, "%s", text);
-}
-
-static double share(uint64_t part, uint64_t whole)
-{
-    return whole == 0 ? 0 : (double)part / (double)whole;
 }
 
 static bool has_expectation(const struct suite_case *c)
@@ -241,6 +275,11 @@ static void print_json(const struct analyse *a, const struct suite_case *c, cons
     json_array_begin(&j, "pv");
     score_line(job, &r->search.pv, add_word, &j);
     json_array_end(&j);
+    if (score_has_san(job)) {
+        json_array_begin(&j, "pv_san");
+        score_line_san(job, &r->search.pv, add_word, &j);
+        json_array_end(&j);
+    }
 #define X(name, json, help) json_number(&j, json, (int64_t)s->name);
     COUNTERS(X)
 #undef X
@@ -258,6 +297,9 @@ static void print_json(const struct analyse *a, const struct suite_case *c, cons
     json_real(&j, "duplicated", share(s->duplicated, s->nodes));
     json_number(&j, "remote_depth", s->remote_depth);
     json_real(&j, "waited", share(s->waited_us, s->time_us * a->resources.threads));
+    json_real(&j, "waiting", share(s->all_waited_us, s->all_us));
+    json_real(&j, "overhead_estimate", counters_overhead(s->nodes, s->duplicated, s->abandoned));
+    json_number(&j, "bytes", (int64_t)s->bytes);
     json_flag(&j, "stopped", r->stopped);
     if (has_expectation(c)) {
         json_flag(&j, "solved", score_solved(c, job, r->search.move));
@@ -296,21 +338,34 @@ static void print_row(const struct analyse *a, const struct suite_case *c, const
         printf("pv");
         score_line(job, &r->search.pv, score_print_word, NULL);
         printf("\n");
+        if (score_has_san(job)) {
+            printf("san");
+            score_line_san(job, &r->search.pv, score_print_word, NULL);
+            printf("\n");
+        }
     }
     fflush(stdout);
 }
 
 static void print_total(const struct analyse *a)
 {
-    if (a->json || a->suite.count < 2) {
+    const struct analyse_sum *sum = &a->total;
+    if (a->json) {
         return;
     }
-    printf("%u positions, %" PRIu64 " nodes, %.3f s, %.2f Mnodes/s", a->suite.count, a->total_nodes,
-           (double)a->total_us / 1e6, share(a->total_nodes, a->total_us));
-    if (a->asked > 0) {
-        printf(", %u of %u expected moves found", a->solved, a->asked);
+    if (a->suite.count > 1) {
+        printf("%u positions, %" PRIu64 " nodes, %.3f s, %.2f Mnodes/s", a->suite.count, sum->nodes,
+               (double)sum->time_us / 1e6, share(sum->nodes, sum->time_us));
+        if (a->asked > 0) {
+            printf(", %u of %u expected moves found", a->solved, a->asked);
+        }
+        printf("\n");
     }
-    printf("\n");
+    if (sum->is_shared) {
+        printf("all searchers: %.2f Mnodes/s  ", share(sum->nodes, sum->time_us));
+        print_cost(a, sum, stdout);
+        printf("\n");
+    }
 }
 
 /* ---- the work ---- */
@@ -349,8 +404,7 @@ static int analyse_case(struct analyse *a, const struct suite_case *c)
     } else {
         print_row(a, c, &job, &result);
     }
-    a->total_nodes += result.status.nodes;
-    a->total_us += result.status.time_us;
+    sum_up(a, &result.status, &a->total);
     a->asked += has_expectation(c);
     a->solved += has_expectation(c) && score_solved(c, &job, result.search.move);
     job_free(&job);

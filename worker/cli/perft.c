@@ -88,9 +88,13 @@ static void print(const struct perft *p, uint64_t leaves, uint64_t time_us, bool
     json_number(&j, "nodes", (int64_t)leaves);
     json_real(&j, "time_ms", (double)time_us / 1e3);
     json_number(&j, "nps", time_us ? (int64_t)((double)leaves * 1e6 / (double)time_us) : 0);
-    for (unsigned i = 0; i < p->count && divide; i++) {
-        game_chess.format_move(&p->position, p->move[i].move, text);
-        json_number(&j, text, (int64_t)p->leaves[i]);
+    if (divide) {
+        json_object_begin(&j, "moves");
+        for (unsigned i = 0; i < p->count; i++) {
+            game_chess.format_move(&p->position, p->move[i].move, text);
+            json_number(&j, text, (int64_t)p->leaves[i]);
+        }
+        json_object_end(&j);
     }
     json_end(&j);
 }

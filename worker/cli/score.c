@@ -47,18 +47,44 @@ const char *score_move(const struct job *job, uint16_t move, char *text)
     return text;
 }
 
-void score_line(const struct job *job, const struct search_line *line, score_line_word *word,
-                void *context)
+typedef void move_format(const void *position, uint16_t move, char *text);
+
+static void write_line(const struct job *job, const struct search_line *line, move_format *format,
+                       score_line_word *word, void *context)
 {
     char text[GAME_MOVE_TEXT_MAX];
     for (unsigned i = 0; i < line->length; i++) {
-        job->game->format_move(job->position, line->move[i], text);
+        format(job->position, line->move[i], text);
         word(context, text);
         job->game->make(job->position, line->move[i]);
     }
     for (unsigned i = line->length; i > 0; i--) {
         job->game->unmake(job->position, line->move[i - 1]);
     }
+}
+
+void score_line(const struct job *job, const struct search_line *line, score_line_word *word,
+                void *context)
+{
+    write_line(job, line, job->game->format_move, word, context);
+}
+
+bool score_has_san(const struct job *job)
+{
+    return job->game == &game_chess;
+}
+
+_Static_assert((int)CHESS_SAN_MAX <= (int)GAME_MOVE_TEXT_MAX, "both ways to write a move fit");
+
+static void format_san(const void *position, uint16_t move, char *text)
+{
+    chess_san_format(position, move, text);
+}
+
+void score_line_san(const struct job *job, const struct search_line *line, score_line_word *word,
+                    void *context)
+{
+    write_line(job, line, format_san, word, context);
 }
 
 void score_print_word(void *context, const char *move)

@@ -19,6 +19,10 @@ typedef void score_line_word(void *context, const char *move);
 /* Calls `word` for each move of the line. */
 void score_line(const struct job *job, const struct search_line *line, score_line_word *word,
                 void *context);
+/* Whether players of the game write moves in standard algebraic notation, and the line in it. */
+bool score_has_san(const struct job *job);
+void score_line_san(const struct job *job, const struct search_line *line, score_line_word *word,
+                    void *context);
 /* Prints " MOVE" on stdout. */
 void score_print_word(void *context, const char *move);
 

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,24 +21,30 @@ enum {
     COUNTS_MAX = 64,
     DEFAULT_SHARDS_PER = 16,
     SMALL_TRIPS = 5, /* round trips for each worker's share */
+    BANDWIDTH_LEAST = 1, /* Mb/s */
+    BANDWIDTH_MOST = 1000000,
 };
+
+#define NO_BOUND INFINITY
 
 struct sim {
     /* command line */
     struct cli_search search;
-    const char *faults, *csv, *svg, *seeds, *plant;
-    uint32_t depth, shards, jobs, share;
-    double rtt_us, jitter_us, node_us, service_us, message_us, loss;
+    const char *select, *faults, *csv, *svg, *seeds, *plant;
+    uint32_t depth, time_ms, threads, shards, jobs, share;
+    double rtt_us, jitter_us, node_us, service_us, service_operation_us, message_us, operation_us;
+    double bandwidth, loss;
     uint64_t seed, hash_mib, local_kib;
-    bool json, wait, constant, loose;
-    uint32_t count[COUNTS_MAX];
+    bool json, wait, constant, loose, is_alone;
+    uint32_t count[COUNTS_MAX]; /* of workers; of hosts if `is_by_host` */
     unsigned counts;
+    bool is_by_host, is_by_worker;
     /* made of it */
     struct job job;
 };
 
 struct sim_row {
-    unsigned workers;
+    unsigned hosts, shards, workers;
     struct lab_result result;
     double seconds, speedup, efficiency, search, communication, synchronization, wall;
 };
@@ -64,13 +71,55 @@ static enum err parse_counts(const char *text, void *value)
     return n > 0 ? ERR_OK : ERR_SYNTAX;
 }
 
+static enum err parse_workers(const char *text, void *value)
+{
+    ((struct sim *)value)->is_by_worker = true;
+    return parse_counts(text, value);
+}
+
+static enum err parse_hosts(const char *text, void *value)
+{
+    ((struct sim *)value)->is_by_host = true;
+    return parse_counts(text, value);
+}
+
+static int check_hosts(const struct sim *s)
+{
+    if (s->is_by_host && s->is_by_worker) {
+        return options_wrong(program, "either --hosts or --workers, not both");
+    }
+    if (s->threads > 1 && !s->is_by_host) {
+        return options_wrong(program, "--threads go with --hosts");
+    }
+    if (s->faults != NULL && (s->is_by_host || s->time_ms != 0)) {
+        return options_wrong(program, "--hosts and --time do not go with --faults");
+    }
+    for (unsigned i = 0; i < s->counts; i++) {
+        if ((uint64_t)s->count[i] * s->threads > LAB_WORKERS_MAX) {
+            return options_wrong(program, "%u hosts of %u threads: at most %d workers", s->count[i],
+                                 s->threads, LAB_WORKERS_MAX);
+        }
+    }
+    if (s->bandwidth != NO_BOUND &&
+        !(s->bandwidth >= BANDWIDTH_LEAST && s->bandwidth <= BANDWIDTH_MOST)) {
+        return options_wrong(program, "--bandwidth %g: not in %d..%d Mb/s", s->bandwidth,
+                             BANDWIDTH_LEAST, BANDWIDTH_MOST);
+    }
+    return -1;
+}
+
 static int read_options(struct sim *s, int argc, char *argv[])
 {
     const struct options_row table[] = {
         {.kind = OPTION_HEADING, .help = "What is searched:"},
         {"game", "NAME|tree:SPEC", "chess (default), or a synthetic tree: tree:b=20,d=8,seed=1",
          &s->search.game, OPTION_TEXT, 'g'},
-        {"depth", "N", "of the search (required)", &s->depth, OPTION_U32, 'd', 1, SEARCH_DEPTH_MAX},
+        {"depth", "N", "of the search (this or --time is required)", &s->depth, OPTION_U32, 'd', 1,
+         SEARCH_DEPTH_MAX},
+        {"time", "MS", "of virtual time: the depth reached is the result", &s->time_ms, OPTION_U32,
+         't', 1, 3600000},
+        {"select", "plain|full", "fixed depth with check extension (default), or pruning",
+         &s->select, OPTION_TEXT},
         {"algorithm", "NAME", "abdada, abdada-paper, shared-table or sequential",
          &s->search.algorithm, OPTION_TEXT, 'a'},
         {"loose", NULL, "not strict: deeper entries answer, repetitions are draws", &s->loose,
@@ -78,15 +127,27 @@ static int read_options(struct sim *s, int argc, char *argv[])
         {.kind = OPTION_HEADING, .help = "On what:"},
         {"workers", "N,N,...",
          "that search, the front-end included; one run each (default 1,2,4,8,16)", s, OPTION_CUSTOM,
-         'w', .parse = parse_counts},
-        {"shards", "N", "of the table (default: one for 16 workers)", &s->shards, OPTION_U32, 0, 1,
-         LAB_SHARDS_MAX},
+         'w', .parse = parse_workers},
+        {"no-reference", NULL, "no run with one worker first: speedups are against the first row",
+         &s->is_alone, OPTION_FLAG},
+        {"hosts", "N,N,...", "in place of --workers: hosts of --threads workers each", s,
+         OPTION_CUSTOM, 'H', .parse = parse_hosts},
+        {"threads", "N", "workers of a host, which share its table (default 1)", &s->threads,
+         OPTION_U32, 0, 1, EMBEDDED_SLOTS_MAX},
+        {"shards", "N",
+         "of the table (default: one for 16 workers); the first is on the first host, and so on",
+         &s->shards, OPTION_U32, 0, 1, LAB_SHARDS_MAX},
         {"node-us", "X", "time of a node (default: tree 1, chess 0.2)", &s->node_us, OPTION_REAL},
         {"rtt-us", "X", "network round trip (default 100)", &s->rtt_us, OPTION_REAL},
         {"jitter-us", "X", "added to each way, uniform in 0..X", &s->jitter_us, OPTION_REAL},
-        {"service-us", "X", "of a shard per message and per operation (default 0.2)",
-         &s->service_us, OPTION_REAL},
+        {"bandwidth", "MBITS", "of a host's network card, each way, in Mb/s (default: no bound)",
+         &s->bandwidth, OPTION_REAL},
+        {"service-us", "X", "of a shard per message (default 0.2)", &s->service_us, OPTION_REAL},
+        {"service-operation-us", "X", "... and per operation in it (default: as --service-us)",
+         &s->service_operation_us, OPTION_REAL},
         {"message-us", "X", "of a worker per message sent (default 1)", &s->message_us,
+         OPTION_REAL},
+        {"operation-us", "X", "... and per operation in it (default 0)", &s->operation_us,
          OPTION_REAL},
         {"loss", "PERCENT", "of messages lost", &s->loss, OPTION_REAL},
         {"remote-depth", "auto|N", "ask the shards from this remaining depth up",
@@ -99,8 +160,8 @@ static int read_options(struct sim *s, int argc, char *argv[])
          OPTION_FLAG},
         {"share", "N", "broadcast results of this depth and more", &s->share, OPTION_U32, 0, 1,
          SEARCH_DEPTH_MAX},
-        {"local", "KIB", "table of each worker (default 1024)", &s->local_kib, OPTION_U64, 0, 1,
-         1 << 22},
+        {"local", "KIB", "table of each host, which is a worker without --threads (default 1024)",
+         &s->local_kib, OPTION_U64, 0, 1, 1 << 22},
         {.kind = OPTION_HEADING, .help = "Seeds, faults and output:"},
         {"seed", "N", "of everything random (default 1)", &s->seed, OPTION_U64},
         {"faults", "random[:N]",
@@ -134,10 +195,10 @@ static int read_options(struct sim *s, int argc, char *argv[])
     if (s->faults == NULL && (s->seeds != NULL || s->plant != NULL)) {
         return options_wrong(program, "--seeds and --plant go with --faults");
     }
-    if (s->faults == NULL && s->depth == 0) {
-        return options_wrong(program, "--depth N is required");
+    if (s->faults == NULL && (s->depth == 0) == (s->time_ms == 0)) {
+        return options_wrong(program, "either --depth N or --time MS is required");
     }
-    return -1;
+    return check_hosts(s);
 }
 
 /* Names to things. Returns -1 to go on, or the exit status. */
@@ -152,8 +213,12 @@ static int resolve(struct sim *s)
     if (job_set_position(&s->job, s->job.game, s->search.position, why, sizeof why) != ERR_OK) {
         return options_wrong(program, "%s", why);
     }
-    s->job.depth = (uint8_t)s->depth;
-    s->job.strict = !s->loose;
+    s->job.full = strcmp(s->select, "full") == 0;
+    if (!s->job.full && strcmp(s->select, "plain") != 0) {
+        return options_wrong(program, "--select is plain or full, not '%s'", s->select);
+    }
+    s->job.depth = s->depth != 0 ? (uint8_t)s->depth : SEARCH_DEPTH_MAX;
+    s->job.strict = !s->loose && !s->job.full;
     s->job.waits = s->wait;
     job_set_repeatable_namespace(&s->job, 0);
     if (s->node_us == 0) {
@@ -162,21 +227,37 @@ static int resolve(struct sim *s)
     return -1;
 }
 
-static struct lab_options lab_for(const struct sim *s, unsigned workers)
+static unsigned shards_of(const struct sim *s, unsigned hosts, unsigned threads)
 {
+    unsigned wanted = (hosts * threads + DEFAULT_SHARDS_PER - 1) / DEFAULT_SHARDS_PER;
+    return s->shards != 0 ? s->shards : wanted < LAB_SHARDS_MAX ? wanted : LAB_SHARDS_MAX;
+}
+
+static struct lab_options lab_for(const struct sim *s, unsigned hosts, unsigned threads,
+                                  struct lab_post *post)
+{
+    unsigned workers = hosts * threads;
     uint64_t scale = s->constant ? 1 : (workers + DEFAULT_SHARDS_PER - 1) / DEFAULT_SHARDS_PER;
-    unsigned shards =
-        s->shards != 0 ? s->shards : (workers + DEFAULT_SHARDS_PER - 1) / DEFAULT_SHARDS_PER;
+    unsigned shards = shards_of(s, hosts, threads);
+    *post = (struct lab_post){.job = &s->job, .stop_ns = s->time_ms * UINT64_C(1000000)};
     return (struct lab_options){
-        .job = &s->job,
+        .post = post,
+        .posts = 1,
         .workers = workers,
-        .shards = shards > LAB_SHARDS_MAX ? LAB_SHARDS_MAX : shards,
+        .threads = threads,
+        .shards = shards,
         .seed = s->seed,
         .node_ns = (uint64_t)(s->node_us * 1000 + 0.5),
         .rtt_ns = (uint64_t)(s->rtt_us * 1000 + 0.5),
         .jitter_ns = (uint64_t)(s->jitter_us * 1000 + 0.5),
         .service_ns = (uint64_t)(s->service_us * 1000 + 0.5),
+        .service_operation_ns =
+            (uint64_t)((s->service_operation_us >= 0 ? s->service_operation_us : s->service_us) *
+                           1000 +
+                       0.5),
         .message_ns = (uint64_t)(s->message_us * 1000 + 0.5),
+        .operation_ns = (uint64_t)(s->operation_us * 1000 + 0.5),
+        .bandwidth = s->bandwidth != NO_BOUND ? (uint64_t)(s->bandwidth * 1e6 / 8) : 0,
         .loss_ppm = (uint32_t)(s->loss * 10000 + 0.5),
         .results_bytes = (s->hash_mib << 20) * scale,
         .local_bytes = s->local_kib << 10,
@@ -185,16 +266,19 @@ static struct lab_options lab_for(const struct sim *s, unsigned workers)
     };
 }
 
-static int run_row(const struct sim *s, unsigned workers, struct sim_row *row)
+static int run_row(const struct sim *s, unsigned hosts, unsigned threads, struct sim_row *row)
 {
-    struct lab_options options = lab_for(s, workers);
+    struct lab_post post;
+    struct lab_options options = lab_for(s, hosts, threads, &post);
     uint64_t begin = clock_us();
     enum err err = lab_run(&options, &row->result);
     if (err != ERR_OK) {
-        log_fail(program, "%u workers: %s", workers, err_text(err));
+        log_fail(program, "%u workers: %s", hosts * threads, err_text(err));
         return 1;
     }
-    row->workers = workers;
+    row->hosts = hosts;
+    row->shards = options.shards;
+    row->workers = hosts * threads;
     row->wall = (double)(clock_us() - begin) / 1e6;
     row->seconds = (double)row->result.answer[0].time_ns / 1e9;
     return 0;
@@ -227,6 +311,65 @@ static void say_if_small(const struct sim *s, const struct sim_row *one, const s
     }
 }
 
+/* Bytes of its card, sent and received; the share of the time that shards work. */
+static double host_rate(const struct sim_row *row)
+{
+    return (double)row->result.card_bytes / row->hosts / row->seconds;
+}
+
+static double shard_load(const struct sim_row *row)
+{
+    return (double)row->result.busy_ns / 1e9 / row->shards / row->seconds;
+}
+
+static double shard_load_most(const struct sim_row *row)
+{
+    return (double)row->result.busy_most_ns / 1e9 / row->seconds;
+}
+
+/* With a time in place of a depth the depth is the result, and there is no speedup. */
+static void print_heading(const struct sim *s)
+{
+    if (s->is_by_host) {
+        printf("%6s ", "hosts");
+    }
+    printf("%7s %9s ", "workers", "seconds");
+    if (s->time_ms != 0) {
+        printf("%6s %12s ", "depth", "nodes");
+    } else {
+        printf("%8s %7s %12s %9s %8s %8s ", "speedup", "effic.", "nodes", "search", "comm.",
+               "synch.");
+    }
+    printf("%8s %8s ", "busy", "deferred");
+    if (s->is_by_host) {
+        printf("%9s %7s %7s ", "MB/s/host", "shards", "busiest");
+    }
+    printf("%8s %7s\n", "score", "wall s");
+}
+
+static void print_text(const struct sim *s, const struct sim_row *row, const char *score)
+{
+    const struct lab_result *r = &row->result;
+    if (s->is_by_host) {
+        printf("%6u ", row->hosts);
+    }
+    printf("%7u %9.4f ", row->workers, row->seconds);
+    if (s->time_ms != 0) {
+        printf("%6u %12" PRIu64 " ", (unsigned)r->answer[0].search.depth, r->sum.nodes);
+    } else {
+        printf("%8.2f %6.1f%% %12" PRIu64 " %8.1f%% %7.1f%% %7.1f%% ", row->speedup,
+               100 * row->efficiency, r->sum.nodes, 100 * row->search, 100 * row->communication,
+               100 * row->synchronization);
+    }
+    printf("%8" PRIu64 " %8" PRIu64 " ", r->sum.busy, r->sum.deferred);
+    if (s->is_by_host) {
+        printf("%9.2f %6.1f%% %6.1f%% ", host_rate(row) / 1e6, 100 * shard_load(row),
+               100 * shard_load_most(row));
+    }
+    printf("%8s %7.1f\n", score, row->wall);
+    fflush(stdout);
+}
+
 static void print_row(const struct sim *s, const struct sim_row *row)
 {
     const struct lab_result *r = &row->result;
@@ -235,12 +378,7 @@ static void print_row(const struct sim *s, const struct sim_row *row)
     const char *kind = score_kind(s->job.game, r->answer[0].search.score, &score);
     if (!s->json) {
         score_text(s->job.game, r->answer[0].search.score, text, sizeof text);
-        printf("%7u %9.4f %8.2f %6.1f%% %12" PRIu64 " %8.1f%% %7.1f%% %7.1f%% %8" PRIu64
-               " %8" PRIu64 " %8s %7.1f\n",
-               row->workers, row->seconds, row->speedup, 100 * row->efficiency, r->sum.nodes,
-               100 * row->search, 100 * row->communication, 100 * row->synchronization, r->sum.busy,
-               r->sum.deferred, text, row->wall);
-        fflush(stdout);
+        print_text(s, row, text);
         return;
     }
     struct json j;
@@ -257,7 +395,15 @@ static void print_row(const struct sim *s, const struct sim_row *row)
     json_number(&j, "score", score);
     json_text(&j, "score_kind", kind);
     json_real(&j, "seconds", row->seconds);
+    json_number(&j, "hosts", row->hosts);
+    json_number(&j, "depth", r->answer[0].search.depth);
     json_number(&j, "stores", (int64_t)r->stores);
+    json_number(&j, "shared", (int64_t)r->shared);
+    json_number(&j, "shared_taken", (int64_t)r->shared_taken);
+    json_real(&j, "host_bytes_per_s", host_rate(row));
+    json_real(&j, "host_bytes_per_s_most", (double)r->card_bytes_most / row->seconds);
+    json_real(&j, "shard_load", shard_load(row));
+    json_real(&j, "shard_load_most", shard_load_most(row));
     json_real(&j, "duplicated", (double)r->sum.duplicated / (double)(r->sum.nodes + 1));
     json_real(&j, "messages_per_node", (double)r->messages / (double)(r->sum.nodes + 1));
     json_real(&j, "bytes_per_node", (double)r->bytes / (double)(r->sum.nodes + 1));
@@ -309,25 +455,26 @@ static int write_svg(const struct sim *s, const struct sim_row *row, unsigned ro
 static int run_speedups(const struct sim *s)
 {
     struct sim_row row[COUNTS_MAX], one = {0};
-    bool has_one = s->count[0] == 1;
-    if (!has_one && run_row(s, 1, &one) != 0) {
+    bool has_one = s->count[0] == 1 && s->threads == 1;
+    bool has_reference = s->time_ms == 0 && !s->is_alone;
+    if (has_reference && !has_one && run_row(s, 1, 1, &one) != 0) {
         return 1;
     }
     if (!s->json) {
-        printf("%7s %9s %8s %7s %12s %9s %8s %8s %8s %8s %8s %7s\n", "workers", "seconds",
-               "speedup", "effic.", "nodes", "search", "comm.", "synch.", "busy", "deferred",
-               "score", "wall s");
+        print_heading(s);
     }
     for (unsigned i = 0; i < s->counts; i++) {
-        if (run_row(s, s->count[i], &row[i]) != 0) {
+        if (run_row(s, s->count[i], s->threads, &row[i]) != 0) {
             return 1;
         }
-        if (i == 0 && has_one) {
+        if (i == 0 && (has_one || !has_reference)) {
             one = row[0];
         }
         measure(&one, &row[i]);
         print_row(s, &row[i]);
-        say_if_small(s, &one, &row[i]);
+        if (has_reference) {
+            say_if_small(s, &one, &row[i]);
+        }
     }
     int status = s->csv != NULL ? write_csv(s->csv, row, s->counts) : 0;
     return s->svg != NULL && status == 0 ? write_svg(s, row, s->counts) : status;
@@ -362,8 +509,12 @@ int cli_sim(int argc, char *argv[])
 {
     struct sim s = {
         .search = {"chess", NULL, "auto", NULL},
+        .select = "plain",
+        .threads = 1,
         .rtt_us = 100,
+        .service_operation_us = -1,
         .service_us = 0.2,
+        .bandwidth = NO_BOUND,
         .message_us = 1,
         .seed = 1,
         .hash_mib = 64,

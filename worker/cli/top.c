@@ -59,6 +59,8 @@ static const char *const faults[] = {
     "pushes_put_off",
     "role_refused",
     "history_refused",
+    "shared_dropped",
+    "hints_dropped",
     "snapshot_failures",
     "backing_lost",
     "handshakes_failed",
@@ -274,6 +276,16 @@ static void score_of(const struct watch_job *j, char *text, size_t size)
     }
 }
 
+/* What several searchers cost, in the words of analyse. */
+static void show_cost(struct page *p, const char *whose, const struct watch_work *w)
+{
+    char rate[16];
+    line(p, "%s  overhead >=%.1f%%  duplicated %.1f%%  waiting %.1f%%  %s bytes/s", whose,
+         100 * counters_overhead(w->nodes, w->duplicated, w->abandoned),
+         w->nodes > 0 ? 100 * (double)w->duplicated / (double)w->nodes : 0, 100 * w->waiting,
+         short_number(w->bytes_per_s, rate));
+}
+
 static void show_jobs(struct page *p, const struct watch_view *v)
 {
     char age[16], nodes[16], rate[16], score[16];
@@ -285,8 +297,9 @@ static void show_jobs(struct page *p, const struct watch_view *v)
     for (const struct watch_job *j = v->job; j < v->job + v->jobs; j++) {
         line(p, "%016" PRIx64 " %-16.16s %-12.12s %7s %7u %3u/%-3u %6u %8s %8s %-12.12s %s %s",
              j->job, j->owner, j->user, short_time(j->age_ms, age), j->workers, j->reached,
-             j->depth, count_bits(j->shards), short_number((double)j->nodes, nodes),
-             short_number(j->nodes_per_s, rate), j->algorithm, j->game, j->position);
+             j->depth, count_bits(j->shards), short_number((double)j->work.nodes, nodes),
+             short_number(j->work.nodes_per_s, rate), j->algorithm, j->game, j->position);
+        show_cost(p, "", &j->work);
         if (j->reached > 0) {
             score_of(j, score, sizeof score);
             line(p, "  depth %u  score %s  %s", j->reached, score, j->line);
@@ -296,17 +309,18 @@ static void show_jobs(struct page *p, const struct watch_view *v)
 
 static void show_members(struct page *p, const struct watch_view *v)
 {
-    char silent[16], rate[16], job[24];
+    char silent[16], rate[16], bytes[16], job[24];
     if (v->members > 0) {
         line(p, "%s", "");
-        line(p, "%-7s %-31s %-12s %6s %7s %8s %5s %s", "ROLE", "NAME", "USER", "SHARDS", "SILENT",
-             "NODES/s", "WAIT%", "JOB");
+        line(p, "%-7s %-31s %-12s %6s %7s %8s %5s %8s %s", "ROLE", "NAME", "USER", "SHARDS",
+             "SILENT", "NODES/s", "WAIT%", "BYTES/s", "JOB");
     }
     for (const struct watch_member *m = v->member; m < v->member + v->members; m++) {
         snprintf(job, sizeof job, m->job != 0 ? "%016" PRIx64 : "-", m->job);
-        line(p, "%-7s %-31s %-12.12s %6u %7s %8s %5.1f %s", watch_role(m->role), m->name, m->user,
-             count_bits(m->shards), short_time(m->silent_ms, silent),
-             short_number(m->nodes_per_s, rate), 100 * m->waiting, job);
+        line(p, "%-7s %-31s %-12.12s %6u %7s %8s %5.1f %8s %s", watch_role(m->role), m->name,
+             m->user, count_bits(m->shards), short_time(m->silent_ms, silent),
+             short_number(m->work.nodes_per_s, rate), 100 * m->work.waiting,
+             short_number(m->work.bytes_per_s, bytes), job);
     }
 }
 
@@ -322,8 +336,11 @@ static void show_text(struct page *p, const struct watch_view *v)
          "  %s operations/s  %s nodes/s%s",
          clock, v->total.up, v->shards, v->total.members[PROTO_WORKER],
          v->total.members[PROTO_FRONT], v->jobs, v->total.entries,
-         short_number(v->total.ops_per_s, rate), short_number(v->total.nodes_per_s, nodes),
+         short_number(v->total.ops_per_s, rate), short_number(v->total.work.nodes_per_s, nodes),
          p->live ? "  (q: quit)" : "");
+    if (v->jobs > 1) {
+        show_cost(p, "all jobs:", &v->total.work);
+    }
     line(p, "%s", "");
     line(p, "%-24s %-4s %7s %7s %4s %4s %5s %4s %8s %6s %7s %8s %8s %5s %5s", "SHARD", "", "AGE",
          "RTT ms", "WORK", "FRNT", "SESS", "JOBS", "INFLIGHT", "FILL", "MEMORY", "OPS/s", "ASKS/s",

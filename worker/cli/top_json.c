@@ -13,6 +13,19 @@ static void put_id(struct json *j, const char *name, uint64_t id)
     json_text(j, name, text);
 }
 
+static void put_work(struct json *j, const struct watch_work *w)
+{
+    json_number(j, "nodes", (int64_t)w->nodes);
+    json_real(j, "nodes_per_s", w->nodes_per_s);
+    json_number(j, "duplicated_nodes", (int64_t)w->duplicated);
+    json_number(j, "abandoned_nodes", (int64_t)w->abandoned);
+    json_real(j, "overhead_estimate", counters_overhead(w->nodes, w->duplicated, w->abandoned));
+    json_real(j, "duplicated", w->nodes > 0 ? (double)w->duplicated / (double)w->nodes : 0);
+    json_real(j, "waiting", w->waiting);
+    json_number(j, "bytes", (int64_t)w->bytes);
+    json_real(j, "bytes_per_s", w->bytes_per_s);
+}
+
 static void put_shard(struct json *j, const struct watch_shard *s)
 {
     json_text(j, "kind", "shard");
@@ -44,8 +57,7 @@ static void put_job(struct json *j, const struct watch_job *job)
     json_text(j, "algorithm", job->algorithm);
     json_text(j, "position", job->position);
     json_number(j, "shards", __builtin_popcountll(job->shards));
-    json_number(j, "nodes", (int64_t)job->nodes);
-    json_real(j, "nodes_per_s", job->nodes_per_s);
+    put_work(j, &job->work);
     if (job->reached > 0) {
         const struct game *game = games_by_name(job->game);
         int64_t value = job->score;
@@ -65,9 +77,7 @@ static void put_member(struct json *j, const struct watch_member *m)
     json_text(j, "instance_id", instance_id);
     put_id(j, "job", m->job);
     json_number(j, "silent_ms", m->silent_ms);
-    json_number(j, "nodes", (int64_t)m->nodes);
-    json_real(j, "nodes_per_s", m->nodes_per_s);
-    json_real(j, "waiting", m->waiting);
+    put_work(j, &m->work);
     json_number(j, "shards", __builtin_popcountll(m->shards));
 }
 
@@ -82,7 +92,7 @@ static void put_total(struct json *j, const struct watch_view *v)
     json_number(j, "inflight_nodes", (int64_t)v->total.nodes);
     json_number(j, "inflight_entries", (int64_t)v->total.entries);
     json_real(j, "ops_per_s", v->total.ops_per_s);
-    json_real(j, "nodes_per_s", v->total.nodes_per_s);
+    put_work(j, &v->total.work);
 }
 
 void top_json_lines(const struct watch_view *v, FILE *out)

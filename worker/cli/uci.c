@@ -1,7 +1,9 @@
 /* The UCI protocol: commands on stdin, answers on stdout. One thread reads, one searches. */
 #include "worker/cli/cli.h"
 #include "worker/cli/score.h"
+#include "worker/cli/uci_console.h"
 #include "worker/cli/uci_limits.h"
+#include "worker/cli/uci_options.h"
 #include "worker/games/games.h"
 
 #include "common/clock.h"
@@ -20,25 +22,30 @@
 
 static const char program[] = "abdada uci";
 
-enum { PATIENCE_MS = 100, LINE_ROOM = 65536, HISTORY_MAX = 600 };
+enum {
+    PATIENCE_MS = 100,
+    LINE_ROOM = 65536,
+    HISTORY_MAX = 600,
+};
 
 struct uci {
     /* options, changed only while nothing is searched */
-    struct cli_resources resources;
-    const struct algorithm *algorithm;
-    bool strict, full;
+    struct uci_options options;
     /* state */
     struct searching_metrics *metrics; /* of the ... */
     struct engine *engine; /* NULL: opened with the current options when it is needed */
     struct job job;
+    bool is_unset; /* the last "position" was bad: there is nothing to search */
     bool searching, infinite;
-    uint32_t ponder_ms; /* time for the move from "ponderhit" on */
+    uint64_t ponder_us; /* time for the move from "ponderhit" on */
     uint64_t ponder_until_us; /* 0: no "ponderhit" yet */
     pthread_t searcher;
     int ended[2]; /* a pipe: the search thread writes a byte into it when it has its result */
     bool has_ended; /* that byte was read; set while nothing is searched */
     struct engine_result result;
     unsigned said_workers, said_shards_up; /* to the GUI */
+    uint64_t good_hash_mib; /* of the last table that could be opened */
+    unsigned mate; /* a mate in so many moves is looked for; 0: none */
 };
 
 static atomic_bool quitting; /* a signal came */
@@ -59,17 +66,54 @@ static void say_score(const struct game *game, int score)
     printf(" score %s %" PRId64, strcmp(kind, "mate") == 0 ? "mate" : "cp", value);
 }
 
-static void say_iteration(void *self, const struct search_result *r, const struct engine_status *s)
+/* Moves until the mate that the score says; 0: no mate for the side to move. */
+static unsigned mate_in(const struct game *game, int score)
+{
+    int64_t value;
+    return strcmp(score_kind(game, score, &value), "mate") == 0 && value > 0 ? (unsigned)value : 0;
+}
+
+static bool mate_is_found(const struct uci *u, const struct search_result *r)
+{
+    unsigned moves = mate_in(u->job.game, r->score);
+    return r->depth > 0 && r->bound == TT_EXACT && moves > 0 && moves <= u->mate;
+}
+
+static void say_iteration(void *self, unsigned line, const struct search_result *r,
+                          const struct engine_status *s)
 {
     struct uci *u = self;
+    if (mate_is_found(u, r)) {
+        engine_stop(u->engine);
+    }
     flockfile(stdout); /* the other thread prints as well */
-    printf("info depth %u", r->depth);
+    printf("info depth %u seldepth %u", r->depth, r->deepest);
+    if (u->job.lines > 1) {
+        printf(" multipv %u", line + 1);
+    }
     say_score(u->job.game, r->score);
-    printf(" nodes %" PRIu64 " nps %" PRIu64 " time %" PRIu64 " hashfull %u pv", s->nodes,
+    if (r->bound != TT_EXACT) {
+        printf(" %sbound", r->bound == TT_LOWER ? "lower" : "upper");
+    }
+    printf(" nodes %" PRIu64 " nps %" PRIu64 " time %" PRIu64 " hashfull %u", s->nodes,
            s->time_us ? s->nodes * 1000000 / s->time_us : 0, s->time_us / 1000, s->hash_permille);
-    score_line(&u->job, &r->pv, score_print_word, NULL);
+    if (r->pv.length > 0) {
+        printf(" pv");
+        score_line(&u->job, &r->pv, score_print_word, NULL);
+    } else if (r->bound == TT_EXACT) { /* a result of others may come without a line */
+        char text[GAME_MOVE_TEXT_MAX];
+        printf(" pv %s", score_move(&u->job, r->move, text));
+    }
     printf("\n");
     funlockfile(stdout);
+}
+
+static void say_root_move(void *self, uint16_t move, unsigned number, const struct engine_status *s)
+{
+    struct uci *u = self;
+    char text[GAME_MOVE_TEXT_MAX];
+    printf("info depth %u currmove %s currmovenumber %u\n", s->depth,
+           score_move(&u->job, move, text), number);
 }
 
 /* Helpers that come and go in mid-search. */
@@ -96,6 +140,9 @@ static void say_best(struct uci *u)
 {
     char text[GAME_MOVE_TEXT_MAX], reply[GAME_MOVE_TEXT_MAX];
     const struct search_result *r = &u->result.search;
+    if (u->mate > 0 && !mate_is_found(u, r) && r->depth >= u->job.depth) {
+        printf("info string no mate in %u\n", u->mate);
+    }
     if (r->move == 0) {
         printf("bestmove (none)\n"); /* no legal move: the game is over */
     } else {
@@ -116,7 +163,12 @@ static void *search(void *context)
 {
     struct uci *u = context;
     const struct engine_observer observer = {
-        .self = u, .iteration = say_iteration, .progress = say_helpers, .refused = say_refusal};
+        .self = u,
+        .iteration = say_iteration,
+        .root_move = say_root_move,
+        .progress = say_helpers,
+        .refused = say_refusal,
+    };
     if (engine_run(u->engine, &u->job, &observer, &u->result) != ERR_OK) {
         u->result = (struct engine_result){0};
     }
@@ -163,37 +215,88 @@ static bool ensure_engine(struct uci *u)
         return true;
     }
     char why[CLI_WHY_MAX];
-    if (cli_engine_open(&u->engine, program, &u->resources, &quitting, why) != ERR_OK) {
+    enum err err = cli_engine_open(&u->engine, program, &u->options.resources, &quitting, why);
+    if (err != ERR_OK && u->good_hash_mib != 0 &&
+        u->options.resources.hash_mib > u->good_hash_mib) {
+        printf("info string error: Hash %" PRIu64 ": %s; it stays %" PRIu64 "\n",
+               u->options.resources.hash_mib, why, u->good_hash_mib);
+        u->options.resources.hash_mib = u->good_hash_mib;
+        err = cli_engine_open(&u->engine, program, &u->options.resources, &quitting, why);
+    }
+    if (err != ERR_OK) {
         printf("info string error: no search with these options: %s\n", why);
         return false;
     }
-    if (cli_metrics_open(&u->metrics, program, &u->resources, u->engine, why) != ERR_OK) {
+    u->good_hash_mib = u->options.resources.hash_mib;
+    if (cli_metrics_open(&u->metrics, program, &u->options.resources, u->engine, why) != ERR_OK) {
         printf("info string error: no metrics: %s\n", why);
     }
-    if (cli_table_is_given(&u->resources.table) && engine_shards_up(u->engine) == 0) {
+    if (cli_table_is_given(&u->options.resources.table) && engine_shards_up(u->engine) == 0) {
         printf("info string no shard is up: searching alone\n");
     }
     return true;
+}
+
+static bool is_named(const struct job *job, uint16_t move)
+{
+    for (unsigned i = 0; i < job->root_moves; i++) {
+        if (job->root_move[i] == move) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* False: moves were named, and none of them is legal. */
+static bool take_searchmoves(struct uci *u, const struct uci_limits *limits)
+{
+    u->job.root_moves = 0;
+    for (unsigned i = 0; i < limits->moves; i++) {
+        uint16_t move;
+        if (u->job.game->parse_move(u->job.position, limits->move[i], &move) != ERR_OK) {
+            printf("info string error: searchmoves: '%s' is not a legal move here\n",
+                   limits->move[i]);
+        } else if (!is_named(&u->job, move)) {
+            u->job.root_move[u->job.root_moves++] = move;
+        }
+    }
+    return limits->moves == 0 || u->job.root_moves > 0;
 }
 
 static void go(struct uci *u, char *words)
 {
     struct uci_limits limits;
     stop(u);
+    if (uci_console_perft(u->is_unset ? NULL : &u->job, words)) {
+        return;
+    }
+    if (u->is_unset) {
+        printf("info string error: no position: the last one was refused\nbestmove (none)\n");
+        return;
+    }
     if (!ensure_engine(u)) {
         printf("bestmove (none)\n");
         return;
     }
-    uci_read_limits(words, uci_black_to_move(u->job.text), &limits);
+    uci_read_limits(words, uci_black_to_move(u->job.text), (uint32_t)u->options.overhead_ms,
+                    &limits);
+    if (!take_searchmoves(u, &limits)) {
+        printf("info string error: none of these searchmoves is legal\nbestmove (none)\n");
+        return;
+    }
     u->infinite = limits.infinite || limits.ponder;
-    u->ponder_ms = limits.ponder ? limits.time_ms : 0;
+    u->mate = limits.mate;
+    u->ponder_us = limits.ponder ? limits.time_ms * UINT64_C(1000) - limits.spare_us : 0;
     u->ponder_until_us = 0;
     u->job.depth = (uint8_t)limits.depth;
     u->job.time_ms = limits.ponder ? 0 : limits.time_ms;
+    u->job.spare_us = limits.ponder ? 0 : limits.spare_us;
     u->job.nodes = limits.nodes;
-    u->job.algorithm = u->algorithm;
-    u->job.strict = u->strict;
-    u->job.full = u->full && !u->strict; /* pruning depends on alpha: strict implies plain */
+    u->job.lines = limits.mate == 0 ? (unsigned)u->options.lines : 1;
+    u->job.algorithm = u->options.algorithm;
+    u->job.strict = u->options.strict;
+    /* Pruning depends on alpha: strict implies plain. A mate is proved or refuted by all moves. */
+    u->job.full = u->options.full && !u->options.strict && limits.mate == 0;
     u->job.remote_depth = PROTO_REMOTE_DEPTH_AUTO;
     job_set_namespace(&u->job, 0);
     u->has_ended = false;
@@ -250,8 +353,9 @@ static void set_position(struct uci *u, char *words)
     bool ok = fen != NULL &&
               job_set_position(&fresh, games_by_name("chess"), fen, why, sizeof why) == ERR_OK &&
               (moves == NULL || make_moves(&fresh, moves, why, sizeof why));
-    if (!ok) { /* the old position stays */
-        printf("info string error: %s; the position before stays\n", why);
+    u->is_unset = !ok;
+    if (!ok) { /* to play a move of another position would be worse than none */
+        printf("info string error: %s; there is no position until the next one\n", why);
         job_free(&fresh);
     } else {
         job_free(&u->job);
@@ -259,80 +363,11 @@ static void set_position(struct uci *u, char *words)
     }
 }
 
-/* A Redis in place of shards. The line is no command line, so it may have a password in it. */
-static enum err set_table(struct uci *u, const char *url)
-{
-    struct cli_table *table = &u->resources.table;
-    struct redis_address redis;
-    char why[REDIS_WHY_MAX];
-    if (url[0] == '\0' || strcmp(url, "<empty>") == 0) {
-        table->url = NULL;
-        return ERR_OK;
-    }
-    enum err err = redis_address_parse(&redis, url, why);
-    if (err == ERR_OK) {
-        err = redis_address_environment(&redis, why);
-    }
-    if (err != ERR_OK) {
-        printf("info string error: %s\n", why);
-        return err;
-    }
-    table->redis = redis;
-    table->url = "set by the option Table";
-    table->servers.count = 0;
-    return ERR_OK;
-}
-
-static enum err apply_option(struct uci *u, const char *name, const char *value)
-{
-    uint64_t number;
-    if (strcasecmp(name, "Hash") == 0) {
-        return options_unsigned(value, 1, 1 << 20, &u->resources.hash_mib);
-    }
-    if (strcasecmp(name, "Threads") == 0) {
-        enum err err = options_unsigned(value, 1, EMBEDDED_SLOTS_MAX, &number);
-        u->resources.threads = err == ERR_OK ? (uint32_t)number : u->resources.threads;
-        return err;
-    }
-    if (strcasecmp(name, "Servers") == 0) {
-        if (value[0] != '\0' && strcmp(value, "<empty>") != 0) {
-            enum err err = options_servers(value, &u->resources.table.servers);
-            u->resources.table.url = err == ERR_OK ? NULL : u->resources.table.url;
-            return err;
-        }
-        u->resources.table.servers.count = 0;
-        return ERR_OK;
-    }
-    if (strcasecmp(name, "Table") == 0) {
-        return set_table(u, value);
-    }
-    if (strcasecmp(name, "Algorithm") == 0) {
-        const struct algorithm *algorithm = algorithm_by_name(value);
-        u->algorithm = algorithm != NULL ? algorithm : u->algorithm;
-        return algorithm != NULL ? ERR_OK : ERR_ABSENT;
-    }
-    if (strcasecmp(name, "Ponder") == 0) {
-        return ERR_OK; /* nothing to prepare */
-    }
-    if (strcasecmp(name, "Strict") != 0 && strcasecmp(name, "Selection") != 0) {
-        return ERR_ABSENT;
-    }
-    bool yes = strcmp(value, "true") == 0 || strcmp(value, "full") == 0;
-    if (!yes && strcmp(value, "false") != 0 && strcmp(value, "plain") != 0) {
-        return ERR_SYNTAX;
-    }
-    if (strcasecmp(name, "Strict") == 0) {
-        u->strict = yes;
-    } else {
-        u->full = yes;
-    }
-    return ERR_OK;
-}
-
 static void set_option(struct uci *u, char *words)
 {
     char *name = strstr(words, "name ");
     char *value = strstr(words, " value");
+    bool anew, clear;
     stop(u);
     if (name == NULL) {
         printf("info string error: setoption name NAME value VALUE\n");
@@ -344,53 +379,13 @@ static void set_option(struct uci *u, char *words)
         value += strlen(" value");
         value += strspn(value, " ");
     }
-    enum err err = apply_option(u, name, value == NULL ? "" : value);
-    if (err != ERR_OK) {
-        printf("info string error: option '%s' value '%s': %s\n", name, value ? value : "",
-               err_text(err));
-        return;
+    uci_options_set(&u->options, name, value == NULL ? "" : value, &anew, &clear);
+    if (clear && u->engine != NULL) {
+        engine_clear(u->engine);
     }
-    if (strcasecmp(name, "Hash") == 0 || strcasecmp(name, "Threads") == 0 ||
-        strcasecmp(name, "Servers") == 0 || strcasecmp(name, "Table") == 0) {
+    if (anew) {
         close_engine(u);
     }
-}
-
-static void say_table(const struct uci *u)
-{
-    char url[REDIS_TEXT_MAX] = "<empty>";
-    if (u->resources.table.url != NULL) {
-        redis_address_text(&u->resources.table.redis, url);
-    }
-    printf("option name Table type string default %s\n", url);
-}
-
-static void say_identity(const struct uci *u)
-{
-    char address[OPTIONS_HOST_MAX + 16];
-    printf("id name abdada %s\nid author the abdada authors\n", PROGRAM_VERSION);
-    printf("option name Hash type spin default %" PRIu64 " min 1 max 1048576\n",
-           u->resources.hash_mib);
-    printf("option name Threads type spin default %u min 1 max %d\n", u->resources.threads,
-           EMBEDDED_SLOTS_MAX);
-    printf("option name Servers type string default%s",
-           u->resources.table.servers.count == 0 ? " <empty>" : "");
-    for (unsigned i = 0; i < u->resources.table.servers.count; i++) {
-        const struct options_host_port *at = &u->resources.table.servers.server[i];
-        options_host_port_text(at->host, at->port, address, sizeof address);
-        printf("%c%s", i == 0 ? ' ' : ',', address);
-    }
-    printf("\n");
-    say_table(u);
-    printf("option name Selection type combo default %s var plain var full\n",
-           u->full ? "full" : "plain");
-    printf("option name Ponder type check default false\n");
-    printf("option name Strict type check default %s\n", u->strict ? "true" : "false");
-    printf("option name Algorithm type combo default %s", u->algorithm->name);
-    for (unsigned i = 0; algorithm_at(i) != NULL; i++) {
-        printf(" var %s", algorithm_at(i)->name);
-    }
-    printf("\nuciok\n");
 }
 
 /* ---- the loop ---- */
@@ -409,7 +404,9 @@ static bool obey(struct uci *u, char *line)
         return false;
     }
     if (strcmp(word, "uci") == 0) {
-        say_identity(u);
+        printf("id name abdada %s\nid author the abdada authors\n", PROGRAM_VERSION);
+        uci_options_say(&u->options);
+        printf("uciok\n");
     } else if (strcmp(word, "isready") == 0) {
         if (!u->searching) {
             ensure_engine(u); /* opening the tables takes long: before "go" */
@@ -428,9 +425,12 @@ static bool obey(struct uci *u, char *line)
         stop(u);
     } else if (strcmp(word, "ponderhit") == 0) {
         u->infinite = false;
-        u->ponder_until_us = u->ponder_ms ? clock_us() + u->ponder_ms * UINT64_C(1000) : 0;
+        u->ponder_until_us = u->ponder_us ? clock_us() + u->ponder_us : 0;
     } else if (strcmp(word, "setoption") == 0) {
         set_option(u, rest);
+    } else if (uci_console_knows(word)) {
+        stop(u);
+        uci_console_obey(u->is_unset ? NULL : &u->job, word);
     } else if (strcmp(word, "debug") != 0 && strcmp(word, "register") != 0) {
         printf("info string unknown command '%.80s'\n", word);
     }
@@ -523,22 +523,24 @@ static void drain_search(struct uci *u)
 int cli_uci(int argc, char *argv[])
 {
     struct uci u = {
-        .resources = {.threads = 1, .share = REMOTE_SHARE_DEPTH, .hash_mib = 64},
+        .options = {.resources = {.threads = 1, .share = REMOTE_SHARE_DEPTH, .hash_mib = 64},
+                    .algorithm = algorithm_by_name("abdada"),
+                    .full = true,
+                    .overhead_ms = UCI_OVERHEAD_MS,
+                    .lines = 1},
         .has_ended = true,
-        .algorithm = algorithm_by_name("abdada"),
-        .full = true,
     };
     char why[256];
     int fd;
     const struct options_row table[] = {
-        CLI_TABLE_ROWS(u.resources.table),
-        {"threads", "N", "searching threads of this process (default 1)", &u.resources.threads,
-         OPTION_U32, 'j', 1, EMBEDDED_SLOTS_MAX},
+        CLI_TABLE_ROWS(u.options.resources.table),
+        {"threads", "N", "searching threads of this process (default 1)",
+         &u.options.resources.threads, OPTION_U32, 'j', 1, EMBEDDED_SLOTS_MAX},
         {"hash", "MIB", "table shared by the processes of this host (default 64)",
-         &u.resources.hash_mib, OPTION_U64, 0, 1, 1 << 20},
+         &u.options.resources.hash_mib, OPTION_U64, 0, 1, 1 << 20},
         {"private", NULL, "share no table with other processes of this host",
-         &u.resources.is_private, OPTION_FLAG},
-        CLI_METRICS_ROW(&u.resources.metrics),
+         &u.options.resources.is_private, OPTION_FLAG},
+        CLI_METRICS_ROW(&u.options.resources.metrics),
         {0},
     };
     const struct options options = {
@@ -550,7 +552,7 @@ int cli_uci(int argc, char *argv[])
     };
     int status = config_parse(&options, argc, argv, NULL, NULL);
     if (status < 0) {
-        status = cli_table_environment(program, &u.resources.table, false);
+        status = cli_table_environment(program, &u.options.resources.table, false);
     }
     if (status >= 0) {
         return status;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOVES_LEFT = 28, LAG_MS = 30 };
+enum { MOVES_LEFT = 28, ANSWER_US = 600 };
 
 #define NOT_GIVEN INT64_MIN
 #define NUMBER_MAX (INT64_MAX / 8) /* sums and products below do not overflow */
@@ -22,17 +22,26 @@ static bool take(const char *word, const char *name, char **rest, int64_t *value
 }
 
 /* A part of the clock and most of the increment; at most three fifths of the clock. */
-static uint32_t part_of_clock(int64_t clock, int64_t increment, int64_t moves)
+static uint32_t part_of_clock(int64_t clock, int64_t increment, int64_t moves, int64_t overhead)
 {
-    int64_t left = clock - LAG_MS;
+    int64_t left = clock - overhead;
     int64_t part = left / (moves > 0 ? moves + 1 : MOVES_LEFT) + increment * 3 / 4;
     int64_t most = left * 3 / 5;
     part = part < most ? part : most;
     return (uint32_t)(part < 1 ? 1 : part > UINT32_MAX ? UINT32_MAX : part);
 }
 
-void uci_read_limits(char *words, bool black, struct uci_limits *out)
+static bool is_like_move(const char *word)
 {
+    size_t size = strlen(word);
+    return (size == 4 || size == 5) && strchr("abcdefgh", word[0]) != NULL &&
+           strchr("12345678", word[1]) != NULL && strchr("abcdefgh", word[2]) != NULL &&
+           strchr("12345678", word[3]) != NULL;
+}
+
+void uci_read_limits(char *words, bool black, uint32_t overhead_ms, struct uci_limits *out)
+{
+    bool in_moves = false;
     int64_t clock[2] = {NOT_GIVEN, NOT_GIVEN}, increment[2] = {0, 0};
     int64_t moves = 0, depth = NOT_GIVEN, nodes = 0, movetime = NOT_GIVEN, mate = 0;
     struct uci_limits limits = {.depth = SEARCH_DEPTH_MAX};
@@ -40,7 +49,16 @@ void uci_read_limits(char *words, bool black, struct uci_limits *out)
 
     for (char *word = strtok_r(words, " \t", &rest); word != NULL;
          word = strtok_r(NULL, " \t", &rest)) {
-        if (strcmp(word, "infinite") == 0) {
+        if (strcmp(word, "searchmoves") == 0) {
+            in_moves = true;
+            continue;
+        }
+        in_moves = in_moves && is_like_move(word);
+        if (in_moves) {
+            if (limits.moves < GAME_MOVES_MAX) {
+                limits.move[limits.moves++] = word;
+            }
+        } else if (strcmp(word, "infinite") == 0) {
             limits.infinite = true;
         } else if (strcmp(word, "ponder") == 0) {
             limits.ponder = true;
@@ -54,7 +72,8 @@ void uci_read_limits(char *words, bool black, struct uci_limits *out)
         }
     }
     if (mate > 0 && mate < SEARCH_DEPTH_MAX / 2) {
-        limits.depth = 2 * (unsigned)mate; /* plies of a mate in so many moves */
+        limits.mate = (unsigned)mate;
+        limits.depth = 2 * limits.mate; /* plies of a mate in so many moves */
     }
     if (depth != NOT_GIVEN && depth < SEARCH_DEPTH_MAX) {
         limits.depth = depth < 1 ? 1 : (unsigned)depth; /* a bad value counts as 1 */
@@ -62,9 +81,14 @@ void uci_read_limits(char *words, bool black, struct uci_limits *out)
     limits.nodes = nodes > 0 ? (uint64_t)nodes : 0;
     if (movetime != NOT_GIVEN) {
         movetime = movetime < 1 ? 1 : movetime < UINT32_MAX ? movetime : UINT32_MAX;
-        limits.time_ms = (uint32_t)(movetime > LAG_MS ? movetime - LAG_MS / 3 : movetime);
+        limits.time_ms = (uint32_t)movetime;
+        int64_t spare = ANSWER_US + movetime * 50, most = overhead_ms * INT64_C(1000) / 3;
+        limits.spare_us = (uint32_t)(spare < most ? spare : most);
+        if (limits.spare_us >= movetime * 1000) {
+            limits.spare_us = 0;
+        }
     } else if (clock[black] != NOT_GIVEN && !limits.infinite) { /* the clock may be negative */
-        limits.time_ms = part_of_clock(clock[black], increment[black], moves);
+        limits.time_ms = part_of_clock(clock[black], increment[black], moves, overhead_ms);
     }
     *out = limits;
 }

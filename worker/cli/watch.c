@@ -164,8 +164,11 @@ static void take_members(void *self, unsigned shard, const struct proto_members_
             m->shards |= UINT64_C(1) << shard;
             if (row->silent_ms <= m->silent_ms && row->job != 0) {
                 m->job = row->job;
-                m->nodes = row->nodes;
                 m->waited_us = row->waited_us;
+                m->work.nodes = row->nodes;
+                m->work.duplicated = row->duplicated;
+                m->work.abandoned = row->abandoned;
+                m->work.bytes = row->bytes;
             }
             m->silent_ms = row->silent_ms < m->silent_ms ? row->silent_ms : m->silent_ms;
         }
@@ -205,7 +208,12 @@ static void take_jobs(void *self, unsigned shard, const struct proto_jobs_answer
         if (j != NULL) {
             j->shards |= UINT64_C(1) << shard;
             j->age_ms = row->age_ms > j->age_ms ? row->age_ms : j->age_ms;
-            j->nodes = row->nodes > j->nodes ? row->nodes : j->nodes;
+            if (row->nodes > j->work.nodes) {
+                j->work.nodes = row->nodes;
+                j->work.duplicated = row->duplicated;
+                j->work.abandoned = row->abandoned;
+                j->work.bytes = row->bytes;
+            }
             if (row->reached > j->reached) {
                 j->reached = row->reached;
                 j->score = row->score;
@@ -286,6 +294,27 @@ static double growth(uint64_t now, uint64_t before, uint64_t us)
     return now > before && us > 0 ? (double)(now - before) * 1e6 / (double)us : 0;
 }
 
+static void keep_work_growth(struct watch_work *now, const struct watch_work *before, uint64_t us)
+{
+    now->nodes_per_s = growth(now->nodes, before->nodes, us);
+    now->bytes_per_s = growth(now->bytes, before->bytes, us);
+}
+
+/* The mean of the workers that search the job; of any job if it is 0. */
+static double waiting_for(const struct watch_view *v, uint64_t job)
+{
+    double sum = 0;
+    unsigned searching = 0;
+    for (unsigned i = 0; i < v->members; i++) {
+        const struct watch_member *m = &v->member[i];
+        if (m->job != 0 && (job == 0 || m->job == job)) {
+            sum += m->work.waiting;
+            searching++;
+        }
+    }
+    return searching > 0 ? sum / searching : 0;
+}
+
 static void keep_growth(struct watch *w)
 {
     uint64_t us = w->round_us - w->before_us;
@@ -297,18 +326,22 @@ static void keep_growth(struct watch *w)
                                            : bsearch(m, w->members_before, w->before_members,
                                                      sizeof *w->members_before, by_role_and_name);
         if (b != NULL && b->job == m->job) {
-            m->nodes_per_s = growth(m->nodes, b->nodes, us);
-            m->waiting = growth(m->waited_us, b->waited_us, us) / 1e6;
+            keep_work_growth(&m->work, &b->work, us);
+            m->work.waiting = growth(m->waited_us, b->waited_us, us) / 1e6;
         }
     }
     for (unsigned i = 0; i < v->jobs; i++) {
+        struct watch_job *j = &v->job[i];
         for (unsigned k = 0; k < w->before_jobs; k++) {
-            if (w->jobs_before[k].job == v->job[i].job) {
-                v->job[i].nodes_per_s = growth(v->job[i].nodes, w->jobs_before[k].nodes, us);
+            if (w->jobs_before[k].job == j->job) {
+                keep_work_growth(&j->work, &w->jobs_before[k].work, us);
             }
         }
-        v->total.nodes_per_s += v->job[i].nodes_per_s;
+        j->work.waiting = waiting_for(v, j->job);
+        v->total.work.nodes_per_s += j->work.nodes_per_s;
+        v->total.work.bytes_per_s += j->work.bytes_per_s;
     }
+    v->total.work.waiting = waiting_for(v, 0);
 }
 
 static void sum_up(struct watch_view *v)
@@ -324,7 +357,12 @@ static void sum_up(struct watch_view *v)
         }
     }
     for (unsigned i = 0; i < v->jobs; i++) {
+        const struct watch_work *work = &v->job[i].work;
         v->job[i].workers = 0;
+        v->total.work.nodes += work->nodes;
+        v->total.work.duplicated += work->duplicated;
+        v->total.work.abandoned += work->abandoned;
+        v->total.work.bytes += work->bytes;
     }
     for (unsigned i = 0; i < v->members; i++) {
         const struct watch_member *m = &v->member[i];

@@ -33,14 +33,23 @@ struct watch_shard {
     double ops_per_s, asks_per_s, messages_per_s; /* between the last two rounds */
 };
 
+/* What searchers did, as they say. */
+struct watch_work {
+    uint64_t nodes, duplicated, abandoned; /* common/counters.h */
+    uint64_t bytes; /* between them and the shards */
+    /* between the last two rounds */
+    double nodes_per_s, bytes_per_s;
+    double waiting; /* share of their time that they waited for shards */
+};
+
 /* A session, known to one shard or several. */
 struct watch_member {
     char name[WATCH_NAME_MAX], user[WATCH_NAME_MAX];
     uint32_t instance_id;
     uint8_t role;
     uint64_t job; /* 0: none */
-    uint64_t nodes, waited_us; /* of that job */
-    double nodes_per_s, waiting; /* between the last two rounds; `waiting`: share of the time */
+    struct watch_work work; /* of that job, as is ... */
+    uint64_t waited_us;
     uint32_t silent_ms; /* the least of all shards */
     uint64_t shards; /* bit i: shard i knows it */
 };
@@ -53,8 +62,7 @@ struct watch_job {
     unsigned depth, reached;
     int score; /* of iteration `reached`, in the units of the game; with ... */
     char line[WATCH_LINE_MAX]; /* ... its moves in the text of the game; empty: none yet */
-    uint64_t nodes; /* of all who search it */
-    double nodes_per_s; /* between the last two rounds */
+    struct watch_work work; /* of all who search it; `waiting`: of the workers among them */
     uint32_t age_ms; /* the most of all shards */
     unsigned workers;
     uint64_t shards;
@@ -63,7 +71,8 @@ struct watch_job {
 struct watch_totals {
     unsigned up, members[PROTO_MONITOR + 1];
     uint64_t entries, nodes;
-    double ops_per_s, nodes_per_s;
+    double ops_per_s;
+    struct watch_work work; /* for all open jobs */
 };
 
 /* What the last round found. Lists hold no session of this process; workers first, by name. */

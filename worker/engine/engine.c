@@ -34,7 +34,9 @@ struct engine {
     const struct job *job;
     const struct engine_observer *observer;
     uint64_t begin_us, deadline_us;
+    uint64_t end_us; /* 0: it goes on */
     uint64_t next_progress_us, next_report_us; /* of the first thread */
+    uint16_t said_root_move; /* by it */
     uint64_t said_refused; /* bit i: shard i's refusal was told to the observer */
     pthread_mutex_t lock;
     struct front_core front; /* with `best`: under the lock */
@@ -43,14 +45,21 @@ struct engine {
 
 /* ---- reports of workers ---- */
 
+static unsigned searching_threads(const struct engine *e)
+{
+    return e->job->algorithm->uses_searchers ? e->options.threads : 1;
+}
+
 /* The caller holds the lock. */
 static void fill_status(struct engine *e, struct engine_status *out)
 {
     uint64_t now = clock_us();
+    uint64_t time_us = (e->end_us != 0 ? e->end_us : now) - e->begin_us;
     struct front_sum helped;
     front_core_sum(&e->front, now, &helped);
     struct engine_status s = {
-        .time_us = now - e->begin_us,
+        .time_us = time_us,
+        .all_us = time_us * searching_threads(e) + helped.searched_us,
         .workers = helped.workers,
         .workers_refused = helped.refused,
         .shards = e->shards,
@@ -65,12 +74,15 @@ static void fill_status(struct engine *e, struct engine_status *out)
         COUNTERS(X)
 #undef X
         s.waited_us += f.waited_us;
+        s.bytes += f.bytes;
         s.remote_depth = f.remote_depth;
         s.depth = f.depth > s.depth ? f.depth : s.depth;
     }
 #define X(name, json, help) s.name += helped.name;
     COUNTERS_REPORTED(X)
 #undef X
+    s.all_waited_us = s.waited_us + helped.waited_us;
+    s.bytes += helped.bytes;
     atomic_store_explicit(&e->workers, s.workers, memory_order_relaxed);
     *out = s;
 }
@@ -120,6 +132,22 @@ static void watch_progress(struct engine *e, uint64_t now)
     pthread_mutex_unlock(&e->lock);
 }
 
+static void watch_root(struct engine *e, const struct search *search, uint64_t now)
+{
+    struct engine_status status;
+    unsigned number;
+    uint16_t move = search_root_move(search, &number);
+    if (e->observer == NULL || e->observer->root_move == NULL || move == 0 ||
+        move == e->said_root_move || now < e->begin_us + ENGINE_PATIENCE_US) {
+        return;
+    }
+    e->said_root_move = move;
+    pthread_mutex_lock(&e->lock);
+    fill_status(e, &status);
+    e->observer->root_move(e->observer->self, move, number, &status);
+    pthread_mutex_unlock(&e->lock);
+}
+
 /* So that who watches the cluster sees what the user sees. */
 static void report(struct engine *e, uint64_t now)
 {
@@ -141,7 +169,8 @@ static void report(struct engine *e, uint64_t now)
 #define X(name, json, help) .name = status.name,
         COUNTERS_REPORTED(X)
 #undef X
-            .waited_us = status.waited_us,
+            .waited_us = status.all_waited_us,
+        .bytes = status.bytes,
         .line = proto_text_of(text),
     };
     pthread_mutex_unlock(&e->lock);
@@ -173,10 +202,44 @@ static bool poll_engine(void *self, struct search *search)
     if (thread == e->thread) {
         take_events(e);
         watch_progress(e, now);
+        watch_root(e, search, now);
         report(e, now);
     }
-    return atomic_load_explicit(&e->stop, memory_order_relaxed) ||
-           atomic_load_explicit(&e->ended, memory_order_relaxed) || over_limits(e, now);
+    if (atomic_load_explicit(&e->ended, memory_order_relaxed)) {
+        return true;
+    }
+    /* The first iteration is always finished: it is small, and any move is better than none. */
+    return search_iteration(search) > 1 &&
+           (atomic_load_explicit(&e->stop, memory_order_relaxed) || over_limits(e, now));
+}
+
+/* The caller holds the lock. */
+static void report_lines(struct engine *e, const struct engine_thread *thread)
+{
+    struct engine_status status;
+    unsigned lines;
+    const struct search_result *line = search_lines(thread->searcher.search, &lines);
+    if (e->observer == NULL || e->observer->iteration == NULL) {
+        return;
+    }
+    fill_status(e, &status);
+    e->observer->iteration(e->observer->self, 0, &e->best, &status);
+    for (unsigned i = 1; i < lines; i++) {
+        struct search_result r = line[i];
+        searcher_extend_line(&thread->searcher, e->job, &r.pv, r.depth);
+        e->observer->iteration(e->observer->self, i, &r, &status);
+    }
+}
+
+/* The caller holds the lock. */
+static void report_bound(struct engine *e, const struct search_result *outside)
+{
+    struct engine_status status;
+    if (e->observer != NULL && e->observer->iteration != NULL &&
+        clock_us() >= e->begin_us + ENGINE_PATIENCE_US) {
+        fill_status(e, &status);
+        e->observer->iteration(e->observer->self, 0, outside, &status);
+    }
 }
 
 /* The first searcher to finish an iteration speaks for all. */
@@ -185,17 +248,15 @@ static void take_iteration(void *context, const struct search_result *result,
 {
     struct engine_thread *thread = context;
     struct engine *e = thread->engine;
-    struct engine_status status;
     (void)counters;
     searcher_publish(&thread->searcher);
     pthread_mutex_lock(&e->lock);
-    if (result->depth > e->best.depth) {
+    if (result->depth > e->best.depth && result->bound != TT_EXACT) {
+        report_bound(e, result);
+    } else if (result->depth > e->best.depth) {
         e->best = *result;
         searcher_extend_line(&thread->searcher, e->job, &e->best.pv, result->depth);
-        if (e->observer != NULL && e->observer->iteration != NULL) {
-            fill_status(e, &status);
-            e->observer->iteration(e->observer->self, &e->best, &status);
-        }
+        report_lines(e, thread);
     }
     pthread_mutex_unlock(&e->lock);
 }
@@ -404,7 +465,7 @@ static void search_all(struct engine *e)
 {
     struct placement_thread started_as[EMBEDDED_SLOTS_MAX];
     unsigned started = 1;
-    unsigned want = e->job->algorithm->uses_searchers ? e->options.threads : 1;
+    unsigned want = searching_threads(e);
     /* Before the others choose a place. */
     embedded_update_placement(&e->thread[0].searcher.local, clock_us());
     while (started < want && placement_create_thread(&started_as[started], started, search_thread,
@@ -427,9 +488,12 @@ enum err engine_run(struct engine *e, struct job *job, const struct engine_obser
     e->observer = observer;
     e->best = (struct search_result){0};
     e->begin_us = clock_us();
+    e->end_us = 0;
     e->next_progress_us = e->begin_us + PROGRESS_EVERY_US;
+    e->said_root_move = 0;
     e->next_report_us = e->begin_us + REPORT_EVERY_US;
-    e->deadline_us = job->time_ms == 0 ? 0 : e->begin_us + job->time_ms * UINT64_C(1000);
+    e->deadline_us =
+        job->time_ms == 0 ? 0 : e->begin_us + job->time_ms * UINT64_C(1000) - job->spare_us;
     atomic_store(&e->ended, false);
     job->id = clock_unique();
     front_core_begin(&e->front, job->id);
@@ -442,7 +506,7 @@ enum err engine_run(struct engine *e, struct job *job, const struct engine_obser
     if (err == ERR_OK) {
         search_all(e);
         CHECK(embedded_inflight(e->table) == 0);
-        uint64_t time_us = clock_us() - e->begin_us;
+        e->end_us = clock_us();
         if (is_posted) { /* the workers' last figures, if they come soon */
             first->port.stop(first->port.self, job->id);
             front_core_await(&e->front, first,
@@ -451,7 +515,6 @@ enum err engine_run(struct engine *e, struct job *job, const struct engine_obser
         }
         *out = (struct engine_result){.search = e->best, .stopped = atomic_load(&e->stop)};
         fill_status(e, &out->status);
-        out->status.time_us = time_us;
     }
     e->job = NULL;
     atomic_store_explicit(&e->workers, 0, memory_order_relaxed);

@@ -14,6 +14,7 @@
 enum {
     ENGINE_CONNECT_MS = 500, /* at start, for shards that do not answer */
     ENGINE_WHY_MAX = KEYS_WHY_MAX,
+    ENGINE_PATIENCE_US = 3000000, /* of who watches a search: then details interest, too */
 };
 
 struct engine_options {
@@ -34,6 +35,8 @@ struct engine_status {
     COUNTERS(X)
 #undef X
     uint64_t waited_us; /* for shards, of this process's threads */
+    uint64_t all_waited_us, all_us; /* the same of all searchers, and the time that they had */
+    uint64_t bytes; /* of messages between all searchers and the shards */
     unsigned workers; /* ttworker threads that live: reported in the last seconds */
     unsigned shards, shards_up, remote_depth;
     unsigned refused; /* shards that refused the job */
@@ -51,7 +54,12 @@ struct engine_result {
 /* Called from searching threads, one at a time. */
 struct engine_observer {
     void *self;
-    void (*iteration)(void *self, const struct search_result *result,
+    /* Of each finished iteration every line, the best first, which is `line` 0. After
+     * ENGINE_PATIENCE_US also a bound (result->bound) of line 0, without a move, and ... */
+    void (*iteration)(void *self, unsigned line, const struct search_result *result,
+                      const struct engine_status *status);
+    /* ... the root's move that the first thread is at, when it changes. */
+    void (*root_move)(void *self, uint16_t move, unsigned number,
                       const struct engine_status *status);
     /* About once a second; `best`: of the last finished iteration. */
     void (*progress)(void *self, const struct search_result *best,

@@ -57,6 +57,11 @@ void front_core_event(struct front_core *c, const struct job_event *e, uint64_t 
         c->reports--;
     }
     c->reports += !is_known;
+    if (!is_known) {
+        c->report[i].searched_us = 0;
+    } else if (c->report[i].last.state == PROTO_JOB_SEARCHING) {
+        c->report[i].searched_us += now_us - c->report[i].received_us;
+    }
     c->report[i].received_us = now_us;
     if (!is_known || proto_report_is_newer(&e->report, &c->report[i].last)) {
         c->report[i].last = e->report;
@@ -76,7 +81,10 @@ void front_core_sum(const struct front_core *c, uint64_t now_us, struct front_su
         bool has_refused = r->last.state == PROTO_JOB_REFUSED;
         sum.workers += is_alive(c, r, now_us) && !has_refused;
         sum.refused += is_alive(c, r, now_us) && has_refused;
-#define X(name, json, help) sum.name += c->report[i].last.name;
+        sum.waited_us += r->last.waited_us;
+        sum.bytes += r->last.bytes;
+        sum.searched_us += r->searched_us;
+#define X(name, json, help) sum.name += r->last.name;
         COUNTERS_REPORTED(X)
 #undef X
     }

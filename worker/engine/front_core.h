@@ -24,6 +24,7 @@ enum {
 
 struct front_report {
     uint64_t received_us;
+    uint64_t searched_us; /* from its first report to its last, as far as it searched then */
     struct proto_job_report last;
 };
 
@@ -44,9 +45,12 @@ struct front_core {
 struct front_sum {
     unsigned workers; /* that live and search the job, or have */
     unsigned refused; /* that live and cannot search it */
+    /* of all workers, also of those that died */
 #define X(name, json, help) uint64_t name;
-    COUNTERS_REPORTED(X) /* of all workers, also of those that died */
+    COUNTERS_REPORTED(X)
 #undef X
+    uint64_t waited_us, bytes; /* for shards; to and from them */
+    uint64_t searched_us; /* the time that they had */
 };
 
 /* `alive_ms` 0: FRONT_ALIVE_MS. ERR_NOMEM. */

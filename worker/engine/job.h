@@ -26,6 +26,11 @@ struct job {
     uint64_t nodes; /* of all searchers of this process together; 0: no limit */
     uint64_t namespace_id; /* what keeps unlike searches apart in a table they share:
                               job_set_namespace */
+    /* for the front-end alone, not on the wire */
+    uint32_t spare_us; /* of time_ms, for the answer; less than all of it */
+    uint16_t root_move[GAME_MOVES_MAX]; /* searched at the root; legal */
+    unsigned root_moves; /* 0: all */
+    unsigned lines; /* of the best moves; 0: one */
 };
 
 /* From game, evaluation, selection and strictness; `fresh` other than 0 gives the job a table of

@@ -48,6 +48,17 @@ void searcher_close(struct searcher *p)
     search_free(&p->search);
 }
 
+static uint64_t client_bytes(const struct searcher *p)
+{
+    const struct client_counters *c = client_counters(remote_client(p->remote));
+    return c->bytes_sent + c->bytes_received;
+}
+
+uint64_t searcher_bytes(const struct searcher *p)
+{
+    return p->remote != NULL ? client_bytes(p) - p->bytes_before : 0;
+}
+
 enum err searcher_begin(struct searcher *p, const struct job *job, const struct env_port *env,
                         uint64_t seed)
 {
@@ -61,6 +72,9 @@ enum err searcher_begin(struct searcher *p, const struct job *job, const struct 
         .namespace_id = job->namespace_id,
         .slot = (uint16_t)p->index,
         .depth_limit = job->depth,
+        .root_move = job->root_move,
+        .root_moves = job->root_moves,
+        .lines = job->lines,
         .poll_nodes = p->poll_nodes,
     };
     p->local.score_max = job->game->score_max;
@@ -80,6 +94,7 @@ enum err searcher_begin(struct searcher *p, const struct job *job, const struct 
     search_set_position(p->search, job->position);
     embedded_begin(&p->local, job->id, job->namespace_id);
     if (p->remote != NULL) {
+        p->bytes_before = client_bytes(p);
         remote_hello(p->remote, job->namespace_id);
         remote_begin(p->remote, job->remote_depth, job->algorithm->uses_shards, job->waits);
     }
@@ -90,11 +105,12 @@ enum err searcher_begin(struct searcher *p, const struct job *job, const struct 
 void searcher_publish_shards(struct searcher *p)
 {
     if (p->remote != NULL) {
+        const struct client_counters *c = client_counters(remote_client(p->remote));
         atomic_store_explicit(&p->shards_up, client_shards_up(remote_client(p->remote)),
                               memory_order_relaxed);
-        atomic_store_explicit(&p->total.timeouts,
-                              client_counters(remote_client(p->remote))->timeouts,
-                              memory_order_relaxed);
+        atomic_store_explicit(&p->total.timeouts, c->timeouts, memory_order_relaxed);
+        atomic_store_explicit(&p->total.bytes_sent, c->bytes_sent, memory_order_relaxed);
+        atomic_store_explicit(&p->total.bytes_received, c->bytes_received, memory_order_relaxed);
     }
 }
 
@@ -112,6 +128,7 @@ void searcher_publish(struct searcher *p)
     if (p->remote != NULL) {
         uint64_t waited_us = remote_waited_us(p->remote);
         atomic_store_explicit(&p->waited_us, waited_us, memory_order_relaxed);
+        atomic_store_explicit(&p->bytes, searcher_bytes(p), memory_order_relaxed);
         atomic_store_explicit(&p->total.waited_us, p->done_waited_us + waited_us,
                               memory_order_relaxed);
         atomic_store_explicit(&p->remote_depth, remote_depth_now(p->remote), memory_order_relaxed);
@@ -178,6 +195,7 @@ struct searcher_figures searcher_figures(const struct searcher *p)
         COUNTERS(X)
 #undef X
             .waited_us = atomic_load_explicit(&p->waited_us, memory_order_relaxed),
+        .bytes = atomic_load_explicit(&p->bytes, memory_order_relaxed),
         .depth = atomic_load_explicit(&p->depth, memory_order_relaxed),
         .remote_depth = atomic_load_explicit(&p->remote_depth, memory_order_relaxed),
         .shards_up = atomic_load_explicit(&p->shards_up, memory_order_relaxed),
@@ -192,6 +210,8 @@ struct searcher_totals searcher_totals(const struct searcher *p)
 #undef X
             .waited_us = atomic_load_explicit(&p->total.waited_us, memory_order_relaxed),
         .timeouts = atomic_load_explicit(&p->total.timeouts, memory_order_relaxed),
+        .bytes_sent = atomic_load_explicit(&p->total.bytes_sent, memory_order_relaxed),
+        .bytes_received = atomic_load_explicit(&p->total.bytes_received, memory_order_relaxed),
         .searches = atomic_load_explicit(&p->total.searches, memory_order_relaxed),
         .is_busy = atomic_load_explicit(&p->total.is_busy, memory_order_relaxed),
         .shards_up = atomic_load_explicit(&p->shards_up, memory_order_relaxed),

@@ -30,15 +30,16 @@ struct searcher {
     const struct game *game;
     struct search_counters done; /* by searches that have ended, as is ... */
     uint64_t done_waited_us;
+    uint64_t bytes_before; /* that the client had counted when the search began */
     /* published: written by the searching thread, read by any */
-    _Alignas(MEMORY_LINE) _Atomic uint64_t waited_us;
+    _Alignas(MEMORY_LINE) _Atomic uint64_t waited_us, bytes;
 #define X(name, json, help) _Atomic uint64_t name;
     COUNTERS(X)
 #undef X
     atomic_uint depth, remote_depth, shards_up;
     /* ... of all searches so far */
     struct searcher_totals_published {
-        _Atomic uint64_t waited_us, timeouts, searches;
+        _Atomic uint64_t waited_us, timeouts, searches, bytes_sent, bytes_received;
 #define X(name, json, help) _Atomic uint64_t name;
         COUNTERS(X)
 #undef X
@@ -48,7 +49,7 @@ struct searcher {
 
 struct searcher_figures {
     struct search_counters sum;
-    uint64_t waited_us;
+    uint64_t waited_us, bytes; /* for shards; to and from them */
     unsigned depth, remote_depth, shards_up;
 };
 
@@ -57,6 +58,7 @@ struct searcher_totals {
     struct search_counters sum;
     uint64_t waited_us;
     uint64_t timeouts; /* of requests to shards */
+    uint64_t bytes_sent, bytes_received; /* to and from shards, between searches, too */
     uint64_t searches; /* ended */
     bool is_busy; /* searches now */
     unsigned shards_up; /* when it last searched, or was idle */
@@ -104,6 +106,9 @@ void searcher_end(struct searcher *p);
  * cost the search a round trip a move. Uses the job's position and leaves it as it was. */
 void searcher_extend_line(const struct searcher *p, const struct job *job, struct search_line *line,
                           unsigned want);
+
+/* To and from shards in this search; by its thread. */
+uint64_t searcher_bytes(const struct searcher *p);
 
 struct searcher_figures searcher_figures(const struct searcher *p);
 struct searcher_totals searcher_totals(const struct searcher *p);

@@ -26,6 +26,8 @@ static struct sum sum_up(const struct searching_metrics *m)
 #undef X
         sum.all.waited_us += t.waited_us;
         sum.all.timeouts += t.timeouts;
+        sum.all.bytes_sent += t.bytes_sent;
+        sum.all.bytes_received += t.bytes_received;
         sum.all.searches += t.searches;
         sum.all.shards_up = t.shards_up > sum.all.shards_up ? t.shards_up : sum.all.shards_up;
         sum.busy += t.is_busy;
@@ -50,6 +52,9 @@ static unsigned answer_metrics(void *self, FILE *out)
     metrics_one(&text, "timeouts", true, "Requests to shards without an answer in time",
                 sum.all.timeouts);
     metrics_one(&text, "waited_us", true, "Time that threads waited for shards", sum.all.waited_us);
+    metrics_one(&text, "bytes_sent", true, "Bytes of messages to shards", sum.all.bytes_sent);
+    metrics_one(&text, "bytes_received", true, "Bytes of messages from shards",
+                sum.all.bytes_received);
 #define X(name, json, help) metrics_one(&text, json, true, help, sum.all.sum.name);
     COUNTERS(X)
 #undef X

@@ -85,14 +85,20 @@ static struct worker_progress progress_of(struct worker *w, const struct search 
         w->line_depth = w->result.depth;
         job_line_text(&w->job, &line, w->line, sizeof w->line);
     }
-    return (struct worker_progress){search_counters(search), remote_waited_us(w->searcher.remote),
-                                    &w->result, w->line};
+    return (struct worker_progress){.counters = search_counters(search),
+                                    .waited_us = remote_waited_us(w->searcher.remote),
+                                    .bytes = searcher_bytes(&w->searcher),
+                                    .result = &w->result,
+                                    .line = w->line};
 }
 
 static bool poll_worker(void *self, struct search *search)
 {
     struct worker *w = self;
     struct worker_actions actions;
+    if (remote_pass(w->searcher.remote)) {
+        return false;
+    }
     searcher_serve(&w->searcher, search, now_us(w));
     take_events(w);
     struct worker_progress progress = progress_of(w, search);

@@ -383,6 +383,7 @@ static void report(struct worker_core *c, const struct worker_progress *p,
     COUNTERS_REPORTED(X)
 #undef X
     message.waited_us = c->before.waited_us + p->waited_us;
+    message.bytes = c->before.bytes + p->bytes;
     bool is_newest = p->result->depth > 0 && p->result->depth >= c->before.depth;
     if (is_newest) {
         message.depth = (uint8_t)p->result->depth;

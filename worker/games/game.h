@@ -26,6 +26,11 @@ enum game_move_flag {
     GAME_NOISY = 1, /* capture or promotion: searched in quiescence */
 };
 
+enum {
+    GAME_DRAWN_BY_COUNT = GAME_UNDO_MAX + 1, /* of moves that change nothing */
+    GAME_DRAWN_HERE, /* by the position alone */
+};
+
 struct game_move {
     uint16_t move; /* never 0; the low 12 bits index the search's history tables */
     uint16_t flags;
@@ -93,9 +98,19 @@ struct game {
     int (*evaluate)(const void *position); /* from the side to move, |score| < GAME_MATE_MIN */
     int (*finished)(const void *position); /* score where generate gave no move */
     bool (*check)(const void *position); /* extends the search by a ply; false in most games */
-    bool (*drawn)(const void *position); /* by repetition or counting rules: depends on the path */
+    /* A draw by a rule that generate knows nothing of: 0 for no; so many moves ago, when the
+     * position was the same; GAME_DRAWN_BY_COUNT; GAME_DRAWN_HERE. NULL: the game has no such rule.
+     */
+    unsigned (*drawn)(const void *position);
+    /* The key where draws count: as `key` while a draw by count is far, else unlike for every
+     * count. NULL: as `key`. */
+    uint64_t (*counted_key)(const void *position);
+    /* Names the earlier positions that a move from here can repeat; 0: there are none. NULL:
+     * always. */
+    uint64_t (*repeatable)(const void *position);
     bool (*losing)(const void *position, uint16_t move); /* static exchange < 0, noisy moves only */
     bool (*zugzwang)(const void *position); /* null move unsound here */
+    bool (*cramped)(const void *position); /* ... and here to be verified */
 
     /* Both or none (NULL). Endings that the game searches itself: whether it does at this remaining
      * depth (a function of position and depth alone), and the value in the window alpha < beta,

@@ -9,6 +9,7 @@
 enum {
     TREE_LEAVES_MAX = 2500, /* b to the power of half the depth: nodes of a perfect search */
     FAULTS_DRAWN_MAX = 12,
+    HEARTBEAT_CARD_MS = 20, /* a slow card is busy with what all ask for longer than some beats */
     US = 1000,
     MS = 1000000,
 };
@@ -155,6 +156,14 @@ static enum err draw_posts(uint64_t *state, const struct chaos_wish *wish, struc
 
 /* ---- the cluster ---- */
 
+/* In most runs each worker is a host of its own, and the cards have no bound. */
+static void draw_hosts(uint64_t *state, struct lab_options *o)
+{
+    o->threads = percent(state, 40) ? (unsigned)between(state, 2, 4) : 1;
+    o->bandwidth = percent(state, 30) ? log_between(state, 12500000, 1250000000) : 0;
+    o->operation_ns = percent(state, 50) ? o->message_ns / 20 : 0;
+}
+
 enum err chaos_draw(uint64_t seed, const struct chaos_wish *wish, struct chaos_plan *out)
 {
     static const unsigned node_us[] = {1, 1, 5, 20, 50};
@@ -175,6 +184,7 @@ enum err chaos_draw(uint64_t seed, const struct chaos_wish *wish, struct chaos_p
     o->rtt_ns = percent(&state, 10) ? 0 : log_between(&state, 10 * US, 2 * MS);
     o->jitter_ns = percent(&state, 50) ? 0 : rng_next(&state) % (o->rtt_ns + 1);
     o->service_ns = percent(&state, 50) ? 200 : 0;
+    o->service_operation_ns = o->service_ns;
     o->message_ns = percent(&state, 50) ? 1000 : 0;
     o->loss_ppm = percent(&state, 60) ? 0 : (uint32_t)log_between(&state, 100, 20000);
     o->results_bytes = percent(&state, 20) ? 4096 : 1 << 20;
@@ -192,6 +202,10 @@ enum err chaos_draw(uint64_t seed, const struct chaos_wish *wish, struct chaos_p
     o->share_depth = percent(&state, 50) ? (uint8_t)between(&state, 1, 3) : 0;
     /* In half of the runs a liar meddles, besides the faults. */
     plan.lie_ns = percent(&state, 50) ? log_between(&state, 50 * US, 5 * MS) : 0;
+    draw_hosts(&state, o);
+    if (o->bandwidth != 0 && o->heartbeat_ms != 0 && o->heartbeat_ms < HEARTBEAT_CARD_MS) {
+        o->heartbeat_ms = HEARTBEAT_CARD_MS;
+    }
     o->planted = wish->planted;
     *out = plan;
     return ERR_OK;
@@ -290,7 +304,8 @@ void chaos_describe(const struct chaos_plan *plan, char *text, size_t size)
     const struct job *j = &plan->job[0];
     snprintf(text, size,
              "%s %s depth %u, %s, %s, %s, remote depth %u, share %u; %u posts of %u front-ends, %u "
-             "workers, %u shards, a lie every %" PRIu64 " us, node "
+             "workers, %u threads a host, %u shards, bandwidth %" PRIu64
+             " kB/s, a lie every %" PRIu64 " us, node "
              "%" PRIu64 " us, rtt %" PRIu64 " us, jitter %" PRIu64 " us, loss %" PRIu32
              " ppm; heartbeat %" PRIu32 " ms, age limit %" PRIu32 " ms, rto %" PRIu32 "-%" PRIu32
              " us, probe %" PRIu32 " us",
@@ -299,8 +314,8 @@ void chaos_describe(const struct chaos_plan *plan, char *text, size_t size)
              : j->full ? "full"
                        : "loose",
              j->waits ? "waits" : "searches on", j->remote_depth, o->share_depth, plan->posts,
-             o->fronts, o->workers, o->shards, plan->lie_ns / 1000, o->node_ns / 1000,
-             o->rtt_ns / 1000, o->jitter_ns / 1000, o->loss_ppm, o->heartbeat_ms,
+             o->fronts, o->workers, o->threads, o->shards, o->bandwidth / 1000, plan->lie_ns / 1000,
+             o->node_ns / 1000, o->rtt_ns / 1000, o->jitter_ns / 1000, o->loss_ppm, o->heartbeat_ms,
              o->inflight_age_max_ms, o->rto_min_us, o->rto_max_us, o->probe_us);
 }
 

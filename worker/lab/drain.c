@@ -75,7 +75,8 @@ static bool is_up(const struct lab_worker *w, unsigned shard)
     return client_shard_state(remote_client(w->searcher->remote), shard) == CLIENT_UP;
 }
 
-/* In-flight entries of sessions in good order: nothing excuses these. */
+/* In-flight entries of sessions in good order: nothing excuses these; nor those in a host's table
+ * when none of its threads searches. */
 static void check_when_quiet(struct lab *lab)
 {
     for (unsigned i = 0; i < lab->machines; i++) {
@@ -85,6 +86,10 @@ static void check_when_quiet(struct lab *lab)
             bool excused = w->lossy >> s & 1 || !lab->shard[s].alive || !is_up(w, s) || !arrived;
             lab->result.inflight_kept += excused ? 0 : lab_shard_inflight_of(lab, s, w);
         }
+    }
+    for (unsigned h = 0; h < lab->hosts && searching(lab) == 0; h++) {
+        lab->result.inflight_kept +=
+            lab->host[h].users > 0 ? embedded_inflight(lab->host[h].table) : 0;
     }
 }
 

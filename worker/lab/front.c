@@ -28,6 +28,9 @@ static bool poll_front(void *self, struct search *search)
 {
     struct lab_worker *w = self;
     struct lab *lab = w->lab;
+    if (remote_pass(w->front.searcher.remote)) {
+        return lab->now_ns >= w->front.until_ns;
+    }
     searcher_serve(&w->front.searcher, search, remote_now_us(w->front.searcher.remote));
     front_core_take(&w->front.core, &w->front.searcher);
     return lab->now_ns >= w->front.until_ns || (lab->ended && !lab->probing);
@@ -54,8 +57,9 @@ static bool is_undisturbed(const struct lab *lab)
         const struct searcher *searcher = lab->worker[i].searcher;
         downs += searcher != NULL ? client_counters(remote_client(searcher->remote))->downs : 0;
     }
+    /* Through a card that cannot keep up a report may come later than it is waited for. */
     return lab->ended || (lab->options.faults == 0 && lab->options.loss_ppm == 0 &&
-                          lab->options.lie_ns == 0 && downs == 0);
+                          lab->options.lie_ns == 0 && lab->options.bandwidth == 0 && downs == 0);
 }
 
 static void search_post(struct lab_worker *w, const struct job *job, struct lab_answer *answer)

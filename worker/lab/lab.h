@@ -30,7 +30,7 @@ enum {
 #define LAB_FOR_EVER UINT64_MAX
 
 enum lab_fault_kind {
-    LAB_KILL, /* as kill -9; at the end started anew, with nothing. Never worker 0. */
+    LAB_KILL, /* as kill -9; at the end started anew, with nothing. Never the host of worker 0. */
     LAB_STALL, /* stands still, as after SIGSTOP; at the end goes on where it was */
     LAB_CUT, /* what passes between these workers and these shards is lost, one way or both */
     LAB_DELAY, /* ... comes `amount` nanoseconds later */
@@ -41,7 +41,8 @@ enum lab_fault_kind {
 enum lab_way { LAB_TO_SHARDS = 1, LAB_TO_WORKERS = 2, LAB_BOTH_WAYS = 3 };
 
 /* Kill and stall hit these workers and these shards; the others every pair of the two. Workers are
- * numbered from the front-ends on: 0 is the first front-end. */
+ * numbered from the front-ends on: 0 is the first front-end. A kill takes the whole host with it:
+ * its threads are of one process. */
 struct lab_fault {
     enum lab_fault_kind kind;
     unsigned worker, workers; /* the first, how many */
@@ -78,18 +79,25 @@ struct lab_options {
     const struct lab_post *post; /* borrowed */
     unsigned posts; /* at most LAB_POSTS_MAX */
     unsigned workers; /* that search, the first front-end included, 1..LAB_WORKERS_MAX */
+    uint32_t threads; /* that search on a host and share its table [1]; the first front-end and the
+                         workers fill one host after the other, other front-ends have one each */
     uint32_t fronts; /* the others come in addition to `workers` [1] */
     unsigned shards; /* 1..LAB_SHARDS_MAX */
     uint64_t seed;
     uint64_t node_ns; /* of search per node, at least 1 */
     uint64_t rtt_ns; /* of the network, there and back */
     uint64_t jitter_ns; /* added to each way, uniform in 0..jitter */
-    uint64_t service_ns; /* of a shard per message, and again per operation in it */
-    uint64_t message_ns; /* of a worker per message it sends */
+    uint64_t service_ns; /* of a shard per message it takes, and per further one that it sends */
+    uint64_t service_operation_ns; /* ... and per operation in it */
+    uint64_t message_ns; /* of a worker per message it sends, the answer to it included; half of it
+                            for results of others, which come unasked */
+    uint64_t operation_ns; /* ... and per operation in it */
+    uint64_t bandwidth; /* of a host's network card, bytes a second each way; 0: no bound. Shard i
+                           is on host i, or begins again with the first */
     uint32_t loss_ppm; /* messages lost in a million */
     uint64_t lie_ns; /* on average, between messages of a liar (liar.h); 0: there is none */
     uint64_t results_bytes; /* of all shards together */
-    uint64_t local_bytes; /* of each worker */
+    uint64_t local_bytes; /* of each host */
     uint8_t share_depth; /* results of at least this depth are broadcast; 0: none */
     uint64_t limit_ns; /* virtual time after which no answer counts as none */
     /* Faults, borrowed; at most LAB_FAULTS_MAX. None begins after the end of all posts. */
@@ -139,6 +147,10 @@ struct lab_result {
     struct search_counters sum; /* over workers, restarted ones and the drain's probe included */
     uint64_t waited_ns; /* for answers, summed over workers */
     uint64_t messages, bytes;
+    /* Of the cards, counted in both directions, headers included; what stays on its host is not. */
+    uint64_t card_bytes, card_bytes_most; /* of all hosts; of the busiest */
+    uint64_t busy_ns, busy_most_ns; /* of all shards; of the busiest */
+    uint64_t shared, shared_taken; /* results that workers told to other hosts; ... were told */
     uint64_t asks, peeks, stores; /* operations sent to shards */
     uint64_t trace; /* hash of every event */
     uint64_t events;

@@ -43,6 +43,19 @@ static uint64_t local_ns(struct lab_worker *w)
     return w->base_ns + (nodes - w->base_nodes) * w->lab->node_ns;
 }
 
+/* For the messages of results that it took, and the operations in all messages, since the last
+ * call. */
+static void charge(struct lab_worker *w)
+{
+    const struct lab_options *o = &w->lab->options;
+    const struct client_counters *n = client_counters(remote_client(w->searcher->remote));
+    uint64_t operations = n->asks + n->peeks + n->stores + n->shared + n->shared_taken;
+    w->base_ns += (operations - w->charged) * o->operation_ns +
+                  (n->shares_taken - w->charged_messages) * (o->message_ns / 2);
+    w->charged = operations;
+    w->charged_messages = n->shares_taken;
+}
+
 static void rebase(struct lab_worker *w, uint64_t now_ns)
 {
     w->base_nodes = nodes_of(w);
@@ -104,6 +117,7 @@ static bool shell_drain(void *self, struct client *client)
         free(packet);
         any = true;
     }
+    charge(w);
     return any;
 }
 
@@ -121,6 +135,17 @@ static void shell_sleep(void *self, uint64_t until_us)
     fiber_yield();
     w->sleeping = false;
     rebase(w, lab->now_ns);
+}
+
+static bool shell_pass(void *self)
+{
+    struct lab_worker *w = self;
+    catch_up(w);
+    if (w->lab->now_ns < w->serve_due_ns) {
+        return true;
+    }
+    w->serve_due_ns = w->lab->now_ns + LAB_POLL_EVERY_NS;
+    return false;
 }
 
 void lab_worker_wake(struct lab_worker *w)
@@ -193,6 +218,8 @@ static void collect(struct lab_worker *w)
     r->asks += n->asks;
     r->peeks += n->peeks;
     r->stores += n->stores;
+    r->shared += n->shared;
+    r->shared_taken += n->shared_taken;
     r->downs += n->downs;
     r->timeouts += n->timeouts;
 }
@@ -210,6 +237,31 @@ static void run(void *context)
     }
 }
 
+/* The first of a host's threads opens its table, the last one closes it. */
+static enum err join_host(struct lab_worker *w, uint64_t seed)
+{
+    const struct lab_options *o = &w->lab->options;
+    struct lab_host *host = lab_host_of(w->lab, w->index);
+    if (host->users == 0) {
+        enum err err = embedded_open(&host->table, o->local_bytes, o->threads);
+        if (err != ERR_OK) {
+            return err;
+        }
+        embedded_set_table_id(host->table, rng_mix(seed) | 1); /* repeatable; 0 is none */
+    }
+    host->users++;
+    w->host = host;
+    return ERR_OK;
+}
+
+static void leave_host(struct lab_worker *w)
+{
+    if (w->host != NULL && --w->host->users == 0) {
+        embedded_close(&w->host->table);
+    }
+    w->host = NULL;
+}
+
 static enum err open_parts(struct lab_worker *w)
 {
     struct lab *lab = w->lab;
@@ -220,15 +272,16 @@ static enum err open_parts(struct lab_worker *w)
                                  .send = shell_send,
                                  .drain = shell_drain,
                                  .sleep = shell_sleep,
+                                 .pass = o->threads > 1 ? shell_pass : NULL,
                                  .ask_cost_us = (uint32_t)(o->message_ns * 2 / 1000)};
-    enum err err = embedded_open(&w->table, o->local_bytes, 1);
+    enum err err = join_host(w, seed);
     if (err != ERR_OK) {
         return err;
     }
-    embedded_set_table_id(w->table, rng_mix(seed)); /* repeatable */
     struct worker_options options = {
-        .searcher = {.table = w->table,
-                     .neighbours = 1,
+        .searcher = {.table = w->host->table,
+                     .index = lab_place_of(lab, w->index) % o->threads,
+                     .neighbours = o->threads,
                      .shell = &shell,
                      .client = {.shards = o->shards,
                                 .instance = seed | 1,
@@ -288,7 +341,7 @@ void lab_worker_kill(struct lab_worker *w)
     fiber_free(&w->fiber);
     worker_close(&w->worker);
     lab_front_close(&w->front);
-    embedded_close(&w->table);
+    leave_host(w);
     w->searcher = NULL;
     lab_packets_free(&w->inbox);
     w->inbox_end = &w->inbox;

@@ -173,6 +173,7 @@ static struct proto_job_report a_report(struct lab *lab)
     COUNTERS_REPORTED(X)
 #undef X
     m.waited_us = any(lab) >> shift;
+    m.bytes = any(lab) >> shift;
     return m;
 }
 
@@ -194,6 +195,7 @@ static struct proto_hello a_hello(struct lab *lab, unsigned who)
         .namespace_id = a_namespace(lab),
         .instance = rng_mix(who + 1),
         .name = a_text(lab),
+        .table_id = percent(lab, 50) ? any(lab) : 0,
     };
     m.flags |= percent(lab, 50) ? PROTO_WANTS_RESULTS : 0;
     m.flags |= percent(lab, 20) ? PROTO_RELEASE_ALL : 0;
@@ -249,8 +251,10 @@ static void a_lie(struct lab *lab, unsigned who, struct proto_message *m)
         m->store_hash.list = some_results(lab);
         break;
     case PROTO_SHARE:
-        m->share.table_id = any(lab);
-        m->share.list = some_results(lab);
+        m->share = (struct proto_share){any(lab), some_results(lab), (uint8_t)any(lab)};
+        for (uint32_t i = 0; i < m->share.list.count; i++) { /* deeper ones cannot be said */
+            m->share.list.at[i].depth &= PROTO_RESULT_DEPTH_MAX;
+        }
         break;
     case PROTO_NODE_DONE:
         m->node_done.list = some_results(lab);

@@ -45,6 +45,44 @@ static bool pass(struct lab *lab, unsigned worker, unsigned shard, enum lab_way 
     return !lost;
 }
 
+enum {
+    SEGMENT_BYTES = 1448, /* of a message in an Ethernet frame, ... */
+    FRAME_BYTES = 90, /* ... which has so many more, with its preamble and gap */
+};
+
+/* A message given to the card now, which it has at `at_ns` or later; returns when it has done it. A
+ * card does what it has in any order: one that comes late keeps none that is there waiting. */
+static uint64_t card_pass(uint64_t *free_ns, uint64_t now_ns, uint64_t at_ns, uint64_t bytes,
+                          uint64_t bandwidth)
+{
+    if (bandwidth == 0) {
+        return at_ns;
+    }
+    uint64_t takes_ns = bytes * 1000000000 / bandwidth;
+    *free_ns = (now_ns > *free_ns ? now_ns : *free_ns) + takes_ns;
+    return *free_ns > at_ns + takes_ns ? *free_ns : at_ns + takes_ns;
+}
+
+/* When it has arrived: through the sender's card, over the network, through the receiver's. */
+static uint64_t arrival_ns(struct lab *lab, struct lab_host *from, struct lab_host *to,
+                           uint64_t at_ns, uint64_t delay_ns, size_t length)
+{
+    uint64_t bytes = length + FRAME_BYTES * (1 + length / SEGMENT_BYTES);
+    if (from == to) {
+        return at_ns + delay_ns;
+    }
+    from->bytes += bytes;
+    to->bytes += bytes;
+    const uint64_t now_ns = lab->now_ns, bandwidth = lab->options.bandwidth;
+    at_ns = card_pass(&from->out_free_ns, now_ns, at_ns, bytes, bandwidth);
+    return card_pass(&to->in_free_ns, now_ns, at_ns, bytes, bandwidth) + delay_ns;
+}
+
+bool lab_card_is_full(const struct lab *lab, unsigned shard)
+{
+    return lab->host[shard % lab->hosts].out_free_ns > lab->now_ns + LAB_CARD_WAIT_NS;
+}
+
 bool lab_send(struct lab *lab, unsigned worker, uint32_t incarnation, unsigned shard,
               enum lab_way way, uint64_t at_ns, const void *bytes, size_t length)
 {
@@ -57,7 +95,11 @@ bool lab_send(struct lab *lab, unsigned worker, uint32_t incarnation, unsigned s
         return false;
     }
     uint64_t *last_ns = way == LAB_TO_SHARDS ? &w->last_out_ns[shard] : &w->last_in_ns[shard];
-    *last_ns = at_ns + delay_ns > *last_ns ? at_ns + delay_ns : *last_ns; /* none overtakes */
+    struct lab_host *shard_host = &lab->host[shard % lab->hosts];
+    struct lab_host *from = way == LAB_TO_SHARDS ? lab_host_of(lab, worker) : shard_host;
+    struct lab_host *to = way == LAB_TO_SHARDS ? shard_host : lab_host_of(lab, worker);
+    uint64_t arrives_ns = arrival_ns(lab, from, to, at_ns, delay_ns, length);
+    *last_ns = arrives_ns > *last_ns ? arrives_ns : *last_ns; /* none overtakes */
     struct lab_packet *packet = malloc(sizeof *packet + length);
     CHECK(packet != NULL);
     packet->next = NULL;

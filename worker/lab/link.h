@@ -16,6 +16,11 @@ bool lab_send(struct lab *lab, unsigned worker, uint32_t incarnation, unsigned s
 /* Whether the two are cut off that way now. */
 bool lab_is_cut(const struct lab *lab, unsigned worker, unsigned shard, enum lab_way way);
 
+/* Work of a card, from which on its host is to the shard on it as a peer that does not read: hints
+ * are dropped. */
+enum { LAB_CARD_WAIT_NS = 1000000 };
+bool lab_card_is_full(const struct lab *lab, unsigned shard);
+
 void lab_packets_free(struct lab_packet **list);
 
 #endif

@@ -17,7 +17,8 @@ enum {
     RTO_MIN_US = 2000, /* the client's own, as the next two: no machine is busy here */
     RTO_MAX_US = 250000,
     PROBE_US = 100000,
-    POLL_EVERY_NS = 50000, /* how often a search polls the network */
+    POLL_EVERY_NS = LAB_POLL_EVERY_NS,
+    TURN_NS = 3000, /* threads of a host take turns: how far one may be ahead of the others */
     POLLS_PER_HEARTBEAT = 8, /* after the end: sessions and reports go on */
     SLOW_POLL_US = 25000, /* ... at most */
     WAITS_PER_POLL = 500, /* answers awaited between two polls, at most */
@@ -36,7 +37,8 @@ static bool are_valid(const struct lab_options *o, unsigned machines)
 {
     bool ok = o->workers >= 1 && machines <= LAB_WORKERS_MAX && o->fronts <= LAB_FRONTS_MAX &&
               o->shards >= 1 && o->shards <= LAB_SHARDS_MAX && o->node_ns >= 1 &&
-              o->faults <= LAB_FAULTS_MAX && o->posts <= LAB_POSTS_MAX && o->loss_ppm <= 1000000;
+              o->faults <= LAB_FAULTS_MAX && o->posts <= LAB_POSTS_MAX && o->loss_ppm <= 1000000 &&
+              o->threads <= EMBEDDED_SLOTS_MAX;
     for (unsigned i = 0; ok && i < o->faults; i++) {
         ok = is_valid(&o->fault[i], o, machines);
     }
@@ -63,6 +65,7 @@ static enum err take_options(struct lab *lab, const struct lab_options *options)
     struct lab_options *o = &lab->options;
     *o = *options;
     set_default(&o->fronts, 1);
+    set_default(&o->threads, 1);
     set_default(&o->heartbeat_ms, HEARTBEAT_MS);
     set_default(&o->inflight_age_max_ms, INFLIGHT_AGE_MAX_MS);
     set_default(&o->connect_ms, CONNECT_MS);
@@ -70,6 +73,7 @@ static enum err take_options(struct lab *lab, const struct lab_options *options)
     set_default(&o->rto_max_us, RTO_MAX_US);
     set_default(&o->probe_us, PROBE_US);
     lab->machines = o->workers + o->fronts - 1;
+    lab->hosts = (o->workers + o->threads - 1) / o->threads + o->fronts - 1;
     set_default(&o->inflight_max, 64 * lab->machines + 256);
     if (o->workers > LAB_WORKERS_MAX || !are_valid(o, lab->machines)) {
         return ERR_RANGE;
@@ -90,7 +94,7 @@ static enum err take_options(struct lab *lab, const struct lab_options *options)
     uint32_t wait_ms = (uint32_t)((o->rtt_ns + o->jitter_ns) / 1000 * WAITS_PER_POLL / 1000);
     lab->alive_ms = scaled(lab, FRONT_ALIVE_MS) + wait_ms;
     lab->wait_ms = FRONT_WAIT_MS + wait_ms;
-    uint64_t poll = POLL_EVERY_NS / o->node_ns;
+    uint64_t poll = (o->threads > 1 ? TURN_NS : POLL_EVERY_NS) / o->node_ns;
     lab->poll_nodes = poll < 1 ? 1 : poll > SEARCH_POLL_NODES ? SEARCH_POLL_NODES : (unsigned)poll;
     uint64_t slow_poll_us = o->heartbeat_ms * UINT64_C(1000) / POLLS_PER_HEARTBEAT;
     slow_poll_us = slow_poll_us < SLOW_POLL_US ? slow_poll_us : SLOW_POLL_US;
@@ -110,7 +114,8 @@ static enum err build(struct lab *lab)
     lab->decoder = malloc(sizeof *lab->decoder);
     lab->worker = memory_lines(lab->machines * sizeof *lab->worker);
     lab->shard = calloc(o->shards, sizeof *lab->shard);
-    if (lab->decoder == NULL || lab->worker == NULL || lab->shard == NULL) {
+    lab->host = calloc(lab->hosts, sizeof *lab->host);
+    if (lab->decoder == NULL || lab->worker == NULL || lab->shard == NULL || lab->host == NULL) {
         return ERR_NOMEM;
     }
     enum err err = ttcore_actions_open(&lab->actions, lab_shard_sessions(lab), LAB_SHARD_JOBS);
@@ -133,11 +138,19 @@ static void tear_down(struct lab *lab)
     for (unsigned i = 0; lab->shard != NULL && i < lab->options.shards; i++) {
         lab_shard_kill(lab, i);
     }
+    for (unsigned i = 0; lab->host != NULL && i < lab->hosts; i++) {
+        uint64_t bytes = lab->host[i].bytes;
+        lab->result.card_bytes += bytes;
+        if (bytes > lab->result.card_bytes_most) {
+            lab->result.card_bytes_most = bytes;
+        }
+    }
     ttcore_actions_close(&lab->actions);
     lab_heap_close(&lab->heap);
     free(lab->decoder);
     free(lab->worker);
     free(lab->shard);
+    free(lab->host);
 }
 
 static void count_unanswered(struct lab *lab)

@@ -32,6 +32,7 @@ enum err lab_shard_start(struct lab *lab, unsigned index)
         lab->options.planted.never_expire_sessions ? FOR_EVER_MS : lab->options.heartbeat_ms;
     options.inflight_age_max_ms =
         lab->options.planted.never_expire ? FOR_EVER_MS : lab->options.inflight_age_max_ms;
+    options.outside = &s->outside;
     enum err err = ttcore_open(&s->core, &options);
     s->alive = err == ERR_OK;
     s->free_ns = lab->now_ns;
@@ -52,6 +53,10 @@ void lab_shard_kill(struct lab *lab, unsigned index)
     if (s->alive) {
         struct ttcore_figures f = lab_shard_figures(lab, index);
         lab->result.expired_sessions += f.sessions_expired;
+        lab->result.busy_ns += s->busy_ns;
+        if (s->busy_ns > lab->result.busy_most_ns) {
+            lab->result.busy_most_ns = s->busy_ns;
+        }
         lab->result.grown += f.memory_bytes != s->memory_bytes || f.dropped > 0;
     }
     ttcore_close(&s->core);
@@ -80,31 +85,43 @@ static void deliver(struct lab *lab, unsigned shard, const struct ttcore_target 
         lab->liar.refused = lab->liar.refused || !is_read || m.type == PROTO_ERROR;
         return;
     }
+    if (message->may_drop && lab_card_is_full(lab, shard)) {
+        lab->shard[shard].outside.hints_dropped++;
+        return;
+    }
     (void)lab_send(lab, who, incarnation, shard, LAB_TO_WORKERS, at_ns, message->bytes,
                    message->length);
 }
 
-static void deliver_all(struct lab *lab, unsigned index, uint64_t at_ns)
+/* One after the other; returns when the last leaves. */
+static uint64_t deliver_all(struct lab *lab, unsigned index, uint64_t at_ns)
 {
     const struct ttcore_actions *actions = &lab->actions;
+    bool is_first = true; /* it is part of the work on what the shard took */
     for (uint32_t m = 0; m < actions->messages; m++) {
         const struct ttcore_message *message = &actions->message[m];
         for (uint32_t t = 0; t < message->targets; t++) {
+            at_ns += is_first ? 0 : lab->options.service_ns;
+            is_first = false;
             deliver(lab, index, &actions->target[message->first + t], message, at_ns);
         }
     }
+    return at_ns;
 }
 
-static void step(struct lab *lab, unsigned index, const struct ttcore_event *event, uint64_t at_ns)
+/* Returns when all that it sends has left. */
+static uint64_t step(struct lab *lab, unsigned index, const struct ttcore_event *event,
+                     uint64_t at_ns)
 {
     struct ttcore *core = lab->shard[index].core;
     const struct ttcore_event more = {.kind = TTCORE_MORE, .now_us = event->now_us};
     ttcore_step(core, event, &lab->actions);
-    deliver_all(lab, index, at_ns);
+    at_ns = deliver_all(lab, index, at_ns);
     while (ttcore_has_more(core)) {
         ttcore_step(core, &more, &lab->actions);
-        deliver_all(lab, index, at_ns);
+        at_ns = deliver_all(lab, index, at_ns);
     }
+    return at_ns;
 }
 
 /* The planted faults that lose a message. */
@@ -130,8 +147,8 @@ static uint64_t operations(struct lab *lab, const struct lab_packet *packet, boo
 {
     const struct lab_options *o = &lab->options;
     struct proto_message m;
-    if ((o->service_ns == 0 && o->planted.skip_release_ppm == 0 && !o->planted.lose_reports &&
-         o->lie_ns == 0) ||
+    if ((o->service_operation_ns == 0 && o->planted.skip_release_ppm == 0 &&
+         !o->planted.lose_reports && o->lie_ns == 0) ||
         proto_decode(lab->decoder, packet->bytes, packet->length, &m) != ERR_OK) {
         return 0;
     }
@@ -140,6 +157,8 @@ static uint64_t operations(struct lab *lab, const struct lab_packet *packet, boo
     case PROTO_RETRIEVE_ASK:
         note_asks(lab, &m.retrieve_ask.list);
         return m.retrieve_ask.list.count;
+    case PROTO_SHARE:
+        return m.share.list.count;
     case PROTO_PEEK:
         return m.peek.list.count;
     case PROTO_STORE_HASH:
@@ -159,7 +178,8 @@ static void serve(struct lab *lab, unsigned index, struct lab_packet *packet)
     uint8_t route[LAB_ROUTE_BYTES];
     uint64_t begin = s->free_ns > lab->now_ns ? s->free_ns : lab->now_ns;
     bool forgotten = false;
-    s->free_ns = begin + lab->options.service_ns * (1 + operations(lab, packet, &forgotten));
+    s->free_ns = begin + lab->options.service_ns +
+                 lab->options.service_operation_ns * operations(lab, packet, &forgotten);
     make_route(packet->from, packet->epoch, route);
     struct ttcore_event event = {
         .kind = TTCORE_MESSAGE,
@@ -170,8 +190,9 @@ static void serve(struct lab *lab, unsigned index, struct lab_packet *packet)
         .length = packet->length,
     };
     if (!forgotten) {
-        step(lab, index, &event, s->free_ns);
+        s->free_ns = step(lab, index, &event, s->free_ns);
     }
+    s->busy_ns += s->free_ns - begin;
     free(packet);
 }
 
@@ -244,7 +265,7 @@ void lab_shard_tick(struct lab *lab, unsigned index, uint32_t incarnation)
     }
     struct ttcore_event event = {.kind = TTCORE_TICK, .now_us = lab->now_ns / 1000};
     if (s->faults.stalls == 0) { /* a stalled shard does not see time pass */
-        step(lab, index, &event, lab->now_ns);
+        (void)step(lab, index, &event, lab->now_ns);
     }
     schedule_tick(lab, index);
 }

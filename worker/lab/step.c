@@ -21,10 +21,25 @@ static bool changes(struct lab *lab, const struct lab_fault *f, bool begins,
     return is_only;
 }
 
+/* A kill hits whole hosts, but for that of the first front-end. */
+static bool is_hit(struct lab *lab, const struct lab_fault *f, unsigned worker)
+{
+    const struct lab_host *host = lab_host_of(lab, worker);
+    if (f->kind != LAB_KILL) {
+        return worker - f->worker < f->workers;
+    }
+    for (unsigned i = 0; i < f->workers; i++) {
+        if (lab_host_of(lab, f->worker + i) == host) {
+            return host != lab_host_of(lab, 0);
+        }
+    }
+    return false;
+}
+
 static void change_worker(struct lab *lab, const struct lab_fault *f, bool begins, unsigned index)
 {
     struct lab_worker *w = &lab->worker[index];
-    if ((f->kind == LAB_KILL && index == 0) || !changes(lab, f, begins, &w->faults)) {
+    if (!changes(lab, f, begins, &w->faults)) {
         return;
     }
     if (f->kind == LAB_KILL && begins) {
@@ -52,8 +67,10 @@ static void change_shard(struct lab *lab, const struct lab_fault *f, bool begins
 
 static void change_victims(struct lab *lab, const struct lab_fault *f, bool begins)
 {
-    for (unsigned i = 0; i < f->workers; i++) {
-        change_worker(lab, f, begins, f->worker + i);
+    for (unsigned i = 0; i < lab->machines; i++) {
+        if (is_hit(lab, f, i)) {
+            change_worker(lab, f, begins, i);
+        }
     }
     for (unsigned i = 0; i < f->shards; i++) {
         change_shard(lab, f, begins, f->shard + i);

@@ -8,12 +8,16 @@
 
 #include "common/fiber.h"
 #include "ttserver/core/core.h"
+#include "ttserver/core/figures.h"
 #include "worker/engine/front_core.h"
 #include "worker/engine/worker.h"
 #include "worker/lab/event.h"
 #include "worker/lab/lab.h"
 
 struct lab;
+
+/* How often a search polls the network. */
+enum { LAB_POLL_EVERY_NS = 50000 };
 
 /* A front-end: the engine's job logic over one searcher. */
 struct lab_front {
@@ -33,14 +37,22 @@ struct lab_faults {
     unsigned kills, stalls;
 };
 
+/* A host: the table of its threads, and its network card. */
+struct lab_host {
+    struct embedded *table; /* while a thread of it is alive */
+    unsigned users; /* these threads */
+    uint64_t out_free_ns, in_free_ns; /* when the card has done what it was given */
+    uint64_t bytes; /* both ways */
+};
+
 /* A virtual worker: a fiber that runs the real worker (worker/engine/worker.h), or a front-end. */
 struct lab_worker {
     /* fixed while alive */
     struct lab *lab;
     unsigned index;
+    struct lab_host *host; /* NULL: dead */
     uint32_t incarnation;
     struct fiber *fiber;
-    struct embedded *table;
     struct worker *worker; /* NULL: a front-end */
     struct lab_front front;
     struct searcher *searcher; /* of either */
@@ -50,6 +62,8 @@ struct lab_worker {
     struct lab_faults faults;
     uint32_t epoch; /* of its next wake */
     uint64_t base_ns, base_nodes; /* local time was base_ns when base_nodes were counted */
+    uint64_t charged, charged_messages; /* operations, messages of results: in base_ns already */
+    uint64_t serve_due_ns; /* its search need not poll before that */
     struct lab_packet *inbox, **inbox_end;
     uint64_t last_out_ns[LAB_SHARDS_MAX], last_in_ns[LAB_SHARDS_MAX]; /* FIFO per pair and way */
     uint64_t last_out[LAB_SHARDS_MAX], last_in[LAB_SHARDS_MAX]; /* numbers that arrived: checked */
@@ -61,8 +75,10 @@ struct lab_shard {
     struct ttcore *core;
     bool alive;
     struct lab_faults faults;
+    struct ttcore_outside outside;
     uint32_t incarnation;
     uint64_t free_ns; /* when it has done what reached it */
+    uint64_t busy_ns;
     uint64_t memory_bytes; /* at its start */
     struct lab_packet *backlog, **backlog_end; /* came while it stood still */
 };
@@ -90,6 +106,7 @@ struct lab {
     struct lab_options options;
     struct lab_post only; /* where the options have no list of posts */
     unsigned machines; /* front-ends, then workers */
+    unsigned hosts;
     struct worker_patience patience;
     uint32_t alive_ms, wait_ms; /* as FRONT_ALIVE_MS, FRONT_WAIT_MS */
     unsigned poll_nodes; /* between two polls of a search */
@@ -105,6 +122,7 @@ struct lab {
     struct ttcore_actions actions;
     struct lab_worker *worker;
     struct lab_shard *shard;
+    struct lab_host *host;
     bool active[LAB_FAULTS_MAX]; /* faults under way */
     unsigned links; /* of them those between pairs */
     struct lab_liar liar;
@@ -118,6 +136,22 @@ struct lab {
 static inline bool lab_is_front(const struct lab_worker *w)
 {
     return w->index < w->lab->options.fronts;
+}
+
+/* Where a front-end or worker is: its place among the threads of all hosts, host by host. The first
+ * front-end and the workers fill them one after the other, each other front-end has one to itself.
+ */
+static inline unsigned lab_place_of(const struct lab *lab, unsigned worker)
+{
+    const struct lab_options *o = &lab->options;
+    return worker >= o->fronts ? worker - o->fronts + 1
+           : worker == 0       ? 0
+                               : (lab->hosts - worker) * o->threads;
+}
+
+static inline struct lab_host *lab_host_of(struct lab *lab, unsigned worker)
+{
+    return &lab->host[lab_place_of(lab, worker) / lab->options.threads];
 }
 
 /* The job this one searches, as an id; 0: none. */

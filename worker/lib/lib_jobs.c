@@ -132,6 +132,9 @@ void lib_jobs_on_report(void *self, const struct proto_job_report *report, unsig
     char line[sizeof e->text];
     proto_text_printable(report->line, line, sizeof line);
     if (e->job != 0 && !says_more(report, line, e)) {
+        if (report->depth == e->depth && e->text[0] == '\0') {
+            memcpy(e->text, line, sizeof line); /* the shard of the newer one missed this one */
+        }
         return;
     }
     if (e->job != 0 && e->depth == report->depth && strlen(line) < strlen(e->text)) {

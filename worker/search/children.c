@@ -6,7 +6,11 @@
 
 #include <string.h>
 
-enum { FAILURES_BELIEVED = 3 };
+enum {
+    FAILURES_BELIEVED = 3,
+    REFUSALS_EACH = 2, /* of the children that are left, until an answer is waited for */
+    PEEKS_MOST = 4, /* children in a batch that is not waited for: each may be another message */
+};
 
 /* ---- one child ---- */
 
@@ -56,6 +60,10 @@ enum search_visit children_visit(struct search *s, struct node *n, unsigned at, 
      * is work to do meanwhile. Most children of depth 1 never ask. */
     game->make(s->position, move);
     child->split_id = split_id;
+    if (n->ply == 0) {
+        s->root_move = move;
+        s->root_number = s->lines_done + at + 1;
+    }
     if (n->depth > 1 && s->table.prefetch != NULL) {
         s->table.prefetch(s->table.self, node_key(s));
     }
@@ -95,6 +103,10 @@ enum search_visit children_visit(struct search *s, struct node *n, unsigned at, 
 
     /* Step 6. Its value; and what refutes this node is tried early elsewhere. */
     if (visit == VISIT_VALUE) {
+        if (score_up(child->best) > n->best) {
+            n->repeats = child->repeats;
+            n->counts = child->counts;
+        }
         children_take_value(n, move, score_up(child->best));
         if (is_quiet && node_is_cut_off(n)) {
             order_reward(s, n, move);
@@ -156,6 +168,7 @@ struct young {
     struct tt_peek peek[GAME_MOVES_MAX]; /* the batch, and which children it is of */
     uint16_t index[GAME_MOVES_MAX];
     unsigned batch;
+    unsigned searchers; /* in the children of the last batch that was answered, and this one */
 };
 
 static void sort_to(struct search *s, struct node *n, struct young *y, unsigned end)
@@ -196,6 +209,9 @@ static void take_peeked(struct search *s, struct node *n, struct young *y, unsig
          (tt_ops_resolves(&found, child->depth, strict, alpha, beta, &score) && score >= beta)) &&
         node_is_score(s, score)) {
         n[1].pv.length = 0;
+        if (score_up(score) > n->best) {
+            node_forget_path(n);
+        }
         children_take_value(n, n->moves[at].move, score_up(score));
         child->done = true;
         y->left--;
@@ -294,36 +310,57 @@ static unsigned choose_by_peeks_of_now(struct search *s, struct node *n, struct 
     return choice.at;
 }
 
-/* Fills the batch with all children that are left, but `except`. */
-static void gather(struct search *s, const struct node *n, struct young *y, unsigned except)
+/* Chooses children that are left, but `except`; returns how many. A search that waits for answers
+ * wants to know of all of them. Another takes up to `most`, at random of those that are open to
+ * choice and in which the fewest searchers of this host are. On the way it takes the values that
+ * are known here; 0 if one of them cuts the node off. */
+static unsigned gather(struct search *s, struct node *n, struct young *y, unsigned except,
+                       unsigned most, struct tt_peek *peek, uint16_t *index)
 {
-    y->batch = 0;
-    for (unsigned i = 1; i < n->move_count; i++) {
-        if (!y->child[i].done && i != except) {
-            y->peek[y->batch] = peek_of(s, n, y, i);
-            y->index[y->batch++] = (uint16_t)i;
+    const bool all = !s->options.random_order;
+    unsigned open = UINT32_MAX, fewest = UINT32_MAX, found = 0, count = 0;
+    for (unsigned i = 1; i < n->move_count && open > 0; i++) {
+        if (y->child[i].done || i == except) {
+            continue;
+        }
+        const struct tt_peek own = peek_of(s, n, y, i);
+        struct tt_peeked seen = {.nproc = 0};
+        if (s->table.peek_near != NULL) {
+            s->table.peek_near(s->table.self, &own, &seen);
+            take_peeked(s, n, y, i, &seen);
+        }
+        if (node_is_cut_off(n)) {
+            return 0;
+        }
+        if (y->child[i].done || (!all && seen.nproc > fewest)) {
+            continue;
+        }
+        if (!all) {
+            open = open == UINT32_MAX ? open_children(s, n, y, y->searchers, own.depth) : open;
+            open--;
+            found = seen.nproc < fewest ? 0 : found;
+            count = seen.nproc < fewest ? 0 : count;
+            fewest = seen.nproc;
+        }
+        unsigned at = all || found < most ? count : rng_below(&s->random, found + 1);
+        found++;
+        if (all || at < most) {
+            peek[at] = own;
+            index[at] = (uint16_t)i;
+            count += at == count;
         }
     }
+    return count;
 }
 
 /* Sends a peek at what is left but `except`, so that the answer is there when that one is done.
  * False: none was sent. */
-static bool peek_ahead(struct search *s, const struct node *n, struct young *y, unsigned except)
+static bool peek_ahead(struct search *s, struct node *n, struct young *y, unsigned except)
 {
-    gather(s, n, y, except);
+    y->batch = gather(s, n, y, except, PEEKS_MOST, y->peek, y->index);
     y->peek_sent =
         y->batch > 0 && s->table.peek_ahead(s->table.self, y->peek, y->batch, &y->peek_ticket);
     return y->peek_sent;
-}
-
-/* Any child that is left: all searchers would meet in the first ones. */
-static unsigned draw_any(struct search *s, const struct young *y)
-{
-    unsigned skip = rng_below(&s->random, y->left), i = 1;
-    while (y->child[i].done || skip-- > 0) {
-        i++;
-    }
-    return i;
 }
 
 /* The least helped child of a batch that was peeked at, ties at random: the answer is out of date,
@@ -332,18 +369,26 @@ static unsigned choose_of_batch(struct search *s, struct node *n, struct young *
                                 const struct tt_peeked *seen, bool *is_free)
 {
     struct choice choice = {.at = n->move_count, .fewest = UINT32_MAX};
-    unsigned searchers = 1;
+    y->searchers = 1;
     for (unsigned k = 0; k < y->batch; k++) {
-        searchers += seen[k].nproc;
+        y->searchers += seen[k].nproc;
     }
-    unsigned open = open_children(s, n, y, searchers, y->child[y->index[0]].depth);
+    unsigned open = s->options.random_order
+                        ? y->batch
+                        : open_children(s, n, y, y->searchers, y->child[y->index[0]].depth);
     for (unsigned k = 0; k < y->batch && !node_is_cut_off(n); k++) {
         unsigned i = y->index[k];
-        CHECK(!y->child[i].done); /* it would be counted twice, and another never searched */
+        struct tt_peeked here = {.nproc = 0};
+        if (y->child[i].done) {
+            continue; /* visited, or found to be known here, while the answer travelled */
+        }
         take_peeked(s, n, y, i, &seen[k]);
+        if (s->table.peek_near != NULL) {
+            s->table.peek_near(s->table.self, &y->peek[k], &here);
+        }
         if (!y->child[i].done && open > 0) {
             open--;
-            consider(s, y, &choice, i, seen[k].nproc);
+            consider(s, y, &choice, i, seen[k].nproc + here.nproc);
         }
     }
     *is_free = choice.fewest == 0;
@@ -351,25 +396,38 @@ static unsigned choose_of_batch(struct search *s, struct node *n, struct young *
 }
 
 /* Where a peek takes a round trip: by the one that was sent ahead if it is young enough, else by a
- * fresh one. A search that does not wait for answers (random_order) visits any child that is left
- * meanwhile, alone, unless no more peeks can be under way. */
+ * fresh one. A search that does not wait for answers (random_order) visits meanwhile, alone, a
+ * child of which it does not know, unless it was refused too often or no more peeks can be under
+ * way. */
 static unsigned choose_by_batch(struct search *s, struct node *n, struct young *y, bool *is_free)
 {
     struct tt_peeked seen[GAME_MOVES_MAX];
     const struct table_port *table = &s->table;
+    const bool goes_on = s->options.random_order && y->refusals < REFUSALS_EACH * y->left;
+    bool is_seen = false;
     sort_to(s, n, y, n->move_count);
-    bool is_seen = y->peek_sent && table->peek_take(table->self, &y->peek_ticket, seen);
-    y->peek_sent = false;
+    bool is_under_way =
+        y->peek_sent && goes_on && !table->peek_is_here(table->self, &y->peek_ticket);
+    if (y->peek_sent && !is_under_way) {
+        is_seen = table->peek_take(table->self, &y->peek_ticket, seen);
+        y->peek_sent = false;
+    }
     if (!is_seen && s->options.random_order) {
-        unsigned any = draw_any(s, y);
-        if (peek_ahead(s, n, y, any) || y->left == 1) {
+        struct tt_peek peek;
+        uint16_t any;
+        if (gather(s, n, y, 0, 1, &peek, &any) == 0) {
+            return n->move_count;
+        }
+        if (is_under_way || peek_ahead(s, n, y, any) || y->left == 1) {
             *is_free = true;
-            return any;
+            return node_is_cut_off(n) ? n->move_count : any;
         }
     }
     if (!is_seen) {
-        gather(s, n, y, 0);
-        CHECK(y->batch == y->left && y->left > 0);
+        y->batch = gather(s, n, y, 0, PEEKS_MOST, y->peek, y->index);
+        if (y->batch == 0) {
+            return n->move_count;
+        }
         table->peek(table->self, y->peek, y->batch, seen);
     }
     s->counters.peeks += y->batch;
@@ -377,7 +435,7 @@ static unsigned choose_by_batch(struct search *s, struct node *n, struct young *
     if (chosen < n->move_count && !node_is_cut_off(n)) {
         peek_ahead(s, n, y, chosen);
     }
-    return chosen;
+    return node_is_cut_off(n) ? n->move_count : chosen;
 }
 
 enum search_visit children_least_helped(struct search *s, struct node *n)
@@ -397,6 +455,7 @@ enum search_visit children_least_helped(struct search *s, struct node *n)
     y.left = n->move_count - 1;
     y.sorted = 1;
     y.refusals = 0;
+    y.searchers = 1;
     y.peek_sent = false;
     memset(y.child, 0, n->move_count * sizeof *y.child);
     s->children_used += n->move_count;

@@ -1,5 +1,6 @@
 #include "worker/search/node.h"
 
+#include "common/rng.h"
 #include "common/tt/ops.h"
 #include "worker/search/children.h"
 #include "worker/search/select.h"
@@ -19,6 +20,7 @@ void node_count(struct search *s, const struct node *n, unsigned nodes)
 {
     unsigned until = atomic_load_explicit(s->env.until_poll, memory_order_acquire);
     s->counters.nodes += nodes;
+    s->deepest = n->ply > s->deepest ? n->ply : s->deepest;
     if (until > nodes) {
         atomic_store_explicit(s->env.until_poll, until - nodes, memory_order_relaxed);
         return;
@@ -55,10 +57,45 @@ static bool is_possible(const struct search *s, const struct tt_ask *ask,
 
 /* ---- one node ---- */
 
+uint64_t node_root_key(const struct search *s)
+{
+    uint64_t key = node_key(s) ^ s->root_variant;
+    for (unsigned i = 0; i < s->lines_done; i++) {
+        key ^= rng_mix((uint64_t)s->line[i].move << 32);
+    }
+    return key;
+}
+
+static bool is_wanted_at_root(const struct search *s, uint16_t move)
+{
+    bool is_named = s->options.root_moves == 0;
+    for (unsigned i = 0; i < s->lines_done; i++) {
+        if (s->line[i].move == move) {
+            return false;
+        }
+    }
+    for (unsigned i = 0; i < s->options.root_moves && !is_named; i++) {
+        is_named = s->options.root_move[i] == move;
+    }
+    return is_named;
+}
+
+unsigned node_generate_root(const struct search *s, struct game_move *list)
+{
+    unsigned count = s->options.game->generate(s->position, list), kept = 0;
+    for (unsigned i = 0; i < count; i++) {
+        if (is_wanted_at_root(s, list[i].move)) {
+            list[kept++] = list[i];
+        }
+    }
+    return kept;
+}
+
 static void generate(struct search *s, struct node *n)
 {
     n->moves = &s->move_stack[s->moves_used];
-    n->move_count = s->options.game->generate(s->position, n->moves);
+    n->move_count = n->ply == 0 ? node_generate_root(s, n->moves)
+                                : s->options.game->generate(s->position, n->moves);
     n->generated = true;
     s->moves_used += n->move_count;
 }
@@ -115,6 +152,16 @@ static enum tt_bound classify(struct node *n)
     return tt_bound_of(n->best, n->alpha, n->beta);
 }
 
+/* The nodes of a registered visit that no other has accounted for; now this one has. So no node
+ * counts twice as work in vain, and none does whose registered visit had stored a value before:
+ * others may have used that. */
+static uint64_t account(struct search *s, const struct node *n)
+{
+    uint64_t nodes = s->counters.nodes - s->accounted - n->unaccounted_before;
+    s->accounted += nodes;
+    return nodes;
+}
+
 /* How a visit ends that the search unwinds to. A node that ended by itself before it could unwind
  * keeps its value. Else it was resolved from outside, or its parent searches it again in another
  * window. */
@@ -132,12 +179,39 @@ static enum search_visit end_visit(struct search *s, struct node *n, enum search
         return VISIT_VALUE;
     }
     n->pv.length = 0;
+    if (n->resolved != RESOLVED_ABORTED) {
+        s->counters.abandoned += account(s, n);
+    }
     if (n->resolved == RESOLVED_BUSY || n->resolved == RESOLVED_ABORTED) {
         return n->resolved == RESOLVED_BUSY ? VISIT_BUSY : VISIT_ABORTED;
     }
     set_line(n, n->resolved_move);
+    node_forget_path(n);
     n->best = n->resolved_score;
     return VISIT_VALUE;
+}
+
+static bool is_drawn(const struct search *s, struct node *n)
+{
+    unsigned drawn = s->options.game->drawn(s->position);
+    n->counts = drawn == GAME_DRAWN_BY_COUNT;
+    if (drawn > 0 && drawn < GAME_DRAWN_BY_COUNT) {
+        n->repeats = drawn <= n->ply ? (int)(n->ply - drawn) : -1;
+    }
+    return drawn != 0;
+}
+
+/* Whether the value holds for the position, by whatever path it is reached. A draw that does not
+ * must not reach a table: there it would be taken for the position's (the graph-history problem:
+ * Campbell 1985). A repetition of this position itself is none of the path's, and a count that is
+ * part of the key holds. What is not looked at: moves that such draws made worse than the best one,
+ * and results in the table of paths on which a move repeats (docs/design.md, section 4). */
+static bool is_true_on_all_paths(const struct search *s, const struct node *n)
+{
+    const int oldest = s->options.full ? (int)n->ply : 0; /* plain: repetitions below the root are
+                                                             kept, and so are the papers' trees */
+    return n->repeats >= oldest &&
+           (!n->counts || s->key(s->position) != s->options.game->key(s->position));
 }
 
 enum search_visit node_search(struct search *s, struct node *n)
@@ -155,9 +229,10 @@ enum search_visit node_search(struct search *s, struct node *n)
     n->pv.length = 0;
     n->path = 0;
     n->alpha_now = n->alpha;
+    node_forget_path(n);
 
     /* Step 1. Draws by repetition or counting depend on the path; a strict value must not. */
-    if (!s->options.strict && n->ply > 0 && game->drawn != NULL && game->drawn(s->position)) {
+    if (!s->options.strict && n->ply > 0 && game->drawn != NULL && is_drawn(s, n)) {
         n->best = 0;
         return VISIT_VALUE;
     }
@@ -181,7 +256,7 @@ enum search_visit node_search(struct search *s, struct node *n)
     /* Step 4. Ask the table, and generate moves while the answer travels (Weill 1996, figure 1,
      * line 9). */
     n->ask = (struct tt_ask){
-        .key = node_key(s),
+        .key = n->ply == 0 ? node_root_key(s) : node_key(s),
         .alpha = (int16_t)n->alpha,
         .beta = (int16_t)n->beta,
         .depth = (uint8_t)n->depth,
@@ -228,6 +303,7 @@ enum search_visit node_search(struct search *s, struct node *n)
     n->resolved = RESOLVED_NOT;
     n->path = 1;
     n->longest_scout = 0;
+    n->unaccounted_before = s->counters.nodes - s->accounted;
 
     /* Step 7. Count the node, now that it is complete: the poll may be about it. */
     node_count(s, n, 1);
@@ -262,12 +338,13 @@ enum search_visit node_search(struct search *s, struct node *n)
     s->moves_used = moves_before;
 
     /* Step 11. Store the value, or release the node without one. Nothing of a stopped search is
-     * stored. To release a node that CUT or BUSY resolved is no error. */
+     * stored, nor what holds on this path only. To release a node that CUT or BUSY resolved is no
+     * error. */
     if (s->stopped) {
         visit = VISIT_STOP;
     }
-    if (visit == VISIT_VALUE) {
-        enum tt_bound bound = classify(n);
+    enum tt_bound bound = visit == VISIT_VALUE ? classify(n) : TT_EXACT;
+    if (visit == VISIT_VALUE && is_true_on_all_paths(s, n)) {
         struct tt_store store = {
             .key = n->ask.key,
             .score = (int16_t)n->best,
@@ -284,8 +361,11 @@ enum search_visit node_search(struct search *s, struct node *n)
     if (counts && n->contended) {
         s->counters.helped++;
         if (n->ask.depth <= s->inflight_depth) {
-            s->counters.duplicated += s->counters.nodes - nodes_before;
+            s->counters.duplicated += account(s, n);
         }
+    }
+    if (is_shared && visit == VISIT_VALUE) {
+        account(s, n);
     }
 
     /* Step 12. Others may have resolved the node meanwhile. */

@@ -13,6 +13,7 @@ enum {
     MOVE_STACK = 16384,
     CHILD_STACK = 4096,
     NO_UNWIND = SEARCH_PLY_MAX + 1,
+    NO_REPEAT = SEARCH_PLY_MAX + 1,
 };
 
 /* How a node was resolved from outside while this searcher was below it. */
@@ -49,6 +50,9 @@ struct node {
     uint16_t best_move;
     struct search_line pv;
     uint64_t path; /* nodes on the critical path below and with this node */
+    /* The draw that its value comes from, if it is one that depends on the path (not strict): */
+    int repeats; /* the ply of the position that is repeated (-1: before the root); or NO_REPEAT */
+    bool counts; /* by count */
     /* during the visit */
     struct tt_ask ask;
     struct table_ticket ticket;
@@ -63,6 +67,7 @@ struct node {
     bool contended; /* other searchers were in it when the table answered, or a child was BUSY */
     bool prunes; /* selection full, below the root, not in check: moves may be skipped or reduced */
     int static_eval; /* if `prunes` */
+    uint64_t unaccounted_before; /* nodes that no visit accounted for when it began */
     uint64_t longest_scout; /* critical path of the longest scout among its children */
     enum resolved resolved;
     int resolved_score;
@@ -77,6 +82,8 @@ struct search {
     struct table_port table;
     struct env_port env;
     void *position;
+    uint64_t (*key)(
+        const void *position); /* of the game: what the search takes positions for equal by */
     /* state */
     struct node node[SEARCH_PLY_MAX + 2];
     struct game_move move_stack[MOVE_STACK];
@@ -86,10 +93,16 @@ struct search {
     uint32_t fresh[2 * SEARCH_HISTORY]; /* added here and not published yet */
     unsigned halved; /* here, since the last search_history_merge */
     unsigned fresh_from; /* where the next publish begins */
-    uint64_t root_key;
+    uint64_t root_key, root_variant;
     uint8_t noise[SEARCH_HISTORY];
     uint64_t random;
     unsigned iteration;
+    struct search_result line[SEARCH_LINES_MAX]; /* of the iteration under way, then of the last */
+    unsigned lines; /* entries of `line` in use */
+    unsigned lines_done; /* have their value in this iteration: their first moves are left out */
+    unsigned deepest; /* ply reached for the line under way */
+    uint16_t root_move; /* under way; 0: none yet */
+    unsigned root_number; /* its place in the order of moves, from 1 */
     unsigned inflight_depth; /* of the table (ports.h); UINT8_MAX for one searcher alone */
     unsigned start_ply, poll_ply; /* from here to the node that was counted last all are open */
     unsigned unwind; /* ply of the node to unwind to, or NO_UNWIND */
@@ -98,11 +111,15 @@ struct search {
     bool stopped;
     /* statistics */
     struct search_counters counters;
+    uint64_t accounted; /* nodes of registered visits that stored a value or were in vain */
 };
 
 /* Searches a node that node_child or the start of the search prepared. The only place that pairs
  * ask with store or release. */
 enum search_visit node_search(struct search *s, struct node *n);
+
+/* The moves of the root that are to be searched. */
+unsigned node_generate_root(const struct search *s, struct game_move *list);
 
 /* Whether a score that others stored can be one of the game. */
 static inline bool node_is_score(const struct search *s, int score)
@@ -131,7 +148,16 @@ static inline bool search_halted(const struct search *s)
 
 static inline uint64_t node_key(const struct search *s)
 {
-    return s->options.game->key(s->position) ^ s->options.namespace_id;
+    return s->key(s->position) ^ s->options.namespace_id;
+}
+
+/* Of the root, where the position is: it has another key for other moves. */
+uint64_t node_root_key(const struct search *s);
+
+static inline void node_forget_path(struct node *n)
+{
+    n->repeats = NO_REPEAT;
+    n->counts = false;
 }
 
 static inline bool node_is_cut_off(const struct node *n)

@@ -49,14 +49,18 @@ struct table_port {
     void (*renew)(void *self, const struct tt_ask *ask, struct table_ticket *ticket);
     /* What is known of `count` nodes and how many searchers are in each; may wait. */
     void (*peek)(void *self, const struct tt_peek *peek, unsigned count, struct tt_peeked *out);
-    /* All three or none (NULL: a peek costs next to nothing and is true now; nodes are then peeked
+    /* All four or none (NULL: a peek costs next to nothing and is true now; nodes are then peeked
      * at one by one). peek_ahead sends a peek whose answer is wanted later; false: not worth it
-     * here. Each true is ended by one of the next two: peek_take waits for the answer if it must,
-     * and is false if the answer is lost or too old to be used. */
+     * here. Each true is ended by peek_take or peek_drop: peek_take waits for the answer, unless
+     * peek_is_here, and is false if the answer is lost or too old to be used. */
     bool (*peek_ahead)(void *self, const struct tt_peek *peek, unsigned count,
                        struct table_peek_ticket *peek_ticket);
     bool (*peek_take)(void *self, struct table_peek_ticket *peek_ticket, struct tt_peeked *out);
+    bool (*peek_is_here)(void *self, const struct table_peek_ticket *peek_ticket);
     void (*peek_drop)(void *self, struct table_peek_ticket *peek_ticket);
+    /* NULL: no other searcher is near. The same of the searchers of this host alone, and of what is
+     * known here: costs next to nothing and is true now. */
+    void (*peek_near)(void *self, const struct tt_peek *peek, struct tt_peeked *out);
     /* Nodes of at least this remaining depth are searched beside others, and registered in flight
      * if the algorithm counts them; below, only results are shared. Called unless the algorithm is
      * for one searcher: when `iteration` begins, while no node is open, and after each poll. */

@@ -1,10 +1,18 @@
 #include "worker/search/search.h"
 
 #include "common/memory.h"
+#include "common/rng.h"
+#include "common/tt/ops.h"
 #include "worker/search/node.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+static void set_key(struct search *s)
+{
+    const struct game *game = s->options.game;
+    s->key = s->options.strict || game->counted_key == NULL ? game->key : game->counted_key;
+}
 
 static void set_env(struct search *s, const struct env_port *env)
 {
@@ -29,6 +37,7 @@ enum err search_open(struct search **out, const struct search_options *options,
     s->table = *table;
     set_env(s, env);
     s->options = *options;
+    set_key(s);
     s->unwind = NO_UNWIND;
     for (unsigned ply = 0; ply < SEARCH_PLY_MAX + 2; ply++) {
         s->node[ply].ply = ply;
@@ -50,7 +59,13 @@ void search_free(struct search **search)
 void search_set_position(struct search *s, const void *position)
 {
     memcpy(s->position, position, s->options.game->position_size);
-    s->root_key = node_key(s);
+    /* With other moves, or with draws that others do not see, the root is a node of its own. */
+    const bool sees_draws = !s->options.strict && s->options.game->repeatable != NULL;
+    s->root_variant = sees_draws ? s->options.game->repeatable(s->position) : 0;
+    for (unsigned i = 0; i < s->options.root_moves; i++) {
+        s->root_variant ^= rng_mix(s->options.root_move[i]);
+    }
+    s->root_key = node_key(s) ^ s->root_variant;
     order_age(s);
 }
 
@@ -77,10 +92,12 @@ const void *search_position(const struct search *s)
 static void begin(struct search *s, unsigned start_ply)
 {
     memset(&s->counters, 0, sizeof s->counters);
+    s->accounted = 0;
     s->stopped = s->window_changed = false;
     s->unwind = NO_UNWIND;
     s->start_ply = s->poll_ply = start_ply;
     s->moves_used = s->children_used = 0;
+    s->root_move = 0; /* that of the last search is none of this position's */
     atomic_store_explicit(s->env.until_poll, 1, memory_order_relaxed);
 }
 
@@ -98,8 +115,36 @@ static enum search_visit search_start(struct search *s, const struct search_spli
     return node_search(s, n);
 }
 
+const struct search_result *search_lines(const struct search *s, unsigned *count)
+{
+    *count = s->lines;
+    return s->line;
+}
+
+uint16_t search_root_move(const struct search *s, unsigned *number)
+{
+    *number = s->root_number;
+    return s->root_move;
+}
+
+/* For a report of an iteration whose value is outside the window. */
+struct run {
+    search_report *report; /* NULL: nobody wants any */
+    void *context;
+};
+
+static void report_bound(struct search *s, const struct run *run, unsigned depth, int value,
+                         enum tt_bound bound)
+{
+    const struct search_result outside = {
+        .depth = depth, .deepest = s->deepest, .score = value, .bound = bound};
+    if (run->report != NULL && s->lines_done == 0) {
+        run->report(run->context, &outside, &s->counters);
+    }
+}
+
 /* Widens around the last score until the value falls into the window. False: stopped. */
-static bool aspirate(struct search *s, unsigned depth, int guess, int *value)
+static bool aspirate(struct search *s, const struct run *run, unsigned depth, int guess, int *value)
 {
     const struct game_search *limits = s->options.game->search;
     bool is_open = depth < limits->aspiration_depth;
@@ -118,8 +163,10 @@ static bool aspirate(struct search *s, unsigned depth, int guess, int *value)
         s->counters.critical += s->node[0].path;
         width *= 4;
         if (*value <= alpha && alpha > -GAME_INFINITE) {
+            report_bound(s, run, depth, *value, TT_UPPER);
             alpha = *value - width;
         } else if (*value >= beta && beta < GAME_INFINITE) {
+            report_bound(s, run, depth, *value, TT_LOWER);
             beta = *value + width;
         } else {
             return true;
@@ -140,7 +187,7 @@ static void complete_line(struct search *s, struct search_line *line, unsigned d
     }
     line->length = (uint16_t)made;
     while (made < want && !s->stopped) {
-        struct tt_peek peek = {node_key(s), (uint8_t)(depth - made)};
+        struct tt_peek peek = {made == 0 ? node_root_key(s) : node_key(s), (uint8_t)(depth - made)};
         struct tt_peeked seen;
         s->table.peek(s->table.self, &peek, 1, &seen);
         if (seen.move == 0 || !game_is_legal(game, s->position, seen.move)) {
@@ -179,47 +226,104 @@ enum search_status search_subtree(struct search *s, const struct search_split *s
     s->counters.critical = n->path;
     if (visit == VISIT_VALUE) {
         *result = (struct search_result){.depth = split->depth, .score = n->best, .pv = line};
+        result->bound = tt_bound_of(n->best, split->alpha, split->beta);
         result->move = line.length > 0 ? line.move[0] : 0;
         return SEARCH_VALUE;
     }
     return visit == VISIT_ABORTED ? SEARCH_ABORTED : SEARCH_STOPPED;
 }
 
-static void accept_iteration(struct search *s, unsigned depth, int value, bool complete,
-                             struct search_result *result)
+/* A result of others may leave no line: then the move of the last iteration stands. */
+static void keep_a_move(const struct search *s, struct search_result *result)
+{
+    struct game_move list[GAME_MOVES_MAX];
+    const unsigned count = node_generate_root(s, list);
+    for (unsigned i = 0; i < count; i++) {
+        if (list[i].move == result->move) {
+            return;
+        }
+    }
+    result->move = list[0].move; /* there is one: lines are at most as many as moves */
+    result->pv.length = 0;
+}
+
+static void accept_line(struct search *s, unsigned depth, int value, bool complete,
+                        struct search_result *result)
 {
     struct search_line line = s->node[0].pv;
     complete_line(s, &line, depth, !complete ? 0 : depth < SEARCH_PV_MAX ? depth : SEARCH_PV_MAX);
     if (line.length > 0) {
         result->pv = line;
         result->move = line.move[0];
+    } else {
+        keep_a_move(s, result);
     }
     result->score = value;
     result->depth = depth;
+    result->deepest = s->deepest > line.length ? s->deepest : line.length; /* others were there */
+    result->bound = TT_EXACT;
+}
+
+/* The value of the best move, then of the best of the others, and so on: each as exact as one that
+ * is searched alone. False: stopped. */
+static bool iterate(struct search *s, const struct run *run, unsigned depth, unsigned lines)
+{
+    const bool complete = run->report != NULL || depth == s->options.depth_limit;
+    bool goes_on = true;
+    for (unsigned i = 0; i < lines && goes_on; i++) {
+        int value = 0;
+        s->lines_done = i;
+        s->deepest = 0;
+        goes_on = aspirate(s, run, depth, s->line[i].score, &value);
+        if (goes_on) {
+            accept_line(s, depth, value, complete, &s->line[i]);
+            s->lines = i + 1;
+        }
+    }
+    s->lines_done = 0;
+    return goes_on;
+}
+
+/* With pruning a later line may turn out better than an earlier one. */
+static void sort_lines(struct search *s)
+{
+    for (unsigned i = 1; i < s->lines; i++) {
+        struct search_result line = s->line[i];
+        unsigned at = i;
+        for (; at > 0 && s->line[at - 1].score < line.score; at--) {
+            s->line[at] = s->line[at - 1];
+        }
+        s->line[at] = line;
+    }
 }
 
 void search_run(struct search *s, search_report *report, void *context,
                 struct search_result *result)
 {
     const struct game *game = s->options.game;
+    const struct run run = {report, context};
     struct game_move list[GAME_MOVES_MAX];
 
     memset(result, 0, sizeof *result);
     begin(s, 0);
-    if (game->generate(s->position, list) == 0) {
+    s->lines = s->lines_done = 0;
+    const unsigned moves = node_generate_root(s, list);
+    if (moves == 0) {
         result->score = game->finished(s->position);
         result->depth = s->options.depth_limit;
         return;
     }
+    const unsigned wanted = s->options.lines > 1 ? s->options.lines : 1;
+    const unsigned lines = wanted < moves ? wanted : moves;
+    for (unsigned i = 0; i < lines; i++) {
+        s->line[i] = (struct search_result){.move = list[i].move};
+    }
     result->move = list[0].move;
     const unsigned limit = s->options.depth_limit;
     unsigned depth = game->search->first_iteration < limit ? game->search->first_iteration : limit;
-    for (;;) {
-        int value = 0;
-        if (!aspirate(s, depth, result->score, &value)) {
-            return;
-        }
-        accept_iteration(s, depth, value, report != NULL || depth == limit, result);
+    while (iterate(s, &run, depth, lines)) {
+        sort_lines(s);
+        *result = s->line[0];
         if (report != NULL) {
             report(context, result, &s->counters);
         }
@@ -235,6 +339,7 @@ void search_set_limits(struct search *s, const struct search_options *options,
                        const struct env_port *env)
 {
     s->options = *options;
+    set_key(s);
     set_env(s, env);
     memset(&s->counters, 0, sizeof s->counters); /* not those of the last search */
     order_seed(s);

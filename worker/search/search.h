@@ -18,6 +18,7 @@ enum {
     SEARCH_DEPTH_MAX = 100, /* iterations */
     SEARCH_PLY_MAX = 246, /* extensions and quiescence included */
     SEARCH_PV_MAX = 64,
+    SEARCH_LINES_MAX = GAME_MOVES_MAX,
     SEARCH_POLL_NODES = 256,
     SEARCH_HISTORY = 4096,
 };
@@ -33,6 +34,9 @@ struct search_options {
                      order of its own, and any child while a peek travels */
     uint64_t namespace_id; /* mixed into every key: unlike searches never share an entry */
     unsigned depth_limit; /* 1..SEARCH_DEPTH_MAX */
+    const uint16_t *root_move; /* borrowed for the search: only these are searched at the root... */
+    unsigned root_moves; /* 0: all. The root then has a key of its own */
+    unsigned lines; /* the best so many moves of the root, each with an exact value; 0: one */
     unsigned poll_nodes; /* between two env.poll; 0: SEARCH_POLL_NODES */
 };
 
@@ -43,7 +47,9 @@ struct search_line {
 
 struct search_result {
     unsigned depth; /* of the last finished iteration; 0: none */
+    unsigned deepest; /* plies of its longest path, quiescence included */
     int score;
+    enum tt_bound bound; /* of the score: not exact only in a report of an iteration under way */
     uint16_t move; /* 0 only when the game is over at the root */
     struct search_line pv;
 };
@@ -69,7 +75,8 @@ void search_set_position(struct search *search, const void *position);
 void search_set_limits(struct search *search, const struct search_options *options,
                        const struct env_port *env);
 
-/* Called after each finished iteration, from search_run. */
+/* Called from search_run: after each finished iteration, with its best line; and when the value of
+ * one under way is outside its window, with the bound and no line. */
 typedef void search_report(void *context, const struct search_result *result,
                            const struct search_counters *counters);
 
@@ -78,6 +85,14 @@ typedef void search_report(void *context, const struct search_result *result,
  */
 void search_run(struct search *search, search_report *report, void *context,
                 struct search_result *result);
+
+/* The lines of the last finished iteration, the best first, which is search_run's result; fewer
+ * than wanted where there are fewer moves. For the search's own thread. */
+const struct search_result *search_lines(const struct search *search, unsigned *count);
+
+/* The root's move under way, 0 for none, and its place in the order of moves, from 1; moves of
+ * better lines count. From env.poll. */
+uint16_t search_root_move(const struct search *search, unsigned *number);
 
 /* ---- a search begun at any node ---- */
 

@@ -1,10 +1,40 @@
 #include "worker/search/select.h"
 
+enum { VERIFY_DEPTH = 12 };
+
+/* Whether the side to move has a move, too, that keeps the node at beta, and not only the pass,
+ * which is no legal move: a search of the same node without one. Two passes lead to it, so that
+ * the plies below keep their sides. */
+static enum search_visit verify(struct search *s, struct node *n, int depth)
+{
+    const struct game *game = s->options.game;
+    struct node *again = n + 2;
+
+    game->make_null(s->position);
+    game->make_null(s->position);
+    n[1].in_flight = false;
+    n[1].split_id = again->split_id = 0;
+    again->depth = depth;
+    again->alpha = n->beta - 1;
+    again->beta = n->beta;
+    again->exclusive = false;
+    again->cut_node = n->cut_node;
+    again->after_null = true;
+    enum search_visit visit = node_search(s, again);
+    game->unmake_null(s->position);
+    game->unmake_null(s->position);
+    return visit != VISIT_VALUE ? VISIT_STOP : again->best < n->beta ? VISIT_CONTINUE : VISIT_VALUE;
+}
+
 static enum search_visit try_null(struct search *s, struct node *n)
 {
     const struct game *game = s->options.game;
-    int reduced = n->depth - 4 - n->depth / 5;
+    const int reduced = n->depth - 4 - n->depth / 5;
+    const bool is_cramped = game->cramped(s->position);
 
+    if (is_cramped && reduced < 1) {
+        return VISIT_CONTINUE;
+    }
     game->make_null(s->position);
     n[1].split_id = 0;
     node_child(n, reduced, n->beta - 1, n->beta, !n->cut_node)->after_null = true;
@@ -18,7 +48,17 @@ static enum search_visit try_null(struct search *s, struct node *n)
         return VISIT_CONTINUE;
     }
     n->best = value > GAME_MATE_MIN ? n->beta : value; /* a mate after a pass is none */
-    return VISIT_VALUE;
+    n->repeats = n[1].repeats;
+    n->counts = n[1].counts;
+    if (!is_cramped && n->depth < VERIFY_DEPTH) {
+        return VISIT_VALUE;
+    }
+    visit = verify(s, n, reduced);
+    if (visit == VISIT_CONTINUE) { /* nothing is known yet */
+        n->best = -GAME_INFINITE;
+        node_forget_path(n);
+    }
+    return visit;
 }
 
 enum search_visit select_node(struct search *s, struct node *n)

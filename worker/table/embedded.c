@@ -4,6 +4,7 @@
 #include "common/memory.h"
 #include "common/tt/ops.h"
 #include "worker/table/host_table.h"
+#include "worker/table/share_queue.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -45,6 +46,7 @@ struct embedded {
     struct stripe *stripe;
     struct notices *notices; /* of each slot */
     struct host_state own;
+    struct share_queue share;
 };
 
 static uint8_t generation(const struct embedded_port *port)
@@ -100,6 +102,7 @@ enum err embedded_open_on_host(struct embedded **out, size_t bytes, unsigned slo
     }
     *t = (struct embedded){.slots = slots, .own = {.table_id = clock_unique()}};
     tt_generations_init(&t->own.generations);
+    share_queue_init(&t->share);
     t->state = &t->own;
     t->notices = memory_lines(slots * sizeof *t->notices);
     for (unsigned i = 0; i < slots && t->notices != NULL; i++) {
@@ -128,6 +131,7 @@ void embedded_close(struct embedded **table)
     for (unsigned i = 0; i < t->slots && t->notices != NULL; i++) {
         notices_free(&t->notices[i]);
     }
+    share_queue_free(&t->share);
     free(t->stripe);
     free(t->notices);
     tt_results_close(&t->results);
@@ -218,6 +222,16 @@ void embedded_put(const struct embedded_port *port, const struct tt_store *store
     if (store->score >= -most && store->score <= most) {
         tt_results_store(&port->table->results, store, generation(port));
     }
+}
+
+unsigned embedded_slots(const struct embedded *table)
+{
+    return table->slots;
+}
+
+struct share_queue *embedded_share_queue(struct embedded *table)
+{
+    return &table->share;
 }
 
 uint64_t embedded_table_id(const struct embedded *t)
@@ -355,6 +369,36 @@ static void serve(void *self, struct search *search, uint64_t now_us)
         (uint8_t)tt_generations_use(&port->table->state->generations, port->namespace_id);
     for (unsigned i = 0; i < count; i++) {
         search_node_done(search, &done[i]);
+    }
+}
+
+static void notify_holders(struct embedded *t, const struct tt_store *result)
+{
+    struct tt_holder holder[NOTIFIED_MAX];
+    struct stripe *stripe = lock(t, stripe_of(t, result->key));
+    unsigned holders =
+        tt_inflight_holders(&stripe->inflight, result->key, result->depth, holder, NOTIFIED_MAX);
+    unlock(t, stripe);
+    for (unsigned i = 0; i < holders; i++) {
+        notices_put(&t->notices[holder[i].slot], result);
+    }
+}
+
+void embedded_take(const struct embedded_port *port, const struct tt_store *results, unsigned count)
+{
+    enum { AHEAD = 8 }; /* memory is slow: so many are on their way */
+    struct embedded *t = port->table;
+    for (unsigned i = 0; i < count + AHEAD; i++) {
+        if (i < count) {
+            tt_results_prefetch(&t->results, results[i].key);
+        }
+        if (i >= AHEAD) {
+            const struct tt_store *result = &results[i - AHEAD];
+            embedded_put(port, result);
+            if (t->slots > 1 && result->depth >= EMBEDDED_INFLIGHT_DEPTH) {
+                notify_holders(t, result);
+            }
+        }
     }
 }
 

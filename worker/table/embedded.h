@@ -1,6 +1,6 @@
 /* embedded: the table inside one process, shared by its threads: results, and the in-flight entries
  * of common/tt in stripes, each behind a lock of its own. A front-end without servers uses it
- * alone; every process uses it below the remote depth limit, and for all nodes when no shard is up.
+ * alone; elsewhere the threads of a process meet in it at all depths, before the shards are asked.
  * The results, but not the in-flight entries, may be shared with other processes of the host
  * (host_table.h).
  *
@@ -27,6 +27,7 @@ enum {
 };
 
 struct embedded;
+struct share_queue;
 struct host_table_wait;
 
 struct embedded_port {
@@ -78,6 +79,15 @@ unsigned embedded_permille(const struct embedded *table, uint64_t namespace_id);
  */
 bool embedded_find(struct embedded *table, const struct tt_ask *ask, struct tt_answer *answer);
 void embedded_put(const struct embedded_port *port, const struct tt_store *store);
+
+/* The same for results that other hosts found: also tells the searchers of this table that are in
+ * these nodes, but in those of less than EMBEDDED_INFLIGHT_DEPTH. */
+void embedded_take(const struct embedded_port *port, const struct tt_store *results,
+                   unsigned count);
+
+unsigned embedded_slots(const struct embedded *table);
+/* Of the process: what its searchers are to tell other hosts (share.h). */
+struct share_queue *embedded_share_queue(struct embedded *table);
 
 /* Tells this table from those of others; broadcast results carry it. */
 uint64_t embedded_table_id(const struct embedded *table);

@@ -27,9 +27,14 @@ void notices_put(struct notices *n, const struct tt_store *result)
     pthread_mutex_unlock(&n->lock);
 }
 
+bool notices_are_none(const struct notices *n)
+{
+    return atomic_load_explicit(&n->count, memory_order_relaxed) == 0;
+}
+
 unsigned notices_take(struct notices *n, struct tt_store *out, unsigned room)
 {
-    if (atomic_load_explicit(&n->count, memory_order_relaxed) == 0) {
+    if (notices_are_none(n)) {
         return 0;
     }
     pthread_mutex_lock(&n->lock);

@@ -11,6 +11,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
 enum { NOTICES_MAX = 32 };
 
@@ -26,6 +27,7 @@ void notices_init(struct notices *notices);
 void notices_free(struct notices *notices);
 /* Also makes the searcher poll at its next node. */
 void notices_put(struct notices *notices, const struct tt_store *result);
+bool notices_are_none(const struct notices *notices);
 /* Copies up to `room` of them and drops the rest; returns how many it copied. */
 unsigned notices_take(struct notices *notices, struct tt_store *out, unsigned room);
 void notices_clear(struct notices *notices);

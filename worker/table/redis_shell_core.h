@@ -107,7 +107,7 @@ struct redis_shell {
     uint8_t role, flags;
     uint64_t namespace_id, instance;
     char client_name[CLIENT_NAME_MAX + 1];
-    uint64_t table_id, searches; /* of the last SHARE; the job of the last JOB_REPORT */
+    uint64_t table_id, searches; /* or the last SHARE said; the job of the last JOB_REPORT */
     uint64_t random, ticked_us;
     bool is_listening; /* for jobs */
     struct client *client; /* while it is drained */

@@ -248,6 +248,9 @@ static void read_progress(struct redis_shell *s, const struct redisReply *list, 
         row->score = m.job_report.score;
         row->move = m.job_report.move;
         row->nodes = m.job_report.nodes;
+        row->duplicated = m.job_report.duplicated;
+        row->abandoned = m.job_report.abandoned;
+        row->bytes = m.job_report.bytes;
         row->line = m.job_report.line;
     }
 }

@@ -130,6 +130,7 @@ static void take_hello(struct redis_shell *s, const struct proto_hello *hello)
     s->flags = hello->flags & (PROTO_WANTS_NODE_DONE | PROTO_WANTS_RESULTS);
     s->namespace_id = hello->namespace_id;
     s->instance = hello->instance;
+    s->table_id = hello->table_id;
     proto_text_copy(hello->name, s->client_name, sizeof s->client_name);
     if (is_worker(s) && !s->is_listening) {
         s->is_listening = redis_link_subscribe(s->link, "abdada:w");

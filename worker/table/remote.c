@@ -20,7 +20,12 @@ enum {
     RENEW_PAUSE_MIN_US = 5000,
 };
 
-enum ticket_state { TICKET_LOCAL, TICKET_CACHED, TICKET_REMOTE, TICKET_LOST };
+enum ticket_state {
+    TICKET_LOCAL, /* below the remote depth limit */
+    TICKET_KNOWN, /* the host's table resolved it: not entered */
+    TICKET_REMOTE, /* registered in the host's table, and at a shard */
+    TICKET_LOST, /* in the host's table alone; others are to get the result all the same */
+};
 
 /* An ask whose answer the search does not wait for. */
 struct deferred {
@@ -44,6 +49,7 @@ struct remote {
     uint64_t others_until_us; /* signs of other searchers count until then */
     uint64_t rest_until_us; /* nothing is read until then */
     uint64_t renew_due_us;
+    struct tt_answer known; /* of the host's table, to the ask that was sent last */
     struct deferred deferred[DEFERRED_MAX];
     unsigned deferred_count;
     unsigned peeks_ahead; /* sent and not ended */
@@ -63,6 +69,7 @@ static uint64_t now_us(const struct remote *r)
 static void take_done(void *self, const struct tt_store *result)
 {
     struct remote *r = self;
+    embedded_take(r->local, result, 1);
     notices_put(embedded_notices(r->local), result);
 }
 
@@ -72,13 +79,13 @@ static void take_history(void *self, unsigned shard, const struct proto_history_
     history_exchange_take(&r->history, client_shard_boot(r->client, shard), answer, now_us(r));
 }
 
-static void take_shared(void *self, uint64_t table_id, const struct tt_store *results,
-                        uint32_t count)
+static void take_shared(void *self, const struct proto_share *message)
 {
     struct remote *r = self;
-    if (count > 0 && table_id != embedded_table_id(r->local->table)) {
-        r->others_until_us = now_us(r) + OTHERS_US;
-        share_take(&r->share, results, count, r->others_until_us);
+    if (message->list.count > 0 && message->table_id != embedded_table_id(r->local->table)) {
+        uint64_t now = now_us(r);
+        r->others_until_us = now + OTHERS_US;
+        share_take(&r->share, message, now, r->others_until_us);
     }
 }
 
@@ -101,6 +108,7 @@ enum err remote_open(struct remote **out, const struct remote_options *options)
     r->namespace_id = options->client.namespace_id;
     r->remote_depth.depth = REMOTE_DEPTH_FIRST;
     struct client_options client = options->client;
+    client.table_id = embedded_table_id(r->local->table);
     client.hello_flags = PROTO_WANTS_NODE_DONE;
     if (options->share_depth > 0 &&
         r->local->slot == 0) { /* one searcher takes them for all of the process */
@@ -208,20 +216,28 @@ static void port_prefetch(void *self, uint64_t key)
     r->local_port.prefetch(r->local_port.self, key);
 }
 
+/* The table of the host first: its threads sort themselves out there, and to others they are one
+ * searcher. The first of them in a node asks its shard, for all. */
 static bool port_ask(void *self, const struct tt_ask *ask, struct table_ticket *ticket)
 {
     struct remote *r = self;
-    struct tt_answer known;
     ticket->state = TICKET_LOCAL;
     ticket->where = CLIENT_NOWHERE;
-    bool asks_shard = is_remote(r, ask->depth);
-    if (asks_shard && embedded_find(r->local->table, ask, &known)) {
-        ticket->state = TICKET_CACHED;
+    if (!is_remote(r, ask->depth)) {
+        return r->local_port.ask(r->local_port.self, ask, ticket);
+    }
+    ticket->state = TICKET_KNOWN;
+    r->local_port.await(r->local_port.self, ask, ticket, &r->known);
+    if (r->known.verdict != TT_OPEN) {
         return false;
     }
-    ticket->request = asks_shard ? client_ask(r->client, ask, now_us(r), &ticket->where) : 0;
+    ticket->state = TICKET_LOST;
+    if (r->known.nproc > 1) {
+        return false;
+    }
+    ticket->request = client_ask(r->client, ask, now_us(r), &ticket->where);
     if (ticket->request == 0) {
-        return r->local_port.ask(r->local_port.self, ask, ticket);
+        return false;
     }
     ticket->state = TICKET_REMOTE;
     if (!r->waits && r->deferred_count < DEFERRED_MAX) {
@@ -246,7 +262,7 @@ static void take_answer(struct remote *r, const struct tt_ask *ask, const struct
             .bound = (uint8_t)tt_bound_of(answer->score, ask->alpha, ask->beta),
             .move = answer->move,
         };
-        embedded_put(r->local, &store);
+        embedded_take(r->local, &store, 1);
     }
 }
 
@@ -278,27 +294,18 @@ static void port_release(void *self, const struct table_ticket *ticket,
                          const struct tt_release *release)
 {
     struct remote *r = self;
-    if (ticket->state == TICKET_LOCAL) {
-        r->local_port.release(r->local_port.self, ticket, release);
-        return;
+    r->local_port.release(r->local_port.self, ticket, release);
+    if (ticket->state != TICKET_LOCAL) {
+        forget_deferred(r, ticket);
+        client_release(r->client, ticket->where, release);
     }
-    forget_deferred(r, ticket);
-    client_release(r->client, ticket->where, release);
 }
 
-static void leave(struct remote *r, const struct tt_ask *ask, const struct table_ticket *ticket)
+static void leave_here(struct remote *r, const struct tt_ask *ask,
+                       const struct table_ticket *ticket)
 {
     struct tt_release release = {.key = ask->key, .depth = ask->depth, .slot = ask->slot};
-    port_release(r, ticket, &release);
-}
-
-/* The ask travels, or its answer got lost, and a peer with the same table has finished the node
- * meanwhile: the shard may have registered us in a node that we do not enter. */
-static void take_back(struct remote *r, const struct tt_ask *ask, struct table_ticket *ticket)
-{
-    leave(r, ask, ticket);
-    ticket->state = TICKET_CACHED;
-    ticket->later = false;
+    r->local_port.release(r->local_port.self, ticket, &release);
 }
 
 /* Another shard may own the node by now: then the former owner gets a release. */
@@ -315,9 +322,11 @@ static void port_renew(void *self, const struct tt_ask *ask, struct table_ticket
         return;
     }
     if (where != ticket->where) {
-        leave(r, ask, ticket);
+        struct tt_release release = {.key = ask->key, .depth = ask->depth, .slot = ask->slot};
+        client_release(r->client, ticket->where, &release);
     }
-    *ticket = (struct table_ticket){request, where, TICKET_REMOTE, true};
+    *ticket = (struct table_ticket){
+        .request = request, .where = where, .state = TICKET_REMOTE, .later = true};
     defer(r, ask, request);
 }
 
@@ -329,41 +338,33 @@ static void port_await(void *self, const struct tt_ask *ask, struct table_ticket
         r->local_port.await(r->local_port.self, ask, ticket, answer);
         return;
     }
-    bool is_known = embedded_find(r->local->table, ask, answer);
-    if (is_known && ticket->later) {
-        take_back(r, ask, ticket);
-    }
-    if (ticket->later || (is_known && ticket->state == TICKET_CACHED)) {
+    *answer = r->known;
+    if (ticket->state != TICKET_REMOTE || ticket->later) {
         return;
     }
-    if (ticket->state == TICKET_REMOTE) {
-        struct tt_answer remote_answer;
-        if (wait_for(r, ticket->request, &remote_answer, NULL) == CLIENT_READY) {
-            take_answer(r, ask, &remote_answer);
-            *answer = remote_answer;
-            return;
-        }
-        if (is_known) {
-            take_back(r, ask, ticket);
-            return;
-        }
+    struct tt_answer remote_answer;
+    if (wait_for(r, ticket->request, &remote_answer, NULL) != CLIENT_READY) {
+        ticket->state = TICKET_LOST;
+        return;
     }
-    ticket->state = TICKET_LOST;
+    take_answer(r, ask, &remote_answer);
+    *answer = remote_answer;
+    if (answer->verdict != TT_OPEN) { /* the node is not entered */
+        leave_here(r, ask, ticket);
+    }
 }
 
 static void port_store(void *self, const struct table_ticket *ticket, const struct tt_store *store)
 {
     struct remote *r = self;
     if (share_add(&r->share, store)) {
-        share_send(&r->share, r->history.root_key, now_us(r));
+        share_send(&r->share, now_us(r));
     }
-    if (ticket->state == TICKET_LOCAL) {
-        r->local_port.store(r->local_port.self, ticket, store);
-        return;
+    r->local_port.store(r->local_port.self, ticket, store);
+    if (ticket->state != TICKET_LOCAL) {
+        forget_deferred(r, ticket);
+        client_store(r->client, ticket->where, store);
     }
-    forget_deferred(r, ticket);
-    embedded_put(r->local, store);
-    client_store(r->client, ticket->where, store);
 }
 
 static uint64_t longest_rtt_us(const struct remote *r)
@@ -392,6 +393,12 @@ static void port_peek(void *self, const struct tt_peek *peek, unsigned count, st
     r->local_port.peek(r->local_port.self, peek, count, out);
 }
 
+static void port_peek_near(void *self, const struct tt_peek *peek, struct tt_peeked *out)
+{
+    struct remote *r = self;
+    r->local_port.peek(r->local_port.self, peek, 1, out);
+}
+
 static bool port_peek_ahead(void *self, const struct tt_peek *peek, unsigned count,
                             struct table_peek_ticket *peek_ticket)
 {
@@ -410,6 +417,13 @@ static void port_peek_drop(void *self, struct table_peek_ticket *peek_ticket)
     struct remote *r = self;
     client_cancel(r->client, peek_ticket->request);
     r->peeks_ahead--;
+}
+
+static bool port_peek_is_here(void *self, const struct table_peek_ticket *peek_ticket)
+{
+    struct remote *r = self;
+    drain_all(r);
+    return r->waits || !client_is_waiting(r->client, peek_ticket->request, now_us(r));
 }
 
 static bool port_peek_take(void *self, struct table_peek_ticket *peek_ticket, struct tt_peeked *out)
@@ -465,7 +479,7 @@ static void port_serve(void *self, struct search *search, uint64_t now)
 {
     struct remote *r = self;
     if (r->uses_shards) {
-        share_serve(&r->share, r->history.root_key, now < r->others_until_us, now);
+        share_serve(&r->share, now < r->others_until_us, now);
     }
     if (r->shell.rest_us == 0 || now >= r->rest_until_us || client_outstanding(r->client) > 0) {
         r->rest_until_us = now + r->shell.rest_us;
@@ -517,6 +531,12 @@ void remote_begin(struct remote *r, uint8_t remote_depth, bool uses_shards, bool
     }
 }
 
+bool remote_pass(struct remote *r)
+{
+    return r->shell.pass != NULL && r->shell.pass(r->shell.self) &&
+           notices_are_none(embedded_notices(r->local));
+}
+
 void remote_flush(struct remote *r)
 {
     client_flush(r->client, now_us(r));
@@ -551,6 +571,8 @@ struct table_port remote_table_port(struct remote *r)
         .peek_ahead = port_peek_ahead,
         .peek_take = port_peek_take,
         .peek_drop = port_peek_drop,
+        .peek_is_here = port_peek_is_here,
+        .peek_near = port_peek_near,
         .inflight_depth = port_inflight_depth,
         .serve = port_serve,
     };

@@ -1,5 +1,6 @@
 /* remote: a searcher's view of the shards: the protocol client, with the process's embedded table
- * below the remote depth limit, as a cache above it, and in place of it when no shard is up.
+ * first, where the threads of the process meet; alone below the remote depth limit and when no
+ * shard is up.
  *
  * Nodes of at least the remote depth limit (remote_depth.h) ask the shards, the rest the embedded
  * table. An ask is not waited for unless the job says so (deferred reads: Kuszmaul 1995, section
@@ -49,6 +50,10 @@ void remote_begin(struct remote *remote, uint8_t remote_depth, bool uses_shards,
 /* Sends the stores that wait to fill a message: the last results of a search are for others, too.
  */
 void remote_flush(struct remote *remote);
+
+/* At a poll of the search: the shell has let time pass (shell.h), and there is nothing else to do.
+ */
+bool remote_pass(struct remote *remote);
 
 struct client *remote_client(struct remote *remote);
 unsigned remote_depth_now(const struct remote *remote);

@@ -25,6 +25,10 @@ struct remote_shell {
      * *due_us alone. NULL: for nobody. */
     unsigned (*descriptors)(void *self, struct pollfd *out, unsigned room, uint64_t *due_us);
     bool are_descriptors_fixed; /* as long as the shell lives */
+    /* NULL, or called first at each poll of a search: lets the time of others pass, which is all
+     * there is to do until it is false. For the virtual cluster, whose threads of one host see each
+     * other's table at a finer grain than they poll. */
+    bool (*pass)(void *self);
     uint32_t
         ask_cost_us; /* what an ask and its store count as in adapting the remote depth limit */
     uint32_t rest_us; /* between two reads while no answer is awaited; 0: every serve reads */

@@ -19,7 +19,7 @@
 enum {
     /* Messages between this thread and ZeroMQ's, each way. Beyond that, incoming messages stay in
      * the connection and then at the shard, outgoing ones are refused. More would be out of date,
-     * and a SHARE has 8 KiB: with 4,096 a busy host's worker kept megabytes. */
+     * and a SHARE has 13 KiB: with 4,096 a busy host's worker kept megabytes. */
     HIGH_WATER = 256,
     RECONNECT_MS = 50,
     RECONNECT_MAX_MS = 400,

@@ -1,5 +1,6 @@
 #include "worker/games/chess/chess.h"
 
+#include "common/rng.h"
 #include "worker/games/chess/eval.h"
 #include "worker/games/chess/fen.h"
 #include "worker/games/chess/movegen.h"
@@ -8,6 +9,8 @@
 
 #include <namespaces.h>
 #include <string.h>
+
+enum { HALFMOVES_COUNTED = 60, HALFMOVES_DRAWN = 100 };
 
 static enum err parse(void *position, const char *text, char *why, size_t why_size)
 {
@@ -81,16 +84,38 @@ static bool insufficient(const struct chess_position *position)
 /* An equal position earlier among the moves made here (once is enough: a search that comes back can
  * come back again); a hundred halfmoves without capture or pawn move, unless the last one mates; or
  * insufficient material. Stalemate is left to the move generator. */
-static bool drawn(const void *position)
+static unsigned drawn(const void *position)
 {
     const struct chess_position *chess = position;
+    if (insufficient(chess)) {
+        return GAME_DRAWN_HERE;
+    }
     for (unsigned back = 4; back <= chess->reversible; back += 2) {
         if (chess->undo[chess->ply - back].key == chess->key) {
-            return true;
+            return back;
         }
     }
-    return (chess->halfmoves >= 100 && (!check(chess) || chess_movegen_count(chess) > 0)) ||
-           insufficient(chess);
+    return chess->halfmoves >= HALFMOVES_DRAWN && (!check(chess) || chess_movegen_count(chess) > 0)
+               ? GAME_DRAWN_BY_COUNT
+               : 0;
+}
+
+/* The clock is part of the key when it has run so far that a search may reach its end. */
+static uint64_t counted_key(const void *position)
+{
+    const struct chess_position *chess = position;
+    return chess->halfmoves < HALFMOVES_COUNTED ? chess->key
+                                                : chess->key ^ rng_mix(chess->halfmoves);
+}
+
+static uint64_t repeatable(const void *position)
+{
+    const struct chess_position *chess = position;
+    uint64_t names = 0;
+    for (unsigned back = 3; back <= chess->reversible; back += 2) {
+        names ^= rng_mix(chess->undo[chess->ply - back].key);
+    }
+    return names;
 }
 
 static bool losing(const void *position, uint16_t move)
@@ -104,6 +129,15 @@ static bool zugzwang(const void *position)
     const struct chess_position *chess = position;
     return (chess_set(chess, chess->side, CHESS_PAWN) |
             chess_set(chess, chess->side, CHESS_KING)) == chess_set(chess, chess->side, CHESS_ALL);
+}
+
+/* A single piece may have only bad moves as well. */
+static bool cramped(const void *position)
+{
+    const struct chess_position *chess = position;
+    uint64_t others =
+        chess_set(chess, chess->side, CHESS_PAWN) | chess_set(chess, chess->side, CHESS_KING);
+    return bitboard_count(chess_set(chess, chess->side, CHESS_ALL) & ~others) <= 1;
 }
 
 static void format_move(const void *position, uint16_t move, char *text)
@@ -167,8 +201,11 @@ const struct game game_chess = {
     .finished = finished,
     .check = check,
     .drawn = drawn,
+    .counted_key = counted_key,
+    .repeatable = repeatable,
     .losing = losing,
     .zugzwang = zugzwang,
+    .cramped = cramped,
     .format_move = format_move,
     .parse_move = parse_move,
 };

@@ -6,6 +6,8 @@
 
 static const char letters[] = "PNBRQK";
 
+/* ---- reading ---- */
+
 /* What a text says of a move; -1 where it says nothing. */
 struct wanted {
     int kind, from_file, from_rank, to, promoted;
@@ -108,4 +110,75 @@ enum err chess_san_parse(const struct chess_position *position, const char *text
     }
     *move = match;
     return ERR_OK;
+}
+
+/* ---- writing ---- */
+
+/* Adds the file, the rank or both of the origin, as far as other moves of the same kind of piece
+ * to the same square make it necessary. */
+static char *disambiguate(const struct chess_position *position, uint16_t move, unsigned kind,
+                          char *out)
+{
+    struct game_move list[GAME_MOVES_MAX];
+    unsigned count = chess_movegen_all(position, list), from = chess_move_from(move);
+    bool other = false, same_file = false, same_rank = false;
+    for (unsigned i = 0; i < count; i++) {
+        unsigned rival = chess_move_from(list[i].move);
+        if (rival != from && chess_move_to(list[i].move) == chess_move_to(move) &&
+            (position->board[rival] & 7) == kind) {
+            other = true;
+            same_file |= (rival & 7) == (from & 7);
+            same_rank |= (rival >> 3) == (from >> 3);
+        }
+    }
+    if (other && (!same_file || same_rank)) {
+        *out++ = (char)('a' + (from & 7));
+    }
+    if (same_file) {
+        *out++ = (char)('1' + (from >> 3));
+    }
+    return out;
+}
+
+static char *format_plain(const struct chess_position *position, uint16_t move, char *out)
+{
+    unsigned from = chess_move_from(move), to = chess_move_to(move);
+    unsigned kind = position->board[from] & 7;
+    bool captures = chess_move_kind(move) & CHESS_CAPTURE;
+    if (kind != CHESS_PAWN) {
+        *out++ = letters[kind];
+        out = disambiguate(position, move, kind, out);
+    } else if (captures) {
+        *out++ = (char)('a' + (from & 7));
+    }
+    if (captures) {
+        *out++ = 'x';
+    }
+    *out++ = (char)('a' + (to & 7));
+    *out++ = (char)('1' + (to >> 3));
+    if (chess_move_kind(move) & CHESS_PROMOTION) {
+        *out++ = '=';
+        *out++ = letters[chess_move_promoted(move)];
+    }
+    return out;
+}
+
+void chess_san_format(const struct chess_position *position, uint16_t move,
+                      char text[CHESS_SAN_MAX])
+{
+    unsigned kind = chess_move_kind(move);
+    char *out = text;
+    if (kind == CHESS_SHORT || kind == CHESS_LONG) {
+        strcpy(out, kind == CHESS_SHORT ? "O-O" : "O-O-O");
+        out += strlen(out);
+    } else {
+        out = format_plain(position, move, out);
+    }
+    struct chess_position after;
+    chess_position_fork(&after, position);
+    chess_position_make(&after, move);
+    if (chess_position_check(&after)) {
+        *out++ = chess_movegen_count(&after) ? '+' : '#';
+    }
+    *out = '\0';
 }

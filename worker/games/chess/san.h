@@ -13,4 +13,10 @@
  * legal move here, or more than one. */
 enum err chess_san_parse(const struct chess_position *position, const char *text, uint16_t *move);
 
+enum { CHESS_SAN_MAX = 8 }; /* Qa1xb2#, exd8=Q#: seven characters and the end */
+
+/* The shortest text that names the legal move here, with + or #. */
+void chess_san_format(const struct chess_position *position, uint16_t move,
+                      char text[CHESS_SAN_MAX]);
+
 #endif

@@ -1,0 +1,323 @@
+#!/usr/bin/env python3
+"""Plays chess games between two UCI engines and prints the difference in Elo with its error.
+
+Openings are random moves that a judge (engine A at a small depth) calls even, drawn with a seed; each
+is played twice, with colours changed. Needs the package `chess` from PyPI (`make match` installs it
+into build/venv)."""
+import argparse
+import json
+import math
+import os
+import queue
+import random
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import threading
+import time
+
+import chess
+
+SLACK_S = 10.0  # an engine that is silent for so long beyond its time is hung
+OPENING_PLIES = 8
+OPENING_DEPTH = 8
+OPENING_MOST = 80  # centipawns that either side may be ahead
+MATE = 30000
+
+
+class EngineError(Exception):
+    pass
+
+
+class Engine:
+    """One engine process."""
+
+    def __init__(self, command, options):
+        self.command, self.options = command, options
+        self.process = None
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(shlex.split(self.command), stdin=subprocess.PIPE, bufsize=1,
+                                        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.lines = queue.Queue()
+        threading.Thread(target=self.read, args=(self.process, self.lines), daemon=True).start()
+        self.say("uci")
+        self.wait("uciok", SLACK_S)
+        for name, value in self.options:
+            self.say(f"setoption name {name} value {value}")
+        self.ready()
+
+    @staticmethod
+    def read(process, lines):
+        for line in process.stdout:
+            lines.put(line.rstrip("\r\n"))
+        lines.put(None)
+
+    def say(self, line):
+        try:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+        except OSError:
+            pass  # its end is seen by who reads
+
+    def line(self, patience_s):
+        try:
+            line = self.lines.get(timeout=max(0, patience_s))
+        except queue.Empty:
+            raise EngineError("silent") from None
+        if line is None:
+            raise EngineError("ended")
+        return line
+
+    def wait(self, word, patience_s):
+        end = time.monotonic() + patience_s
+        while True:
+            line = self.line(end - time.monotonic())
+            if line.split(" ")[0] == word:
+                return line
+
+    def ready(self):
+        self.say("isready")
+        self.wait("readyok", 3 * SLACK_S)
+
+    def go(self, moves, limit, patience_s, fen=None):
+        """(move text, score in centipawns from the side to move or None, depth, seconds)."""
+        where = "startpos" if fen is None else f"fen {fen}"
+        self.say(f"position {where}" + (" moves " + " ".join(moves) if moves else ""))
+        score, depth = None, 0
+        begin = time.monotonic()
+        self.say(f"go {limit}")
+        end = begin + patience_s
+        while True:
+            words = self.line(end - time.monotonic()).split()
+            if words[:1] == ["bestmove"]:
+                return words[1] if len(words) > 1 else "", score, depth, time.monotonic() - begin
+            if words[:1] == ["info"] and "score" in words and "lowerbound" not in words:
+                at = words.index("score")
+                value = int(words[at + 2])
+                score = value if words[at + 1] == "cp" else MATE - abs(value) if value > 0 else abs(value) - MATE
+                depth = int(words[words.index("depth") + 1]) if "depth" in words else depth
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def quit(self):
+        self.say("quit")
+        try:
+            self.process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+
+def draw_opening(seed, judge):
+    """Random legal moves to a position that the judge calls even."""
+    drawn = random.Random(seed)
+    while True:
+        board, moves = chess.Board(), []
+        while len(moves) < OPENING_PLIES and not board.is_game_over():
+            move = drawn.choice(sorted(board.legal_moves, key=lambda m: m.uci()))
+            moves.append(move.uci())
+            board.push(move)
+        if board.is_game_over():
+            continue
+        _, score, _, _ = judge.go(moves, f"depth {OPENING_DEPTH}", SLACK_S)
+        if score is not None and abs(score) <= OPENING_MOST:
+            return moves
+
+
+class Clock:
+    """What a side may use: so much a move, so many nodes, or base + increment for the game."""
+
+    def __init__(self, text):
+        self.kind, *values = text.split(":")
+        self.values = [float(v) for v in values[0].split("+")]
+        self.left = [self.values[0]] * 2
+
+    def limit(self):
+        if self.kind == "nodes":
+            return f"nodes {int(self.values[0])}"
+        if self.kind == "move":
+            return f"movetime {int(self.values[0] * 1000)}"
+        inc = int(self.values[1] * 1000)
+        white, black = (max(1, int(left * 1000)) for left in self.left)
+        return f"wtime {white} btime {black} winc {inc} binc {inc}"
+
+    def patience_s(self, side):
+        return SLACK_S + {"nodes": 60, "move": self.values[0], "game": self.left[side]}[self.kind]
+
+    def used(self, side, seconds, slack_s):
+        """False: the time is over."""
+        if self.kind == "move":
+            return seconds <= self.values[0] + slack_s
+        if self.kind == "game":
+            self.left[side] -= seconds
+            late = self.left[side] < -slack_s
+            self.left[side] += self.values[1]
+            return not late
+        return True
+
+
+class Adjudication:
+    """Ends what both sides agree on: six moves in a row over 7 pawns, or nearly equal late."""
+
+    def __init__(self, is_on):
+        self.is_on, self.won, self.even = is_on, [], 0
+
+    def result(self, board, score):
+        if not self.is_on or score is None:
+            return None
+        white = score if board.turn == chess.WHITE else -score
+        sign = 1 if white > 700 else -1 if white < -700 else 0
+        self.won = self.won + [sign] if sign and (not self.won or self.won[-1] == sign) else [sign] * abs(sign)
+        self.even = self.even + 1 if abs(score) <= 8 and board.fullmove_number > 40 else 0
+        if len(self.won) >= 6:
+            return "1-0" if sign > 0 else "0-1"
+        return "1/2-1/2" if self.even >= 10 else None
+
+
+def play(white, black, opening, clock, slack_s, is_adjudicated):
+    """(result, why, moves)"""
+    board, moves = chess.Board(), list(opening)
+    for move in moves:
+        board.push_uci(move)
+    adjudication = Adjudication(is_adjudicated)
+    for engine in (white, black):
+        engine.say("ucinewgame")
+        engine.ready()
+    while True:
+        outcome = board.outcome(claim_draw=True)
+        if outcome is not None:
+            return outcome.result(), outcome.termination.name.lower(), moves
+        side = 0 if board.turn == chess.WHITE else 1
+        lost = "0-1" if side == 0 else "1-0"
+        engine = (white, black)[side]
+        try:
+            move, score, _, seconds = engine.go(moves, clock.limit(), clock.patience_s(side))
+        except EngineError as error:
+            engine.kill()
+            engine.start()
+            return lost, f"{error}", moves
+        if not clock.used(side, seconds, slack_s):
+            return lost, f"time ({seconds:.3f} s)", moves
+        try:
+            board.push_uci(move)
+        except ValueError:
+            return lost, f"illegal move {move!r}", moves
+        moves.append(move)
+        result = adjudication.result(board, None if score is None else -score)
+        if result is not None:
+            return result, "adjudicated", moves
+
+
+def elo(wins, draws, losses):
+    """(Elo of A over B, half of the 95% interval)"""
+    games = wins + draws + losses
+    if games == 0:
+        return 0.0, math.inf
+    mean = (wins + draws / 2) / games
+    variance = (wins * (1 - mean) ** 2 + draws * (0.5 - mean) ** 2 + losses * mean ** 2) / games
+    margin = 1.96 * math.sqrt(variance / games)
+
+    def of(score):
+        score = min(max(score, 1e-3), 1 - 1e-3)
+        return -400 * math.log10(1 / score - 1)
+    return of(mean), (of(mean + margin) - of(mean - margin)) / 2
+
+
+class Match:
+    def __init__(self, options):
+        self.options = options
+        self.lock = threading.Lock()
+        self.pairs = iter(range((options.games + 1) // 2))
+        self.count = {"wins": 0, "draws": 0, "losses": 0}
+        self.faults = []
+        self.games = []
+
+    def next_pair(self):
+        with self.lock:
+            return next(self.pairs, None)
+
+    def take(self, pair, a_is_white, result, why, moves):
+        won = {"1-0": a_is_white, "0-1": not a_is_white}.get(result)
+        with self.lock:
+            self.count["draws" if won is None else "wins" if won else "losses"] += 1
+            self.games.append({"opening": pair, "white": "AB"[not a_is_white], "result": result, "why": why,
+                               "moves": " ".join(moves)})
+            if why.startswith(("time", "illegal", "silent", "ended")):
+                loser = "A" if won is False else "B"
+                self.faults.append(f"{loser}: {why}")
+                print(f"opening {pair}: {loser} loses: {why}", flush=True)
+            done = len(self.games)
+            if done % self.options.every == 0:
+                print(f"{done:5} {self.summary()}", flush=True)
+
+    def summary(self):
+        c = self.count
+        difference, margin = elo(c["wins"], c["draws"], c["losses"])
+        return f"+{c['wins']} ={c['draws']} -{c['losses']}  Elo {difference:+.0f} (+-{margin:.0f})"
+
+    def lane(self):
+        o = self.options
+        a, b = Engine(o.a, o.a_option), Engine(o.b, o.b_option)
+        judge = Engine(o.judge or o.a, [] if o.judge else o.a_option)
+        while (pair := self.next_pair()) is not None:
+            opening = draw_opening(f"{o.seed}/{pair}", judge)
+            for a_is_white in (True, False):
+                white, black = (a, b) if a_is_white else (b, a)
+                result, why, moves = play(white, black, opening, Clock(o.clock), o.slack / 1000, o.adjudicate)
+                self.take(pair, a_is_white, result, why, moves)
+        for engine in (a, b, judge):
+            engine.quit()
+
+
+def option(text):
+    name, _, value = text.partition("=")
+    return name, value
+
+
+def clock(text):
+    if not re.fullmatch(r"move:\d+(\.\d+)?|nodes:\d+|game:\d+(\.\d+)?\+\d+(\.\d+)?", text):
+        raise argparse.ArgumentTypeError(f"move:SECONDS, game:SECONDS+INCREMENT or nodes:N, not {text!r}")
+    return text
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    p.add_argument("--a", required=True, help="command of engine A")
+    p.add_argument("--b", required=True, help="command of engine B")
+    p.add_argument("--a-option", action="append", type=option, default=[], metavar="NAME=VALUE")
+    p.add_argument("--b-option", action="append", type=option, default=[], metavar="NAME=VALUE")
+    p.add_argument("--judge", help="engine that says which openings are even (default: A)")
+    p.add_argument("--games", type=int, default=400)
+    p.add_argument("--clock", type=clock, default="move:0.05",
+                   help="move:SECONDS, game:SECONDS+INCREMENT or nodes:N (default: %(default)s)")
+    p.add_argument("--slack", type=float, default=20, help="milliseconds over the time that are no loss")
+    p.add_argument("--lanes", type=int, default=os.cpu_count(), help="games at a time (default: processors)")
+    p.add_argument("--seed", type=int, default=1, help="of the openings")
+    p.add_argument("--adjudicate", action="store_true", help="end games that both sides call won or even")
+    p.add_argument("--every", type=int, default=20, help="games between two lines of progress")
+    p.add_argument("--json", help="file for all games")
+    options = p.parse_args()
+    for command in filter(None, (options.a, options.b, options.judge)):
+        if shutil.which((shlex.split(command) or [""])[0]) is None:
+            p.error(f"there is no program {command!r}")
+    match = Match(options)
+    lanes = [threading.Thread(target=match.lane) for _ in range(options.lanes)]
+    for lane in lanes:
+        lane.start()
+    for lane in lanes:
+        lane.join()
+    print(f"{len(match.games)} games, {options.clock}, seed {options.seed}: {match.summary()}; "
+          f"{len(match.faults)} lost by time, illegal move or silence")
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as out:
+            json.dump(match.games, out, indent=1)
+    return 0 if len(match.games) >= options.games else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
