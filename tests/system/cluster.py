@@ -34,7 +34,7 @@ QUICK = os.environ.get("QUICK") == "1"
 HEARTBEAT_MS = 300
 SLACK = float(os.environ.get("SLACK", "10"))  # for promised times, on a machine that is slow or has other things to do
 SANITIZED = any(part in ("dev", "tsan") for part in os.path.normpath(BIN).split(os.sep))
-PATIENCE = 30.0  # seconds that anything may take; conditions come much earlier
+PATIENCE = 60.0  # seconds that anything may take; conditions come much earlier
 LIBC = ctypes.CDLL(None)
 PR_SET_PDEATHSIG = 1
 live = set()  # processes that must not outlive this one

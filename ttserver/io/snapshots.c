@@ -17,7 +17,7 @@ enum {
     BUCKETS_AT_A_TIME = 256, /* between two views of the clock: 16 KiB of the table */
     WORK_US = 1000,
     REST_US = 4 * WORK_US,
-    NICE = 10,
+    NICE = 5,
 };
 
 /* ---- start ---- */
