@@ -35,7 +35,7 @@ DEPS_MATCH   := glaurung=/usr/games/glaurung toga2=/usr/games/toga2 gnuchess=/us
 DEPS         := CC=$(CC) PYTHON=$(PYTHON) deploy/deps.sh
 
 # One line instead of a page of compiler errors when a library is missing; checked once.
-SELF_SUFFICIENT := help clean words deps deps-test deps-bench deps-deb deb demo test test-long test-deploy check bench strict \
+SELF_SUFFICIENT := help clean words deps deps-test deps-bench deps-deb deb demo chess-network test test-long test-deploy check bench strict \
                    lint fuzz-long soak bad-peers attacks bench-badpeers bench-failure bench-distance bench-library bench-survive bench-watching bench-web peers-die bench-service
 ifneq ($(filter-out $(SELF_SUFFICIENT),$(or $(MAKECMDGOALS),all)),)
 ifeq ($(wildcard build/headers),)
@@ -83,7 +83,7 @@ LIBS     = $(LIBS_NET) $(LIBS_REDIS) -lm -pthread
 SRC := $(wildcard common/*.c common/*/*.c proto/*.c ttserver/*/*.c worker/search/*.c worker/table/*.c \
          worker/games/*.c worker/games/*/*.c worker/engine/*.c worker/cli/*.c worker/lab/*.c worker/lib/*.c)
 # Files that a program has in it as they are; of x.y the linker makes _binary_x_y_start and _binary_x_y_end.
-EMBEDDED := $(wildcard worker/cli/cluster*.py worker/cli/cluster*.sh worker/cli/*.html)
+EMBEDDED := $(wildcard worker/cli/cluster*.py worker/cli/cluster*.sh worker/cli/*.html worker/games/*/*.net)
 OBJ := $(SRC:%.c=$(O)/%.o) $(EMBEDDED:%=$(O)/%.embedded.o)
 PROGRAMS := ttserver ttworker abdada
 MAIN_ttserver := ttserver/main.c
@@ -93,7 +93,7 @@ UNIT := $(wildcard tests/unit/test_*.c)
 UNIT_BIN := $(UNIT:tests/unit/%.c=$(O)/tests/%)
 FUZZ := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_BIN := $(FUZZ:tests/fuzz/%.c=$(O)/fuzz/%)
-TOOLS := $(wildcard tests/system/*.c) $(wildcard tests/attacks/*.c)
+TOOLS := $(wildcard tests/system/*.c) $(wildcard tests/attacks/*.c) $(wildcard tests/tune/*.c)
 TOOL_BIN := $(addprefix $(O)/tools/,$(notdir $(TOOLS:%.c=%)))
 BENCHES := $(wildcard tests/bench/*.c)
 BENCH_BIN := $(BENCHES:tests/bench/%.c=$(O)/bench/%)
@@ -102,8 +102,8 @@ SYSTEM := $(wildcard tests/system/test_*.py)
 # show: what they test has no threads of its own (tsan), is in cables and clocks (dev), or is in texts and scripts.
 LEFT_OUT_dev  := install kubernetes network python_package slurm ssh_cluster ttbench
 LEFT_OUT_tsan := install kubernetes pictures python_client python_package redis slurm ssh_cluster tt ttbench
-# What is of one build alone waits more than it computes: these tests run side by side.
-APART := $(patsubst %,tests/system/test_%.py,install kubernetes python_package slurm ssh_cluster)
+# The virtual cluster runs in one thread: nothing for the thread sanitizer.
+LEFT_OUT_UNIT_tsan := lab lab_chaos lab_hosts
 SIM := $(wildcard tests/sim/test_*.py)
 
 all: $(if $(filter release,$(MODE)),$(PROGRAMS:%=bin/%),$(PROGRAMS:%=$(O)/bin/%)) library
@@ -183,6 +183,11 @@ $(O)/tools/%: $(O)/tests/attacks/%.o $(O)/all.a
 	@echo "  LINK  $@"
 	@$(CC) $(LDFLAGS_MODE) $(LDFLAGS) -o $@ $< $(O)/all.a $(LIBS)
 
+$(O)/tools/%: $(O)/tests/tune/%.o $(O)/all.a
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	@$(CC) $(LDFLAGS_MODE) $(LDFLAGS) -o $@ $< $(O)/all.a $(LIBS)
+
 $(O)/bench/%: $(O)/tests/bench/%.o $(O)/all.a
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
@@ -205,7 +210,7 @@ GAMES := $(notdir $(patsubst %/,%,$(wildcard worker/games/*/)))
 $(O)/namespaces.h: FORCE
 	@mkdir -p $(@D)
 	@export LC_ALL=C; for game in $(GAMES); do \
-	    hash=$$(cat worker/games/game.h worker/games/$$game/*.[ch] worker/search/*.[ch] common/rng.* | \
+	    hash=$$(cat worker/games/game.h worker/games/$$game/*.[ch] $$(ls worker/games/$$game/*.net 2>/dev/null) worker/search/*.[ch] common/rng.* | \
 	        sha256sum | cut -c1-16); \
 	    echo "#define NAMESPACE_$$game UINT64_C(0x$$hash)"; \
 	done > $@.new
@@ -259,7 +264,7 @@ build   = @$(AGAIN) -k -j$(JOBS) MODE=$(1) $(2) || \
             $(RUN) --group "build" --step "build of MODE=$(1)" -- sh -c 'echo "see above"; exit 1' || true
 
 UNIT_TIMEOUT   := 300
-SYSTEM_TIMEOUT := 300
+SYSTEM_TIMEOUT := 600
 SIM_TIMEOUT    := 900
 PERFT_MAX_LEAVES ?= 200000
 FUZZ_RUNS        ?= 5000000
@@ -276,10 +281,11 @@ VALGRIND_O    := build/valgrind
 VALGRIND_ARCH := $(if $(filter x86_64,$(shell uname -m)),x86-64-v2,native)
 
 run-unit:
-	@$(SANITIZED) $(RUN) -j$(JOBS) --timeout $(UNIT_TIMEOUT) --group "unit, $(MODE)" $(UNIT_BIN) || true
+	@$(SANITIZED) $(RUN) -j$(JOBS) --timeout $(UNIT_TIMEOUT) --group "unit, $(MODE)" \
+	  $(filter-out $(LEFT_OUT_UNIT_$(MODE):%=$(O)/tests/test_%),$(UNIT_BIN)) || true
 
 run-system:
-	@BIN=$(O)/bin $(SANITIZED) $(RUN) $(AT_ONCE) --timeout $(SYSTEM_TIMEOUT) --group "system, $(MODE)" \
+	@BIN=$(O)/bin $(SANITIZED) $(RUN) -j$(JOBS) --timeout $(SYSTEM_TIMEOUT) --group "system, $(MODE)" \
 	  $(filter-out $(LEFT_OUT_$(MODE):%=tests/system/test_%.py),$(SYSTEM)) || true
 
 # The virtual cluster: RUNS random runs, and the same traces from OTHER_BINS.
@@ -293,7 +299,7 @@ UNRANDOM = $(shell setarch $(shell uname -m) -R true 2>/dev/null && echo setarch
 # The programs end by themselves and remove their containers well before the runner would kill them.
 DEPLOY_TIMEOUT := 1700
 run-deploy:
-	@$(RUN) --verbose --timeout $(DEPLOY_TIMEOUT) --group deploy deploy/compose-test deploy/deb-test || true
+	@$(RUN) -j$(JOBS) --verbose --timeout $(DEPLOY_TIMEOUT) --group deploy deploy/compose-test deploy/deb-test || true
 
 run-fuzz: $(FUZZ_BIN:%=run-%)
 
@@ -346,7 +352,7 @@ check: deps-test forget-totals
 	$(call build,dev,all unit tools)
 	@$(AGAIN) run-lint
 	@$(AGAIN) MODE=dev run-unit UNIT="$(CHECK_UNIT)"
-	@QUICK=1 $(AGAIN) MODE=dev run-system SYSTEM="$(CHECK_SYSTEM)" AT_ONCE=-j$(JOBS)
+	@QUICK=1 $(AGAIN) MODE=dev run-system SYSTEM="$(CHECK_SYSTEM)"
 	@QUICK=1 $(AGAIN) MODE=dev run-sim RUNS=30
 	@$(SUM)
 
@@ -359,10 +365,9 @@ test: deps-test forget-totals
 	@$(AGAIN) MODE=dev run-unit
 	@$(AGAIN) MODE=tsan run-unit
 	@$(AGAIN) MODE=release run-unit UNIT=tests/unit/test_chess_perft.c PERFT_MAX_LEAVES=$(RELEASE_LEAVES)
-	@VALGRIND=1 VALGRIND_BIN=$(VALGRIND_O)/bin $(AGAIN) MODE=release run-system SYSTEM="$(filter-out $(APART),$(SYSTEM))"
-	@$(AGAIN) MODE=release run-system SYSTEM="$(APART)" AT_ONCE=-j$(JOBS)
-	@QUICK=1 $(AGAIN) MODE=dev run-system AT_ONCE=-j$(JOBS)
-	@QUICK=1 $(AGAIN) MODE=tsan run-system AT_ONCE=-j$(JOBS)
+	@VALGRIND=1 VALGRIND_BIN=$(VALGRIND_O)/bin $(AGAIN) MODE=release run-system
+	@QUICK=1 $(AGAIN) MODE=dev run-system
+	@QUICK=1 $(AGAIN) MODE=tsan run-system
 	@$(AGAIN) MODE=release run-sim OTHER_BINS=build/dev/bin:build/tsan/bin
 	@$(AGAIN) MODE=dev run-fuzz
 	@$(AGAIN) MODE=release run-attacks
@@ -397,6 +402,16 @@ match:
 	@test -x build/venv/bin/python || $(PYTHON) -m venv build/venv
 	@build/venv/bin/python -c 'import chess' 2>/dev/null || build/venv/bin/python -m pip install --quiet 'chess>=1.9,<2'
 	@build/venv/bin/python tests/match/match.py --a "build/release/bin/abdada uci" --b "$(OPPONENT)" $(MATCH)
+
+# The chess evaluation of selection full anew, whatever the present one is: each CPU plays NETWORK_POSITIONS positions, then the fit.
+NETWORK_POSITIONS ?= 6000000
+chess-network: deps
+	@$(AGAIN) -j$(JOBS) MODE=release tools
+	@rm -rf build/network && mkdir -p build/network
+	@pids=; for seed in $$(seq $(JOBS)); do \
+	    build/release/tools/selfplay --seed $$seed --positions $(NETWORK_POSITIONS) --nodes 400 > build/network/$$seed.samples & pids="$$pids $$!"; \
+	done; for pid in $$pids; do wait $$pid || exit 1; done
+	@build/release/tools/fit --epochs 6 --threads $(JOBS) --out worker/games/chess/evaluation.net build/network/*.samples
 
 # Half an hour of faults, or what SOAK says: SOAK="--minutes 30 --seed 7".
 soak: deps-test
@@ -561,6 +576,7 @@ help:
 	@echo 'make bad-peers               a million bad messages to a shard (BAD_MESSAGES=N)'
 	@echo 'make fuzz-long               coverage-guided fuzzing with clang (FUZZ_MINUTES=10 of CPU time each)'
 	@echo 'make match                   games against another engine (OPPONENT=/usr/games/glaurung MATCH="--games 40")'
+	@echo 'make chess-network           the evaluation for play anew, from own games (NETWORK_POSITIONS=N for each CPU)'
 	@echo 'make strict                  one strict score per position, by every way to search'
 	@echo 'make unit|fuzz|tools|benches build these programs only, in build/MODE/tests, fuzz, tools, bench'
 	@echo
@@ -583,7 +599,7 @@ help:
 
 .PHONY: all tools benches unit fuzz deps deps-test deps-bench deps-deb deb run-unit run-system run-sim \
         run-deploy run-fuzz fuzz-long run-lint run-soak forget-totals words lint check test \
-        test-deploy test-long chaos match soak bad-peers attacks run-attacks run-attacks-insecure demo bench release-tools bench-badpeers \
+        test-deploy test-long chaos match soak bad-peers attacks run-attacks run-attacks-insecure demo bench chess-network release-tools bench-badpeers \
         bench-failure bench-distance bench-library bench-survive bench-watching bench-web peers-die bench-service strict lab lab-quick lab-calibrate \
         library install install-library uninstall clean help FORCE
 # Objects stay, and one that is missing is made: not .SECONDARY, which makes none that is older than its program.

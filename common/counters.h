@@ -34,14 +34,16 @@
  * critical: nodes on the critical path (Kuszmaul 1995, section 3, by time-stamping): eldest, then
  *   the longest of the scouts side by side, then the searches again one by one; what a table
  *   answers costs nothing. Of the tree that this searcher walked, so it says how parallel the
- *   search is only where one walked it alone. */
+ *   search is only where one walked it alone.
+ * tbhits: positions whose value endgame tables gave. */
 #define COUNTERS(X)                                                   \
     COUNTERS_REPORTED(X)                                              \
     X(cuts, "cuts", "Asks answered by a result")                      \
     X(helped, "helped", "Visits of nodes that others were searching") \
     X(peeks, "peeks", "Nodes asked about without entering them")      \
     X(unwound, "unwound", "Visits ended by a completion notice")      \
-    X(critical, "critical", "Nodes on the critical path")
+    X(critical, "critical", "Nodes on the critical path")             \
+    X(tbhits, "tbhits", "Positions found in endgame tables")
 
 /* The estimated search overhead: work known to be in vain for each node that was not. A lower
  * bound: of what many search and one would not, searchers notice only this. 0 for what no search

@@ -3,10 +3,11 @@
 import json
 import os
 import random
+import subprocess
 import sys
 import time
 
-from cluster import QUICK, SANITIZED, Cluster, check, equal, main, path_of, run
+from cluster import QUICK, SANITIZED, Cluster, check, equal, main, path_of, run, scratch
 from uci import Uci, legal_moves
 
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
@@ -285,6 +286,81 @@ def analyse_writes_moves_as_players_do():
     equal([line for line in lines if line.startswith("san ")], ["san Ra6 bxa6 b7#"])
 
 
+def less_strength_is_fewer_nodes():
+    uci, most = Uci(), []
+    for elo in (1500, 1760):
+        uci.say("setoption name UCI_LimitStrength value true", f"setoption name UCI_Elo value {elo}", "ucinewgame",
+                "position startpos", "go depth 20")
+        uci.expect("^bestmove ")
+        nodes = [int(line.split(" nodes ")[1].split()[0]) for line in uci.lines["out"] if " nodes " in line]
+        most.append(nodes[-1])
+    check(most[0] <= 256 and most[0] < most[1] <= 1024, most)
+    uci.say("setoption name UCI_LimitStrength value false", "go depth 8")
+    check(int(uci.expect(r"^info depth 8 .* nodes (\d+)").group(1)) > 1024, "it is limited still")
+    uci.say("setoption name UCI_Elo value 100")
+    uci.expect("info string error: option 'UCI_Elo' is a number from 1500 to 2800, not '100'")
+    uci.quit()
+
+
+def endgame_tables_that_are_not_there_are_said():
+    uci = Uci()
+    uci.say("setoption name SyzygyPath value /nonexistent")
+    uci.expect("^info string error: SyzygyPath: (no libfathom here|no Syzygy tables in /nonexistent)")
+    uci.say("position fen 8/8/8/8/8/4k3/8/K2R4 w - - 0 1", "go depth 6")
+    uci.expect("^bestmove ")
+    check(not any("tbhits" in line for line in uci.lines["out"]), "hits in no table")
+    uci.say("setoption name SyzygyPath value <empty>")
+    uci.quit()
+
+
+# In place of libfathom, whose tables are too large to be here: king and rook win, and of the root's moves it knows three.
+FATHOM = r"""
+#include <stdbool.h>
+#include <stdint.h>
+unsigned TB_LARGEST;
+bool tb_init(const char *path) { TB_LARGEST = path[0] == '/' ? 3 : 0; return true; }
+unsigned tb_probe_wdl_impl(uint64_t white, uint64_t black, uint64_t kings, uint64_t queens, uint64_t rooks,
+                           uint64_t bishops, uint64_t knights, uint64_t pawns, unsigned ep, bool turn)
+{ return rooks & (turn ? white : black) ? 4 : rooks ? 0 : 2; }
+unsigned tb_probe_root_impl(uint64_t white, uint64_t black, uint64_t kings, uint64_t queens, uint64_t rooks,
+                            uint64_t bishops, uint64_t knights, uint64_t pawns, unsigned halfmoves, unsigned ep,
+                            bool turn, unsigned *results)
+{
+    const unsigned d1 = 3, a1 = 0;
+    results[0] = 4 | 35 << 4 | d1 << 10 | 9u << 20; /* Rd5 wins in 9 */
+    results[1] = 4 | 59 << 4 | d1 << 10 | 5u << 20; /* Rd8 in 5 */
+    results[2] = 2 | 1 << 4 | a1 << 10 | 1u << 20;  /* Kb1 draws */
+    results[3] = 0xffffffffu;
+    return results[1];
+}
+"""
+
+
+def endgame_tables_choose_the_moves():
+    folder = scratch("fathom")
+    source = os.path.join(folder, "fathom.c")
+    with open(source, "w", encoding="ascii") as file:
+        file.write(FATHOM)
+    made = subprocess.run([os.environ.get("CC", "gcc"), "-shared", "-fPIC", "-o", os.path.join(folder, "libfathom.so.1"),
+                           source], capture_output=True, text=True, check=False)
+    equal(made.returncode, 0, made.stderr)
+    os.environ["LD_LIBRARY_PATH"] = folder
+    try:
+        uci = Uci()
+    finally:
+        del os.environ["LD_LIBRARY_PATH"]
+    uci.say("setoption name SyzygyPath value /tables", "position fen 8/8/8/8/8/4k3/8/K2R4 w - - 0 1", "go depth 5")
+    uci.expect("^info string Syzygy tables of up to 3 pieces$")
+    equal(uci.expect("^bestmove (\\S+)")[1], "d1d8")
+    uci.say("setoption name Selection value plain", "go searchmoves d1d5 depth 3")
+    equal(uci.expect("^bestmove (\\S+)")[1], "d1d5")
+    uci.say("setoption name Selection value full", "position fen 8/8/8/4k3/8/8/3p4/K2R4 w - - 0 1", "go depth 4")
+    kind, value, hits = uci.expect(r"^info depth 4 .* score (cp|mate) (-?\d+) .* tbhits (\d+)").groups()
+    check(kind == "cp" and int(value) > 20000 and int(hits) > 0, "Rxd2 leads into a table:", kind, value, hits)
+    uci.expect("^bestmove d1d2")
+    uci.quit()
+
+
 def storm(uci, rng, length):
     """Commands at random, each "go" answered by one "bestmove" however it ends."""
     goes, searching = 0, False
@@ -305,7 +381,9 @@ def storm(uci, rng, length):
         elif word == "option" and not searching:
             uci.send("setoption " + rng.choice(("name Hash value 2", "name Threads value 2", "name Threads value 1",
                                                 "name Selection value plain", "name Clear Hash", "name Hash value 0",
-                                                "name MultiPV value 3", "name MultiPV value 1")))
+                                                "name MultiPV value 3", "name MultiPV value 1",
+                                                "name UCI_Chess960 value true", "name UCI_Chess960 value false",
+                                                "name UCI_LimitStrength value true", "name UCI_LimitStrength value false")))
         elif word == "new" and not searching:
             uci.send("ucinewgame")
         elif word == "console" and not searching:
@@ -321,10 +399,11 @@ def each_go_has_one_answer():
     print(f"# seed {seed}", flush=True)
     rng = random.Random(seed)
     uci = Uci()
-    for _ in range(20 if QUICK or SANITIZED else 200):
+    storms, length = (20, 40) if QUICK or SANITIZED else (10000, 6)
+    for _ in range(storms):
         begin = len(uci.lines["out"])
         uci.say("position startpos")
-        goes = storm(uci, rng, 40)
+        goes = storm(uci, rng, length)
         uci.say("xyzzy")
         uci.expect("unknown command 'xyzzy'")
         lines = uci.lines["out"][begin:]
@@ -354,5 +433,8 @@ if __name__ == "__main__":
         a_console_has_a_board,
         analyse_writes_moves_as_players_do,
         divide_keeps_moves_apart,
+        less_strength_is_fewer_nodes,
+        endgame_tables_that_are_not_there_are_said,
+        endgame_tables_choose_the_moves,
         each_go_has_one_answer,
     ]))

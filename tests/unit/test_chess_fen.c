@@ -1,4 +1,5 @@
 #include "tests/unit/test_chess.h"
+#include "worker/games/chess/chess.h"
 
 static void check_round_trip(struct chess_position *position)
 {
@@ -91,7 +92,11 @@ static const struct bad bad_texts[] = {
     {"4k3/8/8/8/8/8/8/4K2R w KK - 0 1", ERR_SYNTAX, "'K' twice"},
     {"4k3/8/8/8/8/8/8/4K3 w K - 0 1", ERR_ILLEGAL, "'K' without king and rook"},
     {"4k3/8/8/8/8/8/8/R3K3 w K - 0 1", ERR_ILLEGAL, "'K' without king and rook"},
-    {"4k3/8/8/8/8/8/8/R2K4 w Q - 0 1", ERR_ILLEGAL, "'Q' without king and rook"},
+    {"4k3/8/8/8/8/8/8/R2K4 w K - 0 1", ERR_ILLEGAL, "'K' without king and rook"},
+    {"4k3/8/8/8/8/8/3K4/R7 w Q - 0 1", ERR_ILLEGAL, "'Q' without king and rook"},
+    {"4k3/8/8/8/8/8/8/R3K3 w B - 0 1", ERR_ILLEGAL, "'B' without king and rook"},
+    {"4k3/8/8/8/8/8/8/R3K3 w QA - 0 1", ERR_SYNTAX, "'A' twice"},
+    {"4k3/8/8/8/8/8/8/R3K3 w I - 0 1", ERR_SYNTAX, "'I' is not a castling right"},
     {"4k2R/8/8/8/8/8/8/4K3 b k - 0 1", ERR_ILLEGAL, "'k' without king and rook"},
     {"4k3/8/8/8/8/8/8/4K3 w - e 0 1", ERR_SYNTAX, "not a square or -"},
     {"4k3/8/8/8/8/8/8/4K3 w - i6 0 1", ERR_SYNTAX, "not a square or -"},
@@ -180,6 +185,55 @@ static void idle_en_passant_squares_are_dropped(void **state)
     }
 }
 
+/* X-FEN and Shredder-FEN of Chess960; all is written as the latter. */
+static void castling_of_chess960(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *castling, *move; /* one of castling, NULL: none is legal */
+    } cases[] = {
+        {"4kr2/8/8/8/8/8/8/RR1K4 w Qk - 0 1", "Af", NULL},
+        {"4kr2/8/8/8/8/8/8/RR1K4 w Bf - 0 1", "Bf", "d1b1"},
+        {"4k3/8/8/8/8/8/8/4K2R w K - 0 1", "K", "e1g1"}, /* as always */
+        {"4k3/8/8/8/8/8/8/4K2R w H - 0 1", "H", "e1h1"},
+        {"4k3/8/8/8/8/8/8/5RK1 w F - 0 1", "F", "g1f1"}, /* long */
+        {"4k3/8/8/8/8/8/8/3RK3 w D - 0 1", "D", "e1d1"},
+        {"4k3/8/8/8/8/8/8/1r1RK3 w D - 0 1", "D", NULL},
+        {"4k3/8/8/8/8/8/8/qRK5 w B - 0 1", "B", NULL}, /* the rook shields the king */
+    };
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct chess_position position;
+        char text[GAME_TEXT_MAX], castling[8], why[128] = "", move[GAME_MOVE_TEXT_MAX] = "";
+        struct game_move list[GAME_MOVES_MAX];
+        assert_int_equal(chess_position_parse(&position, cases[i].text, why, sizeof why), ERR_OK);
+        chess_position_format(&position, text);
+        assert_int_equal(sscanf(text, "%*s %*s %7s", castling), 1);
+        assert_string_equal(castling, cases[i].castling);
+        unsigned count = game_chess.generate(&position, list), castlings = 0;
+        for (unsigned k = 0; k < count; k++) {
+            unsigned kind = chess_move_kind(list[k].move);
+            if (kind == CHESS_SHORT || kind == CHESS_LONG) {
+                uint64_t key = position.key;
+                game_chess.format_move(&position, list[k].move, move);
+                castlings++;
+                chess_position_make(&position, list[k].move);
+                struct chess_position anew;
+                chess_position_format(&position, text);
+                assert_int_equal(chess_position_parse(&anew, text, why, sizeof why), ERR_OK);
+                assert_int_equal(anew.key, position.key);
+                chess_position_unmake(&position, list[k].move);
+                assert_int_equal(position.key, key);
+            }
+        }
+        if (cases[i].move == NULL) {
+            assert_int_equal(castlings, 0);
+        } else {
+            assert_int_equal(castlings, 1);
+            assert_string_equal(move, cases[i].move);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -187,6 +241,7 @@ int main(void)
         cmocka_unit_test(text_is_written_as_it_was_read),
         cmocka_unit_test(short_forms_are_accepted),
         cmocka_unit_test(bad_texts_are_refused_with_a_reason),
+        cmocka_unit_test(castling_of_chess960),
         cmocka_unit_test(reasons_fit_any_buffer),
         cmocka_unit_test(idle_en_passant_squares_are_dropped),
     };

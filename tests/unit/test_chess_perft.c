@@ -47,6 +47,31 @@ static void legal_move_trees_have_the_published_sizes(void **state)
                   (unsigned long long)tally.leaves);
 }
 
+/* Published for Chess960 (A. Grant's list, which several engines repeat). */
+static void trees_of_chess960_have_the_published_sizes(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *fen;
+        uint64_t leaves[5];
+    } cases[] = {
+        {"bqnb1rkr/pp3ppp/3ppn2/2p5/5P2/P2P4/NPP1P1PP/BQ1BNRKR w HFhf - 2 9",
+         {21, 528, 12189, 326672, 8146062}},
+        {"2nnrbkr/p1qppppp/8/1ppb4/6PP/3PP3/PPP2P2/BQNNRBKR w HEhe - 1 9",
+         {21, 807, 18002, 667366, 16253601}},
+        {"b1q1rrkb/pppppppp/3nn3/8/P7/1PPP4/4PPPP/BQNNRKRB w GE - 1 9",
+         {20, 479, 10471, 273318, 6417013}},
+    };
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct chess_position position;
+        test_parse(&position, cases[i].fen);
+        for (unsigned depth = 1; depth <= 5 && cases[i].leaves[depth - 1] <= leaf_budget();
+             depth++) {
+            assert_int_equal(chess_perft(&position, depth), cases[i].leaves[depth - 1]);
+        }
+    }
+}
+
 static void depth_zero_counts_the_position(void **state)
 {
     (void)state;
@@ -71,6 +96,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(legal_move_trees_have_the_published_sizes),
+        cmocka_unit_test(trees_of_chess960_have_the_published_sizes),
         cmocka_unit_test(depth_zero_counts_the_position),
         cmocka_unit_test(counting_agrees_with_listing),
     };

@@ -45,7 +45,7 @@ struct watch {
     bool is_near; /* peek_near is there: what is known here is not asked for */
     bool goes_on; /* a search that does not wait: it peeks at few */
     bool narrows; /* a window may become smaller than the one that was answered */
-    bool prunes; /* selection full: a node may have a value without a move */
+    bool prunes; /* selection full: a node may have a value without a move, and quiescence asks */
     unsigned sample_every; /* stores; 0: none */
     uint8_t sample_depth_max;
     void (*on_open)(struct watch *watch, void *context); /* may be NULL */
@@ -97,7 +97,7 @@ static inline bool watch_send(void *self, const struct tt_ask *ask, struct table
     WATCH_EXPECT(w, !w->stopped);
     WATCH_EXPECT(w, ask->alpha < ask->beta);
     WATCH_EXPECT(w, ask->alpha >= -GAME_INFINITE && ask->beta <= GAME_INFINITE);
-    WATCH_EXPECT(w, ask->depth >= 1);
+    WATCH_EXPECT(w, ask->depth >= 1 || w->prunes);
     w->pending = true;
     w->asked = *ask;
     return w->inner.ask(w->inner.self, ask, ticket);
@@ -263,6 +263,7 @@ static inline void watch_note_peek(struct watch *w, const struct tt_peek *peek, 
                                    struct tt_peeked *out)
 {
     WATCH_EXPECT(w, !w->pending && count >= 1 && count <= GAME_MOVES_MAX);
+    WATCH_EXPECT(w, !w->stopped);
     w->inner.peek(w->inner.self, peek, count, out);
     for (unsigned i = 0; i < count; i++) {
         if (tt_chance(&w->random, w->contended_percent)) {

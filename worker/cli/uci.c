@@ -4,6 +4,9 @@
 #include "worker/cli/uci_console.h"
 #include "worker/cli/uci_limits.h"
 #include "worker/cli/uci_options.h"
+#include "worker/cli/uci_root.h"
+#include "worker/games/chess/chess.h"
+#include "worker/games/chess/tablebase.h"
 #include "worker/games/games.h"
 
 #include "common/clock.h"
@@ -97,6 +100,9 @@ static void say_iteration(void *self, unsigned line, const struct search_result 
     }
     printf(" nodes %" PRIu64 " nps %" PRIu64 " time %" PRIu64 " hashfull %u", s->nodes,
            s->time_us ? s->nodes * 1000000 / s->time_us : 0, s->time_us / 1000, s->hash_permille);
+    if (chess_tablebase_pieces() > 0) {
+        printf(" tbhits %" PRIu64, s->tbhits);
+    }
     if (r->pv.length > 0) {
         printf(" pv");
         score_line(&u->job, &r->pv, score_print_word, NULL);
@@ -237,32 +243,6 @@ static bool ensure_engine(struct uci *u)
     return true;
 }
 
-static bool is_named(const struct job *job, uint16_t move)
-{
-    for (unsigned i = 0; i < job->root_moves; i++) {
-        if (job->root_move[i] == move) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* False: moves were named, and none of them is legal. */
-static bool take_searchmoves(struct uci *u, const struct uci_limits *limits)
-{
-    u->job.root_moves = 0;
-    for (unsigned i = 0; i < limits->moves; i++) {
-        uint16_t move;
-        if (u->job.game->parse_move(u->job.position, limits->move[i], &move) != ERR_OK) {
-            printf("info string error: searchmoves: '%s' is not a legal move here\n",
-                   limits->move[i]);
-        } else if (!is_named(&u->job, move)) {
-            u->job.root_move[u->job.root_moves++] = move;
-        }
-    }
-    return limits->moves == 0 || u->job.root_moves > 0;
-}
-
 static void go(struct uci *u, char *words)
 {
     struct uci_limits limits;
@@ -280,7 +260,7 @@ static void go(struct uci *u, char *words)
     }
     uci_read_limits(words, uci_black_to_move(u->job.text), (uint32_t)u->options.overhead_ms,
                     &limits);
-    if (!take_searchmoves(u, &limits)) {
+    if (!uci_root_searchmoves(&u->job, &limits)) {
         printf("info string error: none of these searchmoves is legal\nbestmove (none)\n");
         return;
     }
@@ -292,11 +272,18 @@ static void go(struct uci *u, char *words)
     u->job.time_ms = limits.ponder ? 0 : limits.time_ms;
     u->job.spare_us = limits.ponder ? 0 : limits.spare_us;
     u->job.nodes = limits.nodes;
+    if (u->options.is_limited) {
+        uint64_t nodes = uci_nodes_of_elo(u->options.elo);
+        u->job.nodes = limits.nodes == 0 || nodes < limits.nodes ? nodes : limits.nodes;
+    }
     u->job.lines = limits.mate == 0 ? (unsigned)u->options.lines : 1;
     u->job.algorithm = u->options.algorithm;
     u->job.strict = u->options.strict;
     /* Pruning depends on alpha: strict implies plain. A mate is proved or refuted by all moves. */
     u->job.full = u->options.full && !u->options.strict && limits.mate == 0;
+    if (u->job.full && u->job.lines == 1) {
+        uci_root_tablebase(&u->job);
+    }
     u->job.remote_depth = PROTO_REMOTE_DEPTH_AUTO;
     job_set_namespace(&u->job, 0);
     u->has_ended = false;
@@ -333,6 +320,15 @@ static bool make_moves(struct job *job, char *moves, char *why, size_t size)
     return true;
 }
 
+/* The text is what workers get. */
+static bool write_as_960(struct job *job, char *why, size_t size)
+{
+    char text[GAME_TEXT_MAX];
+    chess_write_as_960(job->position);
+    job->game->format(job->position, text);
+    return job_set_position(job, job->game, text, why, size) == ERR_OK;
+}
+
 static void set_position(struct uci *u, char *words)
 {
     char why[256] = "position startpos|fen ... [moves ...]";
@@ -352,6 +348,7 @@ static void set_position(struct uci *u, char *words)
     }
     bool ok = fen != NULL &&
               job_set_position(&fresh, games_by_name("chess"), fen, why, sizeof why) == ERR_OK &&
+              (!u->options.chess960 || write_as_960(&fresh, why, sizeof why)) &&
               (moves == NULL || make_moves(&fresh, moves, why, sizeof why));
     u->is_unset = !ok;
     if (!ok) { /* to play a move of another position would be worse than none */
@@ -527,6 +524,7 @@ int cli_uci(int argc, char *argv[])
                     .algorithm = algorithm_by_name("abdada"),
                     .full = true,
                     .overhead_ms = UCI_OVERHEAD_MS,
+                    .elo = UCI_ELO_MAX,
                     .lines = 1},
         .has_ended = true,
     };

@@ -3,6 +3,7 @@
 #include "common/options.h"
 #include "worker/cli/cli.h"
 #include "worker/games/chess/chess.h"
+#include "worker/games/chess/eval.h"
 #include "worker/games/chess/movegen.h"
 
 #include <ctype.h>
@@ -38,10 +39,13 @@ static void board(const struct job *job)
     printf("\n");
 }
 
+/* That of selection full. */
 static void evaluation(const struct job *job)
 {
     const struct chess_position *p = job->position;
-    const int score = job->game->evaluate(p);
+    struct chess_sums sums;
+    chess_sums_clear(&sums);
+    const int score = chess_eval_full(p, &sums);
     printf("evaluation %+.2f for the side to move, %+.2f for White%s\n", score / 100.0,
            (p->side == 0 ? score : -score) / 100.0,
            job->game->check(p) ? " (in check: not to be trusted)" : "");

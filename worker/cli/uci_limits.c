@@ -2,10 +2,11 @@
 
 #include "worker/search/search.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOVES_LEFT = 28, ANSWER_US = 600 };
+enum { MOVES_LEFT = 28, ANSWER_US = 600, ELO_MIN_NODES = 256, ELO_OF_TWICE_THE_NODES = 130 };
 
 #define NOT_GIVEN INT64_MIN
 #define NUMBER_MAX (INT64_MAX / 8) /* sums and products below do not overflow */
@@ -97,4 +98,9 @@ bool uci_black_to_move(const char *fen)
 {
     const char *blank = strchr(fen, ' ');
     return blank != NULL && blank[1] == 'b';
+}
+
+uint64_t uci_nodes_of_elo(uint64_t elo)
+{
+    return (uint64_t)(ELO_MIN_NODES * exp2(((double)elo - UCI_ELO_MIN) / ELO_OF_TWICE_THE_NODES));
 }

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { UCI_ELO_MIN = 1500, UCI_ELO_MAX = 2800 };
+
 enum { UCI_OVERHEAD_MS = 30 }; /* the option Move Overhead as it is at first */
 
 struct uci_limits {
@@ -24,6 +26,9 @@ struct uci_limits {
 /* `words` is what follows "go"; changed. Unknown words are skipped, as UCI demands. `overhead_ms`:
  * what a move takes beside the search, by the opponent's clock. */
 void uci_read_limits(char *words, bool black, uint32_t overhead_ms, struct uci_limits *out);
+
+/* Nodes a move for this strength: a rough scale (docs/operations.md). */
+uint64_t uci_nodes_of_elo(uint64_t elo);
 
 /* Side to move of a FEN. */
 bool uci_black_to_move(const char *fen);

@@ -1,5 +1,8 @@
 #include "worker/cli/uci_options.h"
 
+#include "worker/cli/uci_limits.h"
+#include "worker/games/chess/tablebase.h"
+
 #include "common/memory.h"
 
 #include <inttypes.h>
@@ -80,6 +83,17 @@ static bool read_servers(const char *value, struct cli_table *table, char want[W
     return ok;
 }
 
+static void set_tablebase(const char *path)
+{
+    char why[WANT_MAX];
+    const bool is_none = strcmp(path, "<empty>") == 0;
+    if (chess_tablebase_open(is_none ? NULL : path, why, sizeof why) != ERR_OK) {
+        printf("info string error: SyzygyPath: %s\n", why);
+    } else if (chess_tablebase_pieces() > 0) {
+        printf("info string Syzygy tables of up to %u pieces\n", chess_tablebase_pieces());
+    }
+}
+
 void uci_options_set(struct uci_options *u, const char *name, const char *value, bool *anew,
                      bool *clear)
 {
@@ -108,6 +122,14 @@ void uci_options_set(struct uci_options *u, const char *name, const char *value,
         ok = read_choice(value, "true", "false", &u->strict, want);
     } else if (strcasecmp(name, "Selection") == 0) {
         ok = read_choice(value, "full", "plain", &u->full, want);
+    } else if (strcasecmp(name, "UCI_Chess960") == 0) {
+        ok = read_choice(value, "true", "false", &u->chess960, want);
+    } else if (strcasecmp(name, "UCI_LimitStrength") == 0) {
+        ok = read_choice(value, "true", "false", &u->is_limited, want);
+    } else if (strcasecmp(name, "UCI_Elo") == 0) {
+        ok = read_number(value, UCI_ELO_MIN, UCI_ELO_MAX, &u->elo, want);
+    } else if (strcasecmp(name, "SyzygyPath") == 0) {
+        set_tablebase(value);
     } else if (strcasecmp(name, "Ponder") == 0 || strcasecmp(name, "UCI_AnalyseMode") == 0) {
         ok = read_choice(value, "true", "false", &ignored, want); /* nothing to prepare */
     } else {
@@ -152,6 +174,12 @@ void uci_options_say(const struct uci_options *u)
            SEARCH_LINES_MAX);
     printf("option name Ponder type check default false\n");
     printf("option name UCI_AnalyseMode type check default false\n");
+    printf("option name UCI_Chess960 type check default %s\n", u->chess960 ? "true" : "false");
+    printf("option name UCI_LimitStrength type check default %s\n",
+           u->is_limited ? "true" : "false");
+    printf("option name UCI_Elo type spin default %" PRIu64 " min %d max %d\n", u->elo, UCI_ELO_MIN,
+           UCI_ELO_MAX);
+    printf("option name SyzygyPath type string default <empty>\n");
     printf("option name Strict type check default %s\n", u->strict ? "true" : "false");
     printf("option name Algorithm type combo default %s", u->algorithm->name);
     for (unsigned i = 0; algorithm_at(i) != NULL; i++) {

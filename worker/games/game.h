@@ -20,6 +20,7 @@ enum {
     GAME_UNDO_MAX = 1024, /* moves that may be made on one position, game history included */
     GAME_TEXT_MAX = 128, /* a position's text */
     GAME_MOVE_TEXT_MAX = 8,
+    GAME_CLASSES = 1024,
 };
 
 enum game_move_flag {
@@ -47,19 +48,28 @@ struct game_search {
     int aspiration_width; /* of that window, to each side */
     /* Selection full only: each rule holds up to (null move and reductions: from) its depth. */
     int reverse_depth, reverse_margin; /* margin for each ply */
-    int null_depth;
+    int razor_depth, razor_margin; /* margin for each ply */
+    int null_depth, null_margin; /* the evaluation's lead that is worth another ply of reduction */
     int futility_depth, futility_margin; /* margin for each ply */
     int late_depth;
+    int exchange_depth, exchange_margin; /* of captures; margin for each ply */
+    int quiet_exchange_margin; /* of other moves, for each ply squared */
     int reduce_depth;
     unsigned reduce_from; /* moves searched at full depth first */
+    int singular_depth;
+    int internal_depth; /* a node without a move from the table is searched a ply less */
+    int quiescence_margin; /* a capture that brings less than alpha lacks, and this, is left out */
 };
 
 /* For games whose scores are centipawns. */
-#define GAME_SEARCH_CENTIPAWNS                                                                    \
-    {                                                                                             \
-        .first_iteration = 1, .iteration_step = 1, .aspiration_depth = 4, .aspiration_width = 25, \
-        .reverse_depth = 6, .reverse_margin = 85, .null_depth = 3, .futility_depth = 4,           \
-        .futility_margin = 110, .late_depth = 4, .reduce_depth = 3, .reduce_from = 3,             \
+#define GAME_SEARCH_CENTIPAWNS                                                                     \
+    {                                                                                              \
+        .first_iteration = 1, .iteration_step = 1, .aspiration_depth = 4, .aspiration_width = 25,  \
+        .reverse_depth = 8, .reverse_margin = 75, .razor_depth = 3, .razor_margin = 220,           \
+        .null_depth = 3, .null_margin = 200, .futility_depth = 7, .futility_margin = 90,           \
+        .late_depth = 8, .exchange_depth = 6, .exchange_margin = 180, .quiet_exchange_margin = 20, \
+        .reduce_depth = 3, .reduce_from = 2, .singular_depth = 8, .internal_depth = 4,             \
+        .quiescence_margin = 180,                                                                  \
     }
 
 /* What a game's own solver calls. */
@@ -96,6 +106,12 @@ struct game {
 
     uint64_t (*key)(const void *position);
     int (*evaluate)(const void *position); /* from the side to move, |score| < GAME_MATE_MIN */
+    /* All three or none: the evaluation of selection full, where it is another one. It keeps what
+     * it computes from one position to the next in `evaluator_size` bytes of the caller, which
+     * belong to no position; the value is a function of the position alone. */
+    size_t evaluator_size;
+    void (*evaluator_open)(void *evaluator);
+    int (*evaluate_full)(const void *position, void *evaluator);
     int (*finished)(const void *position); /* score where generate gave no move */
     bool (*check)(const void *position); /* extends the search by a ply; false in most games */
     /* A draw by a rule that generate knows nothing of: 0 for no; so many moves ago, when the
@@ -109,6 +125,16 @@ struct game {
      * always. */
     uint64_t (*repeatable)(const void *position);
     bool (*losing)(const void *position, uint16_t move); /* static exchange < 0, noisy moves only */
+    /* The next five serve selection full; NULL: it goes without. */
+    bool (*exchange)(const void *position, uint16_t move, int least); /* static exchange >= least */
+    /* What moves where, below GAME_CLASSES: what a move is to the moves after it. */
+    unsigned (*move_class)(const void *position, uint16_t move);
+    /* Names what positions have in common whose evaluations err alike. */
+    uint64_t (*structure)(const void *position);
+    bool (*gives_check)(const void *position,
+                        uint16_t move); /* of most moves: as a help to choose */
+    /* What tables of endings say, if there are any: the value is a win, 0 or a loss. */
+    bool (*tablebase)(const void *position, int *value);
     bool (*zugzwang)(const void *position); /* null move unsound here */
     bool (*cramped)(const void *position); /* ... and here to be verified */
 

@@ -19,6 +19,10 @@ static int child_depth(const struct search *s, const struct node *n, unsigned at
 {
     bool check = s->options.game->check(s->position);
     int full = n->depth - 1 + (check ? 1 : 0);
+    if (s->options.full && n->extension != 0 && n->moves[at].move == n->extended) {
+        full = n->depth - 1 + n->extension;
+        full = full < SEARCH_DEPTH_MAX ? full : SEARCH_DEPTH_MAX;
+    }
     *scout = full - select_reduction(s, n, at, check);
     return full;
 }
@@ -51,13 +55,16 @@ enum search_visit children_visit(struct search *s, struct node *n, unsigned at, 
     bool is_narrowed;
     int scout_depth;
 
-    /* Step 1. Quiet moves without hope (selection full). */
+    /* Step 1. Moves without hope (selection full). */
     if (select_skips(s, n, at)) {
         return VISIT_VALUE;
     }
 
     /* Step 2. Make the move, and bring near what the table knows of it: memory is slow, and there
      * is work to do meanwhile. Most children of depth 1 never ask. */
+    if (s->options.full && game->move_class != NULL) {
+        n->move_class = game->move_class(s->position, move);
+    }
     game->make(s->position, move);
     child->split_id = split_id;
     if (n->ply == 0) {
@@ -109,7 +116,7 @@ enum search_visit children_visit(struct search *s, struct node *n, unsigned at, 
         }
         children_take_value(n, move, score_up(child->best));
         if (is_quiet && node_is_cut_off(n)) {
-            order_reward(s, n, move);
+            order_reward(s, n, at);
         }
     }
     return visit;
@@ -120,6 +127,10 @@ enum search_visit children_visit(struct search *s, struct node *n, unsigned at, 
 enum search_visit children_in_order(struct search *s, struct node *n)
 {
     for (unsigned i = 0; i < n->move_count && !node_is_cut_off(n); i++) {
+        select_drop_late(s, n, i);
+        if (i == n->move_count) {
+            break;
+        }
         order_pick(s, n, i);
         enum search_visit visit = children_visit(s, n, i, false, 0);
         if (!children_go_on(visit)) {

@@ -96,6 +96,11 @@ static void generate(struct search *s, struct node *n)
     n->moves = &s->move_stack[s->moves_used];
     n->move_count = n->ply == 0 ? node_generate_root(s, n->moves)
                                 : s->options.game->generate(s->position, n->moves);
+    for (unsigned i = 0; n->excluded != 0 && i < n->move_count; i++) {
+        if (n->moves[i].move == n->excluded) {
+            n->moves[i] = n->moves[--n->move_count];
+        }
+    }
     n->generated = true;
     s->moves_used += n->move_count;
 }
@@ -256,7 +261,7 @@ enum search_visit node_search(struct search *s, struct node *n)
     /* Step 4. Ask the table, and generate moves while the answer travels (Weill 1996, figure 1,
      * line 9). */
     n->ask = (struct tt_ask){
-        .key = n->ply == 0 ? node_root_key(s) : node_key(s),
+        .key = n->ply == 0 ? node_root_key(s) : node_key(s) ^ select_variant(n),
         .alpha = (int16_t)n->alpha,
         .beta = (int16_t)n->beta,
         .depth = (uint8_t)n->depth,
@@ -266,7 +271,7 @@ enum search_visit node_search(struct search *s, struct node *n)
     n->ticket = (struct table_ticket){0};
     n->generated = false;
     s->counters.asks += counts;
-    if (table->ask(table->self, &n->ask, &n->ticket)) {
+    if (table->ask(table->self, &n->ask, &n->ticket) && !s->options.full) { /* few need moves */
         generate(s, n);
     }
     table->await(table->self, &n->ask, &n->ticket, &answer);
@@ -297,9 +302,9 @@ enum search_visit node_search(struct search *s, struct node *n)
     n->best = -GAME_INFINITE;
     n->best_move = 0;
     n->in_flight = counts || n->ticket.later; /* an ask that travels is one to a shard */
-    n->is_old = false;
     n->contended = answer.nproc > 1;
-    n->prunes = false;
+    n->is_old = n->prunes = n->reduces = false;
+    n->extension = 0;
     n->resolved = RESOLVED_NOT;
     n->path = 1;
     n->longest_scout = 0;
@@ -310,9 +315,9 @@ enum search_visit node_search(struct search *s, struct node *n)
 
     /* Step 8. What needs no children: endings; forward pruning (selection full), but not at the
      * root. */
-    enum search_visit visit = solves                          ? solve(s, n)
-                              : s->options.full && n->ply > 0 ? select_node(s, n)
-                                                              : VISIT_CONTINUE;
+    enum search_visit visit = solves            ? solve(s, n)
+                              : s->options.full ? select_node(s, n, answer.move)
+                                                : VISIT_CONTINUE;
 
     if (visit == VISIT_CONTINUE) {
         /* Step 9. Moves. Without any the game is over here. */
@@ -320,7 +325,8 @@ enum search_visit node_search(struct search *s, struct node *n)
             generate(s, n);
         }
         if (n->move_count == 0) {
-            n->best = n->known_lower = n->known_upper = game->finished(s->position);
+            n->best = n->known_lower = n->known_upper =
+                n->excluded != 0 ? -GAME_MATE : game->finished(s->position);
             visit = VISIT_VALUE;
         } else {
             /* Step 10. The children, as the algorithm has it where they are shared. */
@@ -344,6 +350,9 @@ enum search_visit node_search(struct search *s, struct node *n)
         visit = VISIT_STOP;
     }
     enum tt_bound bound = visit == VISIT_VALUE ? classify(n) : TT_EXACT;
+    if (visit == VISIT_VALUE && n->reduces && n->excluded == 0) {
+        order_correct(s, n, bound);
+    }
     if (visit == VISIT_VALUE && is_true_on_all_paths(s, n)) {
         struct tt_store store = {
             .key = n->ask.key,

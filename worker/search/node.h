@@ -14,6 +14,7 @@ enum {
     CHILD_STACK = 4096,
     NO_UNWIND = SEARCH_PLY_MAX + 1,
     NO_REPEAT = SEARCH_PLY_MAX + 1,
+    ORDER_WORTH_MAX = 3 * 16384,
 };
 
 /* How a node was resolved from outside while this searcher was below it. */
@@ -44,6 +45,7 @@ struct node {
     bool exclusive; /* BUSY is wanted if another searcher is in the node */
     bool cut_node; /* expected to fail high in the minimal tree (Knuth, Moore 1975) */
     bool after_null; /* the move that led here was a pass */
+    uint16_t excluded; /* is not searched: what the others are worth is wanted; 0: none */
     uint64_t split_id; /* of the split point that this node is; 0: none */
     /* result of the visit */
     int best; /* its value when the visit ends with VISIT_VALUE */
@@ -65,8 +67,14 @@ struct node {
     bool is_old; /* in flight since before the last search_renew */
     bool has_children; /* they are being searched: another window concerns the one under way */
     bool contended; /* other searchers were in it when the table answered, or a child was BUSY */
-    bool prunes; /* selection full, below the root, not in check: moves may be skipped or reduced */
-    int static_eval; /* if `prunes` */
+    /* selection full: */
+    bool prunes; /* below the root, not in check: moves may be skipped */
+    bool reduces; /* not in check: moves may be reduced */
+    bool improves; /* static_eval is better than two plies ago */
+    int raw_eval, static_eval; /* if `reduces`; the second is corrected by its history */
+    int extension; /* plies added to ... */
+    uint16_t extended; /* ... this move */
+    unsigned move_class; /* of the move under way; 0, too: none */
     uint64_t unaccounted_before; /* nodes that no visit accounted for when it began */
     uint64_t longest_scout; /* critical path of the longest scout among its children */
     enum resolved resolved;
@@ -82,6 +90,7 @@ struct search {
     struct table_port table;
     struct env_port env;
     void *position;
+    void *evaluator; /* of the game, for selection full; NULL: it has none */
     uint64_t (*key)(
         const void *position); /* of the game: what the search takes positions for equal by */
     /* state */
@@ -90,6 +99,7 @@ struct search {
     struct child child_stack[CHILD_STACK];
     unsigned moves_used, children_used;
     int32_t history[2 * SEARCH_HISTORY]; /* by tt_weight's index: order_at */
+    struct histories *histories; /* of selection full (order.c); not touched by plain */
     uint32_t fresh[2 * SEARCH_HISTORY]; /* added here and not published yet */
     unsigned halved; /* here, since the last search_history_merge */
     unsigned fresh_from; /* where the next publish begins */
@@ -154,6 +164,13 @@ static inline uint64_t node_key(const struct search *s)
 /* Of the root, where the position is: it has another key for other moves. */
 uint64_t node_root_key(const struct search *s);
 
+static inline int node_evaluate(const struct search *s)
+{
+    return s->options.full && s->evaluator != NULL
+               ? s->options.game->evaluate_full(s->position, s->evaluator)
+               : s->options.game->evaluate(s->position);
+}
+
 static inline void node_forget_path(struct node *n)
 {
     n->repeats = NO_REPEAT;
@@ -197,6 +214,7 @@ static inline struct node *node_child(struct node *n, int depth, int alpha, int 
     child->exclusive = false;
     child->cut_node = cut_node;
     child->after_null = false;
+    child->excluded = 0;
     return child;
 }
 
@@ -211,8 +229,17 @@ void order_sort(struct search *s, struct node *n);
 /* The move refuted a node of this ply, here or, as an answer says, at another searcher: each of
  * many searchers walks a small part of the tree and orders its moves by what it has seen. */
 void order_refuted(struct search *s, const struct node *n, uint16_t move, int depth);
-/* A quiet move refuted the node here. */
-void order_reward(struct search *s, struct node *n, uint16_t move);
+/* The quiet move at `at` refuted the node here; those before it did not, or were passed over. */
+void order_reward(struct search *s, struct node *n, unsigned at);
+/* Selection full: the worth of a quiet move, as order_moves found it, by what it did after other
+ * moves and elsewhere: in -ORDER_WORTH_MAX..ORDER_WORTH_MAX; 0 for a killer. */
+int order_worth(const struct game_move *move);
+/* Selection full: the node has its value, which says how far the static evaluation was off. */
+void order_correct(struct search *s, const struct node *n, enum tt_bound bound);
+/* What is to be added to the evaluation of the position. */
+int order_correction(const struct search *s);
+/* NULL: no memory. For free(). */
+struct histories *order_histories(void);
 /* Draws the searcher's tie-breaking. */
 void order_seed(struct search *s);
 void order_age(struct search *s);

@@ -2,6 +2,7 @@
 #include "common/tt/history_sums.h"
 #include "worker/search/node.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -20,6 +21,101 @@ static unsigned order_at(const struct node *n, uint16_t move)
     return (n->ply & 1) * SEARCH_HISTORY + (move & (SEARCH_HISTORY - 1));
 }
 
+/* Histories of selection full. A bonus moves a value towards HISTORY_MAX, a malus away from it, by
+ * a share of what is left of the way, so that old ones fade. */
+enum {
+    HISTORY_MAX = 16384,
+    BONUS_MAX = 1600,
+    CORRECTIONS = 16384,
+    CORRECTION_UNIT = 256, /* of a centipawn */
+    CORRECTION_MAX = 64 * CORRECTION_UNIT,
+    CORRECTION_WEIGHT = 16, /* of a deep node, of CORRECTION_UNIT */
+};
+
+struct histories {
+    int16_t quiet[2][SEARCH_HISTORY]; /* side to move; move */
+    int16_t continuation[2][GAME_CLASSES][GAME_CLASSES]; /* one or two moves back; that; this */
+    int16_t correction[CORRECTIONS]; /* structure */
+};
+
+struct histories *order_histories(void)
+{
+    return calloc(1, sizeof(struct histories));
+}
+
+static int16_t *continuation(const struct search *s, const struct node *n, unsigned back,
+                             unsigned move_class)
+{
+    unsigned before = n->ply >= s->start_ply + back ? n[-(int)back].move_class : 0;
+    return &s->histories->continuation[back - 1][before][move_class];
+}
+
+static int worth_of(const struct search *s, const struct node *n, uint16_t move)
+{
+    const struct game *game = s->options.game;
+    int worth = s->histories->quiet[n->ply & 1][move & (SEARCH_HISTORY - 1)];
+    if (game->move_class != NULL) {
+        unsigned move_class = game->move_class(s->position, move);
+        worth += *continuation(s, n, 1, move_class) + *continuation(s, n, 2, move_class);
+    }
+    return worth;
+}
+
+static void update_value(int16_t *worth, int bonus)
+{
+    *worth = (int16_t)(*worth + bonus - *worth * (bonus < 0 ? -bonus : bonus) / HISTORY_MAX);
+}
+
+static void update_move(struct search *s, const struct node *n, uint16_t move, int bonus)
+{
+    const struct game *game = s->options.game;
+    update_value(&s->histories->quiet[n->ply & 1][move & (SEARCH_HISTORY - 1)], bonus);
+    if (game->move_class != NULL) {
+        unsigned move_class = game->move_class(s->position, move);
+        update_value(continuation(s, n, 1, move_class), bonus);
+        update_value(continuation(s, n, 2, move_class), bonus);
+    }
+}
+
+static int16_t *correction(const struct search *s)
+{
+    uint64_t structure = s->options.game->structure(s->position);
+    return &s->histories->correction[structure % CORRECTIONS];
+}
+
+int order_correction(const struct search *s)
+{
+    return s->options.game->structure == NULL ? 0 : *correction(s) / CORRECTION_UNIT;
+}
+
+void order_correct(struct search *s, const struct node *n, enum tt_bound bound)
+{
+    const int error = n->best - n->raw_eval;
+    if (s->options.game->structure == NULL || n->best > GAME_MATE_MIN || n->best < -GAME_MATE_MIN ||
+        (bound == TT_LOWER && n->best <= n->static_eval) ||
+        (bound == TT_UPPER && n->best >= n->static_eval)) {
+        return;
+    }
+    int16_t *value = correction(s);
+    const int weight = n->depth + 1 < CORRECTION_WEIGHT ? n->depth + 1 : CORRECTION_WEIGHT;
+    int now =
+        (*value * (CORRECTION_UNIT - weight) + error * CORRECTION_UNIT * weight) / CORRECTION_UNIT;
+    now = now > CORRECTION_MAX ? CORRECTION_MAX : now < -CORRECTION_MAX ? -CORRECTION_MAX : now;
+    *value = (int16_t)now;
+}
+
+int order_worth(const struct game_move *m)
+{
+    return m->order < CLASS_KILLER ? m->order / (1 << NOISE_BITS) : 0;
+}
+
+static int quiet_order(struct search *s, const struct node *n, const struct game_move *m)
+{
+    int noise = s->noise[m->move & (SEARCH_HISTORY - 1)];
+    int worth = s->options.full ? worth_of(s, n, m->move) : s->history[order_at(n, m->move)];
+    return worth * (1 << NOISE_BITS) + noise;
+}
+
 void order_moves(struct search *s, struct node *n, uint16_t table_move)
 {
     for (unsigned i = 0; i < n->move_count; i++) {
@@ -31,8 +127,7 @@ void order_moves(struct search *s, struct node *n, uint16_t table_move)
         } else if (m->move == n->killer[0] || m->move == n->killer[1]) {
             m->order = CLASS_KILLER + (m->move == n->killer[0]);
         } else {
-            m->order = s->history[order_at(n, m->move)] * (1 << NOISE_BITS) +
-                       s->noise[m->move & (SEARCH_HISTORY - 1)];
+            m->order = quiet_order(s, n, m);
         }
     }
 }
@@ -99,13 +194,30 @@ void order_refuted(struct search *s, const struct node *n, uint16_t move, int de
     add(s, order_at(n, move), weight_of(depth));
 }
 
-void order_reward(struct search *s, struct node *n, uint16_t move)
+/* The position is that of the node. */
+static void update_moves(struct search *s, const struct node *n, unsigned at)
 {
+    const int wanted = 140 * n->depth;
+    const int bonus = wanted < BONUS_MAX ? wanted : BONUS_MAX;
+    update_move(s, n, n->moves[at].move, bonus);
+    for (unsigned i = 0; i < at; i++) {
+        if (!(n->moves[i].flags & GAME_NOISY)) {
+            update_move(s, n, n->moves[i].move, -bonus);
+        }
+    }
+}
+
+void order_reward(struct search *s, struct node *n, unsigned at)
+{
+    const uint16_t move = n->moves[at].move;
     struct tt_weight update = {(uint16_t)order_at(n, move), weight_of(n->depth)};
 
     if (n->killer[0] != move) {
         n->killer[1] = n->killer[0];
         n->killer[0] = move;
+    }
+    if (s->options.full) {
+        update_moves(s, n, at);
     }
     add(s, update.index, update.weight);
     s->fresh[update.index] += update.weight;
@@ -155,6 +267,9 @@ void order_age(struct search *s)
 {
     for (unsigned i = 0; i < 2 * SEARCH_HISTORY; i++) {
         s->history[i] /= 8;
+    }
+    for (unsigned i = 0; i < 2 * SEARCH_HISTORY && s->options.full; i++) {
+        s->histories->quiet[i / SEARCH_HISTORY][i % SEARCH_HISTORY] /= 2;
     }
     memset(s->fresh, 0, sizeof s->fresh);
     s->halved = 0;

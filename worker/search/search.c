@@ -34,6 +34,19 @@ enum err search_open(struct search **out, const struct search_options *options,
         free(s);
         return ERR_NOMEM;
     }
+    s->histories = order_histories();
+    if (s->histories == NULL) {
+        search_free(&s);
+        return ERR_NOMEM;
+    }
+    if (options->game->evaluator_size > 0) {
+        s->evaluator = memory_lines(options->game->evaluator_size);
+        if (s->evaluator == NULL) {
+            search_free(&s);
+            return ERR_NOMEM;
+        }
+        options->game->evaluator_open(s->evaluator);
+    }
     s->table = *table;
     set_env(s, env);
     s->options = *options;
@@ -51,6 +64,8 @@ void search_free(struct search **search)
 {
     if (*search != NULL) {
         free((*search)->position);
+        free((*search)->evaluator);
+        free((*search)->histories);
         free(*search);
         *search = NULL;
     }
@@ -108,6 +123,7 @@ static enum search_visit search_start(struct search *s, const struct search_spli
     n->alpha = split->alpha;
     n->beta = split->beta;
     n->exclusive = n->after_null = false;
+    n->excluded = 0;
     n->cut_node = split->cut_node;
     n->split_id = split->id;
     s->iteration = split->iteration;

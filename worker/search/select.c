@@ -1,40 +1,86 @@
 #include "worker/search/select.h"
 
-enum { VERIFY_DEPTH = 12 };
+#include "common/rng.h"
+
+#include <math.h>
+
+enum {
+    VERIFY_DEPTH = 12,
+    SINGULAR_BEHIND = 3, /* plies by which the table's entry may be less deep */
+    SINGULAR_TWICE = 25, /* centipawns below: two plies more */
+    EVALUATION_MAX = GAME_MATE_MIN - 1,
+    REDUCTIONS = 64,
+    PLY = 1024, /* the unit of reductions */
+};
+
+/* Of the move at a place, at a depth. */
+static int reductions[REDUCTIONS][REDUCTIONS];
+
+__attribute__((constructor)) static void fill_reductions(void)
+{
+    for (unsigned depth = 1; depth < REDUCTIONS; depth++) {
+        for (unsigned at = 1; at < REDUCTIONS; at++) {
+            reductions[depth][at] = (int)(PLY * (0.6 + log(depth) * log(at) / 2.1));
+        }
+    }
+}
+
+static int base_reduction(int depth, unsigned at)
+{
+    return reductions[depth < REDUCTIONS ? depth : REDUCTIONS - 1]
+                     [at < REDUCTIONS ? at : REDUCTIONS - 1];
+}
+
+static bool is_mate(int score)
+{
+    return score > GAME_MATE_MIN || score < -GAME_MATE_MIN;
+}
+
+/* Makes a node of the same position two plies below, so that the plies below keep their sides. */
+static struct node *again(struct node *n, int depth, int alpha, int beta)
+{
+    struct node *node = n + 2;
+    n[1].in_flight = false;
+    n[1].split_id = node->split_id = 0;
+    n[1].reduces = false; /* it is no node: nothing is compared with it */
+    node->depth = depth;
+    node->alpha = alpha;
+    node->beta = beta;
+    node->exclusive = false;
+    node->cut_node = n->cut_node;
+    node->after_null = false;
+    node->excluded = 0;
+    return node;
+}
 
 /* Whether the side to move has a move, too, that keeps the node at beta, and not only the pass,
- * which is no legal move: a search of the same node without one. Two passes lead to it, so that
- * the plies below keep their sides. */
+ * which is no legal move: a search of the same node without one. Two passes lead to it. */
 static enum search_visit verify(struct search *s, struct node *n, int depth)
 {
     const struct game *game = s->options.game;
-    struct node *again = n + 2;
+    struct node *node = again(n, depth, n->beta - 1, n->beta);
 
     game->make_null(s->position);
     game->make_null(s->position);
-    n[1].in_flight = false;
-    n[1].split_id = again->split_id = 0;
-    again->depth = depth;
-    again->alpha = n->beta - 1;
-    again->beta = n->beta;
-    again->exclusive = false;
-    again->cut_node = n->cut_node;
-    again->after_null = true;
-    enum search_visit visit = node_search(s, again);
+    node->after_null = true;
+    n->move_class = n[1].move_class = 0;
+    enum search_visit visit = node_search(s, node);
     game->unmake_null(s->position);
     game->unmake_null(s->position);
-    return visit != VISIT_VALUE ? VISIT_STOP : again->best < n->beta ? VISIT_CONTINUE : VISIT_VALUE;
+    return visit != VISIT_VALUE ? VISIT_STOP : node->best < n->beta ? VISIT_CONTINUE : VISIT_VALUE;
 }
 
 static enum search_visit try_null(struct search *s, struct node *n)
 {
     const struct game *game = s->options.game;
-    const int reduced = n->depth - 4 - n->depth / 5;
+    const int lead = (n->static_eval - n->beta) / game->search->null_margin;
+    const int reduced = n->depth - 4 - n->depth / 4 - (lead < 3 ? lead : 3);
     const bool is_cramped = game->cramped(s->position);
 
     if (is_cramped && reduced < 1) {
         return VISIT_CONTINUE;
     }
+    n->move_class = 0;
     game->make_null(s->position);
     n[1].split_id = 0;
     node_child(n, reduced, n->beta - 1, n->beta, !n->cut_node)->after_null = true;
@@ -61,52 +107,197 @@ static enum search_visit try_null(struct search *s, struct node *n)
     return visit;
 }
 
-enum search_visit select_node(struct search *s, struct node *n)
+/* What is known here of the node: never by a round trip. */
+static bool find(struct search *s, const struct node *n, struct tt_peeked *seen)
 {
-    const struct game *game = s->options.game;
-    const struct game_search *limits = game->search;
+    const struct tt_peek peek = {n->ask.key, n->ask.depth};
+    if (s->table.peek_ahead == NULL) {
+        s->table.peek(s->table.self, &peek, 1, seen);
+    } else if (s->table.peek_near != NULL) {
+        s->table.peek_near(s->table.self, &peek, seen);
+    } else {
+        return false;
+    }
+    return true;
+}
 
-    n->prunes = !game->check(s->position);
-    if (!n->prunes) {
+/* The table's move is searched deeper if no other comes near it: a search of half the depth without
+ * it says so (Anantharaman, Campbell, Hsu 1990). If others reach beta as well, so does the node. */
+static enum search_visit try_singular(struct search *s, struct node *n, uint16_t table_move)
+{
+    struct tt_peeked seen;
+    if (search_halted(s)) {
+        return VISIT_STOP;
+    }
+    if (!find(s, n, &seen) || seen.move != table_move || seen.lower == TT_SCORE_MIN ||
+        is_mate(seen.lower) || (int)seen.depth < n->depth - SINGULAR_BEHIND) {
         return VISIT_CONTINUE;
     }
-    n->static_eval = game->evaluate(s->position);
-    if (!node_is_null_window(n) || n->beta > GAME_MATE_MIN || n->beta < -GAME_MATE_MIN) {
-        return VISIT_CONTINUE;
+    const int limit = seen.lower - 2 * n->depth;
+    struct node *node = again(n, (n->depth - 1) / 2, limit - 1, limit);
+    node->excluded = table_move;
+    n[1].move_class = n->ply > s->start_ply ? n[-1].move_class : 0;
+    n->move_class = n->ply > s->start_ply + 1 ? n[-2].move_class : 0;
+    enum search_visit visit = node_search(s, node);
+    if (visit != VISIT_VALUE) {
+        return VISIT_STOP;
     }
-    if (n->depth <= limits->reverse_depth &&
-        n->static_eval - limits->reverse_margin * n->depth >= n->beta) {
-        n->best = n->static_eval;
+    if (node->best < limit) {
+        n->extended = table_move;
+        n->extension = 1 + (node_is_null_window(n) && node->best < limit - SINGULAR_TWICE);
+    } else if (limit >= n->beta && !is_mate(node->best)) {
+        n->best = limit;
+        n->repeats = node->repeats >= 2 && node->repeats != NO_REPEAT ? node->repeats - 2
+                     : node->repeats == NO_REPEAT                     ? NO_REPEAT
+                                                                      : -1;
+        n->counts = node->counts;
         return VISIT_VALUE;
-    }
-    if (n->depth >= limits->null_depth && n->static_eval >= n->beta && !n->after_null &&
-        game->make_null != NULL && !game->zugzwang(s->position)) {
-        return try_null(s, n);
+    } else if (seen.lower >= n->beta) {
+        n->extended = table_move;
+        n->extension = -1;
     }
     return VISIT_CONTINUE;
 }
 
+uint64_t select_variant(const struct node *n)
+{
+    return n->excluded != 0 ? rng_mix((uint64_t)n->excluded << 16) : 0; /* unlike other variants */
+}
+
+static void evaluate(struct search *s, struct node *n)
+{
+    const struct node *before = n->ply >= s->start_ply + 2 ? n - 2 : NULL;
+    n->raw_eval = node_evaluate(s);
+    n->static_eval = n->raw_eval + order_correction(s);
+    n->static_eval = n->static_eval > EVALUATION_MAX    ? EVALUATION_MAX
+                     : n->static_eval < -EVALUATION_MAX ? -EVALUATION_MAX
+                                                        : n->static_eval;
+    n->improves = before != NULL && before->reduces && n->static_eval > before->static_eval;
+}
+
+enum search_visit select_node(struct search *s, struct node *n, uint16_t table_move)
+{
+    const struct game *game = s->options.game;
+    const struct game_search *limits = game->search;
+
+    int known;
+    if (n->ply > 0 && n->excluded == 0 && game->tablebase != NULL &&
+        game->tablebase(s->position, &known)) {
+        s->counters.tbhits++;
+        if (known == 0 || (known > 0 ? known >= n->beta : known <= n->alpha)) {
+            n->best = known;
+            return VISIT_VALUE;
+        }
+    }
+    n->improves = false;
+    n->reduces = !game->check(s->position);
+    n->prunes = n->reduces && n->ply > 0;
+    if (n->reduces) {
+        evaluate(s, n);
+    }
+    const bool is_narrow = node_is_null_window(n) && !is_mate(n->beta);
+    if (n->prunes && is_narrow && n->excluded == 0) {
+        if (n->depth <= limits->reverse_depth &&
+            n->static_eval - limits->reverse_margin * (n->depth - n->improves) >= n->beta) {
+            n->best = n->static_eval;
+            return VISIT_VALUE;
+        }
+        if (n->depth <= limits->razor_depth &&
+            n->static_eval + limits->razor_margin * n->depth <= n->alpha) {
+            n[1].split_id = 0;
+            int value = quiesce(s, n + 1, n->alpha, n->beta);
+            if (search_halted(s)) {
+                return VISIT_STOP;
+            }
+            if (value <= n->alpha) {
+                n->best = value;
+                return VISIT_VALUE;
+            }
+        }
+        if (n->depth >= limits->null_depth && n->static_eval >= n->beta && !n->after_null &&
+            game->make_null != NULL && !game->zugzwang(s->position)) {
+            enum search_visit visit = try_null(s, n);
+            if (visit != VISIT_CONTINUE) {
+                return visit;
+            }
+        }
+    }
+    if (table_move == 0 && n->depth >= limits->internal_depth &&
+        (n->cut_node || !node_is_null_window(n))) {
+        n->depth--;
+    }
+    if (table_move != 0 && n->depth >= limits->singular_depth && n->ply > 0 && n->excluded == 0 &&
+        n->ply < 2 * s->iteration) {
+        return try_singular(s, n, table_move);
+    }
+    return VISIT_CONTINUE;
+}
+
+static bool is_late(const struct search *s, const struct node *n, unsigned at)
+{
+    return n->prunes && at > 0 && n->best > -GAME_MATE_MIN &&
+           n->depth <= s->options.game->search->late_depth &&
+           (int)at > (3 + n->depth * n->depth) / (n->improves ? 1 : 2);
+}
+
+void select_drop_late(const struct search *s, struct node *n, unsigned at)
+{
+    if (!is_late(s, n, at)) {
+        return;
+    }
+    unsigned kept = at;
+    for (unsigned i = at; i < n->move_count; i++) {
+        if (n->moves[i].flags & GAME_NOISY) {
+            n->moves[kept++] = n->moves[i];
+        }
+    }
+    n->move_count = kept;
+}
+
+static bool gives_check(const struct search *s, uint16_t move)
+{
+    const struct game *game = s->options.game;
+    return game->gives_check != NULL && game->gives_check(s->position, move);
+}
+
 bool select_skips(const struct search *s, const struct node *n, unsigned at)
 {
-    const struct game_search *limits = s->options.game->search;
-    if (!n->prunes || at == 0 || n->moves[at].flags & GAME_NOISY || n->best < -GAME_MATE_MIN) {
+    const struct game *game = s->options.game;
+    const struct game_search *limits = game->search;
+    const uint16_t move = n->moves[at].move;
+    if (!n->prunes || at == 0 || n->best < -GAME_MATE_MIN) {
         return false;
     }
-    if (n->depth <= limits->late_depth && (int)at > 3 + n->depth * n->depth) {
+    if (n->moves[at].flags & GAME_NOISY) {
+        return n->depth <= limits->exchange_depth && game->exchange != NULL &&
+               !game->exchange(s->position, move, -limits->exchange_margin * n->depth);
+    }
+    if (is_late(s, n, at)) {
         return true;
     }
-    return node_is_null_window(n) && n->depth <= limits->futility_depth &&
-           n->static_eval + limits->futility_margin * (n->depth + 1) <= n->alpha_now;
+    int reduced = n->depth - base_reduction(n->depth, at) / PLY;
+    reduced = reduced > 1 ? reduced : 1;
+    if (node_is_null_window(n) && reduced <= limits->futility_depth &&
+        n->static_eval + limits->futility_margin * (reduced + 1) <= n->alpha_now) {
+        return !gives_check(s, move);
+    }
+    return reduced <= limits->exchange_depth + 2 && game->exchange != NULL &&
+           !game->exchange(s->position, move, -limits->quiet_exchange_margin * reduced * reduced);
 }
 
 int select_reduction(const struct search *s, const struct node *n, unsigned at, bool gives_check)
 {
     const struct game_search *limits = s->options.game->search;
-    if (!n->prunes || gives_check || n->depth < limits->reduce_depth || at < limits->reduce_from ||
+    if (!n->reduces || gives_check || n->depth < limits->reduce_depth || at < limits->reduce_from ||
         n->moves[at].flags & GAME_NOISY) {
         return 0;
     }
-    int r = 1 + (at >= 8) + (at >= 20) + (n->depth >= 8) + (n->depth >= 8 && at >= 12);
-    r -= node_is_null_window(n) ? 0 : 1;
+    int r = base_reduction(n->depth, at);
+    r -= node_is_null_window(n) ? 0 : PLY;
+    r += n->cut_node ? PLY : 0;
+    r += n->improves ? 0 : PLY / 2;
+    r -= n->moves[at].move == n->killer[0] || n->moves[at].move == n->killer[1] ? PLY : 0;
+    r -= order_worth(&n->moves[at]) * PLY / 12288;
+    r = r < 0 ? 0 : r / PLY;
     return r < n->depth - 1 ? r : n->depth - 2;
 }

@@ -6,11 +6,10 @@
 #include "worker/games/chess/movegen.h"
 #include "worker/games/chess/position.h"
 #include "worker/games/chess/see.h"
+#include "worker/games/chess/tablebase.h"
 
 #include <namespaces.h>
 #include <string.h>
-
-enum { HALFMOVES_COUNTED = 60, HALFMOVES_DRAWN = 100 };
 
 static enum err parse(void *position, const char *text, char *why, size_t why_size)
 {
@@ -62,6 +61,16 @@ static int evaluate(const void *position)
     return chess_eval(position);
 }
 
+static void evaluator_open(void *evaluator)
+{
+    chess_sums_clear(evaluator);
+}
+
+static int evaluate_full(const void *position, void *evaluator)
+{
+    return chess_eval_full(position, evaluator);
+}
+
 static bool check(const void *position)
 {
     return chess_position_check(position);
@@ -95,7 +104,8 @@ static unsigned drawn(const void *position)
             return back;
         }
     }
-    return chess->halfmoves >= HALFMOVES_DRAWN && (!check(chess) || chess_movegen_count(chess) > 0)
+    return chess->halfmoves >= CHESS_HALFMOVES_DRAWN &&
+                   (!check(chess) || chess_movegen_count(chess) > 0)
                ? GAME_DRAWN_BY_COUNT
                : 0;
 }
@@ -104,8 +114,8 @@ static unsigned drawn(const void *position)
 static uint64_t counted_key(const void *position)
 {
     const struct chess_position *chess = position;
-    return chess->halfmoves < HALFMOVES_COUNTED ? chess->key
-                                                : chess->key ^ rng_mix(chess->halfmoves);
+    return chess->halfmoves < CHESS_HALFMOVES_COUNTED ? chess->key
+                                                      : chess->key ^ rng_mix(chess->halfmoves);
 }
 
 static uint64_t repeatable(const void *position)
@@ -121,6 +131,49 @@ static uint64_t repeatable(const void *position)
 static bool losing(const void *position, uint16_t move)
 {
     return !chess_see_at_least(position, move, 0);
+}
+
+static bool exchange(const void *position, uint16_t move, int least)
+{
+    return chess_see_at_least(position, move, least);
+}
+
+static unsigned move_class(const void *position, uint16_t move)
+{
+    const struct chess_position *chess = position;
+    return chess->board[chess_move_from(move)] << 6 | chess_move_to(move);
+}
+
+/* Of the pawns and the side to move. */
+static uint64_t structure(const void *position)
+{
+    const struct chess_position *chess = position;
+    return rng_mix(chess_set(chess, CHESS_WHITE, CHESS_PAWN)) ^
+           rng_mix(chess_set(chess, CHESS_BLACK, CHESS_PAWN) ^ chess->side);
+}
+
+/* Of all moves but castling and en-passant captures with another than the moved piece. */
+static bool gives_check(const void *position, uint16_t move)
+{
+    const struct chess_position *chess = position;
+    const unsigned from = chess_move_from(move), to = chess_move_to(move), us = chess->side;
+    const unsigned king = chess_king(chess, us ^ 1);
+    const unsigned kind = chess_move_kind(move) & CHESS_PROMOTION ? chess_move_promoted(move)
+                                                                  : chess->board[from] & 7u;
+    const uint64_t occupied = (chess_occupied(chess) ^ bitboard_of(from)) | bitboard_of(to);
+    const uint64_t queens = chess_set(chess, us, CHESS_QUEEN);
+    uint64_t lines = (chess_set(chess, us, CHESS_ROOK) | queens) & ~bitboard_of(from);
+    uint64_t diagonals = (chess_set(chess, us, CHESS_BISHOP) | queens) & ~bitboard_of(from);
+    lines |= kind == CHESS_ROOK || kind == CHESS_QUEEN ? bitboard_of(to) : 0;
+    diagonals |= kind == CHESS_BISHOP || kind == CHESS_QUEEN ? bitboard_of(to) : 0;
+    return (kind == CHESS_KNIGHT && bitboard_tables.knight[king] & bitboard_of(to)) ||
+           (kind == CHESS_PAWN && bitboard_tables.pawn[us ^ 1][king] & bitboard_of(to)) ||
+           (bitboard_rook(king, occupied) & lines) || (bitboard_bishop(king, occupied) & diagonals);
+}
+
+static bool tablebase(const void *position, int *value)
+{
+    return chess_tablebase_pieces() > 0 && chess_tablebase_probe(position, value);
 }
 
 /* With pawns alone, having to move is often the only problem. */
@@ -142,8 +195,12 @@ static bool cramped(const void *position)
 
 static void format_move(const void *position, uint16_t move, char *text)
 {
-    (void)position;
+    const struct chess_position *chess = position;
+    const unsigned kind = chess_move_kind(move);
     unsigned squares[2] = {chess_move_from(move), chess_move_to(move)};
+    if (chess->chess960 && (kind == CHESS_SHORT || kind == CHESS_LONG)) {
+        squares[1] = chess->rook_home[2 * chess->side + (kind == CHESS_LONG)];
+    }
     for (unsigned i = 0; i < 2; i++) {
         *text++ = (char)('a' + (squares[i] & 7));
         *text++ = (char)('1' + (squares[i] >> 3));
@@ -198,14 +255,27 @@ const struct game game_chess = {
     .unmake_null = unmake_null,
     .key = key,
     .evaluate = evaluate,
+    .evaluator_size = sizeof(struct chess_sums),
+    .evaluator_open = evaluator_open,
+    .evaluate_full = evaluate_full,
     .finished = finished,
     .check = check,
     .drawn = drawn,
     .counted_key = counted_key,
     .repeatable = repeatable,
     .losing = losing,
+    .exchange = exchange,
+    .move_class = move_class,
+    .structure = structure,
+    .gives_check = gives_check,
+    .tablebase = tablebase,
     .zugzwang = zugzwang,
     .cramped = cramped,
     .format_move = format_move,
     .parse_move = parse_move,
 };
+
+void chess_write_as_960(void *position)
+{
+    ((struct chess_position *)position)->chess960 = true;
+}

@@ -1,12 +1,18 @@
 /* chess: the game port of chess, and its moves as coordinate text.
  *
  * Positions are read and written as FEN (or `startpos`), moves as UCI writes them: e2e4, e7e8q,
- * castling as the king's move. Threads and memory: as game.h says. */
+ * castling as the king's move; in Chess960, which a position is by where its rooks and kings have
+ * the right to castle (X-FEN), or by letters of files (Shredder-FEN), as the king's move to the
+ * rook. Threads and memory: as game.h says. */
 #ifndef WORKER_GAMES_CHESS_CHESS_H
 #define WORKER_GAMES_CHESS_CHESS_H
 
 #include "worker/games/game.h"
 
 extern const struct game game_chess;
+
+/* From here on moves and castling rights of the position are written as in Chess960, whatever its
+ * castling: the king's move to its rook's square, and the rook's file (Shredder-FEN). */
+void chess_write_as_960(void *position);
 
 #endif

@@ -278,3 +278,27 @@ int chess_eval(const struct chess_position *position)
     blend = blend < 1 - CHESS_EVAL_MAX ? 1 - CHESS_EVAL_MAX : blend;
     return position->side == CHESS_WHITE ? blend : -blend;
 }
+
+/* The nearer a draw by count, the less an advantage is worth. */
+static int by_count(const struct chess_position *position, int score)
+{
+    enum { SPAN = CHESS_HALFMOVES_DRAWN - CHESS_HALFMOVES_COUNTED };
+    const int left = CHESS_HALFMOVES_DRAWN - (int)position->halfmoves;
+    return left >= SPAN ? score : left > 0 ? score * left / SPAN : 0;
+}
+
+int chess_eval_full(const struct chess_position *position, struct chess_sums *sums)
+{
+    const uint64_t *set = position->set;
+    for (unsigned colour = 0; colour < 2; colour++) {
+        const uint64_t all = chess_set(position, colour, CHESS_ALL);
+        if (!(all & (all - 1))) {
+            return by_count(position, chess_eval(position));
+        }
+    }
+    int score = chess_network_eval(sums, set, position->side);
+    const int scale = scale_16(position, score > 0 ? position->side : position->side ^ 1u);
+    score = by_count(position, scale < 8 ? score * scale / 16 : score);
+    score = score > CHESS_EVAL_MAX - 1 ? CHESS_EVAL_MAX - 1 : score;
+    return score < 1 - CHESS_EVAL_MAX ? 1 - CHESS_EVAL_MAX : score;
+}

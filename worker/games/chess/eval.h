@@ -6,11 +6,17 @@
 #ifndef WORKER_GAMES_CHESS_EVAL_H
 #define WORKER_GAMES_CHESS_EVAL_H
 
+#include "worker/games/chess/network.h"
 #include "worker/games/chess/position.h"
 
 /* Centipawns from the side to move; |score| < CHESS_EVAL_MAX < GAME_MATE_MIN. */
 enum { CHESS_EVAL_MAX = 20000 };
 
 int chess_eval(const struct chess_position *position);
+
+/* The same by the network, for play: what cannot be won is about 0, and a bare king is driven as
+ * chess_eval has it, because the games that the network learned from end before. Of the counters,
+ * that of a draw matters where it is part of counted_key (game.h). */
+int chess_eval_full(const struct chess_position *position, struct chess_sums *sums);
 
 #endif

@@ -101,22 +101,52 @@ static enum err read_side(struct reader *reader, const struct field *field)
     return ERR_OK;
 }
 
+/* K and Q are the outermost rook on that side of the king (X-FEN), a file's letter the rook there
+ * (Shredder-FEN). */
+static unsigned castling_rook(const struct chess_position *position, unsigned colour, unsigned king,
+                              char letter)
+{
+    const unsigned rank = king & 56, piece = colour << 3 | CHESS_ROOK;
+    const unsigned first = letter == 'K'   ? rank + 7
+                           : letter == 'Q' ? rank
+                                           : rank + (unsigned)(letter - 'A');
+    for (unsigned at = first; at != king; at = at < king ? at + 1 : at - 1) {
+        if (position->board[at] == piece) {
+            return at;
+        }
+        if (letter != 'K' && letter != 'Q') {
+            break;
+        }
+    }
+    return CHESS_NO_SQUARE;
+}
+
 static enum err read_castling(struct reader *reader, const struct field *field)
 {
+    static const uint64_t home[2] = {BITBOARD_RANK_1, BITBOARD_RANK_8};
+    struct chess_position *position = reader->position;
     if (field->size == 1 && field->text[0] == '-') {
         return ERR_OK;
     }
     for (size_t i = 0; i < field->size; i++) {
         char c = field->text[i];
-        const char *letter = strchr(right_letters, c);
-        if (!letter) {
+        const unsigned colour = c >= 'a' ? CHESS_BLACK : CHESS_WHITE, before = position->castling;
+        const char upper = (char)(colour ? c - 'a' + 'A' : c);
+        if (upper != 'K' && upper != 'Q' && (upper < 'A' || upper > 'H')) {
             return fail(reader, ERR_SYNTAX, "'%c' is not a castling right", printable(c));
         }
-        unsigned right = 1u << (letter - right_letters);
-        if (reader->position->castling & right) {
+        const uint64_t kings = chess_set(position, colour, CHESS_KING) & home[colour];
+        const unsigned king = kings ? bitboard_first(kings) : CHESS_NO_SQUARE;
+        const unsigned rook = kings ? castling_rook(position, colour, king, upper) : king;
+        if (rook == CHESS_NO_SQUARE) {
+            return fail(reader, ERR_ILLEGAL, "castling right '%c' without king and rook at home",
+                        c);
+        }
+        chess_position_give_right(position, king, rook);
+        if (position->castling == before) {
             return fail(reader, ERR_SYNTAX, "castling right '%c' twice", c);
         }
-        reader->position->castling |= (uint8_t)right;
+        position->chess960 |= upper != 'K' && upper != 'Q';
     }
     return ERR_OK;
 }
@@ -187,21 +217,6 @@ static enum err check_pieces(struct reader *reader, unsigned colour)
     return ERR_OK;
 }
 
-static enum err check_castling(struct reader *reader)
-{
-    static const uint8_t kings[4] = {4, 4, 60, 60}, rooks[4] = {7, 0, 63, 56};
-    for (unsigned i = 0; i < 4; i++) {
-        unsigned colour = i / 2;
-        if ((reader->position->castling & 1u << i) &&
-            (reader->position->board[kings[i]] != (colour << 3 | CHESS_KING) ||
-             reader->position->board[rooks[i]] != (colour << 3 | CHESS_ROOK))) {
-            return fail(reader, ERR_ILLEGAL, "castling right '%c' without king and rook at home",
-                        right_letters[i]);
-        }
-    }
-    return ERR_OK;
-}
-
 /* Keeps the square only if a pawn has just stepped over it and may legally be captured. */
 static void drop_useless_ep(struct chess_position *position)
 {
@@ -222,7 +237,6 @@ static enum err check_position(struct reader *reader)
     struct chess_position *position = reader->position;
     enum err err = check_pieces(reader, CHESS_WHITE);
     err = err ? err : check_pieces(reader, CHESS_BLACK);
-    err = err ? err : check_castling(reader);
     if (err) {
         return err;
     }
@@ -303,7 +317,8 @@ void chess_position_format(const struct chess_position *position, char *text)
     *out++ = ' ';
     for (unsigned i = 0; i < 4; i++) {
         if (position->castling & 1u << i) {
-            *out++ = right_letters[i];
+            char file = (char)((i < 2 ? 'A' : 'a') + (position->rook_home[i] & 7));
+            *out++ = position->chess960 ? file : right_letters[i];
         }
     }
     if (!position->castling) {

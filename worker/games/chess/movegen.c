@@ -112,26 +112,37 @@ BITBOARD_INLINE void king_moves(struct walk *walk, const enum want want, const u
     emit(walk, want, walk->king, CHESS_KING, safe);
 }
 
-/* `right` says that king and rook stand at home; the king's path must be empty and not attacked,
- * the rook's only empty. */
+/* The right says that king and rook stand at home; the king's path must be empty and not attacked,
+ * the rook's only empty. In Chess960 the rook may have shielded the king where it arrives. */
 BITBOARD_INLINE void castle(struct walk *walk, const enum want want, const unsigned us,
                             const unsigned kind)
 {
-    const unsigned home = us == CHESS_WHITE ? 4 : 60;
-    const unsigned right = (kind == CHESS_SHORT ? CHESS_WHITE_SHORT : CHESS_WHITE_LONG) << 2 * us;
-    const uint64_t empty = (kind == CHESS_SHORT ? UINT64_C(0x60) : UINT64_C(0x0e))
-                           << (us == CHESS_WHITE ? 0 : 56);
-    const unsigned step = kind == CHESS_SHORT ? home + 1 : home - 1;
-    const unsigned to = kind == CHESS_SHORT ? home + 2 : home - 2;
-    if (!(walk->position->castling & right) || (walk->occupied & empty) ||
-        chess_attackers(walk->position, step, us ^ 1, walk->occupied) ||
-        chess_attackers(walk->position, to, us ^ 1, walk->occupied)) {
+    const struct chess_position *position = walk->position;
+    const unsigned at = 2 * us + (kind == CHESS_LONG), rank = us == CHESS_WHITE ? 0 : 56;
+    const unsigned to = rank + (kind == CHESS_SHORT ? 6 : 2);
+    const unsigned rook_to = rank + (kind == CHESS_SHORT ? 5 : 3);
+    if (!(position->castling & 1u << at)) {
+        return;
+    }
+    const unsigned rook = position->rook_home[at];
+    const uint64_t others = walk->occupied ^ bitboard_of(walk->king) ^ bitboard_of(rook);
+    uint64_t path = bitboard_tables.between[walk->king][to] | bitboard_of(to);
+    if ((path | bitboard_tables.between[rook][rook_to] | bitboard_of(rook_to)) & others) {
+        return;
+    }
+    while (path) {
+        if (chess_attackers(position, bitboard_pop(&path), us ^ 1, walk->occupied)) {
+            return;
+        }
+    }
+    if (position->chess960 &&
+        chess_attackers(position, to, us ^ 1, others | bitboard_of(rook_to))) {
         return;
     }
     if (want == WANT_COUNT) {
         walk->count++;
     } else {
-        add(walk, home, to, kind, 0, 0);
+        add(walk, walk->king, to, kind, 0, 0);
     }
 }
 

@@ -1,10 +1,10 @@
 /* position: a chess position, its keys, and moves made and taken back on it.
  *
  * Moves are 16 bits: from | to << 6 | kind << 12, squares a1 = 0 ... h8 = 63; castling is the
- * king's move. The en-passant square is kept, and enters the key, only while some en-passant
- * capture is legal, so positions with the same moves have the same key (FIDE Laws, 9.2.3).
- * Threads: two threads may use two positions. Memory: never allocates; copying the bytes copies
- * the position with its history. Nothing blocks. */
+ * king's move to the file c or g. The en-passant square is kept, and enters the key, only while
+ * some en-passant capture is legal, so positions with the same moves have the same key (FIDE
+ * Laws, 9.2.3). Threads: two threads may use two positions. Memory: never allocates; copying the
+ * bytes copies the position with its history. Nothing blocks. */
 #ifndef WORKER_GAMES_CHESS_POSITION_H
 #define WORKER_GAMES_CHESS_POSITION_H
 
@@ -39,6 +39,9 @@ enum chess_move_kind {
 
 enum { CHESS_WHITE_SHORT = 1, CHESS_WHITE_LONG = 2, CHESS_BLACK_SHORT = 4, CHESS_BLACK_LONG = 8 };
 enum { CHESS_NO_SQUARE = 64 };
+/* Halfmoves without capture or pawn move: a draw; and from where on they are part of what a search
+ * takes positions for equal by (counted_key in game.h). */
+enum { CHESS_HALFMOVES_DRAWN = 100, CHESS_HALFMOVES_COUNTED = 60 };
 
 struct chess_undo {
     uint64_t key; /* of the position the move was made in */
@@ -57,6 +60,11 @@ struct chess_position {
     uint16_t fullmove;
     uint16_t ply; /* entries of `undo` in use */
     uint8_t side, castling, ep;
+    /* fixed: where the rooks of the castling rights stand, in the order of the bits, and the rights
+     * that survive a move from or to a square */
+    bool chess960; /* castling is written as the king's move to the rook's square */
+    uint8_t rook_home[4];
+    uint8_t rights_kept[64];
     struct chess_undo undo[GAME_UNDO_MAX];
 };
 
@@ -137,6 +145,8 @@ void chess_position_fork(struct chess_position *to, const struct chess_position 
 /* Empty board, white to move, nothing made. */
 void chess_position_clear(struct chess_position *position);
 void chess_position_put(struct chess_position *position, unsigned piece, unsigned square);
+/* Gives the right of castling with the rook on that square, of the king's colour and rank. */
+void chess_position_give_right(struct chess_position *position, unsigned king, unsigned rook);
 /* Sets key and score from the rest. */
 void chess_position_refresh(struct chess_position *position);
 

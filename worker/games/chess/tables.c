@@ -144,13 +144,4 @@ __attribute__((constructor)) static void fill_tables(void)
         chess_tables.ep[file] = rng_next(&seed);
     }
     chess_tables.black = rng_next(&seed);
-    for (unsigned square = 0; square < 64; square++) {
-        chess_tables.rights_kept[square] = 15;
-    }
-    for (unsigned colour = 0; colour < 2; colour++) {
-        uint8_t *home = &chess_tables.rights_kept[56 * colour];
-        home[0] ^= CHESS_WHITE_LONG << 2 * colour;
-        home[4] ^= (CHESS_WHITE_LONG | CHESS_WHITE_SHORT) << 2 * colour;
-        home[7] ^= CHESS_WHITE_SHORT << 2 * colour;
-    }
 }

@@ -20,7 +20,6 @@ struct chess_tables {
     uint64_t castling[16]; /* linear: castling[a] ^ castling[b] == castling[a ^ b] */
     uint64_t ep[8];
     uint64_t black;
-    uint8_t rights_kept[64]; /* castling rights that survive a move from or to the square */
 };
 
 extern struct chess_tables chess_tables;

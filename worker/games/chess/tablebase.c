@@ -1,0 +1,154 @@
+#include "worker/games/chess/tablebase.h"
+
+#include "worker/games/chess/movegen.h"
+
+#include <dlfcn.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+/* As tbprobe.h of libfathom 1.0 has them: results are 4 bits of value, 6 of the square the move
+ * goes to, 6 of where it comes from, 3 of promotion, 1, and 12 of distance. */
+enum { LOSS, BLESSED_LOSS, DRAW, CURSED_WIN, WIN };
+enum {
+    RESULTS_MAX = 193,
+    TO_SHIFT = 4,
+    FROM_SHIFT = 10,
+    PROMOTION_SHIFT = 16,
+    DISTANCE_SHIFT = 20
+};
+static const unsigned FAILED = 0xffffffffu;
+
+typedef bool init_function(const char *path);
+typedef unsigned wdl_function(uint64_t white, uint64_t black, uint64_t kings, uint64_t queens,
+                              uint64_t rooks, uint64_t bishops, uint64_t knights, uint64_t pawns,
+                              unsigned ep, bool white_to_move);
+typedef unsigned root_function(uint64_t white, uint64_t black, uint64_t kings, uint64_t queens,
+                               uint64_t rooks, uint64_t bishops, uint64_t knights, uint64_t pawns,
+                               unsigned halfmoves, unsigned ep, bool white_to_move,
+                               unsigned *results);
+
+/* Written while nobody probes. */
+static struct {
+    void *library;
+    init_function *init;
+    wdl_function *wdl;
+    root_function *root;
+    unsigned *largest;
+    unsigned pieces;
+} tables;
+
+/* The library maps a table when it is first wanted. A probe takes a microsecond. */
+static atomic_flag probing = ATOMIC_FLAG_INIT;
+
+static bool load(void)
+{
+    if (tables.library == NULL) {
+        tables.library = dlopen("libfathom.so.1", RTLD_NOW | RTLD_LOCAL);
+    }
+    if (tables.library == NULL) {
+        return false;
+    }
+    *(void **)&tables.init = dlsym(tables.library, "tb_init");
+    *(void **)&tables.wdl = dlsym(tables.library, "tb_probe_wdl_impl");
+    *(void **)&tables.root = dlsym(tables.library, "tb_probe_root_impl");
+    *(void **)&tables.largest = dlsym(tables.library, "TB_LARGEST");
+    return tables.init != NULL && tables.wdl != NULL && tables.root != NULL &&
+           tables.largest != NULL;
+}
+
+enum err chess_tablebase_open(const char *path, char *why, size_t why_size)
+{
+    tables.pieces = 0;
+    if (path == NULL || path[0] == '\0') {
+        return ERR_OK;
+    }
+    if (!load()) {
+        snprintf(why, why_size, "no libfathom here (Debian: apt-get install libfathom1)");
+        return ERR_ABSENT;
+    }
+    if (!tables.init(path) || *tables.largest == 0) {
+        snprintf(why, why_size, "no Syzygy tables in %.200s", path);
+        return ERR_ABSENT;
+    }
+    tables.pieces = *tables.largest;
+    return ERR_OK;
+}
+
+unsigned chess_tablebase_pieces(void)
+{
+    return tables.pieces;
+}
+
+static bool is_there(const struct chess_position *p)
+{
+    return tables.pieces > 0 && p->castling == 0 &&
+           bitboard_count(chess_occupied(p)) <= tables.pieces;
+}
+
+static unsigned ep_of(const struct chess_position *p)
+{
+    return p->ep == CHESS_NO_SQUARE ? 0 : p->ep;
+}
+
+bool chess_tablebase_probe(const struct chess_position *p, int *score)
+{
+    if (p->halfmoves != 0 || !is_there(p)) {
+        return false;
+    }
+    while (atomic_flag_test_and_set_explicit(&probing, memory_order_acquire)) {
+    }
+    unsigned value =
+        tables.wdl(chess_set(p, CHESS_WHITE, CHESS_ALL), chess_set(p, CHESS_BLACK, CHESS_ALL),
+                   chess_both(p, CHESS_KING), chess_both(p, CHESS_QUEEN), chess_both(p, CHESS_ROOK),
+                   chess_both(p, CHESS_BISHOP), chess_both(p, CHESS_KNIGHT),
+                   chess_both(p, CHESS_PAWN), ep_of(p), p->side == CHESS_WHITE);
+    atomic_flag_clear_explicit(&probing, memory_order_release);
+    if (value > WIN) {
+        return false;
+    }
+    *score = value == WIN ? CHESS_TABLEBASE_WIN : value == LOSS ? -CHESS_TABLEBASE_WIN : 0;
+    return true;
+}
+
+static bool is_move(unsigned result, uint16_t move)
+{
+    static const unsigned promotion[] = {
+        [CHESS_QUEEN] = 1, [CHESS_ROOK] = 2, [CHESS_BISHOP] = 3, [CHESS_KNIGHT] = 4};
+    unsigned promoted =
+        chess_move_kind(move) & CHESS_PROMOTION ? promotion[chess_move_promoted(move)] : 0;
+    return (result >> FROM_SHIFT & 63) == chess_move_from(move) &&
+           (result >> TO_SHIFT & 63) == chess_move_to(move) &&
+           (result >> PROMOTION_SHIFT & 7) == promoted;
+}
+
+unsigned chess_tablebase_root(const struct chess_position *p, uint16_t *moves)
+{
+    unsigned results[RESULTS_MAX], best = LOSS, nearest = ~0u, kept = 0;
+    struct game_move list[GAME_MOVES_MAX];
+    const unsigned count = chess_movegen_all(p, list);
+    if (!is_there(p) || count == 0 ||
+        tables.root(chess_set(p, CHESS_WHITE, CHESS_ALL), chess_set(p, CHESS_BLACK, CHESS_ALL),
+                    chess_both(p, CHESS_KING), chess_both(p, CHESS_QUEEN),
+                    chess_both(p, CHESS_ROOK), chess_both(p, CHESS_BISHOP),
+                    chess_both(p, CHESS_KNIGHT), chess_both(p, CHESS_PAWN), p->halfmoves, ep_of(p),
+                    p->side == CHESS_WHITE, results) == FAILED) {
+        return 0;
+    }
+    for (unsigned i = 0; i < RESULTS_MAX && results[i] != FAILED; i++) {
+        best = (results[i] & 15) > best ? results[i] & 15 : best;
+    }
+    for (unsigned i = 0; i < RESULTS_MAX && results[i] != FAILED; i++) {
+        unsigned distance = results[i] >> DISTANCE_SHIFT;
+        nearest = (results[i] & 15) == best && distance < nearest ? distance : nearest;
+    }
+    for (unsigned i = 0; i < RESULTS_MAX && results[i] != FAILED; i++) {
+        bool keeps =
+            (results[i] & 15) == best && (best != WIN || results[i] >> DISTANCE_SHIFT == nearest);
+        for (unsigned m = 0; keeps && m < count; m++) {
+            if (is_move(results[i], list[m].move)) {
+                moves[kept++] = list[m].move;
+            }
+        }
+    }
+    return kept;
+}

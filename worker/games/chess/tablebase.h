@@ -1,0 +1,30 @@
+/* tablebase: what Syzygy tables know of positions with few pieces (de Man 2013), by libfathom,
+ * which is loaded when a path is set: nothing is needed where none is.
+ *
+ * The library has one set of tables for the process, and Debian's has no locks: one thread probes
+ * at a time. Threads: chess_tablebase_open and _root while nobody probes, by one thread; the others
+ * by any. Memory: the library maps the files. */
+#ifndef WORKER_GAMES_CHESS_TABLEBASE_H
+#define WORKER_GAMES_CHESS_TABLEBASE_H
+
+#include "worker/games/chess/position.h"
+
+/* What a won position is worth: more than any evaluation, less than a mate. */
+enum { CHESS_TABLEBASE_WIN = 21000 };
+
+/* `path`: folders with colons between; NULL or empty: no tables any more. ERR_ABSENT: there is no
+ * libfathom, or no table in the folders; `why` has a line then. */
+enum err chess_tablebase_open(const char *path, char *why, size_t why_size);
+
+/* Pieces of the largest table; 0: there are none. */
+unsigned chess_tablebase_pieces(void);
+
+/* The value from the side to move, by the rule of fifty moves: a win, a draw or a loss. False:
+ * nothing is known, as where a side may castle or the last move changed nothing. */
+bool chess_tablebase_probe(const struct chess_position *position, int *score);
+
+/* The legal moves, at most GAME_MOVES_MAX, that keep the position's value, of wins those that make
+ * way the fastest; their number, 0: nothing is known. */
+unsigned chess_tablebase_root(const struct chess_position *position, uint16_t *moves);
+
+#endif
