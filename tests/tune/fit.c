@@ -189,6 +189,21 @@ static void swap(struct sample *a, struct sample *b)
     *b = kept;
 }
 
+/* A file may be any: what is no piece would be no input. */
+static bool is_sample(const struct sample *s)
+{
+    const unsigned pieces = bitboard_count(s->occupied);
+    unsigned kings[2] = {0, 0};
+    for (unsigned i = 0; i < pieces && pieces <= PIECES_MAX; i++) {
+        const unsigned piece = s->piece[i / 2] >> (i % 2 * 4) & 15;
+        if ((piece & 7) > CHESS_KING) {
+            return false;
+        }
+        kings[piece >> 3] += (piece & 7) == CHESS_KING;
+    }
+    return kings[0] == 1 && kings[1] == 1 && s->result <= 2;
+}
+
 static void read_samples(struct fit *fit, const char *const *path, unsigned paths)
 {
     size_t begin[OPTIONS_SERVERS_MAX + 1] = {0}, all = 0;
@@ -207,6 +222,12 @@ static void read_samples(struct fit *fit, const char *const *path, unsigned path
             exit(1);
         }
         fclose(file);
+        for (size_t i = all; i < all + count; i++) {
+            if (!is_sample(&fit->sample[i])) {
+                fprintf(stderr, "fit: %s has no samples\n", path[p]);
+                exit(1);
+            }
+        }
         all += count;
         begin[p + 1] = all;
     }

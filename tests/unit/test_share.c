@@ -226,7 +226,7 @@ static void what_no_message_can_carry_is_not_published(void **state)
     host_close(h);
 }
 
-/* Results of all threads, none lost and none twice, whoever sends. */
+/* Results of all threads, none lost and none twice, whichever of them sends. */
 static void the_queue_of_a_host_is_one(void **state)
 {
     (void)state;

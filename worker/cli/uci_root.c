@@ -31,7 +31,7 @@ bool uci_root_searchmoves(struct job *job, const struct uci_limits *limits)
 
 void uci_root_tablebase(struct job *job)
 {
-    if (job->root_moves == 0 && chess_tablebase_pieces() > 0) {
+    if (job->root_moves == 0) {
         job->root_moves = chess_tablebase_root(job->position, job->root_move);
     }
 }

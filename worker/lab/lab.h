@@ -90,7 +90,7 @@ struct lab_options {
     uint64_t service_ns; /* of a shard per message it takes, and per further one that it sends */
     uint64_t service_operation_ns; /* ... and per operation in it */
     uint64_t message_ns; /* of a worker per message it sends, the answer to it included; half of it
-                            for results of others, which come unasked */
+                            for results of others, which they send by themselves */
     uint64_t operation_ns; /* ... and per operation in it */
     uint64_t bandwidth; /* of a host's network card, bytes a second each way; 0: no bound. Shard i
                            is on host i, or begins again with the first */

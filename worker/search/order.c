@@ -191,7 +191,9 @@ static uint32_t weight_of(int depth)
 
 void order_refuted(struct search *s, const struct node *n, uint16_t move, int depth)
 {
-    add(s, order_at(n, move), weight_of(depth));
+    if (!s->options.full) { /* which has histories of its own */
+        add(s, order_at(n, move), weight_of(depth));
+    }
 }
 
 /* The position is that of the node. */
@@ -210,7 +212,6 @@ static void update_moves(struct search *s, const struct node *n, unsigned at)
 void order_reward(struct search *s, struct node *n, unsigned at)
 {
     const uint16_t move = n->moves[at].move;
-    struct tt_weight update = {(uint16_t)order_at(n, move), weight_of(n->depth)};
 
     if (n->killer[0] != move) {
         n->killer[1] = n->killer[0];
@@ -218,7 +219,9 @@ void order_reward(struct search *s, struct node *n, unsigned at)
     }
     if (s->options.full) {
         update_moves(s, n, at);
+        return;
     }
+    const struct tt_weight update = {(uint16_t)order_at(n, move), weight_of(n->depth)};
     add(s, update.index, update.weight);
     s->fresh[update.index] += update.weight;
 }

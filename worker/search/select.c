@@ -147,9 +147,9 @@ static enum search_visit try_singular(struct search *s, struct node *n, uint16_t
         n->extension = 1 + (node_is_null_window(n) && node->best < limit - SINGULAR_TWICE);
     } else if (limit >= n->beta && !is_mate(node->best)) {
         n->best = limit;
-        n->repeats = node->repeats >= 2 && node->repeats != NO_REPEAT ? node->repeats - 2
-                     : node->repeats == NO_REPEAT                     ? NO_REPEAT
-                                                                      : -1;
+        n->repeats = node->repeats == NO_REPEAT ? NO_REPEAT
+                     : node->repeats < 2        ? -1
+                                                : node->repeats - 2; /* it counts two plies more */
         n->counts = node->counts;
         return VISIT_VALUE;
     } else if (seen.lower >= n->beta) {

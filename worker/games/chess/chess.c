@@ -173,7 +173,7 @@ static bool gives_check(const void *position, uint16_t move)
 
 static bool tablebase(const void *position, int *value)
 {
-    return chess_tablebase_pieces() > 0 && chess_tablebase_probe(position, value);
+    return chess_tablebase_probe(position, value);
 }
 
 /* With pawns alone, having to move is often the only problem. */
