@@ -58,7 +58,7 @@ class Side:
             self.second = cluster.Shard(host=network.new_host(), heartbeat_ms=options.heartbeat)
             servers += "," + self.second.address
         if second == "stalled":
-            self.second.send_signal(signal.SIGSTOP)
+            self.second.stop()
         elif second == "cut":
             self.second.host.cut()
         elif second == "delay":

@@ -128,6 +128,15 @@ def positions(epd=os.path.join(ROOT, "tests/data/chess/bratko-kopec.epd")):
         return [" ".join(line.split()[:4]) for line in lines if line.strip()]
 
 
+def state_of(task):
+    """The letter of proc(5) for a thread's folder in /proc; X where it is gone."""
+    try:
+        with open(f"{task}/stat", encoding="utf-8") as file:
+            return file.read().rpartition(")")[2].split()[0]
+    except OSError:
+        return "X"
+
+
 class Process:
     """A running program and its output so far. It has a process group of its own and dies with this process; it runs
     on a network.Host if one is given. files: its limits of open files, soft and hard."""
@@ -211,6 +220,12 @@ class Process:
     def send_signal(self, number):
         if self.running():
             self.popen.send_signal(number)
+
+    def stop(self):
+        """SIGSTOP, and no thread of it runs any more. SIGCONT by send_signal."""
+        self.send_signal(signal.SIGSTOP)
+        wait_until(lambda: all(state_of(task) in "TXZ" for task in glob.glob(f"/proc/{self.popen.pid}/task/*")),
+                   f"{self.name} to stop")
 
     def wait(self, timeout=PATIENCE):
         """Exit status, with all output read."""

@@ -319,7 +319,7 @@ def a_shard_stalls_and_returns():
     with Cluster() as cluster:
         usual = check_long(start_long(cluster, LONG))["waited"]
         front = start_long(cluster, LONG)
-        cluster.shards[0].send_signal(signal.SIGSTOP)
+        cluster.shards[0].stop()
         found = check_long(front)
         print(f"# part of the time that was waited: {found['waited']:.2f}, without a stall {usual:.2f}")
         check(found["waited"] < 0.85, "waiting for the stalled shard took", found["waited"])  # all of it, if each ask did
@@ -330,7 +330,7 @@ def a_shard_stalls_and_returns():
 def a_worker_stalls_and_returns():
     with Cluster() as cluster:
         front = start_long(cluster, LONG)
-        cluster.workers[0].send_signal(signal.SIGSTOP)
+        cluster.workers[0].stop()
         check_long(front)
         cluster.workers[0].send_signal(signal.SIGCONT)
         wait_until(lambda: cluster.shards[0].stats()["workers"] == 2, "the worker to return")

@@ -113,7 +113,7 @@ def cost_of_messages(connections, messages):
     with closing([zmtp.Peer(shard.address, BAD).hello() for _ in range(connections)]) as peers:
         good = zmtp.Peer(shard.address, GOOD).hello()
         before, begin = good.stats()["messages"], ticks(shard)
-        shard.send_signal(signal.SIGSTOP)
+        shard.stop()
         for peer in peers:
             peer.send(data)
         shard.send_signal(signal.SIGCONT)
@@ -315,7 +315,7 @@ def test_a_front_end_that_calls_many_workers_delays_nobody():
     with closing([zmtp.Peer(shard.address, BAD).hello(client.WORKER) for _ in range(1000)]) as workers:
         front, good = zmtp.Peer(shard.address, BAD).hello(client.FRONT), zmtp.Peer(shard.address, GOOD).hello()
         jobs, asks = set(range(1, 61)), range(20)
-        shard.send_signal(signal.SIGSTOP)
+        shard.stop()
         front.send(b"".join(zmtp.message(client.JOB_POST, job, *CHESS) + zmtp.message(client.JOB_STOP, job, 0)
                             for job in jobs))
         good.send(b"".join(zmtp.message(client.RETRIEVE_ASK, i, [[500 * i + k, 3, -5, 5, 0, 0] for k in range(500)])

@@ -117,7 +117,7 @@ def a_shard_that_stalled_is_used_again():
         front = cluster.start(*ENDLESS)
         cluster.wait_searching(front)
         stalled = cluster.shards[0]
-        stalled.send_signal(signal.SIGSTOP)
+        stalled.stop()
         front.wait_line(r"shards 1/2", "err", begin=len(front.lines["err"]))
         stalled.send_signal(signal.SIGCONT)
         begin = time.monotonic()
@@ -133,7 +133,7 @@ def a_worker_that_stalled_takes_part_again():
         cluster.wait_searching(front)
         watch, stalled = cluster.shards[0], cluster.workers[0]
         wait_until(lambda: len(watch.working()) == 2, "both workers")
-        stalled.send_signal(signal.SIGSTOP)
+        stalled.stop()
         wait_until(lambda: watch.stats()["workers"] == 1, "its session to end")
         stalled.send_signal(signal.SIGCONT)
         begin = time.monotonic()
@@ -145,7 +145,7 @@ def a_worker_that_stalled_takes_part_again():
 def a_front_end_that_stalled_gets_its_workers_back():
     with Cluster() as cluster:
         front = start_long(cluster, LONG)
-        front.send_signal(signal.SIGSTOP)
+        front.stop()
         for shard in cluster.shards:
             wait_until(lambda: shard.stats()["jobs"] == 0, "the job to expire")
         front.send_signal(signal.SIGCONT)
@@ -158,7 +158,7 @@ def late_answers_do_no_harm():
         front = start_long(cluster, LONG)
         for turn in range(6):
             stalled, other = cluster.shards[turn % 2], cluster.shards[1 - turn % 2]
-            stalled.send_signal(signal.SIGSTOP)
+            stalled.stop()
             asks = other.stats()["asks"]
             wait_until(lambda: not front.running() or other.stats()["asks"] > asks + 50,
                        "the other shard to be asked")

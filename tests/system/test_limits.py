@@ -107,19 +107,13 @@ def is_being_made(path):
         return True
 
 
-def stopped(process):
-    with open(f"/proc/{process.popen.pid}/stat", encoding="ascii") as file:
-        return file.read().rsplit(")", 1)[1].split()[0] == "T"
-
-
 def stopped_in_the_middle(new_process):
     """(a process that was stopped while it makes its table, the table's path)"""
     for _ in range(20):
         maker = new_process()
         path = wait_until(lambda: table_of(maker), "a table")
         wait_until(lambda: is_being_made(path) or "ready" in maker.out(), "the table to be in the making")
-        maker.send_signal(signal.SIGSTOP)
-        wait_until(lambda: stopped(maker), "the process to stop")
+        maker.stop()
         if is_being_made(path):
             return maker, path
         maker.kill()  # it was faster
