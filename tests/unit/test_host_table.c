@@ -340,6 +340,62 @@ static void any_order_of_coming_going_and_dying_is_right(void **state)
 
 /* ---- what cannot be ---- */
 
+/* As two processes: each has in-flight entries of its own, and the claims in common. */
+static void a_node_that_another_process_is_in_is_busy(void **state)
+{
+    (void)state;
+    uint64_t group = fresh_group();
+    struct embedded *table[2] = {NULL, NULL};
+    struct embedded_port slot[2];
+    struct table_port port[2];
+    struct table_ticket ticket = {.state = 0};
+    struct tt_answer answer;
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(embedded_open_on_host(&table[i], BYTES, 1, group, NULL), ERR_OK);
+        assert_true(embedded_is_on_host(table[i]));
+        slot[i] = (struct embedded_port){
+            .table = table[i], .inflight_depth_max = 3, .place.name = (uint16_t)(7 + i)};
+        port[i] = embedded_table_port(&slot[i]);
+        embedded_begin(&slot[i], 1, 0);
+        (void)port[i].inflight_depth(port[i].self, 9);
+    }
+    struct tt_ask alone = {.key = 77, .alpha = -1, .beta = 1, .depth = 5, .flags = TT_EXCLUSIVE};
+    struct tt_ask beside = alone;
+    beside.flags = 0;
+    struct tt_store result = tt_result(77, 5, TT_LOWER, 0, 1);
+    struct tt_release leave = {.key = 77, .depth = 5};
+#define ASK(i, ask) port[i].await(port[i].self, &(ask), &ticket, &answer)
+    ASK(0, alone);
+    assert_int_equal(answer.verdict, TT_OPEN);
+    ASK(1, alone);
+    assert_int_equal(answer.verdict, TT_BUSY);
+    assert_int_equal(embedded_inflight(table[1]), 0);
+    struct tt_ask other_depth = alone;
+    other_depth.depth = 4;
+    ASK(1, other_depth);
+    assert_int_equal(answer.verdict, TT_OPEN);
+    port[1].release(port[1].self, &ticket, &(struct tt_release){.key = 77, .depth = 4});
+    port[0].release(port[0].self, &ticket, &leave);
+    ASK(1, alone);
+    assert_int_equal(answer.verdict, TT_OPEN);
+    port[1].store(port[1].self, &ticket, &result);
+    ASK(0, alone);
+    assert_int_equal(answer.verdict, TT_OPEN);
+    /* As if the first had been killed in it: the second comes beside it, and the claim goes with
+     * the second. */
+    ASK(1, beside);
+    assert_int_equal(answer.verdict, TT_OPEN);
+    assert_int_equal(answer.nproc, 2);
+    port[1].release(port[1].self, &ticket, &leave);
+    ASK(1, alone);
+    assert_int_equal(answer.verdict, TT_OPEN);
+    port[1].release(port[1].self, &ticket, &leave);
+    port[0].release(port[0].self, &ticket, &leave);
+#undef ASK
+    embedded_close(&table[0]);
+    embedded_close(&table[1]);
+}
+
 static void a_file_that_others_may_open_is_not_used(void **state)
 {
     (void)state;
@@ -531,6 +587,7 @@ int main(void)
         cmocka_unit_test(a_killed_process_leaves_no_results_to_its_successor),
         cmocka_unit_test(processes_that_end_together_leave_nothing),
         cmocka_unit_test(any_order_of_coming_going_and_dying_is_right),
+        cmocka_unit_test(a_node_that_another_process_is_in_is_busy),
         cmocka_unit_test(a_file_that_others_may_open_is_not_used),
         cmocka_unit_test(what_is_not_ours_is_not_touched),
         cmocka_unit_test(a_link_in_the_place_of_a_table_is_not_followed),

@@ -23,7 +23,7 @@ static void check(struct remote_depth *h, unsigned iteration, bool has_peers, un
 
 static struct remote_depth begun(uint8_t depth)
 {
-    struct remote_depth h;
+    struct remote_depth h = {.depth = 0};
     remote_depth_begin(&h, depth, 1000000, 500);
     return h;
 }
@@ -35,6 +35,19 @@ static void a_fixed_limit_stays(void **state)
     check(&h, LONG, PEERS_THERE, 1000, CHECKS);
     check(&h, LONG, PEERS_THERE, 0, CHECKS);
     assert_int_equal(h.depth, 9);
+}
+
+static void a_search_begins_with_the_limit_of_the_one_before(void **state)
+{
+    (void)state;
+    struct remote_depth h = begun(PROTO_REMOTE_DEPTH_AUTO);
+    check(&h, LONG, PEERS_THERE, REMOTE_DEPTH_COST_PERMILLE + 1, 2);
+    remote_depth_begin(&h, PROTO_REMOTE_DEPTH_AUTO, 2000000, 0);
+    assert_int_equal(h.depth, REMOTE_DEPTH_FIRST + 2);
+    remote_depth_begin(&h, 3, 3000000, 0);
+    assert_int_equal(h.depth, 3);
+    remote_depth_begin(&h, PROTO_REMOTE_DEPTH_AUTO, 4000000, 0); /* a fixed one says nothing */
+    assert_int_equal(h.depth, REMOTE_DEPTH_FIRST);
 }
 
 static void what_costs_too_much_is_asked_less(void **state)
@@ -148,6 +161,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_fixed_limit_stays),
+        cmocka_unit_test(a_search_begins_with_the_limit_of_the_one_before),
         cmocka_unit_test(what_costs_too_much_is_asked_less),
         cmocka_unit_test(what_costs_little_is_asked_more),
         cmocka_unit_test(alone_less_is_spent),

@@ -13,7 +13,9 @@ enum err searcher_open(struct searcher *p, const struct searcher_options *option
     p->local = (struct embedded_port){
         .table = options->table,
         .slot = (uint16_t)options->index,
-        .inflight_depth_max = options->neighbours == 1 ? EMBEDDED_NEVER : EMBEDDED_INFLIGHT_DEPTH,
+        .inflight_depth_max = options->neighbours == 1 && !embedded_is_on_host(options->table)
+                                  ? EMBEDDED_NEVER
+                                  : EMBEDDED_INFLIGHT_DEPTH,
         .inflight_by_size = true,
         .place.name = (uint16_t)options->client.instance,
     };

@@ -2,6 +2,7 @@
 
 #include "common/clock.h"
 #include "common/memory.h"
+#include "common/rng.h"
 #include "common/tt/ops.h"
 #include "worker/table/host_table.h"
 #include "worker/table/share_queue.h"
@@ -267,6 +268,48 @@ static bool registers(const struct embedded_port *port, unsigned depth)
     return depth >= port->inflight_depth && !port->results_only;
 }
 
+/* ---- claims: what the processes of a host see of each other's nodes ---- */
+
+/* The part of a claim that names the node; its low 16 bits are for the thread's name. */
+static uint64_t claim_of(uint64_t key, uint8_t depth)
+{
+    return rng_mix(key + depth) & ~UINT64_C(0xffff);
+}
+
+static _Atomic uint64_t *claim_at(const struct embedded_port *port, uint64_t claim)
+{
+    return &port->table->state->claim[claim >> 32 & (HOST_TABLE_CLAIMS - 1)];
+}
+
+/* The thread enters the node. Whether a thread of another process is in it; if it asked for the
+ * node alone, it does not enter then. An old claim ends when who visits a node beside others takes
+ * it over. */
+static bool is_claimed(const struct embedded_port *port, const struct tt_ask *op)
+{
+    if (port->table->host == NULL) {
+        return false;
+    }
+    uint64_t node = claim_of(op->key, op->depth), mine = node | port->place.name;
+    _Atomic uint64_t *at = claim_at(port, node);
+    uint64_t found = atomic_load_explicit(at, memory_order_relaxed);
+    bool is_other = found != mine && (found & ~UINT64_C(0xffff)) == node;
+    if (!is_other || (op->flags & TT_EXCLUSIVE) == 0) {
+        atomic_store_explicit(at, mine, memory_order_relaxed);
+    }
+    return is_other;
+}
+
+static void unclaim(const struct embedded_port *port, uint64_t key, uint8_t depth)
+{
+    if (port->table->host != NULL) {
+        uint64_t node = claim_of(key, depth);
+        _Atomic uint64_t *at = claim_at(port, node);
+        if (atomic_load_explicit(at, memory_order_relaxed) == (node | port->place.name)) {
+            atomic_store_explicit(at, 0, memory_order_relaxed);
+        }
+    }
+}
+
 static bool ask(void *self, const struct tt_ask *op, struct table_ticket *ticket)
 {
     const struct embedded_port *port = self;
@@ -294,6 +337,15 @@ static void await(void *self, const struct tt_ask *op, struct table_ticket *tick
     }
     struct stripe *stripe = lock(t, stripe_of(t, op->key));
     tt_ops_ask(&t->results, &stripe->inflight, op, SESSION, 0, answer);
+    if (answer->verdict == TT_OPEN && is_claimed(port, op)) {
+        answer->nproc++;
+        if ((op->flags & TT_EXCLUSIVE) != 0) {
+            const struct tt_release leave = {.key = op->key, .depth = op->depth, .slot = op->slot};
+            tt_ops_release(&stripe->inflight, &leave, SESSION);
+            answer->nproc--;
+            answer->verdict = TT_BUSY;
+        }
+    }
     unlock(t, stripe);
 }
 
@@ -313,6 +365,7 @@ static void store(void *self, const struct table_ticket *ticket, const struct tt
         holders = tt_inflight_holders(&stripe->inflight, op->key, op->depth, holder, NOTIFIED_MAX);
     }
     unlock(t, stripe);
+    unclaim(port, op->key, op->depth);
     for (unsigned i = 0; i < holders; i++) {
         notices_put(&t->notices[holder[i].slot], op);
     }
@@ -326,6 +379,7 @@ static void release(void *self, const struct table_ticket *ticket, const struct 
         struct stripe *stripe = lock(port->table, stripe_of(port->table, op->key));
         tt_ops_release(&stripe->inflight, op, SESSION);
         unlock(port->table, stripe);
+        unclaim(port, op->key, op->depth);
     }
 }
 

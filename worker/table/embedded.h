@@ -1,8 +1,8 @@
 /* embedded: the table inside one process, shared by its threads: results, and the in-flight entries
  * of common/tt in stripes, each behind a lock of its own. A front-end without servers uses it
  * alone; elsewhere the threads of a process meet in it at all depths, before the shards are asked.
- * The results, but not the in-flight entries, may be shared with other processes of the host
- * (host_table.h).
+ * The results may be shared with other processes of the host (host_table.h); the in-flight entries
+ * are not, but an exclusive ask is BUSY where a thread of another process has claimed the node.
  *
  * Threads: open, close and clear while no thread searches; begin and the figures from any thread; a
  * port's functions from the thread that owns the port. Memory: allocates in open. Blocking: only on

@@ -22,7 +22,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { HOST_TABLE_JOBS = 8 };
+enum {
+    HOST_TABLE_JOBS = 8,
+    HOST_TABLE_CLAIMS = 4096, /* some for each ply of each thread */
+};
 
 /* What those who share a table have in common besides results; a private table has one, too. */
 struct host_state {
@@ -33,6 +36,9 @@ struct host_state {
     /* Written now and then. */
     _Alignas(64) _Atomic uint64_t job[HOST_TABLE_JOBS]; /* begun before, by id modulo the size */
     _Atomic uint64_t other_table_us; /* CLOCK_MONOTONIC: until then peers have other tables */
+    /* Of a node that a thread is in: the high bits of a hash of key and depth, and the thread's
+     * name. Hints: one may take the place of another, or be of a process that was killed. */
+    _Alignas(64) _Atomic uint64_t claim[HOST_TABLE_CLAIMS];
     /* Written each millisecond. */
     _Alignas(64) struct placement placement; /* of the threads of all processes */
 };

@@ -6,8 +6,9 @@ enum { PLY = 6 }; /* a ply more costs about the effective branching factor */
 
 void remote_depth_begin(struct remote_depth *h, uint8_t depth, uint64_t now_us, uint64_t spent_us)
 {
+    uint8_t last = h->adaptive ? h->depth : REMOTE_DEPTH_FIRST;
     *h = (struct remote_depth){
-        .depth = depth == PROTO_REMOTE_DEPTH_AUTO ? REMOTE_DEPTH_FIRST : depth,
+        .depth = depth == PROTO_REMOTE_DEPTH_AUTO ? last : depth,
         .adaptive = depth == PROTO_REMOTE_DEPTH_AUTO,
         .from_us = now_us,
         .spent_us = spent_us,

@@ -38,8 +38,9 @@ struct remote_depth {
     uint64_t from_us, spent_us; /* at the last check */
 };
 
-/* A search with the limit `depth`, or PROTO_REMOTE_DEPTH_AUTO. `spent_us`: for asking and waiting
- * so far. */
+/* A search with the limit `depth`, or PROTO_REMOTE_DEPTH_AUTO: an adaptive limit begins where it
+ * was at the end of the search before, as a short search would be over before it had adapted.
+ * Zeroed before the first. `spent_us`: for asking and waiting so far. */
 void remote_depth_begin(struct remote_depth *remote_depth, uint8_t depth, uint64_t now_us,
                         uint64_t spent_us);
 /* In the iteration of depth `iteration`, as often as one likes. It never rises above the iteration:
