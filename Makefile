@@ -83,7 +83,7 @@ LIBS     = $(LIBS_NET) $(LIBS_REDIS) -lm -pthread
 SRC := $(wildcard common/*.c common/*/*.c proto/*.c ttserver/*/*.c worker/search/*.c worker/table/*.c \
          worker/games/*.c worker/games/*/*.c worker/engine/*.c worker/cli/*.c worker/lab/*.c worker/lib/*.c)
 # Files that a program has in it as they are; of x.y the linker makes _binary_x_y_start and _binary_x_y_end.
-EMBEDDED := $(wildcard worker/cli/cluster*.py worker/cli/cluster*.sh worker/cli/*.html worker/games/*/*.net)
+EMBEDDED := $(wildcard worker/cli/cluster*.py worker/cli/cluster*.sh worker/cli/*.html worker/games/*/*.net worker/games/*/*.weights)
 OBJ := $(SRC:%.c=$(O)/%.o) $(EMBEDDED:%=$(O)/%.embedded.o)
 PROGRAMS := ttserver ttworker abdada
 MAIN_ttserver := ttserver/main.c
@@ -210,7 +210,7 @@ GAMES := $(notdir $(patsubst %/,%,$(wildcard worker/games/*/)))
 $(O)/namespaces.h: FORCE
 	@mkdir -p $(@D)
 	@export LC_ALL=C; for game in $(GAMES); do \
-	    hash=$$(cat worker/games/game.h worker/games/$$game/*.[ch] $$(ls worker/games/$$game/*.net 2>/dev/null) worker/search/*.[ch] common/rng.* | \
+	    hash=$$(cat worker/games/game.h worker/games/$$game/*.[ch] $$(ls worker/games/$$game/*.net worker/games/$$game/*.weights 2>/dev/null) worker/search/*.[ch] common/rng.* | \
 	        sha256sum | cut -c1-16); \
 	    echo "#define NAMESPACE_$$game UINT64_C(0x$$hash)"; \
 	done > $@.new
@@ -226,7 +226,7 @@ $(O)/%.embedded.o: %
 	@mkdir -p $(@D)
 	@echo "  EMBED $@"
 	@cd $(<D) && $(LD) -r -b binary -z noexecstack -o $(abspath $@) $(<F)
-	@objcopy --rename-section .data=.rodata,alloc,load,readonly,data,contents $@
+	@objcopy --set-section-alignment .data=64 --rename-section .data=.rodata,alloc,load,readonly,data,contents $@
 
 unit: $(UNIT_BIN)
 
