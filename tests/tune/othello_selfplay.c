@@ -7,8 +7,9 @@
  * A game begins with random moves. Then a search of a few plies chooses; as soon as no more than
  * `exact` squares are empty, every move is the best and every score exact. From some boards of the
  * game a random move leads to another line, which is played in the same way: a search also meets
- * boards that no good player reaches. For the same reason random moves are tried in the exact part.
- * A board after which a random move was made in its line is in no sample by that line.
+ * boards that no good player reaches. For the same reason some games begin with random moves for
+ * long, and random moves are tried in the exact part. The boards before the last random move of a
+ * line have no score from it.
  *
  * Each game has a seed of its own and they are written in order, so the file depends on the
  * options alone and not on the threads. With --start the evaluation written by hand plays. With
@@ -28,6 +29,8 @@
 enum {
     OPENING_MIN = 6, /* random moves */
     OPENING_MAX = 21,
+    WILD_MAX = 46, /* in one game of WILD */
+    WILD = 4,
     LINES = 3, /* the game and those that leave it */
     SAMPLES_MAX = 512, /* of a game */
     MOVES_MAX = 34,
@@ -143,11 +146,11 @@ static struct othello_board random_move(struct othello_board b, uint64_t *seed)
     return count == 0 ? othello_pass(b) : list[rng_below(seed, count)].after;
 }
 
-static struct othello_board random_opening(uint64_t *seed)
+static struct othello_board random_opening(uint64_t *seed, unsigned most)
 {
     for (;;) {
         struct othello_board b = opening;
-        unsigned moves = OPENING_MIN + rng_below(seed, OPENING_MAX - OPENING_MIN + 1);
+        unsigned moves = OPENING_MIN + rng_below(seed, most - OPENING_MIN + 1);
         for (; moves > 0 && !is_over(b); moves--) {
             b = random_move(b, seed);
         }
@@ -171,7 +174,7 @@ static unsigned play_line(const struct tool *tool, struct othello_solver *solver
                           struct othello_board *line)
 {
     evaluation *evaluate = tool->with_start ? by_hand : othello_evaluate;
-    int score[2 * OTHELLO_SQUARES], sign[2 * OTHELLO_SQUARES];
+    int score[2 * OTHELLO_SQUARES];
     unsigned count = 0, exact_from = UINT32_MAX;
     while (!is_over(b)) {
         struct othello_board next = othello_pass(b);
@@ -195,8 +198,7 @@ static unsigned play_line(const struct tool *tool, struct othello_solver *solver
     int final = othello_final_score(b); /* of who would move now, that is who did not before */
     for (unsigned i = count; i-- > 0;) {
         final = -final;
-        sign[i] = final;
-        add_sample(game, number, line[i], i >= exact_from ? score[i] : sign[i]);
+        add_sample(game, number, line[i], i >= exact_from ? score[i] : final);
     }
     return count;
 }
@@ -206,8 +208,9 @@ static void play_game(const struct tool *tool, struct othello_solver *solver, st
 {
     uint64_t seed = rng_mix(tool->seed * UINT64_C(0x9e3779b97f4a7c15) + number);
     struct othello_board line[2 * OTHELLO_SQUARES], other[2 * OTHELLO_SQUARES];
-    const unsigned count =
-        play_line(tool, solver, game, number, random_opening(&seed), &seed, line);
+    const struct othello_board first =
+        random_opening(&seed, number % WILD == 0 ? WILD_MAX : OPENING_MAX);
+    const unsigned count = play_line(tool, solver, game, number, first, &seed, line);
     unsigned inexact = 0;
     while (inexact < count && othello_count(othello_empties(line[inexact])) > tool->exact) {
         inexact++;
@@ -248,7 +251,7 @@ static void *run(void *context)
         othello_solver_clear(solver);
         if (tool->against_start) {
             uint64_t seed = rng_mix(tool->seed + i / 2);
-            const struct othello_board b = random_opening(&seed);
+            const struct othello_board b = random_opening(&seed, OPENING_MAX);
             tool->points += i % 2 == 0 ? play_match(tool, solver, b, othello_evaluate, by_hand)
                                        : 2 - play_match(tool, solver, b, by_hand, othello_evaluate);
         } else {
