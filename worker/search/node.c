@@ -330,12 +330,19 @@ enum search_visit node_search(struct search *s, struct node *n)
             visit = VISIT_VALUE;
         } else {
             /* Step 10. The children, as the algorithm has it where they are shared. */
-            order_moves(s, n, answer.move);
-            n->has_children = true;
-            visit = n->depth - 1 >= (int)s->inflight_depth
-                        ? s->options.algorithm->search_children(s, n)
-                        : children_in_order(s, n);
-            n->has_children = false;
+            const bool is_refuted = game->search->children_depth > 0 && n->ply > 0 &&
+                                    n->depth >= game->search->children_depth &&
+                                    children_refute(s, n);
+            if (is_refuted) {
+                visit = VISIT_VALUE;
+            } else {
+                order_moves(s, n, answer.move);
+                n->has_children = true;
+                visit = n->depth - 1 >= (int)s->inflight_depth
+                            ? s->options.algorithm->search_children(s, n)
+                            : children_in_order(s, n);
+                n->has_children = false;
+            }
             visit = visit == VISIT_ABORTED ? VISIT_STOP : visit; /* no value without that child */
         }
     }
