@@ -131,7 +131,7 @@ static bool count_solved(void *self, unsigned nodes)
 
 static enum search_visit solve(struct search *s, struct node *n)
 {
-    const struct game_solver solver = {s, count_solved};
+    const struct game_solver solver = {s, s->solver, count_solved};
     uint64_t nodes_before = s->counters.nodes;
     s->poll_ply = n->ply;
     n->best_move = 0;

@@ -47,6 +47,16 @@ enum err search_open(struct search **out, const struct search_options *options,
         }
         options->game->evaluator_open(s->evaluator);
     }
+    if (options->game->solver_size > 0) {
+        /* Not memory_lines, which writes to it: of a large block only what is used counts. */
+        s->solver_block = calloc(1, options->game->solver_size + MEMORY_LINE);
+        if (s->solver_block == NULL) {
+            search_free(&s);
+            return ERR_NOMEM;
+        }
+        s->solver =
+            (char *)s->solver_block + MEMORY_LINE - (uintptr_t)s->solver_block % MEMORY_LINE;
+    }
     s->table = *table;
     set_env(s, env);
     s->options = *options;
@@ -65,6 +75,7 @@ void search_free(struct search **search)
     if (*search != NULL) {
         free((*search)->position);
         free((*search)->evaluator);
+        free((*search)->solver_block);
         free((*search)->histories);
         free(*search);
         *search = NULL;
