@@ -168,7 +168,7 @@ static void positions_are_text(void **state)
     set(&p, "startpos");
     game->format(&p, text);
     assert_string_equal(text, "---------------------------OX------XO--------------------------- X");
-    set(&again, " --------.._-----\t-----------O*-- ----x0-------------------------- b;E6:+0;");
+    set(&again, " --------.._-----\t-----------O*-- ----x0--------------------------- b;E6:+0;");
     assert_memory_equal(&p.board, &again.board, sizeof p.board);
     static const struct {
         const char *text, *why;
