@@ -13,6 +13,7 @@ static const struct {
     const char *help;
 } commands[] = {
     {"analyse", cli_analyse, "search positions, alone or over a cluster"},
+    {"solve", cli_solve, "solve Othello positions exactly, alone or over a cluster"},
     {"uci", cli_uci, "chess engine for UCI programs"},
     {"top", cli_top, "shards, jobs and workers of a cluster"},
     {"tt", cli_tt, "sees and changes what is in a table, by hand"},

@@ -13,17 +13,19 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char program[] = "abdada analyse";
+static const char *program = "abdada analyse"; /* or solve */
 
 enum { DEFAULT_TIME_MS = 5000 };
 
 struct analyse {
     /* command line */
-    const char *epd, *select;
+    const char *epd, *obf, *select;
+    const char *file; /* one of them, for messages */
     struct cli_search search;
     struct cli_resources resources;
     uint32_t depth;
     bool json, fresh;
+    bool all, wld, resume; /* solve: all best moves; win, draw or loss; with old results */
     struct job job; /* without a position: what all positions have in common */
     /* state */
     struct suite suite;
@@ -38,6 +40,8 @@ struct analyse {
     unsigned solved, asked;
     bool said_refused; /* that workers refuse the job */
     bool is_alone; /* no shard was up at the end of the last position */
+    struct search_result *line; /* of the last iteration; NULL: only the best is wanted */
+    unsigned lines;
 };
 
 static struct engine *_Atomic running; /* stopped by a signal; NULL: none */
@@ -62,7 +66,9 @@ static int read_options(struct analyse *a, int argc, char *argv[])
         {.kind = OPTION_HEADING, .help = "What to analyse:"},
         {"epd", "FILE", "positions from a file, one EPD a line; -: standard input", &a->epd,
          OPTION_TEXT},
-        {"game", "NAME", "chess (default) or a synthetic tree (tree:b=20,d=8,seed=1)",
+        {"obf", "FILE", "Othello boards from a file, one OBF a line; -: standard input", &a->obf,
+         OPTION_TEXT},
+        {"game", "NAME", "chess (default), othello, or a synthetic tree (tree:b=20,d=8,seed=1)",
          &a->search.game, OPTION_TEXT},
         {.kind = OPTION_HEADING, .help = "Limits (default: 5 seconds per position):"},
         {"depth", "N", "end after iteration N", &a->depth, OPTION_U32, 'd', 1, SEARCH_DEPTH_MAX},
@@ -91,13 +97,12 @@ static int read_options(struct analyse *a, int argc, char *argv[])
         {"wait", NULL, "wait for each answer of a shard instead of searching on", &a->job.waits,
          OPTION_FLAG},
         {"json", NULL, "one JSON object per position on stdout", &a->json, OPTION_FLAG},
-        {"obf", "FILE", "Othello is not built yet", NULL, OPTION_UNSUPPORTED},
         {0},
     };
     const struct options options = {
         .program = program,
-        .usage = "[OPTION]... [POSITION | --epd FILE]",
-        .summary = "Searches chess positions: a FEN in quotes, or startpos (default).",
+        .usage = "[OPTION]... [POSITION | --epd FILE | --obf FILE]",
+        .summary = "Searches positions: a FEN or a board in quotes, or startpos (default).",
         .version = PROGRAM_VERSION,
         .table = table,
         .operands_max = 1,
@@ -106,10 +111,81 @@ static int read_options(struct analyse *a, int argc, char *argv[])
     if (status >= 0) {
         return status;
     }
-    if (a->search.position != NULL && a->epd != NULL) {
-        return options_wrong(program, "a position and --epd exclude each other");
+    if ((a->search.position != NULL) + (a->epd != NULL) + (a->obf != NULL) > 1) {
+        return options_wrong(program, "a position, --epd and --obf exclude each other");
+    }
+    if (a->obf != NULL) {
+        a->search.game = "othello";
     }
     return cli_table_environment(program, &a->resources.table, false);
+}
+
+static int read_solve_options(struct analyse *a, int argc, char *argv[])
+{
+    const struct options_row table[] = {
+        {.kind = OPTION_HEADING, .help = "What to solve:"},
+        {"obf", "FILE", "boards from a file, one OBF a line; -: standard input", &a->obf,
+         OPTION_TEXT},
+        {"wld", NULL, "win (1), draw (0) or loss (-1) alone", &a->wld, OPTION_FLAG},
+        {"all", NULL, "all best moves, not one", &a->all, OPTION_FLAG},
+        {"time", "MS", "end after so long with what is known (default: no limit)", &a->job.time_ms,
+         OPTION_U32, 't', 1, UINT32_MAX},
+        {.kind = OPTION_HEADING, .help = "Resources:"},
+        {"threads", "N", "searching threads of this process (default 1)", &a->resources.threads,
+         OPTION_U32, 'j', 1, EMBEDDED_SLOTS_MAX},
+        {"hash", "MIB", "table shared by the processes of this host (default 64)",
+         &a->resources.hash_mib, OPTION_U64, 0, 1, 1 << 20},
+        CLI_TABLE_ROWS(a->resources.table),
+        {"private", NULL, "share no table with other processes of this host",
+         &a->resources.is_private, OPTION_FLAG},
+        {"share", "N", "send results of depth N and more to other tables (default 2; 0: off)",
+         &a->resources.share, OPTION_U32, 0, 0, SEARCH_DEPTH_MAX},
+        {"remote-depth", "auto|N", "least remaining depth at which shards are asked",
+         &a->search.remote_depth, OPTION_TEXT},
+        CLI_METRICS_ROW(&a->resources.metrics),
+        {.kind = OPTION_HEADING, .help = "Search and output:"},
+        {"algorithm", "NAME", "abdada, abdada-paper, shared-table or sequential",
+         &a->search.algorithm, OPTION_TEXT, 'a'},
+        {"resume", NULL, "go on with what the shards know of an earlier solve (they always do)",
+         &a->resume, OPTION_FLAG},
+        {"fresh", NULL, "ignore results of earlier searches in the tables", &a->fresh, OPTION_FLAG},
+        {"json", NULL, "one JSON object per position on stdout", &a->json, OPTION_FLAG},
+        {0},
+    };
+    const struct options options = {
+        .program = program,
+        .usage = "[OPTION]... BOARD | --obf FILE",
+        .summary = "Solves Othello positions exactly: 64 squares (X, O, -) and the side to move.",
+        .version = PROGRAM_VERSION,
+        .table = table,
+        .operands_max = 2,
+    };
+    static char board[2 * SUITE_POSITION_MAX];
+    const char *operand[2];
+    unsigned operands;
+    int status = config_parse(&options, argc, argv, operand, &operands);
+    if (status >= 0) {
+        return status;
+    }
+    if ((operands > 0) == (a->obf != NULL)) {
+        return options_wrong(program, "a board or --obf FILE is wanted%s",
+                             operands > 0 ? ", not both" : "");
+    }
+    if (operands > 0) { /* the side may be a word of its own */
+        snprintf(board, sizeof board, "%s%s%s", operand[0], operands > 1 ? " " : "",
+                 operands > 1 ? operand[1] : "");
+        a->search.position = board;
+    }
+    a->search.game = a->wld ? "othello-wld" : "othello";
+    a->depth = SEARCH_DEPTH_MAX;
+    status = cli_table_environment(program, &a->resources.table, false);
+    if (status < 0 && a->resume && !cli_table_is_given(&a->resources.table)) {
+        return options_wrong(program, "--resume needs --servers or --table: they keep the results");
+    }
+    if (status < 0 && a->resume && a->fresh) {
+        return options_wrong(program, "--resume and --fresh exclude each other");
+    }
+    return status;
 }
 
 /* Refuses bad positions before anything is searched. */
@@ -121,7 +197,7 @@ static int check_positions(struct analyse *a)
     for (unsigned i = 0; i < a->suite.count && status < 0; i++) {
         const struct suite_case *c = &a->suite.at[i];
         if (job_set_position(&job, a->job.game, c->position, why, sizeof why) != ERR_OK) {
-            status = c->line > 0 ? options_wrong(program, "%s:%u: %s", a->epd, c->line, why)
+            status = c->line > 0 ? options_wrong(program, "%s:%u: %s", a->file, c->line, why)
                                  : options_wrong(program, "%s", why);
         }
     }
@@ -144,18 +220,20 @@ static int resolve(struct analyse *a)
     if (a->job.full && a->job.strict) {
         return options_wrong(program, "--strict needs --select plain: pruning depends on alpha");
     }
-    if (a->epd == NULL && suite_add(&a->suite, "1", a->search.position) != ERR_OK) {
+    a->file = a->epd != NULL ? a->epd : a->obf;
+    if (a->file == NULL && suite_add(&a->suite, "1", a->search.position) != ERR_OK) {
         return options_wrong(program, "the position is too long to be one");
     }
-    if (a->epd != NULL && suite_read_epd(&a->suite, a->epd, why, sizeof why) != ERR_OK) {
+    if ((a->epd != NULL && suite_read_epd(&a->suite, a->epd, why, sizeof why) != ERR_OK) ||
+        (a->obf != NULL && suite_read_obf(&a->suite, a->obf, why, sizeof why) != ERR_OK)) {
         log_fail(program, "%s", why);
         return 1;
     }
-    if (a->epd != NULL && strcmp(a->epd, "-") == 0) {
-        a->epd = "standard input";
+    if (a->file != NULL && strcmp(a->file, "-") == 0) {
+        a->file = "standard input";
     }
     if (a->suite.count == 0) {
-        return options_wrong(program, "%s contains no position", a->epd);
+        return options_wrong(program, "%s contains no position", a->file);
     }
     if (a->depth == 0 && a->job.time_ms == 0 && a->job.nodes == 0) {
         a->job.time_ms = DEFAULT_TIME_MS;
@@ -251,6 +329,38 @@ static bool has_expectation(const struct suite_case *c)
     return c->best[0] != '\0' || c->avoid[0] != '\0';
 }
 
+static bool is_solved(const struct suite_case *c, const struct job *job,
+                      const struct search_result *r)
+{
+    /* In Othello only the exact score can be compared. */
+    const bool is_exact = job->game->depth_left != NULL && r->depth >= job_last_iteration(job);
+    const bool is_wld = job->game->score_max == 1;
+    struct suite_case wanted = *c;
+    wanted.has_score = c->has_score && is_exact;
+    if (is_wld && c->has_score) {
+        const int sign = (c->score > 0) - (c->score < 0);
+        return is_exact && sign == r->score;
+    }
+    return score_solved(&wanted, job, r->move, r->score);
+}
+
+/* Lines of the iteration that is the last so far. */
+static void take_line(void *self, unsigned number, const struct search_result *best,
+                      const struct engine_status *s)
+{
+    struct analyse *a = self;
+    (void)s;
+    if (number < SEARCH_LINES_MAX && best->bound == TT_EXACT) {
+        a->line[number] = *best;
+        a->lines = number + 1;
+    }
+}
+
+static bool is_best(const struct analyse *a, const struct engine_result *r, unsigned i)
+{
+    return a->line[i].depth == r->search.depth && a->line[i].score == r->search.score;
+}
+
 static void add_word(void *json, const char *move)
 {
     json_element(json, move);
@@ -301,8 +411,20 @@ static void print_json(const struct analyse *a, const struct suite_case *c, cons
     json_real(&j, "overhead_estimate", counters_overhead(s->nodes, s->duplicated, s->abandoned));
     json_number(&j, "bytes", (int64_t)s->bytes);
     json_flag(&j, "stopped", r->stopped);
+    if (job->game->depth_left != NULL) {
+        json_number(&j, "empties", job->game->depth_left(job->position));
+    }
+    if (a->line != NULL) {
+        json_array_begin(&j, "best");
+        for (unsigned i = 0; i < a->lines; i++) {
+            if (is_best(a, r, i)) {
+                json_element(&j, score_move(job, a->line[i].move, text));
+            }
+        }
+        json_array_end(&j);
+    }
     if (has_expectation(c)) {
-        json_flag(&j, "solved", score_solved(c, job, r->search.move));
+        json_flag(&j, "solved", is_solved(c, job, &r->search));
     }
     json_end(&j);
 }
@@ -319,13 +441,16 @@ static void print_row(const struct analyse *a, const struct suite_case *c, const
                       const struct engine_result *r)
 {
     const struct engine_status *s = &r->status;
-    char move[GAME_MOVE_TEXT_MAX], score[16], expected[SUITE_MOVES_MAX + 8] = "";
+    char move[GAME_MOVE_TEXT_MAX], score[16], expected[SUITE_MOVES_MAX + 24] = "", value[8] = "";
     double seconds = (double)s->time_us / 1e6;
     score_text(job->game, r->search.score, score, sizeof score);
     if (has_expectation(c)) {
-        snprintf(expected, sizeof expected, "%s%s %s", c->best[0] ? "" : "not ",
-                 c->best[0] ? c->best : c->avoid,
-                 score_solved(c, job, r->search.move) ? "ok" : "-");
+        if (c->has_score) {
+            snprintf(value, sizeof value, ":%+d", c->score);
+        }
+        snprintf(expected, sizeof expected, "%s%s%s %s", c->best[0] ? "" : "not ",
+                 c->best[0] ? c->best : c->avoid, value,
+                 is_solved(c, job, &r->search) ? "ok" : "-");
     }
     printf("%-12s %5u %9s %-8s %-12s %12" PRIu64 " %8.3f %8.2f", c->id, r->search.depth, score,
            score_move(job, r->search.move, move), expected, s->nodes, seconds,
@@ -334,6 +459,15 @@ static void print_row(const struct analyse *a, const struct suite_case *c, const
         printf(" %7u %3u/%-2u %7" PRIu64, s->workers, s->shards_up, s->shards, s->busy);
     }
     printf("\n");
+    if (a->line != NULL) {
+        printf("best");
+        for (unsigned i = 0; i < a->lines; i++) {
+            if (is_best(a, r, i)) {
+                printf(" %s", score_move(job, a->line[i].move, move));
+            }
+        }
+        printf("\n");
+    }
     if (a->suite.count == 1) {
         printf("pv");
         score_line(job, &r->search.pv, score_print_word, NULL);
@@ -376,6 +510,10 @@ static int analyse_case(struct analyse *a, const struct suite_case *c)
     struct engine_result result;
     struct engine_observer observer = {
         .self = a, .progress = show_progress, .refused = show_refusal};
+    if (a->line != NULL) {
+        observer.iteration = take_line;
+        a->lines = 0;
+    }
     struct job job = a->job;
     if (job_set_position(&job, a->job.game, c->position, why, sizeof why) != ERR_OK) {
         log_fail(program, "%s", why);
@@ -406,7 +544,7 @@ static int analyse_case(struct analyse *a, const struct suite_case *c)
     }
     sum_up(a, &result.status, &a->total);
     a->asked += has_expectation(c);
-    a->solved += has_expectation(c) && score_solved(c, &job, result.search.move);
+    a->solved += has_expectation(c) && is_solved(c, &job, &result.search);
     job_free(&job);
     return 0;
 }
@@ -446,20 +584,38 @@ static int analyse_all(struct analyse *a)
     return status;
 }
 
-int cli_analyse(int argc, char *argv[])
+typedef int options_reader(struct analyse *a, int argc, char *argv[]);
+
+static int run(options_reader *read, int argc, char *argv[])
 {
+    static struct search_result line[SEARCH_LINES_MAX];
     struct analyse a = {
         .select = "plain",
         .search = {"chess", "abdada", "auto", NULL},
         .resources = {.threads = 1, .share = REMOTE_SHARE_DEPTH, .hash_mib = 64},
     };
-    int status = read_options(&a, argc, argv);
+    int status = read(&a, argc, argv);
     if (status < 0) {
         status = resolve(&a);
+    }
+    if (a.all) {
+        a.line = line;
+        a.job.lines = SEARCH_LINES_MAX;
     }
     if (status < 0) {
         status = analyse_all(&a);
     }
     suite_close(&a.suite);
     return status;
+}
+
+int cli_analyse(int argc, char *argv[])
+{
+    return run(read_options, argc, argv);
+}
+
+int cli_solve(int argc, char *argv[])
+{
+    program = "abdada solve";
+    return run(read_solve_options, argc, argv);
 }

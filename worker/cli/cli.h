@@ -10,6 +10,7 @@
 #include "worker/engine/searching_metrics.h"
 
 int cli_analyse(int argc, char *argv[]);
+int cli_solve(int argc, char *argv[]);
 int cli_perft(int argc, char *argv[]);
 int cli_bench(int argc, char *argv[]);
 int cli_uci(int argc, char *argv[]);

@@ -2,6 +2,8 @@
 #include "worker/cli/json.h"
 #include "worker/games/chess/chess.h"
 #include "worker/games/chess/movegen.h"
+#include "worker/games/games.h"
+#include "worker/games/othello/othello.h"
 
 #include "common/clock.h"
 #include "common/config.h"
@@ -18,7 +20,11 @@ static const char program[] = "abdada perft";
 enum { PERFT_DEPTH_MAX = 20, THREADS_MAX = 256 };
 
 struct perft {
-    struct chess_position position;
+    const struct game *game;
+    union {
+        struct chess_position chess;
+        struct othello_position othello;
+    } position;
     unsigned depth;
     unsigned count;
     struct game_move move[GAME_MOVES_MAX];
@@ -32,11 +38,12 @@ struct perft {
 static void *count_moves(void *context)
 {
     struct perft *p = context;
-    struct chess_position position = p->position;
+    struct perft copy = {.position = p->position};
     for (unsigned i; (i = atomic_fetch_add(&p->next, 1)) < p->count;) {
-        game_chess.make(&position, p->move[i].move);
-        p->leaves[i] = chess_perft(&position, p->depth - 1);
-        game_chess.unmake(&position, p->move[i].move);
+        p->game->make(&copy.position, p->move[i].move);
+        p->leaves[i] = p->game == &game_chess ? chess_perft(&copy.position.chess, p->depth - 1)
+                                              : othello_perft(&copy.position.othello, p->depth - 1);
+        p->game->unmake(&copy.position, p->move[i].move);
     }
     return NULL;
 }
@@ -55,7 +62,7 @@ static uint64_t count_all(struct perft *p, unsigned threads)
     unsigned started = 1;
     uint64_t sum = 0;
     struct placement_slot place = {.name = 0};
-    p->count = game_chess.generate(&p->position, p->move);
+    p->count = p->game->generate(&p->position, p->move);
     (void)placement_begin(&p->placement, &place, clock_us());
     while (started < threads && placement_create_thread(&thread[started], started, start, p)) {
         started++;
@@ -67,7 +74,8 @@ static uint64_t count_all(struct perft *p, unsigned threads)
     for (unsigned i = 0; i < p->count; i++) {
         sum += p->leaves[i];
     }
-    return sum;
+    return p->count == 0 ? p->game == &game_othello
+                         : sum; /* in Othello a finished game is a leaf */
 }
 
 static void print(const struct perft *p, uint64_t leaves, uint64_t time_us, bool divide, bool json)
@@ -75,7 +83,7 @@ static void print(const struct perft *p, uint64_t leaves, uint64_t time_us, bool
     char text[GAME_MOVE_TEXT_MAX];
     struct json j;
     for (unsigned i = 0; i < p->count && divide && !json; i++) {
-        game_chess.format_move(&p->position, p->move[i].move, text);
+        p->game->format_move(&p->position, p->move[i].move, text);
         printf("%s: %" PRIu64 "\n", text, p->leaves[i]);
     }
     if (!json) {
@@ -91,7 +99,7 @@ static void print(const struct perft *p, uint64_t leaves, uint64_t time_us, bool
     if (divide) {
         json_object_begin(&j, "moves");
         for (unsigned i = 0; i < p->count; i++) {
-            game_chess.format_move(&p->position, p->move[i].move, text);
+            p->game->format_move(&p->position, p->move[i].move, text);
             json_number(&j, text, (int64_t)p->leaves[i]);
         }
         json_object_end(&j);
@@ -107,7 +115,7 @@ int cli_perft(int argc, char *argv[])
     char why[256];
     const struct options_row table[] = {
         {"depth", "N", "depth in plies (required)", &depth, OPTION_U32, 'd', 1, PERFT_DEPTH_MAX},
-        {"game", "NAME", "chess (default)", &game, OPTION_TEXT},
+        {"game", "NAME", "chess (default) or othello", &game, OPTION_TEXT},
         {"divide", NULL, "one line for each first move", &divide, OPTION_FLAG},
         {"threads", "N", "counting threads (default 1)", &threads, OPTION_U32, 'j', 1, THREADS_MAX},
         {"json", NULL, "one JSON object on stdout", &json, OPTION_FLAG},
@@ -115,7 +123,7 @@ int cli_perft(int argc, char *argv[])
     };
     const struct options options = {
         .program = program,
-        .usage = "[OPTION]... [FEN] --depth N",
+        .usage = "[OPTION]... [FEN | BOARD] --depth N",
         .summary = "Counts the legal move sequences of a position (default: startpos).",
         .version = PROGRAM_VERSION,
         .table = table,
@@ -128,11 +136,11 @@ int cli_perft(int argc, char *argv[])
     if (depth == 0) {
         return options_wrong(program, "--depth N is required");
     }
-    if (strcmp(game, "chess") != 0) {
-        return options_wrong(program, "unknown game '%s' (there is: chess)", game);
+    struct perft perft = {.depth = depth, .game = games_by_name(game)};
+    if (perft.game != &game_chess && perft.game != &game_othello) {
+        return options_wrong(program, "unknown game '%s' (there are: chess, othello)", game);
     }
-    struct perft perft = {.depth = depth};
-    if (game_chess.parse(&perft.position, fen, why, sizeof why) != ERR_OK) {
+    if (perft.game->parse(&perft.position, fen, why, sizeof why) != ERR_OK) {
         return options_wrong(program, "%s", why);
     }
     uint64_t begin = clock_us();

@@ -99,16 +99,19 @@ static bool among(const char *moves, const struct job *job, uint16_t move)
     snprintf(copy, sizeof copy, "%s", moves);
     for (char *word; (word = strtok_r(rest, " ,", &rest)) != NULL;) {
         uint16_t named;
-        if (chess_san_parse(job->position, word, &named) == ERR_OK && named == move) {
+        const enum err err = job->game == &game_chess
+                                 ? chess_san_parse(job->position, word, &named)
+                                 : job->game->parse_move(job->position, word, &named);
+        if (err == ERR_OK && named == move) {
             return true;
         }
     }
     return false;
 }
 
-bool score_solved(const struct suite_case *c, const struct job *job, uint16_t move)
+bool score_solved(const struct suite_case *c, const struct job *job, uint16_t move, int score)
 {
-    if (move == 0 || job->game != &game_chess) {
+    if (move == 0 || (c->has_score && c->score != score)) {
         return false;
     }
     return c->best[0] != '\0' ? among(c->best, job, move) : !among(c->avoid, job, move);

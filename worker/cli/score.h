@@ -26,7 +26,8 @@ void score_line_san(const struct job *job, const struct search_line *line, score
 /* Prints " MOVE" on stdout. */
 void score_print_word(void *context, const char *move);
 
-/* Whether `move` is among the case's best moves, or not among those to avoid. Chess only. */
-bool score_solved(const struct suite_case *c, const struct job *job, uint16_t move);
+/* Whether `move` is among the case's best moves, or not among those to avoid, and `score` what the
+ * case says, if it does. */
+bool score_solved(const struct suite_case *c, const struct job *job, uint16_t move, int score);
 
 #endif

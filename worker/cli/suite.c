@@ -87,8 +87,57 @@ static enum err add_line(struct suite *suite, const char *line, unsigned number)
     return append(suite, &c);
 }
 
-enum err suite_read_epd(struct suite *suite, const char *path, char *why, size_t why_size)
+/* "F5:+12; E3:-2; ...": false: it is none. */
+static bool read_scores(struct suite_case *c, const char *text)
 {
+    while (*(text += strspn(text, " \t;")) != '\0') {
+        char square[3], end;
+        int score, length = 0;
+        if (sscanf(text, "%2[A-Ha-h1-8] : %d %n%c", square, &score, &length, &end) != 3 ||
+            end != ';' || strlen(square) != 2 || score < -64 || score > 64) {
+            return false;
+        }
+        if (!c->has_score || score > c->score) {
+            c->has_score = true;
+            c->score = score;
+            c->best[0] = '\0';
+        }
+        const size_t used = strlen(c->best);
+        if (score == c->score) {
+            snprintf(c->best + used, sizeof c->best - used, used > 0 ? " %s" : "%s", square);
+        }
+        text += length;
+    }
+    return true;
+}
+
+/* "% FFO #40, 20 empties": the next position's name, up to a comma. */
+static void take_name(const char *comment, char *name)
+{
+    comment += strspn(comment, "%# \t");
+    snprintf(name, SUITE_ID_MAX, "%.*s", (int)strcspn(comment, ","), comment);
+}
+
+static enum err add_board(struct suite *suite, const char *line, unsigned number, char *name)
+{
+    struct suite_case c = {.line = number};
+    const size_t n = strcspn(line, ";");
+    if (n == 0 || n >= sizeof c.position || !read_scores(&c, line + n)) {
+        return ERR_SYNTAX;
+    }
+    snprintf(c.position, sizeof c.position, "%.*s", (int)n, line);
+    snprintf(c.id, sizeof c.id, "%s", name);
+    if (name[0] == '\0') {
+        snprintf(c.id, sizeof c.id, "%u", suite->count + 1);
+    }
+    name[0] = '\0';
+    return append(suite, &c);
+}
+
+static enum err read_file(struct suite *suite, const char *path, bool is_obf, char *why,
+                          size_t why_size)
+{
+    char name[SUITE_ID_MAX] = "";
     char *line = NULL;
     size_t room = 0;
     unsigned number = 0;
@@ -106,8 +155,10 @@ enum err suite_read_epd(struct suite *suite, const char *path, char *why, size_t
         number++;
         line[strcspn(line, "\r\n")] = '\0';
         const char *text = line + strspn(line, " \t");
-        if (*text != '\0' && *text != '#' && *text != '%') {
-            err = add_line(suite, text, number);
+        if (*text == '#' || *text == '%') {
+            take_name(text, name);
+        } else if (*text != '\0') {
+            err = is_obf ? add_board(suite, text, number, name) : add_line(suite, text, number);
         }
     }
     if (err != ERR_OK) {
@@ -121,6 +172,16 @@ enum err suite_read_epd(struct suite *suite, const char *path, char *why, size_t
         fclose(file);
     }
     return err;
+}
+
+enum err suite_read_epd(struct suite *suite, const char *path, char *why, size_t why_size)
+{
+    return read_file(suite, path, false, why, why_size);
+}
+
+enum err suite_read_obf(struct suite *suite, const char *path, char *why, size_t why_size)
+{
+    return read_file(suite, path, true, why, why_size);
 }
 
 void suite_close(struct suite *suite)

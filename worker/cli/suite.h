@@ -1,6 +1,8 @@
-/* suite: positions to analyse, from the command line or an EPD file.
+/* suite: positions to analyse, from the command line or a file of EPD (chess) or OBF (Othello).
  *
  * An EPD line is four FEN fields and operations; `id` names it, `bm` and `am` are kept as text.
+ * An OBF line is a board, a side to move, and moves with their scores, all ended by ';'; a comment
+ * before it ("% FFO #40, 20 empties") names it, and the moves of the highest score are its best.
  * Empty lines and lines that begin with '#' or '%' are skipped.
  * Threads: any, on its own suite. Memory: grows in add and read_epd; freed by close. */
 #ifndef WORKER_CLI_SUITE_H
@@ -8,6 +10,7 @@
 
 #include "common/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { SUITE_ID_MAX = 64, SUITE_POSITION_MAX = 160, SUITE_MOVES_MAX = 64 };
@@ -15,7 +18,9 @@ enum { SUITE_ID_MAX = 64, SUITE_POSITION_MAX = 160, SUITE_MOVES_MAX = 64 };
 struct suite_case {
     char id[SUITE_ID_MAX];
     char position[SUITE_POSITION_MAX];
-    char best[SUITE_MOVES_MAX], avoid[SUITE_MOVES_MAX]; /* SAN, or empty */
+    char best[SUITE_MOVES_MAX], avoid[SUITE_MOVES_MAX]; /* SAN, in Othello squares; or empty */
+    int score; /* of the best moves, if ... */
+    bool has_score;
     unsigned line; /* in the file; 0: from the command line */
 };
 
@@ -27,6 +32,7 @@ struct suite {
 enum err suite_add(struct suite *suite, const char *id, const char *position);
 /* ERR_IO with `why` when the file cannot be read; ERR_SYNTAX names the line. */
 enum err suite_read_epd(struct suite *suite, const char *path, char *why, size_t why_size);
+enum err suite_read_obf(struct suite *suite, const char *path, char *why, size_t why_size);
 void suite_close(struct suite *suite);
 
 #endif

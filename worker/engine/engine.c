@@ -32,6 +32,7 @@ struct engine {
     atomic_bool stop, ended;
     atomic_uint workers; /* that help, as far as known */
     const struct job *job;
+    unsigned last_iteration; /* of the job */
     const struct engine_observer *observer;
     uint64_t begin_us, deadline_us;
     uint64_t end_us; /* 0: it goes on */
@@ -268,7 +269,7 @@ static void *search_thread(void *context)
     struct search_result result;
     search_run(thread->searcher.search, take_iteration, thread, &result);
     searcher_end(&thread->searcher);
-    if (result.depth >= e->job->depth) {
+    if (result.depth >= e->last_iteration) {
         atomic_store(&e->ended, true);
     }
     pthread_mutex_lock(&e->lock);
@@ -485,6 +486,7 @@ enum err engine_run(struct engine *e, struct job *job, const struct engine_obser
     struct searcher *first = &e->thread[0].searcher;
     bool is_posted = e->transport != NULL && job->algorithm->uses_shards;
     e->job = job;
+    e->last_iteration = job_last_iteration(job);
     e->observer = observer;
     e->best = (struct search_result){0};
     e->begin_us = clock_us();

@@ -69,6 +69,14 @@ void job_free(struct job *job)
     job->position = NULL;
 }
 
+unsigned job_last_iteration(const struct job *job)
+{
+    unsigned left =
+        job->game->depth_left != NULL ? job->game->depth_left(job->position) : job->depth;
+    left = left > 0 ? left : 1;
+    return job->depth < left ? job->depth : left;
+}
+
 void job_line_text(const struct job *job, const struct search_line *line, char *text, size_t size)
 {
     const struct game *game = job->game;

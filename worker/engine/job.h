@@ -44,6 +44,8 @@ void job_set_repeatable_namespace(struct job *job, uint32_t fresh);
 enum err job_set_position(struct job *job, const struct game *game, const char *text, char *why,
                           size_t why_size);
 void job_free(struct job *job);
+/* The last iteration: its depth, or the one that is exact. */
+unsigned job_last_iteration(const struct job *job);
 
 /* A line from its position as moves in the game's text, with blanks between; cut where the next
  * move does not fit. Needs the position for itself while it runs. */

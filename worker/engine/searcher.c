@@ -73,7 +73,7 @@ enum err searcher_begin(struct searcher *p, const struct job *job, const struct 
         .random_order = p->remote != NULL && !job->waits,
         .namespace_id = job->namespace_id,
         .slot = (uint16_t)p->index,
-        .depth_limit = job->depth,
+        .depth_limit = job_last_iteration(job),
         .root_move = job->root_move,
         .root_moves = job->root_moves,
         .lines = job->lines,

@@ -59,6 +59,9 @@ struct game_search {
     int singular_depth;
     int internal_depth; /* a node without a move from the table is searched a ply less */
     int quiescence_margin; /* a capture that brings less than alpha lacks, and this, is left out */
+    /* Games with depth_left and rate: */
+    unsigned exact_gap; /* from so many plies before the end the next iteration is the exact one */
+    int children_depth; /* from it on, a result of a child that refutes the node is taken first */
 };
 
 /* For games whose scores are centipawns. */
@@ -75,6 +78,7 @@ struct game_search {
 /* What a game's own solver calls. */
 struct game_solver {
     void *self;
+    void *memory; /* `solver_size` bytes of the searcher, aligned to a cache line, zero at first */
     /* Counts nodes since the last call; every few hundred nodes. False: stop, without a value. */
     bool (*count)(void *self, unsigned nodes);
 };
@@ -114,6 +118,15 @@ struct game {
     int (*evaluate_full)(const void *position, void *evaluator);
     int (*finished)(const void *position); /* score where generate gave no move */
     bool (*check)(const void *position); /* extends the search by a ply; false in most games */
+    /* The last move was a pass, which costs no depth. NULL: the game has no passes that are moves.
+     */
+    bool (*passed)(const void *position);
+    /* The most moves that cost depth until the game is over: so deep a search is exact, and none is
+     * deeper. NULL: not known. */
+    unsigned (*depth_left)(const void *position);
+    /* Sets the `order` of each move, higher first, below 2^24 either way, for a node of remaining
+     * `depth`. NULL: moves are ordered by what they did elsewhere. */
+    void (*rate)(const void *position, int depth, struct game_move *list, unsigned count);
     /* A draw by a rule that generate knows nothing of: 0 for no; so many moves ago, when the
      * position was the same; GAME_DRAWN_BY_COUNT; GAME_DRAWN_HERE. NULL: the game has no such rule.
      */
@@ -146,6 +159,7 @@ struct game {
     bool (*solves)(const void *position, int depth);
     bool (*solve)(void *position, int alpha, int beta, const struct game_solver *solver, int *value,
                   uint16_t *move);
+    size_t solver_size; /* of the memory below; 0: none */
 
     /* Moves as text (UCI form in chess). parse_move: ERR_SYNTAX, or ERR_ILLEGAL here. */
     void (*format_move)(const void *position, uint16_t move, char *text);

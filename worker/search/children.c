@@ -19,6 +19,9 @@ static int child_depth(const struct search *s, const struct node *n, unsigned at
 {
     bool check = s->options.game->check(s->position);
     int full = n->depth - 1 + (check ? 1 : 0);
+    if (s->options.game->passed != NULL && s->options.game->passed(s->position)) {
+        full++;
+    }
     if (s->options.full && n->extension != 0 && n->moves[at].move == n->extended) {
         full = n->depth - 1 + n->extension;
         full = full < SEARCH_DEPTH_MAX ? full : SEARCH_DEPTH_MAX;
@@ -120,6 +123,38 @@ enum search_visit children_visit(struct search *s, struct node *n, unsigned at, 
         }
     }
     return visit;
+}
+
+bool children_refute(struct search *s, struct node *n)
+{
+    const struct game *game = s->options.game;
+    if (s->table.peek_near == NULL && s->table.peek_ahead != NULL) {
+        return false; /* it would be a round trip each */
+    }
+    for (unsigned i = 0; i < n->move_count; i++) {
+        int scout_depth, score;
+        struct tt_peeked seen;
+        game->make(s->position, n->moves[i].move);
+        const int depth = child_depth(s, n, i, &scout_depth);
+        const struct tt_peek peek = {node_key(s), (uint8_t)depth};
+        game->unmake(s->position, n->moves[i].move);
+        if (s->table.peek_near != NULL) {
+            s->table.peek_near(s->table.self, &peek, &seen);
+        } else {
+            s->table.peek(s->table.self, &peek, 1, &seen);
+        }
+        const struct tt_found found = {
+            .lower = seen.lower, .upper = seen.upper, .depth = seen.depth};
+        if (depth > 0 &&
+            tt_ops_resolves(&found, (uint8_t)depth, s->options.strict, bound_down(n->beta),
+                            bound_down(n->alpha), &score) &&
+            node_is_score(s, score) && score_up(score) >= n->beta) {
+            n[1].pv.length = 0;
+            children_take_value(n, n->moves[i].move, score_up(score));
+            return true;
+        }
+    }
+    return false;
 }
 
 /* ---- one pass, all in order, none exclusive ---- */

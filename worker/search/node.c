@@ -131,7 +131,7 @@ static bool count_solved(void *self, unsigned nodes)
 
 static enum search_visit solve(struct search *s, struct node *n)
 {
-    const struct game_solver solver = {s, count_solved};
+    const struct game_solver solver = {s, s->solver, count_solved};
     uint64_t nodes_before = s->counters.nodes;
     s->poll_ply = n->ply;
     n->best_move = 0;
@@ -330,12 +330,19 @@ enum search_visit node_search(struct search *s, struct node *n)
             visit = VISIT_VALUE;
         } else {
             /* Step 10. The children, as the algorithm has it where they are shared. */
-            order_moves(s, n, answer.move);
-            n->has_children = true;
-            visit = n->depth - 1 >= (int)s->inflight_depth
-                        ? s->options.algorithm->search_children(s, n)
-                        : children_in_order(s, n);
-            n->has_children = false;
+            const bool is_refuted = game->search->children_depth > 0 && n->ply > 0 &&
+                                    n->depth >= game->search->children_depth &&
+                                    children_refute(s, n);
+            if (is_refuted) {
+                visit = VISIT_VALUE;
+            } else {
+                order_moves(s, n, answer.move);
+                n->has_children = true;
+                visit = n->depth - 1 >= (int)s->inflight_depth
+                            ? s->options.algorithm->search_children(s, n)
+                            : children_in_order(s, n);
+                n->has_children = false;
+            }
             visit = visit == VISIT_ABORTED ? VISIT_STOP : visit; /* no value without that child */
         }
     }

@@ -91,6 +91,8 @@ struct search {
     struct env_port env;
     void *position;
     void *evaluator; /* of the game, for selection full; NULL: it has none */
+    void *solver; /* memory of the game's solver; NULL: it needs none */
+    void *solver_block; /* ... as allocated */
     uint64_t (*key)(
         const void *position); /* of the game: what the search takes positions for equal by */
     /* state */

@@ -116,8 +116,24 @@ static int quiet_order(struct search *s, const struct node *n, const struct game
     return worth * (1 << NOISE_BITS) + noise;
 }
 
+/* By the game's own judgement. */
+static void order_rated(struct search *s, struct node *n, uint16_t table_move)
+{
+    s->options.game->rate(s->position, n->depth, n->moves, n->move_count);
+    for (unsigned i = 0; i < n->move_count; i++) {
+        struct game_move *m = &n->moves[i];
+        m->order = m->move == table_move
+                       ? CLASS_TABLE
+                       : m->order * (1 << NOISE_BITS) + s->noise[m->move & (SEARCH_HISTORY - 1)];
+    }
+}
+
 void order_moves(struct search *s, struct node *n, uint16_t table_move)
 {
+    if (s->options.game->rate != NULL) {
+        order_rated(s, n, table_move);
+        return;
+    }
     for (unsigned i = 0; i < n->move_count; i++) {
         struct game_move *m = &n->moves[i];
         if (m->move == table_move) {

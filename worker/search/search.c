@@ -47,6 +47,16 @@ enum err search_open(struct search **out, const struct search_options *options,
         }
         options->game->evaluator_open(s->evaluator);
     }
+    if (options->game->solver_size > 0) {
+        /* Not memory_lines, which writes to it: of a large block only what is used counts. */
+        s->solver_block = calloc(1, options->game->solver_size + MEMORY_LINE);
+        if (s->solver_block == NULL) {
+            search_free(&s);
+            return ERR_NOMEM;
+        }
+        s->solver =
+            (char *)s->solver_block + MEMORY_LINE - (uintptr_t)s->solver_block % MEMORY_LINE;
+    }
     s->table = *table;
     set_env(s, env);
     s->options = *options;
@@ -65,6 +75,7 @@ void search_free(struct search **search)
     if (*search != NULL) {
         free((*search)->position);
         free((*search)->evaluator);
+        free((*search)->solver_block);
         free((*search)->histories);
         free(*search);
         *search = NULL;
@@ -165,11 +176,16 @@ static bool aspirate(struct search *s, const struct run *run, unsigned depth, in
     const struct game_search *limits = s->options.game->search;
     bool is_open = depth < limits->aspiration_depth;
     int width = limits->aspiration_width;
-    int alpha = is_open ? -GAME_INFINITE : guess - width;
-    int beta = is_open ? GAME_INFINITE : guess + width;
+    /* In a game of few scores the best one ends the search. */
+    const bool is_small = s->options.game->score_kind == GAME_DISCS;
+    const int lowest = is_small ? -s->options.game->score_max - 1 : -GAME_INFINITE;
+    const int highest = is_small ? s->options.game->score_max : GAME_INFINITE;
+    const int least = is_small ? lowest : -GAME_MATE_MIN, most = is_small ? highest : GAME_MATE_MIN;
+    int alpha = is_open ? lowest : guess - width;
+    int beta = is_open ? highest : guess + width;
     for (;;) {
-        alpha = alpha < -GAME_MATE_MIN ? -GAME_INFINITE : alpha;
-        beta = beta > GAME_MATE_MIN ? GAME_INFINITE : beta;
+        alpha = alpha < least ? lowest : alpha;
+        beta = beta > most ? highest : beta;
         const struct search_split root = {
             .depth = depth, .iteration = depth, .alpha = alpha, .beta = beta};
         if (search_start(s, &root) != VISIT_VALUE) {
@@ -178,10 +194,10 @@ static bool aspirate(struct search *s, const struct run *run, unsigned depth, in
         *value = s->node[0].best;
         s->counters.critical += s->node[0].path;
         width *= 4;
-        if (*value <= alpha && alpha > -GAME_INFINITE) {
+        if (*value <= alpha && alpha > lowest) {
             report_bound(s, run, depth, *value, TT_UPPER);
             alpha = *value - width;
-        } else if (*value >= beta && beta < GAME_INFINITE) {
+        } else if (*value >= beta && beta < highest) {
             report_bound(s, run, depth, *value, TT_LOWER);
             beta = *value + width;
         } else {
@@ -336,6 +352,10 @@ void search_run(struct search *s, search_report *report, void *context,
     }
     result->move = list[0].move;
     const unsigned limit = s->options.depth_limit;
+    const bool is_exact = game->depth_left != NULL && limit >= game->depth_left(s->position);
+    const unsigned near = is_exact && limit > game->search->exact_gap
+                              ? limit - game->search->exact_gap
+                              : limit; /* after it the whole depth is next */
     unsigned depth = game->search->first_iteration < limit ? game->search->first_iteration : limit;
     while (iterate(s, &run, depth, lines)) {
         sort_lines(s);
@@ -347,7 +367,7 @@ void search_run(struct search *s, search_report *report, void *context,
             return;
         }
         unsigned next = depth + game->search->iteration_step;
-        depth = next < limit ? next : limit;
+        depth = next <= near ? next : limit;
     }
 }
 

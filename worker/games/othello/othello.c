@@ -1,0 +1,253 @@
+#include "worker/games/othello/othello.h"
+
+#include <namespaces.h>
+#include <stdio.h>
+#include <string.h>
+
+_Static_assert((int)OTHELLO_UNDO_MAX > 2 * OTHELLO_SQUARES - 8, "a game fits");
+
+static const char start[] = "---------------------------OX------XO--------------------------- X";
+
+static enum err parse(void *position, const char *text, char *why, size_t why_size)
+{
+    struct othello_position *p = position;
+    char line[OTHELLO_WHY_MAX];
+    memset(p, 0, sizeof *p);
+    if (!othello_parse(strcmp(text, "startpos") == 0 ? start : text, &p->board, &p->is_black,
+                       line)) {
+        snprintf(why, why_size, "%s", line);
+        return ERR_SYNTAX;
+    }
+    return ERR_OK;
+}
+
+static void format(const void *position, char *text)
+{
+    const struct othello_position *p = position;
+    othello_format(p->board, p->is_black, text);
+}
+
+static unsigned generate(const void *position, struct game_move *list)
+{
+    const struct othello_position *p = position;
+    uint64_t moves = othello_moves(p->board.own, p->board.other);
+    unsigned n = 0;
+    for (; moves != 0; moves &= moves - 1) {
+        list[n++] = (struct game_move){.move = (uint16_t)(othello_first(moves) + 1)};
+    }
+    if (n == 0 && othello_moves(p->board.other, p->board.own) != 0) {
+        list[n++] = (struct game_move){.move = OTHELLO_PASS};
+    }
+    return n;
+}
+
+static void make(void *position, uint16_t move)
+{
+    struct othello_position *p = position;
+    uint64_t flips = 0;
+    if (move == OTHELLO_PASS) {
+        p->board = othello_pass(p->board);
+    } else {
+        flips = othello_flips(p->board.own, p->board.other, move - 1u);
+        p->board = othello_play(p->board, move - 1u, flips);
+    }
+    p->undo[p->made].flips = flips;
+    p->undo[p->made++].move = move;
+    p->is_black = !p->is_black;
+}
+
+static void unmake(void *position, uint16_t move)
+{
+    struct othello_position *p = position;
+    uint64_t flips = p->undo[--p->made].flips;
+    p->board = othello_pass(p->board);
+    p->is_black = !p->is_black;
+    if (move != OTHELLO_PASS) {
+        p->board.other ^= flips;
+        p->board.own ^= flips ^ othello_bit(move - 1u);
+    }
+}
+
+static bool passed(const void *position)
+{
+    const struct othello_position *p = position;
+    return p->made > 0 && p->undo[p->made - 1].move == OTHELLO_PASS;
+}
+
+static uint64_t key(const void *position)
+{
+    const struct othello_position *p = position;
+    return othello_hash(p->board);
+}
+
+static int finished(const void *position)
+{
+    const struct othello_position *p = position;
+    return othello_final_score(p->board);
+}
+
+static unsigned depth_left(const void *position)
+{
+    const struct othello_position *p = position;
+    return othello_count(othello_empties(p->board));
+}
+
+static bool check(const void *position)
+{
+    (void)position;
+    return false;
+}
+
+/* ---- evaluation and order ---- */
+
+static const uint64_t corners = UINT64_C(0x8100000000000081);
+
+static int evaluate(const void *position)
+{
+    const struct othello_position *p = position;
+    const struct othello_board b = p->board;
+    const uint64_t own = othello_moves(b.own, b.other), other = othello_moves(b.other, b.own);
+    if ((own | other) == 0) {
+        return othello_final_score(b);
+    }
+    int value = (int)othello_count(own) - (int)othello_count(other) +
+                8 * ((int)othello_count(b.own & corners) - (int)othello_count(b.other & corners));
+    return value > OTHELLO_SCORE_MAX - 1   ? OTHELLO_SCORE_MAX - 1
+           : value < 1 - OTHELLO_SCORE_MAX ? 1 - OTHELLO_SCORE_MAX
+                                           : value;
+}
+
+static int sign_of(int value)
+{
+    return (value > 0) - (value < 0);
+}
+
+static int evaluate_sign(const void *position)
+{
+    return sign_of(evaluate(position));
+}
+
+static int finished_sign(const void *position)
+{
+    return sign_of(finished(position));
+}
+
+/* Fastest first: where the opponent has few answers, the tree is small. */
+static void rate(const void *position, int depth, struct game_move *list, unsigned count)
+{
+    const struct othello_position *p = position;
+    for (unsigned i = 0; i < count && list[i].move != OTHELLO_PASS; i++) {
+        const unsigned square = list[i].move - 1u;
+        const uint64_t flips = othello_flips(p->board.own, p->board.other, square);
+        const struct othello_board child = othello_play(p->board, square, flips);
+        const uint64_t answers = othello_moves(child.own, child.other);
+        int value = -4 * (int)(othello_count(answers) + othello_count(answers & corners));
+        value += (corners >> square & 1) != 0 ? 8 : 0;
+        list[i].order = value;
+        (void)depth;
+    }
+}
+
+/* ---- moves as text ---- */
+
+static void format_move(const void *position, uint16_t move, char *text)
+{
+    (void)position;
+    if (move == OTHELLO_PASS) {
+        memcpy(text, "pass", 5);
+        return;
+    }
+    text[0] = (char)('a' + (move - 1) % 8);
+    text[1] = (char)('1' + (move - 1) / 8);
+    text[2] = '\0';
+}
+
+static bool is_pass(const char *text)
+{
+    return strcmp(text, "pass") == 0 || strcmp(text, "PASS") == 0 || strcmp(text, "PA") == 0 ||
+           strcmp(text, "pa") == 0;
+}
+
+static enum err parse_move(const void *position, const char *text, uint16_t *move)
+{
+    struct game_move list[GAME_MOVES_MAX];
+    uint16_t wanted = OTHELLO_PASS;
+    if (!is_pass(text)) {
+        const int column = text[0] | 0x20; /* capital letters, too */
+        if (column < 'a' || column > 'h' || text[1] < '1' || text[1] > '8' || text[2] != '\0') {
+            return ERR_SYNTAX;
+        }
+        wanted = (uint16_t)(column - 'a' + 8 * (text[1] - '1') + 1);
+    }
+    const unsigned count = generate(position, list);
+    for (unsigned i = 0; i < count; i++) {
+        if (list[i].move == wanted) {
+            *move = wanted;
+            return ERR_OK;
+        }
+    }
+    return ERR_ILLEGAL;
+}
+
+/* ---- perft ---- */
+
+static uint64_t perft(struct othello_board b, unsigned depth)
+{
+    uint64_t moves = othello_moves(b.own, b.other), sum = 0;
+    if (depth == 0) {
+        return 1;
+    }
+    if (moves == 0) {
+        return othello_moves(b.other, b.own) == 0 ? 1 : perft(othello_pass(b), depth - 1);
+    }
+    if (depth == 1) {
+        return othello_count(moves);
+    }
+    for (; moves != 0; moves &= moves - 1) {
+        const unsigned square = othello_first(moves);
+        const uint64_t flips = othello_flips(b.own, b.other, square);
+        sum += perft(othello_play(b, square, flips), depth - 1);
+    }
+    return sum;
+}
+
+uint64_t othello_perft(const struct othello_position *position, unsigned depth)
+{
+    return perft(position->board, depth);
+}
+
+enum { NEVER = 255 };
+
+/* No rule of selection full is for this game: they are about pieces that hang. */
+static const struct game_search game_search = {
+    .first_iteration = 1,
+    .iteration_step = 1,
+    .aspiration_depth = 4,
+    .aspiration_width = 3,
+    .exact_gap = 10,
+    .children_depth = 6,
+    .null_depth = NEVER,
+    .reduce_depth = NEVER,
+    .singular_depth = NEVER,
+    .internal_depth = NEVER,
+};
+
+#define OTHELLO_COMMON                                                                            \
+    .position_size = sizeof(struct othello_position), .score_kind = GAME_DISCS,                   \
+    .search = &game_search, .parse = parse, .format = format, .generate = generate, .make = make, \
+    .unmake = unmake, .key = key, .check = check, .passed = passed, .depth_left = depth_left,     \
+    .rate = rate, .format_move = format_move, .parse_move = parse_move
+
+const struct game game_othello = {
+    OTHELLO_COMMON,
+    .name = "othello",
+    .namespace_id = NAMESPACE_othello,
+    .score_max = OTHELLO_SCORE_MAX,
+    .evaluate = evaluate,
+    .finished = finished,
+};
+
+const struct game game_othello_wld = {
+    OTHELLO_COMMON, .name = "othello-wld",     .namespace_id = NAMESPACE_othello + 1,
+    .score_max = 1, .evaluate = evaluate_sign, .finished = finished_sign,
+};
