@@ -1,0 +1,350 @@
+#include "worker/games/othello/last.h"
+
+#include "worker/games/othello/stable.h"
+
+/* ---- what the last disc turns ---- */
+
+/* Discs turned in a line of eight by a disc on square x, where the squares set in y are of its
+ * colour, and all others of the other colour: up to the next one on each side, if there is one. */
+#define TURNED_UP(x, y) ((y) >> ((x) + 1) == 0 ? 0 : __builtin_ctz((y) >> ((x) + 1) | 0x100))
+#define BELOW(x, y) ((y) & ((1 << (x)) - 1))
+#define TURNED_DOWN(x, y) (BELOW(x, y) == 0 ? 0 : (x)-32 + __builtin_clz(BELOW(x, y) | 0u))
+#define TURNED(x, y) (unsigned char)(2 * (TURNED_UP(x, y) + TURNED_DOWN(x, y)))
+#define TURNED_4(x, y) TURNED(x, y), TURNED(x, (y) + 1), TURNED(x, (y) + 2), TURNED(x, (y) + 3)
+#define TURNED_16(x, y) \
+    TURNED_4(x, y), TURNED_4(x, (y) + 4), TURNED_4(x, (y) + 8), TURNED_4(x, (y) + 12)
+#define TURNED_64(x, y) \
+    TURNED_16(x, y), TURNED_16(x, (y) + 16), TURNED_16(x, (y) + 32), TURNED_16(x, (y) + 48)
+#define TURNED_256(x)                                                           \
+    {                                                                           \
+        TURNED_64(x, 0), TURNED_64(x, 64), TURNED_64(x, 128), TURNED_64(x, 192) \
+    }
+
+/* Twice the number: what the difference of discs gains, without the new disc. */
+static const unsigned char turned[8][256] = {
+    TURNED_256(0), TURNED_256(1), TURNED_256(2), TURNED_256(3),
+    TURNED_256(4), TURNED_256(5), TURNED_256(6), TURNED_256(7),
+};
+
+/* The column and the diagonals through a square, and where it is in them, counted as _pext does. */
+struct lines {
+    uint64_t column, falling, rising;
+    unsigned char in_row, in_column, in_falling, in_rising;
+};
+
+#define COLUMN(s) ((s) % 8)
+#define ROW(s) ((s) / 8)
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define LEAST_COLUMNS(n) (UINT64_C(0x0101010101010101) * ((1 << (n)) - 1))
+#define MAIN_FALLING UINT64_C(0x8040201008040201)
+#define MAIN_RISING UINT64_C(0x0102040810204080)
+#define FALLING(s)                                                                            \
+    (COLUMN(s) >= ROW(s) ? MAIN_FALLING >> 8 * (COLUMN(s) >= ROW(s) ? COLUMN(s) - ROW(s) : 0) \
+                         : MAIN_FALLING << 8 * (COLUMN(s) < ROW(s) ? ROW(s) - COLUMN(s) : 0))
+#define SUM(s) (COLUMN(s) + ROW(s))
+#define RISING(s)                                                    \
+    (SUM(s) <= 7 ? MAIN_RISING >> 8 * (SUM(s) <= 7 ? 7 - SUM(s) : 0) \
+                 : MAIN_RISING << 8 * (SUM(s) > 7 ? SUM(s) - 7 : 0))
+#ifdef __BMI2__
+#define IN_FALLING(s) MIN(ROW(s), COLUMN(s))
+#define IN_RISING(s) MIN(ROW(s), 7 - COLUMN(s))
+#else
+#define IN_FALLING(s) COLUMN(s)
+#define IN_RISING(s) COLUMN(s)
+#endif
+#define LINES(s)                                                                             \
+    {                                                                                        \
+        UINT64_C(0x0101010101010101) << COLUMN(s), FALLING(s), RISING(s), COLUMN(s), ROW(s), \
+            IN_FALLING(s), IN_RISING(s)                                                      \
+    }
+#define EIGHT(of, r)                                                                 \
+    of(8 * (r)), of(8 * (r) + 1), of(8 * (r) + 2), of(8 * (r) + 3), of(8 * (r) + 4), \
+        of(8 * (r) + 5), of(8 * (r) + 6), of(8 * (r) + 7)
+#define ALL(of)                                                                         \
+    EIGHT(of, 0), EIGHT(of, 1), EIGHT(of, 2), EIGHT(of, 3), EIGHT(of, 4), EIGHT(of, 5), \
+        EIGHT(of, 6), EIGHT(of, 7)
+
+static const struct lines lines_of[OTHELLO_SQUARES] = {ALL(LINES)};
+
+/* The squares around each. */
+#define THREE_COLUMNS(s) (UINT64_C(0x0101010101010101) * ((UINT64_C(7) << COLUMN(s)) >> 1 & 0xff))
+#define THREE_ROWS(s) \
+    (ROW(s) == 0 ? UINT64_C(0xffff) : UINT64_C(0xffffff) << 8 * (ROW(s) - (ROW(s) != 0)))
+#define AROUND(s) (THREE_COLUMNS(s) & THREE_ROWS(s) & ~(UINT64_C(1) << (s)))
+static const uint64_t around[OTHELLO_SQUARES] = {ALL(AROUND)};
+
+/* The quadrant of a square: a bit. */
+#define QUADRANT(s) 1 << ((ROW(s) >= 4) * 2 + (COLUMN(s) >= 4))
+static const unsigned char quadrant[OTHELLO_SQUARES] = {ALL(QUADRANT)};
+#define QUADRANT_SET(i)                                                       \
+    (((i)&1) * UINT64_C(0x0f0f0f0f) | ((i) >> 1 & 1) * UINT64_C(0xf0f0f0f0) | \
+     ((i) >> 2 & 1) * UINT64_C(0x0f0f0f0f00000000) |                          \
+     ((i) >> 3 & 1) * UINT64_C(0xf0f0f0f000000000))
+static const uint64_t quadrant_set[16] = {EIGHT(QUADRANT_SET, 0), EIGHT(QUADRANT_SET, 1)};
+
+static inline unsigned line(uint64_t set, uint64_t mask)
+{
+#ifdef __BMI2__
+    return (unsigned)_pext_u64(set, mask);
+#else
+    return (unsigned)((set & mask) * UINT64_C(0x0101010101010101) >> 56);
+#endif
+}
+
+static inline unsigned column(uint64_t set, const struct lines *lines)
+{
+#ifdef __BMI2__
+    return (unsigned)_pext_u64(set, lines->column);
+#else
+    return (unsigned)((set >> lines->in_row & UINT64_C(0x0101010101010101)) *
+                          UINT64_C(0x0102040810204080) >>
+                      56);
+#endif
+}
+
+/* Twice the discs turned on the only empty square x, where own are all of one colour. */
+static inline int last_turned(uint64_t own, unsigned x)
+{
+    const struct lines *lines = &lines_of[x];
+    return turned[lines->in_row][own >> (x & 56) & 0xff] +
+           turned[lines->in_column][column(own, lines)] +
+           turned[lines->in_falling][line(own, lines->falling)] +
+           turned[lines->in_rising][line(own, lines->rising)];
+}
+
+/* ---- one to four empty squares ---- */
+
+/* One empty square; the value from the side of `own`. */
+static inline int last_1(uint64_t own, unsigned x, int alpha)
+{
+    const int without = 2 * (int)othello_count(own) - 62; /* own disc on x, nothing turned */
+    const int gain = last_turned(own, x);
+    if (gain != 0) {
+        return without + gain;
+    }
+    /* The other side moves, or nobody does and x goes to the winner. */
+    const int stay = without > 0 ? without : without - 2;
+    if (stay <= alpha) {
+        return stay;
+    }
+    const int loss = last_turned(~own, x);
+    return loss != 0 ? without - 2 - loss : stay;
+}
+
+static int last_2(uint64_t own, uint64_t other, unsigned x1, unsigned x2, int alpha,
+                  unsigned *nodes)
+{
+    ++*nodes;
+    int best = -OTHELLO_SCORE_MAX - 2;
+    uint64_t flips;
+    if ((around[x1] & other) != 0 && (flips = othello_flips(own, other, x1)) != 0) {
+        ++*nodes;
+        best = -last_1(other ^ flips, x2, -alpha - 2);
+        if (best > alpha) {
+            return best;
+        }
+    }
+    if ((around[x2] & other) != 0 && (flips = othello_flips(own, other, x2)) != 0) {
+        ++*nodes;
+        const int value = -last_1(other ^ flips, x1, -alpha - 2);
+        return value > best ? value : best;
+    }
+    if (best >= -OTHELLO_SCORE_MAX) {
+        return best;
+    }
+    /* A pass: from the other side, whose best is the least here. */
+    int worst = OTHELLO_SCORE_MAX + 2;
+    if ((around[x1] & own) != 0 && (flips = othello_flips(other, own, x1)) != 0) {
+        ++*nodes;
+        worst = last_1(own ^ flips, x2, alpha);
+        if (worst <= alpha) {
+            return worst;
+        }
+    }
+    if ((around[x2] & own) != 0 && (flips = othello_flips(other, own, x2)) != 0) {
+        ++*nodes;
+        const int value = last_1(own ^ flips, x1, alpha);
+        return value < worst ? value : worst;
+    }
+    return worst <= OTHELLO_SCORE_MAX ? worst
+                                      : othello_final_score((struct othello_board){own, other});
+}
+
+static int last_3(uint64_t own, uint64_t other, unsigned x1, unsigned x2, unsigned x3, int alpha,
+                  unsigned *nodes)
+{
+    ++*nodes;
+    const unsigned q1 = quadrant[x1], q2 = quadrant[x2], q3 = quadrant[x3];
+    if (q1 == q3 && q1 != q2) {
+        const unsigned x = x1;
+        x1 = x2;
+        x2 = x;
+    } else if (q1 == q2 && q1 != q3) {
+        const unsigned x = x1;
+        x1 = x3;
+        x3 = x;
+    }
+    for (int passed = 0;; passed = 1) {
+        int best = -OTHELLO_SCORE_MAX - 2;
+        uint64_t flips;
+        if ((around[x1] & other) != 0 && (flips = othello_flips(own, other, x1)) != 0) {
+            best = -last_2(other ^ flips, own ^ flips ^ othello_bit(x1), x2, x3, -alpha - 2, nodes);
+            if (best > alpha) {
+                return passed ? -best : best;
+            }
+        }
+        if ((around[x2] & other) != 0 && (flips = othello_flips(own, other, x2)) != 0) {
+            const int value =
+                -last_2(other ^ flips, own ^ flips ^ othello_bit(x2), x1, x3, -alpha - 2, nodes);
+            if (value > alpha) {
+                return passed ? -value : value;
+            }
+            best = value > best ? value : best;
+        }
+        if ((around[x3] & other) != 0 && (flips = othello_flips(own, other, x3)) != 0) {
+            const int value =
+                -last_2(other ^ flips, own ^ flips ^ othello_bit(x3), x1, x2, -alpha - 2, nodes);
+            best = value > best ? value : best;
+        }
+        if (best >= -OTHELLO_SCORE_MAX) {
+            return passed ? -best : best;
+        }
+        if (passed) {
+            return -othello_final_score((struct othello_board){own, other});
+        }
+        const uint64_t turn = own;
+        own = other;
+        other = turn;
+        alpha = -alpha - 2;
+    }
+}
+
+static int last_4(uint64_t own, uint64_t other, uint64_t empties, int alpha, unsigned *nodes)
+{
+    ++*nodes;
+    /* Those alone in their quadrant first. */
+    unsigned x[4], first = 0, last = 3, q[4], seen = 0, twice = 0, found[4];
+    for (unsigned i = 0; i < 4; i++, empties &= empties - 1) {
+        found[i] = othello_first(empties);
+        q[i] = quadrant[found[i]];
+        twice |= seen & q[i];
+        seen |= q[i];
+    }
+    for (unsigned i = 0; i < 4; i++) {
+        if ((q[i] & twice) == 0) {
+            x[first++] = found[i];
+        }
+    }
+    for (unsigned i = 4; i-- > 0;) {
+        if ((q[i] & twice) != 0) {
+            x[last--] = found[i];
+        }
+    }
+    for (int passed = 0;; passed = 1) {
+        int best = -OTHELLO_SCORE_MAX - 2;
+        for (unsigned i = 0; i < 4; i++) {
+            if ((around[x[i]] & other) == 0) {
+                continue;
+            }
+            const uint64_t flips = othello_flips(own, other, x[i]);
+            if (flips == 0) {
+                continue;
+            }
+            const int value = -last_3(other ^ flips, own ^ flips ^ othello_bit(x[i]), x[i == 0],
+                                      x[1 + (i <= 1)], x[2 + (i <= 2)], -alpha - 2, nodes);
+            if (value > best) {
+                best = value;
+                if (best > alpha) {
+                    return passed ? -best : best;
+                }
+            }
+        }
+        if (best >= -OTHELLO_SCORE_MAX) {
+            return passed ? -best : best;
+        }
+        if (passed) {
+            return -othello_final_score((struct othello_board){own, other});
+        }
+        const uint64_t turn = own;
+        own = other;
+        other = turn;
+        alpha = -alpha - 2;
+    }
+}
+
+/* ---- five and more ---- */
+
+/* With so many discs more than the opponent to be wanted, his stable discs may be too many. */
+static const signed char stable_alpha[OTHELLO_LAST_MAX + 1] = {99, 99, 99, 99, 99, 10, 12, 14};
+
+static int last_more(uint64_t own, uint64_t other, unsigned empties, unsigned odd, int alpha,
+                     unsigned *nodes)
+{
+    ++*nodes;
+    if (alpha >= stable_alpha[empties]) {
+        const int most = OTHELLO_SCORE_MAX - 2 * (int)othello_count(othello_stable(other, own));
+        if (most <= alpha) {
+            return most;
+        }
+    }
+    const uint64_t moves = othello_moves(own, other), free = ~(own | other);
+    if (moves == 0) {
+        if (othello_moves(other, own) == 0) {
+            return othello_final_score((struct othello_board){own, other});
+        }
+        return -last_more(other, own, empties, odd, -alpha - 2, nodes);
+    }
+    const uint64_t corners = UINT64_C(0x8100000000000081), alone = quadrant_set[odd];
+    int best = -OTHELLO_SCORE_MAX - 2;
+    const uint64_t group[4] = {moves & alone & corners, moves & alone & ~corners,
+                               moves & ~alone & corners, moves & ~alone & ~corners};
+    for (unsigned i = 0; i < 4; i++) {
+        for (uint64_t rest = group[i]; rest != 0; rest &= rest - 1) {
+            const unsigned x = othello_first(rest);
+            const uint64_t flips = othello_flips(own, other, x);
+            const uint64_t next_own = other ^ flips, next_other = own ^ flips ^ othello_bit(x);
+            const int value = empties == 5 ? -last_4(next_own, next_other, free ^ othello_bit(x),
+                                                     -alpha - 2, nodes)
+                                           : -last_more(next_own, next_other, empties - 1,
+                                                        odd ^ quadrant[x], -alpha - 2, nodes);
+            if (value > best) {
+                best = value;
+                if (best > alpha) {
+                    return best;
+                }
+            }
+        }
+    }
+    return best;
+}
+
+int othello_last(struct othello_board board, unsigned empties, int alpha, unsigned *nodes)
+{
+    uint64_t free = othello_empties(board);
+    unsigned x[3] = {0};
+    if (empties > 4) {
+        unsigned odd = 0;
+        for (unsigned i = 0; i < 4; i++) {
+            odd |= (othello_count(free & quadrant_set[1u << i]) & 1) << i;
+        }
+        return last_more(board.own, board.other, empties, odd, alpha, nodes);
+    }
+    if (empties == 4) {
+        return last_4(board.own, board.other, free, alpha, nodes);
+    }
+    for (unsigned i = 0; free != 0; i++, free &= free - 1) {
+        x[i] = othello_first(free);
+    }
+    switch (empties) {
+    case 3:
+        return last_3(board.own, board.other, x[0], x[1], x[2], alpha, nodes);
+    case 2:
+        return last_2(board.own, board.other, x[0], x[1], alpha, nodes);
+    case 1:
+        ++*nodes;
+        return last_1(board.own, x[0], alpha);
+    default:
+        ++*nodes;
+        return othello_final_score(board);
+    }
+}

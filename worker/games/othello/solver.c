@@ -1,0 +1,341 @@
+#include "worker/games/othello/solver.h"
+
+#include "worker/games/othello/last.h"
+#include "worker/games/othello/stable.h"
+
+enum {
+    BUCKETS_LOG = 18,
+    SLOTS = 3,
+    MOVES_MAX = 34, /* no board has more */
+    POLL_NODES = 1000,
+    NONE = -OTHELLO_SCORE_MAX - 2, /* below every value */
+    ETC_EMPTIES = 9, /* with fewer, replies are not read from the hash before they are searched */
+};
+
+/* ---- the hash ---- */
+
+/* Three boards in a cache line. All zero is the board without discs, worth 0. */
+struct bucket {
+    uint64_t own[SLOTS], other[SLOTS];
+    signed char lower[SLOTS], upper[SLOTS]; /* of the value */
+    unsigned char move[SLOTS]; /* one that is worth lower or more; if that is nothing, any */
+    unsigned char level[SLOTS]; /* how much it is worth to keep */
+    unsigned char unused[4];
+};
+_Static_assert(sizeof(struct bucket) == 64, "one cache line");
+
+struct othello_memory {
+    struct bucket bucket[1 << BUCKETS_LOG];
+};
+
+struct found {
+    int lower, upper;
+    unsigned move;
+};
+
+struct search {
+    struct othello_memory *memory;
+    const struct game_solver *solver;
+    unsigned nodes; /* not yet counted */
+    bool stopped;
+};
+
+static inline struct bucket *bucket_of(const struct search *search, struct othello_board board)
+{
+    uint64_t h = board.own * UINT64_C(0x9e3779b97f4a7c15);
+    h ^= h >> 32;
+    h = (h + board.other) * UINT64_C(0xbf58476d1ce4e5b9);
+    h ^= h >> 32;
+    h *= UINT64_C(0x94d049bb133111eb);
+    return &search->memory->bucket[h >> (64 - BUCKETS_LOG)];
+}
+
+static inline bool probe(const struct bucket *bucket, struct othello_board board,
+                         struct found *found)
+{
+    for (unsigned i = 0; i < SLOTS; i++) {
+        if (bucket->own[i] == board.own && bucket->other[i] == board.other) {
+            *found = (struct found){bucket->lower[i], bucket->upper[i], bucket->move[i]};
+            return true;
+        }
+    }
+    return false;
+}
+
+static void store(struct bucket *bucket, struct othello_board board, unsigned empties,
+                  struct found found)
+{
+    unsigned victim = 0;
+    for (unsigned i = 0; i < SLOTS; i++) {
+        if (bucket->own[i] == board.own && bucket->other[i] == board.other) {
+            /* The move belongs to the lower bound. */
+            if (found.lower > bucket->lower[i] || bucket->lower[i] == -OTHELLO_SCORE_MAX) {
+                bucket->move[i] = (unsigned char)found.move;
+            }
+            bucket->lower[i] =
+                (signed char)(found.lower > bucket->lower[i] ? found.lower : bucket->lower[i]);
+            bucket->upper[i] =
+                (signed char)(found.upper < bucket->upper[i] ? found.upper : bucket->upper[i]);
+            bucket->level[i] = (unsigned char)empties;
+            return;
+        }
+        victim = bucket->level[i] < bucket->level[victim] ? i : victim;
+    }
+    for (unsigned i = 0; i < SLOTS; i++) {
+        bucket->level[i] -= bucket->level[i] != 0;
+    }
+    bucket->own[victim] = board.own;
+    bucket->other[victim] = board.other;
+    bucket->lower[victim] = (signed char)found.lower;
+    bucket->upper[victim] = (signed char)found.upper;
+    bucket->move[victim] = (unsigned char)found.move;
+    bucket->level[victim] = (unsigned char)empties;
+}
+
+/* ---- the order of moves ---- */
+
+struct move {
+    struct othello_board next;
+    int order; /* higher first */
+    unsigned square;
+};
+
+static const uint64_t corners = UINT64_C(0x8100000000000081);
+
+/* The squares next to some of the set. */
+static inline uint64_t spread_out(uint64_t set)
+{
+    uint64_t wide =
+        set | (set << 1 & UINT64_C(0xfefefefefefefefe)) | (set >> 1 & UINT64_C(0x7f7f7f7f7f7f7f7f));
+    return wide | wide << 8 | wide >> 8;
+}
+
+/* The squares of quadrants with an odd number of empty ones. */
+static inline uint64_t odd_quadrants(uint64_t empties)
+{
+    uint64_t odd = 0;
+    const uint64_t quadrant = UINT64_C(0x0f0f0f0f);
+    for (unsigned shift = 0; shift < 64; shift += shift == 4 ? 28 : 4) {
+        odd |= (othello_count(empties & quadrant << shift) & 1) != 0 ? quadrant << shift : 0;
+    }
+    return odd;
+}
+
+/* What the opponent can do after a move, the less the better; corners count twice. */
+static inline int mobility_order(struct othello_board next)
+{
+    const uint64_t moves = othello_moves(next.own, next.other);
+    const int mobility = (int)(othello_count(moves) + othello_count(moves & corners));
+    const int potential = (int)othello_count(spread_out(next.other) & othello_empties(next));
+    return -32 * mobility - 1 * potential;
+}
+
+/* All moves; true: the first in the list turns all discs, so nothing is better. */
+static inline bool list_moves(struct othello_board board, uint64_t moves, struct move *list)
+{
+    for (unsigned i = 0; moves != 0; moves &= moves - 1, i++) {
+        const unsigned square = othello_first(moves);
+        const uint64_t flips = othello_flips(board.own, board.other, square);
+        list[i].square = square;
+        list[i].next = othello_play(board, square, flips);
+        if (list[i].next.own == 0) {
+            list[0] = list[i];
+            return true;
+        }
+    }
+    return false;
+}
+
+static void order_moves(struct othello_board board, struct move *list, unsigned n, unsigned first)
+{
+    const uint64_t odd = odd_quadrants(othello_empties(board));
+    for (unsigned i = 0; i < n; i++) {
+        if (list[i].square == first) {
+            list[i].order = 1 << 24;
+            continue;
+        }
+        list[i].order = mobility_order(list[i].next);
+        list[i].order += (othello_bit(list[i].square) & odd) != 0 ? 16 : 0;
+        list[i].order += (othello_bit(list[i].square) & corners) != 0 ? 32 : 0;
+    }
+}
+
+/* Brings the best of list[i..n) to i. */
+static inline void take_best(struct move *list, unsigned i, unsigned n)
+{
+    unsigned best = i;
+    for (unsigned j = i + 1; j < n; j++) {
+        best = list[j].order > list[best].order ? j : best;
+    }
+    const struct move move = list[best];
+    list[best] = list[i];
+    list[i] = move;
+}
+
+/* ---- the search ---- */
+
+/* Above this alpha the opponent's stable discs may be too many, by empty squares. */
+static inline int stable_alpha(unsigned empties)
+{
+    return empties < 24 ? 2 * (int)empties : 99;
+}
+
+static bool report(struct search *search)
+{
+    if (search->solver != NULL && !search->solver->count(search->solver->self, search->nodes)) {
+        search->stopped = true;
+    }
+    search->nodes = 0;
+    return !search->stopped;
+}
+
+static int null_window(struct search *search, struct othello_board board, unsigned empties,
+                       int alpha)
+{
+    if (empties <= OTHELLO_LAST_MAX) {
+        return othello_last(board, empties, alpha, &search->nodes);
+    }
+    if (++search->nodes >= POLL_NODES && !report(search)) {
+        return 0;
+    }
+    struct bucket *bucket = bucket_of(search, board);
+    __builtin_prefetch(bucket);
+    if (alpha >= stable_alpha(empties)) {
+        const int most =
+            OTHELLO_SCORE_MAX - 2 * (int)othello_count(othello_stable(board.other, board.own));
+        if (most <= alpha) {
+            return most;
+        }
+    }
+    const uint64_t moves = othello_moves(board.own, board.other);
+    if (moves == 0) {
+        if (othello_moves(board.other, board.own) == 0) {
+            return othello_final_score(board);
+        }
+        return -null_window(search, othello_pass(board), empties, -alpha - 2);
+    }
+    struct found found = {-OTHELLO_SCORE_MAX, OTHELLO_SCORE_MAX, OTHELLO_NO_MOVE};
+    if (probe(bucket, board, &found)) {
+        if (found.lower > alpha) {
+            return found.lower;
+        }
+        if (found.upper <= alpha) {
+            return found.upper;
+        }
+    }
+    struct move list[MOVES_MAX];
+    const unsigned n = othello_count(moves);
+    if (list_moves(board, moves, list)) {
+        return OTHELLO_SCORE_MAX;
+    }
+    if (empties > ETC_EMPTIES) {
+        for (unsigned i = 0; i < n; i++) {
+            struct found reply;
+            if (probe(bucket_of(search, list[i].next), list[i].next, &reply) &&
+                -reply.upper > alpha) {
+                store(bucket, board, empties,
+                      (struct found){-reply.upper, OTHELLO_SCORE_MAX, list[i].square});
+                return -reply.upper;
+            }
+        }
+    }
+    if (n > 1) {
+        order_moves(board, list, n, found.move);
+    }
+    int best = NONE;
+    unsigned best_move = OTHELLO_NO_MOVE;
+    for (unsigned i = 0; i < n && best <= alpha; i++) {
+        take_best(list, i, n);
+        const int value = -null_window(search, list[i].next, empties - 1, -alpha - 2);
+        if (search->stopped) {
+            return 0;
+        }
+        if (value > best) {
+            best = value;
+            best_move = list[i].square;
+        }
+    }
+    store(bucket, board, empties,
+          (struct found){best > alpha ? best : -OTHELLO_SCORE_MAX,
+                         best > alpha ? OTHELLO_SCORE_MAX : best, best_move});
+    return best;
+}
+
+/* The value in an open window. */
+static int open_window(struct search *search, struct othello_board board, unsigned empties,
+                       int alpha, int beta, unsigned *best_move)
+{
+    *best_move = OTHELLO_NO_MOVE;
+    if (++search->nodes >= POLL_NODES && !report(search)) {
+        return 0;
+    }
+    const uint64_t moves = othello_moves(board.own, board.other);
+    if (moves == 0) {
+        if (othello_moves(board.other, board.own) == 0) {
+            return othello_final_score(board);
+        }
+        unsigned reply;
+        return -open_window(search, othello_pass(board), empties, -beta, -alpha, &reply);
+    }
+    struct bucket *bucket = bucket_of(search, board);
+    struct found found = {-OTHELLO_SCORE_MAX, OTHELLO_SCORE_MAX, OTHELLO_NO_MOVE};
+    if (probe(bucket, board, &found) &&
+        (found.lower >= beta || found.upper <= alpha || found.lower == found.upper)) {
+        *best_move = found.move;
+        return found.lower >= beta ? found.lower : found.upper;
+    }
+    struct move list[MOVES_MAX];
+    const unsigned n = othello_count(moves);
+    if (list_moves(board, moves, list)) {
+        *best_move = list[0].square;
+        return OTHELLO_SCORE_MAX;
+    }
+    order_moves(board, list, n, found.move);
+    int best = NONE;
+    for (unsigned i = 0; i < n && best < beta; i++) {
+        take_best(list, i, n);
+        const int above = best > alpha ? best : alpha;
+        int value = above;
+        unsigned reply;
+        if (i != 0 || above + 2 == beta) {
+            value = -null_window(search, list[i].next, empties - 1, -above - 2);
+        }
+        if (!search->stopped && (i == 0 || value > above) && value < beta && above + 2 < beta) {
+            value = -open_window(search, list[i].next, empties - 1, -beta, -above, &reply);
+        }
+        if (search->stopped) {
+            return 0;
+        }
+        if (value > best) {
+            best = value;
+            *best_move = list[i].square;
+        }
+    }
+    store(bucket, board, empties,
+          (struct found){best > alpha ? best : -OTHELLO_SCORE_MAX,
+                         best < beta ? best : OTHELLO_SCORE_MAX, *best_move});
+    return best;
+}
+
+size_t othello_memory_bytes(void)
+{
+    return sizeof(struct othello_memory);
+}
+
+bool othello_solve(struct othello_memory *memory, struct othello_board board, int alpha, int beta,
+                   const struct game_solver *solver, int *value, unsigned *move)
+{
+    struct search search = {.memory = memory, .solver = solver};
+    /* Values are even: odd windows are as good as the next wider ones. */
+    alpha = alpha <= -OTHELLO_SCORE_MAX ? -OTHELLO_SCORE_MAX - 2 : alpha - (alpha & 1);
+    beta = beta >= OTHELLO_SCORE_MAX ? OTHELLO_SCORE_MAX : beta + (beta & 1);
+    unsigned best_move;
+    const int best =
+        open_window(&search, board, othello_count(othello_empties(board)), alpha, beta, &best_move);
+    if (search.stopped || !report(&search)) {
+        return false;
+    }
+    *value = best;
+    *move = best_move;
+    return true;
+}

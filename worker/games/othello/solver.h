@@ -1,0 +1,38 @@
+/* solver: the exact value of an Othello board near the end of the game.
+ *
+ * A null-window search (NegaScout, Reinefeld 1983) that keeps bounds of boards in a private hash,
+ * tries replies that the hash or stable discs refute first (enhanced transposition cut-offs), then
+ * moves after which the opponent has fewest (fastest first, Buro and Weill). The last squares are
+ * in last.h. Ideas as in Edax (R. Delorme, T. Okuhara) and Zebra (G. Andersson).
+ *
+ * Threads: any, each with a memory of its own. Memory: the caller's; nothing is allocated. Pure: a
+ * value is a function of board and window's answer alone, exact whatever the hash has in it; only
+ * how far a fail-soft bound lies beyond the window, and which of several best moves is found,
+ * depend on what was solved before. */
+#ifndef WORKER_GAMES_OTHELLO_SOLVER_H
+#define WORKER_GAMES_OTHELLO_SOLVER_H
+
+#include "worker/games/game.h"
+#include "worker/games/othello/board.h"
+
+enum { OTHELLO_NO_MOVE = OTHELLO_SQUARES };
+
+/* Bounds of boards, with all their discs: never those of another board. Bytes of value 0 are an
+ * empty memory. It may be used on from call to call, for any boards. */
+struct othello_memory;
+
+/* A power of two; the bytes are aligned to 64. */
+size_t othello_memory_bytes(void);
+
+/* The value of `board` in the window alpha < beta, from the side to move, in discs: -64..64, empty
+ * squares for the winner. Fail-soft: a value >= beta is a lower bound of the true one, a value <=
+ * alpha an upper bound, one between is exact. `move`: if the value is above alpha, one that has it;
+ * else any; OTHELLO_NO_MOVE where there is none (a pass, or the end of the game).
+ *
+ * A node is a board on which moves are tried or whose end is evaluated, that with the last empty
+ * square included. `solver` (may be NULL) counts them every thousand or so, and once at the end.
+ * False: it said stop; value and move are untouched, and what is in memory by then is right. */
+bool othello_solve(struct othello_memory *memory, struct othello_board board, int alpha, int beta,
+                   const struct game_solver *solver, int *value, unsigned *move);
+
+#endif
