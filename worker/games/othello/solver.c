@@ -327,8 +327,11 @@ bool othello_solve(struct othello_memory *memory, struct othello_board board, in
 {
     struct search search = {.memory = memory, .solver = solver};
     /* Values are even: odd windows are as good as the next wider ones. */
-    alpha = alpha <= -OTHELLO_SCORE_MAX ? -OTHELLO_SCORE_MAX - 2 : alpha - (alpha & 1);
-    beta = beta >= OTHELLO_SCORE_MAX ? OTHELLO_SCORE_MAX : beta + (beta & 1);
+    alpha = alpha < NONE                ? NONE
+            : alpha > OTHELLO_SCORE_MAX ? OTHELLO_SCORE_MAX
+                                        : alpha - (alpha & 1);
+    beta = beta > OTHELLO_SCORE_MAX ? OTHELLO_SCORE_MAX : beta + (beta & 1);
+    beta = beta > alpha ? beta : alpha + 2;
     unsigned best_move;
     const int best =
         open_window(&search, board, othello_count(othello_empties(board)), alpha, beta, &best_move);
