@@ -35,7 +35,7 @@ DEPS_MATCH   := glaurung=/usr/games/glaurung toga2=/usr/games/toga2 gnuchess=/us
 DEPS         := CC=$(CC) PYTHON=$(PYTHON) deploy/deps.sh
 
 # One line instead of a page of compiler errors when a library is missing; checked once.
-SELF_SUFFICIENT := help clean words deps deps-test deps-bench deps-deb deb demo chess-network test test-long test-deploy check bench strict \
+SELF_SUFFICIENT := help clean words deps deps-test deps-bench deps-deb deb demo chess-network othello-weights test test-long test-deploy check bench strict \
                    lint fuzz-long soak bad-peers attacks bench-badpeers bench-failure bench-distance bench-library bench-survive bench-watching bench-web peers-die bench-service
 ifneq ($(filter-out $(SELF_SUFFICIENT),$(or $(MAKECMDGOALS),all)),)
 ifeq ($(wildcard build/headers),)
@@ -413,6 +413,25 @@ chess-network: deps
 	done; for pid in $$pids; do wait $$pid || exit 1; done
 	@build/release/tools/fit --epochs 6 --threads $(JOBS) --out worker/games/chess/evaluation.net build/network/*.samples
 
+# The Othello evaluation anew, whatever the present one is: games with the evaluation by hand, then twice with what the
+# games of before gave. The file depends on nothing but the sources and these options.
+OTHELLO_GAMES ?= 60000
+OTHELLO_PLAY = build/release/tools/othello_selfplay --threads $(JOBS) --depth 4
+OTHELLO_FIT  = build/release/tools/othello_fit --threads $(JOBS) --out worker/games/othello/evaluation.weights
+othello-weights: deps
+	@rm -rf build/othello-weights && mkdir -p build/othello-weights
+	@$(AGAIN) -j$(JOBS) MODE=release tools
+	@$(OTHELLO_PLAY) --seed 1 --exact 12 --games $(OTHELLO_GAMES) --start > build/othello-weights/1.samples
+	@$(OTHELLO_FIT) build/othello-weights/1.samples
+	@$(AGAIN) -j$(JOBS) MODE=release tools
+	@$(OTHELLO_PLAY) --seed 2 --exact 12 --games $(OTHELLO_GAMES) > build/othello-weights/2.samples
+	@$(OTHELLO_FIT) build/othello-weights/2.samples
+	@$(AGAIN) -j$(JOBS) MODE=release tools
+	@$(OTHELLO_PLAY) --seed 3 --exact 14 --games $(OTHELLO_GAMES) > build/othello-weights/3.samples
+	@$(OTHELLO_FIT) build/othello-weights/2.samples build/othello-weights/3.samples
+	@$(AGAIN) -j$(JOBS) MODE=release tools
+	@$(OTHELLO_PLAY) --seed 4 --exact 10 --games 200 --against-start
+
 # Half an hour of faults, or what SOAK says: SOAK="--minutes 30 --seed 7".
 soak: deps-test
 	@$(AGAIN) -j$(JOBS) MODE=$(MODE) all tools
@@ -577,6 +596,7 @@ help:
 	@echo 'make fuzz-long               coverage-guided fuzzing with clang (FUZZ_MINUTES=10 of CPU time each)'
 	@echo 'make match                   games against another engine (OPPONENT=/usr/games/glaurung MATCH="--games 40")'
 	@echo 'make chess-network           the evaluation for play anew, from own games (NETWORK_POSITIONS=N for each CPU)'
+	@echo 'make othello-weights         the Othello evaluation anew, from own games (OTHELLO_GAMES=N in each of three rounds)'
 	@echo 'make strict                  one strict score per position, by every way to search'
 	@echo 'make unit|fuzz|tools|benches build these programs only, in build/MODE/tests, fuzz, tools, bench'
 	@echo
@@ -599,7 +619,7 @@ help:
 
 .PHONY: all tools benches unit fuzz deps deps-test deps-bench deps-deb deb run-unit run-system run-sim \
         run-deploy run-fuzz fuzz-long run-lint run-soak forget-totals words lint check test \
-        test-deploy test-long chaos match soak bad-peers attacks run-attacks run-attacks-insecure demo bench chess-network release-tools bench-badpeers \
+        test-deploy test-long chaos match soak bad-peers attacks run-attacks run-attacks-insecure demo bench chess-network othello-weights release-tools bench-badpeers \
         bench-failure bench-distance bench-library bench-survive bench-watching bench-web peers-die bench-service strict lab lab-quick lab-calibrate \
         library install install-library uninstall clean help FORCE
 # Objects stay, and one that is missing is made: not .SECONDARY, which makes none that is older than its program.

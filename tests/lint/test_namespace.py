@@ -14,9 +14,11 @@ CASES = {
     "worker/games/chess/eval.c": {"chess"},
     "worker/games/chess/position.h": {"chess"},
     "worker/games/tree/tree.c": {"tree"},
-    "worker/games/game.h": {"chess", "tree"},
-    "worker/search/select.c": {"chess", "tree"},
-    "common/rng.h": {"chess", "tree"},
+    "worker/games/othello/evaluation.weights": {"othello"},
+    "worker/games/othello/board.h": {"othello"},
+    "worker/games/game.h": {"chess", "othello", "tree"},
+    "worker/search/select.c": {"chess", "othello", "tree"},
+    "common/rng.h": {"chess", "othello", "tree"},
     "worker/engine/job.c": set(),
 }
 
@@ -45,7 +47,7 @@ def main():
         copy_to(one), copy_to(two)
         before = make(one)
         results.append(("every game has a namespace of its own",
-                        set(before) == {"chess", "tree"} and len(set(before.values())) == 2 and
+                        set(before) == {"chess", "othello", "tree"} and len(set(before.values())) == 3 and
                         all(len(v) == len("UINT64_C(0x)") + 16 for v in before.values())))
         results.append(("another copy has the same", make(two) == before))
         written = os.stat(os.path.join(one, HEADER)).st_mtime_ns

@@ -124,7 +124,7 @@ struct tool {
     bool with_start, against_start;
     atomic_uint_fast64_t next, done;
     atomic_uint_fast64_t points; /* twice, of the evaluation against the one of the start */
-    struct game {
+    struct played {
         struct othello_sample *sample;
         unsigned samples;
     } * game;
@@ -160,7 +160,7 @@ static struct othello_board random_opening(uint64_t *seed, unsigned most)
     }
 }
 
-static void add_sample(struct game *game, uint64_t number, struct othello_board b, int score)
+static void add_sample(struct played *game, uint64_t number, struct othello_board b, int score)
 {
     if (game->samples < SAMPLES_MAX) {
         game->sample[game->samples++] = (struct othello_sample){
@@ -169,9 +169,9 @@ static void add_sample(struct game *game, uint64_t number, struct othello_board 
 }
 
 /* From `b` to the end; the boards on the way go to `line`, their number is returned. */
-static unsigned play_line(const struct tool *tool, struct othello_solver *solver, struct game *game,
-                          uint64_t number, struct othello_board b, uint64_t *seed,
-                          struct othello_board *line)
+static unsigned play_line(const struct tool *tool, struct othello_memory *memory,
+                          struct played *game, uint64_t number, struct othello_board b,
+                          uint64_t *seed, struct othello_board *line)
 {
     evaluation *evaluate = tool->with_start ? by_hand : othello_evaluate;
     int score[2 * OTHELLO_SQUARES];
@@ -181,12 +181,11 @@ static unsigned play_line(const struct tool *tool, struct othello_solver *solver
         line[count] = b;
         if (othello_count(othello_empties(b)) <= tool->exact) {
             exact_from = exact_from < count ? exact_from : count;
-            score[count] = othello_solve_best(solver, b, &next);
+            score[count] = othello_solve_best(memory, b, &next);
             if (othello_count(othello_empties(b)) > 3) {
                 const struct othello_board tried = random_move(b, seed);
-                struct othello_board unused;
                 if (!is_over(tried)) {
-                    add_sample(game, number, tried, othello_solve_best(solver, tried, &unused));
+                    add_sample(game, number, tried, othello_solve_exactly(memory, tried));
                 }
             }
         } else if (othello_moves(b.own, b.other) != 0) {
@@ -203,33 +202,33 @@ static unsigned play_line(const struct tool *tool, struct othello_solver *solver
     return count;
 }
 
-static void play_game(const struct tool *tool, struct othello_solver *solver, struct game *game,
+static void play_game(const struct tool *tool, struct othello_memory *memory, struct played *game,
                       uint64_t number)
 {
     uint64_t seed = rng_mix(tool->seed * UINT64_C(0x9e3779b97f4a7c15) + number);
     struct othello_board line[2 * OTHELLO_SQUARES], other[2 * OTHELLO_SQUARES];
     const struct othello_board first =
         random_opening(&seed, number % WILD == 0 ? WILD_MAX : OPENING_MAX);
-    const unsigned count = play_line(tool, solver, game, number, first, &seed, line);
+    const unsigned count = play_line(tool, memory, game, number, first, &seed, line);
     unsigned inexact = 0;
     while (inexact < count && othello_count(othello_empties(line[inexact])) > tool->exact) {
         inexact++;
     }
     for (unsigned i = 1; i < LINES && inexact > 0; i++) {
         const struct othello_board b = random_move(line[rng_below(&seed, inexact)], &seed);
-        play_line(tool, solver, game, number, b, &seed, other);
+        play_line(tool, memory, game, number, b, &seed, other);
     }
 }
 
 /* The points of the first to move, twice: 0, 1, 2. */
-static unsigned play_match(const struct tool *tool, struct othello_solver *solver,
+static unsigned play_match(const struct tool *tool, struct othello_memory *memory,
                            struct othello_board b, evaluation *first, evaluation *second)
 {
     unsigned turn = 0;
     while (!is_over(b)) {
         struct othello_board next = othello_pass(b);
         if (othello_count(othello_empties(b)) <= tool->exact) {
-            const int score = othello_solve_best(solver, b, &next);
+            const int score = othello_solve_best(memory, b, &next);
             return score == 0 ? 1 : (score > 0) == (turn == 0) ? 2 : 0;
         }
         if (othello_moves(b.own, b.other) != 0) {
@@ -245,18 +244,17 @@ static unsigned play_match(const struct tool *tool, struct othello_solver *solve
 static void *run(void *context)
 {
     struct tool *tool = context;
-    struct othello_solver *solver = othello_solver_open();
+    struct othello_memory *memory = othello_solve_open();
     struct othello_sample room[SAMPLES_MAX];
-    for (uint64_t i; solver != NULL && (i = atomic_fetch_add(&tool->next, 1)) < tool->games;) {
-        othello_solver_clear(solver);
+    for (uint64_t i; memory != NULL && (i = atomic_fetch_add(&tool->next, 1)) < tool->games;) {
         if (tool->against_start) {
             uint64_t seed = rng_mix(tool->seed + i / 2);
             const struct othello_board b = random_opening(&seed, OPENING_MAX);
-            tool->points += i % 2 == 0 ? play_match(tool, solver, b, othello_evaluate, by_hand)
-                                       : 2 - play_match(tool, solver, b, by_hand, othello_evaluate);
+            tool->points += i % 2 == 0 ? play_match(tool, memory, b, othello_evaluate, by_hand)
+                                       : 2 - play_match(tool, memory, b, by_hand, othello_evaluate);
         } else {
-            struct game game = {.sample = room};
-            play_game(tool, solver, &game, i);
+            struct played game = {.sample = room};
+            play_game(tool, memory, &game, i);
             tool->game[i].sample = malloc(game.samples * sizeof room[0] + 1);
             if (tool->game[i].sample != NULL) {
                 tool->game[i].samples = game.samples;
@@ -265,7 +263,7 @@ static void *run(void *context)
         }
         tool->done++;
     }
-    free(solver);
+    free(memory);
     return NULL;
 }
 

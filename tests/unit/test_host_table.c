@@ -370,11 +370,6 @@ static void a_node_that_another_process_is_in_is_busy(void **state)
     ASK(1, alone);
     assert_int_equal(answer.verdict, TT_BUSY);
     assert_int_equal(embedded_inflight(table[1]), 0);
-    struct tt_ask other_depth = alone;
-    other_depth.depth = 4;
-    ASK(1, other_depth);
-    assert_int_equal(answer.verdict, TT_OPEN);
-    port[1].release(port[1].self, &ticket, &(struct tt_release){.key = 77, .depth = 4});
     port[0].release(port[0].self, &ticket, &leave);
     ASK(1, alone);
     assert_int_equal(answer.verdict, TT_OPEN);

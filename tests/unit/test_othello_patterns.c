@@ -134,25 +134,25 @@ static void swapped_colours_have_about_the_opposite_value(void **state)
 static void it_predicts_better_than_by_hand(void **state)
 {
     (void)state;
-    struct othello_solver *solver = othello_solver_open();
+    struct othello_memory *memory = othello_solve_open();
     uint64_t seed = 5;
     double fitted = 0, by_hand = 0;
     unsigned count = 0;
-    assert_non_null(solver);
+    assert_non_null(memory);
     while (count < 400) {
-        struct othello_board b = opening, next;
+        struct othello_board b = opening;
         bool goes_on = true;
         while (goes_on && othello_count(othello_empties(b)) > SOLVED_EMPTIES) {
             goes_on = play_randomly(&b, &seed);
         }
         if (goes_on && othello_moves(b.own, b.other) != 0) {
-            const int score = othello_solve_best(solver, b, &next) * OTHELLO_EVAL_UNIT;
+            const int score = othello_solve_exactly(memory, b) * OTHELLO_EVAL_UNIT;
             fitted += abs(othello_evaluate(b) - score);
             by_hand += abs(othello_start_evaluate(b, OTHELLO_EVAL_UNIT) - score);
             count++;
         }
     }
-    free(solver);
+    free(memory);
     print_message("mean error in discs at %d empty squares: %.2f, by hand %.2f\n", SOLVED_EMPTIES,
                   fitted / count / OTHELLO_EVAL_UNIT, by_hand / count / OTHELLO_EVAL_UNIT);
     assert_true(fitted * 2 < by_hand);

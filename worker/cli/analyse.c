@@ -1,48 +1,14 @@
-#include "worker/cli/cli.h"
+#include "worker/cli/analyse_options.h"
 #include "worker/cli/json.h"
 #include "worker/cli/score.h"
-#include "worker/cli/suite.h"
-#include "worker/games/games.h"
 
 #include "common/clock.h"
-#include "common/config.h"
 #include "common/log.h"
 #include "common/signals.h"
 
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
-
-static const char *program = "abdada analyse"; /* or solve */
-
-enum { DEFAULT_TIME_MS = 5000 };
-
-struct analyse {
-    /* command line */
-    const char *epd, *obf, *select;
-    const char *file; /* one of them, for messages */
-    struct cli_search search;
-    struct cli_resources resources;
-    uint32_t depth;
-    bool json, fresh;
-    bool all, wld, resume; /* solve: all best moves; win, draw or loss; with old results */
-    struct job job; /* without a position: what all positions have in common */
-    /* state */
-    struct suite suite;
-    struct engine *engine;
-    struct searching_metrics *metrics;
-    const struct job *running; /* with the position */
-    /* sums over the positions */
-    struct analyse_sum {
-        uint64_t nodes, time_us, duplicated, abandoned, all_waited_us, all_us, bytes;
-        bool is_shared; /* more than one searcher took part */
-    } total;
-    unsigned solved, asked;
-    bool said_refused; /* that workers refuse the job */
-    bool is_alone; /* no shard was up at the end of the last position */
-    struct search_result *line; /* of the last iteration; NULL: only the best is wanted */
-    unsigned lines;
-};
 
 static struct engine *_Atomic running; /* stopped by a signal; NULL: none */
 static atomic_bool interrupted;
@@ -58,190 +24,6 @@ static void on_signal(int number)
     }
 }
 
-/* ---- the command line ---- */
-
-static int read_options(struct analyse *a, int argc, char *argv[])
-{
-    const struct options_row table[] = {
-        {.kind = OPTION_HEADING, .help = "What to analyse:"},
-        {"epd", "FILE", "positions from a file, one EPD a line; -: standard input", &a->epd,
-         OPTION_TEXT},
-        {"obf", "FILE", "Othello boards from a file, one OBF a line; -: standard input", &a->obf,
-         OPTION_TEXT},
-        {"game", "NAME", "chess (default), othello, or a synthetic tree (tree:b=20,d=8,seed=1)",
-         &a->search.game, OPTION_TEXT},
-        {.kind = OPTION_HEADING, .help = "Limits (default: 5 seconds per position):"},
-        {"depth", "N", "end after iteration N", &a->depth, OPTION_U32, 'd', 1, SEARCH_DEPTH_MAX},
-        {"time", "MS", "time per position", &a->job.time_ms, OPTION_U32, 't', 1, UINT32_MAX},
-        {"nodes", "N", "nodes of this process per position", &a->job.nodes, OPTION_U64, 'n', 1},
-        {.kind = OPTION_HEADING, .help = "Resources:"},
-        {"threads", "N", "searching threads of this process (default 1)", &a->resources.threads,
-         OPTION_U32, 'j', 1, EMBEDDED_SLOTS_MAX},
-        {"hash", "MIB", "table shared by the processes of this host (default 64)",
-         &a->resources.hash_mib, OPTION_U64, 0, 1, 1 << 20},
-        CLI_TABLE_ROWS(a->resources.table),
-        {"private", NULL, "share no table with other processes of this host",
-         &a->resources.is_private, OPTION_FLAG},
-        {"share", "N", "send results of depth N and more to other tables (default 2; 0: off)",
-         &a->resources.share, OPTION_U32, 0, 0, SEARCH_DEPTH_MAX},
-        {"remote-depth", "auto|N", "least remaining depth at which shards are asked",
-         &a->search.remote_depth, OPTION_TEXT},
-        CLI_METRICS_ROW(&a->resources.metrics),
-        {.kind = OPTION_HEADING, .help = "Search and output:"},
-        {"algorithm", "NAME", "abdada, abdada-paper, shared-table or sequential",
-         &a->search.algorithm, OPTION_TEXT, 'a'},
-        {"select", "plain|full", "fixed depth with check extension (default), or pruning",
-         &a->select, OPTION_TEXT},
-        {"strict", NULL, "scores depend on position and depth alone", &a->job.strict, OPTION_FLAG},
-        {"fresh", NULL, "ignore results of earlier searches in the tables", &a->fresh, OPTION_FLAG},
-        {"wait", NULL, "wait for each answer of a shard instead of searching on", &a->job.waits,
-         OPTION_FLAG},
-        {"json", NULL, "one JSON object per position on stdout", &a->json, OPTION_FLAG},
-        {0},
-    };
-    const struct options options = {
-        .program = program,
-        .usage = "[OPTION]... [POSITION | --epd FILE | --obf FILE]",
-        .summary = "Searches positions: a FEN or a board in quotes, or startpos (default).",
-        .version = PROGRAM_VERSION,
-        .table = table,
-        .operands_max = 1,
-    };
-    int status = config_parse(&options, argc, argv, &a->search.position, NULL);
-    if (status >= 0) {
-        return status;
-    }
-    if ((a->search.position != NULL) + (a->epd != NULL) + (a->obf != NULL) > 1) {
-        return options_wrong(program, "a position, --epd and --obf exclude each other");
-    }
-    if (a->obf != NULL) {
-        a->search.game = "othello";
-    }
-    return cli_table_environment(program, &a->resources.table, false);
-}
-
-static int read_solve_options(struct analyse *a, int argc, char *argv[])
-{
-    const struct options_row table[] = {
-        {.kind = OPTION_HEADING, .help = "What to solve:"},
-        {"obf", "FILE", "boards from a file, one OBF a line; -: standard input", &a->obf,
-         OPTION_TEXT},
-        {"wld", NULL, "win (1), draw (0) or loss (-1) alone", &a->wld, OPTION_FLAG},
-        {"all", NULL, "all best moves, not one", &a->all, OPTION_FLAG},
-        {"time", "MS", "end after so long with what is known (default: no limit)", &a->job.time_ms,
-         OPTION_U32, 't', 1, UINT32_MAX},
-        {.kind = OPTION_HEADING, .help = "Resources:"},
-        {"threads", "N", "searching threads of this process (default 1)", &a->resources.threads,
-         OPTION_U32, 'j', 1, EMBEDDED_SLOTS_MAX},
-        {"hash", "MIB", "table shared by the processes of this host (default 64)",
-         &a->resources.hash_mib, OPTION_U64, 0, 1, 1 << 20},
-        CLI_TABLE_ROWS(a->resources.table),
-        {"private", NULL, "share no table with other processes of this host",
-         &a->resources.is_private, OPTION_FLAG},
-        {"share", "N", "send results of depth N and more to other tables (default 2; 0: off)",
-         &a->resources.share, OPTION_U32, 0, 0, SEARCH_DEPTH_MAX},
-        {"remote-depth", "auto|N", "least remaining depth at which shards are asked",
-         &a->search.remote_depth, OPTION_TEXT},
-        CLI_METRICS_ROW(&a->resources.metrics),
-        {.kind = OPTION_HEADING, .help = "Search and output:"},
-        {"algorithm", "NAME", "abdada, abdada-paper, shared-table or sequential",
-         &a->search.algorithm, OPTION_TEXT, 'a'},
-        {"resume", NULL, "go on with what the shards know of an earlier solve (they always do)",
-         &a->resume, OPTION_FLAG},
-        {"fresh", NULL, "ignore results of earlier searches in the tables", &a->fresh, OPTION_FLAG},
-        {"json", NULL, "one JSON object per position on stdout", &a->json, OPTION_FLAG},
-        {0},
-    };
-    const struct options options = {
-        .program = program,
-        .usage = "[OPTION]... BOARD | --obf FILE",
-        .summary = "Solves Othello positions exactly: 64 squares (X, O, -) and the side to move.",
-        .version = PROGRAM_VERSION,
-        .table = table,
-        .operands_max = 2,
-    };
-    static char board[2 * SUITE_POSITION_MAX];
-    const char *operand[2];
-    unsigned operands;
-    int status = config_parse(&options, argc, argv, operand, &operands);
-    if (status >= 0) {
-        return status;
-    }
-    if ((operands > 0) == (a->obf != NULL)) {
-        return options_wrong(program, "a board or --obf FILE is wanted%s",
-                             operands > 0 ? ", not both" : "");
-    }
-    if (operands > 0) { /* the side may be a word of its own */
-        snprintf(board, sizeof board, "%s%s%s", operand[0], operands > 1 ? " " : "",
-                 operands > 1 ? operand[1] : "");
-        a->search.position = board;
-    }
-    a->search.game = a->wld ? "othello-wld" : "othello";
-    a->depth = SEARCH_DEPTH_MAX;
-    status = cli_table_environment(program, &a->resources.table, false);
-    if (status < 0 && a->resume && !cli_table_is_given(&a->resources.table)) {
-        return options_wrong(program, "--resume needs --servers or --table: they keep the results");
-    }
-    if (status < 0 && a->resume && a->fresh) {
-        return options_wrong(program, "--resume and --fresh exclude each other");
-    }
-    return status;
-}
-
-/* Refuses bad positions before anything is searched. */
-static int check_positions(struct analyse *a)
-{
-    char why[256];
-    struct job job = {0};
-    int status = -1;
-    for (unsigned i = 0; i < a->suite.count && status < 0; i++) {
-        const struct suite_case *c = &a->suite.at[i];
-        if (job_set_position(&job, a->job.game, c->position, why, sizeof why) != ERR_OK) {
-            status = c->line > 0 ? options_wrong(program, "%s:%u: %s", a->file, c->line, why)
-                                 : options_wrong(program, "%s", why);
-        }
-    }
-    job_free(&job);
-    return status;
-}
-
-/* Resolves the names given as options. Returns -1 to go on, or the exit status. */
-static int resolve(struct analyse *a)
-{
-    char why[256];
-    int status = cli_resolve(program, &a->search, &a->job);
-    if (status >= 0) {
-        return status;
-    }
-    a->job.full = strcmp(a->select, "full") == 0;
-    if (!a->job.full && strcmp(a->select, "plain") != 0) {
-        return options_wrong(program, "--select is plain or full, not '%s'", a->select);
-    }
-    if (a->job.full && a->job.strict) {
-        return options_wrong(program, "--strict needs --select plain: pruning depends on alpha");
-    }
-    a->file = a->epd != NULL ? a->epd : a->obf;
-    if (a->file == NULL && suite_add(&a->suite, "1", a->search.position) != ERR_OK) {
-        return options_wrong(program, "the position is too long to be one");
-    }
-    if ((a->epd != NULL && suite_read_epd(&a->suite, a->epd, why, sizeof why) != ERR_OK) ||
-        (a->obf != NULL && suite_read_obf(&a->suite, a->obf, why, sizeof why) != ERR_OK)) {
-        log_fail(program, "%s", why);
-        return 1;
-    }
-    if (a->file != NULL && strcmp(a->file, "-") == 0) {
-        a->file = "standard input";
-    }
-    if (a->suite.count == 0) {
-        return options_wrong(program, "%s contains no position", a->file);
-    }
-    if (a->depth == 0 && a->job.time_ms == 0 && a->job.nodes == 0) {
-        a->job.time_ms = DEFAULT_TIME_MS;
-    }
-    a->job.depth = (uint8_t)(a->depth != 0 ? a->depth : SEARCH_DEPTH_MAX);
-    return check_positions(a);
-}
-
 /* ---- what is printed ---- */
 
 /* Once: it is so for every position. */
@@ -249,7 +31,7 @@ static void say_refused(struct analyse *a, const struct engine_status *s)
 {
     if (s->workers_refused > 0 && !a->said_refused) {
         a->said_refused = true;
-        log_fail(program, "%u worker%s refused the job, most likely of another build; %s",
+        log_fail(a->program, "%u worker%s refused the job, most likely of another build; %s",
                  s->workers_refused, s->workers_refused == 1 ? "" : "s",
                  s->workers > 0 ? "the search goes on with the others" : "searching alone");
     }
@@ -321,7 +103,7 @@ static void show_refusal(void *self, unsigned shard, const char *why, const stru
     const struct analyse *a = self;
     char text[CLI_REFUSAL_MAX];
     cli_refusal_text(a->engine, shard, why, s, text);
-    log_fail(program, "%s", text);
+    log_fail(a->program, "%s", text);
 }
 
 static bool has_expectation(const struct suite_case *c)
@@ -516,7 +298,7 @@ static int analyse_case(struct analyse *a, const struct suite_case *c)
     }
     struct job job = a->job;
     if (job_set_position(&job, a->job.game, c->position, why, sizeof why) != ERR_OK) {
-        log_fail(program, "%s", why);
+        log_fail(a->program, "%s", why);
         return 1;
     }
     job_set_namespace(&job, a->fresh ? (uint32_t)clock_unique() | 1 : 0);
@@ -524,14 +306,14 @@ static int analyse_case(struct analyse *a, const struct suite_case *c)
     enum err err = engine_run(a->engine, &job, &observer, &result);
     a->running = NULL;
     if (err != ERR_OK) {
-        log_fail(program, "%s", err_text(err));
+        log_fail(a->program, "%s", err_text(err));
         job_free(&job);
         return 1;
     }
     say_refused(a, &result.status);
     bool alone = cli_table_is_given(&a->resources.table) && result.status.shards_up == 0;
     if (alone && !a->is_alone) {
-        log_fail(program,
+        log_fail(a->program,
                  result.status.workers > 0 ? "%s: no shard is up any more"
                                            : "%s: no shard is up: searched alone",
                  c->id);
@@ -553,12 +335,12 @@ static int analyse_all(struct analyse *a)
 {
     char why[CLI_WHY_MAX];
     signals_catch(on_signal); /* a table may take long to make */
-    if (cli_engine_open(&a->engine, program, &a->resources, &interrupted, why) != ERR_OK) {
-        log_fail(program, "%s", why);
+    if (cli_engine_open(&a->engine, a->program, &a->resources, &interrupted, why) != ERR_OK) {
+        log_fail(a->program, "%s", why);
         return 1;
     }
-    if (cli_metrics_open(&a->metrics, program, &a->resources, a->engine, why) != ERR_OK) {
-        log_fail(program, "--metrics: %s", why);
+    if (cli_metrics_open(&a->metrics, a->program, &a->resources, a->engine, why) != ERR_OK) {
+        log_fail(a->program, "--metrics: %s", why);
         engine_close(&a->engine);
         return 1;
     }
@@ -572,7 +354,7 @@ static int analyse_all(struct analyse *a)
         status = analyse_case(a, &a->suite.at[done]);
     }
     if (status == 0 && done < a->suite.count) {
-        log_fail(program, "interrupted after %u of %u positions", done, a->suite.count);
+        log_fail(a->program, "interrupted after %u of %u positions", done, a->suite.count);
         status = 1;
     }
     if (status == 0) {
@@ -584,19 +366,18 @@ static int analyse_all(struct analyse *a)
     return status;
 }
 
-typedef int options_reader(struct analyse *a, int argc, char *argv[]);
-
-static int run(options_reader *read, int argc, char *argv[])
+static int run(const char *name, analyse_read *read, int argc, char *argv[])
 {
     static struct search_result line[SEARCH_LINES_MAX];
     struct analyse a = {
+        .program = name,
         .select = "plain",
         .search = {"chess", "abdada", "auto", NULL},
         .resources = {.threads = 1, .share = REMOTE_SHARE_DEPTH, .hash_mib = 64},
     };
     int status = read(&a, argc, argv);
     if (status < 0) {
-        status = resolve(&a);
+        status = analyse_resolve(&a);
     }
     if (a.all) {
         a.line = line;
@@ -611,11 +392,10 @@ static int run(options_reader *read, int argc, char *argv[])
 
 int cli_analyse(int argc, char *argv[])
 {
-    return run(read_options, argc, argv);
+    return run("abdada analyse", analyse_read_options, argc, argv);
 }
 
 int cli_solve(int argc, char *argv[])
 {
-    program = "abdada solve";
-    return run(read_solve_options, argc, argv);
+    return run("abdada solve", analyse_read_solve_options, argc, argv);
 }

@@ -141,7 +141,8 @@ static void search_job(struct worker *w, const struct job_offer *offer)
         search_run(w->searcher.search, NULL, NULL, &w->result);
         searcher_end(&w->searcher);
         struct worker_progress progress = progress_of(w, w->searcher.search);
-        worker_core_end(&w->core, &progress, w->result.depth >= job_last_iteration(&w->job), &actions);
+        worker_core_end(&w->core, &progress, w->result.depth >= job_last_iteration(&w->job),
+                        &actions);
         act(w, &actions);
     } else {
         refuse(w, name, err_text(err));

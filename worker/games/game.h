@@ -78,7 +78,7 @@ struct game_search {
 /* What a game's own solver calls. */
 struct game_solver {
     void *self;
-    void *memory; /* `solver_size` bytes of the searcher, aligned to a cache line, zero at first */
+    void *memory; /* solver_size() bytes of the searcher, aligned to a cache line, zero at first */
     /* Counts nodes since the last call; every few hundred nodes. False: stop, without a value. */
     bool (*count)(void *self, unsigned nodes);
 };
@@ -159,7 +159,7 @@ struct game {
     bool (*solves)(const void *position, int depth);
     bool (*solve)(void *position, int alpha, int beta, const struct game_solver *solver, int *value,
                   uint16_t *move);
-    size_t solver_size; /* of the memory below; 0: none */
+    size_t (*solver_size)(void); /* of its memory; NULL: it needs none */
 
     /* Moves as text (UCI form in chess). parse_move: ERR_SYNTAX, or ERR_ILLEGAL here. */
     void (*format_move)(const void *position, uint16_t move, char *text);

@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-static const struct game *const games[] = {&game_chess, &game_othello, &game_othello_wld, &game_tree};
+static const struct game *const games[] = {&game_chess, &game_othello, &game_othello_wld,
+                                           &game_tree};
 enum { GAMES = sizeof games / sizeof games[0] };
 
 const struct game *games_by_name(const char *name)

@@ -219,6 +219,21 @@ static bool is_true_on_all_paths(const struct search *s, const struct node *n)
            (!n->counts || s->key(s->position) != s->options.game->key(s->position));
 }
 
+static enum search_visit search_children(struct search *s, struct node *n, uint16_t table_move)
+{
+    const int refuting_depth = s->options.game->search->children_depth;
+    if (refuting_depth > 0 && n->ply > 0 && n->depth >= refuting_depth && children_refute(s, n)) {
+        return VISIT_VALUE;
+    }
+    order_moves(s, n, table_move);
+    n->has_children = true;
+    enum search_visit visit = n->depth - 1 >= (int)s->inflight_depth
+                                  ? s->options.algorithm->search_children(s, n)
+                                  : children_in_order(s, n);
+    n->has_children = false;
+    return visit == VISIT_ABORTED ? VISIT_STOP : visit; /* no value without that child */
+}
+
 enum search_visit node_search(struct search *s, struct node *n)
 {
     const struct game *game = s->options.game;
@@ -330,20 +345,7 @@ enum search_visit node_search(struct search *s, struct node *n)
             visit = VISIT_VALUE;
         } else {
             /* Step 10. The children, as the algorithm has it where they are shared. */
-            const bool is_refuted = game->search->children_depth > 0 && n->ply > 0 &&
-                                    n->depth >= game->search->children_depth &&
-                                    children_refute(s, n);
-            if (is_refuted) {
-                visit = VISIT_VALUE;
-            } else {
-                order_moves(s, n, answer.move);
-                n->has_children = true;
-                visit = n->depth - 1 >= (int)s->inflight_depth
-                            ? s->options.algorithm->search_children(s, n)
-                            : children_in_order(s, n);
-                n->has_children = false;
-            }
-            visit = visit == VISIT_ABORTED ? VISIT_STOP : visit; /* no value without that child */
+            visit = search_children(s, n, answer.move);
         }
     }
     n->in_flight = false;

@@ -52,7 +52,7 @@ static bool is_end(char c)
     return c == '\0' || c == ';' || c == '\n' || c == '\r';
 }
 
-static const char *skip_spaces(const char *text)
+static const char *skip_blanks(const char *text)
 {
     return text + strspn(text, " \t");
 }
@@ -62,7 +62,7 @@ bool othello_parse(const char *text, struct othello_board *board, bool *is_black
 {
     uint64_t set[3] = {0};
     unsigned squares = 0;
-    for (text = skip_spaces(text); squares < OTHELLO_SQUARES; text = skip_spaces(text + 1)) {
+    for (text = skip_blanks(text); squares < OTHELLO_SQUARES; text = skip_blanks(text + 1)) {
         if (is_end(*text)) {
             snprintf(why, OTHELLO_WHY_MAX, "the board has %u squares instead of 64", squares);
             return false;
@@ -79,7 +79,7 @@ bool othello_parse(const char *text, struct othello_board *board, bool *is_black
         snprintf(why, OTHELLO_WHY_MAX, "after 64 squares the side to move is wanted, X or O");
         return false;
     }
-    text = skip_spaces(text + 1);
+    text = skip_blanks(text + 1);
     if (!is_end(*text)) {
         snprintf(why, OTHELLO_WHY_MAX, "after the side to move there is more than a ';' may begin");
         return false;

@@ -1,5 +1,7 @@
 #include "worker/games/othello/othello.h"
 
+#include "worker/games/othello/solver.h"
+
 #include <namespaces.h>
 #include <stdio.h>
 #include <string.h>
@@ -216,6 +218,44 @@ uint64_t othello_perft(const struct othello_position *position, unsigned depth)
     return perft(position->board, depth);
 }
 
+/* ---- endings ---- */
+
+enum { SOLVED_EMPTIES = 14 }; /* at most: then no table is asked below */
+
+static bool solves(const void *position, int depth)
+{
+    const unsigned left = depth_left(position);
+    return left <= SOLVED_EMPTIES && depth >= (int)left;
+}
+
+static bool solve(void *position, int alpha, int beta, const struct game_solver *solver, int *value,
+                  uint16_t *move)
+{
+    const struct othello_position *p = position;
+    unsigned square;
+    alpha = alpha < -OTHELLO_SCORE_MAX ? -OTHELLO_SCORE_MAX - 1 : alpha;
+    beta = beta > OTHELLO_SCORE_MAX ? OTHELLO_SCORE_MAX + 1 : beta;
+    if (!othello_solve(solver->memory, p->board, alpha, beta, solver, value, &square)) {
+        return false;
+    }
+    *move = square != OTHELLO_NO_MOVE                          ? (uint16_t)(square + 1)
+            : othello_moves(p->board.other, p->board.own) != 0 ? OTHELLO_PASS
+                                                               : 0;
+    return true;
+}
+
+static bool solve_sign(void *position, int alpha, int beta, const struct game_solver *solver,
+                       int *value, uint16_t *move)
+{
+    alpha = alpha < -1 ? -1 : alpha > 0 ? 0 : alpha; /* won, or lost, by however much */
+    beta = beta > 1 ? 1 : beta < 0 ? 0 : beta;
+    if (!solve(position, alpha, beta, solver, value, move)) {
+        return false;
+    }
+    *value = sign_of(*value);
+    return true;
+}
+
 enum { NEVER = 255 };
 
 /* No rule of selection full is for this game: they are about pieces that hang. */
@@ -236,7 +276,8 @@ static const struct game_search game_search = {
     .position_size = sizeof(struct othello_position), .score_kind = GAME_DISCS,                   \
     .search = &game_search, .parse = parse, .format = format, .generate = generate, .make = make, \
     .unmake = unmake, .key = key, .check = check, .passed = passed, .depth_left = depth_left,     \
-    .rate = rate, .format_move = format_move, .parse_move = parse_move
+    .rate = rate, .solves = solves, .solver_size = othello_memory_bytes,                          \
+    .format_move = format_move, .parse_move = parse_move
 
 const struct game game_othello = {
     OTHELLO_COMMON,
@@ -245,9 +286,11 @@ const struct game game_othello = {
     .score_max = OTHELLO_SCORE_MAX,
     .evaluate = evaluate,
     .finished = finished,
+    .solve = solve,
 };
 
 const struct game game_othello_wld = {
-    OTHELLO_COMMON, .name = "othello-wld",     .namespace_id = NAMESPACE_othello + 1,
-    .score_max = 1, .evaluate = evaluate_sign, .finished = finished_sign,
+    OTHELLO_COMMON,      .name = "othello-wld",     .namespace_id = NAMESPACE_othello + 1,
+    .score_max = 1,      .evaluate = evaluate_sign, .finished = finished_sign,
+    .solve = solve_sign,
 };

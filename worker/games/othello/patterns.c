@@ -41,10 +41,10 @@ const struct othello_pattern othello_pattern[OTHELLO_PATTERNS] = {
 
 /* The compiler makes of it what the processor has. */
 typedef uint16_t lanes __attribute__((vector_size(32)));
-enum { LANES = 16, VECTORS = OTHELLO_PLACES_ROOM / LANES, FOURS = OTHELLO_SQUARES / 4 };
+enum { LANES = 16, VECTORS = OTHELLO_PLACES_ROOM / LANES, ROWS = 8 };
 
 static struct {
-    lanes adds[FOURS][16][VECTORS]; /* what discs on four squares add, if they are own */
+    lanes adds[ROWS][256][VECTORS]; /* what the own discs of a row add */
     struct {
         uint8_t squares, square[OTHELLO_PATTERN_SQUARES];
     } place[OTHELLO_PLACES];
@@ -92,9 +92,9 @@ __attribute__((constructor)) static void fill_table(void)
         unsigned power = 1;
         for (unsigned i = 0; i < table.place[place].squares; i++, power *= 3) {
             const unsigned square = table.place[place].square[i];
-            for (unsigned set = 0; set < 16; set++) {
-                if ((set >> square % 4 & 1) != 0) {
-                    table.adds[square / 4][set][place / LANES][place % LANES] += (uint16_t)power;
+            for (unsigned set = 0; set < 256; set++) {
+                if ((set >> square % 8 & 1) != 0) {
+                    table.adds[square / 8][set][place / LANES][place % LANES] += (uint16_t)power;
                 }
             }
         }
@@ -103,8 +103,8 @@ __attribute__((constructor)) static void fill_table(void)
 
 static inline void add_up(uint64_t set, lanes sum[VECTORS])
 {
-    for (unsigned four = 0; four < FOURS; four++) {
-        const lanes *adds = table.adds[four][set >> 4 * four & 15];
+    for (unsigned row = 0; row < ROWS; row++) {
+        const lanes *adds = table.adds[row][set >> 8 * row & 255];
         for (unsigned i = 0; i < VECTORS; i++) {
             sum[i] += adds[i];
         }

@@ -7,9 +7,10 @@
  * value. Sources: Buro 1997 (patterns by stage of the game, fitted by least squares to final
  * scores); the choice of patterns is that of Edax.
  *
- * The numbers of all places are added up at once, in vectors, from a table that says what each four
- * squares add to each place. It costs the same on every processor with vectors, and its 24 KB
- * stay in the first cache.
+ * The numbers of all places are added up at once, in vectors, from a table of 192 KB that says what
+ * the discs of each row add to each place. It costs no more than to extract the bits of each place
+ * where the processor has an instruction for that (57 ns against 71), and is the same on all
+ * others.
  *
  * Threads: any; what the start of the program fills in is only read after it. Memory: none. Pure.
  */

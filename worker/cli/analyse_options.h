@@ -1,0 +1,44 @@
+/* analyse_options: the command lines of `abdada analyse` and `abdada solve`, and what the two have
+ * in common. Threads: the main thread. Memory: texts are borrowed from the command line, but for
+ * the suite's. */
+#ifndef WORKER_CLI_ANALYSE_OPTIONS_H
+#define WORKER_CLI_ANALYSE_OPTIONS_H
+
+#include "worker/cli/cli.h"
+#include "worker/cli/suite.h"
+
+struct analyse {
+    const char *program;
+    /* command line */
+    const char *epd, *obf, *select;
+    const char *file; /* one of them, for messages */
+    struct cli_search search;
+    struct cli_resources resources;
+    uint32_t depth;
+    bool json, fresh;
+    bool all, wld, resume; /* solve: all best moves; win, draw or loss; with old results */
+    struct job job; /* without a position: what all positions have in common */
+    /* state */
+    struct suite suite;
+    struct engine *engine;
+    struct searching_metrics *metrics;
+    const struct job *running; /* with the position */
+    /* sums over the positions */
+    struct analyse_sum {
+        uint64_t nodes, time_us, duplicated, abandoned, all_waited_us, all_us, bytes;
+        bool is_shared; /* more than one searcher took part */
+    } total;
+    unsigned solved, asked;
+    bool said_refused; /* that workers refuse the job */
+    bool is_alone; /* no shard was up at the end of the last position */
+    struct search_result *line; /* of the last iteration; NULL: only the best is wanted */
+    unsigned lines;
+};
+
+/* Each reads a command line. They return -1 to go on, or the exit status after a message. */
+typedef int analyse_read(struct analyse *a, int argc, char *argv[]);
+analyse_read analyse_read_options, analyse_read_solve_options;
+/* Resolves the names given as options, reads files, and refuses bad positions. As above. */
+int analyse_resolve(struct analyse *a);
+
+#endif
