@@ -199,8 +199,8 @@ static void values_are_those_of_plain_negamax(void **state)
             const int alpha = (int)rng_below(&seed, 140) - 70;
             check_window(board, expected, alpha, alpha + 1 + (int)rng_below(&seed, k < 3 ? 2 : 70));
         }
-        const int near = expected + (int)rng_below(&seed, 5) - 3;
-        check_window(board, expected, near, near + 1);
+        const int close = expected + (int)rng_below(&seed, 5) - 3;
+        check_window(board, expected, close, close + 1);
         check_window(board, expected, -64, 64);
     }
 }
