@@ -1,6 +1,7 @@
 #include "worker/games/othello/solver.h"
 
 #include "worker/games/othello/last.h"
+#include "worker/games/othello/patterns.h"
 #include "worker/games/othello/stable.h"
 
 enum {
@@ -103,7 +104,7 @@ struct move {
 static const uint64_t corners = UINT64_C(0x8100000000000081);
 
 /* The squares next to some of the set. */
-static inline uint64_t spread_out(uint64_t set)
+static inline uint64_t widened(uint64_t set)
 {
     uint64_t wide =
         set | (set << 1 & UINT64_C(0xfefefefefefefefe)) | (set >> 1 & UINT64_C(0x7f7f7f7f7f7f7f7f));
@@ -126,8 +127,8 @@ static inline int mobility_order(struct othello_board next)
 {
     const uint64_t moves = othello_moves(next.own, next.other);
     const int mobility = (int)(othello_count(moves) + othello_count(moves & corners));
-    const int potential = (int)othello_count(spread_out(next.other) & othello_empties(next));
-    return -32 * mobility - 1 * potential;
+    const int potential = (int)othello_count(widened(next.other) & othello_empties(next));
+    return -32 * mobility - potential;
 }
 
 /* All moves; true: the first in the list turns all discs, so nothing is better. */
@@ -146,7 +147,38 @@ static inline bool list_moves(struct othello_board board, uint64_t moves, struct
     return false;
 }
 
-static void order_moves(struct othello_board board, struct move *list, unsigned n, unsigned first)
+/* What a shallow search expects, in 1 / OTHELLO_EVAL_UNIT discs. */
+static int expected(struct othello_board board, unsigned depth, int alpha, int beta)
+{
+    if (depth == 0) {
+        return othello_evaluate(board);
+    }
+    uint64_t moves = othello_moves(board.own, board.other);
+    if (moves == 0) {
+        if (othello_moves(board.other, board.own) == 0) {
+            return othello_final_score(board) * OTHELLO_EVAL_UNIT;
+        }
+        return -expected(othello_pass(board), depth, -beta, -alpha);
+    }
+    int best = -OTHELLO_EVAL_MAX - 1;
+    for (; moves != 0 && best < beta; moves &= moves - 1) {
+        const unsigned square = othello_first(moves);
+        const struct othello_board next =
+            othello_play(board, square, othello_flips(board.own, board.other, square));
+        const int value = -expected(next, depth - 1, -beta, best > alpha ? -best : -alpha);
+        best = value > best ? value : best;
+    }
+    return best;
+}
+
+/* With fewer empty squares an evaluation costs more than the better order saves; with more it pays
+ * to search a ply, two or three (measured on FFO #40-#44: 147 million nodes against 360 without).
+ */
+static const unsigned evaluate_empties = 13, one_ply_empties = 15, two_plies_empties = 17,
+                      three_plies_empties = 20;
+
+static void order_moves(struct othello_board board, struct move *list, unsigned n, unsigned empties,
+                        unsigned first)
 {
     const uint64_t odd = odd_quadrants(othello_empties(board));
     for (unsigned i = 0; i < n; i++) {
@@ -157,6 +189,13 @@ static void order_moves(struct othello_board board, struct move *list, unsigned 
         list[i].order = mobility_order(list[i].next);
         list[i].order += (othello_bit(list[i].square) & odd) != 0 ? 16 : 0;
         list[i].order += (othello_bit(list[i].square) & corners) != 0 ? 32 : 0;
+        if (empties >= evaluate_empties) {
+            /* A move more of the opponent's weighs two discs. */
+            const unsigned depth = (empties >= one_ply_empties) + (empties >= two_plies_empties) +
+                                   (empties >= three_plies_empties);
+            list[i].order = 8 * list[i].order -
+                            expected(list[i].next, depth, -OTHELLO_EVAL_MAX, OTHELLO_EVAL_MAX);
+        }
     }
 }
 
@@ -240,7 +279,7 @@ static int null_window(struct search *search, struct othello_board board, unsign
         }
     }
     if (n > 1) {
-        order_moves(board, list, n, found.move);
+        order_moves(board, list, n, empties, found.move);
     }
     int best = NONE;
     unsigned best_move = OTHELLO_NO_MOVE;
@@ -290,7 +329,7 @@ static int open_window(struct search *search, struct othello_board board, unsign
         *best_move = list[0].square;
         return OTHELLO_SCORE_MAX;
     }
-    order_moves(board, list, n, found.move);
+    order_moves(board, list, n, empties, found.move);
     int best = NONE;
     for (unsigned i = 0; i < n && best < beta; i++) {
         take_best(list, i, n);
@@ -327,8 +366,11 @@ bool othello_solve(struct othello_memory *memory, struct othello_board board, in
 {
     struct search search = {.memory = memory, .solver = solver};
     /* Values are even: odd windows are as good as the next wider ones. */
-    alpha = alpha <= -OTHELLO_SCORE_MAX ? -OTHELLO_SCORE_MAX - 2 : alpha - (alpha & 1);
-    beta = beta >= OTHELLO_SCORE_MAX ? OTHELLO_SCORE_MAX : beta + (beta & 1);
+    alpha = alpha < NONE                ? NONE
+            : alpha > OTHELLO_SCORE_MAX ? OTHELLO_SCORE_MAX
+                                        : alpha - (alpha & 1);
+    beta = beta > OTHELLO_SCORE_MAX ? OTHELLO_SCORE_MAX : beta + (beta & 1);
+    beta = beta > alpha ? beta : alpha + 2;
     unsigned best_move;
     const int best =
         open_window(&search, board, othello_count(othello_empties(board)), alpha, beta, &best_move);
