@@ -510,7 +510,9 @@ enum err engine_run(struct engine *e, struct job *job, const struct engine_obser
         if (is_posted) { /* the workers' last figures, if they come soon */
             first->port.stop(first->port.self, job->id);
             front_core_await(&e->front, first,
-                             job->time_ms != 0 ? FRONT_WAIT_TIMED_MS : FRONT_WAIT_MS);
+                             job->at_once         ? 0
+                             : job->time_ms != 0 ? FRONT_WAIT_TIMED_MS
+                                                  : FRONT_WAIT_MS);
             take_events(e);
         }
         *out = (struct engine_result){.search = e->best, .stopped = atomic_load(&e->stop)};
