@@ -457,6 +457,9 @@ static enum err prepare_threads(struct engine *e)
         /* The first keeps the plain order; the others break ties each in its own way. */
         uint64_t seed = i == 0 ? 0 : rng_mix(i);
         err = searcher_begin(&thread->searcher, e->job, &thread->env, seed);
+        if (err == ERR_OK && e->transport != NULL) {
+            remote_limit(thread->searcher.remote, e->deadline_us, &e->stop);
+        }
     }
     return err;
 }
