@@ -35,7 +35,7 @@ DEPS_MATCH   := glaurung=/usr/games/glaurung toga2=/usr/games/toga2 gnuchess=/us
 DEPS         := CC=$(CC) PYTHON=$(PYTHON) deploy/deps.sh
 
 # One line instead of a page of compiler errors when a library is missing; checked once.
-SELF_SUFFICIENT := help clean words deps deps-test deps-bench deps-deb deb demo chess-network othello-weights test test-long test-deploy check bench strict \
+SELF_SUFFICIENT := help clean words deps deps-test deps-bench deps-deb deb demo chess-network othello-weights test test-long test-deploy check bench strict match-kills \
                    lint fuzz-long soak bad-peers attacks bench-badpeers bench-failure bench-distance bench-library bench-survive bench-watching bench-web peers-die bench-service
 ifneq ($(filter-out $(SELF_SUFFICIENT),$(or $(MAKECMDGOALS),all)),)
 ifeq ($(wildcard build/headers),)
@@ -403,6 +403,12 @@ match:
 	@build/venv/bin/python -c 'import chess' 2>/dev/null || build/venv/bin/python -m pip install --quiet 'chess>=1.9,<2'
 	@build/venv/bin/python tests/match/match.py --a "build/release/bin/abdada uci" --b "$(OPPONENT)" $(MATCH)
 
+# Games of one second each side over a cluster of which workers and shards are killed in every tenth; KILLS="--lanes 2 --seed 7".
+GAMES ?= 1000
+match-kills: deps-test
+	@$(AGAIN) -j$(JOBS) MODE=release all
+	@BIN=build/release/bin $(PYTHON) tests/match/kills.py --games $(GAMES) $(KILLS)
+
 # The chess evaluation of selection full anew, whatever the present one is: each CPU plays NETWORK_POSITIONS positions, then the fit.
 NETWORK_POSITIONS ?= 6000000
 chess-network: deps
@@ -604,6 +610,7 @@ help:
 	@echo 'make bench-service           a shard beside Redis, memcached and bare sockets (BENCH="--repeats 9")'
 	@echo 'make bench-distance          time to depth with the shards 0 to 1,000 us away (BENCH="--every 3")'
 	@echo 'make bench-library           what two processes of the C example reach through libabdada'
+	@echo 'make match-kills             fast games while shards and workers are killed (GAMES=1000 KILLS="--lanes 2")'
 	@echo 'make bench-failure           what a dead or a slow shard costs a search'
 	@echo 'make bench-survive           what it costs a client that results are kept in a file or a Redis'
 	@echo 'make attacks                 what bad peers can do to a cluster that searches (ATTACKS="--only deaf")'
@@ -619,7 +626,7 @@ help:
 
 .PHONY: all tools benches unit fuzz deps deps-test deps-bench deps-deb deb run-unit run-system run-sim \
         run-deploy run-fuzz fuzz-long run-lint run-soak forget-totals words lint check test \
-        test-deploy test-long chaos match soak bad-peers attacks run-attacks run-attacks-insecure demo bench chess-network othello-weights release-tools bench-badpeers \
+        test-deploy test-long chaos match match-kills soak bad-peers attacks run-attacks run-attacks-insecure demo bench chess-network othello-weights release-tools bench-badpeers \
         bench-failure bench-distance bench-library bench-survive bench-watching bench-web peers-die bench-service strict lab lab-quick lab-calibrate \
         library install install-library uninstall clean help FORCE
 # Objects stay, and one that is missing is made: not .SECONDARY, which makes none that is older than its program.

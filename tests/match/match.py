@@ -25,10 +25,20 @@ OPENING_PLIES = 8
 OPENING_DEPTH = 8
 OPENING_MOST = 80  # centipawns that either side may be ahead
 MATE = 30000
+FAULTS = ("time", "illegal", "silent", "ended", "answered")  # what a game is lost by, beside chess
 
 
 class EngineError(Exception):
     pass
+
+
+def queued_s():
+    """Seconds that this thread stood in a processor's queue so far; 0 where the kernel does not say."""
+    try:
+        with open("/proc/thread-self/schedstat", "rb") as file:
+            return int(file.read().split()[1]) / 1e9
+    except OSError:
+        return 0.0
 
 
 class Engine:
@@ -37,6 +47,8 @@ class Engine:
     def __init__(self, command, options):
         self.command, self.options = command, options
         self.process = None
+        self.read_at, self.late_s = 0.0, 0.0  # of the last line
+        self.latest_s = 0.0  # of all answers
         self.start()
 
     def start(self):
@@ -52,9 +64,13 @@ class Engine:
 
     @staticmethod
     def read(process, lines):
+        """Puts (line, when it was read, seconds that this thread stood in the processor's queue for it)."""
+        before = queued_s()
         for line in process.stdout:
-            lines.put(line.rstrip("\r\n"))
-        lines.put(None)
+            now, after = time.monotonic(), queued_s()
+            lines.put((line.rstrip("\r\n"), now, after - before))
+            before = after
+        lines.put((None, time.monotonic(), 0))
 
     def say(self, line):
         try:
@@ -65,11 +81,11 @@ class Engine:
 
     def line(self, patience_s):
         try:
-            line = self.lines.get(timeout=max(0, patience_s))
+            line, self.read_at, self.late_s = self.lines.get(timeout=max(0, patience_s))
         except queue.Empty:
             raise EngineError("silent") from None
         if line is None:
-            raise EngineError("ended")
+            raise EngineError(f"ended with status {self.process.wait()}")
         return line
 
     def wait(self, word, patience_s):
@@ -78,6 +94,12 @@ class Engine:
             line = self.line(end - time.monotonic())
             if line.split(" ")[0] == word:
                 return line
+            self.refuse_answer(line)
+
+    @staticmethod
+    def refuse_answer(line):
+        if line.startswith("bestmove"):
+            raise EngineError("answered unasked")
 
     def ready(self):
         self.say("isready")
@@ -88,13 +110,16 @@ class Engine:
         where = "startpos" if fen is None else f"fen {fen}"
         self.say(f"position {where}" + (" moves " + " ".join(moves) if moves else ""))
         score, depth = None, 0
+        while not self.lines.empty():
+            self.refuse_answer(self.line(0))
         begin = time.monotonic()
         self.say(f"go {limit}")
         end = begin + patience_s
         while True:
             words = self.line(end - time.monotonic()).split()
             if words[:1] == ["bestmove"]:
-                return words[1] if len(words) > 1 else "", score, depth, time.monotonic() - begin
+                self.latest_s = max(self.latest_s, self.late_s)
+                return words[1] if len(words) > 1 else "", score, depth, self.read_at - begin
             if words[:1] == ["info"] and "score" in words and "lowerbound" not in words:
                 at = words.index("score")
                 value = int(words[at + 2])
@@ -136,6 +161,7 @@ class Clock:
         self.kind, *values = text.split(":")
         self.values = [float(v) for v in values[0].split("+")]
         self.left = [self.values[0]] * 2
+        self.least = self.values[0]  # that a side had left after a move, before the increment
 
     def limit(self):
         if self.kind == "nodes":
@@ -155,6 +181,7 @@ class Clock:
             return seconds <= self.values[0] + slack_s
         if self.kind == "game":
             self.left[side] -= seconds
+            self.least = min(self.least, self.left[side])
             late = self.left[side] < -slack_s
             self.left[side] += self.values[1]
             return not late
@@ -185,9 +212,14 @@ def play(white, black, opening, clock, slack_s, is_adjudicated):
     for move in moves:
         board.push_uci(move)
     adjudication = Adjudication(is_adjudicated)
-    for engine in (white, black):
-        engine.say("ucinewgame")
-        engine.ready()
+    for engine, lost in ((white, "0-1"), (black, "1-0")):
+        try:
+            engine.say("ucinewgame")
+            engine.ready()
+        except EngineError as error:
+            engine.kill()
+            engine.start()
+            return lost, f"{error}", moves
     while True:
         outcome = board.outcome(claim_draw=True)
         if outcome is not None:
@@ -202,7 +234,7 @@ def play(white, black, opening, clock, slack_s, is_adjudicated):
             engine.start()
             return lost, f"{error}", moves
         if not clock.used(side, seconds, slack_s):
-            return lost, f"time ({seconds:.3f} s)", moves
+            return lost, f"time ({seconds:.3f} s, {engine.late_s:.3f} s of it of this referee)", moves
         try:
             board.push_uci(move)
         except ValueError:
@@ -247,7 +279,7 @@ class Match:
             self.count["draws" if won is None else "wins" if won else "losses"] += 1
             self.games.append({"opening": pair, "white": "AB"[not a_is_white], "result": result, "why": why,
                                "moves": " ".join(moves)})
-            if why.startswith(("time", "illegal", "silent", "ended")):
+            if why.startswith(FAULTS):
                 loser = "A" if won is False else "B"
                 self.faults.append(f"{loser}: {why}")
                 print(f"opening {pair}: {loser} loses: {why}", flush=True)
@@ -268,10 +300,32 @@ class Match:
             opening = draw_opening(f"{o.seed}/{pair}", judge)
             for a_is_white in (True, False):
                 white, black = (a, b) if a_is_white else (b, a)
-                result, why, moves = play(white, black, opening, Clock(o.clock), o.slack / 1000, o.adjudicate)
+                result, why, moves = self.game(2 * pair + (not a_is_white), white, black, opening)
                 self.take(pair, a_is_white, result, why, moves)
         for engine in (a, b, judge):
             engine.quit()
+
+    def game(self, _number, white, black, opening):
+        o = self.options
+        return play(white, black, opening, Clock(o.clock), o.slack / 1000, o.adjudicate)
+
+    def wait(self, lanes):
+        for lane in lanes:
+            lane.join()
+
+    def run(self):
+        """False: games are missing."""
+        o = self.options
+        lanes = [threading.Thread(target=self.lane) for _ in range(o.lanes)]
+        for lane in lanes:
+            lane.start()
+        self.wait(lanes)
+        print(f"{len(self.games)} games, {o.clock}, seed {o.seed}: {self.summary()}; "
+              f"{len(self.faults)} lost by time, illegal move, silence or an end")
+        if o.json:
+            with open(o.json, "w", encoding="utf-8") as out:
+                json.dump(self.games, out, indent=1)
+        return len(self.games) >= o.games
 
 
 def option(text):
@@ -285,38 +339,33 @@ def clock(text):
     return text
 
 
+def parser(description):
+    p = argparse.ArgumentParser(description=description.split("\n", maxsplit=1)[0])
+    p.add_argument("--games", type=int, default=400)
+    p.add_argument("--clock", type=clock, default="move:0.05",
+                   help="move:SECONDS, game:SECONDS+INCREMENT or nodes:N (default: %(default)s)")
+    p.add_argument("--slack", type=float, default=20,
+                   help="milliseconds over the time that are no loss (default: %(default)s)")
+    p.add_argument("--lanes", type=int, default=os.cpu_count(), help="games at a time (default: %(default)s)")
+    p.add_argument("--seed", type=int, default=1, help="of the openings")
+    p.add_argument("--adjudicate", action="store_true", help="end games that both sides call won or even")
+    p.add_argument("--every", type=int, default=20, help="games between two lines of progress")
+    p.add_argument("--json", help="file for all games")
+    return p
+
+
 def main():
-    p = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    p = parser(__doc__)
     p.add_argument("--a", required=True, help="command of engine A")
     p.add_argument("--b", required=True, help="command of engine B")
     p.add_argument("--a-option", action="append", type=option, default=[], metavar="NAME=VALUE")
     p.add_argument("--b-option", action="append", type=option, default=[], metavar="NAME=VALUE")
     p.add_argument("--judge", help="engine that says which openings are even (default: A)")
-    p.add_argument("--games", type=int, default=400)
-    p.add_argument("--clock", type=clock, default="move:0.05",
-                   help="move:SECONDS, game:SECONDS+INCREMENT or nodes:N (default: %(default)s)")
-    p.add_argument("--slack", type=float, default=20, help="milliseconds over the time that are no loss")
-    p.add_argument("--lanes", type=int, default=os.cpu_count(), help="games at a time (default: processors)")
-    p.add_argument("--seed", type=int, default=1, help="of the openings")
-    p.add_argument("--adjudicate", action="store_true", help="end games that both sides call won or even")
-    p.add_argument("--every", type=int, default=20, help="games between two lines of progress")
-    p.add_argument("--json", help="file for all games")
     options = p.parse_args()
     for command in filter(None, (options.a, options.b, options.judge)):
         if shutil.which((shlex.split(command) or [""])[0]) is None:
             p.error(f"there is no program {command!r}")
-    match = Match(options)
-    lanes = [threading.Thread(target=match.lane) for _ in range(options.lanes)]
-    for lane in lanes:
-        lane.start()
-    for lane in lanes:
-        lane.join()
-    print(f"{len(match.games)} games, {options.clock}, seed {options.seed}: {match.summary()}; "
-          f"{len(match.faults)} lost by time, illegal move or silence")
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as out:
-            json.dump(match.games, out, indent=1)
-    return 0 if len(match.games) >= options.games else 1
+    return 0 if Match(options).run() else 1
 
 
 if __name__ == "__main__":

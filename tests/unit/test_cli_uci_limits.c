@@ -121,6 +121,20 @@ static void a_share_never_takes_the_whole_clock(void **state)
     }
 }
 
+/* Sides that move at once get 10 ms a move and spend what they plan and 2 ms more. */
+static void a_long_game_keeps_more_in_reserve_than_the_overhead(void **state)
+{
+    (void)state;
+    int64_t left_us = 1000000;
+    for (unsigned move = 0; move < 300; move++) {
+        char words[64];
+        snprintf(words, sizeof words, "wtime %lld winc 10", (long long)(left_us / 1000));
+        left_us -= (read_limits(words, false).time_ms + 2) * INT64_C(1000);
+        assert_true(left_us >= 2 * UCI_OVERHEAD_MS * 1000);
+        left_us += 10000;
+    }
+}
+
 static void more_time_is_given_with_more_clock_increment_or_fewer_moves(void **state)
 {
     (void)state;
@@ -184,6 +198,7 @@ int main(void)
         cmocka_unit_test(each_side_has_its_own_clock),
         cmocka_unit_test(movetime_goes_before_the_clock),
         cmocka_unit_test(a_share_never_takes_the_whole_clock),
+        cmocka_unit_test(a_long_game_keeps_more_in_reserve_than_the_overhead),
         cmocka_unit_test(more_time_is_given_with_more_clock_increment_or_fewer_moves),
         cmocka_unit_test(a_clock_that_has_run_out_is_a_limit_too),
         cmocka_unit_test(numbers_beyond_all_bounds_do_no_harm),

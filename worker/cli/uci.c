@@ -272,6 +272,7 @@ static void go(struct uci *u, char *words)
     u->job.time_ms = limits.ponder ? 0 : limits.time_ms;
     u->job.spare_us = limits.ponder ? 0 : limits.spare_us;
     u->job.nodes = limits.nodes;
+    u->job.at_once = true; /* a clock may run, and nobody is told the figures */
     if (u->options.is_limited) {
         uint64_t nodes = uci_nodes_of_elo(u->options.elo);
         u->job.nodes = limits.nodes == 0 || nodes < limits.nodes ? nodes : limits.nodes;

@@ -458,6 +458,9 @@ static enum err prepare_threads(struct engine *e)
         /* The first keeps the plain order; the others break ties each in its own way. */
         uint64_t seed = i == 0 ? 0 : rng_mix(i);
         err = searcher_begin(&thread->searcher, e->job, &thread->env, seed);
+        if (err == ERR_OK && e->transport != NULL) {
+            remote_limit(thread->searcher.remote, e->deadline_us, &e->stop);
+        }
     }
     return err;
 }
@@ -512,7 +515,9 @@ enum err engine_run(struct engine *e, struct job *job, const struct engine_obser
         if (is_posted) { /* the workers' last figures, if they come soon */
             first->port.stop(first->port.self, job->id);
             front_core_await(&e->front, first,
-                             job->time_ms != 0 ? FRONT_WAIT_TIMED_MS : FRONT_WAIT_MS);
+                             job->at_once         ? 0
+                             : job->time_ms != 0 ? FRONT_WAIT_TIMED_MS
+                                                  : FRONT_WAIT_MS);
             take_events(e);
         }
         *out = (struct engine_result){.search = e->best, .stopped = atomic_load(&e->stop)};

@@ -28,6 +28,7 @@ struct job {
                               job_set_namespace */
     /* for the front-end alone, not on the wire */
     uint32_t spare_us; /* of time_ms, for the answer; less than all of it */
+    bool at_once; /* the answer does not wait for the workers' last figures */
     uint16_t root_move[GAME_MOVES_MAX]; /* searched at the root; legal */
     unsigned root_moves; /* 0: all */
     unsigned lines; /* of the best moves; 0: one */

@@ -14,6 +14,7 @@ enum {
     CONNECT_REST_US = 100000, /* for the others once one shard is up: they may join later */
     OTHERS_FIRST_US = 10000, /* at the begin of a search others are supposed to be there */
     OTHERS_US = 50000, /* how long a sign of other searchers counts */
+    STOP_EVERY_US = 5000, /* how often one who waits looks whether the search is to stop */
     LONG_WAIT_US = 1000, /* the search polls soon after it: a time limit counts no nodes */
     RENEWALS = 4, /* in the time that a shard keeps an in-flight entry */
     RENEW_EVERY_MS = 15000, /* at most: this also makes up for a NODE_DONE that got lost */
@@ -43,6 +44,8 @@ struct remote {
     /* fixed while a search runs */
     struct table_port local_port;
     bool uses_shards, waits;
+    uint64_t until_us; /* no answer is waited for after it; 0: no limit */
+    const atomic_bool *stop; /* nor when it is set; NULL: never */
     uint64_t namespace_id; /* of the last HELLO */
     /* state */
     struct remote_depth remote_depth;
@@ -266,8 +269,22 @@ static void take_answer(struct remote *r, const struct tt_ask *ask, const struct
     }
 }
 
+static bool is_over(const struct remote *r, uint64_t now)
+{
+    return (r->until_us != 0 && now >= r->until_us) ||
+           (r->stop != NULL && atomic_load_explicit(r->stop, memory_order_relaxed));
+}
+
+/* When one who waits for that ticket looks again. */
+static uint64_t next_look_us(const struct remote *r, uint32_t ticket, uint64_t now)
+{
+    uint64_t next = client_deadline(r->client, ticket);
+    next = r->stop != NULL && now + STOP_EVERY_US < next ? now + STOP_EVERY_US : next;
+    return r->until_us != 0 && r->until_us < next ? r->until_us : next;
+}
+
 /* Serves the sockets until that ask is answered (then `answer`), or that peek (then `peeked`), or
- * given up. The time counts as waited. */
+ * given up: by its time-out, or as the search is over. The time counts as waited. */
 static enum client_result wait_for(struct remote *r, uint32_t ticket, struct tt_answer *answer,
                                    struct tt_peeked *peeked)
 {
@@ -277,6 +294,10 @@ static enum client_result wait_for(struct remote *r, uint32_t ticket, struct tt_
         uint64_t now = now_us(r);
         enum client_result result = answer != NULL ? client_answer(r->client, ticket, now, answer)
                                                    : client_peeked(r->client, ticket, now, peeked);
+        if (result == CLIENT_WAITING && is_over(r, now)) {
+            client_forget(r->client, ticket);
+            result = CLIENT_LOST;
+        }
         if (result != CLIENT_WAITING) {
             uint64_t waited = now_us(r) - begin;
             r->waited_us += waited;
@@ -285,7 +306,7 @@ static enum client_result wait_for(struct remote *r, uint32_t ticket, struct tt_
             }
             return result;
         }
-        r->shell.sleep(r->shell.self, client_deadline(r->client, ticket));
+        r->shell.sleep(r->shell.self, next_look_us(r, ticket, now));
         drain_all(r);
     }
 }
@@ -519,6 +540,7 @@ void remote_begin(struct remote *r, uint8_t remote_depth, bool uses_shards, bool
 {
     r->uses_shards = uses_shards;
     r->waits = waits;
+    remote_limit(r, 0, NULL);
     r->local_port = embedded_table_port(r->local);
     r->others_until_us = now_us(r) + OTHERS_FIRST_US;
     share_begin(&r->share);
@@ -529,6 +551,12 @@ void remote_begin(struct remote *r, uint8_t remote_depth, bool uses_shards, bool
     while (r->deferred_count > 0) {
         client_cancel(r->client, r->deferred[--r->deferred_count].request);
     }
+}
+
+void remote_limit(struct remote *r, uint64_t until_us, const atomic_bool *stop)
+{
+    r->until_us = until_us;
+    r->stop = stop;
 }
 
 bool remote_pass(struct remote *r)

@@ -1,5 +1,6 @@
 #include "worker/games/othello/othello.h"
 
+#include "worker/games/othello/patterns.h"
 #include "worker/games/othello/solver.h"
 
 #include <namespaces.h>
@@ -112,8 +113,8 @@ static int evaluate(const void *position)
     if ((own | other) == 0) {
         return othello_final_score(b);
     }
-    int value = (int)othello_count(own) - (int)othello_count(other) +
-                8 * ((int)othello_count(b.own & corners) - (int)othello_count(b.other & corners));
+    const int part = othello_evaluate(b), half = OTHELLO_EVAL_UNIT / 2;
+    const int value = (part + (part < 0 ? -half : half)) / OTHELLO_EVAL_UNIT;
     return value > OTHELLO_SCORE_MAX - 1   ? OTHELLO_SCORE_MAX - 1
            : value < 1 - OTHELLO_SCORE_MAX ? 1 - OTHELLO_SCORE_MAX
                                            : value;
@@ -134,7 +135,12 @@ static int finished_sign(const void *position)
     return sign_of(finished(position));
 }
 
-/* Fastest first: where the opponent has few answers, the tree is small. */
+enum {
+    RATED_DEPTH = 3, /* below, the evaluation of every move costs more than a bad order */
+    ANSWER = OTHELLO_EVAL_UNIT, /* what an answer weighs */
+};
+
+/* By the evaluation, and fastest first: where the opponent has few answers, the tree is small. */
 static void rate(const void *position, int depth, struct game_move *list, unsigned count)
 {
     const struct othello_position *p = position;
@@ -143,10 +149,11 @@ static void rate(const void *position, int depth, struct game_move *list, unsign
         const uint64_t flips = othello_flips(p->board.own, p->board.other, square);
         const struct othello_board child = othello_play(p->board, square, flips);
         const uint64_t answers = othello_moves(child.own, child.other);
-        int value = -4 * (int)(othello_count(answers) + othello_count(answers & corners));
-        value += (corners >> square & 1) != 0 ? 8 : 0;
+        int value = -(int)(othello_count(answers) + othello_count(answers & corners));
+        if (depth >= RATED_DEPTH) {
+            value = ANSWER * value - othello_evaluate(child);
+        }
         list[i].order = value;
-        (void)depth;
     }
 }
 
