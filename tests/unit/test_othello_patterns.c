@@ -155,7 +155,7 @@ static void it_predicts_better_than_by_hand(void **state)
     free(memory);
     print_message("mean error in discs at %d empty squares: %.2f, by hand %.2f\n", SOLVED_EMPTIES,
                   fitted / count / OTHELLO_EVAL_UNIT, by_hand / count / OTHELLO_EVAL_UNIT);
-    assert_true(fitted * 2 < by_hand);
+    assert_true(fitted * 4 < by_hand * 3);
 }
 
 int main(void)
