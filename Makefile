@@ -269,6 +269,7 @@ SIM_TIMEOUT    := 900
 PERFT_MAX_LEAVES ?= 200000
 FUZZ_RUNS        ?= 5000000
 FUZZ_ARGS_fuzz_ttcore = 1 $(shell expr $(FUZZ_RUNS) / 1000)
+FUZZ_ARGS_fuzz_ggf = $(shell expr $(FUZZ_RUNS) / 5) 1
 FUZZ_ARGS_fuzz_zmtp = $(shell expr $(FUZZ_RUNS) / 5) 1
 export PERFT_MAX_LEAVES
 
@@ -347,7 +348,7 @@ lint: deps-test forget-totals
 
 # It leaves out what takes longest: what waits for time-outs, for Redis servers, for cables.
 CHECK_UNIT   := $(filter-out tests/unit/test_redis_% tests/unit/test_lib%,$(UNIT))
-CHECK_SYSTEM := $(patsubst %,tests/system/test_%.py,bad_peers cluster failure pictures python_client roles uci)
+CHECK_SYSTEM := $(patsubst %,tests/system/test_%.py,bad_peers cluster failure pictures othello_protocols python_client roles uci)
 check: deps-test forget-totals
 	$(call build,dev,all unit tools)
 	@$(AGAIN) run-lint

@@ -15,6 +15,8 @@ static const struct {
     {"analyse", cli_analyse, "search positions, alone or over a cluster"},
     {"solve", cli_solve, "solve Othello positions exactly, alone or over a cluster"},
     {"uci", cli_uci, "chess engine for UCI programs"},
+    {"nboard", cli_nboard, "Othello engine for NBoard"},
+    {"gtp", cli_gtp, "Othello engine for programs that speak GTP"},
     {"top", cli_top, "shards, jobs and workers of a cluster"},
     {"tt", cli_tt, "sees and changes what is in a table, by hand"},
     {"cluster", cli_cluster, "starts, watches and stops a cluster on many hosts, over ssh"},

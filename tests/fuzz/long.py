@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Coverage-guided fuzzing (libFuzzer) of the decoder, of a shard's core, of the client and of ZMTP.
+"""Coverage-guided fuzzing (libFuzzer) of the decoder, of a shard's core, of the client, of ZMTP and of GGF.
 
     tests/fuzz/long.py [--minutes M] [--only fuzz_ttcore] [--out build/libfuzzer]
 
@@ -24,6 +24,7 @@ FLAGS = ["-std=c11", "-O1", "-g", "-I.", "-D_GNU_SOURCE", "-DLIBFUZZER", "-Wno-u
 SOURCES = {
     "fuzz_decode": ["common/err.c", "proto/codec.c"],
     "fuzz_client": ["common/err.c", "proto/*.c"],
+    "fuzz_ggf": ["common/err.c", "worker/cli/ggf.c", "worker/games/othello/board.c"],
     "fuzz_ttcore": ["common/err.c", "common/tt/*.c", "proto/codec.c", "ttserver/core/*.c"],
     "fuzz_zmtp": ["common/err.c", "ttserver/io/zmtp.c", "ttserver/io/curve.c"],
 }
@@ -50,10 +51,13 @@ def build(clang, name, out, more=()):
 
 
 def sow(name, corpus):
-    """The first inputs: the golden messages, one a file; streams of them for the core. ZMTP has its own."""
+    """The first inputs: the golden messages, one a file; streams of them for the core. ZMTP and GGF have their own."""
     os.makedirs(corpus, exist_ok=True)
     if name == "fuzz_zmtp":
         sow_zmtp(corpus)
+        return
+    if name == "fuzz_ggf":
+        sow_ggf(corpus)
         return
     messages = []
     with open("tests/data/golden/messages.txt") as file:
@@ -68,6 +72,15 @@ def sow(name, corpus):
             message = b"".join(bytes([who]) + len(m).to_bytes(2, "big") + m for who, m in records)
         with open(os.path.join(corpus, f"golden-{number:02}-{kind}"), "wb") as file:
             file.write(message)
+
+
+def sow_ggf(corpus):
+    first = "BO[8 ---------------------------O*------*O--------------------------- *]"
+    games = [f"(;GM[Othello]PB[a]TI[15:00/0:01/2:00]TY[8]{first}B[F5/1.5/2]W[F6//0.5]B[D3];)", f"(;{first};)",
+             "(;TB[5]TW[1:02:03]BO[8 O*-------------------------------------------------------------- *]B[PA]W[C1];)"]
+    for number, game in enumerate(games):
+        with open(os.path.join(corpus, f"game-{number}"), "w") as file:
+            file.write(game)
 
 
 def sow_zmtp(corpus):

@@ -569,6 +569,8 @@ def wrong_use_exits_2_with_one_line():
                            ["--faults", "random", "--hosts", "2"]],
             "abdada bench": [["operand"], ["--nonsense"]],
             "abdada uci": [["operand"], ["--servers", "nonsense"], ["--threads", "0"]],
+            "abdada nboard": [["operand"], ["--servers", "nonsense"], ["--depth", "0"], ["--game", "othello"]],
+            "abdada gtp": [["operand"], ["--servers", "nonsense"], ["--game", "chess"], ["--time", "0"]],
             "ttworker": [[], ["--servers"], ["--servers", "x"], ["--nonsense"], ["operand"],
                          ["--servers", "127.0.0.1:1", "--threads", "0"],
                          ["--servers", "127.0.0.1:1", "--hash", "none"]],
@@ -593,7 +595,7 @@ def failures_exit_1_with_one_line():
 
 
 def help_and_version_are_on_stdout():
-    for program in ("abdada", "abdada analyse", "abdada perft", "abdada uci", "abdada bench",
+    for program in ("abdada", "abdada analyse", "abdada perft", "abdada uci", "abdada nboard", "abdada gtp", "abdada bench",
                     "abdada sim", "abdada top", "ttworker", "ttserver"):
         for option in ("--help", "--version"):
             done = run(*program.split(), option)

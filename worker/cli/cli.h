@@ -14,6 +14,8 @@ int cli_solve(int argc, char *argv[]);
 int cli_perft(int argc, char *argv[]);
 int cli_bench(int argc, char *argv[]);
 int cli_uci(int argc, char *argv[]);
+int cli_nboard(int argc, char *argv[]);
+int cli_gtp(int argc, char *argv[]);
 int cli_sim(int argc, char *argv[]);
 int cli_top(int argc, char *argv[]);
 int cli_ttbench(int argc, char *argv[]);

@@ -1,0 +1,344 @@
+#include "worker/cli/othello_player.h"
+
+#include "worker/cli/othello_clock.h"
+
+#include "common/config.h"
+#include "common/log.h"
+#include "common/signals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    PATIENCE_MS = 100, /* a signal that comes right before poll() does not end it */
+    LINE_ROOM = 65536,
+    SOLVE_FURTHER = 4, /* a solved ending of so many plies more takes no longer than the middle game
+                        */
+};
+
+static atomic_bool quitting; /* a signal came */
+
+static void on_signal(int number)
+{
+    if (atomic_exchange(&quitting, true)) {
+        _exit(128 + number);
+    }
+}
+
+/* ---- searching ---- */
+
+/* The next iteration takes longer than all before it: it is not begun when more than half of the
+ * time is used. */
+static void on_iteration(void *self, unsigned line, const struct search_result *r,
+                         const struct engine_status *s)
+{
+    struct othello_player *p = self;
+    const uint32_t time_ms = p->record.job.time_ms;
+    if (p->protocol->iteration != NULL) {
+        p->protocol->iteration(p, line, r, s);
+    }
+    if (time_ms > 0 && r->bound == TT_EXACT && s->time_us / 500 > time_ms) {
+        engine_stop(p->engine);
+    }
+}
+
+static void on_progress(void *self, const struct search_result *best, const struct engine_status *s)
+{
+    struct othello_player *p = self;
+    (void)best;
+    if (p->protocol->progress != NULL) {
+        p->protocol->progress(p, s);
+    }
+}
+
+static void on_refusal(void *self, unsigned shard, const char *why, const struct engine_status *s)
+{
+    struct othello_player *p = self;
+    char text[CLI_REFUSAL_MAX];
+    cli_refusal_text(p->engine, shard, why, s, text);
+    log_line(p->protocol->program, "%s", text);
+}
+
+static void *search(void *context)
+{
+    struct othello_player *p = context;
+    const struct engine_observer observer = {
+        .self = p, .iteration = on_iteration, .progress = on_progress, .refused = on_refusal};
+    if (engine_run(p->engine, &p->record.job, &observer, &p->result) != ERR_OK) {
+        p->result = (struct engine_result){0};
+    }
+    while (write(p->ended[1], "", 1) < 0 && errno == EINTR) {
+    }
+    return NULL;
+}
+
+static void await_end(struct othello_player *p)
+{
+    char byte;
+    while (!p->has_ended) {
+        p->has_ended = read(p->ended[0], &byte, 1) == 1;
+    }
+}
+
+static void finish(struct othello_player *p, bool is_stopped)
+{
+    pthread_join(p->searcher, NULL);
+    await_end(p);
+    p->is_searching = false;
+    p->protocol->answer(p, is_stopped);
+}
+
+void othello_player_stop(struct othello_player *p)
+{
+    if (p->is_searching) {
+        engine_stop(p->engine);
+        finish(p, true);
+    }
+}
+
+void othello_player_search(struct othello_player *p, const struct othello_limits *limits)
+{
+    struct job *job = &p->record.job;
+    CHECK(!p->is_searching && limits->depth > 0 && limits->lines > 0);
+    job->algorithm = algorithm_by_name("abdada");
+    job->full = strcmp(p->select, "full") == 0;
+    job->depth = (uint8_t)(limits->depth < SEARCH_DEPTH_MAX ? limits->depth : SEARCH_DEPTH_MAX);
+    job->time_ms = limits->time_ms;
+    job->lines = limits->lines;
+    job->remote_depth = PROTO_REMOTE_DEPTH_AUTO;
+    job_set_namespace(job, 0);
+    p->has_ended = false;
+    engine_arm(p->engine);
+    p->is_searching =
+        signals_create_thread(&p->searcher, search, p); /* signals end the reader's wait */
+    if (!p->is_searching) {
+        search(p); /* no thread could be created: search in this one */
+        await_end(p);
+        p->protocol->answer(p, false);
+    }
+}
+
+unsigned othello_player_depth(const struct othello_player *p, unsigned depth, uint32_t time_ms)
+{
+    const unsigned empties = othello_record_empties(&p->record);
+    const uint64_t all_ms = (uint64_t)time_ms * p->resources.threads;
+    unsigned wanted = empties <= depth + SOLVE_FURTHER ? empties : depth;
+    if (wanted == empties && time_ms > 0 && empties > othello_clock_solvable(all_ms)) {
+        wanted = empties - 1; /* ply by ply, as far as the time allows */
+    }
+    return wanted > 0 ? wanted : 1;
+}
+
+bool othello_player_is_solved(const struct othello_player *p, const struct search_result *r)
+{
+    return !p->record.job.full && r->bound == TT_EXACT &&
+           r->depth >= othello_record_empties(&p->record);
+}
+
+void othello_player_clean(char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (*text < ' ' || *text > '~') {
+            *text = '?';
+        }
+    }
+}
+
+/* ---- lines ---- */
+
+static bool waits(const struct othello_player *p)
+{
+    return p->protocol->is_ordered && p->is_searching;
+}
+
+/* Reads what is there. A line that is too long is refused once, and skipped to its end. */
+static void read_input(struct othello_player *p)
+{
+    ssize_t n = read(STDIN_FILENO, p->line + p->used, LINE_ROOM - 1 - p->used);
+    if (n < 0 && errno == EINTR) {
+        return;
+    }
+    if (n <= 0) {
+        p->is_input_closed = true;
+        if (p->used > 0) {
+            p->line[p->used++] = '\n'; /* a last line may have no end */
+        }
+        return;
+    }
+    for (char *zero; (zero = memchr(p->line + p->used, '\0', (size_t)n)) != NULL;) {
+        *zero = ' '; /* strings would stop there */
+    }
+    p->used += (size_t)n;
+    if (p->is_skipping) {
+        const char *end = memchr(p->line, '\n', p->used);
+        size_t skipped = end == NULL ? p->used : (size_t)(end - p->line) + 1;
+        p->used -= skipped;
+        memmove(p->line, p->line + skipped, p->used);
+        p->is_skipping = end == NULL;
+    } else if (p->used == LINE_ROOM - 1 && memchr(p->line, '\n', p->used) == NULL) {
+        char why[64];
+        snprintf(why, sizeof why, "a line is longer than %d bytes", LINE_ROOM - 2);
+        p->used = 0;
+        p->is_skipping = true;
+        p->protocol->refuse(p, why);
+    }
+}
+
+/* Obeys the whole lines that are there, as far as they need not wait. False: the program ends. */
+static bool obey_lines(struct othello_player *p)
+{
+    size_t begin = 0;
+    bool goes_on = true;
+    while (goes_on && !waits(p)) {
+        char *end = memchr(p->line + begin, '\n', p->used - begin);
+        if (end == NULL) {
+            break;
+        }
+        char *line = p->line + begin;
+        *end = '\0';
+        begin = (size_t)(end - p->line) + 1;
+        goes_on = p->protocol->obey(p, line);
+    }
+    p->used -= begin;
+    memmove(p->line, p->line + begin, p->used);
+    return goes_on;
+}
+
+/* Waits for input or for the end of the search, and keeps the sessions at the shards alive. */
+static void await_events(struct othello_player *p)
+{
+    struct pollfd fd[] = {
+        {.fd = p->is_input_closed || waits(p) ? -1 : STDIN_FILENO, .events = POLLIN},
+        {.fd = p->has_ended ? -1 : p->ended[0], .events = POLLIN}};
+    int n = poll(fd, 2, PATIENCE_MS);
+    if (n > 0 && fd[1].revents != 0) {
+        await_end(p);
+    }
+    if (n > 0 && fd[0].revents != 0) {
+        read_input(p);
+    }
+    if (p->is_searching && p->has_ended) {
+        finish(p, false);
+    }
+    if (n == 0 && !p->is_searching) {
+        engine_idle(p->engine, 0);
+    }
+}
+
+static void loop(struct othello_player *p)
+{
+    while (!atomic_load(&quitting) && obey_lines(p)) {
+        if (p->is_input_closed && !p->is_searching) {
+            break; /* what was asked before the end of input has its answers */
+        }
+        await_events(p);
+    }
+    othello_player_stop(p);
+}
+
+/* ---- the program ---- */
+
+static int read_options(struct othello_player *p, int argc, char *argv[])
+{
+    const struct options_row no_row = {0},
+                             game_row = {"game", "NAME", "othello (default): the only one yet",
+                                         &p->game, OPTION_TEXT};
+    const struct options_row table[] = {
+        CLI_TABLE_ROWS(p->resources.table),
+        {"threads", "N", "searching threads of this process (default 1)", &p->resources.threads,
+         OPTION_U32, 'j', 1, EMBEDDED_SLOTS_MAX},
+        {"hash", "MIB", "table shared by the processes of this host (default 64)",
+         &p->resources.hash_mib, OPTION_U64, 0, 1, 1 << 20},
+        {"private", NULL, "share no table with other processes of this host",
+         &p->resources.is_private, OPTION_FLAG},
+        CLI_METRICS_ROW(&p->resources.metrics),
+        {"depth", "N", "search to this depth; endings are solved from a little further on",
+         &p->depth, OPTION_U32, 'd', 1, OTHELLO_SQUARES},
+        {"time", "MS", "time for a move when no clock is given", &p->time_ms, OPTION_U32, 't', 1,
+         UINT32_MAX},
+        {"select", "plain|full", "fixed depth (default), or pruning", &p->select, OPTION_TEXT},
+        p->protocol->has_game ? game_row : no_row,
+        {0},
+    };
+    const struct options options = {
+        .program = p->protocol->program,
+        .usage = "[OPTION]...",
+        .summary = p->protocol->summary,
+        .version = PROGRAM_VERSION,
+        .table = table,
+    };
+    int status = config_parse(&options, argc, argv, NULL, NULL);
+    if (status >= 0) {
+        return status;
+    }
+    if (strcmp(p->game, "othello") != 0) {
+        return options_wrong(options.program, "--game is othello, not '%s'", p->game);
+    }
+    if (strcmp(p->select, "plain") != 0 && strcmp(p->select, "full") != 0) {
+        return options_wrong(options.program, "--select is plain or full, not '%s'", p->select);
+    }
+    return cli_table_environment(options.program, &p->resources.table, false);
+}
+
+static bool open_pipe(struct othello_player *p)
+{
+    int fd;
+    while ((fd = open("/dev/null", O_RDWR | O_CLOEXEC)) >= 0 && fd <= STDERR_FILENO) {
+    } /* the pipe must not take the number of a closed standard stream */
+    close(fd);
+    return pipe2(p->ended, O_CLOEXEC) == 0;
+}
+
+static int play(struct othello_player *p)
+{
+    char why[CLI_WHY_MAX + OTHELLO_RECORD_WHY_MAX];
+    const char *program = p->protocol->program;
+    if (othello_record_open(&p->record, why) != ERR_OK ||
+        cli_engine_open(&p->engine, program, &p->resources, &quitting, why) != ERR_OK) {
+        log_fail(program, "%s", why);
+        return 1;
+    }
+    if (cli_metrics_open(&p->metrics, program, &p->resources, p->engine, why) != ERR_OK) {
+        log_fail(program, "--metrics: %s", why);
+        return 1;
+    }
+    if (cli_table_is_given(&p->resources.table) && engine_shards_up(p->engine) == 0) {
+        log_line(program, "no shard is up: searching alone");
+    }
+    loop(p);
+    return 0;
+}
+
+int othello_player_main(struct othello_player *p, int argc, char *argv[])
+{
+    p->game = "othello";
+    p->select = "plain";
+    p->resources =
+        (struct cli_resources){.threads = 1, .share = REMOTE_SHARE_DEPTH, .hash_mib = 64};
+    p->has_ended = true;
+    int status = read_options(p, argc, argv);
+    if (status >= 0) {
+        return status;
+    }
+    p->line = malloc(LINE_ROOM);
+    if (p->line == NULL || !open_pipe(p)) {
+        log_fail(p->protocol->program, "no memory or no pipe: %s", strerror(errno));
+        free(p->line);
+        return 1;
+    }
+    signals_catch(on_signal);
+    setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* each line goes out at once */
+    status = play(p);
+    searching_metrics_close(&p->metrics);
+    engine_close(&p->engine);
+    othello_record_close(&p->record);
+    close(p->ended[0]);
+    close(p->ended[1]);
+    free(p->line);
+    return status;
+}
