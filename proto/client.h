@@ -230,6 +230,7 @@ uint32_t client_inflight_age_max_ms(const struct client *client, unsigned shard)
 /* The shard that owns the key now, or CLIENT_NOWHERE. */
 unsigned client_owner(const struct client *client, uint64_t key);
 uint32_t client_rtt_us(const struct client *client, unsigned shard); /* smoothed; 0: none yet */
+uint32_t client_longest_rtt_us(const struct client *client); /* of shards that are up; at least 1 */
 /* Outstanding requests of every kind, and those among them past their time-out by rto_max: 0 while
  * ticks come. */
 unsigned client_outstanding(const struct client *client);

@@ -358,6 +358,16 @@ uint32_t client_rtt_us(const struct client *c, unsigned shard)
     return rtt_smoothed_us(&c->shards[shard].rtt);
 }
 
+uint32_t client_longest_rtt_us(const struct client *c)
+{
+    uint32_t longest = 1;
+    for (unsigned i = 0; i < c->options.shards; i++) {
+        uint32_t rtt = rtt_smoothed_us(&c->shards[i].rtt);
+        longest = c->shards[i].state == CLIENT_UP && rtt > longest ? rtt : longest;
+    }
+    return longest;
+}
+
 unsigned client_outstanding(const struct client *c)
 {
     return c->part_count;

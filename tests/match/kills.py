@@ -48,7 +48,8 @@ class KillMatch(match.Match):
         has_kills = number % EVERY == EVERY - 1
         if has_kills:
             self.requests.put((number, ended, is_whole))
-        result, why, moves = match.play(white, black, opening, clock, self.options.slack / 1000, self.options.adjudicate)
+        o = self.options
+        result, why, moves = match.play(white, black, opening, clock, o.slack / 1000, o.adjudicate)
         ended.set()
         if has_kills:
             is_whole.wait()
@@ -63,11 +64,11 @@ class KillMatch(match.Match):
             try:
                 number, ended, is_whole = self.requests.get(timeout=0.2)
             except queue.Empty:
-                self.look_for_crashes()
+                self.count_crashes()
                 continue
             self.kill_during(random.Random(f"{self.options.seed}/{number}"), ended)
             is_whole.set()
-        self.look_for_crashes()
+        self.count_crashes()
         kill_all()
 
     def kill_during(self, drawn, ended):
@@ -77,7 +78,7 @@ class KillMatch(match.Match):
             kind = what.pop() if what else drawn.choice(list(self.kills))
             processes = self.workers if "worker" in kind else self.shards
             victims = [drawn.randrange(2)] if kind.startswith("a ") else [0, 1]
-            self.look_for_crashes()
+            self.count_crashes()
             for i in victims:
                 processes[i].kill()
             time.sleep(drawn.uniform(*DOWN_S))
@@ -88,7 +89,7 @@ class KillMatch(match.Match):
         for i in which:
             processes[i] = self.new_worker(i) if processes is self.workers else Shard(processes[i].port)
 
-    def look_for_crashes(self):
+    def count_crashes(self):
         for processes in (self.shards, self.workers):
             for i, process in enumerate(processes):
                 if not process.running():
@@ -102,8 +103,9 @@ class KillMatch(match.Match):
         def count(word):
             return sum(word in fault for fault in self.faults)
         return (f"{self.moves} moves, kills: {', '.join(f'{n} of {kind}' for kind, n in self.kills.items())}; "
-                f"{count(': time')} losses on time (least time left {1000 * self.least:.1f} ms; this referee was late by "
-                f"{1000 * self.latest:.1f} ms at most), {count('illegal')} illegal moves, {count('ended')} crashes, "
+                f"{count(': time')} losses on time (largest overstep {max(0.0, -1000 * self.least):.1f} ms, least time left "
+                f"{1000 * self.least:.1f} ms; of this clock are this referee's own "
+                f"{1000 * self.latest:.1f} ms a move at most), {count('illegal')} illegal moves, {count('ended')} crashes, "
                 f"{count('silent')} answers missing, {count('answered')} unasked")
 
 

@@ -243,6 +243,47 @@ static void after_a_long_wait_the_search_polls(void **state)
     world_close(world);
 }
 
+/* Peer 0 of a world whose shard has died enters a node in a search with that limit, and waits for
+ * the answer: microseconds that it took. */
+static uint64_t waited_us(uint64_t limit_us, const atomic_bool *stop)
+{
+    struct world *world = world_of_short_ages();
+    struct peer *peer = &world->peer[0];
+    struct tt_ask ask = {.key = 78, .alpha = -1, .beta = 1, .depth = 5, .flags = TT_STRICT};
+    struct table_ticket ticket;
+    struct tt_answer answer;
+    peer_open(world, 0, 0, 0);
+    struct table_port port = remote_table_port(peer->remote);
+    peer->is_cut_off = true;
+    remote_begin(peer->remote, 2, true, true);
+    uint64_t begin = world->bed->now_us;
+    struct remote_limit limit = {.until_us = limit_us != 0 ? begin + limit_us : 0, .stop = stop};
+    remote_set_limit(peer->remote, &limit);
+    port.ask(port.self, &ask, &ticket);
+    port.await(port.self, &ask, &ticket, &answer);
+    uint64_t took = world->bed->now_us - begin;
+    assert_int_equal(answer.verdict, TT_OPEN); /* it goes on alone */
+    assert_int_equal(atomic_load(embedded_until_poll(&peer->local)), 1);
+    struct tt_release release = {.key = ask.key, .depth = ask.depth};
+    port.release(port.self, &ticket, &release);
+    assert_int_equal(embedded_inflight(peer->table), 0);
+    assert_int_equal(client_outstanding(remote_client(peer->remote)), 0);
+    world_close(world);
+    return took;
+}
+
+static void no_answer_is_waited_for_when_the_search_is_over(void **state)
+{
+    (void)state;
+    atomic_bool goes_on_for_now = false, is_stopped = true;
+    uint64_t time_out = waited_us(0, NULL);
+    assert_true(time_out > 1500);
+    assert_int_equal(waited_us(1500, NULL), 1500);
+    assert_int_equal(waited_us(1500, &goes_on_for_now), 1500);
+    assert_int_equal(waited_us(0, &is_stopped), 0);
+    assert_int_equal(waited_us(0, &goes_on_for_now), time_out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -254,6 +295,7 @@ int main(void)
         cmocka_unit_test(a_new_shard_registers_the_holders),
         cmocka_unit_test(a_node_entered_without_a_shard_is_registered_later),
         cmocka_unit_test(after_a_long_wait_the_search_polls),
+        cmocka_unit_test(no_answer_is_waited_for_when_the_search_is_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,7 +85,7 @@ void uci_read_limits(char *words, bool black, uint32_t overhead_ms, struct uci_l
     if (movetime != NOT_GIVEN) {
         movetime = movetime < 1 ? 1 : movetime < UINT32_MAX ? movetime : UINT32_MAX;
         limits.time_ms = (uint32_t)movetime;
-        int64_t spare = ANSWER_US + movetime * 50, most = overhead_ms * INT64_C(1000) / 6;
+        int64_t spare = ANSWER_US + movetime * 50, most = overhead_ms * INT64_C(100);
         limits.spare_us = (uint32_t)(spare < most ? spare : most);
         if (limits.spare_us >= movetime * 1000) {
             limits.spare_us = 0;

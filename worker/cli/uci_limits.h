@@ -9,7 +9,7 @@
 
 enum { UCI_ELO_MIN = 1500, UCI_ELO_MAX = 2800 };
 
-enum { UCI_OVERHEAD_MS = 60 }; /* the option Move Overhead as it is at first */
+enum { UCI_OVERHEAD_MS = 100 }; /* the option Move Overhead as it is at first */
 
 struct uci_limits {
     unsigned depth; /* 1..SEARCH_DEPTH_MAX */

@@ -459,7 +459,8 @@ static enum err prepare_threads(struct engine *e)
         uint64_t seed = i == 0 ? 0 : rng_mix(i);
         err = searcher_begin(&thread->searcher, e->job, &thread->env, seed);
         if (err == ERR_OK && e->transport != NULL) {
-            remote_limit(thread->searcher.remote, e->deadline_us, &e->stop);
+            struct remote_limit limit = {.until_us = e->deadline_us, .stop = &e->stop};
+            remote_set_limit(thread->searcher.remote, &limit);
         }
     }
     return err;
@@ -515,9 +516,9 @@ enum err engine_run(struct engine *e, struct job *job, const struct engine_obser
         if (is_posted) { /* the workers' last figures, if they come soon */
             first->port.stop(first->port.self, job->id);
             front_core_await(&e->front, first,
-                             job->at_once         ? 0
+                             job->at_once        ? 0
                              : job->time_ms != 0 ? FRONT_WAIT_TIMED_MS
-                                                  : FRONT_WAIT_MS);
+                                                 : FRONT_WAIT_MS);
             take_events(e);
         }
         *out = (struct engine_result){.search = e->best, .stopped = atomic_load(&e->stop)};

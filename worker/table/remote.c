@@ -14,7 +14,6 @@ enum {
     CONNECT_REST_US = 100000, /* for the others once one shard is up: they may join later */
     OTHERS_FIRST_US = 10000, /* at the begin of a search others are supposed to be there */
     OTHERS_US = 50000, /* how long a sign of other searchers counts */
-    STOP_EVERY_US = 5000, /* how often one who waits looks whether the search is to stop */
     LONG_WAIT_US = 1000, /* the search polls soon after it: a time limit counts no nodes */
     RENEWALS = 4, /* in the time that a shard keeps an in-flight entry */
     RENEW_EVERY_MS = 15000, /* at most: this also makes up for a NODE_DONE that got lost */
@@ -44,8 +43,7 @@ struct remote {
     /* fixed while a search runs */
     struct table_port local_port;
     bool uses_shards, waits;
-    uint64_t until_us; /* no answer is waited for after it; 0: no limit */
-    const atomic_bool *stop; /* nor when it is set; NULL: never */
+    struct remote_limit limit;
     uint64_t namespace_id; /* of the last HELLO */
     /* state */
     struct remote_depth remote_depth;
@@ -269,20 +267,6 @@ static void take_answer(struct remote *r, const struct tt_ask *ask, const struct
     }
 }
 
-static bool is_over(const struct remote *r, uint64_t now)
-{
-    return (r->until_us != 0 && now >= r->until_us) ||
-           (r->stop != NULL && atomic_load_explicit(r->stop, memory_order_relaxed));
-}
-
-/* When one who waits for that ticket looks again. */
-static uint64_t next_look_us(const struct remote *r, uint32_t ticket, uint64_t now)
-{
-    uint64_t next = client_deadline(r->client, ticket);
-    next = r->stop != NULL && now + STOP_EVERY_US < next ? now + STOP_EVERY_US : next;
-    return r->until_us != 0 && r->until_us < next ? r->until_us : next;
-}
-
 /* Serves the sockets until that ask is answered (then `answer`), or that peek (then `peeked`), or
  * given up: by its time-out, or as the search is over. The time counts as waited. */
 static enum client_result wait_for(struct remote *r, uint32_t ticket, struct tt_answer *answer,
@@ -294,7 +278,7 @@ static enum client_result wait_for(struct remote *r, uint32_t ticket, struct tt_
         uint64_t now = now_us(r);
         enum client_result result = answer != NULL ? client_answer(r->client, ticket, now, answer)
                                                    : client_peeked(r->client, ticket, now, peeked);
-        if (result == CLIENT_WAITING && is_over(r, now)) {
+        if (result == CLIENT_WAITING && remote_limit_is_over(&r->limit, now)) {
             client_forget(r->client, ticket);
             result = CLIENT_LOST;
         }
@@ -306,7 +290,8 @@ static enum client_result wait_for(struct remote *r, uint32_t ticket, struct tt_
             }
             return result;
         }
-        r->shell.sleep(r->shell.self, next_look_us(r, ticket, now));
+        uint64_t until = client_deadline(r->client, ticket);
+        r->shell.sleep(r->shell.self, remote_limit_wake_us(&r->limit, until, now));
         drain_all(r);
     }
 }
@@ -388,18 +373,6 @@ static void port_store(void *self, const struct table_ticket *ticket, const stru
     }
 }
 
-static uint64_t longest_rtt_us(const struct remote *r)
-{
-    uint32_t longest = 1;
-    for (unsigned i = 0; i < r->servers; i++) {
-        uint32_t rtt = client_rtt_us(r->client, i);
-        if (client_shard_state(r->client, i) == CLIENT_UP && rtt > longest) {
-            longest = rtt;
-        }
-    }
-    return longest;
-}
-
 /* ---- peeks ---- */
 
 static void port_peek(void *self, const struct tt_peek *peek, unsigned count, struct tt_peeked *out)
@@ -452,7 +425,7 @@ static bool port_peek_take(void *self, struct table_peek_ticket *peek_ticket, st
     struct remote *r = self;
     drain_all(r);
     uint64_t age = now_us(r) - peek_ticket->sent_us;
-    if (age > PEEK_AGE_ROUND_TRIPS * longest_rtt_us(r)) {
+    if (age > PEEK_AGE_ROUND_TRIPS * client_longest_rtt_us(r->client)) {
         port_peek_drop(self, peek_ticket);
         return false;
     }
@@ -508,7 +481,8 @@ static void port_serve(void *self, struct search *search, uint64_t now)
         now = now_us(r);
     }
     if (r->uses_shards) {
-        history_exchange_serve(&r->history, r->client, search, now, longest_rtt_us(r));
+        history_exchange_serve(&r->history, r->client, search, now,
+                               client_longest_rtt_us(r->client));
         renew_when_due(r, search, now);
     }
     serve_deferred(r, search, now);
@@ -540,7 +514,7 @@ void remote_begin(struct remote *r, uint8_t remote_depth, bool uses_shards, bool
 {
     r->uses_shards = uses_shards;
     r->waits = waits;
-    remote_limit(r, 0, NULL);
+    r->limit = (struct remote_limit){0};
     r->local_port = embedded_table_port(r->local);
     r->others_until_us = now_us(r) + OTHERS_FIRST_US;
     share_begin(&r->share);
@@ -553,10 +527,9 @@ void remote_begin(struct remote *r, uint8_t remote_depth, bool uses_shards, bool
     }
 }
 
-void remote_limit(struct remote *r, uint64_t until_us, const atomic_bool *stop)
+void remote_set_limit(struct remote *r, const struct remote_limit *limit)
 {
-    r->until_us = until_us;
-    r->stop = stop;
+    r->limit = *limit;
 }
 
 bool remote_pass(struct remote *r)

@@ -10,11 +10,13 @@
  *
  * Threads: one remote for each searcher; only its thread calls it. Memory: allocates in open.
  * Blocking: the port's await, peek and peek_take wait for answers, no longer than the client's
- * time-outs, nor than remote_limit says; remote_connect and remote_wait as long as they are told; the rest never. */
+ * time-outs and the limit of the search; remote_connect and remote_wait as long as they are told;
+ * the rest never. */
 #ifndef WORKER_TABLE_REMOTE_H
 #define WORKER_TABLE_REMOTE_H
 
 #include "worker/table/embedded.h"
+#include "worker/table/remote_limit.h"
 #include "worker/table/shell.h"
 
 enum {
@@ -47,10 +49,9 @@ void remote_wait(struct remote *remote, unsigned wait_ms);
  * the last search is forgotten. `uses_shards`: the search asks the shards at all. `waits`: it waits
  * for each answer. */
 void remote_begin(struct remote *remote, uint8_t remote_depth, bool uses_shards, bool waits);
-/* The search that was begun waits for no answer after `until_us` (0: no limit), nor from a few
- * milliseconds after `stop` is set (NULL: never; borrowed until the next begin): what it asks then
- * is lost, and it goes on alone to its next poll. A shard that died would cost its time-out. */
-void remote_limit(struct remote *remote, uint64_t until_us, const atomic_bool *stop);
+/* The search that was begun waits for no answer after the limit: what it asks then is lost, and it
+ * goes on alone to its next poll. */
+void remote_set_limit(struct remote *remote, const struct remote_limit *limit);
 /* Sends the stores that wait to fill a message: the last results of a search are for others, too.
  */
 void remote_flush(struct remote *remote);
