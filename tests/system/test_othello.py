@@ -10,6 +10,7 @@ import sys
 
 from cluster import (QUICK, ROOT, SANITIZED, Process, Shard, Worker, answers, at, check, equal, main, run, scratch,
                      wait_until)
+from othello import Board
 
 DATA = os.path.join(ROOT, "tests/data/othello")
 START = "---------------------------OX------XO--------------------------- X"
@@ -74,11 +75,15 @@ def all_best_moves_are_found():
 
 
 def a_line_is_played_to_the_end():
-    board, score, _ = problems("ffo-1-19.obf", 64)[3]
-    row, = solve(board)
-    squares = [move for move in row["pv"] if move != "pass"]
+    board, score, _ = problems("ffo.obf", 17 if SANITIZED else 19)[-1]
+    row, = solve("--threads", 2, board)
     equal(row["score"], score)
-    check(len(squares) >= 1 and len(set(squares)) == len(squares), row["pv"])
+    played = Board(*board.split())
+    side = played.side
+    for move in row["pv"]:
+        played.play(move)
+    equal(played.moves(), [], "the game is over", row["pv"])
+    equal(played.discs() if side == "X" else -played.discs(), score, row["pv"])
 
 
 def a_position_is_analysed():

@@ -142,6 +142,18 @@ static enum search_visit solve(struct search *s, struct node *n)
     return is_solved && !search_halted(s) ? VISIT_VALUE : VISIT_STOP;
 }
 
+uint16_t node_solved_move(struct search *s)
+{
+    const struct game *game = s->options.game;
+    const struct game_solver solver = {s, s->solver, count_solved};
+    int value;
+    uint16_t move = 0;
+    const bool is_solved =
+        game->solves != NULL && game->solves(s->position, (int)game->depth_left(s->position)) &&
+        game->solve(s->position, -GAME_INFINITE, GAME_INFINITE, &solver, &value, &move);
+    return is_solved ? move : 0;
+}
+
 /* Against the window that was searched, not the one that alpha was raised to. A value that falls on
  * or outside a bound that the table had proved is that bound. */
 static enum tt_bound classify(struct node *n)
@@ -258,7 +270,8 @@ enum search_visit node_search(struct search *s, struct node *n)
     }
 
     /* Step 2. Endings that the game solves itself: without the table, but for shared nodes. */
-    const bool solves = game->solves != NULL && game->solves(s->position, n->depth);
+    const bool solves = game->solves != NULL && game->solves(s->position, n->depth) &&
+                        (n->ply > 0 || node_has_all_moves(s));
     if (solves && !is_shared) {
         return search_halted(s) ? VISIT_STOP : end_visit(s, n, solve(s, n));
     }

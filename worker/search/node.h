@@ -130,6 +130,16 @@ struct search {
  * ask with store or release. */
 enum search_visit node_search(struct search *s, struct node *n);
 
+/* The best move of the position if the game solves it, as deep as it is; else, and at its end, 0.
+ */
+uint16_t node_solved_move(struct search *s);
+
+/* Whether no move of the root is left out. */
+static inline bool node_has_all_moves(const struct search *s)
+{
+    return s->lines_done == 0 && s->options.root_moves == 0;
+}
+
 /* The moves of the root that are to be searched. */
 unsigned node_generate_root(const struct search *s, struct game_move *list);
 

@@ -213,15 +213,22 @@ static void complete_line(struct search *s, struct search_line *line, unsigned d
 {
     const struct game *game = s->options.game;
     unsigned made = 0;
+    /* Then the game's own solver says how it goes on to the end. */
+    const bool is_exact = game->depth_left != NULL && depth >= game->depth_left(s->position);
+    want = is_exact && want > 0 ? SEARCH_PV_MAX : want;
 
     while (made < line->length && game_is_legal(game, s->position, line->move[made])) {
         game->make(s->position, line->move[made++]);
     }
     line->length = (uint16_t)made;
     while (made < want && !s->stopped) {
-        struct tt_peek peek = {made == 0 ? node_root_key(s) : node_key(s), (uint8_t)(depth - made)};
-        struct tt_peeked seen;
-        s->table.peek(s->table.self, &peek, 1, &seen);
+        const unsigned left = is_exact ? game->depth_left(s->position) : depth - made;
+        struct tt_peek peek = {made == 0 ? node_root_key(s) : node_key(s), (uint8_t)left};
+        const bool is_solved = is_exact && (made > 0 || node_has_all_moves(s));
+        struct tt_peeked seen = {.move = is_solved ? node_solved_move(s) : 0};
+        if (seen.move == 0) {
+            s->table.peek(s->table.self, &peek, 1, &seen);
+        }
         if (seen.move == 0 || !game_is_legal(game, s->position, seen.move)) {
             break;
         }
