@@ -227,7 +227,7 @@ uint64_t othello_perft(const struct othello_position *position, unsigned depth)
 
 /* ---- endings ---- */
 
-enum { SOLVED_EMPTIES = 14 }; /* at most: then no table is asked below */
+enum { SOLVED_EMPTIES = 16 }; /* at most: then no table is asked below */
 
 static bool solves(const void *position, int depth)
 {
