@@ -442,7 +442,7 @@ static void full_selection_keeps_the_rules_of_the_table(void **state)
         rig_run_text(rig, suite.at[i].position, 6);
     }
     rig->searcher[0].stop_after = RIG_NEVER;
-    rig_run_text(rig, "7k/8/8/8/8/8/R7/1R5K w - - 0 1", 6);
+    rig_run_text(rig, "7k/8/8/8/8/8/R7/1R5K w - - 0 1", 8);
     assert_true(rig->searcher[0].result.score > GAME_MATE_MIN);
     rig_close(rig);
     suite_close(&suite);
