@@ -1,6 +1,7 @@
 /* The embedded table under several threads. Assertions are made by the test's own thread. */
 #include "tests/unit/test_tt.h"
 
+#include "common/clock.h"
 #include "worker/table/embedded.h"
 
 #include <pthread.h>
@@ -419,6 +420,29 @@ static void below_the_inflight_depth_nothing_is_registered(void **state)
     embedded_close(&table);
 }
 
+/* The claim of a neighbour says nothing that its in-flight entry does not say. */
+static void a_thread_of_a_host_table_is_counted_once(void **state)
+{
+    (void)state;
+    struct embedded *table = NULL;
+    struct tt_answer answer;
+    assert_int_equal(embedded_open_on_host(&table, 1 << 20, 2, clock_unique() | 1, NULL), ERR_OK);
+    assert_true(embedded_is_on_host(table));
+    struct embedded_port slot[2] = {
+        {.table = table, .slot = 0, .inflight_depth_max = 4, .place.name = 7},
+        {.table = table, .slot = 1, .inflight_depth_max = 4, .place.name = 8}};
+    struct table_port port[2] = {embedded_table_port(&slot[0]), embedded_table_port(&slot[1])};
+    assert_int_equal(enter(&port[0], 0, 5, 4, 0, &answer), TT_OPEN);
+    assert_int_equal(answer.nproc, 1);
+    assert_int_equal(enter(&port[1], 1, 5, 4, TT_EXCLUSIVE, &answer), TT_BUSY);
+    assert_int_equal(answer.nproc, 1);
+    assert_int_equal(enter(&port[1], 1, 5, 4, 0, &answer), TT_OPEN);
+    assert_int_equal(answer.nproc, 2);
+    let_go(&port[0], 0, 5, 4);
+    let_go(&port[1], 1, 5, 4);
+    embedded_close(&table);
+}
+
 /* In a small iteration few nodes have the depth from which others register, or none. */
 static void small_iterations_register_smaller_nodes(void **state)
 {
@@ -557,6 +581,7 @@ int main(void)
         cmocka_unit_test(below_the_inflight_depth_nothing_is_registered),
         cmocka_unit_test(small_iterations_register_smaller_nodes),
         cmocka_unit_test(find_and_put_register_nothing),
+        cmocka_unit_test(a_thread_of_a_host_table_is_counted_once),
         cmocka_unit_test(a_job_of_another_namespace_does_not_age_results_in_use),
         cmocka_unit_test(generations_go_round_without_a_zero),
         cmocka_unit_test(slots_have_limits_and_close_may_come_twice),

@@ -93,7 +93,7 @@ static bool read_scores(struct suite_case *c, const char *text)
     while (*(text += strspn(text, " \t;")) != '\0') {
         char square[3], end;
         int score, length = 0;
-        if (sscanf(text, "%2[A-Ha-h1-8] : %d %n%c", square, &score, &length, &end) != 3 ||
+        if (sscanf(text, "%2[A-Ha-h1-8] : %4d %n%c", square, &score, &length, &end) != 3 ||
             end != ';' || strlen(square) != 2 || score < -64 || score > 64) {
             return false;
         }

@@ -281,9 +281,8 @@ static _Atomic uint64_t *claim_at(const struct embedded_port *port, uint64_t cla
     return &port->table->state->claim[claim >> 32 & (HOST_TABLE_CLAIMS - 1)];
 }
 
-/* The thread enters the node. Whether a thread of another process is in it; if it asked for the
- * node alone, it does not enter then. An old claim ends when who visits a node beside others takes
- * it over. */
+/* The thread enters the node. Whether another thread is in it; if it asked for the node alone, it
+ * does not enter then. An old claim ends when who visits a node beside others takes it over. */
 static bool is_claimed(const struct embedded_port *port, const struct tt_ask *op)
 {
     if (port->table->host == NULL) {
@@ -338,12 +337,12 @@ static void await(void *self, const struct tt_ask *op, struct table_ticket *tick
     struct stripe *stripe = lock(t, stripe_of(t, op->key));
     tt_ops_ask(&t->results, &stripe->inflight, op, SESSION, 0, answer);
     if (answer->verdict == TT_OPEN && is_claimed(port, op)) {
-        answer->nproc++;
         if ((op->flags & TT_EXCLUSIVE) != 0) {
             const struct tt_release leave = {.key = op->key, .depth = op->depth, .slot = op->slot};
             tt_ops_release(&stripe->inflight, &leave, SESSION);
-            answer->nproc--;
-            answer->verdict = TT_BUSY;
+            answer->verdict = TT_BUSY; /* its nproc, 1, is the other one's now */
+        } else if (answer->nproc == 1) { /* threads of this process are counted already */
+            answer->nproc = 2;
         }
     }
     unlock(t, stripe);
