@@ -106,7 +106,7 @@ class KillMatch(match.Match):
                 f"{count(': time')} losses on time (largest overstep {max(0.0, -1000 * self.least):.1f} ms, least time left "
                 f"{1000 * self.least:.1f} ms; of this clock are this referee's own "
                 f"{1000 * self.latest:.1f} ms a move at most), {count('illegal')} illegal moves, {count('ended')} crashes, "
-                f"{count('silent')} answers missing, {count('answered')} unasked")
+                f"{count('silent')} answers missing, {count('answered')} without a question")
 
 
 def main():

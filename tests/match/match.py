@@ -99,7 +99,7 @@ class Engine:
     @staticmethod
     def refuse_answer(line):
         if line.startswith("bestmove"):
-            raise EngineError("answered unasked")
+            raise EngineError("answered without a question")
 
     def ready(self):
         self.say("isready")

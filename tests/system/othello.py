@@ -1,8 +1,8 @@
 """Othello's rules once more, plainly, and programs that speak its protocols, for tests to talk to."""
 import re
-import time
 
-from cluster import Failure, Process, check, equal, promised
+from cluster import Failure, Process, check, equal
+from uci import Talker
 
 PASS = "pass"
 STEPS = [(x, y) for x in (-1, 0, 1) for y in (-1, 0, 1) if (x, y) != (0, 0)]
@@ -96,18 +96,10 @@ def ggf(moves=(), board=Board(), more="TI[15:00]"):
     return f"(;GM[Othello]PC[NBoard]PB[a]PW[b]RE[?]{more}TY[8]BO[8 {squares} {'*' if board.side == 'X' else 'O'}]{text};)"
 
 
-class Nboard(Process):
+class Nboard(Talker):
     def __init__(self, *arguments, host=None):
-        super().__init__("abdada", "nboard", *arguments, host=host)
-        self.at = self.pings = 0
-
-    def say(self, *lines):
-        for line in lines:
-            self.send(line)
-
-    def expect(self, pattern):
-        found, self.at = self.wait_line(pattern, begin=self.at)
-        return found
+        super().__init__("nboard", *arguments, host=host)
+        self.pings = 0
 
     def pinged(self):
         """The lines up to the answer of a ping, which is not among them."""
@@ -124,12 +116,6 @@ class Nboard(Process):
         self.say("go")
         found = self.expect(r"^=== ([A-H][1-8]|PA)(?:/(-?\d+\.\d\d)/(\d+\.\d\d))?$")
         return PASS if found[1] == "PA" else found[1].lower(), found[2] and float(found[2])
-
-    def quit(self):
-        self.say("quit")
-        begin = time.monotonic()
-        equal(self.wait(), 0, self.tail())
-        promised("quit", time.monotonic() - begin, 3)
 
 
 class Gtp(Process):

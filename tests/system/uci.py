@@ -1,12 +1,14 @@
-"""An `abdada uci` that tests talk to."""
+"""An `abdada uci`, or a front-end of another protocol, that tests talk to."""
 import time
 
 from cluster import Process, equal, promised, run
 
 
-class Uci(Process):
-    def __init__(self, *arguments):
-        super().__init__("abdada", "uci", *arguments)
+class Talker(Process):
+    """`abdada COMMAND`: takes lines, and says lines, of which each is waited for once."""
+
+    def __init__(self, *arguments, host=None):
+        super().__init__("abdada", *arguments, host=host)
         self.at = 0
 
     def say(self, *lines):
@@ -17,15 +19,20 @@ class Uci(Process):
         found, self.at = self.wait_line(pattern, begin=self.at)
         return found
 
-    def ready(self):
-        self.say("isready")
-        self.expect("^readyok$")
-
     def quit(self):
         self.say("quit")
         begin = time.monotonic()
-        equal(self.wait(), 0)
+        equal(self.wait(), 0, self.tail())
         promised("quit", time.monotonic() - begin, 3)
+
+
+class Uci(Talker):
+    def __init__(self, *arguments):
+        super().__init__("uci", *arguments)
+
+    def ready(self):
+        self.say("isready")
+        self.expect("^readyok$")
 
 
 def legal_moves(fen):

@@ -117,13 +117,11 @@ static bool is_solved(const struct suite_case *c, const struct job *job,
     /* In Othello only the exact score can be compared. */
     const bool is_exact = job->game->depth_left != NULL && r->depth >= job_last_iteration(job);
     const bool is_wld = job->game->score_max == 1;
-    struct suite_case wanted = *c;
-    wanted.has_score = c->has_score && is_exact;
     if (is_wld && c->has_score) {
         const int sign = (c->score > 0) - (c->score < 0);
         return is_exact && sign == r->score;
     }
-    return score_solved(&wanted, job, r->move, r->score);
+    return score_solved(c, job, r->move, is_exact ? r->score : c->score);
 }
 
 /* Lines of the iteration that is the last so far. */

@@ -9,6 +9,27 @@
 
 enum { DEFAULT_TIME_MS = 5000 };
 
+/* What both search with. */
+#define RESOURCES_ROWS(a)                                                             \
+    {.kind = OPTION_HEADING, .help = "Resources:"}, CLI_THREADS_ROWS((a)->resources), \
+        CLI_TABLE_ROWS((a)->resources.table), CLI_PRIVATE_ROW((a)->resources),        \
+        {"share",                                                                     \
+         "N",                                                                         \
+         "send results of depth N and more to other tables (default 2; 0: off)",      \
+         &(a)->resources.share,                                                       \
+         OPTION_U32,                                                                  \
+         0,                                                                           \
+         0,                                                                           \
+         SEARCH_DEPTH_MAX},                                                           \
+        {"remote-depth", "auto|N", "least remaining depth at which shards are asked", \
+         &(a)->search.remote_depth, OPTION_TEXT},                                     \
+        CLI_METRICS_ROW(&(a)->resources.metrics),                                     \
+        {.kind = OPTION_HEADING, .help = "Search and output:"},                       \
+    {                                                                                 \
+        "algorithm", "NAME", "abdada, abdada-paper, shared-table or sequential",      \
+            &(a)->search.algorithm, OPTION_TEXT, 'a'                                  \
+    }
+
 int analyse_read_options(struct analyse *a, int argc, char *argv[])
 {
     const struct options_row table[] = {
@@ -23,22 +44,7 @@ int analyse_read_options(struct analyse *a, int argc, char *argv[])
         {"depth", "N", "end after iteration N", &a->depth, OPTION_U32, 'd', 1, SEARCH_DEPTH_MAX},
         {"time", "MS", "time per position", &a->job.time_ms, OPTION_U32, 't', 1, UINT32_MAX},
         {"nodes", "N", "nodes of this process per position", &a->job.nodes, OPTION_U64, 'n', 1},
-        {.kind = OPTION_HEADING, .help = "Resources:"},
-        {"threads", "N", "searching threads of this process (default 1)", &a->resources.threads,
-         OPTION_U32, 'j', 1, EMBEDDED_SLOTS_MAX},
-        {"hash", "MIB", "table shared by the processes of this host (default 64)",
-         &a->resources.hash_mib, OPTION_U64, 0, 1, 1 << 20},
-        CLI_TABLE_ROWS(a->resources.table),
-        {"private", NULL, "share no table with other processes of this host",
-         &a->resources.is_private, OPTION_FLAG},
-        {"share", "N", "send results of depth N and more to other tables (default 2; 0: off)",
-         &a->resources.share, OPTION_U32, 0, 0, SEARCH_DEPTH_MAX},
-        {"remote-depth", "auto|N", "least remaining depth at which shards are asked",
-         &a->search.remote_depth, OPTION_TEXT},
-        CLI_METRICS_ROW(&a->resources.metrics),
-        {.kind = OPTION_HEADING, .help = "Search and output:"},
-        {"algorithm", "NAME", "abdada, abdada-paper, shared-table or sequential",
-         &a->search.algorithm, OPTION_TEXT, 'a'},
+        RESOURCES_ROWS(a),
         {"select", "plain|full", "fixed depth with check extension (default), or pruning",
          &a->select, OPTION_TEXT},
         {"strict", NULL, "scores depend on position and depth alone", &a->job.strict, OPTION_FLAG},
@@ -79,22 +85,7 @@ int analyse_read_solve_options(struct analyse *a, int argc, char *argv[])
         {"all", NULL, "all best moves, not one", &a->all, OPTION_FLAG},
         {"time", "MS", "end after so long with what is known (default: no limit)", &a->job.time_ms,
          OPTION_U32, 't', 1, UINT32_MAX},
-        {.kind = OPTION_HEADING, .help = "Resources:"},
-        {"threads", "N", "searching threads of this process (default 1)", &a->resources.threads,
-         OPTION_U32, 'j', 1, EMBEDDED_SLOTS_MAX},
-        {"hash", "MIB", "table shared by the processes of this host (default 64)",
-         &a->resources.hash_mib, OPTION_U64, 0, 1, 1 << 20},
-        CLI_TABLE_ROWS(a->resources.table),
-        {"private", NULL, "share no table with other processes of this host",
-         &a->resources.is_private, OPTION_FLAG},
-        {"share", "N", "send results of depth N and more to other tables (default 2; 0: off)",
-         &a->resources.share, OPTION_U32, 0, 0, SEARCH_DEPTH_MAX},
-        {"remote-depth", "auto|N", "least remaining depth at which shards are asked",
-         &a->search.remote_depth, OPTION_TEXT},
-        CLI_METRICS_ROW(&a->resources.metrics),
-        {.kind = OPTION_HEADING, .help = "Search and output:"},
-        {"algorithm", "NAME", "abdada, abdada-paper, shared-table or sequential",
-         &a->search.algorithm, OPTION_TEXT, 'a'},
+        RESOURCES_ROWS(a),
         {"resume", NULL, "go on with what the shards know of an earlier solve (they always do)",
          &a->resume, OPTION_FLAG},
         {"fresh", NULL, "ignore results of earlier searches in the tables", &a->fresh, OPTION_FLAG},

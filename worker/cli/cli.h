@@ -63,6 +63,25 @@ struct cli_resources {
             "a Redis in place of shards: redis://HOST:PORT[/DB], rediss://, redis+cluster://", \
             &(table).url, OPTION_TEXT                                                          \
     }
+/* And of every one that searches. */
+#define CLI_THREADS_ROWS(resources)                                               \
+    {"threads",                                                                   \
+     "N",                                                                         \
+     "searching threads of this process (default 1)",                             \
+     &(resources).threads,                                                        \
+     OPTION_U32,                                                                  \
+     'j',                                                                         \
+     1,                                                                           \
+     EMBEDDED_SLOTS_MAX},                                                         \
+    {                                                                             \
+        "hash", "MIB", "table shared by the processes of this host (default 64)", \
+            &(resources).hash_mib, OPTION_U64, 0, 1, 1 << 20                      \
+    }
+#define CLI_PRIVATE_ROW(resources)                                           \
+    {                                                                        \
+        "private", NULL, "share no table with other processes of this host", \
+            &(resources).is_private, OPTION_FLAG                             \
+    }
 #define CLI_KEYS_ROW(variable)                                                          \
     {                                                                                   \
         "keys", "DIR", "keys made by `abdada keygen` (default: ABDADA_KEYS)", variable, \

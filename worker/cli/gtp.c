@@ -151,11 +151,11 @@ static void answer(struct othello_player *p, bool is_stopped)
 {
     struct gtp *gtp = p->self;
     (void)is_stopped;
-    if (p->result.search.move == 0) {
+    if (p->search.result.search.move == 0) {
         othello_record_forget(&p->record, gtp->moves);
         fail(gtp, "the search failed: out of memory");
     } else {
-        end_move(p, p->result.search.move);
+        end_move(p, p->search.result.search.move);
     }
 }
 

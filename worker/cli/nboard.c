@@ -113,7 +113,7 @@ static void say_analysis(struct othello_player *p, int score)
 static void answer(struct othello_player *p, bool is_stopped)
 {
     const struct nboard *nboard = p->self;
-    const struct engine_result *result = &p->result;
+    const struct engine_result *result = &p->search.result;
     char move[3];
     if (result->search.move == 0) {
         say_error("the search failed: out of memory");

@@ -7,7 +7,6 @@
 #include "common/signals.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,38 +63,15 @@ static void on_refusal(void *self, unsigned shard, const char *why, const struct
     log_line(p->protocol->program, "%s", text);
 }
 
-static void *search(void *context)
-{
-    struct othello_player *p = context;
-    const struct engine_observer observer = {
-        .self = p, .iteration = on_iteration, .progress = on_progress, .refused = on_refusal};
-    if (engine_run(p->engine, &p->record.job, &observer, &p->result) != ERR_OK) {
-        p->result = (struct engine_result){0};
-    }
-    while (write(p->ended[1], "", 1) < 0 && errno == EINTR) {
-    }
-    return NULL;
-}
-
-static void await_end(struct othello_player *p)
-{
-    char byte;
-    while (!p->has_ended) {
-        p->has_ended = read(p->ended[0], &byte, 1) == 1;
-    }
-}
-
 static void finish(struct othello_player *p, bool is_stopped)
 {
-    pthread_join(p->searcher, NULL);
-    await_end(p);
-    p->is_searching = false;
+    background_join(&p->search);
     p->protocol->answer(p, is_stopped);
 }
 
 void othello_player_stop(struct othello_player *p)
 {
-    if (p->is_searching) {
+    if (p->search.is_running) {
         engine_stop(p->engine);
         finish(p, true);
     }
@@ -104,7 +80,9 @@ void othello_player_stop(struct othello_player *p)
 void othello_player_search(struct othello_player *p, const struct othello_limits *limits)
 {
     struct job *job = &p->record.job;
-    CHECK(!p->is_searching && limits->depth > 0 && limits->lines > 0);
+    const struct engine_observer observer = {
+        .self = p, .iteration = on_iteration, .progress = on_progress, .refused = on_refusal};
+    CHECK(!p->search.is_running && limits->depth > 0 && limits->lines > 0);
     job->algorithm = algorithm_by_name("abdada");
     job->full = strcmp(p->select, "full") == 0;
     job->depth = (uint8_t)(limits->depth < SEARCH_DEPTH_MAX ? limits->depth : SEARCH_DEPTH_MAX);
@@ -112,13 +90,8 @@ void othello_player_search(struct othello_player *p, const struct othello_limits
     job->lines = limits->lines;
     job->remote_depth = PROTO_REMOTE_DEPTH_AUTO;
     job_set_namespace(job, 0);
-    p->has_ended = false;
-    engine_arm(p->engine);
-    p->is_searching =
-        signals_create_thread(&p->searcher, search, p); /* signals end the reader's wait */
-    if (!p->is_searching) {
-        search(p); /* no thread could be created: search in this one */
-        await_end(p);
+    background_begin(&p->search, p->engine, job, &observer);
+    if (!p->search.is_running) {
         p->protocol->answer(p, false);
     }
 }
@@ -153,7 +126,7 @@ void othello_player_clean(char *text)
 
 static bool waits(const struct othello_player *p)
 {
-    return p->protocol->is_ordered && p->is_searching;
+    return p->protocol->is_ordered && p->search.is_running;
 }
 
 /* Reads what is there. A line that is too long is refused once, and skipped to its end. */
@@ -214,18 +187,18 @@ static void await_events(struct othello_player *p)
 {
     struct pollfd fd[] = {
         {.fd = p->is_input_closed || waits(p) ? -1 : STDIN_FILENO, .events = POLLIN},
-        {.fd = p->has_ended ? -1 : p->ended[0], .events = POLLIN}};
+        {.fd = p->search.has_ended ? -1 : p->search.ended[0], .events = POLLIN}};
     int n = poll(fd, 2, PATIENCE_MS);
     if (n > 0 && fd[1].revents != 0) {
-        await_end(p);
+        background_await(&p->search);
     }
     if (n > 0 && fd[0].revents != 0) {
         read_input(p);
     }
-    if (p->is_searching && p->has_ended) {
+    if (p->search.is_running && p->search.has_ended) {
         finish(p, false);
     }
-    if (n == 0 && !p->is_searching) {
+    if (n == 0 && !p->search.is_running) {
         engine_idle(p->engine, 0);
     }
 }
@@ -233,7 +206,7 @@ static void await_events(struct othello_player *p)
 static void loop(struct othello_player *p)
 {
     while (!atomic_load(&quitting) && obey_lines(p)) {
-        if (p->is_input_closed && !p->is_searching) {
+        if (p->is_input_closed && !p->search.is_running) {
             break; /* what was asked before the end of input has its answers */
         }
         await_events(p);
@@ -250,12 +223,8 @@ static int read_options(struct othello_player *p, int argc, char *argv[])
                                          &p->game, OPTION_TEXT};
     const struct options_row table[] = {
         CLI_TABLE_ROWS(p->resources.table),
-        {"threads", "N", "searching threads of this process (default 1)", &p->resources.threads,
-         OPTION_U32, 'j', 1, EMBEDDED_SLOTS_MAX},
-        {"hash", "MIB", "table shared by the processes of this host (default 64)",
-         &p->resources.hash_mib, OPTION_U64, 0, 1, 1 << 20},
-        {"private", NULL, "share no table with other processes of this host",
-         &p->resources.is_private, OPTION_FLAG},
+        CLI_THREADS_ROWS(p->resources),
+        CLI_PRIVATE_ROW(p->resources),
         CLI_METRICS_ROW(&p->resources.metrics),
         {"depth", "N", "search to this depth; endings are solved from a little further on",
          &p->depth, OPTION_U32, 'd', 1, OTHELLO_SQUARES},
@@ -285,15 +254,6 @@ static int read_options(struct othello_player *p, int argc, char *argv[])
     return cli_table_environment(options.program, &p->resources.table, false);
 }
 
-static bool open_pipe(struct othello_player *p)
-{
-    int fd;
-    while ((fd = open("/dev/null", O_RDWR | O_CLOEXEC)) >= 0 && fd <= STDERR_FILENO) {
-    } /* the pipe must not take the number of a closed standard stream */
-    close(fd);
-    return pipe2(p->ended, O_CLOEXEC) == 0;
-}
-
 static int play(struct othello_player *p)
 {
     char why[CLI_WHY_MAX + OTHELLO_RECORD_WHY_MAX];
@@ -320,13 +280,12 @@ int othello_player_main(struct othello_player *p, int argc, char *argv[])
     p->select = "plain";
     p->resources =
         (struct cli_resources){.threads = 1, .share = REMOTE_SHARE_DEPTH, .hash_mib = 64};
-    p->has_ended = true;
     int status = read_options(p, argc, argv);
     if (status >= 0) {
         return status;
     }
     p->line = malloc(LINE_ROOM);
-    if (p->line == NULL || !open_pipe(p)) {
+    if (p->line == NULL || !background_open(&p->search)) {
         log_fail(p->protocol->program, "no memory or no pipe: %s", strerror(errno));
         free(p->line);
         return 1;
@@ -337,8 +296,7 @@ int othello_player_main(struct othello_player *p, int argc, char *argv[])
     searching_metrics_close(&p->metrics);
     engine_close(&p->engine);
     othello_record_close(&p->record);
-    close(p->ended[0]);
-    close(p->ended[1]);
+    background_close(&p->search);
     free(p->line);
     return status;
 }

@@ -8,6 +8,7 @@
 #ifndef WORKER_CLI_OTHELLO_PLAYER_H
 #define WORKER_CLI_OTHELLO_PLAYER_H
 
+#include "worker/cli/background.h"
 #include "worker/cli/cli.h"
 #include "worker/cli/othello_record.h"
 
@@ -41,11 +42,8 @@ struct othello_player {
     struct othello_record record;
     struct engine *engine;
     struct searching_metrics *metrics;
-    bool is_searching, has_ended; /* has_ended: its byte was read; set while nothing is searched */
     bool is_input_closed;
-    pthread_t searcher;
-    int ended[2]; /* a pipe: the searching thread writes a byte when it has its result */
-    struct engine_result result; /* of the last search; depth 0 and move 0: it failed */
+    struct background search; /* with the result of the last one */
     char *line; /* of input, `used` bytes */
     size_t used;
     bool is_skipping; /* the rest of a line that was too long */

@@ -19,12 +19,14 @@ static const char program[] = "abdada perft";
 
 enum { PERFT_DEPTH_MAX = 20, THREADS_MAX = 256 };
 
+union perft_position {
+    struct chess_position chess;
+    struct othello_position othello;
+};
+
 struct perft {
     const struct game *game;
-    union {
-        struct chess_position chess;
-        struct othello_position othello;
-    } position;
+    union perft_position position;
     unsigned depth;
     unsigned count;
     struct game_move move[GAME_MOVES_MAX];
@@ -38,12 +40,12 @@ struct perft {
 static void *count_moves(void *context)
 {
     struct perft *p = context;
-    struct perft copy = {.position = p->position};
+    union perft_position position = p->position;
     for (unsigned i; (i = atomic_fetch_add(&p->next, 1)) < p->count;) {
-        p->game->make(&copy.position, p->move[i].move);
-        p->leaves[i] = p->game == &game_chess ? chess_perft(&copy.position.chess, p->depth - 1)
-                                              : othello_perft(&copy.position.othello, p->depth - 1);
-        p->game->unmake(&copy.position, p->move[i].move);
+        p->game->make(&position, p->move[i].move);
+        p->leaves[i] = p->game == &game_chess ? chess_perft(&position.chess, p->depth - 1)
+                                              : othello_perft(&position.othello, p->depth - 1);
+        p->game->unmake(&position, p->move[i].move);
     }
     return NULL;
 }

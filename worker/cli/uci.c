@@ -1,4 +1,5 @@
 /* The UCI protocol: commands on stdin, answers on stdout. One thread reads, one searches. */
+#include "worker/cli/background.h"
 #include "worker/cli/cli.h"
 #include "worker/cli/score.h"
 #include "worker/cli/uci_console.h"
@@ -14,10 +15,8 @@
 #include "common/signals.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,13 +38,10 @@ struct uci {
     struct engine *engine; /* NULL: opened with the current options when it is needed */
     struct job job;
     bool is_unset; /* the last "position" was bad: there is nothing to search */
-    bool searching, infinite;
+    bool infinite;
     uint64_t ponder_us; /* time for the move from "ponderhit" on */
     uint64_t ponder_until_us; /* 0: no "ponderhit" yet */
-    pthread_t searcher;
-    int ended[2]; /* a pipe: the search thread writes a byte into it when it has its result */
-    bool has_ended; /* that byte was read; set while nothing is searched */
-    struct engine_result result;
+    struct background search;
     unsigned said_workers, said_shards_up; /* to the GUI */
     uint64_t good_hash_mib; /* of the last table that could be opened */
     unsigned mate; /* a mate in so many moves is looked for; 0: none */
@@ -145,7 +141,7 @@ static void say_refusal(void *self, unsigned shard, const char *why, const struc
 static void say_best(struct uci *u)
 {
     char text[GAME_MOVE_TEXT_MAX], reply[GAME_MOVE_TEXT_MAX];
-    const struct search_result *r = &u->result.search;
+    const struct search_result *r = &u->search.result.search;
     if (u->mate > 0 && !mate_is_found(u, r) && r->depth >= u->job.depth) {
         printf("info string no mate in %u\n", u->mate);
     }
@@ -165,45 +161,16 @@ static void say_best(struct uci *u)
 
 /* ---- searching ---- */
 
-static void *search(void *context)
-{
-    struct uci *u = context;
-    const struct engine_observer observer = {
-        .self = u,
-        .iteration = say_iteration,
-        .root_move = say_root_move,
-        .progress = say_helpers,
-        .refused = say_refusal,
-    };
-    if (engine_run(u->engine, &u->job, &observer, &u->result) != ERR_OK) {
-        u->result = (struct engine_result){0};
-    }
-    while (write(u->ended[1], "", 1) < 0 && errno == EINTR) {
-    }
-    return NULL;
-}
-
-/* Waits until the search thread has its result. */
-static void await_end(struct uci *u)
-{
-    char byte;
-    while (!u->has_ended) {
-        u->has_ended = read(u->ended[0], &byte, 1) == 1;
-    }
-}
-
-/* Joins the search thread and prints the best move. */
+/* Waits for the search's end and prints the best move. */
 static void finish(struct uci *u)
 {
-    pthread_join(u->searcher, NULL);
-    await_end(u);
-    u->searching = false;
+    background_join(&u->search);
     say_best(u);
 }
 
 static void stop(struct uci *u)
 {
-    if (u->searching) {
+    if (u->search.is_running) {
         engine_stop(u->engine);
         finish(u);
     }
@@ -246,6 +213,13 @@ static bool ensure_engine(struct uci *u)
 static void go(struct uci *u, char *words)
 {
     struct uci_limits limits;
+    const struct engine_observer observer = {
+        .self = u,
+        .iteration = say_iteration,
+        .root_move = say_root_move,
+        .progress = say_helpers,
+        .refused = say_refusal,
+    };
     stop(u);
     if (uci_console_perft(u->is_unset ? NULL : &u->job, words)) {
         return;
@@ -287,13 +261,8 @@ static void go(struct uci *u, char *words)
     }
     u->job.remote_depth = PROTO_REMOTE_DEPTH_AUTO;
     job_set_namespace(&u->job, 0);
-    u->has_ended = false;
-    engine_arm(u->engine);
-    u->searching =
-        signals_create_thread(&u->searcher, search, u); /* signals end the reader's wait */
-    if (!u->searching) {
-        search(u); /* no thread could be created: search in this one */
-        await_end(u);
+    background_begin(&u->search, u->engine, &u->job, &observer);
+    if (!u->search.is_running) {
         say_best(u);
     }
 }
@@ -406,7 +375,7 @@ static bool obey(struct uci *u, char *line)
         uci_options_say(&u->options);
         printf("uciok\n");
     } else if (strcmp(word, "isready") == 0) {
-        if (!u->searching) {
+        if (!u->search.is_running) {
             ensure_engine(u); /* opening the tables takes long: before "go" */
         }
         printf("readyok\n");
@@ -439,10 +408,10 @@ static bool obey(struct uci *u, char *line)
  * before poll() does not end it. */
 static int poll_timeout_ms(const struct uci *u)
 {
-    if (u->searching && u->has_ended && !u->infinite) {
+    if (u->search.is_running && u->search.has_ended && !u->infinite) {
         return 0;
     }
-    if (!u->searching || u->ponder_until_us == 0) {
+    if (!u->search.is_running || u->ponder_until_us == 0) {
         return PATIENCE_MS;
     }
     uint64_t now = clock_us(), until = u->ponder_until_us;
@@ -454,19 +423,19 @@ static int poll_timeout_ms(const struct uci *u)
 static bool input_is_there(struct uci *u)
 {
     struct pollfd fd[] = {{.fd = STDIN_FILENO, .events = POLLIN},
-                          {.fd = u->has_ended ? -1 : u->ended[0], .events = POLLIN}};
+                          {.fd = u->search.has_ended ? -1 : u->search.ended[0], .events = POLLIN}};
     int n = poll(fd, 2, poll_timeout_ms(u));
     if (n > 0 && fd[1].revents != 0) {
-        await_end(u);
+        background_await(&u->search);
     }
-    if (u->searching && u->ponder_until_us != 0 && clock_us() >= u->ponder_until_us) {
+    if (u->search.is_running && u->ponder_until_us != 0 && clock_us() >= u->ponder_until_us) {
         u->ponder_until_us = 0;
         engine_stop(u->engine);
     }
-    if (u->searching && u->has_ended && !u->infinite) {
+    if (u->search.is_running && u->search.has_ended && !u->infinite) {
         finish(u);
     }
-    if (n == 0 && !u->searching && u->engine != NULL) {
+    if (n == 0 && !u->search.is_running && u->engine != NULL) {
         engine_idle(u->engine, 0);
     }
     return (n > 0 && fd[0].revents != 0) || (n < 0 && errno != EINTR);
@@ -509,10 +478,10 @@ static void loop(struct uci *u)
 static void drain_search(struct uci *u)
 {
     bool waits = !u->infinite && u->ponder_until_us == 0;
-    struct pollfd end = {.fd = u->ended[0], .events = POLLIN};
-    while (u->searching && waits && !u->has_ended && !atomic_load(&quitting)) {
+    struct pollfd end = {.fd = u->search.ended[0], .events = POLLIN};
+    while (u->search.is_running && waits && !u->search.has_ended && !atomic_load(&quitting)) {
         if (poll(&end, 1, PATIENCE_MS) > 0) {
-            await_end(u);
+            background_await(&u->search);
         }
     }
     stop(u);
@@ -527,18 +496,12 @@ int cli_uci(int argc, char *argv[])
                     .overhead_ms = UCI_OVERHEAD_MS,
                     .elo = UCI_ELO_MAX,
                     .lines = 1},
-        .has_ended = true,
     };
     char why[256];
-    int fd;
     const struct options_row table[] = {
         CLI_TABLE_ROWS(u.options.resources.table),
-        {"threads", "N", "searching threads of this process (default 1)",
-         &u.options.resources.threads, OPTION_U32, 'j', 1, EMBEDDED_SLOTS_MAX},
-        {"hash", "MIB", "table shared by the processes of this host (default 64)",
-         &u.options.resources.hash_mib, OPTION_U64, 0, 1, 1 << 20},
-        {"private", NULL, "share no table with other processes of this host",
-         &u.options.resources.is_private, OPTION_FLAG},
+        CLI_THREADS_ROWS(u.options.resources),
+        CLI_PRIVATE_ROW(u.options.resources),
         CLI_METRICS_ROW(&u.options.resources.metrics),
         {0},
     };
@@ -556,10 +519,7 @@ int cli_uci(int argc, char *argv[])
     if (status >= 0) {
         return status;
     }
-    while ((fd = open("/dev/null", O_RDWR | O_CLOEXEC)) >= 0 && fd <= STDERR_FILENO) {
-    } /* the pipe must not take the number of a closed standard stream */
-    close(fd);
-    if (pipe2(u.ended, O_CLOEXEC) != 0) {
+    if (!background_open(&u.search)) {
         fprintf(stderr, "%s: no pipe: %s\n", program, strerror(errno));
         return 1;
     }
@@ -570,7 +530,6 @@ int cli_uci(int argc, char *argv[])
     drain_search(&u);
     close_engine(&u);
     job_free(&u.job);
-    close(u.ended[0]);
-    close(u.ended[1]);
+    background_close(&u.search);
     return 0;
 }

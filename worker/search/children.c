@@ -128,9 +128,6 @@ enum search_visit children_visit(struct search *s, struct node *n, unsigned at, 
 bool children_refute(struct search *s, struct node *n)
 {
     const struct game *game = s->options.game;
-    if (s->table.peek_near == NULL && s->table.peek_ahead != NULL) {
-        return false; /* it would be a round trip each */
-    }
     for (unsigned i = 0; i < n->move_count; i++) {
         int scout_depth, score;
         struct tt_peeked seen;
@@ -138,10 +135,8 @@ bool children_refute(struct search *s, struct node *n)
         const int depth = child_depth(s, n, i, &scout_depth);
         const struct tt_peek peek = {node_key(s), (uint8_t)depth};
         game->unmake(s->position, n->moves[i].move);
-        if (s->table.peek_near != NULL) {
-            s->table.peek_near(s->table.self, &peek, &seen);
-        } else {
-            s->table.peek(s->table.self, &peek, 1, &seen);
+        if (!node_peek_here(s, &peek, &seen)) {
+            return false;
         }
         const struct tt_found found = {
             .lower = seen.lower, .upper = seen.upper, .depth = seen.depth};

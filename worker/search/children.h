@@ -27,6 +27,7 @@ static inline bool children_go_on(enum search_visit visit)
 /* Whether a child's result that is known here refutes the node (enhanced transposition cut-off:
  * Plaat 1996): then the node has its value. */
 bool children_refute(struct search *s, struct node *n);
+
 /* One pass in order, none exclusive. */
 enum search_visit children_in_order(struct search *s, struct node *n);
 

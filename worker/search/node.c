@@ -55,6 +55,18 @@ static bool is_possible(const struct search *s, const struct tt_ask *ask,
             (answer->beta < ask->beta && node_is_score(s, answer->beta)));
 }
 
+bool node_peek_here(struct search *s, const struct tt_peek *peek, struct tt_peeked *seen)
+{
+    if (s->table.peek_ahead == NULL) {
+        s->table.peek(s->table.self, peek, 1, seen);
+    } else if (s->table.peek_near != NULL) {
+        s->table.peek_near(s->table.self, peek, seen);
+    } else {
+        return false;
+    }
+    return true;
+}
+
 /* ---- one node ---- */
 
 uint64_t node_root_key(const struct search *s)

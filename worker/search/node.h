@@ -130,6 +130,9 @@ struct search {
  * ask with store or release. */
 enum search_visit node_search(struct search *s, struct node *n);
 
+/* What is known here of a node: never by a round trip. False: nothing can be asked here. */
+bool node_peek_here(struct search *s, const struct tt_peek *peek, struct tt_peeked *seen);
+
 /* The best move of the position if the game solves it, as deep as it is; else, and at its end, 0.
  */
 uint16_t node_solved_move(struct search *s);

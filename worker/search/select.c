@@ -107,29 +107,16 @@ static enum search_visit try_null(struct search *s, struct node *n)
     return visit;
 }
 
-/* What is known here of the node: never by a round trip. */
-static bool find(struct search *s, const struct node *n, struct tt_peeked *seen)
-{
-    const struct tt_peek peek = {n->ask.key, n->ask.depth};
-    if (s->table.peek_ahead == NULL) {
-        s->table.peek(s->table.self, &peek, 1, seen);
-    } else if (s->table.peek_near != NULL) {
-        s->table.peek_near(s->table.self, &peek, seen);
-    } else {
-        return false;
-    }
-    return true;
-}
-
 /* The table's move is searched deeper if no other comes near it: a search of half the depth without
  * it says so (Anantharaman, Campbell, Hsu 1990). If others reach beta as well, so does the node. */
 static enum search_visit try_singular(struct search *s, struct node *n, uint16_t table_move)
 {
+    const struct tt_peek peek = {n->ask.key, n->ask.depth};
     struct tt_peeked seen;
     if (search_halted(s)) {
         return VISIT_STOP;
     }
-    if (!find(s, n, &seen) || seen.move != table_move || seen.lower == TT_SCORE_MIN ||
+    if (!node_peek_here(s, &peek, &seen) || seen.move != table_move || seen.lower == TT_SCORE_MIN ||
         is_mate(seen.lower) || (int)seen.depth < n->depth - SINGULAR_BEHIND) {
         return VISIT_CONTINUE;
     }

@@ -31,6 +31,8 @@ struct othello_rays {
 };
 extern const struct othello_rays othello_rays[OTHELLO_SQUARES];
 
+static const uint64_t othello_corners = UINT64_C(0x8100000000000081);
+
 static inline uint64_t othello_bit(unsigned square)
 {
     return UINT64_C(1) << square;

@@ -294,10 +294,10 @@ static int last_more(uint64_t own, uint64_t other, unsigned empties, unsigned od
         }
         return -last_more(other, own, empties, odd, -alpha - 2, nodes);
     }
-    const uint64_t corners = UINT64_C(0x8100000000000081), alone = quadrant_set[odd];
+    const uint64_t alone = quadrant_set[odd];
     int best = -OTHELLO_SCORE_MAX - 2;
-    const uint64_t group[4] = {moves & alone & corners, moves & alone & ~corners,
-                               moves & ~alone & corners, moves & ~alone & ~corners};
+    const uint64_t group[4] = {moves & alone & othello_corners, moves & alone & ~othello_corners,
+                               moves & ~alone & othello_corners, moves & ~alone & ~othello_corners};
     for (unsigned i = 0; i < 4; i++) {
         for (uint64_t rest = group[i]; rest != 0; rest &= rest - 1) {
             const unsigned x = othello_first(rest);

@@ -103,14 +103,11 @@ static bool check(const void *position)
 
 /* ---- evaluation and order ---- */
 
-static const uint64_t corners = UINT64_C(0x8100000000000081);
-
 static int evaluate(const void *position)
 {
     const struct othello_position *p = position;
     const struct othello_board b = p->board;
-    const uint64_t own = othello_moves(b.own, b.other), other = othello_moves(b.other, b.own);
-    if ((own | other) == 0) {
+    if (othello_moves(b.own, b.other) == 0 && othello_moves(b.other, b.own) == 0) {
         return othello_final_score(b);
     }
     const int part = othello_evaluate(b), half = OTHELLO_EVAL_UNIT / 2;
@@ -149,7 +146,7 @@ static void rate(const void *position, int depth, struct game_move *list, unsign
         const uint64_t flips = othello_flips(p->board.own, p->board.other, square);
         const struct othello_board child = othello_play(p->board, square, flips);
         const uint64_t answers = othello_moves(child.own, child.other);
-        int value = -(int)(othello_count(answers) + othello_count(answers & corners));
+        int value = -(int)(othello_count(answers) + othello_count(answers & othello_corners));
         if (depth >= RATED_DEPTH) {
             value = ANSWER * value - othello_evaluate(child);
         }

@@ -101,8 +101,6 @@ struct move {
     unsigned square;
 };
 
-static const uint64_t corners = UINT64_C(0x8100000000000081);
-
 /* The squares next to some of the set. */
 static inline uint64_t widened(uint64_t set)
 {
@@ -126,7 +124,7 @@ static inline uint64_t odd_quadrants(uint64_t empties)
 static inline int mobility_order(struct othello_board next)
 {
     const uint64_t moves = othello_moves(next.own, next.other);
-    const int mobility = (int)(othello_count(moves) + othello_count(moves & corners));
+    const int mobility = (int)(othello_count(moves) + othello_count(moves & othello_corners));
     const int potential = (int)othello_count(widened(next.other) & othello_empties(next));
     return -32 * mobility - potential;
 }
@@ -188,7 +186,7 @@ static void order_moves(struct othello_board board, struct move *list, unsigned 
         }
         list[i].order = mobility_order(list[i].next);
         list[i].order += (othello_bit(list[i].square) & odd) != 0 ? 16 : 0;
-        list[i].order += (othello_bit(list[i].square) & corners) != 0 ? 32 : 0;
+        list[i].order += (othello_bit(list[i].square) & othello_corners) != 0 ? 32 : 0;
         if (empties >= evaluate_empties) {
             /* A move more of the opponent's weighs two discs. */
             const unsigned depth = (empties >= one_ply_empties) + (empties >= two_plies_empties) +
