@@ -206,10 +206,10 @@ $(O)/flags: FORCE
 
 # What names the entries of a game in a table: a hash of all that they depend on, so that builds with
 # another evaluation or search never share entries.
-GAMES := $(notdir $(patsubst %/,%,$(wildcard worker/games/*/)))
+GAME_FOLDERS := $(notdir $(patsubst %/,%,$(wildcard worker/games/*/)))
 $(O)/namespaces.h: FORCE
 	@mkdir -p $(@D)
-	@export LC_ALL=C; for game in $(GAMES); do \
+	@export LC_ALL=C; for game in $(GAME_FOLDERS); do \
 	    hash=$$(cat worker/games/game.h worker/games/$$game/*.[ch] $$(ls worker/games/$$game/*.net worker/games/$$game/*.weights 2>/dev/null) worker/search/*.[ch] common/rng.* | \
 	        sha256sum | cut -c1-16); \
 	    echo "#define NAMESPACE_$$game UINT64_C(0x$$hash)"; \
