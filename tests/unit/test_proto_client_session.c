@@ -411,6 +411,33 @@ static void a_worker_index_is_passed_on(void **state)
     fake_close(f);
 }
 
+/* The wait for an ask follows the round trips, here of no time; a page of results takes longer. */
+static void a_page_that_takes_long_is_waited_for(void **state)
+{
+    struct fake *f = fake_open(1);
+    struct tt_scanned entry = {5, -3, 3, 9, 4};
+    struct proto_figure figure = {proto_text_of("a"), 1};
+    struct proto_message m = {.type = PROTO_STATS_ANSWER};
+    (void)state;
+    for (unsigned i = 0; i < 20; i++) {
+        assert_true(client_stats(f->client, 0, f->now));
+        m.stats_answer.request = fake_expect(f, PROTO_STATS)->stats.request;
+        m.stats_answer.list = (struct proto_figures){1, &figure};
+        fake_say(f, 0, &m);
+    }
+    assert_true(client_scan(f->client, 0, 0, 0, f->now));
+    m = (struct proto_message){.type = PROTO_SCANNED};
+    m.scanned = (struct proto_scanned){fake_expect(f, PROTO_SCAN)->scan.request, 0, {1, &entry}};
+    for (unsigned i = 0; i < 20; i++) {
+        f->now += 10000;
+        client_tick(f->client, f->now);
+    }
+    fake_say(f, 0, &m);
+    assert_int_equal(f->scanned, 1);
+    assert_int_equal(client_counters(f->client)->timeouts, 0);
+    fake_close(f);
+}
+
 static void a_scan_comes_back_once_and_in_its_range(void **state)
 {
     struct fake *f = fake_open(2);
@@ -541,6 +568,7 @@ int main(void)
         T(members_and_jobs_are_passed_on_a_page_at_a_time),
         T(a_worker_index_is_passed_on),
         T(a_history_goes_to_the_owner_and_comes_back_once),
+        T(a_page_that_takes_long_is_waited_for),
         T(a_scan_comes_back_once_and_in_its_range),
         T(a_flush_has_no_time_out),
     };
