@@ -286,7 +286,7 @@ run-unit:
 	  $(filter-out $(LEFT_OUT_UNIT_$(MODE):%=$(O)/tests/test_%),$(UNIT_BIN)) || true
 
 run-system:
-	@BIN=$(O)/bin $(SANITIZED) $(RUN) -j$(JOBS) --timeout $(SYSTEM_TIMEOUT) --group "system, $(MODE)" \
+	@BIN=$(O)/bin $(SANITIZED) $(RUN) -j$(JOBS) --again 2 --timeout $(SYSTEM_TIMEOUT) --group "system, $(MODE)" \
 	  $(filter-out $(LEFT_OUT_$(MODE):%=tests/system/test_%.py),$(SYSTEM)) || true
 
 # The virtual cluster: RUNS random runs, and the same traces from OTHER_BINS.

@@ -7,6 +7,11 @@
 
 A crash, a time-out, a missing or a broken plan is a failure of its own. The last line is always
 `N passed, N failed` with `, N skipped` where any were; the exit status is 1 when anything failed.
+
+--again N, for programs of real processes and real clocks: up to N that failed run once more, alone,
+after the others, and what they say then counts; more failures than N are no accident, and none is
+run again. A program that a sanitizer, valgrind or a signal stopped is not run again either. Each
+that is run again is shown whole, and named UNSTABLE in the totals.
 """
 import argparse
 import concurrent.futures
@@ -29,6 +34,7 @@ SKIP = 77
 RESULT = re.compile(r"(not )?ok\b\s*(\d+)?\s*-?\s*(.*)")
 PLAN = re.compile(r"1\.\.(\d+)(\s*#\s*skip\b.*)?", re.IGNORECASE)
 SKIPPED = re.compile(r"#\s*skip\b", re.IGNORECASE)
+NO_ACCIDENT = re.compile(r"Sanitizer|valgrind|core dumped|SIG(SEGV|ABRT|BUS|ILL|FPE)|runtime error:")
 
 
 class Outcome:
@@ -135,6 +141,25 @@ def run_tap(program, timeout):
     return outcome
 
 
+def is_accident(outcome):
+    said = [line for line in outcome.output.splitlines() if not line.startswith("ok ")]
+    return not NO_ACCIDENT.search("\n".join(said + outcome.failures))
+
+
+def run_again(outcomes, most, timeout):
+    """Replaces outcomes of --again; what failed first, a text each."""
+    failed = [i for i, outcome in enumerate(outcomes) if outcome.failed]
+    if len(failed) > most or not all(is_accident(outcomes[i]) for i in failed):
+        return []
+    unstable = []
+    for i in failed:
+        first, outcomes[i] = outcomes[i], run_tap(outcomes[i].name, timeout)
+        unstable += [f"{first.name}: {failure}" for failure in first.failures]
+        print(f"run again, alone: {first.name}")
+        show(outcomes[i])
+    return unstable
+
+
 def failed_lines(text):
     """What a command says of its first failure: the line, and the indented ones below it."""
     lines = text.splitlines()
@@ -181,7 +206,7 @@ def total_line(counts):
 
 
 def sum_up(path):
-    groups, failures = {}, []
+    groups, failures, unstable = {}, [], []
     try:
         with open(path) as file:
             for line in file:
@@ -190,6 +215,7 @@ def sum_up(path):
                 for i, key in enumerate(("passed", "failed", "skipped", "seconds")):
                     group[i] += entry[key]
                 failures += [f"{entry['group']}: {f}" for f in entry["failures"]]
+                unstable += [f"{entry['group']}: {f}" for f in entry["unstable"]]
     except FileNotFoundError:
         pass
     if not groups:  # nothing ran: that is no success
@@ -198,6 +224,8 @@ def sum_up(path):
     for name, (passed, failed, skipped, seconds) in groups.items():
         print(f"  {name:<32} {passed:6} passed {failed:4} failed {skipped:4} skipped "
               f"{seconds:8.1f} s{'   <-- FAILED' if failed else ''}")
+    for failure in unstable:
+        print(f"  UNSTABLE, run again alone: {failure}")
     for failure in failures:  # last: of a long log often only the end is kept
         print(f"  FAILED {failure}")
     counts = [sum(group[i] for group in groups.values()) for i in range(3)]
@@ -209,6 +237,7 @@ def read_arguments(words):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("-j", "--jobs", type=int, default=1, metavar="N")
     parser.add_argument("--timeout", type=float, default=120, metavar="S", help="each program's")
+    parser.add_argument("--again", type=int, default=0, metavar="N", help="failed programs that may run once more")
     parser.add_argument("--verbose", action="store_true", help="show what passing programs print")
     parser.add_argument("--group", default="tests", metavar="NAME", help="what totals call this")
     parser.add_argument("--totals", metavar="FILE", help="append the counts to this file")
@@ -232,12 +261,15 @@ def main():
             runs = [pool.submit(run_step, a.step, command, a.timeout)]
         else:
             runs = [pool.submit(run_tap, program, a.timeout) for program in a.program]
+        outcomes = []
         for run in runs:  # in the order given, whatever ended first
-            outcome = run.result()
-            show(outcome, a.verbose)
-            failures += [f"{outcome.name}: {failure}" for failure in outcome.failures]
-            for i, n in enumerate((outcome.passed, outcome.failed, outcome.skipped)):
-                counts[i] += n
+            outcomes.append(run.result())
+            show(outcomes[-1], a.verbose)
+    unstable = run_again(outcomes, a.again, a.timeout)
+    for outcome in outcomes:
+        failures += [f"{outcome.name}: {failure}" for failure in outcome.failures]
+        for i, n in enumerate((outcome.passed, outcome.failed, outcome.skipped)):
+            counts[i] += n
     if not runs:
         counts[1] += 1
         print("no test programs given")
@@ -245,7 +277,7 @@ def main():
         os.makedirs(os.path.dirname(a.totals) or ".", exist_ok=True)
         with open(a.totals, "a") as file:
             entry = dict(group=a.group, passed=counts[0], failed=counts[1], skipped=counts[2],
-                         seconds=time.monotonic() - begin, failures=failures)
+                         seconds=time.monotonic() - begin, failures=failures, unstable=unstable)
             file.write(json.dumps(entry) + "\n")
     print(total_line(counts), flush=True)
     return 1 if counts[1] else 0

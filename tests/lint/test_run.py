@@ -72,9 +72,33 @@ def check_names(folder):
                    f"  FAILED g: {path}: 3 tests planned, 2 reported"], done.stdout
 
 
+def check_again(folder):
+    """What failed by accident runs once more, and is named; a crash, or too many, is no accident."""
+    totals, got = os.path.join(folder, "again"), []
+
+    def program(name, first):
+        path = os.path.join(folder, name)
+        with open(path, "w") as file:
+            file.write(f"#!/bin/sh\nif [ -e {path}.ran ]; then echo 1..1; echo ok 1; exit; fi\n"
+                       f": > {path}.ran; echo 1..1; {first}\n")
+        os.chmod(path, 0o755)
+        return path
+
+    late = "echo not ok 1 - late"
+    for number, firsts in enumerate(([late], [late, late], ["echo not ok 1; kill -SEGV $$"],
+                                     ["echo ThreadSanitizer: race; echo not ok 1"])):
+        paths = [program(f"again-{number}-{i}", first) for i, first in enumerate(firsts)]
+        got.append(run("--totals", totals, "--group", "g", "--again", "1", *paths))
+    done = subprocess.run([sys.executable, RUN, "--sum", totals], stdout=subprocess.PIPE, universal_newlines=True)
+    got.append("  UNSTABLE, run again alone: g: " + os.path.join(folder, "again-0-0") + ": not ok 1 - late" in
+               done.stdout.splitlines())
+    return got == [(0, "1 passed, 0 failed"), (1, "0 passed, 2 failed"), (1, "0 passed, 2 failed"),
+                   (1, "0 passed, 1 failed"), True], got
+
+
 def main():
     failed = 0
-    print(f"1..{len(CASES) + 2}")
+    print(f"1..{len(CASES) + 3}")
     with tempfile.TemporaryDirectory() as folder:
         for number, (name, (script, total, status)) in enumerate(CASES.items(), 1):
             got = check_script(folder, script)
@@ -82,7 +106,8 @@ def main():
             failed += not good
             print(f"{'ok' if good else 'not ok'} {number} - {name}" +
                   ("" if good else f"\n# {got}"), flush=True)
-        for number, (name, check) in enumerate((("totals add up", check_totals), ("failures are named", check_names)),
+        for number, (name, check) in enumerate((("totals add up", check_totals), ("failures are named", check_names),
+                                                ("an accident runs again", check_again)),
                                                len(CASES) + 1):
             good, got = check(folder)
             failed += not good
