@@ -13,10 +13,10 @@ static struct {
     bool stopped, never_counts;
 } solved; /* one search at a time */
 
-static bool tree_solves(const void *position, int depth)
+static bool tree_solves(const void *position, int depth, bool alone)
 {
     const struct tree_position *p = position;
-    (void)depth;
+    (void)depth, (void)alone;
     return p->params.d - p->ply <= solved.plies;
 }
 
@@ -91,7 +91,7 @@ static void plain_await(void *self, const struct tt_ask *ask, struct table_ticke
 static void plain_store(void *self, const struct table_ticket *ticket, const struct tt_store *store)
 {
     struct asked *a = self;
-    a->solved_stores += tree_solves(search_position(a->search), 0);
+    a->solved_stores += tree_solves(search_position(a->search), 0, true);
     a->inner.store(a->inner.self, ticket, store);
 }
 

@@ -152,11 +152,12 @@ struct game {
     bool (*cramped)(const void *position); /* ... and here to be verified */
 
     /* Both or none (NULL). Endings that the game searches itself: whether it does at this remaining
-     * depth (a function of position and depth alone), and the value in the window alpha < beta,
+     * depth (a function of these alone; `alone`: no other searcher works on the same tree, so none
+     * can take a part of it), and the value in the window alpha < beta,
      * fail-soft, a function of the position alone, with a best move (0: the game is over, or no
      * move is better than alpha). solve leaves the position as it was and returns false if the
      * solver said stop. */
-    bool (*solves)(const void *position, int depth);
+    bool (*solves)(const void *position, int depth, bool alone);
     bool (*solve)(void *position, int alpha, int beta, const struct game_solver *solver, int *value,
                   uint16_t *move);
     size_t (*solver_size)(void); /* of its memory; NULL: it needs none */

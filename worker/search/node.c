@@ -16,6 +16,11 @@ void node_update_inflight_depth(struct search *s)
     }
 }
 
+static bool is_alone(const struct search *s)
+{
+    return s->inflight_depth == UINT8_MAX;
+}
+
 void node_count(struct search *s, const struct node *n, unsigned nodes)
 {
     unsigned until = atomic_load_explicit(s->env.until_poll, memory_order_acquire);
@@ -161,7 +166,8 @@ uint16_t node_solved_move(struct search *s)
     int value;
     uint16_t move = 0;
     const bool is_solved =
-        game->solves != NULL && game->solves(s->position, (int)game->depth_left(s->position)) &&
+        game->solves != NULL &&
+        game->solves(s->position, (int)game->depth_left(s->position), is_alone(s)) &&
         game->solve(s->position, -GAME_INFINITE, GAME_INFINITE, &solver, &value, &move);
     return is_solved ? move : 0;
 }
@@ -282,7 +288,7 @@ enum search_visit node_search(struct search *s, struct node *n)
     }
 
     /* Step 2. Endings that the game solves itself: without the table, but for shared nodes. */
-    const bool solves = game->solves != NULL && game->solves(s->position, n->depth) &&
+    const bool solves = game->solves != NULL && game->solves(s->position, n->depth, is_alone(s)) &&
                         (n->ply > 0 || node_has_all_moves(s));
     if (solves && !is_shared) {
         return search_halted(s) ? VISIT_STOP : end_visit(s, n, solve(s, n));

@@ -175,25 +175,37 @@ static int expected(struct othello_board board, unsigned depth, int alpha, int b
 static const unsigned evaluate_empties = 13, one_ply_empties = 15, two_plies_empties = 17,
                       three_plies_empties = 20;
 
+static inline int order_of(struct othello_board next, unsigned square, uint64_t odd,
+                           unsigned empties)
+{
+    int order = mobility_order(next);
+    order += (othello_bit(square) & odd) != 0 ? 16 : 0;
+    order += (othello_bit(square) & othello_corners) != 0 ? 32 : 0;
+    if (empties >= evaluate_empties) {
+        /* A move more of the opponent's weighs two discs. */
+        const unsigned depth = (empties >= one_ply_empties) + (empties >= two_plies_empties) +
+                               (empties >= three_plies_empties);
+        order = 8 * order - expected(next, depth, -OTHELLO_EVAL_MAX, OTHELLO_EVAL_MAX);
+    }
+    return order;
+}
+
+int othello_order(struct othello_board board, unsigned square)
+{
+    const uint64_t empties = othello_empties(board);
+    const uint64_t flips = othello_flips(board.own, board.other, square);
+    return order_of(othello_play(board, square, flips), square, odd_quadrants(empties),
+                    othello_count(empties));
+}
+
 static void order_moves(struct othello_board board, struct move *list, unsigned n, unsigned empties,
                         unsigned first)
 {
     const uint64_t odd = odd_quadrants(othello_empties(board));
     for (unsigned i = 0; i < n; i++) {
-        if (list[i].square == first) {
-            list[i].order = 1 << 24;
-            continue;
-        }
-        list[i].order = mobility_order(list[i].next);
-        list[i].order += (othello_bit(list[i].square) & odd) != 0 ? 16 : 0;
-        list[i].order += (othello_bit(list[i].square) & othello_corners) != 0 ? 32 : 0;
-        if (empties >= evaluate_empties) {
-            /* A move more of the opponent's weighs two discs. */
-            const unsigned depth = (empties >= one_ply_empties) + (empties >= two_plies_empties) +
-                                   (empties >= three_plies_empties);
-            list[i].order = 8 * list[i].order -
-                            expected(list[i].next, depth, -OTHELLO_EVAL_MAX, OTHELLO_EVAL_MAX);
-        }
+        list[i].order = list[i].square == first
+                            ? 1 << 24
+                            : order_of(list[i].next, list[i].square, odd, empties);
     }
 }
 

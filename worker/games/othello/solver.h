@@ -35,4 +35,8 @@ size_t othello_memory_bytes(void);
 bool othello_solve(struct othello_memory *memory, struct othello_board board, int alpha, int beta,
                    const struct game_solver *solver, int *value, unsigned *move);
 
+/* How good the move to this square may be for a search to the end, higher first: few answers of the
+ * opponent's, the parity of empty regions and, with many empty squares, a shallow search. */
+int othello_order(struct othello_board board, unsigned square);
+
 #endif
