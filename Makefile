@@ -387,7 +387,7 @@ test-deploy: deps forget-totals
 
 # The same, deeper: every published perft count, long random runs. An hour or more.
 test-long:
-	@$(AGAIN) test RELEASE_LEAVES=0 FUZZ_RUNS=100000000 UNIT_TIMEOUT=14400
+	@OTHELLO_EMPTIES=64 $(AGAIN) test RELEASE_LEAVES=0 FUZZ_RUNS=100000000 UNIT_TIMEOUT=14400 SYSTEM_TIMEOUT=200000
 
 # Ten thousand searches with faults on the virtual cluster; another ten with SEEDS=10001..20000.
 SEEDS ?= 1..10000
