@@ -112,6 +112,18 @@ def a_finished_game_has_a_score():
     equal(row["score"], 64)
 
 
+def progress_says_what_is_proved():
+    if SANITIZED:
+        return "takes long with sanitizers"
+    board, score, _ = next(p for p in problems("ffo.obf", 25) if p[1] == 28)  # FFO #48: the first guess is too low
+    process = Process("abdada", "solve", board)
+    process.close_input()
+    found, _ = process.wait_line(r"depth 25 is (\S+) or more$", "err")
+    check(20 <= int(found[1]) <= score, found[0])
+    process.kill()
+    return None
+
+
 def every_algorithm_finds_the_same():
     board, score, _ = problems("ffo-1-19.obf", 64)[7]
     for algorithm in ("sequential", "abdada", "abdada-paper", "shared-table"):
@@ -214,6 +226,7 @@ def wrong_use_is_said_in_a_line():
 if __name__ == "__main__":
     sys.exit(main([
         the_tree_has_its_sizes, the_problems_of_the_file_are_solved, harder_ones_are_solved, all_best_moves_are_found,
-        a_line_is_played_to_the_end, a_position_is_analysed, a_finished_game_has_a_score, every_algorithm_finds_the_same,
+        a_line_is_played_to_the_end, a_position_is_analysed, a_finished_game_has_a_score,
+        progress_says_what_is_proved, every_algorithm_finds_the_same,
         a_cluster_solves, everything_but_the_front_end_is_killed, everything_is_killed_and_the_solve_goes_on,
         wrong_use_is_said_in_a_line], ("abdada", "ttserver", "ttworker")))

@@ -95,6 +95,14 @@ static void show_progress(void *self, const struct search_result *best,
         fprintf(stderr, "  score %s  pv", score);
         score_line(a->running, &best->pv, add_word_after_blank, stderr);
     }
+    if (a->bound.depth == s->depth && a->bound.lower > -GAME_INFINITE) {
+        score_text(a->running->game, a->bound.lower, score, sizeof score);
+        fprintf(stderr, "  depth %u is %s or more", s->depth, score);
+    }
+    if (a->bound.depth == s->depth && a->bound.upper < GAME_INFINITE) {
+        score_text(a->running->game, a->bound.upper, score, sizeof score);
+        fprintf(stderr, "  depth %u is %s or less", s->depth, score);
+    }
     fprintf(stderr, "\n");
 }
 
@@ -124,13 +132,21 @@ static bool is_solved(const struct suite_case *c, const struct job *job,
     return score_solved(c, job, r->move, is_exact ? r->score : c->score);
 }
 
-/* Lines of the iteration that is the last so far. */
-static void take_line(void *self, unsigned number, const struct search_result *best,
-                      const struct engine_status *s)
+/* What is proved of the iteration under way, and the lines of the last finished one. */
+static void take_result(void *self, unsigned number, const struct search_result *best,
+                        const struct engine_status *s)
 {
     struct analyse *a = self;
     (void)s;
-    if (number < SEARCH_LINES_MAX && best->bound == TT_EXACT) {
+    if (best->bound != TT_EXACT) {
+        if (best->depth != a->bound.depth) {
+            a->bound.depth = best->depth;
+            a->bound.lower = -GAME_INFINITE;
+            a->bound.upper = GAME_INFINITE;
+        }
+        int *bound = best->bound == TT_LOWER ? &a->bound.lower : &a->bound.upper;
+        *bound = best->score;
+    } else if (a->line != NULL && number < SEARCH_LINES_MAX) {
         a->line[number] = *best;
         a->lines = number + 1;
     }
@@ -289,11 +305,9 @@ static int analyse_case(struct analyse *a, const struct suite_case *c)
     char why[256];
     struct engine_result result;
     struct engine_observer observer = {
-        .self = a, .progress = show_progress, .refused = show_refusal};
-    if (a->line != NULL) {
-        observer.iteration = take_line;
-        a->lines = 0;
-    }
+        .self = a, .iteration = take_result, .progress = show_progress, .refused = show_refusal};
+    a->lines = 0;
+    a->bound.depth = 0;
     struct job job = a->job;
     if (job_set_position(&job, a->job.game, c->position, why, sizeof why) != ERR_OK) {
         log_fail(a->program, "%s", why);

@@ -33,6 +33,10 @@ struct analyse {
     bool is_alone; /* no shard was up at the end of the last position */
     struct search_result *line; /* of the last iteration; NULL: only the best is wanted */
     unsigned lines;
+    struct {
+        unsigned depth; /* of the iteration; 0: nothing is known */
+        int lower, upper; /* GAME_INFINITE and its negative: neither is known */
+    } bound; /* of the value of the iteration under way */
 };
 
 /* Each reads a command line. They return -1 to go on, or the exit status after a message. */

@@ -85,6 +85,9 @@ static void say_iteration(void *self, unsigned line, const struct search_result 
     if (mate_is_found(u, r)) {
         engine_stop(u->engine);
     }
+    if (r->bound != TT_EXACT && s->time_us < ENGINE_PATIENCE_US) {
+        return; /* soon there is the value */
+    }
     flockfile(stdout); /* the other thread prints as well */
     printf("info depth %u seldepth %u", r->depth, r->deepest);
     if (u->job.lines > 1) {

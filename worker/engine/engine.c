@@ -236,8 +236,7 @@ static void report_lines(struct engine *e, const struct engine_thread *thread)
 static void report_bound(struct engine *e, const struct search_result *outside)
 {
     struct engine_status status;
-    if (e->observer != NULL && e->observer->iteration != NULL &&
-        clock_us() >= e->begin_us + ENGINE_PATIENCE_US) {
+    if (e->observer != NULL && e->observer->iteration != NULL) {
         fill_status(e, &status);
         e->observer->iteration(e->observer->self, 0, outside, &status);
     }

@@ -54,8 +54,8 @@ struct engine_result {
 /* Called from searching threads, one at a time. */
 struct engine_observer {
     void *self;
-    /* Of each finished iteration every line, the best first, which is `line` 0. After
-     * ENGINE_PATIENCE_US also a bound (result->bound) of line 0, without a move, and ... */
+    /* Of each finished iteration every line, the best first, which is `line` 0, and of one
+     * under way a bound (result->bound) of line 0, without a move. After ENGINE_PATIENCE_US ... */
     void (*iteration)(void *self, unsigned line, const struct search_result *result,
                       const struct engine_status *status);
     /* ... the root's move that the first thread is at, when it changes. */
