@@ -132,7 +132,7 @@ def wrong_use_is_refused():
                             (("--faults", "random", "--game", "othello", ENDING), "--solve"),
                             (("--solve", "--depth", "3"), "only one of"),
                             (("--solve",), "--depth N"),
-                            (("--solve", "--game", "othello", ENDING[1:]), "63 squares"),
+                            (("--solve", "--game", "othello", ENDING[2:]), "63 squares"),
                             (("--solve", "--game", "othello", "X" * 64 + " X"), "over"),
                             (("--seeds", "1..2"), "--faults")):
         process = cluster.run("abdada", "sim", *arguments)
