@@ -13,7 +13,7 @@ import sys
 import time
 
 from report import Report, published
-from simulate import ROOT, Simulator, bratko_kopec
+from simulate import ROOT, Simulator, boards, bratko_kopec
 
 # Weill's T3D: 7,000-9,000 positions a second a processor is 125 us a node; a remote read of the
 # T3D takes microseconds: 10 us there and back, 2 us of work to send, 1 us to serve. Every node is
@@ -27,6 +27,8 @@ CLUSTER = {"rtt-us": 20, "message-us": 1, "service-us": 0.5}
 # The costs of today's hosts and a switch between them: `make lab-calibrate` measures those of this machine.
 LAN = {"node-us": 0.2, "rtt-us": 100, "message-us": 10, "operation-us": 0.05, "service-us": 2,
        "service-operation-us": 0.1, "share": 2}
+# A node of an ending that Othello's solver searches: FFO #40 by `abdada solve`, one thread (docs/measurements.md).
+ENDING_NODE_US = 0.028
 PERFECT = {"node-us": 1, "rtt-us": 0, "message-us": 0, "service-us": 0, "wait": True}
 
 
@@ -127,6 +129,44 @@ def weill_32(lab):
         f"{len(positions)} Bratko-Kopec positions, depth {depth} (published: all 24, depth 9, \"about 28\"); remote_depth 1"],
         ["published", "ours", "ours, mean of ratios", "search overhead %", "communication %"],
         [[28, own.ratio(1, 32), own.mean(1, 32), 100 * own.overheads(32)[0], 100 * own.overheads(32)[1]]])
+
+
+def weill_othello(lab):
+    """Figures 3 to 5 for Othello: the first 50 positions of a game."""
+    workers, depths = (1, 8, 16, 24, 32), lab.pick(range(3, 12), range(3, 9))
+    every = lab.thinned(list(boards("game.obf").values())[::lab.pick(1, 5)])
+
+    def positions(depth):
+        """Every second one where it is deepest, so that a run ends in a quarter of an hour."""
+        return every[::2 if depth == 11 else 1]
+
+    def options(depth):
+        return weill_options(depth, workers) | {"game": "othello"}
+
+    for depth in reversed(depths):  # the longest first
+        for position in positions(depth):
+            lab.sim.ask(position, options(depth))
+    ybwc = {int(r["depth"]): float(r["value"]) for r in published("abdada-in-text")
+            if r["game"] == "Othello" and r["quantity"] == "speedup"}
+    rows, points = [], []
+    for depth in depths:
+        own = lab.sim.sums(positions(depth), options(depth))
+        rows.append([depth, len(own.each), ybwc.get(depth), own.seconds(1)] + [own.ratio(1, n) for n in workers[1:]] +
+                    [own.mean(1, 32)] + [100 * part for part in own.overheads(32)])
+        for n in workers:
+            more = (own.overheads(n),) if depth == max(depths) else ()
+            points.append((f"depth {depth}", False, n, own.ratio(1, n)) + more)
+    if max(depths) in ybwc:
+        points.append((f"depth {max(depths)}", True, 32, ybwc[max(depths)]))
+    lab.report.table("weill-othello", "Weill 1996, figures 3 to 5: Othello, 8 to 32 processors over 1, constant table", [
+        f"{len(every)} of the first 50 positions of a game, ours (his is not published); plain selection, 125 us a "
+        "node, round trip 10 us, message 2 us, service 1 us, remote_depth 1",
+        "published: YBWC with 32 processors at depth 11 (20.7; 38,205 s on one), the one figure in the text; his curves "
+        "of ABDADA are not digitised: above YBWC to depth 8, below it from depth 10"],
+        ["depth", "positions", "published, YBWC 32", "s on one", "8", "16", "24", "32", "32, mean of ratios", "search overhead %",
+         "communication %", "synchronisation %"], rows)
+    lab.report.picture("weill-othello", "Weill 1996: Othello, the first 50 positions of a game",
+                       "125 us a node, 10 us a round trip; published: YBWC, CM-5", points)
 
 
 def reads_per_write(lab):
@@ -409,6 +449,45 @@ def network_play(lab):
                      ["hosts", "threads", *names, "mean", "million nodes"], rows)
 
 
+# ---- Othello to the end of the game ----
+
+ENDINGS = ((4, 8, 20), (16, 8, 60))  # hosts, threads, speedup that is wanted where one searcher takes 1 to 10 minutes
+ENDING_MINUTE_S = 60
+
+
+def endings(lab):
+    """Exact scores on the network of above, each node at the time of the solver's."""
+    net, ffo = Network(lab), boards("ffo.obf")
+    names = [f"FFO #{n}" for n in lab.pick((40, 45, 49, 64), (26, 40))]
+    exact = {"game": "othello", "solve": True, "node-us": ENDING_NODE_US}
+
+    def without_depth(options):
+        return {name: value for name, value in options.items() if name != "depth"} | exact
+
+    alone = without_depth(net.alone())
+    clusters = {(h, t): without_depth(net.cluster(h, t)) for h, t, _ in ENDINGS}
+    for name in reversed(names):
+        for options in (*reversed(clusters.values()), alone):
+            lab.sim.ask(ffo[name], options)
+    rows, points = [], []
+    for name in names:
+        one = lab.sim.sums([ffo[name]], alone)
+        points.append((name, False, 1, 1.0))
+        for h, t, wanted in ENDINGS:
+            own, n = lab.sim.sums([ffo[name]], clusters[h, t]), h * t
+            rows.append([name, ffo[name][:64].count("-"), one.seconds(1), h, t, own.ratio(1, n, one),
+                         100 * own.search_overhead(1, n, one), 100 * own.of_nodes(n, "duplicated_nodes"),
+                         100 * own.of_nodes(n, "abandoned_nodes"), 100 * own.over_time(n, "shard_load_most"),
+                         wanted if one.seconds(1) >= ENDING_MINUTE_S else None])
+            points.append((name, False, n, own.ratio(1, n, one)))
+    lab.report.table("endings", "Othello endings solved on a local network: speedup over one searcher", [
+        f"exact scores; {ENDING_NODE_US} us a node (the solver's), round trip 100 us, the network of the table above"],
+        ["position", "empties", "s on one", "hosts", "threads", "speedup", "search overhead %", "duplicated %",
+         "abandoned %", "busiest shard %", "wanted"], rows)
+    lab.report.picture("endings", "Othello endings on a local network",
+                       f"{ENDING_NODE_US} us a node, 100 us a round trip, 8 threads a host", points)
+
+
 # ---- what each option does ----
 
 def knobs(lab):
@@ -441,9 +520,9 @@ def knobs(lab):
                      ["", *(str(n) for n in workers[1:]), "search %", "communication %"], rows)
 
 
-TABLES = {"weill": weill, "weill-32": weill_32, "reads": reads_per_write, "hyatt": hyatt_alphabeta,
+TABLES = {"weill": weill, "weill-32": weill_32, "weill-othello": weill_othello, "reads": reads_per_write, "hyatt": hyatt_alphabeta,
           "minimax": hyatt_minimax, "ura": ura, "startech": startech, "network": network, "network-play": network_play,
-          "knobs": knobs}
+          "endings": endings, "knobs": knobs}
 
 
 def main():

@@ -13,6 +13,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BIN = os.environ.get("BIN", os.path.join(ROOT, "bin"))
 ABDADA = os.path.join(BIN, "abdada")
 MEMORY_MIB = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * 3 // 4 >> 20
+SOLVER_MIB = 16  # of each searcher of Othello
 
 
 def tables_mib(options):
@@ -20,7 +21,8 @@ def tables_mib(options):
     hosts = max(int(n) for n in str(options.get("hosts", options.get("workers", 16))).split(","))
     workers = hosts * options.get("threads", 1)
     shards = 1 if options.get("constant") else -(-workers // 16)
-    return options.get("hash", 64) * shards + options.get("local", 1024) * hosts // 1024
+    solvers = SOLVER_MIB * workers if options.get("game") == "othello" else 0
+    return options.get("hash", 64) * shards + options.get("local", 1024) * hosts // 1024 + solvers
 
 
 class Memory:
@@ -45,7 +47,7 @@ class Memory:
 class Simulator:
     """Takes runs as (position, options) and gives their rows by number of workers.
 
-    position: a FEN or "tree:..."; options: a dict of `abdada sim` options without their dashes, a
+    position: a FEN, a board (with the option "game"), or "tree:..."; options: a dict of `abdada sim` options without their dashes, a
     value of True for a flag. All runs of a table are asked for first, then read, so that they can
     go side by side. Hosts of several threads count by their threads: 4 hosts of 8 are row 32.
 
@@ -90,7 +92,8 @@ class Simulator:
     def command(position, options):
         words = [ABDADA, "sim", "--json"]
         for name, value in sorted(options.items()):
-            words += [f"--{name}"] if value is True else [f"--{name}", str(value)]
+            option = "--" + name.replace("_", "-")
+            words += [option] if value is True else [option, str(value)]
         return words + (["--game", position] if position.startswith("tree:") else [position])
 
     def ask(self, position, options):
@@ -118,8 +121,8 @@ class Simulator:
             rows = [json.loads(line) for line in done.stdout.splitlines()]
         if not rows or not ("time" in options or all(row["answered"] for row in rows)):
             raise RuntimeError(f"{' '.join(words)}: no answer")
-        if "depth" in options and "loose" not in options and options.get("select") != "full":
-            self._compare(words, position, options["depth"], rows)
+        if ("depth" in options or "solve" in options) and "loose" not in options and options.get("select") != "full":
+            self._compare(words, position, options.get("depth", "solve"), rows)
         if is_new and self.kept and self._program() == self.program:  # it may have been built again meanwhile
             self._keep(words, rows)
         return {row["workers"]: row for row in rows}
@@ -192,3 +195,10 @@ def bratko_kopec(first=1, last=24):
         number = int(re.search(r'id "BK\.(\d+)"', line)[1])
         found[number] = " ".join(line.split()[:4]) + " 0 1"
     return [found[n] for n in range(first, last + 1)]
+
+
+def boards(name):
+    """Those of a file of OBF by their comment up to the comma: "FFO #40", "move 1"."""
+    with open(os.path.join(ROOT, "tests/data/othello", name), encoding="utf-8") as file:
+        lines = [line.strip() for line in file if line.strip()]
+    return {comment[1:].split(",")[0].strip(): board.split(";")[0] for comment, board in zip(lines[::2], lines[1::2])}

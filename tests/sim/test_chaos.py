@@ -22,6 +22,7 @@ OTHERS = [path for path in os.environ.get("OTHER_BINS", "").split(":")
           if path and os.access(os.path.join(path, "abdada"), os.X_OK)]
 PLANTED = 60 if RUNS >= 100 else 25
 PATIENCE = 800
+ENDING = "--XXXXX--OOOXX-O-OOOXXOX-OXOXOXXOXXXOXXX--XOXOXX-XXXOOO--OOOOO-- X"  # FFO #1: 14 empty squares
 LIES = ("hellos", "asks", "stores", "releases", "peeks", "shares", "histories", "posts", "stops",
         "reports", "members", "jobs", "stats", "heartbeats", "scans", "flushes")
 
@@ -58,6 +59,19 @@ def invariants_survive_random_faults():
           "the liar is mostly refused:", summary)
     for what in ("all_shards_dead", "all_workers_dead"):
         check(summary[what] >= RUNS / 20, what, "only", summary[what], "times")
+
+
+def endings_of_othello_keep_their_scores():
+    """Solved by the game's own solver, which polls as it goes."""
+    count = min(RUNS, 25)
+    status, failures, summary = chaos(f"1..{count}", "--game", "othello")
+    print("#", json.dumps(summary))
+    check(not failures and status == 0, *[f"{f['command']}  # {f['broken']}\n" for f in failures])
+    equal(summary["runs"], count)
+    check(summary["kills"] >= count / 2 and summary["sessions_expired"] >= count / 2, "faults do not bite:", summary)
+    for path in OTHERS:
+        equal(chaos("1..5", "--game", "othello", binaries=path)[2]["trace"],
+              chaos("1..5", "--game", "othello")[2]["trace"])
 
 
 def planted_faults_are_caught():
@@ -98,6 +112,7 @@ def every_build_gives_the_same_trace():
         return "no other build here"
     for arguments in (("--game", "tree:b=12,d=6,seed=2", "--depth", 6, "--workers", "1,3,16"),
                       ("--depth", 4, "--workers", "2,9", "--jitter-us", 40, "--loss", 1, "--seed", 5),
+                      ("--game", "othello", "--solve", "--hosts", "1,3", "--threads", 2, ENDING),
                       ("--depth", 4, "--workers", "5", "--loose", "--wait", "--remote-depth", 2)):
         seen = [[row["trace"] for row in sim(*arguments, binaries=path)[1]]
                 for path in [cluster.BIN, *OTHERS]]
@@ -112,13 +127,20 @@ def wrong_use_is_refused():
                             (("--faults", "random", "--seeds", "x"), "A..B"),
                             (("--faults", "random", "--plant", "tree"), "skip-release"),
                             (("--faults", "random", "--algorithm", "best"), "abdada-paper"),
+                            (("--faults", "random", "--game", "go"), "there are: "),
+                            (("--faults", "random", "--game", "tree:b=3,d=4"), "--depth"),
+                            (("--faults", "random", "--game", "othello", ENDING), "--solve"),
+                            (("--solve", "--depth", "3"), "only one of"),
+                            (("--solve",), "--depth N"),
+                            (("--solve", "--game", "othello", ENDING[2:]), "63 squares"),
+                            (("--solve", "--game", "othello", "X" * 64 + " X"), "over"),
                             (("--seeds", "1..2"), "--faults")):
         process = cluster.run("abdada", "sim", *arguments)
         equal(process.status, 2, arguments)
         check(re.search(re.escape(word), process.err()), arguments, process.err())
 
 
-TESTS = [invariants_survive_random_faults, planted_faults_are_caught,
+TESTS = [invariants_survive_random_faults, endings_of_othello_keep_their_scores, planted_faults_are_caught,
          a_failure_is_repeated_by_its_command, the_same_seeds_make_the_same_runs,
          every_build_gives_the_same_trace, wrong_use_is_refused]
 

@@ -96,6 +96,40 @@ static void jitter_keeps_the_order_of_a_pair(void **state)
 
 /* ---- answers ---- */
 
+static const char ending[] = /* FFO #1: 14 empty squares */
+    "--XXXXX--OOOXX-O-OOOXXOX-OXOXOXXOXXXOXXX--XOXOXX-XXXOOO--OOOOO-- X";
+
+static void a_node_of_a_games_solver_takes_a_node_of_time(void **state)
+{
+    struct job job = lab_job("othello", ending, "sequential", 14);
+    struct lab_options options = lab_cluster(&job, 1, 1);
+    options.drain = false;
+    (void)state;
+    for (options.node_ns = 28; options.node_ns < 300; options.node_ns *= 10) {
+        struct lab_result r = lab_do(&options);
+        uint64_t ns = r.sum.nodes * options.node_ns;
+        assert_int_equal(r.answer[0].search.score, 18);
+        assert_true(r.sum.nodes > 10000);
+        assert_in_range(r.answer[0].time_ns, ns, ns + options.rtt_ns);
+    }
+    job_free(&job);
+}
+
+/* The others have none of the solver's results, so a notice that the root is known ends theirs. */
+static void who_solves_what_is_solved_stops(void **state)
+{
+    struct job job = lab_job("othello", ending, "abdada", 64);
+    struct lab_options options = lab_cluster(&job, 8, 2);
+    (void)state;
+    options.node_ns = 28;
+    struct lab_result r = lab_do(&options);
+    assert_true(r.answer[0].answered);
+    assert_int_equal(r.answer[0].search.score, 18);
+    assert_int_equal(r.answer[0].search.depth, 14);
+    assert_nothing_left(&r);
+    job_free(&job);
+}
+
 static void every_algorithm_gives_the_sequential_score(void **state)
 {
     static const struct {
@@ -343,6 +377,8 @@ int main(void)
         cmocka_unit_test(every_wait_is_a_round_trip),
         cmocka_unit_test(service_and_messages_cost_time),
         cmocka_unit_test(jitter_keeps_the_order_of_a_pair),
+        cmocka_unit_test(a_node_of_a_games_solver_takes_a_node_of_time),
+        cmocka_unit_test(who_solves_what_is_solved_stops),
         cmocka_unit_test(every_algorithm_gives_the_sequential_score),
         cmocka_unit_test(the_same_seed_gives_the_same_trace),
         cmocka_unit_test(options_out_of_range_are_refused),

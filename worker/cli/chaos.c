@@ -139,6 +139,7 @@ static int read_wish(struct driver *d)
         }
     }
     d->wish.job = c->job;
+    d->wish.game = c->game;
     d->wish.shards = c->shards;
     d->per_seed = c->counts > 0 ? c->counts : 1;
     d->first_seed = first;
@@ -278,6 +279,8 @@ static void command_of(const struct driver *d, uint64_t run, char *text)
     }
     if (c->job != NULL) {
         ADD(" --game %s --depth %u '%s'", c->job->game->name, c->job->depth, c->job->text);
+    } else if (c->game != NULL) {
+        ADD(" --game %s", c->game->name);
     }
 #undef ADD
 }

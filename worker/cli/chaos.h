@@ -19,6 +19,7 @@ struct cli_chaos {
     unsigned counts;
     unsigned shards;
     const struct job *job; /* game, position, depth */
+    const struct game *game; /* without a job: positions of this game are drawn */
     unsigned jobs; /* processes at a time, at least 1 */
     bool json;
 };

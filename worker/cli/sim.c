@@ -3,6 +3,7 @@
 #include "worker/cli/json.h"
 #include "worker/cli/plot.h"
 #include "worker/cli/score.h"
+#include "worker/games/games.h"
 #include "worker/lab/lab.h"
 
 #include "common/clock.h"
@@ -35,7 +36,7 @@ struct sim {
     double rtt_us, jitter_us, node_us, service_us, service_operation_us, message_us, operation_us;
     double bandwidth, loss;
     uint64_t seed, hash_mib, local_kib;
-    bool json, wait, constant, loose, is_alone;
+    bool json, wait, constant, loose, is_alone, solve;
     uint32_t count[COUNTS_MAX]; /* of workers; of hosts if `is_by_host` */
     unsigned counts;
     bool is_by_host, is_by_worker;
@@ -112,10 +113,13 @@ static int read_options(struct sim *s, int argc, char *argv[])
 {
     const struct options_row table[] = {
         {.kind = OPTION_HEADING, .help = "What is searched:"},
-        {"game", "NAME|tree:SPEC", "chess (default), or a synthetic tree: tree:b=20,d=8,seed=1",
-         &s->search.game, OPTION_TEXT, 'g'},
-        {"depth", "N", "of the search (this or --time is required)", &s->depth, OPTION_U32, 'd', 1,
-         SEARCH_DEPTH_MAX},
+        {"game", "NAME|tree:SPEC",
+         "chess (default), othello, or a synthetic tree: tree:b=20,d=8,seed=1", &s->search.game,
+         OPTION_TEXT, 'g'},
+        {"depth", "N", "of the search (this, --time or --solve is required)", &s->depth, OPTION_U32,
+         'd', 1, SEARCH_DEPTH_MAX},
+        {"solve", NULL, "to the end of the game, exactly: othello, near its end", &s->solve,
+         OPTION_FLAG},
         {"time", "MS", "of virtual time: the depth reached is the result", &s->time_ms, OPTION_U32,
          't', 1, 3600000},
         {"select", "plain|full", "fixed depth with check extension (default), or pruning",
@@ -137,7 +141,8 @@ static int read_options(struct sim *s, int argc, char *argv[])
         {"shards", "N",
          "of the table (default: one for 16 workers); the first is on the first host, and so on",
          &s->shards, OPTION_U32, 0, 1, LAB_SHARDS_MAX},
-        {"node-us", "X", "time of a node (default: tree 1, chess 0.2)", &s->node_us, OPTION_REAL},
+        {"node-us", "X", "time of a node (default: tree 1, chess 0.2, othello 0.3, solved 0.028)",
+         &s->node_us, OPTION_REAL},
         {"rtt-us", "X", "network round trip (default 100)", &s->rtt_us, OPTION_REAL},
         {"jitter-us", "X", "added to each way, uniform in 0..X", &s->jitter_us, OPTION_REAL},
         {"bandwidth", "MBITS", "of a host's network card, each way, in Mb/s (default: no bound)",
@@ -165,7 +170,8 @@ static int read_options(struct sim *s, int argc, char *argv[])
         {.kind = OPTION_HEADING, .help = "Seeds, faults and output:"},
         {"seed", "N", "of everything random (default 1)", &s->seed, OPTION_U64},
         {"faults", "random[:N]",
-         "kills, stalls, cuts, delays, losses; front-ends, jobs and cluster, too, unless given",
+         "kills, stalls, cuts, delays, losses; all that is not given is random, too: positions of "
+         "all games, or of the --game",
          &s->faults, OPTION_TEXT},
         {"seeds", "A..B", "with --faults, one run a seed; failures name their command", &s->seeds,
          OPTION_TEXT},
@@ -181,7 +187,7 @@ static int read_options(struct sim *s, int argc, char *argv[])
     };
     const struct options options = {
         .program = program,
-        .usage = "--depth N [OPTION]... [POSITION]",
+        .usage = "--depth N | --time MS | --solve [OPTION]... [POSITION]",
         .summary =
             "Searches on a cluster under a virtual clock: one core runs thousands of workers.",
         .version = PROGRAM_VERSION,
@@ -195,10 +201,43 @@ static int read_options(struct sim *s, int argc, char *argv[])
     if (s->faults == NULL && (s->seeds != NULL || s->plant != NULL)) {
         return options_wrong(program, "--seeds and --plant go with --faults");
     }
-    if (s->faults == NULL && (s->depth == 0) == (s->time_ms == 0)) {
-        return options_wrong(program, "either --depth N or --time MS is required");
+    int limits = (s->depth != 0) + (s->time_ms != 0) + s->solve;
+    if (limits > 1 || (limits == 0 && s->faults == NULL)) {
+        return options_wrong(program, "%s",
+                             limits > 1 ? "only one of --depth, --time and --solve"
+                                        : "--depth N, --time MS or --solve is required");
+    }
+    if (s->faults != NULL && limits == 0 && s->search.position != NULL) {
+        return options_wrong(program, "a position wants --depth N or --solve");
     }
     return check_hosts(s);
+}
+
+/* What one searcher of ours takes on a CPU of today (docs/measurements.md). A game's own solver
+ * is much faster than the search above it, and has nearly all nodes of what it solves. */
+static double node_us_of(const struct job *job, bool is_timed)
+{
+    const struct game *game = job->game;
+    bool is_solved =
+        !is_timed && game->depth_left != NULL && job->depth >= game->depth_left(job->position);
+    return strcmp(game->name, "tree") == 0 ? 1.0
+           : is_solved                     ? 0.028
+           : game->depth_left != NULL      ? 0.3
+                                           : 0.2;
+}
+
+/* Where the game is over there is nothing to measure. Returns as resolve. */
+static int check_end(const struct sim *s)
+{
+    struct game_move list[GAME_MOVES_MAX];
+    if (s->solve && s->job.game->depth_left == NULL) {
+        return options_wrong(program, "--solve: nobody knows how long a game of %s is; --depth N",
+                             s->job.game->name);
+    }
+    if (s->job.game->generate(s->job.position, list) == 0) {
+        return options_wrong(program, "the game is over in this position: nothing to search");
+    }
+    return -1;
 }
 
 /* Names to things. Returns -1 to go on, or the exit status. */
@@ -206,6 +245,7 @@ static int resolve(struct sim *s)
 {
     char why[256];
     s->search.algorithm = s->search.algorithm != NULL ? s->search.algorithm : "abdada";
+    s->search.game = s->search.game != NULL ? s->search.game : "chess";
     int status = cli_resolve(program, &s->search, &s->job);
     if (status >= 0) {
         return status;
@@ -213,17 +253,20 @@ static int resolve(struct sim *s)
     if (job_set_position(&s->job, s->job.game, s->search.position, why, sizeof why) != ERR_OK) {
         return options_wrong(program, "%s", why);
     }
+    status = check_end(s);
+    if (status >= 0) {
+        return status;
+    }
     s->job.full = strcmp(s->select, "full") == 0;
     if (!s->job.full && strcmp(s->select, "plain") != 0) {
         return options_wrong(program, "--select is plain or full, not '%s'", s->select);
     }
     s->job.depth = s->depth != 0 ? (uint8_t)s->depth : SEARCH_DEPTH_MAX;
+    s->job.depth = (uint8_t)job_last_iteration(&s->job);
     s->job.strict = !s->loose && !s->job.full;
     s->job.waits = s->wait;
     job_set_repeatable_namespace(&s->job, 0);
-    if (s->node_us == 0) {
-        s->node_us = strcmp(s->job.game->name, "tree") == 0 ? 1.0 : 0.2;
-    }
+    s->node_us = s->node_us != 0 ? s->node_us : node_us_of(&s->job, s->time_ms != 0);
     return -1;
 }
 
@@ -446,7 +489,7 @@ static int write_svg(const struct sim *s, const struct sim_row *row, unsigned ro
                                        row[i].communication, row[i].synchronization};
     }
     struct plot plot = {title, note, s->search.algorithm, point, rows};
-    snprintf(title, sizeof title, "%s, depth %u", s->job.game->name, s->depth);
+    snprintf(title, sizeof title, "%s, depth %u", s->job.game->name, s->job.depth);
     snprintf(note, sizeof note, "%s; %g us a node, %g us a round trip", s->job.text, s->node_us,
              s->rtt_us);
     return plot_write(&plot, program, s->svg);
@@ -480,6 +523,22 @@ static int run_speedups(const struct sim *s)
     return s->svg != NULL && status == 0 ? write_svg(s, row, s->counts) : status;
 }
 
+/* That positions are drawn of; without --game they are of several. */
+static int choose_game(const struct sim *s, const struct game **out)
+{
+    const char *name = s->search.game;
+    if (name == NULL) {
+        return -1;
+    }
+    if (strchr(name, ':') != NULL) {
+        return options_wrong(program, "--game %s is a position: it wants --depth N", name);
+    }
+    *out = games_by_name(name);
+    return *out != NULL
+               ? -1
+               : options_wrong(program, "unknown game '%s' (there are: %s)", name, games_names());
+}
+
 /* Whatever was not given is drawn. */
 static int run_chaos(struct sim *s)
 {
@@ -497,18 +556,18 @@ static int run_chaos(struct sim *s)
         .workers = s->count,
         .counts = s->counts,
         .shards = s->shards,
-        .job = s->depth != 0 ? &s->job : NULL,
+        .job = s->depth != 0 || s->solve ? &s->job : NULL,
         .jobs = s->jobs,
         .json = s->json,
     };
-    int status = s->depth != 0 ? resolve(s) : -1;
+    int status = chaos.job != NULL ? resolve(s) : choose_game(s, &chaos.game);
     return status < 0 ? cli_chaos(&chaos) : status;
 }
 
 int cli_sim(int argc, char *argv[])
 {
     struct sim s = {
-        .search = {"chess", NULL, "auto", NULL},
+        .search = {NULL, NULL, "auto", NULL},
         .select = "plain",
         .threads = 1,
         .rtt_us = 100,

@@ -79,7 +79,8 @@ struct game_search {
 struct game_solver {
     void *self;
     void *memory; /* solver_size() bytes of the searcher, aligned to a cache line, zero at first */
-    /* Counts nodes since the last call; every few hundred nodes. False: stop, without a value. */
+    unsigned count_nodes; /* between two calls of count, or a few more; 0: as the game likes */
+    /* Counts nodes since the last call. False: stop, without a value. */
     bool (*count)(void *self, unsigned nodes);
 };
 

@@ -23,6 +23,8 @@ enum { CHAOS_TEXT_MAX = 512 };
 /* What is not to be drawn; zero and NULL: draw it. */
 struct chaos_wish {
     const struct job *job; /* game, position and depth; the rest of it is drawn */
+    const struct game *game; /* without a job: that positions are drawn of. Of a game with an end in
+                                so many moves the first is an ending, searched exactly */
     const struct algorithm *algorithm;
     unsigned workers, shards;
     unsigned faults; /* at most LAB_FAULTS_MAX */

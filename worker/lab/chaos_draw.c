@@ -7,6 +7,10 @@
 #include <string.h>
 
 enum {
+    ENDING_LEAST = 8, /* moves before the end */
+    ENDING_MOST = 14,
+    MIDDLE_LEAST = 20,
+    MIDDLE_MOST = 50,
     TREE_LEAVES_MAX = 2500, /* b to the power of half the depth: nodes of a perfect search */
     FAULTS_DRAWN_MAX = 12,
     HEARTBEAT_CARD_MS = 20, /* a slow card is busy with what all ask for longer than some beats */
@@ -78,10 +82,44 @@ static unsigned draw_tree(uint64_t *state, char *text, size_t size)
     return extends ? d - 1 : d;
 }
 
-static enum err draw_question(uint64_t *state, struct job *job)
+/* `left` moves before the end at most, by random play from the first position. */
+static enum err draw_position(uint64_t *state, const struct game *game, unsigned left,
+                              struct job *job)
 {
     char text[GAME_TEXT_MAX], why[128];
-    if (percent(state, 70)) {
+    unsigned moves = 0;
+    enum err err = ERR_OK;
+    while (moves == 0 && err == ERR_OK) { /* a game may be over sooner: then another */
+        struct game_move list[GAME_MOVES_MAX];
+        err = job_set_position(job, game, "startpos", why, sizeof why);
+        if (err != ERR_OK) {
+            return err;
+        }
+        moves = game->generate(job->position, list);
+        while (moves > 0 && game->depth_left(job->position) > left) {
+            game->make(job->position, list[rng_below(state, moves)].move);
+            moves = game->generate(job->position, list);
+        }
+    }
+    game->format(job->position, text);
+    return job_set_position(job, game, text, why, sizeof why); /* without its history, as others */
+}
+
+/* Of a game with an end in so many moves. */
+static enum err draw_stage(uint64_t *state, const struct game *game, bool is_ending,
+                           struct job *job)
+{
+    unsigned left = (unsigned)(is_ending ? between(state, ENDING_LEAST, ENDING_MOST)
+                                         : between(state, MIDDLE_LEAST, MIDDLE_MOST));
+    job->depth = (uint8_t)(is_ending ? left : between(state, 3, 6));
+    return draw_position(state, game, left, job);
+}
+
+/* `game` NULL: of trees and chess. */
+static enum err draw_question(uint64_t *state, const struct game *game, struct job *job)
+{
+    char text[GAME_TEXT_MAX], why[128];
+    if (game != NULL ? game == games_by_name("tree") : percent(state, 70)) {
         job->depth = (uint8_t)draw_tree(state, text, sizeof text);
         return job_set_position(job, games_by_name("tree"), text, why, sizeof why);
     }
@@ -90,7 +128,8 @@ static enum err draw_question(uint64_t *state, struct job *job)
     return job_set_position(job, games_by_name("chess"), chess[i].fen, why, sizeof why);
 }
 
-static enum err draw_job(uint64_t *state, const struct chaos_wish *wish, struct job *job)
+static enum err draw_job(uint64_t *state, const struct chaos_wish *wish, bool is_first,
+                         struct job *job)
 {
     static const char *const algorithms[] = {"abdada", "abdada", "abdada-paper", "shared-table"};
     char why[128];
@@ -100,7 +139,9 @@ static enum err draw_job(uint64_t *state, const struct chaos_wish *wish, struct 
         job->depth = wish->job->depth;
         err = job_set_position(job, wish->job->game, wish->job->text, why, sizeof why);
     } else {
-        err = draw_question(state, job);
+        err = wish->game != NULL && wish->game->depth_left != NULL
+                  ? draw_stage(state, wish->game, is_first || percent(state, 50), job)
+                  : draw_question(state, wish->game, job);
     }
     job->algorithm = algorithm_by_name(algorithms[rng_below(state, 4)]);
     if (wish->algorithm != NULL) {
@@ -132,7 +173,7 @@ static enum err draw_endless(uint64_t *state, struct job *job)
 /* The first is the wish. Others are of the same kinds, or endless and stopped. */
 static enum err draw_posts(uint64_t *state, const struct chaos_wish *wish, struct chaos_plan *plan)
 {
-    const struct chaos_wish others = {.algorithm = wish->algorithm};
+    const struct chaos_wish others = {.algorithm = wish->algorithm, .game = wish->game};
     unsigned fronts = percent(state, 45) ? 1 : 2 + rng_below(state, 2);
     unsigned posts = fronts - 1 + (unsigned)between(state, 1, 3);
     enum err err = ERR_OK;
@@ -142,7 +183,7 @@ static enum err draw_posts(uint64_t *state, const struct chaos_wish *wish, struc
         struct job *job = &plan->job[plan->posts++];
         post->front = i < fronts ? i : rng_below(state, fronts);
         post->at_ns = percent(state, 50) ? 0 : rng_next(state) % (20 * MS);
-        err = draw_job(state, i == 0 ? wish : &others, job);
+        err = draw_job(state, i == 0 ? wish : &others, i == 0, job);
         if (err == ERR_OK && i > 0 && percent(state, 50)) {
             post->stop_ns = log_between(state, MS / 10, 20 * MS);
             err = draw_endless(state, job);

@@ -186,6 +186,7 @@ void lab_drain(struct lab *lab)
 {
     uint64_t age_ns = (uint64_t)lab->options.inflight_age_max_ms * MS;
     lab->node_ns = lab->slow_ns;
+    lab->poll_ns = lab->slow_ns * lab->poll_nodes;
     lab_faults_heal(lab);
     become_quiet(lab);
     check_when_quiet(lab);

@@ -80,7 +80,7 @@ static void search_post(struct lab_worker *w, const struct job *job, struct lab_
     search_run(f->searcher.search, NULL, NULL, &answer->search);
     remote_wait(f->searcher.remote, 0); /* what is earlier than the answer happens */
     f->searching = false;
-    answer->answered = answer->search.depth >= job->depth;
+    answer->answered = answer->search.depth >= job_last_iteration(job);
     answer->time_ns = lab->now_ns - begin_ns;
     searcher_end(&f->searcher);
     if (!lab->options.planted.skip_stop) {

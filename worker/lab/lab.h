@@ -5,8 +5,10 @@
  * A front-end posts its jobs to the shards, the workers are offered them, and all that happens
  * between is messages. Discrete events in order of virtual time. A fiber computes ahead of the
  * clock up to its next poll, and waits there until everything earlier has happened: causality is
- * exact to the poll. Everything is drawn from one seed: the same options give the same trace, event
- * for event, on any build. Threads: one at a time. Memory: some 0.6 MiB a worker plus its table.
+ * exact to the poll. What a game's own solver searches takes as long a node, and polls as often,
+ * but for the last squares, which it counts together. Everything is drawn from one seed: the same
+ * options give the same trace, event for event, on any build. Threads: one at a time. Memory: some
+ * 0.6 MiB a worker plus its table.
  *
  * Measures (Weill 1996, section 3.1), T(1), nodes(1) from the run with one worker:
  *   speedup S = T(1) / T(N); efficiency = S / N;

@@ -40,7 +40,9 @@ static uint64_t local_ns(struct lab_worker *w)
         w->lab->result.waited_ns += figures.waited_us * 1000;
         w->base_nodes = 0;
     }
-    return w->base_ns + (nodes - w->base_nodes) * w->lab->node_ns;
+    uint64_t search_ns = (nodes - w->base_nodes) * w->lab->node_ns;
+    bool is_bounded = search_ns > w->lab->poll_ns && w->searcher->game->solves != NULL;
+    return w->base_ns + (is_bounded ? w->lab->poll_ns : search_ns);
 }
 
 /* For the messages of results that it took, and the operations in all messages, since the last

@@ -99,6 +99,7 @@ static enum err take_options(struct lab *lab, const struct lab_options *options)
     uint64_t slow_poll_us = o->heartbeat_ms * UINT64_C(1000) / POLLS_PER_HEARTBEAT;
     slow_poll_us = slow_poll_us < SLOW_POLL_US ? slow_poll_us : SLOW_POLL_US;
     lab->node_ns = o->node_ns;
+    lab->poll_ns = UINT64_MAX;
     lab->slow_ns = slow_poll_us * 1000 / lab->poll_nodes;
     lab->slow_ns = lab->slow_ns > o->node_ns ? lab->slow_ns : o->node_ns;
     lab->random = rng_mix(o->seed ^ UINT64_C(0x17e7));

@@ -115,6 +115,9 @@ struct lab {
     struct lab_heap heap;
     uint64_t now_ns;
     uint64_t node_ns; /* the option, then slow_ns */
+    uint64_t
+        poll_ns; /* after the end, in games with a solver: nodes between two polls take no longer,
+                    however many a game's own solver counts at once; before it no bound */
     uint64_t random; /* of the network */
     uint64_t planted; /* random: of planted faults */
     uint64_t packets;

@@ -148,7 +148,7 @@ static bool count_solved(void *self, unsigned nodes)
 
 static enum search_visit solve(struct search *s, struct node *n)
 {
-    const struct game_solver solver = {s, s->solver, count_solved};
+    const struct game_solver solver = {s, s->solver, s->options.poll_nodes, count_solved};
     uint64_t nodes_before = s->counters.nodes;
     s->poll_ply = n->ply;
     n->best_move = 0;
@@ -162,7 +162,7 @@ static enum search_visit solve(struct search *s, struct node *n)
 uint16_t node_solved_move(struct search *s)
 {
     const struct game *game = s->options.game;
-    const struct game_solver solver = {s, s->solver, count_solved};
+    const struct game_solver solver = {s, s->solver, s->options.poll_nodes, count_solved};
     int value;
     uint16_t move = 0;
     const bool is_solved =

@@ -38,6 +38,7 @@ struct search {
     struct othello_memory *memory;
     const struct game_solver *solver;
     unsigned nodes; /* not yet counted */
+    unsigned count_nodes; /* so many are */
     bool stopped;
 };
 
@@ -244,7 +245,7 @@ static int null_window(struct search *search, struct othello_board board, unsign
     if (empties <= OTHELLO_LAST_MAX) {
         return othello_last(board, empties, alpha, &search->nodes);
     }
-    if (++search->nodes >= POLL_NODES && !report(search)) {
+    if (++search->nodes >= search->count_nodes && !report(search)) {
         return 0;
     }
     struct bucket *bucket = bucket_of(search, board);
@@ -315,7 +316,7 @@ static int open_window(struct search *search, struct othello_board board, unsign
                        int alpha, int beta, unsigned *best_move)
 {
     *best_move = OTHELLO_NO_MOVE;
-    if (++search->nodes >= POLL_NODES && !report(search)) {
+    if (++search->nodes >= search->count_nodes && !report(search)) {
         return 0;
     }
     const uint64_t moves = othello_moves(board.own, board.other);
@@ -374,7 +375,10 @@ size_t othello_memory_bytes(void)
 bool othello_solve(struct othello_memory *memory, struct othello_board board, int alpha, int beta,
                    const struct game_solver *solver, int *value, unsigned *move)
 {
-    struct search search = {.memory = memory, .solver = solver};
+    struct search search = {.memory = memory, .solver = solver, .count_nodes = POLL_NODES};
+    if (solver != NULL && solver->count_nodes != 0) {
+        search.count_nodes = solver->count_nodes;
+    }
     /* Values are even: odd windows are as good as the next wider ones. */
     alpha = alpha < NONE                ? NONE
             : alpha > OTHELLO_SCORE_MAX ? OTHELLO_SCORE_MAX

@@ -30,7 +30,8 @@ size_t othello_memory_bytes(void);
  * else any; OTHELLO_NO_MOVE where there is none (a pass, or the end of the game).
  *
  * A node is a board on which moves are tried or whose end is evaluated, that with the last empty
- * square included. `solver` (may be NULL) counts them every thousand or so, and once at the end.
+ * square included. `solver` (may be NULL) counts them every thousand or so, or as it says, and once
+ * at the end.
  * False: it said stop; value and move are untouched, and what is in memory by then is right. */
 bool othello_solve(struct othello_memory *memory, struct othello_board board, int alpha, int beta,
                    const struct game_solver *solver, int *value, unsigned *move);
