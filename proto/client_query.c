@@ -2,32 +2,43 @@
  * a part: SHARE, which has no answer, and FLUSH, whose answer may take long. */
 #include "proto/client_core.h"
 
+/* For people: a page takes many times what an ask takes, and is waited for as long as may be. */
+static bool page_query(struct client *c, unsigned shard, enum part_kind kind,
+                       struct proto_message *m)
+{
+    struct part *part = shard_query(c, shard, kind, m);
+    if (part != NULL) {
+        part->deadline_us = c->now_us + c->options.rto_max_us;
+    }
+    return part != NULL;
+}
+
 bool client_stats(struct client *c, unsigned shard, uint64_t now_us)
 {
     struct proto_message m = {.type = PROTO_STATS};
     client_advance(c, now_us);
-    return shard_query(c, shard, PART_STATS, &m) != NULL;
+    return page_query(c, shard, PART_STATS, &m);
 }
 
 bool client_members(struct client *c, unsigned shard, uint32_t from, uint64_t now_us)
 {
     struct proto_message m = {.type = PROTO_MEMBERS, .members = {.from = from}};
     client_advance(c, now_us);
-    return shard_query(c, shard, PART_MEMBERS, &m) != NULL;
+    return page_query(c, shard, PART_MEMBERS, &m);
 }
 
 bool client_jobs(struct client *c, unsigned shard, uint32_t from, uint64_t now_us)
 {
     struct proto_message m = {.type = PROTO_JOBS, .jobs = {.from = from}};
     client_advance(c, now_us);
-    return shard_query(c, shard, PART_JOBS, &m) != NULL;
+    return page_query(c, shard, PART_JOBS, &m);
 }
 
 bool client_scan(struct client *c, unsigned shard, uint64_t cursor, uint8_t depth, uint64_t now_us)
 {
     struct proto_message m = {.type = PROTO_SCAN, .scan = {.cursor = cursor, .depth = depth}};
     client_advance(c, now_us);
-    return shard_query(c, shard, PART_SCAN, &m) != NULL;
+    return page_query(c, shard, PART_SCAN, &m);
 }
 
 bool client_flush_table(struct client *c, unsigned shard, uint64_t now_us)

@@ -172,9 +172,6 @@ struct part *shard_query(struct client *c, unsigned shard, enum part_kind kind,
     if (!part) {
         return NULL;
     }
-    if (kind != PART_HEARTBEAT && kind != PART_HISTORY) { /* a page takes longer than an ask */
-        part->deadline_us = c->now_us + c->options.rto_max_us;
-    }
     m->heartbeat.request = part->request; /* the first field of all these messages */
     if (client_send(c, shard, m)) {
         return part;
