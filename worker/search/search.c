@@ -336,6 +336,14 @@ static void sort_lines(struct search *s)
     }
 }
 
+/* The last iteration is the answer. */
+static bool skips(const struct search *s, unsigned depth)
+{
+    const struct algorithm *algorithm = s->options.algorithm;
+    return algorithm->skips_iteration != NULL && depth < s->options.depth_limit &&
+           algorithm->skips_iteration(s->options.number, depth);
+}
+
 void search_run(struct search *s, search_report *report, void *context,
                 struct search_result *result)
 {
@@ -364,11 +372,13 @@ void search_run(struct search *s, search_report *report, void *context,
                               ? limit - game->search->exact_gap
                               : limit; /* after it the whole depth is next */
     unsigned depth = game->search->first_iteration < limit ? game->search->first_iteration : limit;
-    while (iterate(s, &run, depth, lines)) {
-        sort_lines(s);
-        *result = s->line[0];
-        if (report != NULL) {
-            report(context, result, &s->counters);
+    while (skips(s, depth) || iterate(s, &run, depth, lines)) {
+        if (!skips(s, depth)) {
+            sort_lines(s);
+            *result = s->line[0];
+            if (report != NULL) {
+                report(context, result, &s->counters);
+            }
         }
         if (depth == limit) {
             return;
