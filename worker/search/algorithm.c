@@ -2,6 +2,7 @@
 
 #include "worker/search/children.h"
 #include "worker/search/lazy_smp.h"
+#include "worker/search/steal.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -11,15 +12,17 @@
  * which iterations are left out */
 static const struct algorithm algorithms[] = {
     /* While alone as abdada-paper; else the unfinished child with the fewest searchers first. */
-    {"abdada", children_least_helped, true, true, true, false, NULL},
+    {"abdada", children_least_helped, true, true, true, false, false, NULL},
     /* Weill 1996, figure 1. */
-    {"abdada-paper", children_two_passes, true, true, true, false, NULL},
+    {"abdada-paper", children_two_passes, true, true, true, false, false, NULL},
     /* All start at the root and share results, nothing is deferred (Otto and Felten 1988). */
-    {"shared-table", children_in_order, true, true, true, true, NULL},
+    {"shared-table", children_in_order, true, true, true, true, false, NULL},
     /* The same, each searcher in iterations of its own. */
-    {"lazy-smp", children_in_order, false, true, true, true, lazy_smp_skips},
+    {"lazy-smp", children_in_order, false, true, true, true, false, lazy_smp_skips},
+    /* Young brothers are given to searchers that ask for work (Feldmann 1993). */
+    {"ybwc", steal_children, false, true, true, false, true, NULL},
     /* NegaScout: the reference. */
-    {"sequential", children_in_order, false, false, false, true, NULL},
+    {"sequential", children_in_order, false, false, false, true, false, NULL},
 };
 
 const struct algorithm *algorithm_at(unsigned i)

@@ -4,6 +4,7 @@
 #include "common/tt/ops.h"
 #include "worker/search/children.h"
 #include "worker/search/select.h"
+#include "worker/search/steal.h"
 
 /* ---- counting and polling ---- */
 
@@ -29,6 +30,7 @@ void node_count(struct search *s, const struct node *n, unsigned nodes)
     atomic_store_explicit(s->env.until_poll, until, memory_order_relaxed);
     s->poll_ply = n->ply;
     s->stopped = s->env.poll(s->env.self, s) || s->stopped;
+    steal_serve(s);
     node_update_inflight_depth(s);
 }
 

@@ -4,6 +4,7 @@
 #include "common/rng.h"
 #include "common/tt/ops.h"
 #include "worker/search/node.h"
+#include "worker/search/steal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,8 @@ enum err search_open(struct search **out, const struct search_options *options,
         return ERR_NOMEM;
     }
     s->histories = order_histories();
-    if (s->histories == NULL) {
+    s->steal = steal_open();
+    if (s->histories == NULL || s->steal == NULL) {
         search_free(&s);
         return ERR_NOMEM;
     }
@@ -77,6 +79,7 @@ void search_free(struct search **search)
         free((*search)->evaluator);
         free((*search)->solver_block);
         free((*search)->histories);
+        free((*search)->steal);
         free(*search);
         *search = NULL;
     }
@@ -123,6 +126,7 @@ static void begin(struct search *s, unsigned start_ply)
     s->unwind = NO_UNWIND;
     s->start_ply = s->poll_ply = start_ply;
     s->moves_used = s->children_used = 0;
+    steal_begin(s);
     s->root_move = 0; /* that of the last search is none of this position's */
     atomic_store_explicit(s->env.until_poll, 1, memory_order_relaxed);
 }
@@ -366,6 +370,10 @@ void search_run(struct search *s, search_report *report, void *context,
         s->line[i] = (struct search_result){.move = list[i].move};
     }
     result->move = list[0].move;
+    if (steal_helps(s)) {
+        steal_help(s);
+        return;
+    }
     const unsigned limit = s->options.depth_limit;
     const bool is_exact = game->depth_left != NULL && limit >= game->depth_left(s->position);
     const unsigned near = is_exact && limit > game->search->exact_gap
