@@ -90,7 +90,8 @@ class Simulator:
     def command(position, options):
         words = [ABDADA, "sim", "--json"]
         for name, value in sorted(options.items()):
-            words += [f"--{name}"] if value is True else [f"--{name}", str(value)]
+            option = "--" + name.replace("_", "-")
+            words += [option] if value is True else [option, str(value)]
         return words + (["--game", position] if position.startswith("tree:") else [position])
 
     def ask(self, position, options):

@@ -150,6 +150,12 @@ int analyse_resolve(struct analyse *a)
 {
     char why[256];
     int status = cli_resolve(a->program, &a->search, &a->job);
+    if (status < 0 && a->job.algorithm->steals && cli_table_is_given(&a->resources.table)) {
+        return options_wrong(a->program,
+                             "--algorithm %s: only the threads of one process hand each other work "
+                             "so far; leave out --servers and --table",
+                             a->job.algorithm->name);
+    }
     if (status >= 0) {
         return status;
     }

@@ -19,6 +19,9 @@
 
 #include "worker/search/search.h"
 
+/* Children of at least this depth are worth a message, whatever the table's in-flight depth. */
+enum { STEAL_DEPTH = 4 };
+
 enum steal_kind {
     STEAL_REQUEST,
     STEAL_NO_WORK,
