@@ -513,6 +513,14 @@ lab lab-quick lab-calibrate: all
 lab:
 	@BIN=$(O)/bin $(PYTHON) tests/lab/lab.py $(LAB)
 
+# The algorithms beside each other; under 5 minutes with compare-quick.
+compare compare-quick: all
+compare:
+	@BIN=$(O)/bin $(PYTHON) tests/lab/lab.py compare
+
+compare-quick:
+	@BIN=$(O)/bin $(PYTHON) tests/lab/lab.py --quick compare
+
 lab-quick:
 	@BIN=$(O)/bin $(PYTHON) tests/lab/lab.py --quick $(LAB)
 
@@ -620,6 +628,7 @@ help:
 	@echo 'make bench-web               what 100 open pages of abdada top --web cost a cluster'
 	@echo 'make peers-die               a search in which processes die'
 	@echo 'make lab                     a network of today, and the published tables, on the virtual cluster (LAB="weill ura")'
+	@echo 'make compare                 the algorithms beside each other; compare-quick: in 5 minutes'
 	@echo 'make lab-quick               the same in 5 minutes; lab-calibrate: real runs beside virtual ones'
 
 -include $(OBJ:.o=.d) $(UNIT:%.c=$(O)/%.d) $(FUZZ:%.c=$(O)/%.d) $(TOOLS:%.c=$(O)/%.d) $(BENCHES:%.c=$(O)/%.d) \
@@ -628,7 +637,7 @@ help:
 .PHONY: all tools benches unit fuzz deps deps-test deps-bench deps-deb deb run-unit run-system run-sim \
         run-deploy run-fuzz fuzz-long run-lint run-soak forget-totals words lint check test \
         test-deploy test-long chaos match match-kills soak bad-peers attacks run-attacks run-attacks-insecure demo bench chess-network othello-weights release-tools bench-badpeers \
-        bench-failure bench-distance bench-library bench-survive bench-watching bench-web peers-die bench-service strict lab lab-quick lab-calibrate \
+        bench-failure bench-distance bench-library bench-survive bench-watching bench-web peers-die bench-service strict compare compare-quick lab lab-quick lab-calibrate \
         library install install-library uninstall clean help FORCE
 # Objects stay, and one that is missing is made: not .SECONDARY, which makes none that is older than its program.
 .PRECIOUS: $(O)/%.o $(O)/lib/%.o

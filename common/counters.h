@@ -35,6 +35,7 @@
  *   the longest of the scouts side by side, then the searches again one by one; what a table
  *   answers costs nothing. Of the tree that this searcher walked, so it says how parallel the
  *   search is only where one walked it alone.
+ * steals: young brothers that another searcher gave this one to search (algorithms that steal).
  * tbhits: positions whose value endgame tables gave. */
 #define COUNTERS(X)                                                   \
     COUNTERS_REPORTED(X)                                              \
@@ -43,6 +44,7 @@
     X(peeks, "peeks", "Nodes asked about without entering them")      \
     X(unwound, "unwound", "Visits ended by a completion notice")      \
     X(critical, "critical", "Nodes on the critical path")             \
+    X(steals, "steals", "Young brothers taken from other searchers")  \
     X(tbhits, "tbhits", "Positions found in endgame tables")
 
 /* The estimated search overhead: work known to be in vain for each node that was not. A lower

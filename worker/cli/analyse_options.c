@@ -10,24 +10,24 @@
 enum { DEFAULT_TIME_MS = 5000 };
 
 /* What both search with. */
-#define RESOURCES_ROWS(a)                                                             \
-    {.kind = OPTION_HEADING, .help = "Resources:"}, CLI_THREADS_ROWS((a)->resources), \
-        CLI_TABLE_ROWS((a)->resources.table), CLI_PRIVATE_ROW((a)->resources),        \
-        {"share",                                                                     \
-         "N",                                                                         \
-         "send results of depth N and more to other tables (default 2; 0: off)",      \
-         &(a)->resources.share,                                                       \
-         OPTION_U32,                                                                  \
-         0,                                                                           \
-         0,                                                                           \
-         SEARCH_DEPTH_MAX},                                                           \
-        {"remote-depth", "auto|N", "least remaining depth at which shards are asked", \
-         &(a)->search.remote_depth, OPTION_TEXT},                                     \
-        CLI_METRICS_ROW(&(a)->resources.metrics),                                     \
-        {.kind = OPTION_HEADING, .help = "Search and output:"},                       \
-    {                                                                                 \
-        "algorithm", "NAME", "abdada, abdada-paper, shared-table or sequential",      \
-            &(a)->search.algorithm, OPTION_TEXT, 'a'                                  \
+#define RESOURCES_ROWS(a)                                                                 \
+    {.kind = OPTION_HEADING, .help = "Resources:"}, CLI_THREADS_ROWS((a)->resources),     \
+        CLI_TABLE_ROWS((a)->resources.table), CLI_PRIVATE_ROW((a)->resources),            \
+        {"share",                                                                         \
+         "N",                                                                             \
+         "send results of depth N and more to other tables (default 2; 0: off)",          \
+         &(a)->resources.share,                                                           \
+         OPTION_U32,                                                                      \
+         0,                                                                               \
+         0,                                                                               \
+         SEARCH_DEPTH_MAX},                                                               \
+        {"remote-depth", "auto|N", "least remaining depth at which shards are asked",     \
+         &(a)->search.remote_depth, OPTION_TEXT},                                         \
+        CLI_METRICS_ROW(&(a)->resources.metrics),                                         \
+        {.kind = OPTION_HEADING, .help = "Search and output:"},                           \
+    {                                                                                     \
+        "algorithm", "NAME", ALGORITHM_NAMES " (default abdada)", &(a)->search.algorithm, \
+            OPTION_TEXT, 'a'                                                              \
     }
 
 int analyse_read_options(struct analyse *a, int argc, char *argv[])
@@ -150,6 +150,12 @@ int analyse_resolve(struct analyse *a)
 {
     char why[256];
     int status = cli_resolve(a->program, &a->search, &a->job);
+    if (status < 0 && a->job.algorithm->steals && cli_table_is_given(&a->resources.table)) {
+        return options_wrong(a->program,
+                             "--algorithm %s: only the threads of one process hand each other work "
+                             "so far; leave out --servers and --table",
+                             a->job.algorithm->name);
+    }
     if (status >= 0) {
         return status;
     }

@@ -124,8 +124,8 @@ static int read_options(struct sim *s, int argc, char *argv[])
          't', 1, 3600000},
         {"select", "plain|full", "fixed depth with check extension (default), or pruning",
          &s->select, OPTION_TEXT},
-        {"algorithm", "NAME", "abdada, abdada-paper, shared-table or sequential",
-         &s->search.algorithm, OPTION_TEXT, 'a'},
+        {"algorithm", "NAME", ALGORITHM_NAMES " (default abdada)", &s->search.algorithm,
+         OPTION_TEXT, 'a'},
         {"loose", NULL, "not strict: deeper entries answer, repetitions are draws", &s->loose,
          OPTION_FLAG},
         {.kind = OPTION_HEADING, .help = "On what:"},
@@ -249,6 +249,10 @@ static int resolve(struct sim *s)
     int status = cli_resolve(program, &s->search, &s->job);
     if (status >= 0) {
         return status;
+    }
+    if (s->job.algorithm->steals && s->faults != NULL) {
+        return options_wrong(program, "--algorithm %s does not survive faults yet",
+                             s->job.algorithm->name);
     }
     if (job_set_position(&s->job, s->job.game, s->search.position, why, sizeof why) != ERR_OK) {
         return options_wrong(program, "%s", why);
@@ -450,6 +454,7 @@ static void print_row(const struct sim *s, const struct sim_row *row)
     json_real(&j, "duplicated", (double)r->sum.duplicated / (double)(r->sum.nodes + 1));
     json_real(&j, "messages_per_node", (double)r->messages / (double)(r->sum.nodes + 1));
     json_real(&j, "bytes_per_node", (double)r->bytes / (double)(r->sum.nodes + 1));
+    json_real(&j, "idle", (double)r->idle_ns / 1e9 / row->workers / row->seconds);
     json_flag(&j, "answered", r->answer[0].answered);
     snprintf(text, sizeof text, "%08" PRIx32, (uint32_t)r->trace);
     json_text(&j, "trace", text);

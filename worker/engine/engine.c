@@ -5,6 +5,7 @@
 #include "common/placement.h"
 #include "common/rng.h"
 #include "worker/engine/front_core.h"
+#include "worker/engine/mailbox.h"
 #include "worker/table/host_table.h"
 
 #include <pthread.h>
@@ -27,6 +28,7 @@ struct engine {
     struct embedded *table;
     struct transport *transport; /* NULL: no table outside the process */
     unsigned shards;
+    struct mailboxes *mailboxes; /* of algorithms that steal */
     struct engine_thread *thread; /* the first has the job port */
     /* state of a run; the thread that holds `lock` may call the observer */
     atomic_bool stop, ended;
@@ -308,6 +310,7 @@ static enum err open_thread(struct engine *e, struct engine_thread *thread, cons
     thread->env = (struct env_port){.self = thread,
                                     .poll = poll_engine,
                                     .until_poll = embedded_until_poll(&thread->searcher.local)};
+    thread->env.steal = mailboxes_port(e->mailboxes, index, thread->env.until_poll);
     return err;
 }
 
@@ -346,6 +349,9 @@ enum err engine_open(struct engine **out, const struct engine_options *options,
     pthread_mutex_init(&e->lock, NULL);
     e->thread = memory_lines(options->threads * sizeof *e->thread);
     enum err err = front_core_open(&e->front, 0);
+    if (err == ERR_OK) {
+        err = mailboxes_open(&e->mailboxes, options->threads);
+    }
     if (e->thread == NULL) {
         err = ERR_NOMEM;
     }
@@ -382,6 +388,7 @@ void engine_close(struct engine **engine)
     for (unsigned i = 0; i < e->options.threads && e->thread != NULL; i++) {
         searcher_close(&e->thread[i].searcher);
     }
+    mailboxes_close(&e->mailboxes);
     transport_close(&e->transport);
     embedded_close(&e->table);
     pthread_mutex_destroy(&e->lock);
@@ -478,6 +485,7 @@ static void search_all(struct engine *e)
     }
     search_thread(&e->thread[0]);
     atomic_store(&e->ended, true); /* limits met by one are met by all */
+    mailboxes_wake(e->mailboxes);
     for (unsigned i = 1; i < started; i++) {
         pthread_join(started_as[i].thread, NULL);
     }
@@ -487,7 +495,7 @@ enum err engine_run(struct engine *e, struct job *job, const struct engine_obser
                     struct engine_result *out)
 {
     struct searcher *first = &e->thread[0].searcher;
-    bool is_posted = e->transport != NULL && job->algorithm->uses_shards;
+    bool is_posted = e->transport != NULL && job->algorithm->uses_shards && !job->algorithm->steals;
     e->job = job;
     e->last_iteration = job_last_iteration(job);
     e->observer = observer;
@@ -503,6 +511,7 @@ enum err engine_run(struct engine *e, struct job *job, const struct engine_obser
     job->id = clock_unique();
     front_core_begin(&e->front, job->id);
     e->said_refused = 0;
+    mailboxes_begin(e->mailboxes, job->id);
     engine_idle(e, 0); /* what came while nothing ran */
     enum err err = prepare_threads(e);
     if (err == ERR_OK && is_posted) {

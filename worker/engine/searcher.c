@@ -2,7 +2,11 @@
 
 #include "worker/engine/job_client.h"
 
+#include "common/rng.h"
+
 #include <string.h>
+
+enum { NUMBERS = 1000 }; /* that a worker draws one of */
 
 enum err searcher_open(struct searcher *p, const struct searcher_options *options)
 {
@@ -61,6 +65,14 @@ uint64_t searcher_bytes(const struct searcher *p)
     return p->remote != NULL ? client_bytes(p) - p->bytes_before : 0;
 }
 
+/* Threads of a front-end are counted from the first, which breaks no ties. Workers do not know of
+ * each other: their seed draws a number. */
+static unsigned number_of(const struct searcher *p, uint64_t seed)
+{
+    const bool is_thread = p->remote == NULL || p->port.self == NULL;
+    return seed == 0 ? 0 : is_thread ? p->index : 1 + (unsigned)(rng_mix(seed) % NUMBERS);
+}
+
 enum err searcher_begin(struct searcher *p, const struct job *job, const struct env_port *env,
                         uint64_t seed)
 {
@@ -73,6 +85,7 @@ enum err searcher_begin(struct searcher *p, const struct job *job, const struct 
         .random_order = p->remote != NULL && !job->waits,
         .namespace_id = job->namespace_id,
         .slot = (uint16_t)p->index,
+        .number = number_of(p, seed),
         .depth_limit = job_last_iteration(job),
         .root_move = job->root_move,
         .root_moves = job->root_moves,

@@ -148,6 +148,7 @@ struct lab_result {
     uint64_t end_ns; /* when the last was */
     struct search_counters sum; /* over workers, restarted ones and the drain's probe included */
     uint64_t waited_ns; /* for answers, summed over workers */
+    uint64_t idle_ns; /* without work (algorithms that steal), summed over workers */
     uint64_t messages, bytes;
     /* Of the cards, counted in both directions, headers included; what stays on its host is not. */
     uint64_t card_bytes, card_bytes_most; /* of all hosts; of the busiest */

@@ -11,6 +11,7 @@ enum {
     STACK_BYTES = 1 << 20, /* mapped; only what is touched costs */
     IDLE_MS = 100,
     CLIENT_TICKETS = 48,
+    STEAL_WAIT_NS = 1000000,
 };
 
 /* ---- what it counted ---- */
@@ -205,6 +206,72 @@ void lab_worker_receive(struct lab_worker *w, struct lab_packet *packet, unsigne
     }
 }
 
+/* ---- its steal port ---- */
+
+static void steal_send(void *self, unsigned to, const struct steal_message *m)
+{
+    struct lab_worker *w = self;
+    if (lab_host_of(w->lab, to) != w->host) {
+        w->base_ns += w->lab->options.message_ns;
+    }
+    lab_send_to_peer(w->lab, w->index, to, local_ns(w), m, steal_message_size(m));
+}
+
+static bool steal_receive(void *self, struct steal_message *out)
+{
+    struct lab_worker *w = self;
+    catch_up(w);
+    struct lab_packet *packet = w->letters;
+    if (packet == NULL) {
+        return false;
+    }
+    memcpy(out, packet->bytes, packet->length);
+    w->letters = packet->next;
+    w->letters_end = w->letters == NULL ? &w->letters : w->letters_end;
+    free(packet);
+    return true;
+}
+
+static void steal_wait(void *self)
+{
+    struct lab_worker *w = self;
+    catch_up(w);
+    if (w->letters == NULL) {
+        uint64_t began_ns = w->lab->now_ns;
+        w->sleeping = true; /* whatever else may have come: the next poll sees to it */
+        wake_at(w, began_ns + STEAL_WAIT_NS);
+        fiber_yield();
+        w->sleeping = false;
+        rebase(w, w->lab->now_ns);
+        w->lab->result.idle_ns += w->lab->now_ns - began_ns;
+    }
+}
+
+void lab_worker_receive_letter(struct lab_worker *w, struct lab_packet *packet)
+{
+    if (!w->alive || packet->epoch != w->incarnation) {
+        free(packet);
+        return;
+    }
+    *w->letters_end = packet;
+    w->letters_end = &packet->next;
+    if (w->sleeping) {
+        w->epoch++;
+        lab_worker_wake(w);
+    }
+}
+
+static struct steal_port steal_port_of(struct lab_worker *w, bool owns_root)
+{
+    return (struct steal_port){.self = w,
+                               .index = w->index,
+                               .count = w->lab->machines,
+                               .owns_root = owns_root,
+                               .send = steal_send,
+                               .receive = steal_receive,
+                               .wait = steal_wait};
+}
+
 /* ---- its life ---- */
 
 /* When it is killed, at the end of the cluster at the latest. */
@@ -300,8 +367,10 @@ static enum err open_parts(struct lab_worker *w)
         .patience = lab->patience,
         .seed = o->seed,
         .stop = &lab->halt,
+        .steal = steal_port_of(w, false),
     };
     if (lab_is_front(w)) {
+        w->front.steal = steal_port_of(w, true);
         err = lab_front_open(w, &options.searcher);
     } else {
         err = worker_open(&w->worker, &options);
@@ -322,6 +391,7 @@ enum err lab_worker_start(struct lab *lab, unsigned index)
         .base_ns = lab->now_ns,
     };
     w->inbox_end = &w->inbox;
+    w->letters_end = &w->letters;
     enum err err = open_parts(w);
     w->alive = err == ERR_OK;
     if (err == ERR_OK) {
@@ -346,7 +416,9 @@ void lab_worker_kill(struct lab_worker *w)
     leave_host(w);
     w->searcher = NULL;
     lab_packets_free(&w->inbox);
+    lab_packets_free(&w->letters);
     w->inbox_end = &w->inbox;
+    w->letters_end = &w->letters;
     w->postponed = w->front.searching = false;
     if (was_alive && lab_is_front(w)) {
         lab_fronts_check(w->lab);

@@ -168,6 +168,9 @@ static void act(struct lab *lab, struct lab_event *e)
     case LAB_TO_WORKER:
         lab_worker_receive(w, e->packet, e->epoch);
         break;
+    case LAB_TO_PEER:
+        lab_worker_receive_letter(w, e->packet);
+        break;
     case LAB_TO_SHARD:
         if (lab->shard[e->who].incarnation == e->epoch) {
             lab_shard_receive(lab, e->who, e->packet);

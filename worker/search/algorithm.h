@@ -1,10 +1,9 @@
 /* algorithm: the parallel searches by name, as a table: one row and one function for each.
  *
  * They differ in how the children of a node are searched and in what they need around them;
- * iterations, node, quiescence, ordering and the table port are the same code for all. To add one
- * that keeps to these, write its function in a file of its own, by way of children.h, and its row
- * in algorithm.c. One that drives the root in another way, or sends messages of its own, needs more
- * than a row. Pure. */
+ * iterations, node, quiescence, ordering and the table port are the same code for all. To add one,
+ * write its functions in a file of its own (by way of children.h, and of steal.h if its searchers
+ * hand each other work), its header, and its row in algorithm.c. Pure. */
 #ifndef WORKER_SEARCH_ALGORITHM_H
 #define WORKER_SEARCH_ALGORITHM_H
 
@@ -33,6 +32,11 @@ struct algorithm {
     bool uses_searchers; /* several searchers in one process */
     bool uses_shards; /* several processes, by way of ttservers */
     bool random_order; /* each searcher orders moves of equal worth in its own way */
+    bool steals; /* the others help the searcher that owns the root, by a port of steal.h; without
+                    one each begins at the root */
+    /* NULL: none. Whether the searcher of that number leaves out the iteration of that depth; it
+     * never leaves out the last one. 0 is the front-end's first searcher. */
+    bool (*skips_iteration)(unsigned number, unsigned depth);
 };
 
 /* NULL: no algorithm of that name. */
@@ -42,6 +46,9 @@ const struct algorithm *algorithm_by_name(const char *name);
 const struct algorithm *algorithm_at(unsigned i);
 
 enum { ALGORITHM_NAMES_MAX = 128 };
+
+/* The same for help texts, which are there before the program runs. A test compares the two. */
+#define ALGORITHM_NAMES "abdada, abdada-paper, shared-table, lazy-smp, ybwc, sequential"
 
 /* Writes the names, separated by ", ", for messages. Returns `names`. */
 const char *algorithm_names(char names[ALGORITHM_NAMES_MAX]);

@@ -70,6 +70,7 @@ enum search_visit children_visit(struct search *s, struct node *n, unsigned at, 
     }
     game->make(s->position, move);
     child->split_id = split_id;
+    n->move_now = move;
     if (n->ply == 0) {
         s->root_move = move;
         s->root_number = s->lines_done + at + 1;

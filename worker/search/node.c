@@ -4,6 +4,7 @@
 #include "common/tt/ops.h"
 #include "worker/search/children.h"
 #include "worker/search/select.h"
+#include "worker/search/steal.h"
 
 /* ---- counting and polling ---- */
 
@@ -34,6 +35,7 @@ void node_count(struct search *s, const struct node *n, unsigned nodes)
     atomic_store_explicit(s->env.until_poll, until, memory_order_relaxed);
     s->poll_ply = n->ply;
     s->stopped = s->env.poll(s->env.self, s) || s->stopped;
+    steal_serve(s);
     node_update_inflight_depth(s);
 }
 
@@ -249,6 +251,13 @@ static bool is_true_on_all_paths(const struct search *s, const struct node *n)
            (!n->counts || s->key(s->position) != s->options.game->key(s->position));
 }
 
+/* Work is handed over without the shards, so their remote depth limit is not its own. */
+static unsigned least_divided(const struct search *s)
+{
+    const bool steals = s->options.algorithm->steals && s->env.steal != NULL;
+    return steals && s->inflight_depth > STEAL_DEPTH ? STEAL_DEPTH : s->inflight_depth;
+}
+
 static enum search_visit search_children(struct search *s, struct node *n, uint16_t table_move)
 {
     const int refuting_depth = s->options.game->search->children_depth;
@@ -257,7 +266,7 @@ static enum search_visit search_children(struct search *s, struct node *n, uint1
     }
     order_moves(s, n, table_move);
     n->has_children = true;
-    enum search_visit visit = n->depth - 1 >= (int)s->inflight_depth
+    enum search_visit visit = n->depth - 1 >= (int)least_divided(s)
                                   ? s->options.algorithm->search_children(s, n)
                                   : children_in_order(s, n);
     n->has_children = false;

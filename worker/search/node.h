@@ -74,6 +74,7 @@ struct node {
     int raw_eval, static_eval; /* if `reduces`; the second is corrected by its history */
     int extension; /* plies added to ... */
     uint16_t extended; /* ... this move */
+    uint16_t move_now; /* under way */
     unsigned move_class; /* of the move under way; 0, too: none */
     uint64_t unaccounted_before; /* nodes that no visit accounted for when it began */
     uint64_t longest_scout; /* critical path of the longest scout among its children */
@@ -105,6 +106,7 @@ struct search {
     uint32_t fresh[2 * SEARCH_HISTORY]; /* added here and not published yet */
     unsigned halved; /* here, since the last search_history_merge */
     unsigned fresh_from; /* where the next publish begins */
+    struct steal *steal; /* of algorithms that steal (steal.c) */
     uint64_t root_key, root_variant;
     uint8_t noise[SEARCH_HISTORY];
     uint64_t random;

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 
 struct search;
+struct steal_port;
 
 /* What a table wants back with the store or release that ends an OPEN visit. Only `later` is for
  * the search. */
@@ -81,6 +82,9 @@ struct env_port {
      * search. Who stores 1 (release), in any thread, makes it poll at its next node; where the
      * search counted a node at that very moment, up to SEARCH_POLL_NODES later. */
     atomic_uint *until_poll;
+    /* NULL: there is none. By which searchers hand each other work (steal.h); it outlives the
+     * search. */
+    const struct steal_port *steal;
 };
 
 /* ---- what an environment may say to its search, from poll only ---- */

@@ -4,6 +4,7 @@
 #include "common/rng.h"
 #include "common/tt/ops.h"
 #include "worker/search/node.h"
+#include "worker/search/steal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,8 @@ enum err search_open(struct search **out, const struct search_options *options,
         return ERR_NOMEM;
     }
     s->histories = order_histories();
-    if (s->histories == NULL) {
+    s->steal = steal_open();
+    if (s->histories == NULL || s->steal == NULL) {
         search_free(&s);
         return ERR_NOMEM;
     }
@@ -77,6 +79,7 @@ void search_free(struct search **search)
         free((*search)->evaluator);
         free((*search)->solver_block);
         free((*search)->histories);
+        free((*search)->steal);
         free(*search);
         *search = NULL;
     }
@@ -123,6 +126,7 @@ static void begin(struct search *s, unsigned start_ply)
     s->unwind = NO_UNWIND;
     s->start_ply = s->poll_ply = start_ply;
     s->moves_used = s->children_used = 0;
+    steal_begin(s);
     s->root_move = 0; /* that of the last search is none of this position's */
     atomic_store_explicit(s->env.until_poll, 1, memory_order_relaxed);
 }
@@ -336,6 +340,14 @@ static void sort_lines(struct search *s)
     }
 }
 
+/* The last iteration is the answer. */
+static bool skips(const struct search *s, unsigned depth)
+{
+    const struct algorithm *algorithm = s->options.algorithm;
+    return algorithm->skips_iteration != NULL && depth < s->options.depth_limit &&
+           algorithm->skips_iteration(s->options.number, depth);
+}
+
 void search_run(struct search *s, search_report *report, void *context,
                 struct search_result *result)
 {
@@ -358,17 +370,23 @@ void search_run(struct search *s, search_report *report, void *context,
         s->line[i] = (struct search_result){.move = list[i].move};
     }
     result->move = list[0].move;
+    if (steal_helps(s)) {
+        steal_help(s);
+        return;
+    }
     const unsigned limit = s->options.depth_limit;
     const bool is_exact = game->depth_left != NULL && limit >= game->depth_left(s->position);
     const unsigned near = is_exact && limit > game->search->exact_gap
                               ? limit - game->search->exact_gap
                               : limit; /* after it the whole depth is next */
     unsigned depth = game->search->first_iteration < limit ? game->search->first_iteration : limit;
-    while (iterate(s, &run, depth, lines)) {
-        sort_lines(s);
-        *result = s->line[0];
-        if (report != NULL) {
-            report(context, result, &s->counters);
+    while (skips(s, depth) || iterate(s, &run, depth, lines)) {
+        if (!skips(s, depth)) {
+            sort_lines(s);
+            *result = s->line[0];
+            if (report != NULL) {
+                report(context, result, &s->counters);
+            }
         }
         if (depth == limit) {
             return;

@@ -1,0 +1,228 @@
+/* One score whatever is stolen by whom: threads with mailboxes over one table, and virtual workers.
+ * Lazy SMP beside it. */
+#include "tests/unit/test_lab.h"
+#include "tests/unit/test_search.h"
+#include "worker/engine/mailbox.h"
+
+static const char *const algorithms[] = {"ybwc", "lazy-smp"};
+enum { ALGORITHMS = 2 };
+
+#ifdef __SANITIZE_THREAD__
+enum { SLOWER = 8 };
+#else
+enum { SLOWER = 1 };
+#endif
+
+/* ---- threads ---- */
+
+/* The helpers end when the first searcher has ended. */
+static bool poll_helper(void *self, struct search *search)
+{
+    struct rig_searcher *d = self;
+    (void)search;
+    return atomic_load(&d->rig->stop);
+}
+
+struct thieves {
+    struct rig *rig;
+    struct mailboxes *mailboxes;
+    uint64_t stolen, jobs;
+};
+
+static struct thieves thieves_open(const char *algorithm, unsigned searchers, unsigned counted)
+{
+    struct thieves t = {.rig = rig_open(algorithm, searchers, counted, RIG_BYTES)};
+    assert_int_equal(mailboxes_open(&t.mailboxes, searchers), ERR_OK);
+    for (unsigned i = 0; i < searchers; i++) {
+        struct rig_searcher *d = &t.rig->searcher[i];
+        d->slot.results_only = true;
+        d->env = (struct env_port){
+            .self = d, .poll = poll_helper, .until_poll = embedded_until_poll(&d->slot)};
+        d->env.steal = mailboxes_port(t.mailboxes, i, d->env.until_poll);
+        d->options.number = i;
+        d->options.poll_nodes = 16;
+    }
+    return t;
+}
+
+static void thieves_close(struct thieves *t)
+{
+    mailboxes_close(&t->mailboxes);
+    rig_close(t->rig);
+}
+
+static int thieves_run(struct thieves *t, const struct game *game, const void *position,
+                       unsigned depth)
+{
+    struct rig *rig = t->rig;
+    pthread_t thread[RIG_MAX];
+    atomic_store(&rig->stop, false);
+    mailboxes_begin(t->mailboxes, ++t->jobs);
+    for (unsigned i = 0; i < rig->searchers; i++) {
+        struct rig_searcher *d = &rig->searcher[i];
+        struct table_port port = embedded_table_port(&d->slot);
+        embedded_begin(&d->slot, t->jobs, 0);
+        d->options.depth_limit = depth;
+        if (d->options.game != game) {
+            search_free(&d->search);
+            d->options.game = game;
+        }
+        if (d->search == NULL || d->search->table.self != port.self) {
+            search_free(&d->search);
+            assert_int_equal(search_open(&d->search, &d->options, &port, &d->env), ERR_OK);
+        }
+        search_set_limits(d->search, &d->options, &d->env);
+        search_set_position(d->search, position);
+    }
+    for (unsigned i = 1; i < rig->searchers; i++) {
+        assert_int_equal(pthread_create(&thread[i], NULL, rig_slot, &rig->searcher[i]), 0);
+    }
+    rig_slot(&rig->searcher[0]);
+    atomic_store(&rig->stop, true);
+    mailboxes_wake(t->mailboxes);
+    for (unsigned i = 1; i < rig->searchers; i++) {
+        pthread_join(thread[i], NULL);
+        t->stolen += rig->searcher[i].counters.steals;
+    }
+    assert_int_equal(embedded_inflight(rig->table), 0);
+    assert_int_equal(rig->searcher[0].result.depth, depth);
+    return rig->searcher[0].result.score;
+}
+
+static void threads_that_steal_give_the_sequential_score(void **state)
+{
+    (void)state;
+    struct suite suite = test_positions();
+    struct rig *oracle = oracle_open();
+    for (unsigned i = 0; i < 24u / SLOWER; i++) {
+        rig_run_text(oracle, suite.at[i].position, 5);
+        for (unsigned a = 0; a < ALGORITHMS; a++) {
+            struct thieves t = thieves_open(algorithms[a], 2 + i % 2 * 2, 2);
+            test_parse(oracle->position, suite.at[i].position);
+            int score = thieves_run(&t, test_game(), oracle->position, 5);
+            assert_int_equal(score, oracle->searcher[0].result.score);
+            assert_true(a != 0 || t.stolen > 0);
+            thieves_close(&t);
+        }
+    }
+    rig_close(oracle);
+    suite_close(&suite);
+}
+
+/* ---- random trees ---- */
+
+static void draw_tree(uint64_t *random, char *text, unsigned *depth)
+{
+    static const char *const more[] = {"",
+                                       ",edges=bell",
+                                       ",edges=tailed,range=900",
+                                       ",t=2",
+                                       ",edges=losses",
+                                       ",t=3,edges=bell",
+                                       ",shape=ranked"};
+    unsigned b = 2 + rng_below(random, 7), d = b < 4 ? 8 : b < 6 ? 6 : 5;
+    snprintf(text, GAME_TEXT_MAX, "tree:b=%u,d=%u,seed=%u,order=%u%s", b, d,
+             rng_below(random, 100000), rng_below(random, 101),
+             more[rng_below(random, sizeof more / sizeof more[0])]);
+    *depth = d;
+}
+
+static void threads_give_the_score_of_random_trees(void **state)
+{
+    (void)state;
+    uint64_t random = tt_seed(), stolen = 0;
+    const struct game *game = games_by_name("tree");
+    void *position = calloc(1, game->position_size);
+    assert_non_null(position);
+    for (unsigned i = 0; i < 200u / SLOWER; i++) {
+        char text[GAME_TEXT_MAX], why[128];
+        unsigned depth;
+        draw_tree(&random, text, &depth);
+        assert_int_equal(game->parse(position, text, why, sizeof why), ERR_OK);
+        struct thieves one = thieves_open("sequential", 1, EMBEDDED_NEVER);
+        int expected = thieves_run(&one, game, position, depth);
+        thieves_close(&one);
+        for (unsigned a = 0; a < ALGORITHMS; a++) {
+            struct thieves t = thieves_open(algorithms[a], 2 + i % 3, 1 + i % 2);
+            int score = thieves_run(&t, game, position, depth);
+            if (score != expected) {
+                fail_msg("%s with %s: %d, not %d", text, algorithms[a], score, expected);
+            }
+            stolen += t.stolen;
+            thieves_close(&t);
+        }
+    }
+    assert_true(stolen > 0);
+    free(position);
+}
+
+#ifndef __SANITIZE_THREAD__ /* one thread, and slow there */
+
+static void virtual_workers_give_the_score_of_random_trees(void **state)
+{
+    (void)state;
+    static const unsigned hosts[] = {8, 1, 4, 32, 16}, threads[] = {1, 8, 4, 1, 8};
+    uint64_t random = tt_seed(), stolen = 0;
+    for (unsigned i = 0; i < 200; i++) {
+        char text[GAME_TEXT_MAX];
+        unsigned depth, kind = i % 5;
+        draw_tree(&random, text, &depth);
+        struct job job = lab_job("tree", text, "sequential", depth);
+        int expected = lab_sequential(&job);
+        job.remote_depth = (uint8_t)(1 + i % 3);
+        job.waits = i % 2 == 0;
+        for (unsigned a = 0; a < ALGORITHMS; a++) {
+            job.algorithm = algorithm_by_name(algorithms[a]);
+            struct lab_options options = lab_cluster(&job, hosts[kind] * threads[kind], 2);
+            options.threads = threads[kind];
+            options.seed = rng_next(&random);
+            options.rtt_ns = i % 4 == 0 ? 0 : options.rtt_ns;
+            options.drain = false;
+            struct lab_result r = lab_do(&options);
+            if (!r.answer[0].answered || r.answer[0].search.score != expected) {
+                fail_msg("%s with %s, %u hosts of %u threads: %d, not %d", text, algorithms[a],
+                         hosts[kind], threads[kind], r.answer[0].search.score, expected);
+            }
+            stolen += r.sum.steals;
+        }
+        job_free(&job);
+    }
+    assert_true(stolen > 0);
+}
+
+static void virtual_workers_give_the_score_of_chess(void **state)
+{
+    (void)state;
+    struct suite suite = test_positions();
+    for (unsigned i = 0; i < 24; i += 4) {
+        struct job job = lab_job("chess", suite.at[i].position, "sequential", 4);
+        int expected = lab_sequential(&job);
+        for (unsigned a = 0; a < ALGORITHMS; a++) {
+            job.algorithm = algorithm_by_name(algorithms[a]);
+            struct lab_options options = lab_cluster(&job, i % 8 == 0 ? 32 : 128, 2);
+            options.threads = i % 8 == 0 ? 8 : 1;
+            options.drain = false;
+            struct lab_result r = lab_do(&options), again = lab_do(&options);
+            assert_true(r.answer[0].answered);
+            assert_int_equal(r.answer[0].search.score, expected);
+            assert_true(r.trace == again.trace); /* to the event */
+        }
+        job_free(&job);
+    }
+    suite_close(&suite);
+}
+
+#endif
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(threads_that_steal_give_the_sequential_score),
+        cmocka_unit_test(threads_give_the_score_of_random_trees),
+#ifndef __SANITIZE_THREAD__
+        cmocka_unit_test(virtual_workers_give_the_score_of_random_trees),
+        cmocka_unit_test(virtual_workers_give_the_score_of_chess),
+#endif
+    };
+    return cmocka_run_group_tests_name("search_steal", tests, NULL, NULL);
+}
