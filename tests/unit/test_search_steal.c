@@ -134,7 +134,7 @@ static void threads_give_the_score_of_random_trees(void **state)
     const struct game *game = games_by_name("tree");
     void *position = calloc(1, game->position_size);
     assert_non_null(position);
-    for (unsigned i = 0; i < 200u / SLOWER; i++) {
+    for (unsigned i = 0; i < 100u / SLOWER; i++) {
         char text[GAME_TEXT_MAX], why[128];
         unsigned depth;
         draw_tree(&random, text, &depth);
@@ -163,7 +163,7 @@ static void virtual_workers_give_the_score_of_random_trees(void **state)
     (void)state;
     static const unsigned hosts[] = {8, 1, 4, 32, 16}, threads[] = {1, 8, 4, 1, 8};
     uint64_t random = tt_seed(), stolen = 0;
-    for (unsigned i = 0; i < 200; i++) {
+    for (unsigned i = 0; i < 100; i++) {
         char text[GAME_TEXT_MAX];
         unsigned depth, kind = i % 5;
         draw_tree(&random, text, &depth);

@@ -226,23 +226,10 @@ static double node_us_of(const struct job *job, bool is_timed)
                                            : 0.2;
 }
 
-/* Where the game is over there is nothing to measure. Returns as resolve. */
-static int check_end(const struct sim *s)
-{
-    struct game_move list[GAME_MOVES_MAX];
-    if (s->solve && s->job.game->depth_left == NULL) {
-        return options_wrong(program, "--solve: nobody knows how long a game of %s is; --depth N",
-                             s->job.game->name);
-    }
-    if (s->job.game->generate(s->job.position, list) == 0) {
-        return options_wrong(program, "the game is over in this position: nothing to search");
-    }
-    return -1;
-}
-
 /* Names to things. Returns -1 to go on, or the exit status. */
 static int resolve(struct sim *s)
 {
+    struct game_move list[GAME_MOVES_MAX];
     char why[256];
     s->search.algorithm = s->search.algorithm != NULL ? s->search.algorithm : "abdada";
     s->search.game = s->search.game != NULL ? s->search.game : "chess";
@@ -257,9 +244,12 @@ static int resolve(struct sim *s)
     if (job_set_position(&s->job, s->job.game, s->search.position, why, sizeof why) != ERR_OK) {
         return options_wrong(program, "%s", why);
     }
-    status = check_end(s);
-    if (status >= 0) {
-        return status;
+    if (s->solve && s->job.game->depth_left == NULL) {
+        return options_wrong(program, "--solve: nobody knows how long a game of %s is; --depth N",
+                             s->job.game->name);
+    }
+    if (s->job.game->generate(s->job.position, list) == 0) {
+        return options_wrong(program, "the game is over in this position: nothing to search");
     }
     s->job.full = strcmp(s->select, "full") == 0;
     if (!s->job.full && strcmp(s->select, "plain") != 0) {
