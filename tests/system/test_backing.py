@@ -65,6 +65,12 @@ def lines(server, *words):
     return [line for line in server.lines["err"] if all(word in line for word in ("--backing", *words))]
 
 
+def check_one_event(server, *words):
+    """What a server says on stderr may be read here later than that it is ready, which is on stdout."""
+    wait_until(lambda: lines(server, *words), f"a line with {words}")
+    equal(len(lines(server, *words)), 1, words, server.lines["err"])
+
+
 @needs_redis
 def a_killed_shard_has_its_results_again():
     with shard_over_redis() as (redis, port, server):
@@ -117,7 +123,7 @@ def a_redis_that_dies_is_one_event_and_one_that_lost_all_gets_all():
         server.wait_line("there again", "err")
         wait_written(server)
         equal(server.stats()["backing_lost"], 1)
-        equal(len(lines(server, "tried again")), 1, server.lines["err"])
+        check_one_event(server, "tried again")
         server.kill()
         equal(deep(shard(redis, port)), before)
 
@@ -128,7 +134,7 @@ def a_redis_that_comes_later_is_filled():
         port = free_port()
         redis.kill()
         server = shard(redis, port)
-        equal(len(lines(server, "tried again")), 1, server.lines["err"])
+        check_one_event(server, "tried again")
         equal(server.stats()["backing_lost"], 1)
         before = fill(server)
         redis.run()
@@ -164,7 +170,7 @@ def a_redis_that_reads_its_file_is_waited_for():
         redis.kill()
         redis.run("--key-load-delay", "2000", "--loading-process-events-interval-bytes", "1024", until="Loading RDB")
         server = shard(redis, port)
-        equal(len(lines(server, "waiting for it")), 1, server.lines["err"])
+        check_one_event(server, "waiting for it")
         equal(server.stats()["backing_lost"], 0)
         equal(deep(server), before)
 
@@ -193,7 +199,7 @@ def a_full_redis_is_one_event():
         equal(redis.command("CONFIG", "SET", "maxmemory", "1"), "OK")
         before = fill(server)
         wait_until(lambda: server.stats()["backing_lost"] == 1, "the refusal is seen")
-        equal(len(lines(server, "OOM")), 1, server.lines["err"])
+        check_one_event(server, "OOM")
         equal(redis.command("CONFIG", "SET", "maxmemory", "0"), "OK")
         wait_written(server)
         equal(server.stats()["backing_lost"], 1)
@@ -332,7 +338,7 @@ def a_redis_that_lies_is_one_event():
                           (b"*100000\r\n" * 2, "protocol"),
                           (b"nonsense\r\n", "protocol")):
         server = shard(Liar(answer), free_port(), memory="4M")
-        equal(len(lines(server, words, "tried again")), 1, words, server.lines["err"])
+        check_one_event(server, words, "tried again")
         check(server.resident_bytes() < (600 if SANITIZED else 100) << 20, server.resident_bytes())
         equal(server.end(), 0)
 
@@ -343,7 +349,7 @@ def a_password_comes_from_the_environment():
         redis.url += "/3"
         port = free_port()
         server = shard(redis, port)
-        equal(len(lines(server, "tried again")), 1, server.lines["err"])
+        check_one_event(server, "tried again")
         server.kill()
         os.environ["ABDADA_REDIS_PASSWORD"] = "open sesame"
         try:
@@ -369,7 +375,7 @@ def what_is_wrong_under_our_prefix_is_one_event():
         equal(redis.command("EXISTS", name), 1, name)
         equal(redis.command("SET", name, "text"), "OK")
         server = shard(redis, port)
-        equal(len(lines(server, "WRONGTYPE")), 1, server.lines["err"])
+        check_one_event(server, "WRONGTYPE")
         equal(server.stats()["backing_lost"], 1)
         before = fill(server)
         equal(redis.command("DEL", name), 1)
