@@ -260,6 +260,9 @@ static int play(struct othello_player *p)
     const char *program = p->protocol->program;
     if (othello_record_open(&p->record, why) != ERR_OK ||
         cli_engine_open(&p->engine, program, &p->resources, &quitting, why) != ERR_OK) {
+        if (atomic_load(&quitting)) {
+            return 0; /* a signal that came while it began is no failure */
+        }
         log_fail(program, "%s", why);
         return 1;
     }
