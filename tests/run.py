@@ -10,7 +10,7 @@ A crash, a time-out, a missing or a broken plan is a failure of its own. The las
 
 --again N, for programs of real processes and real clocks: up to N that failed run once more, alone,
 after the others, and what they say then counts; more failures than N are no accident, and none is
-run again. A program that a sanitizer, valgrind or a signal stopped is not run again either. Each
+run again. A program that a sanitizer, valgrind, a signal or a CHECK stopped is not run again either. Each
 that is run again is shown whole, and named UNSTABLE in the totals.
 """
 import argparse
@@ -34,7 +34,8 @@ SKIP = 77
 RESULT = re.compile(r"(not )?ok\b\s*(\d+)?\s*-?\s*(.*)")
 PLAN = re.compile(r"1\.\.(\d+)(\s*#\s*skip\b.*)?", re.IGNORECASE)
 SKIPPED = re.compile(r"#\s*skip\b", re.IGNORECASE)
-NO_ACCIDENT = re.compile(r"Sanitizer|valgrind|core dumped|SIG(SEGV|ABRT|BUS|ILL|FPE)|runtime error:")
+NO_ACCIDENT = re.compile(r"Sanitizer|valgrind|core dumped|SIG(SEGV|ABRT|BUS|ILL|FPE)|runtime error:|: bug: |"
+                         r"exit status -\d")
 
 
 class Outcome:

@@ -119,6 +119,7 @@ def wrong_options_are_named():
                        ("name Strict value yes", "option 'Strict' is true or false, not 'yes'"),
                        ("name Selection value all", "option 'Selection' is full or plain, not 'all'"),
                        ("name Algorithm value best", "option 'Algorithm' is one of abdada .*, not 'best'"),
+                       ("name Algorithm value ybwc", "option 'Algorithm' is one of abdada .*, not 'ybwc'"),
                        ("name Servers value nonsense", "option 'Servers' is HOST:PORT,... or <empty>, not 'nonsense'"),
                        ("name Move Overhead value -1", "option 'Move Overhead' is a number from 0 to 5000, not '-1'")):
         uci.say(f"setoption {line}")

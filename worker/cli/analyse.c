@@ -144,8 +144,11 @@ static void take_result(void *self, unsigned number, const struct search_result 
             a->bound.lower = -GAME_INFINITE;
             a->bound.upper = GAME_INFINITE;
         }
-        int *bound = best->bound == TT_LOWER ? &a->bound.lower : &a->bound.upper;
-        *bound = best->score;
+        if (best->bound == TT_LOWER) { /* several threads may have proved something */
+            a->bound.lower = best->score > a->bound.lower ? best->score : a->bound.lower;
+        } else {
+            a->bound.upper = best->score < a->bound.upper ? best->score : a->bound.upper;
+        }
     } else if (a->line != NULL && number < SEARCH_LINES_MAX) {
         a->line[number] = *best;
         a->lines = number + 1;

@@ -163,6 +163,10 @@ int analyse_resolve(struct analyse *a)
     if (!a->job.full && strcmp(a->select, "plain") != 0) {
         return options_wrong(a->program, "--select is plain or full, not '%s'", a->select);
     }
+    if (a->job.full && a->job.algorithm->steals) {
+        return options_wrong(a->program, "--algorithm %s searches --select plain alone so far",
+                             a->job.algorithm->name);
+    }
     if (a->job.full && a->job.strict) {
         return options_wrong(a->program, "--strict needs --select plain: pruning depends on alpha");
     }

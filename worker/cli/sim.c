@@ -237,8 +237,8 @@ static int resolve(struct sim *s)
     if (status >= 0) {
         return status;
     }
-    if (s->job.algorithm->steals && s->faults != NULL) {
-        return options_wrong(program, "--algorithm %s does not survive faults yet",
+    if (s->job.algorithm->steals && (s->loss > 0 || strcmp(s->select, "plain") != 0)) {
+        return options_wrong(program, "--algorithm %s: --select plain alone, and no --loss, so far",
                              s->job.algorithm->name);
     }
     if (job_set_position(&s->job, s->job.game, s->search.position, why, sizeof why) != ERR_OK) {

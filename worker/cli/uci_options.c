@@ -65,10 +65,13 @@ static bool read_algorithm(const char *value, const struct algorithm **out, char
     const struct algorithm *algorithm = algorithm_by_name(value);
     size_t used = (size_t)snprintf(want, WANT_MAX, "one of");
     for (unsigned i = 0; algorithm_at(i) != NULL && used < WANT_MAX; i++) {
-        used += (size_t)snprintf(want + used, WANT_MAX - used, " %s", algorithm_at(i)->name);
+        if (!algorithm_at(i)->steals) { /* which is for selection plain */
+            used += (size_t)snprintf(want + used, WANT_MAX - used, " %s", algorithm_at(i)->name);
+        }
     }
-    *out = algorithm != NULL ? algorithm : *out;
-    return algorithm != NULL;
+    const bool is_one = algorithm != NULL && !algorithm->steals;
+    *out = is_one ? algorithm : *out;
+    return is_one;
 }
 
 static bool read_servers(const char *value, struct cli_table *table, char want[WANT_MAX])
@@ -183,7 +186,9 @@ void uci_options_say(const struct uci_options *u)
     printf("option name Strict type check default %s\n", u->strict ? "true" : "false");
     printf("option name Algorithm type combo default %s", u->algorithm->name);
     for (unsigned i = 0; algorithm_at(i) != NULL; i++) {
-        printf(" var %s", algorithm_at(i)->name);
+        if (!algorithm_at(i)->steals) {
+            printf(" var %s", algorithm_at(i)->name);
+        }
     }
     printf("\n");
 }

@@ -390,9 +390,9 @@ static enum search_visit visit_given(struct search *s, const struct steal_messag
     n->has_children = false;
     n->split_id = 0;
     s->moves_used = moves_before;
-    if (visit != VISIT_VALUE && !s->stopped && s->unwind == n->ply && !s->window_changed) {
-        s->unwind = NO_UNWIND;
-        return VISIT_ABORTED;
+    if (!s->stopped && s->unwind == n->ply && !s->window_changed) {
+        s->unwind = NO_UNWIND; /* as in end_visit: a child may have ended before it could unwind */
+        return visit == VISIT_VALUE ? VISIT_VALUE : VISIT_ABORTED;
     }
     return visit;
 }
@@ -468,6 +468,7 @@ void steal_help(struct search *s)
 {
     struct steal *st = s->steal;
     const struct steal_port *port = s->env.steal;
+    s->iteration = 0; /* that of the last search says nothing of this one */
     for (;;) {
         s->start_ply = s->poll_ply = 0;
         s->unwind = NO_UNWIND;

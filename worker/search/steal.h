@@ -19,7 +19,9 @@
 
 #include "worker/search/search.h"
 
-/* Children of at least this depth are worth a message, whatever the table's in-flight depth. */
+/* Children of at least this depth are worth a message; shallower ones, too, where the table's
+ * in-flight depth is less. Selection plain alone: the path to a node inside a search without a move
+ * (singular extensions, null move verified) is not followed. */
 enum { STEAL_DEPTH = 4 };
 
 enum steal_kind {
