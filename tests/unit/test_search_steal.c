@@ -94,6 +94,7 @@ static void threads_that_steal_give_the_sequential_score(void **state)
     (void)state;
     struct suite suite = test_positions();
     struct rig *oracle = oracle_open();
+    uint64_t stolen = 0;
     for (unsigned i = 0; i < 24u / SLOWER; i++) {
         rig_run_text(oracle, suite.at[i].position, 5);
         for (unsigned a = 0; a < ALGORITHMS; a++) {
@@ -101,10 +102,11 @@ static void threads_that_steal_give_the_sequential_score(void **state)
             test_parse(oracle->position, suite.at[i].position);
             int score = thieves_run(&t, test_game(), oracle->position, 5);
             assert_int_equal(score, oracle->searcher[0].result.score);
-            assert_true(a != 0 || t.stolen > 0);
+            stolen += t.stolen; /* of one: it may end before a helper has begun */
             thieves_close(&t);
         }
     }
+    assert_true(stolen > 0);
     rig_close(oracle);
     suite_close(&suite);
 }
