@@ -95,8 +95,11 @@ class Bench:
             file.flush()
             for _ in range(self.options.runs):
                 begin = time.monotonic()
-                done = subprocess.run([*shlex.split(self.options.peer), file.name], stdin=subprocess.DEVNULL,
-                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+                try:
+                    done = subprocess.run([*shlex.split(self.options.peer), file.name], stdin=subprocess.DEVNULL,
+                                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+                except (OSError, ValueError) as error:  # there is none, or a quote is open
+                    sys.exit(f"bench: {self.options.peer}: {error}")
                 seconds.append(time.monotonic() - begin)
                 if done.returncode != 0:
                     sys.exit(f"bench: {self.options.peer}: exit status {done.returncode}")

@@ -72,6 +72,13 @@ static void add_word_after_blank(void *out, const char *move)
     fprintf(out, " %s", move);
 }
 
+static void show_bound(const struct analyse *a, int bound, const char *which)
+{
+    char score[16];
+    score_text(a->running->game, bound, score, sizeof score);
+    fprintf(stderr, "  depth %u is %s or %s", a->bound.depth, score, which);
+}
+
 static void show_progress(void *self, const struct search_result *best,
                           const struct engine_status *s)
 {
@@ -96,12 +103,10 @@ static void show_progress(void *self, const struct search_result *best,
         score_line(a->running, &best->pv, add_word_after_blank, stderr);
     }
     if (a->bound.depth == s->depth && a->bound.lower > -GAME_INFINITE) {
-        score_text(a->running->game, a->bound.lower, score, sizeof score);
-        fprintf(stderr, "  depth %u is %s or more", s->depth, score);
+        show_bound(a, a->bound.lower, "more");
     }
     if (a->bound.depth == s->depth && a->bound.upper < GAME_INFINITE) {
-        score_text(a->running->game, a->bound.upper, score, sizeof score);
-        fprintf(stderr, "  depth %u is %s or less", s->depth, score);
+        show_bound(a, a->bound.upper, "less");
     }
     fprintf(stderr, "\n");
 }

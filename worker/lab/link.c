@@ -122,8 +122,8 @@ bool lab_send(struct lab *lab, unsigned worker, uint32_t incarnation, unsigned s
     return true;
 }
 
-/* In memory it takes as long as a line that goes from one CPU's cache to another's, and no less:
- * who asks in vain again and again must not do it in no time. */
+/* In memory it takes as long as a line that goes from one CPU's cache to another's. Never 0: a
+ * searcher that is refused asks again at once, and virtual time must go on meanwhile. */
 enum { MEMORY_NS = 200 };
 
 void lab_send_to_peer(struct lab *lab, unsigned from, unsigned to, uint64_t at_ns,

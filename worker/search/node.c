@@ -254,8 +254,8 @@ static bool is_true_on_all_paths(const struct search *s, const struct node *n)
 /* Work is handed over without the shards, so their remote depth limit is not its own. */
 static unsigned least_divided(const struct search *s)
 {
-    const bool steals = s->options.algorithm->steals && s->env.steal != NULL && !s->options.full;
-    return steals && s->inflight_depth > STEAL_DEPTH ? STEAL_DEPTH : s->inflight_depth;
+    return steal_is_possible(s) && s->inflight_depth > STEAL_DEPTH ? STEAL_DEPTH
+                                                                   : s->inflight_depth;
 }
 
 static enum search_visit search_children(struct search *s, struct node *n, uint16_t table_move)

@@ -10,7 +10,6 @@ enum {
     SPLITS_MAX = 64,
     PARKED_MAX = 32,
     PATIENCE = 8, /* waits without an answer, until another searcher is asked */
-    STAYS = 0xffff, /* in a path: no move was made (a singular search) */
 };
 
 enum child_state { CHILD_FREE, CHILD_MINE, CHILD_GIVEN, CHILD_DONE };
@@ -58,7 +57,12 @@ struct steal *steal_open(void)
 
 static const struct steal_port *port_of(const struct search *s)
 {
-    return s->options.algorithm->steals ? s->env.steal : NULL;
+    return s->options.algorithm->steals && !s->options.full ? s->env.steal : NULL;
+}
+
+bool steal_is_possible(const struct search *s)
+{
+    return port_of(s) != NULL;
 }
 
 bool steal_helps(const struct search *s)
@@ -83,35 +87,10 @@ static void send(struct search *s, unsigned to, const struct steal_message *m)
     s->env.steal->send(s->env.steal->self, to, m);
 }
 
-static uint16_t step(const struct node *n)
-{
-    return n[1].after_null ? 0 : n[1].excluded != 0 ? STAYS : n->move_now;
-}
-
 static void set_path(const struct search *s, uint16_t *path, unsigned length)
 {
     for (unsigned ply = 0; ply < length; ply++) {
-        path[ply] = step(&s->node[ply]);
-    }
-}
-
-static void make(struct search *s, uint16_t move)
-{
-    const struct game *game = s->options.game;
-    if (move == 0) {
-        game->make_null(s->position);
-    } else if (move != STAYS) {
-        game->make(s->position, move);
-    }
-}
-
-static void unmake(struct search *s, uint16_t move)
-{
-    const struct game *game = s->options.game;
-    if (move == 0) {
-        game->unmake_null(s->position);
-    } else if (move != STAYS) {
-        game->unmake(s->position, move);
+        path[ply] = s->node[ply].move_now;
     }
 }
 
@@ -140,7 +119,7 @@ static bool is_below(const struct search *s, const struct parked *asked, unsigne
 {
     bool is = asked->length == 0 || asked->length < ply;
     for (unsigned i = 0; i < asked->length && is; i++) {
-        is = step(&s->node[i]) == asked->path[i];
+        is = s->node[i].move_now == asked->path[i];
     }
     return is;
 }
@@ -161,13 +140,7 @@ static void give(struct search *s, struct split *sp, unsigned at, const struct p
     m.best = n->best;
     m.depth = n->depth;
     m.iteration = (int)s->iteration;
-    m.static_eval = n->static_eval;
-    m.extension = n->extension;
-    m.extended = n->extended;
     m.cut_node = n->cut_node;
-    m.prunes = n->prunes;
-    m.reduces = n->reduces;
-    m.improves = n->improves;
     m.length = (uint16_t)sp->ply;
     set_path(s, m.moves, sp->ply);
     sp->state[at] = CHILD_GIVEN;
@@ -365,16 +338,11 @@ static enum search_visit visit_given(struct search *s, const struct steal_messag
     n->alpha = w->alpha;
     n->alpha_now = w->alpha_now;
     n->beta = w->beta;
-    n->best = w->best; /* what selection full prunes by */
+    n->best = w->best;
     n->best_move = 0;
     n->pv.length = 0;
     n->cut_node = w->cut_node;
-    n->static_eval = w->static_eval;
-    n->extension = w->extension;
-    n->extended = w->extended;
-    n->prunes = w->prunes;
-    n->reduces = w->reduces;
-    n->improves = w->improves;
+    n->prunes = n->reduces = false;
     n->contended = n->in_flight = false;
     n->resolved = RESOLVED_NOT;
     n->path = n->longest_scout = 0;
@@ -411,14 +379,14 @@ static void search_task(struct search *s, unsigned ply)
             above->split_id = 0;
         }
         above->move_now = w.moves[i];
-        above[1].after_null = w.moves[i] == 0;
-        above[1].excluded = w.moves[i] == STAYS;
-        make(s, w.moves[i]);
+        above[1].after_null = false;
+        above[1].excluded = 0;
+        s->options.game->make(s->position, w.moves[i]);
     }
     s->counters.steals++;
     enum search_visit visit = visit_given(s, &w);
     for (unsigned i = w.length; i > ply; i--) {
-        unmake(s, w.moves[i - 1]);
+        s->options.game->unmake(s->position, w.moves[i - 1]);
     }
     message(s, &m, STEAL_RESULT);
     m.split = w.split;
@@ -570,9 +538,7 @@ enum search_visit steal_children(struct search *s, struct node *n)
     if (!children_go_on(visit) || node_is_cut_off(n)) {
         return visit;
     }
-    for (unsigned i = 1; i < n->move_count; i++) {
-        order_pick(s, n, i);
-    }
+    order_sort(s, n);
     struct split *sp = &st->split[st->splits++];
     sp->id = ((uint64_t)(port->index + 1) << 48) | ++st->serial << 8;
     sp->ply = n->ply;

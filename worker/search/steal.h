@@ -20,8 +20,8 @@
 #include "worker/search/search.h"
 
 /* Children of at least this depth are worth a message; shallower ones, too, where the table's
- * in-flight depth is less. Selection plain alone: the path to a node inside a search without a move
- * (singular extensions, null move verified) is not followed. */
+ * in-flight depth is less. Selection plain alone: a path has no passes, and no search of a node
+ * again without one of its moves. */
 enum { STEAL_DEPTH = 4 };
 
 enum steal_kind {
@@ -42,10 +42,8 @@ struct steal_message {
     struct game_move eldest, move; /* WORK */
     int32_t alpha, alpha_now, beta, best; /* of the node; RESULT: best is the child's value there */
     int32_t depth, iteration;
-    int32_t static_eval, extension;
     int32_t repeats; /* RESULT */
-    uint16_t extended;
-    bool cut_node, prunes, reduces, improves;
+    bool cut_node;
     bool has_value; /* RESULT; else the child was not searched */
     bool counts; /* RESULT */
     uint64_t path_scout, path_again; /* RESULT: critical path, of the scout and after it */
@@ -75,12 +73,15 @@ struct steal *steal_open(void);
 /* A search begins: what is left of the last one is forgotten. */
 void steal_begin(struct search *s);
 
+/* Whether it hands work over and takes some: it has a port, an algorithm that steals, and selection
+ * plain. */
+bool steal_is_possible(const struct search *s);
+
 /* Whether this search has no root of its own, and its life: until env.poll says stop. */
 bool steal_helps(const struct search *s);
 void steal_help(struct search *s);
 
-/* From node_count: takes and answers messages. Nothing happens without a port, or if the algorithm
- * does not steal. */
+/* From node_count: takes and answers messages, if stealing is possible. */
 void steal_serve(struct search *s);
 
 struct node;
