@@ -31,7 +31,7 @@ DEPS_TEST    := "clang-format-14|clang-format=clang-format-14" cppcheck=cppcheck
 DEPS_DEB     := debhelper=dh dpkg-dev=dpkg-buildpackage $(DEPS_REDIS)
 DEPS_FUZZ    := clang=clang "libclang-rt-14-dev|libclang-rt-dev=libfuzzer"
 DEPS_BENCH   := stockfish=stockfish redis-server=redis-server memcached=memcached
-DEPS_MATCH   := glaurung=/usr/games/glaurung toga2=/usr/games/toga2 gnuchess=/usr/games/gnuchess python3-venv=py:ensurepip
+DEPS_MATCH   := glaurung=/usr/games/glaurung toga2=/usr/games/toga2 gnuchess=/usr/games/gnuchess grhino=/usr/games/gtp-rhino python3-venv=py:ensurepip
 DEPS         := CC=$(CC) PYTHON=$(PYTHON) deploy/deps.sh
 
 # One line instead of a page of compiler errors when a library is missing; checked once.
@@ -387,7 +387,7 @@ test-deploy: deps forget-totals
 
 # The same, deeper: every published perft count, long random runs. An hour or more.
 test-long:
-	@OTHELLO_EMPTIES=64 $(AGAIN) test RELEASE_LEAVES=0 FUZZ_RUNS=100000000 UNIT_TIMEOUT=14400 SYSTEM_TIMEOUT=200000
+	@OTHELLO_EMPTIES=64 STEAL_ALL=1 $(AGAIN) test RELEASE_LEAVES=0 FUZZ_RUNS=100000000 UNIT_TIMEOUT=14400 SYSTEM_TIMEOUT=200000
 
 # Ten thousand searches with faults on the virtual cluster; another ten with SEEDS=10001..20000.
 SEEDS ?= 1..10000
@@ -403,6 +403,21 @@ match:
 	@test -x build/venv/bin/python || $(PYTHON) -m venv build/venv
 	@build/venv/bin/python -c 'import chess' 2>/dev/null || build/venv/bin/python -m pip install --quiet 'chess>=1.9,<2'
 	@build/venv/bin/python tests/match/match.py --a "build/release/bin/abdada uci" --b "$(OPPONENT)" $(MATCH)
+
+# Othello against an opponent that speaks GTP; MATCH="--games 40 --a 'build/release/bin/abdada gtp --time 50 -j 2'".
+OTHELLO_OPPONENT ?= /usr/games/gtp-rhino --level 5 --book 0
+match-othello:
+	@$(DEPS) --optional $(DEPS_MATCH)
+	@$(AGAIN) -j$(JOBS) MODE=release all
+	@$(PYTHON) tests/match/othello_match.py --a "build/release/bin/abdada gtp --time 50" --b "$(OTHELLO_OPPONENT)" $(MATCH)
+
+# What each rule of the selective search is worth in games, or whether other parameters are better:
+# TUNE="--rule null-move", TUNE="--change .null_margin=150,.null_depth=4".
+tune-search:
+	@$(AGAIN) -j$(JOBS) MODE=release all
+	@test -x build/venv/bin/python || $(PYTHON) -m venv build/venv
+	@build/venv/bin/python -c 'import chess' 2>/dev/null || build/venv/bin/python -m pip install --quiet 'chess>=1.9,<2'
+	@build/venv/bin/python tests/tune/search_rules.py $(TUNE)
 
 # Games of one second each side over a cluster of which workers and shards are killed in every tenth; KILLS="--lanes 2 --seed 7".
 GAMES ?= 1000
@@ -619,6 +634,8 @@ help:
 	@echo 'make bench-service           a shard beside Redis, memcached and bare sockets (BENCH="--repeats 9")'
 	@echo 'make bench-distance          time to depth with the shards 0 to 1,000 us away (BENCH="--every 3")'
 	@echo 'make bench-library           what two processes of the C example reach through libabdada'
+	@echo 'make tune-search             what each rule of the selective search is worth (TUNE="--rule null-move")'
+	@echo 'make match-othello           Othello against another program (OTHELLO_OPPONENT="/usr/games/gtp-rhino --level 5")'
 	@echo 'make match-kills             fast games while shards and workers are killed (GAMES=1000 KILLS="--lanes 2")'
 	@echo 'make bench-failure           what a dead or a slow shard costs a search'
 	@echo 'make bench-survive           what it costs a client that results are kept in a file or a Redis'
@@ -636,7 +653,7 @@ help:
 
 .PHONY: all tools benches unit fuzz deps deps-test deps-bench deps-deb deb run-unit run-system run-sim \
         run-deploy run-fuzz fuzz-long run-lint run-soak forget-totals words lint check test \
-        test-deploy test-long chaos match match-kills soak bad-peers attacks run-attacks run-attacks-insecure demo bench chess-network othello-weights release-tools bench-badpeers \
+        test-deploy test-long chaos match match-othello match-kills tune-search soak bad-peers attacks run-attacks run-attacks-insecure demo bench chess-network othello-weights release-tools bench-badpeers \
         bench-failure bench-distance bench-library bench-survive bench-watching bench-web peers-die bench-service strict compare compare-quick lab lab-quick lab-calibrate \
         library install install-library uninstall clean help FORCE
 # Objects stay, and one that is missing is made: not .SECONDARY, which makes none that is older than its program.

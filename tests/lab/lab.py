@@ -12,25 +12,10 @@ import os
 import sys
 import time
 
+from compare import compare
+from machines import CLUSTER, ENDING_NODE_US, LAN, PERFECT, SEQUENT, T3D, counts
 from report import Report, published
 from simulate import ROOT, Simulator, boards, bratko_kopec
-
-# Weill's T3D: 7,000-9,000 positions a second a processor is 125 us a node; a remote read of the
-# T3D takes microseconds: 10 us there and back, 2 us of work to send, 1 us to serve. Every node is
-# shared, and an answer waited for: it is there before a node is done. The paper gives the node
-# time only.
-T3D = {"node-us": 125, "rtt-us": 10, "message-us": 2, "service-us": 1, "remote_depth": 1, "wait": True}
-# Hyatt's Sequent: one memory, so a table access costs nothing beside a node.
-SEQUENT = {"node-us": 1, "rtt-us": 0, "message-us": 0, "service-us": 0, "remote_depth": 1, "wait": True}
-# Ura's cluster: the time of a leaf is published; the network is ours: 20 us, 1 us, 0.5 us.
-CLUSTER = {"rtt-us": 20, "message-us": 1, "service-us": 0.5}
-# The costs of today's hosts and a switch between them: `make lab-calibrate` measures those of this machine.
-LAN = {"node-us": 0.2, "rtt-us": 100, "message-us": 10, "operation-us": 0.05, "service-us": 2,
-       "service-operation-us": 0.1, "share": 2}
-# A node of an ending that Othello's solver searches: FFO #40 by `abdada solve`, one thread (docs/measurements.md).
-ENDING_NODE_US = 0.028
-PERFECT = {"node-us": 1, "rtt-us": 0, "message-us": 0, "service-us": 0, "wait": True}
-
 
 class Lab:
     def __init__(self, quick, jobs, folder, thin):
@@ -44,10 +29,6 @@ class Lab:
 
     def thinned(self, positions):
         return positions[::self.thin]
-
-
-def counts(*numbers):
-    return ",".join(str(n) for n in numbers)
 
 
 # ---- Weill 1996 ----
@@ -189,8 +170,9 @@ def hyatt_alphabeta(lab):
     depth = 5
     options = dict(SEQUENT, depth=depth, workers=counts(1, 2, 4, 8, 16))
     own = lab.sim.sums(positions, options)
-    paper = [options | {"algorithm": name} for name in ("abdada-paper", "shared-table")]
-    others = [lab.sim.sums(positions, o) for o in paper]
+    names = ("pvs", "epvs", "dts", "ybwc", "abdada-paper", "shared-table")
+    alone = lab.sim.sums(positions, options | {"algorithm": "sequential", "workers": 1})
+    others = {name: lab.sim.sums(positions, options | {"algorithm": name}) for name in names}
     rows, points = [], []
     printed = {}
     for name, file in (("PVS", "5.4-pvs"), ("EPVS", "6.4-epvs"), ("DTS", "7.4-dts")):
@@ -199,14 +181,15 @@ def hyatt_alphabeta(lab):
     for n in (2, 4, 8, 16):
         rows.append([n] + [printed[name][n] for name in printed] +
                     [own.ratio(1, n), own.mean(1, n), 100 * own.overheads(n)[0]] +
-                    [other.ratio(1, n) for other in others])
+                    [others[name].ratio(1, n, alone) for name in names])
         points += [(name, True, n, printed[name][n]) for name in printed]
+        points += [(name, False, n, others[name].ratio(1, n, alone)) for name in names[:3]]
     points += [("abdada", False, n, own.ratio(1, n), own.overheads(n)) for n in (1, 2, 4, 8, 16)]
     lab.report.table("hyatt", f"Hyatt 1988, tables 5.4, 6.4, 7.4: alpha-beta, chess, {depth} plies",
                      [f"{len(positions)} of the 23 Bratko-Kopec positions 2 to 24; one memory: no "
                       "latency, remote_depth 1"],
-                     ["workers", "PVS", "EPVS", "DTS", "ours", "mean of ratios",
-                      "search overhead %", "abdada-paper", "shared-table"], rows)
+                     ["workers", "PVS", "EPVS", "DTS", "abdada", "mean of ratios", "search overhead %",
+                      *(f"our {name}" for name in names)], rows)
     lab.report.picture("hyatt", "Hyatt 1988: Bratko-Kopec 2 to 24, 5 plies",
                        "no latency; published: Sequent Balance 21000", points)
 
@@ -225,18 +208,21 @@ def hyatt_minimax(lab):
         for w, d in trees:
             less = 3 if lab.quick and w == 2 else 1 if lab.quick else 0
             tree = f"tree:b={w},replies=1,d={2 * (d - less)},shape={shape}"
-            own = lab.sim.rows(tree, dict(SEQUENT, depth=2 * (d - less), workers=counts(1, 16)))
-            rows.append([shape, w, d, d - less] + [p.get(w) for p in printed] +
+            options = dict(SEQUENT, depth=2 * (d - less), workers=counts(1, 16))
+            own = lab.sim.rows(tree, options)
+            alone = lab.sim.sums([tree], options | {"algorithm": "sequential", "workers": 1})
+            split = [lab.sim.sums([tree], options | {"algorithm": name}).ratio(1, 16, alone) for name in ("pvs", "dts")]
+            rows.append([shape, w, d, d - less] + [p.get(w) for p in printed] + split +
                         [own[16]["speedup"], 100 * own[16]["search_overhead"]])
     for shape in ("uniform", "ranked"):
         part = [r for r in rows if r[0] == shape]
-        mean = [sum(r[i] for r in part) / len(part) for i in (4, 5, 6, 7)]
+        mean = [sum(r[i] for r in part) / len(part) for i in range(4, 10)]
         rows.append([shape, "mean", "", ""] + mean)
     lab.report.table("hyatt-minimax", "Hyatt 1988, chapters 5 and 7: minimax without cuts, 16 "
                      "workers", ["trees of b=w, one reply to each move, 2d plies: nothing can be "
                                     "cut; one memory: no latency, remote_depth 1",
                                     "our d is less where --quick wants it so"],
-                     ["shape", "w", "d", "our d", "PVS", "DTS", "ours", "search overhead %"], rows)
+                     ["shape", "w", "d", "our d", "PVS", "DTS", "our pvs", "our dts", "abdada", "search overhead %"], rows)
 
 
 # ---- Ura 2014 ----
@@ -518,42 +504,6 @@ def knobs(lab):
                      ["absolute speedup, against the sequential search: one's own T(1) is slower "
                       "where it waits", f"overheads of {max(workers)} workers"],
                      ["", *(str(n) for n in workers[1:]), "search %", "communication %"], rows)
-
-
-# ---- the algorithms beside each other ----
-
-ALGORITHMS = ("abdada", "abdada-paper", "shared-table", "lazy-smp", "ybwc")
-
-
-def compare(lab):
-    """Speedup over the sequential search, search overhead, the time without a node to search, and messages."""
-    few = lab.thinned([bratko_kopec()[number - 1] for number in lab.pick((4, 7, 12, 16, 20, 24), (4, 16))])
-    plies, workers = lab.pick(7, 6), counts(*lab.pick((1, 8, 32, 128), (1, 8, 32)))
-    tree = lab.pick(("tree:b=20,d=7", 7), ("tree:b=20,d=6", 6))
-    loads = [("chess, 0.2 us a node, 100 us a round trip", few, LAN | {"depth": plies}),
-             ("chess, Weill's machine", few, T3D | {"depth": plies - 1, "hash": 128, "constant": True})]
-    loads += [(f"tree, {name}", [f"{tree[0]},order={order}"], T3D | {"depth": tree[1]})
-              for name, order in (("ordered well", 90), ("badly", 30), ("at random", 0))]
-    for _, positions, options in loads:
-        for name in ("sequential",) + ALGORITHMS:
-            for position in positions:
-                lab.sim.ask(position, options | {"algorithm": name, "workers": 1 if name == "sequential" else workers})
-    for at, (title, positions, options) in enumerate(loads):
-        alone = lab.sim.sums(positions, options | {"algorithm": "sequential", "workers": 1})
-        rows, points = [], []
-        for name in ALGORITHMS:
-            own = lab.sim.sums(positions, options | {"algorithm": name, "workers": workers})
-            for n in (int(word) for word in workers.split(",")):
-                busy = own.nodes(n) * options["node-us"] / 1e6 / (n * own.seconds(n))
-                messages = sum(r[n]["messages_per_node"] * r[n]["nodes"] for r in own.each) / own.nodes(n)
-                rows.append([name, n, own.ratio(1, n, alone), 100 * own.search_overhead(1, n, alone),
-                             100 * (1 - busy), messages])
-                points.append((name, False, n, own.ratio(1, n, alone)))
-        lab.report.table(f"compare-{at}", f"Algorithms: {title}", [
-            f"{len(positions)} position(s), depth {options['depth']}; speedup and search overhead over the sequential "
-            "search; idle: no node to search"],
-            ["algorithm", "workers", "speedup", "search overhead %", "idle %", "messages a node"], rows)
-        lab.report.picture(f"compare-{at}", f"Algorithms: {title}", f"depth {options['depth']}", points)
 
 
 TABLES = {"compare": compare, "weill": weill, "weill-32": weill_32, "weill-othello": weill_othello,

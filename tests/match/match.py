@@ -6,7 +6,6 @@ is played twice, with colours changed. Needs the package `chess` from PyPI (`mak
 into build/venv)."""
 import argparse
 import json
-import math
 import os
 import queue
 import random
@@ -19,6 +18,8 @@ import threading
 import time
 
 import chess
+
+from elo import elo
 
 SLACK_S = 10.0  # an engine that is silent for so long beyond its time is hung
 OPENING_PLIES = 8
@@ -243,21 +244,6 @@ def play(white, black, opening, clock, slack_s, is_adjudicated):
         result = adjudication.result(board, None if score is None else -score)
         if result is not None:
             return result, "adjudicated", moves
-
-
-def elo(wins, draws, losses):
-    """(Elo of A over B, half of the 95% interval)"""
-    games = wins + draws + losses
-    if games == 0:
-        return 0.0, math.inf
-    mean = (wins + draws / 2) / games
-    variance = (wins * (1 - mean) ** 2 + draws * (0.5 - mean) ** 2 + losses * mean ** 2) / games
-    margin = 1.96 * math.sqrt(variance / games)
-
-    def of(score):
-        score = min(max(score, 1e-3), 1 - 1e-3)
-        return -400 * math.log10(1 / score - 1)
-    return of(mean), (of(mean + margin) - of(mean - margin)) / 2
 
 
 class Match:

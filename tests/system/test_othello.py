@@ -126,13 +126,33 @@ def progress_says_what_is_proved():
 
 def every_algorithm_finds_the_same():
     board, score, _ = problems("ffo-1-19.obf", 64)[7]
-    divided, least, _ = problems("ffo.obf", 18 if SANITIZED else 20)[-1]  # more squares than are solved in one piece
-    for algorithm in ("sequential", "abdada", "abdada-paper", "shared-table", "lazy-smp", "ybwc"):
+    divided, least, _ = problems("ffo.obf", 19 if SANITIZED else 20)[-1]  # more squares than are solved in one piece
+    for algorithm in ("sequential", "abdada", "abdada-paper", "shared-table", "lazy-smp", "ybwc", "jamboree", "pvs", "epvs", "dts"):
         for threads in (1, 3):
             row, = solve("--threads", threads, "--algorithm", algorithm, board)
             equal(row["score"], score, algorithm, threads)
         row, = solve("--threads", 3, "--algorithm", algorithm, divided)
         equal((row["score"], row["depth"]), (least, divided.count("-")), algorithm)
+
+
+def analysed(*options):
+    process = Process("abdada", "analyse", "--json", "--private", "--fresh", "--game", "othello", *options)
+    process.close_input()
+    row, = answers(process)
+    return row
+
+
+def selection_full_prunes_but_not_the_end():
+    board, _, _ = max(problems("ffo.obf", 33), key=lambda p: p[0].count("-"))
+    depth = 8 if SANITIZED else 11
+    plain, full = (analysed("--select", name, "--depth", depth, board) for name in ("plain", "full"))
+    equal(full["depth"], depth)
+    check(full["nodes"] < 0.7 * plain["nodes"], full["nodes"], plain["nodes"])
+    check(abs(full["score"] - plain["score"]) <= 4, full["score"], plain["score"])
+    for board, score, best in problems("ffo-1-19.obf", 16):
+        row = analysed("--select", "full", "--depth", 60, "--threads", 2, board)
+        equal((row["depth"], row["score"]), (board[:64].count("-"), score), board)
+        check(row["bestmove"] in best, row, best)
 
 
 def a_cluster_solves():
@@ -230,6 +250,6 @@ if __name__ == "__main__":
     sys.exit(main([
         the_tree_has_its_sizes, the_problems_of_the_file_are_solved, harder_ones_are_solved, all_best_moves_are_found,
         a_line_is_played_to_the_end, a_position_is_analysed, a_finished_game_has_a_score,
-        progress_says_what_is_proved, every_algorithm_finds_the_same,
+        progress_says_what_is_proved, every_algorithm_finds_the_same, selection_full_prunes_but_not_the_end,
         a_cluster_solves, everything_but_the_front_end_is_killed, everything_is_killed_and_the_solve_goes_on,
         wrong_use_is_said_in_a_line], ("abdada", "ttserver", "ttworker")))

@@ -4,9 +4,11 @@
 #include "worker/games/othello/solver.h"
 #include "worker/games/othello/stable.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -370,6 +372,38 @@ static void what_is_known_when_stopped_is_right(void **state)
     each_problem("tests/data/othello/ffo-1-19.obf", 14, check_stopped);
 }
 
+/* Every thread solves the same board in the same memory, and each says its true value. */
+static void *solve_in_common(void *argument)
+{
+    const struct othello_board *board = argument;
+    int value = 1000;
+    unsigned move;
+    (void)othello_solve(memory, *board, -64, 64, NULL, &value, &move);
+    return (void *)(intptr_t)value;
+}
+
+static void check_in_common(struct othello_board board, int score, const char *moves)
+{
+    enum { THREADS = 3 };
+    pthread_t thread[THREADS];
+    (void)moves;
+    for (unsigned i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_create(&thread[i], NULL, solve_in_common, &board), 0);
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        void *value;
+        pthread_join(thread[i], &value);
+        assert_int_equal((intptr_t)value, score);
+    }
+}
+
+static void threads_share_a_memory(void **state)
+{
+    (void)state;
+    empty_memory();
+    each_problem("tests/data/othello/ffo-1-19.obf", 15, check_in_common);
+}
+
 static int set_up(void **state)
 {
     (void)state;
@@ -396,6 +430,7 @@ int main(void)
         cmocka_unit_test(stable_discs_stay),
         cmocka_unit_test(problems_have_their_scores_and_moves),
         cmocka_unit_test(what_is_known_when_stopped_is_right),
+        cmocka_unit_test(threads_share_a_memory),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

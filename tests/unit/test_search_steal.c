@@ -1,11 +1,17 @@
 /* One score whatever is stolen by whom: threads with mailboxes over one table, and virtual workers.
- * Lazy SMP beside it. */
+ * Lazy SMP beside it. Each case has two of the algorithms in turn; with STEAL_ALL in the
+ * environment all of them. */
 #include "tests/unit/test_lab.h"
 #include "tests/unit/test_search.h"
 #include "worker/engine/mailbox.h"
 
-static const char *const algorithms[] = {"ybwc", "lazy-smp"};
-enum { ALGORITHMS = 2 };
+static const char *const algorithms[] = {"ybwc", "jamboree", "pvs", "epvs", "dts", "lazy-smp"};
+enum { ALGORITHMS = sizeof algorithms / sizeof algorithms[0] };
+
+static bool is_in_turn(unsigned a, unsigned number)
+{
+    return getenv("STEAL_ALL") != NULL || a % (ALGORITHMS / 2) == number % (ALGORITHMS / 2);
+}
 
 #ifdef __SANITIZE_THREAD__
 enum { SLOWER = 8 };
@@ -98,6 +104,9 @@ static void threads_that_steal_give_the_sequential_score(void **state)
     for (unsigned i = 0; i < 24u / SLOWER; i++) {
         rig_run_text(oracle, suite.at[i].position, 5);
         for (unsigned a = 0; a < ALGORITHMS; a++) {
+            if (!is_in_turn(a, i)) {
+                continue;
+            }
             struct thieves t = thieves_open(algorithms[a], 2 + i % 2 * 2, 2);
             test_parse(oracle->position, suite.at[i].position);
             int score = thieves_run(&t, test_game(), oracle->position, 5);
@@ -145,6 +154,9 @@ static void threads_give_the_score_of_random_trees(void **state)
         int expected = thieves_run(&one, game, position, depth);
         thieves_close(&one);
         for (unsigned a = 0; a < ALGORITHMS; a++) {
+            if (!is_in_turn(a, i / 2)) {
+                continue;
+            }
             struct thieves t = thieves_open(algorithms[a], 2 + i % 3, 1 + i % 2);
             int score = thieves_run(&t, game, position, depth);
             if (score != expected) {
@@ -174,6 +186,9 @@ static void virtual_workers_give_the_score_of_random_trees(void **state)
         job.remote_depth = (uint8_t)(1 + i % 3);
         job.waits = i % 2 == 0;
         for (unsigned a = 0; a < ALGORITHMS; a++) {
+            if (!is_in_turn(a, i / 5)) {
+                continue;
+            }
             job.algorithm = algorithm_by_name(algorithms[a]);
             struct lab_options options = lab_cluster(&job, hosts[kind] * threads[kind], 2);
             options.threads = threads[kind];
@@ -200,6 +215,9 @@ static void virtual_workers_give_the_score_of_chess(void **state)
         struct job job = lab_job("chess", suite.at[i].position, "sequential", 4);
         int expected = lab_sequential(&job);
         for (unsigned a = 0; a < ALGORITHMS; a++) {
+            if (!is_in_turn(a, i / 4)) {
+                continue;
+            }
             job.algorithm = algorithm_by_name(algorithms[a]);
             struct lab_options options = lab_cluster(&job, i % 8 == 0 ? 32 : 128, 2);
             options.threads = i % 8 == 0 ? 8 : 1;

@@ -99,6 +99,13 @@ enum err searcher_begin(struct searcher *p, const struct job *job, const struct 
         search_free(&p->search);
     }
     if (p->search == NULL) {
+        if (job->game->solver_size != NULL) {
+            options.solver_memory =
+                embedded_solver_memory(p->local.table, job->game->solver_size());
+            if (options.solver_memory == NULL) {
+                return ERR_NOMEM;
+            }
+        }
         enum err err = search_open(&p->search, &options, &p->table, env);
         if (err != ERR_OK) {
             return err;

@@ -59,10 +59,24 @@ struct game_search {
     int singular_depth;
     int internal_depth; /* a node without a move from the table is searched a ply less */
     int quiescence_margin; /* a capture that brings less than alpha lacks, and this, is left out */
+    unsigned continuations; /* moves back with which a quiet move has a history; 2 at most */
+    int correction_max; /* of the evaluation, by what searches of the same structure gave */
+    /* ProbCut: deviation[i] is by how much the value of a search of probcut_depth + i plies differs
+     * from that of select_forecast_depth: the standard deviation, in hundredths of a score. Deeper
+     * searches: the last. NULL: the game has no ProbCut. It cuts at so many tenths of it. */
+    const short *deviation;
+    unsigned deviations;
+    int probcut_depth, probcut_tenths;
     /* Games with depth_left and rate: */
     unsigned exact_gap; /* from so many plies before the end the next iteration is the exact one */
     int children_depth; /* from it on, a result of a child that refutes the node is taken first */
 };
+
+/* What `tests/tune/search_rules.py` changes here, for a build beside the one it is compared with.
+ */
+#ifndef GAME_SEARCH_CHANGES
+#define GAME_SEARCH_CHANGES
+#endif
 
 /* For games whose scores are centipawns. */
 #define GAME_SEARCH_CENTIPAWNS                                                                     \
@@ -72,13 +86,14 @@ struct game_search {
         .null_depth = 3, .null_margin = 200, .futility_depth = 7, .futility_margin = 90,           \
         .late_depth = 8, .exchange_depth = 6, .exchange_margin = 180, .quiet_exchange_margin = 20, \
         .reduce_depth = 3, .reduce_from = 2, .singular_depth = 8, .internal_depth = 4,             \
-        .quiescence_margin = 180,                                                                  \
+        .quiescence_margin = 180, .continuations = 2, .correction_max = 64, GAME_SEARCH_CHANGES    \
     }
 
 /* What a game's own solver calls. */
 struct game_solver {
     void *self;
-    void *memory; /* solver_size() bytes of the searcher, aligned to a cache line, zero at first */
+    void *memory; /* solver_size() bytes, aligned to a cache line, zero at first; other searchers
+                     may use them at the same time */
     unsigned count_nodes; /* between two calls of count, or a few more; 0: as the game likes */
     /* Counts nodes since the last call. False: stop, without a value. */
     bool (*count)(void *self, unsigned nodes);
@@ -158,7 +173,7 @@ struct game {
      * fail-soft, a function of the position alone, with a best move (0: the game is over, or no
      * move is better than alpha). solve leaves the position as it was and returns false if the
      * solver said stop. */
-    bool (*solves)(const void *position, int depth, bool alone);
+    bool (*solves)(const void *position, int depth, bool together);
     bool (*solve)(void *position, int alpha, int beta, const struct game_solver *solver, int *value,
                   uint16_t *move);
     size_t (*solver_size)(void); /* of its memory; NULL: it needs none */

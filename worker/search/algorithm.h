@@ -11,6 +11,7 @@
 
 struct search;
 struct node;
+struct steal_rules;
 
 /* How a visit of a node ended. A status is never a score. */
 enum search_visit {
@@ -32,8 +33,9 @@ struct algorithm {
     bool uses_searchers; /* several searchers in one process */
     bool uses_shards; /* several processes, by way of ttservers */
     bool random_order; /* each searcher orders moves of equal worth in its own way */
-    bool steals; /* the others help the searcher that owns the root, by a port of steal.h; without
-                    one each begins at the root */
+    /* NULL: none. By these rules the others help the searcher that owns the root, where there is a
+     * port of steal.h; without one each begins at the root. */
+    const struct steal_rules *steals;
     /* NULL: none. Whether the searcher of that number leaves out the iteration of that depth; it
      * never leaves out the last one. 0 is the front-end's first searcher. */
     bool (*skips_iteration)(unsigned number, unsigned depth);
@@ -48,7 +50,8 @@ const struct algorithm *algorithm_at(unsigned i);
 enum { ALGORITHM_NAMES_MAX = 128 };
 
 /* The same for help texts, which are there before the program runs. A test compares the two. */
-#define ALGORITHM_NAMES "abdada, abdada-paper, shared-table, lazy-smp, ybwc, sequential"
+#define ALGORITHM_NAMES \
+    "abdada, abdada-paper, shared-table, lazy-smp, ybwc, jamboree, pvs, epvs, dts, sequential"
 
 /* Writes the names, separated by ", ", for messages. Returns `names`. */
 const char *algorithm_names(char names[ALGORITHM_NAMES_MAX]);

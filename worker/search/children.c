@@ -47,18 +47,24 @@ void children_take_value(struct node *n, uint16_t move, int value)
     }
 }
 
-enum search_visit children_visit(struct search *s, struct node *n, unsigned at, bool exclusive,
-                                 uint64_t split_id)
+/* What of a visit is wanted: NegaScout's null-window search (a test), the search in the window
+ * after it (the value), or one after the other. */
+enum part { TEST_AND_VALUE, TEST_ONLY, VALUE_ONLY };
+
+static enum search_visit visit_child(struct search *s, struct node *n, unsigned at, bool exclusive,
+                                     uint64_t split_id, enum part part, bool *lacks_value)
 {
     const struct game *game = s->options.game;
     const uint16_t move = n->moves[at].move;
-    const bool is_eldest = at == 0, is_quiet = !(n->moves[at].flags & GAME_NOISY);
+    const bool is_in_window = at == 0 || part == VALUE_ONLY;
+    const bool is_quiet = !(n->moves[at].flags & GAME_NOISY);
     struct node *child = n + 1;
     enum search_visit visit;
     bool is_narrowed;
     int scout_depth;
 
     /* Step 1. Moves without hope (selection full). */
+    *lacks_value = false;
     if (select_skips(s, n, at)) {
         return VISIT_VALUE;
     }
@@ -81,13 +87,13 @@ enum search_visit children_visit(struct search *s, struct node *n, unsigned at, 
     const int full_depth = child_depth(s, n, at, &scout_depth);
     do {
         const int alpha = n->alpha_now, beta = n->beta;
-        const int scout_beta = is_eldest ? beta : alpha + 1;
-        const bool is_open = beta - n->alpha > 1, cut_node = is_open ? !is_eldest : !n->cut_node;
+        const int scout_beta = is_in_window ? beta : alpha + 1;
+        const bool is_open = beta - n->alpha > 1, cut_node = is_open ? !is_in_window : !n->cut_node;
 
         /* Step 3. The first visit. */
         node_child(n, scout_depth, alpha, scout_beta, cut_node)->exclusive = exclusive;
         visit = node_search(s, child);
-        if (is_eldest) {
+        if (is_in_window) {
             n->path += child->path;
         } else if (child->path > n->longest_scout) {
             n->longest_scout = child->path;
@@ -100,8 +106,9 @@ enum search_visit children_visit(struct search *s, struct node *n, unsigned at, 
         }
 
         /* Step 5. A scout that fell into the window: again in the whole window. */
-        if (visit == VISIT_VALUE && scout_beta < beta && score_up(child->best) > alpha &&
-            score_up(child->best) < beta) {
+        *lacks_value = visit == VISIT_VALUE && scout_beta < beta && score_up(child->best) > alpha &&
+                       score_up(child->best) < beta;
+        if (*lacks_value && part == TEST_AND_VALUE) {
             visit = node_search(s, node_child(n, full_depth, alpha, beta, false));
             n->path += child->path;
         }
@@ -113,7 +120,8 @@ enum search_visit children_visit(struct search *s, struct node *n, unsigned at, 
     }
 
     /* Step 6. Its value; and what refutes this node is tried early elsewhere. */
-    if (visit == VISIT_VALUE) {
+    *lacks_value = *lacks_value && part == TEST_ONLY && visit == VISIT_VALUE;
+    if (visit == VISIT_VALUE && !*lacks_value) {
         if (score_up(child->best) > n->best) {
             n->repeats = child->repeats;
             n->counts = child->counts;
@@ -124,6 +132,24 @@ enum search_visit children_visit(struct search *s, struct node *n, unsigned at, 
         }
     }
     return visit;
+}
+
+enum search_visit children_visit(struct search *s, struct node *n, unsigned at, bool exclusive,
+                                 uint64_t split_id)
+{
+    bool lacks_value;
+    return visit_child(s, n, at, exclusive, split_id, TEST_AND_VALUE, &lacks_value);
+}
+
+enum search_visit children_test(struct search *s, struct node *n, unsigned at, bool *lacks_value)
+{
+    return visit_child(s, n, at, false, 0, TEST_ONLY, lacks_value);
+}
+
+enum search_visit children_value(struct search *s, struct node *n, unsigned at)
+{
+    bool lacks_value;
+    return visit_child(s, n, at, false, 0, VALUE_ONLY, &lacks_value);
 }
 
 bool children_refute(struct search *s, struct node *n)

@@ -15,6 +15,11 @@
 enum search_visit children_visit(struct search *s, struct node *n, unsigned at, bool exclusive,
                                  uint64_t split_id);
 
+/* The same in two parts: the null-window search, which says in `lacks_value` that the child's value
+ * lies in the window and is not known yet; then the search in the window. */
+enum search_visit children_test(struct search *s, struct node *n, unsigned at, bool *lacks_value);
+enum search_visit children_value(struct search *s, struct node *n, unsigned at);
+
 /* Takes a value of that move, seen from the node; n[1].pv is the line below, or of length 0. */
 void children_take_value(struct node *n, uint16_t move, int value);
 

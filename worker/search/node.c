@@ -17,9 +17,10 @@ void node_update_inflight_depth(struct search *s)
     }
 }
 
-static bool is_alone(const struct search *s)
+/* Whether all searchers have one memory in common: no other, or the threads of one table. */
+static bool is_in_one_memory(const struct search *s)
 {
-    return s->inflight_depth == UINT8_MAX;
+    return s->inflight_depth == UINT8_MAX || s->table.peek_ahead == NULL;
 }
 
 void node_count(struct search *s, const struct node *n, unsigned nodes)
@@ -169,7 +170,7 @@ uint16_t node_solved_move(struct search *s)
     uint16_t move = 0;
     const bool is_solved =
         game->solves != NULL &&
-        game->solves(s->position, (int)game->depth_left(s->position), is_alone(s)) &&
+        game->solves(s->position, (int)game->depth_left(s->position), is_in_one_memory(s)) &&
         game->solve(s->position, -GAME_INFINITE, GAME_INFINITE, &solver, &value, &move);
     return is_solved ? move : 0;
 }
@@ -297,7 +298,8 @@ enum search_visit node_search(struct search *s, struct node *n)
     }
 
     /* Step 2. Endings that the game solves itself: without the table, but for shared nodes. */
-    const bool solves = game->solves != NULL && game->solves(s->position, n->depth, is_alone(s)) &&
+    const bool solves = game->solves != NULL &&
+                        game->solves(s->position, n->depth, is_in_one_memory(s)) &&
                         (n->ply > 0 || node_has_all_moves(s));
     if (solves && !is_shared) {
         return search_halted(s) ? VISIT_STOP : end_visit(s, n, solve(s, n));

@@ -28,7 +28,6 @@ enum {
     BONUS_MAX = 1600,
     CORRECTIONS = 16384,
     CORRECTION_UNIT = 256, /* of a centipawn */
-    CORRECTION_MAX = 64 * CORRECTION_UNIT,
     CORRECTION_WEIGHT = 16, /* of a deep node, of CORRECTION_UNIT */
 };
 
@@ -56,7 +55,9 @@ static int worth_of(const struct search *s, const struct node *n, uint16_t move)
     int worth = s->histories->quiet[n->ply & 1][move & (SEARCH_HISTORY - 1)];
     if (game->move_class != NULL) {
         unsigned move_class = game->move_class(s->position, move);
-        worth += *continuation(s, n, 1, move_class) + *continuation(s, n, 2, move_class);
+        for (unsigned back = 1; back <= game->search->continuations; back++) {
+            worth += *continuation(s, n, back, move_class);
+        }
     }
     return worth;
 }
@@ -72,8 +73,9 @@ static void update_move(struct search *s, const struct node *n, uint16_t move, i
     update_value(&s->histories->quiet[n->ply & 1][move & (SEARCH_HISTORY - 1)], bonus);
     if (game->move_class != NULL) {
         unsigned move_class = game->move_class(s->position, move);
-        update_value(continuation(s, n, 1, move_class), bonus);
-        update_value(continuation(s, n, 2, move_class), bonus);
+        for (unsigned back = 1; back <= game->search->continuations; back++) {
+            update_value(continuation(s, n, back, move_class), bonus);
+        }
     }
 }
 
@@ -100,7 +102,8 @@ void order_correct(struct search *s, const struct node *n, enum tt_bound bound)
     const int weight = n->depth + 1 < CORRECTION_WEIGHT ? n->depth + 1 : CORRECTION_WEIGHT;
     int now =
         (*value * (CORRECTION_UNIT - weight) + error * CORRECTION_UNIT * weight) / CORRECTION_UNIT;
-    now = now > CORRECTION_MAX ? CORRECTION_MAX : now < -CORRECTION_MAX ? -CORRECTION_MAX : now;
+    const int most = s->options.game->search->correction_max * CORRECTION_UNIT;
+    now = now > most ? most : now < -most ? -most : now;
     *value = (int16_t)now;
 }
 

@@ -49,7 +49,8 @@ enum err search_open(struct search **out, const struct search_options *options,
         }
         options->game->evaluator_open(s->evaluator);
     }
-    if (options->game->solver_size != NULL) {
+    s->solver = options->solver_memory;
+    if (options->game->solver_size != NULL && s->solver == NULL) {
         /* Not memory_lines, which writes to it: of a large block only what is used counts. */
         s->solver_block = calloc(1, options->game->solver_size() + MEMORY_LINE);
         if (s->solver_block == NULL) {

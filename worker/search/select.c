@@ -162,6 +162,40 @@ static void evaluate(struct search *s, struct node *n)
     n->improves = before != NULL && before->reduces && n->static_eval > before->static_eval;
 }
 
+/* ProbCut (Buro 1995): a search of half the depth says, with a margin, that the value of this one
+ * lies outside the window. Not where the search would be exact. */
+static enum search_visit try_probcut(struct search *s, struct node *n)
+{
+    const struct game *game = s->options.game;
+    const struct game_search *limits = game->search;
+    if (n->ply == 0 || n->depth < limits->probcut_depth || !node_is_null_window(n) ||
+        n->depth >= (int)game->depth_left(s->position)) {
+        return VISIT_CONTINUE;
+    }
+    const unsigned row = (unsigned)(n->depth - limits->probcut_depth),
+                   last = limits->deviations - 1;
+    const int deviation = limits->deviation[row < last ? row : last];
+    const int shallow = select_forecast_depth(n->depth);
+    const int margin = (deviation * limits->probcut_tenths + 999) / 1000;
+    const bool is_high = node_evaluate(s) >= n->beta;
+    const int bound = is_high ? n->beta + margin : n->alpha - margin;
+    if (!node_is_score(s, bound)) {
+        return VISIT_CONTINUE;
+    }
+    struct node *node =
+        is_high ? again(n, shallow, bound - 1, bound) : again(n, shallow, bound, bound + 1);
+    n->move_class = n[1].move_class = 0;
+    if (node_search(s, node) != VISIT_VALUE) {
+        return VISIT_STOP;
+    }
+    if (is_high ? node->best < bound : node->best > bound) {
+        return VISIT_CONTINUE;
+    }
+    n->best = is_high ? n->beta : n->alpha;
+    n->best_move = is_high ? node->best_move : 0;
+    return VISIT_VALUE;
+}
+
 enum search_visit select_node(struct search *s, struct node *n, uint16_t table_move)
 {
     const struct game *game = s->options.game;
@@ -175,6 +209,9 @@ enum search_visit select_node(struct search *s, struct node *n, uint16_t table_m
             n->best = known;
             return VISIT_VALUE;
         }
+    }
+    if (limits->deviation != NULL) {
+        return try_probcut(s, n);
     }
     n->improves = false;
     n->reduces = !game->check(s->position);

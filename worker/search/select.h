@@ -25,4 +25,11 @@ bool select_skips(const struct search *s, const struct node *n, unsigned at);
 /* Plies taken off the scout of the move at `at`; the position is the one after it. */
 int select_reduction(const struct search *s, const struct node *n, unsigned at, bool gives_check);
 
+/* The depth of the search that forecasts one of `depth` (ProbCut): half, and even or odd as it is,
+ * because the same side has moved last then. */
+static inline int select_forecast_depth(int depth)
+{
+    return depth / 4 * 2 + (depth & 1);
+}
+
 #endif

@@ -12,9 +12,9 @@ enum {
     PATIENCE = 8, /* waits without an answer, until another searcher is asked */
 };
 
-enum child_state { CHILD_FREE, CHILD_MINE, CHILD_GIVEN, CHILD_DONE };
+enum child_state { CHILD_FREE, CHILD_MINE, CHILD_GIVEN, CHILD_TESTED, CHILD_DONE };
 
-/* A node whose young brothers others may search. */
+/* A node whose children others may search. */
 struct split {
     uint64_t id;
     unsigned ply;
@@ -57,7 +57,7 @@ struct steal *steal_open(void)
 
 static const struct steal_port *port_of(const struct search *s)
 {
-    return s->options.algorithm->steals && !s->options.full ? s->env.steal : NULL;
+    return s->options.algorithm->steals != NULL && !s->options.full ? s->env.steal : NULL;
 }
 
 bool steal_is_possible(const struct search *s)
@@ -108,11 +108,21 @@ static struct split *split_by_id(struct search *s, uint64_t id)
 
 static unsigned free_child(const struct node *n, const struct split *sp)
 {
-    unsigned at = 1;
+    unsigned at = 0;
     while (at < n->move_count && sp->state[at] != CHILD_FREE) {
         at++;
     }
     return at;
+}
+
+/* The child that is to be searched for its value: all before it are done. */
+static unsigned tested_child(const struct node *n, const struct split *sp)
+{
+    unsigned at = 0;
+    while (at < n->move_count && sp->state[at] == CHILD_DONE) {
+        at++;
+    }
+    return at < n->move_count && sp->state[at] == CHILD_TESTED ? at : n->move_count;
 }
 
 static bool is_below(const struct search *s, const struct parked *asked, unsigned ply)
@@ -149,7 +159,7 @@ static void give(struct search *s, struct split *sp, unsigned at, const struct p
     send(s, asked->from, &m);
 }
 
-/* The young brother nearest to the root. False: there is none. */
+/* The free child nearest to the root. False: there is none. */
 static bool answer(struct search *s, const struct parked *asked)
 {
     struct steal *st = s->steal;
@@ -198,7 +208,7 @@ static void say_to_slaves(struct search *s, const struct split *sp, enum steal_k
     m.split = sp->id;
     m.alpha = n->alpha_now;
     m.beta = n->beta;
-    for (unsigned at = 1, left = sp->given; left > 0 && at < n->move_count; at++) {
+    for (unsigned at = 0, left = sp->given; left > 0 && at < n->move_count; at++) {
         if (sp->state[at] == CHILD_GIVEN) {
             m.at = at;
             send(s, sp->slave[at], &m);
@@ -244,8 +254,11 @@ static void take_result(struct search *s, const struct steal_message *m)
         return; /* the node is done without it */
     }
     sp->given--;
-    sp->state[m->at] = m->has_value ? CHILD_DONE : CHILD_FREE;
-    if (m->has_value) {
+    sp->state[m->at] = !m->has_value ? CHILD_FREE : m->lacks_value ? CHILD_TESTED : CHILD_DONE;
+    if (m->has_value && m->lacks_value) {
+        struct node *n = &s->node[sp->ply];
+        n->longest_scout = m->path_scout > n->longest_scout ? m->path_scout : n->longest_scout;
+    } else if (m->has_value) {
         take_value(s, sp, m);
     }
 }
@@ -329,8 +342,17 @@ void steal_serve(struct search *s)
 
 /* ---- a slave ---- */
 
+static enum search_visit visit_free(struct search *s, struct node *n, unsigned at,
+                                    bool *lacks_value)
+{
+    *lacks_value = false;
+    return s->options.algorithm->steals->gives_tests ? children_test(s, n, at, lacks_value)
+                                                     : children_visit(s, n, at, false, 0);
+}
+
 /* The node of the master, with one child; then that child. */
-static enum search_visit visit_given(struct search *s, const struct steal_message *w)
+static enum search_visit visit_given(struct search *s, const struct steal_message *w,
+                                     bool *lacks_value)
 {
     struct node *n = &s->node[w->length];
     const unsigned moves_before = s->moves_used;
@@ -354,7 +376,7 @@ static enum search_visit visit_given(struct search *s, const struct steal_messag
     s->moves_used += 2;
     node_forget_path(n);
     n->has_children = true;
-    enum search_visit visit = children_visit(s, n, 1, false, 0);
+    enum search_visit visit = visit_free(s, n, 1, lacks_value);
     n->has_children = false;
     n->split_id = 0;
     s->moves_used = moves_before;
@@ -384,7 +406,8 @@ static void search_task(struct search *s, unsigned ply)
         s->options.game->make(s->position, w.moves[i]);
     }
     s->counters.steals++;
-    enum search_visit visit = visit_given(s, &w);
+    bool lacks_value;
+    enum search_visit visit = visit_given(s, &w, &lacks_value);
     for (unsigned i = w.length; i > ply; i--) {
         s->options.game->unmake(s->position, w.moves[i - 1]);
     }
@@ -392,6 +415,7 @@ static void search_task(struct search *s, unsigned ply)
     m.split = w.split;
     m.at = w.at;
     m.has_value = visit == VISIT_VALUE && !s->stopped;
+    m.lacks_value = lacks_value;
     m.best = n->best;
     m.move = w.move;
     m.repeats = n->repeats;
@@ -474,7 +498,7 @@ static void await_slaves(struct search *s, struct node *n, struct split *sp)
     const struct steal_port *port = s->env.steal;
     sp->waits = true;
     while (sp->given > 0 && !node_is_cut_off(n) && !search_halted(s) &&
-           free_child(n, sp) == n->move_count) {
+           free_child(n, sp) == n->move_count && tested_child(n, sp) == n->move_count) {
         s->poll_ply = n->ply;
         s->stopped = s->env.poll(s->env.self, s) || s->stopped;
         if (s->stopped) {
@@ -494,7 +518,7 @@ static void await_slaves(struct search *s, struct node *n, struct split *sp)
             break;
         }
         if (!is_patient(st)) {
-            unsigned skip = rng_below(&st->random, sp->given), at = 1;
+            unsigned skip = rng_below(&st->random, sp->given), at = 0;
             while (sp->state[at] != CHILD_GIVEN || skip-- > 0) {
                 at++;
             }
@@ -506,15 +530,20 @@ static void await_slaves(struct search *s, struct node *n, struct split *sp)
     sp->waits = false;
 }
 
-static enum search_visit search_young(struct search *s, struct node *n, struct split *sp)
+static enum search_visit search_divided(struct search *s, struct node *n, struct split *sp)
 {
     enum search_visit visit = VISIT_VALUE;
     while (!node_is_cut_off(n) && children_go_on(visit)) {
-        unsigned at = free_child(n, sp);
+        unsigned at = tested_child(n, sp);
         if (at < n->move_count) {
             sp->state[at] = CHILD_MINE;
-            visit = children_visit(s, n, at, false, 0);
+            visit = children_value(s, n, at);
             sp->state[at] = CHILD_DONE;
+        } else if ((at = free_child(n, sp)) < n->move_count) {
+            bool lacks_value;
+            sp->state[at] = CHILD_MINE;
+            visit = visit_free(s, n, at, &lacks_value);
+            sp->state[at] = lacks_value ? CHILD_TESTED : CHILD_DONE;
         } else if (sp->given > 0) {
             await_slaves(s, n, sp);
             /* Another window for the node's parent, or a stop: no child says so. */
@@ -529,14 +558,20 @@ static enum search_visit search_young(struct search *s, struct node *n, struct s
 enum search_visit steal_children(struct search *s, struct node *n)
 {
     const struct steal_port *port = port_of(s);
+    const struct steal_rules *rules = s->options.algorithm->steals;
     struct steal *st = s->steal;
-    if (port == NULL || port->count < 2 || st->splits == SPLITS_MAX || n->move_count < 2) {
+    if (port == NULL || port->count < 2 || st->splits == SPLITS_MAX || n->move_count < 2 ||
+        (rules->divides != NULL && !rules->divides(s, n))) {
         return children_in_order(s, n);
     }
-    order_pick(s, n, 0);
-    enum search_visit visit = children_visit(s, n, 0, false, 0);
-    if (!children_go_on(visit) || node_is_cut_off(n)) {
-        return visit;
+    const unsigned first = rules->comes_first == NULL ? 1 : rules->comes_first(n);
+    enum search_visit visit = VISIT_VALUE;
+    for (unsigned at = 0; at < first && at < n->move_count; at++) {
+        order_pick(s, n, at);
+        visit = children_visit(s, n, at, false, 0);
+        if (!children_go_on(visit) || node_is_cut_off(n)) {
+            return visit;
+        }
     }
     order_sort(s, n);
     struct split *sp = &st->split[st->splits++];
@@ -545,9 +580,10 @@ enum search_visit steal_children(struct search *s, struct node *n)
     sp->given = 0;
     sp->waits = true;
     memset(sp->state, CHILD_FREE, n->move_count);
+    memset(sp->state, CHILD_DONE, first < n->move_count ? first : n->move_count);
     answer_parked(s, false);
     sp->waits = false;
-    visit = search_young(s, n, sp);
+    visit = search_divided(s, n, sp);
     say_to_slaves(s, sp, STEAL_ABORT);
     st->splits--;
     return visit == VISIT_BUSY ? VISIT_VALUE : visit;

@@ -1,9 +1,9 @@
-/* steal: work stealing between searchers (Young Brothers Wait Concept: Feldmann 1993; Weill 1996,
- * section 3.2). One searcher owns the root; the others have no work but what they are given.
+/* steal: work stealing between searchers (Feldmann 1993; Weill 1996, section 3.2), by the rules of
+ * an algorithm. One searcher owns the root; the others have no work but what they are given.
  *
  * A searcher without work asks another one, drawn at random (REQUEST). Who has a split point, a
- * node whose eldest child is done, with a young brother that nobody is in, gives that of the node
- * nearest to the root (WORK) and is then its master; else he keeps the request until his next poll
+ * node that the rules divide, with a child that nobody is in, gives that of the node nearest to the
+ * root (WORK) and is then its master; else he keeps the request until his next poll
  * and refuses it there (NO_WORK). The slave returns the value (RESULT) or the child, unsearched.
  * The master distributes a better alpha to his slaves (NARROW), and ends their work when the node
  * is cut off (ABORT). A master who waits for slaves helps them: he asks them for work below his
@@ -23,6 +23,17 @@
  * in-flight depth is less. Selection plain alone: a path has no passes, and no search of a node
  * again without one of its moves. */
 enum { STEAL_DEPTH = 4 };
+
+/* What the algorithms that steal differ in. */
+struct steal_rules {
+    /* Whether the children of the node may be given away. NULL: of every node. */
+    bool (*divides)(const struct search *s, const struct node *n);
+    /* So many of its children come first, one after the other. NULL: the eldest. */
+    unsigned (*comes_first)(const struct node *n);
+    /* Only null-window searches are given away. A child whose value is in the window is searched
+     * again by the master, when all children before it are done. */
+    bool gives_tests;
+};
 
 enum steal_kind {
     STEAL_REQUEST,
@@ -45,6 +56,7 @@ struct steal_message {
     int32_t repeats; /* RESULT */
     bool cut_node;
     bool has_value; /* RESULT; else the child was not searched */
+    bool lacks_value; /* RESULT: a test says that the value lies in the window */
     bool counts; /* RESULT */
     uint64_t path_scout, path_again; /* RESULT: critical path, of the scout and after it */
     uint16_t length; /* of the path from the root to the node; REQUEST: work below it alone */

@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     STRIPE_BITS = 6,
@@ -41,6 +42,7 @@ struct embedded {
     struct tt_results results;
     struct host_table *host; /* NULL: the results are this process's alone */
     struct host_state *state; /* the host's, or `own` */
+    uint64_t group; /* of the host's */
     int private_reason;
     unsigned slots, stripes;
     /* state */
@@ -48,6 +50,12 @@ struct embedded {
     struct notices *notices; /* of each slot */
     struct host_state own;
     struct share_queue share;
+    struct solver_memory {
+        pthread_mutex_t lock;
+        struct host_table *host; /* NULL: this process's alone, in `block` */
+        void *block, *bytes; /* NULL: none yet */
+        size_t size;
+    } solver;
 };
 
 static uint8_t generation(const struct embedded_port *port)
@@ -101,7 +109,8 @@ enum err embedded_open_on_host(struct embedded **out, size_t bytes, unsigned slo
     if (t == NULL) {
         return ERR_NOMEM;
     }
-    *t = (struct embedded){.slots = slots, .own = {.table_id = clock_unique()}};
+    *t = (struct embedded){.slots = slots, .group = group, .own = {.table_id = clock_unique()}};
+    pthread_mutex_init(&t->solver.lock, NULL);
     tt_generations_init(&t->own.generations);
     share_queue_init(&t->share);
     t->state = &t->own;
@@ -133,12 +142,50 @@ void embedded_close(struct embedded **table)
         notices_free(&t->notices[i]);
     }
     share_queue_free(&t->share);
+    host_table_close(&t->solver.host);
+    free(t->solver.block);
+    pthread_mutex_destroy(&t->solver.lock);
     free(t->stripe);
     free(t->notices);
     tt_results_close(&t->results);
     host_table_close(&t->host);
     free(t);
     *table = NULL;
+}
+
+enum {
+    SOLVER_GROUP = 1, /* and the layout of what solvers keep: builds that differ share nothing */
+    STATE_BYTES = 1 << 20, /* more than a host table has beside its memory */
+};
+
+static void open_solver_memory(const struct embedded *t, struct solver_memory *m, size_t bytes)
+{
+    m->size = bytes;
+    if (t->host != NULL && host_table_open(&m->host, rng_mix(t->group ^ SOLVER_GROUP),
+                                           bytes + STATE_BYTES, NULL) == ERR_OK) {
+        if (host_table_bytes(m->host) >= bytes) {
+            m->bytes = host_table_memory(m->host);
+            return;
+        }
+        host_table_close(&m->host);
+    }
+    /* Not memory_lines, which writes to it: of a large block only what is used counts. */
+    m->block = calloc(1, bytes + MEMORY_LINE);
+    if (m->block != NULL) {
+        m->bytes = (char *)m->block + MEMORY_LINE - (uintptr_t)m->block % MEMORY_LINE;
+    }
+}
+
+void *embedded_solver_memory(struct embedded *t, size_t bytes)
+{
+    struct solver_memory *m = &t->solver;
+    pthread_mutex_lock(&m->lock);
+    if (m->bytes == NULL) {
+        open_solver_memory(t, m, bytes);
+    }
+    pthread_mutex_unlock(&m->lock);
+    CHECK(m->size == bytes);
+    return m->bytes;
 }
 
 int embedded_private_reason(const struct embedded *t)
@@ -153,10 +200,16 @@ bool embedded_is_on_host(const struct embedded *t)
 
 void embedded_clear(struct embedded *t)
 {
+    struct solver_memory *m = &t->solver;
     if (t->host == NULL) {
         tt_results_clear(&t->results);
     } else {
         (void)host_table_clear(t->host);
+    }
+    if (m->host != NULL) {
+        (void)host_table_clear(m->host);
+    } else if (m->bytes != NULL) {
+        memset(m->bytes, 0, m->size);
     }
 }
 

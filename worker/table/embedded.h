@@ -85,6 +85,12 @@ void embedded_put(const struct embedded_port *port, const struct tt_store *store
 void embedded_take(const struct embedded_port *port, const struct tt_store *results,
                    unsigned count);
 
+/* What the searchers of this table have in common for their game's solver: `bytes`, the same in
+ * every call, aligned to a cache line, zero at first; with the results the processes of the host
+ * share it, too. Made by the first call, which may wait as open does. As long as the table lives;
+ * NULL without memory. Any thread. */
+void *embedded_solver_memory(struct embedded *table, size_t bytes);
+
 unsigned embedded_slots(const struct embedded *table);
 /* Of the process: what its searchers are to tell other hosts (share.h). */
 struct share_queue *embedded_share_queue(struct embedded *table);

@@ -4,6 +4,8 @@
 #include "worker/games/othello/patterns.h"
 #include "worker/games/othello/stable.h"
 
+#include <stdatomic.h>
+
 enum {
     BUCKETS_LOG = 18,
     SLOTS = 3,
@@ -13,15 +15,17 @@ enum {
     ETC_EMPTIES = 9, /* with fewer, replies are not read from the hash before they are searched */
 };
 
-/* ---- the hash ---- */
+/* ---- the hash ----
+ *
+ * Several searchers use it at a time, without a lock. One of the words of a slot is mixed with the
+ * others: of a slot that two write at the same time no reader takes the one's board with the
+ * other's bounds (Hyatt and Mann 2002). */
 
 /* Three boards in a cache line. All zero is the board without discs, worth 0. */
 struct bucket {
-    uint64_t own[SLOTS], other[SLOTS];
-    signed char lower[SLOTS], upper[SLOTS]; /* of the value */
-    unsigned char move[SLOTS]; /* one that is worth lower or more; if that is nothing, any */
-    unsigned char level[SLOTS]; /* how much it is worth to keep */
-    unsigned char unused[4];
+    _Atomic uint64_t own[SLOTS], mixed[SLOTS]; /* of the board */
+    _Atomic uint32_t found[SLOTS]; /* lower and upper bound, move: bytes */
+    atomic_uchar level[SLOTS]; /* how much it is worth to keep */
 };
 _Static_assert(sizeof(struct bucket) == 64, "one cache line");
 
@@ -31,7 +35,7 @@ struct othello_memory {
 
 struct found {
     int lower, upper;
-    unsigned move;
+    unsigned move; /* one that is worth lower or more; if that is nothing, any */
 };
 
 struct search {
@@ -52,12 +56,50 @@ static inline struct bucket *bucket_of(const struct search *search, struct othel
     return &search->memory->bucket[h >> (64 - BUCKETS_LOG)];
 }
 
+#define READ(place) atomic_load_explicit(&(place), memory_order_relaxed)
+#define WRITE(place, value) atomic_store_explicit(&(place), (value), memory_order_relaxed)
+
+static inline uint64_t mixed(struct othello_board board, uint32_t found)
+{
+    return board.other ^ board.own * UINT64_C(0x9e3779b97f4a7c15) ^
+           found * UINT64_C(0xd6e8feb86659fd93);
+}
+
+static inline struct found unpacked(uint32_t found)
+{
+    return (struct found){(signed char)found, (signed char)(found >> 8), found >> 16 & 0xff};
+}
+
+static inline bool is_at(const struct bucket *bucket, unsigned i, struct othello_board board,
+                         struct found *found)
+{
+    if (READ(bucket->own[i]) != board.own) {
+        return false;
+    }
+    const uint32_t packed = READ(bucket->found[i]);
+    if (READ(bucket->mixed[i]) != mixed(board, packed)) {
+        return false;
+    }
+    *found = unpacked(packed);
+    return true;
+}
+
+static inline void put(struct bucket *bucket, unsigned i, struct othello_board board,
+                       unsigned empties, struct found found)
+{
+    const uint32_t packed =
+        (uint8_t)found.lower | (uint32_t)(uint8_t)found.upper << 8 | (uint32_t)found.move << 16;
+    WRITE(bucket->own[i], board.own);
+    WRITE(bucket->mixed[i], mixed(board, packed));
+    WRITE(bucket->found[i], packed);
+    WRITE(bucket->level[i], (unsigned char)empties);
+}
+
 static inline bool probe(const struct bucket *bucket, struct othello_board board,
                          struct found *found)
 {
     for (unsigned i = 0; i < SLOTS; i++) {
-        if (bucket->own[i] == board.own && bucket->other[i] == board.other) {
-            *found = (struct found){bucket->lower[i], bucket->upper[i], bucket->move[i]};
+        if (is_at(bucket, i, board, found)) {
             return true;
         }
     }
@@ -69,29 +111,24 @@ static void store(struct bucket *bucket, struct othello_board board, unsigned em
 {
     unsigned victim = 0;
     for (unsigned i = 0; i < SLOTS; i++) {
-        if (bucket->own[i] == board.own && bucket->other[i] == board.other) {
+        struct found here;
+        if (is_at(bucket, i, board, &here)) {
             /* The move belongs to the lower bound. */
-            if (found.lower > bucket->lower[i] || bucket->lower[i] == -OTHELLO_SCORE_MAX) {
-                bucket->move[i] = (unsigned char)found.move;
+            if (found.lower <= here.lower && here.lower != -OTHELLO_SCORE_MAX) {
+                found.move = here.move;
             }
-            bucket->lower[i] =
-                (signed char)(found.lower > bucket->lower[i] ? found.lower : bucket->lower[i]);
-            bucket->upper[i] =
-                (signed char)(found.upper < bucket->upper[i] ? found.upper : bucket->upper[i]);
-            bucket->level[i] = (unsigned char)empties;
+            found.lower = found.lower > here.lower ? found.lower : here.lower;
+            found.upper = found.upper < here.upper ? found.upper : here.upper;
+            put(bucket, i, board, empties, found);
             return;
         }
-        victim = bucket->level[i] < bucket->level[victim] ? i : victim;
+        victim = READ(bucket->level[i]) < READ(bucket->level[victim]) ? i : victim;
     }
     for (unsigned i = 0; i < SLOTS; i++) {
-        bucket->level[i] -= bucket->level[i] != 0;
+        const unsigned char level = READ(bucket->level[i]);
+        WRITE(bucket->level[i], (unsigned char)(level - (level != 0)));
     }
-    bucket->own[victim] = board.own;
-    bucket->other[victim] = board.other;
-    bucket->lower[victim] = (signed char)found.lower;
-    bucket->upper[victim] = (signed char)found.upper;
-    bucket->move[victim] = (unsigned char)found.move;
-    bucket->level[victim] = (unsigned char)empties;
+    put(bucket, victim, board, empties, found);
 }
 
 /* ---- the order of moves ---- */

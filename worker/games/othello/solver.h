@@ -5,10 +5,10 @@
  * moves after which the opponent has fewest (fastest first, Buro and Weill). The last squares are
  * in last.h. Ideas as in Edax (R. Delorme, T. Okuhara) and Zebra (G. Andersson).
  *
- * Threads: any, each with a memory of its own. Memory: the caller's; nothing is allocated. Pure: a
- * value is a function of board and window's answer alone, exact whatever the hash has in it; only
- * how far a fail-soft bound lies beyond the window, and which of several best moves is found,
- * depend on what was solved before. */
+ * Threads: any; several may use one memory, also threads of several processes. Memory: the
+ * caller's; nothing is allocated. Pure: a value is a function of board and window's answer alone,
+ * exact whatever the hash has in it; only how far a fail-soft bound lies beyond the window, and
+ * which of several best moves is found, depend on what was solved before. */
 #ifndef WORKER_GAMES_OTHELLO_SOLVER_H
 #define WORKER_GAMES_OTHELLO_SOLVER_H
 
@@ -18,7 +18,8 @@
 enum { OTHELLO_NO_MOVE = OTHELLO_SQUARES };
 
 /* Bounds of boards, with all their discs: never those of another board. Bytes of value 0 are an
- * empty memory. It may be used on from call to call, for any boards. */
+ * empty memory. It may be used on from call to call, for any boards; what a process that was killed
+ * left in it is whole or is not found. */
 struct othello_memory;
 
 /* A power of two; the bytes are aligned to 64. */

@@ -1,0 +1,72 @@
+/* What the searchers of a table, and of a host, have in common for their game's solver. */
+#include "common/clock.h"
+#include "worker/table/embedded.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { BYTES = 3 << 20 };
+
+static bool is_zero(const char *memory)
+{
+    return memory[0] == 0 && memcmp(memory, memory + 1, BYTES - 1) == 0;
+}
+
+static void it_is_shared_as_the_results_are(void **state)
+{
+    (void)state;
+    const uint64_t group = clock_unique() | 1;
+    struct embedded *table[3] = {0};
+    char *memory[3];
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(embedded_open_on_host(&table[i], 1 << 20, 2, group, NULL), ERR_OK);
+    }
+    assert_int_equal(embedded_open(&table[2], 1 << 20, 2), ERR_OK);
+    for (unsigned i = 0; i < 3; i++) {
+        memory[i] = embedded_solver_memory(table[i], BYTES);
+        assert_non_null(memory[i]);
+        assert_ptr_equal(memory[i], embedded_solver_memory(table[i], BYTES));
+        assert_int_equal((uintptr_t)memory[i] % 64, 0);
+        assert_true(is_zero(memory[i]));
+    }
+    memory[0][BYTES - 1] = 7;
+    assert_int_equal(memory[1][BYTES - 1], embedded_is_on_host(table[0]) ? 7 : 0);
+    assert_int_equal(memory[2][BYTES - 1], 0);
+    for (unsigned i = 0; i < 3; i++) {
+        embedded_close(&table[i]);
+    }
+    /* It went with the last table that had it. */
+    assert_int_equal(embedded_open_on_host(&table[0], 1 << 20, 2, group, NULL), ERR_OK);
+    assert_true(is_zero(embedded_solver_memory(table[0], BYTES)));
+    embedded_close(&table[0]);
+}
+
+static void it_is_empty_again_when_the_table_is(void **state)
+{
+    (void)state;
+    struct embedded *table[2] = {0};
+    assert_int_equal(embedded_open(&table[0], 1 << 20, 1), ERR_OK);
+    assert_int_equal(embedded_open_on_host(&table[1], 1 << 20, 1, clock_unique() | 1, NULL),
+                     ERR_OK);
+    for (unsigned i = 0; i < 2; i++) {
+        char *memory = embedded_solver_memory(table[i], BYTES);
+        memset(memory, 1, BYTES);
+        embedded_clear(table[i]);
+        assert_true(is_zero(memory));
+        embedded_close(&table[i]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_is_shared_as_the_results_are),
+        cmocka_unit_test(it_is_empty_again_when_the_table_is),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
