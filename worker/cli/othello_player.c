@@ -109,8 +109,7 @@ unsigned othello_player_depth(const struct othello_player *p, unsigned depth, ui
 
 bool othello_player_is_solved(const struct othello_player *p, const struct search_result *r)
 {
-    return !p->record.job.full && r->bound == TT_EXACT &&
-           r->depth >= othello_record_empties(&p->record);
+    return r->bound == TT_EXACT && r->depth >= othello_record_empties(&p->record);
 }
 
 void othello_player_clean(char *text)
@@ -230,7 +229,7 @@ static int read_options(struct othello_player *p, int argc, char *argv[])
          &p->depth, OPTION_U32, 'd', 1, OTHELLO_SQUARES},
         {"time", "MS", "time for a move when no clock is given", &p->time_ms, OPTION_U32, 't', 1,
          UINT32_MAX},
-        {"select", "plain|full", "fixed depth (default), or pruning", &p->select, OPTION_TEXT},
+        {"select", "plain|full", "fixed depth, or pruning (default), but for exact values", &p->select, OPTION_TEXT},
         p->protocol->has_game ? game_row : no_row,
         {0},
     };
@@ -280,7 +279,7 @@ static int play(struct othello_player *p)
 int othello_player_main(struct othello_player *p, int argc, char *argv[])
 {
     p->game = "othello";
-    p->select = "plain";
+    p->select = "full";
     p->resources =
         (struct cli_resources){.threads = 1, .share = REMOTE_SHARE_DEPTH, .hash_mib = 64};
     int status = read_options(p, argc, argv);
