@@ -15,7 +15,7 @@ def compare(lab):
              ("chess, Weill's machine", few, T3D | {"depth": plies - 1, "hash": 128, "constant": True})]
     games = list(boards("game.obf").values())[::lab.pick(10, 25)]
     loads += [("Othello, midgame, 0.3 us a node, 100 us a round trip", games,
-               LAN | {"game": "othello", "depth": lab.pick(9, 7), "node-us": 0.3})]
+               LAN | {"game": "othello", "depth": lab.pick(11, 9), "node-us": 0.3})]
     loads += [(f"tree, {name}", [f"{tree[0]},order={order}"], T3D | {"depth": tree[1]})
               for name, order in (("ordered well", 90), ("badly", 30), ("at random", 0))]
     for _, positions, options in loads:

@@ -58,7 +58,10 @@ class Engine:
         return move
 
     def quit(self):
-        self.process.stdin.close()
+        try:
+            self.process.stdin.close()
+        except OSError:
+            pass  # it has ended
         self.process.wait()
 
 
@@ -146,6 +149,8 @@ def main():
     p.add_argument("--seed", type=int, default=1, help="of the openings")
     p.add_argument("--every", type=int, default=20, help="games between two lines of progress")
     o = p.parse_args()
+    if o.games < 1 or o.lanes < 1:
+        p.error("there is nothing to play")
     for command in (o.a, o.b):
         if shutil.which((shlex.split(command) or [""])[0]) is None:
             p.error(f"there is no program {command!r}")

@@ -4,9 +4,9 @@
  *   othello_probcut --seed N --positions N --depth N
  *
  * Positions are drawn from games that begin with random moves and go on with searches of a few
- * plies. Each is searched in full to `depth`, one iteration after the other, and every value is
- * compared with that of the iteration that forecasts it. Prints for each stage of the game, and for
- * all, DEPTH:DEVIATION and the mean difference: the last row is `deviation` in
+ * plies. Each is searched with selection plain to `depth`, one iteration after the other, and every
+ * value is compared with that of the iteration that forecasts it. Prints for each stage of the
+ * game, and for all, DEPTH:DEVIATION and the mean difference: the last row is `deviation` in
  * worker/games/othello/othello.c. */
 #include "common/options.h"
 #include "common/rng.h"
@@ -109,6 +109,7 @@ int main(int argc, char *argv[])
         .game = &game_othello,
         .algorithm = algorithm_by_name("sequential"),
         .depth_limit = 1,
+        .strict = true, /* deeper results of the game answer nothing */
     };
     if (embedded_open(&tool.table, HASH_BYTES, 1) != ERR_OK) {
         return 1;
@@ -144,7 +145,7 @@ int main(int argc, char *argv[])
         if (is_over || deepest < 3) {
             continue;
         }
-        /* The value without a search comes first: an iteration of depth 1 is none. */
+        /* No iteration gives the value of depth 0. */
         tool.value[0] = game_othello.evaluate(&position);
         (void)search(&tool, &position, &search_options, &env, (unsigned)deepest);
         for (int at = 2; at <= deepest; at++) {

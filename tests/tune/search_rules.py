@@ -66,9 +66,9 @@ def main():
                                "--b", other, "--games", str(o.games), "--clock", f"nodes:{o.nodes}", "--lanes", str(o.lanes),
                                "--seed", str(o.seed), "--every", str(o.games + 1)],
                               stdout=subprocess.PIPE, text=True, check=False)
-        print(f"{name:28} {done.stdout.strip().splitlines()[-1]}", flush=True)
         if done.returncode != 0:
             return 1
+        print(f"{name:28} {done.stdout.strip().splitlines()[-1]}", flush=True)
     return 0
 
 

@@ -154,7 +154,7 @@ static void threads_give_the_score_of_random_trees(void **state)
         int expected = thieves_run(&one, game, position, depth);
         thieves_close(&one);
         for (unsigned a = 0; a < ALGORITHMS; a++) {
-            if (!is_in_turn(a, i / 2)) {
+            if (!is_in_turn(a, i / 6)) {
                 continue;
             }
             struct thieves t = thieves_open(algorithms[a], 2 + i % 3, 1 + i % 2);
@@ -207,6 +207,31 @@ static void virtual_workers_give_the_score_of_random_trees(void **state)
     assert_true(stolen > 0);
 }
 
+static uint64_t steals_of(const char *algorithm, unsigned workers)
+{
+    struct job job = lab_job("tree", "tree:b=8,d=8,seed=3,order=80", algorithm, 8);
+    job.remote_depth = 1;
+    struct lab_options options = lab_cluster(&job, workers, 2);
+    options.rtt_ns = 0;
+    options.drain = false;
+    struct lab_result r = lab_do(&options);
+    assert_true(r.answer[0].answered);
+    job_free(&job);
+    return r.sum.steals;
+}
+
+/* PVS divides few nodes, and EPVS more of them. */
+static void each_divides_by_its_rules(void **state)
+{
+    (void)state;
+    const uint64_t pvs = steals_of("pvs", 8), epvs = steals_of("epvs", 8);
+    assert_true(pvs > 0);
+    assert_true(epvs > pvs);
+    assert_true(steals_of("ybwc", 8) > pvs);
+    assert_true(steals_of("jamboree", 8) > pvs);
+    assert_true(steals_of("dts", 8) > pvs);
+}
+
 static void virtual_workers_give_the_score_of_chess(void **state)
 {
     (void)state;
@@ -241,6 +266,7 @@ int main(void)
         cmocka_unit_test(threads_give_the_score_of_random_trees),
 #ifndef __SANITIZE_THREAD__
         cmocka_unit_test(virtual_workers_give_the_score_of_random_trees),
+        cmocka_unit_test(each_divides_by_its_rules),
         cmocka_unit_test(virtual_workers_give_the_score_of_chess),
 #endif
     };

@@ -28,21 +28,25 @@ static void it_is_shared_as_the_results_are(void **state)
     }
     assert_int_equal(embedded_open(&table[2], 1 << 20, 2), ERR_OK);
     for (unsigned i = 0; i < 3; i++) {
-        memory[i] = embedded_solver_memory(table[i], BYTES);
+        memory[i] = embedded_solver_memory(table[i], BYTES, 1);
         assert_non_null(memory[i]);
-        assert_ptr_equal(memory[i], embedded_solver_memory(table[i], BYTES));
+        assert_ptr_equal(memory[i], embedded_solver_memory(table[i], BYTES, 1));
         assert_int_equal((uintptr_t)memory[i] % 64, 0);
         assert_true(is_zero(memory[i]));
     }
+    assert_null(embedded_solver_memory(table[0], BYTES, 2));
+    assert_null(embedded_solver_memory(table[0], BYTES / 2, 1));
     memory[0][BYTES - 1] = 7;
     assert_int_equal(memory[1][BYTES - 1], embedded_is_on_host(table[0]) ? 7 : 0);
     assert_int_equal(memory[2][BYTES - 1], 0);
+    embedded_clear(table[0]); /* another has it as well */
+    assert_int_equal(memory[1][BYTES - 1], embedded_is_on_host(table[0]) ? 7 : 0);
     for (unsigned i = 0; i < 3; i++) {
         embedded_close(&table[i]);
     }
     /* It went with the last table that had it. */
     assert_int_equal(embedded_open_on_host(&table[0], 1 << 20, 2, group, NULL), ERR_OK);
-    assert_true(is_zero(embedded_solver_memory(table[0], BYTES)));
+    assert_true(is_zero(embedded_solver_memory(table[0], BYTES, 1)));
     embedded_close(&table[0]);
 }
 
@@ -54,7 +58,7 @@ static void it_is_empty_again_when_the_table_is(void **state)
     assert_int_equal(embedded_open_on_host(&table[1], 1 << 20, 1, clock_unique() | 1, NULL),
                      ERR_OK);
     for (unsigned i = 0; i < 2; i++) {
-        char *memory = embedded_solver_memory(table[i], BYTES);
+        char *memory = embedded_solver_memory(table[i], BYTES, 1);
         memset(memory, 1, BYTES);
         embedded_clear(table[i]);
         assert_true(is_zero(memory));

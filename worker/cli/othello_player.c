@@ -229,7 +229,8 @@ static int read_options(struct othello_player *p, int argc, char *argv[])
          &p->depth, OPTION_U32, 'd', 1, OTHELLO_SQUARES},
         {"time", "MS", "time for a move when no clock is given", &p->time_ms, OPTION_U32, 't', 1,
          UINT32_MAX},
-        {"select", "plain|full", "fixed depth, or pruning (default), but for exact values", &p->select, OPTION_TEXT},
+        {"select", "plain|full", "plain: fixed depth; full (default): prunes, but not exact values",
+         &p->select, OPTION_TEXT},
         p->protocol->has_game ? game_row : no_row,
         {0},
     };

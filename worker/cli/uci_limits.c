@@ -6,7 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOVES_LEFT = 28, ANSWER_US = 600, ELO_MIN_NODES = 256, ELO_OF_TWICE_THE_NODES = 130 };
+enum {
+    MOVES_LEFT = 28,
+    STALL_MS = 200, /* a busy machine may let a program wait for so long, now and then */
+    ANSWER_US = 600,
+    ELO_MIN_NODES = 256,
+    ELO_OF_TWICE_THE_NODES = 130,
+};
 
 #define NOT_GIVEN INT64_MIN
 #define NUMBER_MAX (INT64_MAX / 8) /* sums and products below do not overflow */
@@ -22,12 +28,13 @@ static bool take(const char *word, const char *name, char **rest, int64_t *value
     return true;
 }
 
-/* A part of the clock and half of the increment; at most three fifths of the clock. Of the other
- * half the clock of a long game is filled up again until 14 increments are left: a machine that is
- * busy for some ten milliseconds then costs no game of 10 ms a move. */
+/* A part of the clock, without a reserve for a stall, and half of the increment; at most three
+ * fifths. Of the other half the clock of a long game is filled up again until 14 increments more
+ * than the reserve are left. */
 static uint32_t part_of_clock(int64_t clock, int64_t increment, int64_t moves, int64_t overhead)
 {
-    int64_t left = clock - overhead;
+    int64_t stall = clock / 2 < STALL_MS ? clock / 2 : STALL_MS;
+    int64_t left = clock - overhead - stall;
     int64_t part = left / (moves > 0 ? moves + 1 : MOVES_LEFT) + increment / 2;
     int64_t most = left * 3 / 5;
     part = part < most ? part : most;

@@ -85,6 +85,7 @@ enum err searcher_begin(struct searcher *p, const struct job *job, const struct 
         .random_order = p->remote != NULL && !job->waits,
         .namespace_id = job->namespace_id,
         .slot = (uint16_t)p->index,
+        .searchers = embedded_slots(p->local.table),
         .number = number_of(p, seed),
         .depth_limit = job_last_iteration(job),
         .root_move = job->root_move,
@@ -100,11 +101,8 @@ enum err searcher_begin(struct searcher *p, const struct job *job, const struct 
     }
     if (p->search == NULL) {
         if (job->game->solver_size != NULL) {
-            options.solver_memory =
-                embedded_solver_memory(p->local.table, job->game->solver_size());
-            if (options.solver_memory == NULL) {
-                return ERR_NOMEM;
-            }
+            options.solver_memory = embedded_solver_memory(p->local.table, job->game->solver_size(),
+                                                           job->game->solver_layout);
         }
         enum err err = search_open(&p->search, &options, &p->table, env);
         if (err != ERR_OK) {

@@ -59,11 +59,13 @@ struct game_search {
     int singular_depth;
     int internal_depth; /* a node without a move from the table is searched a ply less */
     int quiescence_margin; /* a capture that brings less than alpha lacks, and this, is left out */
-    unsigned continuations; /* moves back with which a quiet move has a history; 2 at most */
-    int correction_max; /* of the evaluation, by what searches of the same structure gave */
-    /* ProbCut: deviation[i] is by how much the value of a search of probcut_depth + i plies differs
-     * from that of select_forecast_depth: the standard deviation, in hundredths of a score. Deeper
-     * searches: the last. NULL: the game has no ProbCut. It cuts at so many tenths of it. */
+    unsigned continuations; /* moves back with which a quiet move has a history; 0 to 2 */
+    int correction_max; /* of the evaluation, by what searches of the same structure gave; 0 to 127
+                         */
+    /* ProbCut: deviation[i] is the standard deviation between the values of a search of
+     * probcut_depth + i plies and of one of select_forecast_depth, in hundredths of a score; the
+     * last holds for all deeper ones. NULL: the game has no ProbCut. The margin is the deviation
+     * times probcut_tenths / 10. */
     const short *deviation;
     unsigned deviations;
     int probcut_depth, probcut_tenths;
@@ -168,15 +170,16 @@ struct game {
     bool (*cramped)(const void *position); /* ... and here to be verified */
 
     /* Both or none (NULL). Endings that the game searches itself: whether it does at this remaining
-     * depth (a function of these alone; `alone`: no other searcher works on the same tree, so none
-     * can take a part of it), and the value in the window alpha < beta,
+     * depth (a function of these alone; `few`: one or two searchers with one memory work on the
+     * tree, so few could take parts of a piece), and the value in the window alpha < beta,
      * fail-soft, a function of the position alone, with a best move (0: the game is over, or no
      * move is better than alpha). solve leaves the position as it was and returns false if the
      * solver said stop. */
-    bool (*solves)(const void *position, int depth, bool together);
+    bool (*solves)(const void *position, int depth, bool few);
     bool (*solve)(void *position, int alpha, int beta, const struct game_solver *solver, int *value,
                   uint16_t *move);
     size_t (*solver_size)(void); /* of its memory; NULL: it needs none */
+    uint64_t solver_layout; /* what it keeps there, and how: two that differ share no memory */
 
     /* Moves as text (UCI form in chess). parse_move: ERR_SYNTAX, or ERR_ILLEGAL here. */
     void (*format_move)(const void *position, uint16_t move, char *text);

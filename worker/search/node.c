@@ -17,10 +17,12 @@ void node_update_inflight_depth(struct search *s)
     }
 }
 
-/* Whether all searchers have one memory in common: no other, or the threads of one table. */
-static bool is_in_one_memory(const struct search *s)
+/* Whether hardly anybody is there to take a part of a piece of work, and he would see what was done
+ * of it: no other searcher, or one other thread. */
+static bool has_few(const struct search *s)
 {
-    return s->inflight_depth == UINT8_MAX || s->table.peek_ahead == NULL;
+    return s->inflight_depth == UINT8_MAX ||
+           (s->table.peek_ahead == NULL && s->options.searchers == 2);
 }
 
 void node_count(struct search *s, const struct node *n, unsigned nodes)
@@ -170,7 +172,7 @@ uint16_t node_solved_move(struct search *s)
     uint16_t move = 0;
     const bool is_solved =
         game->solves != NULL &&
-        game->solves(s->position, (int)game->depth_left(s->position), is_in_one_memory(s)) &&
+        game->solves(s->position, (int)game->depth_left(s->position), has_few(s)) &&
         game->solve(s->position, -GAME_INFINITE, GAME_INFINITE, &solver, &value, &move);
     return is_solved ? move : 0;
 }
@@ -226,6 +228,7 @@ static enum search_visit end_visit(struct search *s, struct node *n, enum search
     set_line(n, n->resolved_move);
     node_forget_path(n);
     n->best = n->resolved_score;
+    n->best_move = n->resolved_move;
     return VISIT_VALUE;
 }
 
@@ -298,8 +301,7 @@ enum search_visit node_search(struct search *s, struct node *n)
     }
 
     /* Step 2. Endings that the game solves itself: without the table, but for shared nodes. */
-    const bool solves = game->solves != NULL &&
-                        game->solves(s->position, n->depth, is_in_one_memory(s)) &&
+    const bool solves = game->solves != NULL && game->solves(s->position, n->depth, has_few(s)) &&
                         (n->ply > 0 || node_has_all_moves(s));
     if (solves && !is_shared) {
         return search_halted(s) ? VISIT_STOP : end_visit(s, n, solve(s, n));
@@ -340,6 +342,7 @@ enum search_visit node_search(struct search *s, struct node *n)
     if (answer.verdict == TT_CUT) {
         s->counters.cuts += counts;
         n->best = answer.score;
+        n->best_move = answer.move;
         order_by_refutation(s, n, &answer);
         set_line(n, answer.move);
         s->moves_used = moves_before;

@@ -2,7 +2,7 @@
 
 #include "worker/search/node.h"
 
-/* So many plies at the top of the path are the eldest children. */
+/* How many moves of the path, from its begin on, lead to the eldest child. */
 static unsigned eldest_plies(const struct search *s, const struct node *n)
 {
     unsigned ply = s->start_ply;

@@ -29,6 +29,7 @@ struct search_options {
     bool strict; /* value = f(position, depth): see design section 4 */
     bool full; /* forward pruning and reductions */
     uint16_t slot; /* names this searcher within its session */
+    unsigned searchers; /* with this one's table, in this process; 0: not known */
     unsigned number; /* among those that search the job: 0 is the front-end's first; the others may
                         share one */
     uint64_t seed; /* of tie-breaking; 0: none, the plain order */

@@ -162,8 +162,8 @@ static void evaluate(struct search *s, struct node *n)
     n->improves = before != NULL && before->reduces && n->static_eval > before->static_eval;
 }
 
-/* ProbCut (Buro 1995): a search of half the depth says, with a margin, that the value of this one
- * lies outside the window. Not where the search would be exact. */
+/* ProbCut (Buro 1995): a search of about half the depth says, with a margin, that the value of this
+ * one lies outside the window. Not where the search would be exact. */
 static enum search_visit try_probcut(struct search *s, struct node *n)
 {
     const struct game *game = s->options.game;

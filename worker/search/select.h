@@ -1,8 +1,10 @@
 /* select: forward pruning for play (selection "full"): reverse futility, razoring, null move,
- * futility, late-move pruning and reductions, pruning by static exchange, singular extensions.
+ * futility, late-move pruning and reductions, pruning by static exchange, singular extensions; and
+ * for games with a deviation ProbCut alone.
  * Selection "plain" never calls select_node, so that a plain strict value depends on position and
  * depth alone. Depths and margins come from the game. Sources: Goetsch and Campbell 1990 (null
- * move); Heinz 1998 (futility); the usual late-move rules. Threads: the search's own. */
+ * move); Heinz 1998 (futility); Buro 1995 (ProbCut); the usual late-move rules. Threads: the
+ * search's own. */
 #ifndef WORKER_SEARCH_SELECT_H
 #define WORKER_SEARCH_SELECT_H
 
@@ -25,8 +27,8 @@ bool select_skips(const struct search *s, const struct node *n, unsigned at);
 /* Plies taken off the scout of the move at `at`; the position is the one after it. */
 int select_reduction(const struct search *s, const struct node *n, unsigned at, bool gives_check);
 
-/* The depth of the search that forecasts one of `depth` (ProbCut): half, and even or odd as it is,
- * because the same side has moved last then. */
+/* The depth of the search that forecasts one of `depth` (ProbCut): about half, and even or odd as
+ * it is, because the same side has moved last then. */
 static inline int select_forecast_depth(int depth)
 {
     return depth / 4 * 2 + (depth & 1);

@@ -490,32 +490,35 @@ void steal_help(struct search *s)
 
 /* ---- a node ---- */
 
-/* All children are given: the master helps a slave, below this node, until all are done, or the
- * search is to leave the node. */
+static bool has_to_wait(const struct search *s, const struct node *n, const struct split *sp)
+{
+    return sp->given > 0 && !node_is_cut_off(n) && !search_halted(s) &&
+           free_child(n, sp) == n->move_count && tested_child(n, sp) == n->move_count;
+}
+
+/* While there is nothing for him to do the master helps a slave, below this node. */
 static void await_slaves(struct search *s, struct node *n, struct split *sp)
 {
     struct steal *st = s->steal;
     const struct steal_port *port = s->env.steal;
     sp->waits = true;
-    while (sp->given > 0 && !node_is_cut_off(n) && !search_halted(s) &&
-           free_child(n, sp) == n->move_count && tested_child(n, sp) == n->move_count) {
+    while (has_to_wait(s, n, sp)) {
         s->poll_ply = n->ply;
         s->stopped = s->env.poll(s->env.self, s) || s->stopped;
         if (s->stopped) {
             break;
         }
         steal_serve(s);
-        if (st->has_task) {
-            if (search_halted(s) || node_is_cut_off(n)) {
+        if (!has_to_wait(s, n, sp)) {
+            if (st->has_task) {
                 return_work(s, &st->task);
                 st->has_task = false;
-                break;
             }
+            break;
+        }
+        if (st->has_task) {
             search_task(s, n->ply);
             continue;
-        }
-        if (sp->given == 0 || search_halted(s)) {
-            break;
         }
         if (!is_patient(st)) {
             unsigned skip = rng_below(&st->random, sp->given), at = 0;
@@ -534,6 +537,7 @@ static enum search_visit search_divided(struct search *s, struct node *n, struct
 {
     enum search_visit visit = VISIT_VALUE;
     while (!node_is_cut_off(n) && children_go_on(visit)) {
+        const int alpha = n->alpha_now;
         unsigned at = tested_child(n, sp);
         if (at < n->move_count) {
             sp->state[at] = CHILD_MINE;
@@ -550,6 +554,9 @@ static enum search_visit search_divided(struct search *s, struct node *n, struct
             visit = search_halted(s) ? VISIT_STOP : VISIT_VALUE;
         } else {
             break;
+        }
+        if (n->alpha_now > alpha && sp->given > 0 && !node_is_cut_off(n)) {
+            say_to_slaves(s, sp, STEAL_NARROW);
         }
     }
     return visit;

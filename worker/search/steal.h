@@ -98,7 +98,7 @@ void steal_serve(struct search *s);
 
 struct node;
 
-/* search_children of algorithm.h: the eldest first, then the young brothers, with all who ask for
+/* search_children of algorithm.h: those that come first, then the others, with all who ask for
  * work. */
 enum search_visit steal_children(struct search *s, struct node *n);
 

@@ -55,6 +55,7 @@ struct embedded {
         struct host_table *host; /* NULL: this process's alone, in `block` */
         void *block, *bytes; /* NULL: none yet */
         size_t size;
+        uint64_t layout;
     } solver;
 };
 
@@ -153,16 +154,16 @@ void embedded_close(struct embedded **table)
     *table = NULL;
 }
 
-enum {
-    SOLVER_GROUP = 1, /* and the layout of what solvers keep: builds that differ share nothing */
-    STATE_BYTES = 1 << 20, /* more than a host table has beside its memory */
-};
+enum { STATE_BYTES = 1 << 20 /* more than a host table has beside its memory */, STILL_MS = 200 };
 
-static void open_solver_memory(const struct embedded *t, struct solver_memory *m, size_t bytes)
+static void open_solver_memory(const struct embedded *t, struct solver_memory *m, size_t bytes,
+                               uint64_t layout)
 {
+    const struct host_table_wait wait = {.still_ms = STILL_MS}; /* a search waits */
     m->size = bytes;
-    if (t->host != NULL && host_table_open(&m->host, rng_mix(t->group ^ SOLVER_GROUP),
-                                           bytes + STATE_BYTES, NULL) == ERR_OK) {
+    m->layout = layout;
+    if (t->host != NULL && host_table_open(&m->host, rng_mix(t->group ^ rng_mix(layout)),
+                                           bytes + STATE_BYTES, &wait) == ERR_OK) {
         if (host_table_bytes(m->host) >= bytes) {
             m->bytes = host_table_memory(m->host);
             return;
@@ -176,16 +177,15 @@ static void open_solver_memory(const struct embedded *t, struct solver_memory *m
     }
 }
 
-void *embedded_solver_memory(struct embedded *t, size_t bytes)
+void *embedded_solver_memory(struct embedded *t, size_t bytes, uint64_t layout)
 {
     struct solver_memory *m = &t->solver;
     pthread_mutex_lock(&m->lock);
     if (m->bytes == NULL) {
-        open_solver_memory(t, m, bytes);
+        open_solver_memory(t, m, bytes, layout);
     }
     pthread_mutex_unlock(&m->lock);
-    CHECK(m->size == bytes);
-    return m->bytes;
+    return m->size == bytes && m->layout == layout ? m->bytes : NULL;
 }
 
 int embedded_private_reason(const struct embedded *t)

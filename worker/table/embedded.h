@@ -5,9 +5,10 @@
  * are not, but an exclusive ask is BUSY where a thread of another process has claimed the node.
  *
  * Threads: open, close and clear while no thread searches; begin and the figures from any thread; a
- * port's functions from the thread that owns the port. Memory: allocates in open. Blocking: only on
- * a stripe's lock and that of another thread's notices, both held for some 20 to 200 ns, and in
- * embedded_update_placement. A table of one slot takes no lock. */
+ * port's functions from the thread that owns the port. Memory: allocates in open and for a solver.
+ * Blocking, but for a solver's memory: only on a stripe's lock and that of another thread's
+ * notices, both held for some 20 to 200 ns, and in embedded_update_placement. A table of one slot
+ * takes no lock. */
 #ifndef WORKER_TABLE_EMBEDDED_H
 #define WORKER_TABLE_EMBEDDED_H
 
@@ -85,11 +86,12 @@ void embedded_put(const struct embedded_port *port, const struct tt_store *store
 void embedded_take(const struct embedded_port *port, const struct tt_store *results,
                    unsigned count);
 
-/* What the searchers of this table have in common for their game's solver: `bytes`, the same in
- * every call, aligned to a cache line, zero at first; with the results the processes of the host
- * share it, too. Made by the first call, which may wait as open does. As long as the table lives;
- * NULL without memory. Any thread. */
-void *embedded_solver_memory(struct embedded *table, size_t bytes);
+/* What the searchers of this table have in common for their game's solver: `bytes`, aligned to a
+ * cache line, zero at first. Where the results are the host's, so is this, of all processes with
+ * the same group and layout. Made by the first call, which may wait for another process for some
+ * hundred milliseconds. As long as the table lives. NULL: no memory, or it is of another layout.
+ * Any thread. */
+void *embedded_solver_memory(struct embedded *table, size_t bytes, uint64_t layout);
 
 unsigned embedded_slots(const struct embedded *table);
 /* Of the process: what its searchers are to tell other hosts (share.h). */

@@ -7,8 +7,9 @@
  * the next one that opens any table. Every process that has the file holds a read lock on it, which
  * the system takes back when the process ends: a write lock proves that no other process has it.
  *
- * Threads: open, clear and close by one thread; the rest by any. Memory: the file's. Blocking: open
- * waits while another process fills a new table with pages, as long as that one goes on. */
+ * Threads: open, clear and close of a table by one thread at a time; the rest by any. Memory: the
+ * file's. Blocking: open waits while another process fills a new table with pages, as long as that
+ * one goes on. */
 #ifndef WORKER_TABLE_HOST_TABLE_H
 #define WORKER_TABLE_HOST_TABLE_H
 
