@@ -30,6 +30,14 @@ static inline void *memory_lines(size_t bytes)
     return lines == NULL ? NULL : memset(lines, 0, whole);
 }
 
+/* The same for a large block of which only what is used shall count: not written to here. `block`
+ * is for free(). */
+static inline void *memory_lines_untouched(size_t bytes, void **block)
+{
+    *block = calloc(1, bytes + MEMORY_LINE);
+    return *block == NULL ? NULL : (char *)*block + MEMORY_LINE - (uintptr_t)*block % MEMORY_LINE;
+}
+
 /* What the machine has. */
 static inline uint64_t memory_machine_bytes(void)
 {

@@ -60,7 +60,7 @@ static enum search_visit visit_child(struct search *s, struct node *n, unsigned 
     const bool is_quiet = !(n->moves[at].flags & GAME_NOISY);
     struct node *child = n + 1;
     enum search_visit visit;
-    bool is_narrowed;
+    bool is_narrowed, in_window;
     int scout_depth;
 
     /* Step 1. Moves without hope (selection full). */
@@ -106,9 +106,9 @@ static enum search_visit visit_child(struct search *s, struct node *n, unsigned 
         }
 
         /* Step 5. A scout that fell into the window: again in the whole window. */
-        *lacks_value = visit == VISIT_VALUE && scout_beta < beta && score_up(child->best) > alpha &&
-                       score_up(child->best) < beta;
-        if (*lacks_value && part == TEST_AND_VALUE) {
+        in_window = visit == VISIT_VALUE && scout_beta < beta && score_up(child->best) > alpha &&
+                    score_up(child->best) < beta;
+        if (in_window && part == TEST_AND_VALUE) {
             visit = node_search(s, node_child(n, full_depth, alpha, beta, false));
             n->path += child->path;
         }
@@ -120,7 +120,7 @@ static enum search_visit visit_child(struct search *s, struct node *n, unsigned 
     }
 
     /* Step 6. Its value; and what refutes this node is tried early elsewhere. */
-    *lacks_value = *lacks_value && part == TEST_ONLY && visit == VISIT_VALUE;
+    *lacks_value = in_window && part == TEST_ONLY;
     if (visit == VISIT_VALUE && !*lacks_value) {
         if (score_up(child->best) > n->best) {
             n->repeats = child->repeats;

@@ -51,14 +51,11 @@ enum err search_open(struct search **out, const struct search_options *options,
     }
     s->solver = options->solver_memory;
     if (options->game->solver_size != NULL && s->solver == NULL) {
-        /* Not memory_lines, which writes to it: of a large block only what is used counts. */
-        s->solver_block = calloc(1, options->game->solver_size() + MEMORY_LINE);
-        if (s->solver_block == NULL) {
+        s->solver = memory_lines_untouched(options->game->solver_size(), &s->solver_block);
+        if (s->solver == NULL) {
             search_free(&s);
             return ERR_NOMEM;
         }
-        s->solver =
-            (char *)s->solver_block + MEMORY_LINE - (uintptr_t)s->solver_block % MEMORY_LINE;
     }
     s->table = *table;
     set_env(s, env);

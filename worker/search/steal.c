@@ -217,7 +217,8 @@ static void say_to_slaves(struct search *s, const struct split *sp, enum steal_k
     }
 }
 
-/* As children_take_value, but the line comes with the message. */
+/* As children_take_value, but the line comes with the message. After a test that lacks the value
+ * `best` is what it was when the child was given: not better. */
 static void take_value(struct search *s, struct split *sp, const struct steal_message *m)
 {
     struct node *n = &s->node[sp->ply];
@@ -255,10 +256,7 @@ static void take_result(struct search *s, const struct steal_message *m)
     }
     sp->given--;
     sp->state[m->at] = !m->has_value ? CHILD_FREE : m->lacks_value ? CHILD_TESTED : CHILD_DONE;
-    if (m->has_value && m->lacks_value) {
-        struct node *n = &s->node[sp->ply];
-        n->longest_scout = m->path_scout > n->longest_scout ? m->path_scout : n->longest_scout;
-    } else if (m->has_value) {
+    if (m->has_value) {
         take_value(s, sp, m);
     }
 }

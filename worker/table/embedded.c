@@ -170,11 +170,7 @@ static void open_solver_memory(const struct embedded *t, struct solver_memory *m
         }
         host_table_close(&m->host);
     }
-    /* Not memory_lines, which writes to it: of a large block only what is used counts. */
-    m->block = calloc(1, bytes + MEMORY_LINE);
-    if (m->block != NULL) {
-        m->bytes = (char *)m->block + MEMORY_LINE - (uintptr_t)m->block % MEMORY_LINE;
-    }
+    m->bytes = memory_lines_untouched(bytes, &m->block);
 }
 
 void *embedded_solver_memory(struct embedded *t, size_t bytes, uint64_t layout)
