@@ -397,11 +397,12 @@ chaos:
 
 # Games against an opponent that speaks UCI; MATCH="--games 40 --clock game:1+0.01", OPPONENT="/usr/games/gnuchess -u".
 OPPONENT ?= /usr/games/toga2
-match:
+match-ready:
 	@$(DEPS) --optional $(DEPS_MATCH)
 	@$(AGAIN) -j$(JOBS) MODE=release all
 	@test -x build/venv/bin/python || $(PYTHON) -m venv build/venv
 	@build/venv/bin/python -c 'import chess' 2>/dev/null || build/venv/bin/python -m pip install --quiet 'chess>=1.9,<2'
+match: match-ready
 	@build/venv/bin/python tests/match/match.py --a "build/release/bin/abdada uci" --b "$(OPPONENT)" $(MATCH)
 
 # Othello against an opponent that speaks GTP; MATCH="--games 40 --a 'build/release/bin/abdada gtp --time 50 -j 2'".
@@ -413,10 +414,7 @@ match-othello:
 
 # What each rule of the selective search is worth in games, or whether other parameters are better:
 # TUNE="--rule null-move", TUNE="--change .null_margin=150,.null_depth=4".
-tune-search:
-	@$(AGAIN) -j$(JOBS) MODE=release all
-	@test -x build/venv/bin/python || $(PYTHON) -m venv build/venv
-	@build/venv/bin/python -c 'import chess' 2>/dev/null || build/venv/bin/python -m pip install --quiet 'chess>=1.9,<2'
+tune-search: match-ready
 	@build/venv/bin/python tests/tune/search_rules.py $(TUNE)
 
 # Games of one second each side over a cluster of which workers and shards are killed in every tenth; KILLS="--lanes 2 --seed 7".
@@ -653,7 +651,7 @@ help:
 
 .PHONY: all tools benches unit fuzz deps deps-test deps-bench deps-deb deb run-unit run-system run-sim \
         run-deploy run-fuzz fuzz-long run-lint run-soak forget-totals words lint check test \
-        test-deploy test-long chaos match match-othello match-kills tune-search soak bad-peers attacks run-attacks run-attacks-insecure demo bench chess-network othello-weights release-tools bench-badpeers \
+        test-deploy test-long chaos match match-ready match-othello match-kills tune-search soak bad-peers attacks run-attacks run-attacks-insecure demo bench chess-network othello-weights release-tools bench-badpeers \
         bench-failure bench-distance bench-library bench-survive bench-watching bench-web peers-die bench-service strict compare compare-quick lab lab-quick lab-calibrate \
         library install install-library uninstall clean help FORCE
 # Objects stay, and one that is missing is made: not .SECONDARY, which makes none that is older than its program.

@@ -9,6 +9,7 @@ import os
 import random
 import shlex
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from elo import elo
 sys.path.insert(1, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "system"))
 from othello import Board, random_board  # noqa: E402
 
+SILENT_S = 600  # longer than any move takes
 COLOURS = {"X": "black", "O": "white"}
 
 
@@ -33,10 +35,12 @@ class Engine:
     def __init__(self, command):
         self.command, self.longest_s = command, 0.0
         self.process = subprocess.Popen(shlex.split(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.DEVNULL, bufsize=1, text=True)
+                                        stderr=subprocess.DEVNULL, bufsize=1, text=True, start_new_session=True)
 
     def ask(self, command):
-        """The response, in small letters. A program that is silent is waited for."""
+        """The response, in small letters. A program that is silent for SILENT_S is killed."""
+        alarm = threading.Timer(SILENT_S, self.kill)
+        alarm.start()
         try:
             self.process.stdin.write(command + "\n")
             lines = []
@@ -44,6 +48,8 @@ class Engine:
                 lines.append(line.rstrip("\n"))
         except OSError:
             lines = []
+        finally:
+            alarm.cancel()
         if not lines or not lines[0].startswith("="):
             raise EngineError(f"{self.command}: {command!r} gives {' '.join(lines) or 'no answer'!r}")
         return lines[0][1:].strip().lower()
@@ -56,6 +62,9 @@ class Engine:
         move = self.ask(f"genmove {COLOURS[side]}")
         self.longest_s = max(self.longest_s, time.monotonic() - begin)
         return move
+
+    def kill(self):
+        os.killpg(self.process.pid, signal.SIGKILL)  # what it has started, too
 
     def quit(self):
         try:
