@@ -127,7 +127,8 @@ def progress_says_what_is_proved():
 def every_algorithm_finds_the_same():
     board, score, _ = problems("ffo-1-19.obf", 64)[7]
     divided, least, _ = problems("ffo.obf", 19 if SANITIZED else 20)[-1]  # more squares than are solved in one piece
-    for algorithm in ("sequential", "abdada", "abdada-paper", "shared-table", "lazy-smp", "ybwc", "jamboree", "pvs", "epvs", "dts"):
+    for algorithm in ("sequential", "abdada", "abdada-paper", "shared-table", "lazy", "ybwc", "jamboree", "pvs", "epvs", "dts",
+                      "aphid", "minimal-tree", "minimal-tree-static", "uidpabs"):
         for threads in (1, 3):
             row, = solve("--threads", threads, "--algorithm", algorithm, board)
             equal(row["score"], score, algorithm, threads)

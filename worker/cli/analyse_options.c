@@ -150,7 +150,8 @@ int analyse_resolve(struct analyse *a)
 {
     char why[256];
     int status = cli_resolve(a->program, &a->search, &a->job);
-    if (status < 0 && a->job.algorithm->steals && cli_table_is_given(&a->resources.table)) {
+    if (status < 0 && algorithm_needs_peers(a->job.algorithm) &&
+        cli_table_is_given(&a->resources.table)) {
         return options_wrong(a->program,
                              "--algorithm %s: only the threads of one process hand each other work "
                              "so far; leave out --servers and --table",
@@ -163,7 +164,7 @@ int analyse_resolve(struct analyse *a)
     if (!a->job.full && strcmp(a->select, "plain") != 0) {
         return options_wrong(a->program, "--select is plain or full, not '%s'", a->select);
     }
-    if (a->job.full && a->job.algorithm->steals) {
+    if (a->job.full && algorithm_needs_peers(a->job.algorithm)) {
         return options_wrong(a->program, "--algorithm %s searches --select plain alone so far",
                              a->job.algorithm->name);
     }

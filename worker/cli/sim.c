@@ -237,7 +237,8 @@ static int resolve(struct sim *s)
     if (status >= 0) {
         return status;
     }
-    if (s->job.algorithm->steals && (s->loss > 0 || strcmp(s->select, "plain") != 0)) {
+    if (algorithm_needs_peers(s->job.algorithm) &&
+        (s->loss > 0 || strcmp(s->select, "plain") != 0)) {
         return options_wrong(program, "--algorithm %s: --select plain alone, and no --loss, so far",
                              s->job.algorithm->name);
     }

@@ -65,11 +65,11 @@ static bool read_algorithm(const char *value, const struct algorithm **out, char
     const struct algorithm *algorithm = algorithm_by_name(value);
     size_t used = (size_t)snprintf(want, WANT_MAX, "one of");
     for (unsigned i = 0; algorithm_at(i) != NULL && used < WANT_MAX; i++) {
-        if (!algorithm_at(i)->steals) { /* which is for selection plain */
+        if (!algorithm_needs_peers(algorithm_at(i))) { /* which is for selection plain */
             used += (size_t)snprintf(want + used, WANT_MAX - used, " %s", algorithm_at(i)->name);
         }
     }
-    const bool is_one = algorithm != NULL && !algorithm->steals;
+    const bool is_one = algorithm != NULL && !algorithm_needs_peers(algorithm);
     *out = is_one ? algorithm : *out;
     return is_one;
 }
@@ -186,7 +186,7 @@ void uci_options_say(const struct uci_options *u)
     printf("option name Strict type check default %s\n", u->strict ? "true" : "false");
     printf("option name Algorithm type combo default %s", u->algorithm->name);
     for (unsigned i = 0; algorithm_at(i) != NULL; i++) {
-        if (!algorithm_at(i)->steals) {
+        if (!algorithm_needs_peers(algorithm_at(i))) {
             printf(" var %s", algorithm_at(i)->name);
         }
     }

@@ -310,7 +310,7 @@ static enum err open_thread(struct engine *e, struct engine_thread *thread, cons
     thread->env = (struct env_port){.self = thread,
                                     .poll = poll_engine,
                                     .until_poll = embedded_until_poll(&thread->searcher.local)};
-    thread->env.steal = mailboxes_port(e->mailboxes, index, thread->env.until_poll);
+    thread->env.peers = mailboxes_port(e->mailboxes, index, thread->env.until_poll);
     return err;
 }
 
@@ -495,7 +495,8 @@ enum err engine_run(struct engine *e, struct job *job, const struct engine_obser
                     struct engine_result *out)
 {
     struct searcher *first = &e->thread[0].searcher;
-    bool is_posted = e->transport != NULL && job->algorithm->uses_shards && !job->algorithm->steals;
+    bool is_posted = e->transport != NULL && job->algorithm->uses_shards &&
+                     !algorithm_needs_peers(job->algorithm);
     e->job = job;
     e->last_iteration = job_last_iteration(job);
     e->observer = observer;

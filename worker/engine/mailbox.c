@@ -8,14 +8,14 @@
 enum { ROOM = 16, WAIT_NS = 5000000, SECOND_NS = 1000000000 };
 
 struct mailbox {
-    struct steal_port port;
+    struct peer_port port;
     struct mailboxes *all;
     atomic_uint *until_poll;
     atomic_uint count; /* may be read without the lock */
     pthread_mutex_t lock;
     pthread_cond_t came;
     /* under the lock */
-    struct steal_message *list; /* a ring */
+    struct peer_message *list; /* a ring */
     unsigned first, room;
     bool woken;
 };
@@ -25,11 +25,11 @@ struct mailboxes {
     struct mailbox at[];
 };
 
-static void put(struct mailbox *box, const struct steal_message *m)
+static void put(struct mailbox *box, const struct peer_message *m)
 {
     unsigned count = atomic_load_explicit(&box->count, memory_order_relaxed);
     if (count == box->room) {
-        struct steal_message *list = malloc(2 * box->room * sizeof *list);
+        struct peer_message *list = malloc(2 * box->room * sizeof *list);
         CHECK(list != NULL);
         for (unsigned i = 0; i < count; i++) {
             list[i] = box->list[(box->first + i) % box->room];
@@ -39,11 +39,11 @@ static void put(struct mailbox *box, const struct steal_message *m)
         box->first = 0;
         box->room *= 2;
     }
-    memcpy(&box->list[(box->first + count) % box->room], m, steal_message_size(m));
+    memcpy(&box->list[(box->first + count) % box->room], m, peer_message_size(m));
     atomic_store_explicit(&box->count, count + 1, memory_order_relaxed);
 }
 
-static void port_send(void *self, unsigned to, const struct steal_message *m)
+static void port_send(void *self, unsigned to, const struct peer_message *m)
 {
     struct mailbox *box = &((struct mailbox *)self)->all->at[to];
     pthread_mutex_lock(&box->lock);
@@ -55,7 +55,7 @@ static void port_send(void *self, unsigned to, const struct steal_message *m)
     }
 }
 
-static bool port_receive(void *self, struct steal_message *out)
+static bool port_receive(void *self, struct peer_message *out)
 {
     struct mailbox *box = self;
     bool any = false;
@@ -65,8 +65,8 @@ static bool port_receive(void *self, struct steal_message *out)
     pthread_mutex_lock(&box->lock);
     unsigned count = atomic_load_explicit(&box->count, memory_order_relaxed);
     if (count > 0) {
-        const struct steal_message *m = &box->list[box->first];
-        memcpy(out, m, steal_message_size(m));
+        const struct peer_message *m = &box->list[box->first];
+        memcpy(out, m, peer_message_size(m));
         box->first = (box->first + 1) % box->room;
         atomic_store_explicit(&box->count, count - 1, memory_order_relaxed);
         any = true;
@@ -113,13 +113,13 @@ enum err mailboxes_open(struct mailboxes **out, unsigned count)
         box->all = all;
         pthread_mutex_init(&box->lock, NULL);
         pthread_cond_init(&box->came, NULL);
-        box->port = (struct steal_port){.self = box,
-                                        .index = i,
-                                        .count = count,
-                                        .owns_root = i == 0,
-                                        .send = port_send,
-                                        .receive = port_receive,
-                                        .wait = port_wait};
+        box->port = (struct peer_port){.self = box,
+                                       .index = i,
+                                       .count = count,
+                                       .owns_root = i == 0,
+                                       .send = port_send,
+                                       .receive = port_receive,
+                                       .wait = port_wait};
         all->count = i + 1;
     }
     *out = all;
@@ -147,7 +147,7 @@ void mailboxes_begin(struct mailboxes *all, uint64_t job)
     }
 }
 
-const struct steal_port *mailboxes_port(struct mailboxes *all, unsigned i, atomic_uint *until_poll)
+const struct peer_port *mailboxes_port(struct mailboxes *all, unsigned i, atomic_uint *until_poll)
 {
     all->at[i].until_poll = until_poll;
     return &all->at[i].port;

@@ -1,4 +1,4 @@
-/* mailbox: the steal port (worker/search/steal.h) of the threads of one process: a list of messages
+/* mailbox: the peer port (worker/search/peers.h) of the threads of one process: a list of messages
  * for each, behind a lock.
  *
  * Threads: open, close and begin while nobody searches; a port's functions by its own thread; wake
@@ -8,7 +8,7 @@
 #define WORKER_ENGINE_MAILBOX_H
 
 #include "common/err.h"
-#include "worker/search/steal.h"
+#include "worker/search/peers.h"
 
 #include <stdatomic.h>
 
@@ -21,8 +21,8 @@ void mailboxes_close(struct mailboxes **mailboxes);
 /* Forgets what came, and waits for messages of that job. The port of thread i lives until the
  * close; a message makes its search poll at its next node (env_port). */
 void mailboxes_begin(struct mailboxes *mailboxes, uint64_t job);
-const struct steal_port *mailboxes_port(struct mailboxes *mailboxes, unsigned i,
-                                        atomic_uint *until_poll);
+const struct peer_port *mailboxes_port(struct mailboxes *mailboxes, unsigned i,
+                                       atomic_uint *until_poll);
 /* Ends all waits. */
 void mailboxes_wake(struct mailboxes *mailboxes);
 

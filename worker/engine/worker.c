@@ -23,7 +23,7 @@ struct worker {
     const atomic_bool *stop;
     worker_sources_changed *sources_changed; /* NULL: nobody is told */
     void *sources_self;
-    struct steal_port steal; /* zeroes: none */
+    struct peer_port peers; /* zeroes: none */
     /* state */
     struct worker_core core;
     struct job job; /* being searched, with ... */
@@ -125,7 +125,7 @@ static void search_job(struct worker *w, const struct job_offer *offer)
     struct worker_actions actions;
     struct env_port env = {
         .self = w, .poll = poll_worker, .until_poll = embedded_until_poll(&w->searcher.local)};
-    struct steal_port steal = w->steal;
+    struct peer_port peers = w->peers;
     char why[WHY_MAX];
     struct proto_job wire = job_offer_wire(offer);
     struct worker_choice name = {wire.job, wire.user};
@@ -135,9 +135,9 @@ static void search_job(struct worker *w, const struct job_offer *offer)
         refuse(w, name, why);
         return;
     }
-    steal.job = w->job.id;
-    env.steal = steal.send != NULL ? &steal : NULL;
-    if (w->job.algorithm->steals && env.steal == NULL) {
+    peers.job = w->job.id;
+    env.peers = peers.send != NULL ? &peers : NULL;
+    if (algorithm_needs_peers(w->job.algorithm) && env.peers == NULL) {
         refuse(w, name, "its searchers hand each other work, which only threads of one process do");
         job_free(&w->job);
         return;
@@ -194,7 +194,7 @@ enum err worker_open(struct worker **out, const struct worker_options *options)
     w->sources_changed = options->sources_changed;
     w->sources_self = options->sources_self;
     w->seed = rng_mix(options->seed ^ instance) | 1;
-    w->steal = options->steal;
+    w->peers = options->peers;
     worker_core_open(&w->core, instance, &options->patience);
     searcher.client.role = PROTO_WORKER;
     enum err err = searcher_open(&w->searcher, &searcher);

@@ -10,7 +10,7 @@
 
 #include "worker/engine/searcher.h"
 #include "worker/engine/worker_core.h"
-#include "worker/search/steal.h"
+#include "worker/search/peers.h"
 
 enum { WORKER_CONNECT_MS = 500 };
 
@@ -26,7 +26,7 @@ struct worker_options {
     const atomic_bool *stop; /* borrowed */
     worker_sources_changed *sources_changed; /* NULL: nobody is told */
     void *sources_self;
-    struct steal_port steal; /* zeroes: jobs of algorithms that steal are refused */
+    struct peer_port peers; /* zeroes: jobs of algorithms that need it are refused */
 };
 
 enum err worker_open(struct worker **out, const struct worker_options *options);

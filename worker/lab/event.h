@@ -16,7 +16,7 @@ enum lab_event_kind {
     LAB_WAKE, /* worker `who` goes on, unless `epoch` is no longer its */
     LAB_TO_SHARD, /* a packet reaches shard `who` */
     LAB_TO_WORKER, /* a packet reaches worker `who` */
-    LAB_TO_PEER, /* a steal message reaches worker `who` */
+    LAB_TO_PEER, /* a message of another worker */
     LAB_TICK, /* time passes for shard `who` */
     LAB_FAULT, /* fault number `who` begins */
     LAB_REPAIR, /* ... and ends */

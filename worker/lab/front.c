@@ -73,8 +73,8 @@ static void search_post(struct lab_worker *w, const struct job *job, struct lab_
                 1;
     f->env = (struct env_port){
         .self = w, .poll = poll_front, .until_poll = embedded_until_poll(&f->searcher.local)};
-    f->steal.job = f->job.id;
-    f->env.steal = &f->steal;
+    f->peers.job = f->job.id;
+    f->env.peers = &f->peers;
     front_core_begin(&f->core, f->job.id);
     CHECK(searcher_begin(&f->searcher, &f->job, &f->env, 0) == ERR_OK);
     CHECK(f->searcher.port.post(f->searcher.port.self, &f->job) == ERR_OK);

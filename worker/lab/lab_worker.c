@@ -11,7 +11,7 @@ enum {
     STACK_BYTES = 1 << 20, /* mapped; only what is touched costs */
     IDLE_MS = 100,
     CLIENT_TICKETS = 48,
-    STEAL_WAIT_NS = 1000000,
+    PEER_WAIT_NS = 1000000,
 };
 
 /* ---- what it counted ---- */
@@ -206,18 +206,18 @@ void lab_worker_receive(struct lab_worker *w, struct lab_packet *packet, unsigne
     }
 }
 
-/* ---- its steal port ---- */
+/* ---- its peer port ---- */
 
-static void steal_send(void *self, unsigned to, const struct steal_message *m)
+static void peer_send(void *self, unsigned to, const struct peer_message *m)
 {
     struct lab_worker *w = self;
     if (lab_host_of(w->lab, to) != w->host) {
         w->base_ns += w->lab->options.message_ns;
     }
-    lab_send_to_peer(w->lab, w->index, to, local_ns(w), m, steal_message_size(m));
+    lab_send_to_peer(w->lab, w->index, to, local_ns(w), m, peer_message_size(m));
 }
 
-static bool steal_receive(void *self, struct steal_message *out)
+static bool peer_receive(void *self, struct peer_message *out)
 {
     struct lab_worker *w = self;
     catch_up(w);
@@ -232,14 +232,14 @@ static bool steal_receive(void *self, struct steal_message *out)
     return true;
 }
 
-static void steal_wait(void *self)
+static void peer_wait(void *self)
 {
     struct lab_worker *w = self;
     catch_up(w);
     if (w->letters == NULL) {
         uint64_t began_ns = w->lab->now_ns;
         w->sleeping = true; /* whatever else may have come: the next poll sees to it */
-        wake_at(w, began_ns + STEAL_WAIT_NS);
+        wake_at(w, began_ns + PEER_WAIT_NS);
         fiber_yield();
         w->sleeping = false;
         rebase(w, w->lab->now_ns);
@@ -261,15 +261,15 @@ void lab_worker_receive_letter(struct lab_worker *w, struct lab_packet *packet)
     }
 }
 
-static struct steal_port steal_port_of(struct lab_worker *w, bool owns_root)
+static struct peer_port peer_port_of(struct lab_worker *w, bool owns_root)
 {
-    return (struct steal_port){.self = w,
-                               .index = w->index,
-                               .count = w->lab->machines,
-                               .owns_root = owns_root,
-                               .send = steal_send,
-                               .receive = steal_receive,
-                               .wait = steal_wait};
+    return (struct peer_port){.self = w,
+                              .index = w->index,
+                              .count = w->lab->machines,
+                              .owns_root = owns_root,
+                              .send = peer_send,
+                              .receive = peer_receive,
+                              .wait = peer_wait};
 }
 
 /* ---- its life ---- */
@@ -367,10 +367,10 @@ static enum err open_parts(struct lab_worker *w)
         .patience = lab->patience,
         .seed = o->seed,
         .stop = &lab->halt,
-        .steal = steal_port_of(w, false),
+        .peers = peer_port_of(w, false),
     };
     if (lab_is_front(w)) {
-        w->front.steal = steal_port_of(w, true);
+        w->front.peers = peer_port_of(w, true);
         err = lab_front_open(w, &options.searcher);
     } else {
         err = worker_open(&w->worker, &options);

@@ -14,7 +14,7 @@ void lab_worker_wake(struct lab_worker *w);
 void lab_worker_unstall(struct lab_worker *w);
 /* A packet arrives; takes it. */
 void lab_worker_receive(struct lab_worker *w, struct lab_packet *packet, unsigned shard);
-/* The same for a steal message. */
+/* The same for a message of another worker. */
 void lab_worker_receive_letter(struct lab_worker *w, struct lab_packet *packet);
 
 #endif

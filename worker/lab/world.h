@@ -24,7 +24,7 @@ struct lab_front {
     struct searcher searcher;
     struct front_core core;
     struct env_port env;
-    struct steal_port steal;
+    struct peer_port peers;
     struct job job; /* posted last, with its id; borrows the position */
     uint64_t until_ns; /* when the search is stopped */
     uint32_t jobs; /* posted, of all incarnations: numbers their ids */
@@ -66,7 +66,7 @@ struct lab_worker {
     uint64_t charged, charged_messages; /* operations, messages of results: in base_ns already */
     uint64_t serve_due_ns; /* its search need not poll before that */
     struct lab_packet *inbox, **inbox_end;
-    struct lab_packet *letters, **letters_end; /* steal messages of other workers */
+    struct lab_packet *letters, **letters_end; /* messages of other workers */
     uint64_t last_out_ns[LAB_SHARDS_MAX], last_in_ns[LAB_SHARDS_MAX]; /* FIFO per pair and way */
     uint64_t last_out[LAB_SHARDS_MAX], last_in[LAB_SHARDS_MAX]; /* numbers that arrived: checked */
     uint64_t lossy; /* bit i: something for shard i was lost since both live */

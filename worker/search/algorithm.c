@@ -1,9 +1,11 @@
 #include "worker/search/algorithm.h"
 
+#include "worker/search/aphid.h"
 #include "worker/search/children.h"
 #include "worker/search/dts.h"
 #include "worker/search/jamboree.h"
 #include "worker/search/lazy_smp.h"
+#include "worker/search/minimal_tree.h"
 #include "worker/search/pvs.h"
 #include "worker/search/steal.h"
 #include "worker/search/ybwc.h"
@@ -13,27 +15,33 @@
 #include <string.h>
 
 /* name, how children are searched, counts_inflight, uses_searchers, uses_shards, random_order,
- * how work is handed over, which iterations are left out */
+ * how work is handed over by stealing or by a master, which iterations are left out */
 static const struct algorithm algorithms[] = {
     /* While alone as abdada-paper; else the unfinished child with the fewest searchers first. */
-    {"abdada", children_least_helped, true, true, true, false, NULL, NULL},
+    {"abdada", children_least_helped, true, true, true, false, NULL, NULL, NULL},
     /* Weill 1996, figure 1. */
-    {"abdada-paper", children_two_passes, true, true, true, false, NULL, NULL},
+    {"abdada-paper", children_two_passes, true, true, true, false, NULL, NULL, NULL},
     /* All start at the root and share results, nothing is deferred (Otto and Felten 1988). */
-    {"shared-table", children_in_order, true, true, true, true, NULL, NULL},
+    {"shared-table", children_in_order, true, true, true, true, NULL, NULL, NULL},
     /* The same, each searcher in iterations of its own. */
-    {"lazy-smp", children_in_order, false, true, true, true, NULL, lazy_smp_skips},
+    {"lazy", children_in_order, false, true, true, true, NULL, NULL, lazy_smp_skips},
     /* Young brothers are given to searchers that ask for work (Feldmann 1993). */
-    {"ybwc", steal_children, false, true, true, false, &ybwc_rules, NULL},
+    {"ybwc", steal_children, false, true, true, false, &ybwc_rules, NULL, NULL},
     /* Tests side by side, values one after the other (Kuszmaul 1995). */
-    {"jamboree", steal_children, false, true, true, false, &jamboree_rules, NULL},
+    {"jamboree", steal_children, false, true, true, false, &jamboree_rules, NULL, NULL},
     /* Work is divided on the leftmost path only; or two plies below it as well (Hyatt 1988). */
-    {"pvs", steal_children, false, true, true, false, &pvs_rules, NULL},
-    {"epvs", steal_children, false, true, true, false, &epvs_rules, NULL},
+    {"pvs", steal_children, false, true, true, false, &pvs_rules, NULL, NULL},
+    {"epvs", steal_children, false, true, true, false, &epvs_rules, NULL, NULL},
     /* Wherever the type of the node says that all moves will be searched (Hyatt 1988). */
-    {"dts", steal_children, false, true, true, false, &dts_rules, NULL},
+    {"dts", steal_children, false, true, true, false, &dts_rules, NULL, NULL},
+    /* A master's tree; each worker searches below its leaves (Brockington 1998; Ura 2014). */
+    {"aphid", children_in_order, false, true, true, false, NULL, &aphid_rules, NULL},
+    {"minimal-tree", children_in_order, false, true, true, false, NULL, &minimal_tree_rules,
+     minimal_tree_skips},
+    {"minimal-tree-static", children_in_order, false, true, true, false, NULL,
+     &minimal_tree_static_rules, minimal_tree_skips},
     /* NegaScout: the reference. */
-    {"sequential", children_in_order, false, false, false, true, NULL, NULL},
+    {"sequential", children_in_order, false, false, false, true, NULL, NULL, NULL},
 };
 
 const struct algorithm *algorithm_at(unsigned i)

@@ -2,16 +2,18 @@
  *
  * They differ in how the children of a node are searched and in what they need around them;
  * iterations, node, quiescence, ordering and the table port are the same code for all. To add one,
- * write its functions in a file of its own (by way of children.h, and of steal.h if its searchers
- * hand each other work), its header, and its row in algorithm.c. Pure. */
+ * write its functions in a file of its own (by way of children.h, and of steal.h or tasks.h if its
+ * searchers hand each other work), its header, and its row in algorithm.c. Pure. */
 #ifndef WORKER_SEARCH_ALGORITHM_H
 #define WORKER_SEARCH_ALGORITHM_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct search;
 struct node;
 struct steal_rules;
+struct task_rules;
 
 /* How a visit of a node ended. A status is never a score. */
 enum search_visit {
@@ -20,7 +22,7 @@ enum search_visit {
     VISIT_STOP, /* no value: the search is being stopped, or unwinds to a node above */
     VISIT_ABORTED, /* no value: search_abort, or search_narrow to an empty window, named the split
                       point that is this node */
-    VISIT_CONTINUE, /* select_node only: nothing is decided, search the children */
+    VISIT_CONTINUE, /* select_node and tasks_node: nothing is decided, search the children */
 };
 
 struct algorithm {
@@ -33,13 +35,20 @@ struct algorithm {
     bool uses_searchers; /* several searchers in one process */
     bool uses_shards; /* several processes, by way of ttservers */
     bool random_order; /* each searcher orders moves of equal worth in its own way */
-    /* NULL: none. By these rules the others help the searcher that owns the root, where there is a
-     * port of steal.h; without one each begins at the root. */
+    /* At most one of the two. By these rules the others help the searcher that owns the root, where
+     * there is a port of peers.h; without one each begins at the root. */
     const struct steal_rules *steals;
+    const struct task_rules *tasks;
     /* NULL: none. Whether the searcher of that number leaves out the iteration of that depth; it
-     * never leaves out the last one. 0 is the front-end's first searcher. */
-    bool (*skips_iteration)(unsigned number, unsigned depth);
+     * never leaves out that of `limit`, the last one. 0 is the front-end's first searcher. */
+    bool (*skips_iteration)(unsigned number, unsigned depth, unsigned limit);
 };
+
+/* Whether its searchers send each other messages (peers.h). */
+static inline bool algorithm_needs_peers(const struct algorithm *a)
+{
+    return a->steals != NULL || a->tasks != NULL;
+}
 
 /* NULL: no algorithm of that name. */
 const struct algorithm *algorithm_by_name(const char *name);
@@ -47,11 +56,12 @@ const struct algorithm *algorithm_by_name(const char *name);
 /* Row i of the table, NULL after the last. */
 const struct algorithm *algorithm_at(unsigned i);
 
-enum { ALGORITHM_NAMES_MAX = 128 };
+enum { ALGORITHM_NAMES_MAX = 192 };
 
 /* The same for help texts, which are there before the program runs. A test compares the two. */
-#define ALGORITHM_NAMES \
-    "abdada, abdada-paper, shared-table, lazy-smp, ybwc, jamboree, pvs, epvs, dts, sequential"
+#define ALGORITHM_NAMES                                                                 \
+    "abdada, abdada-paper, shared-table, lazy, ybwc, jamboree, pvs, epvs, dts, aphid, " \
+    "minimal-tree, minimal-tree-static, sequential"
 
 /* Writes the names, separated by ", ", for messages. Returns `names`. */
 const char *algorithm_names(char names[ALGORITHM_NAMES_MAX]);

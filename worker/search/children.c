@@ -127,7 +127,7 @@ static enum search_visit visit_child(struct search *s, struct node *n, unsigned 
             n->counts = child->counts;
         }
         children_take_value(n, move, score_up(child->best));
-        if (is_quiet && node_is_cut_off(n)) {
+        if (is_quiet && node_is_cut_off(n) && !child->is_uncertain) {
             order_reward(s, n, at);
         }
     }

@@ -9,8 +9,9 @@ static const struct {
     {3, 4}, {3, 5}, {4, 0}, {4, 1}, {4, 2}, {4, 3}, {4, 4}, {4, 5}, {4, 6}, {4, 7},
 };
 
-bool lazy_smp_skips(unsigned number, unsigned depth)
+bool lazy_smp_skips(unsigned number, unsigned depth, unsigned limit)
 {
+    (void)limit;
     if (number == 0) {
         return false;
     }

@@ -12,6 +12,6 @@
 
 /* skips_iteration of algorithm.h: number 0 leaves out none; the others leave out blocks of 1 to 4
  * iterations in turn, by 20 patterns. */
-bool lazy_smp_skips(unsigned number, unsigned depth);
+bool lazy_smp_skips(unsigned number, unsigned depth, unsigned limit);
 
 #endif

@@ -3,8 +3,10 @@
 #include "common/rng.h"
 #include "common/tt/ops.h"
 #include "worker/search/children.h"
+#include "worker/search/peers.h"
 #include "worker/search/select.h"
 #include "worker/search/steal.h"
+#include "worker/search/tasks.h"
 
 /* ---- counting and polling ---- */
 
@@ -38,7 +40,7 @@ void node_count(struct search *s, const struct node *n, unsigned nodes)
     atomic_store_explicit(s->env.until_poll, until, memory_order_relaxed);
     s->poll_ply = n->ply;
     s->stopped = s->env.poll(s->env.self, s) || s->stopped;
-    steal_serve(s);
+    peers_serve(s);
     node_update_inflight_depth(s);
 }
 
@@ -258,8 +260,8 @@ static bool is_true_on_all_paths(const struct search *s, const struct node *n)
 /* Work is handed over without the shards, so their remote depth limit is not its own. */
 static unsigned least_divided(const struct search *s)
 {
-    return steal_is_possible(s) && s->inflight_depth > STEAL_DEPTH ? STEAL_DEPTH
-                                                                   : s->inflight_depth;
+    const bool steals = peers_are_there(s) && s->options.algorithm->steals != NULL;
+    return steals && s->inflight_depth > STEAL_DEPTH ? STEAL_DEPTH : s->inflight_depth;
 }
 
 static enum search_visit search_children(struct search *s, struct node *n, uint16_t table_move)
@@ -292,6 +294,7 @@ enum search_visit node_search(struct search *s, struct node *n)
     n->pv.length = 0;
     n->path = 0;
     n->alpha_now = n->alpha;
+    n->is_uncertain = false;
     node_forget_path(n);
 
     /* Step 1. Draws by repetition or counting depend on the path; a strict value must not. */
@@ -303,6 +306,10 @@ enum search_visit node_search(struct search *s, struct node *n)
     /* Step 2. Endings that the game solves itself: without the table, but for shared nodes. */
     const bool solves = game->solves != NULL && game->solves(s->position, n->depth, has_few(s)) &&
                         (n->ply > 0 || node_has_all_moves(s));
+    enum search_visit visit = tasks_node(s, n, solves);
+    if (visit != VISIT_CONTINUE) {
+        return visit;
+    }
     if (solves && !is_shared) {
         return search_halted(s) ? VISIT_STOP : end_visit(s, n, solve(s, n));
     }
@@ -375,10 +382,9 @@ enum search_visit node_search(struct search *s, struct node *n)
 
     /* Step 8. What needs no children: endings; forward pruning (selection full), but not at the
      * root. */
-    enum search_visit visit = solves            ? solve(s, n)
-                              : s->options.full ? select_node(s, n, answer.move)
-                                                : VISIT_CONTINUE;
-
+    visit = solves            ? solve(s, n)
+            : s->options.full ? select_node(s, n, answer.move)
+                              : VISIT_CONTINUE;
     if (visit == VISIT_CONTINUE) {
         /* Step 9. Moves. Without any the game is over here. */
         if (!n->generated) {

@@ -55,6 +55,7 @@ struct node {
     /* The draw that its value comes from, if it is one that depends on the path (not strict): */
     int repeats; /* the ply of the position that is repeated (-1: before the root); or NO_REPEAT */
     bool counts; /* by count */
+    bool is_uncertain; /* it comes from shallower results of tasks (tasks.h) */
     /* during the visit */
     struct tt_ask ask;
     struct table_ticket ticket;
@@ -107,6 +108,8 @@ struct search {
     unsigned halved; /* here, since the last search_history_merge */
     unsigned fresh_from; /* where the next publish begins */
     struct steal *steal; /* of algorithms that steal (steal.c) */
+    struct tasks *tasks; /* of algorithms with a master's tree (tasks.c), the master's */
+    struct task_work *task_work; /* ... and a worker's */
     uint64_t root_key, root_variant;
     uint8_t noise[SEARCH_HISTORY];
     uint64_t random;

@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 
 struct search;
-struct steal_port;
+struct peer_port;
 
 /* What a table wants back with the store or release that ends an OPEN visit. Only `later` is for
  * the search. */
@@ -84,7 +84,7 @@ struct env_port {
     atomic_uint *until_poll;
     /* NULL: there is none. By which searchers hand each other work (steal.h); it outlives the
      * search. */
-    const struct steal_port *steal;
+    const struct peer_port *peers;
 };
 
 /* ---- what an environment may say to its search, from poll only ---- */

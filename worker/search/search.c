@@ -4,7 +4,9 @@
 #include "common/rng.h"
 #include "common/tt/ops.h"
 #include "worker/search/node.h"
+#include "worker/search/peers.h"
 #include "worker/search/steal.h"
+#include "worker/search/tasks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +39,9 @@ enum err search_open(struct search **out, const struct search_options *options,
     }
     s->histories = order_histories();
     s->steal = steal_open();
-    if (s->histories == NULL || s->steal == NULL) {
+    s->tasks = tasks_open();
+    s->task_work = task_work_open();
+    if (s->histories == NULL || s->steal == NULL || s->tasks == NULL || s->task_work == NULL) {
         search_free(&s);
         return ERR_NOMEM;
     }
@@ -78,6 +82,8 @@ void search_free(struct search **search)
         free((*search)->solver_block);
         free((*search)->histories);
         free((*search)->steal);
+        tasks_free(&(*search)->tasks);
+        task_work_free(&(*search)->task_work);
         free(*search);
         *search = NULL;
     }
@@ -125,6 +131,8 @@ static void begin(struct search *s, unsigned start_ply)
     s->start_ply = s->poll_ply = start_ply;
     s->moves_used = s->children_used = 0;
     steal_begin(s);
+    tasks_begin(s);
+    task_work_begin(s);
     s->root_move = 0; /* that of the last search is none of this position's */
     atomic_store_explicit(s->env.until_poll, 1, memory_order_relaxed);
 }
@@ -343,7 +351,7 @@ static bool skips(const struct search *s, unsigned depth)
 {
     const struct algorithm *algorithm = s->options.algorithm;
     return algorithm->skips_iteration != NULL && depth < s->options.depth_limit &&
-           algorithm->skips_iteration(s->options.number, depth);
+           algorithm->skips_iteration(s->options.number, depth, s->options.depth_limit);
 }
 
 void search_run(struct search *s, search_report *report, void *context,
@@ -368,8 +376,8 @@ void search_run(struct search *s, search_report *report, void *context,
         s->line[i] = (struct search_result){.move = list[i].move};
     }
     result->move = list[0].move;
-    if (steal_helps(s)) {
-        steal_help(s);
+    if (peers_helps(s)) {
+        peers_help(s);
         return;
     }
     const unsigned limit = s->options.depth_limit;

@@ -39,59 +39,19 @@ struct steal {
     unsigned waits; /* since it was sent */
     bool is_idle; /* nothing is being searched */
     bool has_task;
-    struct steal_message task; /* the answer to the request */
+    struct peer_message task; /* the answer to the request */
     struct parked parked[PARKED_MAX];
     unsigned parked_count;
 };
-
-size_t steal_message_size(const struct steal_message *m)
-{
-    unsigned moves = m->kind == STEAL_RESULT ? m->line_length : m->length;
-    return offsetof(struct steal_message, moves) + moves * sizeof m->moves[0];
-}
 
 struct steal *steal_open(void)
 {
     return calloc(1, sizeof(struct steal));
 }
 
-static const struct steal_port *port_of(const struct search *s)
+static void send(struct search *s, unsigned to, const struct peer_message *m)
 {
-    return s->options.algorithm->steals != NULL && !s->options.full ? s->env.steal : NULL;
-}
-
-bool steal_is_possible(const struct search *s)
-{
-    return port_of(s) != NULL;
-}
-
-bool steal_helps(const struct search *s)
-{
-    const struct steal_port *port = port_of(s);
-    return port != NULL && !port->owns_root;
-}
-
-/* ---- messages ---- */
-
-/* Zeroes the padding, too: the bytes travel. */
-static void message(const struct search *s, struct steal_message *m, enum steal_kind kind)
-{
-    memset(m, 0, sizeof *m);
-    m->job = s->env.steal->job;
-    m->kind = kind;
-    m->from = s->env.steal->index;
-}
-
-static void send(struct search *s, unsigned to, const struct steal_message *m)
-{
-    s->env.steal->send(s->env.steal->self, to, m);
-}
-
-static void set_path(const struct search *s, uint16_t *path, unsigned length)
-{
-    for (unsigned ply = 0; ply < length; ply++) {
-        path[ply] = s->node[ply].move_now;
-    }
+    s->env.peers->send(s->env.peers->self, to, m);
 }
 
 /* ---- a master and his slaves ---- */
@@ -137,8 +97,8 @@ static bool is_below(const struct search *s, const struct parked *asked, unsigne
 static void give(struct search *s, struct split *sp, unsigned at, const struct parked *asked)
 {
     const struct node *n = &s->node[sp->ply];
-    struct steal_message m;
-    message(s, &m, STEAL_WORK);
+    struct peer_message m;
+    peer_message(s, &m, STEAL_WORK);
     m.split = sp->id;
     m.request = asked->request;
     m.at = at;
@@ -151,8 +111,7 @@ static void give(struct search *s, struct split *sp, unsigned at, const struct p
     m.depth = n->depth;
     m.iteration = (int)s->iteration;
     m.cut_node = n->cut_node;
-    m.length = (uint16_t)sp->ply;
-    set_path(s, m.moves, sp->ply);
+    peer_set_path(s, &m, sp->ply);
     sp->state[at] = CHILD_GIVEN;
     sp->slave[at] = asked->from;
     sp->given++;
@@ -177,8 +136,8 @@ static bool answer(struct search *s, const struct parked *asked)
 
 static void refuse(struct search *s, const struct parked *asked)
 {
-    struct steal_message m;
-    message(s, &m, STEAL_NO_WORK);
+    struct peer_message m;
+    peer_message(s, &m, STEAL_NO_WORK);
     m.request = asked->request;
     send(s, asked->from, &m);
 }
@@ -200,11 +159,11 @@ static void answer_parked(struct search *s, bool refuses)
     st->parked_count = kept;
 }
 
-static void say_to_slaves(struct search *s, const struct split *sp, enum steal_kind kind)
+static void say_to_slaves(struct search *s, const struct split *sp, enum peer_kind kind)
 {
     const struct node *n = &s->node[sp->ply];
-    struct steal_message m;
-    message(s, &m, kind);
+    struct peer_message m;
+    peer_message(s, &m, kind);
     m.split = sp->id;
     m.alpha = n->alpha_now;
     m.beta = n->beta;
@@ -219,7 +178,7 @@ static void say_to_slaves(struct search *s, const struct split *sp, enum steal_k
 
 /* As children_take_value, but the line comes with the message. After a test that lacks the value
  * `best` is what it was when the child was given: not better. */
-static void take_value(struct search *s, struct split *sp, const struct steal_message *m)
+static void take_value(struct search *s, struct split *sp, const struct peer_message *m)
 {
     struct node *n = &s->node[sp->ply];
     n->path += m->path_again;
@@ -248,7 +207,7 @@ static void take_value(struct search *s, struct split *sp, const struct steal_me
     }
 }
 
-static void take_result(struct search *s, const struct steal_message *m)
+static void take_result(struct search *s, const struct peer_message *m)
 {
     struct split *sp = split_by_id(s, m->split);
     if (sp == NULL || sp->state[m->at] != CHILD_GIVEN) {
@@ -263,7 +222,7 @@ static void take_result(struct search *s, const struct steal_message *m)
 
 /* ---- what comes ---- */
 
-static void take_request(struct search *s, const struct steal_message *m)
+static void take_request(struct search *s, const struct peer_message *m)
 {
     struct steal *st = s->steal;
     struct parked asked = {.from = (uint16_t)m->from, .request = m->request, .length = m->length};
@@ -278,19 +237,19 @@ static void take_request(struct search *s, const struct steal_message *m)
     }
 }
 
-static void return_work(struct search *s, const struct steal_message *work)
+static void return_work(struct search *s, const struct peer_message *work)
 {
-    struct steal_message m;
-    message(s, &m, STEAL_RESULT);
+    struct peer_message m;
+    peer_message(s, &m, STEAL_RESULT);
     m.split = work->split;
     m.at = work->at;
     send(s, work->from, &m);
 }
 
-static void take(struct search *s, const struct steal_message *m)
+void steal_take(struct search *s, const struct peer_message *m)
 {
     struct steal *st = s->steal;
-    switch ((enum steal_kind)m->kind) {
+    switch ((enum peer_kind)m->kind) {
     case STEAL_REQUEST:
         take_request(s, m);
         break;
@@ -320,22 +279,16 @@ static void take(struct search *s, const struct steal_message *m)
             search_narrow(s, m->split ^ m->at, m->alpha, m->beta);
         }
         break;
+    case TASK_WORK:
+    case TASK_DROP:
+    case TASK_RESULT:
+        break;
     }
 }
 
-void steal_serve(struct search *s)
+void steal_refuse_parked(struct search *s)
 {
-    const struct steal_port *port = port_of(s);
-    struct steal_message m;
-    if (port == NULL) {
-        return;
-    }
     answer_parked(s, true);
-    while (port->receive(port->self, &m)) {
-        if (m.job == port->job) {
-            take(s, &m);
-        }
-    }
 }
 
 /* ---- a slave ---- */
@@ -349,7 +302,7 @@ static enum search_visit visit_free(struct search *s, struct node *n, unsigned a
 }
 
 /* The node of the master, with one child; then that child. */
-static enum search_visit visit_given(struct search *s, const struct steal_message *w,
+static enum search_visit visit_given(struct search *s, const struct peer_message *w,
                                      bool *lacks_value)
 {
     struct node *n = &s->node[w->length];
@@ -388,9 +341,9 @@ static enum search_visit visit_given(struct search *s, const struct steal_messag
 /* Searches what was given, from the node of `ply` at which the position is. */
 static void search_task(struct search *s, unsigned ply)
 {
-    const struct steal_message w = s->steal->task;
+    const struct peer_message w = s->steal->task;
     const struct node *n = &s->node[w.length];
-    struct steal_message m;
+    struct peer_message m;
     s->steal->has_task = false;
     for (unsigned i = ply; i < w.length; i++) {
         struct node *above = &s->node[i];
@@ -409,7 +362,7 @@ static void search_task(struct search *s, unsigned ply)
     for (unsigned i = w.length; i > ply; i--) {
         s->options.game->unmake(s->position, w.moves[i - 1]);
     }
-    message(s, &m, STEAL_RESULT);
+    peer_message(s, &m, STEAL_RESULT);
     m.split = w.split;
     m.at = w.at;
     m.has_value = visit == VISIT_VALUE && !s->stopped;
@@ -428,11 +381,10 @@ static void search_task(struct search *s, unsigned ply)
 static void ask(struct search *s, unsigned whom, const struct node *below)
 {
     struct steal *st = s->steal;
-    struct steal_message m;
-    message(s, &m, STEAL_REQUEST);
+    struct peer_message m;
+    peer_message(s, &m, STEAL_REQUEST);
     m.request = st->wanted = ++st->requests;
-    m.length = below != NULL ? (uint16_t)below->ply : 0;
-    set_path(s, m.moves, m.length);
+    peer_set_path(s, &m, below != NULL ? below->ply : 0);
     st->waits = 0;
     send(s, whom, &m);
 }
@@ -457,7 +409,7 @@ void steal_begin(struct search *s)
 void steal_help(struct search *s)
 {
     struct steal *st = s->steal;
-    const struct steal_port *port = s->env.steal;
+    const struct peer_port *port = s->env.peers;
     s->iteration = 0; /* that of the last search says nothing of this one */
     for (;;) {
         s->start_ply = s->poll_ply = 0;
@@ -468,7 +420,7 @@ void steal_help(struct search *s)
         if (s->stopped) {
             return;
         }
-        steal_serve(s);
+        peers_serve(s);
         if (st->has_task) {
             st->is_idle = false;
             s->start_ply = s->poll_ply = st->task.length;
@@ -498,7 +450,7 @@ static bool has_to_wait(const struct search *s, const struct node *n, const stru
 static void await_slaves(struct search *s, struct node *n, struct split *sp)
 {
     struct steal *st = s->steal;
-    const struct steal_port *port = s->env.steal;
+    const struct peer_port *port = s->env.peers;
     sp->waits = true;
     while (has_to_wait(s, n, sp)) {
         s->poll_ply = n->ply;
@@ -506,7 +458,7 @@ static void await_slaves(struct search *s, struct node *n, struct split *sp)
         if (s->stopped) {
             break;
         }
-        steal_serve(s);
+        peers_serve(s);
         if (!has_to_wait(s, n, sp)) {
             if (st->has_task) {
                 return_work(s, &st->task);
@@ -562,10 +514,10 @@ static enum search_visit search_divided(struct search *s, struct node *n, struct
 
 enum search_visit steal_children(struct search *s, struct node *n)
 {
-    const struct steal_port *port = port_of(s);
+    const struct peer_port *port = s->env.peers;
     const struct steal_rules *rules = s->options.algorithm->steals;
     struct steal *st = s->steal;
-    if (port == NULL || port->count < 2 || st->splits == SPLITS_MAX || n->move_count < 2 ||
+    if (!peers_are_there(s) || port->count < 2 || st->splits == SPLITS_MAX || n->move_count < 2 ||
         (rules->divides != NULL && !rules->divides(s, n))) {
         return children_in_order(s, n);
     }

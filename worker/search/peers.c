@@ -1,0 +1,66 @@
+#include "worker/search/peers.h"
+
+#include "worker/search/node.h"
+#include "worker/search/steal.h"
+#include "worker/search/tasks.h"
+
+#include <string.h>
+
+size_t peer_message_size(const struct peer_message *m)
+{
+    unsigned moves = m->kind == STEAL_RESULT ? m->line_length : m->length;
+    return offsetof(struct peer_message, moves) + moves * sizeof m->moves[0];
+}
+
+void peer_message(const struct search *s, struct peer_message *m, enum peer_kind kind)
+{
+    memset(m, 0, sizeof *m);
+    m->job = s->env.peers->job;
+    m->kind = kind;
+    m->from = s->env.peers->index;
+}
+
+void peer_set_path(const struct search *s, struct peer_message *m, unsigned length)
+{
+    m->length = (uint16_t)length;
+    for (unsigned ply = 0; ply < length; ply++) {
+        m->moves[ply] = s->node[ply].move_now;
+    }
+}
+
+bool peers_are_there(const struct search *s)
+{
+    return s->env.peers != NULL && !s->options.full && algorithm_needs_peers(s->options.algorithm);
+}
+
+bool peers_helps(const struct search *s)
+{
+    return peers_are_there(s) && !s->env.peers->owns_root;
+}
+
+void peers_help(struct search *s)
+{
+    if (s->options.algorithm->steals != NULL) {
+        steal_help(s);
+    } else {
+        tasks_help(s);
+    }
+}
+
+void peers_serve(struct search *s)
+{
+    const struct peer_port *port = s->env.peers;
+    struct peer_message m;
+    if (!peers_are_there(s)) {
+        return;
+    }
+    const bool steals = s->options.algorithm->steals != NULL;
+    if (steals) {
+        steal_refuse_parked(s);
+    }
+    while (port->receive(port->self, &m)) {
+        if (m.job == port->job) {
+            steals ? steal_take(s, &m) : tasks_take(s, &m);
+        }
+    }
+}
