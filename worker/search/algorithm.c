@@ -8,6 +8,7 @@
 #include "worker/search/minimal_tree.h"
 #include "worker/search/pvs.h"
 #include "worker/search/steal.h"
+#include "worker/search/uidpabs.h"
 #include "worker/search/ybwc.h"
 
 #include <stddef.h>
@@ -40,6 +41,8 @@ static const struct algorithm algorithms[] = {
      minimal_tree_skips},
     {"minimal-tree-static", children_in_order, false, true, true, false, NULL,
      &minimal_tree_static_rules, minimal_tree_skips},
+    /* The same, with the root's moves as leaves (Newborn 1988). */
+    {"uidpabs", children_in_order, false, true, true, false, NULL, &uidpabs_rules, NULL},
     /* NegaScout: the reference. */
     {"sequential", children_in_order, false, false, false, true, NULL, NULL, NULL},
 };

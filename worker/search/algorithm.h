@@ -61,7 +61,7 @@ enum { ALGORITHM_NAMES_MAX = 192 };
 /* The same for help texts, which are there before the program runs. A test compares the two. */
 #define ALGORITHM_NAMES                                                                 \
     "abdada, abdada-paper, shared-table, lazy, ybwc, jamboree, pvs, epvs, dts, aphid, " \
-    "minimal-tree, minimal-tree-static, sequential"
+    "minimal-tree, minimal-tree-static, uidpabs, sequential"
 
 /* Writes the names, separated by ", ", for messages. Returns `names`. */
 const char *algorithm_names(char names[ALGORITHM_NAMES_MAX]);
