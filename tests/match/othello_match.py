@@ -33,7 +33,7 @@ class Engine:
     """One program that speaks GTP."""
 
     def __init__(self, command):
-        self.command, self.longest_s = command, 0.0
+        self.command, self.longest_s, self.takes_passes = command, 0.0, True
         self.process = subprocess.Popen(shlex.split(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=subprocess.DEVNULL, bufsize=1, text=True, start_new_session=True)
 
@@ -55,7 +55,14 @@ class Engine:
         return lines[0][1:].strip().lower()
 
     def play(self, side, move):
-        self.ask(f"play {COLOURS[side]} {move}")
+        """Some programs pass by themselves, and know no such move."""
+        if move != "pass" or self.takes_passes:
+            try:
+                self.ask(f"play {COLOURS[side]} {move}")
+            except EngineError:
+                if move != "pass":
+                    raise
+                self.takes_passes = False
 
     def genmove(self, side):
         begin = time.monotonic()
