@@ -5,6 +5,8 @@ Every comparison alternates its sides position by position in a random order and
 run, because shared machines drift. Prints one table; --json writes the rows as JSON lines.
 
   tests/bench/bench_search.py [--bin DIR] [--runs N] [--depth N] [--epd FILE] [--only NAME,...] [--json FILE]
+
+Of --only: perft, speed, threads, shard, worker, curve; and, if it is named, algorithms: every parallel search by two threads.
 """
 import argparse
 import contextlib
@@ -176,8 +178,7 @@ class Bench:
         self.row("one thread, plain: Mnodes/s, seconds", f"{median(nps) / 1e6:.2f}",
                  f"{median([run['seconds'] for run in runs]):.2f}", "-", "-", self.embedded(runs))
 
-    def threads(self):
-        names = ("abdada", "abdada-paper", "shared-table")
+    def threads(self, names=("abdada", "abdada-paper", "shared-table")):
         runs = self.in_turn({"alone": self.searching(),
                              "unrelated": self.unrelated} |
                             {name: self.searching("--threads", "2", "--algorithm", name) for name in names})
@@ -187,6 +188,11 @@ class Bench:
                          f"{self.extra(runs['alone'], two)}, {self.embedded(two)}")
         self.compare("the machine, s: alone | half of two unrelated at once", runs["alone"], runs["unrelated"], "-",
                      self.embedded(runs["unrelated"]))
+
+    def algorithms(self):
+        """Every parallel search by two threads (docs/comparison.md)."""
+        self.threads(("abdada", "abdada-paper", "shared-table", "lazy", "ybwc", "jamboree", "pvs", "epvs", "dts", "aphid",
+                      "minimal-tree", "minimal-tree-static", "uidpabs"))
 
     def shard(self):
         with cluster.Cluster(shards=1, workers=0) as c:

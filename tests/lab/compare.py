@@ -3,13 +3,14 @@
 from machines import LAN, T3D, counts
 from simulate import boards, bratko_kopec
 
-ALGORITHMS = ("abdada", "abdada-paper", "shared-table", "lazy-smp", "ybwc", "jamboree", "pvs", "epvs", "dts")
+ALGORITHMS = ("abdada", "abdada-paper", "shared-table", "lazy", "ybwc", "jamboree", "pvs", "epvs", "dts", "aphid",
+              "minimal-tree", "minimal-tree-static", "uidpabs")
 
 
 def compare(lab):
     """Speedup over the sequential search, search overhead, the time without a node to search, and messages."""
     few = lab.thinned([bratko_kopec()[number - 1] for number in lab.pick((4, 7, 12, 16, 20, 24), (4, 16))])
-    plies, workers = lab.pick(7, 6), counts(*lab.pick((1, 8, 32, 128), (1, 8, 32)))
+    plies, workers = lab.pick(7, 6), counts(*lab.pick((1, 8, 32, 128, 1024), (1, 8, 32)))
     tree = lab.pick(("tree:b=20,d=7", 7), ("tree:b=20,d=6", 6))
     loads = [("chess, 0.2 us a node, 100 us a round trip", few, LAN | {"depth": plies}),
              ("chess, Weill's machine", few, T3D | {"depth": plies - 1, "hash": 128, "constant": True})]

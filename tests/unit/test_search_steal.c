@@ -1,11 +1,16 @@
 /* One score whatever is stolen by whom: threads with mailboxes over one table, and virtual workers.
- * Lazy SMP beside it. Each case has two of the algorithms in turn; with STEAL_ALL in the
- * environment all of them. */
+ * Lazy SMP beside it, and the algorithms with a master's tree. Each case has two of the algorithms
+ * in turn; with STEAL_ALL in the environment all of them. */
 #include "tests/unit/test_lab.h"
 #include "tests/unit/test_search.h"
 #include "worker/engine/mailbox.h"
 
-static const char *const algorithms[] = {"ybwc", "jamboree", "pvs", "epvs", "dts", "lazy-smp"};
+#include <inttypes.h>
+
+static const char *const algorithms[] = {"ybwc",   "jamboree",     "pvs",
+                                         "epvs",   "dts",          "lazy",
+                                         "aphid",  "minimal-tree", "minimal-tree-static",
+                                         "uidpabs"};
 enum { ALGORITHMS = sizeof algorithms / sizeof algorithms[0] };
 
 static bool is_in_turn(unsigned a, unsigned number)
@@ -44,7 +49,7 @@ static struct thieves thieves_open(const char *algorithm, unsigned searchers, un
         d->slot.results_only = true;
         d->env = (struct env_port){
             .self = d, .poll = poll_helper, .until_poll = embedded_until_poll(&d->slot)};
-        d->env.steal = mailboxes_port(t.mailboxes, i, d->env.until_poll);
+        d->env.peers = mailboxes_port(t.mailboxes, i, d->env.until_poll);
         d->options.number = i;
         d->options.poll_nodes = 16;
     }
@@ -176,7 +181,7 @@ static void virtual_workers_give_the_score_of_random_trees(void **state)
 {
     (void)state;
     static const unsigned hosts[] = {8, 1, 4, 32, 16}, threads[] = {1, 8, 4, 1, 8};
-    uint64_t random = tt_seed(), stolen = 0;
+    uint64_t random = tt_seed(), stolen[ALGORITHMS] = {0};
     for (unsigned i = 0; i < 100; i++) {
         char text[GAME_TEXT_MAX];
         unsigned depth, kind = i % 5;
@@ -200,36 +205,80 @@ static void virtual_workers_give_the_score_of_random_trees(void **state)
                 fail_msg("%s with %s, %u hosts of %u threads: %d, not %d", text, algorithms[a],
                          hosts[kind], threads[kind], r.answer[0].search.score, expected);
             }
-            stolen += r.sum.steals;
+            stolen[a] += r.sum.steals;
         }
         job_free(&job);
     }
-    assert_true(stolen > 0);
+    for (unsigned a = 0; a < ALGORITHMS; a++) {
+        assert_int_equal(stolen[a] > 0, strcmp(algorithms[a], "lazy") != 0);
+    }
 }
 
-static uint64_t steals_of(const char *algorithm, unsigned workers)
+static struct lab_result eight_by(const char *algorithm)
 {
     struct job job = lab_job("tree", "tree:b=8,d=8,seed=3,order=80", algorithm, 8);
     job.remote_depth = 1;
-    struct lab_options options = lab_cluster(&job, workers, 2);
+    struct lab_options options = lab_cluster(&job, 8, 2);
     options.rtt_ns = 0;
     options.drain = false;
     struct lab_result r = lab_do(&options);
     assert_true(r.answer[0].answered);
     job_free(&job);
-    return r.sum.steals;
+    return r;
 }
 
-/* PVS divides few nodes, and EPVS more of them. */
+/* With a master's tree three of eight workers may die, one of them for ever: their tasks are given
+ * to others. At last all die, and the master goes on alone. */
+static void tasks_of_the_dead_are_given_to_others(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"aphid", "minimal-tree", "minimal-tree-static", "uidpabs"};
+    uint64_t random = tt_seed(), kills = 0;
+    for (unsigned i = 0; i < 100; i++) {
+        char text[GAME_TEXT_MAX];
+        unsigned depth;
+        draw_tree(&random, text, &depth);
+        struct job job = lab_job("tree", text, "sequential", depth);
+        int expected = lab_sequential(&job);
+        job.algorithm = algorithm_by_name(names[i % 4]);
+        job.remote_depth = 1;
+        struct lab_options options = lab_cluster(&job, 8, 2);
+        options.seed = rng_next(&random);
+        const uint64_t end_ns = lab_do(&options).end_ns;
+        const bool all = i % 5 == 4;
+        const struct lab_fault faults[] = {
+            {LAB_KILL, .worker = 1, .workers = all ? 7 : 2, .at_ns = rng_next(&random) % end_ns,
+             .lasts_ns = all ? LAB_FOR_EVER : end_ns / 4 + 1},
+            {LAB_KILL, .worker = 7, .workers = 1, .at_ns = rng_next(&random) % end_ns,
+             .lasts_ns = LAB_FOR_EVER}};
+        options.fault = faults;
+        options.faults = all ? 1 : 2;
+        struct lab_result r = lab_do(&options);
+        if (!r.answer[0].answered || r.answer[0].search.score != expected) {
+            fail_msg("%s with %s, killed at %" PRIu64 " ns: %d, not %d", text, names[i % 4],
+                     faults[0].at_ns, r.answer[0].search.score, expected);
+        }
+        kills += r.faults[LAB_KILL];
+        job_free(&job);
+    }
+    assert_true(kills > 200);
+}
+
+/* PVS divides few nodes, and EPVS more of them. The moves of the root are few tasks; who reports no
+ * shallower results sends less. */
 static void each_divides_by_its_rules(void **state)
 {
     (void)state;
-    const uint64_t pvs = steals_of("pvs", 8), epvs = steals_of("epvs", 8);
+    const uint64_t pvs = eight_by("pvs").sum.steals, epvs = eight_by("epvs").sum.steals;
     assert_true(pvs > 0);
     assert_true(epvs > pvs);
-    assert_true(steals_of("ybwc", 8) > pvs);
-    assert_true(steals_of("jamboree", 8) > pvs);
-    assert_true(steals_of("dts", 8) > pvs);
+    assert_true(eight_by("ybwc").sum.steals > pvs);
+    assert_true(eight_by("jamboree").sum.steals > pvs);
+    assert_true(eight_by("dts").sum.steals > pvs);
+    const struct lab_result dynamic = eight_by("minimal-tree"), uidpabs = eight_by("uidpabs");
+    assert_true(uidpabs.sum.steals > 0);
+    assert_true(eight_by("aphid").sum.steals > uidpabs.sum.steals);
+    assert_true(dynamic.messages > eight_by("minimal-tree-static").messages);
 }
 
 static void virtual_workers_give_the_score_of_chess(void **state)
@@ -266,6 +315,7 @@ int main(void)
         cmocka_unit_test(threads_give_the_score_of_random_trees),
 #ifndef __SANITIZE_THREAD__
         cmocka_unit_test(virtual_workers_give_the_score_of_random_trees),
+        cmocka_unit_test(tasks_of_the_dead_are_given_to_others),
         cmocka_unit_test(each_divides_by_its_rules),
         cmocka_unit_test(virtual_workers_give_the_score_of_chess),
 #endif
