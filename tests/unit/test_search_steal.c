@@ -228,7 +228,7 @@ static struct lab_result eight_by(const char *algorithm)
 }
 
 /* With a master's tree three of eight workers may die, one of them for ever: their tasks are given
- * to others. At last all die, and the master goes on alone. */
+ * to others. In each fifth case all die, and the master goes on alone. */
 static void tasks_of_the_dead_are_given_to_others(void **state)
 {
     (void)state;

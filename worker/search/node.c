@@ -115,7 +115,7 @@ unsigned node_generate_root(const struct search *s, struct game_move *list)
     return kept;
 }
 
-static void generate(struct search *s, struct node *n)
+void node_generate(struct search *s, struct node *n)
 {
     n->moves = &s->move_stack[s->moves_used];
     n->move_count = n->ply == 0 ? node_generate_root(s, n->moves)
@@ -338,7 +338,7 @@ enum search_visit node_search(struct search *s, struct node *n)
     n->generated = false;
     s->counters.asks += counts;
     if (table->ask(table->self, &n->ask, &n->ticket) && !s->options.full) { /* few need moves */
-        generate(s, n);
+        node_generate(s, n);
     }
     table->await(table->self, &n->ask, &n->ticket, &answer);
     if (!is_possible(s, &n->ask, &answer)) {
@@ -388,7 +388,7 @@ enum search_visit node_search(struct search *s, struct node *n)
     if (visit == VISIT_CONTINUE) {
         /* Step 9. Moves. Without any the game is over here. */
         if (!n->generated) {
-            generate(s, n);
+            node_generate(s, n);
         }
         if (n->move_count == 0) {
             n->best = n->known_lower = n->known_upper =

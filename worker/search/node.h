@@ -148,6 +148,9 @@ static inline bool node_has_all_moves(const struct search *s)
     return s->lines_done == 0 && s->options.root_moves == 0;
 }
 
+/* Writes the moves of the node, which are to be searched, to the top of the stack of moves. */
+void node_generate(struct search *s, struct node *n);
+
 /* The moves of the root that are to be searched. */
 unsigned node_generate_root(const struct search *s, struct game_move *list);
 

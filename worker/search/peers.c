@@ -40,11 +40,29 @@ bool peers_helps(const struct search *s)
 
 void peers_help(struct search *s)
 {
-    if (s->options.algorithm->steals != NULL) {
-        steal_help(s);
-    } else {
-        tasks_help(s);
+    const bool steals = s->options.algorithm->steals != NULL;
+    s->iteration = 0; /* that of the last search says nothing of this one */
+    for (;;) {
+        s->start_ply = s->poll_ply = 0;
+        s->unwind = NO_UNWIND;
+        s->window_changed = false;
+        s->stopped = s->env.poll(s->env.self, s) || s->stopped;
+        if (s->stopped) {
+            return;
+        }
+        peers_serve(s);
+        if (!(steals ? steal_work(s) : tasks_work(s))) {
+            s->env.peers->wait(s->env.peers->self);
+        }
     }
+}
+
+void peers_begin_work(struct search *s, unsigned ply, unsigned iteration)
+{
+    s->start_ply = s->poll_ply = ply;
+    s->iteration = iteration;
+    s->moves_used = s->children_used = 0;
+    node_update_inflight_depth(s);
 }
 
 void peers_serve(struct search *s)

@@ -73,5 +73,7 @@ bool peers_are_there(const struct search *s);
 /* Whether this search has no root of its own; and its life: until env.poll says stop. */
 bool peers_helps(const struct search *s);
 void peers_help(struct search *s);
+/* From there: work at the node of that ply begins, part of that iteration. */
+void peers_begin_work(struct search *s, unsigned ply, unsigned iteration);
 
 #endif

@@ -401,41 +401,28 @@ void steal_begin(struct search *s)
 {
     struct steal *st = s->steal;
     st->splits = st->parked_count = 0;
-    st->has_task = st->is_idle = false;
+    st->has_task = false;
+    st->is_idle = peers_helps(s);
     st->wanted = 0;
     st->random = rng_mix(s->options.seed + s->options.number + 1);
 }
 
-void steal_help(struct search *s)
+bool steal_work(struct search *s)
 {
     struct steal *st = s->steal;
     const struct peer_port *port = s->env.peers;
-    s->iteration = 0; /* that of the last search says nothing of this one */
-    for (;;) {
-        s->start_ply = s->poll_ply = 0;
-        s->unwind = NO_UNWIND;
-        s->window_changed = false;
+    if (st->has_task) {
+        st->is_idle = false;
+        peers_begin_work(s, st->task.length, (unsigned)st->task.iteration);
+        search_task(s, 0);
         st->is_idle = true;
-        s->stopped = s->env.poll(s->env.self, s) || s->stopped;
-        if (s->stopped) {
-            return;
-        }
-        peers_serve(s);
-        if (st->has_task) {
-            st->is_idle = false;
-            s->start_ply = s->poll_ply = st->task.length;
-            s->iteration = (unsigned)st->task.iteration;
-            s->moves_used = s->children_used = 0;
-            node_update_inflight_depth(s);
-            search_task(s, 0);
-            continue;
-        }
-        if (!is_patient(st)) {
-            unsigned whom = rng_below(&st->random, port->count - 1);
-            ask(s, whom + (whom >= port->index), NULL);
-        }
-        port->wait(port->self);
+        return true;
     }
+    if (!is_patient(st)) {
+        unsigned whom = rng_below(&st->random, port->count - 1);
+        ask(s, whom + (whom >= port->index), NULL);
+    }
+    return false;
 }
 
 /* ---- a node ---- */

@@ -41,9 +41,11 @@ struct steal *steal_open(void);
 /* A search begins: what is left of the last one is forgotten. */
 void steal_begin(struct search *s);
 
-/* peers.h calls these: the life of a searcher without a root; the requests kept since the poll
- * before are refused; what came is taken and answered. */
-void steal_help(struct search *s);
+/* peers.h calls these: what a searcher without a root does next (false: it has no work; it has
+ * asked for some); the requests kept since the poll before are refused; what came is taken and
+ * answered.
+ */
+bool steal_work(struct search *s);
 void steal_refuse_parked(struct search *s);
 void steal_take(struct search *s, const struct peer_message *message);
 

@@ -191,12 +191,7 @@ static enum search_visit search_task(struct search *s, const struct task *task, 
         s->node[ply].move_now = task->path[ply];
         s->options.game->make(s->position, task->path[ply]);
     }
-    s->start_ply = s->poll_ply = task->length;
-    s->unwind = NO_UNWIND;
-    s->window_changed = false;
-    s->iteration = task->iteration;
-    s->moves_used = s->children_used = 0;
-    node_update_inflight_depth(s);
+    peers_begin_work(s, task->length, task->iteration);
     n->depth = (int)depth;
     n->alpha = task->alpha;
     n->beta = task->beta;
@@ -228,10 +223,13 @@ static void report(struct search *s, const struct task *task, uint32_t request, 
     s->env.peers->send(s->env.peers->self, task->from, &m);
 }
 
-/* The next iteration of the most important task. */
-static void work(struct search *s, struct task *first)
+bool tasks_work(struct search *s)
 {
     struct task_work *t = s->task_work;
+    struct task *first = first_task(t);
+    if (first == NULL) {
+        return false;
+    }
     const struct task task = *first; /* the list may change meanwhile */
     unsigned depth = task.depth;
     while (depth > (unsigned)task.done + STEP) {
@@ -242,7 +240,7 @@ static void work(struct search *s, struct task *first)
     enum search_visit visit = search_task(s, &task, depth);
     t->is_running = false;
     if (visit != VISIT_VALUE || s->stopped || !t->is_wanted) {
-        return;
+        return true;
     }
     first = task_of(t, task.key); /* what is wanted now, in the same window or a part of it */
     if (depth == first->depth || s->options.algorithm->tasks->reports) {
@@ -252,26 +250,5 @@ static void work(struct search *s, struct task *first)
     if (depth >= first->depth) {
         remove_task(t, first);
     }
-}
-
-void tasks_help(struct search *s)
-{
-    const struct peer_port *port = s->env.peers;
-    s->iteration = 0; /* that of the last search says nothing of this one */
-    for (;;) {
-        s->start_ply = s->poll_ply = 0;
-        s->unwind = NO_UNWIND;
-        s->window_changed = false;
-        s->stopped = s->env.poll(s->env.self, s) || s->stopped;
-        if (s->stopped) {
-            return;
-        }
-        peers_serve(s);
-        struct task *first = first_task(s->task_work);
-        if (first != NULL) {
-            work(s, first);
-        } else {
-            port->wait(port->self);
-        }
-    }
+    return true;
 }

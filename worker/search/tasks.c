@@ -11,8 +11,8 @@ enum {
     HAND_MAX = 256, /* tasks of a worker; what is more waits for the next pass */
     SIGNATURE_PLIES = 12,
     SIGNATURE_BITS = 5,
-    PATIENCE = 200, /* waits in vain without a sign of a worker, until it is asked for one; and
-                       again, until others have its tasks */
+    PATIENCE = 200, /* waits that bring no message and no sign of a worker, until it is asked for
+                       one; and again, until others have its tasks */
     MARGIN = 2, /* aspiration widths */
     NO_PEER = PLACE_UNOWNED,
     NO_PLY = SEARCH_PLY_MAX + 1,
@@ -39,7 +39,7 @@ struct tasks {
     bool is_full; /* there was no room for a place */
     unsigned alone_ply; /* the subtree of the node there is the master's own work; or NO_PLY */
     uint32_t pass, requests, messages;
-    uint32_t waits; /* in vain: no message came */
+    uint32_t waits; /* that ended without a message */
     bool is_new; /* a result has come since the pass began */
 };
 
@@ -242,7 +242,7 @@ static unsigned owner_of(struct search *s, struct place *p)
         other = least_busy(s, NO_PEER);
         return t->hand[other].tasks < HAND_MAX ? other : NO_PEER;
     }
-    if (is_lost(t, h)) { /* it goes on, if it is there at all */
+    if (is_lost(t, h)) { /* no DROP: if the worker is alive its next result is welcome */
         set_silent(t, p->owner, true);
         return least_busy(s, p->owner);
     }
@@ -375,10 +375,7 @@ static void sort(struct search *s, struct node *n, const struct place *p)
     if (seen.move == 0) {
         node_peek_here(s, &peek, &seen);
     }
-    n->moves = &s->move_stack[s->moves_used];
-    n->move_count = n->ply == 0 ? node_generate_root(s, n->moves)
-                                : s->options.game->generate(s->position, n->moves);
-    s->moves_used += n->move_count;
+    node_generate(s, n);
     order_moves(s, n, seen.move);
     order_sort(s, n);
 }
@@ -500,11 +497,11 @@ enum search_visit tasks_node(struct search *s, struct node *n, bool solves)
         return VISIT_CONTINUE;
     }
     t->alone_ply = NO_PLY;
-    p = place_of(&t->places, n->ply == 0 ? node_root_key(s) : node_key(s));
     if (n->ply > TASK_PLIES) {
         t->alone_ply = n->ply;
         return VISIT_CONTINUE;
     }
+    p = place_of(&t->places, n->ply == 0 ? node_root_key(s) : node_key(s));
     if (p == NULL) {
         t->is_full = true;
         return VISIT_STOP;
@@ -514,8 +511,7 @@ enum search_visit tasks_node(struct search *s, struct node *n, bool solves)
     n->extension = 0;
     n->resolved = RESOLVED_NOT;
     const bool is_leaf = solves || (n->ply > 0 && n->depth <= (int)t->leaf_depth);
-    node_count(s, n,
-               !is_leaf); /* of a leaf it is known what it would cost, but for quiesce's part */
+    node_count(s, n, !is_leaf); /* the evaluation of a leaf counts itself, once */
     if (search_halted(s)) {
         return VISIT_STOP;
     }

@@ -13,15 +13,15 @@
  *
  * In which window: the master searches with null windows (NegaScout); a task gets that of its leaf,
  * wider by a margin to both sides (Ura, section 5.4). Which task first at a worker: the one with
- * the shallowest result, then the first in a depth-first walk (its signature). Which worker: that
- * with the fewest tasks; a position stays with it, whose tables know it, unless another has none.
- * Differences from Ura's: messages carry changes alone, not all tasks of every pass, and workers
- * share the tables that there are.
+ * the shallowest result, then the first in a depth-first walk (its signature). Which worker: the
+ * one that has or had the position, whose tables know it, unless it has others in this pass while
+ * another worker has none; else the one with the fewest tasks. Differences from Ura's: messages
+ * carry changes alone, not all tasks of every pass, and workers share the tables that there are.
  *
- * Deaths: a worker's death costs its tasks. After many waits in vain without a sign of a worker the
- * master asks it for one, and after as many again gives its tasks to others; a result that comes
- * twice does no harm. When nobody gives a sign the master searches the rest of the iteration's
- * window alone. Its own death ends the search.
+ * Deaths: a worker's death costs its tasks. After many waits without a message or a sign of a
+ * worker the master asks it for one, and after as many again gives its tasks to others; a result
+ * that comes twice does no harm. When nobody gives a sign the master searches the rest of the
+ * iteration's window alone. Its own death ends the search.
  *
  * Bounds: a worker has 256 tasks at most, the rest waits at the master. If the master's tree has no
  * room it begins anew with a ply less.
@@ -60,16 +60,14 @@ void task_work_free(struct task_work **work);
 void tasks_begin(struct search *s);
 void task_work_begin(struct search *s);
 
-/* peers.h calls these: the life of a worker; what came; and of it, a result for the master. */
-void tasks_help(struct search *s);
+/* peers.h calls these: a worker searches the next iteration of its most important task (false: it
+ * has none); what came; and of it, a result for the master. */
+bool tasks_work(struct search *s);
 void tasks_take(struct search *s, const struct peer_message *message);
 void tasks_take_result(struct search *s, const struct peer_message *message);
 
 /* A node of the master's tree, at the root pass after pass; a leaf if the game solves it
- * (`solves`). VISIT_CONTINUE: it is none, because
- * this is not the master of an iteration that is deep enough, or for want of room; nor are those
- * below.
- */
+ * (`solves`). VISIT_CONTINUE: neither this node nor those below are of the master's tree. */
 enum search_visit tasks_node(struct search *s, struct node *n, bool solves);
 
 #endif
