@@ -8,6 +8,7 @@ OTHELLO_EMPTIES=N: the FFO positions with up to N empty squares (24); all have u
 import json
 import os
 import random
+import re
 import sys
 
 from cluster import (PATIENCE, QUICK, ROOT, SANITIZED, Process, Shard, Worker, answers, at, check, equal, main, run, scratch,
@@ -63,6 +64,17 @@ def the_problems_of_the_file_are_solved():
     signs = solve("--obf", file, "--wld")
     for row, (board, score, _) in zip(signs, wanted):
         equal((row["score"], row["solved"]), ((score > 0) - (score < 0), True), row["id"])
+
+
+def a_stopped_solve_has_solved_nothing():
+    path = os.path.join(scratch("othello"), "start.obf")
+    with open(path, "w", encoding="ascii") as file:
+        file.write(f"{START}; D3:+0; C4:+0; F5:+0; E6:+0;\n")  # whatever move is found is a best one
+    process = Process("abdada", "solve", "--json", "--time", 50, "--obf", path)
+    process.close_input()
+    row, = answers(process)
+    equal(row["solved"], False, row)
+    check(re.search(r"stopped at depth \d+ of 60: the score is not exact", process.err()), process.tail())
 
 
 def harder_ones_are_solved():
@@ -249,7 +261,7 @@ def wrong_use_is_said_in_a_line():
 
 if __name__ == "__main__":
     sys.exit(main([
-        the_tree_has_its_sizes, the_problems_of_the_file_are_solved, harder_ones_are_solved, all_best_moves_are_found,
+        the_tree_has_its_sizes, the_problems_of_the_file_are_solved, a_stopped_solve_has_solved_nothing, harder_ones_are_solved, all_best_moves_are_found,
         a_line_is_played_to_the_end, a_position_is_analysed, a_finished_game_has_a_score,
         progress_says_what_is_proved, every_algorithm_finds_the_same, selection_full_prunes_but_not_the_end,
         a_cluster_solves, everything_but_the_front_end_is_killed, everything_is_killed_and_the_solve_goes_on,

@@ -167,9 +167,9 @@ static void a_directory_is_no_suite(void **state)
 static void texts_longer_than_their_fields_are_cut(void **state)
 {
     (void)state;
-    char text[700], name[201];
-    memset(name, 'n', 200);
-    name[200] = '\0';
+    char text[900], name[301];
+    memset(name, 'n', 300);
+    name[300] = '\0';
     snprintf(text, sizeof text, KING " bm %s; id \"%s\";\n", name, name);
     struct suite suite = read_good(text);
     assert_int_equal(strlen(suite.at[0].id), SUITE_ID_MAX - 1);
@@ -229,6 +229,29 @@ static void the_positions_of_bratko_and_kopec_are_read(void **state)
     suite_close(&suite);
 }
 
+/* No Othello position has as many legal moves; each of them is one of the best. */
+static void every_best_move_of_an_obf_line_is_kept(void **state)
+{
+    (void)state;
+    char text[1024] = "---------------------------OX------XO--------------------------- X;",
+         path[64];
+    char best[256] = "", why[256] = "";
+    for (char row = '1'; row <= '8'; row++) {
+        for (char column = 'a'; column <= 'h'; column++) {
+            const char square[4] = {column, row, '\0'};
+            strcat(strcat(strcat(text, " "), square), ":+64;");
+            strcat(strcat(best, best[0] ? " " : ""), square);
+        }
+    }
+    struct suite suite = {0};
+    write_file(path, strcat(text, "\n"));
+    assert_int_equal(suite_read_obf(&suite, path, why, sizeof why), ERR_OK);
+    unlink(path);
+    assert_int_equal(suite.count, 1);
+    assert_string_equal(suite.at[0].best, best);
+    suite_close(&suite);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -247,6 +270,7 @@ int main(void)
         cmocka_unit_test(positions_are_added_by_hand),
         cmocka_unit_test(suites_of_several_files_are_one),
         cmocka_unit_test(the_positions_of_bratko_and_kopec_are_read),
+        cmocka_unit_test(every_best_move_of_an_obf_line_is_kept),
     };
     return cmocka_run_group_tests_name("cli_suite", tests, NULL, NULL);
 }

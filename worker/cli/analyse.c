@@ -124,17 +124,23 @@ static bool has_expectation(const struct suite_case *c)
     return c->best[0] != '\0' || c->avoid[0] != '\0';
 }
 
-static bool is_solved(const struct suite_case *c, const struct job *job,
+/* Searched to the end of the game. */
+static bool is_exact(const struct job *job, const struct search_result *r)
+{
+    return job->game->depth_left != NULL && r->depth >= job_last_iteration(job);
+}
+
+/* In Othello only the exact score can be compared; until then `analyse` compares the move. */
+static bool is_solved(const struct analyse *a, const struct suite_case *c, const struct job *job,
                       const struct search_result *r)
 {
-    /* In Othello only the exact score can be compared. */
-    const bool is_exact = job->game->depth_left != NULL && r->depth >= job_last_iteration(job);
-    const bool is_wld = job->game->score_max == 1;
-    if (is_wld && c->has_score) {
-        const int sign = (c->score > 0) - (c->score < 0);
-        return is_exact && sign == r->score;
+    if (!is_exact(job, r)) {
+        return !a->solves && score_solved(c, job, r->move, c->score);
     }
-    return score_solved(c, job, r->move, is_exact ? r->score : c->score);
+    if (job->game->score_max == 1 && c->has_score) { /* win, draw or loss alone */
+        return r->score == (c->score > 0) - (c->score < 0);
+    }
+    return score_solved(c, job, r->move, r->score);
 }
 
 /* What is proved of the iteration under way, and the lines of the last finished one. */
@@ -228,7 +234,7 @@ static void print_json(const struct analyse *a, const struct suite_case *c, cons
         json_array_end(&j);
     }
     if (has_expectation(c)) {
-        json_flag(&j, "solved", is_solved(c, job, &r->search));
+        json_flag(&j, "solved", is_solved(a, c, job, &r->search));
     }
     json_end(&j);
 }
@@ -254,7 +260,7 @@ static void print_row(const struct analyse *a, const struct suite_case *c, const
         }
         snprintf(expected, sizeof expected, "%s%s%s %s", c->best[0] ? "" : "not ",
                  c->best[0] ? c->best : c->avoid, value,
-                 is_solved(c, job, &r->search) ? "ok" : "-");
+                 is_solved(a, c, job, &r->search) ? "ok" : "-");
     }
     printf("%-12s %5u %9s %-8s %-12s %12" PRIu64 " %8.3f %8.2f", c->id, r->search.depth, score,
            score_move(job, r->search.move, move), expected, s->nodes, seconds,
@@ -339,6 +345,10 @@ static int analyse_case(struct analyse *a, const struct suite_case *c)
                  c->id);
     }
     a->is_alone = alone;
+    if (a->solves && !is_exact(&job, &result.search)) {
+        log_fail(a->program, "%s: stopped at depth %u of %u: the score is not exact", c->id,
+                 result.search.depth, job_last_iteration(&job));
+    }
     if (a->json) {
         print_json(a, c, &job, &result);
     } else {
@@ -346,7 +356,7 @@ static int analyse_case(struct analyse *a, const struct suite_case *c)
     }
     sum_up(a, &result.status, &a->total);
     a->asked += has_expectation(c);
-    a->solved += has_expectation(c) && is_solved(c, &job, &result.search);
+    a->solved += has_expectation(c) && is_solved(a, c, &job, &result.search);
     job_free(&job);
     return 0;
 }

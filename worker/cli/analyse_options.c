@@ -118,6 +118,7 @@ int analyse_read_solve_options(struct analyse *a, int argc, char *argv[])
     }
     a->search.game = a->wld ? "othello-wld" : "othello";
     a->depth = SEARCH_DEPTH_MAX;
+    a->solves = true;
     status = cli_table_environment(a->program, &a->resources.table, false);
     if (status < 0 && a->resume && !cli_table_is_given(&a->resources.table)) {
         return options_wrong(a->program,

@@ -16,6 +16,7 @@ struct analyse {
     struct cli_resources resources;
     uint32_t depth;
     bool json, fresh;
+    bool solves; /* `abdada solve`: only an exact score counts as an answer */
     bool all, wld, resume; /* solve: all best moves; win, draw or loss; with old results */
     struct job job; /* without a position: what all positions have in common */
     /* state */

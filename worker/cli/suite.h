@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { SUITE_ID_MAX = 64, SUITE_POSITION_MAX = 160, SUITE_MOVES_MAX = 64 };
+enum { SUITE_ID_MAX = 64, SUITE_POSITION_MAX = 160, SUITE_MOVES_MAX = 256 };
 
 struct suite_case {
     char id[SUITE_ID_MAX];
