@@ -51,7 +51,7 @@ struct client_port {
  * for each node that another searcher finished while we had it in flight, with its result (slot 0),
  * in its range. A hint: it may be missing, late, or not close our window; our in-flight entry
  * stays. shared: results of others that PROTO_WANTS_RESULTS asked for, in their range; slots say
- * nothing. */
+ * nothing. correspondents, mail: client_mail_join; they have a `self` of their own, too. */
 struct client_sink {
     void *self;
     void (*job)(void *self, const struct proto_job *job, unsigned shard);
@@ -72,6 +72,9 @@ struct client_sink {
     void (*node_done)(void *node_self, const struct tt_store *result);
     void (*history)(void *node_self, unsigned shard, const struct proto_history_answer *answer);
     void (*shared)(void *node_self, const struct proto_share *share);
+    void *mail_self;
+    void (*correspondents)(void *mail_self, const struct proto_mail_list *list);
+    void (*mail)(void *mail_self, const struct proto_mail *letter);
 };
 
 /* Zero means the default in brackets. */
@@ -201,6 +204,16 @@ unsigned client_history(struct client *client, uint64_t root_key, uint32_t epoch
  * sink->shared there. Nothing is kept or confirmed. False: nothing was sent. */
 bool client_share(struct client *client, const struct tt_store *results, unsigned count,
                   uint64_t now_us);
+
+/* Takes part in the letters of an open job, at the shard that owns its id as a key: its other
+ * searchers, to sink->correspondents, or nothing. To be repeated, some times a second: searchers
+ * come and go, and so does the shard. Job 0: in none. False: not sent. */
+bool client_mail_join(struct client *client, uint64_t job, uint64_t now_us);
+/* A letter of up to PROTO_BODY_MAX bytes to the searcher of that instance, if it takes part: comes
+ * to sink->mail there, or gets lost. Letters from one to another arrive in their order as long as
+ * the shard owns the job. */
+void client_mail(struct client *client, uint64_t job, uint64_t to, const uint8_t *body,
+                 size_t length, uint64_t now_us);
 
 /* Asks one shard for its figures: sink->stats, or nothing. False: not up, or not sent. */
 bool client_stats(struct client *client, unsigned shard, uint64_t now_us);

@@ -24,6 +24,7 @@ enum part_kind {
     PART_JOBS,
     PART_HISTORY,
     PART_SCAN,
+    PART_MAIL,
     PART_ASK,
     PART_PEEK,
 };

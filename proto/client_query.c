@@ -91,3 +91,26 @@ bool client_share(struct client *c, const struct tt_store *results, unsigned cou
     c->counters.shared += is_sent ? m.share.list.count : 0;
     return is_sent;
 }
+
+bool client_mail_join(struct client *c, uint64_t job, uint64_t now_us)
+{
+    client_advance(c, now_us);
+    unsigned shard = client_owner(c, job);
+    struct proto_message m = {.type = PROTO_MAIL_JOIN};
+    m.mail_join.job = job;
+    return shard != CLIENT_NOWHERE && shard_query(c, shard, PART_MAIL, &m) != NULL;
+}
+
+void client_mail(struct client *c, uint64_t job, uint64_t to, const uint8_t *body, size_t length,
+                 uint64_t now_us)
+{
+    CHECK(length <= PROTO_BODY_MAX);
+    client_advance(c, now_us);
+    unsigned shard = client_owner(c, job);
+    struct proto_message m = {.type = PROTO_MAIL};
+    m.mail = (struct proto_mail){
+        .job = job, .to = to, .from = c->options.instance, .body = {body, (uint32_t)length}};
+    if (shard != CLIENT_NOWHERE) {
+        (void)client_send(c, shard, &m);
+    }
+}

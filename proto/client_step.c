@@ -248,6 +248,16 @@ static void take(struct client *c, unsigned shard, const struct proto_message *m
             on_scanned(c, shard, &m->scanned);
         }
         break;
+    case PROTO_MAIL_LIST:
+        if (answers(c, shard, PART_MAIL, m) && sink->correspondents) {
+            sink->correspondents(sink->mail_self, &m->mail_list);
+        }
+        break;
+    case PROTO_MAIL:
+        if (sink->mail) {
+            sink->mail(sink->mail_self, &m->mail);
+        }
+        break;
     case PROTO_FLUSHED:
         shard_on_flushed(c, shard, m->flushed.request, NULL);
         break;

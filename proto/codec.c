@@ -115,6 +115,25 @@ static bool read_text(struct reader *r, struct proto_text *out)
     return true;
 }
 
+static bool read_bin(struct reader *r, uint64_t max, uint64_t *length)
+{
+    uint8_t tag;
+    return read_byte(r, &tag) && tag >= 0xc4 && tag <= 0xc6 &&
+           read_big_endian(r, 1u << (tag - 0xc4), length) && *length <= max &&
+           *length <= (size_t)(r->end - r->at);
+}
+
+static bool read_bytes(struct reader *r, struct proto_bytes *out)
+{
+    uint64_t length;
+    if (!read_bin(r, PROTO_BODY_MAX, &length)) {
+        return false;
+    }
+    *out = (struct proto_bytes){r->at, (uint32_t)length};
+    r->at += length;
+    return true;
+}
+
 static bool read_array(struct reader *r, uint64_t max, uint64_t *count)
 {
     uint8_t tag;
@@ -250,11 +269,8 @@ PROTO_OPS(OP)
 
 static bool read_results(struct reader *r, struct proto_stores *out)
 {
-    uint8_t tag;
     uint64_t length;
-    if (!read_byte(r, &tag) || tag < 0xc4 || tag > 0xc6 ||
-        !read_big_endian(r, 1u << (tag - 0xc4), &length) ||
-        length > PROTO_RESULT_BYTES * PROTO_BATCH_MAX || length > (size_t)(r->end - r->at) ||
+    if (!read_bin(r, PROTO_RESULT_BYTES * PROTO_BATCH_MAX, &length) ||
         length % PROTO_RESULT_BYTES != 0) {
         return false;
     }
@@ -351,6 +367,12 @@ static bool write_text(msgpack_packer *p, struct proto_text value)
 {
     return value.length <= PROTO_TEXT_MAX && msgpack_pack_str(p, value.length) == 0 &&
            (value.length == 0 || msgpack_pack_str_body(p, value.at, value.length) == 0);
+}
+
+static bool write_bytes(msgpack_packer *p, struct proto_bytes value)
+{
+    return value.length <= PROTO_BODY_MAX && msgpack_pack_bin(p, value.length) == 0 &&
+           (value.length == 0 || msgpack_pack_bin_body(p, value.at, value.length) == 0);
 }
 
 /* ---- writing, the usual case: as reading, where there is room for the longest ---- */

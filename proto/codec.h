@@ -20,6 +20,7 @@
 enum {
     PROTO_BATCH_MAX = 1024, /* operations in one message */
     PROTO_TEXT_MAX = 1024, /* bytes in one text */
+    PROTO_BODY_MAX = 1024, /* bytes in one body (MAIL) */
     PROTO_RESULT_BYTES = 13, /* of a result in SHARE: key 8, score 2, move 2, and in one byte the
                                 depth times four and the bound; numbers begin with the low byte */
     PROTO_RESULT_DEPTH_MAX = 63, /* of such a result */
@@ -83,6 +84,16 @@ struct proto_text {
     uint32_t length;
 };
 
+struct proto_bytes {
+    const uint8_t *at;
+    uint32_t length;
+};
+
+/* Who takes part in a job and may be sent MAIL. */
+struct proto_correspondent {
+    uint64_t instance;
+};
+
 struct proto_figure {
     struct proto_text name;
     uint64_t value;
@@ -127,6 +138,7 @@ PROTO_OPS(OP)
 #define PROTO_C_u64 uint64_t
 #define PROTO_C_i16 int16_t
 #define PROTO_C_text struct proto_text
+#define PROTO_C_bytes struct proto_bytes
 #define PROTO_C_results PROTO_C_stores /* slots are 0 */
 
 #define F(type, name) PROTO_C_##type name;

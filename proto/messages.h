@@ -6,7 +6,8 @@
  *
  * F(type, name): u8 u16 u32 u64 i16 are integers checked for range; text is a msgpack string;
  * `results` is a list of results packed into a msgpack bin, PROTO_RESULT_BYTES each, because
- * nothing else is sent as often; the others are lists of the operations below. Pure. */
+ * nothing else is sent as often; `bytes` is a msgpack bin that the shard does not look into; the
+ * others are lists of the operations below. Pure. */
 #ifndef PROTO_MESSAGES_H
 #define PROTO_MESSAGES_H
 
@@ -29,6 +30,7 @@
     OP(scanneds, struct tt_scanned,                                                                \
        F(u64, key) F(u8, depth) F(i16, lower) F(i16, upper) F(u16, move))                          \
     OP(weights, struct tt_weight, F(u16, index) F(u32, weight))                                    \
+    OP(correspondents, struct proto_correspondent, F(u64, instance))                               \
     OP(figures, struct proto_figure, F(text, name) F(u64, value))                                  \
     OP(member_rows, struct proto_member_row,                                                       \
        F(u32, session) F(u32, instance_id) F(u8, role) F(u64, job) F(u32, silent_ms) F(text, name) \
@@ -91,6 +93,9 @@
     MSG(FLUSH, flush, 27, F(u32, request))                                                         \
     MSG(FLUSHED, flushed, 28, F(u32, request))                                                     \
     MSG(SCAN, scan, 29, F(u32, request) F(u64, cursor) F(u8, depth))                               \
-    MSG(SCANNED, scanned, 30, F(u32, request) F(u64, next) F(scanneds, list))
+    MSG(SCANNED, scanned, 30, F(u32, request) F(u64, next) F(scanneds, list))                      \
+    MSG(MAIL_JOIN, mail_join, 31, F(u32, request) F(u64, job))                                     \
+    MSG(MAIL_LIST, mail_list, 32, F(u32, request) F(u64, job) F(correspondents, list))             \
+    MSG(MAIL, mail, 33, F(u64, job) F(u64, to) F(u64, from) F(bytes, body))
 
 #endif

@@ -133,6 +133,7 @@ static enum err open_crew(struct crew *c, const struct keys_client *keys,
                          .share_depth = (uint8_t)c->share},
             .seed = (uint64_t)getpid() << 16 | i,
             .stop = &stopping,
+            .has_letters = c->place.url == NULL,
             /* One speaks for all; a Redis' connection speaks for itself. */
             .sources_changed = i == 0 && c->place.url == NULL ? say_shards : NULL,
             .sources_self = c,

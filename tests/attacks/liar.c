@@ -243,6 +243,18 @@ static void put_results(struct writer *w)
     }
 }
 
+static void put_bytes(struct writer *w)
+{
+    struct side *s = w->side;
+    unsigned n = rng_below(&s->rng, w->is_faulty ? 2 * PROTO_BODY_MAX : 64);
+    put_number(w, 0xc5, n, 2);
+    while (n-- > 0) {
+        put_raw(w, rng_next(&s->rng), 1);
+    }
+}
+
+#define PUT_bytes(w, name) put_bytes(w)
+#define PUT_correspondents(w, name) put_correspondents(w)
 #define PUT_asks(w, name) put_asks(w)
 #define PUT_answers(w, name) put_answers(w)
 #define PUT_stores(w, name) put_stores(w)
@@ -301,7 +313,7 @@ static void make_message(struct liar *l, const struct kind *kind)
 
 /* Which roles may send what, as PROTOCOL.md has it: bit by number of the role. */
 enum { ALL = 15, SEARCHERS = 7 };
-static const uint8_t roles_of[PROTO_SCANNED + 1] = {
+static const uint8_t roles_of[PROTO_MAIL + 1] = {
     [PROTO_HELLO] = ALL,
     [PROTO_HEARTBEAT] = ALL,
     [PROTO_BYE] = ALL,
@@ -315,6 +327,8 @@ static const uint8_t roles_of[PROTO_SCANNED + 1] = {
     [PROTO_HISTORY] = SEARCHERS,
     [PROTO_SHARE] = SEARCHERS,
     [PROTO_SCAN] = SEARCHERS,
+    [PROTO_MAIL_JOIN] = SEARCHERS,
+    [PROTO_MAIL] = SEARCHERS,
     [PROTO_FLUSH] = 1 << PROTO_FRONT | 1 << PROTO_CLIENT, /* without keys */
     [PROTO_JOB_POST] = 1 << PROTO_FRONT,
     [PROTO_JOB_STOP] = 1 << PROTO_FRONT,

@@ -47,7 +47,7 @@ struct side {
     /* statistics */
     uint64_t sent, unsent, received, welcomes, refused, shared;
     uint64_t welcomes_at[SHARDS_MAX], offers_at[SHARDS_MAX];
-    uint64_t of_type[PROTO_SCANNED + 1]; /* received */
+    uint64_t of_type[PROTO_MAIL + 1]; /* received */
 };
 
 struct peer {

@@ -61,6 +61,9 @@ static size_t fuzz_message(uint64_t *rng, uint8_t *out, size_t room)
     } else if (m.type == PROTO_SHARE) {
         m.share.table_id = rng_below(rng, 3);
         m.share.load = (uint8_t)rng_below(rng, 256);
+    } else if (m.type == PROTO_MAIL_JOIN || m.type == PROTO_MAIL) {
+        m.mail_join.job = m.mail.job = rng_below(rng, 4);
+        m.mail.to = rng_below(rng, 2);
     } else if (m.type == PROTO_SCAN) {
         m.scan.cursor = rng_below(rng, 2) ? rng_below(rng, 80) : rng_next(rng);
         m.scan.depth = (uint8_t)rng_below(rng, 3);

@@ -25,6 +25,7 @@ SOURCES = {
     "fuzz_decode": ["common/err.c", "proto/codec.c"],
     "fuzz_client": ["common/err.c", "proto/*.c"],
     "fuzz_ggf": ["common/err.c", "worker/cli/ggf.c", "worker/games/othello/board.c"],
+    "fuzz_letter": ["common/err.c", "worker/engine/letter.c"],
     "fuzz_ttcore": ["common/err.c", "common/tt/*.c", "proto/codec.c", "ttserver/core/*.c"],
     "fuzz_zmtp": ["common/err.c", "ttserver/io/zmtp.c", "ttserver/io/curve.c"],
 }
@@ -51,13 +52,18 @@ def build(clang, name, out, more=()):
 
 
 def sow(name, corpus):
-    """The first inputs: the golden messages, one a file; streams of them for the core. ZMTP and GGF have their own."""
+    """The first inputs: the golden messages, one a file; streams of them for the core. ZMTP, GGF and
+    letters have their own."""
     os.makedirs(corpus, exist_ok=True)
     if name == "fuzz_zmtp":
         sow_zmtp(corpus)
         return
     if name == "fuzz_ggf":
         sow_ggf(corpus)
+        return
+    if name == "fuzz_letter":
+        with open(os.path.join(corpus, "request"), "wb") as file:
+            file.write(bytes(73))  # all zeroes: the shortest request for work
         return
     messages = []
     with open("tests/data/golden/messages.txt") as file:

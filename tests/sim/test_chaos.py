@@ -127,10 +127,7 @@ def wrong_use_is_refused():
                             (("--faults", "random", "--seeds", "x"), "A..B"),
                             (("--faults", "random", "--plant", "tree"), "skip-release"),
                             (("--faults", "random", "--algorithm", "best"), "abdada-paper"),
-                            (("--faults", "random", "--algorithm", "ybwc"), "does not survive"),
-                            (("--faults", "random", "--algorithm", "ybwc", "--depth", "3", "startpos"), "does not survive"),
                             (("--algorithm", "ybwc", "--select", "full", "--depth", "3"), "plain alone"),
-                            (("--algorithm", "ybwc", "--loss", "5", "--depth", "3"), "no --loss"),
                             (("--faults", "random", "--game", "go"), "there are: "),
                             (("--faults", "random", "--game", "tree:b=3,d=4"), "--depth"),
                             (("--faults", "random", "--game", "othello", ENDING), "--solve"),
@@ -144,7 +141,14 @@ def wrong_use_is_refused():
         check(re.search(re.escape(word), process.err()), arguments, process.err())
 
 
-TESTS = [invariants_survive_random_faults, endings_of_othello_keep_their_scores, planted_faults_are_caught,
+def searchers_that_hand_over_work_survive():
+    for name in ("ybwc", "minimal-tree") if cluster.QUICK else ("ybwc", "jamboree", "pvs", "epvs", "dts", "aphid", "minimal-tree"):
+        status, failures, summary = chaos(f"1..{max(10, RUNS // 10)}", "--algorithm", name)
+        check(not failures and status == 0, *[f"{f['command']}  # {f['broken']}\n" for f in failures])
+        check(summary["kills"] > 0 and summary["messages_lost"] > 0, name, summary)
+
+
+TESTS = [invariants_survive_random_faults, searchers_that_hand_over_work_survive, endings_of_othello_keep_their_scores, planted_faults_are_caught,
          a_failure_is_repeated_by_its_command, the_same_seeds_make_the_same_runs,
          every_build_gives_the_same_trace, wrong_use_is_refused]
 

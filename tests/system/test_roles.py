@@ -48,6 +48,9 @@ MESSAGES = {
     "SHARE": (client.SHARE, [1, client.pack_results([[KEY, 3, 7, EXACT, 0]]), 0], SEARCHERS),
     "SCAN": (client.SCAN, [5, 0, 4], SEARCHERS),
     "FLUSH": (client.FLUSH, [5], {FRONT, CLIENT}),  # and for administrators alone
+    "MAIL_JOIN": (client.MAIL_JOIN, [5, JOB], SEARCHERS),
+    "MAIL": (client.MAIL, [JOB, 1, 1, b""], SEARCHERS),
+    "MAIL_LIST": (client.MAIL_LIST, [5, JOB, []], SHARDS_ALONE),
     "FLUSHED": (client.FLUSHED, [5], SHARDS_ALONE),
     "SCANNED": (client.SCANNED, [5, 0, []], SHARDS_ALONE),
     "WELCOME": (client.WELCOME, [5, 1, 1, 1, 1, 1, 1, 1], SHARDS_ALONE),
@@ -66,7 +69,8 @@ NOT_IN_TABLE = {client.HELLO, client.JOB_STOP, client.ERROR}  # tests of their o
 ANSWERS = {client.RETRIEVE_ASK: client.RETRIEVE_ANSWER, client.PEEK: client.PEEK_ANSWER,
            client.HEARTBEAT: client.HEARTBEAT, client.STATS: client.STATS_ANSWER,
            client.MEMBERS: client.MEMBERS_ANSWER, client.JOBS: client.JOBS_ANSWER,
-           client.HISTORY: client.HISTORY_ANSWER, client.SCAN: client.SCANNED, client.FLUSH: client.FLUSHED}
+           client.HISTORY: client.HISTORY_ANSWER, client.SCAN: client.SCANNED, client.FLUSH: client.FLUSHED,
+           client.MAIL_JOIN: client.MAIL_LIST}
 
 
 @contextlib.contextmanager
@@ -109,7 +113,7 @@ def cases():
 
 def every_message_of_every_role():
     types = {kind for kind, _, _ in MESSAGES.values()}
-    equal(types | NOT_IN_TABLE, set(range(client.HELLO, client.SCANNED + 1)), "every type is in a table")
+    equal(types | NOT_IN_TABLE, set(range(client.HELLO, client.MAIL + 1)), "every type is in a table")
     tried = 0
     with guarded() as (shard, keys):
         for key, role in cases():

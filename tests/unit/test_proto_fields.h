@@ -52,6 +52,18 @@ static bool same_text(struct proto_text a, struct proto_text b)
     return a.length == b.length && (a.length == 0 || memcmp(a.at, b.at, a.length) == 0);
 }
 
+static void fill_bytes(struct filler *f, struct proto_bytes *out)
+{
+    static const uint32_t edges[] = {0, 1, 255, 256, PROTO_BODY_MAX};
+    out->at = (const uint8_t *)f->text;
+    out->length = edges[rng_below(&f->rng, 5)];
+}
+
+static bool same_bytes(struct proto_bytes a, struct proto_bytes b)
+{
+    return a.length == b.length && (a.length == 0 || memcmp(a.at, b.at, a.length) == 0);
+}
+
 /* Some fields are enums or narrower in memory: go through the type of the wire. */
 #define F(type, name)           \
     {                           \

@@ -54,6 +54,8 @@ static struct tt_weight sample_weights[] = {
     {.index = 300, .weight = 81},
     {.index = 8191, .weight = 100000},
 };
+static struct proto_correspondent sample_correspondents[] = {{0xfeed}, {SAMPLE_KEY}};
+static const uint8_t sample_body[] = {3, 0, 255};
 static struct proto_figure sample_figures[] = {
     {.name = TEXT("sessions"), .value = 3},
     {.name = TEXT("asks"), .value = 1000000},
@@ -163,6 +165,14 @@ static const struct proto_message samples[] = {
     {PROTO_FLUSHED, .flushed = {.request = 9}},
     {PROTO_SCAN, .scan = {.request = 10, .cursor = 0, .depth = 4}},
     {PROTO_SCANNED, .scanned = {.request = 10, .next = 4096, .list = {2, sample_scanneds}}},
+    {PROTO_MAIL_JOIN, .mail_join = {.request = 11, .job = UINT64_C(0x1122334455667788)}},
+    {PROTO_MAIL_LIST, .mail_list = {.request = 11,
+                                    .job = UINT64_C(0x1122334455667788),
+                                    .list = {2, sample_correspondents}}},
+    {PROTO_MAIL, .mail = {.job = UINT64_C(0x1122334455667788),
+                          .to = 0xfeed,
+                          .from = 0xf00d,
+                          .body = {sample_body, sizeof sample_body}}},
 };
 enum { SAMPLES = sizeof samples / sizeof *samples };
 

@@ -14,12 +14,15 @@ static const struct {
     enum proto_type type;
     const char *roles;
 } rights[] = {
-    {PROTO_HEARTBEAT, "wfcm"}, {PROTO_STATS, "wfcm"},    {PROTO_MEMBERS, "wfcm"},
-    {PROTO_JOBS, "wfcm"},      {PROTO_BYE, "wfcm"},      {PROTO_RETRIEVE_ASK, "wfc"},
-    {PROTO_STORE_HASH, "wfc"}, {PROTO_RELEASE, "wfc"},   {PROTO_PEEK, "wfc"},
-    {PROTO_HISTORY, "wfc"},    {PROTO_SHARE, "wfc"},     {PROTO_JOB_POST, "f"},
-    {PROTO_JOB_STOP, "f"},     {PROTO_JOB_REPORT, "wf"}, {PROTO_SCAN, "wfc"},
-    {PROTO_FLUSH, "fc"}, /* if the key may flush */
+    {PROTO_HEARTBEAT, "wfcm"}, {PROTO_STATS, "wfcm"},
+    {PROTO_MEMBERS, "wfcm"},   {PROTO_JOBS, "wfcm"},
+    {PROTO_BYE, "wfcm"},       {PROTO_RETRIEVE_ASK, "wfc"},
+    {PROTO_STORE_HASH, "wfc"}, {PROTO_RELEASE, "wfc"},
+    {PROTO_PEEK, "wfc"},       {PROTO_HISTORY, "wfc"},
+    {PROTO_SHARE, "wfc"},      {PROTO_JOB_POST, "f"},
+    {PROTO_JOB_STOP, "f"},     {PROTO_JOB_REPORT, "wf"},
+    {PROTO_SCAN, "wfc"},       {PROTO_MAIL_JOIN, "wfc"},
+    {PROTO_MAIL, "wfc"},       {PROTO_FLUSH, "fc"}, /* if the key may flush */
 };
 
 static const char *roles_of(enum proto_type type)

@@ -111,6 +111,7 @@ struct ttcore_scratch {
     struct tt_answer answer[PROTO_BATCH_MAX];
     struct tt_peeked peeked[PROTO_BATCH_MAX];
     struct tt_scanned scanned[PROTO_BATCH_MAX];
+    struct proto_correspondent correspondent[PROTO_BATCH_MAX];
     struct ttcore_notice notice[TTCORE_NOTICES_MAX];
     uint32_t notice_bucket[TTCORE_NOTICE_BUCKETS]; /* index + 1; valid if notice_count > 0 */
     struct tt_holder holder[TTCORE_HOLDERS_MAX];

@@ -100,8 +100,8 @@ enum {
 };
 
 /* HANDLER(TYPE, name, who may send it): what a shard understands; the rest of proto/messages.h goes
- * the other way. In on_session.c, on_table.c, on_job.c, on_history.c and on_share.c, on_stats.c,
- * on_scan.c, in this order. */
+ * the other way. In on_session.c, on_table.c, on_job.c, on_history.c and on_share.c, on_mail.c,
+ * on_stats.c, on_scan.c, in this order. */
 #define TTCORE_HANDLERS(HANDLER)                      \
     HANDLER(HELLO, hello, TTCORE_ANYBODY)             \
     HANDLER(HEARTBEAT, heartbeat, TTCORE_ANYBODY)     \
@@ -115,6 +115,8 @@ enum {
     HANDLER(JOB_REPORT, job_report, TTCORE_REPORTERS) \
     HANDLER(HISTORY, history, TTCORE_SEARCHERS)       \
     HANDLER(SHARE, share, TTCORE_SEARCHERS)           \
+    HANDLER(MAIL_JOIN, mail_join, TTCORE_SEARCHERS)   \
+    HANDLER(MAIL, mail, TTCORE_SEARCHERS)             \
     HANDLER(STATS, stats, TTCORE_ANYBODY)             \
     HANDLER(MEMBERS, members, TTCORE_ANYBODY)         \
     HANDLER(JOBS, jobs, TTCORE_ANYBODY)               \

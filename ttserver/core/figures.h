@@ -34,6 +34,8 @@
     X(history_refused, "History weights refused because there was no room") \
     X(shared, "Results passed on to other tables") \
     X(shared_dropped, "Results not passed on because there were too many") \
+    X(letters, "Letters passed on between the searchers of a job (MAIL)") \
+    X(letters_lost, "Letters for searchers that are not there") \
     X(jobs_refused, "Jobs refused because there were too many, or of a taken id") \
     X(sessions_over_quota, "Sessions refused because the user had too many") \
     X(jobs_over_quota, "Jobs refused because the user had too many") \

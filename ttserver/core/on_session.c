@@ -234,6 +234,9 @@ void ttcore_on_hello(struct ttcore_call *call)
     }
     ttcore_sessions_set_role(&core->sessions, session, hello->role);
     ttcore_sessions_want(&core->sessions, session, false);
+    if (is_monitor || session->instance != hello->instance) {
+        ttcore_sessions_set_mail(&core->sessions, session, 0);
+    }
     session->flags = is_monitor ? 0 : hello->flags;
     session->namespace_id = hello->namespace_id;
     session->instance = hello->instance;

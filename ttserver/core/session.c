@@ -23,8 +23,10 @@ enum err ttcore_sessions_open(struct ttcore_sessions *sessions, uint32_t max, ui
     fresh.mask = buckets - 1;
     fresh.slot = calloc(max, sizeof *fresh.slot);
     fresh.bucket = calloc(buckets, sizeof *fresh.bucket);
+    fresh.mail_bucket = calloc(buckets, sizeof *fresh.mail_bucket);
     fresh.worker_index = calloc(max, sizeof *fresh.worker_index);
-    if (fresh.slot == NULL || fresh.bucket == NULL || fresh.worker_index == NULL) {
+    if (fresh.slot == NULL || fresh.bucket == NULL || fresh.mail_bucket == NULL ||
+        fresh.worker_index == NULL) {
         ttcore_sessions_close(&fresh);
         return ERR_NOMEM;
     }
@@ -40,6 +42,7 @@ void ttcore_sessions_close(struct ttcore_sessions *sessions)
 {
     free(sessions->slot);
     free(sessions->bucket);
+    free(sessions->mail_bucket);
     free(sessions->worker_index);
     memset(sessions, 0, sizeof *sessions);
 }
@@ -175,6 +178,46 @@ struct ttcore_session *ttcore_sessions_next_wanting(struct ttcore_sessions *s,
     return session;
 }
 
+/* ---- who gets letters ---- */
+
+static uint32_t *mail_home(const struct ttcore_sessions *s, uint64_t job, uint64_t instance)
+{
+    return &s->mail_bucket[rng_mix(rng_mix(job ^ s->seed) ^ instance) & s->mask];
+}
+
+void ttcore_sessions_set_mail(struct ttcore_sessions *s, struct ttcore_session *session,
+                              uint64_t job)
+{
+    uint32_t self = ttcore_sessions_slot(s, session) + 1;
+    if (session->mail_job == job) {
+        return;
+    }
+    if (session->mail_job != 0) {
+        uint32_t *link = mail_home(s, session->mail_job, session->instance);
+        while (*link != self) {
+            CHECK(*link != 0);
+            link = &s->slot[*link - 1].mail_next;
+        }
+        *link = session->mail_next;
+    }
+    session->mail_job = job;
+    if (job != 0) {
+        uint32_t *home = mail_home(s, job, session->instance);
+        session->mail_next = *home;
+        *home = self;
+    }
+}
+
+struct ttcore_session *ttcore_sessions_find_mail(const struct ttcore_sessions *s, uint64_t job,
+                                                 uint64_t instance)
+{
+    uint32_t at = *mail_home(s, job, instance);
+    while (at != 0 && (s->slot[at - 1].mail_job != job || s->slot[at - 1].instance != instance)) {
+        at = s->slot[at - 1].mail_next;
+    }
+    return at != 0 ? &s->slot[at - 1] : NULL;
+}
+
 void ttcore_sessions_remove(struct ttcore_sessions *s, struct ttcore_session *session)
 {
     uint32_t self = ttcore_sessions_slot(s, session) + 1;
@@ -186,6 +229,7 @@ void ttcore_sessions_remove(struct ttcore_sessions *s, struct ttcore_session *se
     }
     *link = session->chain;
     ttcore_sessions_want(s, session, false);
+    ttcore_sessions_set_mail(s, session, 0);
     age_unlink(s, session);
     role_take(s, session);
     s->live--;

@@ -36,6 +36,8 @@ struct ttcore_session {
     uint64_t push_after_us; /* a HELLO before that is not answered by the open jobs at once ... */
     bool push_owed; /* ... but with a tick */
     uint64_t reports_us; /* ttcore_budget: of reports passed on */
+    uint64_t mail_job; /* it gets letters of that job's searchers; 0: none */
+    uint32_t mail_next; /* of its bucket: slot + 1 */
     bool is_wanting; /* in the list of those that want results of its namespace */
     uint32_t want_next, want_prev; /* slot + 1 */
     uint8_t role; /* enum proto_role */
@@ -49,6 +51,7 @@ struct ttcore_sessions {
     /* fixed after open */
     struct ttcore_session *slot;
     uint32_t *bucket; /* slot + 1, 0 empty */
+    uint32_t *mail_bucket; /* the same, by (mail_job, instance) */
     uint32_t *worker_index; /* [of_role[PROTO_WORKER]] slots */
     uint32_t mask, max, slot_bits;
     uint64_t seed;
@@ -92,6 +95,14 @@ void ttcore_sessions_want(struct ttcore_sessions *sessions, struct ttcore_sessio
  * looks at it makes it the last, so that all get a turn. */
 struct ttcore_session *ttcore_sessions_next_wanting(struct ttcore_sessions *sessions,
                                                     uint64_t namespace_id);
+
+/* Who gets the letters of a job; 0: of none. A session is found by its job and its instance, so 0
+ * is to be set before its instance changes. */
+void ttcore_sessions_set_mail(struct ttcore_sessions *sessions, struct ttcore_session *session,
+                              uint64_t job);
+/* NULL: nobody. */
+struct ttcore_session *ttcore_sessions_find_mail(const struct ttcore_sessions *sessions,
+                                                 uint64_t job, uint64_t instance);
 
 /* The worker on a worker_index below of_role[PROTO_WORKER]. */
 static inline struct ttcore_session *ttcore_sessions_worker_at(

@@ -151,11 +151,10 @@ int analyse_resolve(struct analyse *a)
 {
     char why[256];
     int status = cli_resolve(a->program, &a->search, &a->job);
-    if (status < 0 && algorithm_needs_peers(a->job.algorithm) &&
-        cli_table_is_given(&a->resources.table)) {
+    if (status < 0 && algorithm_needs_peers(a->job.algorithm) && a->resources.table.url != NULL) {
         return options_wrong(a->program,
-                             "--algorithm %s: only the threads of one process hand each other work "
-                             "so far; leave out --servers and --table",
+                             "--algorithm %s: its searchers send each other letters, which a Redis "
+                             "does not pass on: --servers, or one process",
                              a->job.algorithm->name);
     }
     if (status >= 0) {

@@ -137,10 +137,6 @@ static int read_wish(struct driver *d)
             return options_wrong(c->program, "unknown algorithm '%s' (there are: %s)", c->algorithm,
                                  algorithm_names((char[ALGORITHM_NAMES_MAX]){0}));
         }
-        if (d->wish.algorithm->steals) {
-            return options_wrong(c->program, "--algorithm %s does not survive faults yet",
-                                 c->algorithm);
-        }
     }
     d->wish.job = c->job;
     d->wish.game = c->game;

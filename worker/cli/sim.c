@@ -237,9 +237,8 @@ static int resolve(struct sim *s)
     if (status >= 0) {
         return status;
     }
-    if (algorithm_needs_peers(s->job.algorithm) &&
-        (s->loss > 0 || strcmp(s->select, "plain") != 0)) {
-        return options_wrong(program, "--algorithm %s: --select plain alone, and no --loss, so far",
+    if (algorithm_needs_peers(s->job.algorithm) && strcmp(s->select, "plain") != 0) {
+        return options_wrong(program, "--algorithm %s: --select plain alone so far",
                              s->job.algorithm->name);
     }
     if (job_set_position(&s->job, s->job.game, s->search.position, why, sizeof why) != ERR_OK) {

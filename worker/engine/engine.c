@@ -28,7 +28,8 @@ struct engine {
     struct embedded *table;
     struct transport *transport; /* NULL: no table outside the process */
     unsigned shards;
-    struct mailboxes *mailboxes; /* of algorithms that steal */
+    struct mailboxes *mailboxes; /* of algorithms whose searchers send each other messages ... */
+    bool has_letters; /* ... to those of other processes, too: shards pass them on */
     struct engine_thread *thread; /* the first has the job port */
     /* state of a run; the thread that holds `lock` may call the observer */
     atomic_bool stop, ended;
@@ -296,6 +297,8 @@ static enum err open_thread(struct engine *e, struct engine_thread *thread, cons
                    .instance = clock_unique(),
                    .name = name, /* copied */
                    .jobs = 2},
+        .mailboxes = e->has_letters ? e->mailboxes : NULL,
+        .mailbox = index,
         .share_depth = e->options.share_depth,
     };
     thread->engine = e;
@@ -350,8 +353,9 @@ enum err engine_open(struct engine **out, const struct engine_options *options,
     e->thread = memory_lines(options->threads * sizeof *e->thread);
     enum err err = front_core_open(&e->front, 0);
     if (err == ERR_OK) {
-        err = mailboxes_open(&e->mailboxes, options->threads);
+        err = mailboxes_open(&e->mailboxes, options->threads, true);
     }
+    e->has_letters = !is_alone && options->table.redis == NULL;
     if (e->thread == NULL) {
         err = ERR_NOMEM;
     }
@@ -495,8 +499,9 @@ enum err engine_run(struct engine *e, struct job *job, const struct engine_obser
                     struct engine_result *out)
 {
     struct searcher *first = &e->thread[0].searcher;
-    bool is_posted = e->transport != NULL && job->algorithm->uses_shards &&
-                     !algorithm_needs_peers(job->algorithm);
+    const bool needs_peers = algorithm_needs_peers(job->algorithm);
+    const bool is_posted =
+        e->transport != NULL && job->algorithm->uses_shards && (e->has_letters || !needs_peers);
     e->job = job;
     e->last_iteration = job_last_iteration(job);
     e->observer = observer;
@@ -512,7 +517,7 @@ enum err engine_run(struct engine *e, struct job *job, const struct engine_obser
     job->id = clock_unique();
     front_core_begin(&e->front, job->id);
     e->said_refused = 0;
-    mailboxes_begin(e->mailboxes, job->id);
+    mailboxes_begin(e->mailboxes, job->id, !is_posted || !needs_peers);
     engine_idle(e, 0); /* what came while nothing ran */
     enum err err = prepare_threads(e);
     if (err == ERR_OK && is_posted) {
@@ -520,6 +525,7 @@ enum err engine_run(struct engine *e, struct job *job, const struct engine_obser
     }
     if (err == ERR_OK) {
         search_all(e);
+        mailboxes_end(e->mailboxes);
         CHECK(embedded_inflight(e->table) == 0);
         e->end_us = clock_us();
         if (is_posted) { /* the workers' last figures, if they come soon */

@@ -1,21 +1,41 @@
 #include "worker/engine/mailbox.h"
 
+#include "worker/engine/letter.h"
+#include "worker/table/remote.h"
+
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { ROOM = 16, WAIT_NS = 5000000, SECOND_NS = 1000000000 };
+enum {
+    ROOM = 16,
+    WAIT_NS = 5000000,
+    SECOND_NS = 1000000000,
+    WAIT_MS = 5,
+    WAIT_WITH_NEIGHBOURS_MS = 1, /* who are not heard meanwhile */
+    JOIN_EVERY_US = 10000,
+    JOIN_EACH_US = 1000, /* more for each searcher that is known: the list grows with them */
+};
+
+struct envelope {
+    uint64_t from; /* an address */
+    struct peer_message message;
+};
 
 struct mailbox {
-    struct peer_port port;
+    struct peer_port port; /* its count grows */
     struct mailboxes *all;
+    struct remote *remote; /* NULL: not connected */
+    bool is_joined; /* takes part in the letters of its job */
+    uint64_t join_due_us;
+    uint64_t *peer; /* [port.count] addresses, by number; the threads first */
     atomic_uint *until_poll;
     atomic_uint count; /* may be read without the lock */
     pthread_mutex_t lock;
     pthread_cond_t came;
     /* under the lock */
-    struct peer_message *list; /* a ring */
+    struct envelope *list; /* a ring */
     unsigned first, room;
     bool woken;
 };
@@ -25,11 +45,14 @@ struct mailboxes {
     struct mailbox at[];
 };
 
-static void put(struct mailbox *box, const struct peer_message *m)
+/* ---- the list ---- */
+
+/* The caller holds the lock. */
+static void put(struct mailbox *box, const struct peer_message *m, uint64_t from)
 {
     unsigned count = atomic_load_explicit(&box->count, memory_order_relaxed);
     if (count == box->room) {
-        struct peer_message *list = malloc(2 * box->room * sizeof *list);
+        struct envelope *list = malloc(2 * box->room * sizeof *list);
         CHECK(list != NULL);
         for (unsigned i = 0; i < count; i++) {
             list[i] = box->list[(box->first + i) % box->room];
@@ -39,25 +62,14 @@ static void put(struct mailbox *box, const struct peer_message *m)
         box->first = 0;
         box->room *= 2;
     }
-    memcpy(&box->list[(box->first + count) % box->room], m, peer_message_size(m));
+    struct envelope *at = &box->list[(box->first + count) % box->room];
+    at->from = from;
+    memcpy(&at->message, m, peer_message_size(m));
     atomic_store_explicit(&box->count, count + 1, memory_order_relaxed);
 }
 
-static void port_send(void *self, unsigned to, const struct peer_message *m)
+static bool take(struct mailbox *box, struct peer_message *out, uint64_t *from)
 {
-    struct mailbox *box = &((struct mailbox *)self)->all->at[to];
-    pthread_mutex_lock(&box->lock);
-    put(box, m);
-    pthread_cond_signal(&box->came);
-    pthread_mutex_unlock(&box->lock);
-    if (box->until_poll != NULL) {
-        atomic_store_explicit(box->until_poll, 1, memory_order_release);
-    }
-}
-
-static bool port_receive(void *self, struct peer_message *out)
-{
-    struct mailbox *box = self;
     bool any = false;
     if (atomic_load_explicit(&box->count, memory_order_relaxed) == 0) {
         return false;
@@ -65,8 +77,9 @@ static bool port_receive(void *self, struct peer_message *out)
     pthread_mutex_lock(&box->lock);
     unsigned count = atomic_load_explicit(&box->count, memory_order_relaxed);
     if (count > 0) {
-        const struct peer_message *m = &box->list[box->first];
-        memcpy(out, m, peer_message_size(m));
+        const struct envelope *at = &box->list[box->first];
+        memcpy(out, &at->message, peer_message_size(&at->message));
+        *from = at->from;
         box->first = (box->first + 1) % box->room;
         atomic_store_explicit(&box->count, count - 1, memory_order_relaxed);
         any = true;
@@ -75,10 +88,100 @@ static bool port_receive(void *self, struct peer_message *out)
     return any;
 }
 
-/* Not for ever: the search has limits to see to. */
-static void port_wait(void *self)
+static void poll_soon(const struct mailbox *box)
+{
+    if (box->until_poll != NULL) {
+        atomic_store_explicit(box->until_poll, 1, memory_order_release);
+    }
+}
+
+/* ---- who is there ---- */
+
+/* The number of an address, a new one if need be; MAILBOX_PEERS_MAX: no room. */
+static unsigned number_of(struct mailbox *box, uint64_t address)
+{
+    unsigned i = 0;
+    while (i < box->port.count && box->peer[i] != address) {
+        i++;
+    }
+    if (i == box->port.count && i < MAILBOX_PEERS_MAX) {
+        box->peer[box->port.count++] = address;
+    }
+    return i;
+}
+
+static void take_correspondents(void *self, const struct proto_mail_list *list)
 {
     struct mailbox *box = self;
+    for (uint32_t i = 0; list->job == box->port.job && i < list->list.count; i++) {
+        (void)number_of(box, list->list.at[i].instance);
+    }
+}
+
+static void take_letter(void *self, const struct proto_mail *letter)
+{
+    struct mailbox *box = self;
+    struct peer_message m;
+    if (letter->job != box->port.job || !box->is_joined ||
+        atomic_load_explicit(&box->count, memory_order_relaxed) >= MAILBOX_LETTERS_MAX ||
+        !letter_read(letter->body.at, letter->body.length, &m)) {
+        return;
+    }
+    m.job = letter->job;
+    pthread_mutex_lock(&box->lock);
+    put(box, &m, letter->from);
+    pthread_mutex_unlock(&box->lock);
+    poll_soon(box);
+}
+
+/* ---- the port ---- */
+
+static void join(struct mailbox *box)
+{
+    uint64_t now_us = remote_now_us(box->remote);
+    if (now_us >= box->join_due_us) {
+        (void)client_mail_join(remote_client(box->remote), box->port.job, now_us);
+        box->join_due_us = now_us + JOIN_EVERY_US + box->port.count * (uint64_t)JOIN_EACH_US;
+    }
+}
+
+static void port_send(void *self, unsigned to, const struct peer_message *m)
+{
+    struct mailbox *own = self;
+    if (to >= own->all->count) {
+        uint8_t body[PROTO_BODY_MAX];
+        if (own->is_joined) {
+            client_mail(remote_client(own->remote), own->port.job, own->peer[to], body,
+                        letter_write(m, body), remote_now_us(own->remote));
+        }
+        return;
+    }
+    struct mailbox *box = &own->all->at[to];
+    pthread_mutex_lock(&box->lock);
+    put(box, m, own->port.address);
+    pthread_cond_signal(&box->came);
+    pthread_mutex_unlock(&box->lock);
+    poll_soon(box);
+}
+
+static bool port_receive(void *self, struct peer_message *out)
+{
+    struct mailbox *box = self;
+    uint64_t from;
+    if (box->is_joined) {
+        join(box);
+    }
+    while (take(box, out, &from)) {
+        out->from = number_of(box, from);
+        if (out->from < MAILBOX_PEERS_MAX) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void wait_for_thread(struct mailbox *box)
+{
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_nsec += WAIT_NS;
@@ -96,7 +199,23 @@ static void port_wait(void *self)
     pthread_mutex_unlock(&box->lock);
 }
 
-enum err mailboxes_open(struct mailboxes **out, unsigned count)
+/* Not for ever: the search has limits to see to. */
+static void port_wait(void *self)
+{
+    struct mailbox *box = self;
+    if (!box->is_joined) {
+        wait_for_thread(box);
+        return;
+    }
+    join(box);
+    if (atomic_load_explicit(&box->count, memory_order_relaxed) == 0) {
+        remote_wait(box->remote, box->all->count > 1 ? WAIT_WITH_NEIGHBOURS_MS : WAIT_MS);
+    }
+}
+
+/* ---- open and close ---- */
+
+enum err mailboxes_open(struct mailboxes **out, unsigned count, bool owns_root)
 {
     struct mailboxes *all = calloc(1, sizeof *all + count * sizeof all->at[0]);
     if (all == NULL) {
@@ -104,23 +223,25 @@ enum err mailboxes_open(struct mailboxes **out, unsigned count)
     }
     for (unsigned i = 0; i < count; i++) {
         struct mailbox *box = &all->at[i];
+        pthread_mutex_init(&box->lock, NULL);
+        pthread_cond_init(&box->came, NULL);
+        all->count = i + 1;
         box->list = malloc(ROOM * sizeof *box->list);
-        if (box->list == NULL) {
+        box->peer = malloc(MAILBOX_PEERS_MAX * sizeof *box->peer);
+        if (box->list == NULL || box->peer == NULL) {
             mailboxes_close(&all);
             return ERR_NOMEM;
         }
         box->room = ROOM;
         box->all = all;
-        pthread_mutex_init(&box->lock, NULL);
-        pthread_cond_init(&box->came, NULL);
         box->port = (struct peer_port){.self = box,
+                                       .address = i + 1,
                                        .index = i,
                                        .count = count,
-                                       .owns_root = i == 0,
+                                       .owns_root = owns_root && i == 0,
                                        .send = port_send,
                                        .receive = port_receive,
                                        .wait = port_wait};
-        all->count = i + 1;
     }
     *out = all;
     return ERR_OK;
@@ -133,17 +254,39 @@ void mailboxes_close(struct mailboxes **mailboxes)
         pthread_mutex_destroy(&all->at[i].lock);
         pthread_cond_destroy(&all->at[i].came);
         free(all->at[i].list);
+        free(all->at[i].peer);
     }
     free(all);
     *mailboxes = NULL;
 }
 
-void mailboxes_begin(struct mailboxes *all, uint64_t job)
+struct client_sink mailboxes_sink(struct mailboxes *all, unsigned i, struct client_sink sink)
+{
+    sink.mail_self = &all->at[i];
+    sink.correspondents = take_correspondents;
+    sink.mail = take_letter;
+    return sink;
+}
+
+void mailboxes_connect(struct mailboxes *all, unsigned i, struct remote *remote, uint64_t instance)
+{
+    all->at[i].remote = remote;
+    all->at[i].port.address = instance;
+}
+
+void mailboxes_begin(struct mailboxes *all, uint64_t job, bool is_alone)
 {
     for (unsigned i = 0; i < all->count; i++) {
-        all->at[i].port.job = job;
-        all->at[i].woken = false;
-        atomic_store_explicit(&all->at[i].count, 0, memory_order_relaxed);
+        struct mailbox *box = &all->at[i];
+        box->port.job = job;
+        box->port.count = all->count;
+        for (unsigned k = 0; k < all->count; k++) {
+            box->peer[k] = all->at[k].port.address;
+        }
+        box->is_joined = !is_alone && box->remote != NULL;
+        box->join_due_us = 0;
+        box->woken = false;
+        atomic_store_explicit(&box->count, 0, memory_order_relaxed);
     }
 }
 
@@ -151,6 +294,17 @@ const struct peer_port *mailboxes_port(struct mailboxes *all, unsigned i, atomic
 {
     all->at[i].until_poll = until_poll;
     return &all->at[i].port;
+}
+
+void mailboxes_end(struct mailboxes *all)
+{
+    for (unsigned i = 0; i < all->count; i++) {
+        struct mailbox *box = &all->at[i];
+        if (box->is_joined) {
+            box->is_joined = false;
+            (void)client_mail_join(remote_client(box->remote), 0, remote_now_us(box->remote));
+        }
+    }
 }
 
 void mailboxes_wake(struct mailboxes *all)

@@ -1,28 +1,52 @@
-/* mailbox: the peer port (worker/search/peers.h) of the threads of one process: a list of messages
- * for each, behind a lock.
+/* mailbox: the peer port (worker/search/peers.h) of the threads of one process, and, through the
+ * shards, of the searchers of other processes: for each thread a list of messages, behind a lock.
  *
- * Threads: open, close and begin while nobody searches; a port's functions by its own thread; wake
- * by any. Memory: open; a list that is full grows. Blocking: a port's wait, until a message or a
- * wake comes or 5 ms are over; else a lock, held while a message is copied. */
+ * The threads have the numbers 0, 1, 2 ... everywhere in their process. A searcher of another
+ * process has the next number of whom first heard of it: a thread that is connected takes part in
+ * the letters of its job (proto/client.h), and asks every 10 ms who else does, or every second if
+ * there are a thousand. It knows MAILBOX_PEERS_MAX at most, and hears no others.
+ *
+ * Threads: open, close, connect and begin while nobody searches; a port's functions by its own
+ * thread; wake by any. Memory: open; a list that is full grows, to MAILBOX_LETTERS_MAX messages
+ * of other processes: more of them get lost. Blocking: a port's wait, until a message or a wake
+ * comes or 5 ms are over, 1 ms if the thread is connected and has neighbours; else a lock, held
+ * while a message is copied. */
 #ifndef WORKER_ENGINE_MAILBOX_H
 #define WORKER_ENGINE_MAILBOX_H
 
 #include "common/err.h"
+#include "proto/client.h"
 #include "worker/search/peers.h"
 
 #include <stdatomic.h>
 
-struct mailboxes;
+enum {
+    MAILBOX_PEERS_MAX = 4096,
+    MAILBOX_LETTERS_MAX = 4096,
+};
 
-/* ERR_NOMEM. */
-enum err mailboxes_open(struct mailboxes **out, unsigned count);
+struct mailboxes;
+struct remote;
+
+/* `owns_root`: the first thread begins the searches; else it is in another process. ERR_NOMEM. */
+enum err mailboxes_open(struct mailboxes **out, unsigned count, bool owns_root);
 /* Accepts NULL; nulls. */
 void mailboxes_close(struct mailboxes **mailboxes);
-/* Forgets what came, and waits for messages of that job. The port of thread i lives until the
- * close; a message makes its search poll at its next node (env_port). */
-void mailboxes_begin(struct mailboxes *mailboxes, uint64_t job);
+
+/* For the sink of thread i's client: what comes for its port. */
+struct client_sink mailboxes_sink(struct mailboxes *mailboxes, unsigned i, struct client_sink sink);
+/* Thread i's letters go through this client, of that instance; borrowed until the close. */
+void mailboxes_connect(struct mailboxes *mailboxes, unsigned i, struct remote *remote,
+                       uint64_t instance);
+
+/* Forgets what came and who is elsewhere, and waits for messages of that job. `is_alone`: of the
+ * threads of this process alone. The port of thread i lives until the close; a message makes its
+ * search poll at its next node (env_port). */
+void mailboxes_begin(struct mailboxes *mailboxes, uint64_t job, bool is_alone);
 const struct peer_port *mailboxes_port(struct mailboxes *mailboxes, unsigned i,
                                        atomic_uint *until_poll);
+/* The job is over: no more letters. By the threads that are connected, or while they do not run. */
+void mailboxes_end(struct mailboxes *mailboxes);
 /* Ends all waits. */
 void mailboxes_wake(struct mailboxes *mailboxes);
 

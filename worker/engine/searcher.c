@@ -1,6 +1,7 @@
 #include "worker/engine/searcher.h"
 
 #include "worker/engine/job_client.h"
+#include "worker/engine/mailbox.h"
 
 #include "common/rng.h"
 
@@ -39,7 +40,13 @@ enum err searcher_open(struct searcher *p, const struct searcher_options *option
     enum err err = has_jobs ? job_client_open(&p->jobs) : ERR_OK;
     if (err == ERR_OK) {
         remote.sink = has_jobs ? job_client_sink(p->jobs) : (struct client_sink){.self = NULL};
+        if (options->mailboxes != NULL) {
+            remote.sink = mailboxes_sink(options->mailboxes, options->mailbox, remote.sink);
+        }
         err = remote_open(&p->remote, &remote);
+    }
+    if (err == ERR_OK && options->mailboxes != NULL) {
+        mailboxes_connect(options->mailboxes, options->mailbox, p->remote, remote.client.instance);
     }
     if (err == ERR_OK && has_jobs) {
         p->port = job_client_port(p->jobs, p->remote);
@@ -188,7 +195,12 @@ void searcher_extend_line(const struct searcher *p, const struct job *job, struc
                           unsigned want)
 {
     unsigned made = 0;
+    const bool is_own = !algorithm_needs_peers(job->algorithm); /* else others may say anything */
     for (; made < line->length; made++) {
+        if (!is_own && !game_is_legal(job->game, job->position, line->move[made])) {
+            line->length = (uint16_t)made;
+            break;
+        }
         job->game->make(job->position, line->move[made]);
     }
     for (; made > 0 && made < want && made < SEARCH_PV_MAX; made++) {

@@ -64,6 +64,8 @@ struct searcher_totals {
     unsigned shards_up; /* when it last searched, or was idle */
 };
 
+struct mailboxes;
+
 struct searcher_options {
     struct embedded *table; /* borrowed */
     unsigned index; /* its slot in the table */
@@ -74,6 +76,8 @@ struct searcher_options {
     struct client_options client; /* rto_min_us 0: SEARCHER_RTO_MIN_US; hello_flags are set by the
                                      remote table; `instance` is random, one for each searcher; a
                                      front-end and a worker get a job port */
+    struct mailboxes *mailboxes; /* borrowed until close; NULL: none; else this one is connected: */
+    unsigned mailbox;
     uint8_t share_depth; /* results of at least this depth are broadcast; 0: none */
     bool is_fiber; /* of the virtual cluster: there is no thread to place on a CPU */
     unsigned poll_nodes; /* between two polls of the search; 0: SEARCH_POLL_NODES */

@@ -1,5 +1,7 @@
 #include "worker/engine/worker.h"
 
+#include "worker/engine/mailbox.h"
+
 #include "common/log.h"
 #include "common/memory.h"
 #include "common/rng.h"
@@ -24,6 +26,7 @@ struct worker {
     worker_sources_changed *sources_changed; /* NULL: nobody is told */
     void *sources_self;
     struct peer_port peers; /* zeroes: none */
+    struct mailboxes *mailboxes; /* NULL: none */
     /* state */
     struct worker_core core;
     struct job job; /* being searched, with ... */
@@ -137,8 +140,12 @@ static void search_job(struct worker *w, const struct job_offer *offer)
     }
     peers.job = w->job.id;
     env.peers = peers.send != NULL ? &peers : NULL;
+    if (w->mailboxes != NULL) {
+        mailboxes_begin(w->mailboxes, w->job.id, !algorithm_needs_peers(w->job.algorithm));
+        env.peers = mailboxes_port(w->mailboxes, 0, env.until_poll);
+    }
     if (algorithm_needs_peers(w->job.algorithm) && env.peers == NULL) {
-        refuse(w, name, "its searchers hand each other work, which only threads of one process do");
+        refuse(w, name, "its searchers send each other letters, which this table does not pass on");
         job_free(&w->job);
         return;
     }
@@ -149,6 +156,9 @@ static void search_job(struct worker *w, const struct job_offer *offer)
         w->line[0] = '\0';
         search_run(w->searcher.search, NULL, NULL, &w->result);
         searcher_end(&w->searcher);
+        if (w->mailboxes != NULL) {
+            mailboxes_end(w->mailboxes);
+        }
         struct worker_progress progress = progress_of(w, w->searcher.search);
         worker_core_end(&w->core, &progress, w->result.depth >= job_last_iteration(&w->job),
                         &actions);
@@ -197,7 +207,12 @@ enum err worker_open(struct worker **out, const struct worker_options *options)
     w->peers = options->peers;
     worker_core_open(&w->core, instance, &options->patience);
     searcher.client.role = PROTO_WORKER;
-    enum err err = searcher_open(&w->searcher, &searcher);
+    enum err err = options->has_letters ? mailboxes_open(&w->mailboxes, 1, false) : ERR_OK;
+    searcher.mailboxes = w->mailboxes;
+    searcher.mailbox = 0;
+    if (err == ERR_OK) {
+        err = searcher_open(&w->searcher, &searcher);
+    }
     if (err != ERR_OK) {
         worker_close(&w);
         return err;
@@ -211,6 +226,7 @@ void worker_close(struct worker **worker)
     if (*worker != NULL) {
         job_free(&(*worker)->job);
         searcher_close(&(*worker)->searcher);
+        mailboxes_close(&(*worker)->mailboxes);
         free(*worker);
         *worker = NULL;
     }

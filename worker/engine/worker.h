@@ -26,7 +26,9 @@ struct worker_options {
     const atomic_bool *stop; /* borrowed */
     worker_sources_changed *sources_changed; /* NULL: nobody is told */
     void *sources_self;
-    struct peer_port peers; /* zeroes: jobs of algorithms that need it are refused */
+    struct peer_port peers; /* of the virtual cluster; zeroes: none, and jobs of algorithms that
+                               need one are refused unless it ... */
+    bool has_letters; /* ... opens one: shards pass on letters between searchers */
 };
 
 enum err worker_open(struct worker **out, const struct worker_options *options);

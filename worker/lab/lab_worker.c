@@ -264,6 +264,7 @@ void lab_worker_receive_letter(struct lab_worker *w, struct lab_packet *packet)
 static struct peer_port peer_port_of(struct lab_worker *w, bool owns_root)
 {
     return (struct peer_port){.self = w,
+                              .address = w->index + 1,
                               .index = w->index,
                               .count = w->lab->machines,
                               .owns_root = owns_root,

@@ -137,6 +137,10 @@ void lab_send_to_peer(struct lab *lab, unsigned from, unsigned to, uint64_t at_n
         delay_ns += jitter_ns ? rng_next(&lab->random) % (jitter_ns + 1) : 0;
         lab->result.messages++;
         lab->result.bytes += length;
+        if (!lab->ended && happens(lab, lab->options.loss_ppm)) {
+            lab->result.lost++;
+            return;
+        }
     }
     struct lab_packet *packet = malloc(sizeof *packet + length);
     CHECK(packet != NULL);

@@ -13,7 +13,7 @@ static inline bool lab_fault_is_of_links(const struct lab_fault *fault)
 /* A message of that incarnation of a worker, or to it, leaves at `at_ns`. False: it gets lost. */
 bool lab_send(struct lab *lab, unsigned worker, uint32_t incarnation, unsigned shard,
               enum lab_way way, uint64_t at_ns, const void *bytes, size_t length);
-/* A message between two workers: latency and cards as above, and no loss. */
+/* A message between two workers: latency, cards and loss as above, but no fault. */
 void lab_send_to_peer(struct lab *lab, unsigned from, unsigned to, uint64_t at_ns,
                       const void *bytes, size_t length);
 /* Whether the two are cut off that way now. */

@@ -518,6 +518,11 @@ static struct node *open_split(struct search *s, uint64_t split_id)
     return NULL;
 }
 
+bool search_has_split(struct search *s, uint64_t split_id)
+{
+    return open_split(s, split_id) != NULL;
+}
+
 void search_abort(struct search *s, uint64_t split_id)
 {
     struct node *n = open_split(s, split_id);

@@ -28,6 +28,11 @@ void peer_set_path(const struct search *s, struct peer_message *m, unsigned leng
     }
 }
 
+void peers_send(struct search *s, unsigned to, const struct peer_message *m)
+{
+    s->env.peers->send(s->env.peers->self, to, m);
+}
+
 bool peers_are_there(const struct search *s)
 {
     return s->env.peers != NULL && !s->options.full && algorithm_needs_peers(s->options.algorithm);

@@ -1,10 +1,12 @@
 /* peers: messages between the searchers of one search, and the port that carries them: memory
- * between threads, latency in the virtual cluster.
+ * between threads, letters through a shard between processes, latency in the virtual cluster.
  *
  * One searcher owns the root; the others have no work but what messages bring (steal.h, tasks.h).
- * Messages of one sender arrive in the order in which they were sent, unless the network has
- * jitter. Threads: a port's functions by the thread (or fiber) of its search. Memory: what is sent
- * is copied. Blocking: wait. Pure. */
+ * A port numbers the searchers as it knows them, so a number means something in one search alone.
+ * Others come while a search runs, and those that are gone keep their number. Messages of one
+ * sender arrive in the order in which they were sent, unless the network has jitter; through a
+ * shard, or to a searcher that dies, one may be lost. Threads: a port's functions by the thread (or
+ * fiber) of its search. Memory: what is sent is copied. Blocking: wait. Pure. */
 #ifndef WORKER_SEARCH_PEERS_H
 #define WORKER_SEARCH_PEERS_H
 
@@ -17,6 +19,7 @@ enum peer_kind {
     STEAL_RESULT,
     STEAL_NARROW,
     STEAL_ABORT,
+    STEAL_SIGN,
     TASK_WORK, /* tasks.h */
     TASK_DROP,
     TASK_RESULT,
@@ -35,7 +38,7 @@ struct peer_message {
     int32_t depth, iteration;
     int32_t repeats; /* RESULT */
     bool cut_node;
-    bool has_value; /* RESULT; else the child was not searched */
+    bool has_value; /* RESULT; else the child was not searched; SIGN: an answer */
     bool lacks_value; /* RESULT; a test says that the value lies in the window */
     bool counts; /* RESULT */
     uint64_t path_scout, path_again; /* RESULT: critical path, of the scout and after it */
@@ -50,7 +53,9 @@ size_t peer_message_size(const struct peer_message *message);
 struct peer_port {
     void *self;
     uint64_t job;
-    unsigned index, count; /* of this searcher, of all */
+    uint64_t address; /* of this searcher: that of no other, in any process */
+    unsigned index; /* of this searcher */
+    unsigned count; /* of all: what is received may make it grow */
     bool owns_root; /* this one begins the search, the others help */
     void (*send)(void *self, unsigned to, const struct peer_message *message); /* never waits */
     bool (*receive)(void *self, struct peer_message *out); /* false: there is none; never waits */
@@ -61,6 +66,8 @@ struct peer_port {
 void peer_message(const struct search *s, struct peer_message *m, enum peer_kind kind);
 /* The moves from the root to the node of ply `length`. */
 void peer_set_path(const struct search *s, struct peer_message *m, unsigned length);
+
+void peers_send(struct search *s, unsigned to, const struct peer_message *m);
 
 /* From node_count, when the environment has been polled: takes what came, and answers it. */
 void peers_serve(struct search *s);

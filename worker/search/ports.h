@@ -116,6 +116,9 @@ void search_narrow(struct search *search, uint64_t split_id, int alpha, int beta
  * Nothing happens if no such node is open. */
 void search_abort(struct search *search, uint64_t split_id);
 
+/* Whether that split point is open and the search does not unwind to it already. */
+bool search_has_split(struct search *search, uint64_t split_id);
+
 /* The history table, shared by those who search the same root (what a move refuted: Schaeffer 1983;
  * `index` is the side to move from the root and the move). From env.poll: what this processor
  * learnt and has not told yet, up to `room`; and what all learnt, a sum for each entry, after all

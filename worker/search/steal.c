@@ -1,57 +1,17 @@
-#include "worker/search/steal.h"
+#include "worker/search/steal_core.h"
 
 #include "common/rng.h"
-#include "worker/search/children.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    SPLITS_MAX = 64,
-    PARKED_MAX = 32,
-    PATIENCE = 8, /* waits without an answer, until another searcher is asked */
-};
-
-enum child_state { CHILD_FREE, CHILD_MINE, CHILD_GIVEN, CHILD_TESTED, CHILD_DONE };
-
-/* A node whose children others may search. */
-struct split {
-    uint64_t id;
-    unsigned ply;
-    unsigned given; /* children that slaves have */
-    bool waits; /* no child is being searched by the master */
-    uint8_t state[GAME_MOVES_MAX];
-    uint16_t slave[GAME_MOVES_MAX];
-};
-
-struct parked {
-    uint16_t from;
-    uint32_t request;
-    uint16_t length;
-    uint16_t path[SEARCH_PLY_MAX];
-};
-
-struct steal {
-    struct split split[SPLITS_MAX]; /* nested as the tree is: the first is nearest to the root */
-    unsigned splits;
-    uint64_t serial, random;
-    uint32_t requests, wanted; /* the number of the request under way; 0: none */
-    unsigned waits; /* since it was sent */
-    bool is_idle; /* nothing is being searched */
-    bool has_task;
-    struct peer_message task; /* the answer to the request */
-    struct parked parked[PARKED_MAX];
-    unsigned parked_count;
+    SIGN_PATIENCE = 50, /* waits without a message until a slave is asked for a sign; and then */
 };
 
 struct steal *steal_open(void)
 {
     return calloc(1, sizeof(struct steal));
-}
-
-static void send(struct search *s, unsigned to, const struct peer_message *m)
-{
-    s->env.peers->send(s->env.peers->self, to, m);
 }
 
 /* ---- a master and his slaves ---- */
@@ -114,8 +74,9 @@ static void give(struct search *s, struct split *sp, unsigned at, const struct p
     peer_set_path(s, &m, sp->ply);
     sp->state[at] = CHILD_GIVEN;
     sp->slave[at] = asked->from;
+    sp->waited[at] = 0;
     sp->given++;
-    send(s, asked->from, &m);
+    peers_send(s, asked->from, &m);
 }
 
 /* The free child nearest to the root. False: there is none. */
@@ -139,7 +100,7 @@ static void refuse(struct search *s, const struct parked *asked)
     struct peer_message m;
     peer_message(s, &m, STEAL_NO_WORK);
     m.request = asked->request;
-    send(s, asked->from, &m);
+    peers_send(s, asked->from, &m);
 }
 
 static void answer_parked(struct search *s, bool refuses)
@@ -170,7 +131,7 @@ static void say_to_slaves(struct search *s, const struct split *sp, enum peer_ki
     for (unsigned at = 0, left = sp->given; left > 0 && at < n->move_count; at++) {
         if (sp->state[at] == CHILD_GIVEN) {
             m.at = at;
-            send(s, sp->slave[at], &m);
+            peers_send(s, sp->slave[at], &m);
             left--;
         }
     }
@@ -183,11 +144,11 @@ static void take_value(struct search *s, struct split *sp, const struct peer_mes
     struct node *n = &s->node[sp->ply];
     n->path += m->path_again;
     n->longest_scout = m->path_scout > n->longest_scout ? m->path_scout : n->longest_scout;
-    if (m->best <= n->best) {
+    if (m->best <= n->best || !node_is_score(s, m->best)) {
         return;
     }
     n->best = m->best;
-    n->best_move = m->move.move;
+    n->best_move = n->moves[m->at].move;
     n->repeats = m->repeats;
     n->counts = m->counts;
     if (m->best <= n->alpha_now) {
@@ -210,13 +171,64 @@ static void take_value(struct search *s, struct split *sp, const struct peer_mes
 static void take_result(struct search *s, const struct peer_message *m)
 {
     struct split *sp = split_by_id(s, m->split);
-    if (sp == NULL || sp->state[m->at] != CHILD_GIVEN) {
-        return; /* the node is done without it */
+    if (sp == NULL || m->at >= s->node[sp->ply].move_count || sp->state[m->at] != CHILD_GIVEN ||
+        (!m->has_value && sp->slave[m->at] != m->from)) {
+        return; /* the node is done without it; or another has the child now */
     }
     sp->given--;
     sp->state[m->at] = !m->has_value ? CHILD_FREE : m->lacks_value ? CHILD_TESTED : CHILD_DONE;
     if (m->has_value) {
         take_value(s, sp, m);
+    }
+}
+
+/* ---- signs ---- */
+
+/* From a slave who has the child; or from the master, who asks whether it is so. */
+static void take_sign(struct search *s, const struct peer_message *m)
+{
+    struct steal *st = s->steal;
+    if (m->has_value) {
+        struct split *sp = split_by_id(s, m->split);
+        if (sp != NULL && m->at < GAME_MOVES_MAX && sp->slave[m->at] == m->from) {
+            sp->waited[m->at] = 0;
+        }
+        return;
+    }
+    const bool is_next =
+        st->has_task && st->task.split == m->split && st->task.at == m->at; /* not begun yet */
+    if (!is_next && !search_has_split(s, m->split ^ m->at)) {
+        steal_return_work(s, m);
+        return;
+    }
+    struct peer_message sign;
+    peer_message(s, &sign, STEAL_SIGN);
+    sign.split = m->split;
+    sign.at = m->at;
+    sign.has_value = true;
+    peers_send(s, m->from, &sign);
+}
+
+/* After a wait in which nothing came. */
+static void watch_slaves(struct search *s, struct split *sp)
+{
+    const struct node *n = &s->node[sp->ply];
+    for (unsigned at = 0, left = sp->given; left > 0 && at < n->move_count; at++) {
+        if (sp->state[at] != CHILD_GIVEN) {
+            continue;
+        }
+        left--;
+        sp->waited[at]++;
+        if (sp->waited[at] == SIGN_PATIENCE) {
+            struct peer_message m;
+            peer_message(s, &m, STEAL_SIGN);
+            m.split = sp->id;
+            m.at = at;
+            peers_send(s, sp->slave[at], &m);
+        } else if (sp->waited[at] == 2 * SIGN_PATIENCE) {
+            sp->state[at] = CHILD_FREE;
+            sp->given--;
+        }
     }
 }
 
@@ -237,18 +249,10 @@ static void take_request(struct search *s, const struct peer_message *m)
     }
 }
 
-static void return_work(struct search *s, const struct peer_message *work)
-{
-    struct peer_message m;
-    peer_message(s, &m, STEAL_RESULT);
-    m.split = work->split;
-    m.at = work->at;
-    send(s, work->from, &m);
-}
-
 void steal_take(struct search *s, const struct peer_message *m)
 {
     struct steal *st = s->steal;
+    st->messages++;
     switch ((enum peer_kind)m->kind) {
     case STEAL_REQUEST:
         take_request(s, m);
@@ -258,7 +262,7 @@ void steal_take(struct search *s, const struct peer_message *m)
         break;
     case STEAL_WORK:
         if (m->request != st->wanted) { /* it is not waited for any more */
-            return_work(s, m);
+            steal_return_work(s, m);
             break;
         }
         st->wanted = 0;
@@ -272,12 +276,15 @@ void steal_take(struct search *s, const struct peer_message *m)
     case STEAL_ABORT:
         if (st->has_task && st->task.split == m->split && st->task.at == m->at) {
             st->has_task = false; /* not begun yet: a new window is as good a reason */
-            return_work(s, m);
+            steal_return_work(s, m);
         } else if (m->kind == STEAL_ABORT) {
             search_abort(s, m->split ^ m->at);
         } else {
             search_narrow(s, m->split ^ m->at, m->alpha, m->beta);
         }
+        break;
+    case STEAL_SIGN:
+        take_sign(s, m);
         break;
     case TASK_WORK:
     case TASK_DROP:
@@ -289,112 +296,6 @@ void steal_take(struct search *s, const struct peer_message *m)
 void steal_refuse_parked(struct search *s)
 {
     answer_parked(s, true);
-}
-
-/* ---- a slave ---- */
-
-static enum search_visit visit_free(struct search *s, struct node *n, unsigned at,
-                                    bool *lacks_value)
-{
-    *lacks_value = false;
-    return s->options.algorithm->steals->gives_tests ? children_test(s, n, at, lacks_value)
-                                                     : children_visit(s, n, at, false, 0);
-}
-
-/* The node of the master, with one child; then that child. */
-static enum search_visit visit_given(struct search *s, const struct peer_message *w,
-                                     bool *lacks_value)
-{
-    struct node *n = &s->node[w->length];
-    const unsigned moves_before = s->moves_used;
-    n->depth = w->depth;
-    n->alpha = w->alpha;
-    n->alpha_now = w->alpha_now;
-    n->beta = w->beta;
-    n->best = w->best;
-    n->best_move = 0;
-    n->pv.length = 0;
-    n->cut_node = w->cut_node;
-    n->prunes = n->reduces = false;
-    n->contended = n->in_flight = false;
-    n->resolved = RESOLVED_NOT;
-    n->path = n->longest_scout = 0;
-    n->split_id = w->split ^ w->at;
-    n->moves = &s->move_stack[s->moves_used];
-    n->moves[0] = w->eldest;
-    n->moves[1] = w->move;
-    n->move_count = 2;
-    s->moves_used += 2;
-    node_forget_path(n);
-    n->has_children = true;
-    enum search_visit visit = visit_free(s, n, 1, lacks_value);
-    n->has_children = false;
-    n->split_id = 0;
-    s->moves_used = moves_before;
-    if (!s->stopped && s->unwind == n->ply && !s->window_changed) {
-        s->unwind = NO_UNWIND; /* as in end_visit: a child may have ended before it could unwind */
-        return visit == VISIT_VALUE ? VISIT_VALUE : VISIT_ABORTED;
-    }
-    return visit;
-}
-
-/* Searches what was given, from the node of `ply` at which the position is. */
-static void search_task(struct search *s, unsigned ply)
-{
-    const struct peer_message w = s->steal->task;
-    const struct node *n = &s->node[w.length];
-    struct peer_message m;
-    s->steal->has_task = false;
-    for (unsigned i = ply; i < w.length; i++) {
-        struct node *above = &s->node[i];
-        if (i > ply || s->start_ply == w.length) { /* only a node on the way */
-            above->in_flight = above->has_children = false;
-            above->split_id = 0;
-        }
-        above->move_now = w.moves[i];
-        above[1].after_null = false;
-        above[1].excluded = 0;
-        s->options.game->make(s->position, w.moves[i]);
-    }
-    s->counters.steals++;
-    bool lacks_value;
-    enum search_visit visit = visit_given(s, &w, &lacks_value);
-    for (unsigned i = w.length; i > ply; i--) {
-        s->options.game->unmake(s->position, w.moves[i - 1]);
-    }
-    peer_message(s, &m, STEAL_RESULT);
-    m.split = w.split;
-    m.at = w.at;
-    m.has_value = visit == VISIT_VALUE && !s->stopped;
-    m.lacks_value = lacks_value;
-    m.best = n->best;
-    m.move = w.move;
-    m.repeats = n->repeats;
-    m.counts = n->counts;
-    m.path_scout = n->longest_scout;
-    m.path_again = n->path;
-    m.line_length = n->pv.length;
-    memcpy(m.moves, n->pv.move, n->pv.length * sizeof m.moves[0]);
-    send(s, w.from, &m);
-}
-
-static void ask(struct search *s, unsigned whom, const struct node *below)
-{
-    struct steal *st = s->steal;
-    struct peer_message m;
-    peer_message(s, &m, STEAL_REQUEST);
-    m.request = st->wanted = ++st->requests;
-    peer_set_path(s, &m, below != NULL ? below->ply : 0);
-    st->waits = 0;
-    send(s, whom, &m);
-}
-
-static bool is_patient(struct steal *st)
-{
-    if (st->wanted != 0 && ++st->waits > PATIENCE) {
-        st->wanted = 0;
-    }
-    return st->wanted != 0;
 }
 
 void steal_begin(struct search *s)
@@ -414,13 +315,13 @@ bool steal_work(struct search *s)
     if (st->has_task) {
         st->is_idle = false;
         peers_begin_work(s, st->task.length, (unsigned)st->task.iteration);
-        search_task(s, 0);
+        steal_search_task(s, 0);
         st->is_idle = true;
         return true;
     }
-    if (!is_patient(st)) {
+    if (!steal_is_patient(s) && port->count >= 2) {
         unsigned whom = rng_below(&st->random, port->count - 1);
-        ask(s, whom + (whom >= port->index), NULL);
+        steal_ask(s, whom + (whom >= port->index), NULL);
     }
     return false;
 }
@@ -438,6 +339,8 @@ static void await_slaves(struct search *s, struct node *n, struct split *sp)
 {
     struct steal *st = s->steal;
     const struct peer_port *port = s->env.peers;
+    uint32_t messages = 0;
+    bool has_waited = false;
     sp->waits = true;
     while (has_to_wait(s, n, sp)) {
         s->poll_ply = n->ply;
@@ -446,24 +349,30 @@ static void await_slaves(struct search *s, struct node *n, struct split *sp)
             break;
         }
         peers_serve(s);
+        if (has_waited && st->messages == messages) {
+            watch_slaves(s, sp);
+        }
         if (!has_to_wait(s, n, sp)) {
             if (st->has_task) {
-                return_work(s, &st->task);
+                steal_return_work(s, &st->task);
                 st->has_task = false;
             }
             break;
         }
         if (st->has_task) {
-            search_task(s, n->ply);
+            steal_search_task(s, n->ply);
+            has_waited = false;
             continue;
         }
-        if (!is_patient(st)) {
+        if (!steal_is_patient(s)) {
             unsigned skip = rng_below(&st->random, sp->given), at = 0;
             while (sp->state[at] != CHILD_GIVEN || skip-- > 0) {
                 at++;
             }
-            ask(s, sp->slave[at], n);
+            steal_ask(s, sp->slave[at], n);
         }
+        messages = st->messages;
+        has_waited = true;
         port->wait(port->self);
     }
     st->wanted = 0; /* what comes later is returned */
@@ -483,7 +392,7 @@ static enum search_visit search_divided(struct search *s, struct node *n, struct
         } else if ((at = free_child(n, sp)) < n->move_count) {
             bool lacks_value;
             sp->state[at] = CHILD_MINE;
-            visit = visit_free(s, n, at, &lacks_value);
+            visit = steal_visit(s, n, at, &lacks_value);
             sp->state[at] = lacks_value ? CHILD_TESTED : CHILD_DONE;
         } else if (sp->given > 0) {
             await_slaves(s, n, sp);
@@ -519,7 +428,7 @@ enum search_visit steal_children(struct search *s, struct node *n)
     }
     order_sort(s, n);
     struct split *sp = &st->split[st->splits++];
-    sp->id = ((uint64_t)(port->index + 1) << 48) | ++st->serial << 8;
+    sp->id = (rng_mix(port->address) & ~UINT64_C(0xff)) + (++st->serial << 8);
     sp->ply = n->ply;
     sp->given = 0;
     sp->waits = true;

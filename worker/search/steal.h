@@ -11,8 +11,13 @@
  *
  * Who owns what: a split point belongs to its master alone, and nothing is shared but messages,
  * which a port carries (peers.h). Threads: the search's own. Memory: steal_open only. Blocking: in
- * port.wait, while there is no work. A message must not get lost, or its node waits for ever: a
- * searcher that dies with work stops the search until its master's search is stopped. Pure. */
+ * port.wait, while there is no work. Pure.
+ *
+ * Deaths, and messages that get lost: a master who has waited many times for a slave asks him for a
+ * sign (SIGN). A slave who does not have that child returns it; one who gives no sign for as long
+ * again loses it, and another searches it. What he reports nevertheless is taken: it is the value
+ * of that child. A slave whose master is dead ends his child for nobody. So any death but that of
+ * the searcher with the root costs time alone. */
 #ifndef WORKER_SEARCH_STEAL_H
 #define WORKER_SEARCH_STEAL_H
 

@@ -105,7 +105,7 @@ static void answer(struct search *s, const struct peer_message *work)
     peer_message(s, &m, TASK_RESULT);
     m.split = work->split;
     m.request = work->request;
-    s->env.peers->send(s->env.peers->self, work->from, &m);
+    peers_send(s, work->from, &m);
 }
 
 /* A task, or another window or depth for one. What does not fit is lost, and the master finds out.
@@ -220,7 +220,7 @@ static void report(struct search *s, const struct task *task, uint32_t request, 
     m.alpha = n->best > task->alpha ? n->best : -GAME_INFINITE;
     m.beta = n->best < task->beta ? n->best : GAME_INFINITE;
     m.move.move = n->best > task->alpha ? n->best_move : 0;
-    s->env.peers->send(s->env.peers->self, task->from, &m);
+    peers_send(s, task->from, &m);
 }
 
 bool tasks_work(struct search *s)

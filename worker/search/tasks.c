@@ -31,11 +31,12 @@ struct tasks {
     struct places places;
     uint32_t *list; /* places that are tasks */
     unsigned listed;
-    struct hand *hand;
-    unsigned hands; /* room */
+    struct hand *hand; /* by the searcher's number; there is one for the master, too */
+    unsigned hands, hands_room;
     unsigned next_hand, idle, silent; /* `idle`: give signs and have no task */
     unsigned plies; /* of the master's tree, at most: for larger ones there was no room */
     unsigned leaf_depth; /* of this iteration */
+    bool is_ready; /* for a tree in this search */
     bool is_full; /* there was no room for a place */
     unsigned alone_ply; /* the subtree of the node there is the master's own work; or NO_PLY */
     uint32_t pass, requests, messages;
@@ -65,14 +66,36 @@ static bool is_master(const struct search *s)
            s->env.peers->count >= 2 && s->env.peers->count < NO_PEER;
 }
 
-void tasks_begin(struct search *s)
+/* Searchers come while a search runs. Without memory those who come late get no tasks. */
+static void take_hands(struct search *s)
 {
     struct tasks *t = s->tasks;
-    t->leaf_depth = 0;
-    t->alone_ply = NO_PLY;
-    if (!is_master(s)) {
-        return;
+    const struct peer_port *port = s->env.peers;
+    if (t->hands_room < port->count) {
+        struct hand *hand = realloc(t->hand, 2 * port->count * sizeof *hand);
+        if (hand != NULL) {
+            t->hand = hand;
+            t->hands_room = 2 * port->count;
+        }
     }
+    for (; t->hands < port->count && t->hands < t->hands_room; t->hands++) {
+        t->hand[t->hands] = (struct hand){0};
+        t->idle += t->hands != port->index;
+    }
+}
+
+void tasks_begin(struct search *s)
+{
+    s->tasks->leaf_depth = 0;
+    s->tasks->alone_ply = 0; /* until the root is begun */
+    s->tasks->is_ready = false;
+}
+
+/* When the first worker is there. */
+static void make_ready(struct search *s)
+{
+    struct tasks *t = s->tasks;
+    t->is_ready = true;
     if (t->places.at == NULL || t->places.used > 0) {
         free(t->places.at);
         t->places.at = calloc(PLACES, sizeof *t->places.at);
@@ -80,27 +103,26 @@ void tasks_begin(struct search *s)
     if (t->list == NULL) {
         t->list = malloc(PLACES * sizeof *t->list);
     }
-    if (t->hands < s->env.peers->count) {
-        free(t->hand);
-        t->hand = malloc(s->env.peers->count * sizeof *t->hand);
-        t->hands = t->hand != NULL ? s->env.peers->count : 0;
-    }
-    if (t->hand != NULL) {
-        memset(t->hand, 0, t->hands * sizeof *t->hand);
-    }
+    t->hands = 0;
+    t->idle = 0;
+    take_hands(s);
     t->places.used = t->listed = t->next_hand = 0;
     t->pass = t->requests = t->messages = t->waits = t->silent = 0;
     t->plies = SEARCH_DEPTH_MAX;
     t->is_full = false;
-    t->idle = s->env.peers->count - 1;
 }
 
-/* Whether the nodes of this search may be those of a master's tree. */
-static bool has_tree(const struct search *s)
+/* Whether the nodes of this iteration may be those of a master's tree. */
+static bool has_tree(struct search *s)
 {
     const struct tasks *t = s->tasks;
-    return is_master(s) && s->iteration >= TASKS_DEPTH && t->places.at != NULL && t->list != NULL &&
-           t->hand != NULL;
+    if (!is_master(s) || s->iteration < TASKS_DEPTH) {
+        return false;
+    }
+    if (!t->is_ready) {
+        make_ready(s);
+    }
+    return t->places.at != NULL && t->list != NULL && t->hands >= 2;
 }
 
 /* ---- the master: who has which task ---- */
@@ -125,7 +147,7 @@ static void drop(struct search *s, const struct place *p, unsigned whose)
     peer_message(s, &m, TASK_DROP);
     m.split = p->key;
     m.request = s->tasks->requests;
-    s->env.peers->send(s->env.peers->self, whose, &m);
+    peers_send(s, whose, &m);
 }
 
 /* The worker with the fewest tasks, in turn. */
@@ -134,8 +156,8 @@ static unsigned least_busy(struct search *s, unsigned but)
     struct tasks *t = s->tasks;
     const struct peer_port *port = s->env.peers;
     unsigned best = NO_PEER;
-    for (unsigned i = 0; i < port->count; i++) {
-        unsigned at = (t->next_hand + i) % port->count;
+    for (unsigned i = 0; i < t->hands; i++) {
+        unsigned at = (t->next_hand + i) % t->hands;
         if (at == port->index || at == but) {
             continue;
         }
@@ -181,7 +203,7 @@ static void give(struct search *s, const struct node *n, const struct place *p, 
     m.iteration = (int)s->iteration;
     m.cut_node = n->cut_node;
     peer_set_path(s, &m, n->ply);
-    s->env.peers->send(s->env.peers->self, p->owner, &m);
+    peers_send(s, p->owner, &m);
 }
 
 static void set_silent(struct tasks *t, unsigned owner, bool is_silent)
@@ -453,7 +475,8 @@ static enum search_visit passes(struct search *s, struct node *n, struct place *
     const unsigned half = s->iteration / 2, most = s->options.algorithm->tasks->plies;
     for (;;) {
         begin_node(n);
-        if (t->silent + 1 >= s->env.peers->count) { /* nobody is there */
+        take_hands(s);
+        if (t->silent + 1 >= t->hands) { /* nobody is there */
             t->alone_ply = n->ply;
             s->moves_used = moves_before;
             sort(s, n, p);
@@ -493,7 +516,10 @@ enum search_visit tasks_node(struct search *s, struct node *n, bool solves)
     struct place *p;
     enum search_visit visit;
 
-    if (n->depth < 1 || !has_tree(s) || n->ply > t->alone_ply || (solves && n->ply == 0)) {
+    if (n->ply == 0) {
+        t->alone_ply = has_tree(s) ? NO_PLY : 0;
+    }
+    if (n->depth < 1 || n->ply > t->alone_ply || (n->ply == 0 && (solves || t->alone_ply == 0))) {
         return VISIT_CONTINUE;
     }
     t->alone_ply = NO_PLY;
