@@ -407,7 +407,7 @@ match: match-ready
 	@build/venv/bin/python tests/match/match.py --a "build/release/bin/abdada uci" --b "$(OPPONENT)" $(MATCH)
 
 # Othello against an opponent that speaks GTP; MATCH="--games 40 --a 'build/release/bin/abdada gtp --time 50 -j 2'".
-OTHELLO_OPPONENT ?= /usr/games/gtp-rhino --level 5 --book 0
+OTHELLO_OPPONENT ?= /usr/games/gtp-rhino --level 3 --book 0
 match-othello:
 	@$(DEPS) --optional $(DEPS_MATCH)
 	@$(AGAIN) -j$(JOBS) MODE=release all
@@ -634,7 +634,7 @@ help:
 	@echo 'make bench-distance          time to depth with the shards 0 to 1,000 us away (BENCH="--every 3")'
 	@echo 'make bench-library           what two processes of the C example reach through libabdada'
 	@echo 'make tune-search             what each rule of the selective search is worth (TUNE="--rule null-move")'
-	@echo 'make match-othello           Othello against another program (OTHELLO_OPPONENT="/usr/games/gtp-rhino --level 5")'
+	@echo 'make match-othello           Othello against another program (OTHELLO_OPPONENT="/usr/games/gtp-rhino --level 4")'
 	@echo 'make match-kills             fast games while shards and workers are killed (GAMES=1000 KILLS="--lanes 2")'
 	@echo 'make bench-failure           what a dead or a slow shard costs a search'
 	@echo 'make bench-survive           what it costs a client that results are kept in a file or a Redis'

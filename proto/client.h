@@ -205,10 +205,10 @@ unsigned client_history(struct client *client, uint64_t root_key, uint32_t epoch
 bool client_share(struct client *client, const struct tt_store *results, unsigned count,
                   uint64_t now_us);
 
-/* Takes part in the letters of an open job, at the shard that owns its id as a key: its other
- * searchers, to sink->correspondents, or nothing. To be repeated, some times a second: searchers
- * come and go, and so does the shard. Job 0: in none. False: not sent. */
-bool client_mail_join(struct client *client, uint64_t job, uint64_t now_us);
+/* Takes part in the letters of an open job, or no longer, at the shard that owns its id as a key
+ * among all that are up: its other searchers, to sink->correspondents, or nothing. To be repeated,
+ * some times a second: searchers come and go, and so does the shard. False: not sent. */
+bool client_mail_join(struct client *client, uint64_t job, bool takes_part, uint64_t now_us);
 /* A letter of up to PROTO_BODY_MAX bytes to the searcher of that instance, if it takes part: comes
  * to sink->mail there, or gets lost. Letters from one to another arrive in their order as long as
  * the shard owns the job. */

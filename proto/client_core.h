@@ -177,6 +177,9 @@ struct part *shard_answered(struct client *c, unsigned shard, enum part_kind kin
 void shard_fall(struct client *c, unsigned shard, enum client_state state);
 void shard_on_welcome(struct client *c, unsigned shard, const struct proto_welcome *m);
 void shard_on_error(struct client *c, unsigned shard, const struct proto_error *m);
+/* The shard that passes on the letters of a job, or CLIENT_NOWHERE: slow or not, so that all
+ * clients for whom the same shards are up agree. */
+unsigned shard_for_mail(const struct client *c, uint64_t job);
 /* FLUSH is answered; `refused` says why it is not done, or is NULL. */
 void shard_on_flushed(struct client *c, unsigned shard, uint32_t request,
                       const struct proto_text *refused);

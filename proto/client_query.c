@@ -92,12 +92,12 @@ bool client_share(struct client *c, const struct tt_store *results, unsigned cou
     return is_sent;
 }
 
-bool client_mail_join(struct client *c, uint64_t job, uint64_t now_us)
+bool client_mail_join(struct client *c, uint64_t job, bool takes_part, uint64_t now_us)
 {
     client_advance(c, now_us);
-    unsigned shard = client_owner(c, job);
+    unsigned shard = shard_for_mail(c, job);
     struct proto_message m = {.type = PROTO_MAIL_JOIN};
-    m.mail_join.job = job;
+    m.mail_join.job = takes_part ? job : 0;
     return shard != CLIENT_NOWHERE && shard_query(c, shard, PART_MAIL, &m) != NULL;
 }
 
@@ -106,7 +106,7 @@ void client_mail(struct client *c, uint64_t job, uint64_t to, const uint8_t *bod
 {
     CHECK(length <= PROTO_BODY_MAX);
     client_advance(c, now_us);
-    unsigned shard = client_owner(c, job);
+    unsigned shard = shard_for_mail(c, job);
     struct proto_message m = {.type = PROTO_MAIL};
     m.mail = (struct proto_mail){
         .job = job, .to = to, .from = c->options.instance, .body = {body, (uint32_t)length}};

@@ -58,11 +58,12 @@ static void shard_move(struct client *c, unsigned shard, enum client_state state
     map_rebuild(c);
 }
 
-unsigned client_owner(const struct client *c, uint64_t key)
+/* Among the first of `owners`. */
+static unsigned owner_among(const struct client *c, uint64_t key, unsigned count)
 {
     unsigned best = CLIENT_NOWHERE;
     uint64_t best_weight = 0, best_boot = 0;
-    for (unsigned i = 0; i < c->owner_count; i++) {
+    for (unsigned i = 0; i < count; i++) {
         const struct owner *o = &c->owners[i];
         uint64_t weight = rng_mix(key ^ o->mixed_place);
         /* Equal weights mean equal places: two shards begun from copies of one file. Equal boot
@@ -75,6 +76,16 @@ unsigned client_owner(const struct client *c, uint64_t key)
         }
     }
     return best;
+}
+
+unsigned client_owner(const struct client *c, uint64_t key)
+{
+    return owner_among(c, key, c->owner_count);
+}
+
+unsigned shard_for_mail(const struct client *c, uint64_t job)
+{
+    return owner_among(c, job, c->up_count);
 }
 
 /* ---- falling ---- */

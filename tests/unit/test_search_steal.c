@@ -3,6 +3,7 @@
  * in turn; with STEAL_ALL in the environment all of them. */
 #include "tests/unit/test_lab.h"
 #include "tests/unit/test_search.h"
+#include "worker/engine/letter.h"
 #include "worker/engine/mailbox.h"
 
 #include <inttypes.h>
@@ -38,7 +39,48 @@ struct thieves {
     struct rig *rig;
     struct mailboxes *mailboxes;
     uint64_t stolen, jobs;
+    bool lies; /* the last thread searches nothing */
 };
+
+/* What another process may say: messages that were caught, with some of their fields changed, as
+ * far as a letter can say them. Not for ever: who gives signs is waited for. */
+static void *lie(void *context)
+{
+    struct rig_searcher *d = context;
+    const struct peer_port *port = d->env.peers;
+    uint64_t random = tt_seed() + d->options.number;
+    static const int bounds[] = {-GAME_INFINITE, -GAME_MATE, -300, 0, 20, GAME_MATE, GAME_INFINITE};
+    static struct peer_message caught[16];
+    uint8_t body[PROTO_BODY_MAX];
+    unsigned count = 0;
+    for (unsigned said = 0; said < 30000 / SLOWER && !atomic_load(&d->rig->stop); said++) {
+        struct peer_message m;
+        while (port->receive(port->self, &m)) {
+            caught[count++ % 16] = m;
+        }
+        m = caught[rng_below(&random, 16)];
+        m.kind = rng_below(&random, 3) ? m.kind : rng_below(&random, TASK_RESULT + 1);
+        m.at = rng_below(&random, 2) ? m.at : rng_below(&random, GAME_MOVES_MAX);
+        m.request += rng_below(&random, 2);
+        m.length = (uint16_t)(rng_below(&random, 2) ? m.length : rng_below(&random, 6));
+        m.line_length = (uint16_t)rng_below(&random, 3);
+        m.move.move = (uint16_t)(rng_below(&random, 2) ? m.move.move : rng_next(&random));
+        m.moves[rng_below(&random, 4)] = (uint16_t)rng_next(&random);
+        m.alpha = m.alpha_now = bounds[rng_below(&random, 7)];
+        m.beta = bounds[rng_below(&random, 7)];
+        m.best = bounds[rng_below(&random, 7)];
+        m.depth = (int)rng_below(&random, 7);
+        m.iteration = (int)rng_below(&random, 7);
+        m.has_value = rng_below(&random, 2);
+        m.lacks_value = rng_below(&random, 2);
+        if (letter_read(body, letter_write(&m, body), &m)) {
+            m.job = port->job;
+            m.from = port->index;
+            port->send(port->self, rng_below(&random, port->index), &m);
+        }
+    }
+    return NULL;
+}
 
 static struct thieves thieves_open(const char *algorithm, unsigned searchers, unsigned counted)
 {
@@ -86,7 +128,8 @@ static int thieves_run(struct thieves *t, const struct game *game, const void *p
         search_set_position(d->search, position);
     }
     for (unsigned i = 1; i < rig->searchers; i++) {
-        assert_int_equal(pthread_create(&thread[i], NULL, rig_slot, &rig->searcher[i]), 0);
+        void *(*life)(void *) = t->lies && i + 1 == rig->searchers ? lie : rig_slot;
+        assert_int_equal(pthread_create(&thread[i], NULL, life, &rig->searcher[i]), 0);
     }
     rig_slot(&rig->searcher[0]);
     atomic_store(&rig->stop, true);
@@ -122,6 +165,24 @@ static void threads_that_steal_give_the_sequential_score(void **state)
     }
     assert_true(stolen > 0);
     rig_close(oracle);
+    suite_close(&suite);
+}
+
+/* A liar spoils scores, as in the table; but no search crashes, and each comes to its end. */
+static void searches_with_a_liar_end(void **state)
+{
+    (void)state;
+    struct suite suite = test_positions();
+    void *position = calloc(1, test_game()->position_size);
+    assert_non_null(position);
+    for (unsigned a = 0; a < ALGORITHMS; a++) {
+        struct thieves t = thieves_open(algorithms[a], 3, 2);
+        t.lies = strcmp(algorithms[a], "lazy") != 0;
+        test_parse(position, suite.at[a].position);
+        (void)thieves_run(&t, test_game(), position, 5);
+        thieves_close(&t);
+    }
+    free(position);
     suite_close(&suite);
 }
 
@@ -319,6 +380,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_that_steal_give_the_sequential_score),
         cmocka_unit_test(threads_give_the_score_of_random_trees),
+        cmocka_unit_test(searches_with_a_liar_end),
 #ifndef __SANITIZE_THREAD__
         cmocka_unit_test(virtual_workers_give_the_score_of_random_trees),
         cmocka_unit_test(work_of_the_dead_is_given_to_others),

@@ -35,6 +35,7 @@
     X(shared, "Results passed on to other tables") \
     X(shared_dropped, "Results not passed on because there were too many") \
     X(letters, "Letters passed on between the searchers of a job (MAIL)") \
+    X(letters_too_fast, "Letters and joins not taken because they came too fast") \
     X(letters_lost, "Letters for searchers that are not there") \
     X(jobs_refused, "Jobs refused because there were too many, or of a taken id") \
     X(sessions_over_quota, "Sessions refused because the user had too many") \

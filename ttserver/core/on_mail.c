@@ -1,14 +1,31 @@
 /* MAIL_JOIN, MAIL: letters between the searchers of an open job. */
+#include "ttserver/core/budget.h"
 #include "ttserver/core/call.h"
 
 /* A worker is of every job; others of those of their user alone: else anybody could give a user's
- * searchers work, or take theirs. */
-static bool may_join(struct ttcore *core, const struct ttcore_session *session, uint64_t id)
+ * searchers work, or take theirs. Where users are not known, as on a loopback without keys, anybody
+ * may. Nobody takes the instance, and so the letters, of another user's session. */
+static bool may_join(const struct ttcore_call *call, uint64_t id)
 {
+    struct ttcore *core = call->core;
+    const struct ttcore_session *self = call->session;
     const struct ttcore_job *job = id != 0 ? ttcore_jobs_find(&core->jobs, id) : NULL;
     const struct ttcore_session *owner =
         job != NULL ? ttcore_sessions_by_id(&core->sessions, job->owner) : NULL;
-    return owner != NULL && (session->role == PROTO_WORKER || session->user == owner->user);
+    const struct ttcore_session *namesake =
+        ttcore_sessions_find_mail(&core->sessions, id, self->instance);
+    return owner != NULL && (namesake == NULL || namesake->user == self->user) &&
+           (self->role == PROTO_WORKER || self->user == owner->user || call->peer.user == 0);
+}
+
+static bool may_send(struct ttcore_call *call, uint32_t cost)
+{
+    struct ttcore *core = call->core;
+    const bool may =
+        ttcore_budget_take(&call->session->letters_us, core->now_us, TTCORE_LETTERS_BURST,
+                           ttcore_heartbeat_us(core) / TTCORE_LETTERS, cost);
+    core->count.letters_too_fast += !may;
+    return may;
 }
 
 void ttcore_on_mail_join(struct ttcore_call *call)
@@ -18,8 +35,11 @@ void ttcore_on_mail_join(struct ttcore_call *call)
     const struct proto_mail_join *join = &call->message->mail_join;
     struct proto_correspondent *out = call->actions->scratch->correspondent;
     struct proto_message answer = {.type = PROTO_MAIL_LIST};
-    const uint64_t job = may_join(core, self, join->job) ? join->job : 0;
     uint32_t count = 0;
+    if (!may_send(call, TTCORE_JOIN_COST)) {
+        return;
+    }
+    const uint64_t job = may_join(call, join->job) ? join->job : 0;
     ttcore_sessions_set_mail(&core->sessions, self, job);
     for (const struct ttcore_session *s = job != 0 ? ttcore_sessions_oldest(&core->sessions) : NULL;
          s != NULL && count < PROTO_BATCH_MAX; s = ttcore_sessions_next(&core->sessions, s)) {
@@ -42,12 +62,19 @@ void ttcore_on_mail(struct ttcore_call *call)
         job != 0 && call->session->mail_job == job
             ? ttcore_sessions_find_mail(&core->sessions, job, letter.mail.to)
             : NULL;
+    if (!may_send(call, 1)) {
+        return;
+    }
     if (to == NULL) {
         core->count.letters_lost++;
         return;
     }
     core->count.letters++;
     letter.mail.from = call->session->instance; /* whatever it says */
+    const uint32_t messages = call->actions->messages;
     ttcore_actions_send(call->actions, &letter,
                         ttcore_actions_target(call->actions, to->route, to->route_length), 1);
+    if (call->actions->messages > messages) {
+        call->actions->message[messages].may_drop = true; /* answers to his asks come first */
+    }
 }

@@ -22,6 +22,9 @@ enum {
     TTCORE_HISTORIES_MAX = 1 << 12,
     TTCORE_REPORTS_BURST = 256, /* of a session, passed on at once ... */
     TTCORE_REPORTS = 200, /* ... and then in a heartbeat */
+    TTCORE_LETTERS_BURST = 16384, /* letters of a session, passed on at once ... */
+    TTCORE_LETTERS = 32768, /* ... and then in a heartbeat; a MAIL_JOIN counts as so many: */
+    TTCORE_JOIN_COST = 64,
     TTCORE_HISTORY_SENT = PROTO_BATCH_MAX, /* weights in one HISTORY_ANSWER, at most */
     TTCORE_HISTORY_WAIT_MS = 10, /* between a searcher's HISTORYs, or half a ms per session */
     TTCORE_HISTORY_ALONE_MS = 100, /* when the session is the only one */

@@ -36,6 +36,7 @@ struct ttcore_session {
     uint64_t push_after_us; /* a HELLO before that is not answered by the open jobs at once ... */
     bool push_owed; /* ... but with a tick */
     uint64_t reports_us; /* ttcore_budget: of reports passed on */
+    uint64_t letters_us; /* ttcore_budget: of letters and joins */
     uint64_t mail_job; /* it gets letters of that job's searchers; 0: none */
     uint32_t mail_next; /* of its bucket: slot + 1 */
     bool is_wanting; /* in the list of those that want results of its namespace */

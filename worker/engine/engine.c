@@ -14,7 +14,11 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PROGRESS_EVERY_US = 1000000, REPORT_EVERY_US = 250000 };
+enum {
+    PROGRESS_EVERY_US = 1000000,
+    REPORT_EVERY_US = 250000,
+    SHORT_MS = 1000, /* a search of less waits for nobody before it begins */
+};
 
 struct engine_thread {
     struct searcher searcher;
@@ -524,6 +528,9 @@ enum err engine_run(struct engine *e, struct job *job, const struct engine_obser
         err = first->port.post(first->port.self, job);
     }
     if (err == ERR_OK) {
+        if (job->time_ms == 0 || job->time_ms >= SHORT_MS) {
+            mailboxes_await_first(e->mailboxes);
+        }
         search_all(e);
         mailboxes_end(e->mailboxes);
         CHECK(embedded_inflight(e->table) == 0);

@@ -70,9 +70,16 @@ size_t letter_write(const struct peer_message *m, uint8_t body[PROTO_BODY_MAX])
     return (size_t)(at - body);
 }
 
+/* A score of some game, or what is wider than all. */
+static bool is_bound(int bound)
+{
+    return (bound >= -GAME_MATE && bound <= GAME_MATE) || bound == GAME_INFINITE ||
+           bound == -GAME_INFINITE;
+}
+
 static bool is_window(int alpha, int beta)
 {
-    return alpha >= -GAME_INFINITE && alpha < beta && beta <= GAME_INFINITE;
+    return is_bound(alpha) && is_bound(beta) && alpha < beta;
 }
 
 static bool is_depth(int depth)
@@ -96,15 +103,17 @@ static bool is_sane(const struct peer_message *m)
     case STEAL_NARROW:
         return is_window(m->alpha, m->beta);
     case STEAL_WORK:
-        return is_window(m->alpha, m->beta) && m->alpha_now >= m->alpha && m->alpha_now < m->beta &&
-               m->best >= -GAME_INFINITE && m->best < m->beta && is_depth(m->depth) &&
-               is_depth(m->iteration);
+        return is_window(m->alpha, m->beta) && is_window(m->alpha_now, m->beta) &&
+               m->alpha_now >= m->alpha && is_bound(m->best) && m->best < m->beta &&
+               is_depth(m->depth) && is_depth(m->iteration);
     case STEAL_RESULT:
-        return m->best >= -GAME_INFINITE && m->best <= GAME_INFINITE;
+        return is_bound(m->best);
     case TASK_WORK:
         return is_window(m->alpha, m->beta) && is_depth(m->depth) && is_depth(m->iteration);
-    case TASK_RESULT:
-        return m->depth >= 0 && m->depth <= SEARCH_DEPTH_MAX;
+    case TASK_RESULT: /* a sign, or a result: `best`, and it is a bound or both */
+        return m->depth == 0 || (is_depth(m->depth) && is_bound(m->best) &&
+                                 (m->alpha == m->best || m->alpha == -GAME_INFINITE) &&
+                                 (m->beta == m->best || m->beta == GAME_INFINITE));
     }
     return false;
 }

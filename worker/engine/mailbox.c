@@ -1,5 +1,7 @@
 #include "worker/engine/mailbox.h"
 
+#include "common/clock.h"
+#include "common/rng.h"
 #include "worker/engine/letter.h"
 #include "worker/table/remote.h"
 
@@ -13,7 +15,8 @@ enum {
     WAIT_NS = 5000000,
     SECOND_NS = 1000000000,
     WAIT_MS = 5,
-    WAIT_WITH_NEIGHBOURS_MS = 1, /* who are not heard meanwhile */
+    WAIT_WITH_NEIGHBOURS_MS = 1, /* whose messages wait meanwhile */
+    FIRST_MS = 50,
     JOIN_EVERY_US = 10000,
     JOIN_EACH_US = 1000, /* more for each searcher that is known: the list grows with them */
 };
@@ -140,7 +143,7 @@ static void join(struct mailbox *box)
 {
     uint64_t now_us = remote_now_us(box->remote);
     if (now_us >= box->join_due_us) {
-        (void)client_mail_join(remote_client(box->remote), box->port.job, now_us);
+        (void)client_mail_join(remote_client(box->remote), box->port.job, true, now_us);
         box->join_due_us = now_us + JOIN_EVERY_US + box->port.count * (uint64_t)JOIN_EACH_US;
     }
 }
@@ -213,6 +216,12 @@ static void port_wait(void *self)
     }
 }
 
+static uint64_t port_now_us(void *self)
+{
+    (void)self;
+    return clock_us();
+}
+
 /* ---- open and close ---- */
 
 enum err mailboxes_open(struct mailboxes **out, unsigned count, bool owns_root)
@@ -241,7 +250,8 @@ enum err mailboxes_open(struct mailboxes **out, unsigned count, bool owns_root)
                                        .owns_root = owns_root && i == 0,
                                        .send = port_send,
                                        .receive = port_receive,
-                                       .wait = port_wait};
+                                       .wait = port_wait,
+                                       .now_us = port_now_us};
     }
     *out = all;
     return ERR_OK;
@@ -279,6 +289,7 @@ void mailboxes_begin(struct mailboxes *all, uint64_t job, bool is_alone)
     for (unsigned i = 0; i < all->count; i++) {
         struct mailbox *box = &all->at[i];
         box->port.job = job;
+        box->port.secret = rng_mix(clock_unique());
         box->port.count = all->count;
         for (unsigned k = 0; k < all->count; k++) {
             box->peer[k] = all->at[k].port.address;
@@ -287,6 +298,15 @@ void mailboxes_begin(struct mailboxes *all, uint64_t job, bool is_alone)
         box->join_due_us = 0;
         box->woken = false;
         atomic_store_explicit(&box->count, 0, memory_order_relaxed);
+    }
+}
+
+void mailboxes_await_first(struct mailboxes *all)
+{
+    struct mailbox *box = &all->at[0];
+    const uint64_t until_us = clock_us() + FIRST_MS * 1000;
+    while (box->is_joined && box->port.count == all->count && clock_us() < until_us) {
+        port_wait(box);
     }
 }
 
@@ -302,7 +322,8 @@ void mailboxes_end(struct mailboxes *all)
         struct mailbox *box = &all->at[i];
         if (box->is_joined) {
             box->is_joined = false;
-            (void)client_mail_join(remote_client(box->remote), 0, remote_now_us(box->remote));
+            (void)client_mail_join(remote_client(box->remote), box->port.job, false,
+                                   remote_now_us(box->remote));
         }
     }
 }

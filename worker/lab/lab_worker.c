@@ -247,6 +247,11 @@ static void peer_wait(void *self)
     }
 }
 
+static uint64_t peer_now_us(void *self)
+{
+    return local_ns(self) / 1000;
+}
+
 void lab_worker_receive_letter(struct lab_worker *w, struct lab_packet *packet)
 {
     if (!w->alive || packet->epoch != w->incarnation) {
@@ -265,12 +270,14 @@ static struct peer_port peer_port_of(struct lab_worker *w, bool owns_root)
 {
     return (struct peer_port){.self = w,
                               .address = w->index + 1,
+                              .secret = rng_mix((uint64_t)w->incarnation << 32 | w->index),
                               .index = w->index,
                               .count = w->lab->machines,
                               .owns_root = owns_root,
                               .send = peer_send,
                               .receive = peer_receive,
-                              .wait = peer_wait};
+                              .wait = peer_wait,
+                              .now_us = peer_now_us};
 }
 
 /* ---- its life ---- */

@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 struct search;
+struct search_options;
 struct node;
 struct steal_rules;
 struct task_rules;
@@ -39,9 +40,9 @@ struct algorithm {
      * there is a port of peers.h; without one each begins at the root. */
     const struct steal_rules *steals;
     const struct task_rules *tasks;
-    /* NULL: none. Whether the searcher of that number leaves out the iteration of that depth; it
-     * never leaves out that of `limit`, the last one. 0 is the front-end's first searcher. */
-    bool (*skips_iteration)(unsigned number, unsigned depth, unsigned limit);
+    /* NULL: none. Whether the searcher with these options (its number: search.h) leaves out the
+     * iteration of that depth; it never leaves out that of the limit, the last one. */
+    bool (*skips_iteration)(const struct search_options *options, unsigned depth);
 };
 
 /* Whether its searchers send each other messages (peers.h). */

@@ -9,12 +9,22 @@ static const struct {
     {3, 4}, {3, 5}, {4, 0}, {4, 1}, {4, 2}, {4, 3}, {4, 4}, {4, 5}, {4, 6}, {4, 7},
 };
 
-bool lazy_smp_skips(unsigned number, unsigned depth, unsigned limit)
+static bool skips(unsigned number, unsigned depth)
 {
-    (void)limit;
     if (number == 0) {
         return false;
     }
     unsigned i = (number - 1) % (sizeof patterns / sizeof patterns[0]);
     return (depth + patterns[i].phase) / patterns[i].size % 2 != 0;
+}
+
+bool lazy_smp_skips(const struct search_options *options, unsigned depth)
+{
+    return skips(options->number, depth);
+}
+
+bool lazy_smp_half_skips(const struct search_options *options, unsigned depth)
+{
+    return options->game->depth_left == NULL && options->number % 2 != 0 &&
+           skips((options->number + 1) / 2, depth);
 }

@@ -3,8 +3,7 @@
 const struct task_rules minimal_tree_rules = {.reports = true, .preempts = true};
 const struct task_rules minimal_tree_static_rules = {.preempts = true};
 
-bool minimal_tree_skips(unsigned number, unsigned depth, unsigned limit)
+bool minimal_tree_skips(const struct search_options *options, unsigned depth)
 {
-    (void)number;
-    return depth > limit / 2 && depth < limit;
+    return depth > options->depth_limit / 2 && depth < options->depth_limit;
 }

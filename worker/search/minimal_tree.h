@@ -11,6 +11,6 @@
 extern const struct task_rules minimal_tree_rules, minimal_tree_static_rules;
 
 /* skips_iteration of algorithm.h: those between half of the limit and the limit. */
-bool minimal_tree_skips(unsigned number, unsigned depth, unsigned limit);
+bool minimal_tree_skips(const struct search_options *options, unsigned depth);
 
 #endif

@@ -518,9 +518,10 @@ static struct node *open_split(struct search *s, uint64_t split_id)
     return NULL;
 }
 
-bool search_has_split(struct search *s, uint64_t split_id)
+int search_split_ply(struct search *s, uint64_t split_id)
 {
-    return open_split(s, split_id) != NULL;
+    const struct node *n = open_split(s, split_id);
+    return n != NULL ? (int)n->ply : -1;
 }
 
 void search_abort(struct search *s, uint64_t split_id)

@@ -28,6 +28,11 @@ void peer_set_path(const struct search *s, struct peer_message *m, unsigned leng
     }
 }
 
+uint32_t peers_now_ms(const struct search *s)
+{
+    return (uint32_t)(s->env.peers->now_us(s->env.peers->self) / 1000);
+}
+
 void peers_send(struct search *s, unsigned to, const struct peer_message *m)
 {
     s->env.peers->send(s->env.peers->self, to, m);

@@ -54,12 +54,14 @@ struct peer_port {
     void *self;
     uint64_t job;
     uint64_t address; /* of this searcher: that of no other, in any process */
+    uint64_t secret; /* nobody else knows it; another in each search */
     unsigned index; /* of this searcher */
     unsigned count; /* of all: what is received may make it grow */
     bool owns_root; /* this one begins the search, the others help */
     void (*send)(void *self, unsigned to, const struct peer_message *message); /* never waits */
     bool (*receive)(void *self, struct peer_message *out); /* false: there is none; never waits */
     void (*wait)(void *self); /* until a message comes, or a while is over */
+    uint64_t (*now_us)(void *self); /* any clock that goes on */
 };
 
 /* A message of this searcher. Zeroes the padding, too: the bytes travel. */
@@ -67,6 +69,8 @@ void peer_message(const struct search *s, struct peer_message *m, enum peer_kind
 /* The moves from the root to the node of ply `length`. */
 void peer_set_path(const struct search *s, struct peer_message *m, unsigned length);
 
+/* Milliseconds of the port's clock, for patience. */
+uint32_t peers_now_ms(const struct search *s);
 void peers_send(struct search *s, unsigned to, const struct peer_message *m);
 
 /* From node_count, when the environment has been polled: takes what came, and answers it. */

@@ -116,8 +116,8 @@ void search_narrow(struct search *search, uint64_t split_id, int alpha, int beta
  * Nothing happens if no such node is open. */
 void search_abort(struct search *search, uint64_t split_id);
 
-/* Whether that split point is open and the search does not unwind to it already. */
-bool search_has_split(struct search *search, uint64_t split_id);
+/* The ply of that split point; -1: it is not open, or the search unwinds to it already. */
+int search_split_ply(struct search *search, uint64_t split_id);
 
 /* The history table, shared by those who search the same root (what a move refuted: Schaeffer 1983;
  * `index` is the side to move from the root and the move). From env.poll: what this processor

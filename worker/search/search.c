@@ -351,7 +351,7 @@ static bool skips(const struct search *s, unsigned depth)
 {
     const struct algorithm *algorithm = s->options.algorithm;
     return algorithm->skips_iteration != NULL && depth < s->options.depth_limit &&
-           algorithm->skips_iteration(s->options.number, depth, s->options.depth_limit);
+           algorithm->skips_iteration(&s->options, depth);
 }
 
 void search_run(struct search *s, search_report *report, void *context,

@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum {
-    SIGN_PATIENCE = 50, /* waits without a message until a slave is asked for a sign; and then */
+    PATIENCE_MS = 500, /* without a word of a slave, until he is asked for a sign; and then */
 };
 
 struct steal *steal_open(void)
@@ -74,7 +74,8 @@ static void give(struct search *s, struct split *sp, unsigned at, const struct p
     peer_set_path(s, &m, sp->ply);
     sp->state[at] = CHILD_GIVEN;
     sp->slave[at] = asked->from;
-    sp->waited[at] = 0;
+    sp->alive_ms[at] = peers_now_ms(s);
+    sp->asked[at] = false;
     sp->given++;
     peers_send(s, asked->from, &m);
 }
@@ -176,6 +177,13 @@ static void take_result(struct search *s, const struct peer_message *m)
         return; /* the node is done without it; or another has the child now */
     }
     sp->given--;
+    if (sp->slave[m->at] != m->from) { /* the one who lost the child was alive */
+        struct peer_message other;
+        peer_message(s, &other, STEAL_ABORT);
+        other.split = sp->id;
+        other.at = m->at;
+        peers_send(s, sp->slave[m->at], &other);
+    }
     sp->state[m->at] = !m->has_value ? CHILD_FREE : m->lacks_value ? CHILD_TESTED : CHILD_DONE;
     if (m->has_value) {
         take_value(s, sp, m);
@@ -184,6 +192,20 @@ static void take_result(struct search *s, const struct peer_message *m)
 
 /* ---- signs ---- */
 
+/* Whether the message is about the work that is not begun yet. */
+static bool is_next(const struct steal *st, const struct peer_message *m)
+{
+    return st->has_task && st->task.split == m->split && st->task.at == m->at &&
+           st->task.from == m->from;
+}
+
+/* Whether the message is of the master of a node that this slave has. */
+static bool is_mine(struct search *s, const struct peer_message *m)
+{
+    const int ply = search_split_ply(s, m->split ^ m->at);
+    return ply >= 0 && s->steal->master[ply] == m->from;
+}
+
 /* From a slave who has the child; or from the master, who asks whether it is so. */
 static void take_sign(struct search *s, const struct peer_message *m)
 {
@@ -191,13 +213,12 @@ static void take_sign(struct search *s, const struct peer_message *m)
     if (m->has_value) {
         struct split *sp = split_by_id(s, m->split);
         if (sp != NULL && m->at < GAME_MOVES_MAX && sp->slave[m->at] == m->from) {
-            sp->waited[m->at] = 0;
+            sp->alive_ms[m->at] = peers_now_ms(s);
+            sp->asked[m->at] = false;
         }
         return;
     }
-    const bool is_next =
-        st->has_task && st->task.split == m->split && st->task.at == m->at; /* not begun yet */
-    if (!is_next && !search_has_split(s, m->split ^ m->at)) {
+    if (!is_next(st, m) && !is_mine(s, m)) {
         steal_return_work(s, m);
         return;
     }
@@ -209,26 +230,30 @@ static void take_sign(struct search *s, const struct peer_message *m)
     peers_send(s, m->from, &sign);
 }
 
-/* After a wait in which nothing came. */
+/* Between waits. */
 static void watch_slaves(struct search *s, struct split *sp)
 {
     const struct node *n = &s->node[sp->ply];
+    const uint32_t now_ms = peers_now_ms(s);
+    struct peer_message m;
     for (unsigned at = 0, left = sp->given; left > 0 && at < n->move_count; at++) {
         if (sp->state[at] != CHILD_GIVEN) {
             continue;
         }
         left--;
-        sp->waited[at]++;
-        if (sp->waited[at] == SIGN_PATIENCE) {
-            struct peer_message m;
-            peer_message(s, &m, STEAL_SIGN);
-            m.split = sp->id;
-            m.at = at;
-            peers_send(s, sp->slave[at], &m);
-        } else if (sp->waited[at] == 2 * SIGN_PATIENCE) {
+        if (now_ms - sp->alive_ms[at] < PATIENCE_MS) {
+            continue;
+        }
+        peer_message(s, &m, sp->asked[at] ? STEAL_ABORT : STEAL_SIGN);
+        m.split = sp->id;
+        m.at = at;
+        peers_send(s, sp->slave[at], &m);
+        if (sp->asked[at]) {
             sp->state[at] = CHILD_FREE;
             sp->given--;
         }
+        sp->alive_ms[at] = now_ms;
+        sp->asked[at] = true;
     }
 }
 
@@ -252,7 +277,6 @@ static void take_request(struct search *s, const struct peer_message *m)
 void steal_take(struct search *s, const struct peer_message *m)
 {
     struct steal *st = s->steal;
-    st->messages++;
     switch ((enum peer_kind)m->kind) {
     case STEAL_REQUEST:
         take_request(s, m);
@@ -261,7 +285,8 @@ void steal_take(struct search *s, const struct peer_message *m)
         st->wanted = m->request == st->wanted ? 0 : st->wanted;
         break;
     case STEAL_WORK:
-        if (m->request != st->wanted) { /* it is not waited for any more */
+        if (st->wanted == 0 || m->request != st->wanted || m->from != st->whom) {
+            /* it is not waited for any more */
             steal_return_work(s, m);
             break;
         }
@@ -274,9 +299,11 @@ void steal_take(struct search *s, const struct peer_message *m)
         break;
     case STEAL_NARROW:
     case STEAL_ABORT:
-        if (st->has_task && st->task.split == m->split && st->task.at == m->at) {
+        if (is_next(st, m)) {
             st->has_task = false; /* not begun yet: a new window is as good a reason */
             steal_return_work(s, m);
+        } else if (!is_mine(s, m)) {
+            break;
         } else if (m->kind == STEAL_ABORT) {
             search_abort(s, m->split ^ m->at);
         } else {
@@ -339,8 +366,6 @@ static void await_slaves(struct search *s, struct node *n, struct split *sp)
 {
     struct steal *st = s->steal;
     const struct peer_port *port = s->env.peers;
-    uint32_t messages = 0;
-    bool has_waited = false;
     sp->waits = true;
     while (has_to_wait(s, n, sp)) {
         s->poll_ply = n->ply;
@@ -349,9 +374,7 @@ static void await_slaves(struct search *s, struct node *n, struct split *sp)
             break;
         }
         peers_serve(s);
-        if (has_waited && st->messages == messages) {
-            watch_slaves(s, sp);
-        }
+        watch_slaves(s, sp);
         if (!has_to_wait(s, n, sp)) {
             if (st->has_task) {
                 steal_return_work(s, &st->task);
@@ -359,9 +382,12 @@ static void await_slaves(struct search *s, struct node *n, struct split *sp)
             }
             break;
         }
+        if (st->has_task && st->task.length <= n->ply) { /* that is no work below this node */
+            st->has_task = false;
+            steal_return_work(s, &st->task);
+        }
         if (st->has_task) {
             steal_search_task(s, n->ply);
-            has_waited = false;
             continue;
         }
         if (!steal_is_patient(s)) {
@@ -371,8 +397,6 @@ static void await_slaves(struct search *s, struct node *n, struct split *sp)
             }
             steal_ask(s, sp->slave[at], n);
         }
-        messages = st->messages;
-        has_waited = true;
         port->wait(port->self);
     }
     st->wanted = 0; /* what comes later is returned */
@@ -428,7 +452,7 @@ enum search_visit steal_children(struct search *s, struct node *n)
     }
     order_sort(s, n);
     struct split *sp = &st->split[st->splits++];
-    sp->id = (rng_mix(port->address) & ~UINT64_C(0xff)) + (++st->serial << 8);
+    sp->id = rng_mix(port->secret + ++st->serial) & ~UINT64_C(0xff);
     sp->ply = n->ply;
     sp->given = 0;
     sp->waits = true;

@@ -19,7 +19,8 @@ struct split {
     bool waits; /* no child is being searched by the master */
     uint8_t state[GAME_MOVES_MAX];
     uint16_t slave[GAME_MOVES_MAX];
-    uint16_t waited[GAME_MOVES_MAX]; /* for a child of a slave, without a sign of him */
+    uint32_t alive_ms[GAME_MOVES_MAX]; /* of a child that a slave has: when he was last in touch */
+    bool asked[GAME_MOVES_MAX]; /* for a sign, since then */
 };
 
 struct parked {
@@ -34,11 +35,12 @@ struct steal {
     unsigned splits;
     uint64_t serial, random;
     uint32_t requests, wanted; /* the number of the request under way; 0: none */
+    unsigned whom; /* it was sent to */
     unsigned waits; /* since it was sent */
-    uint32_t messages; /* that came */
     bool is_idle; /* nothing is being searched */
     bool has_task;
     struct peer_message task; /* the answer to the request */
+    uint16_t master[SEARCH_PLY_MAX + 2]; /* by the ply of a node that was given: whose it is */
     struct parked parked[PARKED_MAX];
     unsigned parked_count;
 };

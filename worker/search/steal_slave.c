@@ -42,6 +42,7 @@ static enum search_visit visit_given(struct search *s, const struct peer_message
     n->resolved = RESOLVED_NOT;
     n->path = n->longest_scout = 0;
     n->split_id = w->split ^ w->at;
+    s->steal->master[n->ply] = (uint16_t)w->from;
     n->moves = &s->move_stack[s->moves_used];
     n->moves[0] = w->eldest;
     n->moves[1] = w->move;
@@ -122,6 +123,7 @@ void steal_ask(struct search *s, unsigned whom, const struct node *below)
     peer_message(s, &m, STEAL_REQUEST);
     m.request = st->wanted = ++st->requests;
     peer_set_path(s, &m, below != NULL ? below->ply : 0);
+    st->whom = whom;
     st->waits = 0;
     peers_send(s, whom, &m);
 }

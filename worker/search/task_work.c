@@ -26,6 +26,7 @@ struct task_work {
     uint64_t serial;
     struct task running;
     bool is_running, is_wanted; /* `running`: it is being searched; and still to be */
+    bool is_illegal; /* the path of the last one */
 };
 
 struct task_work *task_work_open(void)
@@ -181,15 +182,25 @@ void tasks_take(struct search *s, const struct peer_message *m)
     }
 }
 
-/* The position of the task to this depth, from the root. */
+/* The position of the task to this depth, from the root. VISIT_STOP, too, if its path is none:
+ * another process may say anything. */
 static enum search_visit search_task(struct search *s, const struct task *task, unsigned depth)
 {
     struct node *n = &s->node[task->length];
-    for (unsigned ply = 0; ply < task->length; ply++) {
-        s->node[ply].in_flight = s->node[ply].has_children = false;
-        s->node[ply].split_id = 0;
-        s->node[ply].move_now = task->path[ply];
-        s->options.game->make(s->position, task->path[ply]);
+    const struct game *game = s->options.game;
+    unsigned made = 0;
+    while (made < task->length && game_is_legal(game, s->position, task->path[made])) {
+        s->node[made].in_flight = s->node[made].has_children = false;
+        s->node[made].split_id = 0;
+        s->node[made].move_now = task->path[made];
+        game->make(s->position, task->path[made++]);
+    }
+    if (made < task->length) {
+        while (made > 0) {
+            game->unmake(s->position, task->path[--made]);
+        }
+        s->task_work->is_illegal = true;
+        return VISIT_STOP;
     }
     peers_begin_work(s, task->length, task->iteration);
     n->depth = (int)depth;
@@ -237,8 +248,13 @@ bool tasks_work(struct search *s)
     }
     t->running = task;
     t->is_running = t->is_wanted = true;
+    t->is_illegal = false;
     enum search_visit visit = search_task(s, &task, depth);
     t->is_running = false;
+    if (t->is_illegal) {
+        remove_task(t, first);
+        return true;
+    }
     if (visit != VISIT_VALUE || s->stopped || !t->is_wanted) {
         return true;
     }

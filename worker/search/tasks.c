@@ -11,8 +11,8 @@ enum {
     HAND_MAX = 256, /* tasks of a worker; what is more waits for the next pass */
     SIGNATURE_PLIES = 12,
     SIGNATURE_BITS = 5,
-    PATIENCE = 200, /* waits that bring no message and no sign of a worker, until it is asked for
-                       one; and again, until others have its tasks */
+    PATIENCE_MS = 500, /* without a sign of a worker, until it is asked for one; and again, until
+                          others have its tasks */
     MARGIN = 2, /* aspiration widths */
     NO_PEER = PLACE_UNOWNED,
     NO_PLY = SEARCH_PLY_MAX + 1,
@@ -22,7 +22,7 @@ enum {
 struct hand {
     unsigned tasks; /* which it has */
     unsigned in_pass; /* of them came in this pass */
-    uint32_t seen; /* the count of waits when it had its first task, or gave a sign since */
+    uint32_t seen; /* when it had its first task, or gave a sign since (ms) */
     uint32_t asked_pass, asked; /* when it was asked for a sign; 0: it was not */
     bool is_silent; /* its tasks were given to others, and it has sent nothing since */
 };
@@ -39,8 +39,8 @@ struct tasks {
     bool is_ready; /* for a tree in this search */
     bool is_full; /* there was no room for a place */
     unsigned alone_ply; /* the subtree of the node there is the master's own work; or NO_PLY */
-    uint32_t pass, requests, messages;
-    uint32_t waits; /* that ended without a message */
+    uint32_t pass, requests;
+    uint32_t now_ms; /* as of the last pass or wait */
     bool is_new; /* a result has come since the pass began */
 };
 
@@ -107,7 +107,7 @@ static void make_ready(struct search *s)
     t->idle = 0;
     take_hands(s);
     t->places.used = t->listed = t->next_hand = 0;
-    t->pass = t->requests = t->messages = t->waits = t->silent = 0;
+    t->pass = t->requests = t->silent = 0;
     t->plies = SEARCH_DEPTH_MAX;
     t->is_full = false;
 }
@@ -135,7 +135,7 @@ static bool is_idle(const struct hand *h)
 static void count_task(struct tasks *t, unsigned owner, int more)
 {
     struct hand *h = &t->hand[owner];
-    h->seen = h->tasks == 0 ? t->waits : h->seen;
+    h->seen = h->tasks == 0 ? t->now_ms : h->seen;
     t->idle -= is_idle(h);
     h->tasks += (unsigned)more;
     t->idle += is_idle(h);
@@ -225,13 +225,13 @@ static int wider(int bound, int by)
 /* Whether the worker has given no sign for so long that it is to be asked for one, task by task. */
 static bool is_overdue(const struct tasks *t, const struct hand *h)
 {
-    return h->tasks > 0 && t->waits - h->seen > PATIENCE;
+    return h->tasks > 0 && t->now_ms - h->seen > PATIENCE_MS;
 }
 
 static bool is_lost(const struct tasks *t, const struct hand *h)
 {
     return is_overdue(t, h) && h->asked_pass != 0 && h->asked_pass != t->pass &&
-           t->waits - h->asked > PATIENCE;
+           t->now_ms - h->asked > PATIENCE_MS;
 }
 
 /* The window of the task, around that of the leaf; if a pass comes to a position twice, around
@@ -303,7 +303,7 @@ static void want(struct search *s, const struct node *n, struct place *p)
     const bool asks = is_overdue(t, h);
     if (asks && h->asked_pass == 0) {
         h->asked_pass = t->pass;
-        h->asked = t->waits;
+        h->asked = t->now_ms;
     }
     if (is_changed) {
         p->request = ++t->requests;
@@ -323,9 +323,8 @@ void tasks_take_result(struct search *s, const struct peer_message *m)
     }
     struct hand *h = &t->hand[m->from];
     set_silent(t, m->from, false);
-    h->seen = t->waits;
+    h->seen = peers_now_ms(s);
     h->asked_pass = 0;
-    t->messages++;
     if (!p->is_task || p->owner != m->from) { /* it was given to another */
         drop(s, p, m->from);
     }
@@ -437,16 +436,15 @@ static void begin_node(struct node *n)
 static bool await_results(struct search *s)
 {
     struct tasks *t = s->tasks;
-    const uint32_t began = t->waits;
-    while (t->waits - began <= PATIENCE) {
+    const uint32_t began = t->now_ms;
+    while (t->now_ms - began <= PATIENCE_MS) {
         s->stopped = s->env.poll(s->env.self, s) || s->stopped;
         if (s->stopped) {
             return false;
         }
-        const uint32_t messages = t->messages;
         s->env.peers->wait(s->env.peers->self);
         peers_serve(s);
-        t->waits += t->messages == messages;
+        t->now_ms = peers_now_ms(s);
         if (t->is_new) {
             break;
         }
@@ -476,6 +474,7 @@ static enum search_visit passes(struct search *s, struct node *n, struct place *
     for (;;) {
         begin_node(n);
         take_hands(s);
+        t->now_ms = peers_now_ms(s);
         if (t->silent + 1 >= t->hands) { /* nobody is there */
             t->alone_ply = n->ply;
             s->moves_used = moves_before;

@@ -18,8 +18,8 @@
  * another worker has none; else the one with the fewest tasks. Differences from Ura's: messages
  * carry changes alone, not all tasks of every pass, and workers share the tables that there are.
  *
- * Deaths: a worker's death costs its tasks. After many waits without a message or a sign of a
- * worker the master asks it for one, and after as many again gives its tasks to others; a result
+ * Deaths: a worker's death costs its tasks. After half a second without a sign of a worker the
+ * master asks it for one, and after as long again gives its tasks to others; a result
  * that comes twice does no harm. When nobody gives a sign the master searches the rest of the
  * iteration's window alone. Its own death ends the search.
  *

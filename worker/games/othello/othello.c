@@ -271,7 +271,7 @@ enum { NEVER = 255 };
 
 /* From depth 4 on: about what build/release/tools/othello_probcut prints (400 positions, depth 10).
  */
-static const short deviation[] = {390, 345, 500, 440, 350, 285, 380};
+static const short deviation[] = {345, 310, 470, 395, 385, 340, 415};
 
 /* Of the rules of selection full only ProbCut is for this game: the others are about pieces that
  * hang. */
