@@ -245,11 +245,12 @@ static void put_results(struct writer *w)
 
 static void put_bytes(struct writer *w)
 {
+    enum { HEAD = 73, KINDS_OF_LETTERS = 10, IS_SMALL = 2 };
     struct side *s = w->side;
-    unsigned n = rng_below(&s->rng, w->is_faulty ? 2 * PROTO_BODY_MAX : 64);
+    unsigned n = w->is_faulty ? rng_below(&s->rng, 2 * PROTO_BODY_MAX) : HEAD;
     put_number(w, 0xc5, n, 2);
-    while (n-- > 0) {
-        put_raw(w, rng_next(&s->rng), 1);
+    for (unsigned i = 0; i < n; i++) { /* what a searcher may take (worker/engine/letter.c) */
+        put_raw(w, i == 0 ? rng_below(&s->rng, KINDS_OF_LETTERS) : rng_below(&s->rng, IS_SMALL), 1);
     }
 }
 
