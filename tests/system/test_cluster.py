@@ -554,7 +554,7 @@ def wrong_use_exits_2_with_one_line():
                 ["--json", "not a position"], ["not a position"], ["8/8/8/8/8/8/8/8 w - - 0 1"], [START.replace("w", "x")],
                 [START, START], [START, "--epd", bad.name], ["--epd", empty.name],
                 ["--depth", "1", "--epd", bad.name], ["--algorithm", "nope"],
-                ["--algorithm", "ybwc", "--select", "full"], ["--algorithm", "ybwc", "--servers", "127.0.0.1:1"],
+                ["--algorithm", "ybwc", "--select", "full"], ["--algorithm", "ybwc", "--table", "redis://127.0.0.1:1"],
                 ["--game", "go"],
                 ["--select", "some"], ["--remote-depth", "deep"], ["--remote-depth", "0"],
                 ["--servers", "nonsense"], ["--servers", "127.0.0.1:0"], ["--servers", ""],

@@ -41,6 +41,15 @@ def every_algorithm_gives_the_sequential_score():
                 check(letters > 0, "no letters", name)
 
 
+def mates_are_found_together():
+    mate = "r1bq2r1/b4pk1/p1pp1p2/1p2pP2/1P2P1PB/3P4/1PPQ2P1/R3K2R w - - 0 1"  # d2h6, and mate in two
+    equal(sequential(mate, DEPTH), 2)
+    with Cluster(shards=1, workers=2, private=True) as cluster:
+        for name in ("ybwc", "minimal-tree"):
+            row = scored(mate, DEPTH, "--servers", cluster.servers, "--algorithm", name)
+            equal((row["score_kind"], row["score"], row["bestmove"]), ("mate", 2, "d2h6"), name)
+
+
 def a_worker_gets_a_part():
     with Cluster(shards=1, workers=1, private=True) as cluster:
         for name in ("ybwc", "dts", "minimal-tree"):
@@ -90,6 +99,6 @@ def a_redis_passes_on_no_letters():
 
 
 if __name__ == "__main__":
-    sys.exit(main([every_algorithm_gives_the_sequential_score, a_worker_gets_a_part, killed_workers_cost_no_score,
+    sys.exit(main([every_algorithm_gives_the_sequential_score, mates_are_found_together, a_worker_gets_a_part, killed_workers_cost_no_score,
                    a_shard_that_dies_costs_no_score, a_redis_passes_on_no_letters],
                   ("abdada", "ttserver", "ttworker")))

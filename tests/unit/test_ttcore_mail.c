@@ -120,6 +120,45 @@ static void whoever_leaves_gets_no_more(void **state)
     assert_int_equal(join(bed, &ann, "ann", JOB), 0);
 }
 
+/* The budget is of a second, whatever the heartbeat; a join beyond it is answered all the same. */
+static void nobody_floods_another(void **state)
+{
+    enum { TOO_MANY = 2 * 65536 };
+    struct bed *bed = *state;
+    open_job(bed);
+    hello_of(bed, &crew, "w", PROTO_WORKER);
+    hello_of(bed, &crew, "x", PROTO_WORKER);
+    (void)join(bed, &crew, "w", JOB);
+    assert_int_equal(join(bed, &crew, "x", JOB), 1);
+    unsigned passed = 0;
+    for (unsigned i = 0; i < TOO_MANY; i++) {
+        passed += letter(bed, &crew, "w", "x", JOB);
+    }
+    assert_in_range(passed, 10000, 20000);
+    assert_int_equal(join(bed, &crew, "w", JOB), 0); /* is told of nobody, and stays */
+    assert_int_equal(bed_figures(bed).letters_too_fast, TOO_MANY - passed + 1);
+    assert_true(letter(bed, &crew, "x", "w", JOB)); /* another session */
+    bed->now_us += 1000000;
+    assert_true(letter(bed, &crew, "w", "x", JOB));
+}
+
+/* Who has an instance in a job keeps it, unless it is another's of the job's own user. */
+static void an_instance_is_of_one_session(void **state)
+{
+    struct bed *bed = *state;
+    static const struct ttcore_peer thief = {10, 1 << PROTO_WORKER, "thief"};
+    open_job(bed);
+    hello_of(bed, &crew, "w", PROTO_WORKER);
+    hello_of(bed, &thief, "w2", PROTO_WORKER); /* of the same instance: its first letter */
+    hello_of(bed, &thief, "a2", PROTO_WORKER);
+    (void)join(bed, &crew, "w", JOB);
+    assert_int_equal(join(bed, &thief, "w2", JOB), 0);
+    assert_false(letter(bed, &thief, "w2", "w", JOB));
+    assert_int_equal(join(bed, &thief, "a2", JOB), 1); /* before its owner */
+    assert_int_equal(join(bed, &ann, "ann", JOB), 2);
+    assert_true(letter(bed, &crew, "w", "ann", JOB));
+}
+
 /* Sessions that come and go, and jobs that they join: the list agrees with a plain model. */
 static void lists_agree_with_a_model(void **state)
 {
@@ -164,6 +203,8 @@ int main(void)
         T(letters_go_from_one_searcher_to_another),
         T(a_job_is_of_its_user_and_of_workers),
         T(whoever_leaves_gets_no_more),
+        T(nobody_floods_another),
+        T(an_instance_is_of_one_session),
         T(lists_agree_with_a_model),
     };
     return cmocka_run_group_tests_name("ttcore_mail", tests, NULL, NULL);

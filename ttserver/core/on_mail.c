@@ -4,7 +4,8 @@
 
 /* A worker is of every job; others of those of their user alone: else anybody could give a user's
  * searchers work, or take theirs. Where users are not known, as on a loopback without keys, anybody
- * may. Nobody takes the instance, and so the letters, of another user's session. */
+ * may. Nobody takes the instance, and so the letters, of another user's session, but for the job's
+ * user, who gets back what a worker took. */
 static bool may_join(const struct ttcore_call *call, uint64_t id)
 {
     struct ttcore *core = call->core;
@@ -14,16 +15,16 @@ static bool may_join(const struct ttcore_call *call, uint64_t id)
         job != NULL ? ttcore_sessions_by_id(&core->sessions, job->owner) : NULL;
     const struct ttcore_session *namesake =
         ttcore_sessions_find_mail(&core->sessions, id, self->instance);
-    return owner != NULL && (namesake == NULL || namesake->user == self->user) &&
+    return owner != NULL &&
+           (namesake == NULL || namesake->user == self->user || self->user == owner->user) &&
            (self->role == PROTO_WORKER || self->user == owner->user || call->peer.user == 0);
 }
 
 static bool may_send(struct ttcore_call *call, uint32_t cost)
 {
     struct ttcore *core = call->core;
-    const bool may =
-        ttcore_budget_take(&call->session->letters_us, core->now_us, TTCORE_LETTERS_BURST,
-                           ttcore_heartbeat_us(core) / TTCORE_LETTERS, cost);
+    const bool may = ttcore_budget_take(&call->session->letters_us, core->now_us,
+                                        TTCORE_LETTERS_BURST, 1000000 / TTCORE_LETTERS, cost);
     core->count.letters_too_fast += !may;
     return may;
 }
@@ -36,11 +37,11 @@ void ttcore_on_mail_join(struct ttcore_call *call)
     struct proto_correspondent *out = call->actions->scratch->correspondent;
     struct proto_message answer = {.type = PROTO_MAIL_LIST};
     uint32_t count = 0;
-    if (!may_send(call, TTCORE_JOIN_COST)) {
-        return;
+    uint64_t job = 0;
+    if (may_send(call, TTCORE_JOIN_COST)) { /* else he stays where he is, and is told of nobody */
+        job = may_join(call, join->job) ? join->job : 0;
+        ttcore_sessions_set_mail(&core->sessions, self, job);
     }
-    const uint64_t job = may_join(call, join->job) ? join->job : 0;
-    ttcore_sessions_set_mail(&core->sessions, self, job);
     for (const struct ttcore_session *s = job != 0 ? ttcore_sessions_oldest(&core->sessions) : NULL;
          s != NULL && count < PROTO_BATCH_MAX; s = ttcore_sessions_next(&core->sessions, s)) {
         if (s != self && s->mail_job == job) {

@@ -23,7 +23,7 @@ enum {
     TTCORE_REPORTS_BURST = 256, /* of a session, passed on at once ... */
     TTCORE_REPORTS = 200, /* ... and then in a heartbeat */
     TTCORE_LETTERS_BURST = 16384, /* letters of a session, passed on at once ... */
-    TTCORE_LETTERS = 32768, /* ... and then in a heartbeat; a MAIL_JOIN counts as so many: */
+    TTCORE_LETTERS = 32768, /* ... and then in a second; a MAIL_JOIN counts as so many: */
     TTCORE_JOIN_COST = 64,
     TTCORE_HISTORY_SENT = PROTO_BATCH_MAX, /* weights in one HISTORY_ANSWER, at most */
     TTCORE_HISTORY_WAIT_MS = 10, /* between a searcher's HISTORYs, or half a ms per session */

@@ -70,16 +70,17 @@ size_t letter_write(const struct peer_message *m, uint8_t body[PROTO_BODY_MAX])
     return (size_t)(at - body);
 }
 
-/* A score of some game, or what is wider than all. */
-static bool is_bound(int bound)
+/* A score of some game, `beyond` it by that much, or what is wider than all. */
+static bool is_bound(int bound, int beyond)
 {
-    return (bound >= -GAME_MATE && bound <= GAME_MATE) || bound == GAME_INFINITE ||
-           bound == -GAME_INFINITE;
+    const int most = GAME_MATE + beyond;
+    return (bound >= -most && bound <= most) || bound == GAME_INFINITE || bound == -GAME_INFINITE;
 }
 
+/* Bounds go beyond a mate by a point for each ply (bound_down in node.h). */
 static bool is_window(int alpha, int beta)
 {
-    return is_bound(alpha) && is_bound(beta) && alpha < beta;
+    return is_bound(alpha, SEARCH_PLY_MAX) && is_bound(beta, SEARCH_PLY_MAX) && alpha < beta;
 }
 
 static bool is_depth(int depth)
@@ -104,14 +105,14 @@ static bool is_sane(const struct peer_message *m)
         return is_window(m->alpha, m->beta);
     case STEAL_WORK:
         return is_window(m->alpha, m->beta) && is_window(m->alpha_now, m->beta) &&
-               m->alpha_now >= m->alpha && is_bound(m->best) && m->best < m->beta &&
+               m->alpha_now >= m->alpha && is_bound(m->best, 0) && m->best < m->beta &&
                is_depth(m->depth) && is_depth(m->iteration);
     case STEAL_RESULT:
-        return is_bound(m->best);
+        return is_bound(m->best, 0);
     case TASK_WORK:
         return is_window(m->alpha, m->beta) && is_depth(m->depth) && is_depth(m->iteration);
     case TASK_RESULT: /* a sign, or a result: `best`, and it is a bound or both */
-        return m->depth == 0 || (is_depth(m->depth) && is_bound(m->best) &&
+        return m->depth == 0 || (is_depth(m->depth) && is_bound(m->best, 0) &&
                                  (m->alpha == m->best || m->alpha == -GAME_INFINITE) &&
                                  (m->beta == m->best || m->beta == GAME_INFINITE));
     }

@@ -305,7 +305,8 @@ void mailboxes_await_first(struct mailboxes *all)
 {
     struct mailbox *box = &all->at[0];
     const uint64_t until_us = clock_us() + FIRST_MS * 1000;
-    while (box->is_joined && box->port.count == all->count && clock_us() < until_us) {
+    while (box->is_joined && box->port.count == all->count &&
+           atomic_load_explicit(&box->count, memory_order_relaxed) == 0 && clock_us() < until_us) {
         port_wait(box);
     }
 }

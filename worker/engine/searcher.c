@@ -77,7 +77,7 @@ uint64_t searcher_bytes(const struct searcher *p)
 static unsigned number_of(const struct searcher *p, uint64_t seed)
 {
     const bool is_thread = p->remote == NULL || p->port.self == NULL;
-    return seed == 0 ? 0 : is_thread ? p->index : 1 + (unsigned)(rng_mix(seed) % NUMBERS);
+    return seed == 0 ? 0 : is_thread ? p->index : SEARCH_AWAY + (unsigned)(rng_mix(seed) % NUMBERS);
 }
 
 enum err searcher_begin(struct searcher *p, const struct job *job, const struct env_port *env,

@@ -19,7 +19,7 @@
  * how work is handed over by stealing or by a master, which iterations are left out */
 static const struct algorithm algorithms[] = {
     /* While alone as abdada-paper; else the unfinished child with the fewest searchers first. Half
-     * of the searchers leave out iterations. */
+     * of the workers leave out iterations. */
     {"abdada", children_least_helped, true, true, true, false, NULL, NULL, lazy_smp_half_skips},
     /* Weill 1996, figure 1. */
     {"abdada-paper", children_two_passes, true, true, true, false, NULL, NULL, NULL},

@@ -25,6 +25,6 @@ bool lazy_smp_skips(const struct search_options *options, unsigned depth)
 
 bool lazy_smp_half_skips(const struct search_options *options, unsigned depth)
 {
-    return options->game->depth_left == NULL && options->number % 2 != 0 &&
-           skips((options->number + 1) / 2, depth);
+    return options->number >= SEARCH_AWAY && options->game->depth_left == NULL &&
+           options->number % 2 != 0 && skips((options->number + 1) / 2, depth);
 }

@@ -13,10 +13,11 @@
 /* skips_iteration of algorithm.h: number 0 leaves out none; the others leave out blocks of 1 to 4
  * iterations in turn, by 20 patterns. */
 bool lazy_smp_skips(const struct search_options *options, unsigned depth);
-/* The same for every second searcher; the others leave out none. ABDADA's: those who run ahead find
- * the move to begin with, and where many searchers wait for a network they are in each other's way
- * less. Not in games that are searched to their end, whose iterations are of unlike size: there it
- * costs more than it brings (docs/comparison.md). */
+/* The same for every second searcher of other processes than the front-end's; the others leave out
+ * none. ABDADA's: those who run ahead find the move to begin with, and where many searchers wait
+ * for a network they are in each other's way less. On threads of one process it brings nothing.
+ * Not in games that are searched to their end, whose iterations are of unlike size: there it costs
+ * more than it brings (docs/comparison.md). */
 bool lazy_smp_half_skips(const struct search_options *options, unsigned depth);
 
 #endif

@@ -18,6 +18,7 @@ enum {
     SEARCH_DEPTH_MAX = 100, /* iterations */
     SEARCH_PLY_MAX = 246, /* extensions and quiescence included */
     SEARCH_PV_MAX = 64,
+    SEARCH_AWAY = 1024,
     SEARCH_LINES_MAX = GAME_MOVES_MAX,
     SEARCH_POLL_NODES = 256,
     SEARCH_HISTORY = 4096,
@@ -30,8 +31,8 @@ struct search_options {
     bool full; /* forward pruning and reductions */
     uint16_t slot; /* names this searcher within its session */
     unsigned searchers; /* with this one's table, in this process; 0: not known */
-    unsigned number; /* among those that search the job: 0 is the front-end's first; the others may
-                        share one */
+    unsigned number; /* among those that search the job: 0 is the front-end's first, then its other
+                        threads; from SEARCH_AWAY on those of other processes, who may share one */
     uint64_t seed; /* of tie-breaking; 0: none, the plain order */
     bool random_order; /* for a searcher that does not wait for answers: moves of equal worth in an
                      order of its own, and any child while a peek travels */

@@ -15,9 +15,9 @@
  *
  * Deaths, and messages that get lost: a master who has waited half a second for a slave asks him
  * for a sign (SIGN). A slave who does not have that child returns it; one who gives no sign for as
- * long again loses it, and another searches it. What he reports nevertheless is taken: it is the
- * value of that child. A slave whose master is dead ends his child for nobody. So any death but
- * that of the searcher with the root costs time alone.
+ * long again loses it, and another searches it; what he reports while that one is at it is taken,
+ * as the value of that child. A slave whose master is dead ends his child for nobody. So any death
+ * but that of the searcher with the root costs time alone.
  *
  * Messages of liars: a path that is none is not searched, a slave takes work from whom he asked and
  * orders from his master alone. A false value is believed, as one of the table is, and a slave that

@@ -36,7 +36,7 @@ struct steal {
     uint64_t serial, random;
     uint32_t requests, wanted; /* the number of the request under way; 0: none */
     unsigned whom; /* it was sent to */
-    unsigned waits; /* since it was sent */
+    uint32_t asked_ms; /* when it was sent */
     bool is_idle; /* nothing is being searched */
     bool has_task;
     struct peer_message task; /* the answer to the request */
@@ -57,7 +57,7 @@ void steal_search_task(struct search *s, unsigned ply);
 void steal_return_work(struct search *s, const struct peer_message *work);
 /* Asks for work below that node; NULL: for any. */
 void steal_ask(struct search *s, unsigned whom, const struct node *below);
-/* After a wait: whether the answer to the last request is still awaited. */
+/* Whether the answer to the last request is still awaited. */
 bool steal_is_patient(struct search *s);
 
 #endif

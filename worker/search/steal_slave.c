@@ -4,7 +4,7 @@
 #include <string.h>
 
 enum {
-    PATIENCE = 8, /* waits without an answer, until another searcher is asked */
+    PATIENCE_MS = 20, /* without an answer, until another searcher is asked */
 };
 
 void steal_return_work(struct search *s, const struct peer_message *work)
@@ -124,14 +124,14 @@ void steal_ask(struct search *s, unsigned whom, const struct node *below)
     m.request = st->wanted = ++st->requests;
     peer_set_path(s, &m, below != NULL ? below->ply : 0);
     st->whom = whom;
-    st->waits = 0;
+    st->asked_ms = peers_now_ms(s);
     peers_send(s, whom, &m);
 }
 
 bool steal_is_patient(struct search *s)
 {
     struct steal *st = s->steal;
-    if (st->wanted != 0 && ++st->waits > PATIENCE) {
+    if (st->wanted != 0 && peers_now_ms(s) - st->asked_ms > PATIENCE_MS) {
         st->wanted = 0;
     }
     return st->wanted != 0;

@@ -135,7 +135,10 @@ static bool is_idle(const struct hand *h)
 static void count_task(struct tasks *t, unsigned owner, int more)
 {
     struct hand *h = &t->hand[owner];
-    h->seen = h->tasks == 0 ? t->now_ms : h->seen;
+    if (h->tasks == 0) {
+        h->seen = t->now_ms;
+        h->asked_pass = 0;
+    }
     t->idle -= is_idle(h);
     h->tasks += (unsigned)more;
     t->idle += is_idle(h);
@@ -323,7 +326,7 @@ void tasks_take_result(struct search *s, const struct peer_message *m)
     }
     struct hand *h = &t->hand[m->from];
     set_silent(t, m->from, false);
-    h->seen = peers_now_ms(s);
+    h->seen = t->now_ms = peers_now_ms(s); /* no later than the pass's own time */
     h->asked_pass = 0;
     if (!p->is_task || p->owner != m->from) { /* it was given to another */
         drop(s, p, m->from);
