@@ -9,6 +9,7 @@
  * their keys are random. `ready` when the sessions are open, `counted` after N; then one JSON line.
  * Repeatable from the seed as far as the shards answer alike. Threads: one, and ZeroMQ's. */
 #include "tests/attacks/peer.h"
+#include "worker/engine/letter.h"
 
 enum {
     PEERS = 16,
@@ -245,12 +246,12 @@ static void put_results(struct writer *w)
 
 static void put_bytes(struct writer *w)
 {
-    enum { HEAD = 73, KINDS_OF_LETTERS = 10, IS_SMALL = 2 };
+    enum { IS_SMALL = 2 };
     struct side *s = w->side;
-    unsigned n = w->is_faulty ? rng_below(&s->rng, 2 * PROTO_BODY_MAX) : HEAD;
+    unsigned n = w->is_faulty ? rng_below(&s->rng, 2 * PROTO_BODY_MAX) : LETTER_HEAD;
     put_number(w, 0xc5, n, 2);
-    for (unsigned i = 0; i < n; i++) { /* what a searcher may take (worker/engine/letter.c) */
-        put_raw(w, i == 0 ? rng_below(&s->rng, KINDS_OF_LETTERS) : rng_below(&s->rng, IS_SMALL), 1);
+    for (unsigned i = 0; i < n; i++) { /* what a searcher may take (worker/engine/letter.h) */
+        put_raw(w, i == 0 ? rng_below(&s->rng, TASK_RESULT + 1) : rng_below(&s->rng, IS_SMALL), 1);
     }
 }
 

@@ -23,6 +23,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests", "system"))
 import cluster  # noqa: E402  (starts and stops real processes)
+from algorithms import PARALLEL  # noqa: E402
 
 SUMMED = ("nodes", "busy", "deferred", "asks")
 TRAFFIC = ("messages", "bytes")  # in and out of the shards, of searches that ask them
@@ -191,8 +192,7 @@ class Bench:
 
     def algorithms(self):
         """Every parallel search by two threads (docs/comparison.md)."""
-        self.threads(("abdada", "abdada-paper", "shared-table", "lazy", "ybwc", "jamboree", "pvs", "epvs", "dts", "aphid",
-                      "minimal-tree", "minimal-tree-static", "uidpabs"))
+        self.threads(PARALLEL)
 
     def shard(self):
         with cluster.Cluster(shards=1, workers=0) as c:

@@ -5,16 +5,14 @@
  * its own inputs from a seed, `fuzz_ggf [RUNS [SEED]]`, random games with some of their bytes
  * changed. */
 #include "common/err.h"
-#include "common/rng.h"
+#include "tests/fuzz/fuzz_own.h"
 #include "worker/cli/ggf.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
-
 enum { TEXT_MAX = 4096 };
+_Static_assert((int)TEXT_MAX <= (int)FUZZ_BYTES, "a text fits");
 
 static size_t write_move(char *text, size_t room, bool is_black, unsigned move)
 {
@@ -127,19 +125,19 @@ static size_t change(uint64_t *rng, char *text, size_t n)
     }
 }
 
+static size_t make(uint64_t *rng, uint8_t *bytes)
+{
+    char *text = (char *)bytes;
+    size_t n = random_game(rng, text);
+    for (unsigned k = rng_below(rng, 5); k > 0; k--) {
+        n = change(rng, text, n);
+    }
+    return n;
+}
+
 int main(int argc, char **argv)
 {
-    unsigned long long runs = argc > 1 ? strtoull(argv[1], NULL, 0) : 100000;
-    uint64_t rng = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
-    char text[TEXT_MAX];
-    printf("%s: %llu runs, seed %llu\n", argv[0], runs, (unsigned long long)rng);
-    for (unsigned long long i = 0; i < runs; i++) {
-        size_t n = random_game(&rng, text);
-        for (unsigned k = rng_below(&rng, 5); k > 0; k--) {
-            n = change(&rng, text, n);
-        }
-        LLVMFuzzerTestOneInput((const uint8_t *)text, n);
-    }
+    fuzz_own(argc, argv, make, NULL);
     return 0;
 }
 #endif

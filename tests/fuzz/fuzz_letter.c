@@ -5,14 +5,11 @@
  * its own inputs from a seed, `fuzz_letter [RUNS [SEED]]`, random messages with some of their bytes
  * changed. */
 #include "common/err.h"
-#include "common/rng.h"
+#include "tests/fuzz/fuzz_own.h"
 #include "worker/engine/letter.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {
@@ -53,20 +50,18 @@ static size_t random_letter(uint64_t *rng, uint8_t body[PROTO_BODY_MAX])
     return letter_write(&m, body);
 }
 
+static size_t make(uint64_t *rng, uint8_t *bytes)
+{
+    const size_t length = random_letter(rng, bytes);
+    for (unsigned n = rng_below(rng, 3); n > 0; n--) {
+        bytes[rng_below(rng, (uint32_t)length)] = (uint8_t)rng_next(rng);
+    }
+    return rng_below(rng, 8) == 0 ? rng_below(rng, (uint32_t)length) : length;
+}
+
 int main(int argc, char **argv)
 {
-    unsigned long long runs = argc > 1 ? strtoull(argv[1], NULL, 0) : 100000;
-    uint64_t rng = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
-    uint8_t body[PROTO_BODY_MAX];
-    printf("%s: %llu runs, seed %llu\n", argv[0], runs, (unsigned long long)rng);
-    for (unsigned long long i = 0; i < runs; i++) {
-        size_t length = random_letter(&rng, body);
-        for (unsigned n = rng_below(&rng, 3); n > 0; n--) {
-            body[rng_below(&rng, (uint32_t)length)] = (uint8_t)rng_next(&rng);
-        }
-        (void)LLVMFuzzerTestOneInput(
-            body, rng_below(&rng, 8) == 0 ? rng_below(&rng, (uint32_t)length) : length);
-    }
+    fuzz_own(argc, argv, make, NULL);
     return 0;
 }
 #endif

@@ -6,12 +6,8 @@
  * 1 byte] of the rest is sealed, so that what is behind the seal is reached too. libFuzzer: see
  * tests/fuzz/long.py; with any other compiler add -DFUZZ_MAIN: a program that makes its own inputs
  * from a seed, `fuzz_zmtp [RUNS [SEED]]`, valid conversations with some of their bytes changed. */
-#include "common/rng.h"
+#include "tests/fuzz/fuzz_own.h"
 #include "tests/unit/test_zmtp.h"
-
-#include <stdio.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
 enum how { CLEAR, CLEAR_READY, CURVE, CURVE_WELCOMED, CURVE_INITIATED, CURVE_SEALED, WAYS };
 
@@ -167,38 +163,41 @@ static size_t put_valid(uint64_t *rng, uint8_t *out)
     return n;
 }
 
+static unsigned long long ways[WAYS][2]; /* connections; those that got in */
+
+static size_t make(uint64_t *rng, uint8_t *bytes)
+{
+    size_t n = put_valid(rng, bytes);
+    for (unsigned k = rng_below(rng, 4); k > 0; k--) {
+        size_t at = 1 + rng_below(rng, (uint32_t)n - 1);
+        switch (rng_below(rng, 4)) {
+        case 0:
+            bytes[at] ^= (uint8_t)(1u << rng_below(rng, 8));
+            break;
+        case 1:
+            bytes[at] = (uint8_t)rng_next(rng);
+            break;
+        case 2:
+            n = at < 2 ? 2 : at;
+            break;
+        default:
+            memmove(bytes + at + 1, bytes + at, n - at);
+            n++;
+            break;
+        }
+    }
+    return n;
+}
+
+static void count(const uint8_t *bytes)
+{
+    ways[bytes[0]][0]++;
+    ways[bytes[0]][1] += peer.ready;
+}
+
 int main(int argc, char **argv)
 {
-    static uint8_t bytes[1 << 13];
-    unsigned long long runs = argc > 1 ? strtoull(argv[1], NULL, 0) : 100000;
-    uint64_t rng = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
-    unsigned long long ways[WAYS][2] = {{0}};
-    printf("%s: %llu runs, seed %llu\n", argv[0], runs, (unsigned long long)rng);
-    for (unsigned long long i = 0; i < runs; i++) {
-        size_t n = put_valid(&rng, bytes);
-        enum how how = (enum how)bytes[0];
-        for (unsigned k = rng_below(&rng, 4); k > 0; k--) {
-            size_t at = 1 + rng_below(&rng, (uint32_t)n - 1);
-            switch (rng_below(&rng, 4)) {
-            case 0:
-                bytes[at] ^= (uint8_t)(1u << rng_below(&rng, 8));
-                break;
-            case 1:
-                bytes[at] = (uint8_t)rng_next(&rng);
-                break;
-            case 2:
-                n = at < 2 ? 2 : at;
-                break;
-            default:
-                memmove(bytes + at + 1, bytes + at, n - at);
-                n++;
-                break;
-            }
-        }
-        LLVMFuzzerTestOneInput(bytes, n);
-        ways[how][0]++;
-        ways[how][1] += peer.ready;
-    }
+    fuzz_own(argc, argv, make, count);
     for (unsigned how = 0; how < WAYS; how++) {
         printf("way %u: %llu connections, %llu got in\n", how, ways[how][0], ways[how][1]);
     }

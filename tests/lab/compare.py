@@ -1,10 +1,14 @@
 """The algorithms beside each other: `lab.py compare`."""
 
-from machines import LAN, T3D, counts
-from simulate import boards, bratko_kopec
+import os
+import sys
 
-ALGORITHMS = ("abdada", "abdada-paper", "shared-table", "lazy", "ybwc", "jamboree", "pvs", "epvs", "dts", "aphid",
-              "minimal-tree", "minimal-tree-static", "uidpabs")
+from machines import LAN, T3D, counts
+from simulate import ROOT, boards, bratko_kopec
+
+sys.path.insert(0, os.path.join(ROOT, "tests", "system"))
+
+from algorithms import PARALLEL as ALGORITHMS  # noqa: E402
 
 
 def compare(lab):

@@ -284,15 +284,17 @@ def startech(lab):
     positions = [(tree, int(tree.split("d=")[1].split(",")[0])) for tree in trees]
     positions += [(fen, lab.pick(6, 5)) for fen in bratko_kopec()[4:24:lab.pick(4, 8)]]
     options = dict(PERFECT, workers=counts(*workers), remote_depth=1)
+    # Who has work gives it away at once: waiting for a poll of each 50 nodes would be latency.
+    stealing = options | {"algorithm": "jamboree", "poll-us": 0}
     for position, depth in positions:
         lab.sim.ask(position, options | {"depth": depth})
-        lab.sim.ask(position, options | {"depth": depth, "algorithm": "jamboree"})
+        lab.sim.ask(position, stealing | {"depth": depth})
     measured, alone, jamboree, rows = [], [], [], []
     for position, depth in positions:
         own = lab.sim.rows(position, options | {"depth": depth})
         node_s = PERFECT["node-us"] / 1e6
         work, path = own[1]["nodes"] * node_s, own[1]["critical"] * node_s
-        stolen = lab.sim.rows(position, options | {"depth": depth, "algorithm": "jamboree"})
+        stolen = lab.sim.rows(position, stealing | {"depth": depth})
         for n in workers:
             jamboree.append((stolen[n]["nodes"] * node_s / n, path, stolen[n]["seconds"]))
             measured.append((own[n]["nodes"] * node_s / n, path, own[n]["seconds"]))

@@ -5,8 +5,8 @@
 # shared, and an answer waited for: it is there before a node is done. The paper gives the node
 # time only.
 T3D = {"node-us": 125, "rtt-us": 10, "message-us": 2, "service-us": 1, "remote_depth": 1, "wait": True}
-# Hyatt's Sequent: one memory, so a table access costs nothing beside a node.
-SEQUENT = {"node-us": 1, "rtt-us": 0, "message-us": 0, "service-us": 0, "remote_depth": 1, "wait": True}
+# Hyatt's Sequent: one memory, so a table access costs nothing beside a node, and who has work is seen at once.
+SEQUENT = {"node-us": 1, "rtt-us": 0, "message-us": 0, "service-us": 0, "poll-us": 0, "remote_depth": 1, "wait": True}
 # Ura's cluster: the time of a leaf is published; the network is ours: 20 us, 1 us, 0.5 us.
 CLUSTER = {"rtt-us": 20, "message-us": 1, "service-us": 0.5}
 # The costs of today's hosts and a switch between them: `make lab-calibrate` measures those of this machine.

@@ -12,10 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests", "system"))
 import cluster  # noqa: E402
+from algorithms import PARALLEL as ALGORITHMS  # noqa: E402
 from cluster import check, equal, positions  # noqa: E402
 
-ALGORITHMS = ("abdada", "abdada-paper", "shared-table", "lazy", "ybwc", "jamboree", "pvs", "epvs", "dts", "aphid",
-              "minimal-tree", "minimal-tree-static", "uidpabs")
 WORKERS = (1, 8, 32, 128)
 JOBS = int(os.environ.get("JOBS", "2"))
 PATIENCE = 3000

@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 """Searchers of several processes that send each other letters through a shard: one score whatever the algorithm, and
-whoever is killed but the front-end."""
+whichever process is killed but the front-end."""
 
 import random
 import sys
 
+from algorithms import STEALING, TASKS
 from cluster import QUICK, SANITIZED, Cluster, Worker, check, equal, main, positions, run, start, answers, wait_until
 
-STEALING = ("ybwc", "jamboree", "pvs", "epvs", "dts")
-TASKS = ("aphid", "minimal-tree", "minimal-tree-static", "uidpabs")
 DEPTH = 6 if SANITIZED else 7
 DEEPER = 6 if SANITIZED else 8
 KIWI = "r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1"

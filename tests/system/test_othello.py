@@ -11,6 +11,7 @@ import random
 import re
 import sys
 
+from algorithms import PARALLEL
 from cluster import (PATIENCE, QUICK, ROOT, SANITIZED, Process, Shard, Worker, answers, at, check, equal, main, run, scratch,
                      wait_until)
 from othello import Board
@@ -139,8 +140,7 @@ def progress_says_what_is_proved():
 def every_algorithm_finds_the_same():
     board, score, _ = problems("ffo-1-19.obf", 64)[7]
     divided, least, _ = problems("ffo.obf", 19 if SANITIZED else 20)[-1]  # more squares than are solved in one piece
-    for algorithm in ("sequential", "abdada", "abdada-paper", "shared-table", "lazy", "ybwc", "jamboree", "pvs", "epvs", "dts",
-                      "aphid", "minimal-tree", "minimal-tree-static", "uidpabs"):
+    for algorithm in ("sequential", *PARALLEL):
         for threads in (1, 3):
             row, = solve("--threads", threads, "--algorithm", algorithm, board)
             equal(row["score"], score, algorithm, threads)

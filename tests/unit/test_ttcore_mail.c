@@ -94,7 +94,7 @@ static void a_job_is_of_its_user_and_of_workers(void **state)
     assert_false(letter(bed, &ann, "thread", "w", JOB)); /* it has left the other */
 }
 
-static void whoever_leaves_gets_no_more(void **state)
+static void who_leaves_gets_no_more(void **state)
 {
     struct bed *bed = *state;
     open_job(bed);
@@ -202,7 +202,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(letters_go_from_one_searcher_to_another),
         T(a_job_is_of_its_user_and_of_workers),
-        T(whoever_leaves_gets_no_more),
+        T(who_leaves_gets_no_more),
         T(nobody_floods_another),
         T(an_instance_is_of_one_session),
         T(lists_agree_with_a_model),

@@ -34,7 +34,7 @@ struct sim {
     const char *select, *faults, *csv, *svg, *seeds, *plant;
     uint32_t depth, time_ms, threads, shards, jobs, share;
     double rtt_us, jitter_us, node_us, service_us, service_operation_us, message_us, operation_us;
-    double bandwidth, loss;
+    double poll_us, bandwidth, loss;
     uint64_t seed, hash_mib, local_kib;
     bool json, wait, constant, loose, is_alone, solve;
     uint32_t count[COUNTS_MAX]; /* of workers; of hosts if `is_by_host` */
@@ -154,6 +154,8 @@ static int read_options(struct sim *s, int argc, char *argv[])
          OPTION_REAL},
         {"operation-us", "X", "... and per operation in it (default 0)", &s->operation_us,
          OPTION_REAL},
+        {"poll-us", "X", "of search between two polls for messages (default 50; at least a node)",
+         &s->poll_us, OPTION_REAL},
         {"loss", "PERCENT", "of messages lost", &s->loss, OPTION_REAL},
         {"remote-depth", "auto|N", "ask the shards from this remaining depth up",
          &s->search.remote_depth, OPTION_TEXT},
@@ -294,6 +296,7 @@ static struct lab_options lab_for(const struct sim *s, unsigned hosts, unsigned 
                        0.5),
         .message_ns = (uint64_t)(s->message_us * 1000 + 0.5),
         .operation_ns = (uint64_t)(s->operation_us * 1000 + 0.5),
+        .poll_ns = s->poll_us * 1000 > 1 ? (uint64_t)(s->poll_us * 1000 + 0.5) : 1,
         .bandwidth = s->bandwidth != NO_BOUND ? (uint64_t)(s->bandwidth * 1e6 / 8) : 0,
         .loss_ppm = (uint32_t)(s->loss * 10000 + 0.5),
         .results_bytes = (s->hash_mib << 20) * scale,
@@ -570,6 +573,7 @@ int cli_sim(int argc, char *argv[])
         .service_us = 0.2,
         .bandwidth = NO_BOUND,
         .message_us = 1,
+        .poll_us = 50,
         .seed = 1,
         .hash_mib = 64,
         .local_kib = 1024,

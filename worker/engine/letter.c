@@ -32,14 +32,9 @@
     NUMBER(line_length, uint16_t)
 
 #define NUMBER(field, type) +sizeof(type)
-enum { HEAD = 0 NUMBERS(NUMBER) };
+_Static_assert(LETTER_HEAD == 0 NUMBERS(NUMBER), "the head has all numbers");
 #undef NUMBER
-_Static_assert((int)HEAD + 2 * SEARCH_PLY_MAX <= (int)PROTO_BODY_MAX, "the longest message fits");
-
-static unsigned moves_of(const struct peer_message *m)
-{
-    return m->kind == STEAL_RESULT ? m->line_length : m->length;
-}
+_Static_assert(LETTER_HEAD + 2 * SEARCH_PLY_MAX <= (int)PROTO_BODY_MAX, "the longest message fits");
 
 static uint8_t *put(uint8_t *at, uint64_t value, size_t bytes)
 {
@@ -64,7 +59,7 @@ size_t letter_write(const struct peer_message *m, uint8_t body[PROTO_BODY_MAX])
 #define NUMBER(field, type) at = put(at, (uint64_t)m->field, sizeof(type));
     NUMBERS(NUMBER)
 #undef NUMBER
-    for (unsigned i = 0; i < moves_of(m); i++) {
+    for (unsigned i = 0; i < peer_message_moves(m); i++) {
         at = put(at, m->moves[i], sizeof m->moves[0]);
     }
     return (size_t)(at - body);
@@ -122,7 +117,7 @@ static bool is_sane(const struct peer_message *m)
 bool letter_read(const uint8_t *body, size_t length, struct peer_message *out)
 {
     struct peer_message m = {.job = 0};
-    if (length < HEAD) {
+    if (length < LETTER_HEAD) {
         return false;
     }
     const uint8_t *at = body;
@@ -131,10 +126,10 @@ bool letter_read(const uint8_t *body, size_t length, struct peer_message *out)
     at += sizeof(type);
     NUMBERS(NUMBER)
 #undef NUMBER
-    if (!is_sane(&m) || length != HEAD + moves_of(&m) * sizeof m.moves[0]) {
+    if (!is_sane(&m) || length != LETTER_HEAD + peer_message_moves(&m) * sizeof m.moves[0]) {
         return false;
     }
-    for (unsigned i = 0; i < moves_of(&m); i++, at += sizeof m.moves[0]) {
+    for (unsigned i = 0; i < peer_message_moves(&m); i++, at += sizeof m.moves[0]) {
         m.moves[i] = (uint16_t)get(at, sizeof m.moves[0]);
     }
     *out = m;

@@ -11,6 +11,8 @@
 #include "proto/codec.h"
 #include "worker/search/peers.h"
 
+enum { LETTER_HEAD = 73 }; /* bytes before the moves */
+
 /* Returns the length of the body. */
 size_t letter_write(const struct peer_message *message, uint8_t body[PROTO_BODY_MAX]);
 /* False: it is none. Leaves job and from 0. */

@@ -17,7 +17,7 @@ enum {
     RTO_MIN_US = 2000, /* the client's own, as the next two: no machine is busy here */
     RTO_MAX_US = 250000,
     PROBE_US = 100000,
-    POLL_EVERY_NS = LAB_POLL_EVERY_NS,
+    POLL_EVERY_NS = 50000,
     TURN_NS = 3000, /* threads of a host take turns: how far one may be ahead of the others */
     POLLS_PER_HEARTBEAT = 8, /* after the end: sessions and reports go on */
     SLOW_POLL_US = 25000, /* ... at most */
@@ -94,7 +94,8 @@ static enum err take_options(struct lab *lab, const struct lab_options *options)
     uint32_t wait_ms = (uint32_t)((o->rtt_ns + o->jitter_ns) / 1000 * WAITS_PER_POLL / 1000);
     lab->alive_ms = scaled(lab, FRONT_ALIVE_MS) + wait_ms;
     lab->wait_ms = FRONT_WAIT_MS + wait_ms;
-    uint64_t poll = (o->threads > 1 ? TURN_NS : POLL_EVERY_NS) / o->node_ns;
+    lab->serve_every_ns = o->poll_ns != 0 ? o->poll_ns : POLL_EVERY_NS;
+    uint64_t poll = (o->threads > 1 ? TURN_NS : lab->serve_every_ns) / o->node_ns;
     lab->poll_nodes = poll < 1 ? 1 : poll > SEARCH_POLL_NODES ? SEARCH_POLL_NODES : (unsigned)poll;
     uint64_t slow_poll_us = o->heartbeat_ms * UINT64_C(1000) / POLLS_PER_HEARTBEAT;
     slow_poll_us = slow_poll_us < SLOW_POLL_US ? slow_poll_us : SLOW_POLL_US;

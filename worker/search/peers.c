@@ -8,8 +8,7 @@
 
 size_t peer_message_size(const struct peer_message *m)
 {
-    unsigned moves = m->kind == STEAL_RESULT ? m->line_length : m->length;
-    return offsetof(struct peer_message, moves) + moves * sizeof m->moves[0];
+    return offsetof(struct peer_message, moves) + peer_message_moves(m) * sizeof m->moves[0];
 }
 
 void peer_message(const struct search *s, struct peer_message *m, enum peer_kind kind)

@@ -47,6 +47,11 @@ struct peer_message {
     uint16_t moves[SEARCH_PLY_MAX]; /* the path, or the line */
 };
 
+static inline unsigned peer_message_moves(const struct peer_message *message)
+{
+    return message->kind == STEAL_RESULT ? message->line_length : message->length;
+}
+
 /* Bytes of the message that are used. */
 size_t peer_message_size(const struct peer_message *message);
 

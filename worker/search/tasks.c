@@ -23,7 +23,8 @@ struct hand {
     unsigned tasks; /* which it has */
     unsigned in_pass; /* of them came in this pass */
     uint32_t seen; /* when it had its first task, or gave a sign since (ms) */
-    uint32_t asked_pass, asked; /* when it was asked for a sign; 0: it was not */
+    uint32_t asked_pass; /* in which it was asked for a sign; 0: it was not */
+    uint32_t asked; /* when (ms) */
     bool is_silent; /* its tasks were given to others, and it has sent nothing since */
 };
 
