@@ -31,6 +31,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 }
 
 #ifdef FUZZ_MAIN
+_Static_assert((int)PROTO_BODY_MAX <= (int)FUZZ_BYTES, "a body fits");
+
 static size_t random_letter(uint64_t *rng, uint8_t body[PROTO_BODY_MAX])
 {
     struct peer_message m = {.kind = rng_below(rng, TASK_RESULT + 2)};

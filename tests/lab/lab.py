@@ -18,9 +18,10 @@ from report import Report, published
 from simulate import ROOT, Simulator, boards, bratko_kopec
 
 class Lab:
-    def __init__(self, quick, jobs, folder, thin):
+    def __init__(self, quick, jobs, folder, thin, workers):
         self.quick = quick
         self.thin = thin
+        self.workers = workers
         self.report = Report(folder)
         self.sim = Simulator(jobs, os.path.join(folder, "runs.jsonl"))
 
@@ -220,8 +221,8 @@ def hyatt_minimax(lab):
         rows.append([shape, "mean", "", ""] + mean)
     lab.report.table("hyatt-minimax", "Hyatt 1988, chapters 5 and 7: minimax without cuts, 16 "
                      "workers", ["trees of b=w, one reply to each move, 2d plies: nothing can be "
-                                    "cut; one memory: no latency, remote_depth 1",
-                                    "our d is less where --quick wants it so"],
+                                    "cut; one memory: no latency, remote_depth 1, "
+                                    "messages served at every node", "our d is less where --quick wants it so"],
                      ["shape", "w", "d", "our d", "PVS", "DTS", "our pvs", "our dts", "abdada", "search overhead %"], rows)
 
 
@@ -317,7 +318,7 @@ def startech(lab):
         fits.append((name, a, b, 100 * errors[len(errors) // 2]))
     lab.report.table("startech-fit", "StarTech, equation 2: T = a W/P + b C",
                      ["least squares of relative errors over all positions and processors; the "
-                      "published constant of 4.3 s has no like here"],
+                      "published constant of 4.3 s has no like here; jamboree serves messages at every node"],
                      ["", "a", "b", "median error %"], fits)
     points = [("StarTech, Kaufman", True, int(r["processors"]), float(r["derived_speedup_all25"]))
               for r in published("startech-figure5-processors")]
@@ -525,13 +526,14 @@ def main():
     parser.add_argument("--quick", action="store_true", help="smaller depths, fewer positions")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs side by side")
     parser.add_argument("--thin", type=int, default=1, help="every Nth chess position only")
+    parser.add_argument("--workers", type=int, nargs="+", help="for compare, other numbers than (1, 8, 32, 128)")
     parser.add_argument("--out", default=os.path.join(ROOT, "build/lab"))
     parser.add_argument("table", nargs="*", help=f"of {', '.join(TABLES)} (default: all)")
     args = parser.parse_args()
     unknown = set(args.table) - set(TABLES)
     if unknown:
         parser.error(f"no such table: {', '.join(sorted(unknown))}")
-    lab = Lab(args.quick, args.jobs, args.out, args.thin)
+    lab = Lab(args.quick, args.jobs, args.out, args.thin, args.workers)
     begin = time.monotonic()
     if args.quick:
         print("QUICK: smaller depths and fewer positions than `make lab`; each table says which")

@@ -567,6 +567,8 @@ def wrong_use_exits_2_with_one_line():
                            ["--depth", "3", "--hosts", "2", "--threads", "300"],
                            ["--depth", "3", "--hosts", "40", "--threads", "128"],
                            ["--depth", "3", "--bandwidth", "0"], ["--depth", "3", "--bandwidth", "-1"],
+                           ["--depth", "3", "--poll-us", "-1"], ["--depth", "3", "--poll-us", "nan"],
+                           ["--depth", "3", "--poll-us", "1e300"], ["--depth", "3", "--poll-us", "1001"],
                            ["--depth", "3", "--time", "5"], ["--depth", "3", "--select", "some"],
                            ["--faults", "random", "--hosts", "2"]],
             "abdada bench": [["operand"], ["--nonsense"]],

@@ -260,6 +260,7 @@ static void virtual_workers_give_the_score_of_random_trees(void **state)
             options.threads = threads[kind];
             options.seed = rng_next(&random);
             options.rtt_ns = i % 4 == 0 ? 0 : options.rtt_ns;
+            options.poll_ns = i % 3 == 0 ? 1 : 0;
             options.drain = false;
             struct lab_result r = lab_do(&options);
             if (!r.answer[0].answered || r.answer[0].search.score != expected) {

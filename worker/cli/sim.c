@@ -24,6 +24,7 @@ enum {
     SMALL_TRIPS = 5, /* round trips for each worker's share */
     BANDWIDTH_LEAST = 1, /* Mb/s */
     BANDWIDTH_MOST = 1000000,
+    POLL_MOST_US = 1000,
 };
 
 #define NO_BOUND INFINITY
@@ -106,6 +107,9 @@ static int check_hosts(const struct sim *s)
         return options_wrong(program, "--bandwidth %g: not in %d..%d Mb/s", s->bandwidth,
                              BANDWIDTH_LEAST, BANDWIDTH_MOST);
     }
+    if (s->poll_us > POLL_MOST_US) {
+        return options_wrong(program, "--poll-us %g: at most %d", s->poll_us, POLL_MOST_US);
+    }
     return -1;
 }
 
@@ -150,12 +154,9 @@ static int read_options(struct sim *s, int argc, char *argv[])
         {"service-us", "X", "of a shard per message (default 0.2)", &s->service_us, OPTION_REAL},
         {"service-operation-us", "X", "... and per operation in it (default: as --service-us)",
          &s->service_operation_us, OPTION_REAL},
-        {"message-us", "X", "of a worker per message sent (default 1)", &s->message_us,
-         OPTION_REAL},
-        {"operation-us", "X", "... and per operation in it (default 0)", &s->operation_us,
-         OPTION_REAL},
-        {"poll-us", "X", "of search between two polls for messages (default 50; at least a node)",
-         &s->poll_us, OPTION_REAL},
+        {"message-us", "X", "of a worker per message (default 1)", &s->message_us, OPTION_REAL},
+        {"operation-us", "X", "... and per operation (default 0)", &s->operation_us, OPTION_REAL},
+        {"poll-us", "X", "of search between two polls (default 50)", &s->poll_us, OPTION_REAL},
         {"loss", "PERCENT", "of messages lost", &s->loss, OPTION_REAL},
         {"remote-depth", "auto|N", "ask the shards from this remaining depth up",
          &s->search.remote_depth, OPTION_TEXT},
