@@ -171,7 +171,7 @@ def test_programs_with_keys_work_together():
         equal(found, expected)
         equal((answer["shards_up"], answer["workers"]), (1, 1), front.tail())
         load = run("abdada", "ttbench", "--servers", shard.address, "--keys", at_front, "--pattern", "random",
-                   "--seconds", "0.2", "--json")
+                   "--seconds", "1", "--json")
         equal(load.status, 0, load.tail())
         check(json.loads(load.out())["asks"] > 0, load.out())
         running = [shard, worker, front, load]
