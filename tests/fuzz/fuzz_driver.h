@@ -13,23 +13,20 @@
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
 #ifndef LIBFUZZER
-#include "common/rng.h"
+#include "tests/fuzz/fuzz_own.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-enum { FUZZ_SEEDS = 64, FUZZ_BYTES = 4096 };
+enum { FUZZ_SEEDS = 64, FUZZ_GOLDEN_BYTES = 4096 };
+_Static_assert((int)FUZZ_GOLDEN_BYTES <= (int)FUZZ_BYTES, "a message fits");
 
 struct fuzz_seeds {
     unsigned count;
     size_t length[FUZZ_SEEDS];
-    uint8_t bytes[FUZZ_SEEDS][FUZZ_BYTES];
+    uint8_t bytes[FUZZ_SEEDS][FUZZ_GOLDEN_BYTES];
 };
 
 static int fuzz_load(struct fuzz_seeds *seeds, const char *path)
 {
-    char line[2 * FUZZ_BYTES];
+    char line[2 * FUZZ_GOLDEN_BYTES];
     FILE *file = fopen(path, "r");
     if (!file) {
         return -1;
@@ -67,14 +64,14 @@ static size_t fuzz_mutate(uint64_t *rng, const struct fuzz_seeds *seeds, uint8_t
     case 3:
         return at;
     case 4:
-        if (n < FUZZ_BYTES) {
+        if (n < FUZZ_GOLDEN_BYTES) {
             memmove(bytes + at + 1, bytes + at, n - at);
             bytes[at] = (uint8_t)rng_next(rng);
             n++;
         }
         return n;
     default:
-        if (at + seeds->length[other] <= FUZZ_BYTES) {
+        if (at + seeds->length[other] <= FUZZ_GOLDEN_BYTES) {
             memcpy(bytes + at, seeds->bytes[other], seeds->length[other]);
             n = at + seeds->length[other] > n ? at + seeds->length[other] : n;
         }
@@ -82,32 +79,26 @@ static size_t fuzz_mutate(uint64_t *rng, const struct fuzz_seeds *seeds, uint8_t
     }
 }
 
+static struct fuzz_seeds fuzz_golden;
+
+static size_t fuzz_make(uint64_t *rng, uint8_t *bytes)
+{
+    const unsigned s = rng_below(rng, fuzz_golden.count);
+    size_t n = fuzz_golden.length[s];
+    memcpy(bytes, fuzz_golden.bytes[s], n);
+    for (unsigned k = rng_below(rng, 5); k > 0; k--) {
+        n = fuzz_mutate(rng, &fuzz_golden, bytes, n);
+    }
+    return n;
+}
+
 int main(int argc, char **argv)
 {
-    static struct fuzz_seeds seeds;
-    static uint8_t bytes[FUZZ_BYTES];
-    unsigned long long runs = argc > 1 ? strtoull(argv[1], NULL, 0) : 100000;
-    uint64_t rng = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
-    if (fuzz_load(&seeds, "tests/data/golden/messages.txt") != 0) {
+    if (fuzz_load(&fuzz_golden, "tests/data/golden/messages.txt") != 0) {
         fprintf(stderr, "%s: no tests/data/golden/messages.txt here\n", argv[0]);
         return 1;
     }
-    printf("%s: %llu runs, seed %llu\n", argv[0], runs, (unsigned long long)rng);
-    for (unsigned long long i = 0; i < runs; i++) {
-        unsigned s = rng_below(&rng, seeds.count);
-        size_t n = seeds.length[s];
-        memcpy(bytes, seeds.bytes[s], n);
-        for (unsigned k = rng_below(&rng, 5); k > 0; k--) {
-            n = fuzz_mutate(&rng, &seeds, bytes, n);
-        }
-        uint8_t *exact = malloc(n ? n : 1); /* a sanitizer sees one byte too far */
-        if (!exact) {
-            return 1;
-        }
-        memcpy(exact, bytes, n);
-        LLVMFuzzerTestOneInput(exact, n);
-        free(exact);
-    }
+    fuzz_own(argc, argv, fuzz_make, NULL);
     return 0;
 }
 #endif

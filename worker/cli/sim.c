@@ -297,7 +297,7 @@ static struct lab_options lab_for(const struct sim *s, unsigned hosts, unsigned 
                        0.5),
         .message_ns = (uint64_t)(s->message_us * 1000 + 0.5),
         .operation_ns = (uint64_t)(s->operation_us * 1000 + 0.5),
-        .poll_ns = s->poll_us * 1000 > 1 ? (uint64_t)(s->poll_us * 1000 + 0.5) : 1,
+        .poll_ns = s->poll_us * 1000 > 1 ? (uint32_t)(s->poll_us * 1000 + 0.5) : 1,
         .bandwidth = s->bandwidth != NO_BOUND ? (uint64_t)(s->bandwidth * 1e6 / 8) : 0,
         .loss_ppm = (uint32_t)(s->loss * 10000 + 0.5),
         .results_bytes = (s->hash_mib << 20) * scale,

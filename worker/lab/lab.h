@@ -94,7 +94,7 @@ struct lab_options {
     uint64_t message_ns; /* of a worker per message it sends, the answer to it included; half of it
                             for results of others, which they send by themselves */
     uint64_t operation_ns; /* ... and per operation in it */
-    uint64_t poll_ns; /* of search between two polls, after which a worker takes its messages; 0:
+    uint32_t poll_ns; /* of search between two polls, after which a worker takes its messages; 0:
                          50 us. In whole nodes, 1 to 256. Threads of a host take messages of the
                          searchers every 3 us all the same */
     uint64_t bandwidth; /* of a host's network card, bytes a second each way; 0: no bound. Shard i

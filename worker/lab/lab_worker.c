@@ -147,7 +147,7 @@ static bool shell_pass(void *self)
     if (w->lab->now_ns < w->serve_due_ns) {
         return true;
     }
-    w->serve_due_ns = w->lab->now_ns + w->lab->serve_every_ns;
+    w->serve_due_ns = w->lab->now_ns + w->lab->options.poll_ns;
     return false;
 }
 

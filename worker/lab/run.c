@@ -72,6 +72,7 @@ static enum err take_options(struct lab *lab, const struct lab_options *options)
     set_default(&o->rto_min_us, RTO_MIN_US);
     set_default(&o->rto_max_us, RTO_MAX_US);
     set_default(&o->probe_us, PROBE_US);
+    set_default(&o->poll_ns, POLL_EVERY_NS);
     lab->machines = o->workers + o->fronts - 1;
     lab->hosts = (o->workers + o->threads - 1) / o->threads + o->fronts - 1;
     set_default(&o->inflight_max, 64 * lab->machines + 256);
@@ -94,8 +95,7 @@ static enum err take_options(struct lab *lab, const struct lab_options *options)
     uint32_t wait_ms = (uint32_t)((o->rtt_ns + o->jitter_ns) / 1000 * WAITS_PER_POLL / 1000);
     lab->alive_ms = scaled(lab, FRONT_ALIVE_MS) + wait_ms;
     lab->wait_ms = FRONT_WAIT_MS + wait_ms;
-    lab->serve_every_ns = o->poll_ns != 0 ? o->poll_ns : POLL_EVERY_NS;
-    uint64_t poll = (o->threads > 1 ? TURN_NS : lab->serve_every_ns) / o->node_ns;
+    uint64_t poll = (o->threads > 1 ? TURN_NS : o->poll_ns) / o->node_ns;
     lab->poll_nodes = poll < 1 ? 1 : poll > SEARCH_POLL_NODES ? SEARCH_POLL_NODES : (unsigned)poll;
     uint64_t slow_poll_us = o->heartbeat_ms * UINT64_C(1000) / POLLS_PER_HEARTBEAT;
     slow_poll_us = slow_poll_us < SLOW_POLL_US ? slow_poll_us : SLOW_POLL_US;

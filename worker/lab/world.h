@@ -108,7 +108,6 @@ struct lab {
     unsigned hosts;
     struct worker_patience patience;
     uint32_t alive_ms, wait_ms; /* as FRONT_ALIVE_MS, FRONT_WAIT_MS */
-    uint64_t serve_every_ns; /* of a worker: lab_options.poll_ns */
     unsigned poll_nodes; /* between two polls of a search */
     uint64_t slow_ns; /* of a node after the end: few nodes, but polls in time for every patience */
     /* state */
