@@ -479,6 +479,7 @@ def what_was_asked_is_answered_before_the_input_ends():
 def a_signal_ends_a_search_with_its_answer():
     for number in (signal.SIGTERM, signal.SIGINT):
         gtp = Gtp("--time", 1000000)
+        gtp.do("name")  # before its first answer a signal may find no handler
         gtp.send("genmove b")
         nboard = Nboard()
         nboard.set((), depth=60, more="")
