@@ -182,19 +182,17 @@ static bool merge(struct tt_found *fresh, const struct tt_found *old)
         fresh->generation = generation;
         return true;
     }
-    if (fresh->move == 0) {
-        fresh->move = old->move; /* a fail-low result knows no move; the old one still orders */
-    }
-    if (old->depth == fresh->depth) {
-        int16_t lower = old->lower > fresh->lower ? old->lower : fresh->lower;
-        int16_t upper = old->upper < fresh->upper ? old->upper : fresh->upper;
-        if (lower <= upper) { /* outside strict mode two searches may disagree: believe the newer */
-            if (old->lower > fresh->lower && old->move != 0) {
-                fresh->move = old->move; /* the move goes with the bound it proved */
-            }
-            fresh->lower = lower;
-            fresh->upper = upper;
+    int16_t lower = old->lower > fresh->lower ? old->lower : fresh->lower;
+    int16_t upper = old->upper < fresh->upper ? old->upper : fresh->upper;
+    /* Outside strict mode two searches may disagree: believe the newer. */
+    if (old->depth == fresh->depth && lower <= upper) {
+        if (old->lower > fresh->lower || (old->lower == fresh->lower && fresh->move == 0)) {
+            fresh->move = old->move; /* the move goes with the lower bound it proved */
         }
+        fresh->lower = lower;
+        fresh->upper = upper;
+    } else if (fresh->move == 0 && fresh->lower == TT_SCORE_MIN) {
+        fresh->move = old->move; /* a fail-low result knows no move; the old one still orders */
     }
     return true;
 }

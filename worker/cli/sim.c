@@ -415,7 +415,7 @@ static void print_row(const struct sim *s, const struct sim_row *row)
 {
     const struct lab_result *r = &row->result;
     int64_t score;
-    char text[16];
+    char text[16], move[GAME_MOVE_TEXT_MAX];
     const char *kind = score_kind(s->job.game, r->answer[0].search.score, &score);
     if (!s->json) {
         score_text(s->job.game, r->answer[0].search.score, text, sizeof text);
@@ -435,6 +435,7 @@ static void print_row(const struct sim *s, const struct sim_row *row)
     json_real(&j, "synchronization_overhead", row->synchronization);
     json_number(&j, "score", score);
     json_text(&j, "score_kind", kind);
+    json_text(&j, "bestmove", score_move(&s->job, r->answer[0].search.move, move));
     json_real(&j, "seconds", row->seconds);
     json_number(&j, "hosts", row->hosts);
     json_number(&j, "depth", r->answer[0].search.depth);

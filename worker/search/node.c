@@ -115,6 +115,17 @@ unsigned node_generate_root(const struct search *s, struct game_move *list)
     return kept;
 }
 
+/* Whether what others say of a node can be its value, or a lower bound of it. At the root somebody
+ * plays the move, so a value above alpha needs one that may be played there. */
+static bool names_a_move(const struct search *s, const struct node *n, int score, uint16_t move)
+{
+    bool is_named = n->ply > 0 || score <= n->ask.alpha;
+    for (unsigned i = 0; i < s->root_list_count && !is_named; i++) {
+        is_named = s->root_list[i] == move && is_wanted_at_root(s, move);
+    }
+    return is_named;
+}
+
 void node_generate(struct search *s, struct node *n)
 {
     n->moves = &s->move_stack[s->moves_used];
@@ -180,11 +191,15 @@ uint16_t node_solved_move(struct search *s)
 }
 
 /* Against the window that was searched, not the one that alpha was raised to. A value that falls on
- * or outside a bound that the table had proved is that bound. */
+ * or outside a bound that the table had proved is that bound. A lower bound comes with the move that
+ * proved it: all moves have failed low against it here, and so the best of them is none. */
 static enum tt_bound classify(struct node *n)
 {
     if (n->best <= n->known_lower) {
         n->best = n->known_lower;
+        n->best_move = n->known_move;
+        n->pv.length = 0;
+        set_line(n, n->known_move);
         return TT_EXACT;
     }
     if (n->best >= n->known_upper) {
@@ -341,7 +356,8 @@ enum search_visit node_search(struct search *s, struct node *n)
         node_generate(s, n);
     }
     table->await(table->self, &n->ask, &n->ticket, &answer);
-    if (!is_possible(s, &n->ask, &answer)) {
+    if (!is_possible(s, &n->ask, &answer) ||
+        (answer.verdict == TT_CUT && !names_a_move(s, n, answer.score, answer.move))) {
         answer = (struct tt_answer){.verdict = TT_OPEN, .alpha = n->ask.alpha, .beta = n->ask.beta};
     }
 
@@ -349,9 +365,9 @@ enum search_visit node_search(struct search *s, struct node *n)
     if (answer.verdict == TT_CUT) {
         s->counters.cuts += counts;
         n->best = answer.score;
-        n->best_move = answer.move;
+        n->best_move = answer.score > n->alpha ? answer.move : 0; /* else it is for order only */
         order_by_refutation(s, n, &answer);
-        set_line(n, answer.move);
+        set_line(n, n->best_move);
         s->moves_used = moves_before;
         return VISIT_VALUE;
     }
@@ -362,9 +378,13 @@ enum search_visit node_search(struct search *s, struct node *n)
     }
 
     /* Step 6. OPEN: the search is in the node until step 11, in the window that came back. */
+    if (!names_a_move(s, n, answer.alpha, answer.move)) {
+        answer.alpha = n->ask.alpha;
+    }
     n->alpha = n->alpha_now = answer.alpha;
     n->beta = answer.beta;
     n->known_lower = answer.alpha > n->ask.alpha ? answer.alpha : -GAME_INFINITE;
+    n->known_move = answer.move;
     n->known_upper = answer.beta < n->ask.beta ? answer.beta : GAME_INFINITE;
     n->best = -GAME_INFINITE;
     n->best_move = 0;
@@ -460,7 +480,7 @@ void search_node_done(struct search *s, const struct tt_store *result)
         int score;
         if (n->in_flight && n->ask.key == result->key && n->ask.depth == result->depth &&
             tt_ops_resolves(&found, n->ask.depth, true, n->alpha, n->beta, &score) &&
-            node_is_score(s, score)) {
+            node_is_score(s, score) && names_a_move(s, n, score, result->move)) {
             resolve(s, n, RESOLVED_DONE, score, result->move);
             s->counters.unwound++;
             return;
@@ -477,6 +497,9 @@ void search_answered(struct search *s, const struct tt_ask *ask, const struct tt
         }
         n->ticket.later = false;
         if (!is_possible(s, ask, answer)) {
+            return;
+        }
+        if (answer->verdict == TT_CUT && !names_a_move(s, n, answer->score, answer->move)) {
             return;
         }
         if (answer->verdict == TT_CUT) {

@@ -60,6 +60,7 @@ struct node {
     struct tt_ask ask;
     struct table_ticket ticket;
     int known_lower, known_upper; /* what the table proved, or the infinite window */
+    uint16_t known_move; /* the move that proved known_lower; 0: none is known */
     int alpha_now; /* max(alpha, best): what the next child must beat */
     struct game_move *moves;
     unsigned move_count;
@@ -111,6 +112,8 @@ struct search {
     struct tasks *tasks; /* of algorithms with a master's tree (tasks.c), the master's */
     struct task_work *task_work; /* ... and a worker's */
     uint64_t root_key, root_variant;
+    uint16_t root_list[GAME_MOVES_MAX]; /* moves of the root that may be wanted */
+    unsigned root_list_count;
     uint8_t noise[SEARCH_HISTORY];
     uint64_t random;
     unsigned iteration;

@@ -134,6 +134,11 @@ static void begin(struct search *s, unsigned start_ply)
     tasks_begin(s);
     task_work_begin(s);
     s->root_move = 0; /* that of the last search is none of this position's */
+    struct game_move list[GAME_MOVES_MAX];
+    s->root_list_count = start_ply == 0 ? node_generate_root(s, list) : 0;
+    for (unsigned i = 0; i < s->root_list_count; i++) {
+        s->root_list[i] = list[i].move;
+    }
     atomic_store_explicit(s->env.until_poll, 1, memory_order_relaxed);
 }
 
@@ -282,31 +287,14 @@ enum search_status search_subtree(struct search *s, const struct search_split *s
     return visit == VISIT_ABORTED ? SEARCH_ABORTED : SEARCH_STOPPED;
 }
 
-/* A result of others may leave no line: then the move of the last iteration stands. */
-static void keep_a_move(const struct search *s, struct search_result *result)
-{
-    struct game_move list[GAME_MOVES_MAX];
-    const unsigned count = node_generate_root(s, list);
-    for (unsigned i = 0; i < count; i++) {
-        if (list[i].move == result->move) {
-            return;
-        }
-    }
-    result->move = list[0].move; /* there is one: lines are at most as many as moves */
-    result->pv.length = 0;
-}
-
 static void accept_line(struct search *s, unsigned depth, int value, bool complete,
                         struct search_result *result)
 {
     struct search_line line = s->node[0].pv;
     complete_line(s, &line, depth, !complete ? 0 : depth < SEARCH_PV_MAX ? depth : SEARCH_PV_MAX);
-    if (line.length > 0) {
-        result->pv = line;
-        result->move = line.move[0];
-    } else {
-        keep_a_move(s, result);
-    }
+    CHECK(line.length > 0); /* the root takes no value without a move that may be played */
+    result->pv = line;
+    result->move = line.move[0];
     result->score = value;
     result->depth = depth;
     result->deepest = s->deepest > line.length ? s->deepest : line.length; /* others were there */
@@ -359,12 +347,11 @@ void search_run(struct search *s, search_report *report, void *context,
 {
     const struct game *game = s->options.game;
     const struct run run = {report, context};
-    struct game_move list[GAME_MOVES_MAX];
 
     memset(result, 0, sizeof *result);
     begin(s, 0);
     s->lines = s->lines_done = 0;
-    const unsigned moves = node_generate_root(s, list);
+    const unsigned moves = s->root_list_count;
     if (moves == 0) {
         result->score = game->finished(s->position);
         result->depth = s->options.depth_limit;
@@ -373,9 +360,9 @@ void search_run(struct search *s, search_report *report, void *context,
     const unsigned wanted = s->options.lines > 1 ? s->options.lines : 1;
     const unsigned lines = wanted < moves ? wanted : moves;
     for (unsigned i = 0; i < lines; i++) {
-        s->line[i] = (struct search_result){.move = list[i].move};
+        s->line[i] = (struct search_result){.move = s->root_list[i]};
     }
-    result->move = list[0].move;
+    result->move = s->root_list[0];
     if (peers_helps(s)) {
         peers_help(s);
         return;

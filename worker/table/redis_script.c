@@ -169,13 +169,12 @@ static const char store[] = BEGIN WRITE HOLDERS LEAVE SOUND LUA(
             if d > depth and sub(old, 8) == generation then
                 stays = true;
             else
-                if move == 0 then move = m end;
-                if d == depth then
-                    local low, high = l > lower and l or lower, h < upper and h or upper;
-                    if low <= high then
-                        if l > lower and m ~= 0 then move = m end;
-                        lower, upper = low, high;
-                    end;
+                local low, high = l > lower and l or lower, h < upper and h or upper;
+                if d == depth and low <= high then
+                    if l > lower or (l == lower and move == 0) then move = m end;
+                    lower, upper = low, high;
+                elseif move == 0 and lower == -32767 then
+                    move = m;
                 end;
             end;
         end;

@@ -1,0 +1,191 @@
+#!/usr/bin/python3
+"""Scores and moves that belong together: random endings of three and four pieces, judged by tables that another
+program makes (endings.c).
+
+What is asked of each iteration, one thread, two, front-end and worker over a shard, eight virtual workers:
+- a claimed mate in N is one: the tables know one as short after the move, and the line ends in mate;
+- a claimed win, of a position that is won, keeps the win. A search of a few plies may not know better: if a search of
+  that move alone gives the score claimed, the score is the move's, and the search did not see far enough. That is
+  counted, and no fault.
+
+ITERATIONS: how many for each way to search (default 1,000 or, with QUICK, 200); TEST_SEED repeats a run."""
+import functools
+import json
+import os
+import random
+import subprocess
+
+from cluster import BIN, QUICK, Cluster, Shard, Worker, check, main, run
+from uci import Uci
+
+TOOL = os.path.join(os.environ.get("TOOLS") or os.path.join(os.path.dirname(BIN.rstrip("/")), "tools"), "endings")
+ITERATIONS = int(os.environ.get("ITERATIONS", "200" if QUICK else "1000"))
+SEED = int(os.environ.get("TEST_SEED", random.randrange(1 << 32)))
+MATERIALS = os.environ.get("MATERIALS", "KQK KRK KPK KRKN KQKN KRKB").split()
+WIN = 150   # centipawns: what claims a win
+NEAR = 100  # centipawns by which another search of the same move may differ
+
+
+class Tables:
+    """The tool, which has made the tables."""
+
+    def __init__(self):
+        self.process = subprocess.Popen([TOOL], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().strip()
+
+    def values(self, fen, moves=()):
+        """Of the position and after each move, to the side to move: ("win" | "draw" | "loss" | ..., plies)."""
+        found = [value.split() for value in self.ask(fen + (";" + " ".join(moves) if moves else "")).split(";")]
+        return [(value[0], int(value[1]) if len(value) > 1 and value[1].isdigit() else 0) for value in found]
+
+
+def fault(tables, fen, score, line):
+    """What is wrong with an iteration: ("", why) for what cannot be true, ("move", why) for what a search of that move
+    may explain, or None. score: ("cp" | "mate", N)."""
+    values = tables.values(fen, line)
+    root, after = values[0], values[1]
+    kind, n = score
+    if kind == "mate" and n > 0:
+        if after[0] != "loss" or after[1] > 2 * n - 2:
+            return "", f"mate in {n} by {line[0]}, which leads to {after}"
+        if len(line) != 2 * n - 1 or values[-1] != ("loss", 0):
+            return "line", f"mate in {n}, and the line is {' '.join(line)}: {values[-1]}"
+    elif kind == "mate":
+        if root[0] != "loss" or root[1] > -2 * n:
+            return "", f"mated in {-n}, and the position is {root}"
+    elif n >= WIN and root[0] == "win" and after[0] != "loss":
+        return "move", f"{n} centipawns by {line[0]}: won before, {after} for the other side after it"
+    return None
+
+
+class Judge:
+    def __init__(self, name):
+        self.name, self.tables, self.random = name, Tables(), random.Random(f"{SEED} {name}")
+        self.iterations = self.shallow = 0
+        self.faults, self.lines, self.seen = [], [], []
+
+    def position(self):
+        return self.tables.ask(f"random {self.random.choice(MATERIALS)} {self.random.randrange(1 << 60)}")
+
+    def judge(self, fen, depth, score, line, *searches):
+        """searches(fen, depth, move): (kind, N) of that move alone."""
+        self.iterations += 1
+        found = fault(self.tables, fen, score, line)
+        if found is None:
+            return
+        how, why = found
+        if how == "line":
+            self.lines.append(f"{fen} depth {depth}: {why}")
+            return
+        if how == "move":
+            again = [search(fen, depth, line[0]) for search in searches]
+            if any(kind == "mate" or n >= score[1] - NEAR for kind, n in again):
+                self.shallow += 1
+                self.seen.append(f"{fen} depth {depth}: {why} {again}")
+                return
+            why += f"; alone it is worth {again}"
+        self.faults.append(f"{fen} depth {depth}: {why}")
+
+    def end(self):
+        print(f"# {self.name}: {self.iterations} iterations, {len(self.faults)} false, {self.shallow} too shallow to see, "
+              f"{len(self.lines)} mates whose line ends early; TEST_SEED={SEED}", flush=True)
+        self.tables.process.kill()
+        if os.environ.get("VERBOSE"):
+            print(*("# shallow: " + each for each in self.seen), sep="\n")
+        check(not self.faults, f"TEST_SEED={SEED}:", *("\n  " + each for each in self.faults[:20]))
+        check(not self.lines, f"TEST_SEED={SEED}:", *("\n  " + each for each in self.lines[:20]))
+
+
+def iterations(uci, fen, depth):
+    """(depth, score, line) of each."""
+    uci.say(f"position fen {fen}", f"go depth {depth}")
+    begin = uci.at
+    uci.expect("^bestmove ")
+    found = []
+    for line in uci.lines["out"][begin:uci.at]:
+        words = line.split()
+        if words[0] == "info" and "pv" in words and "lowerbound" not in words and "upperbound" not in words:
+            score = words.index("score")
+            found.append((int(words[words.index("depth") + 1]), (words[score + 1], int(words[score + 2])),
+                          words[words.index("pv") + 1:]))
+    return found
+
+
+def search_move(uci, fen, depth, move):
+    uci.say(f"position fen {fen}", f"go depth {depth} searchmoves {move}")
+    begin = uci.at
+    uci.expect("^bestmove ")
+    last = [line.split() for line in uci.lines["out"][begin:uci.at] if " score " in line][-1]
+    score = last.index("score")
+    return last[score + 1], int(last[score + 2])
+
+
+def search_alone(fen, depth, move):
+    """By one thread that knows nothing."""
+    uci = Uci("--private")
+    found = search_move(uci, fen, depth, move)
+    uci.quit()
+    return found
+
+
+def by_uci(name, threads, depths, *options):
+    judge = Judge(name)
+    uci = Uci(*options)
+    uci.say(f"setoption name Threads value {threads}", "setoption name Hash value 16")
+    uci.ready()
+    while judge.iterations < ITERATIONS:
+        fen, depth = judge.position(), judge.random.randint(*depths)
+        if judge.random.randrange(4) > 0:  # else it goes on with what it knows of other endings
+            uci.say("ucinewgame")
+        for found in iterations(uci, fen, depth):
+            judge.judge(fen, *found, functools.partial(search_move, uci), search_alone)
+    uci.quit()
+    judge.end()
+
+
+def one_thread():
+    by_uci("one thread", 1, (6, 14), "--private")
+
+
+def two_threads():
+    by_uci("two threads", 2, (6, 14), "--private")
+
+
+def front_end_and_worker():
+    with Cluster(shards=1, workers=0) as cluster:
+        worker = Worker(cluster.servers, private=True)
+        by_uci("front-end and worker", 1, (6, 14), "--private", "--servers", cluster.servers)
+        worker.end()
+
+
+def eight_virtual_workers():
+    judge = Judge("eight virtual workers")
+
+    def search(fen, depth, *options):
+        done = run("abdada", "sim", "--json", "--select", "full", "--loose", "--no-reference", "--depth", depth,
+                   "--seed", judge.random.randrange(1 << 30), *options, fen)
+        check(done.status == 0, done.tail())
+        said = json.loads(done.out().splitlines()[-1])
+        return (said["score_kind"], said["score"]), said["bestmove"]
+
+    while judge.iterations < ITERATIONS / 4:
+        fen, depth = judge.position(), judge.random.randint(4, 12)
+        hosts = judge.random.choice((("--workers", 8), ("--hosts", 4, "--threads", 2), ("--hosts", 2, "--threads", 4)))
+        score, move = search(fen, depth, *hosts)
+        if score[0] == "mate" and score[1] > 0:
+            after = judge.tables.values(fen, [move])[1]
+            judge.iterations += 1
+            if after[0] != "loss" or after[1] > 2 * score[1] - 2:
+                judge.faults.append(f"{fen} depth {depth}: mate in {score[1]} by {move}, which leads to {after}")
+        else:
+            judge.judge(fen, depth, score, [move], search_alone)
+    judge.end()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main([one_thread, two_threads, front_end_and_worker, eight_virtual_workers],
+                          ("abdada", "ttworker", "ttserver")))
