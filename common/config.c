@@ -1,5 +1,7 @@
 #include "common/config.h"
 
+#include "common/lines.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -135,19 +137,18 @@ static bool take_line(struct reading *r, char *text, unsigned line)
 /* OPTIONS_RUN, or OPTIONS_WRONG after a line on stderr. */
 static int read_file(struct reading *r, FILE *file)
 {
-    char *text = NULL;
-    size_t room = 0;
-    unsigned line = 0;
+    struct lines lines = {.file = file};
     int status = OPTIONS_RUN;
-    while (status == OPTIONS_RUN && getline(&text, &room, file) >= 0) {
-        if (!take_line(r, text, ++line)) {
-            status = options_wrong(r->options->program, "%.200s:%u: %s", r->path, line, r->why);
+    while (status == OPTIONS_RUN && lines_next(&lines)) {
+        if (!take_line(r, lines.text, lines.number)) {
+            status = options_wrong(r->options->program, "%.200s:%u: %s", r->path, lines.number,
+                                   r->why);
         }
     }
-    if (status == OPTIONS_RUN && ferror(file)) {
+    if (status == OPTIONS_RUN && !feof(file)) {
         status = options_wrong(r->options->program, "%.200s: %s", r->path, strerror(errno));
     }
-    free(text);
+    lines_close(&lines);
     return status;
 }
 

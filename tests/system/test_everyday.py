@@ -27,7 +27,7 @@ def config(text):
     directory = tempfile.TemporaryDirectory()
     path = os.path.join(directory.name, "abdada")
     os.mkdir(path)
-    with open(os.path.join(path, "config.ini"), "w", encoding="ascii") as file:
+    with open(os.path.join(path, "config.ini"), "w", encoding="utf-8", newline="") as file:
         file.write(text)
     return directory
 
@@ -87,6 +87,8 @@ def files_may_be_written_freely():
         example = re.search(r"```\n(servers = .*?)```", file.read(), re.S)[1]
     for text, shards in ((f"servers={many}\n[analyse]\n  json = yes\n\tdepth=1\n", 64),
                          ("; none\n\n#none\n[ analyse ]\njson = yes # here\ndepth = 1\nservers = 127.0.0.1:1\n", 1),
+                         ("\ufeff; of an editor\r\n[analyse]\r\ndepth = 1\r\njson = yes\r\nservers = 127.0.0.1:1", 1),
+                         ("\ufeff[analyse]\rdepth = 1\rjson = yes\rservers = 127.0.0.1:1", 1),
                          (example.replace("/home/me/keys", "").replace("ws", "127.0.0.") + "depth = 1\n", 2)):
         with config(text) as home, Environment(XDG_CONFIG_HOME=home, ABDADA_SERVERS=None, ABDADA_KEYS=""):
             equal(analysed()["shards"], shards, text)
@@ -166,11 +168,39 @@ def positions_come_from_standard_input():
     process.close_input()
     equal(process.wait(), 0, process.tail())
     equal([json.loads(line)["id"] for line in process.lines["out"]], ["rook", "2"])
-    wrong = Process("abdada", "analyse", "--epd", "-", "--depth", 2)
-    wrong.send("8/8/8/8/8/4k3/8/4K2R w - -\n8/8 w - -")
-    wrong.close_input()
-    equal(wrong.wait(), 2)
-    check("standard input:2:" in wrong.err(), wrong.err())
+
+
+def piped(text, *arguments):
+    process = Process("abdada", *arguments, "--private", "--json")
+    process.send(text)
+    process.close_input()
+    status = process.wait()
+    return status, [json.loads(line) for line in process.lines["out"]], process.err()
+
+
+def a_line_that_is_no_position_is_left_out():
+    status, found, said = piped("8/8 w - -\n; bm e4;\n8/8/8/8/8/4k3/8/4K2R w - - id \"rook\";\n8/8/8/8/8/8/8/8 w - -\n",
+                                "analyse", "--epd", "-", "--depth", 2)
+    equal((status, [each["id"] for each in found]), (1, ["rook"]), said)
+    for words in ("standard input:1: ", "standard input:2: ", "standard input:4: white has 0 kings",
+                  "3 lines of standard input left out"):
+        check(words in said, words, said)
+    board = "OOOXXXXOOOOOOOOOOOOOOXOXOOOOXOXXOOOOXX-XOOOOOXX-OOXXXOXXOOOOOOOO"
+    status, found, said = piped(f"nonsense\n{board} X; PA:-48;\n{board} X; D9:+2;\n", "solve", "--obf", "-")
+    equal((status, [(each["score"], each["solved"]) for each in found]), (1, [(-48, True)]), said)
+    check("standard input:1: " in said and "standard input:3: " in said, said)
+    status, found, said = piped("8/8 w - -\n", "analyse", "--epd", "-", "--depth", 2)
+    equal((status, found), (1, []), said)
+    check("standard input:1: " in said, said)
+
+
+def an_expected_move_that_is_none_is_left_out():
+    rook = "6k1/5ppp/8/8/8/8/8/R3K3 w Q -"
+    for moves, solved in (("a1a8", True), ("a1-a8", True), ("Ra1-a8#", True), ("A1A8", True), ("Kd2, Ra8", True),
+                          ("Kd2", False), ("#1", None), ("#1 Ra8", True), ("Qa8", None)):
+        status, found, said = piped(f"{rook} bm {moves};\n", "analyse", "--epd", "-", "--depth", 3)
+        equal((status, found[0].get("solved")), (0, solved), moves)
+        equal("is not a legal move here" in said, "#1" in moves or solved is None, moves, said)
 
 
 def an_unknown_host_is_said():
@@ -268,6 +298,8 @@ if __name__ == "__main__":
         help_keeps_its_columns,
         a_search_too_small_is_said,
         positions_come_from_standard_input,
+        a_line_that_is_no_position_is_left_out,
+        an_expected_move_that_is_none_is_left_out,
         an_unknown_host_is_said,
         sighup_opens_the_log_anew,
         a_worker_says_when_shards_come_and_go,

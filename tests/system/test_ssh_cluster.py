@@ -197,6 +197,14 @@ def a_wrong_file_is_one_line_that_names_the_key(reader):
         equal(done.lines["err"], [f"abdada cluster: {file.name}: {said.split(': ', 1)[1]}"])
 
 
+@reads_files
+def a_file_may_begin_with_a_byte_order_mark(reader):
+    with tempfile.NamedTemporaryFile("w", suffix=".toml", encoding="utf-8", newline="") as file:
+        file.write("\ufeffname = \"n\"\r\n[[host]]\r\nssh = \"h\"\r\naddress = \"a\"\r\nttserver = {}\r\n")
+        file.flush()
+        equal(reader.Cluster(file.name).name, "n")
+
+
 def wrong_use_is_one_line():
     for words, expected in ((["up", "-f", "/nosuch/cluster.toml"], "cluster.toml: No such file"), ([], "COMMAND"), (["upp"], "invalid choice"),
                             (["up", "--nonsense"], "unrecognized arguments: --nonsense"),
@@ -562,6 +570,7 @@ def a_host_in_trouble_is_one_line_and_the_rest_runs():
 if __name__ == "__main__":
     sys.exit(main([
         a_wrong_file_is_one_line_that_names_the_key,
+        a_file_may_begin_with_a_byte_order_mark,
         wrong_use_is_one_line,
         every_key_of_the_example_is_one,
         times_that_no_clock_shows_are_refused,

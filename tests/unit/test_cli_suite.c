@@ -119,27 +119,80 @@ static void blanks_after_a_position_are_ignored(void **state)
     suite_close(&suite);
 }
 
-static void a_line_too_long_for_a_position_is_named(void **state)
+/* The others are read all the same. */
+static void a_line_that_is_no_position_is_named(void **state)
 {
     (void)state;
-    char text[600] = KING "\n# fine\n", why[256] = "";
-    struct suite suite = {0};
+    char text[600] = KING "\n; bm Kd3;\n# fine\n";
     size_t n = strlen(text);
     memset(text + n, '8', 300);
-    text[n + 300] = '\0';
-    assert_int_equal(read_text(&suite, text, why, sizeof why), ERR_SYNTAX);
-    assert_non_null(strstr(why, ":3: "));
-    assert_null(strchr(why, '\n'));
+    strcpy(text + n + 300, "\n" KING " id \"last\";\n");
+    struct suite suite = read_good(text);
+    assert_int_equal(suite.count, 4);
+    for (unsigned i = 1; i < 3; i++) {
+        assert_non_null(suite.at[i].wrong);
+        assert_int_equal(suite.at[i].line, i == 1 ? 2 : 4);
+        assert_string_equal(suite.at[i].position, "");
+    }
+    assert_null(suite.at[0].wrong);
+    assert_null(suite.at[3].wrong);
+    assert_string_equal(suite.at[3].id, "last");
     suite_close(&suite);
 }
 
-static void a_line_that_begins_with_an_operation_end_is_named(void **state)
+static void a_semicolon_in_quotes_ends_nothing(void **state)
 {
     (void)state;
-    struct suite suite = {0};
-    char why[256] = "";
-    assert_int_equal(read_text(&suite, KING "\n; bm Kd3;\n", why, sizeof why), ERR_SYNTAX);
-    assert_non_null(strstr(why, ":2: "));
+    struct suite suite = read_good(
+        KING " c0 \"first; bm Kd2\"; c1 \"x; id y\"; bm Kd3; id \"a; b\";\n" KING
+             " c0 5\" wide; id \"open; bm Kf3;\n" KING " bm \"Kd3\"; id plain ;\n");
+    assert_string_equal(suite.at[0].best, "Kd3");
+    assert_string_equal(suite.at[0].id, "a; b");
+    assert_string_equal(suite.at[1].id, "2");
+    assert_string_equal(suite.at[2].best, "Kd3");
+    assert_string_equal(suite.at[2].id, "plain");
+    suite_close(&suite);
+}
+
+static void counters_may_be_operations(void **state)
+{
+    (void)state;
+    struct suite suite = read_good(KING " hmvc 99; fmvn 80;\n" KING " id \"x\"; fmvn 7;\n" KING
+                                        " hmvc 5;\n" KING " 3 4 hmvc 99; fmvn 80;\n");
+    assert_string_equal(suite.at[0].position, KING " 99 80");
+    assert_string_equal(suite.at[1].position, KING " 0 7");
+    assert_string_equal(suite.at[2].position, KING " 5 1");
+    assert_string_equal(suite.at[3].position, KING " 3 4");
+    suite_close(&suite);
+}
+
+static void lines_end_as_any_system_ends_them(void **state)
+{
+    (void)state;
+    static const char *const ends[] = {"\n", "\r\n", "\r"};
+    for (unsigned i = 0; i < 3; i++) {
+        char text[400];
+        snprintf(text, sizeof text, "\xef\xbb\xbf%s id \"a\";%s%s%s id \"b\";", KING, ends[i],
+                 ends[i], KING);
+        struct suite suite = read_good(text);
+        assert_int_equal(suite.count, 2);
+        assert_string_equal(suite.at[0].position, KING);
+        assert_string_equal(suite.at[1].id, "b");
+        assert_int_equal(suite.at[1].line, 3);
+        suite_close(&suite);
+    }
+}
+
+static void a_name_is_cut_between_characters(void **state)
+{
+    (void)state;
+    char text[300] = KING " id \"n", name[SUITE_ID_MAX + 1] = "n";
+    for (unsigned i = 0; i < SUITE_ID_MAX / 2; i++) {
+        strcat(text, "\xc3\xbc");
+        strcat(name, i < SUITE_ID_MAX / 2 - 1 ? "\xc3\xbc" : "");
+    }
+    struct suite suite = read_good(strcat(text, "\";\n"));
+    assert_string_equal(suite.at[0].id, name);
     suite_close(&suite);
 }
 
@@ -229,6 +282,45 @@ static void the_positions_of_bratko_and_kopec_are_read(void **state)
     suite_close(&suite);
 }
 
+static void boards_are_read_as_programs_write_them(void **state)
+{
+    (void)state;
+#define BOARD "---------------------------OX------XO---------------------------"
+    static const struct {
+        const char *rest, *best;
+        int score;
+        bool is_wrong;
+    } rows[] = {
+        {" X; % a program 1.0", "", 0, false},
+        {" X % no end", "", 0, false},
+        {" X; f5:+12; E3:-2; % comment; D3:+64;", "f5", 12, false},
+        {" X;F5:4;E6 : +4 ;", "F5 E6", 4, false},
+        {" X; D3:-1", "D3", -1, false},
+        {" X; PA:-48;", "pass", -48, false},
+        {" X; pa:-48; # pass", "pass", -48, false},
+        {" X; Pass:+0;", "pass", 0, false},
+        {" X; PAX:-48;", "", 0, true},
+        {" X; D9:-1;", "", 0, true},
+        {" X; D3;", "", 0, true},
+        {" X; D3:+65;", "", 0, true},
+        {" X; D3:+6x;", "", 0, true},
+    };
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[200], path[64], why[256] = "";
+        struct suite suite = {0};
+        snprintf(text, sizeof text, BOARD "%s\n", rows[i].rest);
+        write_file(path, text);
+        assert_int_equal(suite_read_obf(&suite, path, why, sizeof why), ERR_OK);
+        unlink(path);
+        assert_int_equal(suite.count, 1);
+        assert_int_equal(suite.at[0].wrong != NULL, rows[i].is_wrong);
+        assert_string_equal(suite.at[0].best, rows[i].best);
+        assert_int_equal(suite.at[0].score, rows[i].score);
+        assert_int_equal(suite.at[0].has_score, rows[i].best[0] != '\0');
+        suite_close(&suite);
+    }
+}
+
 /* No Othello position has as many legal moves; each of them is one of the best. */
 static void every_best_move_of_an_obf_line_is_kept(void **state)
 {
@@ -262,14 +354,18 @@ int main(void)
         cmocka_unit_test(what_has_no_id_is_numbered),
         cmocka_unit_test(comments_blank_lines_and_line_ends_are_passed_over),
         cmocka_unit_test(blanks_after_a_position_are_ignored),
-        cmocka_unit_test(a_line_too_long_for_a_position_is_named),
-        cmocka_unit_test(a_line_that_begins_with_an_operation_end_is_named),
+        cmocka_unit_test(a_line_that_is_no_position_is_named),
+        cmocka_unit_test(a_semicolon_in_quotes_ends_nothing),
+        cmocka_unit_test(counters_may_be_operations),
+        cmocka_unit_test(lines_end_as_any_system_ends_them),
+        cmocka_unit_test(a_name_is_cut_between_characters),
         cmocka_unit_test(a_file_that_is_not_there_is_named),
         cmocka_unit_test(a_directory_is_no_suite),
         cmocka_unit_test(texts_longer_than_their_fields_are_cut),
         cmocka_unit_test(positions_are_added_by_hand),
         cmocka_unit_test(suites_of_several_files_are_one),
         cmocka_unit_test(the_positions_of_bratko_and_kopec_are_read),
+        cmocka_unit_test(boards_are_read_as_programs_write_them),
         cmocka_unit_test(every_best_move_of_an_obf_line_is_kept),
     };
     return cmocka_run_group_tests_name("cli_suite", tests, NULL, NULL);

@@ -390,6 +390,11 @@ static int analyse_all(struct analyse *a)
     if (status == 0) {
         print_total(a);
     }
+    if (status == 0 && a->wrong_lines > 0) {
+        log_fail(a->program, "%u line%s of %s left out: no position", a->wrong_lines,
+                 a->wrong_lines == 1 ? "" : "s", a->file);
+        status = 1;
+    }
     atomic_store(&running, NULL);
     searching_metrics_close(&a->metrics);
     engine_close(&a->engine);

@@ -1,5 +1,7 @@
 #include "worker/cli/analyse_options.h"
 
+#include "worker/cli/score.h"
+
 #include "worker/games/games.h"
 
 #include "common/config.h"
@@ -130,21 +132,49 @@ int analyse_read_solve_options(struct analyse *a, int argc, char *argv[])
     return status;
 }
 
-/* Refuses bad positions before anything is searched. */
+/* A move that cannot be read proves nothing of the one that is found. */
+static void drop_unread(struct analyse *a, struct suite_case *c, const struct job *job)
+{
+    char unread[2][32];
+    const bool is_unread[2] = {
+        score_drop_unread(c->best, job, unread[0], sizeof unread[0]),
+        score_drop_unread(c->avoid, job, unread[1], sizeof unread[1]),
+    };
+    for (unsigned i = 0; i < 2; i++) {
+        if (is_unread[i]) {
+            log_fail(a->program, "%s:%u: expected '%s' is not a legal move here: it is left out",
+                     a->file, c->line, unread[i]);
+        }
+    }
+}
+
+/* Refuses bad positions before anything is searched: of a file, those lines alone. */
 static int check_positions(struct analyse *a)
 {
     char why[256];
     struct job job = {0};
-    int status = -1;
-    for (unsigned i = 0; i < a->suite.count && status < 0; i++) {
-        const struct suite_case *c = &a->suite.at[i];
-        if (job_set_position(&job, a->job.game, c->position, why, sizeof why) != ERR_OK) {
-            status = c->line > 0 ? options_wrong(a->program, "%s:%u: %s", a->file, c->line, why)
-                                 : options_wrong(a->program, "%s", why);
+    unsigned kept = 0;
+    for (unsigned i = 0; i < a->suite.count; i++) {
+        struct suite_case *c = &a->suite.at[i];
+        const char *wrong = c->wrong;
+        if (wrong == NULL &&
+            job_set_position(&job, a->job.game, c->position, why, sizeof why) != ERR_OK) {
+            wrong = why;
+        }
+        if (wrong == NULL) {
+            drop_unread(a, c, &job);
+            a->suite.at[kept++] = *c;
+        } else if (c->line > 0) {
+            log_fail(a->program, "%s:%u: %s", a->file, c->line, wrong);
+            a->wrong_lines++;
+        } else {
+            job_free(&job);
+            return options_wrong(a->program, "%s", wrong);
         }
     }
     job_free(&job);
-    return status;
+    a->suite.count = kept;
+    return kept > 0 ? -1 : 1;
 }
 
 int analyse_resolve(struct analyse *a)

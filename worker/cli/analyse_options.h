@@ -20,7 +20,8 @@ struct analyse {
     bool all, wld, resume; /* solve: all best moves; win, draw or loss; with old results */
     struct job job; /* without a position: what all positions have in common */
     /* state */
-    struct suite suite;
+    struct suite suite; /* without lines that are no position ... */
+    unsigned wrong_lines; /* ... of which there were so many: the exit status is 1 */
     struct engine *engine;
     struct searching_metrics *metrics;
     const struct job *running; /* with the position */
@@ -43,7 +44,8 @@ struct analyse {
 /* Each reads a command line. They return -1 to go on, or the exit status after a message. */
 typedef int analyse_read(struct analyse *a, int argc, char *argv[]);
 analyse_read analyse_read_options, analyse_read_solve_options;
-/* Resolves the names given as options, reads files, and refuses bad positions. As above. */
+/* Resolves the names given as options, reads files, and refuses bad positions: a line of a file that
+ * is none is named on stderr, and the others stay. As above. */
 int analyse_resolve(struct analyse *a);
 
 #endif

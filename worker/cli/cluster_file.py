@@ -168,7 +168,7 @@ class Cluster:
         self.path, self.folder = path, os.path.dirname(path)
         try:
             self.open = open(path, "rb")
-            found = tomllib.loads(self.open.read().decode())
+            found = tomllib.loads(self.open.read().decode("utf-8-sig"))
         except OSError as error:
             raise Wrong(f"{path}: {error.strerror} (another file: -f FILE; one to begin with: `abdada cluster --help`)"
                         ) from None

@@ -10,17 +10,41 @@ static void comma(struct json *j)
     j->more = true;
 }
 
+/* Bytes of the UTF-8 character there: 0 where it is none, which the standard's table 3-7 says. */
+static unsigned utf8_length(const unsigned char *c)
+{
+    const unsigned length = c[0] < 0x80                   ? 1
+                            : c[0] >= 0xc2 && c[0] <= 0xdf ? 2
+                            : c[0] >= 0xe0 && c[0] <= 0xef ? 3
+                            : c[0] >= 0xf0 && c[0] <= 0xf4 ? 4
+                                                           : 0;
+    const unsigned least = c[0] == 0xe0 ? 0xa0 : c[0] == 0xf0 ? 0x90 : 0x80;
+    const unsigned most = c[0] == 0xed ? 0x9f : c[0] == 0xf4 ? 0x8f : 0xbf;
+    for (unsigned i = 1; i < length; i++) {
+        if (c[i] < (i == 1 ? least : 0x80) || c[i] > (i == 1 ? most : 0xbf)) {
+            return 0;
+        }
+    }
+    return length;
+}
+
+/* JSON is UTF-8. Other bytes are most likely Latin-1, as in names of old files: of these bytes each
+ * is a character. */
 static void quoted(struct json *j, const char *text)
 {
     fputc('"', j->out);
     for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
+        const unsigned char c = (unsigned char)*text;
+        const unsigned length = utf8_length((const unsigned char *)text);
         if (c == '"' || c == '\\') {
             fprintf(j->out, "\\%c", c);
         } else if (c < 0x20) {
             fprintf(j->out, "\\u%04x", c);
+        } else if (length == 0) {
+            fprintf(j->out, "\\u%04x", c);
         } else {
-            fputc(c, j->out);
+            fwrite(text, 1, length, j->out);
+            text += length - 1;
         }
     }
     fputc('"', j->out);

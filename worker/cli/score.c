@@ -93,16 +93,61 @@ void score_print_word(void *context, const char *move)
     printf(" %s", move);
 }
 
+/* The word without the characters of `drop`. */
+static void without(char *out, size_t size, const char *word, const char *drop)
+{
+    size_t used = 0;
+    for (; *word != '\0' && used + 1 < size; word++) {
+        if (strchr(drop, *word) == NULL) {
+            out[used++] = *word;
+        }
+    }
+    out[used] = '\0';
+}
+
+/* As players write it, or as programs do: from one square to another, perhaps with a piece's letter
+ * before and signs between (a1a8, Ra1-a8, e7xd8=Q). */
+static bool read_chess_move(const struct job *job, const char *word, uint16_t *move)
+{
+    char san[16], squares[16], *text = squares;
+    without(san, sizeof san, word, "()");
+    if (chess_san_parse(job->position, san, move) == ERR_OK) {
+        return true;
+    }
+    without(squares, sizeof squares, san, "-x:=+#!?");
+    text += *text != '\0' && strchr("PNBRQK", *text) != NULL;
+    return job->game->parse_move(job->position, text, move) == ERR_OK;
+}
+
+static bool read_move(const struct job *job, const char *word, uint16_t *move)
+{
+    return job->game == &game_chess ? read_chess_move(job, word, move)
+                                    : job->game->parse_move(job->position, word, move) == ERR_OK;
+}
+
+bool score_drop_unread(char *moves, const struct job *job, char *unread, size_t size)
+{
+    char copy[SUITE_MOVES_MAX], *rest = copy;
+    snprintf(copy, sizeof copy, "%s", moves);
+    unread[0] = moves[0] = '\0';
+    for (char *word; (word = strtok_r(rest, " \t,", &rest)) != NULL;) {
+        uint16_t move;
+        if (read_move(job, word, &move)) {
+            strcat(strcat(moves, moves[0] != '\0' ? " " : ""), word);
+        } else if (unread[0] == '\0') {
+            snprintf(unread, size, "%s", word);
+        }
+    }
+    return unread[0] != '\0';
+}
+
 static bool among(const char *moves, const struct job *job, uint16_t move)
 {
     char copy[SUITE_MOVES_MAX], *rest = copy;
     snprintf(copy, sizeof copy, "%s", moves);
-    for (char *word; (word = strtok_r(rest, " ,", &rest)) != NULL;) {
+    for (char *word; (word = strtok_r(rest, " \t,", &rest)) != NULL;) {
         uint16_t named;
-        const enum err err = job->game == &game_chess
-                                 ? chess_san_parse(job->position, word, &named)
-                                 : job->game->parse_move(job->position, word, &named);
-        if (err == ERR_OK && named == move) {
+        if (read_move(job, word, &named) && named == move) {
             return true;
         }
     }

@@ -1,11 +1,14 @@
 #include "worker/cli/suite.h"
 
+#include "common/lines.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static enum err append(struct suite *suite, const struct suite_case *c)
 {
@@ -33,68 +36,145 @@ enum err suite_add(struct suite *suite, const char *id, const char *position)
     return append(suite, &c);
 }
 
-/* The value of operation `name` in `text` ("bm Qd1+; id "x";"), without quotes. */
+/* Copies what fits: a character of several bytes (UTF-8) is there whole or not at all. */
+static void copy(char *out, size_t size, const char *text, size_t length)
+{
+    if (length >= size) {
+        length = size - 1;
+        while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80) {
+            length--;
+        }
+    }
+    memcpy(out, text, length);
+    out[length] = '\0';
+}
+
+/* Where the operation that begins here ends: at a ';' that is in no quotes. A quote that is opened
+ * and not closed is a character like others. */
+static const char *operation_end(const char *p)
+{
+    while (*p != '\0' && *p != ';') {
+        const char *close = *p == '"' ? strchr(p + 1, '"') : NULL;
+        p = close != NULL ? close + 1 : p + 1;
+    }
+    return p;
+}
+
+/* The value of operation `name` in `text` ("bm Qd1+; id "x";"), without quotes around it. */
 static void operation(const char *text, const char *name, char *out, size_t size)
 {
-    size_t n = strlen(name);
+    const size_t n = strlen(name);
     out[0] = '\0';
-    for (const char *p = text; *p;) {
-        p += strspn(p, " \t;");
-        size_t length = strcspn(p, ";");
-        if (strncmp(p, name, n) == 0 && (p[n] == ' ' || p[n] == '\t')) {
-            const char *value = p + n + strspn(p + n, " \t\"");
-            size_t v = (size_t)(p + length - value);
-            while (v > 0 && (isspace((unsigned char)value[v - 1]) || value[v - 1] == '"')) {
-                v--;
-            }
-            snprintf(out, size, "%.*s", (int)v, value);
-            return;
+    for (const char *p = text + strspn(text, " \t;"), *end; *p != '\0';
+         p = end + strspn(end, " \t;")) {
+        end = operation_end(p);
+        if (strncmp(p, name, n) != 0 || (p[n] != ' ' && p[n] != '\t')) {
+            continue;
         }
-        p += length;
+        const char *value = p + n + strspn(p + n, " \t");
+        size_t v = (size_t)(end - value);
+        while (v > 0 && isspace((unsigned char)value[v - 1])) {
+            v--;
+        }
+        if (v > 0 && value[0] == '"') {
+            const char *close = memchr(value + 1, '"', v - 1);
+            value++;
+            v = close != NULL ? (size_t)(close - value) : v - 1;
+        }
+        copy(out, size, value, v);
+        return;
     }
 }
 
-/* How many leading fields belong to the position: four, or six where counters follow. */
-static size_t position_length(const char *line)
+/* The length of the leading fields that belong to the position: four, or six where counters follow.
+ */
+static size_t position_length(const char *line, unsigned *fields)
 {
     const char *p = line, *end = line;
-    for (unsigned field = 0; field < 6 && *p && *p != ';'; field++) {
+    *fields = 0;
+    while (*fields < 6) {
         p += strspn(p, " \t");
         size_t n = strcspn(p, " \t;");
-        if (field >= 4 && strspn(p, "0123456789") != n) {
+        if (n == 0 || (*fields >= 4 && strspn(p, "0123456789") != n)) {
             break;
         }
         p += n;
         end = p;
+        ++*fields;
     }
     return (size_t)(end - line);
 }
 
-static enum err add_line(struct suite *suite, const char *line, unsigned number)
+static const char not_fields[] = "a position has 4 to 6 fields, then come operations";
+
+/* The counters, where the position has none and there are operations for them. */
+static bool add_counters(const char *operations, char *position)
 {
-    struct suite_case c = {.line = number};
-    size_t n = position_length(line);
-    if (n == 0 || n >= sizeof c.position) {
-        return ERR_SYNTAX;
+    char clock[16], number[16];
+    const size_t used = strlen(position);
+    operation(operations, "hmvc", clock, sizeof clock);
+    operation(operations, "fmvn", number, sizeof number);
+    if (clock[0] == '\0' && number[0] == '\0') {
+        return true;
     }
-    snprintf(c.position, sizeof c.position, "%.*s", (int)n, line);
-    operation(line + n, "id", c.id, sizeof c.id);
-    operation(line + n, "bm", c.best, sizeof c.best);
-    operation(line + n, "am", c.avoid, sizeof c.avoid);
-    if (c.id[0] == '\0') {
-        snprintf(c.id, sizeof c.id, "%u", suite->count + 1);
-    }
-    return append(suite, &c);
+    const int n = snprintf(position + used, SUITE_POSITION_MAX - used, " %s %s",
+                           clock[0] != '\0' ? clock : "0", number[0] != '\0' ? number : "1");
+    return (size_t)n < SUITE_POSITION_MAX - used;
 }
 
-/* "F5:+12; E3:-2; ...": false: it is none. */
+/* NULL; or what is wrong with the line. */
+static const char *read_line(struct suite_case *c, const char *line)
+{
+    unsigned fields;
+    const size_t n = position_length(line, &fields);
+    if (n == 0 || n >= sizeof c->position) {
+        return not_fields;
+    }
+    copy(c->position, sizeof c->position, line, n);
+    operation(line + n, "id", c->id, sizeof c->id);
+    operation(line + n, "bm", c->best, sizeof c->best);
+    operation(line + n, "am", c->avoid, sizeof c->avoid);
+    return fields > 4 || add_counters(line + n, c->position) ? NULL : not_fields;
+}
+
+static bool is_blank_or_end(char c)
+{
+    return c == '\0' || strchr(" \t:;", c) != NULL;
+}
+
+/* The text after a move, which is added to `move`; NULL: there is none. */
+static const char *read_move(const char *text, char move[8])
+{
+    static const char *const passes[] = {"pass", "pa", "ps", "--"};
+    for (unsigned i = 0; i < sizeof passes / sizeof *passes; i++) {
+        const size_t n = strlen(passes[i]);
+        if (strncasecmp(text, passes[i], n) == 0 && is_blank_or_end(text[n])) {
+            strcpy(move, "pass");
+            return text + n;
+        }
+    }
+    if (text[0] == '\0' || strchr("abcdefghABCDEFGH", text[0]) == NULL || text[1] < '1' ||
+        text[1] > '8') {
+        return NULL;
+    }
+    snprintf(move, 8, "%c%c", text[0], text[1]);
+    return text + 2;
+}
+
+/* "F5:+12; E3:-2; PA:-4": false: it is none. */
 static bool read_scores(struct suite_case *c, const char *text)
 {
     while (*(text += strspn(text, " \t;")) != '\0') {
-        char square[3], end;
+        char move[8];
         int score, length = 0;
-        if (sscanf(text, "%2[A-Ha-h1-8] : %4d %n%c", square, &score, &length, &end) != 3 ||
-            end != ';' || strlen(square) != 2 || score < -64 || score > 64) {
+        text = read_move(text, move);
+        if (text == NULL || sscanf(text, " : %4d%n", &score, &length) != 1 || score < -64 ||
+            score > 64) {
+            return false;
+        }
+        text += length;
+        text += strspn(text, " \t");
+        if (*text != ';' && *text != '\0') {
             return false;
         }
         if (!c->has_score || score > c->score) {
@@ -104,9 +184,8 @@ static bool read_scores(struct suite_case *c, const char *text)
         }
         const size_t used = strlen(c->best);
         if (score == c->score) {
-            snprintf(c->best + used, sizeof c->best - used, used > 0 ? " %s" : "%s", square);
+            snprintf(c->best + used, sizeof c->best - used, used > 0 ? " %s" : "%s", move);
         }
-        text += length;
     }
     return true;
 }
@@ -115,19 +194,30 @@ static bool read_scores(struct suite_case *c, const char *text)
 static void take_name(const char *comment, char *name)
 {
     comment += strspn(comment, "%# \t");
-    snprintf(name, SUITE_ID_MAX, "%.*s", (int)strcspn(comment, ","), comment);
+    copy(name, SUITE_ID_MAX, comment, strcspn(comment, ","));
 }
 
-static enum err add_board(struct suite *suite, const char *line, unsigned number, char *name)
+/* As read_line; a comment at its end is cut off. */
+static const char *read_board(struct suite_case *c, char *line)
+{
+    line[strcspn(line, "%#")] = '\0';
+    const size_t n = strcspn(line, ";");
+    if (n == 0 || n >= sizeof c->position) {
+        return "a board, the side to move, and ';' are wanted";
+    }
+    copy(c->position, sizeof c->position, line, n);
+    return read_scores(c, line + n) ? NULL : "after the side to move come moves, as in F5:+12;";
+}
+
+static enum err add_line(struct suite *suite, char *line, unsigned number, bool is_obf, char *name)
 {
     struct suite_case c = {.line = number};
-    const size_t n = strcspn(line, ";");
-    if (n == 0 || n >= sizeof c.position || !read_scores(&c, line + n)) {
-        return ERR_SYNTAX;
-    }
-    snprintf(c.position, sizeof c.position, "%.*s", (int)n, line);
-    snprintf(c.id, sizeof c.id, "%s", name);
-    if (name[0] == '\0') {
+    const char *wrong = is_obf ? read_board(&c, line) : read_line(&c, line);
+    if (wrong != NULL) {
+        c = (struct suite_case){.line = number, .wrong = wrong};
+    } else if (is_obf && name[0] != '\0') {
+        snprintf(c.id, sizeof c.id, "%s", name);
+    } else if (c.id[0] == '\0') {
         snprintf(c.id, sizeof c.id, "%u", suite->count + 1);
     }
     name[0] = '\0';
@@ -138,38 +228,31 @@ static enum err read_file(struct suite *suite, const char *path, bool is_obf, ch
                           size_t why_size)
 {
     char name[SUITE_ID_MAX] = "";
-    char *line = NULL;
-    size_t room = 0;
-    unsigned number = 0;
     enum err err = ERR_OK;
     bool is_stdin = strcmp(path, "-") == 0;
-    FILE *file = is_stdin ? stdin : fopen(path, "r");
+    struct lines lines = {.file = is_stdin ? stdin : fopen(path, "r")};
     if (is_stdin) {
         path = "standard input";
     }
-    if (file == NULL) {
+    if (lines.file == NULL) {
         snprintf(why, why_size, "%s: %s", path, strerror(errno));
         return ERR_IO;
     }
-    while (err == ERR_OK && getline(&line, &room, file) >= 0) {
-        number++;
-        line[strcspn(line, "\r\n")] = '\0';
-        const char *text = line + strspn(line, " \t");
+    while (err == ERR_OK && lines_next(&lines)) {
+        char *text = lines.text + strspn(lines.text, " \t");
         if (*text == '#' || *text == '%') {
             take_name(text, name);
         } else if (*text != '\0') {
-            err = is_obf ? add_board(suite, text, number, name) : add_line(suite, text, number);
+            err = add_line(suite, text, lines.number, is_obf, name);
         }
     }
-    if (err != ERR_OK) {
-        snprintf(why, why_size, "%s:%u: %s", path, number, err_text(err));
-    } else if (ferror(file)) {
+    if (err != ERR_OK || !feof(lines.file)) {
+        err = err != ERR_OK ? err : ERR_IO;
         snprintf(why, why_size, "%s: %s", path, strerror(errno));
-        err = ERR_IO;
     }
-    free(line);
+    lines_close(&lines);
     if (!is_stdin) {
-        fclose(file);
+        fclose(lines.file);
     }
     return err;
 }

@@ -216,9 +216,15 @@ static bool is_square(const char *text)
     return text[0] >= 'a' && text[0] <= 'h' && text[1] >= '1' && text[1] <= '8';
 }
 
-static enum err parse_move(const void *position, const char *text, uint16_t *move)
+/* Capitals, too, as some programs write a promotion's piece, or all of a move. */
+static enum err parse_move(const void *position, const char *written, uint16_t *move)
 {
-    size_t size = strlen(text);
+    char text[GAME_MOVE_TEXT_MAX];
+    const size_t size = strlen(written);
+    for (size_t i = 0; i < size && i < sizeof text; i++) {
+        text[i] = (char)(written[i] >= 'A' && written[i] <= 'Z' ? written[i] | 0x20 : written[i]);
+    }
+    text[size < sizeof text ? size : sizeof text - 1] = '\0';
     if (size < 4 || size > 5 || !is_square(text) || !is_square(text + 2) ||
         (size == 5 && !strchr("nbrq", text[4]))) {
         return ERR_SYNTAX;

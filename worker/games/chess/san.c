@@ -23,10 +23,10 @@ static int find(const char *set, char c)
 
 static bool read_castling(const char *text, size_t size, struct wanted *wanted)
 {
-    static const char *const names[4] = {"O-O", "0-0", "O-O-O", "0-0-0"};
-    for (unsigned i = 0; i < 4; i++) {
+    static const char *const names[6] = {"O-O", "0-0", "o-o", "O-O-O", "0-0-0", "o-o-o"};
+    for (unsigned i = 0; i < 6; i++) {
         if (strlen(names[i]) == size && memcmp(names[i], text, size) == 0) {
-            wanted->castling = i < 2 ? CHESS_SHORT : CHESS_LONG;
+            wanted->castling = i < 3 ? CHESS_SHORT : CHESS_LONG;
             return true;
         }
     }
@@ -65,10 +65,13 @@ static bool read_text(const char *text, struct wanted *wanted)
         text++;
         size--;
     }
-    if (size > 0 && find("NBRQ", text[size - 1]) >= 0) {
+    const bool has_sign = size > 1 && text[size - 2] == '=';
+    if (has_sign && find("nbrq", text[size - 1]) >= 0) {
+        wanted->promoted = find("pnbrqk", text[size - 1]);
+        size -= 2;
+    } else if (size > 0 && find("NBRQ", text[size - 1]) >= 0) {
         wanted->promoted = find(letters, text[size - 1]);
-        size--;
-        size -= size > 0 && text[size - 1] == '=';
+        size -= has_sign ? 2 : 1;
     }
     if (size < 2 || find("abcdefgh", text[size - 2]) < 0 || find("12345678", text[size - 1]) < 0) {
         return false;
