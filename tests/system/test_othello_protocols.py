@@ -138,7 +138,7 @@ WRONG = ["move", "move a1", "move z9", "move d3d4", "move PA", "f3", "hint x", "
          "ping 99999999999", "nboard", "nboard two", "set contempt", "set contempt x", "set contempt nan", "set game",
          "set game (;", "set game (;GM[Othello];)", "set game (;GM[Go]BO[8 - *];)", "set game " + ggf(["a1"]),
          "set game " + ggf(["f5", "f5"]), "set game " + ggf()[:-2], "set game " + ggf().replace("BO[8", "BO[10"),
-         "set game " + ggf() + "x", "hint \x1b[31m", "x" * 70000, "set game " + "(" * 200000]
+         "set game " + ggf() + "x", "hint \x1b[31m", "x" * 1100000, "set game " + "(" * 200000]
 
 
 def nboard_names_what_is_wrong_and_loses_nothing():
@@ -314,7 +314,7 @@ def gtp_answers_as_its_specification_says():
         check((sign, number) == ("?", "21") and text.startswith("syntax error: "), wrong, sign, number, text)
     gtp.send(b"set_game Go\n")
     equal(gtp.response(), ("?", "", "unknown game: there is Othello"))
-    gtp.send(b"22 name " + b"x" * 100000 + b"\n23 name\n")
+    gtp.send(b"22 name " + b"x" * 1100000 + b"\n23 name\n")
     sign, number, text = gtp.response()
     check(sign == "?" and "longer than" in text, text)
     equal(gtp.response(), ("=", "23", "abdada"))

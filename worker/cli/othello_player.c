@@ -9,13 +9,11 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum {
     PATIENCE_MS = 100, /* a signal that comes right before poll() does not end it */
-    LINE_ROOM = 65536,
     SOLVE_FURTHER = 4, /* a solved ending of so many plies more takes no longer than the middle game
                         */
 };
@@ -128,35 +126,12 @@ static bool waits(const struct othello_player *p)
     return p->protocol->is_ordered && p->search.is_running;
 }
 
-/* Reads what is there. A line that is too long is refused once, and skipped to its end. */
+/* A line that is too long is refused once, and skipped to its end. */
 static void read_input(struct othello_player *p)
 {
-    ssize_t n = read(STDIN_FILENO, p->line + p->used, LINE_ROOM - 1 - p->used);
-    if (n < 0 && errno == EINTR) {
-        return;
-    }
-    if (n <= 0) {
-        p->is_input_closed = true;
-        if (p->used > 0) {
-            p->line[p->used++] = '\n'; /* a last line may have no end */
-        }
-        return;
-    }
-    for (char *zero; (zero = memchr(p->line + p->used, '\0', (size_t)n)) != NULL;) {
-        *zero = ' '; /* strings would stop there */
-    }
-    p->used += (size_t)n;
-    if (p->is_skipping) {
-        const char *end = memchr(p->line, '\n', p->used);
-        size_t skipped = end == NULL ? p->used : (size_t)(end - p->line) + 1;
-        p->used -= skipped;
-        memmove(p->line, p->line + skipped, p->used);
-        p->is_skipping = end == NULL;
-    } else if (p->used == LINE_ROOM - 1 && memchr(p->line, '\n', p->used) == NULL) {
-        char why[64];
-        snprintf(why, sizeof why, "a line is longer than %d bytes", LINE_ROOM - 2);
-        p->used = 0;
-        p->is_skipping = true;
+    char start[16], why[64];
+    if (!commands_read(&p->input, start, sizeof start)) {
+        snprintf(why, sizeof why, "a line is longer than %d bytes", COMMANDS_LINE_MAX - 2);
         p->protocol->refuse(p, why);
     }
 }
@@ -164,30 +139,25 @@ static void read_input(struct othello_player *p)
 /* Obeys the whole lines that are there, as far as they need not wait. False: the program ends. */
 static bool obey_lines(struct othello_player *p)
 {
-    size_t begin = 0;
     bool goes_on = true;
-    while (goes_on && !waits(p)) {
-        char *end = memchr(p->line + begin, '\n', p->used - begin);
-        if (end == NULL) {
-            break;
-        }
-        char *line = p->line + begin;
-        *end = '\0';
-        begin = (size_t)(end - p->line) + 1;
+    for (char *line; goes_on && !waits(p) && (line = commands_next(&p->input)) != NULL;) {
         goes_on = p->protocol->obey(p, line);
     }
-    p->used -= begin;
-    memmove(p->line, p->line + begin, p->used);
     return goes_on;
 }
 
-/* Waits for input or for the end of the search, and keeps the sessions at the shards alive. */
-static void await_events(struct othello_player *p)
+/* Waits for input or for the end of the search, and keeps the sessions at the shards alive. False:
+ * nobody reads the answers any more. */
+static bool await_events(struct othello_player *p)
 {
     struct pollfd fd[] = {
-        {.fd = p->is_input_closed || waits(p) ? -1 : STDIN_FILENO, .events = POLLIN},
-        {.fd = p->search.has_ended ? -1 : p->search.ended[0], .events = POLLIN}};
-    int n = poll(fd, 2, PATIENCE_MS);
+        {.fd = p->input.is_closed || waits(p) ? -1 : STDIN_FILENO, .events = POLLIN},
+        {.fd = p->search.has_ended ? -1 : p->search.ended[0], .events = POLLIN},
+        {.fd = STDOUT_FILENO}};
+    int n = poll(fd, 3, PATIENCE_MS);
+    if (n > 0 && commands_output_is_gone(fd[2].revents)) {
+        return false;
+    }
     if (n > 0 && fd[1].revents != 0) {
         background_await(&p->search);
     }
@@ -200,15 +170,18 @@ static void await_events(struct othello_player *p)
     if (n == 0 && !p->search.is_running) {
         engine_idle(p->engine, 0);
     }
+    return true;
 }
 
 static void loop(struct othello_player *p)
 {
     while (!atomic_load(&quitting) && obey_lines(p)) {
-        if (p->is_input_closed && !p->search.is_running) {
+        if (p->input.is_closed && !p->search.is_running) {
             break; /* what was asked before the end of input has its answers */
         }
-        await_events(p);
+        if (!await_events(p)) {
+            break;
+        }
     }
     othello_player_stop(p);
 }
@@ -287,10 +260,9 @@ int othello_player_main(struct othello_player *p, int argc, char *argv[])
     if (status >= 0) {
         return status;
     }
-    p->line = malloc(LINE_ROOM);
-    if (p->line == NULL || !background_open(&p->search)) {
+    if (!commands_open(&p->input) || !background_open(&p->search)) {
         log_fail(p->protocol->program, "no memory or no pipe: %s", strerror(errno));
-        free(p->line);
+        commands_close(&p->input);
         return 1;
     }
     signals_catch(on_signal);
@@ -300,6 +272,6 @@ int othello_player_main(struct othello_player *p, int argc, char *argv[])
     engine_close(&p->engine);
     othello_record_close(&p->record);
     background_close(&p->search);
-    free(p->line);
+    commands_close(&p->input);
     return status;
 }

@@ -4,12 +4,13 @@
  * Threads: the main thread; `iteration` and `progress` of a protocol are called by searching
  * threads, one at a time, while the record does not change. A signal ends the search under way and
  * then the program. Memory: the engine's tables and one buffer of lines, from the start to the end
- * of othello_player_main. */
+ * of othello_player_main. It ends as well when nobody reads its answers any more. */
 #ifndef WORKER_CLI_OTHELLO_PLAYER_H
 #define WORKER_CLI_OTHELLO_PLAYER_H
 
 #include "worker/cli/background.h"
 #include "worker/cli/cli.h"
+#include "worker/cli/commands.h"
 #include "worker/cli/othello_record.h"
 
 struct othello_player;
@@ -42,11 +43,8 @@ struct othello_player {
     struct othello_record record;
     struct engine *engine;
     struct searching_metrics *metrics;
-    bool is_input_closed;
+    struct commands input;
     struct background search; /* with the result of the last one */
-    char *line; /* of input, `used` bytes */
-    size_t used;
-    bool is_skipping; /* the rest of a line that was too long */
 };
 
 struct othello_limits {

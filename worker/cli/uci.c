@@ -1,6 +1,7 @@
 /* The UCI protocol: commands on stdin, answers on stdout. One thread reads, one searches. */
 #include "worker/cli/background.h"
 #include "worker/cli/cli.h"
+#include "worker/cli/commands.h"
 #include "worker/cli/score.h"
 #include "worker/cli/uci_console.h"
 #include "worker/cli/uci_limits.h"
@@ -14,19 +15,19 @@
 #include "common/config.h"
 #include "common/signals.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 static const char program[] = "abdada uci";
 
 enum {
     PATIENCE_MS = 100,
-    LINE_ROOM = 65536,
     HISTORY_MAX = 600,
 };
 
@@ -41,13 +42,14 @@ struct uci {
     bool infinite;
     uint64_t ponder_us; /* time for the move from "ponderhit" on */
     uint64_t ponder_until_us; /* 0: no "ponderhit" yet */
+    struct commands input;
     struct background search;
     unsigned said_workers, said_shards_up; /* to the GUI */
     uint64_t good_hash_mib; /* of the last table that could be opened */
     unsigned mate; /* a mate in so many moves is looked for; 0: none */
 };
 
-static atomic_bool quitting; /* a signal came */
+static atomic_bool quitting; /* a signal came, or nobody reads what we say */
 
 static void on_signal(int number)
 {
@@ -272,24 +274,22 @@ static void go(struct uci *u, char *words)
 
 /* ---- positions and options ---- */
 
-/* Makes the moves. After HISTORY_MAX of them the job starts anew from the position reached, to keep
- * the undo stack short. */
+/* A game may be longer than a position has room for: what is too old to be repeated is forgotten. */
 static bool make_moves(struct job *job, char *moves, char *why, size_t size)
 {
     unsigned made = 0;
     for (char *word; (word = strtok_r(moves, " \t", &moves)) != NULL;) {
         uint16_t move;
         if (job->game->parse_move(job->position, word, &move) != ERR_OK) {
-            snprintf(why, size, "'%s' is not a legal move here", word);
+            snprintf(why, size, "'%.80s' is not a legal move here", word);
             return false;
         }
         job->game->make(job->position, move);
-        job->game->format(job->position, job->text);
-        if (++made % HISTORY_MAX == 0 &&
-            job_set_position(job, job->game, job->text, why, size) != ERR_OK) {
-            return false;
+        if (++made % HISTORY_MAX == 0) {
+            chess_forget(job->position);
         }
     }
+    job->game->format(job->position, job->text);
     return true;
 }
 
@@ -333,21 +333,42 @@ static void set_position(struct uci *u, char *words)
     }
 }
 
+/* "name NAME... [value VALUE]": names have single blanks between their words, and values none around
+ * them, however they are written. False: there is no name. */
+static bool read_option(char *words, char **name, char **value)
+{
+    char *rest = words, *out, *word = strtok_r(words, " \t", &rest);
+    *value = NULL;
+    if (word == NULL || strcasecmp(word, "name") != 0) {
+        return false;
+    }
+    *name = out = word;
+    *out = '\0';
+    while ((word = strtok_r(NULL, " \t", &rest)) != NULL && strcasecmp(word, "value") != 0) {
+        if (out != *name) {
+            *out++ = ' ';
+        }
+        const size_t length = strlen(word); /* it stands further on */
+        memmove(out, word, length + 1);
+        out += length;
+    }
+    if (word != NULL) {
+        *value = rest + strspn(rest, " \t");
+        for (size_t n = strlen(*value); n > 0 && isblank((unsigned char)(*value)[n - 1]); n--) {
+            (*value)[n - 1] = '\0';
+        }
+    }
+    return out != *name;
+}
+
 static void set_option(struct uci *u, char *words)
 {
-    char *name = strstr(words, "name ");
-    char *value = strstr(words, " value");
+    char *name, *value;
     bool anew, clear;
     stop(u);
-    if (name == NULL) {
+    if (!read_option(words, &name, &value)) {
         printf("info string error: setoption name NAME value VALUE\n");
         return;
-    }
-    name += strlen("name ");
-    if (value != NULL) {
-        *value = '\0';
-        value += strlen(" value");
-        value += strspn(value, " ");
     }
     uci_options_set(&u->options, name, value == NULL ? "" : value, &anew, &clear);
     if (clear && u->engine != NULL) {
@@ -360,19 +381,9 @@ static void set_option(struct uci *u, char *words)
 
 /* ---- the loop ---- */
 
-/* False: quit. */
-static bool obey(struct uci *u, char *line)
+/* False: there is no such command. */
+static bool obey_word(struct uci *u, const char *word, char *rest)
 {
-    char *rest = line;
-    char *word = strtok_r(line, " \t\r\n", &rest);
-    if (word == NULL) {
-        return true;
-    }
-    rest[strcspn(rest, "\r\n")] = '\0';
-    if (strcmp(word, "quit") == 0) {
-        stop(u);
-        return false;
-    }
     if (strcmp(word, "uci") == 0) {
         printf("id name abdada %s\nid author the abdada authors\n", PROGRAM_VERSION);
         uci_options_say(&u->options);
@@ -401,8 +412,29 @@ static bool obey(struct uci *u, char *line)
     } else if (uci_console_knows(word)) {
         stop(u);
         uci_console_obey(u->is_unset ? NULL : &u->job, word);
-    } else if (strcmp(word, "debug") != 0 && strcmp(word, "register") != 0) {
-        printf("info string unknown command '%.80s'\n", word);
+    } else {
+        return strcmp(word, "debug") == 0 || strcmp(word, "register") == 0;
+    }
+    return true;
+}
+
+/* Words before one that is known are skipped, as UCI demands. False: quit. */
+static bool obey(struct uci *u, char *line)
+{
+    char *rest = line;
+    const char *first = NULL;
+    for (char *word; (word = strtok_r(rest, " \t", &rest)) != NULL;) {
+        if (strcmp(word, "quit") == 0) {
+            stop(u);
+            return false;
+        }
+        if (obey_word(u, word, rest)) {
+            return true;
+        }
+        first = first == NULL ? word : first;
+    }
+    if (first != NULL) {
+        printf("info string unknown command '%.80s'\n", first);
     }
     return true;
 }
@@ -426,8 +458,13 @@ static int poll_timeout_ms(const struct uci *u)
 static bool input_is_there(struct uci *u)
 {
     struct pollfd fd[] = {{.fd = STDIN_FILENO, .events = POLLIN},
-                          {.fd = u->search.has_ended ? -1 : u->search.ended[0], .events = POLLIN}};
-    int n = poll(fd, 2, poll_timeout_ms(u));
+                          {.fd = u->search.has_ended ? -1 : u->search.ended[0], .events = POLLIN},
+                          {.fd = STDOUT_FILENO}};
+    int n = poll(fd, 3, poll_timeout_ms(u));
+    if (n > 0 && commands_output_is_gone(fd[2].revents)) {
+        atomic_store(&quitting, true);
+        return false;
+    }
     if (n > 0 && fd[1].revents != 0) {
         background_await(&u->search);
     }
@@ -444,46 +481,47 @@ static bool input_is_there(struct uci *u)
     return (n > 0 && fd[0].revents != 0) || (n < 0 && errno != EINTR);
 }
 
+/* What cannot be read may have been a position: see set_position. */
+static void refuse(struct uci *u, const char *start)
+{
+    const bool is_position = strncmp(start + strspn(start, " \t"), "position", 8) == 0;
+    if (is_position) {
+        stop(u);
+        u->is_unset = true;
+    }
+    printf("info string error: a line is longer than %d bytes%s\n", COMMANDS_LINE_MAX - 2,
+           is_position ? "; there is no position until the next one" : "");
+}
+
 static void loop(struct uci *u)
 {
-    char *line = malloc(LINE_ROOM);
-    size_t used = 0;
-    bool going = line != NULL;
-    while (going && !atomic_load(&quitting)) {
+    char start[64], *line;
+    bool going = true;
+    while (going && !u->input.is_closed && !atomic_load(&quitting)) {
         if (!input_is_there(u)) {
             continue;
         }
-        ssize_t n = read(STDIN_FILENO, line + used, LINE_ROOM - 1 - used);
-        if (n <= 0) {
-            break; /* end of input */
+        if (!commands_read(&u->input, start, sizeof start)) {
+            refuse(u, start);
         }
-        for (char *zero; (zero = memchr(line + used, '\0', (size_t)n)) != NULL;) {
-            *zero = ' '; /* strchr would stop there */
-        }
-        used += (size_t)n;
-        line[used] = '\0';
-        char *begin = line;
-        for (char *end; going && (end = strchr(begin, '\n')) != NULL; begin = end + 1) {
-            *end = '\0';
-            going = obey(u, begin);
-        }
-        used = strlen(begin);
-        memmove(line, begin, used + 1);
-        if (used == LINE_ROOM - 1) {
-            used = 0; /* no command is that long: drop it */
+        while (going && (line = commands_next(&u->input)) != NULL) {
+            going = obey(u, line);
         }
     }
-    free(line);
 }
 
 /* After an end of input without "quit" a search with limits runs to its end, so that commands can
- * be piped in. */
+ * be piped in, unless nobody is there any more to read its answer. */
 static void drain_search(struct uci *u)
 {
     bool waits = !u->infinite && u->ponder_until_us == 0;
-    struct pollfd end = {.fd = u->search.ended[0], .events = POLLIN};
+    struct pollfd fd[] = {{.fd = u->search.ended[0], .events = POLLIN}, {.fd = STDOUT_FILENO}};
     while (u->search.is_running && waits && !u->search.has_ended && !atomic_load(&quitting)) {
-        if (poll(&end, 1, PATIENCE_MS) > 0) {
+        const int n = poll(fd, 2, PATIENCE_MS);
+        if (n > 0 && commands_output_is_gone(fd[1].revents)) {
+            break;
+        }
+        if (n > 0 && fd[0].revents != 0) {
             background_await(&u->search);
         }
     }
@@ -522,8 +560,9 @@ int cli_uci(int argc, char *argv[])
     if (status >= 0) {
         return status;
     }
-    if (!background_open(&u.search)) {
-        fprintf(stderr, "%s: no pipe: %s\n", program, strerror(errno));
+    if (!commands_open(&u.input) || !background_open(&u.search)) {
+        fprintf(stderr, "%s: no memory or no pipe: %s\n", program, strerror(errno));
+        commands_close(&u.input);
         return 1;
     }
     signals_catch(on_signal);
@@ -534,5 +573,6 @@ int cli_uci(int argc, char *argv[])
     close_engine(&u);
     job_free(&u.job);
     background_close(&u.search);
+    commands_close(&u.input);
     return 0;
 }

@@ -43,9 +43,10 @@ static uint32_t part_of_clock(int64_t clock, int64_t increment, int64_t moves, i
 
 static bool is_like_move(const char *word)
 {
+    static const char files[] = "abcdefghABCDEFGH"; /* as the game reads them */
     size_t size = strlen(word);
-    return (size == 4 || size == 5) && strchr("abcdefgh", word[0]) != NULL &&
-           strchr("12345678", word[1]) != NULL && strchr("abcdefgh", word[2]) != NULL &&
+    return (size == 4 || size == 5) && strchr(files, word[0]) != NULL &&
+           strchr("12345678", word[1]) != NULL && strchr(files, word[2]) != NULL &&
            strchr("12345678", word[3]) != NULL;
 }
 

@@ -18,7 +18,7 @@ static enum err set_table(struct uci_options *u, const char *url)
     struct cli_table *table = &u->resources.table;
     struct redis_address redis;
     char why[REDIS_WHY_MAX];
-    if (url[0] == '\0' || strcmp(url, "<empty>") == 0) {
+    if (url[0] == '\0' || strcasecmp(url, "<empty>") == 0) {
         table->url = NULL;
         return ERR_OK;
     }
@@ -54,30 +54,34 @@ static bool read_number(const char *value, uint64_t min, uint64_t max, uint64_t 
 static bool read_choice(const char *value, const char *yes, const char *no, bool *out,
                         char want[WANT_MAX])
 {
-    bool is_yes = strcmp(value, yes) == 0;
+    const bool is_yes = strcasecmp(value, yes) == 0, is_no = strcasecmp(value, no) == 0;
     snprintf(want, WANT_MAX, "%s or %s", yes, no);
-    *out = is_yes || strcmp(value, no) == 0 ? is_yes : *out;
-    return is_yes || strcmp(value, no) == 0;
+    *out = is_yes || is_no ? is_yes : *out;
+    return is_yes || is_no;
 }
 
 static bool read_algorithm(const char *value, const struct algorithm **out, char want[WANT_MAX])
 {
-    const struct algorithm *algorithm = algorithm_by_name(value);
+    bool is_one = false;
     size_t used = (size_t)snprintf(want, WANT_MAX, "one of");
     for (unsigned i = 0; algorithm_at(i) != NULL && used < WANT_MAX; i++) {
-        if (!algorithm_needs_peers(algorithm_at(i))) { /* which is for selection plain */
-            used += (size_t)snprintf(want + used, WANT_MAX - used, " %s", algorithm_at(i)->name);
+        const struct algorithm *algorithm = algorithm_at(i);
+        if (algorithm_needs_peers(algorithm)) { /* which is for selection plain */
+            continue;
+        }
+        used += (size_t)snprintf(want + used, WANT_MAX - used, " %s", algorithm->name);
+        if (strcasecmp(value, algorithm->name) == 0) {
+            is_one = true;
+            *out = algorithm;
         }
     }
-    const bool is_one = algorithm != NULL && !algorithm_needs_peers(algorithm);
-    *out = is_one ? algorithm : *out;
     return is_one;
 }
 
 static bool read_servers(const char *value, struct cli_table *table, char want[WANT_MAX])
 {
     snprintf(want, WANT_MAX, "HOST:PORT,... or <empty>");
-    if (value[0] == '\0' || strcmp(value, "<empty>") == 0) {
+    if (value[0] == '\0' || strcasecmp(value, "<empty>") == 0) {
         table->servers.count = 0;
         return true;
     }
@@ -89,7 +93,7 @@ static bool read_servers(const char *value, struct cli_table *table, char want[W
 static void set_tablebase(const char *path)
 {
     char why[WANT_MAX];
-    const bool is_none = strcmp(path, "<empty>") == 0;
+    const bool is_none = strcasecmp(path, "<empty>") == 0;
     if (chess_tablebase_open(is_none ? NULL : path, why, sizeof why) != ERR_OK) {
         printf("info string error: SyzygyPath: %s\n", why);
     } else if (chess_tablebase_pieces() > 0) {

@@ -285,3 +285,20 @@ void chess_write_as_960(void *position)
 {
     ((struct chess_position *)position)->chess960 = true;
 }
+
+void chess_forget(void *position)
+{
+    struct chess_position *chess = position;
+    enum { KEPT = CHESS_HALFMOVES_DRAWN + 2 };
+    if (chess->ply > KEPT) {
+        memmove(chess->undo, &chess->undo[chess->ply - KEPT], KEPT * sizeof chess->undo[0]);
+        chess->ply = KEPT;
+        chess->reversible = chess->reversible < KEPT ? chess->reversible : KEPT;
+    }
+    if (chess->halfmoves > CHESS_COUNTER_MAX) { /* it would begin at 0 again */
+        chess->halfmoves = CHESS_COUNTER_MAX;
+    }
+    if (chess->fullmove > CHESS_COUNTER_MAX) {
+        chess->fullmove = CHESS_COUNTER_MAX;
+    }
+}

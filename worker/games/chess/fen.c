@@ -171,7 +171,6 @@ static enum err read_ep(struct reader *reader, const struct field *field)
 static enum err read_counter(struct reader *reader, const struct field *field, const char *name,
                              uint16_t *out)
 {
-    enum { COUNTER_MAX = 9999 };
     unsigned value = 0;
     for (size_t i = 0; i < field->size; i++) {
         char c = field->text[i];
@@ -179,8 +178,8 @@ static enum err read_counter(struct reader *reader, const struct field *field, c
             return fail(reader, ERR_SYNTAX, "%s is not a number", name);
         }
         value = value * 10 + (unsigned)(c - '0');
-        if (value > COUNTER_MAX) {
-            return fail(reader, ERR_SYNTAX, "%s above %d", name, COUNTER_MAX);
+        if (value > CHESS_COUNTER_MAX) {
+            return fail(reader, ERR_SYNTAX, "%s above %d", name, CHESS_COUNTER_MAX);
         }
     }
     *out = (uint16_t)value;
@@ -310,6 +309,12 @@ static char *format_board(const struct chess_position *position, char *out)
     return out;
 }
 
+/* So that the text can be read. */
+static unsigned at_most(unsigned counter)
+{
+    return counter < CHESS_COUNTER_MAX ? counter : CHESS_COUNTER_MAX;
+}
+
 void chess_position_format(const struct chess_position *position, char *text)
 {
     char *out = format_board(position, text);
@@ -331,6 +336,6 @@ void chess_position_format(const struct chess_position *position, char *text)
     } else {
         *out++ = '-';
     }
-    snprintf(out, GAME_TEXT_MAX - (size_t)(out - text), " %u %u", position->halfmoves,
-             position->fullmove);
+    snprintf(out, GAME_TEXT_MAX - (size_t)(out - text), " %u %u", at_most(position->halfmoves),
+             at_most(position->fullmove));
 }

@@ -11,6 +11,8 @@
 
 #define CHESS_START "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 
+enum { CHESS_COUNTER_MAX = 9999 }; /* of halfmoves, and of moves; written so where there are more */
+
 /* Reads `startpos` or a FEN of four to six fields (the clocks may be missing). ERR_SYNTAX: not
  * understood; ERR_ILLEGAL: no game reaches it, as far as cheap tests tell. Then `why` holds one
  * line without newline and the position is untouched. An en-passant square where no capture is
