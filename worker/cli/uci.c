@@ -5,10 +5,10 @@
 #include "worker/cli/score.h"
 #include "worker/cli/uci_console.h"
 #include "worker/cli/uci_limits.h"
+#include "worker/cli/uci_lines.h"
 #include "worker/cli/uci_options.h"
 #include "worker/cli/uci_root.h"
 #include "worker/games/chess/chess.h"
-#include "worker/games/chess/tablebase.h"
 #include "worker/games/games.h"
 
 #include "common/clock.h"
@@ -44,6 +44,7 @@ struct uci {
     uint64_t ponder_until_us; /* 0: no "ponderhit" yet */
     struct commands input;
     struct background search;
+    struct uci_lines lines; /* of it */
     unsigned said_workers, said_shards_up; /* to the GUI */
     uint64_t good_hash_mib; /* of the last table that could be opened */
     unsigned mate; /* a mate in so many moves is looked for; 0: none */
@@ -60,23 +61,9 @@ static void on_signal(int number)
 
 /* ---- answers ---- */
 
-static void say_score(const struct game *game, int score)
-{
-    int64_t value;
-    const char *kind = score_kind(game, score, &value);
-    printf(" score %s %" PRId64, strcmp(kind, "mate") == 0 ? "mate" : "cp", value);
-}
-
-/* Moves until the mate that the score says; 0: no mate for the side to move. */
-static unsigned mate_in(const struct game *game, int score)
-{
-    int64_t value;
-    return strcmp(score_kind(game, score, &value), "mate") == 0 && value > 0 ? (unsigned)value : 0;
-}
-
 static bool mate_is_found(const struct uci *u, const struct search_result *r)
 {
-    unsigned moves = mate_in(u->job.game, r->score);
+    unsigned moves = uci_lines_mate(u->job.game, r->score);
     return r->depth > 0 && r->bound == TT_EXACT && moves > 0 && moves <= u->mate;
 }
 
@@ -87,32 +74,11 @@ static void say_iteration(void *self, unsigned line, const struct search_result 
     if (mate_is_found(u, r)) {
         engine_stop(u->engine);
     }
-    if (r->bound != TT_EXACT && s->time_us < ENGINE_PATIENCE_US) {
-        return; /* soon there is the value */
+    if (r->bound == TT_EXACT) {
+        uci_lines_take(&u->lines, line, r, s);
+    } else {
+        uci_lines_take_bound(&u->lines, r, s);
     }
-    flockfile(stdout); /* the other thread prints as well */
-    printf("info depth %u seldepth %u", r->depth, r->deepest);
-    if (u->job.lines > 1) {
-        printf(" multipv %u", line + 1);
-    }
-    say_score(u->job.game, r->score);
-    if (r->bound != TT_EXACT) {
-        printf(" %sbound", r->bound == TT_LOWER ? "lower" : "upper");
-    }
-    printf(" nodes %" PRIu64 " nps %" PRIu64 " time %" PRIu64 " hashfull %u", s->nodes,
-           s->time_us ? s->nodes * 1000000 / s->time_us : 0, s->time_us / 1000, s->hash_permille);
-    if (chess_tablebase_pieces() > 0) {
-        printf(" tbhits %" PRIu64, s->tbhits);
-    }
-    if (r->pv.length > 0) {
-        printf(" pv");
-        score_line(&u->job, &r->pv, score_print_word, NULL);
-    } else if (r->bound == TT_EXACT) { /* a result of others may come without a line */
-        char text[GAME_MOVE_TEXT_MAX];
-        printf(" pv %s", score_move(&u->job, r->move, text));
-    }
-    printf("\n");
-    funlockfile(stdout);
 }
 
 static void say_root_move(void *self, uint16_t move, unsigned number, const struct engine_status *s)
@@ -146,7 +112,11 @@ static void say_refusal(void *self, unsigned shard, const char *why, const struc
 static void say_best(struct uci *u)
 {
     char text[GAME_MOVE_TEXT_MAX], reply[GAME_MOVE_TEXT_MAX];
-    const struct search_result *r = &u->search.result.search;
+    const struct search_result *r = uci_lines_best(&u->lines, &u->search.result);
+    uci_lines_end(&u->lines, &u->search.result);
+    if (r->depth == 0 && r->move == 0) {
+        printf("info string error: the search failed: out of memory\n");
+    }
     if (u->mate > 0 && !mate_is_found(u, r) && r->depth >= u->job.depth) {
         printf("info string no mate in %u\n", u->mate);
     }
@@ -261,9 +231,11 @@ static void go(struct uci *u, char *words)
     u->job.strict = u->options.strict;
     /* Pruning depends on alpha: strict implies plain. A mate is proved or refuted by all moves. */
     u->job.full = u->options.full && !u->options.strict && limits.mate == 0;
-    if (u->job.full && u->job.lines == 1) {
-        uci_root_tablebase(&u->job);
+    u->lines.values.count = 0;
+    if (u->job.full) {
+        uci_root_tablebase(&u->job, &u->lines.values);
     }
+    uci_lines_begin(&u->lines, &u->job, limits.mate == 0 ? u->options.lines : 1);
     u->job.remote_depth = PROTO_REMOTE_DEPTH_AUTO;
     job_set_namespace(&u->job, 0);
     background_begin(&u->search, u->engine, &u->job, &observer);

@@ -5,6 +5,7 @@
 #include "common/placement.h"
 #include "common/rng.h"
 #include "worker/engine/front_core.h"
+#include "worker/engine/line.h"
 #include "worker/engine/mailbox.h"
 #include "worker/table/host_table.h"
 
@@ -221,6 +222,19 @@ static bool poll_engine(void *self, struct search *search)
            (atomic_load_explicit(&e->stop, memory_order_relaxed) || over_limits(e, now));
 }
 
+/* What is told of it is true: the line ends with the game, and a mate comes with the line to it. A
+ * mate without one is no more than a win. The caller holds the lock. */
+static void finish_line(struct engine *e, const struct engine_thread *thread,
+                        struct search_result *r)
+{
+    searcher_extend_line(&thread->searcher, e->job, &r->pv, r->depth);
+    line_cut(e->job, &r->pv);
+    if (!line_complete(e->job, e->table, e->deadline_us, r) && !e->job->strict) {
+        const int distance = GAME_MATE - (r->score < 0 ? -r->score : r->score);
+        r->score = r->score < 0 ? distance - GAME_MATE_MIN : GAME_MATE_MIN - distance;
+    }
+}
+
 /* The caller holds the lock. */
 static void report_lines(struct engine *e, const struct engine_thread *thread)
 {
@@ -234,7 +248,7 @@ static void report_lines(struct engine *e, const struct engine_thread *thread)
     e->observer->iteration(e->observer->self, 0, &e->best, &status);
     for (unsigned i = 1; i < lines; i++) {
         struct search_result r = line[i];
-        searcher_extend_line(&thread->searcher, e->job, &r.pv, r.depth);
+        finish_line(e, thread, &r);
         e->observer->iteration(e->observer->self, i, &r, &status);
     }
 }
@@ -261,8 +275,13 @@ static void take_iteration(void *context, const struct search_result *result,
     if (result->depth > e->best.depth && result->bound != TT_EXACT) {
         report_bound(e, result);
     } else if (result->depth > e->best.depth) {
+        const struct search_result before = e->best;
         e->best = *result;
-        searcher_extend_line(&thread->searcher, e->job, &e->best.pv, result->depth);
+        if (before.depth > 0 && before.move == result->move && before.score == result->score &&
+            line_is_mate(e->job, &before)) {
+            e->best.pv = before.pv; /* the line to the mate is at hand */
+        }
+        finish_line(e, thread, &e->best);
         report_lines(e, thread);
     }
     pthread_mutex_unlock(&e->lock);

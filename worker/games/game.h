@@ -149,6 +149,9 @@ struct game {
      * position was the same; GAME_DRAWN_BY_COUNT; GAME_DRAWN_HERE. NULL: the game has no such rule.
      */
     unsigned (*drawn)(const void *position);
+    /* The game is over here by such a rule, for players and not only for a search: the position is
+     * there for the third time, or the moves are counted out. NULL: the game has no such rule. */
+    bool (*ended)(const void *position);
     /* The key where draws count: as `key` while a draw by count is far, else unlike for every
      * count. NULL: as `key`. */
     uint64_t (*counted_key)(const void *position);

@@ -90,9 +90,15 @@ static bool insufficient(const struct chess_position *position)
             chess_both(position, CHESS_BISHOP)) == occupied;
 }
 
+/* A hundred halfmoves without capture or pawn move, unless the last one mates. */
+static bool is_counted_out(const struct chess_position *chess)
+{
+    return chess->halfmoves >= CHESS_HALFMOVES_DRAWN &&
+           (!check(chess) || chess_movegen_count(chess) > 0);
+}
+
 /* An equal position earlier among the moves made here (once is enough: a search that comes back can
- * come back again); a hundred halfmoves without capture or pawn move, unless the last one mates; or
- * insufficient material. Stalemate is left to the move generator. */
+ * come back again); the count; or insufficient material. Stalemate is left to the move generator. */
 static unsigned drawn(const void *position)
 {
     const struct chess_position *chess = position;
@@ -104,10 +110,17 @@ static unsigned drawn(const void *position)
             return back;
         }
     }
-    return chess->halfmoves >= CHESS_HALFMOVES_DRAWN &&
-                   (!check(chess) || chess_movegen_count(chess) > 0)
-               ? GAME_DRAWN_BY_COUNT
-               : 0;
+    return is_counted_out(chess) ? GAME_DRAWN_BY_COUNT : 0;
+}
+
+static bool ended(const void *position)
+{
+    const struct chess_position *chess = position;
+    unsigned before = 0;
+    for (unsigned back = 4; back <= chess->reversible; back += 2) {
+        before += chess->undo[chess->ply - back].key == chess->key;
+    }
+    return before >= 2 || insufficient(chess) || is_counted_out(chess);
 }
 
 /* The clock is part of the key when it has run so far that a search may reach its end. */
@@ -267,6 +280,7 @@ const struct game game_chess = {
     .finished = finished,
     .check = check,
     .drawn = drawn,
+    .ended = ended,
     .counted_key = counted_key,
     .repeatable = repeatable,
     .losing = losing,

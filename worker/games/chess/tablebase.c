@@ -121,9 +121,30 @@ static bool is_move(unsigned result, uint16_t move)
            (result >> PROMOTION_SHIFT & 7) == promoted;
 }
 
-unsigned chess_tablebase_root(const struct chess_position *p, uint16_t *moves)
+static int score_of(unsigned value, unsigned distance)
 {
-    unsigned results[RESULTS_MAX], best = LOSS, nearest = ~0u, kept = 0;
+    return value == WIN    ? CHESS_TABLEBASE_ROOT_WIN - (int)distance
+           : value == LOSS ? (int)distance - CHESS_TABLEBASE_ROOT_WIN
+                           : 0;
+}
+
+static bool is_better(const struct chess_tablebase_move *a, const struct chess_tablebase_move *b)
+{
+    return a->value != b->value ? a->value > b->value : a->score > b->score;
+}
+
+static void insert(struct chess_tablebase_move *moves, unsigned count,
+                   const struct chess_tablebase_move *one)
+{
+    for (; count > 0 && is_better(one, &moves[count - 1]); count--) {
+        moves[count] = moves[count - 1];
+    }
+    moves[count] = *one;
+}
+
+unsigned chess_tablebase_root(const struct chess_position *p, struct chess_tablebase_move *moves)
+{
+    unsigned results[RESULTS_MAX], known = 0;
     struct game_move list[GAME_MOVES_MAX];
     const unsigned count = chess_movegen_all(p, list);
     if (!is_there(p) || count == 0 ||
@@ -135,20 +156,14 @@ unsigned chess_tablebase_root(const struct chess_position *p, uint16_t *moves)
         return 0;
     }
     for (unsigned i = 0; i < RESULTS_MAX && results[i] != FAILED; i++) {
-        best = (results[i] & 15) > best ? results[i] & 15 : best;
-    }
-    for (unsigned i = 0; i < RESULTS_MAX && results[i] != FAILED; i++) {
-        unsigned distance = results[i] >> DISTANCE_SHIFT;
-        nearest = (results[i] & 15) == best && distance < nearest ? distance : nearest;
-    }
-    for (unsigned i = 0; i < RESULTS_MAX && results[i] != FAILED; i++) {
-        bool keeps =
-            (results[i] & 15) == best && (best != WIN || results[i] >> DISTANCE_SHIFT == nearest);
-        for (unsigned m = 0; keeps && m < count; m++) {
+        const unsigned value = results[i] & 15, distance = results[i] >> DISTANCE_SHIFT;
+        for (unsigned m = 0; m < count; m++) {
             if (is_move(results[i], list[m].move)) {
-                moves[kept++] = list[m].move;
+                const struct chess_tablebase_move one = {list[m].move, (uint8_t)value,
+                                                         score_of(value, distance)};
+                insert(moves, known++, &one);
             }
         }
     }
-    return kept;
+    return known;
 }

@@ -9,8 +9,9 @@
 
 #include "worker/games/chess/position.h"
 
-/* What a won position is worth: more than any evaluation, less than a mate. */
-enum { CHESS_TABLEBASE_WIN = 21000 };
+/* What a won position is worth: more than any evaluation, less than a mate. At the root a move away
+ * is worth less by the plies until a capture or pawn move, below 4096. */
+enum { CHESS_TABLEBASE_WIN = 21000, CHESS_TABLEBASE_ROOT_WIN = 29000 };
 
 /* `path`: folders with colons between; NULL or empty: no tables any more. ERR_ABSENT: there is no
  * libfathom, or no table in the folders; `why` has a line then. */
@@ -23,8 +24,17 @@ unsigned chess_tablebase_pieces(void);
  * nothing is known, as where a side may castle or the last move changed nothing. */
 bool chess_tablebase_probe(const struct chess_position *position, int *score);
 
-/* The legal moves, at most GAME_MOVES_MAX, that keep the position's value, of wins those that make
- * way the fastest; their number, 0: nothing is known. */
-unsigned chess_tablebase_root(const struct chess_position *position, uint16_t *moves);
+struct chess_tablebase_move {
+    uint16_t move;
+    uint8_t value; /* a higher one is better: two losses, of which the rule of fifty moves saves
+                      one, a draw, and two wins, of which it spoils one */
+    int score; /* for the side to move: 0 where it ends in a draw by that rule, too; a win that makes
+                  way sooner is worth more, and so is a loss that takes longer */
+};
+
+/* All legal moves (at most GAME_MOVES_MAX) with their values, the best first; their number, 0:
+ * nothing is known. */
+unsigned chess_tablebase_root(const struct chess_position *position,
+                              struct chess_tablebase_move *moves);
 
 #endif
