@@ -115,9 +115,10 @@ static const struct bad bad_texts[] = {
     {"4k2p/8/8/8/8/8/8/4K3 w - - 0 1", ERR_ILLEGAL, "black pawn on the first or last rank"},
     {"4k3/8/8/8/8/PPPPPPPP/PPPPPPPP/4K3 w - - 0 1", ERR_ILLEGAL, "more than 16 pieces"},
     {"4k3/8/8/8/8/P7/PPPPPPPP/4K3 w - - 0 1", ERR_ILLEGAL, "more than 8 pawns"},
-    {"4k3/8/8/8/8/8/PPPPPPPP/QQ2K3 w - - 0 1", ERR_ILLEGAL, "1 promoted pieces with 8 pawns"},
+    {"4k3/8/8/8/8/8/PPPPPPPP/QQ2K3 w - - 0 1", ERR_OK, ""},
+    {"4k3/8/8/8/8/8/PPPPPPPP/QQQQKQQQ w - - 0 1", ERR_OK, ""},
     {"nnnbbbrr/qq2k3/ppppp3/8/8/8/8/4K3 w - - 0 1", ERR_OK, ""},
-    {"nnnbbb2/qqq1k3/ppppp3/8/8/8/8/4K3 w - - 0 1", ERR_ILLEGAL, "black has 4 promoted pieces"},
+    {"nnnbbb2/qqq1k3/ppppp3/8/8/8/8/4K3 w - - 0 1", ERR_OK, ""},
     {"4k3/8/8/8/8/8/4r3/4K3 b - - 0 1", ERR_ILLEGAL, "side not to move is in check"},
     {"8/8/8/8/8/8/4k3/4K3 w - - 0 1", ERR_ILLEGAL, "side not to move is in check"},
 };

@@ -150,7 +150,8 @@ struct game {
      */
     unsigned (*drawn)(const void *position);
     /* The game is over here by such a rule, for players and not only for a search: the position is
-     * there for the third time, or the moves are counted out. NULL: the game has no such rule. */
+     * there for the third time, the moves are counted out, or nobody can win. NULL: the game has no
+     * such rule. */
     bool (*ended)(const void *position);
     /* The key where draws count: as `key` while a draw by count is far, else unlike for every
      * count. NULL: as `key`. */

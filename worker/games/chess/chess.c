@@ -113,6 +113,15 @@ static unsigned drawn(const void *position)
     return is_counted_out(chess) ? GAME_DRAWN_BY_COUNT : 0;
 }
 
+/* Kings and bishops of one colour of squares alone. */
+static bool is_dead(const struct chess_position *position)
+{
+    static const uint64_t light = UINT64_C(0x55aa55aa55aa55aa);
+    const uint64_t bishops = chess_both(position, CHESS_BISHOP);
+    return (chess_both(position, CHESS_KING) | bishops) == chess_occupied(position) &&
+           ((bishops & light) == 0 || (bishops & ~light) == 0);
+}
+
 static bool ended(const void *position)
 {
     const struct chess_position *chess = position;
@@ -120,7 +129,7 @@ static bool ended(const void *position)
     for (unsigned back = 4; back <= chess->reversible; back += 2) {
         before += chess->undo[chess->ply - back].key == chess->key;
     }
-    return before >= 2 || insufficient(chess) || is_counted_out(chess);
+    return before >= 2 || insufficient(chess) || is_dead(chess) || is_counted_out(chess);
 }
 
 /* The clock is part of the key when it has run so far that a search may reach its end. */

@@ -1,5 +1,7 @@
 #include "worker/games/chess/fen.h"
 
+#include "worker/games/chess/movegen.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -209,10 +211,7 @@ static enum err check_pieces(struct reader *reader, unsigned colour)
         unsigned count = bitboard_count(set[kind]);
         promoted += count > at_first[kind] ? count - at_first[kind] : 0;
     }
-    if (promoted > 8 - pawns) {
-        return fail(reader, ERR_ILLEGAL, "%s has %u promoted pieces with %u pawns left", name,
-                    promoted, pawns);
-    }
+    reader->position->is_crowded |= promoted > 8 - pawns;
     return ERR_OK;
 }
 
@@ -285,6 +284,10 @@ enum err chess_position_parse(struct chess_position *position, const char *text,
     }
     drop_useless_ep(&scratch);
     chess_position_refresh(&scratch);
+    const unsigned moves = scratch.is_crowded ? chess_movegen_count(&scratch) : 0;
+    if (moves > GAME_MOVES_MAX) {
+        return fail(&reader, ERR_ILLEGAL, "%u legal moves are more than %d", moves, GAME_MOVES_MAX);
+    }
     chess_position_fork(position, &scratch);
     return ERR_OK;
 }

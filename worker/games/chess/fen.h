@@ -14,7 +14,8 @@
 enum { CHESS_COUNTER_MAX = 9999 }; /* of halfmoves, and of moves; written so where there are more */
 
 /* Reads `startpos` or a FEN of four to six fields (the clocks may be missing). ERR_SYNTAX: not
- * understood; ERR_ILLEGAL: no game reaches it, as far as cheap tests tell. Then `why` holds one
+ * understood; ERR_ILLEGAL: no game reaches it, as far as cheap tests tell, but for more
+ * promoted pieces than a game can have: other programs take these. Then `why` holds one
  * line without newline and the position is untouched. An en-passant square where no capture is
  * legal is dropped. */
 enum err chess_position_parse(struct chess_position *position, const char *text, char *why,

@@ -1,5 +1,7 @@
 #include "worker/games/chess/movegen.h"
 
+#include <string.h>
+
 /* One walk over the moves serves listing and counting; `want` and the colour are constants in
  * each of the compiled copies. */
 enum want { WANT_ALL, WANT_NOISY, WANT_COUNT };
@@ -310,16 +312,44 @@ BITBOARD_INLINE unsigned walk_moves(const struct chess_position *position, struc
     return want == WANT_COUNT ? walk.count : (unsigned)(walk.out - list);
 }
 
-unsigned chess_movegen_all(const struct chess_position *position, struct game_move *list)
+typedef unsigned lister(const struct chess_position *position, struct game_move *list);
+
+__attribute__((noinline)) static unsigned list_all(const struct chess_position *position,
+                                                   struct game_move *list)
 {
     return position->side == CHESS_WHITE ? walk_moves(position, list, WANT_ALL, CHESS_WHITE)
                                          : walk_moves(position, list, WANT_ALL, CHESS_BLACK);
 }
 
-unsigned chess_movegen_noisy(const struct chess_position *position, struct game_move *list)
+__attribute__((noinline)) static unsigned list_noisy(const struct chess_position *position,
+                                                     struct game_move *list)
 {
     return position->side == CHESS_WHITE ? walk_moves(position, list, WANT_NOISY, CHESS_WHITE)
                                          : walk_moves(position, list, WANT_NOISY, CHESS_BLACK);
+}
+
+/* Fifteen queens could have more moves than lists have room for: those beyond it are left out. */
+static unsigned list_of_many(const struct chess_position *position, struct game_move *list,
+                             lister *list_them)
+{
+    enum { QUEEN_MOVES = 27, KING_MOVES = 8 + 2, MOST = 15 * QUEEN_MOVES + KING_MOVES };
+    struct game_move all[MOST];
+    unsigned count = list_them(position, all);
+    count = count < GAME_MOVES_MAX ? count : GAME_MOVES_MAX;
+    memcpy(list, all, count * sizeof *list);
+    return count;
+}
+
+unsigned chess_movegen_all(const struct chess_position *position, struct game_move *list)
+{
+    return position->is_crowded ? list_of_many(position, list, list_all)
+                                : list_all(position, list);
+}
+
+unsigned chess_movegen_noisy(const struct chess_position *position, struct game_move *list)
+{
+    return position->is_crowded ? list_of_many(position, list, list_noisy)
+                                : list_noisy(position, list);
 }
 
 unsigned chess_movegen_count(const struct chess_position *position)
