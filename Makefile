@@ -24,7 +24,7 @@ DEPS_TEST    := "clang-format-14|clang-format=clang-format-14" cppcheck=cppcheck
                 gnuplot-nox=gnuplot redis-server=redis-server python3-cffi=py:cffi python3-dev=python3-config \
                 python3-venv=py:ensurepip python3-setuptools=py:setuptools python3-wheel=py:wheel mypy=mypy \
                 man-db=man bash-completion=/usr/share/bash-completion/bash_completion systemd=systemd-analyze \
-                lintian=lintian prometheus=promtool kubernetes-client=kubectl python3-yaml=py:yaml \
+                lintian=lintian prometheus=promtool kubernetes-client=kubectl python3-yaml=py:yaml libfathom1=libfathom.so.1 \
                 slurmctld=slurmctld slurmd=slurmd slurm-client=sbatch munge=munged \
                 chromium=chromium chromium-driver=chromedriver python3-selenium=py:selenium openssh-server=sshd
 # For `make deb`; a package is always with Redis.

@@ -141,8 +141,8 @@ static int read_file(struct reading *r, FILE *file)
     int status = OPTIONS_RUN;
     while (status == OPTIONS_RUN && lines_next(&lines)) {
         if (!take_line(r, lines.text, lines.number)) {
-            status = options_wrong(r->options->program, "%.200s:%u: %s", r->path, lines.number,
-                                   r->why);
+            status =
+                options_wrong(r->options->program, "%.200s:%u: %s", r->path, lines.number, r->why);
         }
     }
     if (status == OPTIONS_RUN && !feof(file)) {

@@ -6,7 +6,7 @@
 
 enum { FIRST_ROOM = 256 };
 
-const char *lines_skip_mark(const char *text)
+const char *lines_skip_bom(const char *text)
 {
     return strncmp(text, "\xef\xbb\xbf", 3) == 0 ? text + 3 : text;
 }
@@ -58,7 +58,7 @@ bool lines_next(struct lines *l)
     l->text[used] = '\0';
     end_line(l, c);
     if (l->number++ == 0) {
-        const char *text = lines_skip_mark(l->text);
+        const char *text = lines_skip_bom(l->text);
         memmove(l->text, text, strlen(text) + 1);
     }
     return true;

@@ -1,5 +1,5 @@
-/* lines: the lines of a text file, whatever program wrote it: an end is LF, CR LF or CR alone, and a
- * byte order mark (of UTF-8) at the beginning of the file is none of its text.
+/* lines: the lines of a text file, whatever program wrote it: an end is LF, CR LF or CR alone, and
+ * a byte order mark (of UTF-8) at the beginning of the file is none of its text.
  *
  * Threads: any, on its own struct. Memory: one line, which grows; freed by close. Blocking: as the
  * file. */
@@ -24,6 +24,6 @@ bool lines_next(struct lines *lines);
 void lines_close(struct lines *lines);
 
 /* Past a byte order mark, if the text begins with one. */
-const char *lines_skip_mark(const char *text);
+const char *lines_skip_bom(const char *text);
 
 #endif

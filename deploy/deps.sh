@@ -3,8 +3,8 @@
 #
 #   deps.sh [--optional | --missing] PACKAGE[|PACKAGE]=PROBE...
 #
-# PROBE tells whether it is installed: `name.h` a header the compiler finds, `py:name` a module of
-# $PYTHON, `libfuzzer` clang's runtime for it, `/path` a file, else a command. Of PACKAGE|PACKAGE the first that the
+# PROBE tells whether it is installed: `name.h` a header the compiler finds, `name.so.N` a library that
+# is loaded, `py:name` a module of $PYTHON, `libfuzzer` clang's runtime for it, `/path` a file, else a command. Of PACKAGE|PACKAGE the first that the
 # distribution has is taken (names differ between releases). --missing installs nothing and prints
 # what is missing. With --optional a failed installation is no failure: the tests that need the tool
 # are skipped.
@@ -18,6 +18,7 @@ is_here()
 {
     case $1 in
     *.h) command -v "$CC" >/dev/null && echo "#include <$1>" | "$CC" -E -x c - >/dev/null 2>&1 ;;
+    *.so.*) "$PYTHON" -c "import ctypes; ctypes.CDLL('$1')" >/dev/null 2>&1 ;;
     libfuzzer) ls /usr/lib/llvm*/lib/clang/*/lib/linux/libclang_rt.fuzzer-*.a >/dev/null 2>&1 ;;
     /*) [ -e "$1" ] ;;
     py:*) "$PYTHON" -c "import ${1#py:}" >/dev/null 2>&1 ;;

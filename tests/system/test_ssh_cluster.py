@@ -198,7 +198,7 @@ def a_wrong_file_is_one_line_that_names_the_key(reader):
 
 
 @reads_files
-def a_file_may_begin_with_a_byte_order_mark(reader):
+def a_file_may_begin_with_a_bom(reader):
     with tempfile.NamedTemporaryFile("w", suffix=".toml", encoding="utf-8", newline="") as file:
         file.write("\ufeffname = \"n\"\r\n[[host]]\r\nssh = \"h\"\r\naddress = \"a\"\r\nttserver = {}\r\n")
         file.flush()
@@ -570,7 +570,7 @@ def a_host_in_trouble_is_one_line_and_the_rest_runs():
 if __name__ == "__main__":
     sys.exit(main([
         a_wrong_file_is_one_line_that_names_the_key,
-        a_file_may_begin_with_a_byte_order_mark,
+        a_file_may_begin_with_a_bom,
         wrong_use_is_one_line,
         every_key_of_the_example_is_one,
         times_that_no_clock_shows_are_refused,

@@ -143,9 +143,9 @@ static void a_line_that_is_no_position_is_named(void **state)
 static void a_semicolon_in_quotes_ends_nothing(void **state)
 {
     (void)state;
-    struct suite suite = read_good(
-        KING " c0 \"first; bm Kd2\"; c1 \"x; id y\"; bm Kd3; id \"a; b\";\n" KING
-             " c0 5\" wide; id \"open; bm Kf3;\n" KING " bm \"Kd3\"; id plain ;\n");
+    struct suite suite =
+        read_good(KING " c0 \"first; bm Kd2\"; c1 \"x; id y\"; bm Kd3; id \"a; b\";\n" KING
+                       " c0 5\" wide; id \"open; bm Kf3;\n" KING " bm \"Kd3\"; id plain ;\n");
     assert_string_equal(suite.at[0].best, "Kd3");
     assert_string_equal(suite.at[0].id, "a; b");
     assert_string_equal(suite.at[1].id, "2");

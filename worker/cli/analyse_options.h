@@ -44,8 +44,8 @@ struct analyse {
 /* Each reads a command line. They return -1 to go on, or the exit status after a message. */
 typedef int analyse_read(struct analyse *a, int argc, char *argv[]);
 analyse_read analyse_read_options, analyse_read_solve_options;
-/* Resolves the names given as options, reads files, and refuses bad positions: a line of a file that
- * is none is named on stderr, and the others stay. As above. */
+/* Resolves the names given as options, reads files, and refuses bad positions: a line of a file
+ * that is none is named on stderr, and the others stay. As above. */
 int analyse_resolve(struct analyse *a);
 
 #endif

@@ -95,7 +95,7 @@ char *commands_next(struct commands *c)
     *end = '\0';
     c->begin = (size_t)(end - c->text) + 1;
     if (!c->has_begun) {
-        line += lines_skip_mark(line) - line;
+        line += lines_skip_bom(line) - line;
         c->has_begun = true;
     }
     return line;

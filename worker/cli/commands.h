@@ -1,6 +1,6 @@
-/* commands: the lines that a GUI sends on standard input, and whether it is still there. A line ends
- * with LF, CR LF or CR, the last one also with the input; a byte order mark before the first is
- * skipped.
+/* commands: the lines that a GUI sends on standard input, and whether it is still there. A line
+ * ends with LF, CR LF or CR, the last one also with the input; a byte order mark before the first
+ * is skipped.
  *
  * Threads: one. Memory: a buffer that grows to the longest line, at most COMMANDS_LINE_MAX bytes.
  * Blocking: commands_read, unless poll() said that there is something to read. */

@@ -13,7 +13,7 @@ static void comma(struct json *j)
 /* Bytes of the UTF-8 character there: 0 where it is none, which the standard's table 3-7 says. */
 static unsigned utf8_length(const unsigned char *c)
 {
-    const unsigned length = c[0] < 0x80                   ? 1
+    const unsigned length = c[0] < 0x80                    ? 1
                             : c[0] >= 0xc2 && c[0] <= 0xdf ? 2
                             : c[0] >= 0xe0 && c[0] <= 0xef ? 3
                             : c[0] >= 0xf0 && c[0] <= 0xf4 ? 4

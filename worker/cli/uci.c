@@ -246,7 +246,8 @@ static void go(struct uci *u, char *words)
 
 /* ---- positions and options ---- */
 
-/* A game may be longer than a position has room for: what is too old to be repeated is forgotten. */
+/* A game may be longer than a position has room for: what is too old to be repeated is forgotten.
+ */
 static bool make_moves(struct job *job, char *moves, char *why, size_t size)
 {
     unsigned made = 0;
@@ -305,8 +306,8 @@ static void set_position(struct uci *u, char *words)
     }
 }
 
-/* "name NAME... [value VALUE]": names have single blanks between their words, and values none around
- * them, however they are written. False: there is no name. */
+/* "name NAME... [value VALUE]": names have single blanks between their words, and values none
+ * around them, however they are written. False: there is no name. */
 static bool read_option(char *words, char **name, char **value)
 {
     char *rest = words, *out, *word = strtok_r(words, " \t", &rest);

@@ -17,7 +17,8 @@ struct uci_lines {
     unsigned all; /* lines of an iteration */
     struct uci_root_values values;
     /* state */
-    struct search_result line[SEARCH_LINES_MAX]; /* of the last finished iteration, the best first */
+    struct search_result
+        line[SEARCH_LINES_MAX]; /* of the last finished iteration, the best first */
     unsigned count; /* 0: none is finished */
     bool is_open; /* a bound of the iteration after it was said last */
 };

@@ -107,7 +107,8 @@ static bool is_over_budget(struct prover *p)
     return p->left == 0;
 }
 
-/* The plies in which the side to move mates by the table's word, at most `plies`; 0: it has none. */
+/* The plies in which the side to move mates by the table's word, at most `plies`; 0: it has none.
+ */
 static unsigned known_mate(struct prover *p, unsigned plies)
 {
     const int16_t least = (int16_t)(GAME_MATE - (int)plies);

@@ -98,7 +98,8 @@ static bool is_counted_out(const struct chess_position *chess)
 }
 
 /* An equal position earlier among the moves made here (once is enough: a search that comes back can
- * come back again); the count; or insufficient material. Stalemate is left to the move generator. */
+ * come back again); the count; or insufficient material. Stalemate is left to the move generator.
+ */
 static unsigned drawn(const void *position)
 {
     const struct chess_position *chess = position;

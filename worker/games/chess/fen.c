@@ -211,7 +211,7 @@ static enum err check_pieces(struct reader *reader, unsigned colour)
         unsigned count = bitboard_count(set[kind]);
         promoted += count > at_first[kind] ? count - at_first[kind] : 0;
     }
-    reader->position->is_crowded |= promoted > 8 - pawns;
+    reader->position->is_unreal |= promoted > 8 - pawns;
     return ERR_OK;
 }
 
@@ -284,7 +284,7 @@ enum err chess_position_parse(struct chess_position *position, const char *text,
     }
     drop_useless_ep(&scratch);
     chess_position_refresh(&scratch);
-    const unsigned moves = scratch.is_crowded ? chess_movegen_count(&scratch) : 0;
+    const unsigned moves = scratch.is_unreal ? chess_movegen_count(&scratch) : 0;
     if (moves > GAME_MOVES_MAX) {
         return fail(&reader, ERR_ILLEGAL, "%u legal moves are more than %d", moves, GAME_MOVES_MAX);
     }

@@ -342,14 +342,13 @@ static unsigned list_of_many(const struct chess_position *position, struct game_
 
 unsigned chess_movegen_all(const struct chess_position *position, struct game_move *list)
 {
-    return position->is_crowded ? list_of_many(position, list, list_all)
-                                : list_all(position, list);
+    return position->is_unreal ? list_of_many(position, list, list_all) : list_all(position, list);
 }
 
 unsigned chess_movegen_noisy(const struct chess_position *position, struct game_move *list)
 {
-    return position->is_crowded ? list_of_many(position, list, list_noisy)
-                                : list_noisy(position, list);
+    return position->is_unreal ? list_of_many(position, list, list_noisy)
+                               : list_noisy(position, list);
 }
 
 unsigned chess_movegen_count(const struct chess_position *position)

@@ -63,7 +63,7 @@ struct chess_position {
     /* fixed: where the rooks of the castling rights stand, in the order of the bits, and the rights
      * that survive a move from or to a square */
     bool chess960; /* castling is written as the king's move to the rook's square */
-    bool is_crowded; /* a side has more promoted pieces than a game can have */
+    bool is_unreal; /* a side has more promoted pieces than a game can have */
     uint8_t rook_home[4];
     uint8_t rights_kept[64];
     struct chess_undo undo[GAME_UNDO_MAX];

@@ -28,8 +28,8 @@ struct chess_tablebase_move {
     uint16_t move;
     uint8_t value; /* a higher one is better: two losses, of which the rule of fifty moves saves
                       one, a draw, and two wins, of which it spoils one */
-    int score; /* for the side to move: 0 where it ends in a draw by that rule, too; a win that makes
-                  way sooner is worth more, and so is a loss that takes longer */
+    int score; /* for the side to move: 0 where it ends in a draw by that rule, too; a win that
+                  makes way sooner is worth more, and so is a loss that takes longer */
 };
 
 /* All legal moves (at most GAME_MOVES_MAX) with their values, the best first; their number, 0:
