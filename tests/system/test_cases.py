@@ -137,11 +137,11 @@ def a_root_without_moves_has_its_score():
 def a_stopped_search_ends_with_a_line():
     uci = Uci("--private")
     uci.say("position fen r3k2r/p1ppqpb1/bn2pnp1/3PN3/1p2P3/2N2Q1p/PPPBBPPP/R3K2R w KQkq - 0 1", "go infinite")
-    uci.expect("(lower|upper)bound")
+    uci.expect("(lower|upper)bound|currmove")
     uci.say("stop")
     move = uci.expect(r"^bestmove (\S+)")[1]
-    infos = [line for line in uci.lines["out"] if " score " in line]
-    check(" pv " + move in infos[-1] and "bound" not in infos[-1], infos[-1])
+    last = [line for line in uci.lines["out"] if line.startswith("info ")][-1]
+    check(f" pv {move}" in last and "bound" not in last, last)
     uci.quit()
 
 

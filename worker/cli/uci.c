@@ -85,6 +85,7 @@ static void say_root_move(void *self, uint16_t move, unsigned number, const stru
 {
     struct uci *u = self;
     char text[GAME_MOVE_TEXT_MAX];
+    u->lines.is_open = true;
     printf("info depth %u currmove %s currmovenumber %u\n", s->depth,
            score_move(&u->job, move, text), number);
 }

@@ -20,7 +20,7 @@ struct uci_lines {
     struct search_result
         line[SEARCH_LINES_MAX]; /* of the last finished iteration, the best first */
     unsigned count; /* 0: none is finished */
-    bool is_open; /* a bound of the iteration after it was said last */
+    bool is_open; /* something of the iteration after it was said last */
 };
 
 /* `values` and the job's root moves are set by then. */
