@@ -7,12 +7,15 @@ Hosts are network namespaces (network.py). Where the machine allows none every t
 """
 import functools
 import json
+import os
+import re
 import signal
 import sys
 import time
 
 import network
-from cluster import QUICK, Cluster, Failure, answers, ask, check, equal, main, needs, positions, wait_until
+from cluster import (HEARTBEAT_MS, QUICK, Cluster, Failure, Process, answers, ask, check, equal, main, needs, positions,
+                     promised, scratch, start, wait_until)
 
 reason = network.why_not()  # before anything else: it moves this process into a namespace of its own
 STRICT = ["--strict", "--select", "plain"]
@@ -227,12 +230,136 @@ def a_slow_link_does_not_move_the_strict_score():
         wait_until(lambda: ask_long(cluster)["shards_up"] == 2, "both shards")
 
 
+def names(host, text):
+    """The names that this host knows; returns the file that says so."""
+    path = os.path.join(scratch("names"), "hosts")
+    rename(path, text)
+    host.replace("/etc/hosts", path)
+    return path
+
+
+def rename(path, text):
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text)
+
+
+def serve(host, address, *options):
+    shard = Process("ttserver", "--listen", address, "--memory", "8M", "--heartbeat", HEARTBEAT_MS, *options, host=host)
+    shard.wait_line(f"^ready {re.escape(address)}$")
+    return shard
+
+
+def status(host, program, *arguments):
+    process = Process(program, *arguments, host=host)
+    process.close_input()
+    return process.wait()
+
+
+@needs_hosts
+def every_address_of_a_name_is_tried():
+    host = network.Host()
+    names(host, "::1 localhost\n127.0.0.1 localhost\n")
+    serve(host, "127.0.0.1:7400")
+    serve(host, "[::1]:7401")
+    both = serve(host, "localhost:7402", "--shards", 2)
+    both.wait_line("^ready localhost:7403$")
+    servers = ",".join(f"localhost:{port}" for port in range(7400, 7404))
+    found, = answers(start("--servers", servers, "--depth", 4, positions()[1], host=host))
+    equal(found["shards_up"], 4)
+    for address in [*servers.split(","), "127.0.0.1:7402", "[::1]:7402", "127.0.0.1:7403", "[::1]:7403"]:
+        equal(status(host, "ttserver", "--check", address), 0, address)
+    equal(status(host, "abdada", "ttbench", "--servers", servers, "--seconds", 0.1, "--pattern", "random"), 0)
+    # What is not there yet when the name is resolved is found later, at whichever address.
+    worker = Process("ttworker", "--servers", "localhost:7404", host=host)
+    worker.wait_line("^ready$")
+    serve(host, "127.0.0.1:7404")
+    worker.wait_line("back: localhost:7404; 1 of 1 shards up", "err")
+    equal(worker.end(), 0, worker.tail())
+
+
+@needs_hosts
+def an_address_that_a_host_has_not_is_left_out():
+    host = network.Host()
+    names(host, "::1 localhost\n127.0.0.1 localhost\n")
+    host.run("ip", "address", "del", "::1/128", "dev", "lo")
+    serve(host, "localhost:7400")
+    equal(status(host, "ttserver", "--check", "localhost:7400"), 0)
+
+
+@needs_hosts
+def a_name_that_moves_is_followed():
+    host = network.Host()
+    path = names(host, "127.0.0.1 shard.test\n")
+    first = serve(host, "127.0.0.1:7400")
+    worker = Process("ttworker", "--servers", "shard.test:7400", host=host)
+    worker.wait_line("1 of 1 shards up", "err")
+    first.kill()
+    worker.wait_line("lost: shard.test:7400", "err")
+    serve(host, "127.0.0.2:7400")
+    rename(path, "127.0.0.2 shard.test\n")
+    worker.wait_line("back: shard.test:7400; 1 of 1 shards up", "err")
+    equal(worker.end(), 0, worker.tail())
+
+
+SILENT_RESOLVER = """
+import socket, time
+asked = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+asked.bind(("127.0.0.1", 53))
+print("ready", flush=True)
+while True:
+    time.sleep(60)
+"""
+
+
+@needs_hosts
+def a_resolver_that_never_answers_keeps_no_program():
+    host = network.Host()
+    path = os.path.join(scratch("resolver"), "resolv.conf")
+    rename(path, "nameserver 127.0.0.1\noptions timeout:30 attempts:5\n")
+    host.replace("/etc/resolv.conf", path)
+    Process(sys.executable, "-c", SILENT_RESOLVER, host=host).wait_line("^ready$")
+    shard, unknown = serve(host, "127.0.0.1:7400"), "its name is still being resolved"
+    servers = "127.0.0.1:7400,nosuch.example:7400"
+
+    def ends(limit, process, *signals):
+        begin = time.monotonic()
+        process.close_input()
+        for number in signals:
+            process.send_signal(number)
+        process.wait()
+        promised(f"{process.name} ends", time.monotonic() - begin, limit)
+        return process
+
+    front = ends(2, start("--servers", servers, "--time", 1000, positions()[1], host=host))
+    equal([json.loads(line)["shards_up"] for line in front.lines["out"]], [1])
+    check(unknown in ends(3, Process("ttserver", "--check", "nosuch.example:7400", host=host)).err())
+    check(unknown in ends(3, Process("abdada", "top", "--once", "--servers", servers, host=host)).err())
+    check(unknown in ends(3, Process("abdada", "ttbench", "--servers", servers, "--pattern", "random", host=host)).err())
+    uci = Process("abdada", "uci", "--servers", servers, host=host)
+    uci.send("isready")
+    uci.wait_line("^readyok")
+    uci.send("quit")
+    ends(1, uci)
+    for place in (["--servers", servers], ["--table", "redis://nosuch.example"]):
+        worker = Process("ttworker", *place, host=host)
+        worker.wait_line("^ready$")
+        worker.wait_line(unknown, "err")
+        ends(1, worker, signal.SIGTERM)
+    ends(1, shard, signal.SIGTERM)
+
+
 TESTS = [
     hosts_do_not_move_the_strict_score, a_workers_cable_is_cut, a_shards_cable_is_cut_in_mid_search,
     a_shard_cut_off_shortly_is_used_again, a_shard_cut_off_for_long_is_used_again, the_front_ends_cable_is_cut,
     every_cable_is_cut, five_percent_of_all_packets_are_lost, a_slow_link_does_not_move_the_strict_score,
+    every_address_of_a_name_is_tried, an_address_that_a_host_has_not_is_left_out, a_name_that_moves_is_followed,
+    a_resolver_that_never_answers_keeps_no_program,
 ]
-QUICK_TESTS = [a_workers_cable_is_cut, a_shards_cable_is_cut_in_mid_search]
+QUICK_TESTS = [
+    a_workers_cable_is_cut, a_shards_cable_is_cut_in_mid_search, every_address_of_a_name_is_tried,
+    an_address_that_a_host_has_not_is_left_out, a_name_that_moves_is_followed,
+    a_resolver_that_never_answers_keeps_no_program,
+]
 
 if __name__ == "__main__":
     sys.exit(main(QUICK_TESTS if QUICK else TESTS))
