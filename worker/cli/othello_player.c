@@ -38,11 +38,11 @@ static void on_iteration(void *self, unsigned line, const struct search_result *
 {
     struct othello_player *p = self;
     const uint32_t time_ms = p->record.job.time_ms;
-    if (p->protocol->iteration != NULL) {
-        p->protocol->iteration(p, line, r, s);
-    }
     if (time_ms > 0 && r->bound == TT_EXACT && s->time_us / 500 > time_ms) {
         engine_stop(p->engine);
+    }
+    if (p->protocol->iteration != NULL) {
+        p->protocol->iteration(p, line, r, s);
     }
 }
 
