@@ -14,6 +14,7 @@ import sys
 import time
 
 import network
+import redis_servers
 from cluster import (HEARTBEAT_MS, QUICK, Cluster, Failure, Process, answers, ask, check, equal, main, needs, positions,
                      promised, scratch, start, wait_until)
 
@@ -301,6 +302,41 @@ def a_name_that_moves_is_followed():
     equal(worker.end(), 0, worker.tail())
 
 
+@needs(lambda: reason or redis_servers.why_not())
+def a_redis_that_is_demoted_is_left_for_the_one_of_its_name():
+    host = network.Host()
+    path = names(host, "127.0.0.1 primary.test\n")
+    for address, *options in (("127.0.0.1",), ("127.0.0.2", "--replicaof", "127.0.0.1", "6379")):
+        redis = Process(redis_servers.SERVER, "--bind", address, "--dir", scratch("redis"), "--save", "", *options, host=host)
+        redis.wait_line("Ready to accept connections")
+
+    def command(address, *words):
+        process = Process(redis_servers.CLI, "-h", address, *words, host=host)
+        equal(process.wait(), 0, process.tail())
+        return process.out()
+
+    def has_worker(address):
+        """Both have the record of a worker; it is renewed where that is a number."""
+        process = Process("abdada", "top", "--once", "--json", "--table", f"redis://{address}", host=host)
+        process.wait()
+        return any(json.loads(line)["kind"] == "worker" for line in process.lines["out"])
+
+    wait_until(lambda: "master_link_status:up" in command("127.0.0.2", "INFO", "replication"), "the replica")
+    worker = Process("ttworker", "--table", "redis://primary.test", host=host)
+    worker.wait_line("1 of 1 shards up", "err")
+    command("127.0.0.2", "REPLICAOF", "NO", "ONE")
+    command("127.0.0.1", "REPLICAOF", "127.0.0.2", "6379")
+    worker.wait_line("primary.test:6379: this is a replica: name its master", "err")
+    command("127.0.0.2", "FLUSHALL")
+    rename(path, "127.0.0.2 primary.test\n")
+    wait_until(lambda: has_worker("127.0.0.2"), "the worker at the new master")
+    # Of several addresses the one of the master is used.
+    rename(path, "127.0.0.1 primary.test\n127.0.0.2 primary.test\n")
+    found, = answers(start("--table", "redis://primary.test", "--time", 2000, positions()[1], host=host))
+    equal((found["shards_up"], found["workers"]), (1, 1))
+    equal(worker.end(), 0, worker.tail())
+
+
 SILENT_RESOLVER = """
 import socket, time
 asked = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -353,12 +389,12 @@ TESTS = [
     a_shard_cut_off_shortly_is_used_again, a_shard_cut_off_for_long_is_used_again, the_front_ends_cable_is_cut,
     every_cable_is_cut, five_percent_of_all_packets_are_lost, a_slow_link_does_not_move_the_strict_score,
     every_address_of_a_name_is_tried, an_address_that_a_host_has_not_is_left_out, a_name_that_moves_is_followed,
-    a_resolver_that_never_answers_keeps_no_program,
+    a_redis_that_is_demoted_is_left_for_the_one_of_its_name, a_resolver_that_never_answers_keeps_no_program,
 ]
 QUICK_TESTS = [
     a_workers_cable_is_cut, a_shards_cable_is_cut_in_mid_search, every_address_of_a_name_is_tried,
     an_address_that_a_host_has_not_is_left_out, a_name_that_moves_is_followed,
-    a_resolver_that_never_answers_keeps_no_program,
+    a_redis_that_is_demoted_is_left_for_the_one_of_its_name, a_resolver_that_never_answers_keeps_no_program,
 ]
 
 if __name__ == "__main__":

@@ -42,6 +42,18 @@ static enum err fail(char *why, const char *text)
     return ERR_IO;
 }
 
+/* An error of the server, and which rights it wants if it wants some. */
+static void fail_reply(char *why, const char *text)
+{
+    char words[REDIS_WHY_MAX];
+    bool is_of_rights = strncmp(text, "NOPERM ", strlen("NOPERM ")) == 0;
+    redis_reader_printable(text, strlen(text), words);
+    snprintf(why, REDIS_WHY_MAX, "%.160s%s", words,
+             is_of_rights ? ": our user needs PING, SELECT, HMGET, HGETALL, HSET and UNLINK on "
+                            "abdada:backing:*"
+                          : "");
+}
+
 static enum err fail_link(const struct backing_link *link, char *why)
 {
     bool is_late = link->redis->err == REDIS_ERR_IO && (errno == EAGAIN || errno == ETIMEDOUT);
@@ -107,7 +119,7 @@ static enum err next_reply(struct backing_link *link, redisReply **out, char *wh
         err = receive(link, until_us, why);
     }
     if (err == ERR_OK && r->type == REDIS_REPLY_ERROR) {
-        fail(why, r->str);
+        fail_reply(why, r->str);
         err = strncmp(r->str, "LOADING", 7) == 0 ? ERR_ABSENT : ERR_IO;
         redis_reader_free(r);
         return err;
