@@ -5,6 +5,7 @@
 #include "common/log.h"
 #include "common/lookup.h"
 #include "common/memory.h"
+#include "common/streams.h"
 #include "proto/codec.h"
 #include "ttserver/io/server.h"
 
@@ -289,6 +290,7 @@ int main(int argc, char **argv)
                    .survive = {.snapshot_every_s = 60, .backing_depth = 4}},
         .memory = UINT64_C(256) << 20,
     };
+    streams_open();
     int code = read_arguments(argc, argv, &a);
     if (code >= 0) {
         return code;

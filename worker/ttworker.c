@@ -3,6 +3,7 @@
 #include "common/config.h"
 #include "common/log.h"
 #include "common/signals.h"
+#include "common/streams.h"
 #include "worker/cli/cli.h"
 #include "worker/engine/worker.h"
 #include "worker/table/host_table.h"
@@ -279,6 +280,7 @@ int main(int argc, char *argv[])
         .version = PROGRAM_VERSION,
         .table = table,
     };
+    streams_open();
     int status = config_parse(&options, argc, argv, NULL, NULL);
     if (status < 0) {
         status = cli_table_environment(program, &crew.place, true);
