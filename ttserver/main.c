@@ -9,6 +9,7 @@
 #include "proto/codec.h"
 #include "ttserver/io/server.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,10 +142,9 @@ static int check_arguments(struct arguments *a)
     if (a->memory / o->shards < SHARD_MEMORY_MIN) {
         return options_wrong(program, "--memory: a shard needs 1M at least");
     }
-    uint64_t physical = memory_machine_bytes();
-    if (a->memory > physical) {
-        return options_wrong(program, "--memory: more than the %u MiB of this machine",
-                             (unsigned)(physical >> 20));
+    char why[128];
+    if (!memory_has_room(a->memory, why, sizeof why)) {
+        return options_wrong(program, "--memory of %" PRIu64 " MiB: %s", a->memory >> 20, why);
     }
     if (o->survive.snapshot != NULL && o->survive.snapshot[0] == '\0') {
         return options_wrong(program, "--snapshot: names no file");

@@ -111,7 +111,8 @@ static enum err open_crew(struct crew *c, const struct keys_client *keys,
     uint64_t group = c->is_private ? 0 : transport_group(&address);
     struct cli_wait wait = {.program = program, .stop = &stopping};
     const struct host_table_wait host_wait = {.self = &wait, .waiting = cli_say_waiting};
-    enum err err = transport_open(&c->transport, &address, c->threads, program, why);
+    enum err err = cli_check_hash(c->hash_mib, why, TRANSPORT_WHY_MAX);
+    err = err ? err : transport_open(&c->transport, &address, c->threads, program, why);
     if (err == ERR_OK) {
         err = embedded_open_on_host(&c->table, c->hash_mib << 20, c->threads, group, &host_wait);
     }

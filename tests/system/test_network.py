@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The programs on hosts of their own, with cables that are cut, slow or lossy. TAP.
+"""The programs on hosts of their own, with cables that are cut, slow or lossy, names of their own, and little memory. TAP.
 
     BIN=build/dev/bin QUICK=1 tests/system/test_network.py
 
@@ -337,6 +337,23 @@ def a_redis_that_is_demoted_is_left_for_the_one_of_its_name():
     equal(worker.end(), 0, worker.tail())
 
 
+@needs_hosts
+def more_memory_than_a_container_has_is_refused():
+    host = network.Host()
+    host.run("mount", "-t", "tmpfs", "none", "/sys/fs/cgroup")
+    host.run("sh", "-c", f"cd /sys/fs/cgroup && mkdir memory && echo {64 << 20} | tee memory.max memory/memory.limit_in_bytes")
+    server = ("ttserver", "--listen", "127.0.0.1:7400", "--memory")
+    front, worker = ("abdada", "analyse", "--depth", 1, "startpos", "--hash"), ("ttworker", "--servers", "127.0.0.1:7400", "--hash")
+    for code, words in ((2, server), (1, front), (1, worker)):
+        process = Process(*words, "64" if words != server else "64M", host=host)
+        equal(process.wait(), code)
+        check(re.search("64 MiB.*: .*more than the 64 MiB that its cgroup", process.err()), process.tail())
+        equal(len(process.lines["err"]), 1, process.tail())
+    Process(*server, "48M", host=host).wait_line("^ready")
+    equal(status(host, *front, 48), 0)
+    Process(*worker, 48, host=host).wait_line("^ready")
+
+
 SILENT_RESOLVER = """
 import socket, time
 asked = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -390,11 +407,13 @@ TESTS = [
     every_cable_is_cut, five_percent_of_all_packets_are_lost, a_slow_link_does_not_move_the_strict_score,
     every_address_of_a_name_is_tried, an_address_that_a_host_has_not_is_left_out, a_name_that_moves_is_followed,
     a_redis_that_is_demoted_is_left_for_the_one_of_its_name, a_resolver_that_never_answers_keeps_no_program,
+    more_memory_than_a_container_has_is_refused,
 ]
 QUICK_TESTS = [
     a_workers_cable_is_cut, a_shards_cable_is_cut_in_mid_search, every_address_of_a_name_is_tried,
     an_address_that_a_host_has_not_is_left_out, a_name_that_moves_is_followed,
     a_redis_that_is_demoted_is_left_for_the_one_of_its_name, a_resolver_that_never_answers_keeps_no_program,
+    more_memory_than_a_container_has_is_refused,
 ]
 
 if __name__ == "__main__":
