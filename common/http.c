@@ -340,7 +340,7 @@ enum err http_open(struct http **out, const struct http_options *options, char w
     h->route = options->route;
     h->token = options->token;
     options_host_port_text(at->host, at->port, name, sizeof name);
-    if (listen_resolve(at, &h->at) != ERR_OK) {
+    if (listen_resolve(at, options->stop, &h->at) != ERR_OK) {
         snprintf(why, HTTP_WHY_MAX, "%s: unknown host", name);
         free(h);
         return ERR_ABSENT;

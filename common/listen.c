@@ -1,10 +1,14 @@
 #include "common/listen.h"
 
+#include "common/lookup.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
 #include <string.h>
 #include <unistd.h>
+
+enum { WAIT_MS = 20 }; /* between looks at who would have it stop */
 
 static void describe(const struct sockaddr *address, struct listen_address *out)
 {
@@ -34,20 +38,35 @@ static bool is_among(const struct listen_address *known, unsigned count,
     return false;
 }
 
-unsigned listen_resolve_all(const struct options_host_port *at,
+/* NULL: it is not known. */
+static struct addrinfo *find(const struct options_host_port *at, const atomic_bool *stop)
+{
+    struct addrinfo *list = NULL;
+    if (lookup_number(at, &list)) {
+        return list;
+    }
+    struct lookup *lookup = lookup_begin(at, false);
+    while (lookup != NULL && !lookup_wait(lookup, WAIT_MS)) {
+        if (stop != NULL && atomic_load(stop)) {
+            lookup_leave(&lookup);
+        }
+    }
+    if (lookup != NULL) {
+        (void)lookup_take(&lookup, &list);
+    }
+    return list;
+}
+
+unsigned listen_resolve_all(const struct options_host_port *at, const atomic_bool *stop,
                             struct listen_address out[LISTEN_ADDRESSES_MAX])
 {
-    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
-    struct addrinfo *list = NULL;
     unsigned count = 0;
     if (strcmp(at->host, "*") == 0) {
         memset(out, 0, sizeof *out);
         memcpy(out->numeric, "0.0.0.0", sizeof "0.0.0.0");
         return 1;
     }
-    if (getaddrinfo(at->host, NULL, &hints, &list) != 0) {
-        return 0;
-    }
+    struct addrinfo *list = find(at, stop);
     for (const struct addrinfo *a = list; a != NULL && count < LISTEN_ADDRESSES_MAX;
          a = a->ai_next) {
         if (a->ai_family == AF_INET || a->ai_family == AF_INET6) {
@@ -55,14 +74,17 @@ unsigned listen_resolve_all(const struct options_host_port *at,
             count += !is_among(out, count, &out[count]);
         }
     }
-    freeaddrinfo(list);
+    if (list != NULL) {
+        freeaddrinfo(list);
+    }
     return count;
 }
 
-enum err listen_resolve(const struct options_host_port *at, struct listen_address *out)
+enum err listen_resolve(const struct options_host_port *at, const atomic_bool *stop,
+                        struct listen_address *out)
 {
     struct listen_address found[LISTEN_ADDRESSES_MAX];
-    unsigned count = listen_resolve_all(at, found), chosen = 0;
+    unsigned count = listen_resolve_all(at, stop, found), chosen = 0;
     while (chosen < count && found[chosen].is_v6) {
         chosen++;
     }

@@ -5,6 +5,7 @@
 
 #include "common/options.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/socket.h>
 
@@ -17,13 +18,15 @@ struct listen_address {
     bool is_loopback; /* nobody on another machine can reach it */
 };
 
-/* Every address of the name, each once; returns how many, 0: it is not known. "*" is every address
- * of IPv4. */
-unsigned listen_resolve_all(const struct options_host_port *at,
+/* Every address of the name, each once; returns how many, 0: it is not known, or `stop` as below.
+ * "*" is every address of IPv4. */
+unsigned listen_resolve_all(const struct options_host_port *at, const atomic_bool *stop,
                             struct listen_address out[LISTEN_ADDRESSES_MAX]);
 
-/* For who listens on one: of IPv4 if there is one. ERR_ABSENT when the name is not known. */
-enum err listen_resolve(const struct options_host_port *at, struct listen_address *out);
+/* For who listens on one: of IPv4 if there is one. ERR_ABSENT when the name is not known, or was
+ * not when `*stop` was set (NULL: nobody stops it). */
+enum err listen_resolve(const struct options_host_port *at, const atomic_bool *stop,
+                        struct listen_address *out);
 
 /* Whether other machines can reach none of them. */
 bool listen_are_loopback(const struct listen_address *address, unsigned addresses);

@@ -152,7 +152,7 @@ static int check_arguments(struct arguments *a)
     if (o->listen.port != 0 && o->listen.port + o->shards - 1 > UINT16_MAX) {
         return options_wrong(program, "--shards: ports go up to 65535 only");
     }
-    o->addresses = listen_resolve_all(&o->listen, o->address);
+    o->addresses = listen_resolve_all(&o->listen, NULL, o->address);
     if (o->addresses == 0) {
         log_fail(program, "--listen: host '%s' is not known", o->listen.host);
         return 1;

@@ -159,6 +159,7 @@ static enum err serve_metrics(struct crew *c, char why[WHY_MAX])
         .shards = transport_shards(c->transport),
         .searcher = searcher_of,
         .self = c,
+        .stop = &stopping,
     };
     char reason[HTTP_WHY_MAX];
     enum err err = searching_metrics_open(&c->metrics, &c->metrics_at, &options, reason);

@@ -354,6 +354,12 @@ def more_memory_than_a_container_has_is_refused():
     Process(*worker, 48, host=host).wait_line("^ready")
 
 
+def is_handled(process, number):
+    with open(f"/proc/{process.popen.pid}/status", encoding="ascii") as file:
+        caught, = (line.split()[1] for line in file if line.startswith("SigCgt:"))
+    return int(caught, 16) >> (number - 1) & 1
+
+
 SILENT_RESOLVER = """
 import socket, time
 asked = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -399,6 +405,12 @@ def a_resolver_that_never_answers_keeps_no_program():
         worker.wait_line(unknown, "err")
         ends(1, worker, signal.SIGTERM)
     ends(1, shard, signal.SIGTERM)
+    for words in (("ttworker", "--servers", "127.0.0.1:7400", "--metrics"),
+                  ("abdada", "analyse", "--depth", 60, "startpos", "--metrics"),
+                  ("abdada", "top", "--servers", "127.0.0.1:7400", "--web")):
+        process = Process(*words, "nosuch.example:7490", host=host)
+        wait_until(lambda: is_handled(process, signal.SIGTERM), "its handler of signals")
+        ends(1, process, signal.SIGTERM)
 
 
 TESTS = [

@@ -45,7 +45,7 @@ static void the_address_that_listens_is_reached(void **state)
     (void)state;
     struct options_host_port name = at("localhost", 0), out;
     struct listen_address all[LISTEN_ADDRESSES_MAX];
-    unsigned count = listen_resolve_all(&name, all);
+    unsigned count = listen_resolve_all(&name, NULL, all);
     assert_true(count > 0);
     assert_true(listen_are_loopback(all, count));
     for (unsigned i = 0; i < count; i++) {
@@ -70,7 +70,7 @@ static void a_name_listens_at_one_port(void **state)
     int fd[LISTEN_ADDRESSES_MAX], more[LISTEN_ADDRESSES_MAX];
     unsigned fds = 0, none = 0;
     uint16_t port = 0, other = 0;
-    unsigned count = listen_resolve_all(&name, all);
+    unsigned count = listen_resolve_all(&name, NULL, all);
     assert_int_equal(listen_bind(all, count, 0, 8, fd, &fds, &port), ERR_OK);
     assert_true(fds > 0 && fds <= count && port > 0);
     for (unsigned i = 0; i < fds; i++) {
@@ -94,10 +94,10 @@ static void an_address_of_others_is_left_out(void **state)
     int fd[LISTEN_ADDRESSES_MAX];
     unsigned fds = 0;
     uint16_t port = 0;
-    assert_int_equal(listen_resolve_all(&others, address), 1);
+    assert_int_equal(listen_resolve_all(&others, NULL, address), 1);
     assert_false(listen_are_loopback(address, 1));
     assert_int_equal(listen_bind(address, 1, 0, 8, fd, &fds, &port), ERR_IO);
-    assert_int_equal(listen_resolve(&own, &address[1]), ERR_OK);
+    assert_int_equal(listen_resolve(&own, NULL, &address[1]), ERR_OK);
     assert_false(listen_are_loopback(address, 2));
     assert_int_equal(listen_bind(address, 2, 0, 8, fd, &fds, &port), ERR_OK);
     assert_int_equal(fds, 1);
@@ -119,7 +119,7 @@ static void nobody_waits_for_a_name(void **state)
     assert_null(lookup);
     lookup_leave(&lookup);
     struct listen_address all[LISTEN_ADDRESSES_MAX];
-    assert_int_equal(listen_resolve_all(&name, all), 0);
+    assert_int_equal(listen_resolve_all(&name, &stop, all), 0);
 }
 
 int main(void)

@@ -212,7 +212,7 @@ static unsigned workers_of(void *engine)
 
 enum err cli_metrics_open(struct searching_metrics **out, const char *program,
                           const struct cli_resources *r, struct engine *engine,
-                          char why[HTTP_WHY_MAX])
+                          const atomic_bool *stop, char why[HTTP_WHY_MAX])
 {
     const struct searching_metrics_options options = {
         .program = "abdada",
@@ -222,6 +222,7 @@ enum err cli_metrics_open(struct searching_metrics **out, const char *program,
         .searcher = searcher_of,
         .workers = workers_of,
         .self = engine,
+        .stop = stop,
     };
     return searching_metrics_open(out, &r->metrics, &options, why);
 }

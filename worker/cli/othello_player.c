@@ -266,7 +266,8 @@ static int play(struct othello_player *p)
         log_fail(program, "%s", why);
         return 1;
     }
-    if (cli_metrics_open(&p->metrics, program, &p->resources, p->engine, why) != ERR_OK) {
+    if (cli_metrics_open(&p->metrics, program, &p->resources, p->engine, &quitting, why) !=
+        ERR_OK) {
         log_fail(program, "--metrics: %s", why);
         return 1;
     }
