@@ -7,10 +7,12 @@ job; and what it says when it does not get it. TAP.
 import fcntl
 import glob
 import os
+import re
 import signal
 import sys
 
-from cluster import Process, Shard, answers, check, equal, free_port, main, path_of, run, top, wait_until
+from cluster import (Process, Shard, Worker, answers, check, equal, free_port, main, path_of, run, top,
+                     wait_until)
 
 THREADS, SHARDS = 128, 8
 ENOUGH, TOO_FEW = (1024, 4096), (256, 1024)  # open files: soft and hard limit
@@ -53,6 +55,29 @@ def who_has_no_standard_streams_runs_and_writes_nowhere():
         for process in (front, worker, server):
             equal(process.end(), 0, closed, process.tail())
         equal(without(closed, "ttserver", "--check", address).wait(), 1)
+
+
+def a_log_that_nobody_reads_stops_no_shard():
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    filled, address = 0, f"127.0.0.1:{free_port()}"
+    try:
+        while True:
+            filled += os.write(writer, b"x" * 512)
+    except BlockingIOError:
+        os.set_blocking(writer, True)
+    server = Process("/bin/sh", "-c", f'exec "$0" "$@" 2>/proc/{os.getpid()}/fd/{writer}', path_of("ttserver"),
+                     "--listen", address, "--memory", "8M")
+    server.wait_line("^ready")
+    worker = Worker(address)
+    wait_until(lambda: top(address)[1]["worker"], "the worker")
+    equal(len(os.read(reader, filled)), filled)
+    worker.kill()
+    os.close(writer)
+    with os.fdopen(reader, encoding="ascii") as log:
+        check(re.search(r"[1-9]\d* lines are missing here: standard error was not read", log.readline()))
+        check("1 worker went" in log.readline())
+        equal(server.end(), 0, server.tail())
 
 
 # ---- open files ----
@@ -253,6 +278,7 @@ def uci_says_that_a_job_was_refused():
 if __name__ == "__main__":
     sys.exit(main([
         who_has_no_standard_streams_runs_and_writes_nowhere,
+        a_log_that_nobody_reads_stops_no_shard,
         a_worker_of_128_threads_with_8_shards_starts,
         an_analysis_of_128_threads_with_8_shards_runs,
         too_few_open_files_are_said_in_one_line,
