@@ -125,8 +125,9 @@ $(foreach p,$(PROGRAMS),$(eval $(call PROGRAM,$(p))))
 # into one object of which only what abdada.h declares can be seen, in the static library as in the shared one.
 COMMA := ,
 LIB_SONAME  := libabdada.so.0
-LIB_SRC := $(wildcard worker/lib/*.c common/tt/*.c proto/*.c worker/table/redis_*.c) worker/table/transport.c worker/table/wire.c \
-           $(addprefix common/,clock.c err.c handshake.c key_file.c keys.c log.c options.c \
+LIB_SRC := $(wildcard worker/lib/*.c common/tt/*.c proto/*.c worker/table/redis_*.c) worker/table/shard_address.c \
+           worker/table/transport.c worker/table/wire.c \
+           $(addprefix common/,clock.c err.c handshake.c key_file.c keys.c log.c lookup.c options.c \
                                redis_address.c redis_reader.c signals.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(O)/lib/%.o)
 # For any machine of its kind unless ARCH is given: it is installed, and copied.

@@ -322,27 +322,6 @@ static enum MHD_Result on_request(void *self, struct MHD_Connection *connection,
 
 /* ---- opening, closing ---- */
 
-/* A socket that listens, or -1 with errno. */
-static int open_listener(struct http *h, uint16_t port)
-{
-    struct sockaddr_storage at;
-    socklen_t size = listen_sockaddr(&h->at, port, &at);
-    int on = 1;
-    int fd = socket(at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd >= 0 && (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
-                    bind(fd, (struct sockaddr *)&at, size) != 0 || listen(fd, SOMAXCONN) != 0 ||
-                    getsockname(fd, (struct sockaddr *)&at, &size) != 0)) {
-        int why = errno;
-        close(fd);
-        errno = why;
-        return -1;
-    }
-    if (fd >= 0) {
-        options_host_port_text(h->at.numeric, listen_port(&at), h->address, sizeof h->address);
-    }
-    return fd;
-}
-
 enum err http_open(struct http **out, const struct http_options *options, char why[HTTP_WHY_MAX])
 {
     const struct options_host_port *at = options->address;
@@ -361,24 +340,27 @@ enum err http_open(struct http **out, const struct http_options *options, char w
     h->route = options->route;
     h->token = options->token;
     options_host_port_text(at->host, at->port, name, sizeof name);
-    if (listen_resolve(at, &h->at) != ERR_OK) {
+    if (listen_resolve(at, options->stop, &h->at) != ERR_OK) {
         snprintf(why, HTTP_WHY_MAX, "%s: unknown host", name);
         free(h);
         return ERR_ABSENT;
     }
-    int fd = open_listener(h, at->port);
-    if (fd < 0) {
-        enum err err = errno == EADDRINUSE ? ERR_EXIST : ERR_IO;
+    int fd[LISTEN_ADDRESSES_MAX];
+    unsigned fds;
+    uint16_t port;
+    enum err err = listen_bind(&h->at, 1, at->port, SOMAXCONN, fd, &fds, &port);
+    if (err != ERR_OK) {
         snprintf(why, HTTP_WHY_MAX, "%s: cannot listen: %s", name, strerror(errno));
         free(h);
         return err;
     }
+    options_host_port_text(h->at.numeric, port, h->address, sizeof h->address);
     pthread_mutex_init(&h->lock, NULL);
     sigfillset(&all); /* signals are for the program's threads: this one inherits the mask */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     h->daemon = MHD_start_daemon(
         MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL | MHD_USE_SUSPEND_RESUME, 0, NULL, NULL,
-        on_request, h, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+        on_request, h, MHD_OPTION_LISTEN_SOCKET, fd[0], MHD_OPTION_CONNECTION_LIMIT,
         options->connections_max > 0 ? options->connections_max : (unsigned)HTTP_CONNECTIONS_MAX,
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
         (size_t)HTTP_REQUEST_MAX, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);

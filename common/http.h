@@ -23,6 +23,7 @@
 #include "common/err.h"
 #include "common/options.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -52,6 +53,7 @@ struct http_options {
     const struct http_route *route;
     const char *token; /* asked for as "Authorization: Bearer TOKEN" (else 401); NULL: none */
     unsigned connections_max; /* 0: HTTP_CONNECTIONS_MAX */
+    const atomic_bool *stop; /* set: the resolver is not waited for any more; NULL: it is */
 };
 
 struct http;

@@ -1,8 +1,14 @@
 #include "common/listen.h"
 
+#include "common/lookup.h"
+
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netdb.h>
 #include <string.h>
+#include <unistd.h>
+
+enum { WAIT_MS = 20 }; /* between looks at who would have it stop */
 
 static void describe(const struct sockaddr *address, struct listen_address *out)
 {
@@ -21,27 +27,134 @@ static void describe(const struct sockaddr *address, struct listen_address *out)
     }
 }
 
-enum err listen_resolve(const struct options_host_port *at, struct listen_address *out)
+static bool is_among(const struct listen_address *known, unsigned count,
+                     const struct listen_address *address)
 {
-    struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+    for (unsigned i = 0; i < count; i++) {
+        if (memcmp(&known[i], address, sizeof *address) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* NULL: it is not known. */
+static struct addrinfo *find(const struct options_host_port *at, const atomic_bool *stop)
+{
     struct addrinfo *list = NULL;
+    if (lookup_number(at, &list)) {
+        return list;
+    }
+    struct lookup *lookup = lookup_begin(at, false);
+    while (lookup != NULL && !lookup_wait(lookup, WAIT_MS)) {
+        if (stop != NULL && atomic_load(stop)) {
+            lookup_leave(&lookup);
+        }
+    }
+    if (lookup != NULL) {
+        (void)lookup_take(&lookup, &list);
+    }
+    return list;
+}
+
+unsigned listen_resolve_all(const struct options_host_port *at, const atomic_bool *stop,
+                            struct listen_address out[LISTEN_ADDRESSES_MAX])
+{
+    unsigned count = 0;
     if (strcmp(at->host, "*") == 0) {
-        *out = (struct listen_address){.numeric = "0.0.0.0"};
-        return ERR_OK;
+        memset(out, 0, sizeof *out);
+        memcpy(out->numeric, "0.0.0.0", sizeof "0.0.0.0");
+        return 1;
     }
-    /* "localhost" is ::1 on some machines first; clients of a default server say 127.0.0.1. */
-    if (strcmp(at->host, "localhost") == 0) {
-        hints.ai_family = AF_INET;
+    struct addrinfo *list = find(at, stop);
+    for (const struct addrinfo *a = list; a != NULL && count < LISTEN_ADDRESSES_MAX;
+         a = a->ai_next) {
+        if (a->ai_family == AF_INET || a->ai_family == AF_INET6) {
+            describe(a->ai_addr, &out[count]);
+            count += !is_among(out, count, &out[count]);
+        }
     }
-    if (getaddrinfo(at->host, NULL, &hints, &list) != 0 || list == NULL) {
+    if (list != NULL) {
+        freeaddrinfo(list);
+    }
+    return count;
+}
+
+enum err listen_resolve(const struct options_host_port *at, const atomic_bool *stop,
+                        struct listen_address *out)
+{
+    struct listen_address found[LISTEN_ADDRESSES_MAX];
+    unsigned count = listen_resolve_all(at, stop, found), chosen = 0;
+    while (chosen < count && found[chosen].is_v6) {
+        chosen++;
+    }
+    if (count == 0) {
         return ERR_ABSENT;
     }
-    bool is_known = list->ai_family == AF_INET || list->ai_family == AF_INET6;
-    if (is_known) {
-        describe(list->ai_addr, out);
+    *out = found[chosen < count ? chosen : 0];
+    return ERR_OK;
+}
+
+bool listen_are_loopback(const struct listen_address *address, unsigned addresses)
+{
+    bool are = true;
+    for (unsigned i = 0; i < addresses; i++) {
+        are = are && address[i].is_loopback;
     }
-    freeaddrinfo(list);
-    return is_known ? ERR_OK : ERR_ABSENT;
+    return are;
+}
+
+/* ---- sockets ---- */
+
+/* -1 with errno. */
+static int bind_one(const struct listen_address *address, uint16_t port, int backlog,
+                    uint16_t *bound)
+{
+    struct sockaddr_storage at;
+    socklen_t size = listen_sockaddr(address, port, &at);
+    int one = 1;
+    int fd = socket(at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) != 0 ||
+                    bind(fd, (struct sockaddr *)&at, size) != 0 || listen(fd, backlog) != 0 ||
+                    getsockname(fd, (struct sockaddr *)&at, &size) != 0)) {
+        int why = errno;
+        close(fd);
+        errno = why;
+        return -1;
+    }
+    if (fd >= 0) {
+        *bound = listen_port(&at);
+    }
+    return fd;
+}
+
+enum err listen_bind(const struct listen_address *address, unsigned addresses, uint16_t port,
+                     int backlog, int fd[LISTEN_ADDRESSES_MAX], unsigned *fds, uint16_t *bound)
+{
+    unsigned count = 0;
+    int why = EADDRNOTAVAIL;
+    for (unsigned i = 0; i < addresses; i++) {
+        int opened = bind_one(&address[i], port, backlog, &port);
+        if (opened >= 0) {
+            fd[count++] = opened;
+            continue;
+        }
+        why = errno;
+        /* Names have addresses that a machine has not: ::1 without IPv6, those of others. */
+        if (why != EADDRNOTAVAIL && why != EAFNOSUPPORT) {
+            while (count > 0) {
+                close(fd[--count]);
+            }
+            break;
+        }
+    }
+    if (count == 0) {
+        errno = why;
+        return why == EADDRINUSE ? ERR_EXIST : ERR_IO;
+    }
+    *fds = count;
+    *bound = port;
+    return ERR_OK;
 }
 
 socklen_t listen_sockaddr(const struct listen_address *address, uint16_t port,

@@ -2,13 +2,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 static const char *path; /* NULL: standard error is what it was */
+static atomic_uint missing; /* lines that were left out since the last one that was not */
 
 bool log_reopen(void)
 {
@@ -41,6 +44,23 @@ static void write_line(const char *stamp, const char *program, const char *forma
     }
 }
 
+/* Whether a pipe or terminal takes a line now; one that is read by nobody would hold up a thread
+ * that serves or searches. */
+static bool is_writable(void)
+{
+    struct pollfd fd = {.fd = STDERR_FILENO, .events = POLLOUT};
+    return poll(&fd, 1, 0) != 0; /* an error is write's */
+}
+
+static void __attribute__((format(printf, 3, 4)))
+write_note(const char *stamp, const char *program, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    write_line(stamp, program, format, list);
+    va_end(list);
+}
+
 void log_line(const char *program, const char *format, ...)
 {
     char stamp[64];
@@ -51,6 +71,14 @@ void log_line(const char *program, const char *format, ...)
     gmtime_r(&now.tv_sec, &utc);
     size_t used = strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%S", &utc);
     snprintf(stamp + used, sizeof stamp - used, ".%03dZ", (int)(now.tv_nsec / 1000000));
+    if (!is_writable()) {
+        atomic_fetch_add(&missing, 1);
+        return;
+    }
+    unsigned lost = atomic_exchange(&missing, 0);
+    if (lost > 0) {
+        write_note(stamp, program, "%u lines are missing here: standard error was not read", lost);
+    }
     va_start(list, format);
     write_line(stamp, program, format, list);
     va_end(list);

@@ -1,7 +1,9 @@
 /* log: lines for people on stderr. "2026-01-31T12:00:00.123Z ttserver: text".
  *
  * One write(2) per line, so lines of several threads never mix; a line is cut at LOG_LINE_MAX
- * bytes. Nothing on a hot path logs. Threads: any. Memory: never allocates. May block on stderr. */
+ * bytes. Nothing on a hot path logs. Threads: any. Memory: never allocates. Blocking: log_fail on
+ * stderr; log_line leaves a line out where a pipe or terminal takes none, as nobody reads it, and
+ * the next one says how many. */
 #ifndef COMMON_LOG_H
 #define COMMON_LOG_H
 

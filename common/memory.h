@@ -5,6 +5,7 @@
 #ifndef COMMON_MEMORY_H
 #define COMMON_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -39,9 +40,14 @@ static inline void *memory_lines_untouched(size_t bytes, void **block)
 }
 
 /* What the machine has. */
-static inline uint64_t memory_machine_bytes(void)
-{
-    return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-}
+uint64_t memory_machine_bytes(void);
+
+/* What the cgroups of a process may have, by the list of them ("/proc/self/cgroup") and the folder
+ * of their files; UINT64_MAX: there is no limit. */
+uint64_t memory_cgroup_bytes(const char *list, const char *root);
+
+/* Whether this process may have tables of so many bytes: who takes more than a container has is
+ * killed without a word. False: `why` is for people. */
+bool memory_has_room(uint64_t bytes, char *why, size_t why_size);
 
 #endif

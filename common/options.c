@@ -77,8 +77,19 @@ static enum err read_size(const char *text, uint64_t min, uint64_t max, uint64_t
     return ERR_OK;
 }
 
+static bool is_blank_or_control(char c)
+{
+    return (unsigned char)c <= ' ' || c == 127;
+}
+
+/* Blanks around it are passed over, as people write them after the commas of a list. */
 static enum err read_host_port(const char *text, size_t length, struct options_host_port *out)
 {
+    for (; length > 0 && isspace((unsigned char)*text); text++, length--) {
+    }
+    while (length > 0 && isspace((unsigned char)text[length - 1])) {
+        length--;
+    }
     struct options_host_port read = {.port = 0};
     char digits[6];
     uint64_t port = 0;
@@ -98,6 +109,11 @@ static enum err read_host_port(const char *text, size_t length, struct options_h
     if (host_length == 0 || host_length >= sizeof read.host || port_length == 0 ||
         port_length >= sizeof digits) {
         return ERR_SYNTAX;
+    }
+    for (size_t i = 0; i < host_length; i++) {
+        if (is_blank_or_control(host[i])) {
+            return ERR_SYNTAX;
+        }
     }
     memcpy(digits, colon + 1, port_length);
     digits[port_length] = '\0';

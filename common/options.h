@@ -95,12 +95,12 @@ int options_wrong(const char *program, const char *format, ...)
 
 /* The parts, for values inside other texts. ERR_SYNTAX, ERR_RANGE; outputs untouched on failure. */
 enum err options_unsigned(const char *text, uint64_t min, uint64_t max, uint64_t *out);
-/* "HOST:PORT" or "[V6]:PORT"; port 0 is allowed. */
+/* "HOST:PORT" or "[V6]:PORT", blanks around it passed over; port 0 is allowed. */
 enum err options_host_port(const char *text, struct options_host_port *out);
 /* The other way: "HOST:PORT", or "[HOST]:PORT" when the host has a colon. */
 void options_host_port_text(const char *host, uint16_t port, char *out, size_t size);
-/* "HOST:PORT,HOST:PORT,...", ports not 0; ERR_FULL beyond OPTIONS_SERVERS_MAX; ERR_EXIST when one
- * is named twice. */
+/* "HOST:PORT,HOST:PORT,...", with blanks or without, ports not 0; ERR_FULL beyond
+ * OPTIONS_SERVERS_MAX; ERR_EXIST when one is named twice. */
 enum err options_servers(const char *text, struct options_servers *out);
 /* Names a set of servers: the same in any order. Never 0. */
 uint64_t options_servers_hash(const struct options_host_port *server, unsigned servers);

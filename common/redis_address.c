@@ -75,10 +75,15 @@ static enum err read_login(const char *text, size_t length, struct redis_address
     return ERR_OK;
 }
 
-/* HOST, HOST:PORT, [V6] or [V6]:PORT. */
+/* HOST, HOST:PORT, [V6] or [V6]:PORT; blanks around it are passed over. */
 static bool read_node(const char *text, size_t length, struct options_host_port *out)
 {
     char whole[OPTIONS_HOST_MAX + 16];
+    for (; length > 0 && *text == ' '; text++, length--) {
+    }
+    while (length > 0 && text[length - 1] == ' ') {
+        length--;
+    }
     bool in_brackets = length > 0 && text[0] == '[';
     for (size_t i = 0; i < length; i++) {
         if (!isgraph((unsigned char)text[i]) || strchr("\"'<>\\{}|^`@?#", text[i]) != NULL ||

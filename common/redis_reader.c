@@ -4,6 +4,7 @@
 
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* hiredis 1.0 counts in size_t what 0.14 counts in int. */
 #if HIREDIS_MAJOR >= 1
@@ -78,6 +79,12 @@ enum err redis_reader_next(struct redis_reader *reader, struct redisReply **out)
 void redis_reader_free(struct redisReply *reply)
 {
     freeReplyObject(reply);
+}
+
+bool redis_reader_is(const struct redisReply *reply, const char *word)
+{
+    return reply->type == REDIS_REPLY_STRING && reply->len == strlen(word) &&
+           memcmp(reply->str, word, reply->len) == 0;
 }
 
 void redis_reader_printable(const char *bytes, size_t length, char out[REDIS_WHY_MAX])

@@ -7,6 +7,7 @@
 
 #include "common/redis_address.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct redis_reader;
@@ -28,6 +29,9 @@ enum err redis_reader_feed(struct redis_reader *reader, const char *bytes, size_
  * protocol, or too many elements; ERR_FULL: too many bytes. */
 enum err redis_reader_next(struct redis_reader *reader, struct redisReply **out);
 void redis_reader_free(struct redisReply *reply);
+
+/* Whether it is a text, and that one. */
+bool redis_reader_is(const struct redisReply *reply, const char *word);
 
 /* What a server says, for people: printable and short. */
 void redis_reader_printable(const char *bytes, size_t length, char out[REDIS_WHY_MAX]);

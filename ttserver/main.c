@@ -1,11 +1,15 @@
 /* ttserver: shards of the transposition table, served over ZMTP. */
+#include "common/clock.h"
 #include "common/config.h"
 #include "common/handshake.h"
 #include "common/log.h"
+#include "common/lookup.h"
 #include "common/memory.h"
+#include "common/streams.h"
 #include "proto/codec.h"
 #include "ttserver/io/server.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,10 +142,9 @@ static int check_arguments(struct arguments *a)
     if (a->memory / o->shards < SHARD_MEMORY_MIN) {
         return options_wrong(program, "--memory: a shard needs 1M at least");
     }
-    uint64_t physical = memory_machine_bytes();
-    if (a->memory > physical) {
-        return options_wrong(program, "--memory: more than the %u MiB of this machine",
-                             (unsigned)(physical >> 20));
+    char why[128];
+    if (!memory_has_room(a->memory, why, sizeof why)) {
+        return options_wrong(program, "--memory of %" PRIu64 " MiB: %s", a->memory >> 20, why);
     }
     if (o->survive.snapshot != NULL && o->survive.snapshot[0] == '\0') {
         return options_wrong(program, "--snapshot: names no file");
@@ -149,11 +152,12 @@ static int check_arguments(struct arguments *a)
     if (o->listen.port != 0 && o->listen.port + o->shards - 1 > UINT16_MAX) {
         return options_wrong(program, "--shards: ports go up to 65535 only");
     }
-    if (listen_resolve(&o->listen, &o->address) != ERR_OK) {
+    o->addresses = listen_resolve_all(&o->listen, NULL, o->address);
+    if (o->addresses == 0) {
         log_fail(program, "--listen: host '%s' is not known", o->listen.host);
         return 1;
     }
-    if (!o->address.is_loopback && o->keys_dir == NULL && !a->is_insecure) {
+    if (!listen_are_loopback(o->address, o->addresses) && o->keys_dir == NULL && !a->is_insecure) {
         return options_wrong(program,
                              "--listen %s can be reached from other machines: make keys "
                              "(abdada keygen DIR) and say --keys DIR, or --insecure if everybody "
@@ -198,20 +202,25 @@ static enum err ask(void *socket)
 }
 
 /* Opens a session and ends it. On failure *why is for people. */
-static enum err visit(void *context, void *socket, const struct options_host_port *at,
+static enum err visit(void *context, void *socket, const struct options_host_port *name,
                       const struct keys_client *keys, const char **why)
 {
-    char name[OPTIONS_HOST_MAX + 16], endpoint[sizeof name + 16];
+    char address[OPTIONS_HOST_MAX + 16], endpoint[sizeof address + 16];
+    struct options_host_port at;
     int wait_ms = CHECK_MS, linger_ms = LINGER_MS, one = 1;
     struct handshake handshake = {0};
-    options_host_port_text(at->host, at->port, name, sizeof name);
-    snprintf(endpoint, sizeof endpoint, "tcp://%s", name);
+    enum err err = lookup_reach(name, clock_us() + CHECK_MS * UINT64_C(1000), NULL, &at, why);
+    if (err != ERR_OK) {
+        return err;
+    }
+    options_host_port_text(at.host, at.port, address, sizeof address);
+    snprintf(endpoint, sizeof endpoint, "tcp://%s", address);
     zmq_setsockopt(socket, ZMQ_LINGER, &linger_ms, sizeof linger_ms);
     zmq_setsockopt(socket, ZMQ_IMMEDIATE, &one, sizeof one); /* send waits for a connection */
     zmq_setsockopt(socket, ZMQ_SNDTIMEO, &wait_ms, sizeof wait_ms);
     zmq_setsockopt(socket, ZMQ_RCVTIMEO, &wait_ms, sizeof wait_ms);
     zmq_setsockopt(socket, ZMQ_IPV6, &one, sizeof one);
-    enum err err = handshake_keys(socket, keys);
+    err = handshake_keys(socket, keys);
     if (err == ERR_OK) {
         err = handshake_watch(&handshake, context, socket, keys != NULL);
     }
@@ -229,8 +238,8 @@ static enum err visit(void *context, void *socket, const struct options_host_por
 }
 
 /* For health checks of supervisors: opens a session at a shard and ends it again, as any client
- * would, in CHECK_MS at most for each half; silent when all is well. (An open port is not enough:
- * the system itself answers on it.) */
+ * would, in CHECK_MS at most for each half, and for its name; silent when all is well. (An open
+ * port is not enough: the system itself answers on it.) */
 static int check_shard(const struct options_host_port *at, const char *keys_dir)
 {
     struct keys_client keys;
@@ -281,6 +290,7 @@ int main(int argc, char **argv)
                    .survive = {.snapshot_every_s = 60, .backing_depth = 4}},
         .memory = UINT64_C(256) << 20,
     };
+    streams_open();
     int code = read_arguments(argc, argv, &a);
     if (code >= 0) {
         return code;

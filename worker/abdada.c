@@ -2,6 +2,7 @@
 #include "worker/cli/cli.h"
 
 #include "common/log.h"
+#include "common/streams.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -60,6 +61,7 @@ static int run(const char *name, int argc, char *argv[])
 
 int main(int argc, char *argv[])
 {
+    streams_open();
     if (argc < 2) {
         print_help(stderr);
         return OPTIONS_WRONG;

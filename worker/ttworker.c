@@ -3,6 +3,7 @@
 #include "common/config.h"
 #include "common/log.h"
 #include "common/signals.h"
+#include "common/streams.h"
 #include "worker/cli/cli.h"
 #include "worker/engine/worker.h"
 #include "worker/table/host_table.h"
@@ -110,7 +111,8 @@ static enum err open_crew(struct crew *c, const struct keys_client *keys,
     uint64_t group = c->is_private ? 0 : transport_group(&address);
     struct cli_wait wait = {.program = program, .stop = &stopping};
     const struct host_table_wait host_wait = {.self = &wait, .waiting = cli_say_waiting};
-    enum err err = transport_open(&c->transport, &address, c->threads, program, why);
+    enum err err = cli_check_hash(c->hash_mib, why, TRANSPORT_WHY_MAX);
+    err = err ? err : transport_open(&c->transport, &address, c->threads, program, why);
     if (err == ERR_OK) {
         err = embedded_open_on_host(&c->table, c->hash_mib << 20, c->threads, group, &host_wait);
     }
@@ -157,6 +159,7 @@ static enum err serve_metrics(struct crew *c, char why[WHY_MAX])
         .shards = transport_shards(c->transport),
         .searcher = searcher_of,
         .self = c,
+        .stop = &stopping,
     };
     char reason[HTTP_WHY_MAX];
     enum err err = searching_metrics_open(&c->metrics, &c->metrics_at, &options, reason);
@@ -279,6 +282,7 @@ int main(int argc, char *argv[])
         .version = PROGRAM_VERSION,
         .table = table,
     };
+    streams_open();
     int status = config_parse(&options, argc, argv, NULL, NULL);
     if (status < 0) {
         status = cli_table_environment(program, &crew.place, true);

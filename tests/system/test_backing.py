@@ -366,6 +366,26 @@ def a_password_comes_from_the_environment():
 
 
 @needs_redis
+def rights_that_are_wanted_are_said():
+    needed = "reset on >sesame ~abdada:backing:* +ping +select +hmget +hgetall +hset +unlink"
+    os.environ["ABDADA_REDIS_PASSWORD"] = "sesame"
+    try:
+        with Redis() as redis:
+            redis.command("ACL", "SETUSER", "shard", *needed.split())
+            url = redis.url.replace("//", "//shard@")
+            server = Shard(free_port(), "--backing", url)
+            fill(server)
+            wait_written(server)
+            equal(server.end(), 0, server.tail())
+            equal(lines(server, "NOPERM"), [], server.tail())
+            redis.command("ACL", "SETUSER", "shard", "-hset")
+            server = Shard(free_port(), "--backing", url)
+            server.wait_line("NOPERM .*: our user needs .*HSET", "err")
+    finally:
+        del os.environ["ABDADA_REDIS_PASSWORD"]
+
+
+@needs_redis
 def what_is_wrong_under_our_prefix_is_one_event():
     with shard_over_redis() as (redis, port, server):
         fill(server)
@@ -415,6 +435,7 @@ TESTS = [
     a_signal_ends_it_while_it_reads,
     a_redis_that_lies_is_one_event,
     a_password_comes_from_the_environment,
+    rights_that_are_wanted_are_said,
     what_is_wrong_under_our_prefix_is_one_event,
     wrong_use_is_refused,
 ]

@@ -80,6 +80,17 @@ def options_come_from_a_file():
             equal(analysed("--config=" + named, "--depth", "2")["depth"], 2)
 
 
+def blanks_around_addresses_are_passed_over():
+    servers = f" {Shard().address}, {Shard().address} "
+    with Environment(ABDADA_SERVERS=None):
+        equal(analysed("--depth", 1, "--json", "--servers", servers)["shards_up"], 2)
+        with config(f"servers = {servers}\n") as home, Environment(XDG_CONFIG_HOME=home):
+            equal(analysed("--depth", 1, "--json")["shards_up"], 2)
+    with Environment(ABDADA_SERVERS=servers):
+        equal(analysed("--depth", 1, "--json")["shards_up"], 2)
+    refused(2, "--servers 'a b:1': not HOST:PORT", "abdada", "analyse", "--servers", "a b:1")
+
+
 def files_may_be_written_freely():
     """Comments, blanks, long lines; and the example of docs/operations.md as it is printed there."""
     many = ",".join(f"127.0.0.1:{port}" for port in range(1, 65))
@@ -291,6 +302,7 @@ if __name__ == "__main__":
     check(os.access(path_of("abdada"), os.X_OK), "no programs: set BIN")
     sys.exit(main([
         options_come_from_a_file,
+        blanks_around_addresses_are_passed_over,
         files_may_be_written_freely,
         what_the_command_line_says_excludes_what_the_file_says,
         a_wrong_file_is_one_line,

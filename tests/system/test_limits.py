@@ -7,10 +7,12 @@ job; and what it says when it does not get it. TAP.
 import fcntl
 import glob
 import os
+import re
 import signal
 import sys
 
-from cluster import Process, Shard, answers, check, equal, main, wait_until
+from cluster import (Process, Shard, Worker, answers, check, equal, free_port, main, path_of, run, top,
+                     wait_until)
 
 THREADS, SHARDS = 128, 8
 ENOUGH, TOO_FEW = (1024, 4096), (256, 1024)  # open files: soft and hard limit
@@ -26,6 +28,56 @@ def eight_shards():
 def end_all(processes):
     for process in processes:
         process.kill()
+
+
+# ---- standard streams ----
+
+def without(closed, program, *arguments):
+    return Process("/bin/sh", "-c", f'exec "$0" "$@" {closed}', path_of(program), *arguments)
+
+
+def to_nowhere(process):
+    """Those of its standard streams that are /dev/null."""
+    return {fd for fd in range(3) if os.readlink(f"/proc/{process.popen.pid}/fd/{fd}") == "/dev/null"}
+
+
+def who_has_no_standard_streams_runs_and_writes_nowhere():
+    for closed, numbers in (("<&-", {0}), (">&-", {1}), ("2>&-", {2}), ("<&- >&- 2>&-", {0, 1, 2})):
+        address = f"127.0.0.1:{free_port()}"
+        server = without(closed, "ttserver", "--listen", address, "--memory", "8M")
+        wait_until(lambda: run("ttserver", "--check", address).status == 0, "the shard to serve")
+        worker = without(closed, "ttworker", "--servers", address)
+        wait_until(lambda: top(address)[1]["worker"], "the worker")
+        front = without(closed, "abdada", "analyse", "--servers", address, "--depth", 60, POSITION)
+        wait_until(lambda: top(address)[1]["job"], "the job")
+        for process in (server, worker, front):
+            equal(to_nowhere(process), numbers, process.tail())
+        for process in (front, worker, server):
+            equal(process.end(), 0, closed, process.tail())
+        equal(without(closed, "ttserver", "--check", address).wait(), 1)
+
+
+def a_log_that_nobody_reads_stops_no_shard():
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    filled, address = 0, f"127.0.0.1:{free_port()}"
+    try:
+        while True:
+            filled += os.write(writer, b"x" * 512)
+    except BlockingIOError:
+        os.set_blocking(writer, True)
+    server = Process("/bin/sh", "-c", f'exec "$0" "$@" 2>/proc/{os.getpid()}/fd/{writer}', path_of("ttserver"),
+                     "--listen", address, "--memory", "8M")
+    server.wait_line("^ready")
+    worker = Worker(address)
+    wait_until(lambda: top(address)[1]["worker"], "the worker")
+    equal(len(os.read(reader, filled)), filled)
+    worker.kill()
+    os.close(writer)
+    with os.fdopen(reader, encoding="ascii") as log:
+        check(re.search(r"[1-9]\d* lines are missing here: standard error was not read", log.readline()))
+        check("1 worker went" in log.readline())
+        equal(server.end(), 0, server.tail())
 
 
 # ---- open files ----
@@ -225,6 +277,8 @@ def uci_says_that_a_job_was_refused():
 
 if __name__ == "__main__":
     sys.exit(main([
+        who_has_no_standard_streams_runs_and_writes_nowhere,
+        a_log_that_nobody_reads_stops_no_shard,
         a_worker_of_128_threads_with_8_shards_starts,
         an_analysis_of_128_threads_with_8_shards_runs,
         too_few_open_files_are_said_in_one_line,

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The programs on hosts of their own, with cables that are cut, slow or lossy. TAP.
+"""The programs on hosts of their own, with cables that are cut, slow or lossy, names of their own, and little memory. TAP.
 
     BIN=build/dev/bin QUICK=1 tests/system/test_network.py
 
@@ -7,12 +7,16 @@ Hosts are network namespaces (network.py). Where the machine allows none every t
 """
 import functools
 import json
+import os
+import re
 import signal
 import sys
 import time
 
 import network
-from cluster import QUICK, Cluster, Failure, answers, ask, check, equal, main, needs, positions, wait_until
+import redis_servers
+from cluster import (HEARTBEAT_MS, QUICK, Cluster, Failure, Process, answers, ask, check, equal, main, needs, positions,
+                     promised, scratch, start, wait_until)
 
 reason = network.why_not()  # before anything else: it moves this process into a namespace of its own
 STRICT = ["--strict", "--select", "plain"]
@@ -227,12 +231,202 @@ def a_slow_link_does_not_move_the_strict_score():
         wait_until(lambda: ask_long(cluster)["shards_up"] == 2, "both shards")
 
 
+def names(host, text):
+    """The names that this host knows; returns the file that says so."""
+    path = os.path.join(scratch("names"), "hosts")
+    rename(path, text)
+    host.replace("/etc/hosts", path)
+    return path
+
+
+def rename(path, text):
+    with open(path, "w", encoding="ascii") as file:
+        file.write(text)
+
+
+def serve(host, address, *options):
+    shard = Process("ttserver", "--listen", address, "--memory", "8M", "--heartbeat", HEARTBEAT_MS, *options, host=host)
+    shard.wait_line(f"^ready {re.escape(address)}$")
+    return shard
+
+
+def status(host, program, *arguments):
+    process = Process(program, *arguments, host=host)
+    process.close_input()
+    return process.wait()
+
+
+@needs_hosts
+def every_address_of_a_name_is_tried():
+    host = network.Host()
+    names(host, "::1 localhost\n127.0.0.1 localhost\n")
+    serve(host, "127.0.0.1:7400")
+    serve(host, "[::1]:7401")
+    both = serve(host, "localhost:7402", "--shards", 2)
+    both.wait_line("^ready localhost:7403$")
+    servers = ",".join(f"localhost:{port}" for port in range(7400, 7404))
+    found, = answers(start("--servers", servers, "--depth", 4, positions()[1], host=host))
+    equal(found["shards_up"], 4)
+    for address in [*servers.split(","), "127.0.0.1:7402", "[::1]:7402", "127.0.0.1:7403", "[::1]:7403"]:
+        equal(status(host, "ttserver", "--check", address), 0, address)
+    equal(status(host, "abdada", "ttbench", "--servers", servers, "--seconds", 0.1, "--pattern", "random"), 0)
+    # What is not there yet when the name is resolved is found later, at whichever address.
+    worker = Process("ttworker", "--servers", "localhost:7404", host=host)
+    worker.wait_line("^ready$")
+    serve(host, "127.0.0.1:7404")
+    worker.wait_line("back: localhost:7404; 1 of 1 shards up", "err")
+    equal(worker.end(), 0, worker.tail())
+
+
+@needs_hosts
+def an_address_that_a_host_has_not_is_left_out():
+    host = network.Host()
+    names(host, "::1 localhost\n127.0.0.1 localhost\n")
+    host.run("ip", "address", "del", "::1/128", "dev", "lo")
+    serve(host, "localhost:7400")
+    equal(status(host, "ttserver", "--check", "localhost:7400"), 0)
+
+
+@needs_hosts
+def a_name_that_moves_is_followed():
+    host = network.Host()
+    path = names(host, "127.0.0.1 shard.test\n")
+    first = serve(host, "127.0.0.1:7400")
+    worker = Process("ttworker", "--servers", "shard.test:7400", host=host)
+    worker.wait_line("1 of 1 shards up", "err")
+    first.kill()
+    worker.wait_line("lost: shard.test:7400", "err")
+    serve(host, "127.0.0.2:7400")
+    rename(path, "127.0.0.2 shard.test\n")
+    worker.wait_line("back: shard.test:7400; 1 of 1 shards up", "err")
+    equal(worker.end(), 0, worker.tail())
+
+
+@needs(lambda: reason or redis_servers.why_not())
+def a_redis_that_is_demoted_is_left_for_the_one_of_its_name():
+    host = network.Host()
+    path = names(host, "127.0.0.1 primary.test\n")
+    for address, *options in (("127.0.0.1",), ("127.0.0.2", "--replicaof", "127.0.0.1", "6379")):
+        redis = Process(redis_servers.SERVER, "--bind", address, "--dir", scratch("redis"), "--save", "", *options, host=host)
+        redis.wait_line("Ready to accept connections")
+
+    def command(address, *words):
+        process = Process(redis_servers.CLI, "-h", address, *words, host=host)
+        equal(process.wait(), 0, process.tail())
+        return process.out()
+
+    def has_worker(address):
+        """Both have the record of a worker; it is renewed where that is a number."""
+        process = Process("abdada", "top", "--once", "--json", "--table", f"redis://{address}", host=host)
+        process.wait()
+        return any(json.loads(line)["kind"] == "worker" for line in process.lines["out"])
+
+    wait_until(lambda: "master_link_status:up" in command("127.0.0.2", "INFO", "replication"), "the replica")
+    worker = Process("ttworker", "--table", "redis://primary.test", host=host)
+    worker.wait_line("1 of 1 shards up", "err")
+    command("127.0.0.2", "REPLICAOF", "NO", "ONE")
+    command("127.0.0.1", "REPLICAOF", "127.0.0.2", "6379")
+    worker.wait_line("primary.test:6379: this is a replica: name its master", "err")
+    command("127.0.0.2", "FLUSHALL")
+    rename(path, "127.0.0.2 primary.test\n")
+    wait_until(lambda: has_worker("127.0.0.2"), "the worker at the new master")
+    # Of several addresses the one of the master is used.
+    rename(path, "127.0.0.1 primary.test\n127.0.0.2 primary.test\n")
+    found, = answers(start("--table", "redis://primary.test", "--time", 2000, positions()[1], host=host))
+    equal((found["shards_up"], found["workers"]), (1, 1))
+    equal(worker.end(), 0, worker.tail())
+
+
+@needs_hosts
+def more_memory_than_a_container_has_is_refused():
+    host = network.Host()
+    host.run("mount", "-t", "tmpfs", "none", "/sys/fs/cgroup")
+    host.run("sh", "-c", f"cd /sys/fs/cgroup && mkdir memory && echo {64 << 20} | tee memory.max memory/memory.limit_in_bytes")
+    server = ("ttserver", "--listen", "127.0.0.1:7400", "--memory")
+    front, worker = ("abdada", "analyse", "--depth", 1, "startpos", "--hash"), ("ttworker", "--servers", "127.0.0.1:7400", "--hash")
+    for code, words in ((2, server), (1, front), (1, worker)):
+        process = Process(*words, "64" if words != server else "64M", host=host)
+        equal(process.wait(), code)
+        check(re.search("64 MiB.*: .*more than the 64 MiB that its cgroup", process.err()), process.tail())
+        equal(len(process.lines["err"]), 1, process.tail())
+    Process(*server, "48M", host=host).wait_line("^ready")
+    equal(status(host, *front, 48), 0)
+    Process(*worker, 48, host=host).wait_line("^ready")
+
+
+def is_handled(process, number):
+    with open(f"/proc/{process.popen.pid}/status", encoding="ascii") as file:
+        caught, = (line.split()[1] for line in file if line.startswith("SigCgt:"))
+    return int(caught, 16) >> (number - 1) & 1
+
+
+SILENT_RESOLVER = """
+import socket, time
+asked = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+asked.bind(("127.0.0.1", 53))
+print("ready", flush=True)
+while True:
+    time.sleep(60)
+"""
+
+
+@needs_hosts
+def a_resolver_that_never_answers_keeps_no_program():
+    host = network.Host()
+    path = os.path.join(scratch("resolver"), "resolv.conf")
+    rename(path, "nameserver 127.0.0.1\noptions timeout:30 attempts:5\n")
+    host.replace("/etc/resolv.conf", path)
+    Process(sys.executable, "-c", SILENT_RESOLVER, host=host).wait_line("^ready$")
+    shard, unknown = serve(host, "127.0.0.1:7400"), "its name is still being resolved"
+    servers = "127.0.0.1:7400,nosuch.example:7400"
+
+    def ends(limit, process, *signals):
+        begin = time.monotonic()
+        process.close_input()
+        for number in signals:
+            process.send_signal(number)
+        process.wait()
+        promised(f"{process.name} ends", time.monotonic() - begin, limit)
+        return process
+
+    front = ends(2, start("--servers", servers, "--time", 1000, positions()[1], host=host))
+    equal([json.loads(line)["shards_up"] for line in front.lines["out"]], [1])
+    check(unknown in ends(3, Process("ttserver", "--check", "nosuch.example:7400", host=host)).err())
+    check(unknown in ends(3, Process("abdada", "top", "--once", "--servers", servers, host=host)).err())
+    check(unknown in ends(3, Process("abdada", "ttbench", "--servers", servers, "--pattern", "random", host=host)).err())
+    uci = Process("abdada", "uci", "--servers", servers, host=host)
+    uci.send("isready")
+    uci.wait_line("^readyok")
+    uci.send("quit")
+    ends(1, uci)
+    for place in (["--servers", servers], ["--table", "redis://nosuch.example"]):
+        worker = Process("ttworker", *place, host=host)
+        worker.wait_line("^ready$")
+        worker.wait_line(unknown, "err")
+        ends(1, worker, signal.SIGTERM)
+    ends(1, shard, signal.SIGTERM)
+    for words in (("ttworker", "--servers", "127.0.0.1:7400", "--metrics"),
+                  ("abdada", "analyse", "--depth", 60, "startpos", "--metrics"),
+                  ("abdada", "top", "--servers", "127.0.0.1:7400", "--web")):
+        process = Process(*words, "nosuch.example:7490", host=host)
+        wait_until(lambda: is_handled(process, signal.SIGTERM), "its handler of signals")
+        ends(1, process, signal.SIGTERM)
+
+
 TESTS = [
     hosts_do_not_move_the_strict_score, a_workers_cable_is_cut, a_shards_cable_is_cut_in_mid_search,
     a_shard_cut_off_shortly_is_used_again, a_shard_cut_off_for_long_is_used_again, the_front_ends_cable_is_cut,
     every_cable_is_cut, five_percent_of_all_packets_are_lost, a_slow_link_does_not_move_the_strict_score,
+    every_address_of_a_name_is_tried, an_address_that_a_host_has_not_is_left_out, a_name_that_moves_is_followed,
+    a_redis_that_is_demoted_is_left_for_the_one_of_its_name, a_resolver_that_never_answers_keeps_no_program,
+    more_memory_than_a_container_has_is_refused,
 ]
-QUICK_TESTS = [a_workers_cable_is_cut, a_shards_cable_is_cut_in_mid_search]
+QUICK_TESTS = [
+    a_workers_cable_is_cut, a_shards_cable_is_cut_in_mid_search, every_address_of_a_name_is_tried,
+    an_address_that_a_host_has_not_is_left_out, a_name_that_moves_is_followed,
+    a_redis_that_is_demoted_is_left_for_the_one_of_its_name, a_resolver_that_never_answers_keeps_no_program,
+    more_memory_than_a_container_has_is_refused,
+]
 
 if __name__ == "__main__":
     sys.exit(main(QUICK_TESTS if QUICK else TESTS))

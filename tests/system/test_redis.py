@@ -222,6 +222,22 @@ def a_password_that_is_changed_is_said():
             wait_until(lambda: redis.calls() > before + USED, "the workers to be back")
 
 
+@needs_redis
+def rights_that_are_wanted_are_said():
+    """What a script may not do is another error than what a client may not do."""
+    every = "reset on >correct-horse ~abdada:* resetchannels &abdada:* +@all -@admin -@dangerous +info"
+    with Redis() as redis:
+        def search():
+            front = start("--table", redis.url.replace("//", "//abdada@"), "--fresh", *SEARCH)
+            equal(outcome(answers(front)), expected())
+            return front
+        redis.command("ACL", "SETUSER", "abdada", *every.split())
+        with_password("correct-horse", lambda: check_said([search()]))
+        for taken in ("-time", "-@write", "-script", "-evalsha", "-ping"):
+            redis.command("ACL", "SETUSER", "abdada", *every.split(), taken)
+            with_password("correct-horse", lambda: check_said([search()], r"docs/redis\.md says what he needs$"))
+
+
 def limit_memory(redis, policy, more):
     """To so much more than it has now."""
     redis.command("CONFIG", "SET", "maxmemory-policy", policy)
@@ -344,6 +360,15 @@ def tls_does_not_move_it():
 
 
 @needs_redis
+def a_redis_without_tls_is_said():
+    """However short the search is."""
+    with Redis() as redis:
+        front = start("--table", redis.url.replace("redis://", "rediss://"), "--depth", 1, "startpos")
+        equal(len(answers(front)), 1)
+        check_said([front], "perhaps it has no TLS there")
+
+
+@needs_redis
 def a_redis_that_comes_late_is_used():
     redis = Redis()
     redis.kill()
@@ -380,11 +405,13 @@ if __name__ == "__main__":
         a_pause_does_not_move_it,
         a_wrong_password_is_said,
         a_password_that_is_changed_is_said,
+        rights_that_are_wanted_are_said,
         eviction_does_not_move_it,
         a_full_memory_does_not_move_it,
         a_full_disk_does_not_move_it,
         keys_of_the_wrong_type_do_not_move_it,
         tls_does_not_move_it,
+        a_redis_without_tls_is_said,
         a_redis_that_comes_late_is_used,
         what_is_no_redis_is_said,
     ]))

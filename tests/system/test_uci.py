@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 
-from cluster import QUICK, SANITIZED, Cluster, check, equal, main, path_of, run, scratch
+from cluster import QUICK, SANITIZED, Cluster, Shard, check, equal, main, path_of, run, scratch, wait_until
 from uci import Uci, legal_moves
 
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
@@ -395,6 +395,61 @@ def storm(uci, rng, length):
     return goes
 
 
+class Unread:
+    """A program whose `stream` ("stdout" or "stderr") is a pipe that is full, and read by nobody until `read`."""
+
+    def __init__(self, stream, *arguments):
+        self.reader, writer = os.pipe()
+        os.set_blocking(writer, False)
+        self.filled = 0
+        try:
+            while True:
+                self.filled += os.write(writer, b"x" * 512)
+        except BlockingIOError:
+            os.set_blocking(writer, True)
+        streams = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, stream: writer}
+        self.popen = subprocess.Popen([path_of("abdada"), *map(str, arguments)], **streams)
+        os.close(writer)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.popen.kill()
+        self.popen.wait()
+        self.popen.stdin.close()
+
+    def read(self):
+        """Its lines, until it has ended."""
+        with os.fdopen(self.reader, "rb") as pipe:
+            return pipe.read()[self.filled:].decode().splitlines()
+
+
+def a_reader_that_does_not_read_stops_no_search():
+    """The search begins, and ends when its time is over, while nobody reads what it prints."""
+    shard = Shard(heartbeat_ms=3000)
+    for stream, *arguments in (("stdout", "uci", "--servers", shard.address),
+                               ("stderr", "analyse", "--servers", shard.address, "--time", 3000, START)):
+        with Unread(stream, *arguments) as unread:
+            if stream == "stdout":
+                unread.popen.stdin.write(b"position startpos\ngo movetime 2000\n")
+                unread.popen.stdin.flush()
+            wait_until(lambda: shard.stats()["jobs"] == 1, "the job")
+            wait_until(lambda: shard.stats()["jobs"] == 0, "the end of the job")
+            equal(shard.stats()["sessions_expired"], 0, "by a search that stood still")
+            if stream == "stdout":
+                unread.popen.stdin.write(b"quit\n")
+            unread.popen.stdin.close()
+            lines = unread.read()
+            equal(unread.popen.wait(), 0, lines)
+        if stream == "stdout":
+            depths = [int(line.split()[2]) for line in lines if " seldepth " in line and "bound " not in line]
+            equal(depths, list(range(1, depths[-1] + 1)))
+            check(lines[-1].startswith("bestmove ") and depths[-1] > 1, lines[-3:])
+        else:
+            check(any("Mnodes/s" in line for line in lines), lines)
+
+
 def each_go_has_one_answer():
     seed = int(os.environ.get("SEED", time.time_ns() % 1000000))
     print(f"# seed {seed}", flush=True)
@@ -437,5 +492,6 @@ if __name__ == "__main__":
         less_strength_is_fewer_nodes,
         endgame_tables_that_are_not_there_are_said,
         endgame_tables_choose_the_moves,
+        a_reader_that_does_not_read_stops_no_search,
         each_go_has_one_answer,
     ]))

@@ -33,6 +33,8 @@ static void good_addresses_are_read(void **state)
         {"redis://@h", "redis://h:6379", "", "", false, false, 1, 0},
         {"redis+cluster://a,b:2,[::3]:4", "redis+cluster://a:6379,b:2,[::3]:4", "", "", false, true,
          3, 0},
+        {"redis+cluster://a, b:2 ,[::3]:4", "redis+cluster://a:6379,b:2,[::3]:4", "", "", false,
+         true, 3, 0},
         {"rediss+cluster://u:p@a/0", "rediss+cluster://a:6379", "u", "p", true, true, 1, 0},
     };
     (void)state;

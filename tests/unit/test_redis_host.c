@@ -1,5 +1,6 @@
 /* The addresses of a host: numbers at once, names by a thread, and nobody who waits for one. */
 #include "common/clock.h"
+#include "common/lookup.h"
 #include "worker/table/redis_host.h"
 
 #include <netdb.h>
@@ -78,7 +79,7 @@ static void slow_lookup_is_said(void **state)
 static void few_lookups_are_under_way(void **state)
 {
     (void)state;
-    enum { HOSTS = 3 * REDIS_HOST_LOOKUPS_MAX };
+    enum { HOSTS = 3 * LOOKUPS_MAX };
     struct redis_host host[HOSTS] = {{.found = NULL}};
     struct options_host_port to = at("localhost");
     const char *why = NULL;

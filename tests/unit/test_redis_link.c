@@ -215,6 +215,28 @@ static void user_may_be_limited_to_our_keys(void **state)
     redis_end(&s);
 }
 
+static void a_replica_is_not_up_until_it_is_a_master(void **state)
+{
+    struct redis_server s;
+    struct user u;
+    (void)state;
+    redis_begin(&s);
+    open_link(&u, &s, "");
+    assert_true(redis_link_subscribe(u.link, "one"));
+    user_wait_up(&u, true);
+    redis_expect(s.port, "REPLICAOF 127.0.0.1 1", "+OK");
+    assert_true(user_add(&u, ADD, 1));
+    user_wait_up(&u, false);
+    assert_non_null(strstr(u.why, "replica"));
+    unsigned ups = u.ups;
+    redis_expect(s.port, "REPLICAOF NO ONE", "+OK");
+    user_wait_up(&u, true);
+    assert_int_equal(u.ups, ups + 1); /* its role was asked for */
+    user_wait_published(&u, s.port, "one");
+    user_close(&u);
+    redis_end(&s);
+}
+
 static void channels_are_there_again_after_a_loss(void **state)
 {
     struct redis_server s;
@@ -410,6 +432,7 @@ int main(void)
         cmocka_unit_test(silent_server_is_noticed_while_idle),
         cmocka_unit_test(wrong_password_is_said_and_not_repeated),
         cmocka_unit_test(user_may_be_limited_to_our_keys),
+        cmocka_unit_test(a_replica_is_not_up_until_it_is_a_master),
         cmocka_unit_test(channels_are_there_again_after_a_loss),
 #ifdef HAVE_OPENSSL
         cmocka_unit_test(tls_is_spoken_with_whom_we_trust),

@@ -159,6 +159,16 @@ static void lists_of_addresses_are_read(void **state)
     strcat(many, ",b:1");
     assert_int_equal(options_servers(many, &list), ERR_FULL);
     assert_int_equal(list.count, OPTIONS_SERVERS_MAX);
+    assert_int_equal(options_servers(" a:1,\tb.c:2 , [::2]:3\n", &list), ERR_OK);
+    assert_int_equal(list.count, 3);
+    assert_string_equal(list.server[0].host, "a");
+    assert_string_equal(list.server[1].host, "b.c");
+    assert_string_equal(list.server[2].host, "::2");
+    assert_int_equal(list.server[2].port, 3);
+    const char *const blanks[] = {"a b:1", "a :1", "a: 1", "[ ::1]:1", "a\033:1", " ", "a:1, ,b:1"};
+    for (unsigned i = 0; i < sizeof blanks / sizeof *blanks; i++) {
+        assert_int_equal(options_servers(blanks[i], &list), ERR_SYNTAX);
+    }
     assert_int_equal(options_servers("a:1,b:1,a:2,A:1", &list), ERR_EXIST);
     assert_int_equal(options_servers("a:0", &list), ERR_RANGE);
     assert_int_equal(options_servers("a:1,", &list), ERR_SYNTAX);

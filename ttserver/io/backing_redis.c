@@ -3,6 +3,7 @@
 #ifdef HAVE_HIREDIS
 
 #include "common/clock.h"
+#include "common/lookup.h"
 #include "common/redis_reader.h"
 #include "common/snapshot.h"
 
@@ -22,6 +23,8 @@ enum {
     FORGET_AT_A_TIME = 1000,
     VALUE_MAX = TT_BUCKET_ENTRIES * SNAPSHOT_ENTRY_BYTES,
     READ_AT_A_TIME = 16 << 10,
+    LOOKUP_SLICE_MS = 20,
+    LOOKUP_END_US = 500000, /* that a name may take after the end was asked for */
 };
 
 struct backing_link {
@@ -37,6 +40,18 @@ static enum err fail(char *why, const char *text)
 {
     redis_reader_printable(text, strlen(text), why);
     return ERR_IO;
+}
+
+/* An error of the server, and which rights it wants if it wants some. */
+static void fail_reply(char *why, const char *text)
+{
+    char words[REDIS_WHY_MAX];
+    bool is_of_rights = strncmp(text, "NOPERM ", strlen("NOPERM ")) == 0;
+    redis_reader_printable(text, strlen(text), words);
+    snprintf(why, REDIS_WHY_MAX, "%.160s%s", words,
+             is_of_rights ? ": our user needs PING, SELECT, HMGET, HGETALL, HSET and UNLINK on "
+                            "abdada:backing:*"
+                          : "");
 }
 
 static enum err fail_link(const struct backing_link *link, char *why)
@@ -104,7 +119,7 @@ static enum err next_reply(struct backing_link *link, redisReply **out, char *wh
         err = receive(link, until_us, why);
     }
     if (err == ERR_OK && r->type == REDIS_REPLY_ERROR) {
-        fail(why, r->str);
+        fail_reply(why, r->str);
         err = strncmp(r->str, "LOADING", 7) == 0 ? ERR_ABSENT : ERR_IO;
         redis_reader_free(r);
         return err;
@@ -157,6 +172,46 @@ static enum err log_in(struct backing_link *link, const struct redis_address *ad
     return err ? err : backing_link_ping(link, why);
 }
 
+/* Until the system's resolver has answered, however long that takes, or it is too late. */
+static bool wait_for_name(struct lookup *lookup, const _Atomic uint64_t *end_by_us)
+{
+    uint64_t ending_us = 0;
+    while (!lookup_wait(lookup, LOOKUP_SLICE_MS)) {
+        uint64_t now_us = clock_us();
+        if (atomic_load(end_by_us) != 0 && ending_us == 0) {
+            ending_us = now_us;
+        }
+        if (ending_us != 0 && now_us - ending_us >= LOOKUP_END_US) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* An address of the host in numbers: of several one that is reached. */
+static enum err find_host(const struct options_host_port *at, const _Atomic uint64_t *end_by_us,
+                          char out[LOOKUP_NUMBER_MAX], char *why)
+{
+    struct addrinfo *found = NULL;
+    int error = 0;
+    if (!lookup_number(at, &found)) {
+        struct lookup *lookup = lookup_begin(at, true);
+        if (lookup == NULL) {
+            return fail(why, err_text(ERR_NOMEM));
+        }
+        if (!wait_for_name(lookup, end_by_us)) {
+            lookup_leave(&lookup);
+            return fail(why, "its name is still being resolved");
+        }
+        error = lookup_take(&lookup, &found);
+    }
+    bool is_text = error == 0 && lookup_text(found, out);
+    if (found != NULL) {
+        freeaddrinfo(found);
+    }
+    return is_text ? ERR_OK : fail(why, gai_strerror(error != 0 ? error : EAI_FAMILY));
+}
+
 enum err backing_link_open(struct backing_link **out, const struct redis_address *address,
                            const _Atomic uint64_t *end_by_us, char why[REDIS_WHY_MAX])
 {
@@ -165,10 +220,15 @@ enum err backing_link_open(struct backing_link **out, const struct redis_address
         return fail(why, err_text(ERR_NOMEM));
     }
     link->end_by_us = end_by_us;
+    char number[LOOKUP_NUMBER_MAX];
+    enum err err = find_host(&address->node[0], end_by_us, number, why);
+    if (err != ERR_OK) {
+        backing_link_close(&link);
+        return err;
+    }
     link->reader = redis_reader_open();
-    link->redis = redisConnectWithTimeout(address->node[0].host, address->node[0].port,
-                                          timeval_of_ms(BACKING_CONNECT_MS));
-    enum err err = ERR_OK;
+    link->redis =
+        redisConnectWithTimeout(number, address->node[0].port, timeval_of_ms(BACKING_CONNECT_MS));
     if (link->redis == NULL || link->reader == NULL) {
         err = fail(why, err_text(ERR_NOMEM));
     } else if (link->redis->err != 0) {

@@ -146,7 +146,8 @@ static uint32_t share_descriptors(const struct server_options *o)
         limit.rlim_cur = limit.rlim_max;
         setrlimit(RLIMIT_NOFILE, &limit);
     }
-    rlim_t own = DESCRIPTORS_SPARE + (rlim_t)o->shards * DESCRIPTORS_EACH_SHARD +
+    rlim_t own = DESCRIPTORS_SPARE +
+                 (rlim_t)o->shards * (DESCRIPTORS_EACH_SHARD + o->addresses - 1) +
                  (o->metrics != NULL ? SERVER_METRICS_CONNECTIONS + HTTP_DESCRIPTORS : 0);
     rlim_t each = limit.rlim_max > own ? (limit.rlim_max - own) / o->shards : 0;
     each = each > CONNECTIONS_MIN ? each : CONNECTIONS_MIN;
@@ -185,7 +186,8 @@ static enum err open_shard(struct server *server, unsigned index, uint16_t port,
     struct shard_options shard = {
         .program = o->program,
         .core = o->core,
-        .address = &o->address,
+        .address = o->address,
+        .addresses = o->addresses,
         .port = port,
         .access = &server->access,
         .connections_max = server->connections_max,

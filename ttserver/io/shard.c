@@ -33,15 +33,23 @@ static void after_poll(uv_check_t *check)
 
 static void on_accept(uv_poll_t *poll, int status, int events);
 
+static void accept_all(struct shard *shard)
+{
+    for (unsigned i = 0; i < shard->listeners; i++) {
+        uv_poll_start(&shard->listener[i].accepting, UV_READABLE, on_accept);
+    }
+}
+
 static void on_accept_again(uv_timer_t *timer)
 {
-    struct shard *shard = timer->data;
-    uv_poll_start(&shard->accepting, UV_READABLE, on_accept);
+    accept_all(timer->data);
 }
 
 static void rest_from_accepting(struct shard *shard, uint64_t ms)
 {
-    uv_poll_stop(&shard->accepting);
+    for (unsigned i = 0; i < shard->listeners; i++) {
+        uv_poll_stop(&shard->listener[i].accepting);
+    }
     uv_timer_start(&shard->accept_again, on_accept_again, ms, 0);
 }
 
@@ -50,11 +58,13 @@ static void rest_from_accepting(struct shard *shard, uint64_t ms)
 static void on_accept(uv_poll_t *poll, int status, int events)
 {
     struct shard *shard = poll->data;
+    uv_os_fd_t listener = -1;
     (void)status;
     (void)events;
+    (void)uv_fileno((uv_handle_t *)poll, &listener);
     for (unsigned i = 0; i < ACCEPT_AT_A_TIME; i++) {
         bool is_full = peers_are_full(&shard->peers);
-        int fd = accept4(shard->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
             peers_accept(&shard->peers, fd);
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
@@ -141,26 +151,16 @@ static void on_stop(uv_async_t *async)
 
 /* ---- life ---- */
 
-static enum err bind_socket(struct shard *shard, const struct shard_options *options)
+static enum err bind_sockets(struct shard *shard, const struct shard_options *options)
 {
-    struct sockaddr_storage at;
-    socklen_t size = listen_sockaddr(options->address, options->port, &at);
-    int one = 1;
-    shard->listener = socket(at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (shard->listener < 0) {
-        return ERR_IO;
+    int fd[LISTEN_ADDRESSES_MAX];
+    unsigned fds;
+    enum err err = listen_bind(options->address, options->addresses, options->port, BACKLOG, fd,
+                               &fds, &shard->port);
+    for (unsigned i = 0; err == ERR_OK && i < fds; i++) {
+        shard->listener[shard->listeners++].fd = fd[i];
     }
-    setsockopt(shard->listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    if (bind(shard->listener, (struct sockaddr *)&at, size) != 0 ||
-        listen(shard->listener, BACKLOG) != 0) {
-        return errno == EADDRINUSE ? ERR_EXIST : ERR_IO;
-    }
-    size = sizeof at;
-    if (getsockname(shard->listener, (struct sockaddr *)&at, &size) != 0) {
-        return ERR_IO;
-    }
-    shard->port = listen_port(&at);
-    return ERR_OK;
+    return err;
 }
 
 static enum err open_loop(struct shard *shard)
@@ -175,13 +175,19 @@ static enum err open_loop(struct shard *shard)
         uv_timer_init(&shard->loop, &shard->second) != 0 ||
         uv_timer_init(&shard->loop, &shard->accept_again) != 0 ||
         uv_async_init(&shard->loop, &shard->stop, on_stop) != 0 ||
-        uv_async_init(&shard->loop, &shard->reread, on_reread) != 0 ||
-        uv_poll_init(&shard->loop, &shard->accepting, shard->listener) != 0) {
+        uv_async_init(&shard->loop, &shard->reread, on_reread) != 0) {
         return ERR_IO;
+    }
+    for (unsigned i = 0; i < shard->listeners; i++) {
+        struct shard_listener *l = &shard->listener[i];
+        if (uv_poll_init(&shard->loop, &l->accepting, l->fd) != 0) {
+            return ERR_IO;
+        }
+        l->accepting.data = shard;
     }
     shard->accept_again.data = shard->second.data = shard;
     shard->more.data = shard->after_poll.data = shard->tick.data = shard->stop.data =
-        shard->reread.data = shard->accepting.data = shard;
+        shard->reread.data = shard;
     return ERR_OK;
 }
 
@@ -193,7 +199,6 @@ enum err shard_open(struct shard *shard, const struct shard_options *options)
     shard->ended = options->ended;
     shard->metrics = options->metrics;
     shard->tick_ms = heartbeat_ms >= 4 ? heartbeat_ms / 4 : 1;
-    shard->listener = -1;
     struct peers_options peers = {.program = options->program,
                                   .core = options->core,
                                   .access = options->access,
@@ -201,7 +206,7 @@ enum err shard_open(struct shard *shard, const struct shard_options *options)
                                   .connections_max = options->connections_max,
                                   .held_max = options->held_max};
     enum err err = peers_open(&shard->peers, &peers);
-    err = err ? err : bind_socket(shard, options);
+    err = err ? err : bind_sockets(shard, options);
     err = err ? err : open_loop(shard);
     if (err != ERR_OK) {
         int saved = errno;
@@ -216,7 +221,7 @@ void shard_run(struct shard *shard)
     uv_timer_start(&shard->tick, on_tick, shard->tick_ms, shard->tick_ms);
     uv_timer_start(&shard->second, on_second, 0, SERVER_METRICS_EVERY_MS);
     uv_check_start(&shard->after_poll, after_poll);
-    uv_poll_start(&shard->accepting, UV_READABLE, on_accept);
+    accept_all(shard);
     uv_run(&shard->loop, UV_RUN_DEFAULT);
     uv_async_send(shard->ended);
 }
@@ -253,9 +258,8 @@ void shard_close(struct shard *shard)
         shard_close_loop(&shard->loop);
         shard->loop.data = NULL;
     }
-    if (shard->listener > 0) {
-        close(shard->listener);
-        shard->listener = -1;
+    while (shard->listeners > 0) {
+        close(shard->listener[--shard->listeners].fd);
     }
     peers_close(&shard->peers);
 }

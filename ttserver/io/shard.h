@@ -1,4 +1,5 @@
-/* shard: one core behind one listening TCP socket, served by one libuv loop in one thread.
+/* shard: one core behind listening TCP sockets, one for each address of its name, served by one
+ * libuv loop in one thread.
  *
  * open and close belong to the main thread, before the thread starts and after it ended; run is the
  * thread; stop and reread may be called from any thread. Memory: ttserver/io/peers.h. Counters are
@@ -14,6 +15,7 @@ struct shard_options {
     const char *program; /* in the log */
     struct ttcore_options core;
     const struct listen_address *address; /* read in open only */
+    unsigned addresses;
     uint16_t port; /* 0: any */
     struct access *access; /* borrowed until close */
     uint32_t connections_max; /* ttserver/io/peers.h */
@@ -23,17 +25,22 @@ struct shard_options {
         *metrics; /* gets its figures; borrowed until close; NULL: nobody does */
 };
 
+struct shard_listener {
+    int fd;
+    uv_poll_t accepting;
+};
+
 struct shard {
     /* fixed after open */
     const char *program;
-    int listener;
+    struct shard_listener listener[LISTEN_ADDRESSES_MAX];
+    unsigned listeners;
     uint16_t port;
     uv_async_t *ended;
     struct server_metrics_shard *metrics;
     uint64_t tick_ms;
     /* the thread's */
     uv_loop_t loop;
-    uv_poll_t accepting;
     uv_check_t after_poll;
     uv_idle_t more; /* active while somebody waits for a turn: the loop polls without waiting */
     uv_timer_t tick;

@@ -369,7 +369,8 @@ static int analyse_all(struct analyse *a)
         log_fail(a->program, "%s", why);
         return 1;
     }
-    if (cli_metrics_open(&a->metrics, a->program, &a->resources, a->engine, why) != ERR_OK) {
+    if (cli_metrics_open(&a->metrics, a->program, &a->resources, a->engine, &interrupted, why) !=
+        ERR_OK) {
         log_fail(a->program, "--metrics: %s", why);
         engine_close(&a->engine);
         return 1;

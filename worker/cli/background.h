@@ -22,7 +22,7 @@ struct background {
     struct engine_observer observer;
 };
 
-/* False with errno: there is no pipe. It never takes the number of a closed standard stream. */
+/* False with errno: there is no pipe. */
 bool background_open(struct background *background);
 void background_close(struct background *background);
 

@@ -2,6 +2,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "common/memory.h"
 #include "worker/games/games.h"
 #include "worker/table/host_table.h"
 
@@ -148,6 +149,16 @@ void cli_say_private(const char *program, uint64_t hash_mib, const char *reason)
              hash_mib, reason);
 }
 
+enum err cli_check_hash(uint64_t hash_mib, char *why, size_t why_size)
+{
+    char reason[128];
+    if (memory_has_room(hash_mib << 20, reason, sizeof reason)) {
+        return ERR_OK;
+    }
+    snprintf(why, why_size, "a table of %" PRIu64 " MiB (--hash): %s", hash_mib, reason);
+    return ERR_NOMEM;
+}
+
 enum err cli_engine_open(struct engine **out, const char *program, const struct cli_resources *r,
                          const atomic_bool *stop, char why[ENGINE_WHY_MAX])
 {
@@ -164,7 +175,8 @@ enum err cli_engine_open(struct engine **out, const char *program, const struct 
     };
     const struct keys_client *loaded = NULL;
     const char *keys_dir = r->table.servers.count > 0 ? r->table.keys_dir : NULL;
-    enum err err = cli_load_keys(keys_dir, KEYS_FRONT, &keys, &loaded, why);
+    enum err err = cli_check_hash(r->hash_mib, why, ENGINE_WHY_MAX);
+    err = err ? err : cli_load_keys(keys_dir, KEYS_FRONT, &keys, &loaded, why);
     if (err != ERR_OK) {
         return err;
     }
@@ -200,7 +212,7 @@ static unsigned workers_of(void *engine)
 
 enum err cli_metrics_open(struct searching_metrics **out, const char *program,
                           const struct cli_resources *r, struct engine *engine,
-                          char why[HTTP_WHY_MAX])
+                          const atomic_bool *stop, char why[HTTP_WHY_MAX])
 {
     const struct searching_metrics_options options = {
         .program = "abdada",
@@ -210,6 +222,7 @@ enum err cli_metrics_open(struct searching_metrics **out, const char *program,
         .searcher = searcher_of,
         .workers = workers_of,
         .self = engine,
+        .stop = stop,
     };
     return searching_metrics_open(out, &r->metrics, &options, why);
 }

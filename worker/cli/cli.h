@@ -129,10 +129,12 @@ enum { CLI_WHY_MAX = (int)ENGINE_WHY_MAX + (int)HTTP_WHY_MAX }; /* for either */
             OPTION_HOST_PORT                                                              \
     }
 /* Serves the engine's figures if the resources say where; says where on stderr. To be closed before
- * the engine. On failure a line for people is written to `why`. */
+ * the engine. `stop` as in http.h. On failure a line for people is written to `why`. */
 enum err cli_metrics_open(struct searching_metrics **out, const char *program,
                           const struct cli_resources *resources, struct engine *engine,
-                          char why[HTTP_WHY_MAX]);
+                          const atomic_bool *stop, char why[HTTP_WHY_MAX]);
+/* ERR_NOMEM: this process may not have a table of that size; `why` says so in one line. */
+enum err cli_check_hash(uint64_t hash_mib, char *why, size_t why_size);
 /* On stderr: `reason`, not NULL, is why the table of that size is the process's own. */
 void cli_say_private(const char *program, uint64_t hash_mib, const char *reason);
 

@@ -36,11 +36,11 @@ static void on_iteration(void *self, unsigned line, const struct search_result *
 {
     struct othello_player *p = self;
     const uint32_t time_ms = p->record.job.time_ms;
-    if (p->protocol->iteration != NULL) {
-        p->protocol->iteration(p, line, r, s);
-    }
     if (time_ms > 0 && r->bound == TT_EXACT && s->time_us / 500 > time_ms) {
         engine_stop(p->engine);
+    }
+    if (p->protocol->iteration != NULL) {
+        p->protocol->iteration(p, line, r, s);
     }
 }
 
@@ -239,7 +239,8 @@ static int play(struct othello_player *p)
         log_fail(program, "%s", why);
         return 1;
     }
-    if (cli_metrics_open(&p->metrics, program, &p->resources, p->engine, why) != ERR_OK) {
+    if (cli_metrics_open(&p->metrics, program, &p->resources, p->engine, &quitting, why) !=
+        ERR_OK) {
         log_fail(program, "--metrics: %s", why);
         return 1;
     }

@@ -409,7 +409,7 @@ static int show_live(struct top *t)
 static enum err open_web(struct top *t, const struct keys_client *keys, char *why)
 {
     char reason[HTTP_WHY_MAX];
-    enum err err = top_web_open(&t->web, &t->web_at, keys, reason);
+    enum err err = top_web_open(&t->web, &t->web_at, keys, &stopping, reason);
     if (err != ERR_OK) {
         snprintf(why, KEYS_WHY_MAX, "--web %.400s", reason);
     } else if (!top_web_is_loopback(t->web) && keys == NULL && !t->is_insecure) {

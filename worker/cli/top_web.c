@@ -84,7 +84,8 @@ enum err top_web_address(const char *text, void *out)
 }
 
 enum err top_web_open(struct top_web **out, const struct options_host_port *at,
-                      const struct keys_client *keys, char why[HTTP_WHY_MAX])
+                      const struct keys_client *keys, const atomic_bool *stop,
+                      char why[HTTP_WHY_MAX])
 {
     char script[HASH_ROOM], style[HASH_ROOM];
     struct top_web *w = calloc(1, sizeof *w);
@@ -108,7 +109,8 @@ enum err top_web_open(struct top_web **out, const struct options_host_port *at,
     if (keys != NULL) {
         make_token(keys, w->token);
     }
-    const struct http_options options = {at, w->route, keys != NULL ? w->token : NULL};
+    const struct http_options options = {
+        .address = at, .route = w->route, .token = keys != NULL ? w->token : NULL, .stop = stop};
     enum err err = http_open(&w->server, &options, why);
     if (err != ERR_OK) {
         top_web_close(&w);

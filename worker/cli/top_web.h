@@ -20,9 +20,11 @@ struct top_web;
 enum err top_web_address(const char *text, void *out /* struct options_host_port */);
 
 /* Serves from now on. With `keys` pages need a token, which is derived from the secret key: who has
- * the same key finds the same token. On failure a line for people is written to `why`. */
+ * the same key finds the same token. `stop` as in http.h. On failure a line for people is written
+ * to `why`. */
 enum err top_web_open(struct top_web **out, const struct options_host_port *at,
-                      const struct keys_client *keys, char why[HTTP_WHY_MAX]);
+                      const struct keys_client *keys, const atomic_bool *stop,
+                      char why[HTTP_WHY_MAX]);
 void top_web_close(struct top_web **web);
 
 /* Where a browser on this host finds it, with the token. */

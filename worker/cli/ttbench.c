@@ -7,6 +7,7 @@
 #include "common/clock.h"
 #include "common/config.h"
 #include "common/log.h"
+#include "common/lookup.h"
 #include "common/rng.h"
 #include "common/signals.h"
 
@@ -148,17 +149,37 @@ static bool run_clients(struct bench *b)
     return true;
 }
 
+/* Once for all clients: libzmq would do it for each, and wait for it at the end. */
+static bool resolve(const struct bench *b, struct options_servers *out)
+{
+    uint64_t until_us = clock_us() + WAIT_MS * UINT64_C(1000);
+    out->count = b->servers.count;
+    for (unsigned i = 0; i < out->count; i++) {
+        const struct options_host_port *at = &b->servers.server[i];
+        const char *why;
+        if (lookup_reach(at, until_us, &stopping, &out->server[i], &why) != ERR_OK) {
+            log_fail(program, "shard %s:%u: %s", at->host, (unsigned)at->port, why);
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool run(struct bench *b, const struct keys_client *keys)
 {
     char why[WIRE_WHY_MAX];
     void *context = NULL;
+    struct options_servers servers;
+    if (!resolve(b, &servers)) {
+        return false;
+    }
     if (wire_context(&context, b->servers.count, b->clients, false, why) != ERR_OK) {
         log_fail(program, "%s", why);
         return false;
     }
     struct ttbench_plan plan = {
         .load = &b->load,
-        .servers = &b->servers,
+        .servers = &servers,
         .keys = keys,
         .shards = &b->shards,
         .clients = b->clients,

@@ -177,7 +177,8 @@ static bool ensure_engine(struct uci *u)
         return false;
     }
     u->good_hash_mib = u->options.resources.hash_mib;
-    if (cli_metrics_open(&u->metrics, program, &u->options.resources, u->engine, why) != ERR_OK) {
+    if (cli_metrics_open(&u->metrics, program, &u->options.resources, u->engine, &quitting, why) !=
+        ERR_OK) {
         printf("info string error: no metrics: %s\n", why);
     }
     if (cli_table_is_given(&u->options.resources.table) && engine_shards_up(u->engine) == 0) {

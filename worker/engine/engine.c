@@ -18,6 +18,7 @@
 enum {
     PROGRESS_EVERY_US = 1000000,
     REPORT_EVERY_US = 250000,
+    OBSERVER_WAIT_MS = 20, /* between what shards are owed, while he is told the last */
     SHORT_MS = 1000, /* a search of less waits for nobody before it begins */
 };
 
@@ -36,12 +37,13 @@ struct engine {
     struct mailboxes *mailboxes; /* of algorithms whose searchers send each other messages ... */
     bool has_letters; /* ... to those of other processes, too: shards pass them on */
     struct engine_thread *thread; /* the first has the job port */
-    /* state of a run; the thread that holds `lock` may call the observer */
+    struct observer *observer; /* notes are written under `lock` */
+    /* state of a run */
     atomic_bool stop, ended;
     atomic_uint workers; /* that help, as far as known */
-    const struct job *job;
+    struct job own; /* with a position of its own: the observer has the other's */
+    const struct job *job; /* that, or NULL */
     unsigned last_iteration; /* of the job */
-    const struct engine_observer *observer;
     uint64_t begin_us, deadline_us;
     uint64_t end_us; /* 0: it goes on */
     uint64_t next_progress_us, next_report_us; /* of the first thread */
@@ -102,13 +104,13 @@ static void say_refusals(struct engine *e)
     struct engine_status status;
     uint64_t fresh = e->front.refused & ~e->said_refused;
     e->said_refused |= fresh;
-    if (fresh == 0 || e->observer == NULL || e->observer->refused == NULL) {
+    if (fresh == 0) {
         return;
     }
     fill_status(e, &status);
     for (unsigned i = 0; i < e->shards; i++) {
         if (fresh >> i & 1) {
-            e->observer->refused(e->observer->self, i, e->front.why[i], &status);
+            observer_note_refusal(e->observer, i, e->front.why[i], &status);
         }
     }
 }
@@ -131,13 +133,13 @@ static void take_events(struct engine *e)
 static void watch_progress(struct engine *e, uint64_t now)
 {
     struct engine_status status;
-    if (e->observer == NULL || e->observer->progress == NULL || now < e->next_progress_us) {
+    if (now < e->next_progress_us) {
         return;
     }
     e->next_progress_us = now + PROGRESS_EVERY_US;
     pthread_mutex_lock(&e->lock);
     fill_status(e, &status);
-    e->observer->progress(e->observer->self, &e->best, &status);
+    observer_note_progress(e->observer, &e->best, &status);
     pthread_mutex_unlock(&e->lock);
 }
 
@@ -146,14 +148,13 @@ static void watch_root(struct engine *e, const struct search *search, uint64_t n
     struct engine_status status;
     unsigned number;
     uint16_t move = search_root_move(search, &number);
-    if (e->observer == NULL || e->observer->root_move == NULL || move == 0 ||
-        move == e->said_root_move || now < e->begin_us + ENGINE_PATIENCE_US) {
+    if (move == 0 || move == e->said_root_move || now < e->begin_us + ENGINE_PATIENCE_US) {
         return;
     }
     e->said_root_move = move;
     pthread_mutex_lock(&e->lock);
     fill_status(e, &status);
-    e->observer->root_move(e->observer->self, move, number, &status);
+    observer_note_root_move(e->observer, move, number, &status);
     pthread_mutex_unlock(&e->lock);
 }
 
@@ -241,15 +242,12 @@ static void report_lines(struct engine *e, const struct engine_thread *thread)
     struct engine_status status;
     unsigned lines;
     const struct search_result *line = search_lines(thread->searcher.search, &lines);
-    if (e->observer == NULL || e->observer->iteration == NULL) {
-        return;
-    }
     fill_status(e, &status);
-    e->observer->iteration(e->observer->self, 0, &e->best, &status);
+    observer_note_line(e->observer, 0, &e->best, &status);
     for (unsigned i = 1; i < lines; i++) {
         struct search_result r = line[i];
         finish_line(e, thread, &r);
-        e->observer->iteration(e->observer->self, i, &r, &status);
+        observer_note_line(e->observer, i, &r, &status);
     }
 }
 
@@ -257,10 +255,8 @@ static void report_lines(struct engine *e, const struct engine_thread *thread)
 static void report_bound(struct engine *e, const struct search_result *outside)
 {
     struct engine_status status;
-    if (e->observer != NULL && e->observer->iteration != NULL) {
-        fill_status(e, &status);
-        e->observer->iteration(e->observer->self, 0, outside, &status);
-    }
+    fill_status(e, &status);
+    observer_note_line(e->observer, 0, outside, &status);
 }
 
 /* The first searcher to finish an iteration speaks for all. */
@@ -376,6 +372,9 @@ enum err engine_open(struct engine **out, const struct engine_options *options,
     e->thread = memory_lines(options->threads * sizeof *e->thread);
     enum err err = front_core_open(&e->front, 0);
     if (err == ERR_OK) {
+        err = observer_open(&e->observer);
+    }
+    if (err == ERR_OK) {
         err = mailboxes_open(&e->mailboxes, options->threads, true);
     }
     e->has_letters = !is_alone && options->table.redis == NULL;
@@ -418,6 +417,7 @@ void engine_close(struct engine **engine)
     mailboxes_close(&e->mailboxes);
     transport_close(&e->transport);
     embedded_close(&e->table);
+    observer_close(&e->observer);
     pthread_mutex_destroy(&e->lock);
     front_core_close(&e->front);
     free(e->thread);
@@ -518,6 +518,19 @@ static void search_all(struct engine *e)
     }
 }
 
+static bool copy_job(struct engine *e, const struct job *job)
+{
+    void *position = malloc(job->game->position_size);
+    if (position == NULL) {
+        return false;
+    }
+    memcpy(position, job->position, job->game->position_size);
+    e->own = *job;
+    e->own.position = position;
+    e->job = &e->own;
+    return true;
+}
+
 enum err engine_run(struct engine *e, struct job *job, const struct engine_observer *observer,
                     struct engine_result *out)
 {
@@ -525,9 +538,11 @@ enum err engine_run(struct engine *e, struct job *job, const struct engine_obser
     const bool needs_peers = algorithm_needs_peers(job->algorithm);
     const bool is_posted =
         e->transport != NULL && job->algorithm->uses_shards && (e->has_letters || !needs_peers);
-    e->job = job;
+    job->id = clock_unique();
+    if (!copy_job(e, job)) {
+        return ERR_NOMEM;
+    }
     e->last_iteration = job_last_iteration(job);
-    e->observer = observer;
     e->best = (struct search_result){0};
     e->begin_us = clock_us();
     e->end_us = 0;
@@ -537,10 +552,10 @@ enum err engine_run(struct engine *e, struct job *job, const struct engine_obser
     e->deadline_us =
         job->time_ms == 0 ? 0 : e->begin_us + job->time_ms * UINT64_C(1000) - job->spare_us;
     atomic_store(&e->ended, false);
-    job->id = clock_unique();
     front_core_begin(&e->front, job->id);
     e->said_refused = 0;
     mailboxes_begin(e->mailboxes, job->id, !is_posted || !needs_peers);
+    observer_begin(e->observer, observer);
     engine_idle(e, 0); /* what came while nothing ran */
     enum err err = prepare_threads(e);
     if (err == ERR_OK && is_posted) {
@@ -562,9 +577,15 @@ enum err engine_run(struct engine *e, struct job *job, const struct engine_obser
                                                  : FRONT_WAIT_MS);
             take_events(e);
         }
+    }
+    while (!observer_end(e->observer, OBSERVER_WAIT_MS)) {
+        engine_idle(e, 0);
+    }
+    if (err == ERR_OK) {
         *out = (struct engine_result){.search = e->best, .stopped = atomic_load(&e->stop)};
         fill_status(e, &out->status);
     }
+    job_free(&e->own);
     e->job = NULL;
     atomic_store_explicit(&e->workers, 0, memory_order_relaxed);
     return err;

@@ -8,6 +8,7 @@
 #define WORKER_ENGINE_ENGINE_H
 
 #include "common/keys.h"
+#include "worker/engine/observer.h"
 #include "worker/engine/searcher.h"
 #include "worker/table/transport.h"
 
@@ -27,46 +28,10 @@ struct engine_options {
     const struct host_table_wait *wait; /* host_table.h; NULL: waits in silence */
 };
 
-/* Sums over this process and, where workers reported, over all. */
-struct engine_status {
-    uint64_t time_us;
-    uint64_t own_nodes;
-#define X(name, json, help) uint64_t name;
-    COUNTERS(X)
-#undef X
-    uint64_t waited_us; /* for shards, of this process's threads */
-    uint64_t all_waited_us, all_us; /* the same of all searchers, and the time that they had */
-    uint64_t bytes; /* of messages between all searchers and the shards */
-    unsigned workers; /* ttworker threads that live: reported in the last seconds */
-    unsigned shards, shards_up, remote_depth;
-    unsigned refused; /* shards that refused the job */
-    unsigned workers_refused; /* workers that live and cannot search it: of another build */
-    unsigned depth; /* iteration under way */
-    unsigned hash_permille;
-};
-
 struct engine_result {
     struct search_result search;
     struct engine_status status;
     bool stopped; /* by engine_stop, not by the job's limits */
-};
-
-/* Called from searching threads, one at a time. */
-struct engine_observer {
-    void *self;
-    /* Of each finished iteration every line, the best first, which is `line` 0, and of one
-     * under way a bound (result->bound) of line 0, without a move. After ENGINE_PATIENCE_US ... */
-    void (*iteration)(void *self, unsigned line, const struct search_result *result,
-                      const struct engine_status *status);
-    /* ... the root's move that the first thread is at, when it changes. */
-    void (*root_move)(void *self, uint16_t move, unsigned number,
-                      const struct engine_status *status);
-    /* About once a second; `best`: of the last finished iteration. */
-    void (*progress)(void *self, const struct search_result *best,
-                     const struct engine_status *status);
-    /* Once for each shard that refuses the job: `why` are its words. Others may have taken it. */
-    void (*refused)(void *self, unsigned shard, const char *why,
-                    const struct engine_status *status);
 };
 
 struct engine;
@@ -86,7 +51,8 @@ void engine_shard_name(const struct engine *engine, unsigned shard, char out[TRA
 /* Why it shares no table with the other processes of the host, though it was to; else NULL. */
 const char *engine_private_reason(const struct engine *engine);
 
-/* Answers the job. `observer` may be NULL. ERR_NOMEM. */
+/* Answers the job. `observer` may be NULL; what it does holds up no search, and engine_run returns
+ * when it has been told all. ERR_NOMEM. */
 enum err engine_run(struct engine *engine, struct job *job, const struct engine_observer *observer,
                     struct engine_result *out);
 /* Ends a run, or the next one at once: a stop is never lost. engine_arm takes it back. */

@@ -89,8 +89,10 @@ enum err searching_metrics_open(struct searching_metrics **out,
         .path = "/metrics", .content_type = METRICS_TYPE, .answer = answer_metrics, .self = m};
     m->route[1] = (struct http_route){
         .path = "/healthz", .content_type = "text/plain", .answer = answer_health, .self = m};
-    const struct http_options http = {
-        .address = address, .route = m->route, .connections_max = SEARCHING_METRICS_CONNECTIONS};
+    const struct http_options http = {.address = address,
+                                      .route = m->route,
+                                      .connections_max = SEARCHING_METRICS_CONNECTIONS,
+                                      .stop = options->stop};
     enum err err = http_open(&m->http, &http, why);
     if (err != ERR_OK) {
         free(m);

@@ -20,6 +20,7 @@ struct searching_metrics_options {
     const struct searcher *(*searcher)(void *self, unsigned i);
     unsigned (*workers)(void *self); /* that help now; NULL: nobody helps */
     void *self;
+    const atomic_bool *stop; /* http.h */
 };
 
 struct searching_metrics;

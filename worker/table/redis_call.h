@@ -18,6 +18,7 @@ enum redis_call_kind {
     REDIS_CALL_SUBSCRIBE, /* also the opposite */
     REDIS_CALL_AUTH, /* these are the node's */
     REDIS_CALL_SELECT,
+    REDIS_CALL_ROLE,
     REDIS_CALL_LOAD,
     REDIS_CALL_READY, /* the last one of a log-in */
     REDIS_CALL_PING,

@@ -1,10 +1,7 @@
 /* redis_host: the addresses of a host, one after another. A name is resolved by a thread of its
- * own, as nobody knows how long that takes: at first, and again where none of its addresses
- * answers.
+ * own (common/lookup.h): at first, and again where none of its addresses answers.
  *
- * Threads: one for each struct; REDIS_HOST_LOOKUPS_MAX names of a process are resolved at a time.
- * Memory: the system's, until redis_host_forget. Blocking: none. A lookup that is under way goes
- * on after redis_host_forget, and then frees what is its own. */
+ * Threads: one for each struct. Memory: the system's, until redis_host_forget. Blocking: none. */
 #ifndef WORKER_TABLE_REDIS_HOST_H
 #define WORKER_TABLE_REDIS_HOST_H
 
@@ -13,16 +10,15 @@
 enum {
     REDIS_HOST_LOOKUP_US = 5000000, /* from the begin of one to that of the next */
     REDIS_HOST_SLOW_US = 1500000,
-    REDIS_HOST_LOOKUPS_MAX = 8,
 };
 
 struct addrinfo;
-struct redis_lookup;
+struct lookup;
 
 /* Zeroed: nothing is known yet. */
 struct redis_host {
     struct addrinfo *found, *next;
-    struct redis_lookup *lookup; /* under way */
+    struct lookup *lookup; /* under way */
     uint64_t lookup_us; /* when it began, or the last one; 0: none did */
     int error; /* of the last time */
 };

@@ -233,8 +233,24 @@ static void take_ask(struct redis_link *link, struct redis_node *from, struct re
 
 static bool begins(const redisReply *reply, const char *word)
 {
-    size_t n = strlen(word);
-    return reply->len >= n && memcmp(reply->str, word, n) == 0;
+    return strncmp(reply->str, word, strlen(word)) == 0;
+}
+
+/* Before 7.0 a script's error has that inside. */
+static bool is_of_replica(const redisReply *reply)
+{
+    return begins(reply, "READONLY") || begins(reply, "MASTERDOWN") ||
+           memmem(reply->str, reply->len, "-READONLY ", strlen("-READONLY ")) != NULL;
+}
+
+bool redis_link_leave_replica(struct redis_link *link)
+{
+    redis_map_doubt(&link->map); /* of a cluster */
+    if (!link->address.is_cluster) {
+        redis_node_refuse_replica(&link->map.node[0]);
+        redis_node_refuse_replica(&link->subscriber);
+    }
+    return !link->address.is_cluster;
 }
 
 /* An error that is not the user's yet: true if the call was taken. */
@@ -253,7 +269,8 @@ static bool take_error(struct redis_link *link, struct redis_node *from, struct 
         }
         return true;
     }
-    if (begins(reply, "LOADING") || begins(reply, "READONLY") || begins(reply, "MASTERDOWN")) {
+    bool is_left = is_of_replica(reply) && redis_link_leave_replica(link);
+    if (is_left || begins(reply, "LOADING") || is_of_replica(reply)) {
         redis_map_doubt(&link->map);
         keep_for_later(link, call, AGAIN_AFTER_US);
         return true;
@@ -294,9 +311,8 @@ static unsigned channel_index(const struct redis_link *link, const char *channel
 static void send_subscription(struct redis_link *link, const char *command, const char *channel,
                               uint64_t place)
 {
-    const char *words[] = {command, channel};
-    size_t length[] = {strlen(command), strlen(channel)};
-    struct redis_call *call = redis_call_make(REDIS_CALL_SUBSCRIBE, -1, 0, 2, words, length);
+    struct redis_call *call =
+        redis_call_make_words(REDIS_CALL_SUBSCRIBE, 2, (const char *[]){command, channel});
     if (call != NULL) {
         call->tag = place;
         if (!redis_node_call(&link->subscriber, call, link->now_us)) {
@@ -481,6 +497,7 @@ void redis_link_close(struct redis_link **out)
     if (link == NULL) {
         return;
     }
+    redis_map_say_silent(&link->map, link->o.self, link->o.changed);
     redis_map_close(&link->map);
     redis_node_close(&link->subscriber);
     for (unsigned i = 0; i < REDIS_CHANNELS_MAX; i++) {

@@ -59,7 +59,8 @@ struct redis_link_options {
 /* Nothing is connected before the first redis_link_tick. ERR_NOMEM, ERR_IO (this build has no
  * Redis, or no TLS and the address asks for it). */
 enum err redis_link_open(struct redis_link **out, const struct redis_link_options *options);
-/* Gives what is queued one chance to leave. Accepts NULL; nulls. */
+/* Gives what is queued one chance to leave. Says of nodes that never answered, and were not given
+ * up yet, that they are silent (`changed`). Accepts NULL; nulls. */
 void redis_link_close(struct redis_link **link);
 
 /* The slot of a key: CRC16 of it, or of the part in braces. */
@@ -78,6 +79,12 @@ bool redis_link_call(struct redis_link *link, unsigned slot, unsigned script, un
 bool redis_link_command(struct redis_link *link, unsigned slot, unsigned argc,
                         const char *const *argv, const size_t *length, uint64_t tag,
                         uint64_t now_us);
+/* What it is connected to takes no writes, as a script's answer says: it is a replica, or has
+ * become one. Of a cluster the map is asked for anew. Else the connection ends, which is said
+ * (`changed`), and its name is resolved again, or another of its addresses is tried. True: the
+ * connection ends.
+ */
+bool redis_link_leave_replica(struct redis_link *link);
 /* From now on, also after connections anew, on a connection of its own (of a cluster: to any node,
  * since PUBLISH reaches all). What is published while that one is not connected never comes. False:
  * more than REDIS_CHANNELS_MAX, or no memory. A channel that is there is fine. */

@@ -39,6 +39,12 @@ bool redis_link_command(struct redis_link *link, unsigned slot, unsigned argc,
     return false;
 }
 
+bool redis_link_leave_replica(struct redis_link *link)
+{
+    (void)link;
+    return false;
+}
+
 bool redis_link_subscribe(struct redis_link *link, const char *channel)
 {
     (void)link, (void)channel;

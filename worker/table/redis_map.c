@@ -359,4 +359,21 @@ void redis_map_say(struct redis_map *map, void *self,
     }
 }
 
+void redis_map_say_silent(const struct redis_map *map, void *self,
+                          void (*changed)(void *self, unsigned first_slot, unsigned last_slot,
+                                          bool up, const char *why))
+{
+    char address[OPTIONS_HOST_MAX + 16], why[REDIS_WHY_MAX];
+    for (unsigned i = 0; i < map->seeds && changed != NULL; i++) {
+        const struct redis_node *node = &map->node[i];
+        bool was_begun = node->state != REDIS_NODE_IDLE || node->host.lookup != NULL;
+        if (map->said[0] == SAID_NOTHING && was_begun && !redis_node_is_up(node) &&
+            !node->has_failed) {
+            options_host_port_text(node->at.host, node->at.port, address, sizeof address);
+            snprintf(why, sizeof why, "%.80s: %s", address, redis_node_silence_text(node->state));
+            changed(self, 0, REDIS_MAP_SLOTS - 1, false, why);
+        }
+    }
+}
+
 #endif

@@ -68,5 +68,10 @@ void redis_map_tick(struct redis_map *map, uint64_t now_us);
 void redis_map_say(struct redis_map *map, void *self,
                    void (*changed)(void *self, unsigned first_slot, unsigned last_slot, bool up,
                                    const char *why));
+/* At the end: the same for what never was up, and of which nothing was said, as it had not been
+ * silent for long enough to be given up. */
+void redis_map_say_silent(const struct redis_map *map, void *self,
+                          void (*changed)(void *self, unsigned first_slot, unsigned last_slot,
+                                          bool up, const char *why));
 
 #endif

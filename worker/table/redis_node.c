@@ -74,6 +74,16 @@ void redis_node_break(struct redis_node *node, const char *reason)
     }
 }
 
+void redis_node_refuse_replica(struct redis_node *node)
+{
+    node->is_replica = true;
+    if (node->state == REDIS_NODE_IDLE) {
+        redis_host_forget(&node->host);
+    } else {
+        redis_node_break(node, "this is a replica: name its master");
+    }
+}
+
 static void disconnect(struct redis_node *node)
 {
     redis_tls_end(&node->tls);
@@ -105,16 +115,18 @@ static void hand_back(struct redis_node *node)
 /* With node->why. Another address of the host is tried at once. */
 static void end_connection(struct redis_node *node)
 {
-    bool has_another = node->state <= REDIS_NODE_CONNECTING && node->host.next != NULL;
+    bool has_another =
+        (node->state <= REDIS_NODE_CONNECTING || node->is_replica) && node->host.next != NULL;
     node->was_refused = node->state == REDIS_NODE_SECURING || node->state == REDIS_NODE_LOGIN;
     disconnect(node);
     node->retry_us = node->now_us;
     if (!has_another) {
         redis_host_rewind(&node->host);
         node->retry_us += node->backoff_us;
-        node->backoff_us *= 2;
-        if (node->backoff_us > REDIS_NODE_RETRY_MAX_US) {
-            node->backoff_us = REDIS_NODE_RETRY_MAX_US;
+        node->backoff_us *= node->backoff_us < REDIS_NODE_RETRY_MAX_US ? 2 : 1;
+        if (node->is_replica) { /* by now the name may be that of the master */
+            redis_host_forget(&node->host);
+            node->backoff_us = REDIS_NODE_REPLICA_US;
         }
         node->has_failed = true;
     }
@@ -199,6 +211,8 @@ static void begin_login(struct redis_node *node)
         snprintf(db, sizeof db, "%u", s->db);
         fine = fine && queue_words(node, REDIS_CALL_SELECT, 2, (const char *[]){"SELECT", db});
     }
+    fine = fine && (!node->is_replica ||
+                    queue_words(node, REDIS_CALL_ROLE, 2, (const char *[]){"HELLO", "2"}));
     for (unsigned i = 0; !node->is_subscriber && fine && i < s->scripts; i++) {
         fine = queue_load(node, i);
     }
@@ -349,9 +363,21 @@ static void take_load(struct redis_node *node, const struct redis_call *call,
     memcpy(node->hash[call->script], reply->str, REDIS_CALL_HASH);
 }
 
+/* Of the fields and values of HELLO; everybody may call it, whatever the ACL says. */
+static void take_role(struct redis_node *node, const redisReply *reply)
+{
+    for (size_t i = 0; reply->type == REDIS_REPLY_ARRAY && i + 1 < reply->elements; i += 2) {
+        if (redis_reader_is(reply->element[i], "role") &&
+            !redis_reader_is(reply->element[i + 1], "master")) {
+            redis_node_refuse_replica(node);
+        }
+    }
+}
+
 static void take_ready(struct redis_node *node)
 {
     node->state = REDIS_NODE_UP;
+    node->is_replica = false;
     node->has_failed = false;
     node->why[0] = '\0';
     node->backoff_us = REDIS_NODE_RETRY_MIN_US;
@@ -365,13 +391,15 @@ static void take_own(struct redis_node *node, const struct redis_call *call,
     if (reply->type == REDIS_REPLY_ERROR) {
         if (call->kind == REDIS_CALL_AUTH) {
             refuse_login(node, reply);
-        } else if (call->kind != REDIS_CALL_ASKING) {
+        } else if (call->kind != REDIS_CALL_ASKING && call->kind != REDIS_CALL_ROLE) {
             char text[REDIS_WHY_MAX];
             redis_reader_printable(reply->str, reply->len, text);
             redis_node_break(node, text);
         }
     } else if (call->kind == REDIS_CALL_LOAD) {
         take_load(node, call, reply);
+    } else if (call->kind == REDIS_CALL_ROLE) {
+        take_role(node, reply);
     } else if (call->kind == REDIS_CALL_READY) {
         take_ready(node);
     }
@@ -380,8 +408,7 @@ static void take_own(struct redis_node *node, const struct redis_call *call,
 static bool is_message(const redisReply *reply)
 {
     return reply->type == REDIS_REPLY_ARRAY && reply->elements == 3 &&
-           reply->element[0]->type == REDIS_REPLY_STRING && reply->element[0]->len == 7 &&
-           memcmp(reply->element[0]->str, "message", 7) == 0;
+           redis_reader_is(reply->element[0], "message");
 }
 
 static void take_reply(struct redis_node *node, const redisReply *reply)
@@ -481,13 +508,6 @@ bool redis_node_serve(struct redis_node *node, uint64_t now_us)
     return any;
 }
 
-static const char *silence_text(enum redis_node_state state)
-{
-    return state == REDIS_NODE_CONNECTING ? "it cannot be reached: no answer"
-           : state == REDIS_NODE_SECURING ? "it does not answer: perhaps it has no TLS there"
-                                          : "it does not answer";
-}
-
 void redis_node_tick(struct redis_node *node, uint64_t now_us)
 {
     node->now_us = now_us;
@@ -508,7 +528,7 @@ void redis_node_tick(struct redis_node *node, uint64_t now_us)
     }
     uint64_t silence_us = now_us > from_us ? now_us - from_us : 0;
     if (owes && silence_us > REDIS_NODE_SILENCE_US) {
-        redis_node_break(node, silence_text(node->state));
+        redis_node_break(node, redis_node_silence_text(node->state));
         end_connection(node);
     } else if (!owes && node->is_wanted && silence_us > REDIS_NODE_IDLE_US) {
         queue_words(node, REDIS_CALL_PING, 1, (const char *[]){"PING"});
@@ -540,11 +560,11 @@ bool redis_node_open(struct redis_node *node, struct redis_node_setup *setup, co
 {
     *node = (struct redis_node){
         .setup = setup,
+        .at.port = port,
         .is_subscriber = is_subscriber,
         .fd = -1,
         .backoff_us = REDIS_NODE_RETRY_MIN_US,
     };
-    node->at.port = port;
     return snprintf(node->at.host, sizeof node->at.host, "%s", host) < (int)sizeof node->at.host;
 }
 

@@ -33,6 +33,7 @@ enum {
     REDIS_NODE_IDLE_US = 1000000, /* after which it is asked for a sign of life */
     REDIS_NODE_RETRY_MIN_US = 50000,
     REDIS_NODE_RETRY_MAX_US = 400000,
+    REDIS_NODE_REPLICA_US = 1000000, /* before a replica is looked at again */
 };
 
 enum redis_node_state {
@@ -81,6 +82,7 @@ struct redis_node {
     uint64_t now_us;
     bool is_broken; /* while nobody could be called back; serve ends the connection */
     bool has_failed; /* not up again after that */
+    bool is_replica; /* it said so last: it is asked for its role before it is up again */
     bool was_refused; /* by the server, which spoke; else `why` is the network's */
     char why[REDIS_WHY_MAX]; /* begins with its address */
 
@@ -104,6 +106,15 @@ static inline bool redis_node_is_up(const struct redis_node *node)
     return node->state == REDIS_NODE_UP && !node->is_broken;
 }
 
+/* What to say of one that is silent. */
+static inline const char *redis_node_silence_text(enum redis_node_state state)
+{
+    return state == REDIS_NODE_IDLE         ? "its name is still being resolved"
+           : state == REDIS_NODE_CONNECTING ? "it cannot be reached: no answer"
+           : state == REDIS_NODE_SECURING   ? "it does not answer: perhaps it has no TLS there"
+                                            : "it does not answer";
+}
+
 /* Queues it behind the others and sends what the socket takes. False: not up, or full, and the call
  * is still the caller's. */
 bool redis_node_call(struct redis_node *node, struct redis_call *call, uint64_t now_us);
@@ -112,6 +123,10 @@ bool redis_node_call(struct redis_node *node, struct redis_call *call, uint64_t 
 bool redis_node_load(struct redis_node *node, unsigned script, uint64_t now_us);
 /* Ends the connection at the next serve or tick; `reason` is what people read. */
 void redis_node_break(struct redis_node *node, const char *reason);
+
+/* The same for one that takes no writes as it is a replica, or has become one: another address of
+ * its host is tried, or its name is resolved again. */
+void redis_node_refuse_replica(struct redis_node *node);
 
 /* Another host or port was written to `at` of a node that is not connected. */
 void redis_node_moved(struct redis_node *node);

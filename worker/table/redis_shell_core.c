@@ -282,20 +282,38 @@ void redis_shell_stop_job(struct redis_shell *s, unsigned shard, uint64_t job, u
 
 /* ---- people ---- */
 
-/* Kinds of trouble by the first word of the server, and what to do about it. */
+/* Kinds of trouble by a word of the server, or by what it says where a script meets them, and what
+ * to do about it. */
 static const struct {
-    const char *word, *advice;
+    const char *word, *of_script, *advice;
 } troubles[] = {
-    {"OOM", "it takes no more results: raise its maxmemory, or let it evict (maxmemory-policy "
-            "allkeys-lru)"},
-    {"MISCONF", "it takes no writes as long as it cannot save: give its disk room, or set "
-                "stop-writes-on-bgsave-error no"},
-    {"NOPERM", "its ACL forbids that to our user: docs/redis.md says what he needs"},
-    {"NOAUTH", "it wants a password: ABDADA_REDIS_PASSWORD or ABDADA_REDIS_PASSWORD_FILE"},
-    {"READONLY", "this is a replica: name its master"},
-    {"NOREPLICAS", "it takes no writes without its replicas"},
-    {"BUSY", "a script of somebody else runs there for too long"},
+    {"OOM", NULL,
+     "it takes no more results: raise its maxmemory, or let it evict (maxmemory-policy "
+     "allkeys-lru)"},
+    {"MISCONF", NULL,
+     "it takes no writes as long as it cannot save: give its disk room, or set "
+     "stop-writes-on-bgsave-error no"},
+    {"NOPERM", "user executing the script can't",
+     "its ACL forbids that to our user: docs/redis.md says what he needs"},
+    {"NOAUTH", NULL, "it wants a password: ABDADA_REDIS_PASSWORD or ABDADA_REDIS_PASSWORD_FILE"},
+    {"NOREPLICAS", NULL, "it takes no writes without its replicas"},
+    {"BUSY", NULL, "a script of somebody else runs there for too long"},
 };
+
+/* NULL: nothing is known about it. The word may stand anywhere: after the server's address, or, in
+ * a script's error, after a '-'. */
+static const char *advice_on(const char *words)
+{
+    for (size_t i = 0; i < sizeof troubles / sizeof *troubles; i++) {
+        const char *word = troubles[i].word, *at = strstr(words, word);
+        char before = at == NULL || at == words ? ' ' : at[-1];
+        bool is_word = at != NULL && (before == ' ' || before == '-') && at[strlen(word)] == ' ';
+        if (is_word || (troubles[i].of_script && strstr(words, troubles[i].of_script) != NULL)) {
+            return troubles[i].advice;
+        }
+    }
+    return NULL;
+}
 
 /* False: said lately, by this shell or another of the process. */
 static bool is_first_time(struct redis_shell *s, uint64_t kind)
@@ -322,18 +340,17 @@ static bool is_first_time(struct redis_shell *s, uint64_t kind)
 void redis_shell_complain(struct redis_shell *s, const char *why, size_t length)
 {
     char words[WORDS_MAX], kind[WORDS_MAX];
-    const char *advice = NULL;
-    if (s->program == NULL) {
+    proto_text_printable((struct proto_text){why, (uint32_t)length}, words, sizeof words);
+    bool is_left =
+        strncmp(words, "READONLY ", strlen("READONLY ")) == 0 && redis_link_leave_replica(s->link);
+    if (is_left || s->program == NULL) {
         return;
     }
-    proto_text_printable((struct proto_text){why, (uint32_t)length}, words, sizeof words);
     snprintf(kind, sizeof kind, "%s", words);
     if (strncmp(kind, "ERR ", 4) != 0) { /* which says nothing */
         kind[strcspn(kind, " ")] = '\0';
     }
-    for (size_t i = 0; i < sizeof troubles / sizeof *troubles; i++) {
-        advice = strcmp(kind, troubles[i].word) == 0 ? troubles[i].advice : advice;
-    }
+    const char *advice = advice_on(words);
     char *from = strstr(words, " script: ");
     if (from != NULL) {
         *from = '\0'; /* which script says nothing to people */
@@ -355,6 +372,7 @@ void redis_shell_complain_of(struct redis_shell *s, const struct redisReply *r, 
 void redis_shell_say(struct redis_shell *s, const char *kind, const char *words)
 {
     if (s->program != NULL && is_first_time(s, rng_hash_text(kind) | 1)) {
-        log_line(s->program, "%s", words);
+        const char *advice = advice_on(words);
+        log_line(s->program, advice != NULL ? "%s: %s" : "%s", words, advice);
     }
 }

@@ -1,13 +1,9 @@
 #include "worker/table/transport.h"
 
-#include "common/log.h"
 #include "common/rng.h"
-#include "common/signals.h"
 #include "worker/table/redis_shell.h"
 #include "worker/table/wire.h"
 
-#include <netdb.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <zmq.h>
@@ -52,54 +48,6 @@ static enum err check_build(const struct redis_address *redis, char why[TRANSPOR
     return lacks != NULL ? ERR_IO : ERR_OK;
 }
 
-struct names {
-    const char *program;
-    unsigned count;
-    struct options_host_port at[];
-};
-
-/* Libzmq asks for a name again and again, in silence. */
-static void *resolve_names(void *context)
-{
-    struct names *n = context;
-    for (unsigned i = 0; i < n->count; i++) {
-        struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
-        int error = getaddrinfo(n->at[i].host, NULL, &hints, &found);
-        if (error == 0) {
-            freeaddrinfo(found);
-        } else {
-            log_line(n->program, "shard %s:%u: this host is not known here (%s); it is tried again",
-                     n->at[i].host, (unsigned)n->at[i].port, gai_strerror(error));
-        }
-    }
-    free(n);
-    return NULL;
-}
-
-/* By a thread of its own, which may take long and which nobody waits for. */
-static void say_unknown_names(const struct transport_address *address, const char *program)
-{
-    pthread_t thread;
-    struct names *n = malloc(sizeof *n + address->servers * sizeof *n->at);
-    if (n == NULL) {
-        return;
-    }
-    *n = (struct names){.program = program};
-    for (unsigned i = 0; i < address->servers; i++) {
-        struct addrinfo hints = {.ai_flags = AI_NUMERICHOST}, *found = NULL;
-        if (getaddrinfo(address->server[i].host, NULL, &hints, &found) == 0) {
-            freeaddrinfo(found);
-        } else {
-            n->at[n->count++] = address->server[i];
-        }
-    }
-    if (n->count > 0 && signals_create_thread(&thread, resolve_names, n)) {
-        pthread_detach(thread);
-    } else {
-        free(n);
-    }
-}
-
 enum err transport_open(struct transport **out, const struct transport_address *address,
                         unsigned lanes, const char *program, char why[TRANSPORT_WHY_MAX])
 {
@@ -123,9 +71,6 @@ enum err transport_open(struct transport **out, const struct transport_address *
         err = t->redis == NULL && t->wire == NULL ? ERR_NOMEM : ERR_OK;
     }
     if (err == ERR_OK && address->redis == NULL) {
-        if (program != NULL && !address->is_guest) {
-            say_unknown_names(address, program);
-        }
         err = wire_context(&t->context, address->servers, lanes, address->is_guest, why);
     }
     if (err != ERR_OK) {

@@ -4,6 +4,7 @@
 #include "common/handshake.h"
 #include "common/log.h"
 #include "worker/table/remote_depth.h"
+#include "worker/table/shard_address.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -32,7 +33,7 @@ enum {
     /* libzmq gives up for good a shard that has keys when we have none, or none when we have some;
      * it may be started again in another way. */
     RENEW_US = 5000000,
-    ENDPOINT_MAX = OPTIONS_HOST_MAX + 32,
+    SILENT_US = 500000, /* after which a name may be that of another address */
     REST_US = 250,
     DRAIN_MAX = 256, /* messages per wake and shard: the search goes on in between */
     /* Descriptors: a connection and an event for each socket; a poll, an event, what it takes to
@@ -47,8 +48,11 @@ enum {
 
 struct wire_shard {
     void *socket;
-    char endpoint[ENDPOINT_MAX];
+    char name[OPTIONS_HOST_MAX + 16]; /* as the user says it */
+    char endpoint[SHARD_ADDRESS_ENDPOINT_MAX];
+    unsigned endpoint_number; /* 0: not connected yet */
     uint64_t unsent_from_us; /* 0: the last message was sent */
+    uint64_t renewed_us;
     bool is_drained; /* a read found nothing, and nothing was done with the socket since */
     struct handshake handshake; /* watched until something was said */
 };
@@ -58,6 +62,7 @@ struct wire {
     unsigned servers;
     const char *program; /* NULL: says nothing */
     struct wire *first; /* of the process, or itself */
+    struct shard_addresses *addresses; /* of `first` */
     _Atomic uint64_t said_refused; /* of `first`: bit i: that shard i refuses a HELLO was said */
 };
 
@@ -138,19 +143,35 @@ enum err wire_context(void **out, unsigned servers, unsigned wires, bool is_gues
     return ERR_OK;
 }
 
-/* ZeroMQ resolves host names on the thread that also moves the messages. So that the name of a
- * shard that is gone does not hold up the other shards' messages, each socket has its own thread.
- */
+/* Each shard has a thread of ZeroMQ's, so that much to move, or to encrypt, for one does not hold
+ * up the others' messages. */
 static void use_own_io_thread(const struct wire *w, void *socket)
 {
     uint64_t affinity = UINT64_C(1) << w->servers;
     zmq_setsockopt(socket, ZMQ_AFFINITY, &affinity, sizeof affinity);
 }
 
+/* To the address that is the present one, where it is another than before. */
+static void follow_address(const struct wire *w, struct wire_shard *shard, bool is_silent)
+{
+    char endpoint[SHARD_ADDRESS_ENDPOINT_MAX];
+    unsigned number = shard_addresses_get(w->first->addresses, (unsigned)(shard - w->shard),
+                                          shard->endpoint_number, is_silent, endpoint);
+    if (number == shard->endpoint_number) {
+        return;
+    }
+    if (shard->endpoint_number != 0) {
+        zmq_disconnect(shard->socket, shard->endpoint);
+    }
+    memcpy(shard->endpoint, endpoint, sizeof endpoint);
+    shard->endpoint_number = number;
+    shard->unsent_from_us = shard->renewed_us = 0;
+    zmq_connect(shard->socket, shard->endpoint);
+}
+
 static enum err open_socket(struct wire *w, void *context, const struct options_host_port *server,
                             const struct keys_client *keys)
 {
-    char at[OPTIONS_HOST_MAX + 16];
     int linger = LINGER_MS, limit = HIGH_WATER, one = 1;
     int first = RECONNECT_MS, max = RECONNECT_MAX_MS;
     int unconfirmed = UNCONFIRMED_MAX_MS, connect = CONNECT_MAX_MS;
@@ -180,9 +201,9 @@ static enum err open_socket(struct wire *w, void *context, const struct options_
     if (err != ERR_OK) {
         return err;
     }
-    options_host_port_text(server->host, server->port, at, sizeof at);
-    snprintf(shard->endpoint, sizeof shard->endpoint, "tcp://%s", at);
-    return zmq_connect(socket, shard->endpoint) == 0 ? ERR_OK : ERR_IO;
+    options_host_port_text(server->host, server->port, shard->name, sizeof shard->name);
+    follow_address(w, shard, false);
+    return ERR_OK;
 }
 
 enum err wire_open(struct wire **out, void *context, const struct options_host_port *server,
@@ -198,6 +219,8 @@ enum err wire_open(struct wire **out, void *context, const struct options_host_p
     if (w != NULL) {
         w->program = program;
         w->first = first != NULL ? first : w;
+        err =
+            first == NULL ? shard_addresses_open(&w->addresses, server, servers, program) : ERR_OK;
     }
     for (unsigned i = 0; i < servers && err == ERR_OK; i++) {
         err = open_socket(w, context, &server[i], keys);
@@ -215,7 +238,7 @@ static void say_refusal(const struct wire *w, struct wire_shard *shard)
 {
     const char *why = handshake_refusal(&shard->handshake);
     if (why != NULL) {
-        log_line(w->program, "shard %s %s", shard->endpoint + strlen("tcp://"), why);
+        log_line(w->program, "shard %s %s", shard->name, why);
         handshake_close(&shard->handshake, shard->socket);
     }
 }
@@ -227,6 +250,9 @@ void wire_close(struct wire **wire)
         say_refusal(*wire, shard);
         handshake_close(&shard->handshake, shard->socket);
         zmq_close(shard->socket);
+    }
+    if (*wire != NULL) {
+        shard_addresses_close(&(*wire)->addresses);
     }
     free(*wire);
     *wire = NULL;
@@ -246,8 +272,7 @@ static void hello_refused(void *self, unsigned shard, struct proto_text why)
     char words[REFUSAL_MAX];
     if (w->program != NULL && !(atomic_fetch_or(&w->first->said_refused, bit) & bit)) {
         proto_text_printable(why, words, sizeof words);
-        log_line(w->program, "shard %s refused us: %s", w->shard[shard].endpoint + strlen("tcp://"),
-                 words);
+        log_line(w->program, "shard %s refused us: %s", w->shard[shard].name, words);
     }
 }
 
@@ -257,10 +282,13 @@ static void take_unsent(const struct wire *w, struct wire_shard *shard)
     uint64_t now_us = clock_us();
     say_refusal(w, shard);
     if (shard->unsent_from_us == 0) {
-        shard->unsent_from_us = now_us;
-    } else if (now_us - shard->unsent_from_us >= RENEW_US) {
+        shard->unsent_from_us = shard->renewed_us = now_us;
+    }
+    follow_address(w, shard, now_us - shard->unsent_from_us >= SILENT_US);
+    if (shard->endpoint_number != 0 && shard->unsent_from_us != 0 &&
+        now_us - shard->renewed_us >= RENEW_US) {
         handshake_renew(shard->socket, shard->endpoint);
-        shard->unsent_from_us = now_us;
+        shard->renewed_us = now_us;
     }
 }
 

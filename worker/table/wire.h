@@ -22,12 +22,13 @@ enum err wire_context(void **out, unsigned servers, unsigned wires, bool is_gues
                       char why[WIRE_WHY_MAX]);
 
 /* Begins to connect; no shard need be up. `context` is ZeroMQ's, fresh or used by wires to as many
- * servers, borrowed until close: it gets a thread for each server. `keys` are copied into the
- * sockets; NULL: no encryption. `program` (borrowed) names who says on stderr, once a shard, that
- * it refuses our keys or our HELLO; NULL: nobody. `first`: NULL, or another wire of the process,
- * borrowed as long as the shell is used: what it has said is not said again, and it alone watches
- * for refused keys, which takes two more of ZeroMQ's sockets a shard. ERR_NOMEM, ERR_IO, ERR_RANGE.
- */
+ * servers, borrowed until close: it gets a thread for each server. `server` is borrowed until
+ * close; a name among them is resolved by a thread that nobody waits for. `keys` are copied into
+ * the sockets; NULL: no encryption. `program` (borrowed) names who says on stderr, once a shard,
+ * that its host is not known, that it refuses our keys or our HELLO; NULL: nobody. `first`: NULL,
+ * or another wire of the process to the same servers, closed after this one: they have the
+ * addresses in common, what it has said is not said again, and it alone watches for refused keys,
+ * which takes two more of ZeroMQ's sockets a shard. ERR_NOMEM, ERR_IO, ERR_RANGE. */
 enum err wire_open(struct wire **out, void *context, const struct options_host_port *server,
                    unsigned servers, const struct keys_client *keys, const char *program,
                    struct wire *first);

@@ -1,0 +1,226 @@
+#include "worker/engine/observer.h"
+
+#include "common/clock.h"
+#include "common/signals.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NOTES_MAX = SEARCH_LINES_MAX + 128 }; /* all lines of an iteration, and what else may be */
+
+enum note_kind { NOTE_LINE, NOTE_ROOT_MOVE, NOTE_PROGRESS, NOTE_REFUSAL };
+
+struct note {
+    enum note_kind kind;
+    unsigned number; /* of the line, the root's move, or the shard */
+    uint16_t move;
+    struct search_result result;
+    char why[JOB_WHY_MAX];
+    struct engine_status status;
+};
+
+struct observer {
+    const struct engine_observer *to; /* of a run; NULL: nobody */
+    bool has_thread;
+    pthread_t thread;
+    pthread_mutex_t lock; /* of the rest */
+    pthread_cond_t changed;
+    bool is_ending, has_ended;
+    unsigned count;
+    struct note note[NOTES_MAX]; /* the oldest first */
+};
+
+static void report(const struct engine_observer *to, const struct note *n)
+{
+    switch (n->kind) {
+    case NOTE_LINE:
+        to->iteration(to->self, n->number, &n->result, &n->status);
+        break;
+    case NOTE_ROOT_MOVE:
+        to->root_move(to->self, n->move, n->number, &n->status);
+        break;
+    case NOTE_PROGRESS:
+        to->progress(to->self, &n->result, &n->status);
+        break;
+    case NOTE_REFUSAL:
+        to->refused(to->self, n->number, n->why, &n->status);
+        break;
+    }
+}
+
+static bool is_wanted(const struct engine_observer *to, enum note_kind kind)
+{
+    return to != NULL && ((kind == NOTE_LINE && to->iteration != NULL) ||
+                          (kind == NOTE_ROOT_MOVE && to->root_move != NULL) ||
+                          (kind == NOTE_PROGRESS && to->progress != NULL) ||
+                          (kind == NOTE_REFUSAL && to->refused != NULL));
+}
+
+/* ---- what waits; the caller holds the lock ---- */
+
+static void drop(struct observer *o, unsigned i)
+{
+    o->count--;
+    memmove(&o->note[i], &o->note[i + 1], (o->count - i) * sizeof o->note[0]);
+}
+
+/* The place in the list of the oldest one of that kind, or `count`. */
+static unsigned oldest(const struct observer *o, enum note_kind kind)
+{
+    unsigned i = 0;
+    while (i < o->count && o->note[i].kind != kind) {
+        i++;
+    }
+    return i;
+}
+
+/* There are fewer refusals than places, and at most one note of the other kinds. */
+static void make_room(struct observer *o, enum note_kind kind)
+{
+    unsigned before = oldest(o, kind);
+    if (before < o->count && (kind == NOTE_PROGRESS || kind == NOTE_ROOT_MOVE)) {
+        drop(o, before);
+    } else if (o->count == NOTES_MAX) {
+        unsigned line = oldest(o, NOTE_LINE);
+        drop(o, line < o->count ? line : 0);
+    }
+}
+
+static void *run(void *context)
+{
+    struct observer *o = context;
+    struct note now;
+    pthread_mutex_lock(&o->lock);
+    for (;;) {
+        while (o->count == 0 && !o->is_ending) {
+            pthread_cond_wait(&o->changed, &o->lock);
+        }
+        if (o->count == 0) {
+            break;
+        }
+        now = o->note[0];
+        drop(o, 0);
+        pthread_mutex_unlock(&o->lock);
+        report(o->to, &now);
+        pthread_mutex_lock(&o->lock);
+    }
+    o->has_ended = true;
+    pthread_cond_broadcast(&o->changed);
+    pthread_mutex_unlock(&o->lock);
+    return NULL;
+}
+
+/* ---- life ---- */
+
+enum err observer_open(struct observer **out)
+{
+    struct observer *o = calloc(1, sizeof *o);
+    pthread_condattr_t monotonic;
+    if (o == NULL) {
+        return ERR_NOMEM;
+    }
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&o->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    pthread_mutex_init(&o->lock, NULL);
+    *out = o;
+    return ERR_OK;
+}
+
+void observer_close(struct observer **observer)
+{
+    struct observer *o = *observer;
+    if (o == NULL) {
+        return;
+    }
+    pthread_cond_destroy(&o->changed);
+    pthread_mutex_destroy(&o->lock);
+    free(o);
+    *observer = NULL;
+}
+
+void observer_begin(struct observer *o, const struct engine_observer *to)
+{
+    o->to = to;
+    o->count = 0;
+    o->is_ending = o->has_ended = false;
+    o->has_thread = to != NULL && signals_create_thread(&o->thread, run, o);
+}
+
+bool observer_end(struct observer *o, unsigned wait_ms)
+{
+    uint64_t at_us = clock_us() + wait_ms * UINT64_C(1000);
+    struct timespec at = {.tv_sec = (time_t)(at_us / 1000000),
+                          .tv_nsec = (long)(at_us % 1000000) * 1000};
+    if (o->has_thread) {
+        pthread_mutex_lock(&o->lock);
+        o->is_ending = true;
+        pthread_cond_broadcast(&o->changed);
+        while (!o->has_ended && pthread_cond_timedwait(&o->changed, &o->lock, &at) != ETIMEDOUT) {
+        }
+        bool has_ended = o->has_ended;
+        pthread_mutex_unlock(&o->lock);
+        if (!has_ended) {
+            return false;
+        }
+        pthread_join(o->thread, NULL);
+        o->has_thread = false;
+    }
+    o->to = NULL;
+    return true;
+}
+
+/* ---- notes ---- */
+
+static void take(struct observer *o, const struct note *n)
+{
+    if (!o->has_thread) {
+        report(o->to, n);
+        return;
+    }
+    pthread_mutex_lock(&o->lock);
+    make_room(o, n->kind);
+    o->note[o->count++] = *n;
+    pthread_cond_broadcast(&o->changed);
+    pthread_mutex_unlock(&o->lock);
+}
+
+void observer_note_line(struct observer *o, unsigned line, const struct search_result *result,
+                        const struct engine_status *status)
+{
+    if (is_wanted(o->to, NOTE_LINE)) {
+        take(o, &(struct note){
+                    .kind = NOTE_LINE, .number = line, .result = *result, .status = *status});
+    }
+}
+
+void observer_note_root_move(struct observer *o, uint16_t move, unsigned number,
+                             const struct engine_status *status)
+{
+    if (is_wanted(o->to, NOTE_ROOT_MOVE)) {
+        take(o, &(struct note){
+                    .kind = NOTE_ROOT_MOVE, .number = number, .move = move, .status = *status});
+    }
+}
+
+void observer_note_progress(struct observer *o, const struct search_result *best,
+                            const struct engine_status *status)
+{
+    if (is_wanted(o->to, NOTE_PROGRESS)) {
+        take(o, &(struct note){.kind = NOTE_PROGRESS, .result = *best, .status = *status});
+    }
+}
+
+void observer_note_refusal(struct observer *o, unsigned shard, const char *why,
+                           const struct engine_status *status)
+{
+    if (is_wanted(o->to, NOTE_REFUSAL)) {
+        struct note n = {.kind = NOTE_REFUSAL, .number = shard, .status = *status};
+        snprintf(n.why, sizeof n.why, "%s", why);
+        take(o, &n);
+    }
+}
