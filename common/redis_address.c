@@ -1,13 +1,13 @@
 #include "common/redis_address.h"
 
+#include "common/key_file.h"
+
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const struct {
@@ -192,20 +192,15 @@ enum err redis_address_parse_option(struct redis_address *out, const char *url,
     return err;
 }
 
-/* The first line. Opened without waiting: a pipe would hold up the program. */
+/* The first line, of a file that is as safe as one of keys. */
 static enum err read_password_file(const char *path, char out[REDIS_LOGIN_MAX], char *why)
 {
-    char line[REDIS_LOGIN_MAX + 2];
-    struct stat at;
+    char line[REDIS_LOGIN_MAX + 2], said[KEYS_WHY_MAX];
     ssize_t n = -1;
+    int fd = -1;
     enum err err = ERR_OK;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0 || fstat(fd, &at) != 0) {
-        err = fail(ERR_IO, why, "%.180s: %s", path, strerror(errno));
-    } else if (!S_ISREG(at.st_mode)) {
-        err = fail(ERR_IO, why, "%.180s: not a file", path);
-    } else if ((at.st_mode & 077) != 0) {
-        err = fail(ERR_IO, why, "%.150s: others than its owner have rights to it: chmod 600", path);
+    if (key_file_open(path, true, &fd, said) != ERR_OK) {
+        err = fail(ERR_IO, why, "%.190s", said);
     } else if ((n = read(fd, line, sizeof line - 1)) < 0) {
         err = fail(ERR_IO, why, "%.180s: %s", path, strerror(errno));
     }
