@@ -263,6 +263,29 @@ def pushed_job(worker):
 
 
 @test
+def letters_go_by_aliases_and_no_instance_is_told(server):
+    front, = sessions(server, 1, role=ab.FRONT)
+    worker, stranger = sessions(server, 2, role=ab.WORKER)
+    number = random.getrandbits(64)
+    front.send(ab.JOB_POST, *job(number))
+    user = pushed_job(stranger)[2]
+    for session in (front, worker):
+        session.call(ab.MAIL_JOIN, ab.MAIL_LIST, number)
+    listed = stranger.call(ab.MAIL_JOIN, ab.MAIL_LIST, number)[3]
+    equal(sorted(alias for alias, in listed), sorted(ab.alias(s.instance) for s in (front, worker)))
+    stranger.send(ab.MAIL, number, ab.alias(front.instance), 0, b"hello")
+    equal(front.wait_pushed(ab.MAIL), [ab.MAIL, number, ab.alias(front.instance), ab.alias(stranger.instance), b"hello"])
+    for known in {user, *(alias for alias, in listed)}:  # all that a stranger hears of the front-end
+        thief, = sessions(server, 1, role=ab.FRONT, instance=known)
+        thief.send(ab.JOB_STOP, number, 0)
+        equal(thief.wait_pushed(ab.ERROR)[1], 7)
+    worker.heartbeat()
+    assert ab.JOB_STOP not in [message[0] for message in worker.pushed], worker.pushed
+    front.send(ab.JOB_STOP, number, 0)
+    equal(worker.wait_pushed(ab.JOB_STOP), [ab.JOB_STOP, number, 0])
+
+
+@test
 def jobs_are_pushed_and_stopped(server):
     front, = sessions(server, 1, role=ab.FRONT)
     early, = sessions(server, 1, role=ab.WORKER)
@@ -277,7 +300,7 @@ def jobs_are_pushed_and_stopped(server):
     late.send(ab.JOB_REPORT, *report)
     passed_on = front.wait_pushed(ab.JOB_REPORT)
     equal(passed_on[:2] + passed_on[3:], [ab.JOB_REPORT, number] + report[2:])
-    assert passed_on[2] != 99, passed_on  # the session's own instance
+    equal(passed_on[2], ab.alias(late.instance))  # whatever it said
     front.send(ab.JOB_STOP, number, 0)
     for worker in (early, late):
         equal(worker.wait_pushed(ab.JOB_STOP), [ab.JOB_STOP, number, 0])

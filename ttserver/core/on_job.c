@@ -145,7 +145,7 @@ static void pass_on(struct ttcore_call *call, const struct ttcore_session *owner
         call->core->count.reports_too_fast++;
         return;
     }
-    report.job_report.instance = call->session->instance;
+    report.job_report.instance = call->session->alias; /* its instance is its secret */
     uint32_t first = ttcore_actions_target(call->actions, owner->route, owner->route_length);
     ttcore_actions_send(call->actions, &report, first, 1);
 }
