@@ -263,20 +263,20 @@ def pushed_job(worker):
 
 
 @test
-def letters_go_by_aliases_and_no_instance_is_told(server):
+def letters_go_by_aliases_and_no_instance_is_named(server):
     front, = sessions(server, 1, role=ab.FRONT)
-    worker, stranger = sessions(server, 2, role=ab.WORKER)
+    worker, intruder = sessions(server, 2, role=ab.WORKER)
     number = random.getrandbits(64)
     front.send(ab.JOB_POST, *job(number))
-    user = stranger.wait_pushed(ab.JOB)[2]
+    user = intruder.wait_pushed(ab.JOB)[2]
     for session in (front, worker):
         session.call(ab.MAIL_JOIN, ab.MAIL_LIST, number)
-    listed = stranger.call(ab.MAIL_JOIN, ab.MAIL_LIST, number)[3]
+    listed = intruder.call(ab.MAIL_JOIN, ab.MAIL_LIST, number)[3]
     equal(sorted(alias for alias, in listed), sorted(ab.alias(s.instance) for s in (front, worker)))
-    stranger.send(ab.MAIL, number, ab.alias(front.instance), 0, b"hello")
+    intruder.send(ab.MAIL, number, ab.alias(front.instance), 0, b"hello")
     equal(front.wait_pushed(ab.MAIL),
-          [ab.MAIL, number, ab.alias(front.instance), ab.alias(stranger.instance), b"hello"])
-    for known in {user, *(alias for alias, in listed)}:  # all that a stranger hears of the front-end
+          [ab.MAIL, number, ab.alias(front.instance), ab.alias(intruder.instance), b"hello"])
+    for known in {user, *(alias for alias, in listed)}:  # all that a intruder hears of the front-end
         thief, = sessions(server, 1, role=ab.FRONT, instance=known)
         thief.send(ab.JOB_STOP, number, 0)
         equal(thief.wait_pushed(ab.ERROR)[1], 7)

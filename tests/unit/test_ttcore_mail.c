@@ -163,27 +163,27 @@ static void no_message_names_an_instance(void **state)
     bed->peer = NULL;
     bed_hello_as(bed, "front", (struct proto_hello){.role = PROTO_FRONT, .instance = fronts});
     bed_hello_as(bed, "worker", (struct proto_hello){.role = PROTO_WORKER, .instance = workers});
-    bed_hello_as(bed, "stranger", (struct proto_hello){.role = PROTO_WORKER, .instance = 3});
+    bed_hello_as(bed, "intruder", (struct proto_hello){.role = PROTO_WORKER, .instance = 3});
     bed_post(bed, "front", JOB);
-    named[count++] = bed_nth(bed, "stranger", 0)->job.user;
+    named[count++] = bed_nth(bed, "intruder", 0)->job.user;
     (void)join(bed, NULL, "front", JOB);
     (void)join(bed, NULL, "worker", JOB);
-    assert_int_equal(join(bed, NULL, "stranger", JOB), 2);
+    assert_int_equal(join(bed, NULL, "intruder", JOB), 2);
     for (unsigned i = 0; i < 2; i++) {
         named[count++] = bed->seen.mail_list.list.at[i].alias;
     }
     struct proto_message m = {.type = PROTO_MAIL};
     m.mail = (struct proto_mail){.job = JOB, .to = proto_alias(3), .body = {(uint8_t *)"x", 1}};
     bed_say(bed, "front", m);
-    named[count++] = bed_seen(bed, "stranger", PROTO_MAIL)->mail.from;
+    named[count++] = bed_seen(bed, "intruder", PROTO_MAIL)->mail.from;
     m = (struct proto_message){.type = PROTO_JOB_REPORT};
     m.job_report = (struct proto_job_report){.job = JOB, .instance = workers};
     bed_say(bed, "worker", m);
     named[count++] = bed_seen(bed, "front", PROTO_JOB_REPORT)->job_report.instance;
     m = (struct proto_message){.type = PROTO_MEMBERS};
-    bed_say(bed, "stranger", m);
+    bed_say(bed, "intruder", m);
     const struct proto_member_rows rows =
-        bed_seen(bed, "stranger", PROTO_MEMBERS_ANSWER)->members_answer.list;
+        bed_seen(bed, "intruder", PROTO_MEMBERS_ANSWER)->members_answer.list;
     for (unsigned i = 0; i < rows.count; i++) {
         named[count++] = rows.at[i].instance_id;
     }
