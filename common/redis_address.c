@@ -224,6 +224,18 @@ static enum err read_password_file(const char *path, char out[REDIS_LOGIN_MAX], 
     return err;
 }
 
+/* No secret, but who may change it says which server is the right one. */
+static enum err check_ca_file(const char *path, char *why)
+{
+    char said[KEYS_WHY_MAX];
+    int fd;
+    if (key_file_open(path, false, &fd, said) != ERR_OK) {
+        return fail(ERR_IO, why, "ABDADA_REDIS_CA: %.200s", said);
+    }
+    close(fd);
+    return ERR_OK;
+}
+
 enum err redis_address_environment(struct redis_address *address, char why[REDIS_WHY_MAX])
 {
     const char *password = getenv("ABDADA_REDIS_PASSWORD");
@@ -245,9 +257,8 @@ enum err redis_address_environment(struct redis_address *address, char why[REDIS
     if (err == ERR_OK && read.is_tls && ca != NULL && *ca != '\0') {
         if (strlen(ca) >= sizeof read.ca_file) {
             err = fail(ERR_RANGE, why, "ABDADA_REDIS_CA: the file's name is too long");
-        } else if (access(ca, R_OK) != 0) {
-            err = fail(ERR_IO, why, "ABDADA_REDIS_CA: %.180s: %s", ca, strerror(errno));
         } else {
+            err = check_ca_file(ca, why);
             memcpy(read.ca_file, ca, strlen(ca) + 1);
         }
     }
