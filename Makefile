@@ -205,13 +205,14 @@ $(O)/flags: FORCE
 	@printf '%s\n' $(call QUOTED,$(CC) $(CFLAGS_ALL) $(LDFLAGS_MODE)) | cmp -s - $@ || \
 	    printf '%s\n' $(call QUOTED,$(CC) $(CFLAGS_ALL) $(LDFLAGS_MODE)) > $@
 
-# What names the entries of a game in a table: a hash of all that they depend on, so that builds with
-# another evaluation or search never share entries.
+# What names the entries of a game in a table, and the build to whose jobs a worker comes: a hash of all that they
+# depend on, and of the letters of searchers, so that builds with another evaluation or search never share entries, and
+# builds with other letters never read each other's.
 GAME_FOLDERS := $(notdir $(patsubst %/,%,$(wildcard worker/games/*/)))
 $(O)/namespaces.h: FORCE
 	@mkdir -p $(@D)
 	@export LC_ALL=C; for game in $(GAME_FOLDERS); do \
-	    hash=$$(cat worker/games/game.h worker/games/$$game/*.[ch] $$(ls worker/games/$$game/*.net worker/games/$$game/*.weights 2>/dev/null) worker/search/*.[ch] common/rng.* | \
+	    hash=$$(cat worker/games/game.h worker/games/$$game/*.[ch] $$(ls worker/games/$$game/*.net worker/games/$$game/*.weights 2>/dev/null) worker/search/*.[ch] worker/engine/letter.[ch] common/rng.* | \
 	        sha256sum | cut -c1-16); \
 	    echo "#define NAMESPACE_$$game UINT64_C(0x$$hash)"; \
 	done > $@.new

@@ -74,10 +74,12 @@ const char *handshake_refusal(struct handshake *h)
             h->closed = 0;
             continue;
         }
-        h->closed += event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH ? CLOSED_MAX : 1;
-        if (h->closed >= CLOSED_MAX) {
-            return h->has_keys ? "refused our key: it is not allowed there, or server.public is "
-                                 "not that of this shard"
+        if (event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH) { /* it said so: ERROR */
+            return "refused our key: it is not allowed there";
+        }
+        if (++h->closed >= CLOSED_MAX) {
+            return h->has_keys ? "refused our key, without a reason: perhaps server.public is not "
+                                 "that of this shard"
                                : "ends connections in the handshake: if it needs keys, say --keys "
                                  "DIR";
         }

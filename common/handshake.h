@@ -1,8 +1,9 @@
 /* handshake: the keys of a ZeroMQ client's socket, and why a server would not have it.
  *
  * libzmq tells nobody but a socket monitor that a handshake failed; after some failures it does not
- * even try again: a server without our kind of keys may have them when it comes back, hence
- * handshake_renew. Threads: that of the socket. Memory: ZeroMQ's. Never blocks. */
+ * even try again: a server that said that it does not know our key may be told of it, one without
+ * our kind of keys may have them when it comes back, hence handshake_renew. Threads: that of the
+ * socket. Memory: ZeroMQ's. Never blocks. */
 #ifndef COMMON_HANDSHAKE_H
 #define COMMON_HANDSHAKE_H
 

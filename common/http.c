@@ -14,7 +14,10 @@
 static const char loads_nothing[] = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; "
                                     "form-action 'none'";
 
-enum { BLOCK = 4096 }; /* of the stream, for clients of HTTP/1.0 */
+enum {
+    BLOCK = 4096, /* of the stream, for clients of HTTP/1.0 */
+    PORT_DIGITS = 5,
+};
 
 /* Shared by the clients that are sent it. */
 struct event {
@@ -225,6 +228,14 @@ static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status
                                                  MHD_RESPMEM_PERSISTENT));
 }
 
+/* ":" and digits (RFC 3986 lets them be missing), or nothing. */
+static bool is_port_or_none(const char *text)
+{
+    return text[0] == '\0' ||
+           (text[0] == ':' && strspn(text + 1, "0123456789") == strlen(text + 1) &&
+            strlen(text + 1) <= PORT_DIGITS);
+}
+
 /* By what name it is called says whether a page of a foreign name asks. */
 static bool is_called_right(const struct http *h, const char *host)
 {
@@ -236,6 +247,9 @@ static bool is_called_right(const struct http *h, const char *host)
         return false;
     }
     size_t length = host[0] == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
+    if (length > strlen(host) || !is_port_or_none(host + length)) {
+        return false;
+    }
     snprintf(own, sizeof own, h->at.is_v6 ? "[%s]" : "%s", h->at.numeric);
     const char *const names[] = {"localhost", "127.0.0.1", "[::1]", own};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -46,9 +47,42 @@ enum err key_file_join(char path[PATH_MAX], const char *dir, const char *name, c
                                  : key_file_fail(ERR_RANGE, why, "%.200s...: too long", dir);
 }
 
-/* Whether others than the owner have no rights that they should not have. */
+static enum err check_owner(const struct stat *at, const char *path, char *why)
+{
+    return at->st_uid == 0 || at->st_uid == geteuid()
+               ? ERR_OK
+               : key_file_fail(ERR_RANGE, why,
+                               "%s: belongs to another user (%u), not to root or to who runs this "
+                               "(%u): chown",
+                               path, (unsigned)at->st_uid, (unsigned)geteuid());
+}
+
+/* The same file without links on the way, so that what is opened lies at the end of the way that
+ * was checked: who owns a folder there may put another thing in the place of what is below. */
+static enum err resolve(const char *path, char real[PATH_MAX], char *why)
+{
+    enum err err = ERR_OK;
+    if (realpath(path, real) == NULL) {
+        return key_file_fail_errno(why, path);
+    }
+    for (char *end = real; err == ERR_OK && (end = strchr(end, '/')) != NULL;) {
+        struct stat at;
+        const char next = *++end;
+        *end = '\0';
+        err = lstat(real, &at) != 0 ? key_file_fail_errno(why, real) : check_owner(&at, real, why);
+        *end = next;
+    }
+    return err;
+}
+
+/* Whether it is of an owner who may be believed, and others have no rights that they should not
+ * have. */
 static enum err check_rights(const struct stat *at, bool is_secret, const char *path, char *why)
 {
+    enum err err = check_owner(at, path, why);
+    if (err != ERR_OK) {
+        return err;
+    }
     if (is_secret && (at->st_mode & 077) != 0) {
         return key_file_fail(ERR_RANGE, why, "%s: others than its owner may read it: chmod 600",
                              path);
@@ -61,25 +95,39 @@ static enum err check_rights(const struct stat *at, bool is_secret, const char *
 }
 
 /* Opened without waiting: a pipe would hold up the program. */
-static enum err read_text(const char *path, bool is_secret, char text[FILE_BYTES_MAX + 1],
-                          char *why)
+enum err key_file_open(const char *path, bool is_secret, int *out, char *why)
 {
     struct stat at;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0 || fstat(fd, &at) != 0) {
-        enum err err = key_file_fail_errno(why, path);
-        if (fd >= 0) {
-            close(fd);
-        }
+    char real[PATH_MAX];
+    enum err err = resolve(path, real, why);
+    if (err != ERR_OK) {
         return err;
     }
-    enum err err = ERR_OK;
-    size_t length = 0;
-    if (!S_ISREG(at.st_mode)) {
+    int fd = open(real, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+    if (fd < 0 || fstat(fd, &at) != 0) {
+        err = key_file_fail_errno(why, path);
+    } else if (!S_ISREG(at.st_mode)) {
         err = key_file_fail(ERR_RANGE, why, "%s: not a file", path);
     } else {
         err = check_rights(&at, is_secret, path, why);
     }
+    if (err == ERR_OK) {
+        *out = fd;
+    } else if (fd >= 0) {
+        close(fd);
+    }
+    return err;
+}
+
+static enum err read_text(const char *path, bool is_secret, char text[FILE_BYTES_MAX + 1],
+                          char *why)
+{
+    int fd;
+    enum err err = key_file_open(path, is_secret, &fd, why);
+    if (err != ERR_OK) {
+        return err;
+    }
+    size_t length = 0;
     while (err == ERR_OK && length <= FILE_BYTES_MAX) {
         ssize_t n = read(fd, text + length, FILE_BYTES_MAX + 1 - length);
         if (n == 0) {
@@ -198,12 +246,17 @@ enum err key_file_load(const char *dir, const char *name, const char *end, unsig
 enum err key_file_open_dir(const char *path, DIR **out, char *why)
 {
     struct stat at;
-    DIR *dir = opendir(path);
+    char real[PATH_MAX];
+    enum err err = resolve(path, real, why);
+    if (err != ERR_OK) {
+        return err;
+    }
+    DIR *dir = opendir(real);
     if (dir == NULL) {
         return key_file_fail_errno(why, path);
     }
-    enum err err = fstat(dirfd(dir), &at) != 0 ? key_file_fail_errno(why, path)
-                                               : check_rights(&at, false, path, why);
+    err = fstat(dirfd(dir), &at) != 0 ? key_file_fail_errno(why, path)
+                                      : check_rights(&at, false, path, why);
     if (err != ERR_OK) {
         closedir(dir);
         return err;

@@ -1,5 +1,6 @@
 /* key_file: files with keys, and directories of them, read with suspicion (common/keys.h says what
- * they hold and what is refused). What common/keys.c is made of; nobody else includes it.
+ * they hold and what is refused). What common/keys.c is made of; others include it for
+ * key_file_open alone.
  *
  * All that fail write one line for people to why[KEYS_WHY_MAX]. Threads: any. */
 #ifndef COMMON_KEY_FILE_H
@@ -30,6 +31,11 @@ enum err key_file_fail_errno(char *why, const char *path);
 /* path = dir/NAME with that ending. */
 enum err key_file_join(char path[PATH_MAX], const char *dir, const char *name, const char *end,
                        char *why);
+
+/* Opens a plain file to read, whether keys or another secret are in it: ERR_RANGE when its owner,
+ * or that of a folder on the way, is neither root nor the effective user, or others have rights
+ * that they should not have. The caller closes *out. */
+enum err key_file_open(const char *path, bool is_secret, int *out, char *why);
 
 /* Reads that file, which must have the fields `wanted` and no others. */
 enum err key_file_load(const char *dir, const char *name, const char *end, unsigned wanted,

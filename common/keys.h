@@ -9,8 +9,10 @@
  *
  * A file has lines "field value"; '#' begins a comment: role (worker, front-end, monitor,
  * administrator; not in the server's), public, secret: 40 characters of Z85 (ZeroMQ RFC 32). A
- * secret file that others than its owner may read is refused. Threads: any. Memory: the caller's,
- * unless said. Reads and writes files. */
+ * secret file that others than its owner may read is refused, and so is any file or folder here,
+ * and any folder on the way there from the root (links are followed), that belongs to another than
+ * root or the effective user. Threads: any. Memory: the caller's, unless said. Reads and writes
+ * files. */
 #ifndef COMMON_KEYS_H
 #define COMMON_KEYS_H
 
@@ -40,8 +42,9 @@ struct keys_client {
     uint8_t server_key[KEYS_BYTES];
 };
 
-/* All that fail return ERR_ABSENT (a file is missing), ERR_RANGE (a file is wrong, or too open: a
- * secret that others than its owner may read, anything that they may write), ERR_EXIST, ERR_IO or
+/* All that fail return ERR_ABSENT (a file is missing), ERR_RANGE (a file is wrong, of an
+ * owner who is not to be believed, or too open: a secret that others than its owner may read,
+ * anything that they may write), ERR_EXIST, ERR_IO or
  * ERR_NOMEM, and write one line for people, without a program's name or a secret, to
  * why[KEYS_WHY_MAX]. */
 

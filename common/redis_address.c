@@ -1,13 +1,13 @@
 #include "common/redis_address.h"
 
+#include "common/key_file.h"
+
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static const struct {
@@ -197,20 +197,15 @@ enum err redis_address_parse_option(struct redis_address *out, const char *url,
     return err;
 }
 
-/* The first line. Opened without waiting: a pipe would hold up the program. */
+/* The first line, of a file that is as safe as one of keys. */
 static enum err read_password_file(const char *path, char out[REDIS_LOGIN_MAX], char *why)
 {
-    char line[REDIS_LOGIN_MAX + 2];
-    struct stat at;
+    char line[REDIS_LOGIN_MAX + 2], said[KEYS_WHY_MAX];
     ssize_t n = -1;
+    int fd = -1;
     enum err err = ERR_OK;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0 || fstat(fd, &at) != 0) {
-        err = fail(ERR_IO, why, "%.180s: %s", path, strerror(errno));
-    } else if (!S_ISREG(at.st_mode)) {
-        err = fail(ERR_IO, why, "%.180s: not a file", path);
-    } else if ((at.st_mode & 077) != 0) {
-        err = fail(ERR_IO, why, "%.150s: others than its owner have rights to it: chmod 600", path);
+    if (key_file_open(path, true, &fd, said) != ERR_OK) {
+        err = fail(ERR_IO, why, "%.190s", said);
     } else if ((n = read(fd, line, sizeof line - 1)) < 0) {
         err = fail(ERR_IO, why, "%.180s: %s", path, strerror(errno));
     }
@@ -234,6 +229,18 @@ static enum err read_password_file(const char *path, char out[REDIS_LOGIN_MAX], 
     return err;
 }
 
+/* No secret, but who may change it says which server is the right one. */
+static enum err check_ca_file(const char *path, char *why)
+{
+    char said[KEYS_WHY_MAX];
+    int fd;
+    if (key_file_open(path, false, &fd, said) != ERR_OK) {
+        return fail(ERR_IO, why, "ABDADA_REDIS_CA: %.200s", said);
+    }
+    close(fd);
+    return ERR_OK;
+}
+
 enum err redis_address_environment(struct redis_address *address, char why[REDIS_WHY_MAX])
 {
     const char *password = getenv("ABDADA_REDIS_PASSWORD");
@@ -255,9 +262,8 @@ enum err redis_address_environment(struct redis_address *address, char why[REDIS
     if (err == ERR_OK && read.is_tls && ca != NULL && *ca != '\0') {
         if (strlen(ca) >= sizeof read.ca_file) {
             err = fail(ERR_RANGE, why, "ABDADA_REDIS_CA: the file's name is too long");
-        } else if (access(ca, R_OK) != 0) {
-            err = fail(ERR_IO, why, "ABDADA_REDIS_CA: %.180s: %s", ca, strerror(errno));
         } else {
+            err = check_ca_file(ca, why);
             memcpy(read.ca_file, ca, strlen(ca) + 1);
         }
     }

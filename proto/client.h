@@ -209,8 +209,8 @@ bool client_share(struct client *client, const struct tt_store *results, unsigne
  * among all that are up: its other searchers, to sink->correspondents, or nothing. To be repeated,
  * some times a second: searchers come and go, and so does the shard. False: not sent. */
 bool client_mail_join(struct client *client, uint64_t job, bool takes_part, uint64_t now_us);
-/* A letter of up to PROTO_BODY_MAX bytes to the searcher of that instance, if it takes part: comes
- * to sink->mail there, or gets lost. Letters from one to another arrive in their order as long as
+/* A letter of up to PROTO_BODY_MAX bytes to the searcher of that alias, if it takes part: comes to
+ * sink->mail there, or gets lost. Letters from one to another arrive in their order as long as
  * the shard owns the job. */
 void client_mail(struct client *client, uint64_t job, uint64_t to, const uint8_t *body,
                  size_t length, uint64_t now_us);

@@ -1,5 +1,6 @@
 /* Requests that have one part and no ticket (STATS, MEMBERS, JOBS, HISTORY, SCAN), and two without
  * a part: SHARE, which has no answer, and FLUSH, whose answer may take long. */
+#include "proto/alias.h"
 #include "proto/client_core.h"
 
 /* For people: a page takes many times what an ask takes, and is waited for as long as may be. */
@@ -108,8 +109,10 @@ void client_mail(struct client *c, uint64_t job, uint64_t to, const uint8_t *bod
     client_advance(c, now_us);
     unsigned shard = shard_for_mail(c, job);
     struct proto_message m = {.type = PROTO_MAIL};
-    m.mail = (struct proto_mail){
-        .job = job, .to = to, .from = c->options.instance, .body = {body, (uint32_t)length}};
+    m.mail = (struct proto_mail){.job = job,
+                                 .to = to,
+                                 .from = proto_alias(c->options.instance),
+                                 .body = {body, (uint32_t)length}};
     if (shard != CLIENT_NOWHERE) {
         (void)client_send(c, shard, &m);
     }

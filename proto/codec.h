@@ -91,7 +91,7 @@ struct proto_bytes {
 
 /* Who takes part in a job and may be sent MAIL. */
 struct proto_correspondent {
-    uint64_t instance;
+    uint64_t alias; /* proto/alias.h */
 };
 
 struct proto_figure {

@@ -30,7 +30,7 @@
     OP(scanneds, struct tt_scanned,                                                                \
        F(u64, key) F(u8, depth) F(i16, lower) F(i16, upper) F(u16, move))                          \
     OP(weights, struct tt_weight, F(u16, index) F(u32, weight))                                    \
-    OP(correspondents, struct proto_correspondent, F(u64, instance))                               \
+    OP(correspondents, struct proto_correspondent, F(u64, alias))                                  \
     OP(figures, struct proto_figure, F(text, name) F(u64, value))                                  \
     OP(member_rows, struct proto_member_row,                                                       \
        F(u32, session) F(u32, instance_id) F(u8, role) F(u64, job) F(u32, silent_ms) F(text, name) \

@@ -80,6 +80,14 @@ unsigned tt_generations_use(struct tt_generations *g, uint64_t namespace_id)
     return index;
 }
 
+void tt_generations_keep(struct tt_generations *g, uint64_t namespace_id)
+{
+    unsigned index = find(g, namespace_id);
+    if (index < TT_NAMESPACES) {
+        WRITE(&g->known[index].used, READ(&g->jobs));
+    }
+}
+
 /* Every generation that is not the present one of a namespace becomes one job older. */
 static void age(struct tt_generations *g)
 {

@@ -44,6 +44,8 @@ struct tt_generations {
 void tt_generations_init(struct tt_generations *generations);
 /* The namespace is in use now. Returns its index in `known`. */
 unsigned tt_generations_use(struct tt_generations *generations, uint64_t namespace_id);
+/* The same, of one that is known; else nothing. */
+void tt_generations_keep(struct tt_generations *generations, uint64_t namespace_id);
 /* A job of the namespace begins. Returns its index. */
 unsigned tt_generations_advance(struct tt_generations *generations, uint64_t namespace_id);
 

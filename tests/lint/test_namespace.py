@@ -19,6 +19,8 @@ CASES = {
     "worker/games/game.h": {"chess", "othello", "tree"},
     "worker/search/select.c": {"chess", "othello", "tree"},
     "common/rng.h": {"chess", "othello", "tree"},
+    "worker/engine/letter.c": {"chess", "othello", "tree"},
+    "worker/search/peers.h": {"chess", "othello", "tree"},
     "worker/engine/job.c": set(),
 }
 

@@ -30,6 +30,30 @@ def mix(x):
     return x ^ (x >> 31)
 
 
+def alias(instance):
+    """Section 6: SipHash-2-4 of eight bytes."""
+    def rotate(x, bits):
+        return (x << bits | x >> (64 - bits)) & MASK
+
+    def rounds(a, b, c, d, count):
+        for _ in range(count):
+            a, c = (a + b) & MASK, (c + d) & MASK
+            b, d = rotate(b, 13) ^ a, rotate(d, 16) ^ c
+            a, c = (rotate(a, 32) + d) & MASK, (c + b) & MASK
+            b, d = rotate(b, 17) ^ c, rotate(d, 21) ^ a
+            c = rotate(c, 32)
+        return a, b, c, d
+
+    low, high = (int.from_bytes(b"abdada instance "[i:i + 8], "little") for i in (0, 8))
+    a, b, c, d = (start ^ key for start, key in zip(struct.unpack(">4Q", b"somepseudorandomlygeneratedbytes"),
+                                                   (low, high, low, high)))
+    for word in (instance, 8 << 56):
+        a, b, c, d = rounds(a, b, c, d ^ word, 2)
+        a ^= word
+    a, b, c, d = rounds(a, b, c ^ 0xff, d, 4)
+    return a ^ b ^ c ^ d or 1
+
+
 def owner(key, places):
     """Index of the shard that owns the key. (The same place twice: see section 5.)"""
     return max(range(len(places)), key=lambda i: mix(key ^ mix(places[i])))
@@ -147,8 +171,8 @@ class Client:
         return self.wait(answer, request)
 
     def hello(self, role=CLIENT, flags=0, namespace_id=0, instance=None, name="python", table_id=0):
-        instance = random.getrandbits(64) if instance is None else instance
-        message = self.call(HELLO, WELCOME, role, flags, namespace_id, instance, name, table_id)
+        self.instance = random.getrandbits(64) if instance is None else instance
+        message = self.call(HELLO, WELCOME, role, flags, namespace_id, self.instance, name, table_id)
         (self.session, self.boot, self.heartbeat_ms, self.batch_max, self.jobs,
          self.inflight_age_max_ms, self.place) = message[2:]
         return self

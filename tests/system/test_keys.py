@@ -239,10 +239,10 @@ def test_without_a_key_nobody_is_let_in_and_stderr_says_why():
 def test_a_wrong_key_is_refused_and_stderr_says_why():
     with ring() as keys, ring() as others:
         shard = Shard(0, "--keys", keys)
-        searches_alone(shard, others, "refused our key")
+        searches_alone(shard, others, "refused our key, without a reason: perhaps server.public")
         mixed = part(others, *(f"{role}.secret" for role in ROLES))
         shutil.copy(os.path.join(keys, "server.public"), mixed)
-        searches_alone(shard, mixed, "refused our key")
+        searches_alone(shard, mixed, "refused our key: it is not allowed there")
         shard.end()
         shard = Shard()
         searches_alone(shard, keys, "has no keys, and we do")

@@ -263,6 +263,30 @@ def pushed_job(worker):
 
 
 @test
+def letters_go_by_aliases_and_no_instance_is_named(server):
+    front, = sessions(server, 1, role=ab.FRONT)
+    worker, intruder = sessions(server, 2, role=ab.WORKER)
+    number = random.getrandbits(64)
+    front.send(ab.JOB_POST, *job(number))
+    user = intruder.wait_pushed(ab.JOB)[2]
+    for session in (front, worker):
+        session.call(ab.MAIL_JOIN, ab.MAIL_LIST, number)
+    listed = intruder.call(ab.MAIL_JOIN, ab.MAIL_LIST, number)[3]
+    equal(sorted(alias for alias, in listed), sorted(ab.alias(s.instance) for s in (front, worker)))
+    intruder.send(ab.MAIL, number, ab.alias(front.instance), 0, b"hello")
+    equal(front.wait_pushed(ab.MAIL),
+          [ab.MAIL, number, ab.alias(front.instance), ab.alias(intruder.instance), b"hello"])
+    for known in {user, *(alias for alias, in listed)}:  # all that a intruder hears of the front-end
+        thief, = sessions(server, 1, role=ab.FRONT, instance=known)
+        thief.send(ab.JOB_STOP, number, 0)
+        equal(thief.wait_pushed(ab.ERROR)[1], 7)
+    worker.heartbeat()
+    assert ab.JOB_STOP not in [message[0] for message in worker.pushed], worker.pushed
+    front.send(ab.JOB_STOP, number, 0)
+    equal(worker.wait_pushed(ab.JOB_STOP), [ab.JOB_STOP, number, 0])
+
+
+@test
 def jobs_are_pushed_and_stopped(server):
     front, = sessions(server, 1, role=ab.FRONT)
     early, = sessions(server, 1, role=ab.WORKER)
@@ -277,7 +301,7 @@ def jobs_are_pushed_and_stopped(server):
     late.send(ab.JOB_REPORT, *report)
     passed_on = front.wait_pushed(ab.JOB_REPORT)
     equal(passed_on[:2] + passed_on[3:], [ab.JOB_REPORT, number] + report[2:])
-    assert passed_on[2] != 99, passed_on  # the session's own instance
+    equal(passed_on[2], ab.alias(late.instance))  # whatever it said
     front.send(ab.JOB_STOP, number, 0)
     for worker in (early, late):
         equal(worker.wait_pushed(ab.JOB_STOP), [ab.JOB_STOP, number, 0])
@@ -427,9 +451,9 @@ def worker_of(server, stop):
     assert process.stdout.readline() == "ready\n"
 
 
-def search(front, number, position, depth, evaluation=0, namespace_id=0, flags=1, game="chess"):
+def search(front, number, position, depth, evaluation=0, namespace_id=0, flags=1, game="chess", algorithm="abdada"):
     """The last reports on a job, by instance, once one is of that depth or all are in another state than searching."""
-    front.send(ab.JOB_POST, number, 0, game, position, evaluation, namespace_id, "abdada", flags, depth, 255, 0, 0)
+    front.send(ab.JOB_POST, number, 0, game, position, evaluation, namespace_id, algorithm, flags, depth, 255, 0, 0)
     reports, lines = {}, {}
     end = time.monotonic() + 30
     while time.monotonic() < end:
@@ -479,7 +503,8 @@ def a_refused_job_is_not_an_ended_one(server):
         worker_of(server, stop)
         refused = {"another evaluation": dict(evaluation=4711), "no such game": dict(game="draughts"),
                    "no position": dict(position="8/8 w"), "strict and full": dict(flags=3),
-                   "a namespace of another kind": dict(namespace_id=1)}
+                   "a namespace of another kind": dict(namespace_id=1),
+                   "nobody owns the root": dict(algorithm="ybwc")}
         for number, (name, fields) in enumerate(refused.items(), 90):
             report, _ = search(front, number, **{"position": "startpos", "depth": 3, **fields})
             assert (report["state"], report["depth"], report["nodes"]) == (ab.REFUSED, 0, 0), (name, report)

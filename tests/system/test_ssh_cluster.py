@@ -338,6 +338,12 @@ def a_cluster_starts_searches_loses_a_host_and_ends():
         kept = f"/home/anna/.abdada/main/h{three.number}/keys"
         equal(sorted(three.command("find", kept, "-type", "f", "-perm", "600").split()),
               [f"{kept}/server.public", f"{kept}/worker.secret"], "the keys of a host with workers alone")
+        secrets = {host.command("cat", f"/home/anna/.abdada/main/h{host.number}/keys/worker.secret")
+                   for host in (one, two, three)}
+        equal(len(secrets), 3, "each host has a worker's key of its own")
+        for host in (one, two, three):
+            with open(os.path.join(file.keys, f"worker-h{host.number}.secret"), encoding="ascii") as own:
+                check(own.read() in secrets, host.number)
         again = file.run("up")
         check("unchanged: all runs as" in again.out() and again.err() == "", again.out(), again.err())
         equal(file.pids(), pids)
@@ -462,6 +468,21 @@ def up_changes_what_differs_and_nothing_else():
             wait_until(lambda: guest_sees() == is_let_in, f"the guest to be {'let in' if is_let_in else 'refused'}")
             if is_let_in:
                 os.unlink(os.path.join(file.keys, "allowed", "guest.public"))
+
+        # A host is put out alone: its workers are refused, and the next `up` makes it no other key.
+        def workers():
+            view = run("abdada", "top", "--once", "--json", "--keys", file.keys, "--servers", f"{one.address}:7400")
+            return sorted(row["user"] for row in map(json.loads, view.lines["out"]) if row["kind"] == "worker")
+        users = sorted(f"worker-{names[host]}" for host in (one, two))
+        wait_until(lambda: sorted(set(workers())) == users, "the workers of both hosts")
+        shutil.move(os.path.join(file.keys, "allowed", f"{users[1]}.public"), mine)
+        for _ in range(2):
+            file.run("up")
+            equal(file.pids(), after)
+            wait_until(lambda: sorted(set(workers())) == users[:1], "the workers of one host alone")
+        shutil.move(os.path.join(mine, f"{users[1]}.public"), os.path.join(file.keys, "allowed"))
+        file.run("up")
+        wait_until(lambda: sorted(set(workers())) == users, "the workers of both hosts again")
 
         # Other programs of the same version: all that are copied are started again.
         other = site.path("bin")

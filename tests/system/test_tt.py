@@ -300,7 +300,8 @@ def a_file_that_is_not_whole_is_refused():
 class LyingShard:
     """Its results never end: a page of `rows` each time, and there is always one more."""
 
-    def __init__(self, rows):
+    def __init__(self, rows, memory_bytes=1 << 12):
+        self.memory_bytes = memory_bytes
         self.socket = zmq.Context.instance().socket(zmq.ROUTER)
         self.address = f"127.0.0.1:{self.socket.bind_to_random_port('tcp://127.0.0.1')}"
         self.rows, self.ended = rows, threading.Event()
@@ -313,7 +314,7 @@ class LyingShard:
         if kind == client.HEARTBEAT:
             return client.HEARTBEAT, fields[0]
         if kind == client.STATS:
-            return client.STATS_ANSWER, fields[0], [["memory_bytes", 1 << 12]]
+            return client.STATS_ANSWER, fields[0], [["memory_bytes", self.memory_bytes]]
         if kind == client.SCAN:
             return client.SCANNED, fields[0], fields[1] + 1, [[fields[1] * 100 + i, 5, 1, 2, 3] for i in range(self.rows)]
         return None
@@ -343,6 +344,29 @@ def a_shard_whose_results_never_end_is_left():
             check("than its memory can hold: nothing was saved" in done.err(), done.err())
             equal(os.listdir(path), [])
         shard.close()
+
+
+def a_file_has_no_more_bytes_than_its_user_allows():
+    for per_page in (100, 0):
+        shard = LyingShard(per_page, memory_bytes=1 << 50)  # the shard's own word bounds nothing
+        with tempfile.TemporaryDirectory(prefix="abdada-tt-") as path:
+            done = tt(shard.address, "save", os.path.join(path, "file"), "--most", "60K")
+            equal((done.status, done.out(), len(done.lines["err"])), (1, "", 1), done.err())
+            check("more results than --most" in done.err() and "nothing was saved" in done.err(), done.err())
+            equal(os.listdir(path), [])
+        shard.close()
+    shards = [Shard(memory="8M") for _ in range(2)]
+    place = names(shards)
+    with tempfile.TemporaryDirectory(prefix="abdada-tt-") as path:
+        file = os.path.join(path, "file")
+        process = Process("abdada", "tt", *at(place))
+        process.send("\n".join(f"store --key {key * 0x9e3779b97f4a7c15 % (1 << 64):x} -d 5 --score 1 --bound exact"
+                               for key in range(1, 101)))
+        process.close_input()
+        equal(process.wait(), 0, process.tail())
+        equal(one(place, "save", file, "--most", "4K")["saved"], 100)  # of all shards together
+        equal(tt(place, "save", file, "--most", 99 * 15).status, 1)
+        equal(tt(place, "save", file, "--most", 0).status, 2)
 
 
 def over_a_redis_it_saves_and_flushes_and_loads():
@@ -519,7 +543,7 @@ TESTS = [what_is_stored_is_asked_and_peeked_at, a_key_is_as_good_as_a_position, 
          an_ask_that_is_lost_is_taken_back, lines_of_one_input_are_one_session, a_line_that_is_too_long_is_not_done,
          a_session_lives_while_a_line_waits_for_figures, figures_of_every_shard,
          what_was_saved_is_loaded_again, a_shard_whose_results_never_end_is_left,
-         over_a_redis_it_saves_and_flushes_and_loads, a_file_that_is_not_whole_is_refused, wrong_use_is_said_in_a_line,
+         a_file_has_no_more_bytes_than_its_user_allows, over_a_redis_it_saves_and_flushes_and_loads, a_file_that_is_not_whole_is_refused, wrong_use_is_said_in_a_line,
          without_a_shard_it_says_so, one_of_two_is_enough_for_a_key_and_not_for_all,
          with_keys_an_administrator_flushes, a_redis_is_a_table_like_any_other]
 

@@ -187,7 +187,9 @@ def without_the_token_nothing_is_said():
         equal(web.get(f"/events?token={web.token}")[0], 401, "a token in the address would be in logs")
         with web.events() as following:
             equal(following()["shards"][0]["address"], shard.address)
-        equal(Web(shard.address).token, web.token, "it is that of the key")
+        again = Web(shard.address)
+        check(re.fullmatch(r"[0-9a-f]{32}", again.token) and again.token != web.token, "another at each start", again.url)
+        equal(again.get("/events", Authorization=f"Bearer {web.token}")[0], 401, "that of the one before")
         monitor, = [line for line in open(os.path.join(keys, "monitor.secret"), encoding="ascii") if line.startswith("secret")]
         check(monitor.split()[1] not in web.err(), "the key itself is not said")
 

@@ -433,6 +433,9 @@ static void a_job_of_any_evaluation_is_searched_in_our_namespace(void **state)
         assert_int_equal(job_from_wire(&wire, &back, why, sizeof why), ERR_OK);
         assert_true(back.namespace_id == own->namespace_id);
         job_free(&back);
+        wire.algorithm = proto_text_of("ybwc"); /* without an owner of the root, and other builds */
+        assert_int_equal(job_from_wire(&wire, &back, why, sizeof why), ERR_ILLEGAL);
+        wire.algorithm = proto_text_of("abdada");
         wire.namespace_id |= 1; /* it knows better, and is wrong */
         assert_int_equal(job_from_wire(&wire, &back, why, sizeof why), ERR_ILLEGAL);
         wire.namespace_id = (uint64_t)fresh << 32;

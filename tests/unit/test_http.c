@@ -288,31 +288,24 @@ static void without_the_token_only_open_routes_answer(void **state)
 
 static void on_loopback_foreign_names_are_refused(void **state)
 {
-    static const struct {
-        const char *host;
-        unsigned status;
-    } rows[] = {
-        {"localhost", 200},
-        {"LOCALHOST:8080", 200},
-        {"127.0.0.1:1", 200},
-        {"[::1]:8080", 200},
-        {"127.0.0.3:8080", 200}, /* where it listens */
-        {"127.0.0.2", 421},
-        {"example.com", 421},
-        {"example.com:8080", 421},
-        {"localhost.example.com", 421},
-        {"[::1", 421},
-        {"[", 421},
-        {":80", 421},
-        {"10.0.0.1", 421},
-    };
+    /* 127.0.0.3 is where it listens; RFC 3986 lets the number of a port be missing. */
+    static const char own[] = "localhost LOCALHOST:8080 127.0.0.1:1 [::1]:8080 127.0.0.3:8080 "
+                              "localhost: [::1]";
+    static const char foreign[] = "127.0.0.2 example.com example.com:8080 localhost.example.com "
+                                  "[::1 [ :80 10.0.0.1 [::1]evil.example [::1].evil.example:80 "
+                                  "[::1]:80x localhost:evil localhost:80.evil localhost:80:90 "
+                                  "localhost:-1 localhost:123456 127.0.0.1:0x50";
     struct http *h = open_at("127.0.0.3", NULL);
-    char text[256];
+    char text[256], names[512], *rest;
     (void)state;
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        snprintf(text, sizeof text, "GET / HTTP/1.1\r\nHost: %s\r\n\r\n", rows[i].host);
-        if (ask(h, text, NULL) != rows[i].status) {
-            fail_msg("Host: %s is not answered with %u", rows[i].host, rows[i].status);
+    for (unsigned is_own = 0; is_own < 2; is_own++) {
+        strcpy(names, is_own ? own : foreign);
+        rest = names;
+        for (const char *host; (host = strtok_r(rest, " ", &rest)) != NULL;) {
+            snprintf(text, sizeof text, "GET / HTTP/1.1\r\nHost: %s\r\n\r\n", host);
+            if (ask(h, text, NULL) != (is_own ? 200u : 421u)) {
+                fail_msg("Host: %s is taken for %s", host, is_own ? "foreign" : "its own");
+            }
         }
     }
     assert_int_equal(ask(h, "GET / HTTP/1.0\r\n\r\n", NULL), 421);

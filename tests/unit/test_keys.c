@@ -296,17 +296,99 @@ static void what_is_not_a_small_file_is_refused(void **state)
     assert_int_not_equal(keys_load_server(longest, &pair, p->why), ERR_OK);
 }
 
-/* Secrets that a system mounts are often links. */
+enum { NOBODY = 65534 };
+
+static void give(struct place *p, const char *name, unsigned owner)
+{
+    if (geteuid() != 0) {
+        skip(); /* only root can give files away */
+    }
+    assert_int_equal(chown(path(p, 0, name), owner, (gid_t)-1), 0);
+}
+
+static void assert_refused(struct place *p, enum err err, const char *of)
+{
+    assert_int_equal(err, ERR_RANGE);
+    says(p, of);
+    says(p, "belongs to another user");
+}
+
+/* As a server and a worker together. */
+static enum err load_all(const char *ring, char *why)
+{
+    struct keys_pair pair;
+    struct keys_client client;
+    struct keys_user *user;
+    size_t count;
+    enum err err = keys_load_server(ring, &pair, why);
+    err = err != ERR_OK ? err : keys_load_client(ring, KEYS_WORKER, &client, why);
+    err = err != ERR_OK ? err : keys_load_allowed(ring, &user, &count, NULL, why);
+    if (err == ERR_OK) {
+        free(user);
+    }
+    return err;
+}
+
+/* Secrets that a system mounts are often links. What is at their end counts, and the way there. */
 static void links_are_followed_to_what_they_name(void **state)
 {
     struct place *p = *state;
-    struct keys_pair pair;
     make_ring(p);
-    move(p, "server.secret", "mounted");
-    assert_int_equal(symlink("mounted", path(p, 0, "server.secret")), 0);
-    assert_int_equal(keys_load_server(p->dir, &pair, p->why), ERR_OK);
-    chmod(path(p, 0, "mounted"), 0644);
-    assert_int_equal(keys_load_server(p->dir, &pair, p->why), ERR_RANGE);
+    assert_int_equal(mkdir(path(p, 0, "mounts"), 0755), 0);
+    move(p, "server.secret", "mounts/secret");
+    assert_int_equal(symlink("mounts/secret", path(p, 0, "server.secret")), 0);
+    assert_int_equal(load_all(p->dir, p->why), ERR_OK);
+    chmod(path(p, 0, "mounts/secret"), 0644);
+    assert_int_equal(load_all(p->dir, p->why), ERR_RANGE);
+    chmod(p->path[0], 0600);
+    give(p, "mounts", NOBODY);
+    assert_refused(p, load_all(p->dir, p->why), "/mounts");
+}
+
+/* What is another's he may change at any time, whatever the rights say now. */
+static void keys_of_another_owner_are_refused(void **state)
+{
+    struct place *p = *state;
+    static const char *const names[] = {"above/ring/server.secret",
+                                        "above/ring/server.public",
+                                        "above/ring/worker.secret",
+                                        "above/ring/allowed/worker.public",
+                                        "above/ring/allowed",
+                                        "above/ring",
+                                        "above"};
+    char ring[PATH_MAX];
+    bool is_allowed;
+    assert_int_equal(mkdir(path(p, 0, "above"), 0755), 0);
+    stpcpy(stpcpy(ring, p->path[0]), "/ring");
+    assert_int_equal(keys_make_ring(ring, p->why), ERR_OK);
+    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++) {
+        give(p, names[i], NOBODY);
+        assert_refused(p, load_all(ring, p->why), names[i]);
+        give(p, names[i], 0);
+    }
+    assert_int_equal(load_all(ring, p->why), ERR_OK);
+    give(p, "above", NOBODY);
+    assert_refused(p, keys_make_user(ring, "anna", KEYS_FRONT, &is_allowed, p->why), "above");
+}
+
+/* Who is not root believes root and himself. */
+static void keys_of_root_and_of_oneself_are_taken(void **state)
+{
+    struct place *p = *state;
+    struct keys_user *user = NULL;
+    size_t count;
+    make_ring(p);
+    chmod(p->dir, 0755);
+    chmod(path(p, 0, "allowed"), 0755);
+    for (unsigned other = 0; other < 2; other++) {
+        give(p, "allowed/worker.public", NOBODY - other);
+        assert_int_equal(seteuid(NOBODY), 0);
+        enum err err = keys_load_allowed(p->dir, &user, &count, NULL, p->why);
+        assert_int_equal(seteuid(0), 0);
+        assert_int_equal(err, other ? ERR_RANGE : ERR_OK);
+    }
+    says(p, "allowed/worker.public: belongs to another user");
+    free(user);
 }
 
 static void unreadable_directory_is_said(void **state)
@@ -496,6 +578,8 @@ int main(void)
         TEST(wrong_files_are_refused_and_no_secret_repeated),
         TEST(what_is_not_a_small_file_is_refused),
         TEST(links_are_followed_to_what_they_name),
+        TEST(keys_of_another_owner_are_refused),
+        TEST(keys_of_root_and_of_oneself_are_taken),
         TEST(unreadable_directory_is_said),
         TEST(key_that_suits_is_found),
         TEST(monitors_key_is_no_front_ends),

@@ -1,4 +1,5 @@
 /* The codec: golden bytes, msgpack-c as an independent reader, round trips, hostile input. */
+#include "proto/alias.h"
 #include "test_proto_fields.h"
 #include "test_proto_samples.h"
 #include "tests/unit/test_proto_names.h"
@@ -533,6 +534,16 @@ static void failure_leaves_the_output_alone(void **state)
     assert_memory_equal(&out, &before, sizeof out);
 }
 
+/* The 9th of the vectors that the authors of SipHash give, and numbers for PROTOCOL.md. */
+static void an_alias_is_the_siphash_of_an_instance(void **state)
+{
+    (void)state;
+    assert_true(proto_siphash(UINT64_C(0x0706050403020100), UINT64_C(0x0f0e0d0c0b0a0908),
+                              UINT64_C(0x0706050403020100)) == UINT64_C(0x93f5f5799a932462));
+    assert_true(proto_alias(1) == UINT64_C(0xfb59658d69635a1f));
+    assert_true(proto_alias(SAMPLE_KEY) == UINT64_C(0xbc71d93e3c7978f1));
+}
+
 static void texts_are_cut_with_a_zero_byte(void **state)
 {
     char room[4];
@@ -566,6 +577,7 @@ int main(void)
         cmocka_unit_test(depth_and_bound_are_one_byte),
         cmocka_unit_test(results_of_greater_depths_are_not_packed),
         cmocka_unit_test(failure_leaves_the_output_alone),
+        cmocka_unit_test(an_alias_is_the_siphash_of_an_instance),
         cmocka_unit_test(texts_are_cut_with_a_zero_byte),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

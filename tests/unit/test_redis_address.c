@@ -225,7 +225,13 @@ static void password_comes_from_a_file_of_the_owner_alone(void **state)
     static const mode_t open_modes[] = {0640, 0604, 0620, 0602, 0610, 0644, 0666};
     for (unsigned i = 0; i < sizeof open_modes / sizeof open_modes[0]; i++) {
         write_file(p, "hunter2\n", 8, open_modes[i]);
-        says(p, ERR_IO, "others than its owner have rights to it: chmod 600");
+        says(p, ERR_IO, "others than its owner may read it: chmod 600");
+    }
+    if (geteuid() == 0) { /* who may give files away */
+        write_file(p, "hunter2\n", 8, 0600);
+        assert_int_equal(chown(p->path, 65534, (gid_t)-1), 0);
+        says(p, ERR_IO, "belongs to another user");
+        assert_int_equal(chown(p->path, 0, (gid_t)-1), 0);
     }
     static const char *const good[] = {"hunter2", "hunter2\n", "hunter2\r\n", "hunter2\nmore\n"};
     for (unsigned i = 0; i < sizeof good / sizeof good[0]; i++) {
@@ -274,7 +280,11 @@ static void certificates_are_those_of_the_environment(void **state)
     struct place *p = *state;
     setenv("ABDADA_REDIS_CA", p->path, 1);
     says(p, ERR_IO, "ABDADA_REDIS_CA: ");
-    write_file(p, "hunter2", 7, 0600);
+    write_file(p, "hunter2", 7, 0646);
+    unsetenv("ABDADA_REDIS_PASSWORD_FILE");
+    says(p, ERR_IO, "ABDADA_REDIS_CA: ");
+    says(p, ERR_IO, "others than its owner may write it");
+    chmod(p->path, 0644); /* no secret */
     assert_int_equal(redis_address_environment(&p->address, p->why), ERR_OK);
     assert_string_equal(p->address.ca_file, p->path);
     char longest[REDIS_TEXT_MAX + 1];

@@ -70,6 +70,49 @@ static void a_job_ages_the_results_of_its_namespace_alone(void **state)
     bed_close(bed);
 }
 
+/* A session names its namespace in HELLO; it may store nothing for long while others post. */
+static void many_jobs_age_no_namespace_that_a_session_is_in(void **state)
+{
+    (void)state;
+    struct ttcore_options options = bed_options();
+    options.results_bytes = 64; /* one bucket of four */
+    struct bed *bed = bed_open(&options);
+    struct proto_message post = {.type = PROTO_JOB_POST};
+    bed_hello_as(bed, "front", (struct proto_hello){.role = PROTO_FRONT, .namespace_id = 2});
+    bed_hello_as(bed, "a", (struct proto_hello){.role = PROTO_CLIENT, .namespace_id = 1});
+    bed_hello_as(bed, "b", (struct proto_hello){.role = PROTO_CLIENT, .namespace_id = 2});
+    post.job_post.job = post.job_post.namespace_id = 1;
+    bed_say(bed, "front", post);
+    bed_store(bed, "a", (struct tt_store){1, 1, 20, TT_EXACT, 0, 0});
+    bed_store(bed, "a", (struct tt_store){2, 1, 20, TT_EXACT, 0, 0});
+    for (uint64_t job = 2; job <= 10; job++) { /* of another namespace, one soon after the other */
+        post.job_post.job = job;
+        post.job_post.namespace_id = 2;
+        bed_say(bed, "front", post);
+        bed_stop_job(bed, "front", job);
+    }
+    for (uint64_t key = 3; key <= 8; key++) {
+        bed_store(bed, "b", (struct tt_store){key, 1, 3, TT_EXACT, 0, 0});
+    }
+    for (uint64_t key = 1; key <= 2; key++) { /* the shallowest give way, as all are present */
+        assert_int_equal(bed_peek(bed, "a", key, 3).depth, 20);
+    }
+    bed_bye(bed, "a"); /* now nobody is in it */
+    for (uint64_t job = 11; job <= 14; job++) {
+        post.job_post.job = job;
+        bed_say(bed, "front", post);
+        bed_stop_job(bed, "front", job);
+    }
+    assert_int_equal(bed_figures(bed).job_posts, 14);
+    for (uint64_t key = 3; key <= 8; key++) {
+        bed_store(bed, "b", (struct tt_store){key, 1, 3, TT_EXACT, 0, 0});
+    }
+    for (uint64_t key = 1; key <= 2; key++) {
+        assert_int_equal(bed_peek(bed, "b", key, 3).depth, 0);
+    }
+    bed_close(bed);
+}
+
 static void late_worker_gets_open_jobs(void **state)
 {
     struct bed *bed = *state;
@@ -320,6 +363,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(job_is_pushed_to_every_worker),
         T(a_job_ages_the_results_of_its_namespace_alone),
+        T(many_jobs_age_no_namespace_that_a_session_is_in),
         T(late_worker_gets_open_jobs),
         T(repeated_post_is_ignored),
         T(owner_stops_its_job),

@@ -2,8 +2,17 @@
 #include "tests/unit/test_ttcore.h"
 
 #include "common/rng.h"
+#include "proto/alias.h"
 
 enum { JOB = 700 };
+
+/* The inverse of rng_mix. */
+static uint64_t rng_unmix(uint64_t x)
+{
+    x = (x ^ x >> 31 ^ x >> 62) * UINT64_C(0x319642b2d24d8ec3);
+    x = (x ^ x >> 27 ^ x >> 54) * UINT64_C(0x96de1b173f119089);
+    return x ^ x >> 30 ^ x >> 60;
+}
 
 static const struct ttcore_peer ann = {7, 0xf, "ann"}, bob = {8, 0xf, "bob"},
                                 crew = {9, 1 << PROTO_WORKER, "crew"};
@@ -28,21 +37,21 @@ static unsigned join(struct bed *bed, const struct ttcore_peer *peer, const char
     return list->list.count;
 }
 
-/* Whether it arrives, with the sender's own instance whatever he says. */
+/* Whether it arrives, with the sender's own alias whatever he says. */
 static bool letter(struct bed *bed, const struct ttcore_peer *peer, const char *from,
                    const char *to, uint64_t job)
 {
     static const uint8_t body[] = {1, 2, 3};
     struct proto_message m = {.type = PROTO_MAIL};
     m.mail = (struct proto_mail){
-        .job = job, .to = (uint8_t)*to, .from = 99, .body = {body, sizeof body}};
+        .job = job, .to = proto_alias((uint8_t)*to), .from = 99, .body = {body, sizeof body}};
     bed->peer = peer;
     bed_say(bed, from, m);
     const struct proto_message *got = bed_nth(bed, to, 0);
     assert_int_equal(bed->actions.messages, got != NULL);
     if (got != NULL) {
         assert_int_equal(got->type, PROTO_MAIL);
-        assert_true(got->mail.from == (uint8_t)*from && got->mail.job == job);
+        assert_true(got->mail.from == proto_alias((uint8_t)*from) && got->mail.job == job);
         assert_int_equal(got->mail.body.length, sizeof body);
         assert_memory_equal(got->mail.body.at, body, sizeof body);
     }
@@ -68,7 +77,7 @@ static void letters_go_from_one_searcher_to_another(void **state)
     assert_false(letter(bed, &crew, "x", "w", JOB));
     assert_int_equal(join(bed, &crew, "x", JOB), 2);
     const struct proto_correspondents list = bed->seen.mail_list.list;
-    assert_int_equal(list.at[0].instance + list.at[1].instance, 'a' + 'w');
+    assert_true(list.at[0].alias + list.at[1].alias == proto_alias('a') + proto_alias('w'));
     assert_true(letter(bed, &crew, "w", "x", JOB));
     assert_true(letter(bed, &crew, "x", "ann", JOB));
     assert_true(letter(bed, &ann, "ann", "w", JOB));
@@ -142,6 +151,57 @@ static void nobody_floods_another(void **state)
     assert_true(letter(bed, &crew, "w", "x", JOB));
 }
 
+/* Without keys an instance is all that says who somebody is. */
+static void no_message_names_an_instance(void **state)
+{
+    enum { ROOM = 64 };
+    static const uint64_t fronts = UINT64_C(0xf00dfacecafe0001),
+                          workers = UINT64_C(0xbeefbeadbee50002);
+    struct bed *bed = *state;
+    uint64_t named[ROOM];
+    unsigned count = 0;
+    bed->peer = NULL;
+    bed_hello_as(bed, "front", (struct proto_hello){.role = PROTO_FRONT, .instance = fronts});
+    bed_hello_as(bed, "worker", (struct proto_hello){.role = PROTO_WORKER, .instance = workers});
+    bed_hello_as(bed, "intruder", (struct proto_hello){.role = PROTO_WORKER, .instance = 3});
+    bed_post(bed, "front", JOB);
+    named[count++] = bed_nth(bed, "intruder", 0)->job.user;
+    (void)join(bed, NULL, "front", JOB);
+    (void)join(bed, NULL, "worker", JOB);
+    assert_int_equal(join(bed, NULL, "intruder", JOB), 2);
+    for (unsigned i = 0; i < 2; i++) {
+        named[count++] = bed->seen.mail_list.list.at[i].alias;
+    }
+    struct proto_message m = {.type = PROTO_MAIL};
+    m.mail = (struct proto_mail){.job = JOB, .to = proto_alias(3), .body = {(uint8_t *)"x", 1}};
+    bed_say(bed, "front", m);
+    named[count++] = bed_seen(bed, "intruder", PROTO_MAIL)->mail.from;
+    m = (struct proto_message){.type = PROTO_JOB_REPORT};
+    m.job_report = (struct proto_job_report){.job = JOB, .instance = workers};
+    bed_say(bed, "worker", m);
+    named[count++] = bed_seen(bed, "front", PROTO_JOB_REPORT)->job_report.instance;
+    m = (struct proto_message){.type = PROTO_MEMBERS};
+    bed_say(bed, "intruder", m);
+    const struct proto_member_rows rows =
+        bed_seen(bed, "intruder", PROTO_MEMBERS_ANSWER)->members_answer.list;
+    for (unsigned i = 0; i < rows.count; i++) {
+        named[count++] = rows.at[i].instance_id;
+    }
+    /* What was named opens no way to the job, as it is or taken back through a mix of 64 bits. */
+    for (unsigned i = 0; i < 2 * count; i++) {
+        const uint64_t guess = i < count ? named[i] : rng_unmix(named[i - count]);
+        assert_true(guess != fronts && guess != workers);
+        assert_int_not_equal((uint32_t)guess, (uint32_t)fronts);
+        assert_int_not_equal((uint32_t)guess, (uint32_t)workers);
+        bed_hello_as(bed, "thief", (struct proto_hello){.role = PROTO_FRONT, .instance = guess});
+        bed_stop_job(bed, "thief", JOB);
+        bed_expect_error(bed, "thief", PROTO_ERR_ROLE);
+    }
+    bed_hello_as(bed, "back", (struct proto_hello){.role = PROTO_FRONT, .instance = fronts});
+    bed_stop_job(bed, "back", JOB); /* as its front-end may, on another connection */
+    assert_int_equal(bed_figures(bed).jobs, 0);
+}
+
 /* Who has an instance in a job keeps it, unless it is another's of the job's own user. */
 static void an_instance_is_of_one_session(void **state)
 {
@@ -204,6 +264,7 @@ int main(void)
         T(a_job_is_of_its_user_and_of_workers),
         T(who_leaves_gets_no_more),
         T(nobody_floods_another),
+        T(no_message_names_an_instance),
         T(an_instance_is_of_one_session),
         T(lists_agree_with_a_model),
     };

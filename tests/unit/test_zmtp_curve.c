@@ -225,7 +225,7 @@ static void who_does_not_have_the_key_that_he_names_is_refused(void **state)
     assert_int_equal(peer.asked, 0);
 }
 
-static void a_key_that_is_not_allowed_is_refused_without_a_word(void **state)
+static void a_key_that_is_not_allowed_gets_an_error(void **state)
 {
     uint8_t bytes[1000];
     (void)state;
@@ -235,7 +235,9 @@ static void a_key_that_is_not_allowed_is_refused_without_a_word(void **state)
     peer_say(&peer, bytes, client_initiate(&client, client.cn_public, METADATA, bytes), 1000);
     check_ended("not allowed");
     assert_int_equal(peer.asked, 1);
-    assert_int_equal(peer.out_length, 0);
+    static const char error[] = "\4\012\5ERROR\003400"; /* a command of ten bytes (RFC 23, 27) */
+    assert_int_equal(peer.out_length, sizeof error - 1);
+    assert_memory_equal(peer.out, error, sizeof error - 1);
 }
 
 /* A HELLO can be recorded by anyone and said again: it gets a WELCOME that only its first speaker
@@ -359,7 +361,7 @@ int main(void)
         cmocka_unit_test(what_is_sealed_may_be_too_short),
         cmocka_unit_test(metadata_is_judged_under_curve_too),
         cmocka_unit_test(who_does_not_have_the_key_that_he_names_is_refused),
-        cmocka_unit_test(a_key_that_is_not_allowed_is_refused_without_a_word),
+        cmocka_unit_test(a_key_that_is_not_allowed_gets_an_error),
         cmocka_unit_test(what_was_recorded_lets_nobody_in),
         cmocka_unit_test(nonces_only_grow),
         cmocka_unit_test(nothing_goes_beside_the_messages),

@@ -68,6 +68,18 @@ static const char *post_fault(struct ttcore_call *call)
     return NULL;
 }
 
+/* Those that sessions search in: others may post many jobs before the next result is stored. */
+static void keep_namespaces(struct ttcore *core)
+{
+    const struct ttcore_session *s = ttcore_sessions_oldest(&core->sessions);
+    for (uint64_t kept = 0; s != NULL; s = ttcore_sessions_next(&core->sessions, s)) {
+        if (s->role != PROTO_MONITOR && s->namespace_id != kept) {
+            tt_generations_keep(&core->generations, s->namespace_id);
+            kept = s->namespace_id;
+        }
+    }
+}
+
 void ttcore_on_job_post(struct ttcore_call *call)
 {
     struct ttcore *core = call->core;
@@ -101,6 +113,7 @@ void ttcore_on_job_post(struct ttcore_call *call)
                           core->now_us);
     call->session->jobs++;
     call->session->user->jobs++;
+    keep_namespaces(core);
     tt_generations_advance(&core->generations, call->message->job_post.namespace_id);
     core->count.job_posts++;
     uint32_t first = target_workers(core, call->actions);
@@ -145,7 +158,7 @@ static void pass_on(struct ttcore_call *call, const struct ttcore_session *owner
         call->core->count.reports_too_fast++;
         return;
     }
-    report.job_report.instance = call->session->instance;
+    report.job_report.instance = call->session->alias; /* its instance is its secret */
     uint32_t first = ttcore_actions_target(call->actions, owner->route, owner->route_length);
     ttcore_actions_send(call->actions, &report, first, 1);
 }

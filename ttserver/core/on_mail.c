@@ -4,8 +4,8 @@
 
 /* A worker is of every job; others of those of their user alone: else anybody could give a user's
  * searchers work, or take theirs. Where users are not known, as on a loopback without keys, anybody
- * may. Nobody takes the instance, and so the letters, of another user's session, but for the job's
- * user, who gets back what a worker took. */
+ * may. Nobody takes the alias, and so the letters, of another user's session, but for the job's
+ * user, who gets back what a worker took: that needs the instance, which nobody is told. */
 static bool may_join(const struct ttcore_call *call, uint64_t id)
 {
     struct ttcore *core = call->core;
@@ -14,7 +14,7 @@ static bool may_join(const struct ttcore_call *call, uint64_t id)
     const struct ttcore_session *owner =
         job != NULL ? ttcore_sessions_by_id(&core->sessions, job->owner) : NULL;
     const struct ttcore_session *namesake =
-        ttcore_sessions_find_mail(&core->sessions, id, self->instance);
+        ttcore_sessions_find_mail(&core->sessions, id, self->alias);
     return owner != NULL &&
            (namesake == NULL || namesake->user == self->user || self->user == owner->user) &&
            (self->role == PROTO_WORKER || self->user == owner->user || call->peer.user == 0);
@@ -45,7 +45,7 @@ void ttcore_on_mail_join(struct ttcore_call *call)
     for (const struct ttcore_session *s = job != 0 ? ttcore_sessions_oldest(&core->sessions) : NULL;
          s != NULL && count < PROTO_BATCH_MAX; s = ttcore_sessions_next(&core->sessions, s)) {
         if (s != self && s->mail_job == job) {
-            out[count++].instance = s->instance;
+            out[count++].alias = s->alias;
         }
     }
     answer.mail_list =
@@ -71,7 +71,7 @@ void ttcore_on_mail(struct ttcore_call *call)
         return;
     }
     core->count.letters++;
-    letter.mail.from = call->session->instance; /* whatever it says */
+    letter.mail.from = call->session->alias; /* whatever it says */
     const uint32_t messages = call->actions->messages;
     ttcore_actions_send(call->actions, &letter,
                         ttcore_actions_target(call->actions, to->route, to->route_length), 1);

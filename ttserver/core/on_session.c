@@ -1,4 +1,5 @@
 /* Sessions come, stay and end: HELLO, HEARTBEAT, worker indexes, BYE, silence. */
+#include "proto/alias.h"
 #include "ttserver/core/budget.h"
 #include "ttserver/core/call.h"
 
@@ -216,8 +217,9 @@ void ttcore_on_hello(struct ttcore_call *call)
         ttcore_refuse(call, code, hello->request, fault);
         return;
     }
-    struct ttcore_user *user = ttcore_users_of(
-        &core->users, peer->user != 0 ? peer->user : ttcore_user_of_instance(hello->instance));
+    const uint64_t alias = proto_alias(hello->instance);
+    struct ttcore_user *user =
+        ttcore_users_of(&core->users, peer->user != 0 ? peer->user : alias, peer->user == 0);
     struct ttcore_session *session = call->session = session_for(call, user);
     if (session == NULL) {
         return;
@@ -240,6 +242,7 @@ void ttcore_on_hello(struct ttcore_call *call)
     session->flags = is_monitor ? 0 : hello->flags;
     session->namespace_id = hello->namespace_id;
     session->instance = hello->instance;
+    session->alias = alias;
     session->table_id = hello->table_id;
     session->searches = session->nodes = session->waited_us = 0;
     session->duplicated = session->abandoned = session->bytes = 0;

@@ -1,5 +1,4 @@
 /* What people watch a shard by: STATS, MEMBERS, JOBS. They change nothing. */
-#include "common/rng.h"
 #include "ttserver/core/call.h"
 
 enum { US_PER_MS = 1000, SLOTS_PER_PAGE = 4096 /* gone through for MEMBERS: a step stays short */ };
@@ -75,8 +74,7 @@ static struct proto_member_row member_row(const struct ttcore *core,
     uint64_t silent_ms = (core->now_us - session->last_seen_us) / US_PER_MS;
     return (struct proto_member_row){
         .session = session->id,
-        /* Not the instance itself: who knows that of a front-end could take over its jobs. */
-        .instance_id = (uint32_t)rng_mix(session->instance),
+        .instance_id = (uint32_t)session->alias,
         .role = session->role,
         .job = is_open ? session->searches : 0,
         .silent_ms = silent_ms < UINT32_MAX ? (uint32_t)silent_ms : UINT32_MAX,

@@ -180,9 +180,9 @@ struct ttcore_session *ttcore_sessions_next_wanting(struct ttcore_sessions *s,
 
 /* ---- who gets letters ---- */
 
-static uint32_t *mail_home(const struct ttcore_sessions *s, uint64_t job, uint64_t instance)
+static uint32_t *mail_home(const struct ttcore_sessions *s, uint64_t job, uint64_t alias)
 {
-    return &s->mail_bucket[rng_mix(rng_mix(job ^ s->seed) ^ instance) & s->mask];
+    return &s->mail_bucket[rng_mix(rng_mix(job ^ s->seed) ^ alias) & s->mask];
 }
 
 void ttcore_sessions_set_mail(struct ttcore_sessions *s, struct ttcore_session *session,
@@ -193,7 +193,7 @@ void ttcore_sessions_set_mail(struct ttcore_sessions *s, struct ttcore_session *
         return;
     }
     if (session->mail_job != 0) {
-        uint32_t *link = mail_home(s, session->mail_job, session->instance);
+        uint32_t *link = mail_home(s, session->mail_job, session->alias);
         while (*link != self) {
             CHECK(*link != 0);
             link = &s->slot[*link - 1].mail_next;
@@ -202,17 +202,17 @@ void ttcore_sessions_set_mail(struct ttcore_sessions *s, struct ttcore_session *
     }
     session->mail_job = job;
     if (job != 0) {
-        uint32_t *home = mail_home(s, job, session->instance);
+        uint32_t *home = mail_home(s, job, session->alias);
         session->mail_next = *home;
         *home = self;
     }
 }
 
 struct ttcore_session *ttcore_sessions_find_mail(const struct ttcore_sessions *s, uint64_t job,
-                                                 uint64_t instance)
+                                                 uint64_t alias)
 {
-    uint32_t at = *mail_home(s, job, instance);
-    while (at != 0 && (s->slot[at - 1].mail_job != job || s->slot[at - 1].instance != instance)) {
+    uint32_t at = *mail_home(s, job, alias);
+    while (at != 0 && (s->slot[at - 1].mail_job != job || s->slot[at - 1].alias != alias)) {
         at = s->slot[at - 1].mail_next;
     }
     return at != 0 ? &s->slot[at - 1] : NULL;

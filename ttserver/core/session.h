@@ -25,6 +25,7 @@ struct ttcore_session {
     uint32_t serial;
     uint64_t last_seen_us;
     uint64_t namespace_id, instance;
+    uint64_t alias; /* of the instance: by which others know it */
     struct ttcore_user *user;
     uint32_t jobs; /* it owns */
     uint32_t worker_index; /* of a worker */
@@ -52,7 +53,7 @@ struct ttcore_sessions {
     /* fixed after open */
     struct ttcore_session *slot;
     uint32_t *bucket; /* slot + 1, 0 empty */
-    uint32_t *mail_bucket; /* the same, by (mail_job, instance) */
+    uint32_t *mail_bucket; /* the same, by (mail_job, alias) */
     uint32_t *worker_index; /* [of_role[PROTO_WORKER]] slots */
     uint32_t mask, max, slot_bits;
     uint64_t seed;
@@ -97,13 +98,13 @@ void ttcore_sessions_want(struct ttcore_sessions *sessions, struct ttcore_sessio
 struct ttcore_session *ttcore_sessions_next_wanting(struct ttcore_sessions *sessions,
                                                     uint64_t namespace_id);
 
-/* Who gets the letters of a job; 0: of none. A session is found by its job and its instance, so 0
- * is to be set before its instance changes. */
+/* Who gets the letters of a job; 0: of none. A session is found by its job and its alias, so 0 is
+ * to be set before its instance changes. */
 void ttcore_sessions_set_mail(struct ttcore_sessions *sessions, struct ttcore_session *session,
                               uint64_t job);
 /* NULL: nobody. */
 struct ttcore_session *ttcore_sessions_find_mail(const struct ttcore_sessions *sessions,
-                                                 uint64_t job, uint64_t instance);
+                                                 uint64_t job, uint64_t alias);
 
 /* The worker on a worker_index below of_role[PROTO_WORKER]. */
 static inline struct ttcore_session *ttcore_sessions_worker_at(

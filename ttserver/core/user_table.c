@@ -68,7 +68,7 @@ static void forget(struct ttcore_users *u, struct ttcore_user *user)
     *link = user->chain;
 }
 
-struct ttcore_user *ttcore_users_of(struct ttcore_users *u, uint64_t id)
+struct ttcore_user *ttcore_users_of(struct ttcore_users *u, uint64_t id, bool is_instance)
 {
     uint32_t *home = home_of(u, id);
     for (uint32_t at = *home; at != 0; at = u->slot[at - 1].chain) {
@@ -82,16 +82,11 @@ struct ttcore_user *ttcore_users_of(struct ttcore_users *u, uint64_t id)
             forget(u, user);
         }
         idle_remove(u, user);
-        *user = (struct ttcore_user){.id = id, .chain = *home};
+        *user = (struct ttcore_user){.id = id, .is_instance = is_instance, .chain = *home};
         *home = number_of(u, user);
         idle_append(u, user);
     }
     return user;
-}
-
-static bool is_instance(const struct ttcore_user *user)
-{
-    return user->id >> 32 == 1;
 }
 
 static void advance(uint64_t *time, uint64_t to)
@@ -101,7 +96,7 @@ static void advance(uint64_t *time, uint64_t to)
 
 void ttcore_users_join(struct ttcore_users *u, struct ttcore_user *user)
 {
-    if (is_instance(user)) {
+    if (user->is_instance) {
         advance(&user->posts_us, u->left_posts_us);
         advance(&user->pushes_us, u->left_pushes_us);
         advance(&user->shared_until_ns, u->left_shared_until_ns);
@@ -115,7 +110,7 @@ void ttcore_users_join(struct ttcore_users *u, struct ttcore_user *user)
 void ttcore_users_leave(struct ttcore_users *u, struct ttcore_user *user)
 {
     CHECK(user->sessions > 0);
-    if (is_instance(user)) {
+    if (user->is_instance) {
         advance(&u->left_posts_us, user->posts_us);
         advance(&u->left_pushes_us, user->pushes_us);
         advance(&u->left_shared_until_ns, user->shared_until_ns);
@@ -125,9 +120,4 @@ void ttcore_users_leave(struct ttcore_users *u, struct ttcore_user *user)
         idle_append(u, user);
         u->live--;
     }
-}
-
-uint64_t ttcore_user_of_instance(uint64_t instance)
-{
-    return UINT64_C(1) << 32 | (uint32_t)rng_mix(instance);
 }

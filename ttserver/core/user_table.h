@@ -11,6 +11,7 @@
 #include "common/err.h"
 #include "proto/codec.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -24,6 +25,7 @@ enum {
 
 struct ttcore_user {
     uint64_t id; /* 0: nobody */
+    bool is_instance; /* nothing else is known of it */
     uint32_t sessions, jobs;
     uint32_t inflight; /* entries of its sessions */
     uint32_t chain; /* of its bucket: index + 1 */
@@ -51,14 +53,11 @@ enum err ttcore_users_open(struct ttcore_users *users, uint32_t sessions_max, ui
 /* Accepts a zeroed struct, and twice. */
 void ttcore_users_close(struct ttcore_users *users);
 
-/* `id` is positive. Never NULL while there are fewer sessions than sessions_max. */
-struct ttcore_user *ttcore_users_of(struct ttcore_users *users, uint64_t id);
+/* `id` is positive; of an instance its alias. Never NULL while there are fewer sessions than
+ * sessions_max. */
+struct ttcore_user *ttcore_users_of(struct ttcore_users *users, uint64_t id, bool is_instance);
 /* A session of the user begins, ends. */
 void ttcore_users_join(struct ttcore_users *users, struct ttcore_user *user);
 void ttcore_users_leave(struct ttcore_users *users, struct ttcore_user *user);
-
-/* The number of a user of whom nothing but the instance (HELLO) is known. That cannot be computed
- * from it. */
-uint64_t ttcore_user_of_instance(uint64_t instance);
 
 #endif

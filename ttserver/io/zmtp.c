@@ -24,6 +24,9 @@ enum {
 /* Metadata of ours: name-length name, value-length (4 bytes) value. */
 static const uint8_t metadata[] = "\13Socket-Type\0\0\0\6ROUTER\10Identity\0\0\0";
 
+/* ERROR: its reason is the status by which libzmq knows a refusal from a broken handshake. */
+static const char refused_key[] = "\5ERROR\003400";
+
 _Static_assert(SHORT_HEADER + CURVE_WELCOME_BYTES <= ZMTP_REPLY_MAX &&
                    SHORT_HEADER + CURVE_READY_OVERHEAD + sizeof metadata <= ZMTP_REPLY_MAX &&
                    ZMTP_GREETING_BYTES + SHORT_HEADER + 6 + sizeof metadata <= ZMTP_REPLY_MAX,
@@ -283,6 +286,9 @@ static enum zmtp_result take_initiate(struct zmtp *z, const struct frame *f,
     }
     const void *user = z->server->user_of(z->server->self, initiate.client_key);
     if (!user) {
+        taken->reply_length = put_header(taken->reply, FLAG_COMMAND, sizeof refused_key - 1);
+        memcpy(taken->reply + taken->reply_length, refused_key, sizeof refused_key - 1);
+        taken->reply_length += sizeof refused_key - 1;
         return end(z, taken, "CURVE: the client's key is not allowed");
     }
     size_t n = put_header(taken->reply, FLAG_COMMAND, CURVE_READY_OVERHEAD + sizeof metadata);

@@ -11,9 +11,10 @@
  * (Identity) is read past, its other metadata too except that its Socket-Type must be DEALER;
  * commands that are not known are ignored as the RFC wants.
  *
- * Who is refused gets no ERROR command: libzmq takes one as the end for ever, where a closed
- * connection is tried again after its RECONNECT_IVL. So a client whose key is allowed later comes
- * in without a restart. Only a peer of the other mechanism gives up by itself, at our greeting.
+ * A client whose key is not allowed is told so by an ERROR command of the status 400 (RFC 27).
+ * libzmq takes one as the end of that connect, as it does our greeting when it has the other
+ * mechanism; our programs connect anew every few seconds (handshake_renew), and so come in when
+ * they are allowed. Who breaks the protocol is told nothing.
  *
  * Threads: one at a time per connection. Pure (the keys of the connection come from libsodium's
  * random numbers). */

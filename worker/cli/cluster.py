@@ -10,9 +10,11 @@ import argparse
 import concurrent.futures
 import datetime
 import fcntl
+import hashlib
 import json
 import os
 import queue
+import re
 import shlex
 import socket
 import subprocess
@@ -26,6 +28,7 @@ from cluster_host import BEGIN, Host, printable, reason, say
 FILE = "cluster.toml"
 COLUMNS = "host what address state pid version since".split()
 AT_ONCE = 64  # hosts
+USER_NAME = re.compile(r"[A-Za-z0-9_.-]{1,31}")  # of common/keys.h
 
 
 class Supplies:
@@ -36,6 +39,7 @@ class Supplies:
         with open(host_script, "rb") as file:
             self.script = file.read()
         self.programs, self.keys = {}, {}  # {name: (contents, version)}, {name: contents}
+        self.worker_keys = {}  # {host's name: contents of its worker.secret}
 
     def load(self, cluster, may_make_keys):
         for what in sorted({each.what for host in cluster.hosts if not host.is_installed for each in host.programs}):
@@ -51,19 +55,41 @@ class Supplies:
         if cluster.keys is None:
             return
         if may_make_keys and not os.path.exists(cluster.keys):
-            done = subprocess.run([self.abdada, "keygen", cluster.keys], stdout=subprocess.DEVNULL,
-                                  stderr=subprocess.PIPE)
-            if done.returncode != 0:
-                raise Trouble(done.stderr.decode("utf-8", "replace").strip())
+            self.keygen(cluster.keys)
             say(f"made {cluster.keys}: the keys of this cluster. Keep them: who has them may use it")
         try:
+            for host in cluster.hosts:
+                if any(each.what == "ttworker" for each in host.programs):
+                    self.worker_keys[host.name] = self.worker_key(cluster.keys, host.name)
             allowed = sorted(os.listdir(os.path.join(cluster.keys, "allowed")))
-            for name in ("server.public", "server.secret", "monitor.secret", "worker.secret",
+            for name in ("server.public", "server.secret", "monitor.secret",
                          *(f"allowed/{name}" for name in allowed if name.endswith(".public") and name[0] != ".")):
                 with open(os.path.join(cluster.keys, name), "rb") as file:
                     self.keys[name] = file.read()
         except OSError as error:
             raise Trouble(f"{error.filename}: {error.strerror} (keys are made by `abdada keygen DIR`)") from None
+
+
+    def keygen(self, *words):
+        done = subprocess.run([self.abdada, "keygen", *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        if done.returncode != 0:
+            raise Trouble(done.stderr.decode("utf-8", "replace").strip())
+
+    def worker_key(self, keys, host):
+        """The host's own, so that it alone can be put out; made once: it may have been taken back since."""
+        user = worker_user(host)
+        path = os.path.join(keys, f"{user}.secret")
+        os.listdir(os.path.join(keys, "allowed"))  # else keygen would make a key that nobody lets in
+        if not os.path.exists(path):
+            self.keygen(keys, "--name", user, "--role", "worker")
+        with open(path, "rb") as file:
+            return file.read()
+
+
+def worker_user(host):
+    """The user that a host's workers are; a name that keygen takes, whatever the host's."""
+    user = f"worker-{host}"
+    return user if USER_NAME.fullmatch(user) else f"worker-{hashlib.sha256(host.encode()).hexdigest()[:16]}"
 
 
 # ---- hosts ----

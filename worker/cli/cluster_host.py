@@ -198,12 +198,17 @@ class Host:
             raise Trouble(f"the programs here are for {platform.machine()}, that is a {self.facts['machine']}: install "
                           f"abdada there, and say programs = \"installed\"")
 
+    def keys(self):
+        """{name in the directory there: contents}"""
+        own = self.supplies.worker_keys.get(self.name)
+        return {**self.supplies.keys, **({"worker.secret": own} if own else {})}
+
     def missing_files(self, kinds):
         """{path: contents} of what the host has not or has otherwise; whether the keys are among it, all of them."""
         want = {"bin/cluster_host.sh": self.supplies.script}
         if not self.wanted.is_installed:
             want.update((f"bin/{what}", self.supplies.programs[what][0]) for what in kinds)
-        want.update((f"keys/{key}", contents) for key, contents in self.supplies.keys.items()
+        want.update((f"keys/{key}", contents) for key, contents in self.keys().items()
                     if any(needs(what, key) for what in kinds))
         differ = {path for path, contents in want.items()
                   if self.files.get(path) != digest_of(contents)}
@@ -222,7 +227,7 @@ class Host:
     def describe(self, each):
         """The command of a program there, and {what it was made of}."""
         base = f"{self.facts['home']}/.abdada/{self.cluster_name}/{self.name}"
-        values, keys = each.values, self.supplies.keys
+        values, keys = each.values, self.keys()
         if self.wanted.is_installed:
             found = self.installed[each.what]
             program, digest, version = found.path, found.digest, found.version

@@ -4,6 +4,7 @@
 #include "common/config.h"
 #include "common/log.h"
 #include "common/signals.h"
+#include "common/snapshot.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -123,6 +124,8 @@ static int read_options(struct tt *tt, int argc, char *argv[], const char **oper
         {"bound", "exact|lower|upper", "store: what the score is", &c->bound, OPTION_TEXT},
         {"move", "MOVE", "store: the best move (with --key its number)", &c->move_text,
          OPTION_TEXT},
+        {"most", "SIZE", "save: bytes of the file (default 4G)", &c->most_bytes, OPTION_SIZE, 0,
+         SNAPSHOT_ENTRY_BYTES, 0},
         {"yes", NULL, "flush: do not ask whether it is meant", &c->yes, OPTION_FLAG},
         {0},
     };
@@ -147,6 +150,7 @@ static void clear_command(struct tt *tt)
         .alpha = TT_SCORE_MIN,
         .beta = TT_SCORE_MAX,
         .score = TT_SCORE_MIN - 1,
+        .most_bytes = UINT64_C(4) << 30,
     };
 }
 

@@ -169,6 +169,7 @@ int tt_all_flush(struct tt *tt)
 struct saving {
     struct snapshot_writer *writer;
     uint64_t entries;
+    uint64_t left; /* pages and entries that may come yet */
     enum err err;
     char why[SNAPSHOT_WHY_MAX];
 };
@@ -176,6 +177,12 @@ struct saving {
 static bool save_page(void *self, const struct tt_scanned *entries, uint32_t count)
 {
     struct saving *s = self;
+    const uint64_t cost = UINT64_C(1) + count; /* a shard may have pages of nothing without end */
+    if (cost > s->left) {
+        s->err = ERR_FULL;
+        snprintf(s->why, sizeof s->why, "there are more results than --most lets the file have");
+    }
+    s->left -= s->err == ERR_OK ? cost : 0;
     for (uint32_t i = 0; i < count && s->err == ERR_OK; i++) {
         const struct tt_scanned *e = &entries[i];
         const struct snapshot_entry entry = {e->key, e->lower, e->upper, e->move, e->depth};
@@ -211,7 +218,7 @@ int tt_all_save(struct tt *tt)
 {
     static const char nothing[] = "nothing was saved";
     const struct tt_command *c = &tt->command;
-    struct saving saving = {.err = ERR_OK};
+    struct saving saving = {.left = c->most_bytes / SNAPSHOT_ENTRY_BYTES};
     const struct tt_link_reader reader = {&saving, save_page};
     uint8_t depth = (uint8_t)(c->depth == TT_ABSENT ? 0 : c->depth);
     unsigned shards = tt_link_shards(tt->link);

@@ -1,7 +1,7 @@
 #include "worker/cli/watch.h"
 
 #include "common/clock.h"
-#include "common/rng.h"
+#include "proto/alias.h"
 #include "proto/client.h"
 
 #include <stdio.h>
@@ -455,7 +455,7 @@ static enum err open_client(struct watch *w)
     char name[WATCH_NAME_MAX];
     uint64_t instance = clock_unique();
     snprintf(name, sizeof name, "top:%d", (int)getpid());
-    w->instance_id = (uint32_t)rng_mix(instance);
+    w->instance_id = (uint32_t)proto_alias(instance);
     struct client_options options = {
         .shards = w->view.shards,
         .role = PROTO_MONITOR,

@@ -154,6 +154,10 @@ enum err job_from_wire(const struct proto_job *message, struct job *out, char *w
         snprintf(why, why_size, "the front-end plays another version of this game");
         return ERR_ILLEGAL;
     }
+    if (any && algorithm_needs_peers(job.algorithm)) { /* builds may differ, and so their letters */
+        snprintf(why, why_size, "no searcher owns its root, which its algorithm needs");
+        return ERR_ILLEGAL;
+    }
     if (!proto_text_copy(message->position, text, sizeof text) ||
         message->depth > SEARCH_DEPTH_MAX) {
         snprintf(why, why_size, "%s", err_text(ERR_RANGE));

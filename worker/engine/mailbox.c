@@ -2,6 +2,7 @@
 
 #include "common/clock.h"
 #include "common/rng.h"
+#include "proto/alias.h"
 #include "worker/engine/letter.h"
 #include "worker/table/remote.h"
 
@@ -117,7 +118,7 @@ static void take_correspondents(void *self, const struct proto_mail_list *list)
 {
     struct mailbox *box = self;
     for (uint32_t i = 0; list->job == box->port.job && i < list->list.count; i++) {
-        (void)number_of(box, list->list.at[i].instance);
+        (void)number_of(box, list->list.at[i].alias);
     }
 }
 
@@ -281,7 +282,7 @@ struct client_sink mailboxes_sink(struct mailboxes *all, unsigned i, struct clie
 void mailboxes_connect(struct mailboxes *all, unsigned i, struct remote *remote, uint64_t instance)
 {
     all->at[i].remote = remote;
-    all->at[i].port.address = instance;
+    all->at[i].port.address = proto_alias(instance);
 }
 
 void mailboxes_begin(struct mailboxes *all, uint64_t job, bool is_alone)

@@ -2,7 +2,7 @@
  * reports, completion notices and results of others to one client's channel. */
 #include "worker/table/redis_shell_core.h"
 
-#include "common/rng.h"
+#include "proto/alias.h"
 
 #include <string.h>
 
@@ -38,7 +38,7 @@ bool redis_on_post(struct redis_shell *s, unsigned shard, const struct proto_mes
     p.id = m->job_post.job;
     _Static_assert(sizeof job.job == sizeof m->job_post, "JOB and JOB_POST have the same fields");
     memcpy(&job.job, &m->job_post, sizeof job.job);
-    job.job.user = UINT64_C(1) << 32 | (uint32_t)rng_mix(s->instance);
+    job.job.user = proto_alias(s->instance);
     size_t length = of->has_jobs ? proto_encode(&job, s->out, sizeof s->out) : 0;
     redis_shell_begin(s, shard);
     job_key(s, shard, p.id);
@@ -108,7 +108,7 @@ bool redis_on_report(struct redis_shell *s, unsigned shard, const struct proto_m
     if (!of->has_jobs) {
         return true;
     }
-    report.job_report.instance = s->instance;
+    report.job_report.instance = proto_alias(s->instance);
     size_t length = proto_encode(&report, s->out, sizeof s->out);
     redis_shell_begin(s, shard);
     job_key(s, shard, p.id);

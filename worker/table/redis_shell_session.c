@@ -4,6 +4,7 @@
 
 #include "common/clock.h"
 #include "common/rng.h"
+#include "proto/alias.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +31,7 @@ static size_t write_record(const struct redis_shell *s, uint8_t out[RECORD_MAX])
     to = redis_put(to, s->role, 1);
     to = redis_put(to, s->table_id, 8);
     to = redis_put(to, s->searches, 8);
-    to = redis_put(to, (uint32_t)rng_mix(s->instance), 4);
+    to = redis_put(to, (uint32_t)proto_alias(s->instance), 4);
     memcpy(to, s->client_name, name);
     return REDIS_SESSION_BYTES + name;
 }

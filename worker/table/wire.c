@@ -30,8 +30,8 @@ enum {
     UNCONFIRMED_MAX_MS = 1500,
     CONNECT_MAX_MS = 1000,
     LINGER_MS = 200, /* for BYE to leave */
-    /* libzmq gives up for good a shard that has keys when we have none, or none when we have some;
-     * it may be started again in another way. */
+    /* libzmq gives up for good a shard that says that our key is not allowed, or that has keys when
+     * we have none, or none when we have some; any of these may change. */
     RENEW_US = 5000000,
     SILENT_US = 500000, /* after which a name may be that of another address */
     REST_US = 250,
