@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
 import tempfile
 
@@ -122,6 +123,31 @@ def a_wrong_file_is_one_line():
     refused(2, "/tmp: Is a directory", "ttserver", "--config", "/tmp")
     with Environment(ABDADA_SERVERS="a:1,a:1"):
         refused(2, "ABDADA_SERVERS 'a:1,a:1': the same shard is named twice", "abdada", "top")
+
+
+def a_usual_file_that_another_user_has_is_none():
+    if os.geteuid() != 0:
+        return "needs root, who can start programs as others"
+
+    def ask(user, *options, **variables):
+        words = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", path_of("abdada"), "perft", "--depth=1", *options]
+        environment = {name: value for name, value in os.environ.items() if name != "XDG_CONFIG_HOME"}
+        done = subprocess.run(words, env={**environment, **variables}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return done.returncode, done.stderr
+    with config("[perft]\ndepth = x\n") as home:
+        path = os.path.join(home, "abdada", "config.ini")
+        equal(ask(0, XDG_CONFIG_HOME=home)[0], 2)
+        equal(ask(65534, XDG_CONFIG_HOME=home), (0, ""))  # a folder that others may not enter
+        equal(ask(65534, HOME=home + "/abdada"), (0, ""))
+        os.chmod(home, 0o755)
+        os.chmod(path, 0o600)
+        equal(ask(65534, XDG_CONFIG_HOME=home), (0, ""))  # a file that they may not read
+        status, said = ask(65534, "--config", path)
+        equal((status, said), (2, f"abdada perft: --config {path}: Permission denied\n"))
+        os.chown(path, 65534, 65534)
+        os.chmod(path, 0)
+        status, said = ask(65534, XDG_CONFIG_HOME=home)
+        equal((status, said), (2, f"abdada perft: --config {path}: Permission denied\n"))  # its own
 
 
 def words_help():
@@ -264,6 +290,7 @@ if __name__ == "__main__":
         files_may_be_written_freely,
         what_the_command_line_says_excludes_what_the_file_says,
         a_wrong_file_is_one_line,
+        a_usual_file_that_another_user_has_is_none,
         words_help,
         help_keeps_its_columns,
         a_search_too_small_is_said,
