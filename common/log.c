@@ -73,3 +73,29 @@ bool log_to_file(const char *program, const char *name)
     }
     return ok;
 }
+
+bool log_flush(const char *program, FILE *file, const char *name)
+{
+    bool has_failed = ferror(file);
+    errno = 0;
+    if (fflush(file) == 0 && !has_failed) {
+        return true;
+    }
+    if (errno == 0) { /* the reason was that of an earlier write: one more tells it */
+        clearerr(file);
+        (void)(fputc('\n', file) != EOF && fflush(file) == 0);
+    }
+    log_fail(program, "%s: %s", name, errno != 0 ? strerror(errno) : "not all of it was written");
+    return false;
+}
+
+int log_end(const char *program, int status)
+{
+    static const char name[] = "standard output";
+    bool ok = log_flush(program, stdout, name);
+    if (fclose(stdout) != 0 && ok && errno != EBADF) { /* EBADF: there was none from the start */
+        log_fail(program, "%s: %s", name, strerror(errno));
+        ok = false;
+    }
+    return ok || status != 0 ? status : 1;
+}

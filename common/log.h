@@ -6,6 +6,7 @@
 #define COMMON_LOG_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 enum { LOG_LINE_MAX = 1024 };
 
@@ -18,6 +19,13 @@ bool log_reopen(void);
 
 /* A line with the time of day, for what happens while a program runs. */
 void log_line(const char *program, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Writes what is in the file's buffer. False: a line of `program` said why that, or an earlier write,
+ * failed, with `name` for the file. */
+bool log_flush(const char *program, FILE *file, const char *name);
+/* The exit status of a program that ends with `status`: a failure, after a line, where not all of
+ * its standard output could be written. Closes that. */
+int log_end(const char *program, int status);
 
 /* "PROGRAM: text" without the time: why a program ends. */
 void log_fail(const char *program, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -186,8 +186,7 @@ static bool announce(const struct crew *c)
         return false;
     }
     printf("ready\n");
-    if (fflush(stdout) != 0) {
-        log_fail(program, "standard output: %s", strerror(errno));
+    if (!log_flush(program, stdout, "standard output")) {
         return false;
     }
     int reason = embedded_private_reason(c->table);
@@ -283,8 +282,5 @@ int main(int argc, char *argv[])
     if (status < 0) {
         status = cli_table_environment(program, &crew.place, true);
     }
-    if (status >= 0) {
-        return status;
-    }
-    return serve(&crew);
+    return log_end(program, status < 0 ? serve(&crew) : status);
 }

@@ -725,12 +725,39 @@ def shards_on_any_port_are_consecutive():
 
 
 def a_ready_line_that_cannot_be_written_is_a_failure():
-    for command in (["ttserver", "--listen", "127.0.0.1:0", "--memory", "8M"],
-                    ["ttworker", "--servers", "127.0.0.1:1"]):
-        with open("/dev/full", "w") as full:
-            done = subprocess.run([path_of(command[0]), *command[1:]], stdout=full,
-                                  stderr=subprocess.PIPE, text=True, timeout=60)
-        check(done.returncode == 1 and "standard output: No space" in done.stderr, command, done)
+    for command in ("ttserver --listen 127.0.0.1:0 --memory 8M", "ttworker --servers 127.0.0.1:1"):
+        fails_on_a_full_disk(command)
+
+
+def fails_on_a_full_disk(command, text=""):
+    program, *words = command.split()
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([path_of(program), *words], input=text, stdout=full, stderr=subprocess.PIPE, text=True,
+                              timeout=60)
+    check(done.returncode == 1 and "standard output: No space left on device\n" in done.stderr, command, done)
+
+
+def output_that_cannot_be_written_is_a_failure_of_every_command():
+    shard = Shard()
+    commands = ["ttserver --version", "ttserver --help", "ttworker --version", "ttworker --help", "abdada --version",
+                "abdada --help", "abdada help", "abdada help sim", "abdada cluster --version",
+                f"abdada top --once --servers {shard.address}", f"abdada top --servers {shard.address}",
+                f"abdada top --once --json --servers {shard.address}", f"abdada tt stats --servers {shard.address}",
+                f"abdada tt stats --json --servers {shard.address}",
+                f"abdada ttbench --seconds 1 --servers {shard.address}", "abdada perft --depth 2",
+                "abdada analyse --depth 3", "abdada analyse --depth 3 --json",
+                "abdada sim --game tree:b=4,d=3 --depth 3 --workers 1,2",
+                "abdada sim --game tree:b=4,d=3 --depth 3 --workers 1,2 --json"]
+    commands += [f"abdada {command} --help" for command in
+                 "analyse solve uci nboard gtp top tt cluster keygen perft bench ttbench sim".split()]
+    for command in commands:
+        fails_on_a_full_disk(command)
+    for command, text in (("uci", "uci\nquit\n"), ("gtp --game othello", "name\nquit\n"), ("nboard", "nboard 2\nquit\n"),
+                          (f"tt --servers {shard.address}", "stats\n")):
+        fails_on_a_full_disk(f"abdada {command}", text)
+    files = run("abdada", "sim", "--game", "tree:b=4,d=3", "--depth", 3, "--workers", 1, "--csv", "/dev/full")
+    equal((files.status, files.lines["err"][-1]), (1, "abdada sim: /dev/full: No space left on device"))
+    equal(shard.end(), 0)
 
 
 QUICK_TESTS = [
@@ -761,6 +788,7 @@ TESTS = [
     top_prints_no_control_characters_of_peers,
     top_ends_with_q_and_gives_the_terminal_back, top_survives_the_shards,
     shards_on_any_port_are_consecutive, a_ready_line_that_cannot_be_written_is_a_failure,
+    output_that_cannot_be_written_is_a_failure_of_every_command,
 ]
 
 if __name__ == "__main__":
