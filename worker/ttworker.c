@@ -210,11 +210,10 @@ static int serve(struct crew *c)
         log_fail(program, "%s", why);
         return 1;
     }
+    /* Also without a log: when its terminal closes a worker goes on, as ttserver does. */
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    sigaction(SIGHUP, &action, NULL);
     signals_catch(on_signal);
-    if (c->log != NULL) {
-        struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-        sigaction(SIGHUP, &action, NULL);
-    }
     sem_init(&c->tried, 0, 0);
     enum err err = open_crew(c, keys, why);
     keys_wipe(&room, sizeof room);

@@ -235,6 +235,36 @@ def sighup_opens_the_log_anew():
     check("--log /nosuch/log: No such file" in done.err(), done.err())
 
 
+def a_terminal_that_closes_ends_commands_with_goodbye_and_no_service():
+    shard = Shard()
+    worker = Process("ttworker", "--servers", shard.address, "--name", "w")
+    worker.wait_line("^ready")
+    front = Process("abdada", "analyse", "--servers", shard.address, "--depth", 90, POSITION)
+    front.wait_line("depth", "err")
+    shard.wait_line("1 worker came", "err")
+    worker.send_signal(signal.SIGHUP)
+    for _ in range(2):  # from the system, and from the shell
+        front.send_signal(signal.SIGHUP)
+    equal(front.wait(), 0)
+    wait_until(lambda: shard.stats()["jobs"] == 0, "the job to be stopped")
+    equal(shard.stats()["sessions_expired"], 0)
+    check(shard.working() == {} and worker.running())
+    before = shard.stats()["sessions"]
+    with open("/dev/null", "rb") as nothing:
+        ignores = subprocess.Popen(["sh", "-c", "trap '' HUP; exec \"$@\"", "sh", path_of("abdada"), "top", "--web", "0",
+                                    "--servers", shard.address], stdin=nothing, stderr=subprocess.PIPE)
+    try:
+        ignores.stderr.readline()  # that the page is there
+        ignores.send_signal(signal.SIGHUP)  # as of nohup
+        ignores.send_signal(signal.SIGTERM)
+        equal(ignores.wait(60), 0)
+    finally:
+        ignores.kill()
+        ignores.stderr.close()
+    equal((worker.end(), shard.stats()["sessions"]), (0, before - 1))
+    equal(shard.end(), 0)
+
+
 def a_worker_says_when_shards_come_and_go():
     shards = [Shard(), Shard()]
     worker = Process("ttworker", "--servers", ",".join(s.address for s in shards), "--threads", 3)
@@ -297,6 +327,7 @@ if __name__ == "__main__":
         positions_come_from_standard_input,
         an_unknown_host_is_said,
         sighup_opens_the_log_anew,
+        a_terminal_that_closes_ends_commands_with_goodbye_and_no_service,
         a_worker_says_when_shards_come_and_go,
         who_died_is_counted_no_more,
     ]))
