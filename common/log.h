@@ -20,8 +20,8 @@ bool log_reopen(void);
 /* A line with the time of day, for what happens while a program runs. */
 void log_line(const char *program, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Writes what is in the file's buffer. False: a line of `program` said why that, or an earlier write,
- * failed, with `name` for the file. */
+/* Writes what is in the file's buffer. False: a line of `program` said why that, or an earlier
+ * write, failed, with `name` for the file. */
 bool log_flush(const char *program, FILE *file, const char *name);
 /* The exit status of a program that ends with `status`: a failure, after a line, where not all of
  * its standard output could be written. Closes that. */

@@ -35,6 +35,7 @@ struct engine {
     struct mailboxes *mailboxes; /* of algorithms whose searchers send each other messages ... */
     bool has_letters; /* ... to those of other processes, too: shards pass them on */
     struct engine_thread *thread; /* the first has the job port */
+    uint64_t instance; /* of its session */
     /* state of a run; the thread that holds `lock` may call the observer */
     atomic_bool stop, ended;
     atomic_uint workers; /* that help, as far as known */
@@ -156,6 +157,23 @@ static void watch_root(struct engine *e, const struct search *search, uint64_t n
     pthread_mutex_unlock(&e->lock);
 }
 
+/* Of this process alone: a searcher beside the workers, for who watches the cluster. */
+static struct proto_job_report own_report(const struct engine *e)
+{
+    struct proto_job_report own = {
+        .job = e->job->id, .instance = e->instance, .state = PROTO_JOB_SEARCHING};
+    for (unsigned i = 0; i < e->options.threads; i++) {
+        struct searcher_figures f = searcher_figures(&e->thread[i].searcher);
+#define X(name, json, help) own.name += f.sum.name;
+        COUNTERS_REPORTED(X)
+#undef X
+        own.waited_us += f.waited_us;
+        own.bytes += f.bytes;
+    }
+    own.waited_us /= searching_threads(e); /* a session's, and so never more than its time */
+    return own;
+}
+
 /* So that who watches the cluster sees what the user sees. */
 static void report(struct engine *e, uint64_t now)
 {
@@ -183,6 +201,8 @@ static void report(struct engine *e, uint64_t now)
     };
     pthread_mutex_unlock(&e->lock);
     const struct job_port *port = &e->thread[0].searcher.port;
+    const struct proto_job_report own = own_report(e);
+    port->report(port->self, &own);
     port->report(port->self, &message);
 }
 
@@ -292,13 +312,15 @@ static enum err open_thread(struct engine *e, struct engine_thread *thread, cons
 {
     unsigned index = (unsigned)(thread - e->thread);
     struct remote_shell shell;
+    uint64_t instance = clock_unique();
+    e->instance = index == 0 ? instance : e->instance;
     struct searcher_options options = {
         .table = e->table,
         .index = index,
         .neighbours = e->options.threads,
         .client = {.shards = e->shards,
                    .role = index == 0 ? PROTO_FRONT : PROTO_CLIENT,
-                   .instance = clock_unique(),
+                   .instance = instance,
                    .name = name, /* copied */
                    .jobs = 2},
         .mailboxes = e->has_letters ? e->mailboxes : NULL,
