@@ -397,6 +397,7 @@ def a_refused_job_is_taken_when_there_is_room():
         wait_until(lambda: set(shard.working().values()) - {first_job}, "help for the second")
         reports = shard.stats()["job_reports"] + 1  # one may have been on its way
         wait_until(lambda: shard.stats()["job_reports"] > reports, "reports")
+        second.wait_line(f"^abdada analyse: shard {shard.address} has taken the job$", "err")
         second.wait_line("workers 1 ", "err")
         equal(stop_endless(second)["workers"], 1)
 

@@ -31,6 +31,18 @@ static bool is_owner(const struct ttcore *core, const struct ttcore_job *job,
            (owner == session || owner->instance == session->instance);
 }
 
+/* Why that session may not have the job. Without keys a front-end whose address changes is another
+ * user at first: an instance is too little to take over a job with, as others may have heard it. */
+static const char *taken_by(const struct ttcore *core, const struct ttcore_job *job,
+                            const struct ttcore_session *session)
+{
+    const struct ttcore_session *owner = ttcore_sessions_by_id(&core->sessions, job->owner);
+    return owner != NULL && owner->instance == session->instance
+               ? "JOB_POST: an earlier session of this front-end, of another address or key, has "
+                 "this job until it expires"
+               : "JOB_POST: another has a job of this id open";
+}
+
 static void give_job(struct ttcore *core, struct ttcore_job *job, struct ttcore_session *session)
 {
     struct ttcore_session *owner = ttcore_sessions_by_id(&core->sessions, job->owner);
@@ -82,8 +94,7 @@ void ttcore_on_job_post(struct ttcore_call *call)
             give_job(core, job, call->session);
         } else {
             core->count.jobs_refused++;
-            ttcore_refuse(call, PROTO_ERR_LIMIT, (uint32_t)id,
-                          "JOB_POST: another has a job of this id open");
+            ttcore_refuse(call, PROTO_ERR_LIMIT, (uint32_t)id, taken_by(core, job, call->session));
         }
         return;
     }

@@ -100,15 +100,16 @@ static void fill_status(struct engine *e, struct engine_status *out)
 static void say_refusals(struct engine *e)
 {
     struct engine_status status;
-    uint64_t fresh = e->front.refused & ~e->said_refused;
-    e->said_refused |= fresh;
-    if (fresh == 0 || e->observer == NULL || e->observer->refused == NULL) {
+    uint64_t changed = e->front.refused ^ e->said_refused;
+    e->said_refused = e->front.refused;
+    if (changed == 0 || e->observer == NULL || e->observer->refused == NULL) {
         return;
     }
     fill_status(e, &status);
     for (unsigned i = 0; i < e->shards; i++) {
-        if (fresh >> i & 1) {
-            e->observer->refused(e->observer->self, i, e->front.why[i], &status);
+        if (changed >> i & 1) {
+            const char *why = e->front.refused >> i & 1 ? e->front.why[i] : NULL;
+            e->observer->refused(e->observer->self, i, why, &status);
         }
     }
 }
