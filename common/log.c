@@ -89,13 +89,17 @@ bool log_flush(const char *program, FILE *file, const char *name)
     return false;
 }
 
+bool log_close(const char *program, FILE *file, const char *name)
+{
+    bool is_written = log_flush(program, file, name);
+    bool is_closed = fclose(file) == 0 || errno == EBADF; /* EBADF: there was none from the start */
+    if (is_written && !is_closed) {
+        log_fail(program, "%s: %s", name, strerror(errno));
+    }
+    return is_written && is_closed;
+}
+
 int log_end(const char *program, int status)
 {
-    static const char name[] = "standard output";
-    bool ok = log_flush(program, stdout, name);
-    if (fclose(stdout) != 0 && ok && errno != EBADF) { /* EBADF: there was none from the start */
-        log_fail(program, "%s: %s", name, strerror(errno));
-        ok = false;
-    }
-    return ok || status != 0 ? status : 1;
+    return log_close(program, stdout, "standard output") || status != 0 ? status : 1;
 }

@@ -23,8 +23,10 @@ void log_line(const char *program, const char *format, ...) __attribute__((forma
 /* Writes what is in the file's buffer. False: a line of `program` said why that, or an earlier
  * write, failed, with `name` for the file. */
 bool log_flush(const char *program, FILE *file, const char *name);
-/* The exit status of a program that ends with `status`: a failure, after a line, where not all of
- * its standard output could be written. Closes that. */
+/* The same, and closes it. */
+bool log_close(const char *program, FILE *file, const char *name);
+/* Closes standard output. The exit status of a program that ends with `status`: a failure where not
+ * all could be written. */
 int log_end(const char *program, int status);
 
 /* "PROGRAM: text" without the time: why a program ends. */

@@ -482,7 +482,7 @@ def what_crashes_comes_back_and_the_logs_say_it():
 
 
 @needs_hosts
-def what_a_login_does_is_told_from_what_a_host_says():
+def what_a_login_does_is_not_what_a_host_says():
     with hosts(2, shell="/bin/bash") as (one, two):
         def login(*lines):  # bash reads it when sshd starts it
             two.command("sh", "-c", "printf '%s\\n' \"$@\" >/home/anna/.bashrc", "sh", *lines)
@@ -670,7 +670,7 @@ if __name__ == "__main__":
         nothing_of_here_is_forwarded_and_no_hint_without_a_host,
         the_hint_can_be_pasted_into_a_shell,
         a_cluster_starts_searches_loses_a_host_and_ends,
-        what_a_login_does_is_told_from_what_a_host_says,
+        what_a_login_does_is_not_what_a_host_says,
         what_crashes_comes_back_and_the_logs_say_it,
         up_changes_what_differs_and_nothing_else,
         clusters_on_the_same_hosts_do_not_disturb_each_other,

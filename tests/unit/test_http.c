@@ -196,10 +196,7 @@ static void other_paths_and_methods_are_refused(void **state)
     struct client *c;
     char text[256];
     (void)state;
-    assert_int_equal(ask(h, GET("/nothing") "\r\n", &c), 404);
-    assert_non_null(strstr(c->text, "\r\n\r\nnot found; there is /, /metrics, "));
-    assert_int_equal(c->text[strlen(c->text) - 1], '\n');
-    hang_up(&c);
+    assert_int_equal(ask(h, GET("/nothing") "\r\n", NULL), 404);
     assert_int_equal(ask(h, GET("/metrics/") "\r\n", NULL), 404);
     assert_int_equal(ask(h, GET("/%2e%2e/etc/passwd") "\r\n", NULL), 404);
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,20 +70,14 @@ static int copy_drawn(int drawn, const char *program, const char *path)
     char piece[4096];
     ssize_t n;
     FILE *out = fopen(path, "w");
-    bool ok = out != NULL;
-    if (!ok) {
+    if (out == NULL) {
         log_fail(program, "%s: %s", path, strerror(errno));
         return 1;
     }
     for (off_t at = 0; (n = pread(drawn, piece, sizeof piece, at)) > 0; at += n) {
         fwrite(piece, 1, (size_t)n, out);
     }
-    ok = log_flush(program, out, path);
-    if (fclose(out) != 0 && ok) {
-        log_fail(program, "%s: %s", path, strerror(errno));
-        ok = false;
-    }
-    return ok ? 0 : 1;
+    return log_close(program, out, path) ? 0 : 1;
 }
 
 static int draw(const struct plot *plot, int drawn, const char *program, const char *path)

@@ -472,12 +472,7 @@ static int write_csv(const char *path, const struct sim_row *row, unsigned rows)
                 row[i].search, row[i].communication, row[i].synchronization,
                 row[i].result.answer[0].search.score);
     }
-    bool ok = log_flush(program, out, path);
-    if (fclose(out) != 0 && ok) {
-        log_fail(program, "%s: %s", path, strerror(errno));
-        ok = false;
-    }
-    return ok ? 0 : 1;
+    return log_close(program, out, path) ? 0 : 1;
 }
 
 static int write_svg(const struct sim *s, const struct sim_row *row, unsigned rows)
