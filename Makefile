@@ -553,6 +553,9 @@ TO_DOC := $(TO)/share/doc/abdada
 DOCS   := README.md LICENSE deploy/cluster.example.toml proto/PROTOCOL.md worker/lib/python/README.md \
           $(wildcard docs/*.md examples/*.c examples/*.py)
 
+# Programs find a library where it was installed, if the system does not search there.
+RPATH := $(if $(filter /usr/lib% /usr/local/lib% /lib%,$(LIBDIR)),,-Wl$(COMMA)-rpath$(COMMA)$${libdir})
+
 TO_BASH := $(TO)/share/bash-completion/completions
 TO_MAN  := $(TO)/share/man
 
@@ -572,10 +575,11 @@ install-library: library
 	install -m 755 $(O)/lib/$(LIB_SONAME) $(TO_LIB)/libabdada.so.$(VERSION)
 	ln -sf libabdada.so.$(VERSION) $(TO_LIB)/$(LIB_SONAME)
 	ln -sf $(LIB_SONAME) $(TO_LIB)/libabdada.so
-	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|; s|@LIBS@|$(strip $(LIB_LIBS))|' \
+	sed -e 's|@PREFIX@|$(abspath $(PREFIX))|; s|@LIBDIR@|$(abspath $(LIBDIR))|; s|@VERSION@|$(VERSION)|' \
+	    -e 's|@RPATH@|$(RPATH)|; s|@LIBS@|$(strip $(LIB_LIBS))|' \
 	    deploy/abdada.pc.in > $(TO_LIB)/pkgconfig/abdada.pc
 	install -m 644 docs/abdada.3 $(TO_MAN)/man3
-	$(if $(DESTDIR),,-ldconfig)
+	$(if $(DESTDIR)$(RPATH),,-ldconfig)
 
 uninstall:
 	rm -f $(PROGRAMS:%=$(TO)/bin/%) $(TO)/include/abdada.h $(TO_LIB)/libabdada.a $(TO_LIB)/libabdada.so \

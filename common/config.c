@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { WHY_MAX = 512, PATH_BYTES = 1024 };
 
@@ -209,6 +211,14 @@ static bool usual_path(char path[PATH_BYTES])
     return n > 0 && n < PATH_BYTES;
 }
 
+/* Whether it is there and this user's. The usual path may lead to another's folder, which sudo and
+ * containers leave in HOME: what is there is not meant for this user. */
+static bool is_own(const char *path)
+{
+    struct stat at;
+    return stat(path, &at) == 0 && at.st_uid == geteuid();
+}
+
 /* *path: NULL when none was named. True when the file is not needed. */
 static bool read_words(int argc, char *const argv[], const char **path)
 {
@@ -245,8 +255,9 @@ int config_parse(const struct options *options, int argc, char *const argv[], co
         r.path = usual;
     }
     FILE *file = r.path != NULL && !only_says ? fopen(r.path, "r") : NULL;
-    bool is_absent = errno == ENOENT || errno == ENOTDIR;
-    if (file == NULL && r.path != NULL && !only_says && (is_named || !is_absent)) {
+    int error = errno;
+    if (file == NULL && r.path != NULL && !only_says && (is_named || is_own(r.path))) {
+        errno = error;
         return options_wrong(options->program, "--config %.200s: %s", r.path, strerror(errno));
     }
     if (file != NULL) {

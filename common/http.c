@@ -46,6 +46,7 @@ struct http {
     const char *token;
     struct listen_address at;
     char address[OPTIONS_HOST_MAX + 16];
+    char not_found[128]; /* a line */
     /* state */
     pthread_mutex_t lock;
     struct stream *streams;
@@ -320,7 +321,7 @@ static enum MHD_Result on_request(void *self, struct MHD_Connection *connection,
         return refuse(connection, MHD_HTTP_UNAUTHORIZED, "the token is missing or wrong\n");
     }
     if (route->path == NULL) {
-        return refuse(connection, MHD_HTTP_NOT_FOUND, "not found\n");
+        return refuse(connection, MHD_HTTP_NOT_FOUND, h->not_found);
     }
     if (route->answer != NULL) {
         return answer(connection, route);
@@ -335,6 +336,18 @@ static enum MHD_Result on_request(void *self, struct MHD_Connection *connection,
 }
 
 /* ---- opening, closing ---- */
+
+/* For who asks for something else: a person who tries the port. */
+static void name_paths(struct http *h)
+{
+    size_t size = sizeof h->not_found - 1, used;
+    used = (size_t)snprintf(h->not_found, size, "not found; there is");
+    for (const struct http_route *r = h->route; r->path != NULL && used < size; r++) {
+        used += (size_t)snprintf(h->not_found + used, size - used, "%s %s",
+                                 r == h->route ? "" : ",", r->path);
+    }
+    strcat(h->not_found, "\n");
+}
 
 enum err http_open(struct http **out, const struct http_options *options, char why[HTTP_WHY_MAX])
 {
@@ -353,6 +366,7 @@ enum err http_open(struct http **out, const struct http_options *options, char w
     }
     h->route = options->route;
     h->token = options->token;
+    name_paths(h);
     options_host_port_text(at->host, at->port, name, sizeof name);
     if (listen_resolve(at, options->stop, &h->at) != ERR_OK) {
         snprintf(why, HTTP_WHY_MAX, "%s: unknown host", name);

@@ -38,7 +38,7 @@ enum {
 
 /* One row; the table ends with a row whose path is NULL. */
 struct http_route {
-    const char *path; /* "/metrics"; what follows a '?' is ignored */
+    const char *path; /* "/metrics"; what follows a '?' is ignored; status 404 names all of them */
     const char *content_type; /* not for the stream */
     /* Writes the answer to `out`, a buffer in memory, and returns the status: 200 or 503. Any
      * number of bytes. NULL: the stream; one at most in a table. */

@@ -101,3 +101,33 @@ bool log_to_file(const char *program, const char *name)
     }
     return ok;
 }
+
+bool log_flush(const char *program, FILE *file, const char *name)
+{
+    bool has_failed = ferror(file);
+    errno = 0;
+    if (fflush(file) == 0 && !has_failed) {
+        return true;
+    }
+    if (errno == 0) { /* the reason was that of an earlier write: one more tells it */
+        clearerr(file);
+        (void)(fputc('\n', file) != EOF && fflush(file) == 0);
+    }
+    log_fail(program, "%s: %s", name, errno != 0 ? strerror(errno) : "not all of it was written");
+    return false;
+}
+
+bool log_close(const char *program, FILE *file, const char *name)
+{
+    bool is_written = log_flush(program, file, name);
+    bool is_closed = fclose(file) == 0 || errno == EBADF; /* EBADF: there was none from the start */
+    if (is_written && !is_closed) {
+        log_fail(program, "%s: %s", name, strerror(errno));
+    }
+    return is_written && is_closed;
+}
+
+int log_end(const char *program, int status)
+{
+    return log_close(program, stdout, "standard output") || status != 0 ? status : 1;
+}

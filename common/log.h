@@ -8,6 +8,7 @@
 #define COMMON_LOG_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 enum { LOG_LINE_MAX = 1024 };
 
@@ -20,6 +21,15 @@ bool log_reopen(void);
 
 /* A line with the time of day, for what happens while a program runs. */
 void log_line(const char *program, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Writes what is in the file's buffer. False: a line of `program` said why that, or an earlier
+ * write, failed, with `name` for the file. */
+bool log_flush(const char *program, FILE *file, const char *name);
+/* The same, and closes it. */
+bool log_close(const char *program, FILE *file, const char *name);
+/* Closes standard output. The exit status of a program that ends with `status`: a failure where not
+ * all could be written. */
+int log_end(const char *program, int status);
 
 /* "PROGRAM: text" without the time: why a program ends. */
 void log_fail(const char *program, const char *format, ...) __attribute__((format(printf, 2, 3)));

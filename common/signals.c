@@ -2,11 +2,21 @@
 
 #include <signal.h>
 
+static void on_hangup(int number)
+{
+    (void)signal(number, SIG_IGN);
+    raise(SIGTERM);
+}
+
 void signals_catch(void (*handler)(int number))
 {
     struct sigaction action = {.sa_handler = handler};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    struct sigaction hangup = {.sa_handler = on_hangup}, before;
+    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler == SIG_DFL) {
+        sigaction(SIGHUP, &hangup, NULL);
+    }
 }
 
 bool signals_create_thread(pthread_t *thread, void *(*run)(void *context), void *context)

@@ -137,6 +137,8 @@ enum err snapshot_unpack(const uint8_t at[SNAPSHOT_ENTRY_BYTES], struct snapshot
     return ERR_OK;
 }
 
+#define LEADS_NOWHERE "%s: a symbolic link that leads to no file"
+
 static bool path_fits(const char *path)
 {
     return path[0] != '\0' && strlen(path) < SNAPSHOT_PATH_MAX;
@@ -166,6 +168,24 @@ static enum err write_block(struct snapshot_writer *w, char *why)
     w->count = 0;
     w->number++;
     return write_all(w, length + SUM_BYTES, why);
+}
+
+/* Where the file goes: its new name takes the place of whatever has that name. */
+static enum err find_place(struct snapshot_writer *w, const char *path, char *why)
+{
+    struct stat at;
+    bool is_there = lstat(path, &at) == 0;
+    snprintf(w->path, sizeof w->path, "%s", path);
+    if (is_there && S_ISLNK(at.st_mode)) {
+        char *target = realpath(path, NULL);
+        if (target == NULL || stat(target, &at) != 0 || !path_fits(target)) {
+            free(target);
+            return fail(ERR_IO, why, LEADS_NOWHERE, path);
+        }
+        snprintf(w->path, sizeof w->path, "%s", target);
+        free(target);
+    }
+    return !is_there || S_ISREG(at.st_mode) ? ERR_OK : fail(ERR_IO, why, "%s: not a file", path);
 }
 
 /* The lock says that a process writes there; it ends with the process, the file does not. The file
@@ -215,11 +235,13 @@ enum err snapshot_create(struct snapshot_writer **out, const char *path, uint64_
     if (w == NULL) {
         return fail(ERR_NOMEM, why, "%s: %s", path, err_text(ERR_NOMEM));
     }
-    snprintf(w->path, sizeof w->path, "%s", path);
-    snprintf(w->new_path, sizeof w->new_path, "%s.new", path);
     w->fd = -1;
     randombytes_buf(w->id, sizeof w->id);
-    enum err err = open_new(w, why);
+    enum err err = find_place(w, path, why);
+    if (err == ERR_OK) {
+        snprintf(w->new_path, sizeof w->new_path, "%s.new", w->path);
+        err = open_new(w, why);
+    }
     if (err != ERR_OK) {
         free_writer(&w);
         return err;
@@ -423,9 +445,12 @@ static enum err open_file(struct snapshot_reader *r, char *why)
     struct stat at;
     r->fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe would keep it waiting */
     if (r->fd < 0 || fstat(r->fd, &at) != 0) {
-        enum err err = errno == ENOENT ? ERR_ABSENT : ERR_IO;
+        bool is_absent = errno == ENOENT;
         fail_errno(why, r->path);
-        return err;
+        if (is_absent && lstat(r->path, &at) == 0) {
+            return fail(ERR_IO, why, LEADS_NOWHERE, r->path); /* none could be written, either */
+        }
+        return is_absent ? ERR_ABSENT : ERR_IO;
     }
     return S_ISREG(at.st_mode) ? ERR_OK : fail(ERR_IO, why, "%s: not a file", r->path);
 }

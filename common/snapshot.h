@@ -46,8 +46,10 @@ struct snapshot_entry {
 struct snapshot_writer;
 struct snapshot_reader;
 
-/* Begins PATH.new; what a writer that was killed left there is overwritten. ERR_EXIST: another
- * process writes it now; ERR_RANGE: the path is too long; ERR_IO; ERR_NOMEM. */
+/* Begins PATH.new, or, where PATH is a symbolic link, that beside the file which it leads to; what
+ * a writer that was killed left there is overwritten. ERR_EXIST: another process writes it now;
+ * ERR_RANGE: the path is too long; ERR_IO: also when PATH is something else than a file, which it
+ * would replace; ERR_NOMEM. */
 enum err snapshot_create(struct snapshot_writer **out, const char *path, uint64_t place,
                          char why[SNAPSHOT_WHY_MAX]);
 /* Copies it. ERR_RANGE: the entry is outside its limits, and left out; ERR_IO: only abort is left.

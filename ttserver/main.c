@@ -280,7 +280,7 @@ static void divide_memory(struct ttcore_options *core, uint64_t bytes)
     core->session_inflight_max = (uint32_t)within(entries / SESSION_SHARE, SESSION_MIN, entries);
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     struct arguments a = {
         .server = {.program = program,
@@ -315,4 +315,9 @@ int main(int argc, char **argv)
     code = server_run(&a.server);
     redis_address_wipe(&a.backing);
     return code;
+}
+
+int main(int argc, char **argv)
+{
+    return log_end(program, run(argc, argv));
 }

@@ -4,7 +4,6 @@
 #include "common/log.h"
 #include "common/streams.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -38,22 +37,12 @@ static void print_help(FILE *out)
     fprintf(out, "\n`abdada help COMMAND` lists a command's options.\n");
 }
 
-/* A program whose output could not be written fails. */
-static int finish(int status)
-{
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        fprintf(stderr, "abdada: standard output: %s\n", strerror(errno));
-        return status == 0 ? 1 : status;
-    }
-    return status;
-}
-
 /* -1: there is no such command. */
 static int run(const char *name, int argc, char *argv[])
 {
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         if (strcmp(name, commands[i].name) == 0) {
-            return finish(commands[i].run(argc, argv));
+            return log_end("abdada", commands[i].run(argc, argv));
         }
     }
     return -1;
@@ -68,12 +57,12 @@ int main(int argc, char *argv[])
     }
     if (strcmp(argv[1], "--version") == 0) {
         printf("abdada %s\n", PROGRAM_VERSION);
-        return 0;
+        return log_end("abdada", 0);
     }
     bool is_help = strcmp(argv[1], "help") == 0;
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || (is_help && argc == 2)) {
         print_help(stdout);
-        return 0;
+        return log_end("abdada", 0);
     }
     char *help[] = {argv[is_help ? 2 : 1], "--help", NULL};
     int status = is_help ? run(help[0], 2, help) : run(argv[1], argc - 1, argv + 1);

@@ -189,8 +189,7 @@ static bool announce(const struct crew *c)
         return false;
     }
     printf("ready\n");
-    if (fflush(stdout) != 0) {
-        log_fail(program, "standard output: %s", strerror(errno));
+    if (!log_flush(program, stdout, "standard output")) {
         return false;
     }
     int reason = embedded_private_reason(c->table);
@@ -214,11 +213,10 @@ static int serve(struct crew *c)
         log_fail(program, "%s", why);
         return 1;
     }
+    /* Also without a log: when its terminal closes a worker goes on, as ttserver does. */
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    sigaction(SIGHUP, &action, NULL);
     signals_catch(on_signal);
-    if (c->log != NULL) {
-        struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-        sigaction(SIGHUP, &action, NULL);
-    }
     sem_init(&c->tried, 0, 0);
     enum err err = open_crew(c, keys, why);
     keys_wipe(&room, sizeof room);
@@ -287,8 +285,5 @@ int main(int argc, char *argv[])
     if (status < 0) {
         status = cli_table_environment(program, &crew.place, true);
     }
-    if (status >= 0) {
-        return status;
-    }
-    return serve(&crew);
+    return log_end(program, status < 0 ? serve(&crew) : status);
 }

@@ -303,7 +303,8 @@ class Shard(Process):
 
     def working(self):
         """{worker's name: job} of the workers that search one."""
-        return {m["name"]: m["job"] for m in self.query(client.Client.members) if m["job"]}
+        return {m["name"]: m["job"] for m in self.query(client.Client.members)
+                if m["job"] and m["role"] == client.WORKER}
 
 
 def at(place):

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
 import tempfile
 
@@ -137,6 +138,31 @@ def a_wrong_file_is_one_line():
         refused(2, "ABDADA_SERVERS 'a:1,a:1': the same shard is named twice", "abdada", "top")
 
 
+def a_usual_file_that_another_user_has_is_none():
+    if os.geteuid() != 0:
+        return "needs root, who can start programs as others"
+
+    def ask(user, *options, **variables):
+        words = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", path_of("abdada"), "perft", "--depth=1", *options]
+        environment = {name: value for name, value in os.environ.items() if name != "XDG_CONFIG_HOME"}
+        done = subprocess.run(words, env={**environment, **variables}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return done.returncode, done.stderr
+    with config("[perft]\ndepth = x\n") as home:
+        path = os.path.join(home, "abdada", "config.ini")
+        equal(ask(0, XDG_CONFIG_HOME=home)[0], 2)
+        equal(ask(65534, XDG_CONFIG_HOME=home), (0, ""))  # a folder that others may not enter
+        equal(ask(65534, HOME=home + "/abdada"), (0, ""))
+        os.chmod(home, 0o755)
+        os.chmod(path, 0o600)
+        equal(ask(65534, XDG_CONFIG_HOME=home), (0, ""))  # a file that they may not read
+        status, said = ask(65534, "--config", path)
+        equal((status, said), (2, f"abdada perft: --config {path}: Permission denied\n"))
+        os.chown(path, 65534, 65534)
+        os.chmod(path, 0)
+        status, said = ask(65534, XDG_CONFIG_HOME=home)
+        equal((status, said), (2, f"abdada perft: --config {path}: Permission denied\n"))  # its own
+
+
 def words_help():
     refused(2, r"--memory '256': .*did you mean 256M\?", "ttserver", "--memory", 256)
     for bytes_ in ("0", "9" * 20):
@@ -250,6 +276,36 @@ def sighup_opens_the_log_anew():
     check("--log /nosuch/log: No such file" in done.err(), done.err())
 
 
+def a_terminal_that_closes_ends_commands_with_goodbye_and_no_service():
+    shard = Shard()
+    worker = Process("ttworker", "--servers", shard.address, "--name", "w")
+    worker.wait_line("^ready")
+    front = Process("abdada", "analyse", "--servers", shard.address, "--depth", 90, POSITION)
+    front.wait_line("depth", "err")
+    shard.wait_line("1 worker came", "err")
+    worker.send_signal(signal.SIGHUP)
+    for _ in range(2):  # from the system, and from the shell
+        front.send_signal(signal.SIGHUP)
+    equal(front.wait(), 0)
+    wait_until(lambda: shard.stats()["jobs"] == 0, "the job to be stopped")
+    equal(shard.stats()["sessions_expired"], 0)
+    check(shard.working() == {} and worker.running())
+    before = shard.stats()["sessions"]
+    with open("/dev/null", "rb") as nothing:
+        ignores = subprocess.Popen(["sh", "-c", "trap '' HUP; exec \"$@\"", "sh", path_of("abdada"), "top", "--web", "0",
+                                    "--servers", shard.address], stdin=nothing, stderr=subprocess.PIPE)
+    try:
+        ignores.stderr.readline()  # that the page is there
+        ignores.send_signal(signal.SIGHUP)  # as of nohup
+        ignores.send_signal(signal.SIGTERM)
+        equal(ignores.wait(60), 0)
+    finally:
+        ignores.kill()
+        ignores.stderr.close()
+    equal((worker.end(), shard.stats()["sessions"]), (0, before - 1))
+    equal(shard.end(), 0)
+
+
 def a_worker_says_when_shards_come_and_go():
     shards = [Shard(), Shard()]
     worker = Process("ttworker", "--servers", ",".join(s.address for s in shards), "--threads", 3)
@@ -306,6 +362,7 @@ if __name__ == "__main__":
         files_may_be_written_freely,
         what_the_command_line_says_excludes_what_the_file_says,
         a_wrong_file_is_one_line,
+        a_usual_file_that_another_user_has_is_none,
         words_help,
         help_keeps_its_columns,
         a_search_too_small_is_said,
@@ -314,6 +371,7 @@ if __name__ == "__main__":
         an_expected_move_that_is_none_is_left_out,
         an_unknown_host_is_said,
         sighup_opens_the_log_anew,
+        a_terminal_that_closes_ends_commands_with_goodbye_and_no_service,
         a_worker_says_when_shards_come_and_go,
         who_died_is_counted_no_more,
     ]))

@@ -397,6 +397,7 @@ def a_refused_job_is_taken_when_there_is_room():
         wait_until(lambda: set(shard.working().values()) - {first_job}, "help for the second")
         reports = shard.stats()["job_reports"] + 1  # one may have been on its way
         wait_until(lambda: shard.stats()["job_reports"] > reports, "reports")
+        second.wait_line(f"^abdada analyse: shard {shard.address} has taken the job$", "err")
         second.wait_line("workers 1 ", "err")
         equal(stop_endless(second)["workers"], 1)
 
@@ -608,9 +609,13 @@ def top_shows_a_cluster():
         equal((job["workers"], job["shards"], len(found["front"])), (2, 2, 1))
         def at_work():
             _, seen = top(cluster.servers)
-            rows = seen["job"] + seen["worker"]
+            rows = seen["job"] + seen["worker"] + seen["front"]
             return seen if rows and all(row["nodes"] and row["bytes"] for row in rows) else None
         working = wait_until(at_work, "reports of the front-end and of both workers")
+        own, = working["front"]
+        equal(own["job"], job["job"])
+        check(own["nodes"] < working["job"][0]["nodes"], own, working["job"])
+        wait_until(lambda: all(row["nodes_per_s"] > 0 for row in top(cluster.servers)[1]["front"]), "its nodes/s")
         for row in working["job"] + working["worker"] + working["total"]:
             in_vain = row["duplicated_nodes"] + row["abandoned_nodes"]
             check(abs(row["overhead_estimate"] - in_vain / (row["nodes"] - in_vain)) < 1e-6, row)
@@ -651,9 +656,9 @@ def top_prints_no_control_characters_of_peers():
 class Screen:
     """A live view on a terminal of its own."""
 
-    def __init__(self, *arguments):
+    def __init__(self, *arguments, rows=20, columns=60):
         self.leader, self.terminal = pty.openpty()
-        fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 20, 60, 0, 0))
+        fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self.before = termios.tcgetattr(self.terminal)
         self.seen = b""
         self.popen = subprocess.Popen([path_of("abdada"), "top", *arguments], stdin=self.terminal,
@@ -697,6 +702,47 @@ def top_ends_with_q_and_gives_the_terminal_back():
                 check(len(rows) <= 21 and max(map(len, rows)) <= 60, rows)
 
 
+def what_matters_fits_80_columns():
+    name = "[0000:0000:0000:0000:0000:0000:0000:0001]:1"
+    with Cluster(shards=2, workers=1) as cluster:
+        front = cluster.start(*ENDLESS)
+        cluster.wait_searching(front)
+
+        def rows_of(screen):
+            view = screen.seen.split(b"\x1b[H")[-2].split(b"\x1b[J")[0].decode()
+            return [row.strip("\r\n") for row in view.split("\x1b[K")]
+
+        def numbers(row, head):
+            return dict(zip(head.split(), row.split()))
+        with Screen("--servers", f"{cluster.servers},{name}", rows=40, columns=80) as screen:
+            def shown(seen):
+                rows = rows_of(screen) if seen.count(b"\x1b[H") > 2 else []
+                return re.search(r"[1-9]\S* nodes/s", rows[0] if rows else "") and rows
+            screen.read_until(shown, "nodes/s")
+            rows = rows_of(screen)
+            check(max(map(len, rows)) <= 80, rows)
+            check(re.match(r"top  \S+  shards 2/3  workers 1  jobs 1  \S+ nodes/s  \S+ ops/s  q", rows[0]), rows[0])
+            shards = [i for i, row in enumerate(rows) if row.startswith("SHARD ")][0]
+            equal(rows[shards].split()[-4:], ["OPS/s", "ASKS/s", "CUT%", "BUSY%"])
+            equal([len(row.split()) for row in rows[shards + 1:shards + 4]], [9, 9, 2], rows)
+            equal(rows[shards + 3].split(), ["[0000:0000:0000:000~:1", "down"])
+            jobs = [i for i, row in enumerate(rows) if row.startswith("JOB ")][0]
+            job = numbers(rows[jobs + 1], rows[jobs])
+            equal((job["ALGORITHM"], job["WORKERS"]), ("abdada", "1"))
+            position = cluster.shards[0].query(client.Client.jobs_open)[0]["position"]
+            equal(rows[jobs + 2], f"  chess {position}"[:80])
+            members = [i for i, row in enumerate(rows) if row.startswith("ROLE ")][0]
+            by_role = {row.split()[0]: numbers(row, rows[members]) for row in rows[members + 1:members + 3]}
+            equal(set(by_role), {"worker", "front"})
+
+            def all_search(_seen):
+                rows = rows_of(screen)
+                of = [numbers(row, rows[members]) for row in rows[members + 1:members + 3]]
+                return all(row["NODES/s"] != "0" and row["JOB"] == job["JOB"] for row in of)
+            screen.read_until(all_search, "nodes/s of the worker and of the front-end")
+        front.kill()
+
+
 def top_survives_the_shards():
     with Cluster(shards=2, workers=0) as cluster:
         live = Process("abdada", "top", "--servers", cluster.servers, "--interval", 100)
@@ -725,12 +771,39 @@ def shards_on_any_port_are_consecutive():
 
 
 def a_ready_line_that_cannot_be_written_is_a_failure():
-    for command in (["ttserver", "--listen", "127.0.0.1:0", "--memory", "8M"],
-                    ["ttworker", "--servers", "127.0.0.1:1"]):
-        with open("/dev/full", "w") as full:
-            done = subprocess.run([path_of(command[0]), *command[1:]], stdout=full,
-                                  stderr=subprocess.PIPE, text=True, timeout=60)
-        check(done.returncode == 1 and "standard output: No space" in done.stderr, command, done)
+    for command in ("ttserver --listen 127.0.0.1:0 --memory 8M", "ttworker --servers 127.0.0.1:1"):
+        fails_on_a_full_disk(command)
+
+
+def fails_on_a_full_disk(command, text=""):
+    program, *words = command.split()
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([path_of(program), *words], input=text, stdout=full, stderr=subprocess.PIPE, text=True,
+                              timeout=60)
+    check(done.returncode == 1 and "standard output: No space left on device\n" in done.stderr, command, done)
+
+
+def output_that_cannot_be_written_is_a_failure_of_every_command():
+    shard = Shard()
+    commands = ["ttserver --version", "ttserver --help", "ttworker --version", "ttworker --help", "abdada --version",
+                "abdada --help", "abdada help", "abdada help sim", "abdada cluster --version",
+                f"abdada top --once --servers {shard.address}", f"abdada top --servers {shard.address}",
+                f"abdada top --once --json --servers {shard.address}", f"abdada tt stats --servers {shard.address}",
+                f"abdada tt stats --json --servers {shard.address}",
+                f"abdada ttbench --seconds 1 --servers {shard.address}", "abdada perft --depth 2",
+                "abdada analyse --depth 3", "abdada analyse --depth 3 --json",
+                "abdada sim --game tree:b=4,d=3 --depth 3 --workers 1,2",
+                "abdada sim --game tree:b=4,d=3 --depth 3 --workers 1,2 --json"]
+    commands += [f"abdada {command} --help" for command in
+                 "analyse solve uci nboard gtp top tt cluster keygen perft bench ttbench sim".split()]
+    for command in commands:
+        fails_on_a_full_disk(command)
+    for command, text in (("uci", "uci\nquit\n"), ("gtp --game othello", "name\nquit\n"), ("nboard", "nboard 2\nquit\n"),
+                          (f"tt --servers {shard.address}", "stats\n")):
+        fails_on_a_full_disk(f"abdada {command}", text)
+    files = run("abdada", "sim", "--game", "tree:b=4,d=3", "--depth", 3, "--workers", 1, "--csv", "/dev/full")
+    equal((files.status, files.lines["err"][-1]), (1, "abdada sim: /dev/full: No space left on device"))
+    equal(shard.end(), 0)
 
 
 QUICK_TESTS = [
@@ -759,8 +832,9 @@ TESTS = [
     processes_of_a_host_share_a_table, tables_of_killed_processes_are_removed,
     private_workers_exchange_results, top_shows_a_cluster,
     top_prints_no_control_characters_of_peers,
-    top_ends_with_q_and_gives_the_terminal_back, top_survives_the_shards,
+    top_ends_with_q_and_gives_the_terminal_back, what_matters_fits_80_columns, top_survives_the_shards,
     shards_on_any_port_are_consecutive, a_ready_line_that_cannot_be_written_is_a_failure,
+    output_that_cannot_be_written_is_a_failure_of_every_command,
 ]
 
 if __name__ == "__main__":

@@ -148,6 +148,36 @@ def test_install_and_uninstall():
 
 
 @needs_tools
+def test_the_lines_of_the_readme_work_for_a_private_prefix():
+    if mode() != "release":
+        return "those lines name no sanitizer"
+    with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
+        readme = file.read()
+    lines = re.search(r"```\n(sudo make install.*?)```", readme, re.S)[1].splitlines()
+    compiling, = (line for line in lines if line.startswith("cc "))
+    home = os.path.join(install(), "home")
+    found = re.search(r"Without root, `(make install PREFIX=\S+)`, and before the other lines `(export .*?)`", readme, re.S)
+    words, exports = found[1].replace("$HOME", home).split(), found[2].replace("\n", " ")
+    make(*words[1:])
+    program = os.path.join(home, "connect4")
+    compiling = compiling.replace("-o connect4", f"-o {program}")
+    variables = {name: value for name, value in os.environ.items() if name not in ("LD_LIBRARY_PATH", "PKG_CONFIG_PATH")}
+    done = subprocess.run(["sh", "-ec", f"{exports}\n{compiling}\n{program} {CONNECT4[0]}\nabdada --version\ncommand -v ttserver"],
+                          cwd=ROOT, env={**variables, "HOME": home}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    said = done.stdout.splitlines()
+    equal(done.returncode, 0, done.stdout)
+    check(said[0].startswith(f"value {CONNECT4[1]} "), said)
+    equal(said[-1], os.path.join(home, "abdada/bin/ttserver"))
+    # A system's folder needs none of it; a relative one is where it is from here.
+    check("rpath" not in " ".join(pkg_config("--libs")), pkg_config("--libs"))
+    with tempfile.TemporaryDirectory(prefix="install-", dir=os.path.join(ROOT, "build")) as folder:
+        make("install-library", f"PREFIX={os.path.relpath(folder, ROOT)}")
+        with open(os.path.join(folder, "lib/pkgconfig/abdada.pc"), encoding="ascii") as file:
+            found = file.read()
+        check(f"prefix={folder}\nlibdir={folder}/lib\n" in found and "-Wl,-rpath,${libdir} -labdada" in found, found)
+
+
+@needs_tools
 def test_cplusplus_takes_the_header():
     if not shutil.which("g++"):
         return "g++ is not here"
@@ -298,6 +328,7 @@ def test_analyse_gets_a_strict_score_from_the_workers():
 
 
 TESTS = [test_what_is_exported_is_the_list_and_nothing_else, test_install_and_uninstall,
+         test_the_lines_of_the_readme_work_for_a_private_prefix,
          test_cplusplus_takes_the_header, test_the_static_library_links, test_connect4_alone,
          test_four_processes_with_keys_find_the_same_value_while_one_is_killed,
          test_two_processes_meet_in_a_redis, test_connect4_goes_on_alone_when_the_server_dies,

@@ -86,7 +86,8 @@ def every_program_counts():
         for name, value in before[program].items():
             check(not name.endswith("_total") or now[name] >= value, name, "went down", value, now[name])
         check(now["process_resident_memory_bytes"] > 1 << 20 and now["process_cpu_seconds_total"] > 0)
-        equal(get(url, "/nosuch")[0], 404)
+        for path in "/", "/nosuch":
+            equal(get(url, path), (404, "not found; there is /metrics, /healthz\n"))
     # Every figure of STATS is there, in base units.
     row = json.loads(run("abdada", "top", "--once", "--json", "--servers", w.shard.address, *PATIENT).lines["out"][0])
     names = {re.sub("_ms$", "_seconds", re.sub("_permille$", "_ratio", name)) for name, value in row.items()

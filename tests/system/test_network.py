@@ -193,6 +193,30 @@ def the_front_ends_cable_is_cut():
 
 
 @needs_hosts
+def the_front_ends_address_changes_in_mid_search():
+    """Without keys it is another user then, until its earlier session has expired."""
+    with hosts(heartbeat_ms=2000) as cluster:
+        front = cluster.start(positions()[1], "--depth", 60, *STRICT)
+        cluster.wait_searching(front)
+        front.wait_line("workers 2  shards 2/2", "err")
+        host, seen = cluster.front_host, len(front.lines["err"])
+        host.run("ip", "address", "del", f"{host.address}/24", "dev", "eth0")
+        host.run("ip", "address", "add", f"{network.SUBNET}.250/24", "dev", "eth0")
+        _, at = front.wait_line("shards [01]/2", "err", begin=seen)
+        front.wait_line("shards 2/2", "err", begin=at)
+
+        def said(words):
+            return sum(words in line for line in front.lines["err"][seen:])
+        wait_until(lambda: said("refused the job") == said("has taken the job"), "all shards to take the job again")
+        front.wait_line("workers 2  shards 2/2", "err", begin=len(front.lines["err"]))
+        front.send_signal(signal.SIGINT)
+        answers(front)
+        print(f"# {said('refused the job')} shards refused it meanwhile")
+        equal(said("refused the job"), said("an earlier session of this front-end"), front.err())
+        equal(said("refused the job"), said("has taken the job"), front.err())
+
+
+@needs_hosts
 def every_cable_is_cut():
     with hosts() as cluster:
         def cut():
@@ -415,7 +439,8 @@ def a_resolver_that_never_answers_keeps_no_program():
 
 TESTS = [
     hosts_do_not_move_the_strict_score, a_workers_cable_is_cut, a_shards_cable_is_cut_in_mid_search,
-    a_shard_cut_off_shortly_is_used_again, a_shard_cut_off_for_long_is_used_again, the_front_ends_cable_is_cut,
+    a_shard_cut_off_shortly_is_used_again, a_shard_cut_off_for_long_is_used_again, the_front_ends_address_changes_in_mid_search,
+    the_front_ends_cable_is_cut,
     every_cable_is_cut, five_percent_of_all_packets_are_lost, a_slow_link_does_not_move_the_strict_score,
     every_address_of_a_name_is_tried, an_address_that_a_host_has_not_is_left_out, a_name_that_moves_is_followed,
     a_redis_that_is_demoted_is_left_for_the_one_of_its_name, a_resolver_that_never_answers_keeps_no_program,

@@ -81,7 +81,9 @@ def a_folder_that_is_not_there_is_a_failure():
         return NO_GNUPLOT
     done = run("abdada", *SIM, "--svg", "/nowhere/a.svg")
     equal(done.status, 1)
-    check("/nowhere/a.svg" in done.err(), done.err())
+    check("/nowhere/a.svg: No such file or directory" in done.err(), done.err())
+    done = run("abdada", *SIM, "--svg", "/dev/full")
+    equal((done.status, done.lines["err"][-1:]), (1, ["abdada sim: /dev/full: No space left on device"]))
 
 
 def the_lab_draws_lines_markers_and_bars():

@@ -7,10 +7,13 @@ The library is that of the release build, which Python can load; shards and work
 the network but the package `chess`, for the example.
 """
 import contextlib
+import copy
 import functools
+import gc
 import glob
 import importlib.util
 import os
+import pickle
 import shutil
 import signal
 import subprocess
@@ -277,12 +280,15 @@ def test_wrong_values_are_exceptions():
                        lambda: table.store_many([abdada.Store(1, 2, 99999, exact)]),
                        lambda: table.release_many([abdada.Node(1, 2, 65536)]),
                        lambda: table.peek_many([(1 << 64, 2)]),
-                       lambda: abdada.Table("nonsense"), lambda: abdada.Table([]),
+                       lambda: abdada.Table("nonsense"), lambda: abdada.Table([]), lambda: abdada.Cluster("http://h:1"),
                        lambda: abdada.Table("h:1", answer_timeout=100)):
             raises(wrong, action)
         for action in (lambda: table.ask(1 << 64, 2, 0, 1), lambda: table.ask(-1, 2, 0, 1)):
             raises(OverflowError, action)
         raises(TypeError, lambda: table.ask("x", 2, 0, 1))
+        for place in "tcp://h:1", "h:1,tcp://h:2", "://":
+            raises(wrong, lambda place=place: abdada.Table(place), "HOST:PORT,HOST:PORT,... or a Redis: redis://")
+        raises(wrong, lambda: abdada.Table("redisx://h:1"), "redis://")
         raises(abdada.Error, lambda: abdada.Table("h:1", keys="/nowhere"), "/nowhere")
     table.close()
     raises(abdada.Error, lambda: table.ask(1, 2, 0, 1), "not an open handle")
@@ -351,6 +357,20 @@ def test_others_run_while_a_call_waits():
         thread.join()
     print(f"# {turns} turns of another thread meanwhile")
     check(turns > 1000, turns)
+
+
+@needs_package
+def test_what_is_open_is_not_copied():
+    abdada = package()
+    place = f"127.0.0.1:{free_port()}"
+    with abdada.Table(place) as table, abdada.Cluster(place) as cluster:
+        for what in table, cluster, cluster.analyse(depth=1):
+            for copied in copy.copy, copy.deepcopy, pickle.dumps:
+                raises(TypeError, lambda copied=copied, what=what: copied(what), "cannot copy or pickle")
+        gc.collect()
+        equal(table.ask(1, 2, 0, 1).verdict, abdada.Verdict.ALONE)  # it is open
+        equal(cluster.connected, 0)
+        equal(copy.copy(table.ask(1, 2, 0, 1)).verdict, abdada.Verdict.ALONE)
 
 
 @needs_package

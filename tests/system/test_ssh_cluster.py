@@ -19,7 +19,7 @@ import sys
 import tempfile
 
 import ssh_hosts
-from cluster import ROOT, Process, answers, ask, check, equal, main, needs, path_of, positions, run, start, wait_until
+from cluster import ROOT, Process, answers, ask, check, equal, free_port, main, needs, path_of, positions, run, start, wait_until
 
 reason = ssh_hosts.why_not()  # before anything else: it moves this process into a namespace of its own
 SCRIPTS = os.path.join(ROOT, "worker", "cli")
@@ -316,6 +316,70 @@ def a_process_that_has_the_number_of_another_is_left_alone():
             sleeper.wait()
 
 
+SSH_FOR_US = """#!/bin/sh
+echo "$@" >>"$SAID"
+if [ "$1" = -G ] || [ "$3" = -G ]; then
+    echo hostname host
+    exit
+fi
+"""
+
+
+@contextlib.contextmanager
+def with_ssh(script):
+    """A folder with a cluster's file, and run(command, ...) with this script in the place of ssh."""
+    with folder() as path:
+        os.mkdir(os.path.join(path, "bin"))
+        os.mkdir(os.path.join(path, "home"))
+        with open(os.path.join(path, "bin", "ssh"), "w", encoding="ascii") as file:
+            file.write(script)
+        os.chmod(file.name, 0o755)
+        with open(os.path.join(path, "cluster.toml"), "w", encoding="ascii") as file:
+            file.write('name = "here"\ninsecure = true\n[ssh]\nconnect_timeout = 5\n[[host]]\nssh = "h"\n'
+                       f'address = "::1"\nttserver = {{ memory = "32M", port = {free_port()} }}\n')
+        environment = dict(os.environ, PATH=f"{path}/bin:{os.environ['PATH']}", HOME=f"{path}/home", SAID=f"{path}/said")
+
+        def call(command, *words):
+            done = subprocess.run([path_of("abdada"), "cluster", command, "-f", file.name, *words], env=environment,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=PATIENCE)
+            return done.returncode, done.stdout.decode(), done.stderr.decode()
+        yield path, call
+
+
+@reads_files
+def what_ssh_prints_is_bounded(_):
+    for script in ("#!/bin/sh\nexec yes\n", "#!/bin/sh\nexec yes >&2\n", SSH_FOR_US + "exec yes\n", SSH_FOR_US + "exec yes >&2\n",
+                   SSH_FOR_US + "exec tr '\\0' x </dev/zero\n", SSH_FOR_US + "echo abdada-cluster; exec tr '\\0' x </dev/zero\n"):
+        for command in "status", "logs":
+            with with_ssh(script) as (_path, call):
+                status, _out, err = call(command)
+            check(status == 1 and "prints more than 4 MiB" in err and len(err.splitlines()) <= 2, script, status, err[:1000])
+
+
+@reads_files
+def nothing_of_here_is_forwarded_and_no_hint_without_a_host(_):
+    with with_ssh(SSH_FOR_US + "echo closed for today; exit 1\n") as (path, call):
+        status, out, err = call("up")
+        equal((status, err), (1, "h: its login ended with exit status 1, and said: closed for today\n"))
+        check("abdada analyse" not in out, out)
+        with open(os.path.join(path, "said"), encoding="utf-8") as said:
+            calls = [line for line in said if " -- h " in line]
+        check(calls and all(" -Taxk " in line or line.startswith("-Taxk ") for line in calls), calls)
+
+
+@reads_files
+def the_hint_can_be_pasted_into_a_shell(_):
+    script = SSH_FOR_US + 'while [ "$1" != -- ]; do shift; done\nexec sh -c "$3"\n'
+    with with_ssh(script) as (_path, call):
+        status, out, err = call("up")
+        try:
+            equal(status, 0, err)
+            check(re.search(r"\n\nabdada analyse --servers '\[::1\]:\d+' startpos\n$", out), out)
+        finally:
+            status, _out, err = call("down")
+        equal(status, 0, err)
+
+
 # ---- what needs them ----
 
 @needs_hosts
@@ -429,6 +493,40 @@ def what_crashes_comes_back_and_the_logs_say_it():
         equal({which for which in after if after[which] != before[which]}, {(f"h{one.number}", "ttserver-7400")})
         file.run("down")
         equal((two.processes("anna"), two.files("anna")), ({}, ["/home/anna/.bashrc"]))
+
+
+@needs_hosts
+def what_a_login_does_is_not_what_a_host_says():
+    with hosts(2, shell="/bin/bash") as (one, two):
+        def login(*lines):  # bash reads it when sshd starts it
+            two.command("sh", "-c", "printf '%s\\n' \"$@\" >/home/anna/.bashrc", "sh", *lines)
+        host = f"h{two.number}"
+        file = File(one.site, (one, SHARD), (two, WORKER))
+        for lines in (["printf hello"], ["echo Welcome", "printf 'a\\nb'", "echo oops >&2"]):
+            login(*lines)
+            file.run("up")
+            file.pids()
+            check(any(line.endswith(" ready") for line in file.run("logs", host).lines["out"]), lines)
+        for lines, words in (
+                (["echo 'Closed until'; echo Monday", "exit 1"], "its login ended with exit status 1, and said: Closed until Monday"),
+                (["echo Closed >&2", "exit 3"], "its login ended with exit status 3, and said: Closed"),
+                (["exit 4"], "its login ended with exit status 4, without a word"),
+                (["echo Closed", "exit 255"], "its login ended with exit status 255, and said: Closed"),
+                (["echo Closed", "exit 0"], "its shell answered with something else: 'Closed'"),
+                (["read -r line"], "its login reads standard input"), (["read -r -n 1"], "its login reads standard input"),
+                (["head -c 20000 >/dev/null"], "its login reads standard input"), (["head -c 500"], "its login reads standard input")):
+            login(*lines)
+            for command in ("status",), ("up",), ("restart", host), ("logs", host):
+                if command[0] == "logs" and lines[0].startswith("head -c 20000"):
+                    continue  # it waits for more
+                done = file.run(*command, status=1)
+                line = only(done.lines["err"], f"{host}: ")
+                check(line.startswith(f"{host}: {words}"), command, lines, line)
+        login("cat >/dev/null")  # all of it, and it ends where what is sent ends
+        for command in "status", "up":
+            check("its login reads standard input" in only(file.run(command, status=1).lines["err"], f"{host}: "))
+        login("")
+        file.run("down")
 
 
 @needs_hosts
@@ -598,7 +696,11 @@ if __name__ == "__main__":
         hosts_of_the_past_are_removed_by_names_alone,
         a_log_is_kept_within_bounds,
         a_process_that_has_the_number_of_another_is_left_alone,
+        what_ssh_prints_is_bounded,
+        nothing_of_here_is_forwarded_and_no_hint_without_a_host,
+        the_hint_can_be_pasted_into_a_shell,
         a_cluster_starts_searches_loses_a_host_and_ends,
+        what_a_login_does_is_not_what_a_host_says,
         what_crashes_comes_back_and_the_logs_say_it,
         up_changes_what_differs_and_nothing_else,
         clusters_on_the_same_hosts_do_not_disturb_each_other,

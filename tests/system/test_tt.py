@@ -297,6 +297,35 @@ def a_file_that_is_not_whole_is_refused():
         equal(sorted(os.listdir(path)), ["bad", "good"])
 
 
+def a_name_that_is_no_file_is_not_replaced_by_one():
+    shard = Shard(memory="8M")
+    with tempfile.TemporaryDirectory(prefix="abdada-tt-") as path:
+        def at(name):
+            return os.path.join(path, name)
+        os.mkfifo(at("pipe"))
+        os.mkdir(at("folder"))
+        os.symlink("/dev/null", at("device"))
+        os.symlink("nowhere", at("dangling"))
+        os.symlink("circle", at("circle"))
+        names = sorted(os.listdir(path))
+        for name in names:
+            before = os.lstat(at(name))
+            done = tt(shard.address, "save", at(name))
+            equal((done.status, done.out(), len(done.lines["err"])), (1, "", 1), name, done.err())
+            check(at(name) in done.err(), done.err())
+            equal((os.lstat(at(name)).st_ino, os.lstat(at(name)).st_mode), (before.st_ino, before.st_mode), name)
+        equal(sorted(os.listdir(path)), names)
+        # A link to a file stays one.
+        os.mkdir(at("disk"))
+        with open(at("disk/results"), "wb"):
+            pass
+        os.symlink("disk/results", at("link"))
+        equal(one(shard.address, "save", at("link"))["saved"], 0)
+        check(os.path.islink(at("link")) and os.path.getsize(at("disk/results")) > 0)
+        equal(os.listdir(at("disk")), ["results"])
+        equal(one(shard.address, "load", at("link"))["loaded"], 0)
+
+
 class LyingShard:
     """Its results never end: a page of `rows` each time, and there is always one more."""
 
@@ -543,7 +572,8 @@ TESTS = [what_is_stored_is_asked_and_peeked_at, a_key_is_as_good_as_a_position, 
          an_ask_that_is_lost_is_taken_back, lines_of_one_input_are_one_session, a_line_that_is_too_long_is_not_done,
          a_session_lives_while_a_line_waits_for_figures, figures_of_every_shard,
          what_was_saved_is_loaded_again, a_shard_whose_results_never_end_is_left,
-         a_file_has_no_more_bytes_than_its_user_allows, over_a_redis_it_saves_and_flushes_and_loads, a_file_that_is_not_whole_is_refused, wrong_use_is_said_in_a_line,
+         a_file_has_no_more_bytes_than_its_user_allows, over_a_redis_it_saves_and_flushes_and_loads,
+         a_file_that_is_not_whole_is_refused, a_name_that_is_no_file_is_not_replaced_by_one, wrong_use_is_said_in_a_line,
          without_a_shard_it_says_so, one_of_two_is_enough_for_a_key_and_not_for_all,
          with_keys_an_administrator_flushes, a_redis_is_a_table_like_any_other]
 

@@ -96,7 +96,7 @@ class Front(client.Client):
 
     def report(self, depth, score, line, nodes=1000):
         """Of the nodes a tenth is duplicated, and as many are abandoned."""
-        self.send(client.JOB_REPORT, self.job, self.instance, client.SEARCHING, depth, score, 0, nodes, 1, 1, 1, nodes // 10,
+        self.send(client.JOB_REPORT, self.job, 0, client.SEARCHING, depth, score, 0, nodes, 1, 1, 1, nodes // 10,
                   nodes // 10, 1, 3 * nodes, line)
         self.heartbeat()  # so it has been taken
 
@@ -313,7 +313,7 @@ def a_search_is_followed_and_deaths_are_seen():
             before = depth(page)
             wait_until(lambda: depth(page) > before, "the depth grows")
             wait_until(lambda: all("searches" in tile(page, name)[1] and not re.search(r"\D0 nodes/s", tile(page, name)[1])
-                                   for name in ("w0", "big")), "nodes/s of each worker")
+                                   for name in ("w0", "big", f"analyse:{front.popen.pid}")), "nodes/s of each that searches")
             check(page.js("return document.querySelectorAll('#scores .curve, #depths .curve, #rate .curve').length") == 3, "charts")
             page.shoot("running-light")
             page.prefer("dark")

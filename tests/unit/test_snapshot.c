@@ -288,6 +288,30 @@ static void a_pipe_or_a_link_beside_is_refused(void **state)
     assert_null(writer);
 }
 
+static void what_is_no_file_is_not_replaced(void **state)
+{
+    struct folder *f = *state;
+    struct snapshot_writer *writer = NULL;
+    struct snapshot_reader *reader = NULL;
+    char target[160], there[8] = "";
+    snprintf(target, sizeof target, "%s.target", f->path);
+    assert_int_equal(mkfifo(f->path, 0600), 0);
+    assert_int_equal(snapshot_create(&writer, f->path, 1, f->why), ERR_IO);
+    assert_int_equal(unlink(f->path), 0);
+    assert_int_equal(symlink(target, f->path), 0);
+    assert_int_equal(snapshot_create(&writer, f->path, 1, f->why), ERR_IO);
+    assert_true(is_one_line_about(f));
+    assert_int_equal(snapshot_open(&reader, f->path, f->why), ERR_IO); /* at the start, too */
+    assert_int_not_equal(access(f->beside, F_OK), 0);
+    put_bytes(target, (const uint8_t *)"x", 1);
+    write_file(f, 3, FEW);
+    assert_int_equal(read_file(f, 3, FEW), ERR_OK);
+    assert_true(readlink(f->path, there, sizeof there) > 0);
+    assert_int_equal(unlink(f->path), 0);
+    assert_int_equal(rename(target, f->path), 0);
+    assert_int_equal(read_file(f, 3, FEW), ERR_OK);
+}
+
 static void a_limit_of_size_is_an_error(void **state)
 {
     struct folder *f = *state;
@@ -381,6 +405,7 @@ int main(void)
         TEST(one_process_writes_at_a_time),
         TEST(what_a_killed_writer_left_is_overwritten),
         TEST(a_pipe_or_a_link_beside_is_refused),
+        TEST(what_is_no_file_is_not_replaced),
         TEST(a_limit_of_size_is_an_error),
         TEST(bad_entries_and_paths_are_refused),
         TEST(a_file_that_changes_under_the_reader_is_seen),

@@ -265,6 +265,12 @@ static void a_job_belongs_to_its_user(void **state)
     bed_post(bed, "ann", 1);
     hello_of(bed, &bob, "bob", PROTO_FRONT, 5); /* that has heard the instance */
     bed_post(bed, "bob", 1);
+    assert_non_null(strstr(bed_seen(bed, "bob", PROTO_ERROR)->error.text.at,
+                           "earlier session of this front-end"));
+    hello_of(bed, &bob, "bob2", PROTO_FRONT, 6);
+    bed_post(bed, "bob2", 1);
+    assert_non_null(strstr(bed_seen(bed, "bob2", PROTO_ERROR)->error.text.at, "another has"));
+    bed_bye(bed, "bob2");
     bed_stop_job(bed, "bob", 1);
     bed_expect_error(bed, "bob", PROTO_ERR_ROLE);
     bed_bye(bed, "bob");

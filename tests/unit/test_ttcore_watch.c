@@ -186,6 +186,49 @@ static void a_job_shows_what_was_found(void **state)
     row_is(bed, 6, 5, 4000, "c2c4");
 }
 
+static const struct proto_member_row *row_of(struct bed *bed, const char *name)
+{
+    const struct proto_members_answer *all = members(bed, 0);
+    for (uint32_t i = 0; i < all->list.count; i++) {
+        if (text_is(all->list.at[i].name, name)) {
+            return &all->list.at[i];
+        }
+    }
+    fail();
+    return NULL;
+}
+
+static void a_front_end_that_searches_too_has_totals_of_its_own(void **state)
+{
+    struct bed *bed = *state;
+    bed_hello(bed, "watch", PROTO_MONITOR);
+    bed_hello(bed, "front", PROTO_FRONT);
+    bed_hello(bed, "other", PROTO_FRONT);
+    bed_hello(bed, "w", PROTO_WORKER);
+    bed_post(bed, "front", 5);
+    say_found(bed, "w", 7, 30, 1000, "e2e4");
+    say_found(bed, "front", 7, 30, 1800, "e2e4");
+    struct proto_message m = {.type = PROTO_JOB_REPORT};
+    m.job_report = (struct proto_job_report){
+        .job = 5, .instance = 9, .nodes = 800, .waited_us = 7, .bytes = 3};
+    bed_say(bed, "front", m);
+    assert_int_equal(bed->actions.messages, 0);
+    bed_say(bed, "other", m); /* about a job that is not its own */
+    row_is(bed, 7, 30, 1800, "e2e4");
+    const struct proto_member_row *row = row_of(bed, "front");
+    assert_int_equal(row->job, 5);
+    assert_int_equal(row->nodes, 800);
+    assert_int_equal(row->waited_us, 7);
+    assert_int_equal(row->bytes, 3);
+    assert_int_equal(row_of(bed, "other")->job, 0);
+    assert_int_equal(jobs(bed, 0)->list.at[0].workers, 1);
+    m = (struct proto_message){.type = PROTO_JOB_STOP, .job_stop = {.job = 5}};
+    bed_say(bed, "front", m);
+    row = row_of(bed, "front");
+    assert_int_equal(row->job, 0);
+    assert_int_equal(row->nodes, 0);
+}
+
 static void a_long_line_is_cut_between_words(void **state)
 {
     struct bed *bed = *state;
@@ -470,6 +513,7 @@ int main(void)
         T(workers_sit_without_gaps),
         T(many_worker_indexes_are_sent_in_turns),
         T(a_job_shows_what_was_found),
+        T(a_front_end_that_searches_too_has_totals_of_its_own),
         T(a_long_line_is_cut_between_words),
         T(workers_that_come_and_go_are_noted),
         T(a_lost_connection_ends_its_session_at_once),

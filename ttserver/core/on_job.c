@@ -31,6 +31,18 @@ static bool is_owner(const struct ttcore *core, const struct ttcore_job *job,
            (owner == session || owner->instance == session->instance);
 }
 
+/* Why that session may not have the job. Without keys a front-end whose address changes is another
+ * user at first: an instance is too little to take over a job with, as others may have heard it. */
+static const char *taken_by(const struct ttcore *core, const struct ttcore_job *job,
+                            const struct ttcore_session *session)
+{
+    const struct ttcore_session *owner = ttcore_sessions_by_id(&core->sessions, job->owner);
+    return owner != NULL && owner->instance == session->instance
+               ? "JOB_POST: an earlier session of this front-end, of another address or key, has "
+                 "this job until it expires"
+               : "JOB_POST: another has a job of this id open";
+}
+
 static void give_job(struct ttcore *core, struct ttcore_job *job, struct ttcore_session *session)
 {
     struct ttcore_session *owner = ttcore_sessions_by_id(&core->sessions, job->owner);
@@ -94,8 +106,7 @@ void ttcore_on_job_post(struct ttcore_call *call)
             give_job(core, job, call->session);
         } else {
             core->count.jobs_refused++;
-            ttcore_refuse(call, PROTO_ERR_LIMIT, (uint32_t)id,
-                          "JOB_POST: another has a job of this id open");
+            ttcore_refuse(call, PROTO_ERR_LIMIT, (uint32_t)id, taken_by(core, job, call->session));
         }
         return;
     }
@@ -175,6 +186,21 @@ static void pass_on_last_report(struct ttcore_call *call)
     }
 }
 
+/* What this searcher has done for that job, for who watches. */
+static void keep_totals(struct ttcore_session *session, const struct proto_job_report *report,
+                        bool is_open)
+{
+    bool searches = report->state == PROTO_JOB_SEARCHING && is_open;
+    if (searches || session->searches == report->job) {
+        session->searches = searches ? report->job : 0;
+        session->nodes = report->nodes;
+        session->waited_us = report->waited_us;
+        session->duplicated = report->duplicated;
+        session->abandoned = report->abandoned;
+        session->bytes = report->bytes;
+    }
+}
+
 void ttcore_on_job_report(struct ttcore_call *call)
 {
     struct ttcore *core = call->core;
@@ -189,19 +215,15 @@ void ttcore_on_job_report(struct ttcore_call *call)
     if (call->session->role == PROTO_FRONT) {
         if (job != NULL && is_owner(core, job, call->session)) {
             core->count.job_reports++;
-            ttcore_jobs_find_out(job, report, true);
+            if (report->instance != 0) { /* of itself */
+                keep_totals(call->session, report, true);
+            } else {
+                ttcore_jobs_find_out(job, report, true);
+            }
         }
         return;
     }
-    bool searches = report->state == PROTO_JOB_SEARCHING && job != NULL;
-    if (searches || call->session->searches == id) {
-        call->session->searches = searches ? id : 0;
-        call->session->nodes = report->nodes;
-        call->session->waited_us = report->waited_us;
-        call->session->duplicated = report->duplicated;
-        call->session->abandoned = report->abandoned;
-        call->session->bytes = report->bytes;
-    }
+    keep_totals(call->session, report, job != NULL);
     if (job == NULL) { /* the reporter missed the stop, or knows the job from other shards */
         core->count.reports_unknown_job++;
         send_stop(call->actions, id, PROTO_STOP_EXPIRED, 0);

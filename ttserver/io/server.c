@@ -344,11 +344,7 @@ static bool announce(const struct server *server)
                                sizeof name);
         printf("ready %s\n", name);
     }
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        log_fail(server->options->program, "standard output: %s", strerror(errno));
-        return false;
-    }
-    return true;
+    return log_flush(server->options->program, stdout, "standard output");
 }
 
 /* ---- end ---- */

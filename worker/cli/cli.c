@@ -195,6 +195,10 @@ void cli_refusal_text(const struct engine *engine, unsigned shard, const char *w
 {
     char at[TRANSPORT_NAME_MAX];
     engine_shard_name(engine, shard, at);
+    if (why == NULL) {
+        snprintf(out, CLI_REFUSAL_MAX, "shard %s has taken the job", at);
+        return;
+    }
     snprintf(out, CLI_REFUSAL_MAX, "shard %s refused the job: %s; %s", at, why,
              s->refused < s->shards_up ? "the search goes on with the workers of the other shards"
                                        : "searching alone");

@@ -140,7 +140,8 @@ void cli_say_private(const char *program, uint64_t hash_mib, const char *reason)
 
 enum { CLI_REFUSAL_MAX = 512 };
 
-/* "shard HOST:PORT refused the job: WHY; ..." and what that means for the search. */
+/* "shard HOST:PORT refused the job: WHY; ..." and what that means for the search; `why` is NULL: it
+ * has taken it since. */
 void cli_refusal_text(const struct engine *engine, unsigned shard, const char *why,
                       const struct engine_status *status, char out[CLI_REFUSAL_MAX]);
 

@@ -23,12 +23,13 @@ import threading
 import time
 
 from cluster_file import HOST_NAME, NAME, Cluster, Trouble, Wrong, at, destination, matches
-from cluster_host import BEGIN, Host, printable, reason, say
+from cluster_host import Host, printable, say
 
 FILE = "cluster.toml"
 COLUMNS = "host what address state pid version since".split()
 AT_ONCE = 64  # hosts
 USER_NAME = re.compile(r"[A-Za-z0-9_.-]{1,31}")  # of common/keys.h
+LINES_WAITING = 1000  # of logs, for whoever reads the output
 
 
 class Supplies:
@@ -212,8 +213,9 @@ def bring_up(cluster, supplies, hosts, again, bound):
     is_up = show(hosts)
     if is_up and not any(host.is_changed or host.trouble for host in hosts + gone):
         print(f"\nunchanged: all runs as {cluster.path} says")
-    print(f"\nabdada analyse --servers {','.join(cluster.servers)}"
-          f"{f' --keys {shlex.quote(cluster.keys)}' if cluster.keys else ''} startpos")
+    if any(row.state == "up" for host in hosts for row in host.rows()):
+        print(f"\nabdada analyse --servers {shlex.quote(','.join(cluster.servers))}"
+              f"{f' --keys {shlex.quote(cluster.keys)}' if cluster.keys else ''} startpos")
     return 0 if is_up and not any(host.trouble for host in hosts + gone) else 1
 
 
@@ -243,26 +245,21 @@ def down(cluster, supplies, a):
 
 
 def logs(cluster, supplies, a):
-    hosts, lines, running, leaving = hosts_of(cluster, supplies, a.host), queue.Queue(), [], threading.Event()
+    hosts, running, leaving = hosts_of(cluster, supplies, a.host), [], threading.Event()
+    lines, end = queue.Queue(LINES_WAITING), False
+
+    def started(process):
+        running.append(process)
+        if leaving.is_set():
+            process.kill()
 
     def read(host):
-        words, script = host.words("logs", a.lines, "follow" if a.follow else "")
-        with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-            running.append(process)
-            try:
-                process.stdin.write(script)
-                process.stdin.flush()  # it stays open: its end is the end of what follows there
-            except BrokenPipeError:
-                pass
-            is_ours = False
-            for line in process.stdout:
-                line = line.decode("utf-8", "replace")
-                if is_ours:
-                    lines.put(f"{host.name} {printable(line.rstrip(chr(10)))}\n")
-                is_ours = is_ours or line == BEGIN
-            err = process.stderr.read().decode("utf-8", "replace")
-        if process.returncode != 0 and not leaving.is_set():
-            raise Trouble(reason(process.returncode, err))
+        try:
+            host.follow(lambda line: lines.put(f"{host.name} {printable(line)}\n"), started, "logs", a.lines,
+                        "follow" if a.follow else "")
+        except Trouble:
+            if not leaving.is_set():
+                raise
 
     def read_all():
         each_host(hosts, read, len(hosts))  # all at once: what is followed has no end
@@ -274,12 +271,15 @@ def logs(cluster, supplies, a):
             sys.stdout.write(line)
             if lines.empty():
                 sys.stdout.flush()
+        end = True
     except KeyboardInterrupt:
         pass
     finally:
         leaving.set()
-        for process in running:
+        for process in list(running):
             process.kill()
+        while not end:  # or who reads a host could wait for room
+            end = lines.get() is None
     return 1 if any(host.trouble for host in hosts) else 0
 
 
@@ -348,18 +348,25 @@ def read_arguments(words, version):
     return a
 
 
-def main(host_script, abdada, version, *words):
-    a = read_arguments(words, version)
+def do(host_script, abdada, version, words):
     try:
-        cluster, supplies = Cluster(a.file), Supplies(host_script, abdada, version)
-        if a.command in ("up", "restart", "down"):
-            try:
-                fcntl.flock(cluster.open, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise Trouble(f"{a.file}: another `abdada cluster` is at work with it") from None
-            except OSError:
-                pass  # a file system without locks
-        code = COMMANDS[a.command][0](cluster, supplies, a)
+        a = read_arguments(words, version)
+    except SystemExit as end:  # --help, --version, or wrong use
+        return end.code
+    cluster, supplies = Cluster(a.file), Supplies(host_script, abdada, version)
+    if a.command in ("up", "restart", "down"):
+        try:
+            fcntl.flock(cluster.open, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Trouble(f"{a.file}: another `abdada cluster` is at work with it") from None
+        except OSError:
+            pass  # a file system without locks
+    return COMMANDS[a.command][0](cluster, supplies, a)
+
+
+def main(host_script, abdada, version, *words):
+    try:
+        code = do(host_script, abdada, version, words)
         sys.stdout.flush()
         return code
     except Trouble as trouble:
@@ -367,6 +374,10 @@ def main(host_script, abdada, version, *words):
         return 2 if isinstance(trouble, Wrong) else 1
     except BrokenPipeError:  # who read the output has had enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        say(f"abdada cluster: {error.filename or 'standard output'}: {error.strerror}")
         return 1
     except KeyboardInterrupt:
         say("abdada cluster: interrupted; the next `up` or `down` finishes what is half done")

@@ -6,8 +6,10 @@ import argparse
 import os
 import platform
 import re
+import selectors
 import subprocess
 import sys
+import time
 
 try:
     import tomllib
@@ -19,6 +21,8 @@ except ImportError:
                  f"python3 on PATH is {platform.python_version()}")
 
 SHARDS_MAX = 64  # of a list of servers
+OUTPUT_MAX = 4 << 20  # bytes: more than any answer has, and little enough for many hosts at once
+GRACE_S = 30  # that a host may be slower than it was told to be
 OURS = ("--listen", "--shards", "--memory", "--keys", "--insecure", "--check",
         "--servers", "-s", "--table", "--threads", "-j", "--hash")
 NAME = re.compile(r"[A-Za-z0-9_-]+")
@@ -37,6 +41,70 @@ class Wrong(Trouble):
 
 def at(host, port):
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def talk(words, send, seconds, take=None, started=None):
+    """Runs ssh, sends it that, and returns its status and what it has printed on stdout and on stderr. Ends it with
+    Trouble where that takes longer, or would have to keep more than OUTPUT_MAX bytes of either.
+    take: its input stays open, and take(out) is called with what has come and is not taken yet, of which it removes what
+    it takes; once it has returned True, time does not matter any more. started: is called with the process."""
+    try:
+        process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    except FileNotFoundError:
+        raise Trouble("no `ssh` on PATH (Debian: openssh-client)") from None
+    with process, selectors.DefaultSelector() as ready:
+        try:
+            if started:
+                started(process)
+            return exchange(process, ready, send, time.monotonic() + seconds, take)
+        except subprocess.TimeoutExpired:
+            raise Trouble(f"no answer within {seconds} s"
+                          f"{' (does its login wait for something on standard input?)' if take else ''}") from None
+        finally:
+            process.kill()  # it has ended unless something went wrong
+
+
+def exchange(process, ready, send, end, take):
+    send = memoryview(send)
+    kept = {process.stdout: bytearray(), process.stderr: bytearray()}
+    for file in kept:
+        ready.register(file, selectors.EVENT_READ)
+    if send:
+        os.set_blocking(process.stdin.fileno(), False)
+        ready.register(process.stdin, selectors.EVENT_WRITE)
+    elif not take:
+        process.stdin.close()
+
+    def left():
+        return None if end is None else max(0, end - time.monotonic())
+
+    while any(file in ready.get_map() for file in kept):
+        found = ready.select(left())
+        if left() == 0:
+            raise subprocess.TimeoutExpired(process.args, 0)
+        for key, _ in found:
+            file = key.fileobj
+            if file is process.stdin:
+                try:
+                    send = send[os.write(file.fileno(), send[:1 << 16]):]
+                except BlockingIOError:
+                    continue
+                except BrokenPipeError:
+                    send = send[:0]
+                if not send:
+                    ready.unregister(file)
+                    if not take:
+                        file.close()
+                continue
+            piece = os.read(file.fileno(), 1 << 16)
+            if not piece:
+                ready.unregister(file)
+            kept[file] += piece
+            if take and file is process.stdout and take(kept[file]):
+                end = None
+            if len(kept[file]) > OUTPUT_MAX:
+                raise Trouble(f"it prints more than {OUTPUT_MAX >> 20} MiB, which no answer has: given up")
+    return process.wait(left()), *map(bytes, kept.values())
 
 
 # A kind takes a value of the file, and returns what it means, or raises ValueError with what it should be.
@@ -219,12 +287,13 @@ class Cluster:
     def hostname(self, host):
         """The name or address that ssh connects to."""
         try:
-            done = subprocess.run([*self.ssh, "-G", "--", host.ssh], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        except FileNotFoundError:
-            raise Trouble("no `ssh` on PATH (Debian: openssh-client)") from None
-        found = re.search(r"^hostname (\S+)$", done.stdout.decode("utf-8", "replace"), re.MULTILINE)
-        if done.returncode != 0 or not found:
-            raise Wrong(f"{self.path}: host {host.name}: {done.stderr.decode('utf-8', 'replace').strip()}")
+            code, out, err = talk([*self.ssh, "-G", "--", host.ssh], b"", GRACE_S)
+        except Trouble as trouble:
+            raise Trouble(f"{self.path}: host {host.name}: ssh -G: {trouble}") from None
+        found = re.search(r"^hostname (\S+)$", out.decode("utf-8", "replace"), re.MULTILINE)
+        if code != 0 or not found:
+            said = err.decode("utf-8", "replace").strip() or f"ssh -G: exit status {code}, and no hostname"
+            raise Wrong(f"{self.path}: host {host.name}: {said}")
         return found[1]
 
     def add_shards(self, where, address, program):

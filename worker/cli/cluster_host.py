@@ -11,16 +11,17 @@ import io
 import platform
 import re
 import shlex
-import subprocess
 import sys
 import tarfile
 
-from cluster_file import Trouble, at
+from cluster_file import GRACE_S, Trouble, at, talk
 
-BEGIN = "abdada-cluster\n"  # of cluster_host.sh: what comes before is of the login
+FIRST = "abdada"  # the line before what is sent, which a login must not have read
+BEGIN = b"abdada-cluster\n"  # of cluster_host.sh: what comes before is of the login, which need not end its lines
+TAKEN = "its login reads standard input (a .bashrc, or what it calls), and has taken what was for abdada"
 TIMES_END = 1 << 33  # seconds since 1970; a host may say anything
-GRACE_S = 30  # that a host may be slower than it was told to be
 PHASES = {"silent": "no answer"}  # the others are called what cluster_host.sh calls them
+SAID_MAX = 300  # characters of a login that are shown
 FULL = re.compile("No space left on device|quota exceeded")
 
 
@@ -47,8 +48,8 @@ def sha(*parts):
     return digest.hexdigest()
 
 
-def reason(code, err):
-    """What ssh or cluster_host.sh said, in one line."""
+def reason(code, err, login=None):
+    """What ssh or cluster_host.sh said, in one line. login: what came before cluster_host.sh, which did not begin."""
     lines = [line.strip() for line in err.splitlines() if line.strip()]
     last = lines[-1] if lines else "the connection was lost" if code == 255 else f"exit status {code}"
     if "REMOTE HOST IDENTIFICATION HAS CHANGED" in err:
@@ -59,6 +60,10 @@ def reason(code, err):
                 "[\"-o\", \"StrictHostKeyChecking=accept-new\"] in [ssh]")
     if "Permission denied (" in err:
         return f"ssh is not let in: {last} (is your key in an agent, and in authorized_keys there?)"
+    if login is not None and not last.startswith("abdada: ") and (code != 255 or not lines):
+        said = " ".join(f"{login}\n{err}".split())[-SAID_MAX:]
+        if said or code != 255:
+            return f"its login ended with exit status {code}, {f'and said: {said}' if said else 'without a word'}"
     if code == 255:
         return f"unreachable: {re.sub('^ssh: ', '', last)}"
     if FULL.search(err):
@@ -66,6 +71,16 @@ def reason(code, err):
     if last.startswith("abdada: "):
         return last[len("abdada: "):] + (f": {lines[-2]}" if len(lines) > 1 else "")
     return last
+
+
+def answer(code, out, err):
+    """What cluster_host.sh has answered, or Trouble with the reason why it has not."""
+    login, begin, lines = (part.decode("utf-8", "replace") for part in out.partition(BEGIN))
+    if code != 0:
+        raise Trouble(reason(code, err.decode("utf-8", "replace"), None if begin else login))
+    if not begin:
+        raise Trouble(f"its shell answered with something else: {login.strip()[-SAID_MAX:]!r}")
+    return lines
 
 
 class Host:
@@ -86,35 +101,45 @@ class Host:
         """ssh with an operation of cluster_host.sh, and what to send it."""
         main = shlex.join(["main", self.cluster_name, self.name, *map(str, call)])
         script = self.supplies.script + f"\n{main}\n".encode()
-        # dd reads no byte more than it is told to; any login shell understands this.
-        command = f"exec sh -c 'eval \"$(dd bs=1 count={len(script)} 2>/dev/null)\"'"
+        # read and dd take no byte more than they are told to; any login shell understands this.
+        command = (f"exec sh -c 'read -r first; [ \"$first\" = {FIRST} ] || {{ echo \"abdada: {TAKEN}\" >&2; exit 1; }}; "
+                   f"eval \"$(dd bs=1 count={len(script)} 2>/dev/null)\"'")
         settings = ["BatchMode=yes", f"ConnectTimeout={self.cluster.connect_timeout}", "ServerAliveInterval=5",
                     "ServerAliveCountMax=3", "ClearAllForwardings=yes", "RemoteCommand=none", "LogLevel=ERROR"]
-        return [*self.cluster.ssh, "-T", *(word for each in settings for word in ("-o", each)), "--", self.ssh,
-                command], script
+        # -a, -x, -k: no host gets at the agent, the display or the tickets here, whatever the configuration says.
+        return [*self.cluster.ssh, "-Taxk", *(word for each in settings for word in ("-o", each)), "--", self.ssh,
+                command], f"{FIRST}\n".encode() + script
 
     def call(self, *call, tar=b"", seconds=0):
         """Does an operation there, which may take so long; takes in what the host says of itself."""
         self.found = None
         words, script = self.words(*call)
-        seconds += self.cluster.connect_timeout + GRACE_S
-        try:
-            done = subprocess.run(words, input=script + tar, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                  timeout=seconds)
-        except FileNotFoundError:
-            raise Trouble("no `ssh` on PATH (Debian: openssh-client)") from None
-        except subprocess.TimeoutExpired:
-            raise Trouble(f"no answer within {seconds} s") from None
-        before, begin, lines = done.stdout.decode("utf-8", "replace").rpartition(BEGIN)
-        if done.returncode != 0:
-            raise Trouble(reason(done.returncode, done.stderr.decode("utf-8", "replace")))
-        if not begin:
-            raise Trouble(f"its shell answered with something else: {(before + lines).strip()[:100]!r}")
+        code, out, err = talk(words, script + tar, seconds + self.cluster.connect_timeout + GRACE_S)
+        lines = answer(code, out, err)
         try:
             self.take_in(lines)
         except (ValueError, KeyError):
             self.found = None
             raise Trouble(f"it answered with something else: {lines.strip()[:100]!r}") from None
+
+    def follow(self, put, started, *call):
+        """Does an operation there that may go on for ever; calls put(line) with each line of its answer."""
+        words, script = self.words(*call)
+        has_begun = False
+
+        def take(out):
+            nonlocal has_begun
+            if not has_begun:
+                _, has_begun, rest = map(bytes, out.partition(BEGIN))
+                if not has_begun:
+                    return False
+                out[:] = rest
+            *lines, out[:] = bytes(out).split(b"\n")
+            for line in lines:
+                put(line.decode("utf-8", "replace"))
+            return True
+        code, out, err = talk(words, script, self.cluster.connect_timeout + GRACE_S, take, started)
+        answer(code, BEGIN if has_begun else out, err)
 
     def take_in(self, lines):
         self.found = {}

@@ -322,7 +322,7 @@ main() { # CLUSTER HOST OPERATION [ARGUMENT]...
     base=$HOME/.abdada/$cluster/$host
     run=$base/run
     shift 3
-    [ "$operation" = supervise ] || echo abdada-cluster
+    [ "$operation" = supervise ] || echo abdada-"cluster" # the line is not in this text, which a login may print
     "$operation" "$@"
 }
 

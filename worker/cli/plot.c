@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 /* Colours of Okabe and Ito: told apart by colour-blind readers and in grey. */
 static const char speedups[] =
@@ -62,12 +64,29 @@ static void put_script(FILE *script, const struct plot *plot)
     fprintf(script, "set xrange [1:%u]\n%s%s", most, speedups, overheads);
 }
 
-int plot_write(const struct plot *plot, const char *program, const char *path)
+/* 0, or 1 after a line of `program`. */
+static int copy_drawn(int drawn, const char *program, const char *path)
 {
-    /* The shell takes the name from its environment: any character in it is safe. */
-    static const char command[] = "command -v gnuplot >/dev/null || exit 127\n"
-                                  "exec gnuplot >\"$PLOT_FILE\"";
-    FILE *script = setenv("PLOT_FILE", path, 1) == 0 ? popen(command, "w") : NULL;
+    char piece[4096];
+    ssize_t n;
+    FILE *out = fopen(path, "w");
+    if (out == NULL) {
+        log_fail(program, "%s: %s", path, strerror(errno));
+        return 1;
+    }
+    for (off_t at = 0; (n = pread(drawn, piece, sizeof piece, at)) > 0; at += n) {
+        fwrite(piece, 1, (size_t)n, out);
+    }
+    return log_close(program, out, path) ? 0 : 1;
+}
+
+static int draw(const struct plot *plot, int drawn, const char *program, const char *path)
+{
+    /* Into memory: gnuplot does not say when it could not write. */
+    char command[128];
+    snprintf(command, sizeof command,
+             "command -v gnuplot >/dev/null || exit 127\nexec gnuplot >/proc/self/fd/%d", drawn);
+    FILE *script = popen(command, "w");
     if (script == NULL) {
         log_fail(program, "%s: %s", path, strerror(errno));
         return 1;
@@ -81,5 +100,17 @@ int plot_write(const struct plot *plot, const char *program, const char *path)
     } else if (status != 0) {
         log_fail(program, "%s: gnuplot could not draw it", path);
     }
-    return status == 0 ? 0 : 1;
+    return status == 0 ? copy_drawn(drawn, program, path) : 1;
+}
+
+int plot_write(const struct plot *plot, const char *program, const char *path)
+{
+    int drawn = memfd_create(program, 0); /* gnuplot inherits it */
+    if (drawn < 0) {
+        log_fail(program, "%s: %s", path, strerror(errno));
+        return 1;
+    }
+    int status = draw(plot, drawn, program, path);
+    close(drawn);
+    return status;
 }

@@ -473,11 +473,7 @@ static int write_csv(const char *path, const struct sim_row *row, unsigned rows)
                 row[i].search, row[i].communication, row[i].synchronization,
                 row[i].result.answer[0].search.score);
     }
-    if (fclose(out) != 0) {
-        log_fail(program, "%s: %s", path, strerror(errno));
-        return 1;
-    }
-    return 0;
+    return log_close(program, out, path) ? 0 : 1;
 }
 
 static int write_svg(const struct sim *s, const struct sim_row *row, unsigned rows)

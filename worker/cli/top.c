@@ -27,6 +27,8 @@ enum {
     RATE_MS = 500,
     SLICE_MS = 50,
     LINE_ROOM = 1024,
+    WIDE = 132, /* columns; fewer have tables of 80, without what matters least */
+    NARROW_ADDRESS = 22,
     INTERVAL_MS = 1000,
     WEB_INTERVAL_MS = 250, /* the least; more than the most and pages take it for dead */
     WEB_INTERVAL_MAX_MS = 5000,
@@ -74,7 +76,7 @@ struct page {
     char *text;
     size_t used;
     unsigned columns, rows, row; /* 0 rows: no limit */
-    bool live;
+    bool live, narrow;
 };
 
 struct top {
@@ -158,6 +160,7 @@ static void page_begin(struct page *p)
         p->columns = size.ws_col < LINE_ROOM ? size.ws_col : LINE_ROOM - 1;
         p->rows = size.ws_row;
     }
+    p->narrow = p->columns < WIDE;
 }
 
 static void line(struct page *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -227,6 +230,42 @@ static const char *short_time(uint64_t ms, char text[16])
     return text;
 }
 
+/* A long one without its middle: where the port is stays. */
+static const char *short_address(const char *address, char text[NARROW_ADDRESS + 1])
+{
+    size_t length = strlen(address);
+    const char *port = strrchr(address, ':');
+    size_t end = port != NULL ? strlen(port) : 0;
+    if (length <= NARROW_ADDRESS || end >= NARROW_ADDRESS / 2) {
+        snprintf(text, NARROW_ADDRESS + 1, "%s", address);
+    } else {
+        snprintf(text, NARROW_ADDRESS + 1, "%.*s~%s", (int)(NARROW_ADDRESS - 1 - end), address,
+                 port != NULL ? port : "");
+    }
+    return text;
+}
+
+static void show_shards_narrow(struct page *p, const struct watch_view *v)
+{
+    char age[16], rate[16], asks[16], address[NARROW_ADDRESS + 1];
+    line(p, "%-22s %6s %4s %4s %6s %8s %8s %5s %5s", "SHARD", "AGE", "WORK", "JOBS", "FILL",
+         "OPS/s", "ASKS/s", "CUT%", "BUSY%");
+    for (const struct watch_shard *s = v->shard; s < v->shard + v->shards; s++) {
+        uint64_t all = watch_figure(s, "asks");
+        double per_cent = all > 0 ? 100.0 / (double)all : 0;
+        if (!s->up) {
+            line(p, "%-22s   down", short_address(s->address, address));
+            continue;
+        }
+        line(p, "%-22s %6s %4" PRIu64 " %4" PRIu64 " %5.1f%% %8s %8s %5.1f %5.1f",
+             short_address(s->address, address), short_time(watch_figure(s, "uptime_ms"), age),
+             watch_figure(s, "workers"), watch_figure(s, "jobs"),
+             (double)watch_figure(s, "results_permille") / 10, short_number(s->ops_per_s, rate),
+             short_number(s->asks_per_s, asks), (double)watch_figure(s, "cuts") * per_cent,
+             (double)watch_figure(s, "busy") * per_cent);
+    }
+}
+
 static void show_shard(struct page *p, const struct watch_shard *s)
 {
     char age[16], rate[16], memory[16], inflight[16], asks[16];
@@ -251,14 +290,19 @@ static void show_shard(struct page *p, const struct watch_shard *s)
 
 static void show_faults(struct page *p, const struct watch_shard *s)
 {
-    char text[LINE_ROOM] = "";
-    size_t used = 0;
+    char text[LINE_ROOM] = "", one[64];
+    size_t used = 0, room = p->columns > 24 ? p->columns - 24 : 0;
     for (size_t i = 0; i < sizeof faults / sizeof faults[0]; i++) {
         uint64_t n = s->up ? watch_figure(s, faults[i]) : 0;
-        if (n > 0 && used < sizeof text - 64) {
-            used +=
-                (size_t)snprintf(text + used, sizeof text - used, "  %s %" PRIu64, faults[i], n);
+        if (n == 0) {
+            continue;
         }
+        size_t length = (size_t)snprintf(one, sizeof one, "  %s %" PRIu64, faults[i], n);
+        if (used > 0 && used + length > room) {
+            line(p, "%-24s%s", s->address, text);
+            used = 0;
+        }
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s", one);
     }
     if (used > 0) {
         line(p, "%-24s%s", s->address, text);
@@ -289,16 +333,27 @@ static void show_cost(struct page *p, const char *whose, const struct watch_work
 static void show_jobs(struct page *p, const struct watch_view *v)
 {
     char age[16], nodes[16], rate[16], score[16];
-    if (v->jobs > 0) {
+    if (v->jobs > 0 && p->narrow) {
+        line(p, "%s", "");
+        line(p, "%-16s %-16s %6s %7s %7s %8s %s", "JOB", "OWNER", "AGE", "WORKERS", "DEPTH",
+             "NODES/s", "ALGORITHM");
+    } else if (v->jobs > 0) {
         line(p, "%s", "");
         line(p, "%-16s %-16s %-12s %7s %7s %7s %6s %8s %8s %-12s %s", "JOB", "OWNER", "USER", "AGE",
              "WORKERS", "DEPTH", "SHARDS", "NODES", "NODES/s", "ALGORITHM", "POSITION");
     }
     for (const struct watch_job *j = v->job; j < v->job + v->jobs; j++) {
-        line(p, "%016" PRIx64 " %-16.16s %-12.12s %7s %7u %3u/%-3u %6u %8s %8s %-12.12s %s %s",
-             j->job, j->owner, j->user, short_time(j->age_ms, age), j->workers, j->reached,
-             j->depth, count_bits(j->shards), short_number((double)j->work.nodes, nodes),
-             short_number(j->work.nodes_per_s, rate), j->algorithm, j->game, j->position);
+        if (p->narrow) {
+            line(p, "%016" PRIx64 " %-16.16s %6s %7u %3u/%-3u %8s %.12s", j->job, j->owner,
+                 short_time(j->age_ms, age), j->workers, j->reached, j->depth,
+                 short_number(j->work.nodes_per_s, rate), j->algorithm);
+            line(p, "  %s %s", j->game, j->position);
+        } else {
+            line(p, "%016" PRIx64 " %-16.16s %-12.12s %7s %7u %3u/%-3u %6u %8s %8s %-12.12s %s %s",
+                 j->job, j->owner, j->user, short_time(j->age_ms, age), j->workers, j->reached,
+                 j->depth, count_bits(j->shards), short_number((double)j->work.nodes, nodes),
+                 short_number(j->work.nodes_per_s, rate), j->algorithm, j->game, j->position);
+        }
         show_cost(p, "", &j->work);
         if (j->reached > 0) {
             score_of(j, score, sizeof score);
@@ -310,44 +365,71 @@ static void show_jobs(struct page *p, const struct watch_view *v)
 static void show_members(struct page *p, const struct watch_view *v)
 {
     char silent[16], rate[16], bytes[16], job[24];
-    if (v->members > 0) {
+    if (v->members > 0 && p->narrow) {
+        line(p, "%s", "");
+        line(p, "%-7s %-28s %7s %8s %5s %s", "ROLE", "NAME", "SILENT", "NODES/s", "WAIT%", "JOB");
+    } else if (v->members > 0) {
         line(p, "%s", "");
         line(p, "%-7s %-31s %-12s %6s %7s %8s %5s %8s %s", "ROLE", "NAME", "USER", "SHARDS",
              "SILENT", "NODES/s", "WAIT%", "BYTES/s", "JOB");
     }
     for (const struct watch_member *m = v->member; m < v->member + v->members; m++) {
         snprintf(job, sizeof job, m->job != 0 ? "%016" PRIx64 : "-", m->job);
-        line(p, "%-7s %-31s %-12.12s %6u %7s %8s %5.1f %8s %s", watch_role(m->role), m->name,
-             m->user, count_bits(m->shards), short_time(m->silent_ms, silent),
-             short_number(m->work.nodes_per_s, rate), 100 * m->work.waiting,
-             short_number(m->work.bytes_per_s, bytes), job);
+        short_time(m->silent_ms, silent);
+        short_number(m->work.nodes_per_s, rate);
+        if (p->narrow) {
+            line(p, "%-7s %-28.28s %7s %8s %5.1f %s", watch_role(m->role), m->name, silent, rate,
+                 100 * m->work.waiting, job);
+        } else {
+            line(p, "%-7s %-31s %-12.12s %6u %7s %8s %5.1f %8s %s", watch_role(m->role), m->name,
+                 m->user, count_bits(m->shards), silent, rate, 100 * m->work.waiting,
+                 short_number(m->work.bytes_per_s, bytes), job);
+        }
     }
 }
 
-static void show_text(struct page *p, const struct watch_view *v)
+/* The first line, and the tables of shards. */
+static void show_service(struct page *p, const struct watch_view *v, const char *clock)
 {
-    char rate[16], nodes[16], clock[16];
-    time_t now = time(NULL);
-    struct tm local;
-    strftime(clock, sizeof clock, "%H:%M:%S", localtime_r(&now, &local));
-    page_begin(p);
-    line(p,
-         "abdada top  %s  shards %u/%u  workers %u  front-ends %u  jobs %u  in flight %" PRIu64
-         "  %s operations/s  %s nodes/s%s",
-         clock, v->total.up, v->shards, v->total.members[PROTO_WORKER],
-         v->total.members[PROTO_FRONT], v->jobs, v->total.entries,
-         short_number(v->total.ops_per_s, rate), short_number(v->total.work.nodes_per_s, nodes),
-         p->live ? "  (q: quit)" : "");
+    char rate[16], nodes[16];
+    short_number(v->total.ops_per_s, rate);
+    short_number(v->total.work.nodes_per_s, nodes);
+    if (p->narrow) {
+        line(p, "top  %s  shards %u/%u  workers %u  jobs %u  %s nodes/s  %s ops/s%s", clock,
+             v->total.up, v->shards, v->total.members[PROTO_WORKER], v->jobs, nodes, rate,
+             p->live ? "  q: quit" : "");
+    } else {
+        line(p,
+             "abdada top  %s  shards %u/%u  workers %u  front-ends %u  jobs %u  in flight %" PRIu64
+             "  %s operations/s  %s nodes/s%s",
+             clock, v->total.up, v->shards, v->total.members[PROTO_WORKER],
+             v->total.members[PROTO_FRONT], v->jobs, v->total.entries, rate, nodes,
+             p->live ? "  (q: quit)" : "");
+    }
     if (v->jobs > 1) {
         show_cost(p, "all jobs:", &v->total.work);
     }
     line(p, "%s", "");
+    if (p->narrow) {
+        show_shards_narrow(p, v);
+        return;
+    }
     line(p, "%-24s %-4s %7s %7s %4s %4s %5s %4s %8s %6s %7s %8s %8s %5s %5s", "SHARD", "", "AGE",
          "RTT ms", "WORK", "FRNT", "SESS", "JOBS", "INFLIGHT", "FILL", "MEMORY", "OPS/s", "ASKS/s",
          "CUT%", "BUSY%");
     for (unsigned i = 0; i < v->shards; i++) {
         show_shard(p, &v->shard[i]);
     }
+}
+
+static void show_text(struct page *p, const struct watch_view *v)
+{
+    char clock[16];
+    time_t now = time(NULL);
+    struct tm local;
+    strftime(clock, sizeof clock, "%H:%M:%S", localtime_r(&now, &local));
+    page_begin(p);
+    show_service(p, v, clock);
     for (unsigned i = 0; i < v->shards; i++) {
         show_faults(p, &v->shard[i]);
     }

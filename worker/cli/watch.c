@@ -307,7 +307,7 @@ static double waiting_for(const struct watch_view *v, uint64_t job)
     unsigned searching = 0;
     for (unsigned i = 0; i < v->members; i++) {
         const struct watch_member *m = &v->member[i];
-        if (m->job != 0 && (job == 0 || m->job == job)) {
+        if (m->role == PROTO_WORKER && m->job != 0 && (job == 0 || m->job == job)) {
             sum += m->work.waiting;
             searching++;
         }

@@ -38,6 +38,7 @@ struct engine {
     bool has_letters; /* ... to those of other processes, too: shards pass them on */
     struct engine_thread *thread; /* the first has the job port */
     struct observer *observer; /* notes are written under `lock` */
+    uint64_t instance; /* of the front-end's session */
     /* state of a run */
     atomic_bool stop, ended;
     atomic_uint workers; /* that help, as far as known */
@@ -102,15 +103,16 @@ static void fill_status(struct engine *e, struct engine_status *out)
 static void say_refusals(struct engine *e)
 {
     struct engine_status status;
-    uint64_t fresh = e->front.refused & ~e->said_refused;
-    e->said_refused |= fresh;
-    if (fresh == 0) {
+    uint64_t changed = e->front.refused ^ e->said_refused;
+    e->said_refused = e->front.refused;
+    if (changed == 0) {
         return;
     }
     fill_status(e, &status);
     for (unsigned i = 0; i < e->shards; i++) {
-        if (fresh >> i & 1) {
-            observer_note_refusal(e->observer, i, e->front.why[i], &status);
+        if (changed >> i & 1) {
+            const char *why = e->front.refused >> i & 1 ? e->front.why[i] : NULL;
+            observer_note_refusal(e->observer, i, why, &status);
         }
     }
 }
@@ -158,6 +160,23 @@ static void watch_root(struct engine *e, const struct search *search, uint64_t n
     pthread_mutex_unlock(&e->lock);
 }
 
+/* Of this process alone: a searcher beside the workers, for who watches the cluster. */
+static struct proto_job_report own_report(const struct engine *e)
+{
+    struct proto_job_report own = {
+        .job = e->job->id, .instance = e->instance, .state = PROTO_JOB_SEARCHING};
+    for (unsigned i = 0; i < e->options.threads; i++) {
+        struct searcher_figures f = searcher_figures(&e->thread[i].searcher);
+#define X(name, json, help) own.name += f.sum.name;
+        COUNTERS_REPORTED(X)
+#undef X
+        own.waited_us += f.waited_us;
+        own.bytes += f.bytes;
+    }
+    own.waited_us /= searching_threads(e); /* a session's, and so never more than its time */
+    return own;
+}
+
 /* So that who watches the cluster sees what the user sees. */
 static void report(struct engine *e, uint64_t now)
 {
@@ -185,6 +204,8 @@ static void report(struct engine *e, uint64_t now)
     };
     pthread_mutex_unlock(&e->lock);
     const struct job_port *port = &e->thread[0].searcher.port;
+    const struct proto_job_report own = own_report(e);
+    port->report(port->self, &own);
     port->report(port->self, &message);
 }
 
@@ -307,13 +328,15 @@ static enum err open_thread(struct engine *e, struct engine_thread *thread, cons
 {
     unsigned index = (unsigned)(thread - e->thread);
     struct remote_shell shell;
+    uint64_t instance = clock_unique();
+    e->instance = index == 0 ? instance : e->instance;
     struct searcher_options options = {
         .table = e->table,
         .index = index,
         .neighbours = e->options.threads,
         .client = {.shards = e->shards,
                    .role = index == 0 ? PROTO_FRONT : PROTO_CLIENT,
-                   .instance = clock_unique(),
+                   .instance = instance,
                    .name = name, /* copied */
                    .jobs = 2},
         .mailboxes = e->has_letters ? e->mailboxes : NULL,

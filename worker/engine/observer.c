@@ -18,6 +18,7 @@ struct note {
     unsigned number; /* of the line, the root's move, or the shard */
     uint16_t move;
     struct search_result result;
+    bool is_taken; /* the job, by a shard that refused it before */
     char why[JOB_WHY_MAX];
     struct engine_status status;
 };
@@ -46,7 +47,7 @@ static void report(const struct engine_observer *to, const struct note *n)
         to->progress(to->self, &n->result, &n->status);
         break;
     case NOTE_REFUSAL:
-        to->refused(to->self, n->number, n->why, &n->status);
+        to->refused(to->self, n->number, n->is_taken ? NULL : n->why, &n->status);
         break;
     }
 }
@@ -219,8 +220,9 @@ void observer_note_refusal(struct observer *o, unsigned shard, const char *why,
                            const struct engine_status *status)
 {
     if (is_wanted(o->to, NOTE_REFUSAL)) {
-        struct note n = {.kind = NOTE_REFUSAL, .number = shard, .status = *status};
-        snprintf(n.why, sizeof n.why, "%s", why);
+        struct note n = {
+            .kind = NOTE_REFUSAL, .number = shard, .is_taken = why == NULL, .status = *status};
+        snprintf(n.why, sizeof n.why, "%s", why != NULL ? why : "");
         take(o, &n);
     }
 }

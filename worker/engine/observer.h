@@ -43,7 +43,8 @@ struct engine_observer {
     /* About once a second; `best`: of the last finished iteration. */
     void (*progress)(void *self, const struct search_result *best,
                      const struct engine_status *status);
-    /* Once for each shard that refuses the job: `why` are its words. Others may have taken it. */
+    /* Once for each shard that refuses the job: `why` are its words; and once it has taken it
+     * since, with NULL. Others may have taken it. */
     void (*refused)(void *self, unsigned shard, const char *why,
                     const struct engine_status *status);
 };

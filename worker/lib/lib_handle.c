@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum {
     RTO_MIN_US = 25000, /* where there are more processes than CPUs, they wait for one */
@@ -104,6 +105,12 @@ static int read_servers(struct lib *l, const char *text, struct transport_addres
 {
     if (strstr(text, "://") != NULL) {
         char redis_why[REDIS_WHY_MAX];
+        if (strncasecmp(text, "redis", 5) != 0) {
+            snprintf(why, TRANSPORT_WHY_MAX,
+                     "servers: wanted HOST:PORT,HOST:PORT,... or a Redis: redis://, rediss://, "
+                     "redis+cluster:// or rediss+cluster://HOST:PORT");
+            return ABDADA_E_ADDRESS;
+        }
         enum err err = redis_address_parse(&l->redis, text, redis_why);
         err = err == ERR_OK ? redis_address_environment(&l->redis, redis_why) : err;
         if (err != ERR_OK) {

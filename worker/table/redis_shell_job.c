@@ -105,8 +105,8 @@ bool redis_on_report(struct redis_shell *s, unsigned shard, const struct proto_m
     if (!is_front) {
         s->searches = m->job_report.state == PROTO_JOB_SEARCHING ? p.id : 0;
     }
-    if (!of->has_jobs) {
-        return true;
+    if (!of->has_jobs || (is_front && m->job_report.instance != 0)) {
+        return true; /* nothing is kept of single searchers */
     }
     report.job_report.instance = proto_alias(s->instance);
     size_t length = proto_encode(&report, s->out, sizeof s->out);

@@ -1,10 +1,10 @@
 """The front-end: positions for the workers of a cluster."""
 import collections
 import time as clock
-from typing import Any, Deque, Dict, Iterator, NamedTuple, Optional, Set, Tuple
+from typing import Any, Deque, Dict, Iterator, NamedTuple, NoReturn, Optional, Set, Tuple
 
 from ._errors import Error, InvalidArgument, NoWorkers, Refused, Unavailable, checked
-from ._handle import Handle, Keys, Servers, slice_ms
+from ._handle import Handle, Keys, Servers, not_copied, slice_ms
 from ._native import ffi, lib
 
 _MATE, _MATE_MIN = 31000, 30000  # as in JOB_REPORT of chess: PROTOCOL.md section 8
@@ -81,6 +81,9 @@ class Analysis(Iterator[Progress]):
 
     def __del__(self) -> None:
         self.close()
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise not_copied(self)
 
     def close(self) -> None:
         """Stops the workers. Twice is no error."""

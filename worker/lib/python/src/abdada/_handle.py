@@ -2,7 +2,7 @@
 import os
 import time
 from types import TracebackType
-from typing import Any, Dict, List, Optional, Sequence, Type, TypeVar, Union
+from typing import Any, Dict, List, NoReturn, Optional, Sequence, Type, TypeVar, Union
 
 from ._errors import Unavailable, checked, error
 from ._native import ffi, lib
@@ -27,6 +27,11 @@ def version() -> str:
 def slice_ms(end: float) -> int:
     """Milliseconds of the next wait in C of one that ends at this time.monotonic()."""
     return max(0, min(_SLICE_MS, int(1000 * (end - time.monotonic())) + 1))
+
+
+def not_copied(what: object) -> TypeError:
+    """For copy and pickle: of two that have one connection, or one job, the first that goes would end the other's."""
+    return TypeError(f"cannot copy or pickle '{type(what).__name__}' object")
 
 
 class Handle:
@@ -66,6 +71,9 @@ class Handle:
     def __del__(self) -> None:
         if hasattr(self, "_handle"):
             self.close()
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise not_copied(self)
 
     @property
     def shards(self) -> List[str]:
