@@ -15,7 +15,7 @@ import os
 import random
 import subprocess
 
-from cluster import BIN, QUICK, Cluster, Shard, Worker, check, main, run
+from cluster import BIN, QUICK, Cluster, Worker, check, equal, main, run
 from uci import Uci
 
 TOOL = os.path.join(os.environ.get("TOOLS") or os.path.join(os.path.dirname(BIN.rstrip("/")), "tools"), "endings")
@@ -66,7 +66,7 @@ class Judge:
     def __init__(self, name):
         self.name, self.tables, self.random = name, Tables(), random.Random(f"{SEED} {name}")
         self.iterations = self.shallow = 0
-        self.faults, self.lines, self.seen = [], [], []
+        self.faults, self.lines = [], []
 
     def position(self):
         return self.tables.ask(f"random {self.random.choice(MATERIALS)} {self.random.randrange(1 << 60)}")
@@ -85,7 +85,6 @@ class Judge:
             again = [search(fen, depth, line[0]) for search in searches]
             if any(kind == "mate" or n >= score[1] - NEAR for kind, n in again):
                 self.shallow += 1
-                self.seen.append(f"{fen} depth {depth}: {why} {again}")
                 return
             why += f"; alone it is worth {again}"
         self.faults.append(f"{fen} depth {depth}: {why}")
@@ -94,34 +93,23 @@ class Judge:
         print(f"# {self.name}: {self.iterations} iterations, {len(self.faults)} false, {self.shallow} too shallow to see, "
               f"{len(self.lines)} mates whose line ends early; TEST_SEED={SEED}", flush=True)
         self.tables.process.kill()
-        if os.environ.get("VERBOSE"):
-            print(*("# shallow: " + each for each in self.seen), sep="\n")
         check(not self.faults, f"TEST_SEED={SEED}:", *("\n  " + each for each in self.faults[:20]))
         check(not self.lines, f"TEST_SEED={SEED}:", *("\n  " + each for each in self.lines[:20]))
 
 
-def iterations(uci, fen, depth):
-    """(depth, score, line) of each."""
-    uci.say(f"position fen {fen}", f"go depth {depth}")
+def search(uci, fen, depth, *moves):
+    """The last iteration: score and line."""
     begin = uci.at
-    uci.expect("^bestmove ")
-    found = []
-    for line in uci.lines["out"][begin:uci.at]:
-        words = line.split()
-        if words[0] == "info" and "pv" in words and "lowerbound" not in words and "upperbound" not in words:
-            score = words.index("score")
-            found.append((int(words[words.index("depth") + 1]), (words[score + 1], int(words[score + 2])),
-                          words[words.index("pv") + 1:]))
-    return found
+    uci.say(f"position fen {fen}", " ".join((f"go depth {depth}", *moves)))
+    best = uci.expect("^bestmove (\\S+)")[1]
+    last = [line.split() for line in uci.lines["out"][begin:uci.at] if " score " in line][-1]
+    score, line = last.index("score"), last[last.index("pv") + 1:]
+    equal((int(last[last.index("depth") + 1]), line[0]), (depth, best), fen)
+    return (last[score + 1], int(last[score + 2])), line
 
 
 def search_move(uci, fen, depth, move):
-    uci.say(f"position fen {fen}", f"go depth {depth} searchmoves {move}")
-    begin = uci.at
-    uci.expect("^bestmove ")
-    last = [line.split() for line in uci.lines["out"][begin:uci.at] if " score " in line][-1]
-    score = last.index("score")
-    return last[score + 1], int(last[score + 2])
+    return search(uci, fen, depth, "searchmoves", move)[0]
 
 
 def search_alone(fen, depth, move):
@@ -141,8 +129,9 @@ def by_uci(name, threads, depths, *options):
         fen, depth = judge.position(), judge.random.randint(*depths)
         if judge.random.randrange(4) > 0:  # else it goes on with what it knows of other endings
             uci.say("ucinewgame")
-        for found in iterations(uci, fen, depth):
-            judge.judge(fen, *found, functools.partial(search_move, uci), search_alone)
+        # One at a time: what the table has of an iteration tells whether its score is its move's.
+        for iteration in range(1, depth + 1):
+            judge.judge(fen, iteration, *search(uci, fen, iteration), functools.partial(search_move, uci), search_alone)
     uci.quit()
     judge.end()
 
@@ -165,7 +154,7 @@ def front_end_and_worker():
 def eight_virtual_workers():
     judge = Judge("eight virtual workers")
 
-    def search(fen, depth, *options):
+    def simulate(fen, depth, *options):
         done = run("abdada", "sim", "--json", "--select", "full", "--loose", "--no-reference", "--depth", depth,
                    "--seed", judge.random.randrange(1 << 30), *options, fen)
         check(done.status == 0, done.tail())
@@ -175,7 +164,7 @@ def eight_virtual_workers():
     while judge.iterations < ITERATIONS / 4:
         fen, depth = judge.position(), judge.random.randint(4, 12)
         hosts = judge.random.choice((("--workers", 8), ("--hosts", 4, "--threads", 2), ("--hosts", 2, "--threads", 4)))
-        score, move = search(fen, depth, *hosts)
+        score, move = simulate(fen, depth, *hosts)
         if score[0] == "mate" and score[1] > 0:
             after = judge.tables.values(fen, [move])[1]
             judge.iterations += 1
