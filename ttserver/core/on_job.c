@@ -40,10 +40,13 @@ static void give_job(struct ttcore *core, struct ttcore_job *job, struct ttcore_
     job->owner = session->id;
 }
 
-/* In steps of its user's budget: a job goes to all workers, and so does its stop. */
-static uint32_t post_cost(const struct ttcore *core)
+/* In steps of its user's budget: a job goes to all workers, and so does its stop. Of another user's
+ * workers only a few count: else one who has thousands of them would keep everybody from posting.
+ */
+static uint32_t post_cost(const struct ttcore *core, const struct ttcore_user *user)
 {
-    return 1 + core->sessions.of_role[PROTO_WORKER] / TTCORE_POST_WORKERS;
+    uint32_t own = user->workers < TTCORE_POST_WORKERS ? 0 : user->workers - TTCORE_POST_WORKERS;
+    return 1 + (core->sessions.workers_counted + own) / TTCORE_POST_WORKERS;
 }
 
 /* NULL: the job may be opened. */
@@ -61,7 +64,7 @@ static const char *post_fault(struct ttcore_call *call)
                "no more";
     }
     if (!ttcore_budget_take(&user->posts_us, core->now_us, TTCORE_POSTS_BURST,
-                            ttcore_heartbeat_us(core) / TTCORE_POSTS, post_cost(core))) {
+                            ttcore_heartbeat_us(core) / TTCORE_POSTS, post_cost(core, user))) {
         core->count.posts_too_fast++;
         return "JOB_POST: this user posts more jobs in a heartbeat than it may";
     }
