@@ -163,6 +163,21 @@ def test_peers_that_only_ping_lose_session_and_connection():
     equal(shard.end(), 0, shard.tail())
 
 
+def bytes_until_closed(peer):
+    data = peer.buffer
+    while more := peer.socket.recv(1 << 16):
+        data += more
+    return data
+
+
+def test_a_silent_peer_gets_a_ping_only_if_its_version_of_zmtp_has_it():
+    shard = Shard(0, heartbeat_ms=200)
+    for minor, has_ping in (0, False), (1, True), (2, True):
+        with closing([zmtp.Peer(shard.address, minor=minor).hello()]) as (peer,):
+            equal(b"\4PING" in bytes_until_closed(peer), has_ping, "a PING to a peer of ZMTP 3.", minor)
+    equal(shard.end(), 0, shard.tail())
+
+
 def flooded(keys):
     shard = Shard(heartbeat_ms=1000, keys=keys)
     keys_of = keys and client.keys_of(keys, "administrator")

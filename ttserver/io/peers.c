@@ -442,10 +442,12 @@ bool peers_turn(struct peers *p)
 
 /* ---- time ---- */
 
+/* Of who does not know PING, silence is all that is known. */
 static void ping(struct peers *p, struct connection *c, uint64_t now_us)
 {
     uint64_t last_us = c->pinged_us > c->received_us ? c->pinged_us : c->received_us;
-    if (now_us - last_us >= PING_AFTER * p->heartbeat_us && c->is_ready) {
+    if (now_us - last_us >= PING_AFTER * p->heartbeat_us && c->is_ready &&
+        c->zmtp.knows_ping) {
         c->pinged_us = now_us;
         connection_put_ping(c);
         set_dirty(p, c);
