@@ -212,6 +212,27 @@ def test_new_clients_get_in_while_handshakes_flood_a_shard_with_keys():
         flooded(keys)
 
 
+@needs_users
+def test_hundreds_of_half_handshakes_cost_only_their_own_address_places():
+    shard = Shard(0, "--sessions", 400, host=Here(), heartbeat_ms=NEVER_MS)  # 164 connections without a session
+    watch = zmtp.Peer(shard.address, GOOD).hello()
+
+    def half(source):
+        peer = zmtp.Peer(shard.address, source, greets=False)
+        peer.send(zmtp.greeting(b"NULL"))
+        return peer
+    with closing([half(BAD) for _ in range(200)]) as bad, closing([half(GOOD) for _ in range(20)]) as good:
+        wait_until(lambda: watch.stats()["pending_closed"] >= 20, "more come than there is room for")
+        before = watch.stats()["pending_closed"]
+        bad += [half(BAD) for _ in range(600)]
+        wait_until(lambda: watch.stats()["pending_closed"] - before >= 500, "they cost each other their places")
+        for peer in good:
+            peer.send(zmtp.READY)
+            peer.hello()
+    watch.close()
+    equal(shard.end(), 0, shard.tail())
+
+
 def log_has(shard, pattern):
     return any(re.search(pattern, line) for line in shard.lines["err"])
 
@@ -342,8 +363,9 @@ def test_a_front_end_that_calls_many_workers_delays_nobody():
         taken = figures["job_posts"]
         check(0 < taken < len(jobs) / 3, taken, "posts taken")
         refused = {front.wait(client.ERROR)[2] for _ in range(len(jobs) - taken)}
-        called = [{worker.wait(client.JOB)[1] for _ in range(taken)} for worker in workers]
-        check(all(got == jobs - refused for got in called), "not every worker was called to every job")
+        called = [(kind, job) for job in sorted(jobs - refused) for kind in (client.JOB, client.JOB_STOP)]
+        for worker in workers:
+            equal([tuple(worker.wait(client.JOB, client.JOB_STOP)[:2]) for _ in called], called, "what a worker is told")
         good.heartbeat()
         for peer in front, good:
             peer.close()
