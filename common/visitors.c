@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/queue.h>
 
-enum { LOOK_S = 1, US_PER_S = 1000000 };
+enum { EVERY_S = 1, US_PER_S = 1000000 };
 
 enum doing { ASKS, IS_ANSWERED, FOLLOWS };
 
@@ -19,7 +19,7 @@ struct visitor {
     uint8_t address[16];
     enum doing doing;
     bool is_ended;
-    uint64_t since_us; /* the request under way */
+    uint64_t begin_us; /* the request under way */
 };
 
 struct visitors {
@@ -63,17 +63,17 @@ static unsigned of_address(const struct visitors *v, const struct visitor *visit
 /* Any but the newest, if there is another. */
 static void end_one(struct visitors *v, struct visitor *newest)
 {
-    struct visitor *visitor, *found = NULL;
+    struct visitor *visitor, *found = newest;
     unsigned most = 0;
     TAILQ_FOREACH(visitor, &v->list, link)
     {
         unsigned count = visitor != newest && may_end(visitor) ? of_address(v, visitor) : 0;
-        if (count > most || (count > 0 && count == most && visitor->since_us < found->since_us)) {
+        if (count > most || (count > 0 && count == most && visitor->begin_us < found->begin_us)) {
             most = count;
             found = visitor;
         }
     }
-    end(v, found != NULL ? found : newest);
+    end(v, found);
 }
 
 static void end_late(struct visitors *v, uint64_t now_us)
@@ -82,7 +82,7 @@ static void end_late(struct visitors *v, uint64_t now_us)
     TAILQ_FOREACH(visitor, &v->list, link)
     {
         uint64_t limit_s = visitor->doing == ASKS ? v->limits.request_s : v->limits.answer_s;
-        if (may_end(visitor) && now_us - visitor->since_us > limit_s * US_PER_S) {
+        if (may_end(visitor) && now_us - visitor->begin_us > limit_s * US_PER_S) {
             end(v, visitor);
         }
     }
@@ -90,7 +90,7 @@ static void end_late(struct visitors *v, uint64_t now_us)
 
 /* ---- */
 
-static void *look(void *self)
+static void *end_late_ones(void *self)
 {
     struct visitors *v = self;
     pthread_mutex_lock(&v->lock);
@@ -101,7 +101,7 @@ static void *look(void *self)
         }
         struct timespec until;
         clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += LOOK_S;
+        until.tv_sec += EVERY_S;
         pthread_cond_timedwait(&v->changed, &v->lock, &until);
         end_late(v, clock_us());
     }
@@ -130,7 +130,7 @@ struct visitor *visitors_come(struct visitors *v, int fd, const struct sockaddr 
         return NULL;
     }
     visitor->fd = fd;
-    visitor->since_us = clock_us();
+    visitor->begin_us = clock_us();
     take_address(visitor, from);
     pthread_mutex_lock(&v->lock);
     TAILQ_INSERT_TAIL(&v->list, visitor, link);
@@ -147,7 +147,7 @@ static void goes_on(struct visitors *v, struct visitor *visitor, enum doing doin
     if (visitor != NULL) {
         pthread_mutex_lock(&v->lock);
         visitor->doing = doing;
-        visitor->since_us = doing == ASKS ? clock_us() : visitor->since_us;
+        visitor->begin_us = doing == ASKS ? clock_us() : visitor->begin_us;
         pthread_mutex_unlock(&v->lock);
     }
 }
@@ -192,7 +192,7 @@ enum err visitors_open(struct visitors **out, const struct visitors_limits *limi
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&v->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    if (pthread_create(&v->thread, NULL, look, v) != 0) {
+    if (pthread_create(&v->thread, NULL, end_late_ones, v) != 0) {
         pthread_cond_destroy(&v->changed);
         pthread_mutex_destroy(&v->lock);
         free(v);

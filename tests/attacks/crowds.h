@@ -19,7 +19,9 @@ static void beat_many(struct attack *a, unsigned peers)
     struct proto_message m = {.type = PROTO_HEARTBEAT};
     a->next_beat_us = clock_us() + SILENT_MS * 1000;
     for (unsigned i = 0; i < peers; i++) {
-        peer_say(&a->many[i], &m);
+        if (!a->many[i].has_left) {
+            peer_say(&a->many[i], &m);
+        }
     }
 }
 
@@ -124,8 +126,15 @@ static void begin_idle(struct attack *a)
     open_many(a, IDLE_PEERS, PROTO_WORKER);
 }
 
-/* Every other one leaves and comes again, so that whoever fills the holes has an index that we
- * chose; and one job of our own, for those to whom this brings more workers. */
+/* The residue of the worker indexes at which our job is served, of two users' (PROTOCOL.md section
+ * 8). */
+static uint32_t own_residue(const struct side *s)
+{
+    return rng_mix(s->own_user ^ s->boot) < rng_mix(s->offer.wire.user ^ s->boot) ? 0 : 1;
+}
+
+/* Those on the indexes of that residue leave, so that others fill the holes and serve our job, and
+ * come again. */
 static bool step_idle(struct attack *a)
 {
     struct proto_message bye = {.type = PROTO_BYE};
@@ -140,11 +149,16 @@ static bool step_idle(struct attack *a)
             peer_say(&a->front[i], &post);
         }
     }
-    a->posted++; /* beats */
-    for (unsigned i = 0; i < a->peers; i++) {
-        if (i / a->side.shards % 2 == a->posted / 8 % 2 && a->posted % 4 == 0) {
-            peer_say(&a->many[i], &bye);
-        } else if (i / a->side.shards % 2 == a->posted / 8 % 2 && a->posted % 4 == 2) {
+    uint64_t beat = a->posted++;
+    for (unsigned i = 0; i < a->peers && beat % 4 == 0; i++) {
+        struct peer *p = &a->many[i];
+        p->has_left = a->side.own_user != 0 && p->index % 2 == own_residue(&a->side);
+        if (p->has_left) {
+            peer_say(p, &bye);
+        }
+    }
+    for (unsigned i = 0; i < a->peers && beat % 4 == 3; i++) {
+        if (a->many[i].has_left) {
             peer_hello(&a->many[i]);
         }
     }

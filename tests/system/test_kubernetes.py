@@ -257,7 +257,7 @@ def metrics_are_where_they_are_sought():
         equal(arguments(workload)["metrics"], f"0.0.0.0:{port}")
         notes = workload["spec"]["template"]["metadata"]["annotations"]
         equal((notes["prometheus.io/scrape"], notes["prometheus.io/port"]), ("true", str(port)))
-    # What strangers reach must not end a program: a shard is asked at its own port, a worker is not asked.
+    # What anybody reaches must not end a program: a shard is asked at its own port, a worker is not asked.
     shard, worker = (pod_of(workload_of(name))["containers"][0] for name in PROGRAMS)
     at = f"127.0.0.1:{ports(workload_of('ttserver'))['table']}"
     for probe in "readinessProbe", "livenessProbe":

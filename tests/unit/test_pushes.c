@@ -205,14 +205,14 @@ static void who_makes_much_wait_waits(void **state)
     struct ttcore_message job = JOB;
     job.length = 60000;
     push(bed, 1, 100, job);
-    pushes_hold_back(&bed->pushes, &a);
+    pushes_keep_back(&bed->pushes, &a);
     assert_false(connection_is_paused(&a));
     for (uint8_t what = 2; bed->pushes.must.held <= PUSHES_HELD / 2; what++) {
         push(bed, what, 100, job);
     }
-    pushes_hold_back(&bed->pushes, &a);
-    pushes_hold_back(&bed->pushes, &a);
-    pushes_hold_back(&bed->pushes, &b);
+    pushes_keep_back(&bed->pushes, &a);
+    pushes_keep_back(&bed->pushes, &a);
+    pushes_keep_back(&bed->pushes, &b);
     assert_true(connection_is_paused(&a) && connection_is_paused(&b));
     assert_null(pushes_let_go(&bed->pushes));
     pushes_forget(&bed->pushes, &b);

@@ -22,8 +22,8 @@ static uint32_t workers_counted(const struct ttcore *core, const struct ttcore_u
 }
 
 /* The messages from `from` on are for all workers, and about jobs of that user. */
-static void mark_for_all(const struct ttcore *core, struct ttcore_actions *actions, uint32_t from,
-                         const struct ttcore_user *user)
+static void address_to_all(const struct ttcore *core, struct ttcore_actions *actions, uint32_t from,
+                           const struct ttcore_user *user)
 {
     uint32_t paid = workers_counted(core, user);
     for (uint32_t i = from; i < actions->messages; i++) {
@@ -124,7 +124,7 @@ void ttcore_on_job_post(struct ttcore_call *call)
     uint32_t first = target_workers(core, call->actions), from = call->actions->messages;
     ttcore_actions_send_bytes(call->actions, job->bytes, job->length, first,
                               call->actions->targets - first);
-    mark_for_all(core, call->actions, from, call->session->user);
+    address_to_all(core, call->actions, from, call->session->user);
 }
 
 void ttcore_on_job_stop(struct ttcore_call *call)
@@ -154,7 +154,7 @@ void ttcore_on_job_stop(struct ttcore_call *call)
     }
     uint32_t from = call->actions->messages;
     send_stop(call->actions, id, PROTO_STOP_OWNER, target_workers(core, call->actions));
-    mark_for_all(core, call->actions, from, call->session->user);
+    address_to_all(core, call->actions, from, call->session->user);
 }
 
 /* In the sender's own name; but not more than an owner can be expected to read. */

@@ -396,7 +396,7 @@ static void take_turn(struct peers *p, struct turns_member *member)
     size_t held = p->pushes.must.held;
     bool waits = serve(p, c, begin_ns + (uint64_t)user->credit_ns);
     if (p->pushes.must.held > held) {
-        pushes_hold_back(&p->pushes, c);
+        pushes_keep_back(&p->pushes, c);
         waits = waits && !c->is_held_back;
     }
     turns_served(&p->turns, member, waits);

@@ -149,7 +149,7 @@ static bool is_much(const struct pushes *p)
     return p->must.held > p->must.held_max / 2;
 }
 
-void pushes_hold_back(struct pushes *p, struct connection *c)
+void pushes_keep_back(struct pushes *p, struct connection *c)
 {
     if (is_much(p) && !c->is_held_back) {
         c->is_held_back = true;

@@ -56,7 +56,7 @@ void pushes_all(struct pushes *pushes);
 bool pushes_wait(const struct pushes *pushes);
 
 /* Pauses a connection that made the shard push while much waits. */
-void pushes_hold_back(struct pushes *pushes, struct connection *c);
+void pushes_keep_back(struct pushes *pushes, struct connection *c);
 /* One that need not wait any more, or NULL. It is paused no more. */
 struct connection *pushes_let_go(struct pushes *pushes);
 /* Before the connection ends. */
