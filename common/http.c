@@ -1,5 +1,6 @@
 #include "common/http.h"
 #include "common/listen.h"
+#include "common/visitors.h"
 
 #include <errno.h>
 #include <microhttpd.h>
@@ -45,6 +46,7 @@ struct http {
     const struct http_route *route;
     const char *token;
     struct listen_address at;
+    struct visitors *visitors;
     char address[OPTIONS_HOST_MAX + 16];
     char not_found[128]; /* a line */
     /* state */
@@ -289,6 +291,36 @@ static enum MHD_Result answer(struct MHD_Connection *connection, const struct ht
     return reply(connection, status, route->content_type, route->policy, response);
 }
 
+static struct visitor *visitor_of(struct MHD_Connection *connection)
+{
+    return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+}
+
+static void on_connection(void *self, struct MHD_Connection *connection, void **context,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct http *h = self;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+        *context = visitors_come(
+            h->visitors, fd,
+            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr);
+    } else {
+        visitors_leave(h->visitors, *context);
+        *context = NULL;
+    }
+}
+
+static void on_completed(void *self, struct MHD_Connection *connection, void **state,
+                         enum MHD_RequestTerminationCode code)
+{
+    struct http *h = self;
+    (void)state;
+    if (code == MHD_REQUEST_TERMINATED_COMPLETED_OK) {
+        visitors_answered(h->visitors, visitor_of(connection));
+    }
+}
+
 static enum MHD_Result on_request(void *self, struct MHD_Connection *connection, const char *path,
                                   const char *method, const char *version, const char *body,
                                   size_t *body_size, void **state)
@@ -299,6 +331,7 @@ static enum MHD_Result on_request(void *self, struct MHD_Connection *connection,
     (void)body_size;
     (void)state;
     const struct http_route *route = h->route;
+    visitors_asked(h->visitors, visitor_of(connection));
     while (route->path != NULL && strcmp(route->path, path) != 0) {
         route++;
     }
@@ -331,6 +364,9 @@ static enum MHD_Result on_request(void *self, struct MHD_Connection *connection,
                 : stream_begin(h, connection);
     if (response == NULL) {
         return refuse(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "too many follow already\n");
+    }
+    if (!is_head) {
+        visitors_followed(h->visitors, visitor_of(connection));
     }
     return reply(connection, MHD_HTTP_OK, "text/event-stream", NULL, response);
 }
@@ -386,14 +422,26 @@ enum err http_open(struct http **out, const struct http_options *options, char w
     pthread_mutex_init(&h->lock, NULL);
     sigfillset(&all); /* signals are for the program's threads: this one inherits the mask */
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    h->daemon = MHD_start_daemon(
-        MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL | MHD_USE_SUSPEND_RESUME, 0, NULL, NULL,
-        on_request, h, MHD_OPTION_LISTEN_SOCKET, fd[0], MHD_OPTION_CONNECTION_LIMIT,
-        options->connections_max > 0 ? options->connections_max : (unsigned)HTTP_CONNECTIONS_MAX,
-        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)HTTP_REQUEST_MAX, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+    const struct visitors_limits limits = {
+        .max = options->connections_max > 0 ? options->connections_max : HTTP_CONNECTIONS_MAX,
+        .request_s = HTTP_REQUEST_S,
+        .answer_s = HTTP_ANSWER_S,
+    };
+    if (visitors_open(&h->visitors, &limits) == ERR_OK) {
+        h->daemon = MHD_start_daemon(
+            MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL | MHD_USE_SUSPEND_RESUME, 0, NULL, NULL,
+            on_request, h, MHD_OPTION_LISTEN_SOCKET, fd[0], MHD_OPTION_CONNECTION_LIMIT,
+            limits.max + (unsigned)HTTP_ENDING, MHD_OPTION_CONNECTION_TIMEOUT,
+            (unsigned)HTTP_IDLE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_REQUEST_MAX,
+            MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_NOTIFY_COMPLETED,
+            on_completed, h, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+    }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (h->daemon == NULL) { /* the listener was its own */
+        if (h->visitors == NULL) {
+            close(fd[0]);
+        }
+        visitors_close(&h->visitors);
         snprintf(why, HTTP_WHY_MAX, "%s: the HTTP server does not start: %s", name,
                  strerror(errno));
         pthread_mutex_destroy(&h->lock);
@@ -416,6 +464,7 @@ void http_close(struct http **server)
     wake_all(h);
     pthread_mutex_unlock(&h->lock);
     MHD_stop_daemon(h->daemon);
+    visitors_close(&h->visitors);
     event_release(&h->newest);
     pthread_mutex_destroy(&h->lock);
     free(h);

@@ -3,20 +3,21 @@
  *
  * Bounded: HTTP_CONNECTIONS_MAX connections or as many as the options say, of which
  * HTTP_STREAMS_MAX follow the stream (more get status 503); HTTP_REQUEST_MAX bytes of a request's
- * head, and no body (405, 413, 431); a connection without any progress ends after HTTP_IDLE_S. A
+ * head, and no body (405, 413, 431); a connection without any progress ends after HTTP_IDLE_S, one
+ * that does not finish a head, or with the answer, after HTTP_REQUEST_S, HTTP_ANSWER_S. One more
+ * than there may be costs the slowest of the address that has most its place (common/visitors.h). A
  * client of the stream that reads slowly misses events; there is no queue, and events in memory are
- * as many as clients that are in the middle of different ones. Who reaches the port can keep others
- * from it, and that is all.
+ * as many as clients that are in the middle of different ones.
  *
  * Every answer forbids to keep it, to guess its type, and to load anything that the route's policy
  * does not name. A server on a loopback address answers only who calls it by that address or as
  * "localhost" (421), whatever the port, so that no page of a foreign name can read from it (DNS
  * rebinding) and a forwarded port works. Without TLS: for loopback, or a network that one trusts.
  *
- * Threads: one of its own, on which handlers run and which takes no signals; the functions here may
- * be called from any other. Memory: allocates for connections, answers and events; options are
- * borrowed until http_close, `address` is not. Blocks: http_open on the resolver, http_close until
- * a handler that runs has returned. */
+ * Threads: one of its own, on which handlers run, and that of its visitors; they take no signals.
+ * The functions here may be called from any other. Memory: allocates for connections, answers and
+ * events; options are borrowed until http_close, `address` is not. Blocks: http_open on the
+ * resolver, http_close until a handler that runs has returned. */
 #ifndef COMMON_HTTP_H
 #define COMMON_HTTP_H
 
@@ -32,7 +33,10 @@ enum {
     HTTP_STREAMS_MAX = 200,
     HTTP_REQUEST_MAX = 16384,
     HTTP_IDLE_S = 15,
-    HTTP_DESCRIPTORS = 8, /* of a server, besides its connections */
+    HTTP_REQUEST_S = 10,
+    HTTP_ANSWER_S = 60,
+    HTTP_ENDING = 4, /* connections that must end, and have not been closed yet */
+    HTTP_DESCRIPTORS = 8 + HTTP_ENDING, /* of a server, besides its connections */
     HTTP_WHY_MAX = 512,
 };
 

@@ -12,8 +12,7 @@ enum {
     REST_US = 500, /* when nothing could be sent */
     SAY_MAX = 16, /* messages between two looks at the answers */
     DEAF_PEERS = 40,
-    SILENT_PEERS = 70, /* at each shard; 64 were enough */
-    SILENT_MS = 600, /* between their heartbeats */
+    SILENT_MS = 600, /* between heartbeats of sessions that say nothing else */
     IDENTITY_BASES = 8,
     IDENTITIES = 100, /* of each base, at each shard */
     JOBS = 64,
@@ -24,8 +23,6 @@ enum {
     ROUND_MS = 100, /* for all of them to try; attacks.py looks whether they did */
     KEYS_TEXT_BYTES = 40,
 };
-
-static const uint64_t silent_namespace = 4242; /* as attacks.py's */
 
 struct attack {
     struct side side;
@@ -79,6 +76,8 @@ static struct proto_message post_of(struct attack *a, uint64_t id)
     m.job_post.nodes = 0;
     return m;
 }
+
+#include "tests/attacks/crowds.h"
 
 /* ---- identity: the ids that libzmq is about to give away ----
  *
@@ -373,47 +372,6 @@ static bool step_namespace(struct attack *a)
     return true;
 }
 
-/* ---- silent: sessions that want SHARE and never send one ---- */
-
-static void begin_silent(struct attack *a)
-{
-    make_many(a, SILENT_PEERS * a->side.shards);
-    open_at_each(a, a->worker, PROTO_WORKER, 0);
-    for (unsigned i = 0; i < a->peers; i++) {
-        struct peer *p = &a->many[i];
-        *p = (struct peer){.side = &a->side,
-                           .shard = i % a->side.shards,
-                           .role = PROTO_CLIENT,
-                           .flags = PROTO_WANTS_RESULTS,
-                           .namespace_id = silent_namespace,
-                           .instance = rng_next(&a->side.rng)};
-        peer_connect(p, RECEIVE_LIMIT, NULL, 0);
-        peer_hello(p);
-    }
-}
-
-/* Half of them go where the search is. */
-static bool step_silent(struct attack *a)
-{
-    struct proto_message m = {.type = PROTO_HEARTBEAT};
-    if (clock_us() < a->next_beat_us) {
-        return false;
-    }
-    a->next_beat_us = clock_us() + SILENT_MS * 1000;
-    for (unsigned i = 0; i < a->peers; i++) {
-        struct peer *p = &a->many[i];
-        bool moves =
-            a->side.has_offer && i % 4 < 2 && p->namespace_id != a->side.offer.wire.namespace_id;
-        if (moves) {
-            p->namespace_id = a->side.offer.wire.namespace_id;
-            peer_hello(p);
-        } else {
-            peer_say(p, &m);
-        }
-    }
-    return false;
-}
-
 /* ---- intruder: without a key that is let in ---- */
 
 static void begin_intruder(struct attack *a)
@@ -471,6 +429,8 @@ static const struct kind {
     {"pairs", begin_jobs, step_pairs, false},
     {"namespace", begin_jobs, step_namespace, false},
     {"silent", begin_silent, step_silent, false},
+    {"shares", begin_shares, step_shares, false},
+    {"idle", begin_idle, step_idle, false},
     {"intruder", begin_intruder, step_intruder, true},
 };
 enum { KINDS = sizeof kinds / sizeof kinds[0] };

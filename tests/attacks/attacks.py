@@ -121,8 +121,11 @@ class Target:
         for shard in self.shards:
             prefer(shard, priority)
         self.servers = ",".join(shard.address for shard in self.shards)
+        self.start_workers()
+
+    def start_workers(self):
         self.workers = [Process("ttworker", "--servers", self.servers, "--private", "--hash", 16, "--name", f"w{i}",
-                                "--threads", threads, *self.with_keys, nice=SEARCH_NICE) for i in range(2)]
+                                "--threads", self.threads, *self.with_keys, nice=SEARCH_NICE) for i in range(2)]
         for worker in self.workers:
             worker.wait_line("^ready$")
 
@@ -277,7 +280,7 @@ def start_tools(tools, servers, o):
             tool.is_limited = any(word in count for word in arguments)
             started.append(tool)
             if program not in PER_SHARD:
-                tool.wait_line("^ready$")
+                tool.wait_line("^ready$", timeout=300)  # thousands of sessions, at a low priority
     return started
 
 
@@ -457,6 +460,17 @@ def silent_bites(result, _o):
     at_each(result, "welcomes_at", 64)
 
 
+def shares_bites(result, _o):
+    at_each(result, "welcomes_at", 512)
+    check(total(result.done, "shared") >= 2 * 512, "no attack:", total(result.done, "shared"), "SHAREs received")
+
+
+def idle_bites(result, _o):
+    """They are there, and post a job of their own."""
+    at_each(result, "welcomes_at", 1000)
+    some(result, "job_posts")
+
+
 def bombard_bites(result, o):
     sent, unsent = total(result.done, "messages"), total(result.done, "unsent")
     check(sent >= o.messages, f"no attack: {sent} sent, {unsent} not")
@@ -544,6 +558,28 @@ def workers_are_shared_by_user(target):
     return f"half of the workers in {enough} of {VIEWS // 2} views"
 
 
+def jobs_are_taken(target):
+    """A good front-end's 30 jobs, one after the other, and half of the workers for a search, though these come behind
+    thousands that choose the holes among the indexes."""
+    for worker in target.workers:
+        equal(worker.end(), 0, worker.tail())
+    target.start_workers()
+    shared = workers_are_shared_by_user(target)
+    shard, jobs = target.shards[0], 30
+    front = client.Client(shard.address, keys=target.keys and client.keys_of(target.keys.good, "front-end"))
+    front.hello(role=client.FRONT)
+    for _ in range(jobs):
+        job = random.getrandbits(63) | 1
+        front.send(client.JOB_POST, job, 0, "chess", "startpos", 0, 0, "abdada", 0, 5, 255, 0, 0)
+        front.send(client.JOB_STOP, job, 0)
+        front.heartbeat()
+    refused = [message for message in front.pushed if message[0] == client.ERROR]
+    check(not refused, len(refused), "of", jobs, "jobs refused", refused[:1])
+    front.bye()
+    front.close()
+    return f"{shared}, {jobs} jobs taken"
+
+
 def many_threads_and_shards(target):
     """A worker of 128 threads, whatever descriptors it begins with."""
     worker = Process("ttworker", "--servers", target.servers, "--private", "--threads", 128, "--hash", 16,
@@ -582,6 +618,9 @@ ATTACKS = {
     "pairs": {"tools": [("attacker", "pairs")], "bites": pairs_bites},
     "namespace": {"tools": [("attacker", "namespace")], "bites": namespace_bites},
     "silent": {"tools": [("attacker", "silent")], "bites": silent_bites, "during": shares_pass},
+    "shares": {"tools": [("attacker", "shares")], "bites": shares_bites, "heartbeat_ms": 1000},
+    "idle": {"tools": [("attacker", "idle")], "bites": idle_bites, "during": jobs_are_taken, "threads": 2,
+             "heartbeat_ms": 1000},
     "bombard": {"tools": [("bombard", "attack", "--messages", "MESSAGES")], "bites": bombard_bites},
     "liar": {"tools": [("liar", "--messages", "LIES")], "bites": liar_bites},
     "zmtp": {"tools": [("zmtp_storm", "--connections", "CONNECTIONS")], "bites": zmtp_bites},

@@ -44,6 +44,7 @@ struct side {
     uint64_t node_key[NODES_MAX]; /* as its searchers write them, the root's first */
     unsigned nodes;
     uint64_t offers;
+    uint64_t boot, own_user; /* the smallest of the shards'; ours, as a JOB of ours says */
     /* statistics */
     uint64_t sent, unsent, received, welcomes, refused, shared;
     uint64_t welcomes_at[SHARDS_MAX], offers_at[SHARDS_MAX];
@@ -57,6 +58,8 @@ struct peer {
     uint8_t role, flags;
     uint64_t namespace_id, instance;
     uint64_t greeted_us;
+    uint32_t index; /* of a worker, as its shard said last */
+    bool has_left; /* said BYE */
     bool lost; /* the shard knows no session of it */
     bool taken; /* HEARTBEAT with the request TAKEN was answered */
 };
@@ -278,7 +281,12 @@ static void peer_drain(struct peer *p)
         p->side->refused += m.type == PROTO_ERROR;
         p->side->shared += m.type == PROTO_SHARE;
         p->taken |= m.type == PROTO_HEARTBEAT && m.heartbeat.request == TAKEN;
+        if (m.type == PROTO_WELCOME && m.welcome.boot - 1 < p->side->boot - 1) {
+            p->side->boot = m.welcome.boot;
+        }
+        p->index = m.type == PROTO_WORKER_INDEX ? m.worker_index.index : p->index;
         if (m.type == PROTO_JOB) {
+            p->side->own_user = m.job.job >> 52 == OWN_JOB ? m.job.user : p->side->own_user;
             p->side->offers_at[p->shard] += m.job.job >> 52 != OWN_JOB;
             side_on_job(p->side, &m.job);
         } else if (m.type == PROTO_ERROR && m.error.code == PROTO_ERR_SESSION) {

@@ -163,6 +163,21 @@ def test_peers_that_only_ping_lose_session_and_connection():
     equal(shard.end(), 0, shard.tail())
 
 
+def bytes_until_closed(peer):
+    data = peer.buffer
+    while more := peer.socket.recv(1 << 16):
+        data += more
+    return data
+
+
+def test_a_silent_peer_gets_a_ping_only_if_its_version_of_zmtp_has_it():
+    shard = Shard(0, heartbeat_ms=200)
+    for minor, has_ping in (0, False), (1, True), (2, True):
+        with closing([zmtp.Peer(shard.address, minor=minor).hello()]) as (peer,):
+            equal(b"\4PING" in bytes_until_closed(peer), has_ping, "a PING to a peer of ZMTP 3.", minor)
+    equal(shard.end(), 0, shard.tail())
+
+
 def flooded(keys):
     shard = Shard(heartbeat_ms=1000, keys=keys)
     keys_of = keys and client.keys_of(keys, "administrator")
@@ -195,6 +210,27 @@ def test_new_clients_get_in_while_handshakes_flood_a_shard():
 def test_new_clients_get_in_while_handshakes_flood_a_shard_with_keys():
     with ring() as keys:
         flooded(keys)
+
+
+@needs_users
+def test_hundreds_of_half_handshakes_cost_only_their_own_address_places():
+    shard = Shard(0, "--sessions", 400, host=Here(), heartbeat_ms=NEVER_MS)  # 164 connections without a session
+    watch = zmtp.Peer(shard.address, GOOD).hello()
+
+    def half(source):
+        peer = zmtp.Peer(shard.address, source, greets=False)
+        peer.send(zmtp.greeting(b"NULL"))
+        return peer
+    with closing([half(BAD) for _ in range(200)]) as bad, closing([half(GOOD) for _ in range(20)]) as good:
+        wait_until(lambda: watch.stats()["pending_closed"] >= 20, "more come than there is room for")
+        before = watch.stats()["pending_closed"]
+        bad += [half(BAD) for _ in range(600)]
+        wait_until(lambda: watch.stats()["pending_closed"] - before >= 500, "they cost each other their places")
+        for peer in good:
+            peer.send(zmtp.READY)
+            peer.hello()
+    watch.close()
+    equal(shard.end(), 0, shard.tail())
 
 
 def log_has(shard, pattern):
@@ -327,8 +363,9 @@ def test_a_front_end_that_calls_many_workers_delays_nobody():
         taken = figures["job_posts"]
         check(0 < taken < len(jobs) / 3, taken, "posts taken")
         refused = {front.wait(client.ERROR)[2] for _ in range(len(jobs) - taken)}
-        called = [{worker.wait(client.JOB)[1] for _ in range(taken)} for worker in workers]
-        check(all(got == jobs - refused for got in called), "not every worker was called to every job")
+        called = [(kind, job) for job in sorted(jobs - refused) for kind in (client.JOB, client.JOB_STOP)]
+        for worker in workers:
+            equal([tuple(worker.wait(client.JOB, client.JOB_STOP)[:2]) for _ in called], called, "what a worker is told")
         good.heartbeat()
         for peer in front, good:
             peer.close()

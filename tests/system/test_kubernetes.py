@@ -31,8 +31,8 @@ PATIENCE_S = 600  # for pip on a busy machine
 KUSTOMIZE_2_0 = {"apiVersion", "kind", "namespace", "resources", "images", "configMapGenerator", "secretGenerator"}
 PROGRAMS = ("ttserver", "ttworker")
 NEEDED = {  # the keys that each has: no more
-    "ttserver": {"server.secret", "allowed/worker.public", "allowed/front-end.public", "allowed/monitor.public",
-                 "allowed/administrator.public"},
+    "ttserver": {"server.secret", "server.public", "monitor.secret", "allowed/worker.public", "allowed/front-end.public",
+                 "allowed/monitor.public", "allowed/administrator.public"},
     "ttworker": {"server.public", "worker.secret"},
     "front-end": {"server.public", "front-end.secret"},
 }
@@ -203,7 +203,7 @@ def every_object_is_one_of_the_published_schemas():
     equal(wrong, [])
     print("# schemas of Kubernetes", " and ".join(versions))
     changed = named("StatefulSet", "ttserver")
-    pod_of(changed)["containers"][0]["livenessProbe"]["httpGet"]["prot"] = 1  # what is not in a schema is refused
+    pod_of(changed)["containers"][0]["livenessProbe"]["exec"]["prot"] = 1  # what is not in a schema is refused
     other = named("Deployment", "ttworker")
     pod_of(other)["terminationGracePeriodSeconds"] = "soon"
     equal(len(validate([changed, other])[1]), 2 * len(versions))
@@ -257,9 +257,13 @@ def metrics_are_where_they_are_sought():
         equal(arguments(workload)["metrics"], f"0.0.0.0:{port}")
         notes = workload["spec"]["template"]["metadata"]["annotations"]
         equal((notes["prometheus.io/scrape"], notes["prometheus.io/port"]), ("true", str(port)))
-        container, = pod_of(workload)["containers"]
-        for probe in "readinessProbe", "livenessProbe":
-            equal(container[probe]["httpGet"], {"path": "/healthz", "port": "metrics"}, name, probe)
+    # What anybody reaches must not end a program: a shard is asked at its own port, a worker is not asked.
+    shard, worker = (pod_of(workload_of(name))["containers"][0] for name in PROGRAMS)
+    at = f"127.0.0.1:{ports(workload_of('ttserver'))['table']}"
+    for probe in "readinessProbe", "livenessProbe":
+        equal(shard[probe]["exec"], {"command": ["ttserver", "--check", at]}, probe)
+    equal(worker["readinessProbe"]["httpGet"], {"path": "/healthz", "port": "metrics"})
+    check("livenessProbe" not in worker, worker)
     scaler, (rule,) = named("HorizontalPodAutoscaler", "ttworker"), source("prometheus-adapter.yaml")["rules"]["external"]
     wanted, = scaler["spec"]["metrics"]
     equal(wanted["external"]["metric"]["name"], rule["name"]["as"])
@@ -360,7 +364,7 @@ def mebibytes(text):
 def a_shard_fits_its_memory():
     shard = named("StatefulSet", "ttserver")
     given, (program,) = arguments(shard), pod_of(shard)["containers"]
-    most = mebibytes(given["memory"]) + 6 + 16 + 48 * int(given["sessions"]) / 1024 + 10
+    most = mebibytes(given["memory"]) + 6 + 17 + 49 * int(given["sessions"]) / 1024 + 10
     check(mebibytes(program["resources"]["limits"]["memory"]) >= most + 16, "a shard may have", most, "MiB")
     equal(program["resources"]["requests"]["memory"], program["resources"]["limits"]["memory"])
     worker = named("Deployment", "ttworker")
@@ -440,24 +444,30 @@ def fetch(port, path):
 
 @contextlib.contextmanager
 def cluster_of_manifests():
-    """(ports of the metrics, starter of the front-end) of a shard and a worker that have what their pods have."""
+    """(ports of the metrics, starter of the front-end, the shard's probe) of a shard and a worker that have what their
+    pods have."""
     shard, worker, front = parts()
     metrics = {name: free_port() for name in PROGRAMS}
-    with environment(ABDADA_KEYS=mount(shard)):
+    shard_keys = mount(shard)
+
+    def probe(words):
+        with environment(ABDADA_KEYS=shard_keys):
+            return run(*words[:-1], address)
+    with environment(ABDADA_KEYS=shard_keys):
         server = Process("ttserver", *options(shard, listen="127.0.0.1:0", memory="32M", metrics=f"127.0.0.1:{metrics['ttserver']}"))
         address = server.wait_line(r"^ready (\S+)$")[0][1]
     with environment(ABDADA_KEYS=mount(worker), ABDADA_SERVERS=address):
         helper = Process("ttworker", *options(worker, hash="8", metrics=f"127.0.0.1:{metrics['ttworker']}"))
         helper.wait_line("^ready$")
     with environment(ABDADA_KEYS=mount(front), ABDADA_SERVERS=address):
-        yield metrics, lambda *words: start("--servers", address, *words)
+        yield metrics, lambda *words: start("--servers", address, *words), probe
     for process in helper, server:
         equal(process.end(), 0, process.tail())
 
 
 @needs_kubectl
 def the_cluster_of_the_manifests_answers():
-    with cluster_of_manifests() as (_, ask):
+    with cluster_of_manifests() as (_, ask, _):
         front = ask("--time", 600000, "startpos")
         front.wait_line("workers 1  shards 1/1", "err")
         equal(front.end(), 0, front.tail())
@@ -468,13 +478,13 @@ def the_cluster_of_the_manifests_answers():
 
 @needs_kubectl
 def probes_and_the_autoscaler_get_their_answers():
-    with cluster_of_manifests() as (metrics, ask):
+    shard, worker = (pod_of(workload_of(name))["containers"][0] for name in PROGRAMS)
+    with cluster_of_manifests() as (metrics, ask, probe):
+        for name in "readinessProbe", "livenessProbe":
+            equal(probe(shard[name]["exec"]["command"]).status, 0, name)
+        path = worker["readinessProbe"]["httpGet"]["path"]
         for name in PROGRAMS:
-            workload = workload_of(name)
-            container, = pod_of(workload)["containers"]
-            for probe in "readinessProbe", "livenessProbe":
-                path = container[probe]["httpGet"]["path"]
-                wait_until(lambda: fetch(metrics[name], path)[0] == 200, f"{name} {path}")
+            wait_until(lambda: fetch(metrics[name], path)[0] == 200, f"{name} {path}")
         front = ask("--time", 60000, "startpos")
         wait_until(lambda: re.search(r"^ttserver_jobs(\{.*\})? 1$", fetch(metrics["ttserver"], "/metrics")[1], re.MULTILINE),
                    "an open job")

@@ -3,6 +3,7 @@
 
     BIN=build/dev/bin tests/system/test_metrics.py
 """
+import contextlib
 import json
 import os
 import re
@@ -10,6 +11,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -159,6 +161,35 @@ def who_reaches_the_metrics_cannot_take_the_shards_connections():
         one.close()
 
 
+def visitors_that_never_finish_their_request_keep_nobody_out():
+    shard = Shard(0, "--metrics", "127.0.0.1:0")
+    worker = Process("ttworker", "--servers", shard.address, "--private", "--hash", 8, "--metrics", "127.0.0.1:0")
+    for program in shard, worker:
+        host, _, port = where(program).rpartition(":")
+        held, over = [socket.create_connection((host, int(port))) for _ in range(40)], threading.Event()
+
+        def go_on():
+            data = b"GET / HTTP/1.1\r\nA: "
+            while not over.wait(0.1):
+                for one in held:
+                    with contextlib.suppress(OSError):  # more than there may be
+                        one.sendall(data)
+                data = b"a"
+        slowly = threading.Thread(target=go_on, daemon=True)
+        slowly.start()
+        try:
+            for _ in range(20):
+                equal(get(f"{host}:{port}", "/healthz")[0], 200)
+        finally:
+            over.set()
+            slowly.join()
+        for one in held:
+            one.close()
+        wait_until(lambda: get(f"{host}:{port}", "/metrics")[0] == 200, "figures")
+    for program in worker, shard:
+        equal(program.end(), 0, program.tail())
+
+
 def a_wrong_address_is_one_line():
     shard = Shard()
     for words, pattern in ((("ttserver", "--listen", "127.0.0.1:0", "--metrics", shard.address), "cannot listen"),
@@ -175,4 +206,4 @@ if __name__ == "__main__":
     check(os.access(path_of("abdada"), os.X_OK), "no programs: set BIN")
     sys.exit(main([every_program_counts, promtool_finds_no_fault, rules_and_dashboard_name_what_there_is,
                    a_shard_with_long_heartbeats_is_healthy, who_reaches_the_metrics_cannot_take_the_shards_connections,
-                   a_wrong_address_is_one_line]))
+                   visitors_that_never_finish_their_request_keep_nobody_out, a_wrong_address_is_one_line]))

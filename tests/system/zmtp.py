@@ -19,8 +19,8 @@ FLOOD_OPEN = 900  # connections that a flood keeps at most: two of them fill a s
 FLOOD_BEGUN = 5000
 
 
-def greeting(mechanism):
-    return b"\xff" + bytes(8) + b"\x7f\3\1" + mechanism.ljust(20, b"\0") + bytes(32)
+def greeting(mechanism, minor=1):
+    return b"\xff" + bytes(8) + b"\x7f\3" + bytes([minor]) + mechanism.ljust(20, b"\0") + bytes(32)
 
 
 def header(length, flags=0):
@@ -42,14 +42,15 @@ def message(kind, *fields):
 
 
 class Peer:
-    """A connection, its handshake sent. `source`: the address that it comes from."""
+    """A connection, its handshake sent if it `greets`. `source`: the address that it comes from; `minor`: of ZMTP 3."""
 
-    def __init__(self, address, source="", timeout=30):
+    def __init__(self, address, source="", timeout=30, minor=1, greets=True):
         host, port = address.rsplit(":", 1)
         self.socket = socket.create_connection((host, int(port)), timeout, (source, 0) if source else None)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.buffer, self.requests = b"", 0
-        self.send(greeting(b"NULL") + READY)
+        if greets:
+            self.send(greeting(b"NULL", minor) + READY)
 
     def close(self):
         self.socket.close()

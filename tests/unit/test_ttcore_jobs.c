@@ -1,6 +1,10 @@
 /* The life of a job in the shard's core. */
 #include "tests/unit/test_ttcore.h"
 
+#include "ttserver/core/user_table.h"
+
+#include <stdio.h>
+
 static int setup(void **state)
 {
     struct ttcore_options options = bed_options();
@@ -342,6 +346,74 @@ static void jobs_are_bounded(void **state)
     bed_seen(bed, "w1", PROTO_JOB);
 }
 
+static const struct ttcore_peer ann = {7, 0xf, "ann"};
+
+static void hello_of(struct bed *bed, const struct ttcore_peer *peer, const char *who,
+                     enum proto_role role, uint64_t instance)
+{
+    bed->peer = peer;
+    bed_hello_as(bed, who, (struct proto_hello){.role = (uint8_t)role, .instance = instance});
+}
+
+/* Ann posts as many jobs as she may at once. */
+static void ann_has_posted(struct bed *bed, uint64_t wanted)
+{
+    uint64_t posted = bed_figures(bed).job_posts;
+    hello_of(bed, &ann, "ann", PROTO_FRONT, 1);
+    bed->now_us += 10 * HEARTBEAT_US / 4;
+    for (uint64_t job = 1; job <= 200; job++) {
+        bed_post(bed, "ann", job);
+        bed_stop_job(bed, "ann", job);
+    }
+    assert_int_equal(bed_figures(bed).job_posts - posted, wanted);
+}
+
+static void workers_of(struct bed *bed, const struct ttcore_peer *peer, unsigned workers)
+{
+    char name[16];
+    for (unsigned i = 0; i < workers; i++) {
+        snprintf(name, sizeof name, "w%u.%u", (unsigned)peer->user, i);
+        hello_of(bed, peer, name, PROTO_WORKER, i);
+    }
+}
+
+/* For each 64 workers a post is one step more of the budget. */
+static void jobs_for_many_workers_are_posted_at_a_lower_rate(void **state)
+{
+    enum { WORKERS = 160, BURST = TTCORE_POSTS_BURST, COST = 3 };
+    struct ttcore_options options = bed_options();
+    options.sessions_max = 1024;
+    bed_close(*state);
+    struct bed *bed = *state = bed_open(&options);
+    workers_of(bed, &ann, WORKERS); /* her own */
+    ann_has_posted(bed, (BURST + COST - 1) / COST);
+}
+
+/* A user with hundreds of them counts as one with 64, whether they came before the others or after.
+ */
+static void another_users_many_workers_do_not_keep_jobs_from_being_posted(void **state)
+{
+    enum { MANY = 500, BURST = TTCORE_POSTS_BURST };
+    static const struct ttcore_peer user[] = {{11, 0xf, "u1"}, {12, 0xf, "u2"}};
+    struct ttcore_options options = bed_options();
+    options.sessions_max = 1024;
+    bed_close(*state);
+    struct bed *bed = *state = bed_open(&options);
+    ann_has_posted(bed, BURST);
+    workers_of(bed, &user[0], MANY);
+    ann_has_posted(bed, BURST / 2);
+    workers_of(bed, &user[1], 60);
+    ann_has_posted(bed, BURST / 2);
+    workers_of(bed, &user[1], 64);
+    ann_has_posted(bed, (BURST + 2) / 3);
+    for (unsigned i = 0; i < MANY; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "w11.%u", i);
+        bed_bye(bed, name);
+    }
+    ann_has_posted(bed, BURST / 2);
+}
+
 static void longest_texts_fit(void **state)
 {
     struct bed *bed = *state;
@@ -378,6 +450,8 @@ int main(void)
         T(a_last_report_comes_after_the_stop),
         T(a_last_report_goes_to_the_last_owner),
         T(jobs_are_bounded),
+        T(jobs_for_many_workers_are_posted_at_a_lower_rate),
+        T(another_users_many_workers_do_not_keep_jobs_from_being_posted),
         T(longest_texts_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -80,27 +80,6 @@ static void jobs_are_posted_at_a_bounded_rate(void **state)
     assert_int_equal(bed_figures(bed).job_posts, posted + 1);
 }
 
-/* With 160 workers a post is three steps of the budget. */
-static void jobs_for_many_workers_are_posted_at_a_lower_rate(void **state)
-{
-    enum { WORKERS = 160, POSTS = 200, BURST = 64, COST = 3 };
-    struct ttcore_options options = bed_options();
-    options.sessions_max = 256;
-    bed_close(*state);
-    struct bed *bed = *state = bed_open(&options);
-    char name[16];
-    for (unsigned i = 0; i < WORKERS; i++) {
-        snprintf(name, sizeof name, "w%u", i);
-        hello_of(bed, &bob, name, PROTO_WORKER, i);
-    }
-    hello_of(bed, &ann, "ann", PROTO_FRONT, 1);
-    for (uint64_t job = 1; job <= POSTS; job++) {
-        bed_post(bed, "ann", job);
-        bed_stop_job(bed, "ann", job);
-    }
-    assert_int_equal(bed_figures(bed).job_posts, (BURST + COST - 1) / COST);
-}
-
 /* All from one connection, of which nothing else is known. */
 static void another_instance_brings_no_new_budget(void **state)
 {
@@ -577,7 +556,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(a_user_has_a_quarter_of_the_jobs),
         T(jobs_are_posted_at_a_bounded_rate),
-        T(jobs_for_many_workers_are_posted_at_a_lower_rate),
         T(another_instance_brings_no_new_budget),
         T(a_user_has_three_quarters_of_the_sessions),
         T(a_user_has_half_of_the_in_flight_entries),

@@ -135,6 +135,8 @@ static void any_version_from_3_on_is_let_in(void **state)
             peer_say(&peer, bytes, n, n);
             assert_int_equal(peer.ready, major >= 3);
             assert_int_equal(peer.ended, major < 3);
+            /* PING came with 3.1 (RFC 37). */
+            assert_int_equal(peer.z.knows_ping, major > 3 || (major == 3 && minor >= 1));
         }
     }
 }

@@ -92,7 +92,8 @@ void ttcore_actions_send_bytes(struct ttcore_actions *actions, const uint8_t *by
         actions->dropped += targets;
         return;
     }
-    actions->message[actions->messages++] = (struct ttcore_message){bytes, length, first, targets};
+    actions->message[actions->messages++] = (struct ttcore_message){
+        .bytes = bytes, .length = length, .first = first, .targets = targets, .paid = targets};
 }
 
 void ttcore_actions_send(struct ttcore_actions *actions, const struct proto_message *message,

@@ -65,6 +65,9 @@ struct ttcore_message {
     uint32_t length;
     uint32_t first, targets;
     bool may_drop; /* a hint: not for who has not read what was sent before */
+    bool in_order; /* about a job, for all workers: a shell that sends such messages bit by bit must
+                      not let one overtake another */
+    uint32_t paid; /* targets for which the sender of the event pays, where time has a price */
 };
 
 struct ttcore_scratch;

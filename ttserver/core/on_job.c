@@ -6,13 +6,31 @@
 static uint32_t target_workers(const struct ttcore *core, struct ttcore_actions *actions)
 {
     uint32_t first = actions->targets;
-    const struct ttcore_session *s = ttcore_sessions_oldest(&core->sessions);
-    for (; s != NULL; s = ttcore_sessions_next(&core->sessions, s)) {
-        if (s->role == PROTO_WORKER) {
-            ttcore_actions_target(actions, s->route, s->route_length);
-        }
+    for (uint32_t i = 0; i < core->sessions.of_role[PROTO_WORKER]; i++) {
+        const struct ttcore_session *s = ttcore_sessions_worker_at(&core->sessions, i);
+        ttcore_actions_target(actions, s->route, s->route_length);
     }
     return first;
+}
+
+/* Of another user's workers only a few count, in what a job costs who posts it: else one who has
+ * thousands of them would keep everybody from posting. */
+static uint32_t workers_counted(const struct ttcore *core, const struct ttcore_user *user)
+{
+    uint32_t own = user->workers < TTCORE_POST_WORKERS ? 0 : user->workers - TTCORE_POST_WORKERS;
+    return core->sessions.workers_counted + own;
+}
+
+/* The messages from `from` on are for all workers, and about jobs of that user. */
+static void address_to_all(const struct ttcore *core, struct ttcore_actions *actions, uint32_t from,
+                           const struct ttcore_user *user)
+{
+    uint32_t paid = workers_counted(core, user);
+    for (uint32_t i = from; i < actions->messages; i++) {
+        struct ttcore_message *message = &actions->message[i];
+        message->in_order = true;
+        message->paid = paid < message->targets ? paid : message->targets;
+    }
 }
 
 static void send_stop(struct ttcore_actions *actions, uint64_t job, uint8_t reason, uint32_t first)
@@ -53,9 +71,9 @@ static void give_job(struct ttcore *core, struct ttcore_job *job, struct ttcore_
 }
 
 /* In steps of its user's budget: a job goes to all workers, and so does its stop. */
-static uint32_t post_cost(const struct ttcore *core)
+static uint32_t post_cost(const struct ttcore *core, const struct ttcore_user *user)
 {
-    return 1 + core->sessions.of_role[PROTO_WORKER] / TTCORE_POST_WORKERS;
+    return 1 + workers_counted(core, user) / TTCORE_POST_WORKERS;
 }
 
 /* NULL: the job may be opened. */
@@ -73,7 +91,7 @@ static const char *post_fault(struct ttcore_call *call)
                "no more";
     }
     if (!ttcore_budget_take(&user->posts_us, core->now_us, TTCORE_POSTS_BURST,
-                            ttcore_heartbeat_us(core) / TTCORE_POSTS, post_cost(core))) {
+                            ttcore_heartbeat_us(core) / TTCORE_POSTS, post_cost(core, user))) {
         core->count.posts_too_fast++;
         return "JOB_POST: this user posts more jobs in a heartbeat than it may";
     }
@@ -127,9 +145,10 @@ void ttcore_on_job_post(struct ttcore_call *call)
     keep_namespaces(core);
     tt_generations_advance(&core->generations, call->message->job_post.namespace_id);
     core->count.job_posts++;
-    uint32_t first = target_workers(core, call->actions);
+    uint32_t first = target_workers(core, call->actions), from = call->actions->messages;
     ttcore_actions_send_bytes(call->actions, job->bytes, job->length, first,
                               call->actions->targets - first);
+    address_to_all(core, call->actions, from, call->session->user);
 }
 
 void ttcore_on_job_stop(struct ttcore_call *call)
@@ -157,7 +176,9 @@ void ttcore_on_job_stop(struct ttcore_call *call)
     if (!by_owner) {
         ttcore_jobs_bar(&core->jobs, id);
     }
+    uint32_t from = call->actions->messages;
     send_stop(call->actions, id, PROTO_STOP_OWNER, target_workers(core, call->actions));
+    address_to_all(core, call->actions, from, call->session->user);
 }
 
 /* In the sender's own name; but not more than an owner can be expected to read. */
@@ -266,6 +287,7 @@ void ttcore_orphan_jobs(struct ttcore *core, struct ttcore_session *session)
 void ttcore_drop_orphans(struct ttcore *core, struct ttcore_actions *actions)
 {
     struct ttcore_jobs *jobs = &core->jobs;
+    uint32_t from = actions->messages;
     uint32_t first = jobs->orphans > 0 ? target_workers(core, actions) : actions->targets;
     for (uint32_t i = 0; jobs->orphans > 0; i++) {
         struct ttcore_job *job = &jobs->slot[i];
@@ -275,5 +297,8 @@ void ttcore_drop_orphans(struct ttcore *core, struct ttcore_actions *actions)
             jobs->orphans--;
             send_stop(actions, job->id, PROTO_STOP_EXPIRED, first);
         }
+    }
+    for (; from < actions->messages; from++) {
+        actions->message[from].in_order = true;
     }
 }

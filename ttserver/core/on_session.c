@@ -36,11 +36,11 @@ static unsigned end_session(struct ttcore *core, struct ttcore_session *session)
 {
     unsigned entries = drop_inflight(core, session);
     ttcore_orphan_jobs(core, session);
-    ttcore_users_leave(&core->users, session->user);
     if (session->role == PROTO_WORKER) {
         note_change(&core->changes.went, session);
     }
     ttcore_sessions_remove(&core->sessions, session);
+    ttcore_users_leave(&core->users, session->user);
     return entries;
 }
 
@@ -201,7 +201,7 @@ static struct ttcore_session *session_for(struct ttcore_call *call, struct ttcor
             ttcore_users_leave(&core->users, session->user); /* first: it leaves its debts */
         }
         ttcore_users_join(&core->users, user);
-        session->user = user;
+        ttcore_sessions_set_user(&core->sessions, session, user);
     }
     return session;
 }

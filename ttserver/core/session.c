@@ -111,20 +111,69 @@ struct ttcore_session *ttcore_sessions_add(struct ttcore_sessions *s, const uint
 
 /* ---- roles and worker indexes ---- */
 
+static void sit(struct ttcore_sessions *s, uint32_t slot, uint32_t worker_index)
+{
+    s->worker_index[worker_index] = slot;
+    s->slot[slot].worker_index = worker_index;
+}
+
+static struct ttcore_user *user_at(const struct ttcore_sessions *s, uint32_t worker_index)
+{
+    return s->slot[s->worker_index[worker_index]].user;
+}
+
+/* Each user's workers sit side by side. Room behind them is made by the first of each later user,
+ * who becomes its last: so one of each moves, and no run of a user is torn apart. */
+static void sit_down(struct ttcore_sessions *s, const struct ttcore_session *session)
+{
+    struct ttcore_user *user = session->user;
+    uint32_t room = s->of_role[PROTO_WORKER];
+    if (user->workers == 0) {
+        user->first_worker = room;
+    }
+    while (room > user->first_worker + user->workers) {
+        struct ttcore_user *last = user_at(s, room - 1);
+        sit(s, s->worker_index[last->first_worker], room);
+        room = last->first_worker++;
+    }
+    sit(s, ttcore_sessions_slot(s, session), room);
+    s->workers_counted += user->workers++ < TTCORE_POST_WORKERS;
+}
+
+/* `left`: workers without this one. A user who had but one leaves his place to the last user, if
+ * that has but one too: then nobody else moves. */
+static void stand_up(struct ttcore_sessions *s, const struct ttcore_session *session, uint32_t left)
+{
+    struct ttcore_user *user = session->user;
+    uint32_t gap = user->first_worker + --user->workers;
+    s->workers_counted -= user->workers < TTCORE_POST_WORKERS;
+    sit(s, s->worker_index[gap], session->worker_index);
+    if (user->workers == 0 && gap < left && user_at(s, left)->workers == 1) {
+        user_at(s, left)->first_worker = gap;
+        sit(s, s->worker_index[left], gap);
+        return;
+    }
+    while (gap < left) {
+        struct ttcore_user *next = user_at(s, gap + 1);
+        next->first_worker = gap;
+        uint32_t last = gap + next->workers;
+        sit(s, s->worker_index[last], gap);
+        gap = last;
+    }
+}
+
 static void role_take(struct ttcore_sessions *s, struct ttcore_session *session)
 {
     uint32_t left = --s->of_role[session->role];
     if (session->role == PROTO_WORKER) {
-        s->worker_index[session->worker_index] = s->worker_index[left];
-        s->slot[s->worker_index[left]].worker_index = session->worker_index;
+        stand_up(s, session, left);
     }
 }
 
 static void role_give(struct ttcore_sessions *s, struct ttcore_session *session, uint8_t role)
 {
     if (role == PROTO_WORKER) {
-        session->worker_index = s->of_role[PROTO_WORKER];
-        s->worker_index[session->worker_index] = ttcore_sessions_slot(s, session);
+        sit_down(s, session);
     }
     session->role = role;
     s->of_role[role]++;
@@ -246,6 +295,15 @@ void ttcore_sessions_set_role(struct ttcore_sessions *s, struct ttcore_session *
         role_take(s, session);
         role_give(s, session, role);
     }
+}
+
+void ttcore_sessions_set_user(struct ttcore_sessions *s, struct ttcore_session *session,
+                              struct ttcore_user *user)
+{
+    uint8_t role = session->role;
+    role_take(s, session);
+    session->user = user;
+    role_give(s, session, role);
 }
 
 void ttcore_sessions_touch(struct ttcore_sessions *s, struct ttcore_session *session,

@@ -3,9 +3,10 @@
  *
  * A slot is free or live. Hash chains by route, slots in a list by last word. A session id
  * is a serial of its slot above the slot's number: never 0, and not seen again for long. Workers
- * sit on worker indexes 0, 1, 2 ... without gaps: when one leaves, the last takes its worker_index.
- * Threads: the core's owner. Memory: allocates in open only; pointers stay good until the slot is
- * reused. */
+ * sit on worker indexes 0, 1, 2 ... without gaps, those of a user side by side: so whatever a
+ * user's workers do, those of each other user stay spread as evenly as consecutive numbers are.
+ * O(users) when one comes or leaves, but for users of one worker. Threads: the core's owner.
+ * Memory: allocates in open only; pointers stay good until the slot is reused. */
 #ifndef TTSERVER_CORE_SESSION_H
 #define TTSERVER_CORE_SESSION_H
 
@@ -62,6 +63,7 @@ struct ttcore_sessions {
     uint32_t oldest, newest; /* slot + 1 */
     uint32_t live;
     uint32_t of_role[PROTO_MONITOR + 1];
+    uint32_t workers_counted; /* of each user TTCORE_POST_WORKERS at most */
     struct {
         uint32_t first, last; /* slot + 1 */
     } wanting[TTCORE_NAMESPACE_BUCKETS];
@@ -83,8 +85,12 @@ struct ttcore_session *ttcore_sessions_add(struct ttcore_sessions *sessions, con
 /* Its fields stay readable until the slot is reused by add. */
 void ttcore_sessions_remove(struct ttcore_sessions *sessions, struct ttcore_session *session);
 
+/* A worker has a user. */
 void ttcore_sessions_set_role(struct ttcore_sessions *sessions, struct ttcore_session *session,
                               uint8_t role);
+/* Whose it is; to be counted there by the caller. */
+void ttcore_sessions_set_user(struct ttcore_sessions *sessions, struct ttcore_session *session,
+                              struct ttcore_user *user);
 /* It spoke now. */
 void ttcore_sessions_touch(struct ttcore_sessions *sessions, struct ttcore_session *session,
                            uint64_t now_us);

@@ -18,7 +18,8 @@ enum {
     TTCORE_USER_NAME_MAX = 32,
     TTCORE_POSTS_BURST = 64, /* jobs posted at once ... */
     TTCORE_POSTS = 100, /* ... and then in a heartbeat; one counts once ... */
-    TTCORE_POST_WORKERS = 64, /* ... and once more for each so many workers */
+    TTCORE_POST_WORKERS = 64, /* ... and once more for each so many workers; of another user's so
+                                 many count at most */
     TTCORE_PUSHES_BURST = 256, /* HELLOs of workers answered by all open jobs at once ... */
     TTCORE_PUSHES = 100, /* ... and then in a heartbeat; the others get the jobs with a tick */
 };
@@ -28,6 +29,7 @@ struct ttcore_user {
     bool is_instance; /* nothing else is known of it */
     uint32_t sessions, jobs;
     uint32_t inflight; /* entries of its sessions */
+    uint32_t workers, first_worker; /* sessions of that role, and the first one's worker index */
     uint32_t chain; /* of its bucket: index + 1 */
     uint32_t newer, older; /* of those without a session: index + 1 */
     uint64_t posts_us, pushes_us; /* ttcore_budget */

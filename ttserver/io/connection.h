@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/queue.h>
 #include <uv.h>
 
@@ -27,6 +28,7 @@ enum {
     CONNECTION_OUT_PAUSE = 16384, /* waiting to be sent: beyond it, nothing is read */
     CONNECTION_OUT_MAX = 65536 + 1024, /* then messages to the peer are dropped */
     CONNECTION_NAME_MAX = 64,
+    CONNECTION_ROUTE = 8, /* bytes of a route: slot and serial */
 };
 
 struct users_entry; /* ttserver/io/users.h */
@@ -53,10 +55,13 @@ struct connection {
     struct users_entry *shared; /* its user, when others may have the same */
     TAILQ_ENTRY(connection) by_silence; /* without a session: by age */
     TAILQ_ENTRY(connection) to_flush;
+    TAILQ_ENTRY(connection) to_release; /* of those held back (ttserver/io/pushes.h) */
     bool is_pending; /* has no session */
     uint64_t pending_us; /* since then */
+    uint32_t pending_at; /* its place among those */
     bool is_dirty; /* in the list to be flushed */
     bool is_broken; /* to be closed */
+    bool is_held_back; /* not to be served for a while */
     bool is_skipping; /* the rest of a message of several frames */
     uint64_t received_us, pinged_us;
     uint8_t *in, *out;
@@ -95,7 +100,13 @@ static inline size_t connection_waiting(const struct connection *c)
 
 static inline bool connection_is_paused(const struct connection *c)
 {
-    return connection_waiting(c) > CONNECTION_OUT_PAUSE;
+    return c->is_held_back || connection_waiting(c) > CONNECTION_OUT_PAUSE;
+}
+
+static inline void connection_route(const struct connection *c, uint8_t route[CONNECTION_ROUTE])
+{
+    memcpy(route, &c->slot, sizeof c->slot);
+    memcpy(route + sizeof c->slot, &c->serial, sizeof c->serial);
 }
 
 static inline size_t connection_held(const struct connection *c)

@@ -1,39 +1,23 @@
 #include "ttserver/io/peers.h"
 
 #include "common/clock.h"
-#include "common/log.h"
 #include "common/rng.h"
-#include "ttserver/io/identity.h"
 
-#include <inttypes.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
     TURN_NS = 100000, /* then new bytes and timers get their turn */
-    SETTLE_AT_A_TIME = 16, /* connections: a push to all workers must not stop all else */
-    PUSH_NS = 5000, /* what it costs to send to a connection, about */
+    SETTLE_NS = 50000, /* a push to all workers must not stop all else */
     HINT_WAITING_MAX = 32768, /* bytes: who has not read them gets no hints besides */
     PENDING_US = 5000000, /* a connection without a session is closed after that */
     PING_AFTER = 3, /* heartbeats of silence; closed after three times that without an answer */
     PENDING_MIN = 64,
-    LOG_EVERY_US = 10000000,
 };
-
-/* ---- routes ---- */
-
-enum { ROUTE_BYTES = 8 };
-
-static void route_of(const struct connection *c, uint8_t route[ROUTE_BYTES])
-{
-    memcpy(route, &c->slot, sizeof c->slot);
-    memcpy(route + sizeof c->slot, &c->serial, sizeof c->serial);
-}
 
 static struct connection *find(const struct peers *p, const uint8_t *route)
 {
@@ -130,10 +114,10 @@ static void on_ready(uv_poll_t *poll, int status, int events)
 
 /* ---- the core's steps ---- */
 
-static void send_one(struct peers *p, const struct ttcore_target *target,
-                     const struct ttcore_message *message)
+static void send_one(void *self, const uint8_t *route, const struct ttcore_message *message)
 {
-    struct connection *c = find(p, target->route);
+    struct peers *p = self;
+    struct connection *c = find(p, route);
     if (c == NULL || c->is_broken) {
         p->outside.unreachable++;
     } else if (message->may_drop && connection_waiting(c) > HINT_WAITING_MAX) {
@@ -149,6 +133,15 @@ static void send_one(struct peers *p, const struct ttcore_target *target,
     }
 }
 
+/* Who has gone pays no more. */
+static void charge(void *self, const uint8_t *cause, uint64_t ns)
+{
+    struct connection *c = find(self, cause);
+    if (c != NULL) {
+        turns_charge(c->turn.user, ns);
+    }
+}
+
 static void step(struct peers *p, struct ttcore_event *event)
 {
     const struct ttcore_actions *actions = &p->actions;
@@ -156,13 +149,33 @@ static void step(struct peers *p, struct ttcore_event *event)
     ttcore_step(p->core, event, &p->actions);
     for (uint32_t m = 0; m < actions->messages; m++) {
         const struct ttcore_message *message = &actions->message[m];
-        for (uint32_t t = 0; t < message->targets; t++) {
-            send_one(p, &actions->target[message->first + t], message);
+        uint32_t now =
+            pushes_take(&p->pushes, message, actions->target, event->route) ? 0 : message->targets;
+        for (uint32_t t = 0; t < now; t++) {
+            send_one(p, actions->target[message->first + t].route, message);
         }
     }
 }
 
-/* ---- the end of a connection ---- */
+/* ---- connections without a session, and the end of any ---- */
+
+static void make_pending(struct peers *p, struct connection *c, uint64_t now_us)
+{
+    c->pending_us = now_us;
+    c->pending_at = p->pending++;
+    p->without_session[c->pending_at] = c;
+    users_set_pending(&p->users, c, true);
+    TAILQ_INSERT_TAIL(&p->by_age, c, by_silence);
+}
+
+static void end_pending(struct peers *p, struct connection *c)
+{
+    struct connection *last = p->without_session[--p->pending];
+    p->without_session[c->pending_at] = last;
+    last->pending_at = c->pending_at;
+    users_set_pending(&p->users, c, false);
+    TAILQ_REMOVE(&p->by_age, c, by_silence);
+}
 
 static void on_closed(uv_handle_t *handle)
 {
@@ -171,18 +184,18 @@ static void on_closed(uv_handle_t *handle)
 
 static void disconnect(struct peers *p, struct connection *c)
 {
-    uint8_t route[ROUTE_BYTES];
+    uint8_t route[CONNECTION_ROUTE];
     struct ttcore_event gone = {.kind = TTCORE_GONE, .route = route, .route_length = sizeof route};
-    route_of(c, route);
+    connection_route(c, route);
     p->connection[c->slot] = NULL;
     p->free_slot[--p->open] = c->slot;
     if (c->is_pending) {
-        TAILQ_REMOVE(&p->by_age, c, by_silence);
-        p->pending--;
+        end_pending(p, c);
     } else {
         TAILQ_REMOVE(&p->by_silence, c, by_silence);
     }
     set_clean(p, c);
+    pushes_forget(&p->pushes, c);
     users_leave(&p->users, &p->turns, c);
     /* First: it takes the descriptor out of the loop. */
     uv_close((uv_handle_t *)&c->poll, on_closed);
@@ -190,11 +203,12 @@ static void disconnect(struct peers *p, struct connection *c)
     step(p, &gone);
 }
 
-/* Sends what was queued for up to `most`; closes those that are broken, which may queue more. */
-static void settle(struct peers *p, uint32_t most)
+/* Sends what was queued for one connection, and for others until that time; closes those that are
+ * broken, which may queue more. */
+static void settle(struct peers *p, uint64_t until_ns)
 {
     struct connection *c;
-    for (uint32_t i = 0; i < most && (c = TAILQ_FIRST(&p->dirty)) != NULL; i++) {
+    for (bool now = true; now && (c = TAILQ_FIRST(&p->dirty)); now = clock_ns() < until_ns) {
         if (c->is_broken) {
             disconnect(p, c);
         } else {
@@ -212,27 +226,15 @@ static void keep_budget(struct peers *p)
     }
 }
 
-/* ---- connections without a session ---- */
-
-static void make_pending(struct peers *p, struct connection *c, uint64_t now_us)
-{
-    c->is_pending = true;
-    c->pending_us = now_us;
-    p->pending++;
-    TAILQ_INSERT_TAIL(&p->by_age, c, by_silence);
-}
-
 /* A connection is pending while it has no session. */
 static void check_session(struct peers *p, struct connection *c, uint64_t now_us)
 {
-    uint8_t route[ROUTE_BYTES];
-    route_of(c, route);
+    uint8_t route[CONNECTION_ROUTE];
+    connection_route(c, route);
     bool is_known = ttcore_knows(p->core, route, sizeof route);
     if (c->is_pending && is_known) {
-        TAILQ_REMOVE(&p->by_age, c, by_silence);
+        end_pending(p, c);
         TAILQ_INSERT_TAIL(&p->by_silence, c, by_silence);
-        c->is_pending = false;
-        p->pending--;
     } else if (!c->is_pending && !is_known) {
         TAILQ_REMOVE(&p->by_silence, c, by_silence);
         make_pending(p, c, now_us);
@@ -244,18 +246,14 @@ bool peers_are_full(const struct peers *p)
     return p->pending >= p->pending_max || p->open == p->connections_max;
 }
 
-/* Any, not the oldest: it would be the next to be served, and a flood would keep everybody out. */
+/* Not the oldest: it would be the next to be served, and a flood would keep all others of its
+ * address out. */
 void peers_make_room(struct peers *p)
 {
-    if (p->pending == 0) {
-        return;
+    if (p->pending > 0) {
+        p->outside.pending_closed++;
+        disconnect(p, users_draw_pending(&p->users, p->without_session, p->pending, &p->rng));
     }
-    uint32_t slot = rng_below(&p->rng, p->connections_max);
-    while (p->connection[slot] == NULL || !p->connection[slot]->is_pending) {
-        slot = (slot + 1) % p->connections_max;
-    }
-    p->outside.pending_closed++;
-    disconnect(p, p->connection[slot]);
 }
 
 void peers_accept(struct peers *p, int fd)
@@ -293,7 +291,7 @@ void peers_accept(struct peers *p, int fd)
 
 static void take_frame(struct peers *p, struct connection *c, const struct zmtp_taken *taken)
 {
-    uint8_t route[ROUTE_BYTES];
+    uint8_t route[CONNECTION_ROUTE];
     struct ttcore_event event = {
         .kind = TTCORE_MESSAGE, .route = route, .route_length = sizeof route, .peer = &c->peer};
     bool is_first = !c->is_skipping;
@@ -310,17 +308,8 @@ static void take_frame(struct peers *p, struct connection *c, const struct zmtp_
         event.bytes = taken->frame;
         event.length = taken->frame_length;
     }
-    route_of(c, route);
+    connection_route(c, route);
     step(p, &event);
-}
-
-static void note_failure(struct peers *p, const struct connection *c, const char *why)
-{
-    if (!c->is_ready) {
-        p->outside.handshakes_failed++;
-        identity_address(c->fd, p->failed.from);
-        p->failed.why = why;
-    }
 }
 
 static void take_item(struct peers *p, struct connection *c, enum zmtp_result result,
@@ -337,7 +326,10 @@ static void take_item(struct peers *p, struct connection *c, enum zmtp_result re
     } else if (result == ZMTP_ENDED) {
         connection_flush(c);
         c->is_broken = true;
-        note_failure(p, c, taken->why);
+        if (!c->is_ready) {
+            p->outside.handshakes_failed++;
+            refusals_note(&p->refusals, c->fd, taken->why);
+        }
     }
 }
 
@@ -379,13 +371,6 @@ static bool serve(struct peers *p, struct connection *c, uint64_t until_ns)
     return !c->is_broken && !connection_is_paused(c) && left >= c->need;
 }
 
-static uint64_t cpu_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 /* A user pays for the processor's time, not for that in which others had the processor. To ask for
  * it is a system call: only when a turn took too long. */
 static uint64_t cost_ns(struct peers *p, uint64_t wall_ns)
@@ -393,7 +378,7 @@ static uint64_t cost_ns(struct peers *p, uint64_t wall_ns)
     if (wall_ns <= 2 * TURNS_QUANTUM_NS) {
         return wall_ns;
     }
-    uint64_t now_ns = cpu_ns(), spent_ns = now_ns - p->cpu_ns;
+    uint64_t now_ns = clock_cpu_ns(), spent_ns = now_ns - p->cpu_ns;
     p->cpu_ns = now_ns;
     return wall_ns < spent_ns ? wall_ns : spent_ns;
 }
@@ -408,25 +393,43 @@ static void take_turn(struct peers *p, struct turns_member *member)
     uint64_t begin_ns = clock_ns();
     users_pin(shared); /* it lives until it was charged */
     p->pushed = 0;
+    size_t held = p->pushes.must.held;
     bool waits = serve(p, c, begin_ns + (uint64_t)user->credit_ns);
+    if (p->pushes.must.held > held) {
+        pushes_keep_back(&p->pushes, c);
+        waits = waits && !c->is_held_back;
+    }
     turns_served(&p->turns, member, waits);
     if (c->is_broken) {
         set_dirty(p, c);
     } else {
         watch(c);
     }
-    turns_charge(user, cost_ns(p, clock_ns() - begin_ns) + (uint64_t)p->pushed * PUSH_NS);
+    turns_charge(user, cost_ns(p, clock_ns() - begin_ns) + (uint64_t)p->pushed * PUSHES_FLUSH_NS);
     keep_budget(p);
     users_release(&p->users, &p->turns, shared);
+}
+
+/* What waits for many connections, and whoever waits for that. */
+static void push_some(struct peers *p)
+{
+    struct connection *c;
+    pushes_some(&p->pushes);
+    while ((c = pushes_let_go(&p->pushes)) != NULL) {
+        if (c->in_used >= c->need && !connection_is_paused(c)) {
+            turns_wait(&p->turns, &c->turn);
+        }
+        watch(c);
+    }
 }
 
 bool peers_turn(struct peers *p)
 {
     uint64_t begin_ns = clock_ns();
     struct turns_member *member;
-    p->cpu_ns = cpu_ns();
+    p->cpu_ns = clock_cpu_ns();
     do {
-        settle(p, SETTLE_AT_A_TIME);
+        settle(p, clock_ns() + SETTLE_NS);
         member = turns_next(&p->turns);
         if (member != NULL) {
             take_turn(p, member);
@@ -436,31 +439,22 @@ bool peers_turn(struct peers *p)
         struct ttcore_event more = {.kind = TTCORE_MORE};
         step(p, &more);
     }
-    settle(p, SETTLE_AT_A_TIME);
-    return turns_next(&p->turns) != NULL || !TAILQ_EMPTY(&p->dirty) || ttcore_has_more(p->core);
+    push_some(p);
+    settle(p, clock_ns() + SETTLE_NS);
+    return turns_next(&p->turns) != NULL || !TAILQ_EMPTY(&p->dirty) || pushes_wait(&p->pushes) ||
+           ttcore_has_more(p->core);
 }
 
 /* ---- time ---- */
 
+/* Of who does not know PING, silence is all that is known. */
 static void ping(struct peers *p, struct connection *c, uint64_t now_us)
 {
     uint64_t last_us = c->pinged_us > c->received_us ? c->pinged_us : c->received_us;
-    if (now_us - last_us >= PING_AFTER * p->heartbeat_us && c->is_ready) {
+    if (now_us - last_us >= PING_AFTER * p->heartbeat_us && c->is_ready && c->zmtp.knows_ping) {
         c->pinged_us = now_us;
         connection_put_ping(c);
         set_dirty(p, c);
-    }
-}
-
-/* An operator wants to know whose key is wrong; an attacker must not fill the log. */
-static void log_failures(struct peers *p, uint64_t now_us)
-{
-    uint64_t failures = p->outside.handshakes_failed - p->failed.logged;
-    if (failures > 0 && (p->failed.logged == 0 || now_us - p->failed.logged_us >= LOG_EVERY_US)) {
-        log_line(p->program, "%" PRIu64 " connection%s refused, the last from %s: %s", failures,
-                 failures == 1 ? "" : "s", p->failed.from, p->failed.why);
-        p->failed.logged = p->outside.handshakes_failed;
-        p->failed.logged_us = now_us;
     }
 }
 
@@ -470,9 +464,9 @@ static void touch_waiting(struct peers *p)
     uint64_t now_us = clock_us();
     for (uint32_t i = 0; i < p->connections_max; i++) {
         struct connection *c = p->connection[i];
-        if (c != NULL && c->turn.waits && !c->is_pending) {
-            uint8_t route[ROUTE_BYTES];
-            route_of(c, route);
+        if (c != NULL && (c->turn.waits || c->is_held_back) && !c->is_pending) {
+            uint8_t route[CONNECTION_ROUTE];
+            connection_route(c, route);
             ttcore_touch(p->core, route, sizeof route, now_us);
             note_received(p, c, now_us);
         }
@@ -486,7 +480,7 @@ void peers_tick(struct peers *p)
     touch_waiting(p);
     step(p, &event);
     uint64_t now_us = event.now_us;
-    log_failures(p, now_us);
+    refusals_log(&p->refusals, p->program, p->outside.handshakes_failed, now_us);
     while ((c = TAILQ_FIRST(&p->by_age)) != NULL && now_us - c->pending_us >= PENDING_US) {
         p->outside.pending_closed++;
         disconnect(p, c);
@@ -503,14 +497,15 @@ void peers_tick(struct peers *p)
             check_session(p, c, now_us);
         }
     }
-    settle(p, SETTLE_AT_A_TIME);
+    settle(p, clock_ns() + SETTLE_NS);
 }
 
 void peers_dismiss(struct peers *p)
 {
     struct ttcore_event event = {.kind = TTCORE_STOP};
     step(p, &event);
-    settle(p, UINT32_MAX);
+    pushes_all(&p->pushes);
+    settle(p, UINT64_MAX);
 }
 
 /* ---- life ---- */
@@ -529,7 +524,7 @@ void peers_reread(struct peers *p)
             }
         }
     }
-    settle(p, UINT32_MAX);
+    settle(p, UINT64_MAX);
 }
 
 enum err peers_open(struct peers *p, const struct peers_options *options)
@@ -553,6 +548,9 @@ enum err peers_open(struct peers *p, const struct peers_options *options)
     TAILQ_INIT(&p->by_silence);
     TAILQ_INIT(&p->by_age);
     TAILQ_INIT(&p->dirty);
+    p->pushes = (struct pushes){
+        .send = send_one, .charge = charge, .self = p, .hints_dropped = &p->outside.hints_dropped};
+    pushes_init(&p->pushes, core.sessions_max);
     turns_init(&p->turns);
     turns_user_init(&p->newcomers);
     p->zmtp = (struct zmtp_server){.needs_curve = p->access->dir != NULL,
@@ -564,8 +562,11 @@ enum err peers_open(struct peers *p, const struct peers_options *options)
     p->allowed = access_get(p->access);
     p->connection = calloc(p->connections_max, sizeof *p->connection);
     p->free_slot = calloc(p->connections_max, sizeof *p->free_slot);
+    p->without_session = calloc(p->connections_max, sizeof(struct connection *));
     core.outside = &p->outside;
-    enum err err = p->connection == NULL || p->free_slot == NULL ? ERR_NOMEM : ERR_OK;
+    enum err err = p->connection == NULL || p->free_slot == NULL || p->without_session == NULL
+                       ? ERR_NOMEM
+                       : ERR_OK;
     err = err ? err : ttcore_open(&p->core, &core);
     err = err ? err : ttcore_actions_open(&p->actions, core.sessions_max, core.jobs_max);
     for (uint32_t i = 0; err == ERR_OK && i < p->connections_max; i++) {
@@ -590,8 +591,10 @@ void peers_close(struct peers *p)
     keys_wipe(&p->zmtp, sizeof p->zmtp);
     free(p->connection);
     free(p->free_slot);
-    p->connection = NULL;
+    free(p->without_session);
+    p->connection = p->without_session = NULL;
     p->free_slot = NULL;
+    pushes_close(&p->pushes);
     ttcore_actions_close(&p->actions);
     ttcore_close(&p->core);
 }

@@ -10,6 +10,8 @@
 #include "ttserver/io/access.h"
 #include "ttserver/io/connection.h"
 #include "ttserver/io/identity.h"
+#include "ttserver/io/pushes.h"
+#include "ttserver/io/refusals.h"
 #include "ttserver/io/users.h"
 
 enum {
@@ -33,11 +35,13 @@ struct peers {
     struct access_list *allowed; /* NULL without keys */
     struct connection **connection; /* [slot]; NULL: free */
     uint32_t *free_slot; /* stack */
+    struct connection **without_session; /* [pending], in any order */
     uint32_t open, pending; /* connections: all; without a session */
     uint32_t serial;
     struct connections by_silence; /* known ones, the one silent longest first */
     struct connections by_age; /* without a session, the oldest first */
     struct connections dirty; /* something was queued for them */
+    struct pushes pushes;
     struct turns turns;
     struct turns_user newcomers; /* all whose keys are not known yet */
     struct users users;
@@ -48,11 +52,7 @@ struct peers {
     /* statistics */
     uint64_t received;
     struct ttcore_outside outside;
-    struct {
-        uint64_t logged, logged_us;
-        const char *why; /* of the last */
-        char from[IDENTITY_ADDRESS_MAX];
-    } failed; /* handshakes */
+    struct refusals refusals; /* of handshakes */
 };
 
 struct peers_options {

@@ -54,29 +54,30 @@ static void rest_from_accepting(struct shard *shard, uint64_t ms)
 }
 
 /* While there is no room each newcomer costs another its place: slowly, so that a handshake has the
- * time that it takes. */
+ * time that it takes; but not so slowly that newcomers wait behind a thousand a second of one
+ * address, which cost that address alone its places. */
 static void on_accept(uv_poll_t *poll, int status, int events)
 {
     struct shard *shard = poll->data;
     uv_os_fd_t listener = -1;
+    bool was_full = false;
     (void)status;
     (void)events;
     (void)uv_fileno((uv_handle_t *)poll, &listener);
     for (unsigned i = 0; i < ACCEPT_AT_A_TIME; i++) {
-        bool is_full = peers_are_full(&shard->peers);
+        was_full = was_full || peers_are_full(&shard->peers);
         int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
             peers_accept(&shard->peers, fd);
         } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
             peers_make_room(&shard->peers);
-            is_full = true;
+            was_full = true;
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-            return;
+            break;
         }
-        if (is_full) {
-            rest_from_accepting(shard, ACCEPT_REST_MS);
-            return;
-        }
+    }
+    if (was_full) {
+        rest_from_accepting(shard, ACCEPT_REST_MS);
     }
 }
 

@@ -30,6 +30,29 @@ void users_release(struct users *users, struct turns *turns, struct users_entry 
     free(entry);
 }
 
+static uint32_t *pending_of(struct users *users, const struct connection *c)
+{
+    return c->shared != NULL ? &c->shared->pending : &users->pending;
+}
+
+void users_set_pending(struct users *users, struct connection *c, bool is_pending)
+{
+    *pending_of(users, c) -= c->is_pending;
+    *pending_of(users, c) += is_pending;
+    c->is_pending = is_pending;
+}
+
+struct connection *users_draw_pending(struct users *users, struct connection *const *connection,
+                                      uint32_t count, uint64_t *rng)
+{
+    struct connection *drawn = connection[rng_below(rng, count)];
+    for (unsigned i = 1; i < USERS_DRAWN; i++) {
+        struct connection *c = connection[rng_below(rng, count)];
+        drawn = *pending_of(users, c) > *pending_of(users, drawn) ? c : drawn;
+    }
+    return drawn;
+}
+
 void users_join(struct users *users, struct turns *turns, struct connection *c, uint64_t number)
 {
     if (number == 0) {
@@ -53,13 +76,16 @@ void users_join(struct users *users, struct turns *turns, struct connection *c, 
     entry->connections++;
     turns_leave(&c->turn);
     c->turn.user = &entry->turns;
+    *pending_of(users, c) -= c->is_pending;
     c->shared = entry;
+    *pending_of(users, c) += c->is_pending;
     c->peer.user = number;
     users_release(users, turns, last);
 }
 
 void users_leave(struct users *users, struct turns *turns, struct connection *c)
 {
+    users_set_pending(users, c, false);
     turns_leave(&c->turn);
     turns_user_close(turns, &c->own);
     users_release(users, turns, c->shared);

@@ -188,6 +188,7 @@ static enum zmtp_result take_greeting(struct zmtp *z, const uint8_t *in, size_t 
     if (in[AS_SERVER_AT - SIGNATURE] != 0) {
         return end(z, taken, "the peer wants to be the server");
     }
+    z->knows_ping = in[0] > 3 || in[1] >= 1; /* of RFC 37, not of RFC 23 */
     taken->used = ZMTP_GREETING_BYTES - SIGNATURE;
     if (z->server->needs_curve) {
         z->state = ZMTP_AT_CURVE_HELLO;

@@ -81,6 +81,7 @@ enum zmtp_state {
 struct zmtp {
     const struct zmtp_server *server;
     enum zmtp_state state;
+    bool knows_ping; /* the peer speaks ZMTP 3.1 or later */
     struct curve curve; /* zero without CURVE */
 };
 
@@ -94,7 +95,8 @@ enum zmtp_result zmtp_take(struct zmtp *z, uint8_t *in, size_t length, struct zm
  * how many it wrote. In ZMTP_AT_TRAFFIC only. */
 size_t zmtp_put(struct zmtp *z, const uint8_t *message, size_t length, uint8_t *out);
 
-/* Writes a PING that a living peer answers; as zmtp_put, of ZMTP_PING_BYTES at most. */
+/* Writes a PING that a living peer answers, if it knows_ping; as zmtp_put, of ZMTP_PING_BYTES at
+ * most. */
 size_t zmtp_put_ping(struct zmtp *z, uint8_t *out);
 
 /* Forgets the keys. */
