@@ -5,6 +5,7 @@
  * Reads lines and answers each by a line:
  *     FEN, or FEN;MOVE MOVE ...    what each position on the way is worth to the side to move: `win 13`, `draw`,
  *                                  `loss 12` (plies to mate, by best play), `illegal MOVE`, or `unknown`
+ *     after FEN;MOVE               the FEN, and `check` or `quiet`
  *     random KRKP SEED             a random position of that material that is not over
  *
  * A table is made when it is first asked for: some seconds, and 8 or 16 MiB. */
@@ -598,6 +599,21 @@ static void judge(char *line)
     putchar('\n');
 }
 
+static void print_after(char *line)
+{
+    struct position p;
+    char *move = strchr(line, ';');
+    if (move != NULL) {
+        *move++ = '\0';
+    }
+    if (move == NULL || !read_fen(line, &p) || !play_text(&p, move)) {
+        puts("illegal");
+        return;
+    }
+    write_fen(&p);
+    puts(in_check(&p, p.side) ? ";check" : ";quiet");
+}
+
 /* False: no such material. */
 static bool draw_position(const char *material, uint64_t seed, struct position *p)
 {
@@ -636,7 +652,9 @@ int main(void)
     while (fgets(line, sizeof line, stdin) != NULL) {
         line[strcspn(line, "\r\n")] = '\0';
         struct position p;
-        if (sscanf(line, "random %15s %llu", material, &seed) != 2) {
+        if (strncmp(line, "after ", 6) == 0) {
+            print_after(line + 6);
+        } else if (sscanf(line, "random %15s %llu", material, &seed) != 2) {
             judge(line);
         } else if (draw_position(material, seed, &p)) {
             write_fen(&p);

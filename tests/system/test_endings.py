@@ -6,7 +6,8 @@ What is asked of each iteration, one thread, two, front-end and worker over a sh
 - a claimed mate in N is one: the tables know one as short after the move, and the line ends in mate;
 - a claimed win, of a position that is won, keeps the win. A search of a few plies may not know better: if a search of
   that move alone gives the score claimed, the score is the move's, and the search did not see far enough. That is
-  counted, and no fault.
+  counted, and no fault;
+- a strict score is, to the point, the one of the position after the move.
 
 ITERATIONS: how many for each way to search (default 1,000 or, with QUICK, 200); TEST_SEED repeats a run."""
 import functools
@@ -15,7 +16,7 @@ import os
 import random
 import subprocess
 
-from cluster import BIN, QUICK, Cluster, Worker, check, equal, main, run
+from cluster import BIN, QUICK, Cluster, Worker, ask, check, equal, main, run
 from uci import Uci
 
 TOOL = os.path.join(os.environ.get("TOOLS") or os.path.join(os.path.dirname(BIN.rstrip("/")), "tools"), "endings")
@@ -89,6 +90,17 @@ class Judge:
             why += f"; alone it is worth {again}"
         self.faults.append(f"{fen} depth {depth}: {why}")
 
+    def strict(self, fen, depth, score, move):
+        """A strict score is the one that the position after the move has, for one thread that knows nothing."""
+        after, check_or_quiet = self.tables.ask(f"after {fen};{move}").split(";")
+        kind, n = score
+        if (kind, n) == ("mate", 1) or depth == 1:
+            return  # there is no search of the position after it
+        found, = ask("--private", "--strict", "--select", "plain", "--depth", depth - (check_or_quiet == "quiet"), after)
+        again = found["score_kind"], -found["score"] + (kind == "mate" and n > 0)
+        if again != (kind, n):
+            self.faults.append(f"{fen} depth {depth}: strict {score} by {move}, after which it is {again}")
+
     def end(self):
         print(f"# {self.name}: {self.iterations} iterations, {len(self.faults)} false, {self.shallow} too shallow to see, "
               f"{len(self.lines)} mates whose line ends early; TEST_SEED={SEED}", flush=True)
@@ -153,25 +165,22 @@ def front_end_and_worker():
 
 def eight_virtual_workers():
     judge = Judge("eight virtual workers")
-
-    def simulate(fen, depth, *options):
-        done = run("abdada", "sim", "--json", "--select", "full", "--loose", "--no-reference", "--depth", depth,
-                   "--seed", judge.random.randrange(1 << 30), *options, fen)
-        check(done.status == 0, done.tail())
-        said = json.loads(done.out().splitlines()[-1])
-        return (said["score_kind"], said["score"]), said["bestmove"]
-
     while judge.iterations < ITERATIONS / 4:
         fen, depth = judge.position(), judge.random.randint(4, 12)
         hosts = judge.random.choice((("--workers", 8), ("--hosts", 4, "--threads", 2), ("--hosts", 2, "--threads", 4)))
-        score, move = simulate(fen, depth, *hosts)
-        if score[0] == "mate" and score[1] > 0:
-            after = judge.tables.values(fen, [move])[1]
-            judge.iterations += 1
-            if after[0] != "loss" or after[1] > 2 * score[1] - 2:
-                judge.faults.append(f"{fen} depth {depth}: mate in {score[1]} by {move}, which leads to {after}")
-        else:
-            judge.judge(fen, depth, score, [move], search_alone)
+        is_strict = judge.random.randrange(2)
+        done = run("abdada", "sim", "--json", "--no-reference", "--depth", min(depth, 7) if is_strict else depth,
+                   "--seed", judge.random.randrange(1 << 30), *(() if is_strict else ("--select", "full", "--loose")),
+                   *hosts, fen)
+        check(done.status == 0, done.tail())
+        said = json.loads(done.out().splitlines()[-1])
+        judge.iterations += 1
+        if is_strict:
+            judge.strict(fen, said["depth"], (said["score_kind"], said["score"]), said["bestmove"])
+        elif said["score_kind"] == "mate" and said["score"] > 0:
+            after = judge.tables.values(fen, [said["bestmove"]])[1]
+            if after[0] != "loss" or after[1] > 2 * said["score"] - 2:
+                judge.faults.append(f"{fen} depth {depth}: mate in {said['score']} by {said['bestmove']}, which leads to {after}")
     judge.end()
 
 
