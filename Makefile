@@ -100,8 +100,8 @@ BENCH_BIN := $(BENCHES:tests/bench/%.c=$(O)/bench/%)
 SYSTEM := $(wildcard tests/system/test_*.py)
 # The Python package is of the release library alone. The others have nothing there that another build does not
 # show: what they test has no threads of its own (tsan), is in cables and clocks (dev), or is in texts and scripts.
-LEFT_OUT_dev  := install kubernetes network python_package slurm ssh_cluster ttbench
-LEFT_OUT_tsan := install kubernetes pictures python_client python_package redis slurm ssh_cluster tt ttbench
+LEFT_OUT_dev  := endings install kubernetes network python_package slurm ssh_cluster ttbench
+LEFT_OUT_tsan := endings install kubernetes pictures python_client python_package redis slurm ssh_cluster tt ttbench
 # The virtual cluster runs in one thread: nothing for the thread sanitizer.
 LEFT_OUT_UNIT_tsan := lab lab_chaos lab_hosts
 SIM := $(wildcard tests/sim/test_*.py)

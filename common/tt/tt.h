@@ -56,7 +56,8 @@ struct tt_answer {
     enum tt_verdict verdict;
     int16_t score; /* CUT only */
     int16_t alpha, beta; /* OPEN: the window narrowed by what is known; alpha < beta */
-    uint16_t move; /* best move known, 0 none */
+    uint16_t
+        move; /* the one that proved the lower bound, if there is one; else for order; 0: none */
     uint16_t nproc; /* holders of (key, depth): with the asker when OPEN registered it */
 };
 

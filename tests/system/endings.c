@@ -1,15 +1,17 @@
-/* Values of chess endings of three and four pieces, found backwards from the mates by a program that shares nothing
- * with the search: it has its own moves, its own boards, and no evaluation. Without pawns on both sides, so without en
- * passant; without castling and without the rule of fifty moves.
+/* Values of chess endings of three and four pieces, found backwards from the mates by a program
+ * that shares nothing with the search: it has its own moves, its own boards, and no evaluation.
+ * Without pawns on both sides, so without en passant; without castling and without the rule of
+ * fifty moves.
  *
  * Reads lines and answers each by a line:
- *     FEN, or FEN;MOVE MOVE ...    what each position on the way is worth to the side to move: `win 13`, `draw`,
- *                                  `loss 12` (plies to mate, by best play), `illegal MOVE`, or `unknown`
- *     after FEN;MOVE               the FEN, and `check` or `quiet`
- *     random KRKP SEED             a random position of that material that is not over
+ *     FEN, or FEN;MOVE MOVE ...    what each position on the way is worth to the side to move: `win
+ * 13`, `draw`, `loss 12` (plies to mate, by best play), `illegal MOVE`, or `unknown` after FEN;MOVE
+ * the FEN, and `check` or `quiet` random KRKP SEED             a random position of that material
+ * that is not over
  *
  * A table is made when it is first asked for: some seconds, and 8 or 16 MiB. */
 #include "common/rng.h"
+#include "tests/system/endings_board.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,22 +19,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PAWN, KNIGHT, BISHOP, ROOK, QUEEN, KING, TYPES };
-enum { WHITE, BLACK };
-enum { PIECES_MAX = 4, TABLES_MAX = 64, ILLEGAL = 255, UNKNOWN = 254, MOVES_MAX = 128, DRAW = 0 };
+enum { TABLES_MAX = 64, ILLEGAL = 255, UNKNOWN = 254, DRAW = 0 };
 static const char letters[] = "PNBRQK";
 
-/* Squares: file + 8 * rank. Piece 0 is White's king, piece 1 Black's. */
-struct position {
-    unsigned count, side;
-    uint8_t type[PIECES_MAX], color[PIECES_MAX], square[PIECES_MAX];
-};
-
-struct move {
-    uint8_t piece, to, promoted; /* promoted: PAWN for none */
-};
-
-/* A position's value: DRAW, ILLEGAL, or 1 + plies to mate: odd plies are a win of the side to move. */
+/* A position's value: DRAW, ILLEGAL, or 1 + plies to mate: odd plies are a win of the side to move.
+ */
 struct table {
     struct position model; /* types and colors */
     bool has_pawns;
@@ -42,173 +33,6 @@ struct table {
 
 static struct table tables[TABLES_MAX];
 static unsigned table_count;
-
-/* ---- boards ---- */
-
-static int piece_on(const struct position *p, int square)
-{
-    for (unsigned i = 0; i < p->count; i++) {
-        if (p->square[i] == square) {
-            return (int)i;
-        }
-    }
-    return -1;
-}
-
-static uint64_t occupied(const struct position *p)
-{
-    uint64_t squares = 0;
-    for (unsigned i = 0; i < p->count; i++) {
-        squares |= UINT64_C(1) << p->square[i];
-    }
-    return squares;
-}
-
-static const int steps[TYPES][8][2] = {
-    [KNIGHT] = {{1, 2}, {2, 1}, {2, -1}, {1, -2}, {-1, -2}, {-2, -1}, {-2, 1}, {-1, 2}},
-    [BISHOP] = {{1, 1}, {1, -1}, {-1, -1}, {-1, 1}},
-    [ROOK] = {{1, 0}, {0, -1}, {-1, 0}, {0, 1}},
-    [QUEEN] = {{1, 1}, {1, -1}, {-1, -1}, {-1, 1}, {1, 0}, {0, -1}, {-1, 0}, {0, 1}},
-    [KING] = {{1, 1}, {1, -1}, {-1, -1}, {-1, 1}, {1, 0}, {0, -1}, {-1, 0}, {0, 1}},
-};
-
-/* The squares that a piece other than a pawn reaches from where it is, those of other pieces too. */
-static unsigned reach(const struct position *p, unsigned piece, uint8_t *to)
-{
-    const unsigned type = p->type[piece];
-    const bool slides = type == BISHOP || type == ROOK || type == QUEEN;
-    const uint64_t others = occupied(p);
-    unsigned found = 0;
-    for (unsigned d = 0; d < 8 && (steps[type][d][0] != 0 || steps[type][d][1] != 0); d++) {
-        int file = p->square[piece] % 8, rank = p->square[piece] / 8;
-        do {
-            file += steps[type][d][0];
-            rank += steps[type][d][1];
-            if (file < 0 || file > 7 || rank < 0 || rank > 7) {
-                break;
-            }
-            to[found++] = (uint8_t)(file + 8 * rank);
-        } while (slides && !(others >> (file + 8 * rank) & 1));
-    }
-    return found;
-}
-
-static bool attacks(const struct position *p, unsigned piece, int square)
-{
-    const unsigned type = p->type[piece];
-    const int files = square % 8 - p->square[piece] % 8, ranks = square / 8 - p->square[piece] / 8;
-    const int x = abs(files), y = abs(ranks), far = x > y ? x : y;
-    switch (type) {
-    case PAWN:
-        return ranks == (p->color[piece] == WHITE ? 1 : -1) && x == 1;
-    case KNIGHT:
-        return x * y == 2;
-    case KING:
-        return far == 1;
-    default:
-        if (far == 0 || !((type != ROOK && x == y) || (type != BISHOP && x * y == 0))) {
-            return false;
-        }
-    }
-    const int step = files / far + 8 * (ranks / far);
-    int at = p->square[piece] + step;
-    while (at != square && piece_on(p, at) < 0) {
-        at += step;
-    }
-    return at == square;
-}
-
-static bool in_check(const struct position *p, unsigned side)
-{
-    for (unsigned i = 0; i < p->count; i++) {
-        if (p->color[i] != side && attacks(p, i, p->square[side])) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The position after a move; false: the mover's king is in check then. */
-static bool play(const struct position *p, struct move m, struct position *after)
-{
-    const int taken = piece_on(p, m.to);
-    *after = *p;
-    after->square[m.piece] = m.to;
-    if (m.promoted != PAWN) {
-        after->type[m.piece] = m.promoted;
-    }
-    if (taken >= 0) {
-        after->count--;
-        for (unsigned i = (unsigned)taken; i < after->count; i++) {
-            after->type[i] = after->type[i + 1];
-            after->color[i] = after->color[i + 1];
-            after->square[i] = after->square[i + 1];
-        }
-    }
-    after->side = !p->side;
-    return !in_check(after, p->side);
-}
-
-static unsigned add_pawn_move(struct move *list, unsigned count, unsigned piece, int to)
-{
-    if (to / 8 != 0 && to / 8 != 7) {
-        list[count++] = (struct move){(uint8_t)piece, (uint8_t)to, PAWN};
-        return count;
-    }
-    for (uint8_t type = KNIGHT; type <= QUEEN; type++) {
-        list[count++] = (struct move){(uint8_t)piece, (uint8_t)to, type};
-    }
-    return count;
-}
-
-/* Moves that leave no piece of one's own taken; the king may be in check after them. */
-static unsigned generate(const struct position *p, struct move *list)
-{
-    unsigned count = 0;
-    for (unsigned i = 0; i < p->count; i++) {
-        uint8_t to[32];
-        const int at = p->square[i];
-        if (p->color[i] != p->side) {
-            continue;
-        }
-        if (p->type[i] != PAWN) {
-            const unsigned reached = reach(p, i, to);
-            for (unsigned k = 0; k < reached; k++) {
-                const int on = piece_on(p, to[k]);
-                if (on < 0 || (p->color[on] != p->side && p->type[on] != KING)) {
-                    list[count++] = (struct move){(uint8_t)i, to[k], PAWN};
-                }
-            }
-            continue;
-        }
-        const int ahead = p->side == WHITE ? 8 : -8;
-        if (piece_on(p, at + ahead) < 0) {
-            count = add_pawn_move(list, count, i, at + ahead);
-            if (at / 8 == (p->side == WHITE ? 1 : 6) && piece_on(p, at + 2 * ahead) < 0) {
-                list[count++] = (struct move){(uint8_t)i, (uint8_t)(at + 2 * ahead), PAWN};
-            }
-        }
-        for (int side = -1; side <= 1; side += 2) {
-            const int on = piece_on(p, at + ahead + side);
-            if (at % 8 + side >= 0 && at % 8 + side <= 7 && on >= 0 && p->color[on] != p->side &&
-                p->type[on] != KING) {
-                count = add_pawn_move(list, count, i, at + ahead + side);
-            }
-        }
-    }
-    return count;
-}
-
-static bool is_legal(const struct position *p)
-{
-    for (unsigned i = 0; i < p->count; i++) {
-        const int rank = p->square[i] / 8;
-        if (piece_on(p, p->square[i]) != (int)i || (p->type[i] == PAWN && (rank == 0 || rank == 7))) {
-            return false;
-        }
-    }
-    return !in_check(p, !p->side);
-}
 
 /* ---- tables ---- */
 
@@ -222,8 +46,8 @@ static unsigned weight(const struct position *p, unsigned color)
     return sum;
 }
 
-/* The same position in the form in which tables have it: the stronger side is White, pieces in one order, White's king
- * on the files a to d and, without pawns, on the ranks 1 to 4. */
+/* The same position in the form in which tables have it: the stronger side is White, pieces in one
+ * order, White's king on the files a to d and, without pawns, on the ranks 1 to 4. */
 static struct position canonical(const struct position *p)
 {
     struct position c = *p;
@@ -241,7 +65,8 @@ static struct position canonical(const struct position *p)
         c.color[1] = BLACK;
     }
     const bool may_swap = c.count > 3;
-    for (unsigned i = 2; i < c.count && may_swap; i++) { /* White's first, then by type; two of a kind by their squares */
+    for (unsigned i = 2; i < c.count && may_swap;
+         i++) { /* White's first, then by type; two of a kind by their squares */
         for (unsigned k = i; k > 2; k--) {
             const unsigned a = (c.color[k - 1] * 8u + QUEEN - c.type[k - 1]) * 64 + c.square[k - 1],
                            b = (c.color[k] * 8u + QUEEN - c.type[k]) * 64 + c.square[k];
@@ -256,7 +81,8 @@ static struct position canonical(const struct position *p)
     for (unsigned i = 2; i < c.count; i++) {
         has_pawns = has_pawns || c.type[i] == PAWN;
     }
-    const unsigned mirror = (c.square[0] % 8 > 3 ? 7 : 0) | (!has_pawns && c.square[0] / 8 > 3 ? 56 : 0);
+    const unsigned mirror =
+        (c.square[0] % 8 > 3 ? 7 : 0) | (!has_pawns && c.square[0] / 8 > 3 ? 56 : 0);
     for (unsigned i = 0; i < c.count; i++) {
         c.square[i] ^= (uint8_t)mirror;
     }
@@ -299,12 +125,12 @@ struct prospect {
     unsigned moves, unknown;
     unsigned fastest; /* plies of the fastest known win; 0: none */
     unsigned slowest; /* plies until the slowest known loss */
-    bool holds; /* a move is known not to lose */
+    bool is_safe; /* a move is known not to lose */
 };
 
-/* A move that stays in the table counts as unknown while it leads to no value. `inside`: such moves are looked at, too,
- * until one is found that does not lose; else one of them is enough. */
-static struct prospect look(const struct position *p, bool inside)
+/* A move that stays in the table counts as unknown while it leads to no value. `whole`: such moves
+ * are looked at, too, until one is found that does not lose; else one of them is enough. */
+static struct prospect prospect_of(const struct position *p, bool whole)
 {
     struct move list[MOVES_MAX];
     struct prospect f = {0};
@@ -312,19 +138,19 @@ static struct prospect look(const struct position *p, bool inside)
     for (unsigned i = 0; i < count; i++) {
         struct position after;
         const bool stays = list[i].promoted == PAWN && piece_on(p, list[i].to) < 0;
-        if ((stays && !inside && f.unknown > 0) || !play(p, list[i], &after)) {
+        if ((stays && !whole && f.unknown > 0) || !play(p, list[i], &after)) {
             continue;
         }
         f.moves++;
-        const uint8_t value = stays && !inside ? DRAW : value_of(&after);
-        if (inside && value % 2 == 1) {
+        const uint8_t value = stays && !whole ? DRAW : value_of(&after);
+        if (whole && value % 2 == 1) {
             f.fastest = value;
             return f;
         }
         if (value == DRAW) {
             f.unknown += stays;
-            f.holds = f.holds || !stays;
-            if (inside) {
+            f.is_safe = f.is_safe || !stays;
+            if (whole) {
                 return f;
             }
         } else if (value % 2 == 1) { /* even plies: the other side has lost */
@@ -370,7 +196,8 @@ static unsigned before(const struct position *p, struct position *list)
     return count;
 }
 
-/* Layer by layer: after layer k all mates in at most k plies are known. `later` has wins by leaving the table. */
+/* Layer by layer: after layer k all mates in at most k plies are known. `later` has wins by leaving
+ * the table. */
 static void fill(struct table *t)
 {
     uint8_t *later = calloc(t->size, 1);
@@ -385,13 +212,13 @@ static void fill(struct table *t)
             t->value[i] = ILLEGAL;
             continue;
         }
-        const struct prospect f = look(&p, false);
+        const struct prospect f = prospect_of(&p, false);
         if (f.moves == 0) {
             t->value[i] = in_check(&p, p.side) ? 1 : DRAW;
         } else if (f.fastest > 0) {
             later[i] = (uint8_t)(f.fastest + 1);
             last = later[i] > last ? later[i] : last;
-        } else if (f.unknown == 0 && !f.holds) {
+        } else if (f.unknown == 0 && !f.is_safe) {
             t->value[i] = (uint8_t)(f.slowest + 1);
             last = t->value[i] > last ? t->value[i] : last;
         }
@@ -415,8 +242,8 @@ static void fill(struct table *t)
                 }
                 unsigned becomes = value + 1;
                 if (value % 2 == 0) { /* p is won: its predecessor may be lost */
-                    const struct prospect f = look(&c, true);
-                    becomes = f.fastest > 0 || f.unknown > 0 || f.holds ? DRAW : f.slowest + 1;
+                    const struct prospect f = prospect_of(&c, true);
+                    becomes = f.fastest > 0 || f.unknown > 0 || f.is_safe ? DRAW : f.slowest + 1;
                 }
                 if (becomes >= UNKNOWN) {
                     fprintf(stderr, "endings: a mate takes too long\n");
@@ -439,7 +266,8 @@ static struct table *table_of(const struct position *c)
     }
     for (unsigned i = 0; i < table_count; i++) {
         const struct position *m = &tables[i].model;
-        if (m->count == c->count && memcmp(m->type, c->type, c->count) == 0 && memcmp(m->color, c->color, c->count) == 0) {
+        if (m->count == c->count && memcmp(m->type, c->type, c->count) == 0 &&
+            memcmp(m->color, c->color, c->count) == 0) {
             return &tables[i];
         }
     }
@@ -456,7 +284,8 @@ static struct table *table_of(const struct position *c)
         fprintf(stderr, "endings: no room for another table\n");
         exit(1);
     }
-    /* The tables that captures and promotions lead to come first: look() must not meet a half-made one. */
+    /* The tables that captures and promotions lead to come first: prospect_of() must not meet a
+     * half-made one. */
     for (unsigned i = 2; i < c->count; i++) {
         struct position less = *c;
         for (unsigned k = i; k + 1 < less.count; k++) {
@@ -563,7 +392,8 @@ static bool play_text(struct position *p, const char *text)
     const unsigned count = generate(p, list);
     for (unsigned i = 0; i < count; i++) {
         const int from = p->square[list[i].piece], to = list[i].to;
-        char name[6] = {(char)('a' + from % 8), (char)('1' + from / 8), (char)('a' + to % 8), (char)('1' + to / 8)};
+        char name[6] = {(char)('a' + from % 8), (char)('1' + from / 8), (char)('a' + to % 8),
+                        (char)('1' + to / 8)};
         struct position after;
         if (list[i].promoted != PAWN) {
             name[4] = (char)(letters[list[i].promoted] | 32);
@@ -588,7 +418,8 @@ static void judge(char *line)
         return;
     }
     say(&p);
-    for (char *move = moves == NULL ? NULL : strtok_r(moves, " ", &rest); move != NULL; move = strtok_r(NULL, " ", &rest)) {
+    for (char *move = moves == NULL ? NULL : strtok_r(moves, " ", &rest); move != NULL;
+         move = strtok_r(NULL, " ", &rest)) {
         if (!play_text(&p, move)) {
             printf(";illegal %s", move);
             break;
@@ -640,7 +471,7 @@ static bool draw_position(const char *material, uint64_t seed, struct position *
         for (unsigned i = 0; i < p->count; i++) {
             p->square[i] = (uint8_t)rng_below(&seed, 64);
         }
-        f = is_legal(p) ? look(p, true) : (struct prospect){0};
+        f = is_legal(p) ? prospect_of(p, true) : (struct prospect){0};
     } while (f.moves == 0);
     return true;
 }

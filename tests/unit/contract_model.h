@@ -80,8 +80,10 @@ static inline void model_store(struct contract_model *m, unsigned k, const struc
         return;
     }
     bool merged = m->known[k] && m->depth[k] == store->depth;
-    bool better = !merged || fresh.lower >= m->entry[k].lower || m->move[k] == 0;
-    m->move[k] = store->move != 0 && better ? store->move : m->move[k];
+    /* The move goes with the lower bound; a result that has none keeps the move for order. */
+    int known = merged ? m->entry[k].lower : TT_SCORE_MIN;
+    bool has_no_move = fresh.lower < known || (fresh.lower == known && store->move == 0);
+    m->move[k] = m->known[k] && has_no_move ? m->move[k] : store->move;
     if (merged) {
         model_tighten(&m->entry[k], fresh);
     } else {
@@ -179,7 +181,8 @@ static inline void model_step_store(struct contract *c, struct contract_model *m
     enum tt_bound bound = (enum tt_bound)(1 + rng_below(random, 3));
     int off = bound == TT_EXACT ? 0 : (int)rng_below(random, 5);
     int score = m->truth[k][d] + (bound == TT_LOWER ? -off : off);
-    uint16_t move = bound == TT_UPPER ? 0 : (uint16_t)(1 + rng_below(random, 30));
+    bool has_move = bound != TT_UPPER && rng_below(random, 4) > 0; /* not after a null move */
+    uint16_t move = has_move ? (uint16_t)(1 + rng_below(random, 30)) : 0;
     struct tt_store store = tt_result(model_key(k), (uint8_t)d, bound, score, move);
     contract_store(c, asker, store);
     model_store(m, k, &store);

@@ -268,6 +268,24 @@ static void the_move_that_proved_the_best_lower_bound_stays(void **state)
     tt_results_close(&table);
 }
 
+static void a_lower_bound_comes_with_the_move_that_proved_it_or_none(void **state)
+{
+    (void)state;
+    struct tt_results table = open_table(ONE_BUCKET);
+    put(&table, 1, tt_result(1, 5, TT_LOWER, 10, 3));
+    put(&table, 1, tt_result(1, 5, TT_LOWER, 20, 0)); /* as after a null move */
+    expect(&table, 1, 5, 20, TT_SCORE_MAX, 0);
+    put(&table, 1, tt_result(1, 5, TT_LOWER, 15, 4));
+    expect(&table, 1, 5, 20, TT_SCORE_MAX, 0);
+    put(&table, 1, tt_result(1, 5, TT_LOWER, 20, 4));
+    expect(&table, 1, 5, 20, TT_SCORE_MAX, 4);
+    put(&table, 1, tt_result(1, 5, TT_EXACT, 20, 0));
+    expect(&table, 1, 5, 20, 20, 4);
+    put(&table, 1, tt_result(1, 6, TT_LOWER, 5, 0));
+    expect(&table, 1, 6, 5, TT_SCORE_MAX, 0);
+    tt_results_close(&table);
+}
+
 static void bounds_of_different_depths_are_not_merged(void **state)
 {
     (void)state;
@@ -418,14 +436,14 @@ static void model_store(struct model *model, const struct tt_store *store, uint8
     if (old != NULL && old->it.generation == now && old->it.depth > it.depth) {
         return;
     }
-    if (old != NULL && it.move == 0) {
-        it.move = old->it.move;
-    }
     bool merged = old != NULL && old->it.depth == it.depth && it.lower <= old->it.upper &&
                   old->it.lower <= it.upper;
+    bool knows_no_move = it.move == 0 && it.lower == (merged ? old->it.lower : TT_SCORE_MIN);
+    if (old != NULL && ((merged && old->it.lower > it.lower) || knows_no_move)) {
+        it.move = old->it.move;
+    }
     if (merged && old->it.lower > it.lower) {
         it.lower = old->it.lower;
-        it.move = old->it.move != 0 ? old->it.move : it.move;
     }
     if (merged && old->it.upper < it.upper) {
         it.upper = old->it.upper;
@@ -514,6 +532,7 @@ int main(void)
         cmocka_unit_test(a_restored_entry_is_the_first_to_be_replaced),
         cmocka_unit_test(bounds_of_one_depth_are_merged),
         cmocka_unit_test(the_move_that_proved_the_best_lower_bound_stays),
+        cmocka_unit_test(a_lower_bound_comes_with_the_move_that_proved_it_or_none),
         cmocka_unit_test(bounds_of_different_depths_are_not_merged),
         cmocka_unit_test(of_contradicting_bounds_the_newer_is_believed),
         cmocka_unit_test(the_smallest_table_has_one_bucket),

@@ -276,4 +276,14 @@ static inline void bed_stop_job(struct bed *bed, const char *who, uint64_t job)
     bed_say(bed, who, m);
 }
 
+/* Its connection is gone. */
+static inline void bed_lose(struct bed *bed, const char *who)
+{
+    struct ttcore_event event = {.kind = TTCORE_GONE,
+                                 .now_us = bed->now_us,
+                                 .route = (const uint8_t *)who,
+                                 .route_length = strlen(who)};
+    ttcore_step(bed->core, &event, &bed->actions);
+}
+
 #endif

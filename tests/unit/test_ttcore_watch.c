@@ -1,4 +1,4 @@
-/* What a shard shows of its members and jobs, worker indexes, lost connections, and counters of
+/* What a shard shows of its members and jobs, lost connections, and counters of
  * bounds. */
 #include "tests/unit/test_ttcore.h"
 
@@ -13,15 +13,6 @@ static void report(struct bed *bed, const char *who, uint64_t job, enum proto_jo
     struct proto_message m = {.type = PROTO_JOB_REPORT};
     m.job_report = (struct proto_job_report){.job = job, .state = (uint8_t)state, .depth = depth};
     bed_say(bed, who, m);
-}
-
-static void lose(struct bed *bed, const char *who)
-{
-    struct ttcore_event event = {.kind = TTCORE_GONE,
-                                 .now_us = bed->now_us,
-                                 .route = (const uint8_t *)who,
-                                 .route_length = strlen(who)};
-    ttcore_step(bed->core, &event, &bed->actions);
 }
 
 static const struct proto_jobs_answer *jobs(struct bed *bed, uint32_t from)
@@ -45,176 +36,6 @@ static const struct proto_members_answer *members(struct bed *bed, uint32_t from
 static bool text_is(struct proto_text text, const char *wanted)
 {
     return text.length == strlen(wanted) && memcmp(text.at, wanted, text.length) == 0;
-}
-
-/* ---- worker indexes ---- */
-
-/* Every worker's worker_index as the ticks of one heartbeat send it; once at least to each.
- */
-static void indexes_are(struct bed *bed, const char *const *who, unsigned workers)
-{
-    int worker_index[8];
-    bool taken[8] = {false};
-    for (unsigned i = 0; i < workers; i++) {
-        worker_index[i] = -1;
-    }
-    bed->now_us += HEARTBEAT_US / 4;
-    bed_event(bed, TTCORE_TICK);
-    for (unsigned i = 0; i < workers; i++) {
-        worker_index[i] = bed_worker_index(bed, who[i]);
-        assert_in_range(worker_index[i], 0, workers - 1);
-        assert_false(taken[worker_index[i]]);
-        taken[worker_index[i]] = true;
-        assert_int_equal(bed->seen.worker_index.workers, workers);
-    }
-}
-
-static void workers_sit_without_gaps(void **state)
-{
-    struct bed *bed = *state;
-    static const char *const who[] = {"a", "b", "c", "d"};
-    for (unsigned i = 0; i < 4; i++) {
-        bed_hello(bed, who[i], PROTO_WORKER);
-        assert_int_equal(bed_worker_index(bed, who[i]), i);
-    }
-    bed_hello(bed, "front", PROTO_FRONT);
-    assert_int_equal(bed_worker_index(bed, "front"), -1);
-    indexes_are(bed, who, 4);
-    bed_hello(bed, "b", PROTO_WORKER); /* again: it keeps its worker_index */
-    assert_int_equal(bed_worker_index(bed, "b"), 1);
-    bed_bye(bed, "b");
-    static const char *const left[] = {"a", "c", "d"};
-    indexes_are(bed, left, 3);
-    bed_hello(bed, "c", PROTO_CLIENT);
-    static const char *const two[] = {"a", "d"};
-    indexes_are(bed, two, 2);
-    bed_hello(bed, "c", PROTO_WORKER);
-    indexes_are(bed, left, 3);
-    lose(bed, "a");
-    static const char *const last[] = {"d", "c"};
-    indexes_are(bed, last, 2);
-}
-
-static void works_for(struct bed *bed, const char *who, uint64_t user, uint64_t instance)
-{
-    const struct ttcore_peer peer = {user, 0xf, "x"};
-    bed->peer = &peer;
-    bed_hello_as(bed, who, (struct proto_hello){.role = PROTO_WORKER, .instance = instance});
-    bed->peer = NULL;
-}
-
-/* A user's workers have consecutive indexes, as a tick tells them, whatever others do. */
-static void each_users_workers_sit_side_by_side(void **state)
-{
-    enum { USERS = 5, EACH = 6, SHOWN = USERS * EACH };
-    struct bed *bed = *state;
-    bool here[USERS][EACH] = {{false}};
-    const char *text = getenv("SEED");
-    uint64_t rng = text != NULL ? strtoull(text, NULL, 10) : 19;
-    printf("# SEED=%llu\n", (unsigned long long)rng);
-    for (unsigned round = 0; round < 2000; round++) {
-        unsigned u = (unsigned)rng_below(&rng, USERS), w = (unsigned)rng_below(&rng, EACH);
-        unsigned least[USERS], most[USERS], count[USERS] = {0}, live = 0;
-        bool taken[SHOWN] = {false};
-        char name[16];
-        snprintf(name, sizeof name, "w%u.%u", u, w);
-        if (here[u][w] && rng_below(&rng, 2) == 0) {
-            bed_bye(bed, name);
-            here[u][w] = false;
-        } else { /* once more, as another, or for the first time */
-            works_for(bed, name, 100 + u, rng_below(&rng, 3));
-            here[u][w] = true;
-        }
-        bed->now_us += 1000;
-        bed_event(bed, TTCORE_TICK);
-        for (unsigned i = 0; i < SHOWN; i++) {
-            u = i / EACH;
-            if (here[u][i % EACH]) {
-                snprintf(name, sizeof name, "w%u.%u", u, i % EACH);
-                unsigned index = (unsigned)bed_worker_index(bed, name);
-                assert_in_range(index, 0, SHOWN - 1);
-                assert_false(taken[index]);
-                taken[index] = true;
-                least[u] = count[u] == 0 || index < least[u] ? index : least[u];
-                most[u] = count[u] == 0 || index > most[u] ? index : most[u];
-                count[u]++;
-                live++;
-            }
-        }
-        for (u = 0; u < USERS; u++) {
-            assert_true(count[u] == 0 || most[u] - least[u] == count[u] - 1);
-        }
-        for (unsigned i = 0; i < SHOWN; i++) {
-            assert_true(taken[i] == (i < live));
-        }
-        for (u = 0; round % 100 == 99 && u < USERS; u++) { /* none is to be silent for too long */
-            for (w = 0; w < EACH; w++) {
-                snprintf(name, sizeof name, "w%u.%u", u, w);
-                if (here[u][w]) {
-                    bed_say(bed, name, (struct proto_message){.type = PROTO_HEARTBEAT});
-                }
-            }
-        }
-    }
-}
-
-/* Of those who have one worker each, only the last moves when another leaves. */
-static void who_leaves_moves_no_more_than_the_last_of_each_user(void **state)
-{
-    struct bed *bed = *state;
-    char name[16];
-    for (unsigned u = 0; u < 8; u++) {
-        snprintf(name, sizeof name, "w%u", u);
-        works_for(bed, name, 100 + u, u);
-    }
-    bed_bye(bed, "w2");
-    bed->now_us += HEARTBEAT_US / 4;
-    bed_event(bed, TTCORE_TICK);
-    for (unsigned u = 0; u < 8; u++) {
-        snprintf(name, sizeof name, "w%u", u);
-        assert_int_equal(bed_worker_index(bed, name), u == 2 ? -1 : u == 7 ? 2 : (int)u);
-    }
-}
-
-/* A worker whose connection comes as another user sits with those from then on. */
-static void a_worker_of_another_user_changes_its_place(void **state)
-{
-    struct bed *bed = *state;
-    works_for(bed, "a", 7, 1);
-    works_for(bed, "b", 8, 2);
-    works_for(bed, "c", 7, 3);
-    assert_int_equal(bed_worker_index(bed, "c"), 1);
-    works_for(bed, "a", 8, 4);
-    assert_int_equal(bed_worker_index(bed, "a"), 2);
-    bed_bye(bed, "c");
-    bed_bye(bed, "b");
-    works_for(bed, "a", 8, 4);
-    assert_int_equal(bed_worker_index(bed, "a"), 0);
-}
-
-static void many_worker_indexes_are_sent_in_turns(void **state)
-{
-    struct ttcore_options options = bed_options();
-    options.sessions_max = 3 * TTCORE_INDEXES_PER_TICK;
-    bed_close(*state);
-    struct bed *bed = *state = bed_open(&options);
-    char name[16];
-    unsigned sent = 0;
-    for (unsigned i = 0; i < 3 * TTCORE_INDEXES_PER_TICK; i++) {
-        snprintf(name, sizeof name, "w%u", i);
-        bed_hello_as(bed, name, (struct proto_hello){.role = PROTO_WORKER, .instance = i});
-    }
-    for (unsigned tick = 0; tick < 3; tick++) {
-        bed->now_us += HEARTBEAT_US / 4;
-        bed_event(bed, TTCORE_TICK);
-        assert_int_equal(bed->actions.messages, TTCORE_INDEXES_PER_TICK);
-        for (unsigned i = 0; i < 3 * TTCORE_INDEXES_PER_TICK; i++) {
-            snprintf(name, sizeof name, "w%u", i);
-            sent += bed_worker_index(bed, name) == (int)i;
-        }
-    }
-    assert_int_equal(sent, 3 * TTCORE_INDEXES_PER_TICK);
-    assert_int_equal(bed_figures(bed).dropped, 0);
 }
 
 /* ---- what was found so far ---- */
@@ -375,7 +196,7 @@ static void workers_that_come_and_go_are_noted(void **state)
     changes_are(bed, 1, 1, 4); /* another one on the same connection */
     bed_hello(bed, "b", PROTO_CLIENT);
     bed_bye(bed, "c");
-    lose(bed, "d");
+    bed_lose(bed, "d");
     changes_are(bed, 0, 3, 1);
     for (unsigned i = 0; i < 8; i++) { /* silence */
         bed->now_us += HEARTBEAT_US / 2;
@@ -395,18 +216,18 @@ static void a_lost_connection_ends_its_session_at_once(void **state)
     bed_ask(bed, "worker", bed_wide(1, 4, 0, 0));
     bed_ask(bed, "front", bed_wide(2, 4, 0, 0));
     assert_int_equal(bed_figures(bed).inflight_entries, 2);
-    lose(bed, "front");
+    bed_lose(bed, "front");
     assert_int_equal(bed_seen(bed, "worker", PROTO_JOB_STOP)->job_stop.reason, PROTO_STOP_EXPIRED);
     struct ttcore_figures f = bed_figures(bed);
     assert_int_equal(f.sessions, 1);
     assert_int_equal(f.jobs, 0);
     assert_int_equal(f.inflight_entries, 1);
-    lose(bed, "worker");
+    bed_lose(bed, "worker");
     f = bed_figures(bed);
     assert_int_equal(f.sessions + f.inflight_entries + f.workers, 0);
     assert_int_equal(f.sessions_gone, 2);
-    lose(bed, "worker"); /* nobody */
-    lose(bed, "never was here");
+    bed_lose(bed, "worker"); /* nobody */
+    bed_lose(bed, "never was here");
     assert_int_equal(bed_figures(bed).sessions_gone, 2);
     assert_int_equal(bed->actions.messages, 0);
 }
@@ -609,11 +430,6 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, bed_setup, bed_teardown)
     const struct CMUnitTest tests[] = {
-        T(workers_sit_without_gaps),
-        T(each_users_workers_sit_side_by_side),
-        T(who_leaves_moves_no_more_than_the_last_of_each_user),
-        T(a_worker_of_another_user_changes_its_place),
-        T(many_worker_indexes_are_sent_in_turns),
         T(a_job_shows_what_was_found),
         T(a_front_end_that_searches_too_has_totals_of_its_own),
         T(a_long_line_is_cut_between_words),

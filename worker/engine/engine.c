@@ -244,17 +244,12 @@ static bool poll_engine(void *self, struct search *search)
            (atomic_load_explicit(&e->stop, memory_order_relaxed) || over_limits(e, now));
 }
 
-/* What is told of it is true: the line ends with the game, and a mate comes with the line to it. A
- * mate without one is no more than a win. The caller holds the lock. */
+/* The caller holds the lock. */
 static void finish_line(struct engine *e, const struct engine_thread *thread,
                         struct search_result *r)
 {
     searcher_extend_line(&thread->searcher, e->job, &r->pv, r->depth);
-    line_cut(e->job, &r->pv);
-    if (!line_complete(e->job, e->table, e->deadline_us, r) && !e->job->strict) {
-        const int distance = GAME_MATE - (r->score < 0 ? -r->score : r->score);
-        r->score = r->score < 0 ? distance - GAME_MATE_MIN : GAME_MATE_MIN - distance;
-    }
+    line_finish(e->job, e->table, e->deadline_us, r);
 }
 
 /* The caller holds the lock. */
@@ -541,19 +536,6 @@ static void search_all(struct engine *e)
     }
 }
 
-static bool copy_job(struct engine *e, const struct job *job)
-{
-    void *position = malloc(job->game->position_size);
-    if (position == NULL) {
-        return false;
-    }
-    memcpy(position, job->position, job->game->position_size);
-    e->own = *job;
-    e->own.position = position;
-    e->job = &e->own;
-    return true;
-}
-
 enum err engine_run(struct engine *e, struct job *job, const struct engine_observer *observer,
                     struct engine_result *out)
 {
@@ -562,9 +544,10 @@ enum err engine_run(struct engine *e, struct job *job, const struct engine_obser
     const bool is_posted =
         e->transport != NULL && job->algorithm->uses_shards && (e->has_letters || !needs_peers);
     job->id = clock_unique();
-    if (!copy_job(e, job)) {
+    if (job_copy(&e->own, job) != ERR_OK) {
         return ERR_NOMEM;
     }
+    e->job = &e->own;
     e->last_iteration = job_last_iteration(job);
     e->best = (struct search_result){0};
     e->begin_us = clock_us();

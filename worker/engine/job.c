@@ -69,6 +69,18 @@ void job_free(struct job *job)
     job->position = NULL;
 }
 
+enum err job_copy(struct job *out, const struct job *job)
+{
+    void *position = malloc(job->game->position_size);
+    if (position == NULL) {
+        return ERR_NOMEM;
+    }
+    memcpy(position, job->position, job->game->position_size);
+    *out = *job;
+    out->position = position;
+    return ERR_OK;
+}
+
 unsigned job_last_iteration(const struct job *job)
 {
     unsigned left =

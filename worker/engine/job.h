@@ -45,6 +45,8 @@ void job_set_repeatable_namespace(struct job *job, uint32_t fresh);
 enum err job_set_position(struct job *job, const struct game *game, const char *text, char *why,
                           size_t why_size);
 void job_free(struct job *job);
+/* With a position of its own. ERR_NOMEM. */
+enum err job_copy(struct job *out, const struct job *job);
 /* The last iteration: its depth, or the one that is exact. */
 unsigned job_last_iteration(const struct job *job);
 

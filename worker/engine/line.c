@@ -307,3 +307,13 @@ bool line_complete(const struct job *job, struct embedded *table, uint64_t until
     r->score = is_attacker ? GAME_MATE - (int)found : (int)found - GAME_MATE;
     return true;
 }
+
+void line_finish(const struct job *job, struct embedded *table, uint64_t until_us,
+                 struct search_result *r)
+{
+    line_cut(job, &r->pv);
+    if (!line_complete(job, table, until_us, r) && !job->strict) {
+        const int distance = GAME_MATE - (r->score < 0 ? -r->score : r->score);
+        r->score = r->score < 0 ? distance - GAME_MATE_MIN : GAME_MATE_MIN - distance;
+    }
+}

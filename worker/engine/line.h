@@ -25,4 +25,9 @@ enum { LINE_NODES_MAX = 20000 };
 bool line_complete(const struct job *job, struct embedded *table, uint64_t until_us,
                    struct search_result *result);
 
+/* Both, on a line that is as long as it gets: what is told of it is true. A mate without the line
+ * to it is no more than a win, unless the job is strict. */
+void line_finish(const struct job *job, struct embedded *table, uint64_t until_us,
+                 struct search_result *result);
+
 #endif

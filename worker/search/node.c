@@ -51,11 +51,36 @@ void node_count(struct search *s, const struct node *n, unsigned nodes)
  * window that real scores make reaches GAME_INFINITE by GAME_MATE and a ply each), and every visit
  * ends. What is false but could be true may spoil a result (docs/security.md). */
 
-static bool is_possible(const struct search *s, const struct tt_ask *ask,
+static bool is_wanted_at_root(const struct search *s, uint16_t move)
+{
+    bool is_named = s->options.root_moves == 0;
+    for (unsigned i = 0; i < s->lines_done; i++) {
+        if (s->line[i].move == move) {
+            return false;
+        }
+    }
+    for (unsigned i = 0; i < s->options.root_moves && !is_named; i++) {
+        is_named = s->options.root_move[i] == move;
+    }
+    return is_named;
+}
+
+/* Whether what others say of a node can be its value, or a lower bound of it. At the root somebody
+ * plays the move, so a value above alpha needs one that may be played there. */
+static bool names_a_move(const struct search *s, const struct node *n, int score, uint16_t move)
+{
+    bool is_named = n->ply > 0 || score <= n->ask.alpha;
+    for (unsigned i = 0; i < s->root_list_count && !is_named; i++) {
+        is_named = s->root_list[i] == move && is_wanted_at_root(s, move);
+    }
+    return is_named;
+}
+
+static bool is_possible(const struct search *s, const struct node *n, const struct tt_ask *ask,
                         const struct tt_answer *answer)
 {
     if (answer->verdict == TT_CUT) {
-        return node_is_score(s, answer->score);
+        return node_is_score(s, answer->score) && names_a_move(s, n, answer->score, answer->move);
     }
     if (answer->verdict == TT_BUSY) { /* to others it would end a node without a value */
         return ask->flags & TT_EXCLUSIVE;
@@ -65,6 +90,19 @@ static bool is_possible(const struct search *s, const struct tt_ask *ask,
             (answer->alpha > ask->alpha && node_is_score(s, answer->alpha))) &&
            (answer->beta == ask->beta ||
             (answer->beta < ask->beta && node_is_score(s, answer->beta)));
+}
+
+/* What is left of an answer: nothing where it cannot be true; of a lower bound that does not end
+ * the node only a strict one, since another search's is worth less than what the moves turn out to
+ * be worth in this one. */
+static void doubt(const struct search *s, const struct node *n, struct tt_answer *answer)
+{
+    if (!is_possible(s, n, &n->ask, answer)) {
+        *answer =
+            (struct tt_answer){.verdict = TT_OPEN, .alpha = n->ask.alpha, .beta = n->ask.beta};
+    } else if (!s->options.strict || !names_a_move(s, n, answer->alpha, answer->move)) {
+        answer->alpha = n->ask.alpha;
+    }
 }
 
 bool node_peek_here(struct search *s, const struct tt_peek *peek, struct tt_peeked *seen)
@@ -90,20 +128,6 @@ uint64_t node_root_key(const struct search *s)
     return key;
 }
 
-static bool is_wanted_at_root(const struct search *s, uint16_t move)
-{
-    bool is_named = s->options.root_moves == 0;
-    for (unsigned i = 0; i < s->lines_done; i++) {
-        if (s->line[i].move == move) {
-            return false;
-        }
-    }
-    for (unsigned i = 0; i < s->options.root_moves && !is_named; i++) {
-        is_named = s->options.root_move[i] == move;
-    }
-    return is_named;
-}
-
 unsigned node_generate_root(const struct search *s, struct game_move *list)
 {
     unsigned count = s->options.game->generate(s->position, list), kept = 0;
@@ -113,17 +137,6 @@ unsigned node_generate_root(const struct search *s, struct game_move *list)
         }
     }
     return kept;
-}
-
-/* Whether what others say of a node can be its value, or a lower bound of it. At the root somebody
- * plays the move, so a value above alpha needs one that may be played there. */
-static bool names_a_move(const struct search *s, const struct node *n, int score, uint16_t move)
-{
-    bool is_named = n->ply > 0 || score <= n->ask.alpha;
-    for (unsigned i = 0; i < s->root_list_count && !is_named; i++) {
-        is_named = s->root_list[i] == move && is_wanted_at_root(s, move);
-    }
-    return is_named;
 }
 
 void node_generate(struct search *s, struct node *n)
@@ -191,8 +204,8 @@ uint16_t node_solved_move(struct search *s)
 }
 
 /* Against the window that was searched, not the one that alpha was raised to. A value that falls on
- * or outside a bound that the table had proved is that bound. A lower bound comes with the move that
- * proved it: all moves have failed low against it here, and so the best of them is none. */
+ * or outside a bound that the table had proved is that bound. A lower bound comes with the move
+ * that proved it: all moves have failed low against it here, and so the best of them is none. */
 static enum tt_bound classify(struct node *n)
 {
     if (n->best <= n->known_lower) {
@@ -356,10 +369,7 @@ enum search_visit node_search(struct search *s, struct node *n)
         node_generate(s, n);
     }
     table->await(table->self, &n->ask, &n->ticket, &answer);
-    if (!is_possible(s, &n->ask, &answer) ||
-        (answer.verdict == TT_CUT && !names_a_move(s, n, answer.score, answer.move))) {
-        answer = (struct tt_answer){.verdict = TT_OPEN, .alpha = n->ask.alpha, .beta = n->ask.beta};
-    }
+    doubt(s, n, &answer);
 
     /* Step 5. CUT: the table knows the value. BUSY: another searcher is in the node. */
     if (answer.verdict == TT_CUT) {
@@ -378,9 +388,6 @@ enum search_visit node_search(struct search *s, struct node *n)
     }
 
     /* Step 6. OPEN: the search is in the node until step 11, in the window that came back. */
-    if (!names_a_move(s, n, answer.alpha, answer.move)) {
-        answer.alpha = n->ask.alpha;
-    }
     n->alpha = n->alpha_now = answer.alpha;
     n->beta = answer.beta;
     n->known_lower = answer.alpha > n->ask.alpha ? answer.alpha : -GAME_INFINITE;
@@ -496,10 +503,7 @@ void search_answered(struct search *s, const struct tt_ask *ask, const struct tt
             continue;
         }
         n->ticket.later = false;
-        if (!is_possible(s, ask, answer)) {
-            return;
-        }
-        if (answer->verdict == TT_CUT && !names_a_move(s, n, answer->score, answer->move)) {
+        if (!is_possible(s, n, ask, answer)) {
             return;
         }
         if (answer->verdict == TT_CUT) {
