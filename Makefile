@@ -360,18 +360,22 @@ check: deps-test forget-totals
 	@QUICK=1 $(AGAIN) MODE=dev run-sim RUNS=30
 	@$(SUM)
 
+# Of system tests under the thread sanitizer those of programs with many threads; the others show nothing there that unit
+# tests do not, and are part of test-long.
+TSAN_SYSTEM ?= $(patsubst %,tests/system/test_%.py,cluster connections failure letters limits uci)
+test: export GROUPS := 13
 test: deps-test forget-totals
-	$(call build,release,all tools build/release/tests/test_chess_perft)
+	$(call build,release,all tools build/release/tests/test_chess_perft build/release/tests/test_search_steal)
 	$(call build,dev,all unit fuzz tools)
 	$(call build,tsan,all unit tools)
 	$(call build,release,O=$(VALGRIND_O) ARCH=$(VALGRIND_ARCH) $(VALGRIND_O)/bin/ttserver)
 	@$(AGAIN) run-lint
 	@$(AGAIN) MODE=dev run-unit
 	@$(AGAIN) MODE=tsan run-unit
-	@$(AGAIN) MODE=release run-unit UNIT=tests/unit/test_chess_perft.c PERFT_MAX_LEAVES=$(RELEASE_LEAVES)
+	@$(AGAIN) MODE=release run-unit UNIT="tests/unit/test_chess_perft.c tests/unit/test_search_steal.c" PERFT_MAX_LEAVES=$(RELEASE_LEAVES)
 	@VALGRIND=1 VALGRIND_BIN=$(VALGRIND_O)/bin $(AGAIN) MODE=release run-system
 	@QUICK=1 $(AGAIN) MODE=dev run-system
-	@QUICK=1 $(AGAIN) MODE=tsan run-system
+	@QUICK=1 $(AGAIN) MODE=tsan run-system SYSTEM="$(TSAN_SYSTEM)"
 	@$(AGAIN) MODE=release run-sim OTHER_BINS=build/dev/bin:build/tsan/bin
 	@$(AGAIN) MODE=dev run-fuzz
 	@$(AGAIN) MODE=release run-attacks
@@ -390,7 +394,7 @@ test-deploy: deps forget-totals
 
 # The same, deeper: every published perft count, long random runs. An hour or more.
 test-long:
-	@OTHELLO_EMPTIES=64 STEAL_ALL=1 $(AGAIN) test RELEASE_LEAVES=0 FUZZ_RUNS=100000000 UNIT_TIMEOUT=14400 SYSTEM_TIMEOUT=200000
+	@OTHELLO_EMPTIES=64 STEAL_ALL=1 $(AGAIN) test TSAN_SYSTEM="$(SYSTEM)" RELEASE_LEAVES=0 FUZZ_RUNS=100000000 UNIT_TIMEOUT=14400 SYSTEM_TIMEOUT=200000
 
 # Ten thousand searches with faults on the virtual cluster; another ten with SEEDS=10001..20000.
 SEEDS ?= 1..10000

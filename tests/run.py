@@ -12,6 +12,10 @@ A crash, a time-out, a missing or a broken plan is a failure of its own. The las
 after the others, and what they say then counts; more failures than N are no accident, and none is
 run again. A program that a sanitizer, valgrind, a signal or a CHECK stopped is not run again either. Each
 that is run again is shown whole, and named UNSTABLE in the totals.
+
+On a busy or a slow machine all time-outs grow: as many times as a fixed piece of work takes longer at the start than on
+an idle machine of today. Programs find the number in SLOWNESS. GROUPS=N, of `make test`: says which of so many groups
+begins.
 """
 import argparse
 import concurrent.futures
@@ -34,8 +38,16 @@ SKIP = 77
 RESULT = re.compile(r"(not )?ok\b\s*(\d+)?\s*-?\s*(.*)")
 PLAN = re.compile(r"1\.\.(\d+)(\s*#\s*skip\b.*)?", re.IGNORECASE)
 SKIPPED = re.compile(r"#\s*skip\b", re.IGNORECASE)
+WORK, WORK_S = 2_000_000, 0.15  # a piece of work, and what an idle machine of today takes for it at most
 NO_ACCIDENT = re.compile(r"Sanitizer|valgrind|core dumped|SIG(SEGV|ABRT|BUS|ILL|FPE)|runtime error:|: bug: |"
                          r"exit status -\d")
+
+
+def slowness():
+    """How many times the machine is slower now than an idle one of today; at least 1."""
+    begin = time.monotonic()
+    sum(i * i for i in range(WORK))
+    return max(1.0, (time.monotonic() - begin) / WORK_S)
 
 
 class Outcome:
@@ -248,6 +260,19 @@ def read_arguments(words):
     return parser.parse_args(words)
 
 
+def say_group(a):
+    """A group may come in several parts, one after the other."""
+    groups = os.environ.get("GROUPS")
+    if groups is None or a.totals is None:
+        return
+    seen = []
+    if os.path.exists(a.totals):
+        with open(a.totals) as file:
+            seen = [json.loads(line)["group"] for line in file]
+    if a.group not in seen:
+        print(f"== group {len(set(seen)) + 1} of {groups}: {a.group}", flush=True)
+
+
 def main():
     words, command = sys.argv[1:], []
     if "--step" in words and "--" in words:
@@ -256,6 +281,10 @@ def main():
     a = read_arguments(words)
     if a.sum:
         return sum_up(a.sum)
+    say_group(a)
+    slow = slowness()
+    a.timeout *= slow
+    os.environ["SLOWNESS"] = f"{slow:.2f}"
     begin, counts, failures = time.monotonic(), [0, 0, 0], []
     with concurrent.futures.ThreadPoolExecutor(max(1, a.jobs)) as pool:
         if a.step:

@@ -17,7 +17,7 @@ from cluster import check, equal, positions  # noqa: E402
 
 WORKERS = (1, 8, 32, 128)
 JOBS = int(os.environ.get("JOBS", "2"))
-PATIENCE = 3000
+PATIENCE = 3000 * cluster.SLOWNESS
 
 
 def scores(position, algorithm, workers, *options):

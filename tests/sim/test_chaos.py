@@ -21,7 +21,7 @@ JOBS = os.environ.get("JOBS", "2")
 OTHERS = [path for path in os.environ.get("OTHER_BINS", "").split(":")
           if path and os.access(os.path.join(path, "abdada"), os.X_OK)]
 PLANTED = 60 if RUNS >= 100 else 25
-PATIENCE = 800
+PATIENCE = 800 * cluster.SLOWNESS
 ENDING = "--XXXXX--OOOXX-O-OOOXXOX-OXOXOXXOXXXOXXX--XOXOXX-XXXOOO--OOOOO-- X"  # FFO #1: 14 empty squares
 LIES = ("hellos", "asks", "stores", "releases", "peeks", "shares", "histories", "posts", "stops",
         "reports", "members", "jobs", "stats", "heartbeats", "scans", "flushes")

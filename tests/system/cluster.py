@@ -32,9 +32,10 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BIN = os.environ.get("BIN", os.path.join(ROOT, "bin"))
 QUICK = os.environ.get("QUICK") == "1"
 HEARTBEAT_MS = 300
-SLACK = float(os.environ.get("SLACK", "10"))  # for promised times, on a machine that is slow or has other things to do
+SLOWNESS = float(os.environ.get("SLOWNESS", "1"))  # of this machine now, as tests/run.py measured it
+SLACK = float(os.environ.get("SLACK", "10")) * SLOWNESS  # for promised times
 SANITIZED = any(part in ("dev", "tsan") for part in os.path.normpath(BIN).split(os.sep))
-PATIENCE = 60.0  # seconds that anything may take; conditions come much earlier
+PATIENCE = 60.0 * SLOWNESS  # seconds that anything may take; conditions come much earlier
 LIBC = ctypes.CDLL(None)
 PR_SET_PDEATHSIG = 1
 live = set()  # processes that must not outlive this one

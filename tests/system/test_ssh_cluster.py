@@ -19,7 +19,7 @@ import sys
 import tempfile
 
 import ssh_hosts
-from cluster import ROOT, Process, answers, ask, check, equal, free_port, main, needs, path_of, positions, run, start, wait_until
+from cluster import ROOT, SLOWNESS, Process, answers, ask, check, equal, free_port, main, needs, path_of, positions, run, start, wait_until
 
 reason = ssh_hosts.why_not()  # before anything else: it moves this process into a namespace of its own
 SCRIPTS = os.path.join(ROOT, "worker", "cli")
@@ -27,7 +27,7 @@ SHARD = "ttserver = { memory = \"32M\" }\n"
 WORKER = "ttworker = { hash = 4 }\n"
 STRICT = ["--strict", "--select", "plain"]
 LONG_S = 1.0
-PATIENCE = 120
+PATIENCE = 120 * SLOWNESS
 
 
 needs_hosts = needs(lambda: reason)
