@@ -85,6 +85,23 @@ class Judge:
             check(is_check and not has_moves, "no mate:", fen, row)
 
 
+def the_move_is_the_one_that_the_score_is_of():
+    """Fresh processes, one thread; other moves throw a won game away, or miss a piece."""
+    for select, depth, fen, right in (
+            ("full", 14, "8/5K2/8/2r5/8/6k1/8/2Q5 w - - 0 1", "c1c5"),
+            ("plain", 9, "1q6/5k2/8/8/4K3/8/1Q6/8 w - - 0 1", "b2b8"),
+            ("full", 12, "8/8/1K6/5r2/k7/8/8/1Q6 w - - 0 1", "b1f5"),
+            ("full", 11, "8/8/5K2/5p2/8/8/1P6/4k3 w - - 0 1", "f6f5"),
+            ("full", 6, "8/8/8/K7/8/3p2k1/4B3/7R w - - 0 1", "e2d3 h1d1 h1h6"),
+            ("full", 9, "R7/Qq6/2k3K1/5P2/8/8/8/8 w - - 0 1", "a7b7")):
+        found, = [json.loads(line) for line in
+                  spoken("", "analyse", "--json", "--select", select, "--depth", str(depth), fen)[1]]
+        check(found["bestmove"] in right.split(), fen, found)
+    found = said("setoption name MultiPV value 3", "position fen k4r2/8/5R2/1K6/8/8/8/8 w - - 0 1", "go depth 11")
+    equal(best(found), ["f6f8"])
+    equal([row[4][0] for row in values(found) if row[:2] == (11, 1)][-1], "f6f8")
+
+
 def lines_end_where_the_game_does():
     judge = Judge()
     for fen, depth, lines in (
@@ -311,7 +328,7 @@ def othello_protocols_answer():
 
 
 if __name__ == "__main__":
-    sys.exit(main([
+    sys.exit(main([the_move_is_the_one_that_the_score_is_of, 
         lines_end_where_the_game_does,
         long_games_are_remembered,
         a_line_of_any_length_is_read_or_refused,
