@@ -177,6 +177,13 @@ static bool run(struct bench *b, const struct keys_client *keys)
         log_fail(program, "%s", why);
         return false;
     }
+    enum err err = strcmp(b->pattern, "chess") == 0 ? ttbench_load_record(&b->load)
+                                                    : ttbench_load_random(&b->load, b->seed);
+    if (err != ERR_OK) {
+        zmq_ctx_term(context);
+        log_fail(program, "%s", err_text(err));
+        return false;
+    }
     struct ttbench_plan plan = {
         .load = &b->load,
         .servers = &servers,
@@ -317,13 +324,6 @@ static int run_and_report(struct bench *b)
     char why[KEYS_WHY_MAX];
     if (cli_load_keys(b->keys_dir, KEYS_FRONT, &room, &keys, why) != ERR_OK) {
         log_fail(program, "%s", why);
-        return 1;
-    }
-    enum err err = strcmp(b->pattern, "chess") == 0 ? ttbench_load_record(&b->load)
-                                                    : ttbench_load_random(&b->load, b->seed);
-    if (err != ERR_OK) {
-        keys_wipe(&room, sizeof room);
-        log_fail(program, "%s", err_text(err));
         return 1;
     }
     signals_catch(on_signal);
