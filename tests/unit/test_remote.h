@@ -131,6 +131,9 @@ static inline void peer_open_at(struct world *world, unsigned index, uint8_t sha
         .game = games_by_name("chess"), .algorithm = algorithm, .strict = true, .depth_limit = 1};
     struct table_port port = remote_table_port(peer->remote);
     assert_int_equal(search_open(&peer->search, &plan, &port, &env), ERR_OK);
+    for (unsigned i = 0; i < GAME_MOVES_MAX; i++) { /* of a root that is never generated */
+        peer->search->root_list[peer->search->root_list_count++] = (uint16_t)(i + 1);
+    }
     assert_int_equal(remote_connect(peer->remote, 100), 1);
     peer_begin(peer);
 }

@@ -156,8 +156,11 @@ static void take_value(struct search *s, struct split *sp, const struct peer_mes
         return;
     }
     n->alpha_now = m->best;
-    n->pv.length = m->line_length;
-    memcpy(n->pv.move, m->moves, m->line_length * sizeof m->moves[0]);
+    n->pv = (struct search_line){.length = 1, .move = {n->best_move}}; /* whatever the slave says */
+    if (m->line_length > 0 && m->moves[0] == n->best_move) {
+        n->pv.length = m->line_length;
+        memcpy(n->pv.move, m->moves, m->line_length * sizeof m->moves[0]);
+    }
     if (!node_is_cut_off(n)) {
         say_to_slaves(s, sp, STEAL_NARROW);
     } else if (!(n->moves[m->at].flags & GAME_NOISY)) {
