@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 enum {
-    LOOKUPS_MAX = 32, /* of the process at a time */
+    LOOKUPS_MAX = 128, /* of the process at a time */
     LOOKUP_REACH_MS = 1000, /* that addresses have to take a connection */
     LOOKUP_NUMBER_MAX = 64, /* of an address in numbers */
 };

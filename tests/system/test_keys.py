@@ -344,5 +344,18 @@ def test_beyond_loopback_keys_are_needed():
         equal(shard.end(), 0)
 
 
+def test_where_root_has_no_number_keys_can_be_used():
+    """In a user namespace of somebody else than root, "/" belongs to nobody."""
+    with folder() as path:
+        os.chmod(path, 0o777)
+        somebody = ["setpriv", "--reuid", "65533", "--regid", "65533", "--clear-groups"] if os.geteuid() == 0 else []
+        inside = [*somebody, "unshare", "--user", "--map-root-user"]
+        if subprocess.run([*inside, "true"], capture_output=True, check=False).returncode != 0:
+            return "no user namespaces here"
+        made = subprocess.run([*inside, path_of("abdada"), "keygen", f"{path}/ring"], capture_output=True, text=True, check=False)
+        equal(made.returncode, 0, made.stderr)
+    return None
+
+
 if __name__ == "__main__":
     sys.exit(main([value for name, value in list(globals().items()) if name.startswith("test_")]))

@@ -73,7 +73,7 @@ static void resolve(struct shard_addresses *a, unsigned shard)
     if (s->lookup == NULL) {
         if (s->lookup_us == 0 || now_us - s->lookup_us >= AGAIN_US) {
             s->lookup = lookup_begin(&a->server[shard], true);
-            s->lookup_us = now_us;
+            s->lookup_us = s->lookup != NULL ? now_us : s->lookup_us;
         }
     } else if (lookup_wait(s->lookup, 0)) {
         int error = lookup_take(&s->lookup, &found);
