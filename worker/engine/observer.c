@@ -30,8 +30,8 @@ struct observer {
     pthread_mutex_t lock; /* of the rest */
     pthread_cond_t changed;
     bool is_ending, has_ended;
-    unsigned count;
-    struct note note[NOTES_MAX]; /* the oldest first */
+    unsigned first, count;
+    struct note ring[NOTES_MAX]; /* from `first` on, the oldest first */
 };
 
 static void report(const struct engine_observer *to, const struct note *n)
@@ -62,17 +62,25 @@ static bool is_wanted(const struct engine_observer *to, enum note_kind kind)
 
 /* ---- what waits; the caller holds the lock ---- */
 
+static struct note *note_at(struct observer *o, unsigned i)
+{
+    return &o->ring[(o->first + i) % NOTES_MAX];
+}
+
 static void drop(struct observer *o, unsigned i)
 {
+    for (; i > 0; i--) {
+        *note_at(o, i) = *note_at(o, i - 1);
+    }
+    o->first = (o->first + 1) % NOTES_MAX;
     o->count--;
-    memmove(&o->note[i], &o->note[i + 1], (o->count - i) * sizeof o->note[0]);
 }
 
 /* The place in the list of the oldest one of that kind, or `count`. */
-static unsigned oldest(const struct observer *o, enum note_kind kind)
+static unsigned oldest(struct observer *o, enum note_kind kind)
 {
     unsigned i = 0;
-    while (i < o->count && o->note[i].kind != kind) {
+    while (i < o->count && note_at(o, i)->kind != kind) {
         i++;
     }
     return i;
@@ -102,7 +110,7 @@ static void *run(void *context)
         if (o->count == 0) {
             break;
         }
-        now = o->note[0];
+        now = *note_at(o, 0);
         drop(o, 0);
         pthread_mutex_unlock(&o->lock);
         report(o->to, &now);
@@ -185,7 +193,8 @@ static void take(struct observer *o, const struct note *n)
     }
     pthread_mutex_lock(&o->lock);
     make_room(o, n->kind);
-    o->note[o->count++] = *n;
+    *note_at(o, o->count) = *n;
+    o->count++;
     pthread_cond_broadcast(&o->changed);
     pthread_mutex_unlock(&o->lock);
 }
