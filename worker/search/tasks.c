@@ -370,7 +370,7 @@ static enum search_visit leaf(struct search *s, struct node *n, struct place *p)
     const struct known *k = place_deepest(p, n->depth, n->alpha, n->beta);
     if (k != NULL) {
         n->best = k->lower >= n->beta || k->lower == k->upper ? k->lower : k->upper;
-        n->best_move = k->move;
+        n->best_move = n->best > n->alpha ? k->move : 0;
     } else {
         if (!p->has_static) {
             p->value = (int16_t)quiesce(s, n, -GAME_INFINITE, GAME_INFINITE);
