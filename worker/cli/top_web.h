@@ -19,8 +19,8 @@ struct top_web;
 /* "HOST:PORT"; of ":PORT" and "PORT" the host is 127.0.0.1. ERR_SYNTAX, ERR_RANGE. */
 enum err top_web_address(const char *text, void *out /* struct options_host_port */);
 
-/* Serves from now on. With `keys` pages need a token, which is derived from the secret key: who has
- * the same key finds the same token. `stop` as in http.h. On failure a line for people is written
+/* Serves from now on. With `keys` pages need a token, drawn at random here: another at each start,
+ * and nothing about the keys is in it. `stop` as in http.h. On failure a line for people is written
  * to `why`. */
 enum err top_web_open(struct top_web **out, const struct options_host_port *at,
                       const struct keys_client *keys, const atomic_bool *stop,
