@@ -116,6 +116,7 @@ class Client:
         if receive_most:
             self.socket.rcvhwm, self.socket.rcvbuf = receive_most, 4096
         self.socket.setsockopt(zmq.LINGER, 200)  # for a BYE
+        self.socket.setsockopt(zmq.SNDTIMEO, 1000)  # who was refused has no connection that could take a message
         self.socket.connect("tcp://" + address)
         self.timeout = timeout
         self.requests = itertools.count(1)

@@ -251,7 +251,7 @@ def wrong_use_is_said_in_a_line():
         check(done.status in (1, 2) and len(done.lines["err"]) == 1 and done.out() == "", words, done.tail())
         check(why in done.err(), why, "not in", done.err())
     path = os.path.join(scratch("othello"), "bad.obf")
-    for line in (START[:-2], f"{START}; D3:+2", f"{START}; D3:+65;", f"{START}; D3:+4294967298;", f"{START}; D3;", f"{START}; D3:x;", "; D3:+2;"):
+    for line in (START[:-2], f"{START}; D3:+65;", f"{START}; D3:+4294967298;", f"{START}; D3;", f"{START}; D3:x;", "; D3:+2;"):
         with open(path, "w", encoding="ascii") as file:
             file.write(f"% a comment\n\n{line}\n")
         done = run("abdada", "solve", "--obf", path)

@@ -248,8 +248,11 @@ def a_removed_key_ends_its_sessions():
         good.heartbeat()
         check("good" in names(), "the others go on")
         for session in eve:
-            session.send(client.STATS, 1)
-            equal(session.receive(0.2), None, "of who was removed")
+            try:
+                session.send(client.STATS, 1)
+                equal(session.receive(0.2), None, "of who was removed")
+            except zmq.Again:  # it was refused, and libzmq does not try again
+                pass
             session.close()
 
 

@@ -312,8 +312,11 @@ def a_search_is_followed_and_deaths_are_seen():
             wait_until(lambda: page.js("return document.querySelectorAll('#board .arrow').length") >= 3, "arrows")
             before = depth(page)
             wait_until(lambda: depth(page) > before, "the depth grows")
-            wait_until(lambda: all("searches" in tile(page, name)[1] and not re.search(r"\D0 nodes/s", tile(page, name)[1])
-                                   for name in ("w0", "big", f"analyse:{front.popen.pid}")), "nodes/s of each that searches")
+
+            def has_speed(name):
+                text = (tile(page, name) or ("", ""))[1]
+                return "searches" in text and not re.search(r"\D0 nodes/s", text)
+            wait_until(lambda: all(map(has_speed, ("w0", "big", f"analyse:{front.popen.pid}"))), "nodes/s of each that searches")
             check(page.js("return document.querySelectorAll('#scores .curve, #depths .curve, #rate .curve').length") == 3, "charts")
             page.shoot("running-light")
             page.prefer("dark")
