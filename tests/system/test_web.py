@@ -316,7 +316,7 @@ def a_search_is_followed_and_deaths_are_seen():
             def has_speed(name):
                 text = (tile(page, name) or ("", ""))[1]
                 return "searches" in text and not re.search(r"\D0 nodes/s", text)
-            wait_until(lambda: all(map(has_speed, ("w0", "big", f"analyse:{front.popen.pid}"))), "nodes/s of each that searches")
+            wait_until(lambda: all(map(has_speed, ("w0", "big", f"abdada:{front.popen.pid}"))), "nodes/s of each that searches")
             check(page.js("return document.querySelectorAll('#scores .curve, #depths .curve, #rate .curve').length") == 3, "charts")
             page.shoot("running-light")
             page.prefer("dark")
