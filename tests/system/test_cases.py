@@ -240,6 +240,17 @@ def positions_are_read_or_refused():
         check(len(errors(found)) == 2 and best(found) == ["(none)"], fen, found)
     found = said("position fen 2Nq4/2K5/1b6/8/7R/3k4/7P/8 w - - 0 1", "go depth 3")
     check(best(found)[0] in ("c7b8", "c7b7", "c7c6", "(none)"), found)
+    moved = "fen rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1"
+    start = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
+    for text in ("startpos moves e2e4", "startpos Moves e2e4", "startpos\tMOVES\te2e4", "StartPos moves E2E4",
+                 f"fen {start} Moves e2e4", f"fen {start} MOVES e2e4", f"FEN {start} moves e2e4"):
+        check(moved in said(f"position {text}", "d"), text)
+    for text, wrong in (("startpos e2e4", "'moves', not 'e2e4'"), ("startpos movese2e4", "'moves', not 'movese2e4'"),
+                        ("startpos fen moves", "'moves', not 'fen'"), ("startposx", "position startpos|fen"),
+                        (f"fen {start} e2e4", "more than 6"), ("moves e2e4", "position startpos|fen"),
+                        (f"fen{start}", "position startpos|fen"), ("fen moves e2e4", "4 to 6 fields")):
+        found = said("position startpos", f"position {text}", "go depth 1")
+        check(len(errors(found)) == 2 and wrong in errors(found)[0] and best(found) == ["(none)"], text, found)
     check("fen 5kbq/3Q2n1/6p1/r3PpKn/2n5/8/8/q7 w - - 7 4" in said("position fen 5kbq/3Q2n1/6p1/r3PpKn/2n5/8/8/q7 w - f6 7 4", "d"))
     check("Nodes searched: 28" in said("position fen nrkb2nr/ppppp1p1/6bp/5p2/BPP1P1P1/P7/3P1P1P/qRK1BQNR w BHbh - 0 3",
                                        "go perft 1"))
@@ -328,7 +339,7 @@ def othello_protocols_answer():
 
 
 if __name__ == "__main__":
-    sys.exit(main([the_move_is_the_one_that_the_score_is_of, 
+    sys.exit(main([the_move_is_the_one_that_the_score_is_of,
         lines_end_where_the_game_does,
         long_games_are_remembered,
         a_line_of_any_length_is_read_or_refused,
