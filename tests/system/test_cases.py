@@ -292,7 +292,15 @@ def positions_of_a_file_are_read_as_others_write_them():
             (f"{ROOK} bm a1-a8;\n", "1", True), (f"{ROOK} am Ra1-a7; bm Ra8;\n", "1", True), (f"{ROOK} bm Kd2;\n", "1", False)):
         found = analysed(text)
         equal([(each["id"], each["solved"]) for each in found], [(name, is_solved)], text)
-    check("solved" not in analysed(f"{ROOK} bm #1;\n")[0])
+    for operations, is_solved in (  # None: it is not said
+            ("bm #1;", None), ("c0 5\" nail; bm Ra8; id \"x\";", True), ("bm 1.Ra8;", True), ("bm 1... Ra8;", True),
+            ("bm 1. Ra8 2.Kd2;", True), ("bm 12.a1a8;", True), ("am 1.Ra8;", False), ("bm 1.Kd2;", False),
+            ("bm Ra8; am Ra8;", False), ("bm Ra8; am Kd2;", True), ("bm Kd2; am Ra7;", False),
+            ("bm Kd2 Kxd1;", None), ("bm Ra8 Kxd1;", True), ("bm Kxd1 Kd2; am Ra8;", False), ("bm Kxd1; am Kd2;", None),
+            ("am Kd2 Kxd1;", None), ("am Ra8 Kxd1;", False), ("bm Ra8; am Kxd1;", None), ("bm Kd2; am Kxd1;", False),
+            ("- - bm Ra8;", True), ("- bm Ra8;", True), ("0 - bm Ra8;", True), ("0 1 bm Ra8;", True)):
+        equal(analysed(f"{ROOK} {operations}\n")[0].get("solved"), is_solved, operations)
+    equal(analysed(f"{ROOK} 0 1 - bm Ra8;\n"), [])
     for position, score in (("8/8/4k3/8/8/4K3/4R3/8 w - - hmvc 99; fmvn 80; id \"r\";\n", 0),
                             ("8/8/4k3/8/8/4K3/4R3/8 w - - 99 80 id \"r\";\n", 0)):
         equal(analysed(position, 8)[0]["score"], score, position)

@@ -125,14 +125,28 @@ static bool read_move(const struct job *job, const char *word, uint16_t *move)
                                     : job->game->parse_move(job->position, word, move) == ERR_OK;
 }
 
+/* The next word without a move's number before it (1.Ra8, 1... Ra8); NULL: there is none. */
+static char *next_move(char **rest)
+{
+    for (char *word; (word = strtok_r(*rest, " \t,", rest)) != NULL;) {
+        const size_t digits = strspn(word, "0123456789"), dots = strspn(word + digits, ".");
+        word += dots > 0 ? digits + dots : 0;
+        if (*word != '\0') {
+            return word;
+        }
+    }
+    return NULL;
+}
+
 bool score_drop_unread(char *moves, const struct job *job, char *unread, size_t size)
 {
     char copy[SUITE_MOVES_MAX], *rest = copy;
     snprintf(copy, sizeof copy, "%s", moves);
     unread[0] = moves[0] = '\0';
-    for (char *word; (word = strtok_r(rest, " \t,", &rest)) != NULL;) {
+    for (char *word; (word = next_move(&rest)) != NULL;) {
         uint16_t move;
-        if (read_move(job, word, &move)) {
+        if (read_move(job, word, &move)) { /* `moves` has SUITE_MOVES_MAX bytes, and what fits in
+                                            * `copy` fits in it: nothing gets longer */
             strcat(strcat(moves, moves[0] != '\0' ? " " : ""), word);
         } else if (unread[0] == '\0') {
             snprintf(unread, size, "%s", word);
@@ -145,7 +159,7 @@ static bool among(const char *moves, const struct job *job, uint16_t move)
 {
     char copy[SUITE_MOVES_MAX], *rest = copy;
     snprintf(copy, sizeof copy, "%s", moves);
-    for (char *word; (word = strtok_r(rest, " \t,", &rest)) != NULL;) {
+    for (char *word; (word = next_move(&rest)) != NULL;) {
         uint16_t named;
         if (read_move(job, word, &named) && named == move) {
             return true;
@@ -154,10 +168,19 @@ static bool among(const char *moves, const struct job *job, uint16_t move)
     return false;
 }
 
+bool score_is_judged(const struct suite_case *c, const struct job *job, uint16_t move)
+{
+    if (among(c->avoid, job, move)) {
+        return true;
+    }
+    if (!among(c->best, job, move) && (c->best[0] != '\0' || c->is_best_cut)) {
+        return !c->is_best_cut;
+    }
+    return !c->is_avoid_cut && (c->best[0] != '\0' || c->avoid[0] != '\0');
+}
+
 bool score_solved(const struct suite_case *c, const struct job *job, uint16_t move, int score)
 {
-    if (move == 0 || (c->has_score && c->score != score)) {
-        return false;
-    }
-    return c->best[0] != '\0' ? among(c->best, job, move) : !among(c->avoid, job, move);
+    return move != 0 && (!c->has_score || c->score == score) &&
+           (c->best[0] == '\0' || among(c->best, job, move)) && !among(c->avoid, job, move);
 }
