@@ -298,9 +298,15 @@ def positions_of_a_file_are_read_as_others_write_them():
             ("bm Ra8; am Ra8;", False), ("bm Ra8; am Kd2;", True), ("bm Kd2; am Ra7;", False),
             ("bm Kd2 Kxd1;", None), ("bm Ra8 Kxd1;", True), ("bm Kxd1 Kd2; am Ra8;", False), ("bm Kxd1; am Kd2;", None),
             ("am Kd2 Kxd1;", None), ("am Ra8 Kxd1;", False), ("bm Ra8; am Kxd1;", None), ("bm Kd2; am Kxd1;", False),
+            ("bm Ra1-a8;", True), ("bm Qa1-a8;", None), ("bm Pa1-a8;", None), ("bm Ka1a8;", None), ("bm Ra1xa8;", None),
+            ("bm a1:a8;", None), ("am Qa1-a8;", None), ("bm Ke1-c1;", False), ("bm Ke1-d2;", False), ("bm Re1-d2;", None),
             ("- - bm Ra8;", True), ("- bm Ra8;", True), ("0 - bm Ra8;", True), ("0 1 bm Ra8;", True)):
         equal(analysed(f"{ROOK} {operations}\n")[0].get("solved"), is_solved, operations)
     equal(analysed(f"{ROOK} 0 1 - bm Ra8;\n"), [])
+    for moves in ("e5xd6", "e5:d6", "Pe5xd6", "Pe5-d6", "e5-d6", "exd6", "1.e5d6"):  # en passant
+        check("solved" in analysed(f"k7/8/8/3pP3/8/8/8/K7 w - d6 bm {moves};\n")[0], moves)
+    for moves in ("a7xb8=Q", "Pa7xb8=Q", "a7-a8=Q", "a7a8q"):
+        check("solved" in analysed(f"1n6/P6k/8/8/8/8/8/K7 w - - bm {moves};\n")[0], moves)
     for position, score in (("8/8/4k3/8/8/4K3/4R3/8 w - - hmvc 99; fmvn 80; id \"r\";\n", 0),
                             ("8/8/4k3/8/8/4K3/4R3/8 w - - 99 80 id \"r\";\n", 0)):
         equal(analysed(position, 8)[0]["score"], score, position)

@@ -105,18 +105,27 @@ static void without(char *out, size_t size, const char *word, const char *drop)
     out[used] = '\0';
 }
 
-/* As players write it, or as programs do: from one square to another, perhaps with a piece's letter
- * before and signs between (a1a8, Ra1-a8, e7xd8=Q). */
+/* As players write it, or as programs do: from one square to another, perhaps with its piece's
+ * letter before and signs between (a1a8, Ra1-a8, e7xd8=Q). */
 static bool read_chess_move(const struct job *job, const char *word, uint16_t *move)
 {
-    char san[16], squares[16], *text = squares;
+    static const char letters[] = "PNBRQK";
+    const struct chess_position *position = job->position;
+    char san[16], text[16];
+    uint16_t named;
     without(san, sizeof san, word, "()");
-    if (chess_san_parse(job->position, san, move) == ERR_OK) {
+    if (chess_san_parse(position, san, move) == ERR_OK) {
         return true;
     }
-    without(squares, sizeof squares, san, "-x:=+#!?");
-    text += *text != '\0' && strchr("PNBRQK", *text) != NULL;
-    return job->game->parse_move(job->position, text, move) == ERR_OK;
+    without(text, sizeof text, san, "-x:=+#!?");
+    const char *letter = text[0] != '\0' ? strchr(letters, text[0]) : NULL;
+    if (job->game->parse_move(position, text + (letter != NULL), &named) != ERR_OK ||
+        (letter != NULL && (position->board[chess_move_from(named)] & 7) != letter - letters) ||
+        (strpbrk(san, "x:") != NULL && !(chess_move_kind(named) & CHESS_CAPTURE))) {
+        return false;
+    }
+    *move = named;
+    return true;
 }
 
 static bool read_move(const struct job *job, const char *word, uint16_t *move)
