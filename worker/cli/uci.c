@@ -119,7 +119,10 @@ static void say_best(struct uci *u)
         printf("info string error: the search failed: out of memory\n");
     }
     if (u->mate > 0 && !mate_is_found(u, r) && r->depth >= u->job.depth) {
-        printf("info string no mate in %u\n", u->mate);
+        const unsigned bare = uci_lines_bare_mate(u->job.game, r->score);
+        const bool is_bare = bare > 0 && bare <= u->mate;
+        printf("info string no %smate in %u%s\n", is_bare ? "line to a " : "", u->mate,
+               is_bare ? " was found" : "");
     }
     if (r->move == 0) {
         printf("bestmove (none)\n"); /* no legal move: the game is over */
