@@ -135,17 +135,17 @@ static void what_waits_for_an_observer_is_bounded_and_the_newest_stays(void **st
     sem_destroy(&gate);
 }
 
-struct teller {
+struct reader {
     sem_t *gate;
     unsigned lines, next; /* of an iteration; the one that is to come */
     unsigned depth, whole, torn;
     bool has_waited, is_right;
 };
 
-static void tell_line(void *self, unsigned line, const struct search_result *result,
-                      const struct engine_status *status)
+static void read_reported(void *self, unsigned line, const struct search_result *result,
+                          const struct engine_status *status)
 {
-    struct teller *t = self;
+    struct reader *t = self;
     (void)status;
     if (!t->has_waited) {
         sem_wait(t->gate);
@@ -164,12 +164,12 @@ static void tell_line(void *self, unsigned line, const struct search_result *res
 
 enum { ITERATIONS = 400 };
 
-static struct teller tell_iterations(unsigned lines)
+static struct reader report_iterations(unsigned lines)
 {
     sem_t gate;
     struct observer *observer = NULL;
-    struct teller t = {.gate = &gate, .lines = lines, .is_right = true};
-    struct engine_observer to = {.self = &t, .iteration = tell_line};
+    struct reader t = {.gate = &gate, .lines = lines, .is_right = true};
+    struct engine_observer to = {.self = &t, .iteration = read_reported};
     struct engine_status status = {0};
     struct search_result result = {.depth = 0};
     sem_init(&gate, 0, 0);
@@ -194,12 +194,12 @@ static void the_lines_of_an_iteration_are_left_out_together(void **state)
     (void)state;
     static const unsigned lines[] = {2, 3, 100, 191, 192, SEARCH_LINES_MAX};
     for (unsigned i = 0; i < sizeof lines / sizeof *lines; i++) {
-        const struct teller t = tell_iterations(lines[i]);
+        const struct reader t = report_iterations(lines[i]);
         assert_true(t.is_right);
         assert_int_equal(t.depth, ITERATIONS); /* the newest, */
         assert_int_equal(t.next, 0); /* to its end */
         assert_in_range(t.whole, 1, ITERATIONS - 1);
-        assert_in_range(t.torn, 0, 1); /* the one that was being told */
+        assert_in_range(t.torn, 0, 1); /* the one that was being reported */
         assert_true(lines[i] > 100 || t.torn == 0);
     }
 }
@@ -208,7 +208,7 @@ enum { SHARDS = 64 };
 
 struct shards {
     sem_t *gate, *there;
-    unsigned told[SHARDS], depth;
+    unsigned reported[SHARDS], depth;
     char why[SHARDS][JOB_WHY_MAX];
 };
 
@@ -230,11 +230,11 @@ static void keep_refusal(void *self, unsigned shard, const char *why,
 {
     struct shards *s = self;
     (void)status;
-    s->told[shard]++;
+    s->reported[shard]++;
     snprintf(s->why[shard], JOB_WHY_MAX, "%s", why != NULL ? why : "(taken)");
 }
 
-static void of_a_shard_the_newest_word_is_told(void **state)
+static void of_a_shard_the_newest_word_is_reported(void **state)
 {
     (void)state;
     sem_t gate, there;
@@ -248,7 +248,7 @@ static void of_a_shard_the_newest_word_is_told(void **state)
     assert_int_equal(observer_open(&observer), ERR_OK);
     observer_begin(observer, &to);
     observer_note_line(observer, 0, &result,
-                       &status); /* nothing behind it is told before the gate */
+                       &status); /* nothing behind it is reported before the gate */
     for (unsigned i = 0; i < LINES; i++) {
         for (unsigned shard = 0; shard < SHARDS; shard++) {
             observer_note_refusal(observer, shard, "no", &status);
@@ -263,7 +263,7 @@ static void of_a_shard_the_newest_word_is_told(void **state)
     while (!observer_end(observer, 1000)) {
     }
     for (unsigned shard = 0; shard < SHARDS; shard++) {
-        assert_int_equal(s.told[shard], 1);
+        assert_int_equal(s.reported[shard], 1);
         assert_string_equal(s.why[shard], shard == 3 ? "(taken)" : shard == 4 ? "still no" : "no");
     }
     assert_int_equal(s.depth, LINES + 1);
@@ -278,7 +278,7 @@ int main(void)
         cmocka_unit_test(an_observer_that_sleeps_stops_no_search),
         cmocka_unit_test(what_waits_for_an_observer_is_bounded_and_the_newest_stays),
         cmocka_unit_test(the_lines_of_an_iteration_are_left_out_together),
-        cmocka_unit_test(of_a_shard_the_newest_word_is_told),
+        cmocka_unit_test(of_a_shard_the_newest_word_is_reported),
     };
     return cmocka_run_group_tests_name("observer", tests, NULL, NULL);
 }

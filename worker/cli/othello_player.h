@@ -2,9 +2,10 @@
  * search in a thread of its own, the game so far.
  *
  * Threads: the main thread; `iteration` and `progress` of a protocol are called as observers are
- * (observer.h): one at a time, by a thread that does not search, while the record does not change. A signal ends the search under way and
- * then the program. Memory: the engine's tables and one buffer of lines, from the start to the end
- * of othello_player_main. It ends as well when nobody reads its answers any more. */
+ * (observer.h): one at a time, by a thread that does not search, while the record does not change.
+ * A signal ends the search under way and then the program. Memory: the engine's tables and one
+ * buffer of lines, from the start to the end of othello_player_main. It ends as well when nobody
+ * reads its answers any more. */
 #ifndef WORKER_CLI_OTHELLO_PLAYER_H
 #define WORKER_CLI_OTHELLO_PLAYER_H
 
