@@ -240,6 +240,17 @@ def positions_are_read_or_refused():
         check(len(errors(found)) == 2 and best(found) == ["(none)"], fen, found)
     found = said("position fen 2Nq4/2K5/1b6/8/7R/3k4/7P/8 w - - 0 1", "go depth 3")
     check(best(found)[0] in ("c7b8", "c7b7", "c7c6", "(none)"), found)
+    moved = "fen rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR b KQkq - 0 1"
+    start = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
+    for text in ("startpos moves e2e4", "startpos Moves e2e4", "startpos\tMOVES\te2e4", "StartPos moves E2E4",
+                 f"fen {start} Moves e2e4", f"fen {start} MOVES e2e4", f"FEN {start} moves e2e4"):
+        check(moved in said(f"position {text}", "d"), text)
+    for text, wrong in (("startpos e2e4", "'moves', not 'e2e4'"), ("startpos movese2e4", "'moves', not 'movese2e4'"),
+                        ("startpos fen moves", "'moves', not 'fen'"), ("startposx", "position startpos|fen"),
+                        (f"fen {start} e2e4", "more than 6"), ("moves e2e4", "position startpos|fen"),
+                        (f"fen{start}", "position startpos|fen"), ("fen moves e2e4", "4 to 6 fields")):
+        found = said("position startpos", f"position {text}", "go depth 1")
+        check(len(errors(found)) == 2 and wrong in errors(found)[0] and best(found) == ["(none)"], text, found)
     check("fen 5kbq/3Q2n1/6p1/r3PpKn/2n5/8/8/q7 w - - 7 4" in said("position fen 5kbq/3Q2n1/6p1/r3PpKn/2n5/8/8/q7 w - f6 7 4", "d"))
     check("Nodes searched: 28" in said("position fen nrkb2nr/ppppp1p1/6bp/5p2/BPP1P1P1/P7/3P1P1P/qRK1BQNR w BHbh - 0 3",
                                        "go perft 1"))
@@ -281,7 +292,21 @@ def positions_of_a_file_are_read_as_others_write_them():
             (f"{ROOK} bm a1-a8;\n", "1", True), (f"{ROOK} am Ra1-a7; bm Ra8;\n", "1", True), (f"{ROOK} bm Kd2;\n", "1", False)):
         found = analysed(text)
         equal([(each["id"], each["solved"]) for each in found], [(name, is_solved)], text)
-    check("solved" not in analysed(f"{ROOK} bm #1;\n")[0])
+    for operations, is_solved in (  # None: it is not said
+            ("bm #1;", None), ("c0 5\" nail; bm Ra8; id \"x\";", True), ("bm 1.Ra8;", True), ("bm 1... Ra8;", True),
+            ("bm 1. Ra8 2.Kd2;", True), ("bm 12.a1a8;", True), ("am 1.Ra8;", False), ("bm 1.Kd2;", False),
+            ("bm Ra8; am Ra8;", False), ("bm Ra8; am Kd2;", True), ("bm Kd2; am Ra7;", False),
+            ("bm Kd2 Kxd1;", None), ("bm Ra8 Kxd1;", True), ("bm Kxd1 Kd2; am Ra8;", False), ("bm Kxd1; am Kd2;", None),
+            ("am Kd2 Kxd1;", None), ("am Ra8 Kxd1;", False), ("bm Ra8; am Kxd1;", None), ("bm Kd2; am Kxd1;", False),
+            ("bm Ra1-a8;", True), ("bm Qa1-a8;", None), ("bm Pa1-a8;", None), ("bm Ka1a8;", None), ("bm Ra1xa8;", None),
+            ("bm a1:a8;", None), ("am Qa1-a8;", None), ("bm Ke1-c1;", False), ("bm Ke1-d2;", False), ("bm Re1-d2;", None),
+            ("- - bm Ra8;", True), ("- bm Ra8;", True), ("0 - bm Ra8;", True), ("0 1 bm Ra8;", True)):
+        equal(analysed(f"{ROOK} {operations}\n")[0].get("solved"), is_solved, operations)
+    equal(analysed(f"{ROOK} 0 1 - bm Ra8;\n"), [])
+    for moves in ("e5xd6", "e5:d6", "Pe5xd6", "Pe5-d6", "e5-d6", "exd6", "1.e5d6"):  # en passant
+        check("solved" in analysed(f"k7/8/8/3pP3/8/8/8/K7 w - d6 bm {moves};\n")[0], moves)
+    for moves in ("a7xb8=Q", "Pa7xb8=Q", "a7-a8=Q", "a7a8q"):
+        check("solved" in analysed(f"1n6/P6k/8/8/8/8/8/K7 w - - bm {moves};\n")[0], moves)
     for position, score in (("8/8/4k3/8/8/4K3/4R3/8 w - - hmvc 99; fmvn 80; id \"r\";\n", 0),
                             ("8/8/4k3/8/8/4K3/4R3/8 w - - 99 80 id \"r\";\n", 0)):
         equal(analysed(position, 8)[0]["score"], score, position)
@@ -328,7 +353,7 @@ def othello_protocols_answer():
 
 
 if __name__ == "__main__":
-    sys.exit(main([the_move_is_the_one_that_the_score_is_of, 
+    sys.exit(main([the_move_is_the_one_that_the_score_is_of,
         lines_end_where_the_game_does,
         long_games_are_remembered,
         a_line_of_any_length_is_read_or_refused,

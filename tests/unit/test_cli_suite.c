@@ -148,9 +148,44 @@ static void a_semicolon_in_quotes_ends_nothing(void **state)
                        " c0 5\" wide; id \"open; bm Kf3;\n" KING " bm \"Kd3\"; id plain ;\n");
     assert_string_equal(suite.at[0].best, "Kd3");
     assert_string_equal(suite.at[0].id, "a; b");
-    assert_string_equal(suite.at[1].id, "2");
+    assert_string_equal(suite.at[1].best, "Kf3");
+    assert_string_equal(suite.at[1].id, "open");
     assert_string_equal(suite.at[2].best, "Kd3");
     assert_string_equal(suite.at[2].id, "plain");
+    suite_close(&suite);
+}
+
+static void a_quote_within_a_word_opens_nothing(void **state)
+{
+    (void)state;
+    struct suite suite = read_good(KING " c0 5\" nail; bm Kd3; id \"x\";\n" KING
+                                        " c0 a\";\tbm Kd3; id\t\"x\";\n" KING
+                                        " c0 \"a\" 5\" \"b; bm Kd2\"; bm Kd3; id \"x\";\n");
+    assert_int_equal(suite.count, 3);
+    for (unsigned i = 0; i < suite.count; i++) {
+        assert_string_equal(suite.at[i].best, "Kd3");
+        assert_string_equal(suite.at[i].id, "x");
+    }
+    suite_close(&suite);
+}
+
+static void counters_may_be_unknown(void **state)
+{
+    (void)state;
+    struct suite suite =
+        read_good(KING " - - bm Kd3;\n" KING " - bm Kd3;\n" KING " 5 - bm Kd3;\n" KING
+                       " - - bm Kd3; hmvc 99;\n" KING " - -\n" KING " - 7 bm Kd3;\n" KING
+                       " 0 1 - bm Kd3;\n" KING " 0 1 2 bm Kd3;\n" KING " \"a\" bm Kd3;\n");
+    static const char *const positions[] = {KING, KING, KING " 5", KING " 99 1", KING};
+    assert_int_equal(suite.count, 9);
+    for (unsigned i = 0; i < 5; i++) {
+        assert_null(suite.at[i].wrong);
+        assert_string_equal(suite.at[i].position, positions[i]);
+        assert_string_equal(suite.at[i].best, i < 4 ? "Kd3" : "");
+    }
+    for (unsigned i = 5; i < 9; i++) {
+        assert_non_null(suite.at[i].wrong);
+    }
     suite_close(&suite);
 }
 
@@ -356,7 +391,9 @@ int main(void)
         cmocka_unit_test(blanks_after_a_position_are_ignored),
         cmocka_unit_test(a_line_that_is_no_position_is_named),
         cmocka_unit_test(a_semicolon_in_quotes_ends_nothing),
+        cmocka_unit_test(a_quote_within_a_word_opens_nothing),
         cmocka_unit_test(counters_may_be_operations),
+        cmocka_unit_test(counters_may_be_unknown),
         cmocka_unit_test(lines_end_as_any_system_ends_them),
         cmocka_unit_test(a_name_is_cut_between_characters),
         cmocka_unit_test(a_file_that_is_not_there_is_named),

@@ -120,11 +120,40 @@ static void tables_put_lines_in_order(void **state)
     job_free(&job);
 }
 
+static void a_mate_without_its_line_is_known_by_its_score(void **state)
+{
+    (void)state;
+    static const struct {
+        int score;
+        unsigned mate, bare;
+    } rows[] = {
+        {GAME_MATE - 1, 1, 0},
+        {GAME_MATE - 4, 2, 0},
+        {GAME_MATE_MIN, 0, 0},
+        {GAME_MATE_MIN - 1, 0, 1},
+        {GAME_MATE_MIN - 3, 0, 2},
+        {GAME_MATE_MIN - 4, 0, 2},
+        {GAME_MATE_MIN - 5, 0, 3},
+        {29001, 0, 500},
+        {29000, 0, 0}, /* of a table */
+        {900, 0, 0},
+        {0, 0, 0},
+        {1 - GAME_MATE_MIN, 0, 0},
+        {2 - GAME_MATE, 0, 0},
+    };
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_int_equal(uci_lines_mate(games_by_name("chess"), rows[i].score), rows[i].mate);
+        assert_int_equal(uci_lines_bare_mate(games_by_name("chess"), rows[i].score), rows[i].bare);
+        assert_int_equal(uci_lines_bare_mate(games_by_name("othello"), rows[i].score), 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_bound_is_not_the_last_word),
         cmocka_unit_test(tables_put_lines_in_order),
+        cmocka_unit_test(a_mate_without_its_line_is_known_by_its_score),
     };
     return cmocka_run_group_tests_name("cli_uci_lines", tests, NULL, NULL);
 }

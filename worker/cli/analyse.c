@@ -119,11 +119,6 @@ static void show_refusal(void *self, unsigned shard, const char *why, const stru
     log_fail(a->program, "%s", text);
 }
 
-static bool has_expectation(const struct suite_case *c)
-{
-    return c->best[0] != '\0' || c->avoid[0] != '\0';
-}
-
 /* Searched to the end of the game. */
 static bool is_exact(const struct job *job, const struct search_result *r)
 {
@@ -233,7 +228,7 @@ static void print_json(const struct analyse *a, const struct suite_case *c, cons
         }
         json_array_end(&j);
     }
-    if (has_expectation(c)) {
+    if (score_is_judged(c, job, r->search.move)) {
         json_flag(&j, "solved", is_solved(a, c, job, &r->search));
     }
     json_end(&j);
@@ -251,16 +246,19 @@ static void print_row(const struct analyse *a, const struct suite_case *c, const
                       const struct engine_result *r)
 {
     const struct engine_status *s = &r->status;
-    char move[GAME_MOVE_TEXT_MAX], score[16], expected[SUITE_MOVES_MAX + 24] = "", value[8] = "";
+    char move[GAME_MOVE_TEXT_MAX], score[16], expected[2 * SUITE_MOVES_MAX + 24] = "",
+                                                                             value[8] = "";
     double seconds = (double)s->time_us / 1e6;
     score_text(job->game, r->search.score, score, sizeof score);
-    if (has_expectation(c)) {
-        if (c->has_score) {
-            snprintf(value, sizeof value, ":%+d", c->score);
-        }
-        snprintf(expected, sizeof expected, "%s%s%s %s", c->best[0] ? "" : "not ",
-                 c->best[0] ? c->best : c->avoid, value,
-                 is_solved(a, c, job, &r->search) ? "ok" : "-");
+    if (c->has_score) {
+        snprintf(value, sizeof value, ":%+d", c->score);
+    }
+    if (c->best[0] != '\0' || c->avoid[0] != '\0') {
+        snprintf(expected, sizeof expected, "%s%s%s%s%s %s", c->best,
+                 c->best[0] && c->avoid[0] ? " " : "", c->avoid[0] ? "not " : "", c->avoid, value,
+                 !score_is_judged(c, job, r->search.move) ? "?"
+                 : is_solved(a, c, job, &r->search)       ? "ok"
+                                                          : "-");
     }
     printf("%-12s %5u %9s %-8s %-12s %12" PRIu64 " %8.3f %8.2f", c->id, r->search.depth, score,
            score_move(job, r->search.move, move), expected, s->nodes, seconds,
@@ -355,8 +353,10 @@ static int analyse_case(struct analyse *a, const struct suite_case *c)
         print_row(a, c, &job, &result);
     }
     sum_up(a, &result.status, &a->total);
-    a->asked += has_expectation(c);
-    a->solved += has_expectation(c) && is_solved(a, c, &job, &result.search);
+    if (score_is_judged(c, &job, result.search.move)) {
+        a->asked++;
+        a->solved += is_solved(a, c, &job, &result.search);
+    }
     job_free(&job);
     return 0;
 }

@@ -136,12 +136,10 @@ int analyse_read_solve_options(struct analyse *a, int argc, char *argv[])
 static void drop_unread(struct analyse *a, struct suite_case *c, const struct job *job)
 {
     char unread[2][32];
-    const bool is_unread[2] = {
-        score_drop_unread(c->best, job, unread[0], sizeof unread[0]),
-        score_drop_unread(c->avoid, job, unread[1], sizeof unread[1]),
-    };
+    c->is_best_cut = score_drop_unread(c->best, job, unread[0], sizeof unread[0]);
+    c->is_avoid_cut = score_drop_unread(c->avoid, job, unread[1], sizeof unread[1]);
     for (unsigned i = 0; i < 2; i++) {
-        if (is_unread[i]) {
+        if (i == 0 ? c->is_best_cut : c->is_avoid_cut) {
             log_fail(a->program, "%s:%u: expected '%s' is not a legal move here: it is left out",
                      a->file, c->line, unread[i]);
         }

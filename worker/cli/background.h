@@ -1,8 +1,9 @@
 /* background: a search in a thread of its own, while the main thread goes on to read commands. A
  * pipe says when it has ended, so that one poll() waits for that and for input.
  *
- * Threads: all calls from one thread; the observer is called by those that search. Memory: none but
- * the pipe. Blocking: await and join, until the search has ended. */
+ * Threads: all calls from one thread; the observer is called by the engine's thread for that
+ * (observer.h), and by none that searches. Memory: none but the pipe. Blocking: await and join,
+ * until the search has ended. */
 #ifndef WORKER_CLI_BACKGROUND_H
 #define WORKER_CLI_BACKGROUND_H
 

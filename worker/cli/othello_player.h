@@ -1,10 +1,11 @@
 /* othello_player: what the protocols of Othello have in common: the command line, lines of input, a
  * search in a thread of its own, the game so far.
  *
- * Threads: the main thread; `iteration` and `progress` of a protocol are called by searching
- * threads, one at a time, while the record does not change. A signal ends the search under way and
- * then the program. Memory: the engine's tables and one buffer of lines, from the start to the end
- * of othello_player_main. It ends as well when nobody reads its answers any more. */
+ * Threads: the main thread; `iteration` and `progress` of a protocol are called as observers are
+ * (observer.h): one at a time, by a thread that does not search, while the record does not change.
+ * A signal ends the search under way and then the program. Memory: the engine's tables and one
+ * buffer of lines, from the start to the end of othello_player_main. It ends as well when nobody
+ * reads its answers any more. */
 #ifndef WORKER_CLI_OTHELLO_PLAYER_H
 #define WORKER_CLI_OTHELLO_PLAYER_H
 

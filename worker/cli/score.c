@@ -105,18 +105,27 @@ static void without(char *out, size_t size, const char *word, const char *drop)
     out[used] = '\0';
 }
 
-/* As players write it, or as programs do: from one square to another, perhaps with a piece's letter
- * before and signs between (a1a8, Ra1-a8, e7xd8=Q). */
+/* As players write it, or as programs do: from one square to another, perhaps with its piece's
+ * letter before and signs between (a1a8, Ra1-a8, e7xd8=Q). */
 static bool read_chess_move(const struct job *job, const char *word, uint16_t *move)
 {
-    char san[16], squares[16], *text = squares;
+    static const char letters[] = "PNBRQK";
+    const struct chess_position *position = job->position;
+    char san[16], text[16];
+    uint16_t named;
     without(san, sizeof san, word, "()");
-    if (chess_san_parse(job->position, san, move) == ERR_OK) {
+    if (chess_san_parse(position, san, move) == ERR_OK) {
         return true;
     }
-    without(squares, sizeof squares, san, "-x:=+#!?");
-    text += *text != '\0' && strchr("PNBRQK", *text) != NULL;
-    return job->game->parse_move(job->position, text, move) == ERR_OK;
+    without(text, sizeof text, san, "-x:=+#!?");
+    const char *letter = text[0] != '\0' ? strchr(letters, text[0]) : NULL;
+    if (job->game->parse_move(position, text + (letter != NULL), &named) != ERR_OK ||
+        (letter != NULL && (position->board[chess_move_from(named)] & 7) != letter - letters) ||
+        (strpbrk(san, "x:") != NULL && !(chess_move_kind(named) & CHESS_CAPTURE))) {
+        return false;
+    }
+    *move = named;
+    return true;
 }
 
 static bool read_move(const struct job *job, const char *word, uint16_t *move)
@@ -125,14 +134,28 @@ static bool read_move(const struct job *job, const char *word, uint16_t *move)
                                     : job->game->parse_move(job->position, word, move) == ERR_OK;
 }
 
+/* The next word without a move's number before it (1.Ra8, 1... Ra8); NULL: there is none. */
+static char *next_move(char **rest)
+{
+    for (char *word; (word = strtok_r(*rest, " \t,", rest)) != NULL;) {
+        const size_t digits = strspn(word, "0123456789"), dots = strspn(word + digits, ".");
+        word += dots > 0 ? digits + dots : 0;
+        if (*word != '\0') {
+            return word;
+        }
+    }
+    return NULL;
+}
+
 bool score_drop_unread(char *moves, const struct job *job, char *unread, size_t size)
 {
     char copy[SUITE_MOVES_MAX], *rest = copy;
     snprintf(copy, sizeof copy, "%s", moves);
     unread[0] = moves[0] = '\0';
-    for (char *word; (word = strtok_r(rest, " \t,", &rest)) != NULL;) {
+    for (char *word; (word = next_move(&rest)) != NULL;) {
         uint16_t move;
-        if (read_move(job, word, &move)) {
+        if (read_move(job, word, &move)) { /* `moves` has SUITE_MOVES_MAX bytes, and what fits in
+                                            * `copy` fits in it: nothing gets longer */
             strcat(strcat(moves, moves[0] != '\0' ? " " : ""), word);
         } else if (unread[0] == '\0') {
             snprintf(unread, size, "%s", word);
@@ -145,7 +168,7 @@ static bool among(const char *moves, const struct job *job, uint16_t move)
 {
     char copy[SUITE_MOVES_MAX], *rest = copy;
     snprintf(copy, sizeof copy, "%s", moves);
-    for (char *word; (word = strtok_r(rest, " \t,", &rest)) != NULL;) {
+    for (char *word; (word = next_move(&rest)) != NULL;) {
         uint16_t named;
         if (read_move(job, word, &named) && named == move) {
             return true;
@@ -154,10 +177,19 @@ static bool among(const char *moves, const struct job *job, uint16_t move)
     return false;
 }
 
+bool score_is_judged(const struct suite_case *c, const struct job *job, uint16_t move)
+{
+    if (among(c->avoid, job, move)) {
+        return true;
+    }
+    if (!among(c->best, job, move) && (c->best[0] != '\0' || c->is_best_cut)) {
+        return !c->is_best_cut;
+    }
+    return !c->is_avoid_cut && (c->best[0] != '\0' || c->avoid[0] != '\0');
+}
+
 bool score_solved(const struct suite_case *c, const struct job *job, uint16_t move, int score)
 {
-    if (move == 0 || (c->has_score && c->score != score)) {
-        return false;
-    }
-    return c->best[0] != '\0' ? among(c->best, job, move) : !among(c->avoid, job, move);
+    return move != 0 && (!c->has_score || c->score == score) &&
+           (c->best[0] == '\0' || among(c->best, job, move)) && !among(c->avoid, job, move);
 }

@@ -26,11 +26,14 @@ void score_line_san(const struct job *job, const struct search_line *line, score
 /* Prints " MOVE" on stdout. */
 void score_print_word(void *context, const char *move);
 
-/* Leaves in `moves` (SUITE_MOVES_MAX bytes, of a case) those that can be read and are legal. True:
- * there were others; the first is in `unread`. */
+/* Leaves in `moves` (SUITE_MOVES_MAX bytes, of a case) those that can be read and are legal,
+ * without numbers before them (1. 1...). True: there were others; the first is in `unread`. */
 bool score_drop_unread(char *moves, const struct job *job, char *unread, size_t size);
-/* Whether `move` is among the case's best moves, or not among those to avoid, and `score` what the
- * case says, if it does. */
+/* Whether the case says if `move` is right: it does not if it names none, or if a name that was
+ * left out may be the move's. */
+bool score_is_judged(const struct suite_case *c, const struct job *job, uint16_t move);
+/* Whether `move` is among the case's best moves, if it has any, and not among those to avoid, and
+ * `score` what the case says, if it does. */
 bool score_solved(const struct suite_case *c, const struct job *job, uint16_t move, int score);
 
 #endif

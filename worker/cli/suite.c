@@ -49,12 +49,12 @@ static void copy(char *out, size_t size, const char *text, size_t length)
     out[length] = '\0';
 }
 
-/* Where the operation that begins here ends: at a ';' that is in no quotes. A quote that is opened
- * and not closed is a character like others. */
+/* Where the operation that begins here ends: at a ';' that is in no text. A text is in quotes, the
+ * first of which begins an operand (5" is none) and is closed; others are characters like all. */
 static const char *operation_end(const char *p)
 {
-    while (*p != '\0' && *p != ';') {
-        const char *close = *p == '"' ? strchr(p + 1, '"') : NULL;
+    for (bool begins = false; *p != '\0' && *p != ';'; begins = p[-1] == ' ' || p[-1] == '\t') {
+        const char *close = begins && *p == '"' ? strchr(p + 1, '"') : NULL;
         p = close != NULL ? close + 1 : p + 1;
     }
     return p;
@@ -107,6 +107,17 @@ static size_t position_length(const char *line, unsigned *fields)
 
 static const char not_fields[] = "a position has 4 to 6 fields, then come operations";
 
+/* What follows the position; counters that are not known ("-") are skipped. */
+static const char *operations_of(const char *text, unsigned fields)
+{
+    text += strspn(text, " \t");
+    for (; fields < 6 && *text == '-' && (text[1] == '\0' || strchr(" \t;", text[1])); fields++) {
+        text++;
+        text += strspn(text, " \t");
+    }
+    return text;
+}
+
 /* The counters, where the position has none and there are operations for them. */
 static bool add_counters(const char *operations, char *position)
 {
@@ -130,11 +141,15 @@ static const char *read_line(struct suite_case *c, const char *line)
     if (n == 0 || n >= sizeof c->position) {
         return not_fields;
     }
+    const char *operations = operations_of(line + n, fields);
+    if (*operations != '\0' && *operations != ';' && !isalpha((unsigned char)*operations)) {
+        return not_fields; /* the operation after it would be taken as its operand */
+    }
     copy(c->position, sizeof c->position, line, n);
-    operation(line + n, "id", c->id, sizeof c->id);
-    operation(line + n, "bm", c->best, sizeof c->best);
-    operation(line + n, "am", c->avoid, sizeof c->avoid);
-    return fields > 4 || add_counters(line + n, c->position) ? NULL : not_fields;
+    operation(operations, "id", c->id, sizeof c->id);
+    operation(operations, "bm", c->best, sizeof c->best);
+    operation(operations, "am", c->avoid, sizeof c->avoid);
+    return fields > 4 || add_counters(operations, c->position) ? NULL : not_fields;
 }
 
 static bool is_blank_or_end(char c)

@@ -21,6 +21,7 @@ struct suite_case {
     char id[SUITE_ID_MAX];
     char position[SUITE_POSITION_MAX];
     char best[SUITE_MOVES_MAX], avoid[SUITE_MOVES_MAX]; /* SAN, in Othello squares; or empty */
+    bool is_best_cut, is_avoid_cut; /* moves that cannot be read were left out: score_drop_unread */
     int score; /* of the best moves, if ... */
     bool has_score;
     unsigned line; /* in the file; 0: from the command line */

@@ -119,7 +119,10 @@ static void say_best(struct uci *u)
         printf("info string error: the search failed: out of memory\n");
     }
     if (u->mate > 0 && !mate_is_found(u, r) && r->depth >= u->job.depth) {
-        printf("info string no mate in %u\n", u->mate);
+        const unsigned bare = uci_lines_bare_mate(u->job.game, r->score);
+        const bool is_bare = bare > 0 && bare <= u->mate;
+        printf("info string no %smate in %u%s\n", is_bare ? "line to a " : "", u->mate,
+               is_bare ? " was found" : "");
     }
     if (r->move == 0) {
         printf("bestmove (none)\n"); /* no legal move: the game is over */
@@ -277,22 +280,38 @@ static bool write_as_960(struct job *job, char *why, size_t size)
     return job_set_position(job, job->game, text, why, size) == ERR_OK;
 }
 
+/* The moves behind the word, which ends the text before it; NULL: there is no such word. */
+static char *cut_moves(char *words)
+{
+    static const char word[] = "moves";
+    for (char *p = words; (p = strcasestr(p, word)) != NULL; p++) {
+        char *rest = p + strlen(word);
+        if (p > words && isblank((unsigned char)p[-1]) &&
+            (*rest == '\0' || isblank((unsigned char)*rest))) {
+            *p = '\0';
+            return rest;
+        }
+    }
+    return NULL;
+}
+
 static void set_position(struct uci *u, char *words)
 {
     char why[256] = "position startpos|fen ... [moves ...]";
     const char *fen = NULL;
     struct job fresh = {0};
     stop(u);
-    char *moves = strstr(words, "moves");
-    if (moves != NULL) {
-        *moves = '\0';
-        moves += strlen("moves");
-    }
-    words += strspn(words, " \t");
-    if (strncmp(words, "fen", 3) == 0) {
-        fen = words + 3;
-    } else if (strncmp(words, "startpos", 8) == 0) {
-        fen = "startpos";
+    char *moves = cut_moves(words), *rest = words;
+    const char *kind = strtok_r(words, " \t", &rest);
+    if (kind != NULL && strcasecmp(kind, "fen") == 0) {
+        fen = rest;
+    } else if (kind != NULL && strcasecmp(kind, "startpos") == 0) {
+        const char *next = strtok_r(NULL, " \t", &rest);
+        if (next == NULL) {
+            fen = "startpos";
+        } else {
+            snprintf(why, sizeof why, "behind 'startpos' comes 'moves', not '%.80s'", next);
+        }
     }
     bool ok = fen != NULL &&
               job_set_position(&fresh, games_by_name("chess"), fen, why, sizeof why) == ERR_OK &&

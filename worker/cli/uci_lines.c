@@ -18,6 +18,14 @@ unsigned uci_lines_mate(const struct game *game, int score)
     return is_mate(game, score, &moves) && moves > 0 ? (unsigned)moves : 0;
 }
 
+unsigned uci_lines_bare_mate(const struct game *game, int score)
+{
+    const int plies = GAME_MATE_MIN - score;
+    return game->score_kind == GAME_CENTIPAWNS && plies > 0 && plies < GAME_MATE - GAME_MATE_MIN
+               ? (unsigned)(plies + 1) / 2
+               : 0;
+}
+
 static void say_score(const struct game *game, int score)
 {
     int64_t value;

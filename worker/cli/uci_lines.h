@@ -1,8 +1,8 @@
 /* uci_lines: the lines of a search as UCI prints them. What endgame tables know of the root's moves
  * (uci_root.h) decides their values and their order before the search does.
  *
- * Threads: begin, end and best while nothing is searched; the others by searching threads, one at a
- * time. Memory: none. */
+ * Threads: begin, end and best while nothing is searched; the others as observers are called
+ * (observer.h): one at a time, by a thread that does not search. Memory: none. */
 #ifndef WORKER_CLI_UCI_LINES_H
 #define WORKER_CLI_UCI_LINES_H
 
@@ -40,5 +40,7 @@ const struct search_result *uci_lines_best(const struct uci_lines *lines,
 
 /* Moves until the mate that the score says; 0: no mate for the side to move. */
 unsigned uci_lines_mate(const struct game *game, int score);
+/* The same of a mate that was found without the line to it, so that it is said as a win: line.h. */
+unsigned uci_lines_bare_mate(const struct game *game, int score);
 
 #endif

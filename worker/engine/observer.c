@@ -76,26 +76,59 @@ static void drop(struct observer *o, unsigned i)
     o->count--;
 }
 
-/* The place in the list of the oldest one of that kind, or `count`. */
-static unsigned oldest(struct observer *o, enum note_kind kind)
+/* The place in the list, from `i` on, of the first line of an iteration, or `count`. */
+static unsigned next_iteration(struct observer *o, unsigned i)
 {
-    unsigned i = 0;
-    while (i < o->count && note_at(o, i)->kind != kind) {
+    while (i < o->count && (note_at(o, i)->kind != NOTE_LINE || note_at(o, i)->number > 0)) {
         i++;
     }
     return i;
 }
 
-/* There are fewer refusals than places, and at most one note of the other kinds. */
-static void make_room(struct observer *o, enum note_kind kind)
+/* All lines of the oldest iteration that has not begun to be told and is not being noted; where
+ * there is none, the rest of the one that has begun: the newest is never without some of its own.
+ */
+static void drop_iteration(struct observer *o, const struct note *next)
 {
-    unsigned before = oldest(o, kind);
-    if (before < o->count && (kind == NOTE_PROGRESS || kind == NOTE_ROOT_MOVE)) {
-        drop(o, before);
-    } else if (o->count == NOTES_MAX) {
-        unsigned line = oldest(o, NOTE_LINE);
-        drop(o, line < o->count ? line : 0);
+    unsigned begin = next_iteration(o, 0), end = next_iteration(o, begin + 1), kept = 0;
+    if (begin == o->count || (end == o->count && (next->kind != NOTE_LINE || next->number > 0))) {
+        end = begin;
+        begin = 0;
     }
+    for (unsigned i = o->count; i-- > 0;) { /* few stand before the oldest */
+        if (i >= begin && i < end && note_at(o, i)->kind == NOTE_LINE) {
+            continue;
+        }
+        kept++;
+        if (o->count - kept > i) {
+            *note_at(o, o->count - kept) = *note_at(o, i);
+        }
+    }
+    o->first = (o->first + o->count - kept) % NOTES_MAX;
+    o->count = kept;
+}
+
+/* Whether the new one says all that the old one did. */
+static bool replaces(const struct note *next, const struct note *old)
+{
+    return next->kind == old->kind && next->kind != NOTE_LINE &&
+           (next->kind != NOTE_REFUSAL || next->number == old->number);
+}
+
+/* At most one note a shard, and one each of progress and of the root's moves, are no lines: when
+ * all places are taken, lines of more than one iteration are there. */
+static void make_room(struct observer *o, const struct note *next)
+{
+    unsigned i = 0;
+    while (i < o->count && !replaces(next, note_at(o, i))) {
+        i++;
+    }
+    if (i < o->count) {
+        drop(o, i);
+    } else if (o->count == NOTES_MAX) {
+        drop_iteration(o, next);
+    }
+    CHECK(o->count < NOTES_MAX);
 }
 
 static void *run(void *context)
@@ -192,7 +225,7 @@ static void take(struct observer *o, const struct note *n)
         return;
     }
     pthread_mutex_lock(&o->lock);
-    make_room(o, n->kind);
+    make_room(o, n);
     *note_at(o, o->count) = *n;
     o->count++;
     pthread_cond_broadcast(&o->changed);

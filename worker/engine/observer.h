@@ -1,7 +1,8 @@
 /* observer: who watches an engine's search, and the thread that tells him. What he does takes as
  * long as his terminal, pipe or GUI likes, so no searching thread calls him: what happens is noted,
- * and a thread of its own tells it, in order. Of progress and of the root's moves only the newest
- * is told; of lines of iterations, when very many wait, the newest.
+ * and a thread of its own tells it, in order. Of progress, of the root's moves and of what a shard
+ * says of the job only the newest is told; when very many lines wait, those of old iterations are
+ * left out, all of an iteration together.
  *
  * Threads: begin and end by the owner; the notes by any, one at a time. Memory: in open. Blocking:
  * end, for as long as it says, and then for the thread's last step. */
