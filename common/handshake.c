@@ -66,6 +66,7 @@ const char *handshake_refusal(struct handshake *h)
     while (h->monitor != NULL && next_event(h->monitor, &event, &value)) {
         if (event == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL &&
             value == ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH) {
+            h->is_final = true;
             return h->has_keys ? "has no keys, and we do: give it some, or leave out --keys and "
                                  "ABDADA_KEYS"
                                : "needs keys: say --keys DIR, or set ABDADA_KEYS";
@@ -75,6 +76,7 @@ const char *handshake_refusal(struct handshake *h)
             continue;
         }
         if (event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH) { /* it said so: ERROR */
+            h->is_final = true;
             return "refused our key: it is not allowed there";
         }
         if (++h->closed >= CLOSED_MAX) {

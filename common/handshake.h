@@ -14,6 +14,7 @@ struct handshake {
     void *monitor;
     bool has_keys;
     unsigned closed; /* connections that ended in the handshake, without a reason */
+    bool is_final; /* the server has said why; libzmq does not try again by itself */
 };
 
 /* Before the socket connects. The socket keeps copies of the keys; NULL: none. ERR_IO: libzmq has
@@ -24,7 +25,8 @@ enum err handshake_keys(void *socket, const struct keys_client *keys);
  * ERR_NOMEM. */
 enum err handshake_watch(struct handshake *out, void *context, void *socket, bool has_keys);
 
-/* Why the server refused, in words that follow its address; NULL: as far as known it did not. */
+/* Why the server refused, in words that follow its address; NULL: as far as known it did not, or
+ * nothing has happened since the last call. Sets is_final where asking again is of no use. */
 const char *handshake_refusal(struct handshake *h);
 
 /* Ends what is left of a connection and begins a new one: for a socket without one, for seconds. */

@@ -169,7 +169,13 @@ static int check_arguments(struct arguments *a)
 
 /* ---- --check ---- */
 
-enum { SMALL_MAX = 256, CHECK_TRIES = 5, CHECK_MS = 900 /* each */, LINGER_MS = 100 };
+enum {
+    SMALL_MAX = 256,
+    CHECK_TRIES = 5,
+    CHECK_MS = 900, /* for the name; for each half of a try */
+    CHECK_BEGIN_MS = 7000, /* no try begins later: the last one ends before 9 s */
+    LINGER_MS = 100,
+};
 
 static bool say(void *socket, const struct proto_message *message)
 {
@@ -178,8 +184,10 @@ static bool say(void *socket, const struct proto_message *message)
     return length > 0 && zmq_send(socket, bytes, length, 0) >= 0;
 }
 
-/* ERR_ABSENT: no WELCOME in time: not there, stalled, or full. */
-static enum err ask(void *socket)
+/* ERR_ABSENT: no WELCOME in time: not there, stalled, or full; or, with *refusal, the words for it,
+ * the shard will not have us. */
+static enum err ask(void *socket, struct handshake *handshake, uint64_t until_us,
+                    const char **refusal)
 {
     static struct proto_decoder decoder;
     uint8_t bytes[SMALL_MAX];
@@ -188,10 +196,14 @@ static enum err ask(void *socket)
                                        .role = PROTO_MONITOR,
                                        .instance = (uint64_t)getpid(),
                                        .name = proto_text_of("check")};
-    /* A shard that is full closes connections, with what was said on them. */
+    /* A shard that is full closes connections, with what was said on them, and those in the
+     * handshake without a reason: only a refusal that the shard has said ends this. */
     int length = -1;
-    for (unsigned i = 0; i < CHECK_TRIES && length < 0; i++) {
+    for (unsigned i = 0;
+         i < CHECK_TRIES && length < 0 && !handshake->is_final && clock_us() < until_us; i++) {
         length = say(socket, &hello) ? zmq_recv(socket, bytes, sizeof bytes, 0) : -1;
+        const char *said = length < 0 ? handshake_refusal(handshake) : NULL;
+        *refusal = said != NULL ? said : *refusal;
     }
     if (length < 0 || (size_t)length > sizeof bytes ||
         proto_decode(&decoder, bytes, (size_t)length, &answer) != ERR_OK ||
@@ -210,7 +222,9 @@ static enum err visit(void *context, void *socket, const struct options_host_por
     struct options_host_port at;
     int wait_ms = CHECK_MS, linger_ms = LINGER_MS, one = 1;
     struct handshake handshake = {0};
-    enum err err = lookup_reach(name, clock_us() + CHECK_MS * UINT64_C(1000), NULL, &at, why);
+    const char *refusal = NULL;
+    uint64_t begin_us = clock_us();
+    enum err err = lookup_reach(name, begin_us + CHECK_MS * UINT64_C(1000), NULL, &at, why);
     if (err != ERR_OK) {
         return err;
     }
@@ -226,10 +240,11 @@ static enum err visit(void *context, void *socket, const struct options_host_por
         err = handshake_watch(&handshake, context, socket, keys != NULL);
     }
     if (err == ERR_OK) {
-        err = zmq_connect(socket, endpoint) == 0 ? ask(socket) : ERR_IO;
+        uint64_t until_us = begin_us + CHECK_BEGIN_MS * UINT64_C(1000);
+        err = zmq_connect(socket, endpoint) == 0 ? ask(socket, &handshake, until_us, &refusal)
+                                                 : ERR_IO;
     }
     if (err != ERR_OK) {
-        const char *refusal = handshake_refusal(&handshake);
         *why = refusal != NULL     ? refusal
                : err == ERR_ABSENT ? "no shard answers there"
                                    : err_text(err);
@@ -239,8 +254,8 @@ static enum err visit(void *context, void *socket, const struct options_host_por
 }
 
 /* For health checks of supervisors: opens a session at a shard and ends it again, as any client
- * would, in CHECK_MS at most for each half, and for its name; silent when all is well. (An open
- * port is not enough: the system itself answers on it.) */
+ * would; silent when all is well. Ends within 9 s, as probes wait 10 s. (An open port is not
+ * enough: the system itself answers on it.) */
 static int check_shard(const struct options_host_port *at, const char *keys_dir)
 {
     struct keys_client keys;

@@ -249,6 +249,29 @@ def test_a_wrong_key_is_refused_and_stderr_says_why():
         shard.end()
 
 
+def test_a_check_with_a_key_that_was_taken_back_says_so():
+    """With the key it is told that all is well; without, in one line why not; and a key given back is let in again."""
+    with ring() as keys:
+        watcher = part(keys, "server.public", "monitor.secret")
+        allowed, elsewhere = os.path.join(keys, "allowed/monitor.public"), os.path.join(keys, "monitor.public")
+        shard = Shard(0, "--keys", keys)
+
+        def checked():
+            return run("ttserver", "--check", shard.address, "--keys", watcher)
+        equal(checked().status, 0)
+        os.rename(allowed, elsewhere)
+        shard.send_signal(signal.SIGHUP)
+        shard.wait_line("SIGHUP: 3 users are let in", "err")
+        refused = checked()
+        equal((refused.status, refused.out(), refused.lines["err"]),
+              (1, "", [f"ttserver: --check {shard.address}: refused our key: it is not allowed there"]))
+        os.rename(elsewhere, allowed)
+        shard.send_signal(signal.SIGHUP)
+        shard.wait_line("SIGHUP: 4 users are let in", "err")
+        equal(checked().status, 0)
+        equal(shard.end(), 0)
+
+
 def test_a_monitor_may_watch_and_no_more():
     with ring() as keys:
         shard = Shard(0, "--keys", keys)
