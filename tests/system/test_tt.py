@@ -68,7 +68,7 @@ def what_is_stored_is_asked_and_peeked_at():
     equal((text.status, text.out()), (0, "depth 5, exact -7 (-0.07), move none, 0 searchers in it at depth 5"))  # e2e4 was worth 31
     equal(one(place, "release", "startpos", "--depth", 5)["nproc"], 0)
     equal(tt(place, "ask", "startpos", "--depth", 4).out(),
-          "cut: the score is known well enough: -7 (-0.07), move e2e4, 0 searchers in it at depth 4")
+          "cut: the score is known well enough: -7 (-0.07), move none, 0 searchers in it at depth 4")
     equal(shard.end(), 0)
 
 
