@@ -80,23 +80,23 @@ CFLAGS_ALL := $(COMMON) $(CFLAGS_MODE) $(CFLAGS)
 LIBS_NET = -lzmq -luv -lsodium -lmicrohttpd $(shell pkg-config --libs msgpack-c 2>/dev/null || pkg-config --libs msgpack 2>/dev/null || echo -lmsgpackc)
 LIBS     = $(LIBS_NET) $(LIBS_REDIS) -lm -pthread
 
-SRC := $(wildcard common/*.c common/*/*.c proto/*.c ttserver/*/*.c worker/search/*.c worker/table/*.c \
-         worker/games/*.c worker/games/*/*.c worker/engine/*.c worker/cli/*.c worker/lab/*.c worker/lib/*.c)
+MAINS := ttserver/main.c worker/ttworker.c worker/abdada.c
+SRC := $(filter-out $(MAINS),$(wildcard $(foreach top,common proto ttserver worker,$(top)/*.c $(top)/*/*.c $(top)/*/*/*.c)))
 # Files that a program has in it as they are; of x.y the linker makes _binary_x_y_start and _binary_x_y_end.
-EMBEDDED := $(wildcard worker/cli/cluster*.py worker/cli/cluster*.sh worker/cli/*.html worker/games/*/*.net worker/games/*/*.weights)
+EMBEDDED := $(wildcard deploy/cluster/*.py deploy/cluster/*.sh worker/programs/*/*.html worker/games/*/*.net worker/games/*/*.weights)
 OBJ := $(SRC:%.c=$(O)/%.o) $(EMBEDDED:%=$(O)/%.embedded.o)
 PROGRAMS := ttserver ttworker abdada
 MAIN_ttserver := ttserver/main.c
 MAIN_ttworker := worker/ttworker.c
 MAIN_abdada   := worker/abdada.c
-UNIT := $(wildcard tests/unit/test_*.c)
-UNIT_BIN := $(UNIT:tests/unit/%.c=$(O)/tests/%)
+UNIT := $(wildcard tests/unit/*/test_*.c)
+UNIT_BIN := $(addprefix $(O)/tests/,$(notdir $(UNIT:%.c=%)))
 FUZZ := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_BIN := $(FUZZ:tests/fuzz/%.c=$(O)/fuzz/%)
-TOOLS := $(wildcard tests/system/*.c) $(wildcard tests/attacks/*.c) $(wildcard tests/tune/*.c)
+TOOLS := $(wildcard tests/system/*.c) $(wildcard tests/attacks/*.c) $(wildcard tests/instruments/tune/*.c)
 TOOL_BIN := $(addprefix $(O)/tools/,$(notdir $(TOOLS:%.c=%)))
-BENCHES := $(wildcard tests/bench/*.c)
-BENCH_BIN := $(BENCHES:tests/bench/%.c=$(O)/bench/%)
+BENCHES := $(wildcard tests/instruments/bench/*.c)
+BENCH_BIN := $(BENCHES:tests/instruments/bench/%.c=$(O)/bench/%)
 SYSTEM := $(wildcard tests/system/test_*.py)
 # The Python package is of the release library alone. The others have nothing there that another build does not
 # show: what they test has no threads of its own (tsan), is in cables and clocks (dev), or is in texts and scripts.
@@ -125,10 +125,9 @@ $(foreach p,$(PROGRAMS),$(eval $(call PROGRAM,$(p))))
 # into one object of which only what abdada.h declares can be seen, in the static library as in the shared one.
 COMMA := ,
 LIB_SONAME  := libabdada.so.0
-LIB_SRC := $(wildcard worker/lib/*.c common/tt/*.c proto/*.c worker/table/redis_*.c) worker/table/shard_address.c \
-           worker/table/transport.c worker/table/wire.c \
-           $(addprefix common/,clock.c err.c handshake.c key_file.c keys.c log.c lookup.c options.c \
-                               redis_address.c redis_reader.c signals.c)
+LIB_SRC := $(wildcard worker/lib/*.c worker/redis/*.c proto/*.c proto/*/*.c common/redis/*.c common/keys/*.c) \
+           $(filter-out common/tt/snapshot.c,$(wildcard common/tt/*.c)) \
+           $(addprefix common/,clock.c err.c log.c lookup.c options.c signals.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(O)/lib/%.o)
 # For any machine of its kind unless ARCH is given: it is installed, and copied.
 LIB_CFLAGS = $(filter-out -flto=auto $(if $(filter file,$(origin ARCH)),-march=$(ARCH)),$(CFLAGS_ALL)) -fPIC -fvisibility=hidden
@@ -166,33 +165,19 @@ $(O)/man/%.1: docs/%.1.in deploy/manpage.awk $(O)/bin/%
 	@mkdir -p $(@D)
 	@awk -v program=$(O)/bin/$* -v version=$(VERSION) -f deploy/manpage.awk $< > $@.new && mv $@.new $@
 
-$(O)/tests/%: $(O)/tests/unit/%.o $(O)/tests/unit/filter.o $(O)/all.a
+# Each from its source, wherever that is: $(call program,FOLDER,SOURCE).
+program = $(O)/$(1)/$(notdir $(2:%.c=%)): $(2:%.c=$(O)/%.o) $(O)/all.a
+$(foreach c,$(UNIT),$(eval $(call program,tests,$(c)) $(O)/tests/support/filter.o))
+$(foreach c,$(TOOLS),$(eval $(call program,tools,$(c))))
+$(foreach c,$(BENCHES),$(eval $(call program,bench,$(c))))
+$(UNIT_BIN): private LIBS += -lcmocka
+$(UNIT_BIN) $(TOOL_BIN) $(BENCH_BIN):
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	@$(CC) $(LDFLAGS_MODE) $(LDFLAGS) -o $@ $< $(O)/tests/unit/filter.o $(O)/all.a $(LIBS) -lcmocka
+	@$(CC) $(LDFLAGS_MODE) $(LDFLAGS) -o $@ $(filter %.o,$^) $(O)/all.a $(LIBS)
 
 # They start it.
 $(O)/tests/test_lib $(O)/tests/test_lib_misuse $(O)/tests/test_lib_jobs: | $(O)/bin/ttserver
-
-$(O)/tools/%: $(O)/tests/system/%.o $(O)/all.a
-	@mkdir -p $(@D)
-	@echo "  LINK  $@"
-	@$(CC) $(LDFLAGS_MODE) $(LDFLAGS) -o $@ $< $(O)/all.a $(LIBS)
-
-$(O)/tools/%: $(O)/tests/attacks/%.o $(O)/all.a
-	@mkdir -p $(@D)
-	@echo "  LINK  $@"
-	@$(CC) $(LDFLAGS_MODE) $(LDFLAGS) -o $@ $< $(O)/all.a $(LIBS)
-
-$(O)/tools/%: $(O)/tests/tune/%.o $(O)/all.a
-	@mkdir -p $(@D)
-	@echo "  LINK  $@"
-	@$(CC) $(LDFLAGS_MODE) $(LDFLAGS) -o $@ $< $(O)/all.a $(LIBS)
-
-$(O)/bench/%: $(O)/tests/bench/%.o $(O)/all.a
-	@mkdir -p $(@D)
-	@echo "  LINK  $@"
-	@$(CC) $(LDFLAGS_MODE) $(LDFLAGS) -o $@ $< $(O)/all.a $(LIBS)
 
 tools: $(TOOL_BIN)
 
@@ -212,7 +197,7 @@ GAME_FOLDERS := $(notdir $(patsubst %/,%,$(wildcard worker/games/*/)))
 $(O)/namespaces.h: FORCE
 	@mkdir -p $(@D)
 	@export LC_ALL=C; for game in $(GAME_FOLDERS); do \
-	    hash=$$(cat worker/games/game.h worker/games/$$game/*.[ch] $$(ls worker/games/$$game/*.net worker/games/$$game/*.weights 2>/dev/null) worker/search/*.[ch] worker/engine/letter.[ch] common/rng.* | \
+	    hash=$$(cat worker/games/game.h worker/games/$$game/*.[ch] $$(ls worker/games/$$game/*.net worker/games/$$game/*.weights 2>/dev/null) worker/search/*.[ch] worker/search/*/*.[ch] worker/engine/letter.[ch] common/rng.* | \
 	        sha256sum | cut -c1-16); \
 	    echo "#define NAMESPACE_$$game UINT64_C(0x$$hash)"; \
 	done > $@.new
@@ -350,7 +335,7 @@ lint: deps-test forget-totals
 	@$(SUM)
 
 # It leaves out what takes longest: what waits for time-outs, for Redis servers, for cables.
-CHECK_UNIT   := $(filter-out tests/unit/test_redis_% tests/unit/test_lib%,$(UNIT))
+CHECK_UNIT   := $(filter-out tests/unit/redis/% tests/unit/lib/%,$(UNIT))
 CHECK_SYSTEM := $(patsubst %,tests/system/test_%.py,bad_peers cluster failure pictures othello_protocols python_client roles uci)
 check: deps-test forget-totals
 	$(call build,dev,all unit tools)
@@ -372,7 +357,7 @@ test: deps-test forget-totals
 	@$(AGAIN) run-lint
 	@$(AGAIN) MODE=dev run-unit
 	@$(AGAIN) MODE=tsan run-unit
-	@$(AGAIN) MODE=release run-unit UNIT="tests/unit/test_chess_perft.c tests/unit/test_search_steal.c" PERFT_MAX_LEAVES=$(RELEASE_LEAVES)
+	@$(AGAIN) MODE=release run-unit UNIT="tests/unit/games/test_chess_perft.c tests/unit/search/test_search_steal.c" PERFT_MAX_LEAVES=$(RELEASE_LEAVES)
 	@VALGRIND=1 VALGRIND_BIN=$(VALGRIND_O)/bin $(AGAIN) MODE=release run-system
 	@QUICK=1 $(AGAIN) MODE=dev run-system
 	@QUICK=1 $(AGAIN) MODE=tsan run-system SYSTEM="$(TSAN_SYSTEM)"
@@ -410,25 +395,25 @@ match-ready:
 	@test -x build/venv/bin/python || $(PYTHON) -m venv build/venv
 	@build/venv/bin/python -c 'import chess' 2>/dev/null || build/venv/bin/python -m pip install --quiet 'chess>=1.9,<2'
 match: match-ready
-	@build/venv/bin/python tests/match/match.py --a "build/release/bin/abdada uci" --b "$(OPPONENT)" $(MATCH)
+	@build/venv/bin/python tests/instruments/match/match.py --a "build/release/bin/abdada uci" --b "$(OPPONENT)" $(MATCH)
 
 # Othello against an opponent that speaks GTP; MATCH="--games 40 --a 'build/release/bin/abdada gtp --time 50 -j 2'".
 OTHELLO_OPPONENT ?= /usr/games/gtp-rhino --level 3 --book 0
 match-othello:
 	@$(DEPS) --optional $(DEPS_MATCH)
 	@$(AGAIN) -j$(JOBS) MODE=release all
-	@$(PYTHON) tests/match/othello_match.py --a "build/release/bin/abdada gtp --time 50" --b "$(OTHELLO_OPPONENT)" $(MATCH)
+	@$(PYTHON) tests/instruments/match/othello_match.py --a "build/release/bin/abdada gtp --time 50" --b "$(OTHELLO_OPPONENT)" $(MATCH)
 
 # What each rule of the selective search is worth in games, or whether other parameters are better:
 # TUNE="--rule null-move", TUNE="--change .null_margin=150,.null_depth=4".
 tune-search: match-ready
-	@build/venv/bin/python tests/tune/search_rules.py $(TUNE)
+	@build/venv/bin/python tests/instruments/tune/search_rules.py $(TUNE)
 
 # Games of one second each side over a cluster of which workers and shards are killed in every tenth; KILLS="--lanes 2 --seed 7".
 GAMES ?= 1000
 match-kills: deps-test
 	@$(AGAIN) -j$(JOBS) MODE=release all
-	@BIN=build/release/bin $(PYTHON) tests/match/kills.py --games $(GAMES) $(KILLS)
+	@BIN=build/release/bin $(PYTHON) tests/instruments/match/kills.py --games $(GAMES) $(KILLS)
 
 # The chess evaluation of selection full anew, whatever the present one is: each CPU plays NETWORK_POSITIONS positions, then the fit.
 NETWORK_POSITIONS ?= 6000000
@@ -479,73 +464,73 @@ demo: deps
 bench: deps-bench
 	@$(AGAIN) -j$(JOBS) MODE=release all
 	@bin/abdada bench
-	@for b in $(wildcard tests/bench/bench_*.py); do $(PYTHON) $$b || exit 1; done
+	@for b in $(wildcard tests/instruments/bench/bench_*.py); do $(PYTHON) $$b || exit 1; done
 
 # For the measurements that follow.
 release-tools: deps-test
 	@$(AGAIN) -j$(JOBS) MODE=release all tools
 
 bench-badpeers: release-tools
-	@$(PYTHON) tests/bench/bad_peers.py $(BENCH)
+	@$(PYTHON) tests/instruments/bench/bad_peers.py $(BENCH)
 
 # Every attack against a cluster that searches; ATTACKS="--only deaf --seconds 30", or --insecure, or --seed N.
 attacks: release-tools
 	@$(PYTHON) tests/attacks/attacks.py $(ATTACKS)
 
 bench-failure: release-tools
-	@BIN=build/release/bin $(PYTHON) tests/bench/failure_cost.py $(BENCH)
+	@BIN=build/release/bin $(PYTHON) tests/instruments/bench/failure_cost.py $(BENCH)
 
 # What the distance of the shards costs a search; BENCH="--every 3 --distances 0,200".
 bench-distance: release-tools
-	@BIN=build/release/bin $(PYTHON) tests/bench/distance.py $(BENCH)
+	@BIN=build/release/bin $(PYTHON) tests/instruments/bench/distance.py $(BENCH)
 
 # What two processes of examples/connect4.c reach through libabdada; BENCH="--runs 9 --position 4".
 bench-library: release-tools
-	@BIN=build/release/bin $(PYTHON) tests/bench/library.py $(BENCH)
+	@BIN=build/release/bin $(PYTHON) tests/instruments/bench/library.py $(BENCH)
 
 # What it costs a client that results are written behind.
 bench-survive: release-tools
-	@BIN=build/release/bin $(PYTHON) tests/bench/survive.py $(BENCH)
+	@BIN=build/release/bin $(PYTHON) tests/instruments/bench/survive.py $(BENCH)
 
 # What open pages of `abdada top --web` cost a cluster; BENCH="--runs 9 --pages 100".
 bench-web: release-tools
-	@BIN=build/release/bin $(PYTHON) tests/bench/web.py $(BENCH)
+	@BIN=build/release/bin $(PYTHON) tests/instruments/bench/web.py $(BENCH)
 
 # What it costs a search to be watched by metrics, `abdada top` and its page together; BENCH="--runs 9 --depth 8".
 bench-watching: release-tools
-	@BIN=build/release/bin $(PYTHON) tests/bench/watching.py $(BENCH)
+	@BIN=build/release/bin $(PYTHON) tests/instruments/bench/watching.py $(BENCH)
 
 peers-die: release-tools
-	@BIN=build/release/bin $(PYTHON) tests/bench/peers_die.py $(BENCH)
+	@BIN=build/release/bin $(PYTHON) tests/instruments/bench/peers_die.py $(BENCH)
 
 # A shard beside other stores and bare sockets; BENCH="--repeats 9 --batch 64".
 bench-service: deps-bench
 	@$(AGAIN) -j$(JOBS) MODE=release all benches
-	@BIN=build/release $(PYTHON) tests/bench/service.py $(BENCH)
+	@BIN=build/release $(PYTHON) tests/instruments/bench/service.py $(BENCH)
 
 # One strict score per position, however it is searched.
 strict: deps
 	@$(AGAIN) -j$(JOBS) MODE=release all
-	@$(PYTHON) tests/bench/strict.py
+	@$(PYTHON) tests/instruments/bench/strict.py
 
 # A network of today on the virtual cluster, and the published tables beside it; CSV and SVG in build/lab.
 lab lab-quick lab-calibrate: all
 lab:
-	@BIN=$(O)/bin $(PYTHON) tests/lab/lab.py $(LAB)
+	@BIN=$(O)/bin $(PYTHON) tests/instruments/lab/lab.py $(LAB)
 
 # The algorithms beside each other; under 5 minutes with compare-quick.
 compare compare-quick: all
 compare:
-	@BIN=$(O)/bin $(PYTHON) tests/lab/lab.py compare
+	@BIN=$(O)/bin $(PYTHON) tests/instruments/lab/lab.py compare
 
 compare-quick:
-	@BIN=$(O)/bin $(PYTHON) tests/lab/lab.py --quick compare
+	@BIN=$(O)/bin $(PYTHON) tests/instruments/lab/lab.py --quick compare
 
 lab-quick:
-	@BIN=$(O)/bin $(PYTHON) tests/lab/lab.py --quick $(LAB)
+	@BIN=$(O)/bin $(PYTHON) tests/instruments/lab/lab.py --quick $(LAB)
 
 lab-calibrate:
-	@BIN=$(O)/bin $(PYTHON) tests/lab/calibrate.py $(LAB)
+	@BIN=$(O)/bin $(PYTHON) tests/instruments/lab/calibrate.py $(LAB)
 
 # ---- install: what goes where below $(DESTDIR)$(PREFIX), so that uninstall removes the same ----
 

@@ -1,13 +1,13 @@
 /* ttserver: shards of the transposition table, served over ZMTP. */
 #include "common/clock.h"
 #include "common/config.h"
-#include "common/handshake.h"
 #include "common/log.h"
 #include "common/lookup.h"
 #include "common/memory.h"
 #include "common/streams.h"
 #include "proto/codec.h"
-#include "ttserver/io/server.h"
+#include "proto/transport/handshake.h"
+#include "ttserver/server.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* abdada: the commands for users. `abdada COMMAND --help` describes each. */
-#include "worker/cli/cli.h"
+#include "worker/programs/cli.h"
 
 #include "common/log.h"
 #include "common/streams.h"

@@ -4,8 +4,8 @@
 #include "common/log.h"
 #include "common/signals.h"
 #include "common/streams.h"
-#include "worker/cli/cli.h"
 #include "worker/engine/worker.h"
+#include "worker/programs/cli.h"
 #include "worker/table/host_table.h"
 
 #include <errno.h>

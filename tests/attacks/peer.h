@@ -4,10 +4,10 @@
 #define TESTS_ATTACKS_PEER_H
 
 #include "common/clock.h"
-#include "common/handshake.h"
-#include "common/keys.h"
+#include "common/keys/keys.h"
 #include "common/rng.h"
 #include "proto/codec.h"
+#include "proto/transport/handshake.h"
 #include "worker/engine/job.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* Whatever a shard says, the client survives, ends its tickets and sends what decodes. */
 #include "common/rng.h"
 #include "fuzz_driver.h"
-#include "proto/client.h"
+#include "proto/client/client.h"
 
 #include <string.h>
 

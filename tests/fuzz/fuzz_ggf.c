@@ -6,7 +6,7 @@
  * changed. */
 #include "common/err.h"
 #include "tests/fuzz/fuzz_own.h"
-#include "worker/cli/ggf.h"
+#include "worker/programs/othello/ggf.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Whatever bytes a peer sends, in whatever pieces, the ZMTP machine keeps its promises (peer_step
- * of tests/unit/test_zmtp.h checks them with every call).
+ * of tests/support/test_zmtp.h checks them with every call).
  *
  * Input: a byte that says how (see enum how), a byte for the pieces' size, then what is sent. With
  * CURVE sealed, a client that is let in does the handshake, and each record [flags: 1 byte][length:
@@ -7,7 +7,7 @@
  * tests/fuzz/long.py; with any other compiler add -DFUZZ_MAIN: a program that makes its own inputs
  * from a seed, `fuzz_zmtp [RUNS [SEED]]`, valid conversations with some of their bytes changed. */
 #include "tests/fuzz/fuzz_own.h"
-#include "tests/unit/test_zmtp.h"
+#include "tests/support/test_zmtp.h"
 
 enum how { CLEAR, CLEAR_READY, CURVE, CURVE_WELCOMED, CURVE_INITIATED, CURVE_SEALED, WAYS };
 

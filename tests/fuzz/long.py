@@ -24,10 +24,10 @@ FLAGS = ["-std=c11", "-O1", "-g", "-I.", "-D_GNU_SOURCE", "-DLIBFUZZER", "-Wno-u
 SOURCES = {
     "fuzz_decode": ["common/err.c", "proto/codec.c"],
     "fuzz_client": ["common/err.c", "proto/*.c"],
-    "fuzz_ggf": ["common/err.c", "worker/cli/ggf.c", "worker/games/othello/board.c"],
+    "fuzz_ggf": ["common/err.c", "worker/programs/othello/ggf.c", "worker/games/othello/board.c"],
     "fuzz_letter": ["common/err.c", "worker/engine/letter.c"],
     "fuzz_ttcore": ["common/err.c", "common/tt/*.c", "proto/codec.c", "ttserver/core/*.c"],
-    "fuzz_zmtp": ["common/err.c", "ttserver/io/zmtp.c", "ttserver/io/curve.c"],
+    "fuzz_zmtp": ["common/err.c", "ttserver/net/zmtp.c", "ttserver/net/curve.c"],
 }
 MAX_LENGTH = {"fuzz_ttcore": 16384}
 STATUS = re.compile(r"#(\d+)\s+\w+\s+cov: (\d+) ft: (\d+) corp: (\d+)")

@@ -6,7 +6,7 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, "tests", "lab"))
+sys.path.insert(0, os.path.join(ROOT, "tests", "instruments", "lab"))
 import simulate  # noqa: E402
 
 ROW = json.dumps({"workers": 2, "answered": True, "score": 0, "speedup": 1.5})

@@ -17,7 +17,7 @@ CASES = {
     "a sound tree passes": (
         {"common/a.h": HEADER, "common/tt/t.c": '#include "common/a.h"\n',
          "proto/p.h": HEADER + '#include "common/a.h"\n',
-         "ttserver/io/s.c": '#include <zmq.h>\n#include "proto/p.h"\n',
+         "ttserver/net/s.c": '#include <zmq.h>\n#include "proto/p.h"\n',
          "worker/search/ports.h": HEADER, "worker/games/g.h": HEADER,
          "worker/search/s.c": '#include "worker/games/g.h"\n#include "worker/search/ports.h"\n',
          "worker/table/t.c": '#include "worker/search/ports.h"\n#include "proto/p.h"\n',
@@ -33,7 +33,7 @@ CASES = {
         {"ttserver/main.c": '#include "worker/games/g.h"\n', "worker/games/g.h": HEADER},
         "ttserver may not include"),
     "the core does not see its shell": (
-        {"ttserver/core/a.c": '#include "ttserver/io/s.h"\n', "ttserver/io/s.h": HEADER},
+        {"ttserver/core/a.c": '#include "ttserver/net/s.h"\n', "ttserver/net/s.h": HEADER},
         "ttserver/core may not include"),
     "games know nothing of search": (
         {"worker/games/chess/a.c": '#include "worker/search/s.h"\n', "worker/search/s.h": HEADER},
@@ -45,7 +45,7 @@ CASES = {
         {"worker/table/a.c": '#include "worker/search/node.h"\n', "worker/search/node.h": HEADER},
         "worker/table may not include"),
     "engine does not see the command line": (
-        {"worker/engine/a.c": '#include "worker/cli/c.h"\n', "worker/cli/c.h": HEADER},
+        {"worker/engine/a.c": '#include "worker/programs/c.h"\n', "worker/programs/c.h": HEADER},
         "worker/engine may not include"),
     "a path that is none": ({"common/a.c": '#include "b.h"\n', "common/b.h": HEADER}, "no file of"),
     "a core with a socket": ({"ttserver/core/a.c": "#include <zmq.h>\n"}, "<zmq.h>"),

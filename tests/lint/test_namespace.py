@@ -20,7 +20,7 @@ CASES = {
     "worker/search/select.c": {"chess", "othello", "tree"},
     "common/rng.h": {"chess", "othello", "tree"},
     "worker/engine/letter.c": {"chess", "othello", "tree"},
-    "worker/search/peers.h": {"chess", "othello", "tree"},
+    "worker/search/handover/peers.h": {"chess", "othello", "tree"},
     "worker/engine/job.c": set(),
 }
 

@@ -59,8 +59,8 @@ NAMES = {
 # Names of C, Python, Kubernetes and the machine, and phrases of the field.
 EXCEPT_NAMES = {"atomic_thread_fence", "atomic_signal_fence", "_SC_NPROCESSORS_ONLN", "topologySpreadConstraints"}
 EXCEPT_CALLS = {"rename"}  # of C and Python
-EXCEPT_IN = {("tests/lab/lab.py", "processor"),  # columns of published tables
-             ("worker/cli/nboard.c", "learn"), ("tests/system/test_othello_protocols.py", "learn"),  # NBoard's command
+EXCEPT_IN = {("tests/instruments/lab/lab.py", "processor"),  # columns of published tables
+             ("worker/programs/othello/nboard.c", "learn"), ("tests/system/test_othello_protocols.py", "learn"),  # NBoard's command
              ("docs/operations.md", "learn")}
 EXCEPT_PROSE = ("horizon effect",)
 EXCEPT_FILES = ("docs/glossary.md", "tests/lint/words.py", "tests/lint/test_words.py")

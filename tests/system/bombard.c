@@ -14,8 +14,8 @@
  * until time is over or SIGTERM. `ready` when it has a session, then one JSON line; exit 1 if an
  * answer was wrong or did not come within WITNESS_WAIT_MS. Threads: one, and ZeroMQ's. */
 #include "common/clock.h"
-#include "common/handshake.h"
-#include "common/keys.h"
+#include "common/keys/keys.h"
+#include "proto/transport/handshake.h"
 #include "tests/system/bad_messages.h"
 #include "tests/system/until_signal.h"
 

@@ -12,7 +12,7 @@ import xml.etree.ElementTree
 
 from cluster import ROOT, check, equal, main, run
 
-sys.path.insert(0, os.path.join(ROOT, "tests", "lab"))
+sys.path.insert(0, os.path.join(ROOT, "tests", "instruments", "lab"))
 import report  # noqa: E402
 
 NO_GNUPLOT = None if shutil.which("gnuplot") else "no gnuplot here"

@@ -22,7 +22,7 @@ import ssh_hosts
 from cluster import ROOT, SLOWNESS, Process, answers, ask, check, equal, free_port, main, needs, path_of, positions, run, start, wait_until
 
 reason = ssh_hosts.why_not()  # before anything else: it moves this process into a namespace of its own
-SCRIPTS = os.path.join(ROOT, "worker", "cli")
+SCRIPTS = os.path.join(ROOT, "deploy", "cluster")
 SHARD = "ttserver = { memory = \"32M\" }\n"
 WORKER = "ttworker = { hash = 4 }\n"
 STRICT = ["--strict", "--select", "plain"]

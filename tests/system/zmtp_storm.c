@@ -10,8 +10,8 @@
  * --kind all in turn. One JSON line; exit 1 when the server cannot be reached any more. One
  * thread. */
 #include "common/rng.h"
+#include "tests/support/test_zmtp_client.h"
 #include "tests/system/until_signal.h"
-#include "tests/unit/test_zmtp_client.h"
 
 #include <errno.h>
 #include <fcntl.h>

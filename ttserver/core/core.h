@@ -2,8 +2,9 @@
  *
  * It keeps the sessions, the open jobs, the results and the in-flight entries; it knows no socket,
  * no thread and no clock: time comes with the event. The same lines serve the libuv shell
- * (ttserver/io), the tests and the virtual cluster. Threads: one at a time per core. Memory:
- * allocates in open only; what it emits is borrowed (ttserver/core/actions.h). Never blocks.
+ * (ttserver/net, ttserver/shard.h), the tests and the virtual cluster. Threads: one at a time per
+ * core. Memory: allocates in open only; what it emits is borrowed (ttserver/core/actions.h). Never
+ * blocks.
  *
  * A session expires after three and a half heartbeats of silence. Then its in-flight entries are
  * removed, its jobs are dropped and stopped at the workers. TICK must come at least once per

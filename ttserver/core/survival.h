@@ -5,7 +5,7 @@
  * bit, set by the shard, cleared by the thread before it reads the bucket. So nothing is queued,
  * nothing is ever full, and a result that is stored ten times meanwhile is written once. A bit that
  * is seen set was set after the result was stored. It costs the shard 5 to 20 ns a store, most of
- * it for fetching the bit (tests/bench/core_alone.c).
+ * it for fetching the bit (tests/instruments/bench/core_alone.c).
  *
  * Pure. Threads: the shard's owner calls note; others read, and write what is theirs. Memory: the
  * caller's. */

@@ -7,10 +7,10 @@
 #ifndef WORKER_ENGINE_ENGINE_H
 #define WORKER_ENGINE_ENGINE_H
 
-#include "common/keys.h"
+#include "common/keys/keys.h"
+#include "proto/transport/transport.h"
 #include "worker/engine/observer.h"
 #include "worker/engine/searcher.h"
-#include "worker/table/transport.h"
 
 enum {
     ENGINE_CONNECT_MS = 500, /* at start, for shards that do not answer */

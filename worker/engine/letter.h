@@ -1,5 +1,5 @@
-/* letter: a message between searchers (worker/search/peers.h) as the body of a MAIL, for searchers
- * of other processes. Numbers begin with the low byte; job and sender are the MAIL's own.
+/* letter: a message between searchers (worker/search/handover/peers.h) as the body of a MAIL, for
+ * searchers of other processes. Numbers begin with the low byte; job and sender are the MAIL's own.
  *
  * A body comes from anybody who takes part in the job. letter_read takes none that could make a
  * search leave its memory: a kind that is one, counts that fit, windows and depths that a search
@@ -9,7 +9,7 @@
 #define WORKER_ENGINE_LETTER_H
 
 #include "proto/codec.h"
-#include "worker/search/peers.h"
+#include "worker/search/handover/peers.h"
 
 enum { LETTER_HEAD = 73 }; /* bytes before the moves */
 

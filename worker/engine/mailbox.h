@@ -1,10 +1,11 @@
-/* mailbox: the peer port (worker/search/peers.h) of the threads of one process, and, through the
- * shards, of the searchers of other processes: for each thread a list of messages, behind a lock.
+/* mailbox: the peer port (worker/search/handover/peers.h) of the threads of one process, and,
+ * through the shards, of the searchers of other processes: for each thread a list of messages,
+ * behind a lock.
  *
  * The threads have the numbers 0, 1, 2 ... everywhere in their process. A searcher of another
  * process has the next number of whom first heard of it: a thread that is connected takes part in
- * the letters of its job (proto/client.h), and asks every 10 ms who else does, or every second if
- * there are a thousand. It knows MAILBOX_PEERS_MAX at most, and hears no others.
+ * the letters of its job (proto/client/client.h), and asks every 10 ms who else does, or every
+ * second if there are a thousand. It knows MAILBOX_PEERS_MAX at most, and hears no others.
  *
  * Threads: open, close, connect and begin while nobody searches; a port's functions by its own
  * thread; wake by any. Memory: open; a list that is full grows, to MAILBOX_LETTERS_MAX messages
@@ -15,8 +16,8 @@
 #define WORKER_ENGINE_MAILBOX_H
 
 #include "common/err.h"
-#include "proto/client.h"
-#include "worker/search/peers.h"
+#include "proto/client/client.h"
+#include "worker/search/handover/peers.h"
 
 #include <stdatomic.h>
 

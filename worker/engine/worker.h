@@ -10,7 +10,7 @@
 
 #include "worker/engine/searcher.h"
 #include "worker/engine/worker_core.h"
-#include "worker/search/peers.h"
+#include "worker/search/handover/peers.h"
 
 enum { WORKER_CONNECT_MS = 500 };
 

@@ -74,7 +74,8 @@ struct game_search {
     int children_depth; /* from it on, a result of a child that refutes the node is taken first */
 };
 
-/* What `tests/tune/search_rules.py` changes here, for a build beside the one it is compared with.
+/* What `tests/instruments/tune/search_rules.py` changes here, for a build beside the one it is
+ * compared with.
  */
 #ifndef GAME_SEARCH_CHANGES
 #define GAME_SEARCH_CHANGES

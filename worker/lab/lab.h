@@ -100,7 +100,7 @@ struct lab_options {
     uint64_t bandwidth; /* of a host's network card, bytes a second each way; 0: no bound. Shard i
                            is on host i, or begins again with the first */
     uint32_t loss_ppm; /* messages lost in a million */
-    uint64_t lie_ns; /* on average, between messages of a liar (liar.h); 0: there is none */
+    uint64_t lie_ns; /* on average, between messages of a liar (lab_liar.h); 0: there is none */
     uint64_t results_bytes; /* of all shards together */
     uint64_t local_bytes; /* of each host */
     uint8_t share_depth; /* results of at least this depth are broadcast; 0: none */
@@ -115,7 +115,7 @@ struct lab_options {
                               workers and front-ends with jobs is scaled with it */
     uint32_t inflight_age_max_ms; /* age limit of in-flight entries [60,000] */
     uint32_t connect_ms; /* wait for shards before the first job [50] */
-    uint32_t rto_min_us, rto_max_us, probe_us; /* of clients [theirs: proto/client.h] */
+    uint32_t rto_min_us, rto_max_us, probe_us; /* of clients [theirs: proto/client/client.h] */
     struct lab_planted planted;
 };
 

@@ -1,8 +1,8 @@
 #include "worker/lab/lab_worker.h"
 
 #include "common/rng.h"
-#include "worker/lab/front.h"
-#include "worker/lab/link.h"
+#include "worker/lab/lab_front.h"
+#include "worker/lab/lab_link.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,9 +3,9 @@
 #include "common/memory.h"
 #include "common/rng.h"
 #include "worker/lab/drain.h"
+#include "worker/lab/lab_liar.h"
+#include "worker/lab/lab_shard.h"
 #include "worker/lab/lab_worker.h"
-#include "worker/lab/liar.h"
-#include "worker/lab/shard.h"
 #include "worker/lab/step.h"
 
 #include <stdlib.h>

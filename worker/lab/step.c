@@ -1,10 +1,10 @@
 #include "worker/lab/step.h"
 
 #include "common/rng.h"
+#include "worker/lab/lab_liar.h"
+#include "worker/lab/lab_link.h"
+#include "worker/lab/lab_shard.h"
 #include "worker/lab/lab_worker.h"
-#include "worker/lab/liar.h"
-#include "worker/lab/link.h"
-#include "worker/lab/shard.h"
 
 #include <stdlib.h>
 

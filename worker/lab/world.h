@@ -6,12 +6,12 @@
 #ifndef WORKER_LAB_WORLD_H
 #define WORKER_LAB_WORLD_H
 
-#include "common/fiber.h"
 #include "ttserver/core/core.h"
 #include "ttserver/core/figures.h"
 #include "worker/engine/front_core.h"
 #include "worker/engine/worker.h"
 #include "worker/lab/event.h"
+#include "worker/lab/fiber.h"
 #include "worker/lab/lab.h"
 
 struct lab;
@@ -84,7 +84,7 @@ struct lab_shard {
 
 enum { LAB_LIAR_SESSIONS = 6, LAB_LIAR_NODES = 128, LAB_LIAR_LIST = 24 };
 
-/* What a liar remembers (liar.h). Its sessions are numbered after the machines. */
+/* What a liar remembers (lab_liar.h). Its sessions are numbered after the machines. */
 struct lab_liar {
     uint64_t random;
     struct tt_ask node[LAB_LIAR_NODES]; /* a ring: asked for lately */

@@ -41,7 +41,7 @@
  * shard falls silent does after options.answer_ms. Go on alone; the library connects again by
  * itself.
  *
- * abdada's own programs use the same core (proto/client.h and worker/table's shells). */
+ * abdada's own programs use the same core (proto/client/client.h and worker/table's shells). */
 #ifndef ABDADA_H
 #define ABDADA_H
 

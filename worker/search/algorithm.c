@@ -3,11 +3,11 @@
 #include "worker/search/aphid.h"
 #include "worker/search/children.h"
 #include "worker/search/dts.h"
+#include "worker/search/handover/steal.h"
 #include "worker/search/jamboree.h"
 #include "worker/search/lazy_smp.h"
 #include "worker/search/minimal_tree.h"
 #include "worker/search/pvs.h"
-#include "worker/search/steal.h"
 #include "worker/search/uidpabs.h"
 #include "worker/search/ybwc.h"
 

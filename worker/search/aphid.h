@@ -5,7 +5,7 @@
 #ifndef WORKER_SEARCH_APHID_H
 #define WORKER_SEARCH_APHID_H
 
-#include "worker/search/tasks.h"
+#include "worker/search/handover/tasks.h"
 
 extern const struct task_rules aphid_rules;
 

@@ -8,7 +8,7 @@
 #ifndef WORKER_SEARCH_DTS_H
 #define WORKER_SEARCH_DTS_H
 
-#include "worker/search/steal.h"
+#include "worker/search/handover/steal.h"
 
 extern const struct steal_rules dts_rules;
 

@@ -5,7 +5,7 @@
 #ifndef WORKER_SEARCH_JAMBOREE_H
 #define WORKER_SEARCH_JAMBOREE_H
 
-#include "worker/search/steal.h"
+#include "worker/search/handover/steal.h"
 
 extern const struct steal_rules jamboree_rules;
 

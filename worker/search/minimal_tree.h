@@ -6,7 +6,7 @@
 #ifndef WORKER_SEARCH_MINIMAL_TREE_H
 #define WORKER_SEARCH_MINIMAL_TREE_H
 
-#include "worker/search/tasks.h"
+#include "worker/search/handover/tasks.h"
 
 extern const struct task_rules minimal_tree_rules, minimal_tree_static_rules;
 

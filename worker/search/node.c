@@ -3,10 +3,10 @@
 #include "common/rng.h"
 #include "common/tt/ops.h"
 #include "worker/search/children.h"
-#include "worker/search/peers.h"
+#include "worker/search/handover/peers.h"
+#include "worker/search/handover/steal.h"
+#include "worker/search/handover/tasks.h"
 #include "worker/search/select.h"
-#include "worker/search/steal.h"
-#include "worker/search/tasks.h"
 
 /* ---- counting and polling ---- */
 

@@ -9,7 +9,7 @@
 #ifndef WORKER_SEARCH_PVS_H
 #define WORKER_SEARCH_PVS_H
 
-#include "worker/search/steal.h"
+#include "worker/search/handover/steal.h"
 
 extern const struct steal_rules pvs_rules, epvs_rules;
 

@@ -5,7 +5,7 @@
 #ifndef WORKER_SEARCH_UIDPABS_H
 #define WORKER_SEARCH_UIDPABS_H
 
-#include "worker/search/tasks.h"
+#include "worker/search/handover/tasks.h"
 
 extern const struct task_rules uidpabs_rules;
 

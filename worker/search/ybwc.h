@@ -3,7 +3,7 @@
 #ifndef WORKER_SEARCH_YBWC_H
 #define WORKER_SEARCH_YBWC_H
 
-#include "worker/search/steal.h"
+#include "worker/search/handover/steal.h"
 
 extern const struct steal_rules ybwc_rules;
 

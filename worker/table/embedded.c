@@ -4,8 +4,8 @@
 #include "common/memory.h"
 #include "common/rng.h"
 #include "common/tt/ops.h"
+#include "worker/table/broadcast_queue.h"
 #include "worker/table/host_table.h"
-#include "worker/table/share_queue.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -94,7 +94,7 @@ void embedded_take(const struct embedded_port *port, const struct tt_store *resu
 void *embedded_solver_memory(struct embedded *table, size_t bytes, uint64_t layout);
 
 unsigned embedded_slots(const struct embedded *table);
-/* Of the process: what its searchers are to tell other hosts (share.h). */
+/* Of the process: what its searchers are to tell other hosts (broadcast.h). */
 struct share_queue *embedded_share_queue(struct embedded *table);
 
 /* Tells this table from those of others; broadcast results carry it. */

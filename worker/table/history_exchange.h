@@ -6,7 +6,7 @@
 #ifndef WORKER_TABLE_HISTORY_EXCHANGE_H
 #define WORKER_TABLE_HISTORY_EXCHANGE_H
 
-#include "proto/client.h"
+#include "proto/client/client.h"
 #include "worker/search/ports.h"
 
 struct history_exchange {

@@ -5,7 +5,7 @@
  * Nodes of at least the remote depth limit (remote_depth.h) ask the shards, the rest the embedded
  * table. An ask is not waited for unless the job says so (deferred reads: Kuszmaul 1995, section
  * 4): the node is begun with what is known here, and the search gets the answer when it has come.
- * Results below the limit are broadcast (share.h), history updates go through the shards
+ * Results below the limit are broadcast (broadcast.h), history updates go through the shards
  * (history_exchange.h), and in-flight entries that grow old are renewed.
  *
  * Threads: one remote for each searcher; only its thread calls it. Memory: allocates in open.
@@ -15,9 +15,9 @@
 #ifndef WORKER_TABLE_REMOTE_H
 #define WORKER_TABLE_REMOTE_H
 
+#include "proto/transport/shell.h"
 #include "worker/table/embedded.h"
 #include "worker/table/remote_limit.h"
-#include "worker/table/shell.h"
 
 enum {
     REMOTE_SHARE_DEPTH = 2, /* the default */

@@ -1,4 +1,4 @@
-/* network: the evaluation that the project learned from its own games (tests/tune/).
+/* network: the evaluation that the project learned from its own games (tests/instruments/tune/).
  *
  * One hidden layer, seen from both sides: each piece on its square is an input, seen from a side
  * with that side's pieces as its own, the board turned for black, and mirrored so that its king

@@ -1,4 +1,5 @@
-/* patterns: the evaluation of an Othello board, fitted to the project's own games (tests/tune/).
+/* patterns: the evaluation of an Othello board, fitted to the project's own games
+ * (tests/instruments/tune/).
  *
  * 46 places on the board, of 11 patterns: edges with the squares inside them, corners, lines,
  * diagonals. What stands in a place is a number to base 3, an empty square 0, an own disc 1, the

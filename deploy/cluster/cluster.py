@@ -1,0 +1,388 @@
+"""abdada cluster: starts, watches and stops the programs of a cluster on many hosts, over ssh, from one file.
+
+    cluster.py HOST-SCRIPT ABDADA VERSION ARGUMENT...
+
+The program `abdada` has this file, cluster_file.py, cluster_host.py and cluster_host.sh in it and runs them with
+python3 (cluster.c). Nothing but Python's standard library. Hosts are worked on at the same time, a thread each; one
+that fails is one line and keeps no other one waiting for longer than its time-outs.
+"""
+import argparse
+import concurrent.futures
+import datetime
+import fcntl
+import hashlib
+import json
+import os
+import queue
+import re
+import shlex
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+from cluster_file import HOST_NAME, NAME, Cluster, Trouble, Wrong, at, destination, matches
+from cluster_host import Host, printable, say
+
+FILE = "cluster.toml"
+COLUMNS = "host what address state pid version since".split()
+AT_ONCE = 64  # hosts
+USER_NAME = re.compile(r"[A-Za-z0-9_.-]{1,31}")  # of common/keys/keys.h
+LINES_WAITING = 1000  # of logs, for whoever reads the output
+
+
+class Supplies:
+    """What this machine has for the hosts."""
+
+    def __init__(self, host_script, abdada, version):
+        self.abdada, self.version = abdada, version
+        with open(host_script, "rb") as file:
+            self.script = file.read()
+        self.programs, self.keys = {}, {}  # {name: (contents, version)}, {name: contents}
+        self.worker_keys = {}  # {host's name: contents of its worker.secret}
+
+    def load(self, cluster, may_make_keys):
+        for what in sorted({each.what for host in cluster.hosts if not host.is_installed for each in host.programs}):
+            path = os.path.join(os.path.dirname(self.abdada), what)
+            try:
+                with open(path, "rb") as file:
+                    contents = file.read()
+                done = subprocess.run([path, "--version"], stdout=subprocess.PIPE, check=True)
+                self.programs[what] = contents, done.stdout.decode().split()[-1]
+            except (OSError, subprocess.CalledProcessError, IndexError) as error:
+                raise Trouble(f"{path}, to be copied: {getattr(error, 'strerror', None) or error} "
+                              f"(or say programs = \"installed\")") from None
+        if cluster.keys is None:
+            return
+        if may_make_keys and not os.path.exists(cluster.keys):
+            self.keygen(cluster.keys)
+            say(f"made {cluster.keys}: the keys of this cluster. Keep them: who has them may use it")
+        try:
+            for host in cluster.hosts:
+                if any(each.what == "ttworker" for each in host.programs):
+                    self.worker_keys[host.name] = self.worker_key(cluster.keys, host.name)
+            allowed = sorted(os.listdir(os.path.join(cluster.keys, "allowed")))
+            for name in ("server.public", "server.secret", "monitor.secret",
+                         *(f"allowed/{name}" for name in allowed if name.endswith(".public") and name[0] != ".")):
+                with open(os.path.join(cluster.keys, name), "rb") as file:
+                    self.keys[name] = file.read()
+        except OSError as error:
+            raise Trouble(f"{error.filename}: {error.strerror} (keys are made by `abdada keygen DIR`)") from None
+
+
+    def keygen(self, *words):
+        done = subprocess.run([self.abdada, "keygen", *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        if done.returncode != 0:
+            raise Trouble(done.stderr.decode("utf-8", "replace").strip())
+
+    def worker_key(self, keys, host):
+        """The host's own, so that it alone can be put out; made once: it may have been taken back since."""
+        user = worker_user(host)
+        path = os.path.join(keys, f"{user}.secret")
+        os.listdir(os.path.join(keys, "allowed"))  # else keygen would make a key that nobody lets in
+        if not os.path.exists(path):
+            self.keygen(keys, "--name", user, "--role", "worker")
+        with open(path, "rb") as file:
+            return file.read()
+
+
+def worker_user(host):
+    """The user that a host's workers are; a name that keygen takes, whatever the host's."""
+    user = f"worker-{host}"
+    return user if USER_NAME.fullmatch(user) else f"worker-{hashlib.sha256(host.encode()).hexdigest()[:16]}"
+
+
+# ---- hosts ----
+
+def hosts_of(cluster, supplies, names=()):
+    """Those of the file, or of these names."""
+    hosts = [Host(supplies, cluster, cluster.name, each.name, each.ssh, each) for each in cluster.hosts]
+    for name in names:
+        if name not in [host.name for host in hosts]:
+            raise Wrong(f"no host '{name}' in {cluster.path}: {', '.join(host.name for host in hosts)}")
+    return [host for host in hosts if not names or host.name in names]
+
+
+# Where earlier calls have started something, in a file beside the cluster's: what is taken out of that, a host or a
+# name, must be stopped all the same. [cluster, host, ssh] each.
+
+def past_path(cluster):
+    return os.path.join(cluster.folder, f".{os.path.basename(cluster.path)}.hosts")
+
+
+def gone_from(cluster, hosts):
+    try:
+        with open(past_path(cluster), encoding="utf-8") as file:
+            past = [Host(hosts[0].supplies, cluster, matches(NAME, "a name")(name), matches(HOST_NAME, "a name")(host),
+                         destination(ssh)) for name, host, ssh in json.load(file)]  # names are of folders to be removed
+    except (OSError, ValueError, TypeError):
+        return []
+    return [host for host in past if host.identity() not in [each.identity() for each in hosts]]
+
+
+def keep_past(cluster, hosts):
+    path, rows = past_path(cluster), sorted({host.identity() for host in hosts})
+    try:
+        if rows:
+            with open(path + ".new", "w", encoding="utf-8") as file:
+                json.dump(rows, file)
+            os.replace(path + ".new", path)
+        elif os.path.exists(path):
+            os.unlink(path)
+    except OSError as error:
+        say(f"{path}: {error.strerror}: a host that is taken out of {cluster.path} later will not be stopped")
+
+
+# ---- commands: each returns the exit status ----
+
+def each_host(hosts, how, at_once=0):
+    """Calls how(host) for all at once. What fails is one line, and the host's trouble."""
+    def one(host):
+        try:
+            how(host)
+        except Trouble as trouble:
+            host.trouble = str(trouble)
+            say(f"{host.name}: {trouble}")
+        except (KeyError, ValueError, OSError) as error:  # it said something else than it should, or not all of it
+            host.trouble = f"it cannot be worked on: {error!r}"
+            say(f"{host.name}: {host.trouble}")
+    with concurrent.futures.ThreadPoolExecutor(at_once or AT_ONCE) as pool:
+        list(pool.map(one, hosts))
+
+
+def show(hosts):
+    """The table. Whether all in it is up."""
+    rows = [row for host in hosts for row in host.rows()]
+    lines = [[word.upper() for word in COLUMNS]]
+    for row in rows:
+        again = f" (restarts: {row.restarts})" if row.restarts else ""
+        lines.append([row.host, row.what, row.address, row.state + again, str(row.pid or "-"), row.version or "-",
+                      time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(row.began)) if row.began else "-"])
+    widths = [max(len(line[i]) for line in lines) for i in range(len(COLUMNS))]
+    for line in lines:
+        print(printable("  ".join(word.ljust(width) for word, width in zip(line, widths)).rstrip()))
+    return all(row.state == "up" for row in rows)
+
+
+def show_json(hosts):
+    rows = [row for host in hosts for row in host.rows()]
+    for row in rows:
+        began = datetime.datetime.fromtimestamp(row.began).astimezone().isoformat("T", "seconds") if row.began else None
+        values = [row.host, row.what, row.address, row.state, row.pid, row.version, began]
+        print(json.dumps({**dict(zip(COLUMNS, values)), "restarts": row.restarts, "why": row.why}))
+    return all(row.state == "up" for row in rows)
+
+
+def check_reach(hosts):
+    """Says which shards this machine does not reach although they are up. Others may reach them."""
+    def one(place):
+        try:
+            socket.create_connection(place, 3).close()
+        except OSError as error:
+            say(f"{at(*place)}: not reached from this machine ({error.strerror or error}): a firewall, or an address "
+                f"that only the host itself knows?")
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        list(pool.map(one, [(host.wanted.address, each.values.port) for host in hosts for each in host.programs
+                            if each.what == "ttserver" and host.found and each.name in host.found
+                            and host.found[each.name].phase == "up"]))
+
+
+def complain(hosts):
+    """A line for each program that is not up, where the host has none already."""
+    for host in hosts:
+        for row in host.rows():
+            if row.state != "up" and not host.trouble:
+                say(f"{host.name}: {row.what} is {row.state}{f': {row.why}' if row.why else ''}")
+
+
+def bring_up(cluster, supplies, hosts, again, bound):
+    """up, or with `again` restart."""
+    supplies.load(cluster, may_make_keys=not again)
+    gone = []
+    every = hosts_of(cluster, supplies)
+    keep_past(cluster, gone_from(cluster, every) + every)  # `restart` starts what is not there yet, too
+    if not again:
+        gone = gone_from(cluster, hosts)
+        each_host(gone, lambda host: host.remove(bound))
+        keep_past(cluster, [host for host in gone if host.trouble] + hosts)
+    each_host(hosts, lambda host: host.prepare(again, bound))
+    each_host(hosts, lambda host: host.start_workers(bound))
+    complain(hosts)
+    check_reach(hosts)
+    is_up = show(hosts)
+    if is_up and not any(host.is_changed or host.trouble for host in hosts + gone):
+        print(f"\nunchanged: all runs as {cluster.path} says")
+    if any(row.state == "up" for host in hosts for row in host.rows()):
+        print(f"\nabdada analyse --servers {shlex.quote(','.join(cluster.servers))}"
+              f"{f' --keys {shlex.quote(cluster.keys)}' if cluster.keys else ''} startpos")
+    return 0 if is_up and not any(host.trouble for host in hosts + gone) else 1
+
+
+def up(cluster, supplies, a):
+    return bring_up(cluster, supplies, hosts_of(cluster, supplies), False, a.timeout)
+
+
+def restart(cluster, supplies, a):
+    return bring_up(cluster, supplies, hosts_of(cluster, supplies, a.host), True, a.timeout)
+
+
+def status(cluster, supplies, a):
+    hosts = hosts_of(cluster, supplies)
+    each_host(hosts, Host.states)
+    if not a.json:
+        complain(hosts)
+    is_up = (show_json if a.json else show)(hosts)
+    return 0 if is_up and not any(host.trouble for host in hosts) else 1
+
+
+def down(cluster, supplies, a):
+    hosts = hosts_of(cluster, supplies)
+    hosts += gone_from(cluster, hosts)
+    each_host(hosts, lambda host: host.remove(a.timeout))
+    keep_past(cluster, [host for host in hosts if host.trouble])
+    return 1 if any(host.trouble for host in hosts) else 0
+
+
+def logs(cluster, supplies, a):
+    hosts, running, leaving = hosts_of(cluster, supplies, a.host), [], threading.Event()
+    lines, end = queue.Queue(LINES_WAITING), False
+
+    def started(process):
+        running.append(process)
+        if leaving.is_set():
+            process.kill()
+
+    def read(host):
+        try:
+            host.follow(lambda line: lines.put(f"{host.name} {printable(line)}\n"), started, "logs", a.lines,
+                        "follow" if a.follow else "")
+        except Trouble:
+            if not leaving.is_set():
+                raise
+
+    def read_all():
+        each_host(hosts, read, len(hosts))  # all at once: what is followed has no end
+        lines.put(None)
+
+    threading.Thread(target=read_all, daemon=True).start()
+    try:
+        for line in iter(lines.get, None):
+            sys.stdout.write(line)
+            if lines.empty():
+                sys.stdout.flush()
+        end = True
+    except KeyboardInterrupt:
+        pass
+    finally:
+        leaving.set()
+        for process in list(running):
+            process.kill()
+        while not end:  # or who reads a host could wait for room
+            end = lines.get() is None
+    return 1 if any(host.trouble for host in hosts) else 0
+
+
+EXAMPLE = """A file for two hosts; deploy/cluster.example.toml says what else there is:
+
+  name = "chess"
+  [[host]]
+  ssh = "host-a"                  # as you would say to ssh
+  ttserver = { memory = "4G" }
+  [[host]]
+  ssh = "host-b"
+  ttserver = { memory = "4G" }
+  ttworker = { threads = "all", hash = 1024 }
+"""
+COMMANDS = {
+    "up": (up, "start what the file says",
+           "Copies programs and keys, starts shards, then workers, and waits until all are ready. What runs as the "
+           "file says is left alone, what differs from it is restarted, what is not in it any more is stopped."),
+    "status": (status, "show what runs", "Shows what runs. Exit status 1 if something is not up."),
+    "logs": (logs, "print logs, or follow them",
+             "Prints the last lines of the logs, with host and program before each."),
+    "restart": (restart, "start programs again", "Does what `up` does, and starts what runs again."),
+    "down": (down, "stop everything and remove it",
+             "Stops everything, and removes what `up` has copied. Keys here and snapshots of shards stay."),
+}
+
+
+class Help(argparse.RawDescriptionHelpFormatter):
+    """As of the other commands."""
+
+    def add_usage(self, usage, actions, groups, prefix=None):
+        super().add_usage(usage, actions, groups, "Usage: " if prefix is None else prefix)
+
+
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        sys.stderr.write(f"{self.prog}: {message} (see --help)\n")
+        sys.exit(2)
+
+
+def read_arguments(words, version):
+    parser = Parser(prog="abdada cluster", formatter_class=Help, epilog=EXAMPLE,
+                    description="A cluster on many hosts, over ssh, from one file. Hosts need sh, tar and the shared "
+                                "libraries\nof the programs; nothing there needs root.")
+    parser.add_argument("--version", action="version", version=f"abdada cluster {version}")
+    parser.add_argument("-f", "--file", default=FILE, metavar="FILE", help=f"the cluster (default: {FILE})")
+    commands = parser.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
+    for name, (_, short, about) in COMMANDS.items():
+        command = commands.add_parser(name, help=short, description=about, formatter_class=Help)
+        command.add_argument("-f", "--file", default=argparse.SUPPRESS, metavar="FILE",
+                             help=f"the cluster (default: {FILE})")
+        if name in ("up", "restart", "down"):
+            command.add_argument("--timeout", type=int, default=60, metavar="S",
+                                 help="seconds to wait until all are ready, or have stopped (default 60)")
+        if name in ("logs", "restart"):
+            command.add_argument("host", nargs="*", metavar="HOST", help="only these (default: all)")
+        if name == "status":
+            command.add_argument("--json", action="store_true", help="one object a line")
+        if name == "logs":
+            command.add_argument("-n", "--lines", type=int, default=20, metavar="N",
+                                 help="lines of each program (default 20)")
+            command.add_argument("--follow", action="store_true", help="go on with what they say from now on")
+    a = parser.parse_args(words)
+    if getattr(a, "lines", 0) < 0 or getattr(a, "timeout", 1) < 1:
+        parser.error("--lines must not be negative" if hasattr(a, "lines") else "--timeout must be 1 or more")
+    return a
+
+
+def do(host_script, abdada, version, words):
+    try:
+        a = read_arguments(words, version)
+    except SystemExit as end:  # --help, --version, or wrong use
+        return end.code
+    cluster, supplies = Cluster(a.file), Supplies(host_script, abdada, version)
+    if a.command in ("up", "restart", "down"):
+        try:
+            fcntl.flock(cluster.open, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Trouble(f"{a.file}: another `abdada cluster` is at work with it") from None
+        except OSError:
+            pass  # a file system without locks
+    return COMMANDS[a.command][0](cluster, supplies, a)
+
+
+def main(host_script, abdada, version, *words):
+    try:
+        code = do(host_script, abdada, version, words)
+        sys.stdout.flush()
+        return code
+    except Trouble as trouble:
+        say(f"abdada cluster: {trouble}")
+        return 2 if isinstance(trouble, Wrong) else 1
+    except BrokenPipeError:  # who read the output has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        say(f"abdada cluster: {error.filename or 'standard output'}: {error.strerror}")
+        return 1
+    except KeyboardInterrupt:
+        say("abdada cluster: interrupted; the next `up` or `down` finishes what is half done")
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,253 @@
+/* client: one searcher's side of the protocol: which shard owns a key, what is outstanding, who is
+ * alive. A pure state machine: time comes with every call, bytes leave through a port.
+ *
+ * Threads: one client per thread, no locks. Memory: all of it in client_open, none later. Never
+ * blocks: an answer is polled for with its ticket, and every ticket ends by itself, READY or LOST,
+ * at client_deadline() at the latest. Deterministic given the calls and their times.
+ *
+ * Whenever the shell around it wakes, it gives everything the sockets hold to client_receive FIRST
+ * (a time-out counts against a shard only if its answer did not lie there unread), then polls
+ * tickets, then calls client_tick. It must not call the client from the port or the sink.
+ *
+ * A key belongs to the shard that is up and whose place weighs most (rendezvous hashing,
+ * PROTOCOL.md section 5). A shard that stays silent loses its keys to the others until it answers a
+ * HELLO again; one that is much slower than the nearest, until it no longer is. */
+#ifndef PROTO_CLIENT_CLIENT_H
+#define PROTO_CLIENT_CLIENT_H
+
+#include "proto/codec.h"
+
+enum {
+    CLIENT_SHARDS_MAX = 64,
+    CLIENT_NAME_MAX = 63,
+    CLIENT_NOWHERE = 255, /* in place of a shard: registered nowhere */
+    CLIENT_WEIGHTS_MAX = 512, /* in one HISTORY */
+    CLIENT_SHARE_MAX = 1024, /* results in one SHARE */
+};
+
+struct client;
+
+/* send: hands one message to the transport, never waits. False: it could not be taken now (no
+ * connection, high-water mark); what it carried counts as lost at once. Per shard the transport
+ * keeps the order; it may lose, and loses all or nothing of a message. */
+struct client_port {
+    void *self;
+    bool (*send)(void *self, unsigned shard, const uint8_t *bytes, size_t length);
+};
+
+/* What shards send unasked, and the answers without a ticket. Any may be NULL. Messages are
+ * borrowed until the callback returns. A job comes from every shard: the receiver drops repeats by
+ * job id. A shard that does not know a job we report on sends job_stop with PROTO_STOP_EXPIRED,
+ * once per report. job_refused: a shard does not take a job posted
+ * here; once per JOB_POST, which goes on being repeated where there is no room, and to a shard that
+ * bars it is sent again in the next session alone. worker_index: a worker's index among the
+ * workers of that shard, repeated now and then. job_report: any worker may say anything in it.
+ * flushed: the shard has forgotten all results that it had when it was asked; or it refuses to, in
+ * the words of `refused`. scanned: a page of entries in their range.
+ *
+ * hello_refused: a shard does not take us, in its words; once per HELLO, which is repeated every
+ * second then. It has a `self` of its own, who holds the connections, and so have the last three:
+ * they go to the search, the others to who runs the jobs. node_done, the completion notice: once
+ * for each node that another searcher finished while we had it in flight, with its result (slot 0),
+ * in its range. A hint: it may be missing, late, or not close our window; our in-flight entry
+ * stays. shared: results of others that PROTO_WANTS_RESULTS asked for, in their range; slots say
+ * nothing. correspondents, mail: client_mail_join; they have a `self` of their own, too. */
+struct client_sink {
+    void *self;
+    void (*job)(void *self, const struct proto_job *job, unsigned shard);
+    void (*job_stop)(void *self, uint64_t job, uint8_t reason, unsigned shard);
+    void (*job_report)(void *self, const struct proto_job_report *report, unsigned shard);
+    void (*job_refused)(void *self, uint64_t job, struct proto_text why, unsigned shard);
+    void (*stats)(void *self, unsigned shard, const struct proto_stats_answer *answer);
+    void (*members)(void *self, unsigned shard, const struct proto_members_answer *answer);
+    void (*jobs)(void *self, unsigned shard, const struct proto_jobs_answer *answer);
+    void (*worker_index)(void *self, unsigned shard, uint32_t worker_index, uint32_t workers);
+    void (*flushed)(void *self, unsigned shard, const struct proto_text *refused);
+    void (*scanned)(void *self, unsigned shard, const struct proto_scanned *answer);
+    void (*shard_up)(void *self, unsigned shard);
+    void (*shard_down)(void *self, unsigned shard);
+    void *hello_self;
+    void (*hello_refused)(void *hello_self, unsigned shard, struct proto_text why);
+    void *node_self;
+    void (*node_done)(void *node_self, const struct tt_store *result);
+    void (*history)(void *node_self, unsigned shard, const struct proto_history_answer *answer);
+    void (*shared)(void *node_self, const struct proto_share *share);
+    void *mail_self;
+    void (*correspondents)(void *mail_self, const struct proto_mail_list *list);
+    void (*mail)(void *mail_self, const struct proto_mail *letter);
+};
+
+/* Zero means the default in brackets. */
+struct client_options {
+    unsigned shards; /* 1..CLIENT_SHARDS_MAX, no default */
+    enum proto_role role;
+    uint8_t hello_flags; /* enum proto_hello_flag */
+    uint64_t namespace_id; /* of the session (PROTOCOL.md section 3); keys are the caller's */
+    uint64_t instance; /* random, one per client */
+    uint64_t table_id; /* random, one for all who share a table (SHARE) [unknown] */
+    const char *name; /* for people; copied, cut to CLIENT_NAME_MAX */
+    uint32_t rto_min_us, rto_max_us; /* bounds of the wait for an answer [2,000, 250,000] */
+    unsigned timeouts_in_row; /* time-outs in a row that take a shard out [3] */
+    uint32_t probe_us; /* between HELLOs to a shard that is not up [100,000]; the port not taking
+                          one, the next is tried after 1,000, 2,000, ... to that; a second after
+                          one that was refused */
+    uint32_t linger_us; /* the longest that a store waits in the queue, given ticks [1,000] */
+    unsigned tickets; /* outstanding asks and peeks, up to 1,024 [64] */
+    unsigned peek_max; /* positions in one peek, up to PROTO_BATCH_MAX [256] */
+    unsigned queue; /* stores, and as many releases, queued per shard [64] */
+    unsigned jobs; /* jobs posted and not stopped [2] */
+    struct proto_decoder *decoder; /* borrowed; clients of one thread may share it [its own] */
+};
+
+enum client_state {
+    CLIENT_ABSENT, /* nothing sent yet */
+    CLIENT_GREETING, /* HELLO sent, no session */
+    CLIENT_UP, /* in the map */
+    CLIENT_DOWN, /* was up; fell silent or said BYE; probed */
+    CLIENT_LEFT, /* we said BYE */
+};
+
+enum client_result { CLIENT_WAITING, CLIENT_READY, CLIENT_LOST };
+
+struct client_counters {
+    uint64_t asks, peeks, stores; /* operations sent */
+    uint64_t shared; /* results told to others; ... */
+    uint64_t shared_taken, shares_taken; /* ... those told by others, and the messages with them */
+    uint64_t timeouts; /* requests without an answer in time */
+    uint64_t late; /* answers to requests no longer known */
+    uint64_t ups, downs;
+    uint64_t refused; /* ERROR messages */
+    uint64_t malformed, unexpected; /* dropped messages */
+    uint64_t dropped; /* stores and releases that had no shard or no room */
+    uint64_t leaks; /* of these, leaves: the next HELLO asks the shard to release all */
+    uint64_t exhausted; /* asks and peeks refused for want of a ticket */
+    uint64_t bytes_sent, bytes_received; /* of messages of all kinds, without what carries them */
+};
+
+/* ERR_RANGE for options outside their ranges, ERR_NOMEM. Sends nothing: the first tick does. */
+enum err client_open(const struct client_options *options, const struct client_port *port,
+                     const struct client_sink *sink, struct client **out);
+void client_free(struct client **client);
+
+/* One message from a shard. Anything malformed or out of place is counted and dropped. */
+void client_receive(struct client *client, unsigned shard, const uint8_t *bytes, size_t length,
+                    uint64_t now_us);
+
+/* Time-outs, HELLOs, heartbeats, lingering stores. Returns when it wants to be called again at the
+ * latest; UINT64_MAX: never, unless something else is called. Calling earlier is harmless. */
+uint64_t client_tick(struct client *client, uint64_t now_us);
+
+/* Changes role and namespace_id at once and says so to every shard, again until a WELCOME confirms
+ * it. Nothing waits for that: asks, stores, sessions and in-flight entries go on as they are. */
+void client_hello(struct client *client, enum proto_role role, uint64_t namespace_id,
+                  uint64_t now_us);
+
+/* Sends what is queued, BYE, and forgets all that is outstanding. Only client_hello revives. */
+void client_bye(struct client *client, uint64_t now_us);
+
+/* RetrieveAsk to the key's owner, after what is queued for it. Returns a ticket; 0 when no shard is
+ * up, the port took nothing or no ticket is free: then *where is CLIENT_NOWHERE. Requires alpha <
+ * beta, depth <= TT_DEPTH_MAX. */
+uint32_t client_ask(struct client *client, const struct tt_ask *ask, uint64_t now_us,
+                    uint8_t *where);
+
+/* Peeks at 1..peek_max positions, one message to each owner. 0 as for client_ask. */
+uint32_t client_peek(struct client *client, const struct tt_peek *peeks, unsigned count,
+                     uint64_t now_us);
+
+/* READY and LOST end the ticket; *out is written on READY alone. After LOST the shard may have
+ * counted us nevertheless: leave the node as if it had (store or release, with the same `where`).
+ */
+enum client_result client_answer(struct client *client, uint32_t ticket, uint64_t now_us,
+                                 struct tt_answer *out);
+
+/* Whether client_answer or client_peeked would say CLIENT_WAITING. */
+bool client_is_waiting(const struct client *client, uint32_t ticket, uint64_t now_us);
+
+/* `out` has room for as many as were peeked at, in their order. READY if any part was answered:
+ * the rest is unknown (unknown bounds, nproc 0). */
+enum client_result client_peeked(struct client *client, uint32_t ticket, uint64_t now_us,
+                                 struct tt_peeked *out);
+
+/* Ends a ticket nobody will await; an ask's place is released. */
+void client_cancel(struct client *client, uint32_t ticket);
+/* The same for an ask whose place the caller leaves himself, by client_store or client_release. */
+void client_forget(struct client *client, uint32_t ticket);
+
+/* When the ticket ends at the latest. */
+uint64_t client_deadline(const struct client *client, uint32_t ticket);
+
+/* Queued, never wait. `where` is what client_ask wrote: if another shard owns the key by now, that
+ * one gets the result and `where` a release. Flushed before a later ask or peek to the
+ * same shard, when the queue is full, by client_flush, or after linger_us by a tick. */
+void client_store(struct client *client, unsigned where, const struct tt_store *store);
+void client_release(struct client *client, unsigned where, const struct tt_release *release);
+void client_flush(struct client *client, uint64_t now_us);
+
+/* Posts to every shard that is up, and to every one that comes up until client_job_stop. Copies.
+ * ERR_EXIST: posted already; ERR_FULL: options.jobs are open; ERR_RANGE: a text is too long. */
+enum err client_job_post(struct client *client, const struct proto_job_post *job, uint64_t now_us);
+void client_job_stop(struct client *client, uint64_t job, uint64_t now_us);
+void client_job_report(struct client *client, const struct proto_job_report *report,
+                       uint64_t now_us);
+
+/* Publishes up to CLIENT_WEIGHTS_MAX weights at the root_key's owner and asks for the sums of all
+ * searchers: sink->history, or nothing. `epoch`, `cursor`: epoch and `now` of that shard's last
+ * answer on the root_key, or 0; the answer repeats the `cursor` it goes by. Returns the shard, or
+ * CLIENT_NOWHERE: nothing was sent. A shard whose batch_max is smaller gets as many weights as it
+ * takes. */
+unsigned client_history(struct client *client, uint64_t root_key, uint32_t epoch, uint32_t cursor,
+                        const struct tt_weight *weights, unsigned count, uint64_t now_us);
+
+/* Broadcasts up to CLIENT_SHARE_MAX results, of PROTO_RESULT_DEPTH_MAX at most, to searchers with
+ * another table than options.table_id, through the shards in turns, which so bear the same load:
+ * sink->shared there. Nothing is kept or confirmed. False: nothing was sent. */
+bool client_share(struct client *client, const struct tt_store *results, unsigned count,
+                  uint64_t now_us);
+
+/* Takes part in the letters of an open job, or no longer, at the shard that owns its id as a key
+ * among all that are up: its other searchers, to sink->correspondents, or nothing. To be repeated,
+ * some times a second: searchers come and go, and so does the shard. False: not sent. */
+bool client_mail_join(struct client *client, uint64_t job, bool takes_part, uint64_t now_us);
+/* A letter of up to PROTO_BODY_MAX bytes to the searcher of that alias, if it takes part: comes to
+ * sink->mail there, or gets lost. Letters from one to another arrive in their order as long as
+ * the shard owns the job. */
+void client_mail(struct client *client, uint64_t job, uint64_t to, const uint8_t *body,
+                 size_t length, uint64_t now_us);
+
+/* Asks one shard for its figures: sink->stats, or nothing. False: not up, or not sent. */
+bool client_stats(struct client *client, unsigned shard, uint64_t now_us);
+/* The same for its sessions and its open jobs, a page at a time: `from` 0, then the answer's `next`
+ * until that is 0. */
+bool client_members(struct client *client, unsigned shard, uint32_t from, uint64_t now_us);
+bool client_jobs(struct client *client, unsigned shard, uint32_t from, uint64_t now_us);
+
+/* Asks one shard to forget all results: sink->flushed, when it has, which takes a second for some
+ * GiB, or nothing, when it fell silent meanwhile. Asked again before, it answers the last alone.
+ * False: not up, or not sent. */
+bool client_flush_table(struct client *client, unsigned shard, uint64_t now_us);
+/* Asks one shard for results of at least `depth`, a page at a time: sink->scanned, or nothing, as
+ * with client_members. `cursor` 0, then the answer's `next` until that is 0; a page may be empty.
+ * Results stored meanwhile may be among them. */
+bool client_scan(struct client *client, unsigned shard, uint64_t cursor, uint8_t depth,
+                 uint64_t now_us);
+
+unsigned client_shards_up(const struct client *client);
+enum client_state client_shard_state(const struct client *client, unsigned shard);
+/* As its last WELCOME said; 0 before the first. boot: of this run of it; place: which keys are its
+ * own, also after a restart that kept its results. */
+uint64_t client_shard_boot(const struct client *client, unsigned shard);
+uint64_t client_shard_place(const struct client *client, unsigned shard);
+/* How old an in-flight entry may become there before it expires; 0: it does not. */
+uint32_t client_inflight_age_max_ms(const struct client *client, unsigned shard);
+/* The shard that owns the key now, or CLIENT_NOWHERE. */
+unsigned client_owner(const struct client *client, uint64_t key);
+uint32_t client_rtt_us(const struct client *client, unsigned shard); /* smoothed; 0: none yet */
+uint32_t client_longest_rtt_us(const struct client *client); /* of shards that are up; at least 1 */
+/* Outstanding requests of every kind, and those among them past their time-out by rto_max: 0 while
+ * ticks come. */
+unsigned client_outstanding(const struct client *client);
+unsigned client_overdue(const struct client *client, uint64_t now_us);
+const struct client_counters *client_counters(const struct client *client);
+
+#endif

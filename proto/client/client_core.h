@@ -1,0 +1,216 @@
+/* client_core: what the files of the client share (proto/client_*.c); nobody else includes it.
+ * Threads: the client's own. */
+#ifndef PROTO_CLIENT_CLIENT_CORE_H
+#define PROTO_CLIENT_CLIENT_CORE_H
+
+#include "proto/client/client.h"
+#include "proto/client/rtt.h"
+
+enum {
+    PART_NONE = 0xffff, /* in place of an index */
+    HELLOS_MAX = 4, /* HELLOs outstanding at one shard */
+    UNSENT_PAUSE_MIN_US = 1000, /* before what the port did not take is tried again: HELLOs, jobs */
+    STOPPED_MAX = 16, /* stopped jobs whose stop is repeated */
+    REFUSED_PAUSE_US = 1000000, /* between HELLOs to a shard that does not take us */
+};
+
+/* One request outstanding at one shard. Its index is the low bits of its request id. */
+enum part_kind {
+    PART_FREE,
+    PART_HELLO,
+    PART_HEARTBEAT,
+    PART_STATS,
+    PART_MEMBERS,
+    PART_JOBS,
+    PART_HISTORY,
+    PART_SCAN,
+    PART_MAIL,
+    PART_ASK,
+    PART_PEEK,
+};
+
+struct part {
+    uint64_t sent_us, deadline_us;
+    uint32_t request, ticket;
+    uint16_t first, count; /* peek: the caller's first position, how many */
+    uint16_t previous, next; /* all outstanding parts, oldest first */
+    uint8_t kind, shard;
+};
+
+/* Its index is the low bits of its id. */
+struct ticket {
+    uint64_t deadline_us;
+    uint32_t id; /* 0: free */
+    uint16_t count; /* peek: positions */
+    uint16_t waiting, answered; /* parts */
+    uint8_t kind, shard;
+    struct tt_ask ask;
+    struct tt_answer answer;
+};
+
+struct queue {
+    struct tt_store *stores;
+    struct tt_release *releases;
+    unsigned store_count, release_count;
+    uint64_t oldest_us; /* when the oldest operation was queued */
+};
+
+struct shard {
+    enum client_state state;
+    bool known; /* has welcomed us once */
+    uint32_t session, batch_max, heartbeat_ms, inflight_age_max_ms;
+    uint64_t boot, place;
+    uint32_t flush_request; /* outstanding; it has no time-out; 0: none */
+    struct rtt rtt;
+    unsigned timeouts_in_row;
+    uint64_t timed_out_us; /* when the last one was counted */
+    bool is_slow; /* up, but owns no keys: see shard_judge */
+    unsigned verdicts; /* round trips in a row that speak for the other opinion of it */
+    uint64_t judged_us; /* when the last of them was counted */
+    unsigned outstanding, hellos; /* parts; those that are HELLOs */
+    uint64_t hello_due_us; /* when not up, or hello_owed */
+    uint32_t unsent_pause_us; /* after a HELLO that the port did not take; 0: it took the last */
+    bool hello_owed; /* a WELCOME has not confirmed the present role and namespace, or a leak */
+    bool leaked; /* leaves were dropped: the HELLO asks to release all */
+    uint32_t hello_request; /* the HELLO that says all of it; 0: not sent yet */
+    uint64_t request_us; /* when the last request was sent, or tried */
+    uint64_t job_due_us; /* when the jobs are sent again */
+    struct queue queue;
+};
+
+struct owner {
+    uint64_t mixed_place; /* rng_mix(place) */
+    uint64_t boot;
+    uint8_t shard;
+};
+
+struct stopped_job {
+    uint64_t job, at_us;
+    bool used;
+};
+
+struct stored_job {
+    bool used;
+    uint64_t job;
+    uint64_t barred; /* bit i: shard i will not take it, however often */
+    size_t length;
+    uint8_t bytes[PROTO_JOB_BYTES]; /* its JOB_POST */
+};
+
+struct client {
+    /* fixed after open */
+    struct client_port port;
+    struct client_sink sink;
+    struct client_options options;
+    char name[CLIENT_NAME_MAX + 1];
+    unsigned part_mask, part_limit, ticket_mask;
+    size_t scratch_size;
+    /* state */
+    uint64_t now_us; /* the latest time seen */
+    struct shard *shards;
+    struct owner owners[CLIENT_SHARDS_MAX]; /* the shards that are up, those that own keys first */
+    unsigned owner_count, up_count;
+    struct part *parts;
+    uint16_t oldest, newest;
+    unsigned part_count, ticket_count;
+    unsigned next_relay; /* of results (SHARE): shards take turns */
+    uint32_t next_request, next_ticket;
+    uint64_t next_expiry_us; /* no part ends earlier */
+    struct ticket *tickets;
+    struct tt_peeked *peeked; /* [ticket][peek_max] */
+    uint8_t *peek_owner; /* [ticket][peek_max] */
+    struct tt_peek *gathered; /* [peek_max] */
+    struct stored_job *jobs;
+    struct stopped_job stopped[STOPPED_MAX]; /* a ring */
+    unsigned next_stopped;
+    uint8_t *scratch;
+    struct proto_decoder *decoder;
+    struct client_counters counters;
+};
+
+/* Time never goes back. */
+static inline uint64_t client_advance(struct client *c, uint64_t now_us)
+{
+    c->now_us = now_us > c->now_us ? now_us : c->now_us;
+    return c->now_us;
+}
+
+/* A ticket that is open. */
+static inline struct ticket *ticket_of(const struct client *c, uint32_t id)
+{
+    struct ticket *t = &c->tickets[id & c->ticket_mask];
+    CHECK(id != 0 && t->id == id);
+    return t;
+}
+
+/* ---- client_part.c: sending, outstanding requests ---- */
+
+/* Encodes and sends. A message that does not encode is a bug. */
+bool client_send(struct client *c, unsigned shard, const struct proto_message *message);
+/* Sends one that is encoded already. */
+bool client_send_bytes(struct client *c, unsigned shard, const uint8_t *bytes, size_t length);
+
+/* An id that no outstanding part has. */
+uint32_t request_next(struct client *c);
+/* NULL when too many are outstanding. Its deadline is the shard's time-out from now. */
+struct part *part_open(struct client *c, enum part_kind kind, unsigned shard);
+void part_close(struct client *c, struct part *part);
+/* The outstanding part of that id at that shard, or NULL. */
+struct part *part_find(struct client *c, uint32_t request, unsigned shard);
+/* Closes a part that will not be answered; its ticket waits for one less. */
+void part_lose(struct client *c, struct part *part);
+void part_lose_all_of(struct client *c, unsigned shard);
+
+/* ---- client_shard.c: sessions, timeouts_in_row, the map ---- */
+
+/* Ends what is overdue now. */
+void part_expire(struct client *c);
+/* Opens a request and sends its message, one whose first field is the request. NULL: not sent; if
+ * the port did not take it, that is a time-out, as it stood in place of a heartbeat. */
+struct part *shard_query(struct client *c, unsigned shard, enum part_kind kind,
+                         struct proto_message *m);
+/* The outstanding part that a message answers in time: a sample, and timeouts_in_row is 0 again.
+ * NULL: an answer to a request no longer known. */
+struct part *shard_answered(struct client *c, unsigned shard, enum part_kind kind,
+                            uint32_t request);
+/* Out of the map into `state`; everything outstanding there is lost. */
+void shard_fall(struct client *c, unsigned shard, enum client_state state);
+void shard_on_welcome(struct client *c, unsigned shard, const struct proto_welcome *m);
+void shard_on_error(struct client *c, unsigned shard, const struct proto_error *m);
+/* The shard that passes on the letters of a job, or CLIENT_NOWHERE: slow or not, so that all
+ * clients for whom the same shards are up agree. */
+unsigned shard_for_mail(const struct client *c, uint64_t job);
+/* FLUSH is answered; `refused` says why it is not done, or is NULL. */
+void shard_on_flushed(struct client *c, unsigned shard, uint32_t request,
+                      const struct proto_text *refused);
+/* HELLO, heartbeat, lingering stores when due; returns when the next is. */
+uint64_t shard_tick(struct client *c, unsigned shard);
+
+/* ---- client_table.c: asks and peeks ---- */
+
+void table_on_answer(struct client *c, unsigned shard, const struct proto_retrieve_answer *m);
+void table_on_peek_answer(struct client *c, unsigned shard, const struct proto_peek_answer *m);
+
+/* ---- client_queue.c: stores and releases, until they are sent ---- */
+
+/* False: something is still queued. */
+bool queue_flush(struct client *c, unsigned shard);
+/* Makes room for one more of `count`; false: there is none. */
+bool queue_room(struct client *c, unsigned shard, const unsigned *count);
+/* A leave will not reach the shard. */
+void queue_leak(struct client *c, unsigned shard);
+/* Queued stores become releases; counted as dropped. */
+void queue_abandon_stores(struct client *c, unsigned shard);
+/* Forgets what is queued; counts it. */
+void queue_drop_releases(struct client *c, unsigned shard);
+
+/* ---- client_job.c ---- */
+
+/* Sends a shard the open jobs, and the stops of late; it ignores what it knows. */
+void job_send_all(struct client *c, unsigned shard);
+/* That ERROR refuses the JOB_POST of an open job, perhaps: said to the sink. */
+void job_on_error(struct client *c, unsigned shard, const struct proto_error *m);
+/* Repeats that at every heartbeat interval, as a message may be lost; returns when next. */
+uint64_t job_tick(struct client *c, unsigned shard);
+
+#endif

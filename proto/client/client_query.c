@@ -1,0 +1,119 @@
+/* Requests that have one part and no ticket (STATS, MEMBERS, JOBS, HISTORY, SCAN), and two without
+ * a part: SHARE, which has no answer, and FLUSH, whose answer may take long. */
+#include "proto/alias.h"
+#include "proto/client/client_core.h"
+
+/* For people: a page takes many times what an ask takes, and is waited for as long as may be. */
+static bool page_query(struct client *c, unsigned shard, enum part_kind kind,
+                       struct proto_message *m)
+{
+    struct part *part = shard_query(c, shard, kind, m);
+    if (part != NULL) {
+        part->deadline_us = c->now_us + c->options.rto_max_us;
+    }
+    return part != NULL;
+}
+
+bool client_stats(struct client *c, unsigned shard, uint64_t now_us)
+{
+    struct proto_message m = {.type = PROTO_STATS};
+    client_advance(c, now_us);
+    return page_query(c, shard, PART_STATS, &m);
+}
+
+bool client_members(struct client *c, unsigned shard, uint32_t from, uint64_t now_us)
+{
+    struct proto_message m = {.type = PROTO_MEMBERS, .members = {.from = from}};
+    client_advance(c, now_us);
+    return page_query(c, shard, PART_MEMBERS, &m);
+}
+
+bool client_jobs(struct client *c, unsigned shard, uint32_t from, uint64_t now_us)
+{
+    struct proto_message m = {.type = PROTO_JOBS, .jobs = {.from = from}};
+    client_advance(c, now_us);
+    return page_query(c, shard, PART_JOBS, &m);
+}
+
+bool client_scan(struct client *c, unsigned shard, uint64_t cursor, uint8_t depth, uint64_t now_us)
+{
+    struct proto_message m = {.type = PROTO_SCAN, .scan = {.cursor = cursor, .depth = depth}};
+    client_advance(c, now_us);
+    return page_query(c, shard, PART_SCAN, &m);
+}
+
+bool client_flush_table(struct client *c, unsigned shard, uint64_t now_us)
+{
+    CHECK(shard < c->options.shards);
+    struct shard *s = &c->shards[shard];
+    struct proto_message m = {.type = PROTO_FLUSH};
+    client_advance(c, now_us);
+    if (s->state != CLIENT_UP) {
+        return false;
+    }
+    m.flush.request = request_next(c);
+    s->flush_request = client_send(c, shard, &m) ? m.flush.request : 0;
+    return s->flush_request != 0;
+}
+
+unsigned client_history(struct client *c, uint64_t root_key, uint32_t epoch, uint32_t cursor,
+                        const struct tt_weight *weights, unsigned count, uint64_t now_us)
+{
+    CHECK(count <= CLIENT_WEIGHTS_MAX);
+    client_advance(c, now_us);
+    unsigned shard = client_owner(c, root_key);
+    if (shard == CLIENT_NOWHERE) {
+        return CLIENT_NOWHERE;
+    }
+    uint32_t most = c->shards[shard].batch_max;
+    struct proto_message m = {.type = PROTO_HISTORY};
+    m.history.root_key = root_key;
+    m.history.epoch = epoch;
+    m.history.cursor = cursor;
+    m.history.list.count = count < most ? count : most;
+    m.history.list.at = (struct tt_weight *)weights; /* only read */
+    return shard_query(c, shard, PART_HISTORY, &m) ? shard : CLIENT_NOWHERE;
+}
+
+bool client_share(struct client *c, const struct tt_store *results, unsigned count, uint64_t now_us)
+{
+    CHECK(count <= CLIENT_SHARE_MAX);
+    client_advance(c, now_us);
+    if (c->up_count == 0) {
+        return false;
+    }
+    unsigned shard = c->owners[c->next_relay++ % c->up_count].shard;
+    uint32_t most = c->shards[shard].batch_max;
+    struct proto_message m = {.type = PROTO_SHARE};
+    m.share.table_id = c->options.table_id;
+    m.share.list.count = count < most ? count : most;
+    m.share.list.at = (struct tt_store *)results; /* only read */
+    bool is_sent = client_send(c, shard, &m);
+    c->counters.shared += is_sent ? m.share.list.count : 0;
+    return is_sent;
+}
+
+bool client_mail_join(struct client *c, uint64_t job, bool takes_part, uint64_t now_us)
+{
+    client_advance(c, now_us);
+    unsigned shard = shard_for_mail(c, job);
+    struct proto_message m = {.type = PROTO_MAIL_JOIN};
+    m.mail_join.job = takes_part ? job : 0;
+    return shard != CLIENT_NOWHERE && shard_query(c, shard, PART_MAIL, &m) != NULL;
+}
+
+void client_mail(struct client *c, uint64_t job, uint64_t to, const uint8_t *body, size_t length,
+                 uint64_t now_us)
+{
+    CHECK(length <= PROTO_BODY_MAX);
+    client_advance(c, now_us);
+    unsigned shard = shard_for_mail(c, job);
+    struct proto_message m = {.type = PROTO_MAIL};
+    m.mail = (struct proto_mail){.job = job,
+                                 .to = to,
+                                 .from = proto_alias(c->options.instance),
+                                 .body = {body, (uint32_t)length}};
+    if (shard != CLIENT_NOWHERE) {
+        (void)client_send(c, shard, &m);
+    }
+}

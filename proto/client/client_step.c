@@ -1,0 +1,398 @@
+#include "proto/client/client_core.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- opening ---- */
+
+static unsigned or_default(unsigned value, unsigned fallback)
+{
+    return value != 0 ? value : fallback;
+}
+
+static unsigned power_of_two(unsigned at_least)
+{
+    unsigned n = 1;
+    while (n < at_least) {
+        n *= 2;
+    }
+    return n;
+}
+
+static enum err complete(struct client_options *o)
+{
+    o->rto_min_us = or_default(o->rto_min_us, 2000);
+    o->rto_max_us = or_default(o->rto_max_us, 250000);
+    o->timeouts_in_row = or_default(o->timeouts_in_row, 3);
+    o->probe_us = or_default(o->probe_us, 100000);
+    o->linger_us = or_default(o->linger_us, 1000);
+    o->tickets = or_default(o->tickets, 64);
+    o->peek_max = or_default(o->peek_max, 256);
+    o->queue = or_default(o->queue, 64);
+    o->jobs = or_default(o->jobs, 2);
+    bool ok = o->shards >= 1 && o->shards <= CLIENT_SHARDS_MAX && o->rto_min_us <= o->rto_max_us &&
+              o->rto_max_us <= 60000000 && o->tickets <= 1024 && o->peek_max <= PROTO_BATCH_MAX &&
+              o->queue <= PROTO_BATCH_MAX && o->jobs <= 64;
+    return ok ? ERR_OK : ERR_RANGE;
+}
+
+/* The longest message we can be made to write, but JOB_POST. */
+static size_t scratch_size(const struct client_options *o)
+{
+    size_t store = 24, peek = 12, head = 64;
+    size_t weights = (size_t)CLIENT_WEIGHTS_MAX * 9;
+    size_t size = o->queue * store > o->peek_max * peek ? o->queue * store : o->peek_max * peek;
+    size = size > weights ? size : weights;
+    size = size > CLIENT_SHARE_MAX * store ? size : CLIENT_SHARE_MAX * store;
+    return head + size;
+}
+
+static bool allocate(struct client *c)
+{
+    const struct client_options *o = &c->options;
+    unsigned shards_per_ticket = o->shards < 8 ? o->shards : 8;
+    unsigned tickets = power_of_two(o->tickets);
+    c->part_limit = o->tickets * shards_per_ticket + o->shards * (HELLOS_MAX + 4);
+    unsigned parts = power_of_two(2 * c->part_limit);
+    CHECK(parts < PART_NONE);
+
+    c->ticket_mask = tickets - 1;
+    c->part_mask = parts - 1;
+    c->scratch_size = scratch_size(o);
+    c->shards = calloc(o->shards, sizeof *c->shards);
+    c->parts = calloc(parts, sizeof *c->parts);
+    c->tickets = calloc(tickets, sizeof *c->tickets);
+    c->peeked = calloc((size_t)tickets * o->peek_max, sizeof *c->peeked);
+    c->peek_owner = calloc((size_t)tickets * o->peek_max, 1);
+    c->gathered = calloc(o->peek_max, sizeof *c->gathered);
+    c->jobs = calloc(o->jobs, sizeof *c->jobs);
+    c->scratch = malloc(c->scratch_size);
+    c->decoder = o->decoder ? o->decoder : malloc(sizeof *c->decoder);
+    bool ok = c->shards && c->parts && c->tickets && c->peeked && c->peek_owner && c->gathered &&
+              c->jobs && c->scratch && c->decoder;
+    for (unsigned s = 0; ok && s < o->shards; s++) {
+        struct queue *q = &c->shards[s].queue;
+        q->stores = calloc(o->queue, sizeof *q->stores);
+        q->releases = calloc(o->queue, sizeof *q->releases);
+        ok = q->stores && q->releases;
+        rtt_reset(&c->shards[s].rtt, o->rto_min_us, o->rto_max_us);
+    }
+    return ok;
+}
+
+enum err client_open(const struct client_options *options, const struct client_port *port,
+                     const struct client_sink *sink, struct client **out)
+{
+    struct client_options completed = *options;
+    enum err error = complete(&completed);
+    if (error) {
+        return error;
+    }
+    struct client *c = calloc(1, sizeof *c);
+    if (!c) {
+        return ERR_NOMEM;
+    }
+    c->options = completed;
+    c->port = *port;
+    if (sink) {
+        c->sink = *sink;
+    }
+    if (options->name) {
+        (void)proto_text_copy(proto_text_of(options->name), c->name, sizeof c->name);
+    }
+    c->options.name = c->name;
+    c->oldest = c->newest = PART_NONE;
+    c->next_expiry_us = UINT64_MAX;
+    c->next_request = c->next_ticket = 1;
+    if (!allocate(c)) {
+        client_free(&c);
+        return ERR_NOMEM;
+    }
+    *out = c;
+    return ERR_OK;
+}
+
+void client_free(struct client **client)
+{
+    struct client *c = *client;
+    if (!c) {
+        return;
+    }
+    for (unsigned s = 0; c->shards && s < c->options.shards; s++) {
+        free(c->shards[s].queue.stores);
+        free(c->shards[s].queue.releases);
+    }
+    if (!c->options.decoder) {
+        free(c->decoder);
+    }
+    free(c->shards);
+    free(c->parts);
+    free(c->tickets);
+    free(c->peeked);
+    free(c->peek_owner);
+    free(c->gathered);
+    free(c->jobs);
+    free(c->scratch);
+    free(c);
+    *client = NULL;
+}
+
+/* ---- in ---- */
+
+/* A result outside its range must not reach the search. */
+static void on_node_done(struct client *c, const struct proto_node_done *m)
+{
+    bool ok = proto_results_in_range(&m->list);
+    c->counters.malformed += !ok;
+    for (uint32_t i = 0; ok && c->sink.node_done && i < m->list.count; i++) {
+        c->sink.node_done(c->sink.node_self, &m->list.at[i]);
+    }
+}
+
+static void on_share(struct client *c, const struct proto_share *m)
+{
+    if (!proto_results_in_range(&m->list)) {
+        c->counters.malformed++;
+    } else if (c->sink.shared) {
+        c->counters.shares_taken++;
+        c->counters.shared_taken += m->list.count;
+        c->sink.shared(c->sink.node_self, m);
+    }
+}
+
+static void on_history(struct client *c, unsigned shard, const struct proto_history_answer *m)
+{
+    if (!proto_weights_in_range(&m->list)) {
+        c->counters.malformed++;
+    } else if (c->sink.history) {
+        c->sink.history(c->sink.node_self, shard, m);
+    }
+}
+
+static void on_scanned(struct client *c, unsigned shard, const struct proto_scanned *m)
+{
+    if (!proto_entries_in_range(&m->list)) {
+        c->counters.malformed++;
+    } else if (c->sink.scanned) {
+        c->sink.scanned(c->sink.self, shard, m);
+    }
+}
+
+static void on_job_report(struct client *c, unsigned shard, const struct proto_job_report *m)
+{
+    if (proto_report_fault(m) != NULL) {
+        c->counters.malformed++;
+    } else if (c->sink.job_report) {
+        c->sink.job_report(c->sink.self, m, shard);
+    }
+}
+
+/* Ends the request of shard_query that a message answers; all these have it as their first field.
+ * False: it was not outstanding. */
+static bool answers(struct client *c, unsigned shard, enum part_kind kind,
+                    const struct proto_message *m)
+{
+    struct part *part = shard_answered(c, shard, kind, m->heartbeat.request);
+    if (part) {
+        part_close(c, part);
+    }
+    return part != NULL;
+}
+
+static void on_bye(struct client *c, unsigned shard)
+{
+    struct shard *s = &c->shards[shard];
+    shard_fall(c, shard, CLIENT_DOWN);
+    queue_drop_releases(c, shard);
+    s->hello_due_us = c->now_us + c->options.probe_us;
+}
+
+static void take(struct client *c, unsigned shard, const struct proto_message *m)
+{
+    const struct client_sink *sink = &c->sink;
+    switch (m->type) {
+    case PROTO_WELCOME:
+        shard_on_welcome(c, shard, &m->welcome);
+        break;
+    case PROTO_RETRIEVE_ANSWER:
+        table_on_answer(c, shard, &m->retrieve_answer);
+        break;
+    case PROTO_PEEK_ANSWER:
+        table_on_peek_answer(c, shard, &m->peek_answer);
+        break;
+    case PROTO_HEARTBEAT:
+        (void)answers(c, shard, PART_HEARTBEAT, m);
+        break;
+    case PROTO_STATS_ANSWER:
+        if (answers(c, shard, PART_STATS, m) && sink->stats) {
+            sink->stats(sink->self, shard, &m->stats_answer);
+        }
+        break;
+    case PROTO_MEMBERS_ANSWER:
+        if (answers(c, shard, PART_MEMBERS, m) && sink->members) {
+            sink->members(sink->self, shard, &m->members_answer);
+        }
+        break;
+    case PROTO_JOBS_ANSWER:
+        if (answers(c, shard, PART_JOBS, m) && sink->jobs) {
+            sink->jobs(sink->self, shard, &m->jobs_answer);
+        }
+        break;
+    case PROTO_HISTORY_ANSWER:
+        if (answers(c, shard, PART_HISTORY, m)) {
+            on_history(c, shard, &m->history_answer);
+        }
+        break;
+    case PROTO_SCANNED:
+        if (answers(c, shard, PART_SCAN, m)) {
+            on_scanned(c, shard, &m->scanned);
+        }
+        break;
+    case PROTO_MAIL_LIST:
+        if (answers(c, shard, PART_MAIL, m) && sink->correspondents) {
+            sink->correspondents(sink->mail_self, &m->mail_list);
+        }
+        break;
+    case PROTO_MAIL:
+        if (sink->mail) {
+            sink->mail(sink->mail_self, &m->mail);
+        }
+        break;
+    case PROTO_FLUSHED:
+        shard_on_flushed(c, shard, m->flushed.request, NULL);
+        break;
+    case PROTO_ERROR:
+        shard_on_error(c, shard, &m->error);
+        break;
+    case PROTO_BYE:
+        on_bye(c, shard);
+        break;
+    case PROTO_JOB:
+        if (sink->job) {
+            sink->job(sink->self, &m->job, shard);
+        }
+        break;
+    case PROTO_JOB_STOP:
+        if (sink->job_stop) {
+            sink->job_stop(sink->self, m->job_stop.job, m->job_stop.reason, shard);
+        }
+        break;
+    case PROTO_JOB_REPORT:
+        on_job_report(c, shard, &m->job_report);
+        break;
+    case PROTO_WORKER_INDEX:
+        if (sink->worker_index) {
+            sink->worker_index(sink->self, shard, m->worker_index.index, m->worker_index.workers);
+        }
+        break;
+    case PROTO_NODE_DONE:
+        on_node_done(c, &m->node_done);
+        break;
+    case PROTO_SHARE:
+        on_share(c, &m->share);
+        break;
+    default:
+        c->counters.unexpected++;
+        break;
+    }
+}
+
+void client_receive(struct client *c, unsigned shard, const uint8_t *bytes, size_t length,
+                    uint64_t now_us)
+{
+    struct proto_message m;
+    CHECK(shard < c->options.shards);
+    client_advance(c, now_us);
+    c->counters.bytes_received += length;
+    if (proto_decode(c->decoder, bytes, length, &m) != ERR_OK) {
+        c->counters.malformed++;
+        return;
+    }
+    const struct shard *s = &c->shards[shard];
+    bool begins = m.type == PROTO_WELCOME || m.type == PROTO_ERROR || m.type == PROTO_BYE;
+    if (s->state == CLIENT_ABSENT || s->state == CLIENT_LEFT || (!s->known && !begins)) {
+        c->counters.unexpected++;
+        return;
+    }
+    take(c, shard, &m);
+}
+
+/* ---- time ---- */
+
+uint64_t client_tick(struct client *c, uint64_t now_us)
+{
+    uint64_t next = UINT64_MAX;
+    client_advance(c, now_us);
+    part_expire(c);
+    for (unsigned s = 0; s < c->options.shards; s++) {
+        uint64_t due = shard_tick(c, s);
+        next = due < next ? due : next;
+    }
+    return next < c->next_expiry_us ? next : c->next_expiry_us;
+}
+
+/* ---- reading ---- */
+
+unsigned client_shards_up(const struct client *c)
+{
+    return c->up_count;
+}
+
+enum client_state client_shard_state(const struct client *c, unsigned shard)
+{
+    CHECK(shard < c->options.shards);
+    return c->shards[shard].state;
+}
+
+uint64_t client_shard_boot(const struct client *c, unsigned shard)
+{
+    CHECK(shard < c->options.shards);
+    return c->shards[shard].boot;
+}
+
+uint64_t client_shard_place(const struct client *c, unsigned shard)
+{
+    CHECK(shard < c->options.shards);
+    return c->shards[shard].place;
+}
+
+uint32_t client_inflight_age_max_ms(const struct client *c, unsigned shard)
+{
+    CHECK(shard < c->options.shards);
+    return c->shards[shard].inflight_age_max_ms;
+}
+
+uint32_t client_rtt_us(const struct client *c, unsigned shard)
+{
+    CHECK(shard < c->options.shards);
+    return rtt_smoothed_us(&c->shards[shard].rtt);
+}
+
+uint32_t client_longest_rtt_us(const struct client *c)
+{
+    uint32_t longest = 1;
+    for (unsigned i = 0; i < c->options.shards; i++) {
+        uint32_t rtt = rtt_smoothed_us(&c->shards[i].rtt);
+        longest = c->shards[i].state == CLIENT_UP && rtt > longest ? rtt : longest;
+    }
+    return longest;
+}
+
+unsigned client_outstanding(const struct client *c)
+{
+    return c->part_count;
+}
+
+unsigned client_overdue(const struct client *c, uint64_t now_us)
+{
+    unsigned n = 0;
+    for (uint16_t i = c->oldest; i != PART_NONE; i = c->parts[i].next) {
+        n += c->parts[i].deadline_us + c->options.rto_max_us < now_us;
+    }
+    return n;
+}
+
+const struct client_counters *client_counters(const struct client *c)
+{
+    return &c->counters;
+}

@@ -1,0 +1,28 @@
+/* shard_address: by which address a process's wires reach its shards now. libzmq would resolve a
+ * name on the thread that moves messages, wait for that at its end, and try the first address
+ * alone. So it gets addresses in numbers, one at a time: of a name that has several, one that is
+ * reached (common/lookup.h). A name is resolved at first, and again while nobody answers.
+ *
+ * Threads: any. Memory: allocates in open, and the system's. Blocking: none but a lock. */
+#ifndef PROTO_TRANSPORT_SHARD_ADDRESS_H
+#define PROTO_TRANSPORT_SHARD_ADDRESS_H
+
+#include "common/lookup.h"
+
+enum { SHARD_ADDRESS_ENDPOINT_MAX = LOOKUP_NUMBER_MAX + 16 };
+
+struct shard_addresses;
+
+/* `server` and `program` are borrowed until close; `program` names who says on stderr, once a
+ * shard, that a host is not known, or not yet; NULL: nobody. ERR_NOMEM. */
+enum err shard_addresses_open(struct shard_addresses **out, const struct options_host_port *server,
+                              unsigned servers, const char *program);
+/* Accepts NULL; nulls. */
+void shard_addresses_close(struct shard_addresses **addresses);
+
+/* The number of the present address; 0: none is known yet. Where it is not `known`, its endpoint
+ * is written. `is_silent`: nobody has answered there for a while, so it is looked for again. */
+unsigned shard_addresses_get(struct shard_addresses *addresses, unsigned shard, unsigned known,
+                             bool is_silent, char endpoint[SHARD_ADDRESS_ENDPOINT_MAX]);
+
+#endif

@@ -1,0 +1,393 @@
+#include "proto/transport/zeromq.h"
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "proto/transport/handshake.h"
+#include "proto/transport/shard_address.h"
+#include "worker/table/remote_depth.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <zmq.h>
+
+enum {
+    /* Messages between this thread and ZeroMQ's, each way. Beyond that, incoming messages stay in
+     * the connection and then at the shard, outgoing ones are refused. More would be out of date,
+     * and a SHARE has 13 KiB: with 4,096 a busy host's worker kept megabytes. */
+    HIGH_WATER = 256,
+    RECONNECT_MS = 50,
+    RECONNECT_MAX_MS = 400,
+    /* TCP waits twice as long after each loss: without these limits a cable that was out for
+     * seconds costs as many seconds more. A connection whose bytes are not confirmed is given up
+     * and made anew. */
+    UNCONFIRMED_MAX_MS = 1500,
+    CONNECT_MAX_MS = 1000,
+    LINGER_MS = 200, /* for BYE to leave */
+    /* libzmq gives up for good a shard that says that our key is not allowed, or that has keys when
+     * we have none, or none when we have some; any of these may change. */
+    RENEW_US = 5000000,
+    SILENT_US = 500000, /* after which a name may be that of another address */
+    REST_US = 250,
+    DRAIN_MAX = 256, /* messages per wake and shard: the search goes on in between */
+    /* Descriptors: a connection and an event for each socket; a poll, an event, what it takes to
+     * look up a name and two more sockets for each server; and the rest of the program's. */
+    FILES_EACH_SOCKET = 2,
+    FILES_EACH_SERVER = 8,
+    FILES_ELSE = 64,
+    FILES_CONTEXT = 8, /* the context's own */
+    REFUSAL_MAX = 128, /* of a shard's words */
+    SOCKETS_TO_WATCH = 2, /* of a wire that says what a shard refuses */
+};
+
+struct wire_shard {
+    void *socket;
+    char name[OPTIONS_HOST_MAX + 16]; /* as the user says it */
+    char endpoint[SHARD_ADDRESS_ENDPOINT_MAX];
+    unsigned endpoint_number; /* 0: not connected yet */
+    uint64_t unsent_from_us; /* 0: the last message was sent */
+    uint64_t renewed_us;
+    bool is_drained; /* a read found nothing, and nothing was done with the socket since */
+    struct handshake handshake; /* watched until something was said */
+};
+
+struct wire {
+    struct wire_shard shard[CLIENT_SHARDS_MAX];
+    unsigned servers;
+    const char *program; /* NULL: says nothing */
+    struct wire *first; /* of the process, or itself */
+    struct shard_addresses *addresses; /* of `first` */
+    _Atomic uint64_t said_refused; /* of `first`: bit i: that shard i refuses a HELLO was said */
+};
+
+/* Connections of their own for all threads: in searches of 8 threads one message in 70 leaves
+ * within 50 us of another, so one connection between them would hardly save a message. */
+static enum err raise_files(unsigned servers, unsigned wires, char why[WIRE_WHY_MAX])
+{
+    rlim_t want =
+        (rlim_t)FILES_EACH_SOCKET * servers * wires + FILES_EACH_SERVER * servers + FILES_ELSE;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= want) {
+        return ERR_OK;
+    }
+    if (limit.rlim_max >= want) {
+        limit.rlim_cur = want;
+        if (setrlimit(RLIMIT_NOFILE, &limit) == 0) {
+            return ERR_OK;
+        }
+    }
+    snprintf(why, WIRE_WHY_MAX,
+             "%u threads with %u shards need %llu open files and the limit is %llu: allow more "
+             "(ulimit -Hn %llu; LimitNOFILE= of a service), or use fewer threads",
+             wires, servers, (unsigned long long)want, (unsigned long long)limit.rlim_max,
+             (unsigned long long)want);
+    return ERR_FULL;
+}
+
+/* libzmq ends the process where it gets no descriptor for a socket: all that may be needed are
+ * taken, and given back. Other threads may take them in between; that is left to chance. */
+static bool files_are_free(unsigned want)
+{
+    int *fd = calloc(want, sizeof *fd);
+    unsigned n = 0;
+    while (fd != NULL && n < want && (fd[n] = eventfd(0, EFD_CLOEXEC)) >= 0) {
+        n++;
+    }
+    for (unsigned i = 0; i < n; i++) {
+        close(fd[i]);
+    }
+    free(fd);
+    return n == want;
+}
+
+static enum err check_files(unsigned servers, unsigned wires, char why[WIRE_WHY_MAX])
+{
+    unsigned want = (FILES_EACH_SOCKET * wires + FILES_EACH_SERVER) * servers + FILES_CONTEXT;
+    if (files_are_free(want)) {
+        return ERR_OK;
+    }
+    snprintf(why, WIRE_WHY_MAX,
+             "%u shards need %u more open files than this process has: close some, or allow more "
+             "(ulimit -n; LimitNOFILE= of a service)",
+             servers, want);
+    return ERR_FULL;
+}
+
+enum err wire_context(void **out, unsigned servers, unsigned wires, bool is_guest,
+                      char why[WIRE_WHY_MAX])
+{
+    enum err err = is_guest ? ERR_OK : raise_files(servers, wires, why);
+    err = err == ERR_OK ? check_files(servers, wires, why) : err;
+    if (err != ERR_OK) {
+        return err;
+    }
+    void *context = zmq_ctx_new();
+    if (context == NULL) {
+        snprintf(why, WIRE_WHY_MAX, "%s", err_text(ERR_NOMEM));
+        return ERR_NOMEM;
+    }
+    /* 1,023 unless set: too few for 128 threads with 8 shards. */
+    if (zmq_ctx_set(context, ZMQ_MAX_SOCKETS, (int)(servers * (wires + SOCKETS_TO_WATCH))) != 0) {
+        snprintf(why, WIRE_WHY_MAX,
+                 "%u threads with %u shards are more connections than ZeroMQ has", wires, servers);
+        zmq_ctx_term(context);
+        return ERR_FULL;
+    }
+    *out = context;
+    return ERR_OK;
+}
+
+/* Each shard has a thread of ZeroMQ's, so that much to move, or to encrypt, for one does not hold
+ * up the others' messages. */
+static void use_own_io_thread(const struct wire *w, void *socket)
+{
+    uint64_t affinity = UINT64_C(1) << w->servers;
+    zmq_setsockopt(socket, ZMQ_AFFINITY, &affinity, sizeof affinity);
+}
+
+/* To the address that is the present one, where it is another than before. */
+static void follow_address(const struct wire *w, struct wire_shard *shard, bool is_silent)
+{
+    char endpoint[SHARD_ADDRESS_ENDPOINT_MAX];
+    unsigned number = shard_addresses_get(w->first->addresses, (unsigned)(shard - w->shard),
+                                          shard->endpoint_number, is_silent, endpoint);
+    if (number == shard->endpoint_number) {
+        return;
+    }
+    if (shard->endpoint_number != 0) {
+        zmq_disconnect(shard->socket, shard->endpoint);
+    }
+    memcpy(shard->endpoint, endpoint, sizeof endpoint);
+    shard->endpoint_number = number;
+    shard->unsent_from_us = shard->renewed_us = 0;
+    zmq_connect(shard->socket, shard->endpoint);
+}
+
+static enum err open_socket(struct wire *w, void *context, const struct options_host_port *server,
+                            const struct keys_client *keys)
+{
+    int linger = LINGER_MS, limit = HIGH_WATER, one = 1;
+    int first = RECONNECT_MS, max = RECONNECT_MAX_MS;
+    int unconfirmed = UNCONFIRMED_MAX_MS, connect = CONNECT_MAX_MS;
+    int64_t largest = PROTO_MESSAGE_MAX;
+    void *socket = zmq_socket(context, ZMQ_DEALER);
+    if (socket == NULL) {
+        return errno == ENOMEM ? ERR_NOMEM : ERR_IO;
+    }
+    use_own_io_thread(w, socket);
+    struct wire_shard *shard = &w->shard[w->servers++];
+    shard->socket = socket;
+    zmq_setsockopt(socket, ZMQ_LINGER, &linger, sizeof linger);
+    zmq_setsockopt(socket, ZMQ_SNDHWM, &limit, sizeof limit);
+    zmq_setsockopt(socket, ZMQ_RCVHWM, &limit, sizeof limit);
+    /* Nothing is queued for a shard that is not there: it would arrive long after it was lost. */
+    zmq_setsockopt(socket, ZMQ_IMMEDIATE, &one, sizeof one);
+    zmq_setsockopt(socket, ZMQ_RECONNECT_IVL, &first, sizeof first);
+    zmq_setsockopt(socket, ZMQ_RECONNECT_IVL_MAX, &max, sizeof max);
+    zmq_setsockopt(socket, ZMQ_TCP_MAXRT, &unconfirmed, sizeof unconfirmed);
+    zmq_setsockopt(socket, ZMQ_CONNECT_TIMEOUT, &connect, sizeof connect);
+    zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &largest, sizeof largest);
+    zmq_setsockopt(socket, ZMQ_IPV6, &one, sizeof one);
+    enum err err = handshake_keys(socket, keys);
+    if (err == ERR_OK && w->program != NULL && w->first == w) {
+        err = handshake_watch(&shard->handshake, context, socket, keys != NULL);
+    }
+    if (err != ERR_OK) {
+        return err;
+    }
+    options_host_port_text(server->host, server->port, shard->name, sizeof shard->name);
+    follow_address(w, shard, false);
+    return ERR_OK;
+}
+
+enum err wire_open(struct wire **out, void *context, const struct options_host_port *server,
+                   unsigned servers, const struct keys_client *keys, const char *program,
+                   struct wire *first)
+{
+    if (servers > CLIENT_SHARDS_MAX) {
+        return ERR_RANGE;
+    }
+    struct wire *w = calloc(1, sizeof *w);
+    enum err err = w == NULL ? ERR_NOMEM : ERR_OK;
+    zmq_ctx_set(context, ZMQ_IO_THREADS, (int)servers);
+    if (w != NULL) {
+        w->program = program;
+        w->first = first != NULL ? first : w;
+        err =
+            first == NULL ? shard_addresses_open(&w->addresses, server, servers, program) : ERR_OK;
+    }
+    for (unsigned i = 0; i < servers && err == ERR_OK; i++) {
+        err = open_socket(w, context, &server[i], keys);
+    }
+    if (err != ERR_OK) {
+        wire_close(&w);
+        return err;
+    }
+    *out = w;
+    return ERR_OK;
+}
+
+/* Once a shard. */
+static void say_refusal(const struct wire *w, struct wire_shard *shard)
+{
+    const char *why = handshake_refusal(&shard->handshake);
+    if (why != NULL) {
+        log_line(w->program, "shard %s %s", shard->name, why);
+        handshake_close(&shard->handshake, shard->socket);
+    }
+}
+
+void wire_close(struct wire **wire)
+{
+    for (unsigned i = 0; *wire != NULL && i < (*wire)->servers; i++) {
+        struct wire_shard *shard = &(*wire)->shard[i];
+        say_refusal(*wire, shard);
+        handshake_close(&shard->handshake, shard->socket);
+        zmq_close(shard->socket);
+    }
+    if (*wire != NULL) {
+        shard_addresses_close(&(*wire)->addresses);
+    }
+    free(*wire);
+    *wire = NULL;
+}
+
+static uint64_t now(void *self)
+{
+    (void)self;
+    return clock_us();
+}
+
+/* Threads may be refused apart from each other, by a shard that has no room: one line for all. */
+static void hello_refused(void *self, unsigned shard, struct proto_text why)
+{
+    struct wire *w = self;
+    uint64_t bit = UINT64_C(1) << shard;
+    char words[REFUSAL_MAX];
+    if (w->program != NULL && !(atomic_fetch_or(&w->first->said_refused, bit) & bit)) {
+        proto_text_printable(why, words, sizeof words);
+        log_line(w->program, "shard %s refused us: %s", w->shard[shard].name, words);
+    }
+}
+
+/* No connection, or one whose peer does not read. */
+static void take_unsent(const struct wire *w, struct wire_shard *shard)
+{
+    uint64_t now_us = clock_us();
+    say_refusal(w, shard);
+    if (shard->unsent_from_us == 0) {
+        shard->unsent_from_us = shard->renewed_us = now_us;
+    }
+    follow_address(w, shard, now_us - shard->unsent_from_us >= SILENT_US);
+    if (shard->endpoint_number != 0 && shard->unsent_from_us != 0 &&
+        now_us - shard->renewed_us >= RENEW_US) {
+        handshake_renew(shard->socket, shard->endpoint);
+        shard->renewed_us = now_us;
+    }
+}
+
+static bool send_bytes(void *self, unsigned shard, const uint8_t *bytes, size_t length)
+{
+    struct wire *w = self;
+    struct wire_shard *to = &w->shard[shard];
+    to->is_drained = false;
+    if (zmq_send(to->socket, bytes, length, ZMQ_DONTWAIT) < 0) {
+        take_unsent(w, to);
+        return false;
+    }
+    to->unsent_from_us = 0;
+    return true;
+}
+
+static bool drain_shard(struct wire *w, struct client *client, unsigned shard, uint64_t now_us)
+{
+    bool any = false;
+    w->shard[shard].is_drained = false;
+    for (unsigned n = 0; n < DRAIN_MAX; n++) {
+        zmq_msg_t message;
+        zmq_msg_init(&message);
+        if (zmq_msg_recv(&message, w->shard[shard].socket, ZMQ_DONTWAIT) < 0) {
+            zmq_msg_close(&message);
+            w->shard[shard].is_drained = errno == EAGAIN;
+            break;
+        }
+        any = true;
+        client_receive(client, shard, zmq_msg_data(&message), zmq_msg_size(&message), now_us);
+        zmq_msg_close(&message);
+    }
+    return any;
+}
+
+static bool drain(void *self, struct client *client)
+{
+    struct wire *w = self;
+    uint64_t now_us = clock_us();
+    bool any = false;
+    for (unsigned i = 0; i < w->servers; i++) {
+        any = drain_shard(w, client, i, now_us) || any;
+    }
+    return any;
+}
+
+static void sleep_until(void *self, uint64_t until_us)
+{
+    struct wire *w = self;
+    zmq_pollitem_t item[CLIENT_SHARDS_MAX];
+    uint64_t now_us = clock_us();
+    long ms = until_us <= now_us ? 0 : (long)((until_us - now_us + 999) / 1000);
+    for (unsigned i = 0; i < w->servers; i++) {
+        item[i] = (zmq_pollitem_t){.socket = w->shard[i].socket, .events = ZMQ_POLLIN};
+    }
+    zmq_poll(item, (int)w->servers, ms);
+}
+
+/* Whether a message is there that the descriptor does not tell of. It does tell of all that comes
+ * after a read that found none; but sending takes in what it tells of as well. */
+static bool is_unread(struct wire_shard *shard)
+{
+    int events = 0;
+    size_t size = sizeof events;
+    if (!shard->is_drained) {
+        (void)zmq_getsockopt(shard->socket, ZMQ_EVENTS, &events, &size);
+        shard->is_drained = (events & ZMQ_POLLIN) == 0;
+    }
+    return !shard->is_drained;
+}
+
+static unsigned descriptors(void *self, struct pollfd *out, unsigned room, uint64_t *due_us)
+{
+    struct wire *w = self;
+    unsigned n = 0;
+    *due_us = UINT64_MAX;
+    for (unsigned i = 0; i < w->servers; i++) {
+        size_t fd_size = sizeof out->fd;
+        if (n < room) {
+            out[n] = (struct pollfd){.events = POLLIN};
+            n += zmq_getsockopt(w->shard[i].socket, ZMQ_FD, &out[n].fd, &fd_size) == 0;
+        }
+        *due_us = is_unread(&w->shard[i]) ? 0 : *due_us;
+    }
+    return n;
+}
+
+struct remote_shell wire_shell(struct wire *wire)
+{
+    return (struct remote_shell){
+        .self = wire,
+        .now = now,
+        .send = send_bytes,
+        .drain = drain,
+        .refused = hello_refused,
+        .sleep = sleep_until,
+        .descriptors = descriptors,
+        .are_descriptors_fixed = true,
+        .ask_cost_us = REMOTE_DEPTH_ASK_US,
+        .rest_us = REST_US,
+    };
+}

@@ -1,0 +1,52 @@
+/* A table that processes of a host share: of which name. */
+#ifndef TESTS_SUPPORT_TEST_HOST_TABLE_H
+#define TESTS_SUPPORT_TEST_HOST_TABLE_H
+
+#include "common/clock.h"
+#include "worker/table/host_table.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { BYTES = 1 << 20, PATH_BYTES = 256 };
+
+static inline uint64_t fresh_group(void)
+{
+    return clock_unique() | 1;
+}
+
+/* Of the file that the table is mapped from. */
+static inline void path_of_table(const struct host_table *host, char *out, size_t size)
+{
+    char line[PATH_BYTES], start[32];
+    bool found = false;
+    FILE *maps = fopen("/proc/self/maps", "r");
+    assert_non_null(maps);
+    snprintf(start, sizeof start, "%" PRIxPTR "-", (uintptr_t)host_table_memory(host));
+    while (!found && fgets(line, sizeof line, maps) != NULL) {
+        found = strncmp(line, start, strlen(start)) == 0;
+    }
+    fclose(maps);
+    assert_true(found && strchr(line, '/') != NULL);
+    line[strcspn(line, "\n")] = '\0';
+    snprintf(out, size, "%s", strchr(line, '/'));
+}
+
+/* Of the table of that group, which no process has now. */
+static inline void path_of(uint64_t group, char *out, size_t size)
+{
+    struct host_table *host = NULL;
+    assert_int_equal(host_table_open(&host, group, BYTES, NULL), ERR_OK);
+    path_of_table(host, out, size);
+    assert_int_equal(access(out, F_OK), 0);
+    host_table_close(&host);
+    assert_int_equal(access(out, F_OK), -1);
+}
+
+#endif

@@ -1,0 +1,366 @@
+/* A client between a port that writes down what it sends and a sink that counts: virtual time. */
+#ifndef TESTS_SUPPORT_TEST_PROTO_FAKE_H
+#define TESTS_SUPPORT_TEST_PROTO_FAKE_H
+
+#include "common/rng.h"
+#include "proto/client/client.h"
+#include "tests/support/test_proto_names.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { SENT_MAX = 512, SENT_BYTES = 4096 };
+
+struct sent {
+    unsigned shard;
+    size_t length;
+    uint8_t bytes[SENT_BYTES];
+};
+
+struct fake {
+    struct fake *self; /* what node_done gets: another address than the rest */
+    struct client *client;
+    uint64_t now;
+    bool refusing[CLIENT_SHARDS_MAX]; /* the port takes nothing */
+    struct sent sent[SENT_MAX];
+    unsigned head, tail; /* read, written */
+    uint32_t hello[CLIENT_SHARDS_MAX]; /* request of the last HELLO sent */
+    unsigned ups, downs, jobs, stops, reports, dones, hellos_refused, stats, members, open_jobs,
+        weights, shared, flushed, flushes_refused, scanned;
+    uint64_t last_next;
+    uint32_t last_weight;
+    unsigned worker_index, workers;
+    uint64_t last_job, last_table_id;
+    uint8_t last_load;
+    struct tt_store last_done;
+    unsigned refusals;
+    struct proto_decoder decoder;
+    struct proto_message message;
+    unsigned message_shard;
+};
+
+static bool fake_send(void *self, unsigned shard, const uint8_t *bytes, size_t length)
+{
+    struct fake *f = self;
+    struct proto_message m;
+    if (f->refusing[shard]) {
+        return false;
+    }
+    struct sent *s = &f->sent[f->tail++ % SENT_MAX];
+    assert_true(length <= SENT_BYTES && f->tail - f->head <= SENT_MAX);
+    s->shard = shard;
+    s->length = length;
+    memcpy(s->bytes, bytes, length);
+    assert_int_equal(proto_decode(&f->decoder, bytes, length, &m), ERR_OK);
+    if (m.type == PROTO_HELLO) {
+        f->hello[shard] = m.hello.request;
+    }
+    return true;
+}
+
+static void fake_job(void *self, const struct proto_job *job, unsigned shard)
+{
+    struct fake *f = self;
+    (void)shard;
+    f->jobs++;
+    f->last_job = job->job;
+}
+
+static void fake_job_stop(void *self, uint64_t job, uint8_t reason, unsigned shard)
+{
+    struct fake *f = self;
+    (void)job, (void)reason, (void)shard;
+    f->stops++;
+}
+
+static void fake_job_report(void *self, const struct proto_job_report *report, unsigned shard)
+{
+    struct fake *f = self;
+    (void)report, (void)shard;
+    f->reports++;
+}
+
+static void fake_node_done(void *node_self, const struct tt_store *result)
+{
+    struct fake *f = *(struct fake **)node_self;
+    f->dones++;
+    f->last_done = *result;
+}
+
+static void fake_history(void *node_self, unsigned shard, const struct proto_history_answer *answer)
+{
+    struct fake *f = *(struct fake **)node_self;
+    (void)shard;
+    f->weights += answer->list.count;
+    f->last_weight = answer->list.count > 0 ? answer->list.at[answer->list.count - 1].weight : 0;
+}
+
+static void fake_shared(void *node_self, const struct proto_share *share)
+{
+    struct fake *f = *(struct fake **)node_self;
+    f->shared += share->list.count;
+    f->last_table_id = share->table_id;
+    f->last_load = share->load;
+    f->last_done = share->list.at[share->list.count - 1];
+}
+
+static void fake_stats(void *self, unsigned shard, const struct proto_stats_answer *answer)
+{
+    struct fake *f = self;
+    (void)shard;
+    f->stats += answer->list.count;
+}
+
+static void fake_members(void *self, unsigned shard, const struct proto_members_answer *answer)
+{
+    struct fake *f = self;
+    (void)shard;
+    f->members += answer->list.count;
+}
+
+static void fake_open_jobs(void *self, unsigned shard, const struct proto_jobs_answer *answer)
+{
+    struct fake *f = self;
+    (void)shard;
+    f->open_jobs += answer->list.count;
+}
+
+static void fake_flushed(void *self, unsigned shard, const struct proto_text *refused)
+{
+    struct fake *f = self;
+    (void)shard;
+    f->flushed += refused == NULL;
+    f->flushes_refused += refused != NULL;
+}
+
+static void fake_scanned(void *self, unsigned shard, const struct proto_scanned *answer)
+{
+    struct fake *f = self;
+    (void)shard;
+    f->scanned += answer->list.count;
+    f->last_next = answer->next;
+}
+
+static void fake_worker_index(void *self, unsigned shard, uint32_t worker_index, uint32_t workers)
+{
+    struct fake *f = self;
+    (void)shard;
+    f->worker_index = worker_index;
+    f->workers = workers;
+}
+
+static void fake_hello_refused(void *hello_self, unsigned shard, struct proto_text why)
+{
+    struct fake *f = *(struct fake **)hello_self;
+    (void)shard, (void)why;
+    f->hellos_refused++;
+}
+
+static void fake_refusal(void *self, uint64_t job, struct proto_text why, unsigned shard)
+{
+    struct fake *f = self;
+    (void)shard, (void)why;
+    f->refusals++;
+    f->last_job = job;
+}
+
+static void fake_up(void *self, unsigned shard)
+{
+    (void)shard;
+    ((struct fake *)self)->ups++;
+}
+
+static void fake_down(void *self, unsigned shard)
+{
+    (void)shard;
+    ((struct fake *)self)->downs++;
+}
+
+/* The next message sent, decoded; NULL: none. */
+static const struct proto_message *fake_next(struct fake *f)
+{
+    if (f->head == f->tail) {
+        return NULL;
+    }
+    struct sent *s = &f->sent[f->head++ % SENT_MAX];
+    f->message_shard = s->shard;
+    assert_int_equal(proto_decode(&f->decoder, s->bytes, s->length, &f->message), ERR_OK);
+    return &f->message;
+}
+
+/* The next must be of this type. */
+static const struct proto_message *fake_expect(struct fake *f, enum proto_type type)
+{
+    const struct proto_message *m = fake_next(f);
+    assert_non_null(m);
+    assert_string_equal(proto_type_name(m->type), proto_type_name(type));
+    return m;
+}
+
+static inline void fake_forget(struct fake *f)
+{
+    f->head = f->tail;
+}
+
+static void fake_say(struct fake *f, unsigned shard, const struct proto_message *m)
+{
+    static uint8_t bytes[PROTO_MESSAGE_MAX];
+    size_t length = proto_encode(m, bytes, sizeof bytes);
+    assert_true(length > 0);
+    client_receive(f->client, shard, bytes, length, f->now);
+}
+
+static uint64_t fake_boot(unsigned shard)
+{
+    return UINT64_C(0x1000) + shard;
+}
+
+/* Answers the last HELLO. */
+static void fake_welcome_at(struct fake *f, unsigned shard, uint64_t boot, uint64_t place,
+                            uint32_t session)
+{
+    struct proto_message m = {.type = PROTO_WELCOME};
+    m.welcome = (struct proto_welcome){.request = f->hello[shard],
+                                       .session = session,
+                                       .boot = boot,
+                                       .heartbeat_ms = 1000,
+                                       .batch_max = 1024,
+                                       .place = place};
+    fake_say(f, shard, &m);
+}
+
+static void fake_welcome_as(struct fake *f, unsigned shard, uint64_t boot, uint32_t session)
+{
+    fake_welcome_at(f, shard, boot, boot, session);
+}
+
+static void fake_welcome(struct fake *f, unsigned shard)
+{
+    fake_welcome_as(f, shard, fake_boot(shard), 7);
+}
+
+static inline void fake_answer(struct fake *f, unsigned shard, uint32_t request,
+                               struct tt_answer answer)
+{
+    struct proto_message m = {.type = PROTO_RETRIEVE_ANSWER};
+    m.retrieve_answer.request = request;
+    m.retrieve_answer.list = (struct proto_answers){1, &answer};
+    fake_say(f, shard, &m);
+}
+
+static inline void fake_error_of(struct fake *f, unsigned shard, unsigned code, uint32_t request)
+{
+    struct proto_message m = {.type = PROTO_ERROR};
+    m.error = (struct proto_error){(uint16_t)code, request, proto_text_of("no")};
+    fake_say(f, shard, &m);
+}
+
+static struct fake *fake_open_with(struct client_options options)
+{
+    struct fake *f = calloc(1, sizeof *f);
+    assert_non_null(f);
+    struct client_port port = {f, fake_send};
+    struct client_sink sink = {
+        .self = f,
+        .job = fake_job,
+        .job_stop = fake_job_stop,
+        .job_report = fake_job_report,
+        .stats = fake_stats,
+        .members = fake_members,
+        .jobs = fake_open_jobs,
+        .worker_index = fake_worker_index,
+        .flushed = fake_flushed,
+        .scanned = fake_scanned,
+        .job_refused = fake_refusal,
+        .hello_self = &f->self,
+        .hello_refused = fake_hello_refused,
+        .shard_up = fake_up,
+        .shard_down = fake_down,
+        .node_self = &f->self,
+        .node_done = fake_node_done,
+        .history = fake_history,
+        .shared = fake_shared,
+    };
+    f->self = f;
+    options.name = "test";
+    options.instance = 42;
+    f->now = 1000000;
+    assert_int_equal(client_open(&options, &port, &sink, &f->client), ERR_OK);
+    return f;
+}
+
+/* A client to so many shards, all welcomed 100 us after its HELLO, nothing unread. */
+static inline struct fake *fake_open(unsigned shards)
+{
+    struct fake *f = fake_open_with((struct client_options){.shards = shards});
+    client_tick(f->client, f->now);
+    f->now += 100;
+    for (unsigned s = 0; s < shards; s++) {
+        fake_welcome(f, s);
+    }
+    fake_forget(f);
+    assert_int_equal(client_shards_up(f->client), shards);
+    return f;
+}
+
+static void fake_close(struct fake *f)
+{
+    client_free(&f->client);
+    client_free(&f->client);
+    free(f);
+}
+
+static inline uint64_t fake_wait(struct fake *f, uint64_t us)
+{
+    f->now += us;
+    return client_tick(f->client, f->now);
+}
+
+static inline struct tt_ask fake_ask_of(uint64_t key)
+{
+    return (struct tt_ask){
+        .key = key, .depth = 5, .alpha = -10, .beta = 10, .flags = TT_EXCLUSIVE, .slot = 3};
+}
+
+/* Asks and expects the message to be sent; returns its request. */
+static inline uint32_t fake_ask(struct fake *f, uint64_t key, uint32_t *ticket)
+{
+    uint8_t where;
+    struct tt_ask ask = fake_ask_of(key);
+    *ticket = client_ask(f->client, &ask, f->now, &where);
+    assert_int_not_equal(*ticket, 0);
+    assert_int_equal(where, client_owner(f->client, key));
+    return fake_expect(f, PROTO_RETRIEVE_ASK)->retrieve_ask.request;
+}
+
+/* A key that this shard owns. */
+static inline uint64_t fake_key_of(struct fake *f, unsigned shard)
+{
+    for (uint64_t key = 1;; key++) {
+        if (client_owner(f->client, rng_mix(key)) == shard) {
+            return rng_mix(key);
+        }
+    }
+}
+
+/* Lets the shard's requests time out until it falls. */
+static inline void fake_silence(struct fake *f, unsigned shard)
+{
+    struct tt_answer answer;
+    while (client_shard_state(f->client, shard) == CLIENT_UP) {
+        uint8_t where;
+        struct tt_ask ask = fake_ask_of(fake_key_of(f, shard));
+        uint32_t ticket = client_ask(f->client, &ask, f->now, &where);
+        assert_int_equal(where, shard);
+        f->now = client_deadline(f->client, ticket);
+        assert_int_equal(client_answer(f->client, ticket, f->now, &answer), CLIENT_LOST);
+    }
+    fake_forget(f);
+}
+
+#endif

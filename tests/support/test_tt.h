@@ -1,0 +1,47 @@
+/* test_tt: cmocka, and the seed of randomised tests. TEST_SEED in the environment repeats a run;
+ * every randomised test prints the command that repeats it. */
+#ifndef TESTS_SUPPORT_TEST_TT_H
+#define TESTS_SUPPORT_TEST_TT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/rng.h"
+#include "common/tt/tt.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static inline uint64_t tt_seed(void)
+{
+    const char *text = getenv("TEST_SEED");
+    uint64_t seed = text ? strtoull(text, NULL, 0) : 1996;
+    print_message("repeat: TEST_SEED=%llu %s\n", (unsigned long long)seed, program_invocation_name);
+    return seed;
+}
+
+/* True in about `percent` of the calls. */
+static inline bool tt_chance(uint64_t *random, unsigned percent)
+{
+    return rng_below(random, 100) < percent;
+}
+
+static inline struct tt_store tt_result(uint64_t key, uint8_t depth, enum tt_bound bound, int score,
+                                        uint16_t move)
+{
+    return (struct tt_store){
+        .key = key,
+        .depth = depth,
+        .bound = (uint8_t)bound,
+        .score = (int16_t)score,
+        .move = move,
+    };
+}
+
+#endif

@@ -1,0 +1,151 @@
+/* The client and the result broadcast: shards in turns, tables, what others tell. */
+#include "tests/support/test_proto_fake.h"
+
+static struct tt_store given[2] = {{5, 30, 1, TT_LOWER, 9, 0}, {6, -7, 2, TT_EXACT, 8, 0}};
+
+/* The shard that a message with results went to. */
+static unsigned share(struct fake *f, unsigned count)
+{
+    assert_true(client_share(f->client, given, count, f->now));
+    const struct proto_share *sent = &fake_expect(f, PROTO_SHARE)->share;
+    assert_int_equal(sent->list.count, count);
+    assert_int_equal(sent->list.at[count - 1].score, given[count - 1].score);
+    assert_int_equal(sent->load, 0);
+    assert_null(fake_next(f));
+    return f->message_shard;
+}
+
+static void results_go_through_the_shards_in_turns(void **state)
+{
+    enum { SHARDS = 3, ROUNDS = 4 };
+    struct fake *f = fake_open(SHARDS);
+    unsigned times[SHARDS] = {0}, order[SHARDS];
+    (void)state;
+    for (unsigned i = 0; i < SHARDS * ROUNDS; i++) {
+        unsigned shard = share(f, 2);
+        times[shard]++;
+        if (i < SHARDS) {
+            order[i] = shard;
+        }
+        assert_int_equal(shard, order[i % SHARDS]);
+    }
+    for (unsigned s = 0; s < SHARDS; s++) {
+        assert_int_equal(times[s], ROUNDS);
+    }
+    assert_int_equal(client_counters(f->client)->shared, 2 * SHARDS * ROUNDS);
+    assert_int_equal(client_outstanding(f->client), 0); /* nothing is confirmed */
+    fake_close(f);
+}
+
+static void results_go_through_no_shard_that_is_down(void **state)
+{
+    struct fake *f = fake_open(3);
+    struct proto_message bye = {.type = PROTO_BYE};
+    unsigned times[3] = {0};
+    (void)state;
+    fake_say(f, 1, &bye);
+    assert_int_equal(client_shards_up(f->client), 2);
+    fake_forget(f);
+    for (unsigned i = 0; i < 8; i++) {
+        times[share(f, 1)]++;
+    }
+    assert_int_equal(times[0], 4);
+    assert_int_equal(times[2], 4);
+    fake_say(f, 0, &bye);
+    fake_say(f, 2, &bye);
+    fake_forget(f);
+    assert_false(client_share(f->client, given, 1, f->now));
+    assert_null(fake_next(f));
+    assert_int_equal(client_counters(f->client)->shared, 8);
+    fake_close(f);
+}
+
+static void results_that_no_connection_takes_are_not_counted(void **state)
+{
+    struct fake *f = fake_open(1);
+    (void)state;
+    f->refusing[0] = true;
+    assert_false(client_share(f->client, given, 2, f->now));
+    assert_int_equal(client_counters(f->client)->shared, 0);
+    assert_int_equal(client_outstanding(f->client), 0);
+    fake_close(f);
+}
+
+static void a_client_says_which_table_it_has(void **state)
+{
+    struct client_options options = {.shards = 1, .table_id = 0x7ab1e};
+    struct fake *f = fake_open_with(options);
+    (void)state;
+    client_tick(f->client, f->now);
+    assert_int_equal(fake_expect(f, PROTO_HELLO)->hello.table_id, 0x7ab1e);
+    fake_welcome(f, 0);
+    assert_true(client_share(f->client, given, 2, f->now));
+    assert_int_equal(fake_expect(f, PROTO_SHARE)->share.table_id, 0x7ab1e);
+    fake_close(f);
+}
+
+static void results_of_others_are_handed_on_if_all_are_in_range(void **state)
+{
+    struct fake *f = fake_open(2);
+    struct proto_message m = {.type = PROTO_SHARE};
+    (void)state;
+    m.share = (struct proto_share){UINT64_MAX, {2, given}, 70};
+    fake_say(f, 1, &m);
+    assert_int_equal(f->shared, 2);
+    assert_true(f->last_table_id == UINT64_MAX);
+    assert_int_equal(f->last_load, 70);
+    assert_int_equal(f->last_done.score, -7);
+    m.share.list.count = 1;
+    m.share.load = 255; /* whatever it says */
+    fake_say(f, 0, &m);
+    assert_int_equal(f->last_load, 255);
+    const struct client_counters *counters = client_counters(f->client);
+    assert_int_equal(counters->shared_taken, 3);
+    assert_int_equal(counters->shares_taken, 2);
+    struct tt_store bad[2] = {given[0], given[1]};
+    m.share.list = (struct proto_stores){2, bad};
+    bad[1].bound = 0; /* none of them is believed */
+    fake_say(f, 0, &m);
+    bad[1].bound = TT_EXACT;
+    bad[1].score = -32768;
+    fake_say(f, 0, &m);
+    assert_int_equal(f->shared, 3);
+    assert_int_equal(counters->malformed, 2);
+    assert_int_equal(counters->shared_taken, 3);
+    assert_int_equal(counters->shares_taken, 2);
+    fake_close(f);
+}
+
+/* A poll between two answers: what it says is what client_answer would. */
+static void who_waits_can_see_it_without_asking(void **state)
+{
+    struct fake *f = fake_open(1);
+    struct tt_answer answer;
+    uint32_t ticket, lost;
+    (void)state;
+    uint32_t request = fake_ask(f, 5, &ticket);
+    assert_true(client_is_waiting(f->client, ticket, f->now));
+    fake_answer(f, 0, request, (struct tt_answer){.verdict = TT_OPEN, .alpha = -10, .beta = 10});
+    assert_false(client_is_waiting(f->client, ticket, f->now));
+    assert_int_equal(client_answer(f->client, ticket, f->now, &answer), CLIENT_READY);
+    (void)fake_ask(f, 6, &lost);
+    assert_true(client_is_waiting(f->client, lost, f->now));
+    f->now += 60 * 1000 * 1000; /* past any time-out, without a tick */
+    assert_false(client_is_waiting(f->client, lost, f->now));
+    assert_int_equal(client_answer(f->client, lost, f->now, &answer), CLIENT_LOST);
+    fake_close(f);
+}
+
+#define T(name) cmocka_unit_test(name)
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        T(results_go_through_the_shards_in_turns),
+        T(results_go_through_no_shard_that_is_down),
+        T(results_that_no_connection_takes_are_not_counted),
+        T(a_client_says_which_table_it_has),
+        T(results_of_others_are_handed_on_if_all_are_in_range),
+        T(who_waits_can_see_it_without_asking),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,378 @@
+/* Result broadcast: peers with one table need none, peers with other tables do; a host is one peer.
+ */
+#include "tests/support/test_remote.h"
+#include "tests/support/test_tt.h"
+
+#include "common/clock.h"
+#include "common/rng.h"
+#include "worker/table/remote_depth.h"
+
+enum { SHARE_DEPTH = 3 };
+
+/* Peers a and b use one table, c has its own; or each its own. False: the host gives no memory. */
+static bool open_peers(struct world *world, bool one_table)
+{
+    uint64_t group = one_table ? clock_unique() | 1 : 0;
+    for (unsigned i = 0; i < PEERS; i++) {
+        peer_open(world, i, SHARE_DEPTH, i < 2 ? group : 0);
+    }
+    return !one_table || embedded_is_on_host(world->peer[0].table);
+}
+
+/* A result of the search that runs there, below its remote depth limit. */
+static void finds(struct peer *peer, uint64_t key, uint8_t depth)
+{
+    struct table_port port = remote_table_port(peer->remote);
+    struct table_ticket ticket = {0};
+    struct tt_store store = tt_result(key, depth, TT_EXACT, 7, 1);
+    port.store(port.self, &ticket, &store);
+}
+
+static bool knows(const struct peer *peer, uint64_t key, uint8_t depth)
+{
+    struct tt_ask ask = {.key = key, .alpha = -1, .beta = 1, .depth = depth};
+    struct tt_answer answer;
+    return embedded_find(peer->local.table, &ask, &answer) && answer.score == 7;
+}
+
+/* All search for a while and find something each millisecond: how many results of peer i peer k
+ * knows soon enough. */
+struct exchange {
+    unsigned known[PEERS][PEERS];
+};
+
+enum { TURNS = 40 };
+
+static struct exchange search_all(struct world *world)
+{
+    static uint64_t key = 1;
+    struct exchange exchange = {0};
+    uint64_t found[PEERS];
+    for (unsigned turn = 0; turn < TURNS; turn++) {
+        for (unsigned s = 0; s < PEERS; s++) {
+            found[s] = key += UINT64_C(0x9e3779b97f4a7c15);
+            finds(&world->peer[s], found[s], SHARE_DEPTH);
+        }
+        for (unsigned n = 0; n < 2 * PEERS; n++) {
+            serve(&world->peer[n % PEERS], 1);
+        }
+        for (unsigned s = 0; s < PEERS; s++) {
+            for (unsigned to = 0; to < PEERS; to++) {
+                exchange.known[s][to] += knows(&world->peer[to], found[s], SHARE_DEPTH);
+            }
+        }
+    }
+    return exchange;
+}
+
+/* When a search begins others are supposed to begin, too: a first broadcast is tried. */
+static void begin_all(struct world *world)
+{
+    for (unsigned i = 0; i < PEERS; i++) {
+        peer_begin(&world->peer[i]);
+        poll_once(&world->peer[i]);
+    }
+}
+
+static void peers_with_other_tables_get_the_results(void **state)
+{
+    (void)state;
+    struct world *world = world_open();
+    assert_true(open_peers(world, false));
+    begin_all(world);
+    search_all(world); /* each finds out about the others */
+    struct exchange e = search_all(world);
+    for (unsigned s = 0; s < PEERS; s++) {
+        for (unsigned to = 0; to < PEERS; to++) {
+            assert_in_range(e.known[s][to], TURNS - 5, TURNS);
+        }
+    }
+    world_close(world);
+}
+
+static void nothing_is_broadcast_without_peers(void **state)
+{
+    (void)state;
+    struct world *world = world_open();
+    peer_open(world, 0, SHARE_DEPTH, 0);
+    struct peer *a = &world->peer[0];
+    for (unsigned i = 0; i < 100; i++) {
+        finds(a, i, SHARE_DEPTH);
+        serve(a, 1);
+    }
+    assert_int_equal(figures(world).shared, 0);
+    world_close(world);
+}
+
+static void shallow_results_are_not_broadcast(void **state)
+{
+    (void)state;
+    struct world *world = world_open();
+    assert_true(open_peers(world, false));
+    begin_all(world);
+    finds(&world->peer[0], 99, SHARE_DEPTH - 1);
+    finds(&world->peer[0], 98, SHARE_DEPTH);
+    serve(&world->peer[0], 5);
+    serve(&world->peer[1], 5);
+    assert_true(knows(&world->peer[0], 99, SHARE_DEPTH - 1));
+    assert_false(knows(&world->peer[1], 99, SHARE_DEPTH - 1));
+    assert_true(knows(&world->peer[1], 98, SHARE_DEPTH));
+    world_close(world);
+}
+
+static void peers_with_one_table_broadcast_next_to_nothing(void **state)
+{
+    (void)state;
+    struct world *world = world_open();
+    if (!open_peers(world, true)) {
+        world_close(world);
+        skip();
+    }
+    struct peer *a = &world->peer[0], *b = &world->peer[1];
+    remote_close(&world->peer[2].remote); /* the peer with another table is not there */
+    for (unsigned round = 0; round < 10; round++) {
+        peer_begin(a);
+        peer_begin(b);
+        for (unsigned i = 0; i < 100; i++) { /* 100 ms, others are supposed for the first 10 */
+            finds(a, round * 1000 + i, SHARE_DEPTH);
+            assert_true(knows(b, round * 1000 + i, SHARE_DEPTH));
+            serve(a, 1);
+            poll_once(b);
+        }
+    }
+    assert_in_range(counters(a)->shared, 1, 10 * 3); /* a try or two each time */
+    assert_int_equal(figures(world).shared, 0);
+    assert_int_equal(embedded_other_table_until_us(a->table), 0);
+    world_close(world);
+}
+
+static void a_peer_with_another_table_gets_the_results_of_all(void **state)
+{
+    (void)state;
+    struct world *world = world_open();
+    if (!open_peers(world, true)) {
+        world_close(world);
+        skip();
+    }
+    begin_all(world);
+    search_all(world); /* they find out about each other */
+    struct exchange e = search_all(world);
+    assert_int_equal(e.known[0][1], TURNS);
+    assert_int_equal(e.known[1][0], TURNS);
+    for (unsigned s = 0; s < 2; s++) {
+        assert_in_range(e.known[s][2], TURNS - 5, TURNS);
+        assert_in_range(e.known[2][s], TURNS - 5, TURNS);
+    }
+    assert_true(embedded_other_table_until_us(world->peer[1].table) > 0);
+    world_close(world);
+}
+
+/* ---- hosts ---- */
+
+/* All of them know of each other, and what was found then has left. */
+static struct world *world_of_hosts(void)
+{
+    struct world *world = world_open();
+    world_open_hosts(world, SHARE_DEPTH);
+    begin_all(world);
+    search_all(world);
+    serve(&world->peer[0], 5);
+    serve(&world->peer[1], 5);
+    serve(&world->peer[2], 5);
+    return world;
+}
+
+static void what_threads_of_a_host_find_leaves_as_one_message(void **state)
+{
+    (void)state;
+    enum { EACH = 10, KEY = 1 << 20 };
+    struct world *world = world_of_hosts();
+    struct peer *a = &world->peer[0], *b = &world->peer[1], *c = &world->peer[2];
+    for (unsigned round = 0; round < 2; round++) {
+        struct peer *first = round == 0 ? a : b, *last = round == 0 ? b : a;
+        uint64_t key = KEY * (round + 1);
+        finds(first, rng_mix(key++), SHARE_DEPTH);
+        serve(first, 5); /* a message has left just now */
+        poll_once(c);
+        uint64_t messages = counters(c)->shares_taken, results = counters(c)->shared_taken;
+        assert_true(knows(c, rng_mix(key - 1), SHARE_DEPTH));
+        finds(first, rng_mix(key++), SHARE_DEPTH);
+        poll_once(first);
+        for (unsigned i = 0; i < EACH; i++) {
+            finds(i & 1 ? first : last, rng_mix(key++), SHARE_DEPTH);
+        }
+        poll_once(first);
+        poll_once(last);
+        world->bed->now_us += 2500;
+        poll_once(last);
+        poll_once(c);
+        assert_in_range(counters(c)->shares_taken, messages + 1, messages + 2);
+        assert_int_equal(counters(c)->shared_taken, results + 1 + EACH);
+        for (unsigned i = 1; i <= EACH; i++) {
+            assert_true(knows(c, rng_mix(key - i), SHARE_DEPTH));
+        }
+    }
+    world_close(world);
+}
+
+static void one_thread_takes_for_all_of_the_host(void **state)
+{
+    (void)state;
+    struct world *world = world_of_hosts();
+    struct peer *a = &world->peer[0], *b = &world->peer[1], *c = &world->peer[2];
+    uint64_t results = counters(a)->shared_taken;
+    assert_true(results > 0);
+    finds(c, 1 << 20, SHARE_DEPTH);
+    serve(c, 5);
+    poll_once(b);
+    assert_false(knows(b, 1 << 20, SHARE_DEPTH));
+    poll_once(a);
+    assert_true(knows(b, 1 << 20, SHARE_DEPTH));
+    assert_int_equal(counters(a)->shared_taken, results + 1);
+    assert_int_equal(counters(b)->shared_taken, 0);
+    world_close(world);
+}
+
+/* A thread is in a node that another host finishes and nobody asked the shard for. */
+static void what_is_published_ends_the_visits_of_all_threads(void **state)
+{
+    (void)state;
+    struct world *world = world_of_hosts();
+    struct peer *a = &world->peer[0], *b = &world->peer[1], *c = &world->peer[2];
+    struct table_port port = remote_table_port(b->remote);
+    struct node *at = &b->search->node[0];
+    struct tt_answer answer;
+    remote_begin(b->remote, SHARE_DEPTH + 1, true, true); /* not asked for so deep */
+    *at = (struct node){.in_flight = true, .alpha = -1, .beta = 1};
+    at->ask = (struct tt_ask){.key = 99,
+                              .alpha = -1,
+                              .beta = 1,
+                              .depth = SHARE_DEPTH,
+                              .flags = TT_STRICT,
+                              .slot = b->local.slot};
+    b->local.inflight_depth = EMBEDDED_INFLIGHT_DEPTH;
+    port.ask(port.self, &at->ask, &at->ticket);
+    port.await(port.self, &at->ask, &at->ticket, &answer);
+    assert_int_equal(answer.verdict, TT_OPEN);
+    b->search->unwind = SEARCH_PLY_MAX;
+    finds(c, 99, SHARE_DEPTH);
+    serve(c, 5);
+    poll_once(a);
+    poll_once(b);
+    assert_int_equal(b->search->unwind, 0);
+    assert_int_equal(at->resolved_score, 7);
+    struct tt_release release = {99, SHARE_DEPTH, b->local.slot};
+    at->in_flight = false;
+    port.release(port.self, &at->ticket, &release);
+    assert_int_equal(embedded_inflight(a->table), 0);
+    world_close(world);
+}
+
+/* Before the answer to an ask is read, a peer with the same table finishes the node. */
+static void a_node_finished_while_its_ask_travels_is_left(void **state)
+{
+    (void)state;
+    struct world *world = world_open();
+    peer_open(world, 0, SHARE_DEPTH, 0);
+    struct peer *a = &world->peer[0];
+    struct table_port port = remote_table_port(a->remote);
+    for (unsigned i = 0; i < 20; i++) {
+        bool waits = i & 1, finished = i & 2;
+        struct table_ticket ticket = {0};
+        struct tt_answer answer;
+        struct tt_ask ask = {.key = 1000 + i, .alpha = -1, .beta = 1, .depth = 5};
+        struct tt_store store = tt_result(ask.key, ask.depth, TT_EXACT, 7, 1);
+        remote_begin(a->remote, 2, true, waits);
+        port.ask(port.self, &ask, &ticket);
+        assert_int_equal(figures(world).inflight_entries, 1);
+        if (finished) {
+            embedded_put(&a->local, &store);
+        }
+        port.await(port.self, &ask, &ticket, &answer);
+        assert_int_equal(answer.verdict, TT_OPEN); /* the shard does not know of it */
+        port.store(port.self, &ticket, &store);
+        serve(a, 2);
+        assert_int_equal(figures(world).inflight_entries, 0);
+    }
+    world_close(world);
+}
+
+/* Asks so often, each time about another node, then lets the time between two checks go by. */
+static unsigned remote_depth_after(struct peer *peer, unsigned asks, unsigned iteration)
+{
+    static uint64_t key = 1000;
+    struct table_port port = remote_table_port(peer->remote);
+    for (unsigned i = 0; i < asks; i++) {
+        struct tt_ask ask = {.key = key++, .alpha = -1, .beta = 1, .depth = REMOTE_DEPTH_MAX};
+        struct tt_release release = {.key = ask.key, .depth = ask.depth};
+        struct table_ticket ticket = {0};
+        port.ask(port.self, &ask, &ticket);
+        port.release(port.self, &ticket, &release);
+    }
+    peer->world->bed->now_us += REMOTE_DEPTH_EVERY_US;
+    return port.inflight_depth(port.self, iteration);
+}
+
+/* The same asks are too many without peers, and not too many with peers that have other tables. */
+static void the_remote_depth_limit_follows_what_asks_cost(void **state)
+{
+    (void)state;
+    enum {
+        ROOT = 20,
+        ASKS = REMOTE_DEPTH_ALONE_PERMILLE * REMOTE_DEPTH_EVERY_US / 1000 / REMOTE_DEPTH_ASK_US + 1
+    };
+    struct world *world = world_open();
+    peer_open(world, 0, SHARE_DEPTH, 0);
+    struct peer *a = &world->peer[0];
+    remote_begin(a->remote, PROTO_REMOTE_DEPTH_AUTO, true, false);
+    assert_int_equal(remote_depth_after(a, 0, 1), REMOTE_DEPTH_FIRST);
+    assert_int_equal(remote_depth_after(a, ASKS, REMOTE_DEPTH_FIRST), REMOTE_DEPTH_FIRST);
+    assert_int_equal(remote_depth_after(a, ASKS, ROOT), REMOTE_DEPTH_FIRST + 1);
+    assert_int_equal(remote_depth_now(a->remote), REMOTE_DEPTH_FIRST + 1);
+    embedded_saw_other_table(a->table, UINT64_MAX);
+    assert_int_equal(remote_depth_after(a, ASKS, ROOT), REMOTE_DEPTH_FIRST + 1);
+    assert_int_equal(remote_depth_after(a, 0, ROOT), REMOTE_DEPTH_FIRST);
+    embedded_saw_other_table(a->table, 0);
+    for (unsigned i = 1; i < REMOTE_DEPTH_QUIET_CHECKS; i++) {
+        assert_int_equal(remote_depth_after(a, 0, ROOT), REMOTE_DEPTH_FIRST);
+    }
+    assert_int_equal(remote_depth_after(a, 0, ROOT), REMOTE_DEPTH_FIRST - 1);
+    remote_begin(a->remote, 9, true, false);
+    assert_int_equal(remote_depth_after(a, ASKS, ROOT), 9);
+    world_close(world);
+}
+
+/* They would outlive true ones of the same depth. Peer 1's game has no score of 7. */
+static void scores_beyond_the_game_are_not_kept(void **state)
+{
+    (void)state;
+    struct world *world = world_open();
+    assert_true(open_peers(world, false));
+    world->peer[1].local.score_max = 6;
+    begin_all(world);
+    search_all(world);
+    struct exchange e = search_all(world);
+    assert_int_equal(e.known[0][1], 0);
+    assert_in_range(e.known[0][2], TURNS - 5, TURNS);
+    world->peer[1].local.score_max = 7;
+    assert_in_range(search_all(world).known[0][1], TURNS - 5, TURNS);
+    world_close(world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(peers_with_other_tables_get_the_results),
+        cmocka_unit_test(scores_beyond_the_game_are_not_kept),
+        cmocka_unit_test(nothing_is_broadcast_without_peers),
+        cmocka_unit_test(shallow_results_are_not_broadcast),
+        cmocka_unit_test(peers_with_one_table_broadcast_next_to_nothing),
+        cmocka_unit_test(what_threads_of_a_host_find_leaves_as_one_message),
+        cmocka_unit_test(one_thread_takes_for_all_of_the_host),
+        cmocka_unit_test(what_is_published_ends_the_visits_of_all_threads),
+        cmocka_unit_test(a_node_finished_while_its_ask_travels_is_left),
+        cmocka_unit_test(the_remote_depth_limit_follows_what_asks_cost),
+        cmocka_unit_test(a_peer_with_another_table_gets_the_results_of_all),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

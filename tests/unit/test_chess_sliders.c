@@ -1,1 +1,0 @@
-#include "tests/unit/test_chess_sliders.h"

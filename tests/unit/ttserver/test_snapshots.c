@@ -1,0 +1,116 @@
+#include "tests/support/test_tt.h"
+
+#include "ttserver/keep/snapshots.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { ENTRIES = 10000, PLACE = 77 };
+
+struct bed {
+    char dir[64], path[128];
+    struct snapshots snapshots;
+    struct ttcore_survival survival;
+    struct tt_generations generations;
+    struct tt_results results;
+};
+
+static int make_bed(void **state)
+{
+    struct bed *b = calloc(1, sizeof *b);
+    strcpy(b->dir, "/tmp/abdada-snapshots-XXXXXX");
+    assert_non_null(mkdtemp(b->dir));
+    snprintf(b->path, sizeof b->path, "%s/results", b->dir);
+    tt_generations_init(&b->generations);
+    assert_int_equal(tt_results_open(&b->results, 1 << 20, &b->generations), ERR_OK);
+    *state = b;
+    return 0;
+}
+
+static int remove_bed(void **state)
+{
+    struct bed *b = *state;
+    char command[128];
+    snapshots_end(&b->snapshots);
+    tt_results_close(&b->results);
+    snprintf(command, sizeof command, "rm -rf %s", b->dir);
+    int code = system(command);
+    free(b);
+    return code;
+}
+
+static void write_file(struct bed *b)
+{
+    struct snapshot_writer *writer = NULL;
+    char why[SNAPSHOT_WHY_MAX];
+    assert_int_equal(snapshot_create(&writer, b->path, PLACE, why), ERR_OK);
+    for (uint64_t i = 1; i <= ENTRIES; i++) {
+        const struct snapshot_entry entry = {rng_mix(i), 3, 5, (uint16_t)i, 6};
+        assert_int_equal(snapshot_add(writer, &entry, why), ERR_OK);
+    }
+    assert_int_equal(snapshot_commit(&writer, why), ERR_OK);
+}
+
+static enum err open_snapshots(struct bed *b)
+{
+    const struct snapshots_options options = {
+        .program = "test", .path = b->path, .shards = 1, .every_s = 86400};
+    return snapshots_open(&b->snapshots, &options);
+}
+
+static enum err fill(struct bed *b)
+{
+    return snapshots_fill(&b->snapshots, 0, &b->results, &b->survival, PLACE);
+}
+
+static void a_file_is_read_into_the_table(void **state)
+{
+    struct bed *b = *state;
+    write_file(b);
+    assert_int_equal(open_snapshots(b), ERR_OK);
+    assert_int_equal(snapshots_place(&b->snapshots, 0), PLACE);
+    assert_int_equal(fill(b), ERR_OK);
+    assert_int_equal(ttcore_survival_read(&b->survival.restored), ENTRIES);
+}
+
+/* Between the check and the reading: part of it is in the table already, which must not be served.
+ */
+static void a_file_that_changes_after_its_check_fails_the_start(void **state)
+{
+    struct bed *b = *state;
+    struct stat at;
+    write_file(b);
+    assert_int_equal(open_snapshots(b), ERR_OK);
+    assert_int_equal(stat(b->path, &at), 0);
+    assert_int_equal(truncate(b->path, at.st_size / 2), 0);
+    assert_int_equal(fill(b), ERR_IO);
+    assert_int_equal(ttcore_survival_read(&b->survival.restored), 0);
+    assert_int_equal(access(b->path, F_OK), 0);
+}
+
+static void a_torn_file_is_set_aside_when_the_table_is_filled(void **state)
+{
+    struct bed *b = *state;
+    struct stat at;
+    write_file(b);
+    assert_int_equal(stat(b->path, &at), 0);
+    assert_int_equal(truncate(b->path, at.st_size - 1), 0);
+    assert_int_equal(open_snapshots(b), ERR_OK);
+    assert_int_equal(snapshots_place(&b->snapshots, 0), 0);
+    assert_int_equal(access(b->path, F_OK), 0);
+    assert_int_equal(fill(b), ERR_OK);
+    assert_int_not_equal(access(b->path, F_OK), 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_bed, remove_bed)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_file_is_read_into_the_table),
+        TEST(a_file_that_changes_after_its_check_fails_the_start),
+        TEST(a_torn_file_is_set_aside_when_the_table_is_filled),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,600 @@
+#include "ttserver/net/peers.h"
+
+#include "common/clock.h"
+#include "common/rng.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    TURN_NS = 100000, /* then new bytes and timers get their turn */
+    SETTLE_NS = 50000, /* a push to all workers must not stop all else */
+    HINT_WAITING_MAX = 32768, /* bytes: who has not read them gets no hints besides */
+    PENDING_US = 5000000, /* a connection without a session is closed after that */
+    PING_AFTER = 3, /* heartbeats of silence; closed after three times that without an answer */
+    PENDING_MIN = 64,
+};
+
+static struct connection *find(const struct peers *p, const uint8_t *route)
+{
+    uint32_t slot, serial;
+    memcpy(&slot, route, sizeof slot);
+    memcpy(&serial, route + sizeof slot, sizeof serial);
+    struct connection *c = p->connection[slot];
+    return c != NULL && c->serial == serial ? c : NULL;
+}
+
+static const void *user_of(void *self, const uint8_t key[ZMTP_KEY_BYTES])
+{
+    const struct peers *p = self;
+    return keys_find(p->allowed->user, p->allowed->count, key);
+}
+
+/* ---- watching ---- */
+
+static void on_ready(uv_poll_t *poll, int status, int events);
+
+static void watch_for(struct connection *c, int events)
+{
+    if (events == c->watched) {
+        return;
+    }
+    if (events == 0) {
+        uv_poll_stop(&c->poll);
+    } else if (uv_poll_start(&c->poll, events, on_ready) != 0) {
+        return;
+    }
+    c->watched = events;
+}
+
+/* Whose bytes are known to wait is not looked at again before he was served: a loop over thousands
+ * of them would leave no time to serve. */
+static void watch(struct connection *c)
+{
+    bool is_known = c->turn.waits && !(c->watched & UV_READABLE);
+    watch_for(c, (connection_is_paused(c) || is_known ? 0 : UV_READABLE) |
+                     (connection_waiting(c) > 0 ? UV_WRITABLE : 0));
+}
+
+static void set_dirty(struct peers *p, struct connection *c)
+{
+    if (!c->is_dirty) {
+        c->is_dirty = true;
+        p->pushed++;
+        TAILQ_INSERT_TAIL(&p->dirty, c, to_flush);
+    }
+}
+
+static void set_clean(struct peers *p, struct connection *c)
+{
+    if (c->is_dirty) {
+        c->is_dirty = false;
+        TAILQ_REMOVE(&p->dirty, c, to_flush);
+    }
+}
+
+/* Who may be served on has bytes that were kept, or gets them from the kernel by and by. */
+static void flush(struct peers *p, struct connection *c)
+{
+    bool was_paused = connection_is_paused(c);
+    connection_flush(c);
+    if (c->is_broken) {
+        set_dirty(p, c);
+        return;
+    }
+    set_clean(p, c);
+    watch(c);
+    if (was_paused && !connection_is_paused(c) && c->in_used >= c->need) {
+        turns_wait(&p->turns, &c->turn);
+    }
+}
+
+static void on_ready(uv_poll_t *poll, int status, int events)
+{
+    struct connection *c = poll->data;
+    struct peers *p = c->owner;
+    if (status < 0) {
+        c->is_broken = true;
+        set_dirty(p, c);
+        return;
+    }
+    if (events & UV_WRITABLE) {
+        flush(p, c);
+    }
+    if (c->turn.waits) {
+        watch_for(c, c->watched & ~UV_READABLE);
+    } else if ((events & UV_READABLE) && !connection_is_paused(c) && !c->is_broken) {
+        turns_wait(&p->turns, &c->turn);
+    }
+}
+
+/* ---- the core's steps ---- */
+
+static void send_one(void *self, const uint8_t *route, const struct ttcore_message *message)
+{
+    struct peers *p = self;
+    struct connection *c = find(p, route);
+    if (c == NULL || c->is_broken) {
+        p->outside.unreachable++;
+    } else if (message->may_drop && connection_waiting(c) > HINT_WAITING_MAX) {
+        p->outside.hints_dropped++;
+    } else if (connection_put(c, message->bytes, message->length)) {
+        p->outside.sent++;
+        set_dirty(p, c);
+    } else {
+        p->outside.queue_full++;
+        if (c->is_broken) { /* no memory */
+            set_dirty(p, c);
+        }
+    }
+}
+
+/* Who has gone pays no more. */
+static void charge(void *self, const uint8_t *cause, uint64_t ns)
+{
+    struct connection *c = find(self, cause);
+    if (c != NULL) {
+        turns_charge(c->turn.user, ns);
+    }
+}
+
+static void step(struct peers *p, struct ttcore_event *event)
+{
+    const struct ttcore_actions *actions = &p->actions;
+    event->now_us = clock_us();
+    ttcore_step(p->core, event, &p->actions);
+    for (uint32_t m = 0; m < actions->messages; m++) {
+        const struct ttcore_message *message = &actions->message[m];
+        uint32_t now =
+            pushes_take(&p->pushes, message, actions->target, event->route) ? 0 : message->targets;
+        for (uint32_t t = 0; t < now; t++) {
+            send_one(p, actions->target[message->first + t].route, message);
+        }
+    }
+}
+
+/* ---- connections without a session, and the end of any ---- */
+
+static void make_pending(struct peers *p, struct connection *c, uint64_t now_us)
+{
+    c->pending_us = now_us;
+    c->pending_at = p->pending++;
+    p->without_session[c->pending_at] = c;
+    users_set_pending(&p->users, c, true);
+    TAILQ_INSERT_TAIL(&p->by_age, c, by_silence);
+}
+
+static void end_pending(struct peers *p, struct connection *c)
+{
+    struct connection *last = p->without_session[--p->pending];
+    p->without_session[c->pending_at] = last;
+    last->pending_at = c->pending_at;
+    users_set_pending(&p->users, c, false);
+    TAILQ_REMOVE(&p->by_age, c, by_silence);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+static void disconnect(struct peers *p, struct connection *c)
+{
+    uint8_t route[CONNECTION_ROUTE];
+    struct ttcore_event gone = {.kind = TTCORE_GONE, .route = route, .route_length = sizeof route};
+    connection_route(c, route);
+    p->connection[c->slot] = NULL;
+    p->free_slot[--p->open] = c->slot;
+    if (c->is_pending) {
+        end_pending(p, c);
+    } else {
+        TAILQ_REMOVE(&p->by_silence, c, by_silence);
+    }
+    set_clean(p, c);
+    pushes_forget(&p->pushes, c);
+    users_leave(&p->users, &p->turns, c);
+    /* First: it takes the descriptor out of the loop. */
+    uv_close((uv_handle_t *)&c->poll, on_closed);
+    connection_close(c);
+    step(p, &gone);
+}
+
+/* Sends what was queued for one connection, and for others until that time; closes those that are
+ * broken, which may queue more. */
+static void settle(struct peers *p, uint64_t until_ns)
+{
+    struct connection *c;
+    for (bool now = true; now && (c = TAILQ_FIRST(&p->dirty)); now = clock_ns() < until_ns) {
+        if (c->is_broken) {
+            disconnect(p, c);
+        } else {
+            flush(p, c);
+        }
+    }
+}
+
+/* Over the budget for all, a slow reader goes, or who sends half a message. */
+static void keep_budget(struct peers *p)
+{
+    while (p->held > p->held_max + (size_t)(p->open - p->pending) * PEERS_HELD_EACH) {
+        p->outside.slow_closed++;
+        disconnect(p, users_largest(p->connection, p->connections_max));
+    }
+}
+
+/* A connection is pending while it has no session. */
+static void check_session(struct peers *p, struct connection *c, uint64_t now_us)
+{
+    uint8_t route[CONNECTION_ROUTE];
+    connection_route(c, route);
+    bool is_known = ttcore_knows(p->core, route, sizeof route);
+    if (c->is_pending && is_known) {
+        end_pending(p, c);
+        TAILQ_INSERT_TAIL(&p->by_silence, c, by_silence);
+    } else if (!c->is_pending && !is_known) {
+        TAILQ_REMOVE(&p->by_silence, c, by_silence);
+        make_pending(p, c, now_us);
+    }
+}
+
+bool peers_are_full(const struct peers *p)
+{
+    return p->pending >= p->pending_max || p->open == p->connections_max;
+}
+
+/* Not the oldest: it would be the next to be served, and a flood would keep all others of its
+ * address out. */
+void peers_make_room(struct peers *p)
+{
+    if (p->pending > 0) {
+        p->outside.pending_closed++;
+        disconnect(p, users_draw_pending(&p->users, p->without_session, p->pending, &p->rng));
+    }
+}
+
+void peers_accept(struct peers *p, int fd)
+{
+    int one = 1;
+    if (peers_are_full(p)) {
+        peers_make_room(p);
+    }
+    struct connection *c = p->open < p->connections_max ? calloc(1, sizeof *c) : NULL;
+    if (c == NULL || uv_poll_init(p->loop, &c->poll, fd) != 0) {
+        free(c);
+        close(fd);
+        return;
+    }
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    connection_init(c, fd, &p->zmtp, &p->held);
+    c->owner = p;
+    c->poll.data = c;
+    c->slot = p->free_slot[p->open++];
+    c->serial = ++p->serial;
+    c->received_us = clock_us();
+    p->connection[c->slot] = c;
+    make_pending(p, c, c->received_us);
+    if (p->zmtp.needs_curve) {
+        c->turn.user = &p->newcomers; /* on this machine; others have an address each */
+    }
+    users_join(&p->users, &p->turns, c, identity_by_address(c));
+    watch(c);
+    if (c->is_broken) {
+        set_dirty(p, c);
+    }
+}
+
+/* ---- serving ---- */
+
+static void take_frame(struct peers *p, struct connection *c, const struct zmtp_taken *taken)
+{
+    uint8_t route[CONNECTION_ROUTE];
+    struct ttcore_event event = {
+        .kind = TTCORE_MESSAGE, .route = route, .route_length = sizeof route, .peer = &c->peer};
+    bool is_first = !c->is_skipping;
+    c->is_skipping = taken->more;
+    if (!is_first) {
+        return; /* the core saw an empty message: malformed */
+    }
+    p->received++;
+    if (taken->more) {
+        p->outside.multipart++;
+    } else if (taken->frame_length > PROTO_MESSAGE_MAX) {
+        p->outside.oversized++; /* likewise */
+    } else {
+        event.bytes = taken->frame;
+        event.length = taken->frame_length;
+    }
+    connection_route(c, route);
+    step(p, &event);
+}
+
+static void take_item(struct peers *p, struct connection *c, enum zmtp_result result,
+                      const struct zmtp_taken *taken)
+{
+    connection_put_raw(c, taken->reply, taken->reply_length);
+    if (result == ZMTP_READY) {
+        c->is_ready = true;
+        if (taken->user != NULL) {
+            users_join(&p->users, &p->turns, c, identity_by_key(c, taken->user));
+        }
+    } else if (result == ZMTP_FRAME) {
+        take_frame(p, c, taken);
+    } else if (result == ZMTP_ENDED) {
+        connection_flush(c);
+        c->is_broken = true;
+        if (!c->is_ready) {
+            p->outside.handshakes_failed++;
+            refusals_note(&p->refusals, c->fd, taken->why);
+        }
+    }
+}
+
+static void note_received(struct peers *p, struct connection *c, uint64_t now_us)
+{
+    c->received_us = now_us;
+    if (!c->is_pending) {
+        TAILQ_REMOVE(&p->by_silence, c, by_silence);
+        TAILQ_INSERT_TAIL(&p->by_silence, c, by_silence);
+    }
+}
+
+/* Serves the connection until that time, or until its bytes are out, or it must wait for its peer
+ * to read. Returns whether it has more to be served. */
+static bool serve(struct peers *p, struct connection *c, uint64_t until_ns)
+{
+    struct zmtp_taken taken;
+    size_t left = c->in_used;
+    uint8_t *at = c->in;
+    enum zmtp_result result = ZMTP_GOING_ON;
+    if (left < c->need) {
+        at = connection_read(c, p->scratch, &left);
+        if (at == NULL) {
+            return false;
+        }
+        note_received(p, c, clock_us());
+    }
+    while (result != ZMTP_WAIT && !c->is_broken && !connection_is_paused(c) &&
+           clock_ns() < until_ns) {
+        result = zmtp_take(&c->zmtp, at, left, &taken);
+        at += taken.used;
+        left -= taken.used;
+        take_item(p, c, result, &taken);
+    }
+    c->need = result == ZMTP_WAIT ? taken.need : 1;
+    connection_keep(c, at, left);
+    check_session(p, c, c->received_us);
+    flush(p, c);
+    return !c->is_broken && !connection_is_paused(c) && left >= c->need;
+}
+
+/* A user pays for the processor's time, not for that in which others had the processor. To ask for
+ * it is a system call: only when a turn took too long. */
+static uint64_t cost_ns(struct peers *p, uint64_t wall_ns)
+{
+    if (wall_ns <= 2 * TURNS_QUANTUM_NS) {
+        return wall_ns;
+    }
+    uint64_t now_ns = clock_cpu_ns(), spent_ns = now_ns - p->cpu_ns;
+    p->cpu_ns = now_ns;
+    return wall_ns < spent_ns ? wall_ns : spent_ns;
+}
+
+/* What is pushed to others is sent later, but paid for now. */
+static void take_turn(struct peers *p, struct turns_member *member)
+{
+    struct connection *c =
+        (struct connection *)(void *)((char *)member - offsetof(struct connection, turn));
+    struct turns_user *user = member->user;
+    struct users_entry *shared = c->shared;
+    uint64_t begin_ns = clock_ns();
+    users_pin(shared); /* it lives until it was charged */
+    p->pushed = 0;
+    size_t held = p->pushes.must.held;
+    bool waits = serve(p, c, begin_ns + (uint64_t)user->credit_ns);
+    if (p->pushes.must.held > held) {
+        pushes_keep_back(&p->pushes, c);
+        waits = waits && !c->is_held_back;
+    }
+    turns_served(&p->turns, member, waits);
+    if (c->is_broken) {
+        set_dirty(p, c);
+    } else {
+        watch(c);
+    }
+    turns_charge(user, cost_ns(p, clock_ns() - begin_ns) + (uint64_t)p->pushed * PUSHES_FLUSH_NS);
+    keep_budget(p);
+    users_release(&p->users, &p->turns, shared);
+}
+
+/* What waits for many connections, and whoever waits for that. */
+static void push_some(struct peers *p)
+{
+    struct connection *c;
+    pushes_some(&p->pushes);
+    while ((c = pushes_let_go(&p->pushes)) != NULL) {
+        if (c->in_used >= c->need && !connection_is_paused(c)) {
+            turns_wait(&p->turns, &c->turn);
+        }
+        watch(c);
+    }
+}
+
+bool peers_turn(struct peers *p)
+{
+    uint64_t begin_ns = clock_ns();
+    struct turns_member *member;
+    p->cpu_ns = clock_cpu_ns();
+    do {
+        settle(p, clock_ns() + SETTLE_NS);
+        member = turns_next(&p->turns);
+        if (member != NULL) {
+            take_turn(p, member);
+        }
+    } while (member != NULL && clock_ns() - begin_ns < TURN_NS);
+    if (ttcore_has_more(p->core)) {
+        struct ttcore_event more = {.kind = TTCORE_MORE};
+        step(p, &more);
+    }
+    push_some(p);
+    settle(p, clock_ns() + SETTLE_NS);
+    return turns_next(&p->turns) != NULL || !TAILQ_EMPTY(&p->dirty) || pushes_wait(&p->pushes) ||
+           ttcore_has_more(p->core);
+}
+
+/* ---- time ---- */
+
+/* Of who does not know PING, silence is all that is known. */
+static void ping(struct peers *p, struct connection *c, uint64_t now_us)
+{
+    uint64_t last_us = c->pinged_us > c->received_us ? c->pinged_us : c->received_us;
+    if (now_us - last_us >= PING_AFTER * p->heartbeat_us && c->is_ready && c->zmtp.knows_ping) {
+        c->pinged_us = now_us;
+        connection_put_ping(c);
+        set_dirty(p, c);
+    }
+}
+
+/* Who has spoken and waits for a turn is not silent. */
+static void touch_waiting(struct peers *p)
+{
+    uint64_t now_us = clock_us();
+    for (uint32_t i = 0; i < p->connections_max; i++) {
+        struct connection *c = p->connection[i];
+        if (c != NULL && (c->turn.waits || c->is_held_back) && !c->is_pending) {
+            uint8_t route[CONNECTION_ROUTE];
+            connection_route(c, route);
+            ttcore_touch(p->core, route, sizeof route, now_us);
+            note_received(p, c, now_us);
+        }
+    }
+}
+
+void peers_tick(struct peers *p)
+{
+    struct ttcore_event event = {.kind = TTCORE_TICK};
+    struct connection *c, *next;
+    touch_waiting(p);
+    step(p, &event);
+    uint64_t now_us = event.now_us;
+    refusals_log(&p->refusals, p->program, p->outside.handshakes_failed, now_us);
+    while ((c = TAILQ_FIRST(&p->by_age)) != NULL && now_us - c->pending_us >= PENDING_US) {
+        p->outside.pending_closed++;
+        disconnect(p, c);
+    }
+    for (c = TAILQ_FIRST(&p->by_silence);
+         c != NULL && now_us - c->received_us >= PING_AFTER * p->heartbeat_us; c = next) {
+        next = TAILQ_NEXT(c, by_silence);
+        if (now_us - c->received_us >= 3 * PING_AFTER * p->heartbeat_us) {
+            p->outside.silent_closed++;
+            c->is_broken = true;
+            set_dirty(p, c);
+        } else {
+            ping(p, c, now_us);
+            check_session(p, c, now_us);
+        }
+    }
+    settle(p, clock_ns() + SETTLE_NS);
+}
+
+void peers_dismiss(struct peers *p)
+{
+    struct ttcore_event event = {.kind = TTCORE_STOP};
+    step(p, &event);
+    pushes_all(&p->pushes);
+    settle(p, UINT64_MAX);
+}
+
+/* ---- life ---- */
+
+void peers_reread(struct peers *p)
+{
+    access_put(p->access, p->allowed);
+    p->allowed = access_get(p->access);
+    for (uint32_t i = 0; i < p->connections_max; i++) {
+        struct connection *c = p->connection[i];
+        if (c != NULL && c->has_key) {
+            const struct keys_user *user = keys_find(p->allowed->user, p->allowed->count, c->key);
+            if (user == NULL || (int)user->role != c->key_role) {
+                c->is_broken = true;
+                set_dirty(p, c);
+            }
+        }
+    }
+    settle(p, UINT64_MAX);
+}
+
+enum err peers_open(struct peers *p, const struct peers_options *options)
+{
+    struct ttcore_options core = options->core;
+    memset(p, 0, sizeof *p);
+    p->program = options->program;
+    p->access = options->access;
+    p->loop = options->loop;
+    p->held_max = options->held_max;
+    p->heartbeat_us = (uint64_t)core.heartbeat_ms * 1000;
+    p->users.seed = rng_mix(core.secret ^ core.boot);
+    p->rng = rng_mix(p->users.seed);
+    p->pending_max = core.sessions_max / 4 + PENDING_MIN;
+    p->connections_max = core.sessions_max + p->pending_max;
+    if (p->connections_max > options->connections_max) {
+        p->connections_max = options->connections_max;
+        p->pending_max =
+            p->pending_max < p->connections_max / 4 ? p->pending_max : p->connections_max / 4 + 1;
+    }
+    TAILQ_INIT(&p->by_silence);
+    TAILQ_INIT(&p->by_age);
+    TAILQ_INIT(&p->dirty);
+    p->pushes = (struct pushes){
+        .send = send_one, .charge = charge, .self = p, .hints_dropped = &p->outside.hints_dropped};
+    pushes_init(&p->pushes, core.sessions_max);
+    turns_init(&p->turns);
+    turns_user_init(&p->newcomers);
+    p->zmtp = (struct zmtp_server){.needs_curve = p->access->dir != NULL,
+                                   .user_of = user_of,
+                                   .self = p,
+                                   .message_max = CONNECTION_MESSAGE_MAX};
+    memcpy(p->zmtp.public_key, p->access->server.public_key, sizeof p->zmtp.public_key);
+    memcpy(p->zmtp.secret_key, p->access->server.secret_key, sizeof p->zmtp.secret_key);
+    p->allowed = access_get(p->access);
+    p->connection = calloc(p->connections_max, sizeof *p->connection);
+    p->free_slot = calloc(p->connections_max, sizeof *p->free_slot);
+    p->without_session = calloc(p->connections_max, sizeof(struct connection *));
+    core.outside = &p->outside;
+    enum err err = p->connection == NULL || p->free_slot == NULL || p->without_session == NULL
+                       ? ERR_NOMEM
+                       : ERR_OK;
+    err = err ? err : ttcore_open(&p->core, &core);
+    err = err ? err : ttcore_actions_open(&p->actions, core.sessions_max, core.jobs_max);
+    for (uint32_t i = 0; err == ERR_OK && i < p->connections_max; i++) {
+        p->free_slot[i] = i;
+    }
+    return err;
+}
+
+void peers_disconnect(struct peers *p)
+{
+    for (uint32_t i = 0; p->connection != NULL && i < p->connections_max; i++) {
+        if (p->connection[i] != NULL) {
+            disconnect(p, p->connection[i]);
+        }
+    }
+}
+
+void peers_close(struct peers *p)
+{
+    access_put(p->access, p->allowed);
+    p->allowed = NULL;
+    keys_wipe(&p->zmtp, sizeof p->zmtp);
+    free(p->connection);
+    free(p->free_slot);
+    free(p->without_session);
+    p->connection = p->without_session = NULL;
+    p->free_slot = NULL;
+    pushes_close(&p->pushes);
+    ttcore_actions_close(&p->actions);
+    ttcore_close(&p->core);
+}

@@ -1,0 +1,95 @@
+/* peers: all connections of one shard, and the core that they talk to.
+ *
+ * It speaks ZMTP with them (zmtp.h), serves users in turns (turns.h), and bounds what they can
+ * take: connections without a session, bytes and time. Threads: one at a time. Memory: the core's
+ * is allocated in open; a connection's comes and goes with it. Never blocks. */
+#ifndef TTSERVER_NET_PEERS_H
+#define TTSERVER_NET_PEERS_H
+
+#include "ttserver/core/core.h"
+#include "ttserver/net/access.h"
+#include "ttserver/net/connection.h"
+#include "ttserver/net/identity.h"
+#include "ttserver/net/pushes.h"
+#include "ttserver/net/refusals.h"
+#include "ttserver/net/users.h"
+
+enum {
+    PEERS_HELD_EACH =
+        CONNECTION_READ + CONNECTION_OUT_PAUSE, /* for each known connection, besides held_max */
+};
+
+struct peers {
+    /* fixed after open */
+    const char *program;
+    struct ttcore *core;
+    uv_loop_t *loop;
+    struct access *access;
+    struct zmtp_server zmtp;
+    uint32_t connections_max, pending_max;
+    size_t held_max;
+    uint64_t heartbeat_us;
+    uint64_t rng;
+    /* state */
+    struct ttcore_actions actions;
+    struct access_list *allowed; /* NULL without keys */
+    struct connection **connection; /* [slot]; NULL: free */
+    uint32_t *free_slot; /* stack */
+    struct connection **without_session; /* [pending], in any order */
+    uint32_t open, pending; /* connections: all; without a session */
+    uint32_t serial;
+    struct connections by_silence; /* known ones, the one silent longest first */
+    struct connections by_age; /* without a session, the oldest first */
+    struct connections dirty; /* something was queued for them */
+    struct pushes pushes;
+    struct turns turns;
+    struct turns_user newcomers; /* all whose keys are not known yet */
+    struct users users;
+    size_t held; /* bytes in buffers */
+    uint64_t cpu_ns; /* of this thread, when it was last asked for */
+    uint32_t pushed; /* connections for which something was queued, in this turn */
+    uint8_t scratch[CONNECTION_READ];
+    /* statistics */
+    uint64_t received;
+    struct ttcore_outside outside;
+    struct refusals refusals; /* of handshakes */
+};
+
+struct peers_options {
+    uint32_t connections_max; /* as descriptors allow; at least 8 */
+    const char *program; /* in the log; borrowed until close */
+    struct ttcore_options core;
+    struct access *access; /* borrowed until close */
+    uv_loop_t *loop; /* borrowed until close; of the thread that calls peers_turn */
+    size_t held_max; /* bytes of what is read and not yet served, and of what waits to be sent */
+};
+
+/* ERR_NOMEM; ERR_RANGE (core options). */
+enum err peers_open(struct peers *peers, const struct peers_options *options);
+/* Closes all connections; the loop has to run once more to free them. */
+void peers_disconnect(struct peers *peers);
+/* After that. Accepts a zeroed struct, and twice. */
+void peers_close(struct peers *peers);
+
+/* A new connection, which it owns from now on. */
+void peers_accept(struct peers *peers, int fd);
+
+/* One more connection costs another, without a session, its place. */
+bool peers_are_full(const struct peers *peers);
+/* Closes a connection without a session, if there is one. */
+void peers_make_room(struct peers *peers);
+
+/* Serves those who wait, for about as long as a message may take. True when somebody waits still.
+ */
+bool peers_turn(struct peers *peers);
+
+/* Four times in a heartbeat. */
+void peers_tick(struct peers *peers);
+
+/* Takes the present list of users; the connections of those who are not in it end. */
+void peers_reread(struct peers *peers);
+
+/* BYE to all sessions. */
+void peers_dismiss(struct peers *peers);
+
+#endif

@@ -1,0 +1,266 @@
+#include "ttserver/shard.h"
+
+#include "common/log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    BACKLOG = 1024, /* a cluster starts at once */
+    ACCEPT_AT_A_TIME = 4, /* between turns of those who are connected */
+    ACCEPT_REST_MS = 1,
+};
+
+/* ---- callbacks ---- */
+
+static void on_more(uv_idle_t *idle)
+{
+    (void)idle; /* after_poll serves */
+}
+
+static void after_poll(uv_check_t *check)
+{
+    struct shard *shard = check->data;
+    if (peers_turn(&shard->peers)) {
+        uv_idle_start(&shard->more, on_more);
+    } else {
+        uv_idle_stop(&shard->more);
+    }
+}
+
+static void on_accept(uv_poll_t *poll, int status, int events);
+
+static void accept_all(struct shard *shard)
+{
+    for (unsigned i = 0; i < shard->listeners; i++) {
+        uv_poll_start(&shard->listener[i].accepting, UV_READABLE, on_accept);
+    }
+}
+
+static void on_accept_again(uv_timer_t *timer)
+{
+    accept_all(timer->data);
+}
+
+static void rest_from_accepting(struct shard *shard, uint64_t ms)
+{
+    for (unsigned i = 0; i < shard->listeners; i++) {
+        uv_poll_stop(&shard->listener[i].accepting);
+    }
+    uv_timer_start(&shard->accept_again, on_accept_again, ms, 0);
+}
+
+/* While there is no room each newcomer costs another its place: slowly, so that a handshake has the
+ * time that it takes; but not so slowly that newcomers wait behind a thousand a second of one
+ * address, which cost that address alone its places. */
+static void on_accept(uv_poll_t *poll, int status, int events)
+{
+    struct shard *shard = poll->data;
+    uv_os_fd_t listener = -1;
+    bool was_full = false;
+    (void)status;
+    (void)events;
+    (void)uv_fileno((uv_handle_t *)poll, &listener);
+    for (unsigned i = 0; i < ACCEPT_AT_A_TIME; i++) {
+        was_full = was_full || peers_are_full(&shard->peers);
+        int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd >= 0) {
+            peers_accept(&shard->peers, fd);
+        } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+            peers_make_room(&shard->peers);
+            was_full = true;
+        } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+            break;
+        }
+    }
+    if (was_full) {
+        rest_from_accepting(shard, ACCEPT_REST_MS);
+    }
+}
+
+/* "2 workers came (a, b)" */
+static void name_changed(const struct ttcore_changed *changed, const char *verb, char *out,
+                         size_t size)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    if (changed->count == 0) {
+        return;
+    }
+    used += (size_t)snprintf(out, size, "%u worker%s %s (", changed->count,
+                             changed->count == 1 ? "" : "s", verb);
+    for (unsigned i = 0; i < changed->count && i < TTCORE_CHANGED_NAMES; i++) {
+        char name[TTCORE_NAME_MAX];
+        proto_text_printable(proto_text_of(changed->name[i]), name, sizeof name);
+        used += (size_t)snprintf(out + used, size - used, "%s%s", i > 0 ? ", " : "", name);
+    }
+    snprintf(out + used, size - used, "%s)", changed->count > TTCORE_CHANGED_NAMES ? ", ..." : "");
+}
+
+/* Not often, whatever a peer does. */
+static void say_changes(struct shard *shard)
+{
+    enum { ROOM = 64 + TTCORE_CHANGED_NAMES * (TTCORE_NAME_MAX + 2) };
+    char came[ROOM], went[ROOM];
+    struct ttcore_changes changes = ttcore_take_changes(shard->peers.core);
+    if (changes.came.count + changes.went.count > 0) {
+        name_changed(&changes.came, "came", came, sizeof came);
+        name_changed(&changes.went, "went", went, sizeof went);
+        log_line(shard->program, "port %u: %s%s%s; %u now", shard->port, came,
+                 *came && *went ? ", " : "", went, changes.workers);
+    }
+}
+
+static void publish_figures(struct shard *shard)
+{
+    struct ttcore_figures figures;
+    if (shard->metrics != NULL) {
+        ttcore_figures(shard->peers.core, &figures);
+        server_metrics_publish(shard->metrics, &figures);
+    }
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct shard *shard = timer->data;
+    peers_tick(&shard->peers);
+}
+
+/* Not with the tick, which a long heartbeat makes rare. */
+static void on_second(uv_timer_t *timer)
+{
+    struct shard *shard = timer->data;
+    say_changes(shard);
+    publish_figures(shard);
+}
+
+static void on_reread(uv_async_t *async)
+{
+    struct shard *shard = async->data;
+    peers_reread(&shard->peers);
+}
+
+static void on_stop(uv_async_t *async)
+{
+    struct shard *shard = async->data;
+    peers_dismiss(&shard->peers);
+    uv_stop(&shard->loop);
+}
+
+/* ---- life ---- */
+
+static enum err bind_sockets(struct shard *shard, const struct shard_options *options)
+{
+    int fd[LISTEN_ADDRESSES_MAX];
+    unsigned fds;
+    enum err err = listen_bind(options->address, options->addresses, options->port, BACKLOG, fd,
+                               &fds, &shard->port);
+    for (unsigned i = 0; err == ERR_OK && i < fds; i++) {
+        shard->listener[shard->listeners++].fd = fd[i];
+    }
+    return err;
+}
+
+static enum err open_loop(struct shard *shard)
+{
+    if (uv_loop_init(&shard->loop) != 0) {
+        return ERR_NOMEM;
+    }
+    shard->loop.data = shard; /* says that the loop is there to be closed */
+    if (uv_idle_init(&shard->loop, &shard->more) != 0 ||
+        uv_check_init(&shard->loop, &shard->after_poll) != 0 ||
+        uv_timer_init(&shard->loop, &shard->tick) != 0 ||
+        uv_timer_init(&shard->loop, &shard->second) != 0 ||
+        uv_timer_init(&shard->loop, &shard->accept_again) != 0 ||
+        uv_async_init(&shard->loop, &shard->stop, on_stop) != 0 ||
+        uv_async_init(&shard->loop, &shard->reread, on_reread) != 0) {
+        return ERR_IO;
+    }
+    for (unsigned i = 0; i < shard->listeners; i++) {
+        struct shard_listener *l = &shard->listener[i];
+        if (uv_poll_init(&shard->loop, &l->accepting, l->fd) != 0) {
+            return ERR_IO;
+        }
+        l->accepting.data = shard;
+    }
+    shard->accept_again.data = shard->second.data = shard;
+    shard->more.data = shard->after_poll.data = shard->tick.data = shard->stop.data =
+        shard->reread.data = shard;
+    return ERR_OK;
+}
+
+enum err shard_open(struct shard *shard, const struct shard_options *options)
+{
+    memset(shard, 0, sizeof *shard);
+    uint32_t heartbeat_ms = options->core.heartbeat_ms;
+    shard->program = options->program;
+    shard->ended = options->ended;
+    shard->metrics = options->metrics;
+    shard->tick_ms = heartbeat_ms >= 4 ? heartbeat_ms / 4 : 1;
+    struct peers_options peers = {.program = options->program,
+                                  .core = options->core,
+                                  .access = options->access,
+                                  .loop = &shard->loop,
+                                  .connections_max = options->connections_max,
+                                  .held_max = options->held_max};
+    enum err err = peers_open(&shard->peers, &peers);
+    err = err ? err : bind_sockets(shard, options);
+    err = err ? err : open_loop(shard);
+    if (err != ERR_OK) {
+        int saved = errno;
+        shard_close(shard);
+        errno = saved;
+    }
+    return err;
+}
+
+void shard_run(struct shard *shard)
+{
+    uv_timer_start(&shard->tick, on_tick, shard->tick_ms, shard->tick_ms);
+    uv_timer_start(&shard->second, on_second, 0, SERVER_METRICS_EVERY_MS);
+    uv_check_start(&shard->after_poll, after_poll);
+    accept_all(shard);
+    uv_run(&shard->loop, UV_RUN_DEFAULT);
+    uv_async_send(shard->ended);
+}
+
+void shard_stop(struct shard *shard)
+{
+    uv_async_send(&shard->stop);
+}
+
+void shard_reread(struct shard *shard)
+{
+    uv_async_send(&shard->reread);
+}
+
+static void close_handle(uv_handle_t *handle, void *unused)
+{
+    (void)unused;
+    if (!uv_is_closing(handle)) {
+        uv_close(handle, NULL);
+    }
+}
+
+void shard_close_loop(uv_loop_t *loop)
+{
+    uv_walk(loop, close_handle, NULL);
+    uv_run(loop, UV_RUN_DEFAULT);
+    uv_loop_close(loop);
+}
+
+void shard_close(struct shard *shard)
+{
+    peers_disconnect(&shard->peers);
+    if (shard->loop.data != NULL) {
+        shard_close_loop(&shard->loop);
+        shard->loop.data = NULL;
+    }
+    while (shard->listeners > 0) {
+        close(shard->listener[--shard->listeners].fd);
+    }
+    peers_close(&shard->peers);
+}

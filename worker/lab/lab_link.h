@@ -1,0 +1,29 @@
+/* link: what a message meets between a worker and a shard: latency, jitter, loss, and the faults
+ * of the pair. Threads: one at a time. */
+#ifndef WORKER_LAB_LAB_LINK_H
+#define WORKER_LAB_LAB_LINK_H
+
+#include "worker/lab/world.h"
+
+static inline bool lab_fault_is_of_links(const struct lab_fault *fault)
+{
+    return fault->kind == LAB_CUT || fault->kind == LAB_DELAY || fault->kind == LAB_LOSS;
+}
+
+/* A message of that incarnation of a worker, or to it, leaves at `at_ns`. False: it gets lost. */
+bool lab_send(struct lab *lab, unsigned worker, uint32_t incarnation, unsigned shard,
+              enum lab_way way, uint64_t at_ns, const void *bytes, size_t length);
+/* A message between two workers: latency, cards and loss as above, but no fault. */
+void lab_send_to_peer(struct lab *lab, unsigned from, unsigned to, uint64_t at_ns,
+                      const void *bytes, size_t length);
+/* Whether the two are cut off that way now. */
+bool lab_is_cut(const struct lab *lab, unsigned worker, unsigned shard, enum lab_way way);
+
+/* Work of a card, from which on its host is to the shard on it as a peer that does not read: hints
+ * are dropped. */
+enum { LAB_CARD_WAIT_NS = 1000000 };
+bool lab_card_is_full(const struct lab *lab, unsigned shard);
+
+void lab_packets_free(struct lab_packet **list);
+
+#endif

@@ -1,0 +1,287 @@
+#include "worker/lab/lab_shard.h"
+
+#include "common/rng.h"
+#include "worker/lab/lab_link.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { HISTORIES_MAX = 16, TICKS_PER_HEARTBEAT = 4, FOR_EVER_MS = UINT32_MAX / 8 };
+
+static void schedule_tick(struct lab *lab, unsigned index)
+{
+    uint64_t tick_ns = (uint64_t)lab->options.heartbeat_ms * 1000000 / TICKS_PER_HEARTBEAT;
+    lab_heap_push(&lab->heap, (struct lab_event){.time_ns = lab->now_ns + tick_ns,
+                                                 .kind = LAB_TICK,
+                                                 .who = index,
+                                                 .epoch = lab->shard[index].incarnation});
+}
+
+enum err lab_shard_start(struct lab *lab, unsigned index)
+{
+    struct lab_shard *s = &lab->shard[index];
+    struct ttcore_options options = ttcore_defaults();
+    options.boot = rng_mix(lab->options.seed * 64 + index + ((uint64_t)++s->incarnation << 40)) | 1;
+    options.start_us = lab->now_ns / 1000;
+    options.results_bytes = lab->options.results_bytes / lab->options.shards;
+    options.inflight_max = lab->options.inflight_max;
+    options.sessions_max = lab_shard_sessions(lab);
+    options.jobs_max = LAB_SHARD_JOBS;
+    options.histories_max = HISTORIES_MAX;
+    options.heartbeat_ms =
+        lab->options.planted.never_expire_sessions ? FOR_EVER_MS : lab->options.heartbeat_ms;
+    options.inflight_age_max_ms =
+        lab->options.planted.never_expire ? FOR_EVER_MS : lab->options.inflight_age_max_ms;
+    options.outside = &s->outside;
+    enum err err = ttcore_open(&s->core, &options);
+    s->alive = err == ERR_OK;
+    s->free_ns = lab->now_ns;
+    s->backlog_end = &s->backlog;
+    if (err == ERR_OK) {
+        s->memory_bytes = lab_shard_figures(lab, index).memory_bytes;
+        schedule_tick(lab, index);
+    }
+    for (unsigned i = 0; i < lab->machines; i++) { /* it never knew them */
+        lab->worker[i].lossy &= ~(UINT64_C(1) << index);
+    }
+    return err;
+}
+
+void lab_shard_kill(struct lab *lab, unsigned index)
+{
+    struct lab_shard *s = &lab->shard[index];
+    if (s->alive) {
+        struct ttcore_figures f = lab_shard_figures(lab, index);
+        lab->result.expired_sessions += f.sessions_expired;
+        lab->result.busy_ns += s->busy_ns;
+        if (s->busy_ns > lab->result.busy_most_ns) {
+            lab->result.busy_most_ns = s->busy_ns;
+        }
+        lab->result.grown += f.memory_bytes != s->memory_bytes || f.dropped > 0;
+    }
+    ttcore_close(&s->core);
+    s->alive = false;
+    lab_packets_free(&s->backlog);
+}
+
+/* The ROUTER id of a worker's incarnation. */
+enum { LAB_ROUTE_BYTES = 8 };
+
+static void make_route(uint32_t who, uint32_t incarnation, uint8_t route[LAB_ROUTE_BYTES])
+{
+    memcpy(route, &who, sizeof who);
+    memcpy(route + sizeof who, &incarnation, sizeof incarnation);
+}
+
+static void deliver(struct lab *lab, unsigned shard, const struct ttcore_target *target,
+                    const struct ttcore_message *message, uint64_t at_ns)
+{
+    uint32_t who, incarnation;
+    memcpy(&who, target->route, sizeof who);
+    memcpy(&incarnation, target->route + sizeof who, sizeof incarnation);
+    if (who >= lab->machines) { /* the liar does not listen to more than that */
+        struct proto_message m;
+        bool is_read = proto_decode(lab->decoder, message->bytes, message->length, &m) == ERR_OK;
+        lab->liar.refused = lab->liar.refused || !is_read || m.type == PROTO_ERROR;
+        return;
+    }
+    if (message->may_drop && lab_card_is_full(lab, shard)) {
+        lab->shard[shard].outside.hints_dropped++;
+        return;
+    }
+    (void)lab_send(lab, who, incarnation, shard, LAB_TO_WORKERS, at_ns, message->bytes,
+                   message->length);
+}
+
+/* One after the other; returns when the last leaves. */
+static uint64_t deliver_all(struct lab *lab, unsigned index, uint64_t at_ns)
+{
+    const struct ttcore_actions *actions = &lab->actions;
+    bool is_first = true; /* it is part of the work on what the shard took */
+    for (uint32_t m = 0; m < actions->messages; m++) {
+        const struct ttcore_message *message = &actions->message[m];
+        for (uint32_t t = 0; t < message->targets; t++) {
+            at_ns += is_first ? 0 : lab->options.service_ns;
+            is_first = false;
+            deliver(lab, index, &actions->target[message->first + t], message, at_ns);
+        }
+    }
+    return at_ns;
+}
+
+/* Returns when all that it sends has left. */
+static uint64_t step(struct lab *lab, unsigned index, const struct ttcore_event *event,
+                     uint64_t at_ns)
+{
+    struct ttcore *core = lab->shard[index].core;
+    const struct ttcore_event more = {.kind = TTCORE_MORE, .now_us = event->now_us};
+    ttcore_step(core, event, &lab->actions);
+    at_ns = deliver_all(lab, index, at_ns);
+    while (ttcore_has_more(core)) {
+        ttcore_step(core, &more, &lab->actions);
+        at_ns = deliver_all(lab, index, at_ns);
+    }
+    return at_ns;
+}
+
+/* The planted faults that lose a message. */
+static bool is_planted(struct lab *lab, const struct proto_message *m)
+{
+    const struct lab_options *o = &lab->options;
+    bool leaves = m->type == PROTO_STORE_HASH || m->type == PROTO_RELEASE;
+    bool is_last = m->type == PROTO_JOB_REPORT && m->job_report.state != PROTO_JOB_SEARCHING;
+    return (is_last && o->planted.lose_reports) ||
+           (leaves && o->planted.skip_release_ppm > 0 &&
+            rng_below(&lab->planted, 1000000) < o->planted.skip_release_ppm);
+}
+
+static void note_asks(struct lab *lab, const struct proto_asks *list)
+{
+    for (uint32_t i = 0; i < list->count; i++) {
+        lab->liar.node[lab->liar.received++ % LAB_LIAR_NODES] = list->at[i];
+    }
+}
+
+/* How many operations a message carries, for the service time. */
+static uint64_t operations(struct lab *lab, const struct lab_packet *packet, bool *forgotten)
+{
+    const struct lab_options *o = &lab->options;
+    struct proto_message m;
+    if ((o->service_operation_ns == 0 && o->planted.skip_release_ppm == 0 &&
+         !o->planted.lose_reports && o->lie_ns == 0) ||
+        proto_decode(lab->decoder, packet->bytes, packet->length, &m) != ERR_OK) {
+        return 0;
+    }
+    *forgotten = packet->from < lab->machines && is_planted(lab, &m);
+    switch (m.type) {
+    case PROTO_RETRIEVE_ASK:
+        note_asks(lab, &m.retrieve_ask.list);
+        return m.retrieve_ask.list.count;
+    case PROTO_SHARE:
+        return m.share.list.count;
+    case PROTO_PEEK:
+        return m.peek.list.count;
+    case PROTO_STORE_HASH:
+        return m.store_hash.list.count;
+    case PROTO_RELEASE:
+        return m.release.list.count;
+    case PROTO_HISTORY: /* both ways sums in order, without a miss of the cache */
+        return 1 + m.history.list.count / 16;
+    default:
+        return 0;
+    }
+}
+
+static void serve(struct lab *lab, unsigned index, struct lab_packet *packet)
+{
+    struct lab_shard *s = &lab->shard[index];
+    uint8_t route[LAB_ROUTE_BYTES];
+    uint64_t begin = s->free_ns > lab->now_ns ? s->free_ns : lab->now_ns;
+    bool forgotten = false;
+    s->free_ns = begin + lab->options.service_ns +
+                 lab->options.service_operation_ns * operations(lab, packet, &forgotten);
+    make_route(packet->from, packet->epoch, route);
+    struct ttcore_event event = {
+        .kind = TTCORE_MESSAGE,
+        .now_us = begin / 1000,
+        .route = route,
+        .route_length = sizeof route,
+        .bytes = packet->bytes,
+        .length = packet->length,
+    };
+    if (!forgotten) {
+        s->free_ns = step(lab, index, &event, s->free_ns);
+    }
+    s->busy_ns += s->free_ns - begin;
+    free(packet);
+}
+
+void lab_shard_receive(struct lab *lab, unsigned index, struct lab_packet *packet)
+{
+    struct lab_shard *s = &lab->shard[index];
+    struct lab_worker *w = &lab->worker[packet->from];
+    bool lost = lab_is_cut(lab, packet->from, index, LAB_TO_SHARDS);
+    if (w->incarnation == packet->epoch) {
+        CHECK(packet->number > w->last_out[index]);
+        w->last_out[index] = packet->number;
+        w->lossy |= (uint64_t)lost << index;
+    }
+    lab->result.lost += lost;
+    if (!s->alive || lost) {
+        free(packet);
+    } else if (s->faults.stalls > 0) {
+        packet->next = NULL;
+        *s->backlog_end = packet;
+        s->backlog_end = &packet->next;
+    } else {
+        serve(lab, index, packet);
+    }
+}
+
+bool lab_shard_knows_liar(const struct lab *lab, unsigned index, unsigned who)
+{
+    const struct lab_shard *s = &lab->shard[index];
+    uint8_t route[LAB_ROUTE_BYTES];
+    make_route(lab->machines + who, lab->liar.connection[index][who], route);
+    return s->alive && ttcore_knows(s->core, route, sizeof route);
+}
+
+bool lab_shard_take_lie(struct lab *lab, unsigned index, unsigned who, const uint8_t *bytes,
+                        size_t length)
+{
+    struct lab_packet *packet = malloc(sizeof *packet + length);
+    if (packet == NULL) {
+        return false;
+    }
+    *packet = (struct lab_packet){.from = lab->machines + who,
+                                  .epoch = lab->liar.connection[index][who],
+                                  .length = (uint32_t)length};
+    memcpy(packet->bytes, bytes, length);
+    struct ttcore_figures before = lab_shard_figures(lab, index);
+    lab->liar.refused = false;
+    serve(lab, index, packet);
+    struct ttcore_figures after = lab_shard_figures(lab, index);
+    bool is_ignored = after.ignored > before.ignored;
+    lab->liar.connection[index][who] += is_ignored;
+    return !lab->liar.refused && !is_ignored && after.malformed == before.malformed;
+}
+
+void lab_shard_unstall(struct lab *lab, unsigned index)
+{
+    struct lab_shard *s = &lab->shard[index];
+    while (s->backlog != NULL) {
+        struct lab_packet *packet = s->backlog;
+        s->backlog = packet->next;
+        serve(lab, index, packet);
+    }
+    s->backlog_end = &s->backlog;
+}
+
+void lab_shard_tick(struct lab *lab, unsigned index, uint32_t incarnation)
+{
+    struct lab_shard *s = &lab->shard[index];
+    if (!s->alive || s->incarnation != incarnation) {
+        return;
+    }
+    struct ttcore_event event = {.kind = TTCORE_TICK, .now_us = lab->now_ns / 1000};
+    if (s->faults.stalls == 0) { /* a stalled shard does not see time pass */
+        (void)step(lab, index, &event, lab->now_ns);
+    }
+    schedule_tick(lab, index);
+}
+
+unsigned lab_shard_inflight_of(const struct lab *lab, unsigned index, const struct lab_worker *w)
+{
+    uint8_t route[LAB_ROUTE_BYTES];
+    make_route(w->index, w->incarnation, route);
+    return ttcore_inflight_of(lab->shard[index].core, route, sizeof route);
+}
+
+struct ttcore_figures lab_shard_figures(const struct lab *lab, unsigned index)
+{
+    struct ttcore_figures f = {0};
+    if (lab->shard[index].alive) {
+        ttcore_figures(lab->shard[index].core, &f);
+    }
+    return f;
+}

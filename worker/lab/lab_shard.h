@@ -1,0 +1,36 @@
+/* lab_shard: a shard of the virtual cluster: the real core (ttserver/core), with a service time.
+ * Threads: one at a time. */
+#ifndef WORKER_LAB_LAB_SHARD_H
+#define WORKER_LAB_LAB_SHARD_H
+
+#include "worker/lab/world.h"
+
+/* Of a shard: as many jobs as a liar's three users may have, together more than a worker
+ * remembers. */
+enum { LAB_SHARD_JOBS = 96 };
+
+static inline uint32_t lab_shard_sessions(const struct lab *lab)
+{
+    return 2 * lab->machines + 16;
+}
+
+enum err lab_shard_start(struct lab *lab, unsigned index);
+void lab_shard_kill(struct lab *lab, unsigned index);
+/* A packet arrives; takes it. */
+void lab_shard_receive(struct lab *lab, unsigned index, struct lab_packet *packet);
+/* Session `who` of the liar: whether it is open, ... */
+bool lab_shard_knows_liar(const struct lab *lab, unsigned index, unsigned who);
+/* ... and a message from it, without a network between, to a shard that lives and does not stall.
+ * Whether it was taken: neither refused nor ignored. */
+bool lab_shard_take_lie(struct lab *lab, unsigned index, unsigned who, const uint8_t *bytes,
+                        size_t length);
+/* It stands still no longer. */
+void lab_shard_unstall(struct lab *lab, unsigned index);
+void lab_shard_tick(struct lab *lab, unsigned index, uint32_t incarnation);
+
+/* In-flight entries of one worker there. */
+unsigned lab_shard_inflight_of(const struct lab *lab, unsigned index, const struct lab_worker *w);
+/* Zeroes for a dead one. */
+struct ttcore_figures lab_shard_figures(const struct lab *lab, unsigned index);
+
+#endif

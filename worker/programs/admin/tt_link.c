@@ -1,0 +1,422 @@
+#include "worker/programs/admin/tt_link.h"
+
+#include "common/clock.h"
+#include "common/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    RTO_MAX_US = 1000000, /* longer than in a search: people wait */
+    ASK_AGAIN_US = RTO_MAX_US + 200000, /* the one before is lost by then */
+    STEP_US = 20000, /* between two looks at *stop */
+    RESULT_BYTES = 16, /* a result takes so much at least, of the memory of a shard or Redis */
+};
+
+/* For one that does not say how much memory it has: a Redis may keep that to itself. */
+static const uint64_t results_unsaid = UINT64_C(1) << 32;
+static const uint64_t results_max = UINT64_C(1) << 36; /* a shard of 1 TiB */
+
+struct tt_link {
+    /* fixed after open */
+    struct transport *transport;
+    struct remote_shell shell;
+    struct client *client;
+    const atomic_bool *stop;
+    unsigned shards;
+    /* state */
+    uint64_t namespace_id;
+    struct {
+        unsigned shard;
+        bool waits, refused;
+        char *why; /* of the refusal */
+    } flush;
+    struct {
+        unsigned shard;
+        bool waits, ended; /* `ended`: the reader has enough */
+        uint64_t cursor;
+        uint64_t left; /* pages and entries that it may give yet */
+        bool too_many;
+        const struct tt_link_reader *reader;
+    } scan;
+    struct {
+        unsigned shard;
+        bool waits;
+        uint64_t memory_bytes; /* 0: not said */
+    } stats;
+};
+
+static uint64_t now_us(const struct tt_link *l)
+{
+    return l->shell.now(l->shell.self);
+}
+
+static bool is_stopped(const struct tt_link *l)
+{
+    return atomic_load(l->stop);
+}
+
+/* Until something comes, or `until_us`, or it is time to see whether to stop. */
+static void serve(struct tt_link *l, uint64_t until_us)
+{
+    bool any = l->shell.drain(l->shell.self, l->client);
+    uint64_t now = now_us(l), tick = client_tick(l->client, now);
+    until_us = until_us < now + STEP_US ? until_us : now + STEP_US;
+    if (!any) {
+        l->shell.sleep(l->shell.self, tick < until_us ? tick : until_us);
+        l->shell.drain(l->shell.self, l->client);
+    }
+}
+
+static enum err fail(const struct tt_link *l, unsigned shard, const char *what, char *why)
+{
+    char name[TRANSPORT_NAME_MAX];
+    tt_link_name(l, shard, name);
+    snprintf(why, TT_LINK_WHY_MAX, "%s %s", name, is_stopped(l) ? "was not waited for" : what);
+    return ERR_IO;
+}
+
+static enum err no_shard(char *why)
+{
+    snprintf(why, TT_LINK_WHY_MAX, "no shard is up");
+    return ERR_DOWN;
+}
+
+/* ---- what comes in ---- */
+
+static void take_flushed(void *self, unsigned shard, const struct proto_text *refused)
+{
+    struct tt_link *l = self;
+    if (l->flush.waits && l->flush.shard == shard) {
+        l->flush.waits = false;
+        l->flush.refused = refused != NULL;
+        if (refused != NULL) {
+            proto_text_printable(*refused, l->flush.why, TT_LINK_WHY_MAX);
+        }
+    }
+}
+
+/* A page that was asked for twice may come twice. */
+static void take_scanned(void *self, unsigned shard, const struct proto_scanned *page)
+{
+    struct tt_link *l = self;
+    bool is_next = page->next == 0 || page->next > l->scan.cursor;
+    uint64_t cost = UINT64_C(1) + page->list.count;
+    if (l->scan.waits && l->scan.shard == shard && is_next) {
+        l->scan.waits = false;
+        l->scan.cursor = page->next;
+        l->scan.too_many = cost > l->scan.left;
+        l->scan.left -= l->scan.too_many ? 0 : cost;
+        l->scan.ended = l->scan.too_many || !l->scan.reader->each(l->scan.reader->self,
+                                                                  page->list.at, page->list.count);
+    }
+}
+
+static void take_stats(void *self, unsigned shard, const struct proto_stats_answer *answer)
+{
+    static const char name[] = "memory_bytes";
+    struct tt_link *l = self;
+    if (!l->stats.waits || l->stats.shard != shard) {
+        return;
+    }
+    l->stats.waits = false;
+    for (uint32_t i = 0; i < answer->list.count; i++) {
+        const struct proto_figure *figure = &answer->list.at[i];
+        bool is_it = figure->name.length == sizeof name - 1 &&
+                     memcmp(figure->name.at, name, sizeof name - 1) == 0;
+        l->stats.memory_bytes = is_it ? figure->value : l->stats.memory_bytes;
+    }
+}
+
+/* ---- life ---- */
+
+enum err tt_link_open(struct tt_link **out, const struct transport_address *address,
+                      const char *program, const atomic_bool *stop, char why[TRANSPORT_WHY_MAX])
+{
+    char name[32];
+    struct tt_link *l = calloc(1, sizeof *l);
+    if (l == NULL) {
+        snprintf(why, TRANSPORT_WHY_MAX, "%s", err_text(ERR_NOMEM));
+        return ERR_NOMEM;
+    }
+    l->stop = stop;
+    enum err err = transport_open(&l->transport, address, 1, program, why);
+    if (err == ERR_OK) {
+        err = transport_lane(l->transport, address->keys, &l->shell);
+    }
+    if (err == ERR_OK) {
+        l->shards = transport_shards(l->transport);
+        snprintf(name, sizeof name, "tt:%d", (int)getpid());
+        struct client_options options = {
+            .shards = l->shards,
+            .role = PROTO_CLIENT,
+            .instance = clock_unique(),
+            .name = name,
+            .rto_max_us = RTO_MAX_US,
+            .queue = TT_LINK_QUEUE,
+            .peek_max = TT_LINK_BATCH,
+        };
+        struct client_port port = {l->shell.self, l->shell.send};
+        struct client_sink sink = {
+            .self = l,
+            .flushed = take_flushed,
+            .scanned = take_scanned,
+            .stats = take_stats,
+            .hello_self = l->shell.self,
+            .hello_refused = l->shell.refused,
+        };
+        err = client_open(&options, &port, &sink, &l->client);
+    }
+    if (err != ERR_OK) {
+        if (why[0] == '\0') {
+            snprintf(why, TRANSPORT_WHY_MAX, "%s", err_text(err));
+        }
+        tt_link_close(&l);
+        return err;
+    }
+    *out = l;
+    return ERR_OK;
+}
+
+void tt_link_close(struct tt_link **link)
+{
+    struct tt_link *l = *link;
+    if (l == NULL) {
+        return;
+    }
+    if (l->client != NULL) {
+        client_bye(l->client, now_us(l));
+        client_free(&l->client);
+    }
+    transport_close(&l->transport);
+    free(l);
+    *link = NULL;
+}
+
+unsigned tt_link_connect(struct tt_link *l, unsigned wait_ms)
+{
+    uint64_t end = now_us(l) + wait_ms * UINT64_C(1000);
+    while (client_shards_up(l->client) < l->shards && now_us(l) < end && !is_stopped(l)) {
+        serve(l, end);
+    }
+    return client_shards_up(l->client);
+}
+
+unsigned tt_link_shards(const struct tt_link *l)
+{
+    return l->shards;
+}
+
+bool tt_link_is_up(const struct tt_link *l, unsigned shard)
+{
+    return client_shard_state(l->client, shard) == CLIENT_UP;
+}
+
+void tt_link_name(const struct tt_link *l, unsigned shard, char out[TRANSPORT_NAME_MAX])
+{
+    transport_shard_name(l->transport, shard, out);
+}
+
+uint64_t tt_link_place(const struct tt_link *l, unsigned shard)
+{
+    return client_shard_place(l->client, shard);
+}
+
+void tt_link_set_namespace(struct tt_link *l, uint64_t namespace_id)
+{
+    if (namespace_id != l->namespace_id) {
+        l->namespace_id = namespace_id;
+        client_hello(l->client, PROTO_CLIENT, namespace_id, now_us(l));
+    }
+}
+
+void tt_link_idle(struct tt_link *l, unsigned ms)
+{
+    uint64_t end = now_us(l) + ms * UINT64_C(1000);
+    do {
+        serve(l, end);
+    } while (now_us(l) < end && !is_stopped(l));
+}
+
+/* ---- a key ---- */
+
+enum err tt_link_ask(struct tt_link *l, const struct tt_ask *ask, struct tt_answer *out,
+                     char why[TT_LINK_WHY_MAX])
+{
+    const struct tt_release leave = {ask->key, ask->depth, ask->slot};
+    uint64_t end = now_us(l) + TT_LINK_ANSWER_MS * UINT64_C(1000);
+    unsigned owner = client_owner(l->client, ask->key), lost_at = CLIENT_NOWHERE;
+    do {
+        uint8_t where;
+        if (lost_at != CLIENT_NOWHERE && lost_at != owner) {
+            client_release(l->client, lost_at, &leave); /* it may have counted us */
+            lost_at = CLIENT_NOWHERE;
+        }
+        uint32_t ticket = client_ask(l->client, ask, now_us(l), &where);
+        enum client_result result = ticket != 0 ? CLIENT_WAITING : CLIENT_LOST;
+        while (result == CLIENT_WAITING) {
+            serve(l, client_deadline(l->client, ticket));
+            result = client_answer(l->client, ticket, now_us(l), out);
+        }
+        if (result == CLIENT_READY) {
+            return ERR_OK;
+        }
+        lost_at = where != CLIENT_NOWHERE ? where : lost_at;
+        serve(l, now_us(l) + STEP_US);
+        owner = client_owner(l->client, ask->key);
+    } while (now_us(l) < end && !is_stopped(l));
+    if (lost_at != CLIENT_NOWHERE) {
+        client_release(l->client, lost_at, &leave);
+    }
+    return owner == CLIENT_NOWHERE ? no_shard(why) : fail(l, owner, "does not answer", why);
+}
+
+/* client_peeked gives what it knows when some of several shards answered. */
+static bool is_whole(const struct tt_link *l, uint64_t timeouts, uint64_t downs)
+{
+    const struct client_counters *c = client_counters(l->client);
+    return c->timeouts == timeouts && c->downs == downs;
+}
+
+enum err tt_link_peek(struct tt_link *l, const struct tt_peek *peeks, unsigned count,
+                      struct tt_peeked *out, char why[TT_LINK_WHY_MAX])
+{
+    uint64_t end = now_us(l) + TT_LINK_ANSWER_MS * UINT64_C(1000);
+    unsigned owner;
+    do {
+        const struct client_counters before = *client_counters(l->client);
+        uint32_t ticket = client_peek(l->client, peeks, count, now_us(l));
+        enum client_result result = ticket != 0 ? CLIENT_WAITING : CLIENT_LOST;
+        while (result == CLIENT_WAITING) {
+            serve(l, client_deadline(l->client, ticket));
+            result = client_peeked(l->client, ticket, now_us(l), out);
+        }
+        bool all_sent = client_counters(l->client)->peeks - before.peeks == count;
+        if (result == CLIENT_READY && all_sent && is_whole(l, before.timeouts, before.downs)) {
+            return ERR_OK;
+        }
+        owner = client_owner(l->client, peeks[0].key);
+        serve(l, now_us(l) + STEP_US);
+    } while (now_us(l) < end && !is_stopped(l));
+    return owner == CLIENT_NOWHERE ? no_shard(why) : fail(l, owner, "does not answer", why);
+}
+
+void tt_link_store(struct tt_link *l, const struct tt_store *store)
+{
+    client_store(l->client, client_owner(l->client, store->key), store);
+}
+
+void tt_link_release(struct tt_link *l, const struct tt_release *release)
+{
+    client_release(l->client, client_owner(l->client, release->key), release);
+}
+
+uint64_t tt_link_dropped(const struct tt_link *l)
+{
+    return client_counters(l->client)->dropped;
+}
+
+unsigned tt_link_owner(const struct tt_link *l, uint64_t key)
+{
+    return client_owner(l->client, key);
+}
+
+uint32_t tt_link_age_max_ms(const struct tt_link *l, uint64_t key)
+{
+    unsigned owner = client_owner(l->client, key);
+    return owner == CLIENT_NOWHERE ? 0 : client_inflight_age_max_ms(l->client, owner);
+}
+
+/* ---- all of a shard ---- */
+
+enum err tt_link_flush(struct tt_link *l, unsigned shard, char why[TT_LINK_WHY_MAX])
+{
+    uint64_t end = now_us(l) + TT_LINK_FLUSH_MS * UINT64_C(1000);
+    uint64_t seen_us = now_us(l), silence_us = TT_LINK_ANSWER_MS * UINT64_C(1000);
+    bool asked = false;
+    l->flush.shard = shard;
+    l->flush.waits = true;
+    l->flush.refused = false;
+    l->flush.why = why;
+    while (l->flush.waits && now_us(l) < end && now_us(l) - seen_us < silence_us &&
+           !is_stopped(l)) {
+        if (tt_link_is_up(l, shard)) {
+            seen_us = now_us(l);
+            asked = asked || client_flush_table(l->client, shard, seen_us);
+        } else {
+            asked = false; /* what it was asked before it fell silent is lost */
+        }
+        serve(l, now_us(l) + STEP_US);
+    }
+    if (l->flush.waits) {
+        l->flush.waits = false;
+        return fail(l, shard, tt_link_is_up(l, shard) ? "does not end" : "does not answer", why);
+    }
+    return l->flush.refused ? ERR_ILLEGAL : ERR_OK;
+}
+
+/* Of a shard: how many results it can have at most. */
+static enum err limit_of(struct tt_link *l, unsigned shard, uint64_t *out, char *why)
+{
+    uint64_t asked_us = 0, end = now_us(l) + TT_LINK_ANSWER_MS * UINT64_C(1000);
+    l->stats.shard = shard;
+    l->stats.waits = true;
+    l->stats.memory_bytes = 0;
+    while (l->stats.waits && now_us(l) < end && !is_stopped(l)) {
+        uint64_t now = now_us(l);
+        if (asked_us == 0 || now - asked_us > ASK_AGAIN_US) {
+            client_stats(l->client, shard, now);
+            asked_us = now;
+        }
+        serve(l, now + STEP_US);
+    }
+    if (l->stats.waits) {
+        l->stats.waits = false;
+        return fail(l, shard, "does not answer", why);
+    }
+    *out = l->stats.memory_bytes > 0 ? l->stats.memory_bytes / RESULT_BYTES : results_unsaid;
+    *out = *out < results_max ? *out : results_max;
+    return ERR_OK;
+}
+
+enum err tt_link_scan(struct tt_link *l, unsigned shard, uint8_t depth,
+                      const struct tt_link_reader *reader, char why[TT_LINK_WHY_MAX])
+{
+    uint64_t boot = client_shard_boot(l->client, shard);
+    enum err err = limit_of(l, shard, &l->scan.left, why);
+    if (err != ERR_OK) {
+        return err;
+    }
+    l->scan.shard = shard;
+    l->scan.cursor = 0;
+    l->scan.ended = l->scan.too_many = false;
+    l->scan.reader = reader;
+    do {
+        uint64_t asked_us = 0, end = now_us(l) + TT_LINK_ANSWER_MS * UINT64_C(1000);
+        l->scan.waits = true;
+        while (l->scan.waits && now_us(l) < end && !is_stopped(l)) {
+            uint64_t now = now_us(l);
+            if (asked_us == 0 || now - asked_us > ASK_AGAIN_US) {
+                bool is_sent = client_scan(l->client, shard, l->scan.cursor, depth, now);
+                asked_us = is_sent ? now : asked_us;
+            }
+            serve(l, now + STEP_US);
+        }
+        if (l->scan.waits) {
+            l->scan.waits = false;
+            return fail(l, shard, "does not answer", why);
+        }
+        if (client_shard_boot(l->client, shard) != boot) {
+            return fail(l, shard, "was started again meanwhile", why);
+        }
+        if (l->scan.too_many) {
+            return fail(l, shard, "gives more results than its memory can hold", why);
+        }
+    } while (l->scan.cursor != 0 && !l->scan.ended && !is_stopped(l));
+    if (l->scan.cursor != 0 && !l->scan.ended) {
+        return fail(l, shard, "", why);
+    }
+    return l->scan.ended ? ERR_FULL : ERR_OK;
+}

@@ -1,0 +1,62 @@
+#include "worker/programs/background.h"
+
+#include "common/signals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+bool background_open(struct background *b)
+{
+    b->is_running = false;
+    b->has_ended = true;
+    return pipe2(b->ended, O_CLOEXEC) == 0;
+}
+
+void background_close(struct background *b)
+{
+    close(b->ended[0]);
+    close(b->ended[1]);
+}
+
+static void *search(void *context)
+{
+    struct background *b = context;
+    if (engine_run(b->engine, b->job, &b->observer, &b->result) != ERR_OK) {
+        b->result = (struct engine_result){0};
+    }
+    while (write(b->ended[1], "", 1) < 0 && errno == EINTR) {
+    }
+    return NULL;
+}
+
+void background_begin(struct background *b, struct engine *engine, struct job *job,
+                      const struct engine_observer *observer)
+{
+    b->engine = engine;
+    b->job = job;
+    b->observer = *observer;
+    b->has_ended = false;
+    engine_arm(engine);
+    b->is_running =
+        signals_create_thread(&b->thread, search, b); /* signals end the reader's wait */
+    if (!b->is_running) {
+        search(b);
+        background_await(b);
+    }
+}
+
+void background_await(struct background *b)
+{
+    char byte;
+    while (!b->has_ended) {
+        b->has_ended = read(b->ended[0], &byte, 1) == 1;
+    }
+}
+
+void background_join(struct background *b)
+{
+    pthread_join(b->thread, NULL);
+    background_await(b);
+    b->is_running = false;
+}

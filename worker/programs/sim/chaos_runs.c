@@ -1,0 +1,487 @@
+#include "worker/programs/sim/chaos_runs.h"
+
+#include "worker/programs/json.h"
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/options.h"
+#include "common/rng.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    LANES_MAX = 64,
+    HANG_MS = 120000, /* no run takes a hundredth of it */
+    PROGRESS_US = 5000000,
+    COMMAND_MAX = 1024,
+    DEFAULT_SKIP_PPM = 1000,
+};
+
+/* Of lab_result, added up. */
+#define FIGURES(X) \
+    X(lost)        \
+    X(lies)        \
+    X(downs) X(timeouts) X(expired_sessions) X(restarts) X(all_shards_dead) X(all_workers_dead)
+
+/* What a child says of a run. */
+struct report {
+#define X(name) uint64_t name;
+    FIGURES(X)
+#undef X
+#define X(TYPE, name) uint64_t taken_##name;
+    LAB_LIES(X)
+#undef X
+    uint64_t nodes, trace; /* sums are the same in whatever order */
+    unsigned faults[LAB_FAULT_KINDS];
+    bool prolonged; /* it took longer than without faults */
+    char broken[CHAOS_TEXT_MAX];
+};
+_Static_assert(sizeof(struct report) <= 4096, "a report is written at once");
+
+/* A child process and the run it is at. Runs are numbered; lane i of n makes every n-th. */
+struct lane {
+    pid_t pid; /* 0: none */
+    int pipe;
+    uint64_t next;
+    uint64_t report_us; /* the last report, or the start */
+};
+
+struct driver {
+    const struct cli_chaos *chaos;
+    struct chaos_wish wish;
+    uint64_t first_seed, runs; /* seeds times worker counts */
+    unsigned per_seed;
+    unsigned lanes;
+    struct lane lane[LANES_MAX];
+    uint64_t done, failed, prolonged, begin_us, printed_us;
+    struct report sum;
+};
+
+/* ---- the command line ---- */
+
+static bool read_number(const char *text, uint64_t most, uint64_t *out)
+{
+    return options_unsigned(text, 0, most, out) == ERR_OK;
+}
+
+static bool read_faults(const char *text, struct chaos_wish *wish)
+{
+    uint64_t n = 0;
+    bool ok = strcmp(text, "random") == 0 || (strncmp(text, "random:", 7) == 0 &&
+                                              read_number(text + 7, LAB_FAULTS_MAX, &n) && n > 0);
+    wish->faults = (unsigned)n;
+    return ok;
+}
+
+static bool read_seeds(const char *text, uint64_t *first, uint64_t *last)
+{
+    char copy[64];
+    if (strlen(text) >= sizeof copy) {
+        return false;
+    }
+    strcpy(copy, text);
+    char *dots = strstr(copy, "..");
+    if (dots != NULL) {
+        *dots = '\0';
+    }
+    const char *end = dots != NULL ? dots + 2 : copy;
+    return read_number(copy, UINT64_MAX / 2, first) && read_number(end, UINT64_MAX / 2, last) &&
+           *first <= *last;
+}
+
+static bool read_plant(const char *text, struct lab_planted *planted)
+{
+    uint64_t ppm = DEFAULT_SKIP_PPM;
+    if (strncmp(text, "skip-release", 12) == 0) {
+        bool ok = text[12] == '\0' || (text[12] == ':' && read_number(text + 13, 1000000, &ppm));
+        planted->skip_release_ppm = (uint32_t)ppm;
+        return ok;
+    }
+    planted->never_expire_sessions = strcmp(text, "never-expire-sessions") == 0;
+    planted->never_expire = strcmp(text, "never-expire") == 0;
+    planted->skip_stop = strcmp(text, "skip-stop") == 0;
+    planted->lose_reports = strcmp(text, "lose-reports") == 0;
+    planted->stale_index = strcmp(text, "stale-index") == 0;
+    planted->false_results = strcmp(text, "false-results") == 0;
+    return planted->never_expire_sessions || planted->never_expire || planted->skip_stop ||
+           planted->lose_reports || planted->stale_index || planted->false_results;
+}
+
+static int read_wish(struct driver *d)
+{
+    const struct cli_chaos *c = d->chaos;
+    uint64_t first = c->seed, last = first;
+    if (!read_faults(c->faults, &d->wish)) {
+        return options_wrong(c->program, "--faults is random or random:1..%d, not '%s'",
+                             LAB_FAULTS_MAX, c->faults);
+    }
+    if (c->seeds != NULL && !read_seeds(c->seeds, &first, &last)) {
+        return options_wrong(c->program, "--seeds is A..B with A <= B, not '%s'", c->seeds);
+    }
+    if (c->plant != NULL && !read_plant(c->plant, &d->wish.planted)) {
+        return options_wrong(c->program,
+                             "--plant is skip-release[:PPM], never-expire-sessions, never-expire, "
+                             "skip-stop, lose-reports, stale-index or false-results, not '%s'",
+                             c->plant);
+    }
+    if (c->algorithm != NULL) {
+        d->wish.algorithm = algorithm_by_name(c->algorithm);
+        if (d->wish.algorithm == NULL) {
+            return options_wrong(c->program, "unknown algorithm '%s' (there are: %s)", c->algorithm,
+                                 algorithm_names((char[ALGORITHM_NAMES_MAX]){0}));
+        }
+    }
+    d->wish.job = c->job;
+    d->wish.game = c->game;
+    d->wish.shards = c->shards;
+    d->per_seed = c->counts > 0 ? c->counts : 1;
+    d->first_seed = first;
+    d->runs = (last - first + 1) * d->per_seed;
+    return -1;
+}
+
+/* ---- a run ---- */
+
+static uint64_t seed_of(const struct driver *d, uint64_t run)
+{
+    return d->first_seed + run / d->per_seed;
+}
+
+static struct chaos_wish wish_of(const struct driver *d, uint64_t run)
+{
+    struct chaos_wish wish = d->wish;
+    wish.workers = d->chaos->counts > 0 ? d->chaos->workers[run % d->per_seed] : 0;
+    return wish;
+}
+
+/* A single run is described. */
+static void print_run(const struct chaos_plan *plan, const struct chaos_outcome *o)
+{
+    char text[CHAOS_TEXT_MAX];
+    chaos_describe(plan, text, sizeof text);
+    fprintf(stderr, "%s\n", text);
+    for (unsigned i = 0; i < o->faults; i++) {
+        chaos_describe_fault(&o->fault[i], text, sizeof text);
+        fprintf(stderr, "  %s\n", text);
+    }
+    fprintf(stderr,
+            "all posts ended after %.3f ms; %.3f ms without faults, %.3f ms sequentially; trace "
+            "%016" PRIx64 "\n",
+            (double)o->faulty.end_ns / 1e6, (double)o->faultless.end_ns / 1e6,
+            (double)o->sequential_ns / 1e6, o->faulty.trace);
+}
+
+static void make_run(const struct driver *d, uint64_t run, struct report *out)
+{
+    struct chaos_wish wish = wish_of(d, run);
+    struct chaos_plan plan;
+    struct chaos_outcome outcome;
+    enum err err = chaos_draw(seed_of(d, run), &wish, &plan);
+    memset(out, 0, sizeof *out);
+    if (err == ERR_OK) {
+        err = chaos_run(&plan, &outcome);
+        if (err == ERR_OK && d->runs == 1) {
+            print_run(&plan, &outcome);
+        }
+        chaos_free(&plan);
+    }
+    if (err != ERR_OK) {
+        snprintf(out->broken, sizeof out->broken, "%s", err_text(err));
+        return;
+    }
+    const struct lab_result *r = &outcome.faulty;
+    out->nodes = outcome.sequential_nodes + outcome.faultless.sum.nodes + r->sum.nodes;
+    out->trace = rng_mix(outcome.faultless.trace) + rng_mix(r->trace ^ plan.seed);
+#define X(name) out->name = r->name;
+    FIGURES(X)
+#undef X
+#define X(TYPE, name) out->taken_##name = r->taken_##name;
+    LAB_LIES(X)
+#undef X
+    memcpy(out->faults, r->faults, sizeof out->faults);
+    out->prolonged = r->end_ns > outcome.faultless.end_ns;
+    memcpy(out->broken, outcome.broken, sizeof out->broken);
+}
+
+/* ---- children ---- */
+
+static void child_main(const struct driver *d, uint64_t from, int out)
+{
+    for (uint64_t run = from; run < d->runs; run += d->lanes) {
+        struct report report;
+        make_run(d, run, &report);
+        if (write(out, &report, sizeof report) != (ssize_t)sizeof report) {
+            exit(1);
+        }
+    }
+    exit(0);
+}
+
+static enum err lane_start(struct driver *d, struct lane *lane)
+{
+    int ends[2];
+    fflush(NULL); /* what is buffered here is not the child's to write */
+    if (pipe(ends) != 0) {
+        return ERR_IO;
+    }
+    lane->pid = fork();
+    if (lane->pid == 0) {
+        close(ends[0]);
+        child_main(d, lane->next, ends[1]);
+    }
+    close(ends[1]);
+    if (lane->pid < 0) {
+        close(ends[0]);
+        lane->pid = 0;
+        return ERR_IO;
+    }
+    lane->pipe = ends[0];
+    lane->report_us = clock_us();
+    return ERR_OK;
+}
+
+static int lane_end(struct lane *lane)
+{
+    int status = 0;
+    close(lane->pipe);
+    while (waitpid(lane->pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    lane->pid = 0;
+    return status;
+}
+
+/* ---- output ---- */
+
+static void command_of(const struct driver *d, uint64_t run, char *text)
+{
+    const struct cli_chaos *c = d->chaos;
+    int used = snprintf(text, COMMAND_MAX, "abdada sim --faults %s --seeds %" PRIu64 "..%" PRIu64,
+                        c->faults, seed_of(d, run), seed_of(d, run));
+#define ADD(...) used += snprintf(text + used, COMMAND_MAX - (size_t)used, __VA_ARGS__)
+    if (c->counts > 0) {
+        ADD(" --workers %" PRIu32, c->workers[run % d->per_seed]);
+    }
+    if (c->shards > 0) {
+        ADD(" --shards %u", c->shards);
+    }
+    if (c->algorithm != NULL) {
+        ADD(" --algorithm %s", c->algorithm);
+    }
+    if (c->plant != NULL) {
+        ADD(" --plant %s", c->plant);
+    }
+    if (c->job != NULL) {
+        ADD(" --game %s --depth %u '%s'", c->job->game->name, c->job->depth, c->job->text);
+    } else if (c->game != NULL) {
+        ADD(" --game %s", c->game->name);
+    }
+#undef ADD
+}
+
+static void print_failure(struct driver *d, uint64_t run, const char *broken)
+{
+    char command[COMMAND_MAX];
+    command_of(d, run, command);
+    d->failed++;
+    if (!d->chaos->json) {
+        printf("FAILED %s   # %s\n", command, broken);
+        fflush(stdout);
+        return;
+    }
+    struct json j;
+    json_begin(&j, stdout);
+    json_number(&j, "seed", (int64_t)seed_of(d, run));
+    json_text(&j, "command", command);
+    json_text(&j, "broken", broken);
+    json_end(&j);
+}
+
+static void print_progress(struct driver *d)
+{
+    uint64_t now = clock_us();
+    if (now - d->printed_us >= PROGRESS_US) {
+        double seconds = (double)(now - d->begin_us) / 1e6, speed = (double)d->done / seconds;
+        d->printed_us = now;
+        log_line(d->chaos->program,
+                 "%" PRIu64 " of %" PRIu64 " runs, %" PRIu64 " failed, %.0f a second, %.0f s left",
+                 d->done, d->runs, d->failed, speed, (double)(d->runs - d->done) / speed);
+    }
+}
+
+static void add_up(struct driver *d, const struct report *r)
+{
+    struct report *sum = &d->sum;
+    sum->nodes += r->nodes;
+    sum->trace += r->trace;
+#define X(name) sum->name += r->name;
+    FIGURES(X)
+#undef X
+#define X(TYPE, name) sum->taken_##name += r->taken_##name;
+    LAB_LIES(X)
+#undef X
+    d->prolonged += r->prolonged;
+    for (unsigned i = 0; i < LAB_FAULT_KINDS; i++) {
+        sum->faults[i] += r->faults[i];
+    }
+}
+
+static void print_sum(const struct driver *d)
+{
+    const struct report *r = &d->sum;
+    const struct {
+        const char *name;
+        uint64_t value;
+    } row[] = {
+        {"runs", d->done},
+        {"failures", d->failed},
+        {"kills", r->faults[LAB_KILL]},
+        {"restarts", r->restarts},
+        {"stalls", r->faults[LAB_STALL]},
+        {"cuts", r->faults[LAB_CUT]},
+        {"delays", r->faults[LAB_DELAY]},
+        {"lossy_links", r->faults[LAB_LOSS]},
+        {"messages_lost", r->lost},
+        {"lies", r->lies},
+#define X(TYPE, name) {"lies_taken_" #name, r->taken_##name},
+        LAB_LIES(X)
+#undef X
+            {"sessions_expired", r->expired_sessions},
+        {"shards_down", r->downs},
+        {"timeouts", r->timeouts},
+        {"all_shards_dead", r->all_shards_dead},
+        {"all_workers_dead", r->all_workers_dead},
+        {"prolonged", d->prolonged},
+        {"nodes", r->nodes},
+    };
+    struct json j;
+    if (d->chaos->json) {
+        json_begin(&j, stdout);
+    }
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        if (d->chaos->json) {
+            json_number(&j, row[i].name, (int64_t)row[i].value);
+        } else {
+            printf("%s%" PRIu64 " %s", i > 0 ? ", " : "", row[i].value, row[i].name);
+        }
+    }
+    double seconds = (double)(clock_us() - d->begin_us) / 1e6;
+    char trace[17];
+    snprintf(trace, sizeof trace, "%016" PRIx64, r->trace);
+    if (d->chaos->json) {
+        json_text(&j, "trace", trace);
+        json_real(&j, "seconds", seconds);
+        json_end(&j);
+    } else {
+        printf("; trace %s; %.1f s\n", trace, seconds);
+    }
+}
+
+/* ---- the loop ---- */
+
+static void lane_died(struct driver *d, struct lane *lane, const char *how)
+{
+    int status = lane_end(lane);
+    char broken[128];
+    if (lane->next >= d->runs && status == 0) {
+        return;
+    }
+    snprintf(broken, sizeof broken, "%s (%s %d)", how,
+             WIFSIGNALED(status) ? "signal" : "exit status",
+             WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    if (lane->next >= d->runs) { /* a leak, perhaps: of some run */
+        lane->next -= d->lanes;
+    } else {
+        d->done++;
+    }
+    print_failure(d, lane->next, broken);
+    lane->next += d->lanes;
+}
+
+static void lane_read(struct driver *d, struct lane *lane)
+{
+    struct report report;
+    ssize_t got = read(lane->pipe, &report, sizeof report);
+    if (got < 0 && errno == EINTR) {
+        return;
+    }
+    if (got != (ssize_t)sizeof report) {
+        lane_died(d, lane, "it crashed");
+        return;
+    }
+    if (report.broken[0] != '\0') {
+        print_failure(d, lane->next, report.broken);
+    }
+    add_up(d, &report);
+    d->done++;
+    lane->next += d->lanes;
+    lane->report_us = clock_us();
+}
+
+static enum err keep_lanes_going(struct driver *d, struct pollfd *wait)
+{
+    enum err err = ERR_OK;
+    for (unsigned i = 0; i < d->lanes && err == ERR_OK; i++) {
+        struct lane *lane = &d->lane[i];
+        if (lane->pid != 0 && clock_us() - lane->report_us > HANG_MS * UINT64_C(1000)) {
+            kill(lane->pid, SIGKILL);
+            lane_died(d, lane, "it hung");
+        }
+        if (lane->pid == 0 && lane->next < d->runs) {
+            err = lane_start(d, lane);
+        }
+        wait[i] = (struct pollfd){.fd = lane->pid != 0 ? lane->pipe : -1, .events = POLLIN};
+    }
+    return err;
+}
+
+static bool lanes_run(const struct driver *d)
+{
+    for (unsigned i = 0; i < d->lanes; i++) {
+        if (d->lane[i].pid != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int drive(struct driver *d)
+{
+    struct pollfd wait[LANES_MAX];
+    for (unsigned i = 0; i < d->lanes; i++) {
+        d->lane[i].next = i;
+    }
+    for (;;) {
+        if (keep_lanes_going(d, wait) != ERR_OK) {
+            log_fail(d->chaos->program, "cannot start a process: %s", strerror(errno));
+            return 1;
+        }
+        if (!lanes_run(d)) {
+            break;
+        }
+        (void)poll(wait, d->lanes, 1000);
+        for (unsigned i = 0; i < d->lanes; i++) {
+            if (d->lane[i].pid != 0 && (wait[i].revents & (POLLIN | POLLHUP)) != 0) {
+                lane_read(d, &d->lane[i]);
+            }
+        }
+        print_progress(d);
+    }
+    print_sum(d);
+    return d->failed > 0 ? 1 : 0;
+}
+
+int cli_chaos(const struct cli_chaos *chaos)
+{
+    struct driver driver = {.chaos = chaos, .begin_us = clock_us()};
+    driver.printed_us = driver.begin_us;
+    driver.lanes = chaos->jobs < 1 ? 1 : chaos->jobs > LANES_MAX ? LANES_MAX : chaos->jobs;
+    int status = read_wish(&driver);
+    return status < 0 ? drive(&driver) : status;
+}

@@ -1,0 +1,597 @@
+#include "worker/games/games.h"
+#include "worker/lab/lab.h"
+#include "worker/programs/cli.h"
+#include "worker/programs/json.h"
+#include "worker/programs/score.h"
+#include "worker/programs/sim/chaos_runs.h"
+#include "worker/programs/sim/plot.h"
+
+#include "common/clock.h"
+#include "common/config.h"
+#include "common/log.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char program[] = "abdada sim";
+
+enum {
+    COUNTS_MAX = 64,
+    DEFAULT_SHARDS_PER = 16,
+    SMALL_TRIPS = 5, /* round trips for each worker's share */
+    BANDWIDTH_LEAST = 1, /* Mb/s */
+    BANDWIDTH_MOST = 1000000,
+    POLL_MOST_US = 1000,
+};
+
+#define NO_BOUND INFINITY
+
+struct sim {
+    /* command line */
+    struct cli_search search;
+    const char *select, *faults, *csv, *svg, *seeds, *plant;
+    uint32_t depth, time_ms, threads, shards, jobs, share;
+    double rtt_us, jitter_us, node_us, service_us, service_operation_us, message_us, operation_us;
+    double poll_us, bandwidth, loss;
+    uint64_t seed, hash_mib, local_kib;
+    bool json, wait, constant, loose, is_alone, solve;
+    uint32_t count[COUNTS_MAX]; /* of workers; of hosts if `is_by_host` */
+    unsigned counts;
+    bool is_by_host, is_by_worker;
+    /* made of it */
+    struct job job;
+};
+
+struct sim_row {
+    unsigned hosts, shards, workers;
+    struct lab_result result;
+    double seconds, speedup, efficiency, search, communication, synchronization, wall;
+};
+
+static enum err parse_counts(const char *text, void *value)
+{
+    struct sim *s = value;
+    char copy[512], *rest = copy;
+    unsigned n = 0;
+    if (strlen(text) >= sizeof copy) {
+        return ERR_SYNTAX;
+    }
+    strcpy(copy, text);
+    for (char *word; (word = strtok_r(rest, ",", &rest)) != NULL; n++) {
+        uint64_t number;
+        enum err err =
+            n == COUNTS_MAX ? ERR_FULL : options_unsigned(word, 1, LAB_WORKERS_MAX, &number);
+        if (err != ERR_OK) {
+            return err;
+        }
+        s->count[n] = (uint32_t)number;
+    }
+    s->counts = n;
+    return n > 0 ? ERR_OK : ERR_SYNTAX;
+}
+
+static enum err parse_workers(const char *text, void *value)
+{
+    ((struct sim *)value)->is_by_worker = true;
+    return parse_counts(text, value);
+}
+
+static enum err parse_hosts(const char *text, void *value)
+{
+    ((struct sim *)value)->is_by_host = true;
+    return parse_counts(text, value);
+}
+
+static int check_hosts(const struct sim *s)
+{
+    if (s->is_by_host && s->is_by_worker) {
+        return options_wrong(program, "either --hosts or --workers, not both");
+    }
+    if (s->threads > 1 && !s->is_by_host) {
+        return options_wrong(program, "--threads go with --hosts");
+    }
+    if (s->faults != NULL && (s->is_by_host || s->time_ms != 0)) {
+        return options_wrong(program, "--hosts and --time do not go with --faults");
+    }
+    for (unsigned i = 0; i < s->counts; i++) {
+        if ((uint64_t)s->count[i] * s->threads > LAB_WORKERS_MAX) {
+            return options_wrong(program, "%u hosts of %u threads: at most %d workers", s->count[i],
+                                 s->threads, LAB_WORKERS_MAX);
+        }
+    }
+    if (s->bandwidth != NO_BOUND &&
+        !(s->bandwidth >= BANDWIDTH_LEAST && s->bandwidth <= BANDWIDTH_MOST)) {
+        return options_wrong(program, "--bandwidth %g: not in %d..%d Mb/s", s->bandwidth,
+                             BANDWIDTH_LEAST, BANDWIDTH_MOST);
+    }
+    if (s->poll_us > POLL_MOST_US) {
+        return options_wrong(program, "--poll-us %g: at most %d", s->poll_us, POLL_MOST_US);
+    }
+    return -1;
+}
+
+static int read_options(struct sim *s, int argc, char *argv[])
+{
+    const struct options_row table[] = {
+        {.kind = OPTION_HEADING, .help = "What is searched:"},
+        {"game", "NAME|tree:SPEC",
+         "chess (default), othello, or a synthetic tree: tree:b=20,d=8,seed=1", &s->search.game,
+         OPTION_TEXT, 'g'},
+        {"depth", "N", "of the search (this, --time or --solve is required)", &s->depth, OPTION_U32,
+         'd', 1, SEARCH_DEPTH_MAX},
+        {"solve", NULL, "to the end of the game, exactly: othello, near its end", &s->solve,
+         OPTION_FLAG},
+        {"time", "MS", "of virtual time: the depth reached is the result", &s->time_ms, OPTION_U32,
+         't', 1, 3600000},
+        {"select", "plain|full", "fixed depth with check extension (default), or pruning",
+         &s->select, OPTION_TEXT},
+        {"algorithm", "NAME", ALGORITHM_NAMES " (default abdada)", &s->search.algorithm,
+         OPTION_TEXT, 'a'},
+        {"loose", NULL, "not strict: deeper entries answer, repetitions are draws", &s->loose,
+         OPTION_FLAG},
+        {.kind = OPTION_HEADING, .help = "On what:"},
+        {"workers", "N,N,...",
+         "that search, the front-end included; one run each (default 1,2,4,8,16)", s, OPTION_CUSTOM,
+         'w', .parse = parse_workers},
+        {"no-reference", NULL, "no run with one worker first: speedups are against the first row",
+         &s->is_alone, OPTION_FLAG},
+        {"hosts", "N,N,...", "in place of --workers: hosts of --threads workers each", s,
+         OPTION_CUSTOM, 'H', .parse = parse_hosts},
+        {"threads", "N", "workers of a host, which share its table (default 1)", &s->threads,
+         OPTION_U32, 0, 1, EMBEDDED_SLOTS_MAX},
+        {"shards", "N",
+         "of the table (default: one for 16 workers); the first is on the first host, and so on",
+         &s->shards, OPTION_U32, 0, 1, LAB_SHARDS_MAX},
+        {"node-us", "X", "time of a node (default: tree 1, chess 0.2, othello 0.3, solved 0.028)",
+         &s->node_us, OPTION_REAL},
+        {"rtt-us", "X", "network round trip (default 100)", &s->rtt_us, OPTION_REAL},
+        {"jitter-us", "X", "added to each way, uniform in 0..X", &s->jitter_us, OPTION_REAL},
+        {"bandwidth", "MBITS", "of a host's network card, each way, in Mb/s (default: no bound)",
+         &s->bandwidth, OPTION_REAL},
+        {"service-us", "X", "of a shard per message (default 0.2)", &s->service_us, OPTION_REAL},
+        {"service-operation-us", "X", "... and per operation in it (default: as --service-us)",
+         &s->service_operation_us, OPTION_REAL},
+        {"message-us", "X", "of a worker per message (default 1)", &s->message_us, OPTION_REAL},
+        {"operation-us", "X", "... and per operation (default 0)", &s->operation_us, OPTION_REAL},
+        {"poll-us", "X", "of search between two polls (default 50)", &s->poll_us, OPTION_REAL},
+        {"loss", "PERCENT", "of messages lost", &s->loss, OPTION_REAL},
+        {"remote-depth", "auto|N", "ask the shards from this remaining depth up",
+         &s->search.remote_depth, OPTION_TEXT},
+        {"wait", NULL, "wait for each answer instead of searching on meanwhile", &s->wait,
+         OPTION_FLAG},
+        {"hash", "MIB", "of the shards together, per 16 workers unless --constant (default 64)",
+         &s->hash_mib, OPTION_U64, 0, 1, 1 << 16},
+        {"constant", NULL, "the shards' memory does not grow with the workers", &s->constant,
+         OPTION_FLAG},
+        {"share", "N", "broadcast results of this depth and more", &s->share, OPTION_U32, 0, 1,
+         SEARCH_DEPTH_MAX},
+        {"local", "KIB", "table of each host, which is a worker without --threads (default 1024)",
+         &s->local_kib, OPTION_U64, 0, 1, 1 << 22},
+        {.kind = OPTION_HEADING, .help = "Seeds, faults and output:"},
+        {"seed", "N", "of everything random (default 1)", &s->seed, OPTION_U64},
+        {"faults", "random[:N]",
+         "kills, stalls, cuts, delays, losses; all that is not given is random, too: positions of "
+         "all games, or of the --game",
+         &s->faults, OPTION_TEXT},
+        {"seeds", "A..B", "with --faults, one run a seed; failures name their command", &s->seeds,
+         OPTION_TEXT},
+        {"jobs", "N", "runs with faults at a time (default 1)", &s->jobs, OPTION_U32, 'j', 1, 64},
+        {"plant", "KIND",
+         "a fault of the program, to see it caught: skip-release[:PPM], never-expire-sessions, "
+         "never-expire, skip-stop, lose-reports, stale-index",
+         &s->plant, OPTION_TEXT},
+        {"csv", "FILE", "rows as CSV", &s->csv, OPTION_TEXT},
+        {"svg", "FILE", "speedup and overheads against workers as a picture", &s->svg, OPTION_TEXT},
+        {"json", NULL, "one JSON object a run on stdout", &s->json, OPTION_FLAG},
+        {0},
+    };
+    const struct options options = {
+        .program = program,
+        .usage = "--depth N | --time MS | --solve [OPTION]... [POSITION]",
+        .summary =
+            "Searches on a cluster under a virtual clock: one core runs thousands of workers.",
+        .version = PROGRAM_VERSION,
+        .table = table,
+        .operands_max = 1,
+    };
+    int status = config_parse(&options, argc, argv, &s->search.position, NULL);
+    if (status >= 0) {
+        return status;
+    }
+    if (s->faults == NULL && (s->seeds != NULL || s->plant != NULL)) {
+        return options_wrong(program, "--seeds and --plant go with --faults");
+    }
+    int limits = (s->depth != 0) + (s->time_ms != 0) + s->solve;
+    if (limits > 1 || (limits == 0 && s->faults == NULL)) {
+        return options_wrong(program, "%s",
+                             limits > 1 ? "only one of --depth, --time and --solve"
+                                        : "--depth N, --time MS or --solve is required");
+    }
+    if (s->faults != NULL && limits == 0 && s->search.position != NULL) {
+        return options_wrong(program, "a position wants --depth N or --solve");
+    }
+    return check_hosts(s);
+}
+
+/* What one searcher of ours takes on a CPU of today (docs/measurements.md). A game's own solver
+ * is much faster than the search above it, and has nearly all nodes of what it solves. */
+static double node_us_of(const struct job *job, bool is_timed)
+{
+    const struct game *game = job->game;
+    bool is_solved =
+        !is_timed && game->depth_left != NULL && job->depth >= game->depth_left(job->position);
+    return strcmp(game->name, "tree") == 0 ? 1.0
+           : is_solved                     ? 0.028
+           : game->depth_left != NULL      ? 0.3
+                                           : 0.2;
+}
+
+/* Names to things. Returns -1 to go on, or the exit status. */
+static int resolve(struct sim *s)
+{
+    struct game_move list[GAME_MOVES_MAX];
+    char why[256];
+    s->search.algorithm = s->search.algorithm != NULL ? s->search.algorithm : "abdada";
+    s->search.game = s->search.game != NULL ? s->search.game : "chess";
+    int status = cli_resolve(program, &s->search, &s->job);
+    if (status >= 0) {
+        return status;
+    }
+    if (algorithm_needs_peers(s->job.algorithm) && strcmp(s->select, "plain") != 0) {
+        return options_wrong(program, "--algorithm %s: --select plain alone so far",
+                             s->job.algorithm->name);
+    }
+    if (job_set_position(&s->job, s->job.game, s->search.position, why, sizeof why) != ERR_OK) {
+        return options_wrong(program, "%s", why);
+    }
+    if (s->solve && s->job.game->depth_left == NULL) {
+        return options_wrong(program, "--solve: nobody knows how long a game of %s is; --depth N",
+                             s->job.game->name);
+    }
+    if (s->job.game->generate(s->job.position, list) == 0) {
+        return options_wrong(program, "the game is over in this position: nothing to search");
+    }
+    s->job.full = strcmp(s->select, "full") == 0;
+    if (!s->job.full && strcmp(s->select, "plain") != 0) {
+        return options_wrong(program, "--select is plain or full, not '%s'", s->select);
+    }
+    s->job.depth = s->depth != 0 ? (uint8_t)s->depth : SEARCH_DEPTH_MAX;
+    s->job.depth = (uint8_t)job_last_iteration(&s->job);
+    s->job.strict = !s->loose && !s->job.full;
+    s->job.waits = s->wait;
+    job_set_repeatable_namespace(&s->job, 0);
+    s->node_us = s->node_us != 0 ? s->node_us : node_us_of(&s->job, s->time_ms != 0);
+    return -1;
+}
+
+static unsigned shards_of(const struct sim *s, unsigned hosts, unsigned threads)
+{
+    unsigned wanted = (hosts * threads + DEFAULT_SHARDS_PER - 1) / DEFAULT_SHARDS_PER;
+    return s->shards != 0 ? s->shards : wanted < LAB_SHARDS_MAX ? wanted : LAB_SHARDS_MAX;
+}
+
+static struct lab_options lab_for(const struct sim *s, unsigned hosts, unsigned threads,
+                                  struct lab_post *post)
+{
+    unsigned workers = hosts * threads;
+    uint64_t scale = s->constant ? 1 : (workers + DEFAULT_SHARDS_PER - 1) / DEFAULT_SHARDS_PER;
+    unsigned shards = shards_of(s, hosts, threads);
+    *post = (struct lab_post){.job = &s->job, .stop_ns = s->time_ms * UINT64_C(1000000)};
+    return (struct lab_options){
+        .post = post,
+        .posts = 1,
+        .workers = workers,
+        .threads = threads,
+        .shards = shards,
+        .seed = s->seed,
+        .node_ns = (uint64_t)(s->node_us * 1000 + 0.5),
+        .rtt_ns = (uint64_t)(s->rtt_us * 1000 + 0.5),
+        .jitter_ns = (uint64_t)(s->jitter_us * 1000 + 0.5),
+        .service_ns = (uint64_t)(s->service_us * 1000 + 0.5),
+        .service_operation_ns =
+            (uint64_t)((s->service_operation_us >= 0 ? s->service_operation_us : s->service_us) *
+                           1000 +
+                       0.5),
+        .message_ns = (uint64_t)(s->message_us * 1000 + 0.5),
+        .operation_ns = (uint64_t)(s->operation_us * 1000 + 0.5),
+        .poll_ns = s->poll_us * 1000 > 1 ? (uint32_t)(s->poll_us * 1000 + 0.5) : 1,
+        .bandwidth = s->bandwidth != NO_BOUND ? (uint64_t)(s->bandwidth * 1e6 / 8) : 0,
+        .loss_ppm = (uint32_t)(s->loss * 10000 + 0.5),
+        .results_bytes = (s->hash_mib << 20) * scale,
+        .local_bytes = s->local_kib << 10,
+        .share_depth = (uint8_t)s->share,
+        .limit_ns = UINT64_MAX / 4,
+    };
+}
+
+static int run_row(const struct sim *s, unsigned hosts, unsigned threads, struct sim_row *row)
+{
+    struct lab_post post;
+    struct lab_options options = lab_for(s, hosts, threads, &post);
+    uint64_t begin = clock_us();
+    enum err err = lab_run(&options, &row->result);
+    if (err != ERR_OK) {
+        log_fail(program, "%u workers: %s", hosts * threads, err_text(err));
+        return 1;
+    }
+    row->hosts = hosts;
+    row->shards = options.shards;
+    row->workers = hosts * threads;
+    row->wall = (double)(clock_us() - begin) / 1e6;
+    row->seconds = (double)row->result.answer[0].time_ns / 1e9;
+    return 0;
+}
+
+/* Against one worker of the same algorithm: run anew unless it is the first row. */
+static void measure(const struct sim_row *one, struct sim_row *row)
+{
+    const struct lab_result *r = &row->result;
+    double n = row->workers;
+    row->speedup = row->seconds > 0 ? one->seconds / row->seconds : 0;
+    row->efficiency = row->speedup / n;
+    row->search = (double)r->sum.nodes / (double)one->result.sum.nodes - 1;
+    double busy = n * row->seconds;
+    /* One worker may wait too, and that is in its time already. */
+    double waited = ((double)r->waited_ns - (double)one->result.waited_ns) / 1e9;
+    row->communication = waited / one->seconds;
+    row->synchronization = busy / one->seconds - 1 - row->search - row->communication;
+}
+
+/* Then a row says what starting costs, and nothing about the algorithm. */
+static void say_if_small(const struct sim *s, const struct sim_row *one, const struct sim_row *row)
+{
+    double share_us = one->seconds * 1e6 / row->workers;
+    if (row->workers > 1 && share_us < SMALL_TRIPS * s->rtt_us) {
+        log_fail(program,
+                 "too small a search for %u workers: one alone takes %.4g ms, which is %.3g "
+                 "round trips for each; a greater --depth tells more",
+                 row->workers, one->seconds * 1e3, share_us / s->rtt_us);
+    }
+}
+
+/* Bytes of its card, sent and received; the share of the time that shards work. */
+static double host_rate(const struct sim_row *row)
+{
+    return (double)row->result.card_bytes / row->hosts / row->seconds;
+}
+
+static double shard_load(const struct sim_row *row)
+{
+    return (double)row->result.busy_ns / 1e9 / row->shards / row->seconds;
+}
+
+static double shard_load_most(const struct sim_row *row)
+{
+    return (double)row->result.busy_most_ns / 1e9 / row->seconds;
+}
+
+/* With a time in place of a depth the depth is the result, and there is no speedup. */
+static void print_heading(const struct sim *s)
+{
+    if (s->is_by_host) {
+        printf("%6s ", "hosts");
+    }
+    printf("%7s %9s ", "workers", "seconds");
+    if (s->time_ms != 0) {
+        printf("%6s %12s ", "depth", "nodes");
+    } else {
+        printf("%8s %7s %12s %9s %8s %8s ", "speedup", "effic.", "nodes", "search", "comm.",
+               "synch.");
+    }
+    printf("%8s %8s ", "busy", "deferred");
+    if (s->is_by_host) {
+        printf("%9s %7s %7s ", "MB/s/host", "shards", "busiest");
+    }
+    printf("%8s %7s\n", "score", "wall s");
+}
+
+static void print_text(const struct sim *s, const struct sim_row *row, const char *score)
+{
+    const struct lab_result *r = &row->result;
+    if (s->is_by_host) {
+        printf("%6u ", row->hosts);
+    }
+    printf("%7u %9.4f ", row->workers, row->seconds);
+    if (s->time_ms != 0) {
+        printf("%6u %12" PRIu64 " ", (unsigned)r->answer[0].search.depth, r->sum.nodes);
+    } else {
+        printf("%8.2f %6.1f%% %12" PRIu64 " %8.1f%% %7.1f%% %7.1f%% ", row->speedup,
+               100 * row->efficiency, r->sum.nodes, 100 * row->search, 100 * row->communication,
+               100 * row->synchronization);
+    }
+    printf("%8" PRIu64 " %8" PRIu64 " ", r->sum.busy, r->sum.deferred);
+    if (s->is_by_host) {
+        printf("%9.2f %6.1f%% %6.1f%% ", host_rate(row) / 1e6, 100 * shard_load(row),
+               100 * shard_load_most(row));
+    }
+    printf("%8s %7.1f\n", score, row->wall);
+    fflush(stdout);
+}
+
+static void print_row(const struct sim *s, const struct sim_row *row)
+{
+    const struct lab_result *r = &row->result;
+    int64_t score;
+    char text[16], move[GAME_MOVE_TEXT_MAX];
+    const char *kind = score_kind(s->job.game, r->answer[0].search.score, &score);
+    if (!s->json) {
+        score_text(s->job.game, r->answer[0].search.score, text, sizeof text);
+        print_text(s, row, text);
+        return;
+    }
+    struct json j;
+    json_begin(&j, stdout);
+    json_number(&j, "workers", row->workers);
+    json_real(&j, "speedup", row->speedup);
+    json_real(&j, "efficiency", row->efficiency);
+#define X(name, json, help) json_number(&j, json, (int64_t)r->sum.name);
+    COUNTERS(X)
+#undef X
+    json_real(&j, "search_overhead", row->search);
+    json_real(&j, "communication_overhead", row->communication);
+    json_real(&j, "synchronization_overhead", row->synchronization);
+    json_number(&j, "score", score);
+    json_text(&j, "score_kind", kind);
+    json_text(&j, "bestmove", score_move(&s->job, r->answer[0].search.move, move));
+    json_real(&j, "seconds", row->seconds);
+    json_number(&j, "hosts", row->hosts);
+    json_number(&j, "depth", r->answer[0].search.depth);
+    json_number(&j, "stores", (int64_t)r->stores);
+    json_number(&j, "shared", (int64_t)r->shared);
+    json_number(&j, "shared_taken", (int64_t)r->shared_taken);
+    json_real(&j, "host_bytes_per_s", host_rate(row));
+    json_real(&j, "host_bytes_per_s_most", (double)r->card_bytes_most / row->seconds);
+    json_real(&j, "shard_load", shard_load(row));
+    json_real(&j, "shard_load_most", shard_load_most(row));
+    json_real(&j, "duplicated", (double)r->sum.duplicated / (double)(r->sum.nodes + 1));
+    json_real(&j, "messages_per_node", (double)r->messages / (double)(r->sum.nodes + 1));
+    json_real(&j, "bytes_per_node", (double)r->bytes / (double)(r->sum.nodes + 1));
+    json_real(&j, "idle", (double)r->idle_ns / 1e9 / row->workers / row->seconds);
+    json_flag(&j, "answered", r->answer[0].answered);
+    snprintf(text, sizeof text, "%08" PRIx32, (uint32_t)r->trace);
+    json_text(&j, "trace", text);
+    json_number(&j, "events", (int64_t)r->events);
+    json_real(&j, "wall_seconds", row->wall);
+    json_end(&j);
+}
+
+static int write_csv(const char *path, const struct sim_row *row, unsigned rows)
+{
+    FILE *out = fopen(path, "w");
+    if (out == NULL) {
+        log_fail(program, "%s: %s", path, strerror(errno));
+        return 1;
+    }
+    fprintf(out, "workers,seconds,speedup,efficiency,nodes,search_overhead,communication_overhead,"
+                 "synchronization_overhead,score\n");
+    for (unsigned i = 0; i < rows; i++) {
+        fprintf(out, "%u,%.9f,%.4f,%.4f,%" PRIu64 ",%.4f,%.4f,%.4f,%d\n", row[i].workers,
+                row[i].seconds, row[i].speedup, row[i].efficiency, row[i].result.sum.nodes,
+                row[i].search, row[i].communication, row[i].synchronization,
+                row[i].result.answer[0].search.score);
+    }
+    return log_close(program, out, path) ? 0 : 1;
+}
+
+static int write_svg(const struct sim *s, const struct sim_row *row, unsigned rows)
+{
+    struct plot_point point[COUNTS_MAX];
+    char title[64], note[GAME_TEXT_MAX + 128];
+    for (unsigned i = 0; i < rows; i++) {
+        point[i] = (struct plot_point){row[i].workers, row[i].speedup, row[i].search,
+                                       row[i].communication, row[i].synchronization};
+    }
+    struct plot plot = {title, note, s->search.algorithm, point, rows};
+    snprintf(title, sizeof title, "%s, depth %u", s->job.game->name, s->job.depth);
+    snprintf(note, sizeof note, "%s; %g us a node, %g us a round trip", s->job.text, s->node_us,
+             s->rtt_us);
+    return plot_write(&plot, program, s->svg);
+}
+
+static int run_speedups(const struct sim *s)
+{
+    struct sim_row row[COUNTS_MAX], one = {0};
+    bool has_one = s->count[0] == 1 && s->threads == 1;
+    bool has_reference = s->time_ms == 0 && !s->is_alone;
+    if (has_reference && !has_one && run_row(s, 1, 1, &one) != 0) {
+        return 1;
+    }
+    if (!s->json) {
+        print_heading(s);
+    }
+    for (unsigned i = 0; i < s->counts; i++) {
+        if (run_row(s, s->count[i], s->threads, &row[i]) != 0) {
+            return 1;
+        }
+        if (i == 0 && (has_one || !has_reference)) {
+            one = row[0];
+        }
+        measure(&one, &row[i]);
+        print_row(s, &row[i]);
+        if (has_reference) {
+            say_if_small(s, &one, &row[i]);
+        }
+    }
+    int status = s->csv != NULL ? write_csv(s->csv, row, s->counts) : 0;
+    return s->svg != NULL && status == 0 ? write_svg(s, row, s->counts) : status;
+}
+
+/* That positions are drawn of; without --game they are of several. */
+static int choose_game(const struct sim *s, const struct game **out)
+{
+    const char *name = s->search.game;
+    if (name == NULL) {
+        return -1;
+    }
+    if (strchr(name, ':') != NULL) {
+        return options_wrong(program, "--game %s is a position: it wants --depth N", name);
+    }
+    *out = games_by_name(name);
+    return *out != NULL
+               ? -1
+               : options_wrong(program, "unknown game '%s' (there are: %s)", name, games_names());
+}
+
+/* Whatever was not given is drawn. */
+static int run_chaos(struct sim *s)
+{
+    if (s->csv != NULL || s->svg != NULL) {
+        return options_wrong(program,
+                             "--csv and --svg draw speedups: they do not go with --faults");
+    }
+    struct cli_chaos chaos = {
+        .program = program,
+        .faults = s->faults,
+        .seeds = s->seeds,
+        .seed = s->seed,
+        .plant = s->plant,
+        .algorithm = s->search.algorithm,
+        .workers = s->count,
+        .counts = s->counts,
+        .shards = s->shards,
+        .job = s->depth != 0 || s->solve ? &s->job : NULL,
+        .jobs = s->jobs,
+        .json = s->json,
+    };
+    int status = chaos.job != NULL ? resolve(s) : choose_game(s, &chaos.game);
+    return status < 0 ? cli_chaos(&chaos) : status;
+}
+
+int cli_sim(int argc, char *argv[])
+{
+    struct sim s = {
+        .search = {NULL, NULL, "auto", NULL},
+        .select = "plain",
+        .threads = 1,
+        .rtt_us = 100,
+        .service_operation_us = -1,
+        .service_us = 0.2,
+        .bandwidth = NO_BOUND,
+        .message_us = 1,
+        .poll_us = 50,
+        .seed = 1,
+        .hash_mib = 64,
+        .local_kib = 1024,
+        .jobs = 1,
+    };
+    int status = read_options(&s, argc, argv);
+    if (status < 0 && s.faults != NULL) {
+        status = run_chaos(&s);
+        job_free(&s.job);
+        return status;
+    }
+    if (status < 0) {
+        status = resolve(&s);
+    }
+    if (s.counts == 0) {
+        (void)parse_counts("1,2,4,8,16", &s);
+    }
+    if (status < 0) {
+        status = run_speedups(&s);
+    }
+    job_free(&s.job);
+    return status;
+}

@@ -1,0 +1,237 @@
+/* redis_shell_core: what the files of the Redis shell share (redis_shell*.c); nobody else includes
+ * it.
+ *
+ * A message of the client becomes one call of a script; what is needed to answer the client waits
+ * in a struct redis_pending under the call's tag. Names of keys are made of the shard's prefix. A
+ * call whose answer is lost ends the session of that shard, as a lost connection does at a
+ * ttserver: the next HELLO begins another one, and nobody counts what the old one had in flight.
+ *
+ * Threads: the shell's own. Memory: in open; a batch of several asks is copied while it is under
+ * way. */
+#ifndef WORKER_REDIS_REDIS_SHELL_CORE_H
+#define WORKER_REDIS_REDIS_SHELL_CORE_H
+
+#include "common/redis/redis_link.h"
+#include "common/tt/history_sums.h"
+#include "proto/client/client.h"
+#include "worker/redis/redis_reply.h"
+#include "worker/redis/redis_script.h"
+
+#include <stdatomic.h>
+
+enum {
+    REDIS_HEARTBEAT_MS = 1000,
+    REDIS_SESSION_MS = 3500, /* 3.5 of these */
+    REDIS_AGE_S = 60, /* of an in-flight entry */
+    REDIS_RESULT_S = 86400, /* a result that nobody wrote for so long is forgotten */
+    REDIS_PENDING_MAX = 1024, /* calls under way */
+    REDIS_PREFIX_MAX = 24,
+    REDIS_KEY_MAX = 48,
+    REDIS_ARGS_MAX = 2 * PROTO_BATCH_MAX + 16,
+    REDIS_PLACES = 4 * PROTO_BATCH_MAX, /* a power of two */
+    REDIS_SAID_MAX = 16, /* kinds of trouble that are said */
+    REDIS_HEADER_BYTES = 1 + REDIS_BOOT_BYTES, /* of what is published: shard, boot */
+};
+
+/* What STATS answers besides what the script adds: counted here, summed at the server. */
+/* clang-format off */
+#define REDIS_FIGURES(X)                                                                   \
+    X(asks) X(cuts) X(busy) X(opens) X(stores) X(releases) X(peeks) X(batches) X(messages) \
+    X(node_dones) X(shared) X(job_posts) X(job_reports) X(reports_unknown_job)             \
+    X(history_published) X(history_sent)
+/* clang-format on */
+
+enum redis_figure {
+#define X(name) REDIS_FIGURE_##name,
+    REDIS_FIGURES(X)
+#undef X
+        REDIS_FIGURE_COUNT
+};
+
+/* A call under way. */
+struct redis_pending {
+    enum redis_script script;
+    uint8_t shard;
+    bool is_used, is_hello, is_flush;
+    bool is_silent; /* nobody waits for the answer */
+    uint16_t count; /* operations */
+    uint16_t next; /* of those that are free */
+    uint32_t request;
+    uint32_t session, fresh_session; /* whose call it is; HELLO: the id it may have instead */
+    uint32_t epoch, cursor, reads; /* HISTORY */
+    uint64_t id; /* a job's, a root key, where a page begins */
+    struct tt_ask ask; /* of one */
+    struct tt_ask *asks; /* of several; allocated */
+};
+
+struct redis_shard {
+    /* fixed after open */
+    unsigned slot;
+    bool has_jobs; /* jobs are offered here */
+    char prefix[REDIS_PREFIX_MAX];
+    unsigned prefix_length;
+    /* state */
+    uint8_t boot[REDIS_BOOT_BYTES];
+    uint32_t session; /* 0: none */
+    uint32_t fresh_session; /* what HELLOs offer until one begins a session; 0: none is drawn */
+    uint32_t dropped_session; /* to be ended; 0: none */
+    uint64_t renewed_us;
+    uint64_t last_namespace; /* of the session at the server */
+    /* jobs that the client was offered */
+    char jobs_version[24];
+    uint64_t job[REDIS_JOBS_MAX];
+    unsigned jobs;
+    uint32_t figure[REDIS_FIGURE_COUNT]; /* not yet at the server */
+};
+
+/* Sums of one root key, as this client knows them. */
+struct redis_history {
+    struct tt_history sums;
+    uint64_t root_key;
+    uint32_t epoch; /* 0: none */
+    uint32_t reads;
+    unsigned shard;
+    char last[32]; /* id of the last update read */
+};
+
+struct redis_shell {
+    /* fixed after open */
+    struct redis_link *link;
+    unsigned shards;
+    const char *program; /* NULL: says nothing */
+    struct redis_shell *first; /* of the process, or itself */
+    char token[REDIS_TOKEN_BYTES + 1], channel[REDIS_TOKEN_BYTES + 16];
+    char name[REDIS_TEXT_MAX]; /* of the Redis, for people */
+    /* state: what the last HELLO said */
+    struct redis_shard shard[REDIS_SHELL_SHARDS];
+    uint8_t role, flags;
+    uint64_t namespace_id, instance;
+    char client_name[CLIENT_NAME_MAX + 1];
+    uint64_t table_id, searches; /* or the last SHARE said; the job of the last JOB_REPORT */
+    uint64_t random, ticked_us;
+    bool is_listening; /* for jobs */
+    struct client *client; /* while it is drained */
+    struct redis_pending pending[REDIS_PENDING_MAX];
+    uint16_t free_pending;
+    _Atomic uint64_t said[REDIS_SAID_MAX]; /* of `first`: what was said lately */
+    _Atomic uint64_t said_from_us; /* of `first`: forgotten some minutes later, all at once */
+    struct redis_history history;
+    /* scratch */
+    bool is_hashed;
+    unsigned keys, args; /* of the call that is being made */
+    const char *arg[REDIS_ARGS_MAX];
+    size_t arg_length[REDIS_ARGS_MAX];
+    char key_bytes[REDIS_ARGS_MAX][REDIS_KEY_MAX];
+    uint16_t place[REDIS_PLACES]; /* keys of the call, hashed; 0: free */
+    uint8_t ops[PROTO_BATCH_MAX * REDIS_STORE_BYTES];
+    struct proto_decoder decoder, answers; /* of what is read; of what is answered */
+    uint8_t out[PROTO_MESSAGE_MAX];
+};
+
+/* ---- a call: begin, keys, then arguments, send ---- */
+
+/* With the keys of boot and session, but for `session` 0, and their values that a script wants. */
+void redis_shell_begin(struct redis_shell *s, unsigned shard);
+/* The first argument: the boot id that we know. */
+void redis_shell_begin_args(struct redis_shell *s, unsigned shard);
+/* A key of the shard: its kind, then bytes. Returns its place among the keys, from 1. */
+unsigned redis_shell_key(struct redis_shell *s, unsigned shard, const char *kind, const void *bytes,
+                         size_t length);
+/* Keys of nodes; one that the call has already is not added again. */
+unsigned redis_shell_result_key(struct redis_shell *s, unsigned shard, uint64_t key);
+unsigned redis_shell_inflight_key(struct redis_shell *s, unsigned shard, uint64_t key,
+                                  uint8_t depth);
+void redis_shell_arg(struct redis_shell *s, const void *bytes, size_t length);
+void redis_shell_text(struct redis_shell *s, const char *text);
+/* False: not taken; nothing is pending then. `pending` is copied (its asks become the shell's). */
+bool redis_shell_call(struct redis_shell *s, const struct redis_pending *pending);
+void redis_shell_open_pending(struct redis_shell *s);
+/* The call with that tag; it is no longer under way. False: there is none. */
+bool redis_shell_take_pending(struct redis_shell *s, uint64_t tag, struct redis_pending *out);
+
+/* Arguments that several scripts have: the prefix of keys of a kind; a number; what is published
+ * begins with this: shard and boot, so that nothing is taken for another life's. */
+void redis_shell_prefix_arg(struct redis_shell *s, unsigned shard, const char *kind);
+void redis_shell_number_arg(struct redis_shell *s, uint64_t value);
+void redis_shell_header_arg(struct redis_shell *s, unsigned shard);
+void redis_shell_session_arg(struct redis_shell *s, uint32_t session);
+/* What every call has to be answered. */
+struct redis_pending redis_shell_pending(const struct redis_shell *s, unsigned shard,
+                                         enum redis_script script, uint32_t request);
+
+/* ---- the client ---- */
+
+void redis_shell_give(struct redis_shell *s, unsigned shard, const struct proto_message *message);
+void redis_shell_give_bytes(struct redis_shell *s, unsigned shard, const uint8_t *bytes,
+                            size_t length);
+void redis_shell_refuse(struct redis_shell *s, unsigned shard, enum proto_error_code code,
+                        uint32_t request, const char *why);
+/* The session, if any, is to be ended at the server; its id is not used again. */
+void redis_shell_drop_session(struct redis_shell *s, unsigned shard);
+/* The session is over: the client is told, and says HELLO. */
+void redis_shell_end_session(struct redis_shell *s, unsigned shard);
+/* A JOB: the client is offered it, and it is known here. Anything else is dropped. */
+void redis_shell_offer_job(struct redis_shell *s, unsigned shard, const uint8_t *bytes,
+                           size_t length);
+bool redis_shell_knows_job(const struct redis_shell *s, unsigned shard, uint64_t job);
+void redis_shell_stop_job(struct redis_shell *s, unsigned shard, uint64_t job, uint8_t reason);
+
+/* ---- what each message does: sends a call; false: not taken ---- */
+
+bool redis_on_ask(struct redis_shell *s, unsigned shard, const struct proto_message *m);
+bool redis_on_store(struct redis_shell *s, unsigned shard, const struct proto_message *m);
+bool redis_on_release(struct redis_shell *s, unsigned shard, const struct proto_message *m);
+bool redis_on_peek(struct redis_shell *s, unsigned shard, const struct proto_message *m);
+bool redis_on_hello(struct redis_shell *s, unsigned shard, const struct proto_message *m);
+bool redis_on_bye(struct redis_shell *s, unsigned shard);
+/* A HEARTBEAT's, or without one (NULL). */
+bool redis_renew(struct redis_shell *s, unsigned shard, const struct proto_message *m);
+bool redis_on_post(struct redis_shell *s, unsigned shard, const struct proto_message *m);
+bool redis_on_stop(struct redis_shell *s, unsigned shard, const struct proto_message *m);
+bool redis_on_report(struct redis_shell *s, unsigned shard, const struct proto_message *m);
+bool redis_on_share(struct redis_shell *s, unsigned shard, const struct proto_message *m);
+bool redis_on_history(struct redis_shell *s, unsigned shard, const struct proto_message *m);
+bool redis_on_stats(struct redis_shell *s, unsigned shard, const struct proto_message *m);
+bool redis_on_members(struct redis_shell *s, unsigned shard, const struct proto_message *m);
+bool redis_on_jobs(struct redis_shell *s, unsigned shard, const struct proto_message *m);
+bool redis_on_scan(struct redis_shell *s, unsigned shard, const struct proto_message *m);
+bool redis_on_flush(struct redis_shell *s, unsigned shard, const struct proto_message *m);
+
+/* ---- what each script's answer means ---- */
+
+void redis_asked(struct redis_shell *s, const struct redis_pending *p, const struct redisReply *r);
+void redis_stored(struct redis_shell *s, const struct redis_pending *p, const struct redisReply *r);
+void redis_peeked(struct redis_shell *s, const struct redis_pending *p, const struct redisReply *r);
+void redis_greeted(struct redis_shell *s, const struct redis_pending *p,
+                   const struct redisReply *r);
+void redis_posted(struct redis_shell *s, const struct redis_pending *p, const struct redisReply *r);
+void redis_reported(struct redis_shell *s, const struct redis_pending *p,
+                    const struct redisReply *r);
+void redis_history_read(struct redis_shell *s, const struct redis_pending *p,
+                        const struct redisReply *r);
+void redis_stats_read(struct redis_shell *s, const struct redis_pending *p,
+                      const struct redisReply *r);
+void redis_members_read(struct redis_shell *s, const struct redis_pending *p,
+                        const struct redisReply *r);
+void redis_jobs_read(struct redis_shell *s, const struct redis_pending *p,
+                     const struct redisReply *r);
+void redis_scanned(struct redis_shell *s, const struct redis_pending *p,
+                   const struct redisReply *r);
+/* What was published for us, or for all workers. */
+void redis_published(struct redis_shell *s, bool is_ours, const char *bytes, size_t length);
+
+/* ---- people ---- */
+
+/* Says what is wrong with the Redis, with advice where there is one; each kind once. */
+void redis_shell_complain(struct redis_shell *s, const char *why, size_t length);
+/* Of the words that a script added to its answer as element i, if any. */
+void redis_shell_complain_of(struct redis_shell *s, const struct redisReply *r, size_t i);
+/* One line, unless one of that kind was said in the last minutes. */
+void redis_shell_say(struct redis_shell *s, const char *kind, const char *words);
+
+/* ---- bytes ---- */
+
+uint8_t *redis_put(uint8_t *to, uint64_t value, unsigned bytes);
+uint64_t redis_get(const char *from, unsigned bytes);
+
+#endif

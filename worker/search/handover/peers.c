@@ -1,0 +1,93 @@
+#include "worker/search/handover/peers.h"
+
+#include "worker/search/handover/steal.h"
+#include "worker/search/handover/tasks.h"
+#include "worker/search/node.h"
+
+#include <string.h>
+
+size_t peer_message_size(const struct peer_message *m)
+{
+    return offsetof(struct peer_message, moves) + peer_message_moves(m) * sizeof m->moves[0];
+}
+
+void peer_message(const struct search *s, struct peer_message *m, enum peer_kind kind)
+{
+    memset(m, 0, sizeof *m);
+    m->job = s->env.peers->job;
+    m->kind = kind;
+    m->from = s->env.peers->index;
+}
+
+void peer_set_path(const struct search *s, struct peer_message *m, unsigned length)
+{
+    m->length = (uint16_t)length;
+    for (unsigned ply = 0; ply < length; ply++) {
+        m->moves[ply] = s->node[ply].move_now;
+    }
+}
+
+uint32_t peers_now_ms(const struct search *s)
+{
+    return (uint32_t)(s->env.peers->now_us(s->env.peers->self) / 1000);
+}
+
+void peers_send(struct search *s, unsigned to, const struct peer_message *m)
+{
+    s->env.peers->send(s->env.peers->self, to, m);
+}
+
+bool peers_are_there(const struct search *s)
+{
+    return s->env.peers != NULL && !s->options.full && algorithm_needs_peers(s->options.algorithm);
+}
+
+bool peers_helps(const struct search *s)
+{
+    return peers_are_there(s) && !s->env.peers->owns_root;
+}
+
+void peers_help(struct search *s)
+{
+    const bool steals = s->options.algorithm->steals != NULL;
+    s->iteration = 0; /* that of the last search says nothing of this one */
+    for (;;) {
+        s->start_ply = s->poll_ply = 0;
+        s->unwind = NO_UNWIND;
+        s->window_changed = false;
+        s->stopped = s->env.poll(s->env.self, s) || s->stopped;
+        if (s->stopped) {
+            return;
+        }
+        peers_serve(s);
+        if (!(steals ? steal_work(s) : tasks_work(s))) {
+            s->env.peers->wait(s->env.peers->self);
+        }
+    }
+}
+
+void peers_begin_work(struct search *s, unsigned ply, unsigned iteration)
+{
+    s->start_ply = s->poll_ply = ply;
+    s->iteration = iteration;
+    s->moves_used = s->children_used = 0;
+    node_update_inflight_depth(s);
+}
+
+void peers_serve(struct search *s)
+{
+    const struct peer_port *port = s->env.peers;
+    struct peer_message m;
+    if (!peers_are_there(s)) {
+        return;
+    }
+    const bool steals = s->options.algorithm->steals != NULL;
+    if (steals) {
+        steal_refuse_parked(s);
+    }
+    while (port->receive(port->self, &m)) {
+        if (m.job == port->job) {
+            steals ? steal_take(s, &m) : tasks_take(s, &m);
+        }
+    }
+}

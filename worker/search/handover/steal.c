@@ -1,0 +1,470 @@
+#include "worker/search/handover/steal_core.h"
+
+#include "common/rng.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PATIENCE_MS = 500, /* without a word of a slave, until he is asked for a sign; and then */
+};
+
+struct steal *steal_open(void)
+{
+    return calloc(1, sizeof(struct steal));
+}
+
+/* ---- a master and his slaves ---- */
+
+static struct split *split_by_id(struct search *s, uint64_t id)
+{
+    for (unsigned i = 0; i < s->steal->splits; i++) {
+        if (s->steal->split[i].id == id) {
+            return &s->steal->split[i];
+        }
+    }
+    return NULL;
+}
+
+static unsigned free_child(const struct node *n, const struct split *sp)
+{
+    unsigned at = 0;
+    while (at < n->move_count && sp->state[at] != CHILD_FREE) {
+        at++;
+    }
+    return at;
+}
+
+/* The child that is to be searched for its value: all before it are done. */
+static unsigned tested_child(const struct node *n, const struct split *sp)
+{
+    unsigned at = 0;
+    while (at < n->move_count && sp->state[at] == CHILD_DONE) {
+        at++;
+    }
+    return at < n->move_count && sp->state[at] == CHILD_TESTED ? at : n->move_count;
+}
+
+static bool is_below(const struct search *s, const struct parked *asked, unsigned ply)
+{
+    bool is = asked->length == 0 || asked->length < ply;
+    for (unsigned i = 0; i < asked->length && is; i++) {
+        is = s->node[i].move_now == asked->path[i];
+    }
+    return is;
+}
+
+static void give(struct search *s, struct split *sp, unsigned at, const struct parked *asked)
+{
+    const struct node *n = &s->node[sp->ply];
+    struct peer_message m;
+    peer_message(s, &m, STEAL_WORK);
+    m.split = sp->id;
+    m.request = asked->request;
+    m.at = at;
+    m.eldest = n->moves[0];
+    m.move = n->moves[at];
+    m.alpha = n->alpha;
+    m.alpha_now = n->alpha_now;
+    m.beta = n->beta;
+    m.best = n->best;
+    m.depth = n->depth;
+    m.iteration = (int)s->iteration;
+    m.cut_node = n->cut_node;
+    peer_set_path(s, &m, sp->ply);
+    sp->state[at] = CHILD_GIVEN;
+    sp->slave[at] = asked->from;
+    sp->alive_ms[at] = peers_now_ms(s);
+    sp->asked[at] = false;
+    sp->given++;
+    peers_send(s, asked->from, &m);
+}
+
+/* The free child nearest to the root. False: there is none. */
+static bool answer(struct search *s, const struct parked *asked)
+{
+    struct steal *st = s->steal;
+    for (unsigned i = 0; i < st->splits && !search_halted(s); i++) {
+        struct split *sp = &st->split[i];
+        const struct node *n = &s->node[sp->ply];
+        unsigned at = free_child(n, sp);
+        if (at < n->move_count && !node_is_cut_off(n) && is_below(s, asked, sp->ply)) {
+            give(s, sp, at, asked);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void refuse(struct search *s, const struct parked *asked)
+{
+    struct peer_message m;
+    peer_message(s, &m, STEAL_NO_WORK);
+    m.request = asked->request;
+    peers_send(s, asked->from, &m);
+}
+
+static void answer_parked(struct search *s, bool refuses)
+{
+    struct steal *st = s->steal;
+    unsigned kept = 0;
+    for (unsigned i = 0; i < st->parked_count; i++) {
+        if (answer(s, &st->parked[i])) {
+            continue;
+        }
+        if (refuses) {
+            refuse(s, &st->parked[i]);
+        } else {
+            st->parked[kept++] = st->parked[i];
+        }
+    }
+    st->parked_count = kept;
+}
+
+static void say_to_slaves(struct search *s, const struct split *sp, enum peer_kind kind)
+{
+    const struct node *n = &s->node[sp->ply];
+    struct peer_message m;
+    peer_message(s, &m, kind);
+    m.split = sp->id;
+    m.alpha = n->alpha_now;
+    m.beta = n->beta;
+    for (unsigned at = 0, left = sp->given; left > 0 && at < n->move_count; at++) {
+        if (sp->state[at] == CHILD_GIVEN) {
+            m.at = at;
+            peers_send(s, sp->slave[at], &m);
+            left--;
+        }
+    }
+}
+
+/* As children_take_value, but the line comes with the message. After a test that lacks the value
+ * `best` is what it was when the child was given: not better. */
+static void take_value(struct search *s, struct split *sp, const struct peer_message *m)
+{
+    struct node *n = &s->node[sp->ply];
+    n->path += m->path_again;
+    n->longest_scout = m->path_scout > n->longest_scout ? m->path_scout : n->longest_scout;
+    if (m->best <= n->best || !node_is_score(s, m->best)) {
+        return;
+    }
+    n->best = m->best;
+    n->best_move = n->moves[m->at].move;
+    n->repeats = m->repeats;
+    n->counts = m->counts;
+    if (m->best <= n->alpha_now) {
+        return;
+    }
+    n->alpha_now = m->best;
+    n->pv = (struct search_line){.length = 1, .move = {n->best_move}}; /* whatever the slave says */
+    if (m->line_length > 0 && m->moves[0] == n->best_move) {
+        n->pv.length = m->line_length;
+        memcpy(n->pv.move, m->moves, m->line_length * sizeof m->moves[0]);
+    }
+    if (!node_is_cut_off(n)) {
+        say_to_slaves(s, sp, STEAL_NARROW);
+    } else if (!(n->moves[m->at].flags & GAME_NOISY)) {
+        order_reward(s, n, m->at);
+    }
+    if (!sp->waits && n->ply + 1 < s->unwind) { /* the master's own child, in the new window */
+        s->unwind = n->ply + 1;
+        s->window_changed = true;
+    }
+}
+
+static void take_result(struct search *s, const struct peer_message *m)
+{
+    struct split *sp = split_by_id(s, m->split);
+    if (sp == NULL || m->at >= s->node[sp->ply].move_count || sp->state[m->at] != CHILD_GIVEN ||
+        (!m->has_value && sp->slave[m->at] != m->from)) {
+        return; /* the node is done without it; or another has the child now */
+    }
+    sp->given--;
+    if (sp->slave[m->at] != m->from) { /* the one who lost the child was alive */
+        struct peer_message other;
+        peer_message(s, &other, STEAL_ABORT);
+        other.split = sp->id;
+        other.at = m->at;
+        peers_send(s, sp->slave[m->at], &other);
+    }
+    sp->state[m->at] = !m->has_value ? CHILD_FREE : m->lacks_value ? CHILD_TESTED : CHILD_DONE;
+    if (m->has_value) {
+        take_value(s, sp, m);
+    }
+}
+
+/* ---- signs ---- */
+
+/* Whether the message is about the work that is not begun yet. */
+static bool is_next(const struct steal *st, const struct peer_message *m)
+{
+    return st->has_task && st->task.split == m->split && st->task.at == m->at &&
+           st->task.from == m->from;
+}
+
+/* Whether the message is of the master of a node that this slave has. */
+static bool is_mine(struct search *s, const struct peer_message *m)
+{
+    const int ply = search_split_ply(s, m->split ^ m->at);
+    return ply >= 0 && s->steal->master[ply] == m->from;
+}
+
+/* From a slave who has the child; or from the master, who asks whether it is so. */
+static void take_sign(struct search *s, const struct peer_message *m)
+{
+    struct steal *st = s->steal;
+    if (m->has_value) {
+        struct split *sp = split_by_id(s, m->split);
+        if (sp != NULL && m->at < GAME_MOVES_MAX && sp->slave[m->at] == m->from) {
+            sp->alive_ms[m->at] = peers_now_ms(s);
+            sp->asked[m->at] = false;
+        }
+        return;
+    }
+    if (!is_next(st, m) && !is_mine(s, m)) {
+        steal_return_work(s, m);
+        return;
+    }
+    struct peer_message sign;
+    peer_message(s, &sign, STEAL_SIGN);
+    sign.split = m->split;
+    sign.at = m->at;
+    sign.has_value = true;
+    peers_send(s, m->from, &sign);
+}
+
+/* Between waits. */
+static void watch_slaves(struct search *s, struct split *sp)
+{
+    const struct node *n = &s->node[sp->ply];
+    const uint32_t now_ms = peers_now_ms(s);
+    struct peer_message m;
+    for (unsigned at = 0, left = sp->given; left > 0 && at < n->move_count; at++) {
+        if (sp->state[at] != CHILD_GIVEN) {
+            continue;
+        }
+        left--;
+        if (now_ms - sp->alive_ms[at] < PATIENCE_MS) {
+            continue;
+        }
+        peer_message(s, &m, sp->asked[at] ? STEAL_ABORT : STEAL_SIGN);
+        m.split = sp->id;
+        m.at = at;
+        peers_send(s, sp->slave[at], &m);
+        if (sp->asked[at]) {
+            sp->state[at] = CHILD_FREE;
+            sp->given--;
+        }
+        sp->alive_ms[at] = now_ms;
+        sp->asked[at] = true;
+    }
+}
+
+/* ---- what comes ---- */
+
+static void take_request(struct search *s, const struct peer_message *m)
+{
+    struct steal *st = s->steal;
+    struct parked asked = {.from = (uint16_t)m->from, .request = m->request, .length = m->length};
+    memcpy(asked.path, m->moves, m->length * sizeof m->moves[0]);
+    if (answer(s, &asked)) {
+        return;
+    }
+    if (st->is_idle || st->parked_count == PARKED_MAX) {
+        refuse(s, &asked);
+    } else {
+        st->parked[st->parked_count++] = asked;
+    }
+}
+
+void steal_take(struct search *s, const struct peer_message *m)
+{
+    struct steal *st = s->steal;
+    switch ((enum peer_kind)m->kind) {
+    case STEAL_REQUEST:
+        take_request(s, m);
+        break;
+    case STEAL_NO_WORK:
+        st->wanted = m->request == st->wanted ? 0 : st->wanted;
+        break;
+    case STEAL_WORK:
+        if (st->wanted == 0 || m->request != st->wanted || m->from != st->whom) {
+            /* it is not waited for any more */
+            steal_return_work(s, m);
+            break;
+        }
+        st->wanted = 0;
+        st->task = *m;
+        st->has_task = true;
+        break;
+    case STEAL_RESULT:
+        take_result(s, m);
+        break;
+    case STEAL_NARROW:
+    case STEAL_ABORT:
+        if (is_next(st, m)) {
+            st->has_task = false; /* not begun yet: a new window is as good a reason */
+            steal_return_work(s, m);
+        } else if (!is_mine(s, m)) {
+            break;
+        } else if (m->kind == STEAL_ABORT) {
+            search_abort(s, m->split ^ m->at);
+        } else {
+            search_narrow(s, m->split ^ m->at, m->alpha, m->beta);
+        }
+        break;
+    case STEAL_SIGN:
+        take_sign(s, m);
+        break;
+    case TASK_WORK:
+    case TASK_DROP:
+    case TASK_RESULT:
+        break;
+    }
+}
+
+void steal_refuse_parked(struct search *s)
+{
+    answer_parked(s, true);
+}
+
+void steal_begin(struct search *s)
+{
+    struct steal *st = s->steal;
+    st->splits = st->parked_count = 0;
+    st->has_task = false;
+    st->is_idle = peers_helps(s);
+    st->wanted = 0;
+    st->random = rng_mix(s->options.seed + s->options.number + 1);
+}
+
+bool steal_work(struct search *s)
+{
+    struct steal *st = s->steal;
+    const struct peer_port *port = s->env.peers;
+    if (st->has_task) {
+        st->is_idle = false;
+        peers_begin_work(s, st->task.length, (unsigned)st->task.iteration);
+        steal_search_task(s, 0);
+        st->is_idle = true;
+        return true;
+    }
+    if (!steal_is_patient(s) && port->count >= 2) {
+        unsigned whom = rng_below(&st->random, port->count - 1);
+        steal_ask(s, whom + (whom >= port->index), NULL);
+    }
+    return false;
+}
+
+/* ---- a node ---- */
+
+static bool has_to_wait(const struct search *s, const struct node *n, const struct split *sp)
+{
+    return sp->given > 0 && !node_is_cut_off(n) && !search_halted(s) &&
+           free_child(n, sp) == n->move_count && tested_child(n, sp) == n->move_count;
+}
+
+/* While there is nothing for him to do the master helps a slave, below this node. */
+static void await_slaves(struct search *s, struct node *n, struct split *sp)
+{
+    struct steal *st = s->steal;
+    const struct peer_port *port = s->env.peers;
+    sp->waits = true;
+    while (has_to_wait(s, n, sp)) {
+        s->poll_ply = n->ply;
+        s->stopped = s->env.poll(s->env.self, s) || s->stopped;
+        if (s->stopped) {
+            break;
+        }
+        peers_serve(s);
+        watch_slaves(s, sp);
+        if (!has_to_wait(s, n, sp)) {
+            if (st->has_task) {
+                steal_return_work(s, &st->task);
+                st->has_task = false;
+            }
+            break;
+        }
+        if (st->has_task && st->task.length <= n->ply) { /* that is no work below this node */
+            st->has_task = false;
+            steal_return_work(s, &st->task);
+        }
+        if (st->has_task) {
+            steal_search_task(s, n->ply);
+            continue;
+        }
+        if (!steal_is_patient(s)) {
+            unsigned skip = rng_below(&st->random, sp->given), at = 0;
+            while (sp->state[at] != CHILD_GIVEN || skip-- > 0) {
+                at++;
+            }
+            steal_ask(s, sp->slave[at], n);
+        }
+        port->wait(port->self);
+    }
+    st->wanted = 0; /* what comes later is returned */
+    sp->waits = false;
+}
+
+static enum search_visit search_divided(struct search *s, struct node *n, struct split *sp)
+{
+    enum search_visit visit = VISIT_VALUE;
+    while (!node_is_cut_off(n) && children_go_on(visit)) {
+        const int alpha = n->alpha_now;
+        unsigned at = tested_child(n, sp);
+        if (at < n->move_count) {
+            sp->state[at] = CHILD_MINE;
+            visit = children_value(s, n, at);
+            sp->state[at] = CHILD_DONE;
+        } else if ((at = free_child(n, sp)) < n->move_count) {
+            bool lacks_value;
+            sp->state[at] = CHILD_MINE;
+            visit = steal_visit(s, n, at, &lacks_value);
+            sp->state[at] = lacks_value ? CHILD_TESTED : CHILD_DONE;
+        } else if (sp->given > 0) {
+            await_slaves(s, n, sp);
+            /* Another window for the node's parent, or a stop: no child says so. */
+            visit = search_halted(s) ? VISIT_STOP : VISIT_VALUE;
+        } else {
+            break;
+        }
+        if (n->alpha_now > alpha && sp->given > 0 && !node_is_cut_off(n)) {
+            say_to_slaves(s, sp, STEAL_NARROW);
+        }
+    }
+    return visit;
+}
+
+enum search_visit steal_children(struct search *s, struct node *n)
+{
+    const struct peer_port *port = s->env.peers;
+    const struct steal_rules *rules = s->options.algorithm->steals;
+    struct steal *st = s->steal;
+    if (!peers_are_there(s) || port->count < 2 || st->splits == SPLITS_MAX || n->move_count < 2 ||
+        (rules->divides != NULL && !rules->divides(s, n))) {
+        return children_in_order(s, n);
+    }
+    const unsigned first = rules->comes_first == NULL ? 1 : rules->comes_first(n);
+    enum search_visit visit = VISIT_VALUE;
+    for (unsigned at = 0; at < first && at < n->move_count; at++) {
+        order_pick(s, n, at);
+        visit = children_visit(s, n, at, false, 0);
+        if (!children_go_on(visit) || node_is_cut_off(n)) {
+            return visit;
+        }
+    }
+    order_sort(s, n);
+    struct split *sp = &st->split[st->splits++];
+    sp->id = rng_mix(port->secret + ++st->serial) & ~UINT64_C(0xff);
+    sp->ply = n->ply;
+    sp->given = 0;
+    sp->waits = true;
+    memset(sp->state, CHILD_FREE, n->move_count);
+    memset(sp->state, CHILD_DONE, first < n->move_count ? first : n->move_count);
+    answer_parked(s, false);
+    sp->waits = false;
+    visit = search_divided(s, n, sp);
+    say_to_slaves(s, sp, STEAL_ABORT);
+    st->splits--;
+    return visit == VISIT_BUSY ? VISIT_VALUE : visit;
+}

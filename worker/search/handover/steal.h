@@ -1,0 +1,67 @@
+/* steal: work stealing between searchers (Feldmann 1993; Weill 1996, section 3.2), by the rules of
+ * an algorithm. One searcher owns the root; the others have no work but what they are given.
+ *
+ * A searcher without work asks another one, drawn at random (REQUEST). Who has a split point, a
+ * node that the rules divide, with a child that nobody is in, gives that of the node nearest to the
+ * root (WORK) and is then its master; else he keeps the request until his next poll
+ * and refuses it there (NO_WORK). The slave returns the value (RESULT) or the child, unsearched.
+ * The master distributes a better alpha to his slaves (NARROW), and ends their work when the node
+ * is cut off (ABORT). A master who waits for slaves helps them: he asks them for work below his
+ * node (the helpful master concept).
+ *
+ * Who owns what: a split point belongs to its master alone, and nothing is shared but messages,
+ * which a port carries (peers.h). Threads: the search's own. Memory: steal_open only. Blocking: in
+ * port.wait, while there is no work. Pure.
+ *
+ * Deaths, and messages that get lost: a master who has waited half a second for a slave asks him
+ * for a sign (SIGN). A slave who does not have that child returns it; one who gives no sign for as
+ * long again loses it, and another searches it; what he reports while that one is at it is taken,
+ * as the value of that child. A slave whose master is dead ends his child for nobody. So any death
+ * but that of the searcher with the root costs time alone.
+ *
+ * Messages of liars: a path that is none is not searched, a slave takes work from whom he asked and
+ * orders from his master alone. A false value is believed, as one of the table is, and a slave that
+ * only gives signs is waited for. */
+#ifndef WORKER_SEARCH_HANDOVER_STEAL_H
+#define WORKER_SEARCH_HANDOVER_STEAL_H
+
+#include "worker/search/handover/peers.h"
+
+/* Children of at least this depth are worth a message; shallower ones, too, where the table's
+ * in-flight depth is less. */
+enum { STEAL_DEPTH = 4 };
+
+/* What the algorithms that steal differ in. */
+struct steal_rules {
+    /* Whether the children of the node may be given away. NULL: of every node. */
+    bool (*divides)(const struct search *s, const struct node *n);
+    /* So many of its children come first, one after the other. NULL: the eldest. */
+    unsigned (*comes_first)(const struct node *n);
+    /* Only null-window searches are given away. A child whose value is in the window is searched
+     * again by the master, when all children before it are done. */
+    bool gives_tests;
+};
+
+struct steal;
+
+/* NULL: no memory. For free(). */
+struct steal *steal_open(void);
+
+/* A search begins: what is left of the last one is forgotten. */
+void steal_begin(struct search *s);
+
+/* peers.h calls these: what a searcher without a root does next (false: it has no work; it has
+ * asked for some); the requests kept since the poll before are refused; what came is taken and
+ * answered.
+ */
+bool steal_work(struct search *s);
+void steal_refuse_parked(struct search *s);
+void steal_take(struct search *s, const struct peer_message *message);
+
+struct node;
+
+/* search_children of algorithm.h: those that come first, then the others, with all who ask for
+ * work. */
+enum search_visit steal_children(struct search *s, struct node *n);
+
+#endif

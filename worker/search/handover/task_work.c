@@ -1,0 +1,270 @@
+/* A worker's part of tasks.h. */
+#include "worker/search/children.h"
+#include "worker/search/handover/tasks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    TASKS_MAX = 4096,
+    STEP = 2, /* plies from one iteration of a task to the next */
+};
+
+struct task {
+    uint64_t key, signature;
+    uint32_t request;
+    int alpha, beta;
+    uint8_t depth, done, iteration;
+    bool cut_node;
+    uint16_t from, length;
+    uint16_t path[TASK_PLIES];
+};
+
+struct task_work {
+    struct task *task;
+    unsigned count, room;
+    uint64_t serial;
+    struct task running;
+    bool is_running, is_wanted; /* `running`: it is being searched; and still to be */
+    bool is_illegal; /* the path of the last one */
+};
+
+struct task_work *task_work_open(void)
+{
+    return calloc(1, sizeof(struct task_work));
+}
+
+void task_work_free(struct task_work **work)
+{
+    if (*work != NULL) {
+        free((*work)->task);
+        free(*work);
+        *work = NULL;
+    }
+}
+
+void task_work_begin(struct search *s)
+{
+    s->task_work->count = 0;
+    s->task_work->is_running = false;
+}
+
+static struct task *task_of(struct task_work *t, uint64_t key)
+{
+    for (unsigned i = 0; i < t->count; i++) {
+        if (t->task[i].key == key) {
+            return &t->task[i];
+        }
+    }
+    return NULL;
+}
+
+static bool is_first(const struct task *a, const struct task *b)
+{
+    return a->done != b->done             ? a->done < b->done
+           : a->signature != b->signature ? a->signature < b->signature
+                                          : a->beta - a->alpha < b->beta - b->alpha;
+}
+
+/* NULL: there is none. */
+static struct task *first_task(struct task_work *t)
+{
+    struct task *first = NULL;
+    for (unsigned i = 0; i < t->count; i++) {
+        if (first == NULL || is_first(&t->task[i], first)) {
+            first = &t->task[i];
+        }
+    }
+    return first;
+}
+
+static void stop_running(struct search *s)
+{
+    s->task_work->is_wanted = false;
+    search_abort(s, s->task_work->serial);
+}
+
+static bool has_room(struct task_work *t)
+{
+    if (t->count < t->room) {
+        return true;
+    }
+    const unsigned room = t->room == 0 ? 64 : 2 * t->room;
+    struct task *task = room <= TASKS_MAX ? realloc(t->task, room * sizeof *task) : NULL;
+    if (task == NULL) {
+        return false;
+    }
+    t->task = task;
+    t->room = room;
+    return true;
+}
+
+/* A sign that the task is here. */
+static void answer(struct search *s, const struct peer_message *work)
+{
+    struct peer_message m;
+    peer_message(s, &m, TASK_RESULT);
+    m.split = work->split;
+    m.request = work->request;
+    peers_send(s, work->from, &m);
+}
+
+/* A task, or another window or depth for one. What does not fit is lost, and the master finds out.
+ */
+static void take_work(struct search *s, const struct peer_message *m)
+{
+    struct task_work *t = s->task_work;
+    struct task *task = task_of(t, m->split);
+    const bool is_valid = m->length <= TASK_PLIES && m->depth >= 1 &&
+                          m->depth <= SEARCH_DEPTH_MAX && m->alpha < m->beta;
+    if (!is_valid || (task == NULL && !has_room(t))) {
+        return;
+    }
+    if (m->at != 0) {
+        answer(s, m);
+    }
+    if (task != NULL && (int32_t)(m->request - task->request) <= 0) {
+        return; /* it is here; or a later message has overtaken this one */
+    }
+    const bool is_running = t->is_running && t->running.key == m->split &&
+                            (m->alpha < t->running.alpha || m->beta > t->running.beta);
+    uint8_t done = task == NULL ? 0 : task->done;
+    if (task == NULL) {
+        task = &t->task[t->count++];
+    }
+    done = done >= m->depth ? (uint8_t)(m->depth - 1) : done; /* once more, in the new window */
+    *task = (struct task){.key = m->split,
+                          .signature = m->signature,
+                          .request = m->request,
+                          .alpha = m->alpha,
+                          .beta = m->beta,
+                          .depth = (uint8_t)m->depth,
+                          .done = done,
+                          .iteration = (uint8_t)m->iteration,
+                          .cut_node = m->cut_node,
+                          .from = (uint16_t)m->from,
+                          .length = m->length};
+    memcpy(task->path, m->moves, m->length * sizeof task->path[0]);
+    if (is_running ||
+        (t->is_running && s->options.algorithm->tasks->preempts && is_first(task, &t->running))) {
+        stop_running(s);
+    }
+}
+
+static void remove_task(struct task_work *t, struct task *task)
+{
+    *task = t->task[--t->count];
+}
+
+static void take_drop(struct search *s, const struct peer_message *m)
+{
+    struct task_work *t = s->task_work;
+    struct task *task = task_of(t, m->split);
+    if (task == NULL || (int32_t)(m->request - task->request) < 0) {
+        return;
+    }
+    remove_task(t, task);
+    if (t->is_running && t->running.key == m->split) {
+        stop_running(s);
+    }
+}
+
+void tasks_take(struct search *s, const struct peer_message *m)
+{
+    if (s->env.peers->owns_root) {
+        if (m->kind == TASK_RESULT) {
+            tasks_take_result(s, m);
+        }
+    } else if (m->kind == TASK_WORK) {
+        take_work(s, m);
+    } else if (m->kind == TASK_DROP) {
+        take_drop(s, m);
+    }
+}
+
+/* The position of the task to this depth, from the root. VISIT_STOP, too, if its path is none:
+ * another process may say anything. */
+static enum search_visit search_task(struct search *s, const struct task *task, unsigned depth)
+{
+    struct node *n = &s->node[task->length];
+    const struct game *game = s->options.game;
+    unsigned made = 0;
+    while (made < task->length && game_is_legal(game, s->position, task->path[made])) {
+        s->node[made].in_flight = s->node[made].has_children = false;
+        s->node[made].split_id = 0;
+        s->node[made].move_now = task->path[made];
+        game->make(s->position, task->path[made++]);
+    }
+    if (made < task->length) {
+        while (made > 0) {
+            game->unmake(s->position, task->path[--made]);
+        }
+        s->task_work->is_illegal = true;
+        return VISIT_STOP;
+    }
+    peers_begin_work(s, task->length, task->iteration);
+    n->depth = (int)depth;
+    n->alpha = task->alpha;
+    n->beta = task->beta;
+    n->exclusive = n->after_null = false;
+    n->excluded = 0;
+    n->cut_node = task->cut_node;
+    n->split_id = ++s->task_work->serial;
+    s->counters.steals++;
+    enum search_visit visit = node_search(s, n);
+    for (unsigned ply = task->length; ply > 0; ply--) {
+        s->options.game->unmake(s->position, task->path[ply - 1]);
+    }
+    n->split_id = 0;
+    return visit;
+}
+
+static void report(struct search *s, const struct task *task, uint32_t request, unsigned depth)
+{
+    const struct node *n = &s->node[task->length];
+    struct peer_message m;
+    peer_message(s, &m, TASK_RESULT);
+    m.split = task->key;
+    m.request = request;
+    m.depth = (int)depth;
+    m.best = n->best;
+    m.alpha = n->best > task->alpha ? n->best : -GAME_INFINITE;
+    m.beta = n->best < task->beta ? n->best : GAME_INFINITE;
+    m.move.move = n->best > task->alpha ? n->best_move : 0;
+    peers_send(s, task->from, &m);
+}
+
+bool tasks_work(struct search *s)
+{
+    struct task_work *t = s->task_work;
+    struct task *first = first_task(t);
+    if (first == NULL) {
+        return false;
+    }
+    const struct task task = *first; /* the list may change meanwhile */
+    unsigned depth = task.depth;
+    while (depth > (unsigned)task.done + STEP) {
+        depth -= STEP;
+    }
+    t->running = task;
+    t->is_running = t->is_wanted = true;
+    t->is_illegal = false;
+    enum search_visit visit = search_task(s, &task, depth);
+    t->is_running = false;
+    if (t->is_illegal) {
+        remove_task(t, first);
+        return true;
+    }
+    if (visit != VISIT_VALUE || s->stopped || !t->is_wanted) {
+        return true;
+    }
+    first = task_of(t, task.key); /* what is wanted now, in the same window or a part of it */
+    if (depth == first->depth || s->options.algorithm->tasks->reports) {
+        report(s, &task, first->request, depth);
+    }
+    first->done = (uint8_t)depth;
+    if (depth >= first->depth) {
+        remove_task(t, first);
+    }
+    return true;
+}

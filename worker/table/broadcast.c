@@ -1,0 +1,152 @@
+#include "worker/table/broadcast.h"
+
+#include <string.h>
+
+enum {
+    SHARE_EVERY_US = 2000, /* a message costs more than its results are worth in a millisecond */
+    PROBE_EVERY_US = 10000, /* while all others may have the same table */
+    WINDOW_US = 10000, /* between two looks at what came */
+    MOST_DEPTH = 6, /* the least depth is no more */
+    /* What a host takes a second: 5% of the time of its searchers (50 ns a result), and 60% of a
+     * network card of 1 Gb/s. */
+    TAKEN_EACH_MAX = 1000000,
+    TAKEN_MAX = 5700000,
+};
+
+void share_begin(struct share *s)
+{
+    s->count = 0;
+    s->wanted = false;
+}
+
+bool share_has_peers(const struct share *s, uint64_t now_us)
+{
+    return now_us < embedded_other_table_until_us(s->local->table);
+}
+
+static bool is_due(const struct share_queue *q, uint64_t now_us)
+{
+    return now_us >= atomic_load_explicit(&q->due_us, memory_order_relaxed);
+}
+
+static unsigned waiting(const struct share_queue *q)
+{
+    return atomic_load_explicit(&q->count, memory_order_relaxed);
+}
+
+/* Whether the queue takes results of this searcher's namespace; who holds the lock. One whose
+ * results are long due is of a job that ended: nobody sends them any more. */
+static bool enter_queue(struct share_queue *q, uint64_t namespace_id, uint64_t now_us)
+{
+    uint64_t due_us = atomic_load_explicit(&q->due_us, memory_order_relaxed);
+    if (q->namespace_id != namespace_id && now_us > due_us + SHARE_EVERY_US) {
+        atomic_store_explicit(&q->count, 0, memory_order_relaxed);
+    }
+    if (waiting(q) == 0) {
+        q->namespace_id = namespace_id;
+    }
+    return q->namespace_id == namespace_id;
+}
+
+void share_send(struct share *s, uint64_t now_us)
+{
+    struct share_queue *q = embedded_share_queue(s->local->table);
+    struct tt_store out[CLIENT_SHARE_MAX];
+    unsigned moved = 0;
+    do {
+        unsigned sent = 0;
+        pthread_mutex_lock(&q->lock);
+        if (enter_queue(q, s->local->namespace_id, now_us)) {
+            unsigned count = waiting(q), left = s->count - moved;
+            unsigned n = left < CLIENT_SHARE_MAX - count ? left : CLIENT_SHARE_MAX - count;
+            memcpy(&q->list[count], &s->list[moved], n * sizeof *out);
+            moved += n;
+            count += n;
+            if (count == CLIENT_SHARE_MAX || (count > 0 && is_due(q, now_us))) {
+                uint64_t pause_us = share_has_peers(s, now_us) ? SHARE_EVERY_US : PROBE_EVERY_US;
+                memcpy(out, q->list, count * sizeof *out);
+                sent = count;
+                count = 0;
+                atomic_store_explicit(&q->due_us, now_us + pause_us, memory_order_relaxed);
+            }
+            atomic_store_explicit(&q->count, count, memory_order_relaxed);
+        } else { /* each namespace goes in messages of its own, which a session says it is of */
+            sent = s->count;
+            memcpy(out, s->list, sent * sizeof *out);
+            moved = sent;
+        }
+        pthread_mutex_unlock(&q->lock);
+        if (sent > 0) {
+            (void)client_share(s->client, out, sent, now_us);
+        }
+    } while (moved < s->count);
+    s->count = 0;
+}
+
+bool share_add(struct share *s, const struct tt_store *result)
+{
+    const struct share_queue *q = embedded_share_queue(s->local->table);
+    unsigned steps = result->depth * SHARE_STEPS + (unsigned)(result->key >> 61);
+    if (!s->wanted || result->depth < s->depth || result->depth > PROTO_RESULT_DEPTH_MAX ||
+        steps < atomic_load_explicit(&q->least, memory_order_relaxed)) {
+        return false;
+    }
+    s->list[s->count++] = *result;
+    return s->count == SHARE_OWN_MAX;
+}
+
+/* One step at a time, so that all hosts find the same. */
+static void adapt(const struct share *s, struct share_queue *q, uint64_t now_us)
+{
+    uint64_t elapsed_us = now_us - q->window_us;
+    if (elapsed_us < WINDOW_US) {
+        return;
+    }
+    uint64_t most = (uint64_t)TAKEN_EACH_MAX * embedded_slots(s->local->table);
+    most = most < TAKEN_MAX ? most : TAKEN_MAX;
+    uint64_t rate = q->window_taken * 1000000 / elapsed_us;
+    unsigned least = atomic_load_explicit(&q->least, memory_order_relaxed);
+    if (rate > most || q->window_load >= PROTO_LOAD_BUSY) {
+        least += least < MOST_DEPTH * SHARE_STEPS;
+    } else if (rate * 4 < most * 3 && q->window_load < PROTO_LOAD_BUSY / 2) {
+        least -= least > s->depth * SHARE_STEPS;
+    }
+    atomic_store_explicit(&q->least, least, memory_order_relaxed);
+    q->window_us = now_us;
+    q->window_taken = 0;
+    q->window_load = 0;
+}
+
+void share_take(struct share *s, const struct proto_share *message, uint64_t now_us,
+                uint64_t until_us)
+{
+    struct share_queue *q = embedded_share_queue(s->local->table);
+    embedded_saw_other_table(s->local->table, until_us);
+    embedded_take(s->local, message->list.at, message->list.count);
+    pthread_mutex_lock(&q->lock); /* a lying shard sends results to all searchers, not to one */
+    q->window_taken += message->list.count;
+    q->window_load = message->load > q->window_load ? message->load : q->window_load;
+    adapt(s, q, now_us);
+    pthread_mutex_unlock(&q->lock);
+}
+
+void share_serve(struct share *s, bool has_others, uint64_t now_us)
+{
+    struct share_queue *q = embedded_share_queue(s->local->table);
+    bool has_peers = share_has_peers(s, now_us);
+    if (s->depth == 0) {
+        return;
+    }
+    if (s->count > 0 || (waiting(q) > 0 && is_due(q, now_us))) {
+        share_send(s, now_us);
+    }
+    if (s->local->slot == 0 && !has_peers &&
+        atomic_load_explicit(&q->least, memory_order_relaxed) > SHARE_DEPTH_FIRST * SHARE_STEPS) {
+        pthread_mutex_lock(&q->lock);
+        adapt(s, q, now_us); /* else all hosts might wait for each other for ever */
+        pthread_mutex_unlock(&q->lock);
+    }
+    /* Signs of others may come from peers with the same table. A few results now and then find out:
+     * a peer with another table answers with its own. */
+    s->wanted = has_peers || (has_others && is_due(q, now_us));
+}

@@ -1,0 +1,50 @@
+/* share: the result broadcast (PROTOCOL.md, SHARE). Below the remote depth limit nobody is asked,
+ * so that each host would search what another has searched. So results found there are told to all
+ * hosts, through the shards, while there are any, and what others tell is put into the own table.
+ *
+ * The process is the unit: what its searchers find in a namespace is collected in one queue and
+ * leaves in one message, and one of them takes what others tell, for all. The shallower the results
+ * that are told, the less is searched twice, and the more there is to send and to take: each ply
+ * less is four to five times as much. So the least depth adapts, by eighths of a ply (of the
+ * results of the next ply so many eighths, chosen by their keys): the more hosts there are, the
+ * deeper. All go by what they receive, which is about the same where each has a table of its own,
+ * and by what the shards say of their load.
+ *
+ * Threads: a share is one searcher's; its queue is the process's and has a lock, held for some 100
+ * ns, a few us when a message of it leaves. Memory: none but the structs. Never blocks; what gets
+ * lost is searched again. */
+#ifndef WORKER_TABLE_BROADCAST_H
+#define WORKER_TABLE_BROADCAST_H
+
+#include "worker/table/broadcast_queue.h"
+#include "worker/table/embedded.h"
+
+enum { SHARE_OWN_MAX = 32 };
+
+struct share {
+    /* fixed, the caller's to set, borrowed */
+    struct client *client;
+    const struct embedded_port *local;
+    uint8_t depth; /* results of at least this one may be told; 0: none */
+    /* state */
+    struct tt_store list[SHARE_OWN_MAX];
+    unsigned count;
+    bool wanted; /* there are peers with another table, or it is time to find out */
+};
+
+/* A new search. */
+void share_begin(struct share *share);
+/* Whether there are peers with another table: their results have to be asked for. */
+bool share_has_peers(const struct share *share, uint64_t now_us);
+/* A result was found here. True: share_send is due, there is no room for another. */
+bool share_add(struct share *share, const struct tt_store *result);
+/* Gives what was found here to the queue, and sends that if it is full or due. */
+void share_send(struct share *share, uint64_t now_us);
+/* Results came from a peer with another table, which counts as there until `until_us`. */
+void share_take(struct share *share, const struct proto_share *message, uint64_t now_us,
+                uint64_t until_us);
+/* From env.poll: sends what is due. `has_others`: there were signs of other searchers, which may
+ * have the same table. */
+void share_serve(struct share *share, bool has_others, uint64_t now_us);
+
+#endif
