@@ -1,49 +1,189 @@
 #include "worker/search/algorithm.h"
 
-#include "worker/search/aphid.h"
 #include "worker/search/children.h"
-#include "worker/search/dts.h"
 #include "worker/search/handover/steal.h"
-#include "worker/search/jamboree.h"
-#include "worker/search/lazy_smp.h"
-#include "worker/search/minimal_tree.h"
-#include "worker/search/pvs.h"
-#include "worker/search/uidpabs.h"
-#include "worker/search/ybwc.h"
+#include "worker/search/handover/tasks.h"
+#include "worker/search/node.h"
 
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+
+/* ---- ybwc: Young Brothers Wait Concept (Feldmann 1993; Weill 1996, section 3.2) ----
+ *
+ * The young brothers of every node are given away, when the eldest is done. */
+
+static const struct steal_rules ybwc = {0};
+
+/* ---- jamboree: Jamboree search (Kuszmaul 1995, StarTech) ----
+ *
+ * After the eldest child all others are tested at the same time by null-window searches. Those that
+ * fail the test are searched for their value one after the other, in order, each when all before it
+ * are done: speculation is in the tests alone. Work is stolen as in StarTech; its deferred reads
+ * are not here. */
+
+static const struct steal_rules jamboree = {.gives_tests = true};
+
+/* ---- pvs, epvs: principal variation splitting, and the enhanced one (Hyatt 1988; Hyatt, Suter,
+ * Nelson 1989) ----
+ *
+ * PVS divides the nodes of the leftmost path, from the deepest to the root, each when its eldest
+ * child is done; a searcher that finds no child left waits until the node is done. EPVS lets those
+ * who wait into the subtrees of the others: the node two plies below the one that was divided is
+ * divided as well, and so on from there. Hyatt's searchers stop for that and begin again two plies
+ * below; here they go on, and hand over what is left of that node. */
+
+/* How many moves of the path, from its begin on, lead to the eldest child. */
+static unsigned eldest_plies(const struct search *s, const struct node *n)
+{
+    unsigned ply = s->start_ply;
+    while (ply < n->ply && s->node[ply].move_now == s->node[ply].moves[0].move) {
+        ply++;
+    }
+    return ply;
+}
+
+static bool is_leftmost(const struct search *s, const struct node *n)
+{
+    return s->start_ply == 0 && eldest_plies(s, n) == n->ply;
+}
+
+/* The leftmost path, and every second ply below it: what was given away begins at a node that is
+ * divided. */
+static bool is_at_second_ply(const struct search *s, const struct node *n)
+{
+    const unsigned divided = s->start_ply == 0 ? eldest_plies(s, n) : s->start_ply;
+    return (n->ply - divided) % 2 == 0;
+}
+
+static const struct steal_rules pvs = {.divides = is_leftmost};
+static const struct steal_rules epvs = {.divides = is_at_second_ply};
+
+/* ---- dts: dynamic tree splitting (Hyatt 1988) ----
+ *
+ * A node is divided wherever its type says that all of its moves will be searched: an ALL node,
+ * which is expected to fail low, at once; a PV node when the eldest child is done; a CUT node,
+ * which one good move ends, only when the first few have failed.
+ *
+ * Hyatt's searchers are peers that share the tree in memory, and the last one to finish takes a
+ * node over. Here a node stays with its master, who helps its slaves meanwhile (steal.h). */
+
+enum { CUT_NODE_MOVES = 3 };
+
+static unsigned first_of_type(const struct node *n)
+{
+    return !node_is_null_window(n) ? 1 : n->cut_node ? CUT_NODE_MOVES : 0;
+}
+
+static const struct steal_rules dts = {.comes_first = first_of_type};
+
+/* ---- aphid: Asynchronous Parallel Hierarchical Iterative Deepening (Brockington 1998) ----
+ *
+ * By the description in Ura 2014, section 2.2: the passes of tasks.h in every iteration of the
+ * root; a worker leaves the iteration of a task only if it is dropped or wanted in another window.
+ * Brockington's masters between the first master and the workers are not here. */
+
+static const struct task_rules aphid = {.reports = true};
+
+/* ---- minimal-tree: dynamic prediction of minimal trees (Ura, Tsuruoka, Chikayama 2014) ----
+ *
+ * The passes of tasks.h for the whole depth at once, after the master alone has searched half of
+ * it; a worker leaves a task as soon as a more important one comes. With `static` workers report
+ * results of the full depth alone, so that the prediction does not follow the shallower ones ("w/o
+ * updates" there). */
+
+static const struct task_rules minimal_tree = {.reports = true, .preempts = true};
+static const struct task_rules minimal_tree_static = {.preempts = true};
+
+/* Those between half of the limit and the limit. */
+static bool skips_to_limit(const struct search_options *options, unsigned depth)
+{
+    return depth > options->depth_limit / 2 && depth < options->depth_limit;
+}
+
+/* ---- uidpabs: Unsynchronized Iteratively Deepening Parallel Alpha-Beta Search (Newborn 1988) ----
+ *
+ * By the description in Ura 2014, section 2.2: the moves of the root are tasks, and each worker
+ * goes deeper in its own without waiting for the others. Here the answer is of one depth for all.
+ */
+
+static const struct task_rules uidpabs = {.plies = 1, .reports = true};
+
+/* ---- lazy: Lazy SMP, as chess engines use it ----
+ *
+ * All searchers start at the root and share results, nothing is deferred, and the searchers are
+ * kept apart by the iterations that each leaves out. There is no paper: it spread from Cheng (2013,
+ * by Daniel Homan) and from Stockfish 7 (2016), whose table of skipped iterations this is. In
+ * strict mode a result answers only at its own depth, so that searchers in other iterations give
+ * each other the order of moves, and results only when they come to the same depth. An iteration
+ * that a searcher ends has its exact value. */
+
+/* Pattern i searches `size` iterations and leaves out as many, from `phase` on (Stockfish 7 to 9,
+ * SkipSize and SkipPhase). */
+static const struct {
+    unsigned char size, phase;
+} patterns[] = {
+    {1, 0}, {1, 1}, {2, 0}, {2, 1}, {2, 2}, {2, 3}, {3, 0}, {3, 1}, {3, 2}, {3, 3},
+    {3, 4}, {3, 5}, {4, 0}, {4, 1}, {4, 2}, {4, 3}, {4, 4}, {4, 5}, {4, 6}, {4, 7},
+};
+
+/* Number 0 leaves out none; the others leave out blocks of 1 to 4 iterations in turn. */
+static bool skips(unsigned number, unsigned depth)
+{
+    if (number == 0) {
+        return false;
+    }
+    unsigned i = (number - 1) % (sizeof patterns / sizeof patterns[0]);
+    return (depth + patterns[i].phase) / patterns[i].size % 2 != 0;
+}
+
+static bool skips_by_number(const struct search_options *options, unsigned depth)
+{
+    return skips(options->number, depth);
+}
+
+/* The same for every second searcher of other processes than the front-end's; the others leave out
+ * none. ABDADA's: those who run ahead find the move to begin with, and where many searchers wait
+ * for a network they are in each other's way less. On threads of one process it brings nothing.
+ * Not in games that are searched to their end, whose iterations are of unlike size: there it costs
+ * more than it brings (docs/comparison.md). */
+static bool half_skip(const struct search_options *options, unsigned depth)
+{
+    return options->number >= SEARCH_AWAY && options->game->depth_left == NULL &&
+           options->number % 2 != 0 && skips((options->number + 1) / 2, depth);
+}
+
+/* ---- the table ---- */
 
 /* name, how children are searched, counts_inflight, uses_searchers, uses_shards, random_order,
  * how work is handed over by stealing or by a master, which iterations are left out */
 static const struct algorithm algorithms[] = {
     /* While alone as abdada-paper; else the unfinished child with the fewest searchers first. Half
      * of the workers leave out iterations. */
-    {"abdada", children_least_helped, true, true, true, false, NULL, NULL, lazy_smp_half_skips},
+    {"abdada", children_least_helped, true, true, true, false, NULL, NULL, half_skip},
     /* Weill 1996, figure 1. */
     {"abdada-paper", children_two_passes, true, true, true, false, NULL, NULL, NULL},
     /* All start at the root and share results, nothing is deferred (Otto and Felten 1988). */
     {"shared-table", children_in_order, true, true, true, true, NULL, NULL, NULL},
     /* The same, each searcher in iterations of its own. */
-    {"lazy", children_in_order, false, true, true, true, NULL, NULL, lazy_smp_skips},
+    {"lazy", children_in_order, false, true, true, true, NULL, NULL, skips_by_number},
     /* Young brothers are given to searchers that ask for work (Feldmann 1993). */
-    {"ybwc", steal_children, false, true, true, false, &ybwc_rules, NULL, NULL},
+    {"ybwc", steal_children, false, true, true, false, &ybwc, NULL, NULL},
     /* Tests side by side, values one after the other (Kuszmaul 1995). */
-    {"jamboree", steal_children, false, true, true, false, &jamboree_rules, NULL, NULL},
+    {"jamboree", steal_children, false, true, true, false, &jamboree, NULL, NULL},
     /* Work is divided on the leftmost path only; or two plies below it as well (Hyatt 1988). */
-    {"pvs", steal_children, false, true, true, false, &pvs_rules, NULL, NULL},
-    {"epvs", steal_children, false, true, true, false, &epvs_rules, NULL, NULL},
+    {"pvs", steal_children, false, true, true, false, &pvs, NULL, NULL},
+    {"epvs", steal_children, false, true, true, false, &epvs, NULL, NULL},
     /* Wherever the type of the node says that all moves will be searched (Hyatt 1988). */
-    {"dts", steal_children, false, true, true, false, &dts_rules, NULL, NULL},
+    {"dts", steal_children, false, true, true, false, &dts, NULL, NULL},
     /* A master's tree; each worker searches below its leaves (Brockington 1998; Ura 2014). */
-    {"aphid", children_in_order, false, true, true, false, NULL, &aphid_rules, NULL},
-    {"minimal-tree", children_in_order, false, true, true, false, NULL, &minimal_tree_rules,
-     minimal_tree_skips},
-    {"minimal-tree-static", children_in_order, false, true, true, false, NULL,
-     &minimal_tree_static_rules, minimal_tree_skips},
+    {"aphid", children_in_order, false, true, true, false, NULL, &aphid, NULL},
+    {"minimal-tree", children_in_order, false, true, true, false, NULL, &minimal_tree,
+     skips_to_limit},
+    {"minimal-tree-static", children_in_order, false, true, true, false, NULL, &minimal_tree_static,
+     skips_to_limit},
     /* The same, with the root's moves as leaves (Newborn 1988). */
-    {"uidpabs", children_in_order, false, true, true, false, NULL, &uidpabs_rules, NULL},
+    {"uidpabs", children_in_order, false, true, true, false, NULL, &uidpabs, NULL},
     /* NegaScout: the reference. */
     {"sequential", children_in_order, false, false, false, true, NULL, NULL, NULL},
 };

@@ -2,8 +2,9 @@
  *
  * They differ in how the children of a node are searched and in what they need around them;
  * iterations, node, quiescence, ordering and the table port are the same code for all. To add one,
- * write its functions in a file of its own (by way of children.h, and of steal.h or tasks.h if its
- * searchers hand each other work), its header, and its row in algorithm.c. Pure. */
+ * write its row in algorithm.c, and above the table, under a heading that names the paper, its
+ * rules (by way of children.h, and of steal.h or tasks.h if its searchers hand each other work).
+ * Pure. */
 #ifndef WORKER_SEARCH_ALGORITHM_H
 #define WORKER_SEARCH_ALGORITHM_H
 

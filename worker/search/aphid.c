@@ -1,3 +1,0 @@
-#include "worker/search/aphid.h"
-
-const struct task_rules aphid_rules = {.reports = true};

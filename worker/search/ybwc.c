@@ -1,3 +1,0 @@
-#include "worker/search/ybwc.h"
-
-const struct steal_rules ybwc_rules = {0};
