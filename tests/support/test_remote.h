@@ -6,6 +6,7 @@
 #include "tests/support/test_ttcore.h"
 #include "ttserver/core/history_tables.h"
 #include "worker/games/games.h"
+#include "worker/search/handover/algorithms.h"
 #include "worker/search/node.h"
 #include "worker/table/remote.h"
 #include "worker/table/remote_depth.h"

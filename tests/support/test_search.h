@@ -7,6 +7,7 @@
 #include "tests/support/test_tt.h"
 #include "worker/games/games.h"
 #include "worker/programs/suite.h"
+#include "worker/search/handover/algorithms.h"
 #include "worker/search/node.h"
 #include "worker/table/embedded.h"
 

@@ -7,7 +7,7 @@
 
 #include "proto/codec.h"
 #include "worker/games/game.h"
-#include "worker/search/algorithm.h"
+#include "worker/search/handover/algorithms.h"
 #include "worker/search/search.h"
 
 enum { JOB_ALGORITHM_MAX = 32, JOB_GAME_MAX = 64 };

@@ -29,6 +29,7 @@ struct envelope {
 
 struct mailbox {
     struct peer_port port; /* its count grows */
+    struct peers peers;
     struct mailboxes *all;
     struct remote *remote; /* NULL: not connected */
     bool is_joined; /* takes part in the letters of its job */
@@ -238,13 +239,14 @@ enum err mailboxes_open(struct mailboxes **out, unsigned count, bool owns_root)
         all->count = i + 1;
         box->list = malloc(ROOM * sizeof *box->list);
         box->peer = malloc(MAILBOX_PEERS_MAX * sizeof *box->peer);
-        if (box->list == NULL || box->peer == NULL) {
+        if (peers_open(&box->peers) != ERR_OK || box->list == NULL || box->peer == NULL) {
             mailboxes_close(&all);
             return ERR_NOMEM;
         }
         box->room = ROOM;
         box->all = all;
         box->port = (struct peer_port){.self = box,
+                                       .peers = &box->peers,
                                        .address = i + 1,
                                        .index = i,
                                        .count = count,
@@ -266,6 +268,7 @@ void mailboxes_close(struct mailboxes **mailboxes)
         pthread_cond_destroy(&all->at[i].came);
         free(all->at[i].list);
         free(all->at[i].peer);
+        peers_close(&all->at[i].peers);
     }
     free(all);
     *mailboxes = NULL;

@@ -269,6 +269,7 @@ void lab_worker_receive_letter(struct lab_worker *w, struct lab_packet *packet)
 static struct peer_port peer_port_of(struct lab_worker *w, bool owns_root)
 {
     return (struct peer_port){.self = w,
+                              .peers = &w->peers,
                               .address = w->index + 1,
                               .secret = rng_mix((uint64_t)w->incarnation << 32 | w->index),
                               .index = w->index,
@@ -352,6 +353,9 @@ static enum err open_parts(struct lab_worker *w)
                                  .pass = o->threads > 1 ? shell_pass : NULL,
                                  .ask_cost_us = (uint32_t)(o->message_ns * 2 / 1000)};
     enum err err = join_host(w, seed);
+    if (err == ERR_OK) {
+        err = peers_open(&w->peers);
+    }
     if (err != ERR_OK) {
         return err;
     }
@@ -421,6 +425,7 @@ void lab_worker_kill(struct lab_worker *w)
     fiber_free(&w->fiber);
     worker_close(&w->worker);
     lab_front_close(&w->front);
+    peers_close(&w->peers);
     leave_host(w);
     w->searcher = NULL;
     lab_packets_free(&w->inbox);

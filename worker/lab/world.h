@@ -54,6 +54,7 @@ struct lab_worker {
     struct worker *worker; /* NULL: a front-end */
     struct lab_front front;
     struct searcher *searcher; /* of either */
+    struct peers peers; /* of its search */
     /* state */
     bool alive, sleeping;
     bool postponed; /* its wake came while it stood still */

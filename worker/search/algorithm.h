@@ -1,10 +1,6 @@
-/* algorithm: the parallel searches by name, as a table: one row and one function for each.
- *
- * They differ in how the children of a node are searched and in what they need around them;
- * iterations, node, quiescence, ordering and the table port are the same code for all. To add one,
- * write its row in algorithm.c, and above the table, under a heading that names the paper, its
- * rules (by way of children.h, and of steal.h or tasks.h if its searchers hand each other work).
- * Pure. */
+/* algorithm: what the parallel searches differ in: how the children of a node are searched, and
+ * what they need around them. Iterations, node, quiescence, ordering and the table port are the
+ * same code for all. Their table is handover/algorithms.h. Pure. */
 #ifndef WORKER_SEARCH_ALGORITHM_H
 #define WORKER_SEARCH_ALGORITHM_H
 
@@ -24,7 +20,21 @@ enum search_visit {
     VISIT_STOP, /* no value: the search is being stopped, or unwinds to a node above */
     VISIT_ABORTED, /* no value: search_abort, or search_narrow to an empty window, named the split
                       point that is this node */
-    VISIT_CONTINUE, /* select_node and tasks_node: nothing is decided, search the children */
+    VISIT_CONTINUE, /* select_node and `visit` below: nothing is decided, search the children */
+};
+
+/* How work goes from one searcher to another (handover/peers.h), and by which rules: at most one of
+ * the two. Where the search has no port for it each searcher begins at the root. */
+struct handover {
+    /* A search begins. True: it had no root of its own, and has helped until env.poll said stop. */
+    bool (*run)(struct search *search);
+    /* The environment has been polled: what came is taken and answered. */
+    void (*serve)(struct search *search);
+    /* NULL: none. Each node comes here first (`solves`: the game solves it). VISIT_CONTINUE: it is
+     * an ordinary one. */
+    enum search_visit (*visit)(struct search *search, struct node *node, bool solves);
+    const struct steal_rules *steals;
+    const struct task_rules *tasks;
 };
 
 struct algorithm {
@@ -37,35 +47,16 @@ struct algorithm {
     bool uses_searchers; /* several searchers in one process */
     bool uses_shards; /* several processes, by way of ttservers */
     bool random_order; /* each searcher orders moves of equal worth in its own way */
-    /* At most one of the two. By these rules the others help the searcher that owns the root, where
-     * there is a port of peers.h; without one each begins at the root. */
-    const struct steal_rules *steals;
-    const struct task_rules *tasks;
+    const struct handover *handover; /* NULL: none */
     /* NULL: none. Whether the searcher with these options (its number: search.h) leaves out the
      * iteration of that depth; it never leaves out that of the limit, the last one. */
     bool (*skips_iteration)(const struct search_options *options, unsigned depth);
 };
 
-/* Whether its searchers send each other messages (peers.h). */
+/* Whether its searchers send each other messages. */
 static inline bool algorithm_needs_peers(const struct algorithm *a)
 {
-    return a->steals != NULL || a->tasks != NULL;
+    return a->handover != NULL;
 }
-
-/* NULL: no algorithm of that name. */
-const struct algorithm *algorithm_by_name(const char *name);
-
-/* Row i of the table, NULL after the last. */
-const struct algorithm *algorithm_at(unsigned i);
-
-enum { ALGORITHM_NAMES_MAX = 192 };
-
-/* The same for help texts, which are there before the program runs. A test compares the two. */
-#define ALGORITHM_NAMES                                                                 \
-    "abdada, abdada-paper, shared-table, lazy, ybwc, jamboree, pvs, epvs, dts, aphid, " \
-    "minimal-tree, minimal-tree-static, uidpabs, sequential"
-
-/* Writes the names, separated by ", ", for messages. Returns `names`. */
-const char *algorithm_names(char names[ALGORITHM_NAMES_MAX]);
 
 #endif

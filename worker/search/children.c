@@ -2,6 +2,8 @@
 
 #include "common/rng.h"
 #include "common/tt/ops.h"
+#include "worker/search/node.h"
+#include "worker/search/order.h"
 #include "worker/search/select.h"
 
 #include <string.h>

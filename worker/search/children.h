@@ -7,7 +7,7 @@
 #ifndef WORKER_SEARCH_CHILDREN_H
 #define WORKER_SEARCH_CHILDREN_H
 
-#include "worker/search/node.h"
+#include "worker/search/context.h"
 
 /* Searches moves[at] and takes its value: the first in the open window, the others in a null window
  * first (NegaScout). VISIT_BUSY only if `exclusive`. `split_id`, unless 0, names the child for

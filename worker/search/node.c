@@ -3,9 +3,7 @@
 #include "common/rng.h"
 #include "common/tt/ops.h"
 #include "worker/search/children.h"
-#include "worker/search/handover/peers.h"
-#include "worker/search/handover/steal.h"
-#include "worker/search/handover/tasks.h"
+#include "worker/search/order.h"
 #include "worker/search/select.h"
 
 /* ---- counting and polling ---- */
@@ -40,7 +38,9 @@ void node_count(struct search *s, const struct node *n, unsigned nodes)
     atomic_store_explicit(s->env.until_poll, until, memory_order_relaxed);
     s->poll_ply = n->ply;
     s->stopped = s->env.poll(s->env.self, s) || s->stopped;
-    peers_serve(s);
+    if (s->options.algorithm->handover != NULL) {
+        s->options.algorithm->handover->serve(s);
+    }
     node_update_inflight_depth(s);
 }
 
@@ -286,13 +286,6 @@ static bool is_true_on_all_paths(const struct search *s, const struct node *n)
            (!n->counts || s->key(s->position) != s->options.game->key(s->position));
 }
 
-/* Work is handed over without the shards, so their remote depth limit is not its own. */
-static unsigned least_divided(const struct search *s)
-{
-    const bool steals = peers_are_there(s) && s->options.algorithm->steals != NULL;
-    return steals && s->inflight_depth > STEAL_DEPTH ? STEAL_DEPTH : s->inflight_depth;
-}
-
 static enum search_visit search_children(struct search *s, struct node *n, uint16_t table_move)
 {
     const int refuting_depth = s->options.game->search->children_depth;
@@ -301,11 +294,21 @@ static enum search_visit search_children(struct search *s, struct node *n, uint1
     }
     order_moves(s, n, table_move);
     n->has_children = true;
-    enum search_visit visit = n->depth - 1 >= (int)least_divided(s)
+    const unsigned least =
+        s->inflight_depth < s->divided_depth ? s->inflight_depth : s->divided_depth;
+    enum search_visit visit = n->depth - 1 >= (int)least
                                   ? s->options.algorithm->search_children(s, n)
                                   : children_in_order(s, n);
     n->has_children = false;
     return visit == VISIT_ABORTED ? VISIT_STOP : visit; /* no value without that child */
+}
+
+/* It may be a node of a master's tree. */
+static enum search_visit visit_first(struct search *s, struct node *n, bool solves)
+{
+    const struct handover *handover = s->options.algorithm->handover;
+    return handover == NULL || handover->visit == NULL ? VISIT_CONTINUE
+                                                       : handover->visit(s, n, solves);
 }
 
 enum search_visit node_search(struct search *s, struct node *n)
@@ -335,7 +338,7 @@ enum search_visit node_search(struct search *s, struct node *n)
     /* Step 2. Endings that the game solves itself: without the table, but for shared nodes. */
     const bool solves = game->solves != NULL && game->solves(s->position, n->depth, has_few(s)) &&
                         (n->ply > 0 || node_has_all_moves(s));
-    enum search_visit visit = tasks_node(s, n, solves);
+    enum search_visit visit = visit_first(s, n, solves);
     if (visit != VISIT_CONTINUE) {
         return visit;
     }

@@ -1,6 +1,7 @@
+#include "worker/search/order.h"
+
 #include "common/rng.h"
 #include "common/tt/history_sums.h"
-#include "worker/search/node.h"
 
 #include <stdlib.h>
 #include <string.h>

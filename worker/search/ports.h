@@ -82,8 +82,8 @@ struct env_port {
      * search. Who stores 1 (release), in any thread, makes it poll at its next node; where the
      * search counted a node at that very moment, up to SEARCH_POLL_NODES later. */
     atomic_uint *until_poll;
-    /* NULL: there is none. By which searchers hand each other work (steal.h); it outlives the
-     * search. */
+    /* NULL: there is none. By which searchers hand each other work (handover/peers.h); it outlives
+     * the search. */
     const struct peer_port *peers;
 };
 

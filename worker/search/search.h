@@ -5,7 +5,8 @@
  * allocated after that. Scores are relative to the node they belong to: a mate found n plies below
  * is GAME_MATE - n, and loses one per ply on its way up, so that a stored value does not depend on
  * the path (strict mode). Sources: Weill 1996 (ABDADA), Reinefeld 1983 (NegaScout), Marsland 1986
- * (ordering). */
+ * (ordering). Its functions are those of iterations.c; what an environment may say to it: ports.h.
+ */
 #ifndef WORKER_SEARCH_SEARCH_H
 #define WORKER_SEARCH_SEARCH_H
 

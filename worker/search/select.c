@@ -1,6 +1,8 @@
 #include "worker/search/select.h"
 
 #include "common/rng.h"
+#include "worker/search/node.h"
+#include "worker/search/order.h"
 
 #include <math.h>
 

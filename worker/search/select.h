@@ -8,7 +8,7 @@
 #ifndef WORKER_SEARCH_SELECT_H
 #define WORKER_SEARCH_SELECT_H
 
-#include "worker/search/node.h"
+#include "worker/search/context.h"
 
 /* Weighs the node before its moves are generated. VISIT_VALUE: node->best is a lower bound that
  * cuts it off, or an upper one at alpha; VISIT_CONTINUE: nothing is decided, search the children;

@@ -11,6 +11,7 @@
 #include "common/options.h"
 #include "common/rng.h"
 #include "worker/games/othello/othello.h"
+#include "worker/search/handover/algorithms.h"
 #include "worker/search/search.h"
 #include "worker/search/select.h"
 #include "worker/table/embedded.h"

@@ -13,6 +13,7 @@
 #include "worker/games/chess/chess.h"
 #include "worker/games/chess/movegen.h"
 #include "worker/games/chess/position.h"
+#include "worker/search/handover/algorithms.h"
 #include "worker/search/search.h"
 #include "worker/table/embedded.h"
 

@@ -1,5 +1,6 @@
 #include "tests/support/test_tree.h"
 #include "worker/games/games.h"
+#include "worker/search/handover/algorithms.h"
 #include "worker/search/search.h"
 #include "worker/table/embedded.h"
 

@@ -2,6 +2,7 @@
  * are searched; and algorithms that register nothing. */
 #include "tests/support/test_search_split.h"
 #include "worker/search/children.h"
+#include "worker/search/order.h"
 
 enum { OTHER_ID = ID + 1, NOTHING = -GAME_INFINITE };
 

@@ -1,5 +1,6 @@
 /* What a search takes from its game: iterations, aspiration, and a solver of endings. */
 #include "tests/support/test_tree.h"
+#include "worker/search/handover/algorithms.h"
 #include "worker/search/node.h"
 #include "worker/table/embedded.h"
 

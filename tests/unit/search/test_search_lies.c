@@ -1,6 +1,7 @@
 /* A table that lies: what cannot be true changes no score, and whatever it says a search ends, in
  * an unharmed position and with a line of legal moves. */
 #include "tests/support/test_search.h"
+#include "worker/search/handover/algorithms.h"
 
 enum {
     LIES_DEPTH = 3,

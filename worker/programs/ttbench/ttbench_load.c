@@ -2,6 +2,7 @@
 
 #include "common/rng.h"
 #include "worker/games/games.h"
+#include "worker/search/handover/algorithms.h"
 #include "worker/search/search.h"
 #include "worker/table/embedded.h"
 

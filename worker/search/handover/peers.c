@@ -4,7 +4,26 @@
 #include "worker/search/handover/tasks.h"
 #include "worker/search/node.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+enum err peers_open(struct peers *p)
+{
+    *p = (struct peers){steal_open(), tasks_open(), task_work_open()};
+    if (p->steal == NULL || p->tasks == NULL || p->work == NULL) {
+        peers_close(p);
+        return ERR_NOMEM;
+    }
+    return ERR_OK;
+}
+
+void peers_close(struct peers *p)
+{
+    free(p->steal);
+    p->steal = NULL;
+    tasks_free(&p->tasks);
+    task_work_free(&p->work);
+}
 
 size_t peer_message_size(const struct peer_message *m)
 {
@@ -47,9 +66,9 @@ bool peers_helps(const struct search *s)
     return peers_are_there(s) && !s->env.peers->owns_root;
 }
 
-void peers_help(struct search *s)
+static void help(struct search *s)
 {
-    const bool steals = s->options.algorithm->steals != NULL;
+    const bool steals = s->options.algorithm->handover->steals != NULL;
     s->iteration = 0; /* that of the last search says nothing of this one */
     for (;;) {
         s->start_ply = s->poll_ply = 0;
@@ -64,6 +83,24 @@ void peers_help(struct search *s)
             s->env.peers->wait(s->env.peers->self);
         }
     }
+}
+
+bool peers_run(struct search *s)
+{
+    if (!peers_are_there(s)) {
+        return false;
+    }
+    if (s->options.algorithm->handover->steals != NULL) {
+        steal_begin(s);
+    } else {
+        tasks_begin(s);
+        task_work_begin(s);
+    }
+    if (!peers_helps(s)) {
+        return false;
+    }
+    help(s);
+    return true;
 }
 
 void peers_begin_work(struct search *s, unsigned ply, unsigned iteration)
@@ -81,7 +118,7 @@ void peers_serve(struct search *s)
     if (!peers_are_there(s)) {
         return;
     }
-    const bool steals = s->options.algorithm->steals != NULL;
+    const bool steals = s->options.algorithm->handover->steals != NULL;
     if (steals) {
         steal_refuse_parked(s);
     }

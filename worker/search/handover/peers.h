@@ -10,7 +10,7 @@
 #ifndef WORKER_SEARCH_HANDOVER_PEERS_H
 #define WORKER_SEARCH_HANDOVER_PEERS_H
 
-#include "worker/search/search.h"
+#include "worker/search/context.h"
 
 enum peer_kind {
     STEAL_REQUEST, /* steal.h */
@@ -55,8 +55,16 @@ static inline unsigned peer_message_moves(const struct peer_message *message)
 /* Bytes of the message that are used. */
 size_t peer_message_size(const struct peer_message *message);
 
+/* What a searcher keeps of the work that it hands over and is given. */
+struct peers {
+    struct steal *steal; /* of algorithms that steal */
+    struct tasks *tasks; /* of algorithms with a master's tree, the master's ... */
+    struct task_work *work; /* ... and a worker's */
+};
+
 struct peer_port {
     void *self;
+    const struct peers *peers; /* of this searcher, for one search at a time */
     uint64_t job;
     uint64_t address; /* of this searcher: that of no other, in any process */
     uint64_t secret; /* nobody else knows it; another in each search */
@@ -69,6 +77,11 @@ struct peer_port {
     uint64_t (*now_us)(void *self); /* any clock that goes on */
 };
 
+/* ERR_NOMEM. */
+enum err peers_open(struct peers *peers);
+/* Takes what was opened in part, or not at all; nulls. */
+void peers_close(struct peers *peers);
+
 /* A message of this searcher. Zeroes the padding, too: the bytes travel. */
 void peer_message(const struct search *s, struct peer_message *m, enum peer_kind kind);
 /* The moves from the root to the node of ply `length`. */
@@ -78,7 +91,8 @@ void peer_set_path(const struct search *s, struct peer_message *m, unsigned leng
 uint32_t peers_now_ms(const struct search *s);
 void peers_send(struct search *s, unsigned to, const struct peer_message *m);
 
-/* From node_count, when the environment has been polled: takes what came, and answers it. */
+/* Of struct handover. */
+bool peers_run(struct search *s);
 void peers_serve(struct search *s);
 
 /* Whether the search is one of several that send each other messages: it has a port, an algorithm
@@ -86,10 +100,9 @@ void peers_serve(struct search *s);
  * one of its moves. */
 bool peers_are_there(const struct search *s);
 
-/* Whether this search has no root of its own; and its life: until env.poll says stop. */
+/* Whether this search has no root of its own. */
 bool peers_helps(const struct search *s);
-void peers_help(struct search *s);
-/* From there: work at the node of that ply begins, part of that iteration. */
+/* Where it helps: work at the node of that ply begins, part of that iteration. */
 void peers_begin_work(struct search *s, unsigned ply, unsigned iteration);
 
 #endif

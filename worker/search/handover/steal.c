@@ -18,9 +18,9 @@ struct steal *steal_open(void)
 
 static struct split *split_by_id(struct search *s, uint64_t id)
 {
-    for (unsigned i = 0; i < s->steal->splits; i++) {
-        if (s->steal->split[i].id == id) {
-            return &s->steal->split[i];
+    for (unsigned i = 0; i < steal_of(s)->splits; i++) {
+        if (steal_of(s)->split[i].id == id) {
+            return &steal_of(s)->split[i];
         }
     }
     return NULL;
@@ -83,7 +83,7 @@ static void give(struct search *s, struct split *sp, unsigned at, const struct p
 /* The free child nearest to the root. False: there is none. */
 static bool answer(struct search *s, const struct parked *asked)
 {
-    struct steal *st = s->steal;
+    struct steal *st = steal_of(s);
     for (unsigned i = 0; i < st->splits && !search_halted(s); i++) {
         struct split *sp = &st->split[i];
         const struct node *n = &s->node[sp->ply];
@@ -106,7 +106,7 @@ static void refuse(struct search *s, const struct parked *asked)
 
 static void answer_parked(struct search *s, bool refuses)
 {
-    struct steal *st = s->steal;
+    struct steal *st = steal_of(s);
     unsigned kept = 0;
     for (unsigned i = 0; i < st->parked_count; i++) {
         if (answer(s, &st->parked[i])) {
@@ -206,13 +206,13 @@ static bool is_next(const struct steal *st, const struct peer_message *m)
 static bool is_mine(struct search *s, const struct peer_message *m)
 {
     const int ply = search_split_ply(s, m->split ^ m->at);
-    return ply >= 0 && s->steal->master[ply] == m->from;
+    return ply >= 0 && steal_of(s)->master[ply] == m->from;
 }
 
 /* From a slave who has the child; or from the master, who asks whether it is so. */
 static void take_sign(struct search *s, const struct peer_message *m)
 {
-    struct steal *st = s->steal;
+    struct steal *st = steal_of(s);
     if (m->has_value) {
         struct split *sp = split_by_id(s, m->split);
         if (sp != NULL && m->at < GAME_MOVES_MAX && sp->slave[m->at] == m->from) {
@@ -264,7 +264,7 @@ static void watch_slaves(struct search *s, struct split *sp)
 
 static void take_request(struct search *s, const struct peer_message *m)
 {
-    struct steal *st = s->steal;
+    struct steal *st = steal_of(s);
     struct parked asked = {.from = (uint16_t)m->from, .request = m->request, .length = m->length};
     memcpy(asked.path, m->moves, m->length * sizeof m->moves[0]);
     if (answer(s, &asked)) {
@@ -279,7 +279,7 @@ static void take_request(struct search *s, const struct peer_message *m)
 
 void steal_take(struct search *s, const struct peer_message *m)
 {
-    struct steal *st = s->steal;
+    struct steal *st = steal_of(s);
     switch ((enum peer_kind)m->kind) {
     case STEAL_REQUEST:
         take_request(s, m);
@@ -330,17 +330,18 @@ void steal_refuse_parked(struct search *s)
 
 void steal_begin(struct search *s)
 {
-    struct steal *st = s->steal;
+    struct steal *st = steal_of(s);
     st->splits = st->parked_count = 0;
     st->has_task = false;
     st->is_idle = peers_helps(s);
     st->wanted = 0;
+    s->divided_depth = STEAL_DEPTH;
     st->random = rng_mix(s->options.seed + s->options.number + 1);
 }
 
 bool steal_work(struct search *s)
 {
-    struct steal *st = s->steal;
+    struct steal *st = steal_of(s);
     const struct peer_port *port = s->env.peers;
     if (st->has_task) {
         st->is_idle = false;
@@ -367,7 +368,7 @@ static bool has_to_wait(const struct search *s, const struct node *n, const stru
 /* While there is nothing for him to do the master helps a slave, below this node. */
 static void await_slaves(struct search *s, struct node *n, struct split *sp)
 {
-    struct steal *st = s->steal;
+    struct steal *st = steal_of(s);
     const struct peer_port *port = s->env.peers;
     sp->waits = true;
     while (has_to_wait(s, n, sp)) {
@@ -438,8 +439,8 @@ static enum search_visit search_divided(struct search *s, struct node *n, struct
 enum search_visit steal_children(struct search *s, struct node *n)
 {
     const struct peer_port *port = s->env.peers;
-    const struct steal_rules *rules = s->options.algorithm->steals;
-    struct steal *st = s->steal;
+    const struct steal_rules *rules = s->options.algorithm->handover->steals;
+    struct steal *st = steal_of(s);
     if (!peers_are_there(s) || port->count < 2 || st->splits == SPLITS_MAX || n->move_count < 2 ||
         (rules->divides != NULL && !rules->divides(s, n))) {
         return children_in_order(s, n);

@@ -28,7 +28,8 @@
 #include "worker/search/handover/peers.h"
 
 /* Children of at least this depth are worth a message; shallower ones, too, where the table's
- * in-flight depth is less. */
+ * in-flight depth is less. Work is handed over without the shards, so their remote depth limit is
+ * not its own. */
 enum { STEAL_DEPTH = 4 };
 
 /* What the algorithms that steal differ in. */

@@ -6,6 +6,8 @@
 
 #include "worker/search/children.h"
 #include "worker/search/handover/steal.h"
+#include "worker/search/node.h"
+#include "worker/search/order.h"
 
 enum { SPLITS_MAX = 64, PARKED_MAX = 32 };
 
@@ -44,6 +46,11 @@ struct steal {
     struct parked parked[PARKED_MAX];
     unsigned parked_count;
 };
+
+static inline struct steal *steal_of(const struct search *s)
+{
+    return s->env.peers->peers->steal;
+}
 
 /* ---- steal_slave.c ---- */
 

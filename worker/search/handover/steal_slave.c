@@ -19,8 +19,9 @@ void steal_return_work(struct search *s, const struct peer_message *work)
 enum search_visit steal_visit(struct search *s, struct node *n, unsigned at, bool *lacks_value)
 {
     *lacks_value = false;
-    return s->options.algorithm->steals->gives_tests ? children_test(s, n, at, lacks_value)
-                                                     : children_visit(s, n, at, false, 0);
+    return s->options.algorithm->handover->steals->gives_tests
+               ? children_test(s, n, at, lacks_value)
+               : children_visit(s, n, at, false, 0);
 }
 
 /* The node of the master, with one child; then that child. */
@@ -42,7 +43,7 @@ static enum search_visit visit_given(struct search *s, const struct peer_message
     n->resolved = RESOLVED_NOT;
     n->path = n->longest_scout = 0;
     n->split_id = w->split ^ w->at;
-    s->steal->master[n->ply] = (uint16_t)w->from;
+    steal_of(s)->master[n->ply] = (uint16_t)w->from;
     n->moves = &s->move_stack[s->moves_used];
     n->moves[0] = w->eldest;
     n->moves[1] = w->move;
@@ -63,11 +64,11 @@ static enum search_visit visit_given(struct search *s, const struct peer_message
 
 void steal_search_task(struct search *s, unsigned ply)
 {
-    const struct peer_message w = s->steal->task;
+    const struct peer_message w = steal_of(s)->task;
     const struct node *n = &s->node[w.length];
     struct peer_message m;
     unsigned made = ply, same = 0;
-    s->steal->has_task = false;
+    steal_of(s)->has_task = false;
     while (same < ply && same < w.length && s->node[same].move_now == w.moves[same]) {
         same++;
     }
@@ -118,7 +119,7 @@ void steal_search_task(struct search *s, unsigned ply)
 
 void steal_ask(struct search *s, unsigned whom, const struct node *below)
 {
-    struct steal *st = s->steal;
+    struct steal *st = steal_of(s);
     struct peer_message m;
     peer_message(s, &m, STEAL_REQUEST);
     m.request = st->wanted = ++st->requests;
@@ -130,7 +131,7 @@ void steal_ask(struct search *s, unsigned whom, const struct node *below)
 
 bool steal_is_patient(struct search *s)
 {
-    struct steal *st = s->steal;
+    struct steal *st = steal_of(s);
     if (st->wanted != 0 && peers_now_ms(s) - st->asked_ms > PATIENCE_MS) {
         st->wanted = 0;
     }

@@ -1,6 +1,6 @@
 /* A worker's part of tasks.h. */
-#include "worker/search/children.h"
 #include "worker/search/handover/tasks.h"
+#include "worker/search/node.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +29,11 @@ struct task_work {
     bool is_illegal; /* the path of the last one */
 };
 
+static struct task_work *task_work_of(const struct search *s)
+{
+    return s->env.peers->peers->work;
+}
+
 struct task_work *task_work_open(void)
 {
     return calloc(1, sizeof(struct task_work));
@@ -45,8 +50,8 @@ void task_work_free(struct task_work **work)
 
 void task_work_begin(struct search *s)
 {
-    s->task_work->count = 0;
-    s->task_work->is_running = false;
+    task_work_of(s)->count = 0;
+    task_work_of(s)->is_running = false;
 }
 
 static struct task *task_of(struct task_work *t, uint64_t key)
@@ -80,8 +85,8 @@ static struct task *first_task(struct task_work *t)
 
 static void stop_running(struct search *s)
 {
-    s->task_work->is_wanted = false;
-    search_abort(s, s->task_work->serial);
+    task_work_of(s)->is_wanted = false;
+    search_abort(s, task_work_of(s)->serial);
 }
 
 static bool has_room(struct task_work *t)
@@ -113,7 +118,7 @@ static void answer(struct search *s, const struct peer_message *work)
  */
 static void take_work(struct search *s, const struct peer_message *m)
 {
-    struct task_work *t = s->task_work;
+    struct task_work *t = task_work_of(s);
     struct task *task = task_of(t, m->split);
     const bool is_valid = m->length <= TASK_PLIES && m->depth >= 1 &&
                           m->depth <= SEARCH_DEPTH_MAX && m->alpha < m->beta;
@@ -145,8 +150,8 @@ static void take_work(struct search *s, const struct peer_message *m)
                           .from = (uint16_t)m->from,
                           .length = m->length};
     memcpy(task->path, m->moves, m->length * sizeof task->path[0]);
-    if (is_running ||
-        (t->is_running && s->options.algorithm->tasks->preempts && is_first(task, &t->running))) {
+    if (is_running || (t->is_running && s->options.algorithm->handover->tasks->preempts &&
+                       is_first(task, &t->running))) {
         stop_running(s);
     }
 }
@@ -158,7 +163,7 @@ static void remove_task(struct task_work *t, struct task *task)
 
 static void take_drop(struct search *s, const struct peer_message *m)
 {
-    struct task_work *t = s->task_work;
+    struct task_work *t = task_work_of(s);
     struct task *task = task_of(t, m->split);
     if (task == NULL || (int32_t)(m->request - task->request) < 0) {
         return;
@@ -199,7 +204,7 @@ static enum search_visit search_task(struct search *s, const struct task *task, 
         while (made > 0) {
             game->unmake(s->position, task->path[--made]);
         }
-        s->task_work->is_illegal = true;
+        task_work_of(s)->is_illegal = true;
         return VISIT_STOP;
     }
     peers_begin_work(s, task->length, task->iteration);
@@ -209,7 +214,7 @@ static enum search_visit search_task(struct search *s, const struct task *task, 
     n->exclusive = n->after_null = false;
     n->excluded = 0;
     n->cut_node = task->cut_node;
-    n->split_id = ++s->task_work->serial;
+    n->split_id = ++task_work_of(s)->serial;
     s->counters.steals++;
     enum search_visit visit = node_search(s, n);
     for (unsigned ply = task->length; ply > 0; ply--) {
@@ -236,7 +241,7 @@ static void report(struct search *s, const struct task *task, uint32_t request, 
 
 bool tasks_work(struct search *s)
 {
-    struct task_work *t = s->task_work;
+    struct task_work *t = task_work_of(s);
     struct task *first = first_task(t);
     if (first == NULL) {
         return false;
@@ -259,7 +264,7 @@ bool tasks_work(struct search *s)
         return true;
     }
     first = task_of(t, task.key); /* what is wanted now, in the same window or a part of it */
-    if (depth == first->depth || s->options.algorithm->tasks->reports) {
+    if (depth == first->depth || s->options.algorithm->handover->tasks->reports) {
         report(s, &task, first->request, depth);
     }
     first->done = (uint8_t)depth;

@@ -3,6 +3,8 @@
 #include "common/tt/ops.h"
 #include "worker/search/children.h"
 #include "worker/search/handover/task_places.h"
+#include "worker/search/node.h"
+#include "worker/search/order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +47,11 @@ struct tasks {
     bool is_new; /* a result has come since the pass began */
 };
 
+static struct tasks *tasks_of(const struct search *s)
+{
+    return s->env.peers->peers->tasks;
+}
+
 struct tasks *tasks_open(void)
 {
     return calloc(1, sizeof(struct tasks));
@@ -63,14 +70,14 @@ void tasks_free(struct tasks **tasks)
 
 static bool is_master(const struct search *s)
 {
-    return peers_are_there(s) && s->options.algorithm->tasks != NULL && s->env.peers->owns_root &&
-           s->env.peers->count >= 2 && s->env.peers->count < NO_PEER;
+    return peers_are_there(s) && s->options.algorithm->handover->tasks != NULL &&
+           s->env.peers->owns_root && s->env.peers->count >= 2 && s->env.peers->count < NO_PEER;
 }
 
 /* Searchers come while a search runs. Without memory those who come late get no tasks. */
 static void take_hands(struct search *s)
 {
-    struct tasks *t = s->tasks;
+    struct tasks *t = tasks_of(s);
     const struct peer_port *port = s->env.peers;
     if (t->hands_room < port->count) {
         struct hand *hand = realloc(t->hand, 2 * port->count * sizeof *hand);
@@ -87,15 +94,15 @@ static void take_hands(struct search *s)
 
 void tasks_begin(struct search *s)
 {
-    s->tasks->leaf_depth = 0;
-    s->tasks->alone_ply = 0; /* until the root is begun */
-    s->tasks->is_ready = false;
+    tasks_of(s)->leaf_depth = 0;
+    tasks_of(s)->alone_ply = 0; /* until the root is begun */
+    tasks_of(s)->is_ready = false;
 }
 
 /* When the first worker is there. */
 static void make_ready(struct search *s)
 {
-    struct tasks *t = s->tasks;
+    struct tasks *t = tasks_of(s);
     t->is_ready = true;
     if (t->places.at == NULL || t->places.used > 0) {
         free(t->places.at);
@@ -116,7 +123,7 @@ static void make_ready(struct search *s)
 /* Whether the nodes of this iteration may be those of a master's tree. */
 static bool has_tree(struct search *s)
 {
-    const struct tasks *t = s->tasks;
+    const struct tasks *t = tasks_of(s);
     if (!is_master(s) || s->iteration < TASKS_DEPTH) {
         return false;
     }
@@ -150,14 +157,14 @@ static void drop(struct search *s, const struct place *p, unsigned whose)
     struct peer_message m;
     peer_message(s, &m, TASK_DROP);
     m.split = p->key;
-    m.request = s->tasks->requests;
+    m.request = tasks_of(s)->requests;
     peers_send(s, whose, &m);
 }
 
 /* The worker with the fewest tasks, in turn. */
 static unsigned least_busy(struct search *s, unsigned but)
 {
-    struct tasks *t = s->tasks;
+    struct tasks *t = tasks_of(s);
     const struct peer_port *port = s->env.peers;
     unsigned best = NO_PEER;
     for (unsigned i = 0; i < t->hands; i++) {
@@ -248,7 +255,7 @@ static bool fit(const struct search *s, const struct node *n, struct place *p)
         return false;
     }
     const int alpha = wider(n->alpha, -margin), beta = wider(n->beta, margin);
-    const bool is_again = is_same && p->pass == s->tasks->pass;
+    const bool is_again = is_same && p->pass == tasks_of(s)->pass;
     p->alpha = (int16_t)(is_again && p->alpha < alpha ? p->alpha : alpha);
     p->beta = (int16_t)(is_again && p->beta > beta ? p->beta : beta);
     p->depth = (uint8_t)n->depth;
@@ -258,7 +265,7 @@ static bool fit(const struct search *s, const struct node *n, struct place *p)
 /* The worker that is to have the position; NO_PEER: all have enough. */
 static unsigned owner_of(struct search *s, struct place *p)
 {
-    struct tasks *t = s->tasks;
+    struct tasks *t = tasks_of(s);
     struct hand *h = p->owner == NO_PEER ? NULL : &t->hand[p->owner];
     unsigned other;
     if (!p->is_task) {
@@ -285,7 +292,7 @@ static unsigned owner_of(struct search *s, struct place *p)
 /* The leaf's full result is wanted: makes it a task, or sees to the one that it is. */
 static void want(struct search *s, const struct node *n, struct place *p)
 {
-    struct tasks *t = s->tasks;
+    struct tasks *t = tasks_of(s);
     const unsigned owner = owner_of(s, p);
     if (owner == NO_PEER) {
         return;
@@ -319,7 +326,7 @@ static void want(struct search *s, const struct node *n, struct place *p)
 
 void tasks_take_result(struct search *s, const struct peer_message *m)
 {
-    struct tasks *t = s->tasks;
+    struct tasks *t = tasks_of(s);
     struct place *p =
         t->places.at == NULL || m->from >= t->hands ? NULL : place_of(&t->places, m->split);
     if (p == NULL) {
@@ -345,7 +352,7 @@ void tasks_take_result(struct search *s, const struct peer_message *m)
 /* Tasks that this pass did not come to, and those that are done, are none any more. */
 static void end_pass(struct search *s)
 {
-    struct tasks *t = s->tasks;
+    struct tasks *t = tasks_of(s);
     unsigned kept = 0;
     for (unsigned i = 0; i < t->listed; i++) {
         struct place *p = &t->places.at[t->list[i]];
@@ -439,7 +446,7 @@ static void begin_node(struct node *n)
  * stopped. */
 static bool await_results(struct search *s)
 {
-    struct tasks *t = s->tasks;
+    struct tasks *t = tasks_of(s);
     const uint32_t began = t->now_ms;
     while (t->now_ms - began <= PATIENCE_MS) {
         s->stopped = s->env.poll(s->env.self, s) || s->stopped;
@@ -459,7 +466,7 @@ static bool await_results(struct search *s)
 /* There was no room for the tree: a smaller one, and nothing is known. */
 static void begin_smaller(struct search *s)
 {
-    struct tasks *t = s->tasks;
+    struct tasks *t = tasks_of(s);
     t->pass++; /* no task is of this pass */
     end_pass(s);
     memset(t->places.at, 0, PLACES * sizeof *t->places.at);
@@ -472,9 +479,9 @@ static void begin_smaller(struct search *s)
 /* Pass after pass, until the value is decided. */
 static enum search_visit passes(struct search *s, struct node *n, struct place *p)
 {
-    struct tasks *t = s->tasks;
+    struct tasks *t = tasks_of(s);
     const unsigned moves_before = s->moves_used;
-    const unsigned half = s->iteration / 2, most = s->options.algorithm->tasks->plies;
+    const unsigned half = s->iteration / 2, most = s->options.algorithm->handover->tasks->plies;
     for (;;) {
         begin_node(n);
         take_hands(s);
@@ -515,10 +522,12 @@ static enum search_visit passes(struct search *s, struct node *n, struct place *
 enum search_visit tasks_node(struct search *s, struct node *n, bool solves)
 {
     const unsigned moves_before = s->moves_used;
-    struct tasks *t = s->tasks;
-    struct place *p;
     enum search_visit visit;
 
+    if (!peers_are_there(s)) {
+        return VISIT_CONTINUE;
+    }
+    struct tasks *t = tasks_of(s);
     if (n->ply == 0) {
         t->alone_ply = has_tree(s) ? NO_PLY : 0;
     }
@@ -530,7 +539,7 @@ enum search_visit tasks_node(struct search *s, struct node *n, bool solves)
         t->alone_ply = n->ply;
         return VISIT_CONTINUE;
     }
-    p = place_of(&t->places, n->ply == 0 ? node_root_key(s) : node_key(s));
+    struct place *p = place_of(&t->places, n->ply == 0 ? node_root_key(s) : node_key(s));
     if (p == NULL) {
         t->is_full = true;
         return VISIT_STOP;

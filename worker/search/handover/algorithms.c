@@ -1,19 +1,21 @@
-#include "worker/search/algorithm.h"
+#include "worker/search/handover/algorithms.h"
 
 #include "worker/search/children.h"
 #include "worker/search/handover/steal.h"
 #include "worker/search/handover/tasks.h"
-#include "worker/search/node.h"
 
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
+#define STEALING .run = peers_run, .serve = peers_serve
+#define WITH_TASKS .run = peers_run, .serve = peers_serve, .visit = tasks_node
+
 /* ---- ybwc: Young Brothers Wait Concept (Feldmann 1993; Weill 1996, section 3.2) ----
  *
  * The young brothers of every node are given away, when the eldest is done. */
 
-static const struct steal_rules ybwc = {0};
+static const struct handover ybwc = {STEALING, .steals = &(const struct steal_rules){0}};
 
 /* ---- jamboree: Jamboree search (Kuszmaul 1995, StarTech) ----
  *
@@ -22,7 +24,8 @@ static const struct steal_rules ybwc = {0};
  * are done: speculation is in the tests alone. Work is stolen as in StarTech; its deferred reads
  * are not here. */
 
-static const struct steal_rules jamboree = {.gives_tests = true};
+static const struct handover jamboree = {
+    STEALING, .steals = &(const struct steal_rules){.gives_tests = true}};
 
 /* ---- pvs, epvs: principal variation splitting, and the enhanced one (Hyatt 1988; Hyatt, Suter,
  * Nelson 1989) ----
@@ -56,8 +59,10 @@ static bool is_at_second_ply(const struct search *s, const struct node *n)
     return (n->ply - divided) % 2 == 0;
 }
 
-static const struct steal_rules pvs = {.divides = is_leftmost};
-static const struct steal_rules epvs = {.divides = is_at_second_ply};
+static const struct handover pvs = {STEALING,
+                                    .steals = &(const struct steal_rules){.divides = is_leftmost}};
+static const struct handover epvs = {
+    STEALING, .steals = &(const struct steal_rules){.divides = is_at_second_ply}};
 
 /* ---- dts: dynamic tree splitting (Hyatt 1988) ----
  *
@@ -75,7 +80,8 @@ static unsigned first_of_type(const struct node *n)
     return !node_is_null_window(n) ? 1 : n->cut_node ? CUT_NODE_MOVES : 0;
 }
 
-static const struct steal_rules dts = {.comes_first = first_of_type};
+static const struct handover dts = {
+    STEALING, .steals = &(const struct steal_rules){.comes_first = first_of_type}};
 
 /* ---- aphid: Asynchronous Parallel Hierarchical Iterative Deepening (Brockington 1998) ----
  *
@@ -83,7 +89,8 @@ static const struct steal_rules dts = {.comes_first = first_of_type};
  * root; a worker leaves the iteration of a task only if it is dropped or wanted in another window.
  * Brockington's masters between the first master and the workers are not here. */
 
-static const struct task_rules aphid = {.reports = true};
+static const struct handover aphid = {WITH_TASKS,
+                                      .tasks = &(const struct task_rules){.reports = true}};
 
 /* ---- minimal-tree: dynamic prediction of minimal trees (Ura, Tsuruoka, Chikayama 2014) ----
  *
@@ -92,8 +99,10 @@ static const struct task_rules aphid = {.reports = true};
  * results of the full depth alone, so that the prediction does not follow the shallower ones ("w/o
  * updates" there). */
 
-static const struct task_rules minimal_tree = {.reports = true, .preempts = true};
-static const struct task_rules minimal_tree_static = {.preempts = true};
+static const struct handover minimal_tree = {
+    WITH_TASKS, .tasks = &(const struct task_rules){.reports = true, .preempts = true}};
+static const struct handover minimal_tree_static = {
+    WITH_TASKS, .tasks = &(const struct task_rules){.preempts = true}};
 
 /* Those between half of the limit and the limit. */
 static bool skips_to_limit(const struct search_options *options, unsigned depth)
@@ -107,7 +116,8 @@ static bool skips_to_limit(const struct search_options *options, unsigned depth)
  * goes deeper in its own without waiting for the others. Here the answer is of one depth for all.
  */
 
-static const struct task_rules uidpabs = {.plies = 1, .reports = true};
+static const struct handover uidpabs = {
+    WITH_TASKS, .tasks = &(const struct task_rules){.plies = 1, .reports = true}};
 
 /* ---- lazy: Lazy SMP, as chess engines use it ----
  *
@@ -156,36 +166,35 @@ static bool half_skip(const struct search_options *options, unsigned depth)
 /* ---- the table ---- */
 
 /* name, how children are searched, counts_inflight, uses_searchers, uses_shards, random_order,
- * how work is handed over by stealing or by a master, which iterations are left out */
+ * how work is handed over, which iterations are left out */
 static const struct algorithm algorithms[] = {
     /* While alone as abdada-paper; else the unfinished child with the fewest searchers first. Half
      * of the workers leave out iterations. */
-    {"abdada", children_least_helped, true, true, true, false, NULL, NULL, half_skip},
+    {"abdada", children_least_helped, true, true, true, false, NULL, half_skip},
     /* Weill 1996, figure 1. */
-    {"abdada-paper", children_two_passes, true, true, true, false, NULL, NULL, NULL},
+    {"abdada-paper", children_two_passes, true, true, true, false, NULL, NULL},
     /* All start at the root and share results, nothing is deferred (Otto and Felten 1988). */
-    {"shared-table", children_in_order, true, true, true, true, NULL, NULL, NULL},
+    {"shared-table", children_in_order, true, true, true, true, NULL, NULL},
     /* The same, each searcher in iterations of its own. */
-    {"lazy", children_in_order, false, true, true, true, NULL, NULL, skips_by_number},
+    {"lazy", children_in_order, false, true, true, true, NULL, skips_by_number},
     /* Young brothers are given to searchers that ask for work (Feldmann 1993). */
-    {"ybwc", steal_children, false, true, true, false, &ybwc, NULL, NULL},
+    {"ybwc", steal_children, false, true, true, false, &ybwc, NULL},
     /* Tests side by side, values one after the other (Kuszmaul 1995). */
-    {"jamboree", steal_children, false, true, true, false, &jamboree, NULL, NULL},
+    {"jamboree", steal_children, false, true, true, false, &jamboree, NULL},
     /* Work is divided on the leftmost path only; or two plies below it as well (Hyatt 1988). */
-    {"pvs", steal_children, false, true, true, false, &pvs, NULL, NULL},
-    {"epvs", steal_children, false, true, true, false, &epvs, NULL, NULL},
+    {"pvs", steal_children, false, true, true, false, &pvs, NULL},
+    {"epvs", steal_children, false, true, true, false, &epvs, NULL},
     /* Wherever the type of the node says that all moves will be searched (Hyatt 1988). */
-    {"dts", steal_children, false, true, true, false, &dts, NULL, NULL},
+    {"dts", steal_children, false, true, true, false, &dts, NULL},
     /* A master's tree; each worker searches below its leaves (Brockington 1998; Ura 2014). */
-    {"aphid", children_in_order, false, true, true, false, NULL, &aphid, NULL},
-    {"minimal-tree", children_in_order, false, true, true, false, NULL, &minimal_tree,
-     skips_to_limit},
-    {"minimal-tree-static", children_in_order, false, true, true, false, NULL, &minimal_tree_static,
+    {"aphid", children_in_order, false, true, true, false, &aphid, NULL},
+    {"minimal-tree", children_in_order, false, true, true, false, &minimal_tree, skips_to_limit},
+    {"minimal-tree-static", children_in_order, false, true, true, false, &minimal_tree_static,
      skips_to_limit},
     /* The same, with the root's moves as leaves (Newborn 1988). */
-    {"uidpabs", children_in_order, false, true, true, false, NULL, &uidpabs, NULL},
+    {"uidpabs", children_in_order, false, true, true, false, &uidpabs, NULL},
     /* NegaScout: the reference. */
-    {"sequential", children_in_order, false, false, false, true, NULL, NULL, NULL},
+    {"sequential", children_in_order, false, false, false, true, NULL, NULL},
 };
 
 const struct algorithm *algorithm_at(unsigned i)

@@ -3,10 +3,8 @@
 #include "common/memory.h"
 #include "common/rng.h"
 #include "common/tt/ops.h"
-#include "worker/search/handover/peers.h"
-#include "worker/search/handover/steal.h"
-#include "worker/search/handover/tasks.h"
 #include "worker/search/node.h"
+#include "worker/search/order.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,10 +36,7 @@ enum err search_open(struct search **out, const struct search_options *options,
         return ERR_NOMEM;
     }
     s->histories = order_histories();
-    s->steal = steal_open();
-    s->tasks = tasks_open();
-    s->task_work = task_work_open();
-    if (s->histories == NULL || s->steal == NULL || s->tasks == NULL || s->task_work == NULL) {
+    if (s->histories == NULL) {
         search_free(&s);
         return ERR_NOMEM;
     }
@@ -81,9 +76,6 @@ void search_free(struct search **search)
         free((*search)->evaluator);
         free((*search)->solver_block);
         free((*search)->histories);
-        free((*search)->steal);
-        tasks_free(&(*search)->tasks);
-        task_work_free(&(*search)->task_work);
         free(*search);
         *search = NULL;
     }
@@ -130,9 +122,7 @@ static void begin(struct search *s, unsigned start_ply)
     s->unwind = NO_UNWIND;
     s->start_ply = s->poll_ply = start_ply;
     s->moves_used = s->children_used = 0;
-    steal_begin(s);
-    tasks_begin(s);
-    task_work_begin(s);
+    s->divided_depth = UINT8_MAX;
     s->root_move = 0; /* that of the last search is none of this position's */
     struct game_move list[GAME_MOVES_MAX];
     s->root_list_count = start_ply == 0 ? node_generate_root(s, list) : 0;
@@ -363,8 +353,7 @@ void search_run(struct search *s, search_report *report, void *context,
         s->line[i] = (struct search_result){.move = s->root_list[i]};
     }
     result->move = s->root_list[0];
-    if (peers_helps(s)) {
-        peers_help(s);
+    if (s->options.algorithm->handover != NULL && s->options.algorithm->handover->run(s)) {
         return;
     }
     const unsigned limit = s->options.depth_limit;
