@@ -20,8 +20,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
     memcpy(copy, bytes, length);
     const bool ok = letter_read(copy, length, &m);
     if (ok) {
-        CHECK(m.at < GAME_MOVES_MAX && m.length < SEARCH_PLY_MAX);
-        CHECK(m.line_length <= SEARCH_PV_MAX);
+        CHECK(m.length < (m.kind == STEAL_RESULT ? SEARCH_PV_MAX + 1 : SEARCH_PLY_MAX));
+        CHECK(m.kind < STEAL_WORK || m.kind >= TASK_WORK || m.child.at < GAME_MOVES_MAX);
         CHECK(letter_write(&m, body) == length);
         CHECK(letter_read(body, length, &again));
         CHECK(letter_write(&again, same) == length && memcmp(body, same, length) == 0);
@@ -36,16 +36,39 @@ _Static_assert((int)PROTO_BODY_MAX <= (int)FUZZ_BYTES, "a body fits");
 static size_t random_letter(uint64_t *rng, uint8_t body[PROTO_BODY_MAX])
 {
     struct peer_message m = {.kind = rng_below(rng, TASK_RESULT + 2)};
-    m.split = rng_next(rng);
-    m.request = (uint32_t)rng_next(rng);
-    m.at = rng_below(rng, GAME_MOVES_MAX + 2);
-    m.alpha = m.alpha_now = (int)rng_below(rng, 1000) - 500;
-    m.beta = (int)rng_below(rng, 1000) - 500;
-    m.best = m.alpha - (int)rng_below(rng, 3);
-    m.depth = (int)rng_below(rng, SEARCH_DEPTH_MAX + 2);
-    m.iteration = (int)rng_below(rng, SEARCH_DEPTH_MAX + 2);
-    m.length = (uint16_t)rng_below(rng, SEARCH_PLY_MAX);
-    m.line_length = (uint16_t)rng_below(rng, SEARCH_PV_MAX + 2);
+    const int alpha = (int)rng_below(rng, 1000) - 500, beta = (int)rng_below(rng, 1000) - 500;
+    const int best = alpha - (int)rng_below(rng, 3);
+    const int depth = (int)rng_below(rng, SEARCH_DEPTH_MAX + 2);
+    const int iteration = (int)rng_below(rng, SEARCH_DEPTH_MAX + 2);
+    const struct peer_child child = {rng_next(rng), rng_below(rng, GAME_MOVES_MAX + 2)};
+    const uint32_t request = (uint32_t)rng_next(rng);
+    if (m.kind == STEAL_WORK) {
+        m.work = (struct steal_work){.child = child,
+                                     .request = request,
+                                     .alpha = alpha,
+                                     .alpha_now = alpha,
+                                     .beta = beta,
+                                     .best = best,
+                                     .depth = depth,
+                                     .iteration = iteration};
+    } else if (m.kind == STEAL_RESULT) {
+        m.result = (struct steal_result){.child = child, .best = best};
+    } else if (m.kind == STEAL_NARROW) {
+        m.narrow = (struct steal_narrow){child, alpha, beta};
+    } else if (m.kind == TASK_WORK) {
+        m.offer = (struct task_offer){.key = child.split,
+                                      .request = request,
+                                      .alpha = alpha,
+                                      .beta = beta,
+                                      .depth = depth,
+                                      .iteration = iteration};
+    } else if (m.kind == TASK_RESULT) {
+        m.known = (struct task_result){child.split, request, depth, best, best, GAME_INFINITE, 0};
+    } else {
+        m.child = child;
+    }
+    m.length =
+        (uint16_t)rng_below(rng, m.kind == STEAL_RESULT ? SEARCH_PV_MAX + 2 : SEARCH_PLY_MAX);
     for (unsigned i = 0; i < SEARCH_PLY_MAX; i++) {
         m.moves[i] = (uint16_t)rng_next(rng);
     }

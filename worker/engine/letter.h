@@ -11,7 +11,10 @@
 #include "proto/codec.h"
 #include "worker/search/handover/peers.h"
 
-enum { LETTER_HEAD = 73 }; /* bytes before the moves */
+enum {
+    LETTER_KIND = 3, /* bytes of the kind and of the number of moves */
+    LETTER_HEAD = 42, /* bytes before the moves; those that a kind does not need are zeroes */
+};
 
 /* Returns the length of the body. */
 size_t letter_write(const struct peer_message *message, uint8_t body[PROTO_BODY_MAX]);

@@ -12,7 +12,6 @@
 #include <time.h>
 
 enum {
-    ROOM = 16,
     WAIT_NS = 5000000,
     SECOND_NS = 1000000000,
     WAIT_MS = 5,
@@ -36,12 +35,12 @@ struct mailbox {
     uint64_t join_due_us;
     uint64_t *peer; /* [port.count] addresses, by number; the threads first */
     atomic_uint *until_poll;
-    atomic_uint count; /* may be read without the lock */
+    atomic_uint count, lost; /* may be read without the lock */
     pthread_mutex_t lock;
     pthread_cond_t came;
     /* under the lock */
-    struct envelope *list; /* a ring */
-    unsigned first, room;
+    struct envelope *list; /* a ring of MAILBOX_ROOM */
+    unsigned first;
     bool woken;
 };
 
@@ -52,22 +51,15 @@ struct mailboxes {
 
 /* ---- the list ---- */
 
-/* The caller holds the lock. */
-static void put(struct mailbox *box, const struct peer_message *m, uint64_t from)
+/* The caller holds the lock. What finds no room for it is lost, as a letter may be. */
+static void put(struct mailbox *box, const struct peer_message *m, uint64_t from, unsigned room)
 {
     unsigned count = atomic_load_explicit(&box->count, memory_order_relaxed);
-    if (count == box->room) {
-        struct envelope *list = malloc(2 * box->room * sizeof *list);
-        CHECK(list != NULL);
-        for (unsigned i = 0; i < count; i++) {
-            list[i] = box->list[(box->first + i) % box->room];
-        }
-        free(box->list);
-        box->list = list;
-        box->first = 0;
-        box->room *= 2;
+    if (count >= room) {
+        atomic_fetch_add_explicit(&box->lost, 1, memory_order_relaxed);
+        return;
     }
-    struct envelope *at = &box->list[(box->first + count) % box->room];
+    struct envelope *at = &box->list[(box->first + count) % MAILBOX_ROOM];
     at->from = from;
     memcpy(&at->message, m, peer_message_size(m));
     atomic_store_explicit(&box->count, count + 1, memory_order_relaxed);
@@ -85,7 +77,7 @@ static bool take(struct mailbox *box, struct peer_message *out, uint64_t *from)
         const struct envelope *at = &box->list[box->first];
         memcpy(out, &at->message, peer_message_size(&at->message));
         *from = at->from;
-        box->first = (box->first + 1) % box->room;
+        box->first = count == 1 ? 0 : (box->first + 1) % MAILBOX_ROOM; /* the same few lines */
         atomic_store_explicit(&box->count, count - 1, memory_order_relaxed);
         any = true;
     }
@@ -128,13 +120,12 @@ static void take_letter(void *self, const struct proto_mail *letter)
     struct mailbox *box = self;
     struct peer_message m;
     if (letter->job != box->port.job || !box->is_joined ||
-        atomic_load_explicit(&box->count, memory_order_relaxed) >= MAILBOX_LETTERS_MAX ||
         !letter_read(letter->body.at, letter->body.length, &m)) {
         return;
     }
     m.job = letter->job;
     pthread_mutex_lock(&box->lock);
-    put(box, &m, letter->from);
+    put(box, &m, letter->from, MAILBOX_LETTERS_MAX);
     pthread_mutex_unlock(&box->lock);
     poll_soon(box);
 }
@@ -163,7 +154,7 @@ static void port_send(void *self, unsigned to, const struct peer_message *m)
     }
     struct mailbox *box = &own->all->at[to];
     pthread_mutex_lock(&box->lock);
-    put(box, m, own->port.address);
+    put(box, m, own->port.address, MAILBOX_ROOM);
     pthread_cond_signal(&box->came);
     pthread_mutex_unlock(&box->lock);
     poll_soon(box);
@@ -176,6 +167,7 @@ static bool port_receive(void *self, struct peer_message *out)
     if (box->is_joined) {
         join(box);
     }
+    box->port.lost = atomic_load_explicit(&box->lost, memory_order_relaxed);
     while (take(box, out, &from)) {
         out->from = number_of(box, from);
         if (out->from < MAILBOX_PEERS_MAX) {
@@ -237,13 +229,12 @@ enum err mailboxes_open(struct mailboxes **out, unsigned count, bool owns_root)
         pthread_mutex_init(&box->lock, NULL);
         pthread_cond_init(&box->came, NULL);
         all->count = i + 1;
-        box->list = malloc(ROOM * sizeof *box->list);
+        box->list = malloc(MAILBOX_ROOM * sizeof *box->list);
         box->peer = malloc(MAILBOX_PEERS_MAX * sizeof *box->peer);
         if (peers_open(&box->peers) != ERR_OK || box->list == NULL || box->peer == NULL) {
             mailboxes_close(&all);
             return ERR_NOMEM;
         }
-        box->room = ROOM;
         box->all = all;
         box->port = (struct peer_port){.self = box,
                                        .peers = &box->peers,
@@ -301,7 +292,9 @@ void mailboxes_begin(struct mailboxes *all, uint64_t job, bool is_alone)
         box->is_joined = !is_alone && box->remote != NULL;
         box->join_due_us = 0;
         box->woken = false;
+        box->first = 0;
         atomic_store_explicit(&box->count, 0, memory_order_relaxed);
+        atomic_store_explicit(&box->lost, 0, memory_order_relaxed);
     }
 }
 

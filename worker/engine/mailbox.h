@@ -8,8 +8,8 @@
  * second if there are a thousand. It knows MAILBOX_PEERS_MAX at most, and hears no others.
  *
  * Threads: open, close, connect and begin while nobody searches; a port's functions by its own
- * thread; wake by any. Memory: open; a list that is full grows, to MAILBOX_LETTERS_MAX messages
- * of other processes: more of them get lost. Blocking: a port's wait, until a message or a wake
+ * thread; wake by any. Memory: open. What finds no room in a list is lost, as a letter may be, and
+ * counted (`messages_lost`). Blocking: a port's wait, until a message or a wake
  * comes or 5 ms are over, 1 ms if the thread is connected and has neighbours; else a lock, held
  * while a message is copied. */
 #ifndef WORKER_ENGINE_MAILBOX_H
@@ -23,7 +23,8 @@
 
 enum {
     MAILBOX_PEERS_MAX = 4096,
-    MAILBOX_LETTERS_MAX = 4096,
+    MAILBOX_ROOM = 8192, /* messages ... */
+    MAILBOX_LETTERS_MAX = 4096, /* ... when there are so many, only the process's own are taken */
 };
 
 struct mailboxes;

@@ -45,6 +45,82 @@ struct thieves {
     bool lies; /* the last thread searches nothing */
 };
 
+static int a_bound(uint64_t *random)
+{
+    static const int bounds[] = {-GAME_INFINITE, -GAME_MATE, -300, 0, 20, GAME_MATE, GAME_INFINITE};
+    return bounds[rng_below(random, 7)];
+}
+
+static uint16_t a_move(uint16_t move, uint64_t *random)
+{
+    return (uint16_t)(rng_below(random, 2) ? move : rng_next(random));
+}
+
+/* Now and then into another kind, whose fields are then what the bytes happen to say. */
+static void change(struct peer_message *m, uint64_t *random)
+{
+    m->kind = rng_below(random, 3) ? m->kind : rng_below(random, TASK_RESULT + 1);
+    m->length = (uint16_t)(rng_below(random, 2) ? m->length : rng_below(random, 6));
+    m->moves[rng_below(random, 4)] = (uint16_t)rng_next(random);
+    const bool is_of_child = m->kind >= STEAL_WORK && m->kind < TASK_WORK;
+    if (is_of_child) {
+        m->child.at = rng_below(random, 2) ? m->child.at : rng_below(random, GAME_MOVES_MAX);
+    }
+    const int depth = (int)rng_below(random, 7), iteration = (int)rng_below(random, 7);
+    switch ((enum peer_kind)m->kind) {
+    case STEAL_REQUEST:
+    case STEAL_NO_WORK:
+        m->request.number += rng_below(random, 2);
+        break;
+    case STEAL_WORK:
+        m->work.request += rng_below(random, 2);
+        m->work.move.move = a_move(m->work.move.move, random);
+        m->work.alpha = m->work.alpha_now = a_bound(random);
+        m->work.beta = a_bound(random);
+        m->work.best = a_bound(random);
+        m->work.depth = depth;
+        m->work.cut_node = rng_below(random, 2);
+        m->work.iteration = iteration;
+        break;
+    case STEAL_RESULT:
+        m->length = (uint16_t)rng_below(random, 3);
+        m->result.best = a_bound(random);
+        m->result.has_value = rng_below(random, 2);
+        m->result.lacks_value = rng_below(random, 2);
+        m->result.counts = rng_below(random, 2);
+        break;
+    case STEAL_NARROW:
+        m->narrow.alpha = a_bound(random);
+        m->narrow.beta = a_bound(random);
+        break;
+    case STEAL_ABORT:
+        break;
+    case STEAL_SIGN:
+        m->sign.is_answer = rng_below(random, 2);
+        break;
+    case TASK_WORK:
+        m->offer.request += rng_below(random, 2);
+        m->offer.asks = rng_below(random, 2);
+        m->offer.cut_node = rng_below(random, 2);
+        m->offer.alpha = a_bound(random);
+        m->offer.beta = a_bound(random);
+        m->offer.depth = depth;
+        m->offer.iteration = iteration;
+        break;
+    case TASK_DROP:
+        m->drop.request += rng_below(random, 2);
+        break;
+    case TASK_RESULT:
+        m->known.request += rng_below(random, 2);
+        m->known.move = a_move(m->known.move, random);
+        m->known.alpha = a_bound(random);
+        m->known.beta = a_bound(random);
+        m->known.best = a_bound(random);
+        m->known.depth = depth;
+        break;
+    }
+}
+
 /* What another process may say: messages that were caught, with some of their fields changed, as
  * far as a letter can say them. Not for ever: who gives signs is waited for. */
 static void *lie(void *context)
@@ -52,7 +128,6 @@ static void *lie(void *context)
     struct rig_searcher *d = context;
     const struct peer_port *port = d->env.peers;
     uint64_t random = tt_seed() + d->options.number;
-    static const int bounds[] = {-GAME_INFINITE, -GAME_MATE, -300, 0, 20, GAME_MATE, GAME_INFINITE};
     static struct peer_message caught[16];
     uint8_t body[PROTO_BODY_MAX];
     unsigned count = 0;
@@ -62,20 +137,7 @@ static void *lie(void *context)
             caught[count++ % 16] = m;
         }
         m = caught[rng_below(&random, 16)];
-        m.kind = rng_below(&random, 3) ? m.kind : rng_below(&random, TASK_RESULT + 1);
-        m.at = rng_below(&random, 2) ? m.at : rng_below(&random, GAME_MOVES_MAX);
-        m.request += rng_below(&random, 2);
-        m.length = (uint16_t)(rng_below(&random, 2) ? m.length : rng_below(&random, 6));
-        m.line_length = (uint16_t)rng_below(&random, 3);
-        m.move.move = (uint16_t)(rng_below(&random, 2) ? m.move.move : rng_next(&random));
-        m.moves[rng_below(&random, 4)] = (uint16_t)rng_next(&random);
-        m.alpha = m.alpha_now = bounds[rng_below(&random, 7)];
-        m.beta = bounds[rng_below(&random, 7)];
-        m.best = bounds[rng_below(&random, 7)];
-        m.depth = (int)rng_below(&random, 7);
-        m.iteration = (int)rng_below(&random, 7);
-        m.has_value = rng_below(&random, 2);
-        m.lacks_value = rng_below(&random, 2);
+        change(&m, &random);
         if (letter_read(body, letter_write(&m, body), &m)) {
             m.job = port->job;
             m.from = port->index;

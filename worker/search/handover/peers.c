@@ -27,7 +27,7 @@ void peers_close(struct peers *p)
 
 size_t peer_message_size(const struct peer_message *m)
 {
-    return offsetof(struct peer_message, moves) + peer_message_moves(m) * sizeof m->moves[0];
+    return offsetof(struct peer_message, moves) + m->length * sizeof m->moves[0];
 }
 
 void peer_message(const struct search *s, struct peer_message *m, enum peer_kind kind)
@@ -127,4 +127,5 @@ void peers_serve(struct search *s)
             steals ? steal_take(s, &m) : tasks_take(s, &m);
         }
     }
+    s->counters.messages_lost = port->lost;
 }

@@ -5,8 +5,9 @@
  * A port numbers the searchers as it knows them, so a number means something in one search alone.
  * Others come while a search runs, and those that are gone keep their number. Messages of one
  * sender arrive in the order in which they were sent, unless the network has jitter; through a
- * shard, or to a searcher that dies, one may be lost. Threads: a port's functions by the thread (or
- * fiber) of its search. Memory: what is sent is copied. Blocking: wait. Pure. */
+ * shard, to a searcher that dies, or to one that has too many, one may be lost. Threads: a port's
+ * functions by the thread (or fiber) of its search. Memory: what is sent is copied. Blocking: wait.
+ * Pure. */
 #ifndef WORKER_SEARCH_HANDOVER_PEERS_H
 #define WORKER_SEARCH_HANDOVER_PEERS_H
 
@@ -25,32 +26,83 @@ enum peer_kind {
     TASK_RESULT,
 };
 
-struct peer_message {
-    uint64_t job; /* that of another one is ignored */
-    uint64_t split; /* id of the split point; TASK: key of the position */
-    uint64_t signature; /* TASK_WORK: the place of its path in a depth-first walk */
-    uint32_t kind, from;
-    uint32_t request; /* of REQUEST, NO_WORK, WORK: the asker's number for it */
-    uint32_t at; /* of WORK and what follows: which child */
-    struct game_move eldest, move; /* WORK; TASK_RESULT: `move`, 0 for none */
-    int32_t alpha, alpha_now, beta; /* of the node; TASK_RESULT: its bounds */
-    int32_t best; /* of the node; RESULT: the child's value there */
-    int32_t depth, iteration;
-    int32_t repeats; /* RESULT */
-    bool cut_node;
-    bool has_value; /* RESULT; else the child was not searched; SIGN: an answer */
-    bool lacks_value; /* RESULT; a test says that the value lies in the window */
-    bool counts; /* RESULT */
-    uint64_t path_scout, path_again; /* RESULT: critical path, of the scout and after it */
-    uint16_t length; /* of the path from the root to the node; REQUEST: work below it alone */
-    uint16_t line_length; /* RESULT */
-    uint16_t moves[SEARCH_PLY_MAX]; /* the path, or the line */
+/* A child of a split point. */
+struct peer_child {
+    uint64_t split; /* id */
+    uint32_t at;
 };
 
-static inline unsigned peer_message_moves(const struct peer_message *message)
-{
-    return message->kind == STEAL_RESULT ? message->line_length : message->length;
-}
+struct steal_request { /* REQUEST, with the path of a node: for work below it alone; NO_WORK */
+    uint32_t number; /* the asker's own */
+};
+
+struct steal_work { /* with the path of the split point */
+    struct peer_child child;
+    uint32_t request; /* which it answers */
+    struct game_move eldest, move;
+    int32_t alpha, alpha_now, beta, best, depth, iteration; /* of the split point */
+    bool cut_node;
+};
+
+struct steal_result { /* with the line */
+    struct peer_child child;
+    bool has_value; /* else the child was not searched */
+    bool lacks_value; /* a test says that the value lies in the window */
+    bool counts; /* of struct node, as is `repeats` */
+    int32_t repeats;
+    int32_t best; /* the child's value at the split point */
+    uint64_t path_scout, path_again; /* critical path, of the scout and after it */
+};
+
+struct steal_narrow {
+    struct peer_child child;
+    int32_t alpha, beta; /* of the split point now */
+};
+
+struct steal_sign {
+    struct peer_child child;
+    bool is_answer; /* of the slave; else the master asks for one */
+};
+
+struct task_offer { /* TASK_WORK, with the path of the position */
+    uint64_t key; /* of the position, here and below */
+    uint64_t signature; /* the place of its path in a depth-first walk */
+    uint32_t request; /* grows with each offer */
+    int32_t alpha, beta, depth, iteration;
+    bool cut_node;
+    bool asks; /* for a sign */
+};
+
+struct task_drop {
+    uint64_t key;
+    uint32_t request; /* the last that it is about */
+};
+
+struct task_result {
+    uint64_t key;
+    uint32_t request;
+    int32_t depth; /* 0: a sign, no result */
+    int32_t best, alpha, beta; /* the value, and what it proves */
+    uint16_t move; /* the best; 0: none */
+};
+
+struct peer_message {
+    uint64_t job; /* that of another one is ignored */
+    uint32_t kind, from;
+    union { /* by kind */
+        struct steal_request request; /* REQUEST, NO_WORK */
+        struct peer_child child; /* ABORT; and the beginning of the next four */
+        struct steal_work work;
+        struct steal_result result;
+        struct steal_narrow narrow;
+        struct steal_sign sign;
+        struct task_offer offer;
+        struct task_drop drop;
+        struct task_result known;
+    };
+    uint16_t length; /* moves in use */
+    uint16_t moves[SEARCH_PLY_MAX]; /* a path from the root, or a line */
+};
 
 /* Bytes of the message that are used. */
 size_t peer_message_size(const struct peer_message *message);
@@ -70,6 +122,7 @@ struct peer_port {
     uint64_t secret; /* nobody else knows it; another in each search */
     unsigned index; /* of this searcher */
     unsigned count; /* of all: what is received may make it grow */
+    unsigned lost; /* messages to this one that found no room, as of the last receive */
     bool owns_root; /* this one begins the search, the others help */
     void (*send)(void *self, unsigned to, const struct peer_message *message); /* never waits */
     bool (*receive)(void *self, struct peer_message *out); /* false: there is none; never waits */

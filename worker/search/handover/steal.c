@@ -58,19 +58,20 @@ static void give(struct search *s, struct split *sp, unsigned at, const struct p
 {
     const struct node *n = &s->node[sp->ply];
     struct peer_message m;
+    struct steal_work *w = &m.work;
     peer_message(s, &m, STEAL_WORK);
-    m.split = sp->id;
-    m.request = asked->request;
-    m.at = at;
-    m.eldest = n->moves[0];
-    m.move = n->moves[at];
-    m.alpha = n->alpha;
-    m.alpha_now = n->alpha_now;
-    m.beta = n->beta;
-    m.best = n->best;
-    m.depth = n->depth;
-    m.iteration = (int)s->iteration;
-    m.cut_node = n->cut_node;
+    w->child.split = sp->id;
+    w->child.at = at;
+    w->request = asked->request;
+    w->eldest = n->moves[0];
+    w->move = n->moves[at];
+    w->alpha = n->alpha;
+    w->alpha_now = n->alpha_now;
+    w->beta = n->beta;
+    w->best = n->best;
+    w->depth = n->depth;
+    w->iteration = (int)s->iteration;
+    w->cut_node = n->cut_node;
     peer_set_path(s, &m, sp->ply);
     sp->state[at] = CHILD_GIVEN;
     sp->slave[at] = asked->from;
@@ -100,7 +101,7 @@ static void refuse(struct search *s, const struct parked *asked)
 {
     struct peer_message m;
     peer_message(s, &m, STEAL_NO_WORK);
-    m.request = asked->request;
+    m.request.number = asked->request;
     peers_send(s, asked->from, &m);
 }
 
@@ -121,17 +122,30 @@ static void answer_parked(struct search *s, bool refuses)
     st->parked_count = kept;
 }
 
+/* ABORT, or SIGN to ask for one. */
+static void say_to_slave(struct search *s, const struct split *sp, unsigned at, enum peer_kind kind)
+{
+    struct peer_message m;
+    peer_message(s, &m, kind);
+    m.child.split = sp->id;
+    m.child.at = at;
+    peers_send(s, sp->slave[at], &m);
+}
+
+/* NARROW or ABORT. */
 static void say_to_slaves(struct search *s, const struct split *sp, enum peer_kind kind)
 {
     const struct node *n = &s->node[sp->ply];
     struct peer_message m;
     peer_message(s, &m, kind);
-    m.split = sp->id;
-    m.alpha = n->alpha_now;
-    m.beta = n->beta;
+    m.child.split = sp->id;
+    if (kind == STEAL_NARROW) {
+        m.narrow.alpha = n->alpha_now;
+        m.narrow.beta = n->beta;
+    }
     for (unsigned at = 0, left = sp->given; left > 0 && at < n->move_count; at++) {
         if (sp->state[at] == CHILD_GIVEN) {
-            m.at = at;
+            m.child.at = at;
             peers_send(s, sp->slave[at], &m);
             left--;
         }
@@ -143,28 +157,30 @@ static void say_to_slaves(struct search *s, const struct split *sp, enum peer_ki
 static void take_value(struct search *s, struct split *sp, const struct peer_message *m)
 {
     struct node *n = &s->node[sp->ply];
-    n->path += m->path_again;
-    n->longest_scout = m->path_scout > n->longest_scout ? m->path_scout : n->longest_scout;
-    if (m->best <= n->best || !node_is_score(s, m->best)) {
+    const struct steal_result *r = &m->result;
+    const unsigned at = r->child.at;
+    n->path += r->path_again;
+    n->longest_scout = r->path_scout > n->longest_scout ? r->path_scout : n->longest_scout;
+    if (r->best <= n->best || !node_is_score(s, r->best)) {
         return;
     }
-    n->best = m->best;
-    n->best_move = n->moves[m->at].move;
-    n->repeats = m->repeats;
-    n->counts = m->counts;
-    if (m->best <= n->alpha_now) {
+    n->best = r->best;
+    n->best_move = n->moves[at].move;
+    n->repeats = r->repeats;
+    n->counts = r->counts;
+    if (r->best <= n->alpha_now) {
         return;
     }
-    n->alpha_now = m->best;
+    n->alpha_now = r->best;
     n->pv = (struct search_line){.length = 1, .move = {n->best_move}}; /* whatever the slave says */
-    if (m->line_length > 0 && m->moves[0] == n->best_move) {
-        n->pv.length = m->line_length;
-        memcpy(n->pv.move, m->moves, m->line_length * sizeof m->moves[0]);
+    if (m->length > 0 && m->moves[0] == n->best_move) {
+        n->pv.length = m->length;
+        memcpy(n->pv.move, m->moves, m->length * sizeof m->moves[0]);
     }
     if (!node_is_cut_off(n)) {
         say_to_slaves(s, sp, STEAL_NARROW);
-    } else if (!(n->moves[m->at].flags & GAME_NOISY)) {
-        order_reward(s, n, m->at);
+    } else if (!(n->moves[at].flags & GAME_NOISY)) {
+        order_reward(s, n, at);
     }
     if (!sp->waits && n->ply + 1 < s->unwind) { /* the master's own child, in the new window */
         s->unwind = n->ply + 1;
@@ -174,21 +190,19 @@ static void take_value(struct search *s, struct split *sp, const struct peer_mes
 
 static void take_result(struct search *s, const struct peer_message *m)
 {
-    struct split *sp = split_by_id(s, m->split);
-    if (sp == NULL || m->at >= s->node[sp->ply].move_count || sp->state[m->at] != CHILD_GIVEN ||
-        (!m->has_value && sp->slave[m->at] != m->from)) {
+    const struct steal_result *r = &m->result;
+    const unsigned at = r->child.at;
+    struct split *sp = split_by_id(s, r->child.split);
+    if (sp == NULL || at >= s->node[sp->ply].move_count || sp->state[at] != CHILD_GIVEN ||
+        (!r->has_value && sp->slave[at] != m->from)) {
         return; /* the node is done without it; or another has the child now */
     }
     sp->given--;
-    if (sp->slave[m->at] != m->from) { /* the one who lost the child was alive */
-        struct peer_message other;
-        peer_message(s, &other, STEAL_ABORT);
-        other.split = sp->id;
-        other.at = m->at;
-        peers_send(s, sp->slave[m->at], &other);
+    if (sp->slave[at] != m->from) { /* the one who lost the child was alive */
+        say_to_slave(s, sp, at, STEAL_ABORT);
     }
-    sp->state[m->at] = !m->has_value ? CHILD_FREE : m->lacks_value ? CHILD_TESTED : CHILD_DONE;
-    if (m->has_value) {
+    sp->state[at] = !r->has_value ? CHILD_FREE : r->lacks_value ? CHILD_TESTED : CHILD_DONE;
+    if (r->has_value) {
         take_value(s, sp, m);
     }
 }
@@ -198,14 +212,14 @@ static void take_result(struct search *s, const struct peer_message *m)
 /* Whether the message is about the work that is not begun yet. */
 static bool is_next(const struct steal *st, const struct peer_message *m)
 {
-    return st->has_task && st->task.split == m->split && st->task.at == m->at &&
-           st->task.from == m->from;
+    return st->has_task && st->task.child.split == m->child.split &&
+           st->task.child.at == m->child.at && st->task.from == m->from;
 }
 
 /* Whether the message is of the master of a node that this slave has. */
 static bool is_mine(struct search *s, const struct peer_message *m)
 {
-    const int ply = search_split_ply(s, m->split ^ m->at);
+    const int ply = search_split_ply(s, m->child.split ^ m->child.at);
     return ply >= 0 && steal_of(s)->master[ply] == m->from;
 }
 
@@ -213,11 +227,12 @@ static bool is_mine(struct search *s, const struct peer_message *m)
 static void take_sign(struct search *s, const struct peer_message *m)
 {
     struct steal *st = steal_of(s);
-    if (m->has_value) {
-        struct split *sp = split_by_id(s, m->split);
-        if (sp != NULL && m->at < GAME_MOVES_MAX && sp->slave[m->at] == m->from) {
-            sp->alive_ms[m->at] = peers_now_ms(s);
-            sp->asked[m->at] = false;
+    const unsigned at = m->child.at;
+    if (m->sign.is_answer) {
+        struct split *sp = split_by_id(s, m->child.split);
+        if (sp != NULL && at < GAME_MOVES_MAX && sp->slave[at] == m->from) {
+            sp->alive_ms[at] = peers_now_ms(s);
+            sp->asked[at] = false;
         }
         return;
     }
@@ -227,9 +242,9 @@ static void take_sign(struct search *s, const struct peer_message *m)
     }
     struct peer_message sign;
     peer_message(s, &sign, STEAL_SIGN);
-    sign.split = m->split;
-    sign.at = m->at;
-    sign.has_value = true;
+    sign.child.split = m->child.split;
+    sign.child.at = at;
+    sign.sign.is_answer = true;
     peers_send(s, m->from, &sign);
 }
 
@@ -238,7 +253,6 @@ static void watch_slaves(struct search *s, struct split *sp)
 {
     const struct node *n = &s->node[sp->ply];
     const uint32_t now_ms = peers_now_ms(s);
-    struct peer_message m;
     for (unsigned at = 0, left = sp->given; left > 0 && at < n->move_count; at++) {
         if (sp->state[at] != CHILD_GIVEN) {
             continue;
@@ -247,10 +261,7 @@ static void watch_slaves(struct search *s, struct split *sp)
         if (now_ms - sp->alive_ms[at] < PATIENCE_MS) {
             continue;
         }
-        peer_message(s, &m, sp->asked[at] ? STEAL_ABORT : STEAL_SIGN);
-        m.split = sp->id;
-        m.at = at;
-        peers_send(s, sp->slave[at], &m);
+        say_to_slave(s, sp, at, sp->asked[at] ? STEAL_ABORT : STEAL_SIGN);
         if (sp->asked[at]) {
             sp->state[at] = CHILD_FREE;
             sp->given--;
@@ -265,7 +276,8 @@ static void watch_slaves(struct search *s, struct split *sp)
 static void take_request(struct search *s, const struct peer_message *m)
 {
     struct steal *st = steal_of(s);
-    struct parked asked = {.from = (uint16_t)m->from, .request = m->request, .length = m->length};
+    struct parked asked = {
+        .from = (uint16_t)m->from, .request = m->request.number, .length = m->length};
     memcpy(asked.path, m->moves, m->length * sizeof m->moves[0]);
     if (answer(s, &asked)) {
         return;
@@ -285,10 +297,10 @@ void steal_take(struct search *s, const struct peer_message *m)
         take_request(s, m);
         break;
     case STEAL_NO_WORK:
-        st->wanted = m->request == st->wanted ? 0 : st->wanted;
+        st->wanted = m->request.number == st->wanted ? 0 : st->wanted;
         break;
     case STEAL_WORK:
-        if (st->wanted == 0 || m->request != st->wanted || m->from != st->whom) {
+        if (st->wanted == 0 || m->work.request != st->wanted || m->from != st->whom) {
             /* it is not waited for any more */
             steal_return_work(s, m);
             break;
@@ -308,9 +320,9 @@ void steal_take(struct search *s, const struct peer_message *m)
         } else if (!is_mine(s, m)) {
             break;
         } else if (m->kind == STEAL_ABORT) {
-            search_abort(s, m->split ^ m->at);
+            search_abort(s, m->child.split ^ m->child.at);
         } else {
-            search_narrow(s, m->split ^ m->at, m->alpha, m->beta);
+            search_narrow(s, m->child.split ^ m->child.at, m->narrow.alpha, m->narrow.beta);
         }
         break;
     case STEAL_SIGN:
@@ -345,7 +357,7 @@ bool steal_work(struct search *s)
     const struct peer_port *port = s->env.peers;
     if (st->has_task) {
         st->is_idle = false;
-        peers_begin_work(s, st->task.length, (unsigned)st->task.iteration);
+        peers_begin_work(s, st->task.length, (unsigned)st->task.work.iteration);
         steal_search_task(s, 0);
         st->is_idle = true;
         return true;

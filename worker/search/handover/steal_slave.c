@@ -11,8 +11,8 @@ void steal_return_work(struct search *s, const struct peer_message *work)
 {
     struct peer_message m;
     peer_message(s, &m, STEAL_RESULT);
-    m.split = work->split;
-    m.at = work->at;
+    m.child.split = work->child.split;
+    m.child.at = work->child.at;
     peers_send(s, work->from, &m);
 }
 
@@ -25,10 +25,11 @@ enum search_visit steal_visit(struct search *s, struct node *n, unsigned at, boo
 }
 
 /* The node of the master, with one child; then that child. */
-static enum search_visit visit_given(struct search *s, const struct peer_message *w,
+static enum search_visit visit_given(struct search *s, const struct peer_message *m,
                                      bool *lacks_value)
 {
-    struct node *n = &s->node[w->length];
+    const struct steal_work *w = &m->work;
+    struct node *n = &s->node[m->length];
     const unsigned moves_before = s->moves_used;
     n->depth = w->depth;
     n->alpha = w->alpha;
@@ -42,8 +43,8 @@ static enum search_visit visit_given(struct search *s, const struct peer_message
     n->contended = n->in_flight = false;
     n->resolved = RESOLVED_NOT;
     n->path = n->longest_scout = 0;
-    n->split_id = w->split ^ w->at;
-    steal_of(s)->master[n->ply] = (uint16_t)w->from;
+    n->split_id = w->child.split ^ w->child.at;
+    steal_of(s)->master[n->ply] = (uint16_t)m->from;
     n->moves = &s->move_stack[s->moves_used];
     n->moves[0] = w->eldest;
     n->moves[1] = w->move;
@@ -76,8 +77,8 @@ void steal_search_task(struct search *s, unsigned ply)
            game_is_legal(s->options.game, s->position, w.moves[made])) {
         s->options.game->make(s->position, w.moves[made++]);
     }
-    const bool is_legal =
-        same == ply && made == w.length && game_is_legal(s->options.game, s->position, w.move.move);
+    const bool is_legal = same == ply && made == w.length &&
+                          game_is_legal(s->options.game, s->position, w.work.move.move);
     for (unsigned i = made; i > ply && !is_legal; i--) {
         s->options.game->unmake(s->position, w.moves[i - 1]);
     }
@@ -102,17 +103,17 @@ void steal_search_task(struct search *s, unsigned ply)
         s->options.game->unmake(s->position, w.moves[i - 1]);
     }
     peer_message(s, &m, STEAL_RESULT);
-    m.split = w.split;
-    m.at = w.at;
-    m.has_value = visit == VISIT_VALUE && !s->stopped;
-    m.lacks_value = lacks_value;
-    m.best = n->best;
-    m.move = w.move;
-    m.repeats = n->repeats;
-    m.counts = n->counts;
-    m.path_scout = n->longest_scout;
-    m.path_again = n->path;
-    m.line_length = n->pv.length;
+    struct steal_result *r = &m.result;
+    r->child.split = w.child.split;
+    r->child.at = w.child.at;
+    r->has_value = visit == VISIT_VALUE && !s->stopped;
+    r->lacks_value = lacks_value;
+    r->best = n->best;
+    r->repeats = n->repeats;
+    r->counts = n->counts;
+    r->path_scout = n->longest_scout;
+    r->path_again = n->path;
+    m.length = n->pv.length;
     memcpy(m.moves, n->pv.move, n->pv.length * sizeof m.moves[0]);
     peers_send(s, w.from, &m);
 }
@@ -122,7 +123,7 @@ void steal_ask(struct search *s, unsigned whom, const struct node *below)
     struct steal *st = steal_of(s);
     struct peer_message m;
     peer_message(s, &m, STEAL_REQUEST);
-    m.request = st->wanted = ++st->requests;
+    m.request.number = st->wanted = ++st->requests;
     peer_set_path(s, &m, below != NULL ? below->ply : 0);
     st->whom = whom;
     st->asked_ms = peers_now_ms(s);

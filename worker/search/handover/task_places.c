@@ -21,7 +21,7 @@ struct place *place_of(struct places *t, uint64_t key)
     return &t->at[at];
 }
 
-bool place_take(struct place *p, const struct peer_message *m)
+bool place_take(struct place *p, const struct task_result *m)
 {
     const int depth = m->depth;
     unsigned at = 0;
@@ -39,14 +39,14 @@ bool place_take(struct place *p, const struct peer_message *m)
     if (m->alpha > k->upper || m->beta < k->lower) { /* not strict, or a lie: asked once more it
                                                         might contradict itself for ever */
         k->lower = k->upper = (int16_t)m->best;
-        k->move = m->move.move;
+        k->move = m->move;
     } else if (m->alpha > k->lower || (m->alpha == k->lower && k->move == 0)) {
-        k->move = m->move.move; /* the one that proved the lower bound, or none */
+        k->move = m->move; /* the one that proved the lower bound, or none */
     }
     k->lower = m->alpha > k->lower ? (int16_t)m->alpha : k->lower;
     k->upper = m->beta < k->upper ? (int16_t)m->beta : k->upper;
     k->upper = k->upper < k->lower ? k->lower : k->upper;
-    p->move = m->move.move != 0 ? m->move.move : p->move;
+    p->move = m->move != 0 ? m->move : p->move;
     return k->lower != before.lower || k->upper != before.upper;
 }
 

@@ -46,7 +46,7 @@ struct places {
 struct place *place_of(struct places *places, uint64_t key);
 
 /* Takes a result. False: it says nothing new. */
-bool place_take(struct place *place, const struct peer_message *result);
+bool place_take(struct place *place, const struct task_result *result);
 
 /* The deepest result, of `most` plies at most, that says where the value lies in the window; NULL:
  * there is none. */

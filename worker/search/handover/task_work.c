@@ -109,8 +109,8 @@ static void answer(struct search *s, const struct peer_message *work)
 {
     struct peer_message m;
     peer_message(s, &m, TASK_RESULT);
-    m.split = work->split;
-    m.request = work->request;
+    m.known.key = work->offer.key;
+    m.known.request = work->offer.request;
     peers_send(s, work->from, &m);
 }
 
@@ -118,35 +118,36 @@ static void answer(struct search *s, const struct peer_message *work)
  */
 static void take_work(struct search *s, const struct peer_message *m)
 {
+    const struct task_offer *o = &m->offer;
     struct task_work *t = task_work_of(s);
-    struct task *task = task_of(t, m->split);
-    const bool is_valid = m->length <= TASK_PLIES && m->depth >= 1 &&
-                          m->depth <= SEARCH_DEPTH_MAX && m->alpha < m->beta;
+    struct task *task = task_of(t, o->key);
+    const bool is_valid = m->length <= TASK_PLIES && o->depth >= 1 &&
+                          o->depth <= SEARCH_DEPTH_MAX && o->alpha < o->beta;
     if (!is_valid || (task == NULL && !has_room(t))) {
         return;
     }
-    if (m->at != 0) {
+    if (o->asks) {
         answer(s, m);
     }
-    if (task != NULL && (int32_t)(m->request - task->request) <= 0) {
+    if (task != NULL && (int32_t)(o->request - task->request) <= 0) {
         return; /* it is here; or a later message has overtaken this one */
     }
-    const bool is_running = t->is_running && t->running.key == m->split &&
-                            (m->alpha < t->running.alpha || m->beta > t->running.beta);
+    const bool is_running = t->is_running && t->running.key == o->key &&
+                            (o->alpha < t->running.alpha || o->beta > t->running.beta);
     uint8_t done = task == NULL ? 0 : task->done;
     if (task == NULL) {
         task = &t->task[t->count++];
     }
-    done = done >= m->depth ? (uint8_t)(m->depth - 1) : done; /* once more, in the new window */
-    *task = (struct task){.key = m->split,
-                          .signature = m->signature,
-                          .request = m->request,
-                          .alpha = m->alpha,
-                          .beta = m->beta,
-                          .depth = (uint8_t)m->depth,
+    done = done >= o->depth ? (uint8_t)(o->depth - 1) : done; /* once more, in the new window */
+    *task = (struct task){.key = o->key,
+                          .signature = o->signature,
+                          .request = o->request,
+                          .alpha = o->alpha,
+                          .beta = o->beta,
+                          .depth = (uint8_t)o->depth,
                           .done = done,
-                          .iteration = (uint8_t)m->iteration,
-                          .cut_node = m->cut_node,
+                          .iteration = (uint8_t)o->iteration,
+                          .cut_node = o->cut_node,
                           .from = (uint16_t)m->from,
                           .length = m->length};
     memcpy(task->path, m->moves, m->length * sizeof task->path[0]);
@@ -164,12 +165,12 @@ static void remove_task(struct task_work *t, struct task *task)
 static void take_drop(struct search *s, const struct peer_message *m)
 {
     struct task_work *t = task_work_of(s);
-    struct task *task = task_of(t, m->split);
-    if (task == NULL || (int32_t)(m->request - task->request) < 0) {
+    struct task *task = task_of(t, m->drop.key);
+    if (task == NULL || (int32_t)(m->drop.request - task->request) < 0) {
         return;
     }
     remove_task(t, task);
-    if (t->is_running && t->running.key == m->split) {
+    if (t->is_running && t->running.key == m->drop.key) {
         stop_running(s);
     }
 }
@@ -229,13 +230,14 @@ static void report(struct search *s, const struct task *task, uint32_t request, 
     const struct node *n = &s->node[task->length];
     struct peer_message m;
     peer_message(s, &m, TASK_RESULT);
-    m.split = task->key;
-    m.request = request;
-    m.depth = (int)depth;
-    m.best = n->best;
-    m.alpha = n->best > task->alpha ? n->best : -GAME_INFINITE;
-    m.beta = n->best < task->beta ? n->best : GAME_INFINITE;
-    m.move.move = n->best > task->alpha ? n->best_move : 0;
+    struct task_result *r = &m.known;
+    r->key = task->key;
+    r->request = request;
+    r->depth = (int)depth;
+    r->best = n->best;
+    r->alpha = n->best > task->alpha ? n->best : -GAME_INFINITE;
+    r->beta = n->best < task->beta ? n->best : GAME_INFINITE;
+    r->move = n->best > task->alpha ? n->best_move : 0;
     peers_send(s, task->from, &m);
 }
 

@@ -156,8 +156,8 @@ static void drop(struct search *s, const struct place *p, unsigned whose)
 {
     struct peer_message m;
     peer_message(s, &m, TASK_DROP);
-    m.split = p->key;
-    m.request = tasks_of(s)->requests;
+    m.drop.key = p->key;
+    m.drop.request = tasks_of(s)->requests;
     peers_send(s, whose, &m);
 }
 
@@ -203,16 +203,17 @@ static uint64_t signature(const struct search *s, const struct node *n)
 static void give(struct search *s, const struct node *n, const struct place *p, bool asks)
 {
     struct peer_message m;
+    struct task_offer *o = &m.offer;
     peer_message(s, &m, TASK_WORK);
-    m.split = p->key;
-    m.signature = signature(s, n);
-    m.request = p->request;
-    m.at = asks;
-    m.alpha = p->alpha;
-    m.beta = p->beta;
-    m.depth = p->depth;
-    m.iteration = (int)s->iteration;
-    m.cut_node = n->cut_node;
+    o->key = p->key;
+    o->signature = signature(s, n);
+    o->request = p->request;
+    o->asks = asks;
+    o->alpha = p->alpha;
+    o->beta = p->beta;
+    o->depth = p->depth;
+    o->iteration = (int)s->iteration;
+    o->cut_node = n->cut_node;
     peer_set_path(s, &m, n->ply);
     peers_send(s, p->owner, &m);
 }
@@ -328,7 +329,7 @@ void tasks_take_result(struct search *s, const struct peer_message *m)
 {
     struct tasks *t = tasks_of(s);
     struct place *p =
-        t->places.at == NULL || m->from >= t->hands ? NULL : place_of(&t->places, m->split);
+        t->places.at == NULL || m->from >= t->hands ? NULL : place_of(&t->places, m->known.key);
     if (p == NULL) {
         return;
     }
@@ -339,11 +340,11 @@ void tasks_take_result(struct search *s, const struct peer_message *m)
     if (!p->is_task || p->owner != m->from) { /* it was given to another */
         drop(s, p, m->from);
     }
-    if (m->depth < 1 || !node_is_score(s, m->best)) {
+    if (m->known.depth < 1 || !node_is_score(s, m->known.best)) {
         return; /* a sign, no result */
     }
-    t->is_new |= place_take(p, m);
-    if (p->is_task && p->request == m->request && p->depth == m->depth) {
+    t->is_new |= place_take(p, &m->known);
+    if (p->is_task && p->request == m->known.request && p->depth == m->known.depth) {
         p->depth = 0; /* the worker has nothing left to do there */
         t->is_new = true;
     }
