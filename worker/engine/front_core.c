@@ -38,7 +38,7 @@ static unsigned silent_longest(const struct front_core *c)
 
 void front_core_event(struct front_core *c, const struct job_event *e, uint64_t now_us)
 {
-    CHECK(e->source < JOB_SOURCES_MAX && "each source has a bit");
+    CHECK_THAT(e->source < JOB_SOURCES_MAX, "each source has a bit");
     if (e->kind == JOB_REFUSED && e->job == c->job && c->job != 0) {
         c->refused |= UINT64_C(1) << e->source;
         memcpy(c->why[e->source], e->why, sizeof e->why);
@@ -63,7 +63,7 @@ void front_core_event(struct front_core *c, const struct job_event *e, uint64_t 
     } else if (c->report[i].last.state == PROTO_JOB_SEARCHING) {
         c->report[i].searched_us += now_us - c->report[i].received_us;
     }
-    CHECK(c->reports <= FRONT_WORKERS_MAX && i < c->reports && "a report has a place");
+    CHECK_THAT(c->reports <= FRONT_WORKERS_MAX && i < c->reports, "a report has a place");
     c->report[i].received_us = now_us;
     if (!is_known || proto_report_is_newer(&e->report, &c->report[i].last)) {
         c->report[i].last = e->report;

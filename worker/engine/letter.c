@@ -99,8 +99,9 @@ static uint64_t get(const uint8_t *at, size_t bytes)
 }
 
 /* Writes or reads what a message of its kind has. */
-static void put_numbers(uint8_t *at, const struct peer_message *m)
+static void put_numbers(uint8_t *body, const struct peer_message *m)
 {
+    uint8_t *at = body + LETTER_KIND;
 #define NUMBER(field, type) at = put(at, (uint64_t)m->field, sizeof(type));
 #define KIND(kind, numbers) \
     case kind:              \
@@ -111,8 +112,9 @@ static void put_numbers(uint8_t *at, const struct peer_message *m)
 #undef NUMBER
 }
 
-static void get_numbers(const uint8_t *at, struct peer_message *m)
+static void get_numbers(const uint8_t *body, struct peer_message *m)
 {
+    const uint8_t *at = body + LETTER_KIND;
 #define NUMBER(field, type)                 \
     m->field = (type)get(at, sizeof(type)); \
     at += sizeof(type);
@@ -128,7 +130,7 @@ size_t letter_write(const struct peer_message *m, uint8_t body[PROTO_BODY_MAX])
     uint8_t *at = body + LETTER_HEAD;
     memset(body, 0, LETTER_HEAD);
     put(put(body, m->kind, 1), m->length, 2);
-    put_numbers(body + LETTER_KIND, m);
+    put_numbers(body, m);
     for (unsigned i = 0; i < m->length; i++) {
         at = put(at, m->moves[i], sizeof m->moves[0]);
     }
@@ -199,7 +201,7 @@ bool letter_read(const uint8_t *body, size_t length, struct peer_message *out)
     }
     m.kind = (uint32_t)get(body, 1);
     m.length = (uint16_t)get(body + 1, 2);
-    get_numbers(body + LETTER_KIND, &m);
+    get_numbers(body, &m);
     if (m.length >= SEARCH_PLY_MAX || !is_sane(&m) ||
         length != LETTER_HEAD + m.length * sizeof m.moves[0]) {
         return false;

@@ -55,7 +55,7 @@ struct mailboxes {
 static void put(struct mailbox *box, const struct peer_message *m, uint64_t from, unsigned room)
 {
     unsigned count = atomic_load_explicit(&box->count, memory_order_relaxed);
-    CHECK(count <= MAILBOX_ROOM && box->first < MAILBOX_ROOM && "the ring is in its room");
+    CHECK_THAT(count <= MAILBOX_ROOM && box->first < MAILBOX_ROOM, "the ring is in its room");
     if (count >= room) {
         atomic_fetch_add_explicit(&box->lost, 1, memory_order_relaxed);
         return;
@@ -145,7 +145,7 @@ static void join(struct mailbox *box)
 static void port_send(void *self, unsigned to, const struct peer_message *m)
 {
     struct mailbox *own = self;
-    CHECK(to < own->port.count && "who gets a message is known here");
+    CHECK_THAT(to < own->port.count, "who gets a message is known here");
     if (to >= own->all->count) {
         uint8_t body[PROTO_BODY_MAX];
         if (own->is_joined) {

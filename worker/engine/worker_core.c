@@ -48,7 +48,7 @@ static struct worker_job *find(struct worker_core *c, struct worker_choice name)
 
 static void forget(struct worker_core *c, struct worker_job *job)
 {
-    CHECK(job >= c->job && job < c->job + c->jobs && "a job that is forgotten was known");
+    CHECK_THAT(job >= c->job && job < c->job + c->jobs, "a job that is forgotten was known");
     *job = c->job[--c->jobs];
 }
 
@@ -176,7 +176,7 @@ static void on_source_up(struct worker_core *c, unsigned source, uint64_t now_us
 
 void worker_core_event(struct worker_core *c, const struct job_event *e, uint64_t now_us)
 {
-    CHECK(e->source < JOB_SOURCES_MAX && "each source has a bit");
+    CHECK_THAT(e->source < JOB_SOURCES_MAX, "each source has a bit");
     switch (e->kind) {
     case JOB_OFFERED:
         on_offer(c, e, now_us);
@@ -269,8 +269,8 @@ static struct worker_job *choose(struct worker_core *c)
     unsigned ready = 0;
     for (unsigned i = 0; i < c->jobs; i++) {
         const struct worker_job *job = &c->job[i];
-        CHECK((job->sources == 0) == (job->orphan_until_us != 0) &&
-              "a job that no source vouches for is orphaned, and no other");
+        CHECK_THAT((job->sources == 0) == (job->orphan_until_us != 0),
+                   "a job that no source vouches for is orphaned, and no other");
         bool wanted = !job->finished || is_named(job, c->running);
         if (wanted && job->orphan_until_us == 0) {
             choice[ready++] = (struct worker_choice){job->offer.wire.job, job->offer.wire.user};
@@ -378,7 +378,7 @@ void worker_core_begin(struct worker_core *c, struct worker_choice name, uint32_
 static void report(struct worker_core *c, const struct worker_progress *p,
                    enum proto_job_state state, struct worker_actions *out)
 {
-    CHECK(c->running.job != 0 && "what is searched is a job");
+    CHECK_THAT(c->running.job != 0, "what is searched is a job");
     struct worker_job *job = find(c, c->running);
     struct proto_job_report message = c->before;
     message.job = c->running.job;

@@ -105,7 +105,7 @@ bool peers_run(struct search *s)
 
 void peers_begin_work(struct search *s, unsigned ply, unsigned iteration)
 {
-    CHECK(ply <= SEARCH_PLY_MAX && iteration <= SEARCH_DEPTH_MAX && "work is in a tree");
+    CHECK_THAT(ply <= SEARCH_PLY_MAX && iteration <= SEARCH_DEPTH_MAX, "work is in a tree");
     s->start_ply = s->poll_ply = ply;
     s->iteration = iteration;
     s->moves_used = s->children_used = 0;
@@ -124,7 +124,7 @@ void peers_serve(struct search *s)
         steal_refuse_parked(s);
     }
     while (port->receive(port->self, &m)) {
-        CHECK(m.from < port->count && "who sent a message is known here");
+        CHECK_THAT(m.from < port->count, "who sent a message is known here");
         if (m.job == port->job) {
             steals ? steal_take(s, &m) : tasks_take(s, &m);
         }

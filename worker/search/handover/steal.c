@@ -197,7 +197,7 @@ static void take_result(struct search *s, const struct peer_message *m)
         (!r->has_value && sp->slave[at] != m->from)) {
         return; /* the node is done without it; or another has the child now */
     }
-    CHECK(sp->given > 0 && "a child that is given is counted");
+    CHECK_THAT(sp->given > 0, "a child that is given is counted");
     sp->given--;
     if (sp->slave[at] != m->from) { /* the one who lost the child was alive */
         say_to_slave(s, sp, at, STEAL_ABORT);
@@ -478,7 +478,7 @@ enum search_visit steal_children(struct search *s, struct node *n)
     answer_parked(s, false);
     sp->waits = false;
     visit = search_divided(s, n, sp);
-    CHECK(sp == &st->split[st->splits - 1] && sp->ply == n->ply && "split points nest");
+    CHECK_THAT(sp == &st->split[st->splits - 1] && sp->ply == n->ply, "split points nest");
     say_to_slaves(s, sp, STEAL_ABORT);
     st->splits--;
     return visit == VISIT_BUSY ? VISIT_VALUE : visit;

@@ -31,7 +31,7 @@ static enum search_visit visit_given(struct search *s, const struct peer_message
     const struct steal_work *w = &m->work;
     struct node *n = &s->node[m->length];
     const unsigned moves_before = s->moves_used;
-    CHECK(moves_before + 2 <= MOVE_STACK && "there is room for two moves");
+    CHECK_THAT(moves_before + 2 <= MOVE_STACK, "there is room for two moves");
     n->depth = w->depth;
     n->alpha = w->alpha;
     n->alpha_now = w->alpha_now;
@@ -70,7 +70,7 @@ void steal_search_task(struct search *s, unsigned ply)
     const struct node *n = &s->node[w.length];
     struct peer_message m;
     unsigned made = ply, same = 0;
-    CHECK(steal_of(s)->has_task && w.length >= ply && "there is work, below this node");
+    CHECK_THAT(steal_of(s)->has_task && w.length >= ply, "there is work, below this node");
     steal_of(s)->has_task = false;
     while (same < ply && same < w.length && s->node[same].move_now == w.moves[same]) {
         same++;

@@ -23,7 +23,7 @@ struct place *place_of(struct places *t, uint64_t key)
 
 bool place_take(struct place *p, const struct task_result *m)
 {
-    CHECK(p->known_count <= KNOWN && "the results of a place fit");
+    CHECK_THAT(p->known_count <= KNOWN, "the results of a place fit");
     const int depth = m->depth;
     unsigned at = 0;
     while (at < p->known_count && p->known[at].depth > depth) {

@@ -159,7 +159,7 @@ static void take_work(struct search *s, const struct peer_message *m)
 
 static void remove_task(struct task_work *t, struct task *task)
 {
-    CHECK(task >= t->task && task < t->task + t->count && "a task that is removed is here");
+    CHECK_THAT(task >= t->task && task < t->task + t->count, "a task that is removed is here");
     *task = t->task[--t->count];
 }
 
@@ -267,7 +267,7 @@ bool tasks_work(struct search *s)
         return true;
     }
     first = task_of(t, task.key); /* what is wanted now, in the same window or a part of it */
-    CHECK(first != NULL && "a task that is wanted is here");
+    CHECK_THAT(first != NULL, "a task that is wanted is here");
     if (depth == first->depth || s->options.algorithm->handover->tasks->reports) {
         report(s, &task, first->request, depth);
     }

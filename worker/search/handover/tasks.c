@@ -142,9 +142,9 @@ static bool is_idle(const struct hand *h)
 
 static void count_task(struct tasks *t, unsigned owner, int more)
 {
-    CHECK(owner < t->hands && "a task is a worker's");
+    CHECK_THAT(owner < t->hands, "a task is a worker's");
     struct hand *h = &t->hand[owner];
-    CHECK((more > 0 || h->tasks > 0) && "a worker loses a task that it has");
+    CHECK_THAT((more > 0 || h->tasks > 0), "a worker loses a task that it has");
     if (h->tasks == 0) {
         h->seen = t->now_ms;
         h->asked_pass = 0;
@@ -306,7 +306,7 @@ static void want(struct search *s, const struct node *n, struct place *p)
         if (p->is_task) {
             count_task(t, p->owner, -1);
         } else {
-            CHECK(t->listed < t->places.used && "a place is listed once");
+            CHECK_THAT(t->listed < t->places.used, "a place is listed once");
             t->list[t->listed++] = (uint32_t)(p - t->places.at);
         }
         count_task(t, owner, 1);
