@@ -119,9 +119,17 @@ struct lab_options {
     struct lab_planted planted;
 };
 
+/* What a finished iteration said, and when, from the post on. */
+struct lab_iteration {
+    uint64_t time_ns;
+    int score;
+    uint16_t move;
+};
+
 /* Of a post. */
 struct lab_answer {
     struct search_result search;
+    struct lab_iteration iteration[SEARCH_DEPTH_MAX + 1]; /* by depth; 0 ns: none */
     bool answered; /* to the job's depth, by a front-end that was not killed before its end */
     uint64_t time_ns; /* from the post to the answer */
 };

@@ -23,6 +23,8 @@ struct lab_front {
     struct env_port env;
     struct peer_port peers;
     struct job job; /* posted last, with its id; borrows the position */
+    struct lab_answer *answer; /* of the search under way */
+    uint64_t begin_ns; /* when it was posted */
     uint64_t until_ns; /* when the search is stopped */
     uint32_t jobs; /* posted, of all incarnations: numbers their ids */
     bool searching;
