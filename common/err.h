@@ -35,5 +35,8 @@ const char *err_text(enum err code);
 _Noreturn void err_bug(const char *file, int line, const char *condition);
 
 #define CHECK(condition) ((condition) ? (void)0 : err_bug(__FILE__, __LINE__, #condition))
+/* The same of an invariant, which `text` says in words. */
+#define CHECK_THAT(condition, text) \
+    ((condition) ? (void)0 : err_bug(__FILE__, __LINE__, text ": " #condition))
 
 #endif
