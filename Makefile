@@ -102,8 +102,15 @@ SYSTEM := $(wildcard tests/system/test_*.py)
 # show: what they test has no threads of its own (tsan), is in cables and clocks (dev), or is in texts and scripts.
 LEFT_OUT_dev  := endings install kubernetes network python_package slurm ssh_cluster ttbench
 LEFT_OUT_tsan := endings install kubernetes pictures python_client python_package redis slurm ssh_cluster tt ttbench
-# The virtual cluster runs in one thread: nothing for the thread sanitizer.
-LEFT_OUT_UNIT_tsan := lab lab_chaos lab_hosts
+# What starts no thread has nothing for the thread sanitizer.
+LEFT_OUT_UNIT_tsan := chess_% cli_% front_core histogram lab lab_chaos lab_hosts letter lines memory othello othello_patterns \
+                      proto_% pushes redis_address redis_map remote_% search_game snapshot snapshots solver_memory tree% tt_% \
+                      ttcore% turns worker_% zmtp zmtp_curve
+# What takes longest, which a group begins with, so that it does not end with one of them alone.
+SLOW := search_steal lab_chaos lab lab_hosts proto_client_random redis_shell search_parallel search_children endings \
+        python_package network redis othello failure cluster web uci_games ssh_cluster kubernetes slurm
+# $(call slow_first,PREFIX,SUFFIX,PROGRAMS)
+slow_first = $(foreach slow,$(SLOW),$(filter $(1)$(slow)$(2),$(3))) $(filter-out $(SLOW:%=$(1)%$(2)),$(3))
 SIM := $(wildcard tests/sim/test_*.py)
 
 all: $(if $(filter release,$(MODE)),$(PROGRAMS:%=bin/%),$(PROGRAMS:%=$(O)/bin/%)) library
@@ -215,7 +222,8 @@ $(O)/%.embedded.o: %
 	@cd $(<D) && $(LD) -r -b binary -z noexecstack -o $(abspath $@) $(<F)
 	@objcopy --set-section-alignment .data=64 --rename-section .data=.rodata,alloc,load,readonly,data,contents $@
 
-unit: $(UNIT_BIN)
+UNIT_RUN := $(filter-out $(LEFT_OUT_UNIT_$(MODE):%=$(O)/tests/test_%),$(UNIT_BIN))
+unit: $(UNIT_RUN)
 
 $(O)/tests/fuzz/%.o: private CFLAGS_ALL += -DFUZZ_MAIN
 $(O)/fuzz/%: $(O)/tests/fuzz/%.o $(O)/all.a
@@ -271,11 +279,11 @@ VALGRIND_ARCH := $(if $(filter x86_64,$(shell uname -m)),x86-64-v2,native)
 
 run-unit:
 	@$(SANITIZED) $(RUN) -j$(JOBS) --timeout $(UNIT_TIMEOUT) --group "unit, $(MODE)" \
-	  $(filter-out $(LEFT_OUT_UNIT_$(MODE):%=$(O)/tests/test_%),$(UNIT_BIN)) || true
+	  $(call slow_first,$(O)/tests/test_,,$(UNIT_RUN)) || true
 
 run-system:
 	@BIN=$(O)/bin $(SANITIZED) $(RUN) -j$(JOBS) --again 2 --timeout $(SYSTEM_TIMEOUT) --group "system, $(MODE)" \
-	  $(filter-out $(LEFT_OUT_$(MODE):%=tests/system/test_%.py),$(SYSTEM)) || true
+	  $(filter-out $(LEFT_OUT_$(MODE):%=tests/system/test_%.py),$(call slow_first,tests/system/test_,.py,$(SYSTEM))) || true
 
 # The virtual cluster: RUNS random runs, and the same traces from OTHER_BINS.
 run-sim:
@@ -319,9 +327,13 @@ run-attacks-insecure:
 	@BIN=$(O)/bin TOOLS=$(O)/tools $(RUN) --timeout 1200 --group "attacks, $(MODE)" --step "without keys" -- \
 	  $(PYTHON) tests/attacks/attacks.py --quick --insecure || true
 
-run-soak:
-	@BIN=$(O)/bin $(RUN) --timeout 1200 --group "soak, $(MODE)" --step "soak $(SOAK)" -- \
-	  $(PYTHON) tests/system/soak $(SOAK) || true
+# Both beside each other: they mostly wait.
+run-soaks: run-soak run-soak-redis
+run-soak: FAULTS := --seconds 40
+run-soak-redis: FAULTS := --redis --seconds 30
+run-soak run-soak-redis:
+	@BIN=$(O)/bin $(RUN) --timeout 1200 --group "soak, $(MODE)" --step "soak $(FAULTS)" -- \
+	  $(PYTHON) tests/system/soak $(FAULTS) || true
 
 forget-totals:
 	@rm -f $(TOTALS)
@@ -355,22 +367,25 @@ test: deps-test forget-totals
 	$(call build,tsan,all unit tools)
 	$(call build,release,O=$(VALGRIND_O) ARCH=$(VALGRIND_ARCH) $(VALGRIND_O)/bin/ttserver)
 	@$(AGAIN) run-lint
-	@$(AGAIN) MODE=dev run-unit
-	@$(AGAIN) MODE=tsan run-unit
-	@$(AGAIN) MODE=release run-unit UNIT="tests/unit/games/test_chess_perft.c tests/unit/search/test_search_steal.c" PERFT_MAX_LEAVES=$(RELEASE_LEAVES)
+	@$(AGAIN) -j2 run-deploy run-units
 	@VALGRIND=1 VALGRIND_BIN=$(VALGRIND_O)/bin $(AGAIN) MODE=release run-system
 	@QUICK=1 $(AGAIN) MODE=dev run-system
 	@QUICK=1 $(AGAIN) MODE=tsan run-system SYSTEM="$(TSAN_SYSTEM)"
-	@$(AGAIN) MODE=release run-sim OTHER_BINS=build/dev/bin:build/tsan/bin
-	@$(AGAIN) MODE=dev run-fuzz
+	@$(AGAIN) MODE=release run-sim OTHER_BINS=$(OTHER_BINS)
+	@$(AGAIN) MODE=dev -j$(JOBS) run-fuzz
 	@$(AGAIN) MODE=release run-attacks
 	@$(AGAIN) MODE=release run-attacks-insecure
 	@$(AGAIN) MODE=dev run-attacks
-	@$(AGAIN) MODE=release run-soak SOAK="--seconds 40"
-	@$(AGAIN) MODE=release run-soak SOAK="--redis --seconds 30"
-	@$(AGAIN) run-deploy
+	@$(AGAIN) MODE=release -j2 run-soaks
 	@$(SUM)
 RELEASE_LEAVES := 5000000
+OTHER_BINS     := build/dev/bin
+
+# Beside the containers, whose tests mostly wait.
+run-units:
+	@$(AGAIN) MODE=dev run-unit
+	@$(AGAIN) MODE=tsan run-unit
+	@$(AGAIN) MODE=release run-unit UNIT="tests/unit/games/test_chess_perft.c tests/unit/search/test_search_steal.c" PERFT_MAX_LEAVES=$(RELEASE_LEAVES)
 
 # A cluster of containers, and the package in some; skipped with the reason where there is no engine.
 test-deploy: deps forget-totals
@@ -379,7 +394,7 @@ test-deploy: deps forget-totals
 
 # The same, deeper: every published perft count, long random runs. An hour or more.
 test-long:
-	@OTHELLO_EMPTIES=64 STEAL_ALL=1 $(AGAIN) test TSAN_SYSTEM="$(SYSTEM)" RELEASE_LEAVES=0 FUZZ_RUNS=100000000 UNIT_TIMEOUT=14400 SYSTEM_TIMEOUT=200000
+	@OTHELLO_EMPTIES=64 STEAL_ALL=1 ITERATIONS=1000 $(AGAIN) test TSAN_SYSTEM="$(SYSTEM)" OTHER_BINS=build/dev/bin:build/tsan/bin RELEASE_LEAVES=0 FUZZ_RUNS=100000000 UNIT_TIMEOUT=14400 SYSTEM_TIMEOUT=200000
 
 # Ten thousand searches with faults on the virtual cluster; another ten with SEEDS=10001..20000.
 SEEDS ?= 1..10000
@@ -612,7 +627,7 @@ help:
 	@echo
 	@echo 'make check                   quick tests and lint, about 2 minutes'
 	@echo 'make lint                    format, layers, circles, words, sizes, static analysis; words: the words alone'
-	@echo 'make test                    all tests, 30 to 40 minutes; test-long: with every perft count and longer fuzzing'
+	@echo 'make test                    all tests, about 30 minutes; test-long: with every perft count and longer fuzzing'
 	@echo 'make test-deploy             a cluster of containers whose parts are killed and cut off; the Debian package'
 	@echo 'make chaos                   10,000 searches on the virtual cluster with random faults (SEEDS=A..B)'
 	@echo 'make soak                    30 minutes of searches on a cluster under faults (SOAK="--minutes 5 --seed 7")'
@@ -646,7 +661,7 @@ help:
          $(LIB_OBJ:.o=.d) $(foreach p,$(PROGRAMS),$(MAIN_$(p):%.c=$(O)/%.d))
 
 .PHONY: all tools benches unit fuzz deps deps-test deps-bench deps-deb deb run-unit run-system run-sim \
-        run-deploy run-fuzz fuzz-long run-lint run-soak forget-totals words lint check test \
+        run-deploy run-fuzz fuzz-long run-lint run-units run-soaks run-soak run-soak-redis forget-totals words lint check test \
         test-deploy test-long chaos match match-ready match-othello match-kills tune-search soak bad-peers attacks run-attacks run-attacks-insecure demo bench chess-network othello-weights release-tools bench-badpeers \
         bench-failure bench-distance bench-library bench-survive bench-watching bench-web peers-die bench-service strict compare compare-quick lab lab-quick lab-calibrate \
         library install install-library uninstall clean help FORCE

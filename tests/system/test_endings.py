@@ -9,7 +9,7 @@ What is asked of each iteration, one thread, two, front-end and worker over a sh
   counted, and no fault;
 - a strict score is, to the point, the one of the position after the move.
 
-ITERATIONS: how many for each way to search (default 1,000 or, with QUICK, 200); TEST_SEED repeats a run."""
+ITERATIONS: how many for each way to search (default 500 or, with QUICK, 200); TEST_SEED repeats a run."""
 import functools
 import json
 import os
@@ -20,7 +20,7 @@ from cluster import BIN, QUICK, Cluster, Worker, ask, check, equal, main, run
 from uci import Uci
 
 TOOL = os.path.join(os.environ.get("TOOLS") or os.path.join(os.path.dirname(BIN.rstrip("/")), "tools"), "endings")
-ITERATIONS = int(os.environ.get("ITERATIONS", "200" if QUICK else "1000"))
+ITERATIONS = int(os.environ.get("ITERATIONS", "200" if QUICK else "500"))
 SEED = int(os.environ.get("TEST_SEED", random.randrange(1 << 32)))
 MATERIALS = os.environ.get("MATERIALS", "KQK KRK KPK KRKN KQKN KRKB").split()
 WIN = 150   # centipawns: what claims a win
