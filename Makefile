@@ -260,6 +260,7 @@ build   = @$(AGAIN) -k -j$(JOBS) MODE=$(1) $(2) || \
 
 UNIT_TIMEOUT   := 300
 SYSTEM_TIMEOUT := 600
+SYSTEM_JOBS    := $(shell expr $(JOBS) + 2)
 SIM_TIMEOUT    := 900
 PERFT_MAX_LEAVES ?= 200000
 FUZZ_RUNS        ?= 5000000
@@ -281,8 +282,9 @@ run-unit:
 	@$(SANITIZED) $(RUN) -j$(JOBS) --timeout $(UNIT_TIMEOUT) --group "unit, $(MODE)" \
 	  $(call slow_first,$(O)/tests/test_,,$(UNIT_RUN)) || true
 
+# Its programs mostly wait: for processes, for time-outs.
 run-system:
-	@BIN=$(O)/bin $(SANITIZED) $(RUN) -j$(JOBS) --again 2 --timeout $(SYSTEM_TIMEOUT) --group "system, $(MODE)" \
+	@BIN=$(O)/bin $(SANITIZED) $(RUN) -j$(SYSTEM_JOBS) --again 2 --timeout $(SYSTEM_TIMEOUT) --group "system, $(MODE)" \
 	  $(filter-out $(LEFT_OUT_$(MODE):%=tests/system/test_%.py),$(call slow_first,tests/system/test_,.py,$(SYSTEM))) || true
 
 # The virtual cluster: RUNS random runs, and the same traces from OTHER_BINS.
@@ -372,7 +374,6 @@ test: deps-test forget-totals
 	@QUICK=1 $(AGAIN) MODE=dev run-system
 	@QUICK=1 $(AGAIN) MODE=tsan run-system SYSTEM="$(TSAN_SYSTEM)"
 	@$(AGAIN) MODE=release run-sim OTHER_BINS=$(OTHER_BINS)
-	@$(AGAIN) MODE=dev -j$(JOBS) run-fuzz
 	@$(AGAIN) MODE=release run-attacks
 	@$(AGAIN) MODE=release run-attacks-insecure
 	@$(AGAIN) MODE=dev run-attacks
@@ -386,6 +387,7 @@ run-units:
 	@$(AGAIN) MODE=dev run-unit
 	@$(AGAIN) MODE=tsan run-unit
 	@$(AGAIN) MODE=release run-unit UNIT="tests/unit/games/test_chess_perft.c tests/unit/search/test_search_steal.c" PERFT_MAX_LEAVES=$(RELEASE_LEAVES)
+	@$(AGAIN) MODE=dev run-fuzz
 
 # A cluster of containers, and the package in some; skipped with the reason where there is no engine.
 test-deploy: deps forget-totals
