@@ -165,14 +165,14 @@ test: deps-test forget-totals ## all tests, about 30 minutes
 	@VALGRIND=1 VALGRIND_BIN=$(VALGRIND_O)/bin $(AGAIN) MODE=release run-system
 	@QUICK=1 $(AGAIN) MODE=dev run-system
 	@QUICK=1 $(AGAIN) MODE=tsan run-system SYSTEM="$(TSAN_SYSTEM)"
-	@$(AGAIN) MODE=release run-sim OTHER_BINS=$(OTHER_BINS)
+	@$(AGAIN) MODE=release run-sim OTHER_BINS=$(TRACED_BINS)
 	@$(AGAIN) MODE=release run-attacks
 	@$(AGAIN) MODE=release run-attacks-insecure
 	@$(AGAIN) MODE=dev run-attacks
 	@$(AGAIN) MODE=release -j2 run-soaks
 	@$(SUM)
 RELEASE_LEAVES := 5000000
-OTHER_BINS     := build/dev/bin
+TRACED_BINS    := build/dev/bin
 
 # Beside the containers, whose tests mostly wait.
 run-units:
@@ -186,7 +186,7 @@ test-deploy: deps forget-totals ## a cluster of containers whose parts are kille
 	@$(SUM)
 
 test-long: ## the same, with every perft count and longer fuzzing, in hours
-	@OTHELLO_EMPTIES=64 STEAL_ALL=1 ITERATIONS=1000 $(AGAIN) test TSAN_SYSTEM="$(SYSTEM)" OTHER_BINS=build/dev/bin:build/tsan/bin RELEASE_LEAVES=0 FUZZ_RUNS=100000000 UNIT_TIMEOUT=14400 SYSTEM_TIMEOUT=200000
+	@OTHELLO_EMPTIES=64 STEAL_ALL=1 ITERATIONS=1000 STORMS=10000 $(AGAIN) test TSAN_SYSTEM="$(SYSTEM)" TRACED_BINS=build/dev/bin:build/tsan/bin RELEASE_LEAVES=0 FUZZ_RUNS=100000000 UNIT_TIMEOUT=14400 SYSTEM_TIMEOUT=200000
 
 SEEDS ?= 1..10000
 chaos: ## 10,000 searches on the virtual cluster with random faults (SEEDS=A..B)
