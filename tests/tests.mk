@@ -114,8 +114,6 @@ run-lint:
 	@$(RUN) --group lint --step "cppcheck" -- tests/lint/cppcheck.sh $(JOBS) || true
 	@$(RUN) --group lint $(wildcard tests/lint/test_*.py) || true
 
-# Real processes and cables under random faults.
-SOAK ?= --minutes 30
 run-attacks: KEYS := with keys
 run-attacks-insecure: KEYS := without keys
 run-attacks run-attacks-insecure:
@@ -193,6 +191,7 @@ chaos: ## 10,000 searches on the virtual cluster with random faults (SEEDS=A..B)
 	@$(AGAIN) -j$(JOBS) MODE=release all
 	@bin/abdada sim --faults random --seeds $(SEEDS) --jobs $(JOBS)
 
+SOAK ?= --minutes 30
 soak: deps-test ## 30 minutes of searches on a cluster under faults (SOAK="--minutes 5 --seed 7")
 	@$(AGAIN) -j$(JOBS) MODE=$(MODE) all tools
 	@BIN=$(O)/bin $(PYTHON) tests/system/soak $(SOAK)
