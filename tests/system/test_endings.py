@@ -27,8 +27,9 @@ WIN = 150   # centipawns: what claims a win
 NEAR = 100  # centipawns by which another search of the same move may differ
 
 
+@functools.cache
 class Tables:
-    """The tool, which has made the tables."""
+    """The tool, which makes each table once, for all tests; it ends with its input."""
 
     def __init__(self):
         self.process = subprocess.Popen([TOOL], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -106,7 +107,6 @@ class Judge:
     def end(self):
         print(f"# {self.name}: {self.iterations} iterations, {len(self.faults)} false, {self.shallow} too shallow to see, "
               f"{len(self.lines)} mates whose line ends early; TEST_SEED={SEED}", flush=True)
-        self.tables.process.kill()
         check(not self.faults, f"TEST_SEED={SEED}:", *("\n  " + each for each in self.faults[:20]))
         check(not self.lines, f"TEST_SEED={SEED}:", *("\n  " + each for each in self.lines[:20]))
         check(self.shallow <= 5 + self.iterations // 50, f"TEST_SEED={SEED}: too many do not see what they throw away")
