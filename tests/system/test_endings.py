@@ -9,7 +9,7 @@ What is asked of each iteration, one thread, two, front-end and worker over a sh
   counted, and no fault;
 - a strict score is, to the point, the one of the position after the move.
 
-ITERATIONS: how many for each way to search (default 1,000 or, with QUICK, 200); TEST_SEED repeats a run."""
+ITERATIONS: how many for each way to search (default 500 or, with QUICK, 200); TEST_SEED repeats a run."""
 import functools
 import json
 import os
@@ -20,15 +20,16 @@ from cluster import BIN, QUICK, Cluster, Worker, ask, check, equal, main, run
 from uci import Uci
 
 TOOL = os.path.join(os.environ.get("TOOLS") or os.path.join(os.path.dirname(BIN.rstrip("/")), "tools"), "endings")
-ITERATIONS = int(os.environ.get("ITERATIONS", "200" if QUICK else "1000"))
+ITERATIONS = int(os.environ.get("ITERATIONS", "200" if QUICK else "500"))
 SEED = int(os.environ.get("TEST_SEED", random.randrange(1 << 32)))
 MATERIALS = os.environ.get("MATERIALS", "KQK KRK KPK KRKN KQKN KRKB").split()
 WIN = 150   # centipawns: what claims a win
 NEAR = 100  # centipawns by which another search of the same move may differ
 
 
+@functools.cache
 class Tables:
-    """The tool, which has made the tables."""
+    """The tool, which makes each table once, for all tests; it ends with its input."""
 
     def __init__(self):
         self.process = subprocess.Popen([TOOL], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -106,7 +107,6 @@ class Judge:
     def end(self):
         print(f"# {self.name}: {self.iterations} iterations, {len(self.faults)} false, {self.shallow} too shallow to see, "
               f"{len(self.lines)} mates whose line ends early; TEST_SEED={SEED}", flush=True)
-        self.tables.process.kill()
         check(not self.faults, f"TEST_SEED={SEED}:", *("\n  " + each for each in self.faults[:20]))
         check(not self.lines, f"TEST_SEED={SEED}:", *("\n  " + each for each in self.lines[:20]))
         check(self.shallow <= 5 + self.iterations // 50, f"TEST_SEED={SEED}: too many do not see what they throw away")
