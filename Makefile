@@ -170,11 +170,13 @@ program = $(O)/$(1)/$(notdir $(2:%.c=%)): $(2:%.c=$(O)/%.o) $(O)/all.a
 $(foreach c,$(UNIT),$(eval $(call program,tests,$(c)) $(O)/tests/support/filter.o))
 $(foreach c,$(TOOLS),$(eval $(call program,tools,$(c))))
 $(foreach c,$(BENCHES),$(eval $(call program,bench,$(c))))
+# As the programs of others are, with what is installed alone.
+$(O)/bench/library_pairs: $(O)/tests/instruments/bench/library_pairs.o $(O)/lib/libabdada.a
 $(UNIT_BIN): private LIBS += -lcmocka
 $(UNIT_BIN) $(TOOL_BIN) $(BENCH_BIN):
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	@$(CC) $(LDFLAGS_MODE) $(LDFLAGS) -o $@ $(filter %.o,$^) $(O)/all.a $(LIBS)
+	@$(CC) $(LDFLAGS_MODE) $(LDFLAGS) -o $@ $(filter %.o %libabdada.a,$^) $(O)/all.a $(LIBS)
 
 # They start it.
 $(O)/tests/test_lib $(O)/tests/test_lib_misuse $(O)/tests/test_lib_jobs: | $(O)/bin/ttserver

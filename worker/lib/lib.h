@@ -17,6 +17,7 @@ enum {
     LIB_TICKETS_MAX = 128, /* the caller's; fewer than a connection queues */
     LIB_LISTS = 8, /* lists of asks or peeks under way, all of one call */
     LIB_LIST_MAX = PROTO_BATCH_MAX, /* operations in one */
+    LIB_FLUSH_FROM = 64, /* stores or releases of one call, which leave at once */
     LIB_RENEWALS = 16, /* under way */
     LIB_JOBS_MAX = 16,
     LIB_REFUSAL_MAX = 256,
@@ -29,6 +30,7 @@ struct lib_asked {
     uint32_t id; /* the client's ticket */
     uint8_t where;
     bool is_move; /* of a node that we were in, to another shard */
+    bool is_awaited; /* in the call that sent it: nothing was left since */
 };
 
 /* Of a node in flight, asked by the library itself. */

@@ -68,6 +68,19 @@ static int ask_error(int error, const struct abdada_ask_op *op, size_t count,
     return error;
 }
 
+/* `ticket`: as lib_node.ticket. */
+static void register_node(struct lib *l, const struct lib_asked *a, uint32_t ticket,
+                          uint64_t now_us)
+{
+    struct lib_node node = {.key = a->ask.key,
+                            .asked_us = now_us,
+                            .ticket = ticket,
+                            .slot = a->ask.slot,
+                            .depth = a->ask.depth,
+                            .where = a->where};
+    lib_nodes_add(&l->nodes, &node);
+}
+
 /* The shard may have counted us from now on. */
 static void enter_node(struct lib *l, struct lib_asked *a, uint64_t now_us)
 {
@@ -75,13 +88,7 @@ static void enter_node(struct lib *l, struct lib_asked *a, uint64_t now_us)
     struct lib_node *node = lib_nodes_find(&l->nodes, ask->key, ask->depth, ask->slot);
     a->is_move = false;
     if (node == NULL) {
-        struct lib_node entered = {.key = ask->key,
-                                   .asked_us = now_us,
-                                   .ticket = a->id,
-                                   .slot = ask->slot,
-                                   .depth = ask->depth,
-                                   .where = a->where};
-        lib_nodes_add(&l->nodes, &entered);
+        register_node(l, a, a->id, now_us);
         return;
     }
     if (node->where != a->where) { /* another shard owns the key by now */
@@ -124,6 +131,9 @@ static void take_verdict(struct lib *l, const struct lib_asked *t, bool is_open)
 {
     struct lib_node *node = node_of(l, t);
     if (node == NULL) {
+        if (is_open && t->is_awaited) { /* it is in the list twice, and was BUSY the first time */
+            register_node(l, t, 0, lib_now(l));
+        }
         return;
     }
     if (is_open) {
@@ -302,16 +312,6 @@ static void send_list(struct lib *l, struct list *list, const struct abdada_ask_
     }
 }
 
-/* One node may be in a list more than once, and then be entered after it was not. */
-static void reenter(struct lib *l, const struct lib_asked *asked)
-{
-    if (node_of(l, asked) == NULL) {
-        struct lib_asked again = *asked;
-        enter_node(l, &again, lib_now(l));
-        take_verdict(l, &again, true);
-    }
-}
-
 /* Returns how many were answered. */
 static size_t await_list(struct lib *l, const struct list *list, const struct abdada_ask_op *op,
                          size_t count, struct abdada_answer *out)
@@ -325,14 +325,12 @@ static size_t await_list(struct lib *l, const struct list *list, const struct ab
         lib_wait(l, client_deadline(l->client, list->id));
     }
     for (size_t i = 0; i < count; i++) {
-        struct lib_asked asked = {ask_of(l, &op[i]), list->id, list->where[i], list->is_move[i]};
+        struct lib_asked asked = {ask_of(l, &op[i]), list->id, list->where[i], list->is_move[i],
+                                  true};
         if (asked.where == CLIENT_NOWHERE) {
             out[i] = alone(&asked.ask);
-        } else if (take_answer(l, &asked, result == CLIENT_READY, &answer[i], &out[i])) {
-            answered++;
-            if (out[i].verdict == ABDADA_OPEN) {
-                reenter(l, &asked);
-            }
+        } else {
+            answered += take_answer(l, &asked, result == CLIENT_READY, &answer[i], &out[i]);
         }
     }
     return answered;
@@ -413,6 +411,15 @@ static unsigned leave_node(struct lib *l, uint64_t key, uint8_t depth, uint16_t 
     return where;
 }
 
+/* Many leave at once: the shard takes them while the caller goes on. */
+static int end_leaves(struct lib *l, size_t count)
+{
+    if (count >= LIB_FLUSH_FROM) {
+        client_flush(l->client, lib_now(l));
+    }
+    return count > 0 && client_shards_up(l->client) == 0 ? ABDADA_E_UNAVAILABLE : ABDADA_OK;
+}
+
 int abdada_store_many(struct abdada *t, const struct abdada_store_op *op, size_t count)
 {
     struct lib *l;
@@ -433,8 +440,7 @@ int abdada_store_many(struct abdada *t, const struct abdada_store_op *op, size_t
         unsigned where = leave_node(l, store.key, store.depth, store.slot);
         client_store(l->client, where, &store);
     }
-    bool is_lost = count > 0 && client_shards_up(l->client) == 0;
-    return lib_leave(t, is_lost ? ABDADA_E_UNAVAILABLE : ABDADA_OK);
+    return lib_leave(t, end_leaves(l, count));
 }
 
 int abdada_store(struct abdada *t, uint64_t key, unsigned depth, int score, unsigned bound,
@@ -467,8 +473,7 @@ int abdada_release_many(struct abdada *t, const struct abdada_release_op *op, si
         lib_leave_node_at(l, leave_node(l, key, op[i].depth, op[i].slot), key, op[i].depth,
                           op[i].slot);
     }
-    bool is_lost = count > 0 && client_shards_up(l->client) == 0;
-    return lib_leave(t, is_lost ? ABDADA_E_UNAVAILABLE : ABDADA_OK);
+    return lib_leave(t, end_leaves(l, count));
 }
 
 int abdada_release(struct abdada *t, uint64_t key, unsigned depth)
