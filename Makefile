@@ -102,7 +102,7 @@ $(O)/all.a: $(OBJ)
 define LINK
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
-	@$(CC) $(LDFLAGS_MODE) $(LDFLAGS) -o $@ $(filter %.o,$^) $(O)/all.a $(LIBS)
+	@$(CC) $(LDFLAGS_MODE) $(LDFLAGS) -o $@ $(filter %.o %/libabdada.a,$^) $(O)/all.a $(LIBS)
 endef
 $(foreach p,$(PROGRAMS),$(eval $(O)/bin/$(p): $(MAIN_$(p):%.c=$(O)/%.o) $(O)/all.a $(O)/flags))
 $(PROGRAMS:%=$(O)/bin/%):

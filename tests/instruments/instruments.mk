@@ -5,6 +5,8 @@
 BENCHES := $(wildcard tests/instruments/bench/*.c)
 BENCH_BIN := $(BENCHES:tests/instruments/bench/%.c=$(O)/bench/%)
 $(foreach c,$(BENCHES),$(eval $(call program,bench,$(c))))
+# As the programs of others are, with what is installed alone.
+$(O)/bench/library_pairs: $(O)/lib/libabdada.a
 $(BENCH_BIN):
 	$(LINK)
 benches: $(BENCH_BIN)

@@ -233,9 +233,11 @@ struct abdada_peek_op {
     uint8_t reserved[7]; /* not read */
 };
 
-/* `count` of each, any number; 0 does nothing. All are checked before anything is done. Answers
- * come in the order of the operations; single ones that are lost are ALONE (unknown).
- * UNAVAILABLE: all of them are (stores, releases: no shard was up). */
+/* `count` of each, any number; 0 does nothing. All are checked before anything is done. A call is
+ * one message of up to 1,024 operations to each shard that owns any of the keys: a hundred cost
+ * little more than one. 64 stores or releases leave at once. Answers come in the order of the
+ * operations; single ones that are lost are ALONE (unknown). UNAVAILABLE: all of them are (stores,
+ * releases: no shard was up). */
 int abdada_ask_many(struct abdada *t, const struct abdada_ask_op *op, size_t count,
                     struct abdada_answer *answer);
 int abdada_store_many(struct abdada *t, const struct abdada_store_op *op, size_t count);
