@@ -55,7 +55,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 #endif
 
-#define ABDADA_VERSION "0.1.0"
+#define ABDADA_VERSION "0.2.0"
 
 /* Structs that begin with struct_size may grow; all others, which the library writes or which come
  * in arrays, stay as they are as long as the soname is libabdada.so.0. */

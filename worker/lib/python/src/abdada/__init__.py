@@ -16,4 +16,4 @@ __all__ = [
     "DEPTH_MAX", "SCORE_MAX", "Analysis", "Answer", "Ask", "Bound", "Cluster", "Error", "InvalidArgument", "NoWorkers",
     "Node", "Peeked", "Progress", "Refused", "Store", "Table", "Unavailable", "Verdict", "namespace", "version",
 ]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
