@@ -38,9 +38,9 @@ struct client_port {
 /* What shards send unasked, and the answers without a ticket. Any may be NULL. Messages are
  * borrowed until the callback returns. A job comes from every shard: the receiver drops repeats by
  * job id. A shard that does not know a job we report on sends job_stop with PROTO_STOP_EXPIRED,
- * once per report. job_refused: a shard does not take a job posted
- * here; once per JOB_POST, which goes on being repeated where there is no room, and to a shard that
- * bars it is sent again in the next session alone. worker_index: a worker's index among the
+ * once per report. job_refused: a shard does not take a job posted here; once per JOB_POST, which
+ * goes on being repeated where there is no room, and to a shard that bars it is sent again in the
+ * next session alone. worker_index: a worker's index among the
  * workers of that shard, repeated now and then. job_report: any worker may say anything in it.
  * flushed: the shard has forgotten all results that it had when it was asked; or it refuses to, in
  * the words of `refused`. scanned: a page of entries in their range.
