@@ -35,7 +35,7 @@ void lib_nodes_add(struct lib_nodes *nodes, const struct lib_node *node)
     }
 }
 
-/* The order stays that of entering. */
+/* Nodes stay in the order in which they were entered: lib_nodes_find begins at the end. */
 void lib_nodes_remove(struct lib_nodes *nodes, struct lib_node *node)
 {
     unsigned i = (unsigned)(node - nodes->at);
