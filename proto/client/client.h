@@ -40,10 +40,10 @@ struct client_port {
  * job id. A shard that does not know a job we report on sends job_stop with PROTO_STOP_EXPIRED,
  * once per report. job_refused: a shard does not take a job posted here; once per JOB_POST, which
  * goes on being repeated where there is no room, and to a shard that bars it is sent again in the
- * next session alone. worker_index: a worker's index among the
- * workers of that shard, repeated now and then. job_report: any worker may say anything in it.
- * flushed: the shard has forgotten all results that it had when it was asked; or it refuses to, in
- * the words of `refused`. scanned: a page of entries in their range.
+ * next session alone. worker_index: a worker's index among the workers of that shard, repeated now
+ * and then. job_report: any worker may say anything in it. flushed: the shard has forgotten all
+ * results that it had when it was asked; or it refuses to, in the words of `refused`. scanned: a
+ * page of entries in their range.
  *
  * hello_refused: a shard does not take us, in its words; once per HELLO, which is repeated every
  * second then. It has a `self` of its own, who holds the connections, and so have the last three:
@@ -171,7 +171,7 @@ enum client_result client_peeked(struct client *client, uint32_t ticket, uint64_
 
 /* Ends a ticket nobody will await; an ask's place is released. */
 void client_cancel(struct client *client, uint32_t ticket);
-/* The same for an ask whose place the caller leaves himself, by client_store or client_release. */
+/* The same for an ask whose place the caller leaves by client_store or client_release. */
 void client_forget(struct client *client, uint32_t ticket);
 
 /* When the ticket ends at the latest. */
