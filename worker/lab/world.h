@@ -1,6 +1,6 @@
 /* world: the state of a virtual cluster, shared by the files of this folder alone. Each of them
  * needs only those before it in this order, with no circle:
- *   lab.h, event, world.h, link, shard, front, lab_worker, liar, step, drain, run.c,
+ *   lab.h, event, world.h, lab_link, lab_shard, lab_front, lab_worker, lab_liar, step, drain, run,
  *   chaos_draw, chaos
  * Pure. Threads: one at a time. */
 #ifndef WORKER_LAB_WORLD_H

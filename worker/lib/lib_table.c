@@ -122,8 +122,8 @@ static void take_verdict(struct lib *l, const struct lib_ticket *t, bool is_open
     }
 }
 
-/* There will be no verdict, and the shard may have counted us. What the caller was in before he is
- * in still: asked for again at once. */
+/* There will be no verdict, and the shard may have counted us. A node that the caller was in before
+ * this ask is still its: it is asked for again at once. */
 static void take_loss(struct lib *l, const struct lib_ticket *t)
 {
     struct lib_node *node = node_of(l, t);

@@ -1,5 +1,5 @@
-/* share_queue: results that the searchers of a process found and no other host knows yet, and what
- * decides how deep a result has to be for that (broadcast.h, which is how it is used).
+/* broadcast_queue: results that the searchers of a process found and no other host knows yet, and
+ * what decides how deep a result has to be for that (broadcast.h, which is how it is used).
  *
  * Threads: each field says whose it is. Memory: none but the struct. */
 #ifndef WORKER_TABLE_BROADCAST_QUEUE_H
