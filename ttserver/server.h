@@ -1,8 +1,7 @@
 /* server: all shards of one process, their threads, and the signals that end them.
  *
  * SIGHUP opens the log anew (log.h) and, with keys, reads the list of users again; SIGUSR1 writes
- * snapshots at once. Threads: the
- * main one. May block; returns when the server has ended. */
+ * snapshots at once. Threads: the main one. May block; returns when the server has ended. */
 #ifndef TTSERVER_SERVER_H
 #define TTSERVER_SERVER_H
 

@@ -1,4 +1,4 @@
-/* metrics: what the shards of a process count, over HTTP: /metrics for Prometheus
+/* shard_metrics: what the shards of a process count, over HTTP: /metrics for Prometheus
  * (common/metrics.h) and /healthz, which says whether every shard serves.
  *
  * Shards leave their figures here once a second; nobody waits for anybody longer than it takes to
