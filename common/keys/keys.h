@@ -33,7 +33,7 @@ struct keys_pair {
 struct keys_user {
     uint8_t public_key[KEYS_BYTES];
     enum keys_role role;
-    char name[KEYS_NAME_MAX]; /* of the file, shortened if need be */
+    char name[KEYS_NAME_MAX]; /* name of the file, shortened if need be */
 };
 
 /* What a program that connects needs. */
