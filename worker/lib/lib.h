@@ -26,7 +26,7 @@ enum {
 struct lib_ticket {
     uint32_t id; /* the client's; 0: free */
     uint8_t where;
-    bool is_move; /* of a node that we were in, to another shard */
+    bool is_move; /* set when a node that we were in moves to another shard */
     struct tt_ask ask;
 };
 
