@@ -212,9 +212,9 @@ LIBDIR ?= $(PREFIX)/lib
 TO     := $(DESTDIR)$(PREFIX)
 TO_LIB := $(DESTDIR)$(LIBDIR)
 TO_DOC := $(TO)/share/doc/abdada
+ABOUT  := README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE
 # At the same places below it as here, so that links between them are right.
-DOCS   := README.md LICENSE deploy/cluster.example.toml proto/PROTOCOL.md worker/lib/python/README.md \
-          $(wildcard docs/*.md examples/*.c examples/*.py)
+DOCS   := $(ABOUT) deploy/cluster.example.toml proto/PROTOCOL.md worker/lib/python/README.md $(wildcard docs/*.md examples/*.c examples/*.py)
 
 # Programs find a library where it was installed, if the system does not search there.
 RPATH := $(if $(filter /usr/lib% /usr/local/lib% /lib%,$(LIBDIR)),,-Wl$(COMMA)-rpath$(COMMA)$${libdir})
@@ -255,7 +255,7 @@ uninstall: ## remove what install installs, of the same PREFIX
 # From a copy of what it is made of, so that it works without git, too, and leaves build/release alone. For all
 # processors of the last 15 years, unless ARCH is given.
 DEB      := build/deb/abdada-$(VERSION)
-DEB_MADE_OF := Makefile README.md LICENSE common proto ttserver worker deploy docs examples
+DEB_MADE_OF := Makefile $(ABOUT) common proto ttserver worker deploy docs examples
 DEB_TIME  = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null),$(shell stat -c %Y worker/lib/abdada.h))
 
 deb: deps deps-deb ## a Debian package of all that, in build/deb (ARCH=x86-64-v2)

@@ -29,8 +29,8 @@ static struct table *find_table(struct tables *tables, uint64_t id)
     return &tables->at[at];
 }
 
-/* Of those with one table, who has had none for longest. Who does not say which table he has gets
- * all. */
+/* Of the sessions with one table, the one that has had no message for longest. A session that does
+ * not say which table it has gets all. */
 static void choose(struct ttcore *core, struct ttcore_actions *actions, struct tables *tables,
                    const struct ttcore_session *s)
 {

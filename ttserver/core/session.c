@@ -156,7 +156,7 @@ static void sit_down(struct ttcore_sessions *s, const struct ttcore_session *ses
     s->workers_counted += user->workers++ < TTCORE_POST_WORKERS;
 }
 
-/* `left`: workers without this one. A user who had but one leaves his place to the last user, if
+/* `left`: workers without this one. A user that had but one leaves its place to the last user, if
  * that has but one too: then nobody else moves. */
 static void stand_up(struct ttcore_sessions *s, const struct ttcore_session *session, uint32_t left)
 {

@@ -48,7 +48,7 @@ void turns_wait(struct turns *turns, struct turns_member *member)
     }
 }
 
-/* Whose turn it would be, whether he has credit and members or not. */
+/* The user whose turn it would be, with credit and members or without. */
 static struct turns_user *first_user(const struct turns *turns)
 {
     struct turns_user *fresh = TAILQ_FIRST(&turns->fresh), *old = TAILQ_FIRST(&turns->old);

@@ -19,8 +19,8 @@ void node_update_inflight_depth(struct search *s)
     }
 }
 
-/* Whether hardly anybody is there to take a part of a piece of work, and he would see what was done
- * of it: no other searcher, or one other thread. */
+/* Whether hardly anybody is there to take a part of a piece of work, and would see what was done of
+ * it: no other searcher, or one other thread. */
 static bool has_few(const struct search *s)
 {
     return s->inflight_depth == UINT8_MAX ||

@@ -18,4 +18,4 @@ __all__ = [
     "Node", "Peeked", "Progress", "Refused", "Store", "Table", "Unavailable", "Verdict", "namespace", "packed",
     "version",
 ]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
