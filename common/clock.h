@@ -20,7 +20,7 @@ static inline uint64_t clock_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Of the processor, that this thread has had so far. */
+/* CPU time that this thread has had so far. */
 static inline uint64_t clock_cpu_ns(void)
 {
     struct timespec t;

@@ -4,10 +4,9 @@
  * a command of abdada: [analyse], [uci], ...); before any section `servers`, `keys` and `table`,
  * for all programs. A flag is yes or no. A line that begins with # or ; is a comment, and so is
  * what follows " #". The file is that of --config FILE; else abdada/config.ini below
- * XDG_CONFIG_HOME or
- * ~/.config, if there is one. What counts: the command line, then for those three names
- * ABDADA_SERVERS, ABDADA_KEYS, ABDADA_TABLE, then the program's section, then what stands before
- * all sections.
+ * XDG_CONFIG_HOME or ~/.config, if there is one. What counts: the command line, then for those
+ * three names ABDADA_SERVERS, ABDADA_KEYS, ABDADA_TABLE, then the program's section, then what
+ * stands before all sections.
  *
  * Threads: the main thread. Memory: the values are kept until the process ends. */
 #ifndef COMMON_CONFIG_H

@@ -36,7 +36,7 @@ enum {
     HTTP_REQUEST_S = 10,
     HTTP_ANSWER_S = 60,
     HTTP_ENDING = 4, /* connections that must end, and have not been closed yet */
-    HTTP_DESCRIPTORS = 8 + HTTP_ENDING, /* of a server, besides its connections */
+    HTTP_DESCRIPTORS = 8 + HTTP_ENDING, /* descriptors of a server, besides its connections */
     HTTP_WHY_MAX = 512,
 };
 

@@ -12,9 +12,9 @@
 
 struct lines {
     FILE *file; /* borrowed; set by the caller, the rest zero */
-    char *text; /* of the last line, without its end; a zero byte in it became a blank */
+    char *text; /* the last line, without its end; a zero byte in it became a blank */
     size_t room;
-    unsigned number; /* of that line, from 1 */
+    unsigned number; /* number of that line, from 1 */
 };
 
 /* False: there is none, because the file has ended, cannot be read (ferror), or there is no memory

@@ -9,12 +9,12 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 
-enum { LISTEN_ADDRESSES_MAX = 8 }; /* of one name */
+enum { LISTEN_ADDRESSES_MAX = 8 }; /* addresses of one name */
 
 struct listen_address {
     char numeric[64]; /* without brackets */
     bool is_v6;
-    uint32_t scope; /* of a link-local IPv6 address */
+    uint32_t scope; /* interface of a link-local IPv6 address */
     bool is_loopback; /* nobody on another machine can reach it */
 };
 

@@ -14,9 +14,9 @@
 #include <stdbool.h>
 
 enum {
-    LOOKUPS_MAX = 128, /* of the process at a time */
-    LOOKUP_REACH_MS = 1000, /* that addresses have to take a connection */
-    LOOKUP_NUMBER_MAX = 64, /* of an address in numbers */
+    LOOKUPS_MAX = 128, /* look-ups of the process at a time */
+    LOOKUP_REACH_MS = 1000, /* time that addresses have to take a connection */
+    LOOKUP_NUMBER_MAX = 64, /* bytes of an address in numbers */
 };
 
 struct lookup;

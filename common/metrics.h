@@ -18,16 +18,16 @@ struct metrics {
     const char *program; /* begins each name: "ttserver" */
 };
 
-/* The next metric. `help` is a sentence without its full stop. */
+/* Begins the next metric. `help` is a sentence without its full stop. */
 void metrics_head(const struct metrics *m, const char *name, bool is_counter, const char *help);
-/* A sample of it; `label` NULL: without one. `value` is escaped. */
+/* Writes a sample of the metric; `label` NULL: without a label. `label_value` is escaped. */
 void metrics_sample(const struct metrics *m, const char *name, bool is_counter, const char *label,
                     const char *label_value, uint64_t figure);
-/* Head and one sample without a label. */
+/* Writes the head and one sample without a label. */
 void metrics_one(const struct metrics *m, const char *name, bool is_counter, const char *help,
                  uint64_t figure);
-/* PROGRAM_build_info, and process_cpu_seconds_total and process_resident_memory_bytes, as other
- * programs have them. */
+/* Writes PROGRAM_build_info, and process_cpu_seconds_total and process_resident_memory_bytes, as
+ * other programs have them. */
 void metrics_process(const struct metrics *m);
 
 #endif

@@ -423,7 +423,7 @@ static int take_long(struct words *words, const char *word)
     }
     const struct options_row *option = find_long(options->table, name, length, &is_ambiguous);
     if (options->has_config && length == strlen("config") && strncmp(name, "config", length) == 0) {
-        static const char *path; /* config.h has read it */
+        static const char *path; /* unused: config_parse has read the file */
         static const struct options_row config = {
             .name = "config", .argument = "FILE", .value = &path, .kind = OPTION_TEXT};
         option = &config;

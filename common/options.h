@@ -2,11 +2,9 @@
  *
  * `--name value`, `--name=value` (of a flag: yes or no), unique prefixes of a name, `-l value` and
  * `-lvalue` for an option with a letter; `--` ends the options; operands may stand between options.
- * Every program has
- * --help
- * (-h) and --version. Wrong use is reported in one line on stderr; the caller then exits with
- * OPTIONS_WRONG. Not getopt_long, because that keeps its state in globals. Threads: any; keeps no
- * state. Memory: never allocates; texts are borrowed from argv. */
+ * Every program has --help (-h) and --version. Wrong use is reported in one line on stderr; the
+ * caller then exits with OPTIONS_WRONG. Not getopt_long, because that keeps its state in globals.
+ * Threads: any; keeps no state. Memory: never allocates; texts are borrowed from argv. */
 #ifndef COMMON_OPTIONS_H
 #define COMMON_OPTIONS_H
 
@@ -19,7 +17,7 @@
 enum { OPTIONS_HOST_MAX = 256, OPTIONS_SERVERS_MAX = 64 };
 
 enum option_kind {
-    OPTION_HEADING, /* no option: `help` is a line above the options that follow */
+    OPTION_HEADING, /* a line (`help`) above the options that follow; no option itself */
     OPTION_FLAG, /* bool: takes no value */
     OPTION_U32, /* uint32_t in min..max */
     OPTION_U64, /* uint64_t in min..max */

@@ -64,7 +64,7 @@ struct placement_thread {
     void *(*run)(void *context);
     void *context;
     cpu_set_t allowed; /* the creator's CPUs */
-    bool is_confined; /* to all of them but the creator's current one, until `run` is called */
+    bool is_confined; /* set while all CPUs but the creator's are allowed, until `run` is called */
 };
 
 /* pthread_create for a creator that goes on working: the thread begins on another CPU. On its

@@ -32,8 +32,9 @@ void visitors_close(struct visitors **visitors);
 
 /* Somebody connected; may end another, or this one. NULL without memory: then this one ends. */
 struct visitor *visitors_come(struct visitors *visitors, int fd, const struct sockaddr *from);
-/* His request is there as a whole; what he gets goes on until he leaves; his answer is sent, and he
- * may ask again; he leaves, and his descriptor is still open. All accept a NULL visitor. */
+/* What has happened to a visitor: its whole request is there (asked); what it gets goes on until it
+ * leaves (followed); its answer is sent, and it may ask again (answered); it leaves, and its
+ * descriptor is still open. All accept a NULL visitor. */
 void visitors_asked(struct visitors *visitors, struct visitor *visitor);
 void visitors_followed(struct visitors *visitors, struct visitor *visitor);
 void visitors_answered(struct visitors *visitors, struct visitor *visitor);

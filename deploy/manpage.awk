@@ -1,6 +1,6 @@
 # manpage.awk: a manual page whose options are those that the program itself lists.
 #
-#   awk -v program=bin/ttserver -v version=0.1.0 -f deploy/manpage.awk docs/ttserver.1.in
+#   awk -v program=bin/ttserver -v version=0.2.0 -f deploy/manpage.awk docs/ttserver.1.in
 #
 # The page is as it is written, but for @VERSION@ and for lines that stand for what --help says:
 #   @SYNOPSIS@   the usage

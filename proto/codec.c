@@ -174,7 +174,8 @@ static inline const uint8_t *quick_short(const uint8_t *at, int32_t *out, unsign
     return at + 1 + ((unsigned)all & (1 + (tag & 1)));
 }
 
-/* `likely` small: most are, so that what follows need not wait for this one's width. */
+/* `likely`: most values of this type are small. Then the place of the next field does not depend on
+ * this field's width, and the CPU need not wait for it. */
 #define QUICK_SHORT(type, ctype, min, max, likely)                                          \
     static inline const uint8_t *quick_##type(const uint8_t *at, ctype *out, unsigned *bad) \
     {                                                                                       \
@@ -202,7 +203,8 @@ static inline const uint8_t *quick_u64(const uint8_t *at, uint64_t *out, unsigne
     return at + IN_BYTES;
 }
 
-/* Only in lists that are rare: they are read slowly, as are operations with a longer head. */
+/* These types are in rare lists alone, which are read by the slow way, as are operations with a
+ * longer head. */
 #define HAS_SHORT_HEAD(list) ((int)FIELDS_OF_##list <= 15)
 #define quick_u32(at, out, bad) (*(out) = 0, *(bad) = 1, (at))
 #define quick_text(at, out, bad) (*(out) = (struct proto_text){0}, *(bad) = 1, (at))
@@ -349,7 +351,7 @@ static int writer_append(void *context, const char *bytes, size_t length)
 {
     struct writer *w = context;
     if ((size_t)(w->end - w->at) < length) {
-        w->end = w->at; /* nothing shorter may slip in after a piece was left out */
+        w->end = w->at; /* full: a shorter piece must not follow the one that is left out */
         return -1;
     }
     memcpy(w->at, bytes, length);

@@ -21,13 +21,14 @@ enum {
     PROTO_BATCH_MAX = 1024, /* operations in one message */
     PROTO_TEXT_MAX = 1024, /* bytes in one text */
     PROTO_BODY_MAX = 1024, /* bytes in one body (MAIL) */
-    PROTO_RESULT_BYTES = 13, /* of a result in SHARE: key 8, score 2, move 2, and in one byte the
-                                depth times four and the bound; numbers begin with the low byte */
-    PROTO_RESULT_DEPTH_MAX = 63, /* of such a result */
-    PROTO_LOAD_BUSY = 50, /* of a relay (SHARE): from here on, less is to be sent */
-    PROTO_COUNTER_BITS = 48, /* of what a JOB_REPORT counts */
+    /* bytes of a result in SHARE: key 8, score 2, move 2, and in one byte the depth times four and
+     * the bound; numbers begin with the low byte */
+    PROTO_RESULT_BYTES = 13,
+    PROTO_RESULT_DEPTH_MAX = 63, /* most depth of a result in SHARE */
+    PROTO_LOAD_BUSY = 50, /* load of a relay (SHARE) from which on less is to be sent */
+    PROTO_COUNTER_BITS = 48, /* width of a counter in JOB_REPORT */
     PROTO_MESSAGE_MAX = 65536, /* bytes in one message; larger ones are refused unread */
-    /* of JOB or JOB_POST: three texts with their heads, eleven integers of at most nine bytes */
+    /* bytes of a JOB or JOB_POST: three texts with their heads, eleven integers of nine bytes */
     PROTO_JOB_BYTES = 3 * (3 + PROTO_TEXT_MAX) + 11 * 9 + 8,
 };
 
@@ -102,11 +103,12 @@ struct proto_figure {
 /* A session of a shard, for people. */
 struct proto_member_row {
     uint32_t session, instance_id;
-    uint64_t job; /* a worker searches it; 0: none */
+    uint64_t job; /* searched by this worker; 0: none */
     uint32_t silent_ms;
     uint8_t role;
     struct proto_text name, user;
-    uint64_t nodes, waited_us; /* of that job, as it reported last; 0 without one; as are ... */
+    /* totals of its last report on that job; 0: no report */
+    uint64_t nodes, waited_us;
     uint64_t duplicated, abandoned, bytes;
 };
 
@@ -116,9 +118,9 @@ struct proto_job_row {
     uint32_t workers, age_ms;
     uint8_t depth, reached;
     struct proto_text owner, game, algorithm, position, user;
-    int16_t score; /* of iteration `reached`, as are move and line */
+    int16_t score; /* with move and line: found by iteration `reached` */
     uint16_t move;
-    uint64_t nodes, duplicated, abandoned, bytes; /* of all who search it */
+    uint64_t nodes, duplicated, abandoned, bytes; /* totals of all who search the job */
     struct proto_text line;
 };
 
@@ -127,7 +129,7 @@ struct proto_job_row {
     typedef struct proto_##list { \
         uint32_t count;           \
         element *at;              \
-    } PROTO_C_##list; /* as the macros below, for the lists' names in F */
+    } PROTO_C_##list; /* a type for the list's name in F, as the macros below are for others */
 PROTO_OPS(OP)
 #undef OP
 #undef F
@@ -191,9 +193,9 @@ bool proto_results_in_range(const struct proto_stores *list);
 bool proto_entries_in_range(const struct proto_scanneds *list);
 /* NULL: it is; else what is not, for an ERROR. */
 const char *proto_report_fault(const struct proto_job_report *report);
-/* Of two reports of a worker on one job. Every shard passes a report on, and their paths differ in
- * length: an older one that comes later is dropped. Counters only grow, and a worker that refused a
- * job does not search it later. */
+/* Whether `report` is the newer of two reports of a worker on one job. Every shard passes a report
+ * on, and their paths differ in length: an older report that comes later is dropped. Counters only
+ * grow, and a worker that refused a job does not search it later. */
 static inline bool proto_report_is_newer(const struct proto_job_report *report,
                                          const struct proto_job_report *last)
 {

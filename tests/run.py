@@ -13,8 +13,8 @@ after the others, and what they say then counts; more failures than N are no acc
 run again. A program that a sanitizer, valgrind, a signal or a CHECK stopped is not run again either. Each
 that is run again is shown whole, and named UNSTABLE in the totals.
 
-On a busy or a slow machine all time-outs grow: as many times as a fixed piece of work takes longer at the start than on
-an idle machine of today. Programs find the number in SLOWNESS. GROUPS=N, of `make test`: says which of so many groups
+On a busy or a slow machine all time-outs grow: as many times as a fixed piece of work takes longer, at the start or when
+one is over, than on an idle machine of today. Programs find the number in SLOWNESS. GROUPS=N, of `make test`: says which of so many groups
 begins.
 """
 import argparse
@@ -98,12 +98,12 @@ def read_tap(text, outcome):
 
 
 def run_process(command, timeout):
-    """(exit status, output, seconds, whether time ran out). Leaves no process of its group."""
+    """(exit status, output, seconds, whether time ran out). timeout: on an idle machine. Leaves no process of its group."""
     environment = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="TAP", PYTHONUNBUFFERED="1",
                        XDG_CONFIG_HOME="/nonexistent")  # what this user's own file says is not tested
     for name in ("ABDADA_SERVERS", "ABDADA_TABLE", "ABDADA_KEYS"):
         environment.pop(name, None)
-    begin, late = time.monotonic(), threading.Event()
+    begin, late, ended = time.monotonic(), threading.Event(), threading.Event()
     with tempfile.TemporaryFile() as out:
         try:
             process = subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL,
@@ -111,14 +111,20 @@ def run_process(command, timeout):
         except OSError as error:
             return 127, str(error), 0.0, False
 
-        def expire():
-            late.set()
-            os.killpg(process.pid, signal.SIGKILL)
+        def watch():
+            patience = timeout * float(os.environ.get("SLOWNESS", 1))
+            while not ended.wait(begin + patience - time.monotonic()):
+                patience = timeout * slowness()  # the machine may have become slower meanwhile
+                if time.monotonic() - begin >= patience:
+                    late.set()
+                    os.killpg(process.pid, signal.SIGKILL)
+                    return
 
-        watchdog = threading.Timer(timeout, expire)
+        watchdog = threading.Thread(target=watch)
         watchdog.start()
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # its number stays ours meanwhile
-        watchdog.cancel()
+        ended.set()
+        watchdog.join()
         try:
             os.killpg(process.pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -144,7 +150,7 @@ def run_tap(program, timeout):
     command = [sys.executable, path] if program.endswith(".py") else [path]
     status, outcome.output, outcome.seconds, late = run_process(command, timeout)
     if late:
-        outcome.fail(f"time-out after {timeout:g} s")
+        outcome.fail(f"time-out after {outcome.seconds:.0f} s")
         timed = Outcome(program)
         read_tap(outcome.output, timed)  # what it reported before counts, its broken plan does not
         outcome.passed, outcome.skipped = timed.passed, timed.skipped
@@ -190,7 +196,7 @@ def run_step(name, command, timeout):
     outcome = Outcome(name)
     status, outcome.output, outcome.seconds, late = run_process(command, timeout)
     if late:
-        outcome.fail(f"time-out after {timeout:g} s")
+        outcome.fail(f"time-out after {outcome.seconds:.0f} s")
     elif status == 0:
         outcome.passed = 1
     elif status == SKIP:
@@ -285,9 +291,7 @@ def main():
     if a.sum:
         return sum_up(a.sum)
     say_group(a)
-    slow = slowness()
-    a.timeout *= slow
-    os.environ["SLOWNESS"] = f"{slow:.2f}"
+    os.environ["SLOWNESS"] = f"{slowness():.2f}"
     begin, counts, failures = time.monotonic(), [0, 0, 0], []
     with concurrent.futures.ThreadPoolExecutor(max(1, a.jobs)) as pool:
         if a.step:

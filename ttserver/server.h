@@ -1,8 +1,7 @@
 /* server: all shards of one process, their threads, and the signals that end them.
  *
  * SIGHUP opens the log anew (log.h) and, with keys, reads the list of users again; SIGUSR1 writes
- * snapshots at once. Threads: the
- * main one. May block; returns when the server has ended. */
+ * snapshots at once. Threads: the main one. May block; returns when the server has ended. */
 #ifndef TTSERVER_SERVER_H
 #define TTSERVER_SERVER_H
 
@@ -15,11 +14,11 @@ enum { SERVER_SHARDS_MAX = 256 };
 struct server_options {
     const char *program; /* in messages */
     struct options_host_port listen; /* shard i takes port + i; port 0: the first any free one */
-    struct listen_address address[LISTEN_ADDRESSES_MAX]; /* of listen.host */
+    struct listen_address address[LISTEN_ADDRESSES_MAX]; /* addresses of listen.host */
     unsigned addresses;
     const char *keys_dir; /* NULL: no keys */
     unsigned shards; /* 1..SERVER_SHARDS_MAX */
-    struct ttcore_options core; /* of each shard; boot and start_us are set here */
+    struct ttcore_options core; /* options of each shard; boot and start_us are set here */
     struct survive_options survive;
     const struct options_host_port *metrics; /* NULL: none */
     const char *log; /* file, from "ready" on; NULL: standard error */

@@ -1,4 +1,4 @@
-/* metrics: what the shards of a process count, over HTTP: /metrics for Prometheus
+/* shard_metrics: what the shards of a process count, over HTTP: /metrics for Prometheus
  * (common/metrics.h) and /healthz, which says whether every shard serves.
  *
  * Shards leave their figures here once a second; nobody waits for anybody longer than it takes to
@@ -24,7 +24,7 @@ struct server_metrics_shard {
     pthread_mutex_t lock;
     struct ttcore_figures figures; /* under the lock, as is ... */
     uint64_t published_us; /* CLOCK_MONOTONIC */
-    char address[OPTIONS_HOST_MAX + 16]; /* of the shard: a label of its figures */
+    char address[OPTIONS_HOST_MAX + 16]; /* address of the shard: a label of its figures */
 };
 
 struct server_metrics {

@@ -17,7 +17,7 @@ enum { KEY_FILE_NAME_MAX = 256 /* NAME_MAX of Linux, with its end */ };
 enum key_file_field { KEY_FILE_ROLE = 1, KEY_FILE_PUBLIC = 2, KEY_FILE_SECRET = 4 };
 
 struct key_file {
-    unsigned fields; /* that it has */
+    unsigned fields; /* set of the fields that the file has */
     enum keys_role role;
     struct keys_pair pair;
 };

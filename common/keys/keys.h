@@ -33,7 +33,7 @@ struct keys_pair {
 struct keys_user {
     uint8_t public_key[KEYS_BYTES];
     enum keys_role role;
-    char name[KEYS_NAME_MAX]; /* of the file, shortened if need be */
+    char name[KEYS_NAME_MAX]; /* name of the file, shortened if need be */
 };
 
 /* What a program that connects needs. */
@@ -42,11 +42,10 @@ struct keys_client {
     uint8_t server_key[KEYS_BYTES];
 };
 
-/* All that fail return ERR_ABSENT (a file is missing), ERR_RANGE (a file is wrong, of an
- * owner who is not to be believed, or too open: a secret that others than its owner may read,
- * anything that they may write), ERR_EXIST, ERR_IO or
- * ERR_NOMEM, and write one line for people, without a program's name or a secret, to
- * why[KEYS_WHY_MAX]. */
+/* All that fail return ERR_ABSENT (a file is missing), ERR_RANGE (a file is wrong, of an owner who
+ * is not to be believed, or too open: a secret that others than its owner may read, anything that
+ * they may write), ERR_EXIST, ERR_IO or ERR_NOMEM, and write one line for people, without a
+ * program's name or a secret, to why[KEYS_WHY_MAX]. */
 
 enum err keys_load_server(const char *dir, struct keys_pair *out, char *why);
 
@@ -57,9 +56,9 @@ enum err keys_load_client(const char *dir, enum keys_role role, struct keys_clie
 
 /* All users of dir/allowed, sorted by public key: an array that the caller frees. A key that is
  * there twice is ERR_RANGE: its role would depend on the order. Files with other endings, and those
- * whose names begin with '.', are skipped. With `skipped` not NULL
- * files that are wrong, and keys that are there twice, are left out and counted, and `why` has a
- * line about the last: so who is removed is out whatever else is there. */
+ * whose names begin with '.', are skipped. With `skipped` not NULL files that are wrong, and keys
+ * that are there twice, are left out and counted, and `why` has a line about the last: so who is
+ * removed is out whatever else is there. */
 enum err keys_load_allowed(const char *dir, struct keys_user **out, size_t *count,
                            unsigned *skipped, char *why);
 

@@ -17,7 +17,7 @@
 #include "common/options.h"
 
 enum {
-    REDIS_NODES_MAX = 16, /* in an address; a cluster tells of others */
+    REDIS_NODES_MAX = 16, /* nodes that an address names; a cluster names the others itself */
     REDIS_LOGIN_MAX = 256,
     REDIS_WHY_MAX = 256,
     REDIS_PORT = 6379,
@@ -36,7 +36,7 @@ struct redis_address {
 
 /* One line for people in `why` on failure; it never has the password in it. ERR_RANGE. */
 enum err redis_address_parse(struct redis_address *out, const char *url, char why[REDIS_WHY_MAX]);
-/* The same for the URL of an option: one with a password is refused. */
+/* The same for the URL of an option: a URL with a password is refused. */
 enum err redis_address_parse_option(struct redis_address *out, const char *url,
                                     char why[REDIS_WHY_MAX]);
 /* Adds what the environment says and the address does not. ERR_IO: a file cannot be read, or others

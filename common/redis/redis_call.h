@@ -28,12 +28,12 @@ enum redis_call_kind {
 struct redis_call {
     struct redis_call *next;
     uint64_t tag;
-    uint64_t number; /* of the user's calls */
-    uint64_t first_us, queued_us; /* by the user; on this node */
+    uint64_t number; /* its number among the user's calls */
+    uint64_t first_us, queued_us; /* when the user made it; when it came to this node */
     uint64_t due_us; /* for who keeps it aside */
     enum redis_call_kind kind;
     uint16_t slot;
-    uint8_t script; /* of EVALSHA and SCRIPT LOAD */
+    uint8_t script; /* number of the script, for EVALSHA and SCRIPT LOAD */
     uint8_t tries;
     size_t hash_at; /* where in `bytes` the script's hash belongs; 0: nowhere */
     size_t length;

@@ -8,7 +8,7 @@
 #include "common/options.h"
 
 enum {
-    REDIS_HOST_LOOKUP_US = 5000000, /* from the begin of one to that of the next */
+    REDIS_HOST_LOOKUP_US = 5000000, /* time between the begins of two look-ups */
     REDIS_HOST_SLOW_US = 1500000,
 };
 
@@ -20,7 +20,7 @@ struct redis_host {
     struct addrinfo *found, *next;
     struct lookup *lookup; /* under way */
     uint64_t lookup_us; /* when it began, or the last one; 0: none did */
-    int error; /* of the last time */
+    int error; /* what the last look-up failed with */
 };
 
 /* The next address, after the last one the first again. NULL: there is none, `*why` says why; or

@@ -171,6 +171,7 @@ static void send_again(struct redis_link *link)
         }
         call = next;
     }
+    CHECK_THAT((link->agains > 0) == (link->again != NULL), "link: it counts the calls that wait");
     hand_back_all(link, over);
 }
 
@@ -270,7 +271,8 @@ static bool take_error(struct redis_link *link, struct redis_node *from, struct 
         return true;
     }
     bool is_left = is_of_replica(reply) && redis_link_leave_replica(link);
-    if (is_left || begins(reply, "LOADING") || is_of_replica(reply)) {
+    if (is_left || begins(reply, "LOADING") || is_of_replica(reply) ||
+        (link->address.is_cluster && begins(reply, "CLUSTERDOWN"))) {
         redis_map_doubt(&link->map);
         keep_for_later(link, call, AGAIN_AFTER_US);
         return true;
@@ -286,9 +288,6 @@ static bool take_error(struct redis_link *link, struct redis_node *from, struct 
     } else if (begins(reply, "ASK ")) {
         take_ask(link, from, call, reply);
     } else if (begins(reply, "TRYAGAIN")) {
-        keep_for_later(link, call, AGAIN_AFTER_US);
-    } else if (begins(reply, "CLUSTERDOWN")) {
-        redis_map_doubt(&link->map);
         keep_for_later(link, call, AGAIN_AFTER_US);
     } else {
         return false;
@@ -399,6 +398,7 @@ static void replied(void *self, struct redis_node *node, struct redis_call *call
         take_subscription(link, call, reply);
         break;
     default:
+        CHECK_THAT(calls_of(link, call)->sent > 0, "link: its slot counts a call on its way");
         calls_of(link, call)->sent--;
         if (reply->type == REDIS_REPLY_ERROR && take_error(link, node, call, reply)) {
             return;
@@ -416,6 +416,7 @@ static void lost(void *self, struct redis_call *call)
     if (call->kind == REDIS_CALL_MAP) {
         free(call); /* another node is asked */
     } else {
+        CHECK_THAT(calls_of(link, call)->sent > 0, "link: its slot counts a call on its way");
         calls_of(link, call)->sent--;
         lose_earlier(link, call);
         hand_back(link, call);

@@ -32,7 +32,7 @@ struct redis_map {
     char empty[REDIS_WHY_MAX]; /* while they are not: what a node without any said; or "" */
     uint64_t due_us; /* when to ask; UINT64_MAX: there is no need */
     bool is_full; /* while a map is read: there is no place for a node that is not known */
-    unsigned next_node; /* that is asked, or connected to be asked */
+    unsigned next_node; /* node that is asked next, or connected to be asked */
 
     /* what was said of it */
     bool has_changed; /* there may be something to say */

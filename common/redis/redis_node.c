@@ -46,9 +46,11 @@ static void append(struct redis_node *node, struct redis_call *call)
 static struct redis_call *take_first(struct redis_node *node)
 {
     struct redis_call *call = node->first;
+    CHECK_THAT(node->calls > 0 && node->bytes >= call->length, "node: what waits is counted");
     node->first = call->next;
     node->calls--;
     node->bytes -= call->length;
+    CHECK_THAT((node->calls > 0) == (node->first != NULL), "node: it counts the calls that wait");
     return call;
 }
 
@@ -502,9 +504,12 @@ bool redis_node_serve(struct redis_node *node, uint64_t now_us)
         any = !node->is_broken && read_some(node);
         write_unsent(node);
     }
+    CHECK_THAT(node->unsent == NULL || node->unsent_offset < node->unsent->length,
+               "node: what is unsent is not wholly written");
     if (node->is_broken) {
         end_connection(node);
     }
+    CHECK_THAT((node->state == REDIS_NODE_IDLE) == (node->fd < 0), "node: connected by a socket");
     return any;
 }
 

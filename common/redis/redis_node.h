@@ -27,7 +27,7 @@ struct redis_reader;
 
 enum {
     REDIS_NODE_SCRIPTS_MAX = 16,
-    REDIS_NODE_CALLS_MAX = 1 << 16, /* that wait for answers, or to be sent */
+    REDIS_NODE_CALLS_MAX = 1 << 16, /* calls that wait for answers, or to be sent */
     REDIS_NODE_READ = 64 << 10, /* bytes at once */
     REDIS_NODE_SILENCE_US = 1500000,
     REDIS_NODE_IDLE_US = 1000000, /* after which it is asked for a sign of life */
@@ -82,8 +82,8 @@ struct redis_node {
     uint64_t now_us;
     bool is_broken; /* while nobody could be called back; serve ends the connection */
     bool has_failed; /* not up again after that */
-    bool is_replica; /* it said so last: it is asked for its role before it is up again */
-    bool was_refused; /* by the server, which spoke; else `why` is the network's */
+    bool is_replica; /* set when it said so last: before it is up its role is asked for */
+    bool was_refused; /* set when the server refused us; else `why` is the network's */
     char why[REDIS_WHY_MAX]; /* begins with its address */
 
     struct redis_call *first, *last; /* in the order of their answers */

@@ -14,8 +14,8 @@ struct redis_reader;
 struct redisReply; /* hiredis */
 
 enum {
-    REDIS_READER_BYTES_MAX = 16 << 20, /* of one reply */
-    REDIS_READER_ELEMENTS_MAX = 1 << 17, /* of all arrays in it */
+    REDIS_READER_BYTES_MAX = 16 << 20, /* bytes of one reply */
+    REDIS_READER_ELEMENTS_MAX = 1 << 17, /* elements of all arrays in a reply */
 };
 
 /* NULL: no memory. */

@@ -1,5 +1,7 @@
 #include "common/tt/generation.h"
 
+#include "common/err.h"
+
 #define READ(object) atomic_load_explicit(object, memory_order_relaxed)
 #define WRITE(object, value) atomic_store_explicit(object, value, memory_order_relaxed)
 
@@ -47,6 +49,7 @@ static bool is_present(const struct tt_generations *g, uint8_t generation)
 static void begin(struct tt_generations *g, unsigned index, uint64_t namespace_id)
 {
     uint8_t generation = READ(&g->drawn);
+    CHECK_THAT(index < TT_NAMESPACES, "generations: a namespace has a place");
     WRITE(&g->known[index].used, 0);
     do {
         generation = generation == UINT8_MAX ? TT_GENERATION_NONE + 1 : (uint8_t)(generation + 1);

@@ -22,7 +22,7 @@
 enum {
     TT_NAMESPACES = 8,
     TT_NAMESPACE_JOBS = 2,
-    TT_GENERATION_NONE = 1, /* of stores without a namespace: the oldest; 0 is an empty entry's */
+    TT_GENERATION_NONE = 1, /* generation of stores without a namespace, the oldest; 0: empty */
     TT_GENERATION_NEWEST = 255, /* rank */
 };
 

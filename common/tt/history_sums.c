@@ -1,5 +1,7 @@
 #include "common/tt/history_sums.h"
 
+#include "common/err.h"
+
 enum { CLASSES = 33 };
 
 void tt_history_add(struct tt_history *h, const struct tt_weight *weight, uint32_t count)
@@ -7,7 +9,9 @@ void tt_history_add(struct tt_history *h, const struct tt_weight *weight, uint32
     bool full = false;
     h->now += count > 0;
     for (uint32_t i = 0; i < count; i++) {
+        CHECK_THAT(weight[i].index < TT_WEIGHTS, "history: a weight has a place");
         uint32_t *sum = &h->weight[weight[i].index];
+        CHECK_THAT(*sum < TT_HISTORY_LIMIT || full, "history: sums are halved at the limit");
         uint32_t room = TT_HISTORY_LIMIT - *sum;
         *sum += weight[i].weight < room ? weight[i].weight : room;
         h->changed[weight[i].index] = h->now;
@@ -46,5 +50,6 @@ uint32_t tt_history_read(const struct tt_history *h, uint32_t cursor, struct tt_
             rest -= is_part;
         }
     }
+    CHECK_THAT(n <= room && sum <= room, "history: what is read has room");
     return n;
 }

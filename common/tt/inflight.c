@@ -195,14 +195,17 @@ static uint32_t make_entry(struct tt_inflight *t, uint64_t key, uint64_t member,
     ring_append(&list->ring, &entry->by_age);
     list->entries++;
     t->entries++;
+    CHECK_THAT(t->entries <= t->used, "in flight: an entry was used at some time");
     return e;
 }
 
 static void free_entry(struct tt_inflight *t, uint32_t e)
 {
     struct tt_inflight_entry *entry = &t->entry[e];
+    struct tt_session_entries *list = session_list(t, entry->member);
+    CHECK_THAT(list->entries > 0 && t->entries > 0, "in flight: what leaves its list was counted");
     ring_remove(&entry->by_age);
-    session_list(t, entry->member)->entries--;
+    list->entries--;
     t->entries--;
     entry->next_hash = t->first_free;
     t->first_free = e;
@@ -245,6 +248,8 @@ static uint32_t find_hashed(const struct tt_inflight *t, uint64_t key, uint64_t 
 static void insert_holder(struct tt_inflight *t, uint32_t first, uint32_t e)
 {
     struct tt_inflight_entry *node = &t->entry[first], *entry = &t->entry[e];
+    CHECK_THAT(first != e && node->count > 0 && node->prev_node == 0,
+               "in flight: the first of a node counts its holders");
     entry->prev_node = first;
     entry->next_node = node->next_node;
     if (node->next_node != 0) {
@@ -262,6 +267,8 @@ static unsigned remove_holder(struct tt_inflight *t, uint32_t *link, uint32_t e)
 {
     struct tt_inflight_entry *entry = &t->entry[e];
     unsigned left = t->entry[*link].count - 1;
+    CHECK_THAT((entry->prev_node == 0) == (*link == e), "in flight: one holder is the first");
+    CHECK_THAT(t->helpers > 0 && left < t->entries, "in flight: further holders are counted");
     if (entry->prev_node != 0) {
         t->entry[entry->prev_node].next_node = entry->next_node;
     } else {
@@ -307,6 +314,7 @@ static unsigned remove_entry(struct tt_inflight *t, uint32_t *link, uint32_t e)
     if (t->entry[e].member & MEMBER_HASHED) {
         unhash_entry(t, e);
     }
+    CHECK_THAT(*link != 0, "in flight: an entry's node is found by its key");
     if (t->entry[*link].count > 1) {
         left = remove_holder(t, link, e);
     } else {
@@ -335,6 +343,7 @@ __attribute__((noinline)) static unsigned visit_any(struct tt_inflight *t, uint6
 {
     uint32_t *link = find_link(t, key, depth_of(member)), n = *link;
     uint32_t e = find_entry(t, n, key, member), count = t->entry[n].count;
+    CHECK_THAT((n != 0) == (count > 0), "in flight: a node has holders");
     *is_busy = exclusive && count > (e != 0);
     if (*is_busy) {
         return count;
@@ -427,6 +436,8 @@ unsigned tt_inflight_drop_session(struct tt_inflight *t, uint32_t session)
             dropped++;
         }
     }
+    CHECK_THAT((tt_inflight_listed(t, session) == 0) == (ring_oldest(ring) == ring),
+               "in flight: a list that counts none is empty");
     return dropped;
 }
 
@@ -440,5 +451,6 @@ unsigned tt_inflight_expire(struct tt_inflight *t, uint64_t before_us)
             dropped++;
         }
     }
+    CHECK_THAT(t->helpers <= t->entries, "in flight: a node has a first holder");
     return dropped;
 }

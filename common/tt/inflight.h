@@ -20,14 +20,14 @@ struct tt_inflight {
     uint32_t *node_bucket, *holder_bucket;
     unsigned shift; /* a hash >> shift is below the number of buckets */
     uint32_t capacity; /* entries */
-    uint64_t secret; /* of the hashes; odd */
+    uint64_t secret; /* secret of the hashes; odd */
     struct tt_session_entries *session; /* lists, by session & session_mask */
     uint32_t session_mask;
-    uint32_t quota; /* of a list; may be set for the visits that follow */
+    uint32_t quota; /* most entries in a list; may be set for the visits that follow */
     /* statistics */
     uint64_t refused; /* visits that found the table full, within their quota */
     /* state, that visits change */
-    uint32_t first_free; /* of those used before */
+    uint32_t first_free; /* first entry of those that were used before */
     uint32_t used; /* 1..used were in use at some time */
     uint32_t entries;
     uint32_t helpers; /* entries that are not the first of their node */

@@ -65,6 +65,8 @@ void tt_ops_ask(const struct tt_results *results, struct tt_inflight *inflight,
     } else if (inflight != NULL) {
         count = tt_inflight_count(inflight, ask->key, ask->depth);
     }
+    CHECK_THAT(said.verdict == TT_CUT || said.alpha < said.beta, "ask: what is open has a window");
+    CHECK_THAT(said.verdict != TT_BUSY || count > 0, "ask: a node is busy with somebody");
     said.nproc = (uint16_t)(count < UINT16_MAX ? count : UINT16_MAX);
     *answer = said;
 }

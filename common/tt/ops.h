@@ -13,8 +13,8 @@
 #include "common/tt/results.h"
 
 /* Requires alpha < beta and depth <= TT_DEPTH_MAX. `inflight` may be NULL: then nobody is counted
- * and nothing is ever BUSY. When the in-flight table is full, or the
- * session has its quota, the answer is OPEN and unregistered (nproc counts the others only). */
+ * and nothing is ever BUSY. When the in-flight table is full, or the session has its quota, the
+ * answer is OPEN and unregistered (nproc counts the others only). */
 void tt_ops_ask(const struct tt_results *results, struct tt_inflight *inflight,
                 const struct tt_ask *ask, uint32_t session, uint64_t now_us,
                 struct tt_answer *answer);

@@ -30,6 +30,7 @@ enum err tt_results_open(struct tt_results *results, size_t bytes,
     }
     tt_results_over(results, memory, size, generations);
     results->is_own = true;
+    CHECK_THAT(results->buckets > 0, "results: there is a bucket");
     return ERR_OK;
 }
 
@@ -209,6 +210,7 @@ static void put(struct tt_results *results, uint64_t key, struct tt_found fresh)
         }
     }
     uint64_t body = pack(&fresh);
+    CHECK_THAT(body != 0, "results: an entry in use is not an empty one");
     atomic_store_explicit(&entry->check, key ^ body, memory_order_relaxed);
     atomic_store_explicit(&entry->body, body, memory_order_relaxed);
 }
@@ -217,6 +219,7 @@ void tt_results_store(struct tt_results *results, const struct tt_store *store, 
 {
     struct tt_found fresh = tt_found_of(store);
     fresh.generation = generation;
+    CHECK_THAT(fresh.lower <= fresh.upper, "results: the bounds of one are in order");
     put(results, store->key, fresh);
 }
 

@@ -32,7 +32,7 @@ struct tt_results {
     uint64_t buckets; /* a power of two or not: the bucket is chosen by multiply-shift */
     size_t bytes;
     const struct tt_generations *generations; /* borrowed until close: read for ranks */
-    bool is_own; /* to be given back by close */
+    bool is_own; /* set when close gives the memory back */
 };
 
 struct tt_found {

@@ -18,7 +18,7 @@ enum {
     TT_WEIGHTS = 8192, /* entries of a history table */
 };
 
-/* A verdict is never a score: it travels beside it. */
+/* A verdict is never a score: the two are separate fields of an answer. */
 enum tt_verdict {
     TT_OPEN = 0, /* search it, in the window that came back; you are a holder now */
     TT_CUT = 1, /* the score closes the window; this ask did not make you a holder */
@@ -56,8 +56,7 @@ struct tt_answer {
     enum tt_verdict verdict;
     int16_t score; /* CUT only */
     int16_t alpha, beta; /* OPEN: the window narrowed by what is known; alpha < beta */
-    uint16_t
-        move; /* the one that proved the lower bound, if there is one; else for order; 0: none */
+    uint16_t move; /* proof of the lower bound, where there is one; else for order; 0: none */
     uint16_t nproc; /* holders of (key, depth): with the asker when OPEN registered it */
 };
 
@@ -83,7 +82,7 @@ struct tt_peek {
 
 struct tt_peeked {
     int16_t lower, upper; /* TT_SCORE_MIN, TT_SCORE_MAX: unknown */
-    uint8_t depth; /* of the entry; 0 with unknown bounds when there is none */
+    uint8_t depth; /* depth of the entry; 0, with unknown bounds, where there is no entry */
     uint16_t move;
     uint16_t nproc; /* holders of (key, asked depth) */
 };

@@ -15,7 +15,7 @@ try:
     import tomllib
 except ImportError:
     try:
-        import tomli as tomllib
+        import tomli as tomllib  # type: ignore[no-redef]
     except ImportError:
         sys.exit(f"abdada cluster: needs Python 3.11 or later, or its module tomli (Debian: python3-tomli); "
                  f"python3 on PATH is {platform.python_version()}")
@@ -192,7 +192,7 @@ PLACES = one_of("copied", "installed")
 TOP_KEYS = {"name": (matches(NAME, "letters, digits, - and _"), NEEDED),
             "programs": (PLACES, "copied"),
             "keys": (text, None), "insecure": (flag, False), "ssh": (table, {}), "host": (tables, NEEDED)}
-SSH_KEYS = {"config": (text, None), "options": (texts, []), "connect_timeout": (number(1, 600), 10)}
+SSH_KEYS: dict = {"config": (text, None), "options": (texts, []), "connect_timeout": (number(1, 600), 10)}
 HOST_KEYS = {"ssh": (destination, NEEDED), "name": (text, None), "programs": (PLACES, None),
              "address": (matches(ADDRESS, "a host name or an IP address, without a port"), None),
              "ttserver": (tables, []), "ttworker": (tables, [])}

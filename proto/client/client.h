@@ -93,7 +93,9 @@ struct client_options {
                           one that was refused */
     uint32_t linger_us; /* the longest that a store waits in the queue, given ticks [1,000] */
     unsigned tickets; /* outstanding asks and peeks, up to 1,024 [64] */
+    unsigned ask_max; /* asks in one list, up to PROTO_BATCH_MAX [1] */
     unsigned peek_max; /* positions in one peek, up to PROTO_BATCH_MAX [256] */
+    unsigned lists; /* peeks, and lists of more than one ask, outstanding [tickets] */
     unsigned queue; /* stores, and as many releases, queued per shard [64] */
     unsigned jobs; /* jobs posted and not stopped [2] */
     struct proto_decoder *decoder; /* borrowed; clients of one thread may share it [its own] */
@@ -108,6 +110,8 @@ enum client_state {
 };
 
 enum client_result { CLIENT_WAITING, CLIENT_READY, CLIENT_LOST };
+
+enum { CLIENT_UNANSWERED = 3 }; /* in place of a verdict: that ask of a list was lost */
 
 struct client_counters {
     uint64_t asks, peeks, stores; /* operations sent */
@@ -145,19 +149,21 @@ void client_hello(struct client *client, enum proto_role role, uint64_t namespac
 /* Sends what is queued, BYE, and forgets all that is outstanding. Only client_hello revives. */
 void client_bye(struct client *client, uint64_t now_us);
 
-/* RetrieveAsk to the key's owner, after what is queued for it. Returns a ticket; 0 when no shard is
- * up, the port took nothing or no ticket is free: then *where is CLIENT_NOWHERE. Requires alpha <
- * beta, depth <= TT_DEPTH_MAX. */
-uint32_t client_ask(struct client *client, const struct tt_ask *ask, uint64_t now_us,
-                    uint8_t *where);
+/* RetrieveAsk of 1..ask_max nodes, one message (as large as the shard takes) to each owner of their
+ * keys, after what is queued for it. Returns a ticket; 0 when no shard is up, the port took nothing
+ * or no ticket is free. `where` has room for as many: the shard that each was sent to, or
+ * CLIENT_NOWHERE. Requires alpha < beta, depth <= TT_DEPTH_MAX. */
+uint32_t client_ask(struct client *client, const struct tt_ask *asks, unsigned count,
+                    uint64_t now_us, uint8_t *where);
 
-/* Peeks at 1..peek_max positions, one message to each owner. 0 as for client_ask. */
+/* Peeks at 1..peek_max positions, likewise. */
 uint32_t client_peek(struct client *client, const struct tt_peek *peeks, unsigned count,
                      uint64_t now_us);
 
-/* READY and LOST end the ticket; *out is written on READY alone. After LOST the shard may have
- * counted us nevertheless: leave the node as if it had (store or release, with the same `where`).
- */
+/* READY and LOST end the ticket. `out` has room for as many as were asked, in their order, and is
+ * written on READY alone, when any was answered; the others are CLIENT_UNANSWERED. A shard may have
+ * counted us in what was lost: leave such a node as if it had (store or release, with the same
+ * `where`). */
 enum client_result client_answer(struct client *client, uint32_t ticket, uint64_t now_us,
                                  struct tt_answer *out);
 
@@ -169,9 +175,9 @@ bool client_is_waiting(const struct client *client, uint32_t ticket, uint64_t no
 enum client_result client_peeked(struct client *client, uint32_t ticket, uint64_t now_us,
                                  struct tt_peeked *out);
 
-/* Ends a ticket nobody will await; an ask's place is released. */
+/* Ends a ticket nobody will await; the places of its asks are released. */
 void client_cancel(struct client *client, uint32_t ticket);
-/* The same for an ask whose place the caller leaves himself, by client_store or client_release. */
+/* The same for asks whose places the caller leaves by client_store or client_release. */
 void client_forget(struct client *client, uint32_t ticket);
 
 /* When the ticket ends at the latest. */

@@ -8,6 +8,7 @@
 
 enum {
     PART_NONE = 0xffff, /* in place of an index */
+    ROW_NONE = 0xffff,
     HELLOS_MAX = 4, /* HELLOs outstanding at one shard */
     UNSENT_PAUSE_MIN_US = 1000, /* before what the port did not take is tried again: HELLOs, jobs */
     STOPPED_MAX = 16, /* stopped jobs whose stop is repeated */
@@ -32,7 +33,7 @@ enum part_kind {
 struct part {
     uint64_t sent_us, deadline_us;
     uint32_t request, ticket;
-    uint16_t first, count; /* peek: the caller's first position, how many */
+    uint16_t first, count; /* of a list: where its first is among the ticket's, how many */
     uint16_t previous, next; /* all outstanding parts, oldest first */
     uint8_t kind, shard;
 };
@@ -41,11 +42,23 @@ struct part {
 struct ticket {
     uint64_t deadline_us;
     uint32_t id; /* 0: free */
-    uint16_t count; /* peek: positions */
-    uint16_t waiting, answered; /* parts */
-    uint8_t kind, shard;
+    uint16_t count; /* asks or positions */
+    uint16_t row; /* of client.rows; ROW_NONE: one ask, which is here */
+    uint16_t waiting, answered; /* parts; answers to asks */
+    uint8_t kind, owner;
     struct tt_ask ask;
     struct tt_answer answer;
+};
+
+/* What tickets with lists are about: in rows of `size`, the last that was given back is used next.
+ */
+struct rows {
+    struct tt_ask *asks; /* NULL: no list of more than one */
+    struct tt_answer *answers;
+    struct tt_peeked *peeked;
+    uint8_t *owner; /* the shard that each was sent to */
+    uint16_t *free;
+    unsigned free_count, size;
 };
 
 struct queue {
@@ -117,9 +130,9 @@ struct client {
     uint32_t next_request, next_ticket;
     uint64_t next_expiry_us; /* no part ends earlier */
     struct ticket *tickets;
-    struct tt_peeked *peeked; /* [ticket][peek_max] */
-    uint8_t *peek_owner; /* [ticket][peek_max] */
-    struct tt_peek *gathered; /* [peek_max] */
+    struct rows rows;
+    struct tt_peek *gathered; /* [peek_max]: of one owner */
+    struct tt_ask *gathered_asks; /* [ask_max] */
     struct stored_job *jobs;
     struct stopped_job stopped[STOPPED_MAX]; /* a ring */
     unsigned next_stopped;

@@ -1,9 +1,11 @@
-/* Requests that have one part and no ticket (STATS, MEMBERS, JOBS, HISTORY, SCAN), and two without
- * a part: SHARE, which has no answer, and FLUSH, whose answer may take long. */
+/* Requests to one shard, without a ticket. Those whose answer is awaited as a part (client_core.h):
+ * STATS, MEMBERS, JOBS, HISTORY, SCAN. Two without a part: SHARE, which has no answer, and FLUSH,
+ * whose answer may take long. */
 #include "proto/alias.h"
 #include "proto/client/client_core.h"
 
-/* For people: a page takes many times what an ask takes, and is waited for as long as may be. */
+/* Asks for a page for people, which takes a shard many times as long as an ask: the answer has the
+ * longest time-out there is. */
 static bool page_query(struct client *c, unsigned shard, enum part_kind kind,
                        struct proto_message *m)
 {

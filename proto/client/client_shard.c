@@ -63,6 +63,9 @@ static unsigned owner_among(const struct client *c, uint64_t key, unsigned count
 {
     unsigned best = CLIENT_NOWHERE;
     uint64_t best_weight = 0, best_boot = 0;
+    if (count == 1) {
+        return c->owners[0].shard;
+    }
     for (unsigned i = 0; i < count; i++) {
         const struct owner *o = &c->owners[i];
         uint64_t weight = rng_mix(key ^ o->mixed_place);

@@ -27,11 +27,14 @@ static enum err complete(struct client_options *o)
     o->probe_us = or_default(o->probe_us, 100000);
     o->linger_us = or_default(o->linger_us, 1000);
     o->tickets = or_default(o->tickets, 64);
+    o->ask_max = or_default(o->ask_max, 1);
     o->peek_max = or_default(o->peek_max, 256);
+    o->lists = or_default(o->lists, o->tickets);
     o->queue = or_default(o->queue, 64);
     o->jobs = or_default(o->jobs, 2);
     bool ok = o->shards >= 1 && o->shards <= CLIENT_SHARDS_MAX && o->rto_min_us <= o->rto_max_us &&
-              o->rto_max_us <= 60000000 && o->tickets <= 1024 && o->peek_max <= PROTO_BATCH_MAX &&
+              o->rto_max_us <= 60000000 && o->tickets <= 1024 && o->ask_max <= PROTO_BATCH_MAX &&
+              o->peek_max <= PROTO_BATCH_MAX && o->lists <= o->tickets &&
               o->queue <= PROTO_BATCH_MAX && o->jobs <= 64;
     return ok ? ERR_OK : ERR_RANGE;
 }
@@ -39,12 +42,43 @@ static enum err complete(struct client_options *o)
 /* The longest message we can be made to write, but JOB_POST. */
 static size_t scratch_size(const struct client_options *o)
 {
-    size_t store = 24, peek = 12, head = 64;
-    size_t weights = (size_t)CLIENT_WEIGHTS_MAX * 9;
-    size_t size = o->queue * store > o->peek_max * peek ? o->queue * store : o->peek_max * peek;
-    size = size > weights ? size : weights;
-    size = size > CLIENT_SHARE_MAX * store ? size : CLIENT_SHARE_MAX * store;
-    return head + size;
+    enum { STORE = 24, ASK = 24, PEEK = 12, WEIGHT = 9, HEAD = 64 };
+    const size_t sizes[] = {o->queue * STORE, o->ask_max * ASK, o->peek_max * PEEK,
+                            CLIENT_WEIGHTS_MAX * WEIGHT, CLIENT_SHARE_MAX * STORE};
+    size_t most = 0;
+    for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        most = sizes[i] > most ? sizes[i] : most;
+    }
+    return HEAD + most;
+}
+
+static bool rows_open(struct rows *rows, const struct client_options *o)
+{
+    rows->size = o->ask_max > o->peek_max ? o->ask_max : o->peek_max;
+    size_t size = (size_t)o->lists * rows->size;
+    rows->peeked = calloc(size, sizeof *rows->peeked);
+    rows->owner = calloc(size, sizeof *rows->owner);
+    rows->free = calloc(o->lists, sizeof *rows->free);
+    bool ok = rows->peeked && rows->owner && rows->free;
+    if (o->ask_max > 1) {
+        rows->asks = calloc(size, sizeof *rows->asks);
+        rows->answers = calloc(size, sizeof *rows->answers);
+        ok = ok && rows->asks && rows->answers;
+    }
+    while (ok && rows->free_count < o->lists) {
+        rows->free[rows->free_count] = (uint16_t)rows->free_count;
+        rows->free_count++;
+    }
+    return ok;
+}
+
+static void rows_free(struct rows *rows)
+{
+    free(rows->asks);
+    free(rows->answers);
+    free(rows->peeked);
+    free(rows->owner);
+    free(rows->free);
 }
 
 static bool allocate(struct client *c)
@@ -62,14 +96,13 @@ static bool allocate(struct client *c)
     c->shards = calloc(o->shards, sizeof *c->shards);
     c->parts = calloc(parts, sizeof *c->parts);
     c->tickets = calloc(tickets, sizeof *c->tickets);
-    c->peeked = calloc((size_t)tickets * o->peek_max, sizeof *c->peeked);
-    c->peek_owner = calloc((size_t)tickets * o->peek_max, 1);
     c->gathered = calloc(o->peek_max, sizeof *c->gathered);
+    c->gathered_asks = calloc(o->ask_max, sizeof *c->gathered_asks);
     c->jobs = calloc(o->jobs, sizeof *c->jobs);
     c->scratch = malloc(c->scratch_size);
     c->decoder = o->decoder ? o->decoder : malloc(sizeof *c->decoder);
-    bool ok = c->shards && c->parts && c->tickets && c->peeked && c->peek_owner && c->gathered &&
-              c->jobs && c->scratch && c->decoder;
+    bool ok = c->shards && c->parts && c->tickets && rows_open(&c->rows, o) && c->gathered &&
+              c->gathered_asks && c->jobs && c->scratch && c->decoder;
     for (unsigned s = 0; ok && s < o->shards; s++) {
         struct queue *q = &c->shards[s].queue;
         q->stores = calloc(o->queue, sizeof *q->stores);
@@ -128,9 +161,9 @@ void client_free(struct client **client)
     free(c->shards);
     free(c->parts);
     free(c->tickets);
-    free(c->peeked);
-    free(c->peek_owner);
+    rows_free(&c->rows);
     free(c->gathered);
+    free(c->gathered_asks);
     free(c->jobs);
     free(c->scratch);
     free(c);

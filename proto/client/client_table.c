@@ -36,9 +36,11 @@ void client_flush(struct client *c, uint64_t now_us)
 
 /* ---- tickets ---- */
 
-static struct ticket *ticket_open(struct client *c, enum part_kind kind)
+/* `has_row`: as a list of asks or a peek has. */
+static struct ticket *ticket_open(struct client *c, enum part_kind kind, unsigned count,
+                                  bool has_row)
 {
-    if (c->ticket_count >= c->options.tickets) {
+    if (c->ticket_count >= c->options.tickets || (has_row && c->rows.free_count == 0)) {
         c->counters.exhausted++;
         return NULL;
     }
@@ -46,20 +48,43 @@ static struct ticket *ticket_open(struct client *c, enum part_kind kind)
         c->next_ticket++;
     }
     struct ticket *t = &c->tickets[c->next_ticket & c->ticket_mask];
-    *t = (struct ticket){.id = c->next_ticket++, .kind = (uint8_t)kind, .shard = CLIENT_NOWHERE};
+    *t = (struct ticket){.id = c->next_ticket++,
+                         .count = (uint16_t)count,
+                         .row = has_row ? c->rows.free[--c->rows.free_count] : ROW_NONE,
+                         .kind = (uint8_t)kind};
     c->ticket_count++;
     return t;
 }
 
 static void ticket_close(struct client *c, struct ticket *t)
 {
+    if (t->row != ROW_NONE) {
+        c->rows.free[c->rows.free_count++] = t->row;
+    }
     t->id = 0;
     c->ticket_count--;
 }
 
-static size_t ticket_row(const struct client *c, const struct ticket *t)
+/* ---- what a ticket is about ---- */
+
+static size_t row_of(const struct client *c, const struct ticket *t)
 {
-    return (size_t)(t - c->tickets) * c->options.peek_max;
+    return (size_t)t->row * c->rows.size;
+}
+
+static struct tt_ask *asks_of(const struct client *c, struct ticket *t)
+{
+    return t->row == ROW_NONE ? &t->ask : c->rows.asks + row_of(c, t);
+}
+
+static struct tt_answer *answers_of(const struct client *c, struct ticket *t)
+{
+    return t->row == ROW_NONE ? &t->answer : c->rows.answers + row_of(c, t);
+}
+
+static uint8_t *owners_of(const struct client *c, struct ticket *t)
+{
+    return t->row == ROW_NONE ? &t->owner : c->rows.owner + row_of(c, t);
 }
 
 /* Sends a request of a ticket, after what is queued for the shard. NULL: it may not be asked now.
@@ -96,11 +121,11 @@ static enum client_result ticket_poll(struct client *c, struct ticket *t, enum p
     return t->answered > 0 ? CLIENT_READY : CLIENT_LOST;
 }
 
-/* A part was answered; not `ok`: by something that must not reach the search. */
-static void ticket_answered(struct client *c, struct ticket *t, struct part *part, bool ok)
+/* A part was answered, so many of it in a way that may reach the search. */
+static void ticket_answered(struct client *c, struct ticket *t, struct part *part, unsigned good)
 {
-    c->counters.malformed += !ok;
-    t->answered += ok;
+    c->counters.malformed += good < part->count;
+    t->answered = (uint16_t)(t->answered + good);
     t->waiting--;
     part_close(c, part);
 }
@@ -119,36 +144,80 @@ void client_forget(struct client *c, uint32_t ticket)
 
 void client_cancel(struct client *c, uint32_t ticket)
 {
-    const struct ticket *t = ticket_of(c, ticket);
-    if (t->kind == PART_ASK && (t->answered == 0 || t->answer.verdict == TT_OPEN)) {
-        struct tt_release release = {t->ask.key, t->ask.depth, t->ask.slot};
-        client_release(c, t->shard, &release);
+    struct ticket *t = ticket_of(c, ticket);
+    for (unsigned i = 0; t->kind == PART_ASK && i < t->count; i++) {
+        const struct tt_ask *ask = &asks_of(c, t)[i];
+        enum tt_verdict verdict = answers_of(c, t)[i].verdict;
+        if (verdict != TT_CUT && verdict != TT_BUSY) {
+            struct tt_release release = {ask->key, ask->depth, ask->slot};
+            client_release(c, owners_of(c, t)[i], &release);
+        }
     }
     client_forget(c, ticket);
 }
 
 /* ---- RetrieveAsk ---- */
 
-uint32_t client_ask(struct client *c, const struct tt_ask *ask, uint64_t now_us, uint8_t *where)
+/* Sends up to batch_max of the ticket's asks that belong to `shard`, from the `from`th on. Returns
+ * where the next message begins. */
+static unsigned ask_send(struct client *c, struct ticket *t, unsigned shard, unsigned from)
 {
-    CHECK(ask->alpha < ask->beta && ask->depth <= TT_DEPTH_MAX);
+    const struct tt_ask *asks = asks_of(c, t);
+    uint8_t *owner = owners_of(c, t);
+    unsigned n = 0, i = from;
+    for (; i < t->count && n < c->shards[shard].batch_max; i++) {
+        if (owner[i] == shard) {
+            c->gathered_asks[n++] = asks[i];
+        }
+    }
+    struct proto_message m = {.type = PROTO_RETRIEVE_ASK};
+    m.retrieve_ask.list = (struct proto_asks){n, c->gathered_asks};
+    struct part *part = n > 0 ? request_send(c, t, shard, &m) : NULL;
+    if (part) {
+        part->first = (uint16_t)from;
+        part->count = (uint16_t)n;
+        c->counters.asks += n;
+        return i;
+    }
+    for (unsigned k = from; k < i; k++) {
+        owner[k] = owner[k] == shard ? CLIENT_NOWHERE : owner[k];
+    }
+    return i;
+}
+
+uint32_t client_ask(struct client *c, const struct tt_ask *asks, unsigned count, uint64_t now_us,
+                    uint8_t *where)
+{
+    uint64_t sent = c->counters.asks;
+    uint64_t asked = 0; /* bit set: the owners of these nodes */
+    CHECK(count > 0 && count <= c->options.ask_max);
     client_advance(c, now_us);
-    unsigned shard = client_owner(c, ask->key);
-    struct ticket *t = shard == CLIENT_NOWHERE ? NULL : ticket_open(c, PART_ASK);
-    *where = CLIENT_NOWHERE;
+    memset(where, CLIENT_NOWHERE, count);
+    struct ticket *t = c->owner_count == 0 ? NULL : ticket_open(c, PART_ASK, count, count > 1);
     if (!t) {
         return 0;
     }
-    t->ask = *ask;
-    t->shard = (uint8_t)shard;
-    struct proto_message m = {.type = PROTO_RETRIEVE_ASK};
-    m.retrieve_ask.list = (struct proto_asks){1, &t->ask};
-    if (!request_send(c, t, shard, &m)) {
+    struct tt_ask *kept = asks_of(c, t);
+    struct tt_answer *answers = answers_of(c, t);
+    uint8_t *owner = owners_of(c, t);
+    for (unsigned i = 0; i < count; i++) {
+        CHECK(asks[i].alpha < asks[i].beta && asks[i].depth <= TT_DEPTH_MAX);
+        kept[i] = asks[i];
+        answers[i].verdict = (enum tt_verdict)CLIENT_UNANSWERED;
+        owner[i] = (uint8_t)client_owner(c, asks[i].key);
+        asked |= UINT64_C(1) << owner[i];
+    }
+    for (unsigned s = 0; s < c->options.shards; s++) {
+        bool owns = asked >> s & 1;
+        for (unsigned from = 0; owns && from < count;) {
+            from = ask_send(c, t, s, from);
+        }
+    }
+    memcpy(where, owner, count);
+    if (c->counters.asks == sent) {
         ticket_close(c, t);
         return 0;
     }
-    c->counters.asks++;
-    *where = (uint8_t)shard;
     return t->id;
 }
 
@@ -169,21 +238,34 @@ static bool plausible(const struct tt_answer *a, const struct tt_ask *ask)
 void table_on_answer(struct client *c, unsigned shard, const struct proto_retrieve_answer *m)
 {
     struct part *part = shard_answered(c, shard, PART_ASK, m->request);
-    if (part) {
-        struct ticket *t = ticket_of(c, part->ticket);
-        bool ok = m->list.count == 1 && plausible(&m->list.at[0], &t->ask);
-        t->answer = ok ? m->list.at[0] : t->answer;
-        ticket_answered(c, t, part, ok);
+    if (!part) {
+        return;
     }
+    struct ticket *t = ticket_of(c, part->ticket);
+    const struct tt_ask *asks = asks_of(c, t);
+    struct tt_answer *answers = answers_of(c, t);
+    const uint8_t *owner = owners_of(c, t);
+    unsigned good = 0, count = m->list.count == part->count ? part->count : 0;
+    for (unsigned i = part->first, n = 0; n < count; i++) {
+        if (owner[i] == shard) {
+            const struct tt_answer *answer = &m->list.at[n++];
+            if (plausible(answer, &asks[i])) {
+                answers[i] = *answer;
+                good++;
+            }
+        }
+    }
+    ticket_answered(c, t, part, good);
 }
 
 enum client_result client_answer(struct client *c, uint32_t ticket, uint64_t now_us,
                                  struct tt_answer *out)
 {
     struct ticket *t = ticket_of(c, ticket);
+    const struct tt_answer *answers = answers_of(c, t);
     enum client_result result = ticket_poll(c, t, PART_ASK, now_us);
     if (result == CLIENT_READY) {
-        *out = t->answer;
+        memcpy(out, answers, t->count * sizeof *out);
     }
     return result;
 }
@@ -195,7 +277,7 @@ enum client_result client_answer(struct client *c, uint32_t ticket, uint64_t now
 static unsigned peek_send(struct client *c, struct ticket *t, unsigned shard,
                           const struct tt_peek *peeks, unsigned from)
 {
-    const uint8_t *owner = c->peek_owner + ticket_row(c, t);
+    const uint8_t *owner = owners_of(c, t);
     unsigned n = 0, i = from;
     for (; i < t->count && n < c->shards[shard].batch_max; i++) {
         if (owner[i] == shard) {
@@ -218,17 +300,16 @@ uint32_t client_peek(struct client *c, const struct tt_peek *peeks, unsigned cou
     uint64_t asked = 0; /* bit set: the owners of these positions */
     CHECK(count > 0 && count <= c->options.peek_max);
     client_advance(c, now_us);
-    struct ticket *t = c->owner_count == 0 ? NULL : ticket_open(c, PART_PEEK);
+    struct ticket *t = c->owner_count == 0 ? NULL : ticket_open(c, PART_PEEK, count, true);
     if (!t) {
         return 0;
     }
-    size_t row = ticket_row(c, t);
-    t->count = (uint16_t)count;
+    struct tt_peeked *peeked = c->rows.peeked + row_of(c, t);
+    uint8_t *owner = owners_of(c, t);
     for (unsigned i = 0; i < count; i++) {
-        unsigned owner = client_owner(c, peeks[i].key);
-        c->peek_owner[row + i] = (uint8_t)owner;
-        c->peeked[row + i] = (struct tt_peeked){.lower = TT_SCORE_MIN, .upper = TT_SCORE_MAX};
-        asked |= UINT64_C(1) << owner;
+        owner[i] = (uint8_t)client_owner(c, peeks[i].key);
+        peeked[i] = (struct tt_peeked){.lower = TT_SCORE_MIN, .upper = TT_SCORE_MAX};
+        asked |= UINT64_C(1) << owner[i];
     }
     for (unsigned s = 0; s < c->options.shards; s++) {
         bool owns = asked >> s & 1;
@@ -250,17 +331,18 @@ void table_on_peek_answer(struct client *c, unsigned shard, const struct proto_p
         return;
     }
     struct ticket *t = ticket_of(c, part->ticket);
-    size_t row = ticket_row(c, t);
+    struct tt_peeked *peeked = c->rows.peeked + row_of(c, t);
+    const uint8_t *owner = owners_of(c, t);
     bool ok = m->list.count == part->count;
     for (uint32_t i = 0; ok && i < m->list.count; i++) {
         ok = m->list.at[i].lower >= TT_SCORE_MIN && m->list.at[i].upper >= TT_SCORE_MIN;
     }
     for (unsigned i = part->first, n = 0; ok && n < part->count; i++) {
-        if (c->peek_owner[row + i] == shard) {
-            c->peeked[row + i] = m->list.at[n++];
+        if (owner[i] == shard) {
+            peeked[i] = m->list.at[n++];
         }
     }
-    ticket_answered(c, t, part, ok);
+    ticket_answered(c, t, part, ok ? part->count : 0);
 }
 
 bool client_is_waiting(const struct client *c, uint32_t ticket, uint64_t now_us)
@@ -275,7 +357,7 @@ enum client_result client_peeked(struct client *c, uint32_t ticket, uint64_t now
     struct ticket *t = ticket_of(c, ticket);
     enum client_result result = ticket_poll(c, t, PART_PEEK, now_us);
     if (result == CLIENT_READY) {
-        memcpy(out, c->peeked + ticket_row(c, t), t->count * sizeof *out);
+        memcpy(out, c->rows.peeked + row_of(c, t), t->count * sizeof *out);
     }
     return result;
 }

@@ -19,10 +19,10 @@ struct remote_shell {
     void (*refused)(void *self, unsigned shard, struct proto_text why);
     /* Waits until something arrives or `until_us`. */
     void (*sleep)(void *self, uint64_t until_us);
-    /* For who waits in a loop of his own: up to `room` descriptors to poll for; returns how many
-     * were written. *due_us: when to drain at the latest, whatever they say; 0: now (ZeroMQ's tell
-     * of changes alone). They may be others after each call of the shell. `room` 0, `out` NULL:
-     * *due_us alone. NULL: for nobody. */
+    /* For a caller that waits in a loop of its own: up to `room` descriptors to poll for; returns
+     * how many were written. *due_us: when to drain at the latest, whatever they say; 0: now
+     * (ZeroMQ's tell of changes alone). They may be others after each call of the shell. `room` 0,
+     * `out` NULL: *due_us alone. NULL: for nobody. */
     unsigned (*descriptors)(void *self, struct pollfd *out, unsigned room, uint64_t *due_us);
     bool are_descriptors_fixed; /* as long as the shell lives */
     /* NULL, or called first at each poll of a search: lets the time of others pass, which is all

@@ -22,7 +22,7 @@ enum { TRANSPORT_WHY_MAX = KEYS_WHY_MAX, TRANSPORT_NAME_MAX = OPTIONS_HOST_MAX +
 struct transport_address {
     const struct options_host_port *server;
     unsigned servers;
-    const struct keys_client *keys; /* of ttservers; NULL: no encryption */
+    const struct keys_client *keys; /* keys for ttservers; NULL: no encryption */
     const struct redis_address *redis; /* NULL: ttservers */
     bool is_guest; /* in a program of others, whose limit of open files stays as it is */
 };

@@ -1,4 +1,4 @@
-/* wire: a remote table's shell on real sockets and the real clock: one ZeroMQ DEALER per shard.
+/* zeromq: a remote table's shell on real sockets and the real clock: one ZeroMQ DEALER per shard.
  *
  * Threads: wire_context before others open files; open and close by any one; the shell by the
  * thread of its searcher. Memory: allocates in open; ZeroMQ keeps its own. Sending never blocks. */

@@ -94,12 +94,12 @@ static void aim(struct client *c, unsigned shard, const uint8_t *bytes, size_t l
 static void search(struct client *c, uint32_t *tickets, bool *peeks, uint64_t *rng, uint64_t now)
 {
     unsigned t = rng_below(rng, TICKETS);
-    struct tt_answer answer;
+    struct tt_answer answer[2];
     struct tt_peeked peeked[2];
-    uint8_t where;
+    uint8_t where[2];
     if (tickets[t] != 0) {
         enum client_result r = peeks[t] ? client_peeked(c, tickets[t], now, peeked)
-                                        : client_answer(c, tickets[t], now, &answer);
+                                        : client_answer(c, tickets[t], now, answer);
         CHECK(r != CLIENT_WAITING || now < client_deadline(c, tickets[t]));
         tickets[t] = r == CLIENT_WAITING ? tickets[t] : 0;
         return;
@@ -109,9 +109,10 @@ static void search(struct client *c, uint32_t *tickets, bool *peeks, uint64_t *r
         struct tt_peek peek[2] = {{rng_next(rng), 3}, {rng_next(rng), 4}};
         tickets[t] = client_peek(c, peek, 2, now);
     } else {
-        struct tt_ask ask = {.key = rng_next(rng), .alpha = -50, .beta = 50, .depth = 9};
-        tickets[t] = client_ask(c, &ask, now, &where);
-        client_store(c, where, &(struct tt_store){.key = ask.key});
+        struct tt_ask ask[2] = {{.key = rng_next(rng), .alpha = -50, .beta = 50, .depth = 9},
+                                {.key = rng_next(rng), .alpha = -50, .beta = 50, .depth = 9}};
+        tickets[t] = client_ask(c, ask, 1 + rng_below(rng, 2), now, where);
+        client_store(c, where[0], &(struct tt_store){.key = ask[0].key});
     }
 }
 
@@ -146,7 +147,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
     static uint32_t tickets[TICKETS];
     static bool peeks[TICKETS];
     if (!c) {
-        struct client_options options = {.shards = SHARDS, .tickets = TICKETS, .peek_max = 2};
+        struct client_options options = {
+            .shards = SHARDS, .tickets = TICKETS, .ask_max = 2, .peek_max = 2};
         struct client_port port = {NULL, take};
         struct client_sink sink = {.node_done = take_done, .scanned = take_scanned};
         CHECK(client_open(&options, &port, &sink, &c) == ERR_OK);

@@ -46,7 +46,7 @@ IMPURE_SYSTEM = re.compile(r"(zmq|uv|pthread|threads|time|sys/time|poll)\.h|hire
 IMPURE_OWN = {"common/clock.h"}
 
 FUNCTION_MAX, FUNCTION_WARN = 160, 80
-FILE_MAX, FILE_WARN = 600, 500
+FILE_MAX, FILE_WARN = 1000, 800
 
 # Modules of a folder that may need each other (x.c with x.h is a module; it needs what it includes and whose
 # functions it calls), and why. docs/design.md refers to this table. A circle of some of them is allowed as well.

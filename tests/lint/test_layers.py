@@ -83,7 +83,7 @@ CASES = {
     "a pure contract": ({"common/a.h": "/* a: nice. Pure. */\n"}, None),
     "a long function": ({"common/a.c": BODY % ("    g();\n" * 159)}, "a function of 161 lines"),
     "a function just short enough": ({"common/a.c": BODY % ("    g();\n" * 158)}, None),
-    "a long file": ({"tests/unit/a.c": "int a;\n" * 601}, "601 lines"),
+    "a long file": ({"tests/unit/a.c": "int a;\n" * 1001}, "1001 lines"),
 }
 
 

@@ -332,7 +332,7 @@ static inline uint32_t fake_ask(struct fake *f, uint64_t key, uint32_t *ticket)
 {
     uint8_t where;
     struct tt_ask ask = fake_ask_of(key);
-    *ticket = client_ask(f->client, &ask, f->now, &where);
+    *ticket = client_ask(f->client, &ask, 1, f->now, &where);
     assert_int_not_equal(*ticket, 0);
     assert_int_equal(where, client_owner(f->client, key));
     return fake_expect(f, PROTO_RETRIEVE_ASK)->retrieve_ask.request;
@@ -355,7 +355,7 @@ static inline void fake_silence(struct fake *f, unsigned shard)
     while (client_shard_state(f->client, shard) == CLIENT_UP) {
         uint8_t where;
         struct tt_ask ask = fake_ask_of(fake_key_of(f, shard));
-        uint32_t ticket = client_ask(f->client, &ask, f->now, &where);
+        uint32_t ticket = client_ask(f->client, &ask, 1, f->now, &where);
         assert_int_equal(where, shard);
         f->now = client_deadline(f->client, ticket);
         assert_int_equal(client_answer(f->client, ticket, f->now, &answer), CLIENT_LOST);

@@ -41,7 +41,7 @@ static inline void redis_cluster_start(struct redis_cluster *c)
     for (unsigned i = 0; i < REDIS_CLUSTER_NODES; i++) {
         redis_expect(c->node[i].port, "CLUSTER INFO", "cluster_state:ok");
         redis_expect(c->node[i].port, "CLUSTER INFO", "cluster_known_nodes:6");
-        /* A master sends what is written only to a replica that is online: up to a second later. */
+        /* A master sends writes only to a replica that is online, which takes up to a second. */
         redis_expect(c->node[i].port, "INFO replication",
                      i >= REDIS_MASTERS ? "master_link_status:up" : "state=online");
     }
@@ -55,7 +55,7 @@ static inline void redis_cluster_stop(struct redis_cluster *c)
     redis_remove_dir(c->dir);
 }
 
-/* By which the nodes know this one. */
+/* The id by which the nodes of the cluster know this server. */
 static inline void redis_cluster_id(const struct redis_server *s, char id[REDIS_ID_MAX])
 {
     char answer[REDIS_REPLY_TEXT];

@@ -300,7 +300,7 @@ static inline struct tt_answer peer_ask(struct redis_bed *b, unsigned index, str
     struct peer *p = &b->peer[index];
     struct tt_answer answer;
     uint8_t where;
-    uint32_t ticket = client_ask(p->client, &ask, clock_us(), &where);
+    uint32_t ticket = client_ask(p->client, &ask, 1, clock_us(), &where);
     assert_int_not_equal(ticket, 0);
     for (;;) {
         enum client_result result = client_answer(p->client, ticket, clock_us(), &answer);

@@ -438,7 +438,7 @@ def main(tests, programs=("ttserver",)):
             failed += 1
             word = "not ok"
             trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-            trace = "# " + trace.strip().replace("\n", "\n# ") + "\n"
+            trace = "# " + trace.strip().replace("\n", "\n# ") + "\n\n"  # and what the next test says is no part of it
         finally:
             kill_all()
         print(f"{word} {number} - {name}{note}\n# {time.monotonic() - begin:.1f} s\n{trace}", end="", flush=True)

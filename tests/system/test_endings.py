@@ -9,7 +9,7 @@ What is asked of each iteration, one thread, two, front-end and worker over a sh
   counted, and no fault;
 - a strict score is, to the point, the one of the position after the move.
 
-ITERATIONS: how many for each way to search (default 1,000 or, with QUICK, 200); TEST_SEED repeats a run."""
+ITERATIONS: how many for each way to search (default 500 or, with QUICK, 200); TEST_SEED repeats a run."""
 import functools
 import json
 import os
@@ -20,15 +20,16 @@ from cluster import BIN, QUICK, Cluster, Worker, ask, check, equal, main, run
 from uci import Uci
 
 TOOL = os.path.join(os.environ.get("TOOLS") or os.path.join(os.path.dirname(BIN.rstrip("/")), "tools"), "endings")
-ITERATIONS = int(os.environ.get("ITERATIONS", "200" if QUICK else "1000"))
+ITERATIONS = int(os.environ.get("ITERATIONS", "200" if QUICK else "500"))
 SEED = int(os.environ.get("TEST_SEED", random.randrange(1 << 32)))
 MATERIALS = os.environ.get("MATERIALS", "KQK KRK KPK KRKN KQKN KRKB").split()
 WIN = 150   # centipawns: what claims a win
 NEAR = 100  # centipawns by which another search of the same move may differ
 
 
+@functools.cache
 class Tables:
-    """The tool, which has made the tables."""
+    """The tool, which makes each table once, for all tests; it ends with its input."""
 
     def __init__(self):
         self.process = subprocess.Popen([TOOL], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -44,21 +45,21 @@ class Tables:
         return [(value[0], int(value[1]) if len(value) > 1 and value[1].isdigit() else 0) for value in found]
 
 
-def fault(tables, fen, score, line):
+def fault(tables, fen, score, line, is_whole):
     """What is wrong with an iteration: ("", why) for what cannot be true, ("move", why) for what a search of that move
-    may explain, or None. score: ("cp" | "mate", N)."""
+    may explain, ("line", why) for a whole line that does not end as it says, or None. score: ("cp" | "mate", N)."""
     values = tables.values(fen, line)
     root, after = values[0], values[1]
     kind, n = score
     if kind == "mate" and n > 0:
         if after[0] != "loss" or after[1] > 2 * n - 2:
             return "", f"mate in {n} by {line[0]}, which leads to {after}"
-        if len(line) != 2 * n - 1 or values[-1] != ("loss", 0):
+        if is_whole and (len(line) != 2 * n - 1 or values[-1] != ("loss", 0)):
             return "line", f"mate in {n}, and the line is {' '.join(line)}: {values[-1]}"
     elif kind == "mate":
         if root[0] != "loss" or root[1] > -2 * n:
             return "", f"mated in {-n}, and the position is {root}"
-        if len(line) != -2 * n or values[-1] != ("loss", 0):
+        if is_whole and (len(line) != -2 * n or values[-1] != ("loss", 0)):
             return "line", f"mated in {-n}, and the line is {' '.join(line)}: {values[-1]}"
     elif n >= WIN and root[0] == "win" and after[0] != "loss":
         return "move", f"{n} centipawns by {line[0]}: won before, {after} for the other side after it"
@@ -74,10 +75,10 @@ class Judge:
     def position(self):
         return self.tables.ask(f"random {self.random.choice(MATERIALS)} {self.random.randrange(1 << 60)}")
 
-    def judge(self, fen, depth, score, line, *searches):
+    def judge(self, fen, depth, score, line, *searches, is_whole=True):
         """searches(fen, depth, move): (kind, N) of that move alone."""
         self.iterations += 1
-        found = fault(self.tables, fen, score, line)
+        found = fault(self.tables, fen, score, line, is_whole)
         if found is None:
             return
         how, why = found
@@ -106,7 +107,6 @@ class Judge:
     def end(self):
         print(f"# {self.name}: {self.iterations} iterations, {len(self.faults)} false, {self.shallow} too shallow to see, "
               f"{len(self.lines)} mates whose line ends early; TEST_SEED={SEED}", flush=True)
-        self.tables.process.kill()
         check(not self.faults, f"TEST_SEED={SEED}:", *("\n  " + each for each in self.faults[:20]))
         check(not self.lines, f"TEST_SEED={SEED}:", *("\n  " + each for each in self.lines[:20]))
         check(self.shallow <= 5 + self.iterations // 50, f"TEST_SEED={SEED}: too many do not see what they throw away")
@@ -168,22 +168,24 @@ def front_end_and_worker():
 
 def eight_virtual_workers():
     judge = Judge("eight virtual workers")
-    while judge.iterations < ITERATIONS / 4:
-        fen, depth = judge.position(), judge.random.randint(4, 12)
-        hosts = judge.random.choice((("--workers", 8), ("--hosts", 4, "--threads", 2), ("--hosts", 2, "--threads", 4)))
-        is_strict = judge.random.randrange(2)
-        done = run("abdada", "sim", "--json", "--no-reference", "--depth", min(depth, 7) if is_strict else depth,
-                   "--seed", judge.random.randrange(1 << 30), *(() if is_strict else ("--select", "full", "--loose")),
-                   *hosts, fen)
+
+    def sim(fen, depth, *options):
+        done = run("abdada", "sim", "--json", "--no-reference", "--depth", depth, *options, fen)
         check(done.status == 0, done.tail())
-        said = json.loads(done.out().splitlines()[-1])
-        judge.iterations += 1
-        if is_strict:
-            judge.strict(fen, said["depth"], (said["score_kind"], said["score"]), said["bestmove"])
-        elif said["score_kind"] == "mate" and said["score"] > 0:
-            after = judge.tables.values(fen, [said["bestmove"]])[1]
-            if after[0] != "loss" or after[1] > 2 * said["score"] - 2:
-                judge.faults.append(f"{fen} depth {depth}: mate in {said['score']} by {said['bestmove']}, which leads to {after}")
+        said = json.loads(done.out().splitlines()[-1])["iterations"]
+        equal([each["depth"] for each in said][-1:], [depth], fen)
+        return [(each["depth"], (each["score_kind"], each["score"]), each["bestmove"]) for each in said]
+    while judge.iterations < ITERATIONS:
+        fen, depth = judge.position(), judge.random.randint(4, 12)
+        is_strict = judge.random.randrange(8) == 0
+        options = ("--seed", judge.random.randrange(1 << 30), *(() if is_strict else ("--select", "full", "--loose")),
+                   *judge.random.choice((("--workers", 8), ("--hosts", 4, "--threads", 2), ("--hosts", 2, "--threads", 4))))
+        for iteration, score, move in sim(fen, min(depth, 7) if is_strict else depth, *options):
+            if is_strict:
+                judge.iterations += 1
+                judge.strict(fen, iteration, score, move)
+            else:
+                judge.judge(fen, iteration, score, [move], search_alone, is_whole=False)
     judge.end()
 
 

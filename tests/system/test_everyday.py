@@ -174,8 +174,10 @@ def words_help():
     versions = {run(name, "--version").out().split()[1] for name in ("ttserver", "ttworker", "abdada")}
     with open(os.path.join(ROOT, "worker/lib/abdada.h"), encoding="ascii") as header:
         versions.add(re.search('ABDADA_VERSION "(.*)"', header.read())[1])
-    for name, pattern in (("pyproject.toml", '^version = "(.*)"'), ("src/abdada/__init__.py", '__version__ = "(.*)"')):
-        with open(os.path.join(ROOT, "worker/lib/python", name), encoding="ascii") as file:
+    for name, pattern in (("worker/lib/python/pyproject.toml", '^version = "(.*)"'),
+                          ("worker/lib/python/src/abdada/__init__.py", '__version__ = "(.*)"'),
+                          ("CHANGELOG.md", r"^## (\d\S*) ")):
+        with open(os.path.join(ROOT, name), encoding="ascii") as file:
             versions.add(re.search(pattern, file.read(), re.M)[1])
     equal(len(versions), 1, versions)
 

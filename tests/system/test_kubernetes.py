@@ -228,7 +228,7 @@ def what_refers_to_something_finds_it():
         for one in containers(each):
             for reference in one.get("envFrom", []):
                 named("ConfigMap", reference["configMapRef"]["name"])
-            equal(one["image"], "abdada:0.1")
+            equal(one["image"], "abdada:0.2")
     service, = objects("Service")
     equal((service["spec"]["clusterIP"], stateful["spec"]["serviceName"]), ("None", name_of(service)))
     for each in workloads():

@@ -6,6 +6,7 @@
 The library is that of the release build, which Python can load; shards and workers are those of BIN. Nothing comes from
 the network but the package `chess`, for the example.
 """
+import array
 import contextlib
 import copy
 import functools
@@ -16,6 +17,7 @@ import os
 import pickle
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tarfile
@@ -262,6 +264,42 @@ def test_batches():
         table.release_many([abdada.Node(4711, 9, slot=0)])
         wait_until(lambda: until(lambda: table.peek(4711, 9)).nproc == 0, "nobody in it")
         equal((table.ask_many([]), table.peek_many([])), ([], []))
+
+
+@needs_package
+def test_batches_in_buffers():
+    abdada = package()
+    packed, keys = abdada.packed, [client.mix(number) for number in range(1, 1501)]
+    shard = Shard(heartbeat_ms=5000)
+    with killed_at_end(shard), abdada.Table(shard.address, answer_timeout=10) as table:
+        wait_until(lambda: until(table.wait_connected) == 1, "the shard")
+        asks = bytearray(b"".join(struct.pack(packed.ASK.format, key, -10, 10, 6, packed.EXCLUSIVE, 0) for key in keys))
+        answers = bytearray(struct.calcsize(packed.ANSWER.format) * len(keys))
+        check(table.ask_packed(asks, answers) is answers)
+        columns = list(zip(*struct.iter_unpack(packed.ANSWER.format, answers)))
+        equal([set(column) for column in columns[1:]], [{-10}, {10}, {0}, {1}, {int(abdada.Verdict.OPEN)}])
+        in_flight = table.ask_many([abdada.Ask(key, 6, -10, 10) for key in keys])
+        equal({(a.verdict, a.nproc) for a in in_flight}, {(abdada.Verdict.OPEN, 1)}, "the same nodes")
+        table.store_packed(memoryview(b"".join(
+            struct.pack(packed.STORE.format, key, key % 1000, 5, 0, 6, abdada.Bound.EXACT) for key in keys[:1000])))
+        table.release_packed(b"".join(struct.pack(packed.RELEASE.format, key, 0, 6) for key in keys[1000:]))
+        table.flush()
+        peeks = array.array("B", b"".join(struct.pack(packed.PEEK.format, key, 6) for key in keys))
+        want = [(key % 1000, key % 1000, 5, 0, 6) for key in keys[:1000]] + [(-32767, 32767, 0, 0, 0)] * 500
+        wait_until(lambda: list(struct.iter_unpack(packed.PEEKED.format, until(lambda: table.peek_packed(peeks)))) == want,
+                   "all results, and nobody in a node")
+        equal((table.ask_packed(b""), table.peek_packed(b"")), (b"", b""))
+        for layout in packed.ASK, packed.STORE, packed.RELEASE, packed.PEEK, packed.ANSWER, packed.PEEKED:
+            sizes = sum(int(kind[1:]) for _, kind in layout.dtype)
+            equal(sizes, struct.calcsize(layout.format), layout)
+            if importlib.util.find_spec("numpy"):
+                import numpy
+                equal(numpy.dtype(layout.dtype).itemsize, sizes, layout)
+        for action in (lambda: table.ask_packed(b"x" * 15), lambda: table.ask_packed(asks, bytes(len(answers))),
+                       lambda: table.ask_packed(asks, bytearray(12)), lambda: table.ask_packed(memoryview(asks)[1:17]),
+                       lambda: table.store_packed(memoryview(asks)[::2]), lambda: table.peek_packed(b"\xff" * 16)):
+            raises(abdada.InvalidArgument, action)
+        raises(TypeError, lambda: table.store_packed([1, 2]))
 
 
 @needs_package

@@ -455,7 +455,7 @@ def each_go_has_one_answer():
     print(f"# seed {seed}", flush=True)
     rng = random.Random(seed)
     uci = Uci()
-    storms, length = (20, 40) if QUICK or SANITIZED else (10000, 6)
+    storms, length = (20, 40) if QUICK or SANITIZED else (int(os.environ.get("STORMS", "3000")), 6)
     for _ in range(storms):
         begin = len(uci.lines["out"])
         uci.say("position startpos")

@@ -72,6 +72,7 @@ uint32_t ttcore_actions_target(struct ttcore_actions *actions, const uint8_t *ro
                                uint32_t length)
 {
     uint32_t index = actions->targets;
+    CHECK_THAT(length >= 1 && length <= TTCORE_ROUTE_MAX, "actions: a target has a route");
     if (index == actions->targets_max) {
         actions->dropped++;
         return index;
@@ -92,6 +93,7 @@ void ttcore_actions_send_bytes(struct ttcore_actions *actions, const uint8_t *by
         actions->dropped += targets;
         return;
     }
+    CHECK_THAT(length > 0 && length <= PROTO_MESSAGE_MAX, "actions: one message can be sent");
     actions->message[actions->messages++] = (struct ttcore_message){
         .bytes = bytes, .length = length, .first = first, .targets = targets, .paid = targets};
 }
@@ -109,5 +111,6 @@ void ttcore_actions_send(struct ttcore_actions *actions, const struct proto_mess
         return;
     }
     actions->bytes_used += (uint32_t)length;
+    CHECK_THAT(actions->bytes_used <= actions->bytes_max, "actions: what is encoded has room");
     ttcore_actions_send_bytes(actions, at, (uint32_t)length, first, targets);
 }

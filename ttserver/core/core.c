@@ -245,6 +245,27 @@ static void take_tick(struct ttcore *core, struct ttcore_actions *actions)
     ttcore_share_tick(core, actions);
 }
 
+/* What must hold between two steps. O(1). */
+static void check_step(const struct ttcore *core, const struct ttcore_actions *actions)
+{
+    const struct ttcore_share_relay *relay = &core->share_relay;
+    CHECK_THAT(core->jobs.orphans == 0, "a step drops the jobs that it orphaned");
+    CHECK_THAT(core->jobs.open <= core->jobs.max, "no more jobs are open than may be");
+    CHECK_THAT(core->users.live <= core->sessions.live, "each user has a session");
+    CHECK_THAT(core->sessions.live > 0 || core->inflight.entries == 0,
+               "what is in flight has a session");
+    CHECK_THAT(core->sessions.live > 0 || core->jobs.open == 0, "a job has a session");
+    CHECK_THAT(core->inflight.helpers <= core->inflight.entries, "a node has a first holder");
+    CHECK_THAT(core->flushes <= TTCORE_FLUSHES_MAX && core->next_cleared < core->results.buckets,
+               "a flush has a place, and clears buckets that there are");
+    CHECK_THAT(relay->count <= PROTO_BATCH_MAX && relay->payers <= TTCORE_SHARE_PAYERS,
+               "results that wait to be passed on fit into a message");
+    CHECK_THAT(relay->count == 0 || relay->payers > 0, "who shares results pays for them");
+    CHECK_THAT(actions->messages <= actions->messages_max &&
+                   actions->targets <= actions->targets_max,
+               "what a step sends has room");
+}
+
 void ttcore_step(struct ttcore *core, const struct ttcore_event *event,
                  struct ttcore_actions *actions)
 {
@@ -275,4 +296,5 @@ void ttcore_step(struct ttcore *core, const struct ttcore_event *event,
         break;
     }
     core->count.dropped += actions->dropped - dropped;
+    check_step(core, actions);
 }

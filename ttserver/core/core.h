@@ -10,8 +10,8 @@
  * removed, its jobs are dropped and stopped at the workers. TICK must come at least once per
  * heartbeat: a longer gap means that the shard itself was asleep, and then every session gets one
  * more heartbeat, because what they sent meanwhile still waits to be read. A shell that finds out
- * earlier that a connection is gone says so (TTCORE_GONE). The order of the
- * modules: docs/design.md section 16. */
+ * earlier that a connection is gone says so (TTCORE_GONE). The order of the modules: docs/design.md
+ * section 16. */
 #ifndef TTSERVER_CORE_CORE_H
 #define TTSERVER_CORE_CORE_H
 

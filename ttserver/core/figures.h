@@ -15,7 +15,7 @@
     X(batches, "Batches of operations received") \
     X(asks, "Nodes asked for (RetrieveAsk)") \
     X(cuts, "Asks answered by a result") \
-    X(busy, "Asks answered BUSY: another processor is in the node") \
+    X(busy, "Asks answered BUSY: another searcher is in the node") \
     X(opens, "Asks answered OPEN: the asker searches the node") \
     X(stores, "Results stored (StoreHash)") \
     X(releases, "Nodes left without a result") \
@@ -83,8 +83,8 @@
     X(monitors, "Sessions of monitors now") \
     X(users, "Users with a session now") \
     X(jobs, "Jobs open now") \
-    X(inflight_nodes, "Nodes in which processors are now") \
-    X(inflight_entries, "In-flight entries now: a processor in a node") \
+    X(inflight_nodes, "Nodes in which searchers are now") \
+    X(inflight_entries, "In-flight entries now: a searcher in a node") \
     X(results_permille, "Part of the table that has results of the present generation") \
     X(generation, "Generation of the last job's namespace") \
     X(uptime_ms, "Time since the start") \

@@ -52,10 +52,12 @@ struct ttcore_history *ttcore_histories_of(struct ttcore_histories *histories, u
     if (oldest->epoch != 0) {
         memset(oldest, 0, sizeof *oldest);
     }
+    CHECK_THAT(oldest->sums.now == 0 && oldest->sums.halvings == 0, "histories: one begins empty");
     oldest->root_key = root_key;
     oldest->user = user;
     oldest->used_us = now_us;
     histories->epochs += histories->epochs + 1 != 0 ? 1 : 2;
     oldest->epoch = histories->epochs;
+    CHECK_THAT(oldest->epoch != 0, "histories: one in use has an epoch");
     return oldest;
 }

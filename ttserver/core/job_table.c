@@ -33,6 +33,8 @@ struct ttcore_job *ttcore_jobs_add(struct ttcore_jobs *jobs, const struct proto_
     while (job->length != 0) {
         job++;
     }
+    CHECK_THAT(job < jobs->slot + jobs->max, "jobs: a slot is free where not all are open");
+    CHECK_THAT(owner != 0 && post->job_post.job != 0, "jobs: each has an owner and an id");
     /* JOB and JOB_POST have the same fields in the same order: the union may be read as either. */
     struct proto_message message = *post;
     message.type = PROTO_JOB;
@@ -50,7 +52,8 @@ struct ttcore_job *ttcore_jobs_add(struct ttcore_jobs *jobs, const struct proto_
 
 void ttcore_jobs_remove(struct ttcore_jobs *jobs, struct ttcore_job *job)
 {
-    CHECK(job->length != 0);
+    CHECK_THAT(job->length != 0 && jobs->open > 0, "jobs: what is removed is open");
+    CHECK_THAT(jobs->orphans <= jobs->open, "jobs: an orphan is open");
     jobs->stopped[jobs->stops++ % TTCORE_STOPPED_MAX] =
         (struct ttcore_stopped){job->id, job->owner};
     job->length = 0;
@@ -91,6 +94,7 @@ void ttcore_jobs_find_out(struct ttcore_job *job, const struct proto_job_report 
         found->score = report->score;
         found->move = report->move;
         found->length = keep_line(found->line, report->line);
+        CHECK_THAT(found->length <= TTCORE_LINE_MAX, "jobs: a line is cut to its room");
     }
 }
 

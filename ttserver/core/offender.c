@@ -21,6 +21,7 @@ static bool is_over(const struct ttcore_offender *p, uint64_t now_us)
 
 static void forgive(struct ttcore_offenders *o, struct ttcore_offender *p)
 {
+    CHECK_THAT(o->ignored >= is_ignored(p), "offenders: the ignored are counted");
     o->ignored -= is_ignored(p);
     p->faults = 0;
 }
@@ -73,6 +74,9 @@ void ttcore_offenders_note(struct ttcore_offenders *o, const uint8_t *route, siz
         p->began_us = now_us;
         o->ignored++;
     }
+    CHECK_THAT(p->faults <= TTCORE_FAULTS_MAX, "offenders: who is ignored has no more faults");
+    CHECK_THAT(o->ignored <= TTCORE_OFFENDER_SETS * TTCORE_OFFENDER_WAYS,
+               "offenders: each ignored one has a place");
 }
 
 bool ttcore_offenders_ignores(struct ttcore_offenders *o, const uint8_t *route, size_t length,

@@ -64,7 +64,8 @@ static const char *taken_by(const struct ttcore *core, const struct ttcore_job *
 static void give_job(struct ttcore *core, struct ttcore_job *job, struct ttcore_session *session)
 {
     struct ttcore_session *owner = ttcore_sessions_by_id(&core->sessions, job->owner);
-    CHECK(owner != NULL && owner->jobs > 0);
+    CHECK_THAT(owner != NULL && owner->jobs > 0, "an open job has an owner, who counts it");
+    CHECK_THAT(owner->user == session->user, "a job stays with its user");
     owner->jobs--;
     session->jobs++;
     job->owner = session->id;
@@ -142,6 +143,7 @@ void ttcore_on_job_post(struct ttcore_call *call)
                           core->now_us);
     call->session->jobs++;
     call->session->user->jobs++;
+    CHECK_THAT(call->session->user->jobs <= core->jobs.open, "a user's jobs are open");
     keep_namespaces(core);
     tt_generations_advance(&core->generations, call->message->job_post.namespace_id);
     core->count.job_posts++;
@@ -278,6 +280,7 @@ void ttcore_orphan_jobs(struct ttcore *core, struct ttcore_session *session)
         if (jobs->slot[i].length != 0 && jobs->slot[i].owner == session->id) {
             jobs->slot[i].owner = 0;
             jobs->orphans++;
+            CHECK_THAT(session->user->jobs > 0, "a user has the jobs of his sessions");
             session->jobs--;
             session->user->jobs--;
         }

@@ -38,7 +38,7 @@ void ttcore_on_mail_join(struct ttcore_call *call)
     struct proto_message answer = {.type = PROTO_MAIL_LIST};
     uint32_t count = 0;
     uint64_t job = 0;
-    if (may_send(call, TTCORE_JOIN_COST)) { /* else he stays where he is, and is told of nobody */
+    if (may_send(call, TTCORE_JOIN_COST)) { /* else it stays where it is, and is told of nobody */
         job = may_join(call, join->job) ? join->job : 0;
         ttcore_sessions_set_mail(&core->sessions, self, job);
     }
@@ -76,6 +76,6 @@ void ttcore_on_mail(struct ttcore_call *call)
     ttcore_actions_send(call->actions, &letter,
                         ttcore_actions_target(call->actions, to->route, to->route_length), 1);
     if (call->actions->messages > messages) {
-        call->actions->message[messages].may_drop = true; /* answers to his asks come first */
+        call->actions->message[messages].may_drop = true; /* answers to its asks come first */
     }
 }

@@ -61,6 +61,7 @@ void ttcore_flush_some(struct ttcore *core, struct ttcore_actions *actions)
                 ttcore_survival_add(&core->options.survival->flushed, 1);
                 ttcore_survival_add(&core->options.survival->changes, 1);
             }
+            CHECK_THAT(core->flushes > 0, "a flush that is answered was under way");
             answer_flush(core, flush, actions);
             core->flushes--;
         }

@@ -10,6 +10,7 @@ enum { PUSHES_PER_HEARTBEAT = 4 /* of a session, at most */ };
 static unsigned drop_inflight(struct ttcore *core, struct ttcore_session *session)
 {
     unsigned entries = tt_inflight_drop_session(&core->inflight, session->id);
+    CHECK_THAT(session->user->inflight >= entries, "a user has in flight what his sessions have");
     session->user->inflight -= entries;
     return entries;
 }
@@ -36,6 +37,7 @@ static unsigned end_session(struct ttcore *core, struct ttcore_session *session)
 {
     unsigned entries = drop_inflight(core, session);
     ttcore_orphan_jobs(core, session);
+    CHECK_THAT(session->jobs == 0, "a session that ends owns no job");
     if (session->role == PROTO_WORKER) {
         note_change(&core->changes.went, session);
     }
@@ -192,6 +194,7 @@ static struct ttcore_session *session_for(struct ttcore_call *call, struct ttcor
     if (session == NULL) {
         session = ttcore_sessions_add(&core->sessions, call->event->route,
                                       call->event->route_length, core->now_us);
+        CHECK_THAT(session != NULL, "there is a slot for a session while not all are live");
         core->count.sessions_opened++;
     } else {
         renew_session(call, &call->message->hello, user);
@@ -220,6 +223,7 @@ void ttcore_on_hello(struct ttcore_call *call)
     const uint64_t alias = proto_alias(hello->instance);
     struct ttcore_user *user =
         ttcore_users_of(&core->users, peer->user != 0 ? peer->user : alias, peer->user == 0);
+    CHECK_THAT(user != NULL, "there are more users than sessions");
     struct ttcore_session *session = call->session = session_for(call, user);
     if (session == NULL) {
         return;

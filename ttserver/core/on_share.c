@@ -29,8 +29,8 @@ static struct table *find_table(struct tables *tables, uint64_t id)
     return &tables->at[at];
 }
 
-/* Of those with one table, who has had none for longest. Who does not say which table he has gets
- * all. */
+/* Of the sessions with one table, the one that has had no message for longest. A session that does
+ * not say which table it has gets all. */
 static void choose(struct ttcore *core, struct ttcore_actions *actions, struct tables *tables,
                    const struct ttcore_session *s)
 {
@@ -145,6 +145,7 @@ static void pass_on(struct ttcore *core, struct ttcore_actions *actions,
                     const struct ttcore_session *sender)
 {
     struct ttcore_share_relay *relay = &core->share_relay;
+    CHECK_THAT(relay->count <= PROTO_BATCH_MAX, "share: what waits is one message");
     uint32_t first = actions->targets, messages = actions->messages,
              load = load_of(core, relay->paid_until_ns);
     if (relay->count == 0) {
@@ -220,6 +221,7 @@ void ttcore_on_share(struct ttcore_call *call)
     relay->namespace_id = namespace_id;
     relay->table_id = relay->table_id == table_id ? table_id : 0;
     const bool is_first = relay->count == 0;
+    CHECK_THAT(relay->count + list->count <= PROTO_BATCH_MAX, "share: what waits has room");
     memcpy(&relay->list[relay->count], list->at, list->count * sizeof *list->at);
     relay->count += list->count;
     if (relay->receivers <= TTCORE_SHARE_FEW || relay->count > PROTO_BATCH_MAX * 3 / 4 ||

@@ -104,6 +104,7 @@ void ttcore_on_ask(struct ttcore_call *call)
         user->inflight += core->inflight.entries - before;
         verdicts[answer[i].verdict]++;
     }
+    CHECK_THAT(user->inflight <= core->inflight.entries, "a user's entries are among all");
     core->count.opens += verdicts[TT_OPEN];
     core->count.cuts += verdicts[TT_CUT];
     core->count.busy += verdicts[TT_BUSY];
@@ -130,6 +131,12 @@ void ttcore_on_peek(struct ttcore_call *call)
     ttcore_reply(call, &out);
 }
 
+static void count_left(struct ttcore_user *user, uint32_t entries)
+{
+    CHECK_THAT(entries <= user->inflight, "nobody leaves more nodes than he is in");
+    user->inflight -= entries;
+}
+
 void ttcore_on_release(struct ttcore_call *call)
 {
     const struct proto_release *release = &call->message->release;
@@ -140,7 +147,7 @@ void ttcore_on_release(struct ttcore_call *call)
     for (uint32_t i = 0; i < release->list.count; i++) {
         tt_ops_release(&call->core->inflight, &release->list.at[i], call->session->id);
     }
-    call->session->user->inflight -= before - call->core->inflight.entries;
+    count_left(call->session->user, before - call->core->inflight.entries);
 }
 
 /* ---- stores, and the completion notices to other holders ---- */
@@ -254,7 +261,7 @@ void ttcore_on_store(struct ttcore_call *call)
             notify_holders(call, &batch->at[i]);
         }
     }
-    call->session->user->inflight -= before - core->inflight.entries;
+    count_left(call->session->user, before - core->inflight.entries);
     if (core->options.survival != NULL) {
         ttcore_survival_note(core->options.survival, &core->results, batch->at, batch->count);
     }

@@ -81,6 +81,18 @@ static void age_unlink(struct ttcore_sessions *s, const struct ttcore_session *s
     *(session->newer ? &s->slot[session->newer - 1].older : &s->newest) = session->older;
 }
 
+static void check(const struct ttcore_sessions *s)
+{
+    uint32_t of_roles = 0;
+    for (unsigned role = 0; role <= PROTO_MONITOR; role++) {
+        of_roles += s->of_role[role];
+    }
+    CHECK_THAT(of_roles == s->live, "sessions: each has one role");
+    CHECK_THAT((s->live > 0) == (s->oldest != 0) && (s->live > 0) == (s->newest != 0),
+               "sessions: those alive are those listed by silence");
+    CHECK_THAT((s->live < s->max) == (s->first_free != 0), "sessions: a slot is live or free");
+}
+
 struct ttcore_session *ttcore_sessions_add(struct ttcore_sessions *s, const uint8_t *route,
                                            size_t length, uint64_t now_us)
 {
@@ -90,6 +102,7 @@ struct ttcore_session *ttcore_sessions_add(struct ttcore_sessions *s, const uint
         return NULL;
     }
     struct ttcore_session *session = &s->slot[self - 1];
+    CHECK_THAT(session->id == 0, "sessions: a slot in the free list is free");
     uint32_t serial = (session->serial + 1) & (UINT32_MAX >> s->slot_bits);
     serial = serial != 0 ? serial : 1;
     s->first_free = session->newer;
@@ -106,6 +119,7 @@ struct ttcore_session *ttcore_sessions_add(struct ttcore_sessions *s, const uint
     age_append(s, session, now_us);
     s->of_role[PROTO_CLIENT]++;
     s->live++;
+    check(s);
     return session;
 }
 
@@ -136,15 +150,21 @@ static void sit_down(struct ttcore_sessions *s, const struct ttcore_session *ses
         sit(s, s->worker_index[last->first_worker], room);
         room = last->first_worker++;
     }
+    CHECK_THAT(room == user->first_worker + user->workers && room < s->live,
+               "sessions: a user's workers sit side by side");
     sit(s, ttcore_sessions_slot(s, session), room);
     s->workers_counted += user->workers++ < TTCORE_POST_WORKERS;
 }
 
-/* `left`: workers without this one. A user who had but one leaves his place to the last user, if
+/* `left`: workers without this one. A user that had but one leaves its place to the last user, if
  * that has but one too: then nobody else moves. */
 static void stand_up(struct ttcore_sessions *s, const struct ttcore_session *session, uint32_t left)
 {
     struct ttcore_user *user = session->user;
+    CHECK_THAT(session->worker_index - user->first_worker < user->workers,
+               "sessions: a worker sits among its user's");
+    CHECK_THAT(s->worker_index[session->worker_index] == ttcore_sessions_slot(s, session),
+               "sessions: a worker sits where it says");
     uint32_t gap = user->first_worker + --user->workers;
     s->workers_counted -= user->workers < TTCORE_POST_WORKERS;
     sit(s, s->worker_index[gap], session->worker_index);
@@ -164,6 +184,7 @@ static void stand_up(struct ttcore_sessions *s, const struct ttcore_session *ses
 
 static void role_take(struct ttcore_sessions *s, struct ttcore_session *session)
 {
+    CHECK_THAT(s->of_role[session->role] > 0, "sessions: its role counts it");
     uint32_t left = --s->of_role[session->role];
     if (session->role == PROTO_WORKER) {
         stand_up(s, session, left);
@@ -285,6 +306,7 @@ void ttcore_sessions_remove(struct ttcore_sessions *s, struct ttcore_session *se
     session->id = 0;
     session->newer = s->first_free;
     s->first_free = self;
+    check(s);
 }
 
 void ttcore_sessions_set_role(struct ttcore_sessions *s, struct ttcore_session *session,
@@ -294,6 +316,7 @@ void ttcore_sessions_set_role(struct ttcore_sessions *s, struct ttcore_session *
     if (session->role != role) {
         role_take(s, session);
         role_give(s, session, role);
+        check(s);
     }
 }
 

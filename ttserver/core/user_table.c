@@ -78,6 +78,7 @@ struct ttcore_user *ttcore_users_of(struct ttcore_users *u, uint64_t id, bool is
     }
     struct ttcore_user *user = u->idle_oldest != 0 ? &u->slot[u->idle_oldest - 1] : NULL;
     if (user != NULL) {
+        CHECK_THAT(user->sessions == 0 && user->workers == 0, "users: an idle one has no session");
         if (user->id != 0) {
             forget(u, user);
         }
@@ -87,6 +88,12 @@ struct ttcore_user *ttcore_users_of(struct ttcore_users *u, uint64_t id, bool is
         idle_append(u, user);
     }
     return user;
+}
+
+static void check(const struct ttcore_users *u)
+{
+    CHECK_THAT(u->live < u->max, "users: one more than there can be sessions");
+    CHECK_THAT(u->idle_oldest != 0 && u->idle_newest != 0, "users: who is not live is idle");
 }
 
 static void advance(uint64_t *time, uint64_t to)
@@ -104,20 +111,23 @@ void ttcore_users_join(struct ttcore_users *u, struct ttcore_user *user)
     if (user->sessions++ == 0) {
         idle_remove(u, user);
         u->live++;
+        check(u);
     }
 }
 
 void ttcore_users_leave(struct ttcore_users *u, struct ttcore_user *user)
 {
-    CHECK(user->sessions > 0);
+    CHECK_THAT(user->sessions > 0 && u->live > 0, "users: who leaves was there");
     if (user->is_instance) {
         advance(&u->left_posts_us, user->posts_us);
         advance(&u->left_pushes_us, user->pushes_us);
         advance(&u->left_shared_until_ns, user->shared_until_ns);
     }
     if (--user->sessions == 0) {
-        CHECK(user->jobs == 0 && user->inflight == 0);
+        CHECK_THAT(user->jobs == 0, "users: no job outlives the sessions of its user");
+        CHECK_THAT(user->inflight == 0, "users: nothing in flight outlives the sessions");
         idle_append(u, user);
         u->live--;
+        check(u);
     }
 }

@@ -27,16 +27,16 @@ enum { BACKING_END_MS = 10000 };
 struct backing_options {
     const char *program; /* in the log; borrowed until end */
     const struct redis_address *address; /* borrowed until end; a single server without TLS */
-    const char *host; /* that the shards listen at; shard i at port + i */
+    const char *host; /* host where the shards listen; shard i at port + i */
     uint16_t port; /* not 0 */
     unsigned shards;
-    uint8_t depth_min; /* of the results that are kept */
+    uint8_t depth_min; /* least depth of the results that are kept */
 };
 
 struct backing_shard {
     char name[BACKING_NAME_MAX];
     struct backing_record own; /* in Redis, or to be; `buckets` only grows */
-    struct backing_record old; /* of another place, to be removed when all is written; or place 0 */
+    struct backing_record old; /* another place's, removed when all is written; or place 0 */
     struct tt_results *results; /* borrowed from attach to end */
     struct ttcore_survival *survival;
     uint64_t flushed; /* survival.flushed as it was */
@@ -48,7 +48,7 @@ struct backing {
     char where[REDIS_TEXT_MAX];
     struct backing_shard *shard; /* [shards] */
     struct backing_link *link; /* NULL: Redis is not there */
-    bool is_down; /* that was said */
+    bool is_down; /* set when that was said */
     pthread_t thread;
     bool is_running;
     _Atomic uint64_t end_by_us; /* 0: not asked for */

@@ -45,7 +45,7 @@ struct snapshots {
     struct snapshots_file *file; /* [shards] */
     pthread_t thread;
     bool is_running;
-    pthread_mutex_t mutex; /* of these two */
+    pthread_mutex_t mutex; /* guards these two */
     bool is_wanted, is_ending;
     pthread_cond_t wake;
 };

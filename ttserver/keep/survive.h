@@ -24,7 +24,7 @@ struct survive_shard {
 
 struct survive {
     unsigned shards; /* 0: nothing survives */
-    bool has_snapshots, has_backing; /* one of them */
+    bool has_snapshots, has_backing; /* at most one is set */
     struct survive_shard *shard;
     struct snapshots snapshots;
     struct backing backing;

@@ -23,6 +23,7 @@ void connection_init(struct connection *c, int fd, const struct zmtp_server *ser
 
 static void free_buffer(struct connection *c, uint8_t **buffer, size_t *size)
 {
+    CHECK_THAT(*c->held >= *size, "connection: its owner counts its buffers");
     *c->held -= *size;
     free(*buffer);
     *buffer = NULL;
@@ -77,6 +78,7 @@ uint8_t *connection_read(struct connection *c, uint8_t *scratch, size_t *length)
         return NULL;
     }
     *length = c->in_used + (size_t)n;
+    CHECK_THAT(at == scratch || *length <= c->in_size, "connection: what is read has room");
     return at;
 }
 
@@ -95,6 +97,7 @@ void connection_keep(struct connection *c, const uint8_t *at, size_t left)
         left = 0;
     }
     c->in_used = left;
+    CHECK_THAT(c->in_used <= c->in_size, "connection: what is kept has room");
 }
 
 /* ---- out ---- */
@@ -128,6 +131,8 @@ bool connection_put(struct connection *c, const uint8_t *message, size_t length)
         return false;
     }
     c->out_end += zmtp_put(&c->zmtp, message, length, at);
+    CHECK_THAT(c->out_begin < c->out_end && c->out_end <= c->out_size,
+               "connection: what waits to be sent has room");
     return true;
 }
 
@@ -155,6 +160,7 @@ void connection_flush(struct connection *c)
             send(c->fd, c->out + c->out_begin, connection_waiting(c), MSG_DONTWAIT | MSG_NOSIGNAL);
         if (n > 0) {
             c->out_begin += (size_t)n;
+            CHECK_THAT(c->out_begin <= c->out_end, "connection: what was sent had waited");
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
             return;
         } else if (errno != EINTR) {

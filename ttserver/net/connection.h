@@ -45,7 +45,7 @@ struct connection {
     uint8_t key[ZMTP_KEY_BYTES];
     int key_role;
     struct ttcore_peer peer;
-    char name[CONNECTION_NAME_MAX]; /* of the user */
+    char name[CONNECTION_NAME_MAX]; /* the user's name */
     /* state */
     struct zmtp zmtp;
     uv_poll_t poll;
@@ -55,12 +55,12 @@ struct connection {
     struct users_entry *shared; /* its user, when others may have the same */
     TAILQ_ENTRY(connection) by_silence; /* without a session: by age */
     TAILQ_ENTRY(connection) to_flush;
-    TAILQ_ENTRY(connection) to_release; /* of those held back (ttserver/net/pushes.h) */
+    TAILQ_ENTRY(connection) to_release; /* link of connections held back (ttserver/net/pushes.h) */
     bool is_pending; /* has no session */
     uint64_t pending_us; /* since then */
-    uint32_t pending_at; /* its place among those */
+    uint32_t pending_at; /* place among those */
     bool is_dirty; /* in the list to be flushed */
-    bool is_broken; /* to be closed */
+    bool is_broken; /* set when it is to be closed */
     bool is_held_back; /* not to be served for a while */
     bool is_skipping; /* the rest of a message of several frames */
     uint64_t received_us, pinged_us;

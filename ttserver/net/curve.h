@@ -18,27 +18,27 @@
 enum {
     CURVE_KEY_BYTES = 32,
     CURVE_WELCOME_BYTES = 168,
-    CURVE_READY_OVERHEAD = 30, /* of its metadata */
+    CURVE_READY_OVERHEAD = 30, /* bytes of a READY beside its metadata */
     CURVE_MESSAGE_OVERHEAD = 33,
     CURVE_MORE = 1, /* flags within a MESSAGE */
     CURVE_COMMAND = 2,
 };
 
 struct curve {
-    uint64_t in_nonce, out_nonce; /* of the last command either way */
+    uint64_t in_nonce, out_nonce; /* nonces of the last command each way */
     uint8_t client_key[CURVE_KEY_BYTES]; /* C' */
     uint8_t secret_key[CURVE_KEY_BYTES]; /* s'; zero once the client is known */
-    uint8_t shared[CURVE_KEY_BYTES]; /* of C' and s' */
+    uint8_t shared[CURVE_KEY_BYTES]; /* key made of C' and s' */
 };
 
-/* Of an INITIATE that is true: both within its body. */
+/* What a true INITIATE says; both pointers point into its body. */
 struct curve_initiate {
     const uint8_t *client_key; /* C, CURVE_KEY_BYTES */
     const uint8_t *metadata;
     size_t metadata_length;
 };
 
-/* Once, before the first connection. */
+/* Call once, before the first connection. */
 void curve_start(void);
 
 const char *curve_take_hello(struct curve *c, const uint8_t server_secret[CURVE_KEY_BYTES],

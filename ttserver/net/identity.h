@@ -1,4 +1,4 @@
-/* identity: who is behind a connection, and what he may do: his key says it, or else his address.
+/* identity: who is behind a connection, and what it may do: its key says it, or else its address.
  *
  * Both set the connection's peer, key and name and return the number of the user to whom quotas and
  * turns go: the same at every shard. Threads: the shard's. */

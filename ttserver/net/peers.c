@@ -51,8 +51,8 @@ static void watch_for(struct connection *c, int events)
     c->watched = events;
 }
 
-/* Whose bytes are known to wait is not looked at again before he was served: a loop over thousands
- * of them would leave no time to serve. */
+/* A connection whose bytes are known to wait is not looked at again before it was served: a loop
+ * over thousands of them would leave no time to serve. */
 static void watch(struct connection *c)
 {
     bool is_known = c->turn.waits && !(c->watched & UV_READABLE);
@@ -371,8 +371,8 @@ static bool serve(struct peers *p, struct connection *c, uint64_t until_ns)
     return !c->is_broken && !connection_is_paused(c) && left >= c->need;
 }
 
-/* A user pays for the processor's time, not for that in which others had the processor. To ask for
- * it is a system call: only when a turn took too long. */
+/* A user pays for CPU time, not for the time in which others had the CPU. To ask for it is a system
+ * call: only when a turn took too long. */
 static uint64_t cost_ns(struct peers *p, uint64_t wall_ns)
 {
     if (wall_ns <= 2 * TURNS_QUANTUM_NS) {

@@ -46,13 +46,13 @@ struct peers {
     struct turns_user newcomers; /* all whose keys are not known yet */
     struct users users;
     size_t held; /* bytes in buffers */
-    uint64_t cpu_ns; /* of this thread, when it was last asked for */
+    uint64_t cpu_ns; /* CPU time of this thread, when it was last asked for */
     uint32_t pushed; /* connections for which something was queued, in this turn */
     uint8_t scratch[CONNECTION_READ];
     /* statistics */
     uint64_t received;
     struct ttcore_outside outside;
-    struct refusals refusals; /* of handshakes */
+    struct refusals refusals; /* refused handshakes */
 };
 
 struct peers_options {

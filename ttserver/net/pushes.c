@@ -22,9 +22,11 @@ static size_t bytes_of(const struct ttcore_message *message)
 static void drop_first(struct push_queue *queue)
 {
     struct push *push = TAILQ_FIRST(&queue->list);
+    CHECK_THAT(queue->held >= bytes_of(&push->message), "pushes: what waits is counted");
     queue->held -= bytes_of(&push->message);
     TAILQ_REMOVE(&queue->list, push, link);
     free(push);
+    CHECK_THAT((queue->held == 0) == TAILQ_EMPTY(&queue->list), "pushes: an empty queue has none");
 }
 
 void pushes_init(struct pushes *p, uint32_t sessions_max)
@@ -91,6 +93,7 @@ static void send_first(struct pushes *p, struct push_queue *queue, uint64_t unti
         ns = (ns < most_ns ? ns : most_ns) + (uint64_t)(push->at - from) * PUSHES_FLUSH_NS;
         p->charge(p->self, push->cause, ns * message->paid / message->targets);
     }
+    CHECK_THAT(push->at <= message->targets, "pushes: none goes beyond its targets");
     if (push->at == message->targets) {
         drop_first(queue);
     }

@@ -14,10 +14,10 @@
 
 enum {
     PUSHES_AT_ONCE = 16, /* for so many, a message need not wait */
-    PUSHES_SLICE_NS = 50000, /* of each queue, between turns */
+    PUSHES_SLICE_NS = 50000, /* time for each queue, between turns */
     PUSHES_FLUSH_NS = 5000, /* what it costs to send to a connection, later, about */
     PUSHES_HINTS_HELD = 256 * 1024, /* bytes; beyond it, a hint is late and is dropped */
-    PUSHES_HELD = 1024 * 1024, /* of what must come: so many bytes ... */
+    PUSHES_HELD = 1024 * 1024, /* bytes of messages that must come ... */
     PUSHES_HELD_EACH = 1024, /* ... and for each session; beyond it, what waits longest leaves */
 };
 

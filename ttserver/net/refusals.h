@@ -11,7 +11,7 @@
 
 struct refusals {
     uint64_t logged, logged_us;
-    const char *why; /* of the last */
+    const char *why; /* reason of the last refusal */
     char from[IDENTITY_ADDRESS_MAX];
 };
 

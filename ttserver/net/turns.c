@@ -1,5 +1,7 @@
 #include "ttserver/net/turns.h"
 
+#include "common/err.h"
+
 #include <stddef.h>
 
 void turns_init(struct turns *turns)
@@ -46,7 +48,7 @@ void turns_wait(struct turns *turns, struct turns_member *member)
     }
 }
 
-/* Whose turn it would be, whether he has credit and members or not. */
+/* The user whose turn it would be, with credit and members or without. */
 static struct turns_user *first_user(const struct turns *turns)
 {
     struct turns_user *fresh = TAILQ_FIRST(&turns->fresh), *old = TAILQ_FIRST(&turns->old);
@@ -62,6 +64,7 @@ struct turns_member *turns_next(struct turns *turns)
             user->credit_ns += TURNS_QUANTUM_NS;
             to_old(turns, user);
         } else if (!TAILQ_EMPTY(&user->members)) {
+            CHECK_THAT(user->list != TURNS_NONE, "turns: who is served stands in a list");
             return TAILQ_FIRST(&user->members);
         } else if (user->list == TURNS_NEW) {
             to_old(turns, user); /* else it would be new again at once, and always first */
@@ -88,11 +91,13 @@ void turns_charge(struct turns_user *user, uint64_t ns)
     if (user->credit_ns < -TURNS_DEBT_NS) {
         user->credit_ns = -TURNS_DEBT_NS;
     }
+    CHECK_THAT(user->credit_ns <= TURNS_QUANTUM_NS, "turns: nobody saves turns up");
 }
 
 void turns_leave(struct turns_member *member)
 {
     if (member->waits) {
+        CHECK_THAT(!TAILQ_EMPTY(&member->user->members), "turns: who waits stands with his user");
         TAILQ_REMOVE(&member->user->members, member, link);
         member->waits = false;
     }
@@ -100,5 +105,6 @@ void turns_leave(struct turns_member *member)
 
 void turns_user_close(struct turns *turns, struct turns_user *user)
 {
+    CHECK_THAT(TAILQ_EMPTY(&user->members), "turns: who goes has nobody who waits");
     unlist(turns, user);
 }

@@ -30,7 +30,7 @@ enum turns_list { TURNS_NONE, TURNS_NEW, TURNS_OLD };
 
 struct turns_user {
     TAILQ_ENTRY(turns_user) link;
-    TAILQ_HEAD(turns_members, turns_member) members; /* that wait */
+    TAILQ_HEAD(turns_members, turns_member) members; /* members that wait */
     int64_t credit_ns;
     enum turns_list list;
 };

@@ -13,13 +13,13 @@ struct users_entry {
     struct turns_user turns;
     uint64_t number;
     uint32_t connections; /* and pins */
-    uint32_t pending; /* of its connections, without a session */
+    uint32_t pending; /* its connections without a session */
     size_t held; /* bytes of its connections, while users_largest counts them */
     struct users_entry *chain;
 };
 
 struct users {
-    uint64_t seed; /* of the hash, secret */
+    uint64_t seed; /* secret of the hash */
     struct users_entry *bucket[USERS_BUCKETS];
     uint32_t pending; /* connections without a session that share no user: those of this machine */
 };

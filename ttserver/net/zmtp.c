@@ -348,7 +348,7 @@ static enum zmtp_result take_traffic(struct zmtp *z, struct frame *f, struct zmt
     return ZMTP_FRAME;
 }
 
-enum zmtp_result zmtp_take(struct zmtp *z, uint8_t *in, size_t length, struct zmtp_taken *taken)
+static enum zmtp_result take(struct zmtp *z, uint8_t *in, size_t length, struct zmtp_taken *taken)
 {
     struct frame frame = {0};
     taken->used = taken->need = taken->frame_length = taken->reply_length = 0;
@@ -380,4 +380,15 @@ enum zmtp_result zmtp_take(struct zmtp *z, uint8_t *in, size_t length, struct zm
     default:
         return take_traffic(z, &frame, taken);
     }
+}
+
+enum zmtp_result zmtp_take(struct zmtp *z, uint8_t *in, size_t length, struct zmtp_taken *taken)
+{
+    enum zmtp_result result = take(z, in, length, taken);
+    CHECK_THAT(taken->used <= length && taken->reply_length <= ZMTP_REPLY_MAX,
+               "zmtp: it takes no more than there is, and answers what has room");
+    CHECK_THAT(result != ZMTP_FRAME || z->state == ZMTP_AT_TRAFFIC,
+               "zmtp: no message comes before the handshake's end");
+    CHECK_THAT(result != ZMTP_WAIT || taken->need > length, "zmtp: it waits for more than is here");
+    return result;
 }

@@ -63,9 +63,9 @@ struct zmtp_taken {
     size_t frame_length;
     bool more;
     const void *user; /* what user_of said; NULL without CURVE */
-    uint8_t reply[ZMTP_REPLY_MAX]; /* to be sent, in every result */
+    uint8_t reply[ZMTP_REPLY_MAX]; /* bytes to be sent, with every result */
     size_t reply_length;
-    const char *why; /* of ZMTP_ENDED, for people */
+    const char *why; /* reason of ZMTP_ENDED, for people */
 };
 
 enum zmtp_state {

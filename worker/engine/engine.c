@@ -18,7 +18,7 @@
 enum {
     PROGRESS_EVERY_US = 1000000,
     REPORT_EVERY_US = 250000,
-    OBSERVER_WAIT_MS = 20, /* between what shards are owed, while he is told the last */
+    OBSERVER_WAIT_MS = 20, /* between what shards are owed, while the observer is told the last */
     SHORT_MS = 1000, /* a search of less waits for nobody before it begins */
 };
 

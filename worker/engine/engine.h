@@ -15,7 +15,7 @@
 enum {
     ENGINE_CONNECT_MS = 500, /* at start, for shards that do not answer */
     ENGINE_WHY_MAX = KEYS_WHY_MAX,
-    ENGINE_PATIENCE_US = 3000000, /* of who watches a search: then details interest, too */
+    ENGINE_PATIENCE_US = 3000000, /* time after which details interest those who watch, too */
 };
 
 struct engine_options {
@@ -31,7 +31,7 @@ struct engine_options {
 struct engine_result {
     struct search_result search;
     struct engine_status status;
-    bool stopped; /* by engine_stop, not by the job's limits */
+    bool stopped; /* set when engine_stop ended it, not the job's limits */
 };
 
 struct engine;

@@ -24,7 +24,7 @@ enum {
 
 struct front_report {
     uint64_t received_us;
-    uint64_t searched_us; /* from its first report to its last, as far as it searched then */
+    uint64_t searched_us; /* time from its first report to its last, as far as it searched then */
     struct proto_job_report last;
 };
 
@@ -39,12 +39,12 @@ struct front_core {
     unsigned reports;
     uint64_t wait_until_us;
     uint64_t refused; /* bit i: source i has refused the job, and passed on no report since */
-    char why[JOB_SOURCES_MAX][JOB_WHY_MAX]; /* of those, in their words */
+    char why[JOB_SOURCES_MAX][JOB_WHY_MAX]; /* reasons of those, in their words */
 };
 
 struct front_sum {
-    unsigned workers; /* that live and search the job, or have */
-    unsigned refused; /* that live and cannot search it */
+    unsigned workers; /* those that live and search the job, or have */
+    unsigned refused; /* workers that live and cannot search it */
     /* of all workers, also of those that died */
 #define X(name, json, help) uint64_t name;
     COUNTERS_REPORTED(X)

@@ -23,15 +23,15 @@ struct job {
     uint8_t depth; /* 1..SEARCH_DEPTH_MAX */
     uint8_t remote_depth; /* PROTO_REMOTE_DEPTH_AUTO or a depth */
     uint32_t time_ms; /* 0: no limit */
-    uint64_t nodes; /* of all searchers of this process together; 0: no limit */
+    uint64_t nodes; /* limit for all searchers of this process together; 0: none */
     uint64_t namespace_id; /* what keeps unlike searches apart in a table they share:
                               job_set_namespace */
     /* for the front-end alone, not on the wire */
-    uint32_t spare_us; /* of time_ms, for the answer; less than all of it */
+    uint32_t spare_us; /* part of time_ms that is kept for the answer */
     bool at_once; /* the answer does not wait for the workers' last figures */
     uint16_t root_move[GAME_MOVES_MAX]; /* searched at the root; legal */
     unsigned root_moves; /* 0: all */
-    unsigned lines; /* of the best moves; 0: one */
+    unsigned lines; /* lines of the best moves; 0: one */
 };
 
 /* From game, evaluation, selection and strictness; `fresh` other than 0 gives the job a table of

@@ -3,8 +3,7 @@
  *
  * Events beyond JOB_EVENTS_MAX are dropped and nothing is lost for good: of offers the port says
  * JOB_MISSED, a source that fell silent is found by comparison, stops and reports are repeated.
- * Threads: the searcher's. Memory: some 0.4 MiB in open, of which it touches what
- * it needs. */
+ * Threads: the searcher's. Memory: some 0.4 MiB in open, of which it touches what it needs. */
 #ifndef WORKER_ENGINE_JOB_CLIENT_H
 #define WORKER_ENGINE_JOB_CLIENT_H
 

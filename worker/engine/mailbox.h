@@ -45,8 +45,8 @@ void mailboxes_connect(struct mailboxes *mailboxes, unsigned i, struct remote *r
  * threads of this process alone. The port of thread i lives until the close; a message makes its
  * search poll at its next node (env_port). */
 void mailboxes_begin(struct mailboxes *mailboxes, uint64_t job, bool is_alone);
-/* Waits until the first thread knows of somebody elsewhere, or has a message of him, 50 ms at most.
- * By its thread. */
+/* Waits until the first thread knows of a searcher elsewhere, or has a message of one, 50 ms at
+ * most. For the first thread to call. */
 void mailboxes_await_first(struct mailboxes *mailboxes);
 const struct peer_port *mailboxes_port(struct mailboxes *mailboxes, unsigned i,
                                        atomic_uint *until_poll);

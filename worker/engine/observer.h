@@ -1,8 +1,8 @@
-/* observer: who watches an engine's search, and the thread that tells him. What he does takes as
- * long as his terminal, pipe or GUI likes, so no searching thread calls him: what happens is noted,
- * and a thread of its own tells it, in order. Of progress, of the root's moves and of what a shard
- * says of the job only the newest is told; when very many lines wait, those of old iterations are
- * left out, all of an iteration together.
+/* observer: a caller that watches an engine's search, and the thread that tells it. An observer may
+ * take as long as its terminal, pipe or GUI likes, so no searching thread calls it: what happens is
+ * noted, and a thread for this alone tells the observer, in order. Of progress, of the root's moves
+ * and of what a shard says of the job only the newest is told; when very many lines wait, those of
+ * old iterations are left out, all of an iteration together.
  *
  * Threads: begin and end by the owner; the notes by any, one at a time. Memory: in open. Blocking:
  * end, for as long as it says, and then for the thread's last step. */
@@ -57,7 +57,7 @@ enum err observer_open(struct observer **out);
 /* Accepts NULL; nulls. */
 void observer_close(struct observer **observer);
 
-/* `to` is borrowed until the end; NULL: nobody. Where there is no thread the notes call him. */
+/* `to` is borrowed until the end; NULL: nobody. Where there is no thread the notes call `to`. */
 void observer_begin(struct observer *observer, const struct engine_observer *to);
 /* True: all is told, and nobody is called any more; false: not within that time. */
 bool observer_end(struct observer *observer, unsigned wait_ms);

@@ -28,9 +28,9 @@ struct searcher {
     struct table_port table; /* the search's: of `remote`, or of `local` */
     struct search *search;
     const struct game *game;
-    struct search_counters done; /* by searches that have ended, as is ... */
+    struct search_counters done; /* counts of searches that have ended, as is ... */
     uint64_t done_waited_us;
-    uint64_t bytes_before; /* that the client had counted when the search began */
+    uint64_t bytes_before; /* bytes that the client had counted when the search began */
     /* published: written by the searching thread, read by any */
     _Alignas(MEMORY_LINE) _Atomic uint64_t waited_us, bytes;
 #define X(name, json, help) _Atomic uint64_t name;
@@ -57,8 +57,8 @@ struct searcher_figures {
 struct searcher_totals {
     struct search_counters sum;
     uint64_t waited_us;
-    uint64_t timeouts; /* of requests to shards */
-    uint64_t bytes_sent, bytes_received; /* to and from shards, between searches, too */
+    uint64_t timeouts; /* time-outs of requests to shards */
+    uint64_t bytes_sent, bytes_received; /* bytes to and from shards, between searches, too */
     uint64_t searches; /* ended */
     bool is_busy; /* searches now */
     unsigned shards_up; /* when it last searched, or was idle */
@@ -79,7 +79,7 @@ struct searcher_options {
     struct mailboxes *mailboxes; /* borrowed until close; NULL: none; else this one is connected: */
     unsigned mailbox;
     uint8_t share_depth; /* results of at least this depth are broadcast; 0: none */
-    bool is_fiber; /* of the virtual cluster: there is no thread to place on a CPU */
+    bool is_fiber; /* set in the virtual cluster: there is no thread to place on a CPU */
     unsigned poll_nodes; /* between two polls of the search; 0: SEARCH_POLL_NODES */
 };
 

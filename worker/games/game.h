@@ -28,8 +28,8 @@ enum game_move_flag {
 };
 
 enum {
-    GAME_DRAWN_BY_COUNT = GAME_UNDO_MAX + 1, /* of moves that change nothing */
-    GAME_DRAWN_HERE, /* by the position alone */
+    GAME_DRAWN_BY_COUNT = GAME_UNDO_MAX + 1, /* draw by the count of moves that change nothing */
+    GAME_DRAWN_HERE, /* draw by the position alone */
 };
 
 struct game_move {
@@ -45,15 +45,15 @@ enum game_score_kind { GAME_CENTIPAWNS, GAME_DISCS };
 struct game_search {
     unsigned first_iteration, iteration_step; /* depths searched: first, first + step, ... */
     unsigned aspiration_depth; /* the first iteration in a window around the last score */
-    int aspiration_width; /* of that window, to each side */
+    int aspiration_width; /* width of that window, to each side */
     /* Selection full only: each rule holds up to (null move and reductions: from) its depth. */
     int reverse_depth, reverse_margin; /* margin for each ply */
     int razor_depth, razor_margin; /* margin for each ply */
     int null_depth, null_margin; /* the evaluation's lead that is worth another ply of reduction */
     int futility_depth, futility_margin; /* margin for each ply */
     int late_depth;
-    int exchange_depth, exchange_margin; /* of captures; margin for each ply */
-    int quiet_exchange_margin; /* of other moves, for each ply squared */
+    int exchange_depth, exchange_margin; /* depth and margin a ply for captures */
+    int quiet_exchange_margin; /* margin of other moves, for each ply squared */
     int reduce_depth;
     unsigned reduce_from; /* moves searched at full depth first */
     int singular_depth;
@@ -183,7 +183,7 @@ struct game {
     bool (*solves)(const void *position, int depth, bool few);
     bool (*solve)(void *position, int alpha, int beta, const struct game_solver *solver, int *value,
                   uint16_t *move);
-    size_t (*solver_size)(void); /* of its memory; NULL: it needs none */
+    size_t (*solver_size)(void); /* bytes of its memory; NULL: it needs none */
     uint64_t solver_layout; /* what it keeps there, and how: two that differ share no memory */
 
     /* Moves as text (UCI form in chess). parse_move: ERR_SYNTAX, or ERR_ILLEGAL here. */

@@ -44,7 +44,7 @@ struct chaos_plan {
 
 struct chaos_outcome {
     int score[LAB_POSTS_MAX]; /* sequential; of posts that are not stopped */
-    uint64_t sequential_ns, sequential_nodes; /* of those together */
+    uint64_t sequential_ns, sequential_nodes; /* sums of those searches */
     struct lab_result faultless, faulty; /* without faults, and with them */
     struct lab_fault fault[LAB_FAULTS_MAX];
     unsigned faults;

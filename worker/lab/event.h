@@ -28,7 +28,7 @@ struct lab_packet {
     uint32_t from;
     uint32_t epoch; /* incarnation of sender or receiver: packets of the dead are dropped */
     uint32_t length;
-    uint64_t number; /* of all packets, in order of sending */
+    uint64_t number; /* counts all packets, in order of sending */
     uint8_t bytes[];
 };
 

@@ -163,9 +163,9 @@ __asm__(".text\n"
         ".previous\n");
 #endif
 
-/* As if `begin` had been called: with registers of 0, as the stack is, and on x86-64 with a null
- * return address, which is where backtraces end and what puts the stack pointer one word off 16
- * bytes, as the ABI has it on entry. */
+/* Makes the stack look as if `begin` had just been called. All registers are 0, as the stack is. On
+ * x86-64 there is a null return address besides: backtraces end there, and the stack pointer is one
+ * word off 16 bytes, as the ABI wants it on entry. */
 static void prepare(struct fiber *f)
 {
     void **frame = (void **)(f->mapping + f->mapping_bytes) - FRAME_WORDS;

@@ -50,7 +50,7 @@ struct lab_fault {
     unsigned worker, workers; /* the first, how many */
     unsigned shard, shards;
     enum lab_way ways;
-    uint64_t at_ns; /* of virtual time, which begins at 0 with HELLOs */
+    uint64_t at_ns; /* virtual time, which begins at 0 with HELLOs */
     uint64_t lasts_ns; /* LAB_FOR_EVER: to the answer, with which all faults end but such kills */
     uint64_t amount;
 };
@@ -80,14 +80,14 @@ struct lab_options {
     const struct job *job; /* where there are no posts: the only one */
     const struct lab_post *post; /* borrowed */
     unsigned posts; /* at most LAB_POSTS_MAX */
-    unsigned workers; /* that search, the first front-end included, 1..LAB_WORKERS_MAX */
+    unsigned workers; /* searchers, the first front-end included, 1..LAB_WORKERS_MAX */
     uint32_t threads; /* that search on a host and share its table [1]; the first front-end and the
                          workers fill one host after the other, other front-ends have one each */
     uint32_t fronts; /* the others come in addition to `workers` [1] */
     unsigned shards; /* 1..LAB_SHARDS_MAX */
     uint64_t seed;
-    uint64_t node_ns; /* of search per node, at least 1 */
-    uint64_t rtt_ns; /* of the network, there and back */
+    uint64_t node_ns; /* search time of a node, at least 1 */
+    uint64_t rtt_ns; /* time of the network, there and back */
     uint64_t jitter_ns; /* added to each way, uniform in 0..jitter */
     uint64_t service_ns; /* of a shard per message it takes, and per further one that it sends */
     uint64_t service_operation_ns; /* ... and per operation in it */
@@ -101,8 +101,8 @@ struct lab_options {
                            is on host i, or begins again with the first */
     uint32_t loss_ppm; /* messages lost in a million */
     uint64_t lie_ns; /* on average, between messages of a liar (lab_liar.h); 0: there is none */
-    uint64_t results_bytes; /* of all shards together */
-    uint64_t local_bytes; /* of each host */
+    uint64_t results_bytes; /* memory of all shards together */
+    uint64_t local_bytes; /* memory of each host */
     uint8_t share_depth; /* results of at least this depth are broadcast; 0: none */
     uint64_t limit_ns; /* virtual time after which no answer counts as none */
     /* Faults, borrowed; at most LAB_FAULTS_MAX. None begins after the end of all posts. */
@@ -119,11 +119,19 @@ struct lab_options {
     struct lab_planted planted;
 };
 
+/* What a finished iteration said, and when, from the post on. */
+struct lab_iteration {
+    uint64_t time_ns;
+    int score;
+    uint16_t move;
+};
+
 /* Of a post. */
 struct lab_answer {
     struct search_result search;
+    struct lab_iteration iteration[SEARCH_DEPTH_MAX + 1]; /* by depth; 0 ns: none */
     bool answered; /* to the job's depth, by a front-end that was not killed before its end */
-    uint64_t time_ns; /* from the post to the answer */
+    uint64_t time_ns; /* time from the post to the answer */
 };
 
 /* What a liar says, by type: what the shards take, not refuse, ignore or drop as malformed. */
@@ -154,8 +162,8 @@ struct lab_result {
     uint64_t idle_ns; /* without work (algorithms that steal), summed over workers */
     uint64_t messages, bytes;
     /* Of the cards, counted in both directions, headers included; what stays on its host is not. */
-    uint64_t card_bytes, card_bytes_most; /* of all hosts; of the busiest */
-    uint64_t busy_ns, busy_most_ns; /* of all shards; of the busiest */
+    uint64_t card_bytes, card_bytes_most; /* sum of all hosts; the busiest host's */
+    uint64_t busy_ns, busy_most_ns; /* sum of all shards; the busiest shard's */
     uint64_t shared, shared_taken; /* results that workers told to other hosts; ... were told */
     uint64_t asks, peeks, stores; /* operations sent to shards */
     uint64_t trace; /* hash of every event */
@@ -176,7 +184,7 @@ struct lab_result {
      * expired: other entries than those of live sessions that lost messages; when every entry has
      * reached its age: any. */
     unsigned inflight_kept, inflight_stale, inflight_left;
-    unsigned sessions_stale; /* of the dead, when they should have expired */
+    unsigned sessions_stale; /* sessions of the dead, when they should have expired */
     unsigned unconnected; /* pairs of live worker and live shard without a session by then */
     unsigned still_searching; /* workers on a job that was stopped, or lost its front-end, long ago
                                */

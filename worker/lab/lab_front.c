@@ -62,11 +62,24 @@ static bool is_undisturbed(const struct lab *lab)
                           lab->options.lie_ns == 0 && lab->options.bandwidth == 0 && downs == 0);
 }
 
+/* `context`: the machine. */
+static void keep_iteration(void *context, const struct search_result *result,
+                           const struct search_counters *counters)
+{
+    const struct lab_worker *w = context;
+    (void)counters;
+    if (result->bound == TT_EXACT) {
+        w->front.answer->iteration[result->depth] =
+            (struct lab_iteration){w->lab->now_ns - w->front.begin_ns, result->score, result->move};
+    }
+}
+
 static void search_post(struct lab_worker *w, const struct job *job, struct lab_answer *answer)
 {
     struct lab *lab = w->lab;
     struct lab_front *f = &w->front;
-    uint64_t begin_ns = lab->now_ns;
+    f->begin_ns = lab->now_ns;
+    f->answer = answer;
     f->job = *job;
     f->job.id = rng_mix(lab->options.seed ^ (uint64_t)w->index << 48 ^
                         (uint64_t)w->incarnation << 32 ^ ++f->jobs) |
@@ -79,11 +92,11 @@ static void search_post(struct lab_worker *w, const struct job *job, struct lab_
     CHECK(searcher_begin(&f->searcher, &f->job, &f->env, 0) == ERR_OK);
     CHECK(f->searcher.port.post(f->searcher.port.self, &f->job) == ERR_OK);
     f->searching = true;
-    search_run(f->searcher.search, NULL, NULL, &answer->search);
+    search_run(f->searcher.search, keep_iteration, w, &answer->search);
     remote_wait(f->searcher.remote, 0); /* what is earlier than the answer happens */
     f->searching = false;
     answer->answered = answer->search.depth >= job_last_iteration(job);
-    answer->time_ns = lab->now_ns - begin_ns;
+    answer->time_ns = lab->now_ns - f->begin_ns;
     searcher_end(&f->searcher);
     if (!lab->options.planted.skip_stop) {
         f->searcher.port.stop(f->searcher.port.self, f->job.id);

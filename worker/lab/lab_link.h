@@ -1,5 +1,5 @@
-/* link: what a message meets between a worker and a shard: latency, jitter, loss, and the faults
- * of the pair. Threads: one at a time. */
+/* lab_link: what a message meets between a worker and a shard: latency, jitter, loss, and the
+ * faults of the pair. Threads: one at a time. */
 #ifndef WORKER_LAB_LAB_LINK_H
 #define WORKER_LAB_LAB_LINK_H
 

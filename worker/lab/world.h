@@ -1,6 +1,6 @@
 /* world: the state of a virtual cluster, shared by the files of this folder alone. Each of them
  * needs only those before it in this order, with no circle:
- *   lab.h, event, world.h, link, shard, front, lab_worker, liar, step, drain, run.c,
+ *   lab.h, event, world.h, lab_link, lab_shard, lab_front, lab_worker, lab_liar, step, drain, run,
  *   chaos_draw, chaos
  * Pure. Threads: one at a time. */
 #ifndef WORKER_LAB_WORLD_H
@@ -23,11 +23,13 @@ struct lab_front {
     struct env_port env;
     struct peer_port peers;
     struct job job; /* posted last, with its id; borrows the position */
+    struct lab_answer *answer; /* of the search under way */
+    uint64_t begin_ns; /* when it was posted */
     uint64_t until_ns; /* when the search is stopped */
     uint32_t jobs; /* posted, of all incarnations: numbers their ids */
     bool searching;
     bool done; /* all its posts were answered or stopped */
-    bool probed; /* it has posted the probe (drain.c) */
+    bool probed; /* set when it has posted the probe (drain.c) */
 };
 
 /* Faults upon a worker or a shard now: they may overlap. */
@@ -53,16 +55,16 @@ struct lab_worker {
     struct fiber *fiber;
     struct worker *worker; /* NULL: a front-end */
     struct lab_front front;
-    struct searcher *searcher; /* of either */
-    struct peers peers; /* of its search */
+    struct searcher *searcher; /* searcher of the front-end or the worker */
+    struct peers peers; /* what its search keeps of work handed over */
     /* state */
     bool alive, sleeping;
-    bool postponed; /* its wake came while it stood still */
+    bool postponed; /* set when its wake came while it stood still */
     struct lab_faults faults;
-    uint32_t epoch; /* of its next wake */
+    uint32_t epoch; /* epoch of its next wake */
     uint64_t base_ns, base_nodes; /* local time was base_ns when base_nodes were counted */
     uint64_t charged, charged_messages; /* operations, messages of results: in base_ns already */
-    uint64_t serve_due_ns; /* its search need not poll before that */
+    uint64_t serve_due_ns; /* time before which its search need not poll */
     struct lab_packet *inbox, **inbox_end;
     struct lab_packet *letters, **letters_end; /* messages of other workers */
     uint64_t last_out_ns[LAB_SHARDS_MAX], last_in_ns[LAB_SHARDS_MAX]; /* FIFO per pair and way */
@@ -91,7 +93,7 @@ struct lab_liar {
     struct tt_ask node[LAB_LIAR_NODES]; /* a ring: asked for lately */
     unsigned received;
     uint32_t connection[LAB_SHARDS_MAX][LAB_LIAR_SESSIONS]; /* counts up */
-    bool refused; /* its last message */
+    bool refused; /* set when its last message was refused */
     union { /* of the message that it makes */
         struct tt_store stores[LAB_LIAR_LIST];
         struct tt_ask asks[LAB_LIAR_LIST];
@@ -118,7 +120,7 @@ struct lab {
     uint64_t
         poll_ns; /* after the end, in games with a solver: nodes between two polls take no longer,
                     however many a game's own solver counts at once; before it no bound */
-    uint64_t random; /* of the network */
+    uint64_t random; /* state of the network's draws */
     uint64_t planted; /* random: of planted faults */
     uint64_t packets;
     struct proto_decoder *decoder;

@@ -55,7 +55,7 @@ extern "C" {
 #pragma GCC visibility push(default)
 #endif
 
-#define ABDADA_VERSION "0.1.0"
+#define ABDADA_VERSION "0.2.0"
 
 /* Structs that begin with struct_size may grow; all others, which the library writes or which come
  * in arrays, stay as they are as long as the soname is libabdada.so.0. */
@@ -181,7 +181,7 @@ struct abdada_peeked {
     int16_t lower, upper; /* -32,767, 32,767: unknown */
     uint16_t move;
     uint16_t nproc; /* searchers in (key, depth asked) */
-    uint8_t depth; /* of the result; 0 with unknown bounds: none */
+    uint8_t depth; /* depth of the result; 0 with unknown bounds: none */
     uint8_t reserved[3];
 };
 
@@ -233,9 +233,11 @@ struct abdada_peek_op {
     uint8_t reserved[7]; /* not read */
 };
 
-/* `count` of each, any number; 0 does nothing. All are checked before anything is done. Answers
- * come in the order of the operations; single ones that are lost are ALONE (unknown).
- * UNAVAILABLE: all of them are (stores, releases: no shard was up). */
+/* `count` of each, any number; 0 does nothing. All are checked before anything is done. A call is
+ * one message of up to 1,024 operations to each shard that owns any of the keys: a hundred cost
+ * little more than one. 64 stores or releases leave at once. Answers come in the order of the
+ * operations; single ones that are lost are ALONE (unknown). UNAVAILABLE: all of them are (stores,
+ * releases: no shard was up). */
 int abdada_ask_many(struct abdada *t, const struct abdada_ask_op *op, size_t count,
                     struct abdada_answer *answer);
 int abdada_store_many(struct abdada *t, const struct abdada_store_op *op, size_t count);
@@ -307,7 +309,7 @@ struct abdada_job {
     const char *game; /* NULL: "chess" */
     const char *position; /* for chess a FEN or "startpos"; NULL: "startpos" */
     const char *algorithm; /* NULL: "abdada" */
-    uint64_t evaluation; /* of which rules and evaluation; 0: the worker's own */
+    uint64_t evaluation; /* hash of rules and evaluation; 0: the worker's own */
     uint64_t namespace_id; /* of its results; with evaluation 0 the lower 32 bits are 0, and each
                               worker fills them in */
     uint64_t nodes; /* limit, 0 none */
@@ -340,7 +342,7 @@ struct abdada_job_event {
     uint8_t state; /* enum abdada_job_state */
     uint8_t depth; /* the last finished iteration; 0: none, then score and move say nothing */
     uint8_t reserved[2];
-    int32_t shard; /* by which it came */
+    int32_t shard; /* shard by which it came */
     /* The best line: moves separated by blanks, the first is the best. BARRED: why. */
     char text[ABDADA_TEXT_MAX + 1];
 };

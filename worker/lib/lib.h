@@ -15,19 +15,22 @@
 
 enum {
     LIB_TICKETS_MAX = 128, /* the caller's; fewer than a connection queues */
-    LIB_PEEKS = 8, /* peeks under way */
-    LIB_PEEK_MAX = 128, /* positions in one */
+    LIB_LISTS = 8, /* lists of asks or peeks under way, all of one call */
+    LIB_LIST_MAX = PROTO_BATCH_MAX, /* operations in one */
+    LIB_FLUSH_FROM = 64, /* stores or releases of one call, which leave at once */
     LIB_RENEWALS = 16, /* under way */
     LIB_JOBS_MAX = 16,
     LIB_REFUSAL_MAX = 256,
     LIB_NAME_MAX = 64,
 };
 
-struct lib_ticket {
-    uint32_t id; /* the client's; 0: free */
+/* An ask that was sent. */
+struct lib_asked {
+    struct tt_ask ask;
+    uint32_t id; /* the client's ticket */
     uint8_t where;
     bool is_move; /* of a node that we were in, to another shard */
-    struct tt_ask ask;
+    bool is_awaited; /* in the call that sent it: nothing was left since */
 };
 
 /* Of a node in flight, asked by the library itself. */
@@ -57,7 +60,7 @@ struct lib {
     void *self;
     /* state */
     struct lib_nodes nodes;
-    struct lib_ticket *ticket; /* at (id & ticket_mask) */
+    struct lib_asked *ticket; /* at (id & ticket_mask); id 0: free */
     unsigned ticket_mask, tickets;
     struct lib_renewal renewal[LIB_RENEWALS];
     unsigned renewals;

@@ -165,8 +165,11 @@ static enum err open_client(struct lib *l, const struct abdada_options *o)
         .name = o->name != NULL ? o->name : "libabdada",
         .rto_min_us = o->answer_ms != 0 ? l->answer_us : RTO_MIN_US,
         .rto_max_us = l->answer_us,
-        .tickets = l->tickets_max + LIB_PEEKS + LIB_RENEWALS,
-        .peek_max = LIB_PEEK_MAX,
+        .tickets = l->tickets_max + LIB_LISTS + LIB_RENEWALS,
+        .ask_max = LIB_LIST_MAX,
+        .peek_max = LIB_LIST_MAX,
+        .lists = LIB_LISTS,
+        .queue = LIB_LIST_MAX,
         .jobs = LIB_JOBS_MAX,
     };
     struct client_port port = {l->shell.self, l->shell.send};

@@ -60,7 +60,7 @@ static void renew(struct lib *l, struct lib_node *node, uint64_t now_us)
 {
     struct tt_ask ask = {node->key, TT_SCORE_MIN, TT_SCORE_MAX, node->depth, 0, node->slot};
     uint8_t where;
-    uint32_t id = client_ask(l->client, &ask, now_us, &where);
+    uint32_t id = client_ask(l->client, &ask, 1, now_us, &where);
     if (id != 0) {
         l->renewal[l->renewals++] = (struct lib_renewal){id, node->slot, node->depth, node->key};
         if (where != node->where) {

@@ -12,7 +12,7 @@ _Static_assert((int)ABDADA_OPEN == TT_OPEN && (int)ABDADA_CUT == TT_CUT &&
 bool lib_table_open(struct lib *l)
 {
     unsigned size = 1;
-    while (size < l->tickets_max + LIB_PEEKS + LIB_RENEWALS) { /* as the client's */
+    while (size < l->tickets_max + LIB_LISTS + LIB_RENEWALS) { /* as the client's */
         size *= 2;
     }
     l->ticket_mask = size - 1;
@@ -68,51 +68,72 @@ static int ask_error(int error, const struct abdada_ask_op *op, size_t count,
     return error;
 }
 
-/* The shard may have counted us from now on. 0: not sent. */
-static uint32_t send_ask(struct lib *l, const struct tt_ask *ask)
+/* `ticket`: as lib_node.ticket. */
+static void register_node(struct lib *l, const struct lib_asked *a, uint32_t ticket,
+                          uint64_t now_us)
 {
-    uint8_t where;
-    uint64_t now = lib_now(l);
-    uint32_t id = client_ask(l->client, ask, now, &where);
-    if (id == 0) {
-        return 0;
-    }
-    struct lib_ticket *t = &l->ticket[id & l->ticket_mask];
-    *t = (struct lib_ticket){.id = id, .where = where, .ask = *ask};
-    struct lib_node *node = lib_nodes_find(&l->nodes, ask->key, ask->depth, ask->slot);
-    if (node == NULL) {
-        struct lib_node entered = {ask->key, now, id, ask->slot, ask->depth, where};
-        lib_nodes_add(&l->nodes, &entered);
-    } else {
-        if (node->where != where) { /* another shard owns the key by now */
-            lib_leave_node_at(l, node->where, ask->key, ask->depth, ask->slot);
-            t->is_move = node->ticket == 0;
-        }
-        node->ticket = node->ticket != 0 ? id : 0;
-        node->where = where;
-        node->asked_us = now;
-    }
-    l->tickets++;
-    return id;
+    struct lib_node node = {.key = a->ask.key,
+                            .asked_us = now_us,
+                            .ticket = ticket,
+                            .slot = a->ask.slot,
+                            .depth = a->ask.depth,
+                            .where = a->where};
+    lib_nodes_add(&l->nodes, &node);
 }
 
-static struct lib_ticket *ticket_of(const struct lib *l, uint32_t id)
+/* The shard may have counted us from now on. */
+static void enter_node(struct lib *l, struct lib_asked *a, uint64_t now_us)
 {
-    struct lib_ticket *t = &l->ticket[id & l->ticket_mask];
+    const struct tt_ask *ask = &a->ask;
+    struct lib_node *node = lib_nodes_find(&l->nodes, ask->key, ask->depth, ask->slot);
+    a->is_move = false;
+    if (node == NULL) {
+        register_node(l, a, a->id, now_us);
+        return;
+    }
+    if (node->where != a->where) { /* another shard owns the key by now */
+        lib_leave_node_at(l, node->where, ask->key, ask->depth, ask->slot);
+        a->is_move = node->ticket == 0;
+    }
+    node->ticket = node->ticket != 0 ? a->id : 0;
+    node->where = a->where;
+    node->asked_us = now_us;
+}
+
+/* 0: not sent. */
+static uint32_t send_ask(struct lib *l, const struct tt_ask *ask)
+{
+    struct lib_asked asked = {.ask = *ask};
+    uint64_t now = lib_now(l);
+    asked.id = client_ask(l->client, ask, 1, now, &asked.where);
+    if (asked.id != 0) {
+        enter_node(l, &asked, now);
+        l->ticket[asked.id & l->ticket_mask] = asked;
+        l->tickets++;
+    }
+    return asked.id;
+}
+
+static struct lib_asked *ticket_of(const struct lib *l, uint32_t id)
+{
+    struct lib_asked *t = &l->ticket[id & l->ticket_mask];
     return id != 0 && t->id == id ? t : NULL;
 }
 
 /* NULL: it was left since the ask. */
-static struct lib_node *node_of(const struct lib *l, const struct lib_ticket *t)
+static struct lib_node *node_of(const struct lib *l, const struct lib_asked *t)
 {
     return lib_nodes_find(&l->nodes, t->ask.key, t->ask.depth, t->ask.slot);
 }
 
 /* Registers us, or not: forgets the node then, unless we were in it before. */
-static void take_verdict(struct lib *l, const struct lib_ticket *t, bool is_open)
+static void take_verdict(struct lib *l, const struct lib_asked *t, bool is_open)
 {
     struct lib_node *node = node_of(l, t);
     if (node == NULL) {
+        if (is_open && t->is_awaited) { /* it is in the list twice, and was BUSY the first time */
+            register_node(l, t, 0, lib_now(l));
+        }
         return;
     }
     if (is_open) {
@@ -124,7 +145,7 @@ static void take_verdict(struct lib *l, const struct lib_ticket *t, bool is_open
 
 /* There will be no verdict, and the shard may have counted us. What the caller was in before he is
  * in still: asked for again at once. */
-static void take_loss(struct lib *l, const struct lib_ticket *t)
+static void take_loss(struct lib *l, const struct lib_asked *t)
 {
     struct lib_node *node = node_of(l, t);
     if (node != NULL && node->where == t->where && node->ticket != t->id) {
@@ -139,42 +160,50 @@ static void take_loss(struct lib *l, const struct lib_ticket *t)
     }
 }
 
-static void end_ticket(struct lib *l, struct lib_ticket *t)
+static void end_ticket(struct lib *l, struct lib_asked *t)
 {
     t->id = 0;
     l->tickets--;
 }
 
-static int take_answer(struct lib *l, struct lib_ticket *t, struct abdada_answer *out)
+/* What an ask was answered; its loss, too, has an answer. True: it was not lost. */
+static bool take_answer(struct lib *l, const struct lib_asked *t, bool is_ready,
+                        const struct tt_answer *answer, struct abdada_answer *out)
+{
+    if (!is_ready || (int)answer->verdict == CLIENT_UNANSWERED) {
+        *out = alone(&t->ask);
+        take_loss(l, t);
+        return false;
+    }
+    *out = (struct abdada_answer){answer->score,
+                                  answer->alpha,
+                                  answer->beta,
+                                  answer->move,
+                                  answer->nproc,
+                                  (uint8_t)answer->verdict,
+                                  0};
+    take_verdict(l, t, answer->verdict == TT_OPEN);
+    return true;
+}
+
+static int poll_answer(struct lib *l, struct lib_asked *t, struct abdada_answer *out)
 {
     struct tt_answer answer;
     enum client_result result = client_answer(l->client, t->id, lib_now(l), &answer);
     if (result == CLIENT_WAITING) {
         return ABDADA_WAITING;
     }
-    if (result == CLIENT_READY) {
-        *out = (struct abdada_answer){answer.score,
-                                      answer.alpha,
-                                      answer.beta,
-                                      answer.move,
-                                      answer.nproc,
-                                      (uint8_t)answer.verdict,
-                                      0};
-        take_verdict(l, t, answer.verdict == TT_OPEN);
-    } else {
-        *out = alone(&t->ask);
-        take_loss(l, t);
-    }
+    bool is_answered = take_answer(l, t, result == CLIENT_READY, &answer, out);
     end_ticket(l, t);
-    return result == CLIENT_READY ? ABDADA_OK : ABDADA_E_UNAVAILABLE;
+    return is_answered ? ABDADA_OK : ABDADA_E_UNAVAILABLE;
 }
 
-static int await_answer(struct lib *l, struct lib_ticket *t, uint64_t until_us,
+static int await_answer(struct lib *l, struct lib_asked *t, uint64_t until_us,
                         struct abdada_answer *out)
 {
     (void)l->shell.drain(l->shell.self, l->client);
     for (;;) {
-        int result = take_answer(l, t, out);
+        int result = poll_answer(l, t, out);
         if (result != ABDADA_WAITING || lib_now(l) >= until_us) {
             return result;
         }
@@ -216,7 +245,7 @@ static int ask_take(struct abdada *t, abdada_ticket id, int timeout_ms,
     if (result != ABDADA_OK) {
         return result;
     }
-    struct lib_ticket *ticket = ticket_of(l, id);
+    struct lib_asked *ticket = ticket_of(l, id);
     if (ticket == NULL) {
         return lib_leave(t, ABDADA_E_TICKET);
     }
@@ -246,7 +275,7 @@ int abdada_cancel(struct abdada *t, abdada_ticket id)
     if (result != ABDADA_OK) {
         return result;
     }
-    struct lib_ticket *ticket = ticket_of(l, id);
+    struct lib_asked *ticket = ticket_of(l, id);
     if (ticket == NULL) {
         return lib_leave(t, ABDADA_E_TICKET);
     }
@@ -256,24 +285,75 @@ int abdada_cancel(struct abdada *t, abdada_ticket id)
     return lib_leave(t, ABDADA_OK);
 }
 
-/* As many under way as tickets are free. */
+/* ---- lists of asks: one message a shard ---- */
+
+struct list {
+    uint32_t id; /* 0: nothing was sent */
+    bool is_move[LIB_LIST_MAX];
+    uint8_t where[LIB_LIST_MAX];
+};
+
+static void send_list(struct lib *l, struct list *list, const struct abdada_ask_op *op,
+                      size_t count)
+{
+    struct tt_ask ask[LIB_LIST_MAX];
+    uint64_t now = lib_now(l);
+    for (size_t i = 0; i < count; i++) {
+        ask[i] = ask_of(l, &op[i]);
+    }
+    list->id = client_ask(l->client, ask, (unsigned)count, now, list->where);
+    for (size_t i = 0; i < count; i++) {
+        list->is_move[i] = false;
+        if (list->where[i] != CLIENT_NOWHERE) {
+            struct lib_asked asked = {.ask = ask[i], .id = list->id, .where = list->where[i]};
+            enter_node(l, &asked, now);
+            list->is_move[i] = asked.is_move;
+        }
+    }
+}
+
+/* Returns how many were answered. */
+static size_t await_list(struct lib *l, const struct list *list, const struct abdada_ask_op *op,
+                         size_t count, struct abdada_answer *out)
+{
+    struct tt_answer answer[LIB_LIST_MAX];
+    enum client_result result = CLIENT_LOST;
+    size_t answered = 0;
+    (void)l->shell.drain(l->shell.self, l->client);
+    while (list->id != 0 &&
+           (result = client_answer(l->client, list->id, lib_now(l), answer)) == CLIENT_WAITING) {
+        lib_wait(l, client_deadline(l->client, list->id));
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct lib_asked asked = {ask_of(l, &op[i]), list->id, list->where[i], list->is_move[i],
+                                  true};
+        if (asked.where == CLIENT_NOWHERE) {
+            out[i] = alone(&asked.ask);
+        } else {
+            answered += take_answer(l, &asked, result == CLIENT_READY, &answer[i], &out[i]);
+        }
+    }
+    return answered;
+}
+
+static size_t at_most(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
 static int ask_all(struct lib *l, const struct abdada_ask_op *op, size_t count,
                    struct abdada_answer *answer)
 {
-    uint32_t id[LIB_TICKETS_MAX];
-    unsigned room = l->tickets_max - l->tickets;
-    size_t sent = 0, answered = 0;
-    for (size_t i = 0; i < count; i++) {
-        for (; sent < count && sent - i < room; sent++) {
-            struct tt_ask ask = ask_of(l, &op[sent]);
-            id[sent % room] = send_ask(l, &ask);
+    struct list list[LIB_LISTS];
+    size_t lists = (count + LIB_LIST_MAX - 1) / LIB_LIST_MAX, sent = 0, answered = 0;
+    for (size_t i = 0; i < lists; i++) {
+        for (; sent < lists && sent - i < LIB_LISTS; sent++) {
+            size_t from = sent * LIB_LIST_MAX;
+            send_list(l, &list[sent % LIB_LISTS], op + from, at_most(count - from, LIB_LIST_MAX));
         }
-        struct lib_ticket *ticket = ticket_of(l, id[i % room]);
-        struct tt_ask ask = ask_of(l, &op[i]);
-        answer[i] = alone(&ask);
-        if (ticket != NULL) {
-            answered += await_answer(l, ticket, UINT64_MAX, &answer[i]) == ABDADA_OK;
-        }
+        size_t from = i * LIB_LIST_MAX;
+        answered += await_list(l, &list[i % LIB_LISTS], op + from,
+                               at_most(count - from, LIB_LIST_MAX), answer + from);
     }
     return answered > 0 || count == 0 ? ABDADA_OK : ABDADA_E_UNAVAILABLE;
 }
@@ -331,6 +411,15 @@ static unsigned leave_node(struct lib *l, uint64_t key, uint8_t depth, uint16_t 
     return where;
 }
 
+/* Many leave at once: the shard takes them while the caller goes on. */
+static int end_leaves(struct lib *l, size_t count)
+{
+    if (count >= LIB_FLUSH_FROM) {
+        client_flush(l->client, lib_now(l));
+    }
+    return count > 0 && client_shards_up(l->client) == 0 ? ABDADA_E_UNAVAILABLE : ABDADA_OK;
+}
+
 int abdada_store_many(struct abdada *t, const struct abdada_store_op *op, size_t count)
 {
     struct lib *l;
@@ -351,8 +440,7 @@ int abdada_store_many(struct abdada *t, const struct abdada_store_op *op, size_t
         unsigned where = leave_node(l, store.key, store.depth, store.slot);
         client_store(l->client, where, &store);
     }
-    bool is_lost = count > 0 && client_shards_up(l->client) == 0;
-    return lib_leave(t, is_lost ? ABDADA_E_UNAVAILABLE : ABDADA_OK);
+    return lib_leave(t, end_leaves(l, count));
 }
 
 int abdada_store(struct abdada *t, uint64_t key, unsigned depth, int score, unsigned bound,
@@ -385,8 +473,7 @@ int abdada_release_many(struct abdada *t, const struct abdada_release_op *op, si
         lib_leave_node_at(l, leave_node(l, key, op[i].depth, op[i].slot), key, op[i].depth,
                           op[i].slot);
     }
-    bool is_lost = count > 0 && client_shards_up(l->client) == 0;
-    return lib_leave(t, is_lost ? ABDADA_E_UNAVAILABLE : ABDADA_OK);
+    return lib_leave(t, end_leaves(l, count));
 }
 
 int abdada_release(struct abdada *t, uint64_t key, unsigned depth)
@@ -414,7 +501,7 @@ int abdada_flush(struct abdada *t)
 
 static uint32_t send_peek(struct lib *l, const struct abdada_peek_op *op, size_t count)
 {
-    struct tt_peek peek[LIB_PEEK_MAX];
+    struct tt_peek peek[LIB_LIST_MAX];
     for (size_t i = 0; i < count; i++) {
         peek[i] = (struct tt_peek){op[i].key ^ l->mix, op[i].depth};
     }
@@ -423,7 +510,7 @@ static uint32_t send_peek(struct lib *l, const struct abdada_peek_op *op, size_t
 
 static bool await_peek(struct lib *l, uint32_t id, size_t count, struct abdada_peeked *out)
 {
-    struct tt_peeked peeked[LIB_PEEK_MAX];
+    struct tt_peeked peeked[LIB_LIST_MAX];
     enum client_result result;
     (void)l->shell.drain(l->shell.self, l->client);
     while ((result = client_peeked(l->client, id, lib_now(l), peeked)) == CLIENT_WAITING) {
@@ -436,27 +523,22 @@ static bool await_peek(struct lib *l, uint32_t id, size_t count, struct abdada_p
     return result == CLIENT_READY;
 }
 
-static size_t at_most(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 static int peek_all(struct lib *l, const struct abdada_peek_op *op, size_t count,
                     struct abdada_peeked *out)
 {
-    uint32_t id[LIB_PEEKS];
-    size_t messages = (count + LIB_PEEK_MAX - 1) / LIB_PEEK_MAX, sent = 0, answered = 0;
+    uint32_t id[LIB_LISTS];
+    size_t messages = (count + LIB_LIST_MAX - 1) / LIB_LIST_MAX, sent = 0, answered = 0;
     for (size_t i = 0; i < messages; i++) {
-        for (; sent < messages && sent - i < LIB_PEEKS; sent++) {
-            size_t from = sent * LIB_PEEK_MAX;
-            id[sent % LIB_PEEKS] = send_peek(l, op + from, at_most(count - from, LIB_PEEK_MAX));
+        for (; sent < messages && sent - i < LIB_LISTS; sent++) {
+            size_t from = sent * LIB_LIST_MAX;
+            id[sent % LIB_LISTS] = send_peek(l, op + from, at_most(count - from, LIB_LIST_MAX));
         }
-        size_t from = i * LIB_PEEK_MAX, n = at_most(count - from, LIB_PEEK_MAX);
+        size_t from = i * LIB_LIST_MAX, n = at_most(count - from, LIB_LIST_MAX);
         for (size_t k = from; k < from + n; k++) {
             out[k] = (struct abdada_peeked){.lower = TT_SCORE_MIN, .upper = TT_SCORE_MAX};
         }
-        if (id[i % LIB_PEEKS] != 0) {
-            answered += await_peek(l, id[i % LIB_PEEKS], n, out + from);
+        if (id[i % LIB_LISTS] != 0) {
+            answered += await_peek(l, id[i % LIB_LISTS], n, out + from);
         }
     }
     return answered > 0 || count == 0 ? ABDADA_OK : ABDADA_E_UNAVAILABLE;

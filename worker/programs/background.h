@@ -12,9 +12,9 @@
 #include <pthread.h>
 
 struct background {
-    struct engine_result result; /* of the last search that ended; depth 0 and move 0: it failed */
-    bool is_running; /* from begin to join */
-    bool has_ended; /* its result is there; set while nothing is searched */
+    struct engine_result result; /* what the last search found; depth 0 and move 0: it failed */
+    bool is_running; /* set from begin to join */
+    bool has_ended; /* set while nothing is searched: the result is there */
     /* private but for ended[0], which can be read when the search has ended */
     int ended[2];
     pthread_t thread;

@@ -39,8 +39,8 @@ int cli_resolve(const char *program, struct cli_search *search, struct job *job)
 /* Where the table outside the process is: ttservers or a Redis; neither: there is none. */
 struct cli_table {
     struct options_servers servers;
-    const char *keys_dir; /* of ttservers; NULL: no keys */
-    const char *url; /* of a Redis; NULL: ttservers */
+    const char *keys_dir; /* keys for ttservers; NULL: no keys */
+    const char *url; /* address of a Redis; NULL: ttservers */
     struct redis_address redis; /* what it says, after cli_table_environment */
 };
 

@@ -93,7 +93,7 @@ void score_print_word(void *context, const char *move)
     printf(" %s", move);
 }
 
-/* The word without the characters of `drop`. */
+/* Copies the word without the characters of `drop`. */
 static void without(char *out, size_t size, const char *word, const char *drop)
 {
     size_t used = 0;
@@ -105,8 +105,8 @@ static void without(char *out, size_t size, const char *word, const char *drop)
     out[used] = '\0';
 }
 
-/* As players write it, or as programs do: from one square to another, perhaps with its piece's
- * letter before and signs between (a1a8, Ra1-a8, e7xd8=Q). */
+/* Reads a move as players write it, or as programs do: from one square to another, perhaps with the
+ * piece's letter before and signs between (a1a8, Ra1-a8, e7xd8=Q). */
 static bool read_chess_move(const struct job *job, const char *word, uint16_t *move)
 {
     static const char letters[] = "PNBRQK";

@@ -54,7 +54,7 @@ enum redis_script_status {
 };
 
 enum {
-    REDIS_SHELL_SHARDS = 16, /* of a cluster; each has the keys of one slot */
+    REDIS_SHELL_SHARDS = 16, /* shards of a cluster; each has the keys of one slot */
     REDIS_BOOT_BYTES = 8,
     REDIS_RESULT_BYTES = 9,
     REDIS_HOLDER_BYTES = 10,

@@ -22,7 +22,7 @@
 enum {
     REDIS_HEARTBEAT_MS = 1000,
     REDIS_SESSION_MS = 3500, /* 3.5 of these */
-    REDIS_AGE_S = 60, /* of an in-flight entry */
+    REDIS_AGE_S = 60, /* age limit of an in-flight entry */
     REDIS_RESULT_S = 86400, /* a result that nobody wrote for so long is forgotten */
     REDIS_PENDING_MAX = 1024, /* calls under way */
     REDIS_PREFIX_MAX = 24,
@@ -30,7 +30,7 @@ enum {
     REDIS_ARGS_MAX = 2 * PROTO_BATCH_MAX + 16,
     REDIS_PLACES = 4 * PROTO_BATCH_MAX, /* a power of two */
     REDIS_SAID_MAX = 16, /* kinds of trouble that are said */
-    REDIS_HEADER_BYTES = 1 + REDIS_BOOT_BYTES, /* of what is published: shard, boot */
+    REDIS_HEADER_BYTES = 1 + REDIS_BOOT_BYTES, /* head of what is published: shard, boot id */
 };
 
 /* What STATS answers besides what the script adds: counted here, summed at the server. */
@@ -55,13 +55,13 @@ struct redis_pending {
     bool is_used, is_hello, is_flush;
     bool is_silent; /* nobody waits for the answer */
     uint16_t count; /* operations */
-    uint16_t next; /* of those that are free */
+    uint16_t next; /* next free place */
     uint32_t request;
     uint32_t session, fresh_session; /* whose call it is; HELLO: the id it may have instead */
     uint32_t epoch, cursor, reads; /* HISTORY */
     uint64_t id; /* a job's, a root key, where a page begins */
-    struct tt_ask ask; /* of one */
-    struct tt_ask *asks; /* of several; allocated */
+    struct tt_ask ask; /* a batch of one */
+    struct tt_ask *asks; /* a batch of several; allocated */
 };
 
 struct redis_shard {
@@ -74,9 +74,9 @@ struct redis_shard {
     uint8_t boot[REDIS_BOOT_BYTES];
     uint32_t session; /* 0: none */
     uint32_t fresh_session; /* what HELLOs offer until one begins a session; 0: none is drawn */
-    uint32_t dropped_session; /* to be ended; 0: none */
+    uint32_t dropped_session; /* session to be ended; 0: none */
     uint64_t renewed_us;
-    uint64_t last_namespace; /* of the session at the server */
+    uint64_t last_namespace; /* namespace of the session at the server */
     /* jobs that the client was offered */
     char jobs_version[24];
     uint64_t job[REDIS_JOBS_MAX];
@@ -99,9 +99,9 @@ struct redis_shell {
     struct redis_link *link;
     unsigned shards;
     const char *program; /* NULL: says nothing */
-    struct redis_shell *first; /* of the process, or itself */
+    struct redis_shell *first; /* first shell of the process, or itself */
     char token[REDIS_TOKEN_BYTES + 1], channel[REDIS_TOKEN_BYTES + 16];
-    char name[REDIS_TEXT_MAX]; /* of the Redis, for people */
+    char name[REDIS_TEXT_MAX]; /* name of the Redis, for people */
     /* state: what the last HELLO said */
     struct redis_shard shard[REDIS_SHELL_SHARDS];
     uint8_t role, flags;
@@ -118,13 +118,13 @@ struct redis_shell {
     struct redis_history history;
     /* scratch */
     bool is_hashed;
-    unsigned keys, args; /* of the call that is being made */
+    unsigned keys, args; /* counts of the call that is being made */
     const char *arg[REDIS_ARGS_MAX];
     size_t arg_length[REDIS_ARGS_MAX];
     char key_bytes[REDIS_ARGS_MAX][REDIS_KEY_MAX];
     uint16_t place[REDIS_PLACES]; /* keys of the call, hashed; 0: free */
     uint8_t ops[PROTO_BATCH_MAX * REDIS_STORE_BYTES];
-    struct proto_decoder decoder, answers; /* of what is read; of what is answered */
+    struct proto_decoder decoder, answers; /* for what is read; for what is answered */
     uint8_t out[PROTO_MESSAGE_MAX];
 };
 

@@ -151,7 +151,7 @@ bool redis_on_share(struct redis_shell *s, unsigned shard, const struct proto_me
     if (s->table_id != m->share.table_id) {
         s->table_id = m->share.table_id;
         for (unsigned i = 0; i < s->shards; i++) {
-            s->shard[i].renewed_us = 0; /* others choose by it to whom they send */
+            s->shard[i].renewed_us = 0; /* due now: others choose receivers by the table_id */
         }
         (void)redis_renew(s, shard, NULL);
     }
@@ -210,7 +210,7 @@ static void take_message(struct redis_shell *s, unsigned shard, enum proto_type 
     }
 }
 
-/* Only what may come so: anything else that is published there is nobody's. */
+/* Gives the client messages of the few kinds that are published; drops anything else. */
 void redis_published(struct redis_shell *s, bool is_ours, const char *bytes, size_t length)
 {
     unsigned shard = length > REDIS_HEADER_BYTES ? (uint8_t)bytes[0] : REDIS_SHELL_SHARDS;

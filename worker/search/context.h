@@ -60,6 +60,7 @@ struct node {
     struct table_ticket ticket;
     int known_lower, known_upper; /* what the table proved, or the infinite window */
     uint16_t known_move; /* the move that proved known_lower; 0: none is known */
+    bool distrusts; /* visited again, without the upper bound that its first visit disproved */
     int alpha_now; /* max(alpha, best): what the next child must beat */
     struct game_move *moves;
     unsigned move_count;

@@ -120,7 +120,7 @@ void search_abort(struct search *search, uint64_t split_id);
 int search_split_ply(struct search *search, uint64_t split_id);
 
 /* The history table, shared by those who search the same root (what a move refuted: Schaeffer 1983;
- * `index` is the side to move from the root and the move). From env.poll: what this processor
+ * `index` is the side to move from the root and the move). From env.poll: what this searcher
  * learnt and has not told yet, up to `room`; and what all learnt, a sum for each entry, after all
  * entries were halved so often. */
 unsigned search_history_publish(struct search *search, struct tt_weight *out, unsigned room);

@@ -6,7 +6,7 @@ enum {
     SHARE_EVERY_US = 2000, /* a message costs more than its results are worth in a millisecond */
     PROBE_EVERY_US = 10000, /* while all others may have the same table */
     WINDOW_US = 10000, /* between two looks at what came */
-    MOST_DEPTH = 6, /* the least depth is no more */
+    MOST_DEPTH = 6, /* bound of the least depth */
     /* What a host takes a second: 5% of the time of its searchers (50 ns a result), and 60% of a
      * network card of 1 Gb/s. */
     TAKEN_EACH_MAX = 1000000,
@@ -34,8 +34,9 @@ static unsigned waiting(const struct share_queue *q)
     return atomic_load_explicit(&q->count, memory_order_relaxed);
 }
 
-/* Whether the queue takes results of this searcher's namespace; who holds the lock. One whose
- * results are long due is of a job that ended: nobody sends them any more. */
+/* Whether the queue takes results of this searcher's namespace. The caller has the lock. Results of
+ * another namespace that are long overdue are those of a job that ended, which nobody sends any
+ * more: they make room. */
 static bool enter_queue(struct share_queue *q, uint64_t namespace_id, uint64_t now_us)
 {
     uint64_t due_us = atomic_load_explicit(&q->due_us, memory_order_relaxed);
@@ -70,7 +71,7 @@ void share_send(struct share *s, uint64_t now_us)
                 atomic_store_explicit(&q->due_us, now_us + pause_us, memory_order_relaxed);
             }
             atomic_store_explicit(&q->count, count, memory_order_relaxed);
-        } else { /* each namespace goes in messages of its own, which a session says it is of */
+        } else { /* one message has results of one namespace, that of the sender's session */
             sent = s->count;
             memcpy(out, s->list, sent * sizeof *out);
             moved = sent;
@@ -95,7 +96,7 @@ bool share_add(struct share *s, const struct tt_store *result)
     return s->count == SHARE_OWN_MAX;
 }
 
-/* One step at a time, so that all hosts find the same. */
+/* Moves the least depth by one step, so that all hosts come to the same one. */
 static void adapt(const struct share *s, struct share_queue *q, uint64_t now_us)
 {
     uint64_t elapsed_us = now_us - q->window_us;
@@ -143,10 +144,10 @@ void share_serve(struct share *s, bool has_others, uint64_t now_us)
     if (s->local->slot == 0 && !has_peers &&
         atomic_load_explicit(&q->least, memory_order_relaxed) > SHARE_DEPTH_FIRST * SHARE_STEPS) {
         pthread_mutex_lock(&q->lock);
-        adapt(s, q, now_us); /* else all hosts might wait for each other for ever */
+        adapt(s, q, now_us); /* else no host sends results so shallow, so none finds a peer */
         pthread_mutex_unlock(&q->lock);
     }
-    /* Signs of others may come from peers with the same table. A few results now and then find out:
-     * a peer with another table answers with its own. */
+    /* Signs of others may come from peers with the same table. So a few results are sent now and
+     * then: a peer with another table answers with its own. */
     s->wanted = has_peers || (has_others && is_due(q, now_us));
 }

@@ -1,14 +1,14 @@
-/* share: the result broadcast (PROTOCOL.md, SHARE). Below the remote depth limit nobody is asked,
- * so that each host would search what another has searched. So results found there are told to all
- * hosts, through the shards, while there are any, and what others tell is put into the own table.
+/* broadcast: the result broadcast (PROTOCOL.md, SHARE). Below the remote depth limit nobody is
+ * asked, so each host would search what another has searched. So results found there go to all
+ * hosts, through the shards, while there are any, and those that come are put into the own table.
  *
  * The process is the unit: what its searchers find in a namespace is collected in one queue and
- * leaves in one message, and one of them takes what others tell, for all. The shallower the results
- * that are told, the less is searched twice, and the more there is to send and to take: each ply
- * less is four to five times as much. So the least depth adapts, by eighths of a ply (of the
- * results of the next ply so many eighths, chosen by their keys): the more hosts there are, the
- * deeper. All go by what they receive, which is about the same where each has a table of its own,
- * and by what the shards say of their load.
+ * leaves in one message, and one searcher takes for all what comes from others. The shallower the
+ * results that are sent, the less is searched twice, and the more there is to send and to take:
+ * each ply less is four to five times as much. So the least depth moves, in eighths of a ply: at 2
+ * and 3/8 all results of depth 3 are sent and, of depth 2, those whose key falls into five of eight
+ * parts. Each host sets its own by the rate at which results come to it, which is about the same at
+ * all hosts, and by the load that the shards report.
  *
  * Threads: a share is one searcher's; its queue is the process's and has a lock, held for some 100
  * ns, a few us when a message of it leaves. Memory: none but the structs. Never blocks; what gets
@@ -25,7 +25,7 @@ struct share {
     /* fixed, the caller's to set, borrowed */
     struct client *client;
     const struct embedded_port *local;
-    uint8_t depth; /* results of at least this one may be told; 0: none */
+    uint8_t depth; /* results of at least this depth may be sent; 0: none */
     /* state */
     struct tt_store list[SHARE_OWN_MAX];
     unsigned count;

@@ -1,5 +1,5 @@
-/* share_queue: results that the searchers of a process found and no other host knows yet, and what
- * decides how deep a result has to be for that (broadcast.h, which is how it is used).
+/* broadcast_queue: results that the searchers of a process found and no other host knows yet, and
+ * what decides how deep a result has to be for that (broadcast.h, which is how it is used).
  *
  * Threads: each field says whose it is. Memory: none but the struct. */
 #ifndef WORKER_TABLE_BROADCAST_QUEUE_H
@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 
 enum {
-    SHARE_STEPS = 8, /* of the least depth, a ply */
+    SHARE_STEPS = 8, /* steps of the least depth to a ply */
     SHARE_DEPTH_FIRST = 3, /* the least depth at first */
 };
 
@@ -19,7 +19,7 @@ struct share_queue {
     pthread_mutex_t lock;
     /* state, of who has the lock */
     atomic_uint count; /* any thread reads it */
-    uint64_t namespace_id; /* of the results in it: searchers of a process may have unlike jobs */
+    uint64_t namespace_id; /* the results' namespace: searchers of a process may have unlike jobs */
     struct tt_store list[CLIENT_SHARE_MAX];
     _Atomic uint64_t due_us; /* any thread reads it */
     uint64_t window_us, window_taken; /* since then, so many results came */

@@ -10,12 +10,12 @@
 #include "worker/search/ports.h"
 
 struct history_exchange {
-    uint64_t root_key; /* of the last request */
+    uint64_t root_key; /* root of the last request */
     bool asked; /* a request is not answered yet */
     bool answered; /* sum, count and halved are not handed to the search yet */
-    uint64_t due_us; /* of the next request */
+    uint64_t due_us; /* time of the next request */
     uint32_t pause_us;
-    uint64_t boot; /* of the shard that answered last */
+    uint64_t boot; /* boot id of the shard that answered last */
     uint32_t epoch, cursor, halvings; /* as it said */
     struct tt_weight sum[PROTO_BATCH_MAX];
     unsigned count, halved;

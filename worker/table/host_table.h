@@ -41,7 +41,7 @@ struct host_state {
      * name. Hints: one may take the place of another, or be of a process that was killed. */
     _Alignas(64) _Atomic uint64_t claim[HOST_TABLE_CLAIMS];
     /* Written each millisecond. */
-    _Alignas(64) struct placement placement; /* of the threads of all processes */
+    _Alignas(64) struct placement placement; /* CPUs of the threads of all processes */
 };
 
 struct host_table;

@@ -236,7 +236,7 @@ static bool port_ask(void *self, const struct tt_ask *ask, struct table_ticket *
     if (r->known.nproc > 1) {
         return false;
     }
-    ticket->request = client_ask(r->client, ask, now_us(r), &ticket->where);
+    ticket->request = client_ask(r->client, ask, 1, now_us(r), &ticket->where);
     if (ticket->request == 0) {
         return false;
     }
@@ -323,7 +323,7 @@ static void port_renew(void *self, const struct tt_ask *ask, struct table_ticket
         find_deferred(r, ticket) != NULL) {
         return;
     }
-    uint32_t request = client_ask(r->client, ask, now_us(r), &where);
+    uint32_t request = client_ask(r->client, ask, 1, now_us(r), &where);
     if (request == 0) {
         return;
     }

@@ -25,7 +25,7 @@ enum {
                                   of a host search and one is the shard's, 240 are gone in all.
                                   Between the two, by what searches took (docs/experiments.md) */
     REMOTE_DEPTH_EVERY_US = 10000, /* between two checks of what was spent */
-    REMOTE_DEPTH_COST_PERMILLE = 60, /* of the time */
+    REMOTE_DEPTH_COST_PERMILLE = 60, /* share of the time */
     /* One ask between two checks; as much time of waiting counts the same. */
     REMOTE_DEPTH_ALONE_PERMILLE = REMOTE_DEPTH_ASK_US * 1000 / REMOTE_DEPTH_EVERY_US,
     REMOTE_DEPTH_QUIET_CHECKS = 10, /* in a row, until it falls without peers */

@@ -22,7 +22,7 @@ static inline bool remote_limit_is_over(const struct remote_limit *limit, uint64
            (limit->stop != NULL && atomic_load_explicit(limit->stop, memory_order_relaxed));
 }
 
-/* When one who waits until `until_us` is to wake by himself. */
+/* When a searcher that waits until `until_us` is to wake by itself. */
 static inline uint64_t remote_limit_wake_us(const struct remote_limit *limit, uint64_t until_us,
                                             uint64_t now_us)
 {

@@ -65,7 +65,7 @@ class Bench:
         return lambda line: self.end(self.start(line, *more), line)
 
     def unrelated(self, line):
-        """Two at once; half of their mean, because two were solved in it."""
+        """Two programs at once, each on the same position: half of the mean of their times, as two positions were solved."""
         both = [self.start(line, "--private") for _ in range(2)]
         try:
             ends = [self.end(one, line) for one in both]

@@ -119,10 +119,12 @@ static void shard_welcome(struct world *w, unsigned shard, const struct proto_he
 
 static void shard_answer_ask(struct world *w, unsigned shard, const struct proto_retrieve_ask *ask)
 {
-    struct tt_answer answer = {.verdict = TT_CUT};
-    answer.move = move_of(ask->list.at[0].key);
+    struct tt_answer list[PEEKS];
+    for (uint32_t i = 0; i < ask->list.count; i++) {
+        list[i] = (struct tt_answer){.verdict = TT_CUT, .move = move_of(ask->list.at[i].key)};
+    }
     struct proto_message m = {.type = PROTO_RETRIEVE_ANSWER};
-    m.retrieve_answer = (struct proto_retrieve_answer){ask->request, {1, &answer}};
+    m.retrieve_answer = (struct proto_retrieve_answer){ask->request, {ask->list.count, list}};
     reply(w, shard, &m);
 }
 
@@ -206,9 +208,9 @@ static void trouble(struct world *w)
 
 static void ask_something(struct world *w, struct asked *a)
 {
-    uint8_t where;
+    uint8_t where[PEEKS];
     a->is_peek = chance(w, 300);
-    a->count = a->is_peek ? 1 + rng_below(&w->rng, PEEKS) : 1;
+    a->count = a->is_peek || chance(w, 300) ? 1 + rng_below(&w->rng, PEEKS) : 1;
     for (unsigned i = 0; i < a->count; i++) {
         a->keys[i] = rng_next(&w->rng);
     }
@@ -219,13 +221,20 @@ static void ask_something(struct world *w, struct asked *a)
         }
         a->id = client_peek(w->client, peeks, a->count, w->now_us);
     } else {
-        struct tt_ask ask = {.key = a->keys[0], .alpha = -1, .beta = 1, .depth = 4};
-        a->id = client_ask(w->client, &ask, w->now_us, &where);
-        assert_int_equal(where == CLIENT_NOWHERE, a->id == 0);
-        struct tt_store store = {.key = a->keys[0], .move = move_of(a->keys[0])};
-        client_store(w->client, where, &store);
-        struct tt_release release = {.key = a->keys[0]};
-        client_release(w->client, where, &release);
+        struct tt_ask asks[PEEKS];
+        unsigned sent = 0;
+        for (unsigned i = 0; i < a->count; i++) {
+            asks[i] = (struct tt_ask){.key = a->keys[i], .alpha = -1, .beta = 1, .depth = 4};
+        }
+        a->id = client_ask(w->client, asks, a->count, w->now_us, where);
+        for (unsigned i = 0; i < a->count; i++) {
+            sent += where[i] != CLIENT_NOWHERE;
+            struct tt_store store = {.key = a->keys[i], .move = move_of(a->keys[i])};
+            client_store(w->client, where[i], &store);
+            struct tt_release release = {.key = a->keys[i]};
+            client_release(w->client, where[i], &release);
+        }
+        assert_int_equal(sent == 0, a->id == 0);
     }
     if (a->id != 0) {
         a->deadline_us = client_deadline(w->client, a->id);
@@ -235,10 +244,10 @@ static void ask_something(struct world *w, struct asked *a)
 
 static void check_one(struct world *w, struct asked *a)
 {
-    struct tt_answer answer;
+    struct tt_answer answer[PEEKS];
     struct tt_peeked peeked[PEEKS];
     enum client_result result = a->is_peek ? client_peeked(w->client, a->id, w->now_us, peeked)
-                                           : client_answer(w->client, a->id, w->now_us, &answer);
+                                           : client_answer(w->client, a->id, w->now_us, answer);
     if (result == CLIENT_WAITING) {
         assert_true(w->now_us < a->deadline_us);
         return;
@@ -247,7 +256,11 @@ static void check_one(struct world *w, struct asked *a)
     w->ready += result == CLIENT_READY;
     w->lost += result == CLIENT_LOST;
     if (result == CLIENT_READY && !a->is_peek) {
-        assert_int_equal(answer.move, move_of(a->keys[0]));
+        for (unsigned i = 0; i < a->count; i++) {
+            bool lost = (int)answer[i].verdict == CLIENT_UNANSWERED;
+            assert_true(a->count > 1 || !lost);
+            assert_true(lost || answer[i].move == move_of(a->keys[i]));
+        }
     } else if (result == CLIENT_READY) {
         for (unsigned i = 0; i < a->count; i++) {
             bool known = peeked[i].depth == 1;
@@ -329,7 +342,8 @@ static void run(uint64_t seed)
     w->loss_permille = rng_below(&w->rng, 4) * 50;
     w->repeat_permille = rng_below(&w->rng, 3) * 100;
     w->delay_us = 50 + rng_below(&w->rng, 3) * rng_below(&w->rng, 60000);
-    struct client_options options = {.shards = SHARDS, .tickets = TICKETS, .peek_max = PEEKS};
+    struct client_options options = {
+        .shards = SHARDS, .tickets = TICKETS, .ask_max = PEEKS, .peek_max = PEEKS};
     struct client_port port = {w, world_send};
     assert_int_equal(client_open(&options, &port, NULL, &w->client), ERR_OK);
     for (unsigned s = 0; s < SHARDS; s++) {

@@ -221,7 +221,7 @@ static void a_port_that_takes_nothing_counts_as_silence(void **state)
     (void)state;
     f->refusing[0] = true;
     for (unsigned i = 0; i < 100 && client_shards_up(f->client) > 0; i++, f->now += 1000) {
-        assert_int_equal(client_ask(f->client, &ask, f->now, &where), 0);
+        assert_int_equal(client_ask(f->client, &ask, 1, f->now, &where), 0);
         assert_int_equal(where, CLIENT_NOWHERE);
     }
     assert_int_equal(client_shard_state(f->client, 0), CLIENT_DOWN);
@@ -303,7 +303,7 @@ static void no_shard_owns_nothing(void **state)
     uint8_t where = 0;
     (void)state;
     assert_int_equal(client_owner(f->client, 1), CLIENT_NOWHERE);
-    assert_int_equal(client_ask(f->client, &ask, f->now, &where), 0);
+    assert_int_equal(client_ask(f->client, &ask, 1, f->now, &where), 0);
     assert_int_equal(where, CLIENT_NOWHERE);
     assert_int_equal(client_peek(f->client, &peek, 1, f->now), 0);
     client_store(f->client, CLIENT_NOWHERE, &store);
@@ -456,7 +456,7 @@ static void one_late_answer_makes_no_slow_shard(void **state)
     for (unsigned i = 0; i < 8; i++) { /* all begun before the first answer: one round trip */
         uint8_t where;
         struct tt_ask ask = fake_ask_of(fake_key_of(f, 1));
-        ticket = client_ask(f->client, &ask, f->now, &where);
+        ticket = client_ask(f->client, &ask, 1, f->now, &where);
         assert_int_not_equal(ticket, 0);
         request[i] = fake_expect(f, PROTO_RETRIEVE_ASK)->retrieve_ask.request;
     }

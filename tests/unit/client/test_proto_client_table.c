@@ -10,7 +10,7 @@ static void an_ask_is_answered(void **state)
     struct tt_ask ask = {.key = 77, .depth = 9, .alpha = -5, .beta = 6, .flags = 3, .slot = 12};
     uint8_t where;
     (void)state;
-    uint32_t ticket = client_ask(f->client, &ask, f->now, &where);
+    uint32_t ticket = client_ask(f->client, &ask, 1, f->now, &where);
     const struct proto_retrieve_ask *sent = &fake_expect(f, PROTO_RETRIEVE_ASK)->retrieve_ask;
     assert_int_equal(f->message_shard, where);
     assert_int_equal(where, client_owner(f->client, 77));
@@ -47,7 +47,7 @@ static void absurd_answers_do_not_reach_the_search(void **state)
         struct tt_ask ask = fake_ask_of(1);
         uint8_t where;
         ask.flags = 0;
-        ticket = client_ask(f->client, &ask, f->now, &where);
+        ticket = client_ask(f->client, &ask, 1, f->now, &where);
         uint32_t request = fake_expect(f, PROTO_RETRIEVE_ASK)->retrieve_ask.request;
         fake_answer(f, 0, request, absurd[i]);
         assert_int_equal(client_answer(f->client, ticket, f->now, &answer), CLIENT_LOST);
@@ -107,10 +107,10 @@ static void tickets_are_bounded_and_come_back(void **state)
     fake_welcome(f, 0);
     for (unsigned round = 0; round < 100; round++) {
         for (unsigned i = 0; i < 3; i++) {
-            tickets[i] = client_ask(f->client, &ask, f->now, &where);
+            tickets[i] = client_ask(f->client, &ask, 1, f->now, &where);
             assert_int_not_equal(tickets[i], 0);
         }
-        assert_int_equal(client_ask(f->client, &ask, f->now, &where), 0);
+        assert_int_equal(client_ask(f->client, &ask, 1, f->now, &where), 0);
         assert_int_equal(where, CLIENT_NOWHERE);
         for (unsigned i = 0; i < 3; i++) {
             struct proto_message m = *fake_next(f);
@@ -317,7 +317,7 @@ static void stores_wait_and_go_before_the_next_ask(void **state)
     assert_null(fake_next(f));
     struct tt_ask ask = fake_ask_of(4);
     uint8_t where;
-    ticket = client_ask(f->client, &ask, f->now, &where);
+    ticket = client_ask(f->client, &ask, 1, f->now, &where);
     const struct proto_message *m = fake_expect(f, PROTO_STORE_HASH);
     assert_int_equal(m->store_hash.list.count, 2);
     assert_int_equal(m->store_hash.list.at[0].score, 5);
@@ -427,7 +427,7 @@ static void stores_queued_when_a_shard_falls_become_releases(void **state)
     while (client_shard_state(f->client, 1) == CLIENT_UP) {
         uint8_t where;
         struct tt_ask ask = fake_ask_of(key);
-        uint32_t ticket = client_ask(f->client, &ask, f->now, &where);
+        uint32_t ticket = client_ask(f->client, &ask, 1, f->now, &where);
         client_store(f->client, 1, &(struct tt_store){.key = key, .depth = 5, .slot = 3});
         f->now = client_deadline(f->client, ticket);
         assert_int_equal(client_answer(f->client, ticket, f->now, &answer), CLIENT_LOST);

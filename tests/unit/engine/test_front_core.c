@@ -100,7 +100,7 @@ static void counters_only_grow(void **state)
 {
     (void)state;
     report(JOB, 1, 100, PROTO_JOB_SEARCHING);
-    report(JOB, 1, 90, PROTO_JOB_SEARCHING); /* by a longer path */
+    report(JOB, 1, 90, PROTO_JOB_SEARCHING); /* an older report, through a slower shard */
     assert_int_equal(sum().nodes, 100);
     report(JOB, 1, 120, PROTO_JOB_ENDED);
     report(JOB, 1, 100, PROTO_JOB_SEARCHING);
@@ -221,12 +221,12 @@ static void workers_that_refuse_or_invent_do_not_count(void **state)
     report(JOB, 4, 0, PROTO_JOB_ENDED); /* it had no time for it */
     assert_int_equal(sum().workers, 2);
     assert_int_equal(sum().refused, 1);
-    report(JOB, 2, 0, PROTO_JOB_SEARCHING); /* older, by a longer path */
+    report(JOB, 2, 0, PROTO_JOB_SEARCHING); /* an older report, through a slower shard */
     assert_int_equal(sum().refused, 1);
     front_core_stop(&core, 1000, now);
     assert_true(front_core_waits(&core, 1, now));
     report(JOB, 1, 100, PROTO_JOB_ENDED);
-    assert_false(front_core_waits(&core, 1, now)); /* nothing more comes of who refused */
+    assert_false(front_core_waits(&core, 1, now)); /* who refused sends no last report */
     assert_int_equal(sum().nodes, 100);
 }
 

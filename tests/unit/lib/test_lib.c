@@ -154,6 +154,56 @@ static void batches_of_any_size_keep_their_order(void **state)
     abdada_close(other);
 }
 
+static void a_call_is_one_message_a_shard(void **state)
+{
+    (void)state;
+    static struct abdada_ask_op ask[MANY];
+    static struct abdada_answer answer[MANY];
+    static struct abdada_store_op store[MANY / 2];
+    static struct abdada_release_op release[MANY / 2];
+    struct abdada *t = open_at(&server, fresh());
+    for (unsigned i = 0; i < MANY; i++) {
+        uint64_t key = abdada_hash("message") + i * UINT64_C(0x9e3779b97f4a7c15);
+        ask[i] = (struct abdada_ask_op){key, -10, 10, 6, 0, 0};
+        if (i % 2 == 0) {
+            store[i / 2] = (struct abdada_store_op){key, 1, 2, 0, 6, ABDADA_EXACT};
+        } else {
+            release[i / 2] = (struct abdada_release_op){.key = key, .depth = 6};
+        }
+    }
+    uint64_t before = figure(t, 0, "batches");
+    assert_int_equal(abdada_ask_many(t, ask, MANY, answer), ABDADA_OK);
+    assert_int_equal(figure(t, 0, "batches"), before + 1);
+    assert_int_equal(figure(t, -1, "in_flight"), MANY);
+    assert_int_equal(abdada_store_many(t, store, MANY / 2), ABDADA_OK);
+    assert_int_equal(abdada_release_many(t, release, MANY / 2), ABDADA_OK);
+    assert_int_equal(abdada_flush(t), ABDADA_OK);
+    assert_int_equal(figure(t, 0, "batches"), before + 3);
+    assert_int_equal(figure(t, -1, "in_flight"), 0);
+    assert_int_equal(figure(t, -1, "asks"), MANY);
+    abdada_close(t);
+}
+
+static void a_node_may_be_in_a_list_again(void **state)
+{
+    (void)state;
+    uint64_t ns = fresh();
+    struct abdada *a = open_at(&server, ns), *b = open_at(&server, ns);
+    struct abdada_answer one, two[2];
+    struct abdada_peeked peeked;
+    struct abdada_ask_op twice[2] = {{77, -1, 1, 4, ABDADA_EXCLUSIVE, 0}, {77, -1, 1, 4, 0, 0}};
+    assert_int_equal(abdada_ask(a, 77, 4, -1, 1, 0, &one), ABDADA_OK);
+    assert_int_equal(abdada_ask_many(b, twice, 2, two), ABDADA_OK);
+    assert_true(two[0].verdict == ABDADA_BUSY && two[1].verdict == ABDADA_OPEN);
+    assert_int_equal(figure(b, -1, "in_flight"), 1);
+    assert_int_equal(abdada_release(b, 77, 4), ABDADA_OK);
+    assert_int_equal(figure(b, -1, "in_flight"), 0);
+    assert_int_equal(abdada_peek(b, 77, 4, &peeked), ABDADA_OK);
+    assert_int_equal(peeked.nproc, 1);
+    abdada_close(a);
+    abdada_close(b);
+}
+
 static void split_asks_come_later_and_a_cancelled_one_is_released(void **state)
 {
     (void)state;
@@ -523,6 +573,8 @@ int main(void)
         cmocka_unit_test(a_close_frees_what_it_was_in),
         cmocka_unit_test(namespaces_never_meet_and_raw_keys_are_as_they_are),
         cmocka_unit_test(batches_of_any_size_keep_their_order),
+        cmocka_unit_test(a_call_is_one_message_a_shard),
+        cmocka_unit_test(a_node_may_be_in_a_list_again),
         cmocka_unit_test(split_asks_come_later_and_a_cancelled_one_is_released),
         cmocka_unit_test(a_renewal_that_is_cancelled_or_lost_leaves_us_in_the_node),
         cmocka_unit_test(the_descriptor_is_enough),

@@ -101,7 +101,7 @@ static void killed_master_costs_no_job_and_few_results(void **state)
                         client_shards_up(front->client) == shards);
     report_arrives();
     assert_int_equal(worker->job, JOB);
-    for (uint64_t i = 1; i <= KEYS; i++) { /* of the test before: the replica has them */
+    for (uint64_t i = 1; i <= KEYS; i++) { /* the keys of the test before: the replica has them */
         found += peer_peek_well(&bed, 0, rng_mix(i), DEPTH).move == 3;
     }
     assert_in_range(found, KEYS * 9 / 10, KEYS);

@@ -138,7 +138,7 @@ static void unsound_results_are_none(void **state)
         uint8_t where;
         for (unsigned i = 0; i <= BAD; i++) { /* of one batch */
             struct tt_ask ask = wide(GOOD + i, DEPTH, 0);
-            ticket[i] = client_ask(client, &ask, clock_us(), &where);
+            ticket[i] = client_ask(client, &ask, 1, clock_us(), &where);
         }
         for (unsigned i = 0; i <= BAD; i++) {
             struct tt_answer answer;

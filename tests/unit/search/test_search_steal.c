@@ -308,7 +308,7 @@ static void virtual_workers_give_the_score_of_random_trees(void **state)
     (void)state;
     static const unsigned hosts[] = {8, 1, 4, 32, 16}, threads[] = {1, 8, 4, 1, 8};
     uint64_t random = tt_seed(), stolen[ALGORITHMS] = {0};
-    for (unsigned i = 0; i < 100; i++) {
+    for (unsigned i = 0; i < 100u / SLOWER; i++) {
         char text[GAME_TEXT_MAX];
         unsigned depth, kind = i % 5;
         draw_tree(&random, text, &depth);
@@ -365,7 +365,7 @@ static void work_of_the_dead_is_given_to_others(void **state)
                                         "epvs",     "uidpabs", "minimal-tree-static"};
     enum { NAMES = sizeof names / sizeof names[0] };
     uint64_t random = tt_seed(), kills = 0, lost = 0;
-    for (unsigned i = 0; i < 180; i++) {
+    for (unsigned i = 0; i < 180u / SLOWER; i++) {
         char text[GAME_TEXT_MAX];
         unsigned depth;
         draw_tree(&random, text, &depth);
@@ -394,7 +394,7 @@ static void work_of_the_dead_is_given_to_others(void **state)
         lost += r.lost;
         job_free(&job);
     }
-    assert_true(kills > 400 && lost > 100);
+    assert_true(kills > 400 / SLOWER && lost > 100 / SLOWER);
 }
 
 /* PVS divides few nodes, and EPVS more of them. The moves of the root are few tasks; who reports no
@@ -418,7 +418,7 @@ static void virtual_workers_give_the_score_of_chess(void **state)
 {
     (void)state;
     struct suite suite = test_positions();
-    for (unsigned i = 0; i < 24; i += 4) {
+    for (unsigned i = 0; i<24; i += SLOWER> 1 ? 12 : 4) {
         struct job job = lab_job("chess", suite.at[i].position, "sequential", 4);
         int expected = lab_sequential(&job);
         for (unsigned a = 0; a < ALGORITHMS; a++) {

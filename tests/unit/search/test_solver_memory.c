@@ -39,12 +39,12 @@ static void it_is_shared_as_the_results_are(void **state)
     memory[0][BYTES - 1] = 7;
     assert_int_equal(memory[1][BYTES - 1], embedded_is_on_host(table[0]) ? 7 : 0);
     assert_int_equal(memory[2][BYTES - 1], 0);
-    embedded_clear(table[0]); /* another has it as well */
+    embedded_clear(table[0]); /* on a host, table 1 has it, too */
     assert_int_equal(memory[1][BYTES - 1], embedded_is_on_host(table[0]) ? 7 : 0);
     for (unsigned i = 0; i < 3; i++) {
         embedded_close(&table[i]);
     }
-    /* It went with the last table that had it. */
+    /* The memory went with the last table that had it. */
     assert_int_equal(embedded_open_on_host(&table[0], 1 << 20, 2, group, NULL), ERR_OK);
     assert_true(is_zero(embedded_solver_memory(table[0], BYTES, 1)));
     embedded_close(&table[0]);

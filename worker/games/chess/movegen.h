@@ -2,7 +2,7 @@
  *
  * Moves come out legal: checks and pins are worked out first and mask the targets, so nothing is
  * made to be tested. Threads: any. Memory: never allocates; lists have room for GAME_MOVES_MAX,
- * which no position of a game has; of one that is_unreal more moves may be left out. */
+ * which no position of a game exceeds; of a position that is_unreal the rest is left out. */
 #ifndef WORKER_GAMES_CHESS_MOVEGEN_H
 #define WORKER_GAMES_CHESS_MOVEGEN_H
 

@@ -17,8 +17,8 @@
 
 enum {
     CHESS_NETWORK_INPUTS = 768, /* own or not, kind, square */
-    CHESS_NETWORK_HALF = 128, /* of the hidden layer */
-    CHESS_NETWORK_PARTS = 8, /* of the game, by pieces on the board */
+    CHESS_NETWORK_HALF = 128, /* sums of one side: half of the hidden layer */
+    CHESS_NETWORK_PARTS = 8, /* parts of the game, by pieces on the board */
     CHESS_NETWORK_ONE = 255, /* what 1.0 is in the hidden layer */
     CHESS_NETWORK_WEIGHT_ONE = 64, /* and in the weights of the output */
     CHESS_NETWORK_WEIGHT_MAX = 127,

@@ -44,7 +44,7 @@ enum { CHESS_NO_SQUARE = 64 };
 enum { CHESS_HALFMOVES_DRAWN = 100, CHESS_HALFMOVES_COUNTED = 60 };
 
 struct chess_undo {
-    uint64_t key; /* of the position the move was made in */
+    uint64_t key; /* key of the position the move was made in */
     int32_t score;
     uint16_t halfmoves, reversible;
     uint8_t castling, ep, captured;

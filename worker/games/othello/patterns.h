@@ -37,7 +37,7 @@ enum {
 struct othello_pattern {
     uint8_t squares, places;
     uint8_t square[OTHELLO_PATTERN_SQUARES];
-    uint32_t first; /* of its weights in a stage */
+    uint32_t first; /* first of its weights in a stage */
 };
 extern const struct othello_pattern othello_pattern[OTHELLO_PATTERNS];
 

@@ -9,7 +9,7 @@
 /* A node on the path. Moves that commute are those of one block: 2t plies, one when t is 1. */
 struct tree_node {
     uint64_t hash;
-    uint64_t sum; /* of the block's edges, on the hash of its first node */
+    uint64_t sum; /* sum of the block's edges, on the hash of its first node */
     int32_t score; /* static, from the side to move */
     int16_t surplus; /* the part of score that belongs to the node, not to moves; 0 at a block's
                         first */

@@ -17,7 +17,7 @@ struct tt_command {
     const char *key_text, *bound, *move_text; /* NULL: not given */
     int32_t depth, alpha, beta, score; /* depth, score: TT_ABSENT, TT_SCORE_MIN - 1: not given */
     uint32_t for_ms;
-    uint64_t most_bytes; /* of a file that is saved */
+    uint64_t most_bytes; /* size limit of a saved file */
     bool exclusive, yes;
     /* what comes of it */
     uint64_t key;

@@ -254,7 +254,7 @@ enum err tt_link_ask(struct tt_link *l, const struct tt_ask *ask, struct tt_answ
             client_release(l->client, lost_at, &leave); /* it may have counted us */
             lost_at = CLIENT_NOWHERE;
         }
-        uint32_t ticket = client_ask(l->client, ask, now_us(l), &where);
+        uint32_t ticket = client_ask(l->client, ask, 1, now_us(l), &where);
         enum client_result result = ticket != 0 ? CLIENT_WAITING : CLIENT_LOST;
         while (result == CLIENT_WAITING) {
             serve(l, client_deadline(l->client, ticket));

@@ -47,12 +47,12 @@ enum err tt_link_peek(struct tt_link *link, const struct tt_peek *peeks, unsigne
 /* Queued until the next peek: TT_LINK_QUEUE at most between two. */
 void tt_link_store(struct tt_link *link, const struct tt_store *store);
 void tt_link_release(struct tt_link *link, const struct tt_release *release);
-/* Of stores and releases, how many were lost so far, as no shard was up. */
+/* How many stores and releases were lost so far, as no shard was up. */
 uint64_t tt_link_dropped(const struct tt_link *link);
 /* The shard that has a key now; CLIENT_NOWHERE: none is up. */
 unsigned tt_link_owner(const struct tt_link *link, uint64_t key);
-/* How long who asks for the key is in the node there, unless he asks again; 0: no shard is up, or
- * for ever. */
+/* How long a searcher that asks for the key is in the node there, unless it asks again; 0: no shard
+ * is up, or for ever. */
 uint32_t tt_link_age_max_ms(const struct tt_link *link, uint64_t key);
 
 /* Asks a shard to forget all results. ERR_ILLEGAL: it refuses to. */

@@ -11,7 +11,7 @@ struct analyse {
     const char *program;
     /* command line */
     const char *epd, *obf, *select;
-    const char *file; /* one of them, for messages */
+    const char *file; /* name of one file, for messages */
     struct cli_search search;
     struct cli_resources resources;
     uint32_t depth;
@@ -24,21 +24,21 @@ struct analyse {
     unsigned wrong_lines; /* ... of which there were so many: the exit status is 1 */
     struct engine *engine;
     struct searching_metrics *metrics;
-    const struct job *running; /* with the position */
+    const struct job *running; /* job with the position */
     /* sums over the positions */
     struct analyse_sum {
         uint64_t nodes, time_us, duplicated, abandoned, all_waited_us, all_us, bytes;
         bool is_shared; /* more than one searcher took part */
     } total;
     unsigned solved, asked;
-    bool said_refused; /* that workers refuse the job */
+    bool said_refused; /* set when it was said that workers refuse the job */
     bool is_alone; /* no shard was up at the end of the last position */
-    struct search_result *line; /* of the last iteration; NULL: only the best is wanted */
+    struct search_result *line; /* lines of the last iteration; NULL: only the best is wanted */
     unsigned lines;
     struct {
-        unsigned depth; /* of the iteration; 0: nothing is known */
+        unsigned depth; /* depth of the iteration; 0: nothing is known */
         int lower, upper; /* GAME_INFINITE and its negative: neither is known */
-    } bound; /* of the value of the iteration under way */
+    } bound; /* bound of the value of the iteration under way */
 };
 
 /* Each reads a command line. They return -1 to go on, or the exit status after a message. */

@@ -10,8 +10,9 @@
 
 static const char program[] = "abdada bench";
 
-/* The sum of the nodes of these single-threaded searches is the signature of the search: a commit
- * that changes it says so. Own positions: openings, middle games and endings. */
+/* The sum of the nodes of these single-threaded searches is the signature of the search. A commit
+ * that moves the signature says the old and the new number in its message and in docs/testing.md.
+ * The positions are the project's own: openings, middle games and endings. */
 enum { CHESS, OTHELLO, GAMES };
 static const char *const game_name[GAMES] = {"chess", "othello"};
 

@@ -25,10 +25,10 @@ struct ggf_clock {
 
 struct ggf_game {
     struct othello_board board; /* where it begins, seen from the side to move */
-    bool is_black; /* that side is Black */
+    bool is_black; /* set when that side is Black */
     unsigned moves;
     uint8_t move[GGF_MOVES_MAX]; /* a square, or GGF_PASS */
-    int64_t used_ms[2]; /* by Black, by White: the sums of what the moves say */
+    int64_t used_ms[2]; /* time of Black, of White: the sums of what the moves say */
     struct ggf_clock clock[2];
 };
 

@@ -45,7 +45,7 @@ struct othello_player {
     struct engine *engine;
     struct searching_metrics *metrics;
     struct commands input;
-    struct background search; /* with the result of the last one */
+    struct background search; /* search, with the result of the last one */
 };
 
 struct othello_limits {

@@ -14,9 +14,8 @@ enum { OTHELLO_RECORD_MAX = 512, OTHELLO_RECORD_WHY_MAX = 256 };
 struct othello_record {
     struct job job; /* position and text are those after `at` moves */
     unsigned moves, at;
-    uint16_t move[OTHELLO_RECORD_MAX]; /* 0: a pass after the end of the game, which changes nothing
-                                        */
-    bool is_implied[OTHELLO_RECORD_MAX]; /* a pass that nobody said, before the next move */
+    uint16_t move[OTHELLO_RECORD_MAX]; /* 0: a pass after the end, which changes nothing */
+    bool is_implied[OTHELLO_RECORD_MAX]; /* set for a pass that the next move implies */
 };
 
 /* The game's first position. ERR_NOMEM; ERR_ABSENT: this build has no Othello. */
@@ -29,7 +28,7 @@ enum err othello_record_clear(struct othello_record *record);
 enum err othello_record_set(struct othello_record *record, const struct ggf_game *game,
                             char why[OTHELLO_RECORD_WHY_MAX]);
 
-/* Black is to move. Where the game is over: would be. */
+/* Whether it is Black's turn; where the game is over, whether it would be. */
 bool othello_record_black_moves(const struct othello_record *record);
 bool othello_record_is_over(const struct othello_record *record);
 unsigned othello_record_empties(const struct othello_record *record);

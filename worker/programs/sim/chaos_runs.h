@@ -1,7 +1,7 @@
-/* chaos: many searches with faults drawn from seeds (worker/lab/chaos.h), each checked; what fails
- * is named with the command that repeats it. Runs in child processes, so that a crash or a hang is
- * a failure like others. Called by `abdada sim` alone; it
- * has no threads, for it forks. May block for hours. Threads: one. */
+/* chaos_runs: many searches with faults drawn from seeds (worker/lab/chaos.h), each checked; what
+ * fails is named with the command that repeats it. Runs in child processes, so that a crash or a
+ * hang is a failure like others. Called by `abdada sim` alone; it has no threads, for it forks. May
+ * block for hours. Threads: one. */
 #ifndef WORKER_PROGRAMS_SIM_CHAOS_RUNS_H
 #define WORKER_PROGRAMS_SIM_CHAOS_RUNS_H
 

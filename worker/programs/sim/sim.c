@@ -411,6 +411,28 @@ static void print_text(const struct sim *s, const struct sim_row *row, const cha
     fflush(stdout);
 }
 
+/* When each was finished, and what it said. */
+static void print_iterations(const struct sim *s, const struct lab_answer *answer, struct json *j)
+{
+    char move[GAME_MOVE_TEXT_MAX];
+    json_array_begin(j, "iterations");
+    for (unsigned depth = 1; depth <= answer->search.depth; depth++) {
+        const struct lab_iteration *i = &answer->iteration[depth];
+        int64_t score;
+        if (i->time_ns != 0) {
+            const char *kind = score_kind(s->job.game, i->score, &score);
+            json_object_begin(j, NULL);
+            json_number(j, "depth", depth);
+            json_number(j, "score", score);
+            json_text(j, "score_kind", kind);
+            json_text(j, "bestmove", score_move(&s->job, i->move, move));
+            json_real(j, "seconds", (double)i->time_ns / 1e9);
+            json_object_end(j);
+        }
+    }
+    json_array_end(j);
+}
+
 static void print_row(const struct sim *s, const struct sim_row *row)
 {
     const struct lab_result *r = &row->result;
@@ -439,6 +461,7 @@ static void print_row(const struct sim *s, const struct sim_row *row)
     json_real(&j, "seconds", row->seconds);
     json_number(&j, "hosts", row->hosts);
     json_number(&j, "depth", r->answer[0].search.depth);
+    print_iterations(s, &r->answer[0], &j);
     json_number(&j, "stores", (int64_t)r->stores);
     json_number(&j, "shared", (int64_t)r->shared);
     json_number(&j, "shared_taken", (int64_t)r->shared_taken);

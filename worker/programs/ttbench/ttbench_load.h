@@ -15,7 +15,7 @@ enum { TTBENCH_VISITS = 1 << 15 };
 
 struct ttbench_visit {
     struct tt_ask ask;
-    int16_t score; /* of its store */
+    int16_t score; /* score of its store */
     uint16_t move;
     uint8_t bound;
     bool is_stored; /* false: answered CUT, or released; if --mix wants a store, it is made up */

@@ -18,7 +18,7 @@ struct uci_limits {
     uint32_t spare_us; /* the search ends so much earlier: its answer takes time as well */
     uint64_t nodes; /* 0: no limit */
     bool infinite; /* the answer waits for "stop" */
-    bool ponder; /* it waits for "stop" or "ponderhit", and the time runs from the latter */
+    bool ponder; /* set when it waits for "stop" or "ponderhit", whose time then runs */
     const char *move[GAME_MOVES_MAX]; /* searchmoves, as they are written in `words` */
     unsigned moves;
 };

@@ -10,9 +10,9 @@ struct uci_options {
     const struct algorithm *algorithm;
     bool strict, full;
     bool chess960; /* castling is written as the king's move to its rook */
-    bool is_limited; /* to the strength `elo`, by fewer nodes */
+    bool is_limited; /* set for the strength `elo`, by fewer nodes */
     uint64_t elo;
-    uint64_t overhead_ms; /* that a move takes beside the search */
+    uint64_t overhead_ms; /* time that a move takes beside the search */
     uint64_t lines; /* MultiPV */
 };
 

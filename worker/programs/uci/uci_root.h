@@ -7,8 +7,9 @@
 #include "worker/games/chess/tablebase.h"
 #include "worker/programs/uci/uci_limits.h"
 
-/* Those of "searchmoves"; all where there are none. What is no legal move is said on stdout as an
- * info string. False: moves were named, and none of them is legal. */
+/* Sets the job's root moves to those of "searchmoves", or to all where none are named. A word that
+ * is no legal move is said on stdout as an info string. False: moves were named, and none is legal.
+ */
 bool uci_root_searchmoves(struct job *job, const struct uci_limits *limits);
 
 /* What endgame tables know of the root's moves. */
@@ -17,12 +18,12 @@ struct uci_root_values {
     unsigned count; /* 0: nothing */
 };
 
-/* In a position that they know: only moves that keep its value are searched, and where more lines
- * are wanted the best so many; unless moves were named. The job's lines become as many as it takes
- * to have the best of them. */
+/* Where endgame tables know the position and no moves were named: has only those moves searched
+ * that keep its value or, where more lines are wanted, as many of the best. The job's lines become
+ * as many as it takes to have the best of the moves. */
 void uci_root_tablebase(struct job *job, struct uci_root_values *values);
-/* The score of a root's move, of which the search says `score`. Of a mate and a win it is the one
- * that says more. */
+/* The score of a root's move: the tables' or the search's (`score`), whichever says more: a mate
+ * says more than a win. */
 int uci_root_score(const struct uci_root_values *values, uint16_t move, int score);
 
 #endif

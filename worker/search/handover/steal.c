@@ -6,7 +6,7 @@
 #include <string.h>
 
 enum {
-    PATIENCE_MS = 500, /* without a word of a slave, until he is asked for a sign; and then */
+    PATIENCE_MS = 500, /* without a word of a slave, until it is asked for a sign; and then */
 };
 
 struct steal *steal_open(void)
@@ -14,7 +14,7 @@ struct steal *steal_open(void)
     return calloc(1, sizeof(struct steal));
 }
 
-/* ---- a master and his slaves ---- */
+/* ---- a master and its slaves ---- */
 
 static struct split *split_by_id(struct search *s, uint64_t id)
 {
@@ -378,7 +378,7 @@ static bool has_to_wait(const struct search *s, const struct node *n, const stru
            free_child(n, sp) == n->move_count && tested_child(n, sp) == n->move_count;
 }
 
-/* While there is nothing for him to do the master helps a slave, below this node. */
+/* While it has nothing to do the master helps a slave, below this node. */
 static void await_slaves(struct search *s, struct node *n, struct split *sp)
 {
     struct steal *st = steal_of(s);

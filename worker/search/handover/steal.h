@@ -1,27 +1,27 @@
 /* steal: work stealing between searchers (Feldmann 1993; Weill 1996, section 3.2), by the rules of
  * an algorithm. One searcher owns the root; the others have no work but what they are given.
  *
- * A searcher without work asks another one, drawn at random (REQUEST). Who has a split point, a
- * node that the rules divide, with a child that nobody is in, gives that of the node nearest to the
- * root (WORK) and is then its master; else he keeps the request until his next poll
- * and refuses it there (NO_WORK). The slave returns the value (RESULT) or the child, unsearched.
- * The master distributes a better alpha to his slaves (NARROW), and ends their work when the node
- * is cut off (ABORT). A master who waits for slaves helps them: he asks them for work below his
- * node (the helpful master concept).
+ * A searcher without work asks another one, drawn at random (REQUEST). A searcher that has split
+ * points (nodes that the rules divide) with a child that nobody is in gives a child of the one
+ * nearest to the root (WORK) and is then the master there; else it keeps the request until its next
+ * poll, and refuses it there (NO_WORK). The slave returns the value (RESULT) or the child,
+ * unsearched. The master distributes a better alpha to its slaves (NARROW), and ends their work
+ * when the node is cut off (ABORT). A master that waits for slaves helps them: it asks them for
+ * work below its node (the helpful master concept).
  *
  * Who owns what: a split point belongs to its master alone, and nothing is shared but messages,
  * which a port carries (peers.h). Threads: the search's own. Memory: steal_open only. Blocking: in
  * port.wait, while there is no work. Pure.
  *
- * Deaths, and messages that get lost: a master who has waited half a second for a slave asks him
- * for a sign (SIGN). A slave who does not have that child returns it; one who gives no sign for as
- * long again loses it, and another searches it; what he reports while that one is at it is taken,
- * as the value of that child. A slave whose master is dead ends his child for nobody. So any death
- * but that of the searcher with the root costs time alone.
+ * Deaths, and messages that get lost: a master that has waited half a second for a slave asks it
+ * for a sign (SIGN). A slave that does not have that child returns the child; a slave that gives no
+ * sign for as long again loses the child to another, and what the first one reports meanwhile is
+ * still taken as the child's value. A slave whose master is dead ends its child for nobody. So any
+ * death but that of the searcher with the root costs time alone.
  *
- * Messages of liars: a path that is none is not searched, a slave takes work from whom he asked and
- * orders from his master alone. A false value is believed, as one of the table is, and a slave that
- * only gives signs is waited for. */
+ * Messages of liars: an illegal path is not searched, a slave takes work from the searcher that it
+ * asked and orders from its master alone. A false value is believed, as one of the table is, and a
+ * slave that only gives signs is waited for. */
 #ifndef WORKER_SEARCH_HANDOVER_STEAL_H
 #define WORKER_SEARCH_HANDOVER_STEAL_H
 

@@ -21,8 +21,8 @@ struct split {
     bool waits; /* no child is being searched by the master */
     uint8_t state[GAME_MOVES_MAX];
     uint16_t slave[GAME_MOVES_MAX];
-    uint32_t alive_ms[GAME_MOVES_MAX]; /* of a child that a slave has: when he was last in touch */
-    bool asked[GAME_MOVES_MAX]; /* for a sign, since then */
+    uint32_t alive_ms[GAME_MOVES_MAX]; /* when the child's slave was last in touch */
+    bool asked[GAME_MOVES_MAX]; /* set when it was asked for a sign since */
 };
 
 struct parked {

@@ -58,7 +58,7 @@ static enum search_visit visit_given(struct search *s, const struct peer_message
     n->split_id = 0;
     s->moves_used = moves_before;
     if (!s->stopped && s->unwind == n->ply && !s->window_changed) {
-        s->unwind = NO_UNWIND; /* as in end_visit: a child may have ended before it could unwind */
+        s->unwind = NO_UNWIND; /* end_visit, too: the child may end before it has unwound */
         return visit == VISIT_VALUE ? VISIT_VALUE : VISIT_ABORTED;
     }
     return visit;

@@ -25,7 +25,7 @@ struct task_work {
     unsigned count, room;
     uint64_t serial;
     struct task running;
-    bool is_running, is_wanted; /* `running`: it is being searched; and still to be */
+    bool is_running, is_wanted; /* `running` is searched now; its result is still wanted */
     bool is_illegal; /* the path of the last one */
 };
 
@@ -114,8 +114,8 @@ static void answer(struct search *s, const struct peer_message *work)
     peers_send(s, work->from, &m);
 }
 
-/* A task, or another window or depth for one. What does not fit is lost, and the master finds out.
- */
+/* Takes a task, or another window or depth of a known task. A task for which there is no room is
+ * lost, and the master finds out by its silence. */
 static void take_work(struct search *s, const struct peer_message *m)
 {
     const struct task_offer *o = &m->offer;
@@ -130,7 +130,7 @@ static void take_work(struct search *s, const struct peer_message *m)
         answer(s, m);
     }
     if (task != NULL && (int32_t)(o->request - task->request) <= 0) {
-        return; /* it is here; or a later message has overtaken this one */
+        return; /* this task is known, or a later message about it came first */
     }
     const bool is_running = t->is_running && t->running.key == o->key &&
                             (o->alpha < t->running.alpha || o->beta > t->running.beta);
@@ -189,8 +189,8 @@ void tasks_take(struct search *s, const struct peer_message *m)
     }
 }
 
-/* The position of the task to this depth, from the root. VISIT_STOP, too, if its path is none:
- * another process may say anything. */
+/* Searches the task's position to this depth, by its path from the root. Also VISIT_STOP: the path
+ * is not legal, as another process may send anything. */
 static enum search_visit search_task(struct search *s, const struct task *task, unsigned depth)
 {
     struct node *n = &s->node[task->length];

@@ -7,6 +7,7 @@ Threads: an object is used by one thread at a time, different ones by different 
 releases the GIL. Processes: open a Table or Cluster in the process that uses it; one that was open before a fork
 raises Error in the child.
 """
+from . import packed
 from ._cluster import Analysis, Cluster, Progress
 from ._errors import Error, InvalidArgument, NoWorkers, Refused, Unavailable
 from ._handle import namespace, version
@@ -14,6 +15,7 @@ from ._table import (DEPTH_MAX, SCORE_MAX, Answer, Ask, Bound, Node, Peeked, Sto
 
 __all__ = [
     "DEPTH_MAX", "SCORE_MAX", "Analysis", "Answer", "Ask", "Bound", "Cluster", "Error", "InvalidArgument", "NoWorkers",
-    "Node", "Peeked", "Progress", "Refused", "Store", "Table", "Unavailable", "Verdict", "namespace", "version",
+    "Node", "Peeked", "Progress", "Refused", "Store", "Table", "Unavailable", "Verdict", "namespace", "packed",
+    "version",
 ]
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -3,7 +3,7 @@ from ._native import ffi, lib
 
 
 class Error(Exception):
-    """Of the library; `code` is one of enum abdada_error, 0 where it is not the library's."""
+    """An error of the library or of this package. `code`: one of enum abdada_error; 0: this package's."""
 
     def __init__(self, text: str, code: int = 0) -> None:
         super().__init__(text)
@@ -11,7 +11,7 @@ class Error(Exception):
 
 
 class InvalidArgument(Error, ValueError):
-    """A value outside its range, servers that are not understood."""
+    """A value is outside its range, or the servers are not understood."""
 
 
 class Unavailable(Error):
@@ -23,7 +23,7 @@ class NoWorkers(Error):
 
 
 class Refused(Error):
-    """Workers are there, and none can search the job; the text says what is known of why."""
+    """Workers are there, and none can search the job; the text says why, as far as it is known."""
 
 
 _KINDS = {

@@ -5,6 +5,7 @@ from typing import Any, Iterable, List, NamedTuple, Sequence, Tuple, Union
 from ._errors import InvalidArgument, checked
 from ._handle import Handle, Keys, Servers, namespace as hash_of
 from ._native import ffi, lib
+from .packed import ANSWER, ASK, EXCLUSIVE, PEEK, PEEKED, RELEASE, STORE, STRICT, Layout
 
 SCORE_MAX = 32767  # as an upper, and its negative as a lower bound: unknown
 DEPTH_MAX = 250
@@ -81,7 +82,6 @@ class Node(NamedTuple):
 
 
 _VERDICTS = [Verdict(number) for number in range(4)]
-_EXCLUSIVE, _STRICT = int(lib.ABDADA_EXCLUSIVE), int(lib.ABDADA_STRICT)
 
 
 def _array(kind: str, rows: List[Any]) -> Any:
@@ -89,6 +89,29 @@ def _array(kind: str, rows: List[Any]) -> Any:
         return ffi.new(kind, rows)
     except OverflowError as wrong:
         raise InvalidArgument(str(wrong), lib.ABDADA_E_ARGUMENT) from None
+
+
+def _records(layout: Layout, buffer: Any, writable: bool = False) -> Any:
+    """Those of a caller's buffer, where they lie."""
+    size, boundary = ffi.sizeof(layout.struct), ffi.alignof(layout.struct)
+    try:
+        length = memoryview(buffer).nbytes
+        records = ffi.from_buffer(layout.struct + "[]", buffer, writable)
+    except (BufferError, ValueError) as wrong:
+        raise InvalidArgument(str(wrong), lib.ABDADA_E_ARGUMENT) from None
+    if length % size != 0 or int(ffi.cast("uintptr_t", records)) % boundary != 0:
+        raise InvalidArgument(f"wanted records of {size} bytes ({layout.struct}) at a multiple of {boundary}",
+                              lib.ABDADA_E_ARGUMENT)
+    return records
+
+
+def _results(layout: Layout, count: int, buffer: Any) -> Tuple[Any, Any]:
+    """(records for so many results, the buffer that they lie in): the caller's, or a new one."""
+    buffer = bytearray(count * ffi.sizeof(layout.struct)) if buffer is None else buffer
+    records = _records(layout, buffer, True)
+    if len(records) < count:
+        raise InvalidArgument(f"room for {len(records)} results of {count}", lib.ABDADA_E_ARGUMENT)
+    return records, buffer
 
 
 def _answer(a: Any) -> Answer:
@@ -131,7 +154,7 @@ class Table(Handle):
         it. strict: a result of this very depth alone may answer, else one of this or a greater depth. A node that one
         is in already is renewed."""
         code = lib.abdada_ask(self._handle, key, depth, alpha, beta,
-                              (_EXCLUSIVE if exclusive else 0) | (_STRICT if strict else 0), self._one_answer)
+                              (EXCLUSIVE if exclusive else 0) | (STRICT if strict else 0), self._one_answer)
         if code != lib.ABDADA_E_UNAVAILABLE:
             checked(code)
         return _answer(self._one_answer)
@@ -154,7 +177,7 @@ class Table(Handle):
     def ask_many(self, asks: Iterable[Ask]) -> List[Answer]:
         """The answers, in order. Those that are lost are ALONE."""
         rows = [(a.key, a.alpha, a.beta, a.depth,
-                 (_EXCLUSIVE if a.exclusive else 0) | (_STRICT if a.strict else 0), a.slot) for a in asks]
+                 (EXCLUSIVE if a.exclusive else 0) | (STRICT if a.strict else 0), a.slot) for a in asks]
         answers = ffi.new("struct abdada_answer[]", len(rows))
         code = lib.abdada_ask_many(self._handle, _array("struct abdada_ask_op[]", rows), len(rows), answers)
         if code != lib.ABDADA_E_UNAVAILABLE:
@@ -175,6 +198,36 @@ class Table(Handle):
         out = ffi.new("struct abdada_peeked[]", count)
         checked(lib.abdada_peek_many(self._handle, _array("struct abdada_peek_op[]", list(nodes)), count, out))
         return [_peeked(p) for p in out]
+
+    # ---- batches in buffers: no Python for each operation; see abdada.packed ----
+
+    def ask_packed(self, asks: Any, answers: Any = None) -> Any:
+        """`asks`: a buffer of packed.ASK records. The answers, packed.ANSWER records in the same order, are written
+        into the buffer `answers`, or a new bytearray, which is returned. Those that are lost are ALONE."""
+        records = _records(ASK, asks)
+        out, answers = _results(ANSWER, len(records), answers)
+        code = lib.abdada_ask_many(self._handle, records, len(records), out)
+        if code != lib.ABDADA_E_UNAVAILABLE:
+            checked(code)
+        return answers
+
+    def store_packed(self, stores: Any) -> None:
+        """`stores`: a buffer of packed.STORE records."""
+        records = _records(STORE, stores)
+        self._sent(lib.abdada_store_many(self._handle, records, len(records)))
+
+    def release_packed(self, nodes: Any) -> None:
+        """`nodes`: a buffer of packed.RELEASE records."""
+        records = _records(RELEASE, nodes)
+        self._sent(lib.abdada_release_many(self._handle, records, len(records)))
+
+    def peek_packed(self, nodes: Any, results: Any = None) -> Any:
+        """`nodes`: a buffer of packed.PEEK records. The results, packed.PEEKED records, are written as those of
+        ask_packed are. Raises Unavailable if not even one was answered."""
+        records = _records(PEEK, nodes)
+        out, results = _results(PEEKED, len(records), results)
+        checked(lib.abdada_peek_many(self._handle, records, len(records), out))
+        return results
 
     # ---- time ----
 

@@ -1,0 +1,123 @@
+#!/usr/bin/python3
+"""A guard for what is deterministic: how long small searches take on the virtual cluster.
+
+Each workload's virtual time (the geometric mean of its searches, as one of them moves by a tenth when anything about
+the search does), or, where time is fixed, the depth reached, is kept in guard.json with the commands that give it. One
+that differs by more than 5%, or by a ply, fails, also when it is better: else what is lost later would hide in what
+was won. GUARD=write writes the file anew; the commit says why. The figures depend on neither machine nor build: the
+clock is virtual, and the namespace is no hash of the sources.
+
+BIN: the binaries. QUICK, or sanitizers in the binaries: three workloads. JOBS: searches at a time.
+"""
+import json
+import math
+import os
+import shlex
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [os.path.join(ROOT, "tests", "system"), os.path.join(ROOT, "tests", "instruments", "lab")]
+import cluster  # noqa: E402
+from cluster import check  # noqa: E402
+from machines import ENDING_NODE_US, LAN, PERFECT, T3D  # noqa: E402
+from simulate import Simulator, boards, bratko_kopec  # noqa: E402
+
+KEPT = os.path.join(ROOT, "tests", "sim", "guard.json")
+WRITE = "GUARD=write tests/sim/test_guard.py"
+TOLERANCE = 1.05
+JOBS = int(os.environ.get("JOBS", "2"))
+PATIENCE = 1000 * cluster.SLOWNESS
+CHESS = [bratko_kopec()[number - 1] for number in (4, 7, 12, 16, 20, 24)]
+ENDINGS = [boards("ffo.obf")[f"FFO #{number}"] for number in (21, 22, 23)]  # 15 to 18 empty squares
+HOSTS = LAN | {"hosts": 4, "threads": 8, "local": 16384}
+WEILL = T3D | {"hash": 128, "constant": True, "depth": 5, "workers": 32}
+MEMORY = {"hosts": 1, "threads": 64, "local": 65536, "node-us": 0.2, "depth": 6}
+NO_LATENCY = PERFECT | {"workers": 128}
+
+# A name, options, positions, seeds. What the three algorithms do with one machine stands side by side; lazy where the
+# time does not hang upon luck: elsewhere two seeds differ by more than half. The quick ones are the first three.
+WORKLOADS = (
+    ("Weill's machine, 32 workers, abdada", WEILL, CHESS, 1),
+    ("LAN of 4 x 8, Othello endings, abdada",
+     HOSTS | {"game": "othello", "solve": True, "node-us": ENDING_NODE_US}, ENDINGS, 3),
+    ("LAN of 4 x 8, ybwc", HOSTS | {"algorithm": "ybwc", "depth": 6}, CHESS, 1),
+    ("Weill's machine, 32 workers, ybwc", WEILL | {"algorithm": "ybwc"}, CHESS[:3], 1),
+    ("Weill's machine, 32 workers, lazy", WEILL | {"algorithm": "lazy"}, CHESS, 1),
+    ("LAN of 4 x 8, abdada", HOSTS | {"depth": 6}, CHESS, 2),
+    ("one memory of 64, abdada", MEMORY, CHESS, 2),
+    ("one memory of 64, ybwc", MEMORY | {"algorithm": "ybwc"}, CHESS[:3], 1),
+    ("no latency, 128 workers, a tree, abdada", NO_LATENCY | {"depth": 9}, ["tree:b=20,d=9"], 1),
+    ("no latency, 128 workers, a tree, ybwc", NO_LATENCY | {"algorithm": "ybwc", "depth": 7}, ["tree:b=20,d=7"], 1),
+    ("LAN of 2 x 4, selection full for 50 ms, abdada",
+     HOSTS | {"hosts": 2, "threads": 4, "select": "full", "time": 50}, CHESS[:3], 1),
+)
+
+
+def searches(options, positions, seeds):
+    """Command lines behind the program's name."""
+    return [Simulator.command(position, options | {"seed": seed, "no-reference": True})[1:]
+            for position in positions for seed in range(1, seeds + 1)]
+
+
+def measure(commands, unit):
+    """What each command gives, by its text."""
+    def one(words):
+        done = cluster.run("abdada", *words, timeout=PATIENCE)
+        check(done.status == 0, shlex.join(words), done.err())
+        row = json.loads(done.lines["out"][-1])
+        return row["depth"] if unit == "depth" else round(row["seconds"] * 1e3, 6)
+    with ThreadPoolExecutor(JOBS) as pool:
+        return dict(zip(["abdada " + shlex.join(words) for words in commands], pool.map(one, commands)))
+
+
+def kept():
+    try:
+        with open(KEPT, encoding="utf-8") as file:
+            return json.load(file)
+    except FileNotFoundError:
+        return {}
+
+
+def figure(unit, each):
+    """A mean, and how it is said."""
+    if unit == "depth":
+        mean = sum(each.values()) / len(each)
+        return mean, f"depth {mean:.2f}"
+    mean = math.exp(sum(map(math.log, each.values())) / len(each))
+    return mean, f"{mean:.4g} virtual ms"
+
+
+def judge(name, unit, before, now):
+    """Prints a line, and fails where the two differ by too much."""
+    (old, old_text), (new, new_text) = figure(unit, before), figure(unit, now)
+    slower, tolerance = (old / new, 1) if unit == "depth" else (new / old, TOLERANCE)
+    most = max(now, key=lambda command: abs(math.log(now[command] / before[command])))
+    print(f"# {name}: {new_text}, kept {old_text}; most changed: {most}: {before[most]:g} -> {now[most]:g}")
+    said = f"{name}: before {old_text}, now {new_text}"
+    check(slower <= tolerance, said, f"SLOWER: if that is wanted, say why in the commit with the file anew: {WRITE}")
+    check(slower >= 1 / tolerance, said, f"better: keep it, else later losses hide in it: {WRITE}")
+
+
+def workload(name, options, positions, seeds):
+    unit = "depth" if "time" in options else "virtual ms"
+    commands = searches(options, positions, seeds)
+
+    def test():
+        now = measure(commands, unit)
+        if os.environ.get("GUARD") == "write":
+            everything = kept() | {name: {"unit": unit, "searches": now}}
+            with open(KEPT, "w", encoding="utf-8") as file:
+                json.dump({row[0]: everything[row[0]] for row in WORKLOADS if row[0] in everything}, file, indent=1)
+                file.write("\n")
+            return
+        before = kept().get(name, {}).get("searches", {})
+        check(before.keys() == now.keys(), name, "is kept with other searches, or not at all:", WRITE)
+        judge(name, unit, before, now)
+    test.__name__ = name
+    return test
+
+
+if __name__ == "__main__":
+    some = WORKLOADS[:3] if cluster.QUICK or cluster.SANITIZED else WORKLOADS
+    sys.exit(cluster.main([workload(*row) for row in some], ("abdada",)))
