@@ -128,9 +128,6 @@ static int check_backing(struct arguments *a)
         return options_wrong(program, "--backing: --listen must name a port, by which the results "
                                       "are found again");
     }
-#ifndef HAVE_HIREDIS
-    return options_wrong(program, "--backing: this build has no Redis: make deps, make");
-#endif
     a->server.survive.backing = address;
     return 0;
 }

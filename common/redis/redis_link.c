@@ -3,6 +3,7 @@
 #include "common/redis/redis_map.h"
 #include "common/redis/redis_reader.h"
 
+#include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,10 +34,6 @@ unsigned redis_link_slot(const char *key, size_t length)
     }
     return crc16(key, length) % REDIS_SLOTS;
 }
-
-#ifdef HAVE_HIREDIS
-
-#include <hiredis/hiredis.h>
 
 enum {
     AGAIN_MAX = REDIS_NODE_CALLS_MAX, /* calls that wait to be sent again */
@@ -477,11 +474,7 @@ enum err redis_link_open(struct redis_link **out, const struct redis_link_option
     enum err err = redis_map_open(&link->map, &link->setup, a);
     redis_node_open(&link->subscriber, &link->setup, a->node[0].host, a->node[0].port, true);
     if (a->is_tls && err == ERR_OK) {
-#ifdef HAVE_OPENSSL
         redis_tls_trust_open(&link->setup.trust, a->ca_file, link->setup.unusable);
-#else
-        err = ERR_IO;
-#endif
     }
     if (err != ERR_OK) {
         redis_link_close(&link);
@@ -595,5 +588,3 @@ unsigned redis_link_fds(const struct redis_link *link, struct pollfd out[REDIS_L
     n += redis_node_poll(&link->subscriber, &out[n]) ? 1 : 0;
     return n;
 }
-
-#endif

@@ -56,8 +56,7 @@ struct redis_link_options {
     void (*denied)(void *self, const char *channel, const char *why);
 };
 
-/* Nothing is connected before the first redis_link_tick. ERR_NOMEM, ERR_IO (this build has no
- * Redis, or no TLS and the address asks for it). */
+/* Nothing is connected before the first redis_link_tick. ERR_NOMEM. */
 enum err redis_link_open(struct redis_link **out, const struct redis_link_options *options);
 /* Gives what is queued one chance to leave. Says of nodes that never answered, and were not given
  * up yet, that they are silent (`changed`). Accepts NULL; nulls. */

@@ -2,8 +2,6 @@
 
 #include "common/redis/redis_reader.h"
 
-#ifdef HAVE_HIREDIS
-
 #include <ctype.h>
 #include <errno.h>
 #include <hiredis/hiredis.h>
@@ -590,5 +588,3 @@ void redis_node_close(struct redis_node *node)
     }
     *node = (struct redis_node){.fd = -1};
 }
-
-#endif

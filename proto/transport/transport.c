@@ -1,8 +1,8 @@
 #include "proto/transport/transport.h"
 
 #include "common/rng.h"
+#include "proto/transport/redis_shell.h"
 #include "proto/transport/zeromq.h"
-#include "worker/redis/redis_shell.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,34 +30,18 @@ uint64_t transport_group(const struct transport_address *address)
                : rng_mix(options_servers_hash(redis->node, redis->nodes) + redis->db + 1) | 1;
 }
 
-/* What of a Redis this build can reach. */
-static enum err check_build(const struct redis_address *redis, char why[TRANSPORT_WHY_MAX])
-{
-    const char *lacks = NULL, *package = "libhiredis-dev";
-#if !defined(HAVE_HIREDIS)
-    lacks = "Redis";
-#elif !defined(HAVE_OPENSSL)
-    lacks = redis->is_tls ? "TLS to a Redis" : NULL;
-    package = "libssl-dev";
-#endif
-    (void)redis;
-    if (lacks != NULL) {
-        snprintf(why, TRANSPORT_WHY_MAX, "this build has no %s: install %s and build again", lacks,
-                 package);
-    }
-    return lacks != NULL ? ERR_IO : ERR_OK;
-}
-
 enum err transport_open(struct transport **out, const struct transport_address *address,
                         unsigned lanes, const char *program, char why[TRANSPORT_WHY_MAX])
 {
     why[0] = '\0';
-    enum err err = address->redis != NULL ? check_build(address->redis, why) : ERR_OK;
-    if (err != ERR_OK) {
-        return err;
+    if (address->redis != NULL && redis_shell_shards(address->redis) == 0) {
+        snprintf(why, TRANSPORT_WHY_MAX,
+                 "this build has no Redis: install libhiredis-dev and "
+                 "libssl-dev and build again");
+        return ERR_IO;
     }
     struct transport *t = calloc(1, sizeof *t);
-    err = t == NULL ? ERR_NOMEM : ERR_OK;
+    enum err err = t == NULL ? ERR_NOMEM : ERR_OK;
     if (t != NULL) {
         t->address = *address;
         t->address.keys = NULL;

@@ -16,8 +16,7 @@ LAYERS = {
     "common/redis": ["common"],
     "proto": ["common"],
     "proto/client": ["common", "proto"],
-    # Where the table is decides which of the two is opened, and so does what an ask costs there.
-    "proto/transport": ["common", "proto", "worker/redis/redis_shell.h", "worker/table/remote_depth.h"],
+    "proto/transport": ["common", "proto"],
     "ttserver": ["common", "proto", "ttserver"],
     "ttserver/core": ["common", "proto"],
     "ttserver/net": ["common", "proto", "ttserver/core"],
@@ -25,7 +24,7 @@ LAYERS = {
     "worker/games": ["common"],
     "worker/search": ["common", "worker/games", "worker/search/handover"],
     "worker/search/handover": ["common", "worker/games", "worker/search"],
-    "worker/redis": ["common", "proto", "worker/table/remote_depth.h"],
+    "worker/redis": ["common", "proto"],
     "worker/table": ["common", "proto", "worker/search/ports.h"],
     "worker/engine": ["common", "proto", "worker/table", "worker/search", "worker/games"],
     # The virtual cluster runs the same client and the same shard.
@@ -56,7 +55,6 @@ CIRCLES = [
      "the search is recursive: a node searches its children, a child is a node"),
     ("worker/search/handover", "peers steal steal_core steal_slave task_places task_work tasks", "peers gives each message to whom it is for"),
     ("worker/games/chess", "position tables", "tables.c fills in by the names of position.h what position.c adds up"),
-    ("common/redis", "redis_link redis_link_none", "one or the other is built: with hiredis, or without"),
     ("worker/lab", "chaos chaos_draw", "chaos.h declares what is drawn and what runs it"),
 ]
 
@@ -68,7 +66,8 @@ CONTRACT = re.compile(r"\b(threads?|pure)\b", re.IGNORECASE)
 
 
 def module(path):
-    return os.path.splitext(path)[0]
+    """x_none.c stands in for x.c in a build without it."""
+    return os.path.splitext(path)[0].removesuffix("_none")
 
 
 def circles(graph):

@@ -1,7 +1,5 @@
 #include "ttserver/keep/backing.h"
 
-#ifdef HAVE_HIREDIS
-
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/signals.h"
@@ -400,45 +398,3 @@ void backing_end(struct backing *b)
     free(b->shard);
     memset(b, 0, sizeof *b);
 }
-
-#else
-
-#include <string.h>
-
-enum err backing_open(struct backing *b, const struct backing_options *options)
-{
-    (void)options;
-    memset(b, 0, sizeof *b);
-    return ERR_IO;
-}
-
-uint64_t backing_place(const struct backing *b, unsigned shard)
-{
-    (void)b;
-    (void)shard;
-    return 0;
-}
-
-enum err backing_attach(struct backing *b, unsigned shard, struct tt_results *results,
-                        struct ttcore_survival *survival, uint64_t place)
-{
-    (void)b;
-    (void)shard;
-    (void)results;
-    (void)survival;
-    (void)place;
-    return ERR_OK;
-}
-
-bool backing_start(struct backing *b)
-{
-    (void)b;
-    return true;
-}
-
-void backing_end(struct backing *b)
-{
-    (void)b;
-}
-
-#endif

@@ -1,7 +1,5 @@
 #include "ttserver/keep/backing_redis.h"
 
-#ifdef HAVE_HIREDIS
-
 #include "common/clock.h"
 #include "common/lookup.h"
 #include "common/redis/redis_reader.h"
@@ -454,5 +452,3 @@ enum err backing_link_forget(struct backing_link *link, const struct backing_rec
     }
     return err;
 }
-
-#endif
