@@ -28,7 +28,7 @@ enum {
 struct server {
     /* fixed after start */
     const struct server_options *options;
-    struct access access;
+    struct who access;
     struct survive survive;
     struct server_metrics metrics;
     uint32_t connections_max;
@@ -73,7 +73,7 @@ static void on_hangup(uv_signal_t *handle, int number)
     }
     if (server->access.dir == NULL) {
         log_line(server->options->program, "SIGHUP: there are no keys to be read again");
-    } else if (access_reread(&server->access, &skipped, why) != ERR_OK) {
+    } else if (who_reread(&server->access, &skipped, why) != ERR_OK) {
         log_fail(server->options->program, "SIGHUP: %s; the list of users stays as it was", why);
     } else {
         if (skipped > 0) {
@@ -267,7 +267,7 @@ static bool open_shards(struct server *server)
         log_fail(o->program, "%s", err_text(ERR_NOMEM));
         return false;
     }
-    if (access_open(&server->access, o->keys_dir, why) != ERR_OK) {
+    if (who_open(&server->access, o->keys_dir, why) != ERR_OK) {
         log_fail(o->program, "--keys: %s", why);
         return false;
     }
@@ -377,7 +377,7 @@ static void free_server(struct server *server)
     survive_end(&server->survive);
     server_metrics_close(&server->metrics);
     close_shards(server);
-    access_close(&server->access);
+    who_close(&server->access);
     free(server->shard);
     free(server->thread);
 }
