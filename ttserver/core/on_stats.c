@@ -39,13 +39,13 @@ void ttcore_figures(const struct ttcore *core, struct ttcore_figures *out)
     out->inflight_over_quota = core->inflight.over_quota;
     out->session_inflight_max =
         o->session_inflight_max > 0 ? o->session_inflight_max : o->inflight_max;
-    if (o->survival != NULL) {
-#define X(name) out->name = ttcore_survival_read(&o->survival->name);
-        TTCORE_SURVIVAL(X)
+    if (o->ledger != NULL) {
+#define X(name) out->name = ttcore_ledger_read(&o->ledger->name);
+        TTCORE_LEDGER(X)
 #undef X
-        out->backing_behind = ttcore_survival_read(&o->survival->deep) -
-                              ttcore_survival_read(&o->survival->backed) +
-                              ttcore_survival_read(&o->survival->again);
+        out->backing_behind = ttcore_ledger_read(&o->ledger->deep) -
+                              ttcore_ledger_read(&o->ledger->backed) +
+                              ttcore_ledger_read(&o->ledger->again);
     }
 }
 

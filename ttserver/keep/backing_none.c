@@ -18,9 +18,9 @@ uint64_t backing_place(const struct backing *b, unsigned shard)
 }
 
 enum err backing_attach(struct backing *b, unsigned shard, struct tt_results *results,
-                        struct ttcore_survival *survival, uint64_t place)
+                        struct ttcore_ledger *ledger, uint64_t place)
 {
-    (void)b, (void)shard, (void)results, (void)survival, (void)place;
+    (void)b, (void)shard, (void)results, (void)ledger, (void)place;
     return ERR_OK;
 }
 
