@@ -320,14 +320,10 @@ static uint64_t restore(const redisReply *reply, struct tt_results *results)
         const redisReply *value = reply->element[i];
         size_t count = value->type == REDIS_REPLY_STRING ? value->len / SNAPSHOT_ENTRY_BYTES : 0;
         for (size_t k = 0; k < count; k++) {
-            struct snapshot_entry entry;
+            struct tt_scanned entry;
             const uint8_t *at = (const uint8_t *)value->str + k * SNAPSHOT_ENTRY_BYTES;
             if (snapshot_unpack(at, &entry) == ERR_OK) {
-                tt_results_restore(results, &(struct tt_scanned){.key = entry.key,
-                                                                 .lower = entry.lower,
-                                                                 .upper = entry.upper,
-                                                                 .move = entry.move,
-                                                                 .depth = entry.depth});
+                tt_results_restore(results, &entry);
                 entries++;
             }
         }
@@ -371,12 +367,7 @@ static unsigned pack_bucket(const struct tt_results *results, uint64_t bucket, u
     for (unsigned slot = 0; slot < TT_BUCKET_ENTRIES; slot++) {
         struct tt_scanned entry;
         if (tt_results_entry(results, bucket, slot, &entry) && entry.depth >= depth_min) {
-            snapshot_pack(value + (size_t)count * SNAPSHOT_ENTRY_BYTES,
-                          &(struct snapshot_entry){.key = entry.key,
-                                                   .lower = entry.lower,
-                                                   .upper = entry.upper,
-                                                   .move = entry.move,
-                                                   .depth = entry.depth});
+            snapshot_pack(value + (size_t)count * SNAPSHOT_ENTRY_BYTES, &entry);
             count++;
         }
     }

@@ -97,7 +97,7 @@ enum err keep_files_fill(struct keep_files *s, unsigned shard, struct tt_results
                          struct ttcore_ledger *ledger, uint64_t place)
 {
     struct keep_file *file = &s->file[shard];
-    struct snapshot_entry entry[READ_ENTRIES];
+    struct tt_scanned entry[READ_ENTRIES];
     char why[SNAPSHOT_WHY_MAX];
     uint64_t begin_us = clock_us(), total = 0;
     size_t count = 1;
@@ -114,9 +114,7 @@ enum err keep_files_fill(struct keep_files *s, unsigned shard, struct tt_results
     while (err == ERR_OK && count > 0) {
         err = snapshot_next(file->reader, entry, READ_ENTRIES, &count, why);
         for (size_t i = 0; err == ERR_OK && i < count; i++) {
-            tt_results_restore(results,
-                               &(struct tt_scanned){entry[i].key, entry[i].lower, entry[i].upper,
-                                                    entry[i].move, entry[i].depth});
+            tt_results_restore(results, &entry[i]);
         }
         total += err == ERR_OK ? count : 0;
     }
@@ -157,13 +155,7 @@ static enum err write_buckets(const struct keep_file *file, struct snapshot_writ
             if (!tt_results_entry(file->results, b, slot, &entry)) {
                 continue;
             }
-            enum err err = snapshot_add(writer,
-                                        &(struct snapshot_entry){.key = entry.key,
-                                                                 .lower = entry.lower,
-                                                                 .upper = entry.upper,
-                                                                 .move = entry.move,
-                                                                 .depth = entry.depth},
-                                        why);
+            enum err err = snapshot_add(writer, &entry, why);
             if (err != ERR_OK) {
                 return err;
             }

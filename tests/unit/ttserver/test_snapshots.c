@@ -46,7 +46,7 @@ static void write_file(struct bed *b)
     char why[SNAPSHOT_WHY_MAX];
     assert_int_equal(snapshot_create(&writer, b->path, PLACE, why), ERR_OK);
     for (uint64_t i = 1; i <= ENTRIES; i++) {
-        const struct snapshot_entry entry = {rng_mix(i), 3, 5, (uint16_t)i, 6};
+        const struct tt_scanned entry = {rng_mix(i), 3, 5, (uint16_t)i, 6};
         assert_int_equal(snapshot_add(writer, &entry, why), ERR_OK);
     }
     assert_int_equal(snapshot_commit(&writer, why), ERR_OK);
