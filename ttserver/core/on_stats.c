@@ -9,7 +9,7 @@ void ttcore_figures(const struct ttcore *core, struct ttcore_figures *out)
     *out = core->count;
     if (o->outside != NULL) {
 #define X(name, help) out->name = o->outside->name;
-        TTCORE_OUTSIDE(X)
+        TTCORE_OUTSIDE(X, X)
 #undef X
     }
     out->sessions = core->sessions.live;
@@ -56,9 +56,9 @@ void ttcore_on_stats(struct ttcore_call *call)
     uint32_t count = 0;
     ttcore_figures(call->core, &now);
 #define X(name, help) figure[count++] = (struct proto_figure){proto_text_of(#name), now.name};
-    TTCORE_COUNTERS(X)
-    TTCORE_OUTSIDE(X)
-    TTCORE_PARTS(X)
+    TTCORE_COUNTERS(X, X)
+    TTCORE_OUTSIDE(X, X)
+    TTCORE_PARTS(X, X)
     TTCORE_GAUGES(X)
 #undef X
     struct proto_message answer = {.type = PROTO_STATS_ANSWER};
