@@ -21,13 +21,6 @@ enum {
 const char tt_program[] = "abdada tt";
 static atomic_bool stopping;
 
-static void on_signal(int number)
-{
-    if (atomic_exchange(&stopping, true)) {
-        _exit(128 + number);
-    }
-}
-
 /* What a command needs. */
 enum need {
     NEEDS_KEY = 1,
@@ -359,7 +352,7 @@ int cli_tt(int argc, char *argv[])
     if (status >= 0) {
         return status;
     }
-    signals_catch(on_signal);
+    signals_end_by(&stopping);
     tt.is_alone = operands > 0;
     status = operands > 0 ? run_one(&tt, operand, operands) : run_input(&tt);
     tt_link_close(&tt.link);
