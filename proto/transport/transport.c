@@ -14,13 +14,13 @@ struct transport {
     const char *program;
     void *context; /* ZeroMQ's; NULL: Redis */
     unsigned lanes; /* room in the one that is used */
-    struct wire **wire;
+    struct zeromq **zeromq;
     struct redis_shell **redis;
     /* state */
     unsigned opened;
 };
 
-_Static_assert((int)TRANSPORT_WHY_MAX >= (int)WIRE_WHY_MAX, "a wire's words fit");
+_Static_assert((int)TRANSPORT_WHY_MAX >= (int)ZEROMQ_WHY_MAX, "zeromq's words fit");
 
 uint64_t transport_group(const struct transport_address *address)
 {
@@ -50,12 +50,12 @@ enum err transport_open(struct transport **out, const struct transport_address *
         if (address->redis != NULL) {
             t->redis = calloc(lanes, sizeof *t->redis);
         } else {
-            t->wire = calloc(lanes, sizeof *t->wire);
+            t->zeromq = calloc(lanes, sizeof *t->zeromq);
         }
-        err = t->redis == NULL && t->wire == NULL ? ERR_NOMEM : ERR_OK;
+        err = t->redis == NULL && t->zeromq == NULL ? ERR_NOMEM : ERR_OK;
     }
     if (err == ERR_OK && address->redis == NULL) {
-        err = wire_context(&t->context, address->servers, lanes, address->is_guest, why);
+        err = zeromq_context(&t->context, address->servers, lanes, address->is_guest, why);
     }
     if (err != ERR_OK) {
         if (why[0] == '\0') {
@@ -78,13 +78,13 @@ void transport_close(struct transport **transport)
         if (t->redis != NULL) {
             redis_shell_close(&t->redis[i]);
         } else {
-            wire_close(&t->wire[i]);
+            zeromq_close(&t->zeromq[i]);
         }
     }
     if (t->context != NULL) {
         zmq_ctx_term(t->context);
     }
-    free(t->wire);
+    free(t->zeromq);
     free(t->redis);
     free(t);
     *transport = NULL;
@@ -123,11 +123,11 @@ enum err transport_lane(struct transport *t, const struct keys_client *keys,
         err = redis_shell_open(&t->redis[i], t->address.redis, t->program,
                                i == 0 ? NULL : t->redis[0]);
     } else {
-        err = wire_open(&t->wire[i], t->context, t->address.server, t->address.servers, keys,
-                        t->program, i == 0 ? NULL : t->wire[0]);
+        err = zeromq_open(&t->zeromq[i], t->context, t->address.server, t->address.servers, keys,
+                          t->program, i == 0 ? NULL : t->zeromq[0]);
     }
     if (err == ERR_OK) {
-        *out = t->redis != NULL ? redis_shell_of(t->redis[i]) : wire_shell(t->wire[i]);
+        *out = t->redis != NULL ? redis_shell_of(t->redis[i]) : zeromq_shell(t->zeromq[i]);
         t->opened++;
     }
     return err;
