@@ -88,7 +88,6 @@ bool redis_link_leave_replica(struct redis_link *link);
  * since PUBLISH reaches all). What is published while that one is not connected never comes. False:
  * more than REDIS_CHANNELS_MAX, or no memory. A channel that is there is fine. */
 bool redis_link_subscribe(struct redis_link *link, const char *channel);
-void redis_link_unsubscribe(struct redis_link *link, const char *channel);
 
 /* Writes and reads what sockets take and have, calls the callbacks. True if anything came. */
 bool redis_link_drain(struct redis_link *link, uint64_t now_us);

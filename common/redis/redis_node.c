@@ -525,7 +525,7 @@ void redis_node_tick(struct redis_node *node, uint64_t now_us)
         from_us = node->first->queued_us;
     }
     uint64_t silence_us = now_us > from_us ? now_us - from_us : 0;
-    if (owes && silence_us > REDIS_NODE_SILENCE_US) {
+    if (owes && silence_us > node->setup->silence_us) {
         redis_node_break(node, redis_node_silence_text(node->state));
         end_connection(node);
     } else if (!owes && node->is_wanted && silence_us > REDIS_NODE_IDLE_US) {

@@ -109,7 +109,7 @@ static enum err take_over(struct backing *b, struct backing_shard *shard, char *
     bool was_flushed = flushed != shard->flushed;
     if (now.place != 0 && was_flushed) { /* what was forgotten does not come back */
         err = backing_link_forget(b->link, &now, why);
-        now = err == ERR_OK ? (struct backing_record){0} : now;
+        now.place = err == ERR_OK ? 0 : now.place;
     } else if (now.place != 0 && (now.place != shard->own.place || !shard->is_read)) {
         err = read_results(b, shard, &now, why);
     }
@@ -246,7 +246,7 @@ static enum err sweep(struct backing *b, struct backing_shard *shard, char *why)
     if (err == ERR_OK && shard->old.place != 0) {
         err = backing_link_set_record(b->link, shard->name, &shard->own, why);
         err = err ? err : backing_link_forget(b->link, &shard->old, why);
-        shard->old = err == ERR_OK ? (struct backing_record){0} : shard->old;
+        shard->old.place = err == ERR_OK ? 0 : shard->old.place;
     }
     if (err == ERR_OK) {
         atomic_store_explicit(&ledger->backed, deep, memory_order_release);

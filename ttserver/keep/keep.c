@@ -46,7 +46,6 @@ static enum err open_backing(struct keep *s, const char *program,
                                       .port = listen->port,
                                       .shards = s->shards,
                                       .depth_min = (uint8_t)options->backing_depth};
-    (void)signal(SIGPIPE, SIG_IGN); /* hiredis writes to connections that broke */
     enum err err = backing_open(&s->backing, &backing);
     for (unsigned i = 0; err == ERR_OK && i < s->shards; i++) {
         s->shard[i].place = backing_place(&s->backing, i);

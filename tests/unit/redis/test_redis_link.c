@@ -255,11 +255,9 @@ static void channels_are_there_again_after_a_loss(void **state)
     redis_run(&s);
     user_wait_published(&u, s.port, "two");
     user_wait_published(&u, s.port, "three");
-    redis_link_unsubscribe(u.link, "two");
     user_wait_published(&u, s.port, "one");
-    redis_expect(s.port, "PUBLISH two x", ":0");
     char name[8];
-    for (unsigned i = 2; i < REDIS_CHANNELS_MAX; i++) {
+    for (unsigned i = 3; i < REDIS_CHANNELS_MAX; i++) {
         snprintf(name, sizeof name, "c%u", i);
         assert_true(redis_link_subscribe(u.link, name));
     }
