@@ -131,6 +131,7 @@ static int read_options(struct tt *tt, int argc, char *argv[], const char **oper
         .version = PROGRAM_VERSION,
         .table = table,
         .operands_max = WORDS_MAX,
+        .board_letters = CLI_BOARD_LETTERS,
     };
     return config_parse(&options, argc, argv, operand, n);
 }
