@@ -26,6 +26,8 @@ enum {
     PROTO_RESULT_DEPTH_MAX = 63, /* of such a result */
     PROTO_LOAD_BUSY = 50, /* of a relay (SHARE): from here on, less is to be sent */
     PROTO_COUNTER_BITS = 48, /* of what a JOB_REPORT counts */
+    PROTO_FRESH_SHIFT =
+        32, /* the upper half of a job's namespace is its own (PROTOCOL.md section 8) */
     PROTO_MESSAGE_MAX = 65536, /* bytes in one message; larger ones are refused unread */
     /* of JOB or JOB_POST: three texts with their heads, eleven integers of at most nine bytes */
     PROTO_JOB_BYTES = 3 * (3 + PROTO_TEXT_MAX) + 11 * 9 + 8,
