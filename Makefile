@@ -19,7 +19,7 @@ DEPS_COMPILE := gcc=gcc libc6-dev=stdio.h libzmq3-dev=zmq.h "libmsgpack-c-dev|li
                 libmicrohttpd-dev=microhttpd.h
 DEPS_BUILD   := $(DEPS_COMPILE) make=make pkg-config=pkg-config libcmocka-dev=cmocka.h python3=$(PYTHON) \
                 python3-zmq=py:zmq python3-msgpack=py:msgpack
-# Without them there is no Redis as the table, and no TLS to it.
+# Without them there is no Redis as the table.
 DEPS_REDIS   := libhiredis-dev=hiredis/hiredis.h libssl-dev=openssl/ssl.h
 DEPS_TEST    := "clang-format-14|clang-format=clang-format-14" cppcheck=cppcheck valgrind=valgrind iproute2=ip \
                 gnuplot-nox=gnuplot redis-server=redis-server python3-cffi=py:cffi python3-dev=python3-config \
@@ -56,15 +56,15 @@ WARN   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpoin
 # One version for all: that of the library.
 VERSION := $(shell sed -n 's/^.define ABDADA_VERSION "\(.*\)"/\1/p' worker/lib/abdada.h)
 COMMON := -std=c11 -D_GNU_SOURCE -DPROGRAM_VERSION='"$(VERSION)"' -I. -I$(O) -g -pthread $(WARN) -MMD -MP
-# Redis as the table is optional: hiredis speaks its protocol, OpenSSL encrypts for rediss://.
+# Redis is optional, and built as a whole (hiredis speaks its protocol, OpenSSL encrypts for rediss://) or not at all:
+# then x_none.c stands in for x.c, and the rest of it is absent.
 HAS = $(shell printf '\043include <%s>\n' $(1) | $(CC) -E -x c - >/dev/null 2>&1 && echo y)
-ifeq ($(call HAS,hiredis/hiredis.h),y)
-COMMON += -DHAVE_HIREDIS
-LIBS_REDIS := -lhiredis
-ifeq ($(call HAS,openssl/ssl.h),y)
-COMMON += -DHAVE_OPENSSL
-LIBS_REDIS += -lssl -lcrypto
-endif
+ifeq ($(call HAS,hiredis/hiredis.h)$(call HAS,openssl/ssl.h),yy)
+COMMON += -DHAVE_REDIS
+LIBS_REDIS := -lhiredis -lssl -lcrypto
+ABSENT := %_none.c
+else
+ABSENT := $(filter-out %redis_address.c %_none.c,$(wildcard common/redis/*.c worker/redis/*.c ttserver/keep/backing*.c tests/unit/redis/*.c))
 endif
 ifeq ($(MODE),release)
 CFLAGS_MODE := -O3 -march=$(ARCH) -flto=auto -fno-plt
@@ -85,7 +85,7 @@ LIBS_NET = -lzmq -luv -lsodium -lmicrohttpd $(shell pkg-config --libs msgpack-c 
 LIBS     = $(LIBS_NET) $(LIBS_REDIS) -lm -pthread
 
 MAINS := ttserver/main.c worker/ttworker.c worker/abdada.c
-SRC := $(filter-out $(MAINS),$(wildcard $(foreach top,common proto ttserver worker,$(top)/*.c $(top)/*/*.c $(top)/*/*/*.c)))
+SRC := $(filter-out $(MAINS) $(ABSENT),$(wildcard $(foreach top,common proto ttserver worker,$(top)/*.c $(top)/*/*.c $(top)/*/*/*.c)))
 # Files that a program has in it as they are; of x.y the linker makes _binary_x_y_start and _binary_x_y_end.
 EMBEDDED := $(wildcard deploy/cluster/*.py deploy/cluster/*.sh worker/programs/*/*.html worker/games/*/*.net worker/games/*/*.weights)
 OBJ := $(SRC:%.c=$(O)/%.o) $(EMBEDDED:%=$(O)/%.embedded.o)
@@ -113,8 +113,8 @@ $(PROGRAMS:%=$(O)/bin/%):
 # into one object of which only what abdada.h declares can be seen, in the static library as in the shared one.
 COMMA := ,
 LIB_SONAME  := libabdada.so.0
-LIB_SRC := $(wildcard worker/lib/*.c worker/redis/*.c proto/*.c proto/*/*.c common/redis/*.c common/keys/*.c) \
-           $(filter-out common/tt/snapshot.c,$(wildcard common/tt/*.c)) \
+LIB_SRC := $(filter-out $(ABSENT) common/tt/snapshot.c,$(wildcard worker/lib/*.c worker/redis/*.c proto/*.c proto/*/*.c \
+               common/redis/*.c common/keys/*.c common/tt/*.c)) \
            $(addprefix common/,clock.c err.c log.c lookup.c options.c signals.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(O)/lib/%.o)
 # For any machine of its kind unless ARCH is given: it is installed, and copied.

@@ -447,10 +447,10 @@ static int take_short(struct words *words, const char *word)
     return refuse(words->options, "unknown option", word);
 }
 
-/* A board of 64 squares may begin with an empty one, '-'. */
-static bool is_board(const char *word)
+static bool is_board(const struct options *options, const char *word)
 {
-    return strspn(word, "-._XxOo*0BbWw") >= 64;
+    const char *letters = options->board_letters;
+    return letters != NULL && strspn(word, letters) >= OPTIONS_BOARD_MIN;
 }
 
 int options_parse(const struct options *options, int argc, char *const argv[], const char **operand,
@@ -462,7 +462,7 @@ int options_parse(const struct options *options, int argc, char *const argv[], c
     while (words.at < argc) {
         const char *word = argv[words.at++];
         int outcome = OPTIONS_RUN;
-        if (ended || word[0] != '-' || word[1] == '\0' || is_board(word)) {
+        if (ended || word[0] != '-' || word[1] == '\0' || is_board(options, word)) {
             if (count >= options->operands_max) {
                 return refuse(options, "unexpected argument", word);
             }

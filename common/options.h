@@ -59,6 +59,8 @@ struct options_row {
         .kind = OPTION_##type, .min = low, .max = high                          \
     }
 
+enum { OPTIONS_BOARD_MIN = 64 };
+
 struct options {
     const char *program; /* begins every message: "ttserver", "abdada solve" */
     const char *usage; /* after the program's name: "[OPTION]... [POSITION]" */
@@ -66,6 +68,8 @@ struct options {
     const char *version;
     const struct options_row *table;
     unsigned operands_max; /* more is wrong use */
+    const char *board_letters; /* a word of OPTIONS_BOARD_MIN of these or more is an operand, though
+                                  it may begin with '-'; NULL: none is */
     bool has_config; /* takes --config FILE, which common/config.h has read before */
 };
 

@@ -1,6 +1,9 @@
 #include "common/signals.h"
 
 #include <signal.h>
+#include <unistd.h>
+
+static atomic_bool *_Atomic end; /* of signals_end_by */
 
 static void on_hangup(int number)
 {
@@ -17,6 +20,19 @@ void signals_catch(void (*handler)(int number))
     if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler == SIG_DFL) {
         sigaction(SIGHUP, &hangup, NULL);
     }
+}
+
+static void on_end(int number)
+{
+    if (atomic_exchange(atomic_load(&end), true)) {
+        _exit(128 + number);
+    }
+}
+
+void signals_end_by(atomic_bool *flag)
+{
+    atomic_store(&end, flag);
+    signals_catch(on_end);
 }
 
 bool signals_create_thread(pthread_t *thread, void *(*run)(void *context), void *context)

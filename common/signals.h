@@ -6,12 +6,17 @@
 #define COMMON_SIGNALS_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 /* Calls `handler` for SIGINT and SIGTERM, and at the first SIGHUP, of a terminal that closes, as if
  * it were SIGTERM (not where nohup has it ignored); a second SIGHUP, of the shell there, is none. A
  * blocking call that they interrupt returns EINTR. */
 void signals_catch(void (*handler)(int number));
+
+/* The same for a program that looks at a flag: the first of them sets it, and the second ends the
+ * process at once. The flag is one of the process, for ever. */
+void signals_end_by(atomic_bool *flag);
 
 /* pthread_create for a thread that takes no signals: the others of the process do. False: no thread
  * was created. */

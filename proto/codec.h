@@ -27,6 +27,8 @@ enum {
     PROTO_RESULT_DEPTH_MAX = 63, /* most depth of a result in SHARE */
     PROTO_LOAD_BUSY = 50, /* load of a relay (SHARE) from which on less is to be sent */
     PROTO_COUNTER_BITS = 48, /* width of a counter in JOB_REPORT */
+    PROTO_FRESH_SHIFT =
+        32, /* bits below the half of a namespace that is a job's own (PROTOCOL.md section 8) */
     PROTO_MESSAGE_MAX = 65536, /* bytes in one message; larger ones are refused unread */
     /* bytes of a JOB or JOB_POST: three texts with their heads, eleven integers of nine bytes */
     PROTO_JOB_BYTES = 3 * (3 + PROTO_TEXT_MAX) + 11 * 9 + 8,

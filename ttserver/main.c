@@ -66,13 +66,13 @@ static int read_arguments(int argc, char **argv, struct arguments *a)
                     "serve an address that other machines can reach, without keys"),
         OPTIONS_ROW(HOST_PORT, "check", "HOST:PORT", &a->check, 0, 0,
                     "serve nothing; exit status 0 if the shard there serves, else 1"),
-        OPTIONS_ROW(TEXT, "snapshot", "FILE", &a->server.survive.snapshot, 0, 0,
+        OPTIONS_ROW(TEXT, "snapshot", "FILE", &a->server.keep.snapshot, 0, 0,
                     "results are kept in FILE (of shard 0; FILE.1, FILE.2, ...) and read at start"),
-        OPTIONS_ROW(U32, "snapshot-every", "S", &a->server.survive.snapshot_every_s, 1,
+        OPTIONS_ROW(U32, "snapshot-every", "S", &a->server.keep.snapshot_every_s, 1,
                     LONGEST_MS / 1000, "seconds between snapshots (60); SIGUSR1: at once"),
         OPTIONS_ROW(TEXT, "backing", "URL", &a->backing_url, 0, 0,
                     "results are kept in the Redis redis://HOST[:PORT][/DB] and read at start"),
-        OPTIONS_ROW(U32, "backing-depth", "N", &a->server.survive.backing_depth, 0, TT_DEPTH_MAX,
+        OPTIONS_ROW(U32, "backing-depth", "N", &a->server.keep.backing_depth, 0, TT_DEPTH_MAX,
                     "results of at least this depth are kept there (4)"),
         OPTIONS_ROW(TEXT, "log", "FILE", &a->server.log, 0, 0,
                     "log into FILE once ready, which SIGHUP opens anew (default: stderr)"),
@@ -111,7 +111,7 @@ static int check_backing(struct arguments *a)
     if (a->backing_url == NULL) {
         return 0;
     }
-    if (a->server.survive.snapshot != NULL) {
+    if (a->server.keep.snapshot != NULL) {
         return options_wrong(program, "--backing and --snapshot exclude each other");
     }
     if (redis_address_parse_option(address, a->backing_url, why) != ERR_OK) {
@@ -128,10 +128,7 @@ static int check_backing(struct arguments *a)
         return options_wrong(program, "--backing: --listen must name a port, by which the results "
                                       "are found again");
     }
-#ifndef HAVE_HIREDIS
-    return options_wrong(program, "--backing: this build has no Redis: make deps, make");
-#endif
-    a->server.survive.backing = address;
+    a->server.keep.backing = address;
     return 0;
 }
 
@@ -146,7 +143,7 @@ static int check_arguments(struct arguments *a)
     if (!memory_has_room(a->memory, why, sizeof why)) {
         return options_wrong(program, "--memory of %" PRIu64 " MiB: %s", a->memory >> 20, why);
     }
-    if (o->survive.snapshot != NULL && o->survive.snapshot[0] == '\0') {
+    if (o->keep.snapshot != NULL && o->keep.snapshot[0] == '\0') {
         return options_wrong(program, "--snapshot: names no file");
     }
     if (o->listen.port != 0 && o->listen.port + o->shards - 1 > UINT16_MAX) {
@@ -303,7 +300,7 @@ static int run(int argc, char **argv)
                    .listen = {"127.0.0.1", DEFAULT_PORT},
                    .shards = 1,
                    .core = ttcore_defaults(),
-                   .survive = {.snapshot_every_s = 60, .backing_depth = 4}},
+                   .keep = {.snapshot_every_s = 60, .backing_depth = 4}},
         .memory = UINT64_C(256) << 20,
     };
     streams_open();

@@ -28,8 +28,8 @@ enum {
 struct server {
     /* fixed after start */
     const struct server_options *options;
-    struct access access;
-    struct survive survive;
+    struct who access;
+    struct keep keep;
     struct server_metrics metrics;
     uint32_t connections_max;
     struct shard *shard;
@@ -73,7 +73,7 @@ static void on_hangup(uv_signal_t *handle, int number)
     }
     if (server->access.dir == NULL) {
         log_line(server->options->program, "SIGHUP: there are no keys to be read again");
-    } else if (access_reread(&server->access, &skipped, why) != ERR_OK) {
+    } else if (who_reread(&server->access, &skipped, why) != ERR_OK) {
         log_fail(server->options->program, "SIGHUP: %s; the list of users stays as it was", why);
     } else {
         if (skipped > 0) {
@@ -91,7 +91,7 @@ static void on_write_now(uv_signal_t *handle, int number)
 {
     struct server *server = handle->data;
     (void)number;
-    survive_write_now(&server->survive);
+    keep_write_now(&server->keep);
 }
 
 /* A shard ended: asked to, or because its socket failed; then the others end too. Several sends may
@@ -119,7 +119,7 @@ static bool open_main_loop(struct server *server)
      * thread makes its first blocking call is lost (its record of pending signals is allocated
      * then, and again by the handler): 1 end in 100 that followed "ready" at once. */
     (void)uv_run(loop, UV_RUN_NOWAIT);
-    return (server->options->survive.snapshot == NULL ||
+    return (server->options->keep.snapshot == NULL ||
             uv_signal_start(&server->write_now, on_write_now, SIGUSR1) == 0) &&
            uv_signal_start(&server->hangup, on_hangup, SIGHUP) == 0;
 }
@@ -204,7 +204,7 @@ static enum err open_shard(struct server *server, unsigned index, uint16_t port,
     }
     shard.core.boot = drawn[0];
     shard.core.secret = drawn[1];
-    survive_core(&server->survive, index, &shard.core);
+    keep_core(&server->keep, index, &shard.core);
     enum err err = shard_open(&server->shard[index], &shard);
     if (err != ERR_OK && !(err == ERR_EXIST && may_exist)) {
         say_why(o, err, index, name);
@@ -267,11 +267,11 @@ static bool open_shards(struct server *server)
         log_fail(o->program, "%s", err_text(ERR_NOMEM));
         return false;
     }
-    if (access_open(&server->access, o->keys_dir, why) != ERR_OK) {
+    if (who_open(&server->access, o->keys_dir, why) != ERR_OK) {
         log_fail(o->program, "--keys: %s", why);
         return false;
     }
-    return survive_open(&server->survive, o->program, &o->survive, &o->listen, o->shards) &&
+    return keep_open(&server->keep, o->program, &o->keep, &o->listen, o->shards) &&
            open_all(server);
 }
 
@@ -300,8 +300,7 @@ static bool fill_shards(struct server *server)
 {
     bool ok = true;
     for (unsigned i = 0; ok && i < server->opened; i++) {
-        ok = survive_attach(&server->survive, server->options->program, i,
-                            server->shard[i].peers.core);
+        ok = keep_attach(&server->keep, server->options->program, i, server->shard[i].peers.core);
     }
     return ok;
 }
@@ -315,7 +314,7 @@ static bool start_shards(struct server *server)
         ok = signals_create_thread(&server->thread[server->running], run_shard, shard);
         server->running += ok;
     }
-    ok = ok && survive_start(&server->survive);
+    ok = ok && keep_start(&server->keep);
     if (!ok) {
         log_fail(server->options->program, "cannot start a thread");
     }
@@ -374,10 +373,10 @@ static void join_shards(struct server *server)
 
 static void free_server(struct server *server)
 {
-    survive_end(&server->survive);
+    keep_end(&server->keep);
     server_metrics_close(&server->metrics);
     close_shards(server);
-    access_close(&server->access);
+    who_close(&server->access);
     free(server->shard);
     free(server->thread);
 }

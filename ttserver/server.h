@@ -7,7 +7,7 @@
 
 #include "common/listen.h"
 #include "ttserver/core/core.h"
-#include "ttserver/keep/survive.h"
+#include "ttserver/keep/keep.h"
 
 enum { SERVER_SHARDS_MAX = 256 };
 
@@ -19,7 +19,7 @@ struct server_options {
     const char *keys_dir; /* NULL: no keys */
     unsigned shards; /* 1..SERVER_SHARDS_MAX */
     struct ttcore_options core; /* options of each shard; boot and start_us are set here */
-    struct survive_options survive;
+    struct keep_options keep;
     const struct options_host_port *metrics; /* NULL: none */
     const char *log; /* file, from "ready" on; NULL: standard error */
 };

@@ -17,7 +17,7 @@ struct shard_options {
     const struct listen_address *address; /* read in open only */
     unsigned addresses;
     uint16_t port; /* 0: any */
-    struct access *access; /* borrowed until close */
+    struct who *access; /* borrowed until close */
     uint32_t connections_max; /* ttserver/net/peers.h */
     size_t held_max; /* ttserver/net/peers.h */
     uv_async_t *ended; /* signalled when run is about to return */

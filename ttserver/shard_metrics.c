@@ -51,9 +51,9 @@ static unsigned answer_metrics(void *self, FILE *out)
                        at[i].figures.name);                                    \
     }
 #define X(name, help) ALL(name, true, help)
-    TTCORE_COUNTERS(X)
-    TTCORE_OUTSIDE(X)
-    TTCORE_PARTS(X)
+    TTCORE_COUNTERS(X, X)
+    TTCORE_OUTSIDE(X, X)
+    TTCORE_PARTS(X, X)
 #undef X
 #define X(name, help) ALL(name, false, help)
     TTCORE_GAUGES(X)

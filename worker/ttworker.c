@@ -45,15 +45,10 @@ struct member {
     unsigned index;
 };
 
-static void on_signal(int number)
+static void on_hangup(int number)
 {
-    if (number == SIGHUP) {
-        (void)log_reopen();
-        return;
-    }
-    if (atomic_exchange(&stopping, true)) {
-        _exit(128 + number);
-    }
+    (void)number;
+    (void)log_reopen();
 }
 
 static void *run_member(void *context)
@@ -214,9 +209,9 @@ static int serve(struct crew *c)
         return 1;
     }
     /* Also without a log: when its terminal closes a worker goes on, as ttserver does. */
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+    struct sigaction action = {.sa_handler = on_hangup, .sa_flags = SA_RESTART};
     sigaction(SIGHUP, &action, NULL);
-    signals_catch(on_signal);
+    signals_end_by(&stopping);
     sem_init(&c->tried, 0, 0);
     enum err err = open_crew(c, keys, why);
     keys_wipe(&room, sizeof room);

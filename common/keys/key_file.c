@@ -37,6 +37,34 @@ enum err key_file_fail_errno(char *why, const char *path)
     return key_file_fail(err, why, "%s: %s", path, strerror(errno));
 }
 
+/* ---- what is in it ---- */
+
+static const char *const role_text[KEYS_ROLES] = {[KEYS_WORKER] = "worker",
+                                                  [KEYS_FRONT] = "front-end",
+                                                  [KEYS_MONITOR] = "monitor",
+                                                  [KEYS_ADMINISTRATOR] = "administrator"};
+
+const char *keys_role_text(enum keys_role role)
+{
+    return (unsigned)role < KEYS_ROLES ? role_text[role] : "?";
+}
+
+enum err keys_read_role(const char *text, enum keys_role *out)
+{
+    for (unsigned i = 0; i < KEYS_ROLES; i++) {
+        if (strcmp(text, role_text[i]) == 0) {
+            *out = (enum keys_role)i;
+            return ERR_OK;
+        }
+    }
+    return ERR_SYNTAX;
+}
+
+void keys_wipe(void *secret, size_t size)
+{
+    explicit_bzero(secret, size);
+}
+
 /* ---- a file ---- */
 
 enum err key_file_join(char path[PATH_MAX], const char *dir, const char *name, const char *end,

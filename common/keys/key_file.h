@@ -6,11 +6,29 @@
 #ifndef COMMON_KEYS_KEY_FILE_H
 #define COMMON_KEYS_KEY_FILE_H
 
-#include "common/keys/keys.h"
+#include "common/err.h"
 
 #include <dirent.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { KEYS_BYTES = 32, KEYS_NAME_MAX = 32, KEYS_WHY_MAX = 512, KEYS_USERS_MAX = 4096 };
+
+enum keys_role { KEYS_WORKER, KEYS_FRONT, KEYS_MONITOR, KEYS_ADMINISTRATOR, KEYS_ROLES };
+
+struct keys_pair {
+    uint8_t public_key[KEYS_BYTES], secret_key[KEYS_BYTES];
+};
+
+/* "worker", "front-end", "monitor", "administrator". */
+const char *keys_role_text(enum keys_role role);
+/* The other way: ERR_SYNTAX. */
+enum err keys_read_role(const char *text, enum keys_role *out);
+
+/* Overwrites secrets so that the compiler does not leave it out. */
+void keys_wipe(void *secret, size_t size);
 
 enum { KEY_FILE_NAME_MAX = 256 /* NAME_MAX of Linux, with its end */ };
 

@@ -1,4 +1,4 @@
-#include "common/keys/key_file.h"
+#include "common/keys/keys.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,32 +14,6 @@ enum {
 };
 
 static const char secret_end[] = ".secret", public_end[] = ".public";
-
-static const char *const role_text[KEYS_ROLES] = {[KEYS_WORKER] = "worker",
-                                                  [KEYS_FRONT] = "front-end",
-                                                  [KEYS_MONITOR] = "monitor",
-                                                  [KEYS_ADMINISTRATOR] = "administrator"};
-
-const char *keys_role_text(enum keys_role role)
-{
-    return (unsigned)role < KEYS_ROLES ? role_text[role] : "?";
-}
-
-enum err keys_read_role(const char *text, enum keys_role *out)
-{
-    for (unsigned i = 0; i < KEYS_ROLES; i++) {
-        if (strcmp(text, role_text[i]) == 0) {
-            *out = (enum keys_role)i;
-            return ERR_OK;
-        }
-    }
-    return ERR_SYNTAX;
-}
-
-void keys_wipe(void *secret, size_t size)
-{
-    explicit_bzero(secret, size);
-}
 
 enum err keys_load_server(const char *dir, struct keys_pair *out, char *why)
 {
@@ -83,7 +57,8 @@ static enum err find_secret(const char *path, enum keys_role role, struct key_fi
             err = key_file_fail(
                 ERR_RANGE, why,
                 "%s: has two keys of the role %s, %s%s and %s%s: keep one, or call it %s%s", path,
-                role_text[role], found, secret_end, name, secret_end, role_text[role], secret_end);
+                keys_role_text(role), found, secret_end, name, secret_end, keys_role_text(role),
+                secret_end);
         } else {
             strcpy(found, name);
             *out = file;
@@ -101,11 +76,11 @@ static enum err find_secret(const char *path, enum keys_role role, struct key_fi
 static enum err named_secret(const char *dir, enum keys_role role, struct key_file *out, char *why)
 {
     struct key_file file = {0};
-    enum err err = key_file_load(dir, role_text[role], secret_end,
+    enum err err = key_file_load(dir, keys_role_text(role), secret_end,
                                  KEY_FILE_ROLE | KEY_FILE_PUBLIC | KEY_FILE_SECRET, &file, why);
     if (err == ERR_OK && file.role != role) {
-        err = key_file_fail(ERR_RANGE, why, "%s/%s%s: its role is %s", dir, role_text[role],
-                            secret_end, role_text[file.role]);
+        err = key_file_fail(ERR_RANGE, why, "%s/%s%s: its role is %s", dir, keys_role_text(role),
+                            secret_end, keys_role_text(file.role));
     }
     if (err == ERR_OK) {
         *out = file;
@@ -301,7 +276,7 @@ static enum err make_pair(const char *dir, const char *public_dir, const char *n
         return key_file_fail(ERR_IO, why, "this machine's libzmq has no CURVE encryption");
     }
     if (role < KEYS_ROLES) {
-        snprintf(line, sizeof line, "role %s\n", role_text[role]);
+        snprintf(line, sizeof line, "role %s\n", keys_role_text(role));
     }
     enum err err = key_file_join(secret_path, dir, name, secret_end, why);
     if (err == ERR_OK) {
@@ -355,14 +330,14 @@ enum err keys_make_ring(const char *dir, char *why)
         err = make_dir(allowed, why);
     }
     while (err == ERR_OK && made < KEYS_ROLES) {
-        err = make_pair(dir, allowed, role_text[made], (enum keys_role)made, why);
+        err = make_pair(dir, allowed, keys_role_text(made), (enum keys_role)made, why);
         made += err == ERR_OK;
     }
     if (err == ERR_OK) {
         err = make_pair(dir, dir, "server", KEYS_ROLES, why);
     }
     for (unsigned i = 0; err != ERR_OK && i < made; i++) {
-        remove_pair(dir, allowed, role_text[i]);
+        remove_pair(dir, allowed, keys_role_text(i));
     }
     return err;
 }

@@ -16,19 +16,7 @@
 #ifndef COMMON_KEYS_KEYS_H
 #define COMMON_KEYS_KEYS_H
 
-#include "common/err.h"
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-enum { KEYS_BYTES = 32, KEYS_NAME_MAX = 32, KEYS_WHY_MAX = 512, KEYS_USERS_MAX = 4096 };
-
-enum keys_role { KEYS_WORKER, KEYS_FRONT, KEYS_MONITOR, KEYS_ADMINISTRATOR, KEYS_ROLES };
-
-struct keys_pair {
-    uint8_t public_key[KEYS_BYTES], secret_key[KEYS_BYTES];
-};
+#include "common/keys/key_file.h"
 
 struct keys_user {
     uint8_t public_key[KEYS_BYTES];
@@ -70,11 +58,6 @@ enum err keys_choose_dir(const char **dir);
 const struct keys_user *keys_find(const struct keys_user *users, size_t count,
                                   const uint8_t public_key[KEYS_BYTES]);
 
-/* "worker", "front-end", "monitor", "administrator". */
-const char *keys_role_text(enum keys_role role);
-/* The other way: ERR_SYNTAX. */
-enum err keys_read_role(const char *text, enum keys_role *out);
-
 /* Makes dir (mode 0700) if need be, and in it keys of a server and of one user of each role, named
  * by it, all of them allowed. What is there already is never overwritten: ERR_EXIST. On failure no
  * file of these is left. */
@@ -86,8 +69,5 @@ enum err keys_make_ring(const char *dir, char *why);
  * ERR_SYNTAX. */
 enum err keys_make_user(const char *dir, const char *name, enum keys_role role, bool *is_allowed,
                         char *why);
-
-/* Overwrites secrets so that the compiler does not leave it out. */
-void keys_wipe(void *secret, size_t size);
 
 #endif

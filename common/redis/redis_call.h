@@ -15,7 +15,7 @@ enum {
 enum redis_call_kind {
     REDIS_CALL_USER, /* these three are the link's */
     REDIS_CALL_MAP,
-    REDIS_CALL_SUBSCRIBE, /* also the opposite */
+    REDIS_CALL_SUBSCRIBE,
     REDIS_CALL_AUTH, /* these are the node's */
     REDIS_CALL_SELECT,
     REDIS_CALL_ROLE,
@@ -46,7 +46,7 @@ struct redis_call *redis_call_make(enum redis_call_kind kind, int script, unsign
                                    unsigned argc, const char *const *argv, const size_t *length);
 /* One with a password is wiped. Accepts NULL. */
 void redis_call_free(struct redis_call *call);
-/* A command of up to 4 plain words. */
+/* A command of up to 6 plain words. */
 struct redis_call *redis_call_make_words(enum redis_call_kind kind, unsigned argc,
                                          const char *const *argv);
 

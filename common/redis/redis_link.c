@@ -3,6 +3,7 @@
 #include "common/redis/redis_map.h"
 #include "common/redis/redis_reader.h"
 
+#include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,10 +34,6 @@ unsigned redis_link_slot(const char *key, size_t length)
     }
     return crc16(key, length) % REDIS_SLOTS;
 }
-
-#ifdef HAVE_HIREDIS
-
-#include <hiredis/hiredis.h>
 
 enum {
     AGAIN_MAX = REDIS_NODE_CALLS_MAX, /* calls that wait to be sent again */
@@ -307,11 +304,10 @@ static unsigned channel_index(const struct redis_link *link, const char *channel
     return i;
 }
 
-static void send_subscription(struct redis_link *link, const char *command, const char *channel,
-                              uint64_t place)
+static void send_subscription(struct redis_link *link, uint64_t place)
 {
-    struct redis_call *call =
-        redis_call_make_words(REDIS_CALL_SUBSCRIBE, 2, (const char *[]){command, channel});
+    struct redis_call *call = redis_call_make_words(
+        REDIS_CALL_SUBSCRIBE, 2, (const char *[]){"SUBSCRIBE", link->channel[place]});
     if (call != NULL) {
         call->tag = place;
         if (!redis_node_call(&link->subscriber, call, link->now_us)) {
@@ -332,25 +328,14 @@ bool redis_link_subscribe(struct redis_link *link, const char *channel)
     if (i == REDIS_CHANNELS_MAX || (link->channel[i] = strdup(channel)) == NULL) {
         return false;
     }
-    send_subscription(link, "SUBSCRIBE", channel, i);
+    send_subscription(link, i);
     return true;
-}
-
-void redis_link_unsubscribe(struct redis_link *link, const char *channel)
-{
-    unsigned i = channel_index(link, channel);
-    if (i < REDIS_CHANNELS_MAX) {
-        send_subscription(link, "UNSUBSCRIBE", channel, REDIS_CHANNELS_MAX);
-        free(link->channel[i]);
-        link->channel[i] = NULL;
-    }
 }
 
 static void take_subscription(struct redis_link *link, const struct redis_call *call,
                               const redisReply *reply)
 {
-    if (reply->type == REDIS_REPLY_ERROR && call->tag < REDIS_CHANNELS_MAX &&
-        link->channel[call->tag] != NULL && link->o.denied != NULL) {
+    if (reply->type == REDIS_REPLY_ERROR && link->o.denied != NULL) {
         char text[REDIS_WHY_MAX];
         redis_reader_printable(reply->str, reply->len, text);
         link->o.denied(link->o.self, link->channel[call->tag], text);
@@ -443,7 +428,7 @@ static void changed(void *self, struct redis_node *node)
     }
     for (unsigned i = 0; is_up && i < REDIS_CHANNELS_MAX; i++) {
         if (link->channel[i] != NULL) {
-            send_subscription(link, "SUBSCRIBE", link->channel[i], i);
+            send_subscription(link, i);
         }
     }
     link->subscriber_node += is_up ? 0 : 1;
@@ -469,6 +454,7 @@ enum err redis_link_open(struct redis_link **out, const struct redis_link_option
         .db = a->db,
         .script = options->script,
         .scripts = options->scripts,
+        .silence_us = REDIS_NODE_SILENCE_US,
         .self = link,
         .replied = replied,
         .lost = lost,
@@ -478,11 +464,7 @@ enum err redis_link_open(struct redis_link **out, const struct redis_link_option
     enum err err = redis_map_open(&link->map, &link->setup, a);
     redis_node_open(&link->subscriber, &link->setup, a->node[0].host, a->node[0].port, true);
     if (a->is_tls && err == ERR_OK) {
-#ifdef HAVE_OPENSSL
         redis_tls_trust_open(&link->setup.trust, a->ca_file, link->setup.unusable);
-#else
-        err = ERR_IO;
-#endif
     }
     if (err != ERR_OK) {
         redis_link_close(&link);
@@ -596,5 +578,3 @@ unsigned redis_link_fds(const struct redis_link *link, struct pollfd out[REDIS_L
     n += redis_node_poll(&link->subscriber, &out[n]) ? 1 : 0;
     return n;
 }
-
-#endif

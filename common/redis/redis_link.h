@@ -56,8 +56,7 @@ struct redis_link_options {
     void (*denied)(void *self, const char *channel, const char *why);
 };
 
-/* Nothing is connected before the first redis_link_tick. ERR_NOMEM, ERR_IO (this build has no
- * Redis, or no TLS and the address asks for it). */
+/* Nothing is connected before the first redis_link_tick. ERR_NOMEM. */
 enum err redis_link_open(struct redis_link **out, const struct redis_link_options *options);
 /* Gives what is queued one chance to leave. Says of nodes that never answered, and were not given
  * up yet, that they are silent (`changed`). Accepts NULL; nulls. */
@@ -89,7 +88,6 @@ bool redis_link_leave_replica(struct redis_link *link);
  * since PUBLISH reaches all). What is published while that one is not connected never comes. False:
  * more than REDIS_CHANNELS_MAX, or no memory. A channel that is there is fine. */
 bool redis_link_subscribe(struct redis_link *link, const char *channel);
-void redis_link_unsubscribe(struct redis_link *link, const char *channel);
 
 /* Writes and reads what sockets take and have, calls the callbacks. True if anything came. */
 bool redis_link_drain(struct redis_link *link, uint64_t now_us);

@@ -2,8 +2,6 @@
 
 #include "common/redis/redis_reader.h"
 
-#ifdef HAVE_HIREDIS
-
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -375,5 +373,3 @@ void redis_map_say_silent(const struct redis_map *map, void *self,
         }
     }
 }
-
-#endif

@@ -2,8 +2,6 @@
 
 #include "common/redis/redis_reader.h"
 
-#ifdef HAVE_HIREDIS
-
 #include <ctype.h>
 #include <errno.h>
 #include <hiredis/hiredis.h>
@@ -532,7 +530,7 @@ void redis_node_tick(struct redis_node *node, uint64_t now_us)
         from_us = node->first->queued_us;
     }
     uint64_t silence_us = now_us > from_us ? now_us - from_us : 0;
-    if (owes && silence_us > REDIS_NODE_SILENCE_US) {
+    if (owes && silence_us > node->setup->silence_us) {
         redis_node_break(node, redis_node_silence_text(node->state));
         end_connection(node);
     } else if (!owes && node->is_wanted && silence_us > REDIS_NODE_IDLE_US) {
@@ -595,5 +593,3 @@ void redis_node_close(struct redis_node *node)
     }
     *node = (struct redis_node){.fd = -1};
 }
-
-#endif

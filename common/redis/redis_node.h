@@ -1,11 +1,11 @@
 /* redis_node: one connection to one Redis server: connects and connects again, TLS, log-in,
- * scripts, a pipeline of calls, and answers in the order of the calls. What redis_link is made of;
- * nobody else includes it.
+ * scripts, a pipeline of calls, and answers in the order of the calls. What redis_link is made of,
+ * and who waits for one server alone.
  *
  *     IDLE --> CONNECTING --> (SECURING) --> LOGIN --> UP        any of them --> IDLE, which lasts
  *                                                                50 to 400 ms
  *
- * A server that owes an answer and is silent is given up: REDIS_NODE_SILENCE_US. One that is idle
+ * A server that owes an answer and is silent is given up: `silence_us`. One that is idle
  * is asked for a sign of life every second, so that a dead one is known before it is needed.
  *
  * What a server says is not trusted: replies are bounded in bytes and in elements, and one that was
@@ -52,6 +52,7 @@ struct redis_node_setup {
     unsigned db;
     const char *const *script;
     unsigned scripts;
+    uint64_t silence_us; /* REDIS_NODE_SILENCE_US, if nobody wants to wait longer */
     struct redis_tls_trust *trust; /* NULL: no TLS */
     char unusable[REDIS_WHY_MAX]; /* not empty: why nothing can be connected at all */
     void *self;

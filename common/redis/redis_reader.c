@@ -1,7 +1,5 @@
 #include "common/redis/redis_reader.h"
 
-#ifdef HAVE_HIREDIS
-
 #include <hiredis/hiredis.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,5 +94,3 @@ void redis_reader_printable(const char *bytes, size_t length, char out[REDIS_WHY
     }
     out[n] = '\0';
 }
-
-#endif

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef HAVE_OPENSSL
-
 #include <limits.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -238,65 +236,3 @@ bool redis_tls_waits_to_write(const struct redis_tls *tls)
 {
     return tls->waits_to_write;
 }
-
-#else
-
-enum err redis_tls_trust_open(struct redis_tls_trust **out, const char *ca_file,
-                              char why[REDIS_WHY_MAX])
-{
-    (void)out;
-    (void)ca_file;
-    snprintf(why, REDIS_WHY_MAX, "this build has no TLS");
-    return ERR_IO;
-}
-
-void redis_tls_trust_close(struct redis_tls_trust **trust)
-{
-    (void)trust;
-}
-
-struct redis_tls *redis_tls_begin(struct redis_tls_trust *trust, int fd, const char *host)
-{
-    (void)trust;
-    (void)fd;
-    (void)host;
-    return NULL;
-}
-
-void redis_tls_end(struct redis_tls **tls)
-{
-    (void)tls;
-}
-
-enum redis_tls_status redis_tls_handshake(struct redis_tls *tls, char why[REDIS_WHY_MAX])
-{
-    (void)tls;
-    (void)why;
-    return REDIS_TLS_FAILED;
-}
-
-ssize_t redis_tls_read(struct redis_tls *tls, void *out, size_t size)
-{
-    (void)tls;
-    (void)out;
-    (void)size;
-    errno = ENOTSUP;
-    return -1;
-}
-
-ssize_t redis_tls_write(struct redis_tls *tls, const void *bytes, size_t length)
-{
-    (void)tls;
-    (void)bytes;
-    (void)length;
-    errno = ENOTSUP;
-    return -1;
-}
-
-bool redis_tls_waits_to_write(const struct redis_tls *tls)
-{
-    (void)tls;
-    return false;
-}
-
-#endif

@@ -2,7 +2,7 @@
  * server's certificate and its name or address are checked.
  *
  * Threads: one for a trust and all that is begun with it. Memory: allocates. Blocking: never, but
- * for reading the file of certificates at the start. Without OpenSSL nothing can be opened. */
+ * for reading the file of certificates at the start. */
 #ifndef COMMON_REDIS_REDIS_TLS_H
 #define COMMON_REDIS_REDIS_TLS_H
 
@@ -17,8 +17,8 @@ struct redis_tls; /* one connection */
 
 enum redis_tls_status { REDIS_TLS_DONE, REDIS_TLS_WAIT, REDIS_TLS_FAILED };
 
-/* `ca_file`: empty for the system's certificates. ERR_IO with one line in `why`: it cannot be used,
- * or this build has no TLS. */
+/* `ca_file`: empty for the system's certificates. ERR_IO with one line in `why`: it cannot be used.
+ */
 enum err redis_tls_trust_open(struct redis_tls_trust **out, const char *ca_file,
                               char why[REDIS_WHY_MAX]);
 /* Accepts NULL; nulls. */

@@ -106,13 +106,13 @@ static bool sum_is_right(const uint8_t *from, size_t length, const uint8_t *id)
     return memcmp(sum, from + length, SUM_BYTES) == 0;
 }
 
-static bool is_valid(const struct snapshot_entry *entry)
+static bool is_valid(const struct tt_scanned *entry)
 {
     return entry->lower >= -UNKNOWN && entry->lower <= entry->upper &&
            entry->depth <= SNAPSHOT_DEPTH_MAX;
 }
 
-void snapshot_pack(uint8_t at[SNAPSHOT_ENTRY_BYTES], const struct snapshot_entry *entry)
+void snapshot_pack(uint8_t at[SNAPSHOT_ENTRY_BYTES], const struct tt_scanned *entry)
 {
     put(at, entry->key, 8);
     put(at + 8, entry->depth, 1);
@@ -121,9 +121,9 @@ void snapshot_pack(uint8_t at[SNAPSHOT_ENTRY_BYTES], const struct snapshot_entry
     put(at + 13, entry->move, 2);
 }
 
-enum err snapshot_unpack(const uint8_t at[SNAPSHOT_ENTRY_BYTES], struct snapshot_entry *out)
+enum err snapshot_unpack(const uint8_t at[SNAPSHOT_ENTRY_BYTES], struct tt_scanned *out)
 {
-    struct snapshot_entry entry = {
+    struct tt_scanned entry = {
         .key = get(at, 8),
         .depth = (uint8_t)get(at + 8, 1),
         .lower = (int16_t)get(at + 9, 2),
@@ -261,7 +261,7 @@ enum err snapshot_create(struct snapshot_writer **out, const char *path, uint64_
     return ERR_OK;
 }
 
-enum err snapshot_add(struct snapshot_writer *w, const struct snapshot_entry *entry,
+enum err snapshot_add(struct snapshot_writer *w, const struct tt_scanned *entry,
                       char why[SNAPSHOT_WHY_MAX])
 {
     if (!is_valid(entry)) {
@@ -418,7 +418,7 @@ static enum err read_block(struct snapshot_reader *r, char *why)
         err = torn(why, r->path);
     }
     for (uint32_t i = 0; err == ERR_OK && i < count; i++) {
-        struct snapshot_entry entry;
+        struct tt_scanned entry;
         const uint8_t *at = r->block + BLOCK_HEAD_BYTES + (size_t)i * ENTRY_BYTES;
         err = snapshot_unpack(at, &entry) == ERR_OK ? ERR_OK : torn(why, r->path);
     }
@@ -492,7 +492,7 @@ uint64_t snapshot_entries(const struct snapshot_reader *r)
     return r->entries;
 }
 
-enum err snapshot_next(struct snapshot_reader *r, struct snapshot_entry *entry, size_t max,
+enum err snapshot_next(struct snapshot_reader *r, struct tt_scanned *entry, size_t max,
                        size_t *count, char why[SNAPSHOT_WHY_MAX])
 {
     enum err err = ERR_OK;

@@ -22,6 +22,7 @@
 #define COMMON_TT_SNAPSHOT_H
 
 #include "common/err.h"
+#include "common/tt/tt.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -35,13 +36,7 @@ enum {
     SNAPSHOT_WHY_MAX = SNAPSHOT_PATH_MAX + 256,
 };
 
-/* -32767 <= lower <= upper, depth <= SNAPSHOT_DEPTH_MAX. */
-struct snapshot_entry {
-    uint64_t key;
-    int16_t lower, upper; /* -32767, 32767: unknown */
-    uint16_t move; /* 0: none */
-    uint8_t depth;
-};
+/* Of entries -32767 <= lower <= upper, depth <= SNAPSHOT_DEPTH_MAX. */
 
 struct snapshot_writer;
 struct snapshot_reader;
@@ -54,7 +49,7 @@ enum err snapshot_create(struct snapshot_writer **out, const char *path, uint64_
                          char why[SNAPSHOT_WHY_MAX]);
 /* Copies it. ERR_RANGE: the entry is outside its limits, and left out; ERR_IO: only abort is left.
  */
-enum err snapshot_add(struct snapshot_writer *writer, const struct snapshot_entry *entry,
+enum err snapshot_add(struct snapshot_writer *writer, const struct tt_scanned *entry,
                       char why[SNAPSHOT_WHY_MAX]);
 /* Ends the file, waits until it is on the disk, and puts it in the place of PATH. Frees and nulls
  * the writer in any case. On ERR_IO PATH.new is gone and the file at PATH is what it was, or whole
@@ -70,14 +65,14 @@ uint64_t snapshot_place(const struct snapshot_reader *reader);
 uint64_t snapshot_entries(const struct snapshot_reader *reader);
 /* The next entries: *count of 1..max, 0 at the end. ERR_PROTO, ERR_IO: the file was changed after
  * it was opened. */
-enum err snapshot_next(struct snapshot_reader *reader, struct snapshot_entry *entry, size_t max,
+enum err snapshot_next(struct snapshot_reader *reader, struct tt_scanned *entry, size_t max,
                        size_t *count, char why[SNAPSHOT_WHY_MAX]);
 /* Frees and nulls; accepts a null. */
 void snapshot_close(struct snapshot_reader **reader);
 
 /* An entry as it lies in the file. ERR_RANGE: outside its limits. */
-void snapshot_pack(uint8_t at[SNAPSHOT_ENTRY_BYTES], const struct snapshot_entry *entry);
-enum err snapshot_unpack(const uint8_t at[SNAPSHOT_ENTRY_BYTES], struct snapshot_entry *out);
+void snapshot_pack(uint8_t at[SNAPSHOT_ENTRY_BYTES], const struct tt_scanned *entry);
+enum err snapshot_unpack(const uint8_t at[SNAPSHOT_ENTRY_BYTES], struct tt_scanned *out);
 
 /* For one that keeps its results at PATH: holds PATH.lock, an empty file that stays, until *fd is
  * closed or the process ends. ERR_EXIST: another process does; ERR_RANGE; ERR_IO. */

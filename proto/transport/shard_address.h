@@ -1,7 +1,8 @@
-/* shard_address: by which address a process's wires reach its shards now. libzmq would resolve a
- * name on the thread that moves messages, wait for that at its end, and try the first address
- * alone. So it gets addresses in numbers, one at a time: of a name that has several, one that is
- * reached (common/lookup.h). A name is resolved at first, and again while nobody answers.
+/* shard_address: by which address a process's lanes (transport.h) reach its shards now. libzmq
+ * would resolve a name on the thread that moves messages, wait for that at its end, and try the
+ * first address alone. So it gets addresses in numbers, one at a time: of a name that has several,
+ * one that is reached (common/lookup.h). A name is resolved at first, and again while nobody
+ * answers.
  *
  * Threads: any. Memory: allocates in open, and the system's. Blocking: none but a lock. */
 #ifndef PROTO_TRANSPORT_SHARD_ADDRESS_H

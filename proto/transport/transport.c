@@ -1,8 +1,8 @@
 #include "proto/transport/transport.h"
 
 #include "common/rng.h"
+#include "proto/transport/redis_shell.h"
 #include "proto/transport/zeromq.h"
-#include "worker/redis/redis_shell.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,13 +14,13 @@ struct transport {
     const char *program;
     void *context; /* ZeroMQ's; NULL: Redis */
     unsigned lanes; /* room in the one that is used */
-    struct wire **wire;
+    struct zeromq **zeromq;
     struct redis_shell **redis;
     /* state */
     unsigned opened;
 };
 
-_Static_assert((int)TRANSPORT_WHY_MAX >= (int)WIRE_WHY_MAX, "a wire's words fit");
+_Static_assert((int)TRANSPORT_WHY_MAX >= (int)ZEROMQ_WHY_MAX, "zeromq's words fit");
 
 uint64_t transport_group(const struct transport_address *address)
 {
@@ -30,34 +30,18 @@ uint64_t transport_group(const struct transport_address *address)
                : rng_mix(options_servers_hash(redis->node, redis->nodes) + redis->db + 1) | 1;
 }
 
-/* What of a Redis this build can reach. */
-static enum err check_build(const struct redis_address *redis, char why[TRANSPORT_WHY_MAX])
-{
-    const char *lacks = NULL, *package = "libhiredis-dev";
-#if !defined(HAVE_HIREDIS)
-    lacks = "Redis";
-#elif !defined(HAVE_OPENSSL)
-    lacks = redis->is_tls ? "TLS to a Redis" : NULL;
-    package = "libssl-dev";
-#endif
-    (void)redis;
-    if (lacks != NULL) {
-        snprintf(why, TRANSPORT_WHY_MAX, "this build has no %s: install %s and build again", lacks,
-                 package);
-    }
-    return lacks != NULL ? ERR_IO : ERR_OK;
-}
-
 enum err transport_open(struct transport **out, const struct transport_address *address,
                         unsigned lanes, const char *program, char why[TRANSPORT_WHY_MAX])
 {
     why[0] = '\0';
-    enum err err = address->redis != NULL ? check_build(address->redis, why) : ERR_OK;
-    if (err != ERR_OK) {
-        return err;
+    if (address->redis != NULL && redis_shell_shards(address->redis) == 0) {
+        snprintf(why, TRANSPORT_WHY_MAX,
+                 "this build has no Redis: install libhiredis-dev and "
+                 "libssl-dev and build again");
+        return ERR_IO;
     }
     struct transport *t = calloc(1, sizeof *t);
-    err = t == NULL ? ERR_NOMEM : ERR_OK;
+    enum err err = t == NULL ? ERR_NOMEM : ERR_OK;
     if (t != NULL) {
         t->address = *address;
         t->address.keys = NULL;
@@ -66,12 +50,12 @@ enum err transport_open(struct transport **out, const struct transport_address *
         if (address->redis != NULL) {
             t->redis = calloc(lanes, sizeof *t->redis);
         } else {
-            t->wire = calloc(lanes, sizeof *t->wire);
+            t->zeromq = calloc(lanes, sizeof *t->zeromq);
         }
-        err = t->redis == NULL && t->wire == NULL ? ERR_NOMEM : ERR_OK;
+        err = t->redis == NULL && t->zeromq == NULL ? ERR_NOMEM : ERR_OK;
     }
     if (err == ERR_OK && address->redis == NULL) {
-        err = wire_context(&t->context, address->servers, lanes, address->is_guest, why);
+        err = zeromq_context(&t->context, address->servers, lanes, address->is_guest, why);
     }
     if (err != ERR_OK) {
         if (why[0] == '\0') {
@@ -94,13 +78,13 @@ void transport_close(struct transport **transport)
         if (t->redis != NULL) {
             redis_shell_close(&t->redis[i]);
         } else {
-            wire_close(&t->wire[i]);
+            zeromq_close(&t->zeromq[i]);
         }
     }
     if (t->context != NULL) {
         zmq_ctx_term(t->context);
     }
-    free(t->wire);
+    free(t->zeromq);
     free(t->redis);
     free(t);
     *transport = NULL;
@@ -139,11 +123,11 @@ enum err transport_lane(struct transport *t, const struct keys_client *keys,
         err = redis_shell_open(&t->redis[i], t->address.redis, t->program,
                                i == 0 ? NULL : t->redis[0]);
     } else {
-        err = wire_open(&t->wire[i], t->context, t->address.server, t->address.servers, keys,
-                        t->program, i == 0 ? NULL : t->wire[0]);
+        err = zeromq_open(&t->zeromq[i], t->context, t->address.server, t->address.servers, keys,
+                          t->program, i == 0 ? NULL : t->zeromq[0]);
     }
     if (err == ERR_OK) {
-        *out = t->redis != NULL ? redis_shell_of(t->redis[i]) : wire_shell(t->wire[i]);
+        *out = t->redis != NULL ? redis_shell_of(t->redis[i]) : zeromq_shell(t->zeromq[i]);
         t->opened++;
     }
     return err;

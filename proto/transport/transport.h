@@ -38,7 +38,7 @@ uint64_t transport_group(const struct transport_address *address);
 /* For up to `lanes` clients. Nothing is connected yet. `program` names who says on stderr that it
  * is refused, or that a host is not known; NULL: nobody. On failure one line for people, which says
  * what to do, is written to `why`. ERR_FULL: more than the system allows; ERR_IO: this build has no
- * Redis, or no TLS to it; ERR_NOMEM. */
+ * Redis; ERR_NOMEM. */
 enum err transport_open(struct transport **out, const struct transport_address *address,
                         unsigned lanes, const char *program, char why[TRANSPORT_WHY_MAX]);
 /* After the clients on its lanes are closed. Accepts NULL; nulls. */

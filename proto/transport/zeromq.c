@@ -4,7 +4,6 @@
 #include "common/log.h"
 #include "proto/transport/handshake.h"
 #include "proto/transport/shard_address.h"
-#include "worker/table/remote_depth.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -30,6 +29,9 @@ enum {
     UNCONFIRMED_MAX_MS = 1500,
     CONNECT_MAX_MS = 1000,
     LINGER_MS = 200, /* for BYE to leave */
+    ASK_US = 120, /* an ask and its store count as: 28 are the sender's; where all CPUs of a host
+                     search and one is the shard's, 240 are gone in all. Between the two, by what
+                     searches took (docs/experiments.md) */
     /* libzmq gives up for good a shard that says that our key is not allowed, or that has keys when
      * we have none, or none when we have some; any of these may change. */
     RENEW_US = 5000000,
@@ -43,10 +45,10 @@ enum {
     FILES_ELSE = 64,
     FILES_CONTEXT = 8, /* the context's own */
     REFUSAL_MAX = 128, /* of a shard's words */
-    SOCKETS_TO_WATCH = 2, /* of a wire that says what a shard refuses */
+    SOCKETS_TO_WATCH = 2, /* of a lane that says what a shard refuses */
 };
 
-struct wire_shard {
+struct zeromq_shard {
     void *socket;
     char name[OPTIONS_HOST_MAX + 16]; /* as the user says it */
     char endpoint[SHARD_ADDRESS_ENDPOINT_MAX];
@@ -57,21 +59,21 @@ struct wire_shard {
     struct handshake handshake; /* watched until something was said */
 };
 
-struct wire {
-    struct wire_shard shard[CLIENT_SHARDS_MAX];
+struct zeromq {
+    struct zeromq_shard shard[CLIENT_SHARDS_MAX];
     unsigned servers;
     const char *program; /* NULL: says nothing */
-    struct wire *first; /* of the process, or itself */
+    struct zeromq *first; /* of the process, or itself */
     struct shard_addresses *addresses; /* of `first` */
     _Atomic uint64_t said_refused; /* of `first`: bit i: that shard i refuses a HELLO was said */
 };
 
 /* Connections of their own for all threads: in searches of 8 threads one message in 70 leaves
  * within 50 us of another, so one connection between them would hardly save a message. */
-static enum err raise_files(unsigned servers, unsigned wires, char why[WIRE_WHY_MAX])
+static enum err raise_files(unsigned servers, unsigned lanes, char why[ZEROMQ_WHY_MAX])
 {
     rlim_t want =
-        (rlim_t)FILES_EACH_SOCKET * servers * wires + FILES_EACH_SERVER * servers + FILES_ELSE;
+        (rlim_t)FILES_EACH_SOCKET * servers * lanes + FILES_EACH_SERVER * servers + FILES_ELSE;
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= want) {
         return ERR_OK;
@@ -82,10 +84,10 @@ static enum err raise_files(unsigned servers, unsigned wires, char why[WIRE_WHY_
             return ERR_OK;
         }
     }
-    snprintf(why, WIRE_WHY_MAX,
+    snprintf(why, ZEROMQ_WHY_MAX,
              "%u threads with %u shards need %llu open files and the limit is %llu: allow more "
              "(ulimit -Hn %llu; LimitNOFILE= of a service), or use fewer threads",
-             wires, servers, (unsigned long long)want, (unsigned long long)limit.rlim_max,
+             lanes, servers, (unsigned long long)want, (unsigned long long)limit.rlim_max,
              (unsigned long long)want);
     return ERR_FULL;
 }
@@ -106,36 +108,36 @@ static bool files_are_free(unsigned want)
     return n == want;
 }
 
-static enum err check_files(unsigned servers, unsigned wires, char why[WIRE_WHY_MAX])
+static enum err check_files(unsigned servers, unsigned lanes, char why[ZEROMQ_WHY_MAX])
 {
-    unsigned want = (FILES_EACH_SOCKET * wires + FILES_EACH_SERVER) * servers + FILES_CONTEXT;
+    unsigned want = (FILES_EACH_SOCKET * lanes + FILES_EACH_SERVER) * servers + FILES_CONTEXT;
     if (files_are_free(want)) {
         return ERR_OK;
     }
-    snprintf(why, WIRE_WHY_MAX,
+    snprintf(why, ZEROMQ_WHY_MAX,
              "%u shards need %u more open files than this process has: close some, or allow more "
              "(ulimit -n; LimitNOFILE= of a service)",
              servers, want);
     return ERR_FULL;
 }
 
-enum err wire_context(void **out, unsigned servers, unsigned wires, bool is_guest,
-                      char why[WIRE_WHY_MAX])
+enum err zeromq_context(void **out, unsigned servers, unsigned lanes, bool is_guest,
+                        char why[ZEROMQ_WHY_MAX])
 {
-    enum err err = is_guest ? ERR_OK : raise_files(servers, wires, why);
-    err = err == ERR_OK ? check_files(servers, wires, why) : err;
+    enum err err = is_guest ? ERR_OK : raise_files(servers, lanes, why);
+    err = err == ERR_OK ? check_files(servers, lanes, why) : err;
     if (err != ERR_OK) {
         return err;
     }
     void *context = zmq_ctx_new();
     if (context == NULL) {
-        snprintf(why, WIRE_WHY_MAX, "%s", err_text(ERR_NOMEM));
+        snprintf(why, ZEROMQ_WHY_MAX, "%s", err_text(ERR_NOMEM));
         return ERR_NOMEM;
     }
     /* 1,023 unless set: too few for 128 threads with 8 shards. */
-    if (zmq_ctx_set(context, ZMQ_MAX_SOCKETS, (int)(servers * (wires + SOCKETS_TO_WATCH))) != 0) {
-        snprintf(why, WIRE_WHY_MAX,
-                 "%u threads with %u shards are more connections than ZeroMQ has", wires, servers);
+    if (zmq_ctx_set(context, ZMQ_MAX_SOCKETS, (int)(servers * (lanes + SOCKETS_TO_WATCH))) != 0) {
+        snprintf(why, ZEROMQ_WHY_MAX,
+                 "%u threads with %u shards are more connections than ZeroMQ has", lanes, servers);
         zmq_ctx_term(context);
         return ERR_FULL;
     }
@@ -145,17 +147,17 @@ enum err wire_context(void **out, unsigned servers, unsigned wires, bool is_gues
 
 /* Each shard has a thread of ZeroMQ's, so that much to move, or to encrypt, for one does not hold
  * up the others' messages. */
-static void use_own_io_thread(const struct wire *w, void *socket)
+static void use_own_io_thread(const struct zeromq *z, void *socket)
 {
-    uint64_t affinity = UINT64_C(1) << w->servers;
+    uint64_t affinity = UINT64_C(1) << z->servers;
     zmq_setsockopt(socket, ZMQ_AFFINITY, &affinity, sizeof affinity);
 }
 
 /* To the address that is the present one, where it is another than before. */
-static void follow_address(const struct wire *w, struct wire_shard *shard, bool is_silent)
+static void follow_address(const struct zeromq *z, struct zeromq_shard *shard, bool is_silent)
 {
     char endpoint[SHARD_ADDRESS_ENDPOINT_MAX];
-    unsigned number = shard_addresses_get(w->first->addresses, (unsigned)(shard - w->shard),
+    unsigned number = shard_addresses_get(z->first->addresses, (unsigned)(shard - z->shard),
                                           shard->endpoint_number, is_silent, endpoint);
     if (number == shard->endpoint_number) {
         return;
@@ -169,7 +171,7 @@ static void follow_address(const struct wire *w, struct wire_shard *shard, bool 
     zmq_connect(shard->socket, shard->endpoint);
 }
 
-static enum err open_socket(struct wire *w, void *context, const struct options_host_port *server,
+static enum err open_socket(struct zeromq *z, void *context, const struct options_host_port *server,
                             const struct keys_client *keys)
 {
     int linger = LINGER_MS, limit = HIGH_WATER, one = 1;
@@ -180,8 +182,8 @@ static enum err open_socket(struct wire *w, void *context, const struct options_
     if (socket == NULL) {
         return errno == ENOMEM ? ERR_NOMEM : ERR_IO;
     }
-    use_own_io_thread(w, socket);
-    struct wire_shard *shard = &w->shard[w->servers++];
+    use_own_io_thread(z, socket);
+    struct zeromq_shard *shard = &z->shard[z->servers++];
     shard->socket = socket;
     zmq_setsockopt(socket, ZMQ_LINGER, &linger, sizeof linger);
     zmq_setsockopt(socket, ZMQ_SNDHWM, &limit, sizeof limit);
@@ -195,67 +197,67 @@ static enum err open_socket(struct wire *w, void *context, const struct options_
     zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &largest, sizeof largest);
     zmq_setsockopt(socket, ZMQ_IPV6, &one, sizeof one);
     enum err err = handshake_keys(socket, keys);
-    if (err == ERR_OK && w->program != NULL && w->first == w) {
+    if (err == ERR_OK && z->program != NULL && z->first == z) {
         err = handshake_watch(&shard->handshake, context, socket, keys != NULL);
     }
     if (err != ERR_OK) {
         return err;
     }
     options_host_port_text(server->host, server->port, shard->name, sizeof shard->name);
-    follow_address(w, shard, false);
+    follow_address(z, shard, false);
     return ERR_OK;
 }
 
-enum err wire_open(struct wire **out, void *context, const struct options_host_port *server,
-                   unsigned servers, const struct keys_client *keys, const char *program,
-                   struct wire *first)
+enum err zeromq_open(struct zeromq **out, void *context, const struct options_host_port *server,
+                     unsigned servers, const struct keys_client *keys, const char *program,
+                     struct zeromq *first)
 {
     if (servers > CLIENT_SHARDS_MAX) {
         return ERR_RANGE;
     }
-    struct wire *w = calloc(1, sizeof *w);
-    enum err err = w == NULL ? ERR_NOMEM : ERR_OK;
+    struct zeromq *z = calloc(1, sizeof *z);
+    enum err err = z == NULL ? ERR_NOMEM : ERR_OK;
     zmq_ctx_set(context, ZMQ_IO_THREADS, (int)servers);
-    if (w != NULL) {
-        w->program = program;
-        w->first = first != NULL ? first : w;
+    if (z != NULL) {
+        z->program = program;
+        z->first = first != NULL ? first : z;
         err =
-            first == NULL ? shard_addresses_open(&w->addresses, server, servers, program) : ERR_OK;
+            first == NULL ? shard_addresses_open(&z->addresses, server, servers, program) : ERR_OK;
     }
     for (unsigned i = 0; i < servers && err == ERR_OK; i++) {
-        err = open_socket(w, context, &server[i], keys);
+        err = open_socket(z, context, &server[i], keys);
     }
     if (err != ERR_OK) {
-        wire_close(&w);
+        zeromq_close(&z);
         return err;
     }
-    *out = w;
+    *out = z;
     return ERR_OK;
 }
 
 /* Once a shard. */
-static void say_refusal(const struct wire *w, struct wire_shard *shard)
+static void say_refusal(const struct zeromq *z, struct zeromq_shard *shard)
 {
     const char *why = handshake_refusal(&shard->handshake);
     if (why != NULL) {
-        log_line(w->program, "shard %s %s", shard->name, why);
+        log_line(z->program, "shard %s %s", shard->name, why);
         handshake_close(&shard->handshake, shard->socket);
     }
 }
 
-void wire_close(struct wire **wire)
+void zeromq_close(struct zeromq **zeromq)
 {
-    for (unsigned i = 0; *wire != NULL && i < (*wire)->servers; i++) {
-        struct wire_shard *shard = &(*wire)->shard[i];
-        say_refusal(*wire, shard);
+    for (unsigned i = 0; *zeromq != NULL && i < (*zeromq)->servers; i++) {
+        struct zeromq_shard *shard = &(*zeromq)->shard[i];
+        say_refusal(*zeromq, shard);
         handshake_close(&shard->handshake, shard->socket);
         zmq_close(shard->socket);
     }
-    if (*wire != NULL) {
-        shard_addresses_close(&(*wire)->addresses);
+    if (*zeromq != NULL) {
+        shard_addresses_close(&(*zeromq)->addresses);
     }
-    free(*wire);
-    *wire = NULL;
+    free(*zeromq);
+    *zeromq = NULL;
 }
 
 static uint64_t now(void *self)
@@ -267,24 +269,24 @@ static uint64_t now(void *self)
 /* Threads may be refused apart from each other, by a shard that has no room: one line for all. */
 static void hello_refused(void *self, unsigned shard, struct proto_text why)
 {
-    struct wire *w = self;
+    struct zeromq *z = self;
     uint64_t bit = UINT64_C(1) << shard;
     char words[REFUSAL_MAX];
-    if (w->program != NULL && !(atomic_fetch_or(&w->first->said_refused, bit) & bit)) {
+    if (z->program != NULL && !(atomic_fetch_or(&z->first->said_refused, bit) & bit)) {
         proto_text_printable(why, words, sizeof words);
-        log_line(w->program, "shard %s refused us: %s", w->shard[shard].name, words);
+        log_line(z->program, "shard %s refused us: %s", z->shard[shard].name, words);
     }
 }
 
 /* No connection, or one whose peer does not read. */
-static void take_unsent(const struct wire *w, struct wire_shard *shard)
+static void take_unsent(const struct zeromq *z, struct zeromq_shard *shard)
 {
     uint64_t now_us = clock_us();
-    say_refusal(w, shard);
+    say_refusal(z, shard);
     if (shard->unsent_from_us == 0) {
         shard->unsent_from_us = shard->renewed_us = now_us;
     }
-    follow_address(w, shard, now_us - shard->unsent_from_us >= SILENT_US);
+    follow_address(z, shard, now_us - shard->unsent_from_us >= SILENT_US);
     if (shard->endpoint_number != 0 && shard->unsent_from_us != 0 &&
         now_us - shard->renewed_us >= RENEW_US) {
         handshake_renew(shard->socket, shard->endpoint);
@@ -294,27 +296,27 @@ static void take_unsent(const struct wire *w, struct wire_shard *shard)
 
 static bool send_bytes(void *self, unsigned shard, const uint8_t *bytes, size_t length)
 {
-    struct wire *w = self;
-    struct wire_shard *to = &w->shard[shard];
+    struct zeromq *z = self;
+    struct zeromq_shard *to = &z->shard[shard];
     to->is_drained = false;
     if (zmq_send(to->socket, bytes, length, ZMQ_DONTWAIT) < 0) {
-        take_unsent(w, to);
+        take_unsent(z, to);
         return false;
     }
     to->unsent_from_us = 0;
     return true;
 }
 
-static bool drain_shard(struct wire *w, struct client *client, unsigned shard, uint64_t now_us)
+static bool drain_shard(struct zeromq *z, struct client *client, unsigned shard, uint64_t now_us)
 {
     bool any = false;
-    w->shard[shard].is_drained = false;
+    z->shard[shard].is_drained = false;
     for (unsigned n = 0; n < DRAIN_MAX; n++) {
         zmq_msg_t message;
         zmq_msg_init(&message);
-        if (zmq_msg_recv(&message, w->shard[shard].socket, ZMQ_DONTWAIT) < 0) {
+        if (zmq_msg_recv(&message, z->shard[shard].socket, ZMQ_DONTWAIT) < 0) {
             zmq_msg_close(&message);
-            w->shard[shard].is_drained = errno == EAGAIN;
+            z->shard[shard].is_drained = errno == EAGAIN;
             break;
         }
         any = true;
@@ -326,30 +328,30 @@ static bool drain_shard(struct wire *w, struct client *client, unsigned shard, u
 
 static bool drain(void *self, struct client *client)
 {
-    struct wire *w = self;
+    struct zeromq *z = self;
     uint64_t now_us = clock_us();
     bool any = false;
-    for (unsigned i = 0; i < w->servers; i++) {
-        any = drain_shard(w, client, i, now_us) || any;
+    for (unsigned i = 0; i < z->servers; i++) {
+        any = drain_shard(z, client, i, now_us) || any;
     }
     return any;
 }
 
 static void sleep_until(void *self, uint64_t until_us)
 {
-    struct wire *w = self;
+    struct zeromq *z = self;
     zmq_pollitem_t item[CLIENT_SHARDS_MAX];
     uint64_t now_us = clock_us();
     long ms = until_us <= now_us ? 0 : (long)((until_us - now_us + 999) / 1000);
-    for (unsigned i = 0; i < w->servers; i++) {
-        item[i] = (zmq_pollitem_t){.socket = w->shard[i].socket, .events = ZMQ_POLLIN};
+    for (unsigned i = 0; i < z->servers; i++) {
+        item[i] = (zmq_pollitem_t){.socket = z->shard[i].socket, .events = ZMQ_POLLIN};
     }
-    zmq_poll(item, (int)w->servers, ms);
+    zmq_poll(item, (int)z->servers, ms);
 }
 
 /* Whether a message is there that the descriptor does not tell of. It does tell of all that comes
  * after a read that found none; but sending takes in what it tells of as well. */
-static bool is_unread(struct wire_shard *shard)
+static bool is_unread(struct zeromq_shard *shard)
 {
     int events = 0;
     size_t size = sizeof events;
@@ -362,24 +364,24 @@ static bool is_unread(struct wire_shard *shard)
 
 static unsigned descriptors(void *self, struct pollfd *out, unsigned room, uint64_t *due_us)
 {
-    struct wire *w = self;
+    struct zeromq *z = self;
     unsigned n = 0;
     *due_us = UINT64_MAX;
-    for (unsigned i = 0; i < w->servers; i++) {
+    for (unsigned i = 0; i < z->servers; i++) {
         size_t fd_size = sizeof out->fd;
         if (n < room) {
             out[n] = (struct pollfd){.events = POLLIN};
-            n += zmq_getsockopt(w->shard[i].socket, ZMQ_FD, &out[n].fd, &fd_size) == 0;
+            n += zmq_getsockopt(z->shard[i].socket, ZMQ_FD, &out[n].fd, &fd_size) == 0;
         }
-        *due_us = is_unread(&w->shard[i]) ? 0 : *due_us;
+        *due_us = is_unread(&z->shard[i]) ? 0 : *due_us;
     }
     return n;
 }
 
-struct remote_shell wire_shell(struct wire *wire)
+struct remote_shell zeromq_shell(struct zeromq *zeromq)
 {
     return (struct remote_shell){
-        .self = wire,
+        .self = zeromq,
         .now = now,
         .send = send_bytes,
         .drain = drain,
@@ -387,7 +389,7 @@ struct remote_shell wire_shell(struct wire *wire)
         .sleep = sleep_until,
         .descriptors = descriptors,
         .are_descriptors_fixed = true,
-        .ask_cost_us = REMOTE_DEPTH_ASK_US,
+        .ask_cost_us = ASK_US,
         .rest_us = REST_US,
     };
 }

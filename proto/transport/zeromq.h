@@ -1,6 +1,6 @@
 /* zeromq: a remote table's shell on real sockets and the real clock: one ZeroMQ DEALER per shard.
  *
- * Threads: wire_context before others open files; open and close by any one; the shell by the
+ * Threads: zeromq_context before others open files; open and close by any one; the shell by the
  * thread of its searcher. Memory: allocates in open; ZeroMQ keeps its own. Sending never blocks. */
 #ifndef PROTO_TRANSPORT_ZEROMQ_H
 #define PROTO_TRANSPORT_ZEROMQ_H
@@ -9,32 +9,32 @@
 #include "common/options.h"
 #include "proto/transport/shell.h"
 
-struct wire;
+struct zeromq;
 
-enum { WIRE_WHY_MAX = KEYS_WHY_MAX };
+enum { ZEROMQ_WHY_MAX = KEYS_WHY_MAX };
 
-/* A context of ZeroMQ for as many wires to as many servers, of which one has a program's name; the
+/* A context of ZeroMQ for as many lanes to as many servers, of which one has a program's name; the
  * caller's, for zmq_ctx_term. Each connection takes descriptors of the process: its limit of open
  * files is raised as far as needed, unless it `is_guest` in a program of others. On failure one
  * line for people, which says what to do, is written to `why`. ERR_FULL: more than the system
  * allows, or than are free. ERR_NOMEM. */
-enum err wire_context(void **out, unsigned servers, unsigned wires, bool is_guest,
-                      char why[WIRE_WHY_MAX]);
+enum err zeromq_context(void **out, unsigned servers, unsigned lanes, bool is_guest,
+                        char why[ZEROMQ_WHY_MAX]);
 
-/* Begins to connect; no shard need be up. `context` is ZeroMQ's, fresh or used by wires to as many
+/* Begins to connect; no shard need be up. `context` is ZeroMQ's, fresh or used by lanes to as many
  * servers, borrowed until close: it gets a thread for each server. `server` is borrowed until
  * close; a name among them is resolved by a thread that nobody waits for. `keys` are copied into
  * the sockets; NULL: no encryption. `program` (borrowed) names who says on stderr, once a shard,
  * that its host is not known, that it refuses our keys or our HELLO; NULL: nobody. `first`: NULL,
- * or another wire of the process to the same servers, closed after this one: they have the
+ * or another lane of the process to the same servers, closed after this one: they have the
  * addresses in common, what it has said is not said again, and it alone watches for refused keys,
  * which takes two more of ZeroMQ's sockets a shard. ERR_NOMEM, ERR_IO, ERR_RANGE. */
-enum err wire_open(struct wire **out, void *context, const struct options_host_port *server,
-                   unsigned servers, const struct keys_client *keys, const char *program,
-                   struct wire *first);
+enum err zeromq_open(struct zeromq **out, void *context, const struct options_host_port *server,
+                     unsigned servers, const struct keys_client *keys, const char *program,
+                     struct zeromq *first);
 /* After the remote on it is closed. Accepts NULL; nulls. */
-void wire_close(struct wire **wire);
+void zeromq_close(struct zeromq **zeromq);
 
-struct remote_shell wire_shell(struct wire *wire);
+struct remote_shell zeromq_shell(struct zeromq *zeromq);
 
 #endif

@@ -16,8 +16,7 @@ LAYERS = {
     "common/redis": ["common"],
     "proto": ["common"],
     "proto/client": ["common", "proto"],
-    # Where the table is decides which of the two is opened, and so does what an ask costs there.
-    "proto/transport": ["common", "proto", "worker/redis/redis_shell.h", "worker/table/remote_depth.h"],
+    "proto/transport": ["common", "proto"],
     "ttserver": ["common", "proto", "ttserver"],
     "ttserver/core": ["common", "proto"],
     "ttserver/net": ["common", "proto", "ttserver/core"],
@@ -25,7 +24,7 @@ LAYERS = {
     "worker/games": ["common"],
     "worker/search": ["common", "worker/games"],
     "worker/search/handover": ["common", "worker/games", "worker/search"],
-    "worker/redis": ["common", "proto", "worker/table/remote_depth.h"],
+    "worker/redis": ["common", "proto"],
     "worker/table": ["common", "proto", "worker/search/ports.h"],
     "worker/engine": ["common", "proto", "worker/table", "worker/search", "worker/games"],
     # The virtual cluster runs the same client and the same shard.
@@ -33,8 +32,8 @@ LAYERS = {
                    "worker/search", "worker/games"],
     # The client side alone: what a program of others gets must not have the search, games or engine in it.
     "worker/lib": ["common", "proto"],
-    # What commands share stands in worker/programs, each command in a folder below.
-    "worker/programs": ["common", "proto", "worker"],
+    # What commands share stands in worker/programs, each command in a folder below; `top` shows what shards count.
+    "worker/programs": ["common", "proto", "worker", "ttserver/core/figures.h"],
     "worker": ["common", "proto", "worker"],  # the programs' main files
 }
 TOP = ("common", "proto", "ttserver", "worker")
@@ -51,12 +50,10 @@ FILE_MAX, FILE_WARN = 1000, 800
 # Modules of a folder that may need each other (x.c with x.h is a module; it needs what it includes and whose
 # functions it calls), and why. docs/design.md refers to this table. A circle of some of them is allowed as well.
 CIRCLES = [
-    ("common/keys", "key_file keys", "key_file is the lower half of keys; keys.h has the types of both"),
     ("worker/search", "children node quiesce select",
      "the search is recursive: a node searches its children, a child is a node"),
     ("worker/search/handover", "peers steal steal_core steal_slave task_places task_work tasks", "peers gives each message to whom it is for"),
     ("worker/games/chess", "position tables", "tables.c fills in by the names of position.h what position.c adds up"),
-    ("common/redis", "redis_link redis_link_none", "one or the other is built: with hiredis, or without"),
     ("worker/lab", "chaos chaos_draw", "chaos.h declares what is drawn and what runs it"),
 ]
 
@@ -68,7 +65,8 @@ CONTRACT = re.compile(r"\b(threads?|pure)\b", re.IGNORECASE)
 
 
 def module(path):
-    return os.path.splitext(path)[0]
+    """x_none.c stands in for x.c in a build without it."""
+    return os.path.splitext(path)[0].removesuffix("_none")
 
 
 def circles(graph):

@@ -58,15 +58,10 @@ static inline bool redis_is_missing(const char *program)
 /* Skips the test that runs where there is no Redis, or the build cannot use it. */
 static inline void redis_needed(void)
 {
-#ifdef HAVE_HIREDIS
     if (redis_is_missing("redis-server") || redis_is_missing("redis-cli")) {
         print_message("# skipped: no redis-server here\n");
         skip();
     }
-#else
-    print_message("# skipped: this build has no Redis (hiredis)\n");
-    skip();
-#endif
 }
 
 static inline int redis_bound(unsigned port)

@@ -6,11 +6,7 @@
 #include "common/redis/redis_link.h"
 #include "tests/support/test_redis.h"
 
-#ifdef HAVE_HIREDIS
 #include <hiredis/hiredis.h>
-#else
-enum { REDIS_REPLY_ERROR = 6 };
-#endif
 
 struct user {
     struct redis_link *link;
@@ -26,7 +22,6 @@ struct user {
     char channel[64], message[64]; /* the last one */
 };
 
-#ifdef HAVE_HIREDIS
 static inline size_t user_print(const redisReply *reply, char *out, size_t size)
 {
     size_t n = 0;
@@ -52,7 +47,6 @@ static inline size_t user_print(const redisReply *reply, char *out, size_t size)
         return n;
     }
 }
-#endif
 
 static inline uint64_t user_now(const struct user *u)
 {
@@ -72,10 +66,8 @@ static inline void user_answered(void *self, uint64_t tag, const struct redisRep
         u->lost++;
         return;
     }
-#ifdef HAVE_HIREDIS
     u->errors += reply->type == REDIS_REPLY_ERROR ? 1 : 0;
     user_print(reply, u->last, sizeof u->last);
-#endif
 }
 
 static inline void user_message(void *self, const char *channel, const char *bytes, size_t length)

@@ -2,8 +2,8 @@
 #ifndef TESTS_SUPPORT_TEST_REDIS_SHELL_H
 #define TESTS_SUPPORT_TEST_REDIS_SHELL_H
 
+#include "proto/transport/redis_shell.h"
 #include "tests/support/test_redis.h"
-#include "worker/redis/redis_shell.h"
 
 enum {
     BENCH_PEERS = 4,
@@ -384,11 +384,7 @@ static inline long bed_entries(struct redis_bed *b)
 /* NULL: there is a Redis. */
 static inline const char *bed_why_not(void)
 {
-#ifdef HAVE_HIREDIS
     return redis_is_missing("redis-server") ? "no redis-server here" : NULL;
-#else
-    return "this build has no Redis (hiredis)";
-#endif
 }
 
 static inline void bed_start(struct redis_bed *b)

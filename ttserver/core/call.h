@@ -99,6 +99,20 @@ enum {
     TTCORE_STOPPERS = TTCORE_MAY_POST | TTCORE_MAY_STOP_ANY_JOB,
 };
 
+/* How often something may be done, as one time: each use moves it on by one step or more, and it
+ * may lie some `burst` steps ahead of now (the generic cell rate algorithm of ATM, ITU-T I.371).
+ * Zero is unused. Whether it may be done once more now; counts it as `cost` steps if so. */
+static inline bool ttcore_budget_take(uint64_t *budget_us, uint64_t now_us, uint32_t burst,
+                                      uint64_t step_us, uint32_t cost)
+{
+    uint64_t from_us = *budget_us > now_us ? *budget_us : now_us;
+    if (from_us - now_us > (burst - 1) * step_us) {
+        return false;
+    }
+    *budget_us = from_us + cost * step_us;
+    return true;
+}
+
 /* HANDLER(TYPE, name, who may send it): what a shard understands; the rest of proto/messages.h goes
  * the other way. In on_session.c, on_table.c, on_job.c, on_history.c and on_share.c, on_mail.c,
  * on_stats.c, on_scan.c, in this order. */

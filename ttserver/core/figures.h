@@ -3,14 +3,15 @@
  * Operations count one by one, not by message. A name that ends in _ms, _bytes or _permille has
  * that unit; the others are numbers of things.
  *
- * X(name, help): all are uint64_t. Pure. */
+ * X(name, help), and FAULT(name, help) of what is refused, lost or wrong: people see these where
+ * they are not 0. All are uint64_t. Pure. */
 #ifndef TTSERVER_CORE_FIGURES_H
 #define TTSERVER_CORE_FIGURES_H
 
 #include <stdint.h>
 
 /* clang-format off */
-#define TTCORE_COUNTERS(X) \
+#define TTCORE_COUNTERS(X, FAULT) \
     X(messages, "Messages received") \
     X(batches, "Batches of operations received") \
     X(asks, "Nodes asked for (RetrieveAsk)") \
@@ -23,57 +24,57 @@
     X(node_dones, "Completion notices sent") \
     X(job_posts, "Jobs posted") \
     X(job_reports, "Reports on jobs") \
-    X(reports_unknown_job, "Reports on jobs that are not open here") \
-    X(inflight_expired, "In-flight entries that ended by age or with a silent session") \
+    FAULT(reports_unknown_job, "Reports on jobs that are not open here") \
+    FAULT(inflight_expired, "In-flight entries that ended by age or with a silent session") \
     X(sessions_opened, "Sessions opened") \
-    X(sessions_expired, "Sessions that ended by silence: time-outs") \
-    X(sessions_gone, "Sessions that ended with their connection") \
-    X(sessions_refused, "Sessions refused because there were too many") \
+    FAULT(sessions_expired, "Sessions that ended by silence: time-outs") \
+    FAULT(sessions_gone, "Sessions that ended with their connection") \
+    FAULT(sessions_refused, "Sessions refused because there were too many") \
     X(history_published, "History weights received") \
     X(history_sent, "History weights sent") \
-    X(history_refused, "History weights refused because there was no room") \
+    FAULT(history_refused, "History weights refused because there was no room") \
     X(shared, "Results passed on to other tables") \
-    X(shared_dropped, "Results not passed on because there were too many") \
+    FAULT(shared_dropped, "Results not passed on because there were too many") \
     X(letters, "Letters passed on between the searchers of a job (MAIL)") \
     X(letters_too_fast, "Letters and joins not taken because they came too fast") \
     X(letters_lost, "Letters for searchers that are not there") \
-    X(jobs_refused, "Jobs refused because there were too many, or of a taken id") \
-    X(sessions_over_quota, "Sessions refused because the user had too many") \
-    X(jobs_over_quota, "Jobs refused because the user had too many") \
-    X(posts_too_fast, "Jobs refused because the user posted too fast") \
-    X(reports_too_fast, "Reports not passed on because they came too fast") \
-    X(pushes_put_off, "Open jobs sent later because they were asked for too often") \
-    X(role_refused, "Messages that the sender's role or key does not allow") \
-    X(batches_refused, "Batches refused because they were too long") \
-    X(malformed, "Messages that were none") \
-    X(no_session, "Messages of peers without a session") \
-    X(refused, "Requests refused for any reason") \
-    X(ignored, "Messages of peers that are ignored for a while") \
-    X(dropped, "Answers that found no room") \
+    FAULT(jobs_refused, "Jobs refused because there were too many, or of a taken id") \
+    FAULT(sessions_over_quota, "Sessions refused because the user had too many") \
+    FAULT(jobs_over_quota, "Jobs refused because the user had too many") \
+    FAULT(posts_too_fast, "Jobs refused because the user posted too fast") \
+    FAULT(reports_too_fast, "Reports not passed on because they came too fast") \
+    FAULT(pushes_put_off, "Open jobs sent later because they were asked for too often") \
+    FAULT(role_refused, "Messages that the sender's role or key does not allow") \
+    FAULT(batches_refused, "Batches refused because they were too long") \
+    FAULT(malformed, "Messages that were none") \
+    FAULT(no_session, "Messages of peers without a session") \
+    FAULT(refused, "Requests refused for any reason") \
+    FAULT(ignored, "Messages of peers that are ignored for a while") \
+    FAULT(dropped, "Answers that found no room") \
     X(scanned, "Results given to SCAN") \
     X(flushes, "Times that all results were forgotten")
 
 /* What the shell counts. */
-#define TTCORE_OUTSIDE(X) \
+#define TTCORE_OUTSIDE(X, FAULT) \
     X(sent, "Messages sent") \
-    X(unreachable, "Messages for connections that were gone") \
-    X(queue_full, "Messages for peers that did not read") \
-    X(hints_dropped, "Broadcast results for peers that did not read, in messages") \
-    X(multipart, "Messages in several parts, which were refused") \
-    X(oversized, "Messages that were too long") \
-    X(handshakes_failed, "Connections refused in the handshake") \
-    X(pending_closed, "Connections closed because no session came") \
-    X(silent_closed, "Connections closed because they were silent") \
-    X(slow_closed, "Connections closed because they did not read")
+    FAULT(unreachable, "Messages for connections that were gone") \
+    FAULT(queue_full, "Messages for peers that did not read") \
+    FAULT(hints_dropped, "Broadcast results for peers that did not read, in messages") \
+    FAULT(multipart, "Messages in several parts, which were refused") \
+    FAULT(oversized, "Messages that were too long") \
+    FAULT(handshakes_failed, "Connections refused in the handshake") \
+    FAULT(pending_closed, "Connections closed because no session came") \
+    FAULT(silent_closed, "Connections closed because they were silent") \
+    FAULT(slow_closed, "Connections closed because they did not read")
 
 /* What other parts of the shard count. */
-#define TTCORE_PARTS(X) \
-    X(inflight_refused, "In-flight entries refused because there were too many") \
-    X(inflight_over_quota, "In-flight entries refused because the session had too many") \
+#define TTCORE_PARTS(X, FAULT) \
+    FAULT(inflight_refused, "In-flight entries refused because there were too many") \
+    FAULT(inflight_over_quota, "In-flight entries refused because the session had too many") \
     X(snapshots, "Snapshots written") \
-    X(snapshot_failures, "Snapshots that could not be written") \
+    FAULT(snapshot_failures, "Snapshots that could not be written") \
     X(backing_written, "Results written to the Redis behind") \
-    X(backing_lost, "Results that could not be written there")
+    FAULT(backing_lost, "Results that could not be written there")
 
 /* These go up and down. */
 #define TTCORE_GAUGES(X) \
@@ -104,13 +105,13 @@
 
 struct ttcore_outside {
 #define X(name, help) uint64_t name;
-    TTCORE_OUTSIDE(X)
+    TTCORE_OUTSIDE(X, X)
 #undef X
 };
 
 struct ttcore_figures {
 #define X(name, help) uint64_t name;
-    TTCORE_COUNTERS(X) TTCORE_OUTSIDE(X) TTCORE_PARTS(X) TTCORE_GAUGES(X)
+    TTCORE_COUNTERS(X, X) TTCORE_OUTSIDE(X, X) TTCORE_PARTS(X, X) TTCORE_GAUGES(X)
 #undef X
 };
 

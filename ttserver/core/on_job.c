@@ -1,5 +1,4 @@
 /* Jobs, posted by a front-end, pushed to workers, dropped with their owner. */
-#include "ttserver/core/budget.h"
 #include "ttserver/core/call.h"
 
 /* Every worker as a target, from `first`. */

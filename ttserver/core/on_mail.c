@@ -1,5 +1,4 @@
 /* MAIL_JOIN, MAIL: letters between the searchers of an open job. */
-#include "ttserver/core/budget.h"
 #include "ttserver/core/call.h"
 
 /* A worker is of every job; others of those of their user alone: else anybody could give a user's

@@ -57,9 +57,9 @@ void ttcore_flush_some(struct ttcore *core, struct ttcore_actions *actions)
     for (unsigned i = 0; i < TTCORE_FLUSHES_MAX; i++) {
         struct ttcore_flush *flush = &core->flush[i];
         if (flush->left > 0 && flush->left <= buckets) {
-            if (core->options.survival != NULL) {
-                ttcore_survival_add(&core->options.survival->flushed, 1);
-                ttcore_survival_add(&core->options.survival->changes, 1);
+            if (core->options.ledger != NULL) {
+                ttcore_ledger_add(&core->options.ledger->flushed, 1);
+                ttcore_ledger_add(&core->options.ledger->changes, 1);
             }
             CHECK_THAT(core->flushes > 0, "a flush that is answered was under way");
             answer_flush(core, flush, actions);

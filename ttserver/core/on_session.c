@@ -1,6 +1,5 @@
 /* Sessions come, stay and end: HELLO, HEARTBEAT, worker indexes, BYE, silence. */
 #include "proto/alias.h"
-#include "ttserver/core/budget.h"
 #include "ttserver/core/call.h"
 
 #include <string.h>

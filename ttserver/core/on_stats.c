@@ -9,7 +9,7 @@ void ttcore_figures(const struct ttcore *core, struct ttcore_figures *out)
     *out = core->count;
     if (o->outside != NULL) {
 #define X(name, help) out->name = o->outside->name;
-        TTCORE_OUTSIDE(X)
+        TTCORE_OUTSIDE(X, X)
 #undef X
     }
     out->sessions = core->sessions.live;
@@ -39,13 +39,13 @@ void ttcore_figures(const struct ttcore *core, struct ttcore_figures *out)
     out->inflight_over_quota = core->inflight.over_quota;
     out->session_inflight_max =
         o->session_inflight_max > 0 ? o->session_inflight_max : o->inflight_max;
-    if (o->survival != NULL) {
-#define X(name) out->name = ttcore_survival_read(&o->survival->name);
-        TTCORE_SURVIVAL(X)
+    if (o->ledger != NULL) {
+#define X(name) out->name = ttcore_ledger_read(&o->ledger->name);
+        TTCORE_LEDGER(X)
 #undef X
-        out->backing_behind = ttcore_survival_read(&o->survival->deep) -
-                              ttcore_survival_read(&o->survival->backed) +
-                              ttcore_survival_read(&o->survival->again);
+        out->backing_behind = ttcore_ledger_read(&o->ledger->deep) -
+                              ttcore_ledger_read(&o->ledger->backed) +
+                              ttcore_ledger_read(&o->ledger->again);
     }
 }
 
@@ -56,9 +56,9 @@ void ttcore_on_stats(struct ttcore_call *call)
     uint32_t count = 0;
     ttcore_figures(call->core, &now);
 #define X(name, help) figure[count++] = (struct proto_figure){proto_text_of(#name), now.name};
-    TTCORE_COUNTERS(X)
-    TTCORE_OUTSIDE(X)
-    TTCORE_PARTS(X)
+    TTCORE_COUNTERS(X, X)
+    TTCORE_OUTSIDE(X, X)
+    TTCORE_PARTS(X, X)
     TTCORE_GAUGES(X)
 #undef X
     struct proto_message answer = {.type = PROTO_STATS_ANSWER};

@@ -262,8 +262,8 @@ void ttcore_on_store(struct ttcore_call *call)
         }
     }
     count_left(call->session->user, before - core->inflight.entries);
-    if (core->options.survival != NULL) {
-        ttcore_survival_note(core->options.survival, &core->results, batch->at, batch->count);
+    if (core->options.ledger != NULL) {
+        ttcore_ledger_note(core->options.ledger, &core->results, batch->at, batch->count);
     }
     send_notices(call);
 }

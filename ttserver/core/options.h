@@ -5,7 +5,7 @@
 
 #include "proto/codec.h"
 #include "ttserver/core/figures.h"
-#include "ttserver/core/survival.h"
+#include "ttserver/core/ledger.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -51,7 +51,7 @@ struct ttcore_options {
     uint32_t inflight_age_max_ms; /* age limit of an in-flight entry, positive */
     uint32_t share_rate_max; /* results passed on a second, one for each receiver; positive */
     const struct ttcore_outside *outside; /* borrowed until close; may be NULL */
-    struct ttcore_survival *survival; /* borrowed until close; may be NULL */
+    struct ttcore_ledger *ledger; /* borrowed until close; may be NULL */
 };
 
 struct ttcore;

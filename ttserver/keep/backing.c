@@ -1,7 +1,5 @@
 #include "ttserver/keep/backing.h"
 
-#ifdef HAVE_HIREDIS
-
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/signals.h"
@@ -50,7 +48,7 @@ static void rest(struct backing *b, uint64_t us)
 
 static void set_again(const struct backing_shard *shard, uint64_t again)
 {
-    atomic_store_explicit(&shard->survival->again, again, memory_order_release);
+    atomic_store_explicit(&shard->ledger->again, again, memory_order_release);
 }
 
 /* One line and one event until it is back. */
@@ -59,9 +57,9 @@ static void lose(struct backing *b, const char *why)
     backing_link_close(&b->link);
     for (unsigned i = 0; i < b->options.shards; i++) {
         struct backing_shard *shard = &b->shard[i];
-        if (shard->survival != NULL) {
+        if (shard->ledger != NULL) {
             set_again(shard, 1);
-            ttcore_survival_add(&shard->survival->backing_lost, !b->is_down);
+            ttcore_ledger_add(&shard->ledger->backing_lost, !b->is_down);
         }
     }
     if (!b->is_down) {
@@ -75,13 +73,13 @@ static enum err read_results(struct backing *b, struct backing_shard *shard,
                              const struct backing_record *record, char *why)
 {
     uint64_t begin_us = clock_us(), entries = 0;
-    enum err err = backing_link_read(b->link, record, shard->results, &shard->survival->flushed,
-                                     &entries, why);
+    enum err err =
+        backing_link_read(b->link, record, shard->results, &shard->ledger->flushed, &entries, why);
     if (err == ERR_EXIST) {
         snprintf(why, REDIS_WHY_MAX, "a shard was flushed while its results were read");
         return err;
     }
-    ttcore_survival_add(&shard->survival->restored, entries);
+    ttcore_ledger_add(&shard->ledger->restored, entries);
     log_line(b->options.program, "--backing %s: %" PRIu64 " results of %s read in %" PRIu64 " ms",
              b->where, entries, shard->name, (clock_us() - begin_us) / 1000);
     return err;
@@ -107,11 +105,11 @@ static enum err take_over(struct backing *b, struct backing_shard *shard, char *
     if (err != ERR_OK) {
         return err;
     }
-    uint64_t flushed = ttcore_survival_read(&shard->survival->flushed);
+    uint64_t flushed = ttcore_ledger_read(&shard->ledger->flushed);
     bool was_flushed = flushed != shard->flushed;
     if (now.place != 0 && was_flushed) { /* what was forgotten does not come back */
         err = backing_link_forget(b->link, &now, why);
-        now = err == ERR_OK ? (struct backing_record){0} : now;
+        now.place = err == ERR_OK ? 0 : now.place;
     } else if (now.place != 0 && (now.place != shard->own.place || !shard->is_read)) {
         err = read_results(b, shard, &now, why);
     }
@@ -152,7 +150,7 @@ static void give_back(const struct backing_shard *shard, struct batch *batch)
     for (unsigned i = 0; i < batch->count; i++) {
         for (unsigned w = 0; w < WORDS_EACH_SLICE; w++) {
             _Atomic uint64_t *word =
-                &shard->survival->unwritten[batch->at[i].slice * WORDS_EACH_SLICE + w];
+                &shard->ledger->unwritten[batch->at[i].slice * WORDS_EACH_SLICE + w];
             atomic_fetch_or_explicit(word, batch->at[i].bits[w], memory_order_relaxed);
         }
     }
@@ -166,7 +164,7 @@ static enum err write_batch(struct backing *b, struct backing_shard *shard, stru
         give_back(shard, batch);
         return err;
     }
-    ttcore_survival_add(&shard->survival->backing_written, batch->entries);
+    ttcore_ledger_add(&shard->ledger->backing_written, batch->entries);
     if (!is_ending(b)) {
         uint64_t us = (clock_us() - batch->begin_us) * REST_FOR_WORK;
         rest(b, us < REST_MAX_US ? us : REST_MAX_US);
@@ -181,7 +179,7 @@ static bool take_bits(const struct backing_shard *shard, uint64_t slice,
 {
     uint64_t any = 0;
     for (unsigned w = 0; w < WORDS_EACH_SLICE; w++) {
-        _Atomic uint64_t *word = &shard->survival->unwritten[slice * WORDS_EACH_SLICE + w];
+        _Atomic uint64_t *word = &shard->ledger->unwritten[slice * WORDS_EACH_SLICE + w];
         bits[w] = atomic_load_explicit(word, memory_order_relaxed);
         if (bits[w] != 0) {
             bits[w] = atomic_exchange_explicit(word, 0, memory_order_acquire);
@@ -217,7 +215,7 @@ static enum err sweep_table(struct backing *b, struct backing_shard *shard, char
 
 static enum err forget_flushed(struct backing *b, struct backing_shard *shard, char *why)
 {
-    uint64_t flushed = ttcore_survival_read(&shard->survival->flushed);
+    uint64_t flushed = ttcore_ledger_read(&shard->ledger->flushed);
     if (flushed == shard->flushed) {
         return ERR_OK;
     }
@@ -234,24 +232,24 @@ static enum err forget_flushed(struct backing *b, struct backing_shard *shard, c
 
 static enum err sweep(struct backing *b, struct backing_shard *shard, char *why)
 {
-    struct ttcore_survival *survival = shard->survival;
+    struct ttcore_ledger *ledger = shard->ledger;
     enum err err = forget_flushed(b, shard, why);
-    uint64_t deep = ttcore_survival_read(&survival->deep);
-    bool again = ttcore_survival_read(&survival->again) != 0;
-    if (err != ERR_OK || (!again && deep == ttcore_survival_read(&survival->backed))) {
+    uint64_t deep = ttcore_ledger_read(&ledger->deep);
+    bool again = ttcore_ledger_read(&ledger->again) != 0;
+    if (err != ERR_OK || (!again && deep == ttcore_ledger_read(&ledger->backed))) {
         return err;
     }
-    for (uint64_t w = 0; again && w < survival->words; w++) {
-        atomic_store_explicit(&survival->unwritten[w], UINT64_MAX, memory_order_relaxed);
+    for (uint64_t w = 0; again && w < ledger->words; w++) {
+        atomic_store_explicit(&ledger->unwritten[w], UINT64_MAX, memory_order_relaxed);
     }
     err = sweep_table(b, shard, why);
     if (err == ERR_OK && shard->old.place != 0) {
         err = backing_link_set_record(b->link, shard->name, &shard->own, why);
         err = err ? err : backing_link_forget(b->link, &shard->old, why);
-        shard->old = err == ERR_OK ? (struct backing_record){0} : shard->old;
+        shard->old.place = err == ERR_OK ? 0 : shard->old.place;
     }
     if (err == ERR_OK) {
-        atomic_store_explicit(&survival->backed, deep, memory_order_release);
+        atomic_store_explicit(&ledger->backed, deep, memory_order_release);
         set_again(shard, 0);
     }
     return err;
@@ -340,23 +338,23 @@ uint64_t backing_place(const struct backing *b, unsigned shard)
 }
 
 enum err backing_attach(struct backing *b, unsigned index, struct tt_results *results,
-                        struct ttcore_survival *survival, uint64_t place)
+                        struct ttcore_ledger *ledger, uint64_t place)
 {
     struct backing_shard *shard = &b->shard[index];
     struct backing_record found = shard->own;
     char why[REDIS_WHY_MAX];
-    survival->words = backing_slices(results->buckets) * WORDS_EACH_SLICE;
-    survival->depth_min = b->options.depth_min;
-    survival->unwritten = calloc(survival->words, sizeof *survival->unwritten);
-    if (survival->unwritten == NULL) {
+    ledger->words = backing_slices(results->buckets) * WORDS_EACH_SLICE;
+    ledger->depth_min = b->options.depth_min;
+    ledger->unwritten = calloc(ledger->words, sizeof *ledger->unwritten);
+    if (ledger->unwritten == NULL) {
         return ERR_NOMEM;
     }
     shard->results = results;
-    shard->survival = survival;
+    shard->ledger = ledger;
     shard->own = (struct backing_record){place, results->buckets};
     if (b->link == NULL) {
         set_again(shard, 1);
-        ttcore_survival_add(&survival->backing_lost, 1);
+        ttcore_ledger_add(&ledger->backing_lost, 1);
         return ERR_OK;
     }
     /* Of a table of another size: each bucket there has entries of several here. */
@@ -389,9 +387,9 @@ void backing_end(struct backing *b)
         pthread_join(b->thread, NULL);
     }
     for (unsigned i = 0; i < b->options.shards; i++) {
-        if (b->shard[i].survival != NULL) {
-            free(b->shard[i].survival->unwritten);
-            b->shard[i].survival->unwritten = NULL;
+        if (b->shard[i].ledger != NULL) {
+            free(b->shard[i].ledger->unwritten);
+            b->shard[i].ledger->unwritten = NULL;
         }
     }
     backing_link_close(&b->link);
@@ -400,45 +398,3 @@ void backing_end(struct backing *b)
     free(b->shard);
     memset(b, 0, sizeof *b);
 }
-
-#else
-
-#include <string.h>
-
-enum err backing_open(struct backing *b, const struct backing_options *options)
-{
-    (void)options;
-    memset(b, 0, sizeof *b);
-    return ERR_IO;
-}
-
-uint64_t backing_place(const struct backing *b, unsigned shard)
-{
-    (void)b;
-    (void)shard;
-    return 0;
-}
-
-enum err backing_attach(struct backing *b, unsigned shard, struct tt_results *results,
-                        struct ttcore_survival *survival, uint64_t place)
-{
-    (void)b;
-    (void)shard;
-    (void)results;
-    (void)survival;
-    (void)place;
-    return ERR_OK;
-}
-
-bool backing_start(struct backing *b)
-{
-    (void)b;
-    return true;
-}
-
-void backing_end(struct backing *b)
-{
-    (void)b;
-}
-
-#endif

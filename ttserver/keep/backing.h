@@ -1,7 +1,7 @@
 /* backing: the results of each shard, of at least some depth, in a Redis: read at start, written
  * behind by a thread of its own.
  *
- * The shard only notes which buckets of its table have something new (ttserver/core/survival.h);
+ * The shard only notes which buckets of its table have something new (ttserver/core/ledger.h);
  * the thread reads these buckets and writes them, some in a round trip, at low priority and a
  * twentieth of the time, in short turns. When Redis is gone nothing is lost and nobody waits: what
  * is unwritten stays noted, one line says so, and once it is back the whole table is written, as it
@@ -15,7 +15,7 @@
 #define TTSERVER_KEEP_BACKING_H
 
 #include "common/redis/redis_address.h"
-#include "ttserver/core/survival.h"
+#include "ttserver/core/ledger.h"
 #include "ttserver/keep/backing_redis.h"
 
 #include <pthread.h>
@@ -38,8 +38,8 @@ struct backing_shard {
     struct backing_record own; /* in Redis, or to be; `buckets` only grows */
     struct backing_record old; /* another place's, removed when all is written; or place 0 */
     struct tt_results *results; /* borrowed from attach to end */
-    struct ttcore_survival *survival;
-    uint64_t flushed; /* survival.flushed as it was */
+    struct ttcore_ledger *ledger;
+    uint64_t flushed; /* ledger.flushed as it was */
     bool is_read; /* what Redis had under the name when this process began */
 };
 
@@ -56,14 +56,15 @@ struct backing {
     pthread_cond_t wake; /* end_by_us is set */
 };
 
-/* Finds what Redis has. ERR_NOMEM; ERR_IO: this build has no Redis. */
+/* Finds what Redis has. ERR_NOMEM; ERR_IO, said in one line: this build has
+ * no Redis (backing_none.c). */
 enum err backing_open(struct backing *b, const struct backing_options *options);
 /* The place of the results there; 0: there are none. */
 uint64_t backing_place(const struct backing *b, unsigned shard);
 /* Reads the results of a shard, which has `place`, into its table, before the shard runs.
  * ERR_NOMEM. */
 enum err backing_attach(struct backing *b, unsigned shard, struct tt_results *results,
-                        struct ttcore_survival *survival, uint64_t place);
+                        struct ttcore_ledger *ledger, uint64_t place);
 /* Starts the thread. False: it could not be. */
 bool backing_start(struct backing *b);
 /* Writes what is not written, ends the thread: after the shards ended. Frees; accepts a zeroed

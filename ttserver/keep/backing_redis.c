@@ -1,9 +1,7 @@
 #include "ttserver/keep/backing_redis.h"
 
-#ifdef HAVE_HIREDIS
-
 #include "common/clock.h"
-#include "common/lookup.h"
+#include "common/redis/redis_node.h"
 #include "common/redis/redis_reader.h"
 #include "common/tt/snapshot.h"
 
@@ -11,232 +9,166 @@
 #include <errno.h>
 #include <hiredis/hiredis.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 enum {
     KEY_MAX = 64, /* of a slice */
     PIPELINE = 256, /* slices asked for at a time */
     FORGET_AT_A_TIME = 1000,
     VALUE_MAX = TT_BUCKET_ENTRIES * SNAPSHOT_ENTRY_BYTES,
-    READ_AT_A_TIME = 16 << 10,
-    LOOKUP_SLICE_MS = 20,
+    WAIT_MS = 20,
     LOOKUP_END_US = 500000, /* that a name may take after the end was asked for */
 };
 
 struct backing_link {
-    redisContext *redis; /* writes; its own reader has no bounds */
-    struct redis_reader *reader;
+    /* fixed after open */
+    struct redis_node_setup setup;
+    struct redis_node node;
     const _Atomic uint64_t *end_by_us;
-    unsigned queued; /* commands whose replies are not read */
+    /* state */
+    unsigned due; /* answers */
+    void (*take)(void *context, const redisReply *reply); /* one that is no error; NULL: nothing */
+    void *context;
+    enum err err; /* the first failure */
+    char why[REDIS_WHY_MAX];
 };
 
-/* ---- failures ---- */
-
-static enum err fail(char *why, const char *text)
+/* Of an error of the server it says which rights it wants if it wants some. */
+static void fail(struct backing_link *link, enum err err, const char *text)
 {
-    redis_reader_printable(text, strlen(text), why);
-    return ERR_IO;
-}
-
-/* An error of the server, and which rights it wants if it wants some. */
-static void fail_reply(char *why, const char *text)
-{
-    char words[REDIS_WHY_MAX];
     bool is_of_rights = strncmp(text, "NOPERM ", strlen("NOPERM ")) == 0;
-    redis_reader_printable(text, strlen(text), words);
-    snprintf(why, REDIS_WHY_MAX, "%.160s%s", words,
-             is_of_rights ? ": our user needs PING, SELECT, HMGET, HGETALL, HSET and UNLINK on "
-                            "abdada:backing:*"
-                          : "");
+    if (link->err == ERR_OK) {
+        link->err = strncmp(text, "LOADING", strlen("LOADING")) == 0 ? ERR_ABSENT : err;
+        snprintf(link->why, sizeof link->why, "%.160s%s", text,
+                 is_of_rights ? ": our user needs PING, SELECT, HMGET, HGETALL, HSET and UNLINK on "
+                                "abdada:backing:*"
+                              : "");
+    }
 }
 
-static enum err fail_link(const struct backing_link *link, char *why)
+/* ---- what the node calls ---- */
+
+static void replied(void *self, struct redis_node *node, struct redis_call *call,
+                    const redisReply *reply)
 {
-    bool is_late = link->redis->err == REDIS_ERR_IO && (errno == EAGAIN || errno == ETIMEDOUT);
-    return fail(why, is_late                       ? "it does not answer"
-                     : link->redis->errstr[0] != 0 ? link->redis->errstr
-                                                   : "the connection broke");
+    struct backing_link *link = self;
+    (void)node;
+    link->due--;
+    redis_call_free(call);
+    if (reply->type == REDIS_REPLY_ERROR) {
+        char text[REDIS_WHY_MAX];
+        redis_reader_printable(reply->str, reply->len, text);
+        fail(link, ERR_IO, text);
+    } else if (link->take != NULL) {
+        link->take(link->context, reply);
+    }
 }
 
-static enum err send_all(struct backing_link *link, char *why)
+static void lost(void *self, struct redis_call *call)
 {
-    int done = 0;
-    errno = 0;
-    while (!done) {
-        if (redisBufferWrite(link->redis, &done) != REDIS_OK) {
-            return fail_link(link, why);
+    struct backing_link *link = self;
+    link->due--;
+    redis_call_free(call);
+}
+
+/* What the node says begins with its address, which is known here. As long as a name is being
+ * resolved the node tries again, however long that takes. */
+static void changed(void *self, struct redis_node *node)
+{
+    const char *reason = strstr(node->why, ": ");
+    if (!redis_node_is_up(node) && node->host.lookup == NULL) {
+        fail(self, ERR_IO, reason != NULL ? reason + 2 : "the connection broke");
+    }
+}
+
+/* ---- calls ---- */
+
+/* Takes the call; NULL: there was no memory for it. */
+static void send_call(struct backing_link *link, struct redis_call *call)
+{
+    if (call != NULL && redis_node_call(&link->node, call, clock_us())) {
+        link->due++;
+    } else {
+        if (call != NULL) {
+            redis_node_tick(&link->node, clock_us()); /* it says why */
         }
+        fail(link, ERR_IO, call != NULL ? "the connection broke" : err_text(ERR_NOMEM));
+        redis_call_free(call);
     }
-    return ERR_OK;
 }
 
-/* More bytes for the reader, until then. */
-static enum err receive(struct backing_link *link, uint64_t until_us, char *why)
+static void send_words(struct backing_link *link, unsigned words, const char *const *word)
 {
-    char bytes[READ_AT_A_TIME];
-    uint64_t now_us = clock_us(), end_by_us = atomic_load(link->end_by_us);
-    if (end_by_us != 0 && now_us >= end_by_us) {
-        fail(why, "the time for the end is over");
-        return ERR_FULL;
-    }
-    until_us = end_by_us != 0 && end_by_us < until_us ? end_by_us : until_us;
-    struct pollfd fd = {.fd = link->redis->fd, .events = POLLIN};
-    int ready = now_us < until_us ? poll(&fd, 1, (int)((until_us - now_us) / 1000) + 1) : 0;
-    if (ready == 0) {
-        return now_us < until_us ? ERR_OK /* time is looked at again */
-                                 : fail(why, "it does not answer");
-    }
-    ssize_t n = ready > 0 ? recv(link->redis->fd, bytes, sizeof bytes, MSG_DONTWAIT) : -1;
-    if (n > 0) {
-        return redis_reader_feed(link->reader, bytes, (size_t)n) == ERR_OK
-                   ? ERR_OK
-                   : fail(why, err_text(ERR_NOMEM));
-    }
-    return n < 0 && (errno == EINTR || errno == EAGAIN)
-               ? ERR_OK
-               : fail(why, n < 0 ? strerror(errno) : "the connection broke");
+    send_call(link, redis_call_make_words(REDIS_CALL_USER, words, word));
 }
 
-/* The next reply; one that is an error is a failure. */
-static enum err next_reply(struct backing_link *link, redisReply **out, char *why)
+/* Until it is connected and not more than `most` answers are due. */
+static enum err await(struct backing_link *link, unsigned most, char *why)
 {
-    uint64_t until_us = clock_us() + BACKING_ANSWER_MS * UINT64_C(1000);
-    redisReply *r = NULL;
-    enum err err = send_all(link, why);
-    while (err == ERR_OK) {
-        err = redis_reader_next(link->reader, &r);
-        if (err != ERR_OK) {
-            return fail(why, err == ERR_FULL ? "its reply is too large"
-                                             : "it does not speak Redis' protocol");
-        }
-        if (r != NULL) {
+    uint64_t ending_us = 0;
+    for (;;) {
+        uint64_t now_us = clock_us(), end_by_us = atomic_load(link->end_by_us);
+        redis_node_tick(&link->node, now_us);
+        if (link->err != ERR_OK || (redis_node_is_up(&link->node) && link->due <= most)) {
             break;
         }
-        err = receive(link, until_us, why);
+        ending_us = ending_us == 0 && end_by_us != 0 ? now_us : ending_us;
+        if (end_by_us != 0 && (now_us >= end_by_us || (link->node.host.lookup != NULL &&
+                                                       now_us - ending_us >= LOOKUP_END_US))) {
+            fail(link, ERR_FULL, "the time for the end is over");
+            break;
+        }
+        struct pollfd fd;
+        (void)poll(&fd, redis_node_poll(&link->node, &fd), WAIT_MS);
     }
-    if (err == ERR_OK && r->type == REDIS_REPLY_ERROR) {
-        fail_reply(why, r->str);
-        err = strncmp(r->str, "LOADING", 7) == 0 ? ERR_ABSENT : ERR_IO;
-        redis_reader_free(r);
-        return err;
-    }
-    *out = err == ERR_OK ? r : NULL;
-    return err;
+    snprintf(why, REDIS_WHY_MAX, "%s", link->why);
+    return link->err;
 }
 
-static void append(struct backing_link *link, int words, const char **word, const size_t *length)
+/* What the answers are for that come from now on. */
+static void expect(struct backing_link *link, void (*take)(void *context, const redisReply *reply),
+                   void *context)
 {
-    redisAppendCommandArgv(link->redis, words, word, length); /* no memory: the reply says so */
-    link->queued++;
+    link->take = take;
+    link->context = context;
 }
 
-static enum err call(struct backing_link *link, int words, const char **word, redisReply **out,
-                     char *why)
+static enum err call(struct backing_link *link, unsigned words, const char *const *word,
+                     void (*take)(void *context, const redisReply *reply), void *context, char *why)
 {
-    redisReply *reply = NULL;
-    append(link, words, word, NULL);
-    link->queued = 0;
-    enum err err = next_reply(link, &reply, why);
-    if (err == ERR_OK && out != NULL) {
-        *out = reply;
-    } else if (err == ERR_OK) {
-        redis_reader_free(reply);
-    }
+    expect(link, take, context);
+    send_words(link, words, word);
+    enum err err = await(link, 0, why);
+    expect(link, NULL, NULL);
     return err;
 }
 
 /* ---- life ---- */
-
-static struct timeval timeval_of_ms(unsigned ms)
-{
-    return (struct timeval){.tv_sec = ms / 1000, .tv_usec = (ms % 1000) * 1000};
-}
-
-static enum err log_in(struct backing_link *link, const struct redis_address *address, char *why)
-{
-    char db[16];
-    enum err err = ERR_OK;
-    if (address->user[0] != '\0') {
-        err = call(link, 3, (const char *[]){"AUTH", address->user, address->password}, NULL, why);
-    } else if (address->password[0] != '\0') {
-        err = call(link, 2, (const char *[]){"AUTH", address->password}, NULL, why);
-    }
-    if (err == ERR_OK && address->db != 0) {
-        snprintf(db, sizeof db, "%u", address->db);
-        err = call(link, 2, (const char *[]){"SELECT", db}, NULL, why);
-    }
-    return err ? err : backing_link_ping(link, why);
-}
-
-/* Until the system's resolver has answered, however long that takes, or it is too late. */
-static bool wait_for_name(struct lookup *lookup, const _Atomic uint64_t *end_by_us)
-{
-    uint64_t ending_us = 0;
-    while (!lookup_wait(lookup, LOOKUP_SLICE_MS)) {
-        uint64_t now_us = clock_us();
-        if (atomic_load(end_by_us) != 0 && ending_us == 0) {
-            ending_us = now_us;
-        }
-        if (ending_us != 0 && now_us - ending_us >= LOOKUP_END_US) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* An address of the host in numbers: of several one that is reached. */
-static enum err find_host(const struct options_host_port *at, const _Atomic uint64_t *end_by_us,
-                          char out[LOOKUP_NUMBER_MAX], char *why)
-{
-    struct addrinfo *found = NULL;
-    int error = 0;
-    if (!lookup_number(at, &found)) {
-        struct lookup *lookup = lookup_begin(at, true);
-        if (lookup == NULL) {
-            return fail(why, err_text(ERR_NOMEM));
-        }
-        if (!wait_for_name(lookup, end_by_us)) {
-            lookup_leave(&lookup);
-            return fail(why, "its name is still being resolved");
-        }
-        error = lookup_take(&lookup, &found);
-    }
-    bool is_text = error == 0 && lookup_text(found, out);
-    if (found != NULL) {
-        freeaddrinfo(found);
-    }
-    return is_text ? ERR_OK : fail(why, gai_strerror(error != 0 ? error : EAI_FAMILY));
-}
 
 enum err backing_link_open(struct backing_link **out, const struct redis_address *address,
                            const _Atomic uint64_t *end_by_us, char why[REDIS_WHY_MAX])
 {
     struct backing_link *link = calloc(1, sizeof *link);
     if (link == NULL) {
-        return fail(why, err_text(ERR_NOMEM));
+        snprintf(why, REDIS_WHY_MAX, "%s", err_text(ERR_NOMEM));
+        return ERR_IO;
     }
     link->end_by_us = end_by_us;
-    char number[LOOKUP_NUMBER_MAX];
-    enum err err = find_host(&address->node[0], end_by_us, number, why);
-    if (err != ERR_OK) {
-        backing_link_close(&link);
-        return err;
-    }
-    link->reader = redis_reader_open();
-    link->redis =
-        redisConnectWithTimeout(number, address->node[0].port, timeval_of_ms(BACKING_CONNECT_MS));
-    if (link->redis == NULL || link->reader == NULL) {
-        err = fail(why, err_text(ERR_NOMEM));
-    } else if (link->redis->err != 0) {
-        err = fail(why, link->redis->errstr);
-    } else if (redisSetTimeout(link->redis, timeval_of_ms(BACKING_ANSWER_MS)) != REDIS_OK) {
-        err = fail_link(link, why);
-    }
-    err = err ? err : log_in(link, address, why);
+    link->setup = (struct redis_node_setup){
+        .user = address->user,
+        .password = address->password,
+        .db = address->db,
+        .silence_us = BACKING_ANSWER_MS * UINT64_C(1000),
+        .self = link,
+        .replied = replied,
+        .lost = lost,
+        .changed = changed,
+    };
+    redis_node_open(&link->node, &link->setup, address->node[0].host, address->node[0].port, false);
+    link->node.is_wanted = true;
+    enum err err = await(link, 0, why);
     if (err != ERR_OK) {
         backing_link_close(&link);
         return err;
@@ -248,10 +180,7 @@ enum err backing_link_open(struct backing_link **out, const struct redis_address
 void backing_link_close(struct backing_link **link)
 {
     if (*link != NULL) {
-        if ((*link)->redis != NULL) {
-            redisFree((*link)->redis);
-        }
-        redis_reader_close(&(*link)->reader);
+        redis_node_close(&(*link)->node);
         free(*link);
         *link = NULL;
     }
@@ -276,24 +205,22 @@ static bool number_of(const redisReply *reply, int base, uint64_t *out)
     return errno == 0 && *end == '\0';
 }
 
-enum err backing_link_record(struct backing_link *link, const char *name,
-                             struct backing_record *out, char why[REDIS_WHY_MAX])
+static void take_record(void *context, const redisReply *reply)
 {
-    char key[BACKING_NAME_MAX + 32];
-    redisReply *reply = NULL;
-    struct backing_record record = {0};
-    record_key(name, key);
-    enum err err = call(link, 4, (const char *[]){"HMGET", key, "place", "buckets"}, &reply, why);
-    if (err != ERR_OK) {
-        return err;
-    }
+    struct backing_record record, *out = context;
     bool is_one = reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
                   number_of(reply->element[0], 16, &record.place) &&
                   number_of(reply->element[1], 10, &record.buckets) &&
                   record.buckets <= BACKING_BUCKETS_MAX;
-    redis_reader_free(reply);
     *out = is_one ? record : (struct backing_record){0};
-    return ERR_OK;
+}
+
+enum err backing_link_record(struct backing_link *link, const char *name,
+                             struct backing_record *out, char why[REDIS_WHY_MAX])
+{
+    char key[BACKING_NAME_MAX + 32];
+    record_key(name, key);
+    return call(link, 4, (const char *[]){"HMGET", key, "place", "buckets"}, take_record, out, why);
 }
 
 enum err backing_link_set_record(struct backing_link *link, const char *name,
@@ -304,7 +231,7 @@ enum err backing_link_set_record(struct backing_link *link, const char *name,
     snprintf(place, sizeof place, "%016" PRIx64, record->place);
     snprintf(buckets, sizeof buckets, "%" PRIu64, record->buckets);
     return call(link, 6, (const char *[]){"HSET", key, "place", place, "buckets", buckets}, NULL,
-                why);
+                NULL, why);
 }
 
 /* ---- slices ---- */
@@ -314,55 +241,57 @@ static void slice_key(uint64_t place, uint64_t slice, char out[KEY_MAX])
     snprintf(out, KEY_MAX, "abdada:backing:%016" PRIx64 ":%" PRIx64, place, slice);
 }
 
-/* Field, value, field, value, ... */
-static uint64_t restore(const redisReply *reply, struct tt_results *results)
+struct reading {
+    struct tt_results *results;
+    const _Atomic uint64_t *flushed; /* NULL: nobody flushes */
+    uint64_t before; /* what it was */
+    uint64_t *entries;
+};
+
+static bool was_flushed(const struct reading *r)
 {
-    uint64_t entries = 0;
-    for (size_t i = 1; reply->type == REDIS_REPLY_ARRAY && i < reply->elements; i += 2) {
+    return r->flushed != NULL && atomic_load(r->flushed) != r->before;
+}
+
+/* Field, value, field, value, ... */
+static void restore(void *context, const redisReply *reply)
+{
+    const struct reading *r = context;
+    bool is_wanted = reply->type == REDIS_REPLY_ARRAY && !was_flushed(r);
+    for (size_t i = 1; is_wanted && i < reply->elements; i += 2) {
         const redisReply *value = reply->element[i];
         size_t count = value->type == REDIS_REPLY_STRING ? value->len / SNAPSHOT_ENTRY_BYTES : 0;
         for (size_t k = 0; k < count; k++) {
-            struct snapshot_entry entry;
+            struct tt_scanned entry;
             const uint8_t *at = (const uint8_t *)value->str + k * SNAPSHOT_ENTRY_BYTES;
             if (snapshot_unpack(at, &entry) == ERR_OK) {
-                tt_results_restore(results, &(struct tt_scanned){.key = entry.key,
-                                                                 .lower = entry.lower,
-                                                                 .upper = entry.upper,
-                                                                 .move = entry.move,
-                                                                 .depth = entry.depth});
-                entries++;
+                tt_results_restore(r->results, &entry);
+                ++*r->entries;
             }
         }
     }
-    return entries;
 }
 
 enum err backing_link_read(struct backing_link *link, const struct backing_record *record,
                            struct tt_results *results, const _Atomic uint64_t *flushed,
                            uint64_t *entries, char why[REDIS_WHY_MAX])
 {
-    uint64_t slices = backing_slices(record->buckets);
-    uint64_t before = flushed != NULL ? atomic_load(flushed) : 0;
-    for (uint64_t asked = 0, got = 0; got < slices; got++) {
-        for (; asked < slices && asked < got + PIPELINE; asked++) {
+    uint64_t slices = backing_slices(record->buckets), asked = 0;
+    struct reading reading = {results, flushed, flushed != NULL ? atomic_load(flushed) : 0,
+                              entries};
+    enum err err = ERR_OK;
+    expect(link, restore, &reading);
+    while (err == ERR_OK && (asked < slices || link->due > 0)) {
+        for (; asked < slices && link->due < PIPELINE && link->err == ERR_OK; asked++) {
             char key[KEY_MAX];
             slice_key(record->place, asked, key);
-            append(link, 2, (const char *[]){"HGETALL", key}, NULL);
+            send_words(link, 2, (const char *[]){"HGETALL", key});
         }
-        redisReply *reply = NULL;
-        enum err err = next_reply(link, &reply, why);
-        if (err != ERR_OK) {
-            return err;
-        }
-        if (flushed != NULL && atomic_load(flushed) != before) {
-            redis_reader_free(reply);
-            return ERR_EXIST;
-        }
-        *entries += restore(reply, results);
-        redis_reader_free(reply);
+        err = await(link, asked < slices ? PIPELINE / 2 : 0, why);
+        err = err == ERR_OK && was_flushed(&reading) ? ERR_EXIST : err;
     }
-    link->queued = 0;
-    return ERR_OK;
+    expect(link, NULL, NULL);
+    return err;
 }
 
 /* The entries of a bucket that are kept; returns how many. */
@@ -373,12 +302,7 @@ static unsigned pack_bucket(const struct tt_results *results, uint64_t bucket, u
     for (unsigned slot = 0; slot < TT_BUCKET_ENTRIES; slot++) {
         struct tt_scanned entry;
         if (tt_results_entry(results, bucket, slot, &entry) && entry.depth >= depth_min) {
-            snapshot_pack(value + (size_t)count * SNAPSHOT_ENTRY_BYTES,
-                          &(struct snapshot_entry){.key = entry.key,
-                                                   .lower = entry.lower,
-                                                   .upper = entry.upper,
-                                                   .move = entry.move,
-                                                   .depth = entry.depth});
+            snapshot_pack(value + (size_t)count * SNAPSHOT_ENTRY_BYTES, &entry);
             count++;
         }
     }
@@ -394,7 +318,7 @@ unsigned backing_link_put(struct backing_link *link, uint64_t place, uint64_t sl
     size_t length[WORDS_MAX];
     char key[KEY_MAX], field[BACKING_SLICE][FIELD_MAX];
     uint8_t value[BACKING_SLICE][VALUE_MAX];
-    int words = 2;
+    unsigned words = 2;
     unsigned entries = 0;
     slice_key(place, slice, key);
     word[0] = "HSET";
@@ -416,27 +340,19 @@ unsigned backing_link_put(struct backing_link *link, uint64_t place, uint64_t sl
         }
     }
     if (entries > 0) {
-        append(link, words, word, length);
+        send_call(link, redis_call_make(REDIS_CALL_USER, -1, 0, words, word, length));
     }
     return entries;
 }
 
 enum err backing_link_flush(struct backing_link *link, char why[REDIS_WHY_MAX])
 {
-    for (; link->queued > 0; link->queued--) {
-        redisReply *reply = NULL;
-        enum err err = next_reply(link, &reply, why);
-        if (err != ERR_OK) {
-            return err;
-        }
-        redis_reader_free(reply);
-    }
-    return ERR_OK;
+    return await(link, 0, why);
 }
 
 enum err backing_link_ping(struct backing_link *link, char why[REDIS_WHY_MAX])
 {
-    return call(link, 1, (const char *[]){"PING"}, NULL, why);
+    return call(link, 1, (const char *[]){"PING"}, NULL, NULL, why);
 }
 
 enum err backing_link_forget(struct backing_link *link, const struct backing_record *record,
@@ -448,11 +364,9 @@ enum err backing_link_forget(struct backing_link *link, const struct backing_rec
         for (unsigned i = 0; i < FORGET_AT_A_TIME && slice < slices; i++, slice++) {
             char key[KEY_MAX];
             slice_key(record->place, slice, key);
-            append(link, 2, (const char *[]){"UNLINK", key}, NULL);
+            send_words(link, 2, (const char *[]){"UNLINK", key});
         }
         err = backing_link_flush(link, why);
     }
     return err;
 }
-
-#endif

@@ -11,10 +11,10 @@
  * memory.
  *
  * Threads: one at a time for a link. Memory: by malloc; what Redis answers is bounded
- * (common/redis/redis_reader.h). Everything but put blocks, for BACKING_CONNECT_MS or
- * BACKING_ANSWER_MS at most for each answer, and not beyond the time that open was given. A failure
- * writes one line for people to `why`; the link is good for nothing then but close. Only there with
- * hiredis. */
+ * (common/redis/redis_reader.h). Everything but put blocks, for BACKING_ANSWER_MS at
+ * most for each answer, and not beyond the time that open was given; open as long as a name takes
+ * to be resolved. A failure writes one line for people to `why`; the link is good for nothing then
+ * but close. */
 #ifndef TTSERVER_KEEP_BACKING_REDIS_H
 #define TTSERVER_KEEP_BACKING_REDIS_H
 
@@ -28,7 +28,6 @@
 enum {
     BACKING_SLICE = 128, /* buckets: as many as Redis keeps in a compact hash */
     BACKING_NAME_MAX = 600,
-    BACKING_CONNECT_MS = 2000,
     BACKING_ANSWER_MS = 5000,
 };
 

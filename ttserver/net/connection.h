@@ -31,7 +31,7 @@ enum {
     CONNECTION_ROUTE = 8, /* bytes of a route: slot and serial */
 };
 
-struct users_entry; /* ttserver/net/users.h */
+struct who_user; /* ttserver/net/who.h */
 
 struct connection {
     /* fixed after open */
@@ -52,7 +52,7 @@ struct connection {
     int watched; /* enum uv_poll_event */
     struct turns_member turn;
     struct turns_user own; /* its user, when it shares none */
-    struct users_entry *shared; /* its user, when others may have the same */
+    struct who_user *shared; /* its user, when others may have the same */
     TAILQ_ENTRY(connection) by_silence; /* without a session: by age */
     TAILQ_ENTRY(connection) to_flush;
     TAILQ_ENTRY(connection) to_release; /* link of connections held back (ttserver/net/pushes.h) */

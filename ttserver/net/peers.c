@@ -164,7 +164,7 @@ static void make_pending(struct peers *p, struct connection *c, uint64_t now_us)
     c->pending_us = now_us;
     c->pending_at = p->pending++;
     p->without_session[c->pending_at] = c;
-    users_set_pending(&p->users, c, true);
+    who_set_pending(&p->users, c, true);
     TAILQ_INSERT_TAIL(&p->by_age, c, by_silence);
 }
 
@@ -173,7 +173,7 @@ static void end_pending(struct peers *p, struct connection *c)
     struct connection *last = p->without_session[--p->pending];
     p->without_session[c->pending_at] = last;
     last->pending_at = c->pending_at;
-    users_set_pending(&p->users, c, false);
+    who_set_pending(&p->users, c, false);
     TAILQ_REMOVE(&p->by_age, c, by_silence);
 }
 
@@ -196,7 +196,7 @@ static void disconnect(struct peers *p, struct connection *c)
     }
     set_clean(p, c);
     pushes_forget(&p->pushes, c);
-    users_leave(&p->users, &p->turns, c);
+    who_leave(&p->users, &p->turns, c);
     /* First: it takes the descriptor out of the loop. */
     uv_close((uv_handle_t *)&c->poll, on_closed);
     connection_close(c);
@@ -222,7 +222,7 @@ static void keep_budget(struct peers *p)
 {
     while (p->held > p->held_max + (size_t)(p->open - p->pending) * PEERS_HELD_EACH) {
         p->outside.slow_closed++;
-        disconnect(p, users_largest(p->connection, p->connections_max));
+        disconnect(p, who_largest(p->connection, p->connections_max));
     }
 }
 
@@ -252,7 +252,7 @@ void peers_make_room(struct peers *p)
 {
     if (p->pending > 0) {
         p->outside.pending_closed++;
-        disconnect(p, users_draw_pending(&p->users, p->without_session, p->pending, &p->rng));
+        disconnect(p, who_draw_pending(&p->users, p->without_session, p->pending, &p->rng));
     }
 }
 
@@ -280,7 +280,7 @@ void peers_accept(struct peers *p, int fd)
     if (p->zmtp.needs_curve) {
         c->turn.user = &p->newcomers; /* on this machine; others have an address each */
     }
-    users_join(&p->users, &p->turns, c, identity_by_address(c));
+    who_join(&p->users, &p->turns, c, who_by_address(c));
     watch(c);
     if (c->is_broken) {
         set_dirty(p, c);
@@ -319,7 +319,7 @@ static void take_item(struct peers *p, struct connection *c, enum zmtp_result re
     if (result == ZMTP_READY) {
         c->is_ready = true;
         if (taken->user != NULL) {
-            users_join(&p->users, &p->turns, c, identity_by_key(c, taken->user));
+            who_join(&p->users, &p->turns, c, who_by_key(c, taken->user));
         }
     } else if (result == ZMTP_FRAME) {
         take_frame(p, c, taken);
@@ -328,7 +328,7 @@ static void take_item(struct peers *p, struct connection *c, enum zmtp_result re
         c->is_broken = true;
         if (!c->is_ready) {
             p->outside.handshakes_failed++;
-            refusals_note(&p->refusals, c->fd, taken->why);
+            who_refused(&p->refusals, c->fd, taken->why);
         }
     }
 }
@@ -389,9 +389,9 @@ static void take_turn(struct peers *p, struct turns_member *member)
     struct connection *c =
         (struct connection *)(void *)((char *)member - offsetof(struct connection, turn));
     struct turns_user *user = member->user;
-    struct users_entry *shared = c->shared;
+    struct who_user *shared = c->shared;
     uint64_t begin_ns = clock_ns();
-    users_pin(shared); /* it lives until it was charged */
+    who_pin(shared); /* it lives until it was charged */
     p->pushed = 0;
     size_t held = p->pushes.must.held;
     bool waits = serve(p, c, begin_ns + (uint64_t)user->credit_ns);
@@ -407,7 +407,7 @@ static void take_turn(struct peers *p, struct turns_member *member)
     }
     turns_charge(user, cost_ns(p, clock_ns() - begin_ns) + (uint64_t)p->pushed * PUSHES_FLUSH_NS);
     keep_budget(p);
-    users_release(&p->users, &p->turns, shared);
+    who_release(&p->users, &p->turns, shared);
 }
 
 /* What waits for many connections, and whoever waits for that. */
@@ -480,7 +480,7 @@ void peers_tick(struct peers *p)
     touch_waiting(p);
     step(p, &event);
     uint64_t now_us = event.now_us;
-    refusals_log(&p->refusals, p->program, p->outside.handshakes_failed, now_us);
+    who_log_refusals(&p->refusals, p->program, p->outside.handshakes_failed, now_us);
     while ((c = TAILQ_FIRST(&p->by_age)) != NULL && now_us - c->pending_us >= PENDING_US) {
         p->outside.pending_closed++;
         disconnect(p, c);
@@ -512,8 +512,8 @@ void peers_dismiss(struct peers *p)
 
 void peers_reread(struct peers *p)
 {
-    access_put(p->access, p->allowed);
-    p->allowed = access_get(p->access);
+    who_put(p->access, p->allowed);
+    p->allowed = who_get(p->access);
     for (uint32_t i = 0; i < p->connections_max; i++) {
         struct connection *c = p->connection[i];
         if (c != NULL && c->has_key) {
@@ -559,7 +559,7 @@ enum err peers_open(struct peers *p, const struct peers_options *options)
                                    .message_max = CONNECTION_MESSAGE_MAX};
     memcpy(p->zmtp.public_key, p->access->server.public_key, sizeof p->zmtp.public_key);
     memcpy(p->zmtp.secret_key, p->access->server.secret_key, sizeof p->zmtp.secret_key);
-    p->allowed = access_get(p->access);
+    p->allowed = who_get(p->access);
     p->connection = calloc(p->connections_max, sizeof *p->connection);
     p->free_slot = calloc(p->connections_max, sizeof *p->free_slot);
     p->without_session = calloc(p->connections_max, sizeof(struct connection *));
@@ -586,7 +586,7 @@ void peers_disconnect(struct peers *p)
 
 void peers_close(struct peers *p)
 {
-    access_put(p->access, p->allowed);
+    who_put(p->access, p->allowed);
     p->allowed = NULL;
     keys_wipe(&p->zmtp, sizeof p->zmtp);
     free(p->connection);

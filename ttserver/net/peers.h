@@ -7,12 +7,9 @@
 #define TTSERVER_NET_PEERS_H
 
 #include "ttserver/core/core.h"
-#include "ttserver/net/access.h"
 #include "ttserver/net/connection.h"
-#include "ttserver/net/identity.h"
 #include "ttserver/net/pushes.h"
-#include "ttserver/net/refusals.h"
-#include "ttserver/net/users.h"
+#include "ttserver/net/who.h"
 
 enum {
     PEERS_HELD_EACH =
@@ -24,7 +21,7 @@ struct peers {
     const char *program;
     struct ttcore *core;
     uv_loop_t *loop;
-    struct access *access;
+    struct who *access;
     struct zmtp_server zmtp;
     uint32_t connections_max, pending_max;
     size_t held_max;
@@ -32,7 +29,7 @@ struct peers {
     uint64_t rng;
     /* state */
     struct ttcore_actions actions;
-    struct access_list *allowed; /* NULL without keys */
+    struct who_list *allowed; /* NULL without keys */
     struct connection **connection; /* [slot]; NULL: free */
     uint32_t *free_slot; /* stack */
     struct connection **without_session; /* [pending], in any order */
@@ -44,7 +41,7 @@ struct peers {
     struct pushes pushes;
     struct turns turns;
     struct turns_user newcomers; /* all whose keys are not known yet */
-    struct users users;
+    struct who_users users;
     size_t held; /* bytes in buffers */
     uint64_t cpu_ns; /* CPU time of this thread, when it was last asked for */
     uint32_t pushed; /* connections for which something was queued, in this turn */
@@ -52,14 +49,14 @@ struct peers {
     /* statistics */
     uint64_t received;
     struct ttcore_outside outside;
-    struct refusals refusals; /* refused handshakes */
+    struct who_refusals refusals; /* refused handshakes */
 };
 
 struct peers_options {
     uint32_t connections_max; /* as descriptors allow; at least 8 */
     const char *program; /* in the log; borrowed until close */
     struct ttcore_options core;
-    struct access *access; /* borrowed until close */
+    struct who *access; /* borrowed until close */
     uv_loop_t *loop; /* borrowed until close; of the thread that calls peers_turn */
     size_t held_max; /* bytes of what is read and not yet served, and of what waits to be sent */
 };

@@ -7,10 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The upper half is for tables of a job's own, so that a worker knows from the lower half what kind
- * of search a namespace is of. */
-enum { FRESH_SHIFT = 32 };
-
+/* The lower half, from which a worker knows what kind of search a namespace is of; the upper half
+ * is for tables of a job's own. */
 static uint64_t namespace_of(const struct job *job, uint64_t game)
 {
     uint64_t kind = (job->strict ? 1u : 0u) | (job->full ? 2u : 0u);
@@ -26,12 +24,13 @@ static uint64_t repeatable_namespace_of(const struct job *job)
 
 void job_set_namespace(struct job *job, uint32_t fresh)
 {
-    job->namespace_id = namespace_of(job, job->game->namespace_id) ^ (uint64_t)fresh << FRESH_SHIFT;
+    job->namespace_id = namespace_of(job, job->game->namespace_id) ^ (uint64_t)fresh
+                                                                         << PROTO_FRESH_SHIFT;
 }
 
 void job_set_repeatable_namespace(struct job *job, uint32_t fresh)
 {
-    job->namespace_id = repeatable_namespace_of(job) ^ (uint64_t)fresh << FRESH_SHIFT;
+    job->namespace_id = repeatable_namespace_of(job) ^ (uint64_t)fresh << PROTO_FRESH_SHIFT;
 }
 
 /* Results of another selection, or of another strictness, would be wrong for those who search in
@@ -193,7 +192,7 @@ enum err job_from_wire(const struct proto_job *message, struct job *out, char *w
     job.nodes = message->nodes;
     job.namespace_id = message->namespace_id;
     if (any && (uint32_t)message->namespace_id == 0) {
-        job_set_namespace(&job, (uint32_t)(message->namespace_id >> FRESH_SHIFT));
+        job_set_namespace(&job, (uint32_t)(message->namespace_id >> PROTO_FRESH_SHIFT));
     }
     if (!has_own_namespace(&job)) {
         job_free(&job);

@@ -1,9 +1,8 @@
-#include "worker/lab/drain.h"
+#include "worker/lab/world.h"
 
 #include "common/rng.h"
 #include "worker/games/games.h"
 #include "worker/lab/lab_shard.h"
-#include "worker/lab/step.h"
 
 /* Stores and releases linger a millisecond in a client, and longer before its HELLO is answered. */
 enum {

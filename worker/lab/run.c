@@ -2,11 +2,10 @@
 
 #include "common/memory.h"
 #include "common/rng.h"
-#include "worker/lab/drain.h"
 #include "worker/lab/lab_liar.h"
 #include "worker/lab/lab_shard.h"
 #include "worker/lab/lab_worker.h"
-#include "worker/lab/step.h"
+#include "worker/lab/world.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-#include "worker/lab/step.h"
+#include "worker/lab/world.h"
 
 #include "common/rng.h"
 #include "worker/lab/lab_liar.h"

@@ -171,4 +171,21 @@ static inline uint64_t lab_searches(const struct lab_worker *w)
     return w->front.searching ? w->front.job.id : 0;
 }
 
+/* ---- step.c: takes events in order of virtual time, and does to workers and shards what faults
+ * do; what faults between a worker and a shard do is in lab_link.h ---- */
+
+/* Everything up to `until_ns` happens, or, with `to_end`, up to the end of all posts. */
+void lab_run_until(struct lab *lab, uint64_t until_ns, bool to_end);
+
+/* Before the first event. */
+void lab_faults_schedule(struct lab *lab);
+/* Ends all but kills for ever. */
+void lab_faults_heal(struct lab *lab);
+
+/* ---- drain.c ---- */
+
+/* After the end: what is left behind, and whether the healed cluster serves jobs as it should, the
+ * second half of lab_result. */
+void lab_drain(struct lab *lab);
+
 #endif

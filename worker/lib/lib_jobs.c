@@ -8,7 +8,6 @@
 
 enum {
     KNOWN_MAX = 256, /* workers, and shards that bar a job, of whom the last event is kept */
-    FRESH_SHIFT = 32, /* the upper half of a job's namespace is its own (PROTOCOL.md section 8) */
 };
 
 /* Posted here; of a stopped one reports may come. */
@@ -205,7 +204,7 @@ static bool copy_job(struct abdada_job *out, const struct abdada_job *given)
 
 static struct proto_job_post wire_of(const struct abdada_job *job, uint64_t id)
 {
-    uint64_t fresh = job->flags & ABDADA_JOB_FRESH ? clock_unique() << FRESH_SHIFT : 0;
+    uint64_t fresh = job->flags & ABDADA_JOB_FRESH ? clock_unique() << PROTO_FRESH_SHIFT : 0;
     return (struct proto_job_post){
         .job = id,
         .game = proto_text_of(job->game),

@@ -1,9 +1,11 @@
 #include "worker/programs/background.h"
 
 #include "common/signals.h"
+#include "worker/programs/commands.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 bool background_open(struct background *b)
@@ -30,6 +32,14 @@ static void *search(void *context)
     return NULL;
 }
 
+static void await_end(struct background *b)
+{
+    char byte;
+    while (!b->has_ended) {
+        b->has_ended = read(b->ended[0], &byte, 1) == 1;
+    }
+}
+
 void background_begin(struct background *b, struct engine *engine, struct job *job,
                       const struct engine_observer *observer)
 {
@@ -42,21 +52,31 @@ void background_begin(struct background *b, struct engine *engine, struct job *j
         signals_create_thread(&b->thread, search, b); /* signals end the reader's wait */
     if (!b->is_running) {
         search(b);
-        background_await(b);
-    }
-}
-
-void background_await(struct background *b)
-{
-    char byte;
-    while (!b->has_ended) {
-        b->has_ended = read(b->ended[0], &byte, 1) == 1;
+        await_end(b);
     }
 }
 
 void background_join(struct background *b)
 {
     pthread_join(b->thread, NULL);
-    background_await(b);
+    await_end(b);
     b->is_running = false;
+}
+
+enum background_event background_wait(struct background *b, bool reads, int timeout_ms)
+{
+    struct pollfd fd[] = {{.fd = reads ? STDIN_FILENO : -1, .events = POLLIN},
+                          {.fd = b->has_ended ? -1 : b->ended[0], .events = POLLIN},
+                          {.fd = STDOUT_FILENO}};
+    const int n = poll(fd, 3, timeout_ms);
+    if (n <= 0) {
+        return n == 0 ? BACKGROUND_QUIET : errno == EINTR ? BACKGROUND_OTHER : BACKGROUND_INPUT;
+    }
+    if (commands_output_is_gone(fd[2].revents)) {
+        return BACKGROUND_GONE;
+    }
+    if (fd[1].revents != 0) {
+        await_end(b);
+    }
+    return fd[0].revents != 0 ? BACKGROUND_INPUT : BACKGROUND_OTHER;
 }

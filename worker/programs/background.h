@@ -1,8 +1,8 @@
-/* background: a search in a thread of its own, while the main thread goes on to read commands. A
- * pipe says when it has ended, so that one poll() waits for that and for input.
+/* background: a search in a thread of its own, while the main thread goes on to read commands. One
+ * wait is for its end and for input.
  *
  * Threads: all calls from one thread; the observer is called by the engine's thread for that
- * (observer.h), and by none that searches. Memory: none but the pipe. Blocking: await and join,
+ * (observer.h), and by none that searches. Memory: none but the pipe. Blocking: wait, and join
  * until the search has ended. */
 #ifndef WORKER_PROGRAMS_BACKGROUND_H
 #define WORKER_PROGRAMS_BACKGROUND_H
@@ -10,6 +10,15 @@
 #include "worker/engine/engine.h"
 
 #include <pthread.h>
+
+enum { BACKGROUND_PATIENCE_MS = 100 }; /* a signal that comes right before a wait does not end it */
+
+enum background_event {
+    BACKGROUND_OTHER, /* the search has ended, or a signal came */
+    BACKGROUND_INPUT,
+    BACKGROUND_GONE,
+    BACKGROUND_QUIET, /* nothing came */
+};
 
 struct background {
     struct engine_result result; /* what the last search found; depth 0 and move 0: it failed */
@@ -31,8 +40,10 @@ void background_close(struct background *background);
  * created it searches at once: then is_running is false after it, and the result is there. */
 void background_begin(struct background *background, struct engine *engine, struct job *job,
                       const struct engine_observer *observer);
-/* After poll() said that ended[0] can be read. */
-void background_await(struct background *background);
+/* Waits up to `timeout_ms` for a line's bytes on standard input (if it `reads`), or for the end of
+ * the search, whose result is there then. GONE: nobody reads standard output any more
+ * (commands_output_is_gone). */
+enum background_event background_wait(struct background *background, bool reads, int timeout_ms);
 /* Waits for the end of the search that is running. */
 void background_join(struct background *background);
 

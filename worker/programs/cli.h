@@ -96,6 +96,9 @@ int cli_environment(const char *program, struct options_servers *servers, const 
 /* The same for ttservers or Redis (ABDADA_TABLE), whose password comes from the environment
  * (redis_address.h). */
 int cli_table_environment(const char *program, struct cli_table *table, bool needs);
+/* Of boards of Othello, which may begin with an empty square, '-' (options.h). */
+#define CLI_BOARD_LETTERS "-._XxOo*0BbWw"
+
 bool cli_table_is_given(const struct cli_table *table);
 /* As of now; borrows `table`. */
 struct transport_address cli_table_address(const struct cli_table *table,

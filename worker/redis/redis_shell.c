@@ -1,10 +1,9 @@
-#include "worker/redis/redis_shell.h"
+#include "proto/transport/redis_shell.h"
 
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/rng.h"
 #include "worker/redis/redis_shell_core.h"
-#include "worker/table/remote_depth.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +11,8 @@
 
 enum {
     TICK_US = 50000,
-    REST_US = 250, /* as over ttservers (wire.c) */
+    ASK_US = 120,
+    REST_US = 250, /* as over ttservers (zeromq.c) */
     SLOTS_PER_SHARD = REDIS_SLOTS / REDIS_SHELL_SHARDS,
     RENEW_US = REDIS_HEARTBEAT_MS * 1000,
 };
@@ -65,53 +65,13 @@ static void take_loss(struct redis_shell *s, const struct redis_pending *p)
     }
 }
 
-static void take_answer(struct redis_shell *s, const struct redis_pending *p,
-                        const struct redisReply *r)
-{
-    switch (p->script) {
-    case REDIS_ASK:
-        redis_asked(s, p, r);
-        break;
-    case REDIS_STORE:
-    case REDIS_RELEASE:
-        redis_stored(s, p, r);
-        break;
-    case REDIS_PEEK:
-        redis_peeked(s, p, r);
-        break;
-    case REDIS_SESSION:
-        redis_greeted(s, p, r);
-        break;
-    case REDIS_POST:
-    case REDIS_STOP:
-        redis_posted(s, p, r);
-        break;
-    case REDIS_REPORT:
-        redis_reported(s, p, r);
-        break;
-    case REDIS_SHARE:
-        s->shard[p->shard].figure[REDIS_FIGURE_shared] +=
-            redis_reply_number_at(r, 0, UINT16_MAX) > 0 ? p->count : 0;
-        break;
-    case REDIS_HISTORY:
-        redis_history_read(s, p, r);
-        break;
-    case REDIS_MEMBERS:
-        redis_members_read(s, p, r);
-        break;
-    case REDIS_JOBS:
-        redis_jobs_read(s, p, r);
-        break;
-    case REDIS_STATS:
-        redis_stats_read(s, p, r);
-        break;
-    case REDIS_SCAN:
-        redis_scanned(s, p, r);
-        break;
-    default:
-        break;
-    }
-}
+static void (*const take_answer[REDIS_SCRIPT_COUNT])(struct redis_shell *s,
+                                                     const struct redis_pending *p,
+                                                     const struct redisReply *r) = {
+#define X(script, name) [REDIS_##script] = redis_##name,
+    REDIS_ANSWERS(X)
+#undef X
+};
 
 static void answered(void *self, uint64_t tag, const struct redisReply *reply)
 {
@@ -135,8 +95,8 @@ static void answered(void *self, uint64_t tag, const struct redisReply *reply)
         if (p.session == s->shard[p.shard].session) {
             redis_shell_end_session(s, p.shard);
         }
-    } else {
-        take_answer(s, &p, reply);
+    } else if (take_answer[p.script] != NULL) {
+        take_answer[p.script](s, &p, reply);
     }
     free(p.asks);
 }
@@ -227,54 +187,18 @@ static uint64_t now(void *self)
     return clock_us();
 }
 
-/* A shard's message is of a session, but for HELLO and what is for people. */
-static bool send_message(struct redis_shell *s, unsigned shard, const struct proto_message *m)
+static bool (*const on_message[UINT8_MAX + 1])(struct redis_shell *s, unsigned shard,
+                                               const struct proto_message *m) = {
+#define X(type, name) [PROTO_##type] = redis_on_##name,
+    REDIS_MESSAGES(X)
+#undef X
+};
+
+/* All but HELLO, BYE, and what is for people. */
+static bool needs_session(enum proto_type type)
 {
-    switch (m->type) {
-    case PROTO_HELLO:
-        return redis_on_hello(s, shard, m);
-    case PROTO_BYE:
-        return redis_on_bye(s, shard);
-    case PROTO_STATS:
-        return redis_on_stats(s, shard, m);
-    case PROTO_MEMBERS:
-        return redis_on_members(s, shard, m);
-    case PROTO_JOBS:
-        return redis_on_jobs(s, shard, m);
-    default:
-        break;
-    }
-    if (s->shard[shard].session == 0) {
-        return false;
-    }
-    switch (m->type) {
-    case PROTO_RETRIEVE_ASK:
-        return redis_on_ask(s, shard, m);
-    case PROTO_STORE_HASH:
-        return redis_on_store(s, shard, m);
-    case PROTO_RELEASE:
-        return redis_on_release(s, shard, m);
-    case PROTO_PEEK:
-        return redis_on_peek(s, shard, m);
-    case PROTO_HEARTBEAT:
-        return redis_renew(s, shard, m);
-    case PROTO_JOB_POST:
-        return redis_on_post(s, shard, m);
-    case PROTO_JOB_STOP:
-        return redis_on_stop(s, shard, m);
-    case PROTO_JOB_REPORT:
-        return redis_on_report(s, shard, m);
-    case PROTO_SHARE:
-        return redis_on_share(s, shard, m);
-    case PROTO_HISTORY:
-        return redis_on_history(s, shard, m);
-    case PROTO_SCAN:
-        return redis_on_scan(s, shard, m);
-    case PROTO_FLUSH:
-        return redis_on_flush(s, shard, m);
-    default:
-        return true; /* nothing that a client says */
-    }
+    return type != PROTO_HELLO && type != PROTO_BYE && type != PROTO_STATS &&
+           type != PROTO_MEMBERS && type != PROTO_JOBS;
 }
 
 static bool send_bytes(void *self, unsigned shard, const uint8_t *bytes, size_t length)
@@ -289,7 +213,10 @@ static bool send_bytes(void *self, unsigned shard, const uint8_t *bytes, size_t 
     figure[REDIS_FIGURE_messages]++;
     figure[REDIS_FIGURE_batches] += m.type == PROTO_RETRIEVE_ASK || m.type == PROTO_STORE_HASH ||
                                     m.type == PROTO_RELEASE || m.type == PROTO_PEEK;
-    return send_message(s, shard, &m);
+    if (needs_session(m.type) && s->shard[shard].session == 0) {
+        return false;
+    }
+    return on_message[m.type] == NULL || on_message[m.type](s, shard, &m);
 }
 
 static void renew_all(struct redis_shell *s, uint64_t now_us)
@@ -297,7 +224,7 @@ static void renew_all(struct redis_shell *s, uint64_t now_us)
     for (unsigned i = 0; i < s->shards; i++) {
         const struct redis_shard *of = &s->shard[i];
         if (of->session != 0 && now_us >= of->renewed_us + RENEW_US) {
-            (void)redis_renew(s, i, NULL);
+            (void)redis_renew(s, i);
         }
     }
 }
@@ -359,7 +286,7 @@ struct remote_shell redis_shell_of(struct redis_shell *shell)
         .refused = hello_refused,
         .sleep = sleep_until,
         .descriptors = descriptors,
-        .ask_cost_us = REMOTE_DEPTH_ASK_US,
+        .ask_cost_us = ASK_US,
         .rest_us = REST_US,
     };
 }

@@ -4,6 +4,7 @@
 #include "common/log.h"
 #include "common/rng.h"
 
+#include <hiredis/hiredis.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,66 @@ uint64_t redis_get(const char *from, unsigned bytes)
         value = value << 8 | (uint8_t)from[i];
     }
     return value;
+}
+
+/* ---- replies ---- */
+
+bool redis_reply_error(const struct redisReply *reply, struct proto_text *out)
+{
+    if (reply == NULL || reply->type != REDIS_REPLY_ERROR) {
+        return false;
+    }
+    *out = (struct proto_text){reply->str, (uint32_t)reply->len};
+    return true;
+}
+
+bool redis_reply_text(const struct redisReply *reply, struct proto_text *out)
+{
+    if (reply == NULL || (reply->type != REDIS_REPLY_STRING && reply->type != REDIS_REPLY_STATUS)) {
+        return false;
+    }
+    *out = (struct proto_text){reply->str, (uint32_t)reply->len};
+    return true;
+}
+
+static bool read_digits(struct proto_text text, uint64_t *out)
+{
+    uint64_t value = 0;
+    for (uint32_t i = 0; i < text.length; i++) {
+        if (text.at[i] < '0' || text.at[i] > '9' || value > UINT64_MAX / 10 - 1) {
+            return false;
+        }
+        value = value * 10 + (uint64_t)(text.at[i] - '0');
+    }
+    *out = value;
+    return text.length > 0;
+}
+
+bool redis_reply_number(const struct redisReply *reply, uint64_t *out)
+{
+    struct proto_text text;
+    if (reply != NULL && reply->type == REDIS_REPLY_INTEGER) {
+        *out = reply->integer > 0 ? (uint64_t)reply->integer : 0;
+        return true;
+    }
+    return redis_reply_text(reply, &text) && read_digits(text, out);
+}
+
+size_t redis_reply_count(const struct redisReply *reply)
+{
+    return reply != NULL && reply->type == REDIS_REPLY_ARRAY ? reply->elements : 0;
+}
+
+const struct redisReply *redis_reply_at(const struct redisReply *reply, size_t i)
+{
+    return i < redis_reply_count(reply) ? reply->element[i] : NULL;
+}
+
+uint64_t redis_reply_number_at(const struct redisReply *reply, size_t i, uint64_t max)
+{
+    uint64_t value = 0;
+    bool ok = redis_reply_number(redis_reply_at(reply, i), &value);
+    return ok && value <= max ? value : 0;
 }
 
 /* ---- calls ---- */
@@ -65,13 +126,26 @@ unsigned redis_shell_key(struct redis_shell *s, unsigned shard, const char *kind
     return s->keys;
 }
 
+unsigned redis_shell_named_key(struct redis_shell *s, unsigned shard, const char *kind)
+{
+    return redis_shell_key(s, shard, kind, "", 0);
+}
+
+unsigned redis_shell_number_key(struct redis_shell *s, unsigned shard, const char *kind,
+                                uint64_t number)
+{
+    uint8_t bytes[8];
+    redis_put(bytes, number, sizeof bytes);
+    return redis_shell_key(s, shard, kind, bytes, sizeof bytes);
+}
+
 void redis_shell_begin(struct redis_shell *s, unsigned shard)
 {
     uint8_t id[4];
     s->keys = s->args = 0;
     s->is_hashed = false;
     redis_put(id, s->shard[shard].session, sizeof id);
-    redis_shell_key(s, shard, "boot", "", 0);
+    redis_shell_named_key(s, shard, "boot");
     redis_shell_key(s, shard, "s:", id, sizeof id);
 }
 
@@ -92,6 +166,13 @@ void redis_shell_number_arg(struct redis_shell *s, uint64_t value)
     char digits[NUMBER_MAX];
     snprintf(digits, sizeof digits, "%" PRIu64, value);
     redis_shell_text(s, digits);
+}
+
+void redis_shell_u64_arg(struct redis_shell *s, uint64_t value)
+{
+    uint8_t bytes[8];
+    redis_put(bytes, value, sizeof bytes);
+    redis_shell_arg(s, bytes, sizeof bytes);
 }
 
 void redis_shell_header_arg(struct redis_shell *s, unsigned shard)

@@ -14,7 +14,6 @@
 #include "common/redis/redis_link.h"
 #include "common/tt/history_sums.h"
 #include "proto/client/client.h"
-#include "worker/redis/redis_reply.h"
 #include "worker/redis/redis_script.h"
 
 #include <stdatomic.h>
@@ -137,6 +136,10 @@ void redis_shell_begin_args(struct redis_shell *s, unsigned shard);
 /* A key of the shard: its kind, then bytes. Returns its place among the keys, from 1. */
 unsigned redis_shell_key(struct redis_shell *s, unsigned shard, const char *kind, const void *bytes,
                          size_t length);
+/* The same, and no bytes, or those of a number. */
+unsigned redis_shell_named_key(struct redis_shell *s, unsigned shard, const char *kind);
+unsigned redis_shell_number_key(struct redis_shell *s, unsigned shard, const char *kind,
+                                uint64_t number);
 /* Keys of nodes; one that the call has already is not added again. */
 unsigned redis_shell_result_key(struct redis_shell *s, unsigned shard, uint64_t key);
 unsigned redis_shell_inflight_key(struct redis_shell *s, unsigned shard, uint64_t key,
@@ -149,10 +152,12 @@ void redis_shell_open_pending(struct redis_shell *s);
 /* The call with that tag; it is no longer under way. False: there is none. */
 bool redis_shell_take_pending(struct redis_shell *s, uint64_t tag, struct redis_pending *out);
 
-/* Arguments that several scripts have: the prefix of keys of a kind; a number; what is published
- * begins with this: shard and boot, so that nothing is taken for another life's. */
+/* Arguments that several scripts have: the prefix of keys of a kind; a number, in digits or in 8
+ * bytes; what is published begins with this: shard and boot, so that nothing is taken for another
+ * life's. */
 void redis_shell_prefix_arg(struct redis_shell *s, unsigned shard, const char *kind);
 void redis_shell_number_arg(struct redis_shell *s, uint64_t value);
+void redis_shell_u64_arg(struct redis_shell *s, uint64_t value);
 void redis_shell_header_arg(struct redis_shell *s, unsigned shard);
 void redis_shell_session_arg(struct redis_shell *s, uint32_t session);
 /* What every call has to be answered. */
@@ -178,45 +183,39 @@ void redis_shell_stop_job(struct redis_shell *s, unsigned shard, uint64_t job, u
 
 /* ---- what each message does: sends a call; false: not taken ---- */
 
-bool redis_on_ask(struct redis_shell *s, unsigned shard, const struct proto_message *m);
-bool redis_on_store(struct redis_shell *s, unsigned shard, const struct proto_message *m);
-bool redis_on_release(struct redis_shell *s, unsigned shard, const struct proto_message *m);
-bool redis_on_peek(struct redis_shell *s, unsigned shard, const struct proto_message *m);
-bool redis_on_hello(struct redis_shell *s, unsigned shard, const struct proto_message *m);
-bool redis_on_bye(struct redis_shell *s, unsigned shard);
-/* A HEARTBEAT's, or without one (NULL). */
-bool redis_renew(struct redis_shell *s, unsigned shard, const struct proto_message *m);
-bool redis_on_post(struct redis_shell *s, unsigned shard, const struct proto_message *m);
-bool redis_on_stop(struct redis_shell *s, unsigned shard, const struct proto_message *m);
-bool redis_on_report(struct redis_shell *s, unsigned shard, const struct proto_message *m);
-bool redis_on_share(struct redis_shell *s, unsigned shard, const struct proto_message *m);
-bool redis_on_history(struct redis_shell *s, unsigned shard, const struct proto_message *m);
-bool redis_on_stats(struct redis_shell *s, unsigned shard, const struct proto_message *m);
-bool redis_on_members(struct redis_shell *s, unsigned shard, const struct proto_message *m);
-bool redis_on_jobs(struct redis_shell *s, unsigned shard, const struct proto_message *m);
-bool redis_on_scan(struct redis_shell *s, unsigned shard, const struct proto_message *m);
-bool redis_on_flush(struct redis_shell *s, unsigned shard, const struct proto_message *m);
+/* clang-format off */
+#define REDIS_MESSAGES(X)                                                       \
+    X(HELLO, hello) X(BYE, bye) X(STATS, stats) X(MEMBERS, members) X(JOBS, jobs) \
+    X(RETRIEVE_ASK, ask) X(STORE_HASH, store) X(RELEASE, release) X(PEEK, peek) \
+    X(HEARTBEAT, heartbeat) X(JOB_POST, post) X(JOB_STOP, stop)                 \
+    X(JOB_REPORT, report) X(SHARE, share) X(HISTORY, history) X(SCAN, scan)     \
+    X(FLUSH, flush)
+/* clang-format on */
+
+#define X(type, name) \
+    bool redis_on_##name(struct redis_shell *s, unsigned shard, const struct proto_message *m);
+REDIS_MESSAGES(X)
+#undef X
+
+/* As a HEARTBEAT, which nobody asked for. */
+bool redis_renew(struct redis_shell *s, unsigned shard);
 
 /* ---- what each script's answer means ---- */
 
-void redis_asked(struct redis_shell *s, const struct redis_pending *p, const struct redisReply *r);
-void redis_stored(struct redis_shell *s, const struct redis_pending *p, const struct redisReply *r);
-void redis_peeked(struct redis_shell *s, const struct redis_pending *p, const struct redisReply *r);
-void redis_greeted(struct redis_shell *s, const struct redis_pending *p,
-                   const struct redisReply *r);
-void redis_posted(struct redis_shell *s, const struct redis_pending *p, const struct redisReply *r);
-void redis_reported(struct redis_shell *s, const struct redis_pending *p,
-                    const struct redisReply *r);
-void redis_history_read(struct redis_shell *s, const struct redis_pending *p,
-                        const struct redisReply *r);
-void redis_stats_read(struct redis_shell *s, const struct redis_pending *p,
+/* clang-format off */
+#define REDIS_ANSWERS(X)                                                   \
+    X(ASK, asked) X(STORE, stored) X(RELEASE, stored) X(PEEK, peeked)      \
+    X(SESSION, greeted) X(POST, posted) X(STOP, posted) X(REPORT, reported) \
+    X(SHARE, shared) X(HISTORY, history_read) X(MEMBERS, members_read)     \
+    X(JOBS, jobs_read) X(STATS, stats_read) X(SCAN, scanned)
+/* clang-format on */
+
+#define X(script, name)                                                     \
+    void redis_##name(struct redis_shell *s, const struct redis_pending *p, \
                       const struct redisReply *r);
-void redis_members_read(struct redis_shell *s, const struct redis_pending *p,
-                        const struct redisReply *r);
-void redis_jobs_read(struct redis_shell *s, const struct redis_pending *p,
-                     const struct redisReply *r);
-void redis_scanned(struct redis_shell *s, const struct redis_pending *p,
-                   const struct redisReply *r);
+REDIS_ANSWERS(X)
+#undef X
+
 /* What was published for us, or for all workers. */
 void redis_published(struct redis_shell *s, bool is_ours, const char *bytes, size_t length);
 
@@ -228,6 +227,20 @@ void redis_shell_complain(struct redis_shell *s, const char *why, size_t length)
 void redis_shell_complain_of(struct redis_shell *s, const struct redisReply *r, size_t i);
 /* One line, unless one of that kind was said in the last minutes. */
 void redis_shell_say(struct redis_shell *s, const char *kind, const char *words);
+
+/* ---- replies: what is not there, or of another type, is NULL, false or 0 ---- */
+
+/* The server's words if it is an error. */
+bool redis_reply_error(const struct redisReply *reply, struct proto_text *out);
+bool redis_reply_text(const struct redisReply *reply, struct proto_text *out);
+/* An integer, or a text of digits. */
+bool redis_reply_number(const struct redisReply *reply, uint64_t *out);
+/* Of an array. */
+size_t redis_reply_count(const struct redisReply *reply);
+const struct redisReply *redis_reply_at(const struct redisReply *reply, size_t i);
+
+/* Element i of an array: its number, not above `max`; else 0. */
+uint64_t redis_reply_number_at(const struct redisReply *reply, size_t i, uint64_t max);
 
 /* ---- bytes ---- */
 

@@ -1,29 +1,13 @@
-/* Jobs over Redis, and what clients publish to each other: jobs and their stops to all workers;
- * reports, completion notices and results of others to one client's channel. */
+/* Over Redis: jobs, what clients publish to each other (jobs and their stops to all workers;
+ * reports, completion notices and results of others to one client's channel), and what people
+ * watch: STATS, MEMBERS, JOBS. */
 #include "worker/redis/redis_shell_core.h"
 
 #include "proto/alias.h"
 
 #include <string.h>
 
-static void key_of_job(struct redis_shell *s, unsigned shard, const char *prefix, uint64_t job)
-{
-    uint8_t bytes[8];
-    redis_put(bytes, job, sizeof bytes);
-    redis_shell_key(s, shard, prefix, bytes, sizeof bytes);
-}
-
-static void job_key(struct redis_shell *s, unsigned shard, uint64_t job)
-{
-    key_of_job(s, shard, "j:", job);
-}
-
-static void u64_arg(struct redis_shell *s, uint64_t value)
-{
-    uint8_t bytes[8];
-    redis_put(bytes, value, sizeof bytes);
-    redis_shell_arg(s, bytes, sizeof bytes);
-}
+enum { MEMBERS_PAGE = 256, JOBS_PAGE = 8 };
 
 /* ---- JOB_POST, JOB_STOP ---- */
 
@@ -34,22 +18,20 @@ bool redis_on_post(struct redis_shell *s, unsigned shard, const struct proto_mes
     const struct redis_shard *of = &s->shard[shard];
     struct redis_pending p = redis_shell_pending(s, shard, REDIS_POST, 0);
     struct proto_message job = {.type = PROTO_JOB};
-    uint8_t namespace_id[8];
     p.id = m->job_post.job;
     _Static_assert(sizeof job.job == sizeof m->job_post, "JOB and JOB_POST have the same fields");
     memcpy(&job.job, &m->job_post, sizeof job.job);
     job.job.user = proto_alias(s->instance);
     size_t length = of->has_jobs ? proto_encode(&job, s->out, sizeof s->out) : 0;
     redis_shell_begin(s, shard);
-    job_key(s, shard, p.id);
-    redis_shell_key(s, shard, "jobs", "", 0);
-    redis_shell_key(s, shard, "jv", "", 0);
-    redis_put(namespace_id, m->job_post.namespace_id, sizeof namespace_id);
-    redis_shell_key(s, shard, "g:", namespace_id, sizeof namespace_id);
+    redis_shell_number_key(s, shard, "j:", p.id);
+    redis_shell_named_key(s, shard, "jobs");
+    redis_shell_named_key(s, shard, "jv");
+    redis_shell_number_key(s, shard, "g:", m->job_post.namespace_id);
     redis_shell_begin_args(s, shard);
-    u64_arg(s, p.id);
+    redis_shell_u64_arg(s, p.id);
     redis_shell_text(s, s->token);
-    u64_arg(s, s->instance);
+    redis_shell_u64_arg(s, s->instance);
     redis_shell_text(s, s->client_name);
     redis_shell_arg(s, s->out, length);
     redis_shell_number_arg(s, REDIS_SESSION_MS);
@@ -64,12 +46,12 @@ bool redis_on_stop(struct redis_shell *s, unsigned shard, const struct proto_mes
     struct redis_pending p = redis_shell_pending(s, shard, REDIS_STOP, 0);
     p.id = m->job_stop.job;
     redis_shell_begin(s, shard);
-    job_key(s, shard, p.id);
-    redis_shell_key(s, shard, "jobs", "", 0);
-    redis_shell_key(s, shard, "jv", "", 0);
+    redis_shell_number_key(s, shard, "j:", p.id);
+    redis_shell_named_key(s, shard, "jobs");
+    redis_shell_named_key(s, shard, "jv");
     redis_shell_begin_args(s, shard);
-    u64_arg(s, p.id);
-    u64_arg(s, s->instance);
+    redis_shell_u64_arg(s, p.id);
+    redis_shell_u64_arg(s, s->instance);
     redis_shell_header_arg(s, shard);
     redis_shell_text(s, s->shard[shard].has_jobs ? "1" : "0");
     return redis_shell_call(s, &p);
@@ -111,15 +93,15 @@ bool redis_on_report(struct redis_shell *s, unsigned shard, const struct proto_m
     report.job_report.instance = proto_alias(s->instance);
     size_t length = proto_encode(&report, s->out, sizeof s->out);
     redis_shell_begin(s, shard);
-    job_key(s, shard, p.id);
-    key_of_job(s, shard, "p:", p.id);
+    redis_shell_number_key(s, shard, "j:", p.id);
+    redis_shell_number_key(s, shard, "p:", p.id);
     redis_shell_begin_args(s, shard);
     redis_shell_number_arg(s, m->job_report.depth);
     redis_shell_number_arg(s, m->job_report.state);
     redis_shell_header_arg(s, shard);
     redis_shell_arg(s, s->out, length);
     if (is_front) {
-        u64_arg(s, s->instance);
+        redis_shell_u64_arg(s, s->instance);
     } else {
         redis_shell_text(s, "");
     }
@@ -137,36 +119,6 @@ void redis_reported(struct redis_shell *s, const struct redis_pending *p,
     if (is_unknown) { /* it missed the stop, or knows the job from other shards */
         redis_shell_stop_job(s, p->shard, p->id, PROTO_STOP_EXPIRED);
     }
-}
-
-/* ---- SHARE ---- */
-
-bool redis_on_share(struct redis_shell *s, unsigned shard, const struct proto_message *m)
-{
-    struct redis_pending p = redis_shell_pending(s, shard, REDIS_SHARE, 0);
-    uint8_t namespace_id[8];
-    if (m->share.list.count == 0) {
-        return true;
-    }
-    if (s->table_id != m->share.table_id) {
-        s->table_id = m->share.table_id;
-        for (unsigned i = 0; i < s->shards; i++) {
-            s->shard[i].renewed_us = 0; /* due now: others choose receivers by the table_id */
-        }
-        (void)redis_renew(s, shard, NULL);
-    }
-    p.count = (uint16_t)m->share.list.count;
-    size_t length = proto_encode(m, s->out, sizeof s->out);
-    redis_shell_begin(s, shard);
-    redis_put(namespace_id, s->namespace_id, sizeof namespace_id);
-    redis_shell_key(s, shard, "n:", namespace_id, sizeof namespace_id);
-    redis_shell_begin_args(s, shard);
-    redis_shell_session_arg(s, s->shard[shard].session);
-    u64_arg(s, s->table_id);
-    redis_shell_prefix_arg(s, shard, "s:");
-    redis_shell_header_arg(s, shard);
-    redis_shell_arg(s, s->out, length);
-    return redis_shell_call(s, &p);
 }
 
 /* ---- what was published ---- */
@@ -232,4 +184,228 @@ void redis_published(struct redis_shell *s, bool is_ours, const char *bytes, siz
     } else if (is_ours && kind == 'h') {
         take_message(s, shard, PROTO_SHARE, bytes, length);
     }
+}
+
+/* ---- STATS ---- */
+
+bool redis_on_stats(struct redis_shell *s, unsigned shard, const struct proto_message *m)
+{
+    struct redis_pending p = redis_shell_pending(s, shard, REDIS_STATS, m->stats.request);
+    redis_shell_begin(s, shard);
+    s->keys = s->args = 0;
+    redis_shell_named_key(s, shard, "f");
+    redis_shell_named_key(s, shard, "m");
+    redis_shell_named_key(s, shard, "w");
+    redis_shell_named_key(s, shard, "jobs");
+    redis_shell_prefix_arg(s, shard, "s:");
+    return redis_shell_call(s, &p);
+}
+
+void redis_stats_read(struct redis_shell *s, const struct redis_pending *p,
+                      const struct redisReply *r)
+{
+    static const struct {
+        const char *name;
+        uint64_t value;
+    } bounds[] = {
+        {"jobs_max", REDIS_JOBS_MAX},
+        {"batch_max", PROTO_BATCH_MAX},
+        {"heartbeat_ms", REDIS_HEARTBEAT_MS},
+        {"inflight_age_max_ms", REDIS_AGE_S * 1000},
+    };
+    const size_t bounds_count = sizeof bounds / sizeof *bounds;
+    const struct redisReply *list = redis_reply_at(r, 1);
+    struct proto_figure *figure = s->answers.figures;
+    uint32_t count = 0;
+    for (size_t i = 0; i + 1 < redis_reply_count(list); i += 2) {
+        if (count + bounds_count < PROTO_BATCH_MAX &&
+            redis_reply_text(redis_reply_at(list, i), &figure[count].name) &&
+            figure[count].name.length <= PROTO_TEXT_MAX) {
+            figure[count++].value = redis_reply_number_at(list, i + 1, UINT64_MAX);
+        }
+    }
+    for (size_t i = 0; i < bounds_count; i++) {
+        figure[count++] = (struct proto_figure){proto_text_of(bounds[i].name), bounds[i].value};
+    }
+    struct proto_message m = {.type = PROTO_STATS_ANSWER};
+    m.stats_answer.request = p->request;
+    m.stats_answer.list = (struct proto_figures){count, figure};
+    redis_shell_give(s, p->shard, &m);
+}
+
+/* ---- MEMBERS ---- */
+
+static void page_args(struct redis_shell *s, uint32_t from, unsigned page)
+{
+    redis_shell_number_arg(s, from);
+    redis_shell_number_arg(s, (uint64_t)from + page - 1);
+}
+
+bool redis_on_members(struct redis_shell *s, unsigned shard, const struct proto_message *m)
+{
+    struct redis_pending p = redis_shell_pending(s, shard, REDIS_MEMBERS, m->members.request);
+    p.id = m->members.from;
+    redis_shell_begin(s, shard);
+    s->keys = s->args = 0;
+    redis_shell_named_key(s, shard, "m");
+    page_args(s, m->members.from, MEMBERS_PAGE);
+    redis_shell_prefix_arg(s, shard, "s:");
+    return redis_shell_call(s, &p);
+}
+
+static bool read_member(const struct redisReply *list, size_t at, struct proto_member_row *out)
+{
+    struct proto_text id, record;
+    if (!redis_reply_text(redis_reply_at(list, at), &id) || id.length != 4 ||
+        !redis_reply_text(redis_reply_at(list, at + 1), &record) ||
+        record.length < REDIS_SESSION_BYTES ||
+        record.length > REDIS_SESSION_BYTES + CLIENT_NAME_MAX) {
+        return false;
+    }
+    uint64_t left_ms = redis_reply_number_at(list, at + 2, REDIS_SESSION_MS);
+    *out = (struct proto_member_row){
+        .session = (uint32_t)redis_get(id.at, 4),
+        .role = (uint8_t)record.at[REDIS_TOKEN_BYTES + 1],
+        .job = redis_get(record.at + REDIS_TOKEN_BYTES + 10, 8),
+        .instance_id = (uint32_t)redis_get(record.at + REDIS_TOKEN_BYTES + 18, 4),
+        .silent_ms = (uint32_t)(REDIS_SESSION_MS - left_ms),
+        .name = {record.at + REDIS_SESSION_BYTES, record.length - REDIS_SESSION_BYTES},
+        .user = proto_text_of(""),
+    };
+    return true;
+}
+
+void redis_members_read(struct redis_shell *s, const struct redis_pending *p,
+                        const struct redisReply *r)
+{
+    struct proto_member_row *row = s->answers.member_rows;
+    const struct redisReply *list = redis_reply_at(r, 1);
+    uint32_t count = 0, got = (uint32_t)redis_reply_number_at(r, 0, MEMBERS_PAGE);
+    for (size_t i = 0; i < got; i++) {
+        count += read_member(list, 3 * i, &row[count]);
+    }
+    struct proto_message m = {.type = PROTO_MEMBERS_ANSWER};
+    m.members_answer.request = p->request;
+    m.members_answer.next = got == MEMBERS_PAGE ? (uint32_t)p->id + got : 0;
+    m.members_answer.list = (struct proto_member_rows){count, row};
+    redis_shell_give(s, p->shard, &m);
+}
+
+/* ---- JOBS ---- */
+
+bool redis_on_jobs(struct redis_shell *s, unsigned shard, const struct proto_message *m)
+{
+    struct redis_pending p = redis_shell_pending(s, shard, REDIS_JOBS, m->jobs.request);
+    p.id = m->jobs.from;
+    redis_shell_begin(s, shard);
+    s->keys = s->args = 0;
+    redis_shell_named_key(s, shard, "jobs");
+    redis_shell_named_key(s, shard, "w");
+    page_args(s, m->jobs.from, JOBS_PAGE);
+    redis_shell_prefix_arg(s, shard, "j:");
+    redis_shell_prefix_arg(s, shard, "s:");
+    redis_shell_prefix_arg(s, shard, "p:");
+    return redis_shell_call(s, &p);
+}
+
+/* Its texts borrow from the reply, as those of the row do. */
+static void read_progress(struct redis_shell *s, const struct redisReply *list, size_t at,
+                          struct proto_job_row *row)
+{
+    struct proto_text text;
+    struct proto_message m;
+    if (redis_reply_text(redis_reply_at(list, at), &text) && text.length > 1 &&
+        proto_decode(&s->decoder, (const uint8_t *)text.at + 1, text.length - 1, &m) == ERR_OK &&
+        m.type == PROTO_JOB_REPORT && proto_report_fault(&m.job_report) == NULL) {
+        row->reached = m.job_report.depth;
+        row->score = m.job_report.score;
+        row->move = m.job_report.move;
+        row->nodes = m.job_report.nodes;
+        row->duplicated = m.job_report.duplicated;
+        row->abandoned = m.job_report.abandoned;
+        row->bytes = m.job_report.bytes;
+        row->line = m.job_report.line;
+    }
+}
+
+static bool read_job(struct redis_shell *s, const struct redisReply *list, size_t at,
+                     struct proto_job_row *out)
+{
+    struct proto_text record;
+    struct proto_message m;
+    if (!redis_reply_text(redis_reply_at(list, at), &record) ||
+        record.length <= REDIS_JOB_HEAD_BYTES) {
+        return false;
+    }
+    uint8_t name = (uint8_t)record.at[REDIS_JOB_HEAD_BYTES - 1];
+    uint32_t head = REDIS_JOB_HEAD_BYTES + name;
+    if (record.length <= head || name > CLIENT_NAME_MAX ||
+        proto_decode(&s->decoder, (const uint8_t *)record.at + head, record.length - head, &m) !=
+            ERR_OK ||
+        m.type != PROTO_JOB) {
+        return false;
+    }
+    *out = (struct proto_job_row){
+        .job = m.job.job,
+        .workers = (uint32_t)redis_reply_number_at(list, at + 2, UINT32_MAX),
+        .age_ms = (uint32_t)redis_reply_number_at(list, at + 1, UINT32_MAX),
+        .depth = m.job.depth,
+        .owner = {record.at + REDIS_JOB_HEAD_BYTES, name},
+        .game = m.job.game,
+        .algorithm = m.job.algorithm,
+        .position = m.job.position,
+        .user = proto_text_of(""),
+    };
+    read_progress(s, list, at + 3, out);
+    return true;
+}
+
+void redis_jobs_read(struct redis_shell *s, const struct redis_pending *p,
+                     const struct redisReply *r)
+{
+    struct proto_job_row row[JOBS_PAGE];
+    const struct redisReply *list = redis_reply_at(r, 1);
+    uint32_t count = 0, got = (uint32_t)redis_reply_number_at(r, 0, JOBS_PAGE);
+    for (size_t i = 0; i < got; i++) {
+        count += read_job(s, list, 4 * i, &row[count]);
+    }
+    struct proto_message m = {.type = PROTO_JOBS_ANSWER};
+    m.jobs_answer.request = p->request;
+    m.jobs_answer.next = got == JOBS_PAGE ? (uint32_t)p->id + got : 0;
+    m.jobs_answer.list = (struct proto_job_rows){count, row};
+    redis_shell_give(s, p->shard, &m);
+}
+
+/* ---- SHARE ---- */
+
+bool redis_on_share(struct redis_shell *s, unsigned shard, const struct proto_message *m)
+{
+    struct redis_pending p = redis_shell_pending(s, shard, REDIS_SHARE, 0);
+    if (m->share.list.count == 0) {
+        return true;
+    }
+    if (s->table_id != m->share.table_id) {
+        s->table_id = m->share.table_id;
+        for (unsigned i = 0; i < s->shards; i++) {
+            s->shard[i].renewed_us = 0; /* others choose by it to whom they send */
+        }
+        (void)redis_renew(s, shard);
+    }
+    p.count = (uint16_t)m->share.list.count;
+    size_t length = proto_encode(m, s->out, sizeof s->out);
+    redis_shell_begin(s, shard);
+    redis_shell_number_key(s, shard, "n:", s->namespace_id);
+    redis_shell_begin_args(s, shard);
+    redis_shell_session_arg(s, s->shard[shard].session);
+    redis_shell_u64_arg(s, s->table_id);
+    redis_shell_prefix_arg(s, shard, "s:");
+    redis_shell_header_arg(s, shard);
+    redis_shell_arg(s, s->out, length);
+    return redis_shell_call(s, &p);
+}
+
+void redis_shared(struct redis_shell *s, const struct redis_pending *p, const struct redisReply *r)
+{
+    s->shard[p->shard].figure[REDIS_FIGURE_shared] +=
+        redis_reply_number_at(r, 0, UINT16_MAX) > 0 ? p->count : 0;
 }

@@ -36,13 +36,6 @@ static size_t write_record(const struct redis_shell *s, uint8_t out[RECORD_MAX])
     return REDIS_SESSION_BYTES + name;
 }
 
-static void namespace_key(struct redis_shell *s, unsigned shard, uint64_t namespace_id)
-{
-    uint8_t bytes[8];
-    redis_put(bytes, namespace_id, sizeof bytes);
-    redis_shell_key(s, shard, "n:", bytes, sizeof bytes);
-}
-
 /* Calls of this shard that the server has not summed up yet. */
 static void add_figures(struct redis_shell *s, unsigned shard)
 {
@@ -72,13 +65,13 @@ static bool call_session(struct redis_shell *s, struct redis_pending *p)
     redis_shell_begin(s, shard);
     redis_put((uint8_t *)s->key_bytes[1] + s->arg_length[1] - 4, session, 4);
     redis_shell_key(s, shard, "s:", fresh, sizeof fresh);
-    redis_shell_key(s, shard, "m", "", 0);
-    redis_shell_key(s, shard, "w", "", 0);
-    namespace_key(s, shard, before);
-    namespace_key(s, shard, s->namespace_id);
-    redis_shell_key(s, shard, "jobs", "", 0);
-    redis_shell_key(s, shard, "jv", "", 0);
-    redis_shell_key(s, shard, "f", "", 0);
+    redis_shell_named_key(s, shard, "m");
+    redis_shell_named_key(s, shard, "w");
+    redis_shell_number_key(s, shard, "n:", before);
+    redis_shell_number_key(s, shard, "n:", s->namespace_id);
+    redis_shell_named_key(s, shard, "jobs");
+    redis_shell_named_key(s, shard, "jv");
+    redis_shell_named_key(s, shard, "f");
     if (p->is_hello) {
         redis_put(boot, rng_next(&s->random), sizeof boot);
     } else {
@@ -112,10 +105,10 @@ static bool end_session(struct redis_shell *s, unsigned shard, uint32_t session)
     redis_shell_begin(s, shard);
     s->keys = s->args = 0;
     redis_shell_key(s, shard, "s:", id, sizeof id);
-    redis_shell_key(s, shard, "m", "", 0);
-    redis_shell_key(s, shard, "w", "", 0);
-    namespace_key(s, shard, s->shard[shard].last_namespace);
-    redis_shell_key(s, shard, "f", "", 0);
+    redis_shell_named_key(s, shard, "m");
+    redis_shell_named_key(s, shard, "w");
+    redis_shell_number_key(s, shard, "n:", s->shard[shard].last_namespace);
+    redis_shell_named_key(s, shard, "f");
     redis_shell_arg(s, id, sizeof id);
     add_figures(s, shard);
     if (!redis_shell_call(s, &p)) {
@@ -166,17 +159,27 @@ bool redis_on_hello(struct redis_shell *s, unsigned shard, const struct proto_me
     return true;
 }
 
-bool redis_renew(struct redis_shell *s, unsigned shard, const struct proto_message *m)
+static bool renew(struct redis_shell *s, unsigned shard, uint32_t request, bool is_silent)
 {
-    struct redis_pending p =
-        redis_shell_pending(s, shard, REDIS_SESSION, m != NULL ? m->heartbeat.request : 0);
-    p.is_silent = m == NULL;
+    struct redis_pending p = redis_shell_pending(s, shard, REDIS_SESSION, request);
+    p.is_silent = is_silent;
     p.fresh_session = p.session;
     return call_session(s, &p);
 }
 
-bool redis_on_bye(struct redis_shell *s, unsigned shard)
+bool redis_on_heartbeat(struct redis_shell *s, unsigned shard, const struct proto_message *m)
 {
+    return renew(s, shard, m->heartbeat.request, false);
+}
+
+bool redis_renew(struct redis_shell *s, unsigned shard)
+{
+    return renew(s, shard, 0, true);
+}
+
+bool redis_on_bye(struct redis_shell *s, unsigned shard, const struct proto_message *m)
+{
+    (void)m;
     struct redis_shard *of = &s->shard[shard];
     uint32_t session = of->session != 0 ? of->session : of->fresh_session; /* asked for at least */
     bool sent = session == 0 || end_session(s, shard, session);

@@ -1,9 +1,21 @@
-/* The four operations over Redis: a batch becomes one call, its answer one message. */
+/* The table over Redis: of the four operations a batch becomes one call, its answer one message;
+ * the sums of history tables; SCAN and FLUSH. */
+#include "common/rng.h"
 #include "common/tt/ops.h"
 #include "worker/redis/redis_shell_core.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum {
+    WEIGHT_BYTES = 6, /* index, weight */
+    WAIT_MIN_MS = 20, /* between two HISTORYs of a client */
+    WAIT_EACH_MS = 10, /* for each session: everybody reads what all have added */
+    WAIT_ALONE_MS = 100,
+    PAGE_SHIFT = 40, /* a cursor of ours grows (PROTOCOL.md): above Redis's is the page's number */
+    ENTRY_BYTES = 8 + REDIS_RESULT_BYTES,
+};
 
 /* The arguments that all scripts with in-flight entries begin with: boot, who asks, the prefix of
  * sessions. */
@@ -174,10 +186,9 @@ bool redis_on_store(struct redis_shell *s, unsigned shard, const struct proto_me
 {
     const struct proto_stores *list = &m->store_hash.list;
     struct redis_pending p = batch_of(s, shard, REDIS_STORE, 0, list->count);
-    uint8_t *to = s->ops, namespace_id[8];
+    uint8_t *to = s->ops;
     redis_shell_begin(s, shard);
-    redis_put(namespace_id, s->namespace_id, sizeof namespace_id);
-    redis_shell_key(s, shard, "g:", namespace_id, sizeof namespace_id);
+    redis_shell_number_key(s, shard, "g:", s->namespace_id);
     for (uint32_t i = 0; i < list->count; i++) {
         const struct tt_store *store = &list->at[i];
         to = redis_put(to, store->key, 8);
@@ -221,4 +232,189 @@ void redis_stored(struct redis_shell *s, const struct redis_pending *p, const st
     of->figure[is_store ? REDIS_FIGURE_stores : REDIS_FIGURE_releases] += p->count;
     of->figure[REDIS_FIGURE_node_dones] += (uint32_t)redis_reply_number_at(r, 0, UINT32_MAX);
     redis_shell_complain_of(s, r, 1);
+}
+
+/* ---- HISTORY ---- */
+
+/* Redis keeps updates, and each client adds them up: a call then costs the server what it is long,
+ * and the sums need no script. A client that comes late has what is left of the stream. */
+static void begin_history(struct redis_shell *s, unsigned shard, uint64_t root_key)
+{
+    struct redis_history *h = &s->history;
+    memset(h, 0, sizeof *h);
+    h->root_key = root_key;
+    h->shard = shard;
+    h->epoch = (uint32_t)rng_next(&s->random) | 1;
+    snprintf(h->last, sizeof h->last, "0-0");
+}
+
+bool redis_on_history(struct redis_shell *s, unsigned shard, const struct proto_message *m)
+{
+    const struct proto_history *asked = &m->history;
+    struct redis_pending p = redis_shell_pending(s, shard, REDIS_HISTORY, asked->request);
+    uint8_t *to = s->ops;
+    if (s->history.root_key != asked->root_key || s->history.shard != shard ||
+        s->history.epoch == 0) {
+        begin_history(s, shard, asked->root_key);
+    }
+    p.id = asked->root_key;
+    p.epoch = asked->epoch;
+    p.cursor = asked->cursor;
+    p.reads = s->history.reads;
+    for (uint32_t i = 0; i < asked->list.count; i++) {
+        to = redis_put(to, asked->list.at[i].index, 2);
+        to = redis_put(to, asked->list.at[i].weight, 4);
+    }
+    s->shard[shard].figure[REDIS_FIGURE_history_published] += asked->list.count;
+    redis_shell_begin(s, shard);
+    redis_shell_number_key(s, shard, "h:", asked->root_key);
+    redis_shell_named_key(s, shard, "m");
+    redis_shell_begin_args(s, shard);
+    redis_shell_text(s, s->history.last);
+    redis_shell_arg(s, s->ops, (size_t)(to - s->ops));
+    return redis_shell_call(s, &p);
+}
+
+static void add_weights(struct tt_history *sums, struct proto_text bytes)
+{
+    for (uint32_t at = 0; at + WEIGHT_BYTES <= bytes.length; at += WEIGHT_BYTES) {
+        struct tt_weight one = {
+            .index = (uint16_t)redis_get(bytes.at + at, 2),
+            .weight = (uint32_t)redis_get(bytes.at + at + 2, 4),
+        };
+        if (one.index < TT_WEIGHTS) {
+            tt_history_add(sums, &one, 1);
+        }
+    }
+}
+
+static uint32_t history_wait_ms(uint64_t sessions)
+{
+    uint64_t wait = sessions * WAIT_EACH_MS;
+    return sessions <= 1 ? WAIT_ALONE_MS : wait < WAIT_MIN_MS ? WAIT_MIN_MS : (uint32_t)wait;
+}
+
+/* An answer that an earlier one has overtaken would be added twice. */
+void redis_history_read(struct redis_shell *s, const struct redis_pending *p,
+                        const struct redisReply *r)
+{
+    struct redis_history *h = &s->history;
+    struct proto_message m = {.type = PROTO_HISTORY_ANSWER};
+    struct proto_history_answer *answer = &m.history_answer;
+    struct proto_text last, weights;
+    bool is_next = h->root_key == p->id && h->shard == p->shard && h->reads == p->reads &&
+                   redis_reply_text(redis_reply_at(r, 0), &last) &&
+                   redis_reply_text(redis_reply_at(r, 1), &weights);
+    *answer = (struct proto_history_answer){
+        .request = p->request,
+        .root_key = p->id,
+        .epoch = p->epoch,
+        .cursor = p->cursor,
+        .now = p->cursor,
+        .wait_ms = history_wait_ms(redis_reply_number_at(r, 2, UINT16_MAX)),
+    };
+    redis_shell_complain_of(s, r, 3);
+    if (is_next) {
+        snprintf(h->last, sizeof h->last, "%.*s", (int)(last.length < 31 ? last.length : 31),
+                 last.at);
+        h->reads++;
+        add_weights(&h->sums, weights);
+        answer->cursor = p->epoch == h->epoch ? p->cursor : 0;
+        answer->list.at = s->answers.weights;
+        answer->list.count =
+            tt_history_read(&h->sums, answer->cursor, s->answers.weights, PROTO_BATCH_MAX);
+        answer->epoch = h->epoch;
+        answer->now = h->sums.now;
+        answer->halvings = h->sums.halvings;
+        s->shard[p->shard].figure[REDIS_FIGURE_history_sent] += answer->list.count;
+    }
+    redis_shell_give(s, p->shard, &m);
+}
+
+/* ---- SCAN, FLUSH ---- */
+
+/* Redis's own SCAN goes through all keys of the server, of all shards and anybody else's, a page a
+ * call. */
+static const uint64_t cursor_mask = (UINT64_C(1) << PAGE_SHIFT) - 1;
+
+static bool call_scan(struct redis_shell *s, const struct redis_pending *p)
+{
+    char pattern[REDIS_KEY_MAX];
+    int n = snprintf(pattern, sizeof pattern, "%sr:*", s->shard[p->shard].prefix);
+    redis_shell_begin(s, p->shard);
+    s->keys = s->args = 1; /* boot alone */
+    redis_shell_begin_args(s, p->shard);
+    redis_shell_number_arg(s, p->id & cursor_mask);
+    redis_shell_arg(s, pattern, (size_t)n);
+    redis_shell_number_arg(s, (uint64_t)n - 1);
+    redis_shell_number_arg(s, p->count); /* the least depth */
+    redis_shell_text(s, p->is_flush ? "1" : "0");
+    return redis_shell_call(s, p);
+}
+
+bool redis_on_scan(struct redis_shell *s, unsigned shard, const struct proto_message *m)
+{
+    struct redis_pending p = redis_shell_pending(s, shard, REDIS_SCAN, m->scan.request);
+    p.id = m->scan.cursor;
+    p.count = m->scan.depth;
+    return call_scan(s, &p);
+}
+
+bool redis_on_flush(struct redis_shell *s, unsigned shard, const struct proto_message *m)
+{
+    struct redis_pending p = redis_shell_pending(s, shard, REDIS_SCAN, m->flush.request);
+    p.is_flush = true;
+    return call_scan(s, &p);
+}
+
+static void give_page(struct redis_shell *s, const struct redis_pending *p, uint64_t next,
+                      struct proto_text entries)
+{
+    struct proto_message m = {.type = PROTO_SCANNED};
+    struct tt_scanned *out = s->answers.scanneds;
+    uint32_t count = entries.length / ENTRY_BYTES;
+    count = count < PROTO_BATCH_MAX ? count : PROTO_BATCH_MAX;
+    for (uint32_t i = 0, from = 0, end = count; from < end; from++) {
+        const char *at = entries.at + (size_t)from * ENTRY_BYTES;
+        out[i] = (struct tt_scanned){
+            .key = redis_get(at, 8),
+            .depth = (uint8_t)at[8],
+            .lower = (int16_t)redis_get(at + 9, 2),
+            .upper = (int16_t)redis_get(at + 11, 2),
+            .move = (uint16_t)redis_get(at + 13, 2),
+        };
+        bool is_sound = out[i].depth <= TT_DEPTH_MAX && out[i].lower >= TT_SCORE_MIN &&
+                        out[i].lower <= out[i].upper;
+        i += is_sound ? 1 : 0;
+        count -= is_sound ? 0 : 1;
+    }
+    m.scanned.request = p->request;
+    m.scanned.next = next;
+    m.scanned.list = (struct proto_scanneds){count, out};
+    redis_shell_give(s, p->shard, &m);
+}
+
+void redis_scanned(struct redis_shell *s, const struct redis_pending *p, const struct redisReply *r)
+{
+    uint64_t cursor;
+    struct proto_text entries;
+    if (!redis_reply_number(redis_reply_at(r, 0), &cursor) || cursor > cursor_mask ||
+        !redis_reply_text(redis_reply_at(r, 1), &entries)) {
+        redis_shell_refuse(s, p->shard, PROTO_ERR_LIMIT, p->request, "no page of a Redis");
+        return;
+    }
+    uint64_t next = cursor == 0 ? 0 : ((p->id >> PAGE_SHIFT) + 1) << PAGE_SHIFT | cursor;
+    if (!p->is_flush) {
+        give_page(s, p, next, entries);
+    } else if (next != 0) {
+        struct redis_pending more = *p;
+        more.id = next;
+        if (!call_scan(s, &more)) {
+            redis_shell_refuse(s, p->shard, PROTO_ERR_LIMIT, p->request, "the Redis is busy");
+        }
+    } else {
+        struct proto_message m = {.type = PROTO_FLUSHED};
+        m.flushed.request = p->request;
+        redis_shell_give(s, p->shard, &m);
+    }
 }

@@ -234,9 +234,12 @@ static bool is_disproved(const struct search *s, const struct node *n)
     return !s->options.strict && n->best > n->known_upper;
 }
 
-/* In the window that was asked for. */
-static enum search_visit search_again(struct search *s, struct node *n)
+/* In the window that was asked for, unless the visit has ended otherwise. */
+static enum search_visit search_again(struct search *s, struct node *n, enum search_visit ended)
 {
+    if (ended != VISIT_VALUE || search_halted(s)) {
+        return ended;
+    }
     n->alpha = n->ask.alpha;
     n->beta = n->ask.beta;
     n->distrusts = true;
@@ -460,9 +463,7 @@ enum search_visit node_search(struct search *s, struct node *n)
     /* Step 11. Store the value, or release the node without one. Nothing of a stopped search is
      * stored, nor what holds on this path only. To release a node that CUT or BUSY resolved is no
      * error. */
-    if (s->stopped) {
-        visit = VISIT_STOP;
-    }
+    visit = s->stopped ? VISIT_STOP : visit;
     const bool is_again = visit == VISIT_VALUE && is_disproved(s, n);
     enum tt_bound bound = visit == VISIT_VALUE ? classify(n) : TT_EXACT;
     if (visit == VISIT_VALUE && !is_again && n->reduces && n->excluded == 0) {
@@ -494,7 +495,7 @@ enum search_visit node_search(struct search *s, struct node *n)
 
     /* Step 12. Others may have resolved the node meanwhile. */
     visit = end_visit(s, n, visit);
-    return is_again && visit == VISIT_VALUE && !search_halted(s) ? search_again(s, n) : visit;
+    return is_again ? search_again(s, n, visit) : visit;
 }
 
 /* ---- what the environment says from env.poll (ports.h) ---- */

@@ -21,9 +21,8 @@ enum {
     REMOTE_DEPTH_FIRST = 6,
     REMOTE_DEPTH_MIN = 1,
     REMOTE_DEPTH_MAX = 12,
-    REMOTE_DEPTH_ASK_US = 120, /* an ask and its store count as: 28 are the sender's; where all CPUs
-                                  of a host search and one is the shard's, 240 are gone in all.
-                                  Between the two, by what searches took (docs/experiments.md) */
+    REMOTE_DEPTH_ASK_US = 120, /* an ask and its store, where they cost what they do over ttservers
+                                  (proto/transport/zeromq.c) */
     REMOTE_DEPTH_EVERY_US = 10000, /* between two checks of what was spent */
     REMOTE_DEPTH_COST_PERMILLE = 60, /* share of the time */
     /* One ask between two checks; as much time of waiting counts the same. */

@@ -1,7 +1,7 @@
 /* core_alone: the core of a shard without sockets, in one thread: messages with a batch of asks,
  * then with their stores, are decoded, served and answered in this process. Also the codec alone,
  * which is a client's cost; and once more with what is stored noted for a thread that writes it
- * down (ttserver/core/survival.h: noted_ns). `repeats` times; one JSON line each on stdout, in
+ * down (ttserver/core/ledger.h: noted_ns). `repeats` times; one JSON line each on stdout, in
  * nanoseconds per operation.
  *
  *   core_alone [--memory SIZE] [--batch N] [--repeats N] */
@@ -24,7 +24,7 @@ struct alone {
     uint64_t memory;
     uint32_t batch, repeats;
     struct ttcore *core;
-    struct ttcore_survival survival;
+    struct ttcore_ledger ledger;
     struct ttcore_actions actions;
     struct written ask[MESSAGES], store[MESSAGES];
     struct proto_decoder decoder;
@@ -159,7 +159,7 @@ int main(int argc, char *argv[])
     struct ttcore_options core = ttcore_defaults();
     core.results_bytes = a.memory;
     core.inflight_max = (uint32_t)(a.memory / 16 / TTCORE_INFLIGHT_ENTRY_BYTES);
-    core.survival = &a.survival;
+    core.ledger = &a.ledger;
     _Atomic uint64_t *bits = calloc(a.memory / sizeof(struct tt_bucket) / 64 + 1, sizeof *bits);
     if (bits == NULL || ttcore_open(&a.core, &core) != ERR_OK ||
         ttcore_actions_open(&a.actions, core.sessions_max, core.jobs_max) != ERR_OK) {
@@ -174,9 +174,9 @@ int main(int argc, char *argv[])
     for (uint32_t r = 0; r < a.repeats; r++) {
         double encode_ns, decode_ns, step_ns = lap(&a);
         measure_codec(&a, &encode_ns, &decode_ns);
-        a.survival.unwritten = bits;
+        a.ledger.unwritten = bits;
         double noted_ns = lap(&a);
-        a.survival.unwritten = NULL;
+        a.ledger.unwritten = NULL;
         printf("{\"step_ns\":%.2f,\"noted_ns\":%.2f,\"encode_ns\":%.2f,\"decode_ns\":%.2f}\n",
                step_ns, noted_ns, encode_ns, decode_ns);
     }

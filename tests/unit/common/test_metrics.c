@@ -106,7 +106,7 @@ static void shards_are_healthy_once_all_serve(void **state)
     answer_has(&m, "/metrics", "ttserver_asks_total{shard=\"host:2\"} 8\n");
     answer_has(&m, "/metrics", "ttserver_uptime_seconds{shard=\"host:1\"} 0.25\n");
 #define X(name, help) answer_has(&m, "/metrics", " ttserver_" #name "_total " help);
-    TTCORE_COUNTERS(X)
+    TTCORE_COUNTERS(X, X)
 #undef X
     m.shard[1].published_us -= (SERVER_METRICS_STALE_MS + 1000) * UINT64_C(1000);
     answer_has(&m, "/healthz", "HTTP/1.1 503 "); /* its thread has left nothing for long */

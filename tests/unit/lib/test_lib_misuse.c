@@ -358,7 +358,7 @@ static void options_are_checked(void **state)
         ROW(E_ARGUMENT, open_changed(huge_size, "")),
         ROW(E_ARGUMENT, open_changed(less_size, "")),
         ROW(OK, open_changed(first_size, "")),
-#if defined(HAVE_HIREDIS) && defined(HAVE_OPENSSL)
+#ifdef HAVE_REDIS
         ROW(OK, open_changed(redis_url, "")),
 #else
         ROW(E_UNSUPPORTED, open_changed(redis_url, "this build has no ")),

@@ -8,8 +8,6 @@
 
 #include <sys/resource.h>
 
-#ifdef HAVE_HIREDIS
-
 enum { PEERS = 16, STEP_US = 20000, STEPS = 300, RUNS = 25, STEPS_MAX = 100000 };
 
 static const char *const scripts[] = {"return 1", "return 2"};
@@ -385,26 +383,3 @@ int main(void)
     };
     return cmocka_run_group_tests_name("redis lies", tests, NULL, NULL);
 }
-
-#else
-
-static void link_cannot_be_opened(void **state)
-{
-    struct redis_address address;
-    struct redis_link *link = NULL;
-    char why[REDIS_WHY_MAX];
-    (void)state;
-    assert_int_equal(redis_address_parse(&address, "redis://a", why), ERR_OK);
-    const struct redis_link_options o = {.address = &address};
-    assert_int_equal(redis_link_open(&link, &o), ERR_IO);
-    assert_null(link);
-    redis_link_close(&link);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(link_cannot_be_opened)};
-    return cmocka_run_group_tests_name("redis lies", tests, NULL, NULL);
-}
-
-#endif

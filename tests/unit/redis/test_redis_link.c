@@ -255,11 +255,9 @@ static void channels_are_there_again_after_a_loss(void **state)
     redis_run(&s);
     user_wait_published(&u, s.port, "two");
     user_wait_published(&u, s.port, "three");
-    redis_link_unsubscribe(u.link, "two");
     user_wait_published(&u, s.port, "one");
-    redis_expect(s.port, "PUBLISH two x", ":0");
     char name[8];
-    for (unsigned i = 2; i < REDIS_CHANNELS_MAX; i++) {
+    for (unsigned i = 3; i < REDIS_CHANNELS_MAX; i++) {
         snprintf(name, sizeof name, "c%u", i);
         assert_true(redis_link_subscribe(u.link, name));
     }
@@ -267,8 +265,6 @@ static void channels_are_there_again_after_a_loss(void **state)
     user_close(&u);
     redis_end(&s);
 }
-
-#ifdef HAVE_OPENSSL
 
 /* Runs a command of openssl in the folder. */
 static void openssl(const char *dir, const char *arguments)
@@ -384,8 +380,6 @@ static void tls_is_spoken_with_whom_we_trust(void **state)
     redis_remove_dir(dir);
 }
 
-#endif
-
 static void nobody_there_is_said_once(void **state)
 {
     struct user u;
@@ -434,9 +428,7 @@ int main(void)
         cmocka_unit_test(user_may_be_limited_to_our_keys),
         cmocka_unit_test(a_replica_is_not_up_until_it_is_a_master),
         cmocka_unit_test(channels_are_there_again_after_a_loss),
-#ifdef HAVE_OPENSSL
         cmocka_unit_test(tls_is_spoken_with_whom_we_trust),
-#endif
         cmocka_unit_test(nobody_there_is_said_once),
     };
     return cmocka_run_group_tests_name("redis link", tests, NULL, NULL);

@@ -4,8 +4,6 @@
 #include "common/redis/redis_reader.h"
 #include "tests/support/test_redis.h"
 
-#ifdef HAVE_HIREDIS
-
 enum { MASTERS = 64, EACH = REDIS_MAP_SLOTS / MASTERS, PORT = 7000, TEXT = 1 << 16 };
 
 struct bench {
@@ -111,13 +109,3 @@ int main(void)
     };
     return cmocka_run_group_tests_name("redis map", tests, NULL, NULL);
 }
-
-#else
-
-int main(void)
-{
-    printf("1..0 # skipped: this build has no Redis (hiredis)\n");
-    return 0;
-}
-
-#endif

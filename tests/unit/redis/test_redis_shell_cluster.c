@@ -3,6 +3,7 @@
 
 #include "tests/support/test_redis_cluster.h"
 #include "tests/support/test_redis_shell.h"
+#include "worker/redis/redis_script.h"
 
 enum { KEYS = 200, DEPTH = 5, NAMESPACE_ID = 7, JOB = 42, JOB_SHARDS = 3 };
 

@@ -36,11 +36,11 @@ static int remove_folder(void **state)
     return code;
 }
 
-static struct snapshot_entry entry_of(uint64_t i)
+static struct tt_scanned entry_of(uint64_t i)
 {
     uint64_t r = rng_mix(i + 1);
     int lower = (int)(r % 65535) - 32767;
-    return (struct snapshot_entry){
+    return (struct tt_scanned){
         .key = rng_mix(r),
         .lower = (int16_t)lower,
         .upper = (int16_t)(lower + (int)((r >> 32) % (uint64_t)(32768 - lower))),
@@ -54,7 +54,7 @@ static void write_file(struct folder *f, uint64_t place, unsigned entries)
     struct snapshot_writer *writer = NULL;
     assert_int_equal(snapshot_create(&writer, f->path, place, f->why), ERR_OK);
     for (unsigned i = 0; i < entries; i++) {
-        struct snapshot_entry entry = entry_of(i);
+        struct tt_scanned entry = entry_of(i);
         assert_int_equal(snapshot_add(writer, &entry, f->why), ERR_OK);
     }
     assert_int_equal(snapshot_commit(&writer, f->why), ERR_OK);
@@ -73,13 +73,13 @@ static enum err read_file(struct folder *f, uint64_t place, unsigned entries)
     }
     assert_int_equal(snapshot_place(reader), place);
     assert_int_equal(snapshot_entries(reader), entries);
-    struct snapshot_entry got[100];
+    struct tt_scanned got[100];
     size_t count = 1;
     unsigned i = 0;
     while (count > 0) {
         assert_int_equal(snapshot_next(reader, got, 100, &count, f->why), ERR_OK);
         for (size_t k = 0; k < count; k++, i++) {
-            struct snapshot_entry want = entry_of(i);
+            struct tt_scanned want = entry_of(i);
             assert_int_equal(got[k].key, want.key);
             assert_int_equal(got[k].lower, want.lower);
             assert_int_equal(got[k].upper, want.upper);
@@ -132,7 +132,7 @@ static void what_was_written_is_read(void **state)
 static void the_layout_is_the_promised_one(void **state)
 {
     struct folder *f = *state;
-    static const struct snapshot_entry entry = {
+    static const struct tt_scanned entry = {
         .key = 0x1122334455667788, .lower = -2, .upper = 0x0102, .move = 0xabcd, .depth = 9};
     static const uint8_t head[] = {'A', 'B', 'D', 'A', 'D', 'A', 'T', 'T', 1, 0, 0, 0,
                                    15,  0,   0,   0,   8,   7,   6,   5,   4, 3, 2, 1};
@@ -246,7 +246,7 @@ static void an_aborted_one_leaves_the_old_one(void **state)
 {
     struct folder *f = *state;
     struct snapshot_writer *writer = NULL;
-    struct snapshot_entry entry = entry_of(77);
+    struct tt_scanned entry = entry_of(77);
     write_file(f, 1, FEW);
     assert_int_equal(snapshot_create(&writer, f->path, 2, f->why), ERR_OK);
     assert_int_equal(snapshot_add(writer, &entry, f->why), ERR_OK);
@@ -326,7 +326,7 @@ static void a_limit_of_size_is_an_error(void **state)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
     assert_int_equal(snapshot_create(&writer, f->path, 2, f->why), ERR_OK);
     for (unsigned i = 0; err == ERR_OK && i < SEVERAL_BLOCKS; i++) {
-        struct snapshot_entry entry = entry_of(i);
+        struct tt_scanned entry = entry_of(i);
         err = snapshot_add(writer, &entry, f->why);
     }
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
@@ -340,7 +340,7 @@ static void a_limit_of_size_is_an_error(void **state)
 static void bad_entries_and_paths_are_refused(void **state)
 {
     struct folder *f = *state;
-    static const struct snapshot_entry bad[] = {
+    static const struct tt_scanned bad[] = {
         {.lower = 1, .upper = 0}, {.lower = INT16_MIN}, {.depth = SNAPSHOT_DEPTH_MAX + 1}};
     struct snapshot_writer *writer = NULL;
     struct snapshot_reader *reader = NULL;
@@ -364,7 +364,7 @@ static void a_file_that_changes_under_the_reader_is_seen(void **state)
     struct folder *f = *state;
     uint8_t bytes[BYTES_MAX];
     struct snapshot_reader *reader = NULL;
-    struct snapshot_entry entry;
+    struct tt_scanned entry;
     size_t count = 99;
     write_file(f, 1, FEW);
     size_t length = get_bytes(f, bytes);

@@ -1,6 +1,6 @@
 #include "tests/support/test_tt.h"
 
-#include "ttserver/keep/snapshots.h"
+#include "ttserver/keep/keep_files.h"
 
 #include <stdio.h>
 #include <sys/stat.h>
@@ -10,8 +10,8 @@ enum { ENTRIES = 10000, PLACE = 77 };
 
 struct bed {
     char dir[64], path[128];
-    struct snapshots snapshots;
-    struct ttcore_survival survival;
+    struct keep_files snapshots;
+    struct ttcore_ledger ledger;
     struct tt_generations generations;
     struct tt_results results;
 };
@@ -32,7 +32,7 @@ static int remove_bed(void **state)
 {
     struct bed *b = *state;
     char command[128];
-    snapshots_end(&b->snapshots);
+    keep_files_end(&b->snapshots);
     tt_results_close(&b->results);
     snprintf(command, sizeof command, "rm -rf %s", b->dir);
     int code = system(command);
@@ -46,7 +46,7 @@ static void write_file(struct bed *b)
     char why[SNAPSHOT_WHY_MAX];
     assert_int_equal(snapshot_create(&writer, b->path, PLACE, why), ERR_OK);
     for (uint64_t i = 1; i <= ENTRIES; i++) {
-        const struct snapshot_entry entry = {rng_mix(i), 3, 5, (uint16_t)i, 6};
+        const struct tt_scanned entry = {rng_mix(i), 3, 5, (uint16_t)i, 6};
         assert_int_equal(snapshot_add(writer, &entry, why), ERR_OK);
     }
     assert_int_equal(snapshot_commit(&writer, why), ERR_OK);
@@ -54,14 +54,14 @@ static void write_file(struct bed *b)
 
 static enum err open_snapshots(struct bed *b)
 {
-    const struct snapshots_options options = {
+    const struct keep_files_options options = {
         .program = "test", .path = b->path, .shards = 1, .every_s = 86400};
-    return snapshots_open(&b->snapshots, &options);
+    return keep_files_open(&b->snapshots, &options);
 }
 
 static enum err fill(struct bed *b)
 {
-    return snapshots_fill(&b->snapshots, 0, &b->results, &b->survival, PLACE);
+    return keep_files_fill(&b->snapshots, 0, &b->results, &b->ledger, PLACE);
 }
 
 static void a_file_is_read_into_the_table(void **state)
@@ -69,9 +69,9 @@ static void a_file_is_read_into_the_table(void **state)
     struct bed *b = *state;
     write_file(b);
     assert_int_equal(open_snapshots(b), ERR_OK);
-    assert_int_equal(snapshots_place(&b->snapshots, 0), PLACE);
+    assert_int_equal(keep_files_place(&b->snapshots, 0), PLACE);
     assert_int_equal(fill(b), ERR_OK);
-    assert_int_equal(ttcore_survival_read(&b->survival.restored), ENTRIES);
+    assert_int_equal(ttcore_ledger_read(&b->ledger.restored), ENTRIES);
 }
 
 /* Between the check and the reading: part of it is in the table already, which must not be served.
@@ -85,7 +85,7 @@ static void a_file_that_changes_after_its_check_fails_the_start(void **state)
     assert_int_equal(stat(b->path, &at), 0);
     assert_int_equal(truncate(b->path, at.st_size / 2), 0);
     assert_int_equal(fill(b), ERR_IO);
-    assert_int_equal(ttcore_survival_read(&b->survival.restored), 0);
+    assert_int_equal(ttcore_ledger_read(&b->ledger.restored), 0);
     assert_int_equal(access(b->path, F_OK), 0);
 }
 
@@ -97,7 +97,7 @@ static void a_torn_file_is_set_aside_when_the_table_is_filled(void **state)
     assert_int_equal(stat(b->path, &at), 0);
     assert_int_equal(truncate(b->path, at.st_size - 1), 0);
     assert_int_equal(open_snapshots(b), ERR_OK);
-    assert_int_equal(snapshots_place(&b->snapshots, 0), 0);
+    assert_int_equal(keep_files_place(&b->snapshots, 0), 0);
     assert_int_equal(access(b->path, F_OK), 0);
     assert_int_equal(fill(b), ERR_OK);
     assert_int_not_equal(access(b->path, F_OK), 0);

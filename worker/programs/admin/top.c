@@ -1,4 +1,5 @@
 /* abdada top: the shards, jobs and sessions of a cluster, as a live view, as JSON or as a page. */
+#include "ttserver/core/figures.h"
 #include "worker/games/games.h"
 #include "worker/programs/admin/top_json.h"
 #include "worker/programs/admin/top_web.h"
@@ -34,41 +35,12 @@ enum {
     WEB_INTERVAL_MAX_MS = 5000,
 };
 
-/* Counters of refusals and faults, shown where they are not 0. */
 static const char *const faults[] = {
-    "sessions_refused",
-    "jobs_refused",
-    "batches_refused",
-    "inflight_refused",
-    "queue_full",
-    "oversized",
-    "multipart",
-    "malformed",
-    "no_session",
-    "refused",
-    "dropped",
-    "inflight_expired",
-    "sessions_expired",
-    "sessions_gone",
-    "unreachable",
-    "reports_unknown_job",
-    "inflight_over_quota",
-    "ignored",
-    "sessions_over_quota",
-    "jobs_over_quota",
-    "posts_too_fast",
-    "reports_too_fast",
-    "pushes_put_off",
-    "role_refused",
-    "history_refused",
-    "shared_dropped",
-    "hints_dropped",
-    "snapshot_failures",
-    "backing_lost",
-    "handshakes_failed",
-    "pending_closed",
-    "silent_closed",
-    "slow_closed",
+#define NONE(name, help)
+#define FAULT(name, help) #name,
+    TTCORE_COUNTERS(NONE, FAULT) TTCORE_OUTSIDE(NONE, FAULT) TTCORE_PARTS(NONE, FAULT)
+#undef FAULT
+#undef NONE
 };
 
 /* The text of one view: lines cut to the width of the terminal, as many as it has rows. */

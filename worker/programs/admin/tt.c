@@ -21,13 +21,6 @@ enum {
 const char tt_program[] = "abdada tt";
 static atomic_bool stopping;
 
-static void on_signal(int number)
-{
-    if (atomic_exchange(&stopping, true)) {
-        _exit(128 + number);
-    }
-}
-
 /* What a command needs. */
 enum need {
     NEEDS_KEY = 1,
@@ -138,6 +131,7 @@ static int read_options(struct tt *tt, int argc, char *argv[], const char **oper
         .version = PROGRAM_VERSION,
         .table = table,
         .operands_max = WORDS_MAX,
+        .board_letters = CLI_BOARD_LETTERS,
     };
     return config_parse(&options, argc, argv, operand, n);
 }
@@ -359,7 +353,7 @@ int cli_tt(int argc, char *argv[])
     if (status >= 0) {
         return status;
     }
-    signals_catch(on_signal);
+    signals_end_by(&stopping);
     tt.is_alone = operands > 0;
     status = operands > 0 ? run_one(&tt, operand, operands) : run_input(&tt);
     tt_link_close(&tt.link);

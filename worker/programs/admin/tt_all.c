@@ -184,9 +184,7 @@ static bool save_page(void *self, const struct tt_scanned *entries, uint32_t cou
     }
     s->left -= s->err == ERR_OK ? cost : 0;
     for (uint32_t i = 0; i < count && s->err == ERR_OK; i++) {
-        const struct tt_scanned *e = &entries[i];
-        const struct snapshot_entry entry = {e->key, e->lower, e->upper, e->move, e->depth};
-        s->err = snapshot_add(s->writer, &entry, s->why);
+        s->err = snapshot_add(s->writer, &entries[i], s->why);
         s->entries += s->err == ERR_OK;
     }
     return s->err == ERR_OK;
@@ -251,7 +249,7 @@ int tt_all_save(struct tt *tt)
 enum { TRIES = 5 /* of a batch that was lost */ };
 
 /* A window that is not closed takes two: the second goes beside the first. */
-static void store_entry(struct tt_link *link, const struct snapshot_entry *e)
+static void store_entry(struct tt_link *link, const struct tt_scanned *e)
 {
     struct tt_store store = {.key = e->key, .depth = e->depth, .move = e->move};
     bool has_lower = e->lower > TT_SCORE_MIN, has_upper = e->upper < TT_SCORE_MAX;
@@ -268,7 +266,7 @@ static void store_entry(struct tt_link *link, const struct snapshot_entry *e)
 }
 
 /* Stores a batch and sees what of it is there then: there may be better. */
-static enum err load_batch(struct tt *tt, const struct snapshot_entry *entry, unsigned count,
+static enum err load_batch(struct tt *tt, const struct tt_scanned *entry, unsigned count,
                            uint64_t *kept, char why[TT_LINK_WHY_MAX])
 {
     struct tt_peek peek[TT_LINK_BATCH];
@@ -301,7 +299,7 @@ static enum err load_batch(struct tt *tt, const struct snapshot_entry *entry, un
 static enum err load_all(struct tt *tt, struct snapshot_reader *reader, uint64_t *loaded,
                          uint64_t *kept, char why[SNAPSHOT_WHY_MAX])
 {
-    struct snapshot_entry entry[TT_LINK_BATCH];
+    struct tt_scanned entry[TT_LINK_BATCH];
     size_t count;
     do {
         enum err err = snapshot_next(reader, entry, TT_LINK_BATCH, &count, why);

@@ -63,6 +63,7 @@ int analyse_read_options(struct analyse *a, int argc, char *argv[])
         .version = PROGRAM_VERSION,
         .table = table,
         .operands_max = 1,
+        .board_letters = CLI_BOARD_LETTERS,
     };
     int status = config_parse(&options, argc, argv, &a->search.position, NULL);
     if (status >= 0) {
@@ -101,6 +102,7 @@ int analyse_read_solve_options(struct analyse *a, int argc, char *argv[])
         .version = PROGRAM_VERSION,
         .table = table,
         .operands_max = 2,
+        .board_letters = CLI_BOARD_LETTERS,
     };
     static char board[2 * SUITE_POSITION_MAX];
     const char *operand[2];

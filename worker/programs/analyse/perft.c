@@ -130,6 +130,7 @@ int cli_perft(int argc, char *argv[])
         .version = PROGRAM_VERSION,
         .table = table,
         .operands_max = 1,
+        .board_letters = CLI_BOARD_LETTERS,
     };
     int status = config_parse(&options, argc, argv, &fen, NULL);
     if (status >= 0) {

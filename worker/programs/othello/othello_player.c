@@ -7,25 +7,15 @@
 #include "common/signals.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
-    PATIENCE_MS = 100, /* a signal that comes right before poll() does not end it */
     SOLVE_FURTHER = 4, /* a solved ending of so many plies more takes no longer than the middle game
                         */
 };
 
 static atomic_bool quitting; /* a signal came */
-
-static void on_signal(int number)
-{
-    if (atomic_exchange(&quitting, true)) {
-        _exit(128 + number);
-    }
-}
 
 /* ---- searching ---- */
 
@@ -150,24 +140,18 @@ static bool obey_lines(struct othello_player *p)
  * nobody reads the answers any more. */
 static bool await_events(struct othello_player *p)
 {
-    struct pollfd fd[] = {
-        {.fd = p->input.is_closed || waits(p) ? -1 : STDIN_FILENO, .events = POLLIN},
-        {.fd = p->search.has_ended ? -1 : p->search.ended[0], .events = POLLIN},
-        {.fd = STDOUT_FILENO}};
-    int n = poll(fd, 3, PATIENCE_MS);
-    if (n > 0 && commands_output_is_gone(fd[2].revents)) {
+    const enum background_event event =
+        background_wait(&p->search, !p->input.is_closed && !waits(p), BACKGROUND_PATIENCE_MS);
+    if (event == BACKGROUND_GONE) {
         return false;
     }
-    if (n > 0 && fd[1].revents != 0) {
-        background_await(&p->search);
-    }
-    if (n > 0 && fd[0].revents != 0) {
+    if (event == BACKGROUND_INPUT) {
         read_input(p);
     }
     if (p->search.is_running && p->search.has_ended) {
         finish(p, false);
     }
-    if (n == 0 && !p->search.is_running) {
+    if (event == BACKGROUND_QUIET && !p->search.is_running) {
         engine_idle(p->engine, 0);
     }
     return true;
@@ -266,7 +250,7 @@ int othello_player_main(struct othello_player *p, int argc, char *argv[])
         commands_close(&p->input);
         return 1;
     }
-    signals_catch(on_signal);
+    signals_end_by(&quitting);
     setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* each line goes out at once */
     status = play(p);
     searching_metrics_close(&p->metrics);

@@ -196,6 +196,7 @@ static int read_options(struct sim *s, int argc, char *argv[])
         .version = PROGRAM_VERSION,
         .table = table,
         .operands_max = 1,
+        .board_letters = CLI_BOARD_LETTERS,
     };
     int status = config_parse(&options, argc, argv, &s->search.position, NULL);
     if (status >= 0) {

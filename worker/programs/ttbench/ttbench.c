@@ -46,12 +46,6 @@ struct bench {
 
 static atomic_bool stopping;
 
-static void on_signal(int number)
-{
-    (void)number;
-    atomic_store(&stopping, true);
-}
-
 static enum err parse_mix(const char *text, void *value)
 {
     struct ttbench_mix *mix = value;
@@ -167,13 +161,13 @@ static bool resolve(const struct bench *b, struct options_servers *out)
 
 static bool run(struct bench *b, const struct keys_client *keys)
 {
-    char why[WIRE_WHY_MAX];
+    char why[ZEROMQ_WHY_MAX];
     void *context = NULL;
     struct options_servers servers;
     if (!resolve(b, &servers)) {
         return false;
     }
-    if (wire_context(&context, b->servers.count, b->clients, false, why) != ERR_OK) {
+    if (zeromq_context(&context, b->servers.count, b->clients, false, why) != ERR_OK) {
         log_fail(program, "%s", why);
         return false;
     }
@@ -326,7 +320,7 @@ static int run_and_report(struct bench *b)
         log_fail(program, "%s", why);
         return 1;
     }
-    signals_catch(on_signal);
+    signals_end_by(&stopping);
     bool ok = run(b, keys);
     keys_wipe(&room, sizeof room);
     ttbench_load_free(&b->load);

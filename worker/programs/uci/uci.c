@@ -9,7 +9,6 @@
 #include "worker/programs/uci/uci_limits.h"
 #include "worker/programs/uci/uci_lines.h"
 #include "worker/programs/uci/uci_options.h"
-#include "worker/programs/uci/uci_root.h"
 
 #include "common/clock.h"
 #include "common/config.h"
@@ -18,18 +17,13 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 static const char program[] = "abdada uci";
 
-enum {
-    PATIENCE_MS = 100,
-    HISTORY_MAX = 600,
-};
+enum { HISTORY_MAX = 600 };
 
 struct uci {
     /* options, changed only while nothing is searched */
@@ -51,13 +45,6 @@ struct uci {
 };
 
 static atomic_bool quitting; /* a signal came, or nobody reads what we say */
-
-static void on_signal(int number)
-{
-    if (atomic_exchange(&quitting, true)) {
-        _exit(128 + number);
-    }
-}
 
 /* ---- answers ---- */
 
@@ -433,34 +420,27 @@ static bool obey(struct uci *u, char *line)
     return true;
 }
 
-/* How long to wait for input or the end of the search; bounded, because a signal that comes right
- * before poll() does not end it. */
+/* How long to wait for input or the end of the search. */
 static int poll_timeout_ms(const struct uci *u)
 {
     if (u->search.is_running && u->search.has_ended && !u->infinite) {
         return 0;
     }
     if (!u->search.is_running || u->ponder_until_us == 0) {
-        return PATIENCE_MS;
+        return BACKGROUND_PATIENCE_MS;
     }
     uint64_t now = clock_us(), until = u->ponder_until_us;
     uint64_t left_ms = now < until ? (until - now + 999) / 1000 : 0;
-    return left_ms < PATIENCE_MS ? (int)left_ms : PATIENCE_MS;
+    return left_ms < BACKGROUND_PATIENCE_MS ? (int)left_ms : BACKGROUND_PATIENCE_MS;
 }
 
 /* Waits for input or for the end of the search, and keeps the sessions at the shards alive. */
 static bool input_is_there(struct uci *u)
 {
-    struct pollfd fd[] = {{.fd = STDIN_FILENO, .events = POLLIN},
-                          {.fd = u->search.has_ended ? -1 : u->search.ended[0], .events = POLLIN},
-                          {.fd = STDOUT_FILENO}};
-    int n = poll(fd, 3, poll_timeout_ms(u));
-    if (n > 0 && commands_output_is_gone(fd[2].revents)) {
+    const enum background_event event = background_wait(&u->search, true, poll_timeout_ms(u));
+    if (event == BACKGROUND_GONE) {
         atomic_store(&quitting, true);
         return false;
-    }
-    if (n > 0 && fd[1].revents != 0) {
-        background_await(&u->search);
     }
     if (u->search.is_running && u->ponder_until_us != 0 && clock_us() >= u->ponder_until_us) {
         u->ponder_until_us = 0;
@@ -469,10 +449,10 @@ static bool input_is_there(struct uci *u)
     if (u->search.is_running && u->search.has_ended && !u->infinite) {
         finish(u);
     }
-    if (n == 0 && !u->search.is_running && u->engine != NULL) {
+    if (event == BACKGROUND_QUIET && !u->search.is_running && u->engine != NULL) {
         engine_idle(u->engine, 0);
     }
-    return (n > 0 && fd[0].revents != 0) || (n < 0 && errno != EINTR);
+    return event == BACKGROUND_INPUT;
 }
 
 /* What cannot be read may have been a position: see set_position. */
@@ -509,15 +489,8 @@ static void loop(struct uci *u)
 static void drain_search(struct uci *u)
 {
     bool waits = !u->infinite && u->ponder_until_us == 0;
-    struct pollfd fd[] = {{.fd = u->search.ended[0], .events = POLLIN}, {.fd = STDOUT_FILENO}};
-    while (u->search.is_running && waits && !u->search.has_ended && !atomic_load(&quitting)) {
-        const int n = poll(fd, 2, PATIENCE_MS);
-        if (n > 0 && commands_output_is_gone(fd[1].revents)) {
-            break;
-        }
-        if (n > 0 && fd[0].revents != 0) {
-            background_await(&u->search);
-        }
+    while (u->search.is_running && waits && !u->search.has_ended && !atomic_load(&quitting) &&
+           background_wait(&u->search, false, BACKGROUND_PATIENCE_MS) != BACKGROUND_GONE) {
     }
     stop(u);
 }
@@ -559,7 +532,7 @@ int cli_uci(int argc, char *argv[])
         commands_close(&u.input);
         return 1;
     }
-    signals_catch(on_signal);
+    signals_end_by(&quitting);
     setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* each line goes out at once */
     CHECK(job_set_position(&u.job, games_by_name("chess"), "startpos", why, sizeof why) == ERR_OK);
     loop(&u);

@@ -1,5 +1,5 @@
 /* uci_lines: the lines of a search as UCI prints them. What endgame tables know of the root's moves
- * (uci_root.h) decides their values and their order before the search does.
+ * (uci_limits.h) decides their values and their order before the search does.
  *
  * Threads: begin, end and best while nothing is searched; the others as observers are called
  * (observer.h): one at a time, by a thread that does not search. Memory: none. */
@@ -7,7 +7,7 @@
 #define WORKER_PROGRAMS_UCI_UCI_LINES_H
 
 #include "worker/engine/engine.h"
-#include "worker/programs/uci/uci_root.h"
+#include "worker/programs/uci/uci_limits.h"
 
 struct uci_lines {
     /* fixed for a search */

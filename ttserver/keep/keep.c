@@ -1,4 +1,4 @@
-#include "ttserver/keep/survive.h"
+#include "ttserver/keep/keep.h"
 
 #include "common/log.h"
 
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-static bool draw_places(struct survive *s, const char *program)
+static bool draw_places(struct keep *s, const char *program)
 {
     for (unsigned i = 0; i < s->shards; i++) {
         uint64_t *place = &s->shard[i].place;
@@ -21,23 +21,23 @@ static bool draw_places(struct survive *s, const char *program)
     return true;
 }
 
-static enum err open_snapshots(struct survive *s, const char *program,
-                               const struct survive_options *options)
+static enum err open_snapshots(struct keep *s, const char *program,
+                               const struct keep_options *options)
 {
-    struct snapshots_options snapshots = {.program = program,
-                                          .path = options->snapshot,
-                                          .shards = s->shards,
-                                          .every_s = options->snapshot_every_s};
+    struct keep_files_options snapshots = {.program = program,
+                                           .path = options->snapshot,
+                                           .shards = s->shards,
+                                           .every_s = options->snapshot_every_s};
     (void)signal(SIGXFSZ, SIG_IGN); /* a limit of size is an error like a full disk */
-    enum err err = snapshots_open(&s->snapshots, &snapshots);
+    enum err err = keep_files_open(&s->files, &snapshots);
     for (unsigned i = 0; err == ERR_OK && i < s->shards; i++) {
-        s->shard[i].place = snapshots_place(&s->snapshots, i);
+        s->shard[i].place = keep_files_place(&s->files, i);
     }
     return err;
 }
 
-static enum err open_backing(struct survive *s, const char *program,
-                             const struct survive_options *options,
+static enum err open_backing(struct keep *s, const char *program,
+                             const struct keep_options *options,
                              const struct options_host_port *listen)
 {
     struct backing_options backing = {.program = program,
@@ -46,7 +46,6 @@ static enum err open_backing(struct survive *s, const char *program,
                                       .port = listen->port,
                                       .shards = s->shards,
                                       .depth_min = (uint8_t)options->backing_depth};
-    (void)signal(SIGPIPE, SIG_IGN); /* hiredis writes to connections that broke */
     enum err err = backing_open(&s->backing, &backing);
     for (unsigned i = 0; err == ERR_OK && i < s->shards; i++) {
         s->shard[i].place = backing_place(&s->backing, i);
@@ -54,8 +53,8 @@ static enum err open_backing(struct survive *s, const char *program,
     return err;
 }
 
-bool survive_open(struct survive *s, const char *program, const struct survive_options *options,
-                  const struct options_host_port *listen, unsigned shards)
+bool keep_open(struct keep *s, const char *program, const struct keep_options *options,
+               const struct options_host_port *listen, unsigned shards)
 {
     memset(s, 0, sizeof *s);
     s->has_snapshots = options->snapshot != NULL;
@@ -74,24 +73,23 @@ bool survive_open(struct survive *s, const char *program, const struct survive_o
     return err == ERR_OK && draw_places(s, program);
 }
 
-void survive_core(struct survive *s, unsigned i, struct ttcore_options *core)
+void keep_core(struct keep *s, unsigned i, struct ttcore_options *core)
 {
     if (s->shards > 0) {
         core->place = s->shard[i].place;
-        core->survival = &s->shard[i].survival;
+        core->ledger = &s->shard[i].ledger;
     }
 }
 
-bool survive_attach(struct survive *s, const char *program, unsigned i, struct ttcore *core)
+bool keep_attach(struct keep *s, const char *program, unsigned i, struct ttcore *core)
 {
     enum err err = ERR_OK;
     if (s->has_snapshots) {
-        struct survive_shard *shard = &s->shard[i];
-        err =
-            snapshots_fill(&s->snapshots, i, ttcore_results(core), &shard->survival, shard->place);
+        struct keep_shard *shard = &s->shard[i];
+        err = keep_files_fill(&s->files, i, ttcore_results(core), &shard->ledger, shard->place);
     } else if (s->has_backing) {
-        struct survive_shard *shard = &s->shard[i];
-        err = backing_attach(&s->backing, i, ttcore_results(core), &shard->survival, shard->place);
+        struct keep_shard *shard = &s->shard[i];
+        err = backing_attach(&s->backing, i, ttcore_results(core), &shard->ledger, shard->place);
     }
     if (err == ERR_NOMEM) {
         log_fail(program, "%s", err_text(err));
@@ -99,23 +97,23 @@ bool survive_attach(struct survive *s, const char *program, unsigned i, struct t
     return err == ERR_OK;
 }
 
-bool survive_start(struct survive *s)
+bool keep_start(struct keep *s)
 {
-    return s->has_snapshots ? snapshots_start(&s->snapshots)
+    return s->has_snapshots ? keep_files_start(&s->files)
            : s->has_backing ? backing_start(&s->backing)
                             : true;
 }
 
-void survive_write_now(struct survive *s)
+void keep_write_now(struct keep *s)
 {
     if (s->has_snapshots) {
-        snapshots_write_now(&s->snapshots);
+        keep_files_write_now(&s->files);
     }
 }
 
-void survive_end(struct survive *s)
+void keep_end(struct keep *s)
 {
-    snapshots_end(&s->snapshots);
+    keep_files_end(&s->files);
     backing_end(&s->backing);
     free(s->shard);
     memset(s, 0, sizeof *s);

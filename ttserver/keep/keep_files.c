@@ -1,4 +1,4 @@
-#include "ttserver/keep/snapshots.h"
+#include "ttserver/keep/keep_files.h"
 
 #include "common/clock.h"
 #include "common/log.h"
@@ -22,7 +22,7 @@ enum {
 
 /* ---- start ---- */
 
-static void set_aside(struct snapshots *s, struct snapshots_file *file)
+static void set_aside(struct keep_files *s, struct keep_file *file)
 {
     char aside[SNAPSHOT_WHY_MAX];
     file->is_off = snapshot_set_aside(file->path, aside) != ERR_OK;
@@ -33,10 +33,10 @@ static void set_aside(struct snapshots *s, struct snapshots_file *file)
     file->is_refused = false;
 }
 
-static enum err open_one(struct snapshots *s, unsigned i)
+static enum err open_one(struct keep_files *s, unsigned i)
 {
-    const struct snapshots_options *options = &s->options;
-    struct snapshots_file *file = &s->file[i];
+    const struct keep_files_options *options = &s->options;
+    struct keep_file *file = &s->file[i];
     int length = i == 0 ? snprintf(file->path, sizeof file->path, "%s", options->path)
                         : snprintf(file->path, sizeof file->path, "%s.%u", options->path, i);
     enum err err = length >= (int)sizeof file->path
@@ -64,7 +64,7 @@ static enum err open_one(struct snapshots *s, unsigned i)
     }
 }
 
-enum err snapshots_open(struct snapshots *s, const struct snapshots_options *options)
+enum err keep_files_open(struct keep_files *s, const struct keep_files_options *options)
 {
     enum err err = ERR_OK;
     memset(s, 0, sizeof *s);
@@ -88,22 +88,22 @@ enum err snapshots_open(struct snapshots *s, const struct snapshots_options *opt
     return err;
 }
 
-uint64_t snapshots_place(const struct snapshots *s, unsigned shard)
+uint64_t keep_files_place(const struct keep_files *s, unsigned shard)
 {
     return s->file[shard].reader != NULL ? snapshot_place(s->file[shard].reader) : 0;
 }
 
-enum err snapshots_fill(struct snapshots *s, unsigned shard, struct tt_results *results,
-                        struct ttcore_survival *survival, uint64_t place)
+enum err keep_files_fill(struct keep_files *s, unsigned shard, struct tt_results *results,
+                         struct ttcore_ledger *ledger, uint64_t place)
 {
-    struct snapshots_file *file = &s->file[shard];
-    struct snapshot_entry entry[READ_ENTRIES];
+    struct keep_file *file = &s->file[shard];
+    struct tt_scanned entry[READ_ENTRIES];
     char why[SNAPSHOT_WHY_MAX];
     uint64_t begin_us = clock_us(), total = 0;
     size_t count = 1;
     enum err err = ERR_OK;
     file->results = results;
-    file->survival = survival;
+    file->ledger = ledger;
     file->place = place;
     if (file->is_refused) {
         set_aside(s, file);
@@ -114,9 +114,7 @@ enum err snapshots_fill(struct snapshots *s, unsigned shard, struct tt_results *
     while (err == ERR_OK && count > 0) {
         err = snapshot_next(file->reader, entry, READ_ENTRIES, &count, why);
         for (size_t i = 0; err == ERR_OK && i < count; i++) {
-            tt_results_restore(results,
-                               &(struct tt_scanned){entry[i].key, entry[i].lower, entry[i].upper,
-                                                    entry[i].move, entry[i].depth});
+            tt_results_restore(results, &entry[i]);
         }
         total += err == ERR_OK ? count : 0;
     }
@@ -125,7 +123,7 @@ enum err snapshots_fill(struct snapshots *s, unsigned shard, struct tt_results *
         log_fail(s->options.program, "--snapshot: %s", why);
         return ERR_IO;
     }
-    ttcore_survival_add(&survival->restored, total);
+    ttcore_ledger_add(&ledger->restored, total);
     file->is_whole = true;
     log_line(s->options.program, "%s: %" PRIu64 " results read in %" PRIu64 " ms", file->path,
              total, (clock_us() - begin_us) / 1000);
@@ -135,7 +133,7 @@ enum err snapshots_fill(struct snapshots *s, unsigned shard, struct tt_results *
 /* ---- writing ---- */
 
 /* True: the end was asked for. */
-static bool rest(struct snapshots *s, uint64_t us)
+static bool rest(struct keep_files *s, uint64_t us)
 {
     uint64_t at_us = clock_us() + us;
     struct timespec at = {.tv_sec = (time_t)(at_us / 1000000),
@@ -148,7 +146,7 @@ static bool rest(struct snapshots *s, uint64_t us)
     return is_ending;
 }
 
-static enum err write_buckets(const struct snapshots_file *file, struct snapshot_writer *writer,
+static enum err write_buckets(const struct keep_file *file, struct snapshot_writer *writer,
                               uint64_t from, uint64_t to, uint64_t *written, char *why)
 {
     for (uint64_t b = from; b < to; b++) {
@@ -157,13 +155,7 @@ static enum err write_buckets(const struct snapshots_file *file, struct snapshot
             if (!tt_results_entry(file->results, b, slot, &entry)) {
                 continue;
             }
-            enum err err = snapshot_add(writer,
-                                        &(struct snapshot_entry){.key = entry.key,
-                                                                 .lower = entry.lower,
-                                                                 .upper = entry.upper,
-                                                                 .move = entry.move,
-                                                                 .depth = entry.depth},
-                                        why);
+            enum err err = snapshot_add(writer, &entry, why);
             if (err != ERR_OK) {
                 return err;
             }
@@ -175,7 +167,7 @@ static enum err write_buckets(const struct snapshots_file *file, struct snapshot
 
 /* Without rests once the end is near, when the shards do not run any more. ERR_ABSENT: the end came
  * in between, and the file is as it was. */
-static enum err write_file(struct snapshots *s, struct snapshots_file *file, bool rests,
+static enum err write_file(struct keep_files *s, struct keep_file *file, bool rests,
                            uint64_t *written, char *why)
 {
     struct snapshot_writer *writer = NULL;
@@ -197,10 +189,10 @@ static enum err write_file(struct snapshots *s, struct snapshots_file *file, boo
     return snapshot_commit(&writer, why);
 }
 
-static void write_if_changed(struct snapshots *s, struct snapshots_file *file, bool rests)
+static void write_if_changed(struct keep_files *s, struct keep_file *file, bool rests)
 {
     char why[SNAPSHOT_WHY_MAX] = "";
-    uint64_t changes = ttcore_survival_read(&file->survival->changes), written = 0;
+    uint64_t changes = ttcore_ledger_read(&file->ledger->changes), written = 0;
     if (file->is_off || (file->is_whole && changes == file->written)) {
         return;
     }
@@ -209,7 +201,7 @@ static void write_if_changed(struct snapshots *s, struct snapshots_file *file, b
         return;
     }
     if (err != ERR_OK) {
-        ttcore_survival_add(&file->survival->snapshot_failures, 1);
+        ttcore_ledger_add(&file->ledger->snapshot_failures, 1);
         if (strcmp(why, file->said) != 0) {
             log_line(s->options.program, "no snapshot: %s; the shard serves on", why);
             memcpy(file->said, why, sizeof why);
@@ -222,12 +214,12 @@ static void write_if_changed(struct snapshots *s, struct snapshots_file *file, b
     }
     file->is_whole = true;
     file->written = changes;
-    ttcore_survival_add(&file->survival->snapshots, 1);
-    atomic_store_explicit(&file->survival->snapshot_entries, written, memory_order_release);
+    ttcore_ledger_add(&file->ledger->snapshots, 1);
+    atomic_store_explicit(&file->ledger->snapshot_entries, written, memory_order_release);
 }
 
 /* Until it is time; false: the end was asked for. */
-static bool wait_for_turn(struct snapshots *s)
+static bool wait_for_turn(struct keep_files *s)
 {
     struct timespec at;
     clock_gettime(CLOCK_MONOTONIC, &at);
@@ -244,7 +236,7 @@ static bool wait_for_turn(struct snapshots *s)
 
 static void *run(void *context)
 {
-    struct snapshots *s = context;
+    struct keep_files *s = context;
     (void)setpriority(PRIO_PROCESS, 0, NICE); /* of this thread, on Linux */
     while (wait_for_turn(s)) {
         for (unsigned i = 0; i < s->options.shards; i++) {
@@ -254,13 +246,13 @@ static void *run(void *context)
     return NULL;
 }
 
-bool snapshots_start(struct snapshots *s)
+bool keep_files_start(struct keep_files *s)
 {
     s->is_running = signals_create_thread(&s->thread, run, s);
     return s->is_running;
 }
 
-static void wake(struct snapshots *s, bool *flag)
+static void wake(struct keep_files *s, bool *flag)
 {
     pthread_mutex_lock(&s->mutex);
     *flag = true;
@@ -268,12 +260,12 @@ static void wake(struct snapshots *s, bool *flag)
     pthread_mutex_unlock(&s->mutex);
 }
 
-void snapshots_write_now(struct snapshots *s)
+void keep_files_write_now(struct keep_files *s)
 {
     wake(s, &s->is_wanted);
 }
 
-void snapshots_end(struct snapshots *s)
+void keep_files_end(struct keep_files *s)
 {
     if (s->file == NULL) {
         return;

@@ -1,6 +1,6 @@
-#include "ttserver/core/survival.h"
+#include "ttserver/core/ledger.h"
 
-static void set_bit(struct ttcore_survival *s, uint64_t bucket)
+static void set_bit(struct ttcore_ledger *s, uint64_t bucket)
 {
     _Atomic uint64_t *word = &s->unwritten[bucket / 64];
     uint64_t bit = UINT64_C(1) << bucket % 64;
@@ -9,8 +9,8 @@ static void set_bit(struct ttcore_survival *s, uint64_t bucket)
     atomic_fetch_or_explicit(word, bit, memory_order_release);
 }
 
-void ttcore_survival_note(struct ttcore_survival *s, const struct tt_results *results,
-                          const struct tt_store *store, uint32_t count)
+void ttcore_ledger_note(struct ttcore_ledger *s, const struct tt_results *results,
+                        const struct tt_store *store, uint32_t count)
 {
     uint64_t deep = 0;
     for (uint32_t i = 0; s->unwritten != NULL && i < count; i++) {
@@ -20,7 +20,7 @@ void ttcore_survival_note(struct ttcore_survival *s, const struct tt_results *re
         }
     }
     if (deep > 0) {
-        ttcore_survival_add(&s->deep, deep);
+        ttcore_ledger_add(&s->deep, deep);
     }
-    ttcore_survival_add(&s->changes, count);
+    ttcore_ledger_add(&s->changes, count);
 }

@@ -1,7 +1,7 @@
-/* redis_shell: a remote table's shell over Redis: each client's shards are made of Redis. It takes
- * the client's messages (proto/messages.h), does what they say by scripts that run atomically on
- * the server, and gives the client the messages that a shard would have answered. So all that is
- * above it, time-outs, recovery, deferred reads, jobs, is that of ttservers.
+/* redis_shell: a remote table's shell over Redis (worker/redis): each client's shards are made of
+ * Redis. It takes the client's messages (proto/messages.h), does what they say by scripts that run
+ * atomically on the server, and gives the client the messages that a shard would have answered. So
+ * all that is above it, time-outs, recovery, deferred reads, jobs, is that of ttservers.
  *
  * A single Redis is one shard; a Redis Cluster is REDIS_SHELL_SHARDS shards, each in one slot, so
  * that an entry and its holders sit together and a batch is one call. Redis keeps: results,
@@ -12,12 +12,11 @@
  * Memory: allocates in open and for batches under way; the link keeps its own. Blocking: never, but
  * for looking up host names (redis_link.h).
  */
-#ifndef WORKER_REDIS_REDIS_SHELL_H
-#define WORKER_REDIS_REDIS_SHELL_H
+#ifndef PROTO_TRANSPORT_REDIS_SHELL_H
+#define PROTO_TRANSPORT_REDIS_SHELL_H
 
 #include "common/redis/redis_address.h"
 #include "proto/transport/shell.h"
-#include "worker/redis/redis_script.h"
 
 struct redis_shell;
 
@@ -29,6 +28,7 @@ enum err redis_shell_open(struct redis_shell **out, const struct redis_address *
 /* After the client on it is closed. Accepts NULL; nulls. */
 void redis_shell_close(struct redis_shell **shell);
 
+/* 0: this build has no Redis (redis_shell_none.c). */
 unsigned redis_shell_shards(const struct redis_address *address);
 struct remote_shell redis_shell_of(struct redis_shell *shell);
 

@@ -1,6 +1,6 @@
 #include "tests/support/test_tt.h"
 
-#include "ttserver/core/survival.h"
+#include "ttserver/core/ledger.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ enum {
 struct shard {
     struct tt_generations generations;
     struct tt_results results;
-    struct ttcore_survival survival;
+    struct ttcore_ledger ledger;
     uint64_t seed;
     atomic_bool is_done;
 };
@@ -27,9 +27,9 @@ static int open_shard(void **state)
     tt_generations_init(&s->generations);
     assert_int_equal(
         tt_results_open(&s->results, BUCKETS * sizeof(struct tt_bucket), &s->generations), ERR_OK);
-    s->survival.words = WORDS;
-    s->survival.unwritten = calloc(WORDS, sizeof *s->survival.unwritten);
-    s->survival.depth_min = DEPTH_MIN;
+    s->ledger.words = WORDS;
+    s->ledger.unwritten = calloc(WORDS, sizeof *s->ledger.unwritten);
+    s->ledger.depth_min = DEPTH_MIN;
     *state = s;
     return 0;
 }
@@ -38,7 +38,7 @@ static int close_shard(void **state)
 {
     struct shard *s = *state;
     tt_results_close(&s->results);
-    free(s->survival.unwritten);
+    free(s->ledger.unwritten);
     free(s);
     return 0;
 }
@@ -51,7 +51,7 @@ static uint64_t bucket_of(const struct shard *s, uint64_t key)
 static bool is_noted(struct shard *s, uint64_t key)
 {
     uint64_t bucket = bucket_of(s, key);
-    return ttcore_survival_read(&s->survival.unwritten[bucket / 64]) >> bucket % 64 & 1;
+    return ttcore_ledger_read(&s->ledger.unwritten[bucket / 64]) >> bucket % 64 & 1;
 }
 
 static void a_store_notes_its_bucket_if_it_is_deep_enough(void **state)
@@ -62,25 +62,25 @@ static void a_store_notes_its_bucket_if_it_is_deep_enough(void **state)
         tt_result(UINT64_C(2) << 60, DEPTH_MIN, TT_EXACT, 1, 1),
         tt_result(UINT64_MAX, TT_DEPTH_MAX, TT_EXACT, 1, 1),
     };
-    ttcore_survival_note(&s->survival, &s->results, store, 3);
+    ttcore_ledger_note(&s->ledger, &s->results, store, 3);
     assert_false(is_noted(s, store[0].key));
     assert_true(is_noted(s, store[1].key));
     assert_true(is_noted(s, store[2].key));
     assert_int_equal(bucket_of(s, UINT64_MAX), BUCKETS - 1);
-    assert_int_equal(s->survival.deep, 2);
-    assert_int_equal(s->survival.changes, 3);
+    assert_int_equal(s->ledger.deep, 2);
+    assert_int_equal(s->ledger.changes, 3);
 }
 
 static void where_nobody_writes_only_changes_count(void **state)
 {
     struct shard *s = *state;
     const struct tt_store store = tt_result(5, 9, TT_EXACT, 1, 1);
-    _Atomic uint64_t *bits = s->survival.unwritten;
-    s->survival.unwritten = NULL;
-    ttcore_survival_note(&s->survival, &s->results, &store, 1);
-    assert_int_equal(s->survival.deep, 0);
-    assert_int_equal(s->survival.changes, 1);
-    s->survival.unwritten = bits;
+    _Atomic uint64_t *bits = s->ledger.unwritten;
+    s->ledger.unwritten = NULL;
+    ttcore_ledger_note(&s->ledger, &s->results, &store, 1);
+    assert_int_equal(s->ledger.deep, 0);
+    assert_int_equal(s->ledger.changes, 1);
+    s->ledger.unwritten = bits;
 }
 
 /* ---- a thread that writes down what another stores ---- */
@@ -92,7 +92,7 @@ static void *store_all(void *context)
         struct tt_store store = tt_result(rng_next(&s->seed), DEPTH_MIN + i % 5, TT_EXACT,
                                           (int)(i % 30000), (uint16_t)(1 + i % 1000));
         tt_results_store(&s->results, &store, 2);
-        ttcore_survival_note(&s->survival, &s->results, &store, 1);
+        ttcore_ledger_note(&s->ledger, &s->results, &store, 1);
     }
     atomic_store(&s->is_done, true);
     return NULL;
@@ -107,8 +107,7 @@ static bool are_equal(const struct tt_scanned *a, const struct tt_scanned *b)
 static void write_down(struct shard *s, struct tt_scanned copy[BUCKETS][TT_BUCKET_ENTRIES])
 {
     for (uint64_t w = 0; w < WORDS; w++) {
-        uint64_t bits =
-            atomic_exchange_explicit(&s->survival.unwritten[w], 0, memory_order_acquire);
+        uint64_t bits = atomic_exchange_explicit(&s->ledger.unwritten[w], 0, memory_order_acquire);
         for (unsigned i = 0; i < 64; i++) {
             for (unsigned slot = 0; bits >> i & 1 && slot < TT_BUCKET_ENTRIES; slot++) {
                 struct tt_scanned *entry = &copy[w * 64 + i][slot];
@@ -142,7 +141,7 @@ static void what_is_read_when_noted_is_what_there_is_in_the_end(void **state)
             }
         }
     }
-    assert_int_equal(s->survival.deep, ROUNDS * STORES);
+    assert_int_equal(s->ledger.deep, ROUNDS * STORES);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_shard, close_shard)

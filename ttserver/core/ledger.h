@@ -1,4 +1,4 @@
-/* ttcore_survival: what a shard shares with the threads of its process that write its results down,
+/* ttcore_ledger: what a shard shares with the threads of its process that write its results down,
  * so that they survive the shard: which were stored, and how the writing goes.
  *
  * The shard notes what it stored and waits for nobody: for each bucket of the table there is one
@@ -9,8 +9,8 @@
  *
  * Pure. Threads: the shard's owner calls note; others read, and write what is theirs. Memory: the
  * caller's. */
-#ifndef TTSERVER_CORE_SURVIVAL_H
-#define TTSERVER_CORE_SURVIVAL_H
+#ifndef TTSERVER_CORE_LEDGER_H
+#define TTSERVER_CORE_LEDGER_H
 
 #include "common/tt/results.h"
 
@@ -19,11 +19,11 @@
 
 /* clang-format off */
 /* Figures of the threads, which STATS answers; docs/operations.md says what they are. */
-#define TTCORE_SURVIVAL(X) X(restored) X(snapshots) X(snapshot_failures) X(snapshot_entries) \
+#define TTCORE_LEDGER(X) X(restored) X(snapshots) X(snapshot_failures) X(snapshot_entries) \
     X(backing_written) X(backing_lost)
 /* clang-format on */
 
-struct ttcore_survival {
+struct ttcore_ledger {
     /* fixed before the shard runs */
     _Atomic uint64_t *unwritten; /* a bit for each bucket; NULL: nobody wants them */
     uint64_t words; /* of these */
@@ -36,24 +36,24 @@ struct ttcore_survival {
     _Atomic uint64_t backed; /* as many of `deep` are written */
     _Atomic uint64_t again; /* 1: the whole table is to be written once more */
 #define X(name) _Atomic uint64_t name;
-    TTCORE_SURVIVAL(X)
+    TTCORE_LEDGER(X)
 #undef X
 };
 
-static inline uint64_t ttcore_survival_read(const _Atomic uint64_t *figure)
+static inline uint64_t ttcore_ledger_read(const _Atomic uint64_t *figure)
 {
     return atomic_load_explicit(figure, memory_order_acquire);
 }
 
 /* For figures that one thread writes. */
-static inline void ttcore_survival_add(_Atomic uint64_t *figure, uint64_t n)
+static inline void ttcore_ledger_add(_Atomic uint64_t *figure, uint64_t n)
 {
     uint64_t now = atomic_load_explicit(figure, memory_order_relaxed) + n;
     atomic_store_explicit(figure, now, memory_order_release);
 }
 
 /* These results are in the table now. */
-void ttcore_survival_note(struct ttcore_survival *survival, const struct tt_results *results,
-                          const struct tt_store *store, uint32_t count);
+void ttcore_ledger_note(struct ttcore_ledger *ledger, const struct tt_results *results,
+                        const struct tt_store *store, uint32_t count);
 
 #endif
