@@ -76,8 +76,8 @@ CASES = {
     "a circle of two folders is one of layers": (
         {"common/a.h": HEADER + '#include "proto/b.h"\n', "proto/b.h": HEADER}, "common may not include"),
     "an allowed circle, and a part of it": (
-        {"worker/search/search.h": HEADER, "worker/search/node.h": HEADER, "worker/search/search.c": '#include "worker/search/node.h"\n',
-         "worker/search/node.c": '#include "worker/search/search.h"\n'}, None),
+        {"worker/search/children.h": HEADER, "worker/search/node.h": HEADER, "worker/search/children.c": '#include "worker/search/node.h"\n',
+         "worker/search/node.c": '#include "worker/search/children.h"\n'}, None),
     "a header without a contract": ({"common/a.h": "#define A\n"}, "begins with its contract"),
     "a contract without threads": ({"common/a.h": "/* a: nice. */\n"}, "which threads"),
     "a pure contract": ({"common/a.h": "/* a: nice. Pure. */\n"}, None),
