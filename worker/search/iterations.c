@@ -213,8 +213,10 @@ static bool aspirate(struct search *s, const struct run *run, unsigned depth, in
 
 /* Moves that the table gave are another's word: the line ends before the first that is not legal.
  * With `want` more moves than are left, it goes on with those that the table knows, while they are
- * legal and nobody says stop: each may cost a round trip. */
-static void complete_line(struct search *s, struct search_line *line, unsigned depth, unsigned want)
+ * legal and nobody says stop: with `may_wait` each may cost a round trip, else the first two alone
+ * (so there is a move to ponder on). */
+static void complete_line(struct search *s, struct search_line *line, unsigned depth, unsigned want,
+                          bool may_wait)
 {
     const struct game *game = s->options.game;
     unsigned made = 0;
@@ -231,8 +233,10 @@ static void complete_line(struct search *s, struct search_line *line, unsigned d
         struct tt_peek peek = {made == 0 ? node_root_key(s) : node_key(s), (uint8_t)left};
         const bool is_solved = is_exact && (made > 0 || node_has_all_moves(s));
         struct tt_peeked seen = {.move = is_solved ? node_solved_move(s) : 0};
-        if (seen.move == 0) {
+        if (seen.move == 0 && (may_wait || made < 2)) {
             s->table.peek(s->table.self, &peek, 1, &seen);
+        } else if (seen.move == 0 && !node_peek_here(s, &peek, &seen)) {
+            break;
         }
         if (seen.move == 0 || !game_is_legal(game, s->position, seen.move)) {
             break;
@@ -262,7 +266,7 @@ enum search_status search_subtree(struct search *s, const struct search_split *s
     enum search_visit visit = search_start(s, split);
     struct search_line line = n->pv;
     if (visit == VISIT_VALUE) {
-        complete_line(s, &line, split->depth, 0);
+        complete_line(s, &line, split->depth, 0, false);
     }
     for (unsigned i = split->length; i > 0; i--) {
         game->unmake(s->position, split->path[i - 1]);
@@ -281,7 +285,12 @@ static void accept_line(struct search *s, unsigned depth, int value, bool comple
                         struct search_result *result)
 {
     struct search_line line = s->node[0].pv;
-    complete_line(s, &line, depth, !complete ? 0 : depth < SEARCH_PV_MAX ? depth : SEARCH_PV_MAX);
+    /* The last iteration is the answer; the next one should not wait for the lines of others. */
+    complete_line(s, &line, depth,
+                  !complete               ? 0
+                  : depth < SEARCH_PV_MAX ? depth
+                                          : SEARCH_PV_MAX,
+                  depth == s->options.depth_limit);
     CHECK(line.length > 0); /* the root takes no value without a move that may be played */
     result->pv = line;
     result->move = line.move[0];
