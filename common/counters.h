@@ -36,17 +36,17 @@
  *   answers costs nothing. Of the tree that this searcher walked, so it says how parallel the
  *   search is only where one walked it alone.
  * steals: young brothers that another searcher gave this one to search (algorithms that steal).
- * messages_lost: from searcher to searcher (algorithms that hand over work), in a full mailbox.
- * tbhits: positions whose value endgame tables gave. */
-#define COUNTERS(X)                                                               \
-    COUNTERS_REPORTED(X)                                                          \
-    X(cuts, "cuts", "Asks answered by a result")                                  \
-    X(helped, "helped", "Visits of nodes that others were searching")             \
-    X(peeks, "peeks", "Nodes asked about without entering them")                  \
-    X(unwound, "unwound", "Visits ended by a completion notice")                  \
-    X(critical, "critical", "Nodes on the critical path")                         \
-    X(steals, "steals", "Young brothers taken from other searchers")              \
-    X(messages_lost, "messages_lost", "Messages of searchers that found no room") \
+ * mailbox_lost: messages from searcher to searcher (algorithms that hand over work), in a full
+ * mailbox. tbhits: positions whose value endgame tables gave. */
+#define COUNTERS(X)                                                             \
+    COUNTERS_REPORTED(X)                                                        \
+    X(cuts, "cuts", "Asks answered by a result")                                \
+    X(helped, "helped", "Visits of nodes that others were searching")           \
+    X(peeks, "peeks", "Nodes asked about without entering them")                \
+    X(unwound, "unwound", "Visits ended by a completion notice")                \
+    X(critical, "critical", "Nodes on the critical path")                       \
+    X(steals, "steals", "Young brothers taken from other searchers")            \
+    X(mailbox_lost, "mailbox_lost", "Messages of searchers that found no room") \
     X(tbhits, "tbhits", "Positions found in endgame tables")
 
 /* The estimated search overhead: work known to be in vain for each node that was not. A lower

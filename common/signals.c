@@ -3,7 +3,8 @@
 #include <signal.h>
 #include <unistd.h>
 
-static atomic_bool *_Atomic end; /* of signals_end_by */
+static atomic_bool *_Atomic end; /* flag of signals_end_by */
+static atomic_bool has_come; /* set by its first signal: the program may set the flag itself */
 
 static void on_hangup(int number)
 {
@@ -24,7 +25,8 @@ void signals_catch(void (*handler)(int number))
 
 static void on_end(int number)
 {
-    if (atomic_exchange(atomic_load(&end), true)) {
+    atomic_store(atomic_load(&end), true);
+    if (atomic_exchange(&has_come, true)) {
         _exit(128 + number);
     }
 }

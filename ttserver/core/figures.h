@@ -36,8 +36,8 @@
     X(shared, "Results passed on to other tables") \
     FAULT(shared_dropped, "Results not passed on because there were too many") \
     X(letters, "Letters passed on between the searchers of a job (MAIL)") \
-    X(letters_too_fast, "Letters and joins not taken because they came too fast") \
-    X(letters_lost, "Letters for searchers that are not there") \
+    FAULT(letters_too_fast, "Letters and joins not taken because they came too fast") \
+    FAULT(letters_lost, "Letters for searchers that are not there") \
     FAULT(jobs_refused, "Jobs refused because there were too many, or of a taken id") \
     FAULT(sessions_over_quota, "Sessions refused because the user had too many") \
     FAULT(jobs_over_quota, "Jobs refused because the user had too many") \

@@ -191,7 +191,7 @@ static bool port_poll(void *self, struct job_event *out)
     if (c->count == 0) {
         bool missed = c->missed;
         c->missed = false;
-        out->kind = JOB_MISSED;
+        *out = (struct job_event){.kind = JOB_MISSED};
         return missed || find_silent(c, out);
     }
     const struct job_event *e = &c->event[c->first++];

@@ -144,7 +144,7 @@ static bool is_bound(int bound, int beyond)
     return (bound >= -most && bound <= most) || bound == GAME_INFINITE || bound == -GAME_INFINITE;
 }
 
-/* Bounds go beyond a mate by a point for each ply (bound_down in node.h). */
+/* Bounds go beyond a mate by a point for each ply (bound_down in context.h). */
 static bool is_window(int alpha, int beta)
 {
     return is_bound(alpha, SEARCH_PLY_MAX) && is_bound(beta, SEARCH_PLY_MAX) && alpha < beta;

@@ -9,7 +9,7 @@
  *
  * Threads: open, close, connect and begin while nobody searches; a port's functions by its own
  * thread; wake by any. Memory: open. What finds no room in a list is lost, as a letter may be, and
- * counted (`messages_lost`). Blocking: a port's wait, until a message or a wake
+ * counted (`mailbox_lost`). Blocking: a port's wait, until a message or a wake
  * comes or 5 ms are over, 1 ms if the thread is connected and has neighbours; else a lock, held
  * while a message is copied. */
 #ifndef WORKER_ENGINE_MAILBOX_H

@@ -21,7 +21,7 @@ void lib_nodes_free(struct lib_nodes *nodes)
 /* Callers may use raw keys that are not well mixed. */
 static uint16_t *chain_of(const struct lib_nodes *nodes, uint64_t key)
 {
-    return &nodes->head[(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) % LIB_NODES_HEADS];
+    return &nodes->head[(key * UINT64_C(0x9e3779b97f4a7c15) >> 51) % LIB_NODES_HEADS];
 }
 
 struct lib_node *lib_nodes_find(const struct lib_nodes *nodes, uint64_t key, uint8_t depth,

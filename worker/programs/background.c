@@ -70,7 +70,9 @@ enum background_event background_wait(struct background *b, bool reads, int time
                           {.fd = STDOUT_FILENO}};
     const int n = poll(fd, 3, timeout_ms);
     if (n <= 0) {
-        return n == 0 ? BACKGROUND_QUIET : errno == EINTR ? BACKGROUND_OTHER : BACKGROUND_INPUT;
+        return n == 0                     ? BACKGROUND_QUIET
+               : errno == EINTR || !reads ? BACKGROUND_OTHER
+                                          : BACKGROUND_INPUT;
     }
     if (commands_output_is_gone(fd[2].revents)) {
         return BACKGROUND_GONE;

@@ -1,7 +1,7 @@
 /* children: in which order, and beside which searchers, the children of a node are searched. One
  * function for each way, an algorithm names one of them; and what such a function is made of.
  *
- * Each searches the moves of the node, ordered by order_pick or order_sort (node.h), into
+ * Each searches the moves of the node, ordered by order_pick or order_sort (order.h), into
  * node->best until all are done or the node is cut off (VISIT_VALUE), or until a visit of a child
  * ends without a value (VISIT_STOP, VISIT_ABORTED). Threads: the search's own. */
 #ifndef WORKER_SEARCH_CHILDREN_H

@@ -285,7 +285,7 @@ static void accept_line(struct search *s, unsigned depth, int value, bool comple
                         struct search_result *result)
 {
     struct search_line line = s->node[0].pv;
-    /* The last iteration is the answer; the next one should not wait for the lines of others. */
+    /* The next iteration should not wait for the line of this one. */
     complete_line(s, &line, depth,
                   !complete               ? 0
                   : depth < SEARCH_PV_MAX ? depth

@@ -226,25 +226,24 @@ static enum tt_bound classify(struct node *n)
     return tt_bound_of(n->best, n->alpha, n->beta);
 }
 
-/* The visit found a move that is worth more than the upper bound of another search, in a scout's
- * window perhaps, where less was looked at: so that bound was false, and the moves that were left
- * out because of it may be the best (seen: 1 iteration in 20,000 of endings). */
+/* The visit found a move that is worth more than the upper bound of another search, which looked at
+ * less perhaps (in a scout's window) or further: to this one that bound is false, and the moves
+ * that were left out because of it may be the best (seen: 1 iteration in 20,000 of endings). */
 static bool is_disproved(const struct search *s, const struct node *n)
 {
     return !s->options.strict && n->best > n->known_upper;
 }
 
-/* In the window that was asked for, unless the visit has ended otherwise. */
-static enum search_visit search_again(struct search *s, struct node *n, enum search_visit ended)
+/* In the window that was asked for. */
+static enum search_visit search_again(struct search *s, struct node *n)
 {
-    if (ended != VISIT_VALUE || search_halted(s)) {
-        return ended;
-    }
+    const uint64_t path = n->path;
     n->alpha = n->ask.alpha;
     n->beta = n->ask.beta;
     n->distrusts = true;
     enum search_visit visit = node_search(s, n);
     n->distrusts = false;
+    n->path += path;
     return visit;
 }
 
@@ -464,7 +463,8 @@ enum search_visit node_search(struct search *s, struct node *n)
      * stored, nor what holds on this path only. To release a node that CUT or BUSY resolved is no
      * error. */
     visit = s->stopped ? VISIT_STOP : visit;
-    const bool is_again = visit == VISIT_VALUE && is_disproved(s, n);
+    const bool is_again = visit == VISIT_VALUE && is_disproved(s, n),
+               goes_on = is_again && !search_halted(s);
     enum tt_bound bound = visit == VISIT_VALUE ? classify(n) : TT_EXACT;
     if (visit == VISIT_VALUE && !is_again && n->reduces && n->excluded == 0) {
         order_correct(s, n, bound);
@@ -483,7 +483,7 @@ enum search_visit node_search(struct search *s, struct node *n)
         struct tt_release release = {n->ask.key, n->ask.depth, n->ask.slot};
         table->release(table->self, &n->ticket, &release);
     }
-    if (counts && n->contended) {
+    if (counts && n->contended && !goes_on) {
         s->counters.helped++;
         if (n->ask.depth <= s->inflight_depth) {
             s->counters.duplicated += account(s, n);
@@ -493,9 +493,8 @@ enum search_visit node_search(struct search *s, struct node *n)
         account(s, n);
     }
 
-    /* Step 12. Others may have resolved the node meanwhile. */
-    visit = end_visit(s, n, visit);
-    return is_again ? search_again(s, n, visit) : visit;
+    /* Step 12. Others may have resolved the node meanwhile; a disproved bound is no value. */
+    return goes_on ? search_again(s, n) : end_visit(s, n, is_again ? VISIT_STOP : visit);
 }
 
 /* ---- what the environment says from env.poll (ports.h) ---- */
@@ -597,7 +596,8 @@ void search_narrow(struct search *s, uint64_t split_id, int alpha, int beta)
     }
     alpha = alpha > n->alpha ? alpha : n->alpha;
     beta = beta < n->beta ? beta : n->beta;
-    if (alpha >= beta) {
+    /* A lie about the window may leave nothing below what the node was given as its alpha. */
+    if (alpha >= beta || (beta <= n->alpha_now && n->best < beta)) {
         resolve(s, n, RESOLVED_ABORTED, 0, 0);
         return;
     }

@@ -414,11 +414,13 @@ static void each_divides_by_its_rules(void **state)
     assert_true(dynamic.messages > eight_by("minimal-tree-static").messages);
 }
 
+enum { STRIDE = SLOWER > 1 ? 12 : 4 };
+
 static void virtual_workers_give_the_score_of_chess(void **state)
 {
     (void)state;
     struct suite suite = test_positions();
-    for (unsigned i = 0; i<24; i += SLOWER> 1 ? 12 : 4) {
+    for (unsigned i = 0; i < 24; i += STRIDE) {
         struct job job = lab_job("chess", suite.at[i].position, "sequential", 4);
         int expected = lab_sequential(&job);
         for (unsigned a = 0; a < ALGORITHMS; a++) {

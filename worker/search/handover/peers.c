@@ -129,5 +129,5 @@ void peers_serve(struct search *s)
             steals ? steal_take(s, &m) : tasks_take(s, &m);
         }
     }
-    s->counters.messages_lost = port->lost;
+    s->counters.mailbox_lost = port->lost;
 }

@@ -99,7 +99,7 @@ def _records(layout: Layout, buffer: Any, writable: bool = False) -> Any:
         records = ffi.from_buffer(layout.struct + "[]", buffer, writable)
     except (BufferError, ValueError) as wrong:
         raise InvalidArgument(str(wrong), lib.ABDADA_E_ARGUMENT) from None
-    if length % size != 0 or int(ffi.cast("uintptr_t", records)) % boundary != 0:
+    if length % size != 0 or (length > 0 and int(ffi.cast("uintptr_t", records)) % boundary != 0):
         raise InvalidArgument(f"wanted records of {size} bytes ({layout.struct}) at a multiple of {boundary}",
                               lib.ABDADA_E_ARGUMENT)
     return records

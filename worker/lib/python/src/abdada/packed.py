@@ -4,7 +4,8 @@ A buffer is anything that has the buffer protocol: bytes, bytearray, memoryview,
 one record after the other, as struct abdada_ask_op and its like in abdada.h; nothing is called for each of them.
 `format` is for the module struct, `dtype` for numpy.dtype(); numpy is not needed.
 
-Every operation has 16 bytes, of which the key is the first 8: memoryview(asks).cast("Q")[::2] are the keys.
+Every operation has 16 bytes, of which the key is the first 8: of bytes or a bytearray
+memoryview(asks).cast("Q")[::2] are the keys.
 """
 from typing import List, NamedTuple, Tuple
 
