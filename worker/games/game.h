@@ -15,6 +15,7 @@
 enum {
     GAME_INFINITE = 32000, /* wider than every score */
     GAME_MATE = 31000, /* -GAME_MATE: the side to move has lost here and now */
+    GAME_PROVED_MIN = 20000, /* |score| above: endgame tables or a mate; evaluations stay inside */
     GAME_MATE_MIN = 30000, /* |score| above: a forced mate; evaluations stay strictly inside */
     GAME_MOVES_MAX = 256,
     GAME_UNDO_MAX = 1024, /* moves that may be made on one position, game history included */

@@ -228,10 +228,11 @@ static enum tt_bound classify(struct node *n)
 
 /* The visit found a move that is worth more than the upper bound of another search, which looked at
  * less perhaps (in a scout's window) or further: to this one that bound is false, and the moves
- * that were left out because of it may be the best (seen: 1 iteration in 20,000 of endings). */
+ * that were left out because of it may be the best (seen: 1 iteration in 20,000 of endings).
+ * What says that the node is lost by endgame tables or a mate is believed. */
 static bool is_disproved(const struct search *s, const struct node *n)
 {
-    return !s->options.strict && n->best > n->known_upper;
+    return !s->options.strict && n->best > n->known_upper && n->known_upper > -GAME_PROVED_MIN;
 }
 
 /* In the window that was asked for. */

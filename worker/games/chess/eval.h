@@ -9,8 +9,8 @@
 #include "worker/games/chess/network.h"
 #include "worker/games/chess/position.h"
 
-/* Centipawns from the side to move; |score| < CHESS_EVAL_MAX < GAME_MATE_MIN. */
-enum { CHESS_EVAL_MAX = 20000 };
+/* Centipawns from the side to move; |score| < CHESS_EVAL_MAX. */
+enum { CHESS_EVAL_MAX = GAME_PROVED_MIN };
 
 int chess_eval(const struct chess_position *position);
 
