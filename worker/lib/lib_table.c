@@ -300,8 +300,8 @@ static void send_list(struct lib *l, struct list *list, const struct abdada_ask_
     uint64_t now = lib_now(l);
     for (size_t i = 0; i < count; i++) {
         ask[i] = ask_of(l, &op[i]);
-        if (!is_ask(ask[i].depth, ask[i].alpha, ask[i].beta,
-                    0)) { /* changed since it was checked */
+        /* The caller's array may have changed after it was checked. */
+        if (!is_ask(ask[i].depth, ask[i].alpha, ask[i].beta, 0)) {
             ask[i].alpha = 0;
             ask[i].beta = 1;
             ask[i].depth = 1;

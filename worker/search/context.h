@@ -130,7 +130,7 @@ struct search {
     bool stopped;
     /* statistics */
     struct search_counters counters;
-    uint64_t accounted; /* nodes of registered visits that stored a value or were in vain */
+    uint64_t accounted; /* nodes of registered visits that have ended, with a value or without */
 };
 
 /* Whether no move of the root is left out. */
