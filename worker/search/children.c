@@ -58,7 +58,8 @@ static enum search_visit visit_child(struct search *s, struct node *n, unsigned 
 {
     const struct game *game = s->options.game;
     const uint16_t move = n->moves[at].move;
-    const bool is_in_window = at == 0 || part == VALUE_ONLY;
+    /* Nothing is tested against no score at all, which another process may give as its alpha. */
+    const bool is_in_window = at == 0 || part == VALUE_ONLY || n->alpha_now == -GAME_INFINITE;
     const bool is_quiet = !(n->moves[at].flags & GAME_NOISY);
     struct node *child = n + 1;
     enum search_visit visit;
