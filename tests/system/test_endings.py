@@ -71,12 +71,13 @@ class Judge:
         self.name, self.tables, self.random = name, Tables(), random.Random(f"{SEED} {name}")
         self.iterations = self.shallow = 0
         self.faults, self.lines = [], []
+        print(f"# {name}: TEST_SEED={SEED}", flush=True)
 
     def position(self):
         return self.tables.ask(f"random {self.random.choice(MATERIALS)} {self.random.randrange(1 << 60)}")
 
-    def judge(self, fen, depth, score, line, *searches, is_whole=True):
-        """searches(fen, depth, move): (kind, N) of that move alone."""
+    def judge(self, fen, depth, score, line, *searches, is_whole=True, said=""):
+        """searches(fen, depth, move): (kind, N) of that move alone. said: how the search is repeated."""
         self.iterations += 1
         found = fault(self.tables, fen, score, line, is_whole)
         if found is None:
@@ -91,7 +92,7 @@ class Judge:
                 self.shallow += 1
                 return
             why += f"; alone it is worth {again}"
-        self.faults.append(f"{fen} depth {depth}: {why}")
+        self.faults.append(f"{fen} depth {depth}: {why}{said}")
 
     def strict(self, fen, depth, score, move):
         """A strict score is the one that the position after the move has, for one thread that knows nothing."""
@@ -185,7 +186,8 @@ def eight_virtual_workers():
                 judge.iterations += 1
                 judge.strict(fen, iteration, score, move)
             else:
-                judge.judge(fen, iteration, score, [move], search_alone, is_whole=False)
+                judge.judge(fen, iteration, score, [move], search_alone, is_whole=False,
+                            said=f" (depth {depth}, {' '.join(map(str, options))})")
     judge.end()
 
 

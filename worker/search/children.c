@@ -20,7 +20,9 @@ enum {
 static int child_depth(const struct search *s, const struct node *n, unsigned at, int *scout)
 {
     bool check = s->options.game->check(s->position);
-    int full = n->depth - 1 + (check ? 1 : 0);
+    /* A line of checks alone has an end: else some endings take a hundred times the nodes. */
+    bool extends = check && (!s->options.full || n->ply < 2 * s->iteration);
+    int full = n->depth - 1 + (extends ? 1 : 0);
     if (s->options.game->passed != NULL && s->options.game->passed(s->position)) {
         full++;
     }
