@@ -113,7 +113,7 @@ $(PROGRAMS:%=$(O)/bin/%):
 # into one object of which only what abdada.h declares can be seen, in the static library as in the shared one.
 COMMA := ,
 LIB_SONAME  := libabdada.so.0
-LIB_SRC := $(filter-out $(ABSENT) common/tt/snapshot.c,$(wildcard worker/lib/*.c worker/redis/*.c proto/*.c proto/*/*.c \
+LIB_SRC := $(filter-out $(ABSENT) common/tt/snapshot.c,$(wildcard worker/lib/*.c worker/redis/*.c worker/transport/*.c proto/*.c proto/*/*.c \
                common/redis/*.c common/keys/*.c common/tt/*.c)) \
            $(addprefix common/,clock.c err.c log.c lookup.c options.c signals.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(O)/lib/%.o)
