@@ -135,6 +135,8 @@ forget-totals:
 words:
 	@$(PYTHON) tests/lint/words.py
 
+# TEST_GROUPS: without one of them --sum fails.
+lint: export TEST_GROUPS := lint
 lint: deps-test forget-totals ## format, layers, circles, words, sizes, static analysis; words: the words alone
 	@$(AGAIN) run-lint
 	@$(SUM)
@@ -142,7 +144,8 @@ lint: deps-test forget-totals ## format, layers, circles, words, sizes, static a
 # It leaves out what takes longest: what waits for time-outs, for Redis servers, for cables.
 CHECK_UNIT   := $(filter-out tests/unit/redis/% tests/unit/lib/%,$(UNIT))
 CHECK_SYSTEM := $(patsubst %,tests/system/test_%.py,bad_peers cluster failure pictures othello_protocols python_client roles uci)
-check: deps-test forget-totals ## quick tests and lint, about 2 minutes
+check: export TEST_GROUPS := lint|unit, dev|system, dev|sim, dev
+check: deps-test forget-totals ## quick tests and lint, about 2 minutes on an idle machine
 	$(call build,dev,all unit tools)
 	@$(AGAIN) run-lint
 	@$(AGAIN) MODE=dev run-unit UNIT="$(CHECK_UNIT)"
@@ -153,8 +156,8 @@ check: deps-test forget-totals ## quick tests and lint, about 2 minutes
 # Of system tests under the thread sanitizer those of programs with many threads; the others show nothing there that unit
 # tests do not, and are part of test-long.
 TSAN_SYSTEM ?= $(patsubst %,tests/system/test_%.py,cluster connections failure letters limits uci)
-test: export GROUPS := 13
-test: deps-test forget-totals ## all tests, about 30 minutes
+test: export TEST_GROUPS := lint|deploy|unit, dev|unit, tsan|unit, release|fuzz, dev|system, release|system, dev|system, tsan|sim, release|attacks, release|attacks, dev|soak, release
+test: deps-test forget-totals ## all tests, about 30 minutes on an idle machine
 	$(call build,release,all tools build/release/tests/test_chess_perft build/release/tests/test_search_steal)
 	$(call build,dev,all unit fuzz tools)
 	$(call build,tsan,all unit tools)
@@ -180,6 +183,7 @@ run-units:
 	@+$(AGAIN) MODE=release run-unit UNIT="tests/unit/games/test_chess_perft.c tests/unit/search/test_search_steal.c" PERFT_MAX_LEAVES=$(RELEASE_LEAVES)
 	@+$(AGAIN) MODE=dev run-fuzz
 
+test-deploy: export TEST_GROUPS := deploy
 test-deploy: deps forget-totals ## a cluster of containers whose parts are killed and cut off; the Debian package; skipped where no engine is
 	@$(AGAIN) run-deploy
 	@$(SUM)
