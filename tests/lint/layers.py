@@ -202,8 +202,12 @@ class Lint:
         return product, texts, defined
 
     def check_declarations(self):
-        """A header must not hide a need of another layer: what it declares is defined in its own."""
+        """A header must not hide a need of another layer: what it declares is defined in its own. And once: of two
+        functions of one name in an archive the linker takes any."""
         _, texts, defined = self.product()
+        for name, owners in sorted(defined.items()):
+            if len(set(owners)) > 1:
+                self.fault(owners[1] + ".c", 1, f"{name} is defined in {owners[0]}.c, too")
         for path, text in texts.items():
             for name in DECLARATION.findall(text) if path.endswith(".h") else []:
                 owners = defined.get(name, [])

@@ -233,7 +233,7 @@ enum err mailboxes_open(struct mailboxes **out, unsigned count, bool owns_root)
         pthread_cond_init(&box->came, NULL);
         all->count = i + 1;
         box->peer = malloc(MAILBOX_PEERS_MAX * sizeof *box->peer);
-        if (peers_open(&box->peers) != ERR_OK || box->peer == NULL) {
+        if (peers_open_work(&box->peers) != ERR_OK || box->peer == NULL) {
             mailboxes_close(&all);
             return ERR_NOMEM;
         }
@@ -261,7 +261,7 @@ void mailboxes_close(struct mailboxes **mailboxes)
         pthread_cond_destroy(&all->at[i].came);
         free(all->at[i].list);
         free(all->at[i].peer);
-        peers_close(&all->at[i].peers);
+        peers_close_work(&all->at[i].peers);
     }
     free(all);
     *mailboxes = NULL;
