@@ -44,6 +44,22 @@ $(O)/fuzz/%: $(O)/tests/fuzz/%.o $(O)/all.a
 
 fuzz: $(FUZZ_BIN)
 
+# The programs as a machine without hiredis builds them: of the same objects but those of Redis.
+WITHOUT := $(O)/without-redis
+WITHOUT_OBJ := $(sort $(filter-out $(OF_REDIS:%.c=$(O)/%.o),$(OBJ)) $(patsubst %.c,$(O)/%.o,$(wildcard worker/redis/*_none.c ttserver/keep/*_none.c)))
+$(WITHOUT)/all.a: $(WITHOUT_OBJ)
+	@mkdir -p $(@D)
+	@rm -f $@
+	@gcc-ar rcs $@ $(WITHOUT_OBJ)
+
+$(foreach p,$(PROGRAMS),$(eval $(WITHOUT)/bin/$(p): $(MAIN_$(p):%.c=$(O)/%.o) $(WITHOUT)/all.a))
+$(PROGRAMS:%=$(WITHOUT)/bin/%):
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	@$(CC) $(LDFLAGS_MODE) $(LDFLAGS) -o $@ $(filter %.o,$^) $(WITHOUT)/all.a $(LIBS_NET) -lm -pthread
+
+without-redis: $(PROGRAMS:%=$(WITHOUT)/bin/%)
+
 # ---- tests ----
 
 TOTALS := build/totals
@@ -81,6 +97,10 @@ run-unit:
 run-system:
 	@BIN=$(O)/bin $(SANITIZED) $(RUN) -j$(SYSTEM_JOBS) --again 2 --timeout $(SYSTEM_TIMEOUT) --group "system, $(MODE)" \
 	  $(filter-out $(LEFT_OUT_$(MODE):%=tests/system/test_%.py),$(call slow_first,tests/system/test_,.py,$(SYSTEM))) || true
+
+run-without-redis:
+	@BIN=$(WITHOUT)/bin OF_REDIS="$(OF_REDIS)" $(SANITIZED) $(RUN) --timeout $(SYSTEM_TIMEOUT) --group "system, $(MODE)" \
+	  tests/system/without_redis.py || true
 
 # The virtual cluster: RUNS random runs, and the same traces from OTHER_BINS.
 run-sim:
@@ -160,12 +180,14 @@ test: export TEST_GROUPS := lint|deploy|unit, dev|unit, tsan|unit, release|fuzz,
 test: deps-test forget-totals ## all tests, about 30 minutes on an idle machine
 	$(call build,release,all tools build/release/tests/test_chess_perft build/release/tests/test_search_steal)
 	$(call build,dev,all unit fuzz tools)
+	$(call build,dev,without-redis)
 	$(call build,tsan,all unit tools)
 	$(call build,release,O=$(VALGRIND_O) ARCH=$(VALGRIND_ARCH) $(VALGRIND_O)/bin/ttserver)
 	@$(AGAIN) run-lint
 	@$(AGAIN) -j2 run-deploy run-units
 	@VALGRIND=1 VALGRIND_BIN=$(VALGRIND_O)/bin $(AGAIN) MODE=release run-system
 	@QUICK=1 $(AGAIN) MODE=dev run-system
+	@$(AGAIN) MODE=dev run-without-redis
 	@QUICK=1 $(AGAIN) MODE=tsan run-system SYSTEM="$(TSAN_SYSTEM)"
 	@$(AGAIN) MODE=release run-sim OTHER_BINS=$(TRACED_BINS)
 	@$(AGAIN) MODE=release run-attacks
