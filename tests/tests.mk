@@ -12,7 +12,7 @@ SYSTEM := $(wildcard tests/system/test_*.py)
 LEFT_OUT_dev  := endings install kubernetes network python_package slurm ssh_cluster ttbench
 LEFT_OUT_tsan := endings install kubernetes pictures python_client python_package redis slurm ssh_cluster tt ttbench
 # What starts no thread has nothing for the thread sanitizer.
-LEFT_OUT_UNIT_tsan := chess_% cli_% front_core histogram lab lab_chaos lab_hosts letter lines memory othello othello_patterns \
+LEFT_OUT_UNIT_tsan := bugs chess_% cli_% front_core histogram lab lab_chaos lab_hosts letter lines memory othello othello_patterns \
                       proto_% pushes redis_address redis_map remote_% search_game snapshot snapshots solver_memory tree% tt_% \
                       ttcore% turns worker_% zmtp zmtp_curve
 # What takes longest, which a group begins with, so that it does not end with one of them alone.
