@@ -58,13 +58,14 @@ VERSION := $(shell sed -n 's/^.define ABDADA_VERSION "\(.*\)"/\1/p' worker/lib/a
 COMMON := -std=c11 -D_GNU_SOURCE -DPROGRAM_VERSION='"$(VERSION)"' -I. -I$(O) -g -pthread $(WARN) -MMD -MP
 # Redis is optional, and built as a whole (hiredis speaks its protocol, OpenSSL encrypts for rediss://) or not at all:
 # then x_none.c stands in for x.c, and the rest of it is absent.
+OF_REDIS := $(filter-out %redis_address.c %_none.c,$(wildcard common/redis/*.c worker/redis/*.c ttserver/keep/backing*.c))
 HAS = $(shell printf '\043include <%s>\n' $(1) | $(CC) -E -x c - >/dev/null 2>&1 && echo y)
 ifeq ($(call HAS,hiredis/hiredis.h)$(call HAS,openssl/ssl.h),yy)
 COMMON += -DHAVE_REDIS
 LIBS_REDIS := -lhiredis -lssl -lcrypto
 ABSENT := %_none.c
 else
-ABSENT := $(filter-out %redis_address.c %_none.c,$(wildcard common/redis/*.c worker/redis/*.c ttserver/keep/backing*.c tests/unit/redis/*.c))
+ABSENT := $(OF_REDIS) $(filter-out %redis_address.c,$(wildcard tests/unit/redis/*.c))
 endif
 ifeq ($(MODE),release)
 CFLAGS_MODE := -O3 -march=$(ARCH) -flto=auto -fno-plt
@@ -113,7 +114,7 @@ $(PROGRAMS:%=$(O)/bin/%):
 # into one object of which only what abdada.h declares can be seen, in the static library as in the shared one.
 COMMA := ,
 LIB_SONAME  := libabdada.so.0
-LIB_SRC := $(filter-out $(ABSENT) common/tt/snapshot.c,$(wildcard worker/lib/*.c worker/redis/*.c proto/*.c proto/*/*.c \
+LIB_SRC := $(filter-out $(ABSENT) common/tt/snapshot.c,$(wildcard worker/lib/*.c worker/redis/*.c worker/transport/*.c proto/*.c proto/*/*.c \
                common/redis/*.c common/keys/*.c common/tt/*.c)) \
            $(addprefix common/,clock.c err.c log.c lookup.c options.c signals.c)
 LIB_OBJ := $(LIB_SRC:%.c=$(O)/lib/%.o)

@@ -14,11 +14,15 @@ run again. A program that a sanitizer, valgrind, a signal or a CHECK stopped is 
 that is run again is shown whole, and named UNSTABLE in the totals.
 
 On a busy or a slow machine all time-outs grow: as many times as a fixed piece of work takes longer, at the start or when
-one is over, than on an idle machine of today. Programs find the number in SLOWNESS. GROUPS=N, of `make test`: says which of so many groups
-begins.
+one is over (twice at most: what hangs may itself be what makes it slow), than on an idle machine of today. Programs find
+the number in SLOWNESS.
+
+TEST_GROUPS="NAME|NAME|...", of `make test`: the groups that there are. It is said which of them begins, and --sum counts
+one that did not report as a failure. Groups may run beside each other, and each in several parts.
 """
 import argparse
 import concurrent.futures
+import fcntl
 import itertools
 import json
 import os
@@ -33,6 +37,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OUTPUT_MAX = 20000  # characters shown of a failing program
 REASON_LINES = 4    # of comment repeated in the totals for a failing test
+EXTENSIONS = 2      # of a time-out, on a machine that has become slower
 LINE_MAX = 400      # characters of each line of a failing command that are repeated there
 SKIP = 77
 RESULT = re.compile(r"(not )?ok\b\s*(\d+)?\s*-?\s*(.*)")
@@ -98,27 +103,30 @@ def read_tap(text, outcome):
 
 
 def run_process(command, timeout):
-    """(exit status, output, seconds, whether time ran out). timeout: on an idle machine. Leaves no process of its group."""
+    """(exit status, output, seconds, why it was ended or None). timeout: on an idle machine. Leaves no process of its group."""
     environment = dict(os.environ, CMOCKA_MESSAGE_OUTPUT="TAP", PYTHONUNBUFFERED="1",
                        XDG_CONFIG_HOME="/nonexistent")  # what this user's own file says is not tested
-    for name in ("ABDADA_SERVERS", "ABDADA_TABLE", "ABDADA_KEYS"):
+    for name in ("ABDADA_SERVERS", "ABDADA_TABLE", "ABDADA_KEYS", "TEST_GROUPS"):
         environment.pop(name, None)
-    begin, late, ended = time.monotonic(), threading.Event(), threading.Event()
+    begin, late, ended = time.monotonic(), [], threading.Event()
     with tempfile.TemporaryFile() as out:
         try:
             process = subprocess.Popen(command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL,
                                        stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
         except OSError as error:
-            return 127, str(error), 0.0, False
+            return 127, str(error), 0.0, None
 
         def watch():
-            patience = timeout * float(os.environ.get("SLOWNESS", 1))
+            patience, extensions = timeout * float(os.environ.get("SLOWNESS", 1)), 0
             while not ended.wait(begin + patience - time.monotonic()):
-                patience = timeout * slowness()  # the machine may have become slower meanwhile
+                if extensions < EXTENSIONS:
+                    patience = timeout * slowness()  # the machine may have become slower meanwhile
                 if time.monotonic() - begin >= patience:
-                    late.set()
+                    late.append(f"time-out after {time.monotonic() - begin:.0f} s" +
+                                (f", {extensions} of {EXTENSIONS} extensions" if extensions else ""))
                     os.killpg(process.pid, signal.SIGKILL)
                     return
+                extensions += 1
 
         watchdog = threading.Thread(target=watch)
         watchdog.start()
@@ -132,7 +140,7 @@ def run_process(command, timeout):
         status = process.wait()
         out.seek(0)
         return (status, out.read().decode("utf-8", "replace"), time.monotonic() - begin,
-                late.is_set())
+                late[0] if late else None)
 
 
 def describe(status):
@@ -150,7 +158,7 @@ def run_tap(program, timeout):
     command = [sys.executable, path] if program.endswith(".py") else [path]
     status, outcome.output, outcome.seconds, late = run_process(command, timeout)
     if late:
-        outcome.fail(f"time-out after {outcome.seconds:.0f} s")
+        outcome.fail(late)
         timed = Outcome(program)
         read_tap(outcome.output, timed)  # what it reported before counts, its broken plan does not
         outcome.passed, outcome.skipped = timed.passed, timed.skipped
@@ -196,7 +204,7 @@ def run_step(name, command, timeout):
     outcome = Outcome(name)
     status, outcome.output, outcome.seconds, late = run_process(command, timeout)
     if late:
-        outcome.fail(f"time-out after {outcome.seconds:.0f} s")
+        outcome.fail(late)
     elif status == 0:
         outcome.passed = 1
     elif status == SKIP:
@@ -227,19 +235,60 @@ def total_line(counts):
     return f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else "")
 
 
+def add_entry(path, entry):
+    """Appends a line, whole even where groups end at the same time; the entries that were there before."""
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    with open(path, "a+", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        before = read_entries(file)
+        file.write(json.dumps(entry) + "\n")
+    return before
+
+
+def read_entries(file):
+    """None in place of a line that is none."""
+    entries = []
+    for line in file:
+        try:
+            entries.append(json.loads(line))
+        except ValueError:
+            entries.append(None)
+    return entries
+
+
+def expected_groups():
+    return [name for name in os.environ.get("TEST_GROUPS", "").split("|") if name]
+
+
 def sum_up(path):
-    groups, failures, unstable = {}, [], []
-    try:
-        with open(path) as file:
-            for line in file:
-                entry = json.loads(line)
-                group = groups.setdefault(entry["group"], [0, 0, 0, 0.0])
-                for i, key in enumerate(("passed", "failed", "skipped", "seconds")):
-                    group[i] += entry[key]
-                failures += [f"{entry['group']}: {f}" for f in entry["failures"]]
-                unstable += [f"{entry['group']}: {f}" for f in entry["unstable"]]
-    except FileNotFoundError:
-        pass
+    groups, begun, failures, unstable = {}, {}, [], []
+    entries = []
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            entries = read_entries(file)
+
+    def fail(group, why):
+        groups.setdefault(group, [0, 0, 0, 0.0])[1] += 1
+        failures.append(f"{group}: {why}")
+
+    for entry in entries:
+        if entry is None:
+            fail("totals", "a line is torn")
+        elif "begins" in entry:
+            begun[entry["begins"]] = entry["group"]
+        else:
+            group = groups.setdefault(entry["group"], [0, 0, 0, 0.0])
+            for i, key in enumerate(("passed", "failed", "skipped", "seconds")):
+                group[i] += entry[key]
+            failures += [f"{entry['group']}: {f}" for f in entry["failures"]]
+            unstable += [f"{entry['group']}: {f}" for f in entry["unstable"]]
+            begun.pop(entry.get("part"), None)
+    for group in begun.values():
+        fail(group, "it began and did not report")
+    for group in expected_groups():
+        if group not in groups:
+            fail(group, "it never began")
     if not groups:  # nothing ran: that is no success
         groups["nothing ran"] = [0, 1, 0, 0.0]
     print("\nTotals")
@@ -269,17 +318,12 @@ def read_arguments(words):
     return parser.parse_args(words)
 
 
-def say_group(a):
-    """A group may come in several parts, one after the other."""
-    groups = os.environ.get("GROUPS")
-    if groups is None or a.totals is None:
-        return
-    seen = []
-    if os.path.exists(a.totals):
-        with open(a.totals) as file:
-            seen = [json.loads(line)["group"] for line in file]
-    if a.group not in seen:
-        print(f"== group {len(set(seen)) + 1} of {groups}: {a.group}", flush=True)
+def begin_group(a, part):
+    """Says which group begins, before the first of its parts."""
+    groups = expected_groups()
+    before = add_entry(a.totals, dict(group=a.group, begins=part))
+    if a.group in groups and a.group not in [entry["group"] for entry in before if entry]:
+        print(f"== group {groups.index(a.group) + 1} of {len(groups)}: {a.group}", flush=True)
 
 
 def main():
@@ -290,7 +334,9 @@ def main():
     a = read_arguments(words)
     if a.sum:
         return sum_up(a.sum)
-    say_group(a)
+    part = f"{os.getpid()}-{time.monotonic_ns()}"
+    if a.totals:
+        begin_group(a, part)
     os.environ["SLOWNESS"] = f"{slowness():.2f}"
     begin, counts, failures = time.monotonic(), [0, 0, 0], []
     with concurrent.futures.ThreadPoolExecutor(max(1, a.jobs)) as pool:
@@ -311,11 +357,8 @@ def main():
         counts[1] += 1
         print("no test programs given")
     if a.totals:
-        os.makedirs(os.path.dirname(a.totals) or ".", exist_ok=True)
-        with open(a.totals, "a") as file:
-            entry = dict(group=a.group, passed=counts[0], failed=counts[1], skipped=counts[2],
-                         seconds=time.monotonic() - begin, failures=failures, unstable=unstable)
-            file.write(json.dumps(entry) + "\n")
+        add_entry(a.totals, dict(group=a.group, part=part, passed=counts[0], failed=counts[1], skipped=counts[2],
+                                 seconds=time.monotonic() - begin, failures=failures, unstable=unstable))
     print(total_line(counts), flush=True)
     return 1 if counts[1] else 0
 

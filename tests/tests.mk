@@ -12,7 +12,7 @@ SYSTEM := $(wildcard tests/system/test_*.py)
 LEFT_OUT_dev  := endings install kubernetes network python_package slurm ssh_cluster ttbench
 LEFT_OUT_tsan := endings install kubernetes pictures python_client python_package redis slurm ssh_cluster tt ttbench
 # What starts no thread has nothing for the thread sanitizer.
-LEFT_OUT_UNIT_tsan := chess_% cli_% front_core histogram lab lab_chaos lab_hosts letter lines memory othello othello_patterns \
+LEFT_OUT_UNIT_tsan := bugs chess_% cli_% front_core histogram lab lab_chaos lab_hosts letter lines memory othello othello_patterns \
                       proto_% pushes redis_address redis_map remote_% search_game snapshot snapshots solver_memory tree% tt_% \
                       ttcore% turns worker_% zmtp zmtp_curve
 # What takes longest, which a group begins with, so that it does not end with one of them alone.
@@ -43,6 +43,22 @@ $(O)/fuzz/%: $(O)/tests/fuzz/%.o $(O)/all.a
 	$(LINK)
 
 fuzz: $(FUZZ_BIN)
+
+# The programs as a machine without hiredis builds them: of the same objects but those of Redis.
+WITHOUT := $(O)/without-redis
+WITHOUT_OBJ := $(sort $(filter-out $(OF_REDIS:%.c=$(O)/%.o),$(OBJ)) $(patsubst %.c,$(O)/%.o,$(wildcard worker/redis/*_none.c ttserver/keep/*_none.c)))
+$(WITHOUT)/all.a: $(WITHOUT_OBJ)
+	@mkdir -p $(@D)
+	@rm -f $@
+	@gcc-ar rcs $@ $(WITHOUT_OBJ)
+
+$(foreach p,$(PROGRAMS),$(eval $(WITHOUT)/bin/$(p): $(MAIN_$(p):%.c=$(O)/%.o) $(WITHOUT)/all.a))
+$(PROGRAMS:%=$(WITHOUT)/bin/%):
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	@$(CC) $(LDFLAGS_MODE) $(LDFLAGS) -o $@ $(filter %.o,$^) $(WITHOUT)/all.a $(LIBS_NET) -lm -pthread
+
+without-redis: $(PROGRAMS:%=$(WITHOUT)/bin/%)
 
 # ---- tests ----
 
@@ -81,6 +97,10 @@ run-unit:
 run-system:
 	@BIN=$(O)/bin $(SANITIZED) $(RUN) -j$(SYSTEM_JOBS) --again 2 --timeout $(SYSTEM_TIMEOUT) --group "system, $(MODE)" \
 	  $(filter-out $(LEFT_OUT_$(MODE):%=tests/system/test_%.py),$(call slow_first,tests/system/test_,.py,$(SYSTEM))) || true
+
+run-without-redis:
+	@BIN=$(WITHOUT)/bin OF_REDIS="$(OF_REDIS)" $(SANITIZED) $(RUN) --timeout $(SYSTEM_TIMEOUT) --group "system, $(MODE)" \
+	  tests/system/without_redis.py || true
 
 # The virtual cluster: RUNS random runs, and the same traces from OTHER_BINS.
 run-sim:
@@ -135,6 +155,8 @@ forget-totals:
 words:
 	@$(PYTHON) tests/lint/words.py
 
+# TEST_GROUPS: without one of them --sum fails.
+lint: export TEST_GROUPS := lint
 lint: deps-test forget-totals ## format, layers, circles, words, sizes, static analysis; words: the words alone
 	@$(AGAIN) run-lint
 	@$(SUM)
@@ -142,7 +164,8 @@ lint: deps-test forget-totals ## format, layers, circles, words, sizes, static a
 # It leaves out what takes longest: what waits for time-outs, for Redis servers, for cables.
 CHECK_UNIT   := $(filter-out tests/unit/redis/% tests/unit/lib/%,$(UNIT))
 CHECK_SYSTEM := $(patsubst %,tests/system/test_%.py,bad_peers cluster failure pictures othello_protocols python_client roles uci)
-check: deps-test forget-totals ## quick tests and lint, about 2 minutes
+check: export TEST_GROUPS := lint|unit, dev|system, dev|sim, dev
+check: deps-test forget-totals ## quick tests and lint, about 2 minutes on an idle machine
 	$(call build,dev,all unit tools)
 	@$(AGAIN) run-lint
 	@$(AGAIN) MODE=dev run-unit UNIT="$(CHECK_UNIT)"
@@ -153,16 +176,18 @@ check: deps-test forget-totals ## quick tests and lint, about 2 minutes
 # Of system tests under the thread sanitizer those of programs with many threads; the others show nothing there that unit
 # tests do not, and are part of test-long.
 TSAN_SYSTEM ?= $(patsubst %,tests/system/test_%.py,cluster connections failure letters limits uci)
-test: export GROUPS := 13
-test: deps-test forget-totals ## all tests, about 30 minutes
+test: export TEST_GROUPS := lint|deploy|unit, dev|unit, tsan|unit, release|fuzz, dev|system, release|system, dev|system, tsan|sim, release|attacks, release|attacks, dev|soak, release
+test: deps-test forget-totals ## all tests, about 30 minutes on an idle machine
 	$(call build,release,all tools build/release/tests/test_chess_perft build/release/tests/test_search_steal)
 	$(call build,dev,all unit fuzz tools)
+	$(call build,dev,without-redis)
 	$(call build,tsan,all unit tools)
 	$(call build,release,O=$(VALGRIND_O) ARCH=$(VALGRIND_ARCH) $(VALGRIND_O)/bin/ttserver)
 	@$(AGAIN) run-lint
 	@$(AGAIN) -j2 run-deploy run-units
 	@VALGRIND=1 VALGRIND_BIN=$(VALGRIND_O)/bin $(AGAIN) MODE=release run-system
 	@QUICK=1 $(AGAIN) MODE=dev run-system
+	@$(AGAIN) MODE=dev run-without-redis
 	@QUICK=1 $(AGAIN) MODE=tsan run-system SYSTEM="$(TSAN_SYSTEM)"
 	@$(AGAIN) MODE=release run-sim OTHER_BINS=$(TRACED_BINS)
 	@$(AGAIN) MODE=release run-attacks
@@ -180,6 +205,7 @@ run-units:
 	@+$(AGAIN) MODE=release run-unit UNIT="tests/unit/games/test_chess_perft.c tests/unit/search/test_search_steal.c" PERFT_MAX_LEAVES=$(RELEASE_LEAVES)
 	@+$(AGAIN) MODE=dev run-fuzz
 
+test-deploy: export TEST_GROUPS := deploy
 test-deploy: deps forget-totals ## a cluster of containers whose parts are killed and cut off; the Debian package; skipped where no engine is
 	@$(AGAIN) run-deploy
 	@$(SUM)

@@ -42,14 +42,15 @@ uint32_t tt_history_read(const struct tt_history *h, uint32_t cursor, struct tt_
         sum += of_class[--lowest];
     }
     uint32_t rest = room - sum; /* for a part of the next class */
-    for (uint32_t i = 0; i < TT_WEIGHTS && n < room; i++) {
+    CHECK_THAT(sum <= room, "history: whole classes have room");
+    for (uint32_t i = 0; i < TT_WEIGHTS; i++) {
         unsigned class = h->changed[i] > cursor ? class_of(h->weight[i]) + 1 : 0;
         bool is_part = class > 0 && class == lowest && rest > 0;
         if (class > lowest || is_part) {
+            CHECK_THAT(n < room, "history: what is read has room");
             out[n++] = (struct tt_weight){(uint16_t)i, h->weight[i]};
             rest -= is_part;
         }
     }
-    CHECK_THAT(n <= room && sum <= room, "history: what is read has room");
     return n;
 }

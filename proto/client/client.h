@@ -152,7 +152,8 @@ void client_bye(struct client *client, uint64_t now_us);
 /* RetrieveAsk of 1..ask_max nodes, one message (as large as the shard takes) to each owner of their
  * keys, after what is queued for it. Returns a ticket; 0 when no shard is up, the port took nothing
  * or no ticket is free. `where` has room for as many: the shard that each was sent to, or
- * CLIENT_NOWHERE. Requires alpha < beta, depth <= TT_DEPTH_MAX. */
+ * CLIENT_NOWHERE, as for the rest of a list that makes more messages than tickets + 4 to one shard
+ * (its batch_max is small). Requires alpha < beta, depth <= TT_DEPTH_MAX. */
 uint32_t client_ask(struct client *client, const struct tt_ask *asks, unsigned count,
                     uint64_t now_us, uint8_t *where);
 

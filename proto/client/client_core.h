@@ -10,6 +10,7 @@ enum {
     PART_NONE = 0xffff, /* in place of an index */
     ROW_NONE = 0xffff,
     HELLOS_MAX = 4, /* HELLOs outstanding at one shard */
+    OTHERS_MAX = 4, /* requests outstanding at one shard besides an ask or peek for each ticket */
     UNSENT_PAUSE_MIN_US = 1000, /* before what the port did not take is tried again: HELLOs, jobs */
     STOPPED_MAX = 16, /* stopped jobs whose stop is repeated */
     REFUSED_PAUSE_US = 1000000, /* between HELLOs to a shard that does not take us */
@@ -165,7 +166,9 @@ bool client_send_bytes(struct client *c, unsigned shard, const uint8_t *bytes, s
 
 /* An id that no outstanding part has. */
 uint32_t request_next(struct client *c);
-/* NULL when too many are outstanding. Its deadline is the shard's time-out from now. */
+/* NULL when too many are outstanding, at that shard or at all: a shard that takes one operation a
+ * message uses up neither the parts of others nor those of its HELLOs. Its deadline is the shard's
+ * time-out from now. */
 struct part *part_open(struct client *c, enum part_kind kind, unsigned shard);
 void part_close(struct client *c, struct part *part);
 /* The outstanding part of that id at that shard, or NULL. */

@@ -26,7 +26,8 @@ uint32_t request_next(struct client *c)
 struct part *part_open(struct client *c, enum part_kind kind, unsigned shard)
 {
     struct shard *s = &c->shards[shard];
-    if (c->part_count >= c->part_limit) {
+    bool is_full = s->outstanding - s->hellos >= c->options.tickets + OTHERS_MAX;
+    if (c->part_count >= c->part_limit || (kind != PART_HELLO && is_full)) {
         return NULL;
     }
     uint32_t request = request_next(c);

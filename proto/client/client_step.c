@@ -86,7 +86,7 @@ static bool allocate(struct client *c)
     const struct client_options *o = &c->options;
     unsigned shards_per_ticket = o->shards < 8 ? o->shards : 8;
     unsigned tickets = power_of_two(o->tickets);
-    c->part_limit = o->tickets * shards_per_ticket + o->shards * (HELLOS_MAX + 4);
+    c->part_limit = o->tickets * shards_per_ticket + o->shards * (HELLOS_MAX + OTHERS_MAX);
     unsigned parts = power_of_two(2 * c->part_limit);
     CHECK(parts < PART_NONE);
 

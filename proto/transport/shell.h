@@ -9,6 +9,13 @@
 
 struct pollfd;
 
+enum {
+    SHELL_ASK_US = 120, /* an ask and its store count as, over ttservers and over a Redis: 28 are
+                           the sender's; where all CPUs of a host search and one is the shard's, 240
+                           are gone in all. Between the two, by what searches took
+                           (docs/experiments.md) */
+};
+
 struct remote_shell {
     void *self;
     uint64_t (*now)(void *self); /* microseconds, monotonic */

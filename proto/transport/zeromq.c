@@ -29,9 +29,6 @@ enum {
     UNCONFIRMED_MAX_MS = 1500,
     CONNECT_MAX_MS = 1000,
     LINGER_MS = 200, /* for BYE to leave */
-    ASK_US = 120, /* an ask and its store count as: 28 are the sender's; where all CPUs of a host
-                     search and one is the shard's, 240 are gone in all. Between the two, by what
-                     searches took (docs/experiments.md) */
     /* libzmq gives up for good a shard that says that our key is not allowed, or that has keys when
      * we have none, or none when we have some; any of these may change. */
     RENEW_US = 5000000,
@@ -389,7 +386,7 @@ struct remote_shell zeromq_shell(struct zeromq *zeromq)
         .sleep = sleep_until,
         .descriptors = descriptors,
         .are_descriptors_fixed = true,
-        .ask_cost_us = ASK_US,
+        .ask_cost_us = SHELL_ASK_US,
         .rest_us = REST_US,
     };
 }

@@ -25,13 +25,14 @@ LAYERS = {
     "worker/search": ["common", "worker/games"],
     "worker/search/handover": ["common", "worker/games", "worker/search"],
     "worker/redis": ["common", "proto"],
+    "worker/transport": ["common", "proto", "worker/redis"],
     "worker/table": ["common", "proto", "worker/search/ports.h"],
-    "worker/engine": ["common", "proto", "worker/table", "worker/search", "worker/games"],
+    "worker/engine": ["common", "proto", "worker/transport", "worker/table", "worker/search", "worker/games"],
     # The virtual cluster runs the same client and the same shard.
     "worker/lab": ["common", "proto", "ttserver/core", "worker/engine", "worker/table",
                    "worker/search", "worker/games"],
     # The client side alone: what a program of others gets must not have the search, games or engine in it.
-    "worker/lib": ["common", "proto"],
+    "worker/lib": ["common", "proto", "worker/transport"],
     # What commands share stands in worker/programs, each command in a folder below; `top` shows what shards count.
     "worker/programs": ["common", "proto", "worker", "ttserver/core/figures.h"],
     "worker": ["common", "proto", "worker"],  # the programs' main files
@@ -61,6 +62,7 @@ INCLUDE = re.compile(r'\s*#\s*include\s*([<"])([^>"]+)[>"]')
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 DEFINITION = re.compile(r"^(?!static\b)[a-z][\w \*]*?\b(\w+)\([^;{}]*\)\n\{", re.MULTILINE)
 CALL = re.compile(r"(?<![\w.>])\w+\b")
+DECLARATION = re.compile(r"^(?!static\b|typedef\b)[A-Za-z_][\w \*]*?\b(\w+)\([^;{}]*\);", re.MULTILINE)
 CONTRACT = re.compile(r"\b(threads?|pure)\b", re.IGNORECASE)
 
 
@@ -187,19 +189,41 @@ class Lint:
                 visit(path, [path])
         return self.faults > before
 
+    # ---- who defines what ----
+
+    def product(self):
+        """{path: source}, {path: text without comments}, {function: the modules that define it}"""
+        product = {path: source for path, source in self.sources.items() if not path.startswith("tests/")}
+        texts = {path: COMMENT.sub("", "\n".join(source.lines)) for path, source in product.items()}
+        defined = {}
+        for path, text in texts.items():
+            for name in set(DEFINITION.findall(text)) - {"main"} if path.endswith(".c") else []:
+                defined.setdefault(name, []).append(module(path))
+        return product, texts, defined
+
+    def check_declarations(self):
+        """A header must not hide a need of another layer: what it declares is defined in its own. And once: of two
+        functions of one name in an archive the linker takes any."""
+        _, texts, defined = self.product()
+        for name, owners in sorted(defined.items()):
+            if len(set(owners)) > 1:
+                self.fault(owners[1] + ".c", 1, f"{name} is defined in {owners[0]}.c, too")
+        for path, text in texts.items():
+            for name in DECLARATION.findall(text) if path.endswith(".h") else []:
+                owners = defined.get(name, [])
+                if owners and all(self.layer(owner) != self.layer(path) for owner in owners):
+                    self.fault(path, 1, f"{name} is declared here, defined in {owners[0]}.c: another layer")
+
     # ---- circles of modules ----
 
     def needs(self):
         """{module: modules of its folder that it includes or whose functions it calls}; a module is x.c with x.h."""
-        product = {path: source for path, source in self.sources.items() if not path.startswith("tests/")}
-        texts = {path: COMMENT.sub("", "\n".join(source.lines)) for path, source in product.items()}
-        defined = {name: module(path) for path, text in texts.items() if path.endswith(".c")
-                   for name in DEFINITION.findall(text)}
+        product, texts, defined = self.product()
         graph = {module(path): set() for path in product}
         for path, source in product.items():
             used = {module(name) for _, name in source.own if name in product}
             if path.endswith(".c"):
-                used |= {defined[name] for name in set(CALL.findall(texts[path])) if name in defined}
+                used |= {owner for name in set(CALL.findall(texts[path])) for owner in defined.get(name, [])}
             folder = os.path.dirname(path)
             graph[module(path)] |= {other for other in used
                                     if other != module(path) and os.path.dirname(other) == folder}
@@ -263,6 +287,7 @@ class Lint:
                 self.check_purity(source)
                 if path.endswith(".h"):
                     self.check_contract(source)
+        self.check_declarations()
         if not self.check_header_circles():
             self.check_module_circles()
         print(f"layers: {len(self.sources)} files, {self.faults} faults, {self.warnings} warnings")

@@ -69,6 +69,13 @@ CASES = {
         {"common/a.h": HEADER, "common/a.c": '#include "common/a.h"\nint a_run(int x)\n{\n    return b_run(x);\n}\n',
          "common/b.c": '#include "common/a.h"\nint b_run(int x)\n{\n    return a_run(x);\n}\n'},
         "modules of common need each other: a, b"),
+    "a header that hides who does it": (
+        {"proto/a.h": HEADER + "int a_run(int x,\n          int y);\n",
+         "worker/redis/a.c": '#include "proto/a.h"\nint a_run(int x, int y)\n{\n    return x + y;\n}\n'},
+        "a_run is declared here, defined in worker/redis/a.c"),
+    "two functions of one name": (
+        {"common/a.c": BODY % "", "worker/games/b.c": BODY % ""}, "f is defined in common/a.c, too"),
+    "a function and what stands in for it": ({"common/a.c": BODY % "", "common/a_none.c": BODY % ""}, None),
     "a comment, a member and an own function are no calls": (
         {"common/a.h": HEADER, "common/a.c": 'int a_run(int x)\n{\n    return x;\n}\n',
          "common/c.c": 'static int a_run(int x)\n{\n    return x; /* a_run */\n}\n',

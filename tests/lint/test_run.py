@@ -72,6 +72,46 @@ def check_names(folder):
                    f"  FAILED g: {path}: 3 tests planned, 2 reported"], done.stdout
 
 
+def check_groups(folder):
+    """A group that did not report is a failure, and said; a line is whole whatever ends at the same time."""
+    totals, got = os.path.join(folder, "groups"), []
+    environment = dict(os.environ, TEST_GROUPS="a|b, dev|c")
+
+    def say(*words):
+        return subprocess.run([sys.executable, RUN, *words], stdout=subprocess.PIPE, universal_newlines=True,
+                              env=environment).stdout.splitlines()
+
+    for group in "b, dev", "b, dev", "a":
+        got.append(say("--totals", totals, "--group", group, "--step", "true", "--", "true")[0].startswith("== "))
+    got.append(say("--sum", totals)[-2:])
+    with open(totals, "a") as file:
+        file.write('{"group": "c", "begins": "1"}\n{"gro')
+    got.append(say("--sum", totals)[-3:])
+    os.unlink(totals)
+    many = [subprocess.Popen([sys.executable, RUN, "--totals", totals, "--group", "x" * 20000, "--step", "true", "--",
+                              "true"], stdout=subprocess.DEVNULL) for _ in range(4)]
+    got.append([each.wait() for each in many])
+    got.append(run("--sum", totals))
+    return got == [True, False, True, ["  FAILED c: it never began", "3 passed, 1 failed"],
+                   ["  FAILED totals: a line is torn", "  FAILED c: it began and did not report",
+                    "3 passed, 2 failed"], [0] * 4, (0, "4 passed, 0 failed")], got
+
+
+def check_extensions(folder):
+    """What hangs and keeps the machine busy is ended all the same, and its line says how often it was waited for."""
+    path = os.path.join(folder, "busy")
+    with open(path, "w") as file:
+        file.write("#!/bin/sh\nwhile :; do :; done\n")
+    os.chmod(path, 0o755)
+    sys.path.insert(0, os.path.dirname(RUN))
+    import run as runner
+    slower = iter(range(2, 100))
+    runner.slowness = lambda: next(slower)  # each time slower than before
+    os.environ["SLOWNESS"] = "1"
+    outcome = runner.run_tap(path, 0.2)
+    return outcome.failures[0] == "time-out after 1 s, 2 of 2 extensions", outcome.failures
+
+
 def check_again(folder):
     """What failed by accident runs once more, and is named; a crash, or too many, is no accident."""
     totals, got = os.path.join(folder, "again"), []
@@ -98,7 +138,7 @@ def check_again(folder):
 
 def main():
     failed = 0
-    print(f"1..{len(CASES) + 3}")
+    print(f"1..{len(CASES) + 5}")
     with tempfile.TemporaryDirectory() as folder:
         for number, (name, (script, total, status)) in enumerate(CASES.items(), 1):
             got = check_script(folder, script)
@@ -107,7 +147,9 @@ def main():
             print(f"{'ok' if good else 'not ok'} {number} - {name}" +
                   ("" if good else f"\n# {got}"), flush=True)
         for number, (name, check) in enumerate((("totals add up", check_totals), ("failures are named", check_names),
-                                                ("an accident runs again", check_again)),
+                                                ("an accident runs again", check_again),
+                                                ("a missing group is a failure", check_groups),
+                                                ("a time-out grows twice at most", check_extensions)),
                                                len(CASES) + 1):
             good, got = check(folder)
             failed += not good

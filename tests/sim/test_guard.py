@@ -2,8 +2,8 @@
 """A guard for what is deterministic: how long small searches take on the virtual cluster.
 
 Each workload's virtual time (the geometric mean of its searches, as one of them moves by a tenth when anything about
-the search does), or, where time is fixed, the depth reached, is kept in guard.json with the commands that give it. One
-that differs by more than 5%, or by a ply, fails, also when it is better: else what is lost later would hide in what
+the search does), or, where time is fixed, the nodes and the depth reached, is kept in guard.json with the commands that give it.
+One that differs by more than 5%, or by a ply, fails, also when it is better: else what is lost later would hide in what
 was won. GUARD=write writes the file anew; the commit says why. The figures depend on neither machine nor build: the
 clock is virtual, and the namespace is no hash of the sources.
 
@@ -60,13 +60,17 @@ def searches(options, positions, seeds):
             for position in positions for seed in range(1, seeds + 1)]
 
 
-def measure(commands, unit):
-    """What each command gives, by its text."""
+# What is kept of a search, by its unit.
+KEPT_OF = {"virtual ms": lambda row: round(row["seconds"] * 1e3, 6), "depth": lambda row: row["depth"],
+           "nodes": lambda row: row["nodes"]}
+
+
+def measure(commands):
+    """What each command says, by its text."""
     def one(words):
         done = cluster.run("abdada", *words, timeout=PATIENCE)
         check(done.status == 0, shlex.join(words), done.err())
-        row = json.loads(done.lines["out"][-1])
-        return row["depth"] if unit == "depth" else round(row["seconds"] * 1e3, 6)
+        return json.loads(done.lines["out"][-1])
     with ThreadPoolExecutor(JOBS) as pool:
         return dict(zip(["abdada " + shlex.join(words) for words in commands], pool.map(one, commands)))
 
@@ -85,13 +89,14 @@ def figure(unit, each):
         mean = sum(each.values()) / len(each)
         return mean, f"depth {mean:.2f}"
     mean = math.exp(sum(map(math.log, each.values())) / len(each))
-    return mean, f"{mean:.4g} virtual ms"
+    return mean, f"{mean:.4g} {unit}"
 
 
 def judge(name, unit, before, now):
     """Prints a line, and fails where the two differ by too much."""
     (old, old_text), (new, new_text) = figure(unit, before), figure(unit, now)
-    slower, tolerance = (old / new, 1) if unit == "depth" else (new / old, TOLERANCE)
+    slower = new / old if unit == "virtual ms" else old / new
+    tolerance = 1 if unit == "depth" else TOLERANCE
     most = max(now, key=lambda command: abs(math.log(now[command] / before[command])))
     print(f"# {name}: {new_text}, kept {old_text}; most changed: {most}: {before[most]:g} -> {now[most]:g}")
     said = f"{name}: before {old_text}, now {new_text}"
@@ -101,19 +106,23 @@ def judge(name, unit, before, now):
 
 def workload(name, options, positions, seeds):
     unit = "depth" if "time" in options else "virtual ms"
+    kinds = {"searches": unit} | ({"nodes": "nodes"} if "time" in options else {})
     commands = searches(options, positions, seeds)
 
     def test():
-        now = measure(commands, unit)
+        rows = measure(commands)
+        now = {kind: {command: KEPT_OF[of](row) for command, row in rows.items()} for kind, of in kinds.items()}
         if os.environ.get("GUARD") == "write":
-            everything = kept() | {name: {"unit": unit, "searches": now}}
+            everything = kept() | {name: {"unit": unit} | now}
             with open(KEPT, "w", encoding="utf-8") as file:
                 json.dump({row[0]: everything[row[0]] for row in WORKLOADS if row[0] in everything}, file, indent=1)
                 file.write("\n")
             return
-        before = kept().get(name, {}).get("searches", {})
-        check(before.keys() == now.keys(), name, "is kept with other searches, or not at all:", WRITE)
-        judge(name, unit, before, now)
+        before = kept().get(name, {})
+        for kind, of in kinds.items():
+            check(before.get(kind, {}).keys() == now[kind].keys(), name, "is kept with other searches, or not at all:",
+                  WRITE)
+            judge(name, of, before[kind], now[kind])
     test.__name__ = name
     return test
 

@@ -2,8 +2,8 @@
 #ifndef TESTS_SUPPORT_TEST_REDIS_SHELL_H
 #define TESTS_SUPPORT_TEST_REDIS_SHELL_H
 
-#include "proto/transport/redis_shell.h"
 #include "tests/support/test_redis.h"
+#include "worker/redis/redis_shell.h"
 
 enum {
     BENCH_PEERS = 4,

@@ -122,7 +122,7 @@ static inline void peer_open_at(struct world *world, unsigned index, uint8_t sha
                   .send = shell_send,
                   .drain = shell_drain,
                   .sleep = shell_sleep,
-                  .ask_cost_us = REMOTE_DEPTH_ASK_US},
+                  .ask_cost_us = SHELL_ASK_US},
         .client = {.shards = 1, .role = PROTO_CLIENT, .instance = index + 1, .name = peer->route},
         .local = &peer->local,
         .share_depth = share_depth,

@@ -39,6 +39,7 @@ PATIENCE = 60.0 * SLOWNESS  # seconds that anything may take; conditions come mu
 LIBC = ctypes.CDLL(None)
 PR_SET_PDEATHSIG = 1
 live = set()  # processes that must not outlive this one
+host_tables = set()  # files in shared memory of processes that were killed
 
 
 class Failure(Exception):
@@ -96,8 +97,8 @@ def kill_all():
 
 
 def sweep_host_tables():
-    """Removes the tables in shared memory that killed processes left and none uses."""
-    for path in glob.glob(f"/dev/shm/abdada-{os.geteuid()}-*"):
+    """Removes the tables in shared memory that our killed processes left and none uses: of others' tests may be there."""
+    for path in host_tables:
         try:
             with open(path, "r+b") as file:
                 fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -218,8 +219,18 @@ class Process:
         except BrokenPipeError:
             pass
 
+    def host_tables(self):
+        """The files of the tables that it shares with other processes."""
+        try:
+            with open(f"/proc/{self.popen.pid}/maps", encoding="utf-8", errors="replace") as file:
+                return set(re.findall(r"/dev/shm/abdada-\S+", file.read()))
+        except OSError:  # it is gone
+            return set()
+
     def send_signal(self, number):
         if self.running():
+            if number == signal.SIGKILL:
+                host_tables.update(self.host_tables())
             self.popen.send_signal(number)
 
     def stop(self):
@@ -247,6 +258,7 @@ class Process:
 
     def kill(self):
         if self.running():  # not yet reaped: its number is still its own
+            host_tables.update(self.host_tables())
             os.killpg(self.popen.pid, signal.SIGKILL)
         self.wait()
 

@@ -3,7 +3,8 @@ import os
 import subprocess
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PATIENCE = 120  # seconds
+SLOWNESS = float(os.environ.get("SLOWNESS", "1"))  # of this machine now, as tests/run.py measured it
+PATIENCE = 120 * SLOWNESS  # seconds
 
 
 def attempt(*command, timeout=PATIENCE, text=None):
@@ -14,5 +15,5 @@ def attempt(*command, timeout=PATIENCE, text=None):
     except FileNotFoundError:
         return 127, "", f"no {command[0]} here"
     except subprocess.TimeoutExpired:
-        return 124, "", f"{command[0]} says nothing for {timeout} s"
+        return 124, "", f"{command[0]} says nothing for {timeout:g} s"
     return done.returncode, done.stdout.strip(), (done.stdout + done.stderr).strip()

@@ -235,7 +235,7 @@ def rights_that_are_wanted_are_said():
         with_password("correct-horse", lambda: check_said([search()]))
         for taken in ("-time", "-@write", "-script", "-evalsha", "-ping"):
             redis.command("ACL", "SETUSER", "abdada", *every.split(), taken)
-            with_password("correct-horse", lambda: check_said([search()], r"docs/redis\.md says what he needs$"))
+            with_password("correct-horse", lambda: check_said([search()], r"docs/redis\.md says what it needs$"))
 
 
 def limit_memory(redis, policy, more):

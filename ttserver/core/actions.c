@@ -102,6 +102,7 @@ void ttcore_actions_send(struct ttcore_actions *actions, const struct proto_mess
                          uint32_t first, uint32_t targets)
 {
     uint8_t *at = actions->bytes + actions->bytes_used;
+    CHECK_THAT(actions->bytes_used <= actions->bytes_max, "actions: what is encoded has room");
     if (targets == 0) {
         return;
     }
@@ -111,6 +112,5 @@ void ttcore_actions_send(struct ttcore_actions *actions, const struct proto_mess
         return;
     }
     actions->bytes_used += (uint32_t)length;
-    CHECK_THAT(actions->bytes_used <= actions->bytes_max, "actions: what is encoded has room");
     ttcore_actions_send_bytes(actions, at, (uint32_t)length, first, targets);
 }

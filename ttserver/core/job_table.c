@@ -28,12 +28,12 @@ struct ttcore_job *ttcore_jobs_find(const struct ttcore_jobs *jobs, uint64_t id)
 struct ttcore_job *ttcore_jobs_add(struct ttcore_jobs *jobs, const struct proto_message *post,
                                    uint32_t owner, uint64_t user, uint64_t now_us)
 {
-    struct ttcore_job *job = jobs->slot;
+    struct ttcore_job *job = jobs->slot, *end = jobs->slot + jobs->max;
     CHECK(jobs->open < jobs->max);
-    while (job->length != 0) {
+    while (job < end && job->length != 0) {
         job++;
     }
-    CHECK_THAT(job < jobs->slot + jobs->max, "jobs: a slot is free where not all are open");
+    CHECK_THAT(job < end, "jobs: a slot is free where not all are open");
     CHECK_THAT(owner != 0 && post->job_post.job != 0, "jobs: each has an owner and an id");
     /* JOB and JOB_POST have the same fields in the same order: the union may be read as either. */
     struct proto_message message = *post;
@@ -70,6 +70,7 @@ static uint16_t keep_line(char *out, struct proto_text line)
             length--;
         }
     }
+    CHECK_THAT(length <= TTCORE_LINE_MAX, "jobs: a line is cut to its room");
     memcpy(out, line.at, length);
     return (uint16_t)length;
 }
@@ -94,7 +95,6 @@ void ttcore_jobs_find_out(struct ttcore_job *job, const struct proto_job_report 
         found->score = report->score;
         found->move = report->move;
         found->length = keep_line(found->line, report->line);
-        CHECK_THAT(found->length <= TTCORE_LINE_MAX, "jobs: a line is cut to its room");
     }
 }
 

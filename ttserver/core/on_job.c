@@ -279,7 +279,7 @@ void ttcore_orphan_jobs(struct ttcore *core, struct ttcore_session *session)
         if (jobs->slot[i].length != 0 && jobs->slot[i].owner == session->id) {
             jobs->slot[i].owner = 0;
             jobs->orphans++;
-            CHECK_THAT(session->user->jobs > 0, "a user has the jobs of his sessions");
+            CHECK_THAT(session->user->jobs > 0, "a user has the jobs of its sessions");
             session->jobs--;
             session->user->jobs--;
         }

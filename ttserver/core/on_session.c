@@ -9,7 +9,7 @@ enum { PUSHES_PER_HEARTBEAT = 4 /* of a session, at most */ };
 static unsigned drop_inflight(struct ttcore *core, struct ttcore_session *session)
 {
     unsigned entries = tt_inflight_drop_session(&core->inflight, session->id);
-    CHECK_THAT(session->user->inflight >= entries, "a user has in flight what his sessions have");
+    CHECK_THAT(session->user->inflight >= entries, "a user has in flight what its sessions have");
     session->user->inflight -= entries;
     return entries;
 }

@@ -133,7 +133,7 @@ void ttcore_on_peek(struct ttcore_call *call)
 
 static void count_left(struct ttcore_user *user, uint32_t entries)
 {
-    CHECK_THAT(entries <= user->inflight, "nobody leaves more nodes than he is in");
+    CHECK_THAT(entries <= user->inflight, "a user leaves no more nodes than it is in");
     user->inflight -= entries;
 }
 

@@ -142,6 +142,7 @@ static void sit_down(struct ttcore_sessions *s, const struct ttcore_session *ses
 {
     struct ttcore_user *user = session->user;
     uint32_t room = s->of_role[PROTO_WORKER];
+    CHECK_THAT(room < s->live, "sessions: one more worker has a place");
     if (user->workers == 0) {
         user->first_worker = room;
     }
@@ -150,7 +151,7 @@ static void sit_down(struct ttcore_sessions *s, const struct ttcore_session *ses
         sit(s, s->worker_index[last->first_worker], room);
         room = last->first_worker++;
     }
-    CHECK_THAT(room == user->first_worker + user->workers && room < s->live,
+    CHECK_THAT(room == user->first_worker + user->workers,
                "sessions: a user's workers sit side by side");
     sit(s, ttcore_sessions_slot(s, session), room);
     s->workers_counted += user->workers++ < TTCORE_POST_WORKERS;

@@ -13,8 +13,8 @@
  * Threads: one at a time for a link. Memory: by malloc; what Redis answers is bounded
  * (common/redis/redis_reader.h). Everything but put blocks, for BACKING_ANSWER_MS at
  * most for each answer, and not beyond the time that open was given; open as long as a name takes
- * to be resolved. A failure writes one line for people to `why`; the link is good for nothing then
- * but close. */
+ * to be resolved, and BACKING_ANSWER_MS for each of its addresses, one after the other. A failure
+ * writes one line for people to `why`; the link is good for nothing then but close. */
 #ifndef TTSERVER_KEEP_BACKING_REDIS_H
 #define TTSERVER_KEEP_BACKING_REDIS_H
 

@@ -71,6 +71,8 @@ uint8_t *connection_read(struct connection *c, uint8_t *scratch, size_t *length)
     if (c->in_used > 0 && !grow(c, &c->in, &c->in_size, c->in_used + most)) {
         return NULL;
     }
+    CHECK_THAT(c->in_used == 0 || c->in_used + most <= c->in_size,
+               "connection: what is read has room");
     uint8_t *at = c->in_used > 0 ? c->in : scratch;
     ssize_t n = recv(c->fd, at + c->in_used, most, MSG_DONTWAIT);
     if (n <= 0) {
@@ -78,7 +80,6 @@ uint8_t *connection_read(struct connection *c, uint8_t *scratch, size_t *length)
         return NULL;
     }
     *length = c->in_used + (size_t)n;
-    CHECK_THAT(at == scratch || *length <= c->in_size, "connection: what is read has room");
     return at;
 }
 
@@ -90,6 +91,7 @@ void connection_keep(struct connection *c, const uint8_t *at, size_t left)
         return;
     }
     if (c->in != NULL && at >= c->in && at < c->in + c->in_size) {
+        CHECK_THAT(left <= (size_t)(c->in + c->in_size - at), "connection: what is kept is here");
         memmove(c->in, at, left);
     } else if (grow(c, &c->in, &c->in_size, left)) {
         memcpy(c->in, at, left);
@@ -97,7 +99,6 @@ void connection_keep(struct connection *c, const uint8_t *at, size_t left)
         left = 0;
     }
     c->in_used = left;
-    CHECK_THAT(c->in_used <= c->in_size, "connection: what is kept has room");
 }
 
 /* ---- out ---- */
@@ -107,6 +108,8 @@ static uint8_t *reserve(struct connection *c, size_t more)
 {
     size_t waiting = connection_waiting(c);
     size_t size = c->out_size > OUT_MIN ? c->out_size : OUT_MIN;
+    CHECK_THAT(c->out_begin <= c->out_end && c->out_end <= c->out_size,
+               "connection: what waits to be sent is in its buffer");
     if (c->is_broken) {
         return NULL;
     }
@@ -131,8 +134,6 @@ bool connection_put(struct connection *c, const uint8_t *message, size_t length)
         return false;
     }
     c->out_end += zmtp_put(&c->zmtp, message, length, at);
-    CHECK_THAT(c->out_begin < c->out_end && c->out_end <= c->out_size,
-               "connection: what waits to be sent has room");
     return true;
 }
 

@@ -97,7 +97,7 @@ void turns_charge(struct turns_user *user, uint64_t ns)
 void turns_leave(struct turns_member *member)
 {
     if (member->waits) {
-        CHECK_THAT(!TAILQ_EMPTY(&member->user->members), "turns: who waits stands with his user");
+        CHECK_THAT(!TAILQ_EMPTY(&member->user->members), "turns: who waits stands with its user");
         TAILQ_REMOVE(&member->user->members, member, link);
         member->waits = false;
     }

@@ -1,5 +1,5 @@
-/* who: who may connect, who is behind a connection and what he may do, and what all connections of
- * one user take together.
+/* who: who may connect, which user is behind a connection and what it may do, and what all
+ * connections of one user take together.
  *
  * The server's key pair and its list of users are those of all shards of a process. The list is
  * replaced as a whole when it is read again; each shard takes the new one when it is told to.
@@ -44,7 +44,7 @@ struct who_list *who_get(struct who *access);
 /* Accepts a null. */
 void who_put(struct who *access, struct who_list *list);
 
-/* ---- who it is: his key says it, or else his address ---- */
+/* ---- who it is: its key says it, or else its address ---- */
 
 enum { WHO_ADDRESS_MAX = 64 };
 

@@ -560,10 +560,12 @@ enum err engine_run(struct engine *e, struct job *job, const struct engine_obser
     atomic_store(&e->ended, false);
     front_core_begin(&e->front, job->id);
     e->said_refused = 0;
-    mailboxes_begin(e->mailboxes, job->id, !is_posted || !needs_peers);
+    enum err err = needs_peers ? mailboxes_begin(e->mailboxes, job->id, !is_posted) : ERR_OK;
     observer_begin(e->observer, observer);
     engine_idle(e, 0); /* what came while nothing ran */
-    enum err err = prepare_threads(e);
+    if (err == ERR_OK) {
+        err = prepare_threads(e);
+    }
     if (err == ERR_OK && is_posted) {
         err = first->port.post(first->port.self, job);
     }

@@ -8,9 +8,9 @@
 #define WORKER_ENGINE_ENGINE_H
 
 #include "common/keys/keys.h"
-#include "proto/transport/transport.h"
 #include "worker/engine/observer.h"
 #include "worker/engine/searcher.h"
+#include "worker/transport/transport.h"
 
 enum {
     ENGINE_CONNECT_MS = 500, /* at start, for shards that do not answer */

@@ -58,12 +58,12 @@ void front_core_event(struct front_core *c, const struct job_event *e, uint64_t 
         c->reports--;
     }
     c->reports += !is_known;
+    CHECK_THAT(c->reports <= FRONT_WORKERS_MAX && i < c->reports, "a report has a place");
     if (!is_known) {
         c->report[i].searched_us = 0;
     } else if (c->report[i].last.state == PROTO_JOB_SEARCHING) {
         c->report[i].searched_us += now_us - c->report[i].received_us;
     }
-    CHECK_THAT(c->reports <= FRONT_WORKERS_MAX && i < c->reports, "a report has a place");
     c->report[i].received_us = now_us;
     if (!is_known || proto_report_is_newer(&e->report, &c->report[i].last)) {
         c->report[i].last = e->report;

@@ -39,7 +39,7 @@ struct mailbox {
     pthread_mutex_t lock;
     pthread_cond_t came;
     /* under the lock */
-    struct envelope *list; /* a ring of MAILBOX_ROOM */
+    struct envelope *list; /* a ring of MAILBOX_ROOM; NULL before the first begin */
     unsigned first;
     bool woken;
 };
@@ -111,7 +111,8 @@ static unsigned number_of(struct mailbox *box, uint64_t address)
 static void take_correspondents(void *self, const struct proto_mail_list *list)
 {
     struct mailbox *box = self;
-    for (uint32_t i = 0; list->job == box->port.job && i < list->list.count; i++) {
+    for (uint32_t i = 0; box->is_joined && list->job == box->port.job && i < list->list.count;
+         i++) {
         (void)number_of(box, list->list.at[i].alias);
     }
 }
@@ -231,9 +232,8 @@ enum err mailboxes_open(struct mailboxes **out, unsigned count, bool owns_root)
         pthread_mutex_init(&box->lock, NULL);
         pthread_cond_init(&box->came, NULL);
         all->count = i + 1;
-        box->list = malloc(MAILBOX_ROOM * sizeof *box->list);
         box->peer = malloc(MAILBOX_PEERS_MAX * sizeof *box->peer);
-        if (peers_open(&box->peers) != ERR_OK || box->list == NULL || box->peer == NULL) {
+        if (peers_open_work(&box->peers) != ERR_OK || box->peer == NULL) {
             mailboxes_close(&all);
             return ERR_NOMEM;
         }
@@ -261,7 +261,7 @@ void mailboxes_close(struct mailboxes **mailboxes)
         pthread_cond_destroy(&all->at[i].came);
         free(all->at[i].list);
         free(all->at[i].peer);
-        peers_close(&all->at[i].peers);
+        peers_close_work(&all->at[i].peers);
     }
     free(all);
     *mailboxes = NULL;
@@ -281,8 +281,24 @@ void mailboxes_connect(struct mailboxes *all, unsigned i, struct remote *remote,
     all->at[i].port.address = proto_alias(instance);
 }
 
-void mailboxes_begin(struct mailboxes *all, uint64_t job, bool is_alone)
+static bool open_lists(struct mailboxes *all)
 {
+    bool ok = true;
+    for (unsigned i = 0; i < all->count && ok; i++) {
+        struct mailbox *box = &all->at[i];
+        if (box->list == NULL) {
+            box->list = malloc(MAILBOX_ROOM * sizeof *box->list);
+        }
+        ok = box->list != NULL;
+    }
+    return ok;
+}
+
+enum err mailboxes_begin(struct mailboxes *all, uint64_t job, bool is_alone)
+{
+    if (!open_lists(all)) {
+        return ERR_NOMEM;
+    }
     for (unsigned i = 0; i < all->count; i++) {
         struct mailbox *box = &all->at[i];
         box->port.job = job;
@@ -298,6 +314,7 @@ void mailboxes_begin(struct mailboxes *all, uint64_t job, bool is_alone)
         atomic_store_explicit(&box->count, 0, memory_order_relaxed);
         atomic_store_explicit(&box->lost, 0, memory_order_relaxed);
     }
+    return ERR_OK;
 }
 
 void mailboxes_await_first(struct mailboxes *all)

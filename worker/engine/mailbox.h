@@ -8,8 +8,9 @@
  * second if there are a thousand. It knows MAILBOX_PEERS_MAX at most, and hears no others.
  *
  * Threads: open, close, connect and begin while nobody searches; a port's functions by its own
- * thread; wake by any. Memory: open. What finds no room in a list is lost, as a letter may be, and
- * counted (`mailbox_lost`). Blocking: a port's wait, until a message or a wake
+ * thread; wake by any. Memory: open, and the first begin: the lists (4.8 MB a thread) are
+ * for algorithms whose searchers send messages alone. What finds no room in a list is lost, as a
+ * letter may be, and counted (`mailbox_lost`). Blocking: a port's wait, until a message or a wake
  * comes or 5 ms are over, 1 ms if the thread is connected and has neighbours; else a lock, held
  * while a message is copied. */
 #ifndef WORKER_ENGINE_MAILBOX_H
@@ -42,9 +43,10 @@ void mailboxes_connect(struct mailboxes *mailboxes, unsigned i, struct remote *r
                        uint64_t instance);
 
 /* Forgets what came and who is elsewhere, and waits for messages of that job. `is_alone`: of the
- * threads of this process alone. The port of thread i lives until the close; a message makes its
+ * threads of this process alone. ERR_NOMEM, at the first. Before it ports are for searches that
+ * send nothing. The port of thread i lives until the close; a message makes its
  * search poll at its next node (env_port). */
-void mailboxes_begin(struct mailboxes *mailboxes, uint64_t job, bool is_alone);
+enum err mailboxes_begin(struct mailboxes *mailboxes, uint64_t job, bool is_alone);
 /* Waits until the first thread knows of a searcher elsewhere, or has a message of one, 50 ms at
  * most. For the first thread to call. */
 void mailboxes_await_first(struct mailboxes *mailboxes);

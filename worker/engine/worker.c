@@ -140,16 +140,19 @@ static void search_job(struct worker *w, const struct job_offer *offer)
     }
     peers.job = w->job.id;
     env.peers = peers.send != NULL ? &peers : NULL;
-    if (w->mailboxes != NULL) {
-        mailboxes_begin(w->mailboxes, w->job.id, !algorithm_needs_peers(w->job.algorithm));
+    const bool needs_peers = algorithm_needs_peers(w->job.algorithm);
+    if (w->mailboxes != NULL && needs_peers) {
+        err = mailboxes_begin(w->mailboxes, w->job.id, false);
         env.peers = mailboxes_port(w->mailboxes, 0, env.until_poll);
     }
-    if (algorithm_needs_peers(w->job.algorithm) && env.peers == NULL) {
+    if (needs_peers && env.peers == NULL) {
         refuse(w, name, "its searchers send each other letters, which this table does not pass on");
         job_free(&w->job);
         return;
     }
-    err = searcher_begin(&w->searcher, &w->job, &env, w->seed);
+    if (err == ERR_OK) {
+        err = searcher_begin(&w->searcher, &w->job, &env, w->seed);
+    }
     if (err == ERR_OK) {
         worker_core_begin(&w->core, name, w->job.time_ms, now_us(w));
         w->line_depth = 0;

@@ -354,7 +354,7 @@ static enum err open_parts(struct lab_worker *w)
                                  .ask_cost_us = (uint32_t)(o->message_ns * 2 / 1000)};
     enum err err = join_host(w, seed);
     if (err == ERR_OK) {
-        err = peers_open(&w->peers);
+        err = peers_open_work(&w->peers);
     }
     if (err != ERR_OK) {
         return err;
@@ -425,7 +425,7 @@ void lab_worker_kill(struct lab_worker *w)
     fiber_free(&w->fiber);
     worker_close(&w->worker);
     lab_front_close(&w->front);
-    peers_close(&w->peers);
+    peers_close_work(&w->peers);
     leave_host(w);
     w->searcher = NULL;
     lab_packets_free(&w->inbox);

@@ -118,7 +118,8 @@ struct abdada_options {
     const char *name; /* for people who list sessions; NULL: "libabdada" */
     uint32_t answer_ms; /* how long an ask waits for its answer, 5 .. 10,000; 0: goes by the round
                            trips so far, 25 .. 250 */
-    uint32_t tickets; /* asks under way at most, 1 .. 128; 0: 64 */
+    uint32_t tickets; /* of abdada_ask_send, under way at most, 1 .. 128; 0: 64. With so many, all
+                         calls that ask are FULL until one ends */
     /* Another searcher finished a node that you are in. A hint: it may be missing or late. You are
      * still counted; store or release as ever. Called from within calls on this handle; calls on it
      * from there return ABDADA_E_IN_USE. NULL: not sent. */
@@ -235,7 +236,8 @@ struct abdada_peek_op {
 
 /* `count` of each, any number; 0 does nothing. All are checked before anything is done. A call is
  * one message of up to 1,024 operations to each shard that owns any of the keys: a hundred cost
- * little more than one. 64 stores or releases leave at once. Answers come in the order of the
+ * little more than one. Stores and releases are queued as those of single calls are, but a call
+ * with 64 or more of them sends all that is queued at its end. Answers come in the order of the
  * operations; single ones that are lost are ALONE (unknown). UNAVAILABLE: all of them are (stores,
  * releases: no shard was up). */
 int abdada_ask_many(struct abdada *t, const struct abdada_ask_op *op, size_t count,

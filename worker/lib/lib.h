@@ -9,9 +9,9 @@
 
 #include "common/tt/tt.h"
 #include "proto/client/client.h"
-#include "proto/transport/transport.h"
 #include "worker/lib/abdada.h"
 #include "worker/lib/lib_nodes.h"
+#include "worker/transport/transport.h"
 
 enum {
     LIB_TICKETS_MAX = 128, /* the caller's; fewer than a connection queues */

@@ -143,8 +143,8 @@ static void take_verdict(struct lib *l, const struct lib_asked *t, bool is_open)
     }
 }
 
-/* There will be no verdict, and the shard may have counted us. What the caller was in before he is
- * in still: asked for again at once. */
+/* There will be no verdict, and the shard may have counted us. What the caller was in before it
+ * is in still: asked for again at once. */
 static void take_loss(struct lib *l, const struct lib_asked *t)
 {
     struct lib_node *node = node_of(l, t);

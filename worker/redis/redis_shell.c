@@ -1,4 +1,4 @@
-#include "proto/transport/redis_shell.h"
+#include "worker/redis/redis_shell.h"
 
 #include "common/clock.h"
 #include "common/log.h"
@@ -11,7 +11,6 @@
 
 enum {
     TICK_US = 50000,
-    ASK_US = 120,
     REST_US = 250, /* as over ttservers (zeromq.c) */
     SLOTS_PER_SHARD = REDIS_SLOTS / REDIS_SHELL_SHARDS,
     RENEW_US = REDIS_HEARTBEAT_MS * 1000,
@@ -286,7 +285,7 @@ struct remote_shell redis_shell_of(struct redis_shell *shell)
         .refused = hello_refused,
         .sleep = sleep_until,
         .descriptors = descriptors,
-        .ask_cost_us = ASK_US,
+        .ask_cost_us = SHELL_ASK_US,
         .rest_us = REST_US,
     };
 }

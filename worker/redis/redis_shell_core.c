@@ -375,7 +375,7 @@ static const struct {
      "it takes no writes as long as it cannot save: give its disk room, or set "
      "stop-writes-on-bgsave-error no"},
     {"NOPERM", "user executing the script can't",
-     "its ACL forbids that to our user: docs/redis.md says what he needs"},
+     "its ACL forbids that to our user: docs/redis.md says what it needs"},
     {"NOAUTH", NULL, "it wants a password: ABDADA_REDIS_PASSWORD or ABDADA_REDIS_PASSWORD_FILE"},
     {"NOREPLICAS", NULL, "it takes no writes without its replicas"},
     {"BUSY", NULL, "a script of somebody else runs there for too long"},

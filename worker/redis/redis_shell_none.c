@@ -1,5 +1,5 @@
 /* A build without Redis: nothing can be opened. */
-#include "proto/transport/redis_shell.h"
+#include "worker/redis/redis_shell.h"
 
 unsigned redis_shell_shards(const struct redis_address *address)
 {

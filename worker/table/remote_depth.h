@@ -14,6 +14,8 @@
 #ifndef WORKER_TABLE_REMOTE_DEPTH_H
 #define WORKER_TABLE_REMOTE_DEPTH_H
 
+#include "proto/transport/shell.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -21,12 +23,10 @@ enum {
     REMOTE_DEPTH_FIRST = 6,
     REMOTE_DEPTH_MIN = 1,
     REMOTE_DEPTH_MAX = 12,
-    REMOTE_DEPTH_ASK_US = 120, /* an ask and its store, where they cost what they do over ttservers
-                                  (proto/transport/zeromq.c) */
     REMOTE_DEPTH_EVERY_US = 10000, /* between two checks of what was spent */
     REMOTE_DEPTH_COST_PERMILLE = 60, /* share of the time */
     /* One ask between two checks; as much time of waiting counts the same. */
-    REMOTE_DEPTH_ALONE_PERMILLE = REMOTE_DEPTH_ASK_US * 1000 / REMOTE_DEPTH_EVERY_US,
+    REMOTE_DEPTH_ALONE_PERMILLE = SHELL_ASK_US * 1000 / REMOTE_DEPTH_EVERY_US,
     REMOTE_DEPTH_QUIET_CHECKS = 10, /* in a row, until it falls without peers */
 };
 

@@ -5,7 +5,7 @@
 #include "common/clock.h"
 #include "common/histogram.h"
 #include "common/rng.h"
-#include "proto/transport/redis_shell.h"
+#include "worker/redis/redis_shell.h"
 
 #include <stdio.h>
 #include <stdlib.h>

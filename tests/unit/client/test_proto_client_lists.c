@@ -3,6 +3,7 @@
 
 enum { ASKS = 40 };
 
+/* batch_max: of shard 0; the others take any list. */
 static struct fake *fake_open_lists(unsigned shards, unsigned batch_max)
 {
     struct client_options options = {.shards = shards, .ask_max = ASKS, .tickets = 4, .lists = 2};
@@ -12,7 +13,7 @@ static struct fake *fake_open_lists(unsigned shards, unsigned batch_max)
         struct proto_message m = {.type = PROTO_WELCOME};
         m.welcome = (struct proto_welcome){.request = f->hello[s],
                                            .heartbeat_ms = 1000,
-                                           .batch_max = batch_max,
+                                           .batch_max = s == 0 ? batch_max : 1024,
                                            .boot = fake_boot(s),
                                            .place = fake_boot(s)};
         fake_say(f, s, &m);
@@ -86,6 +87,34 @@ static void a_list_of_asks_respects_the_batch_of_the_shard(void **state)
     for (unsigned i = 0; i < ASKS; i++) {
         assert_int_equal(out[i].move, rng_mix(i) & 0xffff);
     }
+    fake_close(f);
+}
+
+static void a_shard_of_tiny_batches_leaves_the_others_their_share(void **state)
+{
+    enum { SHARE = 4 + 4 }; /* tickets, and four more */
+    struct fake *f = fake_open_lists(2, 1);
+    uint8_t where[ASKS];
+    (void)state;
+    for (unsigned list = 0; list < 2; list++) {
+        unsigned asked[2] = {0}, owned[2] = {0};
+        assert_int_not_equal(ask_many(f, where), 0);
+        for (unsigned i = 0; i < ASKS; i++) {
+            unsigned owner = client_owner(f->client, rng_mix(i));
+            owned[owner]++;
+            asked[owner] += where[i] == owner;
+            assert_true(where[i] == owner || where[i] == CLIENT_NOWHERE);
+        }
+        assert_true(owned[0] > SHARE);
+        assert_int_equal(asked[0], list == 0 ? SHARE : 0);
+        assert_int_equal(asked[1], owned[1]);
+    }
+    assert_int_equal(client_outstanding(f->client), SHARE + 2);
+    fake_forget(f);
+    client_hello(f->client, PROTO_WORKER, 1, f->now);
+    fake_expect(f, PROTO_HELLO);
+    fake_expect(f, PROTO_HELLO);
+    assert_null(fake_next(f));
     fake_close(f);
 }
 
@@ -168,6 +197,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_list_of_asks_is_one_message_an_owner),
         cmocka_unit_test(a_list_of_asks_respects_the_batch_of_the_shard),
+        cmocka_unit_test(a_shard_of_tiny_batches_leaves_the_others_their_share),
         cmocka_unit_test(what_is_lost_or_not_sent_of_a_list_is_said),
         cmocka_unit_test(lists_are_bounded_and_a_cancelled_one_is_released),
         cmocka_unit_test(an_absurd_answer_spoils_no_other_of_its_list),

@@ -206,7 +206,7 @@ static void secrets_that_others_may_read_are_refused(void **state)
     }
     chmod(path(p, 0, "server.secret"), 0400);
     assert_int_equal(keys_load_server(p->dir, &server, p->why), ERR_OK);
-    /* Who may write public keys may let himself in. */
+    /* Who may write public keys may let themselves in. */
     chmod(path(p, 0, "allowed/worker.public"), 0664);
     assert_int_equal(keys_load_allowed(p->dir, &user, &count, NULL, p->why), ERR_RANGE);
     says(p, "allowed/worker.public: others than its owner may write it");
@@ -345,7 +345,7 @@ static void links_are_followed_to_what_they_name(void **state)
     assert_refused(p, load_all(p->dir, p->why), "/mounts");
 }
 
-/* What is another's he may change at any time, whatever the rights say now. */
+/* What another user owns, that user may change at any time, whatever the rights say now. */
 static void keys_of_another_owner_are_refused(void **state)
 {
     struct place *p = *state;
@@ -371,7 +371,7 @@ static void keys_of_another_owner_are_refused(void **state)
     assert_refused(p, keys_make_user(ring, "anna", KEYS_FRONT, &is_allowed, p->why), "above");
 }
 
-/* Who is not root believes root and himself. */
+/* Who is not root believes root and their own files. */
 static void keys_of_root_and_of_oneself_are_taken(void **state)
 {
     struct place *p = *state;

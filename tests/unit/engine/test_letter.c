@@ -8,6 +8,16 @@
 
 #include "worker/engine/letter.h"
 
+#define SAME(field) assert_true(out.field == m->field)
+#define SAME_CHILD()   \
+    SAME(child.split); \
+    SAME(child.at)
+#define SAME_MOVE(of) \
+    SAME(of.move);    \
+    SAME(of.flags);   \
+    SAME(of.order)
+
+/* False: not read; what is read is as it was said. A kind that is missing here does not compile. */
 static bool is_read(const struct peer_message *m)
 {
     uint8_t body[PROTO_BODY_MAX];
@@ -18,35 +28,72 @@ static bool is_read(const struct peer_message *m)
     }
     assert_int_equal(out.kind, m->kind);
     switch ((enum peer_kind)m->kind) {
+    case STEAL_REQUEST:
+    case STEAL_NO_WORK:
+        SAME(request.number);
+        break;
     case STEAL_WORK:
-        assert_true(out.child.split == m->child.split);
-        assert_int_equal(out.child.at, m->child.at);
-        assert_int_equal(out.work.alpha, m->work.alpha);
-        assert_int_equal(out.work.alpha_now, m->work.alpha_now);
-        assert_int_equal(out.work.beta, m->work.beta);
-        assert_int_equal(out.work.best, m->work.best);
+        SAME_CHILD();
+        SAME(work.request);
+        SAME_MOVE(work.eldest);
+        SAME_MOVE(work.move);
+        SAME(work.alpha);
+        SAME(work.alpha_now);
+        SAME(work.beta);
+        SAME(work.best);
+        SAME(work.depth);
+        SAME(work.iteration);
+        SAME(work.cut_node);
+        break;
+    case STEAL_RESULT:
+        SAME_CHILD();
+        SAME(result.has_value);
+        SAME(result.lacks_value);
+        SAME(result.counts);
+        SAME(result.repeats);
+        SAME(result.best);
+        SAME(result.path_scout);
+        SAME(result.path_again);
         break;
     case STEAL_NARROW:
-        assert_true(out.child.split == m->child.split);
-        assert_int_equal(out.child.at, m->child.at);
-        assert_int_equal(out.narrow.alpha, m->narrow.alpha);
-        assert_int_equal(out.narrow.beta, m->narrow.beta);
+        SAME_CHILD();
+        SAME(narrow.alpha);
+        SAME(narrow.beta);
+        break;
+    case STEAL_ABORT:
+        SAME_CHILD();
+        break;
+    case STEAL_SIGN:
+        SAME_CHILD();
+        SAME(sign.is_answer);
         break;
     case TASK_WORK:
-        assert_true(out.offer.key == m->offer.key && out.offer.signature == m->offer.signature);
-        assert_int_equal(out.offer.alpha, m->offer.alpha);
-        assert_int_equal(out.offer.beta, m->offer.beta);
+        SAME(offer.key);
+        SAME(offer.signature);
+        SAME(offer.request);
+        SAME(offer.alpha);
+        SAME(offer.beta);
+        SAME(offer.depth);
+        SAME(offer.iteration);
+        SAME(offer.cut_node);
+        SAME(offer.asks);
+        break;
+    case TASK_DROP:
+        SAME(drop.key);
+        SAME(drop.request);
         break;
     case TASK_RESULT:
-        assert_int_equal(out.known.alpha, m->known.alpha);
-        assert_int_equal(out.known.beta, m->known.beta);
-        assert_int_equal(out.known.best, m->known.best);
+        SAME(known.key);
+        SAME(known.request);
+        SAME(known.depth);
+        SAME(known.best);
+        SAME(known.alpha);
+        SAME(known.beta);
+        SAME(known.move);
         break;
-    default:
-        fail();
     }
     assert_int_equal(out.length, m->length);
-    assert_int_equal(out.moves[0], m->moves[0]);
+    assert_memory_equal(out.moves, m->moves, m->length * sizeof m->moves[0]);
     assert_false(letter_read(body, length - 1, &out));
     return true;
 }
@@ -93,6 +140,59 @@ static void windows_of_searches_are_read(void **state)
     }
 }
 
+/* Each number is another, and needs all bytes that it has on the wire. */
+static void all_kinds_are_read_as_they_were_said(void **state)
+{
+    (void)state;
+    const struct peer_child child = {UINT64_C(0xfedcba9876543210), GAME_MOVES_MAX - 1};
+    const struct game_move eldest = {.move = 0xa1b2, .flags = 0xc3d4, .order = -0x1234};
+    const struct game_move move = {.move = 0xb2a1, .flags = 0xd4c3, .order = 0x4321};
+    const struct peer_message said[] = {
+        {.kind = STEAL_REQUEST, .request = {UINT32_C(0xf1e2d3c4)}},
+        {.kind = STEAL_NO_WORK, .request = {UINT32_C(0xe2f1c4d3)}},
+        {.kind = STEAL_WORK,
+         .work = {child, UINT32_C(0xd3c4b5a6), eldest, move, -1003, -1002, 1001, -1000, 61, 62,
+                  true}},
+        {.kind = STEAL_RESULT,
+         .result = {child, true, false, true, 0x1122, -1004, UINT64_C(0xa1a2a3a4a5a6a7a8),
+                    UINT64_C(0xb1b2b3b4b5b6b7b8)}},
+        {.kind = STEAL_RESULT, .result = {child, false, true, false, -0x1122, 1004, 1, 2}},
+        {.kind = STEAL_NARROW, .narrow = {child, -1006, 1005}},
+        {.kind = STEAL_ABORT, .child = child},
+        {.kind = STEAL_SIGN, .sign = {child, true}},
+        {.kind = TASK_WORK,
+         .offer = {.key = UINT64_C(0xc1c2c3c4c5c6c7c8),
+                   .signature = UINT64_C(0xd1d2d3d4d5d6d7d8),
+                   .request = UINT32_C(0xc4d3e2f1),
+                   .alpha = -1008,
+                   .beta = 1007,
+                   .depth = 58,
+                   .iteration = 59,
+                   .cut_node = true}},
+        {.kind = TASK_WORK,
+         .offer = {.alpha = 0, .beta = 1, .depth = 1, .iteration = 1, .asks = true}},
+        {.kind = TASK_DROP, .drop = {UINT64_C(0xe1e2e3e4e5e6e7e8), UINT32_C(0xb5a6d3c4)}},
+        {.kind = TASK_RESULT,
+         .known = {.key = UINT64_C(0xf1f2f3f4f5f6f7f8),
+                   .request = UINT32_C(0xa6b5c4d3),
+                   .depth = 57,
+                   .best = -1009,
+                   .alpha = -1009,
+                   .beta = GAME_INFINITE,
+                   .move = 0xfede}},
+    };
+    for (unsigned i = 0; i < sizeof said / sizeof said[0]; i++) {
+        for (unsigned length = 0; length <= SEARCH_PV_MAX; length += SEARCH_PV_MAX) {
+            struct peer_message m = said[i];
+            m.length = (uint16_t)length;
+            for (unsigned k = 0; k < length; k++) {
+                m.moves[k] = (uint16_t)(0xfedc - 257 * k);
+            }
+            assert_true(is_read(&m));
+        }
+    }
+}
+
 static void what_no_search_can_use_is_not(void **state)
 {
     (void)state;
@@ -132,6 +232,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(windows_of_searches_are_read),
+        cmocka_unit_test(all_kinds_are_read_as_they_were_said),
         cmocka_unit_test(what_no_search_can_use_is_not),
         cmocka_unit_test(a_line_is_no_longer_than_a_search_keeps),
     };

@@ -1,4 +1,5 @@
-/* Messages between the threads of a process: in order, and no more than there is room for. */
+/* Messages between the threads of a process, and letters: in order, and no more than there is room
+ * for. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "tests/support/test_remote.h"
+#include "worker/engine/letter.h"
 #include "worker/engine/mailbox.h"
 
 static void send_numbers(const struct peer_port *port, unsigned to, uint32_t first, uint32_t count)
@@ -34,7 +37,7 @@ static void what_finds_no_room_is_lost_and_counted(void **state)
     assert_int_equal(mailboxes_open(&boxes, 2, true), ERR_OK);
     const struct peer_port *port = mailboxes_port(boxes, 0, NULL);
     const struct peer_port *other = mailboxes_port(boxes, 1, NULL);
-    mailboxes_begin(boxes, 7, true);
+    assert_int_equal(mailboxes_begin(boxes, 7, true), ERR_OK);
     send_numbers(other, 0, 0, 10);
     expect_numbers(port, 0, 5); /* so that the list goes round its end */
     send_numbers(other, 0, 10, MAILBOX_ROOM - 5);
@@ -46,17 +49,62 @@ static void what_finds_no_room_is_lost_and_counted(void **state)
     send_numbers(other, 0, 1, 2); /* there is room again */
     expect_numbers(port, 1, 2);
     send_numbers(other, 0, 1, 2);
-    mailboxes_begin(boxes, 8, true); /* forgets what came, and what was lost */
+    assert_int_equal(mailboxes_begin(boxes, 8, true),
+                     ERR_OK); /* forgets what came, and what was lost */
     assert_false(port->receive(port->self, &m));
     assert_int_equal(port->lost, 0);
     mailboxes_close(&boxes);
     mailboxes_close(&boxes);
 }
 
+static void bring_letters(const struct client_sink *sink, uint32_t first, uint32_t count)
+{
+    for (uint32_t i = first; i < first + count; i++) {
+        const struct peer_message m = {.kind = STEAL_REQUEST, .request = {i}};
+        uint8_t body[PROTO_BODY_MAX];
+        struct proto_mail letter = {.job = 7, .from = 99, .body = {.at = body}};
+        letter.body.length = (uint32_t)letter_write(&m, body);
+        sink->mail(sink->mail_self, &letter);
+    }
+}
+
+static void letters_leave_room_for_messages_of_the_process(void **state)
+{
+    (void)state;
+    struct world *world = world_open();
+    struct mailboxes *boxes;
+    struct peer_message m;
+    peer_open(world, 0, 0, 0);
+    assert_int_equal(mailboxes_open(&boxes, 2, true), ERR_OK);
+    const struct client_sink sink = mailboxes_sink(boxes, 0, (struct client_sink){0});
+    mailboxes_connect(boxes, 0, world->peer[0].remote, 1);
+    bring_letters(&sink, 0, 1); /* of no search: they are not kept, and there is no list yet */
+    const struct peer_port *port = mailboxes_port(boxes, 0, NULL);
+    const struct peer_port *other = mailboxes_port(boxes, 1, NULL);
+    assert_int_equal(mailboxes_begin(boxes, 7, false), ERR_OK);
+    bring_letters(&sink, 0, MAILBOX_LETTERS_MAX + 3);
+    send_numbers(other, 0, 0, MAILBOX_ROOM - MAILBOX_LETTERS_MAX + 4);
+    bring_letters(&sink, 0, 1);
+    for (uint32_t i = 0; i < MAILBOX_LETTERS_MAX; i++) {
+        assert_true(port->receive(port->self, &m));
+        assert_int_equal(m.request.number, i);
+        assert_int_equal(m.from, 2); /* the next number after the threads' */
+    }
+    expect_numbers(port, 0, MAILBOX_ROOM - MAILBOX_LETTERS_MAX);
+    assert_false(port->receive(port->self, &m));
+    assert_int_equal(port->lost, 3 + 4 + 1);
+    mailboxes_end(boxes);
+    bring_letters(&sink, 0, 1);
+    assert_false(port->receive(port->self, &m));
+    mailboxes_close(&boxes);
+    world_close(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_finds_no_room_is_lost_and_counted),
+        cmocka_unit_test(letters_leave_room_for_messages_of_the_process),
     };
     return cmocka_run_group_tests_name("mailbox", tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Who watches a search: he may take his time, and what waits for him is bounded. */
+/* Who watches a search may take its time, and what waits for it is bounded. */
 #include "tests/support/test_search.h"
 
 #include "common/clock.h"

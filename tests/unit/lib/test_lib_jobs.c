@@ -3,7 +3,7 @@
 #include "tests/support/test_lib.h"
 
 #include "proto/client/client.h"
-#include "proto/transport/transport.h"
+#include "worker/transport/transport.h"
 
 /* A session of role worker. */
 struct mock {

@@ -3,8 +3,8 @@
  * TEST_SEED=N repeats a run. */
 #include "tests/support/test_tt.h"
 
-#include "proto/transport/redis_shell.h"
 #include "tests/support/test_redis.h"
+#include "worker/redis/redis_shell.h"
 #include "worker/redis/redis_shell_core.h"
 
 #include <hiredis/hiredis.h>

@@ -175,7 +175,7 @@ static int thieves_run(struct thieves *t, const struct game *game, const void *p
     struct rig *rig = t->rig;
     pthread_t thread[RIG_MAX];
     atomic_store(&rig->stop, false);
-    mailboxes_begin(t->mailboxes, ++t->jobs, true);
+    assert_int_equal(mailboxes_begin(t->mailboxes, ++t->jobs, true), ERR_OK);
     for (unsigned i = 0; i < rig->searchers; i++) {
         struct rig_searcher *d = &rig->searcher[i];
         struct table_port port = embedded_table_port(&d->slot);

@@ -319,7 +319,7 @@ static void the_remote_depth_limit_follows_what_asks_cost(void **state)
     (void)state;
     enum {
         ROOT = 20,
-        ASKS = REMOTE_DEPTH_ALONE_PERMILLE * REMOTE_DEPTH_EVERY_US / 1000 / REMOTE_DEPTH_ASK_US + 1
+        ASKS = REMOTE_DEPTH_ALONE_PERMILLE * REMOTE_DEPTH_EVERY_US / 1000 / SHELL_ASK_US + 1
     };
     struct world *world = world_open();
     peer_open(world, 0, SHARE_DEPTH, 0);

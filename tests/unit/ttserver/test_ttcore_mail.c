@@ -37,7 +37,7 @@ static unsigned join(struct bed *bed, const struct ttcore_peer *peer, const char
     return list->list.count;
 }
 
-/* Whether it arrives, with the sender's own alias whatever he says. */
+/* Whether it arrives, with the sender's own alias whatever the sender says. */
 static bool letter(struct bed *bed, const struct ttcore_peer *peer, const char *from,
                    const char *to, uint64_t job)
 {

@@ -416,7 +416,7 @@ static void the_load_grows_until_results_are_dropped(void **state)
     assert_int_equal(bed_figures(bed).shared_dropped, 4);
 }
 
-/* Else one could keep back what all others find, in his own namespace as well. */
+/* Else one could keep back what all others find, in a namespace of its own as well. */
 static void half_of_the_rate_is_for_one_user(void **state)
 {
     struct bed *bed = bounded(state);

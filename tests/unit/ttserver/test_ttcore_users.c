@@ -458,7 +458,7 @@ static void sessions_of_the_same_table_do_not_stop_results(void **state)
     assert_in_range(got, 10, 16);
 }
 
-/* Hosts that one user invents cost him his budget and turns (io); who is honest still hears all,
+/* Hosts that one user invents cost it its budget and turns (io); who is honest still hears all,
  * if late. */
 static void many_tables_do_not_stop_results(void **state)
 {

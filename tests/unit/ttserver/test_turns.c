@@ -75,7 +75,7 @@ static void test_time_is_shared_by_user(void **state)
     }
     for (int u = 0; u < USERS; u++) {
         assert_in_range(spent[u], total / USERS * 98 / 100, total / USERS * 102 / 100);
-        for (int m = 0; m <= u % MEMBERS; m++) { /* and so do his members, of his part */
+        for (int m = 0; m <= u % MEMBERS; m++) { /* and so do its members, of its part */
             uint64_t part = spent[u] / (uint64_t)(u % MEMBERS + 1);
             assert_in_range(of_member[u][m], part * 95 / 100, part * 105 / 100);
         }
@@ -106,7 +106,7 @@ static void test_a_lone_request_comes_first(void **state)
     }
 }
 
-/* A user who was served for very long waits for the others, but not for ever; alone, he does not
+/* A user that was served for very long waits for the others, but not for ever; alone, it does not
  * wait. */
 static void test_a_debt_is_bounded(void **state)
 {

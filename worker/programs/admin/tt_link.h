@@ -7,7 +7,7 @@
 #ifndef WORKER_PROGRAMS_ADMIN_TT_LINK_H
 #define WORKER_PROGRAMS_ADMIN_TT_LINK_H
 
-#include "proto/transport/transport.h"
+#include "worker/transport/transport.h"
 
 #include <stdatomic.h>
 

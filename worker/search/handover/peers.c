@@ -7,17 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum err peers_open(struct peers *p)
+enum err peers_open_work(struct peers *p)
 {
     *p = (struct peers){steal_open(), tasks_open(), task_work_open()};
     if (p->steal == NULL || p->tasks == NULL || p->work == NULL) {
-        peers_close(p);
+        peers_close_work(p);
         return ERR_NOMEM;
     }
     return ERR_OK;
 }
 
-void peers_close(struct peers *p)
+void peers_close_work(struct peers *p)
 {
     free(p->steal);
     p->steal = NULL;

@@ -131,9 +131,9 @@ struct peer_port {
 };
 
 /* ERR_NOMEM. */
-enum err peers_open(struct peers *peers);
+enum err peers_open_work(struct peers *peers);
 /* Takes what was opened in part, or not at all; nulls. */
-void peers_close(struct peers *peers);
+void peers_close_work(struct peers *peers);
 
 /* A message of this searcher. Zeroes the padding, too: the bytes travel. */
 void peer_message(const struct search *s, struct peer_message *m, enum peer_kind kind);

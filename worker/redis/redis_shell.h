@@ -12,8 +12,8 @@
  * Memory: allocates in open and for batches under way; the link keeps its own. Blocking: never, but
  * for looking up host names (redis_link.h).
  */
-#ifndef PROTO_TRANSPORT_REDIS_SHELL_H
-#define PROTO_TRANSPORT_REDIS_SHELL_H
+#ifndef WORKER_REDIS_REDIS_SHELL_H
+#define WORKER_REDIS_REDIS_SHELL_H
 
 #include "common/redis/redis_address.h"
 #include "proto/transport/shell.h"

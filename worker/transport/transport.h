@@ -5,8 +5,8 @@
  * Threads: open, lane and close by one thread, while no lane is in use; a lane's shell by the
  * thread of its client. Memory: allocates in open and lane. Blocking: close, up to 200 ms for BYE
  * to leave. */
-#ifndef PROTO_TRANSPORT_TRANSPORT_H
-#define PROTO_TRANSPORT_TRANSPORT_H
+#ifndef WORKER_TRANSPORT_TRANSPORT_H
+#define WORKER_TRANSPORT_TRANSPORT_H
 
 #include "common/keys/keys.h"
 #include "common/options.h"

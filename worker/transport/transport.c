@@ -1,8 +1,8 @@
-#include "proto/transport/transport.h"
+#include "worker/transport/transport.h"
 
 #include "common/rng.h"
-#include "proto/transport/redis_shell.h"
 #include "proto/transport/zeromq.h"
+#include "worker/redis/redis_shell.h"
 
 #include <stdio.h>
 #include <stdlib.h>
