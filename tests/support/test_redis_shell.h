@@ -179,7 +179,8 @@ static inline long bed_eval(struct redis_bed *b, const char *lua)
 static inline void peer_serve(struct peer *p)
 {
     if (p->client != NULL) {
-        (void)p->port.drain(p->port.self, p->client);
+        while (p->port.receive(p->port.self, p->client)) {
+        }
         (void)client_tick(p->client, clock_us());
     }
 }

@@ -106,6 +106,8 @@ static inline uint64_t lib_now(const struct lib *l)
 
 /* ---- lib_loop.c ---- */
 
+/* Takes what has come. */
+void lib_receive(struct lib *l);
 /* Reads and sends what there is; sets l->tick_us. */
 void lib_serve(struct lib *l);
 /* The same, if it is due. */

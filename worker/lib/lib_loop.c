@@ -23,9 +23,15 @@ static uint64_t due(const struct lib *l)
     return earlier(l->tick_us, lib_renew_due(l));
 }
 
+void lib_receive(struct lib *l)
+{
+    while (l->shell.receive(l->shell.self, l->client)) {
+    }
+}
+
 void lib_serve(struct lib *l)
 {
-    (void)l->shell.drain(l->shell.self, l->client);
+    lib_receive(l);
     uint64_t now = lib_now(l);
     l->rest_until_us = now + l->shell.rest_us;
     lib_renew(l, now);

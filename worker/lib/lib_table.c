@@ -201,7 +201,7 @@ static int poll_answer(struct lib *l, struct lib_asked *t, struct abdada_answer 
 static int await_answer(struct lib *l, struct lib_asked *t, uint64_t until_us,
                         struct abdada_answer *out)
 {
-    (void)l->shell.drain(l->shell.self, l->client);
+    lib_receive(l);
     for (;;) {
         int result = poll_answer(l, t, out);
         if (result != ABDADA_WAITING || lib_now(l) >= until_us) {
@@ -229,7 +229,7 @@ int abdada_ask_send(struct abdada *t, const struct abdada_ask_op *op, abdada_tic
     uint32_t id = send_ask(l, &ask);
     if (id != 0) {
         *ticket = id;
-        (void)l->shell.drain(l->shell.self, l->client); /* what is queued leaves */
+        lib_receive(l); /* what is queued leaves */
     }
     return lib_leave(t, id != 0 ? ABDADA_OK : ABDADA_E_UNAVAILABLE);
 }
@@ -325,7 +325,7 @@ static size_t await_list(struct lib *l, const struct list *list, const struct ab
     struct tt_answer answer[LIB_LIST_MAX];
     enum client_result result = CLIENT_LOST;
     size_t answered = 0;
-    (void)l->shell.drain(l->shell.self, l->client);
+    lib_receive(l);
     while (list->id != 0 &&
            (result = client_answer(l->client, list->id, lib_now(l), answer)) == CLIENT_WAITING) {
         lib_wait(l, client_deadline(l->client, list->id));
@@ -499,7 +499,7 @@ int abdada_flush(struct abdada *t)
         return result;
     }
     client_flush(l->client, lib_now(l));
-    (void)l->shell.drain(l->shell.self, l->client);
+    lib_receive(l);
     return lib_leave(t, client_shards_up(l->client) > 0 ? ABDADA_OK : ABDADA_E_UNAVAILABLE);
 }
 
@@ -518,7 +518,7 @@ static bool await_peek(struct lib *l, uint32_t id, size_t count, struct abdada_p
 {
     struct tt_peeked peeked[LIB_LIST_MAX];
     enum client_result result;
-    (void)l->shell.drain(l->shell.self, l->client);
+    lib_receive(l);
     while ((result = client_peeked(l->client, id, lib_now(l), peeked)) == CLIENT_WAITING) {
         lib_wait(l, client_deadline(l->client, id));
     }

@@ -92,7 +92,8 @@ static void take_shared(void *self, const struct proto_share *message)
 
 static void drain_all(struct remote *r)
 {
-    (void)r->shell.drain(r->shell.self, r->client);
+    while (r->shell.receive(r->shell.self, r->client)) {
+    }
 }
 
 enum err remote_open(struct remote **out, const struct remote_options *options)

@@ -44,7 +44,8 @@ static void on_stop(void *self, uint64_t job, uint8_t reason, unsigned shard)
 
 static void serve(struct mock *m)
 {
-    (void)m->shell.drain(m->shell.self, m->client);
+    while (m->shell.receive(m->shell.self, m->client)) {
+    }
     (void)client_tick(m->client, m->shell.now(m->shell.self));
 }
 

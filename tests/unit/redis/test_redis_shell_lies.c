@@ -150,6 +150,12 @@ static bool take_hello(void *self, unsigned shard, const uint8_t *bytes, size_t 
     return true;
 }
 
+static void hand_over(struct liar *l)
+{
+    while (redis_shell_hand_over(l->shell, l->client)) {
+    }
+}
+
 /* The client is in a session, which an honest server has begun. */
 static void open_shell(struct liar *l)
 {
@@ -170,10 +176,10 @@ static void open_shell(struct liar *l)
     assert_int_equal(client_open(&options, &port, &sink, &l->client), ERR_OK);
     (void)client_tick(l->client, clock_us());
     l->shell->role = PROTO_WORKER;
-    l->shell->client = l->client;
     welcome.welcome = (struct proto_welcome){
         .request = l->request, .session = 1, .boot = 1, .heartbeat_ms = 60000, .batch_max = 1};
     redis_shell_give(l->shell, 0, &welcome);
+    hand_over(l);
     assert_int_equal(client_shards_up(l->client), 1);
 }
 
@@ -204,6 +210,7 @@ static void any_answer_is_survived(void **state)
         l->nodes = 0;
         answer[rng_below(&l->random, sizeof answer / sizeof *answer)](
             l->shell, &p, tt_chance(&l->random, 20) ? a_session(l) : a_reply(l, 0));
+        hand_over(l);
     }
     assert_int_equal(client_outstanding(l->client), 0); /* nothing was asked */
     assert_true(l->jobs > 0); /* some lies are true enough */
@@ -237,6 +244,7 @@ static void anything_published_is_survived(void **state)
             length = rng_below(&l->random, (uint32_t)length);
         }
         redis_published(l->shell, tt_chance(&l->random, 50), bytes, length);
+        hand_over(l);
     }
     assert_true(l->jobs > 0 && l->shares > 0);
     client_free(&l->client);

@@ -263,12 +263,18 @@ static bool ask_all(struct watch *w, bool wait_for_all)
     return waiting;
 }
 
+static void receive(struct watch *w)
+{
+    while (w->shell.receive(w->shell.self, w->client)) {
+    }
+}
+
 static void serve(struct watch *w, uint64_t until)
 {
-    w->shell.drain(w->shell.self, w->client);
+    receive(w);
     uint64_t tick = client_tick(w->client, clock_us());
     w->shell.sleep(w->shell.self, tick < until ? tick : until);
-    w->shell.drain(w->shell.self, w->client);
+    receive(w);
 }
 
 static int by_role_and_name(const void *a, const void *b)
