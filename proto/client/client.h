@@ -6,8 +6,9 @@
  * at client_deadline() at the latest. Deterministic given the calls and their times.
  *
  * Whenever the shell around it wakes, it gives everything the sockets hold to client_receive FIRST
- * (a time-out counts against a shard only if its answer did not lie there unread), then polls
- * tickets, then calls client_tick. It must not call the client from the port or the sink.
+ * (a time-out counts against a shard only if its answer did not lie there unread), taking events
+ * after each message, then polls tickets, then calls client_tick. It must not call the client from
+ * the port.
  *
  * A key belongs to the shard that is up and whose place weighs most (rendezvous hashing,
  * PROTOCOL.md section 5). A shard that stays silent loses its keys to the others until it answers a
@@ -77,6 +78,64 @@ struct client_sink {
     void (*mail)(void *mail_self, const struct proto_mail *letter);
 };
 
+/* What shards send unasked, the answers without a ticket, and which shards come and go. */
+enum client_event_kind {
+    CLIENT_SHARD_UP,
+    CLIENT_SHARD_DOWN,
+    CLIENT_HELLO_REFUSED, /* `refused`: the shard does not take us; once per HELLO, which is
+                             repeated every second then */
+    /* for who posts jobs, or searches them */
+    CLIENT_JOB, /* every shard says it: the receiver drops repeats by job id */
+    CLIENT_JOB_STOP, /* PROTO_STOP_EXPIRED: the shard does not know a job we report on; once per
+                        report */
+    CLIENT_JOB_REPORT, /* any worker may say anything in it */
+    CLIENT_JOB_REFUSED, /* `refused`: the shard does not take a job posted here; once per JOB_POST,
+                           which goes on being repeated where there is no room, and to a shard that
+                           bars it is sent again in the next session alone */
+    CLIENT_WORKER_INDEX, /* a worker's index among the workers of the shard, repeated at times */
+    /* for who watches shards, or their tables */
+    CLIENT_STATS,
+    CLIENT_MEMBERS,
+    CLIENT_JOBS,
+    CLIENT_FLUSHED, /* `refused`: without words the shard has forgotten all results that it had when
+                       it was asked */
+    CLIENT_SCANNED, /* a page of entries, in their range */
+    /* for searches */
+    CLIENT_NODE_DONE, /* once for each node that another searcher finished while we had it in
+                         flight, with its result (slot 0), in its range. A hint: it may be missing,
+                         late, or not close our window; our in-flight entry stays */
+    CLIENT_HISTORY,
+    CLIENT_SHARED, /* results of others that PROTO_WANTS_RESULTS asked for, in their range; slots
+                      say nothing */
+    CLIENT_CORRESPONDENTS, /* client_mail_join */
+    CLIENT_MAIL,
+};
+
+struct client_event {
+    enum client_event_kind kind;
+    unsigned shard;
+    /* borrowed until the next client_receive, as is what it points to; none of ups and downs */
+    union {
+        const struct proto_job *job;
+        const struct proto_job_stop *job_stop;
+        const struct proto_job_report *job_report;
+        const struct proto_worker_index *worker_index;
+        const struct proto_stats_answer *stats;
+        const struct proto_members_answer *members;
+        const struct proto_jobs_answer *jobs;
+        const struct proto_scanned *scanned;
+        const struct proto_node_done *node_done;
+        const struct proto_history_answer *history;
+        const struct proto_share *shared;
+        const struct proto_mail_list *correspondents;
+        const struct proto_mail *mail;
+        struct {
+            uint64_t job; /* JOB_REFUSED */
+            const struct proto_text *why; /* the shard's words; NULL: FLUSHED, and not refused */
+        } refused;
+    };
+};
+
 /* Zero means the default in brackets. */
 struct client_options {
     unsigned shards; /* 1..CLIENT_SHARDS_MAX, no default */
@@ -98,7 +157,8 @@ struct client_options {
     unsigned lists; /* peeks, and lists of more than one ask, outstanding [tickets] */
     unsigned queue; /* stores, and as many releases, queued per shard [64] */
     unsigned jobs; /* jobs posted and not stopped [2] */
-    struct proto_decoder *decoder; /* borrowed; clients of one thread may share it [its own] */
+    struct proto_decoder *decoder; /* borrowed; clients of one thread may share it, whose events are
+                                      taken before another receives [its own] */
 };
 
 enum client_state {
@@ -133,9 +193,15 @@ enum err client_open(const struct client_options *options, const struct client_p
                      const struct client_sink *sink, struct client **out);
 void client_free(struct client **client);
 
-/* One message from a shard. Anything malformed or out of place is counted and dropped. */
+/* One message from a shard. Anything malformed or out of place is counted and dropped. Its events
+ * borrow from `bytes`, and are taken before the next one. */
 void client_receive(struct client *client, unsigned shard, const uint8_t *bytes, size_t length,
                     uint64_t now_us);
+
+/* The next event; false: none. A message makes one at most, besides ups and downs, which any call
+ * may make and which are never lost: of a shard that fell and rose, or rose and fell, since the
+ * last call the one that was told last is followed by the other. */
+bool client_next(struct client *client, struct client_event *out);
 
 /* Time-outs, HELLOs, heartbeats, lingering stores. Returns when it wants to be called again at the
  * latest; UINT64_MAX: never, unless something else is called. Calling earlier is harmless. */

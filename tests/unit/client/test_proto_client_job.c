@@ -155,7 +155,7 @@ static void jobs_are_bounded(void **state)
     fake_close(f);
 }
 
-static void pushed_messages_reach_the_sink(void **state)
+static void pushed_messages_are_events(void **state)
 {
     struct fake *f = fake_open(1);
     struct tt_store done[2] = {{5, 30, 1, TT_LOWER, 9, 0}, {6, -40, 2, TT_UPPER, 0, 0}};
@@ -360,7 +360,7 @@ int main(void)
         T(a_refused_post_is_said_of_its_job),
         T(a_barred_job_is_said_and_not_posted_again_in_that_session),
         T(a_job_posted_too_early_is_not_barred),
-        T(pushed_messages_reach_the_sink),
+        T(pushed_messages_are_events),
         T(bytes_are_counted_both_ways),
         T(results_out_of_range_are_dropped),
         T(options_are_checked),

@@ -273,6 +273,7 @@ static void step(struct world *w, bool asks)
 {
     uint64_t next = client_tick(w->client, w->now_us);
     struct flying *first = NULL;
+    struct client_event event;
     assert_true(next > w->now_us);
     w->now_us += 1 + rng_below(&w->rng, 1000);
     /* Deliver what is due, oldest first. */
@@ -293,6 +294,8 @@ static void step(struct world *w, bool asks)
         first->used = false;
         if (m.to_client) {
             client_receive(w->client, m.shard, m.bytes, m.length, w->now_us);
+            while (client_next(w->client, &event)) {
+            }
         } else {
             shard_receive(w, m.shard, m.bytes, m.length);
         }
