@@ -113,8 +113,6 @@ struct stored_job {
 struct client {
     /* fixed after open */
     struct client_port port;
-    struct client_sink sink;
-    bool has_sink;
     struct client_options options;
     char name[CLIENT_NAME_MAX + 1];
     unsigned part_mask, part_limit, ticket_mask;

@@ -109,9 +109,6 @@ void shard_fall(struct client *c, unsigned shard, enum client_state state)
     if (was_up) {
         c->counters.downs++;
         c->fell |= UINT64_C(1) << shard;
-        if (c->sink.shard_down) {
-            c->sink.shard_down(c->sink.self, shard);
-        }
     }
 }
 
@@ -370,9 +367,6 @@ static void shard_rise(struct client *c, unsigned shard, const struct proto_welc
     c->counters.ups++;
     job_send_all(c, shard);
     (void)queue_flush(c, shard);
-    if (c->sink.shard_up) {
-        c->sink.shard_up(c->sink.self, shard);
-    }
 }
 
 void shard_on_welcome(struct client *c, unsigned shard, const struct proto_welcome *m)

@@ -114,7 +114,7 @@ static bool allocate(struct client *c)
 }
 
 enum err client_open(const struct client_options *options, const struct client_port *port,
-                     const struct client_sink *sink, struct client **out)
+                     struct client **out)
 {
     struct client_options completed = *options;
     enum err error = complete(&completed);
@@ -127,10 +127,6 @@ enum err client_open(const struct client_options *options, const struct client_p
     }
     c->options = completed;
     c->port = *port;
-    if (sink) {
-        c->sink = *sink;
-        c->has_sink = true;
-    }
     if (options->name) {
         (void)proto_text_copy(proto_text_of(options->name), c->name, sizeof c->name);
     }
@@ -173,80 +169,9 @@ void client_free(struct client **client)
 
 /* ---- out: events ---- */
 
-/* For users who are called. */
-static void call_sink(const struct client_sink *sink, const struct client_event *e)
-{
-#define CALL(function, ...)              \
-    do {                                 \
-        if (sink->function) {            \
-            sink->function(__VA_ARGS__); \
-        }                                \
-    } while (0)
-    switch (e->kind) {
-    case CLIENT_SHARD_UP:
-    case CLIENT_SHARD_DOWN: /* called at once */
-        break;
-    case CLIENT_HELLO_REFUSED:
-        CALL(hello_refused, sink->hello_self, e->shard, *e->refused.why);
-        break;
-    case CLIENT_JOB:
-        CALL(job, sink->self, e->job, e->shard);
-        break;
-    case CLIENT_JOB_STOP:
-        CALL(job_stop, sink->self, e->job_stop->job, e->job_stop->reason, e->shard);
-        break;
-    case CLIENT_JOB_REPORT:
-        CALL(job_report, sink->self, e->job_report, e->shard);
-        break;
-    case CLIENT_JOB_REFUSED:
-        CALL(job_refused, sink->self, e->refused.job, *e->refused.why, e->shard);
-        break;
-    case CLIENT_WORKER_INDEX:
-        CALL(worker_index, sink->self, e->shard, e->worker_index->index, e->worker_index->workers);
-        break;
-    case CLIENT_STATS:
-        CALL(stats, sink->self, e->shard, e->stats);
-        break;
-    case CLIENT_MEMBERS:
-        CALL(members, sink->self, e->shard, e->members);
-        break;
-    case CLIENT_JOBS:
-        CALL(jobs, sink->self, e->shard, e->jobs);
-        break;
-    case CLIENT_FLUSHED:
-        CALL(flushed, sink->self, e->shard, e->refused.why);
-        break;
-    case CLIENT_SCANNED:
-        CALL(scanned, sink->self, e->shard, e->scanned);
-        break;
-    case CLIENT_NODE_DONE:
-        for (uint32_t i = 0; i < e->node_done->list.count; i++) {
-            CALL(node_done, sink->node_self, &e->node_done->list.at[i]);
-        }
-        break;
-    case CLIENT_HISTORY:
-        CALL(history, sink->node_self, e->shard, e->history);
-        break;
-    case CLIENT_SHARED:
-        CALL(shared, sink->node_self, e->shared);
-        break;
-    case CLIENT_CORRESPONDENTS:
-        CALL(correspondents, sink->mail_self, e->correspondents);
-        break;
-    case CLIENT_MAIL:
-        CALL(mail, sink->mail_self, e->mail);
-        break;
-    }
-#undef CALL
-}
-
 void client_tell(struct client *c, struct client_event event)
 {
     CHECK_THAT(!c->has_event, "client: a message is one event");
-    if (c->has_sink) {
-        call_sink(&c->sink, &event);
-        return;
-    }
     c->event = event;
     c->has_event = true;
 }

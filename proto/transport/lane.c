@@ -3,7 +3,7 @@
 enum err lane_open(struct client_lane *lane, const struct client_options *options)
 {
     struct client_port port = {lane->shell.self, lane->shell.send};
-    return client_open(options, &port, NULL, &lane->client);
+    return client_open(options, &port, &lane->client);
 }
 
 void lane_close(struct client_lane *lane)

@@ -181,7 +181,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
         struct client_options options = {
             .shards = SHARDS, .tickets = TICKETS, .ask_max = 2, .peek_max = 2};
         struct client_port port = {NULL, take};
-        CHECK(client_open(&options, &port, NULL, &c) == ERR_OK);
+        CHECK(client_open(&options, &port, &c) == ERR_OK);
     }
     now += rng_below(&rng, 2000);
     CHECK(client_tick(c, now) > now);

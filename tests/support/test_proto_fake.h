@@ -246,7 +246,7 @@ static struct fake *fake_open_with(struct client_options options)
     options.name = "test";
     options.instance = 42;
     f->now = 1000000;
-    assert_int_equal(client_open(&options, &port, NULL, &f->client), ERR_OK);
+    assert_int_equal(client_open(&options, &port, &f->client), ERR_OK);
     return f;
 }
 

@@ -6,7 +6,7 @@
 
 #include "worker/lab/world.h"
 
-/* `searcher`: but for role and sink. */
+/* `searcher`: but for the role. */
 enum err lab_front_open(struct lab_worker *w, const struct searcher_options *searcher);
 void lab_front_close(struct lab_front *front);
 /* Never returns. */

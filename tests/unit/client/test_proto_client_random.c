@@ -348,7 +348,7 @@ static void run(uint64_t seed)
     struct client_options options = {
         .shards = SHARDS, .tickets = TICKETS, .ask_max = PEEKS, .peek_max = PEEKS};
     struct client_port port = {w, world_send};
-    assert_int_equal(client_open(&options, &port, NULL, &w->client), ERR_OK);
+    assert_int_equal(client_open(&options, &port, &w->client), ERR_OK);
     for (unsigned s = 0; s < SHARDS; s++) {
         w->shards[s].boot = rng_next(&w->rng);
     }

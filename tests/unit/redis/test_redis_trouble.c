@@ -24,7 +24,10 @@ static void flushall_is_another_shard(void **state)
 
 static void serve(const struct remote_shell *port, struct client *client)
 {
+    struct client_event event;
     while (port->receive(port->self, client)) {
+        while (client_next(client, &event)) {
+        }
     }
 }
 
@@ -46,7 +49,7 @@ static void repeated_hello_is_one_session(void **state)
     port = redis_shell_of(shell);
     struct client_port none = {.self = NULL};
     struct client_options options = {.shards = 1};
-    assert_int_equal(client_open(&options, &none, NULL, &client), ERR_OK);
+    assert_int_equal(client_open(&options, &none, &client), ERR_OK);
     redis_expect(bed.server.port, "CLIENT PAUSE 1000 WRITE", "OK");
     while (sent < HELLOS) { /* the first as soon as there is a connection */
         assert_true(clock_us() < end_us);
