@@ -26,26 +26,7 @@ struct tt_link {
     struct client_lane lane;
     const atomic_bool *stop;
     unsigned shards;
-    /* state */
-    uint64_t namespace_id;
-    struct {
-        unsigned shard;
-        bool waits, refused;
-        char *why; /* of the refusal */
-    } flush;
-    struct {
-        unsigned shard;
-        bool waits, ended; /* `ended`: the reader has enough */
-        uint64_t cursor;
-        uint64_t left; /* pages and entries that it may give yet */
-        bool too_many;
-        const struct tt_link_reader *reader;
-    } scan;
-    struct {
-        unsigned shard;
-        bool waits;
-        uint64_t memory_bytes; /* 0: not said */
-    } stats;
+    uint64_t namespace_id; /* of the last HELLO */
 };
 
 static uint64_t now_us(const struct tt_link *l)
@@ -74,70 +55,53 @@ static enum err no_shard(char *why)
 
 /* ---- what comes in ---- */
 
-static void take_flushed(struct tt_link *l, const struct proto_text *refused)
+/* Until something comes, or `until_us`, or it is time to see whether to stop. */
+static void sleep_until(struct tt_link *l, uint64_t until_us)
 {
-    l->flush.waits = false;
-    l->flush.refused = refused != NULL;
-    if (refused != NULL) {
-        proto_text_printable(*refused, l->flush.why, TT_LINK_WHY_MAX);
-    }
+    uint64_t now = now_us(l), tick = client_tick(l->lane.client, now);
+    until_us = until_us < now + STEP_US ? until_us : now + STEP_US;
+    lane_sleep(&l->lane, tick < until_us ? tick : until_us);
 }
 
-/* A page that was asked for twice may come twice. */
-static void take_scanned(struct tt_link *l, const struct proto_scanned *page)
-{
-    bool is_next = page->next == 0 || page->next > l->scan.cursor;
-    uint64_t cost = UINT64_C(1) + page->list.count;
-    if (is_next) {
-        l->scan.waits = false;
-        l->scan.cursor = page->next;
-        l->scan.too_many = cost > l->scan.left;
-        l->scan.left -= l->scan.too_many ? 0 : cost;
-        l->scan.ended = l->scan.too_many || !l->scan.reader->each(l->scan.reader->self,
-                                                                  page->list.at, page->list.count);
-    }
-}
-
-static void take_stats(struct tt_link *l, const struct proto_stats_answer *answer)
-{
-    static const char name[] = "memory_bytes";
-    l->stats.waits = false;
-    for (uint32_t i = 0; i < answer->list.count; i++) {
-        const struct proto_figure *figure = &answer->list.at[i];
-        bool is_it = figure->name.length == sizeof name - 1 &&
-                     memcmp(figure->name.at, name, sizeof name - 1) == 0;
-        l->stats.memory_bytes = is_it ? figure->value : l->stats.memory_bytes;
-    }
-}
-
-/* True if anything came. */
-static bool take_events(struct tt_link *l)
+/* Reads what is there; true if anything was. */
+static bool read_all(struct tt_link *l)
 {
     struct client_event e;
     const struct client_counters *counters = client_counters(l->lane.client);
     uint64_t before = counters->bytes_received;
     while (lane_next(&l->lane, &e)) {
-        if (e.kind == CLIENT_FLUSHED && l->flush.waits && l->flush.shard == e.shard) {
-            take_flushed(l, e.refused.why);
-        } else if (e.kind == CLIENT_SCANNED && l->scan.waits && l->scan.shard == e.shard) {
-            take_scanned(l, e.scanned);
-        } else if (e.kind == CLIENT_STATS && l->stats.waits && l->stats.shard == e.shard) {
-            take_stats(l, e.stats);
-        }
     }
     return counters->bytes_received != before;
 }
 
-/* Until something comes, or `until_us`, or it is time to see whether to stop. */
 static void serve(struct tt_link *l, uint64_t until_us)
 {
-    bool any = take_events(l);
-    uint64_t now = now_us(l), tick = client_tick(l->lane.client, now);
-    until_us = until_us < now + STEP_US ? until_us : now + STEP_US;
-    if (!any) {
-        lane_sleep(&l->lane, tick < until_us ? tick : until_us);
-        (void)take_events(l);
+    if (!read_all(l)) {
+        sleep_until(l, until_us);
+        (void)read_all(l);
     }
+}
+
+static bool find(struct tt_link *l, enum client_event_kind kind, unsigned shard,
+                 struct client_event *out)
+{
+    while (lane_next(&l->lane, out)) {
+        if (out->kind == kind && out->shard == shard) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The next event of that kind and shard, for which a moment is waited; false: not yet. */
+static bool await(struct tt_link *l, enum client_event_kind kind, unsigned shard,
+                  struct client_event *out)
+{
+    if (find(l, kind, shard, out)) {
+        return true;
+    }
+    sleep_until(l, UINT64_MAX);
+    return find(l, kind, shard, out);
 }
 
 /* ---- life ---- */
@@ -333,88 +297,105 @@ enum err tt_link_flush(struct tt_link *l, unsigned shard, char why[TT_LINK_WHY_M
 {
     uint64_t end = now_us(l) + TT_LINK_FLUSH_MS * UINT64_C(1000);
     uint64_t seen_us = now_us(l), silence_us = TT_LINK_ANSWER_MS * UINT64_C(1000);
+    struct client_event e;
     bool asked = false;
-    l->flush.shard = shard;
-    l->flush.waits = true;
-    l->flush.refused = false;
-    l->flush.why = why;
-    while (l->flush.waits && now_us(l) < end && now_us(l) - seen_us < silence_us &&
-           !is_stopped(l)) {
+    while (now_us(l) < end && now_us(l) - seen_us < silence_us && !is_stopped(l)) {
         if (tt_link_is_up(l, shard)) {
             seen_us = now_us(l);
             asked = asked || client_flush_table(l->lane.client, shard, seen_us);
         } else {
             asked = false; /* what it was asked before it fell silent is lost */
         }
-        serve(l, now_us(l) + STEP_US);
+        if (await(l, CLIENT_FLUSHED, shard, &e)) {
+            if (e.refused.why == NULL) {
+                return ERR_OK;
+            }
+            proto_text_printable(*e.refused.why, why, TT_LINK_WHY_MAX);
+            return ERR_ILLEGAL;
+        }
     }
-    if (l->flush.waits) {
-        l->flush.waits = false;
-        return fail(l, shard, tt_link_is_up(l, shard) ? "does not end" : "does not answer", why);
-    }
-    return l->flush.refused ? ERR_ILLEGAL : ERR_OK;
+    return fail(l, shard, tt_link_is_up(l, shard) ? "does not end" : "does not answer", why);
 }
 
-/* Of a shard: how many results it can have at most. */
-static enum err limit_of(struct tt_link *l, unsigned shard, uint64_t *out, char *why)
+/* So many results a shard can have at most, by its figures. */
+static uint64_t limit_by(const struct proto_stats_answer *answer)
+{
+    static const char name[] = "memory_bytes";
+    uint64_t bytes = 0; /* not said */
+    for (uint32_t i = 0; i < answer->list.count; i++) {
+        const struct proto_figure *figure = &answer->list.at[i];
+        bool is_it = figure->name.length == sizeof name - 1 &&
+                     memcmp(figure->name.at, name, sizeof name - 1) == 0;
+        bytes = is_it ? figure->value : bytes;
+    }
+    uint64_t limit = bytes > 0 ? bytes / RESULT_BYTES : results_unsaid;
+    return limit < results_max ? limit : results_max;
+}
+
+static bool limit_of(struct tt_link *l, unsigned shard, uint64_t *out)
 {
     uint64_t asked_us = 0, end = now_us(l) + TT_LINK_ANSWER_MS * UINT64_C(1000);
-    l->stats.shard = shard;
-    l->stats.waits = true;
-    l->stats.memory_bytes = 0;
-    while (l->stats.waits && now_us(l) < end && !is_stopped(l)) {
+    struct client_event e;
+    while (now_us(l) < end && !is_stopped(l)) {
         uint64_t now = now_us(l);
         if (asked_us == 0 || now - asked_us > ASK_AGAIN_US) {
             client_stats(l->lane.client, shard, now);
             asked_us = now;
         }
-        serve(l, now + STEP_US);
+        if (await(l, CLIENT_STATS, shard, &e)) {
+            *out = limit_by(e.stats);
+            return true;
+        }
     }
-    if (l->stats.waits) {
-        l->stats.waits = false;
-        return fail(l, shard, "does not answer", why);
+    return false;
+}
+
+/* The page that begins at `cursor`; NULL: no answer. One that was asked for twice may come twice:
+ * it is passed over. */
+static const struct proto_scanned *page_at(struct tt_link *l, unsigned shard, uint64_t cursor,
+                                           uint8_t depth)
+{
+    uint64_t asked_us = 0, end = now_us(l) + TT_LINK_ANSWER_MS * UINT64_C(1000);
+    struct client_event e;
+    while (now_us(l) < end && !is_stopped(l)) {
+        uint64_t now = now_us(l);
+        if (asked_us == 0 || now - asked_us > ASK_AGAIN_US) {
+            bool is_sent = client_scan(l->lane.client, shard, cursor, depth, now);
+            asked_us = is_sent ? now : asked_us;
+        }
+        bool is_here = await(l, CLIENT_SCANNED, shard, &e);
+        if (is_here && (e.scanned->next == 0 || e.scanned->next > cursor)) {
+            return e.scanned;
+        }
     }
-    *out = l->stats.memory_bytes > 0 ? l->stats.memory_bytes / RESULT_BYTES : results_unsaid;
-    *out = *out < results_max ? *out : results_max;
-    return ERR_OK;
+    return NULL;
 }
 
 enum err tt_link_scan(struct tt_link *l, unsigned shard, uint8_t depth,
                       const struct tt_link_reader *reader, char why[TT_LINK_WHY_MAX])
 {
-    uint64_t boot = client_shard_boot(l->lane.client, shard);
-    enum err err = limit_of(l, shard, &l->scan.left, why);
-    if (err != ERR_OK) {
-        return err;
+    uint64_t boot = client_shard_boot(l->lane.client, shard), cursor = 0;
+    uint64_t left; /* pages and entries that it may give yet */
+    if (!limit_of(l, shard, &left)) {
+        return fail(l, shard, "does not answer", why);
     }
-    l->scan.shard = shard;
-    l->scan.cursor = 0;
-    l->scan.ended = l->scan.too_many = false;
-    l->scan.reader = reader;
     do {
-        uint64_t asked_us = 0, end = now_us(l) + TT_LINK_ANSWER_MS * UINT64_C(1000);
-        l->scan.waits = true;
-        while (l->scan.waits && now_us(l) < end && !is_stopped(l)) {
-            uint64_t now = now_us(l);
-            if (asked_us == 0 || now - asked_us > ASK_AGAIN_US) {
-                bool is_sent = client_scan(l->lane.client, shard, l->scan.cursor, depth, now);
-                asked_us = is_sent ? now : asked_us;
-            }
-            serve(l, now + STEP_US);
-        }
-        if (l->scan.waits) {
-            l->scan.waits = false;
+        const struct proto_scanned *page = page_at(l, shard, cursor, depth);
+        if (page == NULL) {
             return fail(l, shard, "does not answer", why);
         }
         if (client_shard_boot(l->lane.client, shard) != boot) {
             return fail(l, shard, "was started again meanwhile", why);
         }
-        if (l->scan.too_many) {
+        uint64_t cost = UINT64_C(1) + page->list.count;
+        if (cost > left) {
             return fail(l, shard, "gives more results than its memory can hold", why);
         }
-    } while (l->scan.cursor != 0 && !l->scan.ended && !is_stopped(l));
-    if (l->scan.cursor != 0 && !l->scan.ended) {
-        return fail(l, shard, "", why);
-    }
-    return l->scan.ended ? ERR_FULL : ERR_OK;
+        left -= cost;
+        cursor = page->next;
+        if (!reader->each(reader->self, page->list.at, page->list.count)) {
+            return ERR_FULL;
+        }
+    } while (cursor != 0 && !is_stopped(l));
+    return cursor != 0 ? fail(l, shard, "", why) : ERR_OK;
 }
