@@ -158,7 +158,7 @@ void client_receive(struct client *client, unsigned shard, const uint8_t *bytes,
 
 /* The next event; false: none. A message makes one at most, besides ups and downs, which any call
  * may make and which are never lost: of a shard that fell and rose, or rose and fell, since the
- * last call the one that was told last is followed by the other. */
+ * last call the one that was said last is followed by the other. */
 bool client_next(struct client *client, struct client_event *out);
 
 /* Time-outs, HELLOs, heartbeats, lingering stores. Returns when it wants to be called again at the

@@ -137,7 +137,7 @@ struct client {
     struct proto_message message; /* that was received last */
     struct client_event event; /* of it */
     bool has_event; /* nobody has taken it */
-    uint64_t up, told_up, fell; /* bit i: shard i is up; was when last told; has fallen since */
+    uint64_t up, said_up, fell; /* bit i: shard i is up; was when last said; has fallen since */
     unsigned next_stopped;
     uint8_t *scratch;
     struct proto_decoder *decoder;
@@ -159,10 +159,10 @@ static inline struct ticket *ticket_of(const struct client *c, uint32_t id)
     return t;
 }
 
-/* ---- client_step.c ---- */
+/* ---- client_event.c ---- */
 
-/* What the message received last says to the client's user. */
-void client_tell(struct client *c, struct client_event event);
+/* What the message received last says: for client_next. */
+void event_put(struct client *c, struct client_event event);
 
 /* ---- client_part.c: sending, outstanding requests ---- */
 
@@ -229,7 +229,7 @@ void queue_drop_releases(struct client *c, unsigned shard);
 
 /* Sends a shard the open jobs, and the stops of late; it ignores what it knows. */
 void job_send_all(struct client *c, unsigned shard);
-/* That ERROR refuses the JOB_POST of an open job, perhaps: then it is told. */
+/* That ERROR refuses the JOB_POST of an open job, perhaps: then that is an event. */
 void job_on_error(struct client *c, unsigned shard, const struct proto_error *m);
 /* Repeats that at every heartbeat interval, as a message may be lost; returns when next. */
 uint64_t job_tick(struct client *c, unsigned shard);

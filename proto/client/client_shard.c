@@ -418,8 +418,8 @@ bool shard_on_flushed(struct client *c, unsigned shard, uint32_t request,
         return false;
     }
     s->flush_request = 0;
-    client_tell(c, (struct client_event){
-                       .kind = CLIENT_FLUSHED, .shard = shard, .refused = {.why = refused}});
+    event_put(c, (struct client_event){
+                     .kind = CLIENT_FLUSHED, .shard = shard, .refused = {.why = refused}});
     return true;
 }
 
@@ -445,9 +445,9 @@ void shard_on_error(struct client *c, unsigned shard, const struct proto_error *
     }
     if (part->kind == PART_HELLO && (m->code == PROTO_ERR_LIMIT || m->code == PROTO_ERR_ROLE)) {
         s->hello_due_us = c->now_us + REFUSED_PAUSE_US;
-        client_tell(c, (struct client_event){.kind = CLIENT_HELLO_REFUSED,
-                                             .shard = shard,
-                                             .refused = {.why = &m->text}});
+        event_put(c, (struct client_event){.kind = CLIENT_HELLO_REFUSED,
+                                           .shard = shard,
+                                           .refused = {.why = &m->text}});
     }
     s->timeouts_in_row = 0;
     part_lose(c, part);

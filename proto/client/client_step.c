@@ -167,47 +167,6 @@ void client_free(struct client **client)
     *client = NULL;
 }
 
-/* ---- out: events ---- */
-
-void client_tell(struct client *c, struct client_event event)
-{
-    CHECK_THAT(!c->has_event, "client: a message is one event");
-    c->event = event;
-    c->has_event = true;
-}
-
-static unsigned lowest(uint64_t bits)
-{
-    return (unsigned)__builtin_ctzll(bits);
-}
-
-/* A fall that nobody was told of before it rose again comes first. */
-static bool next_change(struct client *c, struct client_event *out)
-{
-    uint64_t falls = c->told_up & c->fell, rises = c->up & ~c->told_up;
-    if (falls == 0 && rises == 0) {
-        return false;
-    }
-    *out = (struct client_event){.kind = falls != 0 ? CLIENT_SHARD_DOWN : CLIENT_SHARD_UP,
-                                 .shard = lowest(falls != 0 ? falls : rises)};
-    c->told_up ^= UINT64_C(1) << out->shard;
-    c->fell &= ~(UINT64_C(1) << out->shard);
-    return true;
-}
-
-bool client_next(struct client *c, struct client_event *out)
-{
-    if (next_change(c, out)) {
-        return true;
-    }
-    bool any = c->has_event;
-    if (any) {
-        *out = c->event;
-        c->has_event = false;
-    }
-    return any;
-}
-
 /* ---- in ---- */
 
 /* Ends the request of shard_query that a message answers; all these have it as their first field.
@@ -230,12 +189,12 @@ static void on_bye(struct client *c, unsigned shard)
     s->hello_due_us = c->now_us + c->options.probe_us;
 }
 
-/* What is out of its range must not reach the search: it is counted, and nothing is told. */
-static void tell_if(struct client *c, bool is_in_range, struct client_event event)
+/* What is out of its range must not reach the search: it is counted, and is no event. */
+static void put_if(struct client *c, bool is_in_range, struct client_event event)
 {
     c->counters.malformed += !is_in_range;
     if (is_in_range) {
-        client_tell(c, event);
+        event_put(c, event);
     }
 }
 
@@ -244,7 +203,7 @@ static void on_share(struct client *c, unsigned shard, const struct proto_share 
     bool ok = proto_results_in_range(&m->list);
     c->counters.shares_taken += ok;
     c->counters.shared_taken += ok ? m->list.count : 0;
-    tell_if(c, ok, (struct client_event){CLIENT_SHARED, shard, .shared = m});
+    put_if(c, ok, (struct client_event){CLIENT_SHARED, shard, .shared = m});
 }
 
 static void apply(struct client *c, unsigned shard, const struct proto_message *m)
@@ -265,37 +224,37 @@ static void apply(struct client *c, unsigned shard, const struct proto_message *
         break;
     case PROTO_STATS_ANSWER:
         if (answers(c, shard, PART_STATS, m)) {
-            client_tell(c, EVENT(STATS, stats, stats_answer));
+            event_put(c, EVENT(STATS, stats, stats_answer));
         }
         break;
     case PROTO_MEMBERS_ANSWER:
         if (answers(c, shard, PART_MEMBERS, m)) {
-            client_tell(c, EVENT(MEMBERS, members, members_answer));
+            event_put(c, EVENT(MEMBERS, members, members_answer));
         }
         break;
     case PROTO_JOBS_ANSWER:
         if (answers(c, shard, PART_JOBS, m)) {
-            client_tell(c, EVENT(JOBS, jobs, jobs_answer));
+            event_put(c, EVENT(JOBS, jobs, jobs_answer));
         }
         break;
     case PROTO_HISTORY_ANSWER:
         if (answers(c, shard, PART_HISTORY, m)) {
-            tell_if(c, proto_weights_in_range(&m->history_answer.list),
-                    EVENT(HISTORY, history, history_answer));
+            put_if(c, proto_weights_in_range(&m->history_answer.list),
+                   EVENT(HISTORY, history, history_answer));
         }
         break;
     case PROTO_SCANNED:
         if (answers(c, shard, PART_SCAN, m)) {
-            tell_if(c, proto_entries_in_range(&m->scanned.list), EVENT(SCANNED, scanned, scanned));
+            put_if(c, proto_entries_in_range(&m->scanned.list), EVENT(SCANNED, scanned, scanned));
         }
         break;
     case PROTO_MAIL_LIST:
         if (answers(c, shard, PART_MAIL, m)) {
-            client_tell(c, EVENT(CORRESPONDENTS, correspondents, mail_list));
+            event_put(c, EVENT(CORRESPONDENTS, correspondents, mail_list));
         }
         break;
     case PROTO_MAIL:
-        client_tell(c, EVENT(MAIL, mail, mail));
+        event_put(c, EVENT(MAIL, mail, mail));
         break;
     case PROTO_FLUSHED:
         (void)shard_on_flushed(c, shard, m->flushed.request, NULL);
@@ -307,21 +266,21 @@ static void apply(struct client *c, unsigned shard, const struct proto_message *
         on_bye(c, shard);
         break;
     case PROTO_JOB:
-        client_tell(c, EVENT(JOB, job, job));
+        event_put(c, EVENT(JOB, job, job));
         break;
     case PROTO_JOB_STOP:
-        client_tell(c, EVENT(JOB_STOP, job_stop, job_stop));
+        event_put(c, EVENT(JOB_STOP, job_stop, job_stop));
         break;
     case PROTO_JOB_REPORT:
-        tell_if(c, proto_report_fault(&m->job_report) == NULL,
-                EVENT(JOB_REPORT, job_report, job_report));
+        put_if(c, proto_report_fault(&m->job_report) == NULL,
+               EVENT(JOB_REPORT, job_report, job_report));
         break;
     case PROTO_WORKER_INDEX:
-        client_tell(c, EVENT(WORKER_INDEX, worker_index, worker_index));
+        event_put(c, EVENT(WORKER_INDEX, worker_index, worker_index));
         break;
     case PROTO_NODE_DONE:
-        tell_if(c, proto_results_in_range(&m->node_done.list),
-                EVENT(NODE_DONE, node_done, node_done));
+        put_if(c, proto_results_in_range(&m->node_done.list),
+               EVENT(NODE_DONE, node_done, node_done));
         break;
     case PROTO_SHARE:
         on_share(c, shard, &m->share);

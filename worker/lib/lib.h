@@ -57,6 +57,7 @@ struct lib {
     char log_name[LIB_NAME_MAX];
     void (*node_done)(void *self, const struct abdada_store_op *result);
     void *self;
+    void (*take)(struct lib *l, const struct client_event *event); /* lib_handle.c */
     /* state */
     struct lib_nodes nodes;
     struct lib_asked *ticket; /* at (id & ticket_mask); id 0: free */

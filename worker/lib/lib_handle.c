@@ -145,6 +145,21 @@ static int read_keys(const char *dir, enum abdada_role role, struct keys_client 
     return err == ERR_OK || err == ERR_NOMEM ? error_of(err) : ABDADA_E_KEYS;
 }
 
+static void take_event(struct lib *l, const struct client_event *e)
+{
+    if (e->kind == CLIENT_NODE_DONE) {
+        lib_table_on_node_done(l, e->node_done);
+    } else if (e->kind == CLIENT_JOB_REPORT) {
+        lib_jobs_on_report(l, e->job_report, e->shard);
+    } else if (e->kind == CLIENT_JOB_REFUSED) {
+        lib_jobs_on_refused(l, e->refused.job, *e->refused.why, e->shard);
+    } else if (e->kind == CLIENT_STATS) {
+        lib_figures_on_stats(l, e->shard, e->stats);
+    } else if (e->kind == CLIENT_HELLO_REFUSED) {
+        proto_text_printable(*e->refused.why, l->refusal, sizeof l->refusal);
+    }
+}
+
 static enum err open_client(struct lib *l, const struct abdada_options *o)
 {
     struct client_options options = {
@@ -187,6 +202,7 @@ static int lib_open(struct lib *l, const struct abdada_options *o, char why[TRAN
     l->answer_us = o->answer_ms != 0 ? o->answer_ms * 1000 : RTO_MAX_US;
     l->node_done = o->node_done;
     l->self = o->self;
+    l->take = take_event;
     snprintf(l->log_name, sizeof l->log_name, "%s", o->log_name != NULL ? o->log_name : "");
     int result = read_servers(l, o->servers, &address, why);
     if (result != ABDADA_OK) {

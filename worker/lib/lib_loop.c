@@ -27,17 +27,7 @@ void lib_receive(struct lib *l)
 {
     struct client_event e;
     while (lane_next(&l->lane, &e)) {
-        if (e.kind == CLIENT_NODE_DONE) {
-            lib_table_on_node_done(l, e.node_done);
-        } else if (e.kind == CLIENT_JOB_REPORT) {
-            lib_jobs_on_report(l, e.job_report, e.shard);
-        } else if (e.kind == CLIENT_JOB_REFUSED) {
-            lib_jobs_on_refused(l, e.refused.job, *e.refused.why, e.shard);
-        } else if (e.kind == CLIENT_STATS) {
-            lib_figures_on_stats(l, e.shard, e.stats);
-        } else if (e.kind == CLIENT_HELLO_REFUSED) {
-            proto_text_printable(*e.refused.why, l->refusal, sizeof l->refusal);
-        }
+        l->take(l, &e);
     }
 }
 

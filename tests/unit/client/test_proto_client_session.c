@@ -85,8 +85,8 @@ static void bye_takes_a_shard_out_until_it_answers_a_probe(void **state)
     fake_close(f);
 }
 
-/* Whoever counts on a shard learns that it was away; one that was not told of it need not. */
-static void what_happened_to_a_shard_meanwhile_is_told_in_order(void **state)
+/* Whoever counts on a shard learns that it was away; one that did not know of it need not. */
+static void what_happened_to_a_shard_meanwhile_comes_in_order(void **state)
 {
     struct fake *f = fake_open(2);
     struct client_event e;
@@ -102,12 +102,12 @@ static void what_happened_to_a_shard_meanwhile_is_told_in_order(void **state)
     client_hello(f->client, PROTO_WORKER, 5, f->now);
     fake_welcome_untaken(f, 0);
     fake_welcome_untaken(f, 1);
-    static const struct client_event told[] = {
+    static const struct client_event wanted[] = {
         {CLIENT_SHARD_DOWN, 0}, {CLIENT_SHARD_DOWN, 1}, {CLIENT_SHARD_UP, 0}, {CLIENT_SHARD_UP, 1}};
-    for (unsigned i = 0; i < sizeof told / sizeof *told; i++) {
+    for (unsigned i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         assert_true(client_next(f->client, &e));
-        assert_int_equal(e.kind, told[i].kind);
-        assert_int_equal(e.shard, told[i].shard);
+        assert_int_equal(e.kind, wanted[i].kind);
+        assert_int_equal(e.shard, wanted[i].shard);
     }
     client_bye(f->client, f->now);
     fake_take(f);
@@ -585,7 +585,7 @@ int main(void)
         T(bye_takes_a_shard_out_until_it_answers_a_probe),
         T(a_refused_hello_is_said_and_repeated_every_second),
         T(another_boot_id_is_another_shard),
-        T(what_happened_to_a_shard_meanwhile_is_told_in_order),
+        T(what_happened_to_a_shard_meanwhile_comes_in_order),
         T(leaving_says_bye_and_forgets),
         T(nothing_waits_for_a_new_namespace),
         T(lost_hello_is_repeated_while_up),
