@@ -6,8 +6,9 @@
  * at client_deadline() at the latest. Deterministic given the calls and their times.
  *
  * Whenever the shell around it wakes, it gives everything the sockets hold to client_receive FIRST
- * (a time-out counts against a shard only if its answer did not lie there unread), then polls
- * tickets, then calls client_tick. It must not call the client from the port or the sink.
+ * (a time-out counts against a shard only if its answer did not lie there unread), taking events
+ * after each message, then polls tickets, then calls client_tick. It must not call the client from
+ * the port.
  *
  * A key belongs to the shard that is up and whose place weighs most (rendezvous hashing,
  * PROTOCOL.md section 5). A shard that stays silent loses its keys to the others until it answers a
@@ -35,46 +36,62 @@ struct client_port {
     bool (*send)(void *self, unsigned shard, const uint8_t *bytes, size_t length);
 };
 
-/* What shards send unasked, and the answers without a ticket. Any may be NULL. Messages are
- * borrowed until the callback returns. A job comes from every shard: the receiver drops repeats by
- * job id. A shard that does not know a job we report on sends job_stop with PROTO_STOP_EXPIRED,
- * once per report. job_refused: a shard does not take a job posted
- * here; once per JOB_POST, which goes on being repeated where there is no room, and to a shard that
- * bars it is sent again in the next session alone. worker_index: a worker's index among the
- * workers of that shard, repeated now and then. job_report: any worker may say anything in it.
- * flushed: the shard has forgotten all results that it had when it was asked; or it refuses to, in
- * the words of `refused`. scanned: a page of entries in their range.
- *
- * hello_refused: a shard does not take us, in its words; once per HELLO, which is repeated every
- * second then. It has a `self` of its own, who holds the connections, and so have the last three:
- * they go to the search, the others to who runs the jobs. node_done, the completion notice: once
- * for each node that another searcher finished while we had it in flight, with its result (slot 0),
- * in its range. A hint: it may be missing, late, or not close our window; our in-flight entry
- * stays. shared: results of others that PROTO_WANTS_RESULTS asked for, in their range; slots say
- * nothing. correspondents, mail: client_mail_join; they have a `self` of their own, too. */
-struct client_sink {
-    void *self;
-    void (*job)(void *self, const struct proto_job *job, unsigned shard);
-    void (*job_stop)(void *self, uint64_t job, uint8_t reason, unsigned shard);
-    void (*job_report)(void *self, const struct proto_job_report *report, unsigned shard);
-    void (*job_refused)(void *self, uint64_t job, struct proto_text why, unsigned shard);
-    void (*stats)(void *self, unsigned shard, const struct proto_stats_answer *answer);
-    void (*members)(void *self, unsigned shard, const struct proto_members_answer *answer);
-    void (*jobs)(void *self, unsigned shard, const struct proto_jobs_answer *answer);
-    void (*worker_index)(void *self, unsigned shard, uint32_t worker_index, uint32_t workers);
-    void (*flushed)(void *self, unsigned shard, const struct proto_text *refused);
-    void (*scanned)(void *self, unsigned shard, const struct proto_scanned *answer);
-    void (*shard_up)(void *self, unsigned shard);
-    void (*shard_down)(void *self, unsigned shard);
-    void *hello_self;
-    void (*hello_refused)(void *hello_self, unsigned shard, struct proto_text why);
-    void *node_self;
-    void (*node_done)(void *node_self, const struct tt_store *result);
-    void (*history)(void *node_self, unsigned shard, const struct proto_history_answer *answer);
-    void (*shared)(void *node_self, const struct proto_share *share);
-    void *mail_self;
-    void (*correspondents)(void *mail_self, const struct proto_mail_list *list);
-    void (*mail)(void *mail_self, const struct proto_mail *letter);
+/* What shards send unasked, the answers without a ticket, and which shards come and go. */
+enum client_event_kind {
+    CLIENT_SHARD_UP,
+    CLIENT_SHARD_DOWN,
+    CLIENT_HELLO_REFUSED, /* `refused`: the shard does not take us; once per HELLO, which is
+                             repeated every second then */
+    /* for who posts jobs, or searches them */
+    CLIENT_JOB, /* every shard says it: the receiver drops repeats by job id */
+    CLIENT_JOB_STOP, /* PROTO_STOP_EXPIRED: the shard does not know a job we report on; once per
+                        report */
+    CLIENT_JOB_REPORT, /* any worker may say anything in it */
+    CLIENT_JOB_REFUSED, /* `refused`: the shard does not take a job posted here; once per JOB_POST,
+                           which goes on being repeated where there is no room, and to a shard that
+                           bars it is sent again in the next session alone */
+    CLIENT_WORKER_INDEX, /* a worker's index among the workers of the shard, repeated at times */
+    /* for who watches shards, or their tables */
+    CLIENT_STATS,
+    CLIENT_MEMBERS,
+    CLIENT_JOBS,
+    CLIENT_FLUSHED, /* `refused`: without words the shard has forgotten all results that it had when
+                       it was asked */
+    CLIENT_SCANNED, /* a page of entries, in their range */
+    /* for searches */
+    CLIENT_NODE_DONE, /* once for each node that another searcher finished while we had it in
+                         flight, with its result (slot 0), in its range. A hint: it may be missing,
+                         late, or not close our window; our in-flight entry stays */
+    CLIENT_HISTORY,
+    CLIENT_SHARED, /* results of others that PROTO_WANTS_RESULTS asked for, in their range; slots
+                      say nothing */
+    CLIENT_CORRESPONDENTS, /* client_mail_join */
+    CLIENT_MAIL,
+};
+
+struct client_event {
+    enum client_event_kind kind;
+    unsigned shard;
+    /* borrowed until the next client_receive, as is what it points to; none of ups and downs */
+    union {
+        const struct proto_job *job;
+        const struct proto_job_stop *job_stop;
+        const struct proto_job_report *job_report;
+        const struct proto_worker_index *worker_index;
+        const struct proto_stats_answer *stats;
+        const struct proto_members_answer *members;
+        const struct proto_jobs_answer *jobs;
+        const struct proto_scanned *scanned;
+        const struct proto_node_done *node_done;
+        const struct proto_history_answer *history;
+        const struct proto_share *shared;
+        const struct proto_mail_list *correspondents;
+        const struct proto_mail *mail;
+        struct {
+            uint64_t job; /* JOB_REFUSED */
+            const struct proto_text *why; /* the shard's words; NULL: FLUSHED, and not refused */
+        } refused;
+    };
 };
 
 /* Zero means the default in brackets. */
@@ -98,7 +115,8 @@ struct client_options {
     unsigned lists; /* peeks, and lists of more than one ask, outstanding [tickets] */
     unsigned queue; /* stores, and as many releases, queued per shard [64] */
     unsigned jobs; /* jobs posted and not stopped [2] */
-    struct proto_decoder *decoder; /* borrowed; clients of one thread may share it [its own] */
+    struct proto_decoder *decoder; /* borrowed; clients of one thread may share it, whose events are
+                                      taken before another receives [its own] */
 };
 
 enum client_state {
@@ -130,12 +148,18 @@ struct client_counters {
 
 /* ERR_RANGE for options outside their ranges, ERR_NOMEM. Sends nothing: the first tick does. */
 enum err client_open(const struct client_options *options, const struct client_port *port,
-                     const struct client_sink *sink, struct client **out);
+                     struct client **out);
 void client_free(struct client **client);
 
-/* One message from a shard. Anything malformed or out of place is counted and dropped. */
+/* One message from a shard. Anything malformed or out of place is counted and dropped. Its events
+ * borrow from `bytes`, and are taken before the next one. */
 void client_receive(struct client *client, unsigned shard, const uint8_t *bytes, size_t length,
                     uint64_t now_us);
+
+/* The next event; false: none. A message makes one at most, besides ups and downs, which any call
+ * may make and which are never lost: of a shard that fell and rose, or rose and fell, since the
+ * last call the one that was said last is followed by the other. */
+bool client_next(struct client *client, struct client_event *out);
 
 /* Time-outs, HELLOs, heartbeats, lingering stores. Returns when it wants to be called again at the
  * latest; UINT64_MAX: never, unless something else is called. Calling earlier is harmless. */
@@ -199,7 +223,7 @@ void client_job_report(struct client *client, const struct proto_job_report *rep
                        uint64_t now_us);
 
 /* Publishes up to CLIENT_WEIGHTS_MAX weights at the root_key's owner and asks for the sums of all
- * searchers: sink->history, or nothing. `epoch`, `cursor`: epoch and `now` of that shard's last
+ * searchers: CLIENT_HISTORY, or nothing. `epoch`, `cursor`: epoch and `now` of that shard's last
  * answer on the root_key, or 0; the answer repeats the `cursor` it goes by. Returns the shard, or
  * CLIENT_NOWHERE: nothing was sent. A shard whose batch_max is smaller gets as many weights as it
  * takes. */
@@ -208,32 +232,32 @@ unsigned client_history(struct client *client, uint64_t root_key, uint32_t epoch
 
 /* Broadcasts up to CLIENT_SHARE_MAX results, of PROTO_RESULT_DEPTH_MAX at most, to searchers with
  * another table than options.table_id, through the shards in turns, which so bear the same load:
- * sink->shared there. Nothing is kept or confirmed. False: nothing was sent. */
+ * CLIENT_SHARED there. Nothing is kept or confirmed. False: nothing was sent. */
 bool client_share(struct client *client, const struct tt_store *results, unsigned count,
                   uint64_t now_us);
 
 /* Takes part in the letters of an open job, or no longer, at the shard that owns its id as a key
- * among all that are up: its other searchers, to sink->correspondents, or nothing. To be repeated,
+ * among all that are up: its other searchers, to CLIENT_CORRESPONDENTS, or nothing. To be repeated,
  * some times a second: searchers come and go, and so does the shard. False: not sent. */
 bool client_mail_join(struct client *client, uint64_t job, bool takes_part, uint64_t now_us);
 /* A letter of up to PROTO_BODY_MAX bytes to the searcher of that alias, if it takes part: comes to
- * sink->mail there, or gets lost. Letters from one to another arrive in their order as long as
+ * CLIENT_MAIL there, or gets lost. Letters from one to another arrive in their order as long as
  * the shard owns the job. */
 void client_mail(struct client *client, uint64_t job, uint64_t to, const uint8_t *body,
                  size_t length, uint64_t now_us);
 
-/* Asks one shard for its figures: sink->stats, or nothing. False: not up, or not sent. */
+/* Asks one shard for its figures: CLIENT_STATS, or nothing. False: not up, or not sent. */
 bool client_stats(struct client *client, unsigned shard, uint64_t now_us);
 /* The same for its sessions and its open jobs, a page at a time: `from` 0, then the answer's `next`
  * until that is 0. */
 bool client_members(struct client *client, unsigned shard, uint32_t from, uint64_t now_us);
 bool client_jobs(struct client *client, unsigned shard, uint32_t from, uint64_t now_us);
 
-/* Asks one shard to forget all results: sink->flushed, when it has, which takes a second for some
+/* Asks one shard to forget all results: CLIENT_FLUSHED, when it has, which takes a second for some
  * GiB, or nothing, when it fell silent meanwhile. Asked again before, it answers the last alone.
  * False: not up, or not sent. */
 bool client_flush_table(struct client *client, unsigned shard, uint64_t now_us);
-/* Asks one shard for results of at least `depth`, a page at a time: sink->scanned, or nothing, as
+/* Asks one shard for results of at least `depth`, a page at a time: CLIENT_SCANNED, or nothing, as
  * with client_members. `cursor` 0, then the answer's `next` until that is 0; a page may be empty.
  * Results stored meanwhile may be among them. */
 bool client_scan(struct client *client, unsigned shard, uint64_t cursor, uint8_t depth,

@@ -114,7 +114,6 @@ struct stored_job {
 struct client {
     /* fixed after open */
     struct client_port port;
-    struct client_sink sink;
     struct client_options options;
     char name[CLIENT_NAME_MAX + 1];
     unsigned part_mask, part_limit, ticket_mask;
@@ -136,6 +135,10 @@ struct client {
     struct tt_ask *gathered_asks; /* [ask_max] */
     struct stored_job *jobs;
     struct stopped_job stopped[STOPPED_MAX]; /* a ring */
+    struct proto_message message; /* that was received last */
+    struct client_event event; /* of it */
+    bool has_event; /* nobody has taken it */
+    uint64_t up, said_up, fell; /* bit i: shard i is up; was when last said; has fallen since */
     unsigned next_stopped;
     uint8_t *scratch;
     struct proto_decoder *decoder;
@@ -156,6 +159,11 @@ static inline struct ticket *ticket_of(const struct client *c, uint32_t id)
     CHECK(id != 0 && t->id == id);
     return t;
 }
+
+/* ---- client_event.c ---- */
+
+/* What the message received last says: for client_next. */
+void event_put(struct client *c, struct client_event event);
 
 /* ---- client_part.c: sending, outstanding requests ---- */
 
@@ -196,8 +204,8 @@ void shard_on_error(struct client *c, unsigned shard, const struct proto_error *
 /* The shard that passes on the letters of a job, or CLIENT_NOWHERE: slow or not, so that all
  * clients for whom the same shards are up agree. */
 unsigned shard_for_mail(const struct client *c, uint64_t job);
-/* FLUSH is answered; `refused` says why it is not done, or is NULL. */
-void shard_on_flushed(struct client *c, unsigned shard, uint32_t request,
+/* FLUSH is answered; `refused` says why it is not done, or is NULL. False: it was not asked. */
+bool shard_on_flushed(struct client *c, unsigned shard, uint32_t request,
                       const struct proto_text *refused);
 /* HELLO, heartbeat, lingering stores when due; returns when the next is. */
 uint64_t shard_tick(struct client *c, unsigned shard);
@@ -224,7 +232,7 @@ void queue_drop_releases(struct client *c, unsigned shard);
 
 /* Sends a shard the open jobs, and the stops of late; it ignores what it knows. */
 void job_send_all(struct client *c, unsigned shard);
-/* That ERROR refuses the JOB_POST of an open job, perhaps: said to the sink. */
+/* That ERROR refuses the JOB_POST of an open job, perhaps: then that is an event. */
 void job_on_error(struct client *c, unsigned shard, const struct proto_error *m);
 /* Repeats that at every heartbeat interval, as a message may be lost; returns when next. */
 uint64_t job_tick(struct client *c, unsigned shard);

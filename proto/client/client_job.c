@@ -20,9 +20,9 @@ void job_on_error(struct client *c, unsigned shard, const struct proto_error *m)
         bool is_meant = m->request != 0 && job->used && (uint32_t)job->job == m->request;
         if (is_meant && (is_barred || m->code == PROTO_ERR_LIMIT)) {
             job->barred |= (uint64_t)is_barred << shard;
-            if (c->sink.job_refused) {
-                c->sink.job_refused(c->sink.self, job->job, m->text, shard);
-            }
+            event_put(c, (struct client_event){.kind = CLIENT_JOB_REFUSED,
+                                               .shard = shard,
+                                               .refused = {job->job, &m->text}});
             return;
         }
     }

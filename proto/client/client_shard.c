@@ -55,6 +55,8 @@ static void shard_move(struct client *c, unsigned shard, enum client_state state
     struct shard *s = &c->shards[shard];
     CHECK(next_ok[s->state] & 1u << state);
     s->state = state;
+    uint64_t bit = UINT64_C(1) << shard;
+    c->up = state == CLIENT_UP ? c->up | bit : c->up & ~bit;
     map_rebuild(c);
 }
 
@@ -106,9 +108,7 @@ void shard_fall(struct client *c, unsigned shard, enum client_state state)
     queue_abandon_stores(c, shard);
     if (was_up) {
         c->counters.downs++;
-        if (c->sink.shard_down) {
-            c->sink.shard_down(c->sink.self, shard);
-        }
+        c->fell |= UINT64_C(1) << shard;
     }
 }
 
@@ -367,9 +367,6 @@ static void shard_rise(struct client *c, unsigned shard, const struct proto_welc
     c->counters.ups++;
     job_send_all(c, shard);
     (void)queue_flush(c, shard);
-    if (c->sink.shard_up) {
-        c->sink.shard_up(c->sink.self, shard);
-    }
 }
 
 void shard_on_welcome(struct client *c, unsigned shard, const struct proto_welcome *m)
@@ -413,16 +410,17 @@ void shard_on_welcome(struct client *c, unsigned shard, const struct proto_welco
 
 /* ---- an ERROR, and the answer that may be one ---- */
 
-void shard_on_flushed(struct client *c, unsigned shard, uint32_t request,
+bool shard_on_flushed(struct client *c, unsigned shard, uint32_t request,
                       const struct proto_text *refused)
 {
     struct shard *s = &c->shards[shard];
-    if (request != 0 && request == s->flush_request) {
-        s->flush_request = 0;
-        if (c->sink.flushed) {
-            c->sink.flushed(c->sink.self, shard, refused);
-        }
+    if (request == 0 || request != s->flush_request) {
+        return false;
     }
+    s->flush_request = 0;
+    event_put(c, (struct client_event){
+                     .kind = CLIENT_FLUSHED, .shard = shard, .refused = {.why = refused}});
+    return true;
 }
 
 void shard_on_error(struct client *c, unsigned shard, const struct proto_error *m)
@@ -437,17 +435,19 @@ void shard_on_error(struct client *c, unsigned shard, const struct proto_error *
         }
         return;
     }
+    if (shard_on_flushed(c, shard, m->request, &m->text)) {
+        return;
+    }
     struct part *part = part_find(c, m->request, shard);
-    shard_on_flushed(c, shard, m->request, &m->text);
     if (!part) { /* about a message without a request, or too late to matter */
         job_on_error(c, shard, m);
         return;
     }
     if (part->kind == PART_HELLO && (m->code == PROTO_ERR_LIMIT || m->code == PROTO_ERR_ROLE)) {
         s->hello_due_us = c->now_us + REFUSED_PAUSE_US;
-        if (c->sink.hello_refused) {
-            c->sink.hello_refused(c->sink.hello_self, shard, m->text);
-        }
+        event_put(c, (struct client_event){.kind = CLIENT_HELLO_REFUSED,
+                                           .shard = shard,
+                                           .refused = {.why = &m->text}});
     }
     s->timeouts_in_row = 0;
     part_lose(c, part);

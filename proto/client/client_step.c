@@ -114,7 +114,7 @@ static bool allocate(struct client *c)
 }
 
 enum err client_open(const struct client_options *options, const struct client_port *port,
-                     const struct client_sink *sink, struct client **out)
+                     struct client **out)
 {
     struct client_options completed = *options;
     enum err error = complete(&completed);
@@ -127,9 +127,6 @@ enum err client_open(const struct client_options *options, const struct client_p
     }
     c->options = completed;
     c->port = *port;
-    if (sink) {
-        c->sink = *sink;
-    }
     if (options->name) {
         (void)proto_text_copy(proto_text_of(options->name), c->name, sizeof c->name);
     }
@@ -172,54 +169,6 @@ void client_free(struct client **client)
 
 /* ---- in ---- */
 
-/* A result outside its range must not reach the search. */
-static void on_node_done(struct client *c, const struct proto_node_done *m)
-{
-    bool ok = proto_results_in_range(&m->list);
-    c->counters.malformed += !ok;
-    for (uint32_t i = 0; ok && c->sink.node_done && i < m->list.count; i++) {
-        c->sink.node_done(c->sink.node_self, &m->list.at[i]);
-    }
-}
-
-static void on_share(struct client *c, const struct proto_share *m)
-{
-    if (!proto_results_in_range(&m->list)) {
-        c->counters.malformed++;
-    } else if (c->sink.shared) {
-        c->counters.shares_taken++;
-        c->counters.shared_taken += m->list.count;
-        c->sink.shared(c->sink.node_self, m);
-    }
-}
-
-static void on_history(struct client *c, unsigned shard, const struct proto_history_answer *m)
-{
-    if (!proto_weights_in_range(&m->list)) {
-        c->counters.malformed++;
-    } else if (c->sink.history) {
-        c->sink.history(c->sink.node_self, shard, m);
-    }
-}
-
-static void on_scanned(struct client *c, unsigned shard, const struct proto_scanned *m)
-{
-    if (!proto_entries_in_range(&m->list)) {
-        c->counters.malformed++;
-    } else if (c->sink.scanned) {
-        c->sink.scanned(c->sink.self, shard, m);
-    }
-}
-
-static void on_job_report(struct client *c, unsigned shard, const struct proto_job_report *m)
-{
-    if (proto_report_fault(m) != NULL) {
-        c->counters.malformed++;
-    } else if (c->sink.job_report) {
-        c->sink.job_report(c->sink.self, m, shard);
-    }
-}
-
 /* Ends the request of shard_query that a message answers; all these have it as their first field.
  * False: it was not outstanding. */
 static bool answers(struct client *c, unsigned shard, enum part_kind kind,
@@ -240,9 +189,26 @@ static void on_bye(struct client *c, unsigned shard)
     s->hello_due_us = c->now_us + c->options.probe_us;
 }
 
-static void take(struct client *c, unsigned shard, const struct proto_message *m)
+/* What is out of its range must not reach the search: it is counted, and is no event. */
+static void put_if(struct client *c, bool is_in_range, struct client_event event)
 {
-    const struct client_sink *sink = &c->sink;
+    c->counters.malformed += !is_in_range;
+    if (is_in_range) {
+        event_put(c, event);
+    }
+}
+
+static void on_share(struct client *c, unsigned shard, const struct proto_share *m)
+{
+    bool ok = proto_results_in_range(&m->list);
+    c->counters.shares_taken += ok;
+    c->counters.shared_taken += ok ? m->list.count : 0;
+    put_if(c, ok, (struct client_event){CLIENT_SHARED, shard, .shared = m});
+}
+
+static void apply(struct client *c, unsigned shard, const struct proto_message *m)
+{
+#define EVENT(kind, field, from) ((struct client_event){CLIENT_##kind, shard, .field = &m->from})
     switch (m->type) {
     case PROTO_WELCOME:
         shard_on_welcome(c, shard, &m->welcome);
@@ -257,42 +223,41 @@ static void take(struct client *c, unsigned shard, const struct proto_message *m
         (void)answers(c, shard, PART_HEARTBEAT, m);
         break;
     case PROTO_STATS_ANSWER:
-        if (answers(c, shard, PART_STATS, m) && sink->stats) {
-            sink->stats(sink->self, shard, &m->stats_answer);
+        if (answers(c, shard, PART_STATS, m)) {
+            event_put(c, EVENT(STATS, stats, stats_answer));
         }
         break;
     case PROTO_MEMBERS_ANSWER:
-        if (answers(c, shard, PART_MEMBERS, m) && sink->members) {
-            sink->members(sink->self, shard, &m->members_answer);
+        if (answers(c, shard, PART_MEMBERS, m)) {
+            event_put(c, EVENT(MEMBERS, members, members_answer));
         }
         break;
     case PROTO_JOBS_ANSWER:
-        if (answers(c, shard, PART_JOBS, m) && sink->jobs) {
-            sink->jobs(sink->self, shard, &m->jobs_answer);
+        if (answers(c, shard, PART_JOBS, m)) {
+            event_put(c, EVENT(JOBS, jobs, jobs_answer));
         }
         break;
     case PROTO_HISTORY_ANSWER:
         if (answers(c, shard, PART_HISTORY, m)) {
-            on_history(c, shard, &m->history_answer);
+            put_if(c, proto_weights_in_range(&m->history_answer.list),
+                   EVENT(HISTORY, history, history_answer));
         }
         break;
     case PROTO_SCANNED:
         if (answers(c, shard, PART_SCAN, m)) {
-            on_scanned(c, shard, &m->scanned);
+            put_if(c, proto_entries_in_range(&m->scanned.list), EVENT(SCANNED, scanned, scanned));
         }
         break;
     case PROTO_MAIL_LIST:
-        if (answers(c, shard, PART_MAIL, m) && sink->correspondents) {
-            sink->correspondents(sink->mail_self, &m->mail_list);
+        if (answers(c, shard, PART_MAIL, m)) {
+            event_put(c, EVENT(CORRESPONDENTS, correspondents, mail_list));
         }
         break;
     case PROTO_MAIL:
-        if (sink->mail) {
-            sink->mail(sink->mail_self, &m->mail);
-        }
+        event_put(c, EVENT(MAIL, mail, mail));
         break;
     case PROTO_FLUSHED:
-        shard_on_flushed(c, shard, m->flushed.request, NULL);
+        (void)shard_on_flushed(c, shard, m->flushed.request, NULL);
         break;
     case PROTO_ERROR:
         shard_on_error(c, shard, &m->error);
@@ -301,53 +266,51 @@ static void take(struct client *c, unsigned shard, const struct proto_message *m
         on_bye(c, shard);
         break;
     case PROTO_JOB:
-        if (sink->job) {
-            sink->job(sink->self, &m->job, shard);
-        }
+        event_put(c, EVENT(JOB, job, job));
         break;
     case PROTO_JOB_STOP:
-        if (sink->job_stop) {
-            sink->job_stop(sink->self, m->job_stop.job, m->job_stop.reason, shard);
-        }
+        event_put(c, EVENT(JOB_STOP, job_stop, job_stop));
         break;
     case PROTO_JOB_REPORT:
-        on_job_report(c, shard, &m->job_report);
+        put_if(c, proto_report_fault(&m->job_report) == NULL,
+               EVENT(JOB_REPORT, job_report, job_report));
         break;
     case PROTO_WORKER_INDEX:
-        if (sink->worker_index) {
-            sink->worker_index(sink->self, shard, m->worker_index.index, m->worker_index.workers);
-        }
+        event_put(c, EVENT(WORKER_INDEX, worker_index, worker_index));
         break;
     case PROTO_NODE_DONE:
-        on_node_done(c, &m->node_done);
+        put_if(c, proto_results_in_range(&m->node_done.list),
+               EVENT(NODE_DONE, node_done, node_done));
         break;
     case PROTO_SHARE:
-        on_share(c, &m->share);
+        on_share(c, shard, &m->share);
         break;
     default:
         c->counters.unexpected++;
         break;
     }
+#undef EVENT
 }
 
 void client_receive(struct client *c, unsigned shard, const uint8_t *bytes, size_t length,
                     uint64_t now_us)
 {
-    struct proto_message m;
+    struct proto_message *m = &c->message;
     CHECK(shard < c->options.shards);
+    CHECK_THAT(!c->has_event, "client: events are taken before the next message");
     client_advance(c, now_us);
     c->counters.bytes_received += length;
-    if (proto_decode(c->decoder, bytes, length, &m) != ERR_OK) {
+    if (proto_decode(c->decoder, bytes, length, m) != ERR_OK) {
         c->counters.malformed++;
         return;
     }
     const struct shard *s = &c->shards[shard];
-    bool begins = m.type == PROTO_WELCOME || m.type == PROTO_ERROR || m.type == PROTO_BYE;
+    bool begins = m->type == PROTO_WELCOME || m->type == PROTO_ERROR || m->type == PROTO_BYE;
     if (s->state == CLIENT_ABSENT || s->state == CLIENT_LEFT || (!s->known && !begins)) {
         c->counters.unexpected++;
         return;
     }
-    take(c, shard, &m);
+    apply(c, shard, m);
 }
 
 /* ---- time ---- */

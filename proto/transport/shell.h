@@ -20,8 +20,9 @@ struct remote_shell {
     void *self;
     uint64_t (*now)(void *self); /* microseconds, monotonic */
     bool (*send)(void *self, unsigned shard, const uint8_t *bytes, size_t length); /* client_port */
-    /* Gives the client all that has arrived; true if anything had. Never waits. */
-    bool (*drain)(void *self, struct client *client);
+    /* Gives the client one message that has arrived, whose bytes stay until the next call; false:
+     * there is none, or this round had enough, and the next call begins another. Never waits. */
+    bool (*receive)(void *self, struct client *client);
     /* A shard does not take us, and says why, again and again. NULL: nobody is told. */
     void (*refused)(void *self, unsigned shard, struct proto_text why);
     /* Waits until something arrives or `until_us`. */

@@ -34,7 +34,7 @@ enum {
     RENEW_US = 5000000,
     SILENT_US = 500000, /* after which a name may be that of another address */
     REST_US = 250,
-    DRAIN_MAX = 256, /* messages per wake and shard: the search goes on in between */
+    RECEIVE_MAX = 256, /* messages per round and shard: the search goes on in between */
     /* Descriptors: a connection and an event for each socket; a poll, an event, what it takes to
      * look up a name and two more sockets for each server; and the rest of the program's. */
     FILES_EACH_SOCKET = 2,
@@ -63,6 +63,10 @@ struct zeromq {
     struct zeromq *first; /* of the process, or itself */
     struct shard_addresses *addresses; /* of `first` */
     _Atomic uint64_t said_refused; /* of `first`: bit i: that shard i refuses a HELLO was said */
+    /* round of reading: shard that is read, messages it gave, when the round began */
+    unsigned turn, received;
+    uint64_t round_us;
+    zmq_msg_t message; /* that the client was given last */
 };
 
 /* Connections of their own for all threads: in searches of 8 threads one message in 70 leaves
@@ -216,6 +220,7 @@ enum err zeromq_open(struct zeromq **out, void *context, const struct options_ho
     enum err err = z == NULL ? ERR_NOMEM : ERR_OK;
     zmq_ctx_set(context, ZMQ_IO_THREADS, (int)servers);
     if (z != NULL) {
+        zmq_msg_init(&z->message);
         z->program = program;
         z->first = first != NULL ? first : z;
         err =
@@ -251,6 +256,7 @@ void zeromq_close(struct zeromq **zeromq)
         zmq_close(shard->socket);
     }
     if (*zeromq != NULL) {
+        zmq_msg_close(&(*zeromq)->message);
         shard_addresses_close(&(*zeromq)->addresses);
     }
     free(*zeromq);
@@ -304,34 +310,32 @@ static bool send_bytes(void *self, unsigned shard, const uint8_t *bytes, size_t 
     return true;
 }
 
-static bool drain_shard(struct zeromq *z, struct client *client, unsigned shard, uint64_t now_us)
+static bool receive_from(struct zeromq *z, struct client *client, unsigned shard)
 {
-    bool any = false;
-    z->shard[shard].is_drained = false;
-    for (unsigned n = 0; n < DRAIN_MAX; n++) {
-        zmq_msg_t message;
-        zmq_msg_init(&message);
-        if (zmq_msg_recv(&message, z->shard[shard].socket, ZMQ_DONTWAIT) < 0) {
-            zmq_msg_close(&message);
-            z->shard[shard].is_drained = errno == EAGAIN;
-            break;
-        }
-        any = true;
-        client_receive(client, shard, zmq_msg_data(&message), zmq_msg_size(&message), now_us);
-        zmq_msg_close(&message);
+    struct zeromq_shard *from = &z->shard[shard];
+    bool any = zmq_msg_recv(&z->message, from->socket, ZMQ_DONTWAIT) >= 0;
+    from->is_drained = !any && errno == EAGAIN;
+    if (any) {
+        client_receive(client, shard, zmq_msg_data(&z->message), zmq_msg_size(&z->message),
+                       z->round_us);
     }
     return any;
 }
 
-static bool drain(void *self, struct client *client)
+static bool receive(void *self, struct client *client)
 {
     struct zeromq *z = self;
-    uint64_t now_us = clock_us();
-    bool any = false;
-    for (unsigned i = 0; i < z->servers; i++) {
-        any = drain_shard(z, client, i, now_us) || any;
+    if (z->turn == 0 && z->received == 0) {
+        z->round_us = clock_us();
     }
-    return any;
+    for (; z->turn < z->servers; z->turn++, z->received = 0) {
+        if (z->received < RECEIVE_MAX && receive_from(z, client, z->turn)) {
+            z->received++;
+            return true;
+        }
+    }
+    z->turn = 0;
+    return false;
 }
 
 static void sleep_until(void *self, uint64_t until_us)
@@ -381,7 +385,7 @@ struct remote_shell zeromq_shell(struct zeromq *zeromq)
         .self = zeromq,
         .now = now,
         .send = send_bytes,
-        .drain = drain,
+        .receive = receive,
         .refused = hello_refused,
         .sleep = sleep_until,
         .descriptors = descriptors,

@@ -27,20 +27,51 @@ static bool take(void *self, unsigned shard, const uint8_t *bytes, size_t length
     return true;
 }
 
-static void take_done(void *node_self, const struct tt_store *result)
+static void check_results(const struct proto_stores *list)
 {
-    (void)node_self;
-    CHECK(result->depth <= TT_DEPTH_MAX && result->score >= TT_SCORE_MIN);
-    CHECK(result->bound >= TT_LOWER && result->bound <= TT_EXACT);
+    for (uint32_t i = 0; i < list->count; i++) {
+        const struct tt_store *result = &list->at[i];
+        CHECK(result->depth <= TT_DEPTH_MAX && result->score >= TT_SCORE_MIN);
+        CHECK(result->bound >= TT_LOWER && result->bound <= TT_EXACT);
+    }
 }
 
-static void take_scanned(void *self, unsigned shard, const struct proto_scanned *page)
+static void check_page(const struct proto_scanned *page)
 {
-    (void)self, (void)shard;
     for (uint32_t i = 0; i < page->list.count; i++) {
         const struct tt_scanned *e = &page->list.at[i];
         CHECK(e->depth <= TT_DEPTH_MAX && e->lower >= TT_SCORE_MIN && e->lower <= e->upper);
     }
+}
+
+/* `up`: bit i: shard i is up, as the events say. */
+static void take_events(struct client *c)
+{
+    static uint64_t up;
+    struct client_event e;
+    while (client_next(c, &e)) {
+        CHECK(e.shard < SHARDS);
+        if (e.kind == CLIENT_SHARD_UP || e.kind == CLIENT_SHARD_DOWN) {
+            CHECK((up >> e.shard & 1) == (e.kind == CLIENT_SHARD_DOWN));
+            up ^= UINT64_C(1) << e.shard;
+        } else if (e.kind == CLIENT_NODE_DONE) {
+            check_results(&e.node_done->list);
+        } else if (e.kind == CLIENT_SHARED) {
+            check_results(&e.shared->list);
+        } else if (e.kind == CLIENT_SCANNED) {
+            check_page(e.scanned);
+        }
+    }
+    for (unsigned i = 0; i < SHARDS; i++) {
+        CHECK((up >> i & 1) == (client_shard_state(c, i) == CLIENT_UP));
+    }
+}
+
+static void receive(struct client *c, unsigned shard, const uint8_t *bytes, size_t length,
+                    uint64_t now)
+{
+    client_receive(c, shard, bytes, length, now);
+    take_events(c);
 }
 
 /* Puts the request the client awaits into the input, so that it is accepted. */
@@ -49,7 +80,7 @@ static void aim(struct client *c, unsigned shard, const uint8_t *bytes, size_t l
     static struct proto_decoder room;
     static uint8_t aimed[PROTO_MESSAGE_MAX];
     struct proto_message m;
-    client_receive(c, shard, bytes, length, now);
+    receive(c, shard, bytes, length, now);
     if (proto_decode(&room, bytes, length, &m) != ERR_OK) {
         return;
     }
@@ -88,7 +119,7 @@ static void aim(struct client *c, unsigned shard, const uint8_t *bytes, size_t l
         return;
     }
     size_t n = proto_encode(&m, aimed, sizeof aimed);
-    client_receive(c, shard, aimed, n, now);
+    receive(c, shard, aimed, n, now);
 }
 
 static void search(struct client *c, uint32_t *tickets, bool *peeks, uint64_t *rng, uint64_t now)
@@ -150,8 +181,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
         struct client_options options = {
             .shards = SHARDS, .tickets = TICKETS, .ask_max = 2, .peek_max = 2};
         struct client_port port = {NULL, take};
-        struct client_sink sink = {.node_done = take_done, .scanned = take_scanned};
-        CHECK(client_open(&options, &port, &sink, &c) == ERR_OK);
+        CHECK(client_open(&options, &port, &c) == ERR_OK);
     }
     now += rng_below(&rng, 2000);
     CHECK(client_tick(c, now) > now);

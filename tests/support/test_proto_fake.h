@@ -1,4 +1,4 @@
-/* A client between a port that writes down what it sends and a sink that counts: virtual time. */
+/* A client whose port writes down what it sends, and whose events are counted: virtual time. */
 #ifndef TESTS_SUPPORT_TEST_PROTO_FAKE_H
 #define TESTS_SUPPORT_TEST_PROTO_FAKE_H
 
@@ -23,7 +23,6 @@ struct sent {
 };
 
 struct fake {
-    struct fake *self; /* what node_done gets: another address than the rest */
     struct client *client;
     uint64_t now;
     bool refusing[CLIENT_SHARDS_MAX]; /* the port takes nothing */
@@ -63,122 +62,81 @@ static bool fake_send(void *self, unsigned shard, const uint8_t *bytes, size_t l
     return true;
 }
 
-static void fake_job(void *self, const struct proto_job *job, unsigned shard)
+static void fake_apply(struct fake *f, const struct client_event *e)
 {
-    struct fake *f = self;
-    (void)shard;
-    f->jobs++;
-    f->last_job = job->job;
+    switch (e->kind) {
+    case CLIENT_SHARD_UP:
+        f->ups++;
+        break;
+    case CLIENT_SHARD_DOWN:
+        f->downs++;
+        break;
+    case CLIENT_HELLO_REFUSED:
+        f->hellos_refused++;
+        break;
+    case CLIENT_JOB:
+        f->jobs++;
+        f->last_job = e->job->job;
+        break;
+    case CLIENT_JOB_STOP:
+        f->stops++;
+        break;
+    case CLIENT_JOB_REPORT:
+        f->reports++;
+        break;
+    case CLIENT_JOB_REFUSED:
+        f->refusals++;
+        f->last_job = e->refused.job;
+        break;
+    case CLIENT_WORKER_INDEX:
+        f->worker_index = e->worker_index->index;
+        f->workers = e->worker_index->workers;
+        break;
+    case CLIENT_STATS:
+        f->stats += e->stats->list.count;
+        break;
+    case CLIENT_MEMBERS:
+        f->members += e->members->list.count;
+        break;
+    case CLIENT_JOBS:
+        f->open_jobs += e->jobs->list.count;
+        break;
+    case CLIENT_FLUSHED:
+        f->flushed += e->refused.why == NULL;
+        f->flushes_refused += e->refused.why != NULL;
+        break;
+    case CLIENT_SCANNED:
+        f->scanned += e->scanned->list.count;
+        f->last_next = e->scanned->next;
+        break;
+    case CLIENT_NODE_DONE:
+        f->dones += e->node_done->list.count;
+        f->last_done = e->node_done->list.at[e->node_done->list.count - 1];
+        break;
+    case CLIENT_HISTORY:
+        f->weights += e->history->list.count;
+        f->last_weight =
+            e->history->list.count > 0 ? e->history->list.at[e->history->list.count - 1].weight : 0;
+        break;
+    case CLIENT_SHARED:
+        f->shared += e->shared->list.count;
+        f->last_table_id = e->shared->table_id;
+        f->last_load = e->shared->load;
+        f->last_done = e->shared->list.at[e->shared->list.count - 1];
+        break;
+    case CLIENT_CORRESPONDENTS:
+    case CLIENT_MAIL:
+        break;
+    }
 }
 
-static void fake_job_stop(void *self, uint64_t job, uint8_t reason, unsigned shard)
+/* Takes the client's events. */
+static void fake_take(struct fake *f)
 {
-    struct fake *f = self;
-    (void)job, (void)reason, (void)shard;
-    f->stops++;
-}
-
-static void fake_job_report(void *self, const struct proto_job_report *report, unsigned shard)
-{
-    struct fake *f = self;
-    (void)report, (void)shard;
-    f->reports++;
-}
-
-static void fake_node_done(void *node_self, const struct tt_store *result)
-{
-    struct fake *f = *(struct fake **)node_self;
-    f->dones++;
-    f->last_done = *result;
-}
-
-static void fake_history(void *node_self, unsigned shard, const struct proto_history_answer *answer)
-{
-    struct fake *f = *(struct fake **)node_self;
-    (void)shard;
-    f->weights += answer->list.count;
-    f->last_weight = answer->list.count > 0 ? answer->list.at[answer->list.count - 1].weight : 0;
-}
-
-static void fake_shared(void *node_self, const struct proto_share *share)
-{
-    struct fake *f = *(struct fake **)node_self;
-    f->shared += share->list.count;
-    f->last_table_id = share->table_id;
-    f->last_load = share->load;
-    f->last_done = share->list.at[share->list.count - 1];
-}
-
-static void fake_stats(void *self, unsigned shard, const struct proto_stats_answer *answer)
-{
-    struct fake *f = self;
-    (void)shard;
-    f->stats += answer->list.count;
-}
-
-static void fake_members(void *self, unsigned shard, const struct proto_members_answer *answer)
-{
-    struct fake *f = self;
-    (void)shard;
-    f->members += answer->list.count;
-}
-
-static void fake_open_jobs(void *self, unsigned shard, const struct proto_jobs_answer *answer)
-{
-    struct fake *f = self;
-    (void)shard;
-    f->open_jobs += answer->list.count;
-}
-
-static void fake_flushed(void *self, unsigned shard, const struct proto_text *refused)
-{
-    struct fake *f = self;
-    (void)shard;
-    f->flushed += refused == NULL;
-    f->flushes_refused += refused != NULL;
-}
-
-static void fake_scanned(void *self, unsigned shard, const struct proto_scanned *answer)
-{
-    struct fake *f = self;
-    (void)shard;
-    f->scanned += answer->list.count;
-    f->last_next = answer->next;
-}
-
-static void fake_worker_index(void *self, unsigned shard, uint32_t worker_index, uint32_t workers)
-{
-    struct fake *f = self;
-    (void)shard;
-    f->worker_index = worker_index;
-    f->workers = workers;
-}
-
-static void fake_hello_refused(void *hello_self, unsigned shard, struct proto_text why)
-{
-    struct fake *f = *(struct fake **)hello_self;
-    (void)shard, (void)why;
-    f->hellos_refused++;
-}
-
-static void fake_refusal(void *self, uint64_t job, struct proto_text why, unsigned shard)
-{
-    struct fake *f = self;
-    (void)shard, (void)why;
-    f->refusals++;
-    f->last_job = job;
-}
-
-static void fake_up(void *self, unsigned shard)
-{
-    (void)shard;
-    ((struct fake *)self)->ups++;
-}
-
-static void fake_down(void *self, unsigned shard)
-{
-    (void)shard;
-    ((struct fake *)self)->downs++;
+    struct client_event e;
+    while (client_next(f->client, &e)) {
+        fake_apply(f, &e);
+    }
 }
 
 /* The next message sent, decoded; NULL: none. */
@@ -207,7 +165,7 @@ static inline void fake_forget(struct fake *f)
     f->head = f->tail;
 }
 
-static void fake_say(struct fake *f, unsigned shard, const struct proto_message *m)
+static void fake_receive(struct fake *f, unsigned shard, const struct proto_message *m)
 {
     static uint8_t bytes[PROTO_MESSAGE_MAX];
     size_t length = proto_encode(m, bytes, sizeof bytes);
@@ -215,14 +173,19 @@ static void fake_say(struct fake *f, unsigned shard, const struct proto_message 
     client_receive(f->client, shard, bytes, length, f->now);
 }
 
+static void fake_say(struct fake *f, unsigned shard, const struct proto_message *m)
+{
+    fake_receive(f, shard, m);
+    fake_take(f);
+}
+
 static uint64_t fake_boot(unsigned shard)
 {
     return UINT64_C(0x1000) + shard;
 }
 
-/* Answers the last HELLO. */
-static void fake_welcome_at(struct fake *f, unsigned shard, uint64_t boot, uint64_t place,
-                            uint32_t session)
+static struct proto_message fake_welcome_of(const struct fake *f, unsigned shard, uint64_t boot,
+                                            uint64_t place, uint32_t session)
 {
     struct proto_message m = {.type = PROTO_WELCOME};
     m.welcome = (struct proto_welcome){.request = f->hello[shard],
@@ -231,6 +194,14 @@ static void fake_welcome_at(struct fake *f, unsigned shard, uint64_t boot, uint6
                                        .heartbeat_ms = 1000,
                                        .batch_max = 1024,
                                        .place = place};
+    return m;
+}
+
+/* Answers the last HELLO. */
+static void fake_welcome_at(struct fake *f, unsigned shard, uint64_t boot, uint64_t place,
+                            uint32_t session)
+{
+    struct proto_message m = fake_welcome_of(f, shard, boot, place, session);
     fake_say(f, shard, &m);
 }
 
@@ -242,6 +213,13 @@ static void fake_welcome_as(struct fake *f, unsigned shard, uint64_t boot, uint3
 static void fake_welcome(struct fake *f, unsigned shard)
 {
     fake_welcome_as(f, shard, fake_boot(shard), 7);
+}
+
+/* The same, and its events stay with the client. */
+static inline void fake_welcome_untaken(struct fake *f, unsigned shard)
+{
+    struct proto_message m = fake_welcome_of(f, shard, fake_boot(shard), fake_boot(shard), 7);
+    fake_receive(f, shard, &m);
 }
 
 static inline void fake_answer(struct fake *f, unsigned shard, uint32_t request,
@@ -265,32 +243,10 @@ static struct fake *fake_open_with(struct client_options options)
     struct fake *f = calloc(1, sizeof *f);
     assert_non_null(f);
     struct client_port port = {f, fake_send};
-    struct client_sink sink = {
-        .self = f,
-        .job = fake_job,
-        .job_stop = fake_job_stop,
-        .job_report = fake_job_report,
-        .stats = fake_stats,
-        .members = fake_members,
-        .jobs = fake_open_jobs,
-        .worker_index = fake_worker_index,
-        .flushed = fake_flushed,
-        .scanned = fake_scanned,
-        .job_refused = fake_refusal,
-        .hello_self = &f->self,
-        .hello_refused = fake_hello_refused,
-        .shard_up = fake_up,
-        .shard_down = fake_down,
-        .node_self = &f->self,
-        .node_done = fake_node_done,
-        .history = fake_history,
-        .shared = fake_shared,
-    };
-    f->self = f;
     options.name = "test";
     options.instance = 42;
     f->now = 1000000;
-    assert_int_equal(client_open(&options, &port, &sink, &f->client), ERR_OK);
+    assert_int_equal(client_open(&options, &port, &f->client), ERR_OK);
     return f;
 }
 
@@ -318,7 +274,9 @@ static void fake_close(struct fake *f)
 static inline uint64_t fake_wait(struct fake *f, uint64_t us)
 {
     f->now += us;
-    return client_tick(f->client, f->now);
+    uint64_t next = client_tick(f->client, f->now);
+    fake_take(f);
+    return next;
 }
 
 static inline struct tt_ask fake_ask_of(uint64_t key)
@@ -360,6 +318,7 @@ static inline void fake_silence(struct fake *f, unsigned shard)
         f->now = client_deadline(f->client, ticket);
         assert_int_equal(client_answer(f->client, ticket, f->now, &answer), CLIENT_LOST);
     }
+    fake_take(f);
     fake_forget(f);
 }
 

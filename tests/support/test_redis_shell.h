@@ -44,78 +44,33 @@ struct redis_bed {
     uint64_t served_us;
 };
 
-/* ---- sinks ---- */
+/* ---- events ---- */
 
-static inline void on_job(void *self, const struct proto_job *job, unsigned shard)
+static inline void on_job(struct peer *p, const struct proto_job *job)
 {
-    struct peer *p = self;
-    (void)shard;
     p->jobs++;
     p->job = job->job;
     proto_text_copy(job->position, p->position, sizeof p->position);
 }
 
-static inline void on_stop(void *self, uint64_t job, uint8_t reason, unsigned shard)
+static inline void on_shared(struct peer *p, const struct proto_share *share)
 {
-    struct peer *p = self;
-    (void)shard;
-    p->stops++;
-    p->stopped = job;
-    p->stop_reason = reason;
-}
-
-static inline void on_report(void *self, const struct proto_job_report *report, unsigned shard)
-{
-    struct peer *p = self;
-    (void)shard;
-    p->reports++;
-    p->report = *report;
-}
-
-static inline void on_refused(void *self, uint64_t job, struct proto_text why, unsigned shard)
-{
-    (void)job, (void)why, (void)shard;
-    ((struct peer *)self)->refusals++;
-}
-
-static inline void on_index(void *self, unsigned shard, uint32_t worker_index, uint32_t workers)
-{
-    struct peer *p = self;
-    (void)shard;
-    p->indexes++;
-    p->index = (struct proto_worker_index){worker_index, workers};
-}
-
-static inline void on_done(void *self, const struct tt_store *result)
-{
-    struct peer *p = self;
-    p->dones++;
-    p->done = *result;
-}
-
-static inline void on_shared(void *self, const struct proto_share *share)
-{
-    struct peer *p = self;
     assert_true(share->list.count > 0);
     p->shares += share->list.count;
     p->shared = share->list.at[0];
     p->shared_table = share->table_id;
 }
 
-static inline void on_history(void *self, unsigned shard, const struct proto_history_answer *answer)
+static inline void on_history(struct peer *p, const struct proto_history_answer *answer)
 {
-    struct peer *p = self;
-    (void)shard;
     p->histories++;
     p->history = *answer;
     p->sum = answer->list.count > 0 ? answer->list.at[0].weight : 0;
 }
 
-static inline void on_stats(void *self, unsigned shard, const struct proto_stats_answer *answer)
+static inline void on_stats(struct peer *p, const struct proto_stats_answer *answer)
 {
-    struct peer *p = self;
     size_t n = 0;
-    (void)shard;
     for (uint32_t i = 0; i < answer->list.count; i++) {
         const struct proto_figure *f = &answer->list.at[i];
         n += (size_t)snprintf(p->stats + n, sizeof p->stats - n, " %.*s=%llu;", (int)f->name.length,
@@ -124,16 +79,8 @@ static inline void on_stats(void *self, unsigned shard, const struct proto_stats
     }
 }
 
-static inline void on_members(void *self, unsigned shard, const struct proto_members_answer *answer)
+static inline void on_jobs(struct peer *p, const struct proto_jobs_answer *answer)
 {
-    (void)shard;
-    ((struct peer *)self)->members = answer->list.count;
-}
-
-static inline void on_jobs(void *self, unsigned shard, const struct proto_jobs_answer *answer)
-{
-    struct peer *p = self;
-    (void)shard;
     p->job_rows = answer->list.count;
     if (p->job_rows > 0) {
         p->job_row = answer->list.at[0]; /* its texts are borrowed, but for these */
@@ -142,23 +89,67 @@ static inline void on_jobs(void *self, unsigned shard, const struct proto_jobs_a
     }
 }
 
-static inline void on_flushed(void *self, unsigned shard, const struct proto_text *refused)
+static inline void on_scanned(struct peer *p, const struct proto_scanned *answer)
 {
-    (void)shard;
-    ((struct peer *)self)->flushes += refused == NULL;
-    ((struct peer *)self)->flushes_refused += refused != NULL;
-}
-
-static inline void on_scanned(void *self, unsigned shard, const struct proto_scanned *answer)
-{
-    struct peer *p = self;
-    (void)shard;
     assert_true(answer->next == 0 || answer->next > p->next);
     p->pages++;
     p->next = answer->next;
     p->entries += answer->list.count;
     if (answer->list.count > 0) {
         p->entry = answer->list.at[0];
+    }
+}
+
+static inline void peer_take(struct peer *p, const struct client_event *e)
+{
+    switch (e->kind) {
+    case CLIENT_JOB:
+        on_job(p, e->job);
+        break;
+    case CLIENT_JOB_STOP:
+        p->stops++;
+        p->stopped = e->job_stop->job;
+        p->stop_reason = e->job_stop->reason;
+        break;
+    case CLIENT_JOB_REPORT:
+        p->reports++;
+        p->report = *e->job_report;
+        break;
+    case CLIENT_JOB_REFUSED:
+        p->refusals++;
+        break;
+    case CLIENT_WORKER_INDEX:
+        p->indexes++;
+        p->index = *e->worker_index;
+        break;
+    case CLIENT_NODE_DONE:
+        p->dones += e->node_done->list.count;
+        p->done = e->node_done->list.at[e->node_done->list.count - 1];
+        break;
+    case CLIENT_SHARED:
+        on_shared(p, e->shared);
+        break;
+    case CLIENT_HISTORY:
+        on_history(p, e->history);
+        break;
+    case CLIENT_STATS:
+        on_stats(p, e->stats);
+        break;
+    case CLIENT_MEMBERS:
+        p->members = e->members->list.count;
+        break;
+    case CLIENT_JOBS:
+        on_jobs(p, e->jobs);
+        break;
+    case CLIENT_FLUSHED:
+        p->flushes += e->refused.why == NULL;
+        p->flushes_refused += e->refused.why != NULL;
+        break;
+    case CLIENT_SCANNED:
+        on_scanned(p, e->scanned);
+        break;
+    default:
+        break;
     }
 }
 
@@ -178,8 +169,13 @@ static inline long bed_eval(struct redis_bed *b, const char *lua)
 
 static inline void peer_serve(struct peer *p)
 {
+    struct client_event e;
     if (p->client != NULL) {
-        (void)p->port.drain(p->port.self, p->client);
+        while (p->port.receive(p->port.self, p->client)) {
+            while (client_next(p->client, &e)) {
+                peer_take(p, &e);
+            }
+        }
         (void)client_tick(p->client, clock_us());
     }
 }
@@ -245,24 +241,7 @@ static inline void peer_open_as(struct redis_bed *b, unsigned index, enum proto_
         .rto_max_us = wait_us,
     };
     struct client_port port = {p->port.self, p->port.send};
-    struct client_sink sink = {
-        .self = p,
-        .job = on_job,
-        .job_stop = on_stop,
-        .job_report = on_report,
-        .job_refused = on_refused,
-        .stats = on_stats,
-        .members = on_members,
-        .jobs = on_jobs,
-        .worker_index = on_index,
-        .node_self = p,
-        .node_done = on_done,
-        .history = on_history,
-        .shared = on_shared,
-        .flushed = on_flushed,
-        .scanned = on_scanned,
-    };
-    assert_int_equal(client_open(&options, &port, &sink, &p->client), ERR_OK);
+    assert_int_equal(client_open(&options, &port, &p->client), ERR_OK);
     unsigned open = 0;
     for (unsigned i = 0; i < BENCH_PEERS; i++) {
         open += b->peer[i].client != NULL;

@@ -28,7 +28,7 @@ struct peer {
     struct embedded_port local;
     struct search *search;
     struct letter inbox[INBOX];
-    unsigned letters;
+    unsigned letters, read;
     bool is_cut_off; /* what it sends is lost */
 };
 
@@ -66,15 +66,16 @@ static inline bool shell_send(void *self, unsigned shard, const uint8_t *bytes, 
     return true;
 }
 
-static inline bool shell_drain(void *self, struct client *client)
+static inline bool shell_receive(void *self, struct client *client)
 {
     struct peer *peer = self;
-    bool any = peer->letters > 0;
-    for (unsigned i = 0; i < peer->letters; i++) {
-        client_receive(client, 0, peer->inbox[i].bytes, peer->inbox[i].length, shell_now(self));
+    if (peer->read == peer->letters) {
+        peer->read = peer->letters = 0;
+        return false;
     }
-    peer->letters = 0;
-    return any;
+    const struct letter *letter = &peer->inbox[peer->read++];
+    client_receive(client, 0, letter->bytes, letter->length, shell_now(self));
+    return true;
 }
 
 static inline void shell_sleep(void *self, uint64_t until_us)
@@ -120,7 +121,7 @@ static inline void peer_open_at(struct world *world, unsigned index, uint8_t sha
         .shell = {.self = peer,
                   .now = shell_now,
                   .send = shell_send,
-                  .drain = shell_drain,
+                  .receive = shell_receive,
                   .sleep = shell_sleep,
                   .ask_cost_us = SHELL_ASK_US},
         .client = {.shards = 1, .role = PROTO_CLIENT, .instance = index + 1, .name = peer->route},

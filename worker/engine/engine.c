@@ -36,7 +36,7 @@ struct engine {
     unsigned shards;
     struct mailboxes *mailboxes; /* of algorithms whose searchers send each other messages ... */
     bool has_letters; /* ... to those of other processes, too: shards pass them on */
-    struct engine_thread *thread; /* the first has the job port */
+    struct engine_thread *thread; /* the first has the jobs */
     struct observer *observer; /* notes are written under `lock` */
     uint64_t instance; /* of the front-end's session */
     /* state of a run */
@@ -203,10 +203,10 @@ static void report(struct engine *e, uint64_t now)
         .line = proto_text_of(text),
     };
     pthread_mutex_unlock(&e->lock);
-    const struct job_port *port = &e->thread[0].searcher.port;
+    struct job_client *jobs = e->thread[0].searcher.jobs;
     const struct proto_job_report own = own_report(e);
-    port->report(port->self, &own);
-    port->report(port->self, &message);
+    job_client_report(jobs, &own);
+    job_client_report(jobs, &message);
 }
 
 static bool over_limits(struct engine *e, uint64_t now)
@@ -460,8 +460,7 @@ unsigned engine_shards(const struct engine *e)
 
 unsigned engine_shards_up(const struct engine *e)
 {
-    const struct job_port *port = &e->thread[0].searcher.port;
-    return e->transport == NULL ? 0 : port->sources_up(port->self);
+    return e->transport == NULL ? 0 : job_client_sources_up(e->thread[0].searcher.jobs);
 }
 
 void engine_shard_name(const struct engine *e, unsigned shard, char out[TRANSPORT_NAME_MAX])
@@ -567,7 +566,7 @@ enum err engine_run(struct engine *e, struct job *job, const struct engine_obser
         err = prepare_threads(e);
     }
     if (err == ERR_OK && is_posted) {
-        err = first->port.post(first->port.self, job);
+        err = job_client_post(first->jobs, job);
     }
     if (err == ERR_OK) {
         if (job->time_ms == 0 || job->time_ms >= SHORT_MS) {
@@ -578,7 +577,7 @@ enum err engine_run(struct engine *e, struct job *job, const struct engine_obser
         CHECK(embedded_inflight(e->table) == 0);
         e->end_us = clock_us();
         if (is_posted) { /* the workers' last figures, if they come soon */
-            first->port.stop(first->port.self, job->id);
+            job_client_stop(first->jobs, job->id);
             front_core_await(&e->front, first,
                              job->at_once        ? 0
                              : job->time_ms != 0 ? FRONT_WAIT_TIMED_MS

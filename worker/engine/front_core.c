@@ -111,16 +111,16 @@ bool front_core_waits(const struct front_core *c, unsigned sources_up, uint64_t 
 void front_core_take(struct front_core *c, struct searcher *searcher)
 {
     struct job_event event;
-    while (searcher->port.poll(searcher->port.self, &event)) {
+    while (job_client_poll(searcher->jobs, &event)) {
         front_core_event(c, &event, remote_now_us(searcher->remote));
     }
 }
 
 void front_core_await(struct front_core *c, struct searcher *searcher, uint32_t wait_ms)
 {
-    const struct job_port *port = &searcher->port;
     front_core_stop(c, wait_ms, remote_now_us(searcher->remote));
-    while (front_core_waits(c, port->sources_up(port->self), remote_now_us(searcher->remote))) {
+    while (front_core_waits(c, job_client_sources_up(searcher->jobs),
+                            remote_now_us(searcher->remote))) {
         remote_wait(searcher->remote, WAIT_STEP_MS);
         front_core_take(c, searcher);
     }

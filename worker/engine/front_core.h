@@ -69,7 +69,7 @@ void front_core_stop(struct front_core *core, uint32_t wait_ms, uint64_t now_us)
 /* Whether to wait on: a worker that lives has not sent its last report. */
 bool front_core_waits(const struct front_core *core, unsigned sources_up, uint64_t now_us);
 
-/* Takes all events that the searcher's job port has. */
+/* Takes all events that the searcher's job client has. */
 void front_core_take(struct front_core *core, struct searcher *searcher);
 /* front_core_stop, and serves the searcher's sockets as long as front_core_waits. */
 void front_core_await(struct front_core *core, struct searcher *searcher, uint32_t wait_ms);

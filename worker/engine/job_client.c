@@ -10,10 +10,15 @@ struct job_client {
     struct job_event event[JOB_EVENTS_MAX]; /* from `first`, `count` of them */
 };
 
-enum err job_client_open(struct job_client **out)
+enum err job_client_open(struct job_client **out, struct remote *remote)
 {
-    *out = calloc(1, sizeof **out);
-    return *out != NULL ? ERR_OK : ERR_NOMEM;
+    struct job_client *c = calloc(1, sizeof *c);
+    if (c == NULL) {
+        return ERR_NOMEM;
+    }
+    c->remote = remote;
+    *out = c;
+    return ERR_OK;
 }
 
 void job_client_close(struct job_client **client)
@@ -22,7 +27,7 @@ void job_client_close(struct job_client **client)
     *client = NULL;
 }
 
-/* ---- the sink: while messages are read ---- */
+/* ---- while messages are read ---- */
 
 /* Room for one event, or NULL. An emptied queue begins at its start again: only as much of it is
  * touched as was ever needed. */
@@ -48,9 +53,8 @@ static bool is_up(const struct job_client *c, unsigned shard)
 
 /* One that comes late, after its source fell silent, is dropped: the job would count on that source
  * for ever. When it is up again it offers what it has. */
-static void take_job(void *self, const struct proto_job *job, unsigned shard)
+static void take_job(struct job_client *c, const struct proto_job *job, unsigned shard)
 {
-    struct job_client *c = self;
     if (!is_up(c, shard)) {
         return;
     }
@@ -61,27 +65,27 @@ static void take_job(void *self, const struct proto_job *job, unsigned shard)
     }
 }
 
-static void take_stop(void *self, uint64_t job, uint8_t reason, unsigned shard)
+static void take_stop(struct job_client *c, const struct proto_job_stop *stop, unsigned shard)
 {
-    struct job_event *e = append(self, JOB_STOPPED, shard);
+    struct job_event *e = append(c, JOB_STOPPED, shard);
     if (e != NULL) {
-        e->job = job;
-        e->by_owner = reason == PROTO_STOP_OWNER;
+        e->job = stop->job;
+        e->by_owner = stop->reason == PROTO_STOP_OWNER;
     }
 }
 
-static void take_refusal(void *self, uint64_t job, struct proto_text why, unsigned shard)
+static void take_refusal(struct job_client *c, uint64_t job, const struct proto_text *why,
+                         unsigned shard)
 {
-    struct job_event *e = append(self, JOB_REFUSED, shard);
+    struct job_event *e = append(c, JOB_REFUSED, shard);
     if (e != NULL) {
         e->job = job;
-        proto_text_printable(why, e->why, sizeof e->why);
+        proto_text_printable(*why, e->why, sizeof e->why);
     }
 }
 
-static void take_report(void *self, const struct proto_job_report *report, unsigned shard)
+static void take_report(struct job_client *c, const struct proto_job_report *report, unsigned shard)
 {
-    struct job_client *c = self;
     struct job_event *e = NULL;
     /* Every source passes it on: of a worker's reports the one with most nodes is enough. */
     for (unsigned i = c->first; i < c->first + c->count && e == NULL; i++) {
@@ -101,74 +105,66 @@ static void take_report(void *self, const struct proto_job_report *report, unsig
     }
 }
 
-static void take_index(void *self, unsigned shard, uint32_t worker_index, uint32_t workers)
+static void take_index(struct job_client *c, uint32_t worker_index, unsigned shard)
 {
-    struct job_client *c = self;
-    (void)workers;
-    if (!is_up(c, shard)) {
-        return;
-    }
-    struct job_event *e = append(c, JOB_INDEX, shard);
+    struct job_event *e = is_up(c, shard) ? append(c, JOB_INDEX, shard) : NULL;
     if (e != NULL) {
         e->worker_index = worker_index;
     }
 }
 
-static void take_up(void *self, unsigned shard)
+void job_client_event(struct job_client *c, const struct client_event *e)
 {
-    struct job_client *c = self;
-    c->up |= UINT64_C(1) << shard;
-    (void)append(c, JOB_SOURCE_UP, shard); /* without room, orphans only wait longer */
-}
-
-static void take_down(void *self, unsigned shard)
-{
-    struct job_client *c = self;
-    if (append(c, JOB_SOURCE_DOWN, shard) != NULL) {
-        c->up &= ~(UINT64_C(1) << shard);
+    const uint64_t bit = UINT64_C(1) << e->shard;
+    switch (e->kind) {
+    case CLIENT_SHARD_UP:
+        c->up |= bit;
+        (void)append(c, JOB_SOURCE_UP, e->shard); /* without room, orphans only wait longer */
+        break;
+    case CLIENT_SHARD_DOWN:
+        c->up &= append(c, JOB_SOURCE_DOWN, e->shard) != NULL ? ~bit : UINT64_MAX;
+        break;
+    case CLIENT_JOB:
+        take_job(c, e->job, e->shard);
+        break;
+    case CLIENT_JOB_STOP:
+        take_stop(c, e->job_stop, e->shard);
+        break;
+    case CLIENT_JOB_REPORT:
+        take_report(c, e->job_report, e->shard);
+        break;
+    case CLIENT_JOB_REFUSED:
+        take_refusal(c, e->refused.job, e->refused.why, e->shard);
+        break;
+    case CLIENT_WORKER_INDEX:
+        take_index(c, e->worker_index->index, e->shard);
+        break;
+    default:
+        break;
     }
 }
 
-struct client_sink job_client_sink(struct job_client *client)
+/* ---- for the searcher ---- */
+
+static struct client *client_of(const struct job_client *c)
 {
-    return (struct client_sink){
-        .self = client,
-        .job = take_job,
-        .job_stop = take_stop,
-        .job_report = take_report,
-        .job_refused = take_refusal,
-        .worker_index = take_index,
-        .shard_up = take_up,
-        .shard_down = take_down,
-    };
+    return remote_client(c->remote);
 }
 
-/* ---- the port ---- */
-
-static struct client *client_of(void *self)
-{
-    return remote_client(((struct job_client *)self)->remote);
-}
-
-static uint64_t now_us(void *self)
-{
-    return remote_now_us(((struct job_client *)self)->remote);
-}
-
-static enum err port_post(void *self, const struct job *job)
+enum err job_client_post(struct job_client *c, const struct job *job)
 {
     struct proto_job_post wire = job_to_wire(job);
-    return client_job_post(client_of(self), &wire, now_us(self));
+    return client_job_post(client_of(c), &wire, remote_now_us(c->remote));
 }
 
-static void port_stop(void *self, uint64_t job)
+void job_client_stop(struct job_client *c, uint64_t job)
 {
-    client_job_stop(client_of(self), job, now_us(self));
+    client_job_stop(client_of(c), job, remote_now_us(c->remote));
 }
 
-static void port_report(void *self, const struct proto_job_report *report)
+void job_client_report(struct job_client *c, const struct proto_job_report *report)
 {
-    client_job_report(client_of(self), report, now_us(self));
+    client_job_report(client_of(c), report, remote_now_us(c->remote));
 }
 
 /* A source that fell silent while the queue was full: jobs must not count on it for ever. */
@@ -185,9 +181,8 @@ static bool find_silent(struct job_client *c, struct job_event *out)
     return false;
 }
 
-static bool port_poll(void *self, struct job_event *out)
+bool job_client_poll(struct job_client *c, struct job_event *out)
 {
-    struct job_client *c = self;
     if (c->count == 0) {
         bool missed = c->missed;
         c->missed = false;
@@ -203,26 +198,12 @@ static bool port_poll(void *self, struct job_event *out)
     return true;
 }
 
-static void port_refresh(void *self)
+void job_client_refresh(struct job_client *c)
 {
-    remote_refresh(((struct job_client *)self)->remote);
+    remote_refresh(c->remote);
 }
 
-static unsigned port_sources_up(void *self)
+unsigned job_client_sources_up(const struct job_client *c)
 {
-    return client_shards_up(client_of(self));
-}
-
-struct job_port job_client_port(struct job_client *client, struct remote *remote)
-{
-    client->remote = remote;
-    return (struct job_port){
-        .self = client,
-        .post = port_post,
-        .stop = port_stop,
-        .report = port_report,
-        .poll = port_poll,
-        .refresh = port_refresh,
-        .sources_up = port_sources_up,
-    };
+    return client_shards_up(client_of(c));
 }

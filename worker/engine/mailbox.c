@@ -108,18 +108,16 @@ static unsigned number_of(struct mailbox *box, uint64_t address)
     return i;
 }
 
-static void take_correspondents(void *self, const struct proto_mail_list *list)
+static void take_correspondents(struct mailbox *box, const struct proto_mail_list *list)
 {
-    struct mailbox *box = self;
     for (uint32_t i = 0; box->is_joined && list->job == box->port.job && i < list->list.count;
          i++) {
         (void)number_of(box, list->list.at[i].alias);
     }
 }
 
-static void take_letter(void *self, const struct proto_mail *letter)
+static void take_letter(struct mailbox *box, const struct proto_mail *letter)
 {
-    struct mailbox *box = self;
     struct peer_message m;
     if (letter->job != box->port.job || !box->is_joined ||
         !letter_read(letter->body.at, letter->body.length, &m)) {
@@ -130,6 +128,15 @@ static void take_letter(void *self, const struct proto_mail *letter)
     put(box, &m, letter->from, MAILBOX_LETTERS_MAX);
     pthread_mutex_unlock(&box->lock);
     poll_soon(box);
+}
+
+void mailboxes_event(struct mailboxes *all, unsigned i, const struct client_event *event)
+{
+    if (event->kind == CLIENT_CORRESPONDENTS) {
+        take_correspondents(&all->at[i], event->correspondents);
+    } else if (event->kind == CLIENT_MAIL) {
+        take_letter(&all->at[i], event->mail);
+    }
 }
 
 /* ---- the port ---- */
@@ -265,14 +272,6 @@ void mailboxes_close(struct mailboxes **mailboxes)
     }
     free(all);
     *mailboxes = NULL;
-}
-
-struct client_sink mailboxes_sink(struct mailboxes *all, unsigned i, struct client_sink sink)
-{
-    sink.mail_self = &all->at[i];
-    sink.correspondents = take_correspondents;
-    sink.mail = take_letter;
-    return sink;
 }
 
 void mailboxes_connect(struct mailboxes *all, unsigned i, struct remote *remote, uint64_t instance)

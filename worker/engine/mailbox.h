@@ -36,8 +36,8 @@ enum err mailboxes_open(struct mailboxes **out, unsigned count, bool owns_root);
 /* Accepts NULL; nulls. */
 void mailboxes_close(struct mailboxes **mailboxes);
 
-/* For the sink of thread i's client: what comes for its port. */
-struct client_sink mailboxes_sink(struct mailboxes *mailboxes, unsigned i, struct client_sink sink);
+/* Takes an event of thread i's client, if it is about letters. */
+void mailboxes_event(struct mailboxes *mailboxes, unsigned i, const struct client_event *event);
 /* Thread i's letters go through this client, of that instance; borrowed until the close. */
 void mailboxes_connect(struct mailboxes *mailboxes, unsigned i, struct remote *remote,
                        uint64_t instance);

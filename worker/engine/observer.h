@@ -10,7 +10,7 @@
 #define WORKER_ENGINE_OBSERVER_H
 
 #include "common/counters.h"
-#include "worker/engine/job_port.h"
+#include "worker/engine/job_event.h"
 
 /* Sums over this process and, where workers reported, over all. */
 struct engine_status {

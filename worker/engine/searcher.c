@@ -1,6 +1,5 @@
 #include "worker/engine/searcher.h"
 
-#include "worker/engine/job_client.h"
 #include "worker/engine/mailbox.h"
 
 #include "common/rng.h"
@@ -8,6 +7,18 @@
 #include <string.h>
 
 enum { NUMBERS = 1000 }; /* that a worker draws one of */
+
+/* What comes for it besides results of nodes. */
+static void take_event(void *self, const struct client_event *event)
+{
+    const struct searcher *p = self;
+    if (p->jobs != NULL) {
+        job_client_event(p->jobs, event);
+    }
+    if (p->mailboxes != NULL) {
+        mailboxes_event(p->mailboxes, p->mailbox, event);
+    }
+}
 
 enum err searcher_open(struct searcher *p, const struct searcher_options *options)
 {
@@ -30,6 +41,7 @@ enum err searcher_open(struct searcher *p, const struct searcher_options *option
     struct remote_options remote = {
         .shell = *options->shell,
         .client = options->client,
+        .events = {.self = p, .take = take_event},
         .local = &p->local,
         .share_depth = options->share_depth,
     };
@@ -37,19 +49,14 @@ enum err searcher_open(struct searcher *p, const struct searcher_options *option
         remote.client.rto_min_us = SEARCHER_RTO_MIN_US;
     }
     bool has_jobs = remote.client.role == PROTO_FRONT || remote.client.role == PROTO_WORKER;
-    enum err err = has_jobs ? job_client_open(&p->jobs) : ERR_OK;
-    if (err == ERR_OK) {
-        remote.sink = has_jobs ? job_client_sink(p->jobs) : (struct client_sink){.self = NULL};
-        if (options->mailboxes != NULL) {
-            remote.sink = mailboxes_sink(options->mailboxes, options->mailbox, remote.sink);
-        }
-        err = remote_open(&p->remote, &remote);
+    enum err err = remote_open(&p->remote, &remote);
+    if (err == ERR_OK && has_jobs) {
+        err = job_client_open(&p->jobs, p->remote);
     }
     if (err == ERR_OK && options->mailboxes != NULL) {
+        p->mailboxes = options->mailboxes;
+        p->mailbox = options->mailbox;
         mailboxes_connect(options->mailboxes, options->mailbox, p->remote, remote.client.instance);
-    }
-    if (err == ERR_OK && has_jobs) {
-        p->port = job_client_port(p->jobs, p->remote);
     }
     return err;
 }
@@ -76,7 +83,7 @@ uint64_t searcher_bytes(const struct searcher *p)
  * each other: their seed draws a number. */
 static unsigned number_of(const struct searcher *p, uint64_t seed)
 {
-    const bool is_thread = p->remote == NULL || p->port.self == NULL;
+    const bool is_thread = p->remote == NULL || p->jobs == NULL;
     return seed == 0 ? 0 : is_thread ? p->index : SEARCH_AWAY + (unsigned)(rng_mix(seed) % NUMBERS);
 }
 

@@ -9,11 +9,13 @@
 #define WORKER_ENGINE_SEARCHER_H
 
 #include "common/memory.h"
-#include "worker/engine/job_port.h"
+#include "worker/engine/job_client.h"
 #include "worker/search/search.h"
 #include "worker/table/remote.h"
 
 #include <stdatomic.h>
+
+struct mailboxes;
 
 struct searcher {
     /* fixed after open */
@@ -21,8 +23,9 @@ struct searcher {
     unsigned poll_nodes;
     bool is_fiber;
     struct remote *remote; /* NULL: no shards */
-    struct job_client *jobs; /* behind `port` */
-    struct job_port port; /* a front-end's or a worker's; else zeroes */
+    struct job_client *jobs; /* a front-end's or a worker's; else NULL */
+    struct mailboxes *mailboxes; /* NULL: none; else of this one: */
+    unsigned mailbox;
     struct embedded_port local;
     /* state */
     struct table_port table; /* the search's: of `remote`, or of `local` */
@@ -64,8 +67,6 @@ struct searcher_totals {
     unsigned shards_up; /* when it last searched, or was idle */
 };
 
-struct mailboxes;
-
 struct searcher_options {
     struct embedded *table; /* borrowed */
     unsigned index; /* its slot in the table */
@@ -75,7 +76,7 @@ struct searcher_options {
                                          and nothing below is used but is_fiber and poll_nodes */
     struct client_options client; /* rto_min_us 0: SEARCHER_RTO_MIN_US; hello_flags are set by the
                                      remote table; `instance` is random, one for each searcher; a
-                                     front-end and a worker get a job port */
+                                     front-end and a worker get a job client */
     struct mailboxes *mailboxes; /* borrowed until close; NULL: none; else this one is connected: */
     unsigned mailbox;
     uint8_t share_depth; /* results of at least this depth are broadcast; 0: none */

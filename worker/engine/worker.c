@@ -58,7 +58,7 @@ static void say_sources(struct worker *w)
 static void take_events(struct worker *w)
 {
     struct job_event event;
-    while (w->searcher.port.poll(w->searcher.port.self, &event)) {
+    while (job_client_poll(w->searcher.jobs, &event)) {
         if (event.kind == JOB_SOURCE_UP) {
             w->up |= UINT64_C(1) << event.source;
         } else if (event.kind == JOB_SOURCE_DOWN) {
@@ -72,10 +72,10 @@ static void take_events(struct worker *w)
 static void act(struct worker *w, const struct worker_actions *actions)
 {
     for (unsigned i = 0; i < actions->reports; i++) {
-        w->searcher.port.report(w->searcher.port.self, &actions->report[i]);
+        job_client_report(w->searcher.jobs, &actions->report[i]);
     }
     if (actions->refresh) {
-        w->searcher.port.refresh(w->searcher.port.self);
+        job_client_refresh(w->searcher.jobs);
     }
 }
 

@@ -1,4 +1,4 @@
-/* worker: a searcher that helps. The job port offers it jobs; it searches one from the root and
+/* worker: a searcher that helps. Shards offer it jobs; it searches one from the root and
  * holds nothing that matters: kill it and only its unfinished nodes are searched again. What it
  * decides is in worker_core.h; this is the shell: searching, messages, waiting.
  *

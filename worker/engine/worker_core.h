@@ -14,7 +14,7 @@
 #ifndef WORKER_ENGINE_WORKER_CORE_H
 #define WORKER_ENGINE_WORKER_CORE_H
 
-#include "worker/engine/job_port.h"
+#include "worker/engine/job_event.h"
 #include "worker/search/search.h"
 
 enum {
@@ -89,7 +89,7 @@ struct worker_core {
 
 struct worker_actions {
     const struct job_offer *search; /* to be begun; borrowed until the next call; NULL: none */
-    bool refresh; /* job_port.refresh: something was missed, and there is room for it */
+    bool refresh; /* job_client_refresh: something was missed, and there is room for it */
     bool leave; /* the search under way ends */
     unsigned reports;
     struct proto_job_report report[WORKER_JOBS_MAX]; /* lines borrowed until the next call */
@@ -99,7 +99,7 @@ struct worker_actions {
 void worker_core_open(struct worker_core *core, uint64_t instance,
                       const struct worker_patience *patience);
 
-/* What the job port says. */
+/* What the job client says. */
 void worker_core_event(struct worker_core *core, const struct job_event *event, uint64_t now_us);
 
 /* Nothing is being searched: what to do. A job in `search` is begun or refused next. */

@@ -90,7 +90,7 @@ static void search_post(struct lab_worker *w, const struct job *job, struct lab_
     f->env.peers = &f->peers;
     front_core_begin(&f->core, f->job.id);
     CHECK(searcher_begin(&f->searcher, &f->job, &f->env, 0) == ERR_OK);
-    CHECK(f->searcher.port.post(f->searcher.port.self, &f->job) == ERR_OK);
+    CHECK(job_client_post(f->searcher.jobs, &f->job) == ERR_OK);
     f->searching = true;
     search_run(f->searcher.search, keep_iteration, w, &answer->search);
     remote_wait(f->searcher.remote, 0); /* what is earlier than the answer happens */
@@ -99,7 +99,7 @@ static void search_post(struct lab_worker *w, const struct job *job, struct lab_
     answer->time_ns = lab->now_ns - f->begin_ns;
     searcher_end(&f->searcher);
     if (!lab->options.planted.skip_stop) {
-        f->searcher.port.stop(f->searcher.port.self, f->job.id);
+        job_client_stop(f->searcher.jobs, f->job.id);
     }
     front_core_await(&f->core, &f->searcher, lab->wait_ms);
     lab->result.reports_missing += is_undisturbed(lab) ? last_reports_missing(lab, f) : 0;

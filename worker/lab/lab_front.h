@@ -1,12 +1,12 @@
 /* lab_front: a front-end of the virtual cluster: it posts its jobs one after the other, searches
- * them itself, stops them, and waits for the last reports, with the job port and the core of the
+ * them itself, stops them, and waits for the last reports, with the job client and the core of the
  * engine (worker/engine/front_core.h). Threads: its fiber, but for open and close. */
 #ifndef WORKER_LAB_LAB_FRONT_H
 #define WORKER_LAB_LAB_FRONT_H
 
 #include "worker/lab/world.h"
 
-/* `searcher`: but for role and sink. */
+/* `searcher`: but for the role. */
 enum err lab_front_open(struct lab_worker *w, const struct searcher_options *searcher);
 void lab_front_close(struct lab_front *front);
 /* Never returns. */

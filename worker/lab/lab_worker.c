@@ -105,23 +105,27 @@ static bool shell_send(void *self, unsigned shard, const uint8_t *bytes, size_t 
     return true; /* as with TCP the sender does not learn of a loss */
 }
 
-static bool shell_drain(void *self, struct client *client)
+static bool shell_receive(void *self, struct client *client)
 {
     struct lab_worker *w = self;
-    bool any = false;
-    catch_up(w);
-    while (w->inbox != NULL) {
-        struct lab_packet *packet = w->inbox;
-        w->inbox = packet->next;
-        if (w->inbox == NULL) {
-            w->inbox_end = &w->inbox;
-        }
-        client_receive(client, packet->from, packet->bytes, packet->length, w->lab->now_ns / 1000);
-        free(packet);
-        any = true;
+    if (!w->is_reading) {
+        catch_up(w);
     }
-    charge(w);
-    return any;
+    lab_packets_free(&w->packet);
+    struct lab_packet *packet = w->inbox;
+    w->is_reading = packet != NULL;
+    if (packet == NULL) {
+        charge(w);
+        return false;
+    }
+    w->inbox = packet->next;
+    if (w->inbox == NULL) {
+        w->inbox_end = &w->inbox;
+    }
+    packet->next = NULL;
+    w->packet = packet;
+    client_receive(client, packet->from, packet->bytes, packet->length, w->lab->now_ns / 1000);
+    return true;
 }
 
 static void shell_sleep(void *self, uint64_t until_us)
@@ -348,7 +352,7 @@ static enum err open_parts(struct lab_worker *w)
     struct remote_shell shell = {.self = w,
                                  .now = shell_now,
                                  .send = shell_send,
-                                 .drain = shell_drain,
+                                 .receive = shell_receive,
                                  .sleep = shell_sleep,
                                  .pass = o->threads > 1 ? shell_pass : NULL,
                                  .ask_cost_us = (uint32_t)(o->message_ns * 2 / 1000)};
@@ -429,6 +433,7 @@ void lab_worker_kill(struct lab_worker *w)
     leave_host(w);
     w->searcher = NULL;
     lab_packets_free(&w->inbox);
+    lab_packets_free(&w->packet);
     lab_packets_free(&w->letters);
     w->inbox_end = &w->inbox;
     w->letters_end = &w->letters;

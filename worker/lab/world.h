@@ -66,6 +66,8 @@ struct lab_worker {
     uint64_t charged, charged_messages; /* operations, messages of results: in base_ns already */
     uint64_t serve_due_ns; /* time before which its search need not poll */
     struct lab_packet *inbox, **inbox_end;
+    struct lab_packet *packet; /* that its client was given last */
+    bool is_reading; /* set while messages of the inbox are given to the client */
     struct lab_packet *letters, **letters_end; /* messages of other workers */
     uint64_t last_out_ns[LAB_SHARDS_MAX], last_in_ns[LAB_SHARDS_MAX]; /* FIFO per pair and way */
     uint64_t last_out[LAB_SHARDS_MAX], last_in[LAB_SHARDS_MAX]; /* numbers that arrived: checked */

@@ -8,7 +8,7 @@
 #define WORKER_LIB_LIB_H
 
 #include "common/tt/tt.h"
-#include "proto/client/client.h"
+#include "proto/transport/lane.h"
 #include "worker/lib/abdada.h"
 #include "worker/lib/lib_nodes.h"
 #include "worker/transport/transport.h"
@@ -46,8 +46,7 @@ struct lib_jobs; /* lib_jobs.c */
 struct lib {
     /* fixed after open */
     struct transport *transport;
-    struct remote_shell shell;
-    struct client *client;
+    struct client_lane lane;
     struct options_servers servers;
     struct redis_address redis;
     uint64_t mix; /* XORed into each key */
@@ -58,6 +57,7 @@ struct lib {
     char log_name[LIB_NAME_MAX];
     void (*node_done)(void *self, const struct abdada_store_op *result);
     void *self;
+    void (*take)(struct lib *l, const struct client_event *event); /* lib_handle.c */
     /* state */
     struct lib_nodes nodes;
     struct lib_asked *ticket; /* at (id & ticket_mask); id 0: free */
@@ -101,11 +101,13 @@ bool lib_copy_struct(void *out, size_t size, const void *given, size_t given_siz
 
 static inline uint64_t lib_now(const struct lib *l)
 {
-    return l->shell.now(l->shell.self);
+    return lane_now(&l->lane);
 }
 
 /* ---- lib_loop.c ---- */
 
+/* Takes what has come. */
+void lib_receive(struct lib *l);
 /* Reads and sends what there is; sets l->tick_us. */
 void lib_serve(struct lib *l);
 /* The same, if it is due. */
@@ -136,17 +138,17 @@ void lib_leave_node_at(struct lib *l, unsigned where, uint64_t key, uint8_t dept
 
 bool lib_table_open(struct lib *l);
 void lib_table_close(struct lib *l);
-void lib_table_on_node_done(void *self, const struct tt_store *result);
+void lib_table_on_node_done(struct lib *l, const struct proto_node_done *done);
 
 /* ---- lib_figures.c ---- */
 
-void lib_figures_on_stats(void *self, unsigned shard, const struct proto_stats_answer *answer);
+void lib_figures_on_stats(struct lib *l, unsigned shard, const struct proto_stats_answer *answer);
 
 /* ---- lib_jobs.c ---- */
 
 bool lib_jobs_open(struct lib *l);
 void lib_jobs_close(struct lib *l);
-void lib_jobs_on_report(void *self, const struct proto_job_report *report, unsigned shard);
-void lib_jobs_on_refused(void *self, uint64_t job, struct proto_text why, unsigned shard);
+void lib_jobs_on_report(struct lib *l, const struct proto_job_report *report, unsigned shard);
+void lib_jobs_on_refused(struct lib *l, uint64_t job, struct proto_text why, unsigned shard);
 
 #endif

@@ -26,7 +26,7 @@ int abdada_stats(struct abdada *t, struct abdada_figure *out, size_t capacity)
     if (result != ABDADA_OK) {
         return result;
     }
-    const struct client_counters *c = client_counters(l->client);
+    const struct client_counters *c = client_counters(l->lane.client);
 #define PUT(name, value) put(out, capacity, &count, name, value)
     PUT("asks", c->asks);
     PUT("peeks", c->peeks);
@@ -41,16 +41,15 @@ int abdada_stats(struct abdada *t, struct abdada_figure *out, size_t capacity)
     PUT("dropped", c->dropped);
     PUT("leaks", c->leaks);
     PUT("exhausted", c->exhausted);
-    PUT("shards_up", client_shards_up(l->client));
+    PUT("shards_up", client_shards_up(l->lane.client));
     PUT("tickets", l->tickets);
     PUT("in_flight", l->nodes.count);
 #undef PUT
     return lib_leave(t, count);
 }
 
-void lib_figures_on_stats(void *self, unsigned shard, const struct proto_stats_answer *answer)
+void lib_figures_on_stats(struct lib *l, unsigned shard, const struct proto_stats_answer *answer)
 {
-    struct lib *l = self;
     if (l->figures == NULL || shard != l->figures_shard) {
         return;
     }
@@ -82,7 +81,7 @@ int abdada_shard_stats(struct abdada *t, int shard, struct abdada_figure *out, s
     l->figures_shard = (unsigned)shard;
     l->figures_count = -1;
     uint64_t until = lib_now(l) + l->answer_us;
-    bool is_sent = client_stats(l->client, (unsigned)shard, lib_now(l));
+    bool is_sent = client_stats(l->lane.client, (unsigned)shard, lib_now(l));
     while (is_sent && l->figures_count < 0 && lib_now(l) < until) {
         lib_wait(l, until);
     }

@@ -145,12 +145,18 @@ static int read_keys(const char *dir, enum abdada_role role, struct keys_client 
     return err == ERR_OK || err == ERR_NOMEM ? error_of(err) : ABDADA_E_KEYS;
 }
 
-static void on_hello_refused(void *self, unsigned shard, struct proto_text why)
+static void take_event(struct lib *l, const struct client_event *e)
 {
-    struct lib *l = self;
-    proto_text_printable(why, l->refusal, sizeof l->refusal);
-    if (l->shell.refused != NULL) {
-        l->shell.refused(l->shell.self, shard, why);
+    if (e->kind == CLIENT_NODE_DONE) {
+        lib_table_on_node_done(l, e->node_done);
+    } else if (e->kind == CLIENT_JOB_REPORT) {
+        lib_jobs_on_report(l, e->job_report, e->shard);
+    } else if (e->kind == CLIENT_JOB_REFUSED) {
+        lib_jobs_on_refused(l, e->refused.job, *e->refused.why, e->shard);
+    } else if (e->kind == CLIENT_STATS) {
+        lib_figures_on_stats(l, e->shard, e->stats);
+    } else if (e->kind == CLIENT_HELLO_REFUSED) {
+        proto_text_printable(*e->refused.why, l->refusal, sizeof l->refusal);
     }
 }
 
@@ -172,26 +178,12 @@ static enum err open_client(struct lib *l, const struct abdada_options *o)
         .queue = LIB_LIST_MAX,
         .jobs = LIB_JOBS_MAX,
     };
-    struct client_port port = {l->shell.self, l->shell.send};
-    struct client_sink sink = {
-        .self = l,
-        .job_report = lib_jobs_on_report,
-        .job_refused = lib_jobs_on_refused,
-        .stats = lib_figures_on_stats,
-        .hello_self = l,
-        .hello_refused = on_hello_refused,
-        .node_self = l,
-        .node_done = lib_table_on_node_done,
-    };
-    return client_open(&options, &port, &sink, &l->client);
+    return lane_open(&l->lane, &options);
 }
 
 static void lib_free(struct lib *l)
 {
-    if (l->client != NULL) {
-        client_bye(l->client, lib_now(l));
-        client_free(&l->client);
-    }
+    lane_close(&l->lane);
     lib_close_fd(l);
     transport_close(&l->transport);
     lib_table_close(l);
@@ -210,6 +202,7 @@ static int lib_open(struct lib *l, const struct abdada_options *o, char why[TRAN
     l->answer_us = o->answer_ms != 0 ? o->answer_ms * 1000 : RTO_MAX_US;
     l->node_done = o->node_done;
     l->self = o->self;
+    l->take = take_event;
     snprintf(l->log_name, sizeof l->log_name, "%s", o->log_name != NULL ? o->log_name : "");
     int result = read_servers(l, o->servers, &address, why);
     if (result != ABDADA_OK) {
@@ -233,7 +226,7 @@ static int lib_open(struct lib *l, const struct abdada_options *o, char why[TRAN
     }
     if (result == ABDADA_OK) {
         l->shards = transport_shards(l->transport);
-        err = transport_lane(l->transport, address.keys, &l->shell);
+        err = transport_lane(l->transport, address.keys, &l->lane.shell);
         err = err == ERR_OK ? open_client(l, o) : err;
         result = error_of(err);
     }
@@ -304,7 +297,7 @@ int abdada_connected(struct abdada *t)
         return result;
     }
     lib_serve(l);
-    return lib_leave(t, (int)client_shards_up(l->client));
+    return lib_leave(t, (int)client_shards_up(l->lane.client));
 }
 
 int abdada_wait_connected(struct abdada *t, int timeout_ms)
@@ -322,7 +315,7 @@ int abdada_wait_connected(struct abdada *t, int timeout_ms)
     bool any = false;
     lib_serve(l);
     for (;;) {
-        unsigned up = client_shards_up(l->client);
+        unsigned up = client_shards_up(l->lane.client);
         uint64_t now = lib_now(l);
         until = !any && up > 0 && now + OTHERS_US < until ? now + OTHERS_US : until;
         any = any || up > 0;

@@ -120,9 +120,8 @@ static bool says_more(const struct proto_job_report *r, const char *line,
            (r->nodes != last->nodes || r->state != PROTO_JOB_SEARCHING || r->depth > last->depth);
 }
 
-void lib_jobs_on_report(void *self, const struct proto_job_report *report, unsigned shard)
+void lib_jobs_on_report(struct lib *l, const struct proto_job_report *report, unsigned shard)
 {
-    struct lib *l = self;
     if (l->jobs == NULL || report->instance == 0 || find_posted(l->jobs, report->job) == NULL) {
         return;
     }
@@ -157,9 +156,8 @@ void lib_jobs_on_report(void *self, const struct proto_job_report *report, unsig
     set_untaken(l->jobs, k);
 }
 
-void lib_jobs_on_refused(void *self, uint64_t job, struct proto_text why, unsigned shard)
+void lib_jobs_on_refused(struct lib *l, uint64_t job, struct proto_text why, unsigned shard)
 {
-    struct lib *l = self;
     struct abdada_job_event e = {.job = job, .state = ABDADA_JOB_BARRED, .shard = (int32_t)shard};
     if (l->jobs == NULL || find_posted(l->jobs, job) == NULL) {
         return;
@@ -245,7 +243,7 @@ int abdada_job_post(struct abdada *t, const struct abdada_job *job, uint64_t *id
     }
     uint64_t unique = clock_unique();
     struct proto_job_post wire = wire_of(&copy, unique != 0 ? unique : 1);
-    enum err err = client_job_post(l->client, &wire, lib_now(l));
+    enum err err = client_job_post(l->lane.client, &wire, lib_now(l));
     if (err != ERR_OK) {
         return lib_leave(t, err == ERR_FULL ? ABDADA_E_FULL : ABDADA_E_ARGUMENT);
     }
@@ -292,6 +290,6 @@ int abdada_job_stop(struct abdada *t, uint64_t id)
     }
     posted->is_open = false;
     l->jobs->open--;
-    client_job_stop(l->client, id, lib_now(l));
+    client_job_stop(l->lane.client, id, lib_now(l));
     return lib_leave(t, ABDADA_OK);
 }

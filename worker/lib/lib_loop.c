@@ -23,34 +23,42 @@ static uint64_t due(const struct lib *l)
     return earlier(l->tick_us, lib_renew_due(l));
 }
 
+void lib_receive(struct lib *l)
+{
+    struct client_event e;
+    while (lane_next(&l->lane, &e)) {
+        l->take(l, &e);
+    }
+}
+
 void lib_serve(struct lib *l)
 {
-    (void)l->shell.drain(l->shell.self, l->client);
+    lib_receive(l);
     uint64_t now = lib_now(l);
-    l->rest_until_us = now + l->shell.rest_us;
+    l->rest_until_us = now + l->lane.shell.rest_us;
     lib_renew(l, now);
-    l->tick_us = client_tick(l->client, now);
+    l->tick_us = client_tick(l->lane.client, now);
 }
 
 void lib_serve_when_due(struct lib *l)
 {
     uint64_t now = lib_now(l);
-    if (now >= l->rest_until_us || now >= due(l) || client_outstanding(l->client) > 0) {
+    if (now >= l->rest_until_us || now >= due(l) || client_outstanding(l->lane.client) > 0) {
         lib_serve(l);
     }
 }
 
 void lib_wait(struct lib *l, uint64_t until_us)
 {
-    l->shell.sleep(l->shell.self, earlier(due(l), until_us));
+    lane_sleep(&l->lane, earlier(due(l), until_us));
     lib_serve(l);
 }
 
 uint64_t lib_due(struct lib *l)
 {
     uint64_t shell_due;
-    l->tick_us = client_tick(l->client, lib_now(l)); /* stores that were queued wait for it */
-    (void)l->shell.descriptors(l->shell.self, NULL, 0, &shell_due);
+    l->tick_us = client_tick(l->lane.client, lib_now(l)); /* stores that were queued wait for it */
+    (void)l->lane.shell.descriptors(l->lane.shell.self, NULL, 0, &shell_due);
     return earlier(due(l), shell_due);
 }
 
@@ -87,9 +95,9 @@ static uint64_t watch_sockets(struct lib *l)
 {
     struct pollfd polled[DESCRIPTORS_MAX];
     uint64_t due_us;
-    bool are_watched = l->is_watching && l->shell.are_descriptors_fixed;
+    bool are_watched = l->is_watching && l->lane.shell.are_descriptors_fixed;
     unsigned room = are_watched ? 0 : DESCRIPTORS_MAX;
-    unsigned n = l->shell.descriptors(l->shell.self, polled, room, &due_us);
+    unsigned n = l->lane.shell.descriptors(l->lane.shell.self, polled, room, &due_us);
     for (unsigned i = 0; i < n; i++) {
         watch(l, &polled[i]);
     }
@@ -102,7 +110,7 @@ void lib_update_fd(struct lib *l)
     if (l->epoll < 0) {
         return;
     }
-    l->tick_us = client_tick(l->client, lib_now(l)); /* stores that were queued wait for it */
+    l->tick_us = client_tick(l->lane.client, lib_now(l)); /* stores that were queued wait for it */
     set_timer(l, earlier(watch_sockets(l), due(l)));
 }
 

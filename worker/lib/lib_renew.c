@@ -12,7 +12,7 @@ enum {
 void lib_leave_node_at(struct lib *l, unsigned where, uint64_t key, uint8_t depth, uint16_t slot)
 {
     struct tt_release release = {.key = key, .depth = depth, .slot = slot};
-    client_release(l->client, where, &release);
+    client_release(l->lane.client, where, &release);
 }
 
 /* How long a node may go without an ask: shards drop old in-flight entries. */
@@ -20,7 +20,7 @@ static uint64_t renew_after_us(const struct lib *l)
 {
     uint64_t after = RENEW_EVERY_US;
     for (unsigned i = 0; i < l->shards; i++) {
-        uint64_t age = client_inflight_age_max_ms(l->client, i) * UINT64_C(1000) / RENEWALS;
+        uint64_t age = client_inflight_age_max_ms(l->lane.client, i) * UINT64_C(1000) / RENEWALS;
         after = age > 0 && age < after ? age : after;
     }
     return after;
@@ -43,7 +43,7 @@ static void end_renewals(struct lib *l, uint64_t now_us)
     struct tt_answer answer;
     for (unsigned i = l->renewals; i-- > 0;) {
         struct lib_renewal *r = &l->renewal[i];
-        enum client_result result = client_answer(l->client, r->ticket, now_us, &answer);
+        enum client_result result = client_answer(l->lane.client, r->ticket, now_us, &answer);
         if (result == CLIENT_WAITING) {
             continue;
         }
@@ -60,7 +60,7 @@ static void renew(struct lib *l, struct lib_node *node, uint64_t now_us)
 {
     struct tt_ask ask = {node->key, TT_SCORE_MIN, TT_SCORE_MAX, node->depth, 0, node->slot};
     uint8_t where;
-    uint32_t id = client_ask(l->client, &ask, 1, now_us, &where);
+    uint32_t id = client_ask(l->lane.client, &ask, 1, now_us, &where);
     if (id != 0) {
         l->renewal[l->renewals++] = (struct lib_renewal){id, node->slot, node->depth, node->key};
         if (where != node->where) {

@@ -105,7 +105,7 @@ static uint32_t send_ask(struct lib *l, const struct tt_ask *ask)
 {
     struct lib_asked asked = {.ask = *ask};
     uint64_t now = lib_now(l);
-    asked.id = client_ask(l->client, ask, 1, now, &asked.where);
+    asked.id = client_ask(l->lane.client, ask, 1, now, &asked.where);
     if (asked.id != 0) {
         enter_node(l, &asked, now);
         l->ticket[asked.id & l->ticket_mask] = asked;
@@ -189,7 +189,7 @@ static bool take_answer(struct lib *l, const struct lib_asked *t, bool is_ready,
 static int poll_answer(struct lib *l, struct lib_asked *t, struct abdada_answer *out)
 {
     struct tt_answer answer;
-    enum client_result result = client_answer(l->client, t->id, lib_now(l), &answer);
+    enum client_result result = client_answer(l->lane.client, t->id, lib_now(l), &answer);
     if (result == CLIENT_WAITING) {
         return ABDADA_WAITING;
     }
@@ -201,13 +201,13 @@ static int poll_answer(struct lib *l, struct lib_asked *t, struct abdada_answer 
 static int await_answer(struct lib *l, struct lib_asked *t, uint64_t until_us,
                         struct abdada_answer *out)
 {
-    (void)l->shell.drain(l->shell.self, l->client);
+    lib_receive(l);
     for (;;) {
         int result = poll_answer(l, t, out);
         if (result != ABDADA_WAITING || lib_now(l) >= until_us) {
             return result;
         }
-        uint64_t ends = client_deadline(l->client, t->id);
+        uint64_t ends = client_deadline(l->lane.client, t->id);
         lib_wait(l, ends < until_us ? ends : until_us);
     }
 }
@@ -229,7 +229,7 @@ int abdada_ask_send(struct abdada *t, const struct abdada_ask_op *op, abdada_tic
     uint32_t id = send_ask(l, &ask);
     if (id != 0) {
         *ticket = id;
-        (void)l->shell.drain(l->shell.self, l->client); /* what is queued leaves */
+        lib_receive(l); /* what is queued leaves */
     }
     return lib_leave(t, id != 0 ? ABDADA_OK : ABDADA_E_UNAVAILABLE);
 }
@@ -279,7 +279,7 @@ int abdada_cancel(struct abdada *t, abdada_ticket id)
     if (ticket == NULL) {
         return lib_leave(t, ABDADA_E_TICKET);
     }
-    client_forget(l->client, id);
+    client_forget(l->lane.client, id);
     take_loss(l, ticket);
     end_ticket(l, ticket);
     return lib_leave(t, ABDADA_OK);
@@ -307,7 +307,7 @@ static void send_list(struct lib *l, struct list *list, const struct abdada_ask_
             ask[i].depth = 1;
         }
     }
-    list->id = client_ask(l->client, ask, (unsigned)count, now, list->where);
+    list->id = client_ask(l->lane.client, ask, (unsigned)count, now, list->where);
     for (size_t i = 0; i < count; i++) {
         list->is_move[i] = false;
         if (list->where[i] != CLIENT_NOWHERE) {
@@ -325,10 +325,10 @@ static size_t await_list(struct lib *l, const struct list *list, const struct ab
     struct tt_answer answer[LIB_LIST_MAX];
     enum client_result result = CLIENT_LOST;
     size_t answered = 0;
-    (void)l->shell.drain(l->shell.self, l->client);
-    while (list->id != 0 &&
-           (result = client_answer(l->client, list->id, lib_now(l), answer)) == CLIENT_WAITING) {
-        lib_wait(l, client_deadline(l->client, list->id));
+    lib_receive(l);
+    while (list->id != 0 && (result = client_answer(l->lane.client, list->id, lib_now(l),
+                                                    answer)) == CLIENT_WAITING) {
+        lib_wait(l, client_deadline(l->lane.client, list->id));
     }
     for (size_t i = 0; i < count; i++) {
         struct lib_asked asked = {ask_of(l, &op[i]), list->id, list->where[i], list->is_move[i],
@@ -410,7 +410,7 @@ static unsigned leave_node(struct lib *l, uint64_t key, uint8_t depth, uint16_t 
 {
     struct lib_node *node = lib_nodes_find(&l->nodes, key, depth, slot);
     if (node == NULL) {
-        return client_owner(l->client, key);
+        return client_owner(l->lane.client, key);
     }
     unsigned where = node->where;
     lib_nodes_remove(&l->nodes, node);
@@ -421,9 +421,9 @@ static unsigned leave_node(struct lib *l, uint64_t key, uint8_t depth, uint16_t 
 static int end_leaves(struct lib *l, size_t count)
 {
     if (count >= LIB_FLUSH_FROM) {
-        client_flush(l->client, lib_now(l));
+        client_flush(l->lane.client, lib_now(l));
     }
-    return count > 0 && client_shards_up(l->client) == 0 ? ABDADA_E_UNAVAILABLE : ABDADA_OK;
+    return count > 0 && client_shards_up(l->lane.client) == 0 ? ABDADA_E_UNAVAILABLE : ABDADA_OK;
 }
 
 int abdada_store_many(struct abdada *t, const struct abdada_store_op *op, size_t count)
@@ -444,7 +444,7 @@ int abdada_store_many(struct abdada *t, const struct abdada_store_op *op, size_t
         struct tt_store store = {op[i].key ^ l->mix, op[i].score, op[i].depth,
                                  op[i].bound,        op[i].move,  op[i].slot};
         unsigned where = leave_node(l, store.key, store.depth, store.slot);
-        client_store(l->client, where, &store);
+        client_store(l->lane.client, where, &store);
     }
     return lib_leave(t, end_leaves(l, count));
 }
@@ -498,9 +498,9 @@ int abdada_flush(struct abdada *t)
     if (result != ABDADA_OK) {
         return result;
     }
-    client_flush(l->client, lib_now(l));
-    (void)l->shell.drain(l->shell.self, l->client);
-    return lib_leave(t, client_shards_up(l->client) > 0 ? ABDADA_OK : ABDADA_E_UNAVAILABLE);
+    client_flush(l->lane.client, lib_now(l));
+    lib_receive(l);
+    return lib_leave(t, client_shards_up(l->lane.client) > 0 ? ABDADA_OK : ABDADA_E_UNAVAILABLE);
 }
 
 /* ---- peeks ---- */
@@ -511,16 +511,16 @@ static uint32_t send_peek(struct lib *l, const struct abdada_peek_op *op, size_t
     for (size_t i = 0; i < count; i++) {
         peek[i] = (struct tt_peek){op[i].key ^ l->mix, op[i].depth};
     }
-    return client_peek(l->client, peek, (unsigned)count, lib_now(l));
+    return client_peek(l->lane.client, peek, (unsigned)count, lib_now(l));
 }
 
 static bool await_peek(struct lib *l, uint32_t id, size_t count, struct abdada_peeked *out)
 {
     struct tt_peeked peeked[LIB_LIST_MAX];
     enum client_result result;
-    (void)l->shell.drain(l->shell.self, l->client);
-    while ((result = client_peeked(l->client, id, lib_now(l), peeked)) == CLIENT_WAITING) {
-        lib_wait(l, client_deadline(l->client, id));
+    lib_receive(l);
+    while ((result = client_peeked(l->lane.client, id, lib_now(l), peeked)) == CLIENT_WAITING) {
+        lib_wait(l, client_deadline(l->lane.client, id));
     }
     for (size_t i = 0; result == CLIENT_READY && i < count; i++) {
         const struct tt_peeked *p = &peeked[i];
@@ -576,10 +576,10 @@ int abdada_peek(struct abdada *t, uint64_t key, unsigned depth, struct abdada_pe
 
 /* ---- what shards send without being asked ---- */
 
-void lib_table_on_node_done(void *self, const struct tt_store *result)
+void lib_table_on_node_done(struct lib *l, const struct proto_node_done *done)
 {
-    struct lib *l = self;
-    if (l->node_done != NULL) {
+    for (uint32_t i = 0; l->node_done != NULL && i < done->list.count; i++) {
+        const struct tt_store *result = &done->list.at[i];
         struct abdada_store_op op = {result->key ^ l->mix, result->score, result->move,
                                      result->slot,         result->depth, result->bound};
         l->node_done(l->self, &op);

@@ -173,6 +173,7 @@ void redis_shell_close(struct redis_shell **shell)
         for (unsigned i = 0; i < REDIS_PENDING_MAX; i++) {
             free(s->pending[i].asks);
         }
+        free(s->inbox.bytes);
         free(s);
         *shell = NULL;
     }
@@ -228,19 +229,25 @@ static void renew_all(struct redis_shell *s, uint64_t now_us)
     }
 }
 
-static bool drain(void *self, struct client *client)
+static void read_all(struct redis_shell *s)
 {
-    struct redis_shell *s = self;
     uint64_t now_us = clock_us();
-    s->client = client;
     if (now_us - s->ticked_us >= TICK_US) {
         s->ticked_us = now_us;
         redis_link_tick(s->link, now_us);
         renew_all(s, now_us);
     }
-    bool any = redis_link_drain(s->link, now_us);
-    s->client = NULL;
-    return any;
+    (void)redis_link_drain(s->link, now_us);
+}
+
+static bool receive(void *self, struct client *client)
+{
+    struct redis_shell *s = self;
+    if (!s->is_reading) {
+        read_all(s);
+    }
+    s->is_reading = redis_shell_hand_over(s, client);
+    return s->is_reading;
 }
 
 static void sleep_until(void *self, uint64_t until_us)
@@ -281,7 +288,7 @@ struct remote_shell redis_shell_of(struct redis_shell *shell)
         .self = shell,
         .now = now,
         .send = send_bytes,
-        .drain = drain,
+        .receive = receive,
         .refused = hello_refused,
         .sleep = sleep_until,
         .descriptors = descriptors,

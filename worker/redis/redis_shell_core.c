@@ -10,7 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NO_PENDING = 0xffff, WORDS_MAX = 256, NUMBER_MAX = 24, SAY_AGAIN_US = 600000000 };
+enum {
+    NO_PENDING = 0xffff,
+    WORDS_MAX = 256,
+    NUMBER_MAX = 24,
+    SAY_AGAIN_US = 600000000,
+    INBOX_HEAD = 1 + sizeof(uint32_t),
+};
 
 /* ---- bytes ---- */
 
@@ -282,9 +288,38 @@ bool redis_shell_take_pending(struct redis_shell *s, uint64_t tag, struct redis_
 void redis_shell_give_bytes(struct redis_shell *s, unsigned shard, const uint8_t *bytes,
                             size_t length)
 {
-    if (s->client != NULL) {
-        client_receive(s->client, shard, bytes, length, clock_us());
+    struct redis_inbox *in = &s->inbox;
+    uint32_t size = (uint32_t)length;
+    size_t want = in->length + INBOX_HEAD + length;
+    if (want > in->room) {
+        size_t room = want > 2 * in->room ? want : 2 * in->room;
+        uint8_t *grown = realloc(in->bytes, room);
+        if (grown == NULL) {
+            return;
+        }
+        in->bytes = grown;
+        in->room = room;
     }
+    uint8_t *to = in->bytes + in->length;
+    to[0] = (uint8_t)shard;
+    memcpy(to + 1, &size, sizeof size);
+    memcpy(to + INBOX_HEAD, bytes, length);
+    in->length = want;
+}
+
+bool redis_shell_hand_over(struct redis_shell *s, struct client *client)
+{
+    struct redis_inbox *in = &s->inbox;
+    uint32_t size;
+    if (in->read == in->length) {
+        in->read = in->length = 0;
+        return false;
+    }
+    const uint8_t *from = in->bytes + in->read;
+    memcpy(&size, from + 1, sizeof size);
+    in->read += INBOX_HEAD + size;
+    client_receive(client, from[0], from + INBOX_HEAD, size, clock_us());
+    return true;
 }
 
 void redis_shell_give(struct redis_shell *s, unsigned shard, const struct proto_message *message)

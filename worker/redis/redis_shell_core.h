@@ -7,7 +7,7 @@
  * ttserver: the next HELLO begins another one, and nobody counts what the old one had in flight.
  *
  * Threads: the shell's own. Memory: in open; a batch of several asks is copied while it is under
- * way. */
+ * way; so is what has come and was not read yet. */
 #ifndef WORKER_REDIS_REDIS_SHELL_CORE_H
 #define WORKER_REDIS_REDIS_SHELL_CORE_H
 
@@ -93,6 +93,12 @@ struct redis_history {
     char last[32]; /* id of the last update read */
 };
 
+/* Messages for the client, which takes them one at a time: one answer may be several. */
+struct redis_inbox {
+    uint8_t *bytes; /* of each its shard, its length, itself; grows */
+    size_t room, length, read;
+};
+
 struct redis_shell {
     /* fixed after open */
     struct redis_link *link;
@@ -109,7 +115,8 @@ struct redis_shell {
     uint64_t table_id, searches; /* or the last SHARE said; the job of the last JOB_REPORT */
     uint64_t random, ticked_us;
     bool is_listening; /* for jobs */
-    struct client *client; /* while it is drained */
+    bool is_reading; /* set from the first message of a round to its end */
+    struct redis_inbox inbox;
     struct redis_pending pending[REDIS_PENDING_MAX];
     uint16_t free_pending;
     _Atomic uint64_t said[REDIS_SAID_MAX]; /* of `first`: what was said lately */
@@ -166,9 +173,12 @@ struct redis_pending redis_shell_pending(const struct redis_shell *s, unsigned s
 
 /* ---- the client ---- */
 
+/* Puts a message into the inbox; without memory for it, it is lost. */
 void redis_shell_give(struct redis_shell *s, unsigned shard, const struct proto_message *message);
 void redis_shell_give_bytes(struct redis_shell *s, unsigned shard, const uint8_t *bytes,
                             size_t length);
+/* Gives the client the first message of the inbox; false: it is empty. */
+bool redis_shell_hand_over(struct redis_shell *s, struct client *client);
 void redis_shell_refuse(struct redis_shell *s, unsigned shard, enum proto_error_code code,
                         uint32_t request, const char *why);
 /* The session, if any, is to be ended at the server; its id is not used again. */

@@ -35,8 +35,8 @@ struct deferred {
 
 struct remote {
     /* fixed after open */
-    struct client *client;
-    struct remote_shell shell;
+    struct client_lane lane;
+    struct remote_events events;
     enum proto_role role;
     unsigned servers;
     struct embedded_port *local;
@@ -64,25 +64,25 @@ struct remote {
 
 static uint64_t now_us(const struct remote *r)
 {
-    return r->shell.now(r->shell.self);
+    return lane_now(&r->lane);
 }
 
-static void take_done(void *self, const struct tt_store *result)
+static void take_done(struct remote *r, const struct proto_node_done *done)
 {
-    struct remote *r = self;
-    embedded_take(r->local, result, 1);
-    notices_put(embedded_notices(r->local), result);
+    for (uint32_t i = 0; i < done->list.count; i++) {
+        embedded_take(r->local, &done->list.at[i], 1);
+        notices_put(embedded_notices(r->local), &done->list.at[i]);
+    }
 }
 
-static void take_history(void *self, unsigned shard, const struct proto_history_answer *answer)
+static void take_history(struct remote *r, unsigned shard,
+                         const struct proto_history_answer *answer)
 {
-    struct remote *r = self;
-    history_exchange_take(&r->history, client_shard_boot(r->client, shard), answer, now_us(r));
+    history_exchange_take(&r->history, client_shard_boot(r->lane.client, shard), answer, now_us(r));
 }
 
-static void take_shared(void *self, const struct proto_share *message)
+static void take_shared(struct remote *r, const struct proto_share *message)
 {
-    struct remote *r = self;
     if (message->list.count > 0 && message->table_id != embedded_table_id(r->local->table)) {
         uint64_t now = now_us(r);
         r->others_until_us = now + OTHERS_US;
@@ -90,9 +90,35 @@ static void take_shared(void *self, const struct proto_share *message)
     }
 }
 
-static void drain_all(struct remote *r)
+static void take_event(struct remote *r, const struct client_event *e)
 {
-    (void)r->shell.drain(r->shell.self, r->client);
+    if (e->kind == CLIENT_NODE_DONE) {
+        take_done(r, e->node_done);
+    } else if (e->kind == CLIENT_HISTORY) {
+        take_history(r, e->shard, e->history);
+    } else if (e->kind == CLIENT_SHARED) {
+        take_shared(r, e->shared);
+    } else if (r->events.take != NULL) {
+        r->events.take(r->events.self, e);
+    }
+}
+
+/* Reads what has come. */
+static void take_events(struct remote *r)
+{
+    struct client_event e;
+    while (lane_next(&r->lane, &e)) {
+        take_event(r, &e);
+    }
+}
+
+/* Shards that fell without a word: whoever looks at jobs next is to know. */
+static void take_changes(struct remote *r)
+{
+    struct client_event e;
+    while (client_next(r->lane.client, &e)) {
+        take_event(r, &e);
+    }
 }
 
 enum err remote_open(struct remote **out, const struct remote_options *options)
@@ -103,7 +129,8 @@ enum err remote_open(struct remote **out, const struct remote_options *options)
     }
     r->local = options->local;
     r->local_port = embedded_table_port(r->local);
-    r->shell = options->shell;
+    r->lane.shell = options->shell;
+    r->events = options->events;
     r->servers = options->client.shards;
     r->role = options->client.role;
     r->namespace_id = options->client.namespace_id;
@@ -115,21 +142,13 @@ enum err remote_open(struct remote **out, const struct remote_options *options)
         r->local->slot == 0) { /* one searcher takes them for all of the process */
         client.hello_flags |= PROTO_WANTS_RESULTS;
     }
-    struct client_port port = {r->shell.self, r->shell.send};
-    struct client_sink sink = options->sink;
-    sink.hello_self = r->shell.self;
-    sink.hello_refused = r->shell.refused;
-    sink.node_self = r;
-    sink.node_done = take_done;
-    sink.history = take_history;
-    sink.shared = take_shared;
-    enum err err = client_open(&client, &port, &sink, &r->client);
+    enum err err = lane_open(&r->lane, &client);
     if (err != ERR_OK) {
         remote_close(&r);
         return err;
     }
     r->share =
-        (struct share){.client = r->client, .local = r->local, .depth = options->share_depth};
+        (struct share){.client = r->lane.client, .local = r->local, .depth = options->share_depth};
     *out = r;
     return ERR_OK;
 }
@@ -140,10 +159,7 @@ void remote_close(struct remote **remote)
     if (r == NULL) {
         return;
     }
-    if (r->client != NULL) {
-        client_bye(r->client, now_us(r));
-        client_free(&r->client);
-    }
+    lane_close(&r->lane);
     free(r);
     *remote = NULL;
 }
@@ -151,15 +167,17 @@ void remote_close(struct remote **remote)
 /* Returns when the client wants to be served again. */
 static uint64_t serve_sockets(struct remote *r)
 {
-    drain_all(r);
-    return client_tick(r->client, now_us(r));
+    take_events(r);
+    uint64_t due = lane_tick(&r->lane);
+    take_changes(r);
+    return due;
 }
 
 void remote_wait(struct remote *r, unsigned wait_ms)
 {
     uint64_t until = now_us(r) + wait_ms * UINT64_C(1000);
     uint64_t tick = serve_sockets(r);
-    r->shell.sleep(r->shell.self, tick < until ? tick : until);
+    lane_sleep(&r->lane, tick < until ? tick : until);
     (void)serve_sockets(r);
 }
 
@@ -170,10 +188,10 @@ unsigned remote_connect(struct remote *r, unsigned wait_ms)
     do {
         remote_wait(r, 10);
         uint64_t rest = now_us(r) + CONNECT_REST_US;
-        until = !any && client_shards_up(r->client) > 0 && rest < until ? rest : until;
-        any = client_shards_up(r->client) > 0;
-    } while (client_shards_up(r->client) < r->servers && now_us(r) < until);
-    return client_shards_up(r->client);
+        until = !any && client_shards_up(r->lane.client) > 0 && rest < until ? rest : until;
+        any = client_shards_up(r->lane.client) > 0;
+    } while (client_shards_up(r->lane.client) < r->servers && now_us(r) < until);
+    return client_shards_up(r->lane.client);
 }
 
 /* ---- deferred asks ---- */
@@ -199,7 +217,7 @@ static void forget_deferred(struct remote *r, const struct table_ticket *ticket)
 {
     struct deferred *found = find_deferred(r, ticket);
     if (found != NULL) {
-        client_forget(r->client, ticket->request);
+        client_forget(r->lane.client, ticket->request);
         *found = r->deferred[--r->deferred_count];
     }
 }
@@ -208,7 +226,7 @@ static void forget_deferred(struct remote *r, const struct table_ticket *ticket)
 
 static bool is_remote(const struct remote *r, unsigned depth)
 {
-    return depth >= r->remote_depth.depth && r->uses_shards && client_shards_up(r->client) > 0;
+    return depth >= r->remote_depth.depth && r->uses_shards && client_shards_up(r->lane.client) > 0;
 }
 
 static void port_prefetch(void *self, uint64_t key)
@@ -236,7 +254,7 @@ static bool port_ask(void *self, const struct tt_ask *ask, struct table_ticket *
     if (r->known.nproc > 1) {
         return false;
     }
-    ticket->request = client_ask(r->client, ask, 1, now_us(r), &ticket->where);
+    ticket->request = client_ask(r->lane.client, ask, 1, now_us(r), &ticket->where);
     if (ticket->request == 0) {
         return false;
     }
@@ -273,13 +291,14 @@ static enum client_result wait_for(struct remote *r, uint32_t ticket, struct tt_
                                    struct tt_peeked *peeked)
 {
     uint64_t begin = now_us(r);
-    drain_all(r);
+    take_events(r);
     for (;;) {
         uint64_t now = now_us(r);
-        enum client_result result = answer != NULL ? client_answer(r->client, ticket, now, answer)
-                                                   : client_peeked(r->client, ticket, now, peeked);
+        enum client_result result = answer != NULL
+                                        ? client_answer(r->lane.client, ticket, now, answer)
+                                        : client_peeked(r->lane.client, ticket, now, peeked);
         if (result == CLIENT_WAITING && remote_limit_is_over(&r->limit, now)) {
-            client_forget(r->client, ticket);
+            client_forget(r->lane.client, ticket);
             result = CLIENT_LOST;
         }
         if (result != CLIENT_WAITING) {
@@ -290,9 +309,9 @@ static enum client_result wait_for(struct remote *r, uint32_t ticket, struct tt_
             }
             return result;
         }
-        uint64_t until = client_deadline(r->client, ticket);
-        r->shell.sleep(r->shell.self, remote_limit_wake_us(&r->limit, until, now));
-        drain_all(r);
+        uint64_t until = client_deadline(r->lane.client, ticket);
+        lane_sleep(&r->lane, remote_limit_wake_us(&r->limit, until, now));
+        take_events(r);
     }
 }
 
@@ -303,7 +322,7 @@ static void port_release(void *self, const struct table_ticket *ticket,
     r->local_port.release(r->local_port.self, ticket, release);
     if (ticket->state != TICKET_LOCAL) {
         forget_deferred(r, ticket);
-        client_release(r->client, ticket->where, release);
+        client_release(r->lane.client, ticket->where, release);
     }
 }
 
@@ -323,13 +342,13 @@ static void port_renew(void *self, const struct tt_ask *ask, struct table_ticket
         find_deferred(r, ticket) != NULL) {
         return;
     }
-    uint32_t request = client_ask(r->client, ask, 1, now_us(r), &where);
+    uint32_t request = client_ask(r->lane.client, ask, 1, now_us(r), &where);
     if (request == 0) {
         return;
     }
     if (where != ticket->where) {
         struct tt_release release = {.key = ask->key, .depth = ask->depth, .slot = ask->slot};
-        client_release(r->client, ticket->where, &release);
+        client_release(r->lane.client, ticket->where, &release);
     }
     *ticket = (struct table_ticket){
         .request = request, .where = where, .state = TICKET_REMOTE, .later = true};
@@ -369,7 +388,7 @@ static void port_store(void *self, const struct table_ticket *ticket, const stru
     r->local_port.store(r->local_port.self, ticket, store);
     if (ticket->state != TICKET_LOCAL) {
         forget_deferred(r, ticket);
-        client_store(r->client, ticket->where, store);
+        client_store(r->lane.client, ticket->where, store);
     }
 }
 
@@ -379,7 +398,7 @@ static void port_peek(void *self, const struct tt_peek *peek, unsigned count, st
 {
     struct remote *r = self;
     if (is_remote(r, peek[0].depth)) {
-        uint32_t ticket = client_peek(r->client, peek, count, now_us(r));
+        uint32_t ticket = client_peek(r->lane.client, peek, count, now_us(r));
         if (ticket != 0 && wait_for(r, ticket, NULL, out) == CLIENT_READY) {
             return;
         }
@@ -401,7 +420,7 @@ static bool port_peek_ahead(void *self, const struct tt_peek *peek, unsigned cou
         return false;
     }
     peek_ticket->sent_us = now_us(r);
-    peek_ticket->request = client_peek(r->client, peek, count, peek_ticket->sent_us);
+    peek_ticket->request = client_peek(r->lane.client, peek, count, peek_ticket->sent_us);
     r->peeks_ahead += peek_ticket->request != 0;
     return peek_ticket->request != 0;
 }
@@ -409,23 +428,23 @@ static bool port_peek_ahead(void *self, const struct tt_peek *peek, unsigned cou
 static void port_peek_drop(void *self, struct table_peek_ticket *peek_ticket)
 {
     struct remote *r = self;
-    client_cancel(r->client, peek_ticket->request);
+    client_cancel(r->lane.client, peek_ticket->request);
     r->peeks_ahead--;
 }
 
 static bool port_peek_is_here(void *self, const struct table_peek_ticket *peek_ticket)
 {
     struct remote *r = self;
-    drain_all(r);
-    return r->waits || !client_is_waiting(r->client, peek_ticket->request, now_us(r));
+    take_events(r);
+    return r->waits || !client_is_waiting(r->lane.client, peek_ticket->request, now_us(r));
 }
 
 static bool port_peek_take(void *self, struct table_peek_ticket *peek_ticket, struct tt_peeked *out)
 {
     struct remote *r = self;
-    drain_all(r);
+    take_events(r);
     uint64_t age = now_us(r) - peek_ticket->sent_us;
-    if (age > PEEK_AGE_ROUND_TRIPS * client_longest_rtt_us(r->client)) {
+    if (age > PEEK_AGE_ROUND_TRIPS * client_longest_rtt_us(r->lane.client)) {
         port_peek_drop(self, peek_ticket);
         return false;
     }
@@ -444,7 +463,7 @@ static void renew_when_due(struct remote *r, struct search *search, uint64_t now
         return;
     }
     for (unsigned i = 0; i < r->servers; i++) {
-        uint32_t ms = client_inflight_age_max_ms(r->client, i);
+        uint32_t ms = client_inflight_age_max_ms(r->lane.client, i);
         limit_ms = ms > 0 && ms < limit_ms ? ms : limit_ms;
     }
     uint64_t pause = limit_ms * UINT64_C(1000) / RENEWALS;
@@ -458,7 +477,7 @@ static void serve_deferred(struct remote *r, struct search *search, uint64_t now
     struct tt_answer answer;
     for (unsigned i = r->deferred_count; i > 0; i--) {
         struct deferred d = r->deferred[i - 1];
-        enum client_result result = client_answer(r->client, d.request, now, &answer);
+        enum client_result result = client_answer(r->lane.client, d.request, now, &answer);
         if (result != CLIENT_WAITING) {
             r->deferred[i - 1] = r->deferred[--r->deferred_count];
         }
@@ -475,24 +494,26 @@ static void port_serve(void *self, struct search *search, uint64_t now)
     if (r->uses_shards) {
         share_serve(&r->share, now < r->others_until_us, now);
     }
-    if (r->shell.rest_us == 0 || now >= r->rest_until_us || client_outstanding(r->client) > 0) {
-        r->rest_until_us = now + r->shell.rest_us;
+    if (r->lane.shell.rest_us == 0 || now >= r->rest_until_us ||
+        client_outstanding(r->lane.client) > 0) {
+        r->rest_until_us = now + r->lane.shell.rest_us;
         (void)serve_sockets(r);
         now = now_us(r);
     }
     if (r->uses_shards) {
-        history_exchange_serve(&r->history, r->client, search, now,
-                               client_longest_rtt_us(r->client));
+        history_exchange_serve(&r->history, r->lane.client, search, now,
+                               client_longest_rtt_us(r->lane.client));
         renew_when_due(r, search, now);
     }
     serve_deferred(r, search, now);
+    take_changes(r);
     r->local_port.serve(r->local_port.self, search, now);
 }
 
 /* What the shards have cost this searcher so far: waiting, and the work of asking. */
 static uint64_t spent_us(const struct remote *r)
 {
-    return r->waited_us + client_counters(r->client)->asks * r->shell.ask_cost_us;
+    return r->waited_us + client_counters(r->lane.client)->asks * r->lane.shell.ask_cost_us;
 }
 
 static unsigned port_inflight_depth(void *self, unsigned iteration)
@@ -505,7 +526,7 @@ static unsigned port_inflight_depth(void *self, unsigned iteration)
             r->share.depth > 0 ? share_has_peers(&r->share, now) : now < r->others_until_us;
         remote_depth_adapt(&r->remote_depth, iteration, has_others, now, spent_us(r));
     }
-    return client_shards_up(r->client) == 0 || local < r->remote_depth.depth
+    return client_shards_up(r->lane.client) == 0 || local < r->remote_depth.depth
                ? local
                : r->remote_depth.depth;
 }
@@ -523,7 +544,7 @@ void remote_begin(struct remote *r, uint8_t remote_depth, bool uses_shards, bool
     r->renew_due_us = 0;
     remote_depth_begin(&r->remote_depth, remote_depth, now_us(r), spent_us(r));
     while (r->deferred_count > 0) {
-        client_cancel(r->client, r->deferred[--r->deferred_count].request);
+        client_cancel(r->lane.client, r->deferred[--r->deferred_count].request);
     }
 }
 
@@ -534,18 +555,18 @@ void remote_set_limit(struct remote *r, const struct remote_limit *limit)
 
 bool remote_pass(struct remote *r)
 {
-    return r->shell.pass != NULL && r->shell.pass(r->shell.self) &&
+    return r->lane.shell.pass != NULL && r->lane.shell.pass(r->lane.shell.self) &&
            notices_are_none(embedded_notices(r->local));
 }
 
 void remote_flush(struct remote *r)
 {
-    client_flush(r->client, now_us(r));
+    client_flush(r->lane.client, now_us(r));
 }
 
 struct client *remote_client(struct remote *r)
 {
-    return r->client;
+    return r->lane.client;
 }
 
 unsigned remote_depth_now(const struct remote *r)
@@ -587,7 +608,7 @@ void remote_hello(struct remote *r, uint64_t namespace_id)
 
 void remote_refresh(struct remote *r)
 {
-    client_hello(r->client, r->role, r->namespace_id, now_us(r));
+    client_hello(r->lane.client, r->role, r->namespace_id, now_us(r));
 }
 
 uint64_t remote_now_us(const struct remote *r)

@@ -15,7 +15,7 @@
 #ifndef WORKER_TABLE_REMOTE_H
 #define WORKER_TABLE_REMOTE_H
 
-#include "proto/transport/shell.h"
+#include "proto/transport/lane.h"
 #include "worker/table/embedded.h"
 #include "worker/table/remote_limit.h"
 
@@ -25,10 +25,17 @@ enum {
 
 struct remote;
 
+/* Who is given the client's events (proto/client/client.h) that are not about nodes: jobs, letters,
+ * shards that come and go. NULL: nobody. It may call the client, but not the remote. */
+struct remote_events {
+    void *self;
+    void (*take)(void *self, const struct client_event *event);
+};
+
 struct remote_options {
     struct remote_shell shell; /* borrowed until close */
     struct client_options client; /* hello_flags are set by the remote */
-    struct client_sink sink; /* the remote sets what belongs to nodes: node_done, history, shared */
+    struct remote_events events;
     struct embedded_port *local; /* borrowed until close */
     uint8_t share_depth; /* results of at least this depth are broadcast; 0: none */
 };

@@ -155,7 +155,7 @@ static void jobs_are_bounded(void **state)
     fake_close(f);
 }
 
-static void pushed_messages_reach_the_sink(void **state)
+static void pushed_messages_are_events(void **state)
 {
     struct fake *f = fake_open(1);
     struct tt_store done[2] = {{5, 30, 1, TT_LOWER, 9, 0}, {6, -40, 2, TT_UPPER, 0, 0}};
@@ -268,12 +268,12 @@ static void options_are_checked(void **state)
         {.shards = 1, .jobs = 65},
     };
     for (unsigned i = 0; i < sizeof bad / sizeof *bad; i++) {
-        assert_int_equal(client_open(&bad[i], &port, NULL, &c), ERR_RANGE);
+        assert_int_equal(client_open(&bad[i], &port, &c), ERR_RANGE);
     }
     assert_null(c);
     client_free(&c);
     struct client_options largest = {.shards = 64, .tickets = 1024, .peek_max = 1024};
-    assert_int_equal(client_open(&largest, &port, NULL, &c), ERR_OK);
+    assert_int_equal(client_open(&largest, &port, &c), ERR_OK);
     client_free(&c);
 }
 
@@ -360,7 +360,7 @@ int main(void)
         T(a_refused_post_is_said_of_its_job),
         T(a_barred_job_is_said_and_not_posted_again_in_that_session),
         T(a_job_posted_too_early_is_not_barred),
-        T(pushed_messages_reach_the_sink),
+        T(pushed_messages_are_events),
         T(bytes_are_counted_both_ways),
         T(results_out_of_range_are_dropped),
         T(options_are_checked),

@@ -273,6 +273,7 @@ static void step(struct world *w, bool asks)
 {
     uint64_t next = client_tick(w->client, w->now_us);
     struct flying *first = NULL;
+    struct client_event event;
     assert_true(next > w->now_us);
     w->now_us += 1 + rng_below(&w->rng, 1000);
     /* Deliver what is due, oldest first. */
@@ -293,6 +294,8 @@ static void step(struct world *w, bool asks)
         first->used = false;
         if (m.to_client) {
             client_receive(w->client, m.shard, m.bytes, m.length, w->now_us);
+            while (client_next(w->client, &event)) {
+            }
         } else {
             shard_receive(w, m.shard, m.bytes, m.length);
         }
@@ -345,7 +348,7 @@ static void run(uint64_t seed)
     struct client_options options = {
         .shards = SHARDS, .tickets = TICKETS, .ask_max = PEEKS, .peek_max = PEEKS};
     struct client_port port = {w, world_send};
-    assert_int_equal(client_open(&options, &port, NULL, &w->client), ERR_OK);
+    assert_int_equal(client_open(&options, &port, &w->client), ERR_OK);
     for (unsigned s = 0; s < SHARDS; s++) {
         w->shards[s].boot = rng_next(&w->rng);
     }

@@ -85,6 +85,39 @@ static void bye_takes_a_shard_out_until_it_answers_a_probe(void **state)
     fake_close(f);
 }
 
+/* Whoever counts on a shard learns that it was away; one that did not know of it need not. */
+static void what_happened_to_a_shard_meanwhile_comes_in_order(void **state)
+{
+    struct fake *f = fake_open(2);
+    struct client_event e;
+    struct proto_message bye = {.type = PROTO_BYE};
+    (void)state;
+    client_hello(f->client, PROTO_WORKER, 5, f->now);
+    fake_say(f, 1, &bye);
+    assert_int_equal(f->downs, 1);
+    fake_wait(f, 100000);
+    fake_welcome(f, 1);
+    assert_int_equal(f->ups, 3);
+    client_bye(f->client, f->now); /* both fall, and rise before anybody asks */
+    client_hello(f->client, PROTO_WORKER, 5, f->now);
+    fake_welcome_untaken(f, 0);
+    fake_welcome_untaken(f, 1);
+    static const struct client_event wanted[] = {
+        {CLIENT_SHARD_DOWN, 0}, {CLIENT_SHARD_DOWN, 1}, {CLIENT_SHARD_UP, 0}, {CLIENT_SHARD_UP, 1}};
+    for (unsigned i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        assert_true(client_next(f->client, &e));
+        assert_int_equal(e.kind, wanted[i].kind);
+        assert_int_equal(e.shard, wanted[i].shard);
+    }
+    client_bye(f->client, f->now);
+    fake_take(f);
+    client_hello(f->client, PROTO_WORKER, 5, f->now);
+    fake_welcome_untaken(f, 0);
+    client_bye(f->client, f->now);
+    assert_false(client_next(f->client, &e)); /* it rose and fell */
+    fake_close(f);
+}
+
 static void another_boot_id_is_another_shard(void **state)
 {
     struct fake *f = fake_open(1);
@@ -552,6 +585,7 @@ int main(void)
         T(bye_takes_a_shard_out_until_it_answers_a_probe),
         T(a_refused_hello_is_said_and_repeated_every_second),
         T(another_boot_id_is_another_shard),
+        T(what_happened_to_a_shard_meanwhile_comes_in_order),
         T(leaving_says_bye_and_forgets),
         T(nothing_waits_for_a_new_namespace),
         T(lost_hello_is_repeated_while_up),

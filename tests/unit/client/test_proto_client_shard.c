@@ -133,6 +133,7 @@ static void silence_takes_a_shard_out_after_three_time_outs(void **state)
     }
     assert_int_equal(f->now - began, 14000);
     assert_int_equal(client_shard_state(f->client, 1), CLIENT_DOWN);
+    fake_take(f);
     assert_int_equal(f->downs, 1);
     assert_int_equal(client_counters(f->client)->timeouts, 3);
     assert_int_equal(client_owner(f->client, key), 0);

@@ -1,4 +1,4 @@
-/* The job port over ttservers: what its queue keeps when more comes than it has room for. */
+/* A searcher's job client: what its queue keeps when more comes than it has room for. */
 #include "worker/engine/job_client.h"
 
 #include <setjmp.h>
@@ -10,15 +10,11 @@
 #include <cmocka.h>
 
 static struct job_client *client;
-static struct client_sink sink;
-static struct job_port port;
 
 static int start(void **state)
 {
     (void)state;
-    assert_int_equal(job_client_open(&client), ERR_OK);
-    sink = job_client_sink(client);
-    port = job_client_port(client, NULL);
+    assert_int_equal(job_client_open(&client, NULL), ERR_OK);
     return 0;
 }
 
@@ -30,13 +26,23 @@ static int finish(void **state)
     return 0;
 }
 
+static void say(struct client_event event)
+{
+    job_client_event(client, &event);
+}
+
+static void refuse(struct proto_text why)
+{
+    say((struct client_event){CLIENT_JOB_REFUSED, 7, .refused = {5, &why}});
+}
+
 static void report(uint64_t instance, uint64_t nodes, enum proto_job_state is, unsigned shard)
 {
     struct proto_job_report r = {
         .job = 5, .instance = instance, .nodes = nodes, .state = (uint8_t)is};
     char line[] = "e2e4"; /* borrowed: gone when the event is taken */
     r.line = proto_text_of(line);
-    sink.job_report(sink.self, &r, shard);
+    say((struct client_event){CLIENT_JOB_REPORT, shard, .job_report = &r});
 }
 
 /* Every shard passes a report on, and an older one may come later. */
@@ -49,16 +55,16 @@ static void of_a_workers_reports_the_newest_is_queued_once(void **state)
     report(2, 70, PROTO_JOB_SEARCHING, 1);
     report(1, 200, PROTO_JOB_SEARCHING, 1);
     report(1, 100, PROTO_JOB_SEARCHING, 2);
-    assert_true(port.poll(port.self, &e));
+    assert_true(job_client_poll(client, &e));
     assert_int_equal(e.kind, JOB_REPORTED);
     assert_int_equal(e.report.nodes, 200);
     assert_int_equal(e.report.state, PROTO_JOB_ENDED);
     assert_true(e.sources == 7); /* all that passed it on */
     assert_int_equal(e.report.line.length, 0);
-    assert_true(port.poll(port.self, &e));
+    assert_true(job_client_poll(client, &e));
     assert_int_equal(e.report.instance, 2);
     assert_true(e.sources == 2);
-    assert_false(port.poll(port.self, &e));
+    assert_false(job_client_poll(client, &e));
 }
 
 static void reports_of_many_workers_fit(void **state)
@@ -71,7 +77,7 @@ static void reports_of_many_workers_fit(void **state)
             report(i, 10, PROTO_JOB_ENDED, shard);
         }
     }
-    while (port.poll(port.self, &e)) {
+    while (job_client_poll(client, &e)) {
         got += e.kind == JOB_REPORTED;
     }
     assert_int_equal(got, 600);
@@ -83,15 +89,15 @@ static void dropped_offers_are_said(void **state)
     struct job_event e;
     bool is_missed = false;
     unsigned offers = 0;
-    sink.shard_up(sink.self, 0);
+    say((struct client_event){.kind = CLIENT_SHARD_UP});
     for (unsigned i = 1; i <= JOB_EVENTS_MAX + 10; i++) {
         struct proto_job job = {.job = i,
                                 .game = proto_text_of("chess"),
                                 .algorithm = proto_text_of("abdada"),
                                 .position = proto_text_of("startpos")};
-        sink.job(sink.self, &job, 0);
+        say((struct client_event){CLIENT_JOB, 0, .job = &job});
     }
-    while (!is_missed && port.poll(port.self, &e)) {
+    while (!is_missed && job_client_poll(client, &e)) {
         is_missed = is_missed || e.kind == JOB_MISSED;
         offers += e.kind == JOB_OFFERED;
     }
@@ -106,14 +112,14 @@ static void a_refusal_is_cut_and_printable(void **state)
     struct job_event e;
     char text[2 * JOB_WHY_MAX];
     memset(text, 'x', sizeof text);
-    sink.job_refused(sink.self, 5, proto_text_of("no\n\033[2Jroom\303\244"), 7);
-    sink.job_refused(sink.self, 5, (struct proto_text){text, sizeof text}, 7);
-    assert_true(port.poll(port.self, &e));
+    refuse(proto_text_of("no\n\033[2Jroom\303\244"));
+    refuse((struct proto_text){text, sizeof text});
+    assert_true(job_client_poll(client, &e));
     assert_int_equal(e.kind, JOB_REFUSED);
     assert_int_equal(e.job, 5);
     assert_int_equal(e.source, 7);
     assert_string_equal(e.why, "no??[2Jroom??");
-    assert_true(port.poll(port.self, &e));
+    assert_true(job_client_poll(client, &e));
     assert_int_equal(strlen(e.why), JOB_WHY_MAX - 1);
 }
 

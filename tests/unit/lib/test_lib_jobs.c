@@ -2,15 +2,14 @@
  * want to. */
 #include "tests/support/test_lib.h"
 
-#include "proto/client/client.h"
+#include "proto/transport/lane.h"
 #include "worker/transport/transport.h"
 
 /* A session of role worker. */
 struct mock {
     struct transport *transport;
     struct options_servers servers;
-    struct remote_shell shell;
-    struct client *client;
+    struct client_lane lane;
     uint64_t job, evaluation, namespace_id; /* of the last JOB */
     char position[128];
     unsigned stops;
@@ -24,28 +23,25 @@ static struct abdada *front;
 static struct mock worker[2];
 static struct abdada_job_event event;
 
-static void on_job(void *self, const struct proto_job *job, unsigned shard)
+static void on_job(struct mock *m, const struct proto_job *job)
 {
-    struct mock *m = self;
-    (void)shard;
     m->job = job->job;
     m->evaluation = job->evaluation;
     m->namespace_id = job->namespace_id;
     (void)proto_text_copy(job->position, m->position, sizeof m->position);
 }
 
-static void on_stop(void *self, uint64_t job, uint8_t reason, unsigned shard)
-{
-    struct mock *m = self;
-    (void)reason;
-    (void)shard;
-    m->stops += job == m->job;
-}
-
 static void serve(struct mock *m)
 {
-    (void)m->shell.drain(m->shell.self, m->client);
-    (void)client_tick(m->client, m->shell.now(m->shell.self));
+    struct client_event e;
+    while (lane_next(&m->lane, &e)) {
+        if (e.kind == CLIENT_JOB) {
+            on_job(m, e.job);
+        } else if (e.kind == CLIENT_JOB_STOP) {
+            m->stops += e.job_stop->job == m->job;
+        }
+    }
+    (void)lane_tick(&m->lane);
 }
 
 static void mock_open(struct mock *m)
@@ -54,19 +50,16 @@ static void mock_open(struct mock *m)
     assert_int_equal(options_servers(both, &m->servers), ERR_OK);
     struct transport_address address = {.server = m->servers.server, .servers = SHARDS};
     assert_int_equal(transport_open(&m->transport, &address, 1, NULL, why), ERR_OK);
-    assert_int_equal(transport_lane(m->transport, NULL, &m->shell), ERR_OK);
+    assert_int_equal(transport_lane(m->transport, NULL, &m->lane.shell), ERR_OK);
     struct client_options options = {
         .shards = SHARDS, .role = PROTO_WORKER, .instance = clock_unique(), .name = "mock"};
-    struct client_port port = {m->shell.self, m->shell.send};
-    struct client_sink sink = {.self = m, .job = on_job, .job_stop = on_stop};
-    assert_int_equal(client_open(&options, &port, &sink, &m->client), ERR_OK);
-    WAIT_FOR((serve(m), client_shards_up(m->client)) == SHARDS);
+    assert_int_equal(lane_open(&m->lane, &options), ERR_OK);
+    WAIT_FOR((serve(m), client_shards_up(m->lane.client)) == SHARDS);
 }
 
 static void mock_close(struct mock *m)
 {
-    client_bye(m->client, m->shell.now(m->shell.self));
-    client_free(&m->client);
+    lane_close(&m->lane);
     transport_close(&m->transport);
 }
 
@@ -132,7 +125,7 @@ static void say(struct mock *m, uint8_t state, uint8_t depth, int16_t score, uin
                 const char *line)
 {
     struct proto_job_report report = report_of(m, state, depth, score, nodes, line);
-    client_job_report(m->client, &report, m->shell.now(m->shell.self));
+    client_job_report(m->lane.client, &report, lane_now(&m->lane));
 }
 
 /* As if only one of the shards knew the job by then. */
@@ -143,7 +136,7 @@ static void say_to(struct mock *m, unsigned shard, uint8_t depth, uint64_t nodes
                                     .job_report =
                                         report_of(m, PROTO_JOB_SEARCHING, depth, 10, nodes, line)};
     size_t length = proto_encode(&message, bytes, sizeof bytes);
-    assert_true(length > 0 && m->shell.send(m->shell.self, shard, bytes, length));
+    assert_true(length > 0 && m->lane.shell.send(m->lane.shell.self, shard, bytes, length));
 }
 
 static void serve_all(void)
@@ -158,11 +151,10 @@ static bool is_peeked(struct mock *m, uint64_t key)
     const struct tt_peek peek = {.key = key, .depth = 1};
     struct tt_peeked peeked;
     enum client_result result = CLIENT_LOST;
-    uint32_t ticket = client_peek(m->client, &peek, 1, m->shell.now(m->shell.self));
+    uint32_t ticket = client_peek(m->lane.client, &peek, 1, lane_now(&m->lane));
     if (ticket != 0) {
-        WAIT_FOR((serve_all(), result = client_peeked(m->client, ticket,
-                                                      m->shell.now(m->shell.self), &peeked)) !=
-                 CLIENT_WAITING);
+        WAIT_FOR((serve_all(), result = client_peeked(m->lane.client, ticket, lane_now(&m->lane),
+                                                      &peeked)) != CLIENT_WAITING);
     }
     return result == CLIENT_READY;
 }
@@ -174,11 +166,11 @@ static void settle(struct mock *m)
 {
     enum { KEYS = 32 }; /* some of each shard */
     struct abdada_peeked taken;
-    WAIT_FOR((serve_all(), client_shards_up(m->client)) == SHARDS);
+    WAIT_FOR((serve_all(), client_shards_up(m->lane.client)) == SHARDS);
     WAIT_FOR((serve_all(), abdada_connected(front)) == SHARDS);
-    WAIT_FOR((serve_all(), client_outstanding(m->client)) == 0);
+    WAIT_FOR((serve_all(), client_outstanding(m->lane.client)) == 0);
     for (unsigned i = 0; i < KEYS; i++) {
-        WAIT_FOR((serve_all(), is_peeked(m, i)) && client_shards_up(m->client) == SHARDS);
+        WAIT_FOR((serve_all(), is_peeked(m, i)) && client_shards_up(m->lane.client) == SHARDS);
     }
     for (unsigned i = 0; i < KEYS; i++) {
         WAIT_FOR((serve_all(), abdada_connected(front)) == SHARDS &&

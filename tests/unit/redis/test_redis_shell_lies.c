@@ -120,23 +120,17 @@ static redisReply *a_session(struct liar *l)
 
 /* ---- what reaches the client ---- */
 
-static void on_job(void *self, const struct proto_job *job, unsigned shard)
+static void take_event(struct liar *l, const struct client_event *e)
 {
-    (void)job, (void)shard;
-    ((struct liar *)self)->jobs++;
-}
-
-static void on_done(void *self, const struct tt_store *result)
-{
-    assert_true(result->score >= TT_SCORE_MIN && result->depth <= TT_DEPTH_MAX);
-    assert_true(result->bound >= TT_LOWER && result->bound <= TT_EXACT);
-    ((struct liar *)self)->dones++;
-}
-
-static void on_shared(void *self, const struct proto_share *share)
-{
-    assert_true(proto_results_in_range(&share->list));
-    ((struct liar *)self)->shares += share->list.count;
+    if (e->kind == CLIENT_JOB) {
+        l->jobs++;
+    } else if (e->kind == CLIENT_NODE_DONE) {
+        assert_true(proto_results_in_range(&e->node_done->list));
+        l->dones += e->node_done->list.count;
+    } else if (e->kind == CLIENT_SHARED) {
+        assert_true(proto_results_in_range(&e->shared->list));
+        l->shares += e->shared->list.count;
+    }
 }
 
 static bool take_hello(void *self, unsigned shard, const uint8_t *bytes, size_t length)
@@ -150,6 +144,16 @@ static bool take_hello(void *self, unsigned shard, const uint8_t *bytes, size_t 
     return true;
 }
 
+static void hand_over(struct liar *l)
+{
+    struct client_event e;
+    while (redis_shell_hand_over(l->shell, l->client)) {
+        while (client_next(l->client, &e)) {
+            take_event(l, &e);
+        }
+    }
+}
+
 /* The client is in a session, which an honest server has begun. */
 static void open_shell(struct liar *l)
 {
@@ -160,20 +164,13 @@ static void open_shell(struct liar *l)
     struct client_options options = {.shards = 1, .role = PROTO_WORKER, .instance = 1};
     struct client_port port = {l, take_hello};
     struct proto_message welcome = {.type = PROTO_WELCOME};
-    struct client_sink sink = {
-        .self = l,
-        .job = on_job,
-        .node_self = l,
-        .node_done = on_done,
-        .shared = on_shared,
-    };
-    assert_int_equal(client_open(&options, &port, &sink, &l->client), ERR_OK);
+    assert_int_equal(client_open(&options, &port, &l->client), ERR_OK);
     (void)client_tick(l->client, clock_us());
     l->shell->role = PROTO_WORKER;
-    l->shell->client = l->client;
     welcome.welcome = (struct proto_welcome){
         .request = l->request, .session = 1, .boot = 1, .heartbeat_ms = 60000, .batch_max = 1};
     redis_shell_give(l->shell, 0, &welcome);
+    hand_over(l);
     assert_int_equal(client_shards_up(l->client), 1);
 }
 
@@ -204,6 +201,7 @@ static void any_answer_is_survived(void **state)
         l->nodes = 0;
         answer[rng_below(&l->random, sizeof answer / sizeof *answer)](
             l->shell, &p, tt_chance(&l->random, 20) ? a_session(l) : a_reply(l, 0));
+        hand_over(l);
     }
     assert_int_equal(client_outstanding(l->client), 0); /* nothing was asked */
     assert_true(l->jobs > 0); /* some lies are true enough */
@@ -237,6 +235,7 @@ static void anything_published_is_survived(void **state)
             length = rng_below(&l->random, (uint32_t)length);
         }
         redis_published(l->shell, tt_chance(&l->random, 50), bytes, length);
+        hand_over(l);
     }
     assert_true(l->jobs > 0 && l->shares > 0);
     client_free(&l->client);

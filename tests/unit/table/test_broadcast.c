@@ -38,9 +38,8 @@ static struct host *host_open(unsigned slots)
     assert_non_null(h);
     struct client_options options = {.shards = 1, .instance = 1, .name = "test"};
     struct client_port port = {h, send_nothing};
-    struct client_sink sink = {.self = h};
     assert_int_equal(embedded_open(&h->table, 1 << 16, slots), ERR_OK);
-    assert_int_equal(client_open(&options, &port, &sink, &h->client), ERR_OK);
+    assert_int_equal(client_open(&options, &port, &h->client), ERR_OK);
     for (unsigned i = 0; i < slots; i++) {
         h->local[i] = (struct embedded_port){.table = h->table, .slot = (uint16_t)i};
         h->share[i] = (struct share){.client = h->client, .local = &h->local[i], .depth = FLOOR};

@@ -2,7 +2,7 @@
 
 #include "common/clock.h"
 #include "proto/alias.h"
-#include "proto/client/client.h"
+#include "proto/transport/lane.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,8 +33,7 @@ struct asked {
 struct watch {
     /* fixed after open */
     struct transport *transport;
-    struct remote_shell shell;
-    struct client *client;
+    struct client_lane lane;
     uint32_t instance_id; /* our own */
     /* state */
     struct watch_view view;
@@ -91,9 +90,8 @@ static void proceed(struct asked *a, uint32_t next, enum stage then)
     a->asked_us = 0;
 }
 
-static void take_stats(void *self, unsigned shard, const struct proto_stats_answer *answer)
+static void take_stats(struct watch *w, unsigned shard, const struct proto_stats_answer *answer)
 {
-    struct watch *w = self;
     struct watch_shard *s = &w->view.shard[shard];
     if (w->asked[shard].stage != STAGE_STATS) {
         return;
@@ -105,7 +103,7 @@ static void take_stats(void *self, unsigned shard, const struct proto_stats_answ
         figure->value = answer->list.at[i].value;
     }
     s->up = true;
-    s->boot = client_shard_boot(w->client, shard);
+    s->boot = client_shard_boot(w->lane.client, shard);
     keep_rates(s, &w->asked[shard].before);
     proceed(&w->asked[shard], 0, w->brief ? STAGE_DONE : STAGE_MEMBERS);
 }
@@ -151,9 +149,8 @@ static bool is_page(const struct asked *a, enum stage stage, uint32_t next)
     return a->stage == stage && (next == 0 || next > a->from);
 }
 
-static void take_members(void *self, unsigned shard, const struct proto_members_answer *answer)
+static void take_members(struct watch *w, unsigned shard, const struct proto_members_answer *answer)
 {
-    struct watch *w = self;
     if (!is_page(&w->asked[shard], STAGE_MEMBERS, answer->next)) {
         return;
     }
@@ -196,9 +193,8 @@ static struct watch_job *find_job(struct watch *w, const struct proto_job_row *r
     return j;
 }
 
-static void take_jobs(void *self, unsigned shard, const struct proto_jobs_answer *answer)
+static void take_jobs(struct watch *w, unsigned shard, const struct proto_jobs_answer *answer)
 {
-    struct watch *w = self;
     if (!is_page(&w->asked[shard], STAGE_JOBS, answer->next)) {
         return;
     }
@@ -234,13 +230,13 @@ static void ask(struct watch *w, unsigned shard, uint64_t now)
     }
     switch (a->stage) {
     case STAGE_STATS:
-        client_stats(w->client, shard, now);
+        client_stats(w->lane.client, shard, now);
         break;
     case STAGE_MEMBERS:
-        client_members(w->client, shard, a->from, now);
+        client_members(w->lane.client, shard, a->from, now);
         break;
     case STAGE_JOBS:
-        client_jobs(w->client, shard, a->from, now);
+        client_jobs(w->lane.client, shard, a->from, now);
         break;
     case STAGE_DONE:
         break;
@@ -253,7 +249,7 @@ static bool ask_all(struct watch *w, bool wait_for_all)
 {
     bool waiting = false;
     for (unsigned i = 0; i < w->view.shards; i++) {
-        bool up = client_shard_state(w->client, i) == CLIENT_UP;
+        bool up = client_shard_state(w->lane.client, i) == CLIENT_UP;
         bool done = w->asked[i].stage == STAGE_DONE;
         if (up && !done) {
             ask(w, i, clock_us());
@@ -263,12 +259,26 @@ static bool ask_all(struct watch *w, bool wait_for_all)
     return waiting;
 }
 
+static void take_events(struct watch *w)
+{
+    struct client_event e;
+    while (lane_next(&w->lane, &e)) {
+        if (e.kind == CLIENT_STATS) {
+            take_stats(w, e.shard, e.stats);
+        } else if (e.kind == CLIENT_MEMBERS) {
+            take_members(w, e.shard, e.members);
+        } else if (e.kind == CLIENT_JOBS) {
+            take_jobs(w, e.shard, e.jobs);
+        }
+    }
+}
+
 static void serve(struct watch *w, uint64_t until)
 {
-    w->shell.drain(w->shell.self, w->client);
-    uint64_t tick = client_tick(w->client, clock_us());
-    w->shell.sleep(w->shell.self, tick < until ? tick : until);
-    w->shell.drain(w->shell.self, w->client);
+    take_events(w);
+    uint64_t tick = lane_tick(&w->lane);
+    lane_sleep(&w->lane, tick < until ? tick : until);
+    take_events(w);
 }
 
 static int by_role_and_name(const void *a, const void *b)
@@ -425,7 +435,7 @@ void watch_round(struct watch *w, unsigned wait_ms, bool brief, const atomic_boo
         }
     }
     for (unsigned i = 0; i < w->view.shards; i++) {
-        w->view.shard[i].rtt_us = client_rtt_us(w->client, i);
+        w->view.shard[i].rtt_us = client_rtt_us(w->lane.client, i);
     }
     sum_up(&w->view);
     if (!brief) {
@@ -463,16 +473,7 @@ static enum err open_client(struct watch *w)
         .name = name,
         .rto_max_us = RTO_MAX_US,
     };
-    struct client_port port = {w->shell.self, w->shell.send};
-    struct client_sink sink = {
-        .self = w,
-        .stats = take_stats,
-        .members = take_members,
-        .jobs = take_jobs,
-        .hello_self = w->shell.self,
-        .hello_refused = w->shell.refused,
-    };
-    return client_open(&options, &port, &sink, &w->client);
+    return lane_open(&w->lane, &options);
 }
 
 enum err watch_open(struct watch **out, const struct transport_address *address,
@@ -485,7 +486,7 @@ enum err watch_open(struct watch **out, const struct transport_address *address,
     }
     enum err err = transport_open(&w->transport, address, 1, program, why);
     if (err == ERR_OK) {
-        err = transport_lane(w->transport, address->keys, &w->shell);
+        err = transport_lane(w->transport, address->keys, &w->lane.shell);
         w->view.shards = transport_shards(w->transport);
     }
     for (unsigned i = 0; i < w->view.shards; i++) {
@@ -511,10 +512,7 @@ void watch_close(struct watch **watch)
     if (w == NULL) {
         return;
     }
-    if (w->client != NULL) {
-        client_bye(w->client, clock_us());
-        client_free(&w->client);
-    }
+    lane_close(&w->lane);
     transport_close(&w->transport);
     free(w->view.member);
     free(w->view.job);

@@ -1,12 +1,10 @@
-/* job_port: how jobs travel between front-ends and workers. What carries them, ttservers today
- * (job_client.h), is behind these functions; engine and worker know nothing else of it.
+/* job_event: what a front-end or worker hears of jobs (job_client.h).
  *
  * Sources are numbered 0 ... JOB_SOURCES_MAX - 1: each keeps the open jobs by itself (a shard does)
  * and offers them to every worker, so a worker is offered a job by several sources.
- * Threads: one port belongs to one searcher and is called by its thread alone. Blocking: none of
- * the functions waits. */
-#ifndef WORKER_ENGINE_JOB_PORT_H
-#define WORKER_ENGINE_JOB_PORT_H
+ * Threads: a struct; that of who has it. */
+#ifndef WORKER_ENGINE_JOB_EVENT_H
+#define WORKER_ENGINE_JOB_EVENT_H
 
 #include "worker/engine/job.h"
 
@@ -20,7 +18,7 @@ enum job_event_kind {
     JOB_SOURCE_UP, /* its open jobs follow */
     JOB_SOURCE_DOWN, /* it fell silent */
     JOB_INDEX, /* this worker's place among the workers of the source */
-    JOB_MISSED, /* offers were dropped for want of room: `refresh` brings them again */
+    JOB_MISSED, /* offers were dropped for want of room: job_client_refresh brings them again */
 };
 
 struct job_event {
@@ -34,19 +32,6 @@ struct job_event {
     uint64_t sources; /* REPORTED: bit i: source i passed on this report, or an older one */
     uint32_t worker_index; /* INDEX: 0 ... workers - 1, without gaps */
     uint64_t source_id; /* INDEX: random, the same for every worker of this source */
-};
-
-struct job_port {
-    void *self;
-    /* Posts to every source, now or as soon as it is up, until `stop`. Copies. */
-    enum err (*post)(void *self, const struct job *job);
-    void (*stop)(void *self, uint64_t job);
-    void (*report)(void *self, const struct proto_job_report *report);
-    /* The next event; false: none. */
-    bool (*poll)(void *self, struct job_event *out);
-    /* Asks every source for all its open jobs anew. */
-    void (*refresh)(void *self);
-    unsigned (*sources_up)(void *self);
 };
 
 #endif

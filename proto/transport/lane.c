@@ -1,0 +1,39 @@
+#include "proto/transport/lane.h"
+
+enum err lane_open(struct client_lane *lane, const struct client_options *options)
+{
+    struct client_port port = {lane->shell.self, lane->shell.send};
+    return client_open(options, &port, &lane->client);
+}
+
+void lane_close(struct client_lane *lane)
+{
+    if (lane->client != NULL) {
+        client_bye(lane->client, lane_now(lane));
+        client_free(&lane->client);
+    }
+}
+
+bool lane_next(struct client_lane *lane, struct client_event *out)
+{
+    const struct remote_shell *shell = &lane->shell;
+    while (!client_next(lane->client, out)) {
+        if (!shell->receive(shell->self, lane->client)) {
+            return false;
+        }
+    }
+    if (out->kind == CLIENT_HELLO_REFUSED && shell->refused != NULL) {
+        shell->refused(shell->self, out->shard, *out->refused.why);
+    }
+    return true;
+}
+
+uint64_t lane_tick(struct client_lane *lane)
+{
+    return client_tick(lane->client, lane_now(lane));
+}
+
+void lane_sleep(struct client_lane *lane, uint64_t until_us)
+{
+    lane->shell.sleep(lane->shell.self, until_us);
+}
