@@ -97,6 +97,9 @@ def the_move_is_the_one_that_the_score_is_of():
         found, = [json.loads(line) for line in
                   spoken("", "analyse", "--json", "--select", select, "--depth", str(depth), fen)[1]]
         check(found["bestmove"] in right.split(), fen, found)
+    for depth in (2, 3, 4, 5):  # Rg1+ takes the queen: no answer is too late in the list to be looked at
+        found = said("position fen 3k4/8/6r1/8/8/8/8/Q2K4 w - - 0 1", f"go depth {depth}")
+        check(best(found)[0] not in ("a1b1", "d1e1"), found)
     found = said("setoption name MultiPV value 3", "position fen k4r2/8/5R2/1K6/8/8/8/8 w - - 0 1", "go depth 11")
     equal(best(found), ["f6f8"])
     equal([row[4][0] for row in values(found) if row[:2] == (11, 1)][-1], "f6f8")
