@@ -57,14 +57,14 @@ static void what_finds_no_room_is_lost_and_counted(void **state)
     mailboxes_close(&boxes);
 }
 
-static void bring_letters(const struct client_sink *sink, uint32_t first, uint32_t count)
+static void bring_letters(struct mailboxes *boxes, uint32_t first, uint32_t count)
 {
     for (uint32_t i = first; i < first + count; i++) {
         const struct peer_message m = {.kind = STEAL_REQUEST, .request = {i}};
         uint8_t body[PROTO_BODY_MAX];
         struct proto_mail letter = {.job = 7, .from = 99, .body = {.at = body}};
         letter.body.length = (uint32_t)letter_write(&m, body);
-        sink->mail(sink->mail_self, &letter);
+        mailboxes_event(boxes, 0, &(struct client_event){.kind = CLIENT_MAIL, .mail = &letter});
     }
 }
 
@@ -76,15 +76,14 @@ static void letters_leave_room_for_messages_of_the_process(void **state)
     struct peer_message m;
     peer_open(world, 0, 0, 0);
     assert_int_equal(mailboxes_open(&boxes, 2, true), ERR_OK);
-    const struct client_sink sink = mailboxes_sink(boxes, 0, (struct client_sink){0});
     mailboxes_connect(boxes, 0, world->peer[0].remote, 1);
-    bring_letters(&sink, 0, 1); /* of no search: they are not kept, and there is no list yet */
+    bring_letters(boxes, 0, 1); /* of no search: they are not kept, and there is no list yet */
     const struct peer_port *port = mailboxes_port(boxes, 0, NULL);
     const struct peer_port *other = mailboxes_port(boxes, 1, NULL);
     assert_int_equal(mailboxes_begin(boxes, 7, false), ERR_OK);
-    bring_letters(&sink, 0, MAILBOX_LETTERS_MAX + 3);
+    bring_letters(boxes, 0, MAILBOX_LETTERS_MAX + 3);
     send_numbers(other, 0, 0, MAILBOX_ROOM - MAILBOX_LETTERS_MAX + 4);
-    bring_letters(&sink, 0, 1);
+    bring_letters(boxes, 0, 1);
     for (uint32_t i = 0; i < MAILBOX_LETTERS_MAX; i++) {
         assert_true(port->receive(port->self, &m));
         assert_int_equal(m.request.number, i);
@@ -94,7 +93,7 @@ static void letters_leave_room_for_messages_of_the_process(void **state)
     assert_false(port->receive(port->self, &m));
     assert_int_equal(port->lost, 3 + 4 + 1);
     mailboxes_end(boxes);
-    bring_letters(&sink, 0, 1);
+    bring_letters(boxes, 0, 1);
     assert_false(port->receive(port->self, &m));
     mailboxes_close(&boxes);
     world_close(world);
