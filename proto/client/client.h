@@ -157,8 +157,8 @@ void client_receive(struct client *client, unsigned shard, const uint8_t *bytes,
                     uint64_t now_us);
 
 /* The next event; false: none. A message makes one at most, besides ups and downs, which any call
- * may make and which are never lost: of a shard that fell and rose, or rose and fell, since the
- * last call the one that was said last is followed by the other. */
+ * may make: a shard that fell and rose since the last call is said to be down, then up; of one that
+ * rose and fell nothing is said. */
 bool client_next(struct client *client, struct client_event *out);
 
 /* Time-outs, HELLOs, heartbeats, lingering stores. Returns when it wants to be called again at the
@@ -176,7 +176,7 @@ void client_bye(struct client *client, uint64_t now_us);
 /* RetrieveAsk of 1..ask_max nodes, one message (as large as the shard takes) to each owner of their
  * keys, after what is queued for it. Returns a ticket; 0 when no shard is up, the port took nothing
  * or no ticket is free. `where` has room for as many: the shard that each was sent to, or
- * CLIENT_NOWHERE, as for the rest of a list that makes more messages than tickets + 4 to one shard
+ * CLIENT_NOWHERE, as for the rest of a list where tickets + 4 requests are outstanding at one shard
  * (its batch_max is small). Requires alpha < beta, depth <= TT_DEPTH_MAX. */
 uint32_t client_ask(struct client *client, const struct tt_ask *asks, unsigned count,
                     uint64_t now_us, uint8_t *where);

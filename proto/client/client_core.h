@@ -174,9 +174,9 @@ bool client_send_bytes(struct client *c, unsigned shard, const uint8_t *bytes, s
 
 /* An id that no outstanding part has. */
 uint32_t request_next(struct client *c);
-/* NULL when too many are outstanding, at that shard or at all: a shard that takes one operation a
- * message uses up neither the parts of others nor those of its HELLOs. Its deadline is the shard's
- * time-out from now. */
+/* NULL when too many are outstanding, at that shard or at all; a HELLO always finds room. A shard
+ * that takes one operation a message has no more parts than tickets + OTHERS_MAX, so that up to
+ * eight such shards leave others theirs. Its deadline is the shard's time-out from now. */
 struct part *part_open(struct client *c, enum part_kind kind, unsigned shard);
 void part_close(struct client *c, struct part *part);
 /* The outstanding part of that id at that shard, or NULL. */

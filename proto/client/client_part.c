@@ -27,7 +27,9 @@ struct part *part_open(struct client *c, enum part_kind kind, unsigned shard)
 {
     struct shard *s = &c->shards[shard];
     bool is_full = s->outstanding - s->hellos >= c->options.tickets + OTHERS_MAX;
-    if (c->part_count >= c->part_limit || (kind != PART_HELLO && is_full)) {
+    const unsigned limit =
+        c->part_limit - (kind == PART_HELLO ? 0 : c->options.shards * HELLOS_MAX);
+    if (c->part_count >= limit || (kind != PART_HELLO && is_full)) {
         return NULL;
     }
     uint32_t request = request_next(c);

@@ -28,7 +28,7 @@ struct remote_shell {
     /* Waits until something arrives or `until_us`. */
     void (*sleep)(void *self, uint64_t until_us);
     /* For a caller that waits in a loop of its own: up to `room` descriptors to poll for; returns
-     * how many were written. *due_us: when to drain at the latest, whatever they say; 0: now
+     * how many were written. *due_us: when to read at the latest, whatever they say; 0: now
      * (ZeroMQ's tell of changes alone). They may be others after each call of the shell. `room` 0,
      * `out` NULL: *due_us alone. NULL: for nobody. */
     unsigned (*descriptors)(void *self, struct pollfd *out, unsigned room, uint64_t *due_us);

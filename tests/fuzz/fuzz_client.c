@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { SHARDS = 3, TICKETS = 8 };
+enum { SHARDS = 3, TICKETS = 8, JOB = 7 };
 
 static struct proto_decoder decoder;
 static uint32_t last_request[SHARDS]; /* that something may be answered */
@@ -23,6 +23,11 @@ static bool take(void *self, unsigned shard, const uint8_t *bytes, size_t length
                           : m.type == PROTO_STATS        ? m.stats.request
                           : m.type == PROTO_MEMBERS      ? m.members.request
                           : m.type == PROTO_JOBS         ? m.jobs.request
+                          : m.type == PROTO_HISTORY      ? m.history.request
+                          : m.type == PROTO_FLUSH        ? m.flush.request
+                          : m.type == PROTO_SCAN         ? m.scan.request
+                          : m.type == PROTO_MAIL_JOIN    ? m.mail_join.request
+                          : m.type == PROTO_JOB_POST     ? (uint32_t)m.job_post.job
                                                          : last_request[shard];
     return true;
 }
@@ -44,6 +49,15 @@ static void check_page(const struct proto_scanned *page)
     }
 }
 
+/* What is borrowed can be read. */
+static void touch(const void *bytes, size_t length)
+{
+    static volatile uint8_t sum;
+    for (size_t i = 0; i < length; i++) {
+        sum ^= ((const uint8_t *)bytes)[i];
+    }
+}
+
 /* `up`: bit i: shard i is up, as the events say. */
 static void take_events(struct client *c)
 {
@@ -60,6 +74,21 @@ static void take_events(struct client *c)
             check_results(&e.shared->list);
         } else if (e.kind == CLIENT_SCANNED) {
             check_page(e.scanned);
+        } else if (e.kind == CLIENT_JOB) {
+            touch(e.job->position.at, e.job->position.length);
+            touch(e.job->algorithm.at, e.job->algorithm.length);
+        } else if (e.kind == CLIENT_JOB_REPORT) {
+            touch(e.job_report->line.at, e.job_report->line.length);
+        } else if (e.kind == CLIENT_MAIL) {
+            touch(e.mail->body.at, e.mail->body.length);
+        } else if (e.kind == CLIENT_CORRESPONDENTS) {
+            touch(e.correspondents->list.at,
+                  e.correspondents->list.count * sizeof *e.correspondents->list.at);
+        } else if (e.kind == CLIENT_HISTORY) {
+            touch(e.history->list.at, e.history->list.count * sizeof *e.history->list.at);
+        } else if ((e.kind == CLIENT_FLUSHED || e.kind == CLIENT_JOB_REFUSED) &&
+                   e.refused.why != NULL) {
+            touch(e.refused.why->at, e.refused.why->length);
         }
     }
     for (unsigned i = 0; i < SHARDS; i++) {
@@ -111,6 +140,9 @@ static void aim(struct client *c, unsigned shard, const uint8_t *bytes, size_t l
         break;
     case PROTO_FLUSHED:
         m.flushed.request = last_request[shard];
+        break;
+    case PROTO_MAIL_LIST:
+        m.mail_list.request = last_request[shard];
         break;
     case PROTO_ERROR:
         m.error.request = last_request[shard];
@@ -165,6 +197,18 @@ static void watch(struct client *c, uint64_t *rng, uint64_t now)
         break;
     case 4:
         client_flush_table(c, shard, now);
+        break;
+    case 5:
+        client_history(c, rng_next(rng), 0, 0, NULL, 0, now);
+        break;
+    case 6:
+        client_mail_join(c, JOB, rng_below(rng, 4), now);
+        break;
+    case 7:
+        (void)client_job_post(c, &(struct proto_job_post){.job = JOB}, now);
+        break;
+    case 8:
+        client_job_stop(c, JOB, now);
         break;
     default:
         break;

@@ -584,6 +584,8 @@ enum err engine_run(struct engine *e, struct job *job, const struct engine_obser
                                                  : FRONT_WAIT_MS);
             take_events(e);
         }
+    } else {
+        mailboxes_end(e->mailboxes);
     }
     while (!observer_end(e->observer, OBSERVER_WAIT_MS)) {
         engine_idle(e, 0);

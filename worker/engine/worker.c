@@ -159,15 +159,15 @@ static void search_job(struct worker *w, const struct job_offer *offer)
         w->line[0] = '\0';
         search_run(w->searcher.search, NULL, NULL, &w->result);
         searcher_end(&w->searcher);
-        if (w->mailboxes != NULL) {
-            mailboxes_end(w->mailboxes);
-        }
         struct worker_progress progress = progress_of(w, w->searcher.search);
         worker_core_end(&w->core, &progress, w->result.depth >= job_last_iteration(&w->job),
                         &actions);
         act(w, &actions);
     } else {
         refuse(w, name, err_text(err));
+    }
+    if (w->mailboxes != NULL) {
+        mailboxes_end(w->mailboxes);
     }
     job_free(&w->job);
 }

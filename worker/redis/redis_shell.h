@@ -9,7 +9,9 @@
  * indexes.
  *
  * Threads: one for each shell, its client's; `first` may be another thread's and is closed last.
- * Memory: allocates in open and for batches under way; the link keeps its own. Blocking: never, but
+ * Memory: allocates in open, for batches under way, and for what one reading of the
+ * sockets brings (some MiB a connection at most; given back when it was more than 256 KiB); the
+ * link keeps its own. Blocking: never, but
  * for looking up host names (redis_link.h).
  */
 #ifndef WORKER_REDIS_REDIS_SHELL_H

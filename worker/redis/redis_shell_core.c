@@ -16,6 +16,7 @@ enum {
     NUMBER_MAX = 24,
     SAY_AGAIN_US = 600000000,
     INBOX_HEAD = 1 + sizeof(uint32_t),
+    INBOX_KEPT = 256 << 10, /* bytes of room; more is given back when it is empty */
 };
 
 /* ---- bytes ---- */
@@ -290,6 +291,7 @@ void redis_shell_give_bytes(struct redis_shell *s, unsigned shard, const uint8_t
 {
     struct redis_inbox *in = &s->inbox;
     uint32_t size = (uint32_t)length;
+    CHECK_THAT(!s->is_reading, "nothing arrives while a message is borrowed from the inbox");
     size_t want = in->length + INBOX_HEAD + length;
     if (want > in->room) {
         size_t room = want > 2 * in->room ? want : 2 * in->room;
@@ -312,6 +314,10 @@ bool redis_shell_hand_over(struct redis_shell *s, struct client *client)
     struct redis_inbox *in = &s->inbox;
     uint32_t size;
     if (in->read == in->length) {
+        if (in->room > INBOX_KEPT) {
+            free(in->bytes);
+            *in = (struct redis_inbox){0};
+        }
         in->read = in->length = 0;
         return false;
     }

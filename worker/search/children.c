@@ -20,7 +20,8 @@ enum {
 static int child_depth(const struct search *s, const struct node *n, unsigned at, int *scout)
 {
     bool check = s->options.game->check(s->position);
-    /* A line of checks alone has an end: else some endings take a hundred times the nodes. */
+    /* At selection full a line of checks has an end, else some endings take a hundred times the
+     * nodes; in plain searches the ply may not matter, since strict scores are those of a key. */
     bool extends = check && (!s->options.full || n->ply < 2 * s->iteration);
     int full = n->depth - 1 + (extends ? 1 : 0);
     if (s->options.game->passed != NULL && s->options.game->passed(s->position)) {

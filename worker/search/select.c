@@ -7,7 +7,8 @@
 #include <math.h>
 
 enum {
-    ANSWER_PLY = 1, /* no answer to a move of the root is left out: the root's score is its word */
+    ANSWER_PLY = 1, /* there no move is left out as late, hopeless or losing: a check that comes
+                       last may win the piece that the root's move leaves */
     VERIFY_DEPTH = 12,
     SINGULAR_BEHIND = 3, /* plies by which the table's entry may be less deep */
     SINGULAR_TWICE = 25, /* centipawns below: two plies more */
