@@ -51,6 +51,8 @@ WORKLOADS = (
     ("no latency, 128 workers, a tree, ybwc", NO_LATENCY | {"algorithm": "ybwc", "depth": 7}, ["tree:b=20,d=7"], 1),
     ("LAN of 2 x 4, selection full for 50 ms, abdada",
      HOSTS | {"hosts": 2, "threads": 4, "select": "full", "time": 50}, CHESS[:3], 1),
+    ("two workers, checks without end, selection full",  # without a bound of their extension seed 28 takes 40 times as long
+     {"workers": 2, "select": "full", "loose": True, "depth": 12}, ["3r4/1K6/Q7/8/8/4k3/8/8 w - - 0 1"], 28),
 )
 
 
