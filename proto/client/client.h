@@ -36,7 +36,7 @@ struct client_port {
     bool (*send)(void *self, unsigned shard, const uint8_t *bytes, size_t length);
 };
 
-/* What shards send unasked, the answers without a ticket, and which shards come and go. */
+/* Messages that no call asked for, answers without a ticket, and which shards come and go. */
 enum client_event_kind {
     CLIENT_SHARD_UP,
     CLIENT_SHARD_DOWN,

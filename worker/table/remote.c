@@ -112,7 +112,7 @@ static void take_events(struct remote *r)
     }
 }
 
-/* Shards that fell without a word: whoever looks at jobs next is to know. */
+/* Shards that fell without a word: the next look at jobs is to show it. */
 static void take_changes(struct remote *r)
 {
     struct client_event e;
