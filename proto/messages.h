@@ -13,7 +13,7 @@
 
 #include "common/counters.h"
 
-#define PROTO_VERSION 6
+#define PROTO_VERSION 7
 
 /* OP(list name, C struct of one element, fields) */
 #define PROTO_OPS(OP)                                                                              \

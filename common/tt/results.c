@@ -108,7 +108,12 @@ static uint64_t body_if(const struct tt_entry *entry, uint64_t key)
     return (check ^ body) == key ? body : 0;
 }
 
-/* Where in the bucket a key is nobody can guess: no branches. The first if writers raced. */
+static uint8_t depth_of(uint64_t body)
+{
+    return (uint8_t)(body >> 48);
+}
+
+/* Where in the bucket a key is nobody can guess: no branches. The first if there are several. */
 static uint64_t body_of(const struct tt_bucket *bucket, uint64_t key)
 {
     uint64_t found = 0;
@@ -130,6 +135,24 @@ bool tt_results_find(const struct tt_results *results, uint64_t key, struct tt_f
     return true;
 }
 
+bool tt_results_find_at(const struct tt_results *results, uint64_t key, unsigned depth,
+                        struct tt_found *out)
+{
+    const struct tt_bucket *bucket = tt_results_bucket(results, key);
+    uint64_t deepest = 0, equal = 0;
+#pragma GCC unroll 4
+    for (unsigned i = TT_BUCKET_ENTRIES; i-- > 0;) {
+        uint64_t body = body_if(&bucket->slot[i], key);
+        deepest = body != 0 && depth_of(body) >= depth_of(deepest) ? body : deepest;
+        equal = body != 0 && depth_of(body) == depth ? body : equal;
+    }
+    if (deepest == 0) {
+        return false;
+    }
+    *out = unpack(equal != 0 ? equal : deepest);
+    return true;
+}
+
 bool tt_results_entry(const struct tt_results *results, uint64_t bucket, unsigned slot,
                       struct tt_scanned *out)
 {
@@ -147,11 +170,12 @@ bool tt_results_entry(const struct tt_results *results, uint64_t bucket, unsigne
     return true;
 }
 
-/* Where a result goes: the place of its key; else one to give up: an empty one, that of the oldest
- * generation, of the shallowest entry, the first. There are no branches, since none of them could
- * be predicted. An empty entry has generation 0, whose rank is below all others. */
+/* Where a result goes: the place of its key (and depth, if `beside`); else one to give up: an empty
+ * one, that of the oldest generation, of the shallowest entry, the first. There are no branches,
+ * since none of them could be predicted. An empty entry has generation 0, whose rank is below all
+ * others. */
 static unsigned choose_slot(const struct tt_results *results, const struct tt_bucket *bucket,
-                            uint64_t key)
+                            uint64_t key, uint8_t depth, bool beside)
 {
     unsigned same = TT_BUCKET_ENTRIES;
     uint32_t worth[TT_BUCKET_ENTRIES];
@@ -162,7 +186,8 @@ static unsigned choose_slot(const struct tt_results *results, const struct tt_bu
         uint32_t offset =
             atomic_load_explicit(&results->generations->offset[body >> 56], memory_order_relaxed);
         worth[i] = (((offset << 8) + (uint32_t)(body >> 48)) * TT_BUCKET_ENTRIES) + i;
-        same = (check ^ key) == body ? i : same; /* an empty place will do for key 0 */
+        bool is_same = ((check ^ key) == body) & (!beside | (depth_of(body) == depth));
+        same = is_same ? i : same; /* an empty place will do for key 0 */
     }
     uint32_t a = worth[0] < worth[1] ? worth[0] : worth[1];
     uint32_t b = worth[2] < worth[3] ? worth[2] : worth[3];
@@ -198,16 +223,21 @@ static bool merge(struct tt_found *fresh, const struct tt_found *old)
     return true;
 }
 
-static void put(struct tt_results *results, uint64_t key, struct tt_found fresh)
+static void put(struct tt_results *results, uint64_t key, struct tt_found fresh, bool beside)
 {
     struct tt_bucket *bucket = tt_results_bucket(results, key);
-    struct tt_entry *entry = &bucket->slot[choose_slot(results, bucket, key)];
+    unsigned slot = choose_slot(results, bucket, key, fresh.depth, beside);
+    struct tt_entry *entry = &bucket->slot[slot];
     uint64_t known = body_if(entry, key);
-    if (known != 0) {
-        struct tt_found old = unpack(known);
+    struct tt_found old;
+    if (known != 0 && (!beside || depth_of(known) == fresh.depth)) {
+        old = unpack(known);
         if (!merge(&fresh, &old)) {
             return;
         }
+    } else if (beside && fresh.move == 0 && fresh.lower == TT_SCORE_MIN &&
+               tt_results_find_at(results, key, fresh.depth, &old)) {
+        fresh.move = old.move; /* as merge: for order */
     }
     uint64_t body = pack(&fresh);
     CHECK_THAT(body != 0, "results: an entry in use is not an empty one");
@@ -220,7 +250,7 @@ void tt_results_store(struct tt_results *results, const struct tt_store *store, 
     struct tt_found fresh = tt_found_of(store);
     fresh.generation = generation;
     CHECK_THAT(fresh.lower <= fresh.upper, "results: the bounds of one are in order");
-    put(results, store->key, fresh);
+    put(results, store->key, fresh, store->bound & TT_BESIDE);
 }
 
 void tt_results_restore(struct tt_results *results, const struct tt_scanned *entry)
@@ -234,7 +264,8 @@ void tt_results_restore(struct tt_results *results, const struct tt_scanned *ent
                           .upper = entry->upper,
                           .move = entry->move,
                           .depth = entry->depth,
-                          .generation = TT_GENERATION_NONE});
+                          .generation = TT_GENERATION_NONE},
+        false);
 }
 
 unsigned tt_results_permille(const struct tt_results *results, uint8_t generation)

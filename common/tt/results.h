@@ -73,12 +73,17 @@ static inline void tt_results_prefetch(const struct tt_results *results, uint64_
     __builtin_prefetch(tt_results_bucket(results, key));
 }
 
-/* False: nothing is known of `key`. */
+/* The entry of `key`; any, where there are several (TT_BESIDE). False: nothing is known of it. */
 bool tt_results_find(const struct tt_results *results, uint64_t key, struct tt_found *out);
+/* The entry of `key` and `depth`, else the deepest of `key`. */
+bool tt_results_find_at(const struct tt_results *results, uint64_t key, unsigned depth,
+                        struct tt_found *out);
 
-/* Writes a result by the replacement rule. Bounds of an entry of the same key and depth are
+/* Writes a result by the replacement rule: with TT_BESIDE among its bounds beside those of other
+ * depths of its key, else in the place of its key. Bounds of an entry of the same key and depth are
  * merged unless they contradict. The move of an entry with a lower bound is the one that proved the
- * bound, or 0; without one it is the last that was known, for order. An entry of the same key and
+ * bound, or 0; without one it is the last that was known, for order, of its own depth or the
+ * deepest. An entry of the same key and
  * generation stays when it is deeper; so does one of no generation, which then is of this one.
  * `generation` is positive. */
 void tt_results_store(struct tt_results *results, const struct tt_store *store, uint8_t generation);

@@ -30,6 +30,11 @@ enum tt_bound {
     TT_LOWER = 1,
     TT_UPPER = 2,
     TT_EXACT = 3,
+    /* Beside one of these, in a store: the result stays beside those of other depths of its key, as
+     * strict asks need. In one entry a key they would replace each other, and where check
+     * extensions lead to a position at two depths, a child that is finished would look unknown to
+     * others. */
+    TT_BESIDE = 4,
 };
 
 enum tt_ask_flag {

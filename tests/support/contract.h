@@ -178,6 +178,7 @@ static inline int contract_run(const struct contract_driver *driver)
         BIG(exact_cuts_every_window),
         BIG(exact_mate_scores_come_back_whole),
         BIG(a_deeper_result_answers_unless_strict),
+        BIG(strict_results_of_two_depths_both_answer),
         BIG(a_shallower_result_gives_its_move_alone),
         BIG(the_move_known_comes_with_every_verdict),
         BIG(a_deeper_ask_does_not_wipe_the_shallower_result),

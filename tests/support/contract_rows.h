@@ -184,6 +184,27 @@ static void a_deeper_result_answers_unless_strict(void **state)
     contract_expect_open(c, contract_wide(2, 5, TT_STRICT), CONTRACT_LOW, CONTRACT_HIGH);
 }
 
+static void strict_results_of_two_depths_both_answer(void **state)
+{
+    struct contract *c = *state;
+    struct tt_store deep = tt_result(1, 6, TT_EXACT, 7, 3),
+                    shallow = tt_result(1, 5, TT_UPPER, -7, 0);
+    deep.bound |= TT_BESIDE;
+    shallow.bound |= TT_BESIDE;
+    contract_store(c, 0, deep);
+    contract_store(c, 0, shallow);
+    contract_expect_cut(c, contract_wide(1, 6, TT_STRICT), 7);
+    contract_expect_cut(c, contract_window(1, 5, -7, 0), 7);
+    struct tt_ask ask = contract_window(1, 5, -7, 0);
+    ask.flags = TT_STRICT;
+    contract_expect_cut(c, ask, -7);
+    assert_int_equal(contract_ask(c, 0, ask).move, 3);
+    assert_int_equal(contract_peek(c, 1, 5).depth, 5);
+    assert_int_equal(contract_peek(c, 1, 4).depth, 6);
+    contract_store(c, 0, tt_result(1, 8, TT_EXACT, 9, 2)); /* for asks that are not strict */
+    contract_expect_cut(c, contract_wide(1, 7, 0), 9);
+}
+
 static void a_shallower_result_gives_its_move_alone(void **state)
 {
     struct contract *c = *state;

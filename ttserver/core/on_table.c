@@ -25,8 +25,8 @@ static const char *store_fault(const struct tt_store *store)
     if (store->score < TT_SCORE_MIN) {
         return "score below -32767";
     }
-    return store->bound < TT_LOWER || store->bound > TT_EXACT ? "unknown bound"
-                                                              : depth_fault(store->depth);
+    uint8_t bound = store->bound & (uint8_t)~TT_BESIDE;
+    return bound < TT_LOWER || bound > TT_EXACT ? "unknown bound" : depth_fault(store->depth);
 }
 
 static const char *release_fault(const struct tt_release *release)

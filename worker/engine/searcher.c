@@ -108,6 +108,7 @@ enum err searcher_begin(struct searcher *p, const struct job *job, const struct 
         .poll_nodes = p->poll_nodes,
     };
     p->local.score_max = job->game->score_max;
+    p->local.is_strict = job->strict;
     p->local.results_only = !job->algorithm->counts_inflight;
     p->table = p->remote != NULL ? remote_table_port(p->remote) : embedded_table_port(&p->local);
     if (p->search != NULL && p->game != job->game) {

@@ -160,8 +160,9 @@ int abdada_refusal(struct abdada *t, char *out, size_t size);
 
 enum abdada_verdict { ABDADA_OPEN = 0, ABDADA_CUT = 1, ABDADA_BUSY = 2, ABDADA_ALONE = 3 };
 
-/* Two bits, so that an exact score is both. */
-enum abdada_bound { ABDADA_LOWER = 1, ABDADA_UPPER = 2, ABDADA_EXACT = 3 };
+/* Two bits, so that an exact score is both. ABDADA_BESIDE added: the result stays beside those of
+ * other depths of its key, which strict asks need; else it takes the place of its key's. */
+enum abdada_bound { ABDADA_LOWER = 1, ABDADA_UPPER = 2, ABDADA_EXACT = 3, ABDADA_BESIDE = 4 };
 
 enum abdada_ask_flag {
     ABDADA_EXCLUSIVE = 1, /* BUSY if another searcher is in the node */

@@ -41,7 +41,8 @@ static bool is_ask(unsigned depth, int alpha, int beta, unsigned flags)
 
 static bool is_store(unsigned depth, int score, unsigned bound, unsigned move)
 {
-    return depth <= TT_DEPTH_MAX && is_score(score) && bound >= TT_LOWER && bound <= TT_EXACT &&
+    unsigned proved = bound & ~(unsigned)TT_BESIDE;
+    return depth <= TT_DEPTH_MAX && is_score(score) && proved >= TT_LOWER && proved <= TT_EXACT &&
            move <= UINT16_MAX;
 }
 

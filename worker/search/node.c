@@ -480,7 +480,7 @@ enum search_visit node_search(struct search *s, struct node *n)
             .key = n->ask.key,
             .score = (int16_t)n->best,
             .depth = n->ask.depth,
-            .bound = (uint8_t)bound,
+            .bound = (uint8_t)(bound | (s->options.strict ? TT_BESIDE : 0)),
             .move = bound == TT_UPPER ? 0 : n->best_move, /* a fail-low knows no best move */
             .slot = n->ask.slot,
         };

@@ -269,8 +269,10 @@ bool embedded_find(struct embedded *t, const struct tt_ask *ask, struct tt_answe
 void embedded_put(const struct embedded_port *port, const struct tt_store *store)
 {
     int most = port->score_max != 0 ? port->score_max : TT_SCORE_MAX;
+    struct tt_store own = *store;
+    own.bound |= port->is_strict ? TT_BESIDE : 0; /* a broadcast result does not say it */
     if (store->score >= -most && store->score <= most) {
-        tt_results_store(&port->table->results, store, generation(port));
+        tt_results_store(&port->table->results, &own, generation(port));
     }
 }
 

@@ -196,6 +196,45 @@ static void a_fail_low_keeps_the_old_move(void **state)
 
 /* ---- what survived a restart ---- */
 
+static void put_beside(struct tt_results *table, struct tt_store store)
+{
+    store.bound |= TT_BESIDE;
+    tt_results_store(table, &store, 1);
+}
+
+/* Strict searches: results of several depths lie beside each other, and lend a move for order to
+ * one that has none, but never as what proves a bound. */
+static void results_of_several_depths_stay_beside_each_other(void **state)
+{
+    struct tt_results table = open_table(ONE_BUCKET);
+    struct tt_found found;
+    (void)state;
+    for (uint8_t depth = 4; depth < 7; depth++) {
+        put_beside(&table, tt_result(1, depth, TT_LOWER, depth, depth));
+    }
+    put_beside(&table, tt_result(1, 3, TT_UPPER, 9, 0));
+    for (uint8_t depth = 4; depth < 7; depth++) {
+        assert_true(tt_results_find_at(&table, 1, depth, &found));
+        assert_int_equal(found.depth, depth);
+        assert_int_equal(found.lower, depth);
+        assert_int_equal(found.move, depth);
+    }
+    assert_true(tt_results_find_at(&table, 1, 3, &found));
+    assert_int_equal(found.upper, 9);
+    assert_int_equal(found.move, 6); /* of the deepest */
+    assert_true(tt_results_find_at(&table, 1, 9, &found));
+    assert_int_equal(found.depth, 6);
+    put_beside(&table, tt_result(1, 5, TT_LOWER, 8, 0)); /* as after a null move */
+    assert_true(tt_results_find_at(&table, 1, 5, &found));
+    assert_int_equal(found.lower, 8);
+    assert_int_equal(found.move, 0);
+    put_beside(&table,
+               tt_result(1, 8, TT_EXACT, 1, 2)); /* the shallowest goes, of the key or not */
+    assert_true(tt_results_find_at(&table, 1, 3, &found));
+    assert_int_equal(found.depth, 8);
+    tt_results_close(&table);
+}
+
 static void a_restored_entry_answers_and_stays_beside_a_shallower_one(void **state)
 {
     (void)state;
@@ -527,6 +566,7 @@ int main(void)
         cmocka_unit_test(the_shallowest_of_one_generation_goes),
         cmocka_unit_test(a_deeper_result_of_this_generation_stays),
         cmocka_unit_test(a_fail_low_keeps_the_old_move),
+        cmocka_unit_test(results_of_several_depths_stay_beside_each_other),
         cmocka_unit_test(a_restored_entry_answers_and_stays_beside_a_shallower_one),
         cmocka_unit_test(a_restored_entry_replaces_no_deeper_one),
         cmocka_unit_test(a_restored_entry_is_the_first_to_be_replaced),
