@@ -5,15 +5,14 @@
 #include "common/lookup.h"
 #include "common/memory.h"
 #include "common/streams.h"
-#include "proto/codec.h"
-#include "proto/transport/handshake.h"
+#include "proto/transport/lane.h"
+#include "proto/transport/zeromq.h"
 #include "ttserver/server.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <zmq.h>
 
 enum {
@@ -167,109 +166,82 @@ static int check_arguments(struct arguments *a)
 /* ---- --check ---- */
 
 enum {
-    SMALL_MAX = 256,
-    CHECK_TRIES = 5,
-    CHECK_MS = 900, /* for the name; for each half of a try */
-    CHECK_BEGIN_MS = 7000, /* no try begins later: the last one ends before 9 s */
-    LINGER_MS = 100,
+    LOOKUP_US = 900000, /* for the name */
+    CHECK_US = 4500000, /* for the name and a WELCOME */
+    ANSWER_US = 900000, /* for an answer; HELLO is repeated meanwhile */
 };
 
-static bool say(void *socket, const struct proto_message *message)
-{
-    uint8_t bytes[SMALL_MAX];
-    size_t length = proto_encode(message, bytes, sizeof bytes);
-    return length > 0 && zmq_send(socket, bytes, length, 0) >= 0;
-}
-
 /* ERR_ABSENT: no WELCOME in time: not there, stalled, or full; or, with *refusal, the words for it,
- * the shard will not have us. */
-static enum err ask(void *socket, struct handshake *handshake, uint64_t until_us,
-                    const char **refusal)
+ * the shard will not have us. A shard that is full closes connections, with what was said on them,
+ * and those in the handshake without a reason: only a refusal that the shard has said ends this. */
+static enum err await_welcome(struct client_lane *lane, struct zeromq *zeromq, uint64_t until_us,
+                              const char **refusal)
 {
-    static struct proto_decoder decoder;
-    uint8_t bytes[SMALL_MAX];
-    struct proto_message hello = {.type = PROTO_HELLO}, answer, bye = {.type = PROTO_BYE};
-    hello.hello = (struct proto_hello){.request = 1,
-                                       .role = PROTO_MONITOR,
-                                       .instance = (uint64_t)getpid(),
-                                       .name = proto_text_of("check")};
-    /* A shard that is full closes connections, with what was said on them, and those in the
-     * handshake without a reason: only a refusal that the shard has said ends this. */
-    int length = -1;
-    for (unsigned i = 0;
-         i < CHECK_TRIES && length < 0 && !handshake->is_final && clock_us() < until_us; i++) {
-        length = say(socket, &hello) ? zmq_recv(socket, bytes, sizeof bytes, 0) : -1;
-        const char *said = length < 0 ? handshake_refusal(handshake) : NULL;
-        *refusal = said != NULL ? said : *refusal;
+    struct client_event e;
+    bool is_final = false;
+    while (!is_final && lane_now(lane) < until_us) {
+        while (lane_next(lane, &e)) {
+            if (e.kind == CLIENT_SHARD_UP || e.kind == CLIENT_HELLO_REFUSED) {
+                return e.kind == CLIENT_SHARD_UP ? ERR_OK : ERR_ABSENT;
+            }
+        }
+        uint64_t tick_us = lane_tick(lane);
+        *refusal = zeromq_refusal(zeromq, 0, &is_final);
+        lane_sleep(lane, tick_us < until_us ? tick_us : until_us);
     }
-    if (length < 0 || (size_t)length > sizeof bytes ||
-        proto_decode(&decoder, bytes, (size_t)length, &answer) != ERR_OK ||
-        answer.type != PROTO_WELCOME) {
-        return ERR_ABSENT;
-    }
-    say(socket, &bye);
-    return ERR_OK;
+    return ERR_ABSENT;
 }
 
 /* Opens a session and ends it. On failure *why is for people. */
-static enum err visit(void *context, void *socket, const struct options_host_port *name,
+static enum err visit(void *context, const struct options_host_port *name,
                       const struct keys_client *keys, const char **why)
 {
-    char address[OPTIONS_HOST_MAX + 16], endpoint[sizeof address + 16];
+    const struct client_options options = {
+        .shards = 1,
+        .role = PROTO_MONITOR,
+        .instance = clock_unique(),
+        .name = "check",
+        .rto_max_us = ANSWER_US,
+    };
     struct options_host_port at;
-    int wait_ms = CHECK_MS, linger_ms = LINGER_MS, one = 1;
-    struct handshake handshake = {0};
+    struct zeromq *zeromq = NULL;
+    struct client_lane lane = {0};
     const char *refusal = NULL;
     uint64_t begin_us = clock_us();
-    enum err err = lookup_reach(name, begin_us + CHECK_MS * UINT64_C(1000), NULL, &at, why);
+    enum err err = lookup_reach(name, begin_us + LOOKUP_US, NULL, &at, why);
     if (err != ERR_OK) {
         return err;
     }
-    options_host_port_text(at.host, at.port, address, sizeof address);
-    snprintf(endpoint, sizeof endpoint, "tcp://%s", address);
-    zmq_setsockopt(socket, ZMQ_LINGER, &linger_ms, sizeof linger_ms);
-    zmq_setsockopt(socket, ZMQ_IMMEDIATE, &one, sizeof one); /* send waits for a connection */
-    zmq_setsockopt(socket, ZMQ_SNDTIMEO, &wait_ms, sizeof wait_ms);
-    zmq_setsockopt(socket, ZMQ_RCVTIMEO, &wait_ms, sizeof wait_ms);
-    zmq_setsockopt(socket, ZMQ_IPV6, &one, sizeof one);
-    err = handshake_keys(socket, keys);
+    err = zeromq_open(&zeromq, context, &at, 1, keys, NULL, NULL, ZEROMQ_WATCHES);
     if (err == ERR_OK) {
-        err = handshake_watch(&handshake, context, socket, keys != NULL);
+        lane.shell = zeromq_shell(zeromq);
+        err = lane_open(&lane, &options);
     }
     if (err == ERR_OK) {
-        uint64_t until_us = begin_us + CHECK_BEGIN_MS * UINT64_C(1000);
-        err = zmq_connect(socket, endpoint) == 0 ? ask(socket, &handshake, until_us, &refusal)
-                                                 : ERR_IO;
+        err = await_welcome(&lane, zeromq, begin_us + CHECK_US, &refusal);
     }
-    if (err != ERR_OK) {
-        *why = refusal != NULL     ? refusal
-               : err == ERR_ABSENT ? "no shard answers there"
-                                   : err_text(err);
-    }
-    handshake_close(&handshake, socket);
+    *why = refusal != NULL ? refusal : err == ERR_ABSENT ? "no shard answers there" : err_text(err);
+    lane_close(&lane);
+    zeromq_close(&zeromq);
     return err;
 }
 
 /* For health checks of supervisors: opens a session at a shard and ends it again, as any client
- * would; silent when all is well. Ends within 9 s, as probes wait 10 s. (An open port is not
+ * would; silent when all is well. Ends within 5 s, as probes wait 10 s. (An open port is not
  * enough: the system itself answers on it.) */
 static int check_shard(const struct options_host_port *at, const char *keys_dir)
 {
     struct keys_client keys;
-    char why_keys[KEYS_WHY_MAX];
-    const char *why = err_text(ERR_NOMEM);
-    if (keys_dir != NULL && keys_load_client(keys_dir, KEYS_MONITOR, &keys, why_keys) != ERR_OK) {
-        log_fail(program, "%s", why_keys);
+    char words[ZEROMQ_WHY_MAX];
+    const char *why = words;
+    void *context = NULL;
+    if (keys_dir != NULL && keys_load_client(keys_dir, KEYS_MONITOR, &keys, words) != ERR_OK) {
+        log_fail(program, "%s", words);
         return 1;
     }
-    void *context = zmq_ctx_new();
-    void *socket = context == NULL ? NULL : zmq_socket(context, ZMQ_DEALER);
-    enum err err = ERR_NOMEM;
-    if (socket != NULL) {
-        err = visit(context, socket, at, keys_dir != NULL ? &keys : NULL, &why);
-        zmq_close(socket);
-    }
-    if (context != NULL) {
+    enum err err = zeromq_context(&context, 1, 1, false, words);
+    if (err == ERR_OK) {
+        err = visit(context, at, keys_dir != NULL ? &keys : NULL, &why);
         zmq_ctx_term(context);
     }
     keys_wipe(&keys, sizeof keys);

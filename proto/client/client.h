@@ -12,7 +12,7 @@
  *
  * A key belongs to the shard that is up and whose place weighs most (rendezvous hashing,
  * PROTOCOL.md section 5). A shard that stays silent loses its keys to the others until it answers a
- * HELLO again; one that is much slower than the nearest, until it no longer is. */
+ * HELLO again; one that is much slower than the nearest, until it no longer is (keeps_slow). */
 #ifndef PROTO_CLIENT_CLIENT_H
 #define PROTO_CLIENT_CLIENT_H
 
@@ -105,6 +105,7 @@ struct client_options {
     const char *name; /* for people; copied, cut to CLIENT_NAME_MAX */
     uint32_t rto_min_us, rto_max_us; /* bounds of the wait for an answer [2,000, 250,000] */
     unsigned timeouts_in_row; /* time-outs in a row that take a shard out [3] */
+    bool keeps_slow; /* a shard that is much slower than the nearest keeps its keys */
     uint32_t probe_us; /* between HELLOs to a shard that is not up [100,000]; the port not taking
                           one, the next is tried after 1,000, 2,000, ... to that; a second after
                           one that was refused */
@@ -132,7 +133,7 @@ enum client_result { CLIENT_WAITING, CLIENT_READY, CLIENT_LOST };
 enum { CLIENT_UNANSWERED = 3 }; /* in place of a verdict: that ask of a list was lost */
 
 struct client_counters {
-    uint64_t asks, peeks, stores; /* operations sent */
+    uint64_t asks, peeks, stores, releases; /* operations sent */
     uint64_t shared; /* results told to others; ... */
     uint64_t shared_taken, shares_taken; /* ... those told by others, and the messages with them */
     uint64_t timeouts; /* requests without an answer in time */
@@ -143,7 +144,9 @@ struct client_counters {
     uint64_t dropped; /* stores and releases that had no shard or no room */
     uint64_t leaks; /* of these, leaves: the next HELLO asks the shard to release all */
     uint64_t exhausted; /* asks and peeks refused for want of a ticket */
-    uint64_t bytes_sent, bytes_received; /* of messages of all kinds, without what carries them */
+    uint64_t messages_sent, messages_received; /* of all kinds */
+    uint64_t bytes_sent, bytes_received; /* theirs, without what carries them */
+    uint64_t ask_messages, ask_bytes, store_messages, store_bytes; /* sent, among these */
 };
 
 /* ERR_RANGE for options outside their ranges, ERR_NOMEM. Sends nothing: the first tick does. */

@@ -3,15 +3,31 @@
 bool client_send_bytes(struct client *c, unsigned shard, const uint8_t *bytes, size_t length)
 {
     bool is_sent = c->port.send(c->port.self, shard, bytes, length);
+    c->counters.messages_sent += is_sent;
     c->counters.bytes_sent += is_sent ? length : 0;
     return is_sent;
+}
+
+static void count_message(struct client *c, enum proto_type type, size_t length)
+{
+    if (type == PROTO_RETRIEVE_ASK) {
+        c->counters.ask_messages++;
+        c->counters.ask_bytes += length;
+    } else if (type == PROTO_STORE_HASH) {
+        c->counters.store_messages++;
+        c->counters.store_bytes += length;
+    }
 }
 
 bool client_send(struct client *c, unsigned shard, const struct proto_message *message)
 {
     size_t length = proto_encode(message, c->scratch, c->scratch_size);
     CHECK(length > 0);
-    return client_send_bytes(c, shard, c->scratch, length);
+    bool is_sent = client_send_bytes(c, shard, c->scratch, length);
+    if (is_sent) {
+        count_message(c, message->type, length);
+    }
+    return is_sent;
 }
 
 /* The table of parts is at least half empty: a few ids are skipped at most. */

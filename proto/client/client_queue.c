@@ -56,6 +56,7 @@ bool queue_flush(struct client *c, unsigned shard)
             c->counters.stores += n;
             memmove(q->stores, q->stores + n, *count * sizeof *q->stores);
         } else {
+            c->counters.releases += n;
             memmove(q->releases, q->releases + n, *count * sizeof *q->releases);
         }
     }

@@ -299,6 +299,7 @@ void client_receive(struct client *c, unsigned shard, const uint8_t *bytes, size
     CHECK(shard < c->options.shards);
     CHECK_THAT(!c->has_event, "client: events are taken before the next message");
     client_advance(c, now_us);
+    c->counters.messages_received++;
     c->counters.bytes_received += length;
     if (proto_decode(c->decoder, bytes, length, m) != ERR_OK) {
         c->counters.malformed++;

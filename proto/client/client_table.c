@@ -159,19 +159,22 @@ void client_cancel(struct client *c, uint32_t ticket)
 /* ---- RetrieveAsk ---- */
 
 /* Sends up to batch_max of the ticket's asks that belong to `shard`, from the `from`th on. Returns
- * where the next message begins. */
-static unsigned ask_send(struct client *c, struct ticket *t, unsigned shard, unsigned from)
+ * where the next message begins. Those that are all its own, and fit, are sent from where they are.
+ */
+static unsigned ask_send(struct client *c, struct ticket *t, unsigned shard, unsigned from,
+                         bool owns_all)
 {
-    const struct tt_ask *asks = asks_of(c, t);
+    struct tt_ask *asks = asks_of(c, t);
     uint8_t *owner = owners_of(c, t);
-    unsigned n = 0, i = from;
+    bool is_whole = owns_all && t->count <= c->shards[shard].batch_max;
+    unsigned n = is_whole ? t->count : 0, i = is_whole ? t->count : from;
     for (; i < t->count && n < c->shards[shard].batch_max; i++) {
         if (owner[i] == shard) {
             c->gathered_asks[n++] = asks[i];
         }
     }
     struct proto_message m = {.type = PROTO_RETRIEVE_ASK};
-    m.retrieve_ask.list = (struct proto_asks){n, c->gathered_asks};
+    m.retrieve_ask.list = (struct proto_asks){n, is_whole ? asks : c->gathered_asks};
     struct part *part = n > 0 ? request_send(c, t, shard, &m) : NULL;
     if (part) {
         part->first = (uint16_t)from;
@@ -210,7 +213,7 @@ uint32_t client_ask(struct client *c, const struct tt_ask *asks, unsigned count,
     for (unsigned s = 0; s < c->options.shards; s++) {
         bool owns = asked >> s & 1;
         for (unsigned from = 0; owns && from < count;) {
-            from = ask_send(c, t, s, from);
+            from = ask_send(c, t, s, from, (asked & (asked - 1)) == 0);
         }
     }
     memcpy(where, owner, count);

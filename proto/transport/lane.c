@@ -14,16 +14,27 @@ void lane_close(struct client_lane *lane)
     }
 }
 
-bool lane_next(struct client_lane *lane, struct client_event *out)
+bool lane_receive(struct client_lane *lane)
+{
+    return lane->shell.receive(lane->shell.self, lane->client);
+}
+
+bool lane_event(struct client_lane *lane, struct client_event *out)
 {
     const struct remote_shell *shell = &lane->shell;
-    while (!client_next(lane->client, out)) {
-        if (!shell->receive(shell->self, lane->client)) {
+    bool any = client_next(lane->client, out);
+    if (any && out->kind == CLIENT_HELLO_REFUSED && shell->refused != NULL) {
+        shell->refused(shell->self, out->shard, *out->refused.why);
+    }
+    return any;
+}
+
+bool lane_next(struct client_lane *lane, struct client_event *out)
+{
+    while (!lane_event(lane, out)) {
+        if (!lane_receive(lane)) {
             return false;
         }
-    }
-    if (out->kind == CLIENT_HELLO_REFUSED && shell->refused != NULL) {
-        shell->refused(shell->self, out->shard, *out->refused.why);
     }
     return true;
 }

@@ -23,8 +23,13 @@ static inline uint64_t lane_now(const struct client_lane *lane)
     return lane->shell.now(lane->shell.self);
 }
 
-/* The next event, of messages that have arrived, too; false: none is left, and the next call begins
- * another round. Borrowed until the next call. The shell is told what a shard refuses. */
+/* For who acts on each answer before it reads on: gives the client one message that has arrived,
+ * and then its events, which are all taken; false: none is left, and the next call begins another
+ * round. */
+bool lane_receive(struct client_lane *lane);
+bool lane_event(struct client_lane *lane, struct client_event *out);
+/* Both: the next event, of messages that have arrived, too; false: none is left, and the next call
+ * begins another round. Borrowed until the next call. The shell is told what a shard refuses. */
 bool lane_next(struct client_lane *lane, struct client_event *out);
 /* Returns when it wants to be called again. */
 uint64_t lane_tick(struct client_lane *lane);

@@ -34,6 +34,7 @@ enum {
     RENEW_US = 5000000,
     SILENT_US = 500000, /* after which a name may be that of another address */
     REST_US = 250,
+    SLEEP_MAX_MS = 3600000, /* who sleeps too short a time sleeps again */
     RECEIVE_MAX = 256, /* messages per round and shard: the search goes on in between */
     /* Descriptors: a connection and an event for each socket; a poll, an event, what it takes to
      * look up a name and two more sockets for each server; and the rest of the program's. */
@@ -54,6 +55,7 @@ struct zeromq_shard {
     uint64_t renewed_us;
     bool is_drained; /* a read found nothing, and nothing was done with the socket since */
     struct handshake handshake; /* watched until something was said */
+    const char *refusal; /* of our keys; NULL: none is known */
 };
 
 struct zeromq {
@@ -67,6 +69,8 @@ struct zeromq {
     unsigned turn, received;
     uint64_t round_us;
     zmq_msg_t message; /* that the client was given last */
+    zmq_msg_t early; /* read by the sleep that it ended */
+    bool has_early;
 };
 
 /* Connections of their own for all threads: in searches of 8 threads one message in 70 leaves
@@ -173,9 +177,9 @@ static void follow_address(const struct zeromq *z, struct zeromq_shard *shard, b
 }
 
 static enum err open_socket(struct zeromq *z, void *context, const struct options_host_port *server,
-                            const struct keys_client *keys)
+                            const struct keys_client *keys, unsigned flags)
 {
-    int linger = LINGER_MS, limit = HIGH_WATER, one = 1;
+    int linger = LINGER_MS, limit = flags & ZEROMQ_UNLIMITED ? 0 : HIGH_WATER, one = 1;
     int first = RECONNECT_MS, max = RECONNECT_MAX_MS;
     int unconfirmed = UNCONFIRMED_MAX_MS, connect = CONNECT_MAX_MS;
     int64_t largest = PROTO_MESSAGE_MAX;
@@ -198,7 +202,7 @@ static enum err open_socket(struct zeromq *z, void *context, const struct option
     zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &largest, sizeof largest);
     zmq_setsockopt(socket, ZMQ_IPV6, &one, sizeof one);
     enum err err = handshake_keys(socket, keys);
-    if (err == ERR_OK && z->program != NULL && z->first == z) {
+    if (err == ERR_OK && z->first == z && (z->program != NULL || flags & ZEROMQ_WATCHES)) {
         err = handshake_watch(&shard->handshake, context, socket, keys != NULL);
     }
     if (err != ERR_OK) {
@@ -211,7 +215,7 @@ static enum err open_socket(struct zeromq *z, void *context, const struct option
 
 enum err zeromq_open(struct zeromq **out, void *context, const struct options_host_port *server,
                      unsigned servers, const struct keys_client *keys, const char *program,
-                     struct zeromq *first)
+                     struct zeromq *first, unsigned flags)
 {
     if (servers > CLIENT_SHARDS_MAX) {
         return ERR_RANGE;
@@ -221,13 +225,14 @@ enum err zeromq_open(struct zeromq **out, void *context, const struct options_ho
     zmq_ctx_set(context, ZMQ_IO_THREADS, (int)servers);
     if (z != NULL) {
         zmq_msg_init(&z->message);
+        zmq_msg_init(&z->early);
         z->program = program;
         z->first = first != NULL ? first : z;
         err =
             first == NULL ? shard_addresses_open(&z->addresses, server, servers, program) : ERR_OK;
     }
     for (unsigned i = 0; i < servers && err == ERR_OK; i++) {
-        err = open_socket(z, context, &server[i], keys);
+        err = open_socket(z, context, &server[i], keys, flags);
     }
     if (err != ERR_OK) {
         zeromq_close(&z);
@@ -237,26 +242,35 @@ enum err zeromq_open(struct zeromq **out, void *context, const struct options_ho
     return ERR_OK;
 }
 
-/* Once a shard. */
-static void say_refusal(const struct zeromq *z, struct zeromq_shard *shard)
+/* Said once a shard. */
+static void take_refusal(const struct zeromq *z, struct zeromq_shard *shard)
 {
     const char *why = handshake_refusal(&shard->handshake);
-    if (why != NULL) {
+    shard->refusal = why != NULL ? why : shard->refusal;
+    if (why != NULL && z->program != NULL) {
         log_line(z->program, "shard %s %s", shard->name, why);
         handshake_close(&shard->handshake, shard->socket);
     }
+}
+
+const char *zeromq_refusal(struct zeromq *z, unsigned shard, bool *is_final)
+{
+    take_refusal(z, &z->shard[shard]);
+    *is_final = z->shard[shard].handshake.is_final;
+    return z->shard[shard].refusal;
 }
 
 void zeromq_close(struct zeromq **zeromq)
 {
     for (unsigned i = 0; *zeromq != NULL && i < (*zeromq)->servers; i++) {
         struct zeromq_shard *shard = &(*zeromq)->shard[i];
-        say_refusal(*zeromq, shard);
+        take_refusal(*zeromq, shard);
         handshake_close(&shard->handshake, shard->socket);
         zmq_close(shard->socket);
     }
     if (*zeromq != NULL) {
         zmq_msg_close(&(*zeromq)->message);
+        zmq_msg_close(&(*zeromq)->early);
         shard_addresses_close(&(*zeromq)->addresses);
     }
     free(*zeromq);
@@ -285,7 +299,7 @@ static void hello_refused(void *self, unsigned shard, struct proto_text why)
 static void take_unsent(const struct zeromq *z, struct zeromq_shard *shard)
 {
     uint64_t now_us = clock_us();
-    say_refusal(z, shard);
+    take_refusal(z, shard);
     if (shard->unsent_from_us == 0) {
         shard->unsent_from_us = shard->renewed_us = now_us;
     }
@@ -313,7 +327,9 @@ static bool send_bytes(void *self, unsigned shard, const uint8_t *bytes, size_t 
 static bool receive_from(struct zeromq *z, struct client *client, unsigned shard)
 {
     struct zeromq_shard *from = &z->shard[shard];
-    bool any = zmq_msg_recv(&z->message, from->socket, ZMQ_DONTWAIT) >= 0;
+    bool any = z->has_early ? zmq_msg_move(&z->message, &z->early) == 0
+                            : zmq_msg_recv(&z->message, from->socket, ZMQ_DONTWAIT) >= 0;
+    z->has_early = false;
     from->is_drained = !any && errno == EAGAIN;
     if (any) {
         client_receive(client, shard, zmq_msg_data(&z->message), zmq_msg_size(&z->message),
@@ -338,12 +354,27 @@ static bool receive(void *self, struct client *client)
     return false;
 }
 
+/* A lone shard is waited for by reading: zmq_poll takes two more system calls a round trip. */
+static void sleep_in_read(struct zeromq *z, long ms)
+{
+    int limit = ms < SLEEP_MAX_MS ? (int)ms : SLEEP_MAX_MS;
+    if (!z->has_early) {
+        zmq_setsockopt(z->shard[0].socket, ZMQ_RCVTIMEO, &limit, sizeof limit);
+        z->has_early = zmq_msg_recv(&z->early, z->shard[0].socket, 0) >= 0;
+        z->shard[0].is_drained = false;
+    }
+}
+
 static void sleep_until(void *self, uint64_t until_us)
 {
     struct zeromq *z = self;
     zmq_pollitem_t item[CLIENT_SHARDS_MAX];
     uint64_t now_us = clock_us();
     long ms = until_us <= now_us ? 0 : (long)((until_us - now_us + 999) / 1000);
+    if (z->servers == 1) {
+        sleep_in_read(z, ms);
+        return;
+    }
     for (unsigned i = 0; i < z->servers; i++) {
         item[i] = (zmq_pollitem_t){.socket = z->shard[i].socket, .events = ZMQ_POLLIN};
     }
@@ -367,7 +398,7 @@ static unsigned descriptors(void *self, struct pollfd *out, unsigned room, uint6
 {
     struct zeromq *z = self;
     unsigned n = 0;
-    *due_us = UINT64_MAX;
+    *due_us = z->has_early ? 0 : UINT64_MAX;
     for (unsigned i = 0; i < z->servers; i++) {
         size_t fd_size = sizeof out->fd;
         if (n < room) {

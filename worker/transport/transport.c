@@ -124,7 +124,7 @@ enum err transport_lane(struct transport *t, const struct keys_client *keys,
                                i == 0 ? NULL : t->redis[0]);
     } else {
         err = zeromq_open(&t->zeromq[i], t->context, t->address.server, t->address.servers, keys,
-                          t->program, i == 0 ? NULL : t->zeromq[0]);
+                          t->program, i == 0 ? NULL : t->zeromq[0], 0);
     }
     if (err == ERR_OK) {
         *out = t->redis != NULL ? redis_shell_of(t->redis[i]) : zeromq_shell(t->zeromq[i]);

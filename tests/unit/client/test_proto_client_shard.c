@@ -449,6 +449,24 @@ static void slow_shard_owns_nothing_until_it_is_fast(void **state)
     fake_close(f);
 }
 
+static void slow_shard_keeps_its_keys_where_that_is_wished(void **state)
+{
+    struct fake *f = fake_open_with((struct client_options){.shards = 2, .keeps_slow = true});
+    (void)state;
+    client_tick(f->client, f->now);
+    f->now += 100;
+    fake_forget(f);
+    fake_welcome(f, 0);
+    fake_welcome(f, 1);
+    unsigned owned = owned_of_100(f, 1);
+    for (unsigned i = 0; i < 6; i++) {
+        beat(f, 1, 100000);
+    }
+    assert_true(owned > 0);
+    assert_int_equal(owned_of_100(f, 1), owned);
+    fake_close(f);
+}
+
 static void one_late_answer_makes_no_slow_shard(void **state)
 {
     struct fake *f = fake_open(2);
@@ -528,6 +546,7 @@ int main(void)
         T(a_leak_after_the_hello_needs_another),
         T(a_shard_that_returns_is_asked_to_release_all),
         T(slow_shard_owns_nothing_until_it_is_fast),
+        T(slow_shard_keeps_its_keys_where_that_is_wished),
         T(one_late_answer_makes_no_slow_shard),
         T(slow_shard_owns_all_when_the_fast_one_falls),
         T(all_shards_may_be_slow),

@@ -443,6 +443,41 @@ static void stores_queued_when_a_shard_falls_become_releases(void **state)
     fake_close(f);
 }
 
+/* Operations and messages that were sent, not those that the port did not take. */
+static void operations_and_their_messages_are_counted(void **state)
+{
+    struct fake *f = fake_open(1);
+    const struct client_counters *now = client_counters(f->client);
+    const struct client_counters before = *now;
+    struct tt_store store = {.key = 1, .depth = 5};
+    struct tt_release release = {.key = 2, .depth = 5};
+    size_t length[3]; /* of stores, releases, asks */
+    uint32_t ticket;
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        client_store(f->client, 0, &store);
+    }
+    client_release(f->client, 0, &release);
+    client_flush(f->client, f->now);
+    for (unsigned i = 0; i < 2; i++) {
+        fake_expect(f, i == 0 ? PROTO_STORE_HASH : PROTO_RELEASE);
+        length[i] = f->sent[(f->head - 1) % SENT_MAX].length;
+    }
+    uint32_t request = fake_ask(f, 4, &ticket);
+    length[2] = f->sent[(f->head - 1) % SENT_MAX].length;
+    fake_answer(f, 0, request, (struct tt_answer){.verdict = TT_BUSY});
+    f->refusing[0] = true;
+    client_store(f->client, 0, &store);
+    client_flush(f->client, f->now);
+    assert_true(now->asks - before.asks == 1 && now->stores == 3 && now->releases == 1);
+    assert_int_equal(now->messages_sent - before.messages_sent, 3);
+    assert_int_equal(now->messages_received - before.messages_received, 1);
+    assert_true(now->ask_messages == 1 && now->ask_bytes == length[2]);
+    assert_true(now->store_messages == 1 && now->store_bytes == length[0]);
+    assert_int_equal(now->bytes_sent - before.bytes_sent, length[0] + length[1] + length[2]);
+    fake_close(f);
+}
+
 #define T(name) cmocka_unit_test(name)
 int main(void)
 {
@@ -465,6 +500,7 @@ int main(void)
         T(a_key_that_moved_is_stored_here_and_released_there),
         T(releases_wait_for_a_shard_to_come_back),
         T(stores_queued_when_a_shard_falls_become_releases),
+        T(operations_and_their_messages_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

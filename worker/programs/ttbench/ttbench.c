@@ -1,5 +1,4 @@
 /* abdada ttbench: operations a second and round trips of shards under load. */
-#include "proto/transport/zeromq.h"
 #include "worker/programs/cli.h"
 #include "worker/programs/json.h"
 #include "worker/programs/ttbench/ttbench_client.h"
@@ -79,7 +78,8 @@ static bool open_clients(struct bench *b, const struct ttbench_plan *plan)
         char address[OPTIONS_HOST_MAX + 16];
         const char *why = NULL;
         unsigned shard = 0;
-        enum err err = ttbench_client_open(&b->client[i], plan, i, WAIT_MS, &shard, &why);
+        enum err err =
+            ttbench_client_open(&b->client[i], plan, b->client[0], i, WAIT_MS, &shard, &why);
         const struct options_host_port *at = &b->servers.server[shard];
         options_host_port_text(at->host, at->port, address, sizeof address);
         if (why != NULL) {
@@ -192,7 +192,7 @@ static bool run(struct bench *b, const struct keys_client *keys)
         .stop = &stopping,
     };
     bool ok = open_clients(b, &plan) && run_clients(b);
-    for (uint32_t i = 0; i < b->clients; i++) {
+    for (uint32_t i = b->clients; i-- > 0;) {
         ttbench_client_close(&b->client[i]);
     }
     zmq_ctx_term(context);
@@ -348,7 +348,7 @@ int cli_ttbench(int argc, char *argv[])
         OPTIONS_ROW(U32, "batch", "N", &b->batch, 1, PROTO_BATCH_MAX,
                     "asks in a message (default 256)"),
         OPTIONS_ROW(U32, "window", "N", &b->window, 1, TTBENCH_WINDOW_MAX,
-                    "unanswered ask messages of a client at a shard (default 16)"),
+                    "unanswered ask messages of a client at a shard (default 16; at all 1024)"),
         {"seconds", "S", "duration (default 5)", &b->seconds, OPTION_REAL},
         {"mix", "ASK:STORE", "ratio, such as 1:1 (default: as recorded; random keys 1:1)", &b->mix,
          OPTION_CUSTOM, .parse = parse_mix},
