@@ -78,7 +78,7 @@ class Searcher:
         best, move = self.children(board, depth, alpha, beta, move)
         bound = abdada.Bound.UPPER if best <= alpha else abdada.Bound.LOWER if best >= beta else abdada.Bound.EXACT
         if self.table is not None and shared:
-            self.table.store(key, depth, best, bound, move)
+            self.table.store(key, depth, best, bound | abdada.Bound.BESIDE, move)
         else:
             self.own[key, depth] = (best if bound & abdada.Bound.LOWER else -INFINITE,
                                     best if bound & abdada.Bound.UPPER else INFINITE)

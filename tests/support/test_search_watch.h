@@ -226,20 +226,22 @@ static inline void watch_store(void *self, const struct table_ticket *ticket,
 {
     struct watch *w = self;
     const struct watched_node *n = watch_top(w);
+    unsigned bound = store->bound & ~(unsigned)TT_BESIDE;
     WATCH_EXPECT(w, !w->pending && n != NULL);
     if (n != NULL) {
         WATCH_EXPECT(w, store->key == n->ask.key && store->depth == n->ask.depth);
         WATCH_EXPECT(w, store->slot == n->ask.slot);
-        WATCH_EXPECT(w, w->narrows || store->bound != TT_UPPER || store->score <= n->answer.alpha);
-        WATCH_EXPECT(w, w->narrows || store->bound != TT_LOWER || store->score >= n->answer.beta);
+        WATCH_EXPECT(w, w->narrows || bound != TT_UPPER || store->score <= n->answer.alpha);
+        WATCH_EXPECT(w, w->narrows || bound != TT_LOWER || store->score >= n->answer.beta);
         WATCH_EXPECT(w, store->score >= -GAME_MATE && store->score <= GAME_MATE);
-        WATCH_EXPECT(w, store->bound == TT_UPPER || store->move != 0 || n->moves == 0 || w->prunes);
+        WATCH_EXPECT(w, bound == TT_UPPER || store->move != 0 || n->moves == 0 || w->prunes);
         WATCH_EXPECT(w, !w->stopped || watch_may_store_stopped(w, n));
         watch_take_sample(w, store);
         w->open--;
     }
     w->stores++;
     w->last_store = *store;
+    w->last_store.bound = (uint8_t)bound;
     w->inner.store(w->inner.self, ticket, store);
 }
 

@@ -231,6 +231,12 @@ def test_the_table_with_keys():
             equal(answer(4, -50, 10)[:2], (abdada.Verdict.CUT, 20))
             equal(answer(4, -50, 10, strict=True).verdict, abdada.Verdict.OPEN)
             equal(answer(5, -50, 60)[2:5], (20, 60, 99))
+            for depth in 5, 6:  # both answer strictly
+                b.store(9, depth, depth, abdada.Bound.EXACT | abdada.Bound.BESIDE, 1)
+            b.flush()
+            for depth in 5, 6:
+                wait_until(lambda depth=depth: until(lambda: b.peek(9, depth)).depth == depth, "both results")
+                equal(b.ask(9, depth, -50, 60, strict=True)[:2], (abdada.Verdict.CUT, depth))
             equal(tuple(until(lambda: c.peek(7, 5)))[:4], (-32767, 32767, 0, 0), "of another namespace")
             check(a.stats()["stores"] == 1 and until(lambda: a.shard_stats(0))["sessions"] == 3, a.stats())
         equal(shard.end(), 0)
@@ -281,7 +287,8 @@ def test_batches_in_buffers():
         in_flight = table.ask_many([abdada.Ask(key, 6, -10, 10) for key in keys])
         equal({(a.verdict, a.nproc) for a in in_flight}, {(abdada.Verdict.OPEN, 1)}, "the same nodes")
         table.store_packed(memoryview(b"".join(
-            struct.pack(packed.STORE.format, key, key % 1000, 5, 0, 6, abdada.Bound.EXACT) for key in keys[:1000])))
+            struct.pack(packed.STORE.format, key, key % 1000, 5, 0, 6, abdada.Bound.EXACT | packed.BESIDE)
+            for key in keys[:1000])))
         table.release_packed(b"".join(struct.pack(packed.RELEASE.format, key, 0, 6) for key in keys[1000:]))
         table.flush()
         peeks = array.array("B", b"".join(struct.pack(packed.PEEK.format, key, 6) for key in keys))

@@ -208,6 +208,7 @@ static void notify_holders(struct ttcore_call *call, const struct tt_store *stor
         if (session->flags & PROTO_WANTS_NODE_DONE) {
             struct tt_store result = *store;
             result.slot = 0;
+            result.bound &= (uint8_t)~TT_BESIDE; /* how the table keeps it is not their affair */
             add_notice(scratch, ttcore_sessions_slot(&core->sessions, session), &result);
         }
     }

@@ -120,9 +120,9 @@ struct abdada_options {
                            trips so far, 25 .. 250 */
     uint32_t tickets; /* of abdada_ask_send, under way at most, 1 .. 128; 0: 64. With so many, all
                          calls that ask are FULL until one ends */
-    /* Another searcher finished a node that you are in. A hint: it may be missing or late. You are
-     * still counted; store or release as ever. Called from within calls on this handle; calls on it
-     * from there return ABDADA_E_IN_USE. NULL: not sent. */
+    /* Another searcher finished a node that you are in; the bound has no ABDADA_BESIDE. A hint: it
+     * may be missing or late. You are still counted; store or release as ever. Called from within
+     * calls on this handle; calls on it from there return ABDADA_E_IN_USE. NULL: not sent. */
     void (*node_done)(void *self, const struct abdada_store_op *result);
     void *self;
     /* Begins each line on stderr about who refuses this client; NULL: nothing is written, and a
@@ -219,7 +219,7 @@ struct abdada_store_op {
     uint16_t move;
     uint16_t slot;
     uint8_t depth;
-    uint8_t bound; /* enum abdada_bound */
+    uint8_t bound; /* enum abdada_bound, perhaps with ABDADA_BESIDE added */
 };
 
 struct abdada_release_op {

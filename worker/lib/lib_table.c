@@ -6,7 +6,8 @@
 _Static_assert((int)ABDADA_OPEN == TT_OPEN && (int)ABDADA_CUT == TT_CUT &&
                    (int)ABDADA_BUSY == TT_BUSY && (int)ABDADA_LOWER == TT_LOWER &&
                    (int)ABDADA_UPPER == TT_UPPER && (int)ABDADA_EXACT == TT_EXACT &&
-                   (int)ABDADA_EXCLUSIVE == TT_EXCLUSIVE && (int)ABDADA_STRICT == TT_STRICT,
+                   (int)ABDADA_BESIDE == TT_BESIDE && (int)ABDADA_EXCLUSIVE == TT_EXCLUSIVE &&
+                   (int)ABDADA_STRICT == TT_STRICT,
                "the header's numbers are those of messages");
 
 bool lib_table_open(struct lib *l)

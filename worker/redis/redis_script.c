@@ -56,14 +56,32 @@
     end; \
 )
 
-/* sound: what a result says, or nil if it is none: another length, or numbers that no result has.
- * That counts as no result, and is written over. */
+/* record: of the results of a value (none, or up to 4 of different depths, one after another) that of
+ * `depth`, else the deepest: itself and what it says; or nil if there is none. A value of another
+ * length, or with numbers that no result has, counts as none, and is written over. `place` is where
+ * it begins, in a value of several. */
 #define SOUND LUA( \
-    local function sound(r) \
-        if not r or #r ~= 9 then return nil end; \
-        local depth, lower, upper, move = struct.unpack('>Bi2i2I2', r); \
-        if depth > 250 or lower < -32767 or lower > upper then return nil end; \
-        return depth, lower, upper, move; \
+    local function place(r, depth) \
+        if #r % 9 ~= 0 or #r > 36 then return nil end; \
+        local at, most = nil, -1; \
+        for i = 1, #r, 9 do \
+            local d, lower, upper = u('>Bi2i2', r, i); \
+            if d > 250 or lower < -32767 or lower > upper then return nil end; \
+            if d == depth then d = 251 end; \
+            if d > most then at, most = i, d end; \
+        end; \
+        return at; \
+    end; \
+    local function record(r, depth) \
+        if not r then return nil end; \
+        if #r ~= 9 then \
+            local at = place(r, depth); \
+            if not at then return nil end; \
+            r = sub(r, at, at + 8); \
+        end; \
+        local d, lower, upper, move = u('>Bi2i2I2', r); \
+        if d > 250 or lower < -32767 or lower > upper then return nil end; \
+        return r, d, lower, upper, move; \
     end; \
 )
 
@@ -81,16 +99,14 @@ static const char ask[] = BEGIN WRITE HOLDERS COUNTS SOUND LUA(
     local until_ = p('>I4', clock() + age);
     for at = 1, #ops - 11, 12 do
         local ri, ii, alpha, beta, depth, flags = u('>I2I2i2i2BB', ops, at);
-        local r, list, n, verdict, mine = v[ri], v[ii], 0, 0, nil;
+        local list, n, verdict, mine = v[ii], 0, 0, nil;
         local me = me4 .. sub(ops, at + 10, at + 11);
-        local d, lower, upper = sound(r);
-        if d then
+        local best, d, lower, upper = record(v[ri], flags > 1 and depth);
+        if best then
             if (d == depth or (d > depth and flags < 2)) and
                (lower >= beta or upper <= alpha or lower == upper) then
                 verdict = 1;
             end;
-        else
-            r = NONE;
         end;
         if list then
             list, n = clean(list);
@@ -115,7 +131,7 @@ static const char ask[] = BEGIN WRITE HOLDERS COUNTS SOUND LUA(
                 end;
             end;
         end;
-        out[o + 1], out[o + 2], out[o + 3] = verdicts[verdict], r, count(n);
+        out[o + 1], out[o + 2], out[o + 3] = verdicts[verdict], best or NONE, count(n);
         o = o + 3;
     end;
     return {concat(out), fault};
@@ -155,20 +171,37 @@ static const char ask[] = BEGIN WRITE HOLDERS COUNTS SOUND LUA(
     end; \
 )
 
-static const char store[] = BEGIN WRITE HOLDERS LEAVE SOUND LUA(
+/* others: the results of a value but that of `depth`. Where one has to go, because there would be 5
+ * with that, it is the shallowest; those of this generation stay longest. */
+#define OTHERS LUA( \
+    local function others(r, depth, generation) \
+        local list, n, least, first = {}, 0, 512, nil; \
+        for at = 1, #r, 9 do \
+            local d = r:byte(at); \
+            if d ~= depth then \
+                n = n + 1; \
+                list[n] = sub(r, at, at + 8); \
+                if sub(r, at + 7, at + 8) == generation then d = d + 256 end; \
+                if d < least then least, first = d, n end; \
+            end; \
+        end; \
+        if n > 3 then table.remove(list, first) end; \
+        return concat(list); \
+    end; \
+)
+
+static const char store[] = BEGIN WRITE HOLDERS LEAVE SOUND OTHERS LUA(
     local me4, age, ops, ttl = ARGV[2], ARGV[4], ARGV[5], ARGV[7];
     local generation = v[3] and #v[3] == 2 and v[3] or char(0, 0);
     local notices;
     for at = 1, #ops - 19, 20 do
         local depth, score, bound, move, slot, ri, ii = u('>Bi2BI2c2I2I2', ops, at + 8);
-        local lower, upper = score, score;
+        local lower, upper, beside = score, score, bound > 3;
+        if beside then bound = bound - 4 end;
         if bound == 1 then upper = 32767 elseif bound == 2 then lower = -32767 end;
-        local old, stays = v[ri], false;
-        local d, l, h, m = sound(old);
-        if d then
-            if d > depth and sub(old, 8) == generation then
-                stays = true;
-            else
+        local best, d, l, h, m = record(v[ri], beside and depth);
+        if not (best and not beside and d > depth and sub(best, 8) == generation) then
+            if best then
                 local low, high = l > lower and l or lower, h < upper and h or upper;
                 if d == depth and low <= high then
                     if l > lower or (l == lower and move == 0) then move = m end;
@@ -177,15 +210,16 @@ static const char store[] = BEGIN WRITE HOLDERS LEAVE SOUND LUA(
                     move = m;
                 end;
             end;
-        end;
-        if not stays then
             local r = p('>Bi2i2I2c2', depth, lower, upper, move, generation);
+            if beside and best and (d ~= depth or #v[ri] > 9) then
+                r = r .. others(v[ri], depth, generation);
+            end;
             if set(KEYS[ri], ttl, r) then v[ri] = r end;
         end;
-        local others = leave(ii, me4 .. slot, age);
-        if others then
-            for i = 1, #others, 10 do
-                local id = sub(others, i, i + 3);
+        local left = leave(ii, me4 .. slot, age);
+        if left then
+            for i = 1, #left, 10 do
+                local id = sub(left, i, i + 3);
                 local s = session(id);
                 /* flag 1: it wants NODE_DONE */
                 if #s > 16 and s:byte(17) % 2 == 1 then
@@ -219,13 +253,14 @@ static const char release[] = BEGIN WRITE HOLDERS LEAVE LUA(
     return {0, fault};
 );
 
+/* The depth asked is the last byte of an i. */
 static const char peek[] = BEGIN HOLDERS COUNTS SOUND LUA(
-    local out, o = {}, 0;
+    local out, o, byte = {}, 0, string.byte;
     for i = 3, #KEYS, 2 do
         local r, list, n = v[i], v[i + 1], 0;
-        if not sound(r) then r = NONE end;
+        local best = r and record(r, #r > 9 and byte(KEYS[i + 1], -1));
         if list then list, n = clean(list) end;
-        out[o + 1], out[o + 2] = r, count(n);
+        out[o + 1], out[o + 2] = best or NONE, count(n);
         o = o + 2;
     end;
     return {concat(out)};
@@ -522,24 +557,32 @@ static const char stats[] = FIRM LUA(
 );
 
 /* keys: boot; argv: boot, cursor, pattern of results, length of its prefix, least depth, is flush
- * Answers: the next cursor, then key and result in one text. */
-static const char scan[] = FIRM SOUND LUA(
+ * Answers: the next cursor, then key and result in one text, at most 1024 (a page of the protocol):
+ * each step sees some 128 keys, of up to 4 results. */
+static const char scan[] = FIRM LUA(local u, sub = struct.unpack, string.sub;) SOUND LUA(
     if text(KEYS[1]) ~= ARGV[1] then return 1 end;
-    local got = call('SCAN', ARGV[2], 'MATCH', ARGV[3], 'COUNT', 512);
-    local names, out = got[2], {};
-    if #names > 0 and ARGV[6] == '1' then
-        local r = pcall('UNLINK', unpack(names));
-        if type(r) == 'table' then return r end;
-    elseif #names > 0 then
-        local values, skip, least = call('MGET', unpack(names)), tonumber(ARGV[4]), tonumber(ARGV[5]);
-        for i, r in ipairs(values) do
-            local depth = sound(r);
-            if depth and depth >= least and #names[i] == skip + 8 then
-                out[#out + 1] = names[i]:sub(skip + 1) .. r;
+    local cursor, out, steps = ARGV[2], {}, 0;
+    local skip, least = tonumber(ARGV[4]), tonumber(ARGV[5]);
+    repeat
+        local got = call('SCAN', cursor, 'MATCH', ARGV[3], 'COUNT', 128);
+        local names = got[2];
+        cursor, steps = got[1], steps + 1;
+        if #names > 0 and ARGV[6] == '1' then
+            local r = pcall('UNLINK', unpack(names));
+            if type(r) == 'table' then return r end;
+        elseif #names > 0 then
+            for i, r in ipairs(call('MGET', unpack(names))) do
+                if #names[i] == skip + 8 and record(r) then
+                    for at = 1, #r, 9 do
+                        if r:byte(at) >= least then
+                            out[#out + 1] = sub(names[i], skip + 1) .. sub(r, at, at + 8);
+                        end;
+                    end;
+                end;
             end;
         end;
-    end;
-    return {got[1], table.concat(out)};
+    until cursor == '0' or steps == 4 or #out > 384;
+    return {cursor, table.concat(out)};
 );
 
 /* clang-format on */

@@ -5,7 +5,8 @@
  * keys and values are big-endian.
  *
  *     boot             8 random bytes: the life of this shard. Another one: it forgot everything
- *     r:KEY            a result (REDIS_RESULT_BYTES): depth, lower, upper, move, generation
+ *     r:KEY            a result (REDIS_RESULT_BYTES): depth, lower, upper, move, generation; up to
+ *                      4, of different depths, where searches are strict (TT_BESIDE)
  *     i:KEY DEPTH      who is in that node: a list of session, slot, second of the expiry
  *     g:NAMESPACE      the generation of a namespace: the first two bytes of its last job's id
  *     s:SESSION        a session (struct redis_shell's record); it expires when nobody renews it

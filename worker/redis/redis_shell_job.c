@@ -136,7 +136,7 @@ static void take_notices(struct redis_shell *s, unsigned shard, const char *byte
             .key = redis_get(at, 8),
             .depth = (uint8_t)at[8],
             .score = (int16_t)redis_get(at + 9, 2),
-            .bound = (uint8_t)at[11],
+            .bound = (uint8_t)at[11] & (uint8_t)~TT_BESIDE, /* it is the table's affair */
             .move = (uint16_t)redis_get(at + 12, 2),
         };
     }

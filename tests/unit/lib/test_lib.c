@@ -63,6 +63,31 @@ static void ask_store_release_and_peek_meet_in_the_table(void **state)
     assert_int_equal(abdada_close(b), ABDADA_OK);
 }
 
+static void strict_results_of_two_depths_stay_beside_each_other(void **state)
+{
+    (void)state;
+    uint64_t key = 0x123456789abcdef;
+    struct abdada *t = open_at(&server, fresh());
+    struct abdada_answer answer;
+    struct abdada_peeked peeked;
+    assert_int_equal(abdada_store(t, key, 6, 20, ABDADA_EXACT + ABDADA_BESIDE, 77), ABDADA_OK);
+    assert_int_equal(abdada_store(t, key, 5, -20, ABDADA_EXACT + ABDADA_BESIDE, 78), ABDADA_OK);
+    for (unsigned depth = 5; depth <= 6; depth++) {
+        int score = depth == 6 ? 20 : -20;
+        assert_int_equal(abdada_ask(t, key, depth, -100, 100, ABDADA_STRICT, &answer), ABDADA_OK);
+        assert_true(answer.verdict == ABDADA_CUT && answer.score == score);
+        assert_int_equal(abdada_peek(t, key, depth, &peeked), ABDADA_OK);
+        assert_true(peeked.depth == depth && peeked.lower == score);
+    }
+    assert_int_equal(abdada_store(t, key, 7, 30, ABDADA_EXACT, 79), ABDADA_OK);
+    assert_int_equal(abdada_ask(t, key, 7, -100, 100, ABDADA_STRICT, &answer), ABDADA_OK);
+    assert_true(answer.verdict == ABDADA_CUT && answer.score == 30);
+    assert_int_equal(abdada_store(t, key, 5, 0, ABDADA_BESIDE, 0), ABDADA_E_ARGUMENT);
+    assert_int_equal(abdada_store(t, key, 5, 0, ABDADA_EXACT + 2 * ABDADA_BESIDE, 0),
+                     ABDADA_E_ARGUMENT);
+    assert_int_equal(abdada_close(t), ABDADA_OK);
+}
+
 static void a_close_frees_what_it_was_in(void **state)
 {
     (void)state;
@@ -353,7 +378,7 @@ static void completion_notices_come_to_who_asks_for_them(void **state)
     struct abdada_answer answer;
     assert_int_equal(abdada_ask(a, 99, 8, -50, 50, 0, &answer), ABDADA_OK);
     assert_int_equal(abdada_ask(b, 99, 8, -50, 50, 0, &answer), ABDADA_OK);
-    assert_int_equal(abdada_store(b, 99, 8, 33, ABDADA_UPPER, 12), ABDADA_OK);
+    assert_int_equal(abdada_store(b, 99, 8, 33, ABDADA_UPPER + ABDADA_BESIDE, 12), ABDADA_OK);
     assert_int_equal(abdada_flush(b), ABDADA_OK);
     WAIT_FOR((abdada_serve(a), seen.count) > 0);
     assert_true(seen.last.key == 99 && seen.last.depth == 8 && seen.last.score == 33);
@@ -570,6 +595,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ask_store_release_and_peek_meet_in_the_table),
+        cmocka_unit_test(strict_results_of_two_depths_stay_beside_each_other),
         cmocka_unit_test(a_close_frees_what_it_was_in),
         cmocka_unit_test(namespaces_never_meet_and_raw_keys_are_as_they_are),
         cmocka_unit_test(batches_of_any_size_keep_their_order),

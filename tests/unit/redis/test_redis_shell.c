@@ -70,6 +70,15 @@ static void hello_that_releases_all_does(void **state)
     assert_int_equal(peer_ask(&bed, 0, wide(4, 5, 0)).nproc, 1); /* it goes on */
 }
 
+/* A result that stays beside those of other depths. */
+static struct tt_store beside(uint64_t key, uint8_t depth, enum tt_bound bound, int score,
+                              uint16_t move)
+{
+    struct tt_store store = tt_result(key, depth, bound, score, move);
+    store.bound |= TT_BESIDE;
+    return store;
+}
+
 /* ---- namespaces ---- */
 
 /* Keys are in their namespace already; what is apart are the generations and SHARE. */
@@ -120,7 +129,7 @@ static void others_in_a_node_get_its_result(void **state)
         peer_open(&bed, i, PROTO_CLIENT);
         assert_int_equal(peer_ask(&bed, i, wide(3, 5, 0)).nproc, i + 1);
     }
-    peer_store(&bed, 1, tt_result(3, 5, TT_LOWER, -33, 9));
+    peer_store(&bed, 1, beside(3, 5, TT_LOWER, -33, 9));
     BED_UNTIL(&bed, bed.peer[0].dones == 1 && bed.peer[2].dones == 1);
     assert_int_equal(bed.peer[1].dones, 0);
     assert_int_equal(bed.peer[0].done.key, 3);
@@ -427,6 +436,65 @@ static void results_are_scanned_and_flushed(void **state)
     assert_int_equal(peer_peek(&bed, 0, 1, 5).nproc, 1); /* entries in flight stay */
 }
 
+static void expect_depths(uint64_t key, const char *depths)
+{
+    scan_all(0);
+    assert_int_equal(bed.peer[0].entries, strlen(depths));
+    for (const char *d = depths; *d != '\0'; d++) {
+        assert_int_equal(peer_peek(&bed, 0, key, (uint8_t)(*d - '0')).depth, *d - '0');
+    }
+}
+
+static void strict_results_of_four_depths_stay_beside_each_other(void **state)
+{
+    (void)state;
+    struct tt_peeked peeked;
+    peer_open(&bed, 0, PROTO_CLIENT);
+    peer_open(&bed, 2, PROTO_FRONT);
+    for (uint8_t depth = 3; depth < 7; depth++) {
+        peer_store(&bed, 0, beside(1, depth, TT_LOWER, depth, depth));
+    }
+    expect_depths(1, "3456");
+    peer_store(&bed, 0, beside(1, 4, TT_UPPER, 9, 0)); /* of a depth that is there */
+    expect_depths(1, "3456");
+    peeked = peer_peek(&bed, 0, 1, 4);
+    assert_true(peeked.lower == 4 && peeked.upper == 9 && peeked.move == 4);
+    peer_store(&bed, 0, beside(1, 2, TT_UPPER, 8, 0)); /* 3 is the shallowest of those there */
+    expect_depths(1, "2456");
+    assert_int_equal(peer_peek(&bed, 0, 1, 2).move, 6); /* of the deepest, for order */
+    assert_int_equal(peer_peek(&bed, 0, 1, 9).depth, 6);
+    post(2, 0x123456789abcdef0, "startpos");
+    BED_UNTIL(&bed, bed_eval(&bed, "return #redis.call('KEYS', 'abdada:*:g:*')") == 1);
+    peer_store(&bed, 0, beside(1, 1, TT_EXACT, 1, 1));
+    expect_depths(1, "1456");
+    peer_store(&bed, 0, beside(1, 8, TT_EXACT, 2, 2)); /* 1 is of this job, 4 is not */
+    expect_depths(1, "1568");
+    peer_store(&bed, 0, tt_result(1, 7, TT_EXACT, 3, 3)); /* not beside: 8 is deeper, and stays */
+    expect_depths(1, "1568");
+    peer_store(&bed, 0, tt_result(1, 9, TT_EXACT, 4, 4)); /* in the place of all */
+    expect_depths(1, "9");
+}
+
+static void pages_have_the_results_of_all_depths(void **state)
+{
+    (void)state;
+    enum { KEYS = 1200, DEPTHS = 4 };
+    peer_open(&bed, 0, PROTO_CLIENT);
+    for (unsigned i = 0; i < KEYS * DEPTHS; i++) {
+        struct tt_store store =
+            beside(rng_mix(i % KEYS + 1), (uint8_t)(3 + i / KEYS), TT_LOWER, -77, 5);
+        client_store(bed.peer[0].client, 0, &store);
+        if (i % 32 == 31) {
+            peer_serve(&bed.peer[0]);
+        }
+    }
+    (void)peer_ask(&bed, 0, wide(1, 5, 0));
+    scan_all(0);
+    assert_int_equal(bed.peer[0].entries, KEYS * DEPTHS);
+    scan_all(5);
+    assert_int_equal(bed.peer[0].entries, KEYS * (DEPTHS - 2));
+}
+
 /* The rights that docs/redis.md names are enough for all of it. */
 static void user_with_few_rights_is_enough(void **state)
 {
@@ -474,6 +542,8 @@ int main(void)
         TEST(job_shows_what_was_found),
         TEST(batch_does_its_operations_in_their_order),
         TEST(results_are_scanned_and_flushed),
+        TEST(strict_results_of_four_depths_stay_beside_each_other),
+        TEST(pages_have_the_results_of_all_depths),
         TEST(user_with_few_rights_is_enough),
     };
 #undef TEST

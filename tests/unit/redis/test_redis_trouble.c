@@ -132,6 +132,9 @@ static void unsound_results_are_none(void **state)
         "string.char(5, 0, 2, 0, 1, 0, 1, 0, 0)", /* bounds that contradict */
         "'x'",
         "string.rep('x', 1000)",
+        "string.rep(string.char(5, 0, 1, 0, 1, 0, 1, 0, 0), 5)", /* of more depths than are kept */
+        "string.char(5, 0, 1, 0, 1, 0, 1, 0, 0) .. 'x'",
+        "string.char(5, 0, 1, 0, 1, 0, 1, 0, 0, 251, 0, 1, 0, 1, 0, 1, 0, 0)",
     };
     enum { BAD = sizeof value / sizeof *value, DEPTH = 5, GOOD = 1 };
     struct client *client;
@@ -174,7 +177,9 @@ static void unsound_results_are_none(void **state)
         assert_int_equal(bed.peer[0].entries, round == 1 ? BAD + 1 : 1);
         for (unsigned i = 1; i <= BAD; i++) {
             assert_int_equal(peer_peek(&bed, 0, GOOD + i, DEPTH).depth, round == 1 ? DEPTH : 0);
-            peer_store(&bed, 0, tt_result(GOOD + i, DEPTH, TT_EXACT, 9, 4));
+            struct tt_store store = tt_result(GOOD + i, DEPTH, TT_EXACT, 9, 4);
+            store.bound |= i % 2 ? TT_BESIDE : 0;
+            peer_store(&bed, 0, store);
         }
     }
 }

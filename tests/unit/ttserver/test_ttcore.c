@@ -400,6 +400,21 @@ static void other_holders_get_a_completion_notice(void **state)
     assert_int_equal(bed_figures(bed).node_dones, 1);
 }
 
+/* Where the table keeps the result is not what it proves: clients refuse a bound above EXACT. */
+static void notice_of_a_strict_result_has_a_bound_alone(void **state)
+{
+    struct bed *bed = *state;
+    wants_done(bed, "a", 0);
+    wants_done(bed, "b", 0);
+    bed_ask(bed, "a", bed_wide(42, 9, 0, 0));
+    bed_ask(bed, "b", bed_wide(42, 9, 0, 0));
+    bed_store(bed, "a", (struct tt_store){42, -31, 9, TT_LOWER | TT_BESIDE, 1804, 0});
+    const struct proto_stores list = bed_seen(bed, "b", PROTO_NODE_DONE)->node_done.list;
+    assert_int_equal(list.count, 1);
+    assert_int_equal(list.at[0].bound, TT_LOWER);
+    assert_true(proto_results_in_range(&list));
+}
+
 static void other_slots_of_the_storing_session_get_it_too(void **state)
 {
     struct bed *bed = *state;
@@ -495,6 +510,7 @@ int main(void)
         T(full_inflight_table_still_opens),
         T(a_session_with_its_quota_is_served_uncounted),
         T(other_holders_get_a_completion_notice),
+        T(notice_of_a_strict_result_has_a_bound_alone),
         T(other_slots_of_the_storing_session_get_it_too),
         T(one_message_has_all_nodes_of_a_session),
         T(repeated_results_of_a_node_come_once_the_last),

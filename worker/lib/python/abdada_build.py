@@ -37,7 +37,7 @@ DECLARATIONS = """
     int abdada_refusal(struct abdada *t, char *out, size_t size);
 
     enum abdada_verdict { ABDADA_OPEN, ABDADA_CUT, ABDADA_BUSY, ABDADA_ALONE, ... };
-    enum abdada_bound { ABDADA_LOWER, ABDADA_UPPER, ABDADA_EXACT, ... };
+    enum abdada_bound { ABDADA_LOWER, ABDADA_UPPER, ABDADA_EXACT, ABDADA_BESIDE, ... };
     enum abdada_ask_flag { ABDADA_EXCLUSIVE, ABDADA_STRICT, ... };
     struct abdada_answer {
         int16_t score, alpha, beta;

@@ -20,12 +20,13 @@ class Verdict(enum.IntEnum):
     ALONE = lib.ABDADA_ALONE  #: no shard answered: search it as if there were no table
 
 
-class Bound(enum.IntEnum):
-    """What a stored score says of the value."""
+class Bound(enum.IntFlag):
+    """What a stored score says of the value: LOWER, UPPER or EXACT, perhaps with BESIDE: Bound.EXACT | Bound.BESIDE."""
 
     LOWER = lib.ABDADA_LOWER  #: at least this
     UPPER = lib.ABDADA_UPPER  #: at most this
     EXACT = lib.ABDADA_EXACT
+    BESIDE = lib.ABDADA_BESIDE  #: the result stays beside those of other depths, for strict asks; else it replaces them
 
 
 class Answer(NamedTuple):
@@ -160,7 +161,8 @@ class Table(Handle):
         return _answer(self._one_answer)
 
     def store(self, key: int, depth: int, score: int, bound: Bound, move: int = 0) -> None:
-        """The result of a node; one is no longer in it. Queued: it leaves with the next ask, or at flush()."""
+        """The result of a node; one is no longer in it. A search that asks strictly stores with Bound.BESIDE. Queued: it
+        leaves with the next ask, or at flush()."""
         self._sent(lib.abdada_store(self._handle, key, depth, score, bound, move))
 
     def release(self, key: int, depth: int) -> None:

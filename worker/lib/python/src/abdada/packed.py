@@ -12,6 +12,7 @@ from typing import List, NamedTuple, Tuple
 from ._native import lib
 
 EXCLUSIVE, STRICT = int(lib.ABDADA_EXCLUSIVE), int(lib.ABDADA_STRICT)  #: bits of an ask's flags
+BESIDE = int(lib.ABDADA_BESIDE)  #: may be added to the bound of a store, as Bound.BESIDE
 
 
 class Layout(NamedTuple):
