@@ -96,7 +96,7 @@ strict: deps ## one strict score per position, by every way to search
 
 lab lab-quick lab-calibrate compare compare-quick: all
 LAB_RUN = @BIN=$(O)/bin $(PYTHON) tests/instruments/lab
-lab: ## a network of today, and the published tables, on the virtual cluster; CSV and SVG in build/lab (LAB="weill ura")
+lab: ## a network of today, and the published tables, on the virtual cluster; CSV and SVG in build/lab (LAB="weill ura"; LAB="play --time 200 --positions 50": what users buy)
 	$(LAB_RUN)/lab.py $(LAB)
 
 lab-quick: ## the same in 5 minutes
