@@ -7,7 +7,7 @@ run, because shared machines drift. Prints one table; --json writes the rows as 
   tests/instruments/bench/bench_search.py [--bin DIR] [--runs N] [--depth N] [--epd FILE] [--only NAME,...] [--json FILE]
 
 Of --only: perft, speed, threads, shard, worker, curve; and, if they are named, algorithms: every parallel search by two
-threads; play [--time MS] [--positions N]: what moves lose that are chosen in a given time, and the time of the front-end
+threads; play [--time MS] [--positions N] [--most CP]: what moves lose that are chosen in a given time, and the time of the front-end
 alone that is worth it, where a run is each position once, whatever --runs says.
 """
 import argparse
@@ -250,7 +250,7 @@ class Bench:
             for position in positions:
                 for side in random.sample(list(more), len(more)):
                     move = self.best_move(position["fen"], side[1] * self.options.time, more[side])
-                    each[side].append(loss.lost(position, move))
+                    each[side].append(loss.lost(position, move, self.options.most))
         losses = loss.Losses(each)
         alone = ", ".join(f"{factor} T {self.of_loss(losses, 'alone', factor)}" for factor in PLAY_TIMES)
         for side in list(more)[len(PLAY_TIMES):]:
@@ -295,10 +295,11 @@ def main():
     parser.add_argument("--only", default="perft,speed,threads,shard,worker,curve")
     parser.add_argument("--time", type=int, default=200, help="of play, T in ms (default: %(default)s)")
     parser.add_argument("--positions", type=int, default=200, help="of play, the first N (default: %(default)s)")
+    parser.add_argument("--most", type=int, default=loss.MOST, help="of play, centipawns that a move can lose (default: %(default)s)")
     parser.add_argument("--json")
     options = parser.parse_args()
-    if min(options.runs, options.time, options.positions) < 1:
-        parser.error("--runs, --time and --positions are 1 or more")
+    if min(options.runs, options.time, options.positions, options.most) < 1:
+        parser.error("--runs, --time, --positions and --most are 1 or more")
     cluster.BIN = options.bin
     bench = Bench(options)
     if not bench.positions:
