@@ -19,7 +19,7 @@ match-ready:
 	@$(AGAIN) -j$(JOBS) MODE=release all
 	@test -x build/venv/bin/python || $(PYTHON) -m venv build/venv
 	@build/venv/bin/python -c 'import chess' 2>/dev/null || build/venv/bin/python -m pip install --quiet 'chess>=1.9,<2'
-match: match-ready ## games against another engine (OPPONENT="/usr/games/gnuchess -u" MATCH="--games 40 --clock game:1+0.01")
+match: match-ready ## games against another engine, Elo with its error by pairs of games (OPPONENT="/usr/games/gnuchess -u" MATCH="--games 40 --clock game:1+0.01")
 	@build/venv/bin/python tests/instruments/match/match.py --a "build/release/bin/abdada uci" --b "$(OPPONENT)" $(MATCH)
 
 # Othello against an opponent that speaks GTP; MATCH="--games 40 --a 'build/release/bin/abdada gtp --time 50 -j 2'".
@@ -96,7 +96,7 @@ strict: deps ## one strict score per position, by every way to search
 
 lab lab-quick lab-calibrate compare compare-quick: all
 LAB_RUN = @BIN=$(O)/bin $(PYTHON) tests/instruments/lab
-lab: ## a network of today, and the published tables, on the virtual cluster; CSV and SVG in build/lab (LAB="weill ura")
+lab: ## a network of today, and the published tables, on the virtual cluster; CSV and SVG in build/lab (LAB="weill ura"; LAB="play --time 200 --positions 50": what users buy)
 	$(LAB_RUN)/lab.py $(LAB)
 
 lab-quick: ## the same in 5 minutes

@@ -2,10 +2,12 @@
 """Plays chess games between two UCI engines and prints the difference in Elo with its error.
 
 Openings are random moves that a judge (engine A at a small depth) calls even, drawn with a seed; each
-is played twice, with colours changed. Needs the package `chess` from PyPI (`make match` installs it
+is played twice, with colours changed. The error is given twice, by games and by these pairs: "pairs 3 20 60 40 7" are
+those in which A made 0, 0.5, 1, 1.5 and 2 points. Needs the package `chess` from PyPI (`make match` installs it
 into build/venv)."""
 import argparse
 import json
+import math
 import os
 import queue
 import random
@@ -19,7 +21,7 @@ import time
 
 import chess
 
-from elo import elo
+from elo import count_pairs, elo, elo_of_pairs, said
 
 SLACK_S = 10.0  # an engine that is silent for so long beyond its time is hung
 OPENING_PLIES = 8
@@ -254,6 +256,7 @@ class Match:
         self.count = {"wins": 0, "draws": 0, "losses": 0}
         self.faults = []
         self.games = []
+        self.points = {}  # of A, in the games of each pair
 
     def next_pair(self):
         with self.lock:
@@ -263,6 +266,7 @@ class Match:
         won = {"1-0": a_is_white, "0-1": not a_is_white}.get(result)
         with self.lock:
             self.count["draws" if won is None else "wins" if won else "losses"] += 1
+            self.points.setdefault(pair, []).append(0.5 if won is None else float(won))
             self.games.append({"opening": pair, "white": "AB"[not a_is_white], "result": result, "why": why,
                                "moves": " ".join(moves)})
             if why.startswith(FAULTS):
@@ -274,9 +278,14 @@ class Match:
                 print(f"{done:5} {self.summary()}", flush=True)
 
     def summary(self):
-        c = self.count
-        difference, margin = elo(c["wins"], c["draws"], c["losses"])
-        return f"+{c['wins']} ={c['draws']} -{c['losses']}  Elo {difference:+.0f} (+-{margin:.0f})"
+        return said(**self.count, pairs=self.points.values())
+
+    def result(self):
+        """What is written as JSON, beside the games."""
+        counts = count_pairs(self.points.values())
+        found = {"elo": elo(**self.count), "elo_of_pairs": elo_of_pairs(counts)}
+        said_as = {name: [value if math.isfinite(value) else None for value in values] for name, values in found.items()}
+        return self.count | {"pairs": counts} | said_as | {"faults": self.faults}
 
     def lane(self):
         o = self.options
@@ -310,7 +319,7 @@ class Match:
               f"{len(self.faults)} lost by time, illegal move, silence or an end")
         if o.json:
             with open(o.json, "w", encoding="utf-8") as out:
-                json.dump(self.games, out, indent=1)
+                json.dump(self.result() | {"games": self.games}, out, indent=1)
         return len(self.games) >= o.games
 
 
@@ -336,7 +345,7 @@ def parser(description):
     p.add_argument("--seed", type=int, default=1, help="of the openings")
     p.add_argument("--adjudicate", action="store_true", help="end games that both sides call won or even")
     p.add_argument("--every", type=int, default=20, help="games between two lines of progress")
-    p.add_argument("--json", help="file for all games")
+    p.add_argument("--json", help="file for counts, Elo with its errors, and all games")
     return p
 
 

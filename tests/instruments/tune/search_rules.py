@@ -62,7 +62,7 @@ def main():
     variants = [(f"without {rule}", RULES[rule]) for rule in rules] + [(change, change) for change in o.change]
     for name, changes in variants:
         other = build(name, changes)
-        done = subprocess.run([sys.executable, f"{TOP}/tests/match/match.py", "--adjudicate", "--a", f"{TOP}/build/release/bin/abdada uci",
+        done = subprocess.run([sys.executable, f"{TOP}/tests/instruments/match/match.py", "--adjudicate", "--a", f"{TOP}/build/release/bin/abdada uci",
                                "--b", other, "--games", str(o.games), "--clock", f"nodes:{o.nodes}", "--lanes", str(o.lanes),
                                "--seed", str(o.seed), "--every", str(o.games + 1)],
                               stdout=subprocess.PIPE, text=True, check=False)
