@@ -109,6 +109,7 @@ enum err searcher_begin(struct searcher *p, const struct job *job, const struct 
     };
     p->local.score_max = job->game->score_max;
     p->local.is_strict = job->strict;
+    p->local.is_full = job->full;
     p->local.results_only = !job->algorithm->counts_inflight;
     p->table = p->remote != NULL ? remote_table_port(p->remote) : embedded_table_port(&p->local);
     if (p->search != NULL && p->game != job->game) {

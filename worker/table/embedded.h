@@ -38,6 +38,7 @@ struct embedded_port {
     uint8_t
         inflight_depth_max; /* nodes of at least this depth are registered in flight; or NEVER */
     int score_max; /* the game's: what others say beyond it is not kept; 0: no bound */
+    bool is_full; /* selection full: a node of a depth costs a small part of another search's */
     bool is_strict; /* results of several depths of a key stay beside each other */
     bool results_only; /* nothing is registered: the depths only say what is searched beside others
                         */

@@ -542,7 +542,7 @@ void remote_begin(struct remote *r, uint8_t remote_depth, bool uses_shards, bool
     history_exchange_begin(&r->history, now_us(r));
     r->waited_us = 0;
     r->renew_due_us = 0;
-    remote_depth_begin(&r->remote_depth, remote_depth, now_us(r), spent_us(r));
+    remote_depth_begin(&r->remote_depth, remote_depth, r->local->is_full, now_us(r), spent_us(r));
     while (r->deferred_count > 0) {
         client_cancel(r->lane.client, r->deferred[--r->deferred_count].request);
     }

@@ -2,14 +2,19 @@
 
 #include "proto/codec.h"
 
-enum { PLY = 6 }; /* a ply more costs about the effective branching factor */
+/* A ply more costs about the effective branching factor; MUCH: so many times what may be spent. */
+enum { PLY = 6, PLY_FULL = 3, MUCH = 4 };
 
-void remote_depth_begin(struct remote_depth *h, uint8_t depth, uint64_t now_us, uint64_t spent_us)
+void remote_depth_begin(struct remote_depth *h, uint8_t depth, bool full, uint64_t now_us,
+                        uint64_t spent_us)
 {
-    uint8_t last = h->adaptive ? h->depth : REMOTE_DEPTH_FIRST;
+    uint8_t first = full ? REMOTE_DEPTH_FIRST_FULL : REMOTE_DEPTH_FIRST;
+    uint8_t last = h->adaptive && h->full == full ? h->depth : first;
     *h = (struct remote_depth){
         .depth = depth == PROTO_REMOTE_DEPTH_AUTO ? last : depth,
         .adaptive = depth == PROTO_REMOTE_DEPTH_AUTO,
+        .full = full,
+        .begun_us = now_us,
         .from_us = now_us,
         .spent_us = spent_us,
     };
@@ -19,15 +24,20 @@ void remote_depth_adapt(struct remote_depth *h, unsigned iteration, bool has_pee
                         uint64_t spent_us)
 {
     uint64_t elapsed = now_us - h->from_us;
-    if (!h->adaptive || elapsed < REMOTE_DEPTH_EVERY_US) {
+    bool is_early = h->full && now_us - h->begun_us < REMOTE_DEPTH_EARLY_US;
+    if (!h->adaptive ||
+        elapsed < (is_early ? REMOTE_DEPTH_EARLY_EVERY_US : REMOTE_DEPTH_EVERY_US)) {
         return;
     }
     uint64_t permille = (spent_us - h->spent_us) * 1000 / elapsed;
     unsigned most = has_peers ? REMOTE_DEPTH_COST_PERMILLE : REMOTE_DEPTH_ALONE_PERMILLE;
-    bool is_quiet = permille * PLY < most && (has_peers || iteration > REMOTE_DEPTH_FIRST);
+    unsigned highest = h->full ? TT_DEPTH_MAX : REMOTE_DEPTH_MAX;
+    unsigned first = h->full ? REMOTE_DEPTH_FIRST_FULL : REMOTE_DEPTH_FIRST;
+    bool is_quiet = permille * (h->full ? PLY_FULL : PLY) < most && (has_peers || iteration > first);
     h->quiet = is_quiet ? h->quiet + 1 : 0;
-    if (permille > most && h->depth < REMOTE_DEPTH_MAX && h->depth < iteration) {
-        h->depth++;
+    highest = iteration < highest ? iteration : highest;
+    if (permille > most && h->depth < highest) {
+        h->depth += h->full && permille > most * MUCH && h->depth + 1U < highest ? 2 : 1;
     } else if (h->quiet >= (has_peers ? 1 : REMOTE_DEPTH_QUIET_CHECKS)) {
         h->depth -= h->depth > REMOTE_DEPTH_MIN;
         h->quiet = 0;

@@ -1,7 +1,10 @@
 /* remote_depth: the remote depth limit, the remaining depth from which a searcher asks the shards
  * (design section 5).
  *
- * Fixed by the job, or adaptive. An adaptive limit moves by one ply at a time. While there are
+ * Fixed by the job, or adaptive. An adaptive limit begins by what a node costs: at selection full
+ * one of depth 14 takes as long as one of depth 6 of a search to a fixed depth, and short searches
+ * are over before it has moved far. It moves by a ply at a time, by two where far too much was
+ * spent, and more often in the first milliseconds. While there are
  * peers with another table it keeps asking and waiting near REMOTE_DEPTH_COST_PERMILLE of the time.
  * While there are none it stays below REMOTE_DEPTH_ALONE_PERMILLE: searchers with the same table
  * find each other's results without asking, and asks keep transport and shard busy, perhaps on the
@@ -21,9 +24,12 @@
 
 enum {
     REMOTE_DEPTH_FIRST = 6,
+    REMOTE_DEPTH_FIRST_FULL = 14, /* selection full */
     REMOTE_DEPTH_MIN = 1,
     REMOTE_DEPTH_MAX = 12,
     REMOTE_DEPTH_EVERY_US = 10000, /* between two checks of what was spent */
+    REMOTE_DEPTH_EARLY_US = 20000, /* so long after the begin of a search the checks come ... */
+    REMOTE_DEPTH_EARLY_EVERY_US = 2000, /* ... so often */
     REMOTE_DEPTH_COST_PERMILLE = 60, /* share of the time */
     /* One ask between two checks; as much time of waiting counts the same. */
     REMOTE_DEPTH_ALONE_PERMILLE = SHELL_ASK_US * 1000 / REMOTE_DEPTH_EVERY_US,
@@ -32,16 +38,18 @@ enum {
 
 struct remote_depth {
     uint8_t depth; /* the limit */
-    bool adaptive;
+    bool adaptive, full;
     uint8_t quiet; /* checks in a row that found little spent */
+    uint64_t begun_us; /* when the search began */
     uint64_t from_us, spent_us; /* at the last check */
 };
 
 /* A search with the limit `depth`, or PROTO_REMOTE_DEPTH_AUTO: an adaptive limit begins where it
- * was at the end of the search before, as a short search would be over before it had adapted.
- * Zeroed before the first. `spent_us`: for asking and waiting so far. */
-void remote_depth_begin(struct remote_depth *remote_depth, uint8_t depth, uint64_t now_us,
-                        uint64_t spent_us);
+ * was at the end of the search before, as a short search would be over before it had adapted;
+ * anew where that was of another selection. Zeroed before the first. `spent_us`: for asking and
+ * waiting so far. */
+void remote_depth_begin(struct remote_depth *remote_depth, uint8_t depth, bool full,
+                        uint64_t now_us, uint64_t spent_us);
 /* In the iteration of depth `iteration`, as often as one likes. It never rises above the iteration:
  * from REMOTE_DEPTH_FIRST on, the root is asked about. */
 void remote_depth_adapt(struct remote_depth *remote_depth, unsigned iteration, bool has_peers,

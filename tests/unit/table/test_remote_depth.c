@@ -24,7 +24,7 @@ static void check(struct remote_depth *h, unsigned iteration, bool has_peers, un
 static struct remote_depth begun(uint8_t depth)
 {
     struct remote_depth h = {.depth = 0};
-    remote_depth_begin(&h, depth, 1000000, 500);
+    remote_depth_begin(&h, depth, false, 1000000, 500);
     return h;
 }
 
@@ -42,11 +42,11 @@ static void a_search_begins_with_the_limit_of_the_one_before(void **state)
     (void)state;
     struct remote_depth h = begun(PROTO_REMOTE_DEPTH_AUTO);
     check(&h, LONG, PEERS_THERE, REMOTE_DEPTH_COST_PERMILLE + 1, 2);
-    remote_depth_begin(&h, PROTO_REMOTE_DEPTH_AUTO, 2000000, 0);
+    remote_depth_begin(&h, PROTO_REMOTE_DEPTH_AUTO, false, 2000000, 0);
     assert_int_equal(h.depth, REMOTE_DEPTH_FIRST + 2);
-    remote_depth_begin(&h, 3, 3000000, 0);
+    remote_depth_begin(&h, 3, false, 3000000, 0);
     assert_int_equal(h.depth, 3);
-    remote_depth_begin(&h, PROTO_REMOTE_DEPTH_AUTO, 4000000, 0); /* a fixed one says nothing */
+    remote_depth_begin(&h, PROTO_REMOTE_DEPTH_AUTO, false, 4000000, 0); /* a fixed one says nothing */
     assert_int_equal(h.depth, REMOTE_DEPTH_FIRST);
 }
 
