@@ -7,14 +7,39 @@ enum {
     PROBE_EVERY_US = 10000, /* while all others may have the same table */
     WINDOW_US = 10000, /* between two looks at what came */
     MOST_DEPTH = 6, /* bound of the least depth */
+    /* At selection full: bounds of the least depth. A result there is found sooner than taken from
+     * a message below it. */
+    LEAST_FULL = 8,
+    MOST_FULL = 14,
     /* What a host takes a second: 5% of the time of its searchers (50 ns a result), and 60% of a
      * network card of 1 Gb/s. */
     TAKEN_EACH_MAX = 1000000,
     TAKEN_MAX = 5700000,
 };
 
+static unsigned lowest(const struct share *s)
+{
+    return SHARE_STEPS * (s->local->is_full && s->depth < LEAST_FULL ? LEAST_FULL : s->depth);
+}
+
+static unsigned highest(const struct share *s)
+{
+    return SHARE_STEPS * (s->local->is_full ? MOST_FULL : MOST_DEPTH);
+}
+
+static unsigned first(const struct share *s)
+{
+    return s->local->is_full ? lowest(s) : SHARE_DEPTH_FIRST * SHARE_STEPS;
+}
+
+/* The search before may have been of another selection. */
 void share_begin(struct share *s)
 {
+    atomic_uint *at = &embedded_share_queue(s->local->table)->least;
+    unsigned least = atomic_load_explicit(at, memory_order_relaxed);
+    if (least < lowest(s) || least > highest(s)) {
+        atomic_store_explicit(at, first(s), memory_order_relaxed);
+    }
     s->count = 0;
     s->wanted = false;
 }
@@ -108,9 +133,9 @@ static void adapt(const struct share *s, struct share_queue *q, uint64_t now_us)
     uint64_t rate = q->window_taken * 1000000 / elapsed_us;
     unsigned least = atomic_load_explicit(&q->least, memory_order_relaxed);
     if (rate > most || q->window_load >= PROTO_LOAD_BUSY) {
-        least += least < MOST_DEPTH * SHARE_STEPS;
+        least += least < highest(s);
     } else if (rate * 4 < most * 3 && q->window_load < PROTO_LOAD_BUSY / 2) {
-        least -= least > s->depth * SHARE_STEPS;
+        least -= least > lowest(s);
     }
     atomic_store_explicit(&q->least, least, memory_order_relaxed);
     q->window_us = now_us;
@@ -142,7 +167,7 @@ void share_serve(struct share *s, bool has_others, uint64_t now_us)
         share_send(s, now_us);
     }
     if (s->local->slot == 0 && !has_peers &&
-        atomic_load_explicit(&q->least, memory_order_relaxed) > SHARE_DEPTH_FIRST * SHARE_STEPS) {
+        atomic_load_explicit(&q->least, memory_order_relaxed) > first(s)) {
         pthread_mutex_lock(&q->lock);
         adapt(s, q, now_us); /* else no host sends results so shallow, so none finds a peer */
         pthread_mutex_unlock(&q->lock);

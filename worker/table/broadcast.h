@@ -7,8 +7,9 @@
  * results that are sent, the less is searched twice, and the more there is to send and to take:
  * each ply less is four to five times as much. So the least depth moves, in eighths of a ply: at 2
  * and 3/8 all results of depth 3 are sent and, of depth 2, those whose key falls into five of eight
- * parts. Each host sets its own by the rate at which results come to it, which is about the same at
- * all hosts, and by the load that the shards report.
+ * parts. At selection full, where a node takes far less, it stays between 8 and 14: a result below
+ * is found sooner than taken from a message. Each host sets its own by the rate at which results
+ * come to it, which is about the same at all hosts, and by the load that the shards report.
  *
  * Threads: a share is one searcher's; its queue is the process's and has a lock, held for some 100
  * ns, a few us when a message of it leaves. Memory: none but the structs. Never blocks; what gets

@@ -33,7 +33,8 @@ void remote_depth_adapt(struct remote_depth *h, unsigned iteration, bool has_pee
     unsigned most = has_peers ? REMOTE_DEPTH_COST_PERMILLE : REMOTE_DEPTH_ALONE_PERMILLE;
     unsigned highest = h->full ? TT_DEPTH_MAX : REMOTE_DEPTH_MAX;
     unsigned first = h->full ? REMOTE_DEPTH_FIRST_FULL : REMOTE_DEPTH_FIRST;
-    bool is_quiet = permille * (h->full ? PLY_FULL : PLY) < most && (has_peers || iteration > first);
+    bool is_quiet =
+        permille * (h->full ? PLY_FULL : PLY) < most && (has_peers || iteration > first);
     h->quiet = is_quiet ? h->quiet + 1 : 0;
     highest = iteration < highest ? iteration : highest;
     if (permille > most && h->depth < highest) {

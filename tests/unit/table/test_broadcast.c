@@ -136,6 +136,24 @@ static void few_results_lower_it_to_the_option(void **state)
     host_close(h);
 }
 
+/* Where a node of a depth takes a small part of the time, only deeper ones are told. */
+static void at_selection_full_deeper_results_are_told(void **state)
+{
+    (void)state;
+    struct host *h = host_open(1);
+    h->local[0].is_full = true;
+    share_begin(&h->share[0]);
+    assert_int_equal(least(h), 8 * SHARE_STEPS);
+    windows(h, 1, 0, 0);
+    assert_int_equal(least(h), 8 * SHARE_STEPS);
+    windows(h, 8 * SHARE_STEPS, too_many, 0);
+    assert_int_equal(least(h), 14 * SHARE_STEPS);
+    h->local[0].is_full = false;
+    share_begin(&h->share[0]);
+    assert_int_equal(least(h), FIRST);
+    host_close(h);
+}
+
 static void between_few_and_too_many_it_stays(void **state)
 {
     (void)state;
@@ -322,6 +340,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(too_many_results_raise_the_least_depth_by_eighths),
         cmocka_unit_test(few_results_lower_it_to_the_option),
+        cmocka_unit_test(at_selection_full_deeper_results_are_told),
         cmocka_unit_test(between_few_and_too_many_it_stays),
         cmocka_unit_test(a_busy_relay_raises_it_whatever_comes),
         cmocka_unit_test(the_highest_load_of_a_window_counts),

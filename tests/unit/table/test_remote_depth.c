@@ -28,6 +28,30 @@ static struct remote_depth begun(uint8_t depth)
     return h;
 }
 
+/* At selection full a node of a depth takes a small part of the time. */
+static void at_selection_full_it_begins_higher_and_moves_sooner(void **state)
+{
+    (void)state;
+    struct remote_depth h = {.depth = 0};
+    remote_depth_begin(&h, PROTO_REMOTE_DEPTH_AUTO, true, 1000000, 0);
+    assert_int_equal(h.depth, REMOTE_DEPTH_FIRST_FULL);
+    remote_depth_adapt(&h, LONG, PEERS_THERE, 1000000 + REMOTE_DEPTH_EARLY_EVERY_US,
+                       REMOTE_DEPTH_EARLY_EVERY_US * (REMOTE_DEPTH_COST_PERMILLE + 1) / 1000);
+    assert_int_equal(h.depth, REMOTE_DEPTH_FIRST_FULL + 1);
+    check(&h, LONG, PEERS_THERE, 1000, 1); /* far too much */
+    assert_int_equal(h.depth, REMOTE_DEPTH_FIRST_FULL + 3);
+    check(&h, LONG, PEERS_THERE, 1000, CHECKS);
+    assert_int_equal(h.depth, LONG); /* the root is asked about */
+    check(&h, 2 * LONG, PEERS_THERE, 1000, CHECKS);
+    assert_int_equal(h.depth, 2 * LONG);
+    check(&h, 2 * LONG, PEERS_THERE, REMOTE_DEPTH_COST_PERMILLE / 3 - 1, 1);
+    assert_int_equal(h.depth, 2 * LONG - 1);
+    remote_depth_begin(&h, PROTO_REMOTE_DEPTH_AUTO, true, 9000000, 0);
+    assert_int_equal(h.depth, 2 * LONG - 1);
+    remote_depth_begin(&h, PROTO_REMOTE_DEPTH_AUTO, false, 9000000, 0);
+    assert_int_equal(h.depth, REMOTE_DEPTH_FIRST);
+}
+
 static void a_fixed_limit_stays(void **state)
 {
     (void)state;
@@ -160,6 +184,7 @@ static void a_check_too_soon_changes_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(at_selection_full_it_begins_higher_and_moves_sooner),
         cmocka_unit_test(a_fixed_limit_stays),
         cmocka_unit_test(a_search_begins_with_the_limit_of_the_one_before),
         cmocka_unit_test(what_costs_too_much_is_asked_less),
