@@ -134,7 +134,7 @@ enum err remote_open(struct remote **out, const struct remote_options *options)
     r->servers = options->client.shards;
     r->role = options->client.role;
     r->namespace_id = options->client.namespace_id;
-    r->remote_depth.depth = REMOTE_DEPTH_FIRST;
+    r->remote_depth.depth = r->remote_depth.now = REMOTE_DEPTH_FIRST;
     struct client_options client = options->client;
     client.table_id = embedded_table_id(r->local->table);
     client.hello_flags = PROTO_WANTS_NODE_DONE;
@@ -226,7 +226,7 @@ static void forget_deferred(struct remote *r, const struct table_ticket *ticket)
 
 static bool is_remote(const struct remote *r, unsigned depth)
 {
-    return depth >= r->remote_depth.depth && r->uses_shards && client_shards_up(r->lane.client) > 0;
+    return depth >= r->remote_depth.now && r->uses_shards && client_shards_up(r->lane.client) > 0;
 }
 
 static void port_prefetch(void *self, uint64_t key)
@@ -526,9 +526,9 @@ static unsigned port_inflight_depth(void *self, unsigned iteration)
             r->share.depth > 0 ? share_has_peers(&r->share, now) : now < r->others_until_us;
         remote_depth_adapt(&r->remote_depth, iteration, has_others, now, spent_us(r));
     }
-    return client_shards_up(r->lane.client) == 0 || local < r->remote_depth.depth
+    return client_shards_up(r->lane.client) == 0 || local < r->remote_depth.now
                ? local
-               : r->remote_depth.depth;
+               : r->remote_depth.now;
 }
 
 void remote_begin(struct remote *r, uint8_t remote_depth, bool uses_shards, bool waits)
@@ -571,7 +571,7 @@ struct client *remote_client(struct remote *r)
 
 unsigned remote_depth_now(const struct remote *r)
 {
-    return r->remote_depth.depth;
+    return r->remote_depth.now;
 }
 
 uint64_t remote_waited_us(const struct remote *r)

@@ -12,6 +12,7 @@ void remote_depth_begin(struct remote_depth *h, uint8_t depth, bool full, uint64
     uint8_t last = h->adaptive && h->full == full ? h->depth : first;
     *h = (struct remote_depth){
         .depth = depth == PROTO_REMOTE_DEPTH_AUTO ? last : depth,
+        .now = depth == PROTO_REMOTE_DEPTH_AUTO ? last : depth,
         .adaptive = depth == PROTO_REMOTE_DEPTH_AUTO,
         .full = full,
         .begun_us = now_us,
@@ -20,8 +21,8 @@ void remote_depth_begin(struct remote_depth *h, uint8_t depth, bool full, uint64
     };
 }
 
-void remote_depth_adapt(struct remote_depth *h, unsigned iteration, bool has_peers, uint64_t now_us,
-                        uint64_t spent_us)
+static void adapt(struct remote_depth *h, unsigned iteration, bool has_peers, uint64_t now_us,
+                  uint64_t spent_us)
 {
     uint64_t elapsed = now_us - h->from_us;
     bool is_early = h->full && now_us - h->begun_us < REMOTE_DEPTH_EARLY_US;
@@ -45,4 +46,12 @@ void remote_depth_adapt(struct remote_depth *h, unsigned iteration, bool has_pee
     }
     h->from_us = now_us;
     h->spent_us = spent_us;
+}
+
+void remote_depth_adapt(struct remote_depth *h, unsigned iteration, bool has_peers, uint64_t now_us,
+                        uint64_t spent_us)
+{
+    unsigned root = iteration > REMOTE_DEPTH_FIRST ? iteration : REMOTE_DEPTH_FIRST;
+    adapt(h, iteration, has_peers, now_us, spent_us);
+    h->now = h->adaptive && h->depth > root ? (uint8_t)root : h->depth;
 }

@@ -37,7 +37,8 @@ enum {
 };
 
 struct remote_depth {
-    uint8_t depth; /* the limit */
+    uint8_t depth; /* the limit, and ... */
+    uint8_t now; /* ... what of it counts in the iteration under way */
     bool adaptive, full;
     uint8_t quiet; /* checks in a row that found little spent */
     uint64_t begun_us; /* when the search began */
@@ -51,7 +52,7 @@ struct remote_depth {
 void remote_depth_begin(struct remote_depth *remote_depth, uint8_t depth, bool full,
                         uint64_t now_us, uint64_t spent_us);
 /* In the iteration of depth `iteration`, as often as one likes. It never rises above the iteration:
- * from REMOTE_DEPTH_FIRST on, the root is asked about. */
+ * from REMOTE_DEPTH_FIRST on, the root is asked about, in smaller ones than it begins with, too. */
 void remote_depth_adapt(struct remote_depth *remote_depth, unsigned iteration, bool has_peers,
                         uint64_t now_us, uint64_t spent_us);
 

@@ -136,8 +136,8 @@ static void few_results_lower_it_to_the_option(void **state)
     host_close(h);
 }
 
-/* Where a node of a depth takes a small part of the time, only deeper ones are told. */
-static void at_selection_full_deeper_results_are_told(void **state)
+/* Where a node of a depth takes a small part of the time, only deeper ones are published. */
+static void at_selection_full_deeper_results_are_published(void **state)
 {
     (void)state;
     struct host *h = host_open(1);
@@ -340,7 +340,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(too_many_results_raise_the_least_depth_by_eighths),
         cmocka_unit_test(few_results_lower_it_to_the_option),
-        cmocka_unit_test(at_selection_full_deeper_results_are_told),
+        cmocka_unit_test(at_selection_full_deeper_results_are_published),
         cmocka_unit_test(between_few_and_too_many_it_stays),
         cmocka_unit_test(a_busy_relay_raises_it_whatever_comes),
         cmocka_unit_test(the_highest_load_of_a_window_counts),

@@ -42,6 +42,10 @@ static void at_selection_full_it_begins_higher_and_moves_sooner(void **state)
     assert_int_equal(h.depth, REMOTE_DEPTH_FIRST_FULL + 3);
     check(&h, LONG, PEERS_THERE, 1000, CHECKS);
     assert_int_equal(h.depth, LONG); /* the root is asked about */
+    check(&h, 8, PEERS_THERE, 0, 1); /* ... in a small iteration, too */
+    assert_int_equal(h.now, 8);
+    check(&h, LONG, PEERS_THERE, 1000, 1);
+    assert_int_equal(h.now, LONG);
     check(&h, 2 * LONG, PEERS_THERE, 1000, CHECKS);
     assert_int_equal(h.depth, 2 * LONG);
     check(&h, 2 * LONG, PEERS_THERE, REMOTE_DEPTH_COST_PERMILLE / 3 - 1, 1);
@@ -70,7 +74,8 @@ static void a_search_begins_with_the_limit_of_the_one_before(void **state)
     assert_int_equal(h.depth, REMOTE_DEPTH_FIRST + 2);
     remote_depth_begin(&h, 3, false, 3000000, 0);
     assert_int_equal(h.depth, 3);
-    remote_depth_begin(&h, PROTO_REMOTE_DEPTH_AUTO, false, 4000000, 0); /* a fixed one says nothing */
+    remote_depth_begin(&h, PROTO_REMOTE_DEPTH_AUTO, false, 4000000,
+                       0); /* a fixed one says nothing */
     assert_int_equal(h.depth, REMOTE_DEPTH_FIRST);
 }
 
