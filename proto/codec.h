@@ -192,6 +192,8 @@ struct proto_text proto_text_of(const char *string);
 
 /* Results as others may say them: what is outside must not reach a search. */
 bool proto_results_in_range(const struct proto_stores *list);
+/* The same of a SHARE, where foreign claims are between the results. */
+bool proto_shared_in_range(const struct proto_stores *list);
 bool proto_entries_in_range(const struct proto_scanneds *list);
 /* NULL: it is; else what is not, for an ERROR. */
 const char *proto_report_fault(const struct proto_job_report *report);

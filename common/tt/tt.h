@@ -37,6 +37,10 @@ enum tt_bound {
     TT_BESIDE = 4,
 };
 
+/* In place of a bound, in a message to other hosts and in a notice: no result, but a foreign claim
+ * (worker/table/broadcast.h). The score says which, the move names the host. */
+enum tt_claim { TT_CLAIM = 0, TT_CLAIM_BEGINS = 0, TT_CLAIM_ENDS = 1 };
+
 enum tt_ask_flag {
     TT_EXCLUSIVE = 1, /* BUSY if (key, depth) has another holder */
     TT_STRICT = 2, /* only an entry of the very depth asked may answer */
@@ -90,6 +94,7 @@ struct tt_peeked {
     uint8_t depth; /* depth of the entry; 0, with unknown bounds, where there is no entry */
     uint16_t move;
     uint16_t nproc; /* holders of (key, asked depth) */
+    uint16_t foreign; /* of them, on other hosts; from a table of this host alone, else 0 */
 };
 
 /* An entry of the table as it lies there. */

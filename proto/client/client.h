@@ -234,10 +234,12 @@ unsigned client_history(struct client *client, uint64_t root_key, uint32_t epoch
                         const struct tt_weight *weights, unsigned count, uint64_t now_us);
 
 /* Broadcasts up to CLIENT_SHARE_MAX results, of PROTO_RESULT_DEPTH_MAX at most, to searchers with
- * another table than options.table_id, through the shards in turns, which so bear the same load:
- * CLIENT_SHARED there. Nothing is kept or confirmed. False: nothing was sent. */
+ * another table than options.table_id: CLIENT_SHARED there. Through the shards that are up in
+ * turns, which so bear the same load; with `relays` (not 0) through the first so many of them,
+ * where the messages of many senders meet and leave as one. Nothing is kept or confirmed. False:
+ * nothing was sent. */
 bool client_share(struct client *client, const struct tt_store *results, unsigned count,
-                  uint64_t now_us);
+                  unsigned relays, uint64_t now_us);
 
 /* Takes part in the letters of an open job, or no longer, at the shard that owns its id as a key
  * among all that are up: its other searchers, to CLIENT_CORRESPONDENTS, or nothing. To be repeated,

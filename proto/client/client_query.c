@@ -77,14 +77,16 @@ unsigned client_history(struct client *c, uint64_t root_key, uint32_t epoch, uin
     return shard_query(c, shard, PART_HISTORY, &m) ? shard : CLIENT_NOWHERE;
 }
 
-bool client_share(struct client *c, const struct tt_store *results, unsigned count, uint64_t now_us)
+bool client_share(struct client *c, const struct tt_store *results, unsigned count, unsigned relays,
+                  uint64_t now_us)
 {
     CHECK(count <= CLIENT_SHARE_MAX);
     client_advance(c, now_us);
     if (c->up_count == 0) {
         return false;
     }
-    unsigned shard = c->owners[c->next_relay++ % c->up_count].shard;
+    unsigned most_relays = relays > 0 && relays < c->up_count ? relays : c->up_count;
+    unsigned shard = c->owners[c->next_relay++ % most_relays].shard;
     uint32_t most = c->shards[shard].batch_max;
     struct proto_message m = {.type = PROTO_SHARE};
     m.share.table_id = c->options.table_id;

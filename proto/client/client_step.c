@@ -200,7 +200,7 @@ static void put_if(struct client *c, bool is_in_range, struct client_event event
 
 static void on_share(struct client *c, unsigned shard, const struct proto_share *m)
 {
-    bool ok = proto_results_in_range(&m->list);
+    bool ok = proto_shared_in_range(&m->list);
     c->counters.shares_taken += ok;
     c->counters.shared_taken += ok ? m->list.count : 0;
     put_if(c, ok, (struct client_event){CLIENT_SHARED, shard, .shared = m});

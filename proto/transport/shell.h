@@ -37,6 +37,8 @@ struct remote_shell {
      * there is to do until it is false. For the virtual cluster, whose threads of one host see each
      * other's table at a finer grain than they poll. */
     bool (*pass)(void *self);
+    bool shares_reach_all; /* a SHARE goes to all other hosts, and soon: foreign claims are worth it
+                            */
     uint32_t
         ask_cost_us; /* what an ask and its store count as in adapting the remote depth limit */
     uint32_t rest_us; /* between two reads while no answer is awaited; 0: every serve reads */

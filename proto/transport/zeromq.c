@@ -421,6 +421,7 @@ struct remote_shell zeromq_shell(struct zeromq *zeromq)
         .sleep = sleep_until,
         .descriptors = descriptors,
         .are_descriptors_fixed = true,
+        .shares_reach_all = true,
         .ask_cost_us = SHELL_ASK_US,
         .rest_us = REST_US,
     };

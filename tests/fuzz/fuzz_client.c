@@ -41,6 +41,19 @@ static void check_results(const struct proto_stores *list)
     }
 }
 
+static void check_shared(const struct proto_stores *list)
+{
+    for (uint32_t i = 0; i < list->count; i++) {
+        struct proto_stores one = {1, &list->at[i]};
+        if (one.at->bound == TT_CLAIM) {
+            CHECK(one.at->depth <= TT_DEPTH_MAX);
+            CHECK(one.at->score == TT_CLAIM_BEGINS || one.at->score == TT_CLAIM_ENDS);
+        } else {
+            check_results(&one);
+        }
+    }
+}
+
 static void check_page(const struct proto_scanned *page)
 {
     for (uint32_t i = 0; i < page->list.count; i++) {
@@ -71,7 +84,7 @@ static void take_events(struct client *c)
         } else if (e.kind == CLIENT_NODE_DONE) {
             check_results(&e.node_done->list);
         } else if (e.kind == CLIENT_SHARED) {
-            check_results(&e.shared->list);
+            check_shared(&e.shared->list);
         } else if (e.kind == CLIENT_SCANNED) {
             check_page(e.scanned);
         } else if (e.kind == CLIENT_JOB) {

@@ -44,8 +44,11 @@ static size_t fuzz_message(uint64_t *rng, uint8_t *out, size_t room)
             op.weight[i] = (struct tt_weight){(uint16_t)rng_below(rng, TT_WEIGHTS), 1u << slot * 9};
             m.history.list = (struct proto_weights){count, op.weight};
         } else if (m.type == PROTO_SHARE) {
-            op.store[i] =
-                (struct tt_store){key, 3, depth, rng_below(rng, 40) == 0 ? 0 : TT_LOWER, 7, 0};
+            op.store[i] = (struct tt_store){key, 3, depth, TT_LOWER, 7, 0};
+            if (rng_below(rng, 4) == 0) { /* a foreign claim; now and then one that there is not */
+                op.store[i].bound = TT_CLAIM;
+                op.store[i].score = (int16_t)(rng_below(rng, 20) == 0 ? 2 : rng_below(rng, 2));
+            }
             m.share.list = (struct proto_stores){count, op.store};
         }
     }

@@ -34,6 +34,7 @@ static struct tt_store sample_results[] = {
 static struct tt_store sample_shared[] = {
     {.key = SAMPLE_KEY, .depth = 9, .score = 31, .bound = TT_LOWER, .move = 1804},
     {.key = 200, .depth = PROTO_RESULT_DEPTH_MAX, .score = -300, .bound = TT_EXACT, .move = 7},
+    {.key = 201, .depth = 4, .score = TT_CLAIM_ENDS, .bound = TT_CLAIM, .move = 0xabcd},
 };
 static struct tt_release sample_releases[] = {
     {.key = SAMPLE_KEY, .depth = 9, .slot = 1},
@@ -160,7 +161,7 @@ static const struct proto_message samples[] = {
                                               .halvings = 0,
                                               .wait_ms = 10,
                                               .list = {2, sample_weights}}},
-    {PROTO_SHARE, .share = {.table_id = 0x7ab1e, .list = {2, sample_shared}, .load = 20}},
+    {PROTO_SHARE, .share = {.table_id = 0x7ab1e, .list = {3, sample_shared}, .load = 20}},
     {PROTO_FLUSH, .flush = {.request = 9}},
     {PROTO_FLUSHED, .flushed = {.request = 9}},
     {PROTO_SCAN, .scan = {.request = 10, .cursor = 0, .depth = 4}},

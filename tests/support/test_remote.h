@@ -123,6 +123,7 @@ static inline void peer_open_at(struct world *world, unsigned index, uint8_t sha
                   .send = shell_send,
                   .receive = shell_receive,
                   .sleep = shell_sleep,
+                  .shares_reach_all = true,
                   .ask_cost_us = SHELL_ASK_US},
         .client = {.shards = 1, .role = PROTO_CLIENT, .instance = index + 1, .name = peer->route},
         .local = &peer->local,
@@ -156,6 +157,16 @@ static inline void world_open_hosts(struct world *world, uint8_t share_depth)
     peer_open_at(world, 0, share_depth, world->peer[0].table, 0);
     peer_open_at(world, 1, share_depth, world->peer[0].table, 1);
     peer_open(world, 2, share_depth, 0);
+}
+
+/* The same, but 2 is the only thread so far of a host of two, which claims nodes as well. */
+static inline void world_open_large_hosts(struct world *world, uint8_t share_depth)
+{
+    assert_int_equal(embedded_open(&world->peer[0].table, TABLE_BYTES, 2), ERR_OK);
+    assert_int_equal(embedded_open(&world->peer[2].table, TABLE_BYTES, 2), ERR_OK);
+    peer_open_at(world, 0, share_depth, world->peer[0].table, 0);
+    peer_open_at(world, 1, share_depth, world->peer[0].table, 1);
+    peer_open_at(world, 2, share_depth, world->peer[2].table, 0);
 }
 
 static inline struct world *world_open_with(const struct ttcore_options *options)

@@ -176,11 +176,30 @@ static void pass_on(struct ttcore *core, struct ttcore_actions *actions,
         }
     }
     relay->count = relay->payers = 0;
+    relay->has_claims = false;
+}
+
+static bool has_claims(const struct proto_stores *list)
+{
+    for (uint32_t i = 0; i < list->count; i++) {
+        if (list->at[i].bound == TT_CLAIM) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether what waits has waited long enough. */
+static bool is_late(const struct ttcore *core)
+{
+    const struct ttcore_share_relay *relay = &core->share_relay;
+    return core->now_us - relay->from_us >=
+           (relay->has_claims ? TTCORE_SHARE_CLAIMS_LATE_US : TTCORE_SHARE_LATE_US);
 }
 
 void ttcore_share_tick(struct ttcore *core, struct ttcore_actions *actions)
 {
-    if (core->now_us - core->share_relay.from_us >= TTCORE_SHARE_LATE_US) {
+    if (is_late(core)) {
         pass_on(core, actions, NULL);
     }
 }
@@ -195,7 +214,7 @@ void ttcore_on_share(struct ttcore_call *call)
         ttcore_refuse(call, PROTO_ERR_LIMIT, 0, "SHARE: more results than batch_max");
         return;
     }
-    if (!proto_results_in_range(list)) {
+    if (!proto_shared_in_range(list)) {
         ttcore_refuse(call, PROTO_ERR_RANGE, 0, "SHARE: a value outside its range");
         return;
     }
@@ -224,8 +243,9 @@ void ttcore_on_share(struct ttcore_call *call)
     CHECK_THAT(relay->count + list->count <= PROTO_BATCH_MAX, "share: what waits has room");
     memcpy(&relay->list[relay->count], list->at, list->count * sizeof *list->at);
     relay->count += list->count;
-    if (relay->receivers <= TTCORE_SHARE_FEW || relay->count > PROTO_BATCH_MAX * 3 / 4 ||
-        core->now_us - relay->from_us >= TTCORE_SHARE_LATE_US) {
+    relay->has_claims = relay->has_claims || has_claims(list);
+    const bool are_few = relay->receivers <= TTCORE_SHARE_FEW && !relay->has_claims;
+    if (are_few || relay->count > PROTO_BATCH_MAX * 3 / 4 || is_late(core)) {
         pass_on(core, call->actions, relay->table_id != 0 || is_first ? call->session : NULL);
     }
 }

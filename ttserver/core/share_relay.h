@@ -3,7 +3,9 @@
  * Every host gets what all others find, so a shard sends out many times what comes in. Two things
  * bound that. Where there are many receivers the results of several senders are collected, until
  * one comes TTCORE_SHARE_LATE_US after the first or with the next tick, and leave as one message:
- * what a host receives in messages does not grow with the number of hosts. And no more than a given
+ * what a host receives in messages does not grow with the number of hosts. Foreign claims come many
+ * times as often, and are of no use when they are late: they are collected for any number of
+ * receivers, with the results beside them, but not for long. And no more than a given
  * number of results a second leaves, each counted for each receiver, and no more than half of that
  * for one user; senders learn by the `load` of what they receive that they should send less, well
  * before something is dropped. Pure. Threads: the core's owner. Memory: none beyond the struct. */
@@ -19,6 +21,7 @@ struct ttcore_user;
 enum {
     TTCORE_SHARE_FEW = 16, /* receivers: so many get each message at once */
     TTCORE_SHARE_LATE_US = 2000,
+    TTCORE_SHARE_CLAIMS_LATE_US = 100, /* where foreign claims are among them */
     TTCORE_SHARE_TO = 512, /* receivers of a message, at most */
     TTCORE_SHARE_TRIES = 1024, /* sessions looked at for it */
     TTCORE_SHARE_BURST_US = 20000, /* of the rate: may leave at once */
@@ -37,6 +40,7 @@ struct ttcore_share_relay {
     uint64_t namespace_id, table_id; /* of those that wait; table_id 0: of several tables */
     uint64_t from_us; /* the oldest */
     uint32_t count, receivers; /* receivers: of the last message */
+    bool has_claims; /* among those that wait */
     uint64_t messages; /* so far */
     uint64_t paid_until_ns; /* what has left is paid for by time until then */
     /* Hints since `checked_us`, that left and that slow readers did not get; slow_until_us: more

@@ -252,8 +252,14 @@ static void a_lie(struct lab *lab, unsigned who, struct proto_message *m)
         break;
     case PROTO_SHARE:
         m->share = (struct proto_share){any(lab), some_results(lab), (uint8_t)any(lab)};
-        for (uint32_t i = 0; i < m->share.list.count; i++) { /* deeper ones cannot be said */
-            m->share.list.at[i].depth &= PROTO_RESULT_DEPTH_MAX;
+        const bool are_claims = percent(lab, 50);
+        for (uint32_t i = 0; i < m->share.list.count; i++) {
+            struct tt_store *at = &m->share.list.at[i];
+            at->depth &= PROTO_RESULT_DEPTH_MAX; /* deeper ones cannot be said */
+            if (are_claims) {
+                at->bound = TT_CLAIM;
+                at->score = (int16_t)(percent(lab, 80) ? TT_CLAIM_BEGINS : TT_CLAIM_ENDS);
+            }
         }
         break;
     case PROTO_NODE_DONE:
@@ -300,7 +306,7 @@ static void a_lie(struct lab *lab, unsigned who, struct proto_message *m)
     }
 }
 
-/* No game here has any of the scores in it. */
+/* No game here has any of the scores in it; a foreign claim has none. */
 static bool is_impossible(struct lab *lab, const uint8_t *bytes, size_t length)
 {
     struct proto_message m;
@@ -312,7 +318,8 @@ static bool is_impossible(struct lab *lab, const uint8_t *bytes, size_t length)
     }
     bool ok = true;
     for (uint32_t i = 0; i < list.count; i++) {
-        ok = ok && (list.at[i].score < -GAME_MATE || list.at[i].score > GAME_MATE);
+        ok = ok && (list.at[i].bound == TT_CLAIM || list.at[i].score < -GAME_MATE ||
+                    list.at[i].score > GAME_MATE);
     }
     return ok;
 }

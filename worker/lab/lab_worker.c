@@ -355,6 +355,7 @@ static enum err open_parts(struct lab_worker *w)
                                  .receive = shell_receive,
                                  .sleep = shell_sleep,
                                  .pass = o->threads > 1 ? shell_pass : NULL,
+                                 .shares_reach_all = true,
                                  .ask_cost_us = (uint32_t)(o->message_ns * 2 / 1000)};
     enum err err = join_host(w, seed);
     if (err == ERR_OK) {

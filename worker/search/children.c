@@ -12,6 +12,8 @@ enum {
     FAILURES_BELIEVED = 3,
     REFUSALS_EACH = 2, /* of the children that are left, until an answer is waited for */
     PEEKS_MOST = 4, /* children in a batch that is not waited for: each may be another message */
+    JOIN_DEPTH = 6, /* of children that have work for two searchers of this host ... */
+    JOIN_MOST = 64, /* ... for twice as many with each ply more, up to so many */
 };
 
 /* ---- one child ---- */
@@ -469,6 +471,41 @@ static unsigned choose_of_batch(struct search *s, struct node *n, struct young *
     return choice.at;
 }
 
+/* Searchers of one host help each other for nothing: what one finds the others see at once. So a
+ * child of sufficient depth in which only searchers of this host are has work for more of them. The
+ * least helped of those; move_count: none, or the node was cut off meanwhile. */
+static unsigned choose_to_join(struct search *s, struct node *n, struct young *y)
+{
+    unsigned best = n->move_count, fewest = UINT32_MAX, open = UINT32_MAX;
+    for (unsigned i = 1; i < n->move_count && open > 0; i++) {
+        if (y->child[i].done) {
+            continue;
+        }
+        const struct tt_peek own = peek_of(s, n, y, i);
+        struct tt_peeked here = {.nproc = 0};
+        unsigned room = 2;
+        open = open == UINT32_MAX ? open_children(s, n, y, y->searchers, own.depth) : open;
+        open--;
+        if (own.depth < JOIN_DEPTH) {
+            continue;
+        }
+        s->table.peek_near(s->table.self, &own, &here);
+        take_peeked(s, n, y, i, &here);
+        if (node_is_cut_off(n)) {
+            return n->move_count;
+        }
+        for (unsigned d = JOIN_DEPTH; d < own.depth && room < JOIN_MOST; d++) {
+            room *= 2;
+        }
+        if (!y->child[i].done && here.foreign == 0 && here.nproc > 0 && here.nproc < room &&
+            here.nproc < fewest) {
+            fewest = here.nproc;
+            best = i;
+        }
+    }
+    return best;
+}
+
 /* Where a peek takes a round trip: by the one that was sent ahead if it is young enough, else by a
  * fresh one. A search that does not wait for answers (random_order) visits meanwhile, alone, a
  * child of which it does not know, unless it was refused too often or no more peeks can be under
@@ -480,6 +517,13 @@ static unsigned choose_by_batch(struct search *s, struct node *n, struct young *
     const bool goes_on = s->options.random_order && y->refusals < REFUSALS_EACH * y->left;
     bool is_seen = false;
     sort_to(s, n, y, n->move_count);
+    if (n->depth > JOIN_DEPTH && table->sees_foreign != NULL && table->sees_foreign(table->self)) {
+        unsigned joined = choose_to_join(s, n, y);
+        if (joined < n->move_count || node_is_cut_off(n)) {
+            *is_free = false;
+            return joined;
+        }
+    }
     bool is_under_way =
         y->peek_sent && goes_on && !table->peek_is_here(table->self, &y->peek_ticket);
     if (y->peek_sent && !is_under_way) {

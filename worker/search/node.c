@@ -530,6 +530,22 @@ void search_node_done(struct search *s, const struct tt_store *result)
     }
 }
 
+void search_node_claimed(struct search *s, uint64_t key, uint8_t depth)
+{
+    for (struct node *n = s->node; n->ply < s->unwind && n->ply < SEARCH_PLY_MAX; n++) {
+        if (!n->in_flight || n->ask.key != key || n->ask.depth != depth) {
+            continue;
+        }
+        if (n->exclusive && !n->contended) {
+            s->counters.busy++;
+            resolve(s, n, RESOLVED_BUSY, 0, 0);
+        } else {
+            n->contended = true;
+        }
+        return;
+    }
+}
+
 void search_answered(struct search *s, const struct tt_ask *ask, const struct tt_answer *answer)
 {
     for (struct node *n = s->node; n->ply < s->unwind && n->ply < SEARCH_PLY_MAX; n++) {

@@ -19,6 +19,7 @@ struct table_ticket {
     uint32_t request;
     uint8_t where;
     uint8_t state;
+    bool claimed; /* other hosts were told */
     bool later; /* the table's own answer comes by search_answered(), which makes it false: await
                    answered from what is known here, or the node was renewed */
 };
@@ -62,14 +63,18 @@ struct table_port {
     /* NULL: no other searcher is near. The same of the searchers of this host alone, and of what is
      * known here: costs next to nothing and is true now. */
     void (*peek_near)(void *self, const struct tt_peek *peek, struct tt_peeked *out);
+    /* NULL: never. Whether peek_near tells the searchers of other hosts, too (`foreign`). Then
+     * those of this host help each other in large children, rather than spread over what others do.
+     */
+    bool (*sees_foreign)(void *self);
     /* Nodes of at least this remaining depth are searched beside others, and registered in flight
      * if the algorithm counts them; below, only results are shared. Called unless the algorithm is
      * for one searcher: when `iteration` begins, while no node is open, and after each poll. */
     unsigned (*inflight_depth)(void *self, unsigned iteration);
     /* From env.poll: does what is due and hands what came to the search: answers that were not
-     * waited for (search_answered), completion notices (search_node_done), renewals (search_renew)
-     * and history updates (search_history_*). `now_us`: the time now, of the table's own clock.
-     * Never waits. */
+     * waited for (search_answered), completion notices (search_node_done), foreign claims
+     * (search_node_claimed), renewals (search_renew) and history updates (search_history_*).
+     * `now_us`: the time now, of the table's own clock. Never waits. */
     void (*serve)(void *self, struct search *search, uint64_t now_us);
 };
 
@@ -93,6 +98,11 @@ struct env_port {
  * resolves it in its window, it unwinds to the node and takes the result (Weill 1996, footnote 12,
  * first way). */
 void search_node_done(struct search *search, const struct tt_store *result);
+
+/* From env.poll: a searcher of another host is in that node as well, and goes before this one. If
+ * this search is in it because nobody seemed to be, and nobody has joined it, it unwinds to the
+ * node, which is BUSY; else it is not alone in it any more. */
+void search_node_claimed(struct search *search, uint64_t key, uint8_t depth);
 
 /* From env.poll: the answer to an ask whose ticket said `later` (deferred reads: Kuszmaul 1995,
  * section 4). The node was begun meanwhile as if OPEN; CUT and BUSY unwind to it. */

@@ -4,6 +4,7 @@
 
 enum {
     SHARE_EVERY_US = 2000, /* a message costs more than its results are worth in a millisecond */
+    CLAIMS_RELAYS = 3, /* shards: fewer messages to read than through all, and one may be slow */
     PROBE_EVERY_US = 10000, /* while all others may have the same table */
     WINDOW_US = 10000, /* between two looks at what came */
     MOST_DEPTH = 6, /* bound of the least depth */
@@ -41,7 +42,7 @@ void share_begin(struct share *s)
         atomic_store_explicit(at, first(s), memory_order_relaxed);
     }
     s->count = 0;
-    s->wanted = false;
+    s->wanted = s->claims = false;
 }
 
 bool share_has_peers(const struct share *s, uint64_t now_us)
@@ -89,7 +90,9 @@ void share_send(struct share *s, uint64_t now_us)
             moved += n;
             count += n;
             if (count == CLIENT_SHARE_MAX || (count > 0 && is_due(q, now_us))) {
-                uint64_t pause_us = share_has_peers(s, now_us) ? SHARE_EVERY_US : PROBE_EVERY_US;
+                uint64_t pause_us = s->claims                    ? s->claims_pause_us
+                                    : share_has_peers(s, now_us) ? SHARE_EVERY_US
+                                                                 : PROBE_EVERY_US;
                 memcpy(out, q->list, count * sizeof *out);
                 sent = count;
                 count = 0;
@@ -103,19 +106,61 @@ void share_send(struct share *s, uint64_t now_us)
         }
         pthread_mutex_unlock(&q->lock);
         if (sent > 0) {
-            (void)client_share(s->client, out, sent, now_us);
+            (void)client_share(s->client, out, sent, s->claims ? CLAIMS_RELAYS : 0, now_us);
         }
     } while (moved < s->count);
     s->count = 0;
 }
 
-bool share_add(struct share *s, const struct tt_store *result)
+/* What is said of a node of the least depth and more is sent. */
+static bool is_deep_enough(const struct share *s, uint64_t key, uint8_t depth)
 {
     const struct share_queue *q = embedded_share_queue(s->local->table);
-    unsigned steps = result->depth * SHARE_STEPS + (unsigned)(result->key >> 61);
-    if (!s->wanted || result->depth < s->depth || result->depth > PROTO_RESULT_DEPTH_MAX ||
-        steps < atomic_load_explicit(&q->least, memory_order_relaxed)) {
+    unsigned steps = depth * SHARE_STEPS + (unsigned)(key >> 61);
+    return depth <= PROTO_RESULT_DEPTH_MAX &&
+           steps >= atomic_load_explicit(&q->least, memory_order_relaxed);
+}
+
+static bool is_claimable(const struct share *s, uint8_t depth)
+{
+    return s->claims && depth >= s->local->foreign_depth;
+}
+
+/* The begin of the node, if it has not left yet. */
+static bool take_back(struct share *s, uint64_t key, uint8_t depth)
+{
+    for (unsigned i = s->count; i-- > 0;) {
+        const struct tt_store *at = &s->list[i];
+        if (at->key == key && at->depth == depth && at->bound == TT_CLAIM &&
+            at->score == TT_CLAIM_BEGINS) {
+            s->list[i] = s->list[--s->count];
+            return true;
+        }
+    }
+    return false;
+}
+
+bool share_claim(struct share *s, uint64_t key, uint8_t depth, enum tt_claim what)
+{
+    if (!is_claimable(s, depth) || !is_deep_enough(s, key, depth) ||
+        (what == TT_CLAIM_ENDS && take_back(s, key, depth))) {
         return false;
+    }
+    s->list[s->count++] = (struct tt_store){.key = key,
+                                            .depth = depth,
+                                            .score = (int16_t)what,
+                                            .bound = TT_CLAIM,
+                                            .move = embedded_host_name(s->local->table)};
+    return s->count == SHARE_OWN_MAX;
+}
+
+bool share_add(struct share *s, const struct tt_store *result)
+{
+    if (!s->wanted || result->depth < s->depth || !is_deep_enough(s, result->key, result->depth)) {
+        return false;
+    }
+    if (is_claimable(s, result->depth)) {
+        (void)take_back(s, result->key, result->depth); /* the result says it all */
     }
     s->list[s->count++] = *result;
     return s->count == SHARE_OWN_MAX;
@@ -175,4 +220,5 @@ void share_serve(struct share *s, bool has_others, uint64_t now_us)
     /* Signs of others may come from peers with the same table. So a few results are sent now and
      * then: a peer with another table answers with its own. */
     s->wanted = has_peers || (has_others && is_due(q, now_us));
+    s->claims = has_peers && s->local->foreign_depth > 0;
 }

@@ -7,9 +7,17 @@
  * results that are sent, the less is searched twice, and the more there is to send and to take:
  * each ply less is four to five times as much. So the least depth moves, in eighths of a ply: at 2
  * and 3/8 all results of depth 3 are sent and, of depth 2, those whose key falls into five of eight
- * parts. At selection full, where a node takes far less, it stays between 8 and 14: a result below
- * is found sooner than taken from a message. Each host sets its own by the rate at which results
- * come to it, which is about the same at all hosts, and by the load that the shards report.
+ * parts. At selection full, where a node takes far less, it stays between 8 and 14: a result
+ * below is found sooner than taken from a message. Each host sets its own by the rate at which
+ * results come to it, which is about the same at all hosts, and by the load that the shards report.
+ *
+ * Foreign claims go the same way: that a searcher of this host has begun a node, or left it without
+ * a result, in the words of a result with TT_CLAIM in place of the bound. With them each host knows
+ * within some 200 us which nodes the others are in, and asks no shard for it: an exclusive ask of
+ * such a node is BUSY there, in a peek it has a searcher more. They are hints: a result ends the
+ * claim of its node, and so does time (EMBEDDED_FOREIGN_LEAST_MS); what nobody claims is searched
+ * twice at worst. As they have to be early, a message leaves as often as costs at most a fiftieth
+ * of the time of the host's searchers. (A claim without `foreign` is within a host: host_table.h.)
  *
  * Threads: a share is one searcher's; its queue is the process's and has a lock, held for some 100
  * ns, a few us when a message of it leaves. Memory: none but the structs. Never blocks; what gets
@@ -27,7 +35,9 @@ struct share {
     struct client *client;
     const struct embedded_port *local;
     uint8_t depth; /* results of at least this depth may be sent; 0: none */
+    uint32_t claims_pause_us; /* between two messages while foreign claims are sent */
     /* state */
+    bool claims; /* foreign claims are sent: there are peers, and local->foreign_depth says so */
     struct tt_store list[SHARE_OWN_MAX];
     unsigned count;
     bool wanted; /* there are peers with another table, or it is time to find out */
@@ -39,6 +49,11 @@ void share_begin(struct share *share);
 bool share_has_peers(const struct share *share, uint64_t now_us);
 /* A result was found here. True: share_send is due, there is no room for another. */
 bool share_add(struct share *share, const struct tt_store *result);
+/* A searcher of this host begins a node of at least local->foreign_depth, or leaves it without a
+ * result. Of a claim that has not left the searcher yet neither it nor what ends it is sent. True:
+ * as above.
+ */
+bool share_claim(struct share *share, uint64_t key, uint8_t depth, enum tt_claim what);
 /* Gives what was found here to the queue, and sends that if it is full or due. */
 void share_send(struct share *share, uint64_t now_us);
 /* Results came from a peer with another table, which counts as there until `until_us`. */

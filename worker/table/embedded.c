@@ -321,7 +321,8 @@ static bool registers(const struct embedded_port *port, unsigned depth)
 
 /* ---- claims: what the processes of a host see of each other's nodes ---- */
 
-/* The part of a claim that names the node; its low 16 bits are for the thread's name. */
+/* The part of a claim that names the node; its low 16 bits are for the thread's name, or for the
+ * time until which a foreign claim counts. */
 static uint64_t claim_of(uint64_t key, uint8_t depth)
 {
     return rng_mix(key + depth) & ~UINT64_C(0xffff);
@@ -360,6 +361,63 @@ static void unclaim(const struct embedded_port *port, uint64_t key, uint8_t dept
     }
 }
 
+/* ---- foreign claims: what other hosts say of their nodes ---- */
+
+/* A claim that old could count again after 2^16 units, for as long as one lasts: a hint. */
+enum { FOREIGN_UNIT_US = 1024 };
+
+static _Atomic uint64_t *foreign_at(const struct embedded *t, uint64_t claim)
+{
+    return &t->state->foreign_claim[claim >> 32 & (HOST_TABLE_FOREIGN_CLAIMS - 1)];
+}
+
+/* Whether a searcher of another host is in the node. */
+static bool is_foreign_claimed(const struct embedded_port *port, uint64_t key, uint8_t depth)
+{
+    if (port->foreign_depth == 0 || depth < port->foreign_depth) {
+        return false;
+    }
+    uint64_t node = claim_of(key, depth);
+    uint64_t found = atomic_load_explicit(foreign_at(port->table, node), memory_order_relaxed);
+    uint16_t left = (uint16_t)(found - port->now_us / FOREIGN_UNIT_US);
+    return (found & ~UINT64_C(0xffff)) == node && left > 0 &&
+           left <= EMBEDDED_FOREIGN_MOST_MS * 1000 / FOREIGN_UNIT_US + 1;
+}
+
+static void end_foreign(const struct embedded_port *port, uint64_t key, uint8_t depth)
+{
+    uint64_t node = claim_of(key, depth);
+    _Atomic uint64_t *at = foreign_at(port->table, node);
+    if (port->foreign_depth > 0 && depth >= port->foreign_depth &&
+        (atomic_load_explicit(at, memory_order_relaxed) & ~UINT64_C(0xffff)) == node) {
+        atomic_store_explicit(at, 0, memory_order_relaxed);
+    }
+}
+
+static void begin_foreign(const struct embedded_port *port, uint64_t key, uint8_t depth)
+{
+    uint64_t lasts_us = EMBEDDED_FOREIGN_LEAST_MS * 1000, node = claim_of(key, depth);
+    for (unsigned d = port->foreign_depth; d < depth && lasts_us < EMBEDDED_FOREIGN_MOST_MS * 1000;
+         d++) {
+        lasts_us *= EMBEDDED_FOREIGN_PLY;
+    }
+    lasts_us =
+        lasts_us < EMBEDDED_FOREIGN_MOST_MS * 1000 ? lasts_us : EMBEDDED_FOREIGN_MOST_MS * 1000;
+    uint64_t until = (port->now_us + lasts_us) / FOREIGN_UNIT_US & 0xffff;
+    atomic_store_explicit(foreign_at(port->table, node), node | until, memory_order_relaxed);
+}
+
+uint16_t embedded_host_name(const struct embedded *t)
+{
+    return (uint16_t)embedded_table_id(t);
+}
+
+/* Of two hosts in a node the one of the higher rank goes on alone: another one for each node. */
+static uint64_t rank_of(uint64_t key, uint16_t host)
+{
+    return rng_mix(key ^ rng_mix(host + UINT64_C(1)));
+}
+
 static bool ask(void *self, const struct tt_ask *op, struct table_ticket *ticket)
 {
     const struct embedded_port *port = self;
@@ -387,14 +445,20 @@ static void await(void *self, const struct tt_ask *op, struct table_ticket *tick
     }
     struct stripe *stripe = lock(t, stripe_of(t, op->key));
     tt_ops_ask(&t->results, &stripe->inflight, op, SESSION, 0, answer);
-    if (answer->verdict == TT_OPEN && is_claimed(port, op)) {
-        if ((op->flags & TT_EXCLUSIVE) != 0) {
-            const struct tt_release leave = {.key = op->key, .depth = op->depth, .slot = op->slot};
-            tt_ops_release(&stripe->inflight, &leave, SESSION);
-            answer->verdict = TT_BUSY; /* its nproc, 1, is the other one's now */
-        } else if (answer->nproc == 1) { /* threads of this process are counted already */
-            answer->nproc = 2;
+    if (answer->verdict == TT_OPEN) {
+        const bool is_foreign = is_foreign_claimed(port, op->key, op->depth),
+                   alone = op->flags & TT_EXCLUSIVE;
+        if ((is_foreign && alone) || is_claimed(port, op)) {
+            if (alone) {
+                const struct tt_release leave = {
+                    .key = op->key, .depth = op->depth, .slot = op->slot};
+                tt_ops_release(&stripe->inflight, &leave, SESSION);
+                answer->verdict = TT_BUSY; /* its nproc, 1, is the other one's now */
+            } else if (answer->nproc == 1) { /* threads of this process are counted already */
+                answer->nproc = 2;
+            }
         }
+        answer->nproc += is_foreign && !alone;
     }
     unlock(t, stripe);
 }
@@ -446,6 +510,8 @@ static void peek(void *self, const struct tt_peek *op, unsigned count, struct tt
         struct stripe *stripe = lock(t, stripe_of(t, op[i].key));
         tt_ops_peek(&t->results, &stripe->inflight, &op[i], &out[i]);
         unlock(t, stripe);
+        out[i].foreign = is_foreign_claimed(port, op[i].key, op[i].depth);
+        out[i].nproc += out[i].foreign;
     }
 }
 
@@ -472,7 +538,11 @@ static void serve(void *self, struct search *search, uint64_t now_us)
     port->namespace_index =
         (uint8_t)tt_generations_use(&port->table->state->generations, port->namespace_id);
     for (unsigned i = 0; i < count; i++) {
-        search_node_done(search, &done[i]);
+        if (done[i].bound == TT_CLAIM) {
+            search_node_claimed(search, done[i].key, done[i].depth);
+        } else {
+            search_node_done(search, &done[i]);
+        }
     }
 }
 
@@ -488,6 +558,31 @@ static void notify_holders(struct embedded *t, const struct tt_store *result)
     }
 }
 
+static void take_claim(const struct embedded_port *port, const struct tt_store *claim)
+{
+    const bool is_own = claim->move == embedded_host_name(port->table); /* collected by a shard */
+    if (port->foreign_depth == 0 || claim->depth < port->foreign_depth || is_own) {
+        return;
+    }
+    if (claim->score == TT_CLAIM_ENDS) {
+        end_foreign(port, claim->key, claim->depth);
+        return;
+    }
+    begin_foreign(port, claim->key, claim->depth);
+    if (rank_of(claim->key, claim->move) > rank_of(claim->key, embedded_host_name(port->table))) {
+        notify_holders(port->table, claim);
+    }
+}
+
+static void take_result(const struct embedded_port *port, const struct tt_store *result)
+{
+    embedded_put(port, result);
+    end_foreign(port, result->key, result->depth);
+    if (port->table->slots > 1 && result->depth >= EMBEDDED_INFLIGHT_DEPTH) {
+        notify_holders(port->table, result);
+    }
+}
+
 void embedded_take(const struct embedded_port *port, const struct tt_store *results, unsigned count)
 {
     enum { AHEAD = 8 }; /* memory is slow: so many are on their way */
@@ -497,11 +592,8 @@ void embedded_take(const struct embedded_port *port, const struct tt_store *resu
             tt_results_prefetch(&t->results, results[i].key);
         }
         if (i >= AHEAD) {
-            const struct tt_store *result = &results[i - AHEAD];
-            embedded_put(port, result);
-            if (t->slots > 1 && result->depth >= EMBEDDED_INFLIGHT_DEPTH) {
-                notify_holders(t, result);
-            }
+            const struct tt_store *op = &results[i - AHEAD];
+            (op->bound == TT_CLAIM ? take_claim : take_result)(port, op);
         }
     }
 }

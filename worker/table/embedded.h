@@ -2,7 +2,8 @@
  * of common/tt in stripes, each behind a lock of its own. A front-end without servers uses it
  * alone; elsewhere the threads of a process meet in it at all depths, before the shards are asked.
  * The results may be shared with other processes of the host (host_table.h); the in-flight entries
- * are not, but an exclusive ask is BUSY where a thread of another process has claimed the node.
+ * are not, but an exclusive ask is BUSY where a thread of another process has claimed the node, or
+ * where another host has (a foreign claim, broadcast.h).
  *
  * Threads: open, close and clear while no thread searches; begin and the figures from any thread; a
  * port's functions from the thread that owns the port. Memory: allocates in open and for a solver.
@@ -25,6 +26,11 @@ enum {
     EMBEDDED_INFLIGHT_PLIES = 4, /* in small iterations: children of the root and three plies more
                                     are registered, too */
     EMBEDDED_NEVER = 255,
+    EMBEDDED_FOREIGN_DEPTH = 4, /* below, foreign claims cost more than they save */
+    EMBEDDED_FOREIGN_LEAST_MS =
+        4, /* so long a foreign claim counts at that depth, if nothing ends it ... */
+    EMBEDDED_FOREIGN_PLY = 3, /* ... so many times as long for each ply more ... */
+    EMBEDDED_FOREIGN_MOST_MS = 1000, /* ... and never longer */
 };
 
 struct embedded;
@@ -45,7 +51,9 @@ struct embedded_port {
     bool inflight_by_size; /* smaller ones in small iterations (EMBEDDED_INFLIGHT_PLIES). Threads in
                               different iterations then register different nodes, which saves less
                               and harms nothing */
+    uint8_t foreign_depth; /* foreign claims of nodes of at least this depth count; 0: none does */
     /* state */
+    uint64_t now_us; /* for foreign claims: who uses the port sets it now and then */
     uint64_t namespace_id; /* the job's, and its index in the generations */
     uint8_t namespace_index;
     struct placement_slot place; /* but for its name, which is fixed */
@@ -84,7 +92,8 @@ bool embedded_find(struct embedded *table, const struct tt_ask *ask, struct tt_a
 void embedded_put(const struct embedded_port *port, const struct tt_store *store);
 
 /* The same for results that other hosts found: also tells the searchers of this table that are in
- * these nodes, but in those of less than EMBEDDED_INFLIGHT_DEPTH. */
+ * these nodes, but in those of less than EMBEDDED_INFLIGHT_DEPTH. And for foreign claims: of two
+ * hosts that claim a node at the same time both see which one goes before the other. */
 void embedded_take(const struct embedded_port *port, const struct tt_store *results,
                    unsigned count);
 
@@ -101,6 +110,8 @@ struct share_queue *embedded_share_queue(struct embedded *table);
 
 /* Tells this table from those of others; broadcast results carry it. */
 uint64_t embedded_table_id(const struct embedded *table);
+/* What this table's host is called in foreign claims; two may have the same name. */
+uint16_t embedded_host_name(const struct embedded *table);
 /* It is random unless set, before the first search, in a table that is not the host's. */
 void embedded_set_table_id(struct embedded *table, uint64_t table_id);
 /* A peer with another table was seen, which counts until then; and until when it does. Any thread

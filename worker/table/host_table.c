@@ -29,7 +29,7 @@ enum {
     LEAST_BYTES = 1 << 20,
     STILL_MS = 5000, /* with a process that makes a table and gets no further */
     RETRY_EVERY_MS = 5,
-    LAYOUT = 9, /* of the file, part of its name: builds that differ in it never share one */
+    LAYOUT = 10, /* of the file, part of its name: builds that differ in it never share one */
 };
 
 struct host_table {
@@ -214,7 +214,8 @@ static void leave(struct host_table *h)
     errno = error;
 }
 
-/* The write lock is held, and the file is empty. Who waits reads the maker, and how far it is. */
+/* The write lock is held, and the file is empty. Who waits reads the maker, and how far it is.
+ */
 static bool make(struct host_table *h, const struct host_table_wait *wait)
 {
     if (!has_room(h->bytes) || ftruncate(h->file, (off_t)h->bytes) != 0 || !map(h)) {

@@ -26,6 +26,7 @@
 enum {
     HOST_TABLE_JOBS = 8,
     HOST_TABLE_CLAIMS = 4096, /* some for each ply of each thread */
+    HOST_TABLE_FOREIGN_CLAIMS = 16384, /* all hosts' of some milliseconds */
 };
 
 /* What those who share a table have in common besides results; a private table has one, too. */
@@ -40,6 +41,9 @@ struct host_state {
     /* Of a node that a thread is in: the high bits of a hash of key and depth, and the thread's
      * name. Hints: one may take the place of another, or be of a process that was killed. */
     _Alignas(64) _Atomic uint64_t claim[HOST_TABLE_CLAIMS];
+    /* Foreign claims, of nodes that searchers of other hosts are in: the same bits, and until when
+     * that counts. Hints, too. */
+    _Alignas(64) _Atomic uint64_t foreign_claim[HOST_TABLE_FOREIGN_CLAIMS];
     /* Written each millisecond. */
     _Alignas(64) struct placement placement; /* CPUs of the threads of all processes */
 };

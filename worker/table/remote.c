@@ -18,6 +18,9 @@ enum {
     RENEWALS = 4, /* in the time that a shard keeps an in-flight entry */
     RENEW_EVERY_MS = 15000, /* at most: this also makes up for a NODE_DONE that got lost */
     RENEW_PAUSE_MIN_US = 5000,
+    CLAIMS_PAUSE_MIN_US = 100, /* a host's messages with foreign claims ... */
+    CLAIMS_PAUSE_MAX_US = 2000, /* (no longer than without) */
+    CLAIMS_COST = 50, /* ... cost at most one part in so many of its searchers' time */
 };
 
 enum ticket_state {
@@ -222,6 +225,47 @@ static void forget_deferred(struct remote *r, const struct table_ticket *ticket)
     }
 }
 
+/* ---- foreign claims ---- */
+
+/* Hosts of several searchers, of a job whose algorithm looks at who is where. At selection full the
+ * remote depth limit is as good. One who waits for answers wants those of the shards. */
+static void begin_claims(struct remote *r)
+{
+    const unsigned slots = embedded_slots(r->local->table);
+    const uint32_t pause_us = r->lane.shell.ask_cost_us * CLAIMS_COST / slots;
+    const bool claims = r->lane.shell.shares_reach_all && r->share.depth > 0 && r->uses_shards &&
+                        !r->waits && !r->local->is_full && !r->local->results_only && slots > 1;
+    r->local->foreign_depth = claims ? EMBEDDED_FOREIGN_DEPTH : 0;
+    r->local->now_us = now_us(r);
+    r->share.claims_pause_us = pause_us < CLAIMS_PAUSE_MIN_US   ? CLAIMS_PAUSE_MIN_US
+                               : pause_us > CLAIMS_PAUSE_MAX_US ? CLAIMS_PAUSE_MAX_US
+                                                                : pause_us;
+}
+
+static void say(struct remote *r, uint64_t key, uint8_t depth, enum tt_claim what)
+{
+    if (share_claim(&r->share, key, depth, what)) {
+        share_send(&r->share, now_us(r));
+    }
+}
+
+/* The first searcher of this host in a node claims it. */
+static void claim(struct remote *r, const struct tt_ask *ask, struct table_ticket *ticket,
+                  const struct tt_answer *answer)
+{
+    if (r->share.claims && answer->verdict == TT_OPEN && answer->nproc <= 1 &&
+        ask->depth >= r->local->foreign_depth) {
+        ticket->claimed = true;
+        say(r, ask->key, ask->depth, TT_CLAIM_BEGINS);
+    }
+}
+
+static bool port_sees_foreign(void *self)
+{
+    const struct remote *r = self;
+    return r->share.claims;
+}
+
 /* ---- asks ---- */
 
 static bool is_remote(const struct remote *r, unsigned depth)
@@ -320,6 +364,9 @@ static void port_release(void *self, const struct table_ticket *ticket,
 {
     struct remote *r = self;
     r->local_port.release(r->local_port.self, ticket, release);
+    if (ticket->claimed) {
+        say(r, release->key, release->depth, TT_CLAIM_ENDS);
+    }
     if (ticket->state != TICKET_LOCAL) {
         forget_deferred(r, ticket);
         client_release(r->lane.client, ticket->where, release);
@@ -350,8 +397,11 @@ static void port_renew(void *self, const struct tt_ask *ask, struct table_ticket
         struct tt_release release = {.key = ask->key, .depth = ask->depth, .slot = ask->slot};
         client_release(r->lane.client, ticket->where, &release);
     }
-    *ticket = (struct table_ticket){
-        .request = request, .where = where, .state = TICKET_REMOTE, .later = true};
+    *ticket = (struct table_ticket){.request = request,
+                                    .where = where,
+                                    .state = TICKET_REMOTE,
+                                    .claimed = ticket->claimed,
+                                    .later = true};
     defer(r, ask, request);
 }
 
@@ -361,9 +411,11 @@ static void port_await(void *self, const struct tt_ask *ask, struct table_ticket
     struct remote *r = self;
     if (ticket->state == TICKET_LOCAL) {
         r->local_port.await(r->local_port.self, ask, ticket, answer);
+        claim(r, ask, ticket, answer);
         return;
     }
     *answer = r->known;
+    claim(r, ask, ticket, answer);
     if (ticket->state != TICKET_REMOTE || ticket->later) {
         return;
     }
@@ -394,10 +446,16 @@ static void port_store(void *self, const struct table_ticket *ticket, const stru
 
 /* ---- peeks ---- */
 
+/* Foreign claims tell it here, and of more nodes. */
+static bool peeks_at_shards(const struct remote *r, unsigned depth)
+{
+    return !r->share.claims && is_remote(r, depth);
+}
+
 static void port_peek(void *self, const struct tt_peek *peek, unsigned count, struct tt_peeked *out)
 {
     struct remote *r = self;
-    if (is_remote(r, peek[0].depth)) {
+    if (peeks_at_shards(r, peek[0].depth)) {
         uint32_t ticket = client_peek(r->lane.client, peek, count, now_us(r));
         if (ticket != 0 && wait_for(r, ticket, NULL, out) == CLIENT_READY) {
             return;
@@ -416,7 +474,7 @@ static bool port_peek_ahead(void *self, const struct tt_peek *peek, unsigned cou
                             struct table_peek_ticket *peek_ticket)
 {
     struct remote *r = self;
-    if (!is_remote(r, peek[0].depth) || r->peeks_ahead == PEEKS_AHEAD_MAX) {
+    if (!peeks_at_shards(r, peek[0].depth) || r->peeks_ahead == PEEKS_AHEAD_MAX) {
         return false;
     }
     peek_ticket->sent_us = now_us(r);
@@ -491,6 +549,7 @@ static void serve_deferred(struct remote *r, struct search *search, uint64_t now
 static void port_serve(void *self, struct search *search, uint64_t now)
 {
     struct remote *r = self;
+    r->local->now_us = now;
     if (r->uses_shards) {
         share_serve(&r->share, now < r->others_until_us, now);
     }
@@ -524,7 +583,11 @@ static unsigned port_inflight_depth(void *self, unsigned iteration)
         uint64_t now = now_us(r);
         bool has_others =
             r->share.depth > 0 ? share_has_peers(&r->share, now) : now < r->others_until_us;
-        remote_depth_adapt(&r->remote_depth, iteration, has_others, now, spent_us(r));
+        if (r->share.claims) {
+            remote_depth_adapt_to_claims(&r->remote_depth, iteration, now, spent_us(r));
+        } else {
+            remote_depth_adapt(&r->remote_depth, iteration, has_others, now, spent_us(r));
+        }
     }
     return client_shards_up(r->lane.client) == 0 || local < r->remote_depth.now
                ? local
@@ -542,6 +605,7 @@ void remote_begin(struct remote *r, uint8_t remote_depth, bool uses_shards, bool
     history_exchange_begin(&r->history, now_us(r));
     r->waited_us = 0;
     r->renew_due_us = 0;
+    begin_claims(r);
     remote_depth_begin(&r->remote_depth, remote_depth, r->local->is_full, now_us(r), spent_us(r));
     while (r->deferred_count > 0) {
         client_cancel(r->lane.client, r->deferred[--r->deferred_count].request);
@@ -595,6 +659,7 @@ struct table_port remote_table_port(struct remote *r)
         .peek_drop = port_peek_drop,
         .peek_is_here = port_peek_is_here,
         .peek_near = port_peek_near,
+        .sees_foreign = port_sees_foreign,
         .inflight_depth = port_inflight_depth,
         .serve = port_serve,
     };

@@ -55,3 +55,15 @@ void remote_depth_adapt(struct remote_depth *h, unsigned iteration, bool has_pee
     adapt(h, iteration, has_peers, now_us, spent_us);
     h->now = h->adaptive && h->depth > root ? (uint8_t)root : h->depth;
 }
+
+void remote_depth_adapt_to_claims(struct remote_depth *h, unsigned iteration, uint64_t now_us,
+                                  uint64_t spent_us)
+{
+    unsigned near_root =
+        iteration > REMOTE_DEPTH_NEAR_ROOT ? iteration - REMOTE_DEPTH_NEAR_ROOT : 1;
+    near_root = near_root < REMOTE_DEPTH_MAX ? near_root : REMOTE_DEPTH_MAX;
+    remote_depth_adapt(h, iteration, false, now_us, spent_us);
+    if (h->adaptive && h->depth < near_root) {
+        h->depth = h->now = (uint8_t)near_root;
+    }
+}

@@ -3,15 +3,15 @@
  *
  * Fixed by the job, or adaptive. An adaptive limit begins by what a node costs: at selection full
  * one of depth 14 takes as long as one of depth 6 of a search to a fixed depth, and short searches
- * are over before it has moved far. It moves by a ply at a time, by two where far too much was
- * spent, and more often in the first milliseconds. While there are
- * peers with another table it keeps asking and waiting near REMOTE_DEPTH_COST_PERMILLE of the time.
- * While there are none it stays below REMOTE_DEPTH_ALONE_PERMILLE: searchers with the same table
- * find each other's results without asking, and asks keep transport and shard busy, perhaps on the
- * CPUs of the search. One ask in REMOTE_DEPTH_EVERY_US is enough then. Asks come in bursts, most of
- * all at the begin of an iteration: the limit rises at once, and falls only after some quiet
- * checks. Iterations with hardly a node to ask about say nothing about the next ones, and it does
- * not fall in them.
+ * are over before it has moved far. It moves by a ply at a time, by two where far too much
+ * was spent, and more often in the first milliseconds. While there are peers with another table it
+ * keeps asking and waiting near REMOTE_DEPTH_COST_PERMILLE of the time. While there are none, or
+ * foreign claims take the place of asks, it stays below REMOTE_DEPTH_ALONE_PERMILLE: searchers with
+ * the same table find each other's results without asking, and asks keep transport and shard busy,
+ * perhaps on the CPUs of the search. One ask in REMOTE_DEPTH_EVERY_US is enough then. Asks come in
+ * bursts, most of all at the begin of an iteration: the limit rises at once, and falls only after
+ * some quiet checks. Iterations with hardly a node to ask about say nothing about the next ones,
+ * and it does not fall in them.
  *
  * Threads: the searcher's own. Memory: none. Pure. */
 #ifndef WORKER_TABLE_REMOTE_DEPTH_H
@@ -34,6 +34,8 @@ enum {
     /* One ask between two checks; as much time of waiting counts the same. */
     REMOTE_DEPTH_ALONE_PERMILLE = SHELL_ASK_US * 1000 / REMOTE_DEPTH_EVERY_US,
     REMOTE_DEPTH_QUIET_CHECKS = 10, /* in a row, until it falls without peers */
+    REMOTE_DEPTH_NEAR_ROOT =
+        1, /* plies below the root, where foreign claims take the place of asks */
 };
 
 struct remote_depth {
@@ -55,5 +57,9 @@ void remote_depth_begin(struct remote_depth *remote_depth, uint8_t depth, bool f
  * from REMOTE_DEPTH_FIRST on, the root is asked about, in smaller ones than it begins with, too. */
 void remote_depth_adapt(struct remote_depth *remote_depth, unsigned iteration, bool has_peers,
                         uint64_t now_us, uint64_t spent_us);
+/* The same while foreign claims say which nodes others are in (broadcast.h): only what is near the
+ * root is asked about, so that the shards keep it, and no more than without peers. */
+void remote_depth_adapt_to_claims(struct remote_depth *remote_depth, unsigned iteration,
+                                  uint64_t now_us, uint64_t spent_us);
 
 #endif

@@ -6,7 +6,7 @@ static struct tt_store given[2] = {{5, 30, 1, TT_LOWER, 9, 0}, {6, -7, 2, TT_EXA
 /* The shard that a message with results went to. */
 static unsigned share(struct fake *f, unsigned count)
 {
-    assert_true(client_share(f->client, given, count, f->now));
+    assert_true(client_share(f->client, given, count, 0, f->now));
     const struct proto_share *sent = &fake_expect(f, PROTO_SHARE)->share;
     assert_int_equal(sent->list.count, count);
     assert_int_equal(sent->list.at[count - 1].score, given[count - 1].score);
@@ -37,6 +37,57 @@ static void results_go_through_the_shards_in_turns(void **state)
     fake_close(f);
 }
 
+static void few_relays_are_the_first_that_are_up(void **state)
+{
+    struct fake *f = fake_open(4);
+    struct proto_message bye = {.type = PROTO_BYE};
+    unsigned times[4] = {0};
+    (void)state;
+    fake_say(f, 1, &bye);
+    fake_forget(f);
+    for (unsigned i = 0; i < 8; i++) {
+        assert_true(client_share(f->client, given, 1, 2, f->now));
+        fake_expect(f, PROTO_SHARE);
+        times[f->message_shard]++;
+    }
+    assert_int_equal(times[0], 4);
+    assert_int_equal(times[2], 4);
+    for (unsigned i = 0; i < 9; i++) { /* more than there are */
+        assert_true(client_share(f->client, given, 1, 5, f->now));
+        fake_expect(f, PROTO_SHARE);
+        times[f->message_shard]++;
+    }
+    assert_int_equal(times[0] + times[2] + times[3], 17);
+    assert_int_equal(times[3], 3);
+    fake_close(f);
+}
+
+/* A foreign claim is no result, and has one of two scores. */
+static void claims_of_others_are_taken_in_a_share_only(void **state)
+{
+    struct fake *f = fake_open(1);
+    struct tt_store claim = {6, TT_CLAIM_BEGINS, 4, TT_CLAIM, 9, 0};
+    struct proto_message m = {.type = PROTO_SHARE, .share = {7, {1, &claim}, 0}};
+    (void)state;
+    for (int score = TT_CLAIM_BEGINS; score <= TT_CLAIM_ENDS; score++) {
+        claim.score = (int16_t)score;
+        fake_say(f, 0, &m);
+        assert_int_equal(f->shared, score + 1);
+        assert_int_equal(f->last_done.bound, TT_CLAIM);
+        assert_int_equal(f->last_done.score, score);
+    }
+    claim.score = 2;
+    fake_say(f, 0, &m);
+    assert_int_equal(f->shared, 2);
+    assert_int_equal(client_counters(f->client)->malformed, 1);
+    claim.score = TT_CLAIM_BEGINS;
+    m = (struct proto_message){.type = PROTO_NODE_DONE, .node_done = {{1, &claim}}};
+    fake_say(f, 0, &m);
+    assert_int_equal(f->dones, 0);
+    assert_int_equal(client_counters(f->client)->malformed, 2);
+    fake_close(f);
+}
+
 static void results_go_through_no_shard_that_is_down(void **state)
 {
     struct fake *f = fake_open(3);
@@ -54,7 +105,7 @@ static void results_go_through_no_shard_that_is_down(void **state)
     fake_say(f, 0, &bye);
     fake_say(f, 2, &bye);
     fake_forget(f);
-    assert_false(client_share(f->client, given, 1, f->now));
+    assert_false(client_share(f->client, given, 1, 0, f->now));
     assert_null(fake_next(f));
     assert_int_equal(client_counters(f->client)->shared, 8);
     fake_close(f);
@@ -65,7 +116,7 @@ static void results_that_no_connection_takes_are_not_counted(void **state)
     struct fake *f = fake_open(1);
     (void)state;
     f->refusing[0] = true;
-    assert_false(client_share(f->client, given, 2, f->now));
+    assert_false(client_share(f->client, given, 2, 0, f->now));
     assert_int_equal(client_counters(f->client)->shared, 0);
     assert_int_equal(client_outstanding(f->client), 0);
     fake_close(f);
@@ -79,7 +130,7 @@ static void a_client_says_which_table_it_has(void **state)
     client_tick(f->client, f->now);
     assert_int_equal(fake_expect(f, PROTO_HELLO)->hello.table_id, 0x7ab1e);
     fake_welcome(f, 0);
-    assert_true(client_share(f->client, given, 2, f->now));
+    assert_true(client_share(f->client, given, 2, 0, f->now));
     assert_int_equal(fake_expect(f, PROTO_SHARE)->share.table_id, 0x7ab1e);
     fake_close(f);
 }
@@ -142,6 +193,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(results_go_through_the_shards_in_turns),
         T(results_go_through_no_shard_that_is_down),
+        T(few_relays_are_the_first_that_are_up),
+        T(claims_of_others_are_taken_in_a_share_only),
         T(results_that_no_connection_takes_are_not_counted),
         T(a_client_says_which_table_it_has),
         T(results_of_others_are_handed_on_if_all_are_in_range),

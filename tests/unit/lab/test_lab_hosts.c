@@ -90,7 +90,8 @@ static void a_host_gets_once_what_others_find(void **state)
     assert_int_equal(s.shared, 0);
     assert_int_equal(s.shared_taken, 0);
     assert_true(t.shared > 100);
-    assert_in_range(t.shared_taken, t.shared, 3 * t.shared); /* each by at most all other hosts */
+    /* Each by all hosts at most, as what a shard collected comes back to its sender. */
+    assert_in_range(t.shared_taken, t.shared, 4 * t.shared);
     assert_int_equal(t.answer[0].search.score, s.answer[0].search.score);
     job_free(&job);
 }

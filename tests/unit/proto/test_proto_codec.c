@@ -505,6 +505,24 @@ static void depth_and_bound_are_one_byte(void **state)
     }
 }
 
+/* In a SHARE the bound may be none: then the score is that of a foreign claim. */
+static void a_shared_result_or_claim_is_in_its_range(void **state)
+{
+    (void)state;
+    for (int score = -3; score <= 3; score++) {
+        for (unsigned bound = 0; bound <= 4; bound++) {
+            struct tt_store one = {.score = (int16_t)score, .depth = 4, .bound = (uint8_t)bound};
+            const struct proto_stores list = {1, &one};
+            bool is_result = bound >= TT_LOWER && bound <= TT_EXACT;
+            bool is_claim = bound == TT_CLAIM && (score == 0 || score == 1);
+            assert_int_equal(proto_results_in_range(&list), is_result);
+            assert_int_equal(proto_shared_in_range(&list), is_result || is_claim);
+            one.depth = TT_DEPTH_MAX + 1;
+            assert_false(proto_shared_in_range(&list));
+        }
+    }
+}
+
 static void results_of_greater_depths_are_not_packed(void **state)
 {
     static struct tt_store list[PROTO_BATCH_MAX + 1];
@@ -575,6 +593,7 @@ int main(void)
         cmocka_unit_test(nesting_and_size_are_bounded),
         cmocka_unit_test(packed_results_are_whole_and_bounded),
         cmocka_unit_test(depth_and_bound_are_one_byte),
+        cmocka_unit_test(a_shared_result_or_claim_is_in_its_range),
         cmocka_unit_test(results_of_greater_depths_are_not_packed),
         cmocka_unit_test(failure_leaves_the_output_alone),
         cmocka_unit_test(an_alias_is_the_siphash_of_an_instance),

@@ -128,7 +128,7 @@ static void take_event(struct liar *l, const struct client_event *e)
         assert_true(proto_results_in_range(&e->node_done->list));
         l->dones += e->node_done->list.count;
     } else if (e->kind == CLIENT_SHARED) {
-        assert_true(proto_results_in_range(&e->shared->list));
+        assert_true(proto_shared_in_range(&e->shared->list));
         l->shares += e->shared->list.count;
     }
 }

@@ -177,7 +177,8 @@ static unsigned liar_inflight_depth(void *self, unsigned iteration)
     return l->inner.inflight_depth(l->inner.self, iteration);
 }
 
-/* Completion notices, late answers and history, of nodes that were asked for lately. */
+/* Completion notices, late answers, foreign claims and history, of nodes that were asked for
+ * lately. */
 static bool liar_poll(void *self, struct search *search)
 {
     struct liar *l = self;
@@ -194,6 +195,7 @@ static bool liar_poll(void *self, struct search *search)
         lie_in_answer(l, ask, &answer);
         search_answered(search, ask, &answer);
         search_node_done(search, &done);
+        search_node_claimed(search, ask->key, ask->depth);
     }
     for (unsigned i = 0; l->polls % 64 == 0 && i < 64; i++) {
         weight[i] = (struct tt_weight){(uint16_t)rng_below(&l->random, TT_WEIGHTS),

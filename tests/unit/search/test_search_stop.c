@@ -420,6 +420,54 @@ static void late_answers_between_peeks_change_no_score(void **state)
     suite_close(&suite);
 }
 
+/* Other hosts claim nodes that this one is in: those that it has for itself are BUSY then. */
+static void claim_for_others(struct rig_searcher *d)
+{
+    struct watch *w = &d->watch;
+    rig_serve(d);
+    if (w->open < 2 || search_halted(d->search) || !tt_chance(&w->random, 20)) {
+        return;
+    }
+    unsigned at = rng_below(&w->random, w->open);
+    const struct tt_ask *ask = &w->node[at].ask;
+    struct node *n = &d->search->node[at];
+    bool is_alone = n->in_flight && n->exclusive && !n->contended;
+    search_node_claimed(d->search, ask->key ^ 1, ask->depth);
+    search_node_claimed(d->search, ask->key, (uint8_t)(ask->depth + 1));
+    assert_false(search_halted(d->search));
+    search_node_claimed(d->search, ask->key, ask->depth);
+    assert_int_equal(search_halted(d->search), is_alone);
+    assert_true(is_alone ? d->search->unwind == at : n->contended || !n->in_flight);
+    *(unsigned *)d->context += is_alone;
+}
+
+static void claims_of_others_change_no_score(void **state)
+{
+    (void)state;
+    uint64_t seed = tt_seed();
+    unsigned unwound = 0;
+    struct suite suite = test_positions();
+    struct rig *oracle = oracle_open();
+    for (unsigned i = 0; i < 12; i++) {
+        struct rig *rig = rig_open(i & 1 ? "abdada" : "abdada-paper", 2, 1, RIG_BYTES);
+        for (unsigned d = 0; d < rig->searchers; d++) {
+            rig->searcher[d].meddle = claim_for_others;
+            rig->searcher[d].context = &unwound;
+            rig->searcher[d].options.poll_nodes = 4;
+            rig->searcher[d].watch.random = rng_next(&seed);
+            rig->searcher[d].watch.may_unwind = true;
+        }
+        rig_run_text(oracle, suite.at[i / 4].position, 4);
+        int score = oracle->searcher[0].result.score;
+        rig_run_text(rig, suite.at[i / 4].position, 4);
+        rig_expect_score(rig, 4, score);
+        rig_close(rig);
+    }
+    assert_true(unwound > 0);
+    rig_close(oracle);
+    suite_close(&suite);
+}
+
 /* ---- selection full ---- */
 
 /* No oracle for its score; but it must keep the rules of the table, and see short mates. */
@@ -463,6 +511,7 @@ int main(void)
         cmocka_unit_test(searchers_that_take_notices_agree_too),
         cmocka_unit_test(late_answers_change_no_score),
         cmocka_unit_test(late_answers_between_peeks_change_no_score),
+        cmocka_unit_test(claims_of_others_change_no_score),
         cmocka_unit_test(full_selection_keeps_the_rules_of_the_table),
     };
     return cmocka_run_group_tests_name("search_stop", tests, NULL, NULL);

@@ -315,6 +315,91 @@ static void the_queue_is_of_one_namespace_at_a_time(void **state)
     host_close(h);
 }
 
+/* ---- foreign claims ---- */
+
+static struct host *host_that_claims(void)
+{
+    struct host *h = host_open(1);
+    h->local[0].foreign_depth = EMBEDDED_FOREIGN_DEPTH;
+    h->share[0].claims = true;
+    return h;
+}
+
+static void a_claim_and_its_end_are_published(void **state)
+{
+    (void)state;
+    struct host *h = host_that_claims();
+    struct share *s = &h->share[0];
+    embedded_set_table_id(h->table, 0x12345);
+    assert_false(share_claim(s, 1, EMBEDDED_FOREIGN_DEPTH, TT_CLAIM_BEGINS));
+    assert_int_equal(s->count, 1);
+    assert_int_equal(s->list[0].bound, TT_CLAIM);
+    assert_int_equal(s->list[0].score, TT_CLAIM_BEGINS);
+    assert_int_equal(s->list[0].move, 0x2345);
+    share_send(s, h->now_us);
+    assert_false(share_claim(s, 1, EMBEDDED_FOREIGN_DEPTH, TT_CLAIM_ENDS));
+    assert_int_equal(s->count, 1);
+    assert_int_equal(s->list[0].score, TT_CLAIM_ENDS);
+    host_close(h);
+}
+
+static void a_claim_that_has_not_left_is_taken_back(void **state)
+{
+    (void)state;
+    struct host *h = host_that_claims();
+    struct share *s = &h->share[0];
+    struct tt_store result = tt_result(1, EMBEDDED_FOREIGN_DEPTH, TT_EXACT, 7, 1);
+    share_claim(s, 1, EMBEDDED_FOREIGN_DEPTH, TT_CLAIM_BEGINS);
+    share_claim(s, 2, EMBEDDED_FOREIGN_DEPTH, TT_CLAIM_BEGINS);
+    share_claim(s, 1, EMBEDDED_FOREIGN_DEPTH + 1, TT_CLAIM_BEGINS);
+    share_claim(s, 1, EMBEDDED_FOREIGN_DEPTH, TT_CLAIM_ENDS); /* without a result */
+    assert_int_equal(s->count, 2);
+    share_claim(s, 1, EMBEDDED_FOREIGN_DEPTH, TT_CLAIM_BEGINS);
+    assert_false(share_add(s, &result));
+    assert_int_equal(s->count, 3);
+    for (unsigned i = 0; i < s->count; i++) {
+        assert_true(s->list[i].bound != TT_CLAIM || s->list[i].key == 2 ||
+                    s->list[i].depth > EMBEDDED_FOREIGN_DEPTH);
+    }
+    host_close(h);
+}
+
+static void what_is_not_to_be_claimed_is_not(void **state)
+{
+    (void)state;
+    struct host *h = host_that_claims();
+    struct share *s = &h->share[0];
+    share_claim(s, 1, EMBEDDED_FOREIGN_DEPTH - 1, TT_CLAIM_BEGINS);
+    share_claim(s, 1, PROTO_RESULT_DEPTH_MAX + 1, TT_CLAIM_BEGINS);
+    atomic_store(&queue_of(h)->least, MOST); /* the shards are busy */
+    share_claim(s, 1, 5, TT_CLAIM_BEGINS);
+    s->claims = false; /* nobody is there */
+    share_claim(s, 1, 9, TT_CLAIM_BEGINS);
+    assert_int_equal(s->count, 0);
+    host_close(h);
+}
+
+static void claims_make_messages_more_frequent(void **state)
+{
+    (void)state;
+    struct host *h = host_that_claims();
+    struct share *s = &h->share[0];
+    s->claims_pause_us = 150;
+    for (unsigned round = 0; round < 2; round++) {
+        embedded_saw_other_table(h->table, round == 0 ? UINT64_MAX : 0);
+        share_serve(s, true, h->now_us);
+        assert_int_equal(s->claims, round == 0);
+        struct tt_store result = tt_result(1, 9, TT_EXACT, 7, 1);
+        atomic_store(&queue_of(h)->due_us, 0);
+        s->wanted = true;
+        share_add(s, &result);
+        share_send(s, h->now_us);
+        uint64_t pause_us = atomic_load(&queue_of(h)->due_us) - h->now_us;
+        assert_int_equal(pause_us, round == 0 ? 150 : 10000);
+    }
+    host_close(h);
+}
+
 /* Else hosts that tell nothing would never hear that they may tell more. */
 static void without_peers_the_least_depth_falls_to_the_first(void **state)
 {
@@ -348,6 +433,10 @@ int main(void)
         cmocka_unit_test(of_the_least_ply_some_eighths_are_published_by_their_keys),
         cmocka_unit_test(what_no_message_can_carry_is_not_published),
         cmocka_unit_test(the_queue_of_a_host_is_one),
+        cmocka_unit_test(a_claim_and_its_end_are_published),
+        cmocka_unit_test(a_claim_that_has_not_left_is_taken_back),
+        cmocka_unit_test(what_is_not_to_be_claimed_is_not),
+        cmocka_unit_test(claims_make_messages_more_frequent),
         cmocka_unit_test(the_queue_is_of_one_namespace_at_a_time),
         cmocka_unit_test(without_peers_the_least_depth_falls_to_the_first),
     };

@@ -186,6 +186,26 @@ static void a_check_too_soon_changes_nothing(void **state)
     assert_true(h.from_us == first.from_us && h.spent_us == first.spent_us);
 }
 
+/* They leave the root and its children, and as much of the time as for a searcher alone. */
+static void claims_leave_what_is_near_the_root(void **state)
+{
+    (void)state;
+    struct remote_depth h = begun(PROTO_REMOTE_DEPTH_AUTO), fixed = begun(3);
+    for (unsigned iteration = 1; iteration <= LONG; iteration++) {
+        unsigned near_root = iteration - REMOTE_DEPTH_NEAR_ROOT;
+        near_root = near_root < REMOTE_DEPTH_FIRST ? REMOTE_DEPTH_FIRST : near_root;
+        near_root = near_root < REMOTE_DEPTH_MAX ? near_root : REMOTE_DEPTH_MAX;
+        remote_depth_adapt_to_claims(&h, iteration, h.from_us, h.spent_us); /* at once */
+        assert_int_equal(h.depth, near_root);
+        remote_depth_adapt_to_claims(&fixed, iteration, h.from_us, h.spent_us);
+        assert_int_equal(fixed.depth, 3);
+    }
+    for (unsigned i = 0; i < CHECKS; i++) { /* quiet as it is */
+        remote_depth_adapt_to_claims(&h, LONG, h.from_us + REMOTE_DEPTH_EVERY_US, h.spent_us);
+        assert_int_equal(h.depth, REMOTE_DEPTH_MAX);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -200,6 +220,7 @@ int main(void)
         cmocka_unit_test(alone_a_shallow_iteration_does_not_lower_it),
         cmocka_unit_test(the_root_is_asked_about_whatever_it_costs),
         cmocka_unit_test(a_check_too_soon_changes_nothing),
+        cmocka_unit_test(claims_leave_what_is_near_the_root),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

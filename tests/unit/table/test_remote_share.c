@@ -268,6 +268,218 @@ static void what_is_published_ends_the_visits_of_all_threads(void **state)
     world_close(world);
 }
 
+/* ---- foreign claims ---- */
+
+enum { FOREIGN_KEY = 1 << 21, FOREIGN = EMBEDDED_FOREIGN_DEPTH };
+
+/* Hosts that know of each other, and ask no shard. */
+static struct world *world_of_large_hosts(void)
+{
+    struct world *world = world_open();
+    world_open_large_hosts(world, SHARE_DEPTH);
+    begin_all(world);
+    search_all(world);
+    for (unsigned i = 0; i < PEERS; i++) {
+        remote_begin(world->peer[i].remote, 20, true, false);
+    }
+    for (unsigned i = 0; i < 2 * PEERS; i++) {
+        serve(&world->peer[i % PEERS], 3);
+    }
+    return world;
+}
+
+static struct tt_answer enters(struct peer *peer, uint64_t key, uint8_t depth, bool alone,
+                               struct table_ticket *ticket)
+{
+    struct table_port port = remote_table_port(peer->remote);
+    struct tt_ask ask = {.key = key,
+                         .alpha = -1,
+                         .beta = 1,
+                         .depth = depth,
+                         .flags = TT_STRICT | (alone ? TT_EXCLUSIVE : 0),
+                         .slot = peer->local.slot};
+    struct tt_answer answer;
+    *ticket = (struct table_ticket){0};
+    port.ask(port.self, &ask, ticket);
+    port.await(port.self, &ask, ticket, &answer);
+    return answer;
+}
+
+static void leaves(struct peer *peer, uint64_t key, uint8_t depth,
+                   const struct table_ticket *ticket)
+{
+    struct table_port port = remote_table_port(peer->remote);
+    struct tt_release release = {key, depth, peer->local.slot};
+    port.release(port.self, ticket, &release);
+}
+
+static struct tt_peeked sees(struct peer *peer, uint64_t key, uint8_t depth)
+{
+    struct table_port port = remote_table_port(peer->remote);
+    struct tt_peek peek = {key, depth};
+    struct tt_peeked seen;
+    port.peek(port.self, &peek, 1, &seen);
+    return seen;
+}
+
+/* What one has to say reaches the other: the shard sends it on when the next message comes. */
+static void report(struct peer *from, struct peer *to)
+{
+    static uint64_t key = 1 << 22;
+    for (unsigned i = 0; i < 2; i++) {
+        finds(from, key++, SHARE_DEPTH);
+        serve(from, 3);
+    }
+    poll_once(to);
+}
+
+static bool is_busy(struct peer *peer, uint64_t key, uint8_t depth)
+{
+    struct table_ticket ticket;
+    struct tt_answer answer = enters(peer, key, depth, true, &ticket);
+    if (answer.verdict == TT_OPEN) {
+        leaves(peer, key, depth, &ticket);
+    }
+    return answer.verdict == TT_BUSY;
+}
+
+static void nodes_of_another_host_are_busy_until_it_leaves_them(void **state)
+{
+    (void)state;
+    enum { DEEP = FOREIGN + 6 }; /* that does not expire meanwhile */
+    struct world *world = world_of_large_hosts();
+    struct peer *a = &world->peer[0], *c = &world->peer[2];
+    for (unsigned round = 0; round < 2; round++) {
+        struct table_ticket ticket, other;
+        assert_false(is_busy(c, FOREIGN_KEY, DEEP));
+        uint64_t asks = counters(a)->asks + counters(c)->asks;
+        assert_int_equal(enters(a, FOREIGN_KEY, DEEP, true, &ticket).verdict, TT_OPEN);
+        assert_true(ticket.claimed);
+        report(a, c);
+        assert_true(is_busy(c, FOREIGN_KEY, DEEP));
+        assert_false(is_busy(c, FOREIGN_KEY, DEEP + 1));
+        assert_false(is_busy(c, FOREIGN_KEY + 1, DEEP));
+        assert_int_equal(sees(c, FOREIGN_KEY, DEEP).nproc, 1);
+        assert_int_equal(sees(c, FOREIGN_KEY, DEEP).foreign, 1);
+        struct tt_answer answer = enters(c, FOREIGN_KEY, DEEP, false, &other);
+        assert_int_equal(answer.verdict, TT_OPEN);
+        assert_int_equal(answer.nproc, 2);
+        assert_false(other.claimed); /* the other one's claim is enough */
+        leaves(c, FOREIGN_KEY, DEEP, &other);
+        assert_int_equal(counters(a)->asks + counters(c)->asks, asks);
+        if (round == 0) {
+            leaves(a, FOREIGN_KEY, DEEP, &ticket);
+        } else {
+            struct table_port port = remote_table_port(a->remote);
+            struct tt_store store = tt_result(FOREIGN_KEY, DEEP, TT_UPPER, 7, 0);
+            port.store(port.self, &ticket, &store); /* says nothing in the window of c */
+        }
+        report(a, c);
+        assert_false(is_busy(c, FOREIGN_KEY, DEEP));
+        assert_int_equal(sees(c, FOREIGN_KEY, DEEP).nproc, 0);
+    }
+    world_close(world);
+}
+
+static void claims_expire(void **state)
+{
+    (void)state;
+    struct world *world = world_of_large_hosts();
+    struct peer *c = &world->peer[2];
+    for (unsigned depth = FOREIGN; depth < FOREIGN + 9; depth++) {
+        uint64_t ms = EMBEDDED_FOREIGN_LEAST_MS;
+        for (unsigned d = FOREIGN; d < depth; d++) {
+            ms *= EMBEDDED_FOREIGN_PLY;
+        }
+        ms = ms < EMBEDDED_FOREIGN_MOST_MS ? ms : EMBEDDED_FOREIGN_MOST_MS;
+        struct tt_store claim = {.key = 9,
+                                 .depth = (uint8_t)depth,
+                                 .bound = TT_CLAIM,
+                                 .move = embedded_host_name(world->peer[0].table)};
+        embedded_take(&c->local, &claim, 1);
+        assert_true(is_busy(c, 9, (uint8_t)depth));
+        c->local.now_us += ms * 1000 - 2100; /* to a unit */
+        assert_true(is_busy(c, 9, (uint8_t)depth));
+        c->local.now_us += 2100;
+        assert_false(is_busy(c, 9, (uint8_t)depth));
+    }
+    struct tt_store shallow = {.key = 9,
+                               .depth = FOREIGN - 1,
+                               .bound = TT_CLAIM,
+                               .move = embedded_host_name(world->peer[0].table)};
+    embedded_take(&c->local, &shallow, 1);
+    assert_false(is_busy(c, 9, FOREIGN - 1));
+    struct tt_store own = {.key = 9,
+                           .depth = FOREIGN,
+                           .bound = TT_CLAIM,
+                           .move = embedded_host_name(c->table)}; /* that came back */
+    embedded_take(&c->local, &own, 1);
+    assert_false(is_busy(c, 9, FOREIGN));
+    world_close(world);
+}
+
+/* Both are in it before they hear of each other: one of them unwinds, and the other goes on. */
+static void of_two_hosts_in_a_node_one_goes_on(void **state)
+{
+    (void)state;
+    struct world *world = world_of_large_hosts();
+    struct peer *side[2] = {&world->peer[0], &world->peer[2]};
+    unsigned before[2] = {0};
+    for (unsigned key = 1; key <= 64; key++) {
+        bool unwinds[2];
+        for (unsigned i = 0; i < 2; i++) {
+            struct peer *own = side[i], *other = side[1 - i];
+            struct node *at = &own->search->node[0];
+            *at = (struct node){.in_flight = true, .exclusive = true, .alpha = -1, .beta = 1};
+            at->ask = (struct tt_ask){.key = key, .depth = FOREIGN, .slot = own->local.slot};
+            assert_int_equal(enters(own, key, FOREIGN, true, &at->ticket).verdict, TT_OPEN);
+            own->search->unwind = SEARCH_PLY_MAX;
+            struct tt_store claim = {.key = key,
+                                     .depth = FOREIGN,
+                                     .bound = TT_CLAIM,
+                                     .move = embedded_host_name(other->table)};
+            embedded_take(&own->local, &claim, 1);
+            poll_once(own);
+            unwinds[i] = own->search->unwind == 0;
+            before[i] += !unwinds[i];
+            at->in_flight = false;
+            leaves(own, key, FOREIGN, &at->ticket);
+        }
+        assert_true(unwinds[0] != unwinds[1]);
+    }
+    assert_in_range(before[0], 10, 54);
+    world_close(world);
+}
+
+static void some_hosts_claim_nothing(void **state)
+{
+    (void)state;
+    struct world *world = world_of_hosts();
+    struct peer *a = &world->peer[0], *c = &world->peer[2];
+    struct table_ticket ticket;
+    assert_int_equal(a->local.foreign_depth, FOREIGN);
+    assert_int_equal(c->local.foreign_depth, 0); /* of one thread */
+    enters(c, FOREIGN_KEY, FOREIGN, true, &ticket);
+    assert_false(ticket.claimed);
+    leaves(c, FOREIGN_KEY, FOREIGN, &ticket);
+    struct tt_store claim = {.key = FOREIGN_KEY, .depth = FOREIGN, .bound = TT_CLAIM};
+    embedded_take(&c->local, &claim, 1);
+    assert_int_equal(sees(c, FOREIGN_KEY, FOREIGN).nproc, 0);
+    a->local.is_full = true;
+    remote_begin(a->remote, 20, true, false);
+    assert_int_equal(a->local.foreign_depth, 0);
+    a->local.is_full = false;
+    a->local.results_only = true;
+    remote_begin(a->remote, 20, true, false);
+    assert_int_equal(a->local.foreign_depth, 0);
+    a->local.results_only = false;
+    remote_begin(a->remote, 20, true, true);
+    assert_int_equal(a->local.foreign_depth, 0);
+    remote_begin(a->remote, 20, true, false);
+    assert_int_equal(a->local.foreign_depth, FOREIGN);
+    world_close(world);
+}
+
 /* Before the answer to an ask is read, a peer with the same table finishes the node. */
 static void a_node_finished_while_its_ask_travels_is_left(void **state)
 {
@@ -370,6 +582,10 @@ int main(void)
         cmocka_unit_test(what_threads_of_a_host_find_leaves_as_one_message),
         cmocka_unit_test(one_thread_takes_for_all_of_the_host),
         cmocka_unit_test(what_is_published_ends_the_visits_of_all_threads),
+        cmocka_unit_test(nodes_of_another_host_are_busy_until_it_leaves_them),
+        cmocka_unit_test(claims_expire),
+        cmocka_unit_test(of_two_hosts_in_a_node_one_goes_on),
+        cmocka_unit_test(some_hosts_claim_nothing),
         cmocka_unit_test(a_node_finished_while_its_ask_travels_is_left),
         cmocka_unit_test(the_remote_depth_limit_follows_what_asks_cost),
         cmocka_unit_test(a_peer_with_another_table_gets_the_results_of_all),

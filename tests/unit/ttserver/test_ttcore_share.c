@@ -324,6 +324,46 @@ static void what_was_collected_leaves_when_it_is_old(void **state)
     assert_int_equal(count_receivers(bed, MANY), MANY);
 }
 
+static void claim(struct bed *bed, const char *who, uint64_t table_id, uint64_t key)
+{
+    struct proto_message m = {.type = PROTO_SHARE};
+    result[0] =
+        (struct tt_store){.key = key, .score = TT_CLAIM_BEGINS, .bound = TT_CLAIM, .depth = 4};
+    m.share.table_id = table_id;
+    m.share.list = (struct proto_stores){1, result};
+    bed_say(bed, who, m);
+}
+
+/* They come often, and are of no use when they are late. */
+static void claims_are_collected_for_few_receivers_too_but_not_for_long(void **state)
+{
+    struct bed *bed = *state;
+    enter_receivers(bed, 1, 0, 3);
+    enter(bed, "a", 1, 'a');
+    bed->now_us = 1000000;
+    claim(bed, "a", 'a', 100);
+    share(bed, "a", 'a', 1, 200); /* a result beside one waits as long */
+    bed->now_us += TTCORE_SHARE_CLAIMS_LATE_US - 1;
+    bed_event(bed, TTCORE_TICK);
+    claim(bed, "a", 'a', 101);
+    assert_int_equal(bed->actions.messages, 0);
+    bed->now_us += 1;
+    claim(bed, "a", 'a', 102);
+    assert_int_equal(bed->actions.messages, 1);
+    const struct proto_share *message = got(bed, receiver(0));
+    assert_int_equal(message->list.count, 4);
+    assert_int_equal(message->list.at[3].key, 102);
+    assert_int_equal(message->list.at[3].bound, TT_CLAIM);
+    assert_int_equal(message->list.at[3].score, TT_CLAIM_BEGINS);
+    claim(bed, "a", 'a', 103);
+    assert_int_equal(bed->actions.messages, 0);
+    bed->now_us += TTCORE_SHARE_CLAIMS_LATE_US;
+    bed_event(bed, TTCORE_TICK);
+    assert_int_equal(got(bed, receiver(0))->list.count, 1);
+    share(bed, "a", 'a', 1, 300); /* none of them waits any more */
+    assert_int_equal(bed->actions.messages, 1);
+}
+
 static void what_was_collected_leaves_before_that_of_another_namespace(void **state)
 {
     struct bed *bed = crowd(state);
@@ -520,7 +560,8 @@ static void bad_results_go_nowhere(void **state)
     enter(bed, "a", 1, 'a');
     enter(bed, "b", 1, 'b');
     result[0] = result[1] = (struct tt_store){.key = 5, .depth = 3, .bound = TT_LOWER};
-    result[1].bound = 0;
+    result[1].bound = TT_CLAIM;
+    result[1].score = 2;
     bed_say(bed, "a", m);
     bed_expect_error(bed, "a", PROTO_ERR_RANGE);
     result[1].bound = TT_LOWER;
@@ -565,6 +606,7 @@ int main(void)
         T(what_was_collected_leaves_when_there_is_much),
         T(what_does_not_fit_waits_for_the_next),
         T(what_was_collected_leaves_when_it_is_old),
+        T(claims_are_collected_for_few_receivers_too_but_not_for_long),
         T(what_was_collected_leaves_before_that_of_another_namespace),
         T(what_was_collected_of_several_tables_is_of_none),
         T(the_load_grows_until_results_are_dropped),
