@@ -153,17 +153,17 @@ static inline void peer_open(struct world *world, unsigned index, uint8_t share_
 /* Peers 0 and 1 are threads of one host, 2 is another host. */
 static inline void world_open_hosts(struct world *world, uint8_t share_depth)
 {
-    assert_int_equal(embedded_open(&world->peer[0].table, TABLE_BYTES, 2), ERR_OK);
+    assert_int_equal(embedded_open(&world->peer[0].table, TABLE_BYTES, 16), ERR_OK);
     peer_open_at(world, 0, share_depth, world->peer[0].table, 0);
     peer_open_at(world, 1, share_depth, world->peer[0].table, 1);
     peer_open(world, 2, share_depth, 0);
 }
 
-/* The same, but 2 is the only thread so far of a host of two, which claims nodes as well. */
+/* The same, but of hosts of 16, which claim nodes; of that of 2 it is the only thread so far. */
 static inline void world_open_large_hosts(struct world *world, uint8_t share_depth)
 {
-    assert_int_equal(embedded_open(&world->peer[0].table, TABLE_BYTES, 2), ERR_OK);
-    assert_int_equal(embedded_open(&world->peer[2].table, TABLE_BYTES, 2), ERR_OK);
+    assert_int_equal(embedded_open(&world->peer[0].table, TABLE_BYTES, 16), ERR_OK);
+    assert_int_equal(embedded_open(&world->peer[2].table, TABLE_BYTES, 16), ERR_OK);
     peer_open_at(world, 0, share_depth, world->peer[0].table, 0);
     peer_open_at(world, 1, share_depth, world->peer[0].table, 1);
     peer_open_at(world, 2, share_depth, world->peer[2].table, 0);

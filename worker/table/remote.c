@@ -19,7 +19,7 @@ enum {
     RENEW_EVERY_MS = 15000, /* at most: this also makes up for a NODE_DONE that got lost */
     RENEW_PAUSE_MIN_US = 5000,
     CLAIMS_PAUSE_MIN_US = 100, /* a host's messages with foreign claims ... */
-    CLAIMS_PAUSE_MAX_US = 2000, /* (no longer than without) */
+    CLAIMS_PAUSE_MAX_US = 500, /* (where that takes longer they would come too late: asks stay) */
     CLAIMS_COST = 50, /* ... cost at most one part in so many of its searchers' time */
 };
 
@@ -234,12 +234,11 @@ static void begin_claims(struct remote *r)
     const unsigned slots = embedded_slots(r->local->table);
     const uint32_t pause_us = r->lane.shell.ask_cost_us * CLAIMS_COST / slots;
     const bool claims = r->lane.shell.shares_reach_all && r->share.depth > 0 && r->uses_shards &&
-                        !r->waits && !r->local->is_full && !r->local->results_only && slots > 1;
+                        !r->waits && !r->local->is_full && !r->local->results_only && slots > 1 &&
+                        pause_us <= CLAIMS_PAUSE_MAX_US;
     r->local->foreign_depth = claims ? EMBEDDED_FOREIGN_DEPTH : 0;
     r->local->now_us = now_us(r);
-    r->share.claims_pause_us = pause_us < CLAIMS_PAUSE_MIN_US   ? CLAIMS_PAUSE_MIN_US
-                               : pause_us > CLAIMS_PAUSE_MAX_US ? CLAIMS_PAUSE_MAX_US
-                                                                : pause_us;
+    r->share.claims_pause_us = pause_us > CLAIMS_PAUSE_MIN_US ? pause_us : CLAIMS_PAUSE_MIN_US;
 }
 
 static void say(struct remote *r, uint64_t key, uint8_t depth, enum tt_claim what)
