@@ -513,36 +513,28 @@ void proto_text_printable(struct proto_text text, char *out, size_t size)
     out[length] = '\0';
 }
 
-static bool is_result_in_range(const struct tt_store *r)
+static bool are_in_range(const struct proto_stores *list, bool may_be_claims)
 {
-    return r->depth <= TT_DEPTH_MAX && r->score >= TT_SCORE_MIN && r->bound >= TT_LOWER &&
-           r->bound <= TT_EXACT;
-}
-
-static bool is_claim_in_range(const struct tt_store *r)
-{
-    return r->bound == TT_CLAIM && r->depth <= TT_DEPTH_MAX &&
-           (r->score == TT_CLAIM_BEGINS || r->score == TT_CLAIM_ENDS);
+    for (uint32_t i = 0; i < list->count; i++) {
+        const struct tt_store *r = &list->at[i];
+        bool is_claim = may_be_claims && r->bound == TT_CLAIM;
+        bool is_bound = r->bound >= TT_LOWER && r->bound <= TT_EXACT && r->score >= TT_SCORE_MIN;
+        bool says_which = r->score == TT_CLAIM_BEGINS || r->score == TT_CLAIM_ENDS;
+        if (r->depth > TT_DEPTH_MAX || !(is_claim ? says_which : is_bound)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 bool proto_results_in_range(const struct proto_stores *list)
 {
-    for (uint32_t i = 0; i < list->count; i++) {
-        if (!is_result_in_range(&list->at[i])) {
-            return false;
-        }
-    }
-    return true;
+    return are_in_range(list, false);
 }
 
 bool proto_shared_in_range(const struct proto_stores *list)
 {
-    for (uint32_t i = 0; i < list->count; i++) {
-        if (!is_result_in_range(&list->at[i]) && !is_claim_in_range(&list->at[i])) {
-            return false;
-        }
-    }
-    return true;
+    return are_in_range(list, true);
 }
 
 bool proto_entries_in_range(const struct proto_scanneds *list)

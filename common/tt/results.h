@@ -83,9 +83,8 @@ bool tt_results_find_at(const struct tt_results *results, uint64_t key, unsigned
  * depths of its key, else in the place of its key. Bounds of an entry of the same key and depth are
  * merged unless they contradict. The move of an entry with a lower bound is the one that proved the
  * bound, or 0; without one it is the last that was known, for order, of its own depth or the
- * deepest. An entry of the same key and
- * generation stays when it is deeper; so does one of no generation, which then is of this one.
- * `generation` is positive. */
+ * deepest. Without TT_BESIDE an entry of the same key and generation stays when it is deeper; so
+ * does one of no generation, which then is of this one. `generation` is positive. */
 void tt_results_store(struct tt_results *results, const struct tt_store *store, uint8_t generation);
 /* The same with an entry that a table had before, TT_SCORE_MIN <= lower <= upper: of no generation,
  * so that it answers, and is the first to be replaced until it is used. One of the same key that

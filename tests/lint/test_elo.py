@@ -4,6 +4,8 @@ import math
 import os
 import sys
 
+from tap import run
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests", "instruments", "match"))
 from elo import count_pairs, elo, elo_of_pairs, said  # noqa: E402
@@ -60,16 +62,7 @@ def main():
     tests = [games_give_what_fastchess_gives, pairs_give_what_fastchess_gives, pairs_give_what_a_hand_adds_up,
              uneven_openings_cost_games_their_precision_and_pairs_nothing, unrelated_games_have_the_same_error_either_way,
              half_a_pair_is_not_counted, nothing_and_one_pair_say_nothing, a_line_has_both]
-    failed = 0
-    print(f"1..{len(tests)}")
-    for number, test in enumerate(tests, 1):
-        try:
-            test()
-            print(f"ok {number} - {test.__name__}", flush=True)
-        except AssertionError as error:
-            failed += 1
-            print(f"not ok {number} - {test.__name__}\n# {error}", flush=True)
-    return 1 if failed else 0
+    return run(tests)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ import os
 import sys
 import tempfile
 
+from tap import run
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests", "instruments", "lab"))
 import simulate  # noqa: E402
@@ -109,22 +111,17 @@ def tables_of_hosts_and_shards_are_counted(_):
     assert simulate.tables_mib({"workers": 32, "hash": 128, "constant": True}) == 128 + 32
 
 
+def in_a_folder(test):
+    with tempfile.TemporaryDirectory() as folder:
+        test(Bed(folder))
+
+
 def main():
     tests = [a_run_is_made_once, another_program_makes_its_own, a_program_built_meanwhile_is_not_taken_for_the_first,
              half_a_line_is_passed_over, nothing_is_kept_unless_asked,
              scores_of_strict_searches_are_compared_over_all_runs, only_a_search_by_time_may_end_without_an_answer,
              tables_of_hosts_and_shards_are_counted]
-    failed = 0
-    print(f"1..{len(tests)}")
-    for number, test in enumerate(tests, 1):
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                test(Bed(folder))
-                print(f"ok {number} - {test.__name__}", flush=True)
-            except AssertionError as error:
-                failed += 1
-                print(f"not ok {number} - {test.__name__}\n# {error}", flush=True)
-    return 1 if failed else 0
+    return run(tests, in_a_folder)
 
 
 if __name__ == "__main__":

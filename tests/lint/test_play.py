@@ -3,6 +3,8 @@
 import os
 import sys
 
+from tap import run
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests", "instruments", "lab"))
 import loss  # noqa: E402
@@ -84,16 +86,7 @@ def main():
              a_cluster_as_good_as_two_times_the_time_is_worth_it, a_bound_is_said_to_be_one,
              a_run_gives_the_answers_of_shorter_ones, an_answer_of_no_iteration_is_refused,
              every_side_searches_as_long_as_its_last_time]
-    failed = 0
-    print(f"1..{len(tests)}")
-    for number, test in enumerate(tests, 1):
-        try:
-            test()
-            print(f"ok {number} - {test.__name__}", flush=True)
-        except AssertionError as error:
-            failed += 1
-            print(f"not ok {number} - {test.__name__}\n# {error}", flush=True)
-    return 1 if failed else 0
+    return run(tests)
 
 
 if __name__ == "__main__":

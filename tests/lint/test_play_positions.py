@@ -5,6 +5,8 @@ import os
 import sys
 import tempfile
 
+from tap import run
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests", "instruments", "lab"))
 from play_positions import MATE, MOST, OUT, PLIES, Engine, is_quiet, kept_rows, value_of, values  # noqa: E402
@@ -92,16 +94,7 @@ def main():
     tests = [captures_and_promotions_are_not_quiet, the_last_whole_iteration_counts_and_the_rest_is_bounded,
              a_mate_is_worth_more_than_any_score, an_interrupted_file_goes_on_and_another_is_refused,
              the_positions_kept_are_quiet_and_unlike]
-    failed = 0
-    print(f"1..{len(tests)}")
-    for number, test in enumerate(tests, 1):
-        try:
-            test()
-            print(f"ok {number} - {test.__name__}", flush=True)
-        except AssertionError as error:
-            failed += 1
-            print(f"not ok {number} - {test.__name__}\n# {error}", flush=True)
-    return 1 if failed else 0
+    return run(tests)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@ enum {
     PROBE_EVERY_US = 10000, /* while all others may have the same table */
     WINDOW_US = 10000, /* between two looks at what came */
     MOST_DEPTH = 6, /* bound of the least depth */
-    /* At selection full: bounds of the least depth. A result there is found sooner than taken from
-     * a message below it. */
+    /* Bounds of the least depth at selection full: a shallower result is found sooner than taken
+     * from a message. */
     LEAST_FULL = 8,
     MOST_FULL = 14,
     /* What a host takes a second: 5% of the time of its searchers (50 ns a result), and 60% of a

@@ -214,8 +214,7 @@ static void leave(struct host_table *h)
     errno = error;
 }
 
-/* The write lock is held, and the file is empty. Who waits reads the maker, and how far it is.
- */
+/* The write lock is held, and the file is empty. Who waits reads the maker, and how far it is. */
 static bool make(struct host_table *h, const struct host_table_wait *wait)
 {
     if (!has_room(h->bytes) || ftruncate(h->file, (off_t)h->bytes) != 0 || !map(h)) {

@@ -12,13 +12,13 @@ void remote_depth_begin(struct remote_depth *h, uint8_t depth, bool full, uint64
     uint8_t last = h->adaptive && h->full == full ? h->depth : first;
     *h = (struct remote_depth){
         .depth = depth == PROTO_REMOTE_DEPTH_AUTO ? last : depth,
-        .now = depth == PROTO_REMOTE_DEPTH_AUTO ? last : depth,
         .adaptive = depth == PROTO_REMOTE_DEPTH_AUTO,
         .full = full,
         .begun_us = now_us,
         .from_us = now_us,
         .spent_us = spent_us,
     };
+    h->now = h->depth;
 }
 
 static void adapt(struct remote_depth *h, unsigned iteration, bool has_peers, uint64_t now_us,
