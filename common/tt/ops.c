@@ -54,8 +54,7 @@ void tt_ops_ask(const struct tt_results *results, struct tt_inflight *inflight,
     bool is_busy = false;
 
     CHECK(ask->alpha < ask->beta && ask->depth <= TT_DEPTH_MAX);
-    if (ask->flags & TT_STRICT ? tt_results_find_at(results, ask->key, ask->depth, &found)
-                               : tt_results_find(results, ask->key, &found)) {
+    if (tt_results_find(results, ask->key, ask->depth, &found)) {
         said.move = found.move;
         said.verdict = tt_ops_judge(&found, ask, &said);
     }
@@ -93,7 +92,7 @@ void tt_ops_peek(const struct tt_results *results, const struct tt_inflight *inf
     struct tt_found found;
     unsigned count = tt_inflight_count(inflight, peek->key, peek->depth);
     *out = (struct tt_peeked){.lower = TT_SCORE_MIN, .upper = TT_SCORE_MAX};
-    if (tt_results_find_at(results, peek->key, peek->depth, &found)) {
+    if (tt_results_find(results, peek->key, peek->depth, &found)) {
         out->lower = found.lower;
         out->upper = found.upper;
         out->depth = found.depth;

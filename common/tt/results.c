@@ -113,30 +113,9 @@ static uint8_t depth_of(uint64_t body)
     return (uint8_t)(body >> 48);
 }
 
-/* Where in the bucket a key is nobody can guess: no branches. The first if there are several. */
-static uint64_t body_of(const struct tt_bucket *bucket, uint64_t key)
-{
-    uint64_t found = 0;
-#pragma GCC unroll 4
-    for (unsigned i = TT_BUCKET_ENTRIES; i-- > 0;) {
-        uint64_t body = body_if(&bucket->slot[i], key);
-        found = body != 0 ? body : found;
-    }
-    return found;
-}
-
-bool tt_results_find(const struct tt_results *results, uint64_t key, struct tt_found *out)
-{
-    uint64_t body = body_of(tt_results_bucket(results, key), key);
-    if (body == 0) {
-        return false;
-    }
-    *out = unpack(body);
-    return true;
-}
-
-bool tt_results_find_at(const struct tt_results *results, uint64_t key, unsigned depth,
-                        struct tt_found *out)
+/* Where in the bucket a key is nobody can guess: no branches. */
+bool tt_results_find(const struct tt_results *results, uint64_t key, unsigned depth,
+                     struct tt_found *out)
 {
     const struct tt_bucket *bucket = tt_results_bucket(results, key);
     uint64_t deepest = 0, equal = 0;
@@ -236,7 +215,7 @@ static void put(struct tt_results *results, uint64_t key, struct tt_found fresh,
             return;
         }
     } else if (beside && fresh.move == 0 && fresh.lower == TT_SCORE_MIN &&
-               tt_results_find_at(results, key, fresh.depth, &old)) {
+               tt_results_find(results, key, fresh.depth, &old)) {
         fresh.move = old.move; /* as merge: for order */
     }
     uint64_t body = pack(&fresh);
@@ -256,7 +235,9 @@ void tt_results_store(struct tt_results *results, const struct tt_store *store, 
 void tt_results_restore(struct tt_results *results, const struct tt_scanned *entry)
 {
     struct tt_found known;
-    if (tt_results_find(results, entry->key, &known) && known.depth >= entry->depth) {
+    bool is_known = tt_results_find(results, entry->key, entry->depth, &known);
+    bool is_fresh = is_known && known.generation != TT_GENERATION_NONE;
+    if (is_known && (known.depth == entry->depth || (is_fresh && known.depth > entry->depth))) {
         return;
     }
     put(results, entry->key,
@@ -265,7 +246,7 @@ void tt_results_restore(struct tt_results *results, const struct tt_scanned *ent
                           .move = entry->move,
                           .depth = entry->depth,
                           .generation = TT_GENERATION_NONE},
-        false);
+        !is_fresh);
 }
 
 unsigned tt_results_permille(const struct tt_results *results, uint8_t generation)

@@ -73,11 +73,9 @@ static inline void tt_results_prefetch(const struct tt_results *results, uint64_
     __builtin_prefetch(tt_results_bucket(results, key));
 }
 
-/* The entry of `key`; any, where there are several (TT_BESIDE). False: nothing is known of it. */
-bool tt_results_find(const struct tt_results *results, uint64_t key, struct tt_found *out);
-/* The entry of `key` and `depth`, else the deepest of `key`. */
-bool tt_results_find_at(const struct tt_results *results, uint64_t key, unsigned depth,
-                        struct tt_found *out);
+/* The entry of `key` and `depth`, else the deepest of `key`. False: nothing is known of it. */
+bool tt_results_find(const struct tt_results *results, uint64_t key, unsigned depth,
+                     struct tt_found *out);
 
 /* Writes a result by the replacement rule: with TT_BESIDE among its bounds beside those of other
  * depths of its key, else in the place of its key. Bounds of an entry of the same key and depth are
@@ -87,8 +85,9 @@ bool tt_results_find_at(const struct tt_results *results, uint64_t key, unsigned
  * does one of no generation, which then is of this one. `generation` is positive. */
 void tt_results_store(struct tt_results *results, const struct tt_store *store, uint8_t generation);
 /* The same with an entry that a table had before, TT_SCORE_MIN <= lower <= upper: of no generation,
- * so that it answers, and is the first to be replaced until it is used. One of the same key that
- * is as deep stays. */
+ * so that it answers, and is the first to be replaced until it is used. It stands beside restored
+ * ones of other depths of its key (as they were with TT_BESIDE) and in the place of a shallower one
+ * that was stored since; one of its depth, or a deeper one that was stored since, stays. */
 void tt_results_restore(struct tt_results *results, const struct tt_scanned *entry);
 
 /* Share of a sample of entries written in `generation`, in permille. */

@@ -16,6 +16,7 @@ VERSION = 7
  MAIL) = range(1, 34)
 OPEN, CUT, BUSY = 0, 1, 2
 LOWER, UPPER, EXACT = 1, 2, 3
+BESIDE = 4  # added to a bound: the result stays beside those of other depths of its key
 EXCLUSIVE, STRICT = 1, 2
 WORKER, FRONT, CLIENT, MONITOR = 0, 1, 2, 3
 SEARCHING, ENDED, REFUSED = 0, 1, 2  # a worker's job
@@ -222,11 +223,11 @@ class Client:
         return [dict(zip(names, row)) for row in self.pages(JOBS, JOBS_ANSWER)]
 
     def scan(self, depth=0):
-        """{key: (depth, lower, upper, move)} of all results of at least that depth"""
+        """{(key, depth): (lower, upper, move)} of all results of at least that depth"""
         found, cursor = {}, 0
         while True:
             _, _, cursor, page = self.call(SCAN, SCANNED, cursor, depth)
-            found.update((row[0], tuple(row[1:])) for row in page)
+            found.update((tuple(row[:2]), tuple(row[2:])) for row in page)
             if cursor == 0:
                 return found
 

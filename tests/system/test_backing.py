@@ -41,7 +41,7 @@ def search(server):
 
 
 def fill(server, keys=1000, first=1):
-    """Results without a search, depths 0 to 9; {key: entry} of those that are kept."""
+    """Results without a search, depths 0 to 9; as Client.scan gives those that are kept."""
     def store(c):
         for key in range(first, first + keys):
             c.store(key * 0x9e3779b97f4a7c15 % 2 ** 64, key % 10, key, 3, move=key)
@@ -98,7 +98,7 @@ def only_results_of_the_depth_are_kept():
         wait_written(server)
         server.kill()
         server = shard(redis, port, "--backing-depth", "7")
-        equal(server.query(Client.scan), {key: entry for key, entry in everything.items() if entry[0] >= 7})
+        equal(server.query(Client.scan), {at: entry for at, entry in everything.items() if at[1] >= 7})
         equal(server.stats()["restored"], 300)
 
 

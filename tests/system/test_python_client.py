@@ -424,14 +424,14 @@ def results_are_scanned_and_flushed(server):
     for i in range(3000):
         key, depth = fresh_key(), i % 12
         a.store(key, depth, i - 1500, (ab.LOWER, ab.UPPER, ab.EXACT)[i % 3], move=i)
-        wanted[key] = (depth, i - 1500 if i % 3 != 1 else ab.UNKNOWN_LOW,
-                       i - 1500 if i % 3 != 0 else ab.UNKNOWN_HIGH, i)
+        wanted[key, depth] = (i - 1500 if i % 3 != 1 else ab.UNKNOWN_LOW,
+                              i - 1500 if i % 3 != 0 else ab.UNKNOWN_HIGH, i)
     a.heartbeat()
     for depth in (0, 5, 12):
         found = b.scan(depth)
-        for key, entry in wanted.items():
-            equal(found.get(key), entry if entry[0] >= depth else None)
-        assert all(entry[0] >= depth for entry in found.values())
+        for at, entry in wanted.items():
+            equal(found.get(at), entry if at[1] >= depth else None)
+        assert all(at[1] >= depth for at in found)
     refused_with(a, ab.SCAN, [9, 0, 251], 5)
     equal(a.call(ab.SCAN, ab.SCANNED, ab.MASK, 0)[2:], [0, []])  # a cursor behind the end
     key = fresh_key()

@@ -57,7 +57,7 @@ def share(before, after):
 
 
 def fill(server, keys=1000):
-    """Results without a search, depths 0 to 9; {key: depth} of them."""
+    """Results without a search, depths 0 to 9; as Client.scan gives them."""
     def store(c):
         for key in range(1, keys + 1):
             c.store(key * 0x9e3779b97f4a7c15 % 2 ** 64, key % 10, key, 3, move=key)

@@ -16,7 +16,7 @@ import zmq
 
 import client
 import redis_servers
-from client import EXACT, LOWER, UNKNOWN_HIGH, UNKNOWN_LOW, UPPER, Client
+from client import BESIDE, EXACT, LOWER, UNKNOWN_HIGH, UNKNOWN_LOW, UPPER, Client
 from cluster import Process, Shard, ask, at, check, equal, free_port, main, run, wait_until
 
 KEY = "0123456789abcdef"
@@ -248,20 +248,23 @@ def what_was_saved_is_loaded_again():
     both = rng.getrandbits(64)  # a lower and an upper bound
     fill(shards, {both: (7, -5, LOWER, 99)})
     fill(shards, {both: (7, 8, UPPER, 0)})
+    several = rng.getrandbits(64)  # results of two depths, of a strict search
+    fill(shards, {several: (12, 40, EXACT | BESIDE, 5)})
+    fill(shards, {several: (3, -40, EXACT | BESIDE, 6)})
     before = contents(shards)
-    equal(sum(map(len, before)), 4001)
+    equal(sum(map(len, before)), 4003)
     check(min(map(len, before)) > 1000, "both have their share")
     with tempfile.TemporaryDirectory(prefix="abdada-tt-") as path:
         file, deep = os.path.join(path, "all"), os.path.join(path, "deep")
-        equal(one(place, "save", file), {"file": file, "saved": 4001, "shards": 2})
-        wanted = {key: entry for found in before for key, entry in found.items() if entry[0] >= 9}
+        equal(one(place, "save", file), {"file": file, "saved": 4003, "shards": 2})
+        wanted = {at: entry for found in before for at, entry in found.items() if at[1] >= 9}
         equal(one(place, "save", deep, "--depth", 9)["saved"], len(wanted))
         equal(sorted(os.listdir(path)), ["all", "deep"])
         equal(rows(tt(place, "flush", "--json")), [{"shard": s.address, "flushed": True} for s in shards])
         equal(contents(shards), [{}, {}])
-        equal(one(place, "load", file), {"file": file, "loaded": 4001, "kept": 4001, "shards": 2})
+        equal(one(place, "load", file), {"file": file, "loaded": 4003, "kept": 4003, "shards": 2})
         equal(contents(shards), before)
-        equal(tt(place, "load", file).out(), f"{file}: loaded 4001 results, 4001 of them are there now")
+        equal(tt(place, "load", file).out(), f"{file}: loaded 4003 results, 4003 of them are there now")
         equal(contents(shards), before, "once more changes nothing")
         equal(tt(place, "flush").status, 0)
         equal(one(place, "load", deep)["loaded"], len(wanted))

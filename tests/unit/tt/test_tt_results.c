@@ -31,14 +31,14 @@ static void put_exact(struct tt_results *table, uint8_t generation, uint64_t key
 static bool knows(const struct tt_results *table, uint64_t key)
 {
     struct tt_found found;
-    return tt_results_find(table, key, &found);
+    return tt_results_find(table, key, TT_DEPTH_MAX, &found);
 }
 
 static struct tt_found find(const struct tt_results *table, uint64_t key)
 {
     struct tt_found found = {0};
     tt_results_prefetch(table, key);
-    assert_true(tt_results_find(table, key, &found));
+    assert_true(tt_results_find(table, key, TT_DEPTH_MAX, &found));
     return found;
 }
 
@@ -214,23 +214,23 @@ static void results_of_several_depths_stay_beside_each_other(void **state)
     }
     put_beside(&table, tt_result(1, 3, TT_UPPER, 9, 0));
     for (uint8_t depth = 4; depth < 7; depth++) {
-        assert_true(tt_results_find_at(&table, 1, depth, &found));
+        assert_true(tt_results_find(&table, 1, depth, &found));
         assert_int_equal(found.depth, depth);
         assert_int_equal(found.lower, depth);
         assert_int_equal(found.move, depth);
     }
-    assert_true(tt_results_find_at(&table, 1, 3, &found));
+    assert_true(tt_results_find(&table, 1, 3, &found));
     assert_int_equal(found.upper, 9);
     assert_int_equal(found.move, 6); /* of the deepest */
-    assert_true(tt_results_find_at(&table, 1, 9, &found));
+    assert_true(tt_results_find(&table, 1, 9, &found));
     assert_int_equal(found.depth, 6);
     put_beside(&table, tt_result(1, 5, TT_LOWER, 8, 0)); /* as after a null move */
-    assert_true(tt_results_find_at(&table, 1, 5, &found));
+    assert_true(tt_results_find(&table, 1, 5, &found));
     assert_int_equal(found.lower, 8);
     assert_int_equal(found.move, 0);
     put_beside(&table,
                tt_result(1, 8, TT_EXACT, 1, 2)); /* the shallowest goes, of the key or not */
-    assert_true(tt_results_find_at(&table, 1, 3, &found));
+    assert_true(tt_results_find(&table, 1, 3, &found));
     assert_int_equal(found.depth, 8);
     tt_results_close(&table);
 }
@@ -259,6 +259,24 @@ static void a_restored_entry_replaces_no_deeper_one(void **state)
     expect(&table, 1, 8, 1, 1, 4);
     tt_results_restore(&table, &(struct tt_scanned){1, -5, 20, 9, 9});
     expect(&table, 1, 9, -5, 20, 9);
+    tt_results_close(&table);
+}
+
+static void restored_entries_of_several_depths_stay_beside_each_other(void **state)
+{
+    struct tt_results table = open_table(ONE_BUCKET);
+    struct tt_found found;
+    (void)state;
+    for (uint8_t depth = 9; depth > 6; depth--) {
+        tt_results_restore(&table, &(struct tt_scanned){1, depth, 20, depth, depth});
+    }
+    tt_results_restore(&table, &(struct tt_scanned){1, 0, 1, 1, 8}); /* of a depth that is there */
+    for (uint8_t depth = 7; depth < 10; depth++) {
+        assert_true(tt_results_find(&table, 1, depth, &found));
+        assert_int_equal(found.depth, depth);
+        assert_int_equal(found.lower, depth);
+    }
+    expect(&table, 1, 9, 9, 20, 9); /* the deepest to who asks deeper */
     tt_results_close(&table);
 }
 
@@ -494,7 +512,7 @@ static void compare(const struct tt_results *table, struct model_entry *model, u
 {
     struct tt_found found;
     const struct model_entry *entry = model_find(model, key);
-    assert_int_equal(tt_results_find(table, key, &found), entry != NULL);
+    assert_int_equal(tt_results_find(table, key, TT_DEPTH_MAX, &found), entry != NULL);
     if (entry != NULL) {
         assert_int_equal(found.lower, entry->it.lower);
         assert_int_equal(found.upper, entry->it.upper);
@@ -513,8 +531,8 @@ static void an_empty_place_goes_before_any_entry(void **state)
     struct tt_found found;
     tt_results_store(&table, &old, 2);
     tt_results_store(&table, &fresh, 1);
-    assert_true(tt_results_find(&table, 5, &found));
-    assert_true(tt_results_find(&table, 6, &found));
+    assert_true(tt_results_find(&table, 5, 0, &found));
+    assert_true(tt_results_find(&table, 6, 3, &found));
     tt_results_close(&table);
 }
 
@@ -569,6 +587,7 @@ int main(void)
         cmocka_unit_test(results_of_several_depths_stay_beside_each_other),
         cmocka_unit_test(a_restored_entry_answers_and_stays_beside_a_shallower_one),
         cmocka_unit_test(a_restored_entry_replaces_no_deeper_one),
+        cmocka_unit_test(restored_entries_of_several_depths_stay_beside_each_other),
         cmocka_unit_test(a_restored_entry_is_the_first_to_be_replaced),
         cmocka_unit_test(bounds_of_one_depth_are_merged),
         cmocka_unit_test(the_move_that_proved_the_best_lower_bound_stays),

@@ -248,19 +248,20 @@ int tt_all_save(struct tt *tt)
 
 enum { TRIES = 5 /* of a batch that was lost */ };
 
-/* A window that is not closed takes two: the second goes beside the first. */
+/* A window that is not closed takes two, which the shard merges. Results of several depths of a key
+ * were stored by a strict search, and stay beside each other. */
 static void store_entry(struct tt_link *link, const struct tt_scanned *e)
 {
     struct tt_store store = {.key = e->key, .depth = e->depth, .move = e->move};
     bool has_lower = e->lower > TT_SCORE_MIN, has_upper = e->upper < TT_SCORE_MAX;
     if (has_upper && e->lower != e->upper) {
         store.score = e->upper;
-        store.bound = TT_UPPER;
+        store.bound = TT_UPPER | TT_BESIDE;
         tt_link_store(link, &store);
     }
     if (has_lower || !has_upper || e->lower == e->upper) {
         store.score = e->lower;
-        store.bound = e->lower == e->upper ? TT_EXACT : TT_LOWER;
+        store.bound = (e->lower == e->upper ? TT_EXACT : TT_LOWER) | TT_BESIDE;
         tt_link_store(link, &store);
     }
 }
