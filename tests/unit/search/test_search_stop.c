@@ -438,14 +438,14 @@ static void claim_for_others(struct rig_searcher *d)
     search_node_claimed(d->search, ask->key, ask->depth);
     assert_int_equal(search_halted(d->search), is_alone);
     assert_true(is_alone ? d->search->unwind == at : n->contended || !n->in_flight);
-    *(unsigned *)d->context += is_alone;
+    *(_Atomic unsigned *)d->context += is_alone;
 }
 
 static void claims_of_others_change_no_score(void **state)
 {
     (void)state;
     uint64_t seed = tt_seed();
-    unsigned unwound = 0;
+    _Atomic unsigned unwound = 0;
     struct suite suite = test_positions();
     struct rig *oracle = oracle_open();
     for (unsigned i = 0; i < 12; i++) {
