@@ -235,9 +235,9 @@ void tt_results_store(struct tt_results *results, const struct tt_store *store, 
 void tt_results_restore(struct tt_results *results, const struct tt_scanned *entry)
 {
     struct tt_found known;
-    bool is_known = tt_results_find(results, entry->key, entry->depth, &known);
-    bool is_fresh = is_known && known.generation != TT_GENERATION_NONE;
-    if (is_known && (known.depth == entry->depth || (is_fresh && known.depth > entry->depth))) {
+    if (tt_results_find(results, entry->key, entry->depth, &known) &&
+        (known.depth == entry->depth ||
+         (known.depth > entry->depth && known.generation != TT_GENERATION_NONE))) {
         return;
     }
     put(results, entry->key,
@@ -246,7 +246,7 @@ void tt_results_restore(struct tt_results *results, const struct tt_scanned *ent
                           .move = entry->move,
                           .depth = entry->depth,
                           .generation = TT_GENERATION_NONE},
-        !is_fresh);
+        true);
 }
 
 unsigned tt_results_permille(const struct tt_results *results, uint8_t generation)

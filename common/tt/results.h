@@ -85,9 +85,9 @@ bool tt_results_find(const struct tt_results *results, uint64_t key, unsigned de
  * does one of no generation, which then is of this one. `generation` is positive. */
 void tt_results_store(struct tt_results *results, const struct tt_store *store, uint8_t generation);
 /* The same with an entry that a table had before, TT_SCORE_MIN <= lower <= upper: of no generation,
- * so that it answers, and is the first to be replaced until it is used. It stands beside restored
- * ones of other depths of its key (as they were with TT_BESIDE) and in the place of a shallower one
- * that was stored since; one of its depth, or a deeper one that was stored since, stays. */
+ * so that it answers, and is the first to be replaced until it is used. It stands beside those
+ * of other depths of its key, as they did with TT_BESIDE. Nothing is restored where one of its
+ * depth is there, or a deeper one that was stored since. */
 void tt_results_restore(struct tt_results *results, const struct tt_scanned *entry);
 
 /* Share of a sample of entries written in `generation`, in permille. */

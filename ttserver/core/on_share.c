@@ -193,8 +193,10 @@ static bool has_claims(const struct proto_stores *list)
 static bool is_late(const struct ttcore *core)
 {
     const struct ttcore_share_relay *relay = &core->share_relay;
+    uint64_t claims_late_us =
+        TTCORE_SHARE_CLAIMS_LATE_US * (relay->receivers / TTCORE_SHARE_FEW + UINT64_C(1));
     return core->now_us - relay->from_us >=
-           (relay->has_claims ? TTCORE_SHARE_CLAIMS_LATE_US : TTCORE_SHARE_LATE_US);
+           (relay->has_claims ? claims_late_us : TTCORE_SHARE_LATE_US);
 }
 
 void ttcore_share_tick(struct ttcore *core, struct ttcore_actions *actions)
@@ -244,7 +246,8 @@ void ttcore_on_share(struct ttcore_call *call)
     memcpy(&relay->list[relay->count], list->at, list->count * sizeof *list->at);
     relay->count += list->count;
     relay->has_claims = relay->has_claims || has_claims(list);
-    const bool are_few = relay->receivers <= TTCORE_SHARE_FEW && !relay->has_claims;
+    const bool are_few =
+        relay->receivers <= (relay->has_claims ? TTCORE_SHARE_CLAIMS_FEW : TTCORE_SHARE_FEW);
     if (are_few || relay->count > PROTO_BATCH_MAX * 3 / 4 || is_late(core)) {
         pass_on(core, call->actions, relay->table_id != 0 || is_first ? call->session : NULL);
     }

@@ -4,7 +4,7 @@
  * bound that. Where there are many receivers the results of several senders are collected, until
  * one comes TTCORE_SHARE_LATE_US after the first or with the next tick, and leave as one message:
  * what a host receives in messages does not grow with the number of hosts. Foreign claims come many
- * times as often, and are of no use when they are late: they are collected for any number of
+ * times as often, and are of no use when they are late: they are collected for more than a few
  * receivers, with the results beside them, but not for long. And no more than a given
  * number of results a second leaves, each counted for each receiver, and no more than half of that
  * for one user; senders learn by the `load` of what they receive that they should send less, well
@@ -21,7 +21,8 @@ struct ttcore_user;
 enum {
     TTCORE_SHARE_FEW = 16, /* receivers: so many get each message at once */
     TTCORE_SHARE_LATE_US = 2000,
-    TTCORE_SHARE_CLAIMS_LATE_US = 100, /* where foreign claims are among them */
+    TTCORE_SHARE_CLAIMS_FEW = 4, /* the same where foreign claims are among them */
+    TTCORE_SHARE_CLAIMS_LATE_US = 100, /* for each TTCORE_SHARE_FEW receivers */
     TTCORE_SHARE_TO = 512, /* receivers of a message, at most */
     TTCORE_SHARE_TRIES = 1024, /* sessions looked at for it */
     TTCORE_SHARE_BURST_US = 20000, /* of the rate: may leave at once */

@@ -42,7 +42,7 @@ void share_begin(struct share *s)
         atomic_store_explicit(at, first(s), memory_order_relaxed);
     }
     s->count = 0;
-    s->wanted = s->claims = false;
+    s->wanted = s->claims = s->relies = false;
 }
 
 bool share_has_peers(const struct share *s, uint64_t now_us)
@@ -90,23 +90,27 @@ void share_send(struct share *s, uint64_t now_us)
             moved += n;
             count += n;
             if (count == CLIENT_SHARE_MAX || (count > 0 && is_due(q, now_us))) {
-                uint64_t pause_us = s->claims                    ? s->claims_pause_us
-                                    : share_has_peers(s, now_us) ? SHARE_EVERY_US
-                                                                 : PROBE_EVERY_US;
+                uint64_t pause_us = s->claims && s->claims_pause_us > 0 ? s->claims_pause_us
+                                    : share_has_peers(s, now_us)        ? SHARE_EVERY_US
+                                                                        : PROBE_EVERY_US;
                 memcpy(out, q->list, count * sizeof *out);
                 sent = count;
                 count = 0;
                 atomic_store_explicit(&q->due_us, now_us + pause_us, memory_order_relaxed);
             }
             atomic_store_explicit(&q->count, count, memory_order_relaxed);
+        } else if (now_us < s->due_us && s->count < SHARE_OWN_MAX) {
+            pthread_mutex_unlock(&q->lock);
+            return;
         } else { /* one message has results of one namespace, that of the sender's session */
+            s->due_us = now_us + SHARE_EVERY_US;
             sent = s->count;
             memcpy(out, s->list, sent * sizeof *out);
             moved = sent;
         }
         pthread_mutex_unlock(&q->lock);
         if (sent > 0) {
-            (void)client_share(s->client, out, sent, s->claims ? CLAIMS_RELAYS : 0, now_us);
+            (void)client_share(s->client, out, sent, s->relies ? CLAIMS_RELAYS : 0, now_us);
         }
     } while (moved < s->count);
     s->count = 0;
@@ -123,7 +127,7 @@ static bool is_deep_enough(const struct share *s, uint64_t key, uint8_t depth)
 
 static bool is_claimable(const struct share *s, uint8_t depth)
 {
-    return s->claims && depth >= s->local->foreign_depth;
+    return s->claims && depth >= EMBEDDED_FOREIGN_DEPTH;
 }
 
 /* The begin of the node, if it has not left yet. */
@@ -142,8 +146,8 @@ static bool take_back(struct share *s, uint64_t key, uint8_t depth)
 
 bool share_claim(struct share *s, uint64_t key, uint8_t depth, enum tt_claim what)
 {
-    if (!is_claimable(s, depth) || !is_deep_enough(s, key, depth) ||
-        (what == TT_CLAIM_ENDS && take_back(s, key, depth))) {
+    if (!is_claimable(s, depth) || (what == TT_CLAIM_ENDS && take_back(s, key, depth)) ||
+        !is_deep_enough(s, key, depth)) {
         return false;
     }
     s->list[s->count++] = (struct tt_store){.key = key,
@@ -156,11 +160,11 @@ bool share_claim(struct share *s, uint64_t key, uint8_t depth, enum tt_claim wha
 
 bool share_add(struct share *s, const struct tt_store *result)
 {
-    if (!s->wanted || result->depth < s->depth || !is_deep_enough(s, result->key, result->depth)) {
-        return false;
-    }
     if (is_claimable(s, result->depth)) {
         (void)take_back(s, result->key, result->depth); /* the result says it all */
+    }
+    if (!s->wanted || result->depth < s->depth || !is_deep_enough(s, result->key, result->depth)) {
+        return false;
     }
     s->list[s->count++] = *result;
     return s->count == SHARE_OWN_MAX;
@@ -193,7 +197,7 @@ void share_take(struct share *s, const struct proto_share *message, uint64_t now
 {
     struct share_queue *q = embedded_share_queue(s->local->table);
     embedded_saw_other_table(s->local->table, until_us);
-    embedded_take(s->local, message->list.at, message->list.count);
+    embedded_take(s->local, message->list.at, message->list.count, now_us);
     pthread_mutex_lock(&q->lock); /* a lying shard sends results to all searchers, not to one */
     q->window_taken += message->list.count;
     q->window_load = message->load > q->window_load ? message->load : q->window_load;
@@ -220,5 +224,7 @@ void share_serve(struct share *s, bool has_others, uint64_t now_us)
     /* Signs of others may come from peers with the same table. So a few results are sent now and
      * then: a peer with another table answers with its own. */
     s->wanted = has_peers || (has_others && is_due(q, now_us));
-    s->claims = has_peers && s->local->foreign_depth > 0;
+    s->claims = has_peers && s->local->counts_foreign;
+    s->relies =
+        s->claims && s->claims_pause_us > 0 && embedded_hears_claims(s->local->table, now_us);
 }

@@ -12,12 +12,13 @@
  * results come to it, which is about the same at all hosts, and by the load that the shards report.
  *
  * Foreign claims go the same way: that a searcher of this host has begun a node, or left it without
- * a result, in the words of a result with TT_CLAIM in place of the bound. With them each host knows
- * within some 200 us which nodes the others are in, and asks no shard for it: an exclusive ask of
- * such a node is BUSY there, in a peek it has a searcher more. They are hints: a result ends the
- * claim of its node, and so does time (EMBEDDED_FOREIGN_LEAST_MS); what nobody claims is searched
- * twice at worst. As they have to be early, a message leaves as often as costs at most a fiftieth
- * of the time of the host's searchers. (A claim without `foreign` is within a host: host_table.h.)
+ * a result, in the words of a result with TT_CLAIM in place of the bound. An exclusive ask of a
+ * node that another host claims is BUSY, in a peek it has a searcher more. Claims are hints: a
+ * result ends the claim of its node, its host ends it, and so does time
+ * (EMBEDDED_FOREIGN_LEAST_MS); what nobody claims is searched twice at worst. To replace asks they
+ * have to be early: a host of many searchers sends a message as often as costs at most a fiftieth
+ * of their time, and asks no shard who is where while claims of others come. One of few sends them
+ * with its results, and asks as before. (A claim without `foreign` is within a host: host_table.h.)
  *
  * Threads: a share is one searcher's; its queue is the process's and has a lock, held for some 100
  * ns, a few us when a message of it leaves. Memory: none but the structs. Never blocks; what gets
@@ -35,9 +36,11 @@ struct share {
     struct client *client;
     const struct embedded_port *local;
     uint8_t depth; /* results of at least this depth may be sent; 0: none */
-    uint32_t claims_pause_us; /* between two messages while foreign claims are sent */
+    uint32_t claims_pause_us; /* between two messages with foreign claims; 0: as without them */
     /* state */
-    bool claims; /* foreign claims are sent: there are peers, and local->foreign_depth says so */
+    bool claims; /* foreign claims are sent: there are peers, and local->counts_foreign */
+    bool relies; /* those of others come, and early enough to ask no shard who is where */
+    uint64_t due_us; /* the next message of a namespace that does not have the queue */
     struct tt_store list[SHARE_OWN_MAX];
     unsigned count;
     bool wanted; /* there are peers with another table, or it is time to find out */
@@ -49,9 +52,9 @@ void share_begin(struct share *share);
 bool share_has_peers(const struct share *share, uint64_t now_us);
 /* A result was found here. True: share_send is due, there is no room for another. */
 bool share_add(struct share *share, const struct tt_store *result);
-/* A searcher of this host begins a node of at least local->foreign_depth, or leaves it without a
- * result. Of a claim that has not left the searcher yet neither it nor what ends it is sent. True:
- * as above.
+/* The first searcher of this host begins a node of at least EMBEDDED_FOREIGN_DEPTH, or the last
+ * leaves it without a result. Of a claim that has not left the searcher yet neither it nor what
+ * ends it is sent. True: as above.
  */
 bool share_claim(struct share *share, uint64_t key, uint8_t depth, enum tt_claim what);
 /* Gives what was found here to the queue, and sends that if it is full or due. */

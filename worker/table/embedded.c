@@ -321,8 +321,7 @@ static bool registers(const struct embedded_port *port, unsigned depth)
 
 /* ---- claims: what the processes of a host see of each other's nodes ---- */
 
-/* The part of a claim that names the node; its low 16 bits are for the thread's name, or for the
- * time until which a foreign claim counts. */
+/* The part of a claim that names the node; its low bits are for who is there. */
 static uint64_t claim_of(uint64_t key, uint8_t depth)
 {
     return rng_mix(key + depth) & ~UINT64_C(0xffff);
@@ -363,59 +362,90 @@ static void unclaim(const struct embedded_port *port, uint64_t key, uint8_t dept
 
 /* ---- foreign claims: what other hosts say of their nodes ---- */
 
-/* A claim that old could count again after 2^16 units, for as long as one lasts: a hint. */
-enum { FOREIGN_UNIT_US = 1024 };
+/* In the place of a claim: 32 bits of the node's, 16 of the host that claims it, 16 of the time
+ * until which it counts. */
+enum { FOREIGN_UNIT_US = 1024, FOREIGN_HOST_SHIFT = 16, FOREIGN_NODE_SHIFT = 32 };
 
 static _Atomic uint64_t *foreign_at(const struct embedded *t, uint64_t claim)
 {
     return &t->state->foreign_claim[claim >> 32 & (HOST_TABLE_FOREIGN_CLAIMS - 1)];
 }
 
+/* So long one counts, in units. */
+static unsigned foreign_lasts(uint8_t depth)
+{
+    unsigned ms = EMBEDDED_FOREIGN_LEAST_MS;
+    for (unsigned d = EMBEDDED_FOREIGN_DEPTH; d < depth && ms < EMBEDDED_FOREIGN_MOST_MS; d++) {
+        ms *= EMBEDDED_FOREIGN_PLY;
+    }
+    ms = ms < EMBEDDED_FOREIGN_MOST_MS ? ms : EMBEDDED_FOREIGN_MOST_MS;
+    return (ms * 1000 + FOREIGN_UNIT_US - 1) / FOREIGN_UNIT_US;
+}
+
+/* Whether what stands in a claim's place is a claim of that node that counts. One that nothing
+ * replaced counts again after 2^16 units, for as long as it lasts: a hint. */
+static bool is_foreign_of(uint64_t found, uint64_t node, uint8_t depth, uint64_t now_us)
+{
+    uint16_t left = (uint16_t)(found - now_us / FOREIGN_UNIT_US);
+    return (found ^ node) >> FOREIGN_NODE_SHIFT == 0 && left > 0 && left <= foreign_lasts(depth);
+}
+
 /* Whether a searcher of another host is in the node. */
 static bool is_foreign_claimed(const struct embedded_port *port, uint64_t key, uint8_t depth)
 {
-    if (port->foreign_depth == 0 || depth < port->foreign_depth) {
+    if (!port->counts_foreign || depth < EMBEDDED_FOREIGN_DEPTH) {
         return false;
     }
     uint64_t node = claim_of(key, depth);
     uint64_t found = atomic_load_explicit(foreign_at(port->table, node), memory_order_relaxed);
-    uint16_t left = (uint16_t)(found - port->now_us / FOREIGN_UNIT_US);
-    return (found & ~UINT64_C(0xffff)) == node && left > 0 &&
-           left <= EMBEDDED_FOREIGN_MOST_MS * 1000 / FOREIGN_UNIT_US + 1;
+    return is_foreign_of(found, node, depth, port->now_us);
 }
 
+/* A result ends a claim, whoever made it. */
 static void end_foreign(const struct embedded_port *port, uint64_t key, uint8_t depth)
 {
     uint64_t node = claim_of(key, depth);
     _Atomic uint64_t *at = foreign_at(port->table, node);
-    if (port->foreign_depth > 0 && depth >= port->foreign_depth &&
-        (atomic_load_explicit(at, memory_order_relaxed) & ~UINT64_C(0xffff)) == node) {
+    if (depth >= EMBEDDED_FOREIGN_DEPTH &&
+        (atomic_load_explicit(at, memory_order_relaxed) ^ node) >> FOREIGN_NODE_SHIFT == 0) {
         atomic_store_explicit(at, 0, memory_order_relaxed);
     }
-}
-
-static void begin_foreign(const struct embedded_port *port, uint64_t key, uint8_t depth)
-{
-    uint64_t lasts_us = EMBEDDED_FOREIGN_LEAST_MS * 1000, node = claim_of(key, depth);
-    for (unsigned d = port->foreign_depth; d < depth && lasts_us < EMBEDDED_FOREIGN_MOST_MS * 1000;
-         d++) {
-        lasts_us *= EMBEDDED_FOREIGN_PLY;
-    }
-    lasts_us =
-        lasts_us < EMBEDDED_FOREIGN_MOST_MS * 1000 ? lasts_us : EMBEDDED_FOREIGN_MOST_MS * 1000;
-    uint64_t until = (port->now_us + lasts_us) / FOREIGN_UNIT_US & 0xffff;
-    atomic_store_explicit(foreign_at(port->table, node), node | until, memory_order_relaxed);
-}
-
-uint16_t embedded_host_name(const struct embedded *t)
-{
-    return (uint16_t)embedded_table_id(t);
 }
 
 /* Of two hosts in a node the one of the higher rank goes on alone: another one for each node. */
 static uint64_t rank_of(uint64_t key, uint16_t host)
 {
     return rng_mix(key ^ rng_mix(host + UINT64_C(1)));
+}
+
+/* Whether it is news. Of two claims that count the one of the higher rank stays, which is the one
+ * that goes on; its host alone can end it. */
+static bool take_foreign(const struct embedded_port *port, const struct tt_store *claim,
+                         uint64_t now_us)
+{
+    uint64_t node = claim_of(claim->key, claim->depth);
+    _Atomic uint64_t *at = foreign_at(port->table, node);
+    uint64_t found = atomic_load_explicit(at, memory_order_relaxed);
+    const bool is_there = is_foreign_of(found, node, claim->depth, now_us),
+               ends = claim->score == TT_CLAIM_ENDS;
+    const uint16_t host = claim->move, other = (uint16_t)(found >> FOREIGN_HOST_SHIFT);
+    if (is_there && other != host &&
+        (ends || rank_of(claim->key, other) > rank_of(claim->key, host))) {
+        return false;
+    }
+    uint64_t until = (now_us / FOREIGN_UNIT_US + foreign_lasts(claim->depth)) & 0xffff;
+    uint64_t fresh = node >> FOREIGN_NODE_SHIFT << FOREIGN_NODE_SHIFT |
+                     (uint64_t)host << FOREIGN_HOST_SHIFT | until;
+    if (ends && !is_there) {
+        return false;
+    }
+    atomic_store_explicit(at, ends ? 0 : fresh, memory_order_relaxed);
+    return !ends && !(is_there && other == host);
+}
+
+uint16_t embedded_host_name(const struct embedded *t)
+{
+    return (uint16_t)embedded_table_id(t);
 }
 
 static bool ask(void *self, const struct tt_ask *op, struct table_ticket *ticket)
@@ -558,20 +588,30 @@ static void notify_holders(struct embedded *t, const struct tt_store *result)
     }
 }
 
-static void take_claim(const struct embedded_port *port, const struct tt_store *claim)
+void embedded_expect_claims(struct embedded *t, uint64_t now_us)
 {
-    const bool is_own = claim->move == embedded_host_name(port->table); /* collected by a shard */
-    if (port->foreign_depth == 0 || claim->depth < port->foreign_depth || is_own) {
-        return;
+    atomic_store_explicit(&t->state->foreign_heard_us, now_us, memory_order_relaxed);
+}
+
+static void take_claim(const struct embedded_port *port, const struct tt_store *claim,
+                       uint64_t now_us)
+{
+    struct embedded *t = port->table;
+    const uint16_t own = embedded_host_name(t);
+    if (claim->depth < EMBEDDED_FOREIGN_DEPTH || claim->move == own) {
+        return; /* its own: collected by a shard */
     }
-    if (claim->score == TT_CLAIM_ENDS) {
-        end_foreign(port, claim->key, claim->depth);
-        return;
+    embedded_expect_claims(t, now_us);
+    if (take_foreign(port, claim, now_us) && port->counts_foreign &&
+        rank_of(claim->key, claim->move) > rank_of(claim->key, own)) {
+        notify_holders(t, claim);
     }
-    begin_foreign(port, claim->key, claim->depth);
-    if (rank_of(claim->key, claim->move) > rank_of(claim->key, embedded_host_name(port->table))) {
-        notify_holders(port->table, claim);
-    }
+}
+
+bool embedded_hears_claims(const struct embedded *t, uint64_t now_us)
+{
+    uint64_t heard_us = atomic_load_explicit(&t->state->foreign_heard_us, memory_order_relaxed);
+    return heard_us > 0 && now_us < heard_us + EMBEDDED_FOREIGN_HEARD_MS * 1000;
 }
 
 static void take_result(const struct embedded_port *port, const struct tt_store *result)
@@ -583,7 +623,8 @@ static void take_result(const struct embedded_port *port, const struct tt_store 
     }
 }
 
-void embedded_take(const struct embedded_port *port, const struct tt_store *results, unsigned count)
+void embedded_take(const struct embedded_port *port, const struct tt_store *results, unsigned count,
+                   uint64_t now_us)
 {
     enum { AHEAD = 8 }; /* memory is slow: so many are on their way */
     struct embedded *t = port->table;
@@ -591,9 +632,10 @@ void embedded_take(const struct embedded_port *port, const struct tt_store *resu
         if (i < count) {
             tt_results_prefetch(&t->results, results[i].key);
         }
-        if (i >= AHEAD) {
-            const struct tt_store *op = &results[i - AHEAD];
-            (op->bound == TT_CLAIM ? take_claim : take_result)(port, op);
+        if (i >= AHEAD && results[i - AHEAD].bound == TT_CLAIM) {
+            take_claim(port, &results[i - AHEAD], now_us);
+        } else if (i >= AHEAD) {
+            take_result(port, &results[i - AHEAD]);
         }
     }
 }

@@ -29,8 +29,10 @@ enum {
     EMBEDDED_FOREIGN_DEPTH = 4, /* below, foreign claims cost more than they save */
     EMBEDDED_FOREIGN_LEAST_MS =
         4, /* so long a foreign claim counts at that depth, if nothing ends it ... */
-    EMBEDDED_FOREIGN_PLY = 3, /* ... so many times as long for each ply more ... */
-    EMBEDDED_FOREIGN_MOST_MS = 1000, /* ... and never longer */
+    EMBEDDED_FOREIGN_PLY =
+        4, /* ... so many times as long for each ply more, as the node takes ... */
+    EMBEDDED_FOREIGN_MOST_MS = 16384, /* ... and never longer */
+    EMBEDDED_FOREIGN_HEARD_MS = 50, /* hosts that claim are heard at least so often */
 };
 
 struct embedded;
@@ -51,7 +53,7 @@ struct embedded_port {
     bool inflight_by_size; /* smaller ones in small iterations (EMBEDDED_INFLIGHT_PLIES). Threads in
                               different iterations then register different nodes, which saves less
                               and harms nothing */
-    uint8_t foreign_depth; /* foreign claims of nodes of at least this depth count; 0: none does */
+    bool counts_foreign; /* foreign claims of nodes of EMBEDDED_FOREIGN_DEPTH and more count */
     /* state */
     uint64_t now_us; /* for foreign claims: who uses the port sets it now and then */
     uint64_t namespace_id; /* the job's, and its index in the generations */
@@ -93,9 +95,14 @@ void embedded_put(const struct embedded_port *port, const struct tt_store *store
 
 /* The same for results that other hosts found: also tells the searchers of this table that are in
  * these nodes, but in those of less than EMBEDDED_INFLIGHT_DEPTH. And for foreign claims: of two
- * hosts that claim a node at the same time both see which one goes before the other. */
-void embedded_take(const struct embedded_port *port, const struct tt_store *results,
-                   unsigned count);
+ * hosts that claim a node at the same time both see which one goes before the other. They are kept
+ * for all processes with this table, whether they count for this port or not. `now_us`: now. */
+void embedded_take(const struct embedded_port *port, const struct tt_store *results, unsigned count,
+                   uint64_t now_us);
+/* Whether other hosts claim nodes: the last claim came less than EMBEDDED_FOREIGN_HEARD_MS ago. */
+bool embedded_hears_claims(const struct embedded *table, uint64_t now_us);
+/* As if one had come: at the begin of a search they may be on their way. */
+void embedded_expect_claims(struct embedded *table, uint64_t now_us);
 
 /* What the searchers of this table have in common for their game's solver: `bytes`, aligned to a
  * cache line, zero at first. Where the results are the host's, so is this, of all processes with

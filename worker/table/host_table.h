@@ -44,6 +44,7 @@ struct host_state {
     /* Foreign claims, of nodes that searchers of other hosts are in: the same bits, and until when
      * that counts. Hints, too. */
     _Alignas(64) _Atomic uint64_t foreign_claim[HOST_TABLE_FOREIGN_CLAIMS];
+    _Atomic uint64_t foreign_heard_us; /* when the last one came */
     /* Written each millisecond. */
     _Alignas(64) struct placement placement; /* CPUs of the threads of all processes */
 };

@@ -73,7 +73,7 @@ static uint64_t now_us(const struct remote *r)
 static void take_done(struct remote *r, const struct proto_node_done *done)
 {
     for (uint32_t i = 0; i < done->list.count; i++) {
-        embedded_take(r->local, &done->list.at[i], 1);
+        embedded_take(r->local, &done->list.at[i], 1, now_us(r));
         notices_put(embedded_notices(r->local), &done->list.at[i]);
     }
 }
@@ -233,12 +233,14 @@ static void begin_claims(struct remote *r)
 {
     const unsigned slots = embedded_slots(r->local->table);
     const uint32_t pause_us = r->lane.shell.ask_cost_us * CLAIMS_COST / slots;
-    const bool claims = r->lane.shell.shares_reach_all && r->share.depth > 0 && r->uses_shards &&
-                        !r->waits && !r->local->is_full && !r->local->results_only && slots > 1 &&
-                        pause_us <= CLAIMS_PAUSE_MAX_US;
-    r->local->foreign_depth = claims ? EMBEDDED_FOREIGN_DEPTH : 0;
+    r->local->counts_foreign = r->lane.shell.shares_reach_all && r->share.depth > 0 &&
+                               r->uses_shards && !r->waits && !r->local->is_full &&
+                               !r->local->results_only && slots > 1;
     r->local->now_us = now_us(r);
-    r->share.claims_pause_us = pause_us > CLAIMS_PAUSE_MIN_US ? pause_us : CLAIMS_PAUSE_MIN_US;
+    embedded_expect_claims(r->local->table, r->local->now_us);
+    r->share.claims_pause_us = pause_us > CLAIMS_PAUSE_MAX_US   ? 0
+                               : pause_us > CLAIMS_PAUSE_MIN_US ? pause_us
+                                                                : CLAIMS_PAUSE_MIN_US;
 }
 
 static void say(struct remote *r, uint64_t key, uint8_t depth, enum tt_claim what)
@@ -253,16 +255,30 @@ static void claim(struct remote *r, const struct tt_ask *ask, struct table_ticke
                   const struct tt_answer *answer)
 {
     if (r->share.claims && answer->verdict == TT_OPEN && answer->nproc <= 1 &&
-        ask->depth >= r->local->foreign_depth) {
+        ask->depth >= EMBEDDED_FOREIGN_DEPTH) {
         ticket->claimed = true;
         say(r, ask->key, ask->depth, TT_CLAIM_BEGINS);
+    }
+}
+
+/* Others of this host who are still in the node go on under its claim, and nobody ends that but a
+ * result, and time. */
+static void unclaim(struct remote *r, const struct table_ticket *ticket, uint64_t key,
+                    uint8_t depth)
+{
+    struct tt_peeked found;
+    if (ticket->claimed) {
+        r->local_port.peek(r->local_port.self, &(struct tt_peek){key, depth}, 1, &found);
+        if (found.nproc == 0) {
+            say(r, key, depth, TT_CLAIM_ENDS);
+        }
     }
 }
 
 static bool port_sees_foreign(void *self)
 {
     const struct remote *r = self;
-    return r->share.claims;
+    return r->share.relies;
 }
 
 /* ---- asks ---- */
@@ -324,7 +340,7 @@ static void take_answer(struct remote *r, const struct tt_ask *ask, const struct
             .bound = (uint8_t)tt_bound_of(answer->score, ask->alpha, ask->beta),
             .move = answer->move,
         };
-        embedded_take(r->local, &store, 1);
+        embedded_take(r->local, &store, 1, now_us(r));
     }
 }
 
@@ -363,9 +379,7 @@ static void port_release(void *self, const struct table_ticket *ticket,
 {
     struct remote *r = self;
     r->local_port.release(r->local_port.self, ticket, release);
-    if (ticket->claimed) {
-        say(r, release->key, release->depth, TT_CLAIM_ENDS);
-    }
+    unclaim(r, ticket, release->key, release->depth);
     if (ticket->state != TICKET_LOCAL) {
         forget_deferred(r, ticket);
         client_release(r->lane.client, ticket->where, release);
@@ -377,6 +391,7 @@ static void leave_here(struct remote *r, const struct tt_ask *ask,
 {
     struct tt_release release = {.key = ask->key, .depth = ask->depth, .slot = ask->slot};
     r->local_port.release(r->local_port.self, ticket, &release);
+    unclaim(r, ticket, ask->key, ask->depth);
 }
 
 /* Another shard may own the node by now: then the former owner gets a release. */
@@ -448,7 +463,7 @@ static void port_store(void *self, const struct table_ticket *ticket, const stru
 /* Foreign claims tell it here, and of more nodes. */
 static bool peeks_at_shards(const struct remote *r, unsigned depth)
 {
-    return !r->share.claims && is_remote(r, depth);
+    return !r->share.relies && is_remote(r, depth);
 }
 
 static void port_peek(void *self, const struct tt_peek *peek, unsigned count, struct tt_peeked *out)
@@ -582,7 +597,7 @@ static unsigned port_inflight_depth(void *self, unsigned iteration)
         uint64_t now = now_us(r);
         bool has_others =
             r->share.depth > 0 ? share_has_peers(&r->share, now) : now < r->others_until_us;
-        if (r->share.claims) {
+        if (r->share.relies) {
             remote_depth_adapt_to_claims(&r->remote_depth, iteration, now, spent_us(r));
         } else {
             remote_depth_adapt(&r->remote_depth, iteration, has_others, now, spent_us(r));

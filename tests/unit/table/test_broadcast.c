@@ -320,7 +320,7 @@ static void the_queue_is_of_one_namespace_at_a_time(void **state)
 static struct host *host_that_claims(void)
 {
     struct host *h = host_open(1);
-    h->local[0].foreign_depth = EMBEDDED_FOREIGN_DEPTH;
+    h->local[0].counts_foreign = true;
     h->share[0].claims = true;
     return h;
 }
@@ -376,6 +376,66 @@ static void what_is_not_to_be_claimed_is_not(void **state)
     s->claims = false; /* nobody is there */
     share_claim(s, 1, 9, TT_CLAIM_BEGINS);
     assert_int_equal(s->count, 0);
+    host_close(h);
+}
+
+/* What waits for a message, though the least depth has risen meanwhile. */
+static void a_claim_that_waits_is_taken_back_at_any_least_depth(void **state)
+{
+    (void)state;
+    struct host *h = host_that_claims();
+    struct share *s = &h->share[0];
+    struct tt_store result = tt_result(2, 5, TT_EXACT, 7, 1);
+    share_claim(s, 1, 5, TT_CLAIM_BEGINS);
+    share_claim(s, 2, 5, TT_CLAIM_BEGINS);
+    atomic_store(&queue_of(h)->least, MOST);
+    share_claim(s, 1, 5, TT_CLAIM_ENDS);
+    share_add(s, &result);
+    assert_int_equal(s->count, 0);
+    host_close(h);
+}
+
+static void a_host_that_hears_no_claims_sends_its_own_and_relies_on_none(void **state)
+{
+    (void)state;
+    struct host *h = host_that_claims();
+    struct share *s = &h->share[0];
+    struct tt_store claim = {.key = 1,
+                             .depth = 9,
+                             .bound = TT_CLAIM,
+                             .move = (uint16_t)(embedded_host_name(h->table) + 1)};
+    struct proto_share message = {.table_id = 1, .list = {1, &claim}};
+    h->local[0].counts_foreign = true;
+    embedded_saw_other_table(h->table, UINT64_MAX);
+    for (unsigned round = 0; round < 3; round++) {
+        s->claims_pause_us = round < 2 ? 150 : 0; /* a host of few searchers: they are late */
+        if (round > 0) {
+            share_take(s, &message, h->now_us, UINT64_MAX);
+        }
+        share_serve(s, true, h->now_us);
+        assert_true(s->claims);
+        assert_int_equal(s->relies, round == 1);
+    }
+    host_close(h);
+}
+
+/* Of a namespace that does not have the queue of the process. */
+static void a_namespace_without_the_queue_sends_no_message_a_poll(void **state)
+{
+    (void)state;
+    struct host *h = host_open(2);
+    struct share *own = &h->share[0], *other = &h->share[1];
+    struct tt_store result = tt_result(1, 9, TT_EXACT, 7, 1);
+    h->local[1].namespace_id = h->local[0].namespace_id + 1;
+    own->wanted = other->wanted = true;
+    atomic_store(&queue_of(h)->due_us, h->now_us + 1000);
+    share_add(own, &result);
+    share_send(own, h->now_us);
+    for (unsigned i = 0; i < 3; i++) {
+        share_add(other, &result);
+        share_send(other, h->now_us);
+        assert_int_equal(other->count, i);
+    }
     host_close(h);
 }
 
@@ -436,6 +496,9 @@ int main(void)
         cmocka_unit_test(a_claim_and_its_end_are_published),
         cmocka_unit_test(a_claim_that_has_not_left_is_taken_back),
         cmocka_unit_test(what_is_not_to_be_claimed_is_not),
+        cmocka_unit_test(a_claim_that_waits_is_taken_back_at_any_least_depth),
+        cmocka_unit_test(a_host_that_hears_no_claims_sends_its_own_and_relies_on_none),
+        cmocka_unit_test(a_namespace_without_the_queue_sends_no_message_a_poll),
         cmocka_unit_test(claims_make_messages_more_frequent),
         cmocka_unit_test(the_queue_is_of_one_namespace_at_a_time),
         cmocka_unit_test(without_peers_the_least_depth_falls_to_the_first),

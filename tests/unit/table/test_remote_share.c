@@ -396,24 +396,24 @@ static void claims_expire(void **state)
                                  .depth = (uint8_t)depth,
                                  .bound = TT_CLAIM,
                                  .move = embedded_host_name(world->peer[0].table)};
-        embedded_take(&c->local, &claim, 1);
+        embedded_take(&c->local, &claim, 1, c->local.now_us);
         assert_true(is_busy(c, 9, (uint8_t)depth));
         c->local.now_us += ms * 1000 - 2100; /* to a unit */
         assert_true(is_busy(c, 9, (uint8_t)depth));
-        c->local.now_us += 2100;
+        c->local.now_us += 2100 + 1024;
         assert_false(is_busy(c, 9, (uint8_t)depth));
     }
     struct tt_store shallow = {.key = 9,
                                .depth = FOREIGN - 1,
                                .bound = TT_CLAIM,
                                .move = embedded_host_name(world->peer[0].table)};
-    embedded_take(&c->local, &shallow, 1);
+    embedded_take(&c->local, &shallow, 1, c->local.now_us);
     assert_false(is_busy(c, 9, FOREIGN - 1));
     struct tt_store own = {.key = 9,
                            .depth = FOREIGN,
                            .bound = TT_CLAIM,
                            .move = embedded_host_name(c->table)}; /* that came back */
-    embedded_take(&c->local, &own, 1);
+    embedded_take(&c->local, &own, 1, c->local.now_us);
     assert_false(is_busy(c, 9, FOREIGN));
     world_close(world);
 }
@@ -438,7 +438,7 @@ static void of_two_hosts_in_a_node_one_goes_on(void **state)
                                      .depth = FOREIGN,
                                      .bound = TT_CLAIM,
                                      .move = embedded_host_name(other->table)};
-            embedded_take(&own->local, &claim, 1);
+            embedded_take(&own->local, &claim, 1, own->local.now_us);
             poll_once(own);
             unwinds[i] = own->search->unwind == 0;
             before[i] += !unwinds[i];
@@ -451,32 +451,100 @@ static void of_two_hosts_in_a_node_one_goes_on(void **state)
     world_close(world);
 }
 
+static void claim_of(struct peer *peer, uint16_t host, uint64_t key, enum tt_claim what)
+{
+    struct tt_store claim = {
+        .key = key, .depth = FOREIGN, .bound = TT_CLAIM, .score = (int16_t)what, .move = host};
+    embedded_take(&peer->local, &claim, 1, peer->local.now_us);
+}
+
+/* In whatever order a third host hears of the two, who goes away ends its own claim alone. */
+static void who_goes_on_keeps_the_claim(void **state)
+{
+    (void)state;
+    struct world *world = world_of_large_hosts();
+    struct peer *c = &world->peer[2];
+    unsigned kept[2] = {0};
+    for (uint64_t key = 1; key <= 64; key++) {
+        for (uint16_t order = 0; order < 2; order++) {
+            const uint64_t at = key << 20 | order;
+            claim_of(c, 100 + order, at, TT_CLAIM_BEGINS);
+            claim_of(c, 101 - order, at, TT_CLAIM_BEGINS);
+            claim_of(c, 101, at, TT_CLAIM_ENDS);
+            const bool is_kept = is_busy(c, at, FOREIGN);
+            kept[order] += is_kept;
+            claim_of(c, 100, at, TT_CLAIM_ENDS);
+            assert_false(is_busy(c, at, FOREIGN));
+        }
+    }
+    assert_in_range(kept[0], 10, 54); /* the other's was the one that counted, and has ended */
+    assert_in_range(kept[1], 10, 54);
+    world_close(world);
+}
+
+static void a_claim_said_again_lasts_longer(void **state)
+{
+    (void)state;
+    struct world *world = world_of_large_hosts();
+    struct peer *c = &world->peer[2];
+    for (unsigned i = 0; i < 5; i++) {
+        claim_of(c, 100, 5, TT_CLAIM_BEGINS);
+        c->local.now_us += EMBEDDED_FOREIGN_LEAST_MS * 1000 * 2 / 3;
+        assert_true(is_busy(c, 5, FOREIGN));
+    }
+    world_close(world);
+}
+
+/* A host with peers that claim nothing, any more or yet, meets them at the shards. */
+static void shards_are_asked_where_nobody_claims(void **state)
+{
+    (void)state;
+    struct world *world = world_of_large_hosts();
+    struct peer *c = &world->peer[2];
+    struct table_port port = remote_table_port(c->remote);
+    embedded_saw_other_table(c->table, UINT64_MAX);
+    for (unsigned i = 0; i < 2; i++) {
+        serve(c, 3);
+        assert_true(port.sees_foreign(port.self)); /* at the begin of a search, too */
+        world->bed->now_us += EMBEDDED_FOREIGN_HEARD_MS * 1000;
+        serve(c, 3);
+        assert_false(port.sees_foreign(port.self));
+        claim_of(c, 100, 5, TT_CLAIM_BEGINS);
+    }
+    serve(c, 3);
+    assert_true(port.sees_foreign(port.self));
+    world->bed->now_us += EMBEDDED_FOREIGN_HEARD_MS * 1000;
+    serve(c, 3);
+    assert_false(port.sees_foreign(port.self));
+    world_close(world);
+}
+
 static void some_hosts_claim_nothing(void **state)
 {
     (void)state;
     struct world *world = world_of_hosts();
     struct peer *a = &world->peer[0], *c = &world->peer[2];
     struct table_ticket ticket;
-    assert_int_equal(a->local.foreign_depth, FOREIGN);
-    assert_int_equal(c->local.foreign_depth, 0); /* of one thread */
+    assert_true(a->local.counts_foreign);
+    assert_false(c->local.counts_foreign); /* of one thread */
     enters(c, FOREIGN_KEY, FOREIGN, true, &ticket);
     assert_false(ticket.claimed);
     leaves(c, FOREIGN_KEY, FOREIGN, &ticket);
     struct tt_store claim = {.key = FOREIGN_KEY, .depth = FOREIGN, .bound = TT_CLAIM};
-    embedded_take(&c->local, &claim, 1);
+    embedded_take(&c->local, &claim, 1, c->local.now_us);
     assert_int_equal(sees(c, FOREIGN_KEY, FOREIGN).nproc, 0);
     a->local.is_full = true;
     remote_begin(a->remote, 20, true, false);
-    assert_int_equal(a->local.foreign_depth, 0);
+    assert_false(a->local.counts_foreign);
     a->local.is_full = false;
     a->local.results_only = true;
     remote_begin(a->remote, 20, true, false);
-    assert_int_equal(a->local.foreign_depth, 0);
+    assert_false(a->local.counts_foreign);
     a->local.results_only = false;
     remote_begin(a->remote, 20, true, true);
-    assert_int_equal(a->local.foreign_depth, 0);
+    assert_false(a->local.counts_foreign);
     remote_begin(a->remote, 20, true, false);
-    assert_int_equal(a->local.foreign_depth, FOREIGN);
+    assert_true(a->local.counts_foreign);
     world_close(world);
 }
 
@@ -585,6 +653,9 @@ int main(void)
         cmocka_unit_test(nodes_of_another_host_are_busy_until_it_leaves_them),
         cmocka_unit_test(claims_expire),
         cmocka_unit_test(of_two_hosts_in_a_node_one_goes_on),
+        cmocka_unit_test(who_goes_on_keeps_the_claim),
+        cmocka_unit_test(a_claim_said_again_lasts_longer),
+        cmocka_unit_test(shards_are_asked_where_nobody_claims),
         cmocka_unit_test(some_hosts_claim_nothing),
         cmocka_unit_test(a_node_finished_while_its_ask_travels_is_left),
         cmocka_unit_test(the_remote_depth_limit_follows_what_asks_cost),

@@ -334,13 +334,15 @@ static void claim(struct bed *bed, const char *who, uint64_t table_id, uint64_t 
     bed_say(bed, who, m);
 }
 
-/* They come often, and are of no use when they are late. */
-static void claims_are_collected_for_few_receivers_too_but_not_for_long(void **state)
+/* They come often, and are of no use when they are late. A few receivers get them at once. */
+static void claims_are_collected_for_some_receivers_too_but_not_for_long(void **state)
 {
     struct bed *bed = *state;
-    enter_receivers(bed, 1, 0, 3);
+    enter_receivers(bed, 1, 0, TTCORE_SHARE_CLAIMS_FEW + 1);
     enter(bed, "a", 1, 'a');
     bed->now_us = 1000000;
+    claim(bed, "a", 'a', 99); /* at once: how many receivers there are is not known yet */
+    assert_int_equal(bed->actions.messages, 1);
     claim(bed, "a", 'a', 100);
     share(bed, "a", 'a', 1, 200); /* a result beside one waits as long */
     bed->now_us += TTCORE_SHARE_CLAIMS_LATE_US - 1;
@@ -606,7 +608,7 @@ int main(void)
         T(what_was_collected_leaves_when_there_is_much),
         T(what_does_not_fit_waits_for_the_next),
         T(what_was_collected_leaves_when_it_is_old),
-        T(claims_are_collected_for_few_receivers_too_but_not_for_long),
+        T(claims_are_collected_for_some_receivers_too_but_not_for_long),
         T(what_was_collected_leaves_before_that_of_another_namespace),
         T(what_was_collected_of_several_tables_is_of_none),
         T(the_load_grows_until_results_are_dropped),
