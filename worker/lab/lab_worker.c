@@ -38,7 +38,7 @@ static uint64_t local_ns(struct lab_worker *w)
     if (nodes < w->base_nodes) {
         struct searcher_figures figures = searcher_figures(w->searcher);
         add(&w->lab->result.sum, &figures.sum);
-        w->lab->result.waited_ns += figures.waited_us * 1000;
+        w->lab->result.waited_ns += figures.talk.waited_us * 1000;
         w->base_nodes = 0;
     }
     uint64_t search_ns = (nodes - w->base_nodes) * w->lab->node_ns;

@@ -165,7 +165,7 @@ static void take_members(struct watch *w, unsigned shard, const struct proto_mem
                 m->work.nodes = row->nodes;
                 m->work.duplicated = row->duplicated;
                 m->work.abandoned = row->abandoned;
-                m->work.bytes = row->bytes;
+                m->work.bytes = row->bytes_sent + row->bytes_received;
             }
             m->silent_ms = row->silent_ms < m->silent_ms ? row->silent_ms : m->silent_ms;
         }
