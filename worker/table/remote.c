@@ -572,7 +572,7 @@ static void serve_deferred(struct remote *r, struct search *search, uint64_t now
 static void port_serve(void *self, struct search *search, uint64_t now)
 {
     struct remote *r = self;
-    const uint64_t begin = now;
+    const uint64_t begin = now, sent = client_counters(r->lane.client)->bytes_sent;
     r->local->now_us = now;
     if (r->uses_shards) {
         share_serve(&r->share, now < r->others_until_us, now);
@@ -582,6 +582,9 @@ static void port_serve(void *self, struct search *search, uint64_t now)
         r->rest_until_us = now + r->lane.shell.rest_us;
         (void)serve_sockets(r);
         now = now_us(r);
+        r->talked_us += now - begin;
+    } else if (client_counters(r->lane.client)->bytes_sent != sent) {
+        count_talk(r, begin);
     }
     if (r->uses_shards) {
         history_exchange_serve(&r->history, r->lane.client, search, now,
@@ -590,7 +593,6 @@ static void port_serve(void *self, struct search *search, uint64_t now)
     }
     serve_deferred(r, search, now);
     take_changes(r);
-    count_talk(r, begin);
     r->local_port.serve(r->local_port.self, search, now);
 }
 
