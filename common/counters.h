@@ -29,6 +29,14 @@
     X(duplicated, "duplicated_nodes", "Nodes searched while others were in the same subtree") \
     X(abandoned, "abandoned_nodes", "Nodes of visits that were given up")
 
+/* What a worker reports of its talk with the shards, in the order of the message. X(name), all
+ * uint64_t.
+ * waited_us: time that it waited for answers. talked_us: that, and the time by the clock that it
+ *   spent on asks, peeks and stores that go to shards, on taking in what comes from them (results
+ *   of other hosts, too), and on sending on what it found.
+ * bytes_sent, bytes_received: of messages, without what carries them. */
+#define COUNTERS_OF_TALK(X) X(waited_us) X(talked_us) X(bytes_sent) X(bytes_received)
+
 /* cuts: asks answered CUT. helped: visits of a node that others were searching.
  * unwound: completion notices (NODE_DONE) that ended a visit.
  * critical: nodes on the critical path (Kuszmaul 1995, section 3, by time-stamping): eldest, then

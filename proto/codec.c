@@ -556,9 +556,10 @@ const char *proto_report_fault(const struct proto_job_report *report)
     if (report->score < TT_SCORE_MIN) {
         return "JOB_REPORT: score below -32767";
     }
-    uint64_t all = report->waited_us | report->bytes;
-#define X(name, json, help) all |= report->name;
+    uint64_t all = 0;
+#define X(name, ...) all |= report->name;
     COUNTERS_REPORTED(X)
+    COUNTERS_OF_TALK(X)
 #undef X
     if (all >> PROTO_COUNTER_BITS != 0) { /* no search counts so far, and sums must not overflow */
         return "JOB_REPORT: a number of 2^48 or more";

@@ -110,8 +110,8 @@ struct proto_member_row {
     uint8_t role;
     struct proto_text name, user;
     /* totals of its last report on that job; 0: no report */
-    uint64_t nodes, waited_us;
-    uint64_t duplicated, abandoned, bytes;
+    uint64_t nodes, asks, waited_us, talked_us;
+    uint64_t duplicated, abandoned, bytes_sent, bytes_received;
 };
 
 /* An open job of a shard, for people. */

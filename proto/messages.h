@@ -13,7 +13,7 @@
 
 #include "common/counters.h"
 
-#define PROTO_VERSION 7
+#define PROTO_VERSION 8
 
 /* OP(list name, C struct of one element, fields) */
 #define PROTO_OPS(OP)                                                                              \
@@ -34,8 +34,8 @@
     OP(figures, struct proto_figure, F(text, name) F(u64, value))                                  \
     OP(member_rows, struct proto_member_row,                                                       \
        F(u32, session) F(u32, instance_id) F(u8, role) F(u64, job) F(u32, silent_ms) F(text, name) \
-           F(text, user) F(u64, nodes) F(u64, waited_us) F(u64, duplicated) F(u64, abandoned)      \
-               F(u64, bytes))                                                                      \
+           F(text, user) F(u64, nodes) F(u64, asks) F(u64, waited_us) F(u64, talked_us)            \
+               F(u64, duplicated) F(u64, abandoned) F(u64, bytes_sent) F(u64, bytes_received))     \
     OP(job_rows, struct proto_job_row,                                                             \
        F(u64, job) F(u32, workers) F(u32, age_ms) F(u8, depth) F(u8, reached) F(text, owner)       \
            F(text, game) F(text, algorithm) F(text, position) F(text, user) F(i16, score)          \
@@ -52,6 +52,7 @@
     F(text, algorithm) F(u8, flags) F(u8, depth) F(u8, remote_depth) F(u32, time_ms) F(u64, nodes)
 
 #define PROTO_COUNTER(name, json, help) F(u64, name)
+#define PROTO_TALK(name) F(u64, name)
 
 /* MSG(NAME, name, id, fields) */
 #define PROTO_MESSAGES(MSG)                                                                        \
@@ -73,7 +74,8 @@
     MSG(JOB_STOP, job_stop, 12, F(u64, job) F(u8, reason))                                         \
     MSG(JOB_REPORT, job_report, 13,                                                                \
         F(u64, job) F(u64, instance) F(u8, state) F(u8, depth) F(i16, score) F(u16, move)          \
-            COUNTERS_REPORTED(PROTO_COUNTER) F(u64, waited_us) F(u64, bytes) F(text, line))        \
+            COUNTERS_REPORTED(PROTO_COUNTER) COUNTERS_OF_TALK(PROTO_TALK) F(text, line)            \
+                F(text, name))                                                                     \
     MSG(NODE_DONE, node_done, 14, F(stores, list))                                                 \
     MSG(STATS, stats, 15, F(u32, request))                                                         \
     MSG(STATS_ANSWER, stats_answer, 16, F(u32, request) F(figures, list))                          \

@@ -9,7 +9,7 @@ import time
 import msgpack
 import zmq
 
-VERSION = 7
+VERSION = 8
 (HELLO, WELCOME, RETRIEVE_ASK, RETRIEVE_ANSWER, STORE_HASH, RELEASE, PEEK, PEEK_ANSWER, HEARTBEAT,
  JOB_POST, JOB, JOB_STOP, JOB_REPORT, NODE_DONE, STATS, STATS_ANSWER, ERROR, BYE, WORKER_INDEX, MEMBERS,
  MEMBERS_ANSWER, JOBS, JOBS_ANSWER, HISTORY, HISTORY_ANSWER, SHARE, FLUSH, FLUSHED, SCAN, SCANNED, MAIL_JOIN, MAIL_LIST,
@@ -62,8 +62,8 @@ def owner(key, places):
 
 def report_of(message):
     """A JOB_REPORT with the names of section 4."""
-    names = """job instance state depth score move nodes asks busy deferred duplicated abandoned waited_us bytes
-        line""".split()
+    names = """job instance state depth score move nodes asks busy deferred duplicated abandoned waited_us
+        talked_us bytes_sent bytes_received line name""".split()
     assert message[0] == JOB_REPORT and len(message) == 1 + len(names), message
     return dict(zip(names, message[1:]))
 
@@ -214,7 +214,8 @@ class Client:
                 return rows
 
     def members(self):
-        names = "session instance_id role job silent_ms name user nodes waited_us duplicated abandoned bytes".split()
+        names = """session instance_id role job silent_ms name user nodes asks waited_us talked_us duplicated abandoned
+            bytes_sent bytes_received""".split()
         return [dict(zip(names, row)) for row in self.pages(MEMBERS, MEMBERS_ANSWER)]
 
     def jobs_open(self):

@@ -404,7 +404,7 @@ PATIENT = ("--wait", "10000")
 def top(place, *options):
     """(exit status, {kind: [objects]}) of one run of `abdada top`."""
     done = run("abdada", "top", "--once", "--json", *at(place), *(options or PATIENT))
-    found = {"shard": [], "job": [], "worker": [], "front": [], "client": [], "total": []}
+    found = {"shard": [], "job": [], "host": [], "worker": [], "front": [], "client": [], "total": []}
     for line in done.lines["out"]:
         row = json.loads(line)
         found[row["kind"]].append(row)

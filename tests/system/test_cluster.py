@@ -14,8 +14,8 @@ import sys
 import tempfile
 import time
 
-from cluster import (QUICK, ROOT, Cluster, Failure, Process, Shard, Worker, answers, ask, check, equal,
-                     free_port, main, path_of, promised, run, start, wait_until)
+from cluster import (QUICK, ROOT, Cluster, Failure, Process, Shard, Worker, answers, ask, at, check, equal,
+                     free_port, main, path_of, promised, run, start, top, wait_until)
 from uci import Uci, legal_moves
 
 BRATKO_KOPEC = os.path.join(ROOT, "tests/data/chess/bratko-kopec.epd")
@@ -202,6 +202,41 @@ def what_several_searchers_cost_is_said():
     check(re.fullmatch(rf"all searchers: \d+\.\d\d Mnodes/s  {COST}", done.lines["out"][-1]), done.out())
     done = run("abdada", "analyse", "--depth", 4, START)
     check("overhead" not in done.out() + done.err(), done.out())
+
+
+def what_each_host_contributes_is_said():
+    """Of a worker that was killed its last report counts."""
+    position, _, _ = long_search(SHORT)
+    with Cluster(shards=1, workers=2, private=True) as cluster:
+        wait_for_help(cluster, 2)
+        front = cluster.start(position, "--depth", 60, "--threads", 2)
+        cluster.wait_searching(front)
+        wait_until(lambda: len(top(cluster.servers)[1]["host"]) == 3, "three hosts that search")
+        seen = {row["name"]: row for row in top(cluster.servers)[1]["host"]}
+        check({"w0", "w1"} < set(seen) and all(row["nodes_per_s"] > 0 for row in seen.values()), seen)
+        check(all(0 <= row["talking"] <= 1.5 and row["bytes_sent"] > 0 for row in seen.values()), seen)
+        cluster.workers[1].kill()
+        wait_until(lambda: cluster.shards[0].stats()["workers"] == 1, "the session to end")
+        front.send_signal(signal.SIGINT)
+        found, = answers(front)
+        hosts = {"self" if host["self"] else host["name"]: host for host in found["hosts"]}
+        equal(sorted(hosts), ["self", "w0", "w1"], found["hosts"])
+        equal([host["self"] for host in found["hosts"]], [True, False, False])
+        equal([hosts[name]["gone"] for name in ("self", "w0", "w1")], [False, False, True])
+        equal([hosts[name]["searchers"] for name in ("self", "w0", "w1")], [2, 1, 1])
+        equal(sum(host["nodes"] for host in found["hosts"]), found["nodes"])
+        equal(hosts["self"]["nodes"], found["own_nodes"])
+        equal(sum(host["asks"] for host in found["hosts"]), found["asks"])
+        equal(sum(host["bytes_sent"] + host["bytes_received"] for host in found["hosts"]), found["bytes"])
+        for host in found["hosts"]:
+            check(host["nodes"] > 0 and 0 <= host["waiting"] <= host["talking"] <= 1, host)
+        check(hosts["w1"]["nodes"] >= seen["w1"]["nodes"], hosts, seen)
+        done = run("abdada", "analyse", *at(cluster.servers), "--fresh", "--time", 1500, START)
+        check(re.search(r"(?m)^host  +searchers .*\n\S+ .*  this process\nw0  +1 +\d+ +\d+\.\d\d ", done.out()), done.out())
+    alone, = ask(START, "--depth", 4)
+    equal([(host["self"], host["nodes"]) for host in alone["hosts"]], [(True, alone["nodes"])])
+    done = run("abdada", "analyse", "--depth", 4, START)
+    check("searchers" not in done.out(), done.out())
 
 
 def a_finished_search_leaves_nothing_at_the_shards():
@@ -494,6 +529,29 @@ def uci_speaks_whole_lines_over_a_cluster():
         uci.quit()
 
 
+def uci_says_what_each_host_contributes():
+    said = re.compile(r"info string host (\S+) nodes (\d+) nps \d+ talk \d+\.\d% asks \d+ sent \d+ received \d+")
+
+    def hosts():
+        """As the last lines before the move."""
+        begin = len(uci.lines["out"])
+        uci.say("position startpos", "go movetime 1500")
+        uci.expect("^bestmove ")
+        lines = [line for line in uci.lines["out"][begin:] if "string host" in line]
+        found = [said.fullmatch(line) for line in lines]
+        check(all(found), lines)
+        equal(lines, [line for line in uci.lines["out"] if not line.startswith("bestmove")][-len(lines):] if lines else [])
+        return [match[1] for match in found]
+    with Cluster(shards=1, workers=1, private=True) as cluster:
+        uci = Uci("--servers", cluster.servers)
+        wait_until(lambda: len(hosts()) == 2, "the worker to help")
+        check("w0" in hosts(), uci.lines["out"][-5:])
+        uci.quit()
+    uci = Uci()
+    equal(hosts(), [])
+    uci.quit()
+
+
 def uci_answers_before_its_input_ends():
     uci = Uci()
     uci.say("position startpos", "go depth 4")
@@ -657,6 +715,10 @@ def hosts_of_a_virtual_cluster_share_tables_and_cards():
     equal(one["host_bytes_per_s"], 0)  # its shard is on it
     check(two["host_bytes_per_s"] > 0 and two["host_bytes_per_s_most"] >= two["host_bytes_per_s"], two)
     check(0 < two["shard_load"] <= two["shard_load_most"] < 1, two)
+    equal([len(row["by_host"]) for row in (one, two)], [1, 2])
+    for row in (one, two):
+        equal(sum(host["nodes"] for host in row["by_host"]), row["nodes"])
+        check(all(host["searchers"] == 4 and host["waiting"] <= host["talking"] < 1 for host in row["by_host"]), row)
     equal(one["score"], two["score"])
     text = run("abdada", "sim", *options, "--depth", 6)
     heading = text.out().splitlines()[0].split()
@@ -694,7 +756,8 @@ QUICK_TESTS = [
 TESTS = [
     threads_do_not_move_the_strict_score, a_cluster_does_not_move_the_strict_score,
     a_full_table_does_not_move_the_strict_score, two_front_ends_get_their_own_answers,
-    workers_meet_and_defer, what_several_searchers_cost_is_said, a_finished_search_leaves_nothing_at_the_shards,
+    workers_meet_and_defer, what_several_searchers_cost_is_said, what_each_host_contributes_is_said,
+    a_finished_search_leaves_nothing_at_the_shards,
     a_worker_waits_for_its_first_shard, a_shard_that_returns_is_used_again,
     no_shard_at_all_costs_less_than_a_second, a_worker_is_killed, a_shard_is_killed,
     all_shards_are_killed, all_workers_are_killed, everything_else_is_killed,
@@ -704,7 +767,7 @@ TESTS = [
     uci_stops_when_asked, a_uci_stop_right_after_go_is_obeyed, uci_quits_out_of_a_bounded_search,
     uci_obeys_its_clock_after_ponderhit, uci_uses_no_cpu_when_there_is_nothing_to_search,
     uci_ends_without_an_input, uci_counts_the_nodes_of_one_search,
-    uci_speaks_whole_lines_over_a_cluster, uci_answers_before_its_input_ends, uci_joins_and_leaves_a_cluster,
+    uci_speaks_whole_lines_over_a_cluster, uci_says_what_each_host_contributes, uci_answers_before_its_input_ends, uci_joins_and_leaves_a_cluster,
     uci_survives_malformed_commands, wrong_use_exits_2_with_one_line,
     failures_exit_1_with_one_line, help_and_version_are_on_stdout, json_has_the_promised_fields,
     perft_counts, a_virtual_cluster_is_repeatable, hosts_of_a_virtual_cluster_share_tables_and_cards,

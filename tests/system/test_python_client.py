@@ -297,10 +297,10 @@ def jobs_are_pushed_and_stopped(server):
     late, = sessions(server, 1, role=ab.WORKER)
     equal(late.jobs, 1)
     equal(pushed_job(late), [ab.JOB] + job(number))
-    report = [number, 99, 0, 3, -31, 1804, 10, 20, 30, 40, 50, 60, 70, 80, "e2e4 e7e5"]
+    report = [number, 99, 0, 3, -31, 1804, 10, 20, 30, 40, 50, 60, 70, 75, 80, 90, "e2e4 e7e5", ""]
     late.send(ab.JOB_REPORT, *report)
     passed_on = front.wait_pushed(ab.JOB_REPORT)
-    equal(passed_on[:2] + passed_on[3:], [ab.JOB_REPORT, number] + report[2:])
+    equal(passed_on[:2] + passed_on[3:], [ab.JOB_REPORT, number] + report[2:-1] + ["python"])
     equal(passed_on[2], ab.alias(late.instance))  # whatever it said
     front.send(ab.JOB_STOP, number, 0)
     for worker in (early, late):
@@ -338,15 +338,16 @@ def members_and_jobs_are_listed(server):
     number = random.getrandbits(64)
     front.send(ab.JOB_POST, *job(number))
     front.heartbeat()
-    worker.send(ab.JOB_REPORT, number, 99, 0, 3, 0, 0, 100, 20, 30, 40, 50, 60, 70, 80, "")
+    worker.send(ab.JOB_REPORT, number, 99, 0, 3, 0, 0, 100, 20, 30, 40, 50, 60, 70, 75, 80, 90, "", "")
     worker.heartbeat()
     mine, = [row for row in watch.members() if row["session"] == worker.session]
     equal((mine["role"], mine["job"], mine["name"]), (ab.WORKER, number, "python"))
-    equal([mine[name] for name in "nodes duplicated abandoned waited_us bytes".split()], [100, 50, 60, 70, 80])
+    equal([mine[name] for name in "nodes asks duplicated abandoned waited_us talked_us bytes_sent bytes_received".split()],
+          [100, 20, 50, 60, 70, 75, 80, 90])
     mine, = [row for row in watch.jobs_open() if row["job"] == number]
     equal([mine[name] for name in "workers reached owner game position".split()],
           [1, 3, "python"] + [job(number)[i] for i in (2, 3)])
-    equal([mine[name] for name in "nodes duplicated abandoned bytes line".split()], [100, 50, 60, 80, ""])
+    equal([mine[name] for name in "nodes duplicated abandoned bytes line".split()], [100, 50, 60, 170, ""])
     front.bye()
 
 

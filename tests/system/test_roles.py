@@ -40,7 +40,7 @@ MESSAGES = {
     "RELEASE": (client.RELEASE, [[[KEY, 3, 0]]], SEARCHERS),
     "PEEK": (client.PEEK, [5, [[KEY, 3]]], SEARCHERS),
     "JOB_POST": (client.JOB_POST, [JOB + 1] + JOB_FIELDS, {FRONT}),
-    "JOB_REPORT": (client.JOB_REPORT, [JOB, 1, 0, 3, 5, 6, 1, 1, 1, 1, 1, 1, 1, 1, "e2e4"], {WORKER, FRONT}),
+    "JOB_REPORT": (client.JOB_REPORT, [JOB, 1, 0, 3, 5, 6, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, "e2e4", ""], {WORKER, FRONT}),
     "STATS": (client.STATS, [5], ALL),
     "MEMBERS": (client.MEMBERS, [5, 0], ALL),
     "JOBS": (client.JOBS, [5, 0], ALL),

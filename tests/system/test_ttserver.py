@@ -21,7 +21,7 @@ import zmq
 from network import free_port
 
 BIN = os.environ.get("BIN", "./bin")
-VERSION = 7
+VERSION = 8
 HELLO, WELCOME, ASK, ANSWER, STORE, RELEASE, PEEK, PEEK_ANSWER, HEARTBEAT, POST, JOB = range(1, 12)
 STATS, STATS_ANSWER, ERROR, BYE = range(15, 19)
 WORKER, FRONT, CLIENT = range(3)

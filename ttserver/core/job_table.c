@@ -84,7 +84,7 @@ void ttcore_jobs_find_out(struct ttcore_job *job, const struct proto_job_report 
         found->nodes = report->nodes;
         found->duplicated = report->duplicated;
         found->abandoned = report->abandoned;
-        found->bytes = report->bytes;
+        found->bytes = report->bytes_sent + report->bytes_received;
     }
     bool is_possible = job->depth == PROTO_NO_LIMIT || report->depth <= job->depth;
     bool is_deeper = report->depth > found->depth;

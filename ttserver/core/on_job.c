@@ -192,6 +192,7 @@ static void pass_on(struct ttcore_call *call, const struct ttcore_session *owner
         return;
     }
     report.job_report.instance = call->session->alias; /* its instance is its secret */
+    report.job_report.name = proto_text_of(call->session->name);
     uint32_t first = ttcore_actions_target(call->actions, owner->route, owner->route_length);
     ttcore_actions_send(call->actions, &report, first, 1);
 }
@@ -215,11 +216,16 @@ static void keep_totals(struct ttcore_session *session, const struct proto_job_r
     bool searches = report->state == PROTO_JOB_SEARCHING && is_open;
     if (searches || session->searches == report->job) {
         session->searches = searches ? report->job : 0;
-        session->nodes = report->nodes;
-        session->waited_us = report->waited_us;
-        session->duplicated = report->duplicated;
-        session->abandoned = report->abandoned;
-        session->bytes = report->bytes;
+        session->work = (struct ttcore_work){
+            .nodes = report->nodes,
+            .asks = report->asks,
+            .waited_us = report->waited_us,
+            .talked_us = report->talked_us,
+            .duplicated = report->duplicated,
+            .abandoned = report->abandoned,
+            .bytes_sent = report->bytes_sent,
+            .bytes_received = report->bytes_received,
+        };
     }
 }
 

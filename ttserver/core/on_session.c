@@ -247,8 +247,8 @@ void ttcore_on_hello(struct ttcore_call *call)
     session->instance = hello->instance;
     session->alias = alias;
     session->table_id = hello->table_id;
-    session->searches = session->nodes = session->waited_us = 0;
-    session->duplicated = session->abandoned = session->bytes = 0;
+    session->searches = 0;
+    session->work = (struct ttcore_work){0};
     ttcore_sessions_want(&core->sessions, session, session->flags & PROTO_WANTS_RESULTS);
     proto_text_copy(hello->name, session->name, sizeof session->name);
     if (is_worker && !was_worker) {

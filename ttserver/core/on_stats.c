@@ -71,6 +71,7 @@ static struct proto_member_row member_row(const struct ttcore *core,
                                           const struct ttcore_session *session)
 {
     bool is_open = session->searches != 0 && ttcore_jobs_find(&core->jobs, session->searches);
+    const struct ttcore_work work = is_open ? session->work : (struct ttcore_work){0};
     uint64_t silent_ms = (core->now_us - session->last_seen_us) / US_PER_MS;
     return (struct proto_member_row){
         .session = session->id,
@@ -80,11 +81,14 @@ static struct proto_member_row member_row(const struct ttcore *core,
         .silent_ms = silent_ms < UINT32_MAX ? (uint32_t)silent_ms : UINT32_MAX,
         .name = proto_text_of(session->name),
         .user = proto_text_of(session->user->name),
-        .nodes = is_open ? session->nodes : 0,
-        .waited_us = is_open ? session->waited_us : 0,
-        .duplicated = is_open ? session->duplicated : 0,
-        .abandoned = is_open ? session->abandoned : 0,
-        .bytes = is_open ? session->bytes : 0,
+        .nodes = work.nodes,
+        .asks = work.asks,
+        .waited_us = work.waited_us,
+        .talked_us = work.talked_us,
+        .duplicated = work.duplicated,
+        .abandoned = work.abandoned,
+        .bytes_sent = work.bytes_sent,
+        .bytes_received = work.bytes_received,
     };
 }
 
@@ -115,10 +119,10 @@ static void count_workers_at(const struct ttcore *core, struct proto_job_row *ro
         const struct ttcore_session *worker = ttcore_sessions_worker_at(&core->sessions, i);
         if (worker->searches == row->job) {
             row->workers++;
-            sum.nodes += worker->nodes;
-            sum.duplicated += worker->duplicated;
-            sum.abandoned += worker->abandoned;
-            sum.bytes += worker->bytes;
+            sum.nodes += worker->work.nodes;
+            sum.duplicated += worker->work.duplicated;
+            sum.abandoned += worker->work.abandoned;
+            sum.bytes += worker->work.bytes_sent + worker->work.bytes_received;
         }
     }
     if (sum.nodes > row->nodes) { /* the owner need not report */

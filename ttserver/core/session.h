@@ -32,7 +32,10 @@ struct ttcore_session {
     uint32_t worker_index; /* of a worker */
     uint64_t history_due_us; /* a HISTORY before that gets nothing */
     uint64_t searches; /* the job it reported on last as a searcher; 0: none */
-    uint64_t nodes, waited_us, duplicated, abandoned, bytes; /* of that job, as reported last */
+    struct ttcore_work { /* of that job, as reported last */
+        uint64_t nodes, asks, waited_us, talked_us;
+        uint64_t duplicated, abandoned, bytes_sent, bytes_received;
+    } work;
     uint64_t table_id; /* of its HELLO or last SHARE; 0: it does not say */
     uint64_t relayed; /* which SHARE it got last, of those of its table (share_relay) */
     uint64_t push_after_us; /* a HELLO before that is not answered by the open jobs at once ... */

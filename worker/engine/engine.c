@@ -38,6 +38,8 @@ struct engine {
     bool has_letters; /* ... to those of other processes, too: shards pass them on */
     struct engine_thread *thread; /* the first has the jobs */
     struct observer *observer; /* notes are written under `lock` */
+    struct front_host *host; /* FRONT_WORKERS_MAX and its own: of the last run */
+    char name[CLIENT_NAME_MAX + 1]; /* the process's among hosts */
     uint64_t instance; /* of the front-end's session */
     /* state of a run */
     atomic_bool stop, ended;
@@ -85,8 +87,9 @@ static void fill_status(struct engine *e, struct engine_status *out)
 #define X(name, json, help) s.name += f.sum.name;
         COUNTERS(X)
 #undef X
-        s.waited_us += f.waited_us;
-        s.bytes += f.bytes;
+        s.waited_us += f.talk.waited_us;
+        s.bytes_sent += f.talk.bytes_sent;
+        s.bytes += f.talk.bytes_sent + f.talk.bytes_received;
         s.remote_depth = f.remote_depth;
         s.depth = f.depth > s.depth ? f.depth : s.depth;
     }
@@ -94,7 +97,8 @@ static void fill_status(struct engine *e, struct engine_status *out)
     COUNTERS_REPORTED(X)
 #undef X
     s.all_waited_us = s.waited_us + helped.waited_us;
-    s.bytes += helped.bytes;
+    s.bytes_sent += helped.bytes_sent;
+    s.bytes += helped.bytes_sent + helped.bytes_received;
     atomic_store_explicit(&e->workers, s.workers, memory_order_relaxed);
     *out = s;
 }
@@ -170,11 +174,31 @@ static struct proto_job_report own_report(const struct engine *e)
 #define X(name, json, help) own.name += f.sum.name;
         COUNTERS_REPORTED(X)
 #undef X
-        own.waited_us += f.waited_us;
-        own.bytes += f.bytes;
+#define X(name) own.name += f.talk.name;
+        COUNTERS_OF_TALK(X)
+#undef X
     }
     own.waited_us /= searching_threads(e); /* a session's, and so never more than its time */
+    own.talked_us /= searching_threads(e);
     return own;
+}
+
+/* When a run has ended. */
+static unsigned fill_hosts(struct engine *e)
+{
+    struct front_host *own = &e->host[0];
+    *own = (struct front_host){.is_own = true, .searchers = searching_threads(e)};
+    memcpy(own->name, e->name, sizeof own->name);
+    own->searched_us = (e->end_us - e->begin_us) * own->searchers;
+    for (unsigned i = 0; i < e->options.threads; i++) {
+        struct searcher_figures f = searcher_figures(&e->thread[i].searcher);
+        own->nodes += f.sum.nodes;
+        own->asks += f.sum.asks;
+#define X(name) own->name += f.talk.name;
+        COUNTERS_OF_TALK(X)
+#undef X
+    }
+    return 1 + front_core_hosts(&e->front, clock_us(), &e->host[1]);
 }
 
 /* So that who watches the cluster sees what the user sees. */
@@ -199,7 +223,8 @@ static void report(struct engine *e, uint64_t now)
         COUNTERS_REPORTED(X)
 #undef X
             .waited_us = status.all_waited_us,
-        .bytes = status.bytes,
+        .bytes_sent = status.bytes_sent,
+        .bytes_received = status.bytes - status.bytes_sent,
         .line = proto_text_of(text),
     };
     pthread_mutex_unlock(&e->lock);
@@ -372,6 +397,14 @@ static enum err open_threads(struct engine *e)
     return err;
 }
 
+/* As a ttworker does. */
+static void name_process(struct engine *e)
+{
+    char host[64] = "";
+    gethostname(host, sizeof host - 1);
+    snprintf(e->name, sizeof e->name, "%.20s:%d", host, (int)getpid());
+}
+
 _Static_assert((int)ENGINE_WHY_MAX >= (int)TRANSPORT_WHY_MAX, "a transport's words fit");
 
 enum err engine_open(struct engine **out, const struct engine_options *options,
@@ -388,6 +421,8 @@ enum err engine_open(struct engine **out, const struct engine_options *options,
     e->options = *options;
     pthread_mutex_init(&e->lock, NULL);
     e->thread = memory_lines(options->threads * sizeof *e->thread);
+    name_process(e);
+    e->host = calloc(FRONT_WORKERS_MAX + 1, sizeof *e->host);
     enum err err = front_core_open(&e->front, 0);
     if (err == ERR_OK) {
         err = observer_open(&e->observer);
@@ -396,7 +431,7 @@ enum err engine_open(struct engine **out, const struct engine_options *options,
         err = mailboxes_open(&e->mailboxes, options->threads, true);
     }
     e->has_letters = !is_alone && options->table.redis == NULL;
-    if (e->thread == NULL) {
+    if (e->thread == NULL || e->host == NULL) {
         err = ERR_NOMEM;
     }
     if (err == ERR_OK && !is_alone) {
@@ -438,6 +473,7 @@ void engine_close(struct engine **engine)
     observer_close(&e->observer);
     pthread_mutex_destroy(&e->lock);
     front_core_close(&e->front);
+    free(e->host);
     free(e->thread);
     free(e);
     *engine = NULL;
@@ -593,6 +629,8 @@ enum err engine_run(struct engine *e, struct job *job, const struct engine_obser
     if (err == ERR_OK) {
         *out = (struct engine_result){.search = e->best, .stopped = atomic_load(&e->stop)};
         fill_status(e, &out->status);
+        out->host = e->host;
+        out->hosts = fill_hosts(e);
     }
     job_free(&e->own);
     e->job = NULL;

@@ -8,6 +8,7 @@
 #define WORKER_ENGINE_ENGINE_H
 
 #include "common/keys/keys.h"
+#include "worker/engine/front_core.h"
 #include "worker/engine/observer.h"
 #include "worker/engine/searcher.h"
 #include "worker/transport/transport.h"
@@ -32,6 +33,9 @@ struct engine_result {
     struct search_result search;
     struct engine_status status;
     bool stopped; /* set when engine_stop ended it, not the job's limits */
+    /* What each process contributed, this one first; borrowed until the next run. */
+    const struct front_host *host;
+    unsigned hosts;
 };
 
 struct engine;

@@ -10,20 +10,23 @@ enum err front_core_open(struct front_core *c, uint32_t alive_ms)
     memset(c, 0, sizeof *c);
     c->alive_ms = alive_ms != 0 ? alive_ms : FRONT_ALIVE_MS;
     c->report = calloc(FRONT_WORKERS_MAX, sizeof *c->report);
-    return c->report != NULL ? ERR_OK : ERR_NOMEM;
+    c->thread = calloc(FRONT_WORKERS_MAX, sizeof *c->thread);
+    return c->report != NULL && c->thread != NULL ? ERR_OK : ERR_NOMEM;
 }
 
 void front_core_close(struct front_core *c)
 {
     free(c->report);
+    free(c->thread);
     c->report = NULL;
+    c->thread = NULL;
 }
 
 void front_core_begin(struct front_core *c, uint64_t job)
 {
     c->job = job;
     c->reports = 0;
-    c->wait_until_us = 0;
+    c->wait_until_us = c->missing_us = 0;
     c->refused = 0;
 }
 
@@ -67,6 +70,7 @@ void front_core_event(struct front_core *c, const struct job_event *e, uint64_t 
     c->report[i].received_us = now_us;
     if (!is_known || proto_report_is_newer(&e->report, &c->report[i].last)) {
         c->report[i].last = e->report;
+        memcpy(c->report[i].name, e->name, sizeof e->name);
     }
 }
 
@@ -83,18 +87,81 @@ void front_core_sum(const struct front_core *c, uint64_t now_us, struct front_su
         bool has_refused = r->last.state == PROTO_JOB_REFUSED;
         sum.workers += is_alive(c, r, now_us) && !has_refused;
         sum.refused += is_alive(c, r, now_us) && has_refused;
-        sum.waited_us += r->last.waited_us;
-        sum.bytes += r->last.bytes;
         sum.searched_us += r->searched_us;
-#define X(name, json, help) sum.name += r->last.name;
+#define X(name, ...) sum.name += r->last.name;
         COUNTERS_REPORTED(X)
+        COUNTERS_OF_TALK(X)
 #undef X
     }
     *out = sum;
 }
 
+/* It searches, as far as is known, and should have reported by now. */
+static bool is_missed(const struct front_core *c, const struct front_report *r, uint64_t now_us)
+{
+    return r->last.state == PROTO_JOB_SEARCHING &&
+           (now_us >= r->received_us + FRONT_SILENT_MS * UINT64_C(1000) ||
+            (c->missing_us != 0 && now_us >= c->missing_us));
+}
+
+static void add_to_host(const struct front_core *c, const struct front_report *r, uint64_t now_us,
+                        struct front_host *host)
+{
+    const uint64_t silent_us = now_us - r->received_us;
+    host->is_gone &= is_missed(c, r, now_us) || !is_alive(c, r, now_us);
+    host->silent_us =
+        host->searchers == 0 || silent_us < host->silent_us ? silent_us : host->silent_us;
+    host->searchers++;
+    host->nodes += r->last.nodes;
+    host->asks += r->last.asks;
+    host->searched_us += r->searched_us;
+#define X(name) host->name += r->last.name;
+    COUNTERS_OF_TALK(X)
+#undef X
+}
+
+static int by_nodes(const void *a, const void *b)
+{
+    const struct front_host *x = a, *y = b;
+    return x->nodes != y->nodes ? (x->nodes < y->nodes) - (x->nodes > y->nodes)
+                                : strcmp(x->name, y->name);
+}
+
+unsigned front_core_hosts(const struct front_core *c, uint64_t now_us, struct front_host *out)
+{
+    unsigned threads = 0;
+    for (unsigned i = 0; i < c->reports; i++) {
+        if (c->report[i].last.state != PROTO_JOB_REFUSED) {
+            c->thread[threads++] = (struct process_thread){.name = c->report[i].name, .index = i};
+        }
+    }
+    const unsigned hosts = process_group(c->thread, threads);
+    for (unsigned i = 0; i < threads; i++) {
+        const struct process_thread *t = &c->thread[i];
+        struct front_host *host = &out[t->process];
+        if (i == 0 || t->process != t[-1].process) {
+            *host = (struct front_host){.is_gone = true};
+            memcpy(host->name, t->name, t->length);
+        }
+        add_to_host(c, &c->report[t->index], now_us, host);
+    }
+    if (hosts > 0) {
+        qsort(out, hosts, sizeof *out, by_nodes);
+    }
+    return hosts;
+}
+
+double front_host_talking(const struct front_host *host)
+{
+    return host->searched_us == 0 ? -1
+           : host->talked_us > host->searched_us
+               ? 1 /* its clock is not ours */
+               : (double)host->talked_us / (double)host->searched_us;
+}
+
 void front_core_stop(struct front_core *c, uint32_t wait_ms, uint64_t now_us)
 {
+    c->missing_us = wait_ms >= FRONT_WAIT_MS ? now_us + wait_ms * UINT64_C(1000) : 0;
     c->wait_until_us = now_us + wait_ms * UINT64_C(1000);
 }
 

@@ -10,6 +10,7 @@
 #ifndef WORKER_ENGINE_FRONT_CORE_H
 #define WORKER_ENGINE_FRONT_CORE_H
 
+#include "worker/engine/process.h"
 #include "worker/engine/searcher.h"
 
 enum {
@@ -18,7 +19,8 @@ enum {
     FRONT_WORKERS_MAX = 4096,
     /* A worker that reported within this time lives. Idle ones repeat their report every second. */
     FRONT_ALIVE_MS = 3000,
-    FRONT_WAIT_MS = 200, /* after the stop, for last reports */
+    FRONT_SILENT_MS = 1000, /* one that searches reports every 200: after that it is gone */
+    FRONT_WAIT_MS = 200, /* after the stop, for last reports; who sends none by then is gone */
     FRONT_WAIT_TIMED_MS = 10, /* the same for a job with a time limit: a clock is running */
 };
 
@@ -26,6 +28,7 @@ struct front_report {
     uint64_t received_us;
     uint64_t searched_us; /* time from its first report to its last, as far as it searched then */
     struct proto_job_report last;
+    char name[CLIENT_NAME_MAX + 1];
 };
 
 _Static_assert(JOB_SOURCES_MAX <= 64, "a bit for each source");
@@ -33,11 +36,14 @@ _Static_assert(JOB_SOURCES_MAX <= 64, "a bit for each source");
 struct front_core {
     /* fixed after open */
     uint32_t alive_ms;
-    struct front_report *report; /* FRONT_WORKERS_MAX */
+    struct front_report *report; /* FRONT_WORKERS_MAX, as of ... */
+    struct process_thread *thread; /* ... each, when hosts are asked for */
     /* state */
     uint64_t job; /* its id; 0: idle */
     unsigned reports;
     uint64_t wait_until_us;
+    uint64_t missing_us; /* whose last report is not here by then is gone; 0: not stopped, or there
+                            was no time for last reports */
     uint64_t refused; /* bit i: source i has refused the job, and passed on no report since */
     char why[JOB_SOURCES_MAX][JOB_WHY_MAX]; /* reasons of those, in their words */
 };
@@ -49,8 +55,25 @@ struct front_sum {
 #define X(name, json, help) uint64_t name;
     COUNTERS_REPORTED(X)
 #undef X
-    uint64_t waited_us, bytes; /* for shards; to and from them */
+#define X(name) uint64_t name;
+    COUNTERS_OF_TALK(X)
+#undef X
     uint64_t searched_us; /* the time that they had */
+};
+
+/* What one process contributes to a search: the front-end's own, or the workers of one. */
+struct front_host {
+    char name[CLIENT_NAME_MAX + 1]; /* of the process, printable, one word */
+    bool is_own;
+    bool is_gone; /* none of its workers reports any more, though they should; the figures are
+                     those of their last reports */
+    unsigned searchers;
+    uint64_t nodes, asks;
+#define X(name) uint64_t name;
+    COUNTERS_OF_TALK(X)
+#undef X
+    uint64_t searched_us; /* the time that its searchers had, summed */
+    uint64_t silent_us; /* time since its last report */
 };
 
 /* `alive_ms` 0: FRONT_ALIVE_MS. ERR_NOMEM. */
@@ -63,6 +86,13 @@ void front_core_begin(struct front_core *core, uint64_t job);
 /* Takes reports and refusals of the job; all other events are passed over. */
 void front_core_event(struct front_core *core, const struct job_event *event, uint64_t now_us);
 void front_core_sum(const struct front_core *core, uint64_t now_us, struct front_sum *out);
+
+/* Of each process with workers that search the job, or have, the one of most nodes first. `out` has
+ * room for FRONT_WORKERS_MAX; returns how many there are. */
+unsigned front_core_hosts(const struct front_core *core, uint64_t now_us, struct front_host *out);
+
+/* The part of its searchers' time that went into talk with the shards; below 0: not known. */
+double front_host_talking(const struct front_host *host);
 
 /* The stop has been sent: last reports count until `wait_ms` from now. */
 void front_core_stop(struct front_core *core, uint32_t wait_ms, uint64_t now_us);

@@ -84,6 +84,15 @@ static void take_refusal(struct job_client *c, uint64_t job, const struct proto_
     }
 }
 
+/* Lines of words are printed with it. */
+static void keep_name(struct proto_text name, char *out, size_t size)
+{
+    proto_text_printable(name, out, size);
+    for (char *at = out; *at != '\0'; at++) {
+        *at = *at == ' ' ? '_' : *at;
+    }
+}
+
 static void take_report(struct job_client *c, const struct proto_job_report *report, unsigned shard)
 {
     struct job_event *e = NULL;
@@ -98,7 +107,8 @@ static void take_report(struct job_client *c, const struct proto_job_report *rep
     e = e != NULL ? e : append(c, JOB_REPORTED, shard);
     if (e != NULL && !is_older) {
         e->report = *report;
-        e->report.line = proto_text_of(""); /* that is borrowed */
+        e->report.line = e->report.name = proto_text_of(""); /* those are borrowed */
+        keep_name(report->name, e->name, sizeof e->name);
     }
     if (e != NULL) {
         e->sources |= UINT64_C(1) << shard;

@@ -6,6 +6,7 @@
 #ifndef WORKER_ENGINE_JOB_EVENT_H
 #define WORKER_ENGINE_JOB_EVENT_H
 
+#include "proto/client/client.h"
 #include "worker/engine/job.h"
 
 enum { JOB_SOURCES_MAX = 64, JOB_WHY_MAX = 128 };
@@ -28,7 +29,8 @@ struct job_event {
     uint64_t job; /* STOPPED, REFUSED */
     char why[JOB_WHY_MAX]; /* REFUSED: the source's words, for people, as far as they fit */
     bool by_owner; /* STOPPED */
-    struct proto_job_report report; /* REPORTED; without its line */
+    struct proto_job_report report; /* REPORTED; without its line and its ... */
+    char name[CLIENT_NAME_MAX + 1]; /* ... name: printable, one word */
     uint64_t sources; /* REPORTED: bit i: source i passed on this report, or an older one */
     uint32_t worker_index; /* INDEX: 0 ... workers - 1, without gaps */
     uint64_t source_id; /* INDEX: random, the same for every worker of this source */

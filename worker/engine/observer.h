@@ -21,7 +21,8 @@ struct engine_status {
 #undef X
     uint64_t waited_us; /* for shards, of this process's threads */
     uint64_t all_waited_us, all_us; /* the same of all searchers, and the time that they had */
-    uint64_t bytes; /* of messages between all searchers and the shards */
+    uint64_t bytes; /* of messages between all searchers and the shards; of these ... */
+    uint64_t bytes_sent; /* ... by the searchers */
     unsigned workers; /* ttworker threads that live: reported in the last seconds */
     unsigned shards, shards_up, remote_depth;
     unsigned refused; /* shards that refused the job */

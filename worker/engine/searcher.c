@@ -68,15 +68,18 @@ void searcher_close(struct searcher *p)
     search_free(&p->search);
 }
 
-static uint64_t client_bytes(const struct searcher *p)
+struct searcher_talk searcher_talk(const struct searcher *p)
 {
+    if (p->remote == NULL) {
+        return (struct searcher_talk){0};
+    }
     const struct client_counters *c = client_counters(remote_client(p->remote));
-    return c->bytes_sent + c->bytes_received;
-}
-
-uint64_t searcher_bytes(const struct searcher *p)
-{
-    return p->remote != NULL ? client_bytes(p) - p->bytes_before : 0;
+    return (struct searcher_talk){
+        .waited_us = remote_waited_us(p->remote),
+        .talked_us = remote_talked_us(p->remote),
+        .bytes_sent = c->bytes_sent - p->sent_before,
+        .bytes_received = c->bytes_received - p->received_before,
+    };
 }
 
 /* Threads of a front-end are counted from the first, which breaks no ties. Workers do not know of
@@ -130,7 +133,9 @@ enum err searcher_begin(struct searcher *p, const struct job *job, const struct 
     search_set_position(p->search, job->position);
     embedded_begin(&p->local, job->id, job->namespace_id);
     if (p->remote != NULL) {
-        p->bytes_before = client_bytes(p);
+        const struct client_counters *c = client_counters(remote_client(p->remote));
+        p->sent_before = c->bytes_sent;
+        p->received_before = c->bytes_received;
         remote_hello(p->remote, job->namespace_id);
         remote_begin(p->remote, job->remote_depth, job->algorithm->uses_shards, job->waits);
     }
@@ -162,10 +167,11 @@ void searcher_publish(struct searcher *p)
 #undef X
     atomic_store_explicit(&p->depth, search_iteration(p->search), memory_order_relaxed);
     if (p->remote != NULL) {
-        uint64_t waited_us = remote_waited_us(p->remote);
-        atomic_store_explicit(&p->waited_us, waited_us, memory_order_relaxed);
-        atomic_store_explicit(&p->bytes, searcher_bytes(p), memory_order_relaxed);
-        atomic_store_explicit(&p->total.waited_us, p->done_waited_us + waited_us,
+        const struct searcher_talk talk = searcher_talk(p);
+#define X(name) atomic_store_explicit(&p->name, talk.name, memory_order_relaxed);
+        COUNTERS_OF_TALK(X)
+#undef X
+        atomic_store_explicit(&p->total.waited_us, p->done_waited_us + talk.waited_us,
                               memory_order_relaxed);
         atomic_store_explicit(&p->remote_depth, remote_depth_now(p->remote), memory_order_relaxed);
     }
@@ -235,9 +241,10 @@ struct searcher_figures searcher_figures(const struct searcher *p)
 #define X(name, json, help) .sum.name = atomic_load_explicit(&p->name, memory_order_relaxed),
         COUNTERS(X)
 #undef X
-            .waited_us = atomic_load_explicit(&p->waited_us, memory_order_relaxed),
-        .bytes = atomic_load_explicit(&p->bytes, memory_order_relaxed),
-        .depth = atomic_load_explicit(&p->depth, memory_order_relaxed),
+#define X(name) .talk.name = atomic_load_explicit(&p->name, memory_order_relaxed),
+            COUNTERS_OF_TALK(X)
+#undef X
+                .depth = atomic_load_explicit(&p->depth, memory_order_relaxed),
         .remote_depth = atomic_load_explicit(&p->remote_depth, memory_order_relaxed),
         .shards_up = atomic_load_explicit(&p->shards_up, memory_order_relaxed),
     };

@@ -33,13 +33,15 @@ struct searcher {
     const struct game *game;
     struct search_counters done; /* counts of searches that have ended, as is ... */
     uint64_t done_waited_us;
-    uint64_t bytes_before; /* bytes that the client had counted when the search began */
+    uint64_t sent_before, received_before; /* bytes counted by the client when the search began */
     /* published: written by the searching thread, read by any */
-    _Alignas(MEMORY_LINE) _Atomic uint64_t waited_us, bytes;
+    _Alignas(MEMORY_LINE) atomic_uint depth, remote_depth, shards_up;
+#define X(name) _Atomic uint64_t name;
+    COUNTERS_OF_TALK(X)
+#undef X
 #define X(name, json, help) _Atomic uint64_t name;
     COUNTERS(X)
 #undef X
-    atomic_uint depth, remote_depth, shards_up;
     /* ... of all searches so far */
     struct searcher_totals_published {
         _Atomic uint64_t waited_us, timeouts, searches, bytes_sent, bytes_received;
@@ -50,9 +52,16 @@ struct searcher {
     } total;
 };
 
+/* With the shards, in one search. */
+struct searcher_talk {
+#define X(name) uint64_t name;
+    COUNTERS_OF_TALK(X)
+#undef X
+};
+
 struct searcher_figures {
     struct search_counters sum;
-    uint64_t waited_us, bytes; /* for shards; to and from them */
+    struct searcher_talk talk;
     unsigned depth, remote_depth, shards_up;
 };
 
@@ -112,8 +121,8 @@ void searcher_end(struct searcher *p);
 void searcher_extend_line(const struct searcher *p, const struct job *job, struct search_line *line,
                           unsigned want);
 
-/* To and from shards in this search; by its thread. */
-uint64_t searcher_bytes(const struct searcher *p);
+/* In this search, until now; by its thread. */
+struct searcher_talk searcher_talk(const struct searcher *p);
 
 struct searcher_figures searcher_figures(const struct searcher *p);
 struct searcher_totals searcher_totals(const struct searcher *p);

@@ -89,10 +89,12 @@ static struct worker_progress progress_of(struct worker *w, const struct search 
         w->line_depth = w->result.depth;
         job_line_text(&w->job, &line, w->line, sizeof w->line);
     }
+    const struct searcher_talk talk = searcher_talk(&w->searcher);
     return (struct worker_progress){.counters = search_counters(search),
-                                    .waited_us = remote_waited_us(w->searcher.remote),
-                                    .bytes = searcher_bytes(&w->searcher),
-                                    .result = &w->result,
+#define X(name) .name = talk.name,
+                                    COUNTERS_OF_TALK(X)
+#undef X
+                                        .result = &w->result,
                                     .line = w->line};
 }
 

@@ -387,8 +387,9 @@ static void report(struct worker_core *c, const struct worker_progress *p,
 #define X(name, json, help) message.name = c->before.name + p->counters->name;
     COUNTERS_REPORTED(X)
 #undef X
-    message.waited_us = c->before.waited_us + p->waited_us;
-    message.bytes = c->before.bytes + p->bytes;
+#define X(name) message.name = c->before.name + p->name;
+    COUNTERS_OF_TALK(X)
+#undef X
     bool is_newest = p->result->depth > 0 && p->result->depth >= c->before.depth;
     if (is_newest) {
         message.depth = (uint8_t)p->result->depth;

@@ -65,7 +65,9 @@ struct worker_job {
 /* What the search under way has done so far. */
 struct worker_progress {
     const struct search_counters *counters; /* of this search alone, as is ... */
-    uint64_t waited_us, bytes; /* ... the time it waited for shards, what went to and from them */
+#define X(name) uint64_t name;
+    COUNTERS_OF_TALK(X) /* ... its talk with the shards */
+#undef X
     const struct search_result *result; /* its last finished iteration; depth 0: none */
     const char *line; /* of `result`, in the game's text; borrowed by the report */
 };

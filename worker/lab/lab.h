@@ -76,6 +76,14 @@ struct lab_planted {
     bool false_results; /* the liar's scores are of the game: what others say is believed */
 };
 
+/* What a host contributes: what its searchers did in all their searches, in virtual time. */
+struct lab_contribution {
+    uint64_t nodes, asks;
+#define X(name) uint64_t name;
+    COUNTERS_OF_TALK(X)
+#undef X
+};
+
 struct lab_options {
     const struct job *job; /* where there are no posts: the only one */
     const struct lab_post *post; /* borrowed */
@@ -105,6 +113,8 @@ struct lab_options {
     uint64_t local_bytes; /* memory of each host */
     uint8_t share_depth; /* results of at least this depth are broadcast; 0: none */
     uint64_t limit_ns; /* virtual time after which no answer counts as none */
+    struct lab_contribution *contribution; /* of each host, added to what is there; borrowed; NULL:
+                                              not wanted */
     /* Faults, borrowed; at most LAB_FAULTS_MAX. None begins after the end of all posts. */
     const struct lab_fault *fault;
     unsigned faults;

@@ -173,7 +173,7 @@ static struct proto_job_report a_report(struct lab *lab)
     COUNTERS_REPORTED(X)
 #undef X
     m.waited_us = any(lab) >> shift;
-    m.bytes = any(lab) >> shift;
+    m.talked_us = m.bytes_sent = m.bytes_received = any(lab) >> shift;
     return m;
 }
 

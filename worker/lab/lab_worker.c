@@ -23,6 +23,21 @@ static void add(struct search_counters *sum, const struct search_counters *c)
 #undef X
 }
 
+static void add_to_host(const struct lab_worker *w, const struct search_counters *c,
+                        const struct searcher_talk *talk)
+{
+    const struct lab_options *o = &w->lab->options;
+    if (o->contribution != NULL) {
+        struct lab_contribution *host =
+            &o->contribution[lab_place_of(w->lab, w->index) / o->threads];
+        host->nodes += c->nodes;
+        host->asks += c->asks;
+#define X(name) host->name += talk->name;
+        COUNTERS_OF_TALK(X)
+#undef X
+    }
+}
+
 /* ---- time ---- */
 
 static uint64_t nodes_of(const struct lab_worker *w)
@@ -38,7 +53,8 @@ static uint64_t local_ns(struct lab_worker *w)
     if (nodes < w->base_nodes) {
         struct searcher_figures figures = searcher_figures(w->searcher);
         add(&w->lab->result.sum, &figures.sum);
-        w->lab->result.waited_ns += figures.waited_us * 1000;
+        add_to_host(w, &figures.sum, &figures.talk);
+        w->lab->result.waited_ns += figures.talk.waited_us * 1000;
         w->base_nodes = 0;
     }
     uint64_t search_ns = (nodes - w->base_nodes) * w->lab->node_ns;
@@ -295,7 +311,9 @@ static void collect(struct lab_worker *w)
     if (w->searcher->search != NULL) {
         (void)local_ns(w); /* the search before, if this one has just begun */
         add(&r->sum, search_counters(w->searcher->search));
-        r->waited_ns += remote_waited_us(w->searcher->remote) * 1000;
+        const struct searcher_talk talk = searcher_talk(w->searcher);
+        add_to_host(w, search_counters(w->searcher->search), &talk);
+        r->waited_ns += talk.waited_us * 1000;
     }
     r->asks += n->asks;
     r->peeks += n->peeks;

@@ -91,6 +91,7 @@ bool redis_on_report(struct redis_shell *s, unsigned shard, const struct proto_m
         return true; /* nothing is kept of single searchers */
     }
     report.job_report.instance = proto_alias(s->instance);
+    report.job_report.name = proto_text_of(s->client_name);
     size_t length = proto_encode(&report, s->out, sizeof s->out);
     redis_shell_begin(s, shard);
     redis_shell_number_key(s, shard, "j:", p.id);
@@ -323,7 +324,7 @@ static void read_progress(struct redis_shell *s, const struct redisReply *list, 
         row->nodes = m.job_report.nodes;
         row->duplicated = m.job_report.duplicated;
         row->abandoned = m.job_report.abandoned;
-        row->bytes = m.job_report.bytes;
+        row->bytes = m.job_report.bytes_sent + m.job_report.bytes_received;
         row->line = m.job_report.line;
     }
 }

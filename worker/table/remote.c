@@ -61,6 +61,7 @@ struct remote {
     struct share share;
     /* statistics */
     uint64_t waited_us; /* for answers, in this search */
+    uint64_t talked_us; /* the same, and for all else that has to do with shards */
 };
 
 /* ---- the client and its shell ---- */
@@ -68,6 +69,12 @@ struct remote {
 static uint64_t now_us(const struct remote *r)
 {
     return lane_now(&r->lane);
+}
+
+/* From that time on this searcher did nothing but talk with shards. Never from inside another. */
+static void count_talk(struct remote *r, uint64_t begin_us)
+{
+    r->talked_us += now_us(r) - begin_us;
 }
 
 static void take_done(struct remote *r, const struct proto_node_done *done)
@@ -243,10 +250,17 @@ static void begin_claims(struct remote *r)
                                                                 : CLAIMS_PAUSE_MIN_US;
 }
 
+static void send_shared(struct remote *r)
+{
+    const uint64_t begin = now_us(r);
+    share_send(&r->share, begin);
+    count_talk(r, begin);
+}
+
 static void say(struct remote *r, uint64_t key, uint8_t depth, enum tt_claim what)
 {
     if (share_claim(&r->share, key, depth, what)) {
-        share_send(&r->share, now_us(r));
+        send_shared(r);
     }
 }
 
@@ -313,7 +327,9 @@ static bool port_ask(void *self, const struct tt_ask *ask, struct table_ticket *
     if (r->known.nproc > 1) {
         return false;
     }
-    ticket->request = client_ask(r->lane.client, ask, 1, now_us(r), &ticket->where);
+    const uint64_t begin = now_us(r);
+    ticket->request = client_ask(r->lane.client, ask, 1, begin, &ticket->where);
+    count_talk(r, begin);
     if (ticket->request == 0) {
         return false;
     }
@@ -363,6 +379,7 @@ static enum client_result wait_for(struct remote *r, uint32_t ticket, struct tt_
         if (result != CLIENT_WAITING) {
             uint64_t waited = now_us(r) - begin;
             r->waited_us += waited;
+            r->talked_us += waited;
             if (waited >= LONG_WAIT_US) {
                 atomic_store_explicit(embedded_until_poll(r->local), 1, memory_order_relaxed);
             }
@@ -449,12 +466,14 @@ static void port_store(void *self, const struct table_ticket *ticket, const stru
 {
     struct remote *r = self;
     if (share_add(&r->share, store)) {
-        share_send(&r->share, now_us(r));
+        send_shared(r);
     }
     r->local_port.store(r->local_port.self, ticket, store);
     if (ticket->state != TICKET_LOCAL) {
+        const uint64_t begin = now_us(r);
         forget_deferred(r, ticket);
         client_store(r->lane.client, ticket->where, store);
+        count_talk(r, begin);
     }
 }
 
@@ -493,6 +512,7 @@ static bool port_peek_ahead(void *self, const struct tt_peek *peek, unsigned cou
     }
     peek_ticket->sent_us = now_us(r);
     peek_ticket->request = client_peek(r->lane.client, peek, count, peek_ticket->sent_us);
+    count_talk(r, peek_ticket->sent_us);
     r->peeks_ahead += peek_ticket->request != 0;
     return peek_ticket->request != 0;
 }
@@ -507,14 +527,18 @@ static void port_peek_drop(void *self, struct table_peek_ticket *peek_ticket)
 static bool port_peek_is_here(void *self, const struct table_peek_ticket *peek_ticket)
 {
     struct remote *r = self;
+    const uint64_t begin = now_us(r);
     take_events(r);
+    count_talk(r, begin);
     return r->waits || !client_is_waiting(r->lane.client, peek_ticket->request, now_us(r));
 }
 
 static bool port_peek_take(void *self, struct table_peek_ticket *peek_ticket, struct tt_peeked *out)
 {
     struct remote *r = self;
+    const uint64_t begin = now_us(r);
     take_events(r);
+    count_talk(r, begin);
     uint64_t age = now_us(r) - peek_ticket->sent_us;
     if (age > PEEK_AGE_ROUND_TRIPS * client_longest_rtt_us(r->lane.client)) {
         port_peek_drop(self, peek_ticket);
@@ -563,6 +587,7 @@ static void serve_deferred(struct remote *r, struct search *search, uint64_t now
 static void port_serve(void *self, struct search *search, uint64_t now)
 {
     struct remote *r = self;
+    const uint64_t begin = now, sent = client_counters(r->lane.client)->bytes_sent;
     r->local->now_us = now;
     if (r->uses_shards) {
         share_serve(&r->share, now < r->others_until_us, now);
@@ -572,6 +597,9 @@ static void port_serve(void *self, struct search *search, uint64_t now)
         r->rest_until_us = now + r->lane.shell.rest_us;
         (void)serve_sockets(r);
         now = now_us(r);
+        r->talked_us += now - begin;
+    } else if (client_counters(r->lane.client)->bytes_sent != sent) {
+        count_talk(r, begin);
     }
     if (r->uses_shards) {
         history_exchange_serve(&r->history, r->lane.client, search, now,
@@ -617,7 +645,7 @@ void remote_begin(struct remote *r, uint8_t remote_depth, bool uses_shards, bool
     r->others_until_us = now_us(r) + OTHERS_FIRST_US;
     share_begin(&r->share);
     history_exchange_begin(&r->history, now_us(r));
-    r->waited_us = 0;
+    r->waited_us = r->talked_us = 0;
     r->renew_due_us = 0;
     begin_claims(r);
     remote_depth_begin(&r->remote_depth, remote_depth, r->local->is_full, now_us(r), spent_us(r));
@@ -655,6 +683,11 @@ unsigned remote_depth_now(const struct remote *r)
 uint64_t remote_waited_us(const struct remote *r)
 {
     return r->waited_us;
+}
+
+uint64_t remote_talked_us(const struct remote *r)
+{
+    return r->talked_us;
 }
 
 struct table_port remote_table_port(struct remote *r)

@@ -71,6 +71,9 @@ struct client *remote_client(struct remote *remote);
 unsigned remote_depth_now(const struct remote *remote);
 /* For answers, in the search begun last. */
 uint64_t remote_waited_us(const struct remote *remote);
+/* By the clock, in that search: on asks, peeks and stores that go to shards, on waiting, and on
+ * taking in what comes from them and sending on what is found. */
+uint64_t remote_talked_us(const struct remote *remote);
 struct table_port remote_table_port(struct remote *remote);
 /* The namespace from now on (client_hello). A worker is offered all open jobs anew. */
 void remote_hello(struct remote *remote, uint64_t namespace_id);

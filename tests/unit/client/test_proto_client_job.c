@@ -183,7 +183,9 @@ static void pushed_messages_are_events(void **state)
         {.score = -32768},
         {.depth = 251},
         {.abandoned = UINT64_C(1) << PROTO_COUNTER_BITS},
-        {.bytes = UINT64_C(1) << PROTO_COUNTER_BITS}};
+        {.talked_us = UINT64_C(1) << PROTO_COUNTER_BITS},
+        {.bytes_sent = UINT64_C(1) << PROTO_COUNTER_BITS},
+        {.bytes_received = UINT64_C(1) << PROTO_COUNTER_BITS}};
     for (unsigned i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         m = (struct proto_message){.type = PROTO_JOB_REPORT, .job_report = wrong[i]};
         fake_say(f, 0, &m);

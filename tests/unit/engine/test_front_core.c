@@ -32,7 +32,8 @@ static int finish(void **state)
     return 0;
 }
 
-static void report(uint64_t job, uint64_t instance, uint64_t nodes, enum proto_job_state is)
+static void report_as(const char *name, uint64_t job, uint64_t instance, uint64_t nodes,
+                      enum proto_job_state is)
 {
     struct job_event e = {.kind = JOB_REPORTED,
                           .report = {.job = job,
@@ -41,9 +42,18 @@ static void report(uint64_t job, uint64_t instance, uint64_t nodes, enum proto_j
                                      .busy = nodes / 10,
                                      .abandoned = nodes / 5,
                                      .waited_us = nodes * 3,
-                                     .bytes = nodes * 7,
+                                     .asks = nodes / 2,
+                                     .talked_us = nodes * 5,
+                                     .bytes_sent = nodes * 7,
+                                     .bytes_received = nodes * 11,
                                      .state = (uint8_t)is}};
+    snprintf(e.name, sizeof e.name, "%s", name);
     front_core_event(&core, &e, now);
+}
+
+static void report(uint64_t job, uint64_t instance, uint64_t nodes, enum proto_job_state is)
+{
+    report_as("", job, instance, nodes, is);
 }
 
 static struct front_sum sum(void)
@@ -66,7 +76,9 @@ static void reports_are_summed_over_workers(void **state)
     assert_int_equal(sum().busy, 19);
     assert_int_equal(sum().abandoned, 38);
     assert_int_equal(sum().waited_us, 3 * 190);
-    assert_int_equal(sum().bytes, 7 * 190);
+    assert_int_equal(sum().talked_us, 5 * 190);
+    assert_int_equal(sum().bytes_sent, 7 * 190);
+    assert_int_equal(sum().bytes_received, 11 * 190);
 }
 
 /* Between reports, the first of which comes when a worker begins; not while it is idle, or gone. */
@@ -269,6 +281,90 @@ static void who_passes_on_reports_refuses_no_longer(void **state)
     assert_true(core.refused == UINT64_C(1) << 4);
 }
 
+/* ---- hosts ---- */
+
+static struct front_host host[FRONT_WORKERS_MAX];
+
+static void hosts_are(const char *names)
+{
+    char text[256] = "";
+    unsigned hosts = front_core_hosts(&core, now, host);
+    for (unsigned i = 0; i < hosts; i++) {
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof text - used, "%s%s/%u%s", i > 0 ? " " : "", host[i].name,
+                 host[i].searchers, host[i].is_gone ? "/gone" : "");
+    }
+    assert_string_equal(text, names);
+}
+
+static void threads_of_a_process_are_one_host(void **state)
+{
+    (void)state;
+    hosts_are("");
+    report_as("b:7.1", JOB, 1, 0, PROTO_JOB_SEARCHING);
+    report_as("b:7.0", JOB, 2, 0, PROTO_JOB_SEARCHING);
+    report_as("b:7.10", JOB, 3, 0, PROTO_JOB_SEARCHING);
+    report_as("b:71", JOB, 4, 0, PROTO_JOB_SEARCHING);
+    report_as("10.0.0.7", JOB, 5, 0, PROTO_JOB_SEARCHING); /* a name like an address */
+    report_as("10.0.0.8", JOB, 6, 0, PROTO_JOB_SEARCHING);
+    report_as("", JOB, 7, 0, PROTO_JOB_SEARCHING);
+    report_as("of another build", JOB, 8, 0, PROTO_JOB_REFUSED);
+    now += 100 * MS;
+    report_as("b:7.1", JOB, 1, 10, PROTO_JOB_SEARCHING);
+    report_as("b:7.0", JOB, 2, 20, PROTO_JOB_ENDED);
+    report_as("b:7.10", JOB, 3, 30, PROTO_JOB_SEARCHING);
+    report_as("b:71", JOB, 4, 200, PROTO_JOB_SEARCHING);
+    hosts_are("b:71/1 b:7/3 /1 10.0.0.7/1 10.0.0.8/1"); /* by nodes */
+    assert_int_equal(host[1].nodes, 60);
+    assert_int_equal(host[1].asks, 30);
+    assert_int_equal(host[1].waited_us, 180);
+    assert_int_equal(host[1].talked_us, 300);
+    assert_int_equal(host[1].bytes_sent, 420);
+    assert_int_equal(host[1].bytes_received, 660);
+    assert_int_equal(host[1].searched_us, 300 * MS);
+    assert_true(front_host_talking(&host[1]) == 300. / (300 * MS));
+    assert_true(front_host_talking(&host[2]) < 0); /* who reported once */
+    host[1].talked_us = 301 * MS;
+    assert_true(front_host_talking(&host[1]) == 1);
+}
+
+/* Its last figures count. */
+static void who_says_nothing_any_more_is_gone(void **state)
+{
+    (void)state;
+    report_as("a.0", JOB, 1, 10, PROTO_JOB_SEARCHING);
+    report_as("a.1", JOB, 2, 10, PROTO_JOB_SEARCHING);
+    report_as("b", JOB, 3, 15, PROTO_JOB_SEARCHING);
+    report_as("c", JOB, 4, 12, PROTO_JOB_ENDED);
+    now += (FRONT_SILENT_MS - 1) * MS;
+    hosts_are("a/2 b/1 c/1");
+    report_as("a.1", JOB, 2, 11, PROTO_JOB_SEARCHING);
+    now += MS;
+    hosts_are("a/2 b/1/gone c/1"); /* idle ones report every second */
+    assert_int_equal(host[0].silent_us, MS);
+    assert_int_equal(host[1].nodes, 15);
+    assert_int_equal(host[1].silent_us, FRONT_SILENT_MS * MS);
+    now += FRONT_ALIVE_MS * MS;
+    hosts_are("a/2/gone b/1/gone c/1/gone");
+}
+
+static void who_sends_no_last_report_in_time_is_gone(void **state)
+{
+    (void)state;
+    report_as("a", JOB, 1, 10, PROTO_JOB_SEARCHING);
+    report_as("b", JOB, 2, 20, PROTO_JOB_SEARCHING);
+    front_core_stop(&core, FRONT_WAIT_TIMED_MS, now); /* a clock is running: too short to say */
+    now += FRONT_WAIT_TIMED_MS * MS;
+    hosts_are("b/1 a/1");
+    front_core_stop(&core, FRONT_WAIT_MS, now);
+    report_as("a", JOB, 1, 30, PROTO_JOB_ENDED);
+    hosts_are("a/1 b/1");
+    now += FRONT_WAIT_MS * MS;
+    hosts_are("a/1 b/1/gone");
+    front_core_begin(&core, JOB);
+    hosts_are("");
+}
+
 int main(void)
 {
 #define TEST(test) cmocka_unit_test_setup_teardown(test, start, finish)
@@ -284,6 +380,9 @@ int main(void)
         TEST(who_passes_on_reports_refuses_no_longer),
         TEST(workers_that_refuse_or_invent_do_not_count),
         TEST(refusals_are_kept_by_source_until_the_next_job),
+        TEST(threads_of_a_process_are_one_host),
+        TEST(who_says_nothing_any_more_is_gone),
+        TEST(who_sends_no_last_report_in_time_is_gone),
     };
     return cmocka_run_group_tests_name("front core", tests, NULL, NULL);
 }

@@ -40,8 +40,9 @@ static void report(uint64_t instance, uint64_t nodes, enum proto_job_state is, u
 {
     struct proto_job_report r = {
         .job = 5, .instance = instance, .nodes = nodes, .state = (uint8_t)is};
-    char line[] = "e2e4"; /* borrowed: gone when the event is taken */
+    char line[] = "e2e4", name[] = "a b\x1b"; /* borrowed: gone when the event is taken */
     r.line = proto_text_of(line);
+    r.name = proto_text_of(name);
     say((struct client_event){CLIENT_JOB_REPORT, shard, .job_report = &r});
 }
 
@@ -61,6 +62,8 @@ static void of_a_workers_reports_the_newest_is_queued_once(void **state)
     assert_int_equal(e.report.state, PROTO_JOB_ENDED);
     assert_true(e.sources == 7); /* all that passed it on */
     assert_int_equal(e.report.line.length, 0);
+    assert_int_equal(e.report.name.length, 0);
+    assert_string_equal(e.name, "a_b?"); /* a word for a screen */
     assert_true(job_client_poll(client, &e));
     assert_int_equal(e.report.instance, 2);
     assert_true(e.sources == 2);

@@ -89,7 +89,8 @@ static bool searches_on_at(uint64_t nodes, unsigned depth, const char *line)
 {
     struct search_counters counters = {.nodes = nodes, .asks = nodes / 2};
     struct search_result result = {.depth = depth, .score = (int)depth * 10, .move = 7};
-    struct worker_progress progress = {&counters, nodes / 4, nodes * 2, &result, line};
+    struct worker_progress progress = {&counters, nodes / 4, nodes / 3, nodes * 2,
+                                       nodes * 5, &result,   line};
     worker_core_poll(&core, &progress, now, &actions);
     return !actions.leave;
 }
@@ -103,7 +104,8 @@ static struct proto_job_report end(uint64_t nodes, bool done)
 {
     struct search_counters counters = {.nodes = nodes, .asks = nodes / 2};
     struct search_result result = {.depth = 5, .score = 50, .move = 8};
-    struct worker_progress progress = {&counters, nodes / 4, nodes * 2, &result, "e5 d5"};
+    struct worker_progress progress = {&counters, nodes / 4, nodes / 3, nodes * 2,
+                                       nodes * 5, &result,   "e5 d5"};
     worker_core_end(&core, &progress, done, &actions);
     assert_int_equal(actions.reports, 1);
     assert_int_equal(actions.report[0].state, PROTO_JOB_ENDED);
@@ -393,7 +395,9 @@ static void it_moves_to_its_own_job_after_a_while_and_returns(void **state)
     assert_int_equal(actions.report[0].line.length, strlen("e5 d5"));
     say(JOB_STOPPED, 10, 0, true); /* also when the job is gone */
     assert_int_equal(end(40, false).nodes, 350);
-    assert_int_equal(actions.report[0].bytes, 2 * 350);
+    assert_int_equal(actions.report[0].talked_us, 310 / 3 + 40 / 3);
+    assert_int_equal(actions.report[0].bytes_sent, 2 * 350);
+    assert_int_equal(actions.report[0].bytes_received, 5 * 350);
 }
 
 static void a_source_out_for_a_moment_moves_nobody(void **state)

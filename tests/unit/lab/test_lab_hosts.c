@@ -55,9 +55,22 @@ static void an_incomplete_host_searches_too(void **state)
     (void)state;
     options.threads = 3;
     options.fronts = 2;
+    struct lab_contribution host[4] = {{0}}; /* three of the workers, and the second front-end's */
+    struct lab_contribution sum = {0};
+    options.contribution = host;
     struct lab_result r = lab_do(&options);
     assert_int_equal(r.answer[0].search.score, lab_sequential(&job));
     assert_nothing_left(&r);
+    for (unsigned i = 0; i < 4; i++) {
+        assert_true(host[i].nodes > 0 && host[i].talked_us >= host[i].waited_us);
+        assert_true(host[i].bytes_sent > 0 && host[i].bytes_received > 0);
+        sum.nodes += host[i].nodes;
+        sum.asks += host[i].asks;
+        sum.waited_us += host[i].waited_us;
+    }
+    assert_int_equal(sum.nodes, r.sum.nodes);
+    assert_int_equal(sum.asks, r.sum.asks);
+    assert_int_equal(sum.waited_us * 1000, r.waited_ns);
     job_free(&job);
 }
 

@@ -148,12 +148,45 @@ static void a_mate_without_its_line_is_known_by_its_score(void **state)
     }
 }
 
+static void hosts_are_said_where_there_are_several(void **state)
+{
+    (void)state;
+    static const struct front_host host[] = {
+        {.name = "desk:1",
+         .is_own = true,
+         .searchers = 1,
+         .nodes = 5000,
+         .asks = 40,
+         .searched_us = 2000,
+         .talked_us = 50,
+         .bytes_sent = 300,
+         .bytes_received = 200},
+        {.name = "rack:2", .is_gone = true, .searchers = 2, .nodes = 700, .asks = 3},
+    };
+    struct engine_result result = {.status = {.time_us = 2000}, .host = host, .hosts = 1};
+    char text[512];
+    FILE *file;
+    int kept = begin_capture(&file);
+    uci_lines_hosts(&result);
+    end_capture(file, kept, text, sizeof text);
+    assert_string_equal(text, "");
+    result.hosts = 2;
+    kept = begin_capture(&file);
+    uci_lines_hosts(&result);
+    end_capture(file, kept, text, sizeof text);
+    assert_string_equal(text, "info string host desk:1 nodes 5000 nps 2500000 talk 2.5% asks 40 "
+                              "sent 300 received 200\n"
+                              "info string host rack:2 nodes 700 nps 350000 asks 3 sent 0 "
+                              "received 0 gone\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_bound_is_not_the_last_word),
         cmocka_unit_test(tables_put_lines_in_order),
         cmocka_unit_test(a_mate_without_its_line_is_known_by_its_score),
+        cmocka_unit_test(hosts_are_said_where_there_are_several),
     };
     return cmocka_run_group_tests_name("cli_uci_lines", tests, NULL, NULL);
 }

@@ -342,7 +342,8 @@ static void job_shows_what_was_found(void **state)
     r.nodes = 5000;
     r.duplicated = 50;
     r.abandoned = 60;
-    r.bytes = 70;
+    r.bytes_sent = 30;
+    r.bytes_received = 40;
     r.line = proto_text_of("d2d4");
     client_job_report(front->client, &r, clock_us()); /* what its user sees stands */
     row_becomes(other, 4, -7, 5000, "d2d4");

@@ -271,8 +271,11 @@ static void report_is_forwarded_to_the_owner(void **state)
                                              .nodes = 1000,
                                              .duplicated = 4,
                                              .abandoned = 9,
-                                             .bytes = 700,
-                                             .line = proto_text_of("e2e4 e7e5")};
+                                             .talked_us = 60,
+                                             .bytes_sent = 700,
+                                             .bytes_received = 800,
+                                             .line = proto_text_of("e2e4 e7e5"),
+                                             .name = proto_text_of("a lie")};
     bed_post(bed, "front", 5);
     bed_say(bed, "w1", m);
     const struct proto_job_report report = bed_seen(bed, "front", PROTO_JOB_REPORT)->job_report;
@@ -280,7 +283,11 @@ static void report_is_forwarded_to_the_owner(void **state)
     assert_int_equal(report.nodes, 1000);
     assert_int_equal(report.duplicated, 4);
     assert_int_equal(report.abandoned, 9);
-    assert_int_equal(report.bytes, 700);
+    assert_int_equal(report.talked_us, 60);
+    assert_int_equal(report.bytes_sent, 700);
+    assert_int_equal(report.bytes_received, 800);
+    assert_int_equal(report.name.length, strlen("w1")); /* what the session said, as ever */
+    assert_memory_equal(report.name.at, "w1", strlen("w1"));
     assert_int_equal(report.score, -31000);
     assert_int_equal(report.move, 1804);
     assert_int_equal(report.line.length, strlen("e2e4 e7e5"));

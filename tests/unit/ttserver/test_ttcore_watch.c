@@ -51,7 +51,10 @@ static void say_found(struct bed *bed, const char *who, uint8_t depth, int16_t s
                                              .waited_us = nodes / 2,
                                              .duplicated = nodes / 10,
                                              .abandoned = nodes / 5,
-                                             .bytes = 3 * nodes,
+                                             .asks = nodes / 50,
+                                             .talked_us = nodes,
+                                             .bytes_sent = nodes,
+                                             .bytes_received = 2 * nodes,
                                              .line = proto_text_of(line)};
     bed_say(bed, who, m);
 }
@@ -95,7 +98,10 @@ static void a_job_shows_what_was_found(void **state)
         assert_int_equal(row->waited_us, is_w ? 500 : is_v ? 300 : 0);
         assert_int_equal(row->duplicated, row->nodes / 10);
         assert_int_equal(row->abandoned, row->nodes / 5);
-        assert_int_equal(row->bytes, 3 * row->nodes);
+        assert_int_equal(row->asks, row->nodes / 50);
+        assert_int_equal(row->talked_us, row->nodes);
+        assert_int_equal(row->bytes_sent, row->nodes);
+        assert_int_equal(row->bytes_received, 2 * row->nodes);
     }
     say_found(bed, "front", 6, 5, 2500, "c2c4"); /* what its user sees stands, deep or not */
     assert_int_equal(bed->actions.messages, 0);
@@ -130,7 +136,7 @@ static void a_front_end_that_searches_too_has_totals_of_its_own(void **state)
     say_found(bed, "front", 7, 30, 1800, "e2e4");
     struct proto_message m = {.type = PROTO_JOB_REPORT};
     m.job_report = (struct proto_job_report){
-        .job = 5, .instance = 9, .nodes = 800, .waited_us = 7, .bytes = 3};
+        .job = 5, .instance = 9, .nodes = 800, .waited_us = 7, .talked_us = 8, .bytes_sent = 3};
     bed_say(bed, "front", m);
     assert_int_equal(bed->actions.messages, 0);
     bed_say(bed, "other", m); /* about a job that is not its own */
@@ -139,7 +145,8 @@ static void a_front_end_that_searches_too_has_totals_of_its_own(void **state)
     assert_int_equal(row->job, 5);
     assert_int_equal(row->nodes, 800);
     assert_int_equal(row->waited_us, 7);
-    assert_int_equal(row->bytes, 3);
+    assert_int_equal(row->talked_us, 8);
+    assert_int_equal(row->bytes_sent, 3);
     assert_int_equal(row_of(bed, "other")->job, 0);
     assert_int_equal(jobs(bed, 0)->list.at[0].workers, 1);
     m = (struct proto_message){.type = PROTO_JOB_STOP, .job_stop = {.job = 5}};

@@ -334,16 +334,34 @@ static void show_jobs(struct page *p, const struct watch_view *v)
     }
 }
 
+static void show_hosts(struct page *p, const struct watch_view *v)
+{
+    char nodes[16], rate[16], asks[16], sent[16], received[16];
+    const int width = p->narrow ? 22 : 31;
+    if (v->hosts > 0) {
+        line(p, "%s", "");
+        line(p, "%-*s %4s %8s %8s %5s %8s %8s %8s", width, "HOST", "SESS", "NODES", "NODES/s",
+             "TALK%", "ASKS", "SENT", "RECEIVED");
+    }
+    for (const struct watch_host *h = v->host; h < v->host + v->hosts; h++) {
+        line(p, "%-*.*s %4u %8s %8s %5.1f %8s %8s %8s", width, width, h->name, h->sessions,
+             short_number((double)h->work.nodes, nodes), short_number(h->work.nodes_per_s, rate),
+             100 * h->talk.talking, short_number((double)h->talk.asks, asks),
+             short_number((double)h->talk.bytes_sent, sent),
+             short_number((double)h->talk.bytes_received, received));
+    }
+}
+
 static void show_members(struct page *p, const struct watch_view *v)
 {
-    char silent[16], rate[16], bytes[16], job[24];
+    char silent[16], rate[16], asks[16], sent[16], received[16], job[24];
     if (v->members > 0 && p->narrow) {
         line(p, "%s", "");
         line(p, "%-7s %-28s %7s %8s %5s %s", "ROLE", "NAME", "SILENT", "NODES/s", "WAIT%", "JOB");
     } else if (v->members > 0) {
         line(p, "%s", "");
-        line(p, "%-7s %-31s %-12s %6s %7s %8s %5s %8s %s", "ROLE", "NAME", "USER", "SHARDS",
-             "SILENT", "NODES/s", "WAIT%", "BYTES/s", "JOB");
+        line(p, "%-7s %-31s %-12s %6s %7s %8s %5s %5s %8s %8s %8s %s", "ROLE", "NAME", "USER",
+             "SHARDS", "SILENT", "NODES/s", "WAIT%", "TALK%", "ASKS/s", "SENT/s", "RECV/s", "JOB");
     }
     for (const struct watch_member *m = v->member; m < v->member + v->members; m++) {
         snprintf(job, sizeof job, m->job != 0 ? "%016" PRIx64 : "-", m->job);
@@ -353,9 +371,11 @@ static void show_members(struct page *p, const struct watch_view *v)
             line(p, "%-7s %-28.28s %7s %8s %5.1f %s", watch_role(m->role), m->name, silent, rate,
                  100 * m->work.waiting, job);
         } else {
-            line(p, "%-7s %-31s %-12.12s %6u %7s %8s %5.1f %8s %s", watch_role(m->role), m->name,
-                 m->user, count_bits(m->shards), silent, rate, 100 * m->work.waiting,
-                 short_number(m->work.bytes_per_s, bytes), job);
+            line(p, "%-7s %-31s %-12.12s %6u %7s %8s %5.1f %5.1f %8s %8s %8s %s",
+                 watch_role(m->role), m->name, m->user, count_bits(m->shards), silent, rate,
+                 100 * m->work.waiting, 100 * m->talk.talking,
+                 short_number(m->talk.asks_per_s, asks), short_number(m->talk.sent_per_s, sent),
+                 short_number(m->talk.received_per_s, received), job);
         }
     }
 }
@@ -406,6 +426,7 @@ static void show_text(struct page *p, const struct watch_view *v)
         show_faults(p, &v->shard[i]);
     }
     show_jobs(p, v);
+    show_hosts(p, v);
     show_members(p, v);
     page_end(p);
 }

@@ -26,6 +26,15 @@ static void put_work(struct json *j, const struct watch_work *w)
     json_real(j, "bytes_per_s", w->bytes_per_s);
 }
 
+static void put_talk(struct json *j, const struct watch_talk *t)
+{
+    json_real(j, "talking", t->talking);
+    json_number(j, "asks", (int64_t)t->asks);
+    json_real(j, "asks_per_s", t->asks_per_s);
+    json_number(j, "bytes_sent", (int64_t)t->bytes_sent);
+    json_number(j, "bytes_received", (int64_t)t->bytes_received);
+}
+
 static void put_shard(struct json *j, const struct watch_shard *s)
 {
     json_text(j, "kind", "shard");
@@ -78,7 +87,18 @@ static void put_member(struct json *j, const struct watch_member *m)
     put_id(j, "job", m->job);
     json_number(j, "silent_ms", m->silent_ms);
     put_work(j, &m->work);
+    put_talk(j, &m->talk);
     json_number(j, "shards", __builtin_popcountll(m->shards));
+}
+
+static void put_host(struct json *j, const struct watch_host *h)
+{
+    json_text(j, "kind", "host");
+    json_text(j, "name", h->name);
+    json_text(j, "role", watch_role(h->role));
+    json_number(j, "sessions", h->sessions);
+    put_work(j, &h->work);
+    put_talk(j, &h->talk);
 }
 
 static void put_total(struct json *j, const struct watch_view *v)
@@ -106,6 +126,11 @@ void top_json_lines(const struct watch_view *v, FILE *out)
     for (unsigned i = 0; i < v->jobs; i++) {
         json_begin(&j, out);
         put_job(&j, &v->job[i]);
+        json_end(&j);
+    }
+    for (unsigned i = 0; i < v->hosts; i++) {
+        json_begin(&j, out);
+        put_host(&j, &v->host[i]);
         json_end(&j);
     }
     for (unsigned i = 0; i < v->members; i++) {

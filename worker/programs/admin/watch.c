@@ -3,6 +3,7 @@
 #include "common/clock.h"
 #include "proto/alias.h"
 #include "proto/transport/lane.h"
+#include "worker/engine/process.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +41,8 @@ struct watch {
     struct watch_member *members_before; /* of the last round, in the same order */
     struct watch_job *jobs_before;
     unsigned before_members, before_jobs, before_members_room, before_jobs_room;
+    struct process_thread *thread; /* for the list of hosts */
+    unsigned threads_room, hosts_room;
     uint64_t round_us, before_us; /* when they ended */
     struct asked asked[OPTIONS_SERVERS_MAX];
     unsigned members_room, jobs_room;
@@ -162,10 +165,14 @@ static void take_members(struct watch *w, unsigned shard, const struct proto_mem
             if (row->silent_ms <= m->silent_ms && row->job != 0) {
                 m->job = row->job;
                 m->waited_us = row->waited_us;
+                m->talked_us = row->talked_us;
                 m->work.nodes = row->nodes;
                 m->work.duplicated = row->duplicated;
                 m->work.abandoned = row->abandoned;
-                m->work.bytes = row->bytes;
+                m->work.bytes = row->bytes_sent + row->bytes_received;
+                m->talk.asks = row->asks;
+                m->talk.bytes_sent = row->bytes_sent;
+                m->talk.bytes_received = row->bytes_received;
             }
             m->silent_ms = row->silent_ms < m->silent_ms ? row->silent_ms : m->silent_ms;
         }
@@ -310,6 +317,15 @@ static void keep_work_growth(struct watch_work *now, const struct watch_work *be
     now->bytes_per_s = growth(now->bytes, before->bytes, us);
 }
 
+static void keep_talk_growth(struct watch_member *now, const struct watch_member *before,
+                             uint64_t us)
+{
+    now->talk.asks_per_s = growth(now->talk.asks, before->talk.asks, us);
+    now->talk.sent_per_s = growth(now->talk.bytes_sent, before->talk.bytes_sent, us);
+    now->talk.received_per_s = growth(now->talk.bytes_received, before->talk.bytes_received, us);
+    now->talk.talking = growth(now->talked_us, before->talked_us, us) / 1e6;
+}
+
 /* The mean of the workers that search the job; of any job if it is 0. */
 static double waiting_for(const struct watch_view *v, uint64_t job)
 {
@@ -338,6 +354,7 @@ static void keep_growth(struct watch *w)
         if (b != NULL && b->job == m->job) {
             keep_work_growth(&m->work, &b->work, us);
             m->work.waiting = growth(m->waited_us, b->waited_us, us) / 1e6;
+            keep_talk_growth(m, b, us);
         }
     }
     for (unsigned i = 0; i < v->jobs; i++) {
@@ -352,6 +369,52 @@ static void keep_growth(struct watch *w)
         v->total.work.bytes_per_s += j->work.bytes_per_s;
     }
     v->total.work.waiting = waiting_for(v, 0);
+}
+
+static void add_to_host(struct watch_host *h, const struct watch_member *m)
+{
+    h->sessions++;
+    h->work.nodes += m->work.nodes;
+    h->work.duplicated += m->work.duplicated;
+    h->work.abandoned += m->work.abandoned;
+    h->work.bytes += m->work.bytes;
+    h->work.nodes_per_s += m->work.nodes_per_s;
+    h->work.bytes_per_s += m->work.bytes_per_s;
+    h->work.waiting += (m->work.waiting - h->work.waiting) / h->sessions;
+    h->talk.asks += m->talk.asks;
+    h->talk.bytes_sent += m->talk.bytes_sent;
+    h->talk.bytes_received += m->talk.bytes_received;
+    h->talk.asks_per_s += m->talk.asks_per_s;
+    h->talk.sent_per_s += m->talk.sent_per_s;
+    h->talk.received_per_s += m->talk.received_per_s;
+    h->talk.talking += (m->talk.talking - h->talk.talking) / h->sessions;
+}
+
+/* Those of a role that search a job, and of which a shard knows what they do. */
+static void list_hosts(struct watch *w, uint8_t role)
+{
+    struct watch_view *v = &w->view;
+    unsigned threads = 0;
+    for (unsigned i = 0; i < v->members; i++) {
+        const struct watch_member *m = &v->member[i];
+        if (m->role == role && m->job != 0 && m->work.nodes > 0 &&
+            grow((void **)&w->thread, threads, &w->threads_room, sizeof *w->thread)) {
+            w->thread[threads++] = (struct process_thread){.name = m->name, .index = i};
+        }
+    }
+    (void)process_group(w->thread, threads);
+    for (unsigned i = 0; i < threads; i++) {
+        const struct process_thread *t = &w->thread[i];
+        if (i == 0 || t->process != t[-1].process) {
+            if (!grow((void **)&v->host, v->hosts, &w->hosts_room, sizeof *v->host)) {
+                return;
+            }
+            struct watch_host *h = &v->host[v->hosts++];
+            *h = (struct watch_host){.role = role};
+            memcpy(h->name, t->name, t->length);
+        }
+        add_to_host(&v->host[v->hosts - 1], &v->member[t->index]);
+    }
 }
 
 static void sum_up(struct watch_view *v)
@@ -441,6 +504,9 @@ void watch_round(struct watch *w, unsigned wait_ms, bool brief, const atomic_boo
     if (!brief) {
         w->round_us = clock_us();
         keep_growth(w);
+        w->view.hosts = 0;
+        list_hosts(w, PROTO_FRONT);
+        list_hosts(w, PROTO_WORKER);
     }
 }
 
@@ -515,6 +581,8 @@ void watch_close(struct watch **watch)
     lane_close(&w->lane);
     transport_close(&w->transport);
     free(w->view.member);
+    free(w->view.host);
+    free(w->thread);
     free(w->view.job);
     free(w->members_before);
     free(w->jobs_before);

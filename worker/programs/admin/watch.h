@@ -42,16 +42,35 @@ struct watch_work {
     double waiting; /* share of their time that they waited for shards */
 };
 
+/* What they say of their talk with the shards. */
+struct watch_talk {
+    uint64_t asks, bytes_sent, bytes_received;
+    /* between the last two rounds */
+    double asks_per_s, sent_per_s, received_per_s;
+    double talking; /* share of their time that went into it */
+};
+
 /* A session, known to one shard or several. */
 struct watch_member {
     char name[WATCH_NAME_MAX], user[WATCH_NAME_MAX];
     uint32_t instance_id;
     uint8_t role;
     uint64_t job; /* 0: none */
-    struct watch_work work; /* of that job, as is ... */
-    uint64_t waited_us;
+    struct watch_work work; /* of that job, as are ... */
+    struct watch_talk talk;
+    uint64_t waited_us, talked_us;
     uint32_t silent_ms; /* the least of all shards */
     uint64_t shards; /* bit i: shard i knows it */
+};
+
+/* The sessions of a process that search jobs, and say what they do: a front-end's searchers are one
+ * session. */
+struct watch_host {
+    char name[WATCH_NAME_MAX];
+    uint8_t role;
+    unsigned sessions;
+    struct watch_work work; /* sums, each of the job that the session searches; the mean of ... */
+    struct watch_talk talk; /* ... `waiting`, and of `talking` */
 };
 
 struct watch_job {
@@ -77,9 +96,10 @@ struct watch_totals {
 
 /* What the last round found. Lists hold no session of this process; workers first, by name. */
 struct watch_view {
-    unsigned shards, members, jobs;
+    unsigned shards, members, hosts, jobs;
     struct watch_shard shard[OPTIONS_SERVERS_MAX];
     struct watch_member *member;
+    struct watch_host *host;
     struct watch_job *job;
     struct watch_totals total;
 };

@@ -171,6 +171,36 @@ static void add_word(void *json, const char *move)
     json_element(json, move);
 }
 
+static uint64_t per_second(uint64_t count, uint64_t us)
+{
+    return us > 0 ? (uint64_t)((double)count * 1e6 / (double)us) : 0;
+}
+
+static void put_hosts(struct json *j, const struct engine_result *r)
+{
+    json_array_begin(j, "hosts");
+    for (const struct front_host *h = r->host; h < r->host + r->hosts; h++) {
+        const double talking = front_host_talking(h);
+        json_object_begin(j, NULL);
+        json_text(j, "name", h->name);
+        json_flag(j, "self", h->is_own);
+        json_flag(j, "gone", h->is_gone);
+        json_number(j, "searchers", h->searchers);
+        json_number(j, "nodes", (int64_t)h->nodes);
+        json_number(j, "nps", (int64_t)per_second(h->nodes, r->status.time_us));
+        if (talking >= 0) {
+            json_real(j, "talking", talking);
+            json_real(j, "waiting", share(h->waited_us, h->searched_us));
+        }
+        json_number(j, "asks", (int64_t)h->asks);
+        json_number(j, "bytes_sent", (int64_t)h->bytes_sent);
+        json_number(j, "bytes_received", (int64_t)h->bytes_received);
+        json_number(j, "silent_ms", (int64_t)(h->silent_us / 1000));
+        json_object_end(j);
+    }
+    json_array_end(j);
+}
+
 static void print_json(const struct analyse *a, const struct suite_case *c, const struct job *job,
                        const struct engine_result *r)
 {
@@ -200,7 +230,7 @@ static void print_json(const struct analyse *a, const struct suite_case *c, cons
 #undef X
     json_number(&j, "own_nodes", (int64_t)s->own_nodes);
     json_real(&j, "time_ms", (double)s->time_us / 1e3);
-    json_number(&j, "nps", s->time_us ? (int64_t)((double)s->nodes * 1e6 / (double)s->time_us) : 0);
+    json_number(&j, "nps", (int64_t)per_second(s->nodes, s->time_us));
     json_number(&j, "workers", s->workers);
     json_number(&j, "shards_up", s->shards_up);
     json_number(&j, "shards", s->shards);
@@ -215,6 +245,7 @@ static void print_json(const struct analyse *a, const struct suite_case *c, cons
     json_real(&j, "waiting", share(s->all_waited_us, s->all_us));
     json_real(&j, "overhead_estimate", counters_overhead(s->nodes, s->duplicated, s->abandoned));
     json_number(&j, "bytes", (int64_t)s->bytes);
+    put_hosts(&j, r);
     json_flag(&j, "stopped", r->stopped);
     if (job->game->depth_left != NULL) {
         json_number(&j, "empties", job->game->depth_left(job->position));
@@ -240,6 +271,25 @@ static void print_head(const struct analyse *a)
            "nodes", "s", "Mn/s");
     printf(cli_table_is_given(&a->resources.table) ? " %7s %6s %7s\n" : "\n", "workers", "shards",
            "busy");
+}
+
+static void print_hosts(const struct engine_result *r)
+{
+    printf("%-31s %9s %12s %8s %6s %10s %10s %11s\n", "host", "searchers", "nodes", "Mn/s", "talk",
+           "asks", "sent kB", "received kB");
+    for (const struct front_host *h = r->host; h < r->host + r->hosts; h++) {
+        const double talking = front_host_talking(h);
+        char talk[16] = "-";
+        if (talking >= 0) {
+            snprintf(talk, sizeof talk, "%.1f%%", 100 * talking);
+        }
+        printf("%-31s %9u %12" PRIu64 " %8.2f %6s %10" PRIu64 " %10.1f %11.1f%s\n", h->name,
+               h->searchers, h->nodes, share(h->nodes, r->status.time_us), talk, h->asks,
+               (double)h->bytes_sent / 1e3, (double)h->bytes_received / 1e3,
+               h->is_own    ? "  this process"
+               : h->is_gone ? "  gone"
+                            : "");
+    }
 }
 
 static void print_row(const struct analyse *a, const struct suite_case *c, const struct job *job,
@@ -284,6 +334,9 @@ static void print_row(const struct analyse *a, const struct suite_case *c, const
             printf("san");
             score_line_san(job, &r->search.pv, score_print_word, NULL);
             printf("\n");
+        }
+        if (r->hosts > 1) {
+            print_hosts(r);
         }
     }
     fflush(stdout);

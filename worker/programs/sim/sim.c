@@ -43,6 +43,7 @@ struct sim {
     bool is_by_host, is_by_worker;
     /* made of it */
     struct job job;
+    struct lab_contribution contribution[LAB_WORKERS_MAX]; /* of the hosts of the last run */
 };
 
 struct sim_row {
@@ -308,11 +309,13 @@ static struct lab_options lab_for(const struct sim *s, unsigned hosts, unsigned 
     };
 }
 
-static int run_row(const struct sim *s, unsigned hosts, unsigned threads, struct sim_row *row)
+static int run_row(struct sim *s, unsigned hosts, unsigned threads, struct sim_row *row)
 {
     struct lab_post post;
     struct lab_options options = lab_for(s, hosts, threads, &post);
     uint64_t begin = clock_us();
+    memset(s->contribution, 0, sizeof s->contribution);
+    options.contribution = s->contribution;
     enum err err = lab_run(&options, &row->result);
     if (err != ERR_OK) {
         log_fail(program, "%u workers: %s", hosts * threads, err_text(err));
@@ -434,6 +437,29 @@ static void print_iterations(const struct sim *s, const struct lab_answer *answe
     json_array_end(j);
 }
 
+/* The front-end is on the first. */
+static void print_hosts(const struct sim *s, const struct sim_row *row, struct json *j)
+{
+    const double host_us = row->seconds * 1e6 * (row->workers / row->hosts);
+    json_array_begin(j, "by_host");
+    for (unsigned i = 0; i < row->hosts; i++) {
+        const struct lab_contribution *c = &s->contribution[i];
+        json_object_begin(j, NULL);
+        json_number(j, "host", i);
+        json_flag(j, "self", i == 0);
+        json_number(j, "searchers", row->workers / row->hosts);
+        json_number(j, "nodes", (int64_t)c->nodes);
+        json_real(j, "nps", host_us > 0 ? (double)c->nodes / row->seconds : 0);
+        json_real(j, "talking", host_us > 0 ? (double)c->talked_us / host_us : 0);
+        json_real(j, "waiting", host_us > 0 ? (double)c->waited_us / host_us : 0);
+        json_number(j, "asks", (int64_t)c->asks);
+        json_number(j, "bytes_sent", (int64_t)c->bytes_sent);
+        json_number(j, "bytes_received", (int64_t)c->bytes_received);
+        json_object_end(j);
+    }
+    json_array_end(j);
+}
+
 static void print_row(const struct sim *s, const struct sim_row *row)
 {
     const struct lab_result *r = &row->result;
@@ -466,6 +492,7 @@ static void print_row(const struct sim *s, const struct sim_row *row)
     json_number(&j, "stores", (int64_t)r->stores);
     json_number(&j, "shared", (int64_t)r->shared);
     json_number(&j, "shared_taken", (int64_t)r->shared_taken);
+    print_hosts(s, row, &j);
     json_real(&j, "host_bytes_per_s", host_rate(row));
     json_real(&j, "host_bytes_per_s_most", (double)r->card_bytes_most / row->seconds);
     json_real(&j, "shard_load", shard_load(row));
@@ -515,7 +542,7 @@ static int write_svg(const struct sim *s, const struct sim_row *row, unsigned ro
     return plot_write(&plot, program, s->svg);
 }
 
-static int run_speedups(const struct sim *s)
+static int run_speedups(struct sim *s)
 {
     struct sim_row row[COUNTS_MAX], one = {0};
     bool has_one = s->count[0] == 1 && s->threads == 1;

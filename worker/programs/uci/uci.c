@@ -102,6 +102,7 @@ static void say_best(struct uci *u)
     char text[GAME_MOVE_TEXT_MAX], reply[GAME_MOVE_TEXT_MAX];
     const struct search_result *r = uci_lines_best(&u->lines, &u->search.result);
     uci_lines_end(&u->lines, &u->search.result);
+    uci_lines_hosts(&u->search.result);
     if (r->depth == 0 && r->move == 0) {
         printf("info string error: the search failed: out of memory\n");
     }

@@ -144,6 +144,22 @@ void uci_lines_end(struct uci_lines *l, const struct engine_result *result)
     }
 }
 
+void uci_lines_hosts(const struct engine_result *result)
+{
+    const uint64_t time_us = result->status.time_us;
+    for (unsigned i = 0; i < result->hosts && result->hosts > 1; i++) {
+        const struct front_host *h = &result->host[i];
+        const double talking = front_host_talking(h);
+        printf("info string host %s nodes %" PRIu64 " nps %" PRIu64, h->name, h->nodes,
+               time_us > 0 ? h->nodes * 1000000 / time_us : 0);
+        if (talking >= 0) {
+            printf(" talk %.1f%%", 100 * talking);
+        }
+        printf(" asks %" PRIu64 " sent %" PRIu64 " received %" PRIu64 "%s\n", h->asks,
+               h->bytes_sent, h->bytes_received, h->is_gone ? " gone" : "");
+    }
+}
+
 const struct search_result *uci_lines_best(const struct uci_lines *l,
                                            const struct engine_result *result)
 {

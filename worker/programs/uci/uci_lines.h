@@ -34,6 +34,8 @@ void uci_lines_take_bound(struct uci_lines *lines, const struct search_result *r
 /* The search has ended with this result. The last lines that are printed are those of an iteration
  * that is finished; where the game is over, its score. */
 void uci_lines_end(struct uci_lines *lines, const struct engine_result *result);
+/* What each process contributed, a line each; of one alone nothing. */
+void uci_lines_hosts(const struct engine_result *result);
 /* The line whose move is to be played. */
 const struct search_result *uci_lines_best(const struct uci_lines *lines,
                                            const struct engine_result *result);
