@@ -12,7 +12,7 @@ import subprocess
 import sys
 import zlib
 
-from cluster import ROOT, SANITIZED, Process, answers, check, equal, main, needs, run, scratch, wait_until
+from cluster import ROOT, SANITIZED, Process, Shard, Worker, answers, at, check, equal, main, needs, run, scratch, wait_until
 
 DATA = os.path.join(ROOT, "tests/data/othello")
 EXAMPLE = os.path.join(ROOT, "examples/check_proof.py")
@@ -184,6 +184,27 @@ def a_killed_writer_goes_on():
     equal(prefix_of(proof, -1), whole)
 
 
+def a_cluster_proves_and_goes_on():
+    """The workers found what the front-end's own table does not know; front-end and shard die in between."""
+    shards = [Shard(memory="32M"), Shard(memory="32M")]
+    place = ",".join(shard.address for shard in shards)
+    worker = Worker(place, private=True)
+    with open(os.path.join(DATA, "ffo.obf"), encoding="ascii") as file:
+        board = re.search(r"#22, 17 empties\n([^;]*);", file.read())[1]
+    proof = path("cluster")
+    arguments = ("--proof-leaf", 6 if SANITIZED else 4, *at(place), board)
+    front = Process("abdada", "solve", "--proof", proof, *arguments)
+    front.close_input()
+    wait_until(lambda: not front.running() or os.path.exists(proof) and os.path.getsize(proof) > 200, "a piece of the proof")
+    front.kill()
+    shards[0].kill()
+    row, = solve(proof, "--resume", *arguments)
+    equal(row["score"], 2)
+    verified(proof)
+    for process in (worker, shards[1]):
+        process.kill()
+
+
 def only_its_own_proof_is_continued():
     proof = path("own")
     file, _ = small("own.obf", 2)
@@ -223,6 +244,7 @@ WRONG = [
     ("check", ["--sample", "1x", "x"], 2, "--sample"),
     ("check", ["-j", "0", "x"], 2, "--threads"),
     ("solve", ["--proof", "/nowhere/proof", BOARD], 1, "--proof /nowhere/proof: No such file"),
+    ("solve", ["--proof", "/dev/full", BOARD], 1, "--proof /dev/full: No space left on device"),
     ("solve", ["--proof", "x", "--wld", BOARD], 2, "--wld"),
     ("solve", ["--proof-leaf", "8", BOARD], 2, "needs --proof"),
     ("solve", ["--proof", "x", "--proof-leaf", "25", BOARD], 2, "--proof-leaf"),
@@ -241,4 +263,4 @@ if __name__ == "__main__":
     sys.exit(main([
         small_endings_are_proved, a_leaf_is_a_proof_of_its_own, a_sample_says_its_seed,
         the_checker_of_another_make_agrees, changed_proofs_are_refused, a_killed_writer_goes_on,
-        only_its_own_proof_is_continued, a_score_that_is_not_exact_has_no_proof, wrong_use_is_said_in_a_line], ("abdada",)))
+        a_cluster_proves_and_goes_on, only_its_own_proof_is_continued, a_score_that_is_not_exact_has_no_proof, wrong_use_is_said_in_a_line], ("abdada", "ttserver", "ttworker")))

@@ -313,15 +313,15 @@ static void print_total(const struct analyse *a)
 
 /* ---- the work ---- */
 
-static int open_proof(struct analyse *a)
+static bool open_proof(struct analyse *a)
 {
     char why[PROVE_WHY_MAX];
     const struct proof_head head = {a->proof_leaf, a->suite.count};
-    if (prove_open(&a->prove, a->proof, &head, a->resume, why) != ERR_OK) {
+    const bool is_open = prove_open(&a->prove, a->proof, &head, a->resume, why) == ERR_OK;
+    if (!is_open) {
         log_fail(a->program, "--proof %s: %s", a->proof, why);
-        return 1;
     }
-    return 0;
+    return is_open;
 }
 
 /* False: it was not written; there is none of a score that is not exact. */
@@ -391,9 +391,6 @@ static int analyse_all(struct analyse *a)
 {
     char why[CLI_WHY_MAX];
     signals_catch(on_signal); /* a table may take long to make */
-    if (a->proof != NULL && open_proof(a) != 0) {
-        return 1;
-    }
     if (cli_engine_open(&a->engine, a->program, &a->resources, &interrupted, why) != ERR_OK) {
         log_fail(a->program, "%s", why);
         return 1;
@@ -401,6 +398,11 @@ static int analyse_all(struct analyse *a)
     if (cli_metrics_open(&a->metrics, a->program, &a->resources, a->engine, &interrupted, why) !=
         ERR_OK) {
         log_fail(a->program, "--metrics: %s", why);
+        engine_close(&a->engine);
+        return 1;
+    }
+    if (a->proof != NULL && !open_proof(a)) { /* it empties the file */
+        searching_metrics_close(&a->metrics);
         engine_close(&a->engine);
         return 1;
     }

@@ -8,13 +8,16 @@
 #include "worker/programs/othello/proof.h"
 #include "worker/programs/othello/proof_file.h"
 
+/* What is proved. */
+struct proof_score {
+    struct othello_board board;
+    bool is_black;
+    int score;
+};
+
 struct proof_contents {
     struct proof_head head;
-    struct proof_score {
-        struct othello_board board;
-        bool is_black;
-        int score;
-    } *score; /* of each position that was read */
+    struct proof_score *score; /* of each position that was read */
     unsigned scores;
     uint64_t claims; /* leaves included */
     struct proof_claim *leaf; /* of all positions, in the order of the file */
