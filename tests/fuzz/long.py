@@ -53,14 +53,18 @@ def build(clang, name, out, more=()):
 
 
 def sow(name, corpus):
-    """The first inputs: the golden messages, one a file; streams of them for the core. ZMTP, GGF and
-    letters have their own."""
+    """The first inputs: the golden messages, one a file; streams of them for the core. ZMTP, GGF, proofs
+    and letters have their own."""
     os.makedirs(corpus, exist_ok=True)
     if name == "fuzz_zmtp":
         sow_zmtp(corpus)
         return
     if name == "fuzz_ggf":
         sow_ggf(corpus)
+        return
+    if name == "fuzz_proof":
+        with open("docs/proof.md") as page, open(os.path.join(corpus, "example"), "w") as file:
+            file.write("1" + re.search(r"```\n(abdada-proof .*?)```", page.read(), re.DOTALL)[1])  # the text of one frame
         return
     if name == "fuzz_letter":
         with open(os.path.join(corpus, "request"), "wb") as file:
