@@ -135,6 +135,8 @@ static enum err read_more(struct proof_reader *r)
 {
     const size_t left = r->length - r->next;
     memmove(r->text, r->text + r->next, left);
+    r->length = left;
+    r->next = 0;
     ZSTD_outBuffer out = {r->text, PROOF_ROOM, left};
     ZSTD_inBuffer in = {r->bytes, r->size, r->at};
     bool goes_on = r->whole < r->size;
@@ -149,7 +151,6 @@ static enum err read_more(struct proof_reader *r)
     }
     r->at = in.pos;
     r->length = out.pos;
-    r->next = 0;
     return out.pos > left ? ERR_OK : r->whole == r->size ? ERR_ABSENT : ERR_PROTO;
 }
 
