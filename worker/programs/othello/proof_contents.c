@@ -134,7 +134,11 @@ static enum err read_position(struct proof_reader *r, struct proof_contents *c, 
     proof_close(&walk);
     c->claims += walk.claims;
     if (end == PROOF_FALSE) {
-        return is_false(c, &walk, "it follows from nothing", why);
+        const struct othello_board b = walk.claim.board;
+        return is_false(c, &walk,
+                        othello_moves(b.own, b.other) != 0 ? "the move for it is not legal"
+                                                           : "the game is over with another value",
+                        why);
     }
     if (end == PROOF_STOPPED && (walk.has_no_memory || walker.err != ERR_ABSENT)) {
         return walk.has_no_memory ? ERR_NOMEM : walker.err;
