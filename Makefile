@@ -16,7 +16,7 @@ O := build/$(MODE)
 # What is needed, as PACKAGE=PROBE; PACKAGE|PACKAGE: names differ between releases.
 DEPS_COMPILE := gcc=gcc libc6-dev=stdio.h libzmq3-dev=zmq.h "libmsgpack-c-dev|libmsgpack-dev=msgpack.h" \
                 libuv1-dev=uv.h libsodium-dev=sodium.h \
-                libmicrohttpd-dev=microhttpd.h
+                libmicrohttpd-dev=microhttpd.h libzstd-dev=zstd.h
 DEPS_BUILD   := $(DEPS_COMPILE) make=make pkg-config=pkg-config libcmocka-dev=cmocka.h python3=$(PYTHON) \
                 python3-zmq=py:zmq python3-msgpack=py:msgpack
 # Without them there is no Redis as the table.
@@ -25,7 +25,7 @@ DEPS_TEST    := "clang-format-14|clang-format=clang-format-14" cppcheck=cppcheck
                 gnuplot-nox=gnuplot redis-server=redis-server python3-cffi=py:cffi python3-dev=python3-config \
                 python3-venv=py:ensurepip python3-setuptools=py:setuptools python3-wheel=py:wheel mypy=mypy \
                 man-db=man bash-completion=/usr/share/bash-completion/bash_completion systemd=systemd-analyze \
-                lintian=lintian prometheus=promtool kubernetes-client=kubectl python3-yaml=py:yaml libfathom1=libfathom.so.1 \
+                lintian=lintian prometheus=promtool kubernetes-client=kubectl python3-yaml=py:yaml libfathom1=libfathom.so.1 zstd=zstd \
                 slurmctld=slurmctld slurmd=slurmd slurm-client=sbatch munge=munged \
                 chromium=chromium chromium-driver=chromedriver python3-selenium=py:selenium openssh-server=sshd
 # For `make deb`; a package is always with Redis.
@@ -82,7 +82,7 @@ endif
 CFLAGS_ALL := $(COMMON) $(CFLAGS_MODE) $(CFLAGS)
 
 # msgpack-c changed its library's name between releases; pkg-config knows which is here.
-LIBS_NET = -lzmq -luv -lsodium -lmicrohttpd $(shell pkg-config --libs msgpack-c 2>/dev/null || pkg-config --libs msgpack 2>/dev/null || echo -lmsgpackc)
+LIBS_NET = -lzmq -luv -lsodium -lmicrohttpd -lzstd $(shell pkg-config --libs msgpack-c 2>/dev/null || pkg-config --libs msgpack 2>/dev/null || echo -lmsgpackc)
 LIBS     = $(LIBS_NET) $(LIBS_REDIS) -lm -pthread
 
 MAINS := ttserver/main.c worker/ttworker.c worker/abdada.c

@@ -13,9 +13,9 @@
 enum { WHY_MAX = 512, PATH_BYTES = 1024 };
 
 /* Every program and command that has options. */
-static const char *const sections[] = {"ttserver", "ttworker", "analyse", "solve",  "uci",
-                                       "nboard",   "gtp",      "top",     "tt",     "perft",
-                                       "bench",    "ttbench",  "sim",     "keygen", "cluster"};
+static const char *const sections[] = {
+    "ttserver", "ttworker", "analyse", "solve", "check",   "uci", "nboard", "gtp",
+    "top",      "tt",       "perft",   "bench", "ttbench", "sim", "keygen", "cluster"};
 
 /* For all programs; the environment stands between the command line and the file. */
 static const struct shared {

@@ -79,6 +79,7 @@ FUZZ_ARGS_fuzz_ttcore = 1 $(shell expr $(FUZZ_RUNS) / 1000)
 FUZZ_ARGS_fuzz_ggf = $(shell expr $(FUZZ_RUNS) / 5) 1
 FUZZ_ARGS_fuzz_zmtp = $(FUZZ_ARGS_fuzz_ggf)
 FUZZ_ARGS_fuzz_letter = $(FUZZ_ARGS_fuzz_ggf)
+FUZZ_ARGS_fuzz_proof = $(shell expr $(FUZZ_RUNS) / 50) 1
 export PERFT_MAX_LEAVES
 
 # Old thread sanitizers fail where addresses are randomised over many bits, hence setarch -R, which a

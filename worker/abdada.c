@@ -14,6 +14,7 @@ static const struct {
 } commands[] = {
     {"analyse", cli_analyse, "search positions, alone or over a cluster"},
     {"solve", cli_solve, "solve Othello positions exactly, alone or over a cluster"},
+    {"check", cli_check, "check a proof that solve has written"},
     {"uci", cli_uci, "chess engine for UCI programs"},
     {"nboard", cli_nboard, "Othello engine for NBoard"},
     {"gtp", cli_gtp, "Othello engine for programs that speak GTP"},

@@ -26,6 +26,7 @@ SOURCES = {
     "fuzz_client": ["common/err.c", "proto/*.c"],
     "fuzz_ggf": ["common/err.c", "worker/programs/othello/ggf.c", "worker/games/othello/board.c"],
     "fuzz_letter": ["common/err.c", "worker/engine/letter.c"],
+    "fuzz_proof": ["common/err.c", "worker/programs/othello/proof*.c", "worker/games/othello/board.c"],
     "fuzz_ttcore": ["common/err.c", "common/tt/*.c", "proto/codec.c", "ttserver/core/*.c"],
     "fuzz_zmtp": ["common/err.c", "ttserver/net/zmtp.c", "ttserver/net/curve.c"],
 }
@@ -44,7 +45,7 @@ def msgpack_library():
 
 def build(clang, name, out, more=()):
     sources = sum((sorted(glob.glob(pattern)) for pattern in SOURCES[name]), [])
-    command = [clang, *FLAGS, *more, f"tests/fuzz/{name}.c", *sources, *msgpack_library(), "-lsodium", "-o", out]
+    command = [clang, *FLAGS, *more, f"tests/fuzz/{name}.c", *sources, *msgpack_library(), "-lsodium", "-lzstd", "-o", out]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         print(done.stderr[-2000:], file=sys.stderr)
@@ -52,14 +53,18 @@ def build(clang, name, out, more=()):
 
 
 def sow(name, corpus):
-    """The first inputs: the golden messages, one a file; streams of them for the core. ZMTP, GGF and
-    letters have their own."""
+    """The first inputs: the golden messages, one a file; streams of them for the core. ZMTP, GGF, proofs
+    and letters have their own."""
     os.makedirs(corpus, exist_ok=True)
     if name == "fuzz_zmtp":
         sow_zmtp(corpus)
         return
     if name == "fuzz_ggf":
         sow_ggf(corpus)
+        return
+    if name == "fuzz_proof":
+        with open("docs/proof.md") as page, open(os.path.join(corpus, "example"), "w") as file:
+            file.write("1" + re.search(r"```\n(abdada-proof .*?)```", page.read(), re.DOTALL)[1])  # the text of one frame
         return
     if name == "fuzz_letter":
         with open(os.path.join(corpus, "request"), "wb") as file:

@@ -793,7 +793,7 @@ def output_that_cannot_be_written_is_a_failure_of_every_command():
                 "abdada sim --game tree:b=4,d=3 --depth 3 --workers 1,2",
                 "abdada sim --game tree:b=4,d=3 --depth 3 --workers 1,2 --json"]
     commands += [f"abdada {command} --help" for command in
-                 "analyse solve uci nboard gtp top tt cluster keygen perft bench ttbench sim".split()]
+                 "analyse solve check uci nboard gtp top tt cluster keygen perft bench ttbench sim".split()]
     for command in commands:
         fails_on_a_full_disk(command)
     for command, text in (("uci", "uci\nquit\n"), ("gtp --game othello", "name\nquit\n"), ("nboard", "nboard 2\nquit\n"),

@@ -637,3 +637,36 @@ enum err engine_run(struct engine *e, struct job *job, const struct engine_obser
     atomic_store_explicit(&e->workers, 0, memory_order_relaxed);
     return err;
 }
+
+/* ---- single nodes, after a run ---- */
+
+static bool poll_subtree(void *self, struct search *search)
+{
+    struct engine_thread *thread = self;
+    searcher_serve(&thread->searcher, search, clock_us());
+    take_events(thread->engine);
+    return atomic_load_explicit(&thread->engine->stop, memory_order_relaxed);
+}
+
+enum err engine_subtrees_begin(struct engine *e, const struct job *job)
+{
+    struct engine_thread *first = e->thread;
+    const struct env_port env = {.self = first, .poll = poll_subtree};
+    enum err err = searcher_begin(&first->searcher, job, &env, 0);
+    if (err == ERR_OK && e->transport != NULL) {
+        const struct remote_limit limit = {.stop = &e->stop};
+        remote_set_limit(first->searcher.remote, &limit);
+    }
+    return err;
+}
+
+enum search_status engine_subtree(struct engine *e, const struct search_split *split,
+                                  struct search_result *out)
+{
+    return search_subtree(e->thread[0].searcher.search, split, out);
+}
+
+void engine_subtrees_end(struct engine *e)
+{
+    searcher_end(&e->thread[0].searcher);
+}

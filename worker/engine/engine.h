@@ -59,6 +59,13 @@ const char *engine_private_reason(const struct engine *engine);
  * when it has been told all. ERR_NOMEM. */
 enum err engine_run(struct engine *engine, struct job *job, const struct engine_observer *observer,
                     struct engine_result *out);
+/* After a run of `job`, which is borrowed until end: searches single nodes below its root, with the
+ * first searcher and the tables as the run left them (search_subtree). engine_stop ends such a
+ * search. Nothing else runs meanwhile. ERR_NOMEM. */
+enum err engine_subtrees_begin(struct engine *engine, const struct job *job);
+enum search_status engine_subtree(struct engine *engine, const struct search_split *split,
+                                  struct search_result *out);
+void engine_subtrees_end(struct engine *engine);
 /* Ends a run, or the next one at once: a stop is never lost. engine_arm takes it back. */
 void engine_stop(struct engine *engine);
 void engine_arm(struct engine *engine);

@@ -32,6 +32,7 @@ struct job {
     uint16_t root_move[GAME_MOVES_MAX]; /* searched at the root; legal */
     unsigned root_moves; /* 0: all */
     unsigned lines; /* lines of the best moves; 0: one */
+    bool keeps_endings; /* search_options */
 };
 
 /* From game, evaluation, selection and strictness; `fresh` other than 0 gives the job a table of

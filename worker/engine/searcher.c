@@ -98,6 +98,7 @@ enum err searcher_begin(struct searcher *p, const struct job *job, const struct 
         .algorithm = job->algorithm,
         .strict = job->strict,
         .full = job->full,
+        .keeps_endings = job->keeps_endings,
         .seed = seed,
         .random_order = p->remote != NULL && !job->waits,
         .namespace_id = job->namespace_id,

@@ -11,6 +11,7 @@
 
 int cli_analyse(int argc, char *argv[]);
 int cli_solve(int argc, char *argv[]);
+int cli_check(int argc, char *argv[]);
 int cli_perft(int argc, char *argv[]);
 int cli_bench(int argc, char *argv[]);
 int cli_uci(int argc, char *argv[]);

@@ -21,8 +21,9 @@ void node_update_inflight_depth(struct search *s)
  * it: no other searcher, or one other thread. */
 static bool has_few(const struct search *s)
 {
-    return s->inflight_depth == UINT8_MAX ||
-           (s->table.peek_ahead == NULL && s->options.searchers == 2);
+    return !s->options.keeps_endings &&
+           (s->inflight_depth == UINT8_MAX ||
+            (s->table.peek_ahead == NULL && s->options.searchers == 2));
 }
 
 void node_count(struct search *s, const struct node *n, unsigned nodes)

@@ -1,5 +1,6 @@
 #include "worker/programs/analyse/analyse_options.h"
 #include "worker/programs/json.h"
+#include "worker/programs/othello/prove.h"
 #include "worker/programs/score.h"
 
 #include "common/clock.h"
@@ -365,6 +366,30 @@ static void print_total(const struct analyse *a)
 
 /* ---- the work ---- */
 
+static bool open_proof(struct analyse *a)
+{
+    char why[PROVE_WHY_MAX];
+    const struct proof_head head = {a->proof_leaf, a->suite.count};
+    const bool is_open = prove_open(&a->prove, a->proof, &head, a->resume, why) == ERR_OK;
+    if (!is_open) {
+        log_fail(a->program, "--proof %s: %s", a->proof, why);
+    }
+    return is_open;
+}
+
+/* False: it was not written; there is none of a score that is not exact. */
+static bool write_proof(struct analyse *a, const struct suite_case *c, const struct job *job,
+                        const struct search_result *r)
+{
+    char why[PROVE_WHY_MAX] = "there is no proof of that score";
+    const bool is_written =
+        is_exact(job, r) && prove_position(a->prove, a->engine, job, r->score, why) == ERR_OK;
+    if (!is_written) {
+        log_fail(a->program, "%s: --proof %s: %s", c->id, a->proof, why);
+    }
+    return is_written;
+}
+
 static int analyse_case(struct analyse *a, const struct suite_case *c)
 {
     char why[256];
@@ -410,8 +435,9 @@ static int analyse_case(struct analyse *a, const struct suite_case *c)
         a->asked++;
         a->solved += is_solved(a, c, &job, &result.search);
     }
+    const bool is_done = a->prove == NULL || write_proof(a, c, &job, &result.search);
     job_free(&job);
-    return 0;
+    return is_done ? 0 : 1;
 }
 
 static int analyse_all(struct analyse *a)
@@ -425,6 +451,11 @@ static int analyse_all(struct analyse *a)
     if (cli_metrics_open(&a->metrics, a->program, &a->resources, a->engine, &interrupted, why) !=
         ERR_OK) {
         log_fail(a->program, "--metrics: %s", why);
+        engine_close(&a->engine);
+        return 1;
+    }
+    if (a->proof != NULL && !open_proof(a)) { /* it empties the file */
+        searching_metrics_close(&a->metrics);
         engine_close(&a->engine);
         return 1;
     }
@@ -468,12 +499,18 @@ static int run(const char *name, analyse_read *read, int argc, char *argv[])
     if (status < 0) {
         status = analyse_resolve(&a);
     }
+    a.job.keeps_endings = a.proof != NULL;
     if (a.all) {
         a.line = line;
         a.job.lines = SEARCH_LINES_MAX;
     }
     if (status < 0) {
         status = analyse_all(&a);
+    }
+    char why[PROVE_WHY_MAX];
+    if (prove_close(&a.prove, why) != ERR_OK && status == 0) {
+        log_fail(name, "--proof %s: %s", a.proof, why);
+        status = 1;
     }
     suite_close(&a.suite);
     return status;

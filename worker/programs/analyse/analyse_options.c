@@ -3,6 +3,7 @@
 #include "worker/programs/score.h"
 
 #include "worker/games/games.h"
+#include "worker/programs/othello/proof.h"
 
 #include "common/config.h"
 #include "common/log.h"
@@ -89,9 +90,14 @@ int analyse_read_solve_options(struct analyse *a, int argc, char *argv[])
         {"time", "MS", "end after so long with what is known (default: no limit)", &a->job.time_ms,
          OPTION_U32, 't', 1, UINT32_MAX},
         RESOURCES_ROWS(a),
-        {"resume", NULL, "go on with what the shards know of an earlier solve (they always do)",
+        {"resume", NULL,
+         "go on with what the shards know of an earlier solve (they always do), and with its proof",
          &a->resume, OPTION_FLAG},
         {"fresh", NULL, "ignore results of earlier searches in the tables", &a->fresh, OPTION_FLAG},
+        {"proof", "FILE", "write a proof of the scores, for `abdada check`", &a->proof,
+         OPTION_TEXT},
+        {"proof-leaf", "N", "empty squares where the proof ends and `check` solves (default 16)",
+         &a->proof_leaf, OPTION_U32, 0, 1, PROOF_LEAF_MAX},
         {"json", NULL, "one JSON object per position on stdout", &a->json, OPTION_FLAG},
         {0},
     };
@@ -124,13 +130,20 @@ int analyse_read_solve_options(struct analyse *a, int argc, char *argv[])
     a->depth = SEARCH_DEPTH_MAX;
     a->solves = true;
     status = cli_table_environment(a->program, &a->resources.table, false);
-    if (status < 0 && a->resume && !cli_table_is_given(&a->resources.table)) {
-        return options_wrong(a->program,
-                             "--resume needs --servers or --table: they keep the results");
+    if (status < 0 && a->resume && a->proof == NULL && !cli_table_is_given(&a->resources.table)) {
+        return options_wrong(
+            a->program, "--resume needs --servers or --table, which keep the results, or --proof");
     }
     if (status < 0 && a->resume && a->fresh) {
         return options_wrong(a->program, "--resume and --fresh exclude each other");
     }
+    if (status < 0 && a->proof != NULL && a->wld) {
+        return options_wrong(a->program, "--proof is of a score, which --wld does not find");
+    }
+    if (status < 0 && a->proof == NULL && a->proof_leaf != 0) {
+        return options_wrong(a->program, "--proof-leaf needs --proof");
+    }
+    a->proof_leaf = a->proof_leaf != 0 ? a->proof_leaf : PROOF_LEAF;
     return status;
 }
 

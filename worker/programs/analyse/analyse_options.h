@@ -18,12 +18,15 @@ struct analyse {
     bool json, fresh;
     bool solves; /* `abdada solve`: only an exact score counts as an answer */
     bool all, wld, resume; /* solve: all best moves; win, draw or loss; with old results */
+    const char *proof; /* solve: file of the proof; NULL: none is wanted */
+    uint32_t proof_leaf; /* empty squares of its leaves */
     struct job job; /* without a position: what all positions have in common */
     /* state */
     struct suite suite; /* without lines that are no position ... */
     unsigned wrong_lines; /* ... of which there were so many: the exit status is 1 */
     struct engine *engine;
     struct searching_metrics *metrics;
+    struct prove *prove; /* NULL: no proof is written */
     const struct job *running; /* job with the position */
     /* sums over the positions */
     struct analyse_sum {

@@ -1,0 +1,148 @@
+#!/usr/bin/python3
+"""Checks a proof that `abdada solve --proof` has written, by docs/proof.md alone: check_proof.py FILE [PERCENT [SEED]]
+
+PERCENT: solve so many of the leaves, at random (100). It needs the program zstd. Exit status: 0 the proof holds, 1 a claim
+is false, 2 the file is no whole proof.
+"""
+import random, re, subprocess, sys, zlib
+
+ALL, NOT_A, NOT_H = (1 << 64) - 1, 0xfefefefefefefefe, 0x7f7f7f7f7f7f7f7f
+# To each of the eight directions: how far bits move, and the squares that one can come to.
+STEPS = [(1, NOT_A), (-1, NOT_H), (8, ALL), (-8, ALL), (9, NOT_A), (-9, NOT_H), (7, NOT_H), (-7, NOT_A)]
+
+
+class Unreadable(Exception): """The file is no whole proof."""
+class FalseClaim(Exception): """What does not follow, or is no leaf's value."""
+
+
+# A board is two sets of squares, own and other: bit 0 is a1, bit 7 h1, bit 63 h8.
+def shift(squares, step, mask):
+    return (squares << step if step > 0 else squares >> -step) & mask & ALL
+
+
+def moves(own, other):
+    found = 0
+    for step, mask in STEPS:
+        line = shift(own, step, mask) & other
+        for _ in range(5):
+            line |= shift(line, step, mask) & other
+        found |= shift(line, step, mask)
+    return found & ~(own | other)
+
+
+def play(own, other, square):
+    """The board after the move, from the other side."""
+    flips = 0
+    for step, mask in STEPS:
+        line, at = 0, shift(square, step, mask)
+        while at & other:
+            line, at = line | at, shift(at, step, mask)
+        flips |= line if at & own else 0
+    return other & ~flips, own | flips | square
+
+
+def count(squares):
+    return bin(squares).count("1")
+
+
+def after(own, other, mine):
+    """The boards after these moves, in their order."""
+    return [play(own, other, 1 << i) for i in range(64) if mine >> i & 1]
+
+
+def at_least(own, other, value):
+    """Whether the board is worth so much to the side to move: plain alpha-beta in a null window."""
+    mine = moves(own, other)
+    if mine:
+        boards = sorted(after(own, other, mine), key=lambda board: count(moves(*board)))
+        return any(not at_least(*board, 1 - value) for board in boards)
+    if moves(other, own):
+        return not at_least(other, own, 1 - value)
+    lead = count(own) - count(other)
+    return lead + ((lead > 0) - (lead < 0)) * (64 - count(own | other)) >= value
+
+
+def solve(own, other, value, is_lower):
+    if at_least(own, other, value if is_lower else value + 1) != is_lower:
+        raise FalseClaim(f"own {own:016x} other {other:016x} {'>=' if is_lower else '<='} {value:+d} is false")
+
+
+class Proof:
+    def __init__(self, text):
+        if not text.endswith(b"\n") or re.search(rb"[^ -~\n]", text):
+            raise Unreadable("no text of whole lines")
+        self.lines, self.at, self.moves, self.leaves = text.decode().split("\n")[:-1], 0, [], []
+        self.leaf, positions = map(int, self.line(r"abdada-proof 1 leaf (\d+) positions ([1-9]\d*)"))
+        for _ in range(positions):
+            self.position()
+        if self.at != len(self.lines):
+            raise Unreadable("it goes on after its end")
+
+    def line(self, pattern):
+        found = re.fullmatch(pattern, self.lines[self.at]) if self.at < len(self.lines) else None
+        self.at += 1
+        if not found:
+            raise Unreadable(f"line {self.at} is not as it should be")
+        return found.groups()
+
+    def position(self):
+        board, side = self.line("position ([-XO]{64}) ([XO])")
+        score = int(*self.line(r"score ([+-]\d+)"))
+        own, other = (sum(1 << i for i in range(64) if board[i] == disc) for disc in (side, "XO".replace(side, "")))
+        self.seen, leaves_before = set(), len(self.leaves)
+        for is_lower in (True, False):
+            if score != (-64 if is_lower else 64):
+                self.claim(own, other, score, is_lower)
+        if self.moves:
+            raise Unreadable(f"line {self.at}: more moves than claims")
+        crc = zlib.crc32("".join(line + "\n" for line in self.lines[:self.at]).encode())
+        self.line(f"end claims {len(self.seen)} leaves {len(self.leaves) - leaves_before} crc32 {crc:08x}")
+
+    def move(self):
+        if not self.moves:
+            self.moves = re.findall("..", self.line("((?:[a-h][1-8])+)")[0])
+        move = self.moves.pop(0)
+        return 1 << ord(move[0]) - ord("a") + 8 * (int(move[1]) - 1)
+
+    def claim(self, own, other, value, is_lower):
+        """The side to move gets at least, or at most, so many discs more than the other one."""
+        claim = (own, other, value, is_lower)
+        if claim in self.seen:
+            return
+        self.seen.add(claim)
+        mine = moves(own, other)
+        if 64 - count(own | other) <= self.leaf:
+            self.leaves.append(claim)
+        elif not mine and not moves(other, own):
+            solve(*claim)
+        elif not mine:
+            self.claim(other, own, -value, not is_lower)
+        elif is_lower:
+            square = self.move()
+            if not square & mine:
+                raise FalseClaim(f"line {self.at}: a move that is not legal")
+            self.claim(*play(own, other, square), -value, False)
+        else:
+            for board in after(own, other, mine):
+                self.claim(*board, -value, True)
+
+
+def main(path, percent="100", seed=None):
+    seed = int(seed or random.randrange(1 << 32))
+    read = subprocess.run(["zstd", "-dcq", "--", path], stdout=subprocess.PIPE, check=False)
+    if read.returncode != 0:
+        return 2
+    try:
+        proof = Proof(read.stdout)
+        wanted = int(-(-len(proof.leaves) * float(percent) // 100))
+        for claim in random.Random(seed).sample(proof.leaves, wanted):
+            solve(*claim)
+    except (Unreadable, FalseClaim) as why:
+        print(f"{path}: {why}", file=sys.stderr)
+        return 2 if isinstance(why, Unreadable) else 1
+    print(f"{wanted} of {len(proof.leaves)} leaves solved, seed {seed}: no claim is false")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,266 @@
+#!/usr/bin/python3
+"""Proofs of Othello scores: written by solve, verified by check and by the checker of examples/. TAP.
+
+    BIN=build/dev/bin tests/system/test_proof.py
+"""
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import zlib
+
+from cluster import ROOT, SANITIZED, Process, Shard, Worker, answers, at, check, equal, main, needs, run, scratch, wait_until
+
+DATA = os.path.join(ROOT, "tests/data/othello")
+EXAMPLE = os.path.join(ROOT, "examples/check_proof.py")
+BOARD = "XXXOXXXXOXXXXXXXOOXXXXXXOOOXXXXXOOOXXOO-OOOOO---OOOOOOO-OOOOOOO- X"  # FFO #20: +6
+FOLDER = scratch("proof")
+lacks_zstd = needs(lambda: None if shutil.which("zstd") else "there is no zstd here")
+
+
+def path(name):
+    return os.path.join(FOLDER, name)
+
+
+def solve(proof, *arguments):
+    process = Process("abdada", "solve", "--json", "--proof", proof, *arguments)
+    process.close_input()
+    return answers(process)
+
+
+def verdict(proof, *arguments):
+    """The exit status, and what is printed on stdout."""
+    done = run("abdada", "check", "--json", *arguments, proof)
+    return done.status, json.loads(done.out()) if done.out() else None
+
+
+def verified(proof):
+    status, row = verdict(proof, "-j", 2)
+    equal((status, row["false"], row["first_false"]), (0, 0, ""), row)
+    equal((row["checked"], row["solved"]), (row["claims"], row["leaves"]), row)
+    return row
+
+
+def zstd(option, data):
+    return subprocess.run(["zstd", "-qc", option], input=data, stdout=subprocess.PIPE, check=True).stdout
+
+
+def text_of(proof):
+    with open(proof, "rb") as file:
+        return zstd("-d", file.read()).decode()
+
+
+def small(name, count, skip=0):
+    """A file of the first FFO positions, of 14 empty squares; and their scores."""
+    scores, lines = [], []
+    with open(os.path.join(DATA, "ffo-1-19.obf"), encoding="ascii") as file:
+        for line in [line for line in file if not line.startswith("%")][skip:skip + count]:
+            lines.append(line)
+            scores.append(max(int(score) for score in re.findall(r":([+-]\d+)", line)))
+    with open(path(name), "w", encoding="ascii") as file:
+        file.writelines(lines)
+    return path(name), scores
+
+
+def small_endings_are_proved():
+    count = 4 if SANITIZED else 19
+    file, scores = small("small.obf", count)
+    for leaf in (6, 8):
+        proof = path(f"small-{leaf}")
+        rows = solve(proof, "--proof-leaf", leaf, "--obf", file)
+        equal([row["score"] for row in rows], scores)
+        row = verified(proof)
+        equal((row["positions"], row["leaf"]), (count, leaf))
+        check(row["claims"] > 50 * count and row["leaves"] > 20 * count, row)
+    several = path("several")  # by several searchers: perhaps with other moves
+    solve(several, "--proof-leaf", 8, "-j", 2, "--obf", file)
+    verified(several)
+
+
+def a_leaf_is_a_proof_of_its_own():
+    for leaf, board, score in ((16, BOARD, 6), (6, BOARD, 6), (1, BOARD, 6), (1, "X" * 40 + "O" * 24 + " O", -16),
+                               (1, "X" * 40 + "-" * 24 + " X", 64), (3, "X" * 40 + "-" * 24 + " O", -64)):
+        proof = path("leaf")
+        row, = solve(proof, "--proof-leaf", leaf, board)
+        equal(row["score"], score)
+        equal(verified(proof)["scores"], [f"{board} {score:+d}"])
+
+
+def a_sample_says_its_seed():
+    proof = path("sample")
+    file, _ = small("sample.obf", 1)
+    solve(proof, "--proof-leaf", 8, "--obf", file)
+    status, row = verdict(proof, "--sample", "10%")
+    equal((status, row["solved"]), (0, -(-row["leaves"] // 10)), row)
+    _, again = verdict(proof, "--sample", 10, "--seed", row["seed"])
+    equal((again["nodes"], again["seed"]), (row["nodes"], row["seed"]))
+    shown = run("abdada", "check", "--sample", "0.1%", "--seed", 7, proof)
+    check("sample 0.1%, seed 7" in shown.out() and "1 leaves solved" in shown.out(), shown.out())
+
+
+@lacks_zstd
+def the_checker_of_another_make_agrees():
+    file, _ = small("other.obf", 2)
+    proof, broken = path("other"), path("broken")
+    solve(proof, "--proof-leaf", 7, "--obf", file)
+    done = subprocess.run([sys.executable, EXAMPLE, proof, "10", "1"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    equal(done.returncode, 0, done.stdout)
+    solve(proof, "--proof-leaf", 2, BOARD)
+    text = text_of(proof)
+    for wrong, status in ((text.replace("score +6", "score +4"), 1), (text.replace("score +6", "score +8"), 1),
+                          (text.replace("\nh5", "\na1"), 1), (text[:-20], 2), (text.replace("position ", "position"), 2)):
+        write(broken, with_checksum(wrong) if status == 1 else wrong)
+        done = subprocess.run([sys.executable, EXAMPLE, broken], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        equal(done.returncode, status, wrong, done.stdout)
+        equal(len(done.stdout.splitlines()), 1, done.stdout)
+        equal(run("abdada", "check", broken).status, status, wrong)
+
+
+def write(proof, text):
+    with open(proof, "wb") as file:
+        file.write(zstd("--check", text.encode()))
+
+
+def with_checksum(text):
+    """The text of one position with the checksum that it has now; the counts may be false."""
+    head, end = text.rsplit("\nend ", 1)
+    crc = zlib.crc32((head + "\n").encode())
+    return re.sub("crc32 .*", f"crc32 {crc:08x}", f"{head}\nend {end}")
+
+
+@lacks_zstd
+def changed_proofs_are_refused():
+    """Many more, and with counts that fit, in tests/unit/programs/test_cli_proof.c."""
+    proof, changed = path("changed"), path("changed.new")
+    solve(proof, "--proof-leaf", 3, BOARD)
+    text, bytes_ = text_of(proof), open(proof, "rb").read()
+    draw = random.Random(1)
+    for number in range(15 if SANITIZED else 60):
+        if number % 3 == 0:
+            at = draw.randrange(8 * len(bytes_))
+            new = bytearray(bytes_)
+            new[at // 8] ^= 1 << at % 8
+            with open(changed, "wb") as file:
+                file.write(new)
+            same = subprocess.run(["zstd", "-dcq", changed], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False).stdout == text.encode()
+        else:
+            at = draw.randrange(len(text.rsplit("\nend ", 1)[0]))
+            new = text[:at] + draw.choice("XO-a1b2c3d4e5f6g7h8+0 \n") + text[at + 1:]
+            write(changed, with_checksum(new) if number % 3 == 1 else new)
+            same = new == text
+        done = run("abdada", "check", changed)
+        check(done.status in ((0,) if same else (1, 2)), "seed 1, change", number, done.status, done.tail())
+        check(len([line for line in done.lines["err"] if line]) == (0 if same else 1), done.tail())
+
+
+def prefix_of(proof, size):
+    with open(proof, "rb") as file:
+        return file.read(size)
+
+
+def a_killed_writer_goes_on():
+    file, scores = small("killed.obf", 19)
+    proof = path("killed")
+    arguments = ("--proof-leaf", 6, "--obf", file)
+    process = Process("abdada", "solve", "--proof", proof, *arguments)
+    process.close_input()
+    wait_until(lambda: os.path.exists(proof) and os.path.getsize(proof) > 1500, "the first proofs")
+    process.kill()
+    size = os.path.getsize(proof)
+    equal(run("abdada", "check", proof).status, 2, "not complete")
+    for cut in (0, 1, 200):
+        os.truncate(proof, size - cut)
+        before = prefix_of(proof, size - cut - 1000)
+        rows = solve(proof, "--resume", *arguments)
+        equal([row["score"] for row in rows], scores)
+        equal(prefix_of(proof, len(before)), before, "what was whole stays")
+        row = verified(proof)
+        equal(row["positions"], len(scores))
+    whole = prefix_of(proof, -1)
+    solve(proof, "--resume", *arguments)  # there is nothing left to do
+    equal(prefix_of(proof, -1), whole)
+
+
+def a_cluster_proves_and_goes_on():
+    """The workers found what the front-end's own table does not know; front-end and shard die in between."""
+    shards = [Shard(memory="32M"), Shard(memory="32M")]
+    place = ",".join(shard.address for shard in shards)
+    worker = Worker(place, private=True)
+    with open(os.path.join(DATA, "ffo.obf"), encoding="ascii") as file:
+        board = re.search(r"#22, 17 empties\n([^;]*);", file.read())[1]
+    proof = path("cluster")
+    arguments = ("--proof-leaf", 6 if SANITIZED else 4, *at(place), board)
+    front = Process("abdada", "solve", "--proof", proof, *arguments)
+    front.close_input()
+    wait_until(lambda: not front.running() or os.path.exists(proof) and os.path.getsize(proof) > 200, "a piece of the proof")
+    front.kill()
+    shards[0].kill()
+    row, = solve(proof, "--resume", *arguments)
+    equal(row["score"], 2)
+    verified(proof)
+    for process in (worker, shards[1]):
+        process.kill()
+
+
+def only_its_own_proof_is_continued():
+    proof = path("own")
+    file, _ = small("own.obf", 2)
+    other, _ = small("else.obf", 2, 2)
+    solve(proof, "--proof-leaf", 8, "--obf", file)
+    whole = prefix_of(proof, -1)
+    for words, why in ((["--proof-leaf", 8, "--obf", other], "has another proof: line 2"),
+                       (["--proof-leaf", 9, "--obf", file], "has another proof: line 1"), ([BOARD], "has another proof: line 1")):
+        done = run("abdada", "solve", "--json", "--resume", "--proof", proof, *words)
+        equal((done.status, len(done.lines["err"])), (1, 1), done.tail())
+        check(why in done.err(), why, done.err())
+        equal(prefix_of(proof, -1), whole)
+    with open(proof, "w", encoding="ascii") as other_file:
+        other_file.write("a letter of great value")
+    done = run("abdada", "solve", "--resume", "--proof", proof, BOARD)
+    equal((done.status, len(done.lines["err"])), (1, 1), done.tail())
+    equal(prefix_of(proof, -1), b"a letter of great value")
+
+
+def a_score_that_is_not_exact_has_no_proof():
+    proof = path("stopped")
+    done = run("abdada", "solve", "--time", 50, "--proof", proof, "-" * 27 + "OX------XO" + "-" * 27 + " X")
+    equal(done.status, 1)
+    check("there is no proof of that score" in done.err(), done.err())
+    done = run("abdada", "check", proof)
+    equal((done.status, len(done.lines["err"])), (2, 1), done.tail())
+    check("not complete" in done.err(), done.err())
+
+
+WRONG = [
+    ("check", [], 2, "a proof is wanted"),
+    ("check", ["/nowhere/proof"], 2, "/nowhere/proof: No such file"),
+    ("check", [FOLDER], 2, "Is a directory"),
+    ("check", [os.path.join(DATA, "ffo.obf")], 2, "no file of frames of Zstandard"),
+    ("check", ["--sample", "0", "x"], 2, "--sample"),
+    ("check", ["--sample", "101%", "x"], 2, "--sample"),
+    ("check", ["--sample", "1x", "x"], 2, "--sample"),
+    ("check", ["-j", "0", "x"], 2, "--threads"),
+    ("solve", ["--proof", "/nowhere/proof", BOARD], 1, "--proof /nowhere/proof: No such file"),
+    ("solve", ["--proof", "/dev/full", BOARD], 1, "--proof /dev/full: No space left on device"),
+    ("solve", ["--proof", "x", "--wld", BOARD], 2, "--wld"),
+    ("solve", ["--proof-leaf", "8", BOARD], 2, "needs --proof"),
+    ("solve", ["--proof", "x", "--proof-leaf", "25", BOARD], 2, "--proof-leaf"),
+    ("solve", ["--proof", "x", "--proof-leaf", "0", BOARD], 2, "--proof-leaf"),
+]
+
+
+def wrong_use_is_said_in_a_line():
+    for command, words, status, why in WRONG:
+        done = run("abdada", command, *words)
+        equal((done.status, len(done.lines["err"]), done.out()), (status, 1, ""), words, done.tail())
+        check(why in done.err(), why, "not in", done.err())
+
+
+if __name__ == "__main__":
+    sys.exit(main([
+        small_endings_are_proved, a_leaf_is_a_proof_of_its_own, a_sample_says_its_seed,
+        the_checker_of_another_make_agrees, changed_proofs_are_refused, a_killed_writer_goes_on,
+        a_cluster_proves_and_goes_on, only_its_own_proof_is_continued, a_score_that_is_not_exact_has_no_proof, wrong_use_is_said_in_a_line], ("abdada", "ttserver", "ttworker")))

@@ -1,0 +1,447 @@
+#include "tests/support/test_tt.h"
+
+#include "common/rng.h"
+#include "worker/games/othello/solver.h"
+#include "worker/programs/othello/proof_contents.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+#include <zstd.h>
+
+enum { MOVES_MAX = 1 << 14, TEXT_MAX = 1 << 16, FRAMES_MAX = 1 << 17 };
+
+/* A proof by its parts, which a test may change. */
+struct sample {
+    struct othello_board board;
+    bool is_black;
+    int score;
+    unsigned leaf, moves, read;
+    unsigned char move[MOVES_MAX];
+};
+
+static struct othello_memory *memory;
+
+static int value_of(struct othello_board board)
+{
+    int value;
+    unsigned move;
+    assert_true(othello_solve(memory, board, -65, 65, NULL, &value, &move));
+    return value;
+}
+
+static bool choose_best(void *self, const struct proof_walk *walk, unsigned *square)
+{
+    struct sample *s = self;
+    int value;
+    assert_true(othello_solve(memory, walk->claim.board, walk->claim.value - 1, walk->claim.value,
+                              NULL, &value, square));
+    assert_true(value >= walk->claim.value && s->moves < MOVES_MAX);
+    s->move[s->moves++] = (unsigned char)*square;
+    return true;
+}
+
+static bool choose_next(void *self, const struct proof_walk *walk, unsigned *square)
+{
+    struct sample *s = self;
+    (void)walk;
+    if (s->read == s->moves) {
+        return false;
+    }
+    *square = s->move[s->read++];
+    return true;
+}
+
+static void prove(struct sample *s, unsigned leaf)
+{
+    struct proof_walk walk = {.leaf = leaf, .self = s, .choose = choose_best};
+    s->leaf = leaf;
+    s->score = value_of(s->board);
+    s->moves = 0;
+    assert_int_equal(proof_walk(&walk, s->board, s->is_black, s->score), PROOF_VALID);
+    proof_close(&walk);
+}
+
+/* A board of a game by chance, with so many empty squares. */
+static void draw(struct sample *s, uint64_t *rng, unsigned empties)
+{
+    const struct othello_board start = {UINT64_C(0x0000000810000000), UINT64_C(0x0000001008000000)};
+    struct othello_board b = start;
+    s->is_black = true;
+    while (othello_count(othello_empties(b)) > empties) {
+        uint64_t moves = othello_moves(b.own, b.other);
+        s->is_black = !s->is_black;
+        if (moves == 0 && othello_moves(b.other, b.own) == 0) {
+            b = start;
+            s->is_black = true;
+        } else if (moves == 0) {
+            b = othello_pass(b);
+        } else {
+            for (unsigned skip = rng_below(rng, othello_count(moves)); skip > 0; skip--) {
+                moves &= moves - 1;
+            }
+            const unsigned square = othello_first(moves);
+            b = othello_play(b, square, othello_flips(b.own, b.other, square));
+        }
+    }
+    s->board = b;
+}
+
+/* The text of its file with an end that is right for these moves, as an honest writer makes it. */
+static size_t text_of(struct sample *s, char text[TEXT_MAX])
+{
+    struct proof_walk walk = {.leaf = s->leaf, .self = s, .choose = choose_next};
+    char line[PROOF_LINE_MAX], board[67];
+    const struct proof_head head = {s->leaf, 1};
+    size_t n = 0;
+    s->read = 0;
+    (void)proof_walk(&walk, s->board, s->is_black, s->score);
+    proof_close(&walk);
+    proof_head_line(&head, line);
+    n += (size_t)sprintf(text + n, "%s\n", line);
+    othello_format(s->board, s->is_black, board);
+    proof_position_line(board, line);
+    n += (size_t)sprintf(text + n, "%s\n", line);
+    proof_score_line(s->score, line);
+    n += (size_t)sprintf(text + n, "%s\n", line);
+    for (unsigned i = 0; i < s->moves; i++) {
+        n += (size_t)sprintf(
+            text + n, "%c%c%s", 'a' + s->move[i] % 8, '1' + s->move[i] / 8,
+            i + 1 == s->moves || i % PROOF_LINE_MOVES == PROOF_LINE_MOVES - 1 ? "\n" : "");
+    }
+    proof_end_line(walk.claims, walk.leaves, proof_crc32(0, text, n), line);
+    return n + (size_t)sprintf(text + n, "%s\n", line);
+}
+
+static size_t compress(const char *text, size_t n, uint8_t bytes[FRAMES_MAX])
+{
+    ZSTD_CCtx *zstd = ZSTD_createCCtx();
+    ZSTD_CCtx_setParameter(zstd, ZSTD_c_checksumFlag, 1);
+    const size_t size = ZSTD_compress2(zstd, bytes, FRAMES_MAX, text, n);
+    assert_false(ZSTD_isError(size));
+    ZSTD_freeCCtx(zstd);
+    return size;
+}
+
+struct verdict {
+    enum err err;
+    bool is_valid; /* and every leaf's claim is true */
+    uint64_t claims;
+    size_t leaves;
+    char why[PROOF_WHY_MAX];
+};
+
+static struct verdict check_bytes(const uint8_t *bytes, size_t size)
+{
+    struct proof_reader reader;
+    struct proof_contents contents = {0};
+    struct verdict v = {0};
+    uint64_t nodes = 0;
+    assert_int_equal(proof_reader_of(&reader, bytes, size), ERR_OK);
+    v.err = proof_contents_read(&contents, &reader, v.why);
+    v.is_valid = v.err == ERR_OK;
+    for (size_t i = 0; i < contents.leaves && v.is_valid; i++) {
+        v.is_valid = proof_solve(&contents.leaf[i], &nodes);
+    }
+    v.claims = contents.claims;
+    v.leaves = contents.leaves;
+    assert_null(strchr(v.why, '\n'));
+    assert_true(v.err == ERR_OK || v.why[0] != '\0');
+    proof_contents_close(&contents);
+    proof_reader_close(&reader);
+    return v;
+}
+
+static struct verdict check_text(const char *text, size_t n)
+{
+    static uint8_t bytes[FRAMES_MAX];
+    return check_bytes(bytes, compress(text, n, bytes));
+}
+
+static struct verdict check_sample(struct sample *s)
+{
+    static char text[TEXT_MAX];
+    return check_text(text, text_of(s, text));
+}
+
+/* ---- tests ---- */
+
+static void the_plain_solver_knows_what_boards_are_worth(void **state)
+{
+    (void)state;
+    uint64_t rng = 1, nodes = 0;
+    for (unsigned i = 0; i < 300; i++) {
+        struct sample s;
+        draw(&s, &rng, i % 11);
+        const int value = value_of(s.board);
+        for (int v = value - 3; v <= value + 3; v++) {
+            const struct proof_claim least = {
+                .board = s.board, .value = (int8_t)v, .is_lower = true};
+            const struct proof_claim most = {.board = s.board, .value = (int8_t)v};
+            assert_int_equal(proof_solve(&least, &nodes), value >= v);
+            assert_int_equal(proof_solve(&most, &nodes), value <= v);
+        }
+    }
+}
+
+static void a_proof_is_valid_with_the_true_score_alone(void **state)
+{
+    (void)state;
+    uint64_t rng = 2;
+    for (unsigned i = 0; i < 60; i++) {
+        struct sample s;
+        draw(&s, &rng, 8 + i % 4);
+        prove(&s, 1 + i % 7);
+        struct verdict v = check_sample(&s);
+        assert_true(v.is_valid);
+        assert_true(v.claims >= v.leaves && v.leaves > 0);
+        const int score = s.score;
+        for (s.score = score - 4; s.score <= score + 4; s.score++) {
+            v = abs(s.score) <= 64 ? check_sample(&s) : v;
+            assert_true(s.score == score || abs(s.score) > 64 || !v.is_valid);
+        }
+    }
+}
+
+/* Neither side has a move: nothing is to be shown but the count. */
+static void a_finished_game_proves_itself(void **state)
+{
+    (void)state;
+    struct sample s = {.board = {UINT64_C(0xffffffffff), 0}, .is_black = true, .leaf = 4};
+    for (s.score = -64; s.score <= 64; s.score += 2) {
+        assert_int_equal(check_sample(&s).is_valid, s.score == 64);
+    }
+    s.board = (struct othello_board){UINT64_C(0xffff), UINT64_C(0xff00000000000000)};
+    for (s.score = -64; s.score <= 64; s.score += 2) {
+        const struct verdict v = check_sample(&s);
+        assert_int_equal(v.is_valid, s.score == 16 + 40 - 8);
+        assert_int_equal(v.err, s.score == 48 ? ERR_OK : ERR_ILLEGAL);
+    }
+}
+
+/* Black has no move, white has: both claims go on after a pass. */
+static void a_pass_needs_no_move_of_the_proof(void **state)
+{
+    (void)state;
+    uint64_t rng = 3;
+    unsigned passes = 0;
+    for (unsigned i = 0; i < 100000 && passes < 10; i++) {
+        struct sample s;
+        draw(&s, &rng, 9);
+        if (othello_moves(s.board.own, s.board.other) == 0 &&
+            othello_moves(s.board.other, s.board.own) != 0) {
+            prove(&s, 4);
+            assert_true(check_sample(&s).is_valid);
+            passes++;
+        }
+    }
+    assert_int_equal(passes, 10);
+}
+
+static void change(struct sample *s, uint64_t *rng)
+{
+    const unsigned square = rng_below(rng, 64);
+    switch (rng_below(rng, 7)) {
+    case 0:
+        s->score += 2 * (int)rng_below(rng, 9) - 8;
+        break;
+    case 1: /* a disc of the other colour, or taken away */
+        if ((s->board.own >> square & 1) != 0) {
+            s->board.own ^= othello_bit(square);
+            s->board.other ^= rng_below(rng, 2) != 0 ? othello_bit(square) : 0;
+        } else if ((s->board.other >> square & 1) != 0) {
+            s->board.other ^= othello_bit(square);
+            s->board.own ^= rng_below(rng, 2) != 0 ? othello_bit(square) : 0;
+        } else {
+            s->board.own |= othello_bit(square);
+        }
+        break;
+    case 2: /* the other side to move */
+        s->board = othello_pass(s->board);
+        break;
+    case 3:
+    case 4:
+        if (s->moves > 0) {
+            s->move[rng_below(rng, s->moves)] = (unsigned char)square;
+        }
+        break;
+    case 5: /* a move less, or more */
+        s->moves = rng_below(rng, s->moves + 2);
+        break;
+    default:
+        s->leaf = 1 + rng_below(rng, 8);
+    }
+}
+
+/* Whatever is changed, with an end that fits it: what is accepted is true. */
+static void no_false_proof_is_accepted(void **state)
+{
+    (void)state;
+    uint64_t rng = 4;
+    unsigned accepted = 0, refused = 0;
+    for (unsigned i = 0; i < 50; i++) {
+        struct sample proof;
+        draw(&proof, &rng, 10);
+        prove(&proof, 3 + i % 4);
+        for (unsigned k = 0; k < 40; k++) {
+            struct sample s = proof;
+            for (unsigned n = 1 + rng_below(&rng, 2); n > 0; n--) {
+                change(&s, &rng);
+            }
+            s.score = s.score > 64 ? 64 : s.score < -64 ? -64 : s.score;
+            const bool is_valid = check_sample(&s).is_valid;
+            if (is_valid && value_of(s.board) != s.score) {
+                fail_msg("sample %u, change %u: a false proof was accepted", i, k);
+            }
+            accepted += is_valid;
+            refused += !is_valid;
+        }
+    }
+    assert_true(accepted > 20 && refused > 1000);
+}
+
+static void every_bit_of_the_file_counts(void **state)
+{
+    (void)state;
+    static char text[TEXT_MAX];
+    static uint8_t bytes[FRAMES_MAX];
+    uint64_t rng = 5;
+    struct sample s;
+    draw(&s, &rng, 10);
+    prove(&s, 5);
+    const size_t size = compress(text, text_of(&s, text), bytes);
+    const struct verdict whole = check_bytes(bytes, size);
+    assert_true(whole.is_valid);
+    for (size_t bit = 0; bit < 8 * size; bit++) {
+        bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        const struct verdict v = check_bytes(bytes, size);
+        /* A bit of the frame's head says nothing. */
+        assert_true(v.err != ERR_OK || (v.claims == whole.claims && v.leaves == whole.leaves));
+        bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+    for (size_t cut = 0; cut < size; cut++) {
+        assert_int_equal(check_bytes(bytes, cut).err, ERR_PROTO);
+    }
+}
+
+static void a_text_that_is_no_proof_is_refused_in_a_line(void **state)
+{
+    (void)state;
+#define HEAD "abdada-proof 1 leaf 5 positions 1\n"
+#define LESS "abdada-proof 1 leaf 2 positions 1\n"
+#define BOARD "position XXXOXXXXOXXXXXXXOOXXXXXXOOOXXXXXOOOXXOO-OOOOO---OOOOOOO-OOOOOOO- X\n"
+    static const struct {
+        const char *text, *says;
+    } bad[] = {
+        {"", "it is empty"},
+        {"\n", "line 1 is not that of a proof"},
+        {"abdada-proof 2 leaf 5 positions 1 more\n", "version 2"},
+        {"abdada-proof 1 leaf 05 positions 1\n", "line 1"},
+        {"abdada-proof 1 leaf 25 positions 1\n", "too large"},
+        {"abdada-proof 1 leaf 0 positions 1\n", "too large, or empty"},
+        {"abdada-proof 1 leaf 5 positions 0\n", "line 1 has no position"},
+        {"abdada-proof 1 leaf 5 positions 1", "line 1 does not end"},
+        {HEAD, "not complete"},
+        {HEAD BOARD, "not complete"},
+        {HEAD BOARD "score +6\n", "not complete"},
+        {HEAD BOARD "score +6\nh5\n", "not complete"},
+        {HEAD BOARD "score 6\n", "line 3 is not a score"},
+        {HEAD BOARD "score +66\n", "line 3 is not a score"},
+        {HEAD "position XO X\n", "line 2 is not a position"},
+        {HEAD "h5\n", "line 2 is not a position"},
+        {LESS BOARD "score +6\nh5g\n", "line 4 has something else"},
+        {LESS BOARD "score +6\nh5 g6\n", "line 4 has something else"},
+        {HEAD BOARD "score +6\nh5h5\n", "line 4 has more moves"},
+        {HEAD BOARD "score +6\na1\n", "does not hold: the move for it is not legal"},
+        {LESS BOARD "score +8\nh5\n", "-8 does not hold: the game is over"},
+        {HEAD BOARD "score +6\nend\n", "there is no move for it"},
+        {HEAD BOARD "score +6\nh5\nend claims 6 leaves 5 crc32 00000000\n", "is not the end"},
+        {HEAD BOARD "score \t6\n", "not plain text"},
+        {HEAD BOARD "score +6\n\xff\n", "not plain text"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        const struct verdict v = check_text(bad[i].text, strlen(bad[i].text));
+        if (v.err == ERR_OK || strstr(v.why, bad[i].says) == NULL) {
+            fail_msg("%s: said '%s' instead of '%s'", bad[i].text, v.why, bad[i].says);
+        }
+    }
+    static const uint8_t plain[] = "abdada-proof";
+    assert_non_null(strstr(check_bytes(plain, sizeof plain).why, "no file of frames"));
+}
+
+/* What a writer that was killed leaves is cut to whole frames, and goes on from there. */
+static void a_file_is_continued_where_it_was_torn(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/abdada-proof-XXXXXX", why[PROOF_WHY_MAX], line[PROOF_LINE_MAX];
+    const struct proof_head head = {5, 1};
+    struct proof_writer *w;
+    struct proof_reader r;
+    uint32_t crc;
+    unsigned square, moves = 0;
+    const int file = mkstemp(path);
+    assert_true(file >= 0);
+    proof_head_line(&head, line);
+    assert_int_equal(proof_writer_open(&w, path, 0, 0, why), ERR_OK);
+    assert_int_equal(proof_writer_line(w, line, why), ERR_OK);
+    assert_int_equal(proof_writer_flush(w, why), ERR_OK);
+    for (unsigned i = 0; i < 100; i++) {
+        assert_int_equal(proof_writer_move(w, i % 64, why), ERR_OK);
+        assert_true(i != 49 || proof_writer_flush(w, why) == ERR_OK);
+    }
+    assert_int_equal(proof_writer_close(&w, why), ERR_OK);
+    const off_t size = lseek(file, 0, SEEK_END);
+    assert_int_equal(ftruncate(file, size - 1), 0);
+    assert_int_equal(proof_reader_open(&r, path), ERR_OK);
+    assert_int_equal(proof_reader_cut(&r, &crc, why), ERR_OK);
+    assert_int_equal(proof_reader_line(&r, why), ERR_OK);
+    assert_string_equal(r.line, line);
+    while (proof_reader_move(&r, &square, why) == ERR_OK) {
+        assert_int_equal(square, moves++ % 64);
+    }
+    assert_int_equal(moves, 50);
+    assert_int_equal(r.crc, crc);
+    assert_int_equal(proof_writer_open(&w, path, r.size, crc, why), ERR_OK);
+    assert_int_equal(proof_writer_move(w, 50, why), ERR_OK);
+    crc = proof_writer_crc(w);
+    assert_int_equal(proof_writer_close(&w, why), ERR_OK);
+    proof_reader_close(&r);
+    assert_int_equal(proof_reader_open(&r, path), ERR_OK);
+    while (proof_reader_line(&r, why) == ERR_OK) {
+    }
+    assert_int_equal(r.crc, crc);
+    assert_int_equal(r.number, 4);
+    assert_string_equal(r.line, "c7");
+    proof_reader_close(&r);
+    close(file);
+    unlink(path);
+    assert_int_equal(proof_writer_open(&w, "/nowhere/file", 0, 0, why), ERR_IO);
+    assert_int_equal(proof_reader_open(&r, "/nowhere/file"), ERR_IO);
+}
+
+static void the_checksum_is_that_of_others(void **state)
+{
+    (void)state;
+    assert_int_equal(proof_crc32(0, "123456789", 9), UINT32_C(0xcbf43926));
+    assert_int_equal(proof_crc32(proof_crc32(0, "1234", 4), "56789", 5), UINT32_C(0xcbf43926));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_plain_solver_knows_what_boards_are_worth),
+        cmocka_unit_test(a_proof_is_valid_with_the_true_score_alone),
+        cmocka_unit_test(a_finished_game_proves_itself),
+        cmocka_unit_test(a_pass_needs_no_move_of_the_proof),
+        cmocka_unit_test(no_false_proof_is_accepted),
+        cmocka_unit_test(every_bit_of_the_file_counts),
+        cmocka_unit_test(a_text_that_is_no_proof_is_refused_in_a_line),
+        cmocka_unit_test(a_file_is_continued_where_it_was_torn),
+        cmocka_unit_test(the_checksum_is_that_of_others),
+    };
+    memory = aligned_alloc(64, othello_memory_bytes());
+    assert_non_null(memory);
+    memset(memory, 0, othello_memory_bytes());
+    const int failed = cmocka_run_group_tests_name("cli_proof", tests, NULL, NULL);
+    free(memory);
+    return failed;
+}

@@ -1,0 +1,189 @@
+#include "worker/programs/othello/proof_contents.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of one position. */
+struct walker {
+    struct proof_contents *contents;
+    struct proof_reader *reader;
+    enum err err; /* why the walk was stopped */
+    char *why;
+};
+
+static bool keep_leaf(void *self, const struct proof_claim *claim)
+{
+    struct walker *w = self;
+    struct proof_contents *c = w->contents;
+    if (c->leaves == c->room) {
+        const size_t room = c->room > 0 ? 2 * c->room : 1024;
+        struct proof_claim *more = realloc(c->leaf, room * sizeof *more);
+        if (more == NULL) {
+            w->err = ERR_NOMEM;
+            return false;
+        }
+        c->leaf = more;
+        c->room = room;
+    }
+    c->leaf[c->leaves++] = *claim;
+    return true;
+}
+
+static bool read_move(void *self, const struct proof_walk *walk, unsigned *square)
+{
+    struct walker *w = self;
+    (void)walk;
+    w->err = proof_reader_move(w->reader, square, w->why);
+    return w->err == ERR_OK;
+}
+
+static enum err wrong(char *why, unsigned line, const char *what)
+{
+    snprintf(why, PROOF_WHY_MAX, "line %u %s", line, what);
+    return ERR_PROTO;
+}
+
+static enum err incomplete(char *why)
+{
+    snprintf(why, PROOF_WHY_MAX, "the proof is not complete");
+    return ERR_PROTO;
+}
+
+/* A line that there has to be. */
+static enum err read_line(struct proof_reader *r, char *why)
+{
+    if (!proof_reader_is_after_moves(r)) {
+        return wrong(why, r->number, "has more moves than there are claims");
+    }
+    const enum err err = proof_reader_line(r, why);
+    return err == ERR_ABSENT ? incomplete(why) : err;
+}
+
+/* The positions were counted by whoever wrote the file: room comes as they come. */
+static enum err keep_score(struct proof_contents *c, const struct proof_score *score)
+{
+    if ((c->scores & (c->scores - 1)) == 0) {
+        struct proof_score *more = realloc(c->score, (2 * (size_t)c->scores + 1) * sizeof *more);
+        if (more == NULL) {
+            return ERR_NOMEM;
+        }
+        c->score = more;
+    }
+    c->score[c->scores++] = *score;
+    return ERR_OK;
+}
+
+static enum err read_board(struct proof_reader *r, struct othello_board *board, bool *is_black,
+                           char *why)
+{
+    char again[PROOF_LINE_MAX], text[67], unused[OTHELLO_WHY_MAX];
+    const enum err err = read_line(r, why);
+    if (err != ERR_OK) {
+        return err;
+    }
+    if (strncmp(r->line, "position ", 9) != 0 ||
+        !othello_parse(r->line + 9, board, is_black, unused)) {
+        return wrong(why, r->number, "is not a position");
+    }
+    othello_format(*board, *is_black, text);
+    proof_position_line(text, again);
+    return strcmp(again, r->line) == 0 ? ERR_OK : wrong(why, r->number, "is not a position");
+}
+
+static enum err read_score(struct proof_reader *r, int *score, char *why)
+{
+    char again[PROOF_LINE_MAX] = "";
+    const enum err err = read_line(r, why);
+    if (err == ERR_OK && sscanf(r->line, "score %3d", score) == 1 &&
+        abs(*score) <= OTHELLO_SCORE_MAX) {
+        proof_score_line(*score, again);
+    }
+    return err != ERR_OK || strcmp(again, r->line) == 0 ? err
+                                                        : wrong(why, r->number, "is not a score");
+}
+
+static enum err is_false(struct proof_contents *c, const struct proof_walk *walk,
+                         const char *reason, char *why)
+{
+    char text[PROOF_CLAIM_TEXT_MAX];
+    c->false_claim = walk->claim;
+    proof_claim_text(&walk->claim, text);
+    snprintf(why, PROOF_WHY_MAX, "the claim %s does not hold: %s", text, reason);
+    return ERR_ILLEGAL;
+}
+
+static enum err read_position(struct proof_reader *r, struct proof_contents *c, char *why)
+{
+    struct walker walker = {.contents = c, .reader = r, .err = ERR_NOMEM, .why = why};
+    struct proof_walk walk = {
+        .leaf = c->head.leaf, .self = &walker, .choose = read_move, .solve = keep_leaf};
+    struct proof_score root;
+    char again[PROOF_LINE_MAX];
+    enum err err = read_board(r, &root.board, &root.is_black, why);
+    if (err == ERR_OK) {
+        err = read_score(r, &root.score, why);
+    }
+    if (err == ERR_OK) {
+        err = keep_score(c, &root);
+    }
+    if (err != ERR_OK) {
+        return err;
+    }
+    const enum proof_end end = proof_walk(&walk, root.board, root.is_black, root.score);
+    proof_close(&walk);
+    c->claims += walk.claims;
+    if (end == PROOF_FALSE) {
+        const struct othello_board b = walk.claim.board;
+        return is_false(c, &walk,
+                        othello_moves(b.own, b.other) != 0 ? "the move for it is not legal"
+                                                           : "the game is over with another value",
+                        why);
+    }
+    if (end == PROOF_STOPPED && (walk.has_no_memory || walker.err != ERR_ABSENT)) {
+        return walk.has_no_memory ? ERR_NOMEM : walker.err;
+    }
+    if (end == PROOF_STOPPED) {
+        err = proof_reader_line(r, why);
+        return err == ERR_OK       ? is_false(c, &walk, "there is no move for it", why)
+               : err == ERR_ABSENT ? incomplete(why)
+                                   : err;
+    }
+    const uint32_t crc = r->crc;
+    err = read_line(r, why);
+    proof_end_line(walk.claims, walk.leaves, crc, again);
+    return err != ERR_OK || strcmp(again, r->line) == 0
+               ? err
+               : wrong(why, r->number, "is not the end of these claims");
+}
+
+enum err proof_contents_read(struct proof_contents *c, struct proof_reader *r, char *why)
+{
+    enum err err = proof_reader_head(r, &c->head, why);
+    if (err == ERR_OK && (c->head.leaf < 1 || c->head.leaf > PROOF_LEAF_MAX)) {
+        err = wrong(why, 1, "has leaves that are too large, or empty");
+    }
+    if (err == ERR_OK && c->head.positions == 0) {
+        err = wrong(why, 1, "has no position");
+    }
+    for (unsigned i = 0; i < c->head.positions && err == ERR_OK; i++) {
+        err = read_position(r, c, why);
+    }
+    if (err == ERR_OK) {
+        err = proof_reader_line(r, why);
+        err = err == ERR_ABSENT ? ERR_OK
+              : err == ERR_OK   ? wrong(why, r->number, "comes after the end")
+                                : err;
+    }
+    if (err == ERR_NOMEM) {
+        snprintf(why, PROOF_WHY_MAX, "%s", err_text(err));
+    }
+    return err;
+}
+
+void proof_contents_close(struct proof_contents *c)
+{
+    free(c->leaf);
+    free(c->score);
+    *c = (struct proof_contents){0};
+}

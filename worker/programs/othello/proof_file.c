@@ -1,0 +1,447 @@
+#include "worker/programs/othello/proof_file.h"
+
+#include "common/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zstd.h>
+
+enum {
+    LEVEL = 19, /* of compression: frames are small and few */
+    FRAME_EVERY_US = 1000000, /* a slow proof is in the file at least so often */
+};
+
+uint32_t proof_crc32(uint32_t crc, const char *text, size_t length)
+{
+    crc = ~crc;
+    for (size_t i = 0; i < length; i++) {
+        crc ^= (unsigned char)text[i];
+        for (unsigned bit = 0; bit < 8; bit++) {
+            crc = crc >> 1 ^ (UINT32_C(0xedb88320) & (0 - (crc & 1)));
+        }
+    }
+    return ~crc;
+}
+
+/* ---- lines ---- */
+
+void proof_head_line(const struct proof_head *head, char line[PROOF_LINE_MAX])
+{
+    snprintf(line, PROOF_LINE_MAX, "abdada-proof %d leaf %u positions %u", PROOF_VERSION,
+             head->leaf, head->positions);
+}
+
+void proof_position_line(const char *position, char line[PROOF_LINE_MAX])
+{
+    snprintf(line, PROOF_LINE_MAX, "position %s", position);
+}
+
+void proof_score_line(int score, char line[PROOF_LINE_MAX])
+{
+    snprintf(line, PROOF_LINE_MAX, "score %+d", score);
+}
+
+void proof_end_line(uint64_t claims, uint64_t leaves, uint32_t crc, char line[PROOF_LINE_MAX])
+{
+    snprintf(line, PROOF_LINE_MAX, "end claims %" PRIu64 " leaves %" PRIu64 " crc32 %08" PRIx32,
+             claims, leaves, crc);
+}
+
+/* ---- reading ---- */
+
+/* With the bytes to come. */
+static enum err begin(struct proof_reader *r)
+{
+    *r = (struct proof_reader){.text = malloc(PROOF_ROOM), .zstd = ZSTD_createDCtx()};
+    return r->text != NULL && r->zstd != NULL ? ERR_OK : ERR_NOMEM;
+}
+
+enum err proof_reader_of(struct proof_reader *r, const uint8_t *bytes, size_t size)
+{
+    enum err err = begin(r);
+    r->bytes = malloc(size > 0 ? size : 1);
+    if (err != ERR_OK || r->bytes == NULL) {
+        proof_reader_close(r);
+        return ERR_NOMEM;
+    }
+    if (size > 0) {
+        memcpy(r->bytes, bytes, size);
+    }
+    r->size = size;
+    return ERR_OK;
+}
+
+static enum err read_all(FILE *file, uint8_t **out, size_t *size)
+{
+    size_t room = 1 << 16, length = 0;
+    uint8_t *bytes = malloc(room);
+    while (bytes != NULL) {
+        length += fread(bytes + length, 1, room - length, file);
+        if (length < room) {
+            break;
+        }
+        uint8_t *more = realloc(bytes, room *= 2);
+        if (more == NULL) {
+            free(bytes);
+        }
+        bytes = more;
+    }
+    if (bytes == NULL) {
+        return ERR_NOMEM;
+    }
+    if (ferror(file)) {
+        free(bytes);
+        return ERR_IO;
+    }
+    *out = bytes;
+    *size = length;
+    return ERR_OK;
+}
+
+enum err proof_reader_open(struct proof_reader *r, const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) {
+        return ERR_IO;
+    }
+    enum err err = begin(r);
+    err = err == ERR_OK ? read_all(file, &r->bytes, &r->size) : err;
+    const int error = errno;
+    fclose(file);
+    if (err != ERR_OK) {
+        proof_reader_close(r);
+        errno = error;
+    }
+    return err;
+}
+
+void proof_reader_close(struct proof_reader *r)
+{
+    free(r->bytes);
+    free(r->text);
+    ZSTD_freeDCtx(r->zstd);
+    *r = (struct proof_reader){0};
+}
+
+/* More text, behind what is left of the piece, which has room. ERR_ABSENT: there is no more;
+ * ERR_PROTO: the frame is torn, or none. */
+static enum err read_more(struct proof_reader *r)
+{
+    const size_t left = r->length - r->next;
+    memmove(r->text, r->text + r->next, left);
+    r->length = left;
+    r->next = 0;
+    ZSTD_outBuffer out = {r->text, PROOF_ROOM, left};
+    ZSTD_inBuffer in = {r->bytes, r->size, r->at};
+    bool goes_on = r->whole < r->size;
+    while (goes_on && out.pos == left) {
+        const size_t before = in.pos;
+        const size_t wanted = ZSTD_decompressStream(r->zstd, &out, &in);
+        if (ZSTD_isError(wanted)) {
+            return ERR_PROTO;
+        }
+        r->whole = wanted == 0 ? in.pos : r->whole;
+        goes_on = in.pos < in.size && (in.pos > before || out.pos > left);
+    }
+    r->at = in.pos;
+    r->length = out.pos;
+    return out.pos > left ? ERR_OK : r->whole == r->size ? ERR_ABSENT : ERR_PROTO;
+}
+
+static enum err bad_line(const struct proof_reader *r, const char *what, char *why)
+{
+    snprintf(why, PROOF_WHY_MAX, "line %u %s", r->number + 1, what);
+    return ERR_PROTO;
+}
+
+/* The line that comes next, and with its end `length` bytes. */
+static enum err peek_line(struct proof_reader *r, const char **line, size_t *length, char *why)
+{
+    const char *end = NULL;
+    while (end == NULL) {
+        const size_t left = r->length - r->next;
+        end = left > 0 ? memchr(r->text + r->next, '\n', left) : NULL;
+        const enum err err = end == NULL && left < PROOF_LINE_MAX ? read_more(r) : ERR_OK;
+        if (err == ERR_PROTO) {
+            snprintf(why, PROOF_WHY_MAX,
+                     r->whole == 0 && r->number == 0 ? "it is no file of frames of Zstandard"
+                                                     : "the frame at byte %zu is torn or damaged",
+                     r->whole);
+        } else if (err == ERR_ABSENT && left > 0) {
+            return bad_line(r, "does not end", why);
+        } else if (end == NULL && left >= PROOF_LINE_MAX) {
+            return bad_line(r, "is too long", why);
+        }
+        if (err != ERR_OK) {
+            return err;
+        }
+    }
+    *line = r->text + r->next;
+    *length = (size_t)(end - *line) + 1;
+    if (*length > PROOF_LINE_MAX) {
+        return bad_line(r, "is too long", why);
+    }
+    for (const char *c = *line; c < end; c++) {
+        if (*c < ' ' || *c > '~') {
+            return bad_line(r, "is not plain text", why);
+        }
+    }
+    return ERR_OK;
+}
+
+enum err proof_reader_line(struct proof_reader *r, char *why)
+{
+    const char *line;
+    size_t length;
+    const enum err err = peek_line(r, &line, &length, why);
+    if (err != ERR_OK) {
+        return err;
+    }
+    memcpy(r->line, line, length - 1);
+    r->line[length - 1] = '\0';
+    r->crc = proof_crc32(r->crc, line, length);
+    r->next += length;
+    r->number++;
+    r->moved = 0;
+    return ERR_OK;
+}
+
+static void rewind_to_begin(struct proof_reader *r)
+{
+    r->at = r->whole = r->length = r->next = 0;
+    ZSTD_DCtx_reset(r->zstd, ZSTD_reset_session_only);
+    r->number = r->crc = r->moved = 0;
+    r->line[0] = '\0';
+}
+
+enum err proof_reader_cut(struct proof_reader *r, uint32_t *crc, char *why)
+{
+    enum err err;
+    while ((err = read_more(r)) == ERR_OK) {
+        r->next = r->length;
+    }
+    r->size = r->whole;
+    rewind_to_begin(r);
+    while ((err = proof_reader_line(r, why)) == ERR_OK) {
+    }
+    *crc = r->crc;
+    rewind_to_begin(r);
+    return err == ERR_ABSENT ? ERR_OK : err;
+}
+
+static bool is_square(const char *text)
+{
+    return text[0] >= 'a' && text[0] <= 'h' && text[1] >= '1' && text[1] <= '8';
+}
+
+enum err proof_reader_move(struct proof_reader *r, unsigned *square, char *why)
+{
+    const char *move = &r->line[2 * r->moved];
+    if (r->number == 0 || !is_square(r->line) || *move == '\0') {
+        const char *line;
+        size_t length;
+        enum err err = peek_line(r, &line, &length, why);
+        if (err == ERR_OK && (length < 3 || !is_square(line))) {
+            err = ERR_ABSENT;
+        }
+        if (err == ERR_OK) {
+            err = proof_reader_line(r, why);
+        }
+        if (err != ERR_OK) {
+            return err;
+        }
+        move = r->line;
+    }
+    if (!is_square(move)) {
+        snprintf(why, PROOF_WHY_MAX, "line %u has something else between its moves", r->number);
+        return ERR_PROTO;
+    }
+    *square = (unsigned)(move[0] - 'a' + 8 * (move[1] - '1'));
+    r->moved++;
+    return ERR_OK;
+}
+
+bool proof_reader_is_after_moves(const struct proof_reader *r)
+{
+    return !is_square(r->line) || r->line[2 * r->moved] == '\0';
+}
+
+enum err proof_reader_head(struct proof_reader *r, struct proof_head *out, char *why)
+{
+    struct proof_head head;
+    char again[PROOF_LINE_MAX];
+    unsigned version;
+    const enum err err = proof_reader_line(r, why);
+    if (err != ERR_OK) {
+        if (err == ERR_ABSENT) {
+            snprintf(why, PROOF_WHY_MAX, "it is empty");
+        }
+        return ERR_PROTO;
+    }
+    const int words = sscanf(r->line, "abdada-proof %9u leaf %9u positions %9u", &version,
+                             &head.leaf, &head.positions);
+    if (words >= 1 && version > PROOF_VERSION) {
+        snprintf(why, PROOF_WHY_MAX, "it is of version %u, and this program reads %d", version,
+                 PROOF_VERSION);
+        return ERR_VERSION;
+    }
+    if (words == 3) {
+        proof_head_line(&head, again);
+    }
+    if (words != 3 || strcmp(again, r->line) != 0) {
+        snprintf(why, PROOF_WHY_MAX, "line 1 is not that of a proof");
+        return ERR_PROTO;
+    }
+    *out = head;
+    return ERR_OK;
+}
+
+/* ---- writing ---- */
+
+struct proof_writer {
+    int file;
+    bool has_failed;
+    ZSTD_CCtx *zstd;
+    uint32_t crc; /* of all text */
+    unsigned moves; /* of the line under way */
+    uint64_t begun_us; /* time of the last frame */
+    size_t length;
+    char text[PROOF_FRAME_TEXT + PROOF_LINE_MAX];
+    uint8_t frame[ZSTD_COMPRESSBOUND(PROOF_FRAME_TEXT + PROOF_LINE_MAX)];
+};
+
+static enum err failed(struct proof_writer *w, char *why)
+{
+    w->has_failed = true;
+    snprintf(why, PROOF_WHY_MAX, "%s", strerror(errno));
+    return ERR_IO;
+}
+
+enum err proof_writer_open(struct proof_writer **out, const char *path, size_t keep, uint32_t crc,
+                           char *why)
+{
+    struct proof_writer *w = calloc(1, sizeof *w);
+    ZSTD_CCtx *zstd = ZSTD_createCCtx();
+    if (w == NULL || zstd == NULL ||
+        ZSTD_isError(ZSTD_CCtx_setParameter(zstd, ZSTD_c_compressionLevel, LEVEL)) ||
+        ZSTD_isError(ZSTD_CCtx_setParameter(zstd, ZSTD_c_checksumFlag, 1))) {
+        ZSTD_freeCCtx(zstd);
+        free(w);
+        snprintf(why, PROOF_WHY_MAX, "%s", err_text(ERR_NOMEM));
+        return ERR_NOMEM;
+    }
+    w->zstd = zstd;
+    w->crc = crc;
+    w->begun_us = clock_us();
+    w->file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    struct stat is;
+    if (w->file < 0 || fstat(w->file, &is) != 0 ||
+        (S_ISREG(is.st_mode) &&
+         (ftruncate(w->file, (off_t)keep) != 0 || lseek(w->file, 0, SEEK_END) < 0))) {
+        const enum err err = failed(w, why);
+        (void)proof_writer_close(&w, NULL);
+        return err;
+    }
+    *out = w;
+    return ERR_OK;
+}
+
+static void end_line(struct proof_writer *w)
+{
+    if (w->moves > 0) {
+        w->text[w->length++] = '\n';
+        w->crc = proof_crc32(w->crc, "\n", 1);
+        w->moves = 0;
+    }
+}
+
+uint32_t proof_writer_crc(struct proof_writer *w)
+{
+    end_line(w);
+    return w->crc;
+}
+
+enum err proof_writer_flush(struct proof_writer *w, char *why)
+{
+    if (w->has_failed) {
+        return failed(w, why);
+    }
+    end_line(w);
+    w->begun_us = clock_us();
+    if (w->length == 0) {
+        return ERR_OK;
+    }
+    const size_t size = ZSTD_compress2(w->zstd, w->frame, sizeof w->frame, w->text, w->length);
+    CHECK(!ZSTD_isError(size));
+    for (size_t done = 0; done < size;) {
+        const ssize_t n = write(w->file, w->frame + done, size - done);
+        if (n < 0 && errno != EINTR) {
+            return failed(w, why);
+        }
+        done += n > 0 ? (size_t)n : 0;
+    }
+    w->length = 0;
+    return ERR_OK;
+}
+
+static enum err end_frame_if_due(struct proof_writer *w, char *why)
+{
+    return w->has_failed || w->length >= PROOF_FRAME_TEXT ||
+                   clock_us() - w->begun_us >= FRAME_EVERY_US
+               ? proof_writer_flush(w, why)
+               : ERR_OK;
+}
+
+enum err proof_writer_line(struct proof_writer *w, const char *line, char *why)
+{
+    const enum err err = end_frame_if_due(w, why);
+    if (err == ERR_OK) {
+        end_line(w);
+        const int n = snprintf(&w->text[w->length], PROOF_LINE_MAX, "%s\n", line);
+        w->crc = proof_crc32(w->crc, &w->text[w->length], (size_t)n);
+        w->length += (size_t)n;
+    }
+    return err;
+}
+
+enum err proof_writer_move(struct proof_writer *w, unsigned square, char *why)
+{
+    const char move[2] = {(char)('a' + square % 8), (char)('1' + square / 8)};
+    if (w->moves == 0 || w->moves == PROOF_LINE_MOVES) {
+        end_line(w);
+        const enum err err = end_frame_if_due(w, why);
+        if (err != ERR_OK) {
+            return err;
+        }
+    }
+    memcpy(&w->text[w->length], move, sizeof move);
+    w->crc = proof_crc32(w->crc, move, sizeof move);
+    w->length += sizeof move;
+    w->moves++;
+    return clock_us() - w->begun_us >= FRAME_EVERY_US ? proof_writer_flush(w, why) : ERR_OK;
+}
+
+enum err proof_writer_close(struct proof_writer **writer, char *why)
+{
+    struct proof_writer *w = *writer;
+    enum err err = ERR_OK;
+    if (w == NULL) {
+        return ERR_OK;
+    }
+    if (w->file >= 0) {
+        err = w->has_failed ? ERR_IO : proof_writer_flush(w, why);
+        if (close(w->file) != 0 && err == ERR_OK) {
+            err = failed(w, why);
+        }
+    }
+    ZSTD_freeCCtx(w->zstd);
+    free(w);
+    *writer = NULL;
+    return err;
+}

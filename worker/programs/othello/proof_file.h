@@ -1,0 +1,103 @@
+/* proof_file: the file of a proof (docs/proof.md): lines of text in frames of Zstandard, each whole
+ * by itself and with a checksum.
+ *
+ *     abdada-proof 1 leaf 16 positions 1
+ *     position ---... X                   for each position
+ *     score +18
+ *     d3c5a1...                           moves, PROOF_LINE_MOVES or fewer a line
+ *     end claims 812 leaves 431 crc32 0a1b2c3d
+ *
+ * The CRC-32 is that of all text before its line. A file to which a writer was still adding when it
+ * was killed ends with whole frames and perhaps a torn one, which the reader can leave out.
+ *
+ * Threads: any, one at a time for a handle. Memory: a reader has the file and a piece of its text,
+ * a writer one frame; freed by close. Blocking: on the disk. Lines for people are in
+ * why[PROOF_WHY_MAX]. */
+#ifndef WORKER_PROGRAMS_OTHELLO_PROOF_FILE_H
+#define WORKER_PROGRAMS_OTHELLO_PROOF_FILE_H
+
+#include "common/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    PROOF_VERSION = 1,
+    PROOF_LINE_MOVES = 40,
+    PROOF_LINE_MAX = 128, /* bytes of a line, with its end */
+    PROOF_FRAME_TEXT = 1 << 15, /* a writer ends a frame after so much text */
+    PROOF_ROOM = 1 << 16, /* bytes of text that a reader has at a time */
+    PROOF_POSITIONS_MAX = 1000000,
+    PROOF_WHY_MAX = 160,
+};
+
+/* The CRC-32 of zlib and PNG: of the text that has `crc` (0: none), and this one behind it. */
+uint32_t proof_crc32(uint32_t crc, const char *text, size_t length);
+
+/* ---- reading ---- */
+
+struct proof_reader {
+    uint8_t *bytes; /* of the file */
+    size_t size, at; /* at: the next to be decompressed */
+    size_t whole; /* bytes of whole frames before `at` */
+    struct ZSTD_DCtx_s *zstd;
+    char *text; /* a piece; what was read of it is before `next` */
+    size_t length, next;
+    char line[PROOF_LINE_MAX]; /* the last one, without its end */
+    unsigned number; /* of that line, from 1 */
+    uint32_t crc; /* of the text up to that line's end */
+    unsigned moved; /* moves of the line that were read */
+};
+
+/* ERR_IO: the file cannot be read (errno), ERR_NOMEM. */
+enum err proof_reader_open(struct proof_reader *reader, const char *path);
+/* The same with bytes, which are copied. */
+enum err proof_reader_of(struct proof_reader *reader, const uint8_t *bytes, size_t size);
+void proof_reader_close(struct proof_reader *reader);
+/* Leaves out what follows the last whole frame: a writer was killed there. `crc`: of the text that
+ * is left. Reading begins anew. ERR_PROTO: what is left is no text of lines. */
+enum err proof_reader_cut(struct proof_reader *reader, uint32_t *crc, char *why);
+
+/* The next line. ERR_ABSENT: there is none; ERR_PROTO: a frame is torn or no frame, or this is no
+ * text of lines. What a line says is known to be undamaged when the last one was read. */
+enum err proof_reader_line(struct proof_reader *reader, char *why);
+/* The next move, from this line or the next one. ERR_ABSENT: no moves come next, and the next line,
+ * if there is one, is yet to be read; ERR_PROTO as above. */
+enum err proof_reader_move(struct proof_reader *reader, unsigned *square, char *why);
+
+/* Whether every move of the line under way was read; true of any other line. */
+bool proof_reader_is_after_moves(const struct proof_reader *reader);
+
+struct proof_head {
+    unsigned leaf, positions;
+};
+/* Reads the first line. ERR_PROTO, ERR_VERSION: of a newer format. */
+enum err proof_reader_head(struct proof_reader *reader, struct proof_head *out, char *why);
+
+/* ---- writing ---- */
+
+struct proof_writer;
+
+/* Writes at the end of the file at `path`, whose first `keep` bytes stay and have a text of that
+ * checksum; what follows them is cut off. The file is made if it is not there. ERR_IO, ERR_NOMEM.
+ */
+enum err proof_writer_open(struct proof_writer **out, const char *path, size_t keep, uint32_t crc,
+                           char *why);
+/* ERR_IO: the frame was not written; every later call fails, too. */
+enum err proof_writer_line(struct proof_writer *writer, const char *line, char *why);
+enum err proof_writer_move(struct proof_writer *writer, unsigned square, char *why);
+/* Ends the frame: what was written is in the file. */
+enum err proof_writer_flush(struct proof_writer *writer, char *why);
+/* The checksum of all lines so far; ends a line of moves. */
+uint32_t proof_writer_crc(struct proof_writer *writer);
+/* Flushes; frees and nulls in any case. Accepts a null. */
+enum err proof_writer_close(struct proof_writer **writer, char *why);
+
+/* The lines that both write and compare, without their ends. */
+void proof_head_line(const struct proof_head *head, char line[PROOF_LINE_MAX]);
+void proof_position_line(const char *position, char line[PROOF_LINE_MAX]);
+void proof_score_line(int score, char line[PROOF_LINE_MAX]);
+void proof_end_line(uint64_t claims, uint64_t leaves, uint32_t crc, char line[PROOF_LINE_MAX]);
+
+#endif

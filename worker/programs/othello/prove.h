@@ -1,0 +1,31 @@
+/* prove: writes the proofs of what `abdada solve` found into a file (proof_file.h).
+ *
+ * The engine's tables know from the solve which moves have proved the bounds of nearly all boards
+ * that a proof consists of; the rest is searched again, in null windows.
+ *
+ * Threads: the main thread. Memory: a set of claims while a proof is written. Blocking: on the disk
+ * and on searches. Lines for people are in why[PROVE_WHY_MAX]. */
+#ifndef WORKER_PROGRAMS_OTHELLO_PROVE_H
+#define WORKER_PROGRAMS_OTHELLO_PROVE_H
+
+#include "worker/engine/engine.h"
+#include "worker/programs/othello/proof_file.h"
+
+enum { PROVE_WHY_MAX = (int)PROOF_WHY_MAX + 2 * (int)PROOF_LINE_MAX };
+
+struct prove;
+
+/* Begins the file at `path`, or, with `resumes`, goes on with the one that is there: what is whole
+ * of it stays and is not searched again, if it is of the same positions. ERR_EXIST: it is another
+ * file; ERR_IO, ERR_NOMEM, ERR_PROTO: it is damaged. */
+enum err prove_open(struct prove **out, const char *path, const struct proof_head *head,
+                    bool resumes, char *why);
+/* The proof of the next position, which is the job's and was just solved by the engine's run: the
+ * score is exact. ERR_ABSENT: engine_stop ended it; as above. What there is of the proof is in the
+ * file in any case. */
+enum err prove_position(struct prove *prove, struct engine *engine, const struct job *job,
+                        int score, char *why);
+/* Frees and nulls; accepts a null. ERR_IO. */
+enum err prove_close(struct prove **prove, char *why);
+
+#endif
