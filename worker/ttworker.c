@@ -73,7 +73,7 @@ static void name_member(const struct crew *c, unsigned index, char *out, size_t 
     if (c->name != NULL) {
         used = snprintf(out, size, "%s", c->name);
     } else {
-        used = snprintf(out, size, "%.20s:%d", host, (int)getpid());
+        used = snprintf(out, size, "%.40s:%d", host, (int)getpid());
     }
     if (c->threads > 1 && used > 0 && (size_t)used < size) {
         snprintf(out + used, size - (size_t)used, ".%u", index);

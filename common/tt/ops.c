@@ -54,7 +54,8 @@ void tt_ops_ask(const struct tt_results *results, struct tt_inflight *inflight,
     bool is_busy = false;
 
     CHECK(ask->alpha < ask->beta && ask->depth <= TT_DEPTH_MAX);
-    if (tt_results_find(results, ask->key, ask->depth, &found)) {
+    const unsigned depth = ask->flags & TT_STRICT ? ask->depth : TT_DEPTH_MAX; /* the deepest */
+    if (tt_results_find(results, ask->key, depth, &found)) {
         said.move = found.move;
         said.verdict = tt_ops_judge(&found, ask, &said);
     }

@@ -193,10 +193,11 @@ static bool has_claims(const struct proto_stores *list)
 static bool is_late(const struct ttcore *core)
 {
     const struct ttcore_share_relay *relay = &core->share_relay;
-    uint64_t claims_late_us =
-        TTCORE_SHARE_CLAIMS_LATE_US * (relay->receivers / TTCORE_SHARE_FEW + UINT64_C(1));
+    const uint32_t parts = (relay->receivers + TTCORE_SHARE_FEW - 1) / TTCORE_SHARE_FEW,
+                   claims_late_us = TTCORE_SHARE_CLAIMS_LATE_US * (parts > 0 ? parts : 1);
     return core->now_us - relay->from_us >=
-           (relay->has_claims ? claims_late_us : TTCORE_SHARE_LATE_US);
+           (relay->has_claims && claims_late_us < TTCORE_SHARE_LATE_US ? claims_late_us
+                                                                       : TTCORE_SHARE_LATE_US);
 }
 
 void ttcore_share_tick(struct ttcore *core, struct ttcore_actions *actions)

@@ -22,7 +22,8 @@ enum {
     TTCORE_SHARE_FEW = 16, /* receivers: so many get each message at once */
     TTCORE_SHARE_LATE_US = 2000,
     TTCORE_SHARE_CLAIMS_FEW = 4, /* the same where foreign claims are among them */
-    TTCORE_SHARE_CLAIMS_LATE_US = 100, /* for each TTCORE_SHARE_FEW receivers */
+    TTCORE_SHARE_CLAIMS_LATE_US =
+        100, /* ... for each TTCORE_SHARE_FEW receivers, no later than results */
     TTCORE_SHARE_TO = 512, /* receivers of a message, at most */
     TTCORE_SHARE_TRIES = 1024, /* sessions looked at for it */
     TTCORE_SHARE_BURST_US = 20000, /* of the rate: may leave at once */

@@ -402,7 +402,7 @@ static void name_process(struct engine *e)
 {
     char host[64] = "";
     gethostname(host, sizeof host - 1);
-    snprintf(e->name, sizeof e->name, "%.20s:%d", host, (int)getpid());
+    snprintf(e->name, sizeof e->name, "%.40s:%d", host, (int)getpid());
 }
 
 _Static_assert((int)ENGINE_WHY_MAX >= (int)TRANSPORT_WHY_MAX, "a transport's words fit");

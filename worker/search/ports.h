@@ -19,7 +19,7 @@ struct table_ticket {
     uint32_t request;
     uint8_t where;
     uint8_t state;
-    bool claimed; /* other hosts were told */
+    bool claimed; /* other hosts hear when the last of this one leaves */
     bool later; /* the table's own answer comes by search_answered(), which makes it false: await
                    answered from what is known here, or the node was renewed */
 };

@@ -99,14 +99,16 @@ void share_send(struct share *s, uint64_t now_us)
                 atomic_store_explicit(&q->due_us, now_us + pause_us, memory_order_relaxed);
             }
             atomic_store_explicit(&q->count, count, memory_order_relaxed);
-        } else if (now_us < s->due_us && s->count < SHARE_OWN_MAX) {
+        } else if (now_us < s->due_us && s->count - moved < SHARE_OWN_MAX) {
             pthread_mutex_unlock(&q->lock);
+            s->count -= moved;
+            memmove(s->list, &s->list[moved], s->count * sizeof *s->list);
             return;
         } else { /* one message has results of one namespace, that of the sender's session */
             s->due_us = now_us + SHARE_EVERY_US;
-            sent = s->count;
-            memcpy(out, s->list, sent * sizeof *out);
-            moved = sent;
+            sent = s->count - moved;
+            memcpy(out, &s->list[moved], sent * sizeof *out);
+            moved = s->count;
         }
         pthread_mutex_unlock(&q->lock);
         if (sent > 0) {
@@ -114,6 +116,17 @@ void share_send(struct share *s, uint64_t now_us)
         }
     } while (moved < s->count);
     s->count = 0;
+}
+
+void share_end(struct share *s, uint64_t now_us)
+{
+    if (s->claims) {
+        s->due_us = 0;
+        atomic_store_explicit(&embedded_share_queue(s->local->table)->due_us, 0,
+                              memory_order_relaxed);
+        share_send(s, now_us);
+    }
+    s->claims = s->relies = false;
 }
 
 /* What is said of a node of the least depth and more is sent. */
@@ -226,5 +239,5 @@ void share_serve(struct share *s, bool has_others, uint64_t now_us)
     s->wanted = has_peers || (has_others && is_due(q, now_us));
     s->claims = has_peers && s->local->counts_foreign;
     s->relies =
-        s->claims && s->claims_pause_us > 0 && embedded_hears_claims(s->local->table, now_us);
+        s->claims && s->claims_pause_us > 0 && embedded_receives_claims(s->local->table, now_us);
 }

@@ -57,6 +57,8 @@ bool share_add(struct share *share, const struct tt_store *result);
  * ends it is sent. True: as above.
  */
 bool share_claim(struct share *share, uint64_t key, uint8_t depth, enum tt_claim what);
+/* The search is over: sends what waits, ends of claims among it. */
+void share_end(struct share *share, uint64_t now_us);
 /* Gives what was found here to the queue, and sends that if it is full or due. */
 void share_send(struct share *share, uint64_t now_us);
 /* Results came from a peer with another table, which counts as there until `until_us`. */

@@ -213,6 +213,9 @@ void embedded_begin(struct embedded_port *port, uint64_t job, uint64_t namespace
 {
     struct host_state *state = port->table->state;
     bool is_begun = job != 0 && atomic_exchange(&state->job[job % HOST_TABLE_JOBS], job) == job;
+    for (unsigned i = 0; i < HOST_TABLE_FOREIGN_CLAIMS && !is_begun; i++) {
+        atomic_store_explicit(&state->foreign_claim[i], 0, memory_order_relaxed); /* of old jobs */
+    }
     port->namespace_id = namespace_id;
     port->namespace_index =
         (uint8_t)(is_begun ? tt_generations_use(&state->generations, namespace_id)
@@ -360,6 +363,19 @@ static void unclaim(const struct embedded_port *port, uint64_t key, uint8_t dept
     }
 }
 
+bool embedded_is_in_flight(const struct embedded_port *port, uint64_t key, uint8_t depth)
+{
+    struct stripe *stripe = lock(port->table, stripe_of(port->table, key));
+    unsigned count = tt_inflight_count(&stripe->inflight, key, depth);
+    unlock(port->table, stripe);
+    if (count > 0 || port->table->host == NULL) {
+        return count > 0;
+    }
+    uint64_t node = claim_of(key, depth);
+    uint64_t found = atomic_load_explicit(claim_at(port, node), memory_order_relaxed);
+    return (found & ~UINT64_C(0xffff)) == node && found != (node | port->place.name);
+}
+
 /* ---- foreign claims: what other hosts say of their nodes ---- */
 
 /* In the place of a claim: 32 bits of the node's, 16 of the host that claims it, 16 of the time
@@ -368,10 +384,10 @@ enum { FOREIGN_UNIT_US = 1024, FOREIGN_HOST_SHIFT = 16, FOREIGN_NODE_SHIFT = 32 
 
 static _Atomic uint64_t *foreign_at(const struct embedded *t, uint64_t claim)
 {
-    return &t->state->foreign_claim[claim >> 32 & (HOST_TABLE_FOREIGN_CLAIMS - 1)];
+    return &t->state->foreign_claim[claim >> 16 & (HOST_TABLE_FOREIGN_CLAIMS - 1)];
 }
 
-/* So long one counts, in units. */
+/* So long one counts, in units; the one of its begin counts, too. */
 static unsigned foreign_lasts(uint8_t depth)
 {
     unsigned ms = EMBEDDED_FOREIGN_LEAST_MS;
@@ -387,7 +403,8 @@ static unsigned foreign_lasts(uint8_t depth)
 static bool is_foreign_of(uint64_t found, uint64_t node, uint8_t depth, uint64_t now_us)
 {
     uint16_t left = (uint16_t)(found - now_us / FOREIGN_UNIT_US);
-    return (found ^ node) >> FOREIGN_NODE_SHIFT == 0 && left > 0 && left <= foreign_lasts(depth);
+    return (found ^ node) >> FOREIGN_NODE_SHIFT == 0 && left > 0 &&
+           left <= foreign_lasts(depth) + 1; /* the clock of the port stands between polls */
 }
 
 /* Whether a searcher of another host is in the node. */
@@ -418,8 +435,9 @@ static uint64_t rank_of(uint64_t key, uint16_t host)
     return rng_mix(key ^ rng_mix(host + UINT64_C(1)));
 }
 
-/* Whether it is news. Of two claims that count the one of the higher rank stays, which is the one
- * that goes on; its host alone can end it. */
+/* Whether it is news. Of two claims of a node that count the one of the higher rank stays, which is
+ * the one that goes on; its host alone can end it. Of those of two nodes in one place the one that
+ * counts longer stays. */
 static bool take_foreign(const struct embedded_port *port, const struct tt_store *claim,
                          uint64_t now_us)
 {
@@ -433,13 +451,19 @@ static bool take_foreign(const struct embedded_port *port, const struct tt_store
         (ends || rank_of(claim->key, other) > rank_of(claim->key, host))) {
         return false;
     }
-    uint64_t until = (now_us / FOREIGN_UNIT_US + foreign_lasts(claim->depth)) & 0xffff;
+    const uint64_t now = now_us / FOREIGN_UNIT_US;
+    const uint16_t left = (uint16_t)(found - now), lasts = (uint16_t)foreign_lasts(claim->depth);
+    const bool is_kept = !is_there && found != 0 && left > lasts &&
+                         left <= EMBEDDED_FOREIGN_MOST_MS * 1000 / FOREIGN_UNIT_US + 1;
+    uint64_t until = (now + lasts) & 0xffff;
     uint64_t fresh = node >> FOREIGN_NODE_SHIFT << FOREIGN_NODE_SHIFT |
                      (uint64_t)host << FOREIGN_HOST_SHIFT | until;
     if (ends && !is_there) {
         return false;
     }
-    atomic_store_explicit(at, ends ? 0 : fresh, memory_order_relaxed);
+    if (!is_kept) {
+        atomic_store_explicit(at, ends ? 0 : fresh, memory_order_relaxed);
+    }
     return !ends && !(is_there && other == host);
 }
 
@@ -590,7 +614,7 @@ static void notify_holders(struct embedded *t, const struct tt_store *result)
 
 void embedded_expect_claims(struct embedded *t, uint64_t now_us)
 {
-    atomic_store_explicit(&t->state->foreign_heard_us, now_us, memory_order_relaxed);
+    atomic_store_explicit(&t->state->foreign_received_us, now_us, memory_order_relaxed);
 }
 
 static void take_claim(const struct embedded_port *port, const struct tt_store *claim,
@@ -601,17 +625,20 @@ static void take_claim(const struct embedded_port *port, const struct tt_store *
     if (claim->depth < EMBEDDED_FOREIGN_DEPTH || claim->move == own) {
         return; /* its own: collected by a shard */
     }
-    embedded_expect_claims(t, now_us);
+    if (claim->score == TT_CLAIM_BEGINS) {
+        embedded_expect_claims(t, now_us);
+    }
     if (take_foreign(port, claim, now_us) && port->counts_foreign &&
         rank_of(claim->key, claim->move) > rank_of(claim->key, own)) {
         notify_holders(t, claim);
     }
 }
 
-bool embedded_hears_claims(const struct embedded *t, uint64_t now_us)
+bool embedded_receives_claims(const struct embedded *t, uint64_t now_us)
 {
-    uint64_t heard_us = atomic_load_explicit(&t->state->foreign_heard_us, memory_order_relaxed);
-    return heard_us > 0 && now_us < heard_us + EMBEDDED_FOREIGN_HEARD_MS * 1000;
+    uint64_t received_us =
+        atomic_load_explicit(&t->state->foreign_received_us, memory_order_relaxed);
+    return received_us > 0 && now_us < received_us + EMBEDDED_FOREIGN_RECENT_MS * 1000;
 }
 
 static void take_result(const struct embedded_port *port, const struct tt_store *result)

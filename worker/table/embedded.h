@@ -32,7 +32,7 @@ enum {
     EMBEDDED_FOREIGN_PLY =
         4, /* ... so many times as long for each ply more, as the node takes ... */
     EMBEDDED_FOREIGN_MOST_MS = 16384, /* ... and never longer */
-    EMBEDDED_FOREIGN_HEARD_MS = 50, /* hosts that claim are heard at least so often */
+    EMBEDDED_FOREIGN_RECENT_MS = 50, /* a claim comes from hosts that claim at least so often */
 };
 
 struct embedded;
@@ -99,8 +99,10 @@ void embedded_put(const struct embedded_port *port, const struct tt_store *store
  * for all processes with this table, whether they count for this port or not. `now_us`: now. */
 void embedded_take(const struct embedded_port *port, const struct tt_store *results, unsigned count,
                    uint64_t now_us);
-/* Whether other hosts claim nodes: the last claim came less than EMBEDDED_FOREIGN_HEARD_MS ago. */
-bool embedded_hears_claims(const struct embedded *table, uint64_t now_us);
+/* Whether a searcher with this table is in the node, of any process. */
+bool embedded_is_in_flight(const struct embedded_port *port, uint64_t key, uint8_t depth);
+/* Whether other hosts claim nodes: the last claim came less than EMBEDDED_FOREIGN_RECENT_MS ago. */
+bool embedded_receives_claims(const struct embedded *table, uint64_t now_us);
 /* As if one had come: at the begin of a search they may be on their way. */
 void embedded_expect_claims(struct embedded *table, uint64_t now_us);
 

@@ -26,7 +26,8 @@
 enum {
     HOST_TABLE_JOBS = 8,
     HOST_TABLE_CLAIMS = 4096, /* some for each ply of each thread */
-    HOST_TABLE_FOREIGN_CLAIMS = 16384, /* all hosts' of some milliseconds */
+    HOST_TABLE_FOREIGN_CLAIMS =
+        16384, /* all hosts' of some milliseconds, the deep ones' of seconds */
 };
 
 /* What those who share a table have in common besides results; a private table has one, too. */
@@ -44,7 +45,7 @@ struct host_state {
     /* Foreign claims, of nodes that searchers of other hosts are in: the same bits, and until when
      * that counts. Hints, too. */
     _Alignas(64) _Atomic uint64_t foreign_claim[HOST_TABLE_FOREIGN_CLAIMS];
-    _Atomic uint64_t foreign_heard_us; /* when the last one came */
+    _Atomic uint64_t foreign_received_us; /* when the last one came */
     /* Written each millisecond. */
     _Alignas(64) struct placement placement; /* CPUs of the threads of all processes */
 };

@@ -264,28 +264,24 @@ static void say(struct remote *r, uint64_t key, uint8_t depth, enum tt_claim wha
     }
 }
 
-/* The first searcher of this host in a node claims it. */
+/* The first searcher of this host in a node claims it for all of them, and the last ends that. */
 static void claim(struct remote *r, const struct tt_ask *ask, struct table_ticket *ticket,
                   const struct tt_answer *answer)
 {
-    if (r->share.claims && answer->verdict == TT_OPEN && answer->nproc <= 1 &&
-        ask->depth >= EMBEDDED_FOREIGN_DEPTH) {
+    if (r->share.claims && answer->verdict == TT_OPEN && ask->depth >= EMBEDDED_FOREIGN_DEPTH) {
         ticket->claimed = true;
-        say(r, ask->key, ask->depth, TT_CLAIM_BEGINS);
+        if (answer->nproc <= 1) {
+            say(r, ask->key, ask->depth, TT_CLAIM_BEGINS);
+        }
     }
 }
 
-/* Others of this host who are still in the node go on under its claim, and nobody ends that but a
- * result, and time. */
+/* Of a node that it has left. */
 static void unclaim(struct remote *r, const struct table_ticket *ticket, uint64_t key,
                     uint8_t depth)
 {
-    struct tt_peeked found;
-    if (ticket->claimed) {
-        r->local_port.peek(r->local_port.self, &(struct tt_peek){key, depth}, 1, &found);
-        if (found.nproc == 0) {
-            say(r, key, depth, TT_CLAIM_ENDS);
-        }
+    if (ticket->claimed && !embedded_is_in_flight(r->local, key, depth)) {
+        say(r, key, depth, TT_CLAIM_ENDS);
     }
 }
 
@@ -667,6 +663,7 @@ bool remote_pass(struct remote *r)
 
 void remote_flush(struct remote *r)
 {
+    share_end(&r->share, now_us(r));
     client_flush(r->lane.client, now_us(r));
 }
 

@@ -395,7 +395,7 @@ static void a_claim_that_waits_is_taken_back_at_any_least_depth(void **state)
     host_close(h);
 }
 
-static void a_host_that_hears_no_claims_sends_its_own_and_relies_on_none(void **state)
+static void a_host_that_gets_no_claims_sends_its_own_and_relies_on_none(void **state)
 {
     (void)state;
     struct host *h = host_that_claims();
@@ -497,7 +497,7 @@ int main(void)
         cmocka_unit_test(a_claim_that_has_not_left_is_taken_back),
         cmocka_unit_test(what_is_not_to_be_claimed_is_not),
         cmocka_unit_test(a_claim_that_waits_is_taken_back_at_any_least_depth),
-        cmocka_unit_test(a_host_that_hears_no_claims_sends_its_own_and_relies_on_none),
+        cmocka_unit_test(a_host_that_gets_no_claims_sends_its_own_and_relies_on_none),
         cmocka_unit_test(a_namespace_without_the_queue_sends_no_message_a_poll),
         cmocka_unit_test(claims_make_messages_more_frequent),
         cmocka_unit_test(the_queue_is_of_one_namespace_at_a_time),

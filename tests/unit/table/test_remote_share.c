@@ -364,7 +364,8 @@ static void nodes_of_another_host_are_busy_until_it_leaves_them(void **state)
         struct tt_answer answer = enters(c, FOREIGN_KEY, DEEP, false, &other);
         assert_int_equal(answer.verdict, TT_OPEN);
         assert_int_equal(answer.nproc, 2);
-        assert_false(other.claimed); /* the other one's claim is enough */
+        report(c, a);
+        assert_int_equal(sees(a, FOREIGN_KEY, DEEP).foreign, 0); /* one claim is enough */
         leaves(c, FOREIGN_KEY, DEEP, &other);
         assert_int_equal(counters(a)->asks + counters(c)->asks, asks);
         if (round == 0) {
@@ -482,6 +483,75 @@ static void who_goes_on_keeps_the_claim(void **state)
     world_close(world);
 }
 
+/* Two hosts come into a node at the same time and leave it without a result: a third one, and both
+ * themselves, forget both claims. */
+static void who_were_in_a_node_together_are_forgotten(void **state)
+{
+    (void)state;
+    enum { DEEP = FOREIGN + 6 };
+    struct world *world = world_of_large_hosts();
+    struct peer *a = &world->peer[0], *c = &world->peer[2];
+    for (uint64_t key = 100; key < 120; key++) {
+        struct table_ticket ticket[2];
+        enters(a, key, DEEP, true, &ticket[0]);
+        enters(c, key, DEEP, true, &ticket[1]);
+        report(a, c);
+        report(c, a);
+        leaves(key & 1 ? a : c, key, DEEP, &ticket[key & 1 ? 0 : 1]);
+        report(a, c);
+        report(c, a);
+        leaves(key & 1 ? c : a, key, DEEP, &ticket[key & 1 ? 1 : 0]);
+        report(a, c);
+        report(c, a);
+        assert_false(is_busy(a, key, DEEP));
+        assert_false(is_busy(c, key, DEEP));
+    }
+    world_close(world);
+}
+
+static void the_last_of_a_host_ends_its_claim(void **state)
+{
+    (void)state;
+    enum { DEEP = FOREIGN + 6 };
+    struct world *world = world_of_large_hosts();
+    struct peer *a = &world->peer[0], *c = &world->peer[2];
+    struct table_ticket first, second;
+    const uint16_t own = a->local.slot;
+    enters(a, FOREIGN_KEY, DEEP, false, &first);
+    a->local.slot = (uint16_t)(own + 1); /* as another thread of it */
+    assert_int_equal(enters(a, FOREIGN_KEY, DEEP, false, &second).nproc, 2);
+    a->local.slot = own;
+    report(a, c);
+    leaves(a, FOREIGN_KEY, DEEP, &first);
+    report(a, c);
+    assert_true(is_busy(c, FOREIGN_KEY, DEEP));
+    a->local.slot = (uint16_t)(own + 1);
+    leaves(a, FOREIGN_KEY, DEEP, &second);
+    a->local.slot = own;
+    report(a, c);
+    assert_false(is_busy(c, FOREIGN_KEY, DEEP));
+    world_close(world);
+}
+
+/* A search that is stopped leaves no claims behind. */
+static void the_end_of_a_search_is_sent(void **state)
+{
+    (void)state;
+    enum { DEEP = FOREIGN + 6 };
+    struct world *world = world_of_large_hosts();
+    struct peer *a = &world->peer[0], *c = &world->peer[2];
+    struct table_ticket ticket;
+    enters(a, FOREIGN_KEY, DEEP, true, &ticket);
+    report(a, c);
+    assert_true(is_busy(c, FOREIGN_KEY, DEEP));
+    leaves(a, FOREIGN_KEY, DEEP, &ticket);
+    remote_flush(a->remote);
+    report(c, a); /* the shard sends on what waits */
+    poll_once(c);
+    assert_false(is_busy(c, FOREIGN_KEY, DEEP));
+    world_close(world);
+}
+
 static void a_claim_said_again_lasts_longer(void **state)
 {
     (void)state;
@@ -506,14 +576,14 @@ static void shards_are_asked_where_nobody_claims(void **state)
     for (unsigned i = 0; i < 2; i++) {
         serve(c, 3);
         assert_true(port.sees_foreign(port.self)); /* at the begin of a search, too */
-        world->bed->now_us += EMBEDDED_FOREIGN_HEARD_MS * 1000;
+        world->bed->now_us += EMBEDDED_FOREIGN_RECENT_MS * 1000;
         serve(c, 3);
         assert_false(port.sees_foreign(port.self));
         claim_of(c, 100, 5, TT_CLAIM_BEGINS);
     }
     serve(c, 3);
     assert_true(port.sees_foreign(port.self));
-    world->bed->now_us += EMBEDDED_FOREIGN_HEARD_MS * 1000;
+    world->bed->now_us += EMBEDDED_FOREIGN_RECENT_MS * 1000;
     serve(c, 3);
     assert_false(port.sees_foreign(port.self));
     world_close(world);
@@ -654,6 +724,9 @@ int main(void)
         cmocka_unit_test(claims_expire),
         cmocka_unit_test(of_two_hosts_in_a_node_one_goes_on),
         cmocka_unit_test(who_goes_on_keeps_the_claim),
+        cmocka_unit_test(who_were_in_a_node_together_are_forgotten),
+        cmocka_unit_test(the_last_of_a_host_ends_its_claim),
+        cmocka_unit_test(the_end_of_a_search_is_sent),
         cmocka_unit_test(a_claim_said_again_lasts_longer),
         cmocka_unit_test(shards_are_asked_where_nobody_claims),
         cmocka_unit_test(some_hosts_claim_nothing),

@@ -8,6 +8,7 @@
 #include "common/signals.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -191,7 +192,7 @@ static void put_hosts(struct json *j, const struct engine_result *r)
         json_number(j, "nps", (int64_t)per_second(h->nodes, r->status.time_us));
         if (talking >= 0) {
             json_real(j, "talking", talking);
-            json_real(j, "waiting", share(h->waited_us, h->searched_us));
+            json_real(j, "waiting", fmin(share(h->waited_us, h->searched_us), talking));
         }
         json_number(j, "asks", (int64_t)h->asks);
         json_number(j, "bytes_sent", (int64_t)h->bytes_sent);

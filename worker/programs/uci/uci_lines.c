@@ -146,17 +146,22 @@ void uci_lines_end(struct uci_lines *l, const struct engine_result *result)
 
 void uci_lines_hosts(const struct engine_result *result)
 {
+    enum { MOST = 16 }; /* lines: those who did most */
     const uint64_t time_us = result->status.time_us;
-    for (unsigned i = 0; i < result->hosts && result->hosts > 1; i++) {
+    const unsigned count = result->hosts < MOST ? result->hosts : MOST;
+    for (unsigned i = 0; i < count && result->hosts > 1; i++) {
         const struct front_host *h = &result->host[i];
         const double talking = front_host_talking(h);
-        printf("info string host %s nodes %" PRIu64 " nps %" PRIu64, h->name, h->nodes,
-               time_us > 0 ? h->nodes * 1000000 / time_us : 0);
+        printf("info string host %s nodes %" PRIu64 " nps %.0f", h->name[0] != '\0' ? h->name : "?",
+               h->nodes, time_us > 0 ? 1e6 * (double)h->nodes / (double)time_us : 0);
         if (talking >= 0) {
             printf(" talk %.1f%%", 100 * talking);
         }
         printf(" asks %" PRIu64 " sent %" PRIu64 " received %" PRIu64 "%s\n", h->asks,
                h->bytes_sent, h->bytes_received, h->is_gone ? " gone" : "");
+    }
+    if (result->hosts > count) {
+        printf("info string and %u hosts more\n", result->hosts - count);
     }
 }
 
