@@ -121,6 +121,7 @@ enum proof_end proof_walk(struct proof_walk *walk, struct othello_board board, b
 {
     struct proof_claim claim = {
         .board = board, .value = (int8_t)score, .is_lower = true, .is_black = is_black};
+    CHECK(abs(score) <= OTHELLO_SCORE_MAX);
     walk->length = 0;
     /* No board is worth less than -64 or more than 64. */
     enum proof_end end = score > -OTHELLO_SCORE_MAX ? prove(walk, &claim) : PROOF_VALID;

@@ -93,14 +93,16 @@ static enum err read_board(struct proof_reader *r, struct othello_board *board, 
 
 static enum err read_score(struct proof_reader *r, int *score, char *why)
 {
-    char again[PROOF_LINE_MAX] = "";
+    char again[PROOF_LINE_MAX];
     const enum err err = read_line(r, why);
-    if (err == ERR_OK && sscanf(r->line, "score %3d", score) == 1 &&
-        abs(*score) <= OTHELLO_SCORE_MAX) {
-        proof_score_line(*score, again);
+    if (err != ERR_OK) {
+        return err;
     }
-    return err != ERR_OK || strcmp(again, r->line) == 0 ? err
-                                                        : wrong(why, r->number, "is not a score");
+    if (sscanf(r->line, "score %3d", score) != 1 || abs(*score) > OTHELLO_SCORE_MAX) {
+        return wrong(why, r->number, "is not a score");
+    }
+    proof_score_line(*score, again);
+    return strcmp(again, r->line) == 0 ? ERR_OK : wrong(why, r->number, "is not a score");
 }
 
 static enum err is_false(struct proof_contents *c, const struct proof_walk *walk,
@@ -118,7 +120,7 @@ static enum err read_position(struct proof_reader *r, struct proof_contents *c, 
     struct walker walker = {.contents = c, .reader = r, .err = ERR_NOMEM, .why = why};
     struct proof_walk walk = {
         .leaf = c->head.leaf, .self = &walker, .choose = read_move, .solve = keep_leaf};
-    struct proof_score root;
+    struct proof_score root = {.score = 0};
     char again[PROOF_LINE_MAX];
     enum err err = read_board(r, &root.board, &root.is_black, why);
     if (err == ERR_OK) {
