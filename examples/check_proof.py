@@ -72,7 +72,9 @@ class Proof:
         if not text.endswith(b"\n") or re.search(rb"[^ -~\n]", text):
             raise Unreadable("no text of whole lines")
         self.lines, self.at, self.moves, self.leaves = text.decode().split("\n")[:-1], 0, [], []
-        self.leaf, positions = map(int, self.line(r"abdada-proof 1 leaf (\d+) positions ([1-9]\d*)"))
+        if any(len(line) > 127 for line in self.lines):
+            raise Unreadable("a line is too long")
+        self.leaf, positions = map(int, self.line(r"abdada-proof 1 leaf ([1-9]|1\d|2[0-4]) positions ([1-9]\d{0,5}|1000000)"))
         for _ in range(positions):
             self.position()
         if self.at != len(self.lines):
@@ -87,7 +89,7 @@ class Proof:
 
     def position(self):
         board, side = self.line("position ([-XO]{64}) ([XO])")
-        score = int(*self.line(r"score ([+-]\d+)"))
+        score = int(*self.line(r"score (\+0|[+-](?:[1-9]|[1-5]\d|6[0-4]))"))
         own, other = (sum(1 << i for i in range(64) if board[i] == disc) for disc in (side, "XO".replace(side, "")))
         self.seen, leaves_before = set(), len(self.leaves)
         for is_lower in (True, False):
@@ -100,7 +102,7 @@ class Proof:
 
     def move(self):
         if not self.moves:
-            self.moves = re.findall("..", self.line("((?:[a-h][1-8])+)")[0])
+            self.moves = re.findall("..", self.line("((?:[a-h][1-8]){1,40})")[0])
         move = self.moves.pop(0)
         return 1 << ord(move[0]) - ord("a") + 8 * (int(move[1]) - 1)
 

@@ -13,7 +13,10 @@
 #include <string.h>
 #include <zstd.h>
 
-enum { EMPTIES_MAX = 7 }; /* of boards that are worth solving here */
+enum {
+    EMPTIES_MAX = 7, /* of boards that are worth solving here */
+    FUZZ_MEMORY = 1 << 20,
+};
 
 static bool is_true(const struct proof_claim *claim)
 {
@@ -43,7 +46,7 @@ static void check_score(const char *text)
 static void read_file(const uint8_t *bytes, size_t size, const char *text)
 {
     struct proof_reader reader;
-    struct proof_contents contents = {0};
+    struct proof_contents contents = {.memory_max = FUZZ_MEMORY};
     char why[PROOF_WHY_MAX];
     uint32_t crc;
     CHECK(proof_reader_of(&reader, bytes, size) == ERR_OK);

@@ -3,6 +3,7 @@
 
     BIN=build/dev/bin tests/system/test_proof.py
 """
+import fcntl
 import json
 import os
 import random
@@ -106,17 +107,42 @@ def the_checker_of_another_make_agrees():
     file, _ = small("other.obf", 2)
     proof, broken = path("other"), path("broken")
     solve(proof, "--proof-leaf", 7, "--obf", file)
-    done = subprocess.run([sys.executable, EXAMPLE, proof, "10", "1"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-    equal(done.returncode, 0, done.stdout)
+    equal(example(proof, "10", "1")[0], 0)
+    with open(path("ends.obf"), "w", encoding="ascii") as ends:
+        ends.write(f"{BOARD};\n{'X' * 40 + 'O' * 24} O;\n{'X' * 40 + '-' * 24} X;\n")
+    solve(path("whole"), "--proof-leaf", 4, "--obf", path("ends.obf"))
+    row = verified(path("whole"))
+    equal(row["positions"], 3)
+    status, printed = example(path("whole"))
+    equal((status, printed.split(",")[0]), (0, f"{row['leaves']} of {row['leaves']} leaves solved"))
     solve(proof, "--proof-leaf", 2, BOARD)
     text = text_of(proof)
     for wrong, status in ((text.replace("score +6", "score +4"), 1), (text.replace("score +6", "score +8"), 1),
                           (text.replace("\nh5", "\na1"), 1), (text[:-20], 2), (text.replace("position ", "position"), 2)):
         write(broken, with_checksum(wrong) if status == 1 else wrong)
-        done = subprocess.run([sys.executable, EXAMPLE, broken], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-        equal(done.returncode, status, wrong, done.stdout)
-        equal(len(done.stdout.splitlines()), 1, done.stdout)
-        equal(run("abdada", "check", broken).status, status, wrong)
+        both_refuse(broken, status)
+    # What the page of the format forbids, though it could be understood.
+    for was, wrong in (("leaf 2 ", "leaf 02 "), ("leaf 2 ", "leaf 0 "), ("leaf 2 ", "leaf 25 "), ("positions 1", "positions 01"),
+                       ("positions 1", "positions 0"), ("positions 1", "positions 1000001"), ("score +6", "score 6"),
+                       ("score +6", "score +06"), ("score +6", "score -0"), ("score +6", "score +66"), ("score +6", ""),
+                       ("score +6", "score +6\n"), ("score +6", "score +6 "), ("score +6", "score\t+6"), ("abdada", "\nabdada"),
+                       ("position X", "\nposition X"), ("\nh5", "\n" + "h5" * 41), ("\nh5", "\n" + "h5" * 70), ("\nend", "\n\nend"),
+                       ("\nend ", "\nend  "), ("leaves ", "leaves 0")):
+        check(was in text, was)
+        write(broken, with_checksum(text.replace(was, wrong, 1)))
+        both_refuse(broken, 2)
+
+
+def example(*words):
+    """The exit status, and what is printed."""
+    done = subprocess.run([sys.executable, EXAMPLE, *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    return done.returncode, done.stdout.decode()
+
+
+def both_refuse(proof, status):
+    done, (other, printed) = run("abdada", "check", proof), example(proof)
+    equal((other, len(printed.splitlines())), (status, 1), text_of(proof), printed)
+    equal((done.status, len(done.lines["err"])), (status, 1), text_of(proof), done.tail())
 
 
 def write(proof, text):
@@ -196,6 +222,7 @@ def a_cluster_proves_and_goes_on():
     front = Process("abdada", "solve", "--proof", proof, *arguments)
     front.close_input()
     wait_until(lambda: not front.running() or os.path.exists(proof) and os.path.getsize(proof) > 200, "a piece of the proof")
+    check(front.running(), "the proof was whole before the front-end was killed")
     front.kill()
     shards[0].kill()
     row, = solve(proof, "--resume", *arguments)
@@ -203,6 +230,48 @@ def a_cluster_proves_and_goes_on():
     verified(proof)
     for process in (worker, shards[1]):
         process.kill()
+
+
+def one_program_writes_a_proof():
+    proof = path("locked")
+    solve(proof, "--proof-leaf", 5, BOARD)
+    whole = prefix_of(proof, -1)
+    with open(proof, "rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        for words in ([], ["--resume"]):
+            done = run("abdada", "solve", "--proof", proof, "--proof-leaf", 5, *words, BOARD)
+            equal((done.status, len(done.lines["err"])), (1, 1), done.tail())
+            check("another program writes it" in done.err(), done.err())
+            equal(prefix_of(proof, -1), whole)
+        verified(proof)
+    solve(proof, "--resume", "--proof-leaf", 5, BOARD)
+
+
+def a_damaged_proof_is_not_continued():
+    """A bit of a frame in the middle: what follows is whole, and stays."""
+    proof = path("damaged")
+    file, _ = small("damaged.obf", 3)
+    arguments = ("--proof-leaf", 8, "--obf", file)
+    solve(proof, *arguments)
+    data = bytearray(prefix_of(proof, -1))
+    begins = [found.start() for found in re.finditer(re.escape(b"\x28\xb5\x2f\xfd"), data)]
+    check(len(begins) >= 3, begins)
+    data[(begins[1] + begins[2]) // 2] ^= 1
+    with open(proof, "wb") as damaged:
+        damaged.write(data)
+    done = run("abdada", "solve", "--proof", proof, "--resume", *arguments)
+    equal((done.status, len(done.lines["err"])), (1, 1), done.tail())
+    check(f"the frame at byte {begins[1]} is damaged" in done.err(), done.err())
+    equal(prefix_of(proof, -1), bytes(data))
+
+
+def large_proofs_are_refused():
+    proof = path("large")
+    solve(proof, "--proof-leaf", 21, BOARD)
+    for words, status, why in (([], 2, "--max-leaf 21"), (["--max-leaf", 21], 0, ""), (["--max-leaf", 21, "--memory", "1K"], 2, "--memory")):
+        done = run("abdada", "check", *words, proof)
+        equal(done.status, status, done.tail())
+        check(why in done.err(), done.err())
 
 
 def only_its_own_proof_is_continued():
@@ -243,6 +312,8 @@ WRONG = [
     ("check", ["--sample", "101%", "x"], 2, "--sample"),
     ("check", ["--sample", "1x", "x"], 2, "--sample"),
     ("check", ["-j", "0", "x"], 2, "--threads"),
+    ("check", ["--max-leaf", "25", "x"], 2, "--max-leaf"),
+    ("check", ["--memory", "1K", "x"], 2, "--memory"),
     ("solve", ["--proof", "/nowhere/proof", BOARD], 1, "--proof /nowhere/proof: No such file"),
     ("solve", ["--proof", "/dev/full", BOARD], 1, "--proof /dev/full: No space left on device"),
     ("solve", ["--proof", "x", "--wld", BOARD], 2, "--wld"),
@@ -263,4 +334,5 @@ if __name__ == "__main__":
     sys.exit(main([
         small_endings_are_proved, a_leaf_is_a_proof_of_its_own, a_sample_says_its_seed,
         the_checker_of_another_make_agrees, changed_proofs_are_refused, a_killed_writer_goes_on,
-        a_cluster_proves_and_goes_on, only_its_own_proof_is_continued, a_score_that_is_not_exact_has_no_proof, wrong_use_is_said_in_a_line], ("abdada", "ttserver", "ttworker")))
+        a_cluster_proves_and_goes_on, one_program_writes_a_proof, a_damaged_proof_is_not_continued, large_proofs_are_refused,
+        only_its_own_proof_is_continued, a_score_that_is_not_exact_has_no_proof, wrong_use_is_said_in_a_line], ("abdada", "ttserver", "ttworker")))

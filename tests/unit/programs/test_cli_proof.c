@@ -1,8 +1,10 @@
 #include "tests/support/test_tt.h"
 
 #include "common/rng.h"
+#include "worker/games/othello/othello.h"
 #include "worker/games/othello/solver.h"
 #include "worker/programs/othello/proof_contents.h"
+#include "worker/programs/othello/prove.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -127,13 +129,15 @@ struct verdict {
     bool is_valid; /* and every leaf's claim is true */
     uint64_t claims;
     size_t leaves;
+    struct proof_score score; /* the first one */
     char why[PROOF_WHY_MAX];
 };
 
-static struct verdict check_bytes(const uint8_t *bytes, size_t size)
+static struct verdict check_within(const uint8_t *bytes, size_t size, uint64_t memory_max,
+                                   unsigned leaf_max)
 {
     struct proof_reader reader;
-    struct proof_contents contents = {0};
+    struct proof_contents contents = {.memory_max = memory_max, .leaf_max = leaf_max};
     struct verdict v = {0};
     uint64_t nodes = 0;
     assert_int_equal(proof_reader_of(&reader, bytes, size), ERR_OK);
@@ -144,11 +148,19 @@ static struct verdict check_bytes(const uint8_t *bytes, size_t size)
     }
     v.claims = contents.claims;
     v.leaves = contents.leaves;
+    if (contents.scores > 0) {
+        v.score = contents.score[0];
+    }
     assert_null(strchr(v.why, '\n'));
     assert_true(v.err == ERR_OK || v.why[0] != '\0');
     proof_contents_close(&contents);
     proof_reader_close(&reader);
     return v;
+}
+
+static struct verdict check_bytes(const uint8_t *bytes, size_t size)
+{
+    return check_within(bytes, size, 0, 0);
 }
 
 static struct verdict check_text(const char *text, size_t n)
@@ -181,6 +193,7 @@ static void the_plain_solver_knows_what_boards_are_worth(void **state)
             assert_int_equal(proof_solve(&most, &nodes), value <= v);
         }
     }
+    assert_int_equal(nodes, 1715785); /* the order of moves decides how many */
 }
 
 static void a_proof_is_valid_with_the_true_score_alone(void **state)
@@ -315,7 +328,10 @@ static void every_bit_of_the_file_counts(void **state)
         bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
         const struct verdict v = check_bytes(bytes, size);
         /* A bit of the frame's head says nothing. */
-        assert_true(v.err != ERR_OK || (v.claims == whole.claims && v.leaves == whole.leaves));
+        assert_true(v.err != ERR_OK ||
+                    (v.claims == whole.claims && v.leaves == whole.leaves &&
+                     v.score.board.own == s.board.own && v.score.board.other == s.board.other &&
+                     v.score.is_black == s.is_black && v.score.score == s.score));
         bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
     }
     for (size_t cut = 0; cut < size; cut++) {
@@ -339,12 +355,23 @@ static void a_text_that_is_no_proof_is_refused_in_a_line(void **state)
         {"abdada-proof 1 leaf 25 positions 1\n", "too large"},
         {"abdada-proof 1 leaf 0 positions 1\n", "too large, or empty"},
         {"abdada-proof 1 leaf 5 positions 0\n", "line 1 has no position"},
+        {"abdada-proof 1 leaf 5 positions 1000001\n", "line 1 has too many positions"},
+        {LESS BOARD
+         "score +6\nh5g6h5h5h5h5h5h5h5h5h5h5h5h5h5h5h5h5h5h5h5h5h5h5h5h5h5h5h5h5h5h5h5h5h5h5"
+         "h5h5h5h5h5\n",
+         "line 4 has more than 40 moves"},
         {"abdada-proof 1 leaf 5 positions 1", "line 1 does not end"},
         {HEAD, "not complete"},
         {HEAD BOARD, "not complete"},
         {HEAD BOARD "score +6\n", "not complete"},
         {HEAD BOARD "score +6\nh5\n", "not complete"},
+        {HEAD "\n", "line 2 is not a position"},
+        {HEAD BOARD "\n", "line 3 is not a score"},
+        {HEAD BOARD "score +6\n\n", "line 4 is not of moves"},
+        {HEAD BOARD "score +6\nh5\n\n", "line 5 is not the end"},
         {HEAD BOARD "score 6\n", "line 3 is not a score"},
+        {HEAD BOARD "score +06\n", "line 3 is not a score"},
+        {HEAD BOARD "score -0\n", "line 3 is not a score"},
         {HEAD BOARD "score +66\n", "line 3 is not a score"},
         {HEAD "position XO X\n", "line 2 is not a position"},
         {HEAD "h5\n", "line 2 is not a position"},
@@ -353,7 +380,7 @@ static void a_text_that_is_no_proof_is_refused_in_a_line(void **state)
         {HEAD BOARD "score +6\nh5h5\n", "line 4 has more moves"},
         {HEAD BOARD "score +6\na1\n", "does not hold: the move for it is not legal"},
         {LESS BOARD "score +8\nh5\n", "-8 does not hold: the game is over"},
-        {HEAD BOARD "score +6\nend\n", "there is no move for it"},
+        {HEAD BOARD "score +6\nend claims 1 leaves 0 crc32 00000000\n", "there is no move for it"},
         {HEAD BOARD "score +6\nh5\nend claims 6 leaves 5 crc32 00000000\n", "is not the end"},
         {HEAD BOARD "score \t6\n", "not plain text"},
         {HEAD BOARD "score +6\n\xff\n", "not plain text"},
@@ -368,20 +395,75 @@ static void a_text_that_is_no_proof_is_refused_in_a_line(void **state)
     assert_non_null(strstr(check_bytes(plain, sizeof plain).why, "no file of frames"));
 }
 
+static void a_proof_beyond_the_bounds_is_refused(void **state)
+{
+    (void)state;
+    static char text[TEXT_MAX];
+    static uint8_t bytes[FRAMES_MAX];
+    uint64_t rng = 6;
+    struct sample s;
+    draw(&s, &rng, 12);
+    prove(&s, 2);
+    const size_t size = compress(text, text_of(&s, text), bytes);
+    assert_int_equal(check_within(bytes, size, 1 << 20, 2).err, ERR_OK);
+    for (uint64_t max = 1; max < 100000; max *= 3) {
+        const struct verdict v = check_within(bytes, size, max, 0);
+        assert_int_equal(v.err, ERR_FULL);
+        assert_string_equal(v.why, "it needs more memory than --memory allows");
+    }
+    const struct verdict v = check_within(bytes, size, 0, 1);
+    assert_int_equal(v.err, ERR_RANGE);
+    assert_string_equal(v.why, "leaves of 2 empty squares take long: --max-leaf 2");
+}
+
+/* Frames of one byte of text more each, and each bit of a frame that is not the last: what is
+ * damaged is not cut. */
+static void a_file_that_is_damaged_is_not_cut(void **state)
+{
+    (void)state;
+    static const char text[] = "first\n", second[] = "the second line\n";
+    static uint8_t bytes[FRAMES_MAX];
+    struct proof_reader r;
+    char why[PROOF_WHY_MAX];
+    uint32_t crc;
+    const size_t first = compress(text, sizeof text - 1, bytes);
+    const size_t middle = first + compress(second, sizeof second - 1, bytes + first);
+    const size_t size = middle + compress(text, sizeof text - 1, bytes + middle);
+    for (size_t bit = 8 * first; bit < 8 * middle; bit++) {
+        bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        assert_int_equal(proof_reader_of(&r, bytes, size), ERR_OK);
+        const enum err err = proof_reader_cut(&r, &crc, why);
+        /* A bit of the frame's head says nothing. */
+        assert_true(err == ERR_OK ? r.size == size &&
+                                        crc == proof_crc32(0, "first\nthe second line\nfirst\n", 28)
+                                  : err == ERR_PROTO && r.size == size);
+        proof_reader_close(&r);
+        bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+    for (size_t cut = middle; cut < size; cut++) {
+        assert_int_equal(proof_reader_of(&r, bytes, cut), ERR_OK);
+        assert_int_equal(proof_reader_cut(&r, &crc, why), ERR_OK);
+        assert_int_equal(r.size, middle);
+        proof_reader_close(&r);
+    }
+}
+
 /* What a writer that was killed leaves is cut to whole frames, and goes on from there. */
 static void a_file_is_continued_where_it_was_torn(void **state)
 {
     (void)state;
     char path[] = "/tmp/abdada-proof-XXXXXX", why[PROOF_WHY_MAX], line[PROOF_LINE_MAX];
     const struct proof_head head = {5, 1};
-    struct proof_writer *w;
+    struct proof_writer *w, *other;
+    char other_why[PROOF_WHY_MAX];
     struct proof_reader r;
     uint32_t crc;
     unsigned square, moves = 0;
     const int file = mkstemp(path);
     assert_true(file >= 0);
     proof_head_line(&head, line);
-    assert_int_equal(proof_writer_open(&w, path, 0, 0, why), ERR_OK);
+    assert_int_equal(proof_writer_open(&w, path, why), ERR_OK);
+    assert_int_equal(proof_writer_begin(w, 0, 0, why), ERR_OK);
     assert_int_equal(proof_writer_line(w, line, why), ERR_OK);
     assert_int_equal(proof_writer_flush(w, why), ERR_OK);
     for (unsigned i = 0; i < 100; i++) {
@@ -391,7 +473,13 @@ static void a_file_is_continued_where_it_was_torn(void **state)
     assert_int_equal(proof_writer_close(&w, why), ERR_OK);
     const off_t size = lseek(file, 0, SEEK_END);
     assert_int_equal(ftruncate(file, size - 1), 0);
-    assert_int_equal(proof_reader_open(&r, path), ERR_OK);
+    assert_int_equal(proof_writer_open(&w, path, why), ERR_OK);
+    assert_int_equal(proof_writer_open(&other, path, other_why), ERR_EXIST);
+    assert_string_equal(other_why, "another program writes it");
+    assert_int_equal(proof_writer_read(w, &r, 10), ERR_FULL);
+    assert_int_equal(lseek(file, 0, SEEK_END), size - 1);
+    proof_reader_close(&r);
+    assert_int_equal(proof_reader_open(&r, path, UINT64_MAX), ERR_OK);
     assert_int_equal(proof_reader_cut(&r, &crc, why), ERR_OK);
     assert_int_equal(proof_reader_line(&r, why), ERR_OK);
     assert_string_equal(r.line, line);
@@ -400,12 +488,12 @@ static void a_file_is_continued_where_it_was_torn(void **state)
     }
     assert_int_equal(moves, 50);
     assert_int_equal(r.crc, crc);
-    assert_int_equal(proof_writer_open(&w, path, r.size, crc, why), ERR_OK);
+    assert_int_equal(proof_writer_begin(w, r.size, crc, why), ERR_OK);
     assert_int_equal(proof_writer_move(w, 50, why), ERR_OK);
     crc = proof_writer_crc(w);
     assert_int_equal(proof_writer_close(&w, why), ERR_OK);
     proof_reader_close(&r);
-    assert_int_equal(proof_reader_open(&r, path), ERR_OK);
+    assert_int_equal(proof_reader_open(&r, path, UINT64_MAX), ERR_OK);
     while (proof_reader_line(&r, why) == ERR_OK) {
     }
     assert_int_equal(r.crc, crc);
@@ -414,8 +502,49 @@ static void a_file_is_continued_where_it_was_torn(void **state)
     proof_reader_close(&r);
     close(file);
     unlink(path);
-    assert_int_equal(proof_writer_open(&w, "/nowhere/file", 0, 0, why), ERR_IO);
-    assert_int_equal(proof_reader_open(&r, "/nowhere/file"), ERR_IO);
+    assert_int_equal(proof_writer_open(&w, "/nowhere/file", why), ERR_IO);
+    assert_int_equal(proof_reader_open(&r, "/nowhere/file", UINT64_MAX), ERR_IO);
+}
+
+/* The engine is right; whoever asks for the proof has another score. */
+static void a_false_score_is_not_proved(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *board, *says;
+        int score;
+    } cases[] = {
+        {"XXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXX------------------------ X",
+         "<= +62 is not true: the tables were wrong somewhere", 62},
+        {"XXXOXXXXOXXXXXXXOOXXXXXXOOOXXXXXOOOXXOO-OOOOO---OOOOOOO-OOOOOOO- X",
+         ">= +8 is not true: the tables were wrong somewhere", 8},
+    };
+    char path[] = "/tmp/abdada-proof-XXXXXX", why[ENGINE_WHY_MAX + PROVE_WHY_MAX];
+    const int file = mkstemp(path);
+    assert_true(file >= 0);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct engine_options options = {.threads = 1, .hash_bytes = 4 << 20};
+        const struct proof_head head = {1, 1};
+        struct job job = {.algorithm = algorithm_by_name("abdada"),
+                          .depth = 24,
+                          .remote_depth = PROTO_REMOTE_DEPTH_AUTO};
+        struct engine *engine = NULL;
+        struct engine_result result;
+        struct prove *prove;
+        assert_int_equal(engine_open(&engine, &options, why), ERR_OK);
+        assert_int_equal(job_set_position(&job, &game_othello, cases[i].board, why, sizeof why),
+                         ERR_OK);
+        job_set_namespace(&job, 0);
+        assert_int_equal(engine_run(engine, &job, NULL, &result), ERR_OK);
+        assert_int_equal(prove_open(&prove, path, &head, false, why), ERR_OK);
+        assert_int_equal(prove_position(prove, engine, &job, cases[i].score, why), ERR_RANGE);
+        assert_non_null(strstr(why, cases[i].says));
+        assert_int_equal(prove_close(&prove, why), ERR_OK);
+        job_free(&job);
+        engine_close(&engine);
+    }
+    close(file);
+    unlink(path);
 }
 
 static void the_checksum_is_that_of_others(void **state)
@@ -435,7 +564,10 @@ int main(void)
         cmocka_unit_test(no_false_proof_is_accepted),
         cmocka_unit_test(every_bit_of_the_file_counts),
         cmocka_unit_test(a_text_that_is_no_proof_is_refused_in_a_line),
+        cmocka_unit_test(a_proof_beyond_the_bounds_is_refused),
+        cmocka_unit_test(a_file_that_is_damaged_is_not_cut),
         cmocka_unit_test(a_file_is_continued_where_it_was_torn),
+        cmocka_unit_test(a_false_score_is_not_proved),
         cmocka_unit_test(the_checksum_is_that_of_others),
     };
     memory = aligned_alloc(64, othello_memory_bytes());

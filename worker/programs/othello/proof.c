@@ -22,12 +22,16 @@ static struct proof_claim *place_of(const struct proof_set *set, const struct pr
     return &set->at[i];
 }
 
-static bool grow(struct proof_set *set)
+/* While the claims move there are two sets. */
+static enum err grow(struct proof_set *set, uint64_t memory_max)
 {
     struct proof_set more = {.count = set->count, .room = set->room > 0 ? 2 * set->room : 1024};
+    if (memory_max > 0 && (set->room + more.room) * sizeof *more.at > memory_max) {
+        return ERR_FULL;
+    }
     more.at = calloc(more.room, sizeof *more.at);
     if (more.at == NULL) {
-        return false;
+        return ERR_NOMEM;
     }
     for (size_t i = 0; i < set->room; i++) {
         if (set->at[i].is_made) {
@@ -36,7 +40,7 @@ static bool grow(struct proof_set *set)
     }
     free(set->at);
     *set = more;
-    return true;
+    return ERR_OK;
 }
 
 void proof_close(struct proof_walk *walk)
@@ -77,9 +81,11 @@ static bool is_true_at_the_end(const struct proof_claim *claim)
 static enum proof_end prove(struct proof_walk *walk, const struct proof_claim *claim)
 {
     const struct othello_board b = claim->board;
-    if (walk->set.count >= walk->set.room / 2 && !grow(&walk->set)) {
-        walk->has_no_memory = true;
-        return PROOF_STOPPED;
+    if (walk->set.count >= walk->set.room / 2) {
+        walk->err = grow(&walk->set, walk->memory_max);
+        if (walk->err != ERR_OK) {
+            return PROOF_STOPPED;
+        }
     }
     struct proof_claim *place = place_of(&walk->set, claim);
     if (place->is_made) {
@@ -121,6 +127,7 @@ enum proof_end proof_walk(struct proof_walk *walk, struct othello_board board, b
 {
     struct proof_claim claim = {
         .board = board, .value = (int8_t)score, .is_lower = true, .is_black = is_black};
+    CHECK(abs(score) <= OTHELLO_SCORE_MAX);
     walk->length = 0;
     /* No board is worth less than -64 or more than 64. */
     enum proof_end end = score > -OTHELLO_SCORE_MAX ? prove(walk, &claim) : PROOF_VALID;

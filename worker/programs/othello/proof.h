@@ -6,7 +6,7 @@
  * empty squares or fewer is a leaf: its claim is not divided, but to be solved. A claim that was
  * made before, of the same board from the same side, is not made again. So a proof of a score is
  * its board, its leaf, and the moves of the claims "at least" one after the other
- * (docs/proof.md). Who writes a proof and who checks it take the same walk.
+ * (docs/proof.md). `solve`, which writes a proof, and `check` take this same walk.
  *
  * Threads: any, each with its own walk. Memory: a set of the claims, which grows; freed by close.
  */
@@ -52,6 +52,7 @@ struct proof_walk {
     void *self;
     /* The move that shows the walk's claim, which is "at least". False: stop. */
     bool (*choose)(void *self, const struct proof_walk *walk, unsigned *square);
+    uint64_t memory_max; /* bytes that the set of claims may have; 0: no bound */
     /* A claim to be solved. NULL: nobody wants to know. False: stop. */
     bool (*solve)(void *self, const struct proof_claim *claim);
     /* state */
@@ -60,7 +61,7 @@ struct proof_walk {
     unsigned length;
     uint64_t claims, leaves; /* of all walks; leaves are claims, too */
     struct proof_set set;
-    bool has_no_memory; /* set when that stopped it */
+    enum err err; /* why it was stopped, if no callback did: ERR_NOMEM, ERR_FULL (memory_max) */
 };
 
 /* Proves that the board is worth `score`, -64 to 64: at least that, then at most that. */

@@ -8,6 +8,7 @@
 struct walker {
     struct proof_contents *contents;
     struct proof_reader *reader;
+    struct proof_walk *walk;
     enum err err; /* why the walk was stopped */
     char *why;
 };
@@ -16,9 +17,18 @@ static bool keep_leaf(void *self, const struct proof_claim *claim)
 {
     struct walker *w = self;
     struct proof_contents *c = w->contents;
-    if (c->leaves == c->room) {
-        const size_t room = c->room > 0 ? 2 * c->room : 1024;
-        struct proof_claim *more = realloc(c->leaf, room * sizeof *more);
+    c->leaves++;
+    if (c->keeps != NULL && !c->keeps(c->self)) {
+        return true;
+    }
+    if (c->kept == c->room) {
+        const size_t room = c->room > 0 ? 2 * c->room : 1024, bytes = room * sizeof *c->leaf;
+        if (bytes + w->walk->set.room * sizeof *claim > w->walk->memory_max) {
+            w->err = ERR_FULL;
+            return false;
+        }
+        w->walk->memory_max -= bytes - c->room * sizeof *c->leaf;
+        struct proof_claim *more = realloc(c->leaf, bytes);
         if (more == NULL) {
             w->err = ERR_NOMEM;
             return false;
@@ -26,7 +36,7 @@ static bool keep_leaf(void *self, const struct proof_claim *claim)
         c->leaf = more;
         c->room = room;
     }
-    c->leaf[c->leaves++] = *claim;
+    c->leaf[c->kept++] = *claim;
     return true;
 }
 
@@ -93,14 +103,16 @@ static enum err read_board(struct proof_reader *r, struct othello_board *board, 
 
 static enum err read_score(struct proof_reader *r, int *score, char *why)
 {
-    char again[PROOF_LINE_MAX] = "";
+    char again[PROOF_LINE_MAX];
     const enum err err = read_line(r, why);
-    if (err == ERR_OK && sscanf(r->line, "score %3d", score) == 1 &&
-        abs(*score) <= OTHELLO_SCORE_MAX) {
-        proof_score_line(*score, again);
+    if (err != ERR_OK) {
+        return err;
     }
-    return err != ERR_OK || strcmp(again, r->line) == 0 ? err
-                                                        : wrong(why, r->number, "is not a score");
+    if (sscanf(r->line, "score %3d", score) != 1 || abs(*score) > OTHELLO_SCORE_MAX) {
+        return wrong(why, r->number, "is not a score");
+    }
+    proof_score_line(*score, again);
+    return strcmp(again, r->line) == 0 ? ERR_OK : wrong(why, r->number, "is not a score");
 }
 
 static enum err is_false(struct proof_contents *c, const struct proof_walk *walk,
@@ -115,10 +127,16 @@ static enum err is_false(struct proof_contents *c, const struct proof_walk *walk
 
 static enum err read_position(struct proof_reader *r, struct proof_contents *c, char *why)
 {
-    struct walker walker = {.contents = c, .reader = r, .err = ERR_NOMEM, .why = why};
-    struct proof_walk walk = {
-        .leaf = c->head.leaf, .self = &walker, .choose = read_move, .solve = keep_leaf};
-    struct proof_score root;
+    const uint64_t max = c->memory_max > 0 ? c->memory_max : PROOF_MEMORY;
+    const uint64_t used = r->size + c->room * sizeof *c->leaf;
+    struct walker walker = {.contents = c, .reader = r, .why = why};
+    struct proof_walk walk = {.leaf = c->head.leaf,
+                              .self = &walker,
+                              .choose = read_move,
+                              .memory_max = used < max ? max - used : 1,
+                              .solve = keep_leaf};
+    walker.walk = &walk;
+    struct proof_score root = {.score = 0};
     char again[PROOF_LINE_MAX];
     enum err err = read_board(r, &root.board, &root.is_black, why);
     if (err == ERR_OK) {
@@ -140,21 +158,29 @@ static enum err read_position(struct proof_reader *r, struct proof_contents *c, 
                                                            : "the game is over with another value",
                         why);
     }
-    if (end == PROOF_STOPPED && (walk.has_no_memory || walker.err != ERR_ABSENT)) {
-        return walk.has_no_memory ? ERR_NOMEM : walker.err;
+    if (end == PROOF_STOPPED && (walk.err != ERR_OK || walker.err != ERR_ABSENT)) {
+        return walk.err != ERR_OK ? walk.err : walker.err;
     }
     if (end == PROOF_STOPPED) {
         err = proof_reader_line(r, why);
-        return err == ERR_OK       ? is_false(c, &walk, "there is no move for it", why)
-               : err == ERR_ABSENT ? incomplete(why)
-                                   : err;
+        if (err == ERR_OK) {
+            return strncmp(r->line, "end ", 4) == 0
+                       ? is_false(c, &walk, "there is no move for it", why)
+                       : wrong(why, r->number, "is not of moves");
+        }
+        return err == ERR_ABSENT ? incomplete(why) : err;
     }
     const uint32_t crc = r->crc;
     err = read_line(r, why);
     proof_end_line(walk.claims, walk.leaves, crc, again);
-    return err != ERR_OK || strcmp(again, r->line) == 0
-               ? err
-               : wrong(why, r->number, "is not the end of these claims");
+    if (err == ERR_OK && strcmp(again, r->line) != 0) {
+        err = wrong(why, r->number, "is not the end of these claims");
+    }
+    if (err == ERR_OK && c->solve != NULL) {
+        err = c->solve(c->self) ? ERR_OK : ERR_ABSENT;
+        c->kept = 0;
+    }
+    return err;
 }
 
 enum err proof_contents_read(struct proof_contents *c, struct proof_reader *r, char *why)
@@ -163,8 +189,13 @@ enum err proof_contents_read(struct proof_contents *c, struct proof_reader *r, c
     if (err == ERR_OK && (c->head.leaf < 1 || c->head.leaf > PROOF_LEAF_MAX)) {
         err = wrong(why, 1, "has leaves that are too large, or empty");
     }
-    if (err == ERR_OK && c->head.positions == 0) {
-        err = wrong(why, 1, "has no position");
+    if (err == ERR_OK && (c->head.positions < 1 || c->head.positions > PROOF_POSITIONS_MAX)) {
+        err = wrong(why, 1, c->head.positions == 0 ? "has no position" : "has too many positions");
+    }
+    if (err == ERR_OK && c->leaf_max > 0 && c->head.leaf > c->leaf_max) {
+        snprintf(why, PROOF_WHY_MAX, "leaves of %u empty squares take long: --max-leaf %u",
+                 c->head.leaf, c->head.leaf);
+        return ERR_RANGE;
     }
     for (unsigned i = 0; i < c->head.positions && err == ERR_OK; i++) {
         err = read_position(r, c, why);
@@ -177,6 +208,8 @@ enum err proof_contents_read(struct proof_contents *c, struct proof_reader *r, c
     }
     if (err == ERR_NOMEM) {
         snprintf(why, PROOF_WHY_MAX, "%s", err_text(err));
+    } else if (err == ERR_FULL) {
+        snprintf(why, PROOF_WHY_MAX, "it needs more memory than --memory allows");
     }
     return err;
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zstd.h>
@@ -77,13 +78,13 @@ enum err proof_reader_of(struct proof_reader *r, const uint8_t *bytes, size_t si
     return ERR_OK;
 }
 
-static enum err read_all(FILE *file, uint8_t **out, size_t *size)
+static enum err read_all(FILE *file, uint64_t max, uint8_t **out, size_t *size)
 {
     size_t room = 1 << 16, length = 0;
     uint8_t *bytes = malloc(room);
     while (bytes != NULL) {
         length += fread(bytes + length, 1, room - length, file);
-        if (length < room) {
+        if (length < room || length > max) {
             break;
         }
         uint8_t *more = realloc(bytes, room *= 2);
@@ -95,23 +96,23 @@ static enum err read_all(FILE *file, uint8_t **out, size_t *size)
     if (bytes == NULL) {
         return ERR_NOMEM;
     }
-    if (ferror(file)) {
+    if (ferror(file) || length > max) {
         free(bytes);
-        return ERR_IO;
+        return ferror(file) ? ERR_IO : ERR_FULL;
     }
     *out = bytes;
     *size = length;
     return ERR_OK;
 }
 
-enum err proof_reader_open(struct proof_reader *r, const char *path)
+/* Closes the file. */
+static enum err read_file(struct proof_reader *r, FILE *file, uint64_t max)
 {
-    FILE *file = fopen(path, "rb");
     if (file == NULL) {
         return ERR_IO;
     }
     enum err err = begin(r);
-    err = err == ERR_OK ? read_all(file, &r->bytes, &r->size) : err;
+    err = err == ERR_OK ? read_all(file, max, &r->bytes, &r->size) : err;
     const int error = errno;
     fclose(file);
     if (err != ERR_OK) {
@@ -119,6 +120,11 @@ enum err proof_reader_open(struct proof_reader *r, const char *path)
         errno = error;
     }
     return err;
+}
+
+enum err proof_reader_open(struct proof_reader *r, const char *path, uint64_t max)
+{
+    return read_file(r, fopen(path, "rb"), max);
 }
 
 void proof_reader_close(struct proof_reader *r)
@@ -130,7 +136,7 @@ void proof_reader_close(struct proof_reader *r)
 }
 
 /* More text, behind what is left of the piece, which has room. ERR_ABSENT: there is no more;
- * ERR_PROTO: the frame is torn, or none. */
+ * ERR_PROTO: the frame is torn, or damaged, or none. */
 static enum err read_more(struct proof_reader *r)
 {
     const size_t left = r->length - r->next;
@@ -151,7 +157,18 @@ static enum err read_more(struct proof_reader *r)
     }
     r->at = in.pos;
     r->length = out.pos;
-    return out.pos > left ? ERR_OK : r->whole == r->size ? ERR_ABSENT : ERR_PROTO;
+    r->is_torn = out.pos == left && r->whole < r->size;
+    return out.pos > left ? ERR_OK : r->is_torn ? ERR_PROTO : ERR_ABSENT;
+}
+
+static enum err bad_frame(const struct proof_reader *r, const char *what, char *why)
+{
+    if (r->whole == 0) {
+        snprintf(why, PROOF_WHY_MAX, "it is no file of frames of Zstandard");
+    } else {
+        snprintf(why, PROOF_WHY_MAX, "the frame at byte %zu is %s", r->whole, what);
+    }
+    return ERR_PROTO;
 }
 
 static enum err bad_line(const struct proof_reader *r, const char *what, char *why)
@@ -169,11 +186,9 @@ static enum err peek_line(struct proof_reader *r, const char **line, size_t *len
         end = left > 0 ? memchr(r->text + r->next, '\n', left) : NULL;
         const enum err err = end == NULL && left < PROOF_LINE_MAX ? read_more(r) : ERR_OK;
         if (err == ERR_PROTO) {
-            snprintf(why, PROOF_WHY_MAX,
-                     r->whole == 0 && r->number == 0 ? "it is no file of frames of Zstandard"
-                                                     : "the frame at byte %zu is torn or damaged",
-                     r->whole);
-        } else if (err == ERR_ABSENT && left > 0) {
+            return bad_frame(r, r->is_torn ? "torn" : "damaged", why);
+        }
+        if (err == ERR_ABSENT && left > 0) {
             return bad_line(r, "does not end", why);
         } else if (end == NULL && left >= PROOF_LINE_MAX) {
             return bad_line(r, "is too long", why);
@@ -212,27 +227,50 @@ enum err proof_reader_line(struct proof_reader *r, char *why)
     return ERR_OK;
 }
 
-static void rewind_to_begin(struct proof_reader *r)
+void proof_reader_rewind(struct proof_reader *r)
 {
     r->at = r->whole = r->length = r->next = 0;
     ZSTD_DCtx_reset(r->zstd, ZSTD_reset_session_only);
     r->number = r->crc = r->moved = 0;
+    r->is_torn = false;
     r->line[0] = '\0';
+}
+
+/* Whether another frame begins within the last one, which does not end: then its length is wrong,
+ * and what follows was whole. */
+static bool has_frame_within(const struct proof_reader *r)
+{
+    static const uint8_t magic[4] = {0x28, 0xb5, 0x2f, 0xfd};
+    for (size_t i = r->whole + 1; i + sizeof magic <= r->size; i++) {
+        if (memcmp(r->bytes + i, magic, sizeof magic) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 enum err proof_reader_cut(struct proof_reader *r, uint32_t *crc, char *why)
 {
+    const size_t size = r->size;
     enum err err;
+    proof_reader_rewind(r);
     while ((err = read_more(r)) == ERR_OK) {
         r->next = r->length;
     }
+    if (err == ERR_PROTO && (!r->is_torn || has_frame_within(r))) {
+        return bad_frame(r, "damaged", why);
+    }
     r->size = r->whole;
-    rewind_to_begin(r);
+    proof_reader_rewind(r);
     while ((err = proof_reader_line(r, why)) == ERR_OK) {
     }
+    if (err != ERR_ABSENT) {
+        r->size = size;
+        return err;
+    }
     *crc = r->crc;
-    rewind_to_begin(r);
-    return err == ERR_ABSENT ? ERR_OK : err;
+    proof_reader_rewind(r);
+    return ERR_OK;
 }
 
 static bool is_square(const char *text)
@@ -252,6 +290,11 @@ enum err proof_reader_move(struct proof_reader *r, unsigned *square, char *why)
         }
         if (err == ERR_OK) {
             err = proof_reader_line(r, why);
+        }
+        if (err == ERR_OK && length > 2 * PROOF_LINE_MOVES + 1) {
+            snprintf(why, PROOF_WHY_MAX, "line %u has more than %d moves", r->number,
+                     PROOF_LINE_MOVES);
+            err = ERR_PROTO;
         }
         if (err != ERR_OK) {
             return err;
@@ -306,6 +349,7 @@ enum err proof_reader_head(struct proof_reader *r, struct proof_head *out, char 
 
 struct proof_writer {
     int file;
+    bool is_regular; /* is a file that has a length, and a lock; no terminal or pipe */
     bool has_failed;
     ZSTD_CCtx *zstd;
     uint32_t crc; /* of all text */
@@ -323,8 +367,7 @@ static enum err failed(struct proof_writer *w, char *why)
     return ERR_IO;
 }
 
-enum err proof_writer_open(struct proof_writer **out, const char *path, size_t keep, uint32_t crc,
-                           char *why)
+enum err proof_writer_open(struct proof_writer **out, const char *path, char *why)
 {
     struct proof_writer *w = calloc(1, sizeof *w);
     ZSTD_CCtx *zstd = ZSTD_createCCtx();
@@ -337,18 +380,40 @@ enum err proof_writer_open(struct proof_writer **out, const char *path, size_t k
         return ERR_NOMEM;
     }
     w->zstd = zstd;
-    w->crc = crc;
-    w->begun_us = clock_us();
-    w->file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    w->file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     struct stat is;
-    if (w->file < 0 || fstat(w->file, &is) != 0 ||
-        (S_ISREG(is.st_mode) &&
-         (ftruncate(w->file, (off_t)keep) != 0 || lseek(w->file, 0, SEEK_END) < 0))) {
-        const enum err err = failed(w, why);
+    enum err err = w->file < 0 || fstat(w->file, &is) != 0 ? failed(w, why) : ERR_OK;
+    w->is_regular = err == ERR_OK && S_ISREG(is.st_mode);
+    if (w->is_regular && flock(w->file, LOCK_EX | LOCK_NB) != 0) {
+        const bool is_locked = errno == EWOULDBLOCK;
+        err = failed(w, why);
+        if (is_locked) {
+            snprintf(why, PROOF_WHY_MAX, "another program writes it");
+            err = ERR_EXIST;
+        }
+    }
+    if (err != ERR_OK) {
         (void)proof_writer_close(&w, NULL);
         return err;
     }
     *out = w;
+    return ERR_OK;
+}
+
+enum err proof_writer_read(struct proof_writer *w, struct proof_reader *out, uint64_t max)
+{
+    const int file = dup(w->file); /* the lock stays with the other one */
+    return file < 0 ? ERR_IO : read_file(out, fdopen(file, "rb"), max);
+}
+
+enum err proof_writer_begin(struct proof_writer *w, size_t keep, uint32_t crc, char *why)
+{
+    if (w->is_regular &&
+        (ftruncate(w->file, (off_t)keep) != 0 || lseek(w->file, 0, SEEK_END) < 0)) {
+        return failed(w, why);
+    }
+    w->crc = crc;
+    w->begun_us = clock_us();
     return ERR_OK;
 }
 
@@ -436,6 +501,9 @@ enum err proof_writer_close(struct proof_writer **writer, char *why)
     }
     if (w->file >= 0) {
         err = w->has_failed ? ERR_IO : proof_writer_flush(w, why);
+        if (err == ERR_OK && w->is_regular && fsync(w->file) != 0) {
+            err = failed(w, why);
+        }
         if (close(w->file) != 0 && err == ERR_OK) {
             err = failed(w, why);
         }

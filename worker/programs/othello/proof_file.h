@@ -32,6 +32,9 @@ enum {
     PROOF_WHY_MAX = 160,
 };
 
+/* Bytes of what is read, unless the user says otherwise. */
+#define PROOF_MEMORY (UINT64_C(4) << 30)
+
 /* The CRC-32 of zlib and PNG: of the text that has `crc` (0: none), and this one behind it. */
 uint32_t proof_crc32(uint32_t crc, const char *text, size_t length);
 
@@ -41,6 +44,7 @@ struct proof_reader {
     uint8_t *bytes; /* of the file */
     size_t size, at; /* at: the next to be decompressed */
     size_t whole; /* bytes of whole frames before `at` */
+    bool is_torn; /* set when the frame at `whole` goes on behind the end of the file */
     struct ZSTD_DCtx_s *zstd;
     char *text; /* a piece; what was read of it is before `next` */
     size_t length, next;
@@ -50,13 +54,16 @@ struct proof_reader {
     unsigned moved; /* moves of the line that were read */
 };
 
-/* ERR_IO: the file cannot be read (errno), ERR_NOMEM. */
-enum err proof_reader_open(struct proof_reader *reader, const char *path);
+/* ERR_IO: the file cannot be read (errno), ERR_NOMEM, ERR_FULL: it has more than `max` bytes. */
+enum err proof_reader_open(struct proof_reader *reader, const char *path, uint64_t max);
 /* The same with bytes, which are copied. */
 enum err proof_reader_of(struct proof_reader *reader, const uint8_t *bytes, size_t size);
 void proof_reader_close(struct proof_reader *reader);
-/* Leaves out what follows the last whole frame: a writer was killed there. `crc`: of the text that
- * is left. Reading begins anew. ERR_PROTO: what is left is no text of lines. */
+/* Reading begins anew. */
+void proof_reader_rewind(struct proof_reader *reader);
+/* Leaves out a frame at the end that goes on behind it: a writer was killed there. `crc`: of the
+ * text that is left. Reading begins anew. ERR_PROTO: something is damaged, which no kill explains,
+ * or this is no text of lines; then nothing is left out. */
 enum err proof_reader_cut(struct proof_reader *reader, uint32_t *crc, char *why);
 
 /* The next line. ERR_ABSENT: there is none; ERR_PROTO: a frame is torn or no frame, or this is no
@@ -79,11 +86,15 @@ enum err proof_reader_head(struct proof_reader *reader, struct proof_head *out, 
 
 struct proof_writer;
 
-/* Writes at the end of the file at `path`, whose first `keep` bytes stay and have a text of that
- * checksum; what follows them is cut off. The file is made if it is not there. ERR_IO, ERR_NOMEM.
+/* Opens the file at `path`, which is made if it is not there, and keeps other writers out of it
+ * until close. Nothing of it changes yet. ERR_EXIST: another program writes it; ERR_IO, ERR_NOMEM.
  */
-enum err proof_writer_open(struct proof_writer **out, const char *path, size_t keep, uint32_t crc,
-                           char *why);
+enum err proof_writer_open(struct proof_writer **out, const char *path, char *why);
+/* A reader of what is in the file. Errors as of proof_reader_open. */
+enum err proof_writer_read(struct proof_writer *writer, struct proof_reader *out, uint64_t max);
+/* The file's first `keep` bytes stay, which have a text of that checksum; what follows is cut off,
+ * and written anew. ERR_IO. */
+enum err proof_writer_begin(struct proof_writer *writer, size_t keep, uint32_t crc, char *why);
 /* ERR_IO: the frame was not written; every later call fails, too. */
 enum err proof_writer_line(struct proof_writer *writer, const char *line, char *why);
 enum err proof_writer_move(struct proof_writer *writer, unsigned square, char *why);
@@ -91,7 +102,7 @@ enum err proof_writer_move(struct proof_writer *writer, unsigned square, char *w
 enum err proof_writer_flush(struct proof_writer *writer, char *why);
 /* The checksum of all lines so far; ends a line of moves. */
 uint32_t proof_writer_crc(struct proof_writer *writer);
-/* Flushes; frees and nulls in any case. Accepts a null. */
+/* Flushes, to the disk; frees and nulls in any case. Accepts a null. */
 enum err proof_writer_close(struct proof_writer **writer, char *why);
 
 /* The lines that both write and compare, without their ends. */

@@ -26,19 +26,19 @@ static bool pass_is_at_least(struct othello_board b, unsigned empties, int value
     return !is_at_least(othello_pass(b), empties, 1 - value, nodes);
 }
 
-/* Without a list of moves. Squares that are alone in their quadrant come first: who fills such a
- * region moves last in it. */
+/* Without a list of moves. Those of quadrants with an odd number of empty squares come first: who
+ * begins in such a region moves last in it. */
 static bool few_is_at_least(struct othello_board b, unsigned empties, int value, uint64_t *nodes)
 {
     const uint64_t all = othello_empties(b), quadrant = UINT64_C(0x0f0f0f0f);
-    uint64_t alone = 0;
+    uint64_t odd = 0;
     bool has_moved = false;
-    for (unsigned shift = 0; shift < 64; shift += shift == 4 ? 28 : 4) {
-        const uint64_t part = all & quadrant << shift;
-        alone |= othello_count(part) % 2 == 1 ? part : 0;
+    for (unsigned i = 0; i < 4; i++) {
+        const uint64_t part = all & quadrant << (4 * (i % 2) + 32 * (i / 2));
+        odd |= othello_count(part) % 2 == 1 ? part : 0;
     }
     for (unsigned pass = 0; pass < 2; pass++) {
-        for (uint64_t set = pass == 0 ? alone : all & ~alone; set != 0; set &= set - 1) {
+        for (uint64_t set = pass == 0 ? odd : all & ~odd; set != 0; set &= set - 1) {
             const unsigned square = othello_first(set);
             const uint64_t flips = othello_flips(b.own, b.other, square);
             if (flips != 0) {

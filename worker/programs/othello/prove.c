@@ -110,6 +110,14 @@ static enum err search_moves(const struct prove *p, uint16_t *path, unsigned len
     return ERR_RANGE;
 }
 
+static enum err is_not_true(const struct proof_claim *claim, char *why)
+{
+    char text[PROOF_CLAIM_TEXT_MAX];
+    proof_claim_text(claim, text);
+    snprintf(why, PROVE_WHY_MAX, "%s is not true: the tables were wrong somewhere", text);
+    return ERR_RANGE;
+}
+
 static enum err find_move(const struct prove *p, const struct proof_walk *walk, uint16_t *move,
                           char *why)
 {
@@ -127,10 +135,9 @@ static enum err find_move(const struct prove *p, const struct proof_walk *walk, 
                            : search_moves(p, path, walk->length, claim->board, -claim->value, move);
     }
     if (err == ERR_RANGE) {
-        char text[PROOF_CLAIM_TEXT_MAX];
-        proof_claim_text(claim, text);
-        snprintf(why, PROVE_WHY_MAX, "%s is not true: the tables were wrong somewhere", text);
-    } else if (err == ERR_ABSENT) {
+        return is_not_true(claim, why);
+    }
+    if (err == ERR_ABSENT) {
         snprintf(why, PROVE_WHY_MAX, "the proof is not complete: it was stopped");
     }
     return err;
@@ -153,15 +160,15 @@ static bool choose(void *self, const struct proof_walk *walk, unsigned *square)
 
 /* ---- the file ---- */
 
-/* Reads what is whole of the file, if there is one. */
-static enum err resume(struct prove *p, const char *path, const struct proof_head *head,
-                       size_t *keep, uint32_t *crc, char *why)
+/* Reads what is whole of the file. */
+static enum err resume(struct prove *p, const struct proof_head *head, size_t *keep, uint32_t *crc,
+                       char *why)
 {
     char line[PROOF_LINE_MAX];
-    enum err err = proof_reader_open(&p->reader, path);
+    enum err err = proof_writer_read(p->writer, &p->reader, PROOF_MEMORY);
     if (err != ERR_OK) {
         snprintf(why, PROVE_WHY_MAX, "%s", err == ERR_IO ? strerror(errno) : err_text(err));
-        return err == ERR_IO && errno == ENOENT ? ERR_OK : err;
+        return err;
     }
     const size_t size = p->reader.size;
     err = proof_reader_cut(&p->reader, crc, why);
@@ -184,6 +191,10 @@ enum err prove_open(struct prove **out, const char *path, const struct proof_hea
     char line[PROOF_LINE_MAX];
     size_t keep = 0;
     uint32_t crc = 0;
+    if (head->positions > PROOF_POSITIONS_MAX) {
+        snprintf(why, PROVE_WHY_MAX, "a proof has at most %d positions", PROOF_POSITIONS_MAX);
+        return ERR_RANGE;
+    }
     struct prove *p = calloc(1, sizeof *p);
     if (p == NULL) {
         snprintf(why, PROVE_WHY_MAX, "%s", err_text(ERR_NOMEM));
@@ -191,9 +202,12 @@ enum err prove_open(struct prove **out, const char *path, const struct proof_hea
     }
     p->leaf = head->leaf;
     p->is_read = true;
-    enum err err = resumes ? resume(p, path, head, &keep, &crc, why) : ERR_OK;
+    enum err err = proof_writer_open(&p->writer, path, why);
+    if (err == ERR_OK && resumes) {
+        err = resume(p, head, &keep, &crc, why);
+    }
     if (err == ERR_OK) {
-        err = proof_writer_open(&p->writer, path, keep, crc, why);
+        err = proof_writer_begin(p->writer, keep, crc, why);
     }
     if (err == ERR_OK && keep == 0) {
         proof_head_line(head, line);
@@ -217,14 +231,17 @@ static enum err walk_position(struct prove *p, const struct job *job, int score,
     p->why = why;
     const enum proof_end end = proof_walk(&walk, position->board, position->is_black, score);
     proof_close(&walk);
+    if (end == PROOF_FALSE && p->is_read) {
+        return is_not_true(&walk.claim, why);
+    }
     if (end == PROOF_FALSE) {
         return is_another(p, "of such moves", why);
     }
     if (end == PROOF_STOPPED) {
-        if (walk.has_no_memory) {
-            snprintf(why, PROVE_WHY_MAX, "%s", err_text(ERR_NOMEM));
+        if (walk.err != ERR_OK) {
+            snprintf(why, PROVE_WHY_MAX, "%s", err_text(walk.err));
         }
-        return walk.has_no_memory ? ERR_NOMEM : p->err;
+        return walk.err != ERR_OK ? walk.err : p->err;
     }
     proof_end_line(walk.claims, walk.leaves, crc_of(p), line);
     return put_line(p, line, why);
