@@ -214,9 +214,6 @@ static void put(struct tt_results *results, uint64_t key, struct tt_found fresh,
         if (!merge(&fresh, &old)) {
             return;
         }
-    } else if (beside && fresh.move == 0 && fresh.lower == TT_SCORE_MIN &&
-               tt_results_find(results, key, fresh.depth, &old)) {
-        fresh.move = old.move; /* as merge: for order */
     }
     uint64_t body = pack(&fresh);
     CHECK_THAT(body != 0, "results: an entry in use is not an empty one");
@@ -229,6 +226,11 @@ void tt_results_store(struct tt_results *results, const struct tt_store *store, 
     struct tt_found fresh = tt_found_of(store);
     fresh.generation = generation;
     CHECK_THAT(fresh.lower <= fresh.upper, "results: the bounds of one are in order");
+    struct tt_found old;
+    if (store->bound & TT_BESIDE && fresh.move == 0 && fresh.lower == TT_SCORE_MIN &&
+        tt_results_find(results, store->key, fresh.depth, &old)) {
+        fresh.move = old.move; /* as merge: for order */
+    }
     put(results, store->key, fresh, store->bound & TT_BESIDE);
 }
 

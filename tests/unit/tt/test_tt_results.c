@@ -276,6 +276,9 @@ static void restored_entries_of_several_depths_stay_beside_each_other(void **sta
         assert_int_equal(found.depth, depth);
         assert_int_equal(found.lower, depth);
     }
+    tt_results_restore(&table, &(struct tt_scanned){1, TT_SCORE_MIN, 30, 0, 3});
+    assert_true(tt_results_find(&table, 1, 3, &found));
+    assert_int_equal(found.move, 0); /* as it was: no other one's move */
     expect(&table, 1, 9, 9, 20, 9); /* the deepest to who asks deeper */
     tt_results_close(&table);
 }
