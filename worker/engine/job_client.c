@@ -84,10 +84,10 @@ static void take_refusal(struct job_client *c, uint64_t job, const struct proto_
     }
 }
 
-/* Lines of words are printed with it. */
+/* Lines of words are printed with it: one word, never none. */
 static void keep_name(struct proto_text name, char *out, size_t size)
 {
-    proto_text_printable(name, out, size);
+    proto_text_printable(name.length > 0 ? name : proto_text_of("?"), out, size);
     for (char *at = out; *at != '\0'; at++) {
         *at = *at == ' ' ? '_' : *at;
     }

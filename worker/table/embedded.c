@@ -418,7 +418,7 @@ static bool is_foreign_claimed(const struct embedded_port *port, uint64_t key, u
     return is_foreign_of(found, node, depth, port->now_us);
 }
 
-/* A result ends a claim, whoever made it. */
+/* A result ends a claim, of any host. */
 static void end_foreign(const struct embedded_port *port, uint64_t key, uint8_t depth)
 {
     uint64_t node = claim_of(key, depth);

@@ -506,7 +506,7 @@ static void a_file_is_continued_where_it_was_torn(void **state)
     assert_int_equal(proof_reader_open(&r, "/nowhere/file", UINT64_MAX), ERR_IO);
 }
 
-/* The engine is right; whoever asks for the proof has another score. */
+/* The engine is right, and the score that the proof was asked for is not. */
 static void a_false_score_is_not_proved(void **state)
 {
     (void)state;

@@ -70,7 +70,7 @@ static enum err read_line(struct proof_reader *r, char *why)
     return err == ERR_ABSENT ? incomplete(why) : err;
 }
 
-/* The positions were counted by whoever wrote the file: room comes as they come. */
+/* How many positions there are is what the file says, true or not: room grows as they are read. */
 static enum err keep_score(struct proof_contents *c, const struct proof_score *score)
 {
     if ((c->scores & (c->scores - 1)) == 0) {

@@ -152,8 +152,8 @@ void uci_lines_hosts(const struct engine_result *result)
     for (unsigned i = 0; i < count && result->hosts > 1; i++) {
         const struct front_host *h = &result->host[i];
         const double talking = front_host_talking(h);
-        printf("info string host %s nodes %" PRIu64 " nps %.0f", h->name[0] != '\0' ? h->name : "?",
-               h->nodes, time_us > 0 ? 1e6 * (double)h->nodes / (double)time_us : 0);
+        printf("info string host %s nodes %" PRIu64 " nps %.0f", h->name, h->nodes,
+               time_us > 0 ? 1e6 * (double)h->nodes / (double)time_us : 0);
         if (talking >= 0) {
             printf(" talk %.1f%%", 100 * talking);
         }
