@@ -1,13 +1,18 @@
 #!/usr/bin/python3
-"""Want: each call by which a program takes memory, a descriptor or a thread when it starts fails once, in turn. The
+"""Want, and disks that fail. Each call by which a program takes memory, a descriptor or a thread when it starts fails once, in turn. The
 program says one line and ends with status 1, or goes on with less; it neither crashes nor hangs, and leaves nothing in
-shared memory. TAP. Of the release build: sanitizers have an allocator of their own.
+shared memory. And each call to the disk by which a shard reads and writes its snapshot fails once, in five ways: the next
+shard has all results of the last whole file, or of the new one. TAP. Of the release build: sanitizers have an allocator
+of their own.
 
     BIN=build/release/bin tests/system/test_want.py
 """
 import contextlib
+import itertools
+import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,25 +27,23 @@ from cluster import BIN, ROOT, Failure, Process, Shard, check, equal, main, path
 WANT = os.path.join(ROOT, BIN, "../tools/want.so")
 MOST = 5000  # calls of one start
 POSITION = "r1bq1rk1/pp2bppp/2n1pn2/2pp4/3P1B2/2PBPN2/PP1N1PPP/R2QK2R w KQ - 0 8"
-ENDING = "--XXXXX--OOOXX-O-OOOXXOX-OXOXOXXOXXXOXXX--XOXOXX-XXXOOO--OOOOO-- X"
+ENDING = "-XXXXXX-XXXOOXXOXXOOOXXOXOXOXOXXOXXXOXXXO-XOXOXXOXXXOOOX-OOOOOXX X"
 
 
 class Start:
     """A program, whose call number `at` fails. Starts on a host of its own, where others' tests leave nothing."""
 
-    def __init__(self, host, at, program, *arguments):
+    def __init__(self, host, at, program, *arguments, disk=None):
         self.says = tempfile.NamedTemporaryFile(prefix="abdada-want-")
         self.process = Process("/usr/bin/env", f"WANT_AT={at}", f"WANT_SAYS={self.says.name}", f"LD_PRELOAD={WANT}",
-                               path_of(program), *arguments, host=host)
+                               *([f"WANT_DISK={disk}"] if disk else []), path_of(program), *arguments, host=host)
 
-    def said(self, pattern):
+    def ended(self):
+        """How many calls there were (0: it was killed), and which failed."""
         with open(self.says.name, encoding="ascii") as file:
-            found = re.findall(pattern, file.read(), re.M)
+            said = file.read()
         self.says.close()
-        return found
-
-    def failed(self):
-        return self.said(r"^(?!calls)(\S+ \S+ \S+)$")
+        return sum(map(int, re.findall(r"^calls (\d+)$", said, re.M))), re.findall(r"^(?!calls)(\S+ \S+ \S+)$", said, re.M)
 
 
 def place_of(program, failed):
@@ -72,12 +75,12 @@ def in_turn(program, *arguments, ready=None, text=""):
 
     first, status = one(0)
     equal(status, 0, "nothing fails", first.process.tail())
-    calls = sum(map(int, first.said(r"^calls (\d+)$")))
+    calls, _ = first.ended()
     check(0 < calls <= MOST, "calls of a start", calls)
     ended, wrong = 0, []
     for at in range(1, calls + 1):
         start, status = one(at)
-        failed = start.failed()
+        _, failed = start.ended()
         if not failed:
             continue  # threads: this time there were fewer
         words = [line for line in start.process.lines["err"] if is_error(line)]
@@ -130,7 +133,103 @@ def an_engine_starts_or_says_why_not():
     in_turn("abdada", "uci", "--hash", "4", text="uci\nisready\ngo depth 2\nquit")
 
 
-TESTS = [a_shard_starts_or_says_why_not, shards_with_keys_start_or_say_why_not, a_worker_starts_or_says_why_not,
+# ---- disks ----
+
+KEYS = 300
+
+
+def fill(server, first):
+    """Results, as Client.scan gives them."""
+    def store(c):
+        for key in range(first, first + KEYS):
+            c.store(key * 0x9e3779b97f4a7c15 % 2 ** 64, key % 10, key % 50, 3, move=key)
+        return c.scan()
+    return Shard.query(server, store)
+
+
+def a_shards_disk_fails_at_each_call():
+    """A snapshot of 300 results, one of 600 in its place: whatever happens, one of them is whole."""
+    with tempfile.TemporaryDirectory(prefix="abdada-want-") as folder:
+        first = os.path.join(folder, "first")
+        server = Shard(0, "--snapshot", first, "--snapshot-every", 86400, memory="2M")
+        old = fill(server, 1)
+        equal((len(old), server.end()), (KEYS, 0))
+
+        def one(at, how):
+            """Lets the call fail; returns how many there were."""
+            path = os.path.join(folder, f"{how}-{at}")
+            os.makedirs(path)
+            path = shutil.copy(first, os.path.join(path, "results"))
+            start = Start(None, at, "ttserver", "--listen", "127.0.0.1:0", "--snapshot", path, "--snapshot-every", 86400,
+                          "--memory", "2M", disk=how)
+            new = None
+            with contextlib.suppress(Failure):  # it has ended
+                start.process.address, start.process.keys = start.process.wait_line(r"^ready (\S+)$")[0][1], None
+                new = fill(start.process, KEYS + 1)
+                start.process.send_signal(signal.SIGTERM)
+            status = start.process.wait()
+            calls, failed = start.ended()
+            where = f"{how} at call {at}, {failed and place_of('ttserver', failed)}, status {status}", start.process.tail()
+            if how in ("before", "after"):
+                equal(status, -signal.SIGKILL if at > 0 else 0, *where)
+            else:
+                words = [line for line in start.process.lines["err"] if is_error(line)]
+                check(status == 0 or (status == 1 and len(words) == 1), "one line", *where)
+                check(new is not None or status == 1, "it serves, or says why not", *where)
+            after = Shard(0, "--snapshot", path, "--snapshot-every", 86400, memory="2M")
+            found = after.query(lambda c: c.scan())
+            after.end()
+            check(found == old or found == new, "results", len(found), *where, after.tail())
+            return calls
+
+        calls = one(0, "EIO")
+        check(calls > 5, "calls", calls)
+        for how in ("EIO", "ENOSPC", "half", "before", "after"):
+            for at in range(1, calls + 1):
+                one(at, how)
+        print(f"# {calls} calls")
+
+
+def a_proofs_disk_fails_at_each_call():
+    """Resumed with a good disk, the proof is whole: all claims hold, and there is the result."""
+    with tempfile.TemporaryDirectory(prefix="abdada-want-") as folder:
+        endings = os.path.join(folder, "endings")
+        with open(os.path.join(ROOT, "tests/data/othello/ffo-1-19.obf"), encoding="ascii") as ffo, \
+                open(endings, "w", encoding="ascii") as file:
+            file.writelines(itertools.islice((line for line in ffo if not line.startswith("%")), 3))
+
+        def solve(at, how, path, *more):
+            start = Start(None, at, "abdada", "solve", "--json", "--hash", "4", "--proof", path, "--proof-leaf", "10", *more,
+                          "--obf", endings, disk=how)
+            start.process.close_input()
+            return start, start.process.wait()
+
+        def one(at, how):
+            path = os.path.join(folder, f"{how}-{at}")
+            start, status = solve(at, how, path)
+            calls, failed = start.ended()
+            where = f"{how} at call {at}, {failed and place_of('abdada', failed)}, status {status}", start.process.tail()
+            if how in ("before", "after"):
+                equal(status, -signal.SIGKILL if at > 0 else 0, *where)
+            else:
+                check(status == 0 or (status == 1 and len(start.process.lines["err"]) > 0), "it solves, or says why not", *where)
+            again, status = solve(0, "EIO", path, "--resume")
+            again.ended()
+            equal(status, 0, *where, again.process.tail())
+            checked = run("abdada", "check", "--json", path)
+            equal(checked.status, 0, *where, again.process.tail(), checked.tail())
+            return calls, json.loads(checked.out())
+
+        calls, said = one(0, "EIO")
+        check(calls >= 5 and said["false"] == 0 and said["claims"] > 10, "calls", calls, said)
+        for how in ("EIO", "ENOSPC", "half", "before", "after"):
+            for at in range(1, calls + 1):
+                _, now = one(at, how)
+                equal((now["false"], now["checked"] == now["claims"], now["claims"] >= said["claims"]), (0, True, True), how, at, now)
+        print(f"# {calls} calls, {said['claims']} claims")
+
+
+TESTS = [a_shards_disk_fails_at_each_call, a_proofs_disk_fails_at_each_call, a_shard_starts_or_says_why_not, shards_with_keys_start_or_say_why_not, a_worker_starts_or_says_why_not,
          a_search_ends_or_says_why_not, a_search_over_dead_shards_ends_or_says_why_not, a_solve_ends_or_says_why_not,
          an_engine_starts_or_says_why_not]
 

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -21,6 +22,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -34,7 +36,7 @@ static struct range {
 static unsigned ranges;
 static unsigned long fail_at;
 static atomic_ulong calls;
-static const char *says;
+static const char *says, *disk;
 
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
@@ -81,6 +83,7 @@ __attribute__((constructor)) static void begin(void)
 {
     const char *at = getenv("WANT_AT");
     says = getenv("WANT_SAYS");
+    disk = getenv("WANT_DISK");
     fail_at = at == NULL ? 0 : strtoul(at, NULL, 10);
     if (says != NULL) {
         dl_iterate_phdr(take_ranges, NULL);
@@ -94,7 +97,8 @@ __attribute__((destructor)) static void end(void)
     }
 }
 
-static bool fails(const char *what, void *caller, int why)
+/* Counts a call. Whether it is the one that fails, which is said. */
+static bool is_the_one(const char *what, void *caller)
 {
     const uintptr_t place = (uintptr_t)caller;
     for (unsigned i = 0; i < ranges; i++) {
@@ -103,12 +107,65 @@ static bool fails(const char *what, void *caller, int why)
                 return false;
             }
             say("%s %s %#lx\n", what, range[i].name, (unsigned long)(place - range[i].base - 1));
-            errno = why;
             return true;
         }
     }
     return false;
 }
+
+static bool fails(const char *what, void *caller, int why)
+{
+    if (disk != NULL || !is_the_one(what, caller)) {
+        return false;
+    }
+    errno = why;
+    return true;
+}
+
+static bool is_how(const char *name)
+{
+    return strcmp(disk, name) == 0;
+}
+
+static void die(void)
+{
+    kill(getpid(), SIGKILL);
+}
+
+/* The same of a disk. False: the call is made as it is; `half`: of half of its bytes. */
+static bool disk_fails(const char *what, void *caller, bool *half)
+{
+    *half = false;
+    if (disk == NULL || !is_the_one(what, caller)) {
+        return false;
+    }
+    if (is_how("before")) {
+        die();
+    }
+    *half = is_how("half") || is_how("after");
+    errno = is_how("ENOSPC") ? ENOSPC : EIO;
+    return !*half;
+}
+
+static bool is_file(int file)
+{
+    struct stat status;
+    return disk != NULL && fstat(file, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+/* Of a call that is done whole or not at all. */
+#define DISK(what, call)                                            \
+    do {                                                            \
+        bool half;                                                  \
+        if (disk_fails(what, __builtin_return_address(0), &half)) { \
+            return -1;                                              \
+        }                                                           \
+        const int done = (int)(call);                               \
+        if (half && is_how("after")) {                              \
+            die();                                                  \
+        }                                                           \
+        return done;                                                \
+    } while (0)
 
 #define FAILS(what, why) fails(what, __builtin_return_address(0), why)
 #define NEXT(name) ((__typeof__(name) *)dlsym(RTLD_NEXT, #name))
@@ -174,6 +231,9 @@ int open(const char *path, int flags, ...)
     va_start(list, flags);
     const int mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(list, int) : 0;
     va_end(list);
+    if (disk != NULL && flags & O_CREAT) {
+        DISK("open", NEXT(open)(path, flags, mode));
+    }
     return FAILS("open", EMFILE) ? -1 : NEXT(open)(path, flags, mode);
 }
 
@@ -209,5 +269,44 @@ int shm_open(const char *name, int flags, mode_t mode)
 
 int ftruncate(int file, off_t size)
 {
+    if (is_file(file)) {
+        DISK("ftruncate", syscall(SYS_ftruncate, file, size));
+    }
     return FAILS("ftruncate", ENOSPC) ? -1 : (int)syscall(SYS_ftruncate, file, size);
+}
+
+int fsync(int file)
+{
+    DISK("fsync", syscall(SYS_fsync, file));
+}
+
+int rename(const char *from, const char *to)
+{
+    DISK("rename", syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));
+}
+
+ssize_t write(int file, const void *bytes, size_t size)
+{
+    bool half = false;
+    if (is_file(file) && disk_fails("write", __builtin_return_address(0), &half)) {
+        return -1;
+    }
+    const ssize_t done = syscall(SYS_write, file, bytes, half && size > 1 ? size / 2 : size);
+    if (half && is_how("after")) {
+        die();
+    }
+    return done;
+}
+
+ssize_t read(int file, void *bytes, size_t size)
+{
+    bool half = false;
+    if (is_file(file) && disk_fails("read", __builtin_return_address(0), &half)) {
+        return -1;
+    }
+    const ssize_t done = syscall(SYS_read, file, bytes, half && size > 1 ? size / 2 : size);
+    if (half && is_how("after")) {
+        die();
+    }
+    return done;
 }

@@ -406,6 +406,14 @@ enum err proof_writer_read(struct proof_writer *w, struct proof_reader *out, uin
     return file < 0 ? ERR_IO : read_file(out, fdopen(file, "rb"), max);
 }
 
+bool proof_writer_began(struct proof_writer *w, const char *line, const uint8_t *bytes, size_t size)
+{
+    char text[PROOF_LINE_MAX + 1];
+    const int length = snprintf(text, sizeof text, "%s\n", line);
+    const size_t frame = ZSTD_compress2(w->zstd, w->frame, sizeof w->frame, text, (size_t)length);
+    return !ZSTD_isError(frame) && size < frame && memcmp(w->frame, bytes, size) == 0;
+}
+
 enum err proof_writer_begin(struct proof_writer *w, size_t keep, uint32_t crc, char *why)
 {
     if (w->is_regular &&

@@ -92,6 +92,10 @@ struct proof_writer;
 enum err proof_writer_open(struct proof_writer **out, const char *path, char *why);
 /* A reader of what is in the file. Errors as of proof_reader_open. */
 enum err proof_writer_read(struct proof_writer *writer, struct proof_reader *out, uint64_t max);
+/* Whether these bytes are the beginning of what a writer that was killed writes first: the frame of
+ * that line alone. */
+bool proof_writer_began(struct proof_writer *writer, const char *line, const uint8_t *bytes,
+                        size_t size);
 /* The file's first `keep` bytes stay, which have a text of that checksum; what follows is cut off,
  * and written anew. ERR_IO. */
 enum err proof_writer_begin(struct proof_writer *writer, size_t keep, uint32_t crc, char *why);

@@ -175,13 +175,14 @@ static enum err resume(struct prove *p, const struct proof_head *head, size_t *k
     if (err != ERR_OK) {
         return err;
     }
-    if (size > 0 && p->reader.size == 0) {
+    proof_head_line(head, line);
+    if (size > 0 && p->reader.size == 0 &&
+        !proof_writer_began(p->writer, line, p->reader.bytes, size)) {
         snprintf(why, PROVE_WHY_MAX, "it is there, and no proof");
         return ERR_EXIST;
     }
     *keep = p->reader.size;
     p->is_read = *keep == 0;
-    proof_head_line(head, line);
     return p->is_read ? ERR_OK : put_line(p, line, why);
 }
 
