@@ -282,7 +282,7 @@ int fsync(int file)
 
 int rename(const char *from, const char *to)
 {
-    DISK("rename", syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));
+    DISK("renameat2", syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));
 }
 
 ssize_t write(int file, const void *bytes, size_t size)
