@@ -52,7 +52,8 @@ $(WITHOUT)/all.a: $(WITHOUT_OBJ)
 	@rm -f $@
 	@gcc-ar rcs $@ $(WITHOUT_OBJ)
 
-$(foreach p,$(PROGRAMS),$(eval $(WITHOUT)/bin/$(p): $(MAIN_$(p):%.c=$(O)/%.o) $(WITHOUT)/all.a))
+$(foreach p,$(PROGRAMS),$(eval $(WITHOUT)/bin/$(p): $(MAIN_$(p):%.c=$(O)/%.o) $(WITHOUT)/about.o $(WITHOUT)/all.a))
+$(WITHOUT)/about.c: private LIBS_REDIS :=
 $(PROGRAMS:%=$(WITHOUT)/bin/%):
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"

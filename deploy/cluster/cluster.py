@@ -49,7 +49,7 @@ class Supplies:
                 with open(path, "rb") as file:
                     contents = file.read()
                 done = subprocess.run([path, "--version"], stdout=subprocess.PIPE, check=True)
-                self.programs[what] = contents, done.stdout.decode().split()[-1]
+                self.programs[what] = contents, done.stdout.decode().split()[1]  # of "NAME VERSION", before lines on the build
             except (OSError, subprocess.CalledProcessError, IndexError) as error:
                 raise Trouble(f"{path}, to be copied: {getattr(error, 'strerror', None) or error} "
                               f"(or say programs = \"installed\")") from None
