@@ -4,13 +4,13 @@ UNIT := $(filter-out $(ABSENT),$(wildcard tests/unit/*/test_*.c))
 UNIT_BIN := $(addprefix $(O)/tests/,$(notdir $(UNIT:%.c=%)))
 FUZZ := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_BIN := $(FUZZ:tests/fuzz/%.c=$(O)/fuzz/%)
-TOOLS := $(wildcard tests/system/*.c) $(wildcard tests/attacks/*.c) $(wildcard tests/instruments/tune/*.c)
+TOOLS := $(filter-out %/want.c,$(wildcard tests/system/*.c)) $(wildcard tests/attacks/*.c) $(wildcard tests/instruments/tune/*.c)
 TOOL_BIN := $(addprefix $(O)/tools/,$(notdir $(TOOLS:%.c=%)))
 SYSTEM := $(wildcard tests/system/test_*.py)
 # The Python package is of the release library alone. The others have nothing there that another build does not
 # show: what they test has no threads of its own (tsan), is in cables and clocks (dev), or is in texts and scripts.
-LEFT_OUT_dev  := endings install kubernetes network python_package slurm ssh_cluster ttbench
-LEFT_OUT_tsan := endings install kubernetes pictures python_client python_package redis slurm ssh_cluster tt ttbench
+LEFT_OUT_dev  := endings install kubernetes network python_package slurm ssh_cluster ttbench want
+LEFT_OUT_tsan := endings install kubernetes pictures python_client python_package redis slurm ssh_cluster tt ttbench want
 # What starts no thread has nothing for the thread sanitizer.
 LEFT_OUT_UNIT_tsan := bugs chess_% cli_% front_core histogram lab lab_chaos lab_hosts letter lines memory othello othello_patterns \
                       proto_% pushes redis_address redis_map remote_% search_game snapshot snapshots solver_memory tree% tt_% \
@@ -33,7 +33,13 @@ $(UNIT_BIN) $(TOOL_BIN):
 # They start it.
 $(O)/tests/test_lib $(O)/tests/test_lib_misuse $(O)/tests/test_lib_jobs: | $(O)/bin/ttserver
 
-tools: $(TOOL_BIN)
+tools: $(TOOL_BIN) $(O)/tools/want.so
+
+# To preload, so without sanitizers.
+$(O)/tools/want.so: tests/system/want.c
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	@$(CC) -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -shared -fPIC -o $@ $<
 
 UNIT_RUN := $(filter-out $(LEFT_OUT_UNIT_$(MODE):%=$(O)/tests/test_%),$(UNIT_BIN))
 unit: $(UNIT_RUN) ## build these programs only, in build/MODE/tests; also fuzz, tools, benches

@@ -4,6 +4,7 @@
 #include "common/log.h"
 #include "common/signals.h"
 #include "common/streams.h"
+#include "worker/engine/process.h"
 #include "worker/engine/worker.h"
 #include "worker/programs/cli.h"
 #include "worker/table/host_table.h"
@@ -67,14 +68,9 @@ static void *run_member(void *context)
 /* NAME, or HOST:PID; with several threads, the number of the thread after it. */
 static void name_member(const struct crew *c, unsigned index, char *out, size_t size)
 {
-    char host[64] = "";
-    int used;
-    gethostname(host, sizeof host - 1);
-    if (c->name != NULL) {
-        used = snprintf(out, size, "%s", c->name);
-    } else {
-        used = snprintf(out, size, "%.40s:%d", host, (int)getpid());
-    }
+    char own[PROCESS_NAME_MAX];
+    process_default_name(own);
+    const int used = snprintf(out, size, "%s", c->name != NULL ? c->name : own);
     if (c->threads > 1 && used > 0 && (size_t)used < size) {
         snprintf(out + used, size - (size_t)used, ".%u", index);
     }

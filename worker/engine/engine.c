@@ -7,6 +7,7 @@
 #include "worker/engine/front_core.h"
 #include "worker/engine/line.h"
 #include "worker/engine/mailbox.h"
+#include "worker/engine/process.h"
 #include "worker/table/host_table.h"
 
 #include <pthread.h>
@@ -397,14 +398,6 @@ static enum err open_threads(struct engine *e)
     return err;
 }
 
-/* As a ttworker does. */
-static void name_process(struct engine *e)
-{
-    char host[64] = "";
-    gethostname(host, sizeof host - 1);
-    snprintf(e->name, sizeof e->name, "%.40s:%d", host, (int)getpid());
-}
-
 _Static_assert((int)ENGINE_WHY_MAX >= (int)TRANSPORT_WHY_MAX, "a transport's words fit");
 
 enum err engine_open(struct engine **out, const struct engine_options *options,
@@ -421,7 +414,7 @@ enum err engine_open(struct engine **out, const struct engine_options *options,
     e->options = *options;
     pthread_mutex_init(&e->lock, NULL);
     e->thread = memory_lines(options->threads * sizeof *e->thread);
-    name_process(e);
+    process_default_name(e->name);
     e->host = calloc(FRONT_WORKERS_MAX + 1, sizeof *e->host);
     enum err err = front_core_open(&e->front, 0);
     if (err == ERR_OK) {

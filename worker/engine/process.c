@@ -2,8 +2,17 @@
 
 #include <ctype.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+void process_default_name(char out[PROCESS_NAME_MAX])
+{
+    char host[64] = "";
+    gethostname(host, sizeof host - 1);
+    snprintf(out, PROCESS_NAME_MAX, "%.40s:%d", host, (int)getpid());
+}
 
 /* Of the name without the number of a thread. */
 static size_t base_length(const char *name)

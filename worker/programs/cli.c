@@ -40,6 +40,15 @@ int cli_resolve(const char *program, struct cli_search *search, struct job *job)
     return -1;
 }
 
+int cli_no_position(const char *program, enum err err, const char *why)
+{
+    if (err == ERR_NOMEM) {
+        log_fail(program, "%s", err_text(err));
+        return 1;
+    }
+    return options_wrong(program, "%s", why);
+}
+
 int cli_environment(const char *program, struct options_servers *servers, const char **keys_dir,
                     bool needs)
 {

@@ -37,6 +37,9 @@ struct cli_search {
  * exit status after a message. */
 int cli_resolve(const char *program, struct cli_search *search, struct job *job);
 
+/* Why a position was not taken: returns the exit status after a message. */
+int cli_no_position(const char *program, enum err err, const char *why);
+
 /* Where the table outside the process is: ttservers or a Redis; neither: there is none. */
 struct cli_table {
     struct options_servers servers;

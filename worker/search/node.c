@@ -227,17 +227,15 @@ static enum tt_bound classify(struct node *n)
     return tt_bound_of(n->best, n->alpha, n->beta);
 }
 
-/* Where a move is chosen. Deeper nodes are not searched again: each on a line might be, because a
- * deeper result stays in the table, and the nodes would double with every ply. */
-enum { AGAIN_PLY = 1 };
-
 /* The visit found a move that is worth more than the upper bound of another search, which looked at
  * less perhaps (in a scout's window) or further: to this one that bound is false, and the moves
  * that were left out because of it may be the best (seen: 1 iteration in 20,000 of endings).
- * What says that the node is lost by endgame tables or a mate is believed. */
+ * What says that the node is lost by endgame tables or a mate is believed. Deeper nodes are not
+ * searched again: each on a line might be, because a deeper result stays in the table, and the
+ * nodes would double with every ply. */
 static bool is_disproved(const struct search *s, const struct node *n)
 {
-    return !s->options.strict && n->ply <= AGAIN_PLY && n->best > n->known_upper &&
+    return !s->options.strict && n->ply <= NODE_ANSWER_PLY && n->best > n->known_upper &&
            n->known_upper > -GAME_PROVED_MIN;
 }
 

@@ -5,6 +5,11 @@
 
 #include "worker/search/context.h"
 
+enum {
+    NODE_ANSWER_PLY = 1, /* the last ply where a move is chosen, the root's or its answer: none is
+                            left out there, as a check that comes last may win the piece it hangs */
+};
+
 /* Searches a node that node_child or the start of the search prepared. The only place that pairs
  * ask with store or release. */
 enum search_visit node_search(struct search *s, struct node *n);

@@ -7,8 +7,6 @@
 #include <math.h>
 
 enum {
-    ANSWER_PLY = 1, /* there no move is left out as late, hopeless or losing: a check that comes
-                       last may win the piece that the root's move leaves */
     VERIFY_DEPTH = 12,
     SINGULAR_BEHIND = 3, /* plies by which the table's entry may be less deep */
     SINGULAR_TWICE = 25, /* centipawns below: two plies more */
@@ -230,7 +228,7 @@ enum search_visit select_node(struct search *s, struct node *n, uint16_t table_m
             n->best = n->static_eval;
             return VISIT_VALUE;
         }
-        if (n->depth <= limits->razor_depth && n->ply > ANSWER_PLY &&
+        if (n->depth <= limits->razor_depth && n->ply > NODE_ANSWER_PLY &&
             n->static_eval + limits->razor_margin * n->depth <= n->alpha) {
             n[1].split_id = 0;
             int value = quiesce(s, n + 1, n->alpha, n->beta);
@@ -263,7 +261,7 @@ enum search_visit select_node(struct search *s, struct node *n, uint16_t table_m
 
 static bool is_late(const struct search *s, const struct node *n, unsigned at)
 {
-    return n->prunes && at > 0 && n->ply > ANSWER_PLY && n->best > -GAME_MATE_MIN &&
+    return n->prunes && at > 0 && n->ply > NODE_ANSWER_PLY && n->best > -GAME_MATE_MIN &&
            n->depth <= s->options.game->search->late_depth &&
            (int)at > (3 + n->depth * n->depth) / (n->improves ? 1 : 2);
 }
@@ -293,7 +291,7 @@ bool select_skips(const struct search *s, const struct node *n, unsigned at)
     const struct game *game = s->options.game;
     const struct game_search *limits = game->search;
     const uint16_t move = n->moves[at].move;
-    if (!n->prunes || at == 0 || n->ply <= ANSWER_PLY || n->best < -GAME_MATE_MIN) {
+    if (!n->prunes || at == 0 || n->ply <= NODE_ANSWER_PLY || n->best < -GAME_MATE_MIN) {
         return false;
     }
     if (n->moves[at].flags & GAME_NOISY) {

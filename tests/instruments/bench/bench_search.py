@@ -7,7 +7,7 @@ run, because shared machines drift. Prints one table; --json writes the rows as 
   tests/instruments/bench/bench_search.py [--bin DIR] [--runs N] [--depth N] [--epd FILE] [--only NAME,...] [--json FILE]
 
 Of --only: perft, speed, threads, shard, worker, curve; and, if they are named, algorithms: every parallel search by two
-threads; play [--time MS] [--positions N] [--most CP]: what moves lose that are chosen in a given time, and the time of the front-end
+threads; full [--time MS]: nodes a second and depth reached at selection full with a second searcher; play [--time MS] [--positions N] [--most CP]: what moves lose that are chosen in a given time, and the time of the front-end
 alone that is worth it, where a run is each position once, whatever --runs says.
 """
 import argparse
@@ -239,6 +239,33 @@ class Bench:
                      f"{100 * median([run['waited'] for run in runs['clear']]):.1f}% | "
                      f"{100 * median([run['waited'] for run in runs['curve']]):.1f}%", b_over_a=True)
 
+    def full(self):
+        """What a second searcher brings in a given time at selection full: on another host (no table in common), on this
+        one, as a thread."""
+        def search(*more):
+            return [json.loads(done.communicate()[0]) for done in
+                    [subprocess.Popen([self.program("abdada"), "analyse", "--json", "--fresh", "--select", "full", "--time",
+                                       str(self.options.time), *one], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                      stdin=subprocess.DEVNULL) for one in more]]
+
+        with cluster.Cluster(shards=1, workers=1, private=True) as apart, cluster.Cluster(shards=1, workers=1) as same:
+            sides = {"alone": [["--private"]], "2 threads": [["--threads", "2"]],
+                     "unrelated": [["--private"]] * 2,
+                     "+ 1 worker, no table in common": [["--private", "--servers", apart.servers]],
+                     "+ 1 worker of the same host": [["--servers", same.servers]]}
+            found = {side: [] for side in sides}
+            for position in self.positions * self.options.runs:
+                for side in random.sample(list(sides), len(sides)):
+                    done = search(*([*more, position] for more in sides[side]))
+                    found[side].append((sum(one["nodes"] / one["time_ms"] for one in done), done[0]["depth"]))
+        for side in sides:
+            speed = median([one[0] / most[0] for one, most in zip(found[side], found["unrelated"])])
+            more = [one[1] - alone[1] for one, alone in zip(found[side], found["alone"])]
+            error = 1.96 * statistics.stdev(more) / len(more) ** 0.5
+            self.row(f"depth in {self.options.time} ms: {side}", f"{statistics.mean(one[1] for one in found[side]):.2f}",
+                     f"{statistics.mean(more):+.2f}", f"+-{error:.2f}", "-",
+                     f"to one thread; nodes/s {speed:.2f} of two unrelated processes")
+
     def play(self):
         """What a move loses after --time, and the time in which that of the front-end alone loses as little (`make lab
         LAB=play` says the same of virtual clusters). Each position by all sides in turn, as above."""
@@ -293,7 +320,7 @@ def main():
     parser.add_argument("--depth", type=int, default=8)
     parser.add_argument("--epd", default=os.path.join(ROOT, "tests/data/chess/bratko-kopec.epd"))
     parser.add_argument("--only", default="perft,speed,threads,shard,worker,curve")
-    parser.add_argument("--time", type=int, default=200, help="of play, T in ms (default: %(default)s)")
+    parser.add_argument("--time", type=int, default=200, help="of full, play: T in ms (default: %(default)s)")
     parser.add_argument("--positions", type=int, default=200, help="of play, the first N (default: %(default)s)")
     parser.add_argument("--most", type=int, default=loss.MOST, help="of play, centipawns that a move can lose (default: %(default)s)")
     parser.add_argument("--json")

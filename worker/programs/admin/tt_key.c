@@ -41,8 +41,10 @@ static int resolve_position(struct tt *tt)
     if (c->job.full && c->job.strict) {
         return options_wrong(tt_program, "--strict needs --select plain");
     }
-    if (job_set_position(&c->job, c->job.game, tt->search.position, why, sizeof why) != ERR_OK) {
-        return options_wrong(tt_program, "%s", why);
+    const enum err err =
+        job_set_position(&c->job, c->job.game, tt->search.position, why, sizeof why);
+    if (err != ERR_OK) {
+        return cli_no_position(tt_program, err, why);
     }
     job_set_namespace(&c->job, 0);
     c->key = c->job.game->key(c->job.position) ^ c->job.namespace_id;

@@ -170,19 +170,21 @@ static int check_positions(struct analyse *a)
     for (unsigned i = 0; i < a->suite.count; i++) {
         struct suite_case *c = &a->suite.at[i];
         const char *wrong = c->wrong;
-        if (wrong == NULL &&
-            job_set_position(&job, a->job.game, c->position, why, sizeof why) != ERR_OK) {
+        const enum err err =
+            wrong != NULL ? ERR_OK
+                          : job_set_position(&job, a->job.game, c->position, why, sizeof why);
+        if (err != ERR_OK) {
             wrong = why;
         }
         if (wrong == NULL) {
             drop_unread(a, c, &job);
             a->suite.at[kept++] = *c;
-        } else if (c->line > 0) {
+        } else if (c->line > 0 && err != ERR_NOMEM) {
             log_fail(a->program, "%s:%u: %s", a->file, c->line, wrong);
             a->wrong_lines++;
         } else {
             job_free(&job);
-            return options_wrong(a->program, "%s", wrong);
+            return cli_no_position(a->program, err, wrong);
         }
     }
     job_free(&job);
@@ -215,8 +217,9 @@ int analyse_resolve(struct analyse *a)
         return options_wrong(a->program, "--strict needs --select plain: pruning depends on alpha");
     }
     a->file = a->epd != NULL ? a->epd : a->obf;
-    if (a->file == NULL && suite_add(&a->suite, "1", a->search.position) != ERR_OK) {
-        return options_wrong(a->program, "the position is too long to be one");
+    const enum err err = a->file == NULL ? suite_add(&a->suite, "1", a->search.position) : ERR_OK;
+    if (err != ERR_OK) {
+        return cli_no_position(a->program, err, "the position is too long to be one");
     }
     if ((a->epd != NULL && suite_read_epd(&a->suite, a->epd, why, sizeof why) != ERR_OK) ||
         (a->obf != NULL && suite_read_obf(&a->suite, a->obf, why, sizeof why) != ERR_OK)) {

@@ -246,8 +246,10 @@ static int resolve(struct sim *s)
         return options_wrong(program, "--algorithm %s: --select plain alone so far",
                              s->job.algorithm->name);
     }
-    if (job_set_position(&s->job, s->job.game, s->search.position, why, sizeof why) != ERR_OK) {
-        return options_wrong(program, "%s", why);
+    const enum err err =
+        job_set_position(&s->job, s->job.game, s->search.position, why, sizeof why);
+    if (err != ERR_OK) {
+        return cli_no_position(program, err, why);
     }
     if (s->solve && s->job.game->depth_left == NULL) {
         return options_wrong(program, "--solve: nobody knows how long a game of %s is; --depth N",

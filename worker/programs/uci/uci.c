@@ -12,6 +12,7 @@
 
 #include "common/clock.h"
 #include "common/config.h"
+#include "common/log.h"
 #include "common/signals.h"
 
 #include <ctype.h>
@@ -533,9 +534,16 @@ int cli_uci(int argc, char *argv[])
         commands_close(&u.input);
         return 1;
     }
+    const enum err err =
+        job_set_position(&u.job, games_by_name("chess"), "startpos", why, sizeof why);
+    if (err != ERR_OK) {
+        log_fail(program, "%s", err_text(err));
+        background_close(&u.search);
+        commands_close(&u.input);
+        return 1;
+    }
     signals_end_by(&quitting);
     setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* each line goes out at once */
-    CHECK(job_set_position(&u.job, games_by_name("chess"), "startpos", why, sizeof why) == ERR_OK);
     loop(&u);
     drain_search(&u);
     close_engine(&u);

@@ -1,0 +1,213 @@
+/* want: a library to preload (LD_PRELOAD). It counts the calls by which a program, or a library
+ * named below, takes memory, a descriptor or a thread from the system, and lets one of them fail.
+ *
+ *   WANT_AT=N      the call number N, from 1, fails (0 or absent: none)
+ *   WANT_SAYS=FILE gets a line: of the call that failed, its name and the place in the file of the
+ *                  program (for addr2line); when the program ends, "calls N"
+ *
+ * Calls of the C library are not counted, nor those of libzmq and libuv, which abort where they get
+ * nothing. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { RANGES = 16 };
+
+/* Where code lies whose calls count. */
+static struct range {
+    uintptr_t begin, end, base;
+    const char *name;
+} range[RANGES];
+static unsigned ranges;
+static unsigned long fail_at;
+static atomic_ulong calls;
+static const char *says;
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *old, size_t size);
+void *__libc_memalign(size_t line, size_t size);
+
+static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void say(const char *format, ...)
+{
+    char line[128];
+    va_list list;
+    va_start(list, format);
+    const int length = vsnprintf(line, sizeof line, format, list);
+    va_end(list);
+    const int file = (int)syscall(SYS_openat, AT_FDCWD, says, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    if (file >= 0) {
+        (void)!write(file, line, (size_t)length);
+        close(file);
+    }
+}
+
+static int take_ranges(struct dl_phdr_info *info, size_t size, void *context)
+{
+    static const char *const counted[] = {"libsodium", "libmicrohttpd"};
+    bool counts = info->dlpi_name[0] == '\0'; /* the program */
+    (void)size;
+    (void)context;
+    for (unsigned i = 0; i < sizeof counted / sizeof counted[0]; i++) {
+        counts |= strstr(info->dlpi_name, counted[i]) != NULL;
+    }
+    for (unsigned i = 0; counts && i < info->dlpi_phnum && ranges < RANGES; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        if (part->p_type == PT_LOAD && part->p_flags & PF_X) {
+            const uintptr_t begin = info->dlpi_addr + part->p_vaddr;
+            range[ranges++] =
+                (struct range){begin, begin + part->p_memsz, info->dlpi_addr,
+                               info->dlpi_name[0] == '\0' ? "program" : info->dlpi_name};
+        }
+    }
+    return 0;
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+    const char *at = getenv("WANT_AT");
+    says = getenv("WANT_SAYS");
+    fail_at = at == NULL ? 0 : strtoul(at, NULL, 10);
+    if (says != NULL) {
+        dl_iterate_phdr(take_ranges, NULL);
+    }
+}
+
+__attribute__((destructor)) static void end(void)
+{
+    if (says != NULL) {
+        say("calls %lu\n", atomic_load(&calls));
+    }
+}
+
+static bool fails(const char *what, void *caller, int why)
+{
+    const uintptr_t place = (uintptr_t)caller;
+    for (unsigned i = 0; i < ranges; i++) {
+        if (place >= range[i].begin && place < range[i].end) {
+            if (atomic_fetch_add(&calls, 1) + 1 != fail_at) {
+                return false;
+            }
+            say("%s %s %#lx\n", what, range[i].name, (unsigned long)(place - range[i].base - 1));
+            errno = why;
+            return true;
+        }
+    }
+    return false;
+}
+
+#define FAILS(what, why) fails(what, __builtin_return_address(0), why)
+#define NEXT(name) ((__typeof__(name) *)dlsym(RTLD_NEXT, #name))
+
+void *malloc(size_t size)
+{
+    return FAILS("malloc", ENOMEM) ? NULL : __libc_malloc(size);
+}
+
+void *calloc(size_t count, size_t size)
+{
+    return FAILS("calloc", ENOMEM) ? NULL : __libc_calloc(count, size);
+}
+
+void *realloc(void *old, size_t size)
+{
+    return FAILS("realloc", ENOMEM) ? NULL : __libc_realloc(old, size);
+}
+
+void *aligned_alloc(size_t line, size_t size)
+{
+    return FAILS("aligned_alloc", ENOMEM) ? NULL : __libc_memalign(line, size);
+}
+
+int posix_memalign(void **out, size_t line, size_t size)
+{
+    if (FAILS("posix_memalign", ENOMEM)) {
+        return ENOMEM;
+    }
+    *out = __libc_memalign(line, size);
+    return *out == NULL ? ENOMEM : 0;
+}
+
+char *strdup(const char *text)
+{
+    const size_t size = strlen(text) + 1;
+    char *copy = FAILS("strdup", ENOMEM) ? NULL : __libc_malloc(size);
+    return copy == NULL ? NULL : memcpy(copy, text, size);
+}
+
+void *mmap(void *at, size_t size, int protection, int flags, int file, off_t offset)
+{
+    return FAILS("mmap", ENOMEM)
+               ? MAP_FAILED
+               : (void *)syscall(SYS_mmap, at, size, protection, flags, file, offset);
+}
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+                   void *context)
+{
+    return FAILS("pthread_create", EAGAIN) ? EAGAIN
+                                           : NEXT(pthread_create)(thread, attributes, run, context);
+}
+
+int socket(int domain, int type, int protocol)
+{
+    return FAILS("socket", EMFILE) ? -1 : NEXT(socket)(domain, type, protocol);
+}
+
+int open(const char *path, int flags, ...)
+{
+    va_list list;
+    va_start(list, flags);
+    const int mode = flags & (O_CREAT | __O_TMPFILE) ? va_arg(list, int) : 0;
+    va_end(list);
+    return FAILS("open", EMFILE) ? -1 : NEXT(open)(path, flags, mode);
+}
+
+FILE *fopen(const char *path, const char *mode)
+{
+    return FAILS("fopen", EMFILE) ? NULL : NEXT(fopen)(path, mode);
+}
+
+int pipe2(int pair[2], int flags)
+{
+    return FAILS("pipe2", EMFILE) ? -1 : NEXT(pipe2)(pair, flags);
+}
+
+int pipe(int pair[2])
+{
+    return FAILS("pipe", EMFILE) ? -1 : NEXT(pipe)(pair);
+}
+
+int eventfd(unsigned initial, int flags)
+{
+    return FAILS("eventfd", EMFILE) ? -1 : (int)syscall(SYS_eventfd2, initial, flags);
+}
+
+int epoll_create1(int flags)
+{
+    return FAILS("epoll_create1", EMFILE) ? -1 : (int)syscall(SYS_epoll_create1, flags);
+}
+
+int shm_open(const char *name, int flags, mode_t mode)
+{
+    return FAILS("shm_open", EMFILE) ? -1 : NEXT(shm_open)(name, flags, mode);
+}
+
+int ftruncate(int file, off_t size)
+{
+    return FAILS("ftruncate", ENOSPC) ? -1 : (int)syscall(SYS_ftruncate, file, size);
+}
