@@ -110,15 +110,17 @@ $(PROGRAMS:%=$(O)/bin/%):
 	$(LINK)
 
 # What --version says after its first line. The programs alone have it, in an object of its own: so a commit compiles
-# nothing else anew, and links no test. The file COMMIT is in copies of the sources without git (dist, deb).
-COMMIT = $(shell cat COMMIT 2>/dev/null || { [ -e .git ] && git describe --always --abbrev=12 --exclude='*' --dirty=-modified 2>/dev/null; } || echo unknown)
+# nothing else anew, and links no test; and of one size in a section of its own: all else in a program is the same
+# whatever the commit. The file COMMIT is in copies of the sources without git (dist, deb).
+COMMIT = $(shell cat COMMIT 2>/dev/null || { [ -e .git ] && git -c safe.directory='*' describe --always --abbrev=12 --exclude='*' --dirty=-modified 2>/dev/null; } || echo unknown)
 FEATURES = keys $(if $(LIBS_REDIS),redis) zstd
 %/about.c: FORCE
 	@mkdir -p $(@D)
 	@{ echo '#include "common/options.h"'; \
-	   printf 'const char build_about[] = "commit %s\\n"\n' "$(COMMIT)"; \
-	   printf '                           "built %s for %s by %s %s\\n"\n' $(MODE) $(ARCH) $(notdir $(CC)) $$($(CC) -dumpfullversion); \
-	   printf '                           "with %s\\n";\n' "$(strip $(FEATURES))"; } > $@.new
+	   echo 'const char build_about[256] __attribute__((section(".about"))) ='; \
+	   printf '    "commit %s\\n"\n' "$(COMMIT)"; \
+	   printf '    "built %s for %s by %s %s\\n"\n' $(MODE) $(ARCH) $(notdir $(CC)) $$($(CC) -dumpfullversion); \
+	   printf '    "with %s\\n";\n' "$(strip $(FEATURES))"; } > $@.new
 	@cmp -s $@.new $@ && rm -f $@.new || mv $@.new $@
 
 %/about.o: %/about.c $(O)/flags
