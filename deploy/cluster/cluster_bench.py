@@ -46,14 +46,6 @@ class Plan:
         self.virtual_s = 15 if quick else 120  # for all of the prediction
 
 
-class Row:
-    """What a cluster of so many hosts did; 0: this machine alone, without servers."""
-
-    def __init__(self, hosts, threads):
-        self.hosts, self.threads = hosts, threads
-        self.values = {"hosts": hosts, "threads": threads}
-
-
 class Bench:
     def __init__(self, cluster, supplies, hosts, each_host, bound):
         self.cluster, self.supplies, self.hosts, self.each_host, self.bound = cluster, supplies, hosts, each_host, bound
@@ -138,7 +130,7 @@ class Bench:
                 raise Trouble(f"of {number} workers {found['workers']} take part in a search, over {found['shards_up']} of "
                               f"{len(self.cluster.servers)} shards")
 
-    # ---- what is measured ----
+    # ---- what is measured: a row is what a cluster of so many hosts did; 0: this machine alone, without servers ----
 
     def network(self, plan):
         """From this machine to all shards."""
@@ -154,45 +146,50 @@ class Bench:
         seconds = sum(found["time_ms"] for found in long) / 1000
         hosts = [host for found in long for host in found["hosts"] if not host["self"] or not more]
         searchers = sum(host["searchers"] for host in hosts)
-        row.values |= {
+        row |= {
             "nodes_per_s": sum(found["nodes"] for found in long) / seconds,
             "depth": sum(found["depth"] for found in long) / len(long),
             "talking": sum(host["searchers"] * host.get("talking", 0) for host in hosts) / max(1, searchers),
-            "bytes_per_s": sum(host["bytes_sent"] + host["bytes_received"] for host in hosts) / seconds / max(1, row.hosts),
+            "bytes_per_s": sum(host["bytes_sent"] + host["bytes_received"] for host in hosts) / seconds / max(1, row["hosts"]),
             "node_us": 1e6 * searchers / max(1, sum(host["nps"] for host in hosts)),
             "short_depths": [found["depth"] for found in short]}
 
     def solve(self, board, plan, *more):
-        """(seconds, score, whether it is solved) of an ending."""
+        """(seconds, score) of an ending; None each where that takes longer than the plan allows."""
         found, = self.run("solve", "--fresh", "--time", int(1000 * plan.ending_most_s), *more, board, seconds=plan.ending_most_s)
-        return found["time_ms"] / 1000, found["score"], found["depth"] == found["empties"]
+        return (found["time_ms"] / 1000, found["score"]) if found["depth"] == found["empties"] else (None, None)
 
     def choose_ending(self, plan):
-        """The first that keeps this machine alone long enough; its time and its score."""
+        """The first that keeps this machine alone long enough; its time and its score, None where it is not solved."""
         for board in ENDINGS:
-            seconds, score, is_solved = self.solve(board, plan)
-            if seconds >= plan.ending_least_s:
+            seconds, score = self.solve(board, plan)
+            if seconds is None or seconds >= plan.ending_least_s:
                 break
-        return board, seconds, score if is_solved else None
+        return board, seconds, score
 
     def predict(self, rows, plan, round_trip_us):
         """Depths that the virtual cluster reaches in SHORT_MS, on as many of the positions as it has time for; why not."""
-        sizes = {row.hosts: row for row in rows if row.hosts}
-        widest = max(sizes.values(), key=lambda row: row.threads)
-        if any(row.threads % row.hosts or row.threads // row.hosts != widest.threads // widest.hosts for row in sizes.values()):
+        sizes = {row["hosts"]: row for row in rows if row["hosts"]}
+        each = {row["threads"] / row["hosts"] for row in sizes.values()}
+        if len(each) > 1 or not min(each).is_integer():
             return "hosts of different numbers of threads are not simulated"
-        node_us = min(row.values["node_us"] for row in sizes.values())
-        seconds = sum(row.threads for row in sizes.values()) * SHORT_MS * 1000 / node_us / VIRTUAL_NODES_S
+        node_us = min(row["node_us"] for row in sizes.values())
+        seconds = sum(row["threads"] for row in sizes.values()) * SHORT_MS * 1000 / node_us / VIRTUAL_NODES_S
         number = min(len(plan.positions), int(plan.virtual_s / seconds))
         if number == 0:
             return f"the virtual cluster would take {seconds:.0f} s a position"
-        for position in plan.positions[:number]:
-            lines = self.run("sim", "--select", "full", "--loose", "--no-reference", "--time", SHORT_MS, "--hosts",
-                             ",".join(map(str, sorted(sizes))), "--threads", widest.threads // widest.hosts,
-                             "--shards", len(self.cluster.servers), "--node-us", f"{node_us:.4f}", "--rtt-us",
-                             f"{round_trip_us:.1f}", *COSTS, position, seconds=3 * seconds)
-            for line in lines:
-                sizes[line["hosts"]].values.setdefault("virtual_depths", []).append(line["depth"])
+        depths: dict = {}
+        try:
+            for position in plan.positions[:number]:
+                for line in self.run("sim", "--select", "full", "--loose", "--no-reference", "--time", SHORT_MS, "--hosts",
+                                     ",".join(map(str, sorted(sizes))), "--threads", int(min(each)),
+                                     "--shards", len(self.cluster.servers), "--node-us", f"{node_us:.4f}", "--rtt-us",
+                                     f"{round_trip_us:.1f}", *COSTS, position, seconds=3 * seconds):
+                    depths.setdefault(line["hosts"], []).append(line["depth"])
+        except Trouble as trouble:
+            return str(trouble)
+        for hosts, found in depths.items():
+            sizes[hosts]["virtual_depths"] = found
         return None
 
     def measure(self, plan):
@@ -204,24 +201,21 @@ class Bench:
         say(f"network: {plan.load_s * 1.5:.0f} s")
         about = self.network(plan)
         say("this machine alone")
-        alone = Row(0, 1)
+        alone: dict = {"hosts": 0, "threads": 1}
         self.search(alone, plan)
-        ending, alone.values["ending_s"], score = self.choose_ending(plan)
+        ending, alone["ending_s"], score = self.choose_ending(plan)
         rows = []
         for size in sorted({len(searching), 2, 1} & set(range(1, len(searching) + 1)), reverse=True):
             self.stop([host for host in searching[size:] if host not in self.stopped])
-            row = Row(size, sum(self.threads(host) for host in searching[:size]))
+            row: dict = {"hosts": size, "threads": sum(self.threads(host) for host in searching[:size])}
             say(f"{size} host{'s' if size > 1 else ''}")
             self.await_workers(sum(len(self.workers(host)) for host in searching[:size]))
             self.search(row, plan, *self.servers)
-            seconds, found, is_solved = self.solve(ending, plan, *self.servers)
-            row.values["ending_s"] = seconds if is_solved else None
-            if is_solved and score not in (None, found):
-                raise Trouble(f"the ending is worth {found:+d} over the cluster, and {score:+d} here: {ending}")
-            score = found if is_solved else score
+            row["ending_s"], found = self.solve(ending, plan, *self.servers)
+            if None not in (score, found) and score != found:
+                raise Trouble(f"the ending is worth {found:+d} with {size} of the hosts, and {score:+d} otherwise: {ending}")
+            score = score if found is None else found
             rows.insert(0, row)
-        if alone.values["ending_s"] >= plan.ending_most_s:
-            alone.values["ending_s"] = None
         about |= {"shards": len(self.cluster.servers), "time_ms": plan.time_ms, "short_ms": SHORT_MS,
                   "positions": len(plan.positions), "ending": ending, "ending_score": score}
         return about, [alone, *rows]
@@ -233,7 +227,7 @@ def mean(values):
 
 def print_table(version, about, rows, not_predicted):
     """In Markdown, to paste."""
-    print(f"abdada {version}, {rows[-1].hosts} hosts of workers; shards: {about['shards']}; round trip from here {about['round_trip_us']:.0f} us "
+    print(f"abdada {version}, {rows[-1]['hosts']} hosts of workers; shards: {about['shards']}; round trip from here {about['round_trip_us']:.0f} us "
           f"(p99 {about['round_trip_p99_us']:.0f} us), load from here {about['operations_per_s'] / 1e6:.2f} M operations/s, "
           f"{about['bytes_per_s'] / 1e6:.1f} MB/s\n"
           f"{about['positions']} chess positions at selection full, {about['time_ms'] / 1000:g} s each; an Othello ending of "
@@ -242,16 +236,14 @@ def print_table(version, about, rows, not_predicted):
     head = ["hosts", "threads", "M nodes/s", "times one", f"depth in {about['time_ms'] / 1000:g} s", "talk", "MB/s a host", "ending, s",
             "times one", short, "virtual"]
     print(f"| {' | '.join(head)} |\n|{' --- |' * len(head)}")
-    one = rows[0].values
+    one = rows[0]
     for row in rows:
-        v = row.values
-        virtual = v.get("virtual_depths")
-        ending = v["ending_s"]
-        cells = [str(row.hosts) if row.hosts else "none", str(row.threads), f"{v['nodes_per_s'] / 1e6:.2f}",
-                 f"{v['nodes_per_s'] / one['nodes_per_s']:.1f}", f"{v['depth']:.1f}"]
-        cells += [f"{100 * v['talking']:.1f}%", f"{v['bytes_per_s'] / 1e6:.2f}"] if row.hosts else ["-", "-"]
+        virtual, ending, depths = row.get("virtual_depths"), row["ending_s"], row["short_depths"]
+        cells = [str(row["hosts"] or "none"), str(row["threads"]), f"{row['nodes_per_s'] / 1e6:.2f}",
+                 f"{row['nodes_per_s'] / one['nodes_per_s']:.1f}", f"{row['depth']:.1f}"]
+        cells += [f"{100 * row['talking']:.1f}%", f"{row['bytes_per_s'] / 1e6:.2f}"] if row["hosts"] else ["-", "-"]
         cells += [f"{ending:.1f}" if ending else "not solved", f"{one['ending_s'] / ending:.1f}" if ending and one["ending_s"] else "-",
-                  f"{mean(v['short_depths'][:len(virtual)] if virtual else v['short_depths']):.1f}",
+                  f"{mean(depths[:len(rows[-1].get('virtual_depths', depths))]):.1f}",
                   f"{mean(virtual):.1f}" if virtual else "-"]
         print(f"| {' | '.join(cells)} |")
     print(f"\n`times one`: to this machine's one thread. `talk`: the part of the workers' time. `virtual`: "
@@ -271,7 +263,7 @@ def bench(cluster, supplies, hosts, each_host, a):
     if a.json:
         print(json.dumps(about | {"version": supplies.version, "predicted": not_predicted is None}))
         for row in rows:
-            print(json.dumps(row.values))
+            print(json.dumps(row))
     else:
         print_table(printable(supplies.version), about, rows, not_predicted)
     return 0 if is_up else 1
