@@ -8,6 +8,7 @@ time make the same bytes. A package that is not installed here is listed without
 import argparse
 import datetime
 import json
+import shutil
 import subprocess
 import sys
 import urllib.parse
@@ -17,7 +18,7 @@ TOOLS = {"gcc", "make", "pkg-config"}  # build, and are no part of the programs
 
 def installed(names):
     """(name, version) of the first of these packages that is installed; without a version if none is."""
-    for name in names:
+    for name in names if shutil.which("dpkg-query") else ():
         done = subprocess.run(["dpkg-query", "-W", "-f", "${db:Status-Status} ${Version}", name],
                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
         state, _, version = done.stdout.partition(" ")

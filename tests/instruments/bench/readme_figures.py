@@ -5,8 +5,9 @@
 
 A row of FIGURES says where README.md has a figure and where the instrument prints it, so no figure is written down here.
 A row whose figure README.md no longer has is a failure, as is a figure outside its range: for a ratio the range that
-the runs had, widened by a twentieth; of the virtual cluster, which is the same everywhere, that very figure. Speeds are
-shown and not judged: other machines have others. --quick: smaller runs, which show that all works, and judge nothing.
+the runs had, widened by a twentieth; for a gain in plies one and a half times its error (README.md's has one, too); of the
+virtual cluster, which is the same everywhere, that very figure. Speeds are shown and not judged: other machines have
+others. --quick: smaller runs, which show that all works, and judge nothing.
 Those marked `long` take hours and run only if they are named. Games against other engines (`make match`) and the soak
 (`make soak`) are not here. Needs the release build; `make readme-figures FIGURES="--quick"` makes it.
 """
@@ -30,14 +31,20 @@ def lab(*words):
     return [sys.executable, "tests/instruments/lab/lab.py", *words]
 
 
-def virtual(hosts, threads):
-    """The row of `lab.py network`: hosts, threads, round trip, speedup."""
-    return rf"\| {hosts} x {threads} \|[^|]*\| \**([\d.]+)", rf"^ +{hosts} +{threads} +100 +([\d.]+) ", "same"
+def gains(time_ms, column):
+    """What a second searcher brings in that time: plies, in that column of README.md's table."""
+    cells = (r" \|", r" \|[^|]*\|")[column] + r"[^|]*?\**(\+[\d.]+)"
+    return (5 * time_ms // 1000 + 2, bench("bench_search", "--only", "full", "--runs", "3", "--time", str(time_ms)),
+            ["--runs", "1", "--time", "20"],
+            [(side + cells, rf"depth in \d+ ms: {printed} .*?([+-][\d.]+) +\+-([\d.]+)", "gain") for side, printed in
+             (("worker on another host", r"\+ 1 worker, no table in common"),
+              ("worker on the same host", r"\+ 1 worker of the same host"), (r"\| two threads", "2 threads"))])
 
 
 # NAME: (minutes, command, more of it for --quick, [(figure in README.md, figure in what the command prints, how)]). The
-# first group of a pattern is the figure; the second and third of what is printed are the range. how: ratio, same, speed.
-FIGURES = {
+# first group of a pattern is the figure; the second and third of what is printed are the range, or of a gain the second is
+# its error. how: ratio, gain, same, speed.
+FIGURES: dict = {
     "threads": (30, bench("bench_search", "--only", "threads", "--depth", "9"), ["--depth", "6", "--runs", "1"], [
         (r"two threads to one[^|]*\| \**([\d.]+)", rf"1 \| 2 threads, abdada  .*? {RATIO}", "ratio")]),
     "worker": (7, bench("bench_search", "--only", "worker"), ["--depth", "6", "--runs", "1"], [
@@ -49,7 +56,10 @@ FIGURES = {
     "othello": (2, bench("bench_othello"), ["--positions", "40-40", "--runs", "1"], [
         (r"Othello endings FFO[^|]*\| \**([\d.]+)\** s", r"one thread +([\d.]+) s", "speed"),
         (r"Othello endings FFO[^|]*\|[^|]* ([\d.]+) M nodes/s", r"one thread .* ([\d.]+) M/s", "speed")]),
-    "network": ("long", lab("network"), ["--quick"], [virtual(4, 8), virtual(16, 8), virtual(32, 1), virtual(128, 1)]),
+    "full": gains(200, 0),
+    "full-1s": gains(1000, 1),
+    "weill-32": ("long", lab("weill-32"), ["--quick"], [
+        (r"32 virtual searchers are \**([\d.]+)", r"^ +28 +([\d.]+) ", "same")]),
 }
 
 
@@ -61,9 +71,11 @@ def in_readme(pattern):
 
 def judge(said, values, how):
     """Whether what was measured is what README.md says; None: nobody can tell."""
-    low, high = (float(value) for value in (values[1:] if len(values) == 3 else values * 2))
     if how == "speed":
         return None
+    if how == "gain":
+        return abs(float(said) - float(values[0])) <= 1.5 * float(values[1])
+    low, high = (float(value) for value in (values[1:] if len(values) == 3 else values * 2))
     if how == "same":  # to as many digits as README.md has
         return f"{low:.{len(said.partition('.')[2])}f}" == said
     return low / SLACK <= float(said) <= high * SLACK
@@ -88,7 +100,7 @@ def repeat(name, quick):
             continue
         values = [value for value in found.groups() if value is not None]
         right = None if quick else judge(said, values, how)
-        between = f"({values[1]}-{values[2]})" if len(values) == 3 else ""
+        between = f"({values[1]}-{values[2]})" if len(values) == 3 else f"(+-{values[1]})" if len(values) == 2 else ""
         print(f"{name:<10} README {said:>8}   here {values[0]:>8} {between:<16} "
               f"{ {None: 'not judged', True: 'repeated', False: 'NOT REPEATED'}[right]}", flush=True)
         wrong += right is False
