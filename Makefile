@@ -105,9 +105,27 @@ define LINK
 	@echo "  LINK  $@"
 	@$(CC) $(LDFLAGS_MODE) $(LDFLAGS) -o $@ $(filter %.o %/libabdada.a,$^) $(O)/all.a $(LIBS)
 endef
-$(foreach p,$(PROGRAMS),$(eval $(O)/bin/$(p): $(MAIN_$(p):%.c=$(O)/%.o) $(O)/all.a $(O)/flags))
+$(foreach p,$(PROGRAMS),$(eval $(O)/bin/$(p): $(MAIN_$(p):%.c=$(O)/%.o) $(O)/about.o $(O)/all.a $(O)/flags))
 $(PROGRAMS:%=$(O)/bin/%):
 	$(LINK)
+
+# What --version says after its first line. The programs alone have it, in an object of its own: so a commit compiles
+# nothing else anew, and links no test; and of one size in a section of its own: all else in a program is the same
+# whatever the commit. The file COMMIT is in copies of the sources without git (dist, deb).
+COMMIT = $(shell cat COMMIT 2>/dev/null || { [ -e .git ] && git -c safe.directory='*' describe --always --abbrev=12 --exclude='*' --dirty=-modified 2>/dev/null; } || echo unknown)
+FEATURES = keys $(if $(LIBS_REDIS),redis) zstd
+%/about.c: FORCE
+	@mkdir -p $(@D)
+	@{ echo '#include "common/options.h"'; \
+	   echo 'const char build_about[256] __attribute__((section(".about"))) ='; \
+	   printf '    "commit %s\\n"\n' "$(COMMIT)"; \
+	   printf '    "built %s for %s by %s %s\\n"\n' $(MODE) $(ARCH) $(notdir $(CC)) $$($(CC) -dumpfullversion); \
+	   printf '    "with %s\\n";\n' "$(strip $(FEATURES))"; } > $@.new
+	@cmp -s $@.new $@ && rm -f $@.new || mv $@.new $@
+
+%/about.o: %/about.c $(O)/flags
+	@echo "  CC    $@"
+	@$(CC) $(CFLAGS_ALL) -c -o $@ $<
 
 # ---- libabdada: the client side, for programs of others (worker/lib/abdada.h) ----
 # Position-independent, without link-time optimisation, so that any compiler's program can have it. All of it is linked
@@ -213,7 +231,7 @@ LIBDIR ?= $(PREFIX)/lib
 TO     := $(DESTDIR)$(PREFIX)
 TO_LIB := $(DESTDIR)$(LIBDIR)
 TO_DOC := $(TO)/share/doc/abdada
-ABOUT  := README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md LICENSE
+ABOUT  := README.md CHANGELOG.md CITATION.cff CONTRIBUTING.md SECURITY.md LICENSE
 # At the same places below it as here, so that links between them are right.
 DOCS   := $(ABOUT) deploy/cluster.example.toml proto/PROTOCOL.md worker/lib/python/README.md $(wildcard docs/*.md examples/*.c examples/*.py)
 
@@ -251,20 +269,42 @@ uninstall: ## remove what install installs, of the same PREFIX
 	      $(addprefix $(TO_DOC)/,$(DOCS))
 	[ ! -d $(TO_DOC) ] || find $(TO_DOC) -depth -type d -empty -delete
 
+# ---- a release: build/abdada-VERSION.tar.gz, and what it needs as CycloneDX ----
+
+# When the sources were last changed; what is made of them bears that time, so that it is the same whenever it is made.
+SOURCE_TIME = $(or $(SOURCE_DATE_EPOCH),$(shell [ ! -e .git ] || git log -1 --format=%ct 2>/dev/null),$(shell stat -c %Y worker/lib/abdada.h))
+RELEASE := abdada-$(VERSION)
+
+dist: ## a tarball of the sources that git knows, which needs no git; the same whenever it is made
+	@mkdir -p build
+	@printf '%s\n' "$(COMMIT)" > build/COMMIT
+	@git ls-files --deduplicate -z | LC_ALL=C sort -z | tar -cf build/$(RELEASE).tar --null --files-from=- --no-recursion --format=gnu \
+	    --mtime=@$(SOURCE_TIME) --owner=0 --group=0 --numeric-owner --mode=u+rw,go=rX \
+	    --transform='flags=rS;s,^build/,,' --transform='flags=rS;s,^,$(RELEASE)/,' --add-file=build/COMMIT
+	@gzip -n9f build/$(RELEASE).tar
+	@rm build/COMMIT
+	@ls build/$(RELEASE).tar.gz
+
+sbom: ## what the programs are made of and need, as this machine has it: build/abdada-VERSION.cdx.json
+	@$(PYTHON) deploy/sbom.py --version $(VERSION) --commit "$(COMMIT)" --time $(SOURCE_TIME) $(DEPS_COMPILE) \
+	    $(if $(LIBS_REDIS),$(DEPS_REDIS)) > build/$(RELEASE).cdx.json.new
+	@mv build/$(RELEASE).cdx.json.new build/$(RELEASE).cdx.json
+	@ls build/$(RELEASE).cdx.json
+
 # ---- a package for Debian: build/deb/abdada_VERSION_ARCHITECTURE.deb ----
 
 # From a copy of what it is made of, so that it works without git, too, and leaves build/release alone. For all
 # processors of the last 15 years, unless ARCH is given.
-DEB      := build/deb/abdada-$(VERSION)
+DEB      := build/deb/$(RELEASE)
 DEB_MADE_OF := Makefile $(ABOUT) common proto ttserver worker deploy docs examples
-DEB_TIME  = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null),$(shell stat -c %Y worker/lib/abdada.h))
 
 deb: deps deps-deb ## a Debian package of all that, in build/deb (ARCH=x86-64-v2)
 	rm -rf build/deb
 	mkdir -p $(DEB)
 	tar -c --exclude=__pycache__ --exclude=worker/lib/python/build --exclude='*.egg-info' $(DEB_MADE_OF) | tar -x -C $(DEB)
 	cp -r deploy/debian $(DEB)/debian
-	sed "s/@VERSION@/$(VERSION)/; s/@DATE@/$$(date -R -u -d @$(DEB_TIME))/" deploy/debian/changelog.in > $(DEB)/debian/changelog
+	printf '%s\n' "$(COMMIT)" > $(DEB)/COMMIT
+	sed "s/@VERSION@/$(VERSION)/; s/@DATE@/$$(date -R -u -d @$(SOURCE_TIME))/" deploy/debian/changelog.in > $(DEB)/debian/changelog
 	cd $(DEB) && env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL -u CFLAGS -u LDFLAGS ABDADA_ARCH=$(if $(filter file,$(origin ARCH)),,$(ARCH)) \
 	    dpkg-buildpackage -us -uc -b -j$(JOBS)
 	rm -rf $(DEB)
@@ -282,4 +322,4 @@ help: ## these lines
 
 .PHONY: $(PHONY) FORCE
 # Objects stay, and one that is missing is made: not .SECONDARY, which makes none that is older than its program.
-.PRECIOUS: $(O)/%.o $(O)/lib/%.o
+.PRECIOUS: %/about.c $(O)/%.o $(O)/lib/%.o

@@ -251,6 +251,13 @@ static void print_help(const struct options *options)
     print_row(0, "version", NULL, "print the version and exit");
 }
 
+const char *options_about;
+
+void options_print_version(const char *program, const char *version)
+{
+    printf("%s %s\n%s", program, version, options_about != NULL ? options_about : "");
+}
+
 /* ---- words ---- */
 
 int options_wrong(const char *program, const char *format, ...)
@@ -418,7 +425,7 @@ static int take_long(struct words *words, const char *word)
         return OPTIONS_DONE;
     }
     if (strcmp(name, "version") == 0) {
-        printf("%s %s\n", options->program, options->version);
+        options_print_version(options->program, options->version);
         return OPTIONS_DONE;
     }
     const struct options_row *option = find_long(options->table, name, length, &is_ambiguous);

@@ -73,6 +73,15 @@ struct options {
     bool has_config; /* takes --config FILE, which common/config.h has read before */
 };
 
+/* The lines that --version prints after "PROGRAM VERSION": of which commit the sources are, how and
+ * with what they were built, each line with its end. The Makefile makes build_about, which programs
+ * alone have; their main sets options_about to it before there are threads. Until then
+ * it is NULL. */
+extern const char build_about[];
+extern const char *options_about;
+/* Prints all of --version on stdout. */
+void options_print_version(const char *program, const char *version);
+
 /* What to do after reading the options: go on, or end with this exit status. */
 enum {
     OPTIONS_RUN = -1,

@@ -58,7 +58,8 @@ $(WITHOUT)/all.a: $(WITHOUT_OBJ)
 	@rm -f $@
 	@gcc-ar rcs $@ $(WITHOUT_OBJ)
 
-$(foreach p,$(PROGRAMS),$(eval $(WITHOUT)/bin/$(p): $(MAIN_$(p):%.c=$(O)/%.o) $(WITHOUT)/all.a))
+$(foreach p,$(PROGRAMS),$(eval $(WITHOUT)/bin/$(p): $(MAIN_$(p):%.c=$(O)/%.o) $(WITHOUT)/about.o $(WITHOUT)/all.a))
+$(WITHOUT)/about.c: private LIBS_REDIS :=
 $(PROGRAMS:%=$(WITHOUT)/bin/%):
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
@@ -138,6 +139,7 @@ run-lint:
 	@$(RUN) --group lint --step "layers, circles, contracts, sizes" -- $(PYTHON) tests/lint/layers.py || true
 	@$(RUN) --group lint --step "words" -- $(PYTHON) tests/lint/words.py || true
 	@$(RUN) --group lint --step "names in documents" -- $(PYTHON) tests/lint/names.py || true
+	@$(RUN) --group lint --step "figures of the README" -- $(PYTHON) tests/instruments/bench/readme_figures.py --list || true
 	@$(RUN) --group lint --step "launcher" -- env PYTHON=$(PYTHON) tests/lint/launcher.sh || true
 	@$(RUN) --group lint --step "cppcheck" -- tests/lint/cppcheck.sh $(JOBS) || true
 	@$(RUN) --group lint $(wildcard tests/lint/test_*.py) || true

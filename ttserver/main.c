@@ -276,6 +276,7 @@ static int run(int argc, char **argv)
         .memory = UINT64_C(256) << 20,
     };
     streams_open();
+    options_about = build_about;
     int code = read_arguments(argc, argv, &a);
     if (code >= 0) {
         return code;

@@ -52,12 +52,13 @@ static int run(const char *name, int argc, char *argv[])
 int main(int argc, char *argv[])
 {
     streams_open();
+    options_about = build_about;
     if (argc < 2) {
         print_help(stderr);
         return OPTIONS_WRONG;
     }
     if (strcmp(argv[1], "--version") == 0) {
-        printf("abdada %s\n", PROGRAM_VERSION);
+        options_print_version("abdada", PROGRAM_VERSION);
         return log_end("abdada", 0);
     }
     bool is_help = strcmp(argv[1], "help") == 0;

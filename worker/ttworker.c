@@ -272,6 +272,7 @@ int main(int argc, char *argv[])
         .table = table,
     };
     streams_open();
+    options_about = build_about;
     int status = config_parse(&options, argc, argv, NULL, NULL);
     if (status < 0) {
         status = cli_table_environment(program, &crew.place, true);

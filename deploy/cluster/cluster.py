@@ -2,7 +2,7 @@
 
     cluster.py HOST-SCRIPT ABDADA VERSION ARGUMENT...
 
-The program `abdada` has this file, cluster_file.py, cluster_host.py and cluster_host.sh in it and runs them with
+The program `abdada` has the files of this folder in it and runs them with
 python3 (cluster.c). Nothing but Python's standard library. Hosts are worked on at the same time, a thread each; one
 that fails is one line and keeps no other one waiting for longer than its time-outs.
 """
@@ -22,6 +22,7 @@ import sys
 import threading
 import time
 
+from cluster_bench import bench as bench_hosts
 from cluster_file import HOST_NAME, NAME, Cluster, Trouble, Wrong, at, destination, matches
 from cluster_host import Host, printable, say
 
@@ -49,7 +50,7 @@ class Supplies:
                 with open(path, "rb") as file:
                     contents = file.read()
                 done = subprocess.run([path, "--version"], stdout=subprocess.PIPE, check=True)
-                self.programs[what] = contents, done.stdout.decode().split()[-1]
+                self.programs[what] = contents, done.stdout.decode().split()[1]  # of "NAME VERSION", before lines on the build
             except (OSError, subprocess.CalledProcessError, IndexError) as error:
                 raise Trouble(f"{path}, to be copied: {getattr(error, 'strerror', None) or error} "
                               f"(or say programs = \"installed\")") from None
@@ -244,6 +245,11 @@ def down(cluster, supplies, a):
     return 1 if any(host.trouble for host in hosts) else 0
 
 
+def bench(cluster, supplies, a):
+    supplies.load(cluster, may_make_keys=False)
+    return bench_hosts(cluster, supplies, hosts_of(cluster, supplies), each_host, a)
+
+
 def logs(cluster, supplies, a):
     hosts, running, leaving = hosts_of(cluster, supplies, a.host), [], threading.Event()
     lines, end = queue.Queue(LINES_WAITING), False
@@ -302,6 +308,9 @@ COMMANDS = {
     "logs": (logs, "print logs, or follow them",
              "Prints the last lines of the logs, with host and program before each."),
     "restart": (restart, "start programs again", "Does what `up` does, and starts what runs again."),
+    "bench": (bench, "measure what the hosts bring",
+              "Measures the running cluster with one host, two and all: nodes, depth in a time, an ending, talk. In about ten "
+              "minutes, during which workers are stopped and started again; nobody else should search."),
     "down": (down, "stop everything and remove it",
              "Stops everything, and removes what `up` has copied. Keys here and snapshots of shards stay."),
 }
@@ -331,12 +340,14 @@ def read_arguments(words, version):
         command = commands.add_parser(name, help=short, description=about, formatter_class=Help)
         command.add_argument("-f", "--file", default=argparse.SUPPRESS, metavar="FILE",
                              help=f"the cluster (default: {FILE})")
-        if name in ("up", "restart", "down"):
+        if name == "bench":
+            command.add_argument("--quick", action="store_true", help="in about a minute, less exactly")
+        if name in ("up", "restart", "down", "bench"):
             command.add_argument("--timeout", type=int, default=60, metavar="S",
                                  help="seconds to wait until all are ready, or have stopped (default 60)")
         if name in ("logs", "restart"):
             command.add_argument("host", nargs="*", metavar="HOST", help="only these (default: all)")
-        if name == "status":
+        if name in ("status", "bench"):
             command.add_argument("--json", action="store_true", help="one object a line")
         if name == "logs":
             command.add_argument("-n", "--lines", type=int, default=20, metavar="N",
@@ -354,7 +365,7 @@ def do(host_script, abdada, version, words):
     except SystemExit as end:  # --help, --version, or wrong use
         return end.code
     cluster, supplies = Cluster(a.file), Supplies(host_script, abdada, version)
-    if a.command in ("up", "restart", "down"):
+    if a.command in ("up", "restart", "down", "bench"):
         try:
             fcntl.flock(cluster.open, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -216,7 +216,7 @@ probe() { # PROGRAM...: also says which of these are installed
     for name; do
         path=$(command -v "$name") || fail "$name is not installed there (not on PATH of a login by ssh)"
         version=$("$path" --version </dev/null) || fail "$path does not run there"
-        echo "installed $name ${version##* } $(sha256sum <"$path" | cut -d ' ' -f 1) $path"
+        echo "installed $name $(echo "$version" | sed 's/^[^ ]* //; q') $(sha256sum <"$path" | cut -d ' ' -f 1) $path"
     done
     states
 }

@@ -59,6 +59,10 @@ release-tools: deps-test
 	@$(AGAIN) -j$(JOBS) MODE=release all tools
 MEASURE = @BIN=build/release/bin $(PYTHON) tests/instruments/bench
 
+readme-figures: deps-bench ## the figures of README.md again, and whether they are in their ranges (FIGURES="--quick --only worker", --list)
+	@$(AGAIN) -j$(JOBS) MODE=release all benches
+	@$(PYTHON) tests/instruments/bench/readme_figures.py $(FIGURES)
+
 bench-badpeers: release-tools ## what bad peers cost a good client
 	@$(PYTHON) tests/instruments/bench/bad_peers.py $(BENCH)
 

@@ -176,10 +176,14 @@ def words_help():
         versions.add(re.search('ABDADA_VERSION "(.*)"', header.read())[1])
     for name, pattern in (("worker/lib/python/pyproject.toml", '^version = "(.*)"'),
                           ("worker/lib/python/src/abdada/__init__.py", '__version__ = "(.*)"'),
-                          ("CHANGELOG.md", r"^## (\d\S*) ")):
+                          ("CHANGELOG.md", r"^## (\d\S*) "), ("CITATION.cff", '^version: "(.*)"')):
         with open(os.path.join(ROOT, name), encoding="ascii") as file:
             versions.add(re.search(pattern, file.read(), re.M)[1])
     equal(len(versions), 1, versions)
+    builds = [run(*words, "--version").lines["out"][1:] for words in (("ttserver",), ("ttworker",), ("abdada",), ("abdada", "sim"))]
+    check(all(build == builds[0] for build in builds), builds)
+    check(re.fullmatch(r"commit ([0-9a-f]{12,}(-modified)?|unknown)\nbuilt (release|dev|tsan) for \S+ by .+\n"
+                       r"with keys (redis )?zstd", "\n".join(builds[0])), builds[0])
 
 
 def help_keeps_its_columns():

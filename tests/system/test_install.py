@@ -1,16 +1,18 @@
 #!/usr/bin/python3
 """What `make install` installs beside programs and library: manual pages and bash completion, and what the Debian
-package has of its own, the units of systemd. TAP.
+package has of its own, the units of systemd; and what is released besides: a tarball, and a list of what is in it. TAP.
 
     BIN=bin tests/system/test_install.py
 
 Tests whose tools are missing are skipped.
 """
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 
 from cluster import ROOT, check, equal, main
@@ -149,9 +151,62 @@ def test_units_are_right_and_expose_little():
             print(f"# {program}@{instance}: exposure {exposure[1]}")
 
 
+# ---- releases ----
+
+def released(target):
+    """What that target makes, and what is in it; made twice, it is the same."""
+    paths, contents = set(), set()
+    for _ in range(2):
+        paths.add(os.path.join(ROOT, printed("make", "--no-print-directory", "-s", target, cwd=ROOT).splitlines()[-1]))
+        with open(*paths, "rb") as file:
+            contents.add(file.read())
+    equal((len(paths), len(contents)), (1, 1), paths)
+    return paths.pop(), contents.pop()
+
+
+@needs(os.path.join(ROOT, ".git"), "the repository of git")
+def test_a_tarball_builds_where_no_git_is():
+    path, _ = released("dist")
+    with tempfile.TemporaryDirectory(prefix="abdada-dist-") as folder:
+        with tarfile.open(path) as tar:
+            check(all((entry.uid, entry.gid, entry.uname) == (0, 0, "") for entry in tar), "owners")
+            equal(len({entry.mtime for entry in tar}), 1)
+            tar.extractall(folder)
+        there, = (os.path.join(folder, name) for name in os.listdir(folder))
+        os.mkdir(os.path.join(folder, "path"))
+        with open(os.path.join(folder, "path/git"), "w", encoding="ascii", opener=lambda *at: os.open(*at, 0o755)) as file:
+            file.write("#!/bin/sh\necho git was called >&2\nexit 1\n")
+        variables = {key: value for key, value in os.environ.items() if not key.startswith("MAKE") and key != "MFLAGS"}
+        variables["PATH"] = os.path.join(folder, "path") + os.pathsep + os.environ["PATH"]
+        options = {"cwd": there, "env": variables}
+        said = printed("make", "-j2", "MODE=dev", "CFLAGS=-O0", "build/dev/bin/abdada", **options)
+        check("git was called" not in said, said)
+        program = os.path.join(there, "build/dev/bin/abdada")
+        with open(os.path.join(there, "COMMIT"), encoding="ascii") as file:
+            commit = file.read().strip()
+        head = printed("git", "-C", ROOT, "rev-parse", "HEAD").strip()
+        check(head.startswith(commit.removesuffix("-modified")), commit, head)
+        check(f"\ncommit {commit}\n" in printed(program, "--version"), commit)
+        found = json.loads(printed(program, "analyse", "--json", "--depth", "4", "startpos").splitlines()[-1])
+        equal(found["depth"], 4)
+        printed(sys.executable, os.path.join(there, "tests/lint/names.py"), **options)  # what documents name is there
+
+
+@needs("dpkg-query", "dpkg")
+def test_what_programs_need_is_listed():
+    path, content = released("sbom")
+    listed = json.loads(content)
+    equal((listed["bomFormat"], listed["metadata"]["component"]["name"]), ("CycloneDX", "abdada"))
+    parts = {part["name"]: part for part in listed["components"]}
+    for name in "libzmq3-dev", "libuv1-dev", "libsodium-dev", "libzstd-dev":
+        equal(parts[name]["version"], printed("dpkg-query", "-W", "-f", "${Version}", name))
+    equal(sorted(listed["dependencies"][0]["dependsOn"]), sorted(part["bom-ref"] for part in parts.values()), path)
+
+
 TESTS = [test_manual_pages_say_all_that_help_says, test_manual_pages_are_without_warnings,
          test_completion_offers_the_options_and_commands_of_help,
-         test_completion_offers_words_of_a_command_and_files, test_units_are_right_and_expose_little]
+         test_completion_offers_words_of_a_command_and_files, test_units_are_right_and_expose_little,
+         test_a_tarball_builds_where_no_git_is, test_what_programs_need_is_listed]
 
 if __name__ == "__main__":
     sys.exit(main(TESTS))

@@ -158,10 +158,11 @@ def test_pip_makes_wheel_and_sdist():
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE_S, check=False)
     equal(done.returncode, 0, done.stdout[-3000:])
     (wheel,), (sdist,) = glob.glob(out + "/*.whl"), glob.glob(out + "/*.tar.gz")
+    check("-cp39-abi3-" in wheel, wheel)  # one for all versions of CPython from 3.9 on
     with zipfile.ZipFile(wheel) as file:
         names = file.namelist()
     check("abdada/py.typed" in names and "abdada/__init__.py" in names and
-          any(name.startswith("abdada/_native.") and name.endswith(".so") for name in names), names)
+          "abdada/_native.abi3.so" in names, names)
     with tarfile.open(sdist) as file:
         file.extractall(out)
         check(any(name.endswith("/abdada_build.py") for name in file.getnames()), file.getnames())

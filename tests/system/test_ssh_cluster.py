@@ -447,6 +447,42 @@ def a_cluster_starts_searches_loses_a_host_and_ends():
 
 
 @needs_hosts
+def bench_measures_the_hosts_and_leaves_them_as_they_were():
+    with hosts(2) as (one, two):
+        file = File(one.site, (one, SHARD + WORKER), (two, WORKER))
+        file.run("up")
+        two.command("kill", "-9", two.command("cat", f"/home/anna/.abdada/main/h{two.number}/run/ttworker-1.supervisor").split()[0])
+        refused = file.run("bench", status=1)
+        equal((refused.out(), "is down: `abdada cluster up` first" in refused.err()), ("", True), refused.err())
+        file.run("up")
+        before = file.pids()
+        about, alone, first, both = map(json.loads, file.run("bench", "--quick", "--json").lines["out"])
+        check(0 < about["round_trip_us"] <= about["round_trip_p99_us"] and about["operations_per_s"] > 0, about)
+        equal([(row["hosts"], row["threads"]) for row in (alone, first, both)], [(0, 1), (1, 1), (2, 2)])
+        for row in alone, first, both:
+            check(row["nodes_per_s"] > 0 and row["depth"] >= 1 and 0 <= row["talking"], row)
+            equal(row["bytes_per_s"] > 0, row["hosts"] > 0, row)
+        equal([len(row.get("virtual_depths", [])) > 0 for row in (alone, first, both)], [False] + 2 * [about["predicted"]])
+        after, other = file.pids(), (f"h{two.number}", "ttworker-1")
+        equal({which for which in after if after[which] != before[which]}, {other})
+        check("unchanged" in file.run("up").out())
+        changed = File(one.site, (one, SHARD + WORKER), (two, WORKER.replace("hash = 4", "hash = 8")))
+        refused = changed.run("bench", status=1)
+        check(f"h{two.number}: ttworker-1 is not what " in refused.err(), refused.err())
+        equal(file.pids(), after)
+
+        file = File(one.site, (one, SHARD + WORKER), (two, WORKER))
+        stopped = file.start("bench", "--quick")
+        stopped.wait_line("^1 host$", "err")
+        equal(file.rows(status=None)[other]["state"], "down")
+        stopped.send_signal(signal.SIGINT)
+        equal(stopped.wait(), 130, stopped.err())
+        file.pids()
+        check("unchanged" in file.run("up").out())
+        file.run("down")
+
+
+@needs_hosts
 def what_crashes_comes_back_and_the_logs_say_it():
     with hosts(2, shell="/bin/bash") as (one, two):
         for host in (one, two):  # bash reads it when sshd starts it
@@ -700,6 +736,7 @@ if __name__ == "__main__":
         nothing_of_here_is_forwarded_and_no_hint_without_a_host,
         the_hint_can_be_pasted_into_a_shell,
         a_cluster_starts_searches_loses_a_host_and_ends,
+        bench_measures_the_hosts_and_leaves_them_as_they_were,
         what_a_login_does_is_not_what_a_host_says,
         what_crashes_comes_back_and_the_logs_say_it,
         up_changes_what_differs_and_nothing_else,

@@ -5,4 +5,6 @@ from setuptools import setup
 
 COMPILING = {"bdist_wheel", "build", "build_ext", "develop", "editable_wheel", "install"}
 
-setup(cffi_modules=["abdada_build.py:ffi"] if COMPILING & set(sys.argv) else [])
+# cffi compiles for the stable interface of CPython: one wheel is for all versions from the first of requires-python on.
+setup(cffi_modules=["abdada_build.py:ffi"] if COMPILING & set(sys.argv) else [],
+      options={"bdist_wheel": {"py_limited_api": "cp39"}})

@@ -17,6 +17,7 @@ static const char program[] = "abdada cluster";
 /* Made by the linker of the files of these names (EMBEDDED in the Makefile). */
 extern const char _binary_cluster_file_py_start[], _binary_cluster_file_py_end[];
 extern const char _binary_cluster_host_py_start[], _binary_cluster_host_py_end[];
+extern const char _binary_cluster_bench_py_start[], _binary_cluster_bench_py_end[];
 extern const char _binary_cluster_py_start[], _binary_cluster_py_end[];
 extern const char _binary_cluster_host_sh_start[], _binary_cluster_host_sh_end[];
 
@@ -25,20 +26,22 @@ static const struct part {
 } parts[] = {
     {_binary_cluster_file_py_start, _binary_cluster_file_py_end},
     {_binary_cluster_host_py_start, _binary_cluster_host_py_end},
+    {_binary_cluster_bench_py_start, _binary_cluster_bench_py_end},
     {_binary_cluster_py_start, _binary_cluster_py_end},
     {_binary_cluster_host_sh_start, _binary_cluster_host_sh_end},
 };
 
 enum { PARTS = sizeof parts / sizeof parts[0], PATH_SIZE = 4096, WORDS = 6 + PARTS };
 
-/* The first three parts are modules, each for those after it; the last of them is the program. */
-static const char boot[] = "import sys, types\n"
-                           "for name in 'cluster_file', 'cluster_host', 'cluster':\n"
-                           "    module = sys.modules[name] = types.ModuleType(name)\n"
-                           "    with open(sys.argv.pop(1), 'rb') as part:\n"
-                           "        code = compile(part.read(), name + '.py', 'exec')\n"
-                           "    exec(code, module.__dict__)\n"
-                           "sys.exit(module.main(*sys.argv[1:]))\n";
+/* The parts in Python are modules, each for those after it; the last of them is the program. */
+static const char boot[] =
+    "import sys, types\n"
+    "for name in 'cluster_file', 'cluster_host', 'cluster_bench', 'cluster':\n"
+    "    module = sys.modules[name] = types.ModuleType(name)\n"
+    "    with open(sys.argv.pop(1), 'rb') as part:\n"
+    "        code = compile(part.read(), name + '.py', 'exec')\n"
+    "    exec(code, module.__dict__)\n"
+    "sys.exit(module.main(*sys.argv[1:]))\n";
 
 /* A file in memory, which the program run by exec inherits. 0, or -1 with errno. */
 static int open_in_memory(const struct part *part, char path[32])
@@ -71,8 +74,9 @@ int cli_cluster(int argc, char *argv[])
     }
     self[length] = '\0';
     /* -I: no module of the present directory takes the place of one of Python's. */
-    char *const first[WORDS] = {"python3", "-I",     "-c",     (char *)boot, paths[0],
-                                paths[1],  paths[2], paths[3], self,         PROGRAM_VERSION};
+    char *const first[WORDS] = {"python3", "-I",     "-c",           (char *)boot,
+                                paths[0],  paths[1], paths[2],       paths[3],
+                                paths[4],  self,     PROGRAM_VERSION};
     memcpy(words, first, sizeof first);
     memcpy(words + WORDS, argv + 1, ((size_t)argc - 1) * sizeof *words);
     execvp("python3", words);
