@@ -14,6 +14,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -63,9 +64,12 @@ def compare(shown, printed, exact):
 
 
 def run_script(folder, environment, patience):
-    """The output of its script.sh, both streams. Whatever that has started ends with it."""
+    """The output of its script.sh, both streams. Whatever that has started ends with it, and with us if we are killed:
+    then the guard reads the end of its input."""
     process = subprocess.Popen(["bash", "-e", "-m", "script.sh"], cwd=folder, env=environment, stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+    guard = subprocess.Popen([sys.executable, os.path.abspath(__file__), str(process.pid)], stdin=subprocess.PIPE,
+                             start_new_session=True)
     try:
         output, _ = process.communicate(timeout=patience)
     except subprocess.TimeoutExpired:
@@ -73,7 +77,8 @@ def run_script(folder, environment, patience):
         output, _ = process.communicate()
         raise Failure(f"the page does not end: {output.decode(errors='replace')[-4000:]}") from None
     finally:
-        end_session(process.pid)
+        guard.stdin.close()
+        guard.wait()
     text = output.decode(errors="replace")
     check(process.returncode == 0, "exit status", process.returncode, text[-4000:])
     return text
@@ -130,3 +135,8 @@ def follow(name, replaced=(), patience=5 * PATIENCE, **variables):
     for wanted, block in zip(shown, printed):
         if wanted:
             compare(wanted[0], block, wanted[1])
+
+
+if __name__ == "__main__":
+    sys.stdin.read()
+    end_session(int(sys.argv[1]))
