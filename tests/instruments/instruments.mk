@@ -112,7 +112,7 @@ lab-calibrate: ## real runs beside virtual ones
 compare: ## the algorithms beside each other
 	$(LAB_RUN)/lab.py compare
 
-compare-quick: ## the same in 5 minutes
+compare-quick: ## the same in some minutes
 	$(LAB_RUN)/lab.py --quick compare
 
 -include $(BENCHES:%.c=$(O)/%.d)

@@ -8,6 +8,8 @@ Reads *.md and checks what stands in backticks, apart from blocks of code, and w
   names of code       `tt_ops_ask`, `inflight_depth`, `ttcore_on_...`: in a file that is no document
   a name and a file   `tt_inflight_visit` (`common/tt/inflight.c`): the file has the name
   modules             docs/design.md, "Modules": the row of a folder names each module of that folder, and no other
+  figures             docs/measurements.md: between a table and the heading or table before it stands `commit` with its
+                      number, but where the table's first column is `name` or an option, which are no figures
 
 Prints `FILE:LINE: what is wrong`, one a line; exit status 1 when there is any.
 """
@@ -19,6 +21,7 @@ import sys
 SKIP_FOLDERS = {".git", "build", "bin", "__pycache__"}
 HISTORY = {"CHANGELOG.md"}  # names what there was
 MODULES = "docs/design.md"
+FIGURES = "docs/measurements.md"
 # What commands make, what users choose, what other programs have.
 OTHERS = {"allowed/", "bin/", "cluster.toml", "deploy/kubernetes/keys", "namespaces.h", "sched_switch",
           "tests/unit/tt/test_bound.c", "waited_seconds", "x_close"}
@@ -130,6 +133,16 @@ class Names:
                 if not fnmatch.filter(modules[folder], each):
                     self.fault(path, text, at, f"the row of {folder} names {each}, which is not there")
 
+    def check_figures(self, path, text):
+        before, last, at = "", "", 0
+        for line in text.splitlines(keepends=True):
+            if line.startswith("#") or last.startswith("|") and not line.startswith("|"):
+                before = ""
+            if line.startswith("|") and not last.startswith("|") and not re.match(r"\| (name |`)", line):
+                if not re.search(r"\bcommit [0-9a-f]{7,40}\b", before):
+                    self.fault(path, text, at, "no commit is named before this table of figures")
+            before, last, at = before + line, line, at + len(line)
+
     def run(self):
         for path, text in sorted(self.documents.items()):
             text = BLOCK.sub(lambda block: "\n" * block[0].count("\n"), text)
@@ -138,6 +151,8 @@ class Names:
                 self.check_spans(path, text)
             if path == MODULES:
                 self.check_modules(path, text)
+            if path == FIGURES:
+                self.check_figures(path, text)
         print(f"names: {len(self.documents)} documents, {self.faults} faults")
         return 1 if self.faults or not self.documents else 0
 

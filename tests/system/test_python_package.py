@@ -13,6 +13,7 @@ import functools
 import gc
 import glob
 import importlib.util
+import json
 import os
 import pickle
 import shutil
@@ -33,6 +34,30 @@ from test_keys import environment, ring
 
 SOURCE = os.path.join(ROOT, "worker/lib/python")
 SOLVER = os.path.join(ROOT, "examples/chess_solver.py")
+ANNOTATE = os.path.join(ROOT, "examples/annotate.py")
+GAMES = """[Event "one"]
+[Result "1-0"]
+
+1. e4 {a comment} e5 2. Nf3 d6 3. d4 Bg4 4. dxe5 Bxf3 5. Qxf3 dxe5 6. Bc4 Nf6 7. Qb3 Qe7 8. Nc3 c6 9. Bg5 b5 10. Nxb5
+cxb5 11. Bxb5+ Nbd7 12. O-O-O Rd8 13. Rxd7 Rxd7 14. Rd1 Qe6 15. Bxd7+ Nxd7 16. Qb8+ Nxb8 17. Rd8# 1-0
+
+[Event "two"]
+[Result "0-1"]
+
+1. f3 e5 2. g4 Qh4# 0-1
+
+[Event "without moves"]
+[Result "*"]
+
+*
+"""
+# What python-chess reads of a file: of each game its moves, the values of those that have one, marks and other lines.
+READ = """
+import chess.pgn, json, sys
+games = iter(lambda: chess.pgn.read_game(sys.stdin), None)
+print(json.dumps([[[node.move.uci(), node.eval() and str(node.eval().white()), sorted(node.nags),
+                    len(node.parent.variations) - 1] for node in game.mainline()] for game in games]))
+"""
 SOLVED = "r1bqk2r/pppp1ppp/2n2n2/2b1p3/2B1P3/3P1N2/PPP2PPP/RNBQK2R w KQkq - 0 1"
 STRICT = ["--strict", "--select", "plain"]
 PATIENCE_S = 600  # for compilers and pip on a busy machine
@@ -609,6 +634,72 @@ def test_the_chess_solver_has_one_value_however_many_search_it():
             check(both.lines["out"][-1].startswith(f"workers: depth {depth}  score {expected['score']} "), both.lines["out"])
         for process in shard, helper:
             equal(process.end(), 0)
+    return None
+
+
+def read(games):
+    done = subprocess.run([python(), "-c", READ], input=games, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def annotate(*options):
+    process = Process(python(), ANNOTATE, *options)
+    process.close_input()
+    return process
+
+
+@needs_package
+def test_games_are_annotated_although_a_worker_is_killed():
+    if why_no_chess():
+        return why_no_chess()
+    folder_of_games = scratch("games")
+    before, after = (os.path.join(folder_of_games, name) for name in ("before.pgn", "after.pgn"))
+    with open(before, "w", encoding="utf-8") as file:
+        file.write(GAMES)
+    with ring() as keys, environment(ABDADA_KEYS=keys):
+        shard = Shard(keys=keys)
+        helpers = [worker(shard, keys, name) for name in ("w0", "w1")]
+        with environment(ABDADA_SERVERS=shard.address), killed_at_end(*helpers, shard):
+            process = annotate("--nodes", 30000 if QUICK else 300000, "--out", after, before)
+            # Each worker has a job of its own: the machine is used.
+            wait_until(lambda: len(set(shard.working().values())) == 2, "two workers with two jobs")
+            helpers[0].send_signal(signal.SIGKILL)
+            equal(process.wait(PATIENCE_S), 0, process.tail())
+            check("36/36 positions" in process.err(), process.tail())
+            wait_until(lambda: shard.stats()["jobs"] == 0, "no job is left")
+    with open(after, encoding="utf-8") as file:
+        text = file.read()
+    check("a comment" in text, text)
+    games = read(text)
+    equal([[move[0] for move in game] for game in games], [[move[0] for move in game] for game in read(GAMES)])
+    for game in games[:2]:
+        check(all(move[1] for move in game[:-1]), "a move without a value:", game)
+        equal(game[-1][1], None)  # mate: nothing is left to search
+    equal(games[0][-2][1], "#+1")
+    equal(games[1][2][1:], ["#-1", [4], 1])  # g4: a blunder, and another move beside it
+    return None
+
+
+@needs_package
+def test_annotate_says_what_is_missing():
+    if why_no_chess():
+        return why_no_chess()
+    empty = scratch("games")
+    games = os.path.join(empty, "games.pgn")
+    with open(games, "w", encoding="utf-8") as file:
+        file.write(GAMES)
+    with open(os.path.join(empty, "chess.py"), "w", encoding="utf-8") as file:
+        file.write("raise ImportError\n")  # as where it is not installed
+    for status, words, options, variables in (
+            (1, "needs the Python package `chess`", ["--servers", "127.0.0.1:1", games], {"PYTHONPATH": empty}),
+            (2, "--servers or ABDADA_SERVERS is required", [games], {}),
+            (1, "No such file", ["--servers", "127.0.0.1:1", os.path.join(empty, "none.pgn")], {}),
+            (2, "--out is the file of the games", ["--servers", "127.0.0.1:1", "--out", games, games], {})):
+        found, output = command(python(), ANNOTATE, *options, **variables)
+        equal(found, status, output)
+        check(words in output.splitlines()[-1] and "Traceback" not in output, output)
+    with open(games, encoding="utf-8") as file:
+        equal(file.read(), GAMES)
     return None
 
 

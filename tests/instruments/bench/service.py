@@ -282,7 +282,7 @@ class Service:
                 ("times a ZeroMQ echo's p50, a lone ask", self.ratio("lone", "lone_zmq", "p50_us"), 1.3, 1.3, False),
                 ("times its p99", self.ratio("lone", "lone_zmq", "p99_us"), 2, 2, False)):
             rows.append((text, value, shown, want, aim, more))
-        print(f"\n{'wanted':<44} {'measured':>24} {'wanted':>12} {'aim':>12}")
+        print(f"\n{'wanted':<44} {'measured':>24} {'wanted':>12} {'hoped for':>12}")
         for text, value, shown, want, aim, more in rows:
             if value is not None:
                 met = value >= want if more else value <= want

@@ -340,7 +340,7 @@ def startech(lab):
 
 NETWORK_HEAD = ["hosts", "threads", "speedup", "search overhead %", "duplicated %", "MB/s a host", "busiest host",
                 "shards' load %", "busiest shard"]
-# hosts, threads, round trip, speedup that is wanted, and that is aimed at
+# hosts, threads, round trip, speedup that is wanted, and that is hoped for
 NETWORK_CLUSTERS = ((4, 8, 100, 22, 27), (16, 8, 100, 55, 80), (32, 1, 100, 21, 25), (128, 1, 100, 50, 75),
                     (16, 8, 10, 65, 95))
 NETWORK_FEW = (4, 16, 24)  # positions of the runs that are many, or large
@@ -412,7 +412,7 @@ def network(lab):
         points.append((names[t] + (f", {rtt} us" if rtt != 100 else ""), False, h * t, row[2]))
     head = NETWORK_HEAD[:2] + ["round trip us"] + NETWORK_HEAD[2:]
     lab.report.table("network", "A local network at today's node speed: speedup over one searcher", notes,
-                     head + ["wanted", "aim"], rows)
+                     head + ["wanted", "hoped for"], rows)
     lab.report.picture("network", f"A local network at today's node speed: {number} Bratko-Kopec positions",
                        f"depth {net.depth}, 0.2 us a node, 100 us a round trip", points)
 

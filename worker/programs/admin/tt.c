@@ -78,7 +78,7 @@ static int read_options(struct tt *tt, int argc, char *argv[], const char **oper
          1, 60000},
         {"json", NULL, "one JSON object per line on stdout", &tt->json, OPTION_FLAG},
         {.kind = OPTION_HEADING, .help = "The position's key is that of a search of this kind:"},
-        {"game", "NAME", "chess (default) or a synthetic tree (tree:b=20,d=8,seed=1)",
+        {"game", "NAME", "chess (default), othello, or a synthetic tree (tree:b=20,d=8,seed=1)",
          &tt->search.game, OPTION_TEXT},
         {"select", "plain|full", "as of `abdada analyse` (default plain)", &tt->select,
          OPTION_TEXT},
