@@ -33,17 +33,17 @@ void bag_core_close(struct bag_core *c)
     c->place = NULL;
 }
 
-static bool is_over(uint64_t since_us, uint32_t ms, uint64_t now_us)
+static bool is_over(uint64_t begin_us, uint32_t ms, uint64_t now_us)
 {
-    return now_us >= since_us + ms * UINT64_C(1000);
+    return now_us >= begin_us + ms * UINT64_C(1000);
 }
 
-/* ---- who holds what ---- */
+/* ---- who has what ---- */
 
-static unsigned find_held(const struct bag_searcher *s, uint32_t item)
+static unsigned find_assigned(const struct bag_searcher *s, uint32_t item)
 {
     unsigned i = 0;
-    while (i < s->count && s->held[i].item != item) {
+    while (i < s->count && s->assigned[i].item != item) {
         i++;
     }
     return i;
@@ -54,29 +54,30 @@ static void see_first(struct bag_core *c, unsigned searcher, uint64_t now_us)
 {
     const struct bag_searcher *s = &c->searcher[searcher];
     unsigned at_once = 0;
-    if (s->count == 0 || c->item[s->held[0].item].begun_us != 0) {
+    if (s->count == 0 || c->item[s->assigned[0].item].begun_us != 0) {
         return;
     }
-    c->item[s->held[0].item].begun_us = now_us > 0 ? now_us : 1;
+    c->item[s->assigned[0].item].begun_us = now_us > 0 ? now_us : 1;
     for (unsigned i = 0; i < c->searchers; i++) {
         const struct bag_searcher *other = &c->searcher[i];
         bool is_counted = other->count == 0 || other->is_silent;
         for (unsigned k = 0; k < i && !is_counted; k++) {
             is_counted = c->searcher[k].count > 0 && !c->searcher[k].is_silent &&
-                         c->searcher[k].held[0].item == other->held[0].item;
+                         c->searcher[k].assigned[0].item == other->assigned[0].item;
         }
         at_once += !is_counted;
     }
     c->figures.most_at_once = at_once > c->figures.most_at_once ? at_once : c->figures.most_at_once;
 }
 
-static void hold(struct bag_core *c, unsigned searcher, uint32_t item, uint64_t now_us)
+static void assign(struct bag_core *c, unsigned searcher, uint32_t item, uint64_t now_us)
 {
     struct bag_searcher *s = &c->searcher[searcher];
-    CHECK_THAT(s->count < BAG_HELD_MAX && !c->item[item].is_done, "what is held is to be done");
-    c->open -= c->item[item].holders == 0;
-    c->item[item].holders++;
-    s->held[s->count++] = (struct bag_held){item, now_us};
+    CHECK_THAT(s->count < BAG_ASSIGNED_MAX && !c->item[item].is_done,
+               "what is assigned is to be done");
+    c->open -= c->item[item].sharers == 0;
+    c->item[item].sharers++;
+    s->assigned[s->count++] = (struct bag_assigned){item, now_us};
     s->nodes = s->count == 1 ? 0 : s->nodes;
     see_first(c, searcher, now_us);
 }
@@ -85,13 +86,13 @@ static void hold(struct bag_core *c, unsigned searcher, uint32_t item, uint64_t 
 static void let_go(struct bag_core *c, unsigned searcher, unsigned at, uint64_t now_us)
 {
     struct bag_searcher *s = &c->searcher[searcher];
-    const uint32_t number = s->held[at].item;
+    const uint32_t number = s->assigned[at].item;
     struct bag_item *item = &c->item[number];
-    CHECK_THAT(at < s->count && item->holders > 0, "what is let go was held");
+    CHECK_THAT(at < s->count && item->sharers > 0, "what is let go was assigned");
     s->count--;
-    memmove(&s->held[at], &s->held[at + 1], (s->count - at) * sizeof s->held[0]);
-    item->holders--;
-    if (item->holders == 0 && !item->is_done) {
+    memmove(&s->assigned[at], &s->assigned[at + 1], (s->count - at) * sizeof s->assigned[0]);
+    item->sharers--;
+    if (item->sharers == 0 && !item->is_done) {
         c->open++;
         item->begun_us = 0;
         c->first_open = number < c->first_open ? number : c->first_open;
@@ -144,19 +145,20 @@ unsigned bag_core_present(struct bag_core *c, uint64_t address, uint64_t now_us)
 {
     const unsigned i = find_worker(c, address);
     struct bag_searcher *s = i == BAG_NONE ? NULL : &c->searcher[i];
-    if (s != NULL && s->is_silent && !s->is_barred && (s->heard_us == 0 || is_over(s->heard_us, BAG_SILENT_MS, now_us))) {
+    if (s != NULL && s->is_silent && !s->is_barred &&
+        (s->received_us == 0 || is_over(s->received_us, BAG_SILENT_MS, now_us))) {
         s->is_silent = false;
         s->is_known = false;
-        s->heard_us = now_us;
+        s->received_us = now_us;
     }
     return i;
 }
 
-unsigned bag_core_heard(struct bag_core *c, uint64_t address, uint64_t now_us)
+unsigned bag_core_receive(struct bag_core *c, uint64_t address, uint64_t now_us)
 {
     const unsigned i = find_worker(c, address);
     if (i != BAG_NONE && !c->searcher[i].is_barred) {
-        c->searcher[i].heard_us = now_us;
+        c->searcher[i].received_us = now_us;
         c->searcher[i].is_silent = false;
         c->searcher[i].is_known = true;
     }
@@ -167,7 +169,7 @@ static void take_back(struct bag_core *c, unsigned searcher, uint64_t now_us)
 {
     struct bag_searcher *s = &c->searcher[searcher];
     s->is_silent = true;
-    s->heard_us = now_us;
+    s->received_us = now_us;
     c->figures.taken_back += s->count;
     while (s->count > 0) {
         let_go(c, searcher, s->count - 1, now_us);
@@ -183,7 +185,8 @@ void bag_core_bar(struct bag_core *c, unsigned searcher, uint64_t now_us)
 void bag_core_tick(struct bag_core *c, uint64_t now_us)
 {
     for (unsigned i = c->locals; i < c->searchers; i++) {
-        if (!c->searcher[i].is_silent && is_over(c->searcher[i].heard_us, BAG_SILENT_MS, now_us)) {
+        if (!c->searcher[i].is_silent &&
+            is_over(c->searcher[i].received_us, BAG_SILENT_MS, now_us)) {
             take_back(c, i, now_us);
         }
     }
@@ -198,35 +201,36 @@ static bool is_listed(const uint32_t *item, unsigned count, uint32_t wanted)
     return i < count;
 }
 
-void bag_core_holds(struct bag_core *c, unsigned searcher, const uint32_t *item, unsigned count,
-                    uint64_t nodes, uint64_t now_us)
+void bag_core_has(struct bag_core *c, unsigned searcher, const uint32_t *item, unsigned count,
+                  uint64_t nodes, uint64_t now_us)
 {
     struct bag_searcher *s = &c->searcher[searcher];
     if (s->is_barred) {
         return;
     }
     for (unsigned i = s->count; i > 0; i--) {
-        const struct bag_held *held = &s->held[i - 1];
-        if (!is_listed(item, count, held->item) && is_over(held->given_us, BAG_LOST_MS, now_us)) {
+        const struct bag_assigned *a = &s->assigned[i - 1];
+        if (!is_listed(item, count, a->item) && is_over(a->given_us, BAG_LOST_MS, now_us)) {
             c->figures.taken_back++;
             let_go(c, searcher, i - 1, now_us);
         }
     }
     for (unsigned i = 0; i < count; i++) {
-        if (item[i] >= c->items || find_held(s, item[i]) < s->count) {
+        if (item[i] >= c->items || find_assigned(s, item[i]) < s->count) {
             continue;
         }
-        if (!c->item[item[i]].is_done && c->item[item[i]].holders == 0 && s->count < BAG_HELD_MAX) {
-            hold(c, searcher, item[i], now_us); /* it was silent, and nobody has begun it since */
+        if (!c->item[item[i]].is_done && c->item[item[i]].sharers == 0 &&
+            s->count < BAG_ASSIGNED_MAX) {
+            assign(c, searcher, item[i], now_us); /* it was silent, and nobody has begun it since */
         } else {
             drop(c, searcher, item[i]);
         }
     }
-    const unsigned first = count > 0 ? find_held(s, item[0]) : s->count;
+    const unsigned first = count > 0 ? find_assigned(s, item[0]) : s->count;
     if (first < s->count) {
-        const struct bag_held held = s->held[first];
-        memmove(&s->held[1], &s->held[0], first * sizeof held);
-        s->held[0] = held;
+        const struct bag_assigned one = s->assigned[first];
+        memmove(&s->assigned[1], &s->assigned[0], first * sizeof one);
+        s->assigned[0] = one;
         s->nodes = nodes;
         see_first(c, searcher, now_us);
     }
@@ -236,18 +240,18 @@ void bag_core_holds(struct bag_core *c, unsigned searcher, const uint32_t *item,
 
 /* One is searched; more wait only while there are so many that nobody goes short for it
  * (Polychronopoulos and Kuck 1987: guided self-scheduling). */
-static unsigned most_held(const struct bag_core *c, const struct bag_searcher *s)
+static unsigned most_assigned(const struct bag_core *c, const struct bag_searcher *s)
 {
     const unsigned ahead = c->open / (2 * c->searchers);
     return s->address == 0 || !s->is_known ? 1
-           : ahead >= BAG_HELD_MAX         ? (unsigned)BAG_HELD_MAX
+           : ahead >= BAG_ASSIGNED_MAX     ? (unsigned)BAG_ASSIGNED_MAX
                                            : 1 + ahead;
 }
 
 static uint32_t next_open(struct bag_core *c)
 {
     while (c->first_open < c->items &&
-           (c->item[c->first_open].is_done || c->item[c->first_open].holders > 0)) {
+           (c->item[c->first_open].is_done || c->item[c->first_open].sharers > 0)) {
         c->first_open++;
     }
     return c->first_open < c->items ? c->first_open : BAG_NONE;
@@ -266,7 +270,7 @@ static uint32_t take_waiting(struct bag_core *c, unsigned searcher, uint64_t now
     if (from == BAG_NONE) {
         return BAG_NONE;
     }
-    const uint32_t item = c->searcher[from].held[most - 1].item;
+    const uint32_t item = c->searcher[from].assigned[most - 1].item;
     let_go(c, from, most - 1, now_us);
     drop(c, from, item);
     return item;
@@ -281,7 +285,7 @@ static uint32_t choose_shared(struct bag_core *c)
     }
     for (uint32_t i = c->first_undone; i < c->items; i++) {
         if (!c->item[i].is_done &&
-            (found == BAG_NONE || c->item[i].holders < c->item[found].holders)) {
+            (found == BAG_NONE || c->item[i].sharers < c->item[found].sharers)) {
             found = i;
         }
     }
@@ -291,7 +295,7 @@ static uint32_t choose_shared(struct bag_core *c)
 uint32_t bag_core_take(struct bag_core *c, unsigned searcher, uint64_t now_us)
 {
     struct bag_searcher *s = &c->searcher[searcher];
-    if (s->is_silent || s->count >= most_held(c, s)) {
+    if (s->is_silent || s->count >= most_assigned(c, s)) {
         return BAG_NONE;
     }
     uint32_t item = next_open(c);
@@ -303,14 +307,14 @@ uint32_t bag_core_take(struct bag_core *c, unsigned searcher, uint64_t now_us)
         c->figures.joined += item != BAG_NONE;
     }
     if (item != BAG_NONE) {
-        hold(c, searcher, item, now_us);
+        assign(c, searcher, item, now_us);
     }
     return item;
 }
 
 void bag_core_return(struct bag_core *c, unsigned searcher, uint32_t item, uint64_t now_us)
 {
-    const unsigned at = find_held(&c->searcher[searcher], item);
+    const unsigned at = find_assigned(&c->searcher[searcher], item);
     if (at < c->searcher[searcher].count) {
         let_go(c, searcher, at, now_us);
     }
@@ -323,11 +327,11 @@ bool bag_core_done(struct bag_core *c, unsigned searcher, uint32_t item, uint64_
     if (c->searcher[searcher].is_barred || item >= c->items || c->item[item].is_done) {
         return false;
     }
-    c->open -= c->item[item].holders == 0; /* of who was silent: nobody has it now */
+    c->open -= c->item[item].sharers == 0; /* of who was silent: nobody has it now */
     c->item[item].is_done = true;
     c->done++;
-    for (unsigned i = 0; i < c->searchers && c->item[item].holders > 0; i++) {
-        const unsigned at = find_held(&c->searcher[i], item);
+    for (unsigned i = 0; i < c->searchers && c->item[item].sharers > 0; i++) {
+        const unsigned at = find_assigned(&c->searcher[i], item);
         if (at == c->searcher[i].count) {
             continue;
         }
@@ -337,7 +341,7 @@ bool bag_core_done(struct bag_core *c, unsigned searcher, uint32_t item, uint64_
         }
         let_go(c, i, at, now_us);
     }
-    CHECK_THAT(c->item[item].holders == 0, "nobody holds what is done");
+    CHECK_THAT(c->item[item].sharers == 0, "nobody has what is done");
     return true;
 }
 
@@ -348,5 +352,5 @@ bool bag_core_is_done(const struct bag_core *c)
 
 unsigned bag_core_sharers(const struct bag_core *c, uint32_t item)
 {
-    return c->item[item].holders;
+    return c->item[item].sharers;
 }

@@ -55,7 +55,7 @@ size_t bag_letter_write(const struct bag_letter *letter, uint8_t body[PROTO_BODY
             put(&w, (uint8_t)letter->text[i][k], 1);
         }
     }
-    if (letter->kind == BAG_HOLDS) {
+    if (letter->kind == BAG_HAS) {
         put(&w, letter->nodes, 8);
     } else if (letter->kind == BAG_FOUND) {
         put_found(&w, &letter->found);
@@ -119,7 +119,8 @@ static void get_found(struct reader *r, struct bag_found *f)
     for (unsigned i = 0; i < f->result.pv.length; i++) {
         f->result.pv.move[i] = (uint16_t)get(r, 2);
     }
-#define X(name, json, help) f->counters.name = get(r, 8) & ((UINT64_C(1) << PROTO_COUNTER_BITS) - 1);
+#define X(name, json, help) \
+    f->counters.name = get(r, 8) & ((UINT64_C(1) << PROTO_COUNTER_BITS) - 1);
     COUNTERS(X)
 #undef X
     f->time_us = get(r, 8) & ((UINT64_C(1) << PROTO_COUNTER_BITS) - 1);
@@ -132,7 +133,8 @@ bool bag_letter_read(const uint8_t *body, size_t length, struct bag_letter *out)
     const unsigned kind = (unsigned)get(&r, 1), shared = (unsigned)get(&r, 1);
     out->is_shared = shared == 1;
     out->count = (unsigned)get(&r, 1);
-    if (r.is_short || kind < BAG_WORK || kind > BAG_FOUND || shared > 1 || out->count > BAG_HELD_MAX) {
+    if (r.is_short || kind < BAG_WORK || kind > BAG_FOUND || shared > 1 ||
+        out->count > BAG_ASSIGNED_MAX) {
         return false;
     }
     out->kind = (enum bag_kind)kind;
@@ -142,7 +144,7 @@ bool bag_letter_read(const uint8_t *body, size_t length, struct bag_letter *out)
             get_text(&r, out->text[i]);
         }
     }
-    if (out->kind == BAG_HOLDS) {
+    if (out->kind == BAG_HAS) {
         out->nodes = get(&r, 8) & ((UINT64_C(1) << PROTO_COUNTER_BITS) - 1);
     } else if (out->kind == BAG_FOUND) {
         get_found(&r, &out->found);

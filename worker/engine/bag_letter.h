@@ -4,7 +4,7 @@
  *
  *     front-end -> worker   WORK   positions to search, each with its number
  *                           DROP   numbers of those that nobody wants from it any more
- *     worker -> front-end   HOLDS  what it has, in its order: every 200 ms
+ *     worker -> front-end   HAS    what it has, in its order: every 200 ms
  *                           FOUND  a result, and what it has still
  *
  * A body comes from anybody who takes part in the job. bag_letter_read takes none with counts,
@@ -21,7 +21,7 @@
 #include "worker/search/search.h"
 
 /* Beyond those of searches (handover/peers.h): who takes the one takes none of the other. */
-enum bag_kind { BAG_WORK = 64, BAG_DROP, BAG_HOLDS, BAG_FOUND };
+enum bag_kind { BAG_WORK = 64, BAG_DROP, BAG_HAS, BAG_FOUND };
 
 /* What was found of a position. */
 struct bag_found {
@@ -35,10 +35,10 @@ struct bag_found {
 struct bag_letter {
     enum bag_kind kind;
     bool is_shared; /* WORK: others search it, too */
-    unsigned count; /* of `item`: that are to be searched, dropped, or held */
-    uint32_t item[BAG_HELD_MAX];
-    char text[BAG_HELD_MAX][GAME_TEXT_MAX]; /* WORK: positions */
-    uint64_t nodes; /* HOLDS: in the first, so far */
+    unsigned count; /* of `item`: that are to be searched, dropped, or that it has */
+    uint32_t item[BAG_ASSIGNED_MAX];
+    char text[BAG_ASSIGNED_MAX][GAME_TEXT_MAX]; /* WORK: positions */
+    uint64_t nodes; /* HAS: in the first, so far */
     struct bag_found found; /* FOUND */
 };
 

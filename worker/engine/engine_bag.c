@@ -23,7 +23,7 @@ enum {
 };
 
 struct bag_answer {
-    bool is_here, is_told;
+    bool is_here, is_said;
     uint64_t address; /* of the worker that found it; 0: a thread of this process */
     struct search_result result;
     struct search_counters counters;
@@ -75,7 +75,7 @@ static uint64_t own_nodes(const struct bag_run *r, unsigned except, uint32_t ite
     uint64_t nodes = 0;
     for (unsigned i = 0; i < r->core.locals; i++) {
         const struct bag_searcher *s = &r->core.searcher[i];
-        if (i != except && s->count > 0 && s->held[0].item == item) {
+        if (i != except && s->count > 0 && s->assigned[0].item == item) {
             nodes += searcher_figures(&r->thread[i].thread->searcher).sum.nodes;
         }
     }
@@ -159,8 +159,8 @@ static void read_letters(struct bag_run *r, uint64_t now_us)
     struct bag_letter letter;
     uint64_t from;
     while (bag_inbox_next(r->e->inbox, &letter, &from)) {
-        const unsigned i = bag_core_heard(&r->core, from, now_us);
-        if (i == BAG_NONE || (letter.kind != BAG_HOLDS && letter.kind != BAG_FOUND)) {
+        const unsigned i = bag_core_receive(&r->core, from, now_us);
+        if (i == BAG_NONE || (letter.kind != BAG_HAS && letter.kind != BAG_FOUND)) {
             continue;
         }
         r->is_changed = true;
@@ -172,7 +172,7 @@ static void read_letters(struct bag_run *r, uint64_t now_us)
                 bag_core_bar(&r->core, i, now_us);
             }
         }
-        bag_core_holds(&r->core, i, letter.item, letter.count, letter.nodes, now_us);
+        bag_core_has(&r->core, i, letter.item, letter.count, letter.nodes, now_us);
     }
 }
 
@@ -312,7 +312,8 @@ static void wait_for_change(struct bag_run *r, unsigned ms)
     (void)pthread_cond_timedwait(&r->changed, &r->lock, &until);
 }
 
-/* The next position for that thread; BAG_NONE: there will be none. `is_shared`: others search it. */
+/* The next position for that thread; BAG_NONE: there will be none. `is_shared`: others search it.
+ */
 static uint32_t take_item(struct bag_thread *t, bool *is_shared)
 {
     struct bag_run *r = t->run;
@@ -408,7 +409,7 @@ static void *run_thread(void *context)
     return NULL;
 }
 
-/* ---- what is told ---- */
+/* ---- what is said ---- */
 
 /* Of all positions. */
 static void fill_status(struct bag_run *r, uint64_t now_us, struct engine_status *out)
@@ -438,7 +439,8 @@ static void fill_status(struct bag_run *r, uint64_t now_us, struct engine_status
 #undef X
         s.waited_us += now.waited_us - before->waited_us;
         s.bytes_sent += now.bytes_sent - before->bytes_sent;
-        s.bytes += now.bytes_sent - before->bytes_sent + now.bytes_received - before->bytes_received;
+        s.bytes +=
+            now.bytes_sent - before->bytes_sent + now.bytes_received - before->bytes_received;
     }
 #define X(name, json, help) s.name += helped.name;
     COUNTERS_REPORTED(X)
@@ -465,12 +467,12 @@ static void name_host(struct engine *e, uint64_t address, struct front_host *hos
     pthread_mutex_unlock(&e->lock);
 }
 
-static void tell(struct bag_run *r, uint32_t item)
+static void say_answer(struct bag_run *r, uint32_t item)
 {
     struct engine *e = r->e;
     struct bag_answer *a = &r->answer[item];
     struct job job = r->job;
-    a->is_told = true;
+    a->is_said = true;
     struct engine_result result = {.search = a->result};
     struct engine_status all;
     char why[128];
@@ -484,20 +486,19 @@ static void tell(struct bag_run *r, uint32_t item)
     pthread_mutex_lock(&r->lock);
     fill_status(r, clock_us(), &all);
     pthread_mutex_unlock(&r->lock);
-    result.status = (struct engine_status){
-        .time_us = a->time_us,
-        .own_nodes = a->own_nodes,
-        .all_us = a->time_us,
-        .workers = all.workers,
-        .workers_refused = all.workers_refused,
-        .shards = all.shards,
-        .shards_up = all.shards_up,
-        .refused = all.refused,
-        .remote_depth = all.remote_depth,
-        .hash_permille = all.hash_permille,
-        .depth = a->result.depth,
+    result.status = (struct engine_status){.time_us = a->time_us,
+                                           .own_nodes = a->own_nodes,
+                                           .all_us = a->time_us,
+                                           .workers = all.workers,
+                                           .workers_refused = all.workers_refused,
+                                           .shards = all.shards,
+                                           .shards_up = all.shards_up,
+                                           .refused = all.refused,
+                                           .remote_depth = all.remote_depth,
+                                           .hash_permille = all.hash_permille,
+                                           .depth = a->result.depth,
 #define X(name, json, help) .name = a->counters.name,
-        COUNTERS(X)
+                                           COUNTERS(X)
 #undef X
     };
     e->host[0] = (struct front_host){.is_own = true,
@@ -508,9 +509,8 @@ static void tell(struct bag_run *r, uint32_t item)
     result.host = e->host;
     result.hosts = 1;
     if (a->address != 0) {
-        e->host[1] = (struct front_host){.searchers = 1,
-                                         .nodes = a->counters.nodes - a->own_nodes,
-                                         .asks = a->counters.asks};
+        e->host[1] = (struct front_host){
+            .searchers = 1, .nodes = a->counters.nodes - a->own_nodes, .asks = a->counters.asks};
         name_host(e, a->address, &e->host[1]);
         result.hosts = 2;
     }
@@ -518,7 +518,7 @@ static void tell(struct bag_run *r, uint32_t item)
     job_free(&job);
 }
 
-static void tell_refusals(struct bag_run *r, const struct engine_status *status)
+static void say_refusals(struct bag_run *r, const struct engine_status *status)
 {
     struct engine *e = r->e;
     char why[JOB_WHY_MAX];
@@ -545,8 +545,8 @@ static void fill_progress(struct bag_run *r, struct engine_bag_progress *out)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* Tells answers in order as they come, until all are told or nothing searches any more. */
-static void tell_all(struct bag_run *r)
+/* Says answers in order as they come, until all are said or nothing searches any more. */
+static void say_answers(struct bag_run *r)
 {
     uint64_t progress_us = clock_us() + PROGRESS_EVERY_US;
     for (uint32_t next = 0; next < r->core.items;) {
@@ -562,13 +562,13 @@ static void tell_all(struct bag_run *r)
             return;
         }
         if (is_here) {
-            tell(r, next++);
+            say_answer(r, next++);
         }
         if (clock_us() >= progress_us) {
             struct engine_bag_progress progress;
             progress_us = clock_us() + PROGRESS_EVERY_US;
             fill_progress(r, &progress);
-            tell_refusals(r, &progress.status);
+            say_refusals(r, &progress.status);
             if (r->bag->progress != NULL) {
                 r->bag->progress(r->bag->self, &progress);
             }
@@ -594,8 +594,8 @@ static enum err open_run(struct bag_run *r, struct engine *e, const struct engin
     r->job.position = NULL;
     r->job.id = clock_unique();
     r->job.has_bag = true;
-    enum err err = job_set_position(&r->job, r->job.game, bag->position(bag->self, 0), why,
-                                    sizeof why);
+    enum err err =
+        job_set_position(&r->job, r->job.game, bag->position(bag->self, 0), why, sizeof why);
     if (err == ERR_OK) {
         err = bag_core_open(&r->core, bag->count, e->options.threads);
     }
@@ -620,7 +620,7 @@ static void close_run(struct bag_run *r)
     free(r->thread);
 }
 
-static void search_and_tell(struct bag_run *r)
+static void search_and_say(struct bag_run *r)
 {
     struct engine *e = r->e;
     struct placement_thread started_as[EMBEDDED_SLOTS_MAX];
@@ -633,7 +633,7 @@ static void search_and_tell(struct bag_run *r)
     if (started == 0) {
         r->err = ERR_FULL;
     }
-    tell_all(r);
+    say_answers(r);
     for (unsigned i = 0; i < started; i++) {
         pthread_join(started_as[i].thread, NULL);
     }
@@ -659,7 +659,7 @@ enum err engine_run_bag(struct engine *e, const struct engine_bag *bag,
         err = job_client_post(first->jobs, &r.job);
     }
     if (err == ERR_OK) {
-        search_and_tell(&r);
+        search_and_say(&r);
         err = r.err;
     }
     e->end_us = clock_us();
@@ -673,8 +673,8 @@ enum err engine_run_bag(struct engine *e, const struct engine_bag *bag,
     fill_progress(&r, total);
     total->status.time_us = e->end_us - e->begin_us;
     for (uint32_t i = 0; is_stopped(&r) && i < r.core.items; i++) { /* beyond one that is not */
-        if (r.answer[i].is_here && !r.answer[i].is_told) {
-            tell(&r, i);
+        if (r.answer[i].is_here && !r.answer[i].is_said) {
+            say_answer(&r, i);
         }
     }
     atomic_store_explicit(&e->workers, 0, memory_order_relaxed);

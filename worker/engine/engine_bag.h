@@ -4,7 +4,7 @@
  *
  *     caller                    thread 0 (and 1, 2 ...)             workers
  *     engine_run_bag            takes, searches, answers
- *       waits, tells            reads letters, sends them <-------> search, say what they hold
+ *       waits, says             reads letters, sends them <-------> search, say what they have
  *       `done` in order
  *
  * Threads: engine_run_bag blocks its caller, which searches nothing: so what the callbacks do holds
@@ -28,8 +28,8 @@ struct engine_bag {
     unsigned count;
     const struct job *common; /* what all positions have in common: all but id and position */
     const char *(*position)(void *self, unsigned i); /* text that the game reads; borrowed */
-    /* Position i has its answer: each once, in order. After engine_stop some are left out. `job` has
-     * the position, to be used freely. */
+    /* Position i has its answer: each once, in order. After engine_stop some are left out. `job`
+     * has the position, to be used freely. */
     void (*done)(void *self, unsigned i, const struct job *job, const struct engine_result *result);
     /* About once a second. */
     void (*progress)(void *self, const struct engine_bag_progress *progress);

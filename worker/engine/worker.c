@@ -28,9 +28,9 @@ struct worker_bag {
     uint64_t front; /* address of who gave the last positions; 0: nobody did */
     uint64_t join_due_us, say_due_us;
     unsigned count; /* positions; the first is searched, or will be */
-    uint32_t item[BAG_HELD_MAX];
-    bool is_shared[BAG_HELD_MAX];
-    char text[BAG_HELD_MAX][GAME_TEXT_MAX];
+    uint32_t item[BAG_ASSIGNED_MAX];
+    bool is_shared[BAG_ASSIGNED_MAX];
+    char text[BAG_ASSIGNED_MAX][GAME_TEXT_MAX];
     uint64_t deadline_us; /* of the first; 0: none */
     bool is_dropped; /* the first, while it is searched */
     bool leaves; /* the job is another's, or over */
@@ -192,7 +192,7 @@ static void add_item(struct worker_bag *bag, const struct bag_letter *letter, un
     while (at < bag->count && bag->item[at] != letter->item[i]) {
         at++;
     }
-    if (at == bag->count && at < BAG_HELD_MAX) {
+    if (at == bag->count && at < BAG_ASSIGNED_MAX) {
         bag->item[at] = letter->item[i];
         bag->is_shared[at] = letter->is_shared;
         memcpy(bag->text[at], letter->text[i], sizeof bag->text[at]);
@@ -259,7 +259,7 @@ static void serve_bag(struct worker *w, const struct search *search)
     }
     read_bag_letters(w, search != NULL);
     if (now_us(w) >= bag->say_due_us) {
-        struct bag_letter letter = {.kind = BAG_HOLDS,
+        struct bag_letter letter = {.kind = BAG_HAS,
                                     .nodes = search != NULL ? search_counters(search)->nodes : 0};
         send_bag_letter(w, &letter);
     }

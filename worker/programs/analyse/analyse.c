@@ -528,10 +528,11 @@ static int analyse_apart(struct analyse *a)
     }
     say_refused(a, &total.status);
     sum_up(a, &total.status, &a->total);
-    log_line(a->program,
-             "%u of %u positions, up to %u at once; %u taken back from workers, %u joined by others",
-             total.done, total.count, total.figures.most_at_once, total.figures.taken_back,
-             total.figures.joined);
+    log_line(
+        a->program,
+        "%u of %u positions, up to %u at once; %u taken back from workers, %u joined by others",
+        total.done, total.count, total.figures.most_at_once, total.figures.taken_back,
+        total.figures.joined);
     return 0;
 }
 
@@ -539,9 +540,8 @@ static int analyse_apart(struct analyse *a)
 static int analyse_together(struct analyse *a)
 {
     int status = 0;
-    for (unsigned i = 0; i < a->suite.count && status == 0 && !atomic_load(&interrupted) &&
-                         !a->has_failed;
-         i++) {
+    for (unsigned i = 0;
+         i < a->suite.count && status == 0 && !atomic_load(&interrupted) && !a->has_failed; i++) {
         status = analyse_case(a, &a->suite.at[i]);
     }
     return status;

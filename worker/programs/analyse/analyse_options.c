@@ -26,11 +26,9 @@ enum { DEFAULT_TIME_MS = 5000 };
          SEARCH_DEPTH_MAX},                                                               \
         {"remote-depth", "auto|N", "least remaining depth at which shards are asked",     \
          &(a)->search.remote_depth, OPTION_TEXT},                                         \
-        {"positions",                                                                     \
-         "auto|together|apart",                                                           \
+        {"positions", "auto|together|apart",                                              \
          "of a file: all searchers at one, or each at its own (auto: over shards)",       \
-         &(a)->positions,                                                                 \
-         OPTION_TEXT},                                                                    \
+         &(a)->positions, OPTION_TEXT},                                                   \
         CLI_METRICS_ROW(&(a)->resources.metrics),                                         \
         {.kind = OPTION_HEADING, .help = "Search and output:"},                           \
     {                                                                                     \
@@ -96,7 +94,8 @@ int analyse_read_solve_options(struct analyse *a, int argc, char *argv[])
          OPTION_U32, 't', 1, UINT32_MAX},
         RESOURCES_ROWS(a),
         {"resume", NULL,
-         "go on with what the shards know of an earlier solve (they always do), with its proof, and "
+         "go on with what the shards know of an earlier solve (they always do), with its proof, "
+         "and "
          "with its file of --obf-out: what is there is not solved again",
          &a->resume, OPTION_FLAG},
         {"fresh", NULL, "ignore results of earlier searches in the tables", &a->fresh, OPTION_FLAG},
@@ -144,12 +143,13 @@ int analyse_read_solve_options(struct analyse *a, int argc, char *argv[])
                                          "results, or --proof, or --obf-out");
     }
     if (status < 0 && a->resume && a->proof != NULL && a->scored != NULL) {
-        return options_wrong(a->program, "--resume goes on with --proof or with --obf-out, not both");
+        return options_wrong(a->program,
+                             "--resume goes on with --proof or with --obf-out, not both");
     }
     if (status < 0 && a->scored != NULL && a->wld) {
         return options_wrong(a->program, "--obf-out is of scores, which --wld does not find");
     }
-    if (status < 0 && a->resume && a->fresh) {
+    if (status < 0 && a->resume && a->fresh && a->scored == NULL) {
         return options_wrong(a->program, "--resume and --fresh exclude each other");
     }
     if (status < 0 && a->proof != NULL && a->wld) {
@@ -209,13 +209,13 @@ static int check_positions(struct analyse *a)
  * wanted that all searchers do for one position. */
 static const char *apart_fault(const struct analyse *a)
 {
-    return a->proof != NULL                               ? "--proof"
-           : a->all                                       ? "--all"
-           : a->job.nodes != 0                            ? "--nodes"
-           : a->resources.table.url != NULL               ? "--table"
-           : algorithm_needs_peers(a->job.algorithm)      ? "its --algorithm"
-           : !a->job.algorithm->uses_shards               ? "its --algorithm"
-                                                          : NULL;
+    return a->proof != NULL                          ? "--proof"
+           : a->all                                  ? "--all"
+           : a->job.nodes != 0                       ? "--nodes"
+           : a->resources.table.url != NULL          ? "--table"
+           : algorithm_needs_peers(a->job.algorithm) ? "its --algorithm"
+           : !a->job.algorithm->uses_shards          ? "its --algorithm"
+                                                     : NULL;
 }
 
 static int resolve_positions(struct analyse *a)
@@ -230,9 +230,9 @@ static int resolve_positions(struct analyse *a)
     if (is_apart && fault != NULL) {
         return options_wrong(a->program, "%s is for positions that are searched together", fault);
     }
-    a->is_apart = fault == NULL && a->suite.count > 1 &&
-                  (is_apart || (is_auto && a->job.time_ms == 0 &&
-                                cli_table_is_given(&a->resources.table)));
+    a->is_apart =
+        fault == NULL && a->suite.count > 1 &&
+        (is_apart || (is_auto && a->job.time_ms == 0 && cli_table_is_given(&a->resources.table)));
     return -1;
 }
 
