@@ -49,25 +49,25 @@ static unsigned find_assigned(const struct bag_searcher *s, uint32_t item)
     return i;
 }
 
-/* Counts what is searched when a position becomes somebody's first. */
-static void see_first(struct bag_core *c, unsigned searcher, uint64_t now_us)
+/* A position becomes a searcher's first, or is it no more: first ones are searched. */
+static void enter(struct bag_core *c, uint32_t number, uint64_t now_us)
 {
-    const struct bag_searcher *s = &c->searcher[searcher];
-    unsigned at_once = 0;
-    if (s->count == 0 || c->item[s->assigned[0].item].begun_us != 0) {
-        return;
+    struct bag_item *item = &c->item[number];
+    if (item->firsts++ == 0) {
+        c->searched++;
+        item->begun_us = now_us > 0 ? now_us : 1;
+        c->figures.most_at_once =
+            c->searched > c->figures.most_at_once ? c->searched : c->figures.most_at_once;
     }
-    c->item[s->assigned[0].item].begun_us = now_us > 0 ? now_us : 1;
-    for (unsigned i = 0; i < c->searchers; i++) {
-        const struct bag_searcher *other = &c->searcher[i];
-        bool is_counted = other->count == 0 || other->is_silent;
-        for (unsigned k = 0; k < i && !is_counted; k++) {
-            is_counted = c->searcher[k].count > 0 && !c->searcher[k].is_silent &&
-                         c->searcher[k].assigned[0].item == other->assigned[0].item;
-        }
-        at_once += !is_counted;
+}
+
+static void leave(struct bag_core *c, uint32_t number)
+{
+    CHECK_THAT(c->item[number].firsts > 0 && c->searched > 0, "what is left was searched");
+    if (--c->item[number].firsts == 0) {
+        c->searched--;
+        c->item[number].begun_us = 0;
     }
-    c->figures.most_at_once = at_once > c->figures.most_at_once ? at_once : c->figures.most_at_once;
 }
 
 static void assign(struct bag_core *c, unsigned searcher, uint32_t item, uint64_t now_us)
@@ -78,8 +78,10 @@ static void assign(struct bag_core *c, unsigned searcher, uint32_t item, uint64_
     c->open -= c->item[item].sharers == 0;
     c->item[item].sharers++;
     s->assigned[s->count++] = (struct bag_assigned){item, now_us};
-    s->nodes = s->count == 1 ? 0 : s->nodes;
-    see_first(c, searcher, now_us);
+    if (s->count == 1) {
+        s->nodes = 0;
+        enter(c, item, now_us);
+    }
 }
 
 /* Without a word to the searcher. */
@@ -94,12 +96,14 @@ static void let_go(struct bag_core *c, unsigned searcher, unsigned at, uint64_t 
     item->sharers--;
     if (item->sharers == 0 && !item->is_done) {
         c->open++;
-        item->begun_us = 0;
         c->first_open = number < c->first_open ? number : c->first_open;
     }
     if (at == 0) {
         s->nodes = 0;
-        see_first(c, searcher, now_us);
+        leave(c, number);
+        if (s->count > 0) {
+            enter(c, s->assigned[0].item, now_us);
+        }
     }
 }
 
@@ -229,10 +233,11 @@ void bag_core_has(struct bag_core *c, unsigned searcher, const uint32_t *item, u
     const unsigned first = count > 0 ? find_assigned(s, item[0]) : s->count;
     if (first < s->count) {
         const struct bag_assigned one = s->assigned[first];
+        leave(c, s->assigned[0].item);
         memmove(&s->assigned[1], &s->assigned[0], first * sizeof one);
         s->assigned[0] = one;
         s->nodes = nodes;
-        see_first(c, searcher, now_us);
+        enter(c, one.item, now_us);
     }
 }
 
@@ -330,16 +335,17 @@ bool bag_core_done(struct bag_core *c, unsigned searcher, uint32_t item, uint64_
     c->open -= c->item[item].sharers == 0; /* of who was silent: nobody has it now */
     c->item[item].is_done = true;
     c->done++;
+    const unsigned own = find_assigned(&c->searcher[searcher], item);
+    if (own < c->searcher[searcher].count) {
+        let_go(c, searcher, own, now_us);
+    }
     for (unsigned i = 0; i < c->searchers && c->item[item].sharers > 0; i++) {
         const unsigned at = find_assigned(&c->searcher[i], item);
-        if (at == c->searcher[i].count) {
-            continue;
-        }
-        if (i != searcher) {
+        if (at < c->searcher[i].count) {
             *nodes += at == 0 ? c->searcher[i].nodes : 0;
             drop(c, i, item);
+            let_go(c, i, at, now_us);
         }
-        let_go(c, i, at, now_us);
     }
     CHECK_THAT(c->item[item].sharers == 0, "nobody has what is done");
     return true;

@@ -46,8 +46,9 @@ struct bag_searcher {
 
 struct bag_item {
     bool is_done;
-    uint16_t sharers;
-    uint64_t begun_us; /* when it was first known to be searched; 0: it is not */
+    uint16_t sharers; /* searchers that have it */
+    uint16_t firsts; /* ... of whom so many search it */
+    uint64_t begun_us; /* when its search began; 0: it is not searched */
 };
 
 /* That searcher need not have the item any more. */
@@ -66,6 +67,7 @@ struct bag_core {
     /* state */
     unsigned searchers;
     uint32_t open, done; /* items that nobody has; that are done */
+    unsigned searched; /* items that are searched now */
     uint32_t first_open, first_undone; /* no open one, none that is not done, comes before */
     struct bag_drop drop[BAG_DROPS_MAX]; /* a ring: from `first_drop`, `drops` of them */
     unsigned first_drop, drops;

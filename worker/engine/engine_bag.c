@@ -57,7 +57,7 @@ struct bag_run {
     pthread_mutex_t lock;
     pthread_cond_t changed; /* an answer came, or a position may be taken */
     struct bag_core core;
-    bool is_changed; /* workers may be owed positions */
+    bool is_due; /* workers that sent no letter may be owed positions */
     struct bag_answer *answer;
     enum err err; /* a thread could not go on */
 };
@@ -108,7 +108,6 @@ static void accept_found(struct bag_run *r, unsigned searcher, const struct bag_
     if (sharers > 1 && begun_us != 0 && now_us - begun_us > a->time_us) {
         a->time_us = now_us - begun_us; /* others had begun it */
     }
-    r->is_changed = true;
     pthread_cond_broadcast(&r->changed);
 }
 
@@ -154,28 +153,6 @@ static void send_letter(struct bag_run *r, unsigned searcher, const struct bag_l
                 remote_now_us(remote));
 }
 
-static void read_letters(struct bag_run *r, uint64_t now_us)
-{
-    struct bag_letter letter;
-    uint64_t from;
-    while (bag_inbox_next(r->e->inbox, &letter, &from)) {
-        const unsigned i = bag_core_receive(&r->core, from, now_us);
-        if (i == BAG_NONE || (letter.kind != BAG_HAS && letter.kind != BAG_FOUND)) {
-            continue;
-        }
-        r->is_changed = true;
-        if (letter.kind == BAG_FOUND && letter.found.item < r->core.items &&
-            !r->core.item[letter.found.item].is_done) {
-            if (!letter.found.is_refused && is_possible(r, &letter.found)) {
-                accept_found(r, i, &letter.found, now_us);
-            } else {
-                bag_core_bar(&r->core, i, now_us);
-            }
-        }
-        bag_core_has(&r->core, i, letter.item, letter.count, letter.nodes, now_us);
-    }
-}
-
 static void send_work(struct bag_run *r, unsigned searcher, uint64_t now_us)
 {
     uint32_t item;
@@ -195,6 +172,28 @@ static void send_work(struct bag_run *r, unsigned searcher, uint64_t now_us)
     }
     if (letter.count > 0) {
         send_letter(r, searcher, &letter);
+    }
+}
+
+static void read_letters(struct bag_run *r, uint64_t now_us)
+{
+    struct bag_letter letter;
+    uint64_t from;
+    while (bag_inbox_next(r->e->inbox, &letter, &from)) {
+        const unsigned i = bag_core_receive(&r->core, from, now_us);
+        if (i == BAG_NONE || (letter.kind != BAG_HAS && letter.kind != BAG_FOUND)) {
+            continue;
+        }
+        if (letter.kind == BAG_FOUND && letter.found.item < r->core.items &&
+            !r->core.item[letter.found.item].is_done) {
+            if (!letter.found.is_refused && is_possible(r, &letter.found)) {
+                accept_found(r, i, &letter.found, now_us);
+            } else {
+                bag_core_bar(&r->core, i, now_us);
+            }
+        }
+        bag_core_has(&r->core, i, letter.item, letter.count, letter.nodes, now_us);
+        send_work(r, i, now_us);
     }
 }
 
@@ -227,7 +226,7 @@ static void greet_workers(struct bag_run *r, uint64_t now_us)
     r->peers = peers > 0 ? peers : r->peers;
     for (unsigned i = 0; i < peers; i++) {
         (void)bag_core_present(&r->core, peer[i], now_us);
-        r->is_changed = true;
+        r->is_due = true;
     }
 }
 
@@ -273,12 +272,12 @@ static void serve_workers(struct bag_run *r, uint64_t now_us)
     if (now_us >= r->tick_due_us) {
         r->tick_due_us = now_us + TICK_EVERY_US;
         bag_core_tick(&r->core, now_us);
-        r->is_changed = true;
+        r->is_due = true;
     }
-    for (unsigned i = r->core.locals; r->is_changed && i < r->core.searchers; i++) {
+    for (unsigned i = r->core.locals; r->is_due && i < r->core.searchers; i++) {
         send_work(r, i, now_us);
     }
-    r->is_changed = false;
+    r->is_due = false;
     send_drops(r);
     report(r, now_us);
     pthread_mutex_unlock(&r->lock);
