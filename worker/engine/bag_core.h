@@ -21,10 +21,12 @@
 #include <stdint.h>
 
 enum {
-    BAG_ASSIGNED_MAX = 8, /* positions that a worker has at once; it searches the first */
+    BAG_ASSIGNED_MAX = 32, /* positions that a worker has at once; it searches the first */
     BAG_WORKERS_MAX = 4096, /* more are not given any */
     BAG_DROPS_MAX = 256, /* what has no room is found when the searcher says what it has */
     BAG_SILENT_MS = 1000, /* a worker says every 200 that it is there: after that it is given up */
+    BAG_ALONE_MS =
+        1000, /* a search that takes longer may be joined: it uses the shards from then */
     BAG_LOST_MS = 500, /* after so long a position that a worker does not name never came there */
 };
 #define BAG_NONE UINT32_MAX

@@ -15,7 +15,9 @@
 enum {
     PROGRESS_EVERY_US = 1000000,
     REPORT_EVERY_US = 250000,
-    JOIN_EVERY_US = 10000,
+    JOIN_EVERY_US = 100000,
+    JOIN_SOON_EVERY_US = 10000, /* at first, for ... */
+    JOIN_SOON_US = 200000,
     JOIN_EACH_US = 1000, /* more for each worker: the list grows with them */
     TICK_EVERY_US = 50000,
     IDLE_WAIT_MS = 1, /* letters come meanwhile */
@@ -219,7 +221,9 @@ static void greet_workers(struct bag_run *r, uint64_t now_us)
     uint64_t peer[BAG_PEERS_MAX];
     struct remote *remote = r->e->thread[0].searcher.remote;
     if (now_us >= r->join_due_us) {
-        r->join_due_us = now_us + JOIN_EVERY_US + r->peers * (uint64_t)JOIN_EACH_US;
+        r->join_due_us =
+            now_us + r->peers * (uint64_t)JOIN_EACH_US +
+            (now_us < r->e->begin_us + JOIN_SOON_US ? JOIN_SOON_EVERY_US : JOIN_EVERY_US);
         (void)client_mail_join(remote_client(remote), r->job.id, true, remote_now_us(remote));
     }
     const unsigned peers = bag_inbox_peers(r->e->inbox, peer);
@@ -354,6 +358,7 @@ static enum err search_item(struct bag_thread *t, uint32_t item, bool is_shared)
     }
     t->job.id = rng_mix(r->job.id + item);
     t->job.is_next = t->has_begun;
+    t->job.alone_ms = is_shared ? 0 : BAG_ALONE_MS;
     t->deadline_us = t->job.time_ms == 0 ? 0 : begin_us + t->job.time_ms * UINT64_C(1000);
     err = searcher_begin(searcher, &t->job, &t->env, is_shared ? rng_mix(t->index + 1) : 0);
     if (err == ERR_OK) {

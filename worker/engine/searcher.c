@@ -145,6 +145,9 @@ enum err searcher_begin(struct searcher *p, const struct job *job, const struct 
             remote_hello(p->remote, job->namespace_id);
         }
         remote_begin(p->remote, job->remote_depth, job->algorithm->uses_shards, job->waits);
+        if (job->alone_ms > 0) {
+            remote_keep_alone(p->remote, remote_now_us(p->remote) + job->alone_ms * UINT64_C(1000));
+        }
     }
     searcher_publish(p);
     return ERR_OK;

@@ -283,7 +283,7 @@ static bool poll_bag(void *self, struct search *search)
 }
 
 /* Searches the first position, and answers. */
-static void search_item(struct worker *w, const struct env_port *env, bool is_next)
+static void search_item(struct worker *w, const struct env_port *env)
 {
     struct worker_bag *bag = &w->bag;
     struct bag_letter letter = {.kind = BAG_FOUND, .found = {.item = bag->item[0]}};
@@ -294,7 +294,8 @@ static void search_item(struct worker *w, const struct env_port *env, bool is_ne
     bag->deadline_us = w->job.time_ms == 0 ? 0 : begin_us + w->job.time_ms * UINT64_C(1000);
     enum err err = job_set_position(&w->job, w->job.game, bag->text[0], why, sizeof why);
     w->job.id = rng_mix(job + found->item); /* a search of its own for the table */
-    w->job.is_next = is_next;
+    w->job.is_next = true; /* search_bag said HELLO */
+    w->job.alone_ms = bag->is_shared[0] ? 0 : BAG_ALONE_MS;
     if (err == ERR_OK) {
         err = searcher_begin(&w->searcher, &w->job, env, bag->is_shared[0] ? w->seed : 0);
     }
@@ -347,7 +348,7 @@ static void search_bag(struct worker *w, struct worker_choice name)
     worker_core_begin(&w->core, name, 0, now_us(w));
     for (serve_bag(w, NULL); !bag->leaves; serve_bag(w, NULL)) {
         if (bag->count > 0) {
-            search_item(w, &env, true);
+            search_item(w, &env);
             remote_wait(w->searcher.remote, 0);
         } else {
             remote_wait(w->searcher.remote, BAG_WAIT_MS);
