@@ -12,6 +12,7 @@ import re
 import signal
 import sys
 
+from bag_peer import Peer
 from cluster import SANITIZED, Cluster, Process, Shard, Worker, answers, at, check, equal, main, positions, run, scratch, wait_until
 from othello import Board
 
@@ -263,6 +264,19 @@ def bad_lines_are_left_out():
         check("contains no position" in done.err(), done.err())
 
 
+def who_says_what_cannot_be_is_given_nothing_more():
+    file, _ = endings("lies.obf", COUNT, *EMPTIES)
+    wanted = scores_of(file)
+    for lie in ((60, 64, 1), (60, 65, 20), (3, 0, 20), (60, 0, 0)):  # illegal, no score, not exact, no move
+        shard = Shard()
+        liar = Peer(shard.address, lambda text, lie=lie: lie)
+        wait_until(lambda: shard.stats()["workers"] == 1, "the liar")
+        equal(outcome(answers(start("--obf", file, *at(shard.address)))), wanted, lie)
+        liar.stop()
+        check(1 <= liar.given <= 32, "it was asked", liar.given, "times", lie)
+        shard.kill()
+
+
 def an_interrupted_run_says_what_it_has():
     file, _ = endings("long.obf", COUNT, *EMPTIES)
     with open(file, "a", encoding="ascii") as more:
@@ -296,4 +310,4 @@ if __name__ == "__main__":
         a_killed_and_a_stopped_worker_cost_no_position, a_worker_that_comes_late_takes_its_part,
         a_shard_that_dies_costs_no_position, nobody_is_needed, small_endings_are_solved_by_all, chess_is_searched_as_by_one,
         scores_are_written_and_what_is_there_is_left_out, other_files_are_left_alone, passes_and_finished_games_are_written,
-        bad_lines_are_left_out, an_interrupted_run_says_what_it_has, wrong_use_is_said_in_a_line]))
+        bad_lines_are_left_out, who_says_what_cannot_be_is_given_nothing_more, an_interrupted_run_says_what_it_has, wrong_use_is_said_in_a_line]))
