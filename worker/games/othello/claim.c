@@ -129,12 +129,12 @@ static bool is_at_least(struct othello_board b, unsigned empties, int value,
 }
 
 bool othello_claim_solve(const struct othello_claim *claim, const struct game_solver *solver,
-                         uint64_t *nodes, bool *holds)
+                         uint64_t *nodes, bool *is_true)
 {
     struct claim_search search = {.solver = solver};
     const unsigned empties = othello_count(othello_empties(claim->board));
-    *holds = claim->is_lower ? is_at_least(claim->board, empties, claim->value, &search)
-                             : !is_at_least(claim->board, empties, claim->value + 1, &search);
+    *is_true = claim->is_lower ? is_at_least(claim->board, empties, claim->value, &search)
+                               : !is_at_least(claim->board, empties, claim->value + 1, &search);
     *nodes += search.nodes;
     return !search.is_stopped;
 }
@@ -249,13 +249,13 @@ static bool solve(void *position, int alpha, int beta, const struct game_solver 
 {
     const struct claim_position *p = position;
     uint64_t nodes = 0;
-    bool holds;
+    bool is_true;
     (void)alpha;
     (void)beta;
-    if (!othello_claim_solve(&p->claim, solver, &nodes, &holds)) {
+    if (!othello_claim_solve(&p->claim, solver, &nodes, &is_true)) {
         return false;
     }
-    *value = holds ? 1 : -1;
+    *value = is_true ? 1 : -1;
     *move = SOLVE;
     return solver->count(solver->self, (unsigned)(nodes % COUNT_NODES));
 }

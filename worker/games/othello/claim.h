@@ -22,7 +22,7 @@ struct othello_claim {
 /* Adds to `nodes`. `solver` counts them and may say stop (game.h); NULL: nobody does. False: it was
  * stopped. */
 bool othello_claim_solve(const struct othello_claim *claim, const struct game_solver *solver,
-                         uint64_t *nodes, bool *holds);
+                         uint64_t *nodes, bool *is_true);
 /* "BOARD SIDE >= +2" */
 void othello_claim_format(const struct othello_claim *claim, char text[OTHELLO_CLAIM_TEXT_MAX]);
 

@@ -141,26 +141,26 @@ static void take_leaf(void *self, unsigned i, const struct job *job, const struc
     struct check *c = self;
     const size_t leaf = c->first_text + i;
     const bool is_ours = r->hosts < 2;
-    bool holds = r->search.score == 1;
+    bool is_valid = r->search.score == 1;
     uint64_t nodes = r->status.nodes;
     (void)job;
     if (atomic_load(&c->first_false) != SIZE_MAX) {
         return;
     }
     c->by_workers += !is_ours;
-    if (!is_ours && (!holds || rng_next(&c->rng_again) % AGAIN_EVERY == 0)) {
+    if (!is_ours && (!is_valid || rng_next(&c->rng_again) % AGAIN_EVERY == 0)) {
         const bool is_true = proof_solve(&c->part.leaf[leaf], &nodes);
         c->again++;
-        if (is_true != holds) {
+        if (is_true != is_valid) {
             c->lies++;
             log_fail(program, "%s says that the claim %s is %s, and it is not: check without it",
-                     r->host[1].name, c->text[i], holds ? "true" : "false");
+                     r->host[1].name, c->text[i], is_valid ? "true" : "false");
         }
-        holds = is_true;
+        is_valid = is_true;
     }
     atomic_fetch_add(&c->solved, 1);
     atomic_fetch_add(&c->nodes, nodes);
-    if (!holds) {
+    if (!is_valid) {
         atomic_fetch_add(&c->false_claims, 1);
         atomic_store(&c->first_false, leaf);
         engine_stop(c->engine);

@@ -152,7 +152,7 @@ void proof_claim_text(const struct proof_claim *claim, char text[PROOF_CLAIM_TEX
 bool proof_solve(const struct proof_claim *claim, uint64_t *nodes)
 {
     const struct othello_claim c = claim_of(claim);
-    bool holds;
-    CHECK(othello_claim_solve(&c, NULL, nodes, &holds));
-    return holds;
+    bool is_true;
+    CHECK(othello_claim_solve(&c, NULL, nodes, &is_true));
+    return is_true;
 }
