@@ -242,6 +242,9 @@ def passes_and_finished_games_are_written():
     equal(found[1], f"{board} O; PA:{rows[1]['score']:+d};")
     equal(found[2], f"{board} X; H8:+64;")
     equal(answers(start("--obf", path("passes.obf"), "--obf-out", path("passes"), "--resume")), [])
+    file, _ = endings("all.obf", 5, 6, 8)
+    for row, line in zip(answers(start("--obf", file, "--all", "--obf-out", path("all"))), lines("all")):
+        equal(line, f"{row['position']};" + "".join(f" {move.upper()}:{row['score']:+d};" for move in row["best"]))
 
 
 def bad_lines_are_left_out():
@@ -267,7 +270,7 @@ def bad_lines_are_left_out():
 def who_says_what_cannot_be_is_given_nothing_more():
     file, _ = endings("lies.obf", COUNT, *EMPTIES)
     wanted = scores_of(file)
-    for lie in ((60, 64, 1), (60, 65, 20), (3, 0, 20), (60, 0, 0)):  # illegal, no score, not exact, no move
+    for lie in ((60, 64, 200), (60, 65, 20), (3, 0, 20), (60, 0, 0)):  # illegal, no score, not exact, no move
         shard = Shard()
         liar = Peer(shard.address, lambda text, lie=lie: lie)
         wait_until(lambda: shard.stats()["workers"] == 1, "the liar")

@@ -162,6 +162,7 @@ static void send_work(struct bag_run *r, unsigned searcher, uint64_t now_us)
     size_t used = 3; /* bytes of kind and counts */
     while ((item = bag_core_take(&r->core, searcher, now_us)) != BAG_NONE) {
         const char *text = r->bag->position(r->bag->self, item);
+        CHECK_THAT(strlen(text) < GAME_TEXT_MAX, "a position is as its game writes it");
         if (used + 5 + strlen(text) > PROTO_BODY_MAX) {
             send_letter(r, searcher, &letter);
             letter.count = 0;
@@ -301,8 +302,9 @@ static bool poll_thread(void *self, struct search *search)
     if (atomic_load_explicit(&t->leave, memory_order_relaxed)) {
         return true;
     }
-    return search_iteration(search) > 1 &&
-           (is_stopped(r) || (t->deadline_us != 0 && now_us >= t->deadline_us));
+    /* Within a limit of time the first iteration is finished; after a stop nothing is wanted. */
+    return is_stopped(r) ||
+           (t->deadline_us != 0 && now_us >= t->deadline_us && search_iteration(search) > 1);
 }
 
 static void wait_for_change(struct bag_run *r, unsigned ms)
@@ -483,6 +485,9 @@ static void say_answer(struct bag_run *r, uint32_t item)
     job.position = NULL;
     if (job_set_position(&job, job.game, r->bag->position(r->bag->self, item), why, sizeof why) !=
         ERR_OK) {
+        pthread_mutex_lock(&r->lock);
+        r->err = ERR_NOMEM; /* it could be read before */
+        pthread_mutex_unlock(&r->lock);
         return;
     }
     job.has_bag = false;

@@ -22,12 +22,13 @@ struct engine_bag_progress {
     struct bag_figures figures;
 };
 
-/* All called by the caller of engine_run_bag, with `self`. */
+/* Called with `self`: but for `position` all by the caller of engine_run_bag. */
 struct engine_bag {
     void *self;
     unsigned count;
     const struct job *common; /* what all positions have in common: all but id and position */
-    const char *(*position)(void *self, unsigned i); /* text that the game reads; borrowed */
+    const char *(*position)(void *self,
+                            unsigned i); /* as the game writes it; borrowed; any thread */
     /* Position i has its answer: each once, in order. After engine_stop some are left out. `job`
      * has the position, to be used freely. */
     void (*done)(void *self, unsigned i, const struct job *job, const struct engine_result *result);

@@ -354,6 +354,9 @@ static void search_bag(struct worker *w, struct worker_choice name)
             remote_wait(w->searcher.remote, BAG_WAIT_MS);
         }
     }
+    struct bag_letter none = {.kind = BAG_HAS};
+    bag->count = 0;
+    send_bag_letter(w, &none); /* others take what it had */
     bag_inbox_begin(bag->inbox, 0);
     (void)client_mail_join(remote_client(w->searcher.remote), w->job.id, false, now_us(w));
     const struct worker_progress progress = bag_progress(w, NULL, &sum);

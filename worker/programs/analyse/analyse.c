@@ -477,6 +477,23 @@ static int analyse_case(struct analyse *a, const struct suite_case *c)
 
 /* ---- positions of a file at once ---- */
 
+/* As the game writes them: a file may have more blanks than a letter has room. */
+static enum err write_positions(struct analyse *a)
+{
+    struct job job = {.id = 0};
+    char why[256];
+    enum err err = ERR_OK;
+    for (unsigned i = 0; i < a->suite.count && err == ERR_OK; i++) {
+        struct suite_case *c = &a->suite.at[i];
+        err = job_set_position(&job, a->job.game, c->position, why, sizeof why);
+        if (err == ERR_OK) {
+            snprintf(c->position, sizeof c->position, "%s", job.text);
+        }
+    }
+    job_free(&job);
+    return err;
+}
+
 static const char *position_of(void *self, unsigned i)
 {
     return ((const struct analyse *)self)->suite.at[i].position;
@@ -521,7 +538,10 @@ static int analyse_apart(struct analyse *a)
         .refused = show_refusal,
     };
     job_set_namespace(&common, a->fresh ? (uint32_t)clock_unique() | 1 : 0);
-    const enum err err = engine_run_bag(a->engine, &bag, &total);
+    enum err err = write_positions(a);
+    if (err == ERR_OK) {
+        err = engine_run_bag(a->engine, &bag, &total);
+    }
     if (err != ERR_OK) {
         log_fail(a->program, "%s", err_text(err));
         return 1;
