@@ -152,7 +152,7 @@ def choose_long(positions):
 def search_together(file, servers):
     say("\n3. The same positions over the cluster. Three searchers now work in one tree: the two\n"
         "   workers and `abdada` itself; what one has searched the others find in the table.")
-    return Analysis("--epd", file, "--depth", DEPTH, "--servers", servers,
+    return Analysis("--epd", file, "--depth", DEPTH, "--servers", servers, "--positions", "together",
                     on_answer=lambda a: note(f"{a['id']}  score {score_text(a)}  "
                                              f"{a['workers']} workers  {a['shards_up']} shards "
                                              f"up")).wait()

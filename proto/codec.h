@@ -51,6 +51,7 @@ enum proto_job_flag {
     PROTO_JOB_STRICT = 1, /* a value depends on position and depth alone */
     PROTO_JOB_FULL = 2, /* forward pruning allowed (selection "full") */
     PROTO_JOB_WAITS = 4, /* wait for each answer instead of searching on meanwhile */
+    PROTO_JOB_BAG = 16, /* many positions, which letters bring; the job's is the first of them */
 };
 
 enum proto_job_state {

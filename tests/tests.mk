@@ -12,7 +12,7 @@ SYSTEM := $(wildcard tests/system/test_*.py)
 LEFT_OUT_dev  := endings guides install kubernetes network python_package slurm ssh_cluster ttbench want
 LEFT_OUT_tsan := endings guides install kubernetes pictures python_client python_package redis slurm ssh_cluster tt ttbench want
 # What starts no thread has nothing for the thread sanitizer.
-LEFT_OUT_UNIT_tsan := bugs chess_% cli_% front_core histogram lab lab_chaos lab_hosts letter lines memory othello othello_patterns \
+LEFT_OUT_UNIT_tsan := bag_core bag_letter bugs chess_% cli_% front_core histogram lab lab_chaos lab_hosts letter lines memory othello othello_patterns \
                       proto_% pushes redis_address redis_map remote_% search_game snapshot snapshots solver_memory tree% tt_% \
                       ttcore% turns worker_% zmtp zmtp_curve
 # What takes longest, which a group begins with, so that it does not end with one of them alone.
@@ -86,6 +86,7 @@ FUZZ_ARGS_fuzz_ttcore = 1 $(shell expr $(FUZZ_RUNS) / 1000)
 FUZZ_ARGS_fuzz_ggf = $(shell expr $(FUZZ_RUNS) / 5) 1
 FUZZ_ARGS_fuzz_zmtp = $(FUZZ_ARGS_fuzz_ggf)
 FUZZ_ARGS_fuzz_letter = $(FUZZ_ARGS_fuzz_ggf)
+FUZZ_ARGS_fuzz_bag_letter = $(FUZZ_ARGS_fuzz_ggf)
 FUZZ_ARGS_fuzz_proof = $(shell expr $(FUZZ_RUNS) / 50) 1
 export PERFT_MAX_LEAVES
 
@@ -184,7 +185,7 @@ check: deps-test forget-totals ## quick tests and lint, about 2 minutes on an id
 
 # Of system tests under the thread sanitizer those of programs with many threads; the others show nothing there that unit
 # tests do not, and are part of test-long.
-TSAN_SYSTEM ?= $(patsubst %,tests/system/test_%.py,cluster connections failure letters limits uci)
+TSAN_SYSTEM ?= $(patsubst %,tests/system/test_%.py,bag cluster connections failure letters limits uci)
 test: export TEST_GROUPS := lint|deploy|unit, dev|unit, tsan|unit, release|fuzz, dev|system, release|system, dev|system, tsan|sim, release|attacks, release|attacks, dev|soak, release
 test: deps-test forget-totals ## all tests, about 30 minutes on an idle machine
 	$(call build,release,all tools build/release/tests/test_chess_perft build/release/tests/test_search_steal)

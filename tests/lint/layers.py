@@ -55,6 +55,7 @@ CIRCLES = [
      "the search is recursive: a node searches its children, a child is a node"),
     ("worker/search/handover", "peers steal steal_core steal_slave task_places task_work tasks", "peers gives each message to whom it is for"),
     ("worker/games/chess", "position tables", "tables.c fills in by the names of position.h what position.c adds up"),
+    ("worker/engine", "engine engine_state", "engine_state.h is the inside of what engine.h declares"),
     ("worker/lab", "chaos chaos_draw", "chaos.h declares what is drawn and what runs it"),
 ]
 

@@ -360,7 +360,8 @@ class Cluster:
                 host.close()
 
     def start(self, *arguments):
-        return start(*at(self.servers), "--fresh", *arguments, host=self.front_host)
+        """All search one position: what is tested is how."""
+        return start(*at(self.servers), "--fresh", "--positions", "together", *arguments, host=self.front_host)
 
     def ask(self, *arguments):
         return answers(self.start(*arguments))

@@ -136,7 +136,7 @@ def a_cluster_does_not_move_the_strict_score():
             equal({o["shards"] for o in found}, {2})
             # On a busy machine a shard may be taken for dead for a round trip: not all the time.
             check(any(o["shards_up"] == 2 for o in found), "both shards are used", found)
-        again = answers(start("--servers", cluster.servers, "--epd", CHOSEN_FILE.name, "--depth",
+        again = answers(start("--servers", cluster.servers, "--positions", "together", "--epd", CHOSEN_FILE.name, "--depth",
                               DEPTH, "--remote-depth", DEPTH - 2, *STRICT))
         equal(outcome(again), expected_scores(), "tables that hold results")
 

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import zlib
 
+from bag_peer import Peer
 from cluster import ROOT, SANITIZED, Process, Shard, Worker, answers, at, check, equal, main, needs, run, scratch, wait_until
 
 DATA = os.path.join(ROOT, "tests/data/othello")
@@ -232,6 +233,70 @@ def a_cluster_proves_and_goes_on():
         process.kill()
 
 
+def a_cluster_checks():
+    """Workers solve leaves; one is killed. What is false is false for all, and the first is named."""
+    file, _ = small("checked.obf", 4)
+    proof = path("checked")
+    solve(proof, "--proof-leaf", 8, "--obf", file)
+    alone = verified(proof)
+    shard = Shard(memory="32M")
+    workers = [Worker(shard.address, private=True) for _ in range(2)]
+    process = Process("abdada", "check", "--json", *at(shard.address), proof)
+    process.close_input()
+    wait_until(lambda: shard.working() or not process.running(), "a worker that helps")
+    workers[0].kill()
+    row, = answers(process)
+    same = ("scores", "positions", "leaf", "claims", "checked", "leaves", "solved", "false", "first_false")
+    equal([row[key] for key in same], [alone[key] for key in same])
+    check(row["by_workers"] > 0 and row["lies"] == 0, row)
+    lines = text_of(proof).splitlines()
+    number = next(i for i, line in enumerate(lines) if line.startswith("score "))
+    lines[number] = f"score {int(lines[number].split()[1]) + 2:+d}"
+    wrong = path("wrong")
+    with open(wrong, "wb") as out:
+        out.write(zstd("-1", ("\n".join(lines) + "\n").encode()))
+    here, over = (run("abdada", "check", "--json", *words, wrong) for words in ((), at(shard.address)))
+    check(here.status == over.status != 0, here.tail(), over.tail())
+    for process in (workers[1], shard):
+        process.kill()
+    row = json.loads(run("abdada", "check", "--json", *at(shard.address), proof).out())  # nobody is there
+    equal((row["by_workers"], row["solved"], row["false"]), (0, alone["leaves"], 0))
+
+
+def a_false_leaf_is_named_over_a_cluster():
+    """FFO #20 with a score that is 2 too high, and its board as the only leaf."""
+    shard = Shard(memory="32M")
+    worker = Worker(shard.address, private=True)
+    false = path("false-leaf")
+    text = f"abdada-proof 1 leaf 6 positions 1\nposition {BOARD}\nscore +8\n"
+    text += f"end claims 2 leaves 2 crc32 {zlib.crc32(text.encode()):08x}\n"
+    with open(false, "wb") as out:
+        out.write(zstd("-1", text.encode()))
+    here, over = (run("abdada", "check", "--json", *words, false) for words in ((), at(shard.address)))
+    equal((here.status, over.status), (1, 1), here.tail(), over.tail())
+    equal(*(json.loads(done.out())["first_false"] for done in (here, over)))
+    check(json.loads(over.out())["first_false"].endswith(">= +8"), over.out())
+    for process in (worker, shard):
+        process.kill()
+
+
+def who_calls_a_true_claim_false_is_found_out():
+    file, _ = small("liar.obf", 3)
+    proof = path("liar")
+    solve(proof, "--proof-leaf", 8, "--obf", file)
+    shard = Shard(memory="32M")
+    liar = Peer(shard.address, lambda text: (1, -1, 1))
+    wait_until(lambda: shard.stats()["workers"] == 1, "the liar")
+    done = run("abdada", "check", "--json", *at(shard.address), proof)
+    liar.stop()
+    row = json.loads(done.out())
+    equal((done.status, row["false"]), (0, 0), done.tail())
+    equal(row["lies"], row["by_workers"], row)
+    check(row["lies"] == 0 or "says that the claim" in done.err(), done.err())
+    check(liar.given > 0, "the liar was not asked")
+    shard.kill()
+
+
 def one_program_writes_a_proof():
     proof = path("locked")
     solve(proof, "--proof-leaf", 5, BOARD)
@@ -314,6 +379,8 @@ WRONG = [
     ("check", ["-j", "0", "x"], 2, "--threads"),
     ("check", ["--max-leaf", "25", "x"], 2, "--max-leaf"),
     ("check", ["--memory", "1K", "x"], 2, "--memory"),
+    ("check", ["--keys", FOLDER, "x"], 2, "--keys needs --servers"),
+    ("check", ["--servers", "nonsense", "x"], 2, "--servers"),
     ("solve", ["--proof", "/nowhere/proof", BOARD], 1, "--proof /nowhere/proof: No such file"),
     ("solve", ["--proof", "/dev/full", BOARD], 1, "--proof /dev/full: No space left on device"),
     ("solve", ["--proof", "x", "--wld", BOARD], 2, "--wld"),
@@ -334,5 +401,6 @@ if __name__ == "__main__":
     sys.exit(main([
         small_endings_are_proved, a_leaf_is_a_proof_of_its_own, a_sample_says_its_seed,
         the_checker_of_another_make_agrees, changed_proofs_are_refused, a_killed_writer_goes_on,
-        a_cluster_proves_and_goes_on, one_program_writes_a_proof, a_damaged_proof_is_not_continued, large_proofs_are_refused,
+        a_cluster_proves_and_goes_on, a_cluster_checks, a_false_leaf_is_named_over_a_cluster,
+        who_calls_a_true_claim_false_is_found_out, one_program_writes_a_proof, a_damaged_proof_is_not_continued, large_proofs_are_refused,
         only_its_own_proof_is_continued, a_score_that_is_not_exact_has_no_proof, wrong_use_is_said_in_a_line], ("abdada", "ttserver", "ttworker")))

@@ -1,16 +1,14 @@
-#include "worker/engine/engine.h"
+#include "worker/engine/engine_state.h"
 
 #include "common/clock.h"
 #include "common/memory.h"
 #include "common/placement.h"
 #include "common/rng.h"
-#include "worker/engine/front_core.h"
 #include "worker/engine/line.h"
 #include "worker/engine/mailbox.h"
 #include "worker/engine/process.h"
 #include "worker/table/host_table.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,41 +19,6 @@ enum {
     REPORT_EVERY_US = 250000,
     OBSERVER_WAIT_MS = 20, /* between what shards are owed, while the observer is told the last */
     SHORT_MS = 1000, /* a search of less waits for nobody before it begins */
-};
-
-struct engine_thread {
-    struct searcher searcher;
-    struct engine *engine;
-    struct env_port env;
-};
-
-struct engine {
-    /* fixed after open */
-    struct engine_options options;
-    struct embedded *table;
-    struct transport *transport; /* NULL: no table outside the process */
-    unsigned shards;
-    struct mailboxes *mailboxes; /* of algorithms whose searchers send each other messages ... */
-    bool has_letters; /* ... to those of other processes, too: shards pass them on */
-    struct engine_thread *thread; /* the first has the jobs */
-    struct observer *observer; /* notes are written under `lock` */
-    struct front_host *host; /* FRONT_WORKERS_MAX and its own: of the last run */
-    char name[CLIENT_NAME_MAX + 1]; /* the process's among hosts */
-    uint64_t instance; /* of the front-end's session */
-    /* state of a run */
-    atomic_bool stop, ended;
-    atomic_uint workers; /* that help, as far as known */
-    struct job own; /* with a position of its own: the observer has the other's */
-    const struct job *job; /* that, or NULL */
-    unsigned last_iteration; /* of the job */
-    uint64_t begin_us, deadline_us;
-    uint64_t end_us; /* 0: it goes on */
-    uint64_t next_progress_us, next_report_us; /* of the first thread */
-    uint16_t said_root_move; /* by it */
-    uint64_t said_refused; /* bit i: shard i's refusal was told to the observer */
-    pthread_mutex_t lock;
-    struct front_core front; /* with `best`: under the lock */
-    struct search_result best;
 };
 
 /* ---- reports of workers ---- */
@@ -122,8 +85,7 @@ static void say_refusals(struct engine *e)
     }
 }
 
-/* By the first thread. */
-static void take_events(struct engine *e)
+void engine_take_events(struct engine *e)
 {
     if (e->transport != NULL) {
         pthread_mutex_lock(&e->lock); /* any thread may be summing up */
@@ -257,7 +219,7 @@ static bool poll_engine(void *self, struct search *search)
     uint64_t now = clock_us();
     searcher_serve(&thread->searcher, search, now);
     if (thread == e->thread) {
-        take_events(e);
+        engine_take_events(e);
         watch_progress(e, now);
         watch_root(e, search, now);
         report(e, now);
@@ -362,6 +324,7 @@ static enum err open_thread(struct engine *e, struct engine_thread *thread, cons
                    .jobs = 2},
         .mailboxes = e->has_letters ? e->mailboxes : NULL,
         .mailbox = index,
+        .bag = index == 0 ? e->inbox : NULL,
         .share_depth = e->options.share_depth,
     };
     thread->engine = e;
@@ -424,6 +387,9 @@ enum err engine_open(struct engine **out, const struct engine_options *options,
         err = mailboxes_open(&e->mailboxes, options->threads, true);
     }
     e->has_letters = !is_alone && options->table.redis == NULL;
+    if (err == ERR_OK && e->has_letters) {
+        err = bag_inbox_open(&e->inbox);
+    }
     if (e->thread == NULL || e->host == NULL) {
         err = ERR_NOMEM;
     }
@@ -461,6 +427,7 @@ void engine_close(struct engine **engine)
         searcher_close(&e->thread[i].searcher);
     }
     mailboxes_close(&e->mailboxes);
+    bag_inbox_close(&e->inbox);
     transport_close(&e->transport);
     embedded_close(&e->table);
     observer_close(&e->observer);
@@ -519,7 +486,7 @@ void engine_idle(struct engine *e, unsigned wait_ms)
         remote_wait(e->thread[i].searcher.remote, i == 0 ? wait_ms : 0);
         searcher_publish_shards(&e->thread[i].searcher);
     }
-    take_events(e);
+    engine_take_events(e);
 }
 
 void engine_clear(struct engine *e)
@@ -611,7 +578,7 @@ enum err engine_run(struct engine *e, struct job *job, const struct engine_obser
                              job->at_once        ? 0
                              : job->time_ms != 0 ? FRONT_WAIT_TIMED_MS
                                                  : FRONT_WAIT_MS);
-            take_events(e);
+            engine_take_events(e);
         }
     } else {
         mailboxes_end(e->mailboxes);
@@ -637,7 +604,7 @@ static bool poll_subtree(void *self, struct search *search)
 {
     struct engine_thread *thread = self;
     searcher_serve(&thread->searcher, search, clock_us());
-    take_events(thread->engine);
+    engine_take_events(thread->engine);
     return atomic_load_explicit(&thread->engine->stop, memory_order_relaxed);
 }
 

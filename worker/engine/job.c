@@ -136,7 +136,7 @@ struct proto_job_post job_to_wire(const struct job *job)
         .namespace_id = job->namespace_id,
         .algorithm = proto_text_of(job->algorithm->name),
         .flags = (job->strict ? PROTO_JOB_STRICT : 0) | (job->full ? PROTO_JOB_FULL : 0) |
-                 (job->waits ? PROTO_JOB_WAITS : 0),
+                 (job->waits ? PROTO_JOB_WAITS : 0) | (job->has_bag ? PROTO_JOB_BAG : 0),
         .depth = job->depth,
         .remote_depth = job->remote_depth,
         .time_ms = job->time_ms,
@@ -163,6 +163,11 @@ enum err job_from_wire(const struct proto_job *message, struct job *out, char *w
     bool any = message->evaluation == PROTO_ANY_EVALUATION;
     if (!any && message->evaluation != game->namespace_id) {
         snprintf(why, why_size, "the front-end plays another version of this game");
+        return ERR_ILLEGAL;
+    }
+    job.has_bag = message->flags & PROTO_JOB_BAG;
+    if (job.has_bag && (any || algorithm_needs_peers(job.algorithm))) {
+        snprintf(why, why_size, "its letters are of another build, or of another algorithm");
         return ERR_ILLEGAL;
     }
     if (any && algorithm_needs_peers(job.algorithm)) { /* builds may differ, and so their letters */

@@ -18,6 +18,9 @@ static void take_event(void *self, const struct client_event *event)
     if (p->mailboxes != NULL) {
         mailboxes_event(p->mailboxes, p->mailbox, event);
     }
+    if (p->bag != NULL) {
+        bag_inbox_event(p->bag, event);
+    }
 }
 
 enum err searcher_open(struct searcher *p, const struct searcher_options *options)
@@ -26,6 +29,7 @@ enum err searcher_open(struct searcher *p, const struct searcher_options *option
     p->index = options->index;
     p->poll_nodes = options->poll_nodes;
     p->is_fiber = options->is_fiber;
+    p->bag = options->bag;
     p->local = (struct embedded_port){
         .table = options->table,
         .slot = (uint16_t)options->index,
@@ -137,8 +141,13 @@ enum err searcher_begin(struct searcher *p, const struct job *job, const struct 
         const struct client_counters *c = client_counters(remote_client(p->remote));
         p->sent_before = c->bytes_sent;
         p->received_before = c->bytes_received;
-        remote_hello(p->remote, job->namespace_id);
+        if (!job->is_next) {
+            remote_hello(p->remote, job->namespace_id);
+        }
         remote_begin(p->remote, job->remote_depth, job->algorithm->uses_shards, job->waits);
+        if (job->alone_ms > 0) {
+            remote_keep_alone(p->remote, remote_now_us(p->remote) + job->alone_ms * UINT64_C(1000));
+        }
     }
     searcher_publish(p);
     return ERR_OK;

@@ -9,6 +9,7 @@
 #define WORKER_ENGINE_SEARCHER_H
 
 #include "common/memory.h"
+#include "worker/engine/bag_letter.h"
 #include "worker/engine/job_client.h"
 #include "worker/search/search.h"
 #include "worker/table/remote.h"
@@ -26,6 +27,7 @@ struct searcher {
     struct job_client *jobs; /* a front-end's or a worker's; else NULL */
     struct mailboxes *mailboxes; /* NULL: none; else of this one: */
     unsigned mailbox;
+    struct bag_inbox *bag; /* NULL: none */
     struct embedded_port local;
     /* state */
     struct table_port table; /* the search's: of `remote`, or of `local` */
@@ -88,6 +90,7 @@ struct searcher_options {
                                      front-end and a worker get a job client */
     struct mailboxes *mailboxes; /* borrowed until close; NULL: none; else this one is connected: */
     unsigned mailbox;
+    struct bag_inbox *bag; /* borrowed until close: gets the letters of a bag; NULL: none */
     uint8_t share_depth; /* results of at least this depth are broadcast; 0: none */
     bool is_fiber; /* set in the virtual cluster: there is no thread to place on a CPU */
     unsigned poll_nodes; /* between two polls of the search; 0: SEARCH_POLL_NODES */
@@ -100,7 +103,8 @@ enum err searcher_open(struct searcher *p, const struct searcher_options *option
 /* Accepts a zeroed struct, and twice. */
 void searcher_close(struct searcher *p);
 
-/* Makes ready to search `job`, with the shards in its namespace; then search_run(p->search, ...).
+/* Makes ready to search `job`, with the shards in its namespace (is_next: they know it); then
+ * search_run(p->search, ...).
  * `seed` breaks ties; 0 breaks none. */
 enum err searcher_begin(struct searcher *p, const struct job *job, const struct env_port *env,
                         uint64_t seed);

@@ -1,13 +1,14 @@
 #include "worker/games/games.h"
 
 #include "worker/games/chess/chess.h"
+#include "worker/games/othello/claim.h"
 #include "worker/games/othello/othello.h"
 #include "worker/games/tree/tree.h"
 
 #include <string.h>
 
 static const struct game *const games[] = {&game_chess, &game_othello, &game_othello_wld,
-                                           &game_tree};
+                                           &game_othello_claim, &game_tree};
 enum { GAMES = sizeof games / sizeof games[0] };
 
 const struct game *games_by_name(const char *name)

@@ -46,6 +46,7 @@ struct remote {
     /* fixed while a search runs */
     struct table_port local_port;
     bool uses_shards, waits;
+    uint64_t alone_until_us; /* no shard is used until then; 0: that is over */
     struct remote_limit limit;
     uint64_t namespace_id; /* of the last HELLO */
     /* state */
@@ -585,6 +586,10 @@ static void port_serve(void *self, struct search *search, uint64_t now)
     struct remote *r = self;
     const uint64_t begin = now, sent = client_counters(r->lane.client)->bytes_sent;
     r->local->now_us = now;
+    if (r->alone_until_us != 0 && now >= r->alone_until_us) {
+        r->alone_until_us = 0;
+        r->uses_shards = true;
+    }
     if (r->uses_shards) {
         share_serve(&r->share, now < r->others_until_us, now);
     }
@@ -635,6 +640,7 @@ static unsigned port_inflight_depth(void *self, unsigned iteration)
 void remote_begin(struct remote *r, uint8_t remote_depth, bool uses_shards, bool waits)
 {
     r->uses_shards = uses_shards;
+    r->alone_until_us = 0;
     r->waits = waits;
     r->limit = (struct remote_limit){0};
     r->local_port = embedded_table_port(r->local);
@@ -648,6 +654,12 @@ void remote_begin(struct remote *r, uint8_t remote_depth, bool uses_shards, bool
     while (r->deferred_count > 0) {
         client_cancel(r->lane.client, r->deferred[--r->deferred_count].request);
     }
+}
+
+void remote_keep_alone(struct remote *r, uint64_t until_us)
+{
+    r->alone_until_us = r->uses_shards ? until_us : 0;
+    r->uses_shards = false;
 }
 
 void remote_set_limit(struct remote *r, const struct remote_limit *limit)

@@ -56,6 +56,9 @@ void remote_wait(struct remote *remote, unsigned wait_ms);
  * the last search is forgotten. `uses_shards`: the search asks the shards at all. `waits`: it waits
  * for each answer. */
 void remote_begin(struct remote *remote, uint8_t remote_depth, bool uses_shards, bool waits);
+/* The search that was begun asks no shard, nor sends them anything, before that time of the shell's
+ * clock: nobody else is in its tree, and it may be over by then. */
+void remote_keep_alone(struct remote *remote, uint64_t until_us);
 /* The search that was begun waits for no answer after the limit: what it asks then is lost, and it
  * goes on alone to its next poll. */
 void remote_set_limit(struct remote *remote, const struct remote_limit *limit);

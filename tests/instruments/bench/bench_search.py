@@ -50,6 +50,8 @@ class Bench:
         """Begins a search: of all positions (--epd), or of one."""
         command = [self.program("abdada"), "analyse", "--json", "--fresh", "--strict",
                    "--depth", str(self.options.depth), *what]
+        if "--servers" in what:  # what is measured is several searchers at one position
+            command += ["--positions", "together"]
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
 
     @staticmethod

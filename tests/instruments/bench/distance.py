@@ -41,7 +41,7 @@ REDIS = shutil.which("redis-server", path=os.environ["PATH"] + ":/usr/sbin:/sbin
 
 
 def analyse(options, epd, *more, host=None):
-    process = cluster.start("--fresh", "--strict", "--select", "plain", "--epd", epd, "--depth", options.depth,
+    process = cluster.start("--fresh", "--strict", "--select", "plain", "--positions", "together", "--epd", epd, "--depth", options.depth,
                             *options.more.split(), *more, host=host)
     process.wait(PATIENCE)
     lines = cluster.answers(process)

@@ -18,7 +18,7 @@ import cluster  # noqa: E402
 
 def analyse(options, *more):
     done = subprocess.run(
-        [os.path.join(options.bin, "abdada"), "analyse", "--json", "--fresh", "--strict", "--epd", options.epd,
+        [os.path.join(options.bin, "abdada"), "analyse", "--json", "--fresh", "--strict", "--positions", "together", "--epd", options.epd,
          "--depth", str(options.depth), *more],
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, check=True)
     return [json.loads(line) for line in done.stdout.decode().splitlines()]

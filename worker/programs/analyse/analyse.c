@@ -1,6 +1,8 @@
+#include "worker/engine/engine_bag.h"
 #include "worker/programs/analyse/analyse_options.h"
 #include "worker/programs/json.h"
 #include "worker/programs/othello/prove.h"
+#include "worker/programs/othello/scored.h"
 #include "worker/programs/score.h"
 
 #include "common/clock.h"
@@ -391,6 +393,59 @@ static bool write_proof(struct analyse *a, const struct suite_case *c, const str
     return is_written;
 }
 
+/* Of a score that is exact; else there is none to be written. */
+static void write_scored(struct analyse *a, const struct job *job, const struct engine_result *r)
+{
+    uint16_t move[SEARCH_LINES_MAX];
+    unsigned moves = 0;
+    char why[SCORED_WHY_MAX];
+    if (a->out == NULL || a->has_failed || !is_exact(job, &r->search)) {
+        return;
+    }
+    for (unsigned i = 0; a->line != NULL && i < a->lines; i++) {
+        if (is_best(a, r, i)) {
+            move[moves++] = a->line[i].move;
+        }
+    }
+    if (moves == 0 && r->search.move != 0) {
+        move[moves++] = r->search.move;
+    }
+    if (scored_put(a->out, job, move, moves, r->search.score, why) != ERR_OK) {
+        log_fail(a->program, "--obf-out %s: %s", a->scored, why);
+        a->has_failed = true;
+    }
+}
+
+/* What there is to say of a position when it has its answer. */
+static void answer(struct analyse *a, const struct suite_case *c, const struct job *job,
+                   const struct engine_result *result)
+{
+    say_refused(a, &result->status);
+    bool alone = cli_table_is_given(&a->resources.table) && result->status.shards_up == 0;
+    if (alone && !a->is_alone) {
+        log_fail(a->program,
+                 result->status.workers > 0 ? "%s: no shard is up any more"
+                                            : "%s: no shard is up: searched alone",
+                 c->id);
+    }
+    a->is_alone = alone;
+    if (a->solves && !is_exact(job, &result->search)) {
+        log_fail(a->program, "%s: stopped at depth %u of %u: the score is not exact", c->id,
+                 result->search.depth, job_last_iteration(job));
+    }
+    if (a->json) {
+        print_json(a, c, job, result);
+    } else {
+        print_row(a, c, job, result);
+    }
+    write_scored(a, job, result);
+    if (score_is_judged(c, job, result->search.move)) {
+        a->asked++;
+        a->solved += is_solved(a, c, job, &result->search);
+    }
+    a->done++;
+}
+
 static int analyse_case(struct analyse *a, const struct suite_case *c)
 {
     char why[256];
@@ -413,32 +468,129 @@ static int analyse_case(struct analyse *a, const struct suite_case *c)
         job_free(&job);
         return 1;
     }
-    say_refused(a, &result.status);
-    bool alone = cli_table_is_given(&a->resources.table) && result.status.shards_up == 0;
-    if (alone && !a->is_alone) {
-        log_fail(a->program,
-                 result.status.workers > 0 ? "%s: no shard is up any more"
-                                           : "%s: no shard is up: searched alone",
-                 c->id);
-    }
-    a->is_alone = alone;
-    if (a->solves && !is_exact(&job, &result.search)) {
-        log_fail(a->program, "%s: stopped at depth %u of %u: the score is not exact", c->id,
-                 result.search.depth, job_last_iteration(&job));
-    }
-    if (a->json) {
-        print_json(a, c, &job, &result);
-    } else {
-        print_row(a, c, &job, &result);
-    }
+    answer(a, c, &job, &result);
     sum_up(a, &result.status, &a->total);
-    if (score_is_judged(c, &job, result.search.move)) {
-        a->asked++;
-        a->solved += is_solved(a, c, &job, &result.search);
-    }
     const bool is_done = a->prove == NULL || write_proof(a, c, &job, &result.search);
     job_free(&job);
     return is_done ? 0 : 1;
+}
+
+/* ---- positions of a file at once ---- */
+
+/* As the game writes them: a file may have more blanks than a letter has room. */
+static enum err write_positions(struct analyse *a)
+{
+    struct job job = {.id = 0};
+    char why[256];
+    enum err err = ERR_OK;
+    for (unsigned i = 0; i < a->suite.count && err == ERR_OK; i++) {
+        struct suite_case *c = &a->suite.at[i];
+        err = job_set_position(&job, a->job.game, c->position, why, sizeof why);
+        if (err == ERR_OK) {
+            snprintf(c->position, sizeof c->position, "%s", job.text);
+        }
+    }
+    job_free(&job);
+    return err;
+}
+
+static const char *position_of(void *self, unsigned i)
+{
+    return ((const struct analyse *)self)->suite.at[i].position;
+}
+
+static void take_answer(void *self, unsigned i, const struct job *job,
+                        const struct engine_result *result)
+{
+    struct analyse *a = self;
+    answer(a, &a->suite.at[i], job, result);
+    if (a->has_failed) {
+        engine_stop(a->engine);
+    }
+}
+
+static void show_bag(void *self, const struct engine_bag_progress *p)
+{
+    struct analyse *a = self;
+    const struct engine_status *s = &p->status;
+    const double seconds = (double)s->time_us / 1e6;
+    say_refused(a, s);
+    fprintf(stderr, "  %u of %u positions  %.1f s  %.2f Mnodes  %.2f Mnodes/s", p->done, p->count,
+            seconds, (double)s->nodes / 1e6, (double)s->nodes / 1e6 / (seconds > 0 ? seconds : 1));
+    if (s->shards > 0) {
+        fprintf(stderr, "  workers %u  shards %u/%u", s->workers, s->shards_up, s->shards);
+    }
+    fprintf(stderr, "\n");
+}
+
+/* Each searcher has positions of its own. */
+static int analyse_apart(struct analyse *a)
+{
+    struct engine_bag_progress total;
+    struct job common = a->job;
+    const struct engine_bag bag = {
+        .self = a,
+        .count = a->suite.count,
+        .common = &common,
+        .position = position_of,
+        .done = take_answer,
+        .progress = show_bag,
+        .refused = show_refusal,
+    };
+    job_set_namespace(&common, a->fresh ? (uint32_t)clock_unique() | 1 : 0);
+    enum err err = write_positions(a);
+    if (err == ERR_OK) {
+        err = engine_run_bag(a->engine, &bag, &total);
+    }
+    if (err != ERR_OK) {
+        log_fail(a->program, "%s", err_text(err));
+        return 1;
+    }
+    say_refused(a, &total.status);
+    sum_up(a, &total.status, &a->total);
+    log_line(
+        a->program,
+        "%u of %u positions, up to %u at once; %u taken back from workers, %u joined by others",
+        total.done, total.count, total.figures.most_at_once, total.figures.taken_back,
+        total.figures.joined);
+    return 0;
+}
+
+/* One after the other. */
+static int analyse_together(struct analyse *a)
+{
+    int status = 0;
+    for (unsigned i = 0;
+         i < a->suite.count && status == 0 && !atomic_load(&interrupted) && !a->has_failed; i++) {
+        status = analyse_case(a, &a->suite.at[i]);
+    }
+    return status;
+}
+
+/* Leaves out what the file of scores has. False: it cannot be used. */
+static bool open_scored(struct analyse *a)
+{
+    char why[SCORED_WHY_MAX];
+    struct job job = {.id = 0};
+    const unsigned all = a->suite.count;
+    unsigned kept = 0;
+    if (scored_open(&a->out, a->scored, a->resume, why) != ERR_OK) {
+        log_fail(a->program, "--obf-out %s: %s", a->scored, why);
+        return false;
+    }
+    for (unsigned i = 0; i < all; i++) {
+        if (job_set_position(&job, a->job.game, a->suite.at[i].position, why, sizeof why) !=
+                ERR_OK ||
+            !scored_take(a->out, job.text)) {
+            a->suite.at[kept++] = a->suite.at[i];
+        }
+    }
+    job_free(&job);
+    a->suite.count = kept;
+    if (kept < all) {
+        log_line(a->program, "%u of %u positions are in %s", all - kept, all, a->scored);
+    }
+    return true;
 }
 
 static int analyse_all(struct analyse *a)
@@ -455,7 +607,7 @@ static int analyse_all(struct analyse *a)
         engine_close(&a->engine);
         return 1;
     }
-    if (a->proof != NULL && !open_proof(a)) { /* it empties the file */
+    if ((a->proof != NULL && !open_proof(a)) || (a->scored != NULL && !open_scored(a))) {
         searching_metrics_close(&a->metrics);
         engine_close(&a->engine);
         return 1;
@@ -464,13 +616,11 @@ static int analyse_all(struct analyse *a)
     if (!a->json) {
         print_head(a);
     }
-    int status = 0;
-    unsigned done = 0;
-    for (; done < a->suite.count && status == 0 && !atomic_load(&interrupted); done++) {
-        status = analyse_case(a, &a->suite.at[done]);
-    }
-    if (status == 0 && done < a->suite.count) {
-        log_fail(a->program, "interrupted after %u of %u positions", done, a->suite.count);
+    int status = a->suite.count == 0 ? 0 : a->is_apart ? analyse_apart(a) : analyse_together(a);
+    if (status == 0 && a->done < a->suite.count) {
+        if (!a->has_failed) {
+            log_fail(a->program, "interrupted after %u of %u positions", a->done, a->suite.count);
+        }
         status = 1;
     }
     if (status == 0) {
@@ -493,6 +643,7 @@ static int run(const char *name, analyse_read *read, int argc, char *argv[])
     struct analyse a = {
         .program = name,
         .select = "plain",
+        .positions = "auto",
         .search = {"chess", "abdada", "auto", NULL},
         .resources = {.threads = 1, .share = REMOTE_SHARE_DEPTH, .hash_mib = 64},
     };
@@ -513,6 +664,7 @@ static int run(const char *name, analyse_read *read, int argc, char *argv[])
         log_fail(name, "--proof %s: %s", a.proof, why);
         status = 1;
     }
+    scored_close(&a.out);
     suite_close(&a.suite);
     return status;
 }

@@ -26,6 +26,9 @@ enum { DEFAULT_TIME_MS = 5000 };
          SEARCH_DEPTH_MAX},                                                               \
         {"remote-depth", "auto|N", "least remaining depth at which shards are asked",     \
          &(a)->search.remote_depth, OPTION_TEXT},                                         \
+        {"positions", "auto|together|apart",                                              \
+         "of a file: all searchers at one, or each at its own (auto: over shards)",       \
+         &(a)->positions, OPTION_TEXT},                                                   \
         CLI_METRICS_ROW(&(a)->resources.metrics),                                         \
         {.kind = OPTION_HEADING, .help = "Search and output:"},                           \
     {                                                                                     \
@@ -91,13 +94,17 @@ int analyse_read_solve_options(struct analyse *a, int argc, char *argv[])
          OPTION_U32, 't', 1, UINT32_MAX},
         RESOURCES_ROWS(a),
         {"resume", NULL,
-         "go on with what the shards know of an earlier solve (they always do), and with its proof",
+         "go on with what the shards know of an earlier solve (they always do), with its proof, "
+         "and "
+         "with its file of --obf-out: what is there is not solved again",
          &a->resume, OPTION_FLAG},
         {"fresh", NULL, "ignore results of earlier searches in the tables", &a->fresh, OPTION_FLAG},
         {"proof", "FILE", "write a proof of the scores, for `abdada check`", &a->proof,
          OPTION_TEXT},
         {"proof-leaf", "N", "empty squares where the proof ends and `check` solves (default 16)",
          &a->proof_leaf, OPTION_U32, 0, 1, PROOF_LEAF_MAX},
+        {"obf-out", "FILE", "write each board with its best move and score, one OBF a line",
+         &a->scored, OPTION_TEXT},
         {"json", NULL, "one JSON object per position on stdout", &a->json, OPTION_FLAG},
         {0},
     };
@@ -130,11 +137,19 @@ int analyse_read_solve_options(struct analyse *a, int argc, char *argv[])
     a->depth = SEARCH_DEPTH_MAX;
     a->solves = true;
     status = cli_table_environment(a->program, &a->resources.table, false);
-    if (status < 0 && a->resume && a->proof == NULL && !cli_table_is_given(&a->resources.table)) {
-        return options_wrong(
-            a->program, "--resume needs --servers or --table, which keep the results, or --proof");
+    if (status < 0 && a->resume && a->proof == NULL && a->scored == NULL &&
+        !cli_table_is_given(&a->resources.table)) {
+        return options_wrong(a->program, "--resume needs --servers or --table, which keep the "
+                                         "results, or --proof, or --obf-out");
     }
-    if (status < 0 && a->resume && a->fresh) {
+    if (status < 0 && a->resume && a->proof != NULL && a->scored != NULL) {
+        return options_wrong(a->program,
+                             "--resume goes on with --proof or with --obf-out, not both");
+    }
+    if (status < 0 && a->scored != NULL && a->wld) {
+        return options_wrong(a->program, "--obf-out is of scores, which --wld does not find");
+    }
+    if (status < 0 && a->resume && a->fresh && a->scored == NULL) {
         return options_wrong(a->program, "--resume and --fresh exclude each other");
     }
     if (status < 0 && a->proof != NULL && a->wld) {
@@ -192,6 +207,37 @@ static int check_positions(struct analyse *a)
     return kept > 0 ? -1 : 1;
 }
 
+/* Whether each searcher may search positions of its own: those of a file, wherever nothing is
+ * wanted that all searchers do for one position. */
+static const char *apart_fault(const struct analyse *a)
+{
+    return a->proof != NULL                          ? "--proof"
+           : a->all                                  ? "--all"
+           : a->job.nodes != 0                       ? "--nodes"
+           : a->resources.table.url != NULL          ? "--table"
+           : algorithm_needs_peers(a->job.algorithm) ? "its --algorithm"
+           : !a->job.algorithm->uses_shards          ? "its --algorithm"
+                                                     : NULL;
+}
+
+static int resolve_positions(struct analyse *a)
+{
+    const bool is_auto = strcmp(a->positions, "auto") == 0;
+    const bool is_apart = strcmp(a->positions, "apart") == 0;
+    const char *fault = apart_fault(a);
+    if (!is_auto && !is_apart && strcmp(a->positions, "together") != 0) {
+        return options_wrong(a->program, "--positions is auto, together or apart, not '%s'",
+                             a->positions);
+    }
+    if (is_apart && fault != NULL) {
+        return options_wrong(a->program, "%s is for positions that are searched together", fault);
+    }
+    a->is_apart =
+        fault == NULL && a->suite.count > 1 &&
+        (is_apart || (is_auto && a->job.time_ms == 0 && cli_table_is_given(&a->resources.table)));
+    return -1;
+}
+
 int analyse_resolve(struct analyse *a)
 {
     char why[256];
@@ -236,5 +282,6 @@ int analyse_resolve(struct analyse *a)
         a->job.time_ms = DEFAULT_TIME_MS;
     }
     a->job.depth = (uint8_t)(a->depth != 0 ? a->depth : SEARCH_DEPTH_MAX);
-    return check_positions(a);
+    status = check_positions(a);
+    return status < 0 ? resolve_positions(a) : status;
 }

@@ -20,10 +20,16 @@ struct analyse {
     bool all, wld, resume; /* solve: all best moves; win, draw or loss; with old results */
     const char *proof; /* solve: file of the proof; NULL: none is wanted */
     uint32_t proof_leaf; /* empty squares of its leaves */
+    const char *scored; /* solve: file for boards with their scores; NULL: none */
+    const char *positions; /* auto, together or apart: `is_apart`, after analyse_resolve */
     struct job job; /* without a position: what all positions have in common */
     /* state */
     struct suite suite; /* without lines that are no position ... */
     unsigned wrong_lines; /* ... of which there were so many: the exit status is 1 */
+    bool is_apart; /* each searcher searches positions of its own (engine_bag.h) */
+    struct scored *out; /* NULL: no file of scores is wanted */
+    bool has_failed; /* set when an answer could not be written */
+    unsigned done; /* positions that have their answers */
     struct engine *engine;
     struct searching_metrics *metrics;
     struct prove *prove; /* NULL: no proof is written */

@@ -4,7 +4,11 @@
  * all is examples/check_proof.py.
  *
  * The file is read twice: first all but the leaves is checked and they are counted; then each
- * position's leaves, or a sample of all, are kept and solved before the next position. */
+ * position's leaves, or a sample of all, are kept and solved before the next position.
+ *
+ * With --servers workers solve leaves, too (engine_bag.h), and are believed: but not when they say
+ * that a claim is false, nor all the time. */
+#include "worker/engine/engine_bag.h"
 #include "worker/programs/cli.h"
 #include "worker/programs/json.h"
 #include "worker/programs/othello/proof_contents.h"
@@ -23,7 +27,14 @@
 
 static const char program[] = "abdada check";
 
-enum { THREADS_MAX = 256, PROGRESS_EVERY_US = 5000000, SCORE_TEXT_MAX = 80, LEAF_MAX = 20 };
+enum {
+    THREADS_MAX = 256,
+    PROGRESS_EVERY_US = 5000000,
+    SCORE_TEXT_MAX = 80,
+    LEAF_MAX = 20,
+    BAG_MAX = 1 << 16, /* leaves that are handed out together */
+    AGAIN_EVERY = 64, /* one in so many leaves that workers have solved is solved here as well */
+};
 
 struct check {
     const char *path;
@@ -40,12 +51,20 @@ struct check {
     struct proof_contents part; /* has the leaves of a position */
     uint64_t wanted, chosen; /* leaves of the sample; those of them that were found */
     uint64_t seen, rng; /* leaves that were chosen from */
+    uint64_t rng_again; /* chooses which are solved again */
     atomic_size_t next; /* the next to be solved */
     atomic_size_t first_false; /* of those found; SIZE_MAX: none */
     struct proof_claim false_claim; /* that one's */
     _Atomic uint64_t solved, nodes, false_claims;
     struct placement placement;
     atomic_uint started;
+    /* over a cluster */
+    struct cli_resources resources;
+    struct engine *engine; /* NULL: this process alone */
+    char (*text)[OTHELLO_CLAIM_TEXT_MAX]; /* of BAG_MAX leaves, from ... */
+    size_t first_text; /* ... that one on */
+    uint64_t by_workers, again, lies; /* leaves: solved by them, of these here as well, otherwise */
+    bool has_failed;
 };
 
 /* ---- leaves ---- */
@@ -108,10 +127,116 @@ static void *start(void *context)
     return NULL;
 }
 
+/* ---- over a cluster ---- */
+
+static const char *leaf_text(void *self, unsigned i)
+{
+    return ((const struct check *)self)->text[i];
+}
+
+/* In the order of the file. What is false is solved here, and some of what is true: the answer is
+ * then ours. */
+static void take_leaf(void *self, unsigned i, const struct job *job, const struct engine_result *r)
+{
+    struct check *c = self;
+    const size_t leaf = c->first_text + i;
+    const bool is_ours = r->hosts < 2;
+    bool is_valid = r->search.score == 1;
+    uint64_t nodes = r->status.nodes;
+    (void)job;
+    if (atomic_load(&c->first_false) != SIZE_MAX) {
+        return;
+    }
+    c->by_workers += !is_ours;
+    if (!is_ours && (!is_valid || rng_next(&c->rng_again) % AGAIN_EVERY == 0)) {
+        const bool is_true = proof_solve(&c->part.leaf[leaf], &nodes);
+        c->again++;
+        if (is_true != is_valid) {
+            c->lies++;
+            log_fail(program, "%s says that the claim %s is %s, and it is not: check without it",
+                     r->host[1].name, c->text[i], is_valid ? "true" : "false");
+        }
+        is_valid = is_true;
+    }
+    atomic_fetch_add(&c->solved, 1);
+    atomic_fetch_add(&c->nodes, nodes);
+    if (!is_valid) {
+        atomic_fetch_add(&c->false_claims, 1);
+        atomic_store(&c->first_false, leaf);
+        engine_stop(c->engine);
+    }
+}
+
+static void show_progress(void *self, const struct engine_bag_progress *p)
+{
+    struct check *c = self;
+    (void)p;
+    say_progress(c, &c->progress_us);
+}
+
+/* Those of a position, so many at a time. */
+static void solve_over_cluster(struct check *c)
+{
+    struct job common = {.game = &game_othello_claim,
+                         .algorithm = algorithm_by_name("abdada"),
+                         .depth = 1,
+                         .remote_depth = PROTO_REMOTE_DEPTH_AUTO};
+    job_set_namespace(&common, (uint32_t)clock_unique() | 1); /* nobody has answers already */
+    for (size_t first = 0;
+         first < c->part.kept && atomic_load(&c->first_false) == SIZE_MAX && !c->has_failed;
+         first += BAG_MAX) {
+        const size_t left = c->part.kept - first;
+        struct engine_bag_progress total;
+        struct engine_bag bag = {.self = c,
+                                 .count = (unsigned)(left < BAG_MAX ? left : BAG_MAX),
+                                 .common = &common,
+                                 .position = leaf_text,
+                                 .done = take_leaf,
+                                 .progress = show_progress};
+        for (unsigned i = 0; i < bag.count; i++) {
+            proof_claim_text(&c->part.leaf[first + i], c->text[i]);
+        }
+        c->first_text = first;
+        const enum err err = engine_run_bag(c->engine, &bag, &total);
+        if (err != ERR_OK) {
+            log_fail(program, "%s", err_text(err));
+            c->has_failed = true;
+        }
+    }
+}
+
+/* Nobody being there is no failure: then its threads do it alone. */
+static bool open_cluster(struct check *c)
+{
+    char why[ENGINE_WHY_MAX];
+    c->resources.threads = c->threads;
+    c->resources.is_private = true;
+    c->text = calloc(BAG_MAX, sizeof *c->text);
+    const enum err err = c->text == NULL
+                             ? ERR_NOMEM
+                             : cli_engine_open(&c->engine, program, &c->resources, NULL, why);
+    if (err != ERR_OK) {
+        log_fail(program, "%s", c->text == NULL ? err_text(ERR_NOMEM) : why);
+        return false;
+    }
+    if (engine_shards_up(c->engine) == 0) {
+        log_line(program, "no shard is up: checking alone");
+    }
+    return true;
+}
+
 /* Those of a position. */
 static bool solve_position(void *self)
 {
     struct check *c = self;
+    if (c->engine != NULL) {
+        solve_over_cluster(c);
+        const size_t first = atomic_load(&c->first_false);
+        if (first != SIZE_MAX) {
+            c->false_claim = c->part.leaf[first];
+        }
+        return first == SIZE_MAX && !c->has_failed;
+    }
     struct placement_thread thread[THREADS_MAX];
     const size_t threads = c->part.kept < c->threads ? c->part.kept : c->threads;
     unsigned started = 1;
@@ -161,6 +286,11 @@ static void print_json(const struct check *c, const char *first_false, double ms
     json_number(&j, "solved", (int64_t)solved);
     json_number(&j, "false", (int64_t)atomic_load(&c->false_claims));
     json_text(&j, "first_false", first_false);
+    if (c->engine != NULL) {
+        json_number(&j, "by_workers", (int64_t)c->by_workers);
+        json_number(&j, "solved_again", (int64_t)c->again);
+        json_number(&j, "lies", (int64_t)c->lies);
+    }
     json_number(&j, "seed", (int64_t)c->seed);
     json_number(&j, "nodes", (int64_t)atomic_load(&c->nodes));
     json_real(&j, "time_ms", ms);
@@ -183,6 +313,10 @@ static void print(const struct check *c, bool is_valid, double ms)
            atomic_load(&c->nodes), ms / 1e3);
     if (is_sample) {
         printf(", sample %g%%, seed %" PRIu64, c->percent, c->seed);
+    }
+    if (c->engine != NULL) {
+        printf("\n%" PRIu64 " leaves solved by workers, %" PRIu64 " of them here as well",
+               c->by_workers, c->again);
     }
     printf("\n%s\n", !is_valid   ? "the proof does not hold"
                      : is_sample ? "no claim was found false"
@@ -235,6 +369,7 @@ static int solve_all(struct check *c)
     const double wanted = c->percent / 100 * (double)c->contents.leaves;
     c->wanted = (uint64_t)wanted + ((double)(uint64_t)wanted < wanted);
     c->rng = c->seed;
+    c->rng_again = clock_unique(); /* no worker knows which */
     c->begin_us = clock_us();
     c->progress_us = c->begin_us + PROGRESS_EVERY_US;
     (void)placement_begin(&c->placement, &place, clock_us());
@@ -242,7 +377,7 @@ static int solve_all(struct check *c)
     c->part.keeps = keeps_sample;
     c->part.solve = solve_position;
     const int status = read_proof(c, &c->part);
-    return status < 0 ? report(c) : status;
+    return c->has_failed ? 1 : status < 0 ? report(c) : status;
 }
 
 static int check_file(struct check *c)
@@ -281,7 +416,8 @@ int cli_check(int argc, char *argv[])
                           .first_false = SIZE_MAX,
                           .threads = 1,
                           .leaf_max = LEAF_MAX,
-                          .memory = PROOF_MEMORY};
+                          .memory = PROOF_MEMORY,
+                          .resources = {.hash_mib = 1}};
     const struct options_row table[] = {
         {"sample", "PERCENT", "solve so many of the leaves, at random (default 100%)",
          &check.percent, OPTION_CUSTOM, .parse = parse_percent},
@@ -289,6 +425,9 @@ int cli_check(int argc, char *argv[])
          UINT32_MAX},
         {"threads", "N", "solving threads (default 1)", &check.threads, OPTION_U32, 'j', 1,
          THREADS_MAX},
+        {"servers", "HOST:PORT,...", "shards whose workers solve leaves, too, and are believed",
+         &check.resources.table.servers, OPTION_SERVERS, 's'},
+        CLI_KEYS_ROW(&check.resources.table.keys_dir),
         {"max-leaf", "N", "refuse leaves of more empty squares (default 20)", &check.leaf_max,
          OPTION_U32, 0, 1, PROOF_LEAF_MAX},
         {"memory", "SIZE", "refuse a proof that needs more (default 4G)", &check.memory,
@@ -312,7 +451,20 @@ int cli_check(int argc, char *argv[])
     if (operands == 0) {
         return options_wrong(program, "a proof is wanted");
     }
-    status = check_file(&check);
+    struct cli_table *table_outside = &check.resources.table; /* never by ABDADA_SERVERS alone */
+    const bool is_alone = table_outside->servers.count == 0;
+    if (is_alone && table_outside->keys_dir != NULL) {
+        return options_wrong(program, "--keys needs --servers");
+    }
+    status = is_alone ? -1
+                      : cli_environment(program, &table_outside->servers, &table_outside->keys_dir,
+                                        true);
+    if (status >= 0) {
+        return status;
+    }
+    status = is_alone || open_cluster(&check) ? check_file(&check) : 1;
+    engine_close(&check.engine);
+    free(check.text);
     proof_reader_close(&check.reader);
     proof_contents_close(&check.contents);
     proof_contents_close(&check.part);

@@ -99,7 +99,11 @@ static void say_iteration(struct othello_player *p, unsigned number, const struc
 
 static void say_progress(struct othello_player *p, const struct engine_status *s)
 {
-    (void)p;
+    const struct nboard *nboard = p->self;
+    char text[OTHELLO_HELP_MAX];
+    if (othello_player_help(s, text)) {
+        printf("status %s: %s\n", nboard->task == TASK_GO ? "thinking" : "analyzing", text);
+    }
     printf("nodestats %" PRIu64 " %.2f\n", s->nodes, (double)s->time_us / 1e6);
 }
 

@@ -34,12 +34,29 @@ static void on_iteration(void *self, unsigned line, const struct search_result *
     }
 }
 
+bool othello_player_help(const struct engine_status *s, char text[OTHELLO_HELP_MAX])
+{
+    const double part =
+        s->nodes > 0 ? 100 * (double)(s->nodes - s->own_nodes) / (double)s->nodes : 0;
+    snprintf(text, OTHELLO_HELP_MAX, "%u worker%s search%s %.0f%% of the nodes; %u of %u shards up",
+             s->workers, s->workers == 1 ? "" : "s", s->workers == 1 ? "es" : "", part,
+             s->shards_up, s->shards);
+    return s->shards > 0;
+}
+
+/* A protocol that cannot say it leaves it to stderr, whenever it changes. */
 static void on_progress(void *self, const struct search_result *best, const struct engine_status *s)
 {
     struct othello_player *p = self;
+    char text[OTHELLO_HELP_MAX];
     (void)best;
     if (p->protocol->progress != NULL) {
         p->protocol->progress(p, s);
+    } else if ((s->workers != p->said_workers || s->shards_up != p->said_shards_up) &&
+               othello_player_help(s, text)) {
+        p->said_workers = s->workers;
+        p->said_shards_up = s->shards_up;
+        log_line(p->protocol->program, "%s", text);
     }
 }
 

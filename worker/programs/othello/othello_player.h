@@ -46,6 +46,7 @@ struct othello_player {
     struct searching_metrics *metrics;
     struct commands input;
     struct background search; /* search, with the result of the last one */
+    unsigned said_workers, said_shards_up; /* to people who read stderr */
 };
 
 struct othello_limits {
@@ -69,6 +70,11 @@ unsigned othello_player_depth(const struct othello_player *player, unsigned dept
 /* Whether the value of this depth is that of perfect play. */
 bool othello_player_is_solved(const struct othello_player *player,
                               const struct search_result *result);
+
+enum { OTHELLO_HELP_MAX = 80 };
+/* What other machines bring: "2 workers search 61% of the nodes; 1 of 1 shards up". False: nobody
+ * was asked for help. */
+bool othello_player_help(const struct engine_status *status, char text[OTHELLO_HELP_MAX]);
 
 /* Text for one line of output: what cannot be printed becomes '?'. */
 void othello_player_clean(char *text);

@@ -138,10 +138,21 @@ enum proof_end proof_walk(struct proof_walk *walk, struct othello_board board, b
     return end;
 }
 
+static struct othello_claim claim_of(const struct proof_claim *claim)
+{
+    return (struct othello_claim){claim->board, claim->value, claim->is_lower, claim->is_black};
+}
+
 void proof_claim_text(const struct proof_claim *claim, char text[PROOF_CLAIM_TEXT_MAX])
 {
-    char board[67];
-    othello_format(claim->board, claim->is_black, board);
-    snprintf(text, PROOF_CLAIM_TEXT_MAX, "%s %s %+d", board,
-             claim->is_lower ? ">=" : "<=", claim->value);
+    const struct othello_claim c = claim_of(claim);
+    othello_claim_format(&c, text);
+}
+
+bool proof_solve(const struct proof_claim *claim, uint64_t *nodes)
+{
+    const struct othello_claim c = claim_of(claim);
+    bool is_true;
+    CHECK(othello_claim_solve(&c, NULL, nodes, &is_true));
+    return is_true;
 }

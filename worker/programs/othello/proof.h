@@ -13,7 +13,7 @@
 #ifndef WORKER_PROGRAMS_OTHELLO_PROOF_H
 #define WORKER_PROGRAMS_OTHELLO_PROOF_H
 
-#include "worker/games/othello/board.h"
+#include "worker/games/othello/claim.h"
 
 #include "common/err.h"
 
@@ -24,7 +24,7 @@ enum {
     PROOF_LEAF_MAX = 24,
     PROOF_PATH_MAX = 2 * OTHELLO_SQUARES, /* moves from the root, passes included */
     PROOF_PASS = OTHELLO_SQUARES,
-    PROOF_CLAIM_TEXT_MAX = 80,
+    PROOF_CLAIM_TEXT_MAX = OTHELLO_CLAIM_TEXT_MAX,
 };
 
 struct proof_claim {
@@ -73,8 +73,7 @@ void proof_close(struct proof_walk *walk);
 /* "BOARD SIDE >= +2" */
 void proof_claim_text(const struct proof_claim *claim, char text[PROOF_CLAIM_TEXT_MAX]);
 
-/* Whether the claim is true, by a plain alpha-beta search that knows the rules alone: no table, no
- * evaluation. */
+/* Whether the claim is true, by the plain solver (claim.h). */
 bool proof_solve(const struct proof_claim *claim, uint64_t *nodes);
 
 #endif

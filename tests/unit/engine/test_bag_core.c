@@ -1,0 +1,360 @@
+/* Who searches which of many positions: nothing is lost, nothing is answered twice, nobody is idle.
+ */
+#include "common/rng.h"
+#include "worker/engine/bag_core.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+enum { MS = 1000 };
+
+static struct bag_core core;
+static uint64_t now;
+
+static void begin(uint32_t items, unsigned locals)
+{
+    now = 1000 * MS;
+    assert_int_equal(bag_core_open(&core, items, locals), ERR_OK);
+}
+
+static int finish(void **state)
+{
+    (void)state;
+    bag_core_close(&core);
+    bag_core_close(&core);
+    return 0;
+}
+
+static unsigned worker(uint64_t address)
+{
+    (void)bag_core_present(&core, address, now);
+    return bag_core_receive(&core, address, now);
+}
+
+static bool done(unsigned searcher, uint32_t item)
+{
+    uint64_t nodes;
+    return bag_core_done(&core, searcher, item, now, &nodes);
+}
+
+static bool is_dropped(unsigned searcher, uint32_t item)
+{
+    struct bag_drop drop;
+    bool found = false;
+    while (bag_core_drop(&core, &drop)) {
+        found = found || (drop.searcher == searcher && drop.item == item);
+    }
+    return found;
+}
+
+static void each_searcher_gets_its_own(void **state)
+{
+    (void)state;
+    begin(40, 2);
+    const unsigned w = worker(77);
+    assert_int_equal(bag_core_take(&core, 0, now), 0);
+    assert_int_equal(bag_core_take(&core, 1, now), 1);
+    assert_int_equal(bag_core_take(&core, 0, now), BAG_NONE); /* a thread has one at a time */
+    for (unsigned i = 0; i < 6; i++) { /* 38 are left for three: six ahead */
+        assert_int_equal(bag_core_take(&core, w, now), 2 + i);
+    }
+    assert_int_equal(core.figures.most_at_once, 3);
+    assert_true(done(0, 0));
+    assert_int_equal(bag_core_take(&core, 0, now), 8);
+    assert_int_equal(core.figures.joined, 0);
+}
+
+static void who_never_answered_gets_one(void **state)
+{
+    (void)state;
+    begin(100, 1);
+    const unsigned w = bag_core_present(&core, 77, now);
+    assert_int_equal(bag_core_take(&core, w, now), 0);
+    assert_int_equal(bag_core_take(&core, w, now), BAG_NONE);
+    assert_int_equal(bag_core_receive(&core, 77, now), w);
+    assert_int_equal(bag_core_take(&core, w, now), 1);
+}
+
+static void an_idle_one_takes_what_waits_and_then_joins(void **state)
+{
+    (void)state;
+    begin(6, 1);
+    const unsigned w = worker(77);
+    while (bag_core_take(&core, w, now) != BAG_NONE) {
+    }
+    assert_int_equal(core.searcher[w].count, 2); /* one ahead of six */
+    uint32_t item;
+    while ((item = bag_core_take(&core, 0, now)) >= 2) {
+        assert_true(done(0, item));
+    }
+    assert_int_equal(item, 1); /* waited there */
+    assert_true(is_dropped(w, 1));
+    assert_true(done(0, 1));
+    assert_int_equal(bag_core_take(&core, 0, now), 0); /* together with the worker */
+    assert_int_equal(bag_core_sharers(&core, 0), 2);
+    assert_int_equal(core.figures.joined, 1);
+    assert_true(done(w, 0));
+    assert_true(is_dropped(0, 0));
+    assert_false(done(0, 0));
+    assert_true(bag_core_is_done(&core));
+    assert_int_equal(bag_core_take(&core, 0, now), BAG_NONE);
+}
+
+static void the_silent_are_given_up_and_their_late_results_count(void **state)
+{
+    (void)state;
+    begin(12, 1);
+    const unsigned w = worker(77);
+    while (bag_core_take(&core, w, now) != BAG_NONE) {
+    }
+    const unsigned had = core.searcher[w].count;
+    assert_int_equal(had, 3);
+    now += (BAG_SILENT_MS - 1) * MS;
+    bag_core_tick(&core, now);
+    assert_int_equal(core.figures.taken_back, 0);
+    now += MS;
+    bag_core_tick(&core, now);
+    assert_int_equal(core.figures.taken_back, had);
+    assert_int_equal(core.open, 12);
+    assert_int_equal(bag_core_take(&core, w, now), BAG_NONE);
+    assert_int_equal(bag_core_take(&core, 0, now), 0);
+    (void)bag_core_receive(&core, 77, now); /* it was stopped, and goes on */
+    const uint32_t has[] = {1, 0, 2};
+    bag_core_has(&core, w, has, 3, 10, now);
+    assert_true(is_dropped(w, 0)); /* which another has by now */
+    assert_int_equal(core.searcher[w].assigned[0].item, 1);
+    assert_true(done(w, 0)); /* it was faster all the same */
+    assert_true(is_dropped(0, 0));
+}
+
+static void what_a_worker_does_not_name_got_lost(void **state)
+{
+    (void)state;
+    begin(12, 1);
+    const unsigned w = worker(77);
+    while (bag_core_take(&core, w, now) != BAG_NONE) {
+    }
+    const uint32_t has[] = {2};
+    bag_core_has(&core, w, has, 1, 10, now); /* the others may be on their way */
+    assert_int_equal(core.searcher[w].count, 3);
+    assert_int_equal(core.searcher[w].assigned[0].item, 2);
+    now += BAG_LOST_MS * MS;
+    (void)bag_core_receive(&core, 77, now);
+    bag_core_has(&core, w, has, 1, 10, now);
+    assert_int_equal(core.searcher[w].count, 1);
+    assert_int_equal(core.open, 11);
+    assert_int_equal(bag_core_take(&core, 0, now), 0);
+}
+
+static void who_lies_gets_nothing_any_more(void **state)
+{
+    (void)state;
+    begin(12, 1);
+    const unsigned w = worker(77);
+    while (bag_core_take(&core, w, now) != BAG_NONE) {
+    }
+    bag_core_bar(&core, w, now);
+    assert_int_equal(core.open, 12);
+    const uint32_t has[] = {0};
+    now += 3 * BAG_SILENT_MS * MS;
+    assert_int_equal(worker(77), w);
+    bag_core_has(&core, w, has, 1, 0, now);
+    assert_int_equal(bag_core_take(&core, w, now), BAG_NONE);
+    assert_false(done(w, 0));
+    assert_int_equal(core.open, 12);
+}
+
+static void numbers_that_are_none_are_passed_over(void **state)
+{
+    (void)state;
+    begin(3, 1);
+    const unsigned w = worker(77);
+    const uint32_t has[] = {7, BAG_NONE, 2};
+    bag_core_has(&core, w, has, 3, 0, now);
+    assert_int_equal(core.searcher[w].count, 1);
+    assert_false(done(w, 3));
+    assert_false(done(w, BAG_NONE));
+}
+
+static void more_workers_than_places_are_refused(void **state)
+{
+    (void)state;
+    begin(3, 1);
+    for (uint64_t i = 1; i <= BAG_WORKERS_MAX; i++) {
+        assert_int_equal(worker(rng_mix(i)), i);
+    }
+    assert_int_equal(worker(rng_mix(BAG_WORKERS_MAX + 1)), BAG_NONE);
+    assert_int_equal(worker(rng_mix(5)), 5);
+}
+
+/* ---- a model: workers that die, fall silent, and lose letters ---- */
+
+enum { LOCALS = 2, WORKERS = 5, ITEMS = 60 };
+
+struct model {
+    unsigned number; /* of the worker; BAG_NONE: not there yet */
+    bool is_dead;
+    uint64_t stopped_until, busy_until;
+    unsigned count;
+    uint32_t item[BAG_ASSIGNED_MAX];
+};
+
+static struct model model[WORKERS];
+static unsigned answers[ITEMS];
+static uint64_t rng;
+
+static bool is_lost(void)
+{
+    return rng_below(&rng, 10) == 0;
+}
+
+static void answer(unsigned searcher, uint32_t item)
+{
+    answers[item] += done(searcher, item);
+}
+
+static void remove_first(struct model *m)
+{
+    m->count--;
+    for (unsigned i = 0; i < m->count; i++) {
+        m->item[i] = m->item[i + 1];
+    }
+}
+
+static void step_worker(struct model *m, unsigned i)
+{
+    uint32_t item;
+    if (m->is_dead || now < m->stopped_until) {
+        m->number = m->is_dead ? m->number : bag_core_present(&core, rng_mix(i + 1), now);
+        return;
+    }
+    m->number = bag_core_present(&core, rng_mix(i + 1), now);
+    while ((item = bag_core_take(&core, m->number, now)) != BAG_NONE) {
+        if (!is_lost() && m->count < BAG_ASSIGNED_MAX) {
+            m->item[m->count++] = item;
+        }
+    }
+    if (m->count > 0 && m->busy_until == 0) {
+        m->busy_until = now + (1 + rng_below(&rng, 300)) * MS;
+    }
+    if (m->count > 0 && now >= m->busy_until) {
+        item = m->item[0];
+        remove_first(m);
+        m->busy_until = 0;
+        if (!is_lost()) {
+            (void)bag_core_receive(&core, rng_mix(i + 1), now);
+            answer(m->number, item);
+        }
+    }
+    if (rng_below(&rng, 4) == 0 && !is_lost()) {
+        (void)bag_core_receive(&core, rng_mix(i + 1), now);
+        bag_core_has(&core, m->number, m->item, m->count, 5, now);
+    }
+}
+
+static void take_drops(void)
+{
+    struct bag_drop drop;
+    while (bag_core_drop(&core, &drop)) {
+        for (unsigned i = 0; i < WORKERS; i++) {
+            if (model[i].number == drop.searcher && model[i].count > 0 &&
+                model[i].item[0] == drop.item && !is_lost()) {
+                remove_first(&model[i]);
+                model[i].busy_until = 0;
+            }
+        }
+    }
+}
+
+static void check_counts(void)
+{
+    unsigned sharers[ITEMS] = {0}, open = 0, ended = 0;
+    for (unsigned s = 0; s < core.searchers; s++) {
+        for (unsigned k = 0; k < core.searcher[s].count; k++) {
+            sharers[core.searcher[s].assigned[k].item]++;
+        }
+    }
+    for (unsigned i = 0; i < ITEMS; i++) {
+        assert_int_equal(sharers[i], core.item[i].sharers);
+        assert_true(answers[i] == (core.item[i].is_done ? 1u : 0u));
+        open += sharers[i] == 0 && !core.item[i].is_done;
+        ended += core.item[i].is_done;
+    }
+    assert_int_equal(open, core.open);
+    assert_int_equal(ended, core.done);
+}
+
+static void run_model(uint64_t seed)
+{
+    uint64_t local_until[LOCALS] = {0};
+    uint32_t local_item[LOCALS] = {BAG_NONE, BAG_NONE};
+    rng = rng_mix(seed);
+    begin(ITEMS, LOCALS);
+    for (unsigned i = 0; i < WORKERS; i++) {
+        model[i] = (struct model){.number = BAG_NONE};
+    }
+    for (unsigned i = 0; i < ITEMS; i++) {
+        answers[i] = 0;
+    }
+    for (unsigned step = 0; !bag_core_is_done(&core); step++) {
+        assert_true(step < 100000);
+        now += rng_below(&rng, 40) * MS;
+        for (unsigned i = 0; i < WORKERS; i++) {
+            if (rng_below(&rng, 200) == 0) {
+                model[i].stopped_until = now + rng_below(&rng, 4000) * MS;
+            }
+            model[i].is_dead = model[i].is_dead || rng_below(&rng, 500) == 0;
+            step_worker(&model[i], i);
+        }
+        for (unsigned i = 0; i < LOCALS; i++) {
+            if (local_item[i] != BAG_NONE && now >= local_until[i]) {
+                answer(i, local_item[i]);
+                bag_core_return(&core, i, local_item[i], now);
+                local_item[i] = BAG_NONE;
+            }
+            if (local_item[i] == BAG_NONE) {
+                local_item[i] = bag_core_take(&core, i, now);
+                local_until[i] = now + (1 + rng_below(&rng, 300)) * MS;
+                assert_true(local_item[i] != BAG_NONE || bag_core_is_done(&core));
+            }
+        }
+        take_drops();
+        bag_core_tick(&core, now);
+        check_counts();
+    }
+    bag_core_close(&core);
+}
+
+/* Each seed is another run; a failure repeats with SEED. */
+static void every_position_is_answered_once(void **state)
+{
+    (void)state;
+    const char *given = getenv("SEED");
+    const uint64_t first = given != NULL ? strtoull(given, NULL, 10) : 1;
+    for (uint64_t seed = first; seed < first + (given != NULL ? 1 : 200); seed++) {
+        print_message("SEED=%llu\n", (unsigned long long)seed);
+        run_model(seed);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(each_searcher_gets_its_own, finish),
+        cmocka_unit_test_teardown(who_never_answered_gets_one, finish),
+        cmocka_unit_test_teardown(an_idle_one_takes_what_waits_and_then_joins, finish),
+        cmocka_unit_test_teardown(the_silent_are_given_up_and_their_late_results_count, finish),
+        cmocka_unit_test_teardown(what_a_worker_does_not_name_got_lost, finish),
+        cmocka_unit_test_teardown(who_lies_gets_nothing_any_more, finish),
+        cmocka_unit_test_teardown(numbers_that_are_none_are_passed_over, finish),
+        cmocka_unit_test_teardown(more_workers_than_places_are_refused, finish),
+        cmocka_unit_test_teardown(every_position_is_answered_once, finish),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

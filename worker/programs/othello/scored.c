@@ -1,0 +1,195 @@
+#include "worker/programs/othello/scored.h"
+
+#include "worker/games/games.h"
+#include "worker/programs/suite.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+enum { TORN_MAX = 4096, LINE_MAX_BYTES = GAME_TEXT_MAX + GAME_MOVES_MAX * 8 };
+
+struct scored_board {
+    char text[GAME_TEXT_MAX];
+    bool is_taken;
+};
+
+struct scored {
+    int file;
+    struct scored_board *board; /* those that were there, sorted */
+    unsigned boards;
+};
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(((const struct scored_board *)a)->text, ((const struct scored_board *)b)->text);
+}
+
+static enum err fail(enum err err, char why[SCORED_WHY_MAX])
+{
+    snprintf(why, SCORED_WHY_MAX, "%s", err == ERR_IO ? strerror(errno) : err_text(err));
+    return err;
+}
+
+/* Cuts off what follows the last end of a line, if it is the beginning of a board's line. */
+static enum err cut_torn(struct scored *s, char why[SCORED_WHY_MAX])
+{
+    char tail[TORN_MAX];
+    const off_t size = lseek(s->file, 0, SEEK_END);
+    const off_t begin = size > TORN_MAX ? size - TORN_MAX : 0;
+    const ssize_t length = size < 0 ? -1 : pread(s->file, tail, (size_t)(size - begin), begin);
+    if (length < 0 || length != size - begin) {
+        return fail(ERR_IO, why);
+    }
+    ssize_t torn = length;
+    while (torn > 0 && tail[torn - 1] != '\n') {
+        torn--;
+    }
+    for (ssize_t i = torn; i < length && i < torn + 64; i++) {
+        if (strchr("XO-", tail[i]) == NULL || tail[i] == '\0') {
+            snprintf(why, SCORED_WHY_MAX, "its last line is no board: it is another file");
+            return ERR_SYNTAX;
+        }
+    }
+    if ((torn == 0 && begin > 0) || ftruncate(s->file, begin + torn) != 0 ||
+        lseek(s->file, 0, SEEK_END) < 0) {
+        return fail(ERR_IO, why);
+    }
+    return ERR_OK;
+}
+
+static enum err keep_boards(struct scored *s, const struct suite *suite, char why[SCORED_WHY_MAX])
+{
+    const struct game *game = games_by_name("othello");
+    struct job job = {.id = 0};
+    char wrong[128];
+    enum err err = ERR_OK;
+    s->board = calloc(suite->count + 1, sizeof *s->board);
+    if (s->board == NULL) {
+        return fail(ERR_NOMEM, why);
+    }
+    for (unsigned i = 0; i < suite->count && err == ERR_OK; i++) {
+        const struct suite_case *c = &suite->at[i];
+        if (c->wrong != NULL ||
+            job_set_position(&job, game, c->position, wrong, sizeof wrong) != ERR_OK) {
+            snprintf(why, SCORED_WHY_MAX, "line %u is no board: it is another file", c->line);
+            err = ERR_SYNTAX;
+        } else {
+            memcpy(s->board[s->boards++].text, job.text, sizeof job.text);
+        }
+    }
+    job_free(&job);
+    qsort(s->board, s->boards, sizeof *s->board, by_text);
+    return err;
+}
+
+/* The torn line goes last: before that the file must be what it should be. */
+static enum err resume(struct scored *s, const char *path, char why[SCORED_WHY_MAX])
+{
+    struct suite suite = {.at = NULL};
+    enum err err = suite_read_obf(&suite, path, why, SCORED_WHY_MAX);
+    const off_t size = lseek(s->file, 0, SEEK_END);
+    char last = '\n';
+    if (err == ERR_OK && (size < 0 || (size > 0 && pread(s->file, &last, 1, size - 1) != 1))) {
+        err = fail(ERR_IO, why);
+    }
+    if (err == ERR_OK && last != '\n' && suite.count > 0) {
+        suite.count--; /* its last case is of the torn line */
+    }
+    if (err == ERR_OK) {
+        err = keep_boards(s, &suite, why);
+    }
+    suite_close(&suite);
+    return err == ERR_OK && last != '\n' ? cut_torn(s, why) : err;
+}
+
+enum err scored_open(struct scored **out, const char *path, bool resumes, char why[SCORED_WHY_MAX])
+{
+    struct scored *s = calloc(1, sizeof *s);
+    if (s == NULL) {
+        return fail(ERR_NOMEM, why);
+    }
+    s->file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    enum err err = s->file < 0 ? fail(ERR_IO, why) : ERR_OK;
+    if (err == ERR_OK && flock(s->file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        snprintf(why, SCORED_WHY_MAX, "another program writes it");
+        err = ERR_EXIST;
+    }
+    if (err == ERR_OK && resumes) {
+        err = resume(s, path, why);
+    } else if (err == ERR_OK && ftruncate(s->file, 0) != 0 && errno != EINVAL) {
+        err = fail(ERR_IO, why); /* EINVAL: a pipe, say, has no length */
+    }
+    if (err != ERR_OK) {
+        scored_close(&s);
+        return err;
+    }
+    *out = s;
+    return ERR_OK;
+}
+
+void scored_close(struct scored **scored)
+{
+    struct scored *s = *scored;
+    if (s != NULL) {
+        if (s->file >= 0) {
+            close(s->file);
+        }
+        free(s->board);
+        free(s);
+    }
+    *scored = NULL;
+}
+
+bool scored_take(struct scored *s, const char *text)
+{
+    unsigned low = 0, high = s->boards;
+    while (low < high) {
+        const unsigned middle = low + (high - low) / 2;
+        if (strcmp(s->board[middle].text, text) < 0) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    for (; low < s->boards && strcmp(s->board[low].text, text) == 0; low++) {
+        if (!s->board[low].is_taken) {
+            s->board[low].is_taken = true;
+            return true;
+        }
+    }
+    return false;
+}
+
+enum err scored_put(struct scored *s, const struct job *job, const uint16_t *move, unsigned moves,
+                    int score, char why[SCORED_WHY_MAX])
+{
+    char line[LINE_MAX_BYTES + 32];
+    size_t used = (size_t)snprintf(line, sizeof line, "%s;", job->text);
+    for (unsigned i = 0; i < moves && i < GAME_MOVES_MAX; i++) {
+        char text[GAME_MOVE_TEXT_MAX];
+        job->game->format_move(job->position, move[i], text);
+        for (char *p = text; *p != '\0'; p++) {
+            *p = (char)toupper((unsigned char)*p);
+        }
+        used += (size_t)snprintf(line + used, sizeof line - used, " %s:%+d;",
+                                 strcmp(text, "PASS") == 0 ? "PA" : text, score);
+    }
+    if (moves == 0) {
+        used += (size_t)snprintf(line + used, sizeof line - used, " %% over: %+d", score);
+    }
+    line[used++] = '\n';
+    for (size_t written = 0; written < used;) {
+        const ssize_t n = write(s->file, line + written, used - written);
+        if (n < 0 && errno != EINTR) {
+            return fail(ERR_IO, why);
+        }
+        written += n > 0 ? (size_t)n : 0;
+    }
+    return ERR_OK;
+}
