@@ -90,6 +90,10 @@ static inline void ttcore_refuse(struct ttcore_call *call, enum proto_error_code
     ttcore_error(call, code, request, text);
 }
 
+/* The sender speaks no version that this shard does. No offence: another program was here before,
+ * and the sender has not heard of it. */
+void ttcore_refuse_version(struct ttcore_call *call, uint32_t request);
+
 /* What a role may send. An administrator (TTCORE_MAY_STOP_ANY_JOB) may stop jobs in any. */
 enum {
     TTCORE_SEARCHERS = TTCORE_MAY_WORK | TTCORE_MAY_POST | TTCORE_MAY_USE_TABLE,

@@ -62,8 +62,9 @@ void ttcore_send_worker_indexes(struct ttcore *core, struct ttcore_actions *acti
         core->next_worker_index = core->next_worker_index < workers ? core->next_worker_index : 0;
         const struct ttcore_session *s =
             ttcore_sessions_worker_at(&core->sessions, core->next_worker_index);
-        send_worker_index(core, s, ttcore_actions_target(actions, s->route, s->route_length),
-                          actions);
+        send_worker_index(
+            core, s, ttcore_actions_target(actions, s->route, s->route_length, s->version),
+            actions);
         core->next_worker_index++;
     }
 }
@@ -101,7 +102,7 @@ void ttcore_push_owed(struct ttcore *core, struct ttcore_actions *actions)
         owed = owed || (s->push_owed && !is_due);
         if (is_due) {
             note_pushed(core, s);
-            ttcore_actions_target(actions, s->route, s->route_length);
+            ttcore_actions_target(actions, s->route, s->route_length, s->version);
         }
         core->next_owed++;
     }
@@ -213,7 +214,14 @@ void ttcore_on_hello(struct ttcore_call *call)
     struct ttcore *core = call->core;
     const struct proto_hello *hello = &call->message->hello;
     const struct ttcore_peer *peer = &call->peer;
+    const uint32_t version =
+        proto_common_version(call->message, PROTO_LOWEST, core->options.version);
     enum proto_error_code code;
+    if (version == 0) {
+        ttcore_refuse_version(call, hello->request);
+        return;
+    }
+    call->actions->target[0].version = version; /* the sender */
     const char *fault = hello_fault(call, hello, &code);
     if (fault != NULL) {
         ttcore_refuse(call, code, hello->request, fault);
@@ -247,10 +255,14 @@ void ttcore_on_hello(struct ttcore_call *call)
     session->instance = hello->instance;
     session->alias = alias;
     session->table_id = hello->table_id;
-    session->searches = 0;
+    session->version = version;
+    session->highest =
+        hello->highest != 0 ? hello->highest : call->message->version;
+    session->searches = session->refuses = 0;
     session->work = (struct ttcore_work){0};
     ttcore_sessions_want(&core->sessions, session, session->flags & PROTO_WANTS_RESULTS);
     proto_text_copy(hello->name, session->name, sizeof session->name);
+    proto_text_copy(hello->release, session->release, sizeof session->release);
     if (is_worker && !was_worker) {
         note_change(&core->changes.came, session);
     }
@@ -309,7 +321,7 @@ void ttcore_dismiss_sessions(struct ttcore *core, struct ttcore_actions *actions
     uint32_t first = actions->targets;
     struct ttcore_session *session;
     while ((session = ttcore_sessions_oldest(&core->sessions)) != NULL) {
-        ttcore_actions_target(actions, session->route, session->route_length);
+        ttcore_actions_target(actions, session->route, session->route_length, session->version);
         end_session(core, session);
     }
     ttcore_actions_send(actions, &bye, first, actions->targets - first);
