@@ -97,6 +97,7 @@
     X(inflight_max, "Most in-flight entries") \
     X(session_inflight_max, "Most in-flight entries of a session") \
     X(batch_max, "Most operations in a message") \
+    X(protocol, "Highest version of the protocol that is spoken") \
     X(heartbeat_ms, "Time of a heartbeat") \
     X(inflight_age_max_ms, "Age at which in-flight entries expire") \
     X(restored, "Results read at the start") \

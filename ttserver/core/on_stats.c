@@ -34,6 +34,7 @@ void ttcore_figures(const struct ttcore *core, struct ttcore_figures *out)
     out->histories_max = o->histories_max;
     out->inflight_max = o->inflight_max;
     out->batch_max = o->batch_max;
+    out->protocol = o->version;
     out->heartbeat_ms = o->heartbeat_ms;
     out->inflight_age_max_ms = o->inflight_age_max_ms;
     out->inflight_over_quota = core->inflight.over_quota;
