@@ -166,11 +166,11 @@ PROTO_OPS(OP)
 #undef SINCE
 #undef OP
 #define SINCE(first, fields) +(version < (first) ? 0 : 0 fields)
-#define OP(list, element, fields)                          \
+#define OP(list, element, fields)                            \
     static inline uint32_t count_of_##list(uint32_t version) \
-    {                                                      \
-        (void)version;                                     \
-        return 0 fields;                                   \
+    {                                                        \
+        (void)version;                                       \
+        return 0 fields;                                     \
     }
 #define MSG(NAME, name, id, fields) OP(NAME, , fields)
 PROTO_OPS(OP)
@@ -261,9 +261,9 @@ PROTO_OPS(OP)
 #undef SINCE
 
 /* The verdict is an enum in memory and a small number on the wire. */
-#define SINCE(first, fields)    \
+#define SINCE(first, fields)     \
     if (r->version >= (first)) { \
-        fields                  \
+        fields                   \
     }
 #define F(type, name)                  \
     {                                  \
@@ -332,8 +332,9 @@ static bool read_results(struct reader *r, struct proto_stores *out)
     return true;
 }
 
-/* What may be read whatever its version: a HELLO, whose first fields stay what they are, so that the
- * other side learns which versions are spoken; an ERROR, which may say that there is none in common.
+/* What may be read whatever its version: a HELLO, whose first fields stay what they are, so that
+ * the other side learns which versions are spoken; an ERROR, which may say that there is none in
+ * common.
  */
 static bool is_read_of_any(uint32_t version, uint64_t type)
 {
@@ -364,15 +365,15 @@ enum err proto_decode(struct proto_decoder *decoder, const uint8_t *bytes, size_
     switch (type) {
 #define F(type, name) &&read_##type(&r, &m->name)
 #define SINCE(first, fields) &&(r.version < (first) || (true fields))
-#define MSG(NAME, name, id, fields)                                       \
-    case id: {                                                            \
-        struct proto_##name *m = &message.name;                           \
-        uint32_t wanted = 2 + count_of_##NAME(r.version);                 \
-        if (wanted != 2 + FIELDS_OF_##NAME) {                             \
-            memset(m, 0, sizeof *m);                                      \
-        }                                                                 \
-        ok = (is_spoken ? count == wanted : count >= wanted) fields;      \
-        break;                                                            \
+#define MSG(NAME, name, id, fields)                                  \
+    case id: {                                                       \
+        struct proto_##name *m = &message.name;                      \
+        uint32_t wanted = 2 + count_of_##NAME(r.version);            \
+        if (wanted != 2 + FIELDS_OF_##NAME) {                        \
+            memset(m, 0, sizeof *m);                                 \
+        }                                                            \
+        ok = (is_spoken ? count == wanted : count >= wanted) fields; \
+        break;                                                       \
     }
         PROTO_MESSAGES(MSG)
 #undef MSG
@@ -530,12 +531,12 @@ size_t proto_encode_as(uint32_t version, const struct proto_message *message, ui
     switch (message->type) {
 #define F(type, field) &&write_##type(p, m->field)
 #define SINCE(first, fields) &&(version < (first) || (true fields))
-#define MSG(NAME, name, id, fields)                                                             \
-    case id: {                                                                                  \
-        const struct proto_##name *m = &message->name;                                          \
+#define MSG(NAME, name, id, fields)                                                              \
+    case id: {                                                                                   \
+        const struct proto_##name *m = &message->name;                                           \
         ok = msgpack_pack_array(p, 2 + count_of_##NAME(version)) == 0 && write_u8(p, version) && \
-             write_u8(p, id) fields;                                                            \
-        break;                                                                                  \
+             write_u8(p, id) fields;                                                             \
+        break;                                                                                   \
     }
         PROTO_MESSAGES(MSG)
 #undef MSG

@@ -7,8 +7,8 @@
  * F(type, name): u8 u16 u32 u64 i16 are integers checked for range; text is a msgpack string;
  * `results` is a list of results packed into a msgpack bin, PROTO_RESULT_BYTES each, because
  * nothing else is sent as often; `bytes` is a msgpack bin that the shard does not look into; the
- * others are lists of the operations below. SINCE(version, fields): not there in messages of earlier
- * versions, where the reader finds zeros; new fields stand at the end. Pure. */
+ * others are lists of the operations below. SINCE(version, fields): not there in messages of
+ * earlier versions, where the reader finds zeros; new fields stand at the end. Pure. */
 #ifndef PROTO_MESSAGES_H
 #define PROTO_MESSAGES_H
 

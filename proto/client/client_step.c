@@ -311,8 +311,7 @@ void client_receive(struct client *c, unsigned shard, const uint8_t *bytes, size
     client_advance(c, now_us);
     c->counters.messages_received++;
     c->counters.bytes_received += length;
-    if (proto_decode(c->decoder, bytes, length, m) != ERR_OK ||
-        !is_spoken(c, m)) {
+    if (proto_decode(c->decoder, bytes, length, m) != ERR_OK || !is_spoken(c, m)) {
         c->counters.malformed++;
         return;
     }

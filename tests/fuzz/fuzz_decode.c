@@ -44,6 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
     CHECK(n > 0);
     CHECK(proto_decode(&again, first, n, &m) == ERR_OK);
     CHECK(m.version == version);
-    CHECK(proto_encode_as(version, &m, second, sizeof second) == n && memcmp(first, second, n) == 0);
+    CHECK(proto_encode_as(version, &m, second, sizeof second) == n &&
+          memcmp(first, second, n) == 0);
     return 0;
 }

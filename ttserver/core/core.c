@@ -200,8 +200,8 @@ static void answer_message(struct ttcore_call *call, enum proto_type type)
     }
 }
 
-/* ERR_VERSION: of none that is spoken here. A HELLO says which its sender speaks besides, to a shard
- * that can read that. */
+/* ERR_VERSION: of none that is spoken here. A HELLO says which its sender speaks besides, to a
+ * shard that can read that. */
 static enum err decode(struct ttcore_call *call, struct proto_message *out)
 {
     static const uint8_t nothing[1];

@@ -62,9 +62,9 @@ void ttcore_send_worker_indexes(struct ttcore *core, struct ttcore_actions *acti
         core->next_worker_index = core->next_worker_index < workers ? core->next_worker_index : 0;
         const struct ttcore_session *s =
             ttcore_sessions_worker_at(&core->sessions, core->next_worker_index);
-        send_worker_index(
-            core, s, ttcore_actions_target(actions, s->route, s->route_length, s->version),
-            actions);
+        send_worker_index(core, s,
+                          ttcore_actions_target(actions, s->route, s->route_length, s->version),
+                          actions);
         core->next_worker_index++;
     }
 }
@@ -256,8 +256,7 @@ void ttcore_on_hello(struct ttcore_call *call)
     session->alias = alias;
     session->table_id = hello->table_id;
     session->version = version;
-    session->highest =
-        hello->highest != 0 ? hello->highest : call->message->version;
+    session->highest = hello->highest != 0 ? hello->highest : call->message->version;
     session->searches = session->refuses = 0;
     session->work = (struct ttcore_work){0};
     ttcore_sessions_want(&core->sessions, session, session->flags & PROTO_WANTS_RESULTS);

@@ -39,8 +39,7 @@ static void choose(struct ttcore *core, struct ttcore_actions *actions, struct t
     if (table == NULL) {
         ttcore_actions_target(actions, s->route, s->route_length, s->version);
     } else if (table->id == 0) {
-        uint32_t target =
-            ttcore_actions_target(actions, s->route, s->route_length, s->version);
+        uint32_t target = ttcore_actions_target(actions, s->route, s->route_length, s->version);
         *table = (struct table){s->table_id, target, slot};
     } else if (s->relayed < core->sessions.slot[table->session].relayed &&
                table->target < actions->targets) {

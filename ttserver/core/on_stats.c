@@ -28,7 +28,8 @@ void ttcore_figures(const struct ttcore *core, struct ttcore_figures *out)
         core->results.bytes + (uint64_t)o->inflight_max * TTCORE_INFLIGHT_ENTRY_BYTES +
         (uint64_t)o->sessions_max * (sizeof(struct ttcore_session) + sizeof(struct ttcore_user)) +
         ((uint64_t)TT_INFLIGHT_LIST_BYTES << core->sessions.slot_bits) +
-        (uint64_t)o->jobs_max * sizeof(struct ttcore_job) + (uint64_t)o->histories_max * TTCORE_HISTORY_BYTES;
+        (uint64_t)o->jobs_max * sizeof(struct ttcore_job) +
+        (uint64_t)o->histories_max * TTCORE_HISTORY_BYTES;
     out->sessions_max = o->sessions_max;
     out->jobs_max = o->jobs_max;
     out->histories_max = o->histories_max;

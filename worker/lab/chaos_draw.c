@@ -342,9 +342,9 @@ static unsigned draw_rolling_upgrade(uint64_t *state, const struct chaos_plan *p
 unsigned chaos_draw_faults(const struct chaos_plan *plan, uint64_t within_ns,
                            struct lab_fault fault[LAB_FAULTS_MAX])
 {
-    static const enum lab_fault_kind kinds[] = {LAB_KILL, LAB_KILL, LAB_KILL, LAB_STALL, LAB_STALL,
-                                                LAB_CUT,  LAB_CUT,  LAB_CUT,  LAB_DELAY, LAB_LOSS,
-                                                LAB_UPGRADE};
+    static const enum lab_fault_kind kinds[] = {LAB_KILL,  LAB_KILL, LAB_KILL,   LAB_STALL,
+                                                LAB_STALL, LAB_CUT,  LAB_CUT,    LAB_CUT,
+                                                LAB_DELAY, LAB_LOSS, LAB_UPGRADE};
     uint64_t state = rng_mix(plan->seed ^ UINT64_C(0xfa17));
     unsigned drawn = 1 + rng_below(&state, FAULTS_DRAWN_MAX);
     unsigned count = plan->faults != 0 ? plan->faults : drawn;
@@ -392,14 +392,15 @@ void chaos_describe(const struct chaos_plan *plan, char *text, size_t size)
                        : "loose",
              j->waits ? "waits" : "searches on", j->remote_depth, o->share_depth, plan->posts,
              o->fronts, o->workers, o->threads, o->shards, o->bandwidth / 1000, plan->lie_ns / 1000,
-             o->node_ns / 1000, o->is_mixed ? ", versions mixed" : "", o->rtt_ns / 1000, o->jitter_ns / 1000, o->loss_ppm, o->heartbeat_ms,
-             o->inflight_age_max_ms, o->rto_min_us, o->rto_max_us, o->probe_us);
+             o->node_ns / 1000, o->is_mixed ? ", versions mixed" : "", o->rtt_ns / 1000,
+             o->jitter_ns / 1000, o->loss_ppm, o->heartbeat_ms, o->inflight_age_max_ms,
+             o->rto_min_us, o->rto_max_us, o->probe_us);
 }
 
 void chaos_describe_fault(const struct lab_fault *f, char *text, size_t size)
 {
     static const char *const kinds[LAB_FAULT_KINDS] = {"kill",  "stall", "cut",
-                                                        "delay", "loss",  "upgrade"};
+                                                       "delay", "loss",  "upgrade"};
     char lasts[32] = "for ever";
     if (f->lasts_ns < LAB_FOR_EVER) {
         snprintf(lasts, sizeof lasts, "for %.3f ms", (double)f->lasts_ns / MS);

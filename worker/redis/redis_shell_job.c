@@ -22,8 +22,7 @@ bool redis_on_post(struct redis_shell *s, unsigned shard, const struct proto_mes
     _Static_assert(sizeof job.job == sizeof m->job_post, "JOB and JOB_POST have the same fields");
     memcpy(&job.job, &m->job_post, sizeof job.job);
     job.job.user = proto_alias(s->instance);
-    size_t length =
-        of->has_jobs ? proto_encode_as(REDIS_VERSION, &job, s->out, sizeof s->out) : 0;
+    size_t length = of->has_jobs ? proto_encode_as(REDIS_VERSION, &job, s->out, sizeof s->out) : 0;
     redis_shell_begin(s, shard);
     redis_shell_number_key(s, shard, "j:", p.id);
     redis_shell_named_key(s, shard, "jobs");

@@ -1,8 +1,8 @@
 /* A client and shards joined by a network that loses, delays, repeats and reorders, with shards
- * that fall silent, restart, in another version of the protocol, and leave. Whatever happens: every ticket ends by its deadline, none
- * leaks, every answer is for the key that was asked, whatever HELLOs change meanwhile, and in a
- * healed network all is well. TEST_SEED=n test_proto_client_random repeats one run; ROUNDS=n makes
- * more of them. */
+ * that fall silent, restart, in another version of the protocol, and leave. Whatever happens: every
+ * ticket ends by its deadline, none leaks, every answer is for the key that was asked, whatever
+ * HELLOs change meanwhile, and in a healed network all is well. TEST_SEED=n
+ * test_proto_client_random repeats one run; ROUNDS=n makes more of them. */
 #include "common/rng.h"
 #include "proto/client/client.h"
 

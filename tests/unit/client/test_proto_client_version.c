@@ -1,5 +1,6 @@
 /* The version that a client speaks with each shard: the highest that both do, found out by HELLO,
- * also where the shard is of a version that cannot read ours, or another program comes in its place.
+ * also where the shard is of a version that cannot read ours, or another program comes in its
+ * place.
  */
 #include "tests/support/test_proto_fake.h"
 

@@ -65,8 +65,8 @@ static char *read_file(const char *path)
     return text;
 }
 
-/* GOLDEN=write test_proto_codec: writes the file of the newest version anew, while that has not been
- * released. The others never change. */
+/* GOLDEN=write test_proto_codec: writes the file of the newest version anew, while that has not
+ * been released. The others never change. */
 static void check_golden(uint32_t version, const char *path)
 {
     char line[2048], expected[1 << 15] = "";
@@ -365,18 +365,17 @@ static void the_highest_version_that_both_speak_is_common(void **state)
         uint8_t lowest, highest;
         uint32_t from, to, common;
     } cases[] = {
-        {8, 0, 0, 8, 9, 8},    {8, 0, 0, 9, 10, 0},   {9, 8, 9, 8, 9, 9},
-        {9, 9, 9, 8, 9, 9},    {10, 9, 10, 8, 9, 9},  {11, 10, 11, 8, 9, 0},
-        {9, 8, 9, 9, 10, 9},   {9, 8, 9, 10, 11, 0},  {9, 9, 8, 8, 9, 0},
-        {9, 0, 255, 8, 9, 9},  {77, 8, 8, 8, 9, 8},   {9, 0, 0, 8, 9, 9},  {10, 0, 0, 8, 9, 0},
+        {8, 0, 0, 8, 9, 8},   {8, 0, 0, 9, 10, 0},   {9, 8, 9, 8, 9, 9},  {9, 9, 9, 8, 9, 9},
+        {10, 9, 10, 8, 9, 9}, {11, 10, 11, 8, 9, 0}, {9, 8, 9, 9, 10, 9}, {9, 8, 9, 10, 11, 0},
+        {9, 9, 8, 8, 9, 0},   {9, 0, 255, 8, 9, 9},  {77, 8, 8, 8, 9, 8}, {9, 0, 0, 8, 9, 9},
+        {10, 0, 0, 8, 9, 0},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct proto_message hello = {.type = PROTO_HELLO, .version = cases[i].version};
         hello.hello.lowest = cases[i].lowest;
         hello.hello.highest = cases[i].highest;
-        assert_int_equal(proto_common_version(&hello, cases[i].from, cases[i].to),
-                         cases[i].common);
+        assert_int_equal(proto_common_version(&hello, cases[i].from, cases[i].to), cases[i].common);
     }
 }
 

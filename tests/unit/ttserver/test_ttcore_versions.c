@@ -56,7 +56,8 @@ static void a_session_is_of_the_highest_version_that_both_speak(void **state)
     join(bed, "b", PROTO_CLIENT);
     say_as(bed, NEW, "c", hello_of("c", PROTO_CLIENT, OLD, OLD));
     assert_int_equal(bed_seen(bed, "c", PROTO_WELCOME)->version, OLD);
-    bed_say(bed, "c", (struct proto_message){.type = PROTO_HEARTBEAT}); /* what it says may differ */
+    bed_say(bed, "c",
+            (struct proto_message){.type = PROTO_HEARTBEAT}); /* what it says may differ */
     assert_int_equal(bed_seen(bed, "c", PROTO_HEARTBEAT)->version, OLD);
     say_as(bed, OLD, "b", hello_of("b", PROTO_CLIENT, 0, 0)); /* another HELLO, another version */
     assert_int_equal(bed_seen(bed, "b", PROTO_WELCOME)->version, OLD);
@@ -220,8 +221,9 @@ static void expect_text(struct proto_text text, const char *wanted)
 
 static void who_watches_sees_versions_and_why_a_worker_refuses(void **state)
 {
-    static const char long_reason[] = "a reason of more than eighty bytes, of which the shard keeps "
-                                      "as many as there is room for, and no more";
+    static const char long_reason[] =
+        "a reason of more than eighty bytes, of which the shard keeps "
+        "as many as there is room for, and no more";
     struct bed *bed = *state;
     char cut[TTCORE_WHY_MAX];
     join(bed, "post", PROTO_FRONT);
@@ -235,8 +237,7 @@ static void who_watches_sees_versions_and_why_a_worker_refuses(void **state)
     expect_text(row.release, "");
     bed_post(bed, "post", JOB);
     report(bed, NEW, "a", JOB, PROTO_JOB_REFUSED, "unknown game");
-    const struct proto_job_report *passed =
-        &bed_seen(bed, "post", PROTO_JOB_REPORT)->job_report;
+    const struct proto_job_report *passed = &bed_seen(bed, "post", PROTO_JOB_REPORT)->job_report;
     expect_text(passed->why, "unknown game");
     row = member(bed, NEW, "post", "a");
     assert_true(row.refuses == JOB);

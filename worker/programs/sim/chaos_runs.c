@@ -111,8 +111,9 @@ static bool read_plant(const char *text, struct lab_planted *planted)
     planted->stale_index = strcmp(text, "stale-index") == 0;
     planted->false_results = strcmp(text, "false-results") == 0;
     planted->lose_versions = strcmp(text, "lose-versions") == 0;
-    return planted->lose_versions || planted->never_expire_sessions || planted->never_expire || planted->skip_stop ||
-           planted->lose_reports || planted->stale_index || planted->false_results;
+    return planted->lose_versions || planted->never_expire_sessions || planted->never_expire ||
+           planted->skip_stop || planted->lose_reports || planted->stale_index ||
+           planted->false_results;
 }
 
 static int read_wish(struct driver *d)

@@ -174,7 +174,8 @@ static int read_options(struct sim *s, int argc, char *argv[])
         {.kind = OPTION_HEADING, .help = "Seeds, faults and output:"},
         {"seed", "N", "of everything random (default 1)", &s->seed, OPTION_U64},
         {"faults", "random[:N]",
-         "kills, stalls, cuts, delays, losses, upgrades; all that is not given is random, too: positions of "
+         "kills, stalls, cuts, delays, losses, upgrades; all that is not given is random, too: "
+         "positions of "
          "all games, or of the --game",
          &s->faults, OPTION_TEXT},
         {"seeds", "A..B", "with --faults, one run a seed; failures name their command", &s->seeds,
