@@ -152,20 +152,20 @@ static bool read_array(struct reader *r, uint64_t max, uint64_t *count)
 
 /* How many fields there are in the newest version, in all versions, and in one of them. */
 #define F(type, name) +1
-#define SINCE(first, fields) fields
+#define NEW_IN(first, fields) fields
 #define OP(list, element, fields) enum { FIELDS_OF_##list = 0 fields };
 #define MSG(NAME, name, id, fields) enum { FIELDS_OF_##NAME = 0 fields };
 PROTO_OPS(OP)
 PROTO_MESSAGES(MSG)
-#undef SINCE
+#undef NEW_IN
 #undef OP
 #undef MSG
-#define SINCE(first, fields)
+#define NEW_IN(first, fields)
 #define OP(list, element, fields) enum { FIXED_FIELDS_OF_##list = 0 fields };
 PROTO_OPS(OP)
-#undef SINCE
+#undef NEW_IN
 #undef OP
-#define SINCE(first, fields) +(version < (first) ? 0 : 0 fields)
+#define NEW_IN(first, fields) +(version < (first) ? 0 : 0 fields)
 #define OP(list, element, fields)                            \
     static inline uint32_t count_of_##list(uint32_t version) \
     {                                                        \
@@ -175,7 +175,7 @@ PROTO_OPS(OP)
 #define MSG(NAME, name, id, fields) OP(NAME, , fields)
 PROTO_OPS(OP)
 PROTO_MESSAGES(MSG)
-#undef SINCE
+#undef NEW_IN
 #undef OP
 #undef MSG
 #undef F
@@ -235,7 +235,7 @@ static inline const uint8_t *quick_u64(const uint8_t *at, uint64_t *out, unsigne
 #define quick_u32(at, out, bad) (*(out) = 0, *(bad) = 1, (at))
 #define quick_text(at, out, bad) (*(out) = (struct proto_text){0}, *(bad) = 1, (at))
 
-#define SINCE(first, fields) fields
+#define NEW_IN(first, fields) fields
 #define F(type, name)                        \
     {                                        \
         PROTO_C_##type value;                \
@@ -258,10 +258,10 @@ static inline const uint8_t *quick_u64(const uint8_t *at, uint64_t *out, unsigne
 PROTO_OPS(OP)
 #undef OP
 #undef F
-#undef SINCE
+#undef NEW_IN
 
 /* The verdict is an enum in memory and a small number on the wire. */
-#define SINCE(first, fields)     \
+#define NEW_IN(first, fields)    \
     if (r->version >= (first)) { \
         fields                   \
     }
@@ -304,7 +304,7 @@ PROTO_OPS(OP)
 PROTO_OPS(OP)
 #undef OP
 #undef F
-#undef SINCE
+#undef NEW_IN
 
 static bool read_results(struct reader *r, struct proto_stores *out)
 {
@@ -364,7 +364,7 @@ enum err proto_decode(struct proto_decoder *decoder, const uint8_t *bytes, size_
     r.version = is_spoken ? (uint32_t)version : PROTO_VERSION;
     switch (type) {
 #define F(type, name) &&read_##type(&r, &m->name)
-#define SINCE(first, fields) &&(r.version < (first) || (true fields))
+#define NEW_IN(first, fields) &&(r.version < (first) || (true fields))
 #define MSG(NAME, name, id, fields)                                  \
     case id: {                                                       \
         struct proto_##name *m = &message.name;                      \
@@ -377,7 +377,7 @@ enum err proto_decode(struct proto_decoder *decoder, const uint8_t *bytes, size_
     }
         PROTO_MESSAGES(MSG)
 #undef MSG
-#undef SINCE
+#undef NEW_IN
 #undef F
     default:
         return ERR_TYPE;
@@ -462,7 +462,7 @@ static inline uint8_t *put_u64(uint8_t *at, uint64_t value)
 #define put_u32(at, value) ((void)(value), NULL)
 #define put_text(at, value) ((void)(value), NULL)
 
-#define SINCE(first, fields) fields
+#define NEW_IN(first, fields) fields
 #define F(type, name) at = at == NULL ? NULL : put_##type(at, op->name);
 #define OP(list, element, fields)                                                     \
     static inline bool write_quickly_##list(struct writer *w, const element *op)      \
@@ -479,10 +479,10 @@ static inline uint8_t *put_u64(uint8_t *at, uint64_t value)
 PROTO_OPS(OP)
 #undef OP
 #undef F
-#undef SINCE
+#undef NEW_IN
 
 #define F(type, name) &&write_##type(p, list.at[i].name)
-#define SINCE(first, fields) &&(version < (first) || (true fields))
+#define NEW_IN(first, fields) &&(version < (first) || (true fields))
 #define OP(name, element, fields)                                                          \
     static bool write_##name(msgpack_packer *p, struct proto_##name list)                  \
     {                                                                                      \
@@ -496,7 +496,7 @@ PROTO_OPS(OP)
     }
 PROTO_OPS(OP)
 #undef OP
-#undef SINCE
+#undef NEW_IN
 #undef F
 
 static bool write_results(msgpack_packer *p, struct proto_stores list)
@@ -530,7 +530,7 @@ size_t proto_encode_as(uint32_t version, const struct proto_message *message, ui
     msgpack_packer_init(p, &w, writer_append);
     switch (message->type) {
 #define F(type, field) &&write_##type(p, m->field)
-#define SINCE(first, fields) &&(version < (first) || (true fields))
+#define NEW_IN(first, fields) &&(version < (first) || (true fields))
 #define MSG(NAME, name, id, fields)                                                              \
     case id: {                                                                                   \
         const struct proto_##name *m = &message->name;                                           \
@@ -540,7 +540,7 @@ size_t proto_encode_as(uint32_t version, const struct proto_message *message, ui
     }
         PROTO_MESSAGES(MSG)
 #undef MSG
-#undef SINCE
+#undef NEW_IN
 #undef F
     }
     return ok ? (size_t)(w.at - bytes) : 0;
@@ -555,7 +555,7 @@ size_t proto_encode(const struct proto_message *message, uint8_t *bytes, size_t 
 
 uint32_t proto_common_version(const struct proto_message *hello, uint32_t lowest, uint32_t highest)
 {
-    bool has_range = hello->version >= PROTO_SINCE_RANGES && hello->hello.highest != 0;
+    bool has_range = hello->version >= PROTO_NEGOTIATES && hello->hello.highest != 0;
     uint32_t from = has_range ? hello->hello.lowest : hello->version;
     uint32_t to = has_range ? hello->hello.highest : hello->version;
     uint32_t common = to < highest ? to : highest;

@@ -131,7 +131,7 @@ struct proto_job_row {
     struct proto_text line;
 };
 
-#define SINCE(version, fields) fields
+#define NEW_IN(version, fields) fields
 #define F(type, name)
 #define OP(list, element, fields) \
     typedef struct proto_##list { \
@@ -175,18 +175,18 @@ struct proto_message {
     };
 };
 #undef F
-#undef SINCE
+#undef NEW_IN
 
 /* Room for the one list a message may carry. */
 struct proto_decoder {
     union {
-#define SINCE(version, fields)
+#define NEW_IN(version, fields)
 #define F(type, name)
 #define OP(list, element, fields) element list[PROTO_BATCH_MAX];
         PROTO_OPS(OP)
 #undef OP
 #undef F
-#undef SINCE
+#undef NEW_IN
     };
 };
 

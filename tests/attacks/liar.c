@@ -202,7 +202,7 @@ static unsigned draw_count(struct writer *w)
 #define PUT_text(w, name) put_text(w, name)
 
 /* One function for each list: its elements, as proto/messages.h has them. */
-#define SINCE(version, fields) fields
+#define NEW_IN(version, fields) fields
 #define F(type, name) +1
 #define OP(list, element, fields) static const unsigned fields_of_##list = 0 fields;
 PROTO_OPS(OP)
@@ -291,7 +291,7 @@ static const struct kind {
 #undef MSG
 };
 #undef F
-#undef SINCE
+#undef NEW_IN
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 /* ---- the sessions ---- */

@@ -142,7 +142,7 @@ def shards_are_upgraded_and_put_back_during_a_search():
         wait_until(lambda: answers(search())[0]["score"] == score, "the strict score")
 
 
-def top_tells_who_speaks_what():
+def top_shows_who_speaks_what():
     with Mixed((NEW, OLD), (OLD, NEW)) as c:
         def seen():
             rows = top(c.servers)[1]["worker"]
@@ -156,7 +156,7 @@ def top_tells_who_speaks_what():
               "all are of one version")
 
 
-def a_worker_that_refuses_a_job_is_told_of():
+def a_worker_that_refuses_a_job_is_shown():
     """A job of other sources: its workers do nothing for it, and `top` says which and why."""
     with Mixed((NEW, OLD), (NEW,), heartbeat_ms=60000) as c:  # this front-end is silent meanwhile
         front = client.Client(c.shards[0].address).hello(role=client.FRONT, name="foreign")
@@ -169,7 +169,7 @@ def a_worker_that_refuses_a_job_is_told_of():
         def refuses():
             rows = top(c.servers)[1]["worker"]
             return [row for row in rows if row["refuses"] == f"{job:016x}" and "other sources" in row["why"]]
-        wait_until(refuses, "top to tell")
+        wait_until(refuses, "top to show it")
         text = run("abdada", "top", "--once", "--servers", c.servers, "--wait", "10000").out()
         check("REFUSES" in text and "other sources" in text, text)
         front.send(client.JOB_STOP, job, 0)
@@ -191,5 +191,5 @@ def a_wrong_protocol_is_one_line():
 
 if __name__ == "__main__":
     sys.exit(main([every_mixture_finds_the_strict_scores, searchers_of_both_versions_share_a_table,
-                   shards_are_upgraded_and_put_back_during_a_search, top_tells_who_speaks_what,
-                   a_worker_that_refuses_a_job_is_told_of, a_wrong_protocol_is_one_line]))
+                   shards_are_upgraded_and_put_back_during_a_search, top_shows_who_speaks_what,
+                   a_worker_that_refuses_a_job_is_shown, a_wrong_protocol_is_one_line]))

@@ -90,10 +90,6 @@ static inline void ttcore_refuse(struct ttcore_call *call, enum proto_error_code
     ttcore_error(call, code, request, text);
 }
 
-/* The sender speaks no version that this shard does. No offence: another program was here before,
- * and the sender has not heard of it. */
-void ttcore_refuse_version(struct ttcore_call *call, uint32_t request);
-
 /* What a role may send. An administrator (TTCORE_MAY_STOP_ANY_JOB) may stop jobs in any. */
 enum {
     TTCORE_SEARCHERS = TTCORE_MAY_WORK | TTCORE_MAY_POST | TTCORE_MAY_USE_TABLE,
@@ -162,6 +158,9 @@ void ttcore_flush_some(struct ttcore *core, struct ttcore_actions *actions);
 
 /* ---- on_session.c ---- */
 
+/* The sender speaks no version that this shard does. No offence: another program was here before,
+ * and the sender has not heard of it. */
+void ttcore_refuse_version(struct ttcore_call *call, uint32_t request);
 /* A worker gets its worker_index at HELLO, and in turns at every tick, as a message may be lost. */
 void ttcore_send_worker_indexes(struct ttcore *core, struct ttcore_actions *actions);
 /* The open jobs, to workers whose HELLO was answered without them: to so many, in turns. */

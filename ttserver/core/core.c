@@ -7,9 +7,6 @@
 
 enum { US_PER_MS = 1000 };
 
-#define TEXT_OF(number) TEXT_OF_(number)
-#define TEXT_OF_(number) #number
-
 struct ttcore_options ttcore_defaults(void)
 {
     return (struct ttcore_options){
@@ -119,18 +116,6 @@ static const struct {
 #undef HANDLER
 };
 
-/* Its own version says what is spoken here: it can be read whatever it is. */
-void ttcore_refuse_version(struct ttcore_call *call, uint32_t request)
-{
-    call->core->count.versions_refused++;
-    call->actions->target[0].version = call->core->options.version;
-    ttcore_error(call, PROTO_ERR_VERSION, request,
-                 call->core->options.version > PROTO_LOWEST
-                     ? "this shard speaks protocol versions " TEXT_OF(PROTO_LOWEST) " to " TEXT_OF(
-                           PROTO_VERSION)
-                     : "this shard speaks protocol version " TEXT_OF(PROTO_LOWEST));
-}
-
 static void answer_undecodable(struct ttcore_call *call, enum err err)
 {
     if (err == ERR_VERSION) {
@@ -209,7 +194,7 @@ static enum err decode(struct ttcore_call *call, struct proto_message *out)
     const uint32_t highest = call->core->options.version;
     enum err err = proto_decode(&call->actions->scratch->decoder,
                                 event->length > 0 ? event->bytes : nothing, event->length, out);
-    bool has_range = out->type == PROTO_HELLO && highest >= PROTO_SINCE_RANGES;
+    bool has_range = out->type == PROTO_HELLO && highest >= PROTO_NEGOTIATES;
     if (err == ERR_OK && out->version > highest && !has_range) {
         return ERR_VERSION;
     }

@@ -6,6 +6,21 @@
 
 enum { PUSHES_PER_HEARTBEAT = 4 /* of a session, at most */ };
 
+#define TEXT_OF(number) TEXT_OF_(number)
+#define TEXT_OF_(number) #number
+
+/* Its own version says what is spoken here: it can be read whatever it is. */
+void ttcore_refuse_version(struct ttcore_call *call, uint32_t request)
+{
+    call->core->count.versions_refused++;
+    call->actions->target[0].version = call->core->options.version;
+    ttcore_error(call, PROTO_ERR_VERSION, request,
+                 call->core->options.version > PROTO_LOWEST
+                     ? "this shard speaks protocol versions " TEXT_OF(PROTO_LOWEST) " to " TEXT_OF(
+                           PROTO_VERSION)
+                     : "this shard speaks protocol version " TEXT_OF(PROTO_LOWEST));
+}
+
 static unsigned drop_inflight(struct ttcore *core, struct ttcore_session *session)
 {
     unsigned entries = tt_inflight_drop_session(&core->inflight, session->id);

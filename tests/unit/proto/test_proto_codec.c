@@ -159,7 +159,7 @@ static void check_bytes(const msgpack_object *o, struct proto_bytes value)
     assert_memory_equal(o->via.bin.ptr, value.at, value.length);
 }
 
-#define SINCE(first, fields) fields
+#define NEW_IN(first, fields) fields
 #define F(type, name) check_##type(at++, list.at[i].name);
 #define OP(name, element, fields)                                                  \
     static void check_##name(const msgpack_object *o, struct proto_##name list)    \
@@ -212,7 +212,7 @@ static void check_message(const msgpack_object *o, const struct proto_message *m
         PROTO_MESSAGES(MSG)
 #undef MSG
 #undef F
-#undef SINCE
+#undef NEW_IN
     }
     assert_ptr_equal(at, o->via.array.ptr + o->via.array.size);
 }
@@ -331,7 +331,7 @@ static void each_version_has_its_own_number_of_fields(void **state)
 }
 
 /* So that a shard of today learns from a client of tomorrow what both speak. */
-static void a_hello_of_a_later_version_is_read_as_far_as_it_is_known(void **state)
+static void of_a_hello_of_a_later_version_what_is_known_is_read(void **state)
 {
     struct proto_message out;
     (void)state;
@@ -722,7 +722,7 @@ int main(void)
         cmocka_unit_test(random_messages_of_earlier_versions_come_back),
         cmocka_unit_test(newer_fields_are_zero_in_earlier_versions),
         cmocka_unit_test(each_version_has_its_own_number_of_fields),
-        cmocka_unit_test(a_hello_of_a_later_version_is_read_as_far_as_it_is_known),
+        cmocka_unit_test(of_a_hello_of_a_later_version_what_is_known_is_read),
         cmocka_unit_test(the_highest_version_that_both_speak_is_common),
         cmocka_unit_test(a_message_fits_exactly_or_not_at_all),
         cmocka_unit_test(every_truncation_is_an_error),

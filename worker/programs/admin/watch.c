@@ -74,8 +74,7 @@ uint64_t watch_figure(const struct watch_shard *shard, const char *name)
 unsigned watch_protocol(const struct watch_shard *shard)
 {
     unsigned protocol = (unsigned)watch_figure(shard, "protocol");
-    return protocol != 0 ? protocol
-                         : PROTO_SINCE_RANGES - 1; /* of that time it has no such figure */
+    return protocol != 0 ? protocol : PROTO_NEGOTIATES - 1; /* of that time it has no such figure */
 }
 
 static void keep_rates(struct watch_shard *s, struct totals *before)

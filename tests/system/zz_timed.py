@@ -1,0 +1,821 @@
+#!/usr/bin/python3
+"""abdada cluster: clusters on hosts of their own, each with a real sshd, to which users without rights log in. TAP.
+
+    BIN=build/dev/bin tests/system/test_ssh_cluster.py
+
+Where the machine allows no such hosts (ssh_hosts.py) what needs them is skipped, with the reason.
+"""
+import argparse
+import contextlib
+import functools
+import importlib.util
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+import ssh_hosts
+from cluster import ROOT, SLOWNESS, Process, answers, ask, check, equal, free_port, main, needs, path_of, positions, run, start, wait_until
+
+reason = ssh_hosts.why_not()  # before anything else: it moves this process into a namespace of its own
+SCRIPTS = os.path.join(ROOT, "deploy", "cluster")
+SHARD = "ttserver = { memory = \"32M\" }\n"
+WORKER = "ttworker = { hash = 4 }\n"
+STRICT = ["--strict", "--select", "plain"]
+LONG_S = 1.0
+PATIENCE = 120 * SLOWNESS
+
+
+needs_hosts = needs(lambda: reason)
+
+
+@contextlib.contextmanager
+def folder():
+    path = tempfile.mkdtemp(prefix="abdada-ssh-")
+    os.chmod(path, 0o755)  # of logins
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path)
+
+
+@contextlib.contextmanager
+def hosts(number, users=("anna",), **options):
+    """Hosts, with an account of each user, that this machine knows."""
+    with folder() as path:
+        site = ssh_hosts.Site(path, users)
+        try:
+            made = [ssh_hosts.SshHost(site, **options) for _ in range(number)]
+            site.know(made)
+            yield made
+        finally:
+            site.close()
+
+
+class File:
+    """A cluster's file, and `abdada cluster` with it."""
+
+    def __init__(self, site, *programs, name="main", user="anna", more=""):
+        """programs: (host, the lines of its programs) each."""
+        self.folder = site.path(f"{user}'s {name}")  # with what a shell might stumble over
+        self.path, self.keys = os.path.join(self.folder, "cluster.toml"), os.path.join(self.folder, "keys")
+        os.makedirs(self.folder, exist_ok=True)
+        with open(self.path, "w", encoding="utf-8") as file:
+            file.write(f'name = "{name}"\n{more}\n[ssh]\nconfig = "../ssh_config"\nconnect_timeout = 5\n')
+            for host, lines in programs:
+                file.write(f'[[host]]\nname = "h{host.number}"\nssh = "{user}@{host.address}"\n{lines}\n')
+
+    def start(self, command, *arguments):
+        return Process("abdada", "cluster", command, "-f", self.path, *arguments)
+
+    def run(self, command, *arguments, status=0):
+        done = run("abdada", "cluster", command, "-f", self.path, *arguments, timeout=PATIENCE)
+        check(status in (done.status, None), command, done.status, done.out(), done.err())
+        return done
+
+    def rows(self, status=0):
+        """{(host, program): its row}; with status None whatever is up."""
+        rows = [json.loads(line) for line in self.run("status", "--json", status=status).lines["out"]]
+        return {(row["host"], row["what"]): row for row in rows}
+
+    def pids(self):
+        """{(host, program): process}, once all are up: a busy machine may keep a shard from answering in time."""
+        def pids():
+            rows = self.rows(status=None)
+            return all(row["state"] == "up" for row in rows.values()) and {
+                which: row["pid"] for which, row in rows.items()}
+        return wait_until(pids, "all to be up")
+
+    def up_after(self, which, restarts):
+        """The program's row once it is up after so many restarts."""
+        def row():
+            found = self.rows(status=None)[which]
+            return found if (found["state"], found["restarts"]) == ("up", restarts) else None
+        return wait_until(row, f"{which} to be up after {restarts} restarts")
+
+    def servers(self, up):
+        """The options of the next command, as that `up` has printed them."""
+        line = up.lines["out"][-1]
+        found = re.fullmatch(r"abdada analyse --servers (\S+) --keys '(.*)' startpos", line)
+        check(found, line)
+        return ["--servers", found[1], "--keys", self.keys]
+
+
+def only(lines, begin):
+    """The one line that begins so."""
+    found = [line for line in lines if line.startswith(begin)]
+    equal(len(found), 1, begin, lines)
+    return found[0]
+
+
+@functools.lru_cache(None)
+def long_search():
+    """(position, depth, score) of a sequential search that takes LONG_S at least."""
+    for depth in range(6, 20):
+        found, = ask(positions()[1], "--depth", depth, "--algorithm", "sequential", *STRICT)
+        if found["time_ms"] >= 1000 * LONG_S:
+            return positions()[1], depth, found["score"]
+
+
+def ask_all(*a):
+    import time
+    t=time.monotonic(); ask_all_(*a); print("# ask_all", round(time.monotonic()-t,1), flush=True)
+def ask_all_(workers, shards, *search):
+    """Asks until all have taken part: on a busy machine one may be late. The score is right each time."""
+    def asked():
+        found, = ask(*search, "--fresh", *STRICT, "--depth", long_search()[1], long_search()[0])
+        equal(found["score"], long_search()[2])
+        return (found["workers"], found["shards_up"]) == (workers, shards)
+    wait_until(asked, f"a search of {workers} workers over {shards} shards")
+
+
+# ---- what needs no hosts ----
+
+def reads_files(test):
+    """The test has the launcher's cluster_file.py as its argument."""
+    @functools.wraps(test)
+    def run_it():
+        sys.path.append(SCRIPTS)
+        try:
+            return test(importlib.import_module("cluster_file"))
+        except SystemExit as error:  # this Python is too old for it
+            return str(error)
+    return run_it
+
+
+@reads_files
+def a_wrong_file_is_one_line_that_names_the_key(reader):
+    good = "name = \"n\"\n[[host]]\nssh = \"h\"\naddress = \"a\"\nttserver = {}\n"
+    other = "[[host]]\nssh = \"i\"\naddress = \"b\"\nttserver = {}\n"
+    for content, words in (
+            ("name = \n", "Invalid value (at line 1, column 8)"),
+            ("", "name is missing"),
+            ("name = \"n\"\n", "host is missing"),
+            (good.replace('"n"', '"a b"'), "name = 'a b': must be letters"),
+            (good.replace('"n"', '"../n"'), "name = '../n': must be letters"),
+            (good.replace('"n"', "1"), "name = 1: must be letters"),
+            ("nmae = 1\n" + good, "unknown key 'nmae' (known: host, insecure, keys, name, programs, ssh)"),
+            ("programs = \"there\"\n" + good, "programs = 'there': must be \"copied\" or \"installed\""),
+            ("insecure = 1\n" + good, "insecure = 1: must be true or false"),
+            ("insecure = true\nkeys = \"k\"\n" + good, "keys and insecure exclude each other"),
+            (good.replace("ssh = \"h\"", ""), "host 1: ssh is missing"),
+            (good.replace('"h"', '"-oProxyCommand=x"'), "host 1: ssh = '-oProxyCommand=x': must be"),
+            (good.replace('"h"', '"h/.."'), "host 1: name = 'h/..': must be"),
+            (good.replace('"a"', '"a:1,b"'), "host 1: address = 'a:1,b': must be"),
+            (good.replace("{}", "{ port = 70000 }"), "host h: ttserver 1: port = 70000: must be a whole number"),
+            (good.replace("{}", "{ port = true }"), "port = True: must be a whole number"),
+            (good.replace("{}", "{ port = 65535, shards = 2 }"), "shards = 2: port 65536 of the last one is more"),
+            (good.replace("{}", "{ prot = 7400 }"), "host h: ttserver 1: unknown key 'prot' (known: listen"),
+            (good.replace("{}", "{ memory = \"256\" }"), "memory = '256': must be a size with its unit"),
+            (good.replace("{}", "{ memory = 256 }"), "memory = 256: must be a size with its unit"),
+            (good.replace("{}", "{ options = \"--jobs 8\" }"), "options = '--jobs 8': must be a list of texts"),
+            (good.replace("{}", "{ options = [\"--listen=x\"] }"), "must be options that the file has no key for"),
+            (good.replace("ttserver = {}", ""), "0 shards (ttserver): must be 1 to 64"),
+            (good.replace("{}", "{ shards = 64 }") + other, "65 shards (ttserver): must be 1 to 64"),
+            (good + "ttworker = { threads = \"many\" }\n", "must be a whole number from 1 to 1024, or \"all\""),
+            (good + "ttworker = { hash = 0 }\n", "host h: ttworker 1: hash = 0: must be a whole number from 1"),
+            (good + "ttworker = 4\n", "host 1: ttworker = 4: must be a table"),
+            (good + other.replace("\"i\"", "\"x@h\""), "two hosts are called h"),
+            (good + other.replace("\"b\"", "\"a\""), "host i: port = 7400: two shards would have the address a:7400"),
+            (good.replace("ttserver = {}", "[[host.ttserver]]\nshards = 3\n[[host.ttserver]]\nport = 7402\n"),
+             "host h: port = 7402: two shards would have the address a:7402")):
+        with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+            file.write(content)
+            file.flush()
+            try:
+                reader.Cluster(file.name)
+                said = "nothing"
+            except reader.Wrong as wrong:
+                said = str(wrong)
+        check(said.startswith(file.name + ": ") and words in said and "\n" not in said, content, said)
+    with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+        file.write(content)
+        file.flush()
+        done = run("abdada", "cluster", "status", "-f", file.name)
+        equal((done.status, done.out()), (2, ""))
+        equal(done.lines["err"], [f"abdada cluster: {file.name}: {said.split(': ', 1)[1]}"])
+
+
+@reads_files
+def a_file_may_begin_with_a_bom(reader):
+    with tempfile.NamedTemporaryFile("w", suffix=".toml", encoding="utf-8", newline="") as file:
+        file.write("\ufeffname = \"n\"\r\n[[host]]\r\nssh = \"h\"\r\naddress = \"a\"\r\nttserver = {}\r\n")
+        file.flush()
+        equal(reader.Cluster(file.name).name, "n")
+
+
+def wrong_use_is_one_line():
+    for words, expected in ((["up", "-f", "/nosuch/cluster.toml"], "cluster.toml: No such file"), ([], "COMMAND"), (["upp"], "invalid choice"),
+                            (["up", "--nonsense"], "unrecognized arguments: --nonsense"),
+                            (["down", "--timeout", "0"], "--timeout must be 1 or more"),
+                            (["logs", "-n", "-1"], "--lines must not be negative")):
+        done = run("abdada", "cluster", *words)
+        equal((done.status, done.lines["out"], len(done.lines["err"])), (2, [], 1), words, done.err())
+        check(expected in done.err(), words, done.err())
+    for words in (["--help"], ["up", "--help"], ["logs", "--help"], ["--version"]):
+        done = run("abdada", "cluster", *words)
+        equal((done.status, done.err()), (0, ""), words)
+    done = subprocess.run([path_of("abdada"), "cluster", "up", "-f", "/nosuch"], env={"PATH": "/nowhere"}, stderr=subprocess.PIPE)
+    equal((done.returncode, done.stderr), (1, b"abdada cluster: needs python3 (3.11 or later), which is not on PATH\n"))
+
+
+@reads_files
+def every_key_of_the_example_is_one(reader):
+    if shutil.which("ssh") is None:
+        return "no ssh here (Debian: openssh-client)"
+    with open(os.path.join(ROOT, "deploy", "cluster.example.toml"), encoding="utf-8") as file:
+        example = file.read()
+    with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+        file.write(example)
+        file.flush()
+        read = reader.Cluster(file.name)
+        equal([(host.name, [each.name for each in host.programs]) for host in read.hosts],
+              [("host-a", ["ttserver-7400"]), ("host-b", ["ttserver-7400", "ttworker-1"]), ("host-c", ["ttworker-1"])])
+        equal(read.servers, ["host-a:7400", "10.0.0.2:7400"])
+    shown = dict(re.findall(r"^ *# (\w+) = (.*?)(?:  +#.*)?$", example, re.MULTILINE))
+    given = set(re.findall(r"^ *(\w+) = ", example, re.MULTILINE))
+    for keys in (reader.TOP_KEYS, reader.SSH_KEYS, reader.HOST_KEYS, reader.SHARD_KEYS, reader.WORKER_KEYS):
+        for key, (kind, default) in keys.items():
+            check(key in shown or key in given or f"[{key}]" in example or f"[[{key}]]" in example or
+                  f"[[host.{key}]]" in example, "the example does not show", key)
+            if key in shown:
+                value = reader.tomllib.loads(f"{key} = {shown[key]}")[key]
+                check(kind(value) == default or default in (None, reader.NEEDED), key, shown[key], default)
+
+
+@reads_files
+def times_that_no_clock_shows_are_refused(_):
+    host = importlib.import_module("cluster_host").Host(None, None, "n", "h", "h")
+    for began, is_taken in ("0", True), ("1700000000", True), ("-1", False), ("9" * 12, False), ("9" * 300, False):
+        said = f"item ttserver-7400 up 12 {began} 0 digest version\n"
+        try:
+            host.take_in(said)
+            check(is_taken and [row.began for row in host.rows()] == [int(began)], said)
+        except ValueError:
+            check(not is_taken, said)
+
+
+@reads_files
+def hosts_of_the_past_are_removed_by_names_alone(_):
+    """What is in the file beside the cluster's names folders that are removed."""
+    spec = importlib.util.spec_from_file_location("launcher", os.path.join(SCRIPTS, "cluster.py"))
+    launcher = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(launcher)
+    with folder() as path:
+        cluster = argparse.Namespace(path=os.path.join(path, "c.toml"), folder=path)
+        present = [launcher.Host(None, cluster, "n", "present", "present")]
+        for row, is_taken in ((["n", "past", "past"], True), (["n", "present", "present"], False), (["..", "past", "past"], False),
+                              (["n", "..", "past"], False), (["n", "a/b", "past"], False), (["n", "past", "-oProxyCommand=x"], False),
+                              (["n", 1, "past"], False), (["n", "past"], False), ("nn", False), (1, False)):
+            with open(launcher.past_path(cluster), "w", encoding="utf-8") as file:
+                json.dump([row], file)
+            equal([host.identity() for host in launcher.gone_from(cluster, present)], [tuple(row)] if is_taken else [], row)
+
+
+def shell(script, *arguments, data=b""):
+    """What a piece of shell with the functions of cluster_host.sh prints."""
+    done = subprocess.run(["sh", "-c", f". {SCRIPTS}/cluster_host.sh\n{script}"], input=data, stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, env=dict(os.environ, **dict(arguments)))
+    return done.stdout.decode()
+
+
+def a_log_is_kept_within_bounds():
+    with folder() as base:
+        os.mkdir(os.path.join(base, "log"))
+        os.mkdir(os.path.join(base, "run"))
+        lines = b"".join(b"%06d %s\n" % (i, b"x" * 500) for i in range(6000))
+        shell("base=$BASE run=$BASE/run; keep_log it", ("BASE", base), data=b"ready here\n" + lines)
+        found = {}
+        for name in os.listdir(os.path.join(base, "log")):
+            with open(os.path.join(base, "log", name), "rb") as file:
+                found[name] = file.read()
+        equal(sorted(found), ["it", "it.1"])
+        check(all(len(content) < (1 << 20) + 1000 for content in found.values()), [len(c) for c in found.values()])
+        check((b"ready here\n" + lines).endswith(found["it.1"] + found["it"]), "the last lines are not there")
+        with open(os.path.join(base, "run", "it.ready"), encoding="ascii") as file:
+            equal(file.read(), "ready here\n")
+
+
+def a_process_that_has_the_number_of_another_is_left_alone():
+    with folder() as base:
+        sleeper = subprocess.Popen(["sleep", "60"])
+        try:
+            begin = shell(f"identify {sleeper.pid}; echo $identity").split()
+            path = os.path.join(base, "it.program")
+            for words, lives in (([begin[0] + "1", begin[1]], False), ([begin[0], "x" + begin[1]], False), ([], False),
+                                 (begin, True)):
+                with open(path, "w", encoding="ascii") as file:
+                    print(sleeper.pid, *words, 0, 0, file=file)
+                equal(shell("signal TERM $IT && echo sent", ("IT", path)), "sent\n" if lives else "", words)
+                if not lives:
+                    equal(sleeper.poll(), None)
+            equal(sleeper.wait(10), -signal.SIGTERM)
+        finally:
+            sleeper.kill()
+            sleeper.wait()
+
+
+SSH_FOR_US = """#!/bin/sh
+echo "$@" >>"$SAID"
+if [ "$1" = -G ] || [ "$3" = -G ]; then
+    echo hostname host
+    exit
+fi
+"""
+
+
+@contextlib.contextmanager
+def with_ssh(script):
+    """A folder with a cluster's file, and run(command, ...) with this script in the place of ssh."""
+    with folder() as path:
+        os.mkdir(os.path.join(path, "bin"))
+        os.mkdir(os.path.join(path, "home"))
+        with open(os.path.join(path, "bin", "ssh"), "w", encoding="ascii") as file:
+            file.write(script)
+        os.chmod(file.name, 0o755)
+        with open(os.path.join(path, "cluster.toml"), "w", encoding="ascii") as file:
+            file.write('name = "here"\ninsecure = true\n[ssh]\nconnect_timeout = 5\n[[host]]\nssh = "h"\n'
+                       f'address = "::1"\nttserver = {{ memory = "32M", port = {free_port()} }}\n')
+        environment = dict(os.environ, PATH=f"{path}/bin:{os.environ['PATH']}", HOME=f"{path}/home", SAID=f"{path}/said")
+
+        def call(command, *words):
+            done = subprocess.run([path_of("abdada"), "cluster", command, "-f", file.name, *words], env=environment,
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=PATIENCE)
+            return done.returncode, done.stdout.decode(), done.stderr.decode()
+        yield path, call
+
+
+@reads_files
+def what_ssh_prints_is_bounded(_):
+    for script in ("#!/bin/sh\nexec yes\n", "#!/bin/sh\nexec yes >&2\n", SSH_FOR_US + "exec yes\n", SSH_FOR_US + "exec yes >&2\n",
+                   SSH_FOR_US + "exec tr '\\0' x </dev/zero\n", SSH_FOR_US + "echo abdada-cluster; exec tr '\\0' x </dev/zero\n"):
+        for command in "status", "logs":
+            with with_ssh(script) as (_path, call):
+                status, _out, err = call(command)
+            check(status == 1 and "prints more than 4 MiB" in err and len(err.splitlines()) <= 2, script, status, err[:1000])
+
+
+@reads_files
+def nothing_of_here_is_forwarded_and_no_hint_without_a_host(_):
+    with with_ssh(SSH_FOR_US + "echo closed for today; exit 1\n") as (path, call):
+        status, out, err = call("up")
+        equal((status, err), (1, "h: its login ended with exit status 1, and said: closed for today\n"))
+        check("abdada analyse" not in out, out)
+        with open(os.path.join(path, "said"), encoding="utf-8") as said:
+            calls = [line for line in said if " -- h " in line]
+        check(calls and all(" -Taxk " in line or line.startswith("-Taxk ") for line in calls), calls)
+
+
+@reads_files
+def the_hint_can_be_pasted_into_a_shell(_):
+    script = SSH_FOR_US + 'while [ "$1" != -- ]; do shift; done\nexec sh -c "$3"\n'
+    with with_ssh(script) as (_path, call):
+        status, out, err = call("up")
+        try:
+            equal(status, 0, err)
+            check(re.search(r"\n\nabdada analyse --servers '\[::1\]:\d+' startpos\n$", out), out)
+        finally:
+            status, _out, err = call("down")
+        equal(status, 0, err)
+
+
+# ---- what needs them ----
+
+@needs_hosts
+def a_cluster_starts_searches_loses_a_host_and_ends():
+    with hosts(3) as (one, two, three):
+        file = File(one.site, (one, SHARD + WORKER), (two, SHARD + WORKER),
+                    (three, "ttworker = { count = 2, hash = 4 }"))
+        up = file.run("up")
+        only(up.lines["err"], f"made {file.keys}: ")
+        for host, name in ((one, "ttserver-7400"), (two, "ttserver-7400"), (three, "ttworker-1, ttworker-2")):
+            only(up.lines["err"], f"h{host.number}: started {name}")
+        check("unchanged" not in up.out())
+        pids, rows = file.pids(), file.rows()
+        equal(len(pids), 6, pids)
+        for which, row in rows.items():
+            equal((row["state"], row["restarts"]), ("up", 0), which)
+            check(re.fullmatch(r"\d+\.\d+\.\d+ [0-9a-f]{8}", row["version"]), row)
+        equal(rows[f"h{one.number}", "ttserver-7400"]["address"], f"{one.address}:7400")
+        equal(oct(int(one.command("stat", "-c", "%a", f"/home/anna/.abdada/main/h{one.number}/keys"), 8)), "0o700")
+        kept = f"/home/anna/.abdada/main/h{three.number}/keys"
+        equal(sorted(three.command("find", kept, "-type", "f", "-perm", "600").split()),
+              [f"{kept}/server.public", f"{kept}/worker.secret"], "the keys of a host with workers alone")
+        secrets = {host.command("cat", f"/home/anna/.abdada/main/h{host.number}/keys/worker.secret")
+                   for host in (one, two, three)}
+        equal(len(secrets), 3, "each host has a worker's key of its own")
+        for host in (one, two, three):
+            with open(os.path.join(file.keys, f"worker-h{host.number}.secret"), encoding="ascii") as own:
+                check(own.read() in secrets, host.number)
+        again = file.run("up")
+        check("unchanged: all runs as" in again.out() and again.err() == "", again.out(), again.err())
+        equal(file.pids(), pids)
+
+        place, (position, depth, score) = file.servers(again), long_search()
+        ask_all(4, 2, *place)
+        beside = start(*place, "--fresh", *STRICT, "--depth", 60, position)
+        beside.wait_line("workers 4.*shards 2/2|shards 2/2.*workers 4", "err")
+        front = start(*place, "--fresh", *STRICT, "--depth", depth, position)
+        two.cut()
+        beside.wait_line("shards 1/2", "err", begin=len(beside.lines["err"]))
+        beside.send_signal(signal.SIGINT)
+        answers(beside)
+        found, = answers(front)
+        equal((found["score"], found["depth"]), (score, depth))
+
+        lost = file.run("status", status=1)
+        only(lost.lines["err"], f"h{two.number}: unreachable: ")
+        equal(len([line for line in lost.lines["out"] if " unknown " in line]), 2, lost.out())
+        equal(len([line for line in lost.lines["out"] if " up " in line]), 4, lost.out())
+        done = file.run("up", status=1)  # changes nothing elsewhere
+        only(done.lines["err"], f"h{two.number}: unreachable: ")
+        two.mend()
+        equal(file.pids(), pids)
+        ask_all(4, 2, *place)
+
+        three.cut()
+        done = file.run("down", status=1)
+        only(done.lines["err"], f"h{three.number}: unreachable: ")
+        equal((one.processes("anna"), one.files("anna")), ({}, []))
+        equal(len([words for words in three.processes("anna").values() if "bin/ttworker" in words]), 2)
+        three.mend()
+        wait_until(lambda: file.run("down", status=None).status == 0, "the last host to be taken down")
+        for host in (one, two, three):
+            equal((host.processes("anna"), host.files("anna")), ({}, []))
+        equal(sorted(os.listdir(file.folder)), ["cluster.toml", "keys"])
+
+
+@needs_hosts
+def what_crashes_comes_back_and_the_logs_say_it():
+    with hosts(2, shell="/bin/bash") as (one, two):
+        for host in (one, two):  # bash reads it when sshd starts it
+            host.command("sh", "-c", "echo 'echo Welcome' >/home/anna/.bashrc")
+        file = File(one.site, (one, SHARD), (two, WORKER))
+        file.run("up")
+        worker = f"h{two.number}", "ttworker-1"
+        follow = file.start("logs", "--follow", "-n", 1)
+        for host in (one, two):
+            follow.wait_line(f"^h{host.number} tt")
+
+        before = file.pids()
+        for kills in (0, 1):
+            two.command("kill", "-9", str(file.up_after(worker, kills)["pid"]))
+            follow.wait_line(f"^h{two.number} ttworker-1 .* ended, killed by SIGKILL; starts again in {kills} s$")
+        check(file.up_after(worker, 2)["pid"] != before[worker])
+        after = file.pids()
+        equal({which: pid for which, pid in after.items() if which != worker},
+              {which: pid for which, pid in before.items() if which != worker})
+        follow.send_signal(signal.SIGINT)
+        equal(follow.wait(), 0, follow.err())
+        for host in (one, two):
+            wait_until(lambda: not any("tail" in words for words in host.processes("anna").values()), "no tail there")
+
+        logs = file.run("logs", "-n", 100).lines["out"]
+        check(all(re.match(rf"h({one.number} ttserver-7400|{two.number} ttworker-1) ", line) for line in logs), logs)
+        equal(len([line for line in logs if "killed by SIGKILL" in line]), 2)
+        equal(len([line for line in logs if line.endswith(" ready")]), 3)
+        equal({line.split()[0] for line in file.run("logs", f"h{one.number}").lines["out"]}, {f"h{one.number}"})
+        equal(file.run("logs", "elsewhere", status=2).lines["err"],
+              [f"abdada cluster: no host 'elsewhere' in {file.path}: h{one.number}, h{two.number}"])
+
+        # Without its supervisor a program is not what was wanted: there is never more than one of it.
+        saved = two.command("cat", f"/home/anna/.abdada/main/h{two.number}/run/ttworker-1.supervisor")
+        two.command("kill", "-9", saved.split()[0])
+        equal(file.rows(status=1)[worker]["state"], "down")
+        check(f"h{two.number}: started ttworker-1" in file.run("up").lines["err"])
+        equal(len([words for words in two.processes("anna").values() if "bin/ttworker" in words]), 1)
+
+        # restart: of one host alone.
+        before = file.pids()
+        file.run("restart", f"h{one.number}")
+        after = file.pids()
+        equal({which for which in after if after[which] != before[which]}, {(f"h{one.number}", "ttserver-7400")})
+        file.run("down")
+        equal((two.processes("anna"), two.files("anna")), ({}, ["/home/anna/.bashrc"]))
+
+
+@needs_hosts
+def what_a_login_does_is_not_what_a_host_says():
+    with hosts(2, shell="/bin/bash") as (one, two):
+        def login(*lines):  # bash reads it when sshd starts it
+            two.command("sh", "-c", "printf '%s\\n' \"$@\" >/home/anna/.bashrc", "sh", *lines)
+        host = f"h{two.number}"
+        file = File(one.site, (one, SHARD), (two, WORKER))
+        for lines in (["printf hello"], ["echo Welcome", "printf 'a\\nb'", "echo oops >&2"]):
+            login(*lines)
+            file.run("up")
+            file.pids()
+            check(any(line.endswith(" ready") for line in file.run("logs", host).lines["out"]), lines)
+        for lines, words in (
+                (["echo 'Closed until'; echo Monday", "exit 1"], "its login ended with exit status 1, and said: Closed until Monday"),
+                (["echo Closed >&2", "exit 3"], "its login ended with exit status 3, and said: Closed"),
+                (["exit 4"], "its login ended with exit status 4, without a word"),
+                (["echo Closed", "exit 255"], "its login ended with exit status 255, and said: Closed"),
+                (["echo Closed", "exit 0"], "its shell answered with something else: 'Closed'"),
+                (["read -r line"], "its login reads standard input"), (["read -r -n 1"], "its login reads standard input"),
+                (["head -c 20000 >/dev/null"], "its login reads standard input"), (["head -c 500"], "its login reads standard input")):
+            login(*lines)
+            for command in ("status",), ("up",), ("restart", host), ("logs", host):
+                if command[0] == "logs" and lines[0].startswith("head -c 20000"):
+                    continue  # it waits for more
+                done = file.run(*command, status=1)
+                line = only(done.lines["err"], f"{host}: ")
+                check(line.startswith(f"{host}: {words}"), command, lines, line)
+        login("cat >/dev/null")  # all of it, and it ends where what is sent ends
+        for command in "status", "up":
+            check("its login reads standard input" in only(file.run(command, status=1).lines["err"], f"{host}: "))
+        login("")
+        file.run("down")
+
+
+@needs_hosts
+def up_changes_what_differs_and_nothing_else():
+    with hosts(3) as (one, two, three):
+        site, kept = one.site, "it's \\\"kept\\\" $HOME"  # a name in a shell, and in TOML
+        shard = f'ttserver = {{ memory = "32M", options = ["--snapshot", "{kept}"] }}\n'
+        file = File(site, (one, shard + WORKER), (two, SHARD + "ttworker = { hash = 4, count = 2 }"), (three, WORKER))
+        file.run("up")
+        before, names = file.pids(), {host: f"h{host.number}" for host in (one, two, three)}
+
+        # Another option of one program, one program less, one host less.
+        file = File(site, (one, shard + "ttworker = { hash = 4, threads = 2 }"), (two, SHARD + WORKER))
+        done = file.run("up")
+        only(done.lines["err"], f"{names[one]}: restarted ttworker-1")
+        only(done.lines["err"], f"{names[two]}: stopped ttworker-2")
+        only(done.lines["err"], f"{names[three]}: stopped ttworker-1; nothing is left")
+        after = file.pids()
+        equal(set(before) - set(after), {(names[two], "ttworker-2"), (names[three], "ttworker-1")})
+        equal({which for which in after if after[which] != before[which]}, {(names[one], "ttworker-1")})
+        equal((three.processes("anna"), three.files("anna")), ({}, []))
+
+        # One more user, who is let in although nothing is started again; then not any more.
+        equal(run("abdada", "keygen", file.keys, "--name", "guest", "--role", "monitor").status, 0)
+        mine = site.path("guest")
+        os.mkdir(mine)
+        for name in ("guest.secret", "server.public"):
+            shutil.copy(os.path.join(file.keys, name), mine)
+
+        def guest_sees():
+            return run("abdada", "top", "--once", "--wait", 500, "--keys", mine, "--servers",
+                       f"{one.address}:7400,{two.address}:7400").status == 0
+        check(not guest_sees())
+        for is_let_in in (True, False):
+            file.run("up")
+            equal(file.pids(), after)
+            wait_until(lambda: guest_sees() == is_let_in, f"the guest to be {'let in' if is_let_in else 'refused'}")
+            if is_let_in:
+                os.unlink(os.path.join(file.keys, "allowed", "guest.public"))
+
+        # A host is put out alone: its workers are refused, and the next `up` makes it no other key.
+        def workers():
+            view = run("abdada", "top", "--once", "--json", "--keys", file.keys, "--servers", f"{one.address}:7400")
+            return sorted(row["user"] for row in map(json.loads, view.lines["out"]) if row["kind"] == "worker")
+        users = sorted(f"worker-{names[host]}" for host in (one, two))
+        wait_until(lambda: sorted(set(workers())) == users, "the workers of both hosts")
+        shutil.move(os.path.join(file.keys, "allowed", f"{users[1]}.public"), mine)
+        for _ in range(2):
+            file.run("up")
+            equal(file.pids(), after)
+            wait_until(lambda: sorted(set(workers())) == users[:1], "the workers of one host alone")
+        shutil.move(os.path.join(mine, f"{users[1]}.public"), os.path.join(file.keys, "allowed"))
+        file.run("up")
+        wait_until(lambda: sorted(set(workers())) == users, "the workers of both hosts again")
+
+        # Other programs of the same version: all that are copied are started again.
+        other = site.path("bin")
+        shutil.copytree(os.path.dirname(path_of("abdada")), other)
+        with open(os.path.join(other, "ttworker"), "ab") as program:
+            program.write(b"another build")
+        words = [os.path.join(other, "abdada"), "cluster", "up", "-f", file.path]
+        equal(subprocess.run(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode, 0)
+        rebuilt = file.pids()
+        equal({what for (host, what) in rebuilt if rebuilt[host, what] != after[host, what]}, {"ttworker-1"})
+
+        # No keys any more, and one host less.
+        file = File(site, (one, SHARD), more="insecure = true")
+        only(file.run("up").lines["err"], f"{names[two]}: stopped ttserver-7400, ttworker-1; nothing is left")
+        equal((two.processes("anna"), two.files("anna")), ({}, []))
+        one.command("test", "!", "-e", f"/home/anna/.abdada/main/{names[one]}/keys")
+        wait_until(lambda: run("abdada", "top", "--once", "--servers", f"{one.address}:7400").status == 0,
+                   "the shard to answer without keys")
+
+        # Another name of the cluster.
+        with open(file.path, encoding="utf-8") as content:
+            lines = content.read()
+        with open(file.path, "w", encoding="utf-8") as content:
+            content.write(lines.replace('name = "main"', 'name = "other"'))
+        only(file.run("up").lines["err"], f"{names[one]}: stopped ttserver-7400; nothing is left")
+        file.run("down")
+        equal(one.processes("anna"), {})
+        snapshot = kept.replace("\\", "")
+        one.command("test", "-s", f"/home/anna/{snapshot}")
+        one.command("test", "!", "-e", "/home/anna/.abdada")
+
+
+def another_build(site, name):
+    """A folder with the same programs, which are others by their digests."""
+    other = site.path(name)
+    shutil.copytree(os.path.dirname(path_of("abdada")), other)
+    for program in ("ttserver", "ttworker"):
+        with open(os.path.join(other, program), "ab") as file:
+            file.write(name.encode())
+    return os.path.join(other, "abdada")
+
+
+import time
+def cluster_of(*a, **k):
+    t=time.monotonic()
+    try:
+        return cluster_of_(*a, **k)
+    finally:
+        print("# cluster", a[1], round(time.monotonic()-t,1), flush=True)
+def cluster_of_(program, command, file, *arguments, **environment):
+    """(status, stdout, lines of stderr) of another build's `abdada cluster`."""
+    done = subprocess.run([program, "cluster", command, "-f", file.path, *map(str, arguments)], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=PATIENCE,
+                          env=dict(os.environ, **environment))
+    return done.returncode, done.stdout.decode(), done.stderr.decode().splitlines()
+
+
+@needs_hosts
+def an_upgrade_goes_from_host_to_host_while_a_search_goes_on():
+    with hosts(3) as (one, two, three):
+        site, names = one.site, {}
+        kept = SHARD.replace(" }", ', options = ["--snapshot", "kept"] }')
+        file = File(site, (one, SHARD + WORKER), (two, kept + WORKER), (three, "ttworker = { threads = 2, hash = 4 }"))
+        names = [f"h{host.number}" for host in (one, two, three)]
+        place = file.servers(file.run("up"))
+        before = file.pids()
+        equal(len(before), 5)
+        position, depth, score = long_search()
+        ask_all(4, 2, *place)
+        unchanged = file.run("upgrade")
+        check("unchanged: all runs as" in unchanged.out() and unchanged.err() == "", unchanged.out(), unchanged.err())
+        equal(file.pids(), before)
+
+        front = start(*place, "--fresh", *STRICT, "--depth", 60, position)
+        front.wait_line("workers 4.*shards 2/2|shards 2/2.*workers 4", "err")
+        status, out, err = cluster_of(another_build(site, "second"), "upgrade", file)
+        equal(status, 0, out, err)
+        order = [line.split(":")[0] for line in err if line.endswith(": upgraded, and serves again")]
+        equal(order, names)
+        only(err, f"{names[0]}: ttserver-7400: empty now")
+        equal([line for line in err if line.startswith(f"{names[1]}: ttserver") and "empty" in line], [])
+        after = file.pids()
+        equal({which for which in after if after[which] == before[which]}, set(), "all were started again")
+        front.wait_line("workers 4.*shards 2/2|shards 2/2.*workers 4", "err", begin=len(front.lines["err"]))
+        front.send_signal(signal.SIGINT)
+        found, = answers(front)
+        check(found["depth"] >= 1 and found["shards_up"] == 2, found)
+        found, = ask(*place, "--fresh", *STRICT, "--depth", depth, position)
+        equal(found["score"], score)
+        ask_all(4, 2, *place)
+
+        # To programs of the version before, which speak no newer protocol, and back: as real builds of two versions would.
+        old = another_build(site, "third")
+        for program in ("ttserver", "ttworker"):
+            path = os.path.join(os.path.dirname(old), program)
+            os.rename(path, path + ".real")
+            with open(path, "w", encoding="ascii") as script:
+                script.write(f'#!/bin/sh\nABDADA_PROTOCOL=8 exec {path}.real "$@"\n')
+            os.chmod(path, 0o755)
+            os.chmod(path + ".real", 0o755)
+        status, out, err = cluster_of(old, "upgrade", file, names[0], names[2])
+        equal(status, 0, out, err)
+        ask_all(4, 2, *place)
+        rows = [json.loads(line) for line in run("abdada", "top", "--once", "--json", *place, "--wait", "10000").lines["out"]]
+        equal(sorted(row["protocol"] for row in rows if row["kind"] == "shard"), [8, 9])
+        equal(sorted(row["protocol"] for row in rows if row["kind"] == "worker"), [8, 8, 8, 9])
+
+        # A host that cannot be upgraded: one line, and those behind it stay as they are.
+        before = file.pids()
+        two.cut()
+        status, out, err = cluster_of(path_of("abdada"), "upgrade", file)
+        equal(status, 1, out, err)
+        line = only(err, f"{names[1]}: ")
+        check("unreachable" in line and f"; {names[2]} as before: `abdada cluster upgrade` again goes on" in line, line)
+        only(err, f"{names[0]}: upgraded, and serves again")
+        two.mend()
+        now = file.pids()
+        equal({host for (host, what) in now if now[host, what] != before[host, what]}, {names[0]})
+        status, out, err = cluster_of(path_of("abdada"), "upgrade", file)
+        equal(status, 0, out, err)
+        equal([line.split(":")[0] for line in err if line.endswith(": upgraded, and serves again")], names[1:])
+        ask_all(4, 2, *place)
+
+        # Programs that do not run: the first host says so, the others have the old ones.
+        broken = another_build(site, "fourth")
+        path = os.path.join(os.path.dirname(broken), "ttserver")
+        with open(path, "w", encoding="ascii") as script:
+            script.write('#!/bin/sh\n[ "$1" != --version ] || { echo ttserver 0.2.0; exit; }\necho out of order >&2\nexit 1\n')
+        before = file.pids()
+        status, out, err = cluster_of(broken, "upgrade", file, "--timeout", 20)
+        equal(status, 1, out, err)
+        line = only(err, f"{names[0]}: ttserver-7400 is")
+        check("out of order" in line and f"{names[1]}, {names[2]} as before" in line, line)
+        rows = file.rows(status=1)
+        equal({which for which, row in rows.items() if row["pid"] == before[which]},
+              {which for which in before if which[0] != names[0]})
+        equal(cluster_of(path_of("abdada"), "upgrade", file)[0], 0)
+        ask_all(4, 2, *place)
+        file.run("down")
+
+
+@needs_hosts
+def clusters_on_the_same_hosts_do_not_disturb_each_other():
+    with hosts(2, users=("anna", "bela")) as (one, two):
+        def programs(port):
+            shard = f'ttserver = {{ memory = "32M", port = {port} }}\n'
+            return (one, shard + WORKER), (two, shard + WORKER)
+        files = [File(one.site, *programs(7400)), File(one.site, *programs(7500), name="second"),
+                 File(one.site, *programs(7600), user="bela")]
+        starts = [file.start("up") for file in files]  # at the same time
+        for process in starts:
+            equal(process.wait(PATIENCE), 0, process.err())
+        pids = [file.pids() for file in files]
+        equal([len(each) for each in pids], [4, 4, 4])
+        for file, process in zip(files, starts):
+            ask_all(2, 2, *file.servers(process))
+        # The port is another's: one line says so, and the worker of that cluster runs all the same.
+        taken = File(one.site, (one, SHARD + WORKER), name="taken", user="bela")
+        done = taken.run("up", "--timeout", 20, status=1)
+        line = only(done.lines["err"], f"h{one.number}: ttserver-7400 is restarting: ")
+        check("address already in use" in line, line)
+        equal(taken.rows(status=1)[f"h{one.number}", "ttworker-1"]["state"], "up")
+        taken.run("down")
+        for gone, file in enumerate(files):
+            equal([each.pids() for each in files[gone:]], pids[gone:])
+            file.run("down")
+        equal([host.processes(user) for host in (one, two) for user in ("anna", "bela")], [{}] * 4)
+        equal([host.files(user) for host in (one, two) for user in ("anna", "bela")], [[]] * 4)
+
+
+@needs_hosts
+def a_host_in_trouble_is_one_line_and_the_rest_runs():
+    with hosts(3) as (good, cut, other_key):
+        site = good.site
+        full = ssh_hosts.SshHost(site, home_bytes="200k")
+        installed = [site.path(f"installed.{i}") for i in range(2)]
+        for place in installed:
+            os.mkdir(place, 0o755)
+            os.chmod(place, 0o755)
+            for program in ("ttserver", "ttworker"):
+                shutil.copy(path_of(program), place)
+        with open(os.path.join(installed[1], "ttworker"), "w", encoding="ascii") as script:
+            script.write("#!/bin/sh\necho ttworker 0.0.9\n")
+        same, older, none = (ssh_hosts.SshHost(site, installed=place) for place in (*installed, site.folder))
+        everybody = good, cut, other_key, full, same, older, none
+        site.know(everybody)
+        names = {host: f"h{host.number}" for host in everybody}
+        with open(site.path("known_hosts"), encoding="ascii") as known:
+            lines = known.read().splitlines()
+        lines[2] = f"{other_key.address} {lines[0].split(' ', 1)[1]}"
+        site.write("known_hosts", "\n".join(lines) + "\n")
+        cut.cut()
+        on_path = 'programs = "installed"\n'
+        file = File(site, (good, SHARD + WORKER), (cut, SHARD), (other_key, WORKER), (full, WORKER),
+                    (same, on_path + WORKER), (older, on_path + WORKER), (none, on_path + WORKER))
+        done = file.run("up", status=1)
+        for host, words in ((cut, "unreachable: "), (other_key, "its host key is not the one that this machine knows"),
+                            (full, "disk full: "), (older, "ttworker 0.0.9 is installed there, and abdada "),
+                            (none, "ttworker is not installed there")):
+            only(done.lines["err"], f"{names[host]}: ")
+            only(done.lines["err"], f"{names[host]}: {words}")
+        rows = file.rows(status=1)
+        equal({which for which, row in rows.items() if row["state"] == "up"},
+              {(names[good], "ttserver-7400"), (names[good], "ttworker-1"), (names[same], "ttworker-1")})
+        check(any("/usr/local/bin/ttworker" in words for words in same.processes("anna").values()))
+        equal((full.processes("anna"), full.files("anna")), ({}, []))
+        ask_all(2, 1, "--servers", f"{good.address}:7400,{cut.address}:7400", "--keys", file.keys)
+        done = file.run("down", status=1)
+        equal({line.split(":")[0] for line in done.lines["err"] if "nothing is left" not in line},
+              {names[cut], names[other_key]})
+        equal([host.processes("anna") for host in (good, same)], [{}, {}])
+        equal([host.files("anna") for host in (good, same, older, none)], [[]] * 4)
+
+
+if __name__ == "__main__":
+    sys.exit(main([
+        a_wrong_file_is_one_line_that_names_the_key,
+        a_file_may_begin_with_a_bom,
+        wrong_use_is_one_line,
+        every_key_of_the_example_is_one,
+        times_that_no_clock_shows_are_refused,
+        hosts_of_the_past_are_removed_by_names_alone,
+        a_log_is_kept_within_bounds,
+        a_process_that_has_the_number_of_another_is_left_alone,
+        what_ssh_prints_is_bounded,
+        nothing_of_here_is_forwarded_and_no_hint_without_a_host,
+        the_hint_can_be_pasted_into_a_shell,
+        a_cluster_starts_searches_loses_a_host_and_ends,
+        what_a_login_does_is_not_what_a_host_says,
+        what_crashes_comes_back_and_the_logs_say_it,
+        up_changes_what_differs_and_nothing_else,
+        an_upgrade_goes_from_host_to_host_while_a_search_goes_on,
+        clusters_on_the_same_hosts_do_not_disturb_each_other,
+        a_host_in_trouble_is_one_line_and_the_rest_runs,
+    ]))
