@@ -195,7 +195,7 @@ static enum err decode(struct ttcore_call *call, struct proto_message *out)
     enum err err = proto_decode(&call->actions->scratch->decoder,
                                 event->length > 0 ? event->bytes : nothing, event->length, out);
     bool has_range = out->type == PROTO_HELLO && highest >= PROTO_NEGOTIATES;
-    if (err == ERR_OK && out->version > highest && !has_range) {
+    if (err == ERR_OK && out->version > highest && !has_range && out->type != PROTO_ERROR) {
         return ERR_VERSION;
     }
     if (err == ERR_OK && call->session == NULL) {

@@ -201,7 +201,7 @@ static void planted_faults_of_jobs_are_caught(void **state)
 
 /* A shard is put back to the oldest version in the middle, and a worker's host; then both return.
  */
-static void versions_that_are_not_heard_of_are_caught(void **state)
+static void versions_that_nobody_receives_are_caught(void **state)
 {
     struct job job = lab_job("tree", "tree:b=12,d=6,seed=3,order=60", "abdada", 6);
     struct lab_options options = lab_cluster(&job, 4, 2);
@@ -366,7 +366,7 @@ int main(void)
         cmocka_unit_test(a_liar_that_is_believed_is_caught),
         cmocka_unit_test(a_liar_that_garbles_says_nothing_possible),
         cmocka_unit_test(planted_faults_of_jobs_are_caught),
-        cmocka_unit_test(versions_that_are_not_heard_of_are_caught),
+        cmocka_unit_test(versions_that_nobody_receives_are_caught),
         cmocka_unit_test(a_stale_worker_index_is_caught),
         cmocka_unit_test(a_job_that_lost_its_front_end_is_left),
         cmocka_unit_test(the_same_seed_draws_the_same_run),

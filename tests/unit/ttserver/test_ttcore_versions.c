@@ -108,6 +108,12 @@ static void a_hello_of_tomorrow_finds_the_common_version(void **state)
     bytes[2] = PROTO_STATS; /* anything else of a later version */
     bed_bytes(bed, "u", bytes, length);
     expect_other_version(bed, "u", NEW, 0);
+    m = (struct proto_message){.type = PROTO_ERROR, .error = {.code = PROTO_ERR_VERSION}};
+    length = proto_encode(&m, bytes, sizeof bytes);
+    bytes[1] = NEW + 2;
+    bed_bytes(bed, "u", bytes, length);
+    bed_bytes(bed, "t", bytes, length);
+    assert_int_equal(bed->actions.messages, 0); /* or two peers would do so for ever */
 }
 
 /* As the shards of the version before the first that negotiates: they read nothing of a HELLO in a
