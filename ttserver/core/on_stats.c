@@ -3,6 +3,13 @@
 
 enum { US_PER_MS = 1000, SLOTS_PER_PAGE = 4096 /* gone through for MEMBERS: a step stays short */ };
 
+/* The longest row: its head, seventeen numbers, four texts with their heads. */
+enum {
+    MEMBER_BYTES = 3 + 17 * 9 + 4 * 3 + 2 * TTCORE_NAME_MAX + TTCORE_RELEASE_MAX + TTCORE_WHY_MAX
+};
+_Static_assert(32 + MEMBER_BYTES * TTCORE_MEMBERS_PAGE <= PROTO_MESSAGE_MAX,
+               "a page of members is one message");
+
 void ttcore_figures(const struct ttcore *core, struct ttcore_figures *out)
 {
     const struct ttcore_options *o = &core->options;
