@@ -9,6 +9,7 @@
 struct reader {
     const uint8_t *at, *end;
     struct proto_decoder *decoder; /* room for lists */
+    uint32_t version; /* of the message */
 };
 
 static bool read_byte(struct reader *r, uint8_t *out)
@@ -149,10 +150,34 @@ static bool read_array(struct reader *r, uint64_t max, uint64_t *count)
     return *count <= max && *count <= (uint64_t)(r->end - r->at);
 }
 
+/* How many fields there are in the newest version, in all versions, and in one of them. */
 #define F(type, name) +1
+#define NEW_IN(first, fields) fields
 #define OP(list, element, fields) enum { FIELDS_OF_##list = 0 fields };
+#define MSG(NAME, name, id, fields) enum { FIELDS_OF_##NAME = 0 fields };
 PROTO_OPS(OP)
+PROTO_MESSAGES(MSG)
+#undef NEW_IN
 #undef OP
+#undef MSG
+#define NEW_IN(first, fields)
+#define OP(list, element, fields) enum { FIXED_FIELDS_OF_##list = 0 fields };
+PROTO_OPS(OP)
+#undef NEW_IN
+#undef OP
+#define NEW_IN(first, fields) +(version < (first) ? 0 : 0 fields)
+#define OP(list, element, fields)                            \
+    static inline uint32_t count_of_##list(uint32_t version) \
+    {                                                        \
+        (void)version;                                       \
+        return 0 fields;                                     \
+    }
+#define MSG(NAME, name, id, fields) OP(NAME, , fields)
+PROTO_OPS(OP)
+PROTO_MESSAGES(MSG)
+#undef NEW_IN
+#undef OP
+#undef MSG
 #undef F
 
 /* ---- reading, the usual case ----
@@ -204,11 +229,13 @@ static inline const uint8_t *quick_u64(const uint8_t *at, uint64_t *out, unsigne
 }
 
 /* These types are in rare lists alone, which are read by the slow way, as are operations with a
- * longer head. */
-#define HAS_SHORT_HEAD(list) ((int)FIELDS_OF_##list <= 15)
+ * longer head, or of fields that some versions have not. */
+#define HAS_SHORT_HEAD(list) \
+    ((int)FIELDS_OF_##list <= 15 && (int)FIELDS_OF_##list == (int)FIXED_FIELDS_OF_##list)
 #define quick_u32(at, out, bad) (*(out) = 0, *(bad) = 1, (at))
 #define quick_text(at, out, bad) (*(out) = (struct proto_text){0}, *(bad) = 1, (at))
 
+#define NEW_IN(first, fields) fields
 #define F(type, name)                        \
     {                                        \
         PROTO_C_##type value;                \
@@ -231,8 +258,13 @@ static inline const uint8_t *quick_u64(const uint8_t *at, uint64_t *out, unsigne
 PROTO_OPS(OP)
 #undef OP
 #undef F
+#undef NEW_IN
 
 /* The verdict is an enum in memory and a small number on the wire. */
+#define NEW_IN(first, fields)    \
+    if (r->version >= (first)) { \
+        fields                   \
+    }
 #define F(type, name)                  \
     {                                  \
         PROTO_C_##type value;          \
@@ -245,8 +277,12 @@ PROTO_OPS(OP)
     static bool read_one_of_##list(struct reader *r, element *out)                   \
     {                                                                                \
         uint64_t count = 0;                                                          \
-        if (!read_array(r, FIELDS_OF_##list, &count) || count != FIELDS_OF_##list) { \
+        uint32_t wanted = count_of_##list(r->version);                               \
+        if (!read_array(r, wanted, &count) || count != wanted) {                     \
             return false;                                                            \
+        }                                                                            \
+        if (wanted != FIELDS_OF_##list) {                                            \
+            memset(out, 0, sizeof *out);                                             \
         }                                                                            \
         fields return true;                                                          \
     }                                                                                \
@@ -268,6 +304,7 @@ PROTO_OPS(OP)
 PROTO_OPS(OP)
 #undef OP
 #undef F
+#undef NEW_IN
 
 static bool read_results(struct reader *r, struct proto_stores *out)
 {
@@ -295,16 +332,19 @@ static bool read_results(struct reader *r, struct proto_stores *out)
     return true;
 }
 
-#define F(type, name) +1
-#define MSG(NAME, name, id, fields) enum { FIELDS_OF_##NAME = 0 fields };
-PROTO_MESSAGES(MSG)
-#undef MSG
-#undef F
+/* What may be read whatever its version: a HELLO, whose first fields stay what they are, so that
+ * the other side learns which versions are spoken; an ERROR, which may say that there is none in
+ * common.
+ */
+static bool is_read_of_any(uint32_t version, uint64_t type)
+{
+    return type == PROTO_ERROR || (type == PROTO_HELLO && version > PROTO_VERSION);
+}
 
 enum err proto_decode(struct proto_decoder *decoder, const uint8_t *bytes, size_t length,
                       struct proto_message *out)
 {
-    struct reader r = {bytes, bytes + length, decoder};
+    struct reader r = {bytes, bytes + length, decoder, PROTO_VERSION};
     struct proto_message message;
     uint64_t count = 0, version = 0, type = 0;
     bool ok = false;
@@ -313,30 +353,40 @@ enum err proto_decode(struct proto_decoder *decoder, const uint8_t *bytes, size_
         !read_unsigned(&r, UINT32_MAX, &version)) {
         return ERR_PROTO;
     }
-    if (version != PROTO_VERSION) {
+    bool is_spoken = version >= PROTO_LOWEST && version <= PROTO_VERSION;
+    bool has_type = read_unsigned(&r, UINT32_MAX, &type);
+    if (!is_spoken && !(has_type && is_read_of_any((uint32_t)version, type))) {
         return ERR_VERSION;
     }
-    if (!read_unsigned(&r, UINT32_MAX, &type)) {
+    if (!has_type) {
         return ERR_PROTO;
     }
+    r.version = is_spoken ? (uint32_t)version : PROTO_VERSION;
     switch (type) {
 #define F(type, name) &&read_##type(&r, &m->name)
-#define MSG(NAME, name, id, fields)                \
-    case id: {                                     \
-        struct proto_##name *m = &message.name;    \
-        ok = count == 2 + FIELDS_OF_##NAME fields; \
-        break;                                     \
+#define NEW_IN(first, fields) &&(r.version < (first) || (true fields))
+#define MSG(NAME, name, id, fields)                                  \
+    case id: {                                                       \
+        struct proto_##name *m = &message.name;                      \
+        uint32_t wanted = 2 + count_of_##NAME(r.version);            \
+        if (wanted != 2 + FIELDS_OF_##NAME) {                        \
+            memset(m, 0, sizeof *m);                                 \
+        }                                                            \
+        ok = (is_spoken ? count == wanted : count >= wanted) fields; \
+        break;                                                       \
     }
         PROTO_MESSAGES(MSG)
 #undef MSG
+#undef NEW_IN
 #undef F
     default:
         return ERR_TYPE;
     }
-    if (!ok || r.at != r.end) {
+    if (!ok || (is_spoken && r.at != r.end)) {
         return ERR_PROTO;
     }
     message.type = (enum proto_type)type;
+    message.version = (uint32_t)version;
     *out = message;
     return ERR_OK;
 }
@@ -345,6 +395,7 @@ enum err proto_decode(struct proto_decoder *decoder, const uint8_t *bytes, size_
 
 struct writer {
     uint8_t *at, *end;
+    uint32_t version; /* of the message */
 };
 
 static int writer_append(void *context, const char *bytes, size_t length)
@@ -411,6 +462,7 @@ static inline uint8_t *put_u64(uint8_t *at, uint64_t value)
 #define put_u32(at, value) ((void)(value), NULL)
 #define put_text(at, value) ((void)(value), NULL)
 
+#define NEW_IN(first, fields) fields
 #define F(type, name) at = at == NULL ? NULL : put_##type(at, op->name);
 #define OP(list, element, fields)                                                     \
     static inline bool write_quickly_##list(struct writer *w, const element *op)      \
@@ -427,20 +479,24 @@ static inline uint8_t *put_u64(uint8_t *at, uint64_t value)
 PROTO_OPS(OP)
 #undef OP
 #undef F
+#undef NEW_IN
 
 #define F(type, name) &&write_##type(p, list.at[i].name)
+#define NEW_IN(first, fields) &&(version < (first) || (true fields))
 #define OP(name, element, fields)                                                          \
     static bool write_##name(msgpack_packer *p, struct proto_##name list)                  \
     {                                                                                      \
+        const uint32_t version = ((const struct writer *)p->data)->version;                \
         bool ok = list.count <= PROTO_BATCH_MAX && msgpack_pack_array(p, list.count) == 0; \
         for (uint32_t i = 0; ok && i < list.count; i++) {                                  \
             ok = write_quickly_##name(p->data, &list.at[i]) ||                             \
-                 (msgpack_pack_array(p, FIELDS_OF_##name) == 0 fields);                    \
+                 (msgpack_pack_array(p, count_of_##name(version)) == 0 fields);            \
         }                                                                                  \
         return ok;                                                                         \
     }
 PROTO_OPS(OP)
 #undef OP
+#undef NEW_IN
 #undef F
 
 static bool write_results(msgpack_packer *p, struct proto_stores list)
@@ -462,28 +518,48 @@ static bool write_results(msgpack_packer *p, struct proto_stores list)
     return ok;
 }
 
-size_t proto_encode(const struct proto_message *message, uint8_t *bytes, size_t capacity)
+size_t proto_encode_as(uint32_t version, const struct proto_message *message, uint8_t *bytes,
+                       size_t capacity)
 {
-    struct writer w = {bytes,
-                       bytes + (capacity < PROTO_MESSAGE_MAX ? capacity : PROTO_MESSAGE_MAX)};
+    size_t room = capacity < PROTO_MESSAGE_MAX ? capacity : PROTO_MESSAGE_MAX;
+    struct writer w = {bytes, bytes + room, version};
     msgpack_packer packer, *p = &packer;
     bool ok = false;
 
+    CHECK_THAT(version >= PROTO_LOWEST && version <= PROTO_VERSION, "codec: a version spoken here");
     msgpack_packer_init(p, &w, writer_append);
     switch (message->type) {
 #define F(type, field) &&write_##type(p, m->field)
-#define MSG(NAME, name, id, fields)                                                            \
-    case id: {                                                                                 \
-        const struct proto_##name *m = &message->name;                                         \
-        ok = msgpack_pack_array(p, 2 + FIELDS_OF_##NAME) == 0 && write_u8(p, PROTO_VERSION) && \
-             write_u8(p, id) fields;                                                           \
-        break;                                                                                 \
+#define NEW_IN(first, fields) &&(version < (first) || (true fields))
+#define MSG(NAME, name, id, fields)                                                              \
+    case id: {                                                                                   \
+        const struct proto_##name *m = &message->name;                                           \
+        ok = msgpack_pack_array(p, 2 + count_of_##NAME(version)) == 0 && write_u8(p, version) && \
+             write_u8(p, id) fields;                                                             \
+        break;                                                                                   \
     }
         PROTO_MESSAGES(MSG)
 #undef MSG
+#undef NEW_IN
 #undef F
     }
     return ok ? (size_t)(w.at - bytes) : 0;
+}
+
+size_t proto_encode(const struct proto_message *message, uint8_t *bytes, size_t capacity)
+{
+    return proto_encode_as(PROTO_VERSION, message, bytes, capacity);
+}
+
+/* ---- which version ---- */
+
+uint32_t proto_common_version(const struct proto_message *hello, uint32_t lowest, uint32_t highest)
+{
+    bool has_range = hello->version >= PROTO_NEGOTIATES && hello->hello.highest != 0;
+    uint32_t from = has_range ? hello->hello.lowest : hello->version;
+    uint32_t to = has_range ? hello->hello.highest : hello->version;
+    uint32_t common = to < highest ? to : highest;
+    return from <= common && lowest <= common ? common : 0;
 }
 
 /* ---- names and texts ---- */

@@ -3,6 +3,8 @@
  * Threads: any, one decoder per thread. Memory: never allocates; a decoded message borrows its
  * texts from the bytes it was decoded from and its lists from the decoder: both must outlive it.
  * Errors: a malformed message is ERR_PROTO, ERR_VERSION or ERR_TYPE and says nothing more.
+ * Versions: a message is of one of PROTO_LOWEST to PROTO_VERSION, and says of which. Besides, the
+ * HELLO of a later version is read as far as it is known here, and an ERROR of any version.
  * Encoding goes through msgpack-c but for small numbers and keys, which lists are full of and which
  * it would append one call each. Decoding is our own bounded reader: every count is checked
  * against the bytes that are left and the list's limit before anything is touched, where
@@ -113,6 +115,9 @@ struct proto_member_row {
     /* totals of its last report on that job; 0: no report */
     uint64_t nodes, asks, waited_us, talked_us;
     uint64_t duplicated, abandoned, bytes_sent, bytes_received;
+    struct proto_text release, why; /* why: it refuses the job `refuses` */
+    uint64_t refuses; /* 0: none */
+    uint8_t highest; /* version that it speaks; 0: its shard does not know */
 };
 
 /* An open job of a shard, for people. */
@@ -127,6 +132,7 @@ struct proto_job_row {
     struct proto_text line;
 };
 
+#define NEW_IN(version, fields) fields
 #define F(type, name)
 #define OP(list, element, fields) \
     typedef struct proto_##list { \
@@ -162,6 +168,7 @@ enum proto_type {
 
 struct proto_message {
     enum proto_type type;
+    uint32_t version; /* of a message that was read; of an ERROR perhaps none that is spoken here */
     union {
 #define MSG(NAME, name, id, fields) struct proto_##name name;
         PROTO_MESSAGES(MSG)
@@ -169,15 +176,18 @@ struct proto_message {
     };
 };
 #undef F
+#undef NEW_IN
 
 /* Room for the one list a message may carry. */
 struct proto_decoder {
     union {
+#define NEW_IN(version, fields)
 #define F(type, name)
 #define OP(list, element, fields) element list[PROTO_BATCH_MAX];
         PROTO_OPS(OP)
 #undef OP
 #undef F
+#undef NEW_IN
     };
 };
 
@@ -185,8 +195,16 @@ struct proto_decoder {
 enum err proto_decode(struct proto_decoder *decoder, const uint8_t *bytes, size_t length,
                       struct proto_message *out);
 
-/* Writes a message; returns its length, or 0 when it does not fit into `capacity`. */
+/* Writes a message of the newest version; returns its length, or 0 when it does not fit into
+ * `capacity`. */
 size_t proto_encode(const struct proto_message *message, uint8_t *bytes, size_t capacity);
+/* The same of another version, PROTO_LOWEST to PROTO_VERSION, without the fields that are newer. */
+size_t proto_encode_as(uint32_t version, const struct proto_message *message, uint8_t *bytes,
+                       size_t capacity);
+
+/* The highest version that both speak, the sender of this HELLO and a program of `lowest` to
+ * `highest`; 0: there is none. */
+uint32_t proto_common_version(const struct proto_message *hello, uint32_t lowest, uint32_t highest);
 
 /* Borrows a terminated string. */
 struct proto_text proto_text_of(const char *string);

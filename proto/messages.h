@@ -7,13 +7,16 @@
  * F(type, name): u8 u16 u32 u64 i16 are integers checked for range; text is a msgpack string;
  * `results` is a list of results packed into a msgpack bin, PROTO_RESULT_BYTES each, because
  * nothing else is sent as often; `bytes` is a msgpack bin that the shard does not look into; the
- * others are lists of the operations below. Pure. */
+ * others are lists of the operations below. NEW_IN(version, fields): not there in messages of
+ * earlier versions, where the reader finds zeros; new fields stand at the end. Pure. */
 #ifndef PROTO_MESSAGES_H
 #define PROTO_MESSAGES_H
 
 #include "common/counters.h"
 
-#define PROTO_VERSION 8
+#define PROTO_VERSION 9 /* the newest that is spoken here */
+#define PROTO_LOWEST 8 /* the oldest */
+#define PROTO_NEGOTIATES 9 /* the first of which HELLO names a range */
 
 /* OP(list name, C struct of one element, fields) */
 #define PROTO_OPS(OP)                                                                              \
@@ -35,7 +38,8 @@
     OP(member_rows, struct proto_member_row,                                                       \
        F(u32, session) F(u32, instance_id) F(u8, role) F(u64, job) F(u32, silent_ms) F(text, name) \
            F(text, user) F(u64, nodes) F(u64, asks) F(u64, waited_us) F(u64, talked_us)            \
-               F(u64, duplicated) F(u64, abandoned) F(u64, bytes_sent) F(u64, bytes_received))     \
+               F(u64, duplicated) F(u64, abandoned) F(u64, bytes_sent) F(u64, bytes_received)      \
+                   NEW_IN(9, F(u8, highest) F(text, release) F(u64, refuses) F(text, why)))        \
     OP(job_rows, struct proto_job_row,                                                             \
        F(u64, job) F(u32, workers) F(u32, age_ms) F(u8, depth) F(u8, reached) F(text, owner)       \
            F(text, game) F(text, algorithm) F(text, position) F(text, user) F(i16, score)          \
@@ -58,7 +62,8 @@
 #define PROTO_MESSAGES(MSG)                                                                        \
     MSG(HELLO, hello, 1,                                                                           \
         F(u32, request) F(u8, role) F(u8, flags) F(u64, namespace_id) F(u64, instance)             \
-            F(text, name) F(u64, table_id))                                                        \
+            F(text, name) F(u64, table_id)                                                         \
+                NEW_IN(9, F(u8, lowest) F(u8, highest) F(text, release)))                          \
     MSG(WELCOME, welcome, 2,                                                                       \
         F(u32, request) F(u32, session) F(u64, boot) F(u32, heartbeat_ms) F(u32, batch_max)        \
             F(u32, jobs) F(u32, inflight_age_max_ms) F(u64, place))                                \
@@ -75,7 +80,7 @@
     MSG(JOB_REPORT, job_report, 13,                                                                \
         F(u64, job) F(u64, instance) F(u8, state) F(u8, depth) F(i16, score) F(u16, move)          \
             COUNTERS_REPORTED(PROTO_COUNTER) COUNTERS_OF_TALK(PROTO_TALK) F(text, line)            \
-                F(text, name))                                                                     \
+                F(text, name) NEW_IN(9, F(text, why)))                                             \
     MSG(NODE_DONE, node_done, 14, F(stores, list))                                                 \
     MSG(STATS, stats, 15, F(u32, request))                                                         \
     MSG(STATS_ANSWER, stats_answer, 16, F(u32, request) F(figures, list))                          \

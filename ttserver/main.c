@@ -298,6 +298,9 @@ static int run(int argc, char **argv)
         a.server.metrics = &a.metrics;
     }
     divide_memory(&a.server.core, a.memory / a.server.shards);
+    if (lane_highest_version() != 0) {
+        a.server.core.version = lane_highest_version();
+    }
     code = server_run(&a.server);
     redis_address_wipe(&a.backing);
     return code;

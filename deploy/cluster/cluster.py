@@ -228,6 +228,92 @@ def restart(cluster, supplies, a):
     return bring_up(cluster, supplies, hosts_of(cluster, supplies, a.host), True, a.timeout)
 
 
+def tables_of(cluster, supplies):
+    """{address: figures} of the shards that are up as this machine sees them, as `abdada top` has them."""
+    words = [supplies.abdada, "top", "--once", "--json", "--servers", ",".join(cluster.servers),
+             *(["--keys", cluster.keys] if cluster.keys else [])]
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    try:
+        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        return {row["address"]: row for row in rows if row["kind"] == "shard" and row["state"] == "up"}
+    except (ValueError, KeyError):
+        raise Trouble(f"abdada top: {done.stderr.decode('utf-8', 'replace').strip() or 'no answer'}") from None
+
+
+def wait_for_all(cluster, supplies, seen, workers, bound):
+    """Until each of the shards `seen` is up again, and has so many workers and the jobs that the others have."""
+    end = time.monotonic() + bound
+    while True:
+        now = tables_of(cluster, supplies)
+        missing = [address for address in seen if address not in now]
+        late = [address for address, row in now.items() if address in seen and
+                (row["workers"] < workers or
+                 row["jobs"] < min((other["jobs"] for at_other, other in now.items() if at_other != address), default=0))]
+        if not missing and not late:
+            return
+        if time.monotonic() > end:
+            what = "is not up again" if missing else f"has {now[late[0]]['workers']} of {workers} workers again"
+            raise Trouble(f"{(missing or late)[0]} {what} after {bound} s")
+        time.sleep(0.2)
+
+
+def threads_of(hosts):
+    """How many workers run on hosts that can be reached."""
+    def one(host):
+        try:
+            host.call("probe")
+        except (Trouble, KeyError, ValueError, OSError):
+            return 0
+        return sum(int(host.facts["cpus"] if each.values.threads == "all" else each.values.threads)
+                   for each in host.programs if each.what == "ttworker"
+                   and each.name in host.found and host.found[each.name].phase == "up")
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        return sum(pool.map(one, hosts))
+
+
+def upgrade_host(cluster, supplies, host, bound):
+    """One host. Whether anything there was started again."""
+    seen = tables_of(cluster, supplies)
+    host.prepare(False, bound)
+    host.start_workers(bound)
+    for row in host.rows():
+        if row.state != "up":
+            raise Trouble(f"{row.what} is {row.state}{f': {row.why}' if row.why else ''}")
+    again = [each for each in host.begun if each.name in host.was]
+    lost = [each.name for each in again if each.what == "ttserver" and not each.keeps_results()]
+    if lost:
+        say(f"{host.name}: {', '.join(lost)}: empty now, as it has neither --snapshot nor --backing")
+    if host.is_changed:
+        wait_for_all(cluster, supplies, seen, threads_of(hosts_of(cluster, supplies)), bound)
+    return host.is_changed
+
+
+def upgrade(cluster, supplies, a):
+    """Host by host, each when the one before serves again; ends with the first that does not."""
+    supplies.load(cluster, may_make_keys=False)
+    every, hosts = hosts_of(cluster, supplies), hosts_of(cluster, supplies, a.host)
+    keep_past(cluster, gone_from(cluster, every) + every)
+    done, left = [], [host.name for host in hosts]
+
+    def one(host):
+        try:
+            if upgrade_host(cluster, supplies, host, a.timeout):
+                say(f"{host.name}: upgraded, and serves again")
+                done.append(host)
+        except Trouble as trouble:
+            rest = f"; {', '.join(left[1:])} as before" if left[1:] else ""
+            raise Trouble(f"{trouble}{rest}: `abdada cluster upgrade` again goes on") from None
+    for host in hosts:
+        each_host([host], one)
+        if host.trouble:
+            return 1
+        left.pop(0)
+    is_up = show(hosts)
+    if not done:
+        print(f"\nunchanged: all runs as {cluster.path} says")
+    return 0 if is_up else 1
+
+
 def status(cluster, supplies, a):
     hosts = hosts_of(cluster, supplies)
     each_host(hosts, Host.states)
@@ -308,6 +394,11 @@ COMMANDS = {
     "logs": (logs, "print logs, or follow them",
              "Prints the last lines of the logs, with host and program before each."),
     "restart": (restart, "start programs again", "Does what `up` does, and starts what runs again."),
+    "upgrade": (upgrade, "put other programs in their place, host by host",
+                "Does what `up` does, but for one host after the other, in the order of the file: each when the shards "
+                "of the one before are up again and all workers and jobs are back there, so that searches go on. What "
+                "a shard has in its table is lost unless it has --snapshot or --backing. Ends with the first host "
+                "that fails; the others stay as they are, and `upgrade` again goes on."),
     "bench": (bench, "measure what the hosts bring",
               "Measures the running cluster with one host, two and all: nodes, depth in a time, an ending, talk. In about ten "
               "minutes, during which workers are stopped and started again; nobody else should search."),
@@ -342,10 +433,10 @@ def read_arguments(words, version):
                              help=f"the cluster (default: {FILE})")
         if name == "bench":
             command.add_argument("--quick", action="store_true", help="in about a minute, less exactly")
-        if name in ("up", "restart", "down", "bench"):
+        if name in ("up", "restart", "upgrade", "down", "bench"):
             command.add_argument("--timeout", type=int, default=60, metavar="S",
                                  help="seconds to wait until all are ready, or have stopped (default 60)")
-        if name in ("logs", "restart"):
+        if name in ("logs", "restart", "upgrade"):
             command.add_argument("host", nargs="*", metavar="HOST", help="only these (default: all)")
         if name in ("status", "bench"):
             command.add_argument("--json", action="store_true", help="one object a line")
@@ -365,7 +456,7 @@ def do(host_script, abdada, version, words):
     except SystemExit as end:  # --help, --version, or wrong use
         return end.code
     cluster, supplies = Cluster(a.file), Supplies(host_script, abdada, version)
-    if a.command in ("up", "restart", "down", "bench"):
+    if a.command in ("up", "restart", "upgrade", "down", "bench"):
         try:
             fcntl.flock(cluster.open, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

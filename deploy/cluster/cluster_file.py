@@ -228,6 +228,10 @@ class Program:
     def __init__(self, what, name, values, address="-"):
         self.what, self.name, self.values, self.address = what, name, values, address
 
+    def keeps_results(self):
+        """Whether a shard that is started again has the results that it had."""
+        return any(option.split("=")[0] in ("--snapshot", "--backing") for option in self.values.options)
+
 
 class Cluster:
     """What a file says. hosts: each with name, ssh, address, is_installed and its programs, shards first."""

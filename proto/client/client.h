@@ -12,7 +12,9 @@
  *
  * A key belongs to the shard that is up and whose place weighs most (rendezvous hashing,
  * PROTOCOL.md section 5). A shard that stays silent loses its keys to the others until it answers a
- * HELLO again; one that is much slower than the nearest, until it no longer is (keeps_slow). */
+ * HELLO again; one that is much slower than the nearest, until it no longer is (keeps_slow).
+ *
+ * With each shard it speaks the highest version that both do (PROTOCOL.md section 12). */
 #ifndef PROTO_CLIENT_CLIENT_H
 #define PROTO_CLIENT_CLIENT_H
 
@@ -103,6 +105,8 @@ struct client_options {
     uint64_t instance; /* random, one per client */
     uint64_t table_id; /* random, one for all who share a table (SHARE) [unknown] */
     const char *name; /* for people; copied, cut to CLIENT_NAME_MAX */
+    const char *release; /* of the program, for people; borrowed [none] */
+    uint32_t version; /* the highest of the protocol that it speaks [PROTO_VERSION] */
     uint32_t rto_min_us, rto_max_us; /* bounds of the wait for an answer [2,000, 250,000] */
     unsigned timeouts_in_row; /* time-outs in a row that take a shard out [3] */
     bool keeps_slow; /* a shard that is much slower than the nearest keeps its keys */
@@ -276,6 +280,8 @@ uint64_t client_shard_boot(const struct client *client, unsigned shard);
 uint64_t client_shard_place(const struct client *client, unsigned shard);
 /* How old an in-flight entry may become there before it expires; 0: it does not. */
 uint32_t client_inflight_age_max_ms(const struct client *client, unsigned shard);
+/* The version of the protocol that is spoken with it, as its last WELCOME was. */
+uint32_t client_shard_version(const struct client *client, unsigned shard);
 /* The shard that owns the key now, or CLIENT_NOWHERE. */
 unsigned client_owner(const struct client *client, uint64_t key);
 uint32_t client_rtt_us(const struct client *client, unsigned shard); /* smoothed; 0: none yet */

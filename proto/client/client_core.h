@@ -13,6 +13,7 @@ enum {
     OTHERS_MAX = 4, /* requests outstanding at one shard besides an ask or peek for each ticket */
     UNSENT_PAUSE_MIN_US = 1000, /* before what the port did not take is tried again: HELLOs, jobs */
     STOPPED_MAX = 16, /* stopped jobs whose stop is repeated */
+    CLIENT_VERSIONS = PROTO_VERSION - PROTO_LOWEST + 1,
     REFUSED_PAUSE_US = 1000000, /* between HELLOs to a shard that does not take us */
 };
 
@@ -37,6 +38,7 @@ struct part {
     uint16_t first, count; /* of a list: where its first is among the ticket's, how many */
     uint16_t previous, next; /* all outstanding parts, oldest first */
     uint8_t kind, shard;
+    uint8_t version; /* of a HELLO */
 };
 
 /* Its index is the low bits of its id. */
@@ -74,6 +76,7 @@ struct shard {
     bool known; /* has welcomed us once */
     uint32_t session, batch_max, heartbeat_ms, inflight_age_max_ms;
     uint64_t boot, place;
+    uint32_t version; /* that is spoken with it, or tried */
     uint32_t flush_request; /* outstanding; it has no time-out; 0: none */
     struct rtt rtt;
     unsigned timeouts_in_row;
@@ -107,8 +110,8 @@ struct stored_job {
     bool used;
     uint64_t job;
     uint64_t barred; /* bit i: shard i will not take it, however often */
-    size_t length;
-    uint8_t bytes[PROTO_JOB_BYTES]; /* its JOB_POST */
+    size_t length[CLIENT_VERSIONS];
+    uint8_t bytes[CLIENT_VERSIONS][PROTO_JOB_BYTES]; /* its JOB_POST */
 };
 
 struct client {
@@ -199,8 +202,8 @@ struct part *shard_answered(struct client *c, unsigned shard, enum part_kind kin
                             uint32_t request);
 /* Out of the map into `state`; everything outstanding there is lost. */
 void shard_fall(struct client *c, unsigned shard, enum client_state state);
-void shard_on_welcome(struct client *c, unsigned shard, const struct proto_welcome *m);
-void shard_on_error(struct client *c, unsigned shard, const struct proto_error *m);
+void shard_on_welcome(struct client *c, unsigned shard, const struct proto_message *message);
+void shard_on_error(struct client *c, unsigned shard, const struct proto_message *message);
 /* The shard that passes on the letters of a job, or CLIENT_NOWHERE: slow or not, so that all
  * clients for whom the same shards are up agree. */
 unsigned shard_for_mail(const struct client *c, uint64_t job);

@@ -30,7 +30,8 @@ void job_on_error(struct client *c, unsigned shard, const struct proto_error *m)
 
 static bool send_post(struct client *c, unsigned shard, const struct stored_job *job)
 {
-    return client_send_bytes(c, shard, job->bytes, job->length);
+    uint32_t form = c->shards[shard].version - PROTO_LOWEST;
+    return client_send_bytes(c, shard, job->bytes[form], job->length[form]);
 }
 
 static bool send_stop(struct client *c, unsigned shard, uint64_t job)
@@ -111,9 +112,12 @@ enum err client_job_post(struct client *c, const struct proto_job_post *job, uin
     if (!room) {
         return ERR_FULL;
     }
-    room->length = proto_encode(&m, room->bytes, sizeof room->bytes);
-    if (room->length == 0) {
-        return ERR_RANGE;
+    for (uint32_t i = 0; i < CLIENT_VERSIONS; i++) {
+        room->length[i] =
+            proto_encode_as(PROTO_LOWEST + i, &m, room->bytes[i], sizeof room->bytes[i]);
+        if (room->length[i] == 0) {
+            return ERR_RANGE;
+        }
     }
     room->used = true;
     room->job = job->job;

@@ -21,7 +21,7 @@ static void count_message(struct client *c, enum proto_type type, size_t length)
 
 bool client_send(struct client *c, unsigned shard, const struct proto_message *message)
 {
-    size_t length = proto_encode(message, c->scratch, c->scratch_size);
+    size_t length = proto_encode_as(c->shards[shard].version, message, c->scratch, c->scratch_size);
     CHECK(length > 0);
     bool is_sent = client_send_bytes(c, shard, c->scratch, length);
     if (is_sent) {

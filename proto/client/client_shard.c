@@ -122,7 +122,7 @@ static uint32_t next_pause(const struct client *c, struct shard *s)
     return s->unsent_pause_us;
 }
 
-static void shard_greet(struct client *c, unsigned shard)
+static void shard_greet_as(struct client *c, unsigned shard, uint32_t version)
 {
     struct shard *s = &c->shards[shard];
     struct part *part = NULL;
@@ -137,6 +137,8 @@ static void shard_greet(struct client *c, unsigned shard)
         return;
     }
     part->deadline_us = c->now_us + c->options.rto_max_us; /* a repeat is on its way before */
+    part->version = (uint8_t)version;
+    s->version = version;
     struct proto_message m = {.type = PROTO_HELLO};
     m.hello.request = part->request;
     m.hello.role = (uint8_t)c->options.role;
@@ -146,12 +148,23 @@ static void shard_greet(struct client *c, unsigned shard)
     m.hello.instance = c->options.instance;
     m.hello.name = proto_text_of(c->name);
     m.hello.table_id = c->options.table_id;
+    m.hello.lowest = PROTO_LOWEST;
+    m.hello.highest = (uint8_t)c->options.version;
+    m.hello.release = proto_text_of(c->options.release != NULL ? c->options.release : "");
     if (client_send(c, shard, &m)) {
         s->unsent_pause_us = 0;
     } else {
         s->hello_due_us = c->now_us + next_pause(c, s);
         part_close(c, part);
     }
+}
+
+/* To a shard that is not up, in our highest version: another program may have its address by now.
+ */
+static void shard_greet(struct client *c, unsigned shard)
+{
+    const struct shard *s = &c->shards[shard];
+    shard_greet_as(c, shard, s->state == CLIENT_UP ? s->version : c->options.version);
 }
 
 /* ---- time-outs ---- */
@@ -341,10 +354,12 @@ void client_bye(struct client *c, uint64_t now_us)
 
 /* Queued releases stay even when the session is new to us: with several HELLOs under way it may be
  * the one that took our last asks. To release what one has not in flight is no error. */
-static void shard_adopt(struct client *c, unsigned shard, const struct proto_welcome *m)
+static void shard_adopt(struct client *c, unsigned shard, const struct proto_message *message)
 {
+    const struct proto_welcome *m = &message->welcome;
     struct shard *s = &c->shards[shard];
     s->known = true;
+    s->version = message->version;
     s->boot = m->boot;
     s->place = m->place;
     s->session = m->session;
@@ -356,10 +371,10 @@ static void shard_adopt(struct client *c, unsigned shard, const struct proto_wel
     s->timeouts_in_row = 0;
 }
 
-static void shard_rise(struct client *c, unsigned shard, const struct proto_welcome *m)
+static void shard_rise(struct client *c, unsigned shard, const struct proto_message *message)
 {
     struct shard *s = &c->shards[shard];
-    shard_adopt(c, shard, m);
+    shard_adopt(c, shard, message);
     rtt_reset(&s->rtt, c->options.rto_min_us, c->options.rto_max_us);
     s->is_slow = false;
     s->verdicts = 0;
@@ -369,8 +384,9 @@ static void shard_rise(struct client *c, unsigned shard, const struct proto_welc
     (void)queue_flush(c, shard);
 }
 
-void shard_on_welcome(struct client *c, unsigned shard, const struct proto_welcome *m)
+void shard_on_welcome(struct client *c, unsigned shard, const struct proto_message *message)
 {
+    const struct proto_welcome *m = &message->welcome;
     struct shard *s = &c->shards[shard];
     struct part *part = part_find(c, m->request, shard);
     if (!part || part->kind != PART_HELLO) {
@@ -396,10 +412,10 @@ void shard_on_welcome(struct client *c, unsigned shard, const struct proto_welco
     }
     bool was_slow = s->is_slow;
     if (s->state != CLIENT_UP) {
-        shard_rise(c, shard, m);
+        shard_rise(c, shard, message);
     } else {
         bool is_other_session = s->session != m->session;
-        shard_adopt(c, shard, m);
+        shard_adopt(c, shard, message);
         if (is_other_session || confirms) {
             job_send_all(c, shard);
         }
@@ -423,10 +439,64 @@ bool shard_on_flushed(struct client *c, unsigned shard, uint32_t request,
     return true;
 }
 
-void shard_on_error(struct client *c, unsigned shard, const struct proto_error *m)
+/* The HELLO that was refused for its version, or the first that may be meant: a shard that could
+ * not read it names none. NULL: none. */
+static struct part *refused_hello(struct client *c, unsigned shard, uint32_t request,
+                                  uint32_t spoken)
+{
+    struct part *named = part_find(c, request, shard);
+    if (named != NULL && named->kind == PART_HELLO) {
+        return named;
+    }
+    for (uint16_t i = c->oldest; i != PART_NONE; i = c->parts[i].next) {
+        struct part *part = &c->parts[i];
+        if (part->kind == PART_HELLO && part->shard == shard && part->version != spoken) {
+            return part;
+        }
+    }
+    return NULL;
+}
+
+static void say_refused(struct client *c, unsigned shard, const struct proto_error *m)
+{
+    c->shards[shard].hello_due_us = c->now_us + REFUSED_PAUSE_US;
+    event_put(c, (struct client_event){
+                     .kind = CLIENT_HELLO_REFUSED, .shard = shard, .refused = {.why = &m->text}});
+}
+
+/* The shard speaks another version, that of its message. If it is an older one that we speak, too,
+ * a HELLO in it follows at once: only down, so that a shard that refuses all is asked no more often
+ * than it is probed. What it says of messages that left before that is passed over. */
+static void on_other_version(struct client *c, unsigned shard, const struct proto_message *message)
 {
     struct shard *s = &c->shards[shard];
+    const uint32_t spoken = message->version;
+    struct part *part = refused_hello(c, shard, message->error.request, spoken);
+    bool is_older = part != NULL && part->version > spoken;
+    bool is_common = spoken >= PROTO_LOWEST && spoken <= c->options.version;
+    if (part != NULL) {
+        part_lose(c, part);
+    }
+    if (s->state == CLIENT_UP && s->version != spoken) { /* another program has its address */
+        is_older = s->version > spoken;
+        shard_fall(c, shard, CLIENT_GREETING);
+    }
+    if (s->state != CLIENT_UP && !is_common) {
+        say_refused(c, shard, &message->error);
+    } else if (s->state != CLIENT_UP && is_older) {
+        shard_greet_as(c, shard, spoken);
+    }
+}
+
+void shard_on_error(struct client *c, unsigned shard, const struct proto_message *message)
+{
+    const struct proto_error *m = &message->error;
+    struct shard *s = &c->shards[shard];
     c->counters.refused++;
+    if (m->code == PROTO_ERR_VERSION) {
+        on_other_version(c, shard, message);
+        return;
+    }
     if (m->code == PROTO_ERR_SESSION) {
         /* Several requests may be refused before the HELLO arrives: only the first acts. */
         if (s->state == CLIENT_UP) {
@@ -444,10 +514,7 @@ void shard_on_error(struct client *c, unsigned shard, const struct proto_error *
         return;
     }
     if (part->kind == PART_HELLO && (m->code == PROTO_ERR_LIMIT || m->code == PROTO_ERR_ROLE)) {
-        s->hello_due_us = c->now_us + REFUSED_PAUSE_US;
-        event_put(c, (struct client_event){.kind = CLIENT_HELLO_REFUSED,
-                                           .shard = shard,
-                                           .refused = {.why = &m->text}});
+        say_refused(c, shard, m);
     }
     s->timeouts_in_row = 0;
     part_lose(c, part);

@@ -32,10 +32,12 @@ static enum err complete(struct client_options *o)
     o->lists = or_default(o->lists, o->tickets);
     o->queue = or_default(o->queue, 64);
     o->jobs = or_default(o->jobs, 2);
+    o->version = or_default(o->version, PROTO_VERSION);
     bool ok = o->shards >= 1 && o->shards <= CLIENT_SHARDS_MAX && o->rto_min_us <= o->rto_max_us &&
               o->rto_max_us <= 60000000 && o->tickets <= 1024 && o->ask_max <= PROTO_BATCH_MAX &&
               o->peek_max <= PROTO_BATCH_MAX && o->lists <= o->tickets &&
-              o->queue <= PROTO_BATCH_MAX && o->jobs <= 64;
+              o->queue <= PROTO_BATCH_MAX && o->jobs <= 64 && o->version >= PROTO_LOWEST &&
+              o->version <= PROTO_VERSION;
     return ok ? ERR_OK : ERR_RANGE;
 }
 
@@ -109,6 +111,7 @@ static bool allocate(struct client *c)
         q->releases = calloc(o->queue, sizeof *q->releases);
         ok = q->stores && q->releases;
         rtt_reset(&c->shards[s].rtt, o->rto_min_us, o->rto_max_us);
+        c->shards[s].version = o->version;
     }
     return ok;
 }
@@ -211,7 +214,7 @@ static void apply(struct client *c, unsigned shard, const struct proto_message *
 #define EVENT(kind, field, from) ((struct client_event){CLIENT_##kind, shard, .field = &m->from})
     switch (m->type) {
     case PROTO_WELCOME:
-        shard_on_welcome(c, shard, &m->welcome);
+        shard_on_welcome(c, shard, m);
         break;
     case PROTO_RETRIEVE_ANSWER:
         table_on_answer(c, shard, &m->retrieve_answer);
@@ -260,7 +263,7 @@ static void apply(struct client *c, unsigned shard, const struct proto_message *
         (void)shard_on_flushed(c, shard, m->flushed.request, NULL);
         break;
     case PROTO_ERROR:
-        shard_on_error(c, shard, &m->error);
+        shard_on_error(c, shard, m);
         break;
     case PROTO_BYE:
         on_bye(c, shard);
@@ -292,6 +295,13 @@ static void apply(struct client *c, unsigned shard, const struct proto_message *
 #undef EVENT
 }
 
+/* A shard that speaks no version of ours says so in its own. */
+static bool is_spoken(const struct client *c, const struct proto_message *m)
+{
+    bool refuses_version = m->type == PROTO_ERROR && m->error.code == PROTO_ERR_VERSION;
+    return refuses_version || (m->version >= PROTO_LOWEST && m->version <= c->options.version);
+}
+
 void client_receive(struct client *c, unsigned shard, const uint8_t *bytes, size_t length,
                     uint64_t now_us)
 {
@@ -301,7 +311,7 @@ void client_receive(struct client *c, unsigned shard, const uint8_t *bytes, size
     client_advance(c, now_us);
     c->counters.messages_received++;
     c->counters.bytes_received += length;
-    if (proto_decode(c->decoder, bytes, length, m) != ERR_OK) {
+    if (proto_decode(c->decoder, bytes, length, m) != ERR_OK || !is_spoken(c, m)) {
         c->counters.malformed++;
         return;
     }
@@ -357,6 +367,12 @@ uint32_t client_inflight_age_max_ms(const struct client *c, unsigned shard)
 {
     CHECK(shard < c->options.shards);
     return c->shards[shard].inflight_age_max_ms;
+}
+
+uint32_t client_shard_version(const struct client *c, unsigned shard)
+{
+    CHECK(shard < c->options.shards);
+    return c->shards[shard].version;
 }
 
 uint32_t client_rtt_us(const struct client *c, unsigned shard)

@@ -1,9 +1,20 @@
 #include "proto/transport/lane.h"
 
+#include <stdlib.h>
+
+uint32_t lane_highest_version(void)
+{
+    const char *text = getenv("ABDADA_PROTOCOL");
+    return text != NULL ? (uint32_t)strtoul(text, NULL, 10) : 0;
+}
+
 enum err lane_open(struct client_lane *lane, const struct client_options *options)
 {
     struct client_port port = {lane->shell.self, lane->shell.send};
-    return client_open(options, &port, &lane->client);
+    struct client_options completed = *options;
+    completed.version = lane->shell.version != 0 ? lane->shell.version : lane_highest_version();
+    completed.release = PROGRAM_VERSION;
+    return client_open(&completed, &port, &lane->client);
 }
 
 void lane_close(struct client_lane *lane)

@@ -12,7 +12,12 @@ struct client_lane {
     struct client *client;
 };
 
-/* The shell is there. As client_open. */
+/* The highest version of the protocol that this process is to speak: ABDADA_PROTOCOL, with which
+ * tests mix versions (docs/testing.md), or 0: the newest. Of a number that is not spoken here
+ * client_open says ERR_RANGE. */
+uint32_t lane_highest_version(void);
+
+/* The shell is there. As client_open, with that version, and the release of this program. */
 enum err lane_open(struct client_lane *lane, const struct client_options *options);
 /* Says BYE. Accepts one that was not opened, and twice. */
 void lane_close(struct client_lane *lane);

@@ -41,6 +41,8 @@ struct remote_shell {
                             */
     uint32_t
         ask_cost_us; /* what an ask and its store count as in adapting the remote depth limit */
+    uint32_t version; /* the highest of the protocol that the client speaks; 0: as
+                         lane_highest_version says */
     uint32_t rest_us; /* between two reads while no answer is awaited; 0: every serve reads */
 };
 

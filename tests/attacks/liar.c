@@ -202,6 +202,7 @@ static unsigned draw_count(struct writer *w)
 #define PUT_text(w, name) put_text(w, name)
 
 /* One function for each list: its elements, as proto/messages.h has them. */
+#define NEW_IN(version, fields) fields
 #define F(type, name) +1
 #define OP(list, element, fields) static const unsigned fields_of_##list = 0 fields;
 PROTO_OPS(OP)
@@ -290,6 +291,7 @@ static const struct kind {
 #undef MSG
 };
 #undef F
+#undef NEW_IN
 enum { KINDS = sizeof kinds / sizeof kinds[0] };
 
 /* ---- the sessions ---- */

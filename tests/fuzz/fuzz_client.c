@@ -163,7 +163,8 @@ static void aim(struct client *c, unsigned shard, const uint8_t *bytes, size_t l
     default:
         return;
     }
-    size_t n = proto_encode(&m, aimed, sizeof aimed);
+    bool is_spoken = m.version >= PROTO_LOWEST && m.version <= PROTO_VERSION;
+    size_t n = proto_encode_as(is_spoken ? m.version : PROTO_VERSION, &m, aimed, sizeof aimed);
     receive(c, shard, aimed, n, now);
 }
 

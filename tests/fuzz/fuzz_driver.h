@@ -3,7 +3,8 @@
  *   gcc -fsanitize=address,undefined ... && ./fuzz_decode [RUNS [SEED]]      (100,000 and 1)
  *   clang -fsanitize=fuzzer,address -DLIBFUZZER ... && ./fuzz_decode CORPUS
  *
- * Reads tests/data/golden/messages.txt: run it from the top of the repository. */
+ * Reads tests/data/golden/messages-*.txt, of all versions that are spoken: run it from the top of
+ * the repository. */
 #ifndef TESTS_FUZZ_FUZZ_DRIVER_H
 #define TESTS_FUZZ_FUZZ_DRIVER_H
 
@@ -13,9 +14,10 @@
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
 #ifndef LIBFUZZER
+#include "proto/messages.h"
 #include "tests/fuzz/fuzz_own.h"
 
-enum { FUZZ_SEEDS = 64, FUZZ_GOLDEN_BYTES = 4096 };
+enum { FUZZ_SEEDS = 128, FUZZ_GOLDEN_BYTES = 4096 };
 _Static_assert((int)FUZZ_GOLDEN_BYTES <= (int)FUZZ_BYTES, "a message fits");
 
 struct fuzz_seeds {
@@ -26,6 +28,7 @@ struct fuzz_seeds {
 
 static int fuzz_load(struct fuzz_seeds *seeds, const char *path)
 {
+    unsigned before = seeds->count;
     char line[2 * FUZZ_GOLDEN_BYTES];
     FILE *file = fopen(path, "r");
     if (!file) {
@@ -41,7 +44,7 @@ static int fuzz_load(struct fuzz_seeds *seeds, const char *path)
         seeds->count += *n > 0;
     }
     fclose(file);
-    return seeds->count > 0 ? 0 : -1;
+    return seeds->count > before ? 0 : -1;
 }
 
 /* One change: a bit, a byte, an interesting byte, a cut, a growth, a piece of another message. */
@@ -94,9 +97,13 @@ static size_t fuzz_make(uint64_t *rng, uint8_t *bytes)
 
 int main(int argc, char **argv)
 {
-    if (fuzz_load(&fuzz_golden, "tests/data/golden/messages.txt") != 0) {
-        fprintf(stderr, "%s: no tests/data/golden/messages.txt here\n", argv[0]);
-        return 1;
+    for (unsigned version = PROTO_LOWEST; version <= PROTO_VERSION; version++) {
+        char path[64];
+        snprintf(path, sizeof path, "tests/data/golden/messages-%u.txt", version);
+        if (fuzz_load(&fuzz_golden, path) != 0) {
+            fprintf(stderr, "%s: no %s here\n", argv[0], path);
+            return 1;
+        }
     }
     fuzz_own(argc, argv, fuzz_make, NULL);
     return 0;

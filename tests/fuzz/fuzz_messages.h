@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* A valid message of a random type. */
+/* A valid message of a random type and version. */
 static size_t fuzz_message(uint64_t *rng, uint8_t *out, size_t room)
 {
     static const uint8_t types[] = {1,  1,  3,  3,  3,  5,  5,  6,  7,  9,  10, 12,
@@ -57,8 +57,14 @@ static size_t fuzz_message(uint64_t *rng, uint8_t *out, size_t room)
         m.hello.flags = (uint8_t)rng_below(rng, 8);
         m.hello.instance = rng_below(rng, 2);
         m.hello.table_id = rng_below(rng, 3);
+        m.hello.lowest = (uint8_t)rng_below(rng, PROTO_VERSION + 2);
+        m.hello.highest = (uint8_t)rng_below(rng, PROTO_VERSION + 2);
     } else if (m.type == PROTO_JOB_POST || m.type == PROTO_JOB_STOP || m.type == PROTO_JOB_REPORT) {
         m.job_post.job = rng_below(rng, 4); /* the first field of all three */
+        if (m.type == PROTO_JOB_REPORT) {
+            m.job_report.state = (uint8_t)rng_below(rng, 3);
+            m.job_report.why = proto_text_of(rng_below(rng, 2) ? "" : "unknown game");
+        }
     } else if (m.type == PROTO_HISTORY) {
         m.history.root_key = rng_below(rng, 4);
     } else if (m.type == PROTO_SHARE) {
@@ -71,7 +77,8 @@ static size_t fuzz_message(uint64_t *rng, uint8_t *out, size_t room)
         m.scan.cursor = rng_below(rng, 2) ? rng_below(rng, 80) : rng_next(rng);
         m.scan.depth = (uint8_t)rng_below(rng, 3);
     }
-    return proto_encode(&m, out, room);
+    return proto_encode_as(PROTO_LOWEST + rng_below(rng, PROTO_VERSION - PROTO_LOWEST + 1), &m, out,
+                           room);
 }
 
 #endif

@@ -71,11 +71,12 @@ def sow(name, corpus):
             file.write(bytes(73))  # all zeroes: the shortest request for work
         return
     messages = []
-    with open("tests/data/golden/messages.txt") as file:
-        for line in file:
-            words = line.split()
-            if len(words) == 2:
-                messages.append((words[0], bytes.fromhex(words[1])))
+    for path in sorted(glob.glob("tests/data/golden/messages-*.txt")):  # of each version that is spoken
+        with open(path) as file:
+            for line in file:
+                words = line.split()
+                if len(words) == 2:
+                    messages.append((words[0], bytes.fromhex(words[1])))
     hello = dict(messages)["HELLO"]
     for number, (kind, message) in enumerate(messages):
         if name == "fuzz_ttcore":

@@ -81,6 +81,7 @@ def planted_faults_are_caught():
                           ("skip-stop", "did not leave a job"),
                           ("lose-reports", "last reports missing"),
                           ("stale-index", "unevenly on jobs"),
+                          ("lose-versions", "pairs without a session"),
                           ("false-results", "sequentially")):
         status, failures, _ = chaos(f"1..{PLANTED}", "--plant", plant)
         caught = [f for f in failures if broken in f["broken"]]

@@ -64,7 +64,11 @@ static bool same_bytes(struct proto_bytes a, struct proto_bytes b)
     return a.length == b.length && (a.length == 0 || memcmp(a.at, b.at, a.length) == 0);
 }
 
+/* The version whose fields are compared. */
+static uint32_t compared_version = PROTO_VERSION;
+
 /* Some fields are enums or narrower in memory: go through the type of the wire. */
+#define NEW_IN(first, fields) fields
 #define F(type, name)           \
     {                           \
         PROTO_C_##type value;   \
@@ -87,7 +91,9 @@ static bool same_bytes(struct proto_bytes a, struct proto_bytes b)
 PROTO_OPS(OP)
 #undef OP
 #undef F
+#undef NEW_IN
 
+#define NEW_IN(first, fields) &&(compared_version < (first) || (true fields))
 #define F(type, name) &&same_##type(a.at[i].name, b.at[i].name)
 #define OP(list, element, fields)                                         \
     static bool same_##list(struct proto_##list a, struct proto_##list b) \
@@ -101,6 +107,7 @@ PROTO_OPS(OP)
 PROTO_OPS(OP)
 #undef OP
 #undef F
+#undef NEW_IN
 
 /* What is packed has depths and bounds of few bits, and no slots. */
 static void fill_results(struct filler *f, struct proto_stores *to)
@@ -123,6 +130,7 @@ static void fill_message(struct filler *f, struct proto_message *m, unsigned typ
     memset(m, 0, sizeof *m);
     m->type = (enum proto_type)type;
     switch (type) {
+#define NEW_IN(first, fields) fields
 #define F(ftype, field) fill_##ftype(f, &out->field);
 #define MSG(NAME, name, id, fields)          \
     case id: {                               \
@@ -135,6 +143,7 @@ static void fill_message(struct filler *f, struct proto_message *m, unsigned typ
     default:
         abort();
     }
+#undef NEW_IN
 }
 
 static bool same_message(const struct proto_message *a, const struct proto_message *b)
@@ -143,6 +152,7 @@ static bool same_message(const struct proto_message *a, const struct proto_messa
         return false;
     }
     switch (a->type) {
+#define NEW_IN(first, fields) &&(compared_version < (first) || (true fields))
 #define F(ftype, field) &&same_##ftype(x->field, y->field)
 #define MSG(NAME, name, id, fields)                             \
     case id: {                                                  \
@@ -152,6 +162,7 @@ static bool same_message(const struct proto_message *a, const struct proto_messa
         PROTO_MESSAGES(MSG)
 #undef MSG
 #undef F
+#undef NEW_IN
     }
     return false;
 }

@@ -9,7 +9,8 @@ import time
 import msgpack
 import zmq
 
-VERSION = 8
+VERSION = 9
+LOWEST = 8  # the oldest version that is spoken, too (section 12)
 (HELLO, WELCOME, RETRIEVE_ASK, RETRIEVE_ANSWER, STORE_HASH, RELEASE, PEEK, PEEK_ANSWER, HEARTBEAT,
  JOB_POST, JOB, JOB_STOP, JOB_REPORT, NODE_DONE, STATS, STATS_ANSWER, ERROR, BYE, WORKER_INDEX, MEMBERS,
  MEMBERS_ANSWER, JOBS, JOBS_ANSWER, HISTORY, HISTORY_ANSWER, SHARE, FLUSH, FLUSHED, SCAN, SCANNED, MAIL_JOIN, MAIL_LIST,
@@ -63,7 +64,7 @@ def owner(key, places):
 def report_of(message):
     """A JOB_REPORT with the names of section 4."""
     names = """job instance state depth score move nodes asks busy deferred duplicated abandoned waited_us
-        talked_us bytes_sent bytes_received line name""".split()
+        talked_us bytes_sent bytes_received line name why""".split()
     assert message[0] == JOB_REPORT and len(message) == 1 + len(names), message
     return dict(zip(names, message[1:]))
 
@@ -108,9 +109,10 @@ class Refused(Exception):
 class Client:
     """One session at one shard. Everything pushed or unexpected is kept in `pushed`."""
 
-    def __init__(self, address, timeout=30.0, keys=None, receive_most=None):
+    def __init__(self, address, timeout=30.0, keys=None, receive_most=None, version=VERSION):
         """keys: (server's public, own public, own secret), as keys_of returns them. receive_most: messages that wait
-        here to be read; more wait at the shard."""
+        here to be read; more wait at the shard. version: the one that it speaks."""
+        self.version = version
         self.socket = zmq.Context.instance().socket(zmq.DEALER)
         if keys:
             self.socket.curve_serverkey, self.socket.curve_publickey, self.socket.curve_secretkey = keys
@@ -131,14 +133,14 @@ class Client:
         self.socket.send_multipart(frames)
 
     def send(self, kind, *fields):
-        self.send_bytes(msgpack.packb([VERSION, kind] + list(fields)))
+        self.send_bytes(msgpack.packb([self.version, kind] + list(fields)))
 
     def receive(self, timeout=None):
         """The next message as a list [type, field...]; None when there is none in time."""
         if not self.socket.poll(1000 * (self.timeout if timeout is None else timeout)):
             return None
         message = msgpack.unpackb(self.socket.recv(), raw=False, unicode_errors="replace")
-        assert message[0] == VERSION, message
+        assert message[0] == self.version, message
         return message[1:]
 
     def wait(self, kind, request=None):
@@ -174,7 +176,8 @@ class Client:
 
     def hello(self, role=CLIENT, flags=0, namespace_id=0, instance=None, name="python", table_id=0):
         self.instance = random.getrandbits(64) if instance is None else instance
-        message = self.call(HELLO, WELCOME, role, flags, namespace_id, self.instance, name, table_id)
+        versions = [LOWEST, VERSION, "1.2.3"] if self.version == VERSION else []
+        message = self.call(HELLO, WELCOME, role, flags, namespace_id, self.instance, name, table_id, *versions)
         (self.session, self.boot, self.heartbeat_ms, self.batch_max, self.jobs,
          self.inflight_age_max_ms, self.place) = message[2:]
         return self
@@ -215,7 +218,7 @@ class Client:
 
     def members(self):
         names = """session instance_id role job silent_ms name user nodes asks waited_us talked_us duplicated abandoned
-            bytes_sent bytes_received""".split()
+            bytes_sent bytes_received highest release refuses why""".split()
         return [dict(zip(names, row)) for row in self.pages(MEMBERS, MEMBERS_ANSWER)]
 
     def jobs_open(self):

@@ -297,10 +297,10 @@ def jobs_are_pushed_and_stopped(server):
     late, = sessions(server, 1, role=ab.WORKER)
     equal(late.jobs, 1)
     equal(pushed_job(late), [ab.JOB] + job(number))
-    report = [number, 99, 0, 3, -31, 1804, 10, 20, 30, 40, 50, 60, 70, 75, 80, 90, "e2e4 e7e5", ""]
+    report = [number, 99, 0, 3, -31, 1804, 10, 20, 30, 40, 50, 60, 70, 75, 80, 90, "e2e4 e7e5", "", ""]
     late.send(ab.JOB_REPORT, *report)
     passed_on = front.wait_pushed(ab.JOB_REPORT)
-    equal(passed_on[:2] + passed_on[3:], [ab.JOB_REPORT, number] + report[2:-1] + ["python"])
+    equal(passed_on[:2] + passed_on[3:], [ab.JOB_REPORT, number] + report[2:-2] + ["python", ""])
     equal(passed_on[2], ab.alias(late.instance))  # whatever it said
     front.send(ab.JOB_STOP, number, 0)
     for worker in (early, late):
@@ -338,7 +338,7 @@ def members_and_jobs_are_listed(server):
     number = random.getrandbits(64)
     front.send(ab.JOB_POST, *job(number))
     front.heartbeat()
-    worker.send(ab.JOB_REPORT, number, 99, 0, 3, 0, 0, 100, 20, 30, 40, 50, 60, 70, 75, 80, 90, "", "")
+    worker.send(ab.JOB_REPORT, number, 99, 0, 3, 0, 0, 100, 20, 30, 40, 50, 60, 70, 75, 80, 90, "", "", "")
     worker.heartbeat()
     mine, = [row for row in watch.members() if row["session"] == worker.session]
     equal((mine["role"], mine["job"], mine["name"]), (ab.WORKER, number, "python"))

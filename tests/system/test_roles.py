@@ -40,7 +40,7 @@ MESSAGES = {
     "RELEASE": (client.RELEASE, [[[KEY, 3, 0]]], SEARCHERS),
     "PEEK": (client.PEEK, [5, [[KEY, 3]]], SEARCHERS),
     "JOB_POST": (client.JOB_POST, [JOB + 1] + JOB_FIELDS, {FRONT}),
-    "JOB_REPORT": (client.JOB_REPORT, [JOB, 1, 0, 3, 5, 6, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, "e2e4", ""], {WORKER, FRONT}),
+    "JOB_REPORT": (client.JOB_REPORT, [JOB, 1, 0, 3, 5, 6, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, "e2e4", "", ""], {WORKER, FRONT}),
     "STATS": (client.STATS, [5], ALL),
     "MEMBERS": (client.MEMBERS, [5, 0], ALL),
     "JOBS": (client.JOBS, [5, 0], ALL),
@@ -145,20 +145,20 @@ def hello_takes_the_roles_of_the_key_alone():
         for key, roles in KEYS.items():
             for role in sorted(ALL):
                 session = connect(shard, keys, key)
-                session.send(client.HELLO, 9, role, 0, 0, 1, "x", 0)
+                session.send(client.HELLO, 9, role, 0, 0, 1, "x", 0, 0, 0, "")
                 if role in roles:
                     session.wait(client.WELCOME, 9)
                 else:
                     equal(refusals(answers(session, 4711)), [7, 4], f"{ROLE_NAMES[role]} with a key of role {key}")
                     first = min(roles)
                     session.hello(role=first)  # and a HELLO that is refused changes nothing
-                    session.send(client.HELLO, 9, role, 0, 0, 1, "x", 0)
+                    session.send(client.HELLO, 9, role, 0, 0, 1, "x", 0, 0, 0, "")
                     equal(refusals(answers(session, 4711)), [7])
                     mine = {m["session"]: m["role"] for m in shard.query(Client.members)}
                     equal(mine[session.session], first)
                 session.close()
             session = connect(shard, keys, key)
-            session.send(client.HELLO, 9, MONITOR + 1, 0, 0, 1, "x", 0)
+            session.send(client.HELLO, 9, MONITOR + 1, 0, 0, 1, "x", 0, 0, 0, "")
             equal(refusals(answers(session, 4711))[:1], [5], "a role that does not exist")
             session.close()
 
@@ -213,7 +213,7 @@ def without_a_key_nothing_is_answered():
         sessions = {name: Client(shard.address, keys=key) for name, key in others.items()}
         for session in sessions.values():
             for role in sorted(ALL):
-                session.send(client.HELLO, 1, role, 0, 0, 1, "x", 0)
+                session.send(client.HELLO, 1, role, 0, 0, 1, "x", 0, 0, 0, "")
             session.send(client.STATS, 2)
             session.send(client.MEMBERS, 3, 0)
         good = connect(shard, keys, "monitor").hello(role=MONITOR)

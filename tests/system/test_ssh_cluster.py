@@ -649,6 +649,108 @@ def up_changes_what_differs_and_nothing_else():
         one.command("test", "!", "-e", "/home/anna/.abdada")
 
 
+def another_build(site, name):
+    """A folder with the same programs, which are others by their digests."""
+    other = site.path(name)
+    shutil.copytree(os.path.dirname(path_of("abdada")), other)
+    for program in ("ttserver", "ttworker"):
+        with open(os.path.join(other, program), "ab") as file:
+            file.write(name.encode())
+    return os.path.join(other, "abdada")
+
+
+def cluster_of(program, command, file, *arguments, **environment):
+    """(status, stdout, lines of stderr) of another build's `abdada cluster`."""
+    done = subprocess.run([program, "cluster", command, "-f", file.path, *map(str, arguments)], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=PATIENCE,
+                          env=dict(os.environ, **environment))
+    return done.returncode, done.stdout.decode(), done.stderr.decode().splitlines()
+
+
+@needs_hosts
+def an_upgrade_goes_from_host_to_host_while_a_search_goes_on():
+    with hosts(3) as (one, two, three):
+        site, names = one.site, {}
+        kept = SHARD.replace(" }", ', options = ["--snapshot", "kept"] }')
+        file = File(site, (one, SHARD + WORKER), (two, kept + WORKER), (three, "ttworker = { threads = 2, hash = 4 }"))
+        names = [f"h{host.number}" for host in (one, two, three)]
+        place = file.servers(file.run("up"))
+        before = file.pids()
+        equal(len(before), 5)
+        position, depth, score = long_search()
+        ask_all(4, 2, *place)
+        unchanged = file.run("upgrade")
+        check("unchanged: all runs as" in unchanged.out() and unchanged.err() == "", unchanged.out(), unchanged.err())
+        equal(file.pids(), before)
+
+        front = start(*place, "--fresh", *STRICT, "--depth", 60, position)
+        front.wait_line("workers 4.*shards 2/2|shards 2/2.*workers 4", "err")
+        status, out, err = cluster_of(another_build(site, "second"), "upgrade", file)
+        equal(status, 0, out, err)
+        order = [line.split(":")[0] for line in err if line.endswith(": upgraded, and serves again")]
+        equal(order, names)
+        only(err, f"{names[0]}: ttserver-7400: empty now")
+        equal([line for line in err if line.startswith(f"{names[1]}: ttserver") and "empty" in line], [])
+        after = file.pids()
+        equal({which for which in after if after[which] == before[which]}, set(), "all were started again")
+        front.wait_line("workers 4.*shards 2/2|shards 2/2.*workers 4", "err", begin=len(front.lines["err"]))
+        front.send_signal(signal.SIGINT)
+        found, = answers(front)
+        check(found["depth"] >= 1 and found["shards_up"] == 2, found)
+        found, = ask(*place, "--fresh", *STRICT, "--depth", depth, position)
+        equal(found["score"], score)
+        ask_all(4, 2, *place)
+
+        # To programs of the version before, which speak no newer protocol, and back: as real builds of two versions would.
+        old = another_build(site, "third")
+        for program in ("ttserver", "ttworker"):
+            path = os.path.join(os.path.dirname(old), program)
+            os.rename(path, path + ".real")
+            with open(path, "w", encoding="ascii") as script:
+                script.write(f'#!/bin/sh\nABDADA_PROTOCOL=8 exec {path}.real "$@"\n')
+            os.chmod(path, 0o755)
+            os.chmod(path + ".real", 0o755)
+        status, out, err = cluster_of(old, "upgrade", file, names[0], names[2])
+        equal(status, 0, out, err)
+        ask_all(4, 2, *place)
+        rows = [json.loads(line) for line in run("abdada", "top", "--once", "--json", *place, "--wait", "10000").lines["out"]]
+        equal(sorted(row["protocol"] for row in rows if row["kind"] == "shard"), [8, 9])
+        equal(sorted(row["protocol"] for row in rows if row["kind"] == "worker"), [8, 8, 8, 9])
+
+        # A host that cannot be upgraded: one line, and those behind it stay as they are.
+        before = file.pids()
+        two.cut()
+        status, out, err = cluster_of(path_of("abdada"), "upgrade", file)
+        equal(status, 1, out, err)
+        line = only(err, f"{names[1]}: ")
+        check("unreachable" in line and f"; {names[2]} as before: `abdada cluster upgrade` again goes on" in line, line)
+        only(err, f"{names[0]}: upgraded, and serves again")
+        two.mend()
+        now = file.pids()
+        equal({host for (host, what) in now if now[host, what] != before[host, what]}, {names[0]})
+        status, out, err = cluster_of(path_of("abdada"), "upgrade", file)
+        equal(status, 0, out, err)
+        equal([line.split(":")[0] for line in err if line.endswith(": upgraded, and serves again")], names[1:])
+        ask_all(4, 2, *place)
+
+        # Programs that do not run: the first host says so, the others have the old ones.
+        broken = another_build(site, "fourth")
+        path = os.path.join(os.path.dirname(broken), "ttserver")
+        with open(path, "w", encoding="ascii") as script:
+            script.write('#!/bin/sh\n[ "$1" != --version ] || { echo ttserver 0.2.0; exit; }\necho out of order >&2\nexit 1\n')
+        before = file.pids()
+        status, out, err = cluster_of(broken, "upgrade", file, "--timeout", 20)
+        equal(status, 1, out, err)
+        line = only(err, f"{names[0]}: ttserver-7400 is")
+        check("out of order" in line and f"{names[1]}, {names[2]} as before" in line, line)
+        rows = file.rows(status=1)
+        equal({which for which, row in rows.items() if row["pid"] == before[which]},
+              {which for which in before if which[0] != names[0]})
+        equal(cluster_of(path_of("abdada"), "upgrade", file)[0], 0)
+        ask_all(4, 2, *place)
+        file.run("down")
+
+
 @needs_hosts
 def clusters_on_the_same_hosts_do_not_disturb_each_other():
     with hosts(2, users=("anna", "bela")) as (one, two):
@@ -740,6 +842,7 @@ if __name__ == "__main__":
         what_a_login_does_is_not_what_a_host_says,
         what_crashes_comes_back_and_the_logs_say_it,
         up_changes_what_differs_and_nothing_else,
+        an_upgrade_goes_from_host_to_host_while_a_search_goes_on,
         clusters_on_the_same_hosts_do_not_disturb_each_other,
         a_host_in_trouble_is_one_line_and_the_rest_runs,
     ]))

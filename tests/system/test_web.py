@@ -97,7 +97,7 @@ class Front(client.Client):
     def report(self, depth, score, line, nodes=1000):
         """Of the nodes a tenth is duplicated, and as many are abandoned."""
         self.send(client.JOB_REPORT, self.job, 0, client.SEARCHING, depth, score, 0, nodes, 1, 1, 1, nodes // 10,
-                  nodes // 10, 1, 1, nodes, 2 * nodes, line, "")
+                  nodes // 10, 1, 1, nodes, 2 * nodes, line, "", "")
         self.heartbeat()  # so it has been taken
 
     def leave(self):

@@ -110,7 +110,7 @@ class Peer:
                 return got
 
     def say_hello(self, role=client.CLIENT):
-        self.send(message(client.HELLO, 1, role, 0, 0, random.getrandbits(64), "bare", 0))
+        self.send(message(client.HELLO, 1, role, 0, 0, random.getrandbits(64), "bare", 0, 0, 0, ""))
         return self
 
     def hello(self, role=client.CLIENT):

@@ -7,9 +7,6 @@
 
 enum { US_PER_MS = 1000 };
 
-#define TEXT_OF(number) TEXT_OF_(number)
-#define TEXT_OF_(number) #number
-
 struct ttcore_options ttcore_defaults(void)
 {
     return (struct ttcore_options){
@@ -19,6 +16,7 @@ struct ttcore_options ttcore_defaults(void)
         .batch_max = PROTO_BATCH_MAX,
         .heartbeat_ms = 1000,
         .inflight_age_max_ms = 60000,
+        .version = PROTO_VERSION,
         .share_rate_max = TTCORE_SHARE_RATE,
     };
 }
@@ -29,7 +27,7 @@ static bool options_are_valid(const struct ttcore_options *o)
            o->jobs_max <= TTCORE_JOBS_MAX && o->histories_max >= 1 &&
            o->histories_max <= TTCORE_HISTORIES_MAX && o->batch_max >= 1 &&
            o->batch_max <= PROTO_BATCH_MAX && o->heartbeat_ms >= 1 && o->inflight_age_max_ms >= 1 &&
-           o->share_rate_max >= 1;
+           o->share_rate_max >= 1 && o->version >= PROTO_LOWEST && o->version <= PROTO_VERSION;
 }
 
 enum err ttcore_open(struct ttcore **out, const struct ttcore_options *options)
@@ -120,11 +118,12 @@ static const struct {
 
 static void answer_undecodable(struct ttcore_call *call, enum err err)
 {
-    call->core->count.malformed++;
     if (err == ERR_VERSION) {
-        ttcore_error(call, PROTO_ERR_VERSION, 0,
-                     "this shard speaks protocol version " TEXT_OF(PROTO_VERSION));
-    } else if (call->session == NULL) {
+        ttcore_refuse_version(call, 0);
+        return;
+    }
+    call->core->count.malformed++;
+    if (call->session == NULL) {
         return; /* noise: without a session there is no answer */
     } else if (err == ERR_TYPE) {
         ttcore_error(call, PROTO_ERR_TYPE, 0, "unknown message type");
@@ -186,10 +185,29 @@ static void answer_message(struct ttcore_call *call, enum proto_type type)
     }
 }
 
+/* ERR_VERSION: of none that is spoken here. A HELLO says which its sender speaks besides, to a
+ * shard that can read that. */
+static enum err decode(struct ttcore_call *call, struct proto_message *out)
+{
+    static const uint8_t nothing[1];
+    const struct ttcore_event *event = call->event;
+    const uint32_t highest = call->core->options.version;
+    enum err err = proto_decode(&call->actions->scratch->decoder,
+                                event->length > 0 ? event->bytes : nothing, event->length, out);
+    bool has_range = out->type == PROTO_HELLO && highest >= PROTO_NEGOTIATES;
+    if (err == ERR_OK && out->version > highest && !has_range && out->type != PROTO_ERROR) {
+        return ERR_VERSION;
+    }
+    if (err == ERR_OK && call->session == NULL) {
+        bool is_spoken = out->version >= PROTO_LOWEST && out->version <= highest;
+        call->actions->target[0].version = is_spoken ? out->version : highest;
+    }
+    return err;
+}
+
 static void take_message(struct ttcore *core, const struct ttcore_event *event,
                          struct ttcore_actions *actions)
 {
-    static const uint8_t nothing[1];
     struct proto_message message = {.type = PROTO_ERROR};
     static const struct ttcore_peer unknown = {.may = TTCORE_ANYBODY | TTCORE_MAY_FLUSH};
     struct ttcore_call call = {core, NULL, &message, event, actions, unknown};
@@ -207,14 +225,13 @@ static void take_message(struct ttcore *core, const struct ttcore_event *event,
         actions->ignored = core->offenders.ignored;
         return;
     }
-    ttcore_actions_target(actions, event->route, (uint32_t)event->route_length);
     call.session = ttcore_sessions_find(&core->sessions, event->route, event->route_length);
+    ttcore_actions_target(actions, event->route, (uint32_t)event->route_length,
+                          call.session != NULL ? call.session->version : core->options.version);
     if (call.session != NULL) {
         ttcore_sessions_touch(&core->sessions, call.session, core->now_us);
     }
-    enum err err =
-        proto_decode(&actions->scratch->decoder, event->length > 0 ? event->bytes : nothing,
-                     event->length, &message);
+    enum err err = decode(&call, &message);
     if (err != ERR_OK) {
         answer_undecodable(&call, err);
     } else {

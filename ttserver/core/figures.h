@@ -47,6 +47,7 @@
     FAULT(role_refused, "Messages that the sender's role or key does not allow") \
     FAULT(batches_refused, "Batches refused because they were too long") \
     FAULT(malformed, "Messages that were none") \
+    FAULT(versions_refused, "Messages of a version that is not spoken here") \
     FAULT(no_session, "Messages of peers without a session") \
     FAULT(refused, "Requests refused for any reason") \
     FAULT(ignored, "Messages of peers that are ignored for a while") \
@@ -96,6 +97,7 @@
     X(inflight_max, "Most in-flight entries") \
     X(session_inflight_max, "Most in-flight entries of a session") \
     X(batch_max, "Most operations in a message") \
+    X(protocol, "Highest version of the protocol that is spoken") \
     X(heartbeat_ms, "Time of a heartbeat") \
     X(inflight_age_max_ms, "Age at which in-flight entries expire") \
     X(restored, "Results read at the start") \

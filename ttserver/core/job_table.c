@@ -18,7 +18,7 @@ void ttcore_jobs_close(struct ttcore_jobs *jobs)
 struct ttcore_job *ttcore_jobs_find(const struct ttcore_jobs *jobs, uint64_t id)
 {
     for (uint32_t i = 0; i < jobs->max && jobs->open > 0; i++) {
-        if (jobs->slot[i].length != 0 && jobs->slot[i].id == id) {
+        if (jobs->slot[i].is_open && jobs->slot[i].id == id) {
             return &jobs->slot[i];
         }
     }
@@ -30,7 +30,7 @@ struct ttcore_job *ttcore_jobs_add(struct ttcore_jobs *jobs, const struct proto_
 {
     struct ttcore_job *job = jobs->slot, *end = jobs->slot + jobs->max;
     CHECK(jobs->open < jobs->max);
-    while (job < end && job->length != 0) {
+    while (job < end && job->is_open) {
         job++;
     }
     CHECK_THAT(job < end, "jobs: a slot is free where not all are open");
@@ -39,8 +39,12 @@ struct ttcore_job *ttcore_jobs_add(struct ttcore_jobs *jobs, const struct proto_
     struct proto_message message = *post;
     message.type = PROTO_JOB;
     message.job.user = user;
-    job->length = (uint32_t)proto_encode(&message, job->bytes, sizeof job->bytes);
-    CHECK(job->length > 0);
+    for (uint32_t i = 0; i < TTCORE_VERSIONS; i++) {
+        job->message.length[i] = (uint32_t)proto_encode_as(
+            PROTO_LOWEST + i, &message, job->message.bytes[i], sizeof job->message.bytes[i]);
+        CHECK(job->message.length[i] > 0);
+    }
+    job->is_open = true;
     job->id = post->job_post.job;
     job->owner = owner;
     job->depth = post->job_post.depth;
@@ -52,11 +56,11 @@ struct ttcore_job *ttcore_jobs_add(struct ttcore_jobs *jobs, const struct proto_
 
 void ttcore_jobs_remove(struct ttcore_jobs *jobs, struct ttcore_job *job)
 {
-    CHECK_THAT(job->length != 0 && jobs->open > 0, "jobs: what is removed is open");
+    CHECK_THAT(job->is_open && jobs->open > 0, "jobs: what is removed is open");
     CHECK_THAT(jobs->orphans <= jobs->open, "jobs: an orphan is open");
     jobs->stopped[jobs->stops++ % TTCORE_STOPPED_MAX] =
         (struct ttcore_stopped){job->id, job->owner};
-    job->length = 0;
+    job->is_open = false;
     jobs->open--;
 }
 

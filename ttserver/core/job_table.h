@@ -1,4 +1,5 @@
-/* ttcore_jobs: the table of a shard's open jobs, each kept as the JOB message its workers get.
+/* ttcore_jobs: the table of a shard's open jobs, each kept as the JOB message its workers get, in
+ * all versions.
  *
  * A slot is free, owned (by a live session) or orphaned (its owner ended in this step; the step
  * drops it before it returns). Threads: the core's owner. Memory: allocates in open only. */
@@ -6,7 +7,7 @@
 #define TTSERVER_CORE_JOB_TABLE_H
 
 #include "common/err.h"
-#include "proto/codec.h"
+#include "ttserver/core/actions.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,12 +27,12 @@ struct ttcore_found {
 
 struct ttcore_job {
     uint64_t id;
-    uint32_t owner; /* session id; 0 with length > 0: orphaned */
-    uint32_t length; /* of its message; 0: the slot is free */
+    bool is_open; /* false: the slot is free */
+    uint32_t owner; /* session id; 0 of an open one: orphaned */
     uint8_t depth; /* as posted; PROTO_NO_LIMIT */
     uint64_t posted_us;
     struct ttcore_found found;
-    uint8_t bytes[PROTO_JOB_BYTES]; /* the message */
+    struct ttcore_forms message;
 };
 
 struct ttcore_stopped {

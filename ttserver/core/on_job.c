@@ -7,7 +7,7 @@ static uint32_t target_workers(const struct ttcore *core, struct ttcore_actions 
     uint32_t first = actions->targets;
     for (uint32_t i = 0; i < core->sessions.of_role[PROTO_WORKER]; i++) {
         const struct ttcore_session *s = ttcore_sessions_worker_at(&core->sessions, i);
-        ttcore_actions_target(actions, s->route, s->route_length);
+        ttcore_actions_target(actions, s->route, s->route_length, s->version);
     }
     return first;
 }
@@ -20,7 +20,8 @@ static uint32_t workers_counted(const struct ttcore *core, const struct ttcore_u
     return core->sessions.workers_counted + own;
 }
 
-/* The messages from `from` on are for all workers, and about jobs of that user. */
+/* The messages from `from` on are one for all workers, in their versions, and about a job of that
+ * user. */
 static void address_to_all(const struct ttcore *core, struct ttcore_actions *actions, uint32_t from,
                            const struct ttcore_user *user)
 {
@@ -29,6 +30,7 @@ static void address_to_all(const struct ttcore *core, struct ttcore_actions *act
         struct ttcore_message *message = &actions->message[i];
         message->in_order = true;
         message->paid = paid < message->targets ? paid : message->targets;
+        paid -= message->paid;
     }
 }
 
@@ -147,8 +149,7 @@ void ttcore_on_job_post(struct ttcore_call *call)
     tt_generations_advance(&core->generations, call->message->job_post.namespace_id);
     core->count.job_posts++;
     uint32_t first = target_workers(core, call->actions), from = call->actions->messages;
-    ttcore_actions_send_bytes(call->actions, job->bytes, job->length, first,
-                              call->actions->targets - first);
+    ttcore_actions_send_forms(call->actions, &job->message, first, call->actions->targets - first);
     address_to_all(core, call->actions, from, call->session->user);
 }
 
@@ -193,7 +194,8 @@ static void pass_on(struct ttcore_call *call, const struct ttcore_session *owner
     }
     report.job_report.instance = call->session->alias; /* its instance is its secret */
     report.job_report.name = proto_text_of(call->session->name);
-    uint32_t first = ttcore_actions_target(call->actions, owner->route, owner->route_length);
+    uint32_t first =
+        ttcore_actions_target(call->actions, owner->route, owner->route_length, owner->version);
     ttcore_actions_send(call->actions, &report, first, 1);
 }
 
@@ -206,6 +208,18 @@ static void pass_on_last_report(struct ttcore_call *call)
         stopped == NULL ? NULL : ttcore_sessions_by_id(&call->core->sessions, stopped->owner);
     if (owner != NULL && call->message->job_report.state != PROTO_JOB_SEARCHING) {
         pass_on(call, owner);
+    }
+}
+
+/* Why this worker does not search that job, for who watches. */
+static void keep_refusal(struct ttcore_session *session, const struct proto_job_report *report,
+                         bool is_open)
+{
+    if (report->state == PROTO_JOB_REFUSED && is_open) {
+        session->refuses = report->job;
+        (void)proto_text_copy(report->why, session->why, sizeof session->why);
+    } else if (session->refuses == report->job) {
+        session->refuses = 0;
     }
 }
 
@@ -252,6 +266,7 @@ void ttcore_on_job_report(struct ttcore_call *call)
         return;
     }
     keep_totals(call->session, report, job != NULL);
+    keep_refusal(call->session, report, job != NULL);
     if (job == NULL) { /* the reporter missed the stop, or knows the job from other shards */
         core->count.reports_unknown_job++;
         send_stop(call->actions, id, PROTO_STOP_EXPIRED, 0);
@@ -271,8 +286,8 @@ void ttcore_push_jobs(const struct ttcore *core, struct ttcore_actions *actions,
     const struct ttcore_jobs *jobs = &core->jobs;
     for (uint32_t i = 0; i < jobs->max && jobs->open > 0; i++) {
         const struct ttcore_job *job = &jobs->slot[i];
-        if (job->length != 0) {
-            ttcore_actions_send_bytes(actions, job->bytes, job->length, first, targets);
+        if (job->is_open) {
+            ttcore_actions_send_forms(actions, &job->message, first, targets);
         }
     }
 }
@@ -282,7 +297,7 @@ void ttcore_orphan_jobs(struct ttcore *core, struct ttcore_session *session)
     struct ttcore_jobs *jobs = &core->jobs;
     for (uint32_t i = 0; session->jobs > 0; i++) {
         CHECK(i < jobs->max);
-        if (jobs->slot[i].length != 0 && jobs->slot[i].owner == session->id) {
+        if (jobs->slot[i].is_open && jobs->slot[i].owner == session->id) {
             jobs->slot[i].owner = 0;
             jobs->orphans++;
             CHECK_THAT(session->user->jobs > 0, "a user has the jobs of its sessions");
@@ -300,7 +315,7 @@ void ttcore_drop_orphans(struct ttcore *core, struct ttcore_actions *actions)
     for (uint32_t i = 0; jobs->orphans > 0; i++) {
         struct ttcore_job *job = &jobs->slot[i];
         CHECK(i < jobs->max);
-        if (job->length != 0 && job->owner == 0) {
+        if (job->is_open && job->owner == 0) {
             ttcore_jobs_remove(jobs, job);
             jobs->orphans--;
             send_stop(actions, job->id, PROTO_STOP_EXPIRED, first);

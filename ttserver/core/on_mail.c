@@ -72,8 +72,9 @@ void ttcore_on_mail(struct ttcore_call *call)
     core->count.letters++;
     letter.mail.from = call->session->alias; /* whatever it says */
     const uint32_t messages = call->actions->messages;
-    ttcore_actions_send(call->actions, &letter,
-                        ttcore_actions_target(call->actions, to->route, to->route_length), 1);
+    ttcore_actions_send(
+        call->actions, &letter,
+        ttcore_actions_target(call->actions, to->route, to->route_length, to->version), 1);
     if (call->actions->messages > messages) {
         call->actions->message[messages].may_drop = true; /* answers to its asks come first */
     }

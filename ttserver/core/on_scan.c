@@ -37,7 +37,8 @@ static void answer_flush(struct ttcore *core, const struct ttcore_flush *flush,
     const struct ttcore_session *session = ttcore_sessions_by_id(&core->sessions, flush->session);
     struct proto_message answer = {.type = PROTO_FLUSHED, .flushed = {flush->request}};
     if (session != NULL) {
-        uint32_t first = ttcore_actions_target(actions, session->route, session->route_length);
+        uint32_t first =
+            ttcore_actions_target(actions, session->route, session->route_length, session->version);
         ttcore_actions_send(actions, &answer, first, 1);
     }
 }

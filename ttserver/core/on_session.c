@@ -6,6 +6,21 @@
 
 enum { PUSHES_PER_HEARTBEAT = 4 /* of a session, at most */ };
 
+#define TEXT_OF(number) TEXT_OF_(number)
+#define TEXT_OF_(number) #number
+
+/* Its own version says what is spoken here: it can be read whatever it is. */
+void ttcore_refuse_version(struct ttcore_call *call, uint32_t request)
+{
+    call->core->count.versions_refused++;
+    call->actions->target[0].version = call->core->options.version;
+    ttcore_error(call, PROTO_ERR_VERSION, request,
+                 call->core->options.version > PROTO_LOWEST
+                     ? "this shard speaks protocol versions " TEXT_OF(PROTO_LOWEST) " to " TEXT_OF(
+                           PROTO_VERSION)
+                     : "this shard speaks protocol version " TEXT_OF(PROTO_LOWEST));
+}
+
 static unsigned drop_inflight(struct ttcore *core, struct ttcore_session *session)
 {
     unsigned entries = tt_inflight_drop_session(&core->inflight, session->id);
@@ -62,7 +77,8 @@ void ttcore_send_worker_indexes(struct ttcore *core, struct ttcore_actions *acti
         core->next_worker_index = core->next_worker_index < workers ? core->next_worker_index : 0;
         const struct ttcore_session *s =
             ttcore_sessions_worker_at(&core->sessions, core->next_worker_index);
-        send_worker_index(core, s, ttcore_actions_target(actions, s->route, s->route_length),
+        send_worker_index(core, s,
+                          ttcore_actions_target(actions, s->route, s->route_length, s->version),
                           actions);
         core->next_worker_index++;
     }
@@ -101,7 +117,7 @@ void ttcore_push_owed(struct ttcore *core, struct ttcore_actions *actions)
         owed = owed || (s->push_owed && !is_due);
         if (is_due) {
             note_pushed(core, s);
-            ttcore_actions_target(actions, s->route, s->route_length);
+            ttcore_actions_target(actions, s->route, s->route_length, s->version);
         }
         core->next_owed++;
     }
@@ -213,7 +229,14 @@ void ttcore_on_hello(struct ttcore_call *call)
     struct ttcore *core = call->core;
     const struct proto_hello *hello = &call->message->hello;
     const struct ttcore_peer *peer = &call->peer;
+    const uint32_t version =
+        proto_common_version(call->message, PROTO_LOWEST, core->options.version);
     enum proto_error_code code;
+    if (version == 0) {
+        ttcore_refuse_version(call, hello->request);
+        return;
+    }
+    call->actions->target[0].version = version; /* the sender */
     const char *fault = hello_fault(call, hello, &code);
     if (fault != NULL) {
         ttcore_refuse(call, code, hello->request, fault);
@@ -247,10 +270,13 @@ void ttcore_on_hello(struct ttcore_call *call)
     session->instance = hello->instance;
     session->alias = alias;
     session->table_id = hello->table_id;
-    session->searches = 0;
+    session->version = version;
+    session->highest = hello->highest != 0 ? hello->highest : call->message->version;
+    session->searches = session->refuses = 0;
     session->work = (struct ttcore_work){0};
     ttcore_sessions_want(&core->sessions, session, session->flags & PROTO_WANTS_RESULTS);
     proto_text_copy(hello->name, session->name, sizeof session->name);
+    proto_text_copy(hello->release, session->release, sizeof session->release);
     if (is_worker && !was_worker) {
         note_change(&core->changes.came, session);
     }
@@ -309,7 +335,7 @@ void ttcore_dismiss_sessions(struct ttcore *core, struct ttcore_actions *actions
     uint32_t first = actions->targets;
     struct ttcore_session *session;
     while ((session = ttcore_sessions_oldest(&core->sessions)) != NULL) {
-        ttcore_actions_target(actions, session->route, session->route_length);
+        ttcore_actions_target(actions, session->route, session->route_length, session->version);
         end_session(core, session);
     }
     ttcore_actions_send(actions, &bye, first, actions->targets - first);

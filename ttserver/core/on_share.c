@@ -37,13 +37,14 @@ static void choose(struct ttcore *core, struct ttcore_actions *actions, struct t
     struct table *table = s->table_id != 0 ? find_table(tables, s->table_id) : NULL;
     uint32_t slot = ttcore_sessions_slot(&core->sessions, s);
     if (table == NULL) {
-        ttcore_actions_target(actions, s->route, s->route_length);
+        ttcore_actions_target(actions, s->route, s->route_length, s->version);
     } else if (table->id == 0) {
-        uint32_t target = ttcore_actions_target(actions, s->route, s->route_length);
+        uint32_t target = ttcore_actions_target(actions, s->route, s->route_length, s->version);
         *table = (struct table){s->table_id, target, slot};
     } else if (s->relayed < core->sessions.slot[table->session].relayed &&
                table->target < actions->targets) {
-        actions->target[table->target] = (struct ttcore_target){s->route, s->route_length};
+        actions->target[table->target] =
+            (struct ttcore_target){s->route, s->route_length, s->version};
         table->session = slot;
     }
 }
@@ -171,7 +172,7 @@ static void pass_on(struct ttcore *core, struct ttcore_actions *actions,
         pay(core, &relay->paid_until_ns, (uint64_t)relay->count * relay->receivers,
             core->options.share_rate_max);
         ttcore_actions_send(actions, &m, first, relay->receivers);
-        if (actions->messages > messages) {
+        for (; messages < actions->messages; messages++) {
             actions->message[messages].may_drop = true;
         }
     }

@@ -3,6 +3,13 @@
 
 enum { US_PER_MS = 1000, SLOTS_PER_PAGE = 4096 /* gone through for MEMBERS: a step stays short */ };
 
+/* The longest row: its head, seventeen numbers, four texts with their heads. */
+enum {
+    MEMBER_BYTES = 3 + 17 * 9 + 4 * 3 + 2 * TTCORE_NAME_MAX + TTCORE_RELEASE_MAX + TTCORE_WHY_MAX
+};
+_Static_assert(32 + MEMBER_BYTES * TTCORE_MEMBERS_PAGE <= PROTO_MESSAGE_MAX,
+               "a page of members is one message");
+
 void ttcore_figures(const struct ttcore *core, struct ttcore_figures *out)
 {
     const struct ttcore_options *o = &core->options;
@@ -28,12 +35,14 @@ void ttcore_figures(const struct ttcore *core, struct ttcore_figures *out)
         core->results.bytes + (uint64_t)o->inflight_max * TTCORE_INFLIGHT_ENTRY_BYTES +
         (uint64_t)o->sessions_max * (sizeof(struct ttcore_session) + sizeof(struct ttcore_user)) +
         ((uint64_t)TT_INFLIGHT_LIST_BYTES << core->sessions.slot_bits) +
-        (uint64_t)o->jobs_max * PROTO_JOB_BYTES + (uint64_t)o->histories_max * TTCORE_HISTORY_BYTES;
+        (uint64_t)o->jobs_max * sizeof(struct ttcore_job) +
+        (uint64_t)o->histories_max * TTCORE_HISTORY_BYTES;
     out->sessions_max = o->sessions_max;
     out->jobs_max = o->jobs_max;
     out->histories_max = o->histories_max;
     out->inflight_max = o->inflight_max;
     out->batch_max = o->batch_max;
+    out->protocol = o->version;
     out->heartbeat_ms = o->heartbeat_ms;
     out->inflight_age_max_ms = o->inflight_age_max_ms;
     out->inflight_over_quota = core->inflight.over_quota;
@@ -72,6 +81,7 @@ static struct proto_member_row member_row(const struct ttcore *core,
 {
     bool is_open = session->searches != 0 && ttcore_jobs_find(&core->jobs, session->searches);
     const struct ttcore_work work = is_open ? session->work : (struct ttcore_work){0};
+    bool refuses = session->refuses != 0 && ttcore_jobs_find(&core->jobs, session->refuses);
     uint64_t silent_ms = (core->now_us - session->last_seen_us) / US_PER_MS;
     return (struct proto_member_row){
         .session = session->id,
@@ -89,6 +99,10 @@ static struct proto_member_row member_row(const struct ttcore *core,
         .abandoned = work.abandoned,
         .bytes_sent = work.bytes_sent,
         .bytes_received = work.bytes_received,
+        .highest = (uint8_t)session->highest,
+        .release = proto_text_of(session->release),
+        .refuses = refuses ? session->refuses : 0,
+        .why = proto_text_of(refuses ? session->why : ""),
     };
 }
 
@@ -172,8 +186,9 @@ void ttcore_on_jobs(struct ttcore_call *call)
     for (; at < jobs->max && count < TTCORE_JOBS_PAGE; at++) {
         const struct ttcore_job *job = &jobs->slot[at];
         struct proto_message message;
-        if (job->length != 0) {
-            enum err err = proto_decode(decoder, job->bytes, job->length, &message);
+        if (job->is_open) {
+            enum err err =
+                proto_decode(decoder, job->message.bytes[0], job->message.length[0], &message);
             CHECK(err == ERR_OK);
             row[count++] = job_row(core, job, &message.job);
         }

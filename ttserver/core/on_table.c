@@ -235,8 +235,8 @@ static void send_notices(struct ttcore_call *call)
         scratch->notice_count = left;
         core->count.node_dones += count;
         out.node_done.list = (struct proto_stores){count, scratch->list};
-        uint32_t first =
-            ttcore_actions_target(call->actions, session->route, session->route_length);
+        uint32_t first = ttcore_actions_target(call->actions, session->route, session->route_length,
+                                               session->version);
         ttcore_actions_send(call->actions, &out, first, 1);
     }
 }

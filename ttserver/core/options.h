@@ -12,10 +12,12 @@
 
 enum {
     TTCORE_NAME_MAX = 32, /* bytes of a session's name, with the zero byte */
+    TTCORE_RELEASE_MAX = 24, /* the same of its release ... */
+    TTCORE_WHY_MAX = 80, /* ... and of why it refuses a job */
     TTCORE_SESSIONS_MAX = 1 << 20,
     TTCORE_JOBS_MAX = 1 << 12,
     TTCORE_INFLIGHT_ENTRY_BYTES = 80, /* memory of one entry, about */
-    TTCORE_MEMBERS_PAGE = 256, /* sessions in one MEMBERS_ANSWER, at most */
+    TTCORE_MEMBERS_PAGE = 128, /* sessions in one MEMBERS_ANSWER, at most */
     TTCORE_JOBS_PAGE = 8, /* jobs in one JOBS_ANSWER, at most */
     TTCORE_INDEXES_PER_TICK = 64, /* worker indexes repeated in one tick */
     TTCORE_OWED_PER_TICK = 64, /* workers that get the jobs they are owed with one tick */
@@ -49,6 +51,7 @@ struct ttcore_options {
     uint32_t batch_max; /* operations in a message, 1..PROTO_BATCH_MAX */
     uint32_t heartbeat_ms; /* positive */
     uint32_t inflight_age_max_ms; /* age limit of an in-flight entry, positive */
+    uint32_t version; /* the highest of the protocol that it speaks */
     uint32_t share_rate_max; /* results passed on a second, one for each receiver; positive */
     const struct ttcore_outside *outside; /* borrowed until close; may be NULL */
     struct ttcore_ledger *ledger; /* borrowed until close; may be NULL */

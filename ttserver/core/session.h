@@ -46,11 +46,14 @@ struct ttcore_session {
     uint32_t mail_next; /* of its bucket: slot + 1 */
     bool is_wanting; /* in the list of those that want results of its namespace */
     uint32_t want_next, want_prev; /* slot + 1 */
+    uint32_t version; /* of the protocol, with this peer */
+    uint32_t highest; /* version that it speaks */
+    uint64_t refuses; /* the job that it refused last, as a worker, because of `why`; 0: none */
     uint8_t role; /* enum proto_role */
     uint8_t flags; /* enum proto_hello_flag */
     uint8_t route_length;
     uint8_t route[TTCORE_ROUTE_MAX];
-    char name[TTCORE_NAME_MAX];
+    char name[TTCORE_NAME_MAX], release[TTCORE_RELEASE_MAX], why[TTCORE_WHY_MAX];
 };
 
 struct ttcore_sessions {

@@ -162,7 +162,9 @@ enum err job_from_wire(const struct proto_job *message, struct job *out, char *w
     }
     bool any = message->evaluation == PROTO_ANY_EVALUATION;
     if (!any && message->evaluation != game->namespace_id) {
-        snprintf(why, why_size, "the front-end plays another version of this game");
+        snprintf(why, why_size,
+                 "other sources of game or search: its evaluation is %08x, ours %08x",
+                 (uint32_t)message->evaluation, (uint32_t)game->namespace_id);
         return ERR_ILLEGAL;
     }
     job.has_bag = message->flags & PROTO_JOB_BAG;

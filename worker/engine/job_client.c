@@ -107,7 +107,8 @@ static void take_report(struct job_client *c, const struct proto_job_report *rep
     e = e != NULL ? e : append(c, JOB_REPORTED, shard);
     if (e != NULL && !is_older) {
         e->report = *report;
-        e->report.line = e->report.name = proto_text_of(""); /* those are borrowed */
+        /* these are borrowed */
+        e->report.line = e->report.name = e->report.why = proto_text_of("");
         keep_name(report->name, e->name, sizeof e->name);
     }
     if (e != NULL) {

@@ -144,7 +144,7 @@ static void refuse(struct worker *w, struct worker_choice job, const char *why)
         w->refused_us = now_us(w) + REFUSED_EVERY_US;
         log_line(program, "job refused: %s", why);
     }
-    worker_core_refuse(&w->core, job, &actions);
+    worker_core_refuse(&w->core, job, why, &actions);
     act(w, &actions);
 }
 

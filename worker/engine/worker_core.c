@@ -304,6 +304,13 @@ static void clear(struct worker_actions *out)
     out->reports = 0;
 }
 
+static void set_text(struct worker_job *job)
+{
+    bool is_refused = job->last.state == PROTO_JOB_REFUSED;
+    job->last.line = proto_text_of(is_refused ? "" : job->line);
+    job->last.why = proto_text_of(is_refused ? job->line : "");
+}
+
 /* A stop that got lost is found out: a source answers a report on a job that it does not know. */
 static void repeat_reports(struct worker_core *c, uint64_t now_us, struct worker_actions *out)
 {
@@ -313,7 +320,7 @@ static void repeat_reports(struct worker_core *c, uint64_t now_us, struct worker
     c->next_report_us = after_ms(now_us, c->patience.repeat_ms);
     for (unsigned i = 0; i < c->jobs; i++) {
         if (c->job[i].last.job != 0) {
-            c->job[i].last.line = proto_text_of(c->job[i].line); /* jobs move in the array */
+            set_text(&c->job[i]); /* jobs move in the array */
             out->report[out->reports++] = c->job[i].last;
         }
     }
@@ -342,7 +349,7 @@ void worker_core_idle(struct worker_core *c, uint64_t now_us, struct worker_acti
     repeat_reports(c, now_us, out);
 }
 
-void worker_core_refuse(struct worker_core *c, struct worker_choice name,
+void worker_core_refuse(struct worker_core *c, struct worker_choice name, const char *why,
                         struct worker_actions *out)
 {
     struct worker_job *job = find(c, name);
@@ -351,6 +358,8 @@ void worker_core_refuse(struct worker_core *c, struct worker_choice name,
     job->finished = true;
     job->last = (struct proto_job_report){
         .job = name.job, .instance = c->instance, .state = PROTO_JOB_REFUSED};
+    snprintf(job->line, sizeof job->line, "%s", why);
+    set_text(job);
     out->report[out->reports++] = job->last;
 }
 

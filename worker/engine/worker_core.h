@@ -58,7 +58,7 @@ struct worker_job {
     uint64_t deadline_us; /* of a job with a time limit, from its begin; 0: none, or not begun */
     /* What this worker did for it up to the last report, which is repeated while it is idle: a
      * source that does not know the job says so. One that returns to a job adds to `before`. */
-    struct proto_job_report last, before; /* their line is: */
+    struct proto_job_report last, before; /* their line, or why the job was refused, is: */
     char line[WORKER_LINE_BYTES];
 };
 
@@ -106,7 +106,7 @@ void worker_core_event(struct worker_core *core, const struct job_event *event, 
 
 /* Nothing is being searched: what to do. A job in `search` is begun or refused next. */
 void worker_core_idle(struct worker_core *core, uint64_t now_us, struct worker_actions *out);
-void worker_core_refuse(struct worker_core *core, struct worker_choice job,
+void worker_core_refuse(struct worker_core *core, struct worker_choice job, const char *why,
                         struct worker_actions *out);
 void worker_core_begin(struct worker_core *core, struct worker_choice job, uint32_t time_ms,
                        uint64_t now_us);

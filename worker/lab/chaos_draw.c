@@ -247,6 +247,7 @@ enum err chaos_draw(uint64_t seed, const struct chaos_wish *wish, struct chaos_p
     if (o->bandwidth != 0 && o->heartbeat_ms != 0 && o->heartbeat_ms < HEARTBEAT_CARD_MS) {
         o->heartbeat_ms = HEARTBEAT_CARD_MS;
     }
+    o->is_mixed = percent(&state, 50);
     o->planted = wish->planted;
     *out = plan;
     return ERR_OK;
@@ -310,18 +311,50 @@ static void draw_victims(uint64_t *state, const struct chaos_plan *plan, struct 
     }
 }
 
+/* All hosts and shards one after the other, to one version: each is back before the next goes, or,
+ * where it is done in a hurry, not. Returns how many faults that makes. */
+static unsigned draw_rolling_upgrade(uint64_t *state, const struct chaos_plan *plan,
+                                     uint64_t within_ns, struct lab_fault *fault)
+{
+    const unsigned threads = plan->lab.threads, shards = plan->lab.shards;
+    const unsigned hosts = (plan->lab.workers + threads - 1) / threads - 1; /* but the first */
+    const uint64_t version = PROTO_LOWEST + rng_below(state, PROTO_VERSION - PROTO_LOWEST + 1);
+    const uint64_t each_ns = within_ns / (hosts + shards) + MS;
+    bool is_hurried = percent(state, 25);
+    unsigned count = 0;
+    for (unsigned i = 0; i < hosts + shards; i++) {
+        struct lab_fault *f = &fault[count++];
+        *f = (struct lab_fault){.kind = LAB_UPGRADE, .amount = version};
+        if (i < shards) {
+            f->shard = i;
+            f->shards = 1;
+        } else {
+            f->worker = plan->lab.fronts + (i - shards + 1) * threads - 1; /* its first thread */
+            f->workers = 1;
+        }
+        f->at_ns = i * each_ns;
+        f->at_ns = f->at_ns < within_ns ? f->at_ns : within_ns;
+        f->lasts_ns = is_hurried ? 3 * each_ns : between(state, MS / 10, each_ns);
+    }
+    return count;
+}
+
 unsigned chaos_draw_faults(const struct chaos_plan *plan, uint64_t within_ns,
                            struct lab_fault fault[LAB_FAULTS_MAX])
 {
-    static const enum lab_fault_kind kinds[] = {LAB_KILL, LAB_KILL, LAB_KILL, LAB_STALL, LAB_STALL,
-                                                LAB_CUT,  LAB_CUT,  LAB_CUT,  LAB_DELAY, LAB_LOSS};
+    static const enum lab_fault_kind kinds[] = {LAB_KILL,  LAB_KILL, LAB_KILL,   LAB_STALL,
+                                                LAB_STALL, LAB_CUT,  LAB_CUT,    LAB_CUT,
+                                                LAB_DELAY, LAB_LOSS, LAB_UPGRADE};
     uint64_t state = rng_mix(plan->seed ^ UINT64_C(0xfa17));
     unsigned drawn = 1 + rng_below(&state, FAULTS_DRAWN_MAX);
     unsigned count = plan->faults != 0 ? plan->faults : drawn;
     for (unsigned i = 0; i < count; i++) {
         struct lab_fault *f = &fault[i];
-        *f = (struct lab_fault){.kind = kinds[rng_below(&state, 10)]};
-        if (f->kind == LAB_KILL || f->kind == LAB_STALL) {
+        *f = (struct lab_fault){.kind = kinds[rng_below(&state, sizeof kinds / sizeof *kinds)]};
+        if (f->kind == LAB_UPGRADE) {
+            f->amount = PROTO_LOWEST + rng_below(&state, PROTO_VERSION - PROTO_LOWEST + 1);
+            draw_victims(&state, plan, f);
+        } else if (f->kind == LAB_KILL || f->kind == LAB_STALL) {
             draw_victims(&state, plan, f);
         } else {
             draw_links(&state, plan, f);
@@ -333,6 +366,9 @@ unsigned chaos_draw_faults(const struct chaos_plan *plan, uint64_t within_ns,
         if (percent(&state, 15) && (f->kind == LAB_KILL || f->kind == LAB_CUT)) {
             f->lasts_ns = LAB_FOR_EVER;
         }
+    }
+    if (plan->faults == 0 && percent(&state, 25)) {
+        count += draw_rolling_upgrade(&state, plan, within_ns, &fault[count]);
     }
     return count;
 }
@@ -347,7 +383,7 @@ void chaos_describe(const struct chaos_plan *plan, char *text, size_t size)
              "%s %s depth %u, %s, %s, %s, remote depth %u, share %u; %u posts of %u front-ends, %u "
              "workers, %u threads a host, %u shards, bandwidth %" PRIu64
              " kB/s, a lie every %" PRIu64 " us, node "
-             "%" PRIu64 " us, rtt %" PRIu64 " us, jitter %" PRIu64 " us, loss %" PRIu32
+             "%" PRIu64 " us%s, rtt %" PRIu64 " us, jitter %" PRIu64 " us, loss %" PRIu32
              " ppm; heartbeat %" PRIu32 " ms, age limit %" PRIu32 " ms, rto %" PRIu32 "-%" PRIu32
              " us, probe %" PRIu32 " us",
              j->game->name, j->text, j->depth, j->algorithm->name,
@@ -356,13 +392,15 @@ void chaos_describe(const struct chaos_plan *plan, char *text, size_t size)
                        : "loose",
              j->waits ? "waits" : "searches on", j->remote_depth, o->share_depth, plan->posts,
              o->fronts, o->workers, o->threads, o->shards, o->bandwidth / 1000, plan->lie_ns / 1000,
-             o->node_ns / 1000, o->rtt_ns / 1000, o->jitter_ns / 1000, o->loss_ppm, o->heartbeat_ms,
-             o->inflight_age_max_ms, o->rto_min_us, o->rto_max_us, o->probe_us);
+             o->node_ns / 1000, o->is_mixed ? ", versions mixed" : "", o->rtt_ns / 1000,
+             o->jitter_ns / 1000, o->loss_ppm, o->heartbeat_ms, o->inflight_age_max_ms,
+             o->rto_min_us, o->rto_max_us, o->probe_us);
 }
 
 void chaos_describe_fault(const struct lab_fault *f, char *text, size_t size)
 {
-    static const char *const kinds[LAB_FAULT_KINDS] = {"kill", "stall", "cut", "delay", "loss"};
+    static const char *const kinds[LAB_FAULT_KINDS] = {"kill",  "stall", "cut",
+                                                       "delay", "loss",  "upgrade"};
     char lasts[32] = "for ever";
     if (f->lasts_ns < LAB_FOR_EVER) {
         snprintf(lasts, sizeof lasts, "for %.3f ms", (double)f->lasts_ns / MS);

@@ -37,6 +37,8 @@ enum lab_fault_kind {
     LAB_CUT, /* what passes between these workers and these shards is lost, one way or both */
     LAB_DELAY, /* ... comes `amount` nanoseconds later */
     LAB_LOSS, /* ... is lost `amount` times in a million */
+    LAB_UPGRADE, /* as a kill; started anew as a program that speaks versions of the protocol up to
+                    `amount` */
     LAB_FAULT_KINDS,
 };
 
@@ -73,6 +75,7 @@ struct lab_planted {
     bool skip_stop; /* front-ends never send a stop */
     bool lose_reports; /* last reports are lost */
     bool stale_index; /* workers are given one worker index, never another */
+    bool lose_versions; /* nobody hears that a shard speaks another version of the protocol */
     bool false_results; /* the liar's scores are of the game: what others say is believed */
 };
 
@@ -118,6 +121,8 @@ struct lab_options {
     /* Faults, borrowed; at most LAB_FAULTS_MAX. None begins after the end of all posts. */
     const struct lab_fault *fault;
     unsigned faults;
+    bool is_mixed; /* which versions of the protocol a host or shard speaks at first is drawn; else
+                      all speak the newest */
     bool drain; /* after that, check what is left behind: the second half of the result */
     /* Patience. Zero means the default in brackets. */
     uint32_t inflight_max; /* in-flight entries of a shard [64 a worker and 256] */

@@ -380,7 +380,7 @@ void lab_liar_act(struct lab *lab)
             m.type = PROTO_HELLO; /* nothing else is heard */
         }
         a_lie(lab, who, &m);
-        size_t length = proto_encode(&m, bytes, sizeof bytes);
+        size_t length = proto_encode_as(lab->shard[shard].version, &m, bytes, sizeof bytes);
         bool is_garbled = length > 0 && percent(lab, 2);
         if (is_garbled) {
             lab_liar_garble(lab, bytes, length);

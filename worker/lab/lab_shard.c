@@ -33,6 +33,7 @@ enum err lab_shard_start(struct lab *lab, unsigned index)
     options.inflight_age_max_ms =
         lab->options.planted.never_expire ? FOR_EVER_MS : lab->options.inflight_age_max_ms;
     options.outside = &s->outside;
+    options.version = s->version;
     enum err err = ttcore_open(&s->core, &options);
     s->alive = err == ERR_OK;
     s->free_ns = lab->now_ns;
@@ -73,6 +74,15 @@ static void make_route(uint32_t who, uint32_t incarnation, uint8_t route[LAB_ROU
     memcpy(route + sizeof who, &incarnation, sizeof incarnation);
 }
 
+/* A planted fault: nobody hears of versions. */
+static bool is_lost(struct lab *lab, const struct ttcore_message *message)
+{
+    struct proto_message m;
+    return lab->options.planted.lose_versions &&
+           proto_decode(lab->decoder, message->bytes, message->length, &m) == ERR_OK &&
+           m.type == PROTO_ERROR && m.error.code == PROTO_ERR_VERSION;
+}
+
 static void deliver(struct lab *lab, unsigned shard, const struct ttcore_target *target,
                     const struct ttcore_message *message, uint64_t at_ns)
 {
@@ -83,6 +93,9 @@ static void deliver(struct lab *lab, unsigned shard, const struct ttcore_target 
         struct proto_message m;
         bool is_read = proto_decode(lab->decoder, message->bytes, message->length, &m) == ERR_OK;
         lab->liar.refused = lab->liar.refused || !is_read || m.type == PROTO_ERROR;
+        return;
+    }
+    if (is_lost(lab, message)) {
         return;
     }
     if (message->may_drop && lab_card_is_full(lab, shard)) {

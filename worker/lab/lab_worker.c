@@ -374,6 +374,7 @@ static enum err open_parts(struct lab_worker *w)
                                  .sleep = shell_sleep,
                                  .pass = o->threads > 1 ? shell_pass : NULL,
                                  .shares_reach_all = true,
+                                 .version = lab_host_of(lab, w->index)->version,
                                  .ask_cost_us = (uint32_t)(o->message_ns * 2 / 1000)};
     enum err err = join_host(w, seed);
     if (err == ERR_OK) {

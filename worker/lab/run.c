@@ -109,6 +109,14 @@ static enum err take_options(struct lab *lab, const struct lab_options *options)
 
 /* ---- build and tear down ---- */
 
+/* That a host or shard of this number speaks at first. */
+static uint32_t draw_version(const struct lab_options *o, uint64_t number)
+{
+    uint64_t state = rng_mix(o->seed ^ UINT64_C(0x7e55) ^ number << 32);
+    return o->is_mixed ? PROTO_LOWEST + rng_below(&state, PROTO_VERSION - PROTO_LOWEST + 1)
+                       : PROTO_VERSION;
+}
+
 static enum err build(struct lab *lab)
 {
     const struct lab_options *o = &lab->options;
@@ -118,6 +126,12 @@ static enum err build(struct lab *lab)
     lab->host = calloc(lab->hosts, sizeof *lab->host);
     if (lab->decoder == NULL || lab->worker == NULL || lab->shard == NULL || lab->host == NULL) {
         return ERR_NOMEM;
+    }
+    for (unsigned i = 0; i < lab->hosts; i++) {
+        lab->host[i].version = draw_version(o, i);
+    }
+    for (unsigned i = 0; i < o->shards; i++) {
+        lab->shard[i].version = draw_version(o, LAB_WORKERS_MAX + i);
     }
     enum err err = ttcore_actions_open(&lab->actions, lab_shard_sessions(lab), LAB_SHARD_JOBS);
     for (unsigned i = 0; i < o->shards && err == ERR_OK; i++) {

@@ -10,6 +10,11 @@
 
 /* ---- faults ---- */
 
+static bool is_kill(const struct lab_fault *f)
+{
+    return f->kind == LAB_KILL || f->kind == LAB_UPGRADE;
+}
+
 /* True: no other fault of its kind is upon the victim, so that this one changes it. */
 static bool changes(struct lab *lab, const struct lab_fault *f, bool begins,
                     struct lab_faults *victim)
@@ -17,7 +22,7 @@ static bool changes(struct lab *lab, const struct lab_fault *f, bool begins,
     unsigned *count = f->kind == LAB_STALL ? &victim->stalls : &victim->kills;
     bool is_only = begins ? (*count)++ == 0 : --*count == 0;
     lab->result.faults[f->kind] += begins && is_only;
-    lab->result.restarts += !begins && is_only && f->kind == LAB_KILL;
+    lab->result.restarts += !begins && is_only && is_kill(f);
     return is_only;
 }
 
@@ -25,7 +30,7 @@ static bool changes(struct lab *lab, const struct lab_fault *f, bool begins,
 static bool is_hit(struct lab *lab, const struct lab_fault *f, unsigned worker)
 {
     const struct lab_host *host = lab_host_of(lab, worker);
-    if (f->kind != LAB_KILL) {
+    if (!is_kill(f)) {
         return worker - f->worker < f->workers;
     }
     for (unsigned i = 0; i < f->workers; i++) {
@@ -39,12 +44,15 @@ static bool is_hit(struct lab *lab, const struct lab_fault *f, unsigned worker)
 static void change_worker(struct lab *lab, const struct lab_fault *f, bool begins, unsigned index)
 {
     struct lab_worker *w = &lab->worker[index];
+    if (f->kind == LAB_UPGRADE && begins) {
+        lab_host_of(lab, index)->version = (uint32_t)f->amount;
+    }
     if (!changes(lab, f, begins, &w->faults)) {
         return;
     }
-    if (f->kind == LAB_KILL && begins) {
+    if (is_kill(f) && begins) {
         lab_worker_kill(w);
-    } else if (f->kind == LAB_KILL) {
+    } else if (is_kill(f)) {
         CHECK(lab_worker_start(lab, index) == ERR_OK);
     } else if (!begins) {
         lab_worker_unstall(w);
@@ -53,12 +61,15 @@ static void change_worker(struct lab *lab, const struct lab_fault *f, bool begin
 
 static void change_shard(struct lab *lab, const struct lab_fault *f, bool begins, unsigned index)
 {
+    if (f->kind == LAB_UPGRADE && begins) {
+        lab->shard[index].version = (uint32_t)f->amount;
+    }
     if (!changes(lab, f, begins, &lab->shard[index].faults)) {
         return;
     }
-    if (f->kind == LAB_KILL && begins) {
+    if (is_kill(f) && begins) {
         lab_shard_kill(lab, index);
-    } else if (f->kind == LAB_KILL) {
+    } else if (is_kill(f)) {
         CHECK(lab_shard_start(lab, index) == ERR_OK);
     } else if (!begins) {
         lab_shard_unstall(lab, index);

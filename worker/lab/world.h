@@ -41,6 +41,7 @@ struct lab_faults {
 struct lab_host {
     struct embedded *table; /* while a thread of it is alive */
     unsigned users; /* these threads */
+    uint32_t version; /* highest version of the protocol that its programs speak */
     uint64_t out_free_ns, in_free_ns; /* when the card has done what it was given */
     uint64_t bytes; /* both ways */
 };
@@ -81,6 +82,7 @@ struct lab_shard {
     struct lab_faults faults;
     struct ttcore_outside outside;
     uint32_t incarnation;
+    uint32_t version; /* highest version of the protocol that it speaks */
     uint64_t free_ns; /* when it has done what reached it */
     uint64_t busy_ns;
     uint64_t memory_bytes; /* at its start */

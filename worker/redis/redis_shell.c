@@ -23,13 +23,13 @@ static const unsigned job_shards[] = {0, 8, 15};
 
 /* ---- opening ---- */
 
-/* Its tag is the first number whose slot is in the shard's part of all slots. Builds that speak
- * another version of the protocol have other keys. */
+/* Its tag is the first number whose slot is in the shard's part of all slots. Builds that do not
+ * speak this version of the protocol have other keys. */
 static void open_shard(struct redis_shell *s, unsigned shard)
 {
     struct redis_shard *of = &s->shard[shard];
     for (unsigned tag = 0;; tag++) {
-        int n = snprintf(of->prefix, sizeof of->prefix, "abdada:%d:{%u}:", PROTO_VERSION, tag);
+        int n = snprintf(of->prefix, sizeof of->prefix, "abdada:%d:{%u}:", REDIS_VERSION, tag);
         of->prefix_length = (unsigned)n;
         of->slot = redis_link_slot(of->prefix, of->prefix_length);
         if (of->slot / SLOTS_PER_SHARD == shard) {

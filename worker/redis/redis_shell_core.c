@@ -330,7 +330,7 @@ bool redis_shell_hand_over(struct redis_shell *s, struct client *client)
 
 void redis_shell_give(struct redis_shell *s, unsigned shard, const struct proto_message *message)
 {
-    size_t length = proto_encode(message, s->out, sizeof s->out);
+    size_t length = proto_encode_as(REDIS_VERSION, message, s->out, sizeof s->out);
     if (length > 0) {
         redis_shell_give_bytes(s, shard, s->out, length);
     }

@@ -19,6 +19,9 @@
 #include <stdatomic.h>
 
 enum {
+    /* Version of all that is kept and published there, and of the names of keys: of those that are
+     * spoken here the one that most builds know. To be raised when it is not spoken any more. */
+    REDIS_VERSION = PROTO_LOWEST,
     REDIS_HEARTBEAT_MS = 1000,
     REDIS_SESSION_MS = 3500, /* 3.5 of these */
     REDIS_AGE_S = 60, /* age limit of an in-flight entry */

@@ -22,7 +22,7 @@ bool redis_on_post(struct redis_shell *s, unsigned shard, const struct proto_mes
     _Static_assert(sizeof job.job == sizeof m->job_post, "JOB and JOB_POST have the same fields");
     memcpy(&job.job, &m->job_post, sizeof job.job);
     job.job.user = proto_alias(s->instance);
-    size_t length = of->has_jobs ? proto_encode(&job, s->out, sizeof s->out) : 0;
+    size_t length = of->has_jobs ? proto_encode_as(REDIS_VERSION, &job, s->out, sizeof s->out) : 0;
     redis_shell_begin(s, shard);
     redis_shell_number_key(s, shard, "j:", p.id);
     redis_shell_named_key(s, shard, "jobs");
@@ -92,7 +92,7 @@ bool redis_on_report(struct redis_shell *s, unsigned shard, const struct proto_m
     }
     report.job_report.instance = proto_alias(s->instance);
     report.job_report.name = proto_text_of(s->client_name);
-    size_t length = proto_encode(&report, s->out, sizeof s->out);
+    size_t length = proto_encode_as(REDIS_VERSION, &report, s->out, sizeof s->out);
     redis_shell_begin(s, shard);
     redis_shell_number_key(s, shard, "j:", p.id);
     redis_shell_number_key(s, shard, "p:", p.id);
@@ -393,7 +393,7 @@ bool redis_on_share(struct redis_shell *s, unsigned shard, const struct proto_me
         (void)redis_renew(s, shard);
     }
     p.count = (uint16_t)m->share.list.count;
-    size_t length = proto_encode(m, s->out, sizeof s->out);
+    size_t length = proto_encode_as(REDIS_VERSION, m, s->out, sizeof s->out);
     redis_shell_begin(s, shard);
     redis_shell_number_key(s, shard, "n:", s->namespace_id);
     redis_shell_begin_args(s, shard);

@@ -1,8 +1,8 @@
 /* A client and shards joined by a network that loses, delays, repeats and reorders, with shards
- * that fall silent, restart and leave. Whatever happens: every ticket ends by its deadline, none
- * leaks, every answer is for the key that was asked, whatever HELLOs change meanwhile, and in a
- * healed network all is well. TEST_SEED=n test_proto_client_random repeats one run; ROUNDS=n makes
- * more of them. */
+ * that fall silent, restart, in another version of the protocol, and leave. Whatever happens: every
+ * ticket ends by its deadline, none leaks, every answer is for the key that was asked, whatever
+ * HELLOs change meanwhile, and in a healed network all is well. TEST_SEED=n
+ * test_proto_client_random repeats one run; ROUNDS=n makes more of them. */
 #include "common/rng.h"
 #include "proto/client/client.h"
 
@@ -27,6 +27,8 @@ struct flying {
 struct fake_shard {
     uint64_t boot, silent_until_us, last_arrival_us;
     uint32_t session; /* 0: none */
+    uint32_t version; /* the highest that it speaks */
+    uint32_t said; /* the version of what it got last */
 };
 
 struct asked {
@@ -96,7 +98,9 @@ static bool world_send(void *self, unsigned shard, const uint8_t *bytes, size_t 
 static void reply(struct world *w, unsigned shard, const struct proto_message *m)
 {
     uint8_t bytes[BYTES];
-    size_t length = proto_encode(m, bytes, sizeof bytes);
+    const struct fake_shard *s = &w->shards[shard];
+    uint32_t version = s->said < s->version ? s->said : s->version;
+    size_t length = proto_encode_as(version, m, bytes, sizeof bytes);
     assert_true(length > 0);
     for (unsigned n = 1 + chance(w, w->repeat_permille); n > 0; n--) {
         if (!chance(w, w->loss_permille)) {
@@ -148,6 +152,13 @@ static void shard_receive(struct world *w, unsigned shard, const uint8_t *bytes,
         return;
     }
     assert_int_equal(proto_decode(&w->decoder, bytes, length, &m), ERR_OK);
+    s->said = m.version;
+    if (m.version > s->version) {
+        struct proto_message no = {.type = PROTO_ERROR};
+        no.error = (struct proto_error){PROTO_ERR_VERSION, 0, proto_text_of("")};
+        reply(w, shard, &no);
+        return;
+    }
     if (m.type != PROTO_HELLO && s->session == 0) {
         struct proto_message no = {.type = PROTO_ERROR};
         no.error = (struct proto_error){PROTO_ERR_SESSION, 0, proto_text_of("")};
@@ -189,6 +200,7 @@ static void trouble(struct world *w)
     case 0: /* killed and started again */
         s->boot = rng_next(&w->rng);
         s->session = 0;
+        s->version = PROTO_LOWEST + rng_below(&w->rng, PROTO_VERSION - PROTO_LOWEST + 1);
         break;
     case 1:
         s->silent_until_us = w->now_us + rng_below(&w->rng, 400000);
@@ -324,6 +336,9 @@ static void heal(struct world *w)
         step(w, i < 2000);
     }
     assert_int_equal(client_shards_up(w->client), SHARDS);
+    for (unsigned s = 0; s < SHARDS; s++) {
+        assert_true(client_shard_version(w->client, s) <= w->shards[s].version);
+    }
     for (unsigned i = 0; i < TICKETS; i++) {
         assert_int_equal(w->asked[i].id, 0);
     }
@@ -351,6 +366,7 @@ static void run(uint64_t seed)
     assert_int_equal(client_open(&options, &port, &w->client), ERR_OK);
     for (unsigned s = 0; s < SHARDS; s++) {
         w->shards[s].boot = rng_next(&w->rng);
+        w->shards[s].version = w->shards[s].said = s % 2 ? PROTO_LOWEST : PROTO_VERSION;
     }
     for (unsigned i = 0; i < 3000; i++) {
         step(w, true);

@@ -84,12 +84,14 @@ static void let_a_user_leave_twice(void)
 static void send_to_a_target_without_a_route(void)
 {
     struct ttcore_actions actions = {.targets_max = 1};
-    ttcore_actions_target(&actions, (const uint8_t *)"", 0);
+    ttcore_actions_target(&actions, (const uint8_t *)"", 0, PROTO_VERSION);
 }
 
 static void encode_behind_the_room(void)
 {
-    struct ttcore_actions actions = {.bytes_used = 1};
+    static const uint8_t route[1];
+    struct ttcore_target target = {route, 1, PROTO_VERSION};
+    struct ttcore_actions actions = {.bytes_used = 1, .targets = 1, .target = &target};
     ttcore_actions_send(&actions, &(struct proto_message){.type = PROTO_BYE}, 0, 1);
 }
 

@@ -216,7 +216,7 @@ static void jobs_beyond_its_room_are_asked_for_later(void **state)
     }
     assert_int_equal(core.jobs, WORKER_JOBS_MAX);
     for (unsigned i = 1; i <= WORKER_JOBS_MAX; i++) {
-        worker_core_refuse(&core, mine(i), &actions);
+        worker_core_refuse(&core, mine(i), "", &actions);
     }
     assert_int_equal(wants(), 0);
     assert_false(actions.refresh); /* there is no room yet */
@@ -313,7 +313,7 @@ static void a_flood_of_jobs_leaves_room_for_other_users(void **state)
             offer_of(7, job, 0);
         }
         for (unsigned i = 0; refused && i < WORKER_JOBS_MAX; i++) {
-            worker_core_refuse(&core, (struct worker_choice){wants(), 7}, &actions);
+            worker_core_refuse(&core, (struct worker_choice){wants(), 7}, "", &actions);
         }
         for (uint64_t user = 10; user < 13; user++) {
             offer_of(user, 1000 + user, 0);
@@ -489,7 +489,7 @@ static void a_job_that_was_not_understood_is_refused_and_reported(void **state)
     (void)state;
     offer(9, 0);
     assert_int_equal(wants(), 9);
-    worker_core_refuse(&core, mine(9), &actions);
+    worker_core_refuse(&core, mine(9), "unknown game", &actions);
     assert_int_equal(actions.reports, 1); /* at once */
     assert_int_equal(actions.report[0].state, PROTO_JOB_REFUSED);
     now += WORKER_REPEAT_MS * MS;

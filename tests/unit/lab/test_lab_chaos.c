@@ -199,6 +199,41 @@ static void planted_faults_of_jobs_are_caught(void **state)
         count_broken(&(struct chaos_wish){.planted.lose_reports = true}, 20, "last reports") > 0);
 }
 
+/* A shard is put back to the oldest version in the middle, and a worker's host; then both return.
+ */
+static void versions_that_nobody_receives_are_caught(void **state)
+{
+    struct job job = lab_job("tree", "tree:b=12,d=6,seed=3,order=60", "abdada", 6);
+    struct lab_options options = lab_cluster(&job, 4, 2);
+    const struct lab_fault faults[] = {
+        {.kind = LAB_UPGRADE,
+         .shards = 1,
+         .amount = PROTO_LOWEST,
+         .lasts_ns = TEST_MS,
+         .at_ns = TEST_MS},
+        {.kind = LAB_UPGRADE,
+         .worker = 1,
+         .workers = 1,
+         .amount = PROTO_LOWEST,
+         .lasts_ns = TEST_MS,
+         .at_ns = 2 * TEST_MS},
+    };
+    (void)state;
+    options.fault = faults;
+    options.faults = 2;
+    options.drain = true;
+    struct lab_result sound = lab_do(&options);
+    assert_nothing_left(&sound);
+    assert_int_equal(sound.faults[LAB_UPGRADE], 2);
+    assert_int_equal(sound.restarts, 2);
+    assert_int_equal(sound.answer[0].search.score, lab_sequential(&job));
+    options.planted.lose_versions = true;
+    assert_true(lab_do(&options).unconnected > 0);
+    job_free(&job);
+    assert_true(count_broken(&(struct chaos_wish){.planted.lose_versions = true}, 20,
+                             "without a session") > 0);
+}
+
 /* Workers 0 1 2 of two jobs; the second dies for ever, and the third has its index: 0 and 2 are
  * both on the first job unless they learn it. */
 static void a_stale_worker_index_is_caught(void **state)
@@ -331,6 +366,7 @@ int main(void)
         cmocka_unit_test(a_liar_that_is_believed_is_caught),
         cmocka_unit_test(a_liar_that_garbles_says_nothing_possible),
         cmocka_unit_test(planted_faults_of_jobs_are_caught),
+        cmocka_unit_test(versions_that_nobody_receives_are_caught),
         cmocka_unit_test(a_stale_worker_index_is_caught),
         cmocka_unit_test(a_job_that_lost_its_front_end_is_left),
         cmocka_unit_test(the_same_seed_draws_the_same_run),

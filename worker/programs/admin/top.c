@@ -380,6 +380,104 @@ static void show_members(struct page *p, const struct watch_view *v)
     }
 }
 
+/* ---- versions that differ, and jobs that are refused ---- */
+
+enum { VERSIONS_MAX = 16, NAMES_ROOM = 512 };
+
+struct version_row {
+    unsigned protocol, count;
+    const char *release;
+    char names[NAMES_ROOM];
+};
+
+static void add_name(char *names, const char *name)
+{
+    size_t used = strlen(names);
+    snprintf(names + used, NAMES_ROOM - used, "%s%s", used > 0 ? ", " : "", name);
+}
+
+static unsigned add_version(struct version_row *row, unsigned rows, unsigned protocol,
+                            const char *release, const char *name)
+{
+    unsigned i = 0;
+    while (i < rows && (row[i].protocol != protocol || strcmp(row[i].release, release) != 0)) {
+        i++;
+    }
+    if (i == VERSIONS_MAX) {
+        return rows;
+    }
+    if (i == rows) {
+        row[i] = (struct version_row){.protocol = protocol, .release = release};
+    }
+    row[i].count++;
+    add_name(row[i].names, name);
+    return i == rows ? rows + 1 : rows;
+}
+
+/* Of shards and of sessions, where not all are of one: while a cluster is upgraded. */
+static void show_versions(struct page *p, const struct watch_view *v)
+{
+    struct version_row row[VERSIONS_MAX];
+    unsigned shards = 0, rows = 0;
+    for (const struct watch_shard *s = v->shard; s < v->shard + v->shards; s++) {
+        shards = s->up ? add_version(row, shards, watch_protocol(s), "", s->address) : shards;
+    }
+    rows = shards;
+    for (const struct watch_member *m = v->member; m < v->member + v->members; m++) {
+        unsigned more = m->protocol == 0 ? 0
+                                         : add_version(row + shards, rows - shards, m->protocol,
+                                                       m->release, m->name);
+        rows = more > 0 ? shards + more : rows;
+    }
+    bool differ = shards > 1 || rows - shards > 1;
+    for (unsigned i = 1; i < rows; i++) {
+        differ = differ || row[i].protocol != row[0].protocol;
+    }
+    if (!differ) {
+        return;
+    }
+    line(p, "%s", "");
+    line(p, "%-9s %-24s %5s %s", "VERSION", "", "COUNT", "WHO");
+    for (unsigned i = 0; i < rows; i++) {
+        char what[32];
+        snprintf(what, sizeof what, "protocol %u%s", row[i].protocol,
+                 i < shards ? ", shards" : ", sessions");
+        line(p, "%-9.9s %-24s %5u %s", row[i].release, what, row[i].count, row[i].names);
+    }
+}
+
+/* A row for each job and reason. */
+static void show_refusals(struct page *p, const struct watch_view *v)
+{
+    bool any = false;
+    for (unsigned i = 0; i < v->members; i++) {
+        const struct watch_member *m = &v->member[i];
+        char names[NAMES_ROOM] = "";
+        unsigned count = 0;
+        for (unsigned k = 0; k < v->members && m->refuses != 0; k++) {
+            const struct watch_member *other = &v->member[k];
+            if (other->refuses == m->refuses && strcmp(other->why, m->why) == 0) {
+                if (k < i) {
+                    count = 0; /* it has a row */
+                    break;
+                }
+                count++;
+                add_name(names, other->name);
+            }
+        }
+        if (count == 0) {
+            continue;
+        }
+        if (!any) {
+            any = true;
+            line(p, "%s", "");
+            line(p, "%-16s %5s %s", "REFUSES", "COUNT", "WHY, AND WHO");
+        }
+        line(p, "%016" PRIx64 " %5u %s: %s", m->refuses, count,
+             m->why[0] != '\0' ? m->why : "(a program of an earlier version does not say)", names);
+    }
+}
+
 /* The first line, and the tables of shards. */
 static void show_service(struct page *p, const struct watch_view *v, const char *clock)
 {
@@ -427,6 +525,8 @@ static void show_text(struct page *p, const struct watch_view *v)
     }
     show_jobs(p, v);
     show_hosts(p, v);
+    show_versions(p, v);
+    show_refusals(p, v);
     show_members(p, v);
     page_end(p);
 }

@@ -86,6 +86,10 @@ static void put_member(struct json *j, const struct watch_member *m)
     json_text(j, "instance_id", instance_id);
     put_id(j, "job", m->job);
     json_number(j, "silent_ms", m->silent_ms);
+    json_text(j, "release", m->release);
+    json_number(j, "protocol", m->protocol);
+    put_id(j, "refuses", m->refuses);
+    json_text(j, "why", m->why);
     put_work(j, &m->work);
     put_talk(j, &m->talk);
     json_number(j, "shards", __builtin_popcountll(m->shards));

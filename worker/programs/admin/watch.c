@@ -71,6 +71,12 @@ uint64_t watch_figure(const struct watch_shard *shard, const char *name)
     return 0;
 }
 
+unsigned watch_protocol(const struct watch_shard *shard)
+{
+    unsigned protocol = (unsigned)watch_figure(shard, "protocol");
+    return protocol != 0 ? protocol : PROTO_NEGOTIATES - 1; /* of that time it has no such figure */
+}
+
 static void keep_rates(struct watch_shard *s, struct totals *before)
 {
     struct totals now = {s->boot, watch_figure(s, "uptime_ms"), 0, watch_figure(s, "asks"),
@@ -146,6 +152,19 @@ static struct watch_member *find_member(struct watch *w, const struct proto_memb
     return m;
 }
 
+/* A shard of an earlier version says nothing of it. */
+static void keep_version(struct watch_member *m, const struct proto_member_row *row)
+{
+    if (row->highest > m->protocol) {
+        m->protocol = row->highest;
+        keep_text(row->release, m->release, sizeof m->release);
+    }
+    if (row->refuses != 0) {
+        m->refuses = row->refuses;
+        keep_text(row->why, m->why, sizeof m->why);
+    }
+}
+
 /* False for a page that was asked twice and came again. */
 static bool is_page(const struct asked *a, enum stage stage, uint32_t next)
 {
@@ -162,6 +181,7 @@ static void take_members(struct watch *w, unsigned shard, const struct proto_mem
         struct watch_member *m = row->instance_id == w->instance_id ? NULL : find_member(w, row);
         if (m != NULL) {
             m->shards |= UINT64_C(1) << shard;
+            keep_version(m, row);
             if (row->silent_ms <= m->silent_ms && row->job != 0) {
                 m->job = row->job;
                 m->waited_us = row->waited_us;

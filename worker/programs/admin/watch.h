@@ -16,6 +16,7 @@ enum {
     WATCH_FIGURES_MAX = 128,
     WATCH_POSITION_MAX = 128,
     WATCH_LINE_MAX = 512,
+    WATCH_WHY_MAX = 80,
 };
 
 struct watch_figure {
@@ -60,6 +61,10 @@ struct watch_member {
     struct watch_talk talk;
     uint64_t waited_us, talked_us;
     uint32_t silent_ms; /* the least of all shards */
+    char release[WATCH_NAME_MAX]; /* of its program */
+    unsigned protocol; /* the highest version that it speaks; 0: no shard says */
+    uint64_t refuses; /* the open job that it refused last, and why; 0: none */
+    char why[WATCH_WHY_MAX];
     uint64_t shards; /* bit i: shard i knows it */
 };
 
@@ -122,6 +127,8 @@ void watch_meanwhile(struct watch *watch, void (*serve_others)(void *self), void
 /* Serves the sockets for `wait_ms`, so that the sessions do not expire. */
 void watch_idle(struct watch *watch, unsigned wait_ms);
 
+/* The highest version of the protocol that a shard speaks. */
+unsigned watch_protocol(const struct watch_shard *shard);
 /* 0 for a figure that the shard did not report. */
 uint64_t watch_figure(const struct watch_shard *shard, const char *name);
 /* "worker", "front", "client"; "?" for another. */

@@ -110,8 +110,10 @@ static bool read_plant(const char *text, struct lab_planted *planted)
     planted->lose_reports = strcmp(text, "lose-reports") == 0;
     planted->stale_index = strcmp(text, "stale-index") == 0;
     planted->false_results = strcmp(text, "false-results") == 0;
-    return planted->never_expire_sessions || planted->never_expire || planted->skip_stop ||
-           planted->lose_reports || planted->stale_index || planted->false_results;
+    planted->lose_versions = strcmp(text, "lose-versions") == 0;
+    return planted->lose_versions || planted->never_expire_sessions || planted->never_expire ||
+           planted->skip_stop || planted->lose_reports || planted->stale_index ||
+           planted->false_results;
 }
 
 static int read_wish(struct driver *d)
@@ -128,7 +130,8 @@ static int read_wish(struct driver *d)
     if (c->plant != NULL && !read_plant(c->plant, &d->wish.planted)) {
         return options_wrong(c->program,
                              "--plant is skip-release[:PPM], never-expire-sessions, never-expire, "
-                             "skip-stop, lose-reports, stale-index or false-results, not '%s'",
+                             "skip-stop, lose-reports, stale-index, lose-versions or "
+                             "false-results, not '%s'",
                              c->plant);
     }
     if (c->algorithm != NULL) {
@@ -347,6 +350,7 @@ static void print_sum(const struct driver *d)
         {"cuts", r->faults[LAB_CUT]},
         {"delays", r->faults[LAB_DELAY]},
         {"lossy_links", r->faults[LAB_LOSS]},
+        {"upgrades", r->faults[LAB_UPGRADE]},
         {"messages_lost", r->lost},
         {"lies", r->lies},
 #define X(TYPE, name) {"lies_taken_" #name, r->taken_##name},

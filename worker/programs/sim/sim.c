@@ -174,7 +174,8 @@ static int read_options(struct sim *s, int argc, char *argv[])
         {.kind = OPTION_HEADING, .help = "Seeds, faults and output:"},
         {"seed", "N", "of everything random (default 1)", &s->seed, OPTION_U64},
         {"faults", "random[:N]",
-         "kills, stalls, cuts, delays, losses; all that is not given is random, too: positions of "
+         "kills, stalls, cuts, delays, losses, upgrades; all that is not given is random, too: "
+         "positions of "
          "all games, or of the --game",
          &s->faults, OPTION_TEXT},
         {"seeds", "A..B", "with --faults, one run a seed; failures name their command", &s->seeds,
@@ -182,7 +183,7 @@ static int read_options(struct sim *s, int argc, char *argv[])
         {"jobs", "N", "runs with faults at a time (default 1)", &s->jobs, OPTION_U32, 'j', 1, 64},
         {"plant", "KIND",
          "a fault of the program, to see it caught: skip-release[:PPM], never-expire-sessions, "
-         "never-expire, skip-stop, lose-reports, stale-index, false-results",
+         "never-expire, skip-stop, lose-reports, stale-index, lose-versions, false-results",
          &s->plant, OPTION_TEXT},
         {"csv", "FILE", "rows as CSV", &s->csv, OPTION_TEXT},
         {"svg", "FILE", "speedup and overheads against workers as a picture", &s->svg, OPTION_TEXT},
