@@ -284,7 +284,7 @@ def who_calls_a_true_claim_false_is_found_out():
     file, _ = small("liar.obf", 3)
     proof = path("liar")
     solve(proof, "--proof-leaf", 8, "--obf", file)
-    shard = Shard(memory="32M")
+    shard = Shard(memory="32M", heartbeat_ms=5000)  # the liar is a thread of Python, which may have to wait for its turn
     liar = Peer(shard.address, lambda text: (1, -1, 1))
     wait_until(lambda: shard.stats()["workers"] == 1, "the liar")
     done = run("abdada", "check", "--json", *at(shard.address), proof)
