@@ -141,7 +141,7 @@ enum {
 static void rate(const void *position, int depth, struct game_move *list, unsigned count)
 {
     const struct othello_position *p = position;
-    const bool is_exact = depth >= (int)depth_left(position);
+    const bool is_exact = depth + 1 >= (int)depth_left(position); /* or likely to be */
     for (unsigned i = 0; i < count && list[i].move != OTHELLO_PASS; i++) {
         const unsigned square = list[i].move - 1u;
         if (is_exact) {
@@ -281,6 +281,7 @@ static const struct game_search game_search = {
     .aspiration_depth = 4,
     .aspiration_width = 3,
     .exact_gap = 12,
+    .prepares = true,
     .children_depth = 6,
     .null_depth = NEVER,
     .reduce_depth = NEVER,
