@@ -7,12 +7,12 @@
 #include <stdatomic.h>
 
 enum {
-    BUCKETS_LOG = 18,
+    BUCKETS_LOG = 20,
     SLOTS = 3,
     MOVES_MAX = 34, /* no board has more */
     POLL_NODES = 1000,
     NONE = -OTHELLO_SCORE_MAX - 2, /* below every value */
-    ETC_EMPTIES = 9, /* with fewer, replies are not read from the hash before they are searched */
+    ETC_EMPTIES = 7, /* with fewer, replies are not read from the hash before they are searched */
 };
 
 /* ---- the hash ----
@@ -148,6 +148,7 @@ static void store(struct bucket *bucket, struct othello_board board, unsigned em
 
 struct move {
     struct othello_board next;
+    uint64_t answers; /* the opponent's moves, once they are needed */
     int order; /* higher first */
     unsigned square;
 };
@@ -171,12 +172,16 @@ static inline uint64_t odd_quadrants(uint64_t empties)
     return odd;
 }
 
+/* With fewer empty squares it says too little of what moves there may be later. */
+static const unsigned potential_empties = 9;
+
 /* What the opponent can do after a move, the less the better; corners count twice. */
-static inline int mobility_order(struct othello_board next)
+static inline int mobility_order(struct othello_board next, uint64_t answers, unsigned empties)
 {
-    const uint64_t moves = othello_moves(next.own, next.other);
-    const int mobility = (int)(othello_count(moves) + othello_count(moves & othello_corners));
-    const int potential = (int)othello_count(widened(next.other) & othello_empties(next));
+    const int mobility = (int)(othello_count(answers) + othello_count(answers & othello_corners));
+    const int potential = empties >= potential_empties
+                              ? (int)othello_count(widened(next.other) & othello_empties(next))
+                              : 0;
     return -32 * mobility - potential;
 }
 
@@ -227,7 +232,8 @@ static int expected(struct othello_board board, unsigned depth, int alpha, int b
         return OTHELLO_EVAL_MAX;
     }
     for (unsigned i = 0; i < n && depth > 1; i++) {
-        list[i].order = mobility_order(list[i].next);
+        list[i].order = mobility_order(
+            list[i].next, othello_moves(list[i].next.own, list[i].next.other), potential_empties);
     }
     int best = -OTHELLO_EVAL_MAX - 1;
     for (unsigned i = 0; i < n && best < beta; i++) {
@@ -246,10 +252,10 @@ static int expected(struct othello_board board, unsigned depth, int alpha, int b
 static const unsigned evaluate_empties = 13, one_ply_empties = 15, two_plies_empties = 17,
                       three_plies_empties = 20;
 
-static inline int order_of(struct othello_board next, unsigned square, uint64_t odd,
-                           unsigned empties)
+static inline int order_of(struct othello_board next, uint64_t answers, unsigned square,
+                           uint64_t odd, unsigned empties)
 {
-    int order = mobility_order(next);
+    int order = mobility_order(next, answers, empties);
     order += (othello_bit(square) & odd) != 0 ? 16 : 0;
     order += (othello_bit(square) & othello_corners) != 0 ? 32 : 0;
     if (empties >= evaluate_empties) {
@@ -265,7 +271,8 @@ int othello_order(struct othello_board board, unsigned square)
 {
     const uint64_t empties = othello_empties(board);
     const uint64_t flips = othello_flips(board.own, board.other, square);
-    return order_of(othello_play(board, square, flips), square, odd_quadrants(empties),
+    const struct othello_board next = othello_play(board, square, flips);
+    return order_of(next, othello_moves(next.own, next.other), square, odd_quadrants(empties),
                     othello_count(empties));
 }
 
@@ -274,9 +281,10 @@ static void order_moves(struct othello_board board, struct move *list, unsigned 
 {
     const uint64_t odd = odd_quadrants(othello_empties(board));
     for (unsigned i = 0; i < n; i++) {
+        list[i].answers = othello_moves(list[i].next.own, list[i].next.other);
         list[i].order = list[i].square == first
                             ? 1 << 24
-                            : order_of(list[i].next, list[i].square, odd, empties);
+                            : order_of(list[i].next, list[i].answers, list[i].square, odd, empties);
     }
 }
 
@@ -321,8 +329,9 @@ static bool cuts_selectively(struct othello_board board, unsigned empties, int a
                          expected(board, depth, low, low + 1) <= low);
 }
 
-static int null_window(struct search *search, struct othello_board board, unsigned empties,
-                       int alpha)
+/* `moves` are those of the board. */
+static int null_window(struct search *search, struct othello_board board, uint64_t moves,
+                       unsigned empties, int alpha)
 {
     if (empties <= OTHELLO_LAST_MAX) {
         return othello_last(board, empties, alpha, &search->nodes);
@@ -339,12 +348,11 @@ static int null_window(struct search *search, struct othello_board board, unsign
             return most;
         }
     }
-    const uint64_t moves = othello_moves(board.own, board.other);
     if (moves == 0) {
-        if (othello_moves(board.other, board.own) == 0) {
-            return othello_final_score(board);
-        }
-        return -null_window(search, othello_pass(board), empties, -alpha - 2);
+        const uint64_t answers = othello_moves(board.other, board.own);
+        return answers == 0
+                   ? othello_final_score(board)
+                   : -null_window(search, othello_pass(board), answers, empties, -alpha - 2);
     }
     struct found found = nothing;
     if (probe(bucket, board, &found) && found.doubt <= search->doubt) {
@@ -377,14 +385,13 @@ static int null_window(struct search *search, struct othello_board board, unsign
             }
         }
     }
-    if (n > 1) {
-        order_moves(board, list, n, empties, found.move);
-    }
+    order_moves(board, list, n, empties, found.move);
     int best = NONE;
     unsigned best_move = OTHELLO_NO_MOVE;
     for (unsigned i = 0; i < n && best <= alpha; i++) {
         take_best(list, i, n);
-        const int value = -null_window(search, list[i].next, empties - 1, -alpha - 2);
+        const int value =
+            -null_window(search, list[i].next, list[i].answers, empties - 1, -alpha - 2);
         if (search->stopped) {
             return 0;
         }
@@ -436,7 +443,7 @@ static int open_window(struct search *search, struct othello_board board, unsign
         int value = above;
         unsigned reply;
         if (i != 0 || above + 2 == beta) {
-            value = -null_window(search, list[i].next, empties - 1, -above - 2);
+            value = -null_window(search, list[i].next, list[i].answers, empties - 1, -above - 2);
         }
         if (!search->stopped && (i == 0 || value > above) && value < beta && above + 2 < beta) {
             value = -open_window(search, list[i].next, empties - 1, -beta, -above, &reply);
