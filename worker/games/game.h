@@ -179,12 +179,12 @@ struct game {
     bool (*cramped)(const void *position); /* ... and here to be verified */
 
     /* Both or none (NULL). Endings that the game searches itself: whether it does at this remaining
-     * depth (a function of these alone; `few`: one or two searchers with one memory work on the
-     * tree, so few could take parts of a piece), and the value in the window alpha < beta,
+     * depth (a function of these alone; `few`: 1 or 2 searchers with one memory work on the tree,
+     * so few could take parts of a piece; 0: more), and the value in the window alpha < beta,
      * fail-soft, a function of the position alone, with a best move (0: the game is over, or no
      * move is better than alpha), unless the solver says is_selective. solve leaves the position as
      * it was and returns false if the solver said stop. */
-    bool (*solves)(const void *position, int depth, bool few);
+    bool (*solves)(const void *position, int depth, unsigned few);
     bool (*solve)(void *position, int alpha, int beta, const struct game_solver *solver, int *value,
                   uint16_t *move);
     size_t (*solver_size)(void); /* bytes of its memory; NULL: it needs none */

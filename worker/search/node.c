@@ -17,13 +17,14 @@ void node_update_inflight_depth(struct search *s)
     }
 }
 
-/* Whether hardly anybody is there to take a part of a piece of work, and would see what was done of
- * it: no other searcher, or one other thread. */
-static bool has_few(const struct search *s)
+/* How many searchers there are, if hardly anybody is there to take a part of a piece of work, and
+ * would see what was done of it: 1, or 2 threads; 0: more. */
+static unsigned few_searchers(const struct search *s)
 {
-    return !s->options.keeps_endings &&
-           (s->inflight_depth == UINT8_MAX ||
-            (s->table.peek_ahead == NULL && s->options.searchers == 2));
+    return s->options.keeps_endings                                   ? 0
+           : s->inflight_depth == UINT8_MAX                           ? 1
+           : s->table.peek_ahead == NULL && s->options.searchers == 2 ? 2
+                                                                      : 0;
 }
 
 void node_count(struct search *s, const struct node *n, unsigned nodes)
@@ -187,7 +188,7 @@ static bool is_solved(const struct search *s, const struct node *n)
 {
     const struct game *game = s->options.game;
     return game->solves != NULL && (n->ply > 0 || node_has_all_moves(s)) &&
-           game->solves(s->position, n->depth + s->prepares, has_few(s));
+           game->solves(s->position, n->depth + s->prepares, few_searchers(s));
 }
 
 static enum search_visit solve(struct search *s, struct node *n)
@@ -220,7 +221,7 @@ uint16_t node_solved_move(struct search *s)
     uint16_t move = 0;
     const bool has_move =
         game->solves != NULL &&
-        game->solves(s->position, (int)game->depth_left(s->position), has_few(s)) &&
+        game->solves(s->position, (int)game->depth_left(s->position), few_searchers(s)) &&
         game->solve(s->position, -GAME_INFINITE, GAME_INFINITE, &solver, &value, &move);
     return has_move ? move : 0;
 }

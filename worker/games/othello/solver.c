@@ -246,11 +246,9 @@ static int expected(struct othello_board board, unsigned depth, int alpha, int b
     return best;
 }
 
-/* With fewer empty squares an evaluation costs more than the better order saves; with more it pays
- * to search a ply, two or three (measured on FFO #40-#44: 147 million nodes against 416 without).
- */
-static const unsigned evaluate_empties = 13, one_ply_empties = 15, two_plies_empties = 17,
-                      three_plies_empties = 20;
+/* With fewer empty squares an evaluation costs more than the better order saves; with two more it
+ * pays to search another ply. */
+enum { EVALUATE_EMPTIES = 13, ORDER_DEPTH_MAX = 5 };
 
 static inline int order_of(struct othello_board next, uint64_t answers, unsigned square,
                            uint64_t odd, unsigned empties)
@@ -258,10 +256,10 @@ static inline int order_of(struct othello_board next, uint64_t answers, unsigned
     int order = mobility_order(next, answers, empties);
     order += (othello_bit(square) & odd) != 0 ? 16 : 0;
     order += (othello_bit(square) & othello_corners) != 0 ? 32 : 0;
-    if (empties >= evaluate_empties) {
+    if (empties >= EVALUATE_EMPTIES) {
         /* A move more of the opponent's weighs two discs. */
-        const unsigned depth = (empties >= one_ply_empties) + (empties >= two_plies_empties) +
-                               (empties >= three_plies_empties);
+        const unsigned plies = (empties - EVALUATE_EMPTIES) / 2;
+        const unsigned depth = plies < ORDER_DEPTH_MAX ? plies : ORDER_DEPTH_MAX;
         order = 8 * order - expected(next, depth, -OTHELLO_EVAL_MAX, OTHELLO_EVAL_MAX);
     }
     return order;
@@ -276,12 +274,19 @@ int othello_order(struct othello_board board, unsigned square)
                     othello_count(empties));
 }
 
+static inline void find_answers(struct move *list, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        list[i].answers = othello_moves(list[i].next.own, list[i].next.other);
+    }
+}
+
+/* Their answers are known. */
 static void order_moves(struct othello_board board, struct move *list, unsigned n, unsigned empties,
                         unsigned first)
 {
     const uint64_t odd = odd_quadrants(othello_empties(board));
     for (unsigned i = 0; i < n; i++) {
-        list[i].answers = othello_moves(list[i].next.own, list[i].next.other);
         list[i].order = list[i].square == first
                             ? 1 << 24
                             : order_of(list[i].next, list[i].answers, list[i].square, odd, empties);
@@ -374,16 +379,25 @@ static int null_window(struct search *search, struct othello_board board, uint64
         return OTHELLO_SCORE_MAX;
     }
     if (empties > ETC_EMPTIES) {
+        /* Memory is slow: there is work to do until what is read is here. */
+        struct bucket *near[MOVES_MAX];
+        for (unsigned i = 0; i < n; i++) {
+            near[i] = bucket_of(search, list[i].next);
+            __builtin_prefetch(near[i]);
+        }
+        find_answers(list, n);
         for (unsigned i = 0; i < n; i++) {
             struct found reply;
-            if (probe(bucket_of(search, list[i].next), list[i].next, &reply) &&
-                reply.doubt <= search->doubt && -reply.upper > alpha) {
+            if (probe(near[i], list[i].next, &reply) && reply.doubt <= search->doubt &&
+                -reply.upper > alpha) {
                 store(
                     bucket, board, empties,
                     (struct found){-reply.upper, OTHELLO_SCORE_MAX, list[i].square, search->doubt});
                 return -reply.upper;
             }
         }
+    } else {
+        find_answers(list, n);
     }
     order_moves(board, list, n, empties, found.move);
     int best = NONE;
@@ -435,6 +449,7 @@ static int open_window(struct search *search, struct othello_board board, unsign
         *best_move = list[0].square;
         return OTHELLO_SCORE_MAX;
     }
+    find_answers(list, n);
     order_moves(board, list, n, empties, found.move);
     int best = NONE;
     for (unsigned i = 0; i < n && best < beta; i++) {
