@@ -72,6 +72,8 @@ struct game_search {
     int probcut_depth, probcut_tenths;
     /* Games with depth_left and rate: */
     unsigned exact_gap; /* from so many plies before the end the next iteration is the exact one */
+    bool prepares; /* but for one of a ply less, whose endings are solved selectively: it is to
+                      fill the tables with moves, and its value is likely the exact one */
     int children_depth; /* from it on, a result of a child that refutes the node is taken first */
 };
 
@@ -98,6 +100,7 @@ struct game_solver {
     void *self;
     void *memory; /* solver_size() bytes, aligned to a cache line, zero at first; other searchers
                      may use them at the same time */
+    bool is_selective; /* a value that is likely the exact one is enough */
     unsigned count_nodes; /* between two calls of count, or a few more; 0: as the game likes */
     /* Counts nodes since the last call. False: stop, without a value. */
     bool (*count)(void *self, unsigned nodes);
@@ -176,12 +179,12 @@ struct game {
     bool (*cramped)(const void *position); /* ... and here to be verified */
 
     /* Both or none (NULL). Endings that the game searches itself: whether it does at this remaining
-     * depth (a function of these alone; `few`: one or two searchers with one memory work on the
-     * tree, so few could take parts of a piece), and the value in the window alpha < beta,
+     * depth (a function of these alone; `few`: 1 or 2 searchers with one memory work on the tree,
+     * so few could take parts of a piece; 0: more), and the value in the window alpha < beta,
      * fail-soft, a function of the position alone, with a best move (0: the game is over, or no
-     * move is better than alpha). solve leaves the position as it was and returns false if the
-     * solver said stop. */
-    bool (*solves)(const void *position, int depth, bool few);
+     * move is better than alpha), unless the solver says is_selective. solve leaves the position as
+     * it was and returns false if the solver said stop. */
+    bool (*solves)(const void *position, int depth, unsigned few);
     bool (*solve)(void *position, int alpha, int beta, const struct game_solver *solver, int *value,
                   uint16_t *move);
     size_t (*solver_size)(void); /* bytes of its memory; NULL: it needs none */

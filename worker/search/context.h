@@ -104,6 +104,7 @@ struct search {
     struct child child_stack[CHILD_STACK];
     unsigned moves_used, children_used;
     int32_t history[2 * SEARCH_HISTORY]; /* by tt_weight's index: order_at */
+    bool prepares; /* nodes of a ply less than the end are solved, too: selectively */
     struct histories *histories; /* of selection full (order.c); not touched by plain */
     uint32_t fresh[2 * SEARCH_HISTORY]; /* added here and not published yet */
     unsigned halved; /* here, since the last search_history_merge */

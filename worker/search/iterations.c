@@ -116,6 +116,7 @@ const void *search_position(const struct search *s)
 
 static void begin(struct search *s, unsigned start_ply)
 {
+    const struct game *game = s->options.game;
     memset(&s->counters, 0, sizeof s->counters);
     s->accounted = 0;
     s->stopped = s->window_changed = false;
@@ -123,6 +124,8 @@ static void begin(struct search *s, unsigned start_ply)
     s->start_ply = s->poll_ply = start_ply;
     s->moves_used = s->children_used = 0;
     s->divided_depth = UINT8_MAX;
+    s->prepares = game->depth_left != NULL && game->search->prepares && !s->options.strict &&
+                  s->options.depth_limit >= game->depth_left(s->position);
     s->root_move = 0; /* that of the last search is none of this position's */
     struct game_move list[GAME_MOVES_MAX];
     s->root_list_count = start_ply == 0 ? node_generate_root(s, list) : 0;
@@ -369,7 +372,7 @@ void search_run(struct search *s, search_report *report, void *context,
     const bool is_exact = game->depth_left != NULL && limit >= game->depth_left(s->position);
     const unsigned near = is_exact && limit > game->search->exact_gap
                               ? limit - game->search->exact_gap
-                              : limit; /* after it the whole depth is next */
+                              : limit; /* after it the whole depth is next, or nearly that */
     unsigned depth = game->search->first_iteration < limit ? game->search->first_iteration : limit;
     while (skips(s, depth) || iterate(s, &run, depth, lines)) {
         if (!skips(s, depth)) {
@@ -383,7 +386,7 @@ void search_run(struct search *s, search_report *report, void *context,
             return;
         }
         unsigned next = depth + game->search->iteration_step;
-        depth = next <= near ? next : limit;
+        depth = next <= near ? next : s->prepares && depth + 1 < limit ? limit - 1 : limit;
     }
 }
 

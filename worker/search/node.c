@@ -17,13 +17,14 @@ void node_update_inflight_depth(struct search *s)
     }
 }
 
-/* Whether hardly anybody is there to take a part of a piece of work, and would see what was done of
- * it: no other searcher, or one other thread. */
-static bool has_few(const struct search *s)
+/* How many searchers there are, if hardly anybody is there to take a part of a piece of work, and
+ * would see what was done of it: 1, or 2 threads; 0: more. */
+static unsigned few_searchers(const struct search *s)
 {
-    return !s->options.keeps_endings &&
-           (s->inflight_depth == UINT8_MAX ||
-            (s->table.peek_ahead == NULL && s->options.searchers == 2));
+    return s->options.keeps_endings                                   ? 0
+           : s->inflight_depth == UINT8_MAX                           ? 1
+           : s->table.peek_ahead == NULL && s->options.searchers == 2 ? 2
+                                                                      : 0;
 }
 
 void node_count(struct search *s, const struct node *n, unsigned nodes)
@@ -182,30 +183,47 @@ static bool count_solved(void *self, unsigned nodes)
     return !search_halted(s);
 }
 
+/* Whether the game solves the node: exactly; or, before the exact iteration, selectively. */
+static bool is_solved(const struct search *s, const struct node *n)
+{
+    const struct game *game = s->options.game;
+    return game->solves != NULL && (n->ply > 0 || node_has_all_moves(s)) &&
+           game->solves(s->position, n->depth + s->prepares, few_searchers(s));
+}
+
 static enum search_visit solve(struct search *s, struct node *n)
 {
-    const struct game_solver solver = {s, s->solver, s->options.poll_nodes, count_solved};
+    const struct game_solver solver = {
+        .self = s,
+        .memory = s->solver,
+        .is_selective = s->prepares && n->depth < (int)s->options.game->depth_left(s->position),
+        .count_nodes = s->options.poll_nodes,
+        .count = count_solved,
+    };
     uint64_t nodes_before = s->counters.nodes;
     s->poll_ply = n->ply;
     n->best_move = 0;
-    bool is_solved =
+    const bool has_value =
         s->options.game->solve(s->position, n->alpha, n->beta, &solver, &n->best, &n->best_move);
     n->path += s->counters.nodes - nodes_before;
     set_line(n, n->best_move);
-    return is_solved && !search_halted(s) ? VISIT_VALUE : VISIT_STOP;
+    return has_value && !search_halted(s) ? VISIT_VALUE : VISIT_STOP;
 }
 
 uint16_t node_solved_move(struct search *s)
 {
     const struct game *game = s->options.game;
-    const struct game_solver solver = {s, s->solver, s->options.poll_nodes, count_solved};
+    const struct game_solver solver = {.self = s,
+                                       .memory = s->solver,
+                                       .count_nodes = s->options.poll_nodes,
+                                       .count = count_solved};
     int value;
     uint16_t move = 0;
-    const bool is_solved =
+    const bool has_move =
         game->solves != NULL &&
-        game->solves(s->position, (int)game->depth_left(s->position), has_few(s)) &&
+        game->solves(s->position, (int)game->depth_left(s->position), few_searchers(s)) &&
         game->solve(s->position, -GAME_INFINITE, GAME_INFINITE, &solver, &value, &move);
-    return is_solved ? move : 0;
+    return has_move ? move : 0;
 }
 
 /* Against the window that was searched, not the one that alpha was raised to. A value that falls on
@@ -365,8 +383,7 @@ enum search_visit node_search(struct search *s, struct node *n)
     }
 
     /* Step 2. Endings that the game solves itself: without the table, but for shared nodes. */
-    const bool solves = game->solves != NULL && game->solves(s->position, n->depth, has_few(s)) &&
-                        (n->ply > 0 || node_has_all_moves(s));
+    const bool solves = is_solved(s, n);
     enum search_visit visit = visit_first(s, n, solves);
     if (visit != VISIT_CONTINUE) {
         return visit;

@@ -207,6 +207,41 @@ static void values_are_those_of_plain_negamax(void **state)
     }
 }
 
+static bool go_on(void *self, unsigned nodes)
+{
+    (void)self, (void)nodes;
+    return true;
+}
+
+/* What a selective search leaves in the memory is likely, and often wrong: it must not pass for
+ * what is proved. */
+static void a_selective_search_leaves_no_bounds_to_the_exact_one(void **state)
+{
+    (void)state;
+    uint64_t seed = begin_random();
+    const struct game_solver selective = {.count = go_on, .is_selective = true};
+    unsigned wrong = 0;
+    for (unsigned i = 0; i < 100; i++) {
+        const struct othello_board board = fill(&seed, 9);
+        const int expected = oracle(board);
+        int value = 1000;
+        unsigned move;
+        empty_memory();
+        for (int alpha = expected - 6; alpha <= expected + 4; alpha += 2) {
+            assert_true(othello_solve(memory, board, alpha, alpha + 2, &selective, &value, &move));
+            wrong += (value > alpha) != (expected > alpha);
+        }
+        for (int alpha = expected - 6; alpha <= expected + 4; alpha += 2) {
+            check_window(board, expected, alpha, alpha + 2);
+        }
+        check_window(board, expected, -64, 64);
+        /* And the other way round: what is proved is known to the selective one. */
+        assert_true(othello_solve(memory, board, -64, 64, &selective, &value, &move));
+        assert_int_equal(value, expected);
+    }
+    assert_true(wrong > 0);
+}
+
 /* Nothing but null windows, as most of the search has. */
 static void last_squares_are_those_of_plain_negamax(void **state)
 {
@@ -425,6 +460,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_those_of_plain_negamax),
+        cmocka_unit_test(a_selective_search_leaves_no_bounds_to_the_exact_one),
         cmocka_unit_test(last_squares_are_those_of_plain_negamax),
         cmocka_unit_test(a_full_board_and_one_colour_alone),
         cmocka_unit_test(stable_discs_stay),

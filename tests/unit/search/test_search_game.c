@@ -10,14 +10,15 @@ enum { TREE_DEPTH = 7, NOT_COUNTED = 99, SOLVED_PLIES = 3, COUNT_EVERY = 50, POL
 
 static struct {
     unsigned plies; /* from the end: what is solved */
-    unsigned calls, uncounted, counts;
+    unsigned calls, selective_calls, uncounted, counts;
+    int error; /* of a selective value */
     bool stopped, never_counts;
 } solved; /* one search at a time */
 
-static bool tree_solves(const void *position, int depth, bool alone)
+static bool tree_solves(const void *position, int depth, unsigned few)
 {
     const struct tree_position *p = position;
-    (void)depth, (void)alone;
+    (void)depth, (void)few;
     return p->params.d - p->ply <= solved.plies;
 }
 
@@ -51,7 +52,8 @@ static bool tree_solve(void *position, int alpha, int beta, const struct game_so
     assert_false(solved.stopped); /* nothing is begun after a stop */
     int best = solve_below(position, alpha, beta, solver, move);
     if (!solved.stopped) {
-        *value = best;
+        *value = best + (solver->is_selective ? solved.error : 0);
+        solved.selective_calls += solver->is_selective;
     }
     return !solved.stopped;
 }
@@ -92,7 +94,7 @@ static void plain_await(void *self, const struct tt_ask *ask, struct table_ticke
 static void plain_store(void *self, const struct table_ticket *ticket, const struct tt_store *store)
 {
     struct asked *a = self;
-    a->solved_stores += tree_solves(search_position(a->search), 0, true);
+    a->solved_stores += tree_solves(search_position(a->search), 0, 1);
     a->inner.store(a->inner.self, ticket, store);
 }
 
@@ -151,15 +153,17 @@ static void solve_plies(unsigned plies)
     solved.plies = plies;
 }
 
-static struct run run_counted(const struct game *game, unsigned depth, unsigned stop_after,
-                              unsigned inflight_depth)
+static struct run run_with(const struct game *game, unsigned depth, unsigned stop_after,
+                           unsigned inflight_depth, bool strict)
 {
     struct embedded *table = NULL;
     struct search *search = NULL;
     struct tree_position p;
     struct run r = {.stop_after = stop_after};
     test_parse(&p, "tree:b=6,d=7,seed=3,order=70");
+    const int error = solved.error;
     solve_plies(solved.plies);
+    solved.error = error;
     assert_int_equal(embedded_open(&table, 4 << 20, 1), ERR_OK);
     struct embedded_port slot = {.table = table, .inflight_depth_max = (uint8_t)inflight_depth};
     r.asked = (struct asked){.inner = embedded_table_port(&slot), .shallowest_ply = TREE_DEPTH};
@@ -173,7 +177,7 @@ static struct run run_counted(const struct game *game, unsigned depth, unsigned 
     struct env_port env = {.self = &r, .poll = poll_run};
     struct search_options options = {.game = game,
                                      .algorithm = algorithm_by_name("abdada"),
-                                     .strict = true,
+                                     .strict = strict,
                                      .poll_nodes = POLL_NODES,
                                      .depth_limit = depth};
     assert_int_equal(search_open(&search, &options, &port, &env), ERR_OK);
@@ -186,6 +190,12 @@ static struct run run_counted(const struct game *game, unsigned depth, unsigned 
     search_free(&search);
     embedded_close(&table);
     return r;
+}
+
+static struct run run_counted(const struct game *game, unsigned depth, unsigned stop_after,
+                              unsigned inflight_depth)
+{
+    return run_with(game, depth, stop_after, inflight_depth, true);
 }
 
 static struct run run_tree(const struct game *game, unsigned depth, unsigned stop_after)
@@ -233,6 +243,47 @@ static void a_shared_ending_goes_through_the_table(void **state)
         assert_int_equal(r.asked.shallowest_ply, SOLVED_PLIES + !has_depth_left);
         assert_int_equal(r.asked.solved_stores > 0, has_depth_left);
         assert_int_equal(alone.asked.solved_stores, 0);
+    }
+}
+
+static unsigned tree_depth_left(const void *position)
+{
+    const struct tree_position *p = position;
+    return p->params.d - p->ply;
+}
+
+static bool tree_solves_to_the_end(const void *position, int depth, unsigned few)
+{
+    return tree_solves(position, depth, few) && depth >= (int)tree_depth_left(position);
+}
+
+/* Its values are wrong here: what they leave in the table must not answer the exact iteration. */
+static void a_selective_iteration_comes_before_the_exact_one(void **state)
+{
+    (void)state;
+    struct game game = solving_game();
+    struct game_search limits = *game_tree.search;
+    limits.first_iteration = limits.iteration_step = 1;
+    limits.exact_gap = 4;
+    limits.prepares = true;
+    game.search = &limits;
+    game.solves = tree_solves_to_the_end;
+    game.depth_left = tree_depth_left;
+    const struct run plain = run_tree(&game_tree, TREE_DEPTH, 0);
+    for (int error = -40; error <= 40; error += 20) {
+        static const unsigned depths[] = {1, 2, 3, TREE_DEPTH - 1, TREE_DEPTH};
+        solved.error = error;
+        struct run r = run_with(&game, TREE_DEPTH, 0, NOT_COUNTED, false);
+        assert_int_equal(r.iterations, 5);
+        assert_memory_equal(r.depth, depths, sizeof depths);
+        assert_int_equal(r.result.score, plain.result.score);
+        assert_in_range(solved.selective_calls, 1, solved.calls - 1);
+        /* A value must be that of the position and the depth alone; or the end is not wanted. */
+        r = run_with(&game, TREE_DEPTH, 0, NOT_COUNTED, true);
+        assert_int_equal(r.iterations, 4);
+        assert_int_equal(solved.selective_calls, 0);
+        run_with(&game, TREE_DEPTH - 1, 0, NOT_COUNTED, false);
+        assert_int_equal(solved.calls, 0);
     }
 }
 
@@ -396,6 +447,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(a_solver_takes_over_without_the_table),
         T(a_shared_ending_goes_through_the_table),
+        T(a_selective_iteration_comes_before_the_exact_one),
         T(a_solved_root_has_its_best_move),
         T(a_solver_polls_and_can_be_stopped),
         T(a_solver_is_ended_by_an_abort),

@@ -275,7 +275,7 @@ static int last_4(uint64_t own, uint64_t other, uint64_t empties, int alpha, uns
 /* ---- five and more ---- */
 
 /* Where so many discs more than the opponent's are wanted, its stable discs may be too many. */
-static const signed char stable_alpha[OTHELLO_LAST_MAX + 1] = {99, 99, 99, 99, 99, 10, 12, 14};
+static const signed char stable_alpha[OTHELLO_LAST_MAX + 1] = {99, 99, 99, 99, 99, 10, 12};
 
 static int last_more(uint64_t own, uint64_t other, unsigned empties, unsigned odd, int alpha,
                      unsigned *nodes)

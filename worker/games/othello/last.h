@@ -15,7 +15,7 @@
 
 #include "worker/games/othello/board.h"
 
-enum { OTHELLO_LAST_MAX = 7 }; /* empty squares */
+enum { OTHELLO_LAST_MAX = 6 }; /* empty squares */
 
 /* `empties` of them, at most OTHELLO_LAST_MAX. Adds the boards visited to `nodes`. */
 int othello_last(struct othello_board board, unsigned empties, int alpha, unsigned *nodes);

@@ -7,12 +7,12 @@
 #include <stdatomic.h>
 
 enum {
-    BUCKETS_LOG = 18,
+    BUCKETS_LOG = 20,
     SLOTS = 3,
     MOVES_MAX = 34, /* no board has more */
     POLL_NODES = 1000,
     NONE = -OTHELLO_SCORE_MAX - 2, /* below every value */
-    ETC_EMPTIES = 9, /* with fewer, replies are not read from the hash before they are searched */
+    ETC_EMPTIES = 7, /* with fewer, replies are not read from the hash before they are searched */
 };
 
 /* ---- the hash ----
@@ -24,7 +24,7 @@ enum {
 /* Three boards in a cache line. All zero is the board without discs, worth 0. */
 struct bucket {
     _Atomic uint64_t own[SLOTS], mixed[SLOTS]; /* of the board */
-    _Atomic uint32_t found[SLOTS]; /* lower and upper bound, move: bytes */
+    _Atomic uint32_t found[SLOTS]; /* lower and upper bound, move, doubt: bytes */
     atomic_uchar level[SLOTS]; /* how much it is worth to keep */
 };
 _Static_assert(sizeof(struct bucket) == 64, "one cache line");
@@ -36,13 +36,17 @@ struct othello_memory {
 struct found {
     int lower, upper;
     unsigned move; /* one that is worth lower or more; if that is nothing, any */
+    unsigned doubt; /* 0: the bounds are proved; else they are those of a selective search */
 };
+
+static const struct found nothing = {-OTHELLO_SCORE_MAX, OTHELLO_SCORE_MAX, OTHELLO_NO_MOVE, 0};
 
 struct search {
     struct othello_memory *memory;
     const struct game_solver *solver;
     unsigned nodes; /* not yet counted */
     unsigned count_nodes; /* so many are */
+    unsigned doubt; /* of what it finds */
     bool stopped;
 };
 
@@ -67,7 +71,8 @@ static inline uint64_t mixed(struct othello_board board, uint32_t found)
 
 static inline struct found unpacked(uint32_t found)
 {
-    return (struct found){(signed char)found, (signed char)(found >> 8), found >> 16 & 0xff};
+    return (struct found){(signed char)found, (signed char)(found >> 8), found >> 16 & 0xff,
+                          found >> 24};
 }
 
 static inline bool is_at(const struct bucket *bucket, unsigned i, struct othello_board board,
@@ -87,8 +92,8 @@ static inline bool is_at(const struct bucket *bucket, unsigned i, struct othello
 static inline void put(struct bucket *bucket, unsigned i, struct othello_board board,
                        unsigned empties, struct found found)
 {
-    const uint32_t packed =
-        (uint8_t)found.lower | (uint32_t)(uint8_t)found.upper << 8 | (uint32_t)found.move << 16;
+    const uint32_t packed = (uint8_t)found.lower | (uint32_t)(uint8_t)found.upper << 8 |
+                            (uint32_t)found.move << 16 | (uint32_t)found.doubt << 24;
     WRITE(bucket->own[i], board.own);
     WRITE(bucket->mixed[i], mixed(board, packed));
     WRITE(bucket->found[i], packed);
@@ -106,6 +111,7 @@ static inline bool probe(const struct bucket *bucket, struct othello_board board
     return false;
 }
 
+/* What is proved replaces what is not, and stays. */
 static void store(struct bucket *bucket, struct othello_board board, unsigned empties,
                   struct found found)
 {
@@ -113,12 +119,19 @@ static void store(struct bucket *bucket, struct othello_board board, unsigned em
     for (unsigned i = 0; i < SLOTS; i++) {
         struct found here;
         if (is_at(bucket, i, board, &here)) {
+            if (here.doubt < found.doubt) {
+                return;
+            }
+            const bool is_surer = here.doubt > found.doubt;
             /* The move belongs to the lower bound. */
-            if (found.lower <= here.lower && here.lower != -OTHELLO_SCORE_MAX) {
+            if (is_surer ? found.lower == -OTHELLO_SCORE_MAX && here.lower != -OTHELLO_SCORE_MAX
+                         : found.lower <= here.lower && here.lower != -OTHELLO_SCORE_MAX) {
                 found.move = here.move;
             }
-            found.lower = found.lower > here.lower ? found.lower : here.lower;
-            found.upper = found.upper < here.upper ? found.upper : here.upper;
+            if (!is_surer) {
+                found.lower = found.lower > here.lower ? found.lower : here.lower;
+                found.upper = found.upper < here.upper ? found.upper : here.upper;
+            }
             put(bucket, i, board, empties, found);
             return;
         }
@@ -135,6 +148,7 @@ static void store(struct bucket *bucket, struct othello_board board, unsigned em
 
 struct move {
     struct othello_board next;
+    uint64_t answers; /* the opponent's moves, once they are needed */
     int order; /* higher first */
     unsigned square;
 };
@@ -158,12 +172,16 @@ static inline uint64_t odd_quadrants(uint64_t empties)
     return odd;
 }
 
+/* With fewer empty squares it says too little of what moves there may be later. */
+static const unsigned potential_empties = 9;
+
 /* What the opponent can do after a move, the less the better; corners count twice. */
-static inline int mobility_order(struct othello_board next)
+static inline int mobility_order(struct othello_board next, uint64_t answers, unsigned empties)
 {
-    const uint64_t moves = othello_moves(next.own, next.other);
-    const int mobility = (int)(othello_count(moves) + othello_count(moves & othello_corners));
-    const int potential = (int)othello_count(widened(next.other) & othello_empties(next));
+    const int mobility = (int)(othello_count(answers) + othello_count(answers & othello_corners));
+    const int potential = empties >= potential_empties
+                              ? (int)othello_count(widened(next.other) & othello_empties(next))
+                              : 0;
     return -32 * mobility - potential;
 }
 
@@ -183,6 +201,18 @@ static inline bool list_moves(struct othello_board board, uint64_t moves, struct
     return false;
 }
 
+/* Brings the best of list[i..n) to i. */
+static inline void take_best(struct move *list, unsigned i, unsigned n)
+{
+    unsigned best = i;
+    for (unsigned j = i + 1; j < n; j++) {
+        best = list[j].order > list[best].order ? j : best;
+    }
+    const struct move move = list[best];
+    list[best] = list[i];
+    list[i] = move;
+}
+
 /* What a shallow search expects, in 1 / OTHELLO_EVAL_UNIT discs. */
 static int expected(struct othello_board board, unsigned depth, int alpha, int beta)
 {
@@ -196,33 +226,40 @@ static int expected(struct othello_board board, unsigned depth, int alpha, int b
         }
         return -expected(othello_pass(board), depth, -beta, -alpha);
     }
+    struct move list[MOVES_MAX];
+    const unsigned n = othello_count(moves);
+    if (list_moves(board, moves, list)) {
+        return OTHELLO_EVAL_MAX;
+    }
+    for (unsigned i = 0; i < n && depth > 1; i++) {
+        list[i].order = mobility_order(
+            list[i].next, othello_moves(list[i].next.own, list[i].next.other), potential_empties);
+    }
     int best = -OTHELLO_EVAL_MAX - 1;
-    for (; moves != 0 && best < beta; moves &= moves - 1) {
-        const unsigned square = othello_first(moves);
-        const struct othello_board next =
-            othello_play(board, square, othello_flips(board.own, board.other, square));
-        const int value = -expected(next, depth - 1, -beta, best > alpha ? -best : -alpha);
+    for (unsigned i = 0; i < n && best < beta; i++) {
+        if (depth > 1) {
+            take_best(list, i, n);
+        }
+        const int value = -expected(list[i].next, depth - 1, -beta, best > alpha ? -best : -alpha);
         best = value > best ? value : best;
     }
     return best;
 }
 
-/* With fewer empty squares an evaluation costs more than the better order saves; with more it pays
- * to search a ply, two or three (measured on FFO #40-#44: 147 million nodes against 416 without).
- */
-static const unsigned evaluate_empties = 13, one_ply_empties = 15, two_plies_empties = 17,
-                      three_plies_empties = 20;
+/* With fewer empty squares an evaluation costs more than the better order saves; with two more it
+ * pays to search another ply. */
+enum { EVALUATE_EMPTIES = 13, ORDER_DEPTH_MAX = 5 };
 
-static inline int order_of(struct othello_board next, unsigned square, uint64_t odd,
-                           unsigned empties)
+static inline int order_of(struct othello_board next, uint64_t answers, unsigned square,
+                           uint64_t odd, unsigned empties)
 {
-    int order = mobility_order(next);
+    int order = mobility_order(next, answers, empties);
     order += (othello_bit(square) & odd) != 0 ? 16 : 0;
     order += (othello_bit(square) & othello_corners) != 0 ? 32 : 0;
-    if (empties >= evaluate_empties) {
+    if (empties >= EVALUATE_EMPTIES) {
         /* A move more of the opponent's weighs two discs. */
-        const unsigned depth = (empties >= one_ply_empties) + (empties >= two_plies_empties) +
-                               (empties >= three_plies_empties);
+        const unsigned plies = (empties - EVALUATE_EMPTIES) / 2;
+        const unsigned depth = plies < ORDER_DEPTH_MAX ? plies : ORDER_DEPTH_MAX;
         order = 8 * order - expected(next, depth, -OTHELLO_EVAL_MAX, OTHELLO_EVAL_MAX);
     }
     return order;
@@ -232,10 +269,19 @@ int othello_order(struct othello_board board, unsigned square)
 {
     const uint64_t empties = othello_empties(board);
     const uint64_t flips = othello_flips(board.own, board.other, square);
-    return order_of(othello_play(board, square, flips), square, odd_quadrants(empties),
+    const struct othello_board next = othello_play(board, square, flips);
+    return order_of(next, othello_moves(next.own, next.other), square, odd_quadrants(empties),
                     othello_count(empties));
 }
 
+static inline void find_answers(struct move *list, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        list[i].answers = othello_moves(list[i].next.own, list[i].next.other);
+    }
+}
+
+/* Their answers are known. */
 static void order_moves(struct othello_board board, struct move *list, unsigned n, unsigned empties,
                         unsigned first)
 {
@@ -243,20 +289,8 @@ static void order_moves(struct othello_board board, struct move *list, unsigned 
     for (unsigned i = 0; i < n; i++) {
         list[i].order = list[i].square == first
                             ? 1 << 24
-                            : order_of(list[i].next, list[i].square, odd, empties);
+                            : order_of(list[i].next, list[i].answers, list[i].square, odd, empties);
     }
-}
-
-/* Brings the best of list[i..n) to i. */
-static inline void take_best(struct move *list, unsigned i, unsigned n)
-{
-    unsigned best = i;
-    for (unsigned j = i + 1; j < n; j++) {
-        best = list[j].order > list[best].order ? j : best;
-    }
-    const struct move move = list[best];
-    list[best] = list[i];
-    list[i] = move;
 }
 
 /* ---- the search ---- */
@@ -276,8 +310,33 @@ static bool report(struct search *search)
     return !search->stopped;
 }
 
-static int null_window(struct search *search, struct othello_board board, unsigned empties,
-                       int alpha)
+enum { /* of the selective search */
+       SELECTIVE_EMPTIES = 8, /* with fewer nothing is cut */
+       SELECTIVE_SLACK = 4 * OTHELLO_EVAL_UNIT,
+};
+
+/* ProbCut (Buro 1995) for the search before the exact one: whether a shallow search says, with a
+ * margin of 1.5 standard deviations, that the value is above alpha, or that it is not. It errs by
+ * 8 discs, half a disc less with each ply. */
+static bool cuts_selectively(struct othello_board board, unsigned empties, int alpha,
+                             bool *is_above)
+{
+    unsigned depth = empties / 4;
+    depth -= (depth + empties) & 1;
+    const int margin = (int)(1536 - 106 * depth);
+    const int eval = othello_evaluate(board);
+    const int high = (alpha + 1) * OTHELLO_EVAL_UNIT + margin,
+              low = (alpha + 1) * OTHELLO_EVAL_UNIT - margin;
+    const int most = (OTHELLO_SCORE_MAX - 1) * OTHELLO_EVAL_UNIT;
+    *is_above = high < most && eval >= high - SELECTIVE_SLACK &&
+                expected(board, depth, high - 1, high) >= high;
+    return *is_above || (low > -most && eval <= low + SELECTIVE_SLACK &&
+                         expected(board, depth, low, low + 1) <= low);
+}
+
+/* `moves` are those of the board. */
+static int null_window(struct search *search, struct othello_board board, uint64_t moves,
+                       unsigned empties, int alpha)
 {
     if (empties <= OTHELLO_LAST_MAX) {
         return othello_last(board, empties, alpha, &search->nodes);
@@ -294,15 +353,14 @@ static int null_window(struct search *search, struct othello_board board, unsign
             return most;
         }
     }
-    const uint64_t moves = othello_moves(board.own, board.other);
     if (moves == 0) {
-        if (othello_moves(board.other, board.own) == 0) {
-            return othello_final_score(board);
-        }
-        return -null_window(search, othello_pass(board), empties, -alpha - 2);
+        const uint64_t answers = othello_moves(board.other, board.own);
+        return answers == 0
+                   ? othello_final_score(board)
+                   : -null_window(search, othello_pass(board), answers, empties, -alpha - 2);
     }
-    struct found found = {-OTHELLO_SCORE_MAX, OTHELLO_SCORE_MAX, OTHELLO_NO_MOVE};
-    if (probe(bucket, board, &found)) {
+    struct found found = nothing;
+    if (probe(bucket, board, &found) && found.doubt <= search->doubt) {
         if (found.lower > alpha) {
             return found.lower;
         }
@@ -310,30 +368,44 @@ static int null_window(struct search *search, struct othello_board board, unsign
             return found.upper;
         }
     }
+    bool is_above;
+    if (search->doubt > 0 && empties >= SELECTIVE_EMPTIES &&
+        cuts_selectively(board, empties, alpha, &is_above)) {
+        return is_above ? alpha + 2 : alpha;
+    }
     struct move list[MOVES_MAX];
     const unsigned n = othello_count(moves);
     if (list_moves(board, moves, list)) {
         return OTHELLO_SCORE_MAX;
     }
     if (empties > ETC_EMPTIES) {
+        /* Memory is slow: there is work to do until what is read is here. */
+        struct bucket *near[MOVES_MAX];
+        for (unsigned i = 0; i < n; i++) {
+            near[i] = bucket_of(search, list[i].next);
+            __builtin_prefetch(near[i]);
+        }
+        find_answers(list, n);
         for (unsigned i = 0; i < n; i++) {
             struct found reply;
-            if (probe(bucket_of(search, list[i].next), list[i].next, &reply) &&
+            if (probe(near[i], list[i].next, &reply) && reply.doubt <= search->doubt &&
                 -reply.upper > alpha) {
-                store(bucket, board, empties,
-                      (struct found){-reply.upper, OTHELLO_SCORE_MAX, list[i].square});
+                store(
+                    bucket, board, empties,
+                    (struct found){-reply.upper, OTHELLO_SCORE_MAX, list[i].square, search->doubt});
                 return -reply.upper;
             }
         }
+    } else {
+        find_answers(list, n);
     }
-    if (n > 1) {
-        order_moves(board, list, n, empties, found.move);
-    }
+    order_moves(board, list, n, empties, found.move);
     int best = NONE;
     unsigned best_move = OTHELLO_NO_MOVE;
     for (unsigned i = 0; i < n && best <= alpha; i++) {
         take_best(list, i, n);
-        const int value = -null_window(search, list[i].next, empties - 1, -alpha - 2);
+        const int value =
+            -null_window(search, list[i].next, list[i].answers, empties - 1, -alpha - 2);
         if (search->stopped) {
             return 0;
         }
@@ -344,7 +416,7 @@ static int null_window(struct search *search, struct othello_board board, unsign
     }
     store(bucket, board, empties,
           (struct found){best > alpha ? best : -OTHELLO_SCORE_MAX,
-                         best > alpha ? OTHELLO_SCORE_MAX : best, best_move});
+                         best > alpha ? OTHELLO_SCORE_MAX : best, best_move, search->doubt});
     return best;
 }
 
@@ -365,8 +437,8 @@ static int open_window(struct search *search, struct othello_board board, unsign
         return -open_window(search, othello_pass(board), empties, -beta, -alpha, &reply);
     }
     struct bucket *bucket = bucket_of(search, board);
-    struct found found = {-OTHELLO_SCORE_MAX, OTHELLO_SCORE_MAX, OTHELLO_NO_MOVE};
-    if (probe(bucket, board, &found) &&
+    struct found found = nothing;
+    if (probe(bucket, board, &found) && found.doubt <= search->doubt &&
         (found.lower >= beta || found.upper <= alpha || found.lower == found.upper)) {
         *best_move = found.move;
         return found.lower >= beta ? found.lower : found.upper;
@@ -377,6 +449,7 @@ static int open_window(struct search *search, struct othello_board board, unsign
         *best_move = list[0].square;
         return OTHELLO_SCORE_MAX;
     }
+    find_answers(list, n);
     order_moves(board, list, n, empties, found.move);
     int best = NONE;
     for (unsigned i = 0; i < n && best < beta; i++) {
@@ -385,7 +458,7 @@ static int open_window(struct search *search, struct othello_board board, unsign
         int value = above;
         unsigned reply;
         if (i != 0 || above + 2 == beta) {
-            value = -null_window(search, list[i].next, empties - 1, -above - 2);
+            value = -null_window(search, list[i].next, list[i].answers, empties - 1, -above - 2);
         }
         if (!search->stopped && (i == 0 || value > above) && value < beta && above + 2 < beta) {
             value = -open_window(search, list[i].next, empties - 1, -beta, -above, &reply);
@@ -400,13 +473,47 @@ static int open_window(struct search *search, struct othello_board board, unsign
     }
     store(bucket, board, empties,
           (struct found){best > alpha ? best : -OTHELLO_SCORE_MAX,
-                         best < beta ? best : OTHELLO_SCORE_MAX, *best_move});
+                         best < beta ? best : OTHELLO_SCORE_MAX, *best_move, search->doubt});
     return best;
 }
 
 size_t othello_memory_bytes(void)
 {
     return sizeof(struct othello_memory);
+}
+
+/* The selective search before the exact one gives it moves to begin with, and a guess. */
+static const unsigned prepared_empties = 13;
+
+static int solve(struct search *search, struct othello_board board, int alpha, int beta,
+                 unsigned *move)
+{
+    const unsigned empties = othello_count(othello_empties(board));
+    int low = alpha, high = beta;
+    const bool is_selective = search->solver != NULL && search->solver->is_selective;
+    if (is_selective || empties >= prepared_empties) {
+        search->doubt = 1;
+        const int guess = open_window(search, board, empties, alpha, beta, move);
+        if (is_selective) {
+            return guess;
+        }
+        search->doubt = 0;
+        low = guess - 2 < alpha ? alpha : guess - 2 > beta - 2 ? beta - 2 : guess - 2;
+        high = guess + 2 > beta ? beta : guess + 2 < alpha + 2 ? alpha + 2 : guess + 2;
+    }
+    while (!search->stopped) {
+        const int value = open_window(search, board, empties, low, high, move);
+        if (value <= low && low > alpha) {
+            high = low + 2;
+            low = alpha;
+        } else if (value >= high && high < beta) {
+            low = high - 2;
+            high = beta;
+        } else {
+            return value;
+        }
+    }
+    return 0;
 }
 
 bool othello_solve(struct othello_memory *memory, struct othello_board board, int alpha, int beta,
@@ -423,8 +530,7 @@ bool othello_solve(struct othello_memory *memory, struct othello_board board, in
     beta = beta > OTHELLO_SCORE_MAX ? OTHELLO_SCORE_MAX : beta + (beta & 1);
     beta = beta > alpha ? beta : alpha + 2;
     unsigned best_move;
-    const int best =
-        open_window(&search, board, othello_count(othello_empties(board)), alpha, beta, &best_move);
+    const int best = solve(&search, board, alpha, beta, &best_move);
     if (search.stopped || !report(&search)) {
         return false;
     }

@@ -2,8 +2,11 @@
  *
  * A null-window search (NegaScout, Reinefeld 1983) that keeps bounds of boards in a private hash,
  * tries replies that the hash or stable discs refute first (enhanced transposition cut-offs), then
- * moves after which the opponent has fewest (fastest first, Buro and Weill). The last squares are
- * in last.h. Ideas as in Edax (R. Delorme, T. Okuhara) and Zebra (G. Andersson).
+ * moves after which the opponent has fewest (fastest first, Buro and Weill). Before it there is a
+ * selective search of the same board (ProbCut, Buro 1995), which takes a tenth of its nodes: it
+ * leaves moves in the hash, which are tried first, and bounds that only another selective search
+ * believes. The last squares are in last.h. Ideas as in Edax (R. Delorme, T. Okuhara) and Zebra (G.
+ * Andersson).
  *
  * Threads: any; several may use one memory, also threads of several processes. Memory: the
  * caller's; nothing is allocated. Pure: a value is a function of board and window's answer alone,
@@ -32,7 +35,8 @@ size_t othello_memory_bytes(void);
  *
  * A node is a board on which moves are tried or whose end is evaluated, that with the last empty
  * square included. `solver` (may be NULL) counts them every thousand or so, or as it says, and once
- * at the end.
+ * at the end. If it says that a selective value is enough, there is no exact search: the value and
+ * what it says of the window are right in most cases, and depend on what the memory has in it.
  * False: it said stop; value and move are untouched, and what is in memory by then is right. */
 bool othello_solve(struct othello_memory *memory, struct othello_board board, int alpha, int beta,
                    const struct game_solver *solver, int *value, unsigned *move);
