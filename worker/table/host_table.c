@@ -29,7 +29,7 @@ enum {
     LEAST_BYTES = 1 << 20,
     STILL_MS = 5000, /* with a process that makes a table and gets no further */
     RETRY_EVERY_MS = 5,
-    LAYOUT = 11, /* of the file, part of its name: builds that differ in it never share one */
+    LAYOUT = 12, /* of the file, part of its name: builds that differ in it never share one */
 };
 
 struct host_table {

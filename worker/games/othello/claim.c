@@ -237,7 +237,7 @@ static unsigned depth_left(const void *position)
     return p->is_made ? 0 : 1;
 }
 
-static bool solves(const void *position, int depth, bool few)
+static bool solves(const void *position, int depth, unsigned few)
 {
     const struct claim_position *p = position;
     (void)few;
