@@ -13,7 +13,7 @@ enum {
     MIDDLE_MOST = 50,
     TREE_LEAVES_MAX = 2500, /* b to the power of half the depth: nodes of a perfect search */
     FAULTS_DRAWN_MAX = 12,
-    HEARTBEAT_CARD_MS = 20, /* a slow card is busy with what all ask for longer than some beats */
+    HEARTBEAT_CARD_MS = 100, /* a slow card is busy with what all ask for longer than some beats */
     US = 1000,
     MS = 1000000,
 };
