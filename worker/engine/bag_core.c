@@ -91,6 +91,7 @@ static void let_go(struct bag_core *c, unsigned searcher, unsigned at, uint64_t 
     const uint32_t number = s->assigned[at].item;
     struct bag_item *item = &c->item[number];
     CHECK_THAT(at < s->count && item->sharers > 0, "what is let go was assigned");
+    s->left[s->lefts++ % BAG_ASSIGNED_MAX] = number;
     s->count--;
     memmove(&s->assigned[at], &s->assigned[at + 1], (s->count - at) * sizeof s->assigned[0]);
     item->sharers--;
@@ -109,13 +110,23 @@ static void let_go(struct bag_core *c, unsigned searcher, unsigned at, uint64_t 
 
 static void drop(struct bag_core *c, unsigned searcher, uint32_t item)
 {
-    if (c->drops < BAG_DROPS_MAX) {
+    if (searcher < c->locals) {
+        c->searcher[searcher].is_dropped = true;
+        c->searcher[searcher].dropped = item;
+    } else if (c->drops < BAG_DROPS_MAX) {
         c->drop[(c->first_drop + c->drops++) % BAG_DROPS_MAX] = (struct bag_drop){searcher, item};
     }
 }
 
 bool bag_core_drop(struct bag_core *c, struct bag_drop *out)
 {
+    for (unsigned i = 0; i < c->locals; i++) {
+        if (c->searcher[i].is_dropped) {
+            c->searcher[i].is_dropped = false;
+            *out = (struct bag_drop){i, c->searcher[i].dropped};
+            return true;
+        }
+    }
     if (c->drops == 0) {
         return false;
     }
@@ -205,6 +216,13 @@ static bool is_listed(const uint32_t *item, unsigned count, uint32_t wanted)
     return i < count;
 }
 
+/* Nobody answers for what he was not given. */
+static bool had(const struct bag_searcher *s, uint32_t item)
+{
+    const unsigned lefts = s->lefts < BAG_ASSIGNED_MAX ? s->lefts : BAG_ASSIGNED_MAX;
+    return find_assigned(s, item) < s->count || is_listed(s->left, lefts, item);
+}
+
 void bag_core_has(struct bag_core *c, unsigned searcher, const uint32_t *item, unsigned count,
                   uint64_t nodes, uint64_t now_us)
 {
@@ -223,8 +241,9 @@ void bag_core_has(struct bag_core *c, unsigned searcher, const uint32_t *item, u
         if (item[i] >= c->items || find_assigned(s, item[i]) < s->count) {
             continue;
         }
-        if (!c->item[item[i]].is_done && c->item[item[i]].sharers == 0 &&
-            s->count < BAG_ASSIGNED_MAX) {
+        const struct bag_item *it = &c->item[item[i]];
+        const bool is_free = it->sharers == 0 || (i == 0 && it->firsts == 0);
+        if (is_free && !it->is_done && s->count < BAG_ASSIGNED_MAX && had(s, item[i])) {
             assign(c, searcher, item[i], now_us); /* it was silent, and nobody has begun it since */
         } else {
             drop(c, searcher, item[i]);
@@ -329,7 +348,8 @@ bool bag_core_done(struct bag_core *c, unsigned searcher, uint32_t item, uint64_
                    uint64_t *nodes)
 {
     *nodes = 0;
-    if (c->searcher[searcher].is_barred || item >= c->items || c->item[item].is_done) {
+    if (c->searcher[searcher].is_barred || item >= c->items || c->item[item].is_done ||
+        !had(&c->searcher[searcher], item)) {
         return false;
     }
     c->open -= c->item[item].sharers == 0; /* of who was silent: nobody has it now */

@@ -23,7 +23,7 @@
 enum {
     BAG_ASSIGNED_MAX = 32, /* positions that a worker has at once; it searches the first */
     BAG_WORKERS_MAX = 4096, /* more are not given any */
-    BAG_DROPS_MAX = 256, /* what has no room is found when the searcher says what it has */
+    BAG_DROPS_MAX = 256, /* of workers; what has no room is found when one says what it has */
     BAG_SILENT_MS = 1000, /* a worker says every 200 that it is there: after that it is given up */
     BAG_ALONE_MS =
         1000, /* a search that takes longer may be joined: it uses the shards from then */
@@ -44,6 +44,10 @@ struct bag_searcher {
     uint64_t nodes; /* in its first, as it said last */
     unsigned count;
     struct bag_assigned assigned[BAG_ASSIGNED_MAX];
+    uint32_t left[BAG_ASSIGNED_MAX]; /* what it has had, the last: a ring */
+    unsigned lefts;
+    bool is_dropped; /* of a thread of this process, in place of a letter: it leaves ... */
+    uint32_t dropped; /* ... this item */
 };
 
 struct bag_item {
@@ -92,7 +96,8 @@ unsigned bag_core_present(struct bag_core *core, uint64_t address, uint64_t now_
 /* A letter came from it. */
 unsigned bag_core_receive(struct bag_core *core, uint64_t address, uint64_t now_us);
 /* What it has, the first of which it searches, in so many nodes by now: what it should have and has
- * not is given to others, what it has and should not is dropped. */
+ * not is given to others, what it has and should not is dropped. What it was given and was taken
+ * back it keeps if nobody has it, or if it searches it and nobody else does. */
 void bag_core_has(struct bag_core *core, unsigned searcher, const uint32_t *item, unsigned count,
                   uint64_t nodes, uint64_t now_us);
 /* The next position for that searcher, which has it from now on; BAG_NONE: none now. To be called
@@ -100,8 +105,9 @@ void bag_core_has(struct bag_core *core, unsigned searcher, const uint32_t *item
 uint32_t bag_core_take(struct bag_core *core, unsigned searcher, uint64_t now_us);
 /* It gives the position back without a result. */
 void bag_core_return(struct bag_core *core, unsigned searcher, uint32_t item, uint64_t now_us);
-/* It has a result. True: it is the first; `nodes` are those that others have spent on it so far, as
- * far as known; all who have it drop it. False: there is one already, or there is no such item. */
+/* It has a result of what it has or has had. True: it is the first; `nodes` are those that others
+ * have spent on it so far, as far as known; all who have it drop it. False: there is one already,
+ * or it was never given such an item. */
 bool bag_core_done(struct bag_core *core, unsigned searcher, uint32_t item, uint64_t now_us,
                    uint64_t *nodes);
 /* It said what cannot be true: what it has is given to others, and it gets nothing any more. */

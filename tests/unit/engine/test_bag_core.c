@@ -170,16 +170,43 @@ static void who_lies_gets_nothing_any_more(void **state)
     assert_int_equal(core.open, 12);
 }
 
-static void numbers_that_are_none_are_passed_over(void **state)
+static void nobody_answers_for_what_he_was_not_given(void **state)
 {
     (void)state;
     begin(3, 1);
     const unsigned w = worker(77);
     const uint32_t has[] = {7, BAG_NONE, 2};
     bag_core_has(&core, w, has, 3, 0, now);
-    assert_int_equal(core.searcher[w].count, 1);
+    assert_int_equal(core.searcher[w].count, 0);
+    assert_int_equal(core.open, 3);
+    assert_false(done(w, 2));
     assert_false(done(w, 3));
     assert_false(done(w, BAG_NONE));
+}
+
+static void what_is_searched_after_a_silence_is_kept_though_it_waits_elsewhere(void **state)
+{
+    (void)state;
+    begin(12, 1);
+    const unsigned w = worker(77), other = worker(78);
+    while (bag_core_take(&core, w, now) != BAG_NONE) {
+    }
+    const uint32_t searched = core.searcher[w].assigned[0].item;
+    now += 2 * BAG_SILENT_MS * MS;
+    (void)bag_core_receive(&core, 78, now);
+    bag_core_tick(&core, now);
+    while (bag_core_take(&core, other, now) != BAG_NONE) {
+    }
+    const uint32_t has[] = {core.searcher[other].assigned[1].item, searched};
+    assert_int_equal(core.searcher[other].assigned[0].item, searched);
+    bag_core_has(&core, other, has, 2, 0, now); /* it begins with its second */
+    assert_int_equal(core.item[searched].firsts, 0);
+    (void)bag_core_receive(&core, 77, now);
+    bag_core_has(&core, w, &searched, 1, 10, now);
+    assert_int_equal(core.searcher[w].assigned[0].item, searched);
+    assert_int_equal(bag_core_sharers(&core, searched), 2);
+    assert_true(done(w, searched));
+    assert_true(is_dropped(other, searched));
 }
 
 static void more_workers_than_places_are_refused(void **state)
@@ -352,7 +379,9 @@ int main(void)
         cmocka_unit_test_teardown(the_silent_are_given_up_and_their_late_results_count, finish),
         cmocka_unit_test_teardown(what_a_worker_does_not_name_got_lost, finish),
         cmocka_unit_test_teardown(who_lies_gets_nothing_any_more, finish),
-        cmocka_unit_test_teardown(numbers_that_are_none_are_passed_over, finish),
+        cmocka_unit_test_teardown(nobody_answers_for_what_he_was_not_given, finish),
+        cmocka_unit_test_teardown(
+            what_is_searched_after_a_silence_is_kept_though_it_waits_elsewhere, finish),
         cmocka_unit_test_teardown(more_workers_than_places_are_refused, finish),
         cmocka_unit_test_teardown(every_position_is_answered_once, finish),
     };

@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static struct engine *_Atomic running; /* stopped by a signal; NULL: none */
@@ -574,6 +575,12 @@ static bool open_scored(struct analyse *a)
     struct job job = {.id = 0};
     const unsigned all = a->suite.count;
     unsigned kept = 0;
+    struct stat in, out;
+    if (a->file != NULL && stat(a->file, &in) == 0 && stat(a->scored, &out) == 0 &&
+        in.st_dev == out.st_dev && in.st_ino == out.st_ino && S_ISREG(in.st_mode)) {
+        log_fail(a->program, "--obf-out %s: it is the file of the positions", a->scored);
+        return false;
+    }
     if (scored_open(&a->out, a->scored, a->resume, why) != ERR_OK) {
         log_fail(a->program, "--obf-out %s: %s", a->scored, why);
         return false;
@@ -613,6 +620,9 @@ static int analyse_all(struct analyse *a)
         return 1;
     }
     atomic_store(&running, a->engine);
+    if (atomic_load(&interrupted)) { /* before there was anything to stop */
+        engine_stop(a->engine);
+    }
     if (!a->json) {
         print_head(a);
     }

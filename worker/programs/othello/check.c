@@ -33,6 +33,7 @@ enum {
     SCORE_TEXT_MAX = 80,
     LEAF_MAX = 20,
     BAG_MAX = 1 << 16, /* leaves that are handed out together */
+    LIES_SAID_MAX = 8, /* lines */
     AGAIN_EVERY = 64, /* one in so many leaves that workers have solved is solved here as well */
 };
 
@@ -153,6 +154,8 @@ static void take_leaf(void *self, unsigned i, const struct job *job, const struc
         c->again++;
         if (is_true != is_valid) {
             c->lies++;
+        }
+        if (is_true != is_valid && c->lies <= LIES_SAID_MAX) {
             log_fail(program, "%s says that the claim %s is %s, and it is not: check without it",
                      r->host[1].name, c->text[i], is_valid ? "true" : "false");
         }
@@ -165,6 +168,14 @@ static void take_leaf(void *self, unsigned i, const struct job *job, const struc
         atomic_store(&c->first_false, leaf);
         engine_stop(c->engine);
     }
+}
+
+static void show_refusal(void *self, unsigned shard, const char *why, const struct engine_status *s)
+{
+    const struct check *c = self;
+    char text[CLI_REFUSAL_MAX];
+    cli_refusal_text(c->engine, shard, why, s, text);
+    log_fail(program, "%s", text);
 }
 
 static void show_progress(void *self, const struct engine_bag_progress *p)
@@ -192,7 +203,8 @@ static void solve_over_cluster(struct check *c)
                                  .common = &common,
                                  .position = leaf_text,
                                  .done = take_leaf,
-                                 .progress = show_progress};
+                                 .progress = show_progress,
+                                 .refused = show_refusal};
         for (unsigned i = 0; i < bag.count; i++) {
             proof_claim_text(&c->part.leaf[first + i], c->text[i]);
         }
@@ -257,6 +269,12 @@ static bool solve_position(void *self)
     return false;
 }
 
+/* Who lied once may have lied about what was not solved here as well. */
+static bool is_in_doubt(const struct check *c)
+{
+    return c->lies > 0 && c->by_workers > c->again;
+}
+
 /* What is proved: "BOARD SIDE +6". */
 static void score_text_of(const struct proof_score *score, char text[SCORE_TEXT_MAX])
 {
@@ -318,9 +336,10 @@ static void print(const struct check *c, bool is_valid, double ms)
         printf("\n%" PRIu64 " leaves solved by workers, %" PRIu64 " of them here as well",
                c->by_workers, c->again);
     }
-    printf("\n%s\n", !is_valid   ? "the proof does not hold"
-                     : is_sample ? "no claim was found false"
-                                 : "the proof holds");
+    printf("\n%s\n", !is_valid        ? "the proof does not hold"
+                     : is_in_doubt(c) ? "it is not known: workers lied"
+                     : is_sample      ? "no claim was found false"
+                                      : "the proof holds");
 }
 
 /* Returns the exit status. */
@@ -339,7 +358,13 @@ static int report(struct check *c)
     } else {
         print(c, first == SIZE_MAX, ms);
     }
-    return first != SIZE_MAX;
+    if (first == SIZE_MAX && is_in_doubt(c)) {
+        log_fail(program,
+                 "%s: %" PRIu64
+                 " answers of workers were lies, and others may be: check without them",
+                 c->path, c->lies);
+    }
+    return first != SIZE_MAX || is_in_doubt(c);
 }
 
 /* What the file claims. Returns -1 to go on, or the exit status. */

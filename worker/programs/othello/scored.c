@@ -67,6 +67,7 @@ static enum err keep_boards(struct scored *s, const struct suite *suite, char wh
 {
     const struct game *game = games_by_name("othello");
     struct job job = {.id = 0};
+    struct game_move list[GAME_MOVES_MAX];
     char wrong[128];
     enum err err = ERR_OK;
     s->board = calloc(suite->count + 1, sizeof *s->board);
@@ -78,6 +79,9 @@ static enum err keep_boards(struct scored *s, const struct suite *suite, char wh
         if (c->wrong != NULL ||
             job_set_position(&job, game, c->position, wrong, sizeof wrong) != ERR_OK) {
             snprintf(why, SCORED_WHY_MAX, "line %u is no board: it is another file", c->line);
+            err = ERR_SYNTAX;
+        } else if (!c->has_score && game->generate(job.position, list) > 0) {
+            snprintf(why, SCORED_WHY_MAX, "line %u has no score: it is another file", c->line);
             err = ERR_SYNTAX;
         } else {
             memcpy(s->board[s->boards++].text, job.text, sizeof job.text);
