@@ -356,6 +356,7 @@ enum err proto_decode(struct proto_decoder *decoder, const uint8_t *bytes, size_
     bool is_spoken = version >= PROTO_LOWEST && version <= PROTO_VERSION;
     bool has_type = read_unsigned(&r, UINT32_MAX, &type);
     if (!is_spoken && !(has_type && is_read_of_any((uint32_t)version, type))) {
+        out->version = (uint32_t)version;
         return ERR_VERSION;
     }
     if (!has_type) {

@@ -2,7 +2,8 @@
  *
  * Threads: any, one decoder per thread. Memory: never allocates; a decoded message borrows its
  * texts from the bytes it was decoded from and its lists from the decoder: both must outlive it.
- * Errors: a malformed message is ERR_PROTO, ERR_VERSION or ERR_TYPE and says nothing more.
+ * Errors: a malformed message is ERR_PROTO, ERR_VERSION or ERR_TYPE and says nothing more, but for
+ * the version of one that is ERR_VERSION.
  * Versions: a message is of one of PROTO_LOWEST to PROTO_VERSION, and says of which. Besides, the
  * HELLO of a later version is read as far as it is known here, and an ERROR of any version.
  * Encoding goes through msgpack-c but for small numbers and keys, which lists are full of and which

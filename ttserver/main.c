@@ -278,6 +278,7 @@ static int run(int argc, char **argv)
     streams_open();
     options_about = build_about;
     int code = read_arguments(argc, argv, &a);
+    code = code < 0 ? lane_check_version(program) : code;
     if (code >= 0) {
         return code;
     }

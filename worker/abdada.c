@@ -3,6 +3,7 @@
 
 #include "common/log.h"
 #include "common/streams.h"
+#include "proto/transport/lane.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -67,7 +68,11 @@ int main(int argc, char *argv[])
         return log_end("abdada", 0);
     }
     char *help[] = {argv[is_help ? 2 : 1], "--help", NULL};
-    int status = is_help ? run(help[0], 2, help) : run(argv[1], argc - 1, argv + 1);
+    int status = is_help ? OPTIONS_RUN : lane_check_version("abdada");
+    if (status >= 0) {
+        return status;
+    }
+    status = is_help ? run(help[0], 2, help) : run(argv[1], argc - 1, argv + 1);
     return status >= 0 ? status
                        : options_wrong("abdada", "unknown command '%s'; `abdada --help` lists them",
                                        help[0]);

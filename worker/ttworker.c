@@ -4,6 +4,7 @@
 #include "common/log.h"
 #include "common/signals.h"
 #include "common/streams.h"
+#include "proto/transport/lane.h"
 #include "worker/engine/process.h"
 #include "worker/engine/worker.h"
 #include "worker/programs/cli.h"
@@ -274,6 +275,7 @@ int main(int argc, char *argv[])
     streams_open();
     options_about = build_about;
     int status = config_parse(&options, argc, argv, NULL, NULL);
+    status = status < 0 ? lane_check_version(program) : status;
     if (status < 0) {
         status = cli_table_environment(program, &crew.place, true);
     }

@@ -137,16 +137,20 @@ def keep_past(cluster, hosts):
 
 # ---- commands: each returns the exit status ----
 
+UNLIKELY = KeyError, ValueError, OSError  # a host said something else than it should, or not all of it
+
+
+def trouble_of(error):
+    return str(error) if isinstance(error, Trouble) else f"it cannot be worked on: {error!r}"
+
+
 def each_host(hosts, how, at_once=0):
     """Calls how(host) for all at once. What fails is one line, and the host's trouble."""
     def one(host):
         try:
             how(host)
-        except Trouble as trouble:
-            host.trouble = str(trouble)
-            say(f"{host.name}: {trouble}")
-        except (KeyError, ValueError, OSError) as error:  # it said something else than it should, or not all of it
-            host.trouble = f"it cannot be worked on: {error!r}"
+        except (Trouble, *UNLIKELY) as trouble:
+            host.trouble = trouble_of(trouble)
             say(f"{host.name}: {host.trouble}")
     with concurrent.futures.ThreadPoolExecutor(at_once or AT_ONCE) as pool:
         list(pool.map(one, hosts))
@@ -230,30 +234,41 @@ def restart(cluster, supplies, a):
 
 def tables_of(cluster, supplies):
     """{address: figures} of the shards that are up as this machine sees them, as `abdada top` has them."""
-    words = [supplies.abdada, "top", "--once", "--json", "--servers", ",".join(cluster.servers),
+    words = [supplies.abdada, "top", "--once", "--json", "--wait", "5000", "--servers", ",".join(cluster.servers),
              *(["--keys", cluster.keys] if cluster.keys else [])]
     done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
     try:
         rows = [json.loads(line) for line in done.stdout.splitlines()]
-        return {row["address"]: row for row in rows if row["kind"] == "shard" and row["state"] == "up"}
-    except (ValueError, KeyError):
-        raise Trouble(f"abdada top: {done.stderr.decode('utf-8', 'replace').strip() or 'no answer'}") from None
+        shards = [row for row in rows if row["kind"] == "shard"]
+        now = {row["address"]: row for row in shards if row["state"] == "up"}
+        is_answer = bool(shards) and all(isinstance(row[what], int) for row in now.values() for what in ("workers", "jobs"))
+    except (ValueError, KeyError, TypeError):
+        is_answer = False
+    if not is_answer:  # what is not known is not waited for
+        said = " ".join(done.stderr.decode("utf-8", "replace").split())
+        raise Trouble(f"abdada top: {said or f'no answer, exit status {done.returncode}'}")
+    return now
 
 
-def wait_for_all(cluster, supplies, seen, workers, bound):
-    """Until each of the shards `seen` is up again, and has so many workers and the jobs that the others have."""
+def wait_for_all(cluster, supplies, workers, bound):
+    """Until each shard of the file is up, and has so many workers and the jobs that the others have."""
     end = time.monotonic() + bound
     while True:
         now = tables_of(cluster, supplies)
-        missing = [address for address in seen if address not in now]
-        late = [address for address, row in now.items() if address in seen and
-                (row["workers"] < workers or
-                 row["jobs"] < min((other["jobs"] for at_other, other in now.items() if at_other != address), default=0))]
-        if not missing and not late:
+        late = None
+        for address in cluster.servers:
+            jobs = min((other["jobs"] for at_other, other in now.items() if at_other != address), default=0)
+            if address not in now:
+                late = f"{address} is not up again, as seen from this machine,"
+                break
+            if now[address]["workers"] < workers:
+                late = f"{address} has {now[address]['workers']} of {workers} workers again"
+            elif now[address]["jobs"] < jobs:
+                late = f"{address} has {now[address]['jobs']} jobs again, where each other shard has {jobs} or more,"
+        if late is None:
             return
         if time.monotonic() > end:
-            what = "is not up again" if missing else f"has {now[late[0]]['workers']} of {workers} workers again"
-            raise Trouble(f"{(missing or late)[0]} {what} after {bound} s")
+            raise Trouble(f"{late} after {bound} s")
         time.sleep(0.2)
 
 
@@ -273,7 +288,12 @@ def threads_of(hosts):
 
 def upgrade_host(cluster, supplies, host, bound):
     """One host. Whether anything there was started again."""
-    seen = tables_of(cluster, supplies)
+    others = [address for address in cluster.servers if address not in host.wanted.servers]
+    now = tables_of(cluster, supplies) if others else {}
+    down = [address for address in others if address not in now]
+    if down:  # searches would lose one more
+        raise Trouble(f"left as it is, as {', '.join(down)} of another host {'are' if down[1:] else 'is'} not up as seen from "
+                      f"this machine (`abdada cluster restart HOST` starts what is down)")
     host.prepare(False, bound)
     host.start_workers(bound)
     for row in host.rows():
@@ -283,15 +303,17 @@ def upgrade_host(cluster, supplies, host, bound):
     lost = [each.name for each in again if each.what == "ttserver" and not each.keeps_results()]
     if lost:
         say(f"{host.name}: {', '.join(lost)}: empty now, as it has neither --snapshot nor --backing")
-    if host.is_changed:
-        wait_for_all(cluster, supplies, seen, threads_of(hosts_of(cluster, supplies)), bound)
+    wait_for_all(cluster, supplies, threads_of(hosts_of(cluster, supplies)), bound)  # also after a call that gave up there
     return host.is_changed
 
 
 def upgrade(cluster, supplies, a):
-    """Host by host, each when the one before serves again; ends with the first that does not."""
+    """Host by host, each when the one before serves again; ends with the first that does not. Where an earlier call has
+    left a shard down is the first, as no other host may follow before."""
     supplies.load(cluster, may_make_keys=False)
     every, hosts = hosts_of(cluster, supplies), hosts_of(cluster, supplies, a.host)
+    now = tables_of(cluster, supplies)
+    hosts.sort(key=lambda host: all(address in now for address in host.wanted.servers))
     keep_past(cluster, gone_from(cluster, every) + every)
     done, left = [], [host.name for host in hosts]
 
@@ -300,9 +322,9 @@ def upgrade(cluster, supplies, a):
             if upgrade_host(cluster, supplies, host, a.timeout):
                 say(f"{host.name}: upgraded, and serves again")
                 done.append(host)
-        except Trouble as trouble:
+        except (Trouble, *UNLIKELY) as trouble:
             rest = f"; {', '.join(left[1:])} as before" if left[1:] else ""
-            raise Trouble(f"{trouble}{rest}: `abdada cluster upgrade` again goes on") from None
+            raise Trouble(f"{trouble_of(trouble)}{rest}: `abdada cluster upgrade` again goes on") from None
     for host in hosts:
         each_host([host], one)
         if host.trouble:
@@ -395,8 +417,9 @@ COMMANDS = {
              "Prints the last lines of the logs, with host and program before each."),
     "restart": (restart, "start programs again", "Does what `up` does, and starts what runs again."),
     "upgrade": (upgrade, "put other programs in their place, host by host",
-                "Does what `up` does, but for one host after the other, in the order of the file: each when the shards "
-                "of the one before are up again and all workers and jobs are back there, so that searches go on. What "
+                "Does what `up` does, but for one host after the other, in the order of the file: each when all shards "
+                "are up again, as `abdada top` sees them, and all workers and jobs are back there, so that searches go on. A "
+                "host whose shards are down is the first; none is touched while a shard of another one is down. What "
                 "a shard has in its table is lost unless it has --snapshot or --backing. Ends with the first host "
                 "that fails; the others stay as they are, and `upgrade` again goes on."),
     "bench": (bench, "measure what the hosts bring",
@@ -463,7 +486,12 @@ def do(host_script, abdada, version, words):
             raise Trouble(f"{a.file}: another `abdada cluster` is at work with it") from None
         except OSError:
             pass  # a file system without locks
-    return COMMANDS[a.command][0](cluster, supplies, a)
+    try:
+        return COMMANDS[a.command][0](cluster, supplies, a)
+    except KeyboardInterrupt:
+        again = "upgrade" if a.command == "upgrade" else "up"
+        say(f"abdada cluster: interrupted; the next `{again}` or `down` finishes what is half done")
+        return 130
 
 
 def main(host_script, abdada, version, *words):
@@ -482,7 +510,7 @@ def main(host_script, abdada, version, *words):
         say(f"abdada cluster: {error.filename or 'standard output'}: {error.strerror}")
         return 1
     except KeyboardInterrupt:
-        say("abdada cluster: interrupted; the next `up` or `down` finishes what is half done")
+        say("abdada cluster: interrupted")
         return 130
 
 

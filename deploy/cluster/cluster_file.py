@@ -260,8 +260,10 @@ class Cluster:
         for host in self.hosts:
             if names.count(host.name) > 1:
                 raise Wrong(f"{path}: two hosts are called {host.name}: give one of them another `name`")
+            first = len(self.servers)
             for shard in host.programs:
                 self.add_shards(f"{path}: host {host.name}: ", host.address, shard)
+            host.servers = self.servers[first:]
         if not 1 <= len(self.servers) <= SHARDS_MAX:
             raise Wrong(f"{path}: {len(self.servers)} shards (ttserver): must be 1 to {SHARDS_MAX}")
 

@@ -394,9 +394,11 @@ void shard_on_welcome(struct client *c, unsigned shard, const struct proto_messa
         return;
     }
     uint64_t sent_us = part->sent_us;
+    bool has_range = part->version >= PROTO_NEGOTIATES;
+    bool is_offered = message->version <= (has_range ? c->options.version : part->version);
     s->request_us = sent_us > s->request_us ? sent_us : s->request_us;
     part_close(c, part);
-    if (m->heartbeat_ms == 0 || m->batch_max == 0) {
+    if (m->heartbeat_ms == 0 || m->batch_max == 0 || !is_offered) {
         c->counters.malformed++;
         return;
     }

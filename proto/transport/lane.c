@@ -2,10 +2,25 @@
 
 #include <stdlib.h>
 
+static const char variable[] = "ABDADA_PROTOCOL";
+
 uint32_t lane_highest_version(void)
 {
-    const char *text = getenv("ABDADA_PROTOCOL");
-    return text != NULL ? (uint32_t)strtoul(text, NULL, 10) : 0;
+    const char *text = getenv(variable);
+    uint64_t version = UINT32_MAX;
+    if (text != NULL) {
+        (void)options_unsigned(text, PROTO_LOWEST, PROTO_VERSION, &version);
+    }
+    return text != NULL ? (uint32_t)version : 0;
+}
+
+int lane_check_version(const char *program)
+{
+    if (lane_highest_version() == UINT32_MAX) {
+        return options_wrong(program, "%s=%s: must be %d to %d", variable, getenv(variable),
+                             PROTO_LOWEST, PROTO_VERSION);
+    }
+    return OPTIONS_RUN;
 }
 
 enum err lane_open(struct client_lane *lane, const struct client_options *options)

@@ -5,6 +5,7 @@
 #ifndef PROTO_TRANSPORT_LANE_H
 #define PROTO_TRANSPORT_LANE_H
 
+#include "common/options.h"
 #include "proto/transport/shell.h"
 
 struct client_lane {
@@ -13,9 +14,11 @@ struct client_lane {
 };
 
 /* The highest version of the protocol that this process is to speak: ABDADA_PROTOCOL, with which
- * tests mix versions (docs/testing.md), or 0: the newest. Of a number that is not spoken here
- * client_open says ERR_RANGE. */
+ * tests mix versions (docs/testing.md), or 0: the newest. UINT32_MAX, of which client_open says
+ * ERR_RANGE: it names no version that is spoken here. */
 uint32_t lane_highest_version(void);
+/* For main: OPTIONS_RUN, or OPTIONS_WRONG and a line on stderr: it names none. */
+int lane_check_version(const char *program);
 
 /* The shell is there. As client_open, with that version, and the release of this program. */
 enum err lane_open(struct client_lane *lane, const struct client_options *options);

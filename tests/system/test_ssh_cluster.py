@@ -256,12 +256,17 @@ def times_that_no_clock_shows_are_refused(_):
             check(not is_taken, said)
 
 
-@reads_files
-def hosts_of_the_past_are_removed_by_names_alone(_):
-    """What is in the file beside the cluster's names folders that are removed."""
+def launcher_itself():
     spec = importlib.util.spec_from_file_location("launcher", os.path.join(SCRIPTS, "cluster.py"))
     launcher = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(launcher)
+    return launcher
+
+
+@reads_files
+def hosts_of_the_past_are_removed_by_names_alone(_):
+    """What is in the file beside the cluster's names folders that are removed."""
+    launcher = launcher_itself()
     with folder() as path:
         cluster = argparse.Namespace(path=os.path.join(path, "c.toml"), folder=path)
         present = [launcher.Host(None, cluster, "n", "present", "present")]
@@ -378,6 +383,50 @@ def the_hint_can_be_pasted_into_a_shell(_):
         finally:
             status, _out, err = call("down")
         equal(status, 0, err)
+
+
+@reads_files
+def an_upgrade_believes_no_top_that_says_nothing(_):
+    def row(port, state="up", workers=2, jobs=1):
+        return json.dumps({"kind": "shard", "address": f"127.0.0.1:{port}", "state": state, "workers": workers, "jobs": jobs})
+    with folder() as path:
+        answer, program, file = (os.path.join(path, name) for name in ("answer", "abdada", "cluster.toml"))
+        with open(program, "w", encoding="ascii") as script:  # its top
+            script.write(f'#!/bin/sh\ncat {answer}\n')
+        os.chmod(program, 0o755)
+        with open(file, "w", encoding="ascii") as out:
+            out.write('name = "here"\ninsecure = true\nprograms = "installed"\n[ssh]\noptions = ["-F", "/dev/null"]\n')
+            for port in 1, 2:
+                out.write(f'[[host]]\nname = "h{port}"\nssh = "h"\naddress = "127.0.0.1"\nttserver = {{ port = {port} }}\n')
+
+        def upgrade(*lines):
+            with open(answer, "w", encoding="ascii") as out:
+                out.writelines(f"{line}\n" for line in lines)
+            done = subprocess.run([sys.executable, os.path.join(SCRIPTS, "cluster.py"), file, program, "1.0.0", "upgrade", "-f", file,
+                                   "h1"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=PATIENCE)
+            return done.returncode, done.stderr.decode()
+        for lines in (), ("what",), ('{"kind": "worker"}',), ("[]",), (row(1), row(2, workers=None)):
+            equal(upgrade(*lines), (1, "abdada cluster: abdada top: no answer, exit status 0\n"), lines)
+        equal(upgrade(row(1), row(2, "down")),
+              (1, "h1: left as it is, as 127.0.0.1:2 of another host is not up as seen from this machine (`abdada cluster "
+                  "restart HOST` starts what is down): `abdada cluster upgrade` again goes on\n"))
+
+
+@reads_files
+def an_upgrade_waits_for_all_and_says_for_what(_):
+    launcher, cluster = launcher_itself(), argparse.Namespace(servers=["a", "b"])
+
+    def waits_for(**rows):
+        launcher.tables_of = lambda *_: {name: {"workers": workers, "jobs": jobs} for name, (workers, jobs) in rows.items()}
+        try:
+            launcher.wait_for_all(cluster, None, 2, 0)
+        except launcher.Trouble as trouble:
+            return str(trouble)
+        return None
+    equal(waits_for(a=(2, 1), b=(2, 1)), None)
+    equal(waits_for(a=(2, 1)), "b is not up again, as seen from this machine, after 0 s")
+    equal(waits_for(a=(2, 1), b=(1, 1)), "b has 1 of 2 workers again after 0 s")
+    equal(waits_for(a=(2, 0), b=(2, 3)), "a has 0 jobs again, where each other shard has 3 or more, after 0 s")
 
 
 # ---- what needs them ----
@@ -717,20 +766,23 @@ def an_upgrade_goes_from_host_to_host_while_a_search_goes_on():
         equal(sorted(row["protocol"] for row in rows if row["kind"] == "shard"), [8, 9])
         equal(sorted(row["protocol"] for row in rows if row["kind"] == "worker"), [8, 8, 8, 9])
 
-        # A host that cannot be upgraded: one line, and those behind it stay as they are.
+        # A host that cannot be upgraded, with its shard out of reach: one line, and all others stay as they are.
         before = file.pids()
         two.cut()
         status, out, err = cluster_of(path_of("abdada"), "upgrade", file)
         equal(status, 1, out, err)
         line = only(err, f"{names[1]}: ")
-        check("unreachable" in line and f"; {names[2]} as before: `abdada cluster upgrade` again goes on" in line, line)
-        only(err, f"{names[0]}: upgraded, and serves again")
+        check("unreachable" in line and f"; {names[0]}, {names[2]} as before: `abdada cluster upgrade` again goes on" in line, line)
+        status, out, err = cluster_of(path_of("abdada"), "upgrade", file, names[0])
+        equal(status, 1, out, err)
+        line = only(err, f"{names[0]}: ")
+        check(f"left as it is, as {two.address}:7400 of another host is not up" in line, line)
         two.mend()
-        now = file.pids()
-        equal({host for (host, what) in now if now[host, what] != before[host, what]}, {names[0]})
+        equal(file.pids(), before)
+        ask_all(4, 2, *place)
         status, out, err = cluster_of(path_of("abdada"), "upgrade", file)
         equal(status, 0, out, err)
-        equal([line.split(":")[0] for line in err if line.endswith(": upgraded, and serves again")], names[1:])
+        equal(sorted(line.split(":")[0] for line in err if line.endswith(": upgraded, and serves again")), sorted(names))
         ask_all(4, 2, *place)
 
         # Programs that do not run: the first host says so, the others have the old ones.
@@ -837,6 +889,8 @@ if __name__ == "__main__":
         what_ssh_prints_is_bounded,
         nothing_of_here_is_forwarded_and_no_hint_without_a_host,
         the_hint_can_be_pasted_into_a_shell,
+        an_upgrade_believes_no_top_that_says_nothing,
+        an_upgrade_waits_for_all_and_says_for_what,
         a_cluster_starts_searches_loses_a_host_and_ends,
         bench_measures_the_hosts_and_leaves_them_as_they_were,
         what_a_login_does_is_not_what_a_host_says,

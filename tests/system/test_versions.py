@@ -204,12 +204,13 @@ def a_shard_without_a_common_version_is_said():
 
 
 def a_wrong_protocol_is_one_line():
-    os.environ["ABDADA_PROTOCOL"] = "7"
     try:
-        for words in (("ttserver", "--listen", "127.0.0.1:0"), ("ttworker", "--servers", "127.0.0.1:1"),
-                      ("abdada", "top", "--once", "--servers", "127.0.0.1:1")):
-            done = run(*words)
-            equal((done.status, len(done.lines["err"])), (1, 1), words, done.err())
+        for value in ("7", "10", "", "8x", " 8", "-8", "4294967304"):
+            os.environ["ABDADA_PROTOCOL"] = value
+            for words in (("ttserver", "--listen", "127.0.0.1:0"), ("ttworker", "--servers", "127.0.0.1:1"),
+                          ("abdada", "top", "--once", "--servers", "127.0.0.1:1")):
+                done = run(*words)
+                equal((done.status, done.lines["err"]), (2, [f"{words[0]}: ABDADA_PROTOCOL={value}: must be 8 to 9"]), words)
     finally:
         del os.environ["ABDADA_PROTOCOL"]
 

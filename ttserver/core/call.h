@@ -158,8 +158,8 @@ void ttcore_flush_some(struct ttcore *core, struct ttcore_actions *actions);
 
 /* ---- on_session.c ---- */
 
-/* The sender speaks no version that this shard does. No offence: another program was here before,
- * and the sender has not heard of it. */
+/* The sender speaks no version that this shard does. Of a version next to ours a small offence:
+ * another program was here before, and the sender has not heard of it. */
 void ttcore_refuse_version(struct ttcore_call *call, uint32_t request);
 /* A worker gets its worker_index at HELLO, and in turns at every tick, as a message may be lost. */
 void ttcore_send_worker_indexes(struct ttcore *core, struct ttcore_actions *actions);

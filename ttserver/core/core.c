@@ -205,6 +205,14 @@ static enum err decode(struct ttcore_call *call, struct proto_message *out)
     return err;
 }
 
+/* Of the versions next to ours: another program was here before, or the sender has not heard yet
+ * that it has another at its address; a few lists may be under way. */
+static uint32_t fault_of_version(const struct ttcore *core, uint32_t version)
+{
+    bool is_neighbour = version + 1 >= PROTO_LOWEST && version <= core->options.version + 1;
+    return is_neighbour ? 1 : TTCORE_FAULT_PARTS;
+}
+
 static void take_message(struct ttcore *core, const struct ttcore_event *event,
                          struct ttcore_actions *actions)
 {
@@ -213,7 +221,7 @@ static void take_message(struct ttcore *core, const struct ttcore_event *event,
     struct ttcore_call call = {core, NULL, &message, event, actions, unknown};
 
     call.peer = event->peer != NULL ? *event->peer : unknown;
-    uint64_t malformed = core->count.malformed;
+    uint64_t malformed = core->count.malformed, versions = core->count.versions_refused;
     core->count.messages++;
     if (event->route_length < 1 || event->route_length > TTCORE_ROUTE_MAX) {
         core->count.malformed++;
@@ -237,8 +245,13 @@ static void take_message(struct ttcore *core, const struct ttcore_event *event,
     } else {
         answer_message(&call, message.type);
     }
-    if (core->count.malformed != malformed) {
-        ttcore_offenders_note(&core->offenders, event->route, event->route_length, core->now_us);
+    uint32_t parts = core->count.malformed != malformed ? TTCORE_FAULT_PARTS
+                     : core->count.versions_refused != versions
+                         ? fault_of_version(core, message.version)
+                         : 0;
+    if (parts > 0) {
+        ttcore_offenders_note(&core->offenders, event->route, event->route_length, parts,
+                              core->now_us);
     }
 }
 

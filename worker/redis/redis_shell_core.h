@@ -20,7 +20,8 @@
 
 enum {
     /* Version of all that is kept and published there, and of the names of keys: of those that are
-     * spoken here the one that most builds know. To be raised when it is not spoken any more. */
+     * spoken here the one that most builds know. When PROTO_LOWEST rises this is to be a number of
+     * its own, kept: builds that name the keys otherwise see another table. */
     REDIS_VERSION = PROTO_LOWEST,
     REDIS_HEARTBEAT_MS = 1000,
     REDIS_SESSION_MS = 3500, /* 3.5 of these */

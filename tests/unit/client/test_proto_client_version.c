@@ -60,6 +60,7 @@ static struct fake *with_an_old_shard(void)
     expect_hello(f, OLD);
     welcome(f, OLD, 1);
     assert_true(is_up(f, OLD));
+    assert_int_equal(client_counters(f->client)->malformed, 0);
     return f;
 }
 
@@ -103,6 +104,24 @@ static void an_old_shard_is_spoken_to_in_its_version(void **state)
     client_bye(f->client, f->now);
     assert_int_equal(fake_expect(f, PROTO_BYE)->version, OLD);
     assert_int_equal(f->hellos_refused, 0);
+    fake_close(f);
+}
+
+/* A HELLO of the oldest version names no other. */
+static void a_welcome_of_a_version_that_was_not_offered_is_malformed(void **state)
+{
+    struct fake *f = greeting();
+    (void)state;
+    expect_hello(f, NEW);
+    refuse(f, OLD, 0);
+    expect_hello(f, OLD);
+    welcome(f, NEW, 1);
+    assert_int_equal(client_counters(f->client)->malformed, 1);
+    assert_int_equal(client_shards_up(f->client), 0);
+    fake_wait(f, 100000);
+    expect_hello(f, NEW);
+    welcome(f, NEW, 1);
+    assert_true(is_up(f, NEW));
     fake_close(f);
 }
 
@@ -245,6 +264,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(hello_names_the_range),
         T(an_old_shard_is_spoken_to_in_its_version),
+        T(a_welcome_of_a_version_that_was_not_offered_is_malformed),
         T(refusals_that_come_late_do_no_harm),
         T(an_upgraded_shard_is_spoken_to_in_the_newer_version),
         T(a_shard_that_is_put_back_to_an_older_version_is_found_out),

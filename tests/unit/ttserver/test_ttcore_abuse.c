@@ -106,11 +106,49 @@ static void noise_is_dropped_or_answered_once(void **state)
     bed_expect_error(bed, "a", PROTO_ERR_VERSION);
     assert_int_equal(bed_figures(bed).malformed, 6);
     assert_int_equal(bed_figures(bed).versions_refused, 2);
-    for (unsigned i = 0; i < 2 * TTCORE_FAULTS_MAX; i++) { /* however often: it may not know yet */
-        bed_bytes(bed, "a", version, sizeof version);
-        bed_expect_error(bed, "a", PROTO_ERR_VERSION);
-    }
     assert_int_equal(bed_figures(bed).ignored, 0);
+}
+
+/* Says so many messages of that version, which are answered all, and one more, which is not. */
+static void expect_ignored_after(struct bed *bed, const char *who, const uint8_t *bytes,
+                                 size_t length, unsigned count)
+{
+    uint64_t ignored = bed_figures(bed).ignored;
+    for (unsigned i = 0; i < count; i++) {
+        bed_bytes(bed, who, bytes, length);
+        bed_expect_error(bed, who, PROTO_ERR_VERSION);
+    }
+    assert_int_equal(bed_figures(bed).ignored, ignored);
+    bed_bytes(bed, who, bytes, length);
+    assert_int_equal(bed->actions.messages, 0);
+    assert_int_equal(bed_figures(bed).ignored, ignored + 1);
+}
+
+static void of_other_versions_a_peer_may_send_some(void **state)
+{
+    enum { FEW = TTCORE_FAULTS_MAX, MORE = TTCORE_FAULTS_MAX * TTCORE_FAULT_PARTS };
+    struct bed *bed = *state;
+    uint8_t bytes[128] = {0x92, 0, PROTO_HEARTBEAT};
+    struct proto_message hello = {.type = PROTO_HELLO, .hello = {.lowest = 77, .highest = 77}};
+    bed->now_us = 5000000;
+    bed_hello(bed, "in", PROTO_CLIENT);
+    for (unsigned round = 0; round < 2; round++) {
+        const char *who = round == 0 ? "in" : "out"; /* with a session, and without one */
+        for (unsigned version = 0; version < 20; version++) {
+            bool is_neighbour = version == PROTO_LOWEST - 1 || version == PROTO_VERSION + 1;
+            bytes[1] = (uint8_t)version;
+            if (version < PROTO_LOWEST || version > PROTO_VERSION) {
+                expect_ignored_after(bed, who, bytes, 3, is_neighbour ? MORE : FEW);
+                bed->now_us += TTCORE_IGNORE_US;
+            }
+        }
+    }
+    size_t length = proto_encode(&hello, bytes, sizeof bytes);
+    bytes[1] = 77;
+    expect_ignored_after(bed, "late", bytes, length, FEW);
+    bed->now_us += TTCORE_IGNORE_US;
+    bytes[1] = PROTO_VERSION; /* it says that it speaks another alone */
+    expect_ignored_after(bed, "late", bytes, length, MORE);
 }
 
 static void routes_out_of_range_are_dropped(void **state)
@@ -529,6 +567,7 @@ int main(void)
         T(one_bad_store_refuses_the_batch),
         T(batch_max_is_kept),
         T(noise_is_dropped_or_answered_once),
+        T(of_other_versions_a_peer_may_send_some),
         T(routes_out_of_range_are_dropped),
         T(messages_of_a_shard_are_refused),
         T(unknown_roles_and_flags_are_refused),
