@@ -164,6 +164,21 @@ static unsigned fill_hosts(struct engine *e)
     return 1 + front_core_hosts(&e->front, clock_us(), &e->host[1]);
 }
 
+struct proto_job_report engine_report_of(uint64_t job, const struct engine_status *status)
+{
+    return (struct proto_job_report){
+        .job = job,
+        .state = PROTO_JOB_SEARCHING,
+#define X(name, json, help) .name = status->name,
+        COUNTERS_REPORTED(X)
+#undef X
+            .waited_us = status->all_waited_us,
+        .bytes_sent = status->bytes_sent,
+        .bytes_received = status->bytes - status->bytes_sent,
+        .line = proto_text_of(""),
+    };
+}
+
 /* So that who watches the cluster sees what the user sees. */
 static void report(struct engine *e, uint64_t now)
 {
@@ -176,20 +191,11 @@ static void report(struct engine *e, uint64_t now)
     pthread_mutex_lock(&e->lock);
     fill_status(e, &status);
     job_line_text(e->job, &e->best.pv, text, sizeof text);
-    struct proto_job_report message = {
-        .job = e->job->id,
-        .state = PROTO_JOB_SEARCHING,
-        .depth = (uint8_t)e->best.depth,
-        .score = (int16_t)e->best.score,
-        .move = e->best.move,
-#define X(name, json, help) .name = status.name,
-        COUNTERS_REPORTED(X)
-#undef X
-            .waited_us = status.all_waited_us,
-        .bytes_sent = status.bytes_sent,
-        .bytes_received = status.bytes - status.bytes_sent,
-        .line = proto_text_of(text),
-    };
+    struct proto_job_report message = engine_report_of(e->job->id, &status);
+    message.depth = (uint8_t)e->best.depth;
+    message.score = (int16_t)e->best.score;
+    message.move = e->best.move;
+    message.line = proto_text_of(text);
     pthread_mutex_unlock(&e->lock);
     struct job_client *jobs = e->thread[0].searcher.jobs;
     const struct proto_job_report own = own_report(e);

@@ -247,17 +247,7 @@ static void report(struct bag_run *r, uint64_t now_us)
     }
     r->report_due_us = now_us + REPORT_EVERY_US;
     fill_status(r, now_us, &status);
-    const struct proto_job_report all = {
-        .job = r->job.id,
-        .state = PROTO_JOB_SEARCHING,
-#define X(name, json, help) .name = status.name,
-        COUNTERS_REPORTED(X)
-#undef X
-            .waited_us = status.all_waited_us,
-        .bytes_sent = status.bytes_sent,
-        .bytes_received = status.bytes - status.bytes_sent,
-        .line = proto_text_of(""),
-    };
+    const struct proto_job_report all = engine_report_of(r->job.id, &status);
     job_client_report(e->thread[0].searcher.jobs, &all);
 }
 
@@ -310,7 +300,7 @@ static bool poll_thread(void *self, struct search *search)
 static void wait_for_change(struct bag_run *r, unsigned ms)
 {
     struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_nsec += ms * 1000000L;
     until.tv_sec += until.tv_nsec / 1000000000L;
     until.tv_nsec %= 1000000000L;
@@ -459,17 +449,17 @@ static void fill_status(struct bag_run *r, uint64_t now_us, struct engine_status
     *out = s;
 }
 
-/* The one of a worker that reports: its process, and what it did for this position. */
+/* As the worker calls itself in its reports; "?" before the first of them. */
 static void name_host(struct engine *e, uint64_t address, struct front_host *host)
 {
-    struct process_thread thread = {.name = "?"};
+    const char *name = "?";
     pthread_mutex_lock(&e->lock);
     for (unsigned i = 0; i < e->front.reports; i++) {
         if (e->front.report[i].last.instance == address) {
-            thread.name = e->front.report[i].name;
+            name = e->front.report[i].name;
         }
     }
-    snprintf(host->name, sizeof host->name, "%s", thread.name);
+    snprintf(host->name, sizeof host->name, "%s", name);
     pthread_mutex_unlock(&e->lock);
 }
 
@@ -593,7 +583,11 @@ static enum err open_run(struct bag_run *r, struct engine *e, const struct engin
     r->e = e;
     r->bag = bag;
     pthread_mutex_init(&r->lock, NULL);
-    pthread_cond_init(&r->changed, NULL);
+    pthread_condattr_t monotonic; /* else a jump of the wall clock would stop the run */
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&r->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
     r->answer = calloc(bag->count, sizeof *r->answer);
     r->thread = calloc(e->options.threads, sizeof *r->thread);
     if (r->answer == NULL || r->thread == NULL) {
@@ -680,6 +674,7 @@ enum err engine_run_bag(struct engine *e, const struct engine_bag *bag,
         front_core_await(&e->front, first, FRONT_WAIT_MS);
     }
     fill_progress(&r, total);
+    say_refusals(&r, &total->status); /* of a run that was shorter than a second, say */
     total->status.time_us = e->end_us - e->begin_us;
     for (uint32_t i = 0; is_stopped(&r) && i < r.core.items; i++) { /* beyond one that is not */
         if (r.answer[i].is_here && !r.answer[i].is_said) {

@@ -47,6 +47,9 @@ struct engine {
     struct search_result best;
 };
 
+/* What the front-end reports of a run, without what it found. */
+struct proto_job_report engine_report_of(uint64_t job, const struct engine_status *status);
+
 /* By the first thread: what came of jobs and shards. */
 void engine_take_events(struct engine *engine);
 
