@@ -277,7 +277,7 @@ def threads_of(hosts):
     def one(host):
         try:
             host.call("probe")
-        except (Trouble, KeyError, ValueError, OSError):
+        except (Trouble, *UNLIKELY):
             return 0
         return sum(int(host.facts["cpus"] if each.values.threads == "all" else each.values.threads)
                    for each in host.programs if each.what == "ttworker"

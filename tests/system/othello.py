@@ -87,6 +87,16 @@ def random_board(rng, moves):
             return board, made
 
 
+def ending(rng, empties):
+    """A board of a random game, in which somebody may move."""
+    while True:
+        board = Board()
+        while board.empties() > empties and board.moves():
+            board.play(rng.choice(board.moves()))
+        if board.empties() == empties and board.moves():
+            return board
+
+
 def ggf(moves=(), board=Board(), more="TI[15:00]"):
     """A game as NBoard writes it."""
     squares, side, text = str(board).replace("X", "*"), board.side, ""

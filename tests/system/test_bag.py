@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Files of positions over a cluster: whole positions for each searcher, whoever dies meanwhile. TAP.
+"""Files of positions over a cluster: whole positions for each searcher, while some of them die. TAP.
 
     BIN=build/dev/bin tests/system/test_bag.py
 
@@ -14,7 +14,7 @@ import sys
 
 from bag_peer import Peer
 from cluster import SANITIZED, Cluster, Process, Shard, Worker, answers, at, check, equal, main, positions, run, scratch, wait_until
-from othello import Board
+from othello import Board, ending
 
 FOLDER = scratch("bag")
 SEED = int(os.environ.get("SEED", 1))
@@ -24,16 +24,6 @@ COUNT = 40
 
 def path(name):
     return os.path.join(FOLDER, name)
-
-
-def ending(rng, empties):
-    """A board of a random game, in which somebody may move."""
-    while True:
-        board = Board()
-        while board.empties() > empties and board.moves():
-            board.play(rng.choice(board.moves()))
-        if board.empties() == empties and board.moves():
-            return board
 
 
 def endings(name, count, low, high, seed=SEED):

@@ -197,7 +197,7 @@ def nboard_solves_endings():
     rng, nboard = seeded(), Nboard()
     for empties in (1, 3, 5, 6):
         board, moves = random_board(rng, 60 - empties)
-        while str(board).count("-") > 6:  # a pass is a move: more than are solved at depth 2 may be left
+        while board.empties() > 6:  # a pass is a move: more than are solved at depth 2 may be left
             board, moves = random_board(rng, 60 - empties)
         nboard.set(moves, depth=2)
         nboard.say("hint 1")

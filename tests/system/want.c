@@ -285,28 +285,27 @@ int rename(const char *from, const char *to)
     DISK("renameat2", syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));
 }
 
-ssize_t write(int file, const void *bytes, size_t size)
+/* Reads or writes. */
+static ssize_t transfer(long call, const char *what, void *caller, int file, void *bytes,
+                        size_t size)
 {
     bool half = false;
-    if (is_file(file) && disk_fails("write", __builtin_return_address(0), &half)) {
+    if (is_file(file) && disk_fails(what, caller, &half)) {
         return -1;
     }
-    const ssize_t done = syscall(SYS_write, file, bytes, half && size > 1 ? size / 2 : size);
+    const ssize_t done = syscall(call, file, bytes, half && size > 1 ? size / 2 : size);
     if (half && is_how("after")) {
         die();
     }
     return done;
 }
 
+ssize_t write(int file, const void *bytes, size_t size)
+{
+    return transfer(SYS_write, "write", __builtin_return_address(0), file, (void *)bytes, size);
+}
+
 ssize_t read(int file, void *bytes, size_t size)
 {
-    bool half = false;
-    if (is_file(file) && disk_fails("read", __builtin_return_address(0), &half)) {
-        return -1;
-    }
-    const ssize_t done = syscall(SYS_read, file, bytes, half && size > 1 ? size / 2 : size);
-    if (half && is_how("after")) {
-        die();
-    }
-    return done;
+    return transfer(SYS_read, "read", __builtin_return_address(0), file, bytes, size);
 }

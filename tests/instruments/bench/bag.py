@@ -22,18 +22,9 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 sys.path.insert(0, os.path.join(ROOT, "tests", "system"))
 import cluster  # noqa: E402  (starts and stops real processes)
-from othello import Board  # noqa: E402
+from othello import ending  # noqa: E402
 
 DAY = 86400
-
-
-def ending(rng, empties):
-    while True:
-        board = Board()
-        while board.empties() > empties and board.moves():
-            board.play(rng.choice(board.moves()))
-        if board.empties() == empties and board.moves():
-            return board
 
 
 def endings(options):
