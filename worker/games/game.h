@@ -95,12 +95,21 @@ struct game_search {
         .quiescence_margin = 180, .continuations = 2, .correction_max = 64, GAME_SEARCH_CHANGES    \
     }
 
+/* Who searches a position that the game may solve itself. */
+enum game_piece {
+    GAME_PIECE_KEPT, /* one searcher, and the tables are to know the nodes above small endings */
+    GAME_PIECE, /* one searcher of several that do not all share a memory of the solver */
+    GAME_PIECE_TOGETHER, /* all searchers of the tree, with one memory */
+    GAME_PIECE_SELECTIVE, /* anybody, for a value that is likely the exact one */
+};
+
 /* What a game's own solver calls. */
 struct game_solver {
     void *self;
     void *memory; /* solver_size() bytes, aligned to a cache line, zero at first; other searchers
                      may use them at the same time */
     bool is_selective; /* a value that is likely the exact one is enough */
+    bool divides; /* set if others with this memory search the same tree */
     unsigned count_nodes; /* between two calls of count, or a few more; 0: as the game likes */
     /* Counts nodes since the last call. False: stop, without a value. */
     bool (*count)(void *self, unsigned nodes);
@@ -179,12 +188,11 @@ struct game {
     bool (*cramped)(const void *position); /* ... and here to be verified */
 
     /* Both or none (NULL). Endings that the game searches itself: whether it does at this remaining
-     * depth (a function of these alone; `few`: 1 or 2 searchers with one memory work on the tree,
-     * so few could take parts of a piece; 0: more), and the value in the window alpha < beta,
-     * fail-soft, a function of the position alone, with a best move (0: the game is over, or no
-     * move is better than alpha), unless the solver says is_selective. solve leaves the position as
-     * it was and returns false if the solver said stop. */
-    bool (*solves)(const void *position, int depth, unsigned few);
+     * depth (a function of these alone), and the value in the window alpha < beta, fail-soft, a
+     * function of the position alone, with a best move (0: the game is over, or no move is better
+     * than alpha), unless the solver says is_selective. solve leaves the position as it was and
+     * returns false if the solver said stop. */
+    bool (*solves)(const void *position, int depth, enum game_piece piece);
     bool (*solve)(void *position, int alpha, int beta, const struct game_solver *solver, int *value,
                   uint16_t *move);
     size_t (*solver_size)(void); /* bytes of its memory; NULL: it needs none */

@@ -17,16 +17,6 @@ void node_update_inflight_depth(struct search *s)
     }
 }
 
-/* How many searchers there are, if hardly anybody is there to take a part of a piece of work, and
- * would see what was done of it: 1, or 2 threads; 0: more. */
-static unsigned few_searchers(const struct search *s)
-{
-    return s->options.keeps_endings                                   ? 0
-           : s->inflight_depth == UINT8_MAX                           ? 1
-           : s->table.peek_ahead == NULL && s->options.searchers == 2 ? 2
-                                                                      : 0;
-}
-
 void node_count(struct search *s, const struct node *n, unsigned nodes)
 {
     unsigned until = atomic_load_explicit(s->env.until_poll, memory_order_acquire);
@@ -183,46 +173,86 @@ static bool count_solved(void *self, unsigned nodes)
     return !search_halted(s);
 }
 
-/* Whether the game solves the node: exactly; or, before the exact iteration, selectively. */
-static bool is_solved(const struct search *s, const struct node *n)
+static enum game_piece exact_piece(const struct search *s)
 {
-    const struct game *game = s->options.game;
-    return game->solves != NULL && (n->ply > 0 || node_has_all_moves(s)) &&
-           game->solves(s->position, n->depth + s->prepares, few_searchers(s));
+    const bool is_alone = s->inflight_depth == UINT8_MAX,
+               is_together = s->table.peek_ahead == NULL && s->options.algorithm->counts_inflight;
+    return s->options.keeps_endings  ? GAME_PIECE_KEPT
+           : is_alone || is_together ? GAME_PIECE_TOGETHER
+                                     : GAME_PIECE;
 }
 
-static enum search_visit solve(struct search *s, struct node *n)
+static bool is_piece(const struct search *s, int depth, enum game_piece piece)
+{
+    return s->options.game->solves != NULL && s->options.game->solves(s->position, depth, piece);
+}
+
+static bool is_exact_piece(const struct search *s, int depth)
+{
+    return is_piece(s, depth, exact_piece(s));
+}
+
+/* Before the exact iteration. */
+static bool is_selective(const struct search *s, const struct node *n)
+{
+    return s->prepares && n->depth < (int)s->options.game->depth_left(s->position);
+}
+
+/* Whether the game solves the node: exactly; or selectively. */
+static bool is_solved(const struct search *s, const struct node *n)
+{
+    return (n->ply > 0 || node_has_all_moves(s)) &&
+           (is_selective(s, n) ? is_piece(s, n->depth + 1, GAME_PIECE_SELECTIVE)
+                               : is_exact_piece(s, n->depth));
+}
+
+static bool call_solver(struct search *s, const struct node *n, bool selective, int *value,
+                        uint16_t *move)
 {
     const struct game_solver solver = {
         .self = s,
         .memory = s->solver,
-        .is_selective = s->prepares && n->depth < (int)s->options.game->depth_left(s->position),
+        .is_selective = selective,
+        .divides = s->options.searchers > 1 && s->options.algorithm->counts_inflight,
         .count_nodes = s->options.poll_nodes,
         .count = count_solved,
     };
-    uint64_t nodes_before = s->counters.nodes;
     s->poll_ply = n->ply;
-    n->best_move = 0;
-    const bool has_value =
-        s->options.game->solve(s->position, n->alpha, n->beta, &solver, &n->best, &n->best_move);
+    *move = 0;
+    return s->options.game->solve(s->position, n->alpha, n->beta, &solver, value, move);
+}
+
+static enum search_visit solve(struct search *s, struct node *n)
+{
+    uint64_t nodes_before = s->counters.nodes;
+    const bool has_value = call_solver(s, n, is_selective(s, n), &n->best, &n->best_move);
     n->path += s->counters.nodes - nodes_before;
     set_line(n, n->best_move);
     return has_value && !search_halted(s) ? VISIT_VALUE : VISIT_STOP;
 }
 
-uint16_t node_solved_move(struct search *s)
+/* The move to try first in an exact node above the pieces: that of a selective search of the node
+ * in its window, which costs a small part of it. 0: there is none. */
+static uint16_t prepare(struct search *s, struct node *n)
 {
-    const struct game *game = s->options.game;
-    const struct game_solver solver = {.self = s,
-                                       .memory = s->solver,
-                                       .count_nodes = s->options.poll_nodes,
-                                       .count = count_solved};
     int value;
     uint16_t move = 0;
-    const bool has_move =
-        game->solves != NULL &&
-        game->solves(s->position, (int)game->depth_left(s->position), few_searchers(s)) &&
-        game->solve(s->position, -GAME_INFINITE, GAME_INFINITE, &solver, &value, &move);
+    const uint64_t nodes_before = s->counters.nodes;
+    if (s->prepares && n->ply > 0 && !is_selective(s, n) &&
+        is_piece(s, n->depth, GAME_PIECE_SELECTIVE)) {
+        (void)call_solver(s, n, true, &value, &move);
+        n->path += s->counters.nodes - nodes_before;
+    }
+    return move;
+}
+
+uint16_t node_solved_move(struct search *s)
+{
+    const struct node all = {.alpha = -GAME_INFINITE, .beta = GAME_INFINITE};
+    int value;
+    uint16_t move;
+    const bool has_move = is_exact_piece(s, (int)s->options.game->depth_left(s->position)) &&
+                          call_solver(s, &all, false, &value, &move);
     return has_move ? move : 0;
 }
 
@@ -474,7 +504,10 @@ enum search_visit node_search(struct search *s, struct node *n)
             visit = VISIT_VALUE;
         } else {
             /* Step 10. The children, as the algorithm has it where they are shared. */
-            visit = search_children(s, n, answer.move);
+            const uint16_t prepared = prepare(s, n);
+            visit = search_halted(s)
+                        ? VISIT_STOP
+                        : search_children(s, n, prepared != 0 ? prepared : answer.move);
         }
     }
     n->in_flight = false;

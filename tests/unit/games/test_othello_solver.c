@@ -407,29 +407,69 @@ static void what_is_known_when_stopped_is_right(void **state)
     each_problem("tests/data/othello/ffo-1-19.obf", 14, check_stopped);
 }
 
-/* Every thread solves the same board in the same memory, and each says its true value. */
+static bool count_own(void *self, unsigned nodes)
+{
+    *(uint64_t *)self += nodes;
+    return true;
+}
+
+/* A thread that solves the same board as others in the same memory. */
+struct companion {
+    struct othello_board board;
+    bool divides;
+    uint64_t nodes;
+    int value;
+};
+
 static void *solve_in_common(void *argument)
 {
-    const struct othello_board *board = argument;
+    struct companion *c = argument;
+    const struct game_solver solver = {
+        .self = &c->nodes, .count = count_own, .divides = c->divides};
+    unsigned move;
+    c->value = 1000;
+    (void)othello_solve(memory, c->board, -64, 64, &solver, &c->value, &move);
+    return NULL;
+}
+
+/* Each says the true value. Returns the nodes of all. */
+static uint64_t solve_together(struct othello_board board, unsigned threads, bool divides,
+                               int score)
+{
+    enum { THREADS_MAX = 3 };
+    struct companion companion[THREADS_MAX];
+    pthread_t thread[THREADS_MAX];
+    uint64_t nodes = 0;
+    for (unsigned i = 0; i < threads; i++) {
+        companion[i] = (struct companion){.board = board, .divides = divides};
+        assert_int_equal(pthread_create(&thread[i], NULL, solve_in_common, &companion[i]), 0);
+    }
+    for (unsigned i = 0; i < threads; i++) {
+        pthread_join(thread[i], NULL);
+        assert_int_equal(companion[i].value, score);
+        nodes += companion[i].nodes;
+    }
+    return nodes;
+}
+
+static int solved_alone(struct othello_board board)
+{
     int value = 1000;
     unsigned move;
-    (void)othello_solve(memory, *board, -64, 64, NULL, &value, &move);
-    return (void *)(intptr_t)value;
+    assert_true(othello_solve(memory, board, -64, 64, NULL, &value, &move));
+    return value;
 }
 
 static void check_in_common(struct othello_board board, int score, const char *moves)
 {
-    enum { THREADS = 3 };
-    pthread_t thread[THREADS];
     (void)moves;
-    for (unsigned i = 0; i < THREADS; i++) {
-        assert_int_equal(pthread_create(&thread[i], NULL, solve_in_common, &board), 0);
-    }
-    for (unsigned i = 0; i < THREADS; i++) {
-        void *value;
-        pthread_join(thread[i], &value);
-        assert_int_equal((intptr_t)value, score);
-    }
+    (void)solve_together(board, 3, false, score);
+}
+
+static void check_divided(struct othello_board board, int score, const char *moves)
+{
+    (void)moves;
+    (void)solve_together(board, 3, true, score);
 }
 
 static void threads_share_a_memory(void **state)
@@ -437,6 +477,22 @@ static void threads_share_a_memory(void **state)
     (void)state;
     empty_memory();
     each_problem("tests/data/othello/ffo-1-19.obf", 15, check_in_common);
+    empty_memory();
+    each_problem("tests/data/othello/ffo-1-19.obf", 15, check_divided);
+}
+
+/* What marks say costs order alone: here each bucket has one that nobody takes away. */
+static void marks_of_the_dead_change_no_value(void **state)
+{
+    (void)state;
+    uint64_t seed = begin_random();
+    for (unsigned byte = 0; byte < 256; byte += 51) {
+        const struct othello_board board = fill(&seed, 14);
+        empty_memory();
+        const int expected = solved_alone(board);
+        memset(memory, (int)byte, othello_memory_bytes());
+        (void)solve_together(board, 1, true, expected);
+    }
 }
 
 static int set_up(void **state)
@@ -467,6 +523,7 @@ int main(void)
         cmocka_unit_test(problems_have_their_scores_and_moves),
         cmocka_unit_test(what_is_known_when_stopped_is_right),
         cmocka_unit_test(threads_share_a_memory),
+        cmocka_unit_test(marks_of_the_dead_change_no_value),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

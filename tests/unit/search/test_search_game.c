@@ -15,10 +15,10 @@ static struct {
     bool stopped, never_counts;
 } solved; /* one search at a time */
 
-static bool tree_solves(const void *position, int depth, unsigned few)
+static bool tree_solves(const void *position, int depth, enum game_piece piece)
 {
     const struct tree_position *p = position;
-    (void)depth, (void)few;
+    (void)depth, (void)piece;
     return p->params.d - p->ply <= solved.plies;
 }
 
@@ -94,7 +94,7 @@ static void plain_await(void *self, const struct tt_ask *ask, struct table_ticke
 static void plain_store(void *self, const struct table_ticket *ticket, const struct tt_store *store)
 {
     struct asked *a = self;
-    a->solved_stores += tree_solves(search_position(a->search), 0, 1);
+    a->solved_stores += tree_solves(search_position(a->search), 0, GAME_PIECE_TOGETHER);
     a->inner.store(a->inner.self, ticket, store);
 }
 
@@ -252,9 +252,9 @@ static unsigned tree_depth_left(const void *position)
     return p->params.d - p->ply;
 }
 
-static bool tree_solves_to_the_end(const void *position, int depth, unsigned few)
+static bool tree_solves_to_the_end(const void *position, int depth, enum game_piece piece)
 {
-    return tree_solves(position, depth, few) && depth >= (int)tree_depth_left(position);
+    return tree_solves(position, depth, piece) && depth >= (int)tree_depth_left(position);
 }
 
 /* Its values are wrong here: what they leave in the table must not answer the exact iteration. */

@@ -229,15 +229,18 @@ uint64_t othello_perft(const struct othello_position *position, unsigned depth)
 
 /* ---- endings ---- */
 
-/* At most: then no table is asked below. One piece of 18 costs two searchers 7% fewer nodes than
- * pieces of 16 (FFO #40 to #45); more of them find too little to divide. One searcher has nobody to
- * divide with: up to 24 the solver takes a tenth fewer nodes alone than below the search (#45 to
- * #49). */
-static bool solves(const void *position, int depth, unsigned few)
+/* At most: then no table is asked below. A piece is for one searcher where there is a memory for
+ * each host; searchers that all share one divide it among them (solver.c). */
+static bool solves(const void *position, int depth, enum game_piece piece)
 {
-    static const unsigned most[3] = {16, 24, 18};
+    static const unsigned most[] = {
+        [GAME_PIECE_KEPT] = 16,
+        [GAME_PIECE] = 18,
+        [GAME_PIECE_TOGETHER] = 24,
+        [GAME_PIECE_SELECTIVE] = 24,
+    };
     const unsigned left = depth_left(position);
-    return left <= most[few] && depth >= (int)left;
+    return left <= most[piece] && depth >= (int)left;
 }
 
 static bool solve(void *position, int alpha, int beta, const struct game_solver *solver, int *value,

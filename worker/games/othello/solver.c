@@ -26,6 +26,7 @@ struct bucket {
     _Atomic uint64_t own[SLOTS], mixed[SLOTS]; /* of the board */
     _Atomic uint32_t found[SLOTS]; /* lower and upper bound, move, doubt: bytes */
     atomic_uchar level[SLOTS]; /* how much it is worth to keep */
+    atomic_uchar mark; /* of a board that somebody searches; 0: none */
 };
 _Static_assert(sizeof(struct bucket) == 64, "one cache line");
 
@@ -47,17 +48,27 @@ struct search {
     unsigned nodes; /* not yet counted */
     unsigned count_nodes; /* so many are */
     unsigned doubt; /* of what it finds */
+    bool divides; /* set if others search the same tree */
     bool stopped;
 };
 
-static inline struct bucket *bucket_of(const struct search *search, struct othello_board board)
+static inline uint64_t hash_of(struct othello_board board)
 {
     uint64_t h = board.own * UINT64_C(0x9e3779b97f4a7c15);
     h ^= h >> 32;
     h = (h + board.other) * UINT64_C(0xbf58476d1ce4e5b9);
     h ^= h >> 32;
-    h *= UINT64_C(0x94d049bb133111eb);
-    return &search->memory->bucket[h >> (64 - BUCKETS_LOG)];
+    return h * UINT64_C(0x94d049bb133111eb);
+}
+
+static inline struct bucket *bucket_at(const struct search *search, uint64_t hash)
+{
+    return &search->memory->bucket[hash >> (64 - BUCKETS_LOG)];
+}
+
+static inline struct bucket *bucket_of(const struct search *search, struct othello_board board)
+{
+    return bucket_at(search, hash_of(board));
 }
 
 #define READ(place) atomic_load_explicit(&(place), memory_order_relaxed)
@@ -142,6 +153,29 @@ static void store(struct bucket *bucket, struct othello_board board, unsigned em
         WRITE(bucket->level[i], (unsigned char)(level - (level != 0)));
     }
     put(bucket, victim, board, empties, found);
+}
+
+/* ---- several searchers in one tree ----
+ *
+ * All search the whole tree; a move but the first that another one searches comes after the others
+ * (ABDADA, Weill 1996, with a mark in place of the number of searchers). A mark of another board,
+ * or one that a killed process left, costs order, not truth. */
+
+static inline unsigned char mark_of(uint64_t hash)
+{
+    return (unsigned char)(hash % 255 + 1);
+}
+
+static inline bool is_marked(const struct search *search, struct othello_board board)
+{
+    const uint64_t hash = hash_of(board);
+    return READ(bucket_at(search, hash)->mark) == mark_of(hash);
+}
+
+static inline void set_mark(const struct search *search, struct othello_board board, bool begins)
+{
+    const uint64_t hash = hash_of(board);
+    WRITE(bucket_at(search, hash)->mark, begins ? mark_of(hash) : 0);
 }
 
 /* ---- the order of moves ---- */
@@ -310,6 +344,13 @@ static bool report(struct search *search)
     return !search->stopped;
 }
 
+enum {
+    /* With as many, a selective search of a board in its window comes before the exact one, and
+     * gives it a move to begin with. */
+    PREPARED_EMPTIES = 14,
+    DIVIDED_EMPTIES = 12, /* with fewer, moves are not worth a mark */
+};
+
 enum { /* of the selective search */
        SELECTIVE_EMPTIES = 8, /* with fewer nothing is cut */
        SELECTIVE_SLACK = 4 * OTHELLO_EVAL_UNIT,
@@ -399,13 +440,43 @@ static int null_window(struct search *search, struct othello_board board, uint64
     } else {
         find_answers(list, n);
     }
+    if (empties >= PREPARED_EMPTIES && search->doubt == 0 &&
+        (found.doubt == 0 || (found.lower <= alpha && found.upper > alpha))) {
+        search->doubt = 1;
+        (void)null_window(search, board, moves, empties, alpha);
+        search->doubt = 0;
+        if (search->stopped) {
+            return 0;
+        }
+        (void)probe(bucket, board, &found);
+    }
     order_moves(board, list, n, empties, found.move);
     int best = NONE;
-    unsigned best_move = OTHELLO_NO_MOVE;
-    for (unsigned i = 0; i < n && best <= alpha; i++) {
-        take_best(list, i, n);
+    unsigned best_move = OTHELLO_NO_MOVE, later[MOVES_MAX], laters = 0;
+    const bool divides = search->divides && empties >= DIVIDED_EMPTIES;
+    for (unsigned k = 0; k < n + laters && best <= alpha; k++) {
+        const unsigned i = k < n ? k : later[k - n];
+        if (k < n) {
+            take_best(list, i, n);
+        }
+        if (divides && k > 0) {
+            if (probe(bucket, board, &found) && found.doubt <= search->doubt &&
+                (found.lower > alpha || found.upper <= alpha)) {
+                return found.lower > alpha ? found.lower : found.upper;
+            }
+            if (k < n && is_marked(search, list[i].next)) {
+                later[laters++] = i;
+                continue;
+            }
+        }
+        if (divides) {
+            set_mark(search, list[i].next, true);
+        }
         const int value =
             -null_window(search, list[i].next, list[i].answers, empties - 1, -alpha - 2);
+        if (divides) {
+            set_mark(search, list[i].next, false);
+        }
         if (search->stopped) {
             return 0;
         }
@@ -452,8 +523,20 @@ static int open_window(struct search *search, struct othello_board board, unsign
     find_answers(list, n);
     order_moves(board, list, n, empties, found.move);
     int best = NONE;
-    for (unsigned i = 0; i < n && best < beta; i++) {
-        take_best(list, i, n);
+    unsigned later[MOVES_MAX], laters = 0;
+    const bool divides = search->divides && empties >= DIVIDED_EMPTIES;
+    for (unsigned k = 0; k < n + laters && best < beta; k++) {
+        const unsigned i = k < n ? k : later[k - n];
+        if (k < n) {
+            take_best(list, i, n);
+        }
+        if (divides && k > 0 && k < n && is_marked(search, list[i].next)) {
+            later[laters++] = i;
+            continue;
+        }
+        if (divides) {
+            set_mark(search, list[i].next, true);
+        }
         const int above = best > alpha ? best : alpha;
         int value = above;
         unsigned reply;
@@ -462,6 +545,9 @@ static int open_window(struct search *search, struct othello_board board, unsign
         }
         if (!search->stopped && (i == 0 || value > above) && value < beta && above + 2 < beta) {
             value = -open_window(search, list[i].next, empties - 1, -beta, -above, &reply);
+        }
+        if (divides) {
+            set_mark(search, list[i].next, false);
         }
         if (search->stopped) {
             return 0;
@@ -482,16 +568,13 @@ size_t othello_memory_bytes(void)
     return sizeof(struct othello_memory);
 }
 
-/* The selective search before the exact one gives it moves to begin with, and a guess. */
-static const unsigned prepared_empties = 13;
-
 static int solve(struct search *search, struct othello_board board, int alpha, int beta,
                  unsigned *move)
 {
     const unsigned empties = othello_count(othello_empties(board));
     int low = alpha, high = beta;
     const bool is_selective = search->solver != NULL && search->solver->is_selective;
-    if (is_selective || empties >= prepared_empties) {
+    if (is_selective || empties >= PREPARED_EMPTIES) {
         search->doubt = 1;
         const int guess = open_window(search, board, empties, alpha, beta, move);
         if (is_selective) {
@@ -523,6 +606,7 @@ bool othello_solve(struct othello_memory *memory, struct othello_board board, in
     if (solver != NULL && solver->count_nodes != 0) {
         search.count_nodes = solver->count_nodes;
     }
+    search.divides = solver != NULL && solver->divides;
     /* Values are even: odd windows are as good as the next wider ones. */
     alpha = alpha < NONE                ? NONE
             : alpha > OTHELLO_SCORE_MAX ? OTHELLO_SCORE_MAX
