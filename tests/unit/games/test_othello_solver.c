@@ -481,8 +481,8 @@ static void threads_share_a_memory(void **state)
     each_problem("tests/data/othello/ffo-1-19.obf", 15, check_divided);
 }
 
-/* What marks say costs order alone: here each bucket has one that nobody takes away. */
-static void marks_of_the_dead_change_no_value(void **state)
+/* What others are said to be in costs order, not truth: here every bucket says so, for ever. */
+static void what_the_dead_were_in_changes_no_value(void **state)
 {
     (void)state;
     uint64_t seed = begin_random();
@@ -523,7 +523,7 @@ int main(void)
         cmocka_unit_test(problems_have_their_scores_and_moves),
         cmocka_unit_test(what_is_known_when_stopped_is_right),
         cmocka_unit_test(threads_share_a_memory),
-        cmocka_unit_test(marks_of_the_dead_change_no_value),
+        cmocka_unit_test(what_the_dead_were_in_changes_no_value),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

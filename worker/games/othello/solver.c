@@ -26,7 +26,7 @@ struct bucket {
     _Atomic uint64_t own[SLOTS], mixed[SLOTS]; /* of the board */
     _Atomic uint32_t found[SLOTS]; /* lower and upper bound, move, doubt: bytes */
     atomic_uchar level[SLOTS]; /* how much it is worth to keep */
-    atomic_uchar mark; /* of a board that somebody searches; 0: none */
+    atomic_uchar busy; /* byte of a board that somebody searches; 0: none */
 };
 _Static_assert(sizeof(struct bucket) == 64, "one cache line");
 
@@ -161,21 +161,21 @@ static void store(struct bucket *bucket, struct othello_board board, unsigned em
  * (ABDADA, Weill 1996, with a mark in place of the number of searchers). A mark of another board,
  * or one that a killed process left, costs order, not truth. */
 
-static inline unsigned char mark_of(uint64_t hash)
+static inline unsigned char busy_byte(uint64_t hash)
 {
     return (unsigned char)(hash % 255 + 1);
 }
 
-static inline bool is_marked(const struct search *search, struct othello_board board)
+static inline bool is_busy(const struct search *search, struct othello_board board)
 {
     const uint64_t hash = hash_of(board);
-    return READ(bucket_at(search, hash)->mark) == mark_of(hash);
+    return READ(bucket_at(search, hash)->busy) == busy_byte(hash);
 }
 
-static inline void set_mark(const struct search *search, struct othello_board board, bool begins)
+static inline void set_busy(const struct search *search, struct othello_board board, bool begins)
 {
     const uint64_t hash = hash_of(board);
-    WRITE(bucket_at(search, hash)->mark, begins ? mark_of(hash) : 0);
+    WRITE(bucket_at(search, hash)->busy, begins ? busy_byte(hash) : 0);
 }
 
 /* ---- the order of moves ---- */
@@ -348,7 +348,7 @@ enum {
     /* With as many, a selective search of a board in its window comes before the exact one, and
      * gives it a move to begin with. */
     PREPARED_EMPTIES = 14,
-    DIVIDED_EMPTIES = 12, /* with fewer, moves are not worth a mark */
+    DIVIDED_EMPTIES = 12, /* with fewer, a search is shorter than it takes to say so */
 };
 
 enum { /* of the selective search */
@@ -464,18 +464,18 @@ static int null_window(struct search *search, struct othello_board board, uint64
                 (found.lower > alpha || found.upper <= alpha)) {
                 return found.lower > alpha ? found.lower : found.upper;
             }
-            if (k < n && is_marked(search, list[i].next)) {
+            if (k < n && is_busy(search, list[i].next)) {
                 later[laters++] = i;
                 continue;
             }
         }
         if (divides) {
-            set_mark(search, list[i].next, true);
+            set_busy(search, list[i].next, true);
         }
         const int value =
             -null_window(search, list[i].next, list[i].answers, empties - 1, -alpha - 2);
         if (divides) {
-            set_mark(search, list[i].next, false);
+            set_busy(search, list[i].next, false);
         }
         if (search->stopped) {
             return 0;
@@ -530,12 +530,12 @@ static int open_window(struct search *search, struct othello_board board, unsign
         if (k < n) {
             take_best(list, i, n);
         }
-        if (divides && k > 0 && k < n && is_marked(search, list[i].next)) {
+        if (divides && k > 0 && k < n && is_busy(search, list[i].next)) {
             later[laters++] = i;
             continue;
         }
         if (divides) {
-            set_mark(search, list[i].next, true);
+            set_busy(search, list[i].next, true);
         }
         const int above = best > alpha ? best : alpha;
         int value = above;
@@ -547,7 +547,7 @@ static int open_window(struct search *search, struct othello_board board, unsign
             value = -open_window(search, list[i].next, empties - 1, -beta, -above, &reply);
         }
         if (divides) {
-            set_mark(search, list[i].next, false);
+            set_busy(search, list[i].next, false);
         }
         if (search->stopped) {
             return 0;
