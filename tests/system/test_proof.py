@@ -432,10 +432,12 @@ def who_calls_a_true_claim_false_is_found_out():
     wait_until(lambda: shard.stats()["workers"] == 1, "the liar")
 
     def is_found_out():
+        before = len(liar.jobs)
         done = run("abdada", "check", "--json", *at(shard.address), proof)
         row = json.loads(done.out())
         equal((done.status, row["false"]), (0, 0), done.tail())
         equal(row["lies"], row["by_workers"], row)
+        check(len(liar.jobs) - before <= 1, "one bag for three positions", liar.jobs)
         check(row["lies"] == 0 or "says that the claim" in done.err(), done.err())
         return row["lies"] > 0
 
