@@ -406,6 +406,24 @@ def a_cluster_checks():
     equal((row["by_workers"], row["solved"], row["false"]), (0, alone["leaves"], 0))
 
 
+def more_leaves_than_answers_have_room_are_checked():
+    """A bag keeps 65,536 answers until they are said."""
+    if SANITIZED:
+        return "with sanitizers it takes minutes"
+    file, _ = small("many.obf", 19)
+    proof = path("many")
+    solve(proof, "--proof-leaf", 2, "--obf", file)
+    alone = verified(proof)
+    check(alone["leaves"] > 1 << 16, alone)
+    shard = Shard(memory="32M")
+    worker = Worker(shard.address, private=True)
+    row = ask_check(shard, proof)
+    equal((row["solved"], row["false"], row["lies"]), (alone["leaves"], 0, 0), row)
+    for process in (worker, shard):
+        process.kill()
+    return None
+
+
 def a_false_leaf_is_named_over_a_cluster():
     """FFO #20 with a score that is 2 too high, and its board as the only leaf."""
     shard = Shard(memory="32M")
@@ -551,6 +569,6 @@ if __name__ == "__main__":
         small_endings_are_proved, a_leaf_is_a_proof_of_its_own, a_sample_says_its_seed,
         the_checker_of_another_make_agrees, changed_proofs_are_refused, no_claim_that_is_false_is_accepted,
         a_killed_writer_goes_on,
-        a_cluster_proves_and_goes_on, a_cluster_checks, a_false_leaf_is_named_over_a_cluster,
+        a_cluster_proves_and_goes_on, a_cluster_checks, more_leaves_than_answers_have_room_are_checked, a_false_leaf_is_named_over_a_cluster,
         who_calls_a_true_claim_false_is_found_out, one_program_writes_a_proof, a_damaged_proof_is_not_continued, large_proofs_are_refused,
         only_its_own_proof_is_continued, a_score_that_is_not_exact_has_no_proof, wrong_use_is_said_in_a_line], ("abdada", "ttserver", "ttworker")))

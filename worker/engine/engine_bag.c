@@ -553,8 +553,13 @@ static void say_answer(struct bag_run *r, uint32_t item)
     }
     r->bag->done(r->bag->self, item, &job, &result);
     job_free(&job);
+}
+
+/* Its place is free. */
+static void end_answer(struct bag_run *r, uint32_t item)
+{
     pthread_mutex_lock(&r->lock);
-    a->is_here = false;
+    answer_of(r, item)->is_here = false;
     r->said = item + 1;
     bag_core_set_until(&r->core, r->said + r->room);
     pthread_mutex_unlock(&r->lock);
@@ -616,6 +621,7 @@ static void say_answers(struct bag_run *r)
         }
         if (is_next) {
             say_answer(r, r->said);
+            end_answer(r, r->said);
         }
         if (clock_us() >= progress_us) {
             struct engine_bag_progress progress;

@@ -41,7 +41,8 @@ struct engine_bag {
     void (*refused)(void *self, unsigned shard, const char *why,
                     const struct engine_status *status);
     /* A worker is given nothing more, because of what it said of position i: `host` is what it
-     * calls itself, or "of unknown name"; `why` goes on after that. */
+     * calls itself, or "of unknown name"; `why` goes on after that. Of more than eight a second
+     * some are left out. */
     void (*barred)(void *self, unsigned i, const char *host, const char *why);
 };
 
