@@ -221,7 +221,7 @@ test-deploy: deps forget-totals ## a cluster of containers whose parts are kille
 	@$(SUM)
 
 test-long: ## the same, with every perft count and longer fuzzing, in hours
-	@OTHELLO_EMPTIES=64 STEAL_ALL=1 ITERATIONS=1000 STORMS=10000 $(AGAIN) test TSAN_SYSTEM="$(SYSTEM)" TRACED_BINS=build/dev/bin:build/tsan/bin RELEASE_LEAVES=0 FUZZ_RUNS=100000000 UNIT_TIMEOUT=14400 SYSTEM_TIMEOUT=200000
+	@OTHELLO_EMPTIES=64 STEAL_ALL=1 ITERATIONS=1000 STORMS=10000 CHANGES=1000 $(AGAIN) test TSAN_SYSTEM="$(SYSTEM)" TRACED_BINS=build/dev/bin:build/tsan/bin RELEASE_LEAVES=0 FUZZ_RUNS=100000000 UNIT_TIMEOUT=14400 SYSTEM_TIMEOUT=200000
 
 SEEDS ?= 1..10000
 chaos: ## 10,000 searches on the virtual cluster with random faults (SEEDS=A..B)

@@ -10,11 +10,11 @@ COUNTERS = 14
 
 
 class Peer(threading.Thread):
-    """say(text) -> (depth, score, move): its answer on a position; until stop()."""
+    """say(text) -> (depth, score, move): its answer on a position; until stop(). `given`: positions; `jobs`: bags."""
 
     def __init__(self, address, say):
         super().__init__(daemon=True)
-        self.address, self.say, self.stopped, self.given = address, say, threading.Event(), 0
+        self.address, self.say, self.stopped, self.given, self.jobs = address, say, threading.Event(), 0, set()
         self.start()
 
     def run(self):
@@ -24,6 +24,7 @@ class Peer(threading.Thread):
             message = worker.pushed.pop(0) if worker.pushed else worker.receive(0.05)
             if message and message[0] == client.JOB and message[8] & BAG:
                 job = message[1]
+                self.jobs.add(job)
             elif message and message[0] == client.JOB_STOP and message[1] == job:
                 job = None
             elif message and message[0] == client.MAIL and message[4][0] == WORK:

@@ -2,7 +2,10 @@
 """Proofs of Othello scores: written by solve, verified by check and by the checker of examples/. TAP.
 
     BIN=build/dev/bin tests/system/test_proof.py
+
+CHANGES=N: so many proofs with something changed (`make test-long`: 1,000). SEED=N: others.
 """
+import collections
 import fcntl
 import json
 import os
@@ -15,11 +18,14 @@ import zlib
 
 from bag_peer import Peer
 from cluster import ROOT, SANITIZED, Process, Shard, Worker, answers, at, check, equal, main, needs, run, scratch, wait_until
+from othello import PASS, SQUARES, Board, ending
 
 DATA = os.path.join(ROOT, "tests/data/othello")
 EXAMPLE = os.path.join(ROOT, "examples/check_proof.py")
 BOARD = "XXXOXXXXOXXXXXXXOOXXXXXXOOOXXXXXOOOXXOO-OOOOO---OOOOOOO-OOOOOOO- X"  # FFO #20: +6
 FOLDER = scratch("proof")
+CHANGES = int(os.environ.get("CHANGES", 40 if SANITIZED else 120))
+SEED = int(os.environ.get("SEED", 1))
 lacks_zstd = needs(lambda: None if shutil.which("zstd") else "there is no zstd here")
 
 
@@ -158,6 +164,12 @@ def with_checksum(text):
     return re.sub("crc32 .*", f"crc32 {crc:08x}", f"{head}\nend {end}")
 
 
+def is_read_as(proof, text):
+    """By zstd; a bit of a frame's head says nothing."""
+    read = subprocess.run(["zstd", "-dcq", proof], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+    return read.returncode == 0 and read.stdout == text.encode()
+
+
 @lacks_zstd
 def changed_proofs_are_refused():
     """Many more, and with counts that fit, in tests/unit/programs/test_cli_proof.c."""
@@ -172,7 +184,7 @@ def changed_proofs_are_refused():
             new[at // 8] ^= 1 << at % 8
             with open(changed, "wb") as file:
                 file.write(new)
-            same = subprocess.run(["zstd", "-dcq", changed], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False).stdout == text.encode()
+            same = is_read_as(changed, text)
         else:
             at = draw.randrange(len(text.rsplit("\nend ", 1)[0]))
             new = text[:at] + draw.choice("XO-a1b2c3d4e5f6g7h8+0 \n") + text[at + 1:]
@@ -181,6 +193,129 @@ def changed_proofs_are_refused():
         done = run("abdada", "check", changed)
         check(done.status in ((0,) if same else (1, 2)), "seed 1, change", number, done.status, done.tail())
         check(len([line for line in done.lines["err"] if line]) == (0 if same else 1), done.tail())
+
+
+class Unfit(Exception):
+    """The moves are not those of these claims, or the game is over with another value."""
+
+
+class Judge:
+    """docs/proof.md once more, with boards that othello.py plays out: a proof of one position by its parts, and what of it is true."""
+    values = {}
+
+    def __init__(self, text):
+        lines = text.split("\n")
+        self.leaf, self.score = int(lines[0].split()[3]), int(lines[2].split()[1])
+        _, self.squares, self.side = lines[1].split()
+        self.moves = re.findall("..", "".join(lines[3:-2]))
+
+    @staticmethod
+    def key(board):
+        """Colours do not matter."""
+        return str(board) if board.side == "X" else str(board).translate(str.maketrans("XO", "OX"))
+
+    def value(self, board):
+        key, moves = self.key(board), board.moves()
+        if key not in self.values:
+            self.values[key] = max(-self.value(board.copy().play(move)) for move in moves) if moves else board.value()
+        return self.values[key]
+
+    def claim(self, board, value, is_lower):
+        key = (self.key(board), value, is_lower)
+        if key in self.seen:
+            return
+        self.seen.add(key)
+        if self.is_true:
+            self.is_true = self.value(board) >= value if is_lower else self.value(board) <= value
+        moves = board.moves()
+        if board.empties() <= self.leaf:
+            self.leaves += 1
+        elif not moves and not (board.value() >= value if is_lower else board.value() <= value):
+            raise Unfit
+        elif moves == [PASS]:
+            self.claim(board.copy().play(PASS), -value, not is_lower)
+        elif is_lower and moves:
+            if not self.left or self.left[0] not in moves:
+                raise Unfit
+            self.claim(board.copy().play(self.left.pop(0)), -value, False)
+        else:
+            for move in moves:
+                self.claim(board.copy().play(move), -value, True)
+
+    def judge(self):
+        """(whether the score is true, and whether all of the proof is); counts its claims."""
+        board = Board(self.squares, self.side)
+        self.seen, self.leaves, self.left = set(), 0, list(self.moves)
+        is_score_true = self.is_true = board.value() == self.score
+        try:
+            for value, is_lower in ((-64, True), (64, False)):
+                if self.score != value:
+                    self.claim(board, self.score, is_lower)
+        except Unfit:
+            self.is_true = False
+        return is_score_true, self.is_true and not self.left
+
+    def text(self):
+        """With the counts and the checksum that it has now."""
+        lines = ["".join(self.moves[at:at + 40]) for at in range(0, len(self.moves), 40)]
+        head = "\n".join([f"abdada-proof 1 leaf {self.leaf} positions 1", f"position {self.squares} {self.side}",
+                          f"score {self.score:+d}", *lines, ""])
+        return head + f"end claims {len(self.seen)} leaves {self.leaves} crc32 {zlib.crc32(head.encode()):08x}\n"
+
+    def change(self, kind, rng):
+        if kind == "bound":
+            self.score = rng.choice([score for score in range(-64, 65) if score != self.score and abs(score - self.score) <= 8])
+        elif kind == "move":
+            self.moves[rng.randrange(len(self.moves))] = rng.choice(SQUARES)
+        elif rng.randrange(8) == 0:
+            self.side = "XO".replace(self.side, "")
+        else:
+            at = rng.randrange(64)
+            self.squares = self.squares[:at] + rng.choice("XO-".replace(self.squares[at], "")) + self.squares[at + 1:]
+
+
+@lacks_zstd
+def no_claim_that_is_false_is_accepted():
+    """One bit of the file, one bound, move or position changed, with counts that fit; another make judges what is true then."""
+    rng, proofs, counts = random.Random(SEED), [], collections.Counter()
+    changed = path("judged.new")
+    for number in range(8):
+        board = ending(rng, rng.choice((5, 6, 6)))
+        proof = path(f"judged-{number}")
+        solve(proof, "--proof-leaf", 1 + number % 2, f"{board} {board.side}")
+        text = text_of(proof)
+        first = Judge(text)
+        equal(first.judge(), (True, True), text)
+        equal(first.text(), text)
+        proofs.append((open(proof, "rb").read(), text))
+    proofs = [proof for proof in proofs if Judge(proof[1]).moves]
+    for number in range(CHANGES):
+        data, text = rng.choice(proofs)
+        kind = ("bit", "bound", "move", "position")[number % 4]
+        if kind == "bit":
+            at, data = rng.randrange(8 * len(data)), bytearray(data)
+            data[at // 8] ^= 1 << at % 8
+            with open(changed, "wb") as file:
+                file.write(data)
+            is_score_true = is_true = is_read_as(changed, text)
+        else:
+            judge = Judge(text)
+            judge.change(kind, rng)
+            is_score_true, is_true = judge.judge()
+            write(changed, judge.text())
+        verdicts = {"check": run("abdada", "check", changed).status}
+        if number // 4 % 5 == 0:
+            verdicts["example"], printed = example(changed)
+            counts["by the example, too"] += 1
+            check("Traceback" not in printed, printed)
+        for who, status in verdicts.items():
+            check(status in ((0,) if is_true else (1, 2)), f"SEED={SEED}, change {number}, {kind}:", who, "says", status, "of",
+                  text if kind == "bit" else judge.text(), "which is", is_true)
+        counts[kind] += 1
+        counts[f"{kind}, score false"] += not is_score_true
+        counts[f"{kind}, refused"] += not is_true
+    print(f"# SEED={SEED}, {CHANGES} changes:", ", ".join(f"{name} {count}" for name, count in sorted(counts.items())))
+    check(all(counts[f"{kind}, refused"] for kind in ("bit", "bound", "move", "position")), counts)
 
 
 def prefix_of(proof, size):
@@ -271,6 +406,24 @@ def a_cluster_checks():
     equal((row["by_workers"], row["solved"], row["false"]), (0, alone["leaves"], 0))
 
 
+def more_leaves_than_answers_have_room_are_checked():
+    """A bag keeps 65,536 answers until they are said."""
+    if SANITIZED:
+        return "with sanitizers it takes minutes"
+    file, _ = small("many.obf", 19)
+    proof = path("many")
+    solve(proof, "--proof-leaf", 2, "--obf", file)
+    alone = verified(proof)
+    check(alone["leaves"] > 1 << 16, alone)
+    shard = Shard(memory="32M")
+    worker = Worker(shard.address, private=True)
+    row = ask_check(shard, proof)
+    equal((row["solved"], row["false"], row["lies"]), (alone["leaves"], 0, 0), row)
+    for process in (worker, shard):
+        process.kill()
+    return None
+
+
 def a_false_leaf_is_named_over_a_cluster():
     """FFO #20 with a score that is 2 too high, and its board as the only leaf."""
     shard = Shard(memory="32M")
@@ -295,13 +448,19 @@ def who_calls_a_true_claim_false_is_found_out():
     shard = Shard(memory="32M", heartbeat_ms=5000)  # the liar is a thread of Python, which may have to wait for its turn
     liar = Peer(shard.address, lambda text: (1, -1, 1))
     wait_until(lambda: shard.stats()["workers"] == 1, "the liar")
-    done = run("abdada", "check", "--json", *at(shard.address), proof)
+
+    def is_found_out():
+        before = len(liar.jobs)
+        done = run("abdada", "check", "--json", *at(shard.address), proof)
+        row = json.loads(done.out())
+        equal((done.status, row["false"]), (0, 0), done.tail())
+        equal(row["lies"], row["by_workers"], row)
+        check(len(liar.jobs) - before <= 1, "one bag for three positions", liar.jobs)
+        check(row["lies"] == 0 or "says that the claim" in done.err(), done.err())
+        return row["lies"] > 0
+
+    wait_until(is_found_out, "leaves that the liar solves")  # all may be solved before it has the job
     liar.stop()
-    row = json.loads(done.out())
-    equal((done.status, row["false"]), (0, 0), done.tail())
-    equal(row["lies"], row["by_workers"], row)
-    check(row["lies"] == 0 or "says that the claim" in done.err(), done.err())
-    check(liar.given > 0, "the liar was not asked")
     shard.kill()
 
 
@@ -408,7 +567,8 @@ def wrong_use_is_said_in_a_line():
 if __name__ == "__main__":
     sys.exit(main([
         small_endings_are_proved, a_leaf_is_a_proof_of_its_own, a_sample_says_its_seed,
-        the_checker_of_another_make_agrees, changed_proofs_are_refused, a_killed_writer_goes_on,
-        a_cluster_proves_and_goes_on, a_cluster_checks, a_false_leaf_is_named_over_a_cluster,
+        the_checker_of_another_make_agrees, changed_proofs_are_refused, no_claim_that_is_false_is_accepted,
+        a_killed_writer_goes_on,
+        a_cluster_proves_and_goes_on, a_cluster_checks, more_leaves_than_answers_have_room_are_checked, a_false_leaf_is_named_over_a_cluster,
         who_calls_a_true_claim_false_is_found_out, one_program_writes_a_proof, a_damaged_proof_is_not_continued, large_proofs_are_refused,
         only_its_own_proof_is_continued, a_score_that_is_not_exact_has_no_proof, wrong_use_is_said_in_a_line], ("abdada", "ttserver", "ttworker")))

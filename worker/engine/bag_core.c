@@ -11,7 +11,7 @@ enum err bag_core_open(struct bag_core *c, uint32_t items, unsigned locals)
     if (locals > BAG_WORKERS_MAX) {
         return ERR_RANGE;
     }
-    c->items = c->open = items;
+    c->items = c->open = c->until = items;
     c->locals = c->searchers = locals;
     c->item = calloc(items > 0 ? items : 1, sizeof *c->item);
     c->searcher = calloc(locals + BAG_WORKERS_MAX, sizeof *c->searcher);
@@ -31,6 +31,11 @@ void bag_core_close(struct bag_core *c)
     c->item = NULL;
     c->searcher = NULL;
     c->place = NULL;
+}
+
+void bag_core_set_until(struct bag_core *c, uint32_t until)
+{
+    c->until = until < c->items ? until : c->items;
 }
 
 static bool is_over(uint64_t begin_us, uint32_t ms, uint64_t now_us)
@@ -138,21 +143,87 @@ bool bag_core_drop(struct bag_core *c, struct bag_drop *out)
 
 /* ---- workers ---- */
 
-static unsigned find_worker(struct bag_core *c, uint64_t address)
+/* Where its place is, or would be. */
+static unsigned find_place(const struct bag_core *c, uint64_t address)
 {
     unsigned at = (unsigned)(address % PLACES);
     while (c->place[at] != 0 && c->searcher[c->locals + c->place[at] - 1u].address != address) {
         at = (at + 1) % PLACES;
     }
-    if (c->place[at] == 0) {
-        if (c->searchers == c->locals + BAG_WORKERS_MAX) {
+    return at;
+}
+
+/* What lies behind it, and was put there because it was taken, moves up. */
+static void free_place(struct bag_core *c, unsigned at)
+{
+    for (unsigned next = (at + 1) % PLACES; c->place[next] != 0; next = (next + 1) % PLACES) {
+        const uint64_t address = c->searcher[c->locals + c->place[next] - 1u].address;
+        if ((next - (unsigned)(address % PLACES)) % PLACES >= (next - at) % PLACES) {
+            c->place[at] = c->place[next];
+            at = next;
+        }
+    }
+    c->place[at] = 0;
+}
+
+/* The one that is silent longest, or BAG_NONE; one that is barred only where there is no other, so
+ * that it does not come back with its old address. */
+static unsigned silent_longest(const struct bag_core *c)
+{
+    unsigned found = BAG_NONE;
+    for (unsigned i = c->locals; i < c->searchers && c->silent > 0; i++) {
+        const struct bag_searcher *s = &c->searcher[i];
+        const struct bag_searcher *old = found != BAG_NONE ? &c->searcher[found] : s;
+        if (s->is_silent &&
+            (found == BAG_NONE || s->is_barred < old->is_barred ||
+             (s->is_barred == old->is_barred && s->received_us < old->received_us))) {
+            found = i;
+        }
+    }
+    return found;
+}
+
+static void forget_drops(struct bag_core *c, unsigned searcher)
+{
+    unsigned kept = 0;
+    for (unsigned i = 0; i < c->drops; i++) {
+        const struct bag_drop d = c->drop[(c->first_drop + i) % BAG_DROPS_MAX];
+        if (d.searcher != searcher) {
+            c->drop[(c->first_drop + kept++) % BAG_DROPS_MAX] = d;
+        }
+    }
+    c->drops = kept;
+}
+
+static unsigned find_worker(struct bag_core *c, uint64_t address)
+{
+    unsigned at = find_place(c, address);
+    if (c->place[at] != 0) {
+        return c->locals + c->place[at] - 1u;
+    }
+    unsigned i = c->searchers;
+    if (i == c->locals + BAG_WORKERS_MAX) {
+        i = silent_longest(c);
+        if (i == BAG_NONE) {
             return BAG_NONE;
         }
-        c->searcher[c->searchers] = (struct bag_searcher){.address = address, .is_silent = true};
+        CHECK_THAT(c->searcher[i].count == 0, "who is silent has nothing");
+        forget_drops(c, i);
+        free_place(c, find_place(c, c->searcher[i].address));
+        at = find_place(c, address);
+    } else {
         c->searchers++;
-        c->place[at] = (uint16_t)(c->searchers - c->locals);
+        c->silent++;
     }
-    return c->locals + c->place[at] - 1u;
+    c->searcher[i] = (struct bag_searcher){.address = address, .is_silent = true};
+    c->place[at] = (uint16_t)(i - c->locals + 1);
+    return i;
+}
+
+static void set_silent(struct bag_core *c, struct bag_searcher *s, bool is_silent)
+{
+    c->silent += (unsigned)is_silent - (unsigned)s->is_silent;
+    s->is_silent = is_silent;
 }
 
 /* Who does not answer is tried now and then: what it was given may have got lost. */
@@ -162,7 +233,7 @@ unsigned bag_core_present(struct bag_core *c, uint64_t address, uint64_t now_us)
     struct bag_searcher *s = i == BAG_NONE ? NULL : &c->searcher[i];
     if (s != NULL && s->is_silent && !s->is_barred &&
         (s->received_us == 0 || is_over(s->received_us, BAG_SILENT_MS, now_us))) {
-        s->is_silent = false;
+        set_silent(c, s, false);
         s->is_known = false;
         s->received_us = now_us;
     }
@@ -174,7 +245,7 @@ unsigned bag_core_receive(struct bag_core *c, uint64_t address, uint64_t now_us)
     const unsigned i = find_worker(c, address);
     if (i != BAG_NONE && !c->searcher[i].is_barred) {
         c->searcher[i].received_us = now_us;
-        c->searcher[i].is_silent = false;
+        set_silent(c, &c->searcher[i], false);
         c->searcher[i].is_known = true;
     }
     return i;
@@ -183,7 +254,7 @@ unsigned bag_core_receive(struct bag_core *c, uint64_t address, uint64_t now_us)
 static void take_back(struct bag_core *c, unsigned searcher, uint64_t now_us)
 {
     struct bag_searcher *s = &c->searcher[searcher];
-    s->is_silent = true;
+    set_silent(c, s, true);
     s->received_us = now_us;
     c->figures.taken_back += s->count;
     while (s->count > 0) {
@@ -266,7 +337,7 @@ void bag_core_has(struct bag_core *c, unsigned searcher, const uint32_t *item, u
  * (Polychronopoulos and Kuck 1987: guided self-scheduling). */
 static unsigned most_assigned(const struct bag_core *c, const struct bag_searcher *s)
 {
-    const unsigned ahead = c->open / (2 * c->searchers);
+    const unsigned ahead = c->open / (2 * (c->searchers - c->silent));
     return s->address == 0 || !s->is_known ? 1
            : ahead >= BAG_ASSIGNED_MAX     ? (unsigned)BAG_ASSIGNED_MAX
                                            : 1 + ahead;
@@ -274,11 +345,11 @@ static unsigned most_assigned(const struct bag_core *c, const struct bag_searche
 
 static uint32_t next_open(struct bag_core *c)
 {
-    while (c->first_open < c->items &&
+    while (c->first_open < c->until &&
            (c->item[c->first_open].is_done || c->item[c->first_open].sharers > 0)) {
         c->first_open++;
     }
-    return c->first_open < c->items ? c->first_open : BAG_NONE;
+    return c->first_open < c->until ? c->first_open : BAG_NONE;
 }
 
 /* The last that waits at whom most wait at. */
@@ -304,10 +375,10 @@ static uint32_t take_waiting(struct bag_core *c, unsigned searcher, uint64_t now
 static uint32_t choose_shared(struct bag_core *c)
 {
     uint32_t found = BAG_NONE;
-    while (c->first_undone < c->items && c->item[c->first_undone].is_done) {
+    while (c->first_undone < c->until && c->item[c->first_undone].is_done) {
         c->first_undone++;
     }
-    for (uint32_t i = c->first_undone; i < c->items; i++) {
+    for (uint32_t i = c->first_undone; i < c->until; i++) {
         if (!c->item[i].is_done &&
             (found == BAG_NONE || c->item[i].sharers < c->item[found].sharers)) {
             found = i;

@@ -22,7 +22,9 @@
 
 enum {
     BAG_ASSIGNED_MAX = 32, /* positions that a worker has at once; it searches the first */
-    BAG_WORKERS_MAX = 4096, /* more are not given any */
+    /* Workers that are known. One more takes the place of the one that is silent longest; where
+     * none is, it is not given any. */
+    BAG_WORKERS_MAX = 4096,
     BAG_DROPS_MAX = 256, /* of workers; what has no room is found when one says what it has */
     BAG_SILENT_MS = 1000, /* a worker says every 200 that it is there: after that it is given up */
     BAG_ALONE_MS =
@@ -38,7 +40,8 @@ struct bag_assigned {
 
 struct bag_searcher {
     uint64_t address; /* of letters; 0: a thread of this process, which is never silent */
-    bool is_silent, is_barred; /* is given nothing, now; and never again */
+    bool is_silent; /* is given nothing now */
+    bool is_barred; /* is silent for good; its place is the last that another one takes */
     bool is_known; /* has answered; else it is given one position at most */
     uint64_t received_us;
     uint64_t nodes; /* in its first, as it said last */
@@ -71,7 +74,9 @@ struct bag_core {
     unsigned locals;
     uint16_t *place; /* of searchers, by their addresses; 0: none */
     /* state */
+    uint32_t until; /* items from there on are not given yet; all are, to begin with */
     unsigned searchers;
+    unsigned silent; /* ... of whom so many are */
     uint32_t open, done; /* items that nobody has; that are done */
     unsigned searched; /* items that are searched now */
     uint32_t first_open, first_undone; /* no open one, none that is not done, comes before */
@@ -90,8 +95,11 @@ enum err bag_core_open(struct bag_core *core, uint32_t items, unsigned locals);
 /* Accepts a zeroed struct, and twice. */
 void bag_core_close(struct bag_core *core);
 
-/* A worker takes part; again and again, as long as it does. Returns its number, or BAG_NONE: there
- * is no room. */
+/* Items before `until` may be given from now on: no fewer than before, once some were given. */
+void bag_core_set_until(struct bag_core *core, uint32_t until);
+
+/* A worker takes part; again and again, as long as it does. Returns its number, which is another's
+ * once it was silent and others needed its place, or BAG_NONE: there is no room. */
 unsigned bag_core_present(struct bag_core *core, uint64_t address, uint64_t now_us);
 /* A letter came from it. */
 unsigned bag_core_receive(struct bag_core *core, uint64_t address, uint64_t now_us);

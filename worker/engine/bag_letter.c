@@ -163,6 +163,8 @@ struct bag_envelope {
 struct bag_inbox {
     uint64_t job;
     unsigned first, count; /* of the ring */
+    uint64_t join_due_us;
+    uint32_t join_pause_ms; /* after the next join */
     unsigned peers;
     uint64_t peer[BAG_PEERS_MAX];
     struct bag_envelope ring[BAG_INBOX_ROOM];
@@ -188,11 +190,16 @@ void bag_inbox_begin(struct bag_inbox *box, uint64_t job)
 {
     box->job = job;
     box->first = box->count = box->peers = 0;
+    box->join_due_us = 0;
+    box->join_pause_ms = BAG_JOIN_FIRST_MS;
 }
 
 void bag_inbox_event(struct bag_inbox *box, const struct client_event *event)
 {
-    if (event->kind == CLIENT_CORRESPONDENTS && event->correspondents->job == box->job) {
+    if (event->kind == CLIENT_SHARD_UP || event->kind == CLIENT_SHARD_DOWN) {
+        box->join_due_us = 0;
+        box->join_pause_ms = BAG_JOIN_FIRST_MS;
+    } else if (event->kind == CLIENT_CORRESPONDENTS && event->correspondents->job == box->job) {
         const struct proto_mail_list *list = event->correspondents;
         box->peers = 0;
         for (uint32_t i = 0; i < list->list.count && i < BAG_PEERS_MAX; i++) {
@@ -227,4 +234,31 @@ unsigned bag_inbox_peers(struct bag_inbox *box, uint64_t out[BAG_PEERS_MAX])
     memcpy(out, box->peer, peers * sizeof out[0]);
     box->peers = 0;
     return peers;
+}
+
+/* ---- joining ---- */
+
+static void join_after(struct bag_inbox *box, uint32_t pause_ms, uint64_t now_us)
+{
+    box->join_due_us = now_us + pause_ms * UINT64_C(1000);
+    box->join_pause_ms = pause_ms < BAG_JOIN_LONGEST_MS / 2 ? 2 * pause_ms : BAG_JOIN_LONGEST_MS;
+}
+
+bool bag_inbox_join_is_due(struct bag_inbox *box, uint64_t now_us)
+{
+    const bool is_due = now_us >= box->join_due_us;
+    if (is_due) {
+        join_after(box, box->join_pause_ms, now_us);
+    }
+    return is_due;
+}
+
+void bag_inbox_answered(struct bag_inbox *box, uint64_t now_us)
+{
+    join_after(box, BAG_JOIN_LONGEST_MS, now_us);
+}
+
+void bag_inbox_await(struct bag_inbox *box, uint64_t now_us)
+{
+    join_after(box, BAG_JOIN_AWAIT_MS, now_us);
 }

@@ -50,6 +50,9 @@ bool bag_letter_read(const uint8_t *body, size_t length, struct bag_letter *out)
 enum {
     BAG_INBOX_ROOM = 256, /* letters; what finds no room is lost, as a letter may be */
     BAG_PEERS_MAX = PROTO_BATCH_MAX, /* of the last list of who takes part */
+    BAG_JOIN_FIRST_MS = 10, /* the job may not be open yet where letters go */
+    BAG_JOIN_AWAIT_MS = 100, /* without an answer */
+    BAG_JOIN_LONGEST_MS = 10000,
 };
 
 struct bag_inbox;
@@ -60,11 +63,22 @@ enum err bag_inbox_open(struct bag_inbox **out);
 void bag_inbox_close(struct bag_inbox **inbox);
 /* Empties it, and waits for letters of that job; 0: of none. */
 void bag_inbox_begin(struct bag_inbox *inbox, uint64_t job);
-/* Takes an event of the searcher's client, if it is about the job's letters. */
+/* Takes an event of the searcher's client, if it is about the job's letters, or the shards. */
 void bag_inbox_event(struct bag_inbox *inbox, const struct client_event *event);
 /* The next letter, in its order, with its sender; false: none. */
 bool bag_inbox_next(struct bag_inbox *inbox, struct bag_letter *out, uint64_t *from);
 /* Who takes part, of whom was not spoken since; returns how many. */
 unsigned bag_inbox_peers(struct bag_inbox *inbox, uint64_t out[BAG_PEERS_MAX]);
+
+/* Of a worker: whether it is to join the job's letters (client_mail_join) now. At once, and again
+ * after ever longer pauses, until the front-end speaks to it. From then on there is a reason when a
+ * shard came or went (letters may go by another one, or by one that has forgotten who takes part),
+ * when an answer does not come, and after BAG_JOIN_LONGEST_MS, for what is not foreseen: a list of
+ * all who take part is the shard's answer each time. */
+bool bag_inbox_join_is_due(struct bag_inbox *inbox, uint64_t now_us);
+/* The front-end spoke. */
+void bag_inbox_answered(struct bag_inbox *inbox, uint64_t now_us);
+/* An answer is due soon: the worker has nothing to search any more. */
+void bag_inbox_await(struct bag_inbox *inbox, uint64_t now_us);
 
 #endif

@@ -67,21 +67,27 @@ static void fill_status(struct engine *e, struct engine_status *out)
     *out = s;
 }
 
+bool engine_refusal(struct engine *e, unsigned *shard, const char **why)
+{
+    const uint64_t changed = e->front.refused ^ e->said_refused;
+    if (changed == 0) {
+        return false;
+    }
+    *shard = (unsigned)__builtin_ctzll(changed);
+    *why = e->front.refused >> *shard & 1 ? e->front.why[*shard] : NULL;
+    e->said_refused ^= UINT64_C(1) << *shard;
+    return true;
+}
+
 /* The caller holds the lock. */
-static void say_refusals(struct engine *e)
+static void note_refusals(struct engine *e)
 {
     struct engine_status status;
-    uint64_t changed = e->front.refused ^ e->said_refused;
-    e->said_refused = e->front.refused;
-    if (changed == 0) {
-        return;
-    }
-    fill_status(e, &status);
-    for (unsigned i = 0; i < e->shards; i++) {
-        if (changed >> i & 1) {
-            const char *why = e->front.refused >> i & 1 ? e->front.why[i] : NULL;
-            observer_note_refusal(e->observer, i, why, &status);
-        }
+    unsigned shard;
+    const char *why;
+    while (engine_refusal(e, &shard, &why)) {
+        fill_status(e, &status);
+        observer_note_refusal(e->observer, shard, why, &status);
     }
 }
 
@@ -91,7 +97,7 @@ void engine_take_events(struct engine *e)
         pthread_mutex_lock(&e->lock); /* any thread may be summing up */
         front_core_take(&e->front, &e->thread[0].searcher);
         if (e->job != NULL) {
-            say_refusals(e);
+            note_refusals(e);
         }
         pthread_mutex_unlock(&e->lock);
     }

@@ -22,14 +22,22 @@ enum {
     TICK_EVERY_US = 50000,
     IDLE_WAIT_MS = 1, /* letters come meanwhile */
     CALLER_WAIT_MS = 100,
+    BARRED_MAX = 8, /* workers that are barred, of whom nobody was told yet; more are not named */
 };
 
 struct bag_answer {
-    bool is_here, is_said;
+    bool is_here;
     uint64_t address; /* of the worker that found it; 0: a thread of this process */
     struct search_result result;
     struct search_counters counters;
     uint64_t own_nodes, time_us;
+};
+
+/* Why a worker is given nothing more. */
+struct bag_barred {
+    uint64_t address;
+    uint32_t item;
+    const char *why;
 };
 
 struct bag_run;
@@ -52,19 +60,30 @@ struct bag_run {
     const struct engine_bag *bag;
     struct job job; /* that is posted; its position is of the first */
     struct bag_thread *thread;
+    uint32_t room; /* answers */
     /* of the first thread */
     uint64_t join_due_us, tick_due_us, report_due_us;
     unsigned peers;
+    void *seen; /* a position of the game's, to look at what workers say */
+    /* of the caller */
+    uint32_t said; /* answers, in order */
     /* under the lock */
     pthread_mutex_t lock;
     pthread_cond_t changed; /* an answer came, or a position may be taken */
     struct bag_core core;
     bool is_due; /* workers that sent no letter may be owed positions */
-    struct bag_answer *answer;
+    struct bag_answer *answer; /* a ring of `room`: of those that are not said */
+    struct bag_barred barred[BARRED_MAX];
+    unsigned barreds;
     enum err err; /* a thread could not go on */
 };
 
 /* ---- answers ---- */
+
+static struct bag_answer *answer_of(const struct bag_run *r, uint32_t item)
+{
+    return &r->answer[item % r->room];
+}
 
 static bool is_stopped(const struct bag_run *r)
 {
@@ -98,7 +117,7 @@ static void accept_found(struct bag_run *r, unsigned searcher, const struct bag_
     if (!bag_core_done(&r->core, searcher, found->item, now_us, &others)) {
         return;
     }
-    struct bag_answer *a = &r->answer[found->item];
+    struct bag_answer *a = answer_of(r, found->item);
     const bool is_own = searcher < r->core.locals;
     *a = (struct bag_answer){.is_here = true,
                              .address = is_own ? 0 : r->core.searcher[searcher].address,
@@ -114,33 +133,41 @@ static void accept_found(struct bag_run *r, unsigned searcher, const struct bag_
 }
 
 /* What a worker says is true as far as can be seen: a move and a line that may be played, and a
- * score that the game has. The line is cut where it is not. */
-static bool is_possible(const struct bag_run *r, struct bag_found *found)
+ * score that the game has; then NULL is returned, else what is wrong. The line is cut where it may
+ * not be played. */
+static const char *fault_of(const struct bag_run *r, struct bag_found *found)
 {
     struct job job = *r->bag->common;
     struct game_move list[GAME_MOVES_MAX];
-    char why[128];
-    job.position = NULL;
-    if (job_set_position(&job, job.game, r->bag->position(r->bag->self, found->item), why,
-                         sizeof why) != ERR_OK) {
-        return false;
-    }
+    char text[GAME_TEXT_MAX], why[128];
     struct search_result *result = &found->result;
     const struct game *game = job.game;
+    if (found->is_refused) {
+        return "cannot search it";
+    }
+    job.position = r->seen;
+    memset(r->seen, 0, game->position_size);
+    r->bag->position(r->bag->self, found->item, text);
+    const enum err err = game->parse(job.position, text, why, sizeof why);
+    CHECK_THAT(err == ERR_OK, "a position is as its game writes it");
     const bool is_over = game->generate(job.position, list) == 0;
-    const bool is_deep = result->depth >= job_last_iteration(&job) || job.time_ms != 0;
-    const bool is_good = is_deep && result->score <= game->score_max &&
-                         result->score >= -game->score_max && (result->move == 0) == is_over &&
-                         (is_over || game_is_legal(game, job.position, result->move));
+    if (result->depth < job_last_iteration(&job) && job.time_ms == 0) {
+        return "answered with less depth than was asked for";
+    }
+    if (result->score > game->score_max || result->score < -game->score_max) {
+        return "answered with a score that the game does not have";
+    }
+    if ((result->move == 0) != is_over ||
+        (!is_over && !game_is_legal(game, job.position, result->move))) {
+        return "answered with a move that is not legal";
+    }
     unsigned made = 0;
-    for (; is_good && made < result->pv.length &&
-           game_is_legal(game, job.position, result->pv.move[made]);
+    for (; made < result->pv.length && game_is_legal(game, job.position, result->pv.move[made]);
          made++) {
         game->make(job.position, result->pv.move[made]);
     }
     result->pv.length = (uint16_t)made;
-    job_free(&job);
-    return is_good;
+    return NULL;
 }
 
 /* ---- letters: by the first thread, which holds the lock ---- */
@@ -161,8 +188,8 @@ static void send_work(struct bag_run *r, unsigned searcher, uint64_t now_us)
     struct bag_letter letter = {.kind = BAG_WORK};
     size_t used = 3; /* bytes of kind and counts */
     while ((item = bag_core_take(&r->core, searcher, now_us)) != BAG_NONE) {
-        const char *text = r->bag->position(r->bag->self, item);
-        CHECK_THAT(strlen(text) < GAME_TEXT_MAX, "a position is as its game writes it");
+        char text[GAME_TEXT_MAX];
+        r->bag->position(r->bag->self, item, text);
         if (used + 5 + strlen(text) > PROTO_BODY_MAX) {
             send_letter(r, searcher, &letter);
             letter.count = 0;
@@ -178,21 +205,33 @@ static void send_work(struct bag_run *r, unsigned searcher, uint64_t now_us)
     }
 }
 
+static void bar(struct bag_run *r, unsigned searcher, uint32_t item, const char *why,
+                uint64_t now_us)
+{
+    if (r->barreds < BARRED_MAX) {
+        r->barred[r->barreds++] =
+            (struct bag_barred){r->core.searcher[searcher].address, item, why};
+    }
+    bag_core_bar(&r->core, searcher, now_us);
+}
+
 static void read_letters(struct bag_run *r, uint64_t now_us)
 {
     struct bag_letter letter;
     uint64_t from;
     while (bag_inbox_next(r->e->inbox, &letter, &from)) {
         const unsigned i = bag_core_receive(&r->core, from, now_us);
-        if (i == BAG_NONE || (letter.kind != BAG_HAS && letter.kind != BAG_FOUND)) {
+        if (i == BAG_NONE || r->core.searcher[i].is_barred ||
+            (letter.kind != BAG_HAS && letter.kind != BAG_FOUND)) {
             continue;
         }
         if (letter.kind == BAG_FOUND && letter.found.item < r->core.items &&
             !r->core.item[letter.found.item].is_done) {
-            if (!letter.found.is_refused && is_possible(r, &letter.found)) {
+            const char *fault = fault_of(r, &letter.found);
+            if (fault == NULL) {
                 accept_found(r, i, &letter.found, now_us);
             } else {
-                bag_core_bar(&r->core, i, now_us);
+                bar(r, i, letter.found.item, fault, now_us);
             }
         }
         bag_core_has(&r->core, i, letter.item, letter.count, letter.nodes, now_us);
@@ -339,16 +378,16 @@ static enum err search_item(struct bag_thread *t, uint32_t item, bool is_shared)
     struct bag_run *r = t->run;
     struct searcher *searcher = &t->thread->searcher;
     struct bag_found found = {.item = item};
-    char why[128];
+    char text[GAME_TEXT_MAX], why[128];
     const uint64_t begin_us = clock_us();
     t->job = *r->bag->common;
     t->job.position = NULL;
-    enum err err = job_set_position(&t->job, t->job.game, r->bag->position(r->bag->self, item), why,
-                                    sizeof why);
+    r->bag->position(r->bag->self, item, text);
+    enum err err = job_set_position(&t->job, t->job.game, text, why, sizeof why);
     if (err != ERR_OK) {
         return err;
     }
-    t->job.id = rng_mix(r->job.id + item);
+    t->job.id = r->job.id;
     t->job.is_next = t->has_begun;
     t->job.alone_ms = is_shared ? 0 : BAG_ALONE_MS;
     t->deadline_us = t->job.time_ms == 0 ? 0 : begin_us + t->job.time_ms * UINT64_C(1000);
@@ -449,32 +488,31 @@ static void fill_status(struct bag_run *r, uint64_t now_us, struct engine_status
     *out = s;
 }
 
-/* As the worker calls itself in its reports; "?" before the first of them. */
-static void name_host(struct engine *e, uint64_t address, struct front_host *host)
+/* As the worker calls itself in its reports; `name` before the first of them. */
+static void name_host(struct engine *e, uint64_t address, const char *name,
+                      char out[CLIENT_NAME_MAX + 1])
 {
-    const char *name = "?";
     pthread_mutex_lock(&e->lock);
     for (unsigned i = 0; i < e->front.reports; i++) {
         if (e->front.report[i].last.instance == address) {
             name = e->front.report[i].name;
         }
     }
-    snprintf(host->name, sizeof host->name, "%s", name);
+    snprintf(out, CLIENT_NAME_MAX + 1, "%s", name);
     pthread_mutex_unlock(&e->lock);
 }
 
 static void say_answer(struct bag_run *r, uint32_t item)
 {
     struct engine *e = r->e;
-    struct bag_answer *a = &r->answer[item];
+    struct bag_answer *a = answer_of(r, item);
     struct job job = r->job;
-    a->is_said = true;
     struct engine_result result = {.search = a->result};
     struct engine_status all;
-    char why[128];
+    char text[GAME_TEXT_MAX], why[128];
     job.position = NULL;
-    if (job_set_position(&job, job.game, r->bag->position(r->bag->self, item), why, sizeof why) !=
-        ERR_OK) {
+    r->bag->position(r->bag->self, item, text);
+    if (job_set_position(&job, job.game, text, why, sizeof why) != ERR_OK) {
         pthread_mutex_lock(&r->lock);
         r->err = ERR_NOMEM; /* it could be read before */
         pthread_mutex_unlock(&r->lock);
@@ -510,27 +548,48 @@ static void say_answer(struct bag_run *r, uint32_t item)
     if (a->address != 0) {
         e->host[1] = (struct front_host){
             .searchers = 1, .nodes = a->counters.nodes - a->own_nodes, .asks = a->counters.asks};
-        name_host(e, a->address, &e->host[1]);
+        name_host(e, a->address, "?", e->host[1].name);
         result.hosts = 2;
     }
     r->bag->done(r->bag->self, item, &job, &result);
     job_free(&job);
 }
 
-static void say_refusals(struct bag_run *r, const struct engine_status *status)
+/* Its place is free. */
+static void end_answer(struct bag_run *r, uint32_t item)
+{
+    pthread_mutex_lock(&r->lock);
+    answer_of(r, item)->is_here = false;
+    r->said = item + 1;
+    bag_core_set_until(&r->core, r->said + r->room);
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* What is wrong with shards and workers. */
+static void say_troubles(struct bag_run *r, const struct engine_status *status)
 {
     struct engine *e = r->e;
-    char why[JOB_WHY_MAX];
-    for (unsigned i = 0; i < e->shards; i++) {
+    struct bag_barred barred[BARRED_MAX];
+    char words[JOB_WHY_MAX], host[CLIENT_NAME_MAX + 1];
+    unsigned shard, barreds;
+    const char *why = NULL;
+    for (bool is_changed = true; is_changed;) {
         pthread_mutex_lock(&e->lock);
-        const bool is_refused = e->front.refused >> i & 1;
-        const bool is_new = is_refused != (e->said_refused >> i & 1);
-        memcpy(why, e->front.why[i], sizeof why);
+        is_changed = engine_refusal(e, &shard, &why);
+        snprintf(words, sizeof words, "%s", is_changed && why != NULL ? why : "");
         pthread_mutex_unlock(&e->lock);
-        if (is_new && r->bag->refused != NULL) {
-            e->said_refused ^= UINT64_C(1) << i;
-            r->bag->refused(r->bag->self, i, is_refused ? why : NULL, status);
+        if (is_changed && r->bag->refused != NULL) {
+            r->bag->refused(r->bag->self, shard, why != NULL ? words : NULL, status);
         }
+    }
+    pthread_mutex_lock(&r->lock);
+    barreds = r->barreds;
+    memcpy(barred, r->barred, sizeof barred);
+    r->barreds = 0;
+    pthread_mutex_unlock(&r->lock);
+    for (unsigned i = 0; i < barreds && r->bag->barred != NULL; i++) {
+        name_host(e, barred[i].address, "of unknown name", host);
+        r->bag->barred(r->bag->self, barred[i].item, host, barred[i].why);
     }
 }
 
@@ -548,26 +607,27 @@ static void fill_progress(struct bag_run *r, struct engine_bag_progress *out)
 static void say_answers(struct bag_run *r)
 {
     uint64_t progress_us = clock_us() + PROGRESS_EVERY_US;
-    for (uint32_t next = 0; next < r->core.items;) {
+    while (r->said < r->core.items) {
+        const bool *is_here = &answer_of(r, r->said)->is_here;
         pthread_mutex_lock(&r->lock);
-        bool is_here = r->answer[next].is_here;
         const bool is_over = r->err != ERR_OK || is_stopped(r);
-        if (!is_here && !is_over) {
+        if (!*is_here && !is_over) {
             wait_for_change(r, CALLER_WAIT_MS);
-            is_here = r->answer[next].is_here;
         }
+        const bool is_next = *is_here;
         pthread_mutex_unlock(&r->lock);
-        if (is_over && !is_here) {
+        if (is_over && !is_next) {
             return;
         }
-        if (is_here) {
-            say_answer(r, next++);
+        if (is_next) {
+            say_answer(r, r->said);
+            end_answer(r, r->said);
         }
         if (clock_us() >= progress_us) {
             struct engine_bag_progress progress;
             progress_us = clock_us() + PROGRESS_EVERY_US;
             fill_progress(r, &progress);
-            say_refusals(r, &progress.status);
+            say_troubles(r, &progress.status);
             if (r->bag->progress != NULL) {
                 r->bag->progress(r->bag->self, &progress);
             }
@@ -579,28 +639,33 @@ static void say_answers(struct bag_run *r)
 
 static enum err open_run(struct bag_run *r, struct engine *e, const struct engine_bag *bag)
 {
-    char why[128];
+    char text[GAME_TEXT_MAX], why[128];
     r->e = e;
     r->bag = bag;
+    r->room = bag->count < ENGINE_BAG_ROOM ? bag->count : ENGINE_BAG_ROOM;
     pthread_mutex_init(&r->lock, NULL);
     pthread_condattr_t monotonic; /* else a jump of the wall clock would stop the run */
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&r->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    r->answer = calloc(bag->count, sizeof *r->answer);
+    r->answer = calloc(r->room, sizeof *r->answer);
     r->thread = calloc(e->options.threads, sizeof *r->thread);
-    if (r->answer == NULL || r->thread == NULL) {
+    r->seen = calloc(1, bag->common->game->position_size);
+    if (r->answer == NULL || r->thread == NULL || r->seen == NULL) {
         return ERR_NOMEM;
     }
     r->job = *bag->common;
     r->job.position = NULL;
     r->job.id = clock_unique();
     r->job.has_bag = true;
-    enum err err =
-        job_set_position(&r->job, r->job.game, bag->position(bag->self, 0), why, sizeof why);
+    bag->position(bag->self, 0, text);
+    enum err err = job_set_position(&r->job, r->job.game, text, why, sizeof why);
     if (err == ERR_OK) {
         err = bag_core_open(&r->core, bag->count, e->options.threads);
+    }
+    if (err == ERR_OK) {
+        bag_core_set_until(&r->core, r->room);
     }
     for (unsigned i = 0; i < e->options.threads && err == ERR_OK; i++) {
         struct bag_thread *t = &r->thread[i];
@@ -621,6 +686,7 @@ static void close_run(struct bag_run *r)
     job_free(&r->job);
     free(r->answer);
     free(r->thread);
+    free(r->seen);
 }
 
 static void search_and_say(struct bag_run *r)
@@ -674,10 +740,11 @@ enum err engine_run_bag(struct engine *e, const struct engine_bag *bag,
         front_core_await(&e->front, first, FRONT_WAIT_MS);
     }
     fill_progress(&r, total);
-    say_refusals(&r, &total->status); /* of a run that was shorter than a second, say */
+    say_troubles(&r, &total->status); /* of a run that was shorter than a second, say */
     total->status.time_us = e->end_us - e->begin_us;
-    for (uint32_t i = 0; is_stopped(&r) && i < r.core.items; i++) { /* beyond one that is not */
-        if (r.answer[i].is_here && !r.answer[i].is_said) {
+    const uint32_t until = r.core.until;
+    for (uint32_t i = r.said; is_stopped(&r) && i < until; i++) { /* beyond one that is not there */
+        if (answer_of(&r, i)->is_here) {
             say_answer(&r, i);
         }
     }

@@ -50,6 +50,10 @@ struct engine {
 /* What the front-end reports of a run, without what it found. */
 struct proto_job_report engine_report_of(uint64_t job, const struct engine_status *status);
 
+/* The next shard that refuses the job, or has taken it since (`why` is NULL then), of which nobody
+ * was told; false: there is none. The caller holds the lock, on which `why` hangs. */
+bool engine_refusal(struct engine *engine, unsigned *shard, const char **why);
+
 /* By the first thread: what came of jobs and shards. */
 void engine_take_events(struct engine *engine);
 

@@ -94,6 +94,11 @@ static unsigned number_of(const struct searcher *p, uint64_t seed)
     return seed == 0 ? 0 : is_thread ? p->index : SEARCH_AWAY + (unsigned)(rng_mix(seed) % NUMBERS);
 }
 
+static bool is_alone(const struct searcher *p)
+{
+    return embedded_slots(p->local.table) == 1 && !embedded_is_on_host(p->local.table);
+}
+
 enum err searcher_begin(struct searcher *p, const struct job *job, const struct env_port *env,
                         uint64_t seed)
 {
@@ -136,7 +141,8 @@ enum err searcher_begin(struct searcher *p, const struct job *job, const struct 
     }
     search_set_limits(p->search, &options, env);
     search_set_position(p->search, job->position);
-    embedded_begin(&p->local, job->id, job->namespace_id);
+    /* Results of a bag's positions before are of no use: where nobody else searches by them. */
+    embedded_begin(&p->local, job->is_next && is_alone(p) ? 0 : job->id, job->namespace_id);
     if (p->remote != NULL) {
         const struct client_counters *c = client_counters(remote_client(p->remote));
         p->sent_before = c->bytes_sent;

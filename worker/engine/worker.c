@@ -14,7 +14,6 @@ enum {
     WHY_MAX = 128,
     REFUSED_EVERY_US = 1000000,
     SAY_EVERY_US = 1000000,
-    BAG_JOIN_EVERY_US = 100000,
     BAG_SAY_EVERY_US = 200000, /* what it has, of a bag */
     BAG_WAIT_MS = 2, /* for letters, while it has nothing */
 };
@@ -26,7 +25,7 @@ static const char program[] = "ttworker";
 struct worker_bag {
     struct bag_inbox *inbox; /* NULL: no letters are passed on, or there was no bag so far */
     uint64_t front; /* address of who gave the last positions; 0: nobody did */
-    uint64_t join_due_us, say_due_us;
+    uint64_t say_due_us;
     unsigned count; /* positions; the first is searched, or will be */
     uint32_t item[BAG_ASSIGNED_MAX];
     bool is_shared[BAG_ASSIGNED_MAX];
@@ -218,6 +217,9 @@ static void read_bag_letters(struct worker *w, bool is_searching)
                 drop_item(bag, letter.item[i], is_searching);
             }
         }
+        if (from == bag->front) {
+            bag_inbox_answered(bag->inbox, now_us(w));
+        }
     }
 }
 
@@ -253,8 +255,7 @@ static void serve_bag(struct worker *w, const struct search *search)
     struct worker_actions actions;
     struct search_counters sum;
     take_events(w);
-    if (now_us(w) >= bag->join_due_us) {
-        bag->join_due_us = now_us(w) + BAG_JOIN_EVERY_US;
+    if (bag_inbox_join_is_due(bag->inbox, now_us(w))) {
         (void)client_mail_join(remote_client(w->searcher.remote), w->job.id, true, now_us(w));
     }
     read_bag_letters(w, search != NULL);
@@ -289,17 +290,15 @@ static void search_item(struct worker *w, const struct env_port *env)
     struct bag_letter letter = {.kind = BAG_FOUND, .found = {.item = bag->item[0]}};
     struct bag_found *found = &letter.found;
     char why[WHY_MAX];
-    const uint64_t begin_us = now_us(w), job = w->job.id;
+    const uint64_t begin_us = now_us(w);
     bag->is_dropped = false;
     bag->deadline_us = w->job.time_ms == 0 ? 0 : begin_us + w->job.time_ms * UINT64_C(1000);
     enum err err = job_set_position(&w->job, w->job.game, bag->text[0], why, sizeof why);
-    w->job.id = rng_mix(job + found->item); /* a search of its own for the table */
     w->job.is_next = true; /* search_bag said HELLO */
     w->job.alone_ms = bag->is_shared[0] ? 0 : BAG_ALONE_MS;
     if (err == ERR_OK) {
         err = searcher_begin(&w->searcher, &w->job, env, bag->is_shared[0] ? w->seed : 0);
     }
-    w->job.id = job;
     found->is_refused = err != ERR_OK;
     if (err == ERR_OK) {
         search_run(w->searcher.search, NULL, NULL, &found->result);
@@ -321,6 +320,9 @@ static void search_item(struct worker *w, const struct env_port *env)
         send_bag_letter(w, &letter);
     } else {
         bag->say_due_us = 0; /* that it has it no more */
+    }
+    if (bag->count == 0) {
+        bag_inbox_await(bag->inbox, now_us(w));
     }
 }
 

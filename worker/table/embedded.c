@@ -212,10 +212,12 @@ void embedded_clear(struct embedded *t)
 void embedded_begin(struct embedded_port *port, uint64_t job, uint64_t namespace_id)
 {
     struct host_state *state = port->table->state;
-    bool is_begun = job != 0 && atomic_exchange(&state->job[job % HOST_TABLE_JOBS], job) == job;
+    bool is_begun = job != 0 && (port->job == job ||
+                                 atomic_exchange(&state->job[job % HOST_TABLE_JOBS], job) == job);
     for (unsigned i = 0; i < HOST_TABLE_FOREIGN_CLAIMS && !is_begun; i++) {
         atomic_store_explicit(&state->foreign_claim[i], 0, memory_order_relaxed); /* of old jobs */
     }
+    port->job = job;
     port->namespace_id = namespace_id;
     port->namespace_index =
         (uint8_t)(is_begun ? tt_generations_use(&state->generations, namespace_id)

@@ -56,6 +56,7 @@ struct embedded_port {
     bool counts_foreign; /* foreign claims of nodes of EMBEDDED_FOREIGN_DEPTH and more count */
     /* state */
     uint64_t now_us; /* for foreign claims: who uses the port sets it now and then */
+    uint64_t job; /* begun last */
     uint64_t namespace_id; /* the job's, and its index in the generations */
     uint8_t namespace_index;
     struct placement_slot place; /* but for its name, which is fixed */
@@ -81,7 +82,8 @@ unsigned embedded_inflight(struct embedded *table);
 
 /* The port's thread begins a search: older results of its namespace are replaced first
  * (common/tt/generation.h). Once for all who share the table and begin the same `job`, of the last
- * few; always for job 0. */
+ * few, and once for a port that begins the same `job` again and again (the positions of a bag);
+ * always for job 0. */
 void embedded_begin(struct embedded_port *port, uint64_t job, uint64_t namespace_id);
 /* The fraction of the table (of a sample) that results of the namespace's last job fill, in
  * thousandths. Any thread. */

@@ -2,11 +2,14 @@
 """bench: what a long Othello solve costs when everything dies in the middle of it: front-end, shard and worker are killed
 after a part of the time that it takes undisturbed, the shard begins again from its snapshot and `solve --resume` goes on.
 
-  tests/instruments/bench/resume.py [--position N] [--part P] [--every S]
+  tests/instruments/bench/resume.py [--position N] [--part P] [--every S] [--proof LEAF [--sample PERCENT]]
 
 --position: of tests/data/othello/ffo.obf [49]; --part: of the time [0.5]; --every: seconds between snapshots [5].
+--proof: it writes a proof, whose leaves have LEAF empty squares; all are killed once more, when that part of it is
+written, and `abdada check` verifies what the last one leaves, or a sample of its leaves.
 """
 import argparse
+import json
 import os
 import re
 import sys
@@ -36,12 +39,39 @@ def end(process, best):
     return row["nodes"]
 
 
+def interrupt(front, others, condition):
+    """Kills all when it holds."""
+    while front.running() and not condition():
+        time.sleep(0.02)  # between two looks
+    if not front.running():
+        sys.exit("resume: it was over before it was to be killed")
+    for process in (front, *others):
+        process.kill()
+
+
+def size_of(proof):
+    return os.path.getsize(proof) if os.path.exists(proof) else 0
+
+
+def verify(proof, sample):
+    """A line about it."""
+    begun = time.monotonic()
+    done = cluster.run("abdada", "check", "--json", "-j", 2, "--sample", sample, proof, timeout=DAY)
+    if done.status != 0:
+        sys.exit(f"resume: the proof does not hold: {done.err()}")
+    row = json.loads(done.out())
+    return (f"{size_of(proof)} bytes, {row['claims']} claims, {row['solved']} of {row['leaves']} leaves solved, {row['false']} false; "
+            f"check {time.monotonic() - begun:.1f} s")
+
+
 def main():
     parser = argparse.ArgumentParser(description="solves a position twice, once with everything killed")
     parser.add_argument("--bin", default=os.path.join(ROOT, "bin"))
     parser.add_argument("--position", type=int, default=49)
     parser.add_argument("--part", type=float, default=0.5)
     parser.add_argument("--every", type=int, default=5)
+    parser.add_argument("--proof", type=int)
+    parser.add_argument("--sample", default="100%")
     options = parser.parse_args()
     positions = read_positions(os.path.join(ROOT, "tests/data/othello/ffo.obf"), options.position, options.position)
     if not positions or not 0 < options.part < 1:
@@ -54,9 +84,16 @@ def main():
             shard = cluster.Shard(port, "--snapshot", os.path.join(folder, name), "--snapshot-every", options.every,
                                   memory="256M")
             return shard, cluster.Worker(shard.address)
+
+        def proof(name):
+            return os.path.join(folder, name + ".proof")
+
+        def words(name):
+            return ["--proof", proof(name), "--proof-leaf", options.proof] if options.proof else []
+
         shard, worker = start("undisturbed")
         begun = time.monotonic()
-        nodes = end(begin(line, shard.address), best)
+        nodes = end(begin(line, shard.address, *words("undisturbed")), best)
         whole = time.monotonic() - begun
         shard.kill()
         worker.kill()
@@ -64,22 +101,26 @@ def main():
 
         shard, worker = start("killed")
         begun = time.monotonic()
-        front = begin(line, shard.address)
-        while time.monotonic() - begun < options.part * whole and front.running():
-            time.sleep(0.05)
-        if not front.running():
-            sys.exit("resume: it was solved before it was to be killed")
-        for process in (front, worker, shard):
-            process.kill()
-        before = time.monotonic() - begun
+        front = begin(line, shard.address, *words("killed"))
+        interrupt(front, (worker, shard), lambda: time.monotonic() - begun >= options.part * whole)
+        times = [time.monotonic() - begun]
+        if options.proof:
+            wanted = options.part * size_of(proof("undisturbed"))
+            shard, worker = start("killed", shard.port)
+            begun = time.monotonic()
+            front = begin(line, shard.address, *words("killed"), "--resume")
+            interrupt(front, (worker, shard), lambda: size_of(proof("killed")) >= wanted)
+            times.append(time.monotonic() - begun)
         shard, worker = start("killed", shard.port)
         begun = time.monotonic()
-        end(begin(line, shard.address, "--resume"), best)
-        after = time.monotonic() - begun
+        end(begin(line, shard.address, *words("killed"), "--resume"), best)
+        times.append(time.monotonic() - begun)
         shard.kill()
         worker.kill()
-        print(f"all killed after {before:.1f} s, then {after:.1f} s more: {(before + after) / whole:.2f} of the undisturbed time, "
-              f"right score {best:+d}")
+        print("all killed after " + ", then ".join(f"{seconds:.1f} s" for seconds in times[:-1]) + f", then {times[-1]:.1f} s more: "
+              f"{sum(times) / whole:.2f} of the undisturbed time, right score {best:+d}", flush=True)
+        for name in ("undisturbed", "killed") if options.proof else ():
+            print(f"proof, {name}: {verify(proof(name), options.sample)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -209,7 +209,7 @@ static void what_is_searched_after_a_silence_is_kept_though_it_waits_elsewhere(v
     assert_true(is_dropped(other, searched));
 }
 
-static void more_workers_than_places_are_refused(void **state)
+static void who_lives_keeps_its_place(void **state)
 {
     (void)state;
     begin(3, 1);
@@ -218,6 +218,103 @@ static void more_workers_than_places_are_refused(void **state)
     }
     assert_int_equal(worker(rng_mix(BAG_WORKERS_MAX + 1)), BAG_NONE);
     assert_int_equal(worker(rng_mix(5)), 5);
+}
+
+static void who_is_silent_longest_makes_room(void **state)
+{
+    (void)state;
+    begin(40, 1);
+    for (uint64_t i = 1; i <= BAG_WORKERS_MAX; i++) {
+        now += i == 4 || i == 8 ? MS : 0; /* the first three come before the others ... */
+        (void)worker(rng_mix(i));
+    }
+    assert_int_equal(bag_core_take(&core, 1, now), 0);
+    const uint32_t had = bag_core_take(&core, 3, now);
+    bag_core_bar(&core, 1, now); /* of whom one is barred ... */
+    now += BAG_SILENT_MS * MS - MS;
+    bag_core_tick(&core, now);
+    assert_int_equal(core.silent, 7); /* ... and four more fall silent a little later */
+    assert_int_equal(worker(rng_mix(2)), 2);
+    assert_true(done(3, had)); /* a late result counts, as long as nobody has its place */
+    assert_int_equal(worker(rng_mix(10001)), 3);
+    assert_false(done(3, 0)); /* another worker, which had nothing */
+    assert_int_equal(worker(rng_mix(3)), 4); /* who returns is new */
+    assert_int_equal(worker(rng_mix(10002)), 5);
+    assert_int_equal(worker(rng_mix(10003)), 6);
+    assert_int_equal(worker(rng_mix(10004)), 7);
+    assert_int_equal(worker(rng_mix(10005)), 1); /* the barred one's is the last */
+    assert_int_equal(worker(rng_mix(10006)), BAG_NONE);
+    assert_int_equal(core.silent, 0);
+    assert_true(bag_core_take(&core, 1, now) != BAG_NONE);
+}
+
+/* Addresses of few remainders lie one behind the other where they are kept. */
+static void who_comes_after_many_others_is_found_again(void **state)
+{
+    (void)state;
+    static uint64_t address[1 + BAG_WORKERS_MAX];
+    const char *given = getenv("SEED");
+    const uint64_t first = given != NULL ? strtoull(given, NULL, 10) : 1;
+    uint64_t random = rng_mix(first);
+    print_message("SEED=%llu\n", (unsigned long long)first);
+    begin(3, 1);
+    for (unsigned i = 0; i < 5 * BAG_WORKERS_MAX; i++) {
+        const uint64_t one = (rng_next(&random) << 20) + 8000 + rng_below(&random, 600);
+        const unsigned number = worker(one);
+        if (number == BAG_NONE) { /* all live: a part of them falls silent */
+            now += BAG_SILENT_MS * MS;
+            for (unsigned k = 1; k <= BAG_WORKERS_MAX; k++) {
+                if (rng_below(&random, 3) > 0) {
+                    assert_int_equal(bag_core_receive(&core, address[k], now), k);
+                }
+            }
+            bag_core_tick(&core, now);
+        } else {
+            address[number] = one;
+        }
+    }
+    for (unsigned k = 1; k <= BAG_WORKERS_MAX; k++) {
+        assert_int_equal(bag_core_receive(&core, address[k], now), k);
+    }
+}
+
+static void the_dead_are_not_counted_when_positions_are_given_ahead(void **state)
+{
+    (void)state;
+    begin(100, 1);
+    for (uint64_t i = 1; i < 50; i++) {
+        (void)worker(rng_mix(i));
+    }
+    now += BAG_SILENT_MS * MS;
+    const unsigned w = worker(rng_mix(50));
+    bag_core_tick(&core, now);
+    assert_int_equal(core.silent, 49);
+    unsigned got = 0;
+    while (bag_core_take(&core, w, now) != BAG_NONE) {
+        got++;
+    }
+    assert_int_equal(got, 21); /* one, and a quarter of the 80 that were left then */
+}
+
+static void what_has_no_room_yet_is_given_later(void **state)
+{
+    (void)state;
+    begin(5, 2);
+    bag_core_set_until(&core, 2);
+    assert_int_equal(bag_core_take(&core, 0, now), 0);
+    assert_int_equal(bag_core_take(&core, 1, now), 1);
+    assert_true(done(0, 0));
+    assert_int_equal(bag_core_take(&core, 0, now), 1); /* it helps */
+    assert_true(done(1, 1));
+    assert_true(is_dropped(0, 1));
+    assert_int_equal(bag_core_take(&core, 0, now), BAG_NONE);
+    assert_false(bag_core_is_done(&core));
+    bag_core_set_until(&core, 4);
+    assert_int_equal(bag_core_take(&core, 0, now), 2);
+    assert_int_equal(bag_core_take(&core, 1, now), 3);
+    bag_core_set_until(&core, 99);
+    assert_true(done(0, 2));
+    assert_int_equal(bag_core_take(&core, 0, now), 4);
 }
 
 /* ---- a model: workers that die, fall silent, and lose letters ---- */
@@ -382,7 +479,11 @@ int main(void)
         cmocka_unit_test_teardown(nobody_answers_for_what_he_was_not_given, finish),
         cmocka_unit_test_teardown(
             what_is_searched_after_a_silence_is_kept_though_it_waits_elsewhere, finish),
-        cmocka_unit_test_teardown(more_workers_than_places_are_refused, finish),
+        cmocka_unit_test_teardown(who_lives_keeps_its_place, finish),
+        cmocka_unit_test_teardown(who_is_silent_longest_makes_room, finish),
+        cmocka_unit_test_teardown(who_comes_after_many_others_is_found_again, finish),
+        cmocka_unit_test_teardown(the_dead_are_not_counted_when_positions_are_given_ahead, finish),
+        cmocka_unit_test_teardown(what_has_no_room_yet_is_given_later, finish),
         cmocka_unit_test_teardown(every_position_is_answered_once, finish),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

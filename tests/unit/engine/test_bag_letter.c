@@ -173,6 +173,50 @@ static void an_inbox_knows_who_takes_part(void **state)
     bag_inbox_close(&inbox);
 }
 
+/* Joins that are due from `now` on, if it is asked each millisecond. */
+static unsigned joins_within(uint64_t *now_us, unsigned ms)
+{
+    unsigned joins = 0;
+    for (unsigned i = 0; i < ms; i++) {
+        joins += bag_inbox_join_is_due(inbox, *now_us);
+        *now_us += 1000;
+    }
+    return joins;
+}
+
+static void a_worker_joins_when_there_is_a_reason(void **state)
+{
+    (void)state;
+    const struct client_event up = {.kind = CLIENT_SHARD_UP}, down = {.kind = CLIENT_SHARD_DOWN};
+    const struct client_event other = {.kind = CLIENT_WORKER_INDEX};
+    uint64_t now_us = 1000000000;
+    assert_int_equal(bag_inbox_open(&inbox), ERR_OK);
+    bag_inbox_begin(inbox, 5);
+    assert_int_equal(joins_within(&now_us, 1), 1);
+    assert_int_equal(joins_within(&now_us, 10), 1);
+    assert_int_equal(joins_within(&now_us, 990), 5); /* after 30, 70, 150, 310 and 630 ms */
+    assert_in_range(joins_within(&now_us, 100000), 10, 14); /* nobody answers for long */
+    bag_inbox_answered(inbox, now_us);
+    assert_int_equal(joins_within(&now_us, BAG_JOIN_LONGEST_MS), 0);
+    assert_int_equal(joins_within(&now_us, 10 * BAG_JOIN_LONGEST_MS), 10);
+    bag_inbox_event(inbox, &other);
+    bag_inbox_answered(inbox, now_us);
+    assert_int_equal(joins_within(&now_us, 1000), 0);
+    bag_inbox_event(inbox, &down);
+    assert_int_equal(joins_within(&now_us, 1), 1);
+    bag_inbox_answered(inbox, now_us);
+    bag_inbox_event(inbox, &up);
+    assert_int_equal(joins_within(&now_us, 1), 1);
+    assert_int_equal(joins_within(&now_us, 10), 1); /* the job may not be open there yet */
+    bag_inbox_answered(inbox, now_us);
+    bag_inbox_await(inbox, now_us);
+    assert_int_equal(joins_within(&now_us, BAG_JOIN_AWAIT_MS), 0);
+    assert_int_equal(joins_within(&now_us, 1), 1);
+    bag_inbox_begin(inbox, 6);
+    assert_int_equal(joins_within(&now_us, 1), 1);
+    bag_inbox_close(&inbox);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -182,6 +226,7 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_is_not_written),
         cmocka_unit_test(an_inbox_keeps_letters_of_its_job_in_order),
         cmocka_unit_test(an_inbox_knows_who_takes_part),
+        cmocka_unit_test(a_worker_joins_when_there_is_a_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -558,6 +558,9 @@ static void a_shared_table_is_not_cleared_and_ages_once_a_job(void **state)
     embedded_begin(&port_b, 5, 0);
     assert_true(embedded_permille(a, 0) >= kept);
     assert_true(embedded_find(a, &ask, &answer));
+    embedded_begin(&port_b, 6 + HOST_TABLE_JOBS, 1); /* where the other is remembered ... */
+    embedded_begin(&port_a, 6, 0); /* ... which begins its next position */
+    assert_true(embedded_permille(a, 0) >= kept);
     embedded_close(&b); /* alone with it: now it can be cleared */
     embedded_clear(a);
     assert_false(embedded_find(a, &ask, &answer));

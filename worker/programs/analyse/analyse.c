@@ -495,9 +495,17 @@ static enum err write_positions(struct analyse *a)
     return err;
 }
 
-static const char *position_of(void *self, unsigned i)
+static void position_of(void *self, unsigned i, char text[GAME_TEXT_MAX])
 {
-    return ((const struct analyse *)self)->suite.at[i].position;
+    const char *position = ((const struct analyse *)self)->suite.at[i].position;
+    snprintf(text, GAME_TEXT_MAX, "%.*s", GAME_TEXT_MAX - 1, position);
+}
+
+static void show_barred(void *self, unsigned i, const char *host, const char *why)
+{
+    const struct analyse *a = self;
+    log_fail(a->program, "%s: worker %s %s, and is given no more positions", a->suite.at[i].id,
+             host, why);
 }
 
 static void take_answer(void *self, unsigned i, const struct job *job,
@@ -537,6 +545,7 @@ static int analyse_apart(struct analyse *a)
         .done = take_answer,
         .progress = show_bag,
         .refused = show_refusal,
+        .barred = show_barred,
     };
     job_set_namespace(&common, a->fresh ? (uint32_t)clock_unique() | 1 : 0);
     enum err err = write_positions(a);

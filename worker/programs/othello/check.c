@@ -6,8 +6,10 @@
  * The file is read twice: first all but the leaves is checked and they are counted; then each
  * position's leaves, or a sample of all, are kept and solved before the next position.
  *
- * With --servers workers solve leaves, too (engine_bag.h), and are believed: but not when they say
- * that a claim is false, nor all the time. */
+ * With --servers workers solve leaves, too, those of the whole file as one bag (engine_bag.h), and
+ * are believed: but not when they say that a claim is false, nor all the time. Who gets the answers
+ * solves the former at once; the others are solved again by as many threads as there are that
+ * search: they wait for such leaves, and have their share of the CPUs then. */
 #include "worker/engine/engine_bag.h"
 #include "worker/programs/cli.h"
 #include "worker/programs/json.h"
@@ -21,6 +23,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,9 +35,16 @@ enum {
     PROGRESS_EVERY_US = 5000000,
     SCORE_TEXT_MAX = 80,
     LEAF_MAX = 20,
-    BAG_MAX = 1 << 16, /* leaves that are handed out together */
+    BAG_MAX = 1 << 30, /* leaves that are handed out together */
     LIES_SAID_MAX = 8, /* lines */
     AGAIN_EVERY = 64, /* one in so many leaves that workers have solved is solved here as well */
+    AGAIN_MAX = 1024, /* such leaves that wait for it; then who gets the answers waits, too */
+};
+
+/* A leaf that a worker called true. */
+struct again {
+    size_t leaf;
+    char host[CLIENT_NAME_MAX + 1];
 };
 
 struct check {
@@ -62,10 +72,16 @@ struct check {
     /* over a cluster */
     struct cli_resources resources;
     struct engine *engine; /* NULL: this process alone */
-    char (*text)[OTHELLO_CLAIM_TEXT_MAX]; /* of BAG_MAX leaves, from ... */
-    size_t first_text; /* ... that one on */
-    uint64_t by_workers, again, lies; /* leaves: solved by them, of these here as well, otherwise */
+    size_t first_of_bag; /* the leaf that is its first */
+    uint64_t by_workers; /* leaves solved by them ... */
+    _Atomic uint64_t solved_again, lies; /* ... of these here as well, and otherwise */
     bool has_failed;
+    struct again again[AGAIN_MAX]; /* a ring: from `first_again`, `agains` of them, under ... */
+    unsigned first_again, agains;
+    bool is_all; /* no more will come */
+    unsigned solvers; /* threads that wait for them */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
 };
 
 /* ---- leaves ---- */
@@ -98,6 +114,14 @@ static void say_progress(const struct check *c, uint64_t *next_us)
     }
 }
 
+static void note_false(struct check *c, size_t leaf)
+{
+    size_t first = atomic_load(&c->first_false);
+    atomic_fetch_add(&c->false_claims, 1);
+    while (leaf < first && !atomic_compare_exchange_weak(&c->first_false, &first, leaf)) {
+    }
+}
+
 /* Until all are solved, or one is false: then those before it are solved to their end, so that it
  * is known which is the first. */
 static void solve_leaves(struct check *c, uint64_t *next_us)
@@ -106,10 +130,7 @@ static void solve_leaves(struct check *c, uint64_t *next_us)
                    (i = atomic_fetch_add(&c->next, 1)) < c->part.kept;) {
         uint64_t nodes = 0;
         if (!proof_solve(&c->part.leaf[i], &nodes)) {
-            size_t first = atomic_load(&c->first_false);
-            atomic_fetch_add(&c->false_claims, 1);
-            while (i < first && !atomic_compare_exchange_weak(&c->first_false, &first, i)) {
-            }
+            note_false(c, i);
         }
         atomic_fetch_add(&c->solved, 1);
         atomic_fetch_add(&c->nodes, nodes);
@@ -130,9 +151,66 @@ static void *start(void *context)
 
 /* ---- over a cluster ---- */
 
-static const char *leaf_text(void *self, unsigned i)
+static void leaf_text(void *self, unsigned i, char text[GAME_TEXT_MAX])
 {
-    return ((const struct check *)self)->text[i];
+    const struct check *c = self;
+    proof_claim_text(&c->part.leaf[c->first_of_bag + i], text);
+}
+
+/* A leaf that a worker has solved. Whether its claim is true. */
+static bool solve_again(struct check *c, size_t leaf, bool is_said_true, const char *host)
+{
+    char text[PROOF_CLAIM_TEXT_MAX];
+    uint64_t nodes = 0;
+    const bool is_true = proof_solve(&c->part.leaf[leaf], &nodes);
+    atomic_fetch_add(&c->solved_again, 1);
+    atomic_fetch_add(&c->nodes, nodes);
+    if (is_true != is_said_true && atomic_fetch_add(&c->lies, 1) < LIES_SAID_MAX) {
+        proof_claim_text(&c->part.leaf[leaf], text);
+        log_fail(program, "%s says that the claim %s is %s, and it is not: check without it", host,
+                 text, is_said_true ? "true" : "false");
+    }
+    return is_true;
+}
+
+/* Until all have come. What comes after a false leaf says nothing any more. */
+static void *solve_agains(void *context)
+{
+    struct check *c = context;
+    pthread_mutex_lock(&c->lock);
+    while (c->agains > 0 || !c->is_all) {
+        if (c->agains == 0) {
+            pthread_cond_wait(&c->changed, &c->lock);
+            continue;
+        }
+        const struct again next = c->again[c->first_again];
+        c->first_again = (c->first_again + 1) % AGAIN_MAX;
+        c->agains--;
+        pthread_cond_broadcast(&c->changed);
+        pthread_mutex_unlock(&c->lock);
+        if (next.leaf < atomic_load(&c->first_false) &&
+            !solve_again(c, next.leaf, true, next.host)) {
+            note_false(c, next.leaf);
+            engine_stop(c->engine);
+        }
+        pthread_mutex_lock(&c->lock);
+    }
+    pthread_mutex_unlock(&c->lock);
+    return NULL;
+}
+
+/* It waits while there is no room, and so does what comes after it. */
+static void put_again(struct check *c, size_t leaf, const char *host)
+{
+    pthread_mutex_lock(&c->lock);
+    while (c->agains == AGAIN_MAX) {
+        pthread_cond_wait(&c->changed, &c->lock);
+    }
+    struct again *at = &c->again[(c->first_again + c->agains++) % AGAIN_MAX];
+    at->leaf = leaf;
+    snprintf(at->host, sizeof at->host, "%s", host);
+    pthread_cond_broadcast(&c->changed);
+    pthread_mutex_unlock(&c->lock);
 }
 
 /* In the order of the file. What is false is solved here, and some of what is true: the answer is
@@ -140,34 +218,33 @@ static const char *leaf_text(void *self, unsigned i)
 static void take_leaf(void *self, unsigned i, const struct job *job, const struct engine_result *r)
 {
     struct check *c = self;
-    const size_t leaf = c->first_text + i;
+    const size_t leaf = c->first_of_bag + i;
     const bool is_ours = r->hosts < 2;
-    bool is_valid = r->search.score == 1;
-    uint64_t nodes = r->status.nodes;
+    bool is_true = r->search.score == 1;
     (void)job;
-    if (atomic_load(&c->first_false) != SIZE_MAX) {
+    if (leaf > atomic_load(&c->first_false)) {
         return;
     }
     c->by_workers += !is_ours;
-    if (!is_ours && (!is_valid || rng_next(&c->rng_again) % AGAIN_EVERY == 0)) {
-        const bool is_true = proof_solve(&c->part.leaf[leaf], &nodes);
-        c->again++;
-        if (is_true != is_valid) {
-            c->lies++;
-        }
-        if (is_true != is_valid && c->lies <= LIES_SAID_MAX) {
-            log_fail(program, "%s says that the claim %s is %s, and it is not: check without it",
-                     r->host[1].name, c->text[i], is_valid ? "true" : "false");
-        }
-        is_valid = is_true;
+    const bool is_again = !is_ours && (!is_true || rng_next(&c->rng_again) % AGAIN_EVERY == 0);
+    if (is_again && (!is_true || c->solvers == 0)) {
+        is_true = solve_again(c, leaf, is_true, r->host[1].name);
+    } else if (is_again) {
+        put_again(c, leaf, r->host[1].name);
     }
     atomic_fetch_add(&c->solved, 1);
-    atomic_fetch_add(&c->nodes, nodes);
-    if (!is_valid) {
-        atomic_fetch_add(&c->false_claims, 1);
-        atomic_store(&c->first_false, leaf);
+    atomic_fetch_add(&c->nodes, r->status.nodes);
+    if (!is_true) {
+        note_false(c, leaf);
         engine_stop(c->engine);
     }
+}
+
+static void show_barred(void *self, unsigned i, const char *host, const char *why)
+{
+    char text[GAME_TEXT_MAX];
+    leaf_text(self, i, text);
+    log_fail(program, "%s: worker %s %s, and is given no more leaves", text, host, why);
 }
 
 static void show_refusal(void *self, unsigned shard, const char *why, const struct engine_status *s)
@@ -185,35 +262,57 @@ static void show_progress(void *self, const struct engine_bag_progress *p)
     say_progress(c, &c->progress_us);
 }
 
-/* Those of a position, so many at a time. */
-static void solve_over_cluster(struct check *c)
+static void run_bags(struct check *c)
 {
     struct job common = {.game = &game_othello_claim,
                          .algorithm = algorithm_by_name("abdada"),
                          .depth = 1,
                          .remote_depth = PROTO_REMOTE_DEPTH_AUTO};
     job_set_namespace(&common, (uint32_t)clock_unique() | 1); /* nobody has answers already */
-    for (size_t first = 0;
-         first < c->part.kept && atomic_load(&c->first_false) == SIZE_MAX && !c->has_failed;
-         first += BAG_MAX) {
-        const size_t left = c->part.kept - first;
+    for (; c->first_of_bag < c->part.kept && atomic_load(&c->first_false) == SIZE_MAX &&
+           !c->has_failed;
+         c->first_of_bag += BAG_MAX) {
+        const size_t left = c->part.kept - c->first_of_bag;
         struct engine_bag_progress total;
-        struct engine_bag bag = {.self = c,
-                                 .count = (unsigned)(left < BAG_MAX ? left : BAG_MAX),
-                                 .common = &common,
-                                 .position = leaf_text,
-                                 .done = take_leaf,
-                                 .progress = show_progress,
-                                 .refused = show_refusal};
-        for (unsigned i = 0; i < bag.count; i++) {
-            proof_claim_text(&c->part.leaf[first + i], c->text[i]);
-        }
-        c->first_text = first;
+        const struct engine_bag bag = {.self = c,
+                                       .count = (unsigned)(left < BAG_MAX ? left : BAG_MAX),
+                                       .common = &common,
+                                       .position = leaf_text,
+                                       .done = take_leaf,
+                                       .progress = show_progress,
+                                       .refused = show_refusal,
+                                       .barred = show_barred};
         const enum err err = engine_run_bag(c->engine, &bag, &total);
         if (err != ERR_OK) {
             log_fail(program, "%s", err_text(err));
             c->has_failed = true;
         }
+    }
+}
+
+/* All leaves that are kept. */
+static void solve_over_cluster(struct check *c)
+{
+    pthread_t thread[THREADS_MAX];
+    pthread_mutex_init(&c->lock, NULL);
+    pthread_cond_init(&c->changed, NULL);
+    while (c->solvers < c->threads &&
+           pthread_create(&thread[c->solvers], NULL, solve_agains, c) == 0) {
+        c->solvers++;
+    }
+    run_bags(c);
+    pthread_mutex_lock(&c->lock);
+    c->is_all = true;
+    pthread_cond_broadcast(&c->changed);
+    pthread_mutex_unlock(&c->lock);
+    for (unsigned i = 0; i < c->solvers; i++) {
+        pthread_join(thread[i], NULL);
+    }
+    pthread_cond_destroy(&c->changed);
+    pthread_mutex_destroy(&c->lock);
+    const size_t first = atomic_load(&c->first_false);
+    if (first != SIZE_MAX) {
+        c->false_claim = c->part.leaf[first];
     }
 }
 
@@ -223,12 +322,8 @@ static bool open_cluster(struct check *c)
     char why[ENGINE_WHY_MAX];
     c->resources.threads = c->threads;
     c->resources.is_private = true;
-    c->text = calloc(BAG_MAX, sizeof *c->text);
-    const enum err err = c->text == NULL
-                             ? ERR_NOMEM
-                             : cli_engine_open(&c->engine, program, &c->resources, NULL, why);
-    if (err != ERR_OK) {
-        log_fail(program, "%s", c->text == NULL ? err_text(ERR_NOMEM) : why);
+    if (cli_engine_open(&c->engine, program, &c->resources, NULL, why) != ERR_OK) {
+        log_fail(program, "%s", why);
         return false;
     }
     if (engine_shards_up(c->engine) == 0) {
@@ -241,14 +336,6 @@ static bool open_cluster(struct check *c)
 static bool solve_position(void *self)
 {
     struct check *c = self;
-    if (c->engine != NULL) {
-        solve_over_cluster(c);
-        const size_t first = atomic_load(&c->first_false);
-        if (first != SIZE_MAX) {
-            c->false_claim = c->part.leaf[first];
-        }
-        return first == SIZE_MAX && !c->has_failed;
-    }
     struct placement_thread thread[THREADS_MAX];
     const size_t threads = c->part.kept < c->threads ? c->part.kept : c->threads;
     unsigned started = 1;
@@ -272,7 +359,7 @@ static bool solve_position(void *self)
 /* Who lied once may have lied about what was not solved here as well. */
 static bool is_in_doubt(const struct check *c)
 {
-    return c->lies > 0 && c->by_workers > c->again;
+    return atomic_load(&c->lies) > 0 && c->by_workers > atomic_load(&c->solved_again);
 }
 
 /* What is proved: "BOARD SIDE +6". */
@@ -306,8 +393,8 @@ static void print_json(const struct check *c, const char *first_false, double ms
     json_text(&j, "first_false", first_false);
     if (c->engine != NULL) {
         json_number(&j, "by_workers", (int64_t)c->by_workers);
-        json_number(&j, "solved_again", (int64_t)c->again);
-        json_number(&j, "lies", (int64_t)c->lies);
+        json_number(&j, "solved_again", (int64_t)atomic_load(&c->solved_again));
+        json_number(&j, "lies", (int64_t)atomic_load(&c->lies));
     }
     json_number(&j, "seed", (int64_t)c->seed);
     json_number(&j, "nodes", (int64_t)atomic_load(&c->nodes));
@@ -334,7 +421,7 @@ static void print(const struct check *c, bool is_valid, double ms)
     }
     if (c->engine != NULL) {
         printf("\n%" PRIu64 " leaves solved by workers, %" PRIu64 " of them here as well",
-               c->by_workers, c->again);
+               c->by_workers, atomic_load(&c->solved_again));
     }
     printf("\n%s\n", !is_valid        ? "the proof does not hold"
                      : is_in_doubt(c) ? "it is not known: workers lied"
@@ -362,7 +449,7 @@ static int report(struct check *c)
         log_fail(program,
                  "%s: %" PRIu64
                  " answers of workers were lies, and others may be: check without them",
-                 c->path, c->lies);
+                 c->path, atomic_load(&c->lies));
     }
     return first != SIZE_MAX || is_in_doubt(c);
 }
@@ -400,8 +487,11 @@ static int solve_all(struct check *c)
     (void)placement_begin(&c->placement, &place, clock_us());
     proof_reader_rewind(&c->reader);
     c->part.keeps = keeps_sample;
-    c->part.solve = solve_position;
+    c->part.solve = c->engine == NULL ? solve_position : NULL;
     const int status = read_proof(c, &c->part);
+    if (status < 0 && c->engine != NULL) {
+        solve_over_cluster(c);
+    }
     return c->has_failed ? 1 : status < 0 ? report(c) : status;
 }
 
@@ -489,7 +579,6 @@ int cli_check(int argc, char *argv[])
     }
     status = is_alone || open_cluster(&check) ? check_file(&check) : 1;
     engine_close(&check.engine);
-    free(check.text);
     proof_reader_close(&check.reader);
     proof_contents_close(&check.contents);
     proof_contents_close(&check.part);

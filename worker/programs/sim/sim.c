@@ -146,7 +146,7 @@ static int read_options(struct sim *s, int argc, char *argv[])
         {"shards", "N",
          "of the table (default: one for 16 workers); the first is on the first host, and so on",
          &s->shards, OPTION_U32, 0, 1, LAB_SHARDS_MAX},
-        {"node-us", "X", "time of a node (default: tree 1, chess 0.2, othello 0.3, solved 0.028)",
+        {"node-us", "X", "time of a node (default: tree 1, chess 0.2, othello 0.3, solved 0.04)",
          &s->node_us, OPTION_REAL},
         {"rtt-us", "X", "network round trip (default 100)", &s->rtt_us, OPTION_REAL},
         {"jitter-us", "X", "added to each way, uniform in 0..X", &s->jitter_us, OPTION_REAL},
@@ -227,7 +227,7 @@ static double node_us_of(const struct job *job, bool is_timed)
     bool is_solved =
         !is_timed && game->depth_left != NULL && job->depth >= game->depth_left(job->position);
     return strcmp(game->name, "tree") == 0 ? 1.0
-           : is_solved                     ? 0.028
+           : is_solved                     ? 0.04
            : game->depth_left != NULL      ? 0.3
                                            : 0.2;
 }
