@@ -216,7 +216,8 @@ static void settle(struct shard_peers *p, uint64_t until_ns)
 /* Over the budget for all, a slow reader goes, or who sends half a message. */
 static void keep_budget(struct shard_peers *p)
 {
-    while (p->held > p->held_max + (size_t)(p->open - p->pending) * PEERS_HELD_EACH) {
+    while (p->open > 0 &&
+           p->held > p->held_max + (size_t)(p->open - p->pending) * PEERS_HELD_EACH) {
         p->outside.slow_closed++;
         disconnect(p, who_largest(p->connection, p->connections_max));
     }

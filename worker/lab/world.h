@@ -1,7 +1,7 @@
 /* world: the state of a virtual cluster, shared by the files of this folder alone. Each of them
  * needs only those before it in this order, with no circle:
- *   lab.h, event, world.h, lab_link, lab_shard, lab_front, lab_worker, lab_liar, step, drain, run,
- *   chaos_draw, chaos
+ *   lab.h, event, world.h, lab_link, lab_stream, lab_dealer, lab_service, lab_shard, lab_front,
+ *   lab_worker, lab_liar, lab_intruder, step, drain, run, chaos_draw, chaos
  * Pure. Threads: one at a time. */
 #ifndef WORKER_LAB_WORLD_H
 #define WORKER_LAB_WORLD_H
@@ -15,6 +15,10 @@
 #include "worker/lab/lab.h"
 
 struct lab;
+struct lab_net; /* these four: lab_stream.h, lab_dealer.h */
+struct lab_stream;
+struct lab_service;
+struct lab_dealer;
 
 /* A front-end: the engine's job logic over one searcher. */
 struct lab_front {
@@ -74,6 +78,7 @@ struct lab_worker {
     uint64_t last_out[LAB_SHARDS_MAX], last_in[LAB_SHARDS_MAX]; /* numbers that arrived: checked */
     uint64_t lossy; /* bit i: something for shard i was lost since both live */
     uint64_t indexed; /* bit i: shard i has given it a worker index; for a planted fault */
+    struct lab_dealer *dealer; /* its connections, one for each shard, where they are simulated */
 };
 
 struct lab_shard {
@@ -87,6 +92,7 @@ struct lab_shard {
     uint64_t busy_ns;
     uint64_t memory_bytes; /* at its start */
     struct lab_packet *backlog, **backlog_end; /* came while it stood still */
+    struct lab_service *service; /* its connections, where they are simulated */
 };
 
 enum { LAB_LIAR_SESSIONS = 6, LAB_LIAR_NODES = 128, LAB_LIAR_LIST = 24 };
@@ -97,6 +103,7 @@ struct lab_liar {
     struct tt_ask node[LAB_LIAR_NODES]; /* a ring: asked for lately */
     unsigned received;
     uint32_t connection[LAB_SHARDS_MAX][LAB_LIAR_SESSIONS]; /* counts up */
+    struct lab_stream *stream[LAB_SHARDS_MAX][LAB_LIAR_SESSIONS]; /* where they are simulated */
     bool refused; /* set when its last message was refused */
     union { /* of the message that it makes */
         struct tt_store stores[LAB_LIAR_LIST];
@@ -119,6 +126,7 @@ struct lab {
     uint64_t slow_ns; /* of a node after the end: few nodes, but polls in time for every patience */
     /* state */
     struct lab_heap heap;
+    struct lab_net *net; /* NULL: connections are not simulated, messages go to the shards' cores */
     uint64_t now_ns;
     uint64_t node_ns; /* the option, then slow_ns */
     uint64_t
