@@ -354,8 +354,8 @@ void lab_dealer_dial(struct lab_worker *w, unsigned shard)
         return;
     }
     bool is_new = d->state < LAB_READY;
-    uint64_t oldest_ns = is_new ? d->began_ns : d->stream->half[LAB_SERVER].oldest_ns;
-    if (!is_new && oldest_ns == 0) {
+    uint64_t oldest_ns = d->began_ns;
+    if (!is_new && !lab_stream_is_unconfirmed(d->stream, LAB_SERVER, &oldest_ns)) {
         return;
     }
     if (now_ns >= oldest_ns + net->unconfirmed_ns) {

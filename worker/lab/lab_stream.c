@@ -178,7 +178,7 @@ static void send_segment(struct lab_stream *s, enum lab_end to, enum segment wha
     }
     uint64_t arrives_ns = lab_arrives(s->lab, s->worker, s->shard, way, at_ns, delay_ns, length);
     half->last_ns = arrives_ns > half->last_ns ? arrives_ns : half->last_ns;
-    half->oldest_ns = half->oldest_ns != 0 ? half->oldest_ns : at_ns;
+    half->sent_ns[half->sent++ % LAB_SEGMENTS] = at_ns;
     push_event(s, half->last_ns, packet);
 }
 
@@ -441,6 +441,7 @@ static bool take_held(struct lab_stream *s, enum lab_end to)
     while (held != NULL) {
         struct lab_packet *packet = held;
         held = packet->next;
+        in->taken++;
         any = take_segment(s, packet) || any;
     }
     return any;
@@ -450,6 +451,13 @@ static bool take_held(struct lab_stream *s, enum lab_end to)
 static bool is_gone(const struct lab_stream *s, enum lab_end to)
 {
     return to == LAB_SERVER && is_down(s) && service_of(s)->is_silent;
+}
+
+bool lab_stream_is_unconfirmed(const struct lab_stream *s, enum lab_end to, uint64_t *since_ns)
+{
+    const struct lab_half *half = &s->half[to];
+    *since_ns = half->sent_ns[half->taken % LAB_SEGMENTS];
+    return half->taken != half->sent;
 }
 
 struct lab_stream *lab_stream_arrive(struct lab *lab, const struct lab_event *e, enum lab_end *at)
@@ -475,10 +483,10 @@ struct lab_stream *lab_stream_arrive(struct lab *lab, const struct lab_event *e,
         keep_for_later(s, packet);
         return NULL;
     }
-    in->oldest_ns = lab->now_ns >= in->last_ns ? 0 : lab->now_ns;
     if (what == AGAIN) {
         free(packet);
         return take_held(s, *at) ? s : NULL;
     }
+    in->taken++;
     return take_segment(s, packet) ? s : NULL;
 }

@@ -15,6 +15,8 @@ enum lab_end { LAB_CLIENT, LAB_SERVER, LAB_ENDS };
 
 enum { LAB_NOBODY = UINT32_MAX };
 
+enum { LAB_SEGMENTS = 64 };
+
 /* What goes to one end. */
 struct lab_half {
     struct lab_packet *arrived, **arrived_end; /* not read yet */
@@ -23,7 +25,8 @@ struct lab_half {
     size_t unread; /* bytes that arrived and were not read */
     size_t under_way; /* bytes that were sent and not read */
     uint64_t last_ns; /* when the last arrives: none overtakes */
-    uint64_t oldest_ns; /* when the oldest that has not arrived was sent; 0: all has */
+    uint64_t sent_ns[LAB_SEGMENTS]; /* times of the last segments, a ring */
+    uint32_t sent, taken; /* segments: sent; of them arrived */
     bool is_open; /* the process at this end has the socket */
     bool is_ended; /* set when the other end's close, or a reset, has arrived */
     bool wants_room; /* the other end found the buffers full */
@@ -117,6 +120,10 @@ size_t lab_stream_read(struct lab_stream *s, enum lab_end by, uint8_t *to, size_
 void lab_stream_close(struct lab_stream *s, enum lab_end by, bool is_silent);
 /* Both ends are told at once; what was under way is gone. */
 void lab_stream_reset(struct lab_stream *s);
+
+/* When the oldest segment that has not arrived there was sent, later where there are many; false:
+ * all have. */
+bool lab_stream_is_unconfirmed(const struct lab_stream *s, enum lab_end to, uint64_t *since_ns);
 
 /* LAB_STREAM happens: the stream at whose end `at` something is new, or NULL. Takes the packet. */
 struct lab_stream *lab_stream_arrive(struct lab *lab, const struct lab_event *e, enum lab_end *at);
