@@ -248,7 +248,9 @@ enum err chaos_draw(uint64_t seed, const struct chaos_wish *wish, struct chaos_p
         o->heartbeat_ms = HEARTBEAT_CARD_MS;
     }
     o->is_mixed = percent(&state, 50);
-    o->is_wired = rng_mix(seed ^ UINT64_C(0x3172e)) % 2 == 0;
+    const uint64_t net = rng_mix(seed ^ UINT64_C(0x3172e));
+    o->is_wired = net % 2 == 0;
+    o->has_keys = net % 8 == 0;
     o->planted = wish->planted;
     *out = plan;
     return ERR_OK;
@@ -343,17 +345,19 @@ static unsigned draw_rolling_upgrade(uint64_t *state, const struct chaos_plan *p
 unsigned chaos_draw_faults(const struct chaos_plan *plan, uint64_t within_ns,
                            struct lab_fault fault[LAB_FAULTS_MAX])
 {
-    static const enum lab_fault_kind kinds[] = {
-        LAB_KILL, LAB_KILL,  LAB_KILL, LAB_STALL,   LAB_STALL, LAB_CUT,       LAB_CUT,
-        LAB_CUT,  LAB_DELAY, LAB_LOSS, LAB_UPGRADE, LAB_RESET, LAB_HALF_OPEN, LAB_DEAF};
-    /* The last ones are of connections. */
-    const unsigned kinds_here = sizeof kinds / sizeof *kinds - (plan->lab.is_wired ? 0 : 3);
+    static const enum lab_fault_kind kinds[] = {LAB_KILL,  LAB_KILL, LAB_KILL,   LAB_STALL,
+                                                LAB_STALL, LAB_CUT,  LAB_CUT,    LAB_CUT,
+                                                LAB_DELAY, LAB_LOSS, LAB_UPGRADE};
+    static const enum lab_fault_kind of_connections[] = {LAB_RESET, LAB_HALF_OPEN, LAB_DEAF};
     uint64_t state = rng_mix(plan->seed ^ UINT64_C(0xfa17));
     unsigned drawn = 1 + rng_below(&state, FAULTS_DRAWN_MAX);
     unsigned count = plan->faults != 0 ? plan->faults : drawn;
     for (unsigned i = 0; i < count; i++) {
         struct lab_fault *f = &fault[i];
-        *f = (struct lab_fault){.kind = kinds[rng_below(&state, kinds_here)]};
+        *f = (struct lab_fault){.kind = kinds[rng_below(&state, sizeof kinds / sizeof *kinds)]};
+        if (plan->lab.is_wired && percent(&state, 25)) {
+            f->kind = of_connections[rng_below(&state, 3)];
+        }
         if (f->kind == LAB_UPGRADE) {
             f->amount = PROTO_LOWEST + rng_below(&state, PROTO_VERSION - PROTO_LOWEST + 1);
             draw_victims(&state, plan, f);
@@ -395,7 +399,10 @@ void chaos_describe(const struct chaos_plan *plan, char *text, size_t size)
                        : "loose",
              j->waits ? "waits" : "searches on", j->remote_depth, o->share_depth, plan->posts,
              o->fronts, o->workers, o->threads, o->shards, o->bandwidth / 1000, plan->lie_ns / 1000,
-             o->node_ns / 1000, o->is_mixed ? ", versions mixed" : "", o->is_wired ? ", wired" : "",
+             o->node_ns / 1000, o->is_mixed ? ", versions mixed" : "",
+             o->has_keys   ? ", wired with keys"
+             : o->is_wired ? ", wired"
+                           : "",
              o->rtt_ns / 1000, o->jitter_ns / 1000, o->loss_ppm, o->heartbeat_ms,
              o->inflight_age_max_ms, o->rto_min_us, o->rto_max_us, o->probe_us);
 }

@@ -11,58 +11,6 @@ enum {
     READ_BYTES = 4096,
 };
 
-/* ---- ZMTP ---- */
-
-static const char ready[] = "\5READY\13Socket-Type\0\0\0\6DEALER\10Identity\0\0\0";
-
-size_t lab_zmtp_header(uint8_t out[LAB_FRAME_OVERHEAD], uint8_t flags, size_t length)
-{
-    out[0] = flags;
-    out[1] = (uint8_t)length;
-    if (length < 256) {
-        return 2;
-    }
-    out[0] |= LAB_FRAME_LONG;
-    for (unsigned i = 8; i > 0; i--, length >>= 8) {
-        out[i] = (uint8_t)length;
-    }
-    return LAB_FRAME_OVERHEAD;
-}
-
-size_t lab_zmtp_hello(uint8_t *out)
-{
-    memset(out, 0, LAB_GREETING_BYTES);
-    memcpy(out, "\xff\0\0\0\0\0\0\0\1\x7f\3\1NULL", 16);
-    size_t n = LAB_GREETING_BYTES;
-    n += lab_zmtp_header(out + n, LAB_FRAME_COMMAND, sizeof ready);
-    memcpy(out + n, ready, sizeof ready);
-    return n + sizeof ready;
-}
-
-int lab_zmtp_frame(const uint8_t *in, size_t length, struct lab_frame *out)
-{
-    if (length == 0) {
-        return 0;
-    }
-    size_t header = in[0] & LAB_FRAME_LONG ? LAB_FRAME_OVERHEAD : 2;
-    uint64_t size = 0;
-    if (in[0] > 7 || (in[0] & LAB_FRAME_COMMAND && in[0] & LAB_FRAME_MORE)) {
-        return -1;
-    }
-    if (length < header) {
-        return 0;
-    }
-    for (size_t i = 1; i < header; i++) {
-        size = size << 8 | in[i];
-    }
-    if (size > 2 * PROTO_MESSAGE_MAX) {
-        return -1;
-    }
-    *out = (struct lab_frame){
-        .flags = in[0], .body = in + header, .length = size, .used = header + size};
-    return length >= out->used;
-}
-
 /* ---- bytes ---- */
 
 static uint8_t *reserve(struct lab_bytes *b, size_t more)
@@ -184,18 +132,29 @@ static void flush(struct lab_worker *w, unsigned shard, uint64_t at_ns)
     dial_at(w, shard, at_ns + w->lab->net->unconfirmed_ns);
 }
 
+static void put_frame(struct lab_worker *w, unsigned shard, uint8_t flags, const uint8_t *bytes,
+                      size_t length)
+{
+    struct lab_dealer *d = &w->dealer[shard];
+    uint8_t *at = reserve(&d->out, length + LAB_CURVE_OVERHEAD);
+    if (w->lab->net->has_keys) {
+        d->out.end += lab_curve_seal(&d->curve, flags, bytes, length, at);
+        return;
+    }
+    d->out.end += lab_zmtp_header(at, flags, length);
+    put(&d->out, bytes, length);
+}
+
 bool lab_dealer_send(struct lab_worker *w, unsigned shard, uint64_t at_ns, const uint8_t *bytes,
                      size_t length)
 {
     struct lab_dealer *d = &w->dealer[shard];
-    uint8_t header[LAB_FRAME_OVERHEAD];
     if (d->state != LAB_READY || d->queued >= HIGH_WATER) {
         return false;
     }
     w->lab->result.messages++;
     w->lab->result.bytes += length;
-    put(&d->out, header, lab_zmtp_header(header, 0, length));
-    put(&d->out, bytes, length);
+    put_frame(w, shard, 0, bytes, length);
     d->queued++;
     flush(w, shard, at_ns);
     return true;
@@ -228,48 +187,70 @@ static bool is_named(const struct lab_frame *f, const char *name)
     return f->length > n && f->body[0] == n && memcmp(f->body + 1, name, n) == 0;
 }
 
-/* False: it is none that a shard may send now. */
-static bool take_command(struct lab_worker *w, unsigned shard, const struct lab_frame *f)
+static bool take_ping(struct lab_worker *w, unsigned shard, const struct lab_frame *f)
 {
-    struct lab_dealer *d = &w->dealer[shard];
-    if (d->state == LAB_HANDSHAKE && is_named(f, "READY")) {
-        d->state = LAB_READY;
-        d->retry_ns = w->lab->net->reconnect_ns;
-        w->lossy &= ~(UINT64_C(1) << shard); /* a session begins anew */
-        return true;
+    uint8_t pong[64] = "\4PONG";
+    if (!is_named(f, "PING") || f->length < 7 || f->length > sizeof pong) {
+        return false;
     }
-    if (d->state == LAB_READY && is_named(f, "PING") && f->length >= 7) {
-        uint8_t header[LAB_FRAME_OVERHEAD];
-        put(&d->out, header, lab_zmtp_header(header, LAB_FRAME_COMMAND, f->length - 2));
-        put(&d->out, "\4PONG", 5);
-        put(&d->out, f->body + 7, f->length - 7);
-        flush(w, shard, w->lab->now_ns);
-        return true;
-    }
-    return false;
+    memcpy(pong + 5, f->body + 7, f->length - 7);
+    put_frame(w, shard, LAB_FRAME_COMMAND, pong, f->length - 2);
+    flush(w, shard, w->lab->now_ns);
+    return true;
 }
 
-static bool take_frame(struct lab_worker *w, unsigned shard, const struct lab_frame *f)
+static bool take_ready(struct lab_worker *w, unsigned shard, const struct lab_frame *f)
 {
-    if (f->flags & LAB_FRAME_COMMAND) {
-        return take_command(w, shard, f);
+    struct lab_dealer *d = &w->dealer[shard];
+    if (!is_named(f, "READY") || (w->lab->net->has_keys && !lab_curve_take_ready(&d->curve, f))) {
+        return false;
     }
-    if (w->dealer[shard].state != LAB_READY || f->flags & LAB_FRAME_MORE ||
-        f->length > PROTO_MESSAGE_MAX) {
+    d->state = LAB_READY;
+    d->retry_ns = w->lab->net->reconnect_ns;
+    w->lossy &= ~(UINT64_C(1) << shard); /* a session begins anew */
+    return true;
+}
+
+static bool take_welcome(struct lab_worker *w, unsigned shard, const struct lab_frame *f)
+{
+    struct lab_dealer *d = &w->dealer[shard];
+    if (!lab_curve_take_welcome(&d->curve, f)) {
+        return false;
+    }
+    d->state = LAB_HANDSHAKE;
+    d->out.end += lab_curve_initiate(&d->curve, reserve(&d->out, LAB_CURVE_COMMAND_BYTES));
+    flush(w, shard, w->lab->now_ns);
+    return true;
+}
+
+/* False: it is none that a shard may send now. */
+static bool take_frame(struct lab_worker *w, unsigned shard, struct lab_frame *f)
+{
+    struct lab_dealer *d = &w->dealer[shard];
+    if (d->state != LAB_READY) {
+        return f->flags & LAB_FRAME_COMMAND &&
+               (d->state == LAB_WELCOME ? take_welcome(w, shard, f) : take_ready(w, shard, f));
+    }
+    if (w->lab->net->has_keys && !lab_curve_unseal(&d->curve, f)) {
+        return false;
+    }
+    if (f->flags & LAB_FRAME_COMMAND) {
+        return take_ping(w, shard, f);
+    }
+    if (f->flags & LAB_FRAME_MORE || f->length > PROTO_MESSAGE_MAX) {
         return false;
     }
     give_to_worker(w, shard, f);
     return true;
 }
 
-static bool take_greeting(struct lab_dealer *d)
+static bool take_greeting(struct lab_worker *w, struct lab_dealer *d)
 {
     const uint8_t *at = d->in.at + d->in.begin;
-    bool is_right = at[0] == 0xff && at[9] == 0x7f && at[10] == 3 && at[11] == 1 &&
-                    memcmp(at + 12, "NULL\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 20) == 0 && at[32] == 0;
+    bool has_keys = w->lab->net->has_keys;
     d->in.begin += LAB_GREETING_BYTES;
-    d->state = LAB_HANDSHAKE;
-    return is_right;
+    d->state = has_keys ? LAB_WELCOME : LAB_HANDSHAKE;
+    return lab_zmtp_is_greeting(at, has_keys);
 }
 
 /* Takes whole frames; false when one is wrong. */
@@ -282,7 +263,7 @@ static bool take_all(struct lab_worker *w, unsigned shard)
         if (waiting(&d->in) < LAB_GREETING_BYTES) {
             return true;
         }
-        if (!take_greeting(d)) {
+        if (!take_greeting(w, d)) {
             return false;
         }
     }
@@ -312,16 +293,29 @@ static void read_all(struct lab_worker *w, unsigned shard)
     }
 }
 
+/* All that it can say before it hears anything. */
+static void greet(struct lab_worker *w, struct lab_dealer *d)
+{
+    const struct lab_net *net = w->lab->net;
+    uint8_t *at = reserve(&d->out, LAB_GREETING_BYTES + LAB_CURVE_COMMAND_BYTES);
+    if (!net->has_keys) {
+        d->out.end += lab_zmtp_hello(at);
+        return;
+    }
+    lab_curve_open(&d->curve, lab_net_keys(w->lab, w->index), net->server.public_key);
+    d->out.end += lab_zmtp_greeting(at, true);
+    d->out.end += lab_curve_hello(&d->curve, at + LAB_GREETING_BYTES);
+}
+
 static void serve(struct lab_worker *w, unsigned shard)
 {
     struct lab_dealer *d = &w->dealer[shard];
-    uint8_t hello[LAB_HELLO_BYTES];
     if (d->stream == NULL || w->faults.stalls > 0 || lab_is_deaf(w->lab, w->index, shard)) {
         return;
     }
     if (d->state == LAB_CONNECTING && d->stream->is_connected) {
         d->state = LAB_GREETING;
-        put(&d->out, hello, lab_zmtp_hello(hello));
+        greet(w, d);
     }
     if (d->state != LAB_CONNECTING && waiting(&d->out) > 0) {
         flush(w, shard, w->lab->now_ns);

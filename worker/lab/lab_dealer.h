@@ -9,8 +9,16 @@
 #define WORKER_LAB_LAB_DEALER_H
 
 #include "worker/lab/lab_stream.h"
+#include "worker/lab/lab_zmtp.h"
 
-enum lab_dealer_state { LAB_IDLE, LAB_CONNECTING, LAB_GREETING, LAB_HANDSHAKE, LAB_READY };
+enum lab_dealer_state {
+    LAB_IDLE,
+    LAB_CONNECTING,
+    LAB_GREETING,
+    LAB_WELCOME, /* with keys: it waits for WELCOME, ... */
+    LAB_HANDSHAKE, /* ... for READY */
+    LAB_READY,
+};
 
 /* Bytes in a row. */
 struct lab_bytes {
@@ -26,6 +34,7 @@ struct lab_dealer {
     uint64_t retry_ns; /* until it connects anew, the next time */
     unsigned queued; /* messages not sent yet, about */
     struct lab_bytes in, out;
+    struct lab_curve curve; /* with keys */
 };
 
 /* All of a worker, to all shards: they begin to connect. */
@@ -47,26 +56,5 @@ void lab_dealer_dial(struct lab_worker *w, unsigned shard);
 bool lab_dealer_is_through(const struct lab_worker *w, unsigned shard);
 /* Its connection at the shard; NULL: none that was accepted. */
 const struct connection *lab_dealer_connection(const struct lab_worker *w, unsigned shard);
-
-/* ---- ZMTP as a client speaks it ---- */
-
-enum { LAB_GREETING_BYTES = 64, LAB_FRAME_OVERHEAD = 9 };
-
-enum { LAB_FRAME_MORE = 1, LAB_FRAME_LONG = 2, LAB_FRAME_COMMAND = 4 };
-
-/* Greeting and READY of a DEALER without keys; out has LAB_HELLO_BYTES; returns how many. */
-enum { LAB_HELLO_BYTES = 128 };
-size_t lab_zmtp_hello(uint8_t *out);
-/* The header of a frame of so many bytes; returns its length. */
-size_t lab_zmtp_header(uint8_t out[LAB_FRAME_OVERHEAD], uint8_t flags, size_t length);
-
-struct lab_frame {
-    uint8_t flags;
-    const uint8_t *body;
-    size_t length, used; /* bytes of the body; of the frame */
-};
-
-/* Takes the frame at the front: 1; not all of it is here: 0; it is none: -1. */
-int lab_zmtp_frame(const uint8_t *in, size_t length, struct lab_frame *out);
 
 #endif

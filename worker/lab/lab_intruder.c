@@ -96,10 +96,22 @@ static void add_large(struct lab *lab, struct lab_intruding *i)
                size <= CONNECTION_MESSAGE_MAX && percent(lab, 50) ? size : below(lab, 3000));
 }
 
+/* With keys it has none that is allowed, and goes no further than a HELLO. */
+static size_t greet(const struct lab *lab, uint8_t *out)
+{
+    struct lab_curve curve;
+    if (!lab->net->has_keys) {
+        return lab_zmtp_hello(out);
+    }
+    lab_curve_open(&curve, &lab->net->server, lab->net->server.public_key);
+    size_t n = lab_zmtp_greeting(out, true);
+    return n + lab_curve_hello(&curve, out + n);
+}
+
 static void write_script(struct lab *lab, struct lab_intruding *i)
 {
-    uint8_t hello[LAB_HELLO_BYTES];
-    size_t n = lab_zmtp_hello(hello);
+    uint8_t hello[LAB_GREETING_BYTES + LAB_CURVE_COMMAND_BYTES];
+    size_t n = greet(lab, hello);
     unsigned kind = below(lab, 9);
     if (kind == 0) {
         add_random(lab, i, below(lab, 300));

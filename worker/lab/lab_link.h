@@ -8,7 +8,7 @@
 static inline bool lab_fault_is_of_links(const struct lab_fault *fault)
 {
     return fault->kind == LAB_CUT || fault->kind == LAB_DELAY || fault->kind == LAB_LOSS ||
-           fault->kind >= LAB_RESET;
+           fault->kind == LAB_RESET || fault->kind == LAB_HALF_OPEN || fault->kind == LAB_DEAF;
 }
 
 /* A message of that incarnation of a worker, or to it, leaves at `at_ns`. False: it gets lost. */

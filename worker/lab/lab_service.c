@@ -138,6 +138,11 @@ enum err lab_service_open(struct lab *lab, unsigned shard, const struct ttcore_o
         .held_max = lab->net->held_max,
     };
     enum err err = who_open(&service->access, NULL, why);
+    if (lab->net->has_keys) {
+        service->access.dir = "lab";
+        service->access.server = lab->net->server;
+        service->access.now = &lab->net->allowed;
+    }
     err = err == ERR_OK ? peers_open(&service->peers, &options) : err;
     s->core = service->peers.core;
     return err;
@@ -156,6 +161,7 @@ void lab_service_close(struct lab *lab, unsigned shard)
         lab_stream_close(TAILQ_FIRST(&service->all), LAB_SERVER, service->is_silent);
     }
     peers_close(&service->peers);
+    service->access.now = NULL; /* it stays the cluster's */
     who_close(&service->access);
     s->core = NULL;
 }
@@ -322,6 +328,82 @@ struct lab_stream *lab_service_meet(struct lab *lab, unsigned shard, struct in6_
     }
     serve_now(lab->shard[shard].service);
     return s;
+}
+
+/* All that there is to be read; returns how much of it found room. */
+static size_t read_all(struct lab_stream *s, uint8_t *to, size_t room)
+{
+    uint8_t rest[4096];
+    size_t got = 0, n;
+    while (got < room && (n = lab_stream_read(s, LAB_CLIENT, to + got, room - got)) > 0) {
+        got += n;
+    }
+    while (lab_stream_read(s, LAB_CLIENT, rest, sizeof rest) > 0) {
+    }
+    return got;
+}
+
+/* Whether the shard answers a HELLO by the right WELCOME. */
+static bool shake_hands(struct lab_visit *visit)
+{
+    uint8_t out[LAB_GREETING_BYTES + LAB_CURVE_COMMAND_BYTES];
+    uint8_t in[LAB_GREETING_BYTES + LAB_CURVE_COMMAND_BYTES];
+    struct lab_frame welcome;
+    size_t n = lab_zmtp_greeting(out, true);
+    n += lab_curve_hello(&visit->curve, out + n);
+    if (!lab_service_say(visit->stream, out, n)) {
+        return false;
+    }
+    n = read_all(visit->stream, in, sizeof in);
+    if (n <= LAB_GREETING_BYTES ||
+        lab_zmtp_frame(in + LAB_GREETING_BYTES, n - LAB_GREETING_BYTES, &welcome) != 1 ||
+        !lab_curve_take_welcome(&visit->curve, &welcome)) {
+        return false;
+    }
+    return lab_service_say(visit->stream, out, lab_curve_initiate(&visit->curve, out));
+}
+
+struct lab_visit *lab_visit_begin(struct lab *lab, unsigned shard, struct in6_addr from,
+                                  const struct keys_pair *own)
+{
+    uint8_t hello[LAB_HELLO_BYTES];
+    struct lab_visit *visit = calloc(1, sizeof *visit);
+    CHECK(visit != NULL);
+    visit->stream = lab_service_meet(lab, shard, from);
+    bool ok = visit->stream != NULL;
+    if (ok && own != NULL) {
+        lab_curve_open(&visit->curve, own, lab->net->server.public_key);
+        ok = shake_hands(visit);
+    } else if (ok) {
+        ok = lab_service_say(visit->stream, hello, lab_zmtp_hello(hello));
+    }
+    if (!ok || visit->stream->connection == NULL || !visit->stream->connection->is_ready) {
+        lab_visit_end(&visit);
+    }
+    return visit;
+}
+
+bool lab_visit_say(struct lab_visit *visit, const uint8_t *message, size_t length)
+{
+    uint8_t frame[LAB_CURVE_OVERHEAD + PROTO_JOB_BYTES];
+    CHECK(length <= PROTO_JOB_BYTES);
+    (void)read_all(visit->stream, frame, 0);
+    if (visit->curve.own != NULL) {
+        return lab_service_say(visit->stream, frame,
+                               lab_curve_seal(&visit->curve, 0, message, length, frame));
+    }
+    size_t n = lab_zmtp_header(frame, 0, length);
+    memcpy(frame + n, message, length);
+    return lab_service_say(visit->stream, frame, n + length);
+}
+
+void lab_visit_end(struct lab_visit **visit)
+{
+    if (*visit != NULL && (*visit)->stream != NULL) {
+        lab_stream_close((*visit)->stream, LAB_CLIENT, true);
+    }
+    free(*visit);
+    *visit = NULL;
 }
 
 /* ---- what is left ---- */

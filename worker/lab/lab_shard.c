@@ -253,58 +253,37 @@ bool lab_shard_overhear(struct lab *lab, const uint8_t *bytes, size_t length)
 /* ---- the liar ---- */
 
 /* Who is refused a handshake tries again with the next lie. */
-static bool meet_liar(struct lab *lab, unsigned index, unsigned who)
+static struct lab_visit *meet_liar(struct lab *lab, unsigned index, unsigned who)
 {
-    struct lab_stream **s = &lab->liar.stream[index][who];
+    struct lab_visit **visit = &lab->liar.visit[index][who];
     struct in6_addr from = {.s6_addr = {[10] = 0xff, [11] = 0xff, [12] = 10, [13] = 9}};
-    uint8_t hello[LAB_HELLO_BYTES];
     from.s6_addr[15] = (uint8_t)who;
-    if (*s != NULL && (*s)->half[LAB_CLIENT].is_ended) {
-        lab_shard_close_liar(lab, index, who);
+    if (*visit != NULL && (*visit)->stream->half[LAB_CLIENT].is_ended) {
+        lab_visit_end(visit);
     }
-    if (*s == NULL) {
-        *s = lab_service_meet(lab, index, from);
-        if (*s != NULL) {
-            (void)lab_service_say(*s, hello, lab_zmtp_hello(hello));
-        }
+    if (*visit == NULL) {
+        *visit = lab_visit_begin(lab, index, from,
+                                 lab->net->has_keys ? lab_net_keys_of_liar(lab, who) : NULL);
     }
-    return *s != NULL && (*s)->connection != NULL && (*s)->connection->is_ready;
+    return *visit;
 }
 
 void lab_shard_close_liar(struct lab *lab, unsigned index, unsigned who)
 {
-    struct lab_stream **s = &lab->liar.stream[index][who];
-    if (*s != NULL) {
-        lab_stream_close(*s, LAB_CLIENT, true); /* without a word */
-        *s = NULL;
-    }
+    lab_visit_end(&lab->liar.visit[index][who]);
 }
 
-/* It reads all that it is sent, and heeds nothing. */
-static void read_answers(struct lab_stream *s)
-{
-    uint8_t rest[4096];
-    while (lab_stream_read(s, LAB_CLIENT, rest, sizeof rest) > 0) {
-    }
-}
-
-/* As a frame of its connection. */
+/* As a frame of its connection; it reads what it is sent, and heeds nothing. */
 static bool say_lie(struct lab *lab, unsigned index, unsigned who, const uint8_t *bytes,
                     size_t length)
 {
-    uint8_t frame[LAB_FRAME_OVERHEAD + PROTO_JOB_BYTES];
-    size_t n = lab_zmtp_header(frame, 0, length);
-    CHECK(length <= PROTO_JOB_BYTES);
-    if (!meet_liar(lab, index, who)) {
+    struct lab_visit *visit = meet_liar(lab, index, who);
+    if (visit == NULL) {
         return false;
     }
-    struct lab_stream *s = lab->liar.stream[index][who];
-    read_answers(s);
-    memcpy(frame + n, bytes, length);
     struct ttcore_figures before = lab_shard_figures(lab, index);
-    bool ok = lab_service_say(s, frame, n + length);
+    bool ok = lab_visit_say(visit, bytes, length);
     struct ttcore_figures after = lab_shard_figures(lab, index);
-    read_answers(s);
     bool is_ignored = after.ignored > before.ignored;
     if (is_ignored) {
         lab_shard_close_liar(lab, index, who);
@@ -318,8 +297,9 @@ bool lab_shard_knows_liar(const struct lab *lab, unsigned index, unsigned who)
     const struct lab_shard *s = &lab->shard[index];
     uint8_t route[LAB_ROUTE_BYTES];
     if (lab->net != NULL) {
-        const struct lab_stream *stream = lab->liar.stream[index][who];
-        return stream != NULL && stream->connection != NULL && knows(s->core, stream->connection);
+        const struct lab_visit *visit = lab->liar.visit[index][who];
+        return visit != NULL && visit->stream->connection != NULL &&
+               knows(s->core, visit->stream->connection);
     }
     make_route(lab->machines + who, lab->liar.connection[index][who], route);
     return s->alive && ttcore_knows(s->core, route, sizeof route);

@@ -3,6 +3,7 @@
 #include "common/rng.h"
 #include "worker/lab/lab_link.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +37,61 @@ uint32_t lab_net_below(struct lab *lab, uint32_t n)
 
 /* ---- all streams ---- */
 
+/* ---- keys ---- */
+
+static int by_key(const void *a, const void *b)
+{
+    return memcmp(((const struct keys_user *)a)->public_key,
+                  ((const struct keys_user *)b)->public_key, KEYS_BYTES);
+}
+
+static unsigned users(const struct lab *lab)
+{
+    return lab->hosts + lab->options.fronts + LAB_LIAR_SESSIONS;
+}
+
+static enum keys_role role_of(const struct lab *lab, unsigned user)
+{
+    const unsigned liars = lab->hosts + lab->options.fronts;
+    bool is_worker = user < liars ? user < lab->hosts : lab_liar_role(user - liars) == PROTO_WORKER;
+    return is_worker ? KEYS_WORKER : KEYS_FRONT;
+}
+
+static enum err make_keys(struct lab *lab)
+{
+    struct lab_net *net = lab->net;
+    uint64_t seed = rng_mix(lab->options.seed ^ UINT64_C(0x4e75));
+    net->server = lab_curve_pair(seed);
+    net->pair = calloc(users(lab), sizeof *net->pair);
+    net->allowed.user = calloc(users(lab), sizeof *net->allowed.user);
+    if (net->pair == NULL || net->allowed.user == NULL) {
+        return ERR_NOMEM;
+    }
+    for (unsigned i = 0; i < users(lab); i++) {
+        struct keys_user *user = &net->allowed.user[i];
+        net->pair[i] = lab_curve_pair(rng_mix(seed + 1 + i));
+        memcpy(user->public_key, net->pair[i].public_key, KEYS_BYTES);
+        user->role = role_of(lab, i);
+        snprintf(user->name, sizeof user->name, "user%u", i);
+    }
+    net->allowed.count = users(lab);
+    net->allowed.holders = 1; /* the cluster, beside the shards */
+    qsort(net->allowed.user, net->allowed.count, sizeof *net->allowed.user, by_key);
+    return ERR_OK;
+}
+
+const struct keys_pair *lab_net_keys(const struct lab *lab, unsigned machine)
+{
+    bool is_front = machine < lab->options.fronts;
+    unsigned host = lab_place_of(lab, machine) / lab->options.threads;
+    return &lab->net->pair[is_front ? lab->hosts + machine : host];
+}
+
+const struct keys_pair *lab_net_keys_of_liar(const struct lab *lab, unsigned who)
+{
+    return &lab->net->pair[lab->hosts + lab->options.fronts + who];
+}
+
 enum err lab_net_open(struct lab *lab)
 {
     const struct lab_options *o = &lab->options;
@@ -55,7 +111,8 @@ enum err lab_net_open(struct lab *lab)
     net->reconnect_max_ns = o->probe_us * UINT64_C(2000);
     net->unconfirmed_ns = o->probe_us * UINT64_C(5000);
     net->pending_ns = (uint64_t)o->heartbeat_ms * PENDING_HEARTBEATS * MS;
-    return ERR_OK;
+    net->has_keys = o->has_keys;
+    return net->has_keys ? make_keys(lab) : ERR_OK;
 }
 
 void lab_net_close(struct lab *lab)
@@ -63,6 +120,8 @@ void lab_net_close(struct lab *lab)
     if (lab->net != NULL) {
         CHECK_THAT(lab->net->open == 0, "lab: every stream was closed at both ends");
         free(lab->net->stream);
+        free(lab->net->pair);
+        free(lab->net->allowed.user);
         free(lab->net);
         lab->net = NULL;
     }
@@ -453,10 +512,10 @@ static bool is_gone(const struct lab_stream *s, enum lab_end to)
     return to == LAB_SERVER && is_down(s) && service_of(s)->is_silent;
 }
 
-bool lab_stream_is_unconfirmed(const struct lab_stream *s, enum lab_end to, uint64_t *since_ns)
+bool lab_stream_is_unconfirmed(const struct lab_stream *s, enum lab_end to, uint64_t *sent_at_ns)
 {
     const struct lab_half *half = &s->half[to];
-    *since_ns = half->sent_ns[half->taken % LAB_SEGMENTS];
+    *sent_at_ns = half->sent_ns[half->taken % LAB_SEGMENTS];
     return half->taken != half->sent;
 }
 

@@ -9,6 +9,7 @@
 #define WORKER_LAB_LAB_STREAM_H
 
 #include "ttserver/net/peers.h"
+#include "worker/lab/lab_zmtp.h"
 #include "worker/lab/world.h"
 
 enum lab_end { LAB_CLIENT, LAB_SERVER, LAB_ENDS };
@@ -100,12 +101,21 @@ struct lab_net {
     uint32_t slots, open;
     uint32_t serial;
     struct lab_intruder intruder;
+    /* Who is let in, where connections have keys: a user for the workers of each host, one for each
+     * front-end, one for each session of the liar. */
+    bool has_keys;
+    struct keys_pair server;
+    struct keys_pair *pair; /* by user */
+    struct who_list allowed;
 };
 
 enum err lab_net_open(struct lab *lab);
 /* No stream is left. */
 void lab_net_close(struct lab *lab);
 uint32_t lab_net_below(struct lab *lab, uint32_t n);
+/* The keys of a machine, and of a session of the liar. */
+const struct keys_pair *lab_net_keys(const struct lab *lab, unsigned machine);
+const struct keys_pair *lab_net_keys_of_liar(const struct lab *lab, unsigned who);
 
 /* Of a machine that begins to connect at `at_ns`. LAB_NOBODY is there at once, and so is all that
  * the two say to each other. */
@@ -123,7 +133,7 @@ void lab_stream_reset(struct lab_stream *s);
 
 /* When the oldest segment that has not arrived there was sent, later where there are many; false:
  * all have. */
-bool lab_stream_is_unconfirmed(const struct lab_stream *s, enum lab_end to, uint64_t *since_ns);
+bool lab_stream_is_unconfirmed(const struct lab_stream *s, enum lab_end to, uint64_t *sent_at_ns);
 
 /* LAB_STREAM happens: the stream at whose end `at` something is new, or NULL. Takes the packet. */
 struct lab_stream *lab_stream_arrive(struct lab *lab, const struct lab_event *e, enum lab_end *at);
