@@ -12,11 +12,11 @@ SYSTEM := $(wildcard tests/system/test_*.py)
 LEFT_OUT_dev  := endings guides install kubernetes network python_package slurm ssh_cluster ttbench want
 LEFT_OUT_tsan := endings guides install kubernetes pictures python_client python_package redis slurm ssh_cluster tt ttbench want
 # What starts no thread has nothing for the thread sanitizer.
-LEFT_OUT_UNIT_tsan := bag_core bag_letter bugs chess_% cli_% front_core histogram lab lab_chaos lab_hosts letter lines memory othello othello_patterns \
+LEFT_OUT_UNIT_tsan := bag_core bag_letter bugs chess_% cli_% front_core histogram lab lab_chaos lab_hosts lab_net letter lines memory othello othello_patterns \
                       proto_% pushes redis_address redis_map remote_% search_game snapshot snapshots solver_memory tree% tt_% \
                       ttcore% turns worker_% zmtp zmtp_curve
 # What takes longest, which a group begins with, so that it does not end with one of them alone.
-SLOW := search_steal lab_chaos lab lab_hosts proto_client_random redis_shell search_parallel search_children endings \
+SLOW := search_steal lab_chaos lab lab_net lab_hosts proto_client_random redis_shell search_parallel search_children endings \
         letters othello backing lib python_package cluster failure guides kubernetes network connections redis uci ssh_cluster web
 # $(call slow_first,PREFIX,SUFFIX,PROGRAMS)
 slow_first = $(foreach slow,$(SLOW),$(filter $(1)$(slow)$(2),$(3))) $(filter-out $(SLOW:%=$(1)%$(2)),$(3))

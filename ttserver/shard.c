@@ -10,8 +10,6 @@
 
 enum {
     BACKLOG = 1024, /* a cluster starts at once */
-    ACCEPT_AT_A_TIME = 4, /* between turns of those who are connected */
-    ACCEPT_REST_MS = 1,
 };
 
 /* ---- callbacks ---- */
@@ -53,31 +51,13 @@ static void rest_from_accepting(struct shard *shard, uint64_t ms)
     uv_timer_start(&shard->accept_again, on_accept_again, ms, 0);
 }
 
-/* While there is no room each newcomer costs another its place: slowly, so that a handshake has the
- * time that it takes; but not so slowly that newcomers wait behind a thousand a second of one
- * address, which cost that address alone its places. */
 static void on_accept(uv_poll_t *poll, int status, int events)
 {
     struct shard *shard = poll->data;
-    uv_os_fd_t listener = -1;
-    bool was_full = false;
     (void)status;
     (void)events;
-    (void)uv_fileno((uv_handle_t *)poll, &listener);
-    for (unsigned i = 0; i < ACCEPT_AT_A_TIME; i++) {
-        was_full = was_full || peers_are_full(&shard->peers);
-        int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (fd >= 0) {
-            peers_accept(&shard->peers, fd);
-        } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-            peers_make_room(&shard->peers);
-            was_full = true;
-        } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-            break;
-        }
-    }
-    if (was_full) {
-        rest_from_accepting(shard, ACCEPT_REST_MS);
+    if (!peers_accept(&shard->peers, poll)) {
+        rest_from_accepting(shard, PEERS_ACCEPT_REST_MS);
     }
 }
 
@@ -199,11 +179,13 @@ enum err shard_open(struct shard *shard, const struct shard_options *options)
     shard->program = options->program;
     shard->ended = options->ended;
     shard->metrics = options->metrics;
+    shard->sockets = sockets_port(&shard->loop);
     shard->tick_ms = heartbeat_ms >= 4 ? heartbeat_ms / 4 : 1;
     struct peers_options peers = {.program = options->program,
                                   .core = options->core,
                                   .access = options->access,
-                                  .loop = &shard->loop,
+                                  .port = &shard->sockets,
+                                  .pending_ms = PEERS_PENDING_MS,
                                   .connections_max = options->connections_max,
                                   .held_max = options->held_max};
     enum err err = peers_open(&shard->peers, &peers);

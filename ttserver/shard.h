@@ -10,6 +10,7 @@
 #include "common/listen.h"
 #include "ttserver/net/peers.h"
 #include "ttserver/shard_metrics.h"
+#include "ttserver/sockets.h"
 
 struct shard_options {
     const char *program; /* in the log */
@@ -41,13 +42,14 @@ struct shard {
     uint64_t tick_ms;
     /* the thread's */
     uv_loop_t loop;
+    struct socket_port sockets;
     uv_check_t after_poll;
     uv_idle_t more; /* active while somebody waits for a turn: the loop polls without waiting */
     uv_timer_t tick;
     uv_timer_t second; /* for people: the log, the figures */
     uv_timer_t accept_again; /* active while nobody is accepted */
     uv_async_t stop, reread;
-    struct peers peers;
+    struct shard_peers peers;
 };
 
 /* Listens and is ready to run. ERR_NOMEM, ERR_RANGE (core options), ERR_EXIST (address in use),

@@ -50,7 +50,8 @@ def invariants_survive_random_faults():
     equal(summary["runs"], RUNS)
     equal(summary["failures"], 0)
     for what in ("kills", "restarts", "stalls", "cuts", "delays", "lossy_links", "messages_lost",
-                 "sessions_expired", "shards_down", "timeouts", "prolonged"):
+                 "sessions_expired", "shards_down", "timeouts", "prolonged", "resets", "half_open", "deaf",
+                 "intrusions", "connection_storms"):
         check(summary[what] >= RUNS / 10, what, "only", summary[what], "times: faults do not bite")
     for what in LIES:
         taken = summary["lies_taken_" + what]
@@ -82,6 +83,9 @@ def planted_faults_are_caught():
                           ("lose-reports", "last reports missing"),
                           ("stale-index", "unevenly on jobs"),
                           ("lose-versions", "pairs without a session"),
+                          ("lose-rest", "streams that are no ZMTP"),
+                          ("lose-budget", "budgets of connections"),
+                          ("keep-half-open", "connections left"),
                           ("false-results", "sequentially")):
         status, failures, _ = chaos(f"1..{PLANTED}", "--plant", plant)
         caught = [f for f in failures if broken in f["broken"]]

@@ -89,6 +89,9 @@ static inline void assert_nothing_left(const struct lab_result *r)
     assert_int_equal(r->reports_missing, 0);
     assert_int_equal(r->requests_left, 0);
     assert_int_equal(r->grown, 0);
+    assert_int_equal(r->broken_streams, 0);
+    assert_int_equal(r->over_budget, 0);
+    assert_int_equal(r->connections_left, 0);
 }
 
 #endif

@@ -1,19 +1,18 @@
 #include "ttserver/net/connection.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 enum {
     OUT_MIN = 1024,
     READ_ON = 4096, /* behind a message of which a part is here */
 };
 
-void connection_init(struct connection *c, int fd, const struct zmtp_server *server, size_t *held)
+void connection_init(struct connection *c, const struct socket_port *port, void *socket,
+                     const struct zmtp_server *server, size_t *held)
 {
-    c->fd = fd;
+    c->port = port;
+    c->socket = socket;
     c->held = held;
     c->need = 1;
     zmtp_init(&c->zmtp, server);
@@ -32,14 +31,8 @@ static void free_buffer(struct connection *c, uint8_t **buffer, size_t *size)
 
 void connection_close(struct connection *c)
 {
-    uint8_t rest[512];
-    /* Bytes that nobody read would make close() reset the connection, and the peer lose our last
-     * words. */
-    shutdown(c->fd, SHUT_WR);
-    for (int i = 0; i < 16 && recv(c->fd, rest, sizeof rest, MSG_DONTWAIT) > 0; i++) {
-    }
-    close(c->fd);
-    c->fd = -1;
+    c->port->close(c->socket);
+    c->socket = NULL;
     free_buffer(c, &c->in, &c->in_size);
     free_buffer(c, &c->out, &c->out_size);
     zmtp_close(&c->zmtp);
@@ -74,11 +67,12 @@ uint8_t *connection_read(struct connection *c, uint8_t *scratch, size_t *length)
     CHECK_THAT(c->in_used == 0 || c->in_used + most <= c->in_size,
                "connection: what is read has room");
     uint8_t *at = c->in_used > 0 ? c->in : scratch;
-    ssize_t n = recv(c->fd, at + c->in_used, most, MSG_DONTWAIT);
+    ssize_t n = c->port->read(c->socket, at + c->in_used, most);
     if (n <= 0) {
-        c->is_broken = n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+        c->is_broken = n == SOCKET_ENDED;
         return NULL;
     }
+    CHECK_THAT((size_t)n <= most, "connection: no more is read than there is room for");
     *length = c->in_used + (size_t)n;
     return at;
 }
@@ -157,15 +151,15 @@ void connection_put_ping(struct connection *c)
 void connection_flush(struct connection *c)
 {
     while (connection_waiting(c) > 0 && !c->is_broken) {
-        ssize_t n =
-            send(c->fd, c->out + c->out_begin, connection_waiting(c), MSG_DONTWAIT | MSG_NOSIGNAL);
-        if (n > 0) {
+        ssize_t n = c->port->write(c->socket, c->out + c->out_begin, connection_waiting(c));
+        if (n == SOCKET_LATER) {
+            return;
+        }
+        if (n == SOCKET_ENDED) {
+            c->is_broken = true;
+        } else {
             c->out_begin += (size_t)n;
             CHECK_THAT(c->out_begin <= c->out_end, "connection: what was sent had waited");
-        } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-            return;
-        } else if (errno != EINTR) {
-            c->is_broken = true;
         }
     }
     c->out_begin = c->out_end = 0;

@@ -10,6 +10,7 @@
 
 #include "proto/codec.h"
 #include "ttserver/core/actions.h"
+#include "ttserver/net/socket_port.h"
 #include "ttserver/net/turns.h"
 #include "ttserver/net/zmtp.h"
 
@@ -18,7 +19,6 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/queue.h>
-#include <uv.h>
 
 enum {
     /* A message above PROTO_MESSAGE_MAX is counted and refused; one above this ends the connection
@@ -35,7 +35,8 @@ struct who_user; /* ttserver/net/who.h */
 
 struct connection {
     /* fixed after open */
-    int fd;
+    const struct socket_port *port;
+    void *socket; /* of the port; NULL: closed */
     uint32_t slot, serial; /* its route */
     size_t *held; /* bytes of all the owner's connections */
     void *owner;
@@ -45,11 +46,10 @@ struct connection {
     uint8_t key[ZMTP_KEY_BYTES];
     int key_role;
     struct ttcore_peer peer;
-    char name[CONNECTION_NAME_MAX]; /* the user's name */
+    char name[CONNECTION_NAME_MAX]; /* the user's name; before, the address */
     /* state */
     struct zmtp zmtp;
-    uv_poll_t poll;
-    int watched; /* enum uv_poll_event */
+    unsigned watched; /* enum socket_events */
     struct turns_member turn;
     struct turns_user own; /* its user, when it shares none */
     struct who_user *shared; /* its user, when others may have the same */
@@ -72,8 +72,9 @@ struct connection {
 
 TAILQ_HEAD(connections, connection);
 
-void connection_init(struct connection *c, int fd, const struct zmtp_server *server, size_t *held);
-/* Closes the socket and frees the buffers; the struct and its `poll` are the owner's. */
+void connection_init(struct connection *c, const struct socket_port *port, void *socket,
+                     const struct zmtp_server *server, size_t *held);
+/* Closes the socket and frees the buffers; the struct is the owner's. */
 void connection_close(struct connection *c);
 
 /* Reads, once, behind what is there; `scratch` has CONNECTION_READ bytes and is used when nothing
@@ -90,7 +91,7 @@ bool connection_put(struct connection *c, const uint8_t *message, size_t length)
 void connection_put_raw(struct connection *c, const uint8_t *bytes, size_t length);
 void connection_put_ping(struct connection *c);
 
-/* Sends what the kernel takes. */
+/* Sends what the socket takes. */
 void connection_flush(struct connection *c);
 
 static inline size_t connection_waiting(const struct connection *c)

@@ -1,25 +1,30 @@
 #include "ttserver/net/peers.h"
 
-#include "common/clock.h"
 #include "common/rng.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 enum {
     TURN_NS = 100000, /* then new bytes and timers get their turn */
     SETTLE_NS = 50000, /* a push to all workers must not stop all else */
     HINT_WAITING_MAX = 32768, /* bytes: who has not read them gets no hints besides */
-    PENDING_US = 5000000, /* a connection without a session is closed after that */
     PING_AFTER = 3, /* heartbeats of silence; closed after three times that without an answer */
     PENDING_MIN = 64,
+    ACCEPT_AT_A_TIME = 4, /* between turns of those who are connected */
 };
 
-static struct connection *find(const struct peers *p, const uint8_t *route)
+static uint64_t time_ns(const struct shard_peers *p)
+{
+    return p->port->now_ns(p->port->self);
+}
+
+static uint64_t time_us(const struct shard_peers *p)
+{
+    return time_ns(p) / 1000;
+}
+
+static struct connection *find(const struct shard_peers *p, const uint8_t *route)
 {
     uint32_t slot, serial;
     memcpy(&slot, route, sizeof slot);
@@ -30,37 +35,29 @@ static struct connection *find(const struct peers *p, const uint8_t *route)
 
 static const void *user_of(void *self, const uint8_t key[ZMTP_KEY_BYTES])
 {
-    const struct peers *p = self;
+    const struct shard_peers *p = self;
     return keys_find(p->allowed->user, p->allowed->count, key);
 }
 
 /* ---- watching ---- */
 
-static void on_ready(uv_poll_t *poll, int status, int events);
-
-static void watch_for(struct connection *c, int events)
+static void watch_for(struct connection *c, unsigned events)
 {
-    if (events == c->watched) {
-        return;
+    if (events != c->watched && c->port->watch(c->socket, c, events)) {
+        c->watched = events;
     }
-    if (events == 0) {
-        uv_poll_stop(&c->poll);
-    } else if (uv_poll_start(&c->poll, events, on_ready) != 0) {
-        return;
-    }
-    c->watched = events;
 }
 
 /* A connection whose bytes are known to wait is not looked at again before it was served: a loop
  * over thousands of them would leave no time to serve. */
 static void watch(struct connection *c)
 {
-    bool is_known = c->turn.waits && !(c->watched & UV_READABLE);
-    watch_for(c, (connection_is_paused(c) || is_known ? 0 : UV_READABLE) |
-                     (connection_waiting(c) > 0 ? UV_WRITABLE : 0));
+    bool is_known = c->turn.waits && !(c->watched & SOCKET_READABLE);
+    watch_for(c, (connection_is_paused(c) || is_known ? 0U : SOCKET_READABLE) |
+                     (connection_waiting(c) > 0 ? SOCKET_WRITABLE : 0U));
 }
 
-static void set_dirty(struct peers *p, struct connection *c)
+static void set_dirty(struct shard_peers *p, struct connection *c)
 {
     if (!c->is_dirty) {
         c->is_dirty = true;
@@ -69,7 +66,7 @@ static void set_dirty(struct peers *p, struct connection *c)
     }
 }
 
-static void set_clean(struct peers *p, struct connection *c)
+static void set_clean(struct shard_peers *p, struct connection *c)
 {
     if (c->is_dirty) {
         c->is_dirty = false;
@@ -78,7 +75,7 @@ static void set_clean(struct peers *p, struct connection *c)
 }
 
 /* Who may be served on has bytes that were kept, or gets them from the kernel by and by. */
-static void flush(struct peers *p, struct connection *c)
+static void flush(struct shard_peers *p, struct connection *c)
 {
     bool was_paused = connection_is_paused(c);
     connection_flush(c);
@@ -93,30 +90,30 @@ static void flush(struct peers *p, struct connection *c)
     }
 }
 
-static void on_ready(uv_poll_t *poll, int status, int events)
+void peers_ready(struct connection *c, unsigned events)
 {
-    struct connection *c = poll->data;
-    struct peers *p = c->owner;
-    if (status < 0) {
-        c->is_broken = true;
-        set_dirty(p, c);
-        return;
-    }
-    if (events & UV_WRITABLE) {
+    struct shard_peers *p = c->owner;
+    if (events & SOCKET_WRITABLE) {
         flush(p, c);
     }
     if (c->turn.waits) {
-        watch_for(c, c->watched & ~UV_READABLE);
-    } else if ((events & UV_READABLE) && !connection_is_paused(c) && !c->is_broken) {
+        watch_for(c, c->watched & ~(unsigned)SOCKET_READABLE);
+    } else if ((events & SOCKET_READABLE) && !connection_is_paused(c) && !c->is_broken) {
         turns_wait(&p->turns, &c->turn);
     }
+}
+
+void peers_failed(struct connection *c)
+{
+    c->is_broken = true;
+    set_dirty(c->owner, c);
 }
 
 /* ---- the core's steps ---- */
 
 static void send_one(void *self, const uint8_t *route, const struct ttcore_message *message)
 {
-    struct peers *p = self;
+    struct shard_peers *p = self;
     struct connection *c = find(p, route);
     if (c == NULL || c->is_broken) {
         p->outside.unreachable++;
@@ -142,10 +139,15 @@ static void charge(void *self, const uint8_t *cause, uint64_t ns)
     }
 }
 
-static void step(struct peers *p, struct ttcore_event *event)
+static uint64_t now_of(void *self)
+{
+    return time_ns(self);
+}
+
+static void step(struct shard_peers *p, struct ttcore_event *event)
 {
     const struct ttcore_actions *actions = &p->actions;
-    event->now_us = clock_us();
+    event->now_us = time_us(p);
     ttcore_step(p->core, event, &p->actions);
     for (uint32_t m = 0; m < actions->messages; m++) {
         const struct ttcore_message *message = &actions->message[m];
@@ -159,7 +161,7 @@ static void step(struct peers *p, struct ttcore_event *event)
 
 /* ---- connections without a session, and the end of any ---- */
 
-static void make_pending(struct peers *p, struct connection *c, uint64_t now_us)
+static void make_pending(struct shard_peers *p, struct connection *c, uint64_t now_us)
 {
     c->pending_us = now_us;
     c->pending_at = p->pending++;
@@ -168,7 +170,7 @@ static void make_pending(struct peers *p, struct connection *c, uint64_t now_us)
     TAILQ_INSERT_TAIL(&p->by_age, c, by_silence);
 }
 
-static void end_pending(struct peers *p, struct connection *c)
+static void end_pending(struct shard_peers *p, struct connection *c)
 {
     struct connection *last = p->without_session[--p->pending];
     p->without_session[c->pending_at] = last;
@@ -177,12 +179,7 @@ static void end_pending(struct peers *p, struct connection *c)
     TAILQ_REMOVE(&p->by_age, c, by_silence);
 }
 
-static void on_closed(uv_handle_t *handle)
-{
-    free(handle->data);
-}
-
-static void disconnect(struct peers *p, struct connection *c)
+static void disconnect(struct shard_peers *p, struct connection *c)
 {
     uint8_t route[CONNECTION_ROUTE];
     struct ttcore_event gone = {.kind = TTCORE_GONE, .route = route, .route_length = sizeof route};
@@ -197,18 +194,17 @@ static void disconnect(struct peers *p, struct connection *c)
     set_clean(p, c);
     pushes_forget(&p->pushes, c);
     who_leave(&p->users, &p->turns, c);
-    /* First: it takes the descriptor out of the loop. */
-    uv_close((uv_handle_t *)&c->poll, on_closed);
     connection_close(c);
+    free(c);
     step(p, &gone);
 }
 
 /* Sends what was queued for one connection, and for others until that time; closes those that are
  * broken, which may queue more. */
-static void settle(struct peers *p, uint64_t until_ns)
+static void settle(struct shard_peers *p, uint64_t until_ns)
 {
     struct connection *c;
-    for (bool now = true; now && (c = TAILQ_FIRST(&p->dirty)); now = clock_ns() < until_ns) {
+    for (bool now = true; now && (c = TAILQ_FIRST(&p->dirty)); now = time_ns(p) < until_ns) {
         if (c->is_broken) {
             disconnect(p, c);
         } else {
@@ -218,16 +214,17 @@ static void settle(struct peers *p, uint64_t until_ns)
 }
 
 /* Over the budget for all, a slow reader goes, or who sends half a message. */
-static void keep_budget(struct peers *p)
+static void keep_budget(struct shard_peers *p)
 {
-    while (p->held > p->held_max + (size_t)(p->open - p->pending) * PEERS_HELD_EACH) {
+    while (p->open > 0 &&
+           p->held > p->held_max + (size_t)(p->open - p->pending) * PEERS_HELD_EACH) {
         p->outside.slow_closed++;
         disconnect(p, who_largest(p->connection, p->connections_max));
     }
 }
 
 /* A connection is pending while it has no session. */
-static void check_session(struct peers *p, struct connection *c, uint64_t now_us)
+static void check_session(struct shard_peers *p, struct connection *c, uint64_t now_us)
 {
     uint8_t route[CONNECTION_ROUTE];
     connection_route(c, route);
@@ -241,14 +238,14 @@ static void check_session(struct peers *p, struct connection *c, uint64_t now_us
     }
 }
 
-bool peers_are_full(const struct peers *p)
+static bool is_full(const struct shard_peers *p)
 {
     return p->pending >= p->pending_max || p->open == p->connections_max;
 }
 
 /* Not the oldest: it would be the next to be served, and a flood would keep all others of its
  * address out. */
-void peers_make_room(struct peers *p)
+static void make_room(struct shard_peers *p)
 {
     if (p->pending > 0) {
         p->outside.pending_closed++;
@@ -256,40 +253,56 @@ void peers_make_room(struct peers *p)
     }
 }
 
-void peers_accept(struct peers *p, int fd)
+static void add_connection(struct shard_peers *p, void *socket, const struct in6_addr *from)
 {
-    int one = 1;
-    if (peers_are_full(p)) {
-        peers_make_room(p);
+    if (is_full(p)) {
+        make_room(p);
     }
     struct connection *c = p->open < p->connections_max ? calloc(1, sizeof *c) : NULL;
-    if (c == NULL || uv_poll_init(p->loop, &c->poll, fd) != 0) {
-        free(c);
-        close(fd);
+    if (c == NULL) {
+        p->port->close(socket);
         return;
     }
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    connection_init(c, fd, &p->zmtp, &p->held);
+    connection_init(c, p->port, socket, &p->zmtp, &p->held);
     c->owner = p;
-    c->poll.data = c;
     c->slot = p->free_slot[p->open++];
     c->serial = ++p->serial;
-    c->received_us = clock_us();
+    c->received_us = time_us(p);
     p->connection[c->slot] = c;
     make_pending(p, c, c->received_us);
     if (p->zmtp.needs_curve) {
         c->turn.user = &p->newcomers; /* on this machine; others have an address each */
     }
-    who_join(&p->users, &p->turns, c, who_by_address(c));
+    who_join(&p->users, &p->turns, c, who_by_address(c, from));
     watch(c);
-    if (c->is_broken) {
+    if (c->is_broken || c->watched == 0) {
+        c->is_broken = true;
         set_dirty(p, c);
     }
 }
 
+bool peers_accept(struct shard_peers *p, void *listener)
+{
+    enum socket_accepted accepted = SOCKET_ACCEPTED;
+    bool was_full = false;
+    for (unsigned i = 0; i < ACCEPT_AT_A_TIME && accepted != SOCKET_NOBODY; i++) {
+        void *socket;
+        struct in6_addr from;
+        was_full = was_full || is_full(p);
+        accepted = p->port->accept(p->port->self, listener, &socket, &from);
+        if (accepted == SOCKET_ACCEPTED) {
+            add_connection(p, socket, &from);
+        } else if (accepted == SOCKET_NO_ROOM) {
+            make_room(p);
+            was_full = true;
+        }
+    }
+    return !was_full;
+}
+
 /* ---- serving ---- */
 
-static void take_frame(struct peers *p, struct connection *c, const struct zmtp_taken *taken)
+static void take_frame(struct shard_peers *p, struct connection *c, const struct zmtp_taken *taken)
 {
     uint8_t route[CONNECTION_ROUTE];
     struct ttcore_event event = {
@@ -312,7 +325,7 @@ static void take_frame(struct peers *p, struct connection *c, const struct zmtp_
     step(p, &event);
 }
 
-static void take_item(struct peers *p, struct connection *c, enum zmtp_result result,
+static void take_item(struct shard_peers *p, struct connection *c, enum zmtp_result result,
                       const struct zmtp_taken *taken)
 {
     connection_put_raw(c, taken->reply, taken->reply_length);
@@ -328,12 +341,12 @@ static void take_item(struct peers *p, struct connection *c, enum zmtp_result re
         c->is_broken = true;
         if (!c->is_ready) {
             p->outside.handshakes_failed++;
-            who_refused(&p->refusals, c->fd, taken->why);
+            who_refused(&p->refusals, c, taken->why);
         }
     }
 }
 
-static void note_received(struct peers *p, struct connection *c, uint64_t now_us)
+static void note_received(struct shard_peers *p, struct connection *c, uint64_t now_us)
 {
     c->received_us = now_us;
     if (!c->is_pending) {
@@ -344,7 +357,7 @@ static void note_received(struct peers *p, struct connection *c, uint64_t now_us
 
 /* Serves the connection until that time, or until its bytes are out, or it must wait for its peer
  * to read. Returns whether it has more to be served. */
-static bool serve(struct peers *p, struct connection *c, uint64_t until_ns)
+static bool serve(struct shard_peers *p, struct connection *c, uint64_t until_ns)
 {
     struct zmtp_taken taken;
     size_t left = c->in_used;
@@ -355,10 +368,10 @@ static bool serve(struct peers *p, struct connection *c, uint64_t until_ns)
         if (at == NULL) {
             return false;
         }
-        note_received(p, c, clock_us());
+        note_received(p, c, time_us(p));
     }
     while (result != ZMTP_WAIT && !c->is_broken && !connection_is_paused(c) &&
-           clock_ns() < until_ns) {
+           time_ns(p) < until_ns) {
         result = zmtp_take(&c->zmtp, at, left, &taken);
         at += taken.used;
         left -= taken.used;
@@ -373,24 +386,24 @@ static bool serve(struct peers *p, struct connection *c, uint64_t until_ns)
 
 /* A user pays for CPU time, not for the time in which others had the CPU. To ask for it is a system
  * call: only when a turn took too long. */
-static uint64_t cost_ns(struct peers *p, uint64_t wall_ns)
+static uint64_t cost_ns(struct shard_peers *p, uint64_t wall_ns)
 {
     if (wall_ns <= 2 * TURNS_QUANTUM_NS) {
         return wall_ns;
     }
-    uint64_t now_ns = clock_cpu_ns(), spent_ns = now_ns - p->cpu_ns;
+    uint64_t now_ns = p->port->cpu_ns(p->port->self), spent_ns = now_ns - p->cpu_ns;
     p->cpu_ns = now_ns;
     return wall_ns < spent_ns ? wall_ns : spent_ns;
 }
 
 /* What is pushed to others is sent later, but paid for now. */
-static void take_turn(struct peers *p, struct turns_member *member)
+static void take_turn(struct shard_peers *p, struct turns_member *member)
 {
     struct connection *c =
         (struct connection *)(void *)((char *)member - offsetof(struct connection, turn));
     struct turns_user *user = member->user;
     struct who_user *shared = c->shared;
-    uint64_t begin_ns = clock_ns();
+    uint64_t begin_ns = time_ns(p);
     who_pin(shared); /* it lives until it was charged */
     p->pushed = 0;
     size_t held = p->pushes.must.held;
@@ -405,13 +418,13 @@ static void take_turn(struct peers *p, struct turns_member *member)
     } else {
         watch(c);
     }
-    turns_charge(user, cost_ns(p, clock_ns() - begin_ns) + (uint64_t)p->pushed * PUSHES_FLUSH_NS);
+    turns_charge(user, cost_ns(p, time_ns(p) - begin_ns) + (uint64_t)p->pushed * PUSHES_FLUSH_NS);
     keep_budget(p);
     who_release(&p->users, &p->turns, shared);
 }
 
 /* What waits for many connections, and whoever waits for that. */
-static void push_some(struct peers *p)
+static void push_some(struct shard_peers *p)
 {
     struct connection *c;
     pushes_some(&p->pushes);
@@ -423,24 +436,25 @@ static void push_some(struct peers *p)
     }
 }
 
-bool peers_turn(struct peers *p)
+bool peers_turn(struct shard_peers *p)
 {
-    uint64_t begin_ns = clock_ns();
+    uint64_t begin_ns = time_ns(p);
     struct turns_member *member;
-    p->cpu_ns = clock_cpu_ns();
+    p->cpu_ns = p->port->cpu_ns(p->port->self);
     do {
-        settle(p, clock_ns() + SETTLE_NS);
+        settle(p, time_ns(p) + SETTLE_NS);
         member = turns_next(&p->turns);
         if (member != NULL) {
             take_turn(p, member);
         }
-    } while (member != NULL && clock_ns() - begin_ns < TURN_NS);
+    } while (member != NULL && time_ns(p) - begin_ns < TURN_NS);
     if (ttcore_has_more(p->core)) {
         struct ttcore_event more = {.kind = TTCORE_MORE};
         step(p, &more);
     }
     push_some(p);
-    settle(p, clock_ns() + SETTLE_NS);
+    settle(p, time_ns(p) + SETTLE_NS);
+    keep_budget(p);
     return turns_next(&p->turns) != NULL || !TAILQ_EMPTY(&p->dirty) || pushes_wait(&p->pushes) ||
            ttcore_has_more(p->core);
 }
@@ -448,7 +462,7 @@ bool peers_turn(struct peers *p)
 /* ---- time ---- */
 
 /* Of who does not know PING, silence is all that is known. */
-static void ping(struct peers *p, struct connection *c, uint64_t now_us)
+static void ping(struct shard_peers *p, struct connection *c, uint64_t now_us)
 {
     uint64_t last_us = c->pinged_us > c->received_us ? c->pinged_us : c->received_us;
     if (now_us - last_us >= PING_AFTER * p->heartbeat_us && c->is_ready && c->zmtp.knows_ping) {
@@ -459,9 +473,9 @@ static void ping(struct peers *p, struct connection *c, uint64_t now_us)
 }
 
 /* Who has spoken and waits for a turn is not silent. */
-static void touch_waiting(struct peers *p)
+static void touch_waiting(struct shard_peers *p)
 {
-    uint64_t now_us = clock_us();
+    uint64_t now_us = time_us(p);
     for (uint32_t i = 0; i < p->connections_max; i++) {
         struct connection *c = p->connection[i];
         if (c != NULL && (c->turn.waits || c->is_held_back) && !c->is_pending) {
@@ -473,7 +487,7 @@ static void touch_waiting(struct peers *p)
     }
 }
 
-void peers_tick(struct peers *p)
+void peers_tick(struct shard_peers *p)
 {
     struct ttcore_event event = {.kind = TTCORE_TICK};
     struct connection *c, *next;
@@ -481,7 +495,7 @@ void peers_tick(struct peers *p)
     step(p, &event);
     uint64_t now_us = event.now_us;
     who_log_refusals(&p->refusals, p->program, p->outside.handshakes_failed, now_us);
-    while ((c = TAILQ_FIRST(&p->by_age)) != NULL && now_us - c->pending_us >= PENDING_US) {
+    while ((c = TAILQ_FIRST(&p->by_age)) != NULL && now_us - c->pending_us >= p->pending_us) {
         p->outside.pending_closed++;
         disconnect(p, c);
     }
@@ -497,10 +511,11 @@ void peers_tick(struct peers *p)
             check_session(p, c, now_us);
         }
     }
-    settle(p, clock_ns() + SETTLE_NS);
+    settle(p, time_ns(p) + SETTLE_NS);
+    keep_budget(p);
 }
 
-void peers_dismiss(struct peers *p)
+void peers_dismiss(struct shard_peers *p)
 {
     struct ttcore_event event = {.kind = TTCORE_STOP};
     step(p, &event);
@@ -510,7 +525,7 @@ void peers_dismiss(struct peers *p)
 
 /* ---- life ---- */
 
-void peers_reread(struct peers *p)
+void peers_reread(struct shard_peers *p)
 {
     who_put(p->access, p->allowed);
     p->allowed = who_get(p->access);
@@ -527,13 +542,14 @@ void peers_reread(struct peers *p)
     settle(p, UINT64_MAX);
 }
 
-enum err peers_open(struct peers *p, const struct peers_options *options)
+enum err peers_open(struct shard_peers *p, const struct peers_options *options)
 {
     struct ttcore_options core = options->core;
     memset(p, 0, sizeof *p);
     p->program = options->program;
     p->access = options->access;
-    p->loop = options->loop;
+    p->port = options->port;
+    p->pending_us = options->pending_ms * UINT64_C(1000);
     p->held_max = options->held_max;
     p->heartbeat_us = (uint64_t)core.heartbeat_ms * 1000;
     p->users.seed = rng_mix(core.secret ^ core.boot);
@@ -548,8 +564,11 @@ enum err peers_open(struct peers *p, const struct peers_options *options)
     TAILQ_INIT(&p->by_silence);
     TAILQ_INIT(&p->by_age);
     TAILQ_INIT(&p->dirty);
-    p->pushes = (struct pushes){
-        .send = send_one, .charge = charge, .self = p, .hints_dropped = &p->outside.hints_dropped};
+    p->pushes = (struct pushes){.send = send_one,
+                                .charge = charge,
+                                .now_ns = now_of,
+                                .self = p,
+                                .hints_dropped = &p->outside.hints_dropped};
     pushes_init(&p->pushes, core.sessions_max);
     turns_init(&p->turns);
     turns_user_init(&p->newcomers);
@@ -575,7 +594,7 @@ enum err peers_open(struct peers *p, const struct peers_options *options)
     return err;
 }
 
-void peers_disconnect(struct peers *p)
+void peers_disconnect(struct shard_peers *p)
 {
     for (uint32_t i = 0; p->connection != NULL && i < p->connections_max; i++) {
         if (p->connection[i] != NULL) {
@@ -584,7 +603,7 @@ void peers_disconnect(struct peers *p)
     }
 }
 
-void peers_close(struct peers *p)
+void peers_close(struct shard_peers *p)
 {
     who_put(p->access, p->allowed);
     p->allowed = NULL;

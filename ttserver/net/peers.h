@@ -14,18 +14,20 @@
 enum {
     PEERS_HELD_EACH =
         CONNECTION_READ + CONNECTION_OUT_PAUSE, /* for each known connection, besides held_max */
+    PEERS_PENDING_MS = 5000,
+    PEERS_ACCEPT_REST_MS = 1,
 };
 
-struct peers {
+struct shard_peers {
     /* fixed after open */
     const char *program;
     struct ttcore *core;
-    uv_loop_t *loop;
+    const struct socket_port *port;
     struct who *access;
     struct zmtp_server zmtp;
     uint32_t connections_max, pending_max;
     size_t held_max;
-    uint64_t heartbeat_us;
+    uint64_t heartbeat_us, pending_us;
     uint64_t rng;
     /* state */
     struct ttcore_actions actions;
@@ -54,39 +56,44 @@ struct peers {
 
 struct peers_options {
     uint32_t connections_max; /* as descriptors allow; at least 8 */
-    const char *program; /* in the log; borrowed until close */
+    const char *program; /* in the log; NULL: says nothing; borrowed until close */
     struct ttcore_options core;
     struct who *access; /* borrowed until close */
-    uv_loop_t *loop; /* borrowed until close; of the thread that calls peers_turn */
-    size_t held_max; /* bytes of what is read and not yet served, and of what waits to be sent */
+    const struct socket_port *port; /* borrowed until close */
+    uint32_t pending_ms; /* a connection without a session is closed after that */
+    size_t held_max; /* bytes of what is read and not yet served, and of what waits to be sent;
+                        never more after a turn or a tick (and PEERS_HELD_EACH) */
 };
 
 /* ERR_NOMEM; ERR_RANGE (core options). */
-enum err peers_open(struct peers *peers, const struct peers_options *options);
-/* Closes all connections; the loop has to run once more to free them. */
-void peers_disconnect(struct peers *peers);
+enum err peers_open(struct shard_peers *peers, const struct peers_options *options);
+/* Closes all connections. */
+void peers_disconnect(struct shard_peers *peers);
 /* After that. Accepts a zeroed struct, and twice. */
-void peers_close(struct peers *peers);
+void peers_close(struct shard_peers *peers);
 
-/* A new connection, which it owns from now on. */
-void peers_accept(struct peers *peers, int fd);
+/* Some of those who wait at a listener of the port. While there is no room each newcomer costs
+ * another, without a session, its place: slowly, so that a handshake has the time that it takes;
+ * but not so slowly that newcomers wait behind a thousand a second of one address, which cost that
+ * address alone its places. False: nobody is to be accepted for PEERS_ACCEPT_REST_MS. */
+bool peers_accept(struct shard_peers *peers, void *listener);
 
-/* One more connection costs another, without a session, its place. */
-bool peers_are_full(const struct peers *peers);
-/* Closes a connection without a session, if there is one. */
-void peers_make_room(struct peers *peers);
+/* The port saw some of the events (enum socket_events) that are watched, or that watching failed.
+ * Then, before it waits again, it calls peers_turn. */
+void peers_ready(struct connection *c, unsigned events);
+void peers_failed(struct connection *c);
 
 /* Serves those who wait, for about as long as a message may take. True when somebody waits still.
  */
-bool peers_turn(struct peers *peers);
+bool peers_turn(struct shard_peers *peers);
 
 /* Four times in a heartbeat. */
-void peers_tick(struct peers *peers);
+void peers_tick(struct shard_peers *peers);
 
 /* Takes the present list of users; the connections of those who are not in it end. */
-void peers_reread(struct peers *peers);
+void peers_reread(struct shard_peers *peers);
 
 /* BYE to all sessions. */
-void peers_dismiss(struct peers *peers);
+void peers_dismiss(struct shard_peers *peers);
 
 #endif

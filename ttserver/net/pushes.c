@@ -1,7 +1,5 @@
 #include "ttserver/net/pushes.h"
 
-#include "common/clock.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,11 +79,11 @@ static void send_first(struct pushes *p, struct push_queue *queue, uint64_t unti
 {
     struct push *push = TAILQ_FIRST(&queue->list);
     const struct ttcore_message *message = &push->message;
-    uint64_t begin_ns = clock_ns(), now_ns = begin_ns;
+    uint64_t begin_ns = p->now_ns(p->self), now_ns = begin_ns;
     uint32_t from = push->at;
     while (now_ns < until_ns && push->at < message->targets) {
         p->send(p->self, push->data + (size_t)push->at++ * CONNECTION_ROUTE, message);
-        now_ns = clock_ns();
+        now_ns = p->now_ns(p->self);
     }
     if (push->has_cause) {
         uint64_t ns = now_ns - begin_ns,
@@ -101,7 +99,7 @@ static void send_first(struct pushes *p, struct push_queue *queue, uint64_t unti
 
 static void send_until(struct pushes *p, struct push_queue *queue, uint64_t until_ns)
 {
-    while (!TAILQ_EMPTY(&queue->list) && clock_ns() < until_ns) {
+    while (!TAILQ_EMPTY(&queue->list) && p->now_ns(p->self) < until_ns) {
         send_first(p, queue, until_ns);
     }
 }
@@ -131,8 +129,8 @@ bool pushes_take(struct pushes *p, const struct ttcore_message *message,
 
 void pushes_some(struct pushes *p)
 {
-    send_until(p, &p->must, clock_ns() + PUSHES_SLICE_NS);
-    send_until(p, &p->hints, clock_ns() + PUSHES_SLICE_NS);
+    send_until(p, &p->must, p->now_ns(p->self) + PUSHES_SLICE_NS);
+    send_until(p, &p->hints, p->now_ns(p->self) + PUSHES_SLICE_NS);
 }
 
 void pushes_all(struct pushes *p)

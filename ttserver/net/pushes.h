@@ -33,6 +33,7 @@ struct pushes {
      * message made the shard send it */
     void (*send)(void *self, const uint8_t *route, const struct ttcore_message *message);
     void (*charge)(void *self, const uint8_t *cause, uint64_t ns);
+    uint64_t (*now_ns)(void *self);
     void *self;
     uint64_t *hints_dropped; /* a counter: for each target */
     /* state */

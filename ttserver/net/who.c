@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 enum {
     LOG_EVERY_US = 10000000, /* refusals */
@@ -125,52 +124,17 @@ uint64_t who_by_key(struct connection *c, const struct keys_user *user)
     return number_of(c->key, sizeof c->key / sizeof(uint64_t));
 }
 
-/* As IPv6; false when there is none any more. */
-static bool address_of(int fd, struct in6_addr *out)
+uint64_t who_by_address(struct connection *c, const struct in6_addr *from)
 {
-    struct sockaddr_storage from = {0};
-    socklen_t size = sizeof from;
-    *out = (struct in6_addr){0};
-    if (getpeername(fd, (struct sockaddr *)&from, &size) != 0) {
-        return false;
-    }
-    if (from.ss_family == AF_INET6) {
-        *out = ((const struct sockaddr_in6 *)(const void *)&from)->sin6_addr;
-    } else {
-        out->s6_addr[10] = out->s6_addr[11] = 0xff; /* IPv4, mapped */
-        memcpy(&out->s6_addr[12], &((const struct sockaddr_in *)(const void *)&from)->sin_addr, 4);
-    }
-    return true;
-}
-
-void who_address(int fd, char out[WHO_ADDRESS_MAX])
-{
-    struct in6_addr at;
-    if (!address_of(fd, &at)) {
-        snprintf(out, WHO_ADDRESS_MAX, "an address gone");
-    } else if (IN6_IS_ADDR_V4MAPPED(&at)) {
-        inet_ntop(AF_INET, &at.s6_addr[12], out, WHO_ADDRESS_MAX);
-    } else {
-        inet_ntop(AF_INET6, &at, out, WHO_ADDRESS_MAX);
-    }
-}
-
-uint64_t who_by_address(struct connection *c)
-{
-    struct in6_addr at;
-    bool is_v4;
+    bool is_v4 = IN6_IS_ADDR_V4MAPPED(from);
     c->peer = (struct ttcore_peer){.may = MAY_ALL | TTCORE_MAY_FLUSH, .name = c->name};
-    if (!address_of(c->fd, &at)) {
-        c->is_broken = true;
-        return 0;
-    }
-    who_address(c->fd, c->name);
-    is_v4 = IN6_IS_ADDR_V4MAPPED(&at);
-    if (IN6_IS_ADDR_LOOPBACK(&at) || (is_v4 && at.s6_addr[12] == 127)) {
+    inet_ntop(is_v4 ? AF_INET : AF_INET6, is_v4 ? &from->s6_addr[12] : &from->s6_addr[0], c->name,
+              sizeof c->name);
+    if (IN6_IS_ADDR_LOOPBACK(from) || (is_v4 && from->s6_addr[12] == 127)) {
         return 0;
     }
     /* A machine may take any address of its IPv6 network. */
-    return number_of(&at, is_v4 ? 2 : 1);
+    return number_of(from, is_v4 ? 2 : 1);
 }
 
 /* ---- users ---- */
@@ -298,16 +262,16 @@ struct connection *who_largest(struct connection *const *connection, uint32_t co
 
 /* ---- handshakes that failed ---- */
 
-void who_refused(struct who_refusals *r, int fd, const char *why)
+void who_refused(struct who_refusals *r, const struct connection *c, const char *why)
 {
-    who_address(fd, r->from);
+    memcpy(r->from, c->name, sizeof r->from);
     r->why = why;
 }
 
 void who_log_refusals(struct who_refusals *r, const char *program, uint64_t count, uint64_t now_us)
 {
     uint64_t more = count - r->logged;
-    if (more > 0 && (r->logged == 0 || now_us - r->logged_us >= LOG_EVERY_US)) {
+    if (program != NULL && more > 0 && (r->logged == 0 || now_us - r->logged_us >= LOG_EVERY_US)) {
         log_line(program, "%" PRIu64 " connection%s refused, the last from %s: %s", more,
                  more == 1 ? "" : "s", r->from, r->why);
         r->logged = count;

@@ -46,17 +46,13 @@ void who_put(struct who *access, struct who_list *list);
 
 /* ---- who it is: its key says it, or else its address ---- */
 
-enum { WHO_ADDRESS_MAX = 64 };
-
-/* The peer's numeric address, for people. */
-void who_address(int fd, char out[WHO_ADDRESS_MAX]);
-
 /* Never 0. */
 uint64_t who_by_key(struct connection *c, const struct keys_user *user);
 
 /* Without keys everybody may do all but stop the jobs of others, and a user is who has an address.
- * 0 on this machine, where all have the same: each connection is a user of its own. */
-uint64_t who_by_address(struct connection *c);
+ * 0 on this machine, where all have the same: each connection is a user of its own. The
+ * connection's name becomes the address in numbers. */
+uint64_t who_by_address(struct connection *c, const struct in6_addr *from);
 
 /* ---- users: who shares a turn, and what they take together ---- */
 
@@ -103,11 +99,11 @@ struct connection *who_largest(struct connection *const *connection, uint32_t co
 struct who_refusals {
     uint64_t logged, logged_us;
     const char *why; /* of the last */
-    char from[WHO_ADDRESS_MAX];
+    char from[CONNECTION_NAME_MAX];
 };
 
 /* That of a connection, just now; `why` is a constant. */
-void who_refused(struct who_refusals *refusals, int fd, const char *why);
+void who_refused(struct who_refusals *refusals, const struct connection *c, const char *why);
 
 /* Says so, if there were more since the last line and that was long enough ago; `count`: so far. */
 void who_log_refusals(struct who_refusals *refusals, const char *program, uint64_t count,

@@ -82,6 +82,9 @@ static void check(const struct chaos_plan *plan, const struct chaos_outcome *o,
         {r->reports_missing, "last reports missing"},
         {r->requests_left, "requests overdue"},
         {r->grown, "shards grown"},
+        {r->broken_streams, "streams that are no ZMTP"},
+        {r->over_budget, "budgets of connections exceeded or miscounted"},
+        {r->connections_left, "connections left"},
     };
     for (size_t i = 0; i < sizeof zeros / sizeof zeros[0]; i++) {
         if (zeros[i].got != 0) {

@@ -10,7 +10,9 @@
  *   the dead have no session, the living have one on every shard that lives;
  *   then every front-end posts a job to the healed cluster: the workers are shared evenly, each
  *     front-end counts exactly those on its job, and after the stop gets their last reports;
- *   no request is outstanding past its time; no search goes on; no shard has grown.
+ *   no request is outstanding past its time; no search goes on; no shard has grown;
+ *   what a shard sends is ZMTP; its connections keep to their budget, and of those without a living
+ *     peer nothing is left.
  *
  * Threads: any, one per plan. Memory: a plan owns its job. */
 #ifndef WORKER_LAB_CHAOS_H

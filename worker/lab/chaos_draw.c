@@ -248,6 +248,9 @@ enum err chaos_draw(uint64_t seed, const struct chaos_wish *wish, struct chaos_p
         o->heartbeat_ms = HEARTBEAT_CARD_MS;
     }
     o->is_mixed = percent(&state, 50);
+    const uint64_t net = rng_mix(seed ^ UINT64_C(0x3172e));
+    o->is_wired = net % 2 == 0;
+    o->has_keys = net % 8 == 0;
     o->planted = wish->planted;
     *out = plan;
     return ERR_OK;
@@ -345,12 +348,16 @@ unsigned chaos_draw_faults(const struct chaos_plan *plan, uint64_t within_ns,
     static const enum lab_fault_kind kinds[] = {LAB_KILL,  LAB_KILL, LAB_KILL,   LAB_STALL,
                                                 LAB_STALL, LAB_CUT,  LAB_CUT,    LAB_CUT,
                                                 LAB_DELAY, LAB_LOSS, LAB_UPGRADE};
+    static const enum lab_fault_kind of_connections[] = {LAB_RESET, LAB_HALF_OPEN, LAB_DEAF};
     uint64_t state = rng_mix(plan->seed ^ UINT64_C(0xfa17));
     unsigned drawn = 1 + rng_below(&state, FAULTS_DRAWN_MAX);
     unsigned count = plan->faults != 0 ? plan->faults : drawn;
     for (unsigned i = 0; i < count; i++) {
         struct lab_fault *f = &fault[i];
         *f = (struct lab_fault){.kind = kinds[rng_below(&state, sizeof kinds / sizeof *kinds)]};
+        if (plan->lab.is_wired && percent(&state, 25)) {
+            f->kind = of_connections[rng_below(&state, 3)];
+        }
         if (f->kind == LAB_UPGRADE) {
             f->amount = PROTO_LOWEST + rng_below(&state, PROTO_VERSION - PROTO_LOWEST + 1);
             draw_victims(&state, plan, f);
@@ -383,7 +390,7 @@ void chaos_describe(const struct chaos_plan *plan, char *text, size_t size)
              "%s %s depth %u, %s, %s, %s, remote depth %u, share %u; %u posts of %u front-ends, %u "
              "workers, %u threads a host, %u shards, bandwidth %" PRIu64
              " kB/s, a lie every %" PRIu64 " us, node "
-             "%" PRIu64 " us%s, rtt %" PRIu64 " us, jitter %" PRIu64 " us, loss %" PRIu32
+             "%" PRIu64 " us%s%s, rtt %" PRIu64 " us, jitter %" PRIu64 " us, loss %" PRIu32
              " ppm; heartbeat %" PRIu32 " ms, age limit %" PRIu32 " ms, rto %" PRIu32 "-%" PRIu32
              " us, probe %" PRIu32 " us",
              j->game->name, j->text, j->depth, j->algorithm->name,
@@ -392,15 +399,18 @@ void chaos_describe(const struct chaos_plan *plan, char *text, size_t size)
                        : "loose",
              j->waits ? "waits" : "searches on", j->remote_depth, o->share_depth, plan->posts,
              o->fronts, o->workers, o->threads, o->shards, o->bandwidth / 1000, plan->lie_ns / 1000,
-             o->node_ns / 1000, o->is_mixed ? ", versions mixed" : "", o->rtt_ns / 1000,
-             o->jitter_ns / 1000, o->loss_ppm, o->heartbeat_ms, o->inflight_age_max_ms,
-             o->rto_min_us, o->rto_max_us, o->probe_us);
+             o->node_ns / 1000, o->is_mixed ? ", versions mixed" : "",
+             o->has_keys   ? ", wired with keys"
+             : o->is_wired ? ", wired"
+                           : "",
+             o->rtt_ns / 1000, o->jitter_ns / 1000, o->loss_ppm, o->heartbeat_ms,
+             o->inflight_age_max_ms, o->rto_min_us, o->rto_max_us, o->probe_us);
 }
 
 void chaos_describe_fault(const struct lab_fault *f, char *text, size_t size)
 {
-    static const char *const kinds[LAB_FAULT_KINDS] = {"kill",  "stall", "cut",
-                                                       "delay", "loss",  "upgrade"};
+    static const char *const kinds[LAB_FAULT_KINDS] = {
+        "kill", "stall", "cut", "delay", "loss", "upgrade", "reset", "half-open", "deaf"};
     char lasts[32] = "for ever";
     if (f->lasts_ns < LAB_FOR_EVER) {
         snprintf(lasts, sizeof lasts, "for %.3f ms", (double)f->lasts_ns / MS);

@@ -2,6 +2,8 @@
 
 #include "common/rng.h"
 #include "worker/games/games.h"
+#include "worker/lab/lab_dealer.h"
+#include "worker/lab/lab_service.h"
 #include "worker/lab/lab_shard.h"
 
 /* Stores and releases linger a millisecond in a client, and longer before its HELLO is answered. */
@@ -10,6 +12,7 @@ enum {
     LINGER_NS = 3 * MS,
     PROBE_DEPTH = 100,
     SETTLE_MOST = 32, /* heartbeats */
+    CLOSED_BEATS = 16, /* until a shard has closed what has no session any more */
 };
 
 static uint64_t heartbeats_ns(const struct lab *lab, unsigned count)
@@ -20,7 +23,9 @@ static uint64_t heartbeats_ns(const struct lab *lab, unsigned count)
 /* Until a client has found a shard again. */
 static uint64_t reconnect_ns(const struct lab *lab)
 {
-    return UINT64_C(1000) * (3 * lab->options.rto_max_us + 2 * lab->options.probe_us);
+    const struct lab_net *net = lab->net;
+    uint64_t connect_ns = net != NULL ? net->unconfirmed_ns + 3 * net->reconnect_max_ns : 0;
+    return connect_ns + UINT64_C(1000) * (3 * lab->options.rto_max_us + 2 * lab->options.probe_us);
 }
 
 /* ---- quiet ---- */
@@ -82,7 +87,8 @@ static void check_when_quiet(struct lab *lab)
     for (unsigned i = 0; i < lab->machines; i++) {
         const struct lab_worker *w = &lab->worker[i];
         for (unsigned s = 0; s < lab->options.shards && w->alive && lab_searches(w) == 0; s++) {
-            bool arrived = w->last_out_ns[s] <= lab->now_ns; /* else it has just come up again */
+            bool arrived = w->last_out_ns[s] <= lab->now_ns && /* else it has just come up again */
+                           (lab->net == NULL || lab_dealer_is_through(w, s));
             bool excused = w->lossy >> s & 1 || !lab->shard[s].alive || !is_up(w, s) || !arrived;
             lab->result.inflight_kept += excused ? 0 : lab_shard_inflight_of(lab, s, w);
         }
@@ -119,6 +125,14 @@ static void check_when_aged(struct lab *lab)
         const struct lab_worker *w = &lab->worker[i];
         lab->result.requests_left +=
             w->alive ? client_overdue(remote_client(w->searcher->remote), lab->now_ns / 1000) : 0;
+    }
+}
+
+/* Nothing is left of connections that were closed, or lost their peers. */
+static void check_when_closed(struct lab *lab)
+{
+    for (unsigned s = 0; s < lab->options.shards; s++) {
+        lab->result.connections_left += lab->shard[s].alive ? lab_service_left(lab, s) : 0;
     }
 }
 
@@ -212,6 +226,10 @@ void lab_drain(struct lab *lab)
     lab_run_until(lab, from + heartbeats_ns(lab, 2) + age_ns, false);
     lab->now_ns = from + heartbeats_ns(lab, 2) + age_ns;
     check_when_aged(lab);
+    if (lab->net != NULL) {
+        lab_run_until(lab, lab->now_ns + heartbeats_ns(lab, CLOSED_BEATS), false);
+        check_when_closed(lab);
+    }
     if (any_shard_lives(lab) && lab->result.unconnected == 0 && !atomic_load(&lab->halt)) {
         probe(lab);
         check_when_quiet(lab);

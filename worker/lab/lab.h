@@ -39,6 +39,10 @@ enum lab_fault_kind {
     LAB_LOSS, /* ... is lost `amount` times in a million */
     LAB_UPGRADE, /* as a kill; started anew as a program that speaks versions of the protocol up to
                     `amount` */
+    /* Of connections, where they are simulated: */
+    LAB_RESET, /* those of these workers and these shards end, and both are told */
+    LAB_HALF_OPEN, /* nothing passes any more on those that there are, and nobody is told */
+    LAB_DEAF, /* these workers read nothing of these shards */
     LAB_FAULT_KINDS,
 };
 
@@ -77,6 +81,9 @@ struct lab_planted {
     bool stale_index; /* workers are given one worker index, never another */
     bool lose_versions; /* nobody hears that a shard speaks another version of the protocol */
     bool false_results; /* the liar's scores are of the game: what others say is believed */
+    bool lose_rest; /* shards take a write of a part for one of all */
+    bool lose_budget; /* shards do not get back what a connection had of their budget */
+    bool keep_half_open; /* shards never end a connection without a session */
 };
 
 /* What a host contributes: what its searchers did in all their searches, in virtual time. */
@@ -123,6 +130,9 @@ struct lab_options {
     unsigned faults;
     bool is_mixed; /* which versions of the protocol a host or shard speaks at first is drawn; else
                       all speak the newest */
+    bool is_wired; /* the connections of shards are simulated, too (lab_stream.h): what is lost
+                      comes later, and only the end of a connection loses messages */
+    bool has_keys; /* with is_wired: they are CURVE, and workers, front-ends and liars have keys */
     bool drain; /* after that, check what is left behind: the second half of the result */
     /* Patience. Zero means the default in brackets. */
     uint32_t inflight_max; /* in-flight entries of a shard [64 a worker and 256] */
@@ -186,8 +196,10 @@ struct lab_result {
     /* What faults did. */
     unsigned faults[LAB_FAULT_KINDS]; /* victims, or pairs for cut, delay and loss */
     unsigned restarts;
-    uint64_t lost; /* messages */
+    uint64_t lost; /* messages; where connections are simulated, segments, which came later */
     uint64_t lies; /* messages of the liar */
+    uint64_t intrusions; /* what a liar below the messages did */
+    unsigned storms; /* of connections, of them */
 #define X(TYPE, name) uint64_t taken_##name;
     LAB_LIES(X)
 #undef X
@@ -211,6 +223,12 @@ struct lab_result {
                                  was lost */
     unsigned requests_left; /* overdue in clients, at the end */
     unsigned grown; /* shards whose memory or sets grew beyond what they were given */
+    /* Of connections, where they are simulated: */
+    unsigned broken_streams; /* times that a shard sent what is no ZMTP */
+    unsigned over_budget; /* times that a shard held more bytes for its connections than it may, or
+                             had counted others */
+    unsigned
+        connections_left; /* of a shard, that have no living peer; what is left of closed ones */
 };
 
 /* ERR_NOMEM, ERR_RANGE. */

@@ -12,10 +12,6 @@ enum {
     JOBS_MANY = 24, /* ... so many that workers have no room for all */
 };
 
-/* Those that post keep their role and instance, and so their user and jobs. */
-static const uint8_t role_of[LAB_LIAR_SESSIONS] = {PROTO_FRONT,  PROTO_FRONT,  PROTO_FRONT,
-                                                   PROTO_WORKER, PROTO_CLIENT, PROTO_WORKER};
-
 static uint32_t below(struct lab *lab, uint32_t n)
 {
     return rng_below(&lab->liar.random, n);
@@ -190,7 +186,7 @@ static struct proto_weights some_weights(struct lab *lab)
 static struct proto_hello a_hello(struct lab *lab, unsigned who)
 {
     struct proto_hello m = {
-        .role = role_of[who],
+        .role = (uint8_t)lab_liar_role(who),
         .flags = percent(lab, 50) ? PROTO_WANTS_NODE_DONE : 0,
         .namespace_id = a_namespace(lab),
         .instance = rng_mix(who + 1),
@@ -202,7 +198,7 @@ static struct proto_hello a_hello(struct lab *lab, unsigned who)
     if (percent(lab, 10)) {
         m.role = percent(lab, 50) ? m.role : (uint8_t)(PROTO_MONITOR + 1 + below(lab, 252));
         m.flags = (uint8_t)any(lab);
-    } else if (role_of[who] != PROTO_FRONT && percent(lab, 10)) {
+    } else if (lab_liar_role(who) != PROTO_FRONT && percent(lab, 10)) {
         m.role = (uint8_t)below(lab, PROTO_MONITOR + 1);
         m.instance = any(lab);
     }
@@ -228,10 +224,10 @@ static enum proto_type a_type(struct lab *lab, unsigned who)
     if (chance < 24) { /* in whatever role */
         return chance % 2 == 0 ? PROTO_JOB_POST : PROTO_JOB_REPORT;
     }
-    if (chance < 224 && role_of[who] == PROTO_FRONT) {
+    if (chance < 224 && lab_liar_role(who) == PROTO_FRONT) {
         return chance < 44 ? PROTO_JOB_STOP : PROTO_JOB_POST;
     }
-    if (chance < 224 && role_of[who] == PROTO_WORKER) {
+    if (chance < 224 && lab_liar_role(who) == PROTO_WORKER) {
         return PROTO_JOB_REPORT;
     }
     return usual[below(lab, sizeof usual / sizeof usual[0])];

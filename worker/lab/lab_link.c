@@ -10,15 +10,26 @@ static bool covers(const struct lab_fault *f, unsigned worker, unsigned shard, e
     return worker - f->worker < f->workers && shard - f->shard < f->shards && (f->ways & way) != 0;
 }
 
-bool lab_is_cut(const struct lab *lab, unsigned worker, unsigned shard, enum lab_way way)
+static bool is_upon(const struct lab *lab, enum lab_fault_kind kind, unsigned worker,
+                    unsigned shard, enum lab_way way)
 {
     for (unsigned i = 0; lab->links > 0 && i < lab->options.faults; i++) {
         const struct lab_fault *f = &lab->options.fault[i];
-        if (lab->active[i] && f->kind == LAB_CUT && covers(f, worker, shard, way)) {
+        if (lab->active[i] && f->kind == kind && covers(f, worker, shard, way)) {
             return true;
         }
     }
     return false;
+}
+
+bool lab_is_cut(const struct lab *lab, unsigned worker, unsigned shard, enum lab_way way)
+{
+    return is_upon(lab, LAB_CUT, worker, shard, way);
+}
+
+bool lab_is_deaf(const struct lab *lab, unsigned worker, unsigned shard)
+{
+    return is_upon(lab, LAB_DEAF, worker, shard, LAB_BOTH_WAYS);
 }
 
 static bool happens(struct lab *lab, uint64_t ppm)
@@ -27,8 +38,8 @@ static bool happens(struct lab *lab, uint64_t ppm)
 }
 
 /* Draws what happens to a message that leaves now. */
-static bool pass(struct lab *lab, unsigned worker, unsigned shard, enum lab_way way,
-                 uint64_t *delay_ns)
+bool lab_passes(struct lab *lab, unsigned worker, unsigned shard, enum lab_way way,
+                uint64_t *delay_ns)
 {
     const struct lab_options *o = &lab->options;
     bool lost = !lab->ended && happens(lab, o->loss_ppm);
@@ -78,6 +89,16 @@ static uint64_t arrival_ns(struct lab *lab, struct lab_host *from, struct lab_ho
     return card_pass(&to->in_free_ns, now_ns, at_ns, bytes, bandwidth) + delay_ns;
 }
 
+uint64_t lab_arrives(struct lab *lab, unsigned worker, unsigned shard, enum lab_way way,
+                     uint64_t at_ns, uint64_t delay_ns, size_t length)
+{
+    struct lab_host *shard_host = &lab->host[shard % lab->hosts];
+    struct lab_host *host = lab_host_of(lab, worker);
+    bool is_to_shard = way == LAB_TO_SHARDS;
+    return arrival_ns(lab, is_to_shard ? host : shard_host, is_to_shard ? shard_host : host, at_ns,
+                      delay_ns, length);
+}
+
 bool lab_card_is_full(const struct lab *lab, unsigned shard)
 {
     return lab->host[shard % lab->hosts].out_free_ns > lab->now_ns + LAB_CARD_WAIT_NS;
@@ -90,15 +111,12 @@ bool lab_send(struct lab *lab, unsigned worker, uint32_t incarnation, unsigned s
     uint64_t delay_ns;
     lab->result.messages++;
     lab->result.bytes += length;
-    if (!pass(lab, worker, shard, way, &delay_ns) ||
+    if (!lab_passes(lab, worker, shard, way, &delay_ns) ||
         (way == LAB_TO_SHARDS && !lab->shard[shard].alive)) {
         return false;
     }
     uint64_t *last_ns = way == LAB_TO_SHARDS ? &w->last_out_ns[shard] : &w->last_in_ns[shard];
-    struct lab_host *shard_host = &lab->host[shard % lab->hosts];
-    struct lab_host *from = way == LAB_TO_SHARDS ? lab_host_of(lab, worker) : shard_host;
-    struct lab_host *to = way == LAB_TO_SHARDS ? shard_host : lab_host_of(lab, worker);
-    uint64_t arrives_ns = arrival_ns(lab, from, to, at_ns, delay_ns, length);
+    uint64_t arrives_ns = lab_arrives(lab, worker, shard, way, at_ns, delay_ns, length);
     *last_ns = arrives_ns > *last_ns ? arrives_ns : *last_ns; /* none overtakes */
     struct lab_packet *packet = malloc(sizeof *packet + length);
     CHECK(packet != NULL);

@@ -1,7 +1,9 @@
 #include "worker/lab/lab_shard.h"
 
 #include "common/rng.h"
+#include "worker/lab/lab_dealer.h"
 #include "worker/lab/lab_link.h"
+#include "worker/lab/lab_service.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +36,8 @@ enum err lab_shard_start(struct lab *lab, unsigned index)
         lab->options.planted.never_expire ? FOR_EVER_MS : lab->options.inflight_age_max_ms;
     options.outside = &s->outside;
     options.version = s->version;
-    enum err err = ttcore_open(&s->core, &options);
+    enum err err =
+        lab->net != NULL ? lab_service_open(lab, index, &options) : ttcore_open(&s->core, &options);
     s->alive = err == ERR_OK;
     s->free_ns = lab->now_ns;
     s->backlog_end = &s->backlog;
@@ -60,18 +63,26 @@ void lab_shard_kill(struct lab *lab, unsigned index)
         }
         lab->result.grown += f.memory_bytes != s->memory_bytes || f.dropped > 0;
     }
-    ttcore_close(&s->core);
     s->alive = false;
+    lab_service_close(lab, index);
+    ttcore_close(&s->core);
     lab_packets_free(&s->backlog);
 }
 
 /* The ROUTER id of a worker's incarnation. */
-enum { LAB_ROUTE_BYTES = 8 };
+enum { LAB_ROUTE_BYTES = CONNECTION_ROUTE };
 
 static void make_route(uint32_t who, uint32_t incarnation, uint8_t route[LAB_ROUTE_BYTES])
 {
     memcpy(route, &who, sizeof who);
     memcpy(route + sizeof who, &incarnation, sizeof incarnation);
+}
+
+static bool knows(const struct ttcore *core, const struct connection *c)
+{
+    uint8_t route[CONNECTION_ROUTE];
+    connection_route(c, route);
+    return ttcore_knows(core, route, sizeof route);
 }
 
 /* A planted fault: nobody hears of versions. */
@@ -156,16 +167,17 @@ static void note_asks(struct lab *lab, const struct proto_asks *list)
 }
 
 /* How many operations a message carries, for the service time. */
-static uint64_t operations(struct lab *lab, const struct lab_packet *packet, bool *forgotten)
+static uint64_t operations(struct lab *lab, uint32_t from, const uint8_t *bytes, size_t length,
+                           bool *forgotten)
 {
     const struct lab_options *o = &lab->options;
     struct proto_message m;
     if ((o->service_operation_ns == 0 && o->planted.skip_release_ppm == 0 &&
          !o->planted.lose_reports && o->lie_ns == 0) ||
-        proto_decode(lab->decoder, packet->bytes, packet->length, &m) != ERR_OK) {
+        proto_decode(lab->decoder, bytes, length, &m) != ERR_OK) {
         return 0;
     }
-    *forgotten = packet->from < lab->machines && is_planted(lab, &m);
+    *forgotten = from < lab->machines && is_planted(lab, &m);
     switch (m.type) {
     case PROTO_RETRIEVE_ASK:
         note_asks(lab, &m.retrieve_ask.list);
@@ -191,8 +203,8 @@ static void serve(struct lab *lab, unsigned index, struct lab_packet *packet)
     uint8_t route[LAB_ROUTE_BYTES];
     uint64_t begin = s->free_ns > lab->now_ns ? s->free_ns : lab->now_ns;
     bool forgotten = false;
-    s->free_ns = begin + lab->options.service_ns +
-                 lab->options.service_operation_ns * operations(lab, packet, &forgotten);
+    uint64_t count = operations(lab, packet->from, packet->bytes, packet->length, &forgotten);
+    s->free_ns = begin + lab->options.service_ns + lab->options.service_operation_ns * count;
     make_route(packet->from, packet->epoch, route);
     struct ttcore_event event = {
         .kind = TTCORE_MESSAGE,
@@ -231,10 +243,64 @@ void lab_shard_receive(struct lab *lab, unsigned index, struct lab_packet *packe
     }
 }
 
+bool lab_shard_overhear(struct lab *lab, const uint8_t *bytes, size_t length)
+{
+    bool forgotten = false;
+    (void)operations(lab, 0, bytes, length, &forgotten);
+    return forgotten;
+}
+
+/* ---- the liar ---- */
+
+/* Who is refused a handshake tries again with the next lie. */
+static struct lab_visit *meet_liar(struct lab *lab, unsigned index, unsigned who)
+{
+    struct lab_visit **visit = &lab->liar.visit[index][who];
+    struct in6_addr from = {.s6_addr = {[10] = 0xff, [11] = 0xff, [12] = 10, [13] = 9}};
+    from.s6_addr[15] = (uint8_t)who;
+    if (*visit != NULL && (*visit)->stream->half[LAB_CLIENT].is_ended) {
+        lab_visit_end(visit);
+    }
+    if (*visit == NULL) {
+        *visit = lab_visit_begin(lab, index, from,
+                                 lab->net->has_keys ? lab_net_keys_of_liar(lab, who) : NULL);
+    }
+    return *visit;
+}
+
+void lab_shard_close_liar(struct lab *lab, unsigned index, unsigned who)
+{
+    lab_visit_end(&lab->liar.visit[index][who]);
+}
+
+/* As a frame of its connection; it reads what it is sent, and heeds nothing. */
+static bool say_lie(struct lab *lab, unsigned index, unsigned who, const uint8_t *bytes,
+                    size_t length)
+{
+    struct lab_visit *visit = meet_liar(lab, index, who);
+    if (visit == NULL) {
+        return false;
+    }
+    struct ttcore_figures before = lab_shard_figures(lab, index);
+    bool ok = lab_visit_say(visit, bytes, length);
+    struct ttcore_figures after = lab_shard_figures(lab, index);
+    bool is_ignored = after.ignored > before.ignored;
+    if (is_ignored) {
+        lab_shard_close_liar(lab, index, who);
+    }
+    return ok && !is_ignored && after.malformed == before.malformed &&
+           after.refused == before.refused;
+}
+
 bool lab_shard_knows_liar(const struct lab *lab, unsigned index, unsigned who)
 {
     const struct lab_shard *s = &lab->shard[index];
     uint8_t route[LAB_ROUTE_BYTES];
+    if (lab->net != NULL) {
+        const struct lab_visit *visit = lab->liar.visit[index][who];
+        return visit != NULL && visit->stream->connection != NULL &&
+               knows(s->core, visit->stream->connection);
+    }
     make_route(lab->machines + who, lab->liar.connection[index][who], route);
     return s->alive && ttcore_knows(s->core, route, sizeof route);
 }
@@ -242,6 +308,9 @@ bool lab_shard_knows_liar(const struct lab *lab, unsigned index, unsigned who)
 bool lab_shard_take_lie(struct lab *lab, unsigned index, unsigned who, const uint8_t *bytes,
                         size_t length)
 {
+    if (lab->net != NULL) {
+        return say_lie(lab, index, who, bytes, length);
+    }
     struct lab_packet *packet = malloc(sizeof *packet + length);
     if (packet == NULL) {
         return false;
@@ -262,6 +331,9 @@ bool lab_shard_take_lie(struct lab *lab, unsigned index, unsigned who, const uin
 void lab_shard_unstall(struct lab *lab, unsigned index)
 {
     struct lab_shard *s = &lab->shard[index];
+    if (lab->net != NULL) {
+        lab_service_turn(lab, index);
+    }
     while (s->backlog != NULL) {
         struct lab_packet *packet = s->backlog;
         s->backlog = packet->next;
@@ -277,7 +349,9 @@ void lab_shard_tick(struct lab *lab, unsigned index, uint32_t incarnation)
         return;
     }
     struct ttcore_event event = {.kind = TTCORE_TICK, .now_us = lab->now_ns / 1000};
-    if (s->faults.stalls == 0) { /* a stalled shard does not see time pass */
+    if (lab->net != NULL) {
+        lab_service_tick(lab, index);
+    } else if (s->faults.stalls == 0) { /* a stalled shard does not see time pass */
         (void)step(lab, index, &event, lab->now_ns);
     }
     schedule_tick(lab, index);
@@ -287,6 +361,13 @@ unsigned lab_shard_inflight_of(const struct lab *lab, unsigned index, const stru
 {
     uint8_t route[LAB_ROUTE_BYTES];
     make_route(w->index, w->incarnation, route);
+    if (lab->net != NULL) {
+        const struct connection *c = lab_dealer_connection(w, index);
+        if (c == NULL) {
+            return 0;
+        }
+        connection_route(c, route);
+    }
     return ttcore_inflight_of(lab->shard[index].core, route, sizeof route);
 }
 

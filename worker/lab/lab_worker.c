@@ -1,8 +1,10 @@
 #include "worker/lab/lab_worker.h"
 
 #include "common/rng.h"
+#include "worker/lab/lab_dealer.h"
 #include "worker/lab/lab_front.h"
 #include "worker/lab/lab_link.h"
+#include "worker/lab/lab_shard.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -107,6 +109,15 @@ static uint64_t shell_now(void *self)
     return local_ns(self) / 1000;
 }
 
+/* Over a simulated connection: what it does not take is lost, and the sender knows. */
+static bool send_wired(struct lab_worker *w, unsigned shard, const uint8_t *bytes, size_t length)
+{
+    bool sent = lab_shard_overhear(w->lab, bytes, length) ||
+                lab_dealer_send(w, shard, local_ns(w), bytes, length);
+    w->lossy |= sent ? 0 : UINT64_C(1) << shard;
+    return sent;
+}
+
 static bool shell_send(void *self, unsigned shard, const uint8_t *bytes, size_t length)
 {
     struct lab_worker *w = self;
@@ -114,6 +125,9 @@ static bool shell_send(void *self, unsigned shard, const uint8_t *bytes, size_t 
         return false;
     }
     w->base_ns += w->lab->options.message_ns;
+    if (w->lab->net != NULL) {
+        return send_wired(w, shard, bytes, length);
+    }
     if (!lab_send(w->lab, w->index, w->incarnation, shard, LAB_TO_SHARDS, local_ns(w), bytes,
                   length)) {
         w->lossy |= UINT64_C(1) << shard;
@@ -186,6 +200,7 @@ void lab_worker_unstall(struct lab_worker *w)
         w->postponed = false;
         wake_at(w, w->lab->now_ns);
     }
+    lab_dealers_go_on(w);
 }
 
 /* A planted fault: it has a worker index and is given no other. */
@@ -204,7 +219,7 @@ static bool is_planted(struct lab_worker *w, const struct lab_packet *packet, un
 
 void lab_worker_receive(struct lab_worker *w, struct lab_packet *packet, unsigned shard)
 {
-    bool lost = lab_is_cut(w->lab, w->index, shard, LAB_TO_WORKERS);
+    bool lost = w->lab->net == NULL && lab_is_cut(w->lab, w->index, shard, LAB_TO_WORKERS);
     if (!w->alive || packet->epoch != w->incarnation || lost) {
         w->lab->result.lost += lost;
         free(packet);
@@ -431,6 +446,9 @@ enum err lab_worker_start(struct lab *lab, unsigned index)
     enum err err = open_parts(w);
     w->alive = err == ERR_OK;
     if (err == ERR_OK) {
+        if (lab->net != NULL) {
+            lab_dealers_open(w);
+        }
         wake_at(w, lab->now_ns);
     } else {
         lab_worker_kill(w);
@@ -446,6 +464,7 @@ void lab_worker_kill(struct lab_worker *w)
     }
     w->alive = false; /* from here on it sends nothing, not even BYE */
     w->epoch++;
+    lab_dealers_close(w);
     fiber_free(&w->fiber);
     worker_close(&w->worker);
     lab_front_close(&w->front);

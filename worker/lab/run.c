@@ -2,7 +2,9 @@
 
 #include "common/memory.h"
 #include "common/rng.h"
+#include "worker/lab/lab_intruder.h"
 #include "worker/lab/lab_liar.h"
+#include "worker/lab/lab_service.h"
 #include "worker/lab/lab_shard.h"
 #include "worker/lab/lab_worker.h"
 #include "worker/lab/world.h"
@@ -134,6 +136,9 @@ static enum err build(struct lab *lab)
         lab->shard[i].version = draw_version(o, LAB_WORKERS_MAX + i);
     }
     enum err err = ttcore_actions_open(&lab->actions, lab_shard_sessions(lab), LAB_SHARD_JOBS);
+    if (err == ERR_OK && o->is_wired) {
+        err = lab_net_open(lab);
+    }
     for (unsigned i = 0; i < o->shards && err == ERR_OK; i++) {
         err = lab_shard_start(lab, i);
     }
@@ -150,9 +155,15 @@ static void tear_down(struct lab *lab)
             lab_worker_kill(&lab->worker[i]);
         }
     }
+    lab_intruder_close(lab);
     for (unsigned i = 0; lab->shard != NULL && i < lab->options.shards; i++) {
+        for (unsigned who = 0; who < LAB_LIAR_SESSIONS; who++) {
+            lab_shard_close_liar(lab, i, who);
+        }
         lab_shard_kill(lab, i);
+        lab_service_free(lab, i);
     }
+    lab_net_close(lab);
     for (unsigned i = 0; lab->host != NULL && i < lab->hosts; i++) {
         uint64_t bytes = lab->host[i].bytes;
         lab->result.card_bytes += bytes;

@@ -1,8 +1,11 @@
 #include "worker/lab/world.h"
 
 #include "common/rng.h"
+#include "worker/lab/lab_dealer.h"
+#include "worker/lab/lab_intruder.h"
 #include "worker/lab/lab_liar.h"
 #include "worker/lab/lab_link.h"
+#include "worker/lab/lab_service.h"
 #include "worker/lab/lab_shard.h"
 #include "worker/lab/lab_worker.h"
 
@@ -101,6 +104,28 @@ static void count_the_dead(struct lab *lab)
     lab->result.all_shards_dead += shards == 0;
 }
 
+/* Of connections; without them it does nothing. */
+static void change_pair(struct lab *lab, const struct lab_fault *f, bool begins, unsigned worker,
+                        unsigned shard)
+{
+    struct lab_worker *w = &lab->worker[worker];
+    struct lab_stream *s = w->alive ? w->dealer[shard].stream : NULL;
+    if (f->kind == LAB_DEAF && !begins) {
+        lab_dealers_go_on(w);
+    } else if (f->kind == LAB_RESET && begins && s != NULL) {
+        lab_stream_reset(s);
+    } else if (f->kind == LAB_HALF_OPEN && begins && s != NULL) {
+        s->is_dead = true;
+    }
+}
+
+static void change_pairs(struct lab *lab, const struct lab_fault *f, bool begins)
+{
+    for (unsigned i = 0; lab->net != NULL && i < f->workers * f->shards; i++) {
+        change_pair(lab, f, begins, f->worker + i / f->shards, f->shard + i % f->shards);
+    }
+}
+
 static void begin_fault(struct lab *lab, unsigned number)
 {
     const struct lab_fault *f = &lab->options.fault[number];
@@ -108,6 +133,7 @@ static void begin_fault(struct lab *lab, unsigned number)
     if (lab_fault_is_of_links(f)) {
         lab->links++;
         lab->result.faults[f->kind] += f->workers * f->shards;
+        change_pairs(lab, f, true);
     } else {
         change_victims(lab, f, true);
         count_the_dead(lab);
@@ -128,6 +154,7 @@ static void end_fault(struct lab *lab, unsigned number)
     lab->active[number] = false;
     if (lab_fault_is_of_links(f)) {
         lab->links--;
+        change_pairs(lab, f, false);
     } else {
         change_victims(lab, f, false);
     }
@@ -158,7 +185,9 @@ static void record(struct lab *lab, const struct lab_event *e)
 {
     struct lab_result *r = &lab->result;
     uint64_t what = e->time_ns ^ (uint64_t)e->kind << 56 ^ (uint64_t)e->who << 32;
-    if (e->packet != NULL) {
+    if (e->packet != NULL && e->kind == LAB_STREAM && lab->net->has_keys) {
+        what ^= (uint64_t)e->packet->length << 24; /* what is sealed is so by random keys */
+    } else if (e->packet != NULL) {
         for (uint32_t i = 0; i < e->packet->length; i++) {
             what = (what ^ e->packet->bytes[i]) * UINT64_C(0x100000001b3);
         }
@@ -167,9 +196,20 @@ static void record(struct lab *lab, const struct lab_event *e)
     r->events++;
 }
 
+static void take_segment(struct lab *lab, const struct lab_event *e)
+{
+    enum lab_end at;
+    struct lab_stream *s = lab_stream_arrive(lab, e, &at);
+    if (s != NULL && at == LAB_SERVER) {
+        lab_service_turn(lab, s->shard);
+    } else if (s != NULL) {
+        lab_dealer_ready(lab, s);
+    }
+}
+
 static void act(struct lab *lab, struct lab_event *e)
 {
-    struct lab_worker *w = &lab->worker[e->who];
+    struct lab_worker *w = e->kind == LAB_STREAM ? NULL : &lab->worker[e->who];
     switch (e->kind) {
     case LAB_WAKE:
         if (w->alive && w->epoch == e->epoch) {
@@ -202,6 +242,20 @@ static void act(struct lab *lab, struct lab_event *e)
         break;
     case LAB_LIE:
         lab_liar_act(lab);
+        if (lab->net != NULL) {
+            lab_intruder_act(lab);
+        }
+        break;
+    case LAB_STREAM:
+        take_segment(lab, e);
+        break;
+    case LAB_TURN:
+        if (lab->shard[e->who].incarnation == e->epoch) {
+            lab_service_turn(lab, e->who);
+        }
+        break;
+    case LAB_DIAL:
+        lab_dealer_dial(w, e->epoch);
         break;
     }
 }

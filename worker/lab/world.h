@@ -1,7 +1,7 @@
 /* world: the state of a virtual cluster, shared by the files of this folder alone. Each of them
  * needs only those before it in this order, with no circle:
- *   lab.h, event, world.h, lab_link, lab_shard, lab_front, lab_worker, lab_liar, step, drain, run,
- *   chaos_draw, chaos
+ *   lab.h, event, world.h, lab_link, lab_zmtp, lab_stream, lab_dealer, lab_service, lab_shard,
+ *   lab_front, lab_worker, lab_liar, lab_intruder, step, drain, run, chaos_draw, chaos
  * Pure. Threads: one at a time. */
 #ifndef WORKER_LAB_WORLD_H
 #define WORKER_LAB_WORLD_H
@@ -15,6 +15,10 @@
 #include "worker/lab/lab.h"
 
 struct lab;
+struct lab_net; /* lab_stream.h */
+struct lab_dealer;
+struct lab_service;
+struct lab_visit; /* lab_service.h */
 
 /* A front-end: the engine's job logic over one searcher. */
 struct lab_front {
@@ -74,6 +78,7 @@ struct lab_worker {
     uint64_t last_out[LAB_SHARDS_MAX], last_in[LAB_SHARDS_MAX]; /* numbers that arrived: checked */
     uint64_t lossy; /* bit i: something for shard i was lost since both live */
     uint64_t indexed; /* bit i: shard i has given it a worker index; for a planted fault */
+    struct lab_dealer *dealer; /* its connections, one for each shard, where they are simulated */
 };
 
 struct lab_shard {
@@ -87,9 +92,18 @@ struct lab_shard {
     uint64_t busy_ns;
     uint64_t memory_bytes; /* at its start */
     struct lab_packet *backlog, **backlog_end; /* came while it stood still */
+    struct lab_service *service; /* its connections, where they are simulated */
 };
 
 enum { LAB_LIAR_SESSIONS = 6, LAB_LIAR_NODES = 128, LAB_LIAR_LIST = 24 };
+
+/* Those sessions of the liar that post keep their role and instance, and so their user and jobs. */
+static inline enum proto_role lab_liar_role(unsigned who)
+{
+    static const enum proto_role roles[LAB_LIAR_SESSIONS] = {
+        PROTO_FRONT, PROTO_FRONT, PROTO_FRONT, PROTO_WORKER, PROTO_CLIENT, PROTO_WORKER};
+    return roles[who];
+}
 
 /* What a liar remembers (lab_liar.h). Its sessions are numbered after the machines. */
 struct lab_liar {
@@ -97,6 +111,7 @@ struct lab_liar {
     struct tt_ask node[LAB_LIAR_NODES]; /* a ring: asked for lately */
     unsigned received;
     uint32_t connection[LAB_SHARDS_MAX][LAB_LIAR_SESSIONS]; /* counts up */
+    struct lab_visit *visit[LAB_SHARDS_MAX][LAB_LIAR_SESSIONS]; /* where they are simulated */
     bool refused; /* set when its last message was refused */
     union { /* of the message that it makes */
         struct tt_store stores[LAB_LIAR_LIST];
@@ -119,6 +134,7 @@ struct lab {
     uint64_t slow_ns; /* of a node after the end: few nodes, but polls in time for every patience */
     /* state */
     struct lab_heap heap;
+    struct lab_net *net; /* NULL: connections are not simulated, messages go to the shards' cores */
     uint64_t now_ns;
     uint64_t node_ns; /* the option, then slow_ns */
     uint64_t

@@ -336,7 +336,11 @@ static void faults_come_within_the_search(void **state)
         assert_in_range(n, 1, LAB_FAULTS_MAX);
         for (unsigned i = 0; i < n; i++) {
             const struct lab_fault *f = &fault[i];
-            bool of_links = f->kind == LAB_CUT || f->kind == LAB_DELAY || f->kind == LAB_LOSS;
+            bool of_connections =
+                f->kind == LAB_RESET || f->kind == LAB_HALF_OPEN || f->kind == LAB_DEAF;
+            bool of_links =
+                f->kind == LAB_CUT || f->kind == LAB_DELAY || f->kind == LAB_LOSS || of_connections;
+            assert_true(plan.lab.is_wired || !of_connections);
             kinds[f->kind]++;
             for_ever += f->lasts_ns == LAB_FOR_EVER;
             long_ones += f->lasts_ns > plan.lab.heartbeat_ms * UINT64_C(3500000);

@@ -52,11 +52,20 @@ static void on_charge(void *self, const uint8_t *cause, uint64_t ns)
     bed->payer = cause[0];
 }
 
+static uint64_t on_now(void *self)
+{
+    (void)self;
+    return clock_ns();
+}
+
 static int setup(void **state)
 {
     struct bed *bed = calloc(1, sizeof *bed);
-    bed->pushes = (struct pushes){
-        .send = on_send, .charge = on_charge, .self = bed, .hints_dropped = &bed->dropped};
+    bed->pushes = (struct pushes){.send = on_send,
+                                  .charge = on_charge,
+                                  .now_ns = on_now,
+                                  .self = bed,
+                                  .hints_dropped = &bed->dropped};
     for (uint32_t i = 0; i < TARGETS; i++) {
         memcpy(bed->route[i], &i, sizeof i);
         bed->target[i] = (struct ttcore_target){bed->route[i], CONNECTION_ROUTE};
@@ -201,7 +210,7 @@ static void what_must_come_comes(void **state)
 static void who_makes_much_wait_waits(void **state)
 {
     struct bed *bed = *state;
-    struct connection a = {.fd = -1}, b = {.fd = -1};
+    struct connection a = {.is_broken = false}, b = {.is_broken = false};
     struct ttcore_message job = JOB;
     job.length = 60000;
     push(bed, 1, 100, job);

@@ -28,6 +28,8 @@ enum {
 #define FIGURES(X) \
     X(lost)        \
     X(lies)        \
+    X(intrusions)  \
+    X(storms)      \
     X(downs) X(timeouts) X(expired_sessions) X(restarts) X(all_shards_dead) X(all_workers_dead)
 
 /* What a child says of a run. */
@@ -111,7 +113,11 @@ static bool read_plant(const char *text, struct lab_planted *planted)
     planted->stale_index = strcmp(text, "stale-index") == 0;
     planted->false_results = strcmp(text, "false-results") == 0;
     planted->lose_versions = strcmp(text, "lose-versions") == 0;
-    return planted->lose_versions || planted->never_expire_sessions || planted->never_expire ||
+    planted->lose_rest = strcmp(text, "lose-rest") == 0;
+    planted->lose_budget = strcmp(text, "lose-budget") == 0;
+    planted->keep_half_open = strcmp(text, "keep-half-open") == 0;
+    return planted->lose_rest || planted->lose_budget || planted->keep_half_open ||
+           planted->lose_versions || planted->never_expire_sessions || planted->never_expire ||
            planted->skip_stop || planted->lose_reports || planted->stale_index ||
            planted->false_results;
 }
@@ -130,8 +136,8 @@ static int read_wish(struct driver *d)
     if (c->plant != NULL && !read_plant(c->plant, &d->wish.planted)) {
         return options_wrong(c->program,
                              "--plant is skip-release[:PPM], never-expire-sessions, never-expire, "
-                             "skip-stop, lose-reports, stale-index, lose-versions or "
-                             "false-results, not '%s'",
+                             "skip-stop, lose-reports, stale-index, lose-versions, "
+                             "false-results, lose-rest, lose-budget or keep-half-open, not '%s'",
                              c->plant);
     }
     if (c->algorithm != NULL) {
@@ -351,8 +357,13 @@ static void print_sum(const struct driver *d)
         {"delays", r->faults[LAB_DELAY]},
         {"lossy_links", r->faults[LAB_LOSS]},
         {"upgrades", r->faults[LAB_UPGRADE]},
+        {"resets", r->faults[LAB_RESET]},
+        {"half_open", r->faults[LAB_HALF_OPEN]},
+        {"deaf", r->faults[LAB_DEAF]},
         {"messages_lost", r->lost},
         {"lies", r->lies},
+        {"intrusions", r->intrusions},
+        {"connection_storms", r->storms},
 #define X(TYPE, name) {"lies_taken_" #name, r->taken_##name},
         LAB_LIES(X)
 #undef X
