@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 """bench: exact Othello endings of the FFO file: one thread, two, front-end and worker, and what the machine allows.
 
-Each position is solved by all sides in turn, in a random order, because shared machines drift; a run is the sum over the
-positions. `of unrelated` is the speed-up over one thread, divided by that of two processes at once that share nothing.
+A run solves all positions by each side, in a random order, because shared machines drift: each side by new processes, since
+solvers keep what they know of endings, and one process for all positions, since a new one spends a third of a second on its
+memory. `of unrelated` is the speed-up over one thread, divided by that of two processes at once that share nothing.
 
   tests/instruments/bench/bench_othello.py [--bin DIR] [--positions FIRST-LAST] [--runs N] [--peer COMMAND]
 
@@ -41,34 +42,39 @@ def read_positions(path, first, last):
 class Bench:
     def __init__(self, options, positions):
         self.options, self.positions = options, positions
+        self.text = "".join(line for _, line in positions).encode()
+        self.best = [int(re.search(r":\s*([+-]?\d+)", line)[1]) for _, line in positions]
 
-    def start(self, line, *more):
+    def start(self, *more):
         process = subprocess.Popen([os.path.join(self.options.bin, "abdada"), "solve", "--obf", "-", "--fresh", "--json",
-                                    "--hash", "256", *more],
+                                    "--private", "--hash", "256", "--positions", "together", *more],
                                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        process.stdin.write(line.encode())
+        process.stdin.write(self.text)
         process.stdin.close()
         return process
 
-    @staticmethod
-    def end(process, line):
-        output = process.stdout.read()
+    def end(self, process):
+        """(seconds, nodes) of all positions"""
+        answers = [json.loads(line) for line in process.stdout]
         if process.wait() != 0:
             raise subprocess.CalledProcessError(process.returncode, process.args)
-        answer = json.loads(output)
-        best = int(re.search(r":\s*([+-]?\d+)", line)[1])
-        if answer["score"] != best:
-            sys.exit(f"bench: {answer['id']} is {answer['score']:+d}, not {best:+d}")
-        return answer["time_ms"] / 1000, answer["nodes"]
+        for answer, best in zip(answers, self.best, strict=True):
+            if answer["score"] != best:
+                sys.exit(f"bench: {answer['id']} is {answer['score']:+d}, not {best:+d}")
+        return sum(answer["time_ms"] for answer in answers) / 1000, sum(answer["nodes"] for answer in answers)
 
     def solve(self, *more):
-        return lambda line: self.end(self.start(line, *more), line)
+        return lambda: self.end(self.start(*more))
 
-    def unrelated(self, line):
-        """Two programs at once, each on the same position: half of the mean of their times, as two positions were solved."""
-        both = [self.start(line, "--private") for _ in range(2)]
+    def over_a_shard(self):
+        with cluster.Cluster(shards=1, workers=1, private=True) as c:
+            return self.end(self.start("--servers", c.servers))
+
+    def unrelated(self):
+        """Two programs at once, each on all positions: half of the mean of their times."""
+        both = [self.start() for _ in range(2)]
         try:
-            ends = [self.end(one, line) for one in both]
+            ends = [self.end(one) for one in both]
         finally:
             for one in both:
                 one.kill()
@@ -78,13 +84,8 @@ class Bench:
         """{name: [(seconds, nodes) a run]}"""
         runs = {name: [] for name in sides}
         for _ in range(self.options.runs):
-            sums = {name: (0.0, 0) for name in sides}
-            for _, line in self.positions:
-                for name in random.sample(list(sides), len(sides)):
-                    seconds, nodes = sides[name](line)
-                    sums[name] = sums[name][0] + seconds, sums[name][1] + nodes
-            for name in sides:
-                runs[name].append(sums[name])
+            for name in random.sample(list(sides), len(sides)):
+                runs[name].append(sides[name]())
         return runs
 
     def peer(self):
@@ -124,12 +125,11 @@ def main():
     cluster.BIN = options.bin
     bench = Bench(options, positions)
     print(f"FFO {', '.join(f'#{n}' for n, _ in positions)}: {options.runs} runs in turn, {os.cpu_count()} CPUs; medians")
-    with cluster.Cluster(shards=1, workers=1) as c:
-        runs = bench.in_turn({
-            "one thread": bench.solve("--private"),
-            "two threads": bench.solve("--private", "--threads", "2"),
-            "front-end and worker, one shard": bench.solve("--servers", c.servers),
-            "two unrelated processes": bench.unrelated})
+    runs = bench.in_turn({
+        "one thread": bench.solve(),
+        "two threads": bench.solve("--threads", "2"),
+        "front-end and worker, one shard": bench.over_a_shard,
+        "two unrelated processes": bench.unrelated})
 
     def column(name, of):
         return statistics.median(of(run, one, both) for run, one, both in

@@ -158,7 +158,7 @@ static void store(struct bucket *bucket, struct othello_board board, unsigned em
 /* ---- several searchers in one tree ----
  *
  * All search the whole tree; a move but the first that another one searches comes after the others
- * (ABDADA, Weill 1996, with a mark in place of the number of searchers). A mark of another board,
+ * (ABDADA, Weill 1996, with a byte in place of the number of searchers). The byte of another board,
  * or one that a killed process left, costs order, not truth. */
 
 static inline unsigned char busy_byte(uint64_t hash)
