@@ -29,7 +29,7 @@ LAYERS = {
     "worker/table": ["common", "proto", "worker/search/ports.h"],
     "worker/engine": ["common", "proto", "worker/transport", "worker/table", "worker/search", "worker/games"],
     # The virtual cluster runs the same client and the same shard.
-    "worker/lab": ["common", "proto", "ttserver/core", "worker/engine", "worker/table",
+    "worker/lab": ["common", "proto", "ttserver/core", "ttserver/keep/keep_file.h", "worker/engine", "worker/table",
                    "worker/search", "worker/games"],
     # The client side alone: what a program of others gets must not have the search, games or engine in it.
     "worker/lib": ["common", "proto", "worker/transport"],

@@ -57,6 +57,10 @@ def invariants_survive_random_faults():
         check(taken >= RUNS / 10, what, "only", taken, "times taken from the liar")
     check(sum(summary["lies_taken_" + what] for what in LIES) >= 0.7 * summary["lies"],
           "the liar is mostly refused:", summary)
+    for what in ("snapshots", "snapshot_failures", "files_read", "short_calls", "full_disks", "disk_errors", "power_losses"):
+        check(summary[what] >= RUNS / 5, what, "only", summary[what], "times: disks do not fail")
+    for what in ("files_refused", "starts_failed", "files_spoiled"):
+        check(summary[what] >= RUNS / 60, what, "only", summary[what], "times: disks do not fail")
     for what in ("all_shards_dead", "all_workers_dead"):
         check(summary[what] >= RUNS / 20, what, "only", summary[what], "times")
 
@@ -82,7 +86,12 @@ def planted_faults_are_caught():
                           ("lose-reports", "last reports missing"),
                           ("stale-index", "unevenly on jobs"),
                           ("lose-versions", "pairs without a session"),
-                          ("false-results", "sequentially")):
+                          ("false-results", "sequentially"),
+                          ("skip-sync", "snapshots lost"),
+                          ("skip-folder-sync", "snapshots lost"),
+                          ("believe-sync", "snapshots lost"),
+                          ("short-is-whole", "snapshots lost"),
+                          ("trust-sums", "never written")):
         status, failures, _ = chaos(f"1..{PLANTED}", "--plant", plant)
         caught = [f for f in failures if broken in f["broken"]]
         print(f"# {plant}: {len(caught)} of {PLANTED} runs break by '{broken}'")

@@ -205,6 +205,20 @@ static void draw_hosts(uint64_t *state, struct lab_options *o)
     o->operation_ns = percent(state, 50) ? o->message_ns / 20 : 0;
 }
 
+/* In half of the runs shards keep their results. Of the faults of disks each is there in some. */
+static void draw_disks(uint64_t *state, struct chaos_plan *plan)
+{
+    plan->lab.keep_ns = percent(state, 50) ? log_between(state, MS / 4, 16 * MS) : 0;
+    plan->disk = (struct lab_disk_faults){
+        .short_ppm = percent(state, 50) ? (uint32_t)log_between(state, 1000, 400000) : 0,
+        .full_ppm = percent(state, 30) ? (uint32_t)log_between(state, 1000, 200000) : 0,
+        .error_ppm = percent(state, 40) ? (uint32_t)log_between(state, 500, 60000) : 0,
+        .sync_ppm = percent(state, 40) ? (uint32_t)log_between(state, 10000, 500000) : 0,
+        .power_ppm = percent(state, 80) ? (uint32_t)between(state, 200000, 1000000) : 0,
+        .damage_ppm = percent(state, 30) ? (uint32_t)between(state, 100000, 1000000) : 0,
+    };
+}
+
 enum err chaos_draw(uint64_t seed, const struct chaos_wish *wish, struct chaos_plan *out)
 {
     static const unsigned node_us[] = {1, 1, 5, 20, 50};
@@ -249,6 +263,7 @@ enum err chaos_draw(uint64_t seed, const struct chaos_wish *wish, struct chaos_p
     }
     o->is_mixed = percent(&state, 50);
     o->planted = wish->planted;
+    draw_disks(&state, &plan);
     *out = plan;
     return ERR_OK;
 }
@@ -385,7 +400,9 @@ void chaos_describe(const struct chaos_plan *plan, char *text, size_t size)
              " kB/s, a lie every %" PRIu64 " us, node "
              "%" PRIu64 " us%s, rtt %" PRIu64 " us, jitter %" PRIu64 " us, loss %" PRIu32
              " ppm; heartbeat %" PRIu32 " ms, age limit %" PRIu32 " ms, rto %" PRIu32 "-%" PRIu32
-             " us, probe %" PRIu32 " us",
+             " us, probe %" PRIu32 " us; snapshots every %" PRIu64
+             " us; of disks, ppm: short %" PRIu32 ", full %" PRIu32 ", errors %" PRIu32
+             ", syncs %" PRIu32 ", power %" PRIu32 ", spoiled %" PRIu32,
              j->game->name, j->text, j->depth, j->algorithm->name,
              j->strict ? "strict"
              : j->full ? "full"
@@ -394,7 +411,9 @@ void chaos_describe(const struct chaos_plan *plan, char *text, size_t size)
              o->fronts, o->workers, o->threads, o->shards, o->bandwidth / 1000, plan->lie_ns / 1000,
              o->node_ns / 1000, o->is_mixed ? ", versions mixed" : "", o->rtt_ns / 1000,
              o->jitter_ns / 1000, o->loss_ppm, o->heartbeat_ms, o->inflight_age_max_ms,
-             o->rto_min_us, o->rto_max_us, o->probe_us);
+             o->rto_min_us, o->rto_max_us, o->probe_us, o->keep_ns / 1000, plan->disk.short_ppm,
+             plan->disk.full_ppm, plan->disk.error_ppm, plan->disk.sync_ppm, plan->disk.power_ppm,
+             plan->disk.damage_ppm);
 }
 
 void chaos_describe_fault(const struct lab_fault *f, char *text, size_t size)

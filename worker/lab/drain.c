@@ -158,6 +158,26 @@ static struct service service(const struct lab *lab)
     return found;
 }
 
+/* Every shard loses its power and begins again: it starts, with what it was said to have. */
+static void check_what_is_kept(struct lab *lab)
+{
+    for (unsigned s = 0; s < lab->options.shards; s++) {
+        if (lab->shard[s].alive && lab->shard[s].keep.disk != NULL) {
+            lab_shard_kill(lab, s, true);
+            CHECK(lab_shard_start(lab, s) == ERR_OK);
+        }
+    }
+}
+
+static unsigned not_started(const struct lab *lab)
+{
+    unsigned n = 0;
+    for (unsigned s = 0; s < lab->options.shards; s++) {
+        n += !lab->shard[s].alive && lab->shard[s].faults.kills == 0;
+    }
+    return n;
+}
+
 static bool any_shard_lives(const struct lab *lab)
 {
     bool any = false;
@@ -216,4 +236,6 @@ void lab_drain(struct lab *lab)
         probe(lab);
         check_when_quiet(lab);
     }
+    check_what_is_kept(lab);
+    lab->result.not_started = not_started(lab);
 }

@@ -21,6 +21,8 @@ enum lab_event_kind {
     LAB_FAULT, /* fault number `who` begins */
     LAB_REPAIR, /* ... and ends */
     LAB_LIE, /* the liar speaks */
+    LAB_KEEP, /* shard `who` writes some of its results to its disk */
+    LAB_START, /* shard `who`, which could not start, tries again */
 };
 
 struct lab_packet {

@@ -19,6 +19,7 @@
 #define WORKER_LAB_LAB_H
 
 #include "worker/engine/job.h"
+#include "worker/lab/lab_disk.h"
 #include "worker/search/search.h"
 
 enum {
@@ -77,6 +78,8 @@ struct lab_planted {
     bool stale_index; /* workers are given one worker index, never another */
     bool lose_versions; /* nobody hears that a shard speaks another version of the protocol */
     bool false_results; /* the liar's scores are of the game: what others say is believed */
+    bool trust_sums; /* a file is read whatever its sums say */
+    struct lab_disk_planted disk;
 };
 
 /* What a host contributes: what its searchers did in all their searches, in virtual time. */
@@ -114,6 +117,9 @@ struct lab_options {
     uint64_t lie_ns; /* on average, between messages of a liar (lab_liar.h); 0: there is none */
     uint64_t results_bytes; /* memory of all shards together */
     uint64_t local_bytes; /* memory of each host */
+    uint64_t keep_ns; /* between two snapshots of a shard, which it reads when it starts again; 0:
+                         it keeps nothing */
+    struct lab_disk_faults disk; /* of the disks of shards, until the end of all posts */
     uint8_t share_depth; /* results of at least this depth are broadcast; 0: none */
     uint64_t limit_ns; /* virtual time after which no answer counts as none */
     struct lab_contribution *contribution; /* of each host, added to what is there; borrowed; NULL:
@@ -194,6 +200,10 @@ struct lab_result {
     uint64_t downs, timeouts,
         expired_sessions; /* of shards in clients' eyes, of requests, of sessions */
     unsigned all_shards_dead, all_workers_dead; /* how often */
+    /* Of disks: snapshots written, those that failed; at starts, files read, and refused; starts
+     * that failed, and were tried again. What the disks did. */
+    uint64_t kept, kept_failures, reloaded, refused_files, starts_failed;
+    uint64_t short_calls, full_disks, disk_errors, power_losses, spoiled_files;
     /* With drain; all of it should be 0. In order of time. When the network is quiet again:
      * in-flight entries of live sessions whose messages all arrived; when dead sessions have
      * expired: other entries than those of live sessions that lost messages; when every entry has
@@ -210,6 +220,10 @@ struct lab_result {
     unsigned reports_missing; /* last reports that did not come, also of earlier jobs where nothing
                                  was lost */
     unsigned requests_left; /* overdue in clients, at the end */
+    unsigned foreign_files; /* files that were read, and are none that was written */
+    unsigned lost_files; /* snapshots that were said to be written, and are not there */
+    unsigned unsaid; /* files refused, or starts that failed, without a line */
+    unsigned not_started; /* shards that do not start on a disk without faults */
     unsigned grown; /* shards whose memory or sets grew beyond what they were given */
 };
 

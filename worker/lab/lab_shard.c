@@ -1,6 +1,7 @@
 #include "worker/lab/lab_shard.h"
 
 #include "common/rng.h"
+#include "worker/lab/lab_keep.h"
 #include "worker/lab/lab_link.h"
 
 #include <stdlib.h>
@@ -13,6 +14,26 @@ static void schedule_tick(struct lab *lab, unsigned index)
     uint64_t tick_ns = (uint64_t)lab->options.heartbeat_ms * 1000000 / TICKS_PER_HEARTBEAT;
     lab_heap_push(&lab->heap, (struct lab_event){.time_ns = lab->now_ns + tick_ns,
                                                  .kind = LAB_TICK,
+                                                 .who = index,
+                                                 .epoch = lab->shard[index].incarnation});
+}
+
+static void schedule_keep(struct lab *lab, unsigned index, uint64_t at_ns)
+{
+    if (lab->shard[index].keep.disk != NULL) {
+        lab_heap_push(&lab->heap, (struct lab_event){.time_ns = at_ns,
+                                                     .kind = LAB_KEEP,
+                                                     .who = index,
+                                                     .epoch = lab->shard[index].incarnation});
+    }
+}
+
+/* As what watches over it does. */
+static void schedule_start(struct lab *lab, unsigned index)
+{
+    uint64_t wait_ns = (uint64_t)lab->options.heartbeat_ms * 1000000;
+    lab_heap_push(&lab->heap, (struct lab_event){.time_ns = lab->now_ns + wait_ns,
+                                                 .kind = LAB_START,
                                                  .who = index,
                                                  .epoch = lab->shard[index].incarnation});
 }
@@ -34,13 +55,19 @@ enum err lab_shard_start(struct lab *lab, unsigned index)
         lab->options.planted.never_expire ? FOR_EVER_MS : lab->options.inflight_age_max_ms;
     options.outside = &s->outside;
     options.version = s->version;
+    if (!lab_keep_start(lab, index, &options)) {
+        schedule_start(lab, index);
+        return ERR_OK;
+    }
     enum err err = ttcore_open(&s->core, &options);
     s->alive = err == ERR_OK;
     s->free_ns = lab->now_ns;
     s->backlog_end = &s->backlog;
     if (err == ERR_OK) {
         s->memory_bytes = lab_shard_figures(lab, index).memory_bytes;
+        lab_keep_fill(lab, index);
         schedule_tick(lab, index);
+        schedule_keep(lab, index, lab->now_ns + lab->options.keep_ns);
     }
     for (unsigned i = 0; i < lab->machines; i++) { /* it never knew them */
         lab->worker[i].lossy &= ~(UINT64_C(1) << index);
@@ -48,16 +75,37 @@ enum err lab_shard_start(struct lab *lab, unsigned index)
     return err;
 }
 
-void lab_shard_kill(struct lab *lab, unsigned index)
+void lab_shard_keep(struct lab *lab, unsigned index, uint32_t incarnation)
+{
+    const struct lab_shard *s = &lab->shard[index];
+    if (s->alive && s->incarnation == incarnation) {
+        const bool is_still =
+            s->faults.stalls > 0; /* what would have been written then, is later */
+        const uint64_t tick_ns = (uint64_t)lab->options.heartbeat_ms * 1000000;
+        schedule_keep(lab, index, is_still ? lab->now_ns + tick_ns : lab_keep_write(lab, index));
+    }
+}
+
+void lab_shard_try_again(struct lab *lab, unsigned index)
+{
+    const struct lab_shard *s = &lab->shard[index];
+    if (!s->alive && s->faults.kills == 0) {
+        CHECK(lab_shard_start(lab, index) == ERR_OK);
+    }
+}
+
+void lab_shard_kill(struct lab *lab, unsigned index, bool loses_power)
 {
     struct lab_shard *s = &lab->shard[index];
     if (s->alive) {
+        lab_keep_kill(lab, index, loses_power);
         struct ttcore_figures f = lab_shard_figures(lab, index);
         lab->result.expired_sessions += f.sessions_expired;
         lab->result.busy_ns += s->busy_ns;
         if (s->busy_ns > lab->result.busy_most_ns) {
             lab->result.busy_most_ns = s->busy_ns;
         }
+        s->busy_ns = 0;
         lab->result.grown += f.memory_bytes != s->memory_bytes || f.dropped > 0;
     }
     ttcore_close(&s->core);

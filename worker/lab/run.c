@@ -2,6 +2,7 @@
 
 #include "common/memory.h"
 #include "common/rng.h"
+#include "worker/lab/lab_keep.h"
 #include "worker/lab/lab_liar.h"
 #include "worker/lab/lab_shard.h"
 #include "worker/lab/lab_worker.h"
@@ -135,6 +136,7 @@ static enum err build(struct lab *lab)
     }
     enum err err = ttcore_actions_open(&lab->actions, lab_shard_sessions(lab), LAB_SHARD_JOBS);
     for (unsigned i = 0; i < o->shards && err == ERR_OK; i++) {
+        lab_keep_open(lab, i);
         err = lab_shard_start(lab, i);
     }
     for (unsigned i = 0; i < lab->machines && err == ERR_OK; i++) {
@@ -151,7 +153,8 @@ static void tear_down(struct lab *lab)
         }
     }
     for (unsigned i = 0; lab->shard != NULL && i < lab->options.shards; i++) {
-        lab_shard_kill(lab, i);
+        lab_shard_kill(lab, i, false);
+        lab_keep_close(lab, i);
     }
     for (unsigned i = 0; lab->host != NULL && i < lab->hosts; i++) {
         uint64_t bytes = lab->host[i].bytes;

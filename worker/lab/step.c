@@ -68,7 +68,7 @@ static void change_shard(struct lab *lab, const struct lab_fault *f, bool begins
         return;
     }
     if (is_kill(f) && begins) {
-        lab_shard_kill(lab, index);
+        lab_shard_kill(lab, index, false);
     } else if (is_kill(f)) {
         CHECK(lab_shard_start(lab, index) == ERR_OK);
     } else if (!begins) {
@@ -150,6 +150,9 @@ void lab_faults_heal(struct lab *lab)
             end_fault(lab, i);
         }
     }
+    for (unsigned i = 0; i < lab->options.shards; i++) {
+        lab_shard_try_again(lab, i);
+    }
 }
 
 /* ---- events ---- */
@@ -202,6 +205,14 @@ static void act(struct lab *lab, struct lab_event *e)
         break;
     case LAB_LIE:
         lab_liar_act(lab);
+        break;
+    case LAB_KEEP:
+        lab_shard_keep(lab, e->who, e->epoch);
+        break;
+    case LAB_START:
+        if (lab->shard[e->who].incarnation == e->epoch) {
+            lab_shard_try_again(lab, e->who);
+        }
         break;
     }
 }

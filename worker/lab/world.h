@@ -1,18 +1,19 @@
 /* world: the state of a virtual cluster, shared by the files of this folder alone. Each of them
  * needs only those before it in this order, with no circle:
- *   lab.h, event, world.h, lab_link, lab_shard, lab_front, lab_worker, lab_liar, step, drain, run,
- *   chaos_draw, chaos
- * Pure. Threads: one at a time. */
+ *   lab.h, event, lab_disk, world.h, lab_link, lab_keep, lab_shard, lab_front, lab_worker,
+ * lab_liar, step, drain, run, chaos_draw, chaos Pure. Threads: one at a time. */
 #ifndef WORKER_LAB_WORLD_H
 #define WORKER_LAB_WORLD_H
 
 #include "ttserver/core/core.h"
 #include "ttserver/core/figures.h"
+#include "ttserver/keep/keep_file.h"
 #include "worker/engine/front_core.h"
 #include "worker/engine/worker.h"
 #include "worker/lab/event.h"
 #include "worker/lab/fiber.h"
 #include "worker/lab/lab.h"
+#include "worker/lab/lab_disk.h"
 
 struct lab;
 
@@ -76,9 +77,33 @@ struct lab_worker {
     uint64_t indexed; /* bit i: shard i has given it a worker index; for a planted fault */
 };
 
+enum { LAB_VERSIONS = 64 };
+
+/* A snapshot that was written to the end. */
+struct lab_version {
+    uint64_t number; /* from 1; 0: none */
+    uint64_t hash; /* of its bytes */
+    uint64_t entries;
+};
+
+/* What a shard keeps (lab_keep.h). */
+struct lab_keep {
+    struct lab_disk *disk; /* NULL: nothing */
+    struct keep_file file;
+    struct ttcore_ledger ledger;
+    uint64_t place;
+    struct lab_version version[LAB_VERSIONS]; /* the last ones, by number */
+    uint64_t versions, promised; /* last number; that which was said to be written, 0: none */
+    /* as it was when the shard began */
+    bool is_there, is_spoiled; /* there is a file; the disk has changed it */
+    struct lab_version found; /* which it is */
+    uint64_t errors; /* of the disk so far */
+};
+
 struct lab_shard {
     struct ttcore *core;
     bool alive;
+    struct lab_keep keep;
     struct lab_faults faults;
     struct ttcore_outside outside;
     uint32_t incarnation;

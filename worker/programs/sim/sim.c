@@ -183,7 +183,8 @@ static int read_options(struct sim *s, int argc, char *argv[])
         {"jobs", "N", "runs with faults at a time (default 1)", &s->jobs, OPTION_U32, 'j', 1, 64},
         {"plant", "KIND",
          "a fault of the program, to see it caught: skip-release[:PPM], never-expire-sessions, "
-         "never-expire, skip-stop, lose-reports, stale-index, lose-versions, false-results",
+         "never-expire, skip-stop, lose-reports, stale-index, lose-versions, false-results, "
+         "skip-sync, skip-folder-sync, believe-sync, short-is-whole, trust-sums",
          &s->plant, OPTION_TEXT},
         {"csv", "FILE", "rows as CSV", &s->csv, OPTION_TEXT},
         {"svg", "FILE", "speedup and overheads against workers as a picture", &s->svg, OPTION_TEXT},
