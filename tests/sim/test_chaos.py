@@ -49,7 +49,7 @@ def invariants_survive_random_faults():
     check(not failures and status == 0, *[f"{f['command']}  # {f['broken']}\n" for f in failures])
     equal(summary["runs"], RUNS)
     equal(summary["failures"], 0)
-    for what in ("kills", "restarts", "stalls", "cuts", "delays", "lossy_links", "messages_lost",
+    for what in ("kills", "restarts", "stalls", "cuts", "delays", "lossy_links", "suspends", "clock_jumps", "messages_lost",
                  "sessions_expired", "shards_down", "timeouts", "prolonged"):
         check(summary[what] >= RUNS / 10, what, "only", summary[what], "times: faults do not bite")
     for what in LIES:
@@ -87,6 +87,8 @@ def planted_faults_are_caught():
                           ("stale-index", "unevenly on jobs"),
                           ("lose-versions", "pairs without a session"),
                           ("false-results", "sequentially"),
+                          ("wall-clock", "sessions of the dead"),
+                          ("compare-clocks", "pairs without a session"),
                           ("skip-sync", "snapshots lost"),
                           ("skip-folder-sync", "snapshots lost"),
                           ("believe-sync", "snapshots lost"),

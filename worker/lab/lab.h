@@ -40,14 +40,17 @@ enum lab_fault_kind {
     LAB_LOSS, /* ... is lost `amount` times in a million */
     LAB_UPGRADE, /* as a kill; started anew as a program that speaks versions of the protocol up to
                     `amount` */
+    LAB_SUSPEND, /* as a stall of whole hosts, whose monotonic clocks stand still as well */
+    LAB_JUMP, /* their wall clocks jump by `amount` nanoseconds, forward or (two's complement) back;
+                 what lasts is the difference */
     LAB_FAULT_KINDS,
 };
 
 enum lab_way { LAB_TO_SHARDS = 1, LAB_TO_WORKERS = 2, LAB_BOTH_WAYS = 3 };
 
-/* Kill and stall hit these workers and these shards; the others every pair of the two. Workers are
- * numbered from the front-ends on: 0 is the first front-end. A kill takes the whole host with it:
- * its threads are of one process. */
+/* Kill, stall, suspend and jump hit these workers and these shards; the others every pair of the
+ * two. Workers are numbered from the front-ends on: 0 is the first front-end. A kill takes the
+ * whole host with it: its threads are of one process; suspend and jump do so, too. */
 struct lab_fault {
     enum lab_fault_kind kind;
     unsigned worker, workers; /* the first, how many */
@@ -78,6 +81,8 @@ struct lab_planted {
     bool stale_index; /* workers are given one worker index, never another */
     bool lose_versions; /* nobody hears that a shard speaks another version of the protocol */
     bool false_results; /* the liar's scores are of the game: what others say is believed */
+    bool wall_clock; /* shards live by their wall clock */
+    bool compare_clocks; /* shards compare their clock with that of a message's sender */
     bool trust_sums; /* a file is read whatever its sums say */
     struct lab_disk_planted disk;
 };
@@ -114,6 +119,8 @@ struct lab_options {
     uint64_t bandwidth; /* of a host's network card, bytes a second each way; 0: no bound. Shard i
                            is on host i, or begins again with the first */
     uint32_t loss_ppm; /* messages lost in a million */
+    uint32_t drift_ppm; /* most, of the clocks of hosts and shards, which then begin anywhere; 0:
+                           all show virtual time */
     uint64_t lie_ns; /* on average, between messages of a liar (lab_liar.h); 0: there is none */
     uint64_t results_bytes; /* memory of all shards together */
     uint64_t local_bytes; /* memory of each host */

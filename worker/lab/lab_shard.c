@@ -9,6 +9,14 @@
 
 enum { HISTORIES_MAX = 16, TICKS_PER_HEARTBEAT = 4, FOR_EVER_MS = UINT32_MAX / 8 };
 
+/* What its clock shows. */
+static uint64_t shard_us(const struct lab *lab, unsigned index, uint64_t time_ns)
+{
+    const struct lab_clock *clock = &lab->shard[index].clock;
+    return lab->options.planted.wall_clock ? lab_clock_wall_us(clock, time_ns)
+                                           : lab_clock_us(clock, time_ns);
+}
+
 static void schedule_tick(struct lab *lab, unsigned index)
 {
     uint64_t tick_ns = (uint64_t)lab->options.heartbeat_ms * 1000000 / TICKS_PER_HEARTBEAT;
@@ -43,7 +51,7 @@ enum err lab_shard_start(struct lab *lab, unsigned index)
     struct lab_shard *s = &lab->shard[index];
     struct ttcore_options options = ttcore_defaults();
     options.boot = rng_mix(lab->options.seed * 64 + index + ((uint64_t)++s->incarnation << 40)) | 1;
-    options.start_us = lab->now_ns / 1000;
+    options.start_us = shard_us(lab, index, lab->now_ns);
     options.results_bytes = lab->options.results_bytes / lab->options.shards;
     options.inflight_max = lab->options.inflight_max;
     options.sessions_max = lab_shard_sessions(lab);
@@ -233,6 +241,14 @@ static uint64_t operations(struct lab *lab, const struct lab_packet *packet, boo
     }
 }
 
+/* A planted fault: a message is old when its sender's clock is behind. */
+static bool seems_old(struct lab *lab, unsigned index, const struct lab_packet *packet)
+{
+    return lab->options.planted.compare_clocks && packet->from < lab->machines &&
+           lab_worker_us(lab, packet->from) + lab->options.heartbeat_ms * UINT64_C(1000) <
+               shard_us(lab, index, lab->now_ns);
+}
+
 static void serve(struct lab *lab, unsigned index, struct lab_packet *packet)
 {
     struct lab_shard *s = &lab->shard[index];
@@ -244,13 +260,13 @@ static void serve(struct lab *lab, unsigned index, struct lab_packet *packet)
     make_route(packet->from, packet->epoch, route);
     struct ttcore_event event = {
         .kind = TTCORE_MESSAGE,
-        .now_us = begin / 1000,
+        .now_us = shard_us(lab, index, begin),
         .route = route,
         .route_length = sizeof route,
         .bytes = packet->bytes,
         .length = packet->length,
     };
-    if (!forgotten) {
+    if (!forgotten && !seems_old(lab, index, packet)) {
         s->free_ns = step(lab, index, &event, s->free_ns);
     }
     s->busy_ns += s->free_ns - begin;
@@ -324,7 +340,7 @@ void lab_shard_tick(struct lab *lab, unsigned index, uint32_t incarnation)
     if (!s->alive || s->incarnation != incarnation) {
         return;
     }
-    struct ttcore_event event = {.kind = TTCORE_TICK, .now_us = lab->now_ns / 1000};
+    struct ttcore_event event = {.kind = TTCORE_TICK, .now_us = shard_us(lab, index, lab->now_ns)};
     if (s->faults.stalls == 0) { /* a stalled shard does not see time pass */
         (void)step(lab, index, &event, lab->now_ns);
     }

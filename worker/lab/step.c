@@ -19,26 +19,39 @@ static bool is_kill(const struct lab_fault *f)
 static bool changes(struct lab *lab, const struct lab_fault *f, bool begins,
                     struct lab_faults *victim)
 {
-    unsigned *count = f->kind == LAB_STALL ? &victim->stalls : &victim->kills;
+    unsigned *count = is_kill(f) ? &victim->kills : &victim->stalls;
     bool is_only = begins ? (*count)++ == 0 : --*count == 0;
     lab->result.faults[f->kind] += begins && is_only;
     lab->result.restarts += !begins && is_only && is_kill(f);
     return is_only;
 }
 
-/* A kill hits whole hosts, but for that of the first front-end. */
+/* True: it hits machines, with all that runs there. A kill does not hit that of the first
+ * front-end.
+ */
 static bool is_hit(struct lab *lab, const struct lab_fault *f, unsigned worker)
 {
     const struct lab_host *host = lab_host_of(lab, worker);
-    if (!is_kill(f)) {
+    if (f->kind == LAB_STALL) {
         return worker - f->worker < f->workers;
     }
     for (unsigned i = 0; i < f->workers; i++) {
         if (lab_host_of(lab, f->worker + i) == host) {
-            return host != lab_host_of(lab, 0);
+            return !is_kill(f) || host != lab_host_of(lab, 0);
         }
     }
     return false;
+}
+
+/* Of each thread of a host, whose clock is one. */
+static void change_clock(const struct lab *lab, const struct lab_fault *f, bool begins,
+                         struct lab_clock *clock)
+{
+    if (f->kind == LAB_SUSPEND && begins) {
+        lab_clock_suspend(clock, lab->now_ns);
+    } else if (f->kind == LAB_SUSPEND) {
+        lab_clock_resume(clock, lab->now_ns);
+    }
 }
 
 static void change_worker(struct lab *lab, const struct lab_fault *f, bool begins, unsigned index)
@@ -47,6 +60,7 @@ static void change_worker(struct lab *lab, const struct lab_fault *f, bool begin
     if (f->kind == LAB_UPGRADE && begins) {
         lab_host_of(lab, index)->version = (uint32_t)f->amount;
     }
+    change_clock(lab, f, begins, &lab_host_of(lab, index)->clock);
     if (!changes(lab, f, begins, &w->faults)) {
         return;
     }
@@ -64,6 +78,7 @@ static void change_shard(struct lab *lab, const struct lab_fault *f, bool begins
     if (f->kind == LAB_UPGRADE && begins) {
         lab->shard[index].version = (uint32_t)f->amount;
     }
+    change_clock(lab, f, begins, &lab->shard[index].clock);
     if (!changes(lab, f, begins, &lab->shard[index].faults)) {
         return;
     }
@@ -88,6 +103,21 @@ static void change_victims(struct lab *lab, const struct lab_fault *f, bool begi
     }
 }
 
+/* Nothing else happens to them. */
+static void jump(struct lab *lab, const struct lab_fault *f)
+{
+    for (unsigned i = 0; i < lab->machines; i++) {
+        if (is_hit(lab, f, i) && lab_place_of(lab, i) % lab->options.threads == 0) {
+            lab_host_of(lab, i)->clock.wall_ns += (int64_t)f->amount;
+            lab->result.faults[f->kind]++;
+        }
+    }
+    for (unsigned i = 0; i < f->shards; i++) {
+        lab->shard[f->shard + i].clock.wall_ns += (int64_t)f->amount;
+        lab->result.faults[f->kind]++;
+    }
+}
+
 static void count_the_dead(struct lab *lab)
 {
     unsigned workers = 0, shards = 0;
@@ -108,6 +138,8 @@ static void begin_fault(struct lab *lab, unsigned number)
     if (lab_fault_is_of_links(f)) {
         lab->links++;
         lab->result.faults[f->kind] += f->workers * f->shards;
+    } else if (f->kind == LAB_JUMP) {
+        jump(lab, f);
     } else {
         change_victims(lab, f, true);
         count_the_dead(lab);
@@ -128,7 +160,7 @@ static void end_fault(struct lab *lab, unsigned number)
     lab->active[number] = false;
     if (lab_fault_is_of_links(f)) {
         lab->links--;
-    } else {
+    } else if (f->kind != LAB_JUMP) {
         change_victims(lab, f, false);
     }
 }

@@ -1,7 +1,7 @@
 /* world: the state of a virtual cluster, shared by the files of this folder alone. Each of them
  * needs only those before it in this order, with no circle:
- *   lab.h, event, lab_disk, world.h, lab_link, lab_keep, lab_shard, lab_front, lab_worker,
- * lab_liar, step, drain, run, chaos_draw, chaos Pure. Threads: one at a time. */
+ *   lab.h, event, lab_disk, lab_clock, world.h, lab_link, lab_keep, lab_shard, lab_front,
+ * lab_worker, lab_liar, step, drain, run, chaos_draw, chaos Pure. Threads: one at a time. */
 #ifndef WORKER_LAB_WORLD_H
 #define WORKER_LAB_WORLD_H
 
@@ -13,6 +13,7 @@
 #include "worker/lab/event.h"
 #include "worker/lab/fiber.h"
 #include "worker/lab/lab.h"
+#include "worker/lab/lab_clock.h"
 #include "worker/lab/lab_disk.h"
 
 struct lab;
@@ -42,6 +43,7 @@ struct lab_faults {
 struct lab_host {
     struct embedded *table; /* while a thread of it is alive */
     unsigned users; /* these threads */
+    struct lab_clock clock;
     uint32_t version; /* highest version of the protocol that its programs speak */
     uint64_t out_free_ns, in_free_ns; /* when the card has done what it was given */
     uint64_t bytes; /* both ways */
@@ -104,6 +106,7 @@ struct lab_shard {
     struct ttcore *core;
     bool alive;
     struct lab_keep keep;
+    struct lab_clock clock; /* of the machine it is on */
     struct lab_faults faults;
     struct ttcore_outside outside;
     uint32_t incarnation;
@@ -186,6 +189,12 @@ static inline unsigned lab_place_of(const struct lab *lab, unsigned worker)
 static inline struct lab_host *lab_host_of(struct lab *lab, unsigned worker)
 {
     return &lab->host[lab_place_of(lab, worker) / lab->options.threads];
+}
+
+/* What the clock of its host shows now, also while it is dead. */
+static inline uint64_t lab_worker_us(struct lab *lab, unsigned worker)
+{
+    return lab_clock_us(&lab_host_of(lab, worker)->clock, lab->now_ns);
 }
 
 /* The job this one searches, as an id; 0: none. */

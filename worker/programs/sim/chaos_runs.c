@@ -116,6 +116,8 @@ static bool read_plant(const char *text, struct lab_planted *planted)
         {"stale-index", &planted->stale_index},
         {"false-results", &planted->false_results},
         {"lose-versions", &planted->lose_versions},
+        {"wall-clock", &planted->wall_clock},
+        {"compare-clocks", &planted->compare_clocks},
         {"skip-sync", &planted->disk.skip_sync},
         {"skip-folder-sync", &planted->disk.skip_folder_sync},
         {"believe-sync", &planted->disk.believe_sync},
@@ -142,12 +144,13 @@ static int read_wish(struct driver *d)
         return options_wrong(c->program, "--seeds is A..B with A <= B, not '%s'", c->seeds);
     }
     if (c->plant != NULL && !read_plant(c->plant, &d->wish.planted)) {
-        return options_wrong(c->program,
-                             "--plant is skip-release[:PPM], never-expire-sessions, never-expire, "
-                             "skip-stop, lose-reports, stale-index, lose-versions, "
-                             "false-results, skip-sync, skip-folder-sync, believe-sync, "
-                             "short-is-whole or trust-sums, not '%s'",
-                             c->plant);
+        return options_wrong(
+            c->program,
+            "--plant is skip-release[:PPM], never-expire-sessions, never-expire, "
+            "skip-stop, lose-reports, stale-index, lose-versions, "
+            "false-results, wall-clock, compare-clocks, skip-sync, skip-folder-sync, believe-sync, "
+            "short-is-whole or trust-sums, not '%s'",
+            c->plant);
     }
     if (c->algorithm != NULL) {
         d->wish.algorithm = algorithm_by_name(c->algorithm);
@@ -366,6 +369,8 @@ static void print_sum(const struct driver *d)
         {"delays", r->faults[LAB_DELAY]},
         {"lossy_links", r->faults[LAB_LOSS]},
         {"upgrades", r->faults[LAB_UPGRADE]},
+        {"suspends", r->faults[LAB_SUSPEND]},
+        {"clock_jumps", r->faults[LAB_JUMP]},
         {"messages_lost", r->lost},
         {"lies", r->lies},
 #define X(TYPE, name) {"lies_taken_" #name, r->taken_##name},

@@ -184,6 +184,7 @@ static int read_options(struct sim *s, int argc, char *argv[])
         {"plant", "KIND",
          "a fault of the program, to see it caught: skip-release[:PPM], never-expire-sessions, "
          "never-expire, skip-stop, lose-reports, stale-index, lose-versions, false-results, "
+         "wall-clock, compare-clocks, "
          "skip-sync, skip-folder-sync, believe-sync, short-is-whole, trust-sums",
          &s->plant, OPTION_TEXT},
         {"csv", "FILE", "rows as CSV", &s->csv, OPTION_TEXT},
