@@ -23,7 +23,7 @@ struct lab_clock lab_clock_draw(uint64_t seed, uint32_t most_ppm)
 
 uint64_t lab_clock_us(const struct lab_clock *c, uint64_t time_ns)
 {
-    const uint64_t at_ns = c->suspended > 0 ? c->since_ns : time_ns;
+    const uint64_t at_ns = c->suspended > 0 ? c->from_ns : time_ns;
     const int64_t went_ns = (int64_t)(at_ns - c->stood_ns);
     return (c->begin_ns + (uint64_t)(went_ns + went_ns * c->drift_ppm / 1000000)) / 1000;
 }
@@ -54,13 +54,13 @@ uint64_t lab_clock_when_ns(const struct lab_clock *c, uint64_t us)
 void lab_clock_suspend(struct lab_clock *c, uint64_t now_ns)
 {
     if (c->suspended++ == 0) {
-        c->since_ns = now_ns;
+        c->from_ns = now_ns;
     }
 }
 
 void lab_clock_resume(struct lab_clock *c, uint64_t now_ns)
 {
     if (--c->suspended == 0) {
-        c->stood_ns += now_ns - c->since_ns;
+        c->stood_ns += now_ns - c->from_ns;
     }
 }
