@@ -49,8 +49,8 @@ def invariants_survive_random_faults():
     check(not failures and status == 0, *[f"{f['command']}  # {f['broken']}\n" for f in failures])
     equal(summary["runs"], RUNS)
     equal(summary["failures"], 0)
-    for what in ("kills", "restarts", "stalls", "cuts", "delays", "lossy_links", "messages_lost",
-                 "sessions_expired", "shards_down", "timeouts", "prolonged", "resets", "half_open", "deaf",
+    for what in ("kills", "restarts", "stalls", "cuts", "delays", "lossy_links", "suspends", "clock_jumps",
+                 "messages_lost", "sessions_expired", "shards_down", "timeouts", "prolonged", "resets", "half_open", "deaf",
                  "intrusions", "connection_storms"):
         check(summary[what] >= RUNS / 10, what, "only", summary[what], "times: faults do not bite")
     for what in LIES:
@@ -58,6 +58,10 @@ def invariants_survive_random_faults():
         check(taken >= RUNS / 10, what, "only", taken, "times taken from the liar")
     check(sum(summary["lies_taken_" + what] for what in LIES) >= 0.7 * summary["lies"],
           "the liar is mostly refused:", summary)
+    for what in ("snapshots", "files_read", "short_calls", "power_losses"):
+        check(summary[what] >= RUNS / 10, what, "only", summary[what], "times: disks do not fail")
+    for what in ("snapshot_failures", "full_disks", "disk_errors", "files_refused", "starts_failed", "files_spoiled"):
+        check(RUNS < 300 or summary[what] > 0, what, "never: disks do not fail so")
     for what in ("all_shards_dead", "all_workers_dead"):
         check(summary[what] >= RUNS / 20, what, "only", summary[what], "times")
 
@@ -86,7 +90,14 @@ def planted_faults_are_caught():
                           ("lose-rest", "streams that are no ZMTP"),
                           ("lose-budget", "budgets of connections"),
                           ("keep-half-open", "connections left"),
-                          ("false-results", "sequentially")):
+                          ("false-results", "sequentially"),
+                          ("wall-clock", "sessions of the dead"),
+                          ("compare-clocks", "pairs without a session"),
+                          ("skip-sync", "snapshots lost"),
+                          ("skip-folder-sync", "snapshots lost"),
+                          ("believe-sync", "snapshots lost"),
+                          ("short-is-whole", "snapshots lost"),
+                          ("trust-sums", "never written")):
         status, failures, _ = chaos(f"1..{PLANTED}", "--plant", plant)
         caught = [f for f in failures if broken in f["broken"]]
         print(f"# {plant}: {len(caught)} of {PLANTED} runs break by '{broken}'")

@@ -10,6 +10,8 @@
  *   the dead have no session, the living have one on every shard that lives;
  *   then every front-end posts a job to the healed cluster: the workers are shared evenly, each
  *     front-end counts exactly those on its job, and after the stop gets their last reports;
+ *   a shard starts with what it kept on its disk, or with nothing and a line; what it reads was
+ *     written there, and what was said to be written is read;
  *   no request is outstanding past its time; no search goes on; no shard has grown;
  *   what a shard sends is ZMTP; its connections keep to their budget, and of those without a living
  *     peer nothing is left.
@@ -41,6 +43,7 @@ struct chaos_plan {
                              */
     unsigned faults;
     uint64_t lie_ns; /* of the run with faults, as in lab_options */
+    struct lab_disk_faults disk; /* ... */
     uint64_t seed;
 };
 

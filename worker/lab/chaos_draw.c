@@ -205,6 +205,26 @@ static void draw_hosts(uint64_t *state, struct lab_options *o)
     o->operation_ns = percent(state, 50) ? o->message_ns / 20 : 0;
 }
 
+/* In half of the runs each machine has a clock of its own. */
+static void draw_clocks(uint64_t *state, struct lab_options *o)
+{
+    o->drift_ppm = percent(state, 50) ? (uint32_t)log_between(state, 10, 10000) : 0;
+}
+
+/* In half of the runs shards keep their results. Of the faults of disks each is there in some. */
+static void draw_disks(uint64_t *state, struct chaos_plan *plan)
+{
+    plan->lab.keep_ns = percent(state, 50) ? log_between(state, MS / 4, 16 * MS) : 0;
+    plan->disk = (struct lab_disk_faults){
+        .short_ppm = percent(state, 50) ? (uint32_t)log_between(state, 1000, 400000) : 0,
+        .full_ppm = percent(state, 30) ? (uint32_t)log_between(state, 1000, 200000) : 0,
+        .error_ppm = percent(state, 40) ? (uint32_t)log_between(state, 500, 60000) : 0,
+        .sync_ppm = percent(state, 40) ? (uint32_t)log_between(state, 10000, 500000) : 0,
+        .power_ppm = percent(state, 80) ? (uint32_t)between(state, 200000, 1000000) : 0,
+        .damage_ppm = percent(state, 30) ? (uint32_t)between(state, 100000, 1000000) : 0,
+    };
+}
+
 enum err chaos_draw(uint64_t seed, const struct chaos_wish *wish, struct chaos_plan *out)
 {
     static const unsigned node_us[] = {1, 1, 5, 20, 50};
@@ -252,6 +272,8 @@ enum err chaos_draw(uint64_t seed, const struct chaos_wish *wish, struct chaos_p
     o->is_wired = net % 2 == 0;
     o->has_keys = net % 8 == 0;
     o->planted = wish->planted;
+    draw_disks(&state, &plan);
+    draw_clocks(&state, o);
     *out = plan;
     return ERR_OK;
 }
@@ -280,6 +302,20 @@ static uint64_t draw_length(uint64_t *state, const struct chaos_plan *plan, uint
     }
 }
 
+/* Minutes, where heartbeats are a second apart. */
+static uint64_t draw_suspend(uint64_t *state, const struct chaos_plan *plan)
+{
+    uint64_t heartbeat = plan->lab.heartbeat_ms != 0 ? plan->lab.heartbeat_ms : 1000;
+    return log_between(state, heartbeat, 400 * heartbeat) * MS;
+}
+
+/* Seconds to days, forward or back. */
+static uint64_t draw_jump(uint64_t *state)
+{
+    const uint64_t jump_ns = log_between(state, 1, 864000) * 1000 * MS;
+    return percent(state, 50) ? jump_ns : -jump_ns;
+}
+
 static unsigned machines(const struct chaos_plan *plan)
 {
     return plan->lab.fronts - 1 + plan->lab.workers;
@@ -306,7 +342,7 @@ static void draw_victims(uint64_t *state, const struct chaos_plan *plan, struct 
 {
     if (percent(state, 50)) {
         draw_set(state, plan->lab.shards, &f->shard, &f->shards);
-    } else if (f->kind == LAB_STALL && percent(state, 30)) {
+    } else if ((f->kind == LAB_STALL || f->kind == LAB_SUSPEND) && percent(state, 30)) {
         f->workers = 1; /* the front-end */
     } else if (machines(plan) > 1) {
         draw_set(state, machines(plan) - 1, &f->worker, &f->workers);
@@ -345,9 +381,9 @@ static unsigned draw_rolling_upgrade(uint64_t *state, const struct chaos_plan *p
 unsigned chaos_draw_faults(const struct chaos_plan *plan, uint64_t within_ns,
                            struct lab_fault fault[LAB_FAULTS_MAX])
 {
-    static const enum lab_fault_kind kinds[] = {LAB_KILL,  LAB_KILL, LAB_KILL,   LAB_STALL,
-                                                LAB_STALL, LAB_CUT,  LAB_CUT,    LAB_CUT,
-                                                LAB_DELAY, LAB_LOSS, LAB_UPGRADE};
+    static const enum lab_fault_kind kinds[] = {
+        LAB_KILL, LAB_KILL,  LAB_KILL, LAB_STALL,   LAB_STALL,   LAB_CUT, LAB_CUT,
+        LAB_CUT,  LAB_DELAY, LAB_LOSS, LAB_UPGRADE, LAB_SUSPEND, LAB_JUMP};
     static const enum lab_fault_kind of_connections[] = {LAB_RESET, LAB_HALF_OPEN, LAB_DEAF};
     uint64_t state = rng_mix(plan->seed ^ UINT64_C(0xfa17));
     unsigned drawn = 1 + rng_below(&state, FAULTS_DRAWN_MAX);
@@ -361,8 +397,11 @@ unsigned chaos_draw_faults(const struct chaos_plan *plan, uint64_t within_ns,
         if (f->kind == LAB_UPGRADE) {
             f->amount = PROTO_LOWEST + rng_below(&state, PROTO_VERSION - PROTO_LOWEST + 1);
             draw_victims(&state, plan, f);
-        } else if (f->kind == LAB_KILL || f->kind == LAB_STALL) {
+        } else if (f->kind == LAB_KILL || f->kind == LAB_STALL || f->kind == LAB_SUSPEND) {
             draw_victims(&state, plan, f);
+        } else if (f->kind == LAB_JUMP) {
+            draw_victims(&state, plan, f);
+            f->amount = draw_jump(&state);
         } else {
             draw_links(&state, plan, f);
         }
@@ -370,6 +409,9 @@ unsigned chaos_draw_faults(const struct chaos_plan *plan, uint64_t within_ns,
         bool early = percent(&state, 10);
         f->at_ns = rng_next(&state) % ((early ? 2 * plan->lab.rtt_ns : within_ns) + 1);
         f->lasts_ns = draw_length(&state, plan, within_ns);
+        if (f->kind == LAB_SUSPEND) {
+            f->lasts_ns = draw_suspend(&state, plan);
+        }
         if (percent(&state, 15) && (f->kind == LAB_KILL || f->kind == LAB_CUT)) {
             f->lasts_ns = LAB_FOR_EVER;
         }
@@ -392,7 +434,9 @@ void chaos_describe(const struct chaos_plan *plan, char *text, size_t size)
              " kB/s, a lie every %" PRIu64 " us, node "
              "%" PRIu64 " us%s%s, rtt %" PRIu64 " us, jitter %" PRIu64 " us, loss %" PRIu32
              " ppm; heartbeat %" PRIu32 " ms, age limit %" PRIu32 " ms, rto %" PRIu32 "-%" PRIu32
-             " us, probe %" PRIu32 " us",
+             " us, probe %" PRIu32 " us; clocks drift by up to %" PRIu32
+             " ppm; snapshots every %" PRIu64 " us; of disks, ppm: short %" PRIu32 ", full %" PRIu32
+             ", errors %" PRIu32 ", syncs %" PRIu32 ", power %" PRIu32 ", spoiled %" PRIu32,
              j->game->name, j->text, j->depth, j->algorithm->name,
              j->strict ? "strict"
              : j->full ? "full"
@@ -404,18 +448,24 @@ void chaos_describe(const struct chaos_plan *plan, char *text, size_t size)
              : o->is_wired ? ", wired"
                            : "",
              o->rtt_ns / 1000, o->jitter_ns / 1000, o->loss_ppm, o->heartbeat_ms,
-             o->inflight_age_max_ms, o->rto_min_us, o->rto_max_us, o->probe_us);
+             o->inflight_age_max_ms, o->rto_min_us, o->rto_max_us, o->probe_us, o->drift_ppm,
+             o->keep_ns / 1000, plan->disk.short_ppm, plan->disk.full_ppm, plan->disk.error_ppm,
+             plan->disk.sync_ppm, plan->disk.power_ppm, plan->disk.damage_ppm);
 }
 
 void chaos_describe_fault(const struct lab_fault *f, char *text, size_t size)
 {
     static const char *const kinds[LAB_FAULT_KINDS] = {
-        "kill", "stall", "cut", "delay", "loss", "upgrade", "reset", "half-open", "deaf"};
+        [LAB_KILL] = "kill",   [LAB_STALL] = "stall",         [LAB_CUT] = "cut",
+        [LAB_DELAY] = "delay", [LAB_LOSS] = "loss",           [LAB_UPGRADE] = "upgrade",
+        [LAB_RESET] = "reset", [LAB_HALF_OPEN] = "half-open", [LAB_DEAF] = "deaf",
+        [LAB_JUMP] = "jump",   [LAB_SUSPEND] = "suspend",
+    };
     char lasts[32] = "for ever";
     if (f->lasts_ns < LAB_FOR_EVER) {
         snprintf(lasts, sizeof lasts, "for %.3f ms", (double)f->lasts_ns / MS);
     }
-    snprintf(text, size, "%.3f ms: %s %s, workers %u+%u, shards %u+%u, ways %d, amount %" PRIu64,
+    snprintf(text, size, "%.3f ms: %s %s, workers %u+%u, shards %u+%u, ways %d, amount %" PRId64,
              (double)f->at_ns / MS, kinds[f->kind], lasts, f->worker, f->workers, f->shard,
-             f->shards, (int)f->ways, f->amount);
+             f->shards, (int)f->ways, (int64_t)f->amount);
 }

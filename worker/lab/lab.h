@@ -19,6 +19,7 @@
 #define WORKER_LAB_LAB_H
 
 #include "worker/engine/job.h"
+#include "worker/lab/lab_disk.h"
 #include "worker/search/search.h"
 
 enum {
@@ -39,6 +40,9 @@ enum lab_fault_kind {
     LAB_LOSS, /* ... is lost `amount` times in a million */
     LAB_UPGRADE, /* as a kill; started anew as a program that speaks versions of the protocol up to
                     `amount` */
+    LAB_SUSPEND, /* as a stall of whole hosts, whose monotonic clocks stand still as well */
+    LAB_JUMP, /* their wall clocks jump by `amount` nanoseconds, forward or (two's complement) back;
+                 what lasts is the difference */
     /* Of connections, where they are simulated: */
     LAB_RESET, /* those of these workers and these shards end, and both are told */
     LAB_HALF_OPEN, /* nothing passes any more on those that there are, and nobody is told */
@@ -48,9 +52,9 @@ enum lab_fault_kind {
 
 enum lab_way { LAB_TO_SHARDS = 1, LAB_TO_WORKERS = 2, LAB_BOTH_WAYS = 3 };
 
-/* Kill and stall hit these workers and these shards; the others every pair of the two. Workers are
- * numbered from the front-ends on: 0 is the first front-end. A kill takes the whole host with it:
- * its threads are of one process. */
+/* Kill, stall, suspend and jump hit these workers and these shards; the others every pair of the
+ * two. Workers are numbered from the front-ends on: 0 is the first front-end. A kill takes the
+ * whole host with it: its threads are of one process; suspend and jump do so, too. */
 struct lab_fault {
     enum lab_fault_kind kind;
     unsigned worker, workers; /* the first, how many */
@@ -84,6 +88,10 @@ struct lab_planted {
     bool lose_rest; /* shards take a write of a part for one of all */
     bool lose_budget; /* shards do not get back what a connection had of their budget */
     bool keep_half_open; /* shards never end a connection without a session */
+    bool wall_clock; /* shards live by their wall clock */
+    bool compare_clocks; /* shards compare their clock with that of a message's sender */
+    bool trust_sums; /* a file is read whatever its sums say */
+    struct lab_disk_planted disk;
 };
 
 /* What a host contributes: what its searchers did in all their searches, in virtual time. */
@@ -118,9 +126,14 @@ struct lab_options {
     uint64_t bandwidth; /* of a host's network card, bytes a second each way; 0: no bound. Shard i
                            is on host i, or begins again with the first */
     uint32_t loss_ppm; /* messages lost in a million */
+    uint32_t drift_ppm; /* most, of the clocks of hosts and shards, which then begin anywhere; 0:
+                           all show virtual time */
     uint64_t lie_ns; /* on average, between messages of a liar (lab_liar.h); 0: there is none */
     uint64_t results_bytes; /* memory of all shards together */
     uint64_t local_bytes; /* memory of each host */
+    uint64_t keep_ns; /* between two snapshots of a shard, which it reads when it starts again; 0:
+                         it keeps nothing */
+    struct lab_disk_faults disk; /* of the disks of shards, until the end of all posts */
     uint8_t share_depth; /* results of at least this depth are broadcast; 0: none */
     uint64_t limit_ns; /* virtual time after which no answer counts as none */
     struct lab_contribution *contribution; /* of each host, added to what is there; borrowed; NULL:
@@ -206,6 +219,10 @@ struct lab_result {
     uint64_t downs, timeouts,
         expired_sessions; /* of shards in clients' eyes, of requests, of sessions */
     unsigned all_shards_dead, all_workers_dead; /* how often */
+    /* Of disks: snapshots written, those that failed; at starts, files read, and refused; starts
+     * that failed, and were tried again. What the disks did. */
+    uint64_t kept, kept_failures, reloaded, refused_files, starts_failed;
+    uint64_t short_calls, full_disks, disk_errors, power_losses, spoiled_files;
     /* With drain; all of it should be 0. In order of time. When the network is quiet again:
      * in-flight entries of live sessions whose messages all arrived; when dead sessions have
      * expired: other entries than those of live sessions that lost messages; when every entry has
@@ -222,6 +239,10 @@ struct lab_result {
     unsigned reports_missing; /* last reports that did not come, also of earlier jobs where nothing
                                  was lost */
     unsigned requests_left; /* overdue in clients, at the end */
+    unsigned foreign_files; /* files that were read, and are none that was written */
+    unsigned lost_files; /* snapshots that were said to be written, and are not there */
+    unsigned unsaid; /* files refused, or starts that failed, without a line */
+    unsigned not_started; /* shards that do not start on a disk without faults */
     unsigned grown; /* shards whose memory or sets grew beyond what they were given */
     /* Of connections, where they are simulated: */
     unsigned broken_streams; /* times that a shard sent what is no ZMTP */

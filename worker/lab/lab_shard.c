@@ -2,6 +2,7 @@
 
 #include "common/rng.h"
 #include "worker/lab/lab_dealer.h"
+#include "worker/lab/lab_keep.h"
 #include "worker/lab/lab_link.h"
 #include "worker/lab/lab_service.h"
 
@@ -9,6 +10,14 @@
 #include <string.h>
 
 enum { HISTORIES_MAX = 16, TICKS_PER_HEARTBEAT = 4, FOR_EVER_MS = UINT32_MAX / 8 };
+
+/* What its clock shows. */
+static uint64_t shard_us(const struct lab *lab, unsigned index, uint64_t time_ns)
+{
+    const struct lab_clock *clock = &lab->shard[index].clock;
+    return lab->options.planted.wall_clock ? lab_clock_wall_us(clock, time_ns)
+                                           : lab_clock_us(clock, time_ns);
+}
 
 static void schedule_tick(struct lab *lab, unsigned index)
 {
@@ -19,12 +28,32 @@ static void schedule_tick(struct lab *lab, unsigned index)
                                                  .epoch = lab->shard[index].incarnation});
 }
 
+static void schedule_keep(struct lab *lab, unsigned index, uint64_t at_ns)
+{
+    if (lab->shard[index].keep.disk != NULL) {
+        lab_heap_push(&lab->heap, (struct lab_event){.time_ns = at_ns,
+                                                     .kind = LAB_KEEP,
+                                                     .who = index,
+                                                     .epoch = lab->shard[index].incarnation});
+    }
+}
+
+/* As what watches over it does. */
+static void schedule_start(struct lab *lab, unsigned index)
+{
+    uint64_t wait_ns = (uint64_t)lab->options.heartbeat_ms * 1000000;
+    lab_heap_push(&lab->heap, (struct lab_event){.time_ns = lab->now_ns + wait_ns,
+                                                 .kind = LAB_START,
+                                                 .who = index,
+                                                 .epoch = lab->shard[index].incarnation});
+}
+
 enum err lab_shard_start(struct lab *lab, unsigned index)
 {
     struct lab_shard *s = &lab->shard[index];
     struct ttcore_options options = ttcore_defaults();
     options.boot = rng_mix(lab->options.seed * 64 + index + ((uint64_t)++s->incarnation << 40)) | 1;
-    options.start_us = lab->now_ns / 1000;
+    options.start_us = shard_us(lab, index, lab->now_ns);
     options.results_bytes = lab->options.results_bytes / lab->options.shards;
     options.inflight_max = lab->options.inflight_max;
     options.sessions_max = lab_shard_sessions(lab);
@@ -36,6 +65,10 @@ enum err lab_shard_start(struct lab *lab, unsigned index)
         lab->options.planted.never_expire ? FOR_EVER_MS : lab->options.inflight_age_max_ms;
     options.outside = &s->outside;
     options.version = s->version;
+    if (!lab_keep_start(lab, index, &options)) {
+        schedule_start(lab, index);
+        return ERR_OK;
+    }
     enum err err =
         lab->net != NULL ? lab_service_open(lab, index, &options) : ttcore_open(&s->core, &options);
     s->alive = err == ERR_OK;
@@ -43,7 +76,9 @@ enum err lab_shard_start(struct lab *lab, unsigned index)
     s->backlog_end = &s->backlog;
     if (err == ERR_OK) {
         s->memory_bytes = lab_shard_figures(lab, index).memory_bytes;
+        lab_keep_fill(lab, index);
         schedule_tick(lab, index);
+        schedule_keep(lab, index, lab->now_ns + lab->options.keep_ns);
     }
     for (unsigned i = 0; i < lab->machines; i++) { /* it never knew them */
         lab->worker[i].lossy &= ~(UINT64_C(1) << index);
@@ -51,16 +86,37 @@ enum err lab_shard_start(struct lab *lab, unsigned index)
     return err;
 }
 
-void lab_shard_kill(struct lab *lab, unsigned index)
+void lab_shard_keep(struct lab *lab, unsigned index, uint32_t incarnation)
+{
+    const struct lab_shard *s = &lab->shard[index];
+    if (s->alive && s->incarnation == incarnation) {
+        const bool is_still =
+            s->faults.stalls > 0; /* what would have been written then, is later */
+        const uint64_t tick_ns = (uint64_t)lab->options.heartbeat_ms * 1000000;
+        schedule_keep(lab, index, is_still ? lab->now_ns + tick_ns : lab_keep_write(lab, index));
+    }
+}
+
+void lab_shard_try_again(struct lab *lab, unsigned index)
+{
+    const struct lab_shard *s = &lab->shard[index];
+    if (!s->alive && s->faults.kills == 0) {
+        CHECK(lab_shard_start(lab, index) == ERR_OK);
+    }
+}
+
+void lab_shard_kill(struct lab *lab, unsigned index, bool loses_power)
 {
     struct lab_shard *s = &lab->shard[index];
     if (s->alive) {
+        lab_keep_kill(lab, index, loses_power);
         struct ttcore_figures f = lab_shard_figures(lab, index);
         lab->result.expired_sessions += f.sessions_expired;
         lab->result.busy_ns += s->busy_ns;
         if (s->busy_ns > lab->result.busy_most_ns) {
             lab->result.busy_most_ns = s->busy_ns;
         }
+        s->busy_ns = 0;
         lab->result.grown += f.memory_bytes != s->memory_bytes || f.dropped > 0;
     }
     s->alive = false;
@@ -197,6 +253,14 @@ static uint64_t operations(struct lab *lab, uint32_t from, const uint8_t *bytes,
     }
 }
 
+/* A planted fault: a message is old when its sender's clock is behind. */
+static bool seems_old(struct lab *lab, unsigned index, const struct lab_packet *packet)
+{
+    return lab->options.planted.compare_clocks && packet->from < lab->machines &&
+           lab_worker_us(lab, packet->from) + lab->options.heartbeat_ms * UINT64_C(1000) <
+               shard_us(lab, index, lab->now_ns);
+}
+
 static void serve(struct lab *lab, unsigned index, struct lab_packet *packet)
 {
     struct lab_shard *s = &lab->shard[index];
@@ -208,13 +272,13 @@ static void serve(struct lab *lab, unsigned index, struct lab_packet *packet)
     make_route(packet->from, packet->epoch, route);
     struct ttcore_event event = {
         .kind = TTCORE_MESSAGE,
-        .now_us = begin / 1000,
+        .now_us = shard_us(lab, index, begin),
         .route = route,
         .route_length = sizeof route,
         .bytes = packet->bytes,
         .length = packet->length,
     };
-    if (!forgotten) {
+    if (!forgotten && !seems_old(lab, index, packet)) {
         s->free_ns = step(lab, index, &event, s->free_ns);
     }
     s->busy_ns += s->free_ns - begin;
@@ -348,7 +412,7 @@ void lab_shard_tick(struct lab *lab, unsigned index, uint32_t incarnation)
     if (!s->alive || s->incarnation != incarnation) {
         return;
     }
-    struct ttcore_event event = {.kind = TTCORE_TICK, .now_us = lab->now_ns / 1000};
+    struct ttcore_event event = {.kind = TTCORE_TICK, .now_us = shard_us(lab, index, lab->now_ns)};
     if (lab->net != NULL) {
         lab_service_tick(lab, index);
     } else if (s->faults.stalls == 0) { /* a stalled shard does not see time pass */

@@ -104,9 +104,11 @@ static void catch_up(struct lab_worker *w)
 
 /* ---- the shell of its remote table ---- */
 
+/* What the clock of its host shows. */
 static uint64_t shell_now(void *self)
 {
-    return local_ns(self) / 1000;
+    struct lab_worker *w = self;
+    return lab_clock_us(&w->host->clock, local_ns(w));
 }
 
 /* Over a simulated connection: what it does not take is lost, and the sender knows. */
@@ -154,7 +156,8 @@ static bool shell_receive(void *self, struct client *client)
     }
     packet->next = NULL;
     w->packet = packet;
-    client_receive(client, packet->from, packet->bytes, packet->length, w->lab->now_ns / 1000);
+    client_receive(client, packet->from, packet->bytes, packet->length,
+                   lab_worker_us(w->lab, w->index));
     return true;
 }
 
@@ -162,16 +165,21 @@ static void shell_sleep(void *self, uint64_t until_us)
 {
     struct lab_worker *w = self;
     struct lab *lab = w->lab;
-    uint64_t until_ns = until_us > UINT64_MAX / 2000 ? UINT64_MAX / 2 : until_us * 1000;
+    const struct lab_clock *clock = &w->host->clock;
+    uint64_t stood_ns, until_ns;
     catch_up(w);
-    if (w->inbox != NULL || until_ns <= lab->now_ns) {
-        return;
-    }
-    w->sleeping = true;
-    wake_at(w, until_ns);
-    fiber_yield();
-    w->sleeping = false;
-    rebase(w, lab->now_ns);
+    do { /* again, where its clock stood still meanwhile */
+        stood_ns = clock->stood_ns;
+        until_ns = lab_clock_when_ns(clock, until_us);
+        if (w->inbox != NULL || until_ns <= lab->now_ns) {
+            return;
+        }
+        w->sleeping = true;
+        wake_at(w, until_ns);
+        fiber_yield();
+        w->sleeping = false;
+        rebase(w, lab->now_ns);
+    } while (clock->stood_ns != stood_ns && w->letters == NULL);
 }
 
 static bool shell_pass(void *self)
@@ -284,7 +292,7 @@ static void peer_wait(void *self)
 
 static uint64_t peer_now_us(void *self)
 {
-    return local_ns(self) / 1000;
+    return shell_now(self);
 }
 
 void lab_worker_receive_letter(struct lab_worker *w, struct lab_packet *packet)

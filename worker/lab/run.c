@@ -3,6 +3,7 @@
 #include "common/memory.h"
 #include "common/rng.h"
 #include "worker/lab/lab_intruder.h"
+#include "worker/lab/lab_keep.h"
 #include "worker/lab/lab_liar.h"
 #include "worker/lab/lab_service.h"
 #include "worker/lab/lab_shard.h"
@@ -39,7 +40,7 @@ static bool are_valid(const struct lab_options *o, unsigned machines)
     bool ok = o->workers >= 1 && machines <= LAB_WORKERS_MAX && o->fronts <= LAB_FRONTS_MAX &&
               o->shards >= 1 && o->shards <= LAB_SHARDS_MAX && o->node_ns >= 1 &&
               o->faults <= LAB_FAULTS_MAX && o->posts <= LAB_POSTS_MAX && o->loss_ppm <= 1000000 &&
-              o->threads <= EMBEDDED_SLOTS_MAX;
+              o->drift_ppm < 1000000 && o->threads <= EMBEDDED_SLOTS_MAX;
     for (unsigned i = 0; ok && i < o->faults; i++) {
         ok = is_valid(&o->fault[i], o, machines);
     }
@@ -131,15 +132,19 @@ static enum err build(struct lab *lab)
     }
     for (unsigned i = 0; i < lab->hosts; i++) {
         lab->host[i].version = draw_version(o, i);
+        lab->host[i].clock = lab_clock_draw(o->seed ^ (uint64_t)i << 32, o->drift_ppm);
     }
     for (unsigned i = 0; i < o->shards; i++) {
         lab->shard[i].version = draw_version(o, LAB_WORKERS_MAX + i);
+        lab->shard[i].clock =
+            lab_clock_draw(o->seed ^ (uint64_t)(LAB_WORKERS_MAX + i) << 32, o->drift_ppm);
     }
     enum err err = ttcore_actions_open(&lab->actions, lab_shard_sessions(lab), LAB_SHARD_JOBS);
     if (err == ERR_OK && o->is_wired) {
         err = lab_net_open(lab);
     }
     for (unsigned i = 0; i < o->shards && err == ERR_OK; i++) {
+        lab_keep_open(lab, i);
         err = lab_shard_start(lab, i);
     }
     for (unsigned i = 0; i < lab->machines && err == ERR_OK; i++) {
@@ -160,7 +165,8 @@ static void tear_down(struct lab *lab)
         for (unsigned who = 0; who < LAB_LIAR_SESSIONS; who++) {
             lab_shard_close_liar(lab, i, who);
         }
-        lab_shard_kill(lab, i);
+        lab_shard_kill(lab, i, false);
+        lab_keep_close(lab, i);
         lab_service_free(lab, i);
     }
     lab_net_close(lab);

@@ -1,18 +1,22 @@
 /* world: the state of a virtual cluster, shared by the files of this folder alone. Each of them
  * needs only those before it in this order, with no circle:
- *   lab.h, event, world.h, lab_link, lab_zmtp, lab_stream, lab_dealer, lab_service, lab_shard,
- *   lab_front, lab_worker, lab_liar, lab_intruder, step, drain, run, chaos_draw, chaos
+ *   lab.h, event, lab_disk, lab_clock, world.h, lab_link, lab_zmtp, lab_stream, lab_dealer,
+ *   lab_keep, lab_service, lab_shard, lab_front, lab_worker, lab_liar,
+ *   lab_intruder, step, drain, run, chaos_draw, chaos
  * Pure. Threads: one at a time. */
 #ifndef WORKER_LAB_WORLD_H
 #define WORKER_LAB_WORLD_H
 
 #include "ttserver/core/core.h"
 #include "ttserver/core/figures.h"
+#include "ttserver/keep/keep_file.h"
 #include "worker/engine/front_core.h"
 #include "worker/engine/worker.h"
 #include "worker/lab/event.h"
 #include "worker/lab/fiber.h"
 #include "worker/lab/lab.h"
+#include "worker/lab/lab_clock.h"
+#include "worker/lab/lab_disk.h"
 
 struct lab;
 struct lab_net; /* lab_stream.h */
@@ -45,6 +49,7 @@ struct lab_faults {
 struct lab_host {
     struct embedded *table; /* while a thread of it is alive */
     unsigned users; /* these threads */
+    struct lab_clock clock;
     uint32_t version; /* highest version of the protocol that its programs speak */
     uint64_t out_free_ns, in_free_ns; /* when the card has done what it was given */
     uint64_t bytes; /* both ways */
@@ -81,9 +86,34 @@ struct lab_worker {
     struct lab_dealer *dealer; /* its connections, one for each shard, where they are simulated */
 };
 
+enum { LAB_VERSIONS = 64 };
+
+/* A snapshot that was written to the end. */
+struct lab_version {
+    uint64_t number; /* from 1; 0: none */
+    uint64_t hash; /* of its bytes */
+    uint64_t entries;
+};
+
+/* What a shard keeps (lab_keep.h). */
+struct lab_keep {
+    struct lab_disk *disk; /* NULL: nothing */
+    struct keep_file file;
+    struct ttcore_ledger ledger;
+    uint64_t place;
+    struct lab_version version[LAB_VERSIONS]; /* the last ones, by number */
+    uint64_t versions, promised; /* last number; that which was said to be written, 0: none */
+    /* as it was when the shard began */
+    bool is_there, is_spoiled; /* there is a file; the disk has changed it */
+    struct lab_version found; /* which it is */
+    uint64_t errors; /* of the disk so far */
+};
+
 struct lab_shard {
     struct ttcore *core;
     bool alive;
+    struct lab_keep keep;
+    struct lab_clock clock; /* of the machine it is on */
     struct lab_faults faults;
     struct ttcore_outside outside;
     uint32_t incarnation;
@@ -177,6 +207,12 @@ static inline unsigned lab_place_of(const struct lab *lab, unsigned worker)
 static inline struct lab_host *lab_host_of(struct lab *lab, unsigned worker)
 {
     return &lab->host[lab_place_of(lab, worker) / lab->options.threads];
+}
+
+/* What the clock of its host shows now, also while it is dead. */
+static inline uint64_t lab_worker_us(struct lab *lab, unsigned worker)
+{
+    return lab_clock_us(&lab_host_of(lab, worker)->clock, lab->now_ns);
 }
 
 /* The job this one searches, as an id; 0: none. */

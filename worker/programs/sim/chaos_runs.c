@@ -25,12 +25,12 @@ enum {
 };
 
 /* Of lab_result, added up. */
-#define FIGURES(X) \
-    X(lost)        \
-    X(lies)        \
-    X(intrusions)  \
-    X(storms)      \
-    X(downs) X(timeouts) X(expired_sessions) X(restarts) X(all_shards_dead) X(all_workers_dead)
+/* clang-format off */
+#define FIGURES(X) X(lost) X(lies) X(intrusions) X(storms) X(downs) X(timeouts) X(expired_sessions) \
+    X(restarts) X(all_shards_dead) X(all_workers_dead) X(kept) X(kept_failures) X(reloaded) \
+    X(refused_files) X(starts_failed) X(short_calls) X(full_disks) X(disk_errors) X(power_losses) \
+    X(spoiled_files)
+/* clang-format on */
 
 /* What a child says of a run. */
 struct report {
@@ -106,20 +106,34 @@ static bool read_plant(const char *text, struct lab_planted *planted)
         planted->skip_release_ppm = (uint32_t)ppm;
         return ok;
     }
-    planted->never_expire_sessions = strcmp(text, "never-expire-sessions") == 0;
-    planted->never_expire = strcmp(text, "never-expire") == 0;
-    planted->skip_stop = strcmp(text, "skip-stop") == 0;
-    planted->lose_reports = strcmp(text, "lose-reports") == 0;
-    planted->stale_index = strcmp(text, "stale-index") == 0;
-    planted->false_results = strcmp(text, "false-results") == 0;
-    planted->lose_versions = strcmp(text, "lose-versions") == 0;
-    planted->lose_rest = strcmp(text, "lose-rest") == 0;
-    planted->lose_budget = strcmp(text, "lose-budget") == 0;
-    planted->keep_half_open = strcmp(text, "keep-half-open") == 0;
-    return planted->lose_rest || planted->lose_budget || planted->keep_half_open ||
-           planted->lose_versions || planted->never_expire_sessions || planted->never_expire ||
-           planted->skip_stop || planted->lose_reports || planted->stale_index ||
-           planted->false_results;
+    const struct {
+        const char *name;
+        bool *planted;
+    } row[] = {
+        {"never-expire-sessions", &planted->never_expire_sessions},
+        {"never-expire", &planted->never_expire},
+        {"skip-stop", &planted->skip_stop},
+        {"lose-reports", &planted->lose_reports},
+        {"stale-index", &planted->stale_index},
+        {"false-results", &planted->false_results},
+        {"lose-versions", &planted->lose_versions},
+        {"lose-rest", &planted->lose_rest},
+        {"lose-budget", &planted->lose_budget},
+        {"keep-half-open", &planted->keep_half_open},
+        {"wall-clock", &planted->wall_clock},
+        {"compare-clocks", &planted->compare_clocks},
+        {"skip-sync", &planted->disk.skip_sync},
+        {"skip-folder-sync", &planted->disk.skip_folder_sync},
+        {"believe-sync", &planted->disk.believe_sync},
+        {"short-is-whole", &planted->disk.short_is_whole},
+        {"trust-sums", &planted->trust_sums},
+    };
+    bool is_known = false;
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        *row[i].planted = strcmp(text, row[i].name) == 0;
+        is_known = is_known || *row[i].planted;
+    }
+    return is_known;
 }
 
 static int read_wish(struct driver *d)
@@ -134,11 +148,14 @@ static int read_wish(struct driver *d)
         return options_wrong(c->program, "--seeds is A..B with A <= B, not '%s'", c->seeds);
     }
     if (c->plant != NULL && !read_plant(c->plant, &d->wish.planted)) {
-        return options_wrong(c->program,
-                             "--plant is skip-release[:PPM], never-expire-sessions, never-expire, "
-                             "skip-stop, lose-reports, stale-index, lose-versions, "
-                             "false-results, lose-rest, lose-budget or keep-half-open, not '%s'",
-                             c->plant);
+        return options_wrong(
+            c->program,
+            "--plant is skip-release[:PPM], never-expire-sessions, never-expire, "
+            "skip-stop, lose-reports, stale-index, lose-versions, "
+            "false-results, lose-rest, lose-budget, keep-half-open, "
+            "wall-clock, compare-clocks, skip-sync, skip-folder-sync, believe-sync, "
+            "short-is-whole or trust-sums, not '%s'",
+            c->plant);
     }
     if (c->algorithm != NULL) {
         d->wish.algorithm = algorithm_by_name(c->algorithm);
@@ -173,7 +190,7 @@ static struct chaos_wish wish_of(const struct driver *d, uint64_t run)
 /* A single run is described. */
 static void print_run(const struct chaos_plan *plan, const struct chaos_outcome *o)
 {
-    char text[CHAOS_TEXT_MAX];
+    char text[2 * CHAOS_TEXT_MAX];
     chaos_describe(plan, text, sizeof text);
     fprintf(stderr, "%s\n", text);
     for (unsigned i = 0; i < o->faults; i++) {
@@ -357,6 +374,8 @@ static void print_sum(const struct driver *d)
         {"delays", r->faults[LAB_DELAY]},
         {"lossy_links", r->faults[LAB_LOSS]},
         {"upgrades", r->faults[LAB_UPGRADE]},
+        {"suspends", r->faults[LAB_SUSPEND]},
+        {"clock_jumps", r->faults[LAB_JUMP]},
         {"resets", r->faults[LAB_RESET]},
         {"half_open", r->faults[LAB_HALF_OPEN]},
         {"deaf", r->faults[LAB_DEAF]},
@@ -372,6 +391,16 @@ static void print_sum(const struct driver *d)
         {"timeouts", r->timeouts},
         {"all_shards_dead", r->all_shards_dead},
         {"all_workers_dead", r->all_workers_dead},
+        {"snapshots", r->kept},
+        {"snapshot_failures", r->kept_failures},
+        {"files_read", r->reloaded},
+        {"files_refused", r->refused_files},
+        {"starts_failed", r->starts_failed},
+        {"short_calls", r->short_calls},
+        {"full_disks", r->full_disks},
+        {"disk_errors", r->disk_errors},
+        {"power_losses", r->power_losses},
+        {"files_spoiled", r->spoiled_files},
         {"prolonged", d->prolonged},
         {"nodes", r->nodes},
     };

@@ -184,7 +184,8 @@ static int read_options(struct sim *s, int argc, char *argv[])
         {"plant", "KIND",
          "a fault of the program, to see it caught: skip-release[:PPM], never-expire-sessions, "
          "never-expire, skip-stop, lose-reports, stale-index, lose-versions, lose-rest, "
-         "lose-budget, keep-half-open, false-results",
+         "lose-budget, keep-half-open, false-results, wall-clock, compare-clocks, "
+         "skip-sync, skip-folder-sync, believe-sync, short-is-whole, trust-sums",
          &s->plant, OPTION_TEXT},
         {"csv", "FILE", "rows as CSV", &s->csv, OPTION_TEXT},
         {"svg", "FILE", "speedup and overheads against workers as a picture", &s->svg, OPTION_TEXT},
