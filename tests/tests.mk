@@ -224,9 +224,15 @@ test-long: ## the same, with every perft count and longer fuzzing, in hours
 	@OTHELLO_EMPTIES=64 STEAL_ALL=1 ITERATIONS=1000 STORMS=10000 $(AGAIN) test TSAN_SYSTEM="$(SYSTEM)" TRACED_BINS=build/dev/bin:build/tsan/bin RELEASE_LEAVES=0 FUZZ_RUNS=100000000 UNIT_TIMEOUT=14400 SYSTEM_TIMEOUT=200000
 
 SEEDS ?= 1..10000
+CHAOS_SEEDS := tests/data/chaos-seeds.txt
 chaos: ## 10,000 searches on the virtual cluster with random faults (SEEDS=A..B)
 	@$(AGAIN) -j$(JOBS) MODE=release all
-	@bin/abdada sim --faults random --seeds $(SEEDS) --jobs $(JOBS)
+	@bin/abdada sim --faults random --seeds $(SEEDS) --jobs $(JOBS) --failures $(CHAOS_SEEDS)
+
+COVERED_SEEDS ?= 1..1000
+chaos-coverage: ## which lines of the cores chaos reaches (COVERED_SEEDS=A..B; LINES=1: those that it does not)
+	@$(AGAIN) -j$(JOBS) MODE=coverage build/coverage/bin/abdada
+	@$(PYTHON) tests/sim/coverage.py --seeds $(COVERED_SEEDS) --jobs $(JOBS) $(if $(LINES),--lines)
 
 SOAK ?= --minutes 30
 soak: deps-test ## 30 minutes of searches on a cluster under faults (SOAK="--minutes 5 --seed 7")

@@ -20,6 +20,17 @@
 
 enum { CHAOS_TEXT_MAX = 512 };
 
+/* Kinds of trouble: those of lab_fault_kind, then these. Each seed leaves whole kinds of them out
+ * (swarm testing, Groce, Zhang, Eide, Chen and Regehr 2012), as one kind hides what another would
+ * show: where everybody is killed nobody is slow. A fifth of the seeds have all. */
+enum chaos_kind {
+    CHAOS_LOSS = LAB_FAULT_KINDS, /* messages are lost all the time, everywhere */
+    CHAOS_LIES,
+    CHAOS_VERSIONS, /* programs of two versions from the start */
+    CHAOS_NARROW, /* small tables, slow cards */
+    CHAOS_KINDS,
+};
+
 /* What is not to be drawn; zero and NULL: draw it. */
 struct chaos_wish {
     const struct job *job; /* game, position and depth; the rest of it is drawn */
@@ -50,6 +61,10 @@ struct chaos_outcome {
     unsigned faults;
     char broken[CHAOS_TEXT_MAX]; /* empty: all invariants hold */
 };
+
+bool chaos_has(uint64_t seed, unsigned kind);
+/* For people, and in names of figures. */
+const char *chaos_kind_name(unsigned kind);
 
 /* ERR_NOMEM; the game's errors. */
 enum err chaos_draw(uint64_t seed, const struct chaos_wish *wish, struct chaos_plan *out);

@@ -172,6 +172,7 @@ struct lab_result {
     struct lab_answer answer[LAB_POSTS_MAX];
     unsigned unanswered; /* posts that front-ends that live had not ended in time */
     uint64_t end_ns; /* when the last was */
+    uint64_t simulated_ns; /* virtual time of the whole run, with its drain */
     struct search_counters sum; /* over workers, restarted ones and the drain's probe included */
     uint64_t waited_ns; /* for answers, summed over workers */
     uint64_t idle_ns; /* without work (algorithms that steal), summed over workers */

@@ -199,6 +199,7 @@ enum err lab_run(const struct lab_options *options, struct lab_result *out)
             lab_drain(lab);
         }
     }
+    lab->result.simulated_ns = lab->now_ns;
     tear_down(lab); /* sums what the workers counted */
     if (err == ERR_OK) {
         *out = lab->result;
