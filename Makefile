@@ -108,6 +108,9 @@ define LINK
 	@echo "  LINK  $@"
 	@$(CC) $(LDFLAGS_MODE) $(LDFLAGS) -o $@ $(filter %.o %/libabdada.a,$^) $(O)/all.a $(LIBS)
 endef
+# The virtual cluster of `abdada sim` refuses memory at times (worker/lab/lab_want.h).
+WANT := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=mmap
+$(O)/bin/abdada: private LDFLAGS += $(WANT)
 $(foreach p,$(PROGRAMS),$(eval $(O)/bin/$(p): $(MAIN_$(p):%.c=$(O)/%.o) $(O)/about.o $(O)/all.a $(O)/flags))
 $(PROGRAMS:%=$(O)/bin/%):
 	$(LINK)

@@ -112,6 +112,10 @@ def planted_faults_are_caught():
                           ("lose-reports", "last reports missing"),
                           ("stale-index", "unevenly on jobs"),
                           ("lose-versions", "pairs without a session"),
+                          ("half-made", "half-made tables"),
+                          ("lose-flushes", "told wrong"),
+                          ("stray-letters", "told wrong"),
+                          ("lose-rows", "told wrong"),
                           ("false-results", "sequentially")):
         status, failures, _ = chaos(f"1..{PLANTED}", "--plant", plant)
         caught = [f for f in failures if broken in f["broken"]]

@@ -81,6 +81,8 @@ static void check(const struct chaos_plan *plan, const struct chaos_outcome *o,
         {r->miscounted, "workers miscounted"},
         {r->reports_missing, "last reports missing"},
         {r->requests_left, "requests overdue"},
+        {r->half_made, "half-made tables of hosts"},
+        {r->mistold, "things that watchers were told wrong"},
         {r->grown, "shards grown"},
     };
     for (size_t i = 0; i < sizeof zeros / sizeof zeros[0]; i++) {
@@ -115,6 +117,7 @@ enum err chaos_run(const struct chaos_plan *plan, struct chaos_outcome *out)
         lab.fault = out->fault;
         lab.faults = out->faults;
         lab.lie_ns = plan->lie_ns;
+        lab.want_ppm = plan->want_ppm;
         lab.limit_ns = limit_ns(out);
         err = lab_run(&lab, &out->faulty);
     }

@@ -28,6 +28,8 @@ enum chaos_kind {
     CHAOS_LIES,
     CHAOS_VERSIONS, /* programs of two versions from the start */
     CHAOS_NARROW, /* small tables, slow cards */
+    CHAOS_WATCHERS, /* beside the searches (lab_watcher.h); no trouble by themselves */
+    CHAOS_WANT, /* of memory, where programs start and workers begin jobs */
     CHAOS_KINDS,
 };
 
@@ -49,7 +51,8 @@ struct chaos_plan {
     struct lab_options lab; /* without faults: chaos_run draws them when it knows how long it takes
                              */
     unsigned faults;
-    uint64_t lie_ns; /* of the run with faults, as in lab_options */
+    uint64_t lie_ns; /* of the run with faults, as in lab_options; also: */
+    uint32_t want_ppm;
     uint64_t seed;
 };
 

@@ -53,7 +53,7 @@ const char *chaos_kind_name(unsigned kind)
         [LAB_KILL] = "kill",       [LAB_STALL] = "stall",     [LAB_CUT] = "cut",
         [LAB_DELAY] = "delay",     [LAB_LOSS] = "lossy link", [LAB_UPGRADE] = "upgrade",
         [CHAOS_LOSS] = "loss",     [CHAOS_LIES] = "lies",     [CHAOS_VERSIONS] = "versions",
-        [CHAOS_NARROW] = "narrow",
+        [CHAOS_NARROW] = "narrow", [CHAOS_WANT] = "want",     [CHAOS_WATCHERS] = "watchers",
     };
     return names[kind];
 }
@@ -269,7 +269,9 @@ enum err chaos_draw(uint64_t seed, const struct chaos_wish *wish, struct chaos_p
     if (o->bandwidth != 0 && o->heartbeat_ms != 0 && o->heartbeat_ms < HEARTBEAT_CARD_MS) {
         o->heartbeat_ms = HEARTBEAT_CARD_MS;
     }
+    plan.want_ppm = chaos_has(seed, CHAOS_WANT) ? (uint32_t)log_between(&state, 1000, 64000) : 0;
     o->is_mixed = chaos_has(seed, CHAOS_VERSIONS);
+    o->watchers = chaos_has(seed, CHAOS_WATCHERS) ? (unsigned)between(&state, 1, 3) : 0;
     o->planted = wish->planted;
     *out = plan;
     return ERR_OK;
@@ -306,7 +308,7 @@ static unsigned machines(const struct chaos_plan *plan)
 
 static void draw_links(uint64_t *state, const struct chaos_plan *plan, struct lab_fault *f)
 {
-    draw_set(state, machines(plan), &f->worker, &f->workers);
+    draw_set(state, machines(plan) + plan->lab.watchers, &f->worker, &f->workers);
     draw_set(state, plan->lab.shards, &f->shard, &f->shards);
     if (percent(state, 20)) { /* the front-end from everybody */
         f->worker = 0;

@@ -21,6 +21,7 @@ enum lab_event_kind {
     LAB_FAULT, /* fault number `who` begins */
     LAB_REPAIR, /* ... and ends */
     LAB_LIE, /* the liar speaks */
+    LAB_AGAIN, /* machine `who` tries to start, which had no memory (lab_start) */
 };
 
 struct lab_packet {

@@ -27,6 +27,7 @@ enum {
     LAB_FAULTS_MAX = 256,
     LAB_FRONTS_MAX = 8,
     LAB_POSTS_MAX = 16,
+    LAB_WATCHERS_MAX = 8,
 };
 
 #define LAB_FOR_EVER UINT64_MAX
@@ -76,6 +77,10 @@ struct lab_planted {
     bool lose_reports; /* last reports are lost */
     bool stale_index; /* workers are given one worker index, never another */
     bool lose_versions; /* nobody hears that a shard speaks another version of the protocol */
+    bool lose_flushes; /* a shard says that it has forgotten its results, and has not */
+    bool stray_letters; /* ... gives each letter to another */
+    bool lose_rows; /* ... leaves out the last row of each page of members */
+    bool half_made; /* a program that gets no memory leaves its host's table behind */
     bool false_results; /* the liar's scores are of the game: what others say is believed */
 };
 
@@ -95,6 +100,8 @@ struct lab_options {
     uint32_t threads; /* that search on a host and share its table [1]; the first front-end and the
                          workers fill one host after the other, other front-ends have one each */
     uint32_t fronts; /* the others come in addition to `workers` [1] */
+    unsigned watchers; /* programs that do not search (lab_watcher.h), on the first host; links of
+                          theirs are numbered after the workers */
     unsigned shards; /* 1..LAB_SHARDS_MAX */
     uint64_t seed;
     uint64_t node_ns; /* search time of a node, at least 1 */
@@ -112,6 +119,9 @@ struct lab_options {
                            is on host i, or begins again with the first */
     uint32_t loss_ppm; /* messages lost in a million */
     uint64_t lie_ns; /* on average, between messages of a liar (lab_liar.h); 0: there is none */
+    uint32_t want_ppm; /* so many calls for memory fail, in a million, where a program starts (but
+                          the first front-end) and where a worker begins a job; one that cannot
+                          start tries again some heartbeats later */
     uint64_t results_bytes; /* memory of all shards together */
     uint64_t local_bytes; /* memory of each host */
     uint8_t share_depth; /* results of at least this depth are broadcast; 0: none */
@@ -189,6 +199,9 @@ struct lab_result {
     unsigned restarts;
     uint64_t lost; /* messages */
     uint64_t lies; /* messages of the liar */
+    uint64_t wants; /* calls for memory that failed */
+    uint64_t letters; /* that watchers were given */
+    unsigned starts_failed; /* for want of it */
 #define X(TYPE, name) uint64_t taken_##name;
     LAB_LIES(X)
 #undef X
@@ -211,6 +224,8 @@ struct lab_result {
     unsigned reports_missing; /* last reports that did not come, also of earlier jobs where nothing
                                  was lost */
     unsigned requests_left; /* overdue in clients, at the end */
+    unsigned mistold; /* things that watchers were told wrong */
+    unsigned half_made; /* tables of hosts that are not of the programs that live there */
     unsigned grown; /* shards whose memory or sets grew beyond what they were given */
 };
 

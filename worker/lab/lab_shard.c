@@ -34,7 +34,9 @@ enum err lab_shard_start(struct lab *lab, unsigned index)
         lab->options.planted.never_expire ? FOR_EVER_MS : lab->options.inflight_age_max_ms;
     options.outside = &s->outside;
     options.version = s->version;
+    struct lab_want *outer = lab_want_set(lab->ended ? NULL : &lab->want);
     enum err err = ttcore_open(&s->core, &options);
+    (void)lab_want_set(outer);
     s->alive = err == ERR_OK;
     s->free_ns = lab->now_ns;
     s->backlog_end = &s->backlog;
@@ -42,7 +44,7 @@ enum err lab_shard_start(struct lab *lab, unsigned index)
         s->memory_bytes = lab_shard_figures(lab, index).memory_bytes;
         schedule_tick(lab, index);
     }
-    for (unsigned i = 0; i < lab->machines; i++) { /* it never knew them */
+    for (unsigned i = 0; i < lab->programs; i++) { /* it never knew them */
         lab->worker[i].lossy &= ~(UINT64_C(1) << index);
     }
     return err;
@@ -83,13 +85,34 @@ static bool is_lost(struct lab *lab, const struct ttcore_message *message)
            m.type == PROTO_ERROR && m.error.code == PROTO_ERR_VERSION;
 }
 
+/* Planted faults in what a watcher is told; true: it is told `out`. */
+static bool is_changed(struct lab *lab, unsigned shard, const struct ttcore_message *message,
+                       uint32_t *who, uint8_t *out, size_t *length)
+{
+    const struct lab_planted *planted = &lab->options.planted;
+    struct proto_message m;
+    if ((!planted->stray_letters && !planted->lose_rows) ||
+        proto_decode(lab->decoder, message->bytes, message->length, &m) != ERR_OK) {
+        return false;
+    }
+    if (planted->stray_letters && m.type == PROTO_MAIL) {
+        *who = lab->machines + (*who - lab->machines + 1) % lab->options.watchers;
+    }
+    if (!planted->lose_rows || m.type != PROTO_MEMBERS_ANSWER || m.members_answer.list.count == 0) {
+        return false;
+    }
+    m.members_answer.list.count--;
+    *length = proto_encode_as(lab->shard[shard].version, &m, out, PROTO_MESSAGE_MAX);
+    return *length > 0;
+}
+
 static void deliver(struct lab *lab, unsigned shard, const struct ttcore_target *target,
                     const struct ttcore_message *message, uint64_t at_ns)
 {
     uint32_t who, incarnation;
     memcpy(&who, target->route, sizeof who);
     memcpy(&incarnation, target->route + sizeof who, sizeof incarnation);
-    if (who >= lab->machines) { /* the liar does not listen to more than that */
+    if (who >= lab->programs) { /* the liar does not listen to more than that */
         struct proto_message m;
         bool is_read = proto_decode(lab->decoder, message->bytes, message->length, &m) == ERR_OK;
         lab->liar.refused = lab->liar.refused || !is_read || m.type == PROTO_ERROR;
@@ -98,12 +121,17 @@ static void deliver(struct lab *lab, unsigned shard, const struct ttcore_target 
     if (is_lost(lab, message)) {
         return;
     }
+    uint8_t other[PROTO_MESSAGE_MAX];
+    const void *bytes = message->bytes;
+    size_t length = message->length;
+    if (who >= lab->machines && is_changed(lab, shard, message, &who, other, &length)) {
+        bytes = other;
+    }
     if (message->may_drop && lab_card_is_full(lab, shard)) {
         lab->shard[shard].outside.hints_dropped++;
         return;
     }
-    (void)lab_send(lab, who, incarnation, shard, LAB_TO_WORKERS, at_ns, message->bytes,
-                   message->length);
+    (void)lab_send(lab, who, incarnation, shard, LAB_TO_WORKERS, at_ns, bytes, length);
 }
 
 /* One after the other; returns when the last leaves. */
@@ -166,9 +194,12 @@ static uint64_t operations(struct lab *lab, const struct lab_packet *packet, boo
         return 0;
     }
     *forgotten = packet->from < lab->machines && is_planted(lab, &m);
+    const bool is_seen = packet->from < lab->machines || packet->from >= lab->programs;
     switch (m.type) {
     case PROTO_RETRIEVE_ASK:
-        note_asks(lab, &m.retrieve_ask.list);
+        if (is_seen) { /* what watchers store is their own */
+            note_asks(lab, &m.retrieve_ask.list);
+        }
         return m.retrieve_ask.list.count;
     case PROTO_SHARE:
         return m.share.list.count;
@@ -183,6 +214,24 @@ static uint64_t operations(struct lab *lab, const struct lab_packet *packet, boo
     default:
         return 0;
     }
+}
+
+/* A planted fault: a watcher is told that its FLUSH was done. */
+static bool is_flush_lost(struct lab *lab, unsigned index, const struct lab_packet *packet)
+{
+    uint8_t bytes[64];
+    struct proto_message m;
+    if (!lab->options.planted.lose_flushes || packet->from < lab->machines ||
+        packet->from >= lab->programs ||
+        proto_decode(lab->decoder, packet->bytes, packet->length, &m) != ERR_OK ||
+        m.type != PROTO_FLUSH) {
+        return false;
+    }
+    const struct proto_message answer = {.type = PROTO_FLUSHED, .flushed = {m.flush.request}};
+    const size_t length = proto_encode_as(lab->shard[index].version, &answer, bytes, sizeof bytes);
+    (void)lab_send(lab, packet->from, packet->epoch, index, LAB_TO_WORKERS,
+                   lab->shard[index].free_ns, bytes, length);
+    return true;
 }
 
 static void serve(struct lab *lab, unsigned index, struct lab_packet *packet)
@@ -202,7 +251,7 @@ static void serve(struct lab *lab, unsigned index, struct lab_packet *packet)
         .bytes = packet->bytes,
         .length = packet->length,
     };
-    if (!forgotten) {
+    if (!forgotten && !is_flush_lost(lab, index, packet)) {
         s->free_ns = step(lab, index, &event, s->free_ns);
     }
     s->busy_ns += s->free_ns - begin;
@@ -235,7 +284,7 @@ bool lab_shard_knows_liar(const struct lab *lab, unsigned index, unsigned who)
 {
     const struct lab_shard *s = &lab->shard[index];
     uint8_t route[LAB_ROUTE_BYTES];
-    make_route(lab->machines + who, lab->liar.connection[index][who], route);
+    make_route(lab->programs + who, lab->liar.connection[index][who], route);
     return s->alive && ttcore_knows(s->core, route, sizeof route);
 }
 
@@ -246,7 +295,7 @@ bool lab_shard_take_lie(struct lab *lab, unsigned index, unsigned who, const uin
     if (packet == NULL) {
         return false;
     }
-    *packet = (struct lab_packet){.from = lab->machines + who,
+    *packet = (struct lab_packet){.from = lab->programs + who,
                                   .epoch = lab->liar.connection[index][who],
                                   .length = (uint32_t)length};
     memcpy(packet->bytes, bytes, length);

@@ -11,7 +11,7 @@ enum { LAB_SHARD_JOBS = 96 };
 
 static inline uint32_t lab_shard_sessions(const struct lab *lab)
 {
-    return 2 * lab->machines + 16;
+    return 2 * lab->programs + 16;
 }
 
 enum err lab_shard_start(struct lab *lab, unsigned index);

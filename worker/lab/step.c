@@ -8,6 +8,36 @@
 
 #include <stdlib.h>
 
+/* ---- starts ---- */
+
+enum err lab_start(struct lab *lab, unsigned who)
+{
+    const bool is_shard = who >= lab->programs;
+    const unsigned shard = is_shard ? who - lab->programs : 0;
+    const enum err err = is_shard ? lab_shard_start(lab, shard) : lab_worker_start(lab, who);
+    const bool lacks_memory = err == ERR_NOMEM && lab->want.ppm > 0 && !lab->ended;
+    *(is_shard ? &lab->shard[shard].lacks_memory : &lab->worker[who].lacks_memory) = lacks_memory;
+    if (!lacks_memory) {
+        return err;
+    }
+    /* Somebody watches over it, and starts it again. */
+    uint64_t after_ns = lab->options.heartbeat_ms * UINT64_C(1000000);
+    after_ns += rng_next(&lab->want.random) % (2 * after_ns);
+    lab->result.starts_failed++;
+    lab_heap_push(
+        &lab->heap,
+        (struct lab_event){.time_ns = lab->now_ns + after_ns, .kind = LAB_AGAIN, .who = who});
+    return ERR_OK;
+}
+
+static void start_again(struct lab *lab, unsigned who)
+{
+    if (who >= lab->programs ? lab->shard[who - lab->programs].lacks_memory
+                             : lab->worker[who].lacks_memory) {
+        CHECK(lab_start(lab, who) == ERR_OK);
+    }
+}
+
 /* ---- faults ---- */
 
 static bool is_kill(const struct lab_fault *f)
@@ -51,9 +81,10 @@ static void change_worker(struct lab *lab, const struct lab_fault *f, bool begin
         return;
     }
     if (is_kill(f) && begins) {
+        w->lacks_memory = false;
         lab_worker_kill(w);
     } else if (is_kill(f)) {
-        CHECK(lab_worker_start(lab, index) == ERR_OK);
+        CHECK(lab_start(lab, index) == ERR_OK);
     } else if (!begins) {
         lab_worker_unstall(w);
     }
@@ -68,9 +99,10 @@ static void change_shard(struct lab *lab, const struct lab_fault *f, bool begins
         return;
     }
     if (is_kill(f) && begins) {
+        lab->shard[index].lacks_memory = false;
         lab_shard_kill(lab, index);
     } else if (is_kill(f)) {
-        CHECK(lab_shard_start(lab, index) == ERR_OK);
+        CHECK(lab_start(lab, lab->programs + index) == ERR_OK);
     } else if (!begins) {
         lab_shard_unstall(lab, index);
     }
@@ -150,6 +182,9 @@ void lab_faults_heal(struct lab *lab)
             end_fault(lab, i);
         }
     }
+    for (unsigned i = 0; i < lab->programs + lab->options.shards; i++) {
+        start_again(lab, i);
+    }
 }
 
 /* ---- events ---- */
@@ -199,6 +234,9 @@ static void act(struct lab *lab, struct lab_event *e)
         break;
     case LAB_REPAIR:
         end_fault(lab, e->who);
+        break;
+    case LAB_AGAIN:
+        start_again(lab, e->who);
         break;
     case LAB_LIE:
         lab_liar_act(lab);

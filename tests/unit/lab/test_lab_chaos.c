@@ -236,6 +236,17 @@ static void versions_that_nobody_receives_are_caught(void **state)
 
 /* Workers 0 1 2 of two jobs; the second dies for ever, and the third has its index: 0 and 2 are
  * both on the first job unless they learn it. */
+static void watchers_notice_what_is_not_so(void **state)
+{
+    (void)state;
+    const struct chaos_wish flushes = {.planted.lose_flushes = true};
+    const struct chaos_wish letters = {.planted.stray_letters = true};
+    const struct chaos_wish rows = {.planted.lose_rows = true};
+    assert_true(count_broken(&flushes, 60, "told wrong") > 0);
+    assert_true(count_broken(&letters, 60, "told wrong") > 0);
+    assert_true(count_broken(&rows, 60, "told wrong") > 0);
+}
+
 static void a_stale_worker_index_is_caught(void **state)
 {
     struct job job = lab_job("tree", "tree:b=12,d=6,seed=3,order=60", "abdada", 6);
@@ -347,7 +358,8 @@ static void faults_come_within_the_search(void **state)
             long_ones += f->lasts_ns > plan.lab.heartbeat_ms * UINT64_C(3500000);
             assert_true(f->at_ns <= within);
             assert_true(f->lasts_ns >= TEST_MS / 10);
-            assert_true(f->worker + f->workers <= plan.lab.fronts - 1 + plan.lab.workers);
+            assert_true(f->worker + f->workers <= plan.lab.fronts - 1 + plan.lab.workers +
+                                                      (of_links ? plan.lab.watchers : 0));
             assert_true(f->shard + f->shards <= plan.lab.shards);
             assert_true(of_links ? f->workers > 0 && f->shards > 0
                                  : f->workers > 0 || f->shards > 0);
@@ -372,6 +384,7 @@ int main(void)
         cmocka_unit_test(a_liar_that_garbles_says_nothing_possible),
         cmocka_unit_test(planted_faults_of_jobs_are_caught),
         cmocka_unit_test(versions_that_nobody_receives_are_caught),
+        cmocka_unit_test(watchers_notice_what_is_not_so),
         cmocka_unit_test(a_stale_worker_index_is_caught),
         cmocka_unit_test(a_job_that_lost_its_front_end_is_left),
         cmocka_unit_test(the_same_seed_draws_the_same_run),

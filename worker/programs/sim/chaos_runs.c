@@ -26,9 +26,12 @@ enum {
 };
 
 /* Of lab_result, added up. */
-#define FIGURES(X) \
-    X(lost)        \
-    X(lies)        \
+#define FIGURES(X)   \
+    X(lost)          \
+    X(lies)          \
+    X(wants)         \
+    X(starts_failed) \
+    X(letters)       \
     X(downs) X(timeouts) X(expired_sessions) X(restarts) X(all_shards_dead) X(all_workers_dead)
 
 /* What a child says of a run. */
@@ -114,9 +117,14 @@ static bool read_plant(const char *text, struct lab_planted *planted)
     planted->stale_index = strcmp(text, "stale-index") == 0;
     planted->false_results = strcmp(text, "false-results") == 0;
     planted->lose_versions = strcmp(text, "lose-versions") == 0;
-    return planted->lose_versions || planted->never_expire_sessions || planted->never_expire ||
-           planted->skip_stop || planted->lose_reports || planted->stale_index ||
-           planted->false_results;
+    planted->half_made = strcmp(text, "half-made") == 0;
+    planted->lose_flushes = strcmp(text, "lose-flushes") == 0;
+    planted->stray_letters = strcmp(text, "stray-letters") == 0;
+    planted->lose_rows = strcmp(text, "lose-rows") == 0;
+    return planted->lose_flushes || planted->stray_letters || planted->lose_rows ||
+           planted->lose_versions || planted->half_made || planted->never_expire_sessions ||
+           planted->never_expire || planted->skip_stop || planted->lose_reports ||
+           planted->stale_index || planted->false_results;
 }
 
 static int read_wish(struct driver *d)
@@ -133,7 +141,8 @@ static int read_wish(struct driver *d)
     if (c->plant != NULL && !read_plant(c->plant, &d->wish.planted)) {
         return options_wrong(c->program,
                              "--plant is skip-release[:PPM], never-expire-sessions, never-expire, "
-                             "skip-stop, lose-reports, stale-index, lose-versions or "
+                             "skip-stop, lose-reports, stale-index, lose-versions, "
+                             "half-made, lose-flushes, stray-letters, lose-rows or "
                              "false-results, not '%s'",
                              c->plant);
     }
@@ -387,6 +396,9 @@ static void print_sum(const struct driver *d)
         {"lossy_links", r->faults[LAB_LOSS]},
         {"upgrades", r->faults[LAB_UPGRADE]},
         {"messages_lost", r->lost},
+        {"memory_refused", r->wants},
+        {"starts_failed", r->starts_failed},
+        {"letters", r->letters},
         {"lies", r->lies},
 #define X(TYPE, name) {"lies_taken_" #name, r->taken_##name},
         LAB_LIES(X)

@@ -186,7 +186,8 @@ static int read_options(struct sim *s, int argc, char *argv[])
          OPTION_TEXT},
         {"plant", "KIND",
          "a fault of the program, to see it caught: skip-release[:PPM], never-expire-sessions, "
-         "never-expire, skip-stop, lose-reports, stale-index, lose-versions, false-results",
+         "never-expire, skip-stop, lose-reports, stale-index, lose-versions, half-made, "
+         "lose-flushes, stray-letters, lose-rows, false-results",
          &s->plant, OPTION_TEXT},
         {"csv", "FILE", "rows as CSV", &s->csv, OPTION_TEXT},
         {"svg", "FILE", "speedup and overheads against workers as a picture", &s->svg, OPTION_TEXT},
