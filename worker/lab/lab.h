@@ -38,8 +38,8 @@ enum lab_fault_kind {
     LAB_CUT, /* what passes between these workers and these shards is lost, one way or both */
     LAB_DELAY, /* ... comes `amount` nanoseconds later */
     LAB_LOSS, /* ... is lost `amount` times in a million */
-    LAB_UPGRADE, /* as a kill; started anew as a program that speaks versions of the protocol up to
-                    `amount` */
+    LAB_UPGRADE, /* ends as after SIGTERM, with a BYE; at the end started anew as a program that
+                    speaks versions of the protocol up to `amount` */
     LAB_FAULT_KINDS,
 };
 

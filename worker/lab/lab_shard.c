@@ -308,6 +308,15 @@ bool lab_shard_take_lie(struct lab *lab, unsigned index, unsigned who, const uin
     return !lab->liar.refused && !is_ignored && after.malformed == before.malformed;
 }
 
+void lab_shard_say_bye(struct lab *lab, unsigned index)
+{
+    const struct lab_shard *s = &lab->shard[index];
+    const struct ttcore_event event = {.kind = TTCORE_STOP, .now_us = lab->now_ns / 1000};
+    if (s->alive && s->faults.stalls == 0) {
+        (void)step(lab, index, &event, lab->now_ns);
+    }
+}
+
 void lab_shard_unstall(struct lab *lab, unsigned index)
 {
     struct lab_shard *s = &lab->shard[index];

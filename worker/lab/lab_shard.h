@@ -16,6 +16,8 @@ static inline uint32_t lab_shard_sessions(const struct lab *lab)
 
 enum err lab_shard_start(struct lab *lab, unsigned index);
 void lab_shard_kill(struct lab *lab, unsigned index);
+/* To all sessions, as before it ends in good order; nothing if it stands still or is dead. */
+void lab_shard_say_bye(struct lab *lab, unsigned index);
 /* A packet arrives; takes it. */
 void lab_shard_receive(struct lab *lab, unsigned index, struct lab_packet *packet);
 /* Session `who` of the liar: whether it is open, ... */

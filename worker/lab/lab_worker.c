@@ -468,6 +468,13 @@ enum err lab_worker_start(struct lab *lab, unsigned index)
     return err;
 }
 
+void lab_worker_say_bye(struct lab_worker *w)
+{
+    if (w->alive && w->faults.stalls == 0) {
+        client_bye(remote_client(w->searcher->remote), local_ns(w) / 1000);
+    }
+}
+
 void lab_worker_kill(struct lab_worker *w)
 {
     bool was_alive = w->alive;

@@ -82,6 +82,9 @@ static void change_worker(struct lab *lab, const struct lab_fault *f, bool begin
     }
     if (is_kill(f) && begins) {
         w->lacks_memory = false;
+        if (f->kind == LAB_UPGRADE) {
+            lab_worker_say_bye(w);
+        }
         lab_worker_kill(w);
     } else if (is_kill(f)) {
         CHECK(lab_start(lab, index) == ERR_OK);
@@ -100,6 +103,9 @@ static void change_shard(struct lab *lab, const struct lab_fault *f, bool begins
     }
     if (is_kill(f) && begins) {
         lab->shard[index].lacks_memory = false;
+        if (f->kind == LAB_UPGRADE) {
+            lab_shard_say_bye(lab, index);
+        }
         lab_shard_kill(lab, index);
     } else if (is_kill(f)) {
         CHECK(lab_start(lab, lab->programs + index) == ERR_OK);
