@@ -4,7 +4,8 @@ UNIT := $(filter-out $(ABSENT),$(wildcard tests/unit/*/test_*.c))
 UNIT_BIN := $(addprefix $(O)/tests/,$(notdir $(UNIT:%.c=%)))
 FUZZ := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_BIN := $(FUZZ:tests/fuzz/%.c=$(O)/fuzz/%)
-TOOLS := $(filter-out %/want.c,$(wildcard tests/system/*.c)) $(wildcard tests/attacks/*.c) $(wildcard tests/instruments/tune/*.c)
+PRELOADED := want trouble
+TOOLS := $(filter-out $(PRELOADED:%=tests/system/%.c),$(wildcard tests/system/*.c)) $(wildcard tests/attacks/*.c) $(wildcard tests/instruments/tune/*.c)
 TOOL_BIN := $(addprefix $(O)/tools/,$(notdir $(TOOLS:%.c=%)))
 SYSTEM := $(wildcard tests/system/test_*.py)
 # The Python package is of the release library alone. The others have nothing there that another build does not
@@ -33,10 +34,10 @@ $(UNIT_BIN) $(TOOL_BIN):
 # They start it.
 $(O)/tests/test_lib $(O)/tests/test_lib_misuse $(O)/tests/test_lib_jobs: | $(O)/bin/ttserver
 
-tools: $(TOOL_BIN) $(O)/tools/want.so
+tools: $(TOOL_BIN) $(PRELOADED:%=$(O)/tools/%.so)
 
 # To preload, so without sanitizers.
-$(O)/tools/want.so: tests/system/want.c
+$(PRELOADED:%=$(O)/tools/%.so): $(O)/tools/%.so: tests/system/%.c
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
 	@$(CC) -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -shared -fPIC -o $@ $<
