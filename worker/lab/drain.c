@@ -10,6 +10,7 @@ enum {
     LINGER_NS = 3 * MS,
     PROBE_DEPTH = 100,
     SETTLE_MOST = 32, /* heartbeats */
+    IGNORED_NS = 1000 * MS,
 };
 
 static uint64_t heartbeats_ns(const struct lab *lab, unsigned count)
@@ -21,6 +22,17 @@ static uint64_t heartbeats_ns(const struct lab *lab, unsigned count)
 static uint64_t reconnect_ns(const struct lab *lab)
 {
     return UINT64_C(1000) * (3 * lab->options.rto_max_us + 2 * lab->options.probe_us);
+}
+
+/* Who goes on speaking to a shard that came back, standing still, with another version is ignored
+ * for a second (PROTOCOL.md section 9), however short the heartbeats. */
+static uint64_t ignored_ns(const struct lab *lab)
+{
+    bool is_possible = lab->options.is_mixed;
+    for (unsigned i = 0; i < lab->options.faults; i++) {
+        is_possible = is_possible || lab->options.fault[i].kind == LAB_UPGRADE;
+    }
+    return is_possible ? IGNORED_NS : 0;
 }
 
 /* ---- quiet ---- */
@@ -213,7 +225,7 @@ void lab_drain(struct lab *lab)
     check_when_quiet(lab);
     uint64_t from = lab->now_ns;
     /* Three and a half heartbeats, one more where the shard itself was asleep, and its ticks. */
-    lab_run_until(lab, from + heartbeats_ns(lab, 6) + reconnect_ns(lab), false);
+    lab_run_until(lab, from + heartbeats_ns(lab, 6) + reconnect_ns(lab) + ignored_ns(lab), false);
     check_when_expired(lab);
     from = lab->now_ns;
     lab_run_until(lab, from + heartbeats_ns(lab, 2) + age_ns, false);
