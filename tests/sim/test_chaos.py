@@ -10,6 +10,7 @@ import os
 import re
 import shlex
 import sys
+import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests", "system"))
@@ -66,6 +67,35 @@ def invariants_survive_random_faults():
         check(summary[what] >= RUNS / 20, what, "only", summary[what], "times")
 
 
+def earlier_failures_stay_mended():
+    """What `make chaos` once found; what a seed means changes with what is drawn."""
+    with open(os.path.join(ROOT, "tests/data/chaos-seeds.txt"), encoding="utf-8") as file:
+        commands = [shlex.split(line, comments=True) for line in file]
+    commands = [words[2:] for words in commands if words]
+    check(commands, "no seeds")
+    for words in commands:
+        status, lines = sim(*words)
+        check(status == 0 and len(lines) == 1, shlex.join(words), lines)
+
+
+def failures_are_kept():
+    with tempfile.TemporaryDirectory(prefix="abdada-chaos-") as folder:
+        path = os.path.join(folder, "failures")
+        _, failures, _ = chaos("1..30", "--plant", "skip-release:5000", "--workers", "3", "--shards", 1, "--failures", path)
+        check(failures, "nothing failed")
+        with open(path, encoding="utf-8") as file:
+            kept = file.read().splitlines()
+        equal([line.split("   # commit ")[0] for line in kept], [failure["command"] for failure in failures])
+        check(all(failure["broken"] in line for line, failure in zip(kept, failures)), kept)
+
+
+def each_seed_leaves_kinds_of_trouble_out():
+    _, _, summary = chaos("1..100", "--game", "tree:b=2,d=2", "--depth", 1, "--workers", 2, "--shards", 1)
+    check(summary["simulated_hours"] > 0 and summary["cpu_seconds"] > 0, summary)
+    for kind, runs in summary["runs_with"].items():
+        check(40 <= runs <= 80, kind, runs)
+
+
 def endings_of_othello_keep_their_scores():
     """Solved by the game's own solver, which polls as it goes."""
     count = min(RUNS, 25)
@@ -87,6 +117,10 @@ def planted_faults_are_caught():
                           ("lose-reports", "last reports missing"),
                           ("stale-index", "unevenly on jobs"),
                           ("lose-versions", "pairs without a session"),
+                          ("half-made", "half-made tables"),
+                          ("lose-flushes", "told wrong"),
+                          ("stray-letters", "told wrong"),
+                          ("lose-rows", "told wrong"),
                           ("lose-rest", "streams that are no ZMTP"),
                           ("lose-budget", "budgets of connections"),
                           ("keep-half-open", "connections left"),
@@ -164,7 +198,7 @@ def searchers_that_hand_over_work_survive():
         check(summary["kills"] > 0 and summary["messages_lost"] > 0, name, summary)
 
 
-TESTS = [invariants_survive_random_faults, searchers_that_hand_over_work_survive, endings_of_othello_keep_their_scores, planted_faults_are_caught,
+TESTS = [invariants_survive_random_faults, earlier_failures_stay_mended, failures_are_kept, each_seed_leaves_kinds_of_trouble_out, searchers_that_hand_over_work_survive, endings_of_othello_keep_their_scores, planted_faults_are_caught,
          a_failure_is_repeated_by_its_command, the_same_seeds_make_the_same_runs,
          every_build_gives_the_same_trace, wrong_use_is_refused]
 

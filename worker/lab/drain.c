@@ -95,6 +95,13 @@ static void check_when_quiet(struct lab *lab)
             lab->result.inflight_kept += excused ? 0 : lab_shard_inflight_of(lab, s, w);
         }
     }
+    for (unsigned h = 0; h < lab->hosts; h++) {
+        unsigned users = 0;
+        for (unsigned i = 0; i < lab->machines; i++) {
+            users += lab->worker[i].host == &lab->host[h];
+        }
+        lab->result.half_made += lab->host[h].users != users;
+    }
     for (unsigned h = 0; h < lab->hosts && searching(lab) == 0; h++) {
         lab->result.inflight_kept +=
             lab->host[h].users > 0 ? embedded_inflight(lab->host[h].table) : 0;

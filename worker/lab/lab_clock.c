@@ -21,16 +21,21 @@ struct lab_clock lab_clock_draw(uint64_t seed, uint32_t most_ppm)
     return clock;
 }
 
-uint64_t lab_clock_us(const struct lab_clock *c, uint64_t time_ns)
+uint64_t lab_clock_ns(const struct lab_clock *c, uint64_t time_ns)
 {
     const uint64_t at_ns = c->suspended > 0 ? c->from_ns : time_ns;
     const int64_t went_ns = (int64_t)(at_ns - c->stood_ns);
-    return (c->begin_ns + (uint64_t)(went_ns + went_ns * c->drift_ppm / 1000000)) / 1000;
+    return c->begin_ns + (uint64_t)(went_ns + went_ns * c->drift_ppm / 1000000);
 }
 
-uint64_t lab_clock_wall_us(const struct lab_clock *c, uint64_t time_ns)
+uint64_t lab_clock_us(const struct lab_clock *c, uint64_t time_ns)
 {
-    return lab_clock_us(c, time_ns) + (uint64_t)((int64_t)(WALL_DAYS * DAY_NS) + c->wall_ns) / 1000;
+    return lab_clock_ns(c, time_ns) / 1000;
+}
+
+uint64_t lab_clock_wall_ns(const struct lab_clock *c, uint64_t time_ns)
+{
+    return lab_clock_ns(c, time_ns) + (uint64_t)((int64_t)(WALL_DAYS * DAY_NS) + c->wall_ns);
 }
 
 uint64_t lab_clock_when_ns(const struct lab_clock *c, uint64_t us)

@@ -19,8 +19,9 @@ struct lab_clock {
 /* One that drifts by up to `most_ppm`; 0: it shows virtual time. */
 struct lab_clock lab_clock_draw(uint64_t seed, uint32_t most_ppm);
 /* What it shows at a virtual time that is not before it last began or ceased to stand still. */
+uint64_t lab_clock_ns(const struct lab_clock *clock, uint64_t time_ns);
 uint64_t lab_clock_us(const struct lab_clock *clock, uint64_t time_ns);
-uint64_t lab_clock_wall_us(const struct lab_clock *clock, uint64_t time_ns);
+uint64_t lab_clock_wall_ns(const struct lab_clock *clock, uint64_t time_ns);
 /* The virtual time from which on it shows `us`, if it does not stand still until then. */
 uint64_t lab_clock_when_ns(const struct lab_clock *clock, uint64_t us);
 /* It stands still; as many ends as begins. */

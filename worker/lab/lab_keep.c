@@ -85,7 +85,6 @@ bool lab_keep_start(struct lab *lab, unsigned index, struct ttcore_options *core
     arm(lab, k);
     lab_disk_begins(k->disk);
     if (keep_file_open(&k->file, lab_disk_port(k->disk), path, 0) != ERR_OK) {
-        lab->result.starts_failed++;
         lab->result.unsaid += k->file.line[0] == '\0';
         keep_file_close(&k->file);
         return false;
@@ -96,6 +95,14 @@ bool lab_keep_start(struct lab *lab, unsigned index, struct ttcore_options *core
     atomic_store(&k->ledger.changes, 0);
     k->place = core->place;
     return true;
+}
+
+void lab_keep_give_up(struct lab *lab, unsigned index)
+{
+    struct lab_keep *k = &lab->shard[index].keep;
+    if (k->disk != NULL) {
+        keep_file_close(&k->file);
+    }
 }
 
 void lab_keep_fill(struct lab *lab, unsigned index)

@@ -14,7 +14,9 @@ void lab_keep_open(struct lab *lab, unsigned index);
 void lab_keep_close(struct lab *lab, unsigned index);
 /* Before its core is opened, with these options. False: it cannot start now, and has said why. */
 bool lab_keep_start(struct lab *lab, unsigned index, struct ttcore_options *core);
-/* After that: reads what there is into its table. */
+/* After that, where its core was not opened. */
+void lab_keep_give_up(struct lab *lab, unsigned index);
+/* Else: reads what there is into its table. */
 void lab_keep_fill(struct lab *lab, unsigned index);
 /* Writes some more; returns when there is more to do, in virtual time. */
 uint64_t lab_keep_write(struct lab *lab, unsigned index);

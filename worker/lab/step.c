@@ -11,6 +11,37 @@
 
 #include <stdlib.h>
 
+/* ---- starts ---- */
+
+enum err lab_start(struct lab *lab, unsigned who)
+{
+    const bool is_shard = who >= lab->programs;
+    const unsigned shard = is_shard ? who - lab->programs : 0;
+    const enum err err = is_shard ? lab_shard_start(lab, shard) : lab_worker_start(lab, who);
+    const bool lacks_memory = err == ERR_NOMEM && lab->want.ppm > 0 && !lab->ended;
+    const bool is_put_off = lacks_memory || (err == ERR_IO && is_shard);
+    *(is_shard ? &lab->shard[shard].is_put_off : &lab->worker[who].is_put_off) = is_put_off;
+    if (!is_put_off) {
+        return err;
+    }
+    /* Somebody watches over it, and starts it again. */
+    uint64_t after_ns = lab->options.heartbeat_ms * UINT64_C(1000000);
+    after_ns += rng_next(&lab->want.random) % (2 * after_ns);
+    lab->result.starts_failed++;
+    lab_heap_push(
+        &lab->heap,
+        (struct lab_event){.time_ns = lab->now_ns + after_ns, .kind = LAB_AGAIN, .who = who});
+    return ERR_OK;
+}
+
+static void start_again(struct lab *lab, unsigned who)
+{
+    if (who >= lab->programs ? lab->shard[who - lab->programs].is_put_off
+                             : lab->worker[who].is_put_off) {
+        CHECK(lab_start(lab, who) == ERR_OK);
+    }
+}
+
 /* ---- faults ---- */
 
 static bool is_kill(const struct lab_fault *f)
@@ -68,9 +99,13 @@ static void change_worker(struct lab *lab, const struct lab_fault *f, bool begin
         return;
     }
     if (is_kill(f) && begins) {
+        w->is_put_off = false;
+        if (f->kind == LAB_UPGRADE) {
+            lab_worker_say_bye(w);
+        }
         lab_worker_kill(w);
     } else if (is_kill(f)) {
-        CHECK(lab_worker_start(lab, index) == ERR_OK);
+        CHECK(lab_start(lab, index) == ERR_OK);
     } else if (!begins) {
         lab_worker_unstall(w);
     }
@@ -86,9 +121,13 @@ static void change_shard(struct lab *lab, const struct lab_fault *f, bool begins
         return;
     }
     if (is_kill(f) && begins) {
+        lab->shard[index].is_put_off = false;
+        if (f->kind == LAB_UPGRADE) {
+            lab_shard_say_bye(lab, index);
+        }
         lab_shard_kill(lab, index, false);
     } else if (is_kill(f)) {
-        CHECK(lab_shard_start(lab, index) == ERR_OK);
+        CHECK(lab_start(lab, lab->programs + index) == ERR_OK);
     } else if (!begins) {
         lab_shard_unstall(lab, index);
     }
@@ -96,7 +135,7 @@ static void change_shard(struct lab *lab, const struct lab_fault *f, bool begins
 
 static void change_victims(struct lab *lab, const struct lab_fault *f, bool begins)
 {
-    for (unsigned i = 0; i < lab->machines; i++) {
+    for (unsigned i = 0; i < lab->programs; i++) { /* watchers are suspended with their host */
         if (is_hit(lab, f, i)) {
             change_worker(lab, f, begins, i);
         }
@@ -209,8 +248,8 @@ void lab_faults_heal(struct lab *lab)
             end_fault(lab, i);
         }
     }
-    for (unsigned i = 0; i < lab->options.shards; i++) {
-        lab_shard_try_again(lab, i);
+    for (unsigned i = 0; i < lab->programs + lab->options.shards; i++) {
+        start_again(lab, i);
     }
 }
 
@@ -275,6 +314,9 @@ static void act(struct lab *lab, struct lab_event *e)
     case LAB_REPAIR:
         end_fault(lab, e->who);
         break;
+    case LAB_AGAIN:
+        start_again(lab, e->who);
+        break;
     case LAB_LIE:
         lab_liar_act(lab);
         if (lab->net != NULL) {
@@ -294,11 +336,6 @@ static void act(struct lab *lab, struct lab_event *e)
         break;
     case LAB_KEEP:
         lab_shard_keep(lab, e->who, e->epoch);
-        break;
-    case LAB_START:
-        if (lab->shard[e->who].incarnation == e->epoch) {
-            lab_shard_try_again(lab, e->who);
-        }
         break;
     }
 }

@@ -1,7 +1,7 @@
 /* world: the state of a virtual cluster, shared by the files of this folder alone. Each of them
  * needs only those before it in this order, with no circle:
- *   lab.h, event, lab_disk, lab_clock, world.h, lab_link, lab_zmtp, lab_stream, lab_dealer,
- *   lab_keep, lab_service, lab_shard, lab_front, lab_worker, lab_liar,
+ *   lab.h, event, lab_want, lab_disk, lab_clock, world.h, lab_link, lab_zmtp, lab_stream,
+ *   lab_dealer, lab_keep, lab_service, lab_shard, lab_front, lab_watcher, lab_worker, lab_liar,
  *   lab_intruder, step, drain, run, chaos_draw, chaos
  * Pure. Threads: one at a time. */
 #ifndef WORKER_LAB_WORLD_H
@@ -17,12 +17,14 @@
 #include "worker/lab/lab.h"
 #include "worker/lab/lab_clock.h"
 #include "worker/lab/lab_disk.h"
+#include "worker/lab/lab_want.h"
 
 struct lab;
 struct lab_net; /* lab_stream.h */
 struct lab_dealer;
 struct lab_service;
 struct lab_visit; /* lab_service.h */
+struct lab_watcher;
 
 /* A front-end: the engine's job logic over one searcher. */
 struct lab_front {
@@ -63,12 +65,14 @@ struct lab_worker {
     struct lab_host *host; /* NULL: dead */
     uint32_t incarnation;
     struct fiber *fiber;
-    struct worker *worker; /* NULL: a front-end */
+    struct worker *worker; /* NULL: a front-end, or a watcher */
+    struct lab_watcher *watcher; /* NULL: another */
     struct lab_front front;
     struct searcher *searcher; /* searcher of the front-end or the worker */
     struct peers peers; /* what its search keeps of work handed over */
     /* state */
     bool alive, sleeping;
+    bool is_put_off; /* it could not start, and is tried again (lab_start) */
     bool postponed; /* set when its wake came while it stood still */
     struct lab_faults faults;
     uint32_t epoch; /* epoch of its next wake */
@@ -114,6 +118,7 @@ struct lab_shard {
     bool alive;
     struct lab_keep keep;
     struct lab_clock clock; /* of the machine it is on */
+    bool is_put_off; /* it could not start, and is tried again (lab_start) */
     struct lab_faults faults;
     struct ttcore_outside outside;
     uint32_t incarnation;
@@ -157,6 +162,7 @@ struct lab {
     struct lab_options options;
     struct lab_post only; /* where the options have no list of posts */
     unsigned machines; /* front-ends, then workers */
+    unsigned programs; /* these, then watchers: the last have no number in `host` */
     unsigned hosts;
     struct worker_patience patience;
     uint32_t alive_ms, wait_ms; /* as FRONT_ALIVE_MS, FRONT_WAIT_MS */
@@ -181,6 +187,7 @@ struct lab {
     bool active[LAB_FAULTS_MAX]; /* faults under way */
     unsigned links; /* of them those between pairs */
     struct lab_liar liar;
+    struct lab_want want;
     bool ended; /* every front-end that lives has done its posts, or time is over */
     bool probing; /* after the end, every front-end has a job that only its stop ends (drain.c) */
     struct job probe; /* that job */
@@ -194,14 +201,14 @@ static inline bool lab_is_front(const struct lab_worker *w)
 }
 
 /* Where a front-end or worker is: its place among the threads of all hosts, host by host. The first
- * front-end and the workers fill them one after the other, each other front-end has one to itself.
- */
+ * front-end and the workers fill them one after the other, each other front-end has one to itself,
+ * watchers are with the first. */
 static inline unsigned lab_place_of(const struct lab *lab, unsigned worker)
 {
     const struct lab_options *o = &lab->options;
-    return worker >= o->fronts ? worker - o->fronts + 1
-           : worker == 0       ? 0
-                               : (lab->hosts - worker) * o->threads;
+    return worker == 0 || worker >= lab->machines ? 0
+           : worker >= o->fronts                  ? worker - o->fronts + 1
+                                                  : (lab->hosts - worker) * o->threads;
 }
 
 static inline struct lab_host *lab_host_of(struct lab *lab, unsigned worker)
@@ -213,6 +220,19 @@ static inline struct lab_host *lab_host_of(struct lab *lab, unsigned worker)
 static inline uint64_t lab_worker_us(struct lab *lab, unsigned worker)
 {
     return lab_clock_us(&lab_host_of(lab, worker)->clock, lab->now_ns);
+}
+
+/* What the clock of a shard's machine shows then, in nanoseconds, and microseconds. */
+static inline uint64_t lab_shard_ns(const struct lab *lab, unsigned shard, uint64_t time_ns)
+{
+    const struct lab_clock *clock = &lab->shard[shard].clock;
+    return lab->options.planted.wall_clock ? lab_clock_wall_ns(clock, time_ns)
+                                           : lab_clock_ns(clock, time_ns);
+}
+
+static inline uint64_t lab_shard_us(const struct lab *lab, unsigned shard, uint64_t time_ns)
+{
+    return lab_shard_ns(lab, shard, time_ns) / 1000;
 }
 
 /* The job this one searches, as an id; 0: none. */
@@ -235,6 +255,9 @@ void lab_run_until(struct lab *lab, uint64_t until_ns, bool to_end);
 
 /* Before the first event. */
 void lab_faults_schedule(struct lab *lab);
+/* Starts machine `who`: a worker, or after them a shard. Without memory, or what is on
+ * its disk, it is tried again some time later; ERR_NOMEM: the cluster itself has none. */
+enum err lab_start(struct lab *lab, unsigned who);
 /* Ends all but kills for ever. */
 void lab_faults_heal(struct lab *lab);
 
