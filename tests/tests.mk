@@ -4,7 +4,8 @@ UNIT := $(filter-out $(ABSENT),$(wildcard tests/unit/*/test_*.c))
 UNIT_BIN := $(addprefix $(O)/tests/,$(notdir $(UNIT:%.c=%)))
 FUZZ := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_BIN := $(FUZZ:tests/fuzz/%.c=$(O)/fuzz/%)
-TOOLS := $(filter-out %/want.c,$(wildcard tests/system/*.c)) $(wildcard tests/attacks/*.c) $(wildcard tests/instruments/tune/*.c)
+PRELOADED := want trouble
+TOOLS := $(filter-out $(PRELOADED:%=tests/system/%.c),$(wildcard tests/system/*.c)) $(wildcard tests/attacks/*.c) $(wildcard tests/instruments/tune/*.c)
 TOOL_BIN := $(addprefix $(O)/tools/,$(notdir $(TOOLS:%.c=%)))
 SYSTEM := $(wildcard tests/system/test_*.py)
 # The Python package is of the release library alone. The others have nothing there that another build does not
@@ -33,10 +34,10 @@ $(UNIT_BIN) $(TOOL_BIN):
 # They start it.
 $(O)/tests/test_lib $(O)/tests/test_lib_misuse $(O)/tests/test_lib_jobs: | $(O)/bin/ttserver
 
-tools: $(TOOL_BIN) $(O)/tools/want.so
+tools: $(TOOL_BIN) $(PRELOADED:%=$(O)/tools/%.so)
 
 # To preload, so without sanitizers.
-$(O)/tools/want.so: tests/system/want.c
+$(PRELOADED:%=$(O)/tools/%.so): $(O)/tools/%.so: tests/system/%.c
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
 	@$(CC) -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -shared -fPIC -o $@ $<
@@ -224,9 +225,15 @@ test-long: ## the same, with every perft count and longer fuzzing, in hours
 	@OTHELLO_EMPTIES=64 STEAL_ALL=1 ITERATIONS=1000 STORMS=10000 CHANGES=1000 $(AGAIN) test TSAN_SYSTEM="$(SYSTEM)" TRACED_BINS=build/dev/bin:build/tsan/bin RELEASE_LEAVES=0 FUZZ_RUNS=100000000 UNIT_TIMEOUT=14400 SYSTEM_TIMEOUT=200000
 
 SEEDS ?= 1..10000
+CHAOS_SEEDS := tests/data/chaos-seeds.txt
 chaos: ## 10,000 searches on the virtual cluster with random faults (SEEDS=A..B)
 	@$(AGAIN) -j$(JOBS) MODE=release all
-	@bin/abdada sim --faults random --seeds $(SEEDS) --jobs $(JOBS)
+	@bin/abdada sim --faults random --seeds $(SEEDS) --jobs $(JOBS) --failures $(CHAOS_SEEDS)
+
+COVERED_SEEDS ?= 1..1000
+chaos-coverage: ## which lines of the cores chaos reaches (COVERED_SEEDS=A..B; LINES=1: those that it does not)
+	@$(AGAIN) -j$(JOBS) MODE=coverage build/coverage/bin/abdada
+	@$(PYTHON) tests/sim/coverage.py --seeds $(COVERED_SEEDS) --jobs $(JOBS) $(if $(LINES),--lines)
 
 SOAK ?= --minutes 30
 soak: deps-test ## 30 minutes of searches on a cluster under faults (SOAK="--minutes 5 --seed 7")

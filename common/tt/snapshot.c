@@ -9,9 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum {
     MAGIC_BYTES = 8,
@@ -37,6 +34,7 @@ _Static_assert(crypto_shorthash_BYTES == 8 && crypto_shorthash_KEYBYTES == 16, "
 static const char magic[MAGIC_BYTES + 1] = "ABDADATT";
 
 struct snapshot_writer {
+    const struct disk_port *disk;
     int fd;
     uint32_t count, number; /* entries in the block; the block's number */
     uint64_t total; /* entries of earlier blocks */
@@ -46,6 +44,7 @@ struct snapshot_writer {
 };
 
 struct snapshot_reader {
+    const struct disk_port *disk;
     int fd;
     uint32_t count, given, number; /* entries of the block, of these given; the block's number */
     uint64_t total; /* entries of the blocks read */
@@ -149,7 +148,7 @@ static bool path_fits(const char *path)
 static enum err write_all(struct snapshot_writer *w, size_t length, char *why)
 {
     for (size_t done = 0; done < length;) {
-        ssize_t n = write(w->fd, w->block + done, length - done);
+        ssize_t n = w->disk->write(w->disk->self, w->fd, w->block + done, length - done);
         if (n < 0 && errno != EINTR) {
             return fail_errno(why, w->new_path);
         }
@@ -173,12 +172,13 @@ static enum err write_block(struct snapshot_writer *w, char *why)
 /* Where the file goes: its new name takes the place of whatever has that name. */
 static enum err find_place(struct snapshot_writer *w, const char *path, char *why)
 {
+    const struct disk_port *disk = w->disk;
     struct stat at;
-    bool is_there = lstat(path, &at) == 0;
+    bool is_there = disk->lstat(disk->self, path, &at) == 0;
     snprintf(w->path, sizeof w->path, "%s", path);
     if (is_there && S_ISLNK(at.st_mode)) {
         char *target = realpath(path, NULL);
-        if (target == NULL || stat(target, &at) != 0 || !path_fits(target)) {
+        if (target == NULL || disk->lstat(disk->self, target, &at) != 0 || !path_fits(target)) {
             free(target);
             return fail(ERR_IO, why, LEADS_NOWHERE, path);
         }
@@ -193,23 +193,26 @@ static enum err find_place(struct snapshot_writer *w, const char *path, char *wh
  * nobody's, and it is tried again. */
 static enum err open_new(struct snapshot_writer *w, char *why)
 {
+    const struct disk_port *disk = w->disk;
     for (unsigned i = 0; i < CREATE_TRIES; i++) {
         struct stat here, there;
-        w->fd = open(w->new_path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
-        if (w->fd < 0 || fstat(w->fd, &here) != 0) {
+        w->fd = disk->open(disk->self, w->new_path,
+                           O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
+        if (w->fd < 0 || disk->fstat(disk->self, w->fd, &here) != 0) {
             return fail_errno(why, w->new_path);
         }
         if (!S_ISREG(here.st_mode)) {
             return fail(ERR_IO, why, "%s: not a file", w->new_path);
         }
-        if (flock(w->fd, LOCK_EX | LOCK_NB) != 0) {
+        if (disk->lock(disk->self, w->fd) != 0) {
             return fail(ERR_EXIST, why, "%s: another process writes it", w->new_path);
         }
-        if (lstat(w->new_path, &there) == 0 && there.st_ino == here.st_ino &&
+        if (disk->lstat(disk->self, w->new_path, &there) == 0 && there.st_ino == here.st_ino &&
             there.st_dev == here.st_dev) {
-            return ftruncate(w->fd, 0) == 0 ? ERR_OK : fail_errno(why, w->new_path);
+            return disk->truncate(disk->self, w->fd, 0) == 0 ? ERR_OK
+                                                             : fail_errno(why, w->new_path);
         }
-        close(w->fd);
+        disk->close(disk->self, w->fd);
         w->fd = -1;
     }
     return fail(ERR_EXIST, why, "%s: other processes write it", w->new_path);
@@ -218,14 +221,14 @@ static enum err open_new(struct snapshot_writer *w, char *why)
 static void free_writer(struct snapshot_writer **writer)
 {
     if ((*writer)->fd >= 0) {
-        close((*writer)->fd);
+        (*writer)->disk->close((*writer)->disk->self, (*writer)->fd);
     }
     free(*writer);
     *writer = NULL;
 }
 
-enum err snapshot_create(struct snapshot_writer **out, const char *path, uint64_t place,
-                         char why[SNAPSHOT_WHY_MAX])
+enum err snapshot_create(struct snapshot_writer **out, const struct disk_port *disk,
+                         const char *path, uint64_t place, char why[SNAPSHOT_WHY_MAX])
 {
     if (!path_fits(path)) {
         return fail(ERR_RANGE, why, "a snapshot's path has 1 to %d characters",
@@ -235,6 +238,7 @@ enum err snapshot_create(struct snapshot_writer **out, const char *path, uint64_
     if (w == NULL) {
         return fail(ERR_NOMEM, why, "%s: %s", path, err_text(ERR_NOMEM));
     }
+    w->disk = disk;
     w->fd = -1;
     randombytes_buf(w->id, sizeof w->id);
     enum err err = find_place(w, path, why);
@@ -273,22 +277,6 @@ enum err snapshot_add(struct snapshot_writer *w, const struct tt_scanned *entry,
     return w->count < SNAPSHOT_BLOCK_ENTRIES ? ERR_OK : write_block(w, why);
 }
 
-/* So that the new name itself survives a loss of power. */
-static enum err sync_folder(const char *path, char *why)
-{
-    char folder[SNAPSHOT_PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    snprintf(folder, sizeof folder, "%.*s", slash == NULL ? 1 : (int)(slash - path) + 1,
-             slash == NULL ? "." : path);
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    bool ok = fd >= 0 && (fsync(fd) == 0 || errno == EINVAL); /* some file systems cannot */
-    enum err err = ok ? ERR_OK : fail_errno(why, folder);
-    if (fd >= 0) {
-        close(fd);
-    }
-    return err;
-}
-
 enum err snapshot_commit(struct snapshot_writer **writer, char why[SNAPSHOT_WHY_MAX])
 {
     struct snapshot_writer *w = *writer;
@@ -300,17 +288,19 @@ enum err snapshot_commit(struct snapshot_writer **writer, char why[SNAPSHOT_WHY_
         put_sum(w->block, BLOCK_HEAD_BYTES + TOTAL_BYTES, w->id);
         err = write_all(w, BLOCK_HEAD_BYTES + TOTAL_BYTES + SUM_BYTES, why);
     }
-    if (err == ERR_OK && fsync(w->fd) != 0) {
+    if (err == ERR_OK && w->disk->sync(w->disk->self, w->fd) != 0) {
         err = fail_errno(why, w->new_path);
     }
-    if (err == ERR_OK && rename(w->new_path, w->path) != 0) {
+    if (err == ERR_OK && w->disk->move(w->disk->self, w->new_path, w->path) != 0) {
         err = fail_errno(why, w->path);
     }
     if (err != ERR_OK) {
         snapshot_abort(writer);
         return err;
     }
-    err = sync_folder(w->path, why);
+    if (disk_sync_folder_of(w->disk, w->path) != 0) {
+        err = fail_errno(why, w->path);
+    }
     free_writer(writer);
     return err;
 }
@@ -318,7 +308,7 @@ enum err snapshot_commit(struct snapshot_writer **writer, char why[SNAPSHOT_WHY_
 void snapshot_abort(struct snapshot_writer **writer)
 {
     if (*writer != NULL) {
-        unlink((*writer)->new_path);
+        (*writer)->disk->remove((*writer)->disk->self, (*writer)->new_path);
         free_writer(writer);
     }
 }
@@ -331,12 +321,14 @@ static enum err read_some(struct snapshot_reader *r, uint8_t *to, size_t length,
 {
     size_t done = 0;
     while (done < length) {
-        ssize_t n = read(r->fd, to + done, length - done);
+        ssize_t n = r->disk->read(r->disk->self, r->fd, to + done, length - done);
         if (n == 0) {
             break;
         }
         if (n < 0 && errno != EINTR) {
-            return fail_errno(why, r->path);
+            const bool is_damaged = errno == EIO; /* the disk has lost what was there */
+            fail_errno(why, r->path);
+            return is_damaged ? ERR_PROTO : ERR_IO;
         }
         done += n > 0 ? (size_t)n : 0;
     }
@@ -437,17 +429,21 @@ static enum err rewind_blocks(struct snapshot_reader *r, char *why)
     r->count = r->given = r->number = 0;
     r->total = 0;
     r->at_end = false;
-    return lseek(r->fd, HEADER_BYTES, SEEK_SET) < 0 ? fail_errno(why, r->path) : ERR_OK;
+    return r->disk->seek(r->disk->self, r->fd, HEADER_BYTES, SEEK_SET) < 0
+               ? fail_errno(why, r->path)
+               : ERR_OK;
 }
 
 static enum err open_file(struct snapshot_reader *r, char *why)
 {
+    const struct disk_port *disk = r->disk;
     struct stat at;
-    r->fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe would keep it waiting */
-    if (r->fd < 0 || fstat(r->fd, &at) != 0) {
+    const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK; /* a pipe would keep it waiting */
+    r->fd = disk->open(disk->self, r->path, flags, 0);
+    if (r->fd < 0 || disk->fstat(disk->self, r->fd, &at) != 0) {
         bool is_absent = errno == ENOENT;
         fail_errno(why, r->path);
-        if (is_absent && lstat(r->path, &at) == 0) {
+        if (is_absent && disk->lstat(disk->self, r->path, &at) == 0) {
             return fail(ERR_IO, why, LEADS_NOWHERE, r->path); /* none could be written, either */
         }
         return is_absent ? ERR_ABSENT : ERR_IO;
@@ -455,7 +451,8 @@ static enum err open_file(struct snapshot_reader *r, char *why)
     return S_ISREG(at.st_mode) ? ERR_OK : fail(ERR_IO, why, "%s: not a file", r->path);
 }
 
-enum err snapshot_open(struct snapshot_reader **out, const char *path, char why[SNAPSHOT_WHY_MAX])
+enum err snapshot_open(struct snapshot_reader **out, const struct disk_port *disk, const char *path,
+                       char why[SNAPSHOT_WHY_MAX])
 {
     if (!path_fits(path)) {
         return fail(ERR_RANGE, why, "a snapshot's path has 1 to %d characters",
@@ -466,6 +463,7 @@ enum err snapshot_open(struct snapshot_reader **out, const char *path, char why[
         return fail(ERR_NOMEM, why, "%s: %s", path, err_text(ERR_NOMEM));
     }
     snprintf(r->path, sizeof r->path, "%s", path);
+    r->disk = disk;
     r->fd = -1;
     enum err err = open_file(r, why);
     err = err ? err : read_header(r, why);
@@ -516,7 +514,7 @@ void snapshot_close(struct snapshot_reader **reader)
 {
     if (*reader != NULL) {
         if ((*reader)->fd >= 0) {
-            close((*reader)->fd);
+            (*reader)->disk->close((*reader)->disk->self, (*reader)->fd);
         }
         free(*reader);
         *reader = NULL;
@@ -524,7 +522,8 @@ void snapshot_close(struct snapshot_reader **reader)
 }
 
 /* Not of the file itself: that is another one after each snapshot. */
-enum err snapshot_lock(int *out, const char *path, char why[SNAPSHOT_WHY_MAX])
+enum err snapshot_lock(int *out, const struct disk_port *disk, const char *path,
+                       char why[SNAPSHOT_WHY_MAX])
 {
     char lock[NEW_PATH_MAX];
     struct stat at;
@@ -534,12 +533,13 @@ enum err snapshot_lock(int *out, const char *path, char why[SNAPSHOT_WHY_MAX])
                     SNAPSHOT_PATH_MAX - 1);
     }
     snprintf(lock, sizeof lock, "%s.lock", path);
-    int fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644);
-    if (fd < 0 || fstat(fd, &at) != 0) {
+    const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    int fd = disk->open(disk->self, lock, flags, 0644);
+    if (fd < 0 || disk->fstat(disk->self, fd, &at) != 0) {
         err = fail_errno(why, lock);
     } else if (!S_ISREG(at.st_mode)) {
         err = fail(ERR_IO, why, "%s: not a file", lock);
-    } else if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    } else if (disk->lock(disk->self, fd) != 0) {
         err = errno == EWOULDBLOCK
                   ? fail(ERR_EXIST, why, "%s: another process keeps its results there", path)
                   : fail_errno(why, lock);
@@ -547,14 +547,15 @@ enum err snapshot_lock(int *out, const char *path, char why[SNAPSHOT_WHY_MAX])
     if (err == ERR_OK) {
         *out = fd;
     } else if (fd >= 0) {
-        close(fd);
+        disk->close(disk->self, fd);
     }
     return err;
 }
 
-enum err snapshot_set_aside(const char *path, char why[SNAPSHOT_WHY_MAX])
+enum err snapshot_set_aside(const struct disk_port *disk, const char *path,
+                            char why[SNAPSHOT_WHY_MAX])
 {
     char bad[NEW_PATH_MAX];
     snprintf(bad, sizeof bad, "%s.bad", path);
-    return rename(path, bad) == 0 ? ERR_OK : fail_errno(why, path);
+    return disk->move(disk->self, path, bad) == 0 ? ERR_OK : fail_errno(why, path);
 }

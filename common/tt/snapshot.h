@@ -16,11 +16,12 @@
  * nothing; the same key may come more than once.
  *
  * Threads: any; one at a time for a handle. Memory: 64 KiB for a handle, by malloc. Everything
- * blocks on the disk. A failure writes one line for people, with the path in it, to `why`, and
- * leaves every other output untouched. */
+ * blocks on the disk, which a handle borrows. A failure writes one line for people, with the path
+ * in it, to `why`, and leaves every other output untouched. */
 #ifndef COMMON_TT_SNAPSHOT_H
 #define COMMON_TT_SNAPSHOT_H
 
+#include "common/disk.h"
 #include "common/err.h"
 #include "common/tt/tt.h"
 
@@ -43,8 +44,8 @@ struct snapshot_reader;
  * a writer that was killed left there is overwritten. ERR_EXIST: another process writes it now;
  * ERR_RANGE: the path is too long; ERR_IO: also when PATH is something else than a file, which it
  * would replace; ERR_NOMEM. */
-enum err snapshot_create(struct snapshot_writer **out, const char *path, uint64_t place,
-                         char why[SNAPSHOT_WHY_MAX]);
+enum err snapshot_create(struct snapshot_writer **out, const struct disk_port *disk,
+                         const char *path, uint64_t place, char why[SNAPSHOT_WHY_MAX]);
 /* Copies it. ERR_RANGE: the entry is outside its limits (-32767 <= lower <= upper, depth <=
  * SNAPSHOT_DEPTH_MAX), and left out; ERR_IO: only abort is left. */
 enum err snapshot_add(struct snapshot_writer *writer, const struct tt_scanned *entry,
@@ -56,9 +57,11 @@ enum err snapshot_commit(struct snapshot_writer **writer, char why[SNAPSHOT_WHY_
 /* Frees, nulls, removes PATH.new; accepts a null. */
 void snapshot_abort(struct snapshot_writer **writer);
 
-/* Reads the whole file once and checks it. ERR_ABSENT: there is none; ERR_PROTO: torn, cut or not a
- * snapshot; ERR_VERSION: of a newer format; ERR_IO: not a file, or it cannot be read; ERR_NOMEM. */
-enum err snapshot_open(struct snapshot_reader **out, const char *path, char why[SNAPSHOT_WHY_MAX]);
+/* Reads the whole file once and checks it. ERR_ABSENT: there is none; ERR_PROTO: torn, cut, lost by
+ * the disk (EIO) or not a snapshot; ERR_VERSION: of a newer format; ERR_IO: not a file, or it
+ * cannot be opened; ERR_NOMEM. */
+enum err snapshot_open(struct snapshot_reader **out, const struct disk_port *disk, const char *path,
+                       char why[SNAPSHOT_WHY_MAX]);
 uint64_t snapshot_place(const struct snapshot_reader *reader);
 uint64_t snapshot_entries(const struct snapshot_reader *reader);
 /* The next entries: *count of 1..max, 0 at the end. ERR_PROTO, ERR_IO: the file was changed after
@@ -74,9 +77,11 @@ enum err snapshot_unpack(const uint8_t at[SNAPSHOT_ENTRY_BYTES], struct tt_scann
 
 /* For one that keeps its results at PATH: holds PATH.lock, an empty file that stays, until *fd is
  * closed or the process ends. ERR_EXIST: another process does; ERR_RANGE; ERR_IO. */
-enum err snapshot_lock(int *fd, const char *path, char why[SNAPSHOT_WHY_MAX]);
+enum err snapshot_lock(int *fd, const struct disk_port *disk, const char *path,
+                       char why[SNAPSHOT_WHY_MAX]);
 
 /* Renames PATH to PATH.bad, over an earlier one, so that a refused file is not overwritten. */
-enum err snapshot_set_aside(const char *path, char why[SNAPSHOT_WHY_MAX]);
+enum err snapshot_set_aside(const struct disk_port *disk, const char *path,
+                            char why[SNAPSHOT_WHY_MAX]);
 
 #endif

@@ -29,7 +29,8 @@ LAYERS = {
     "worker/table": ["common", "proto", "worker/search/ports.h"],
     "worker/engine": ["common", "proto", "worker/transport", "worker/table", "worker/search", "worker/games"],
     # The virtual cluster runs the same client and the same shard.
-    "worker/lab": ["common", "proto", "ttserver/core", "ttserver/net", "worker/engine", "worker/table",
+    "worker/lab": ["common", "proto", "ttserver/core", "ttserver/net", "ttserver/keep/keep_file.h", "worker/engine",
+                   "worker/table",
                    "worker/search", "worker/games"],
     # The client side alone: what a program of others gets must not have the search, games or engine in it.
     "worker/lib": ["common", "proto", "worker/transport"],
@@ -44,6 +45,12 @@ PURE = ("common/tt", "proto", "proto/client", "ttserver/core", "worker/search", 
 IMPURE_SYSTEM = re.compile(r"(zmq|uv|pthread|threads|time|sys/time|poll)\.h|hiredis(/.*)?\.h|"
                            r"sys/socket\.h")
 IMPURE_OWN = {"common/clock.h"}
+
+# The wall clock jumps: what it shows is told to people, by these files, and nothing else lives by it. A condition
+# that is made without attributes waits by it.
+WALL_CLOCK = re.compile(r"\bCLOCK_REALTIME\b|\bTIME_UTC\b|(?<![\w.>])(?:time|gettimeofday|ftime|sem_timedwait|"
+                        r"pthread_mutex_timedlock)\(|\bpthread_cond_init\([^,]*,\s*NULL\)|\bPTHREAD_COND_INITIALIZER\b")
+OF_PEOPLE = {"common/log.c", "worker/programs/admin/top.c", "worker/programs/admin/top_json.c"}
 
 FUNCTION_MAX, FUNCTION_WARN = 160, 80
 FILE_MAX, FILE_WARN = 1000, 800
@@ -171,6 +178,13 @@ class Lint:
             if found:
                 self.fault(source.path, found[0], f"a pure folder may not see {found[1]}")
 
+    def check_clocks(self, source):
+        text = COMMENT.sub(lambda found: "\n" * found[0].count("\n"), "\n".join(source.lines))
+        for number, line in enumerate(text.split("\n"), 1):
+            found = WALL_CLOCK.search(line)
+            if found and source.path not in OF_PEOPLE:
+                self.fault(source.path, number, f"{found[0]}: the wall clock jumps, so nothing waits or lives by it")
+
     def check_header_circles(self):
         """Whether there are any."""
         state, before = {}, self.faults  # path: "open" while on the way down, then "done"
@@ -286,6 +300,7 @@ class Lint:
             if not path.startswith("tests/"):
                 self.check_includes(source)
                 self.check_purity(source)
+                self.check_clocks(source)
                 if path.endswith(".h"):
                     self.check_contract(source)
         self.check_declarations()

@@ -53,6 +53,10 @@ CASES = {
     "a search with threads": ({"worker/search/a.c": "#include <pthread.h>\n"}, "<pthread.h>"),
     "a game with a clock": ({"worker/games/a.c": "#include <sys/time.h>\n"}, "<sys/time.h>"),
     "a table with redis": ({"common/tt/a.c": "#include <hiredis/hiredis.h>\n"}, "hiredis"),
+    "a wait by the wall clock": ({"common/a.c": "void f(void)\n{\n    clock_gettime(CLOCK_REALTIME, &t);\n}\n"}, "wall clock"),
+    "a condition of the wall clock": ({"common/a.c": BODY % "    pthread_cond_init(&c, NULL);\n"}, "wall clock"),
+    "a log with the time of day, and a comment": (
+        {"common/log.c": BODY % "    clock_gettime(CLOCK_REALTIME, &t);\n", "common/a.c": "/* CLOCK_REALTIME */\n"}, None),
     "a protocol with our clock": (
         {"proto/a.c": '#include "common/clock.h"\n', "common/clock.h": HEADER}, "common/clock.h"),
     "a clock behind a header": (

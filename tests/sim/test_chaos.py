@@ -10,6 +10,7 @@ import os
 import re
 import shlex
 import sys
+import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests", "system"))
@@ -49,8 +50,8 @@ def invariants_survive_random_faults():
     check(not failures and status == 0, *[f"{f['command']}  # {f['broken']}\n" for f in failures])
     equal(summary["runs"], RUNS)
     equal(summary["failures"], 0)
-    for what in ("kills", "restarts", "stalls", "cuts", "delays", "lossy_links", "messages_lost",
-                 "sessions_expired", "shards_down", "timeouts", "prolonged", "resets", "half_open", "deaf",
+    for what in ("kills", "restarts", "stalls", "cuts", "delays", "lossy_links", "suspends", "clock_jumps",
+                 "messages_lost", "sessions_expired", "shards_down", "timeouts", "prolonged", "resets", "half_open", "deaf",
                  "intrusions", "connection_storms"):
         check(summary[what] >= RUNS / 10, what, "only", summary[what], "times: faults do not bite")
     for what in LIES:
@@ -58,8 +59,41 @@ def invariants_survive_random_faults():
         check(taken >= RUNS / 10, what, "only", taken, "times taken from the liar")
     check(sum(summary["lies_taken_" + what] for what in LIES) >= 0.7 * summary["lies"],
           "the liar is mostly refused:", summary)
+    for what in ("snapshots", "files_read", "short_calls", "power_losses"):
+        check(summary[what] >= RUNS / 10, what, "only", summary[what], "times: disks do not fail")
+    for what in ("snapshot_failures", "full_disks", "disk_errors", "files_refused", "starts_failed", "files_spoiled"):
+        check(RUNS < 300 or summary[what] > 0, what, "never: disks do not fail so")
     for what in ("all_shards_dead", "all_workers_dead"):
         check(summary[what] >= RUNS / 20, what, "only", summary[what], "times")
+
+
+def earlier_failures_stay_mended():
+    """What `make chaos` once found; what a seed means changes with what is drawn."""
+    with open(os.path.join(ROOT, "tests/data/chaos-seeds.txt"), encoding="utf-8") as file:
+        commands = [shlex.split(line, comments=True) for line in file]
+    commands = [words[2:] for words in commands if words]
+    check(commands, "no seeds")
+    for words in commands:
+        status, lines = sim(*words)
+        check(status == 0 and len(lines) == 1, shlex.join(words), lines)
+
+
+def failures_are_kept():
+    with tempfile.TemporaryDirectory(prefix="abdada-chaos-") as folder:
+        path = os.path.join(folder, "failures")
+        _, failures, _ = chaos("1..30", "--plant", "skip-release:5000", "--workers", "3", "--shards", 1, "--failures", path)
+        check(failures, "nothing failed")
+        with open(path, encoding="utf-8") as file:
+            kept = file.read().splitlines()
+        equal([line.split("   # commit ")[0] for line in kept], [failure["command"] for failure in failures])
+        check(all(failure["broken"] in line for line, failure in zip(kept, failures)), kept)
+
+
+def each_seed_leaves_kinds_of_trouble_out():
+    _, _, summary = chaos("1..100", "--game", "tree:b=2,d=2", "--depth", 1, "--workers", 2, "--shards", 1)
+    check(summary["simulated_hours"] > 0 and summary["cpu_seconds"] > 0, summary)
+    for kind, runs in summary["runs_with"].items():
+        check(40 <= runs <= 80, kind, runs)
 
 
 def endings_of_othello_keep_their_scores():
@@ -83,10 +117,21 @@ def planted_faults_are_caught():
                           ("lose-reports", "last reports missing"),
                           ("stale-index", "unevenly on jobs"),
                           ("lose-versions", "pairs without a session"),
+                          ("half-made", "half-made tables"),
+                          ("lose-flushes", "told wrong"),
+                          ("stray-letters", "told wrong"),
+                          ("lose-rows", "told wrong"),
                           ("lose-rest", "streams that are no ZMTP"),
                           ("lose-budget", "budgets of connections"),
                           ("keep-half-open", "connections left"),
-                          ("false-results", "sequentially")):
+                          ("false-results", "sequentially"),
+                          ("wall-clock", "sessions of the dead"),
+                          ("compare-clocks", "pairs without a session"),
+                          ("skip-sync", "snapshots lost"),
+                          ("skip-folder-sync", "snapshots lost"),
+                          ("believe-sync", "snapshots lost"),
+                          ("short-is-whole", "snapshots lost"),
+                          ("trust-sums", "never written")):
         status, failures, _ = chaos(f"1..{PLANTED}", "--plant", plant)
         caught = [f for f in failures if broken in f["broken"]]
         print(f"# {plant}: {len(caught)} of {PLANTED} runs break by '{broken}'")
@@ -153,7 +198,7 @@ def searchers_that_hand_over_work_survive():
         check(summary["kills"] > 0 and summary["messages_lost"] > 0, name, summary)
 
 
-TESTS = [invariants_survive_random_faults, searchers_that_hand_over_work_survive, endings_of_othello_keep_their_scores, planted_faults_are_caught,
+TESTS = [invariants_survive_random_faults, earlier_failures_stay_mended, failures_are_kept, each_seed_leaves_kinds_of_trouble_out, searchers_that_hand_over_work_survive, endings_of_othello_keep_their_scores, planted_faults_are_caught,
          a_failure_is_repeated_by_its_command, the_same_seeds_make_the_same_runs,
          every_build_gives_the_same_trace, wrong_use_is_refused]
 

@@ -54,12 +54,16 @@ def place_of(program, failed):
     return f"{what} in {' < '.join(done.stdout.decode().split()[::2]) or file}"
 
 
-def in_turn(program, *arguments, ready=None, text=""):
+def new_host():
+    return None if REASON else network.new_host()
+
+
+def in_turn(program, *arguments, ready=None, text="", host=None):
     """All calls of a start, in turn. ready: what a program that goes on says then; else it ends by itself, after `text`."""
-    host = None if REASON else network.new_host()
+    host = host or new_host()
 
     def one(at):
-        start = Start(host, at, program, *arguments)
+        start = Start(host, at, program, *(word() if callable(word) else word for word in arguments))
         if ready:
             try:
                 start.process.wait_line(ready, "out")
@@ -131,6 +135,34 @@ def a_solve_ends_or_says_why_not():
 
 def an_engine_starts_or_says_why_not():
     in_turn("abdada", "uci", "--hash", "4", text="uci\nisready\ngo depth 2\nquit")
+
+
+def a_board_program_starts_or_says_why_not():
+    in_turn("abdada", "gtp", "--hash", "4", text="boardsize 8\nquit\n")
+
+
+def those_who_watch_shards_end_or_say_why_not():
+    """top and tt, of a shard that has results."""
+    host = new_host()
+    shard = Process("ttserver", "--listen", "127.0.0.1:0", "--memory", "2M", host=host)
+    address = shard.wait_line(r"^ready (\S+)$")[0][1]
+    in_turn("abdada", "top", "--once", "--servers", address, host=host)
+    in_turn("abdada", "tt", "stats", "--servers", address, host=host)
+    in_turn("abdada", "tt", "store", "--key", "1234", "--depth", "3", "--score", "7", "--bound", "exact", "--servers", address, host=host)
+    with tempfile.TemporaryDirectory(prefix="abdada-want-") as folder:
+        in_turn("abdada", "tt", "save", os.path.join(folder, "table"), "--servers", address, host=host)
+    equal(shard.end(), 0)
+
+
+def keys_are_made_or_it_is_said_why_not():
+    with tempfile.TemporaryDirectory(prefix="abdada-want-") as folder:
+        paths = itertools.count()
+        in_turn("abdada", "keygen", lambda: os.path.join(folder, f"keys-{next(paths)}"))
+
+
+def a_launcher_starts_or_says_why_not():
+    """Its part in C, up to the Python program."""
+    in_turn("abdada", "cluster", "--help")
 
 
 # ---- disks ----
@@ -231,7 +263,8 @@ def a_proofs_disk_fails_at_each_call():
 
 TESTS = [a_shards_disk_fails_at_each_call, a_proofs_disk_fails_at_each_call, a_shard_starts_or_says_why_not, shards_with_keys_start_or_say_why_not, a_worker_starts_or_says_why_not,
          a_search_ends_or_says_why_not, a_search_over_dead_shards_ends_or_says_why_not, a_solve_ends_or_says_why_not,
-         an_engine_starts_or_says_why_not]
+         an_engine_starts_or_says_why_not, a_board_program_starts_or_says_why_not, those_who_watch_shards_end_or_say_why_not,
+         keys_are_made_or_it_is_said_why_not, a_launcher_starts_or_says_why_not]
 
 if __name__ == "__main__":
     if not os.access(WANT, os.R_OK):

@@ -86,7 +86,7 @@ bool keep_attach(struct keep *s, const char *program, unsigned i, struct ttcore 
     enum err err = ERR_OK;
     if (s->has_snapshots) {
         struct keep_shard *shard = &s->shard[i];
-        err = keep_files_fill(&s->files, i, ttcore_results(core), &shard->ledger, shard->place);
+        keep_files_fill(&s->files, i, ttcore_results(core), &shard->ledger, shard->place);
     } else if (s->has_backing) {
         struct keep_shard *shard = &s->shard[i];
         err = backing_attach(&s->backing, i, ttcore_results(core), &shard->ledger, shard->place);

@@ -189,13 +189,9 @@ static bool port_receive(void *self, struct peer_message *out)
 
 static void wait_for_thread(struct mailbox *box)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += WAIT_NS;
-    if (until.tv_nsec >= SECOND_NS) {
-        until.tv_nsec -= SECOND_NS;
-        until.tv_sec++;
-    }
+    const uint64_t until_ns = clock_ns() + WAIT_NS;
+    const struct timespec until = {.tv_sec = (time_t)(until_ns / SECOND_NS),
+                                   .tv_nsec = (long)(until_ns % SECOND_NS)};
     int late = 0;
     pthread_mutex_lock(&box->lock);
     while (late == 0 && !box->woken &&
@@ -230,17 +226,21 @@ static uint64_t port_now_us(void *self)
 
 enum err mailboxes_open(struct mailboxes **out, unsigned count, bool owns_root)
 {
+    pthread_condattr_t monotonic; /* else a jump of the wall clock back would stop the search */
     struct mailboxes *all = calloc(1, sizeof *all + count * sizeof all->at[0]);
     if (all == NULL) {
         return ERR_NOMEM;
     }
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     for (unsigned i = 0; i < count; i++) {
         struct mailbox *box = &all->at[i];
         pthread_mutex_init(&box->lock, NULL);
-        pthread_cond_init(&box->came, NULL);
+        pthread_cond_init(&box->came, &monotonic);
         all->count = i + 1;
         box->peer = malloc(MAILBOX_PEERS_MAX * sizeof *box->peer);
         if (peers_open_work(&box->peers) != ERR_OK || box->peer == NULL) {
+            pthread_condattr_destroy(&monotonic);
             mailboxes_close(&all);
             return ERR_NOMEM;
         }
@@ -256,6 +256,7 @@ enum err mailboxes_open(struct mailboxes **out, unsigned count, bool owns_root)
                                        .wait = port_wait,
                                        .now_us = port_now_us};
     }
+    pthread_condattr_destroy(&monotonic);
     *out = all;
     return ERR_OK;
 }

@@ -81,6 +81,12 @@ static void check(const struct chaos_plan *plan, const struct chaos_outcome *o,
         {r->miscounted, "workers miscounted"},
         {r->reports_missing, "last reports missing"},
         {r->requests_left, "requests overdue"},
+        {r->foreign_files, "files read that were never written"},
+        {r->lost_files, "snapshots lost"},
+        {r->unsaid, "files refused without a word"},
+        {r->not_started, "shards not started"},
+        {r->half_made, "half-made tables of hosts"},
+        {r->mistold, "things that watchers were told wrong"},
         {r->grown, "shards grown"},
         {r->broken_streams, "streams that are no ZMTP"},
         {r->over_budget, "budgets of connections exceeded or miscounted"},
@@ -118,6 +124,8 @@ enum err chaos_run(const struct chaos_plan *plan, struct chaos_outcome *out)
         lab.fault = out->fault;
         lab.faults = out->faults;
         lab.lie_ns = plan->lie_ns;
+        lab.disk = plan->disk;
+        lab.want_ppm = plan->want_ppm;
         lab.limit_ns = limit_ns(out);
         err = lab_run(&lab, &out->faulty);
     }

@@ -10,6 +10,8 @@
  *   the dead have no session, the living have one on every shard that lives;
  *   then every front-end posts a job to the healed cluster: the workers are shared evenly, each
  *     front-end counts exactly those on its job, and after the stop gets their last reports;
+ *   a shard starts with what it kept on its disk, or with nothing and a line; what it reads was
+ *     written there, and what was said to be written is read;
  *   no request is outstanding past its time; no search goes on; no shard has grown;
  *   what a shard sends is ZMTP; its connections keep to their budget, and of those without a living
  *     peer nothing is left.
@@ -21,6 +23,21 @@
 #include "worker/lab/lab.h"
 
 enum { CHAOS_TEXT_MAX = 512 };
+
+/* Kinds of trouble: those of lab_fault_kind, then these. Each seed leaves whole kinds of them out
+ * (swarm testing, Groce, Zhang, Eide, Chen and Regehr 2012), as one kind hides what another would
+ * show: where everybody is killed nobody is slow. A fifth of the seeds have all. */
+enum chaos_kind {
+    CHAOS_LOSS = LAB_FAULT_KINDS, /* messages are lost all the time, everywhere */
+    CHAOS_LIES,
+    CHAOS_VERSIONS, /* programs of two versions from the start */
+    CHAOS_NARROW, /* small tables, slow cards */
+    CHAOS_WATCHERS, /* beside the searches (lab_watcher.h); no trouble by themselves */
+    CHAOS_WANT, /* of memory, where programs start and workers begin jobs */
+    CHAOS_DISKS, /* shards keep their results on disks, which fail */
+    CHAOS_DRIFT, /* each machine has a clock of its own */
+    CHAOS_KINDS,
+};
 
 /* What is not to be drawn; zero and NULL: draw it. */
 struct chaos_wish {
@@ -40,7 +57,9 @@ struct chaos_plan {
     struct lab_options lab; /* without faults: chaos_run draws them when it knows how long it takes
                              */
     unsigned faults;
-    uint64_t lie_ns; /* of the run with faults, as in lab_options */
+    uint64_t lie_ns; /* of the run with faults, as in lab_options; also: */
+    uint32_t want_ppm;
+    struct lab_disk_faults disk;
     uint64_t seed;
 };
 
@@ -52,6 +71,10 @@ struct chaos_outcome {
     unsigned faults;
     char broken[CHAOS_TEXT_MAX]; /* empty: all invariants hold */
 };
+
+bool chaos_has(uint64_t seed, unsigned kind);
+/* For people, and in names of figures. */
+const char *chaos_kind_name(unsigned kind);
 
 /* ERR_NOMEM; the game's errors. */
 enum err chaos_draw(uint64_t seed, const struct chaos_wish *wish, struct chaos_plan *out);

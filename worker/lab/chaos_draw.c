@@ -13,7 +13,7 @@ enum {
     MIDDLE_MOST = 50,
     TREE_LEAVES_MAX = 2500, /* b to the power of half the depth: nodes of a perfect search */
     FAULTS_DRAWN_MAX = 12,
-    HEARTBEAT_CARD_MS = 100, /* a slow card is busy with what all ask for longer than some beats */
+    HEARTBEAT_CARD_MS = 200, /* a slow card is busy with what all ask for longer than some beats */
     US = 1000,
     MS = 1000000,
 };
@@ -37,6 +37,28 @@ static uint64_t log_between(uint64_t *state, uint64_t least, uint64_t most)
     }
     uint64_t low = least << rng_below(state, doublings + 1);
     return between(state, low < most ? low : most, 2 * low < most ? 2 * low : most);
+}
+
+/* ---- kinds of trouble ---- */
+
+bool chaos_has(uint64_t seed, unsigned kind)
+{
+    uint64_t swarm = rng_mix(seed ^ UINT64_C(0x5a93));
+    return swarm % 5 == 0 || (rng_mix(swarm + kind) & 1) != 0;
+}
+
+const char *chaos_kind_name(unsigned kind)
+{
+    static const char *const names[CHAOS_KINDS] = {
+        [LAB_KILL] = "kill",       [LAB_STALL] = "stall",     [LAB_CUT] = "cut",
+        [LAB_DELAY] = "delay",     [LAB_LOSS] = "lossy link", [LAB_UPGRADE] = "upgrade",
+        [CHAOS_LOSS] = "loss",     [CHAOS_LIES] = "lies",     [CHAOS_VERSIONS] = "versions",
+        [CHAOS_NARROW] = "narrow", [CHAOS_WANT] = "want",     [CHAOS_WATCHERS] = "watchers",
+        [LAB_SUSPEND] = "suspend", [LAB_JUMP] = "jump",       [LAB_RESET] = "reset",
+        [LAB_DEAF] = "deaf",       [CHAOS_DISKS] = "disks",   [LAB_HALF_OPEN] = "half-open",
+        [CHAOS_DRIFT] = "drift",
+    };
+    return names[kind];
 }
 
 /* ---- the question ---- */
@@ -197,12 +219,35 @@ static enum err draw_posts(uint64_t *state, const struct chaos_wish *wish, struc
 
 /* ---- the cluster ---- */
 
-/* In most runs each worker is a host of its own, and the cards have no bound. */
+/* In most runs each worker is a host of its own. */
 static void draw_hosts(uint64_t *state, struct lab_options *o)
 {
     o->threads = percent(state, 40) ? (unsigned)between(state, 2, 4) : 1;
-    o->bandwidth = percent(state, 30) ? log_between(state, 12500000, 1250000000) : 0;
+    o->bandwidth = percent(state, 50) ? log_between(state, 12500000, 1250000000) : 0;
+    o->bandwidth = chaos_has(o->seed, CHAOS_NARROW) ? o->bandwidth : 0;
     o->operation_ns = percent(state, 50) ? o->message_ns / 20 : 0;
+}
+
+/* Each machine has a clock of its own. */
+static void draw_clocks(uint64_t *state, struct lab_options *o)
+{
+    o->drift_ppm = (uint32_t)log_between(state, 10, 10000);
+    o->drift_ppm = chaos_has(o->seed, CHAOS_DRIFT) ? o->drift_ppm : 0;
+}
+
+/* Shards keep their results. Of the faults of disks each is there in some. */
+static void draw_disks(uint64_t *state, struct chaos_plan *plan)
+{
+    plan->lab.keep_ns = log_between(state, MS / 4, 16 * MS);
+    plan->lab.keep_ns = chaos_has(plan->seed, CHAOS_DISKS) ? plan->lab.keep_ns : 0;
+    plan->disk = (struct lab_disk_faults){
+        .short_ppm = percent(state, 50) ? (uint32_t)log_between(state, 1000, 400000) : 0,
+        .full_ppm = percent(state, 30) ? (uint32_t)log_between(state, 1000, 200000) : 0,
+        .error_ppm = percent(state, 40) ? (uint32_t)log_between(state, 500, 60000) : 0,
+        .sync_ppm = percent(state, 40) ? (uint32_t)log_between(state, 10000, 500000) : 0,
+        .power_ppm = percent(state, 80) ? (uint32_t)between(state, 200000, 1000000) : 0,
+        .damage_ppm = percent(state, 30) ? (uint32_t)between(state, 100000, 1000000) : 0,
+    };
 }
 
 enum err chaos_draw(uint64_t seed, const struct chaos_wish *wish, struct chaos_plan *out)
@@ -216,21 +261,23 @@ enum err chaos_draw(uint64_t seed, const struct chaos_wish *wish, struct chaos_p
         return err;
     }
     struct lab_options *o = &plan.lab;
+    o->seed = seed;
     o->workers = (unsigned)between(&state, 2, 8);
     o->shards = (unsigned)between(&state, 1, 4);
     o->workers = wish->workers != 0 ? wish->workers : o->workers;
     o->shards = wish->shards != 0 ? wish->shards : o->shards;
-    o->seed = seed;
     o->node_ns = node_us[rng_below(&state, 5)] * UINT64_C(1000);
     o->rtt_ns = percent(&state, 10) ? 0 : log_between(&state, 10 * US, 2 * MS);
     o->jitter_ns = percent(&state, 50) ? 0 : rng_next(&state) % (o->rtt_ns + 1);
     o->service_ns = percent(&state, 50) ? 200 : 0;
     o->service_operation_ns = o->service_ns;
     o->message_ns = percent(&state, 50) ? 1000 : 0;
-    o->loss_ppm = percent(&state, 60) ? 0 : (uint32_t)log_between(&state, 100, 20000);
-    o->results_bytes = percent(&state, 20) ? 4096 : 1 << 20;
-    o->inflight_max = percent(&state, 10) ? (uint32_t)between(&state, 1, 16) : 0;
-    o->local_bytes = percent(&state, 20) ? 1024 : 64 << 10;
+    const bool is_narrow = chaos_has(seed, CHAOS_NARROW);
+    o->loss_ppm = percent(&state, 30) ? 0 : (uint32_t)log_between(&state, 100, 20000);
+    o->loss_ppm = chaos_has(seed, CHAOS_LOSS) ? o->loss_ppm : 0;
+    o->results_bytes = percent(&state, 35) && is_narrow ? 4096 : 1 << 20;
+    o->inflight_max = percent(&state, 20) && is_narrow ? (uint32_t)between(&state, 1, 16) : 0;
+    o->local_bytes = percent(&state, 35) && is_narrow ? 1024 : 64 << 10;
     /* Searches are short here: mostly patience is, too, so that sessions expire meanwhile. */
     if (percent(&state, 85)) {
         o->heartbeat_ms = (uint32_t)log_between(&state, 4, 40);
@@ -241,17 +288,23 @@ enum err chaos_draw(uint64_t seed, const struct chaos_wish *wish, struct chaos_p
         o->probe_us = (uint32_t)log_between(&state, 2000, 32000);
     }
     o->share_depth = percent(&state, 50) ? (uint8_t)between(&state, 1, 3) : 0;
-    /* In half of the runs a liar meddles, besides the faults. */
-    plan.lie_ns = percent(&state, 50) ? log_between(&state, 50 * US, 5 * MS) : 0;
+    /* A liar meddles, besides the faults. */
+    plan.lie_ns = chaos_has(seed, CHAOS_LIES) ? log_between(&state, 50 * US, 5 * MS) : 0;
     draw_hosts(&state, o);
     if (o->bandwidth != 0 && o->heartbeat_ms != 0 && o->heartbeat_ms < HEARTBEAT_CARD_MS) {
         o->heartbeat_ms = HEARTBEAT_CARD_MS;
     }
-    o->is_mixed = percent(&state, 50);
+    plan.want_ppm = chaos_has(seed, CHAOS_WANT) ? (uint32_t)log_between(&state, 1000, 64000) : 0;
+    o->is_mixed = chaos_has(seed, CHAOS_VERSIONS);
     const uint64_t net = rng_mix(seed ^ UINT64_C(0x3172e));
     o->is_wired = net % 2 == 0;
     o->has_keys = net % 8 == 0;
+    /* Watchers have no connections that are simulated: a run has one or the other. */
+    o->watchers = chaos_has(seed, CHAOS_WATCHERS) ? (unsigned)between(&state, 1, 3) : 0;
+    o->watchers = o->is_wired ? 0 : o->watchers;
     o->planted = wish->planted;
+    draw_disks(&state, &plan);
+    draw_clocks(&state, o);
     *out = plan;
     return ERR_OK;
 }
@@ -280,6 +333,20 @@ static uint64_t draw_length(uint64_t *state, const struct chaos_plan *plan, uint
     }
 }
 
+/* Minutes, where heartbeats are a second apart. */
+static uint64_t draw_suspend(uint64_t *state, const struct chaos_plan *plan)
+{
+    uint64_t heartbeat = plan->lab.heartbeat_ms != 0 ? plan->lab.heartbeat_ms : 1000;
+    return log_between(state, heartbeat, 400 * heartbeat) * MS;
+}
+
+/* Seconds to days, forward or back. */
+static uint64_t draw_jump(uint64_t *state)
+{
+    const uint64_t jump_ns = log_between(state, 1, 864000) * 1000 * MS;
+    return percent(state, 50) ? jump_ns : -jump_ns;
+}
+
 static unsigned machines(const struct chaos_plan *plan)
 {
     return plan->lab.fronts - 1 + plan->lab.workers;
@@ -287,7 +354,7 @@ static unsigned machines(const struct chaos_plan *plan)
 
 static void draw_links(uint64_t *state, const struct chaos_plan *plan, struct lab_fault *f)
 {
-    draw_set(state, machines(plan), &f->worker, &f->workers);
+    draw_set(state, machines(plan) + plan->lab.watchers, &f->worker, &f->workers);
     draw_set(state, plan->lab.shards, &f->shard, &f->shards);
     if (percent(state, 20)) { /* the front-end from everybody */
         f->worker = 0;
@@ -306,7 +373,7 @@ static void draw_victims(uint64_t *state, const struct chaos_plan *plan, struct 
 {
     if (percent(state, 50)) {
         draw_set(state, plan->lab.shards, &f->shard, &f->shards);
-    } else if (f->kind == LAB_STALL && percent(state, 30)) {
+    } else if ((f->kind == LAB_STALL || f->kind == LAB_SUSPEND) && percent(state, 30)) {
         f->workers = 1; /* the front-end */
     } else if (machines(plan) > 1) {
         draw_set(state, machines(plan) - 1, &f->worker, &f->workers);
@@ -342,27 +409,47 @@ static unsigned draw_rolling_upgrade(uint64_t *state, const struct chaos_plan *p
     return count;
 }
 
+/* Those of the list that the seed does not leave out; returns how many. */
+static unsigned those_had(uint64_t seed, const enum lab_fault_kind *list, size_t count,
+                          enum lab_fault_kind *out)
+{
+    unsigned had = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (chaos_has(seed, list[i])) {
+            out[had++] = list[i];
+        }
+    }
+    return had;
+}
+
 unsigned chaos_draw_faults(const struct chaos_plan *plan, uint64_t within_ns,
                            struct lab_fault fault[LAB_FAULTS_MAX])
 {
-    static const enum lab_fault_kind kinds[] = {LAB_KILL,  LAB_KILL, LAB_KILL,   LAB_STALL,
-                                                LAB_STALL, LAB_CUT,  LAB_CUT,    LAB_CUT,
-                                                LAB_DELAY, LAB_LOSS, LAB_UPGRADE};
+    static const enum lab_fault_kind all[] = {
+        LAB_KILL, LAB_KILL,  LAB_KILL, LAB_STALL,   LAB_STALL,   LAB_CUT, LAB_CUT,
+        LAB_CUT,  LAB_DELAY, LAB_LOSS, LAB_UPGRADE, LAB_SUSPEND, LAB_JUMP};
     static const enum lab_fault_kind of_connections[] = {LAB_RESET, LAB_HALF_OPEN, LAB_DEAF};
     uint64_t state = rng_mix(plan->seed ^ UINT64_C(0xfa17));
     unsigned drawn = 1 + rng_below(&state, FAULTS_DRAWN_MAX);
     unsigned count = plan->faults != 0 ? plan->faults : drawn;
+    enum lab_fault_kind kind[sizeof all / sizeof *all];
+    enum lab_fault_kind wire[sizeof of_connections / sizeof *of_connections];
+    const unsigned kinds = those_had(plan->seed, all, sizeof all / sizeof *all, kind);
+    const unsigned wired = plan->lab.is_wired ? those_had(plan->seed, of_connections, 3, wire) : 0;
+    count = kinds + wired > 0 ? count : 0;
     for (unsigned i = 0; i < count; i++) {
         struct lab_fault *f = &fault[i];
-        *f = (struct lab_fault){.kind = kinds[rng_below(&state, sizeof kinds / sizeof *kinds)]};
-        if (plan->lab.is_wired && percent(&state, 25)) {
-            f->kind = of_connections[rng_below(&state, 3)];
-        }
+        bool is_wired = wired > 0 && (kinds == 0 || percent(&state, 25));
+        *f = (struct lab_fault){.kind = is_wired ? wire[rng_below(&state, wired)]
+                                                 : kind[rng_below(&state, kinds)]};
         if (f->kind == LAB_UPGRADE) {
             f->amount = PROTO_LOWEST + rng_below(&state, PROTO_VERSION - PROTO_LOWEST + 1);
             draw_victims(&state, plan, f);
-        } else if (f->kind == LAB_KILL || f->kind == LAB_STALL) {
+        } else if (f->kind == LAB_KILL || f->kind == LAB_STALL || f->kind == LAB_SUSPEND) {
             draw_victims(&state, plan, f);
+        } else if (f->kind == LAB_JUMP) {
+            draw_victims(&state, plan, f);
+            f->amount = draw_jump(&state);
         } else {
             draw_links(&state, plan, f);
         }
@@ -370,11 +457,14 @@ unsigned chaos_draw_faults(const struct chaos_plan *plan, uint64_t within_ns,
         bool early = percent(&state, 10);
         f->at_ns = rng_next(&state) % ((early ? 2 * plan->lab.rtt_ns : within_ns) + 1);
         f->lasts_ns = draw_length(&state, plan, within_ns);
+        if (f->kind == LAB_SUSPEND) {
+            f->lasts_ns = draw_suspend(&state, plan);
+        }
         if (percent(&state, 15) && (f->kind == LAB_KILL || f->kind == LAB_CUT)) {
             f->lasts_ns = LAB_FOR_EVER;
         }
     }
-    if (plan->faults == 0 && percent(&state, 25)) {
+    if (plan->faults == 0 && percent(&state, 40) && chaos_has(plan->seed, LAB_UPGRADE)) {
         count += draw_rolling_upgrade(&state, plan, within_ns, &fault[count]);
     }
     return count;
@@ -386,36 +476,46 @@ void chaos_describe(const struct chaos_plan *plan, char *text, size_t size)
 {
     const struct lab_options *o = &plan->lab;
     const struct job *j = &plan->job[0];
-    snprintf(text, size,
-             "%s %s depth %u, %s, %s, %s, remote depth %u, share %u; %u posts of %u front-ends, %u "
-             "workers, %u threads a host, %u shards, bandwidth %" PRIu64
-             " kB/s, a lie every %" PRIu64 " us, node "
-             "%" PRIu64 " us%s%s, rtt %" PRIu64 " us, jitter %" PRIu64 " us, loss %" PRIu32
-             " ppm; heartbeat %" PRIu32 " ms, age limit %" PRIu32 " ms, rto %" PRIu32 "-%" PRIu32
-             " us, probe %" PRIu32 " us",
-             j->game->name, j->text, j->depth, j->algorithm->name,
-             j->strict ? "strict"
-             : j->full ? "full"
-                       : "loose",
-             j->waits ? "waits" : "searches on", j->remote_depth, o->share_depth, plan->posts,
-             o->fronts, o->workers, o->threads, o->shards, o->bandwidth / 1000, plan->lie_ns / 1000,
-             o->node_ns / 1000, o->is_mixed ? ", versions mixed" : "",
-             o->has_keys   ? ", wired with keys"
-             : o->is_wired ? ", wired"
-                           : "",
-             o->rtt_ns / 1000, o->jitter_ns / 1000, o->loss_ppm, o->heartbeat_ms,
-             o->inflight_age_max_ms, o->rto_min_us, o->rto_max_us, o->probe_us);
+    int used = snprintf(
+        text, size,
+        "%s %s depth %u, %s, %s, %s, remote depth %u, share %u; %u posts of %u front-ends, %u "
+        "workers, %u threads a host, %u shards, %u watchers, bandwidth %" PRIu64
+        " kB/s, a lie every %" PRIu64 " us, node "
+        "%" PRIu64 " us%s%s, rtt %" PRIu64 " us, jitter %" PRIu64 " us, loss %" PRIu32
+        " ppm; heartbeat %" PRIu32 " ms, age limit %" PRIu32 " ms, rto %" PRIu32 "-%" PRIu32
+        " us, probe %" PRIu32 " us; clocks drift by up to %" PRIu32 " ppm; snapshots every %" PRIu64
+        " us; of disks, ppm: short %" PRIu32 ", full %" PRIu32 ", errors %" PRIu32
+        ", syncs %" PRIu32 ", power %" PRIu32 ", spoiled %" PRIu32 "; of memory refused %" PRIu32,
+        j->game->name, j->text, j->depth, j->algorithm->name,
+        j->strict ? "strict"
+        : j->full ? "full"
+                  : "loose",
+        j->waits ? "waits" : "searches on", j->remote_depth, o->share_depth, plan->posts, o->fronts,
+        o->workers, o->threads, o->shards, o->watchers, o->bandwidth / 1000, plan->lie_ns / 1000,
+        o->node_ns / 1000, o->is_mixed ? ", versions mixed" : "",
+        o->has_keys   ? ", wired with keys"
+        : o->is_wired ? ", wired"
+                      : "",
+        o->rtt_ns / 1000, o->jitter_ns / 1000, o->loss_ppm, o->heartbeat_ms, o->inflight_age_max_ms,
+        o->rto_min_us, o->rto_max_us, o->probe_us, o->drift_ppm, o->keep_ns / 1000,
+        plan->disk.short_ppm, plan->disk.full_ppm, plan->disk.error_ppm, plan->disk.sync_ppm,
+        plan->disk.power_ppm, plan->disk.damage_ppm, plan->want_ppm);
+    const char *word = "; without ";
+    for (unsigned i = 0; i < CHAOS_KINDS && used > 0 && (size_t)used < size; i++) {
+        if (!chaos_has(plan->seed, i)) {
+            used += snprintf(text + used, size - (size_t)used, "%s%s", word, chaos_kind_name(i));
+            word = ", ";
+        }
+    }
 }
 
 void chaos_describe_fault(const struct lab_fault *f, char *text, size_t size)
 {
-    static const char *const kinds[LAB_FAULT_KINDS] = {
-        "kill", "stall", "cut", "delay", "loss", "upgrade", "reset", "half-open", "deaf"};
     char lasts[32] = "for ever";
     if (f->lasts_ns < LAB_FOR_EVER) {
         snprintf(lasts, sizeof lasts, "for %.3f ms", (double)f->lasts_ns / MS);
     }
-    snprintf(text, size, "%.3f ms: %s %s, workers %u+%u, shards %u+%u, ways %d, amount %" PRIu64,
-             (double)f->at_ns / MS, kinds[f->kind], lasts, f->worker, f->workers, f->shard,
-             f->shards, (int)f->ways, f->amount);
+    snprintf(text, size, "%.3f ms: %s %s, workers %u+%u, shards %u+%u, ways %d, amount %" PRId64,
+             (double)f->at_ns / MS, chaos_kind_name(f->kind), lasts, f->worker, f->workers,
+             f->shard, f->shards, (int)f->ways, (int64_t)f->amount);
 }

@@ -13,6 +13,8 @@ enum {
     PROBE_DEPTH = 100,
     SETTLE_MOST = 32, /* heartbeats */
     CLOSED_BEATS = 16, /* until a shard has closed what has no session any more */
+    IGNORED_NS = 1100 * MS, /* a shard that stood still may have so many HELLOs of a version that it
+                               does not speak to take that it ignores their sender for a second */
 };
 
 static uint64_t heartbeats_ns(const struct lab *lab, unsigned count)
@@ -93,6 +95,13 @@ static void check_when_quiet(struct lab *lab)
             lab->result.inflight_kept += excused ? 0 : lab_shard_inflight_of(lab, s, w);
         }
     }
+    for (unsigned h = 0; h < lab->hosts; h++) {
+        unsigned users = 0;
+        for (unsigned i = 0; i < lab->machines; i++) {
+            users += lab->worker[i].host == &lab->host[h];
+        }
+        lab->result.half_made += lab->host[h].users != users;
+    }
     for (unsigned h = 0; h < lab->hosts && searching(lab) == 0; h++) {
         lab->result.inflight_kept +=
             lab->host[h].users > 0 ? embedded_inflight(lab->host[h].table) : 0;
@@ -116,6 +125,18 @@ static void check_when_expired(struct lab *lab)
     }
 }
 
+static bool are_connected(const struct lab *lab)
+{
+    bool ok = true;
+    for (unsigned i = 0; i < lab->machines; i++) {
+        const struct lab_worker *w = &lab->worker[i];
+        for (unsigned s = 0; s < lab->options.shards && w->alive; s++) {
+            ok = ok && (!lab->shard[s].alive || is_up(w, s));
+        }
+    }
+    return ok;
+}
+
 static void check_when_aged(struct lab *lab)
 {
     for (unsigned s = 0; s < lab->options.shards; s++) {
@@ -124,7 +145,8 @@ static void check_when_aged(struct lab *lab)
     for (unsigned i = 0; i < lab->machines; i++) {
         const struct lab_worker *w = &lab->worker[i];
         lab->result.requests_left +=
-            w->alive ? client_overdue(remote_client(w->searcher->remote), lab->now_ns / 1000) : 0;
+            w->alive ? client_overdue(remote_client(w->searcher->remote), lab_worker_us(lab, i))
+                     : 0;
     }
 }
 
@@ -151,7 +173,7 @@ struct service {
     unsigned miscounted, uneven;
 };
 
-static struct service service(const struct lab *lab)
+static struct service service(struct lab *lab)
 {
     struct service found = {0};
     unsigned least = UINT32_MAX, most = 0, served = 0, alive = 0;
@@ -160,7 +182,7 @@ static struct service service(const struct lab *lab)
         if (lab_is_front(w) && w->alive) {
             struct front_sum sum;
             unsigned n = workers_on(lab, w->front.job.id);
-            front_core_sum(&w->front.core, lab->now_ns / 1000, &sum);
+            front_core_sum(&w->front.core, lab_worker_us(lab, i), &sum);
             found.miscounted += sum.workers > n ? sum.workers - n : n - sum.workers;
             least = n < least ? n : least;
             most = n > most ? n : most;
@@ -170,6 +192,26 @@ static struct service service(const struct lab *lab)
     }
     found.uneven = (most - least > 1 ? most - least - 1 : 0) + (alive - served);
     return found;
+}
+
+/* Every shard loses its power and begins again: it starts, with what it was said to have. */
+static void check_what_is_kept(struct lab *lab)
+{
+    for (unsigned s = 0; s < lab->options.shards; s++) {
+        if (lab->shard[s].alive && lab->shard[s].keep.disk != NULL) {
+            lab_shard_kill(lab, s, true);
+            CHECK(lab_shard_start(lab, s) == ERR_OK);
+        }
+    }
+}
+
+static unsigned not_started(const struct lab *lab)
+{
+    unsigned n = 0;
+    for (unsigned s = 0; s < lab->options.shards; s++) {
+        n += !lab->shard[s].alive && lab->shard[s].faults.kills == 0;
+    }
+    return n;
 }
 
 static bool any_shard_lives(const struct lab *lab)
@@ -213,6 +255,7 @@ static void probe(struct lab *lab)
 void lab_drain(struct lab *lab)
 {
     uint64_t age_ns = (uint64_t)lab->options.inflight_age_max_ms * MS;
+    age_ns += 2 * age_ns * lab->options.drift_ppm / 1000000; /* by the slowest clock */
     lab->node_ns = lab->slow_ns;
     lab->poll_ns = lab->slow_ns * lab->poll_nodes;
     lab_faults_heal(lab);
@@ -221,6 +264,10 @@ void lab_drain(struct lab *lab)
     uint64_t from = lab->now_ns;
     /* Three and a half heartbeats, one more where the shard itself was asleep, and its ticks. */
     lab_run_until(lab, from + heartbeats_ns(lab, 6) + reconnect_ns(lab), false);
+    from = lab->now_ns;
+    while (!are_connected(lab) && lab->now_ns < from + IGNORED_NS + reconnect_ns(lab)) {
+        lab_run_until(lab, lab->now_ns + heartbeats_ns(lab, 1), false);
+    }
     check_when_expired(lab);
     from = lab->now_ns;
     lab_run_until(lab, from + heartbeats_ns(lab, 2) + age_ns, false);
@@ -234,4 +281,6 @@ void lab_drain(struct lab *lab)
         probe(lab);
         check_when_quiet(lab);
     }
+    check_what_is_kept(lab);
+    lab->result.not_started = not_started(lab);
 }

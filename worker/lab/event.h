@@ -21,9 +21,11 @@ enum lab_event_kind {
     LAB_FAULT, /* fault number `who` begins */
     LAB_REPAIR, /* ... and ends */
     LAB_LIE, /* the liar speaks */
+    LAB_AGAIN, /* machine `who` tries to start, which could not (lab_start) */
     LAB_STREAM, /* a segment reaches an end of the stream in slot `who` */
     LAB_TURN, /* shard `who` has served what it had, and serves on */
     LAB_DIAL, /* it is time for the connection of worker `who` to shard `epoch` */
+    LAB_KEEP, /* shard `who` writes some of its results to its disk */
 };
 
 struct lab_packet {

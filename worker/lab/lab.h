@@ -19,6 +19,7 @@
 #define WORKER_LAB_LAB_H
 
 #include "worker/engine/job.h"
+#include "worker/lab/lab_disk.h"
 #include "worker/search/search.h"
 
 enum {
@@ -27,6 +28,7 @@ enum {
     LAB_FAULTS_MAX = 256,
     LAB_FRONTS_MAX = 8,
     LAB_POSTS_MAX = 16,
+    LAB_WATCHERS_MAX = 8,
 };
 
 #define LAB_FOR_EVER UINT64_MAX
@@ -37,8 +39,11 @@ enum lab_fault_kind {
     LAB_CUT, /* what passes between these workers and these shards is lost, one way or both */
     LAB_DELAY, /* ... comes `amount` nanoseconds later */
     LAB_LOSS, /* ... is lost `amount` times in a million */
-    LAB_UPGRADE, /* as a kill; started anew as a program that speaks versions of the protocol up to
-                    `amount` */
+    LAB_UPGRADE, /* ends as after SIGTERM, with a BYE; at the end started anew as a program that
+                    speaks versions of the protocol up to `amount` */
+    LAB_SUSPEND, /* as a stall of whole hosts, whose monotonic clocks stand still as well */
+    LAB_JUMP, /* their wall clocks jump by `amount` nanoseconds, forward or (two's complement) back;
+                 what lasts is the difference */
     /* Of connections, where they are simulated: */
     LAB_RESET, /* those of these workers and these shards end, and both are told */
     LAB_HALF_OPEN, /* nothing passes any more on those that there are, and nobody is told */
@@ -48,9 +53,9 @@ enum lab_fault_kind {
 
 enum lab_way { LAB_TO_SHARDS = 1, LAB_TO_WORKERS = 2, LAB_BOTH_WAYS = 3 };
 
-/* Kill and stall hit these workers and these shards; the others every pair of the two. Workers are
- * numbered from the front-ends on: 0 is the first front-end. A kill takes the whole host with it:
- * its threads are of one process. */
+/* Kill, stall, suspend and jump hit these workers and these shards; the others every pair of the
+ * two. Workers are numbered from the front-ends on: 0 is the first front-end. A kill takes the
+ * whole host with it: its threads are of one process; suspend and jump do so, too. */
 struct lab_fault {
     enum lab_fault_kind kind;
     unsigned worker, workers; /* the first, how many */
@@ -80,10 +85,18 @@ struct lab_planted {
     bool lose_reports; /* last reports are lost */
     bool stale_index; /* workers are given one worker index, never another */
     bool lose_versions; /* nobody hears that a shard speaks another version of the protocol */
+    bool lose_flushes; /* a shard says that it has forgotten its results, and has not */
+    bool stray_letters; /* ... gives each letter to another */
+    bool lose_rows; /* ... leaves out the last row of each page of members */
+    bool half_made; /* a program that gets no memory leaves its host's table behind */
     bool false_results; /* the liar's scores are of the game: what others say is believed */
     bool lose_rest; /* shards take a write of a part for one of all */
     bool lose_budget; /* shards do not get back what a connection had of their budget */
     bool keep_half_open; /* shards never end a connection without a session */
+    bool wall_clock; /* shards live by their wall clock */
+    bool compare_clocks; /* shards compare their clock with that of a message's sender */
+    bool trust_sums; /* a file is read whatever its sums say */
+    struct lab_disk_planted disk;
 };
 
 /* What a host contributes: what its searchers did in all their searches, in virtual time. */
@@ -102,6 +115,8 @@ struct lab_options {
     uint32_t threads; /* that search on a host and share its table [1]; the first front-end and the
                          workers fill one host after the other, other front-ends have one each */
     uint32_t fronts; /* the others come in addition to `workers` [1] */
+    unsigned watchers; /* programs that do not search (lab_watcher.h), on the first host; links of
+                          theirs are numbered after the workers */
     unsigned shards; /* 1..LAB_SHARDS_MAX */
     uint64_t seed;
     uint64_t node_ns; /* search time of a node, at least 1 */
@@ -118,9 +133,17 @@ struct lab_options {
     uint64_t bandwidth; /* of a host's network card, bytes a second each way; 0: no bound. Shard i
                            is on host i, or begins again with the first */
     uint32_t loss_ppm; /* messages lost in a million */
+    uint32_t drift_ppm; /* most, of the clocks of hosts and shards, which then begin anywhere; 0:
+                           all show virtual time */
     uint64_t lie_ns; /* on average, between messages of a liar (lab_liar.h); 0: there is none */
+    uint32_t want_ppm; /* so many calls for memory fail, in a million, where a program starts (but
+                          the first front-end) and where a worker begins a job; one that cannot
+                          start tries again some heartbeats later */
     uint64_t results_bytes; /* memory of all shards together */
     uint64_t local_bytes; /* memory of each host */
+    uint64_t keep_ns; /* between two snapshots of a shard, which it reads when it starts again; 0:
+                         it keeps nothing */
+    struct lab_disk_faults disk; /* of the disks of shards, until the end of all posts */
     uint8_t share_depth; /* results of at least this depth are broadcast; 0: none */
     uint64_t limit_ns; /* virtual time after which no answer counts as none */
     struct lab_contribution *contribution; /* of each host, added to what is there; borrowed; NULL:
@@ -182,6 +205,7 @@ struct lab_result {
     struct lab_answer answer[LAB_POSTS_MAX];
     unsigned unanswered; /* posts that front-ends that live had not ended in time */
     uint64_t end_ns; /* when the last was */
+    uint64_t simulated_ns; /* virtual time of the whole run, with its drain */
     struct search_counters sum; /* over workers, restarted ones and the drain's probe included */
     uint64_t waited_ns; /* for answers, summed over workers */
     uint64_t idle_ns; /* without work (algorithms that steal), summed over workers */
@@ -200,12 +224,19 @@ struct lab_result {
     uint64_t lies; /* messages of the liar */
     uint64_t intrusions; /* what a liar below the messages did */
     unsigned storms; /* of connections, of them */
+    uint64_t wants; /* calls for memory that failed */
+    uint64_t letters; /* that watchers were given */
+    unsigned starts_failed; /* for want of it, or as the disk failed; tried again */
 #define X(TYPE, name) uint64_t taken_##name;
     LAB_LIES(X)
 #undef X
     uint64_t downs, timeouts,
         expired_sessions; /* of shards in clients' eyes, of requests, of sessions */
     unsigned all_shards_dead, all_workers_dead; /* how often */
+    /* Of disks: snapshots written, those that failed; at starts, files read, and refused; starts
+     * that failed, and were tried again. What the disks did. */
+    uint64_t kept, kept_failures, reloaded, refused_files;
+    uint64_t short_calls, full_disks, disk_errors, power_losses, spoiled_files;
     /* With drain; all of it should be 0. In order of time. When the network is quiet again:
      * in-flight entries of live sessions whose messages all arrived; when dead sessions have
      * expired: other entries than those of live sessions that lost messages; when every entry has
@@ -222,6 +253,12 @@ struct lab_result {
     unsigned reports_missing; /* last reports that did not come, also of earlier jobs where nothing
                                  was lost */
     unsigned requests_left; /* overdue in clients, at the end */
+    unsigned foreign_files; /* files that were read, and are none that was written */
+    unsigned lost_files; /* snapshots that were said to be written, and are not there */
+    unsigned unsaid; /* files refused, or starts that failed, without a line */
+    unsigned not_started; /* shards that do not start on a disk without faults */
+    unsigned mistold; /* things that watchers were told wrong */
+    unsigned half_made; /* tables of hosts that are not of the programs that live there */
     unsigned grown; /* shards whose memory or sets grew beyond what they were given */
     /* Of connections, where they are simulated: */
     unsigned broken_streams; /* times that a shard sent what is no ZMTP */

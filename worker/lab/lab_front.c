@@ -2,6 +2,8 @@
 
 #include "common/rng.h"
 
+#include <stdlib.h>
+
 enum { IDLE_MS = 20 };
 
 /* ---- open and close ---- */
@@ -47,6 +49,28 @@ static unsigned last_reports_missing(const struct lab *lab, const struct lab_fro
         still_there += lab_searches(&lab->worker[i]) == f->job.id;
     }
     return missing > still_there ? missing - still_there : 0;
+}
+
+/* What is said of hosts adds up to what all reported. */
+static unsigned hosts_wrong(struct lab_worker *w)
+{
+    const struct lab_front *f = &w->front;
+    struct front_host *host = calloc(FRONT_WORKERS_MAX, sizeof *host);
+    unsigned searchers = 0, reporters = 0;
+    uint64_t nodes = 0, reported = 0;
+    CHECK(host != NULL);
+    const unsigned hosts = front_core_hosts(&f->core, lab_worker_us(w->lab, w->index), host);
+    for (unsigned i = 0; i < hosts; i++) {
+        searchers += host[i].searchers;
+        nodes += host[i].nodes;
+    }
+    free(host);
+    for (unsigned i = 0; i < f->core.reports; i++) {
+        const struct proto_job_report *last = &f->core.report[i].last;
+        reporters += last->state != PROTO_JOB_REFUSED;
+        reported += last->state != PROTO_JOB_REFUSED ? last->nodes : 0;
+    }
+    return (searchers != reporters) + (nodes != reported);
 }
 
 /* Every report must have arrived. */
@@ -102,6 +126,7 @@ static void search_post(struct lab_worker *w, const struct job *job, struct lab_
         job_client_stop(f->searcher.jobs, f->job.id);
     }
     front_core_await(&f->core, &f->searcher, lab->wait_ms);
+    lab->result.miscounted += lab->options.drain ? hosts_wrong(w) : 0;
     lab->result.reports_missing += is_undisturbed(lab) ? last_reports_missing(lab, f) : 0;
 }
 

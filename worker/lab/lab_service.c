@@ -17,12 +17,25 @@ enum {
 
 /* ---- its port ---- */
 
-static uint64_t port_now_ns(void *self)
+static uint64_t port_cpu_ns(void *self)
 {
     const struct lab_service *service = self;
     struct lab_shard *shard = &service->lab->shard[service->shard];
     shard->free_ns += CLOCK_NS;
     return shard->free_ns;
+}
+
+/* By the clock of its machine. What it was at when that stood still it has done when that goes on:
+ * it was told the time when it would have. */
+static uint64_t port_now_ns(void *self)
+{
+    struct lab_service *service = self;
+    const struct lab *lab = service->lab;
+    uint64_t now_ns = lab_shard_ns(lab, service->shard, port_cpu_ns(service));
+    if (now_ns > service->shown_ns || lab->options.planted.wall_clock) {
+        service->shown_ns = now_ns;
+    }
+    return service->shown_ns;
 }
 
 static enum socket_accepted port_accept(void *self, void *listener, void **socket,
@@ -94,7 +107,7 @@ static struct socket_port port_of(struct lab_service *service)
 {
     return (struct socket_port){.self = service,
                                 .now_ns = port_now_ns,
-                                .cpu_ns = port_now_ns,
+                                .cpu_ns = port_cpu_ns,
                                 .accept = port_accept,
                                 .watch = port_watch,
                                 .read = port_read,
@@ -118,6 +131,13 @@ static struct lab_service *make(struct lab *lab, unsigned shard)
     return service;
 }
 
+static void close_all(struct lab_service *service)
+{
+    peers_close(&service->peers);
+    service->access.now = NULL; /* it stays the cluster's */
+    who_close(&service->access);
+}
+
 enum err lab_service_open(struct lab *lab, unsigned shard, const struct ttcore_options *core)
 {
     struct lab_shard *s = &lab->shard[shard];
@@ -126,7 +146,7 @@ enum err lab_service_open(struct lab *lab, unsigned shard, const struct ttcore_o
         s->service = make(lab, shard);
     }
     struct lab_service *service = s->service;
-    service->turn_ns = service->rest_ns = 0;
+    service->turn_ns = service->rest_ns = service->shown_ns = 0;
     service->is_silent = false;
     const struct peers_options options = {
         .core = *core,
@@ -138,14 +158,23 @@ enum err lab_service_open(struct lab *lab, unsigned shard, const struct ttcore_o
         .held_max = lab->net->held_max,
     };
     enum err err = who_open(&service->access, NULL, why);
+    if (err != ERR_OK) {
+        return err;
+    }
     if (lab->net->has_keys) {
         service->access.dir = "lab";
         service->access.server = lab->net->server;
         service->access.now = &lab->net->allowed;
     }
-    err = err == ERR_OK ? peers_open(&service->peers, &options) : err;
+    struct lab_want *outer = lab_want_set(lab->ended ? NULL : &lab->want);
+    err = peers_open(&service->peers, &options);
+    (void)lab_want_set(outer);
+    if (err != ERR_OK) {
+        close_all(service);
+        return err;
+    }
     s->core = service->peers.core;
-    return err;
+    return ERR_OK;
 }
 
 void lab_service_close(struct lab *lab, unsigned shard)
@@ -160,9 +189,7 @@ void lab_service_close(struct lab *lab, unsigned shard)
     while (!TAILQ_EMPTY(&service->all)) {
         lab_stream_close(TAILQ_FIRST(&service->all), LAB_SERVER, service->is_silent);
     }
-    peers_close(&service->peers);
-    service->access.now = NULL; /* it stays the cluster's */
-    who_close(&service->access);
+    close_all(service);
     s->core = NULL;
 }
 
@@ -263,6 +290,15 @@ void lab_service_turn(struct lab *lab, unsigned shard)
     }
     s->free_ns = lab->now_ns;
     go_on(service, loop_once(service));
+}
+
+void lab_service_dismiss(struct lab *lab, unsigned shard)
+{
+    struct lab_shard *s = &lab->shard[shard];
+    if (is_awake(s)) {
+        s->free_ns = s->free_ns > lab->now_ns ? s->free_ns : lab->now_ns;
+        peers_dismiss(&s->service->peers);
+    }
 }
 
 /* Now and then, as it takes as long as there are connections. */

@@ -8,6 +8,8 @@
 
 /* The shard starts, and dies; between them it may start again. */
 enum err lab_service_open(struct lab *lab, unsigned shard, const struct ttcore_options *core);
+/* It says BYE to all before it ends; nothing if it stands still or is dead. */
+void lab_service_dismiss(struct lab *lab, unsigned shard);
 void lab_service_close(struct lab *lab, unsigned shard);
 /* At the end of all. Accepts one that is not there. */
 void lab_service_free(struct lab *lab, unsigned shard);

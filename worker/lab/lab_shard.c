@@ -2,6 +2,7 @@
 
 #include "common/rng.h"
 #include "worker/lab/lab_dealer.h"
+#include "worker/lab/lab_keep.h"
 #include "worker/lab/lab_link.h"
 #include "worker/lab/lab_service.h"
 
@@ -19,12 +20,22 @@ static void schedule_tick(struct lab *lab, unsigned index)
                                                  .epoch = lab->shard[index].incarnation});
 }
 
+static void schedule_keep(struct lab *lab, unsigned index, uint64_t at_ns)
+{
+    if (lab->shard[index].keep.disk != NULL) {
+        lab_heap_push(&lab->heap, (struct lab_event){.time_ns = at_ns,
+                                                     .kind = LAB_KEEP,
+                                                     .who = index,
+                                                     .epoch = lab->shard[index].incarnation});
+    }
+}
+
 enum err lab_shard_start(struct lab *lab, unsigned index)
 {
     struct lab_shard *s = &lab->shard[index];
     struct ttcore_options options = ttcore_defaults();
     options.boot = rng_mix(lab->options.seed * 64 + index + ((uint64_t)++s->incarnation << 40)) | 1;
-    options.start_us = lab->now_ns / 1000;
+    options.start_us = lab_shard_us(lab, index, lab->now_ns);
     options.results_bytes = lab->options.results_bytes / lab->options.shards;
     options.inflight_max = lab->options.inflight_max;
     options.sessions_max = lab_shard_sessions(lab);
@@ -36,31 +47,57 @@ enum err lab_shard_start(struct lab *lab, unsigned index)
         lab->options.planted.never_expire ? FOR_EVER_MS : lab->options.inflight_age_max_ms;
     options.outside = &s->outside;
     options.version = s->version;
-    enum err err =
-        lab->net != NULL ? lab_service_open(lab, index, &options) : ttcore_open(&s->core, &options);
+    if (!lab_keep_start(lab, index, &options)) {
+        return ERR_IO;
+    }
+    enum err err;
+    if (lab->net != NULL) {
+        err = lab_service_open(lab, index, &options);
+    } else {
+        struct lab_want *outer = lab_want_set(lab->ended ? NULL : &lab->want);
+        err = ttcore_open(&s->core, &options);
+        (void)lab_want_set(outer);
+    }
     s->alive = err == ERR_OK;
     s->free_ns = lab->now_ns;
     s->backlog_end = &s->backlog;
     if (err == ERR_OK) {
         s->memory_bytes = lab_shard_figures(lab, index).memory_bytes;
+        lab_keep_fill(lab, index);
         schedule_tick(lab, index);
+        schedule_keep(lab, index, lab->now_ns + lab->options.keep_ns);
+    } else {
+        lab_keep_give_up(lab, index);
     }
-    for (unsigned i = 0; i < lab->machines; i++) { /* it never knew them */
+    for (unsigned i = 0; i < lab->programs; i++) { /* it never knew them */
         lab->worker[i].lossy &= ~(UINT64_C(1) << index);
     }
     return err;
 }
 
-void lab_shard_kill(struct lab *lab, unsigned index)
+void lab_shard_keep(struct lab *lab, unsigned index, uint32_t incarnation)
+{
+    const struct lab_shard *s = &lab->shard[index];
+    if (s->alive && s->incarnation == incarnation) {
+        const bool is_still =
+            s->faults.stalls > 0; /* what would have been written then, is later */
+        const uint64_t tick_ns = (uint64_t)lab->options.heartbeat_ms * 1000000;
+        schedule_keep(lab, index, is_still ? lab->now_ns + tick_ns : lab_keep_write(lab, index));
+    }
+}
+
+void lab_shard_kill(struct lab *lab, unsigned index, bool loses_power)
 {
     struct lab_shard *s = &lab->shard[index];
     if (s->alive) {
+        lab_keep_kill(lab, index, loses_power);
         struct ttcore_figures f = lab_shard_figures(lab, index);
         lab->result.expired_sessions += f.sessions_expired;
         lab->result.busy_ns += s->busy_ns;
         if (s->busy_ns > lab->result.busy_most_ns) {
             lab->result.busy_most_ns = s->busy_ns;
         }
+        s->busy_ns = 0;
         lab->result.grown += f.memory_bytes != s->memory_bytes || f.dropped > 0;
     }
     s->alive = false;
@@ -94,13 +131,34 @@ static bool is_lost(struct lab *lab, const struct ttcore_message *message)
            m.type == PROTO_ERROR && m.error.code == PROTO_ERR_VERSION;
 }
 
+/* Planted faults in what a watcher is told; true: it is told `out`. */
+static bool is_changed(struct lab *lab, unsigned shard, const struct ttcore_message *message,
+                       uint32_t *who, uint8_t *out, size_t *length)
+{
+    const struct lab_planted *planted = &lab->options.planted;
+    struct proto_message m;
+    if ((!planted->stray_letters && !planted->lose_rows) ||
+        proto_decode(lab->decoder, message->bytes, message->length, &m) != ERR_OK) {
+        return false;
+    }
+    if (planted->stray_letters && m.type == PROTO_MAIL) {
+        *who = lab->machines + (*who - lab->machines + 1) % lab->options.watchers;
+    }
+    if (!planted->lose_rows || m.type != PROTO_MEMBERS_ANSWER || m.members_answer.list.count == 0) {
+        return false;
+    }
+    m.members_answer.list.count--;
+    *length = proto_encode_as(lab->shard[shard].version, &m, out, PROTO_MESSAGE_MAX);
+    return *length > 0;
+}
+
 static void deliver(struct lab *lab, unsigned shard, const struct ttcore_target *target,
                     const struct ttcore_message *message, uint64_t at_ns)
 {
     uint32_t who, incarnation;
     memcpy(&who, target->route, sizeof who);
     memcpy(&incarnation, target->route + sizeof who, sizeof incarnation);
-    if (who >= lab->machines) { /* the liar does not listen to more than that */
+    if (who >= lab->programs) { /* the liar does not listen to more than that */
         struct proto_message m;
         bool is_read = proto_decode(lab->decoder, message->bytes, message->length, &m) == ERR_OK;
         lab->liar.refused = lab->liar.refused || !is_read || m.type == PROTO_ERROR;
@@ -109,12 +167,17 @@ static void deliver(struct lab *lab, unsigned shard, const struct ttcore_target 
     if (is_lost(lab, message)) {
         return;
     }
+    uint8_t other[PROTO_MESSAGE_MAX];
+    const void *bytes = message->bytes;
+    size_t length = message->length;
+    if (who >= lab->machines && is_changed(lab, shard, message, &who, other, &length)) {
+        bytes = other;
+    }
     if (message->may_drop && lab_card_is_full(lab, shard)) {
         lab->shard[shard].outside.hints_dropped++;
         return;
     }
-    (void)lab_send(lab, who, incarnation, shard, LAB_TO_WORKERS, at_ns, message->bytes,
-                   message->length);
+    (void)lab_send(lab, who, incarnation, shard, LAB_TO_WORKERS, at_ns, bytes, length);
 }
 
 /* One after the other; returns when the last leaves. */
@@ -178,9 +241,12 @@ static uint64_t operations(struct lab *lab, uint32_t from, const uint8_t *bytes,
         return 0;
     }
     *forgotten = from < lab->machines && is_planted(lab, &m);
+    const bool is_seen = from < lab->machines || from >= lab->programs;
     switch (m.type) {
     case PROTO_RETRIEVE_ASK:
-        note_asks(lab, &m.retrieve_ask.list);
+        if (is_seen) { /* what watchers store is their own */
+            note_asks(lab, &m.retrieve_ask.list);
+        }
         return m.retrieve_ask.list.count;
     case PROTO_SHARE:
         return m.share.list.count;
@@ -197,6 +263,32 @@ static uint64_t operations(struct lab *lab, uint32_t from, const uint8_t *bytes,
     }
 }
 
+/* A planted fault: a message is old when its sender's clock is behind. */
+static bool seems_old(struct lab *lab, unsigned index, const struct lab_packet *packet)
+{
+    return lab->options.planted.compare_clocks && packet->from < lab->machines &&
+           lab_worker_us(lab, packet->from) + lab->options.heartbeat_ms * UINT64_C(1000) <
+               lab_shard_us(lab, index, lab->now_ns);
+}
+
+/* A planted fault: a watcher is told that its FLUSH was done. */
+static bool is_flush_lost(struct lab *lab, unsigned index, const struct lab_packet *packet)
+{
+    uint8_t bytes[64];
+    struct proto_message m;
+    if (!lab->options.planted.lose_flushes || packet->from < lab->machines ||
+        packet->from >= lab->programs ||
+        proto_decode(lab->decoder, packet->bytes, packet->length, &m) != ERR_OK ||
+        m.type != PROTO_FLUSH) {
+        return false;
+    }
+    const struct proto_message answer = {.type = PROTO_FLUSHED, .flushed = {m.flush.request}};
+    const size_t length = proto_encode_as(lab->shard[index].version, &answer, bytes, sizeof bytes);
+    (void)lab_send(lab, packet->from, packet->epoch, index, LAB_TO_WORKERS,
+                   lab->shard[index].free_ns, bytes, length);
+    return true;
+}
+
 static void serve(struct lab *lab, unsigned index, struct lab_packet *packet)
 {
     struct lab_shard *s = &lab->shard[index];
@@ -208,13 +300,13 @@ static void serve(struct lab *lab, unsigned index, struct lab_packet *packet)
     make_route(packet->from, packet->epoch, route);
     struct ttcore_event event = {
         .kind = TTCORE_MESSAGE,
-        .now_us = begin / 1000,
+        .now_us = lab_shard_us(lab, index, begin),
         .route = route,
         .route_length = sizeof route,
         .bytes = packet->bytes,
         .length = packet->length,
     };
-    if (!forgotten) {
+    if (!forgotten && !seems_old(lab, index, packet) && !is_flush_lost(lab, index, packet)) {
         s->free_ns = step(lab, index, &event, s->free_ns);
     }
     s->busy_ns += s->free_ns - begin;
@@ -301,7 +393,7 @@ bool lab_shard_knows_liar(const struct lab *lab, unsigned index, unsigned who)
         return visit != NULL && visit->stream->connection != NULL &&
                knows(s->core, visit->stream->connection);
     }
-    make_route(lab->machines + who, lab->liar.connection[index][who], route);
+    make_route(lab->programs + who, lab->liar.connection[index][who], route);
     return s->alive && ttcore_knows(s->core, route, sizeof route);
 }
 
@@ -315,7 +407,7 @@ bool lab_shard_take_lie(struct lab *lab, unsigned index, unsigned who, const uin
     if (packet == NULL) {
         return false;
     }
-    *packet = (struct lab_packet){.from = lab->machines + who,
+    *packet = (struct lab_packet){.from = lab->programs + who,
                                   .epoch = lab->liar.connection[index][who],
                                   .length = (uint32_t)length};
     memcpy(packet->bytes, bytes, length);
@@ -326,6 +418,18 @@ bool lab_shard_take_lie(struct lab *lab, unsigned index, unsigned who, const uin
     bool is_ignored = after.ignored > before.ignored;
     lab->liar.connection[index][who] += is_ignored;
     return !lab->liar.refused && !is_ignored && after.malformed == before.malformed;
+}
+
+void lab_shard_say_bye(struct lab *lab, unsigned index)
+{
+    const struct lab_shard *s = &lab->shard[index];
+    const struct ttcore_event event = {.kind = TTCORE_STOP,
+                                       .now_us = lab_shard_us(lab, index, lab->now_ns)};
+    if (lab->net != NULL) {
+        lab_service_dismiss(lab, index);
+    } else if (s->alive && s->faults.stalls == 0) {
+        (void)step(lab, index, &event, lab->now_ns);
+    }
 }
 
 void lab_shard_unstall(struct lab *lab, unsigned index)
@@ -348,7 +452,8 @@ void lab_shard_tick(struct lab *lab, unsigned index, uint32_t incarnation)
     if (!s->alive || s->incarnation != incarnation) {
         return;
     }
-    struct ttcore_event event = {.kind = TTCORE_TICK, .now_us = lab->now_ns / 1000};
+    struct ttcore_event event = {.kind = TTCORE_TICK,
+                                 .now_us = lab_shard_us(lab, index, lab->now_ns)};
     if (lab->net != NULL) {
         lab_service_tick(lab, index);
     } else if (s->faults.stalls == 0) { /* a stalled shard does not see time pass */

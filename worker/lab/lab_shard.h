@@ -11,11 +11,17 @@ enum { LAB_SHARD_JOBS = 96 };
 
 static inline uint32_t lab_shard_sessions(const struct lab *lab)
 {
-    return 2 * lab->machines + 16;
+    return 2 * lab->programs + 16;
 }
 
+/* With what it kept; ERR_IO: it cannot read that now, and says so. */
 enum err lab_shard_start(struct lab *lab, unsigned index);
-void lab_shard_kill(struct lab *lab, unsigned index);
+/* `loses_power`: what it keeps on a disk, too; else that is drawn. */
+void lab_shard_kill(struct lab *lab, unsigned index, bool loses_power);
+/* Time for what it keeps. */
+void lab_shard_keep(struct lab *lab, unsigned index, uint32_t incarnation);
+/* To all sessions, as before it ends in good order; nothing if it stands still or is dead. */
+void lab_shard_say_bye(struct lab *lab, unsigned index);
 /* A packet arrives; takes it. */
 void lab_shard_receive(struct lab *lab, unsigned index, struct lab_packet *packet);
 /* Session `who` of the liar: whether it is open, ... */

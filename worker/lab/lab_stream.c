@@ -509,7 +509,7 @@ static bool take_held(struct lab_stream *s, enum lab_end to)
 /* A machine that died without a word answers nothing. */
 static bool is_gone(const struct lab_stream *s, enum lab_end to)
 {
-    return to == LAB_SERVER && is_down(s) && service_of(s)->is_silent;
+    return to == LAB_SERVER && is_down(s) && service_of(s) != NULL && service_of(s)->is_silent;
 }
 
 bool lab_stream_is_unconfirmed(const struct lab_stream *s, enum lab_end to, uint64_t *sent_at_ns)

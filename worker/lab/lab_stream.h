@@ -69,6 +69,7 @@ struct lab_service {
     unsigned open, waiting; /* streams whose end here is open; of them those in the backlog */
     uint64_t turn_ns; /* of the next LAB_TURN; 0: none */
     uint64_t rest_ns; /* until then nobody is accepted */
+    uint64_t shown_ns; /* the last time it was told: it never goes back */
     bool is_silent; /* set when its sockets vanish without a word */
 };
 

@@ -5,6 +5,7 @@
 #include "worker/lab/lab_front.h"
 #include "worker/lab/lab_link.h"
 #include "worker/lab/lab_shard.h"
+#include "worker/lab/lab_watcher.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,14 @@ static void add_to_host(const struct lab_worker *w, const struct search_counters
     }
 }
 
+/* ---- want of memory ---- */
+
+/* The first front-end is never the victim. */
+static struct lab_want *want_of(const struct lab_worker *w)
+{
+    return w->lab->ended || w->index == 0 ? NULL : &w->lab->want;
+}
+
 /* ---- time ---- */
 
 static uint64_t nodes_of(const struct lab_worker *w)
@@ -69,6 +78,9 @@ static uint64_t local_ns(struct lab_worker *w)
 static void charge(struct lab_worker *w)
 {
     const struct lab_options *o = &w->lab->options;
+    if (w->watcher != NULL) {
+        return;
+    }
     const struct client_counters *n = client_counters(remote_client(w->searcher->remote));
     uint64_t operations = n->asks + n->peeks + n->stores + n->shared + n->shared_taken;
     w->base_ns += (operations - w->charged) * o->operation_ns +
@@ -86,9 +98,11 @@ static void rebase(struct lab_worker *w, uint64_t now_ns)
 /* An alarm set earlier is off. */
 static void wake_at(struct lab_worker *w, uint64_t time_ns)
 {
+    struct lab_want *outer = lab_want_set(NULL);
     lab_heap_push(&w->lab->heap,
                   (struct lab_event){
                       .time_ns = time_ns, .kind = LAB_WAKE, .who = w->index, .epoch = ++w->epoch});
+    (void)lab_want_set(outer);
 }
 
 /* Lets everything that is earlier than this worker's own time happen. */
@@ -104,9 +118,11 @@ static void catch_up(struct lab_worker *w)
 
 /* ---- the shell of its remote table ---- */
 
+/* What the clock of its host shows. */
 static uint64_t shell_now(void *self)
 {
-    return local_ns(self) / 1000;
+    struct lab_worker *w = self;
+    return lab_clock_us(&lab_host_of(w->lab, w->index)->clock, local_ns(w));
 }
 
 /* Over a simulated connection: what it does not take is lost, and the sender knows. */
@@ -124,15 +140,17 @@ static bool shell_send(void *self, unsigned shard, const uint8_t *bytes, size_t 
     if (!w->alive) {
         return false;
     }
+    struct lab_want *outer = lab_want_set(NULL);
     w->base_ns += w->lab->options.message_ns;
+    bool is_taken = true; /* as with TCP the sender does not learn of a loss */
     if (w->lab->net != NULL) {
-        return send_wired(w, shard, bytes, length);
-    }
-    if (!lab_send(w->lab, w->index, w->incarnation, shard, LAB_TO_SHARDS, local_ns(w), bytes,
-                  length)) {
+        is_taken = send_wired(w, shard, bytes, length);
+    } else if (!lab_send(w->lab, w->index, w->incarnation, shard, LAB_TO_SHARDS, local_ns(w), bytes,
+                         length)) {
         w->lossy |= UINT64_C(1) << shard;
     }
-    return true; /* as with TCP the sender does not learn of a loss */
+    (void)lab_want_set(outer);
+    return is_taken;
 }
 
 static bool shell_receive(void *self, struct client *client)
@@ -154,7 +172,8 @@ static bool shell_receive(void *self, struct client *client)
     }
     packet->next = NULL;
     w->packet = packet;
-    client_receive(client, packet->from, packet->bytes, packet->length, w->lab->now_ns / 1000);
+    client_receive(client, packet->from, packet->bytes, packet->length,
+                   lab_worker_us(w->lab, w->index));
     return true;
 }
 
@@ -162,16 +181,21 @@ static void shell_sleep(void *self, uint64_t until_us)
 {
     struct lab_worker *w = self;
     struct lab *lab = w->lab;
-    uint64_t until_ns = until_us > UINT64_MAX / 2000 ? UINT64_MAX / 2 : until_us * 1000;
+    const struct lab_clock *clock = &lab_host_of(lab, w->index)->clock;
+    uint64_t stood_ns, until_ns;
     catch_up(w);
-    if (w->inbox != NULL || until_ns <= lab->now_ns) {
-        return;
-    }
-    w->sleeping = true;
-    wake_at(w, until_ns);
-    fiber_yield();
-    w->sleeping = false;
-    rebase(w, lab->now_ns);
+    do { /* again, where its clock stood still meanwhile */
+        stood_ns = clock->stood_ns;
+        until_ns = lab_clock_when_ns(clock, until_us);
+        if (w->inbox != NULL || until_ns <= lab->now_ns) {
+            return;
+        }
+        w->sleeping = true;
+        wake_at(w, until_ns);
+        fiber_yield();
+        w->sleeping = false;
+        rebase(w, lab->now_ns);
+    } while (clock->stood_ns != stood_ns && w->letters == NULL);
 }
 
 static bool shell_pass(void *self)
@@ -190,7 +214,9 @@ void lab_worker_wake(struct lab_worker *w)
     if (w->faults.stalls > 0) { /* the machine stands still: later */
         w->postponed = true;
     } else {
+        (void)lab_want_set(w->worker != NULL ? want_of(w) : NULL);
         fiber_resume(w->fiber);
+        (void)lab_want_set(NULL);
     }
 }
 
@@ -249,7 +275,9 @@ static void peer_send(void *self, unsigned to, const struct peer_message *m)
     if (lab_host_of(w->lab, to) != w->host) {
         w->base_ns += w->lab->options.message_ns;
     }
+    struct lab_want *outer = lab_want_set(NULL);
     lab_send_to_peer(w->lab, w->index, to, local_ns(w), m, peer_message_size(m));
+    (void)lab_want_set(outer);
 }
 
 static bool peer_receive(void *self, struct peer_message *out)
@@ -284,7 +312,7 @@ static void peer_wait(void *self)
 
 static uint64_t peer_now_us(void *self)
 {
-    return local_ns(self) / 1000;
+    return shell_now(self);
 }
 
 void lab_worker_receive_letter(struct lab_worker *w, struct lab_packet *packet)
@@ -342,6 +370,9 @@ static void collect(struct lab_worker *w)
 static void run(void *context)
 {
     struct lab_worker *w = context;
+    if (w->watcher != NULL) {
+        lab_watcher_run(w);
+    }
     if (lab_is_front(w)) {
         lab_front_run(w);
     }
@@ -391,6 +422,10 @@ static enum err open_parts(struct lab_worker *w)
                                  .shares_reach_all = true,
                                  .version = lab_host_of(lab, w->index)->version,
                                  .ask_cost_us = (uint32_t)(o->message_ns * 2 / 1000)};
+    if (w->index >= lab->machines) {
+        enum err opened = lab_watcher_open(w, &shell);
+        return opened == ERR_OK ? fiber_open(&w->fiber, STACK_BYTES, run, w) : opened;
+    }
     enum err err = join_host(w, seed);
     if (err == ERR_OK) {
         err = peers_open_work(&w->peers);
@@ -443,7 +478,9 @@ enum err lab_worker_start(struct lab *lab, unsigned index)
     };
     w->inbox_end = &w->inbox;
     w->letters_end = &w->letters;
+    struct lab_want *outer = lab_want_set(want_of(w));
     enum err err = open_parts(w);
+    (void)lab_want_set(outer);
     w->alive = err == ERR_OK;
     if (err == ERR_OK) {
         if (lab->net != NULL) {
@@ -451,15 +488,23 @@ enum err lab_worker_start(struct lab *lab, unsigned index)
         }
         wake_at(w, lab->now_ns);
     } else {
+        w->host = lab->options.planted.half_made ? NULL : w->host;
         lab_worker_kill(w);
     }
     return err;
 }
 
+void lab_worker_say_bye(struct lab_worker *w)
+{
+    if (w->alive && w->faults.stalls == 0) {
+        client_bye(remote_client(w->searcher->remote), shell_now(w));
+    }
+}
+
 void lab_worker_kill(struct lab_worker *w)
 {
     bool was_alive = w->alive;
-    if (was_alive) {
+    if (was_alive && w->watcher == NULL) {
         collect(w);
     }
     w->alive = false; /* from here on it sends nothing, not even BYE */
@@ -467,6 +512,7 @@ void lab_worker_kill(struct lab_worker *w)
     lab_dealers_close(w);
     fiber_free(&w->fiber);
     worker_close(&w->worker);
+    lab_watcher_close(w);
     lab_front_close(&w->front);
     peers_close_work(&w->peers);
     leave_host(w);

@@ -8,6 +8,8 @@
 enum err lab_worker_start(struct lab *lab, unsigned index);
 /* As kill -9: nothing is sent any more. */
 void lab_worker_kill(struct lab_worker *w);
+/* To all shards, as before it ends in good order; nothing if it stands still or is dead. */
+void lab_worker_say_bye(struct lab_worker *w);
 /* It goes on computing. */
 void lab_worker_wake(struct lab_worker *w);
 /* It stands still no longer. */

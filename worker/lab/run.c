@@ -3,6 +3,7 @@
 #include "common/memory.h"
 #include "common/rng.h"
 #include "worker/lab/lab_intruder.h"
+#include "worker/lab/lab_keep.h"
 #include "worker/lab/lab_liar.h"
 #include "worker/lab/lab_service.h"
 #include "worker/lab/lab_shard.h"
@@ -39,9 +40,10 @@ static bool are_valid(const struct lab_options *o, unsigned machines)
     bool ok = o->workers >= 1 && machines <= LAB_WORKERS_MAX && o->fronts <= LAB_FRONTS_MAX &&
               o->shards >= 1 && o->shards <= LAB_SHARDS_MAX && o->node_ns >= 1 &&
               o->faults <= LAB_FAULTS_MAX && o->posts <= LAB_POSTS_MAX && o->loss_ppm <= 1000000 &&
-              o->threads <= EMBEDDED_SLOTS_MAX;
+              o->drift_ppm < 1000000 && o->threads <= EMBEDDED_SLOTS_MAX &&
+              o->watchers <= (o->is_wired ? 0 : LAB_WATCHERS_MAX);
     for (unsigned i = 0; ok && i < o->faults; i++) {
-        ok = is_valid(&o->fault[i], o, machines);
+        ok = is_valid(&o->fault[i], o, machines + o->watchers);
     }
     for (unsigned i = 0; ok && i < o->posts; i++) {
         ok = o->post[i].front < o->fronts;
@@ -75,6 +77,7 @@ static enum err take_options(struct lab *lab, const struct lab_options *options)
     set_default(&o->probe_us, PROBE_US);
     set_default(&o->poll_ns, POLL_EVERY_NS);
     lab->machines = o->workers + o->fronts - 1;
+    lab->programs = lab->machines + o->watchers;
     lab->hosts = (o->workers + o->threads - 1) / o->threads + o->fronts - 1;
     set_default(&o->inflight_max, 64 * lab->machines + 256);
     if (o->workers > LAB_WORKERS_MAX || !are_valid(o, lab->machines)) {
@@ -105,6 +108,7 @@ static enum err take_options(struct lab *lab, const struct lab_options *options)
     lab->slow_ns = slow_poll_us * 1000 / lab->poll_nodes;
     lab->slow_ns = lab->slow_ns > o->node_ns ? lab->slow_ns : o->node_ns;
     lab->random = rng_mix(o->seed ^ UINT64_C(0x17e7));
+    lab->want = (struct lab_want){rng_mix(o->seed ^ UINT64_C(0x3a27)), o->want_ppm, 0};
     lab->planted = rng_mix(o->seed ^ UINT64_C(0x91a27));
     return ERR_OK;
 }
@@ -123,7 +127,7 @@ static enum err build(struct lab *lab)
 {
     const struct lab_options *o = &lab->options;
     lab->decoder = malloc(sizeof *lab->decoder);
-    lab->worker = memory_lines(lab->machines * sizeof *lab->worker);
+    lab->worker = memory_lines(lab->programs * sizeof *lab->worker);
     lab->shard = calloc(o->shards, sizeof *lab->shard);
     lab->host = calloc(lab->hosts, sizeof *lab->host);
     if (lab->decoder == NULL || lab->worker == NULL || lab->shard == NULL || lab->host == NULL) {
@@ -131,26 +135,30 @@ static enum err build(struct lab *lab)
     }
     for (unsigned i = 0; i < lab->hosts; i++) {
         lab->host[i].version = draw_version(o, i);
+        lab->host[i].clock = lab_clock_draw(o->seed ^ (uint64_t)i << 32, o->drift_ppm);
     }
     for (unsigned i = 0; i < o->shards; i++) {
         lab->shard[i].version = draw_version(o, LAB_WORKERS_MAX + i);
+        lab->shard[i].clock =
+            lab_clock_draw(o->seed ^ (uint64_t)(LAB_WORKERS_MAX + i) << 32, o->drift_ppm);
     }
     enum err err = ttcore_actions_open(&lab->actions, lab_shard_sessions(lab), LAB_SHARD_JOBS);
     if (err == ERR_OK && o->is_wired) {
         err = lab_net_open(lab);
     }
     for (unsigned i = 0; i < o->shards && err == ERR_OK; i++) {
-        err = lab_shard_start(lab, i);
+        lab_keep_open(lab, i);
+        err = lab_start(lab, lab->programs + i);
     }
-    for (unsigned i = 0; i < lab->machines && err == ERR_OK; i++) {
-        err = lab_worker_start(lab, i);
+    for (unsigned i = 0; i < lab->programs && err == ERR_OK; i++) {
+        err = lab_start(lab, i);
     }
     return err;
 }
 
 static void tear_down(struct lab *lab)
 {
-    for (unsigned i = 0; lab->worker != NULL && i < lab->machines; i++) {
+    for (unsigned i = 0; lab->worker != NULL && i < lab->programs; i++) {
         if (lab->worker[i].lab != NULL) {
             lab_worker_kill(&lab->worker[i]);
         }
@@ -160,11 +168,14 @@ static void tear_down(struct lab *lab)
         for (unsigned who = 0; who < LAB_LIAR_SESSIONS; who++) {
             lab_shard_close_liar(lab, i, who);
         }
-        lab_shard_kill(lab, i);
+        lab_shard_kill(lab, i, false);
+        lab_keep_close(lab, i);
         lab_service_free(lab, i);
     }
     lab_net_close(lab);
+    lab->result.wants = lab->want.refused;
     for (unsigned i = 0; lab->host != NULL && i < lab->hosts; i++) {
+        embedded_close(&lab->host[i].table); /* a planted fault leaves them open */
         uint64_t bytes = lab->host[i].bytes;
         lab->result.card_bytes += bytes;
         if (bytes > lab->result.card_bytes_most) {
@@ -210,6 +221,7 @@ enum err lab_run(const struct lab_options *options, struct lab_result *out)
             lab_drain(lab);
         }
     }
+    lab->result.simulated_ns = lab->now_ns;
     tear_down(lab); /* sums what the workers counted */
     if (err == ERR_OK) {
         *out = lab->result;

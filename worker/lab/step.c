@@ -11,6 +11,37 @@
 
 #include <stdlib.h>
 
+/* ---- starts ---- */
+
+enum err lab_start(struct lab *lab, unsigned who)
+{
+    const bool is_shard = who >= lab->programs;
+    const unsigned shard = is_shard ? who - lab->programs : 0;
+    const enum err err = is_shard ? lab_shard_start(lab, shard) : lab_worker_start(lab, who);
+    const bool lacks_memory = err == ERR_NOMEM && lab->want.ppm > 0 && !lab->ended;
+    const bool is_put_off = lacks_memory || (err == ERR_IO && is_shard);
+    *(is_shard ? &lab->shard[shard].is_put_off : &lab->worker[who].is_put_off) = is_put_off;
+    if (!is_put_off) {
+        return err;
+    }
+    /* Somebody watches over it, and starts it again. */
+    uint64_t after_ns = lab->options.heartbeat_ms * UINT64_C(1000000);
+    after_ns += rng_next(&lab->want.random) % (2 * after_ns);
+    lab->result.starts_failed++;
+    lab_heap_push(
+        &lab->heap,
+        (struct lab_event){.time_ns = lab->now_ns + after_ns, .kind = LAB_AGAIN, .who = who});
+    return ERR_OK;
+}
+
+static void start_again(struct lab *lab, unsigned who)
+{
+    if (who >= lab->programs ? lab->shard[who - lab->programs].is_put_off
+                             : lab->worker[who].is_put_off) {
+        CHECK(lab_start(lab, who) == ERR_OK);
+    }
+}
+
 /* ---- faults ---- */
 
 static bool is_kill(const struct lab_fault *f)
@@ -22,26 +53,39 @@ static bool is_kill(const struct lab_fault *f)
 static bool changes(struct lab *lab, const struct lab_fault *f, bool begins,
                     struct lab_faults *victim)
 {
-    unsigned *count = f->kind == LAB_STALL ? &victim->stalls : &victim->kills;
+    unsigned *count = is_kill(f) ? &victim->kills : &victim->stalls;
     bool is_only = begins ? (*count)++ == 0 : --*count == 0;
     lab->result.faults[f->kind] += begins && is_only;
     lab->result.restarts += !begins && is_only && is_kill(f);
     return is_only;
 }
 
-/* A kill hits whole hosts, but for that of the first front-end. */
+/* True: it hits machines, with all that runs there. A kill does not hit that of the first
+ * front-end.
+ */
 static bool is_hit(struct lab *lab, const struct lab_fault *f, unsigned worker)
 {
     const struct lab_host *host = lab_host_of(lab, worker);
-    if (!is_kill(f)) {
+    if (f->kind == LAB_STALL) {
         return worker - f->worker < f->workers;
     }
     for (unsigned i = 0; i < f->workers; i++) {
         if (lab_host_of(lab, f->worker + i) == host) {
-            return host != lab_host_of(lab, 0);
+            return !is_kill(f) || host != lab_host_of(lab, 0);
         }
     }
     return false;
+}
+
+/* Of each thread of a host, whose clock is one. */
+static void change_clock(const struct lab *lab, const struct lab_fault *f, bool begins,
+                         struct lab_clock *clock)
+{
+    if (f->kind == LAB_SUSPEND && begins) {
+        lab_clock_suspend(clock, lab->now_ns);
+    } else if (f->kind == LAB_SUSPEND) {
+        lab_clock_resume(clock, lab->now_ns);
+    }
 }
 
 static void change_worker(struct lab *lab, const struct lab_fault *f, bool begins, unsigned index)
@@ -50,13 +94,18 @@ static void change_worker(struct lab *lab, const struct lab_fault *f, bool begin
     if (f->kind == LAB_UPGRADE && begins) {
         lab_host_of(lab, index)->version = (uint32_t)f->amount;
     }
+    change_clock(lab, f, begins, &lab_host_of(lab, index)->clock);
     if (!changes(lab, f, begins, &w->faults)) {
         return;
     }
     if (is_kill(f) && begins) {
+        w->is_put_off = false;
+        if (f->kind == LAB_UPGRADE) {
+            lab_worker_say_bye(w);
+        }
         lab_worker_kill(w);
     } else if (is_kill(f)) {
-        CHECK(lab_worker_start(lab, index) == ERR_OK);
+        CHECK(lab_start(lab, index) == ERR_OK);
     } else if (!begins) {
         lab_worker_unstall(w);
     }
@@ -67,13 +116,18 @@ static void change_shard(struct lab *lab, const struct lab_fault *f, bool begins
     if (f->kind == LAB_UPGRADE && begins) {
         lab->shard[index].version = (uint32_t)f->amount;
     }
+    change_clock(lab, f, begins, &lab->shard[index].clock);
     if (!changes(lab, f, begins, &lab->shard[index].faults)) {
         return;
     }
     if (is_kill(f) && begins) {
-        lab_shard_kill(lab, index);
+        lab->shard[index].is_put_off = false;
+        if (f->kind == LAB_UPGRADE) {
+            lab_shard_say_bye(lab, index);
+        }
+        lab_shard_kill(lab, index, false);
     } else if (is_kill(f)) {
-        CHECK(lab_shard_start(lab, index) == ERR_OK);
+        CHECK(lab_start(lab, lab->programs + index) == ERR_OK);
     } else if (!begins) {
         lab_shard_unstall(lab, index);
     }
@@ -81,13 +135,28 @@ static void change_shard(struct lab *lab, const struct lab_fault *f, bool begins
 
 static void change_victims(struct lab *lab, const struct lab_fault *f, bool begins)
 {
-    for (unsigned i = 0; i < lab->machines; i++) {
+    for (unsigned i = 0; i < lab->programs; i++) { /* watchers are suspended with their host */
         if (is_hit(lab, f, i)) {
             change_worker(lab, f, begins, i);
         }
     }
     for (unsigned i = 0; i < f->shards; i++) {
         change_shard(lab, f, begins, f->shard + i);
+    }
+}
+
+/* Nothing else happens to them. */
+static void jump(struct lab *lab, const struct lab_fault *f)
+{
+    for (unsigned i = 0; i < lab->machines; i++) {
+        if (is_hit(lab, f, i) && lab_place_of(lab, i) % lab->options.threads == 0) {
+            lab_host_of(lab, i)->clock.wall_ns += (int64_t)f->amount;
+            lab->result.faults[f->kind]++;
+        }
+    }
+    for (unsigned i = 0; i < f->shards; i++) {
+        lab->shard[f->shard + i].clock.wall_ns += (int64_t)f->amount;
+        lab->result.faults[f->kind]++;
     }
 }
 
@@ -134,6 +203,8 @@ static void begin_fault(struct lab *lab, unsigned number)
         lab->links++;
         lab->result.faults[f->kind] += f->workers * f->shards;
         change_pairs(lab, f, true);
+    } else if (f->kind == LAB_JUMP) {
+        jump(lab, f);
     } else {
         change_victims(lab, f, true);
         count_the_dead(lab);
@@ -155,7 +226,7 @@ static void end_fault(struct lab *lab, unsigned number)
     if (lab_fault_is_of_links(f)) {
         lab->links--;
         change_pairs(lab, f, false);
-    } else {
+    } else if (f->kind != LAB_JUMP) {
         change_victims(lab, f, false);
     }
 }
@@ -176,6 +247,9 @@ void lab_faults_heal(struct lab *lab)
         if (f->kind != LAB_KILL || f->lasts_ns < LAB_FOR_EVER) {
             end_fault(lab, i);
         }
+    }
+    for (unsigned i = 0; i < lab->programs + lab->options.shards; i++) {
+        start_again(lab, i);
     }
 }
 
@@ -240,6 +314,9 @@ static void act(struct lab *lab, struct lab_event *e)
     case LAB_REPAIR:
         end_fault(lab, e->who);
         break;
+    case LAB_AGAIN:
+        start_again(lab, e->who);
+        break;
     case LAB_LIE:
         lab_liar_act(lab);
         if (lab->net != NULL) {
@@ -256,6 +333,9 @@ static void act(struct lab *lab, struct lab_event *e)
         break;
     case LAB_DIAL:
         lab_dealer_dial(w, e->epoch);
+        break;
+    case LAB_KEEP:
+        lab_shard_keep(lab, e->who, e->epoch);
         break;
     }
 }

@@ -1,24 +1,30 @@
 /* world: the state of a virtual cluster, shared by the files of this folder alone. Each of them
  * needs only those before it in this order, with no circle:
- *   lab.h, event, world.h, lab_link, lab_zmtp, lab_stream, lab_dealer, lab_service, lab_shard,
- *   lab_front, lab_worker, lab_liar, lab_intruder, step, drain, run, chaos_draw, chaos
+ *   lab.h, event, lab_want, lab_disk, lab_clock, world.h, lab_link, lab_zmtp, lab_stream,
+ *   lab_dealer, lab_keep, lab_service, lab_shard, lab_front, lab_watcher, lab_worker, lab_liar,
+ *   lab_intruder, step, drain, run, chaos_draw, chaos
  * Pure. Threads: one at a time. */
 #ifndef WORKER_LAB_WORLD_H
 #define WORKER_LAB_WORLD_H
 
 #include "ttserver/core/core.h"
 #include "ttserver/core/figures.h"
+#include "ttserver/keep/keep_file.h"
 #include "worker/engine/front_core.h"
 #include "worker/engine/worker.h"
 #include "worker/lab/event.h"
 #include "worker/lab/fiber.h"
 #include "worker/lab/lab.h"
+#include "worker/lab/lab_clock.h"
+#include "worker/lab/lab_disk.h"
+#include "worker/lab/lab_want.h"
 
 struct lab;
 struct lab_net; /* lab_stream.h */
 struct lab_dealer;
 struct lab_service;
 struct lab_visit; /* lab_service.h */
+struct lab_watcher;
 
 /* A front-end: the engine's job logic over one searcher. */
 struct lab_front {
@@ -45,6 +51,7 @@ struct lab_faults {
 struct lab_host {
     struct embedded *table; /* while a thread of it is alive */
     unsigned users; /* these threads */
+    struct lab_clock clock;
     uint32_t version; /* highest version of the protocol that its programs speak */
     uint64_t out_free_ns, in_free_ns; /* when the card has done what it was given */
     uint64_t bytes; /* both ways */
@@ -58,12 +65,14 @@ struct lab_worker {
     struct lab_host *host; /* NULL: dead */
     uint32_t incarnation;
     struct fiber *fiber;
-    struct worker *worker; /* NULL: a front-end */
+    struct worker *worker; /* NULL: a front-end, or a watcher */
+    struct lab_watcher *watcher; /* NULL: another */
     struct lab_front front;
     struct searcher *searcher; /* searcher of the front-end or the worker */
     struct peers peers; /* what its search keeps of work handed over */
     /* state */
     bool alive, sleeping;
+    bool is_put_off; /* it could not start, and is tried again (lab_start) */
     bool postponed; /* set when its wake came while it stood still */
     struct lab_faults faults;
     uint32_t epoch; /* epoch of its next wake */
@@ -81,9 +90,35 @@ struct lab_worker {
     struct lab_dealer *dealer; /* its connections, one for each shard, where they are simulated */
 };
 
+enum { LAB_VERSIONS = 64 };
+
+/* A snapshot that was written to the end. */
+struct lab_version {
+    uint64_t number; /* from 1; 0: none */
+    uint64_t hash; /* of its bytes */
+    uint64_t entries;
+};
+
+/* What a shard keeps (lab_keep.h). */
+struct lab_keep {
+    struct lab_disk *disk; /* NULL: nothing */
+    struct keep_file file;
+    struct ttcore_ledger ledger;
+    uint64_t place;
+    struct lab_version version[LAB_VERSIONS]; /* the last ones, by number */
+    uint64_t versions, promised; /* last number; that which was said to be written, 0: none */
+    /* as it was when the shard began */
+    bool is_there, is_spoiled; /* there is a file; the disk has changed it */
+    struct lab_version found; /* which it is */
+    uint64_t errors; /* of the disk so far */
+};
+
 struct lab_shard {
     struct ttcore *core;
     bool alive;
+    struct lab_keep keep;
+    struct lab_clock clock; /* of the machine it is on */
+    bool is_put_off; /* it could not start, and is tried again (lab_start) */
     struct lab_faults faults;
     struct ttcore_outside outside;
     uint32_t incarnation;
@@ -127,6 +162,7 @@ struct lab {
     struct lab_options options;
     struct lab_post only; /* where the options have no list of posts */
     unsigned machines; /* front-ends, then workers */
+    unsigned programs; /* these, then watchers: the last have no number in `host` */
     unsigned hosts;
     struct worker_patience patience;
     uint32_t alive_ms, wait_ms; /* as FRONT_ALIVE_MS, FRONT_WAIT_MS */
@@ -151,6 +187,7 @@ struct lab {
     bool active[LAB_FAULTS_MAX]; /* faults under way */
     unsigned links; /* of them those between pairs */
     struct lab_liar liar;
+    struct lab_want want;
     bool ended; /* every front-end that lives has done its posts, or time is over */
     bool probing; /* after the end, every front-end has a job that only its stop ends (drain.c) */
     struct job probe; /* that job */
@@ -164,19 +201,38 @@ static inline bool lab_is_front(const struct lab_worker *w)
 }
 
 /* Where a front-end or worker is: its place among the threads of all hosts, host by host. The first
- * front-end and the workers fill them one after the other, each other front-end has one to itself.
- */
+ * front-end and the workers fill them one after the other, each other front-end has one to itself,
+ * watchers are with the first. */
 static inline unsigned lab_place_of(const struct lab *lab, unsigned worker)
 {
     const struct lab_options *o = &lab->options;
-    return worker >= o->fronts ? worker - o->fronts + 1
-           : worker == 0       ? 0
-                               : (lab->hosts - worker) * o->threads;
+    return worker == 0 || worker >= lab->machines ? 0
+           : worker >= o->fronts                  ? worker - o->fronts + 1
+                                                  : (lab->hosts - worker) * o->threads;
 }
 
 static inline struct lab_host *lab_host_of(struct lab *lab, unsigned worker)
 {
     return &lab->host[lab_place_of(lab, worker) / lab->options.threads];
+}
+
+/* What the clock of its host shows now, also while it is dead. */
+static inline uint64_t lab_worker_us(struct lab *lab, unsigned worker)
+{
+    return lab_clock_us(&lab_host_of(lab, worker)->clock, lab->now_ns);
+}
+
+/* What the clock of a shard's machine shows then, in nanoseconds, and microseconds. */
+static inline uint64_t lab_shard_ns(const struct lab *lab, unsigned shard, uint64_t time_ns)
+{
+    const struct lab_clock *clock = &lab->shard[shard].clock;
+    return lab->options.planted.wall_clock ? lab_clock_wall_ns(clock, time_ns)
+                                           : lab_clock_ns(clock, time_ns);
+}
+
+static inline uint64_t lab_shard_us(const struct lab *lab, unsigned shard, uint64_t time_ns)
+{
+    return lab_shard_ns(lab, shard, time_ns) / 1000;
 }
 
 /* The job this one searches, as an id; 0: none. */
@@ -199,6 +255,9 @@ void lab_run_until(struct lab *lab, uint64_t until_ns, bool to_end);
 
 /* Before the first event. */
 void lab_faults_schedule(struct lab *lab);
+/* Starts machine `who`: a worker, or after them a shard. Without memory, or what is on
+ * its disk, it is tried again some time later; ERR_NOMEM: the cluster itself has none. */
+enum err lab_start(struct lab *lab, unsigned who);
 /* Ends all but kills for ever. */
 void lab_faults_heal(struct lab *lab);
 

@@ -236,6 +236,17 @@ static void versions_that_nobody_receives_are_caught(void **state)
 
 /* Workers 0 1 2 of two jobs; the second dies for ever, and the third has its index: 0 and 2 are
  * both on the first job unless they learn it. */
+static void watchers_notice_what_is_not_so(void **state)
+{
+    (void)state;
+    const struct chaos_wish flushes = {.planted.lose_flushes = true};
+    const struct chaos_wish letters = {.planted.stray_letters = true};
+    const struct chaos_wish rows = {.planted.lose_rows = true};
+    assert_true(count_broken(&flushes, 60, "told wrong") > 0);
+    assert_true(count_broken(&letters, 60, "told wrong") > 0);
+    assert_true(count_broken(&rows, 60, "told wrong") > 0);
+}
+
 static void a_stale_worker_index_is_caught(void **state)
 {
     struct job job = lab_job("tree", "tree:b=12,d=6,seed=3,order=60", "abdada", 6);
@@ -333,7 +344,12 @@ static void faults_come_within_the_search(void **state)
         struct chaos_plan plan;
         assert_int_equal(chaos_draw(seed, &(struct chaos_wish){0}, &plan), ERR_OK);
         unsigned n = chaos_draw_faults(&plan, within, fault);
-        assert_in_range(n, 1, LAB_FAULTS_MAX);
+        unsigned drawn = 0;
+        for (unsigned kind = 0; kind < LAB_FAULT_KINDS; kind++) {
+            bool is_wired = kind == LAB_RESET || kind == LAB_HALF_OPEN || kind == LAB_DEAF;
+            drawn += chaos_has(seed, kind) && (!is_wired || plan.lab.is_wired);
+        }
+        assert_in_range(n, drawn > 0, drawn > 0 ? LAB_FAULTS_MAX : 0);
         for (unsigned i = 0; i < n; i++) {
             const struct lab_fault *f = &fault[i];
             bool of_connections =
@@ -342,11 +358,13 @@ static void faults_come_within_the_search(void **state)
                 f->kind == LAB_CUT || f->kind == LAB_DELAY || f->kind == LAB_LOSS || of_connections;
             assert_true(plan.lab.is_wired || !of_connections);
             kinds[f->kind]++;
+            assert_true(chaos_has(seed, f->kind));
             for_ever += f->lasts_ns == LAB_FOR_EVER;
             long_ones += f->lasts_ns > plan.lab.heartbeat_ms * UINT64_C(3500000);
             assert_true(f->at_ns <= within);
             assert_true(f->lasts_ns >= TEST_MS / 10);
-            assert_true(f->worker + f->workers <= plan.lab.fronts - 1 + plan.lab.workers);
+            assert_true(f->worker + f->workers <= plan.lab.fronts - 1 + plan.lab.workers +
+                                                      (of_links ? plan.lab.watchers : 0));
             assert_true(f->shard + f->shards <= plan.lab.shards);
             assert_true(of_links ? f->workers > 0 && f->shards > 0
                                  : f->workers > 0 || f->shards > 0);
@@ -371,6 +389,7 @@ int main(void)
         cmocka_unit_test(a_liar_that_garbles_says_nothing_possible),
         cmocka_unit_test(planted_faults_of_jobs_are_caught),
         cmocka_unit_test(versions_that_nobody_receives_are_caught),
+        cmocka_unit_test(watchers_notice_what_is_not_so),
         cmocka_unit_test(a_stale_worker_index_is_caught),
         cmocka_unit_test(a_job_that_lost_its_front_end_is_left),
         cmocka_unit_test(the_same_seed_draws_the_same_run),

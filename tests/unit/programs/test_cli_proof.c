@@ -465,8 +465,8 @@ static void a_file_is_continued_where_it_was_torn(void **state)
     const int file = mkstemp(path);
     assert_true(file >= 0);
     proof_head_line(&head, line);
-    assert_int_equal(proof_writer_open(&w, path, why), ERR_OK);
-    assert_int_equal(proof_writer_begin(w, 0, 0, why), ERR_OK);
+    assert_int_equal(proof_writer_open(&w, disk_of_system(), path, why), ERR_OK);
+    assert_int_equal(proof_writer_begin(w, NULL, 0, 0, why), ERR_OK);
     assert_int_equal(proof_writer_line(w, line, why), ERR_OK);
     assert_int_equal(proof_writer_flush(w, why), ERR_OK);
     for (unsigned i = 0; i < 100; i++) {
@@ -476,8 +476,8 @@ static void a_file_is_continued_where_it_was_torn(void **state)
     assert_int_equal(proof_writer_close(&w, why), ERR_OK);
     const off_t size = lseek(file, 0, SEEK_END);
     assert_int_equal(ftruncate(file, size - 1), 0);
-    assert_int_equal(proof_writer_open(&w, path, why), ERR_OK);
-    assert_int_equal(proof_writer_open(&other, path, other_why), ERR_EXIST);
+    assert_int_equal(proof_writer_open(&w, disk_of_system(), path, why), ERR_OK);
+    assert_int_equal(proof_writer_open(&other, disk_of_system(), path, other_why), ERR_EXIST);
     assert_string_equal(other_why, "another program writes it");
     assert_int_equal(proof_writer_read(w, &r, 10), ERR_FULL);
     assert_int_equal(lseek(file, 0, SEEK_END), size - 1);
@@ -491,7 +491,7 @@ static void a_file_is_continued_where_it_was_torn(void **state)
     }
     assert_int_equal(moves, 50);
     assert_int_equal(r.crc, crc);
-    assert_int_equal(proof_writer_begin(w, r.size, crc, why), ERR_OK);
+    assert_int_equal(proof_writer_begin(w, r.bytes, r.size, crc, why), ERR_OK);
     assert_int_equal(proof_writer_move(w, 50, why), ERR_OK);
     crc = proof_writer_crc(w);
     assert_int_equal(proof_writer_close(&w, why), ERR_OK);
@@ -505,7 +505,7 @@ static void a_file_is_continued_where_it_was_torn(void **state)
     proof_reader_close(&r);
     close(file);
     unlink(path);
-    assert_int_equal(proof_writer_open(&w, "/nowhere/file", why), ERR_IO);
+    assert_int_equal(proof_writer_open(&w, disk_of_system(), "/nowhere/file", why), ERR_IO);
     assert_int_equal(proof_reader_open(&r, "/nowhere/file", UINT64_MAX), ERR_IO);
 }
 
@@ -539,7 +539,7 @@ static void a_false_score_is_not_proved(void **state)
                          ERR_OK);
         job_set_namespace(&job, 0);
         assert_int_equal(engine_run(engine, &job, NULL, &result), ERR_OK);
-        assert_int_equal(prove_open(&prove, path, &head, false, why), ERR_OK);
+        assert_int_equal(prove_open(&prove, disk_of_system(), path, &head, false, why), ERR_OK);
         assert_int_equal(prove_position(prove, engine, &job, cases[i].score, why), ERR_RANGE);
         assert_non_null(strstr(why, cases[i].says));
         assert_int_equal(prove_close(&prove, why), ERR_OK);

@@ -52,7 +52,7 @@ static struct tt_scanned entry_of(uint64_t i)
 static void write_file(struct folder *f, uint64_t place, unsigned entries)
 {
     struct snapshot_writer *writer = NULL;
-    assert_int_equal(snapshot_create(&writer, f->path, place, f->why), ERR_OK);
+    assert_int_equal(snapshot_create(&writer, disk_of_system(), f->path, place, f->why), ERR_OK);
     for (unsigned i = 0; i < entries; i++) {
         struct tt_scanned entry = entry_of(i);
         assert_int_equal(snapshot_add(writer, &entry, f->why), ERR_OK);
@@ -66,7 +66,7 @@ static enum err read_file(struct folder *f, uint64_t place, unsigned entries)
 {
     struct snapshot_reader *reader = NULL;
     f->why[0] = '\0';
-    enum err err = snapshot_open(&reader, f->path, f->why);
+    enum err err = snapshot_open(&reader, disk_of_system(), f->path, f->why);
     if (err != ERR_OK) {
         assert_null(reader);
         return err;
@@ -142,7 +142,8 @@ static void the_layout_is_the_promised_one(void **state)
     static const uint8_t end[] = {0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0};
     struct snapshot_writer *writer = NULL;
     uint8_t bytes[BYTES_MAX];
-    assert_int_equal(snapshot_create(&writer, f->path, 0x0102030405060708, f->why), ERR_OK);
+    assert_int_equal(
+        snapshot_create(&writer, disk_of_system(), f->path, 0x0102030405060708, f->why), ERR_OK);
     assert_int_equal(snapshot_add(writer, &entry, f->why), ERR_OK);
     assert_int_equal(snapshot_commit(&writer, f->why), ERR_OK);
     assert_int_equal(get_bytes(f, bytes), HEADER + sizeof block + 8 + sizeof end + 8);
@@ -248,7 +249,7 @@ static void an_aborted_one_leaves_the_old_one(void **state)
     struct snapshot_writer *writer = NULL;
     struct tt_scanned entry = entry_of(77);
     write_file(f, 1, FEW);
-    assert_int_equal(snapshot_create(&writer, f->path, 2, f->why), ERR_OK);
+    assert_int_equal(snapshot_create(&writer, disk_of_system(), f->path, 2, f->why), ERR_OK);
     assert_int_equal(snapshot_add(writer, &entry, f->why), ERR_OK);
     snapshot_abort(&writer);
     snapshot_abort(&writer);
@@ -260,8 +261,8 @@ static void one_process_writes_at_a_time(void **state)
 {
     struct folder *f = *state;
     struct snapshot_writer *first = NULL, *second = NULL;
-    assert_int_equal(snapshot_create(&first, f->path, 1, f->why), ERR_OK);
-    assert_int_equal(snapshot_create(&second, f->path, 2, f->why), ERR_EXIST);
+    assert_int_equal(snapshot_create(&first, disk_of_system(), f->path, 1, f->why), ERR_OK);
+    assert_int_equal(snapshot_create(&second, disk_of_system(), f->path, 2, f->why), ERR_EXIST);
     assert_null(second);
     assert_true(is_one_line_about(f));
     assert_int_equal(snapshot_commit(&first, f->why), ERR_OK);
@@ -281,10 +282,10 @@ static void a_pipe_or_a_link_beside_is_refused(void **state)
     struct folder *f = *state;
     struct snapshot_writer *writer = NULL;
     assert_int_equal(mkfifo(f->beside, 0600), 0);
-    assert_int_equal(snapshot_create(&writer, f->path, 1, f->why), ERR_IO);
+    assert_int_equal(snapshot_create(&writer, disk_of_system(), f->path, 1, f->why), ERR_IO);
     assert_int_equal(unlink(f->beside), 0);
     assert_int_equal(symlink("/dev/null", f->beside), 0);
-    assert_int_equal(snapshot_create(&writer, f->path, 1, f->why), ERR_IO);
+    assert_int_equal(snapshot_create(&writer, disk_of_system(), f->path, 1, f->why), ERR_IO);
     assert_null(writer);
 }
 
@@ -296,12 +297,13 @@ static void what_is_no_file_is_not_replaced(void **state)
     char target[160], there[8] = "";
     snprintf(target, sizeof target, "%s.target", f->path);
     assert_int_equal(mkfifo(f->path, 0600), 0);
-    assert_int_equal(snapshot_create(&writer, f->path, 1, f->why), ERR_IO);
+    assert_int_equal(snapshot_create(&writer, disk_of_system(), f->path, 1, f->why), ERR_IO);
     assert_int_equal(unlink(f->path), 0);
     assert_int_equal(symlink(target, f->path), 0);
-    assert_int_equal(snapshot_create(&writer, f->path, 1, f->why), ERR_IO);
+    assert_int_equal(snapshot_create(&writer, disk_of_system(), f->path, 1, f->why), ERR_IO);
     assert_true(is_one_line_about(f));
-    assert_int_equal(snapshot_open(&reader, f->path, f->why), ERR_IO); /* at the start, too */
+    assert_int_equal(snapshot_open(&reader, disk_of_system(), f->path, f->why),
+                     ERR_IO); /* at the start, too */
     assert_int_not_equal(access(f->beside, F_OK), 0);
     put_bytes(target, (const uint8_t *)"x", 1);
     write_file(f, 3, FEW);
@@ -324,7 +326,7 @@ static void a_limit_of_size_is_an_error(void **state)
     small.rlim_cur = 10000;
     void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-    assert_int_equal(snapshot_create(&writer, f->path, 2, f->why), ERR_OK);
+    assert_int_equal(snapshot_create(&writer, disk_of_system(), f->path, 2, f->why), ERR_OK);
     for (unsigned i = 0; err == ERR_OK && i < SEVERAL_BLOCKS; i++) {
         struct tt_scanned entry = entry_of(i);
         err = snapshot_add(writer, &entry, f->why);
@@ -344,7 +346,7 @@ static void bad_entries_and_paths_are_refused(void **state)
         {.lower = 1, .upper = 0}, {.lower = INT16_MIN}, {.depth = SNAPSHOT_DEPTH_MAX + 1}};
     struct snapshot_writer *writer = NULL;
     struct snapshot_reader *reader = NULL;
-    assert_int_equal(snapshot_create(&writer, f->path, 1, f->why), ERR_OK);
+    assert_int_equal(snapshot_create(&writer, disk_of_system(), f->path, 1, f->why), ERR_OK);
     for (unsigned i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         assert_int_equal(snapshot_add(writer, &bad[i], f->why), ERR_RANGE);
     }
@@ -352,10 +354,11 @@ static void bad_entries_and_paths_are_refused(void **state)
     assert_int_equal(read_file(f, 1, 0), ERR_OK);
     static char path[SNAPSHOT_PATH_MAX + 1];
     memset(path, 'a', sizeof path - 1);
-    assert_int_equal(snapshot_create(&writer, path, 1, f->why), ERR_RANGE);
-    assert_int_equal(snapshot_create(&writer, "", 1, f->why), ERR_RANGE);
-    assert_int_equal(snapshot_open(&reader, path, f->why), ERR_RANGE);
-    assert_int_equal(snapshot_create(&writer, "/nowhere/at/all", 1, f->why), ERR_IO);
+    assert_int_equal(snapshot_create(&writer, disk_of_system(), path, 1, f->why), ERR_RANGE);
+    assert_int_equal(snapshot_create(&writer, disk_of_system(), "", 1, f->why), ERR_RANGE);
+    assert_int_equal(snapshot_open(&reader, disk_of_system(), path, f->why), ERR_RANGE);
+    assert_int_equal(snapshot_create(&writer, disk_of_system(), "/nowhere/at/all", 1, f->why),
+                     ERR_IO);
     assert_null(writer);
 }
 
@@ -368,7 +371,7 @@ static void a_file_that_changes_under_the_reader_is_seen(void **state)
     size_t count = 99;
     write_file(f, 1, FEW);
     size_t length = get_bytes(f, bytes);
-    assert_int_equal(snapshot_open(&reader, f->path, f->why), ERR_OK);
+    assert_int_equal(snapshot_open(&reader, disk_of_system(), f->path, f->why), ERR_OK);
     bytes[HEADER + 20] ^= 1;
     put_bytes(f->path, bytes, length);
     assert_int_equal(snapshot_next(reader, &entry, 1, &count, f->why), ERR_PROTO);
@@ -380,9 +383,9 @@ static void a_refused_file_is_set_aside(void **state)
 {
     struct folder *f = *state;
     put_bytes(f->path, (const uint8_t *)"x", 1);
-    assert_int_equal(snapshot_set_aside(f->path, f->why), ERR_OK);
+    assert_int_equal(snapshot_set_aside(disk_of_system(), f->path, f->why), ERR_OK);
     assert_int_not_equal(access(f->path, F_OK), 0);
-    assert_int_equal(snapshot_set_aside(f->path, f->why), ERR_IO);
+    assert_int_equal(snapshot_set_aside(disk_of_system(), f->path, f->why), ERR_IO);
     char bad[160];
     snprintf(bad, sizeof bad, "%s.bad", f->path);
     assert_int_equal(access(bad, F_OK), 0);

@@ -225,7 +225,7 @@ int tt_all_save(struct tt *tt)
     }
     /* Of one shard alone: it may begin with the file, and then owns these keys. */
     uint64_t place = shards == 1 ? tt_link_place(tt->link, 0) : 0;
-    if (snapshot_create(&saving.writer, c->text, place, saving.why) != ERR_OK) {
+    if (snapshot_create(&saving.writer, disk_of_system(), c->text, place, saving.why) != ERR_OK) {
         return fail(saving.why);
     }
     for (unsigned i = 0; i < shards; i++) {
@@ -329,7 +329,7 @@ int tt_all_load(struct tt *tt)
     if (miss_any(tt, "nothing was loaded")) {
         return 1;
     }
-    if (snapshot_open(&reader, tt->command.text, why) != ERR_OK) {
+    if (snapshot_open(&reader, disk_of_system(), tt->command.text, why) != ERR_OK) {
         return fail(why);
     }
     uint64_t entries = snapshot_entries(reader);

@@ -374,7 +374,8 @@ static bool open_proof(struct analyse *a)
 {
     char why[PROVE_WHY_MAX];
     const struct proof_head head = {a->proof_leaf, a->suite.count};
-    const bool is_open = prove_open(&a->prove, a->proof, &head, a->resume, why) == ERR_OK;
+    const bool is_open =
+        prove_open(&a->prove, disk_of_system(), a->proof, &head, a->resume, why) == ERR_OK;
     if (!is_open) {
         log_fail(a->program, "--proof %s: %s", a->proof, why);
     }

@@ -8,9 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <zstd.h>
 
 enum {
@@ -78,44 +75,37 @@ enum err proof_reader_of(struct proof_reader *r, const uint8_t *bytes, size_t si
     return ERR_OK;
 }
 
-static enum err read_all(FILE *file, uint64_t max, uint8_t **out, size_t *size)
+/* To the end of the file. */
+static enum err read_all(struct proof_reader *r, const struct disk_port *disk, int file,
+                         uint64_t max)
 {
-    size_t room = 1 << 16, length = 0;
-    uint8_t *bytes = malloc(room);
-    while (bytes != NULL) {
-        length += fread(bytes + length, 1, room - length, file);
-        if (length < room || length > max) {
-            break;
+    size_t room = 1 << 16;
+    ssize_t n = 1;
+    r->bytes = malloc(room);
+    while (r->bytes != NULL && n != 0 && r->size <= max) {
+        n = disk->read(disk->self, file, r->bytes + r->size, room - r->size);
+        if (n < 0 && errno != EINTR) {
+            return ERR_IO;
         }
-        uint8_t *more = realloc(bytes, room *= 2);
-        if (more == NULL) {
-            free(bytes);
+        r->size += n > 0 ? (size_t)n : 0;
+        if (r->size == room) {
+            uint8_t *more = realloc(r->bytes, room *= 2);
+            if (more == NULL) {
+                return ERR_NOMEM;
+            }
+            r->bytes = more;
         }
-        bytes = more;
     }
-    if (bytes == NULL) {
-        return ERR_NOMEM;
-    }
-    if (ferror(file) || length > max) {
-        free(bytes);
-        return ferror(file) ? ERR_IO : ERR_FULL;
-    }
-    *out = bytes;
-    *size = length;
-    return ERR_OK;
+    return r->bytes == NULL ? ERR_NOMEM : r->size > max ? ERR_FULL : ERR_OK;
 }
 
-/* Closes the file. */
-static enum err read_file(struct proof_reader *r, FILE *file, uint64_t max)
+static enum err read_file(struct proof_reader *r, const struct disk_port *disk, int file,
+                          uint64_t max)
 {
-    if (file == NULL) {
-        return ERR_IO;
-    }
     enum err err = begin(r);
-    err = err == ERR_OK ? read_all(file, max, &r->bytes, &r->size) : err;
-    const int error = errno;
-    fclose(file);
+    err = err == ERR_OK ? read_all(r, disk, file, max) : err;
     if (err != ERR_OK) {
+        const int error = errno;
         proof_reader_close(r);
         errno = error;
     }
@@ -124,7 +114,15 @@ static enum err read_file(struct proof_reader *r, FILE *file, uint64_t max)
 
 enum err proof_reader_open(struct proof_reader *r, const char *path, uint64_t max)
 {
-    return read_file(r, fopen(path, "rb"), max);
+    const struct disk_port *disk = disk_of_system();
+    const int file = disk->open(disk->self, path, O_RDONLY | O_CLOEXEC, 0);
+    const enum err err = file < 0 ? ERR_IO : read_file(r, disk, file, max);
+    if (file >= 0) {
+        const int error = errno;
+        disk->close(disk->self, file);
+        errno = error;
+    }
+    return err;
 }
 
 void proof_reader_close(struct proof_reader *r)
@@ -348,6 +346,8 @@ enum err proof_reader_head(struct proof_reader *r, struct proof_head *out, char 
 /* ---- writing ---- */
 
 struct proof_writer {
+    const struct disk_port *disk;
+    char path[DISK_PATH_MAX];
     int file;
     bool is_regular; /* is a file that has a length, and a lock; no terminal or pipe */
     bool has_failed;
@@ -367,7 +367,8 @@ static enum err failed(struct proof_writer *w, char *why)
     return ERR_IO;
 }
 
-enum err proof_writer_open(struct proof_writer **out, const char *path, char *why)
+enum err proof_writer_open(struct proof_writer **out, const struct disk_port *disk,
+                           const char *path, char *why)
 {
     struct proof_writer *w = calloc(1, sizeof *w);
     ZSTD_CCtx *zstd = ZSTD_createCCtx();
@@ -380,11 +381,14 @@ enum err proof_writer_open(struct proof_writer **out, const char *path, char *wh
         return ERR_NOMEM;
     }
     w->zstd = zstd;
-    w->file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    w->disk = disk;
+    w->file = disk->open(disk->self, path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    snprintf(w->path, sizeof w->path, "%s", path);
     struct stat is;
-    enum err err = w->file < 0 || fstat(w->file, &is) != 0 ? failed(w, why) : ERR_OK;
+    enum err err =
+        w->file < 0 || disk->fstat(disk->self, w->file, &is) != 0 ? failed(w, why) : ERR_OK;
     w->is_regular = err == ERR_OK && S_ISREG(is.st_mode);
-    if (w->is_regular && flock(w->file, LOCK_EX | LOCK_NB) != 0) {
+    if (w->is_regular && disk->lock(disk->self, w->file) != 0) {
         const bool is_locked = errno == EWOULDBLOCK;
         err = failed(w, why);
         if (is_locked) {
@@ -402,8 +406,10 @@ enum err proof_writer_open(struct proof_writer **out, const char *path, char *wh
 
 enum err proof_writer_read(struct proof_writer *w, struct proof_reader *out, uint64_t max)
 {
-    const int file = dup(w->file); /* the lock stays with the other one */
-    return file < 0 ? ERR_IO : read_file(out, fdopen(file, "rb"), max);
+    if (w->is_regular && w->disk->seek(w->disk->self, w->file, 0, SEEK_SET) < 0) {
+        return ERR_IO;
+    }
+    return read_file(out, w->disk, w->file, max);
 }
 
 bool proof_writer_began(struct proof_writer *w, const char *line, const uint8_t *bytes, size_t size)
@@ -414,15 +420,29 @@ bool proof_writer_began(struct proof_writer *w, const char *line, const uint8_t 
     return !ZSTD_isError(frame) && size < frame && memcmp(w->frame, bytes, size) == 0;
 }
 
-enum err proof_writer_begin(struct proof_writer *w, size_t keep, uint32_t crc, char *why)
+static enum err write_all(struct proof_writer *w, const uint8_t *bytes, size_t size, char *why)
 {
-    if (w->is_regular &&
-        (ftruncate(w->file, (off_t)keep) != 0 || lseek(w->file, 0, SEEK_END) < 0)) {
+    for (size_t done = 0; done < size;) {
+        const ssize_t n = w->disk->write(w->disk->self, w->file, bytes + done, size - done);
+        if (n < 0 && errno != EINTR) {
+            return failed(w, why);
+        }
+        done += n > 0 ? (size_t)n : 0;
+    }
+    return ERR_OK;
+}
+
+enum err proof_writer_begin(struct proof_writer *w, const uint8_t *bytes, size_t keep, uint32_t crc,
+                            char *why)
+{
+    const struct disk_port *disk = w->disk;
+    if (w->is_regular && (disk->truncate(disk->self, w->file, (off_t)keep) != 0 ||
+                          disk->seek(disk->self, w->file, 0, SEEK_SET) < 0)) {
         return failed(w, why);
     }
     w->crc = crc;
     w->begun_us = clock_us();
-    return ERR_OK;
+    return w->is_regular ? write_all(w, bytes, keep, why) : ERR_OK;
 }
 
 static void end_line(struct proof_writer *w)
@@ -452,15 +472,9 @@ enum err proof_writer_flush(struct proof_writer *w, char *why)
     }
     const size_t size = ZSTD_compress2(w->zstd, w->frame, sizeof w->frame, w->text, w->length);
     CHECK(!ZSTD_isError(size));
-    for (size_t done = 0; done < size;) {
-        const ssize_t n = write(w->file, w->frame + done, size - done);
-        if (n < 0 && errno != EINTR) {
-            return failed(w, why);
-        }
-        done += n > 0 ? (size_t)n : 0;
-    }
-    w->length = 0;
-    return ERR_OK;
+    const enum err err = write_all(w, w->frame, size, why);
+    w->length = err == ERR_OK ? 0 : w->length;
+    return err;
 }
 
 static enum err end_frame_if_due(struct proof_writer *w, char *why)
@@ -509,10 +523,12 @@ enum err proof_writer_close(struct proof_writer **writer, char *why)
     }
     if (w->file >= 0) {
         err = w->has_failed ? ERR_IO : proof_writer_flush(w, why);
-        if (err == ERR_OK && w->is_regular && fsync(w->file) != 0) {
+        if (err == ERR_OK && w->is_regular &&
+            (w->disk->sync(w->disk->self, w->file) != 0 ||
+             disk_sync_folder_of(w->disk, w->path) != 0)) {
             err = failed(w, why);
         }
-        if (close(w->file) != 0 && err == ERR_OK) {
+        if (w->disk->close(w->disk->self, w->file) != 0 && err == ERR_OK) {
             err = failed(w, why);
         }
     }

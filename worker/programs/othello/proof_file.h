@@ -16,6 +16,7 @@
 #ifndef WORKER_PROGRAMS_OTHELLO_PROOF_FILE_H
 #define WORKER_PROGRAMS_OTHELLO_PROOF_FILE_H
 
+#include "common/disk.h"
 #include "common/err.h"
 
 #include <stdbool.h>
@@ -87,18 +88,22 @@ enum err proof_reader_head(struct proof_reader *reader, struct proof_head *out, 
 struct proof_writer;
 
 /* Opens the file at `path`, which is made if it is not there, and keeps other writers out of it
- * until close. Nothing of it changes yet. ERR_EXIST: another program writes it; ERR_IO, ERR_NOMEM.
+ * until close. Borrows the disk. Nothing of it changes yet. ERR_EXIST: another program writes it;
+ * ERR_IO, ERR_NOMEM.
  */
-enum err proof_writer_open(struct proof_writer **out, const char *path, char *why);
+enum err proof_writer_open(struct proof_writer **out, const struct disk_port *disk,
+                           const char *path, char *why);
 /* A reader of what is in the file. Errors as of proof_reader_open. */
 enum err proof_writer_read(struct proof_writer *writer, struct proof_reader *out, uint64_t max);
 /* Whether these bytes are the beginning of what a writer that was killed writes first: the frame of
  * that line alone. */
 bool proof_writer_began(struct proof_writer *writer, const char *line, const uint8_t *bytes,
                         size_t size);
-/* The file's first `keep` bytes stay, which have a text of that checksum; what follows is cut off,
- * and written anew. ERR_IO. */
-enum err proof_writer_begin(struct proof_writer *writer, size_t keep, uint32_t crc, char *why);
+/* The file's first `keep` bytes stay, which are `bytes` and have a text of that checksum; what
+ * follows is cut off, and written anew. They are written again, too: an earlier writer may have
+ * failed to sync them, and no sync after that keeps what was not written since. ERR_IO. */
+enum err proof_writer_begin(struct proof_writer *writer, const uint8_t *bytes, size_t keep,
+                            uint32_t crc, char *why);
 /* ERR_IO: the frame was not written; every later call fails, too. */
 enum err proof_writer_line(struct proof_writer *writer, const char *line, char *why);
 enum err proof_writer_move(struct proof_writer *writer, unsigned square, char *why);
@@ -106,7 +111,7 @@ enum err proof_writer_move(struct proof_writer *writer, unsigned square, char *w
 enum err proof_writer_flush(struct proof_writer *writer, char *why);
 /* The checksum of all lines so far; ends a line of moves. */
 uint32_t proof_writer_crc(struct proof_writer *writer);
-/* Flushes, to the disk; frees and nulls in any case. Accepts a null. */
+/* Flushes, to the disk, with its name; frees and nulls in any case. Accepts a null. */
 enum err proof_writer_close(struct proof_writer **writer, char *why);
 
 /* The lines that both write and compare, without their ends. */

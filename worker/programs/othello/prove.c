@@ -186,8 +186,8 @@ static enum err resume(struct prove *p, const struct proof_head *head, size_t *k
     return p->is_read ? ERR_OK : put_line(p, line, why);
 }
 
-enum err prove_open(struct prove **out, const char *path, const struct proof_head *head,
-                    bool resumes, char *why)
+enum err prove_open(struct prove **out, const struct disk_port *disk, const char *path,
+                    const struct proof_head *head, bool resumes, char *why)
 {
     char line[PROOF_LINE_MAX];
     size_t keep = 0;
@@ -203,12 +203,12 @@ enum err prove_open(struct prove **out, const char *path, const struct proof_hea
     }
     p->leaf = head->leaf;
     p->is_read = true;
-    enum err err = proof_writer_open(&p->writer, path, why);
+    enum err err = proof_writer_open(&p->writer, disk, path, why);
     if (err == ERR_OK && resumes) {
         err = resume(p, head, &keep, &crc, why);
     }
     if (err == ERR_OK) {
-        err = proof_writer_begin(p->writer, keep, crc, why);
+        err = proof_writer_begin(p->writer, p->reader.bytes, keep, crc, why);
     }
     if (err == ERR_OK && keep == 0) {
         proof_head_line(head, line);

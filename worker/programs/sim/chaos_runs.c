@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,12 +26,12 @@ enum {
 };
 
 /* Of lab_result, added up. */
-#define FIGURES(X) \
-    X(lost)        \
-    X(lies)        \
-    X(intrusions)  \
-    X(storms)      \
-    X(downs) X(timeouts) X(expired_sessions) X(restarts) X(all_shards_dead) X(all_workers_dead)
+/* clang-format off */
+#define FIGURES(X) X(lost) X(lies) X(wants) X(starts_failed) X(letters) X(intrusions) X(storms) \
+    X(downs) X(timeouts) X(expired_sessions) X(restarts) X(all_shards_dead) X(all_workers_dead) \
+    X(kept) X(kept_failures) X(reloaded) X(refused_files) X(short_calls) X(full_disks) \
+    X(disk_errors) X(power_losses) X(spoiled_files)
+/* clang-format on */
 
 /* What a child says of a run. */
 struct report {
@@ -41,6 +42,7 @@ struct report {
     LAB_LIES(X)
 #undef X
     uint64_t nodes, trace; /* sums are the same in whatever order */
+    uint64_t simulated_ns;
     unsigned faults[LAB_FAULT_KINDS];
     bool prolonged; /* it took longer than without faults */
     char broken[CHAOS_TEXT_MAX];
@@ -63,6 +65,7 @@ struct driver {
     unsigned lanes;
     struct lane lane[LANES_MAX];
     uint64_t done, failed, prolonged, begin_us, printed_us;
+    uint64_t having[CHAOS_KINDS]; /* runs that have this kind of trouble */
     struct report sum;
 };
 
@@ -106,20 +109,38 @@ static bool read_plant(const char *text, struct lab_planted *planted)
         planted->skip_release_ppm = (uint32_t)ppm;
         return ok;
     }
-    planted->never_expire_sessions = strcmp(text, "never-expire-sessions") == 0;
-    planted->never_expire = strcmp(text, "never-expire") == 0;
-    planted->skip_stop = strcmp(text, "skip-stop") == 0;
-    planted->lose_reports = strcmp(text, "lose-reports") == 0;
-    planted->stale_index = strcmp(text, "stale-index") == 0;
-    planted->false_results = strcmp(text, "false-results") == 0;
-    planted->lose_versions = strcmp(text, "lose-versions") == 0;
-    planted->lose_rest = strcmp(text, "lose-rest") == 0;
-    planted->lose_budget = strcmp(text, "lose-budget") == 0;
-    planted->keep_half_open = strcmp(text, "keep-half-open") == 0;
-    return planted->lose_rest || planted->lose_budget || planted->keep_half_open ||
-           planted->lose_versions || planted->never_expire_sessions || planted->never_expire ||
-           planted->skip_stop || planted->lose_reports || planted->stale_index ||
-           planted->false_results;
+    const struct {
+        const char *name;
+        bool *planted;
+    } row[] = {
+        {"never-expire-sessions", &planted->never_expire_sessions},
+        {"never-expire", &planted->never_expire},
+        {"skip-stop", &planted->skip_stop},
+        {"lose-reports", &planted->lose_reports},
+        {"stale-index", &planted->stale_index},
+        {"false-results", &planted->false_results},
+        {"lose-versions", &planted->lose_versions},
+        {"half-made", &planted->half_made},
+        {"lose-flushes", &planted->lose_flushes},
+        {"stray-letters", &planted->stray_letters},
+        {"lose-rows", &planted->lose_rows},
+        {"lose-rest", &planted->lose_rest},
+        {"lose-budget", &planted->lose_budget},
+        {"keep-half-open", &planted->keep_half_open},
+        {"wall-clock", &planted->wall_clock},
+        {"compare-clocks", &planted->compare_clocks},
+        {"skip-sync", &planted->disk.skip_sync},
+        {"skip-folder-sync", &planted->disk.skip_folder_sync},
+        {"believe-sync", &planted->disk.believe_sync},
+        {"short-is-whole", &planted->disk.short_is_whole},
+        {"trust-sums", &planted->trust_sums},
+    };
+    bool is_known = false;
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        *row[i].planted = strcmp(text, row[i].name) == 0;
+        is_known = is_known || *row[i].planted;
+    }
+    return is_known;
 }
 
 static int read_wish(struct driver *d)
@@ -134,11 +155,15 @@ static int read_wish(struct driver *d)
         return options_wrong(c->program, "--seeds is A..B with A <= B, not '%s'", c->seeds);
     }
     if (c->plant != NULL && !read_plant(c->plant, &d->wish.planted)) {
-        return options_wrong(c->program,
-                             "--plant is skip-release[:PPM], never-expire-sessions, never-expire, "
-                             "skip-stop, lose-reports, stale-index, lose-versions, "
-                             "false-results, lose-rest, lose-budget or keep-half-open, not '%s'",
-                             c->plant);
+        return options_wrong(
+            c->program,
+            "--plant is skip-release[:PPM], never-expire-sessions, never-expire, "
+            "skip-stop, lose-reports, stale-index, lose-versions, "
+            "half-made, lose-flushes, stray-letters, lose-rows, "
+            "false-results, lose-rest, lose-budget, keep-half-open, "
+            "wall-clock, compare-clocks, skip-sync, skip-folder-sync, believe-sync, "
+            "short-is-whole or trust-sums, not '%s'",
+            c->plant);
     }
     if (c->algorithm != NULL) {
         d->wish.algorithm = algorithm_by_name(c->algorithm);
@@ -173,7 +198,7 @@ static struct chaos_wish wish_of(const struct driver *d, uint64_t run)
 /* A single run is described. */
 static void print_run(const struct chaos_plan *plan, const struct chaos_outcome *o)
 {
-    char text[CHAOS_TEXT_MAX];
+    char text[4 * CHAOS_TEXT_MAX];
     chaos_describe(plan, text, sizeof text);
     fprintf(stderr, "%s\n", text);
     for (unsigned i = 0; i < o->faults; i++) {
@@ -207,6 +232,7 @@ static void make_run(const struct driver *d, uint64_t run, struct report *out)
     }
     const struct lab_result *r = &outcome.faulty;
     out->nodes = outcome.sequential_nodes + outcome.faultless.sum.nodes + r->sum.nodes;
+    out->simulated_ns = outcome.sequential_ns + outcome.faultless.simulated_ns + r->simulated_ns;
     out->trace = rng_mix(outcome.faultless.trace) + rng_mix(r->trace ^ plan.seed);
 #define X(name) out->name = r->name;
     FIGURES(X)
@@ -294,10 +320,26 @@ static void command_of(const struct driver *d, uint64_t run, char *text)
 #undef ADD
 }
 
+/* Where the tests find it. */
+static void keep_failure(const struct driver *d, const char *command, const char *broken)
+{
+    if (d->chaos->failures != NULL) {
+        FILE *out = fopen(d->chaos->failures, "a");
+        if (out == NULL) {
+            log_fail(d->chaos->program, "%s: %s", d->chaos->failures, strerror(errno));
+            return;
+        }
+        const char *commit = options_about != NULL ? options_about : "";
+        fprintf(out, "%s   # %.*s: %s\n", command, (int)strcspn(commit, "\n"), commit, broken);
+        (void)log_close(d->chaos->program, out, d->chaos->failures);
+    }
+}
+
 static void print_failure(struct driver *d, uint64_t run, const char *broken)
 {
     char command[COMMAND_MAX];
     command_of(d, run, command);
+    keep_failure(d, command, broken);
     d->failed++;
     if (!d->chaos->json) {
         printf("FAILED %s   # %s\n", command, broken);
@@ -324,9 +366,13 @@ static void print_progress(struct driver *d)
     }
 }
 
-static void add_up(struct driver *d, const struct report *r)
+static void add_up(struct driver *d, uint64_t run, const struct report *r)
 {
     struct report *sum = &d->sum;
+    sum->simulated_ns += r->simulated_ns;
+    for (unsigned i = 0; i < CHAOS_KINDS; i++) {
+        d->having[i] += chaos_has(seed_of(d, run), i);
+    }
     sum->nodes += r->nodes;
     sum->trace += r->trace;
 #define X(name) sum->name += r->name;
@@ -339,6 +385,17 @@ static void add_up(struct driver *d, const struct report *r)
     for (unsigned i = 0; i < LAB_FAULT_KINDS; i++) {
         sum->faults[i] += r->faults[i];
     }
+}
+
+/* Of the runs that have ended. */
+static double cpu_seconds(void)
+{
+    struct rusage used;
+    if (getrusage(RUSAGE_CHILDREN, &used) != 0) {
+        return 0;
+    }
+    return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+           (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
 }
 
 static void print_sum(const struct driver *d)
@@ -357,10 +414,15 @@ static void print_sum(const struct driver *d)
         {"delays", r->faults[LAB_DELAY]},
         {"lossy_links", r->faults[LAB_LOSS]},
         {"upgrades", r->faults[LAB_UPGRADE]},
+        {"suspends", r->faults[LAB_SUSPEND]},
+        {"clock_jumps", r->faults[LAB_JUMP]},
         {"resets", r->faults[LAB_RESET]},
         {"half_open", r->faults[LAB_HALF_OPEN]},
         {"deaf", r->faults[LAB_DEAF]},
         {"messages_lost", r->lost},
+        {"memory_refused", r->wants},
+        {"starts_failed", r->starts_failed},
+        {"letters", r->letters},
         {"lies", r->lies},
         {"intrusions", r->intrusions},
         {"connection_storms", r->storms},
@@ -372,30 +434,49 @@ static void print_sum(const struct driver *d)
         {"timeouts", r->timeouts},
         {"all_shards_dead", r->all_shards_dead},
         {"all_workers_dead", r->all_workers_dead},
+        {"snapshots", r->kept},
+        {"snapshot_failures", r->kept_failures},
+        {"files_read", r->reloaded},
+        {"files_refused", r->refused_files},
+        {"short_calls", r->short_calls},
+        {"full_disks", r->full_disks},
+        {"disk_errors", r->disk_errors},
+        {"power_losses", r->power_losses},
+        {"files_spoiled", r->spoiled_files},
         {"prolonged", d->prolonged},
         {"nodes", r->nodes},
     };
-    struct json j;
-    if (d->chaos->json) {
-        json_begin(&j, stdout);
-    }
-    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
-        if (d->chaos->json) {
-            json_number(&j, row[i].name, (int64_t)row[i].value);
-        } else {
-            printf("%s%" PRIu64 " %s", i > 0 ? ", " : "", row[i].value, row[i].name);
-        }
-    }
-    double seconds = (double)(clock_us() - d->begin_us) / 1e6;
+    const double seconds = (double)(clock_us() - d->begin_us) / 1e6, cpu_s = cpu_seconds();
+    const double hours = (double)r->simulated_ns / 3.6e12;
     char trace[17];
     snprintf(trace, sizeof trace, "%016" PRIx64, r->trace);
-    if (d->chaos->json) {
-        json_text(&j, "trace", trace);
-        json_real(&j, "seconds", seconds);
-        json_end(&j);
-    } else {
-        printf("; trace %s; %.1f s\n", trace, seconds);
+    if (!d->chaos->json) {
+        for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+            printf("%s%" PRIu64 " %s", i > 0 ? ", " : "", row[i].value, row[i].name);
+        }
+        printf("\nruns with each kind of trouble:");
+        for (unsigned i = 0; i < CHAOS_KINDS; i++) {
+            printf("%s %" PRIu64 " %s", i > 0 ? "," : "", d->having[i], chaos_kind_name(i));
+        }
+        printf("\n%.3g simulated hours, %.3g hours of CPU time; trace %s; %.1f s\n", hours,
+               cpu_s / 3600, trace, seconds);
+        return;
     }
+    struct json j;
+    json_begin(&j, stdout);
+    for (size_t i = 0; i < sizeof row / sizeof row[0]; i++) {
+        json_number(&j, row[i].name, (int64_t)row[i].value);
+    }
+    json_object_begin(&j, "runs_with");
+    for (unsigned i = 0; i < CHAOS_KINDS; i++) {
+        json_number(&j, chaos_kind_name(i), (int64_t)d->having[i]);
+    }
+    json_object_end(&j);
+    json_real(&j, "simulated_hours", hours);
+    json_real(&j, "cpu_seconds", cpu_s);
+    json_text(&j, "trace", trace);
+    json_real(&j, "seconds", seconds);
+    json_end(&j);
 }
 
 /* ---- the loop ---- */
@@ -433,7 +514,7 @@ static void lane_read(struct driver *d, struct lane *lane)
     if (report.broken[0] != '\0') {
         print_failure(d, lane->next, report.broken);
     }
-    add_up(d, &report);
+    add_up(d, lane->next, &report);
     d->done++;
     lane->next += d->lanes;
     lane->report_us = clock_us();

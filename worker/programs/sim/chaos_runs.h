@@ -13,6 +13,7 @@ struct cli_chaos {
     const char *faults; /* random[:N] */
     const char *seeds; /* A..B; NULL: `seed` alone */
     uint64_t seed;
+    const char *failures; /* a file to which failing runs are appended */
     const char *plant; /* skip-release[:PPM] and others: chaos.c */
     const char *algorithm;
     const uint32_t *workers; /* one run each */

@@ -32,7 +32,7 @@ enum {
 struct sim {
     /* command line */
     struct cli_search search;
-    const char *select, *faults, *csv, *svg, *seeds, *plant;
+    const char *select, *faults, *csv, *svg, *seeds, *plant, *failures;
     uint32_t depth, time_ms, threads, shards, jobs, share;
     double rtt_us, jitter_us, node_us, service_us, service_operation_us, message_us, operation_us;
     double poll_us, bandwidth, loss;
@@ -181,10 +181,15 @@ static int read_options(struct sim *s, int argc, char *argv[])
         {"seeds", "A..B", "with --faults, one run a seed; failures name their command", &s->seeds,
          OPTION_TEXT},
         {"jobs", "N", "runs with faults at a time (default 1)", &s->jobs, OPTION_U32, 'j', 1, 64},
+        {"failures", "FILE",
+         "append there the command of each run that fails, with this build's commit", &s->failures,
+         OPTION_TEXT},
         {"plant", "KIND",
          "a fault of the program, to see it caught: skip-release[:PPM], never-expire-sessions, "
-         "never-expire, skip-stop, lose-reports, stale-index, lose-versions, lose-rest, "
-         "lose-budget, keep-half-open, false-results",
+         "never-expire, skip-stop, lose-reports, stale-index, lose-versions, half-made, "
+         "lose-flushes, stray-letters, lose-rows, lose-rest, "
+         "lose-budget, keep-half-open, false-results, wall-clock, compare-clocks, "
+         "skip-sync, skip-folder-sync, believe-sync, short-is-whole, trust-sums",
          &s->plant, OPTION_TEXT},
         {"csv", "FILE", "rows as CSV", &s->csv, OPTION_TEXT},
         {"svg", "FILE", "speedup and overheads against workers as a picture", &s->svg, OPTION_TEXT},
@@ -205,8 +210,8 @@ static int read_options(struct sim *s, int argc, char *argv[])
     if (status >= 0) {
         return status;
     }
-    if (s->faults == NULL && (s->seeds != NULL || s->plant != NULL)) {
-        return options_wrong(program, "--seeds and --plant go with --faults");
+    if (s->faults == NULL && (s->seeds != NULL || s->plant != NULL || s->failures != NULL)) {
+        return options_wrong(program, "--seeds, --plant and --failures go with --faults");
     }
     int limits = (s->depth != 0) + (s->time_ms != 0) + s->solve;
     if (limits > 1 || (limits == 0 && s->faults == NULL)) {
@@ -603,6 +608,7 @@ static int run_chaos(struct sim *s)
         .seeds = s->seeds,
         .seed = s->seed,
         .plant = s->plant,
+        .failures = s->failures,
         .algorithm = s->search.algorithm,
         .workers = s->count,
         .counts = s->counts,

@@ -1,0 +1,23 @@
+/* lab_watcher: programs of the virtual cluster that do not search: what people, `abdada top`,
+ * `abdada tt` and programs on libabdada do. Each is a client in a fiber, on the first host, which
+ * does one thing after the other and checks what it is told:
+ *   STATS: what a shard counts never falls while it runs;
+ *   MEMBERS: it finds itself, once, in a walk through all pages;
+ *   SCAN: its own results are as it stored them, and gone after a FLUSH;
+ *   lists of asks and peeks: what it stored answers, each in its place;
+ *   letters: are to itself, whole, and from who they say.
+ * It says BYE when the cluster's jobs have ended, and is never killed.
+ *
+ * Threads: one at a time. Memory: all in open. */
+#ifndef WORKER_LAB_LAB_WATCHER_H
+#define WORKER_LAB_LAB_WATCHER_H
+
+#include "proto/transport/shell.h"
+#include "worker/lab/world.h"
+
+enum err lab_watcher_open(struct lab_worker *w, const struct remote_shell *shell);
+void lab_watcher_close(struct lab_worker *w);
+/* In its fiber; does not return. */
+void lab_watcher_run(struct lab_worker *w);
+
+#endif
