@@ -239,7 +239,7 @@ TO_LIB := $(DESTDIR)$(LIBDIR)
 TO_DOC := $(TO)/share/doc/abdada
 ABOUT  := README.md CHANGELOG.md CITATION.cff CONTRIBUTING.md SECURITY.md LICENSE
 # At the same places below it as here, so that links between them are right.
-DOCS   := $(ABOUT) deploy/cluster.example.toml proto/PROTOCOL.md worker/lib/python/README.md $(wildcard docs/*.md docs/guides/*.md examples/*.c examples/*.py)
+DOCS   := $(ABOUT) deploy/cluster.example.toml proto/PROTOCOL.md worker/lib/python/README.md $(wildcard docs/*.md docs/guides/*.md docs/pictures/*.png examples/*.c examples/*.py)
 
 # Programs find a library where it was installed, if the system does not search there.
 RPATH := $(if $(filter /usr/lib% /usr/local/lib% /lib%,$(LIBDIR)),,-Wl$(COMMA)-rpath$(COMMA)$${libdir})

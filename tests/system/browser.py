@@ -22,6 +22,7 @@ def start():
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     state["driver"] = webdriver.Chrome(service=Service(DRIVER), options=options)
     state["driver"].set_script_timeout(30)
+    state["driver"].set_page_load_timeout(60)
     atexit.register(state["driver"].quit)
 
 
@@ -64,6 +65,23 @@ class Page:
 
     def go(self, url):
         self.driver.get(url)
+
+    def tab(self):
+        return self.driver.current_window_handle
+
+    def open_tab(self, url):
+        """Another tab, which is the one in front now."""
+        self.driver.switch_to.new_window("tab")
+        self.driver.get(url)
+        return self.tab()
+
+    def go_to_tab(self, tab):
+        self.driver.switch_to.window(tab)
+        self.driver.execute_cdp_cmd("Page.bringToFront", {})
+
+    def close_tab(self, tab):
+        self.driver.switch_to.window(tab)
+        self.driver.close()
 
     def resize(self, width, height):
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {

@@ -738,6 +738,11 @@ def what_matters_fits_80_columns():
                 of = [numbers(row, rows[members]) for row in rows[members + 1:members + 3]]
                 return all(row["NODES/s"] != "0" and row["JOB"] == job["JOB"] for row in of)
             screen.read_until(all_search, "nodes/s of the worker and of the front-end")
+            screen.read_until(lambda _: any(re.match(r"  san [A-Za-z]", row) for row in rows_of(screen)), "its line as players write it")
+        with Screen("--servers", cluster.servers, "--once", rows=10, columns=80) as screen:
+            screen.read_until(lambda seen: re.search(rb"worker +w0 .*\n", seen), "the last table, though the terminal has ten rows")
+            rows = screen.seen.decode().splitlines()
+            check(len(rows) > 10 and max(map(len, rows)) <= 80 and rows[0].startswith("top  "), rows)
         front.kill()
 
 

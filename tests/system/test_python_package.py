@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """The Python package: installed with pip beside an installed libabdada, used against real shards and workers. TAP.
 
-    BIN=build/release/bin tests/system/test_python_package.py
+    BIN=build/release/bin tests/system/test_python_package.py       WHEEL=FILE: that one is installed, made by another Python
 
 The library is that of the release build, which Python can load; shards and workers are those of BIN. Nothing comes from
 the network but the package `chess`, for the example.
@@ -21,6 +21,7 @@ import signal
 import struct
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import tempfile
 import threading
@@ -106,6 +107,10 @@ def python():
     """Of an environment of its own that has nothing of ours yet."""
     path = os.path.join(folder(), "venv")
     succeeds(sys.executable, "-m", "venv", "--system-site-packages", path)
+    if sys.prefix != sys.base_prefix:  # the packages of the environment that this runs in are not those of the system
+        here = sysconfig.get_path("purelib")
+        with open(os.path.join(path, os.path.relpath(here, sys.prefix), "here.pth"), "w", encoding="utf-8") as file:
+            file.write(here + "\n")
     return os.path.join(path, "bin/python")
 
 
@@ -118,7 +123,7 @@ def sources():
 @functools.lru_cache(None)
 def package():
     """The module abdada, installed."""
-    succeeds(python(), "-m", "pip", "install", *OPTIONS, sources(), PKG_CONFIG_PATH=library())
+    succeeds(python(), "-m", "pip", "install", *OPTIONS, os.environ.get("WHEEL") or sources(), PKG_CONFIG_PATH=library())
     where = succeeds(python(), "-c", "import sysconfig; print(sysconfig.get_path('platlib'))").strip()
     sys.path.insert(0, where)
     import abdada

@@ -24,6 +24,7 @@ from cluster import (PATIENCE, PATIENT, QUICK, SANITIZED, Process, Shard, Worker
 
 ITALIAN = "r1bqk1nr/pppp1ppp/2n5/2b1p3/2B1P3/5N2/PPPP1PPP/RNBQK2R w KQkq - 4 4"
 SEARCHED = "r4k2/pb2bp1r/1p1qp2p/3pNp2/3P1P2/2N3P1/PPP1Q2P/2KRR3 w - - 0 21"
+AFTER_LINE = "r1bqk2r/pppp1ppp/2n2n2/2b5/2BpP3/5N2/PPP2PPP/RNBQ1RK1 w kq - 0 6"  # 4. O-O Nf6 5. d4 exd4
 LONG_MS = 20000  # between heartbeats
 NASTY = "<img src=x onerror=bad()>"
 
@@ -316,15 +317,18 @@ def a_search_is_followed_and_deaths_are_seen():
             def has_speed(name):
                 text = (tile(page, name) or ("", ""))[1]
                 return "searches" in text and not re.search(r"\D0 nodes/s", text)
+            wait_until(lambda: re.search(r"[1-9]", facts(page, "#facts")["By front-end"]), "the front-end's own nodes/s")
             wait_until(lambda: all(map(has_speed, ("w0", "big", f"abdada:{front.popen.pid}"))), "nodes/s of each that searches")
             check(page.js("return document.querySelectorAll('#scores .curve, #depths .curve, #rate .curve').length") == 3, "charts")
-            page.shoot("running-light")
+            if os.environ.get("SHOTS"):
+                wait_until(lambda: page.text("#which") == "running for 8 s", "enough to be seen in the pictures")
+            page.shoot("page")
             page.prefer("dark")
-            page.shoot("running-dark")
+            page.shoot("page-dark")
             page.resize(360, 740)
             page.shoot("phone-dark")
             page.prefer("light")
-            page.shoot("phone-light")
+            page.shoot("phone")
             page.resize(1280, 900)
             for process, name in ((workers[0], "w0"), (shards[1], shards[1].address)):
                 begin = time.monotonic()
@@ -347,7 +351,7 @@ def a_search_is_followed_and_deaths_are_seen():
             check([line for line in page.texts("#log span") if line == "worker w0 is back"], "it is said, too")
             answer, = answers(front)
             wait_until(lambda: page.text("#which") == "ended", "the end of the search")
-            equal(facts(page, "#facts")["Best move"], answer["bestmove"])
+            equal(facts(page, "#facts")["Best move"], f"{answer['pv_san'][0]} ({answer['bestmove']})")
             equal(page.faults(), [])
 
 
@@ -359,22 +363,29 @@ def the_line_can_be_stepped_through():
     front = Front(shard.address, "castler", "chess", ITALIAN)
     front.report(7, 31, "e1g1 g8f6 d2d4 e5d4 e1e9 f1e1")
     with browser.Page(web.url) as page:
-        wait_until(lambda: page.texts("#line button") == ["4. e1g1", "g8f6", "5. d2d4", "e5d4"], "the line, as far as it goes")
+        wait_until(lambda: page.texts("#line button") == ["4. O-O", "Nf6", "5. d4", "exd4"], "the line, as far as it goes")
+        equal(page.js("return [...document.querySelectorAll('#line button')].map(b => b.title)"), ["e1g1", "g8f6", "d2d4", "e5d4"])
+        equal(facts(page, "#facts")["Best move"], "O-O (e1g1)")
+        equal(page.js("return document.querySelector('#shown').value"), ITALIAN, "the position that is searched")
         equal(len(pieces(page)), 32)
         page.js("document.querySelector('#stage').focus()")
         page.press("ARROW_RIGHT")
         castled = pieces(page)
         check(castled["g1"] == "w" and castled["f1"] == "w" and "e1" not in castled and "h1" not in castled, castled)
-        equal(page.text("#line [aria-current]"), "4. e1g1")
+        equal(page.text("#line [aria-current]"), "4. O-O")
         page.press("END")
         taken = pieces(page)
         check(len(taken) == 31 and taken["d4"] == "b", taken)
+        page.js("document.querySelector('#copy').click()")
+        equal(page.text("#copy"), "Copied")
+        equal(page.js("return document.querySelector('#shown').value"), AFTER_LINE, "the position that is shown")
+        page.js("document.querySelector('#stage').focus()")
         page.press("HOME")
         equal(len(pieces(page)), 32)
         page.js("document.querySelectorAll('#line button')[2].click()")
-        equal(page.text("#line [aria-current]"), "5. d2d4")
+        equal(page.text("#line [aria-current]"), "5. d4")
         front.report(8, -31000 + 6, "e1g1 g8f6 d2d3")
-        wait_until(lambda: page.texts("#line button")[-1:] == ["5. d2d3"], "another line")
+        wait_until(lambda: page.texts("#line button")[-1:] == ["5. d3"], "another line")
         check(page.text("#line [aria-current]") is None, "the line changed before where we were")
         equal(facts(page, "#facts")["Score for White"], "mate in 3, lost")
         for where in ("#facts", "#figures"):
@@ -382,11 +393,19 @@ def the_line_can_be_stepped_through():
         front.leave()
         front = Front(shard.address, "passer", "chess", "8/1P2k3/8/8/3p4/8/4P2K/8 w - - 0 40")
         front.report(9, 31000 - 5, "e2e4 d4e3 b7b8n")
-        wait_until(lambda: page.texts("#line button") == ["40. e2e4", "d4e3", "41. b7b8n"], "the next search is shown by itself")
-        page.press("ARROW_RIGHT", "ARROW_RIGHT")
+        wait_until(lambda: page.texts("#line button") == ["40. e4", "dxe3", "41. b8=N"], "the next search is shown by itself")
+        page.press("ARROW_RIGHT")
+        equal(page.js("return document.querySelector('#shown').value"), "8/1P2k3/8/8/3pP3/8/7K/8 b - e3 0 40")
+        page.press("ARROW_RIGHT")
         equal(pieces(page), {"b7": "w", "e7": "b", "e3": "b", "h2": "w"})
         page.press("ARROW_RIGHT")
         check("knight b8" in page.js("return document.querySelector('#board').getAttribute('aria-label')"))
+        front.leave()
+        front = Front(shard.address, "shuffler", "chess", "1k1r4/1p3p2/8/8/8/8/8/1R2K1R1 w GBd - 0 1")
+        front.report(9, 17, "e1g1 b8d8")
+        wait_until(lambda: page.texts("#line button") == ["1. O-O", "O-O"], "castling of Chess960")
+        page.press("ARROW_RIGHT", "ARROW_RIGHT")
+        equal(page.js("return document.querySelector('#shown').value"), "5rk1/1p3p2/8/8/8/8/8/1R3RK1 w - - 2 2")
         front.leave()
         front = Front(shard.address, "grower", "tree", "tree:b=20,d=20,seed=1")
         front.report(4, 17, "12 1 14")
@@ -490,6 +509,23 @@ def it_comes_back_by_itself():
 
 
 @needs_browser
+def seven_tabs_are_all_live():
+    """A browser has six connections to a server: a tab that nobody sees leaves its own to the others."""
+    shard = Shard(heartbeat_ms=LONG_MS)
+    web = Web(shard.address)
+    with browser.Page(web.url) as page:
+        tabs = [page.tab()] + [page.open_tab(web.url) for _ in range(6)]
+        for tab in tabs + tabs[:1]:
+            page.go_to_tab(tab)
+            wait_until(lambda: page.text("#state") == "live" and tile(page, shard.address), "live again")
+            equal(page.faults(), [])
+        equal(len([line for line in page.texts("#log span") if "gone" in line]), 0, "who lived on was not gone")
+        for tab in tabs[1:]:
+            page.close_tab(tab)
+        page.go_to_tab(tabs[0])
+
+
+@needs_browser
 def it_is_dark_or_light_as_one_likes():
     web = Web("127.0.0.1:1")
 
@@ -524,6 +560,7 @@ SHOWN = [
     what_peers_say_is_text,
     the_token_is_asked_for_and_kept_for_the_session,
     it_comes_back_by_itself,
+    seven_tabs_are_all_live,
     it_is_dark_or_light_as_one_likes,
 ]
 

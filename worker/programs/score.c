@@ -69,9 +69,14 @@ void score_line(const struct job *job, const struct search_line *line, score_lin
     write_line(job, line, job->game->format_move, word, context);
 }
 
+static bool has_san(const struct game *game)
+{
+    return game == &game_chess;
+}
+
 bool score_has_san(const struct job *job)
 {
-    return job->game == &game_chess;
+    return has_san(job->game);
 }
 
 _Static_assert((int)CHESS_SAN_MAX <= (int)GAME_MOVE_TEXT_MAX, "both ways to write a move fit");
@@ -85,6 +90,34 @@ void score_line_san(const struct job *job, const struct search_line *line, score
                     void *context)
 {
     write_line(job, line, format_san, word, context);
+}
+
+void score_text_san(const struct game *game, const char *position, const char *line, char *text,
+                    size_t size)
+{
+    char why[128], word[GAME_MOVE_TEXT_MAX], san[CHESS_SAN_MAX];
+    void *at = has_san(game) ? calloc(1, game->position_size) : NULL;
+    size_t used = 0;
+    uint16_t move;
+    int length;
+    text[0] = '\0';
+    if (at == NULL || game->parse(at, position, why, sizeof why) != ERR_OK) {
+        free(at);
+        return;
+    }
+    for (unsigned i = 0; i < SEARCH_PLY_MAX && sscanf(line, "%7s%n", word, &length) == 1; i++) {
+        if (game->parse_move(at, word, &move) != ERR_OK) {
+            break;
+        }
+        chess_san_format(at, move, san);
+        if (used + strlen(san) + 2 > size) {
+            break;
+        }
+        used += (size_t)snprintf(text + used, size - used, "%s%s", used > 0 ? " " : "", san);
+        game->make(at, move);
+        line += length;
+    }
+    free(at);
 }
 
 void score_print_word(void *context, const char *move)

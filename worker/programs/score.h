@@ -23,6 +23,12 @@ void score_line(const struct job *job, const struct search_line *line, score_lin
 bool score_has_san(const struct job *job);
 void score_line_san(const struct job *job, const struct search_line *line, score_line_word *word,
                     void *context);
+/* The same of texts that others wrote: `line` has moves in the game's text with blanks between,
+ * from `position`. Writes those of its beginning that are legal, with blanks between, as many as
+ * fit;
+ * "" where the position is none, or players of the game write no such notation. */
+void score_text_san(const struct game *game, const char *position, const char *line, char *text,
+                    size_t size);
 /* Prints " MOVE" on stdout. */
 void score_print_word(void *context, const char *move);
 

@@ -369,7 +369,11 @@ static enum search_visit search_children(struct search *s, struct node *n, uint1
     if (refuting_depth > 0 && n->ply > 0 && n->depth >= refuting_depth && children_refute(s, n)) {
         return VISIT_VALUE;
     }
-    order_moves(s, n, table_move);
+    const uint16_t prepared = prepare(s, n);
+    if (search_halted(s)) {
+        return VISIT_STOP;
+    }
+    order_moves(s, n, prepared != 0 ? prepared : table_move);
     n->has_children = true;
     const unsigned least =
         s->inflight_depth < s->divided_depth ? s->inflight_depth : s->divided_depth;
@@ -504,10 +508,7 @@ enum search_visit node_search(struct search *s, struct node *n)
             visit = VISIT_VALUE;
         } else {
             /* Step 10. The children, as the algorithm has it where they are shared. */
-            const uint16_t prepared = prepare(s, n);
-            visit = search_halted(s)
-                        ? VISIT_STOP
-                        : search_children(s, n, prepared != 0 ? prepared : answer.move);
+            visit = search_children(s, n, answer.move);
         }
     }
     n->in_flight = false;

@@ -130,15 +130,15 @@ class Bench:
         ratio = [x / y for x, y in zip(first, second)]
         return median(first), median(second), median(ratio), min(ratio), max(ratio)
 
-    def compare(self, what, a, b, aim, note="", b_over_a=False):
+    def compare(self, what, a, b, wanted, note="", b_over_a=False):
         """A row of medians of seconds and of the ratio a/b, or b/a, of the runs side by side."""
         ratio = [(y["seconds"] / x["seconds"]) if b_over_a else (x["seconds"] / y["seconds"]) for x, y in zip(a, b)]
         self.row(what, f"{median([x['seconds'] for x in a]):.2f}", f"{median([y['seconds'] for y in b]):.2f}",
-                 f"{median(ratio):.2f} ({min(ratio):.2f}-{max(ratio):.2f})", aim, note)
+                 f"{median(ratio):.2f} ({min(ratio):.2f}-{max(ratio):.2f})", wanted, note)
 
-    def row(self, what, a, b, ratio, aim, note=""):
-        self.rows.append({"what": what, "a": a, "b": b, "ratio": ratio, "aim": aim, "note": note})
-        print(f"{what:<58} {a:>12} {b:>12} {ratio:>22}  {aim:<14} {note}", flush=True)
+    def row(self, what, a, b, ratio, wanted, note=""):
+        self.rows.append({"what": what, "a": a, "b": b, "ratio": ratio, "wanted": wanted, "note": note})
+        print(f"{what:<58} {a:>12} {b:>12} {ratio:>22}  {wanted:<14} {note}", flush=True)
 
     # ---- the measurements ----
 
@@ -210,14 +210,14 @@ class Bench:
         self.helped("alone | + 1 worker, over 1 shard", ">= 1.7", False)
         self.helped("the same, no table in common (--private)", "-", True)
 
-    def helped(self, what, aim, private):
+    def helped(self, what, wanted, private):
         more = ["--private"] if private else []
         with cluster.Cluster(shards=1, workers=0) as alone, \
                 cluster.Cluster(shards=1, workers=1, private=private) as helped:
             runs = self.in_turn({"alone": self.asking(alone, *more), "helped": self.asking(helped, *more),
                                  "unrelated": self.unrelated})
         most = median([u["seconds"] / h["seconds"] for u, h in zip(runs["unrelated"], runs["helped"])])
-        self.compare(f"time to depth, s: {what}", runs["alone"], runs["helped"], aim,
+        self.compare(f"time to depth, s: {what}", runs["alone"], runs["helped"], wanted,
                      f"{most:.2f} of two unrelated processes, {self.extra(runs['alone'], runs['helped'])}, "
                      f"{self.net(runs['helped'])}")
 

@@ -38,7 +38,7 @@ def gains(time_ms, column):
             ["--runs", "1", "--time", "20"],
             [(side + cells, rf"depth in \d+ ms: {printed} .*?([+-][\d.]+) +\+-([\d.]+)", "gain") for side, printed in
              (("worker on another host", r"\+ 1 worker, no table in common"),
-              ("worker on the same host", r"\+ 1 worker of the same host"), (r"\| two threads", "2 threads"))])
+              ("worker on the same host", r"\+ 1 worker of the same host"), ("two threads, no worker", "2 threads"))])
 
 
 # NAME: (minutes, command, more of it for --quick, [(figure in README.md, figure in what the command prints, how)]). The
@@ -51,15 +51,15 @@ FIGURES: dict = {
         (r"front-end \+ worker[^|]*\| \**([\d.]+)", rf"alone \| \+ 1 worker, over 1 shard .*? {RATIO}", "ratio"),
         (r"front-end \+ worker[^|]*\| [^|;]*; \**([\d.]+)", rf"no table in common \(--private\) .*? {RATIO}", "ratio")]),
     "service": (5, bench("service"), ["--repeats", "1", "--seconds", "0.2"], [
-        (r"a shard's operations a second[^|]*\| \**([\d.]+)", rf"times Redis's atomic script +{RATIO}", "ratio"),
-        (r"a shard's operations a second[^|]*\| [^|;]*; \**([\d.]+)", rf"times the same, a batch a call +{RATIO}", "ratio")]),
+        (r"operations of a shard[^|]*\| \**([\d.]+)", rf"times Redis's atomic script +{RATIO}", "ratio"),
+        (r"operations of a shard[^|]*\| [^|;]*; \**([\d.]+)", rf"times the same, a batch a call +{RATIO}", "ratio")]),
     "othello": (2, bench("bench_othello"), ["--positions", "40-40", "--runs", "1"], [
         (r"Othello endings FFO[^|]*\| \**([\d.]+)\** s", r"one thread +([\d.]+) s", "speed"),
         (r"Othello endings FFO[^|]*\|[^|]* ([\d.]+) M nodes/s", r"one thread .* ([\d.]+) M/s", "speed")]),
     "full": gains(200, 0),
     "full-1s": gains(1000, 1),
     "weill-32": ("long", lab("weill-32"), ["--quick"], [
-        (r"32 virtual searchers are \**([\d.]+)", r"^ +28 +([\d.]+) ", "same")]),
+        (r"32 searchers on Weill's machine[^|]*\| \**([\d.]+)", r"^ +28 +([\d.]+) ", "same")]),
 }
 
 

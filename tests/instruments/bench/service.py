@@ -270,7 +270,7 @@ class Service:
         if "random" in self.runs:
             best = max(self.median(name, "ops_per_s") for name in ("random", "full") if name in self.runs)
             rows.append(("operations a second from one shard", best, f"{best:,.0f}", 5e6, 1e7, True))
-        for text, (value, shown), want, aim, more in (
+        for text, (value, shown), want, hoped, more in (
                 ("times Redis's atomic script", self.ratio("random", "script", "ops_per_s"), 25, 50, True),
                 ("times the same, a batch a call", self.ratio("random", "calls", "ops_per_s"), 25, 50, True),
                 ("Redis as the table to the same, a batch a call", self.ratio("redis", "calls", "ops_per_s"), 1, 1, True),
@@ -281,12 +281,12 @@ class Service:
                  self.ratio("table", "table", "results_ops_per_s", "bare_per_s"), 0.5, 0.5, True),
                 ("times a ZeroMQ echo's p50, a lone ask", self.ratio("lone", "lone_zmq", "p50_us"), 1.3, 1.3, False),
                 ("times its p99", self.ratio("lone", "lone_zmq", "p99_us"), 2, 2, False)):
-            rows.append((text, value, shown, want, aim, more))
+            rows.append((text, value, shown, want, hoped, more))
         print(f"\n{'wanted':<44} {'measured':>24} {'wanted':>12} {'hoped for':>12}")
-        for text, value, shown, want, aim, more in rows:
+        for text, value, shown, want, hoped, more in rows:
             if value is not None:
                 met = value >= want if more else value <= want
-                print(f"{text:<44} {shown:>24} {want:>12,g} {aim:>12,g}  {'met' if met else 'MISSED'}")
+                print(f"{text:<44} {shown:>24} {want:>12,g} {hoped:>12,g}  {'met' if met else 'MISSED'}")
 
 
 def main():

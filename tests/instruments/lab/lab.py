@@ -406,9 +406,9 @@ def network(lab):
              "MB/s of a host's network card, both directions; busiest: the mean of the busiest one's over all searches"]
     names = {8: "8 threads a host", 1: "1 thread a host"}
     rows, points = [], [(name, False, 1, 1.0) for name in names.values()]
-    for h, t, rtt, wanted, aim in NETWORK_CLUSTERS:
+    for h, t, rtt, wanted, hoped in NETWORK_CLUSTERS:
         row = net.row(every, h, t, **{"rtt-us": rtt})
-        rows.append(row[:2] + [rtt] + row[2:] + lab.pick([wanted, aim], [None, None]))
+        rows.append(row[:2] + [rtt] + row[2:] + lab.pick([wanted, hoped], [None, None]))
         points.append((names[t] + (f", {rtt} us" if rtt != 100 else ""), False, h * t, row[2]))
     head = NETWORK_HEAD[:2] + ["round trip us"] + NETWORK_HEAD[2:]
     lab.report.table("network", "A local network at today's node speed: speedup over one searcher", notes,

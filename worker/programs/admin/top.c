@@ -128,9 +128,9 @@ static void page_begin(struct page *p)
     p->live = atomic_load(&is_screen);
     p->columns = LINE_ROOM - 1;
     p->rows = 0;
-    if (p->live && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
         p->columns = size.ws_col < LINE_ROOM ? size.ws_col : LINE_ROOM - 1;
-        p->rows = size.ws_row;
+        p->rows = p->live ? size.ws_row : 0;
     }
     p->narrow = p->columns < WIDE;
 }
@@ -282,13 +282,19 @@ static void show_faults(struct page *p, const struct watch_shard *s)
 }
 
 /* A game that this build does not know has plain numbers. */
-static void score_of(const struct watch_job *j, char *text, size_t size)
+static void show_line(struct page *p, const struct watch_job *j)
 {
+    char score[16], san[WATCH_LINE_MAX] = "";
     const struct game *game = games_by_name(j->game);
     if (game != NULL) {
-        score_text(game, j->score, text, size);
+        score_text(game, j->score, score, sizeof score);
+        score_text_san(game, j->position, j->line, san, sizeof san);
     } else {
-        snprintf(text, size, "%d", j->score);
+        snprintf(score, sizeof score, "%d", j->score);
+    }
+    line(p, "  depth %u  score %s  %s", j->reached, score, j->line);
+    if (san[0] != '\0') {
+        line(p, "  san %s", san);
     }
 }
 
@@ -304,32 +310,31 @@ static void show_cost(struct page *p, const char *whose, const struct watch_work
 
 static void show_jobs(struct page *p, const struct watch_view *v)
 {
-    char age[16], nodes[16], rate[16], score[16];
+    char age[16], nodes[16], rate[16];
     if (v->jobs > 0 && p->narrow) {
         line(p, "%s", "");
         line(p, "%-16s %-16s %6s %7s %7s %8s %s", "JOB", "OWNER", "AGE", "WORKERS", "DEPTH",
              "NODES/s", "ALGORITHM");
     } else if (v->jobs > 0) {
         line(p, "%s", "");
-        line(p, "%-16s %-16s %-12s %7s %7s %7s %6s %8s %8s %-12s %s", "JOB", "OWNER", "USER", "AGE",
-             "WORKERS", "DEPTH", "SHARDS", "NODES", "NODES/s", "ALGORITHM", "POSITION");
+        line(p, "%-16s %-16s %-12s %7s %7s %7s %6s %8s %8s %s", "JOB", "OWNER", "USER", "AGE",
+             "WORKERS", "DEPTH", "SHARDS", "NODES", "NODES/s", "ALGORITHM");
     }
     for (const struct watch_job *j = v->job; j < v->job + v->jobs; j++) {
         if (p->narrow) {
             line(p, "%016" PRIx64 " %-16.16s %6s %7u %3u/%-3u %8s %.12s", j->job, j->owner,
                  short_time(j->age_ms, age), j->workers, j->reached, j->depth,
                  short_number(j->work.nodes_per_s, rate), j->algorithm);
-            line(p, "  %s %s", j->game, j->position);
         } else {
-            line(p, "%016" PRIx64 " %-16.16s %-12.12s %7s %7u %3u/%-3u %6u %8s %8s %-12.12s %s %s",
-                 j->job, j->owner, j->user, short_time(j->age_ms, age), j->workers, j->reached,
-                 j->depth, count_bits(j->shards), short_number((double)j->work.nodes, nodes),
-                 short_number(j->work.nodes_per_s, rate), j->algorithm, j->game, j->position);
+            line(p, "%016" PRIx64 " %-16.16s %-12.12s %7s %7u %3u/%-3u %6u %8s %8s %s", j->job,
+                 j->owner, j->user, short_time(j->age_ms, age), j->workers, j->reached, j->depth,
+                 count_bits(j->shards), short_number((double)j->work.nodes, nodes),
+                 short_number(j->work.nodes_per_s, rate), j->algorithm);
         }
+        line(p, "  %s %s", j->game, j->position);
         show_cost(p, "", &j->work);
         if (j->reached > 0) {
-            score_of(j, score, sizeof score);
-            line(p, "  depth %u  score %s  %s", j->reached, score, j->line);
+            show_line(p, j);
         }
     }
 }
@@ -341,7 +346,7 @@ static void show_hosts(struct page *p, const struct watch_view *v)
     if (v->hosts > 0) {
         line(p, "%s", "");
         line(p, "%-*s %4s %8s %8s %5s %8s %8s %8s", width, "HOST", "SESS", "NODES", "NODES/s",
-             "TALK%", "ASKS", "SENT", "RECEIVED");
+             "TALK%", "ASKS", "SENT B", "RECV B");
     }
     for (const struct watch_host *h = v->host; h < v->host + v->hosts; h++) {
         line(p, "%-*.*s %4u %8s %8s %5.1f %8s %8s %8s", width, width, h->name, h->sessions,
@@ -361,7 +366,8 @@ static void show_members(struct page *p, const struct watch_view *v)
     } else if (v->members > 0) {
         line(p, "%s", "");
         line(p, "%-7s %-31s %-12s %6s %7s %8s %5s %5s %8s %8s %8s %s", "ROLE", "NAME", "USER",
-             "SHARDS", "SILENT", "NODES/s", "WAIT%", "TALK%", "ASKS/s", "SENT/s", "RECV/s", "JOB");
+             "SHARDS", "SILENT", "NODES/s", "WAIT%", "TALK%", "ASKS/s", "SENT B/s", "RECV B/s",
+             "JOB");
     }
     for (const struct watch_member *m = v->member; m < v->member + v->members; m++) {
         snprintf(job, sizeof job, m->job != 0 ? "%016" PRIx64 : "-", m->job);
@@ -505,7 +511,7 @@ static void show_service(struct page *p, const struct watch_view *v, const char 
         return;
     }
     line(p, "%-24s %-4s %7s %7s %4s %4s %5s %4s %8s %6s %7s %8s %8s %5s %5s", "SHARD", "", "AGE",
-         "RTT ms", "WORK", "FRNT", "SESS", "JOBS", "INFLIGHT", "FILL", "MEMORY", "OPS/s", "ASKS/s",
+         "RTT ms", "WORK", "FRNT", "SESS", "JOBS", "INFLIGHT", "FILL", "MEM B", "OPS/s", "ASKS/s",
          "CUT%", "BUSY%");
     for (unsigned i = 0; i < v->shards; i++) {
         show_shard(p, &v->shard[i]);

@@ -73,6 +73,11 @@ static void put_job(struct json *j, const struct watch_job *job)
         json_text(j, "score_kind", game != NULL ? score_kind(game, job->score, &value) : "");
         json_number(j, "score", value);
         json_text(j, "line", job->line);
+        if (game != NULL) {
+            char san[WATCH_LINE_MAX];
+            score_text_san(game, job->position, job->line, san, sizeof san);
+            json_text(j, "line_san", san);
+        }
     }
 }
 
