@@ -230,7 +230,7 @@ static void versions_that_nobody_receives_are_caught(void **state)
     options.planted.lose_versions = true;
     assert_true(lab_do(&options).unconnected > 0);
     job_free(&job);
-    assert_true(count_broken(&(struct chaos_wish){.planted.lose_versions = true}, 20,
+    assert_true(count_broken(&(struct chaos_wish){.planted.lose_versions = true}, 40,
                              "without a session") > 0);
 }
 

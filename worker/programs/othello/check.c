@@ -24,10 +24,10 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <time.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static const char program[] = "abdada check";
 
@@ -296,7 +296,7 @@ static void solve_over_cluster(struct check *c)
 {
     pthread_t thread[THREADS_MAX];
     pthread_mutex_init(&c->lock, NULL);
-    pthread_condattr_t monotonic; /* nobody waits by the wall clock */
+    pthread_condattr_t monotonic; /* as everywhere: nothing waits by the wall clock */
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&c->changed, &monotonic);
