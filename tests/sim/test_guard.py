@@ -40,7 +40,7 @@ NO_LATENCY = PERFECT | {"workers": 128}
 WORKLOADS = (
     ("Weill's machine, 32 workers, abdada", WEILL, CHESS, 1),
     ("LAN of 4 x 8, Othello endings, abdada",
-     HOSTS | {"game": "othello", "solve": True, "node-us": ENDING_NODE_US}, ENDINGS, 3),
+     HOSTS | {"game": "othello", "solve": True, "loose": True, "node-us": ENDING_NODE_US}, ENDINGS, 3),
     ("LAN of 4 x 8, ybwc", HOSTS | {"algorithm": "ybwc", "depth": 6}, CHESS, 1),
     ("Weill's machine, 32 workers, ybwc", WEILL | {"algorithm": "ybwc"}, CHESS[:3], 1),
     ("Weill's machine, 32 workers, lazy", WEILL | {"algorithm": "lazy"}, CHESS, 1),
