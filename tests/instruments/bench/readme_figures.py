@@ -43,7 +43,7 @@ def gains(time_ms, column):
 
 # NAME: (minutes, command, more of it for --quick, [(figure in README.md, figure in what the command prints, how)]). The
 # first group of a pattern is the figure; the second and third of what is printed are the range, or of a gain the second is
-# its error. how: ratio, gain, same, speed.
+# its error. how: ratio, gain, same.
 FIGURES: dict = {
     "threads": (30, bench("bench_search", "--only", "threads", "--depth", "9"), ["--depth", "6", "--runs", "1"], [
         (r"two threads to one[^|]*\| \**([\d.]+)", rf"1 \| 2 threads, abdada  .*? {RATIO}", "ratio")]),
@@ -54,8 +54,7 @@ FIGURES: dict = {
         (r"operations of a shard[^|]*\| \**([\d.]+)", rf"times Redis's atomic script +{RATIO}", "ratio"),
         (r"operations of a shard[^|]*\| [^|;]*; \**([\d.]+)", rf"times the same, a batch a call +{RATIO}", "ratio")]),
     "othello": (2, bench("bench_othello"), ["--positions", "40-40", "--runs", "1"], [
-        (r"Othello endings FFO[^|]*\| \**([\d.]+)\** s", r"one thread +([\d.]+) s", "speed"),
-        (r"Othello endings FFO[^|]*\|[^|]* ([\d.]+) M nodes/s", r"one thread .* ([\d.]+) M/s", "speed")]),
+        (r"Othello endings FFO #40 to #44[^|]*\| \**([\d.]+)", r"one thread .*? ([\d.]+) Mnodes", "same")]),
     "full": gains(200, 0),
     "full-1s": gains(1000, 1),
     "weill-32": ("long", lab("weill-32"), ["--quick"], [
@@ -70,9 +69,7 @@ def in_readme(pattern):
 
 
 def judge(said, values, how):
-    """Whether what was measured is what README.md says; None: nobody can tell."""
-    if how == "speed":
-        return None
+    """Whether what was measured is what README.md says."""
     if how == "gain":
         return abs(float(said) - float(values[0])) <= 1.5 * float(values[1])
     low, high = (float(value) for value in (values[1:] if len(values) == 3 else values * 2))
