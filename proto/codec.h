@@ -55,6 +55,7 @@ enum proto_job_flag {
     PROTO_JOB_FULL = 2, /* forward pruning allowed (selection "full") */
     PROTO_JOB_WAITS = 4, /* wait for each answer instead of searching on meanwhile */
     PROTO_JOB_BAG = 16, /* many positions, which letters bring; the job's is the first of them */
+    PROTO_JOB_KEEPS_ENDINGS = 32, /* results of small endings are wanted in the table */
 };
 
 enum proto_job_state {

@@ -136,7 +136,8 @@ struct proto_job_post job_to_wire(const struct job *job)
         .namespace_id = job->namespace_id,
         .algorithm = proto_text_of(job->algorithm->name),
         .flags = (job->strict ? PROTO_JOB_STRICT : 0) | (job->full ? PROTO_JOB_FULL : 0) |
-                 (job->waits ? PROTO_JOB_WAITS : 0) | (job->has_bag ? PROTO_JOB_BAG : 0),
+                 (job->waits ? PROTO_JOB_WAITS : 0) | (job->has_bag ? PROTO_JOB_BAG : 0) |
+                 (job->keeps_endings ? PROTO_JOB_KEEPS_ENDINGS : 0),
         .depth = job->depth,
         .remote_depth = job->remote_depth,
         .time_ms = job->time_ms,
@@ -193,6 +194,7 @@ enum err job_from_wire(const struct proto_job *message, struct job *out, char *w
     job.strict = message->flags & PROTO_JOB_STRICT;
     job.full = message->flags & PROTO_JOB_FULL;
     job.waits = message->flags & PROTO_JOB_WAITS;
+    job.keeps_endings = message->flags & PROTO_JOB_KEEPS_ENDINGS;
     job.depth = message->depth == PROTO_NO_LIMIT ? SEARCH_DEPTH_MAX : message->depth;
     job.remote_depth = message->remote_depth;
     job.time_ms = message->time_ms;

@@ -21,6 +21,7 @@ struct job {
     bool strict, full;
     bool waits; /* for every answer of a shard, instead of searching on meanwhile */
     bool has_bag; /* of positions, which letters bring (bag_core.h); its own is the first of them */
+    bool keeps_endings; /* search_options */
     uint8_t depth; /* 1..SEARCH_DEPTH_MAX */
     uint8_t remote_depth; /* PROTO_REMOTE_DEPTH_AUTO or a depth */
     uint32_t time_ms; /* 0: no limit */
@@ -33,7 +34,6 @@ struct job {
     uint16_t root_move[GAME_MOVES_MAX]; /* searched at the root; legal */
     unsigned root_moves; /* 0: all */
     unsigned lines; /* lines of the best moves; 0: one */
-    bool keeps_endings; /* search_options */
     uint32_t alone_ms; /* so long its search needs no shards: remote_keep_alone */
     bool is_next; /* a position of a bag after another one: the shards know the namespace */
 };

@@ -173,10 +173,17 @@ static bool count_solved(void *self, unsigned nodes)
     return !search_halted(s);
 }
 
+/* Whether its algorithm puts off what others are in. */
+static bool puts_off(const struct search *s)
+{
+    const struct algorithm *a = s->options.algorithm;
+    return a->counts_inflight && a->search_children != children_in_order;
+}
+
 static enum game_piece exact_piece(const struct search *s)
 {
     const bool is_alone = s->inflight_depth == UINT8_MAX,
-               is_together = s->table.peek_ahead == NULL && s->options.algorithm->counts_inflight;
+               is_together = s->table.peek_ahead == NULL && puts_off(s);
     return s->options.keeps_endings  ? GAME_PIECE_KEPT
            : is_alone || is_together ? GAME_PIECE_TOGETHER
                                      : GAME_PIECE;
@@ -213,7 +220,7 @@ static bool call_solver(struct search *s, const struct node *n, bool selective, 
         .self = s,
         .memory = s->solver,
         .is_selective = selective,
-        .divides = s->options.searchers > 1 && s->options.algorithm->counts_inflight,
+        .divides = s->options.searchers > 1 && puts_off(s),
         .count_nodes = s->options.poll_nodes,
         .count = count_solved,
     };
@@ -232,7 +239,8 @@ static enum search_visit solve(struct search *s, struct node *n)
 }
 
 /* The move to try first in an exact node above the pieces: that of a selective search of the node
- * in its window, which costs a small part of it. 0: there is none. */
+ * in its window, which costs a small part of it; of one that fails low, too, as its moves are
+ * ordered by the same search. 0: there is none. */
 static uint16_t prepare(struct search *s, struct node *n)
 {
     int value;

@@ -30,8 +30,8 @@ struct search_options {
     const struct algorithm *algorithm;
     bool strict; /* value = f(position, depth): see design section 4 */
     bool full; /* forward pruning and reductions */
-    bool keeps_endings; /* set where the table is asked for endings afterwards: one or two
-                           searchers, too, solve as small ones as many do (game.solves) */
+    bool keeps_endings; /* set where the table is asked for endings afterwards: pieces that the
+                           game solves are the smallest (GAME_PIECE_KEPT) */
     uint16_t slot; /* names this searcher within its session */
     unsigned searchers; /* with this one's table, in this process; 0: not known */
     unsigned number; /* among those that search the job: 0 is the front-end's first, then its other

@@ -481,7 +481,7 @@ static void threads_share_a_memory(void **state)
     each_problem("tests/data/othello/ffo-1-19.obf", 15, check_divided);
 }
 
-/* What others are said to be in costs order, not truth: here every bucket says so, for ever. */
+/* What others are said to be in costs order, not truth: here every bucket says so of some board. */
 static void what_the_dead_were_in_changes_no_value(void **state)
 {
     (void)state;

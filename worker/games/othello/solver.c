@@ -175,7 +175,12 @@ static inline bool is_busy(const struct search *search, struct othello_board boa
 static inline void set_busy(const struct search *search, struct othello_board board, bool begins)
 {
     const uint64_t hash = hash_of(board);
-    WRITE(bucket_at(search, hash)->busy, begins ? busy_byte(hash) : 0);
+    struct bucket *bucket = bucket_at(search, hash);
+    if (begins) {
+        WRITE(bucket->busy, busy_byte(hash));
+    } else if (READ(bucket->busy) == busy_byte(hash)) {
+        WRITE(bucket->busy, 0);
+    }
 }
 
 /* ---- the order of moves ---- */
@@ -441,7 +446,8 @@ static int null_window(struct search *search, struct othello_board board, uint64
         find_answers(list, n);
     }
     if (empties >= PREPARED_EMPTIES && search->doubt == 0 &&
-        (found.doubt == 0 || (found.lower <= alpha && found.upper > alpha))) {
+        (found.doubt == 0 ? found.move == OTHELLO_NO_MOVE
+                          : found.lower <= alpha && found.upper > alpha)) {
         search->doubt = 1;
         (void)null_window(search, board, moves, empties, alpha);
         search->doubt = 0;
