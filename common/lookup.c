@@ -188,17 +188,13 @@ static void *run(void *context)
 struct lookup *lookup_begin(const struct options_host_port *at, bool tries)
 {
     struct lookup *l = calloc(1, sizeof *l);
-    pthread_condattr_t monotonic;
     pthread_t thread;
     if (l == NULL) {
         return NULL;
     }
     l->at = *at;
     l->tries = tries;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&l->done, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    clock_open_condition(&l->done);
     pthread_mutex_init(&l->lock, NULL);
     if (atomic_fetch_add(&under_way, 1) >= LOOKUPS_MAX || !signals_create_thread(&thread, run, l)) {
         atomic_fetch_sub(&under_way, 1);
@@ -212,11 +208,8 @@ struct lookup *lookup_begin(const struct options_host_port *at, bool tries)
 bool lookup_wait(struct lookup *l, unsigned wait_ms)
 {
     uint64_t at_us = clock_us() + wait_ms * UINT64_C(1000);
-    struct timespec at = {.tv_sec = (time_t)(at_us / 1000000),
-                          .tv_nsec = (long)(at_us % 1000000) * 1000};
     pthread_mutex_lock(&l->lock);
-    while (!l->is_done && wait_ms > 0 &&
-           pthread_cond_timedwait(&l->done, &l->lock, &at) != ETIMEDOUT) {
+    while (!l->is_done && wait_ms > 0 && clock_wait(&l->done, &l->lock, at_us)) {
     }
     bool is_done = l->is_done;
     pthread_mutex_unlock(&l->lock);

@@ -99,10 +99,7 @@ static void *end_late_ones(void *self)
             pthread_cond_wait(&v->changed, &v->lock);
             continue;
         }
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += EVERY_S;
-        pthread_cond_timedwait(&v->changed, &v->lock, &until);
+        (void)clock_wait(&v->changed, &v->lock, clock_us() + EVERY_S * UINT64_C(1000000));
         end_late(v, clock_us());
     }
     pthread_mutex_unlock(&v->lock);
@@ -181,17 +178,13 @@ void visitors_leave(struct visitors *v, struct visitor *visitor)
 enum err visitors_open(struct visitors **out, const struct visitors_limits *limits)
 {
     struct visitors *v = calloc(1, sizeof *v);
-    pthread_condattr_t monotonic;
     if (v == NULL) {
         return ERR_NOMEM;
     }
     v->limits = *limits;
     TAILQ_INIT(&v->list);
     pthread_mutex_init(&v->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&v->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    clock_open_condition(&v->changed);
     if (pthread_create(&v->thread, NULL, end_late_ones, v) != 0) {
         pthread_cond_destroy(&v->changed);
         pthread_mutex_destroy(&v->lock);

@@ -4,7 +4,6 @@
 #include "common/log.h"
 #include "common/signals.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,10 +35,8 @@ static bool is_ending(const struct backing *b)
 static void rest(struct backing *b, uint64_t us)
 {
     uint64_t at_us = clock_us() + us;
-    struct timespec at = {.tv_sec = (time_t)(at_us / 1000000),
-                          .tv_nsec = (long)(at_us % 1000000) * 1000};
     pthread_mutex_lock(&b->mutex);
-    while (!is_ending(b) && pthread_cond_timedwait(&b->wake, &b->mutex, &at) != ETIMEDOUT) {
+    while (!is_ending(b) && clock_wait(&b->wake, &b->mutex, at_us)) {
     }
     pthread_mutex_unlock(&b->mutex);
 }
@@ -314,12 +311,8 @@ enum err backing_open(struct backing *b, const struct backing_options *options)
     if (b->shard == NULL) {
         return ERR_NOMEM;
     }
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&b->mutex, NULL);
-    pthread_cond_init(&b->wake, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    clock_open_condition(&b->wake);
     redis_address_text(options->address, b->where);
     name_shards(b);
     enum err err = open_link(b, why);

@@ -4,7 +4,6 @@
 #include "common/log.h"
 #include "common/signals.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,12 +37,8 @@ enum err keep_files_open(struct keep_files *s, const struct keep_files_options *
     if (s->file == NULL) {
         return ERR_NOMEM;
     }
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&s->mutex, NULL);
-    pthread_cond_init(&s->wake, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    clock_open_condition(&s->wake);
     for (unsigned i = 0; err == ERR_OK && i < options->shards; i++) {
         err = open_one(s, i);
     }
@@ -81,10 +76,8 @@ void keep_files_fill(struct keep_files *s, unsigned shard, struct tt_results *re
 static bool rest(struct keep_files *s, uint64_t us)
 {
     uint64_t at_us = clock_us() + us;
-    struct timespec at = {.tv_sec = (time_t)(at_us / 1000000),
-                          .tv_nsec = (long)(at_us % 1000000) * 1000};
     pthread_mutex_lock(&s->mutex);
-    while (!s->is_ending && pthread_cond_timedwait(&s->wake, &s->mutex, &at) != ETIMEDOUT) {
+    while (!s->is_ending && clock_wait(&s->wake, &s->mutex, at_us)) {
     }
     bool is_ending = s->is_ending;
     pthread_mutex_unlock(&s->mutex);
@@ -111,12 +104,9 @@ static void write_if_changed(struct keep_files *s, struct keep_file *file, bool 
 /* Until it is time; false: the end was asked for. */
 static bool wait_for_turn(struct keep_files *s)
 {
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    at.tv_sec += s->options.every_s;
+    const uint64_t at_us = clock_us() + s->options.every_s * UINT64_C(1000000);
     pthread_mutex_lock(&s->mutex);
-    while (!s->is_ending && !s->is_wanted &&
-           pthread_cond_timedwait(&s->wake, &s->mutex, &at) != ETIMEDOUT) {
+    while (!s->is_ending && !s->is_wanted && clock_wait(&s->wake, &s->mutex, at_us)) {
     }
     s->is_wanted = false;
     bool goes_on = !s->is_ending;

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
     PROGRESS_EVERY_US = 1000000,
@@ -338,12 +337,7 @@ static bool poll_thread(void *self, struct search *search)
 
 static void wait_for_change(struct bag_run *r, unsigned ms)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += ms * 1000000L;
-    until.tv_sec += until.tv_nsec / 1000000000L;
-    until.tv_nsec %= 1000000000L;
-    (void)pthread_cond_timedwait(&r->changed, &r->lock, &until);
+    (void)clock_wait(&r->changed, &r->lock, clock_us() + ms * UINT64_C(1000));
 }
 
 /* The next position for that thread; BAG_NONE: there will be none. `is_shared`: others search it.
@@ -644,11 +638,7 @@ static enum err open_run(struct bag_run *r, struct engine *e, const struct engin
     r->bag = bag;
     r->room = bag->count < ENGINE_BAG_ROOM ? bag->count : ENGINE_BAG_ROOM;
     pthread_mutex_init(&r->lock, NULL);
-    pthread_condattr_t monotonic; /* else a jump of the wall clock would stop the run */
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&r->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    clock_open_condition(&r->changed);
     r->answer = calloc(r->room, sizeof *r->answer);
     r->thread = calloc(e->options.threads, sizeof *r->thread);
     r->seen = calloc(1, bag->common->game->position_size);

@@ -9,11 +9,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
-    WAIT_NS = 5000000,
-    SECOND_NS = 1000000000,
+    WAIT_US = 5000,
     WAIT_MS = 5,
     WAIT_WITH_NEIGHBOURS_MS = 1, /* whose messages wait meanwhile */
     FIRST_MS = 50,
@@ -189,14 +187,12 @@ static bool port_receive(void *self, struct peer_message *out)
 
 static void wait_for_thread(struct mailbox *box)
 {
-    const uint64_t until_ns = clock_ns() + WAIT_NS;
-    const struct timespec until = {.tv_sec = (time_t)(until_ns / SECOND_NS),
-                                   .tv_nsec = (long)(until_ns % SECOND_NS)};
-    int late = 0;
+    const uint64_t until_us = clock_us() + WAIT_US;
+    bool is_late = false;
     pthread_mutex_lock(&box->lock);
-    while (late == 0 && !box->woken &&
+    while (!is_late && !box->woken &&
            atomic_load_explicit(&box->count, memory_order_relaxed) == 0) {
-        late = pthread_cond_timedwait(&box->came, &box->lock, &until);
+        is_late = !clock_wait(&box->came, &box->lock, until_us);
     }
     box->woken = false;
     pthread_mutex_unlock(&box->lock);
@@ -226,21 +222,17 @@ static uint64_t port_now_us(void *self)
 
 enum err mailboxes_open(struct mailboxes **out, unsigned count, bool owns_root)
 {
-    pthread_condattr_t monotonic; /* else a jump of the wall clock back would stop the search */
     struct mailboxes *all = calloc(1, sizeof *all + count * sizeof all->at[0]);
     if (all == NULL) {
         return ERR_NOMEM;
     }
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     for (unsigned i = 0; i < count; i++) {
         struct mailbox *box = &all->at[i];
         pthread_mutex_init(&box->lock, NULL);
-        pthread_cond_init(&box->came, &monotonic);
+        clock_open_condition(&box->came);
         all->count = i + 1;
         box->peer = malloc(MAILBOX_PEERS_MAX * sizeof *box->peer);
         if (peers_open_work(&box->peers) != ERR_OK || box->peer == NULL) {
-            pthread_condattr_destroy(&monotonic);
             mailboxes_close(&all);
             return ERR_NOMEM;
         }
@@ -256,7 +248,6 @@ enum err mailboxes_open(struct mailboxes **out, unsigned count, bool owns_root)
                                        .wait = port_wait,
                                        .now_us = port_now_us};
     }
-    pthread_condattr_destroy(&monotonic);
     *out = all;
     return ERR_OK;
 }

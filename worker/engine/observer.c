@@ -3,7 +3,6 @@
 #include "common/clock.h"
 #include "common/signals.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -160,14 +159,10 @@ static void *run(void *context)
 enum err observer_open(struct observer **out)
 {
     struct observer *o = calloc(1, sizeof *o);
-    pthread_condattr_t monotonic;
     if (o == NULL) {
         return ERR_NOMEM;
     }
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&o->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    clock_open_condition(&o->changed);
     pthread_mutex_init(&o->lock, NULL);
     *out = o;
     return ERR_OK;
@@ -196,13 +191,11 @@ void observer_begin(struct observer *o, const struct engine_observer *to)
 bool observer_end(struct observer *o, unsigned wait_ms)
 {
     uint64_t at_us = clock_us() + wait_ms * UINT64_C(1000);
-    struct timespec at = {.tv_sec = (time_t)(at_us / 1000000),
-                          .tv_nsec = (long)(at_us % 1000000) * 1000};
     if (o->has_thread) {
         pthread_mutex_lock(&o->lock);
         o->is_ending = true;
         pthread_cond_broadcast(&o->changed);
-        while (!o->has_ended && pthread_cond_timedwait(&o->changed, &o->lock, &at) != ETIMEDOUT) {
+        while (!o->has_ended && clock_wait(&o->changed, &o->lock, at_us)) {
         }
         bool has_ended = o->has_ended;
         pthread_mutex_unlock(&o->lock);

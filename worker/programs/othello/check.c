@@ -27,7 +27,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static const char program[] = "abdada check";
 
@@ -296,11 +295,7 @@ static void solve_over_cluster(struct check *c)
 {
     pthread_t thread[THREADS_MAX];
     pthread_mutex_init(&c->lock, NULL);
-    pthread_condattr_t monotonic; /* as everywhere: nothing waits by the wall clock */
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&c->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    clock_open_condition(&c->changed);
     while (c->solvers < c->threads &&
            pthread_create(&thread[c->solvers], NULL, solve_agains, c) == 0) {
         c->solvers++;
