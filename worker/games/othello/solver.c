@@ -252,6 +252,34 @@ static inline void take_best(struct move *list, unsigned i, unsigned n)
     list[i] = move;
 }
 
+/* The moves of a node in the order in which they are searched: the best first; where others search
+ * the tree, too, those but the first that somebody is in come after all others. */
+struct turns {
+    unsigned moves;
+    bool divides;
+    unsigned next, deferred;
+    unsigned char later[MOVES_MAX];
+};
+
+/* The place of the next move in the list; false: there is none. */
+static inline bool next_turn(const struct search *search, struct turns *turns, struct move *list,
+                             unsigned *place)
+{
+    while (turns->next < turns->moves) {
+        *place = turns->next++;
+        take_best(list, *place, turns->moves);
+        if (!turns->divides || *place == 0 || !is_busy(search, list[*place].next)) {
+            return true;
+        }
+        turns->later[turns->deferred++] = (unsigned char)*place;
+    }
+    if (turns->next - turns->moves == turns->deferred) {
+        return false;
+    }
+    *place = turns->later[turns->next++ - turns->moves];
+    return true;
+}
+
 /* What a shallow search expects, in 1 / OTHELLO_EVAL_UNIT discs. */
 static int expected(struct othello_board board, unsigned depth, int alpha, int beta)
 {
@@ -458,29 +486,19 @@ static int null_window(struct search *search, struct othello_board board, uint64
     }
     order_moves(board, list, n, empties, found.move);
     int best = NONE;
-    unsigned best_move = OTHELLO_NO_MOVE, later[MOVES_MAX], laters = 0;
-    const bool divides = search->divides && empties >= DIVIDED_EMPTIES;
-    for (unsigned k = 0; k < n + laters && best <= alpha; k++) {
-        const unsigned i = k < n ? k : later[k - n];
-        if (k < n) {
-            take_best(list, i, n);
-        }
-        if (divides && k > 0) {
-            if (probe(bucket, board, &found) && found.doubt <= search->doubt &&
+    unsigned best_move = OTHELLO_NO_MOVE, i;
+    struct turns turns = {.moves = n, .divides = search->divides && empties >= DIVIDED_EMPTIES};
+    while (best <= alpha && next_turn(search, &turns, list, &i)) {
+        if (turns.divides) {
+            if (i > 0 && probe(bucket, board, &found) && found.doubt <= search->doubt &&
                 (found.lower > alpha || found.upper <= alpha)) {
                 return found.lower > alpha ? found.lower : found.upper;
             }
-            if (k < n && is_busy(search, list[i].next)) {
-                later[laters++] = i;
-                continue;
-            }
-        }
-        if (divides) {
             set_busy(search, list[i].next, true);
         }
         const int value =
             -null_window(search, list[i].next, list[i].answers, empties - 1, -alpha - 2);
-        if (divides) {
+        if (turns.divides) {
             set_busy(search, list[i].next, false);
         }
         if (search->stopped) {
@@ -529,18 +547,10 @@ static int open_window(struct search *search, struct othello_board board, unsign
     find_answers(list, n);
     order_moves(board, list, n, empties, found.move);
     int best = NONE;
-    unsigned later[MOVES_MAX], laters = 0;
-    const bool divides = search->divides && empties >= DIVIDED_EMPTIES;
-    for (unsigned k = 0; k < n + laters && best < beta; k++) {
-        const unsigned i = k < n ? k : later[k - n];
-        if (k < n) {
-            take_best(list, i, n);
-        }
-        if (divides && k > 0 && k < n && is_busy(search, list[i].next)) {
-            later[laters++] = i;
-            continue;
-        }
-        if (divides) {
+    unsigned i;
+    struct turns turns = {.moves = n, .divides = search->divides && empties >= DIVIDED_EMPTIES};
+    while (best < beta && next_turn(search, &turns, list, &i)) {
+        if (turns.divides) {
             set_busy(search, list[i].next, true);
         }
         const int above = best > alpha ? best : alpha;
@@ -552,7 +562,7 @@ static int open_window(struct search *search, struct othello_board board, unsign
         if (!search->stopped && (i == 0 || value > above) && value < beta && above + 2 < beta) {
             value = -open_window(search, list[i].next, empties - 1, -beta, -above, &reply);
         }
-        if (divides) {
+        if (turns.divides) {
             set_busy(search, list[i].next, false);
         }
         if (search->stopped) {
