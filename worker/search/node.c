@@ -199,13 +199,13 @@ static bool is_exact_piece(const struct search *s, int depth)
     return is_piece(s, depth, exact_piece(s));
 }
 
-/* Before the exact iteration. */
+/* Whether the node is one of the iteration before the exact one. */
 static bool is_selective(const struct search *s, const struct node *n)
 {
     return s->prepares && n->depth < (int)s->options.game->depth_left(s->position);
 }
 
-/* Whether the game solves the node: exactly; or selectively. */
+/* Whether the game solves the node, exactly or selectively. */
 static bool is_solved(const struct search *s, const struct node *n)
 {
     return (n->ply > 0 || node_has_all_moves(s)) &&
