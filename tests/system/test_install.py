@@ -127,7 +127,7 @@ def test_completion_offers_words_of_a_command_and_files():
     equal(completed("abdada", "tt", ""), ["ask", "flush", "load", "peek", "release", "save", "stats", "store"])
     equal(completed("abdada", "tt", "s"), ["save", "stats", "store"])
     equal(completed("abdada", "tt", "save", "README"), ["README.md"])
-    equal(completed("abdada", "analyse", "--epd", "tests/data/ch"), ["tests/data/chess"])
+    equal(completed("abdada", "analyse", "--epd", "tests/data/che"), ["tests/data/chess"])
     equal(completed("ttserver", "--keys", "deplo"), ["deploy"])
     equal(completed("abdada", "nonsense", "--"), [])
 

@@ -82,17 +82,26 @@ def a_log_that_nobody_reads_stops_no_shard():
 
 # ---- open files ----
 
-def all_threads_come(shards):
-    """A session of each thread, and the one that asks: on a busy machine some of them later than "ready"."""
-    for shard in shards:
-        wait_until(lambda shard=shard: shard.stats()["sessions"] > THREADS, "all threads' sessions")
+def all_threads_come(process):
+    """A connection of each thread to each shard; a session would end again where a thread does not get to run in its time."""
+    folder = f"/proc/{process.popen.pid}/fd"
+
+    def connected():
+        found = 0
+        for fd in os.listdir(folder):
+            try:
+                found += os.readlink(f"{folder}/{fd}").startswith("socket:")
+            except FileNotFoundError:
+                pass  # closed meanwhile
+        return found
+    wait_until(lambda: connected() >= THREADS * SHARDS, "all threads' connections")
 
 
 def a_worker_of_128_threads_with_8_shards_starts():
     shards, servers = eight_shards()
     worker = Process("ttworker", "--servers", servers, "--threads", THREADS, "--hash", 1, files=ENOUGH)
     worker.wait_line("^ready$")
-    all_threads_come(shards)
+    all_threads_come(worker)
     equal(worker.end(), 0, worker.tail())
     end_all(shards)
 
@@ -102,7 +111,7 @@ def an_analysis_of_128_threads_with_8_shards_runs():
     front = Process("abdada", "analyse", "--json", "--servers", servers, "--threads", THREADS, "--hash", 1, "--time", 600000,
                     POSITION, files=ENOUGH)
     front.close_input()
-    all_threads_come(shards)
+    all_threads_come(front)
     wait_until(lambda: shards[0].stats()["job_posts"] > 0, "the search begins")
     front.send_signal(signal.SIGINT)
     found = answers(front)
