@@ -29,7 +29,7 @@ from cluster_host import Host, printable, say
 FILE = "cluster.toml"
 COLUMNS = "host what address state pid version since".split()
 AT_ONCE = 64  # hosts
-LOOKS = 3  # of 5 s each, before a shard that does not answer is down: a busy machine may be late once
+TRIES = 3  # of 5 s each, before a shard that does not answer is down: a busy machine may be late once
 USER_NAME = re.compile(r"[A-Za-z0-9_.-]{1,31}")  # of common/keys/keys.h
 LINES_WAITING = 1000  # of logs, for whoever reads the output
 
@@ -290,7 +290,7 @@ def threads_of(hosts):
 def upgrade_host(cluster, supplies, host, bound):
     """One host. Whether anything there was started again."""
     others = [address for address in cluster.servers if address not in host.wanted.servers]
-    for _ in range(LOOKS):
+    for _ in range(TRIES):
         now = tables_of(cluster, supplies) if others else {}
         down = [address for address in others if address not in now]
         if not down:

@@ -150,6 +150,7 @@ bool lab_dealer_send(struct lab_worker *w, unsigned shard, uint64_t at_ns, const
 {
     struct lab_dealer *d = &w->dealer[shard];
     if (d->state != LAB_READY || d->queued >= HIGH_WATER) {
+        w->lab->dropped += d->state == LAB_READY;
         return false;
     }
     w->lab->result.messages++;
@@ -349,7 +350,11 @@ void lab_dealer_dial(struct lab_worker *w, unsigned shard)
     }
     bool is_new = d->state < LAB_READY;
     uint64_t oldest_ns = d->began_ns;
-    if (!is_new && !lab_stream_is_unconfirmed(d->stream, LAB_SERVER, &oldest_ns)) {
+    const bool has_more = waiting(&d->out) > 0;
+    if (!is_new && !lab_stream_is_unconfirmed(d->stream, LAB_SERVER, has_more, &oldest_ns)) {
+        if (has_more) {
+            dial_at(w, shard, now_ns + net->unconfirmed_ns);
+        }
         return;
     }
     if (now_ns >= oldest_ns + net->unconfirmed_ns) {

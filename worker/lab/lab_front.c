@@ -74,16 +74,18 @@ static unsigned hosts_wrong(struct lab_worker *w)
 }
 
 /* Every report must have arrived. */
-static bool is_undisturbed(const struct lab *lab)
+static bool is_undisturbed(const struct lab *lab, uint64_t dropped_before)
 {
     uint64_t downs = 0;
     for (unsigned i = 0; i < lab->machines; i++) {
         const struct searcher *searcher = lab->worker[i].searcher;
         downs += searcher != NULL ? client_counters(remote_client(searcher->remote))->downs : 0;
     }
-    /* Through a card that cannot keep up a report may come later than it is waited for. */
-    return lab->ended || (lab->options.faults == 0 && lab->options.loss_ppm == 0 &&
-                          lab->options.lie_ns == 0 && lab->options.bandwidth == 0 && downs == 0);
+    /* Through a card that cannot keep up a report may come later than it is waited for; a client
+     * whose queue is full drops it. */
+    return lab->dropped == dropped_before &&
+           (lab->ended || (lab->options.faults == 0 && lab->options.loss_ppm == 0 &&
+                           lab->options.lie_ns == 0 && lab->options.bandwidth == 0 && downs == 0));
 }
 
 /* `context`: the machine. */
@@ -102,6 +104,7 @@ static void search_post(struct lab_worker *w, const struct job *job, struct lab_
 {
     struct lab *lab = w->lab;
     struct lab_front *f = &w->front;
+    const uint64_t dropped_before = lab->dropped;
     f->begin_ns = lab->now_ns;
     f->answer = answer;
     f->job = *job;
@@ -127,7 +130,8 @@ static void search_post(struct lab_worker *w, const struct job *job, struct lab_
     }
     front_core_await(&f->core, &f->searcher, lab->wait_ms);
     lab->result.miscounted += lab->options.drain ? hosts_wrong(w) : 0;
-    lab->result.reports_missing += is_undisturbed(lab) ? last_reports_missing(lab, f) : 0;
+    lab->result.reports_missing +=
+        is_undisturbed(lab, dropped_before) ? last_reports_missing(lab, f) : 0;
 }
 
 /* ---- its life ---- */

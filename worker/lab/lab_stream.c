@@ -11,6 +11,7 @@ enum {
     MS = 1000000,
     BACKLOG = 64,
     RETRANSMIT_NS = MS, /* what is lost comes so much later */
+    QUEUE_BYTES = 256 * 200, /* of a client whose queue is full, about */
     PENDING_HEARTBEATS = 8,
 };
 
@@ -102,7 +103,10 @@ enum err lab_net_open(struct lab *lab)
     lab->net = net;
     net->random = rng_mix(o->seed ^ UINT64_C(0x7c9));
     net->intruder.random = rng_mix(o->seed ^ UINT64_C(0x1274));
-    net->buffer_bytes = (size_t)1024 << lab_net_below(lab, 8);
+    /* A full queue passes through it before what stands there is given up. */
+    const size_t way_us = (o->rtt_ns + o->jitter_ns) / 1000, most_us = o->rto_max_us;
+    const uint64_t least = most_us > 0 ? QUEUE_BYTES * way_us / most_us : 0;
+    net->buffer_bytes = ((size_t)1024 << lab_net_below(lab, 8)) + least;
     net->held_max = (size_t)65536 << lab_net_below(lab, 5);
     net->piece_percent = percent(lab, 50) ? lab_net_below(lab, 60) : 0;
     net->silent_percent = percent(lab, 50) ? lab_net_below(lab, 101) : 0;
@@ -512,11 +516,13 @@ static bool is_gone(const struct lab_stream *s, enum lab_end to)
     return to == LAB_SERVER && is_down(s) && service_of(s) != NULL && service_of(s)->is_silent;
 }
 
-bool lab_stream_is_unconfirmed(const struct lab_stream *s, enum lab_end to, uint64_t *sent_at_ns)
+bool lab_stream_is_unconfirmed(const struct lab_stream *s, enum lab_end to, bool has_more,
+                               uint64_t *sent_at_ns)
 {
     const struct lab_half *half = &s->half[to];
-    *sent_at_ns = half->sent_ns[half->taken % LAB_SEGMENTS];
-    return half->taken != half->sent;
+    const bool all_arrived = half->taken == half->sent;
+    *sent_at_ns = half->sent_ns[(all_arrived ? half->sent - 1 : half->taken) % LAB_SEGMENTS];
+    return !all_arrived || (has_more && (s->is_dead || !half->is_open));
 }
 
 struct lab_stream *lab_stream_arrive(struct lab *lab, const struct lab_event *e, enum lab_end *at)

@@ -133,8 +133,10 @@ void lab_stream_close(struct lab_stream *s, enum lab_end by, bool is_silent);
 void lab_stream_reset(struct lab_stream *s);
 
 /* When the oldest segment that has not arrived there was sent, later where there are many; false:
- * all have. */
-bool lab_stream_is_unconfirmed(const struct lab_stream *s, enum lab_end to, uint64_t *sent_at_ns);
+ * all have. With `has_more` the other end waits for room there, and asks for it again and again: of
+ * an end that is gone no answer arrives, either. */
+bool lab_stream_is_unconfirmed(const struct lab_stream *s, enum lab_end to, bool has_more,
+                               uint64_t *sent_at_ns);
 
 /* LAB_STREAM happens: the stream at whose end `at` something is new, or NULL. Takes the packet. */
 struct lab_stream *lab_stream_arrive(struct lab *lab, const struct lab_event *e, enum lab_end *at);

@@ -179,6 +179,7 @@ struct lab {
     uint64_t random; /* state of the network's draws */
     uint64_t planted; /* random: of planted faults */
     uint64_t packets;
+    uint64_t dropped; /* messages that found the queue of a client full */
     struct proto_decoder *decoder;
     struct ttcore_actions actions;
     struct lab_worker *worker;
