@@ -192,7 +192,7 @@ GAME_FOLDERS := $(notdir $(patsubst %/,%,$(wildcard worker/games/*/)))
 $(O)/namespaces.h: FORCE
 	@mkdir -p $(@D)
 	@export LC_ALL=C; for game in $(GAME_FOLDERS); do \
-	    hash=$$(cat worker/games/game.h worker/games/$$game/*.[ch] $$(ls worker/games/$$game/*.net worker/games/$$game/*.weights 2>/dev/null) worker/search/*.[ch] worker/search/*/*.[ch] worker/engine/letter.[ch] worker/engine/bag_letter.[ch] common/rng.* | \
+	    hash=$$(cat worker/games/game.h worker/games/$$game/*.[ch] $$(ls worker/games/$$game/*.net worker/games/$$game/*.weights 2>/dev/null) worker/search/*.[ch] worker/search/*/*.[ch] worker/engine/letter.[ch] worker/engine/bag_letter.[ch] common/counters.h common/rng.* | \
 	        sha256sum | cut -c1-16); \
 	    echo "#define NAMESPACE_$$game UINT64_C(0x$$hash)"; \
 	done > $@.new
