@@ -147,4 +147,4 @@ def main(path, percent="100", seed=None):
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(main(*sys.argv[1:]) if len(sys.argv) in (2, 3, 4) and sys.argv[1][:1] != "-" else print(__doc__) or 2)

@@ -187,7 +187,7 @@ def check_reach(hosts):
             socket.create_connection(place, 3).close()
         except OSError as error:
             say(f"{at(*place)}: not reached from this machine ({error.strerror or error}): a firewall, or an address "
-                f"that only the host itself knows?")
+                f"that only the host itself knows? (then: address = \"IP\" for this host)")
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         list(pool.map(one, [(host.wanted.address, each.values.port) for host in hosts for each in host.programs
                             if each.what == "ttserver" and host.found and each.name in host.found

@@ -216,9 +216,12 @@ def other_files_are_left_alone():
     done = run("abdada", "solve", "--obf", file, "--obf-out", "/nowhere/scores")
     equal(done.status, 1)
     check("--obf-out /nowhere/scores: No such file" in done.err(), done.err())
-    done = run("abdada", "solve", "--obf", file, "--obf-out", "/dev/full")
-    equal(done.status, 1, done.tail())
-    check("No space left" in done.err(), done.err())
+    with open(path("one.obf"), "w", encoding="ascii") as out:
+        out.write(open(file, encoding="ascii").readline())
+    for boards in file, path("one.obf"):
+        done = run("abdada", "solve", "--obf", boards, "--obf-out", "/dev/full")
+        equal(done.status, 1, done.tail())
+        check("No space left" in done.err(), done.err())
 
 
 def passes_and_finished_games_are_written():

@@ -232,11 +232,11 @@ def everything_is_killed_and_the_solve_goes_on():
 WRONG = [
     ([], "a board or --obf FILE is wanted"),
     (["XO"], "2 squares instead of 64"),
-    ([START[:64]], "the side to move is wanted"),
+    ([START[:64]], "63 squares instead of 64, or no side to move"),
     ([START, "--obf", "file"], "not both"),
     ([START[:64] + " Q"], "the side to move is wanted"),
     (["Z" + START[1:]], "square 1 is X, O or -"),
-    ([START + " extra"], "more than a ';'"),
+    ([START + " extra"], "more than 64 squares and the side to move"),
     ([START, "--resume"], "--resume needs --servers or --table"),
     ([START, "--resume", "--fresh", "--servers", "127.0.0.1:1"], "exclude each other"),
     (["--obf", "/nowhere/file"], "/nowhere/file: No such file"),

@@ -128,7 +128,8 @@ struct abdada_options {
     /* Begins each line on stderr about who refuses this client; NULL: nothing is written, and a
      * server that does not know our keys looks like one that is not there. */
     const char *log_name;
-    /* Room for one line for people about why abdada_open failed; NULL: none. */
+    /* Room for one line for people about why abdada_open failed; NULL: none. Left as it is where
+     * `options` or their struct_size cannot be read. */
     char *why;
     size_t why_size;
 };
@@ -171,7 +172,7 @@ enum abdada_ask_flag {
 
 struct abdada_answer {
     int16_t score; /* CUT */
-    int16_t alpha, beta; /* OPEN: the window narrowed by what is known; ALONE: as asked */
+    int16_t alpha, beta; /* OPEN: the window narrowed by what is known; ALONE: as asked (below) */
     uint16_t move; /* the best known, 0 none; of a result of any depth */
     uint16_t nproc; /* searchers in the node; with you if it is OPEN */
     uint8_t verdict; /* enum abdada_verdict */
@@ -188,16 +189,19 @@ struct abdada_peeked {
 };
 
 /* Waits for the answer, at most options.answer_ms. On an error *answer is ALONE with the window as
- * asked, if `answer` is not NULL, so a search need not check the code. An ask for a node that this
- * slot is in already renews it. */
+ * asked, cut to -32,767 .. 32,767, if `answer` is not NULL, so a search with alpha < beta in that
+ * range need not check the code; a wider one is an ARGUMENT. An ask for a node that this slot is in
+ * already renews it. */
 int abdada_ask(struct abdada *t, uint64_t key, unsigned depth, int alpha, int beta, unsigned flags,
                struct abdada_answer *answer);
-/* The result of a node; ends your being in it. Queued: it leaves with the next ask to the same
- * shard, after 1 ms at any later call, or at abdada_flush. UNAVAILABLE: it was dropped. */
+/* The result of a node; ends your being in it, if `depth` is that of the ask: with another one the
+ * result is kept, but you stay in the node for which you asked, and others find it BUSY. So extend
+ * before you ask. Queued: it leaves with the next ask to the same shard, after 1 ms at any later
+ * call, or at abdada_flush. UNAVAILABLE: it was dropped. */
 int abdada_store(struct abdada *t, uint64_t key, unsigned depth, int score, unsigned bound,
                  unsigned move);
-/* Ends your being in a node without a result (the search was stopped). Queued likewise. Of a node
- * that you are not in: harmless. */
+/* Ends your being in a node without a result (the search was stopped); `depth` is that of the ask.
+ * Queued likewise. Of a node that you are not in: harmless. */
 int abdada_release(struct abdada *t, uint64_t key, unsigned depth);
 /* Reads a result, and how many are in (key, depth), without joining them. Waits like abdada_ask. On
  * UNAVAILABLE *peeked is unknown. */

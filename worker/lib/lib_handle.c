@@ -88,16 +88,27 @@ static int error_of(enum err err)
 
 enum { OPTIONS_SIZE_0 = offsetof(struct abdada_options, why_size) + sizeof(size_t) };
 
-static bool copy_options(struct abdada_options *out, const struct abdada_options *given)
+/* Which of them is outside its range, in `why`; ABDADA_OK: none. */
+static int check_options(const struct abdada_options *o, char why[TRANSPORT_WHY_MAX])
 {
-    if (!lib_copy_struct(out, sizeof *out, given, given->struct_size, OPTIONS_SIZE_0)) {
-        return false;
+    if (o->why == NULL && o->why_size > 0) {
+        return ABDADA_E_ARGUMENT;
     }
-    return out->servers != NULL && out->role <= ABDADA_FRONT_END &&
-           (out->flags & ~(uint32_t)ABDADA_RAW_KEYS) == 0 && out->tickets <= LIB_TICKETS_MAX &&
-           (out->answer_ms == 0 ||
-            (out->answer_ms >= ANSWER_MIN_MS && out->answer_ms <= ANSWER_MAX_MS)) &&
-           (out->why != NULL || out->why_size == 0);
+    if (o->servers == NULL) {
+        snprintf(why, TRANSPORT_WHY_MAX, "servers: NULL");
+    } else if (o->role > ABDADA_FRONT_END) {
+        snprintf(why, TRANSPORT_WHY_MAX, "role: ABDADA_WORKER or ABDADA_FRONT_END");
+    } else if ((o->flags & ~(uint32_t)ABDADA_RAW_KEYS) != 0) {
+        snprintf(why, TRANSPORT_WHY_MAX, "flags: 0 or ABDADA_RAW_KEYS");
+    } else if (o->tickets > LIB_TICKETS_MAX) {
+        snprintf(why, TRANSPORT_WHY_MAX, "tickets: 0 to %d", LIB_TICKETS_MAX);
+    } else if (o->answer_ms != 0 &&
+               (o->answer_ms < ANSWER_MIN_MS || o->answer_ms > ANSWER_MAX_MS)) {
+        snprintf(why, TRANSPORT_WHY_MAX, "answer_ms: 0, or %d to %d", ANSWER_MIN_MS, ANSWER_MAX_MS);
+    } else {
+        return ABDADA_OK;
+    }
+    return ABDADA_E_ARGUMENT;
 }
 
 static int read_servers(struct lib *l, const char *text, struct transport_address *out,
@@ -241,16 +252,20 @@ int abdada_open(struct abdada **out, const struct abdada_options *options)
     if (out != NULL) {
         *out = NULL;
     }
-    if (out == NULL || options == NULL || !copy_options(&o, options)) {
+    if (out == NULL || options == NULL ||
+        !lib_copy_struct(&o, sizeof o, options, options->struct_size, OPTIONS_SIZE_0)) {
         return ABDADA_E_ARGUMENT;
     }
-    struct lib *l = calloc(1, sizeof *l);
+    int result = check_options(&o, why);
+    struct lib *l = result == ABDADA_OK ? calloc(1, sizeof *l) : NULL;
     if (l != NULL) {
         l->epoll = l->timer = -1;
         l->armed_us = UINT64_MAX;
     }
     struct abdada *t = l != NULL ? lib_handle_new() : NULL;
-    int result = t != NULL ? lib_open(l, &o, why) : ABDADA_E_NOMEM;
+    if (result == ABDADA_OK) {
+        result = t != NULL ? lib_open(l, &o, why) : ABDADA_E_NOMEM;
+    }
     if (result == ABDADA_OK) {
         lib_handle_open(t, l);
         lib_serve(l); /* begins to connect */
@@ -263,7 +278,7 @@ int abdada_open(struct abdada **out, const struct abdada_options *options)
     if (l != NULL) {
         lib_free(l);
     }
-    if (o.why_size > 0) {
+    if (o.why != NULL && o.why_size > 0) {
         snprintf(o.why, o.why_size, "%s", why[0] != '\0' ? why : abdada_error_text(result));
     }
     return result;

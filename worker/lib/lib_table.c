@@ -34,6 +34,13 @@ static bool is_score(int score)
     return score >= TT_SCORE_MIN && score <= TT_SCORE_MAX;
 }
 
+static int16_t in_range(int score)
+{
+    return (int16_t)(score < TT_SCORE_MIN   ? TT_SCORE_MIN
+                     : score > TT_SCORE_MAX ? TT_SCORE_MAX
+                                            : score);
+}
+
 static bool is_ask(unsigned depth, int alpha, int beta, unsigned flags)
 {
     return depth <= TT_DEPTH_MAX && is_score(alpha) && is_score(beta) && alpha < beta &&
@@ -397,7 +404,7 @@ int abdada_ask_many(struct abdada *t, const struct abdada_ask_op *op, size_t cou
 int abdada_ask(struct abdada *t, uint64_t key, unsigned depth, int alpha, int beta, unsigned flags,
                struct abdada_answer *answer)
 {
-    struct abdada_ask_op op = {key, (int16_t)alpha, (int16_t)beta, (uint8_t)depth, (uint8_t)flags,
+    struct abdada_ask_op op = {key, in_range(alpha), in_range(beta), (uint8_t)depth, (uint8_t)flags,
                                0};
     if (!is_ask(depth, alpha, beta, flags)) {
         return ask_error(lib_wrong(t), &op, 1, answer);

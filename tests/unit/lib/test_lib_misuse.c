@@ -167,6 +167,10 @@ static void an_ask_that_is_wrong_is_answered_alone(void **state)
         assert_true(abdada_ask_many(handle[i], &op, 1, &answer) < 0);
         assert_int_equal(answer.verdict, ABDADA_ALONE);
         answer = (struct abdada_answer){.verdict = ABDADA_CUT};
+        assert_true(abdada_ask(handle[i], 1, 1, -40000, 40000, 0, &answer) < 0);
+        assert_true(answer.verdict == ABDADA_ALONE && answer.alpha == -32767 &&
+                    answer.beta == 32767);
+        answer = (struct abdada_answer){.verdict = ABDADA_CUT};
         assert_true(abdada_ask_poll(handle[i], ended, &answer) < 0);
         assert_int_equal(answer.verdict, ABDADA_ALONE);
     }
@@ -363,17 +367,17 @@ static void options_are_checked(void **state)
 #else
         ROW(E_UNSUPPORTED, open_changed(redis_url, "this build has no ")),
 #endif
-        ROW(E_ARGUMENT, open_changed(no_servers, "")),
+        ROW(E_ARGUMENT, open_changed(no_servers, "servers: NULL")),
         ROW(E_ADDRESS, open_changed(empty_servers, "servers: ")),
         ROW(E_ADDRESS, open_changed(bad_servers, "servers: ")),
         ROW(E_ADDRESS, open_changed(bad_port, "servers: ")),
         ROW(E_ADDRESS, open_changed(bad_url, "")),
         ROW(E_ADDRESS, open_changed(other_url, "")),
-        ROW(E_ARGUMENT, open_changed(bad_role, "")),
-        ROW(E_ARGUMENT, open_changed(bad_flags, "")),
-        ROW(E_ARGUMENT, open_changed(soon, "")),
-        ROW(E_ARGUMENT, open_changed(late, "")),
-        ROW(E_ARGUMENT, open_changed(tickets, "")),
+        ROW(E_ARGUMENT, open_changed(bad_role, "role: ")),
+        ROW(E_ARGUMENT, open_changed(bad_flags, "flags: ")),
+        ROW(E_ARGUMENT, open_changed(soon, "answer_ms: ")),
+        ROW(E_ARGUMENT, open_changed(late, "answer_ms: ")),
+        ROW(E_ARGUMENT, open_changed(tickets, "tickets: ")),
         ROW(E_ARGUMENT, open_changed(no_why, "")),
         ROW(E_KEYS, open_changed(no_keys, "/nowhere/at/all")),
     };

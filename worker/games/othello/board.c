@@ -76,12 +76,14 @@ bool othello_parse(const char *text, struct othello_board *board, bool *is_black
     }
     const int side = is_end(*text) ? -1 : disc_of(*text);
     if (side != 1 && side != 2) {
-        snprintf(why, OTHELLO_WHY_MAX, "after 64 squares the side to move is wanted, X or O");
+        snprintf(why, OTHELLO_WHY_MAX, "%s",
+                 is_end(*text) ? "63 squares instead of 64, or no side to move, X or O"
+                               : "after 64 squares the side to move is wanted, X or O");
         return false;
     }
     text = skip_blanks(text + 1);
     if (!is_end(*text)) {
-        snprintf(why, OTHELLO_WHY_MAX, "after the side to move there is more than a ';' may begin");
+        snprintf(why, OTHELLO_WHY_MAX, "more than 64 squares and the side to move, before a ';'");
         return false;
     }
     *is_black = side == 1;

@@ -637,7 +637,7 @@ static int analyse_all(struct analyse *a)
         print_head(a);
     }
     int status = a->suite.count == 0 ? 0 : a->is_apart ? analyse_apart(a) : analyse_together(a);
-    if (status == 0 && a->done < a->suite.count) {
+    if (status == 0 && (a->has_failed || a->done < a->suite.count)) {
         if (!a->has_failed) {
             log_fail(a->program, "interrupted after %u of %u positions", a->done, a->suite.count);
         }

@@ -94,9 +94,8 @@ int analyse_read_solve_options(struct analyse *a, int argc, char *argv[])
          OPTION_U32, 't', 1, UINT32_MAX},
         RESOURCES_ROWS(a),
         {"resume", NULL,
-         "go on with what the shards know of an earlier solve (they always do), with its proof, "
-         "and "
-         "with its file of --obf-out: what is there is not solved again",
+         "go on with what the shards know of an earlier solve (they always do), and with its proof "
+         "or its file of --obf-out: what is there is not solved again",
          &a->resume, OPTION_FLAG},
         {"fresh", NULL, "ignore results of earlier searches in the tables", &a->fresh, OPTION_FLAG},
         {"proof", "FILE", "write a proof of the scores, for `abdada check`", &a->proof,
@@ -144,7 +143,8 @@ int analyse_read_solve_options(struct analyse *a, int argc, char *argv[])
     }
     if (status < 0 && a->resume && a->proof != NULL && a->scored != NULL) {
         return options_wrong(a->program,
-                             "--resume goes on with --proof or with --obf-out, not both");
+                             "--resume goes on with --proof or with --obf-out, not both: first "
+                             "with the proof, then with the file, which costs little");
     }
     if (status < 0 && a->scored != NULL && a->wld) {
         return options_wrong(a->program, "--obf-out is of scores, which --wld does not find");
