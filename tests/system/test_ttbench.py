@@ -99,6 +99,7 @@ def several_shards_share_the_keys():
             agrees(result, before, after)
             if result["asks"] > 1000:
                 break
+        check(result["asks"] > 1000, result)
         share = [(a["asks"] - b["asks"]) / result["asks"] for a, b in zip(after, before)]
         check(all(0.2 < part < 0.5 for part in share), "a third each:", share)
 

@@ -106,7 +106,8 @@ enum err lab_net_open(struct lab *lab)
     /* A full queue passes through it before what stands there is given up. */
     const size_t way_us = (o->rtt_ns + o->jitter_ns) / 1000, most_us = o->rto_max_us;
     const uint64_t least = most_us > 0 ? QUEUE_BYTES * way_us / most_us : 0;
-    net->buffer_bytes = ((size_t)1024 << lab_net_below(lab, 8)) + least;
+    net->buffer_bytes = (size_t)1024 << lab_net_below(lab, 8);
+    net->buffer_bytes = net->buffer_bytes > least ? net->buffer_bytes : least;
     net->held_max = (size_t)65536 << lab_net_below(lab, 5);
     net->piece_percent = percent(lab, 50) ? lab_net_below(lab, 60) : 0;
     net->silent_percent = percent(lab, 50) ? lab_net_below(lab, 101) : 0;
@@ -521,6 +522,7 @@ bool lab_stream_is_unconfirmed(const struct lab_stream *s, enum lab_end to, bool
 {
     const struct lab_half *half = &s->half[to];
     const bool all_arrived = half->taken == half->sent;
+    CHECK_THAT(half->sent > 0, "a stream begins with a segment");
     *sent_at_ns = half->sent_ns[(all_arrived ? half->sent - 1 : half->taken) % LAB_SEGMENTS];
     return !all_arrived || (has_more && (s->is_dead || !half->is_open));
 }

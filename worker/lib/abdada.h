@@ -129,7 +129,7 @@ struct abdada_options {
      * server that does not know our keys looks like one that is not there. */
     const char *log_name;
     /* Room for one line for people about why abdada_open failed; NULL: none. Left as it is where
-     * `options` or their struct_size cannot be read. */
+     * `out` is NULL or the options cannot be read. */
     char *why;
     size_t why_size;
 };

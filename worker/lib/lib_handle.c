@@ -97,7 +97,7 @@ static int check_options(const struct abdada_options *o, char why[TRANSPORT_WHY_
     if (o->servers == NULL) {
         snprintf(why, TRANSPORT_WHY_MAX, "servers: NULL");
     } else if (o->role > ABDADA_FRONT_END) {
-        snprintf(why, TRANSPORT_WHY_MAX, "role: ABDADA_WORKER or ABDADA_FRONT_END");
+        snprintf(why, TRANSPORT_WHY_MAX, "role: ABDADA_TABLE or ABDADA_FRONT_END");
     } else if ((o->flags & ~(uint32_t)ABDADA_RAW_KEYS) != 0) {
         snprintf(why, TRANSPORT_WHY_MAX, "flags: 0 or ABDADA_RAW_KEYS");
     } else if (o->tickets > LIB_TICKETS_MAX) {

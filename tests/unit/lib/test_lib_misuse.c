@@ -373,7 +373,7 @@ static void options_are_checked(void **state)
         ROW(E_ADDRESS, open_changed(bad_port, "servers: ")),
         ROW(E_ADDRESS, open_changed(bad_url, "")),
         ROW(E_ADDRESS, open_changed(other_url, "")),
-        ROW(E_ARGUMENT, open_changed(bad_role, "role: ")),
+        ROW(E_ARGUMENT, open_changed(bad_role, "role: ABDADA_TABLE or ")),
         ROW(E_ARGUMENT, open_changed(bad_flags, "flags: ")),
         ROW(E_ARGUMENT, open_changed(soon, "answer_ms: ")),
         ROW(E_ARGUMENT, open_changed(late, "answer_ms: ")),
