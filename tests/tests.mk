@@ -181,7 +181,7 @@ check: deps-test forget-totals ## quick tests and lint, about 2 minutes on an id
 	@$(AGAIN) run-lint
 	@$(AGAIN) MODE=dev run-unit UNIT="$(CHECK_UNIT)"
 	@QUICK=1 $(AGAIN) MODE=dev run-system SYSTEM="$(CHECK_SYSTEM)"
-	@QUICK=1 $(AGAIN) MODE=dev run-sim RUNS=30
+	@QUICK=1 $(AGAIN) MODE=dev run-sim RUNS=45
 	@$(SUM)
 
 # Of system tests under the thread sanitizer those of programs with many threads; the others show nothing there that unit

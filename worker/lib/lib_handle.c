@@ -215,7 +215,10 @@ static int lib_open(struct lib *l, const struct abdada_options *o, char why[TRAN
     l->self = o->self;
     l->take = take_event;
     snprintf(l->log_name, sizeof l->log_name, "%s", o->log_name != NULL ? o->log_name : "");
-    int result = read_servers(l, o->servers, &address, why);
+    int result = check_options(o, why);
+    if (result == ABDADA_OK) {
+        result = read_servers(l, o->servers, &address, why);
+    }
     if (result != ABDADA_OK) {
         return result;
     }
@@ -256,16 +259,13 @@ int abdada_open(struct abdada **out, const struct abdada_options *options)
         !lib_copy_struct(&o, sizeof o, options, options->struct_size, OPTIONS_SIZE_0)) {
         return ABDADA_E_ARGUMENT;
     }
-    int result = check_options(&o, why);
-    struct lib *l = result == ABDADA_OK ? calloc(1, sizeof *l) : NULL;
+    struct lib *l = calloc(1, sizeof *l);
     if (l != NULL) {
         l->epoll = l->timer = -1;
         l->armed_us = UINT64_MAX;
     }
     struct abdada *t = l != NULL ? lib_handle_new() : NULL;
-    if (result == ABDADA_OK) {
-        result = t != NULL ? lib_open(l, &o, why) : ABDADA_E_NOMEM;
-    }
+    int result = t != NULL ? lib_open(l, &o, why) : ABDADA_E_NOMEM;
     if (result == ABDADA_OK) {
         lib_handle_open(t, l);
         lib_serve(l); /* begins to connect */

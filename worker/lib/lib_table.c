@@ -36,9 +36,8 @@ static bool is_score(int score)
 
 static int16_t in_range(int score)
 {
-    return (int16_t)(score < TT_SCORE_MIN   ? TT_SCORE_MIN
-                     : score > TT_SCORE_MAX ? TT_SCORE_MAX
-                                            : score);
+    score = score < TT_SCORE_MIN ? TT_SCORE_MIN : score;
+    return (int16_t)(score > TT_SCORE_MAX ? TT_SCORE_MAX : score);
 }
 
 static bool is_ask(unsigned depth, int alpha, int beta, unsigned flags)
