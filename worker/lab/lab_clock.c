@@ -1,5 +1,6 @@
 #include "worker/lab/lab_clock.h"
 
+#include "common/err.h"
 #include "common/rng.h"
 
 #define DAY_NS (UINT64_C(86400) * 1000000000)
@@ -24,6 +25,7 @@ struct lab_clock lab_clock_draw(uint64_t seed, uint32_t most_ppm)
 uint64_t lab_clock_ns(const struct lab_clock *c, uint64_t time_ns)
 {
     const uint64_t at_ns = c->suspended > 0 ? c->from_ns : time_ns;
+    CHECK(at_ns >= c->stood_ns); /* nobody lives in a time that its host has slept through */
     const int64_t went_ns = (int64_t)(at_ns - c->stood_ns);
     return c->begin_ns + (uint64_t)(went_ns + went_ns * c->drift_ppm / 1000000);
 }

@@ -370,6 +370,7 @@ static void collect(struct lab_worker *w)
 static void run(void *context)
 {
     struct lab_worker *w = context;
+    rebase(w, w->lab->now_ns); /* its host may have stood still since it was started */
     if (w->watcher != NULL) {
         lab_watcher_run(w);
     }

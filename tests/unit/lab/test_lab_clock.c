@@ -112,6 +112,35 @@ static void a_front_end_that_was_suspended_answers(void **state)
     job_free(&job);
 }
 
+/* Killed and started again while its host stands still: the clock of its new life goes on from
+ * there. */
+static void a_front_end_started_on_a_suspended_host_answers(void **state)
+{
+    struct job job = lab_job("tree", "tree:b=12,d=6,seed=3,order=60", "abdada", 6);
+    struct lab_options options = clocks(&job);
+    struct lab_post post[] = {{.job = &job}, {.front = 1, .job = &job, .at_ns = 5 * TEST_MS}};
+    struct lab_fault fault[] = {
+        {.kind = LAB_KILL, .shards = 2, .lasts_ns = LAB_FOR_EVER, .at_ns = 8 * TEST_MS},
+        {.kind = LAB_SUSPEND, .worker = 1, .workers = 1, .lasts_ns = 1000 * UINT64_C(1000000)},
+        {.kind = LAB_KILL, .worker = 1, .workers = 1, .lasts_ns = 5 * TEST_MS},
+    };
+    (void)state;
+    options.drift_ppm = 0; /* so no clock is ahead of its host's sleep */
+    options.fronts = 2;
+    options.post = post;
+    options.posts = 2;
+    options.fault = fault;
+    options.faults = 3;
+    fault[1].at_ns = 10 * TEST_MS;
+    fault[2].at_ns = 15 * TEST_MS;
+    struct lab_result r = lab_do(&options);
+    assert_int_equal(r.restarts, 1);
+    assert_int_equal(r.unanswered, 0);
+    assert_true(r.answer[1].answered);
+    assert_int_equal(r.answer[1].search.score, lab_sequential(&job));
+    job_free(&job);
+}
+
 /* All wall clocks go back a day amid the search: the run is the same, event for event. */
 static void a_jump_of_the_wall_clock_is_not_noticed(void **state)
 {
@@ -161,6 +190,7 @@ int main(void)
         cmocka_unit_test(a_host_that_was_suspended_is_declared_dead_once),
         cmocka_unit_test(a_shard_that_was_suspended_declares_nobody_dead),
         cmocka_unit_test(a_front_end_that_was_suspended_answers),
+        cmocka_unit_test(a_front_end_started_on_a_suspended_host_answers),
         cmocka_unit_test(a_jump_of_the_wall_clock_is_not_noticed),
         cmocka_unit_test(clocks_that_are_compared_are_caught),
     };
